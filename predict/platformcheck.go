@@ -12,7 +12,7 @@ import (
 // check verifies what more than one key says.
 func (in *platformReader) check() error {
 	if _, ok := in.lines["schema"]; !ok {
-		return in.wrong("schema", "missing", platformKeys["schema"].allowed)
+		return in.wrong("schema", "missing", platformRoot[0].allowed)
 	}
 	p := in.p
 	if p.Links[simnet.LinkNode] == nil && p.Links[simnet.LinkNet] == nil {
@@ -37,18 +37,13 @@ func (in *platformReader) check() error {
 	return in.checkTopology()
 }
 
-// wrong is an error about a key that is not in progress, and may be missing.
-func (in *platformReader) wrong(key, text, allowed string) error {
-	return &FileError{File: in.file, Line: in.lines[key], Key: key, Text: text, Allowed: allowed}
-}
-
 // checkSizes verifies the piecewise rates of a link.
 func (in *platformReader) checkSizes(class string, l *simnet.Link) error {
 	for i := range l.Sizes {
 		table := fmt.Sprintf("links.%s.sizes[%d]", class, i)
 		for _, key := range []string{"max_bytes", "G_ns_per_byte"} {
 			if _, ok := in.lines[table+"."+key]; !ok {
-				return in.wrong(table, key+" is missing", platformTables["links.*.sizes[]"])
+				return in.wrong(table, key+" is missing", aSize)
 			}
 		}
 		if i > 0 && l.Sizes[i].Max <= l.Sizes[i-1].Max {

@@ -1,11 +1,14 @@
 package predict
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
+	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -21,23 +24,11 @@ var (
 // LinkName is the word for a class of links in platform files and reports.
 func LinkName(c simnet.LinkClass) string { return linkNames[c] }
 
-// platformTables are the tables of a file: what each is.
-var platformTables = map[string]string{
-	"nodes":           "a table [nodes]",
-	"compute":         "a table [compute]",
-	"links":           "tables links.self, links.node, links.net",
-	"links.*":         "a table of L_ns, o_send_ns and so on",
-	"links.*.sizes[]": "{ max_bytes = N, G_ns_per_byte = X }",
-	"topology":        "a table [topology]",
-	"filesystem":      "a table [filesystem]",
-	"collectives":     "a table [collectives]",
-	"collectives.*[]": "{ max_bytes = N, algorithm = NAME }",
-}
-
-// platformKey is what a key may hold.
-type platformKey struct {
-	allowed string
-	set     func(in *platformReader) bool // false: not allowed
+// platformKey is a key of a table that describes a T: how it is read, and how it is written.
+type platformKey[T any] struct {
+	name, allowed string
+	read          func(to *T, v *tomltree.Value) bool // false: not allowed
+	write         func(from *T) string                // "": as it is without the key
 }
 
 const (
@@ -46,126 +37,213 @@ const (
 	aBand  = "a whole number of 1000 to 10^15 bytes/s"
 	aCount = "a whole number of 1 to 16777216"
 
-	someCounts = "an array of one to 16 whole numbers of 1 to 16777216"
+	aSize = "{ max_bytes = N, G_ns_per_byte = X }"
 )
 
-// platformKeys are the keys of a file.
-var platformKeys = map[string]platformKey{
-	"schema":         {`"` + platformSchema + `"`, func(in *platformReader) bool { return in.e.kind == unstable.String && in.e.text == platformSchema }},
-	"name":           {"a string of at most 200 bytes without control characters", (*platformReader).name},
-	"receive_policy": {allowedWords(policyNames), func(in *platformReader) bool { return word(in, policyNames, &in.p.Policy) }},
-	"contention":     {allowedWords(contentionNames), func(in *platformReader) bool { return word(in, contentionNames, &in.p.Contention) }},
-	"rendezvous": {allowedWords(handshakeNames), func(in *platformReader) bool {
-		var i int
-		ok := in.oneOf(handshakeNames, &i)
-		in.p.NoRendezvousLatency = i == 1
-		return ok
-	}},
+// Keys of each table, in the order in which they are written. What is always written says so.
+var (
+	platformRoot = []platformKey[Platform]{
+		{
+			"schema", `"` + platformSchema + `"`,
+			func(_ *Platform, v *tomltree.Value) bool {
+				return v.Kind == tomltree.String && v.Text == platformSchema
+			},
+			func(*Platform) string { return quoted(platformSchema) },
+		},
+		textKey("name", "a string of at most 200 bytes without control characters", 0, 200, func(p *Platform) *string { return &p.Name }),
+		wordKey("receive_policy", policyNames, func(p *Platform) *simnet.Policy { return &p.Policy }),
+		wordKey("contention", contentionNames, func(p *Platform) *simnet.Contention { return &p.Contention }),
+		{
+			"rendezvous", allowedWords(handshakeNames),
+			func(p *Platform, v *tomltree.Value) bool {
+				i := wordOf(handshakeNames, v)
+				p.NoRendezvousLatency = i == 1
+				return i >= 0
+			},
+			func(p *Platform) string {
+				if !p.NoRendezvousLatency {
+					return ""
+				}
+				return quoted(handshakeNames[1])
+			},
+		},
+	}
+	nodesKeys = []platformKey[Platform]{
+		numberKey("count", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.Nodes }),
+		numberKey("ranks_per_node", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.RanksPerNode }),
+		numberKey("nics", "a whole number of 1 to 1024", 1, 1024, 0, func(p *Platform) *uint32 { return &p.NICs }),
+		textKey("mapping", `"block", "cyclic" or the path of a table`, 1, 4096, func(p *Platform) *string { return &p.Mapping }),
+	}
+	computeKeys = []platformKey[Platform]{{
+		"scale", "a number above 0 and up to 1000000, with at most nine decimals",
+		func(p *Platform, v *tomltree.Value) (ok bool) {
+			if _, ok = numberOf(v); ok {
+				p.Scale, ok = ParseScale(v.Text)
+			}
+			return ok
+		},
+		func(p *Platform) string { return p.Scale.String() },
+	}}
+	linkKeys = []platformKey[simnet.Link]{
+		timeKey("L_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Latency }),
+		timeKey("hop_ns", "a time of 0 to 1000000 ns", maxHopNS, false, func(l *simnet.Link) *int64 { return &l.Hop }),
+		timeKey("o_send_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.SendOver }),
+		timeKey("o_recv_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.RecvOver }),
+		timeKey("g_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Gap }),
+		rateKey("G_ns_per_byte", true, func(l *simnet.Link) *simnet.Rate { return &l.PerByte }),
+		rateKey("O_ns_per_byte", false, func(l *simnet.Link) *simnet.Rate { return &l.OverByte }),
+		numberKey("eager_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, maxBytes, func(l *simnet.Link) *uint64 { return &l.Eager }),
+	}
+	sizeKeys = []platformKey[simnet.SizeRate]{
+		numberKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *simnet.SizeRate) *uint64 { return &s.Max }),
+		rateKey("G_ns_per_byte", true, func(s *simnet.SizeRate) *simnet.Rate { return &s.PerByte }),
+	}
+	topologyKeys = []platformKey[TopologySpec]{
+		wordKey("kind", topologyNames, func(t *TopologySpec) *TopologyKind { return &t.Kind }),
+		listKey("down", func(t *TopologySpec) *[]uint32 { return &t.Down }),
+		listKey("up", func(t *TopologySpec) *[]uint32 { return &t.Up }),
+		listKey("dims", func(t *TopologySpec) *[]uint32 { return &t.Dims }),
+		numberKey("groups", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Groups }),
+		numberKey("routers", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Routers }),
+		numberKey("ports", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Ports }),
+		rateKey("G_ns_per_byte", false, func(t *TopologySpec) *simnet.Rate { return &t.LinkRate }),
+	}
+	filesKeys = []platformKey[FileSystem]{
+		timeKey("open_ns", aTime, maxTimeNS, true, func(f *FileSystem) *int64 { return &f.Open }),
+		numberKey("client_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Client }),
+		numberKey("total_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Total }),
+	}
+	collectivesKeys = []platformKey[Platform]{
+		rateKey("gamma_ns_per_byte", true, func(p *Platform) *simnet.Rate { return &p.Gamma }),
+		{
+			"model", "true or false",
+			func(p *Platform, v *tomltree.Value) bool {
+				p.ModelCollectives = v.Text == "true"
+				return v.Kind == tomltree.Bool
+			},
+			func(p *Platform) string {
+				if !p.ModelCollectives {
+					return ""
+				}
+				return "true"
+			},
+		},
+	}
+	algorithmKeys = []platformKey[simnet.Algorithm]{
+		numberKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *simnet.Algorithm) *uint64 { return &a.Max }),
+		textKey("algorithm", "the name of an algorithm", 0, maxPlatform, func(a *simnet.Algorithm) *string { return &a.Name }),
+	}
+)
 
-	"nodes.count":          {aCount, func(in *platformReader) bool { return in.count(1, maxNodes, &in.p.Nodes) }},
-	"nodes.ranks_per_node": {aCount, func(in *platformReader) bool { return in.count(1, maxNodes, &in.p.RanksPerNode) }},
-	"nodes.nics":           {"a whole number of 1 to 1024", func(in *platformReader) bool { return in.count(1, 1024, &in.p.NICs) }},
-	"nodes.mapping": {`"block", "cyclic" or the path of a table`, func(in *platformReader) bool {
-		in.p.Mapping = in.e.text
-		return in.e.kind == unstable.String && in.e.text != "" && plainText(in.e.text, 4096)
-	}},
-	"compute.scale": {"a number above 0 and up to 1000000, with at most nine decimals", func(in *platformReader) bool {
-		var ok bool
-		if _, ok = in.number(); ok {
-			in.p.Scale, ok = ParseScale(in.e.text)
+// textKey is a string of some bytes that can be printed.
+func textKey[T any](name, allowed string, least, most int, at func(*T) *string) platformKey[T] {
+	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
+		*at(to) = v.Text
+		return v.Kind == tomltree.String && len(v.Text) >= least && plainText(v.Text, most)
+	}, func(from *T) string {
+		if s := *at(from); s != "" {
+			return quoted(s)
+		}
+		return ""
+	}}
+}
+
+// wordKey is one of some words, always written.
+func wordKey[T any, W ~uint8](name string, words []string, at func(*T) *W) platformKey[T] {
+	return platformKey[T]{name, allowedWords(words), func(to *T, v *tomltree.Value) bool {
+		i := wordOf(words, v)
+		*at(to) = W(max(i, 0))
+		return i >= 0
+	}, func(from *T) string { return quoted(words[*at(from)]) }}
+}
+
+// timeKey is a number of ns, kept in ps.
+func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T) *int64) platformKey[T] {
+	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
+		x, _ := numberOf(v)
+		ps, ok := scaled(x, 1000, mostNS*1000)
+		*at(to) = int64(ps)
+		return ok
+	}, func(from *T) string {
+		if ps := *at(from); ps != 0 || always {
+			return nsOf(ps)
+		}
+		return ""
+	}}
+}
+
+// rateKey is a number of ns a byte.
+func rateKey[T any](name string, always bool, at func(*T) *simnet.Rate) platformKey[T] {
+	return platformKey[T]{name, aRate, func(to *T, v *tomltree.Value) (ok bool) {
+		x, ok := numberOf(v)
+		if ok {
+			*at(to), ok = rateOf(x)
 		}
 		return ok
-	}},
-
-	"links.*.L_ns": {aTime, func(in *platformReader) bool { return in.time(&in.link().Latency) }},
-	"links.*.hop_ns": {"a time of 0 to 1000000 ns", func(in *platformReader) bool {
-		return in.time(&in.link().Hop) && in.link().Hop <= maxHopNS*1000
-	}},
-	"links.*.o_send_ns":             {aTime, func(in *platformReader) bool { return in.time(&in.link().SendOver) }},
-	"links.*.o_recv_ns":             {aTime, func(in *platformReader) bool { return in.time(&in.link().RecvOver) }},
-	"links.*.g_ns":                  {aTime, func(in *platformReader) bool { return in.time(&in.link().Gap) }},
-	"links.*.G_ns_per_byte":         {aRate, func(in *platformReader) bool { return in.rate(&in.link().PerByte) }},
-	"links.*.O_ns_per_byte":         {aRate, func(in *platformReader) bool { return in.rate(&in.link().OverByte) }},
-	"links.*.eager_bytes":           {"a whole number of 0 to 2^62 bytes", func(in *platformReader) bool { return in.integer(0, maxBytes, &in.link().Eager) }},
-	"links.*.sizes[].max_bytes":     {"a whole number of 1 to 2^62 bytes", func(in *platformReader) bool { return in.integer(1, maxBytes, &last(in.link().Sizes).Max) }},
-	"links.*.sizes[].G_ns_per_byte": {aRate, func(in *platformReader) bool { return in.rate(&last(in.link().Sizes).PerByte) }},
-
-	"topology.kind":          {allowedWords(topologyNames), func(in *platformReader) bool { return word(in, topologyNames, &in.p.Topology.Kind) }},
-	"topology.down":          {someCounts, func(in *platformReader) bool { return in.counts(maxNodes, &in.p.Topology.Down) }},
-	"topology.up":            {someCounts, func(in *platformReader) bool { return in.counts(maxNodes, &in.p.Topology.Up) }},
-	"topology.dims":          {someCounts, func(in *platformReader) bool { return in.counts(maxNodes, &in.p.Topology.Dims) }},
-	"topology.groups":        {aCount, func(in *platformReader) bool { return in.count(1, maxNodes, &in.p.Topology.Groups) }},
-	"topology.routers":       {aCount, func(in *platformReader) bool { return in.count(1, maxNodes, &in.p.Topology.Routers) }},
-	"topology.ports":         {aCount, func(in *platformReader) bool { return in.count(1, maxNodes, &in.p.Topology.Ports) }},
-	"topology.G_ns_per_byte": {aRate, func(in *platformReader) bool { return in.rate(&in.p.Topology.LinkRate) }},
-
-	"filesystem.open_ns":            {aTime, func(in *platformReader) bool { return in.time(&in.p.Files.Open) }},
-	"filesystem.client_bytes_per_s": {aBand, func(in *platformReader) bool { return in.integer(minBand, maxBand, &in.p.Files.Client) }},
-	"filesystem.total_bytes_per_s":  {aBand, func(in *platformReader) bool { return in.integer(minBand, maxBand, &in.p.Files.Total) }},
-
-	"collectives.gamma_ns_per_byte": {aRate, func(in *platformReader) bool { return in.rate(&in.p.Gamma) }},
-	"collectives.model": {"true or false", func(in *platformReader) bool {
-		in.p.ModelCollectives = in.e.text == "true"
-		return in.e.kind == unstable.Bool
-	}},
-	"collectives.*[].max_bytes": {"a whole number of 0 to 2^62 bytes", func(in *platformReader) bool {
-		return in.integer(0, maxBytes, &last(in.p.Collectives[in.coll]).Max)
-	}},
-	"collectives.*[].algorithm": {"the name of an algorithm", func(in *platformReader) bool {
-		last(in.p.Collectives[in.coll]).Name = in.e.text
-		return in.e.kind == unstable.String
-	}},
+	}, func(from *T) string {
+		if r := *at(from); r != 0 || always {
+			return rateNS(r)
+		}
+		return ""
+	}}
 }
 
-// last is the element in progress.
-func last[T any](s []T) *T { return &s[len(s)-1] }
-
-// name reads the platform's name.
-func (in *platformReader) name() bool {
-	in.p.Name = in.e.text
-	return in.e.kind == unstable.String && plainText(in.e.text, 200)
+// numberKey is an integer between least and most; without is its value where the key is missing.
+func numberKey[T any, N uint32 | uint64](name, allowed string, least, most, without N, at func(*T) *N) platformKey[T] {
+	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
+		*at(to) = N(v.Whole)
+		return v.Kind == tomltree.Integer && v.Whole >= 0 && uint64(v.Whole) >= uint64(least) && uint64(v.Whole) <= uint64(most)
+	}, func(from *T) string {
+		if n := *at(from); n != without {
+			return strconv.FormatUint(uint64(n), 10)
+		}
+		return ""
+	}}
 }
+
+// listKey is a list of counts.
+func listKey[T any](name string, at func(*T) *[]uint32) platformKey[T] {
+	return platformKey[T]{name, "an array of one to 16 whole numbers of 1 to 16777216", func(to *T, v *tomltree.Value) bool {
+		for _, x := range v.Items {
+			if x.Kind != tomltree.Integer || x.Whole < 1 || x.Whole > maxNodes {
+				return false
+			}
+			*at(to) = append(*at(to), uint32(x.Whole))
+		}
+		return v.Kind == tomltree.List && len(v.Items) >= 1 && len(v.Items) <= 16
+	}, func(from *T) string {
+		if *at(from) == nil {
+			return ""
+		}
+		return strings.ReplaceAll(fmt.Sprint(*at(from)), " ", ", ")
+	}}
+}
+
+// numberOf is a number with all of its digits.
+func numberOf(v *tomltree.Value) (exact.Number, bool) {
+	if v.Kind != tomltree.Integer && v.Kind != tomltree.Float {
+		return exact.Number{}, false
+	}
+	return decimal(v.Text)
+}
+
+// wordOf is the number of a word, -1 if it is none of them.
+func wordOf(words []string, v *tomltree.Value) int {
+	if v.Kind != tomltree.String {
+		return -1
+	}
+	return slices.Index(words, v.Text)
+}
+
+// allowedWords lists words for a message.
+func allowedWords(words []string) string { return strings.Join(words, ", ") }
 
 // plainText tells whether a string is short and can be printed.
 func plainText(s string, most int) bool {
 	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// word reads one of some words as its number.
-func word[T ~uint8](in *platformReader, words []string, to *T) bool {
-	var i int
-	ok := in.oneOf(words, &i)
-	*to = T(i)
-	return ok
-}
-
-// allowedWords lists words for a message.
-func allowedWords(words []string) string { return strings.Join(words, ", ") }
-
-// platformNames lists the keys and tables right under a prefix, in order.
-func platformNames(prefix string) []string {
-	var names []string
-	add := func(rule string) {
-		rest, ok := strings.CutPrefix(rule, prefix)
-		if !ok || rest == "" {
-			return
-		}
-		rest, _, _ = strings.Cut(rest, ".")
-		switch rest = strings.TrimSuffix(rest, "[]"); {
-		case rest != "*":
-			names = append(names, rest)
-		case prefix == "links.":
-			names = append(names, linkNames...)
-		default:
-			names = append(names, collNames...)
-		}
-	}
-	for rule := range platformKeys {
-		add(rule)
-	}
-	for rule := range platformTables {
-		add(rule)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+// quoted writes a string of TOML.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

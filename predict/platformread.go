@@ -1,26 +1,61 @@
 package predict
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
-	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
+
+// ErrPlatform is what every error about a platform is.
+var ErrPlatform = errors.New("platform")
+
+// FileError is an error in a file that people write.
+type FileError struct {
+	File    string
+	Line    int    // from 1; 0 where none is to blame
+	Key     string // "" where none is to blame
+	Text    string // what is wrong
+	Allowed string // what would be right, "" where Text says it
+}
+
+// Error says where, what and what is allowed.
+func (e *FileError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Key != "" {
+		fmt.Fprintf(&b, "%s: ", e.Key)
+	}
+	b.WriteString(e.Text)
+	if e.Allowed != "" {
+		fmt.Fprintf(&b, "; allowed is %s", e.Allowed)
+	}
+	return b.String()
+}
+
+// Unwrap makes it an ErrPlatform.
+func (e *FileError) Unwrap() error { return ErrPlatform }
 
 // platformSchema is the format of platform files that this package reads and writes.
 const platformSchema = "coppice.platform/1"
 
-// maxPlatform bounds the size of a platform file, bytes.
-const maxPlatform = 256 << 10
+// Limits of a platform file: bytes, keys and tables.
+const (
+	maxPlatform = 256 << 10
+	maxEntries  = 4096
+)
 
 // OpenPlatform reads a platform file. Errors in it name file, line, key and what is allowed.
 func OpenPlatform(path string) (*Platform, error) {
@@ -46,15 +81,13 @@ func ReadPlatform(r io.Reader, name string) (*Platform, error) {
 	if len(data) > maxPlatform {
 		return nil, &FileError{File: name, Text: fmt.Sprintf("larger than %d bytes, which no platform file is", maxPlatform)}
 	}
-	entries, err := flatten(name, bytes.Clone(data))
-	if err != nil {
-		return nil, err
+	root, err := tomltree.Parse(data, maxEntries)
+	if e, ok := errors.AsType[*tomltree.Error](err); ok {
+		return nil, &FileError{File: name, Line: e.Line, Text: e.Text}
 	}
 	in := platformReader{file: name, p: NewPlatform(), lines: map[string]int{}}
-	for i := range entries {
-		if err := in.take(&entries[i]); err != nil {
-			return nil, err
-		}
+	if err := in.root(root); err != nil {
+		return nil, err
 	}
 	if err := in.check(); err != nil {
 		return nil, err
@@ -66,190 +99,150 @@ func ReadPlatform(r io.Reader, name string) (*Platform, error) {
 type platformReader struct {
 	file  string
 	p     *Platform
-	e     *entry         // in progress
-	lines map[string]int // line of each key
-	class simnet.LinkClass
-	coll  simnet.CollKind
+	lines map[string]int // of each key, such as links.net.sizes[2].max_bytes
 }
 
-// take handles one entry.
-func (in *platformReader) take(e *entry) error {
-	in.e = e
-	in.lines[e.key] = e.line
-	rule := in.general(e.rule)
-	if e.kind == unstable.Table {
-		if _, ok := platformTables[rule]; ok {
-			return in.open(rule)
-		}
-		if k, ok := platformKeys[rule]; ok {
-			return in.fail("a table", k.allowed)
-		}
-		if what, ok := platformTables[rule+"[]"]; ok {
-			return in.fail("a table", "an array of tables, each "+what)
-		}
-		return in.unknown(rule)
+// subtable is a table in a table, or a list of tables.
+type subtable struct {
+	name, what string
+	list       bool
+	read       func(v *tomltree.Value, path string) error
+}
+
+// root reads the whole file.
+func (in *platformReader) root(v *tomltree.Value) error {
+	p := in.p
+	return readTable(in, v, "", platformRoot, p,
+		keysTable(in, "nodes", nodesKeys, p),
+		keysTable(in, "compute", computeKeys, p),
+		subtable{"links", "tables links.self, links.node, links.net", false, in.links},
+		keysTable(in, "topology", topologyKeys, &p.Topology),
+		keysTable(in, "filesystem", filesKeys, &p.Files),
+		subtable{"collectives", "a table [collectives]", false, in.collectives},
+	)
+}
+
+// keysTable is a table that has keys alone.
+func keysTable[T any](in *platformReader, name string, keys []platformKey[T], to *T) subtable {
+	return subtable{name, "a table [" + name + "]", false, func(v *tomltree.Value, path string) error { return readTable(in, v, path, keys, to) }}
+}
+
+func (in *platformReader) links(v *tomltree.Value, path string) error {
+	var tables []subtable
+	for c, name := range linkNames {
+		tables = append(tables, subtable{name, "a table of L_ns, o_send_ns and so on", false, func(v *tomltree.Value, path string) error {
+			l := &simnet.Link{Eager: maxBytes}
+			in.p.Links[c] = l
+			return readTable(in, v, path, linkKeys, l, subtable{"sizes", aSize, true, func(v *tomltree.Value, path string) error {
+				l.Sizes = append(l.Sizes, simnet.SizeRate{})
+				return readTable(in, v, path, sizeKeys, last(l.Sizes))
+			}})
+		}})
 	}
-	k, ok := platformKeys[rule]
-	if !ok {
-		if what, table := platformTables[rule]; table {
-			return in.fail("a value", what)
-		}
-		if what, table := platformTables[rule+"[]"]; table {
-			return in.fail("a value", "an array of tables, each "+what)
-		}
-		return in.unknown(rule)
+	return readTable(in, v, path, nil, in.p, tables...)
+}
+
+func (in *platformReader) collectives(v *tomltree.Value, path string) error {
+	var tables []subtable
+	for k, name := range collNames {
+		tables = append(tables, subtable{name, "{ max_bytes = N, algorithm = NAME }", true, func(v *tomltree.Value, path string) error {
+			list := &in.p.Collectives[k]
+			*list = append(*list, simnet.Algorithm{Max: math.MaxUint64})
+			return readTable(in, v, path, algorithmKeys, last(*list))
+		}})
 	}
-	if !k.set(in) {
-		return in.fail(in.value(), k.allowed)
+	return readTable(in, v, path, collectivesKeys, in.p, tables...)
+}
+
+// last is the element in progress.
+func last[T any](s []T) *T { return &s[len(s)-1] }
+
+// readTable reads a table of some keys and tables.
+func readTable[T any](in *platformReader, v *tomltree.Value, path string, keys []platformKey[T], to *T, tables ...subtable) error {
+	for _, name := range v.Keys {
+		x, at := v.Fields[name], under(path, name)
+		in.lines[at] = x.Line
+		k := slices.IndexFunc(keys, func(k platformKey[T]) bool { return k.name == name })
+		t := slices.IndexFunc(tables, func(t subtable) bool { return t.name == name })
+		var err error
+		switch {
+		case k >= 0 && x.Kind == tomltree.Table:
+			err = in.wrong(at, "a table", keys[k].allowed)
+		case k >= 0 && !keys[k].read(to, x):
+			err = in.wrong(at, shown(x), keys[k].allowed)
+		case k >= 0:
+		case t >= 0:
+			err = in.table(x, at, &tables[t])
+		default:
+			var names []string
+			for _, k := range keys {
+				names = append(names, k.name)
+			}
+			for _, t := range tables {
+				names = append(names, t.name)
+			}
+			slices.Sort(names)
+			err = in.wrong(at, "unknown key", strings.Join(names, ", "))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// general replaces a link class or a collective in a rule by *, and remembers it.
-func (in *platformReader) general(rule string) string {
-	head, rest, _ := strings.Cut(rule, ".")
-	name, rest, more := strings.Cut(rest, ".")
-	plain := strings.TrimSuffix(name, "[]")
+// table reads a table, or a list of tables.
+func (in *platformReader) table(v *tomltree.Value, path string, t *subtable) error {
+	isTable := func(v *tomltree.Value) bool { return v.Kind == tomltree.Table }
 	switch {
-	case head == "links" && plain != "":
-		for c, n := range linkNames {
-			if n == plain {
-				in.class = simnet.LinkClass(c)
-				rule = "links.*" + name[len(plain):]
-			}
-		}
-	case head == "collectives" && plain != "":
-		for k, n := range collNames {
-			if n == plain {
-				in.coll = simnet.CollKind(k)
-				rule = "collectives.*" + name[len(plain):]
-			}
-		}
+	case !t.list && !isTable(v):
+		return in.wrong(path, "a value", t.what)
+	case !t.list:
+		return t.read(v, path)
+	case isTable(v):
+		return in.wrong(path, "a table", "an array of tables, each "+t.what)
+	case v.Kind != tomltree.List || slices.ContainsFunc(v.Items, func(v *tomltree.Value) bool { return !isTable(v) }):
+		return in.wrong(path, "a value", "an array of tables, each "+t.what)
 	}
-	if more && strings.Contains(rule, "*") {
-		rule += "." + rest
-	}
-	return rule
-}
-
-// open begins a table.
-func (in *platformReader) open(rule string) error {
-	switch rule {
-	case "links.*":
-		if in.p.Links[in.class] == nil {
-			in.p.Links[in.class] = &simnet.Link{Eager: maxBytes}
+	for i, item := range v.Items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		in.lines[at] = item.Line
+		if err := t.read(item, at); err != nil {
+			return err
 		}
-	case "links.*.sizes[]":
-		in.link().Sizes = append(in.link().Sizes, simnet.SizeRate{})
-	case "collectives.*[]":
-		in.p.Collectives[in.coll] = append(in.p.Collectives[in.coll], simnet.Algorithm{Max: math.MaxUint64})
 	}
 	return nil
 }
 
-// link is the link in progress. A dotted key needs no header of its own.
-func (in *platformReader) link() *simnet.Link {
-	l := &in.p.Links[in.class]
-	if *l == nil {
-		*l = &simnet.Link{Eager: maxBytes}
+// wrong is an error about a key, which may be missing.
+func (in *platformReader) wrong(key, text, allowed string) error {
+	return &FileError{File: in.file, Line: in.lines[key], Key: clipped(key), Text: text, Allowed: allowed}
+}
+
+// under appends a name to a key. One that needs quotes keeps them: no key of ours does.
+func under(key, name string) string {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		name = strconv.Quote(name)
 	}
-	return *l
-}
-
-// fail says that the entry in progress is not what it should be.
-func (in *platformReader) fail(text, allowed string) error {
-	return &FileError{File: in.file, Line: in.e.line, Key: clipped(in.e.key), Text: text, Allowed: allowed}
-}
-
-// unknown names the keys that there are next to an unknown one.
-func (in *platformReader) unknown(rule string) error {
-	prefix := ""
-	if i := strings.LastIndexByte(rule, '.'); i >= 0 {
-		prefix = rule[:i+1]
+	if key == "" {
+		return name
 	}
-	return in.fail("unknown key", strings.Join(platformNames(prefix), ", "))
+	return key + "." + name
 }
 
-// value shows the value in progress.
-func (in *platformReader) value() string {
-	switch in.e.kind {
-	case unstable.String:
-		return strconv.Quote(clipped(in.e.text))
-	case unstable.Array:
-		return "[" + clipped(strings.Join(in.e.list, ", ")) + "]"
-	}
-	return clipped(in.e.text)
-}
-
-// number returns the number in progress.
-func (in *platformReader) number() (exact.Number, bool) {
-	if in.e.kind != unstable.Integer && in.e.kind != unstable.Float {
-		return exact.Number{}, false
-	}
-	return decimal(in.e.text)
-}
-
-// time reads ns into ps.
-func (in *platformReader) time(to *int64) bool {
-	x, ok := in.number()
-	if !ok {
-		return false
-	}
-	v, ok := scaled(x, 1000, maxTimeNS*1000)
-	*to = int64(v)
-	return ok
-}
-
-// rate reads ns a byte.
-func (in *platformReader) rate(to *simnet.Rate) bool {
-	x, ok := in.number()
-	if !ok {
-		return false
-	}
-	*to, ok = rateOf(x)
-	return ok
-}
-
-// integer reads an integer between least and most.
-func (in *platformReader) integer(least, most uint64, to *uint64) bool {
-	if in.e.kind != unstable.Integer {
-		return false
-	}
-	x, ok := decimal(in.e.text)
-	*to = uint64(x.Floor())
-	return ok && x.IsInt() && x.Sign() >= 0 && *to >= least && *to <= most
-}
-
-// count is integer for 32 bits.
-func (in *platformReader) count(least, most uint32, to *uint32) bool {
-	var v uint64
-	ok := in.integer(uint64(least), uint64(most), &v)
-	*to = uint32(v)
-	return ok
-}
-
-// counts reads an array of one to 16 integers between 1 and most.
-func (in *platformReader) counts(most uint32, to *[]uint32) bool {
-	if in.e.kind != unstable.Array || len(in.e.list) == 0 || len(in.e.list) > 16 {
-		return false
-	}
-	for _, text := range in.e.list {
-		x, ok := decimal(text)
-		if !ok || !x.IsInt() || x.Sign() <= 0 || uint64(x.Floor()) > uint64(most) {
-			return false
+// shown is a value in a message.
+func shown(v *tomltree.Value) string {
+	switch v.Kind {
+	case tomltree.String:
+		return strconv.Quote(clipped(v.Text))
+	case tomltree.List:
+		var list []string
+		for _, x := range v.Items {
+			list = append(list, x.Text)
 		}
-		*to = append(*to, uint32(x.Floor()))
+		return "[" + clipped(strings.Join(list, ", ")) + "]"
 	}
-	return true
-}
-
-// oneOf reads one of some words.
-func (in *platformReader) oneOf(words []string, to *int) bool {
-	for i, w := range words {
-		if in.e.kind == unstable.String && in.e.text == w {
-			*to = i
-			return true
-		}
-	}
-	return false
+	return clipped(v.Text)
 }

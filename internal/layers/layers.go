@@ -33,6 +33,7 @@ var Table = []Package{
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
+	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict"}},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
 	{Path: "trace/paraver", Layer: 1, NoMPI: true},
@@ -101,7 +102,7 @@ type Dependency struct {
 var Dependencies = []Dependency{
 	{Path: "github.com/klauspost/compress"},
 	{Path: "golang.org/x/sync"},
-	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"predict", "predict/pipeline", "slurm"}},
+	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"internal/tomltree", "slurm"}},
 	{Path: "github.com/parquet-go/parquet-go", Importers: []string{"export"}},
 	{Path: "github.com/spf13/cobra", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},

@@ -6,7 +6,21 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 )
+
+// Limits of a model file.
+const (
+	MaxFile       = 8 << 20
+	mostFileParts = 2_000_000
+)
+
+// FileError says what is wrong in a model file, and where.
+type FileError = tomltree.Error
+
+// entry is a value of a file.
+type entry = tomltree.Value
 
 // FileSchema is what a model file begins with.
 const FileSchema = "coppice.capacity/1"
@@ -14,7 +28,10 @@ const FileSchema = "coppice.capacity/1"
 // Parse reads a model file (docs/capacity.md) strictly: every key must be known and every name defined. Errors are
 // *FileError.
 func Parse(data []byte) (*Model, error) {
-	root, err := parseDocument(data)
+	if len(data) > MaxFile {
+		return nil, &FileError{Text: fmt.Sprintf("%d bytes are no model file: at most %d", len(data), MaxFile)}
+	}
+	root, err := tomltree.Parse(data, mostFileParts)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +43,7 @@ func Parse(data []byte) (*Model, error) {
 	if err := f.m.Validate(); err != nil {
 		var e *FieldError
 		if errors.As(err, &e) {
-			return nil, &FileError{root.lineOf(e.Path), e.Error()}
+			return nil, &FileError{Line: root.LineOf(e.Path), Text: e.Error()}
 		}
 		return nil, err
 	}
@@ -46,58 +63,58 @@ type file struct {
 
 func (f *file) fail(e *entry, format string, args ...any) {
 	if f.err == nil {
-		f.err = &FileError{e.line, fmt.Sprintf(format, args...)}
+		f.err = &FileError{Line: e.Line, Text: fmt.Sprintf(format, args...)}
 	}
 }
 
 // known refuses keys that are not in the list.
 func (f *file) known(e *entry, what string, list ...string) {
-	for _, k := range e.keys {
+	for _, k := range e.Keys {
 		if !slices.Contains(list, k) {
-			f.fail(e.fields[k], "unknown key %q in %s; there are %s", k, what, strings.Join(list, ", "))
+			f.fail(e.Fields[k], "unknown key %q in %s; there are %s", k, what, strings.Join(list, ", "))
 		}
 	}
 }
 
 // field is the entry of a key, if it is of the kind; floats may be written as integers.
-func (f *file) field(e *entry, key string, kind entryKind) *entry {
-	v, ok := e.fields[key]
+func (f *file) field(e *entry, key string, kind tomltree.Kind) *entry {
+	v, ok := e.Fields[key]
 	if !ok || f.err != nil {
 		return nil
 	}
-	if v.kind != kind && (kind != isFloat || v.kind != isInteger) {
-		f.fail(v, "%s is %v, not %v", key, v.kind, kind)
+	if v.Kind != kind && (kind != tomltree.Float || v.Kind != tomltree.Integer) {
+		f.fail(v, "%s is %v, not %v", key, v.Kind, kind)
 		return nil
 	}
 	return v
 }
 
 func (f *file) text(e *entry, key string) string {
-	if v := f.field(e, key, isText); v != nil {
-		return v.text
+	if v := f.field(e, key, tomltree.String); v != nil {
+		return v.Text
 	}
 	return ""
 }
 
 func (f *file) number(e *entry, key string, otherwise float64) float64 {
-	if v := f.field(e, key, isFloat); v != nil {
-		return v.number
+	if v := f.field(e, key, tomltree.Float); v != nil {
+		return v.Number
 	}
 	return otherwise
 }
 
 // integer stays within 32 bits; the checks of the model say what is too large.
 func (f *file) integer(e *entry, key string, otherwise int) int {
-	if v := f.field(e, key, isInteger); v != nil {
-		return int(max(math.MinInt32, min(math.MaxInt32, v.whole)))
+	if v := f.field(e, key, tomltree.Integer); v != nil {
+		return int(max(math.MinInt32, min(math.MaxInt32, v.Whole)))
 	}
 	return otherwise
 }
 
 // list are the items of a list.
 func (f *file) list(e *entry, key string) []*entry {
-	if v := f.field(e, key, isList); v != nil {
-		return v.items
+	if v := f.field(e, key, tomltree.List); v != nil {
+		return v.Items
 	}
 	return nil
 }
@@ -106,8 +123,8 @@ func (f *file) list(e *entry, key string) []*entry {
 func (f *file) tables(e *entry, key string) []*entry {
 	items := f.list(e, key)
 	for _, item := range items {
-		if item.kind != isTable {
-			f.fail(item, "%s holds %v, not tables", key, item.kind)
+		if item.Kind != tomltree.Table {
+			f.fail(item, "%s holds %v, not tables", key, item.Kind)
 			return nil
 		}
 	}
@@ -139,7 +156,7 @@ func (f *file) read() {
 	}
 	if types != nil {
 		for _, k := range job {
-			if v, ok := r.fields[k]; ok {
+			if v, ok := r.Fields[k]; ok {
 				f.fail(v, "%s belongs into types, where there are some", k)
 			}
 		}
@@ -155,7 +172,7 @@ func (f *file) law(e *entry) bool {
 	case "geometric":
 		return true
 	default:
-		f.fail(e.fields["visit_law"], "visit_law %q is neither fixed nor geometric", law)
+		f.fail(e.Fields["visit_law"], "visit_law %q is neither fixed nor geometric", law)
 		return false
 	}
 }
@@ -181,9 +198,9 @@ func (f *file) readMachines() {
 		f.known(e, "machines", "name", "centers", "count", "price")
 		g := Machine{Name: f.text(e, "name"), Count: f.integer(e, "count", 1), Price: f.number(e, "price", 1)}
 		for _, c := range f.list(e, "centers") {
-			k, ok := f.centers[c.text]
-			if !ok || c.kind != isText {
-				f.fail(c, "machine %q: unknown center %q", g.Name, c.text)
+			k, ok := f.centers[c.Text]
+			if !ok || c.Kind != tomltree.String {
+				f.fail(c, "machine %q: unknown center %q", g.Name, c.Text)
 			}
 			g.Centers = append(g.Centers, k)
 		}
@@ -192,22 +209,22 @@ func (f *file) readMachines() {
 }
 
 func (f *file) readOrigin() {
-	e := f.field(f.root, "origin", isTable)
+	e := f.field(f.root, "origin", tomltree.Table)
 	if e == nil {
 		return
 	}
 	f.known(e, "origin", "input", "window_s", "self_check_error")
 	o := &Origin{Input: f.text(e, "input"), SelfCheckError: f.number(e, "self_check_error", math.NaN())}
-	if list := f.field(e, "window_s", isList); list != nil {
-		if len(list.items) != 2 {
+	if list := f.field(e, "window_s", tomltree.List); list != nil {
+		if len(list.Items) != 2 {
 			f.fail(list, "window_s is not a list of two numbers")
 			return
 		}
-		for i, v := range list.items {
-			if v.kind != isFloat && v.kind != isInteger {
+		for i, v := range list.Items {
+			if v.Kind != tomltree.Float && v.Kind != tomltree.Integer {
 				f.fail(v, "window_s is not a list of two numbers")
 			}
-			o.Window[i] = v.number
+			o.Window[i] = v.Number
 		}
 	}
 	f.m.Origin = o
@@ -216,17 +233,17 @@ func (f *file) readOrigin() {
 // job reads load and work of a type.
 func (f *file) job(e *entry) Type {
 	t := Type{Jobs: 1}
-	if l := f.field(e, "load", isTable); l != nil {
+	if l := f.field(e, "load", tomltree.Table); l != nil {
 		f.known(l, "load", "jobs", "think")
 		t.Jobs, t.Think = f.integer(l, "jobs", 1), f.number(l, "think", 0)
 	}
-	if p := f.field(e, "pipeline", isTable); p != nil {
+	if p := f.field(e, "pipeline", tomltree.Table); p != nil {
 		t.Pipeline = f.pipeline(p)
 	}
 	names := map[string]int{}
-	if c := f.field(e, "classes", isTable); c != nil {
-		for _, name := range c.keys {
-			if v := f.field(c, name, isTable); v != nil {
+	if c := f.field(e, "classes", tomltree.Table); c != nil {
+		for _, name := range c.Keys {
+			if v := f.field(c, name, tomltree.Table); v != nil {
 				names[name] = len(t.Classes)
 				t.Classes = append(t.Classes, f.class(v, name, "demand", "scv", "task_scv", "visits"))
 			}
@@ -235,10 +252,10 @@ func (f *file) job(e *entry) Type {
 			f.fail(c, "classes belong to tasks and tree, not to pipeline")
 		}
 	}
-	if _, ok := e.fields["tasks"]; ok {
+	if _, ok := e.Fields["tasks"]; ok {
 		t.Tasks = f.tasks(f.tables(e, "tasks"), names)
 	}
-	if v := f.field(e, "tree", isList); v != nil {
+	if v := f.field(e, "tree", tomltree.List); v != nil {
 		t.Tree = f.tree(v, names)
 	}
 	return t
@@ -251,15 +268,15 @@ func (f *file) class(e *entry, name string, keys ...string) Class {
 		Name: name, SCV: f.number(e, "scv", 1), Visits: f.integer(e, "visits", f.visits), Geometric: f.geometric,
 		Demand: f.demand(e, "demand", name),
 	}
-	if v := f.field(e, "task_scv", isFloat); v != nil {
-		switch _, both := e.fields["scv"]; {
+	if v := f.field(e, "task_scv", tomltree.Float); v != nil {
+		switch _, both := e.Fields["scv"]; {
 		case both:
 			f.fail(v, "%q: give scv, of a visit, or task_scv, of a whole task", name)
-		case !(v.number >= 0 && v.number <= MaxSCV):
-			f.fail(v, "%q: task_scv %v is not 0 to %v", name, v.number, float64(MaxSCV))
+		case !(v.Number >= 0 && v.Number <= MaxSCV):
+			f.fail(v, "%q: task_scv %v is not 0 to %v", name, v.Number, float64(MaxSCV))
 		case c.Visits < 1 || c.Visits > MaxVisits: // said later
-		case !c.SCVOfTask(v.number):
-			f.fail(v, "%q: task_scv %v is less than the random number of visits alone makes", name, v.number)
+		case !c.SCVOfTask(v.Number):
+			f.fail(v, "%q: task_scv %v is less than the random number of visits alone makes", name, v.Number)
 		}
 	}
 	return c
@@ -267,15 +284,15 @@ func (f *file) class(e *entry, name string, keys ...string) Class {
 
 // demand reads seconds by name of center, in the order of the file.
 func (f *file) demand(e *entry, key, name string) []Demand {
-	v := f.field(e, key, isTable)
+	v := f.field(e, key, tomltree.Table)
 	if v == nil {
 		return nil
 	}
 	var list []Demand
-	for _, center := range v.keys {
+	for _, center := range v.Keys {
 		k, ok := f.centers[center]
 		if !ok {
-			f.fail(v.fields[center], "%q: unknown center %q in %s", name, center, key)
+			f.fail(v.Fields[center], "%q: unknown center %q in %s", name, center, key)
 			return nil
 		}
 		list = append(list, Demand{k, f.number(v, center, 0)})
@@ -290,11 +307,11 @@ func (f *file) pipeline(e *entry) *Pipeline {
 		name := f.text(s, "name")
 		c := f.class(s, name, "name", "demand", "scv", "task_scv", "visits", "overhead_per_chunk", "workers", "buffer")
 		buffer := 0 // that of the pipeline
-		if _, own := s.fields["buffer"]; own {
+		if _, own := s.Fields["buffer"]; own {
 			if buffer = f.integer(s, "buffer", 0); buffer == 0 {
 				buffer = Unbounded
 			} else if buffer < 0 {
-				f.fail(s.fields["buffer"], "stage %q: buffer %d is negative", name, buffer)
+				f.fail(s.Fields["buffer"], "stage %q: buffer %d is negative", name, buffer)
 			}
 		}
 		p.Stages = append(p.Stages, Stage{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 )
 
 // tasks reads a graph and puts its tasks into an order in which each comes after those it waits for.
@@ -12,27 +14,27 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 	place := make(map[int64]int, len(list))
 	for i, e := range list {
 		f.known(e, "tasks", "id", "class", "after")
-		id := f.field(e, "id", isInteger)
+		id := f.field(e, "id", tomltree.Integer)
 		if id == nil {
 			f.fail(e, "a task without id")
 			return nil
 		}
-		ids[i] = id.whole
-		if _, ok := place[id.whole]; ok {
-			f.fail(id, "two tasks with id %d", id.whole)
+		ids[i] = id.Whole
+		if _, ok := place[id.Whole]; ok {
+			f.fail(id, "two tasks with id %d", id.Whole)
 		}
-		place[id.whole] = i
+		place[id.Whole] = i
 		name := f.text(e, "class")
 		var ok bool
 		if class[i], ok = classes[name]; !ok {
-			f.fail(e, "task %d: unknown class %q", id.whole, name)
+			f.fail(e, "task %d: unknown class %q", id.Whole, name)
 		}
 	}
 	for i, e := range list {
 		for _, v := range f.list(e, "after") {
-			p, ok := place[v.whole]
-			if !ok || v.kind != isInteger {
-				f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.whole)
+			p, ok := place[v.Whole]
+			if !ok || v.Kind != tomltree.Integer {
+				f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.Whole)
 			}
 			after[i] = append(after[i], p)
 		}
@@ -129,32 +131,32 @@ func (f *file) tree(e *entry, classes map[string]int) *Tree {
 		if x.parent >= 0 {
 			t.Nodes[x.parent].Parts = append(t.Nodes[x.parent].Parts, v)
 		}
-		if x.e.kind == isText {
-			class, ok := classes[x.e.text]
+		if x.e.Kind == tomltree.String {
+			class, ok := classes[x.e.Text]
 			if !ok {
-				f.fail(x.e, "tree: unknown class %q", x.e.text)
+				f.fail(x.e, "tree: unknown class %q", x.e.Text)
 			}
 			t.Nodes = append(t.Nodes, Node{Op: Leaf, Class: class, Prob: x.prob})
 			continue
 		}
-		if x.e.kind != isList || len(x.e.items) < 2 || x.e.items[0].kind != isText {
+		if x.e.Kind != tomltree.List || len(x.e.Items) < 2 || x.e.Items[0].Kind != tomltree.String {
 			f.fail(x.e, "tree: not a list of an operator and its parts")
 			return nil
 		}
-		op, ok := operators[x.e.items[0].text]
+		op, ok := operators[x.e.Items[0].Text]
 		if !ok {
-			f.fail(x.e.items[0], "tree: unknown operator %q; there are S, P, OR and ALT", x.e.items[0].text)
+			f.fail(x.e.Items[0], "tree: unknown operator %q; there are S, P, OR and ALT", x.e.Items[0].Text)
 			return nil
 		}
 		t.Nodes = append(t.Nodes, Node{Op: op, Prob: x.prob})
-		for i := len(x.e.items) - 1; i >= 1; i-- {
-			part, prob := x.e.items[i], 0.0
+		for i := len(x.e.Items) - 1; i >= 1; i-- {
+			part, prob := x.e.Items[i], 0.0
 			if op == Choice {
-				if part.kind != isList || len(part.items) != 2 || part.items[0].kind != isFloat && part.items[0].kind != isInteger {
+				if part.Kind != tomltree.List || len(part.Items) != 2 || part.Items[0].Kind != tomltree.Float && part.Items[0].Kind != tomltree.Integer {
 					f.fail(part, "tree: a part of ALT is a list of a probability and the part")
 					return nil
 				}
-				part, prob = part.items[1], part.items[0].number
+				part, prob = part.Items[1], part.Items[0].Number
 			}
 			work = append(work, todo{part, v, prob})
 		}
