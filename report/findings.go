@@ -179,6 +179,7 @@ const (
 	sumP2P     = iota // in point-to-point calls, less waits there
 	sumColl           // in collective calls, less waits there and spans of completion
 	sumRMA            // in one-sided calls
+	sumMgmt           // in calls of management but set-up and end
 	sumIO             // file input and output, of MPI too
 	sumSerial         // of threads: idle outside of parallel regions, of one thread
 	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
@@ -253,7 +254,8 @@ func (f *finder) addProcess(x *processItems, caused uint64) {
 	idle := x.at(0, xtf.ItemThreadImbalance) + scheduling
 	for i, v := range [numSums]uint64{
 		sumP2P: less(x.at(0, xtf.ItemP2P), p2p), sumColl: less(x.at(0, xtf.ItemColl), coll), sumRMA: x.at(0, xtf.ItemRMA),
-		sumIO: io, sumSerial: x.at(0, xtf.ItemThreadSerial) / count,
+		sumMgmt: less(x.at(0, xtf.ItemManagement), x.at(0, xtf.ItemSetup)),
+		sumIO:   io, sumSerial: x.at(0, xtf.ItemThreadSerial) / count,
 		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
 	} {
 		e.total[i] = add(e.total[i], integer(v))
@@ -357,11 +359,22 @@ func (f *finder) transfer() {
 		sum   int
 		class uint32
 		name  string
-	}{{sumP2P, xtf.ClassP2P, ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, ItemWord(xtf.ItemColl)}, {sumRMA, xtf.ClassRMA, ItemWord(xtf.ItemRMA)}} {
+	}{
+		{sumP2P, xtf.ClassP2P, ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, ItemWord(xtf.ItemColl)},
+		{sumRMA, xtf.ClassRMA, ItemWord(xtf.ItemRMA)}, {sumMgmt, xtf.ClassMgmt, ItemWord(xtf.ItemManagement)},
+	} {
+		most := f.hot.largest(k.class)
+		loss, basis := loss, basis
+		tests := most != nil && f.r.polls(most.Region)
+		if tests || k.sum == sumMgmt { // the replay for an ideal network leaves them as they are
+			loss, basis = f.runtime, ""
+		}
 		without := "without waits"
 		switch {
-		case f.causes == nil || k.sum == sumRMA || k.sum == sumP2P && m.Sent+m.Received == 0:
+		case f.causes == nil || k.sum == sumRMA || k.sum == sumMgmt || k.sum == sumP2P && m.Sent+m.Received == 0:
 			without = "with waits, which are not known"
+		case tests:
+			without = "with waits in tests, which are not known"
 		case unrecorded:
 			without = "without waits for what has records"
 		}
@@ -380,6 +393,9 @@ func (f *finder) transfer() {
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
 			}
+		}
+		if most != nil && most.class&xtf.ClassNToOne != 0 {
+			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known"
 		}
 		x.Text = fmt.Sprintf("%s calls %s: %s: rank %d has most%s; %s", k.name, without, f.upTo(x.Ticks), f.each.rank[k.sum], x.mostIn(), x.Evidence)
 		f.list = append(f.list, x)
@@ -500,12 +516,12 @@ func (f *finder) clock() {
 	}
 }
 
-// largest returns the region of a class with the most exclusive time.
+// largest returns the region of a class with the most exclusive time. Init and Finalize are a class of their own.
 func (h *hot) largest(class uint32) *RegionTime {
 	var best *RegionTime
 	for i := range h.profile.Regions {
 		x := &h.profile.Regions[i]
-		if x.class&class != 0 && (best == nil || x.Exclusive > best.Exclusive) {
+		if x.class&class != 0 && (x.class&xtf.ClassInit == 0 || class&xtf.ClassInit != 0) && (best == nil || x.Exclusive > best.Exclusive) {
 			best = x
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Untold is what a trace cannot tell: what its records would have told that no analysis reads, and what it lacks for an
@@ -75,6 +76,8 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 		}
 	}
 	var called trace.CallClass
+	var polling, managing uint64 // ticks in calls
+	spawned := false
 	own := false // a function of the program itself
 	var sum sampling
 	for i := range profile.Regions {
@@ -82,6 +85,13 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 		sum.add(x.Samples, x.Estimated)
 		called |= trace.CallClass(x.class)
 		d := r.Defs.Region(x.Region)
+		if r.polls(x.Region) {
+			polling += x.Exclusive
+		}
+		if x.class&xtf.ClassMgmt != 0 && x.class&xtf.ClassInit == 0 {
+			managing += x.Exclusive
+		}
+		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		own = own || x.class == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
 	}
 	mpi := called&trace.ClassMPI != 0
@@ -103,6 +113,10 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed")
+	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
+	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or the like again and again are not known")
+	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
+	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	if n := count(trace.DiagNoCollRecord); n > 0 {
 		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", plural(int(n), "call")))
 	}
@@ -117,6 +131,12 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 	_, unknown := crowds(r.Defs, usages(r.Defs))
 	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
 	return list
+}
+
+// polls reports whether a region, by its reference, is a call that asks and does not wait.
+func (r *Run) polls(ref uint32) bool {
+	d := r.Defs.Region(ref)
+	return d != nil && r.Defs.Polls(d)
 }
 
 // namedKinds is how many kinds a line names, untoldLines how many lines the summary has.

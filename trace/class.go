@@ -96,6 +96,21 @@ func (d *Definitions) IsTest(r *Region) bool {
 	return false
 }
 
+// Polls reports whether a region is a call that asks whether messages or requests are there, and does not wait for them. A
+// process that waits calls it again and again.
+func (d *Definitions) Polls(r *Region) bool {
+	if d.IsTest(r) {
+		return true
+	}
+	name := d.callName(r)
+	return d.IsMPI(r) && (name == "iprobe" || name == "improbe" || name == "parrived" || strings.HasPrefix(name, "request_get_status"))
+}
+
+// StartsProcesses reports whether a region is a call that starts other processes.
+func (d *Definitions) StartsProcesses(r *Region) bool {
+	return d.IsMPI(r) && strings.HasPrefix(d.callName(r), "comm_spawn")
+}
+
 func classByRole(r RegionRole) CallClass {
 	switch r {
 	case RolePointToPoint:

@@ -175,3 +175,37 @@ processes 1
 	}
 	t.Errorf("no two bad references in %+v", doc)
 }
+
+// TestUnknownWaits: waiting that no pattern has is said to be not known, not to be none. In each program process 0 is in calls
+// of a kind for 800 of 1000 while process 1 computes.
+func TestUnknownWaits(t *testing.T) {
+	const head = "-- program --\nprocesses 2\n-- events --\n"
+	tests := head + "0 0 ENTER main\n0 5 ENTER MPI_Irecv\n0 5 MPI_IRECV_REQUEST 1\n0 6 LEAVE MPI_Irecv\n"
+	for at := 10; at < 810; at += 10 {
+		tests += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+10)
+	}
+	tests += "0 810 ENTER MPI_Test\n0 811 MPI_IRECV 1 MPI_COMM_WORLD 1 8 1\n0 811 LEAVE MPI_Test\n0 1000 LEAVE main\n" +
+		"1 0 ENTER main\n1 809 ENTER MPI_Send\n1 809 MPI_SEND 0 MPI_COMM_WORLD 1 8\n1 810 LEAVE MPI_Send\n1 1000 LEAVE main\n"
+	during := func(call string) string {
+		return head + "0 0 ENTER main\n0 10 ENTER " + call + "\n0 810 LEAVE " + call + "\n0 1000 LEAVE main\n" +
+			"1 0 ENTER main\n1 809 ENTER " + call + "\n1 810 LEAVE " + call + "\n1 1000 LEAVE main\n"
+	}
+	for _, x := range []struct{ name, trace, finding, untold string }{
+		{"tests", tests, "point to point calls with waits in tests, which are not known", "call MPI_Test, MPI_Iprobe or the like again and again"},
+		{"communicators", during("MPI_Comm_split"), "MPI management calls with waits, which are not known", "calls that make communicators"},
+		{"processes", during("MPI_Comm_spawn"), "MPI management calls with waits, which are not known", "processes that MPI_Comm_spawn started are not in the trace"},
+	} {
+		text := must(t, "report", foundTrace(t, x.trace))
+		if !strings.Contains(text, x.untold) || !strings.Contains(text, "> "+x.finding) || strings.Contains(text, "calls without waits") {
+			t.Errorf("%s:\n%s", x.name, text)
+		}
+	}
+	root := head
+	for p, enter := range [...]int{10, 10, 800} {
+		root += fmt.Sprintf("%d 0 ENTER main\n%[1]d %d ENTER MPI_Reduce\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 810 MPI_COLLECTIVE_END REDUCE MPI_COMM_WORLD 0 8 8\n%[1]d 810 LEAVE MPI_Reduce\n%[1]d 1000 LEAVE main\n", p, enter)
+	}
+	root = strings.Replace(root, "processes 2", "processes 3", 1)
+	if text := must(t, "report", foundTrace(t, root)); !strings.Contains(text, "of the waiting of a root only the time until the first other process comes is known") {
+		t.Errorf("reduction:\n%s", text)
+	}
+}
