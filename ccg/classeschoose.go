@@ -85,15 +85,15 @@ func (c *GapCounts) eligible() (ClassModes, []uint64) {
 func (c *GapCounts) entropies() []uint64 {
 	h := make([]uint64, len(c.slots))
 	sum := make([]uint64, len(c.slots)) // of counts
-	for _, v := range c.values {
-		sum[v.slot] += v.count
+	for _, v := range c.values.list {
+		sum[v.key.slot] += v.val
 	}
 	hi, lo := make([]uint64, len(c.slots)), make([]uint64, len(c.slots))
-	for _, v := range c.values { // sum count * log2(sum/count)
-		x, y := bits.Mul64(v.count, log2Fixed(sum[v.slot])-log2Fixed(v.count))
+	for _, v := range c.values.list { // sum count * log2(sum/count)
+		x, y := bits.Mul64(v.val, log2Fixed(sum[v.key.slot])-log2Fixed(v.val))
 		var carry uint64
-		lo[v.slot], carry = bits.Add64(lo[v.slot], y, 0)
-		hi[v.slot] += x + carry
+		lo[v.key.slot], carry = bits.Add64(lo[v.key.slot], y, 0)
+		hi[v.key.slot] += x + carry
 	}
 	for i, s := range c.slots {
 		switch {

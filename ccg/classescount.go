@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -27,8 +28,7 @@ type GapCounts struct {
 	first     []uint32 // by node: its first slot; one more at the end
 	limit     uint32   // distinct values of a slot
 	slots     []slotCounts
-	values    []gapCount
-	index     index // of values
+	values    keyed[gapAt, uint64] // how often
 }
 
 type slotCounts struct {
@@ -36,9 +36,10 @@ type slotCounts struct {
 	last     uint32 // the value met last, + 1
 }
 
-type gapCount struct {
-	gap, count uint64
-	slot       uint32
+// gapAt is a gap in a slot.
+type gapAt struct {
+	gap  uint64
+	slot uint32
 }
 
 // NewGapCounts returns empty counts.
@@ -111,30 +112,15 @@ func (c *GapCounts) add(slot uint32, gap, count uint64) {
 	if s.distinct > c.limit {
 		return
 	}
-	if s.last != 0 {
-		if v := &c.values[s.last-1]; v.gap == gap {
-			v.count += count
-			return
+	k := gapAt{gap, slot}
+	if s.last == 0 || c.values.list[s.last-1].key != k {
+		n, added := c.values.find(mix(gap*factors[1]+uint64(slot)*factors[2]), k)
+		if added {
+			s.distinct++ // one too many does not count, nor do the others then
 		}
+		s.last = uint32(n + 1)
 	}
-	c.index.reserve()
-	h := mix(gap*factors[1] + uint64(slot)*factors[2])
-	i := c.index.start(h)
-	for ; c.index.slots[i] != 0; i = c.index.next(i) {
-		if x := c.index.slots[i]; uint32(x>>32) == uint32(h) {
-			if v := &c.values[uint32(x)-1]; v.gap == gap && v.slot == slot {
-				v.count += count
-				s.last = uint32(x)
-				return
-			}
-		}
-	}
-	if s.distinct++; s.distinct > c.limit {
-		return
-	}
-	c.values = append(c.values, gapCount{gap, count, slot})
-	s.last = uint32(len(c.values))
-	c.index.put(i, h, s.last)
+	c.values.list[s.last-1].val += count
 }
 
 // Merge adds the counts of o, which are of the same graph.
@@ -148,22 +134,16 @@ func (c *GapCounts) Merge(o *GapCounts) {
 			c.slots[i].distinct = c.limit + 1
 		}
 	}
-	for _, v := range o.values {
-		c.add(v.slot, v.gap, v.count)
+	for _, v := range o.values.list {
+		c.add(v.key.slot, v.key.gap, v.val)
 	}
 }
 
 // sorted returns the values that count, by slot and gap.
-func (c *GapCounts) sorted() []gapCount {
-	list := slices.DeleteFunc(slices.Clone(c.values), func(v gapCount) bool { return c.slots[v.slot].distinct > c.limit })
-	slices.SortFunc(list, func(a, b gapCount) int {
-		if a.slot != b.slot {
-			return int(int64(a.slot) - int64(b.slot))
-		}
-		if a.gap < b.gap {
-			return -1
-		}
-		return 1
+func (c *GapCounts) sorted() []pair[gapAt, uint64] {
+	list := slices.DeleteFunc(slices.Clone(c.values.list), func(v pair[gapAt, uint64]) bool { return c.slots[v.key.slot].distinct > c.limit })
+	slices.SortFunc(list, func(a, b pair[gapAt, uint64]) int {
+		return cmp.Or(cmp.Compare(a.key.slot, b.key.slot), cmp.Compare(a.key.gap, b.key.gap))
 	})
 	return list
 }
@@ -177,15 +157,15 @@ func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
 	for _, s := range c.slots {
 		cols[2] = append(cols[2], uint64(s.distinct))
 	}
-	var last gapCount
+	var last gapAt
 	for i, v := range c.sorted() {
-		if i > 0 && last.slot == v.slot {
-			cols[3] = append(cols[3], v.gap-last.gap)
+		if i > 0 && last.slot == v.key.slot {
+			cols[3] = append(cols[3], v.key.gap-last.gap)
 		} else {
-			cols[3] = append(cols[3], v.gap)
+			cols[3] = append(cols[3], v.key.gap)
 		}
-		cols[4] = append(cols[4], v.count)
-		last = v
+		cols[4] = append(cols[4], v.val)
+		last = v.key
 	}
 	p := newPartEncoder(false)
 	for _, col := range cols {

@@ -58,7 +58,7 @@ func (h *GapHistogram) Choose() *Codebook {
 	c := &Codebook{defs: h.defs, d: h.d, grid: h.grid, shifts: h.shifts, number: map[gapContext]uint32{}, first: []uint32{0}}
 	all := h.sorted()
 	p := binning{tick: tickCost(all)}
-	eachContext(all, func(n uint32, cells []*gapCell) {
+	eachContext(all, func(n uint32, cells []countedCell) {
 		c.number[h.keys[n]] = uint32(len(c.keys))
 		c.keys = append(c.keys, h.keys[n])
 		c.bins = p.choose(c.bins, h, cells)
@@ -73,10 +73,10 @@ const binCost = 8 << logBits
 
 // tickCost returns what a tick of n_b*s_b costs, in units of 2^-(logBits+64)
 // bits: 2^(15+logBits+64)/T.
-func tickCost(cells []*gapCell) uint64 {
+func tickCost(cells []countedCell) uint64 {
 	var t total
 	for _, c := range cells {
-		t = t.plus(c.sum)
+		t = t.plus(c.val.sum)
 	}
 	if t.hi > 0 {
 		t = total{0, math.MaxUint64}
@@ -122,14 +122,14 @@ func (p *binning) round(bins []gapBin, d Deviation) {
 	}
 }
 
-func (p *binning) reset(cells []*gapCell) {
+func (p *binning) reset(cells []countedCell) {
 	p.count = append(p.count[:0], 0)
 	p.sum = append(p.sum[:0], total{})
 	p.mean = p.mean[:0]
 	for i, c := range cells {
-		p.mean = append(p.mean, c.sum.mean(c.count))
-		p.count = append(p.count, p.count[i]+c.count)
-		p.sum = append(p.sum, p.sum[i].plus(c.sum))
+		p.mean = append(p.mean, c.val.sum.mean(c.val.count))
+		p.count = append(p.count, p.count[i]+c.val.count)
+		p.sum = append(p.sum, p.sum[i].plus(c.val.sum))
 	}
 	p.cost = append(p.cost[:0], total{})
 	p.from = append(p.from[:0], 0)
@@ -147,15 +147,15 @@ func (p *binning) spread(n uint64, i, end int) uint64 {
 }
 
 // choose appends the best bins of a context.
-func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []*gapCell) []gapBin {
+func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []countedCell) []gapBin {
 	p.reset(cells)
 	all := log2Fixed(p.count[len(cells)])
 	for end := range cells {
 		best, from := total{}, int32(-1)
-		high := h.shifts.high(cells[end].low)
+		high := h.shifts.high(cells[end].key.low)
 		least := high - min(high, h.d.Bound(high)) // the least stored value
 		for i := end; i >= 0; i-- {
-			low := cells[i].low
+			low := cells[i].key.low
 			bound := h.d.Bound(low)
 			if low < least && least-low > bound {
 				break // so would be all that begin lower
@@ -182,7 +182,7 @@ func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []*gapCell) []gapB
 		if rest > 0 {
 			p.means = append(p.means, binMean{len(dst), n, rest})
 		}
-		dst = append(dst, gapBin{cells[i].low, h.shifts.high(cells[end-1].low), mean})
+		dst = append(dst, gapBin{cells[i].key.low, h.shifts.high(cells[end-1].key.low), mean})
 		i = end
 	}
 	return dst

@@ -39,11 +39,11 @@ func reopenedBook(t *testing.T, c *Codebook) *Codebook {
 }
 
 // slowTickCost is tickCost in unbounded arithmetic.
-func slowTickCost(cells []*gapCell) *big.Int {
+func slowTickCost(cells []countedCell) *big.Int {
 	all := new(big.Int)
 	for _, c := range cells {
-		all.Add(all, new(big.Int).Lsh(new(big.Int).SetUint64(c.sum.hi), 64))
-		all.Add(all, new(big.Int).SetUint64(c.sum.lo))
+		all.Add(all, new(big.Int).Lsh(new(big.Int).SetUint64(c.val.sum.hi), 64))
+		all.Add(all, new(big.Int).SetUint64(c.val.sum.lo))
 	}
 	if least := big.NewInt(1 << 32); all.Cmp(least) < 0 {
 		all = least
@@ -52,21 +52,21 @@ func slowTickCost(cells []*gapCell) *big.Int {
 }
 
 // spreadCost is the last term of the cost of a bin.
-func spreadCost(tick *big.Int, cells []*gapCell, count uint64) uint64 {
+func spreadCost(tick *big.Int, cells []countedCell, count uint64) uint64 {
 	if len(cells) == 1 {
 		return 0
 	}
 	last := cells[len(cells)-1]
-	x := new(big.Int).SetUint64(last.sum.mean(last.count) - cells[0].sum.mean(cells[0].count))
+	x := new(big.Int).SetUint64(last.val.sum.mean(last.val.count) - cells[0].val.sum.mean(cells[0].val.count))
 	x.Mul(x, new(big.Int).SetUint64(count)).Mul(x, tick)
 	return x.Rsh(x, 64).Uint64()
 }
 
 // exhaustive tries all cuts of cells into bins and returns the cost of the best.
-func exhaustive(h *GapHistogram, cells []*gapCell) total {
+func exhaustive(h *GapHistogram, cells []countedCell) total {
 	n := uint64(0)
 	for _, c := range cells {
-		n += c.count
+		n += c.val.count
 	}
 	var best total
 	tick := slowTickCost(cells)
@@ -77,10 +77,10 @@ func exhaustive(h *GapHistogram, cells []*gapCell) total {
 			end := i + bits.TrailingZeros(uint(cut>>i))
 			count, sum := uint64(0), total{}
 			for _, c := range cells[i : end+1] {
-				count, sum = count+c.count, sum.plus(c.sum)
+				count, sum = count+c.val.count, sum.plus(c.val.sum)
 			}
 			cost = cost.plus(total{0, spreadCost(tick, cells[i:end+1], count)})
-			legal = legal && gapBin{cells[i].low, h.shifts.high(cells[end].low), sum.mean(count)}.legal(h.d)
+			legal = legal && gapBin{cells[i].key.low, h.shifts.high(cells[end].key.low), sum.mean(count)}.legal(h.d)
 			cost = cost.plus(product(count, log2Fixed(n)-log2Fixed(count))).plus(total{0, binCost})
 			i = end + 1
 		}
@@ -106,7 +106,7 @@ func TestChooseIsBest(t *testing.T) {
 		at := r.Uint64N(1000)
 		for range 1 + r.IntN(8) {
 			at += 1 + r.Uint64N(max(2, d.Bound(at)))
-			c := h.cells.find(n, h.shifts.low(at))
+			c := h.cell(n, h.shifts.low(at))
 			count := 1 + r.Uint64()>>(32+r.IntN(32))
 			c.count += count
 			c.sum = c.sum.plus(product(at, count))
@@ -116,14 +116,14 @@ func TestChooseIsBest(t *testing.T) {
 		checkBook(t, book)
 		cost, counted, want := total{}, uint64(0), uint64(0)
 		for _, c := range cells {
-			want += c.count
+			want += c.val.count
 		}
 		for _, b := range book.bins {
 			count, sum := uint64(0), total{}
-			var in []*gapCell
+			var in []countedCell
 			for _, c := range cells {
-				if b.low <= c.low && c.low <= b.high {
-					count, sum = count+c.count, sum.plus(c.sum)
+				if b.low <= c.key.low && c.key.low <= b.high {
+					count, sum = count+c.val.count, sum.plus(c.val.sum)
 					in = append(in, c)
 				}
 			}
@@ -148,7 +148,7 @@ func TestChooseTies(t *testing.T) {
 	n := h.context(gapContext{})
 	// four equal cells, three of which fit together: the first one is left alone
 	for v := range uint64(4) {
-		c := h.cells.find(n, 10+v)
+		c := h.cell(n, 10+v)
 		c.count, c.sum = 5, total{0, 5 * (10 + v)}
 	}
 	want := []gapBin{{10, 10, 10}, {11, 13, 12}}
@@ -170,7 +170,7 @@ func TestRoundingCancels(t *testing.T) {
 			count = 100_000
 		}
 		for v := range uint64(2) {
-			c := h.cells.find(n, 10*i+v)
+			c := h.cell(n, 10*i+v)
 			c.count, c.sum = count, product(10*i+v, count)
 			truth = truth.plus(c.sum)
 		}
@@ -201,6 +201,6 @@ func BenchmarkChoose(b *testing.B) {
 	for b.Loop() {
 		h.Choose()
 	}
-	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(h.cells.used), "ns/cell")
-	b.ReportMetric(float64(h.cells.used), "cells")
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(h.cells.list)), "ns/cell")
+	b.ReportMetric(float64(len(h.cells.list)), "cells")
 }

@@ -10,13 +10,8 @@ import (
 )
 
 // sorted returns the cells by context and lowest value.
-func (h *GapHistogram) sorted() []*gapCell {
-	all := make([]*gapCell, 0, h.cells.used)
-	for i := range h.cells.slots {
-		if c := &h.cells.slots[i]; c.count > 0 {
-			all = append(all, c)
-		}
-	}
+func (h *GapHistogram) sorted() []countedCell {
+	all := slices.Clone(h.cells.list)
 	order := make([]uint32, len(h.keys))
 	for i := range order {
 		order[i] = uint32(i)
@@ -26,20 +21,20 @@ func (h *GapHistogram) sorted() []*gapCell {
 	for i, n := range order {
 		rank[n] = uint32(i)
 	}
-	slices.SortFunc(all, func(a, b *gapCell) int {
-		return cmp.Or(cmp.Compare(rank[a.context], rank[b.context]), cmp.Compare(a.low, b.low))
+	slices.SortFunc(all, func(a, b countedCell) int {
+		return cmp.Or(cmp.Compare(rank[a.key.context], rank[b.key.context]), cmp.Compare(a.key.low, b.key.low))
 	})
 	return all
 }
 
 // eachContext calls f for each run of cells of one context.
-func eachContext(all []*gapCell, f func(context uint32, cells []*gapCell)) {
+func eachContext(all []countedCell, f func(context uint32, cells []countedCell)) {
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].context == all[0].context {
+		for n < len(all) && all[n].key.context == all[0].key.context {
 			n++
 		}
-		f(all[0].context, all[:n])
+		f(all[0].key.context, all[:n])
 		all = all[n:]
 	}
 }
@@ -51,16 +46,16 @@ func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
 	dst = appendGrid(dst, h.d, h.grid)
 	all := h.sorted()
 	contexts := 0
-	eachContext(all, func(uint32, []*gapCell) { contexts++ })
+	eachContext(all, func(uint32, []countedCell) { contexts++ })
 	dst = varint.Append(dst, uint64(contexts))
-	eachContext(all, func(n uint32, cells []*gapCell) {
+	eachContext(all, func(n uint32, cells []countedCell) {
 		dst = appendContext(dst, h.keys[n])
 		dst = varint.Append(dst, uint64(len(cells)))
 		last := uint64(0)
 		for _, c := range cells {
-			q, r := c.sum.minus(product(c.low, c.count)).divide(c.count)
-			dst = varint.Append(dst, c.low-last, c.count, q, r)
-			last = c.low
+			q, r := c.val.sum.minus(product(c.key.low, c.val.count)).divide(c.val.count)
+			dst = varint.Append(dst, c.key.low-last, c.val.count, q, r)
+			last = c.key.low
 		}
 	})
 	return dst, nil
@@ -151,7 +146,7 @@ func (r *reader) cells(h *GapHistogram, context uint32) {
 			r.Fail()
 			return
 		}
-		c := h.cells.find(context, low)
+		c := h.cell(context, low)
 		c.count = count
 		c.sum = product(low, count).plus(product(q, count)).plus(total{0, rest})
 	}

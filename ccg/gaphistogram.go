@@ -81,8 +81,8 @@ const (
 )
 
 // GapHistogram counts gaps by context and in fine cells, for the codebook of a
-// lossy graph. Merging is commutative and associative. Memory: 60 to 120 bytes per
-// cell, of which there are 2^16 at most, 60 per context, and 32 per context and 4
+// lossy graph. Merging is commutative and associative. Memory: 60 to 105 bytes per
+// cell, of which there are 2^16 at most, 60 per context, and 30 to 55 per context and 4
 // per tuple of the location in progress.
 //
 // It stays empty if the bounds need no codebook: lossless and time-stamp mode.
@@ -93,10 +93,10 @@ type GapHistogram struct {
 	shifts cellShifts
 	number map[gapContext]uint32
 	keys   []gapContext
-	cells  cellTable
+	cells  keyed[cellAt, gapCell]
 	gaps   uint64 // counted, at most maxEvents
 	walk   gapWalk
-	known  contextTable // of the location in progress
+	known  keyed[uint64, uint32] // by gapWalk.key: number of a context, of the location in progress
 
 	contextLimit, cellLimit int
 }
@@ -111,54 +111,6 @@ func NewGapHistogram(defs *trace.Definitions, d Deviation) *GapHistogram {
 	}
 	h.shifts = h.grid.shifts(h.d)
 	return h
-}
-
-// contextTable gives the places of a location the numbers of their contexts:
-// open addressing, at most half full.
-type contextTable struct {
-	slots []contextSlot
-	used  int
-}
-
-type contextSlot struct {
-	key    uint64 // gapWalk.key, 0 if not used
-	number uint32
-}
-
-func (t *contextTable) reset() {
-	if t.used > 0 {
-		clear(t.slots)
-		t.used = 0
-	}
-}
-
-// find returns the slot of a key, a new one with key 0 if there is none: the
-// caller must then set it. It is valid until the next call.
-func (t *contextTable) find(key uint64) *contextSlot {
-	if 2*t.used >= len(t.slots) {
-		t.grow()
-	}
-	mask := uint64(len(t.slots) - 1)
-	for i := key * 0x9E3779B97F4A7C15 >> 40 & mask; ; i = (i + 1) & mask {
-		s := &t.slots[i]
-		if s.key == key {
-			return s
-		}
-		if s.key == 0 {
-			t.used++
-			return s
-		}
-	}
-}
-
-func (t *contextTable) grow() {
-	old := t.slots
-	t.slots, t.used = make([]contextSlot, max(64, 2*len(old))), 0
-	for _, s := range old {
-		if s.key != 0 {
-			*t.find(s.key) = s
-		}
-	}
 }
 
 // Add counts the gaps of l, but the first, which is always exact.
@@ -196,11 +148,11 @@ func (h *GapHistogram) add(l *Local) error {
 			continue
 		}
 		key := h.walk.key()
-		known := h.known.find(key)
-		if known.key == 0 {
-			*known = contextSlot{key, h.context(h.grid.of(h.walk.context()))}
+		n, added := h.known.find(hashKey(key), key)
+		if added {
+			h.known.list[n].val = h.context(h.grid.of(h.walk.context()))
 		}
-		c := h.cells.find(known.number, h.shifts.low(v))
+		c := h.cell(h.known.list[n].val, h.shifts.low(v))
 		c.count++
 		var carry uint64
 		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)
@@ -226,7 +178,7 @@ func (h *GapHistogram) context(c gapContext) uint32 {
 // limit goes on to the first grid that keeps the limits, and reports whether
 // that is another one.
 func (h *GapHistogram) limit() (changed bool) {
-	for h.grid < gridRegion && len(h.keys) > h.contextLimit || h.grid < gridFixed && h.cells.used > h.cellLimit {
+	for h.grid < gridRegion && len(h.keys) > h.contextLimit || h.grid < gridFixed && len(h.cells.list) > h.cellLimit {
 		h.coarsen(h.grid + 1)
 		changed = true
 	}
@@ -235,24 +187,22 @@ func (h *GapHistogram) limit() (changed bool) {
 
 // coarsen counts all over again in the cells of a coarser grid.
 func (h *GapHistogram) coarsen(g gapGrid) {
-	cells, keys := h.cells.slots, h.keys
+	cells, keys := h.cells.list, h.keys
 	h.grid, h.shifts = g, g.shifts(h.d)
-	h.number, h.keys, h.cells = map[gapContext]uint32{}, nil, cellTable{}
+	h.number, h.keys, h.cells = map[gapContext]uint32{}, nil, keyed[cellAt, gapCell]{}
 	if g == gridFixed {
 		return
 	}
-	for i := range cells {
-		if c := &cells[i]; c.count > 0 {
-			h.count(keys[c.context], c)
-		}
+	for _, c := range cells {
+		h.count(keys[c.key.context], c)
 	}
 }
 
 // count adds a cell of a finer grid, or of the same.
-func (h *GapHistogram) count(key gapContext, from *gapCell) {
-	c := h.cells.find(h.context(h.grid.of(key)), h.shifts.low(from.low))
-	c.count += from.count
-	c.sum = c.sum.plus(from.sum)
+func (h *GapHistogram) count(key gapContext, from countedCell) {
+	c := h.cell(h.context(h.grid.of(key)), h.shifts.low(from.key.low))
+	c.count += from.val.count
+	c.sum = c.sum.plus(from.val.sum)
 }
 
 // Merge adds the counts of o, of the same bounds.
@@ -269,62 +219,35 @@ func (h *GapHistogram) Merge(o *GapHistogram) error {
 	if h.grid == gridFixed {
 		return nil
 	}
-	for i := range o.cells.slots {
-		if c := &o.cells.slots[i]; c.count > 0 {
-			h.count(o.keys[c.context], c)
-			if h.limit() && h.grid == gridFixed {
-				return nil
-			}
+	for _, c := range o.cells.list {
+		h.count(o.keys[c.key.context], c)
+		if h.limit() && h.grid == gridFixed {
+			return nil
 		}
 	}
 	return nil
 }
 
-// gapCell is a cell of a context.
-type gapCell struct {
+// cellAt is where a cell of a context begins.
+type cellAt struct {
 	low     uint64
-	count   uint64 // 0: not used
-	sum     total  // of the values
 	context uint32
 }
 
-// cellTable finds cells: open addressing, at most two thirds full.
-type cellTable struct {
-	slots []gapCell
-	used  int
+// gapCell counts the values of a cell.
+type gapCell struct {
+	count uint64
+	sum   total // of the values
 }
 
-// find returns the cell of a context that begins at low, a new one with count 0
-// if there is none: the caller must count in it. It is valid until the next call.
-func (t *cellTable) find(context uint32, low uint64) *gapCell {
-	if 3*t.used >= 2*len(t.slots) {
-		t.grow()
-	}
-	mask := uint64(len(t.slots) - 1)
-	for i := hashCell(context, low) & mask; ; i = (i + 1) & mask {
-		c := &t.slots[i]
-		if c.low == low && c.context == context && c.count > 0 {
-			return c
-		}
-		if c.count == 0 {
-			c.low, c.context = low, context
-			t.used++
-			return c
-		}
-	}
-}
+type countedCell = pair[cellAt, gapCell]
 
-func (t *cellTable) grow() {
-	old := t.slots
-	t.slots, t.used = make([]gapCell, max(64, 2*len(old))), 0
-	for i := range old {
-		if c := &old[i]; c.count > 0 {
-			*t.find(c.context, c.low) = *c
-		}
-	}
-}
-
-func hashCell(context uint32, low uint64) uint64 {
+// cell returns the cell of a context that begins at low. It is valid until the next call.
+func (h *GapHistogram) cell(context uint32, low uint64) *gapCell {
 	hi, lo := bits.Mul64(low^uint64(context)<<40, 0x9E3779B97F4A7C15)
-	return hi ^ lo ^ uint64(context)
+	n, _ := h.cells.find(hi^lo^uint64(context), cellAt{low, context})
+	return &h.cells.list[n].val
 }
+
+// hashKey is the hash of a gapWalk.key.
+func hashKey(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 32 }

@@ -27,9 +27,9 @@ type cellSum struct {
 
 func (h *GapHistogram) content() map[cellKey]cellSum {
 	m := map[cellKey]cellSum{}
-	for _, c := range h.cells.slots {
-		if c.count > 0 {
-			m[cellKey{h.keys[c.context], c.low}] = cellSum{c.count, c.sum}
+	for _, c := range h.cells.list {
+		if c.val.count > 0 {
+			m[cellKey{h.keys[c.key.context], c.key.low}] = cellSum{c.val.count, c.val.sum}
 		}
 	}
 	return m
@@ -306,7 +306,7 @@ func BenchmarkGapHistogram(b *testing.B) {
 				}
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(c.all.Events)), "ns/event")
-			b.ReportMetric(float64(h.cells.used), "cells")
+			b.ReportMetric(float64(len(h.cells.list)), "cells")
 		})
 	}
 }

@@ -130,7 +130,7 @@ func (c *Codebook) quantise(l *Local) (*Local, error) {
 type quantiser struct {
 	c         *Codebook
 	walk      gapWalk
-	known     contextTable
+	known     keyed[uint64, uint32] // by gapWalk.key: number of a context
 	positions positions
 	truth     uint64 // ticks since the first event
 	time      uint64 // the same, as stored
@@ -190,15 +190,15 @@ func (q *quantiser) gap(v uint64) (uint64, error) {
 		return c.fixed(v).stored, nil
 	}
 	key := q.walk.key()
-	known := q.known.find(key)
-	if known.key == 0 {
+	at, added := q.known.find(hashKey(key), key)
+	if added {
 		n, ok := c.number[c.grid.of(q.walk.context())]
 		if !ok {
 			return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
 		}
-		*known = contextSlot{key, n}
+		q.known.list[at].val = n
 	}
-	b, ok := c.find(known.number, v)
+	b, ok := c.find(q.known.list[at].val, v)
 	if !ok {
 		return 0, fmt.Errorf("a gap of %d ticks that was not counted: %w", v, ErrForeign)
 	}

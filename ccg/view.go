@@ -192,14 +192,13 @@ func (v *view) layout(limit uint64) error {
 	rank := shared.rank()
 	for _, list := range [][]int32{v.column, v.class} {
 		for i, c := range list {
-			if c < -1 { // -2 - number of the key
+			if c < -1 { // -2 - place of the key
 				list[i] = own + rank[-2-c]
 			}
 		}
 	}
 	for _, n := range shared.sorted {
-		k := shared.keys[n]
-		v.cols = append(v.cols, columnInfo{shared.count[n], k.class == 0, k.region, shared.child[n]})
+		v.cols = append(v.cols, shared.list[n].val)
 	}
 	if payload > 0 {
 		v.bytes = len(v.cols)
@@ -214,44 +213,36 @@ func (v *view) layout(limit uint64) error {
 
 // sharedColumns collects the slots with few instances.
 type sharedColumns struct {
-	index  index     // of numbers, + 1
-	keys   []slotKey // by number, in order of appearance
-	count  []uint64  // likewise
-	child  []uint32  // likewise; of class columns
-	sorted []uint32  // numbers by key
+	keyed[slotKey, columnInfo]
+	sorted []uint32 // places by key
 }
 
-// rank sorts the keys and returns their positions by number.
+// rank sorts the keys and returns their positions by place.
 func (s *sharedColumns) rank() []int32 {
-	s.sorted = make([]uint32, len(s.keys))
+	s.sorted = make([]uint32, len(s.list))
 	for i := range s.sorted {
 		s.sorted[i] = uint32(i)
 	}
-	slices.SortFunc(s.sorted, func(a, b uint32) int { return s.keys[a].compare(s.keys[b]) })
-	rank := make([]int32, len(s.keys))
+	slices.SortFunc(s.sorted, func(a, b uint32) int { return s.list[a].key.compare(s.list[b].key) })
+	rank := make([]int32, len(s.list))
 	for i, n := range s.sorted {
 		rank[n] = int32(i)
 	}
 	return rank
 }
 
-// add adds a slot to the column of key k and returns -2 - its number.
-func (s *sharedColumns) add(k slotKey, count uint64, child uint32) int32 {
-	s.index.reserve()
-	h := mix(k.item*factors[0] + (uint64(k.region)<<8|uint64(k.class))*factors[1])
-	i := s.index.start(h)
-	for ; s.index.slots[i] != 0; i = s.index.next(i) {
-		if n := uint32(s.index.slots[i]) - 1; s.keys[n] == k {
-			s.count[n] += count
-			return -2 - int32(n)
-		}
+// add adds a slot to the column of key k and returns -2 - its place.
+func (s *sharedColumns) add(k slotKey, c columnInfo) int32 {
+	n, added := s.find(mix(k.item*factors[0]+(uint64(k.region)<<8|uint64(k.class))*factors[1]), k)
+	if sum := &s.list[n].val; added {
+		*sum = columnInfo{gap: c.gap, region: k.region, count: c.count, child: c.child}
+	} else {
+		sum.count += c.count
 	}
-	s.keys, s.count, s.child = append(s.keys, k), append(s.count, count), append(s.child, child)
-	s.index.put(i, h, uint32(len(s.keys)))
-	return -1 - int32(len(s.keys))
+	return -2 - int32(n)
 }
 
-// layoutNode assigns the slots of a node: a column number, or -2 - the number
+// layoutNode assigns the slots of a node: a column number, or -2 - the place
 // of a shared column's key.
 func (v *view) layoutNode(id uint32, shared *sharedColumns) {
 	h, s := v.shapeOf(id), v.nodes
@@ -260,7 +251,7 @@ func (v *view) layoutNode(id uint32, shared *sharedColumns) {
 	children := s.children(id)
 	assign := func(k slotKey, c columnInfo) int32 {
 		if c.count < ownColumn {
-			return shared.add(k, c.count, c.child)
+			return shared.add(k, c)
 		}
 		v.cols = append(v.cols, c)
 		return int32(len(v.cols) - 1)

@@ -1,0 +1,32 @@
+package ccg
+
+// keyed keeps values by key, in the order in which the keys came, and finds them by the index. The caller gives the hash of a
+// key, which counts with its lower half.
+type keyed[K comparable, V any] struct {
+	list  []pair[K, V]
+	index index // of places in list, + 1
+}
+
+type pair[K comparable, V any] struct {
+	key K
+	val V
+}
+
+func (t *keyed[K, V]) reset() {
+	t.list = t.list[:0]
+	t.index.reset()
+}
+
+// find returns the place of a key in list: a new one, with a zero value, if there is none.
+func (t *keyed[K, V]) find(h uint64, k K) (place int, added bool) {
+	t.index.reserve()
+	i := t.index.start(h)
+	for ; t.index.slots[i] != 0; i = t.index.next(i) {
+		if x := t.index.slots[i]; uint32(x>>32) == uint32(h) && t.list[uint32(x)-1].key == k {
+			return int(uint32(x)) - 1, false
+		}
+	}
+	t.list = append(t.list, pair[K, V]{key: k})
+	t.index.put(i, h, uint32(len(t.list)))
+	return len(t.list) - 1, true
+}
