@@ -96,14 +96,16 @@ type lastMet struct{ at, before uint64 }
 
 // meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
 // brings up to date.
-func (d *Delays) meet(last map[pair]lastMet) {
+func (d *Delays) meet(last map[pair]*lastMet) {
 	for i := range d.list {
 		w := &d.list[i]
-		p := w.pair()
-		m := last[p]
+		m := last[w.pair()]
+		if m == nil {
+			m = &lastMet{}
+			last[w.pair()] = m
+		}
 		if m.at < w.end {
-			m = lastMet{w.end, m.at}
-			last[p] = m
+			*m = lastMet{w.end, m.at}
 		}
 		w.since = max(w.since, m.before)
 		if w.begin < w.since {
@@ -114,9 +116,9 @@ func (d *Delays) meet(last map[pair]lastMet) {
 
 // met finds when pairs met last before this rank's slabs. Pairs are at home on a rank each, which hears of the last time in
 // the slabs of each rank, and tells the ranks after. Collective.
-func (d *Delays) met() (map[pair]lastMet, error) {
+func (d *Delays) met() (map[pair]*lastMet, error) {
 	c := d.run.Comm
-	last := map[pair]lastMet{}
+	last := map[pair]*lastMet{}
 	if c.Size() == 1 {
 		return last, nil
 	}
@@ -127,7 +129,7 @@ func (d *Delays) met() (map[pair]lastMet, error) {
 		rank uint32
 		end  uint64
 	}
-	heard := map[pair][]told{}
+	ends, heard := map[pair]uint64{}, map[pair][]told{}
 	box := newOutbox(c, &d.run.Storage, func(b []byte) error {
 		r := varint.Read(b)
 		p := pair{trace.P(r.Uint32()), trace.P(r.Uint32())}
@@ -141,12 +143,12 @@ func (d *Delays) met() (map[pair]lastMet, error) {
 		}
 		for i := range d.list {
 			w := &d.list[i]
-			last[w.pair()] = lastMet{at: max(last[w.pair()].at, w.end)}
+			ends[w.pair()] = max(ends[w.pair()], w.end)
 		}
 	}
 	var b []byte
-	for p, m := range last {
-		b = varint.Append(b[:0], uint64(p.a), uint64(p.b), uint64(c.Rank()), m.at)
+	for p, end := range ends {
+		b = varint.Append(b[:0], uint64(p.a), uint64(p.b), uint64(c.Rank()), end)
 		if perr := box.put(home(p), b); err == nil {
 			err = perr
 		}
@@ -155,10 +157,9 @@ func (d *Delays) met() (map[pair]lastMet, error) {
 		return nil, err
 	}
 	d.report.Bytes += box.sent
-	clear(last)
 	box = newOutbox(c, &d.run.Storage, func(b []byte) error {
 		r := varint.Read(b)
-		last[pair{trace.P(r.Uint32()), trace.P(r.Uint32())}] = lastMet{at: r.Next()}
+		last[pair{trace.P(r.Uint32()), trace.P(r.Uint32())}] = &lastMet{at: r.Next()}
 		return failure(&r)
 	})
 	for p, list := range heard {

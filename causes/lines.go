@@ -234,10 +234,14 @@ func (x *lineSlab) span(t *tally, a, b uint64) {
 
 // pieces adds those from i up to end, as far as they lie in [a, b).
 func (x *lineSlab) pieces(t *tally, i, end int, a, b uint64) {
-	for ; i < end && a < b; i++ {
-		e := min(x.ends[i], b)
+	ends, ids := x.ends[:end], x.ids[:end]
+	for ; i < len(ends) && a < b; i++ {
+		e, place := min(ends[i], b), ids[i]>>pieceBits
+		if ids[i]&pieceWaits != 0 {
+			place = x.wait
+		}
 		if a < e {
-			t.add(x.of(i), e-a)
+			t.add(place, e-a)
 		}
 		a = e
 	}

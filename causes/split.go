@@ -36,6 +36,10 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	s.parts, s.rest = s.parts[:0], s.rest[:0]
 	left := amount
 	for i, w := range weights {
+		if w == 0 || amount == 0 {
+			s.parts = append(s.parts, 0)
+			continue
+		}
 		q, r := share(amount, w, total)
 		left -= q
 		s.parts = append(s.parts, q)

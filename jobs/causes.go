@@ -78,14 +78,8 @@ func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
-	found, err := causes.FindPath(run, a.extent, func(p trace.P, row *xtf.CPath) error {
-		b, err := pieces.row(p)
-		if err == nil {
-			row.Put(b)
-		}
-		return err
-	})
+	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a, t: xtf.TypeCPath}}, causeWriter{a: a, t: xtf.TypeDelay}
+	found, err := causes.FindPath(run, a.extent, pieces.add)
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
@@ -108,8 +102,12 @@ func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
 	if err := a.reportDelays(in, rep); err != nil {
 		return nil, nil, err
 	}
-	path, err = a.criticalPath(found)
-	return delays, path, err
+	path, report, err := found.Totals()
+	if err != nil {
+		return nil, nil, fmt.Errorf("critical path: %w", err)
+	}
+	a.res.Path = *report
+	return delays, path, nil
 }
 
 // reportDelays keeps what is to be told of delays. Collective.
@@ -126,21 +124,6 @@ func (a *job) reportDelays(in *finished, rep *causes.DelayReport) error {
 		in.problem(a.c, trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
 	}
 	return nil
-}
-
-// criticalPath adds the critical path to the components and returns its totals.
-func (a *job) criticalPath(found *causes.Path) ([]totals.Row, error) {
-	list, rep, err := found.Totals()
-	if err == nil {
-		a.res.Path = *rep
-	}
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		err = a.addCritical(p)
-	}
-	if err = agree(a.c, err); err != nil {
-		return nil, fmt.Errorf("critical path: %w", err)
-	}
-	return list, nil
 }
 
 // extent says where the critical path may begin on a location.
@@ -174,38 +157,6 @@ func (a *job) extent(p trace.P) (causes.Extent, error) {
 	return x, rows.Err()
 }
 
-// addCritical adds the pieces of the critical path to the executions of a
-// location.
-func (a *job) addCritical(p trace.P) error {
-	pieces, err := a.rows(p, stageCauses, xtf.TypeCPath)
-	if err != nil || !pieces.Next() {
-		return err
-	}
-	executions, err := a.rows(p, stageNumber, xtf.TypeIval)
-	if err != nil {
-		return err
-	}
-	c, err := a.components(p)
-	if err != nil {
-		return err
-	}
-	s := interval.NewSums(executions, c, xtf.ItemCriticalCPU, xtf.ItemCriticalMPI, xtf.ItemCriticalIO, xtf.ItemCriticalMarker)
-	var row xtf.CPath
-	for more := true; more; more = pieces.Next() {
-		row.Load(pieces.Row())
-		if item := xtf.CriticalOf(row.Activity); item != xtf.NumItems { // what lies outside of the events is part of no interval
-			s.Span(row.T, row.End, item)
-		}
-	}
-	if err := pieces.Err(); err != nil {
-		return err
-	}
-	if err := s.Flush(); err != nil {
-		return err
-	}
-	return a.putComponents(p, c)
-}
-
 // causeWriter fills an array of one location after another.
 type causeWriter struct {
 	a    *job
@@ -237,6 +188,49 @@ func (w *causeWriter) end() error {
 	rows := w.rows
 	w.rows = nil
 	return rows.Save()
+}
+
+// criticalWriter writes the pieces of the critical path, and adds them to the executions of their locations.
+type criticalWriter struct {
+	causeWriter
+	components *interval.Components
+	sums       *interval.Sums
+}
+
+// add adds the next piece; locations ascend.
+func (w *criticalWriter) add(p trace.P, row *xtf.CPath) error {
+	if w.rows == nil || w.p != p {
+		if err := w.end(); err != nil {
+			return err
+		}
+		executions, err := w.a.rows(p, stageNumber, xtf.TypeIval)
+		if err != nil {
+			return err
+		}
+		if w.components, err = w.a.components(p); err != nil {
+			return err
+		}
+		w.sums = interval.NewSums(executions, w.components, xtf.ItemCriticalCPU, xtf.ItemCriticalMPI, xtf.ItemCriticalIO, xtf.ItemCriticalMarker)
+	}
+	b, err := w.row(p)
+	if err != nil {
+		return err
+	}
+	row.Put(b)
+	if item := xtf.CriticalOf(row.Activity); item != xtf.NumItems { // what lies outside of the events is part of no interval
+		w.sums.Span(row.T, row.End, item)
+	}
+	return nil
+}
+
+func (w *criticalWriter) end() error {
+	if w.rows == nil {
+		return nil
+	}
+	if err := w.sums.Flush(); err != nil {
+		return err
+	}
+	return errors.Join(w.a.putComponents(w.p, w.components), w.causeWriter.end())
 }
 
 // writeCauses writes the totals over all locations.
