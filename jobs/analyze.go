@@ -363,8 +363,10 @@ func (a *job) measure(nothing) (*finished, error) {
 	a.tables.SetIntervals(a.intervals)
 	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
 	a.own = a.ranges[a.c.Rank()]
-	if err = a.gather(); err != nil {
-		return nil, err
+	if mixed, ok := a.src.(trace.Interleaved); ok { // the events of all locations: this rank's are read at once
+		if err = agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir())); err != nil {
+			return nil, err
+		}
 	}
 	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
@@ -373,11 +375,21 @@ func (a *job) measure(nothing) (*finished, error) {
 }
 
 // ownBytes is the input of this rank.
-func (a *job) ownBytes() (n uint64) {
+func (a *input) ownBytes() (n uint64) {
 	for p := a.own.First; p < a.own.End; p++ {
 		n += a.size.Weights[p]
 	}
 	return n
+}
+
+// eachOwn calls f for the locations of this rank until one fails.
+func (a *job) eachOwn(f func(p trace.P) error) (err error) {
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if err = f(p); err == nil {
+			err = a.pace.poll()
+		}
+	}
+	return err
 }
 
 // facts are what is known of the run as a whole, once its locations are loaded.

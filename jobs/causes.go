@@ -26,7 +26,8 @@ func (a *job) causes(in *finished) (*finished, error) {
 		return in, nil
 	}
 	a.meter.Stage("causes", 0)
-	delays, path, err := a.delays(in)
+	f := causeFinder{a, in}
+	delays, path, err := f.delays()
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +35,15 @@ func (a *job) causes(in *finished) (*finished, error) {
 		a.drop(p, stageFinish, kindLines)
 	}
 	if a.c.Rank() == 0 {
-		err = a.writeCauses(delays, path)
+		err = f.write(delays, path)
 	}
 	return in, agree(a.c, err)
+}
+
+// causeFinder adds the causes of waits to what was found.
+type causeFinder struct {
+	*job
+	found *finished
 }
 
 // storage lets package causes sort and keep what does not fit in memory.
@@ -71,19 +78,19 @@ func (a *job) causesRun(f *finished) *causes.Run {
 }
 
 // delays writes the costs of delays, the critical path and the times in an ideal network.
-func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
-	run := a.causesRun(in)
+func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
+	run := a.causesRun(a.found)
 	defer run.Drop()
 	err = run.Deal(func(p trace.P) (causes.Segment, error) { return a.store.Segment(a.key(p, stageFinish, kindLines)) })
 	if err != nil {
 		return nil, nil, err
 	}
-	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a, t: xtf.TypeCPath}}, causeWriter{a: a, t: xtf.TypeDelay}
+	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a.job, t: xtf.TypeCPath}}, causeWriter{a: a.job, t: xtf.TypeDelay}
 	found, err := causes.FindPath(run, a.extent, pieces.add)
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
-	if err := a.replay(in, &causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
+	if err := a.replay(&causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
 		return nil, nil, err
 	}
 	delays, rep, err := causes.NewDelays(run, found).Costs(func(p trace.P, row *xtf.Delay) error {
@@ -99,7 +106,7 @@ func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("delay costs: %w", err)
 	}
-	if err := a.reportDelays(in, rep); err != nil {
+	if err := a.reportDelays(rep); err != nil {
 		return nil, nil, err
 	}
 	path, report, err := found.Totals()
@@ -111,23 +118,23 @@ func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
 }
 
 // reportDelays keeps what is to be told of delays. Collective.
-func (a *job) reportDelays(in *finished, rep *causes.DelayReport) error {
+func (a *causeFinder) reportDelays(rep *causes.DelayReport) error {
 	a.res.Delays = *rep
 	if rep.Strict {
-		in.problem(a.c, trace.Diagnostic{Code: trace.DiagWaitCircle})
+		a.found.problem(a.c, trace.Diagnostic{Code: trace.DiagWaitCircle})
 	}
 	counts := []int64{int64(rep.Reversed)}
 	if err := a.c.AllreduceInt64(counts, mpi.Sum); err != nil {
 		return err
 	}
 	if counts[0] > 0 {
-		in.problem(a.c, trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
+		a.found.problem(a.c, trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
 	}
 	return nil
 }
 
 // extent says where the critical path may begin on a location.
-func (a *job) extent(p trace.P) (causes.Extent, error) {
+func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 	c, err := a.components(p)
 	if err != nil {
 		return causes.Extent{}, err
@@ -234,22 +241,19 @@ func (w *criticalWriter) end() error {
 }
 
 // writeCauses writes the totals over all locations.
-func (a *job) writeCauses(delays, path []totals.Row) error {
-	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageCauses}, causeTotals)
-	if err != nil {
-		return err
-	}
-	for i := range delays {
-		x := &delays[i]
-		row, _ := arrays[xtf.TypeDelayTotal].Append()
-		r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Sum[0], Long: x.Sum[1], Worst: x.Worst, WorstP: x.WorstP}
-		r.Put(row)
-	}
-	for i := range path {
-		x := &path[i]
-		row, _ := arrays[xtf.TypePathTotal].Append()
-		r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Sum[0], Worst: x.Worst}
-		r.Put(row)
-	}
-	return saveArrays(arrays, causeTotals)
+func (a *causeFinder) write(delays, path []totals.Row) error {
+	return a.whole(stageCauses, causeTotals, func(arrays arrays) {
+		for i := range delays {
+			x := &delays[i]
+			row, _ := arrays[xtf.TypeDelayTotal].Append()
+			r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Sum[0], Long: x.Sum[1], Worst: x.Worst, WorstP: x.WorstP}
+			r.Put(row)
+		}
+		for i := range path {
+			x := &path[i]
+			row, _ := arrays[xtf.TypePathTotal].Append()
+			r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Sum[0], Worst: x.Worst}
+			r.Put(row)
+		}
+	})
 }

@@ -297,13 +297,13 @@ func (a *job) workLeft() []uint64 {
 
 // adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It
 // is not collective.
-func (a *job) adopt() error {
+func (a *loads) adopt() error {
 	k := a.ws.Kept()
 	if k == nil || k.Len() == 0 {
 		return nil
 	}
 	own := func(u xtfwriter.Unit) bool {
-		return u.Stage == stageLoad && u.Group == 0 && trace.P(u.P) >= a.own.First && trace.P(u.P) < a.own.End
+		return u.Stage == stageLoad && trace.P(u.P) >= a.own.First && trace.P(u.P) < a.own.End
 	}
 	for p := a.own.First; p < a.own.End; p++ {
 		if k.Has(unit(p, stageLoad)) {

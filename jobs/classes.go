@@ -40,7 +40,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 	}
 	g := &storedGraphs{a: a, section: section, events: in.own, vectors: map[uint32]*xtfwriter.Segment{}}
 	defer g.drop()
-	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: a.processRanges(), Primary: true, Vectors: g})
+	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: processRanges(a.defs, a.ranges), Primary: true, Vectors: g})
 	if err != nil {
 		return nil, err
 	}
@@ -51,17 +51,22 @@ func (a *job) classes(in *shared) (*shared, error) {
 		return nil, err
 	}
 	if a.c.Rank() == 0 {
-		err = a.writeClasses(k)
+		err = a.whole(stageClasses, predict.ClassTypes, func(arrays arrays) {
+			k.Write(func(t xtf.TypeID) []byte {
+				row, _ := arrays[t].Append()
+				return row
+			})
+		})
 	}
 	return in, agree(a.c, err)
 }
 
 // processRanges gives each rank the processes whose first locations it has.
-func (a *job) processRanges() []partition.Range {
-	ranges := make([]partition.Range, len(a.ranges))
-	list := a.defs.Processes()
+func processRanges(defs *trace.Definitions, locations []partition.Range) []partition.Range {
+	ranges := make([]partition.Range, len(locations))
+	list := defs.Processes()
 	n := 0
-	for i, r := range a.ranges {
+	for i, r := range locations {
 		ranges[i].First = trace.P(n)
 		for n < len(list) && list[n].First < r.End {
 			n++
@@ -69,19 +74,6 @@ func (a *job) processRanges() []partition.Range {
 		ranges[i].End = trace.P(n)
 	}
 	return ranges
-}
-
-// writeClasses makes the arrays of classes.
-func (a *job) writeClasses(k *predict.Classes) error {
-	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageClasses}, predict.ClassTypes)
-	if err != nil {
-		return err
-	}
-	k.Write(func(t xtf.TypeID) []byte {
-		row, _ := arrays[t].Append()
-		return row
-	})
-	return saveArrays(arrays, predict.ClassTypes)
 }
 
 // storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors next to them.

@@ -41,11 +41,11 @@ type stageArrays struct {
 
 // locationArrays are the arrays of a location in the file; those without rows are
 // not there.
-func (a *job) locationArrays() []stageArrays {
+func (a *file) locationArrays() []stageArrays {
 	return []stageArrays{
 		{stageLoad, loadArrays},
 		{stageNumber, []xtf.TypeID{xtf.TypeIval}},
-		{stageFinish, a.finishTypes()},
+		{stageFinish, finishTypes(a.o.GraphOnly)},
 		{stageTiles, tileArrays},
 		{stageWaits, waitArrays},
 		{stageCauses, causeArrays},

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/waits"
@@ -12,8 +13,8 @@ import (
 )
 
 // finishTypes are the arrays that the finish of a location fills.
-func (a *job) finishTypes() []xtf.TypeID {
-	if a.o.GraphOnly {
+func finishTypes(graphOnly bool) []xtf.TypeID {
+	if graphOnly {
 		return []xtf.TypeID{xtf.TypeDiag}
 	}
 	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
@@ -62,10 +63,10 @@ func (a *job) finish(in *shared) (*finished, error) {
 	if out.Summary, err = pass.sum.Reduce(a.c); err != nil {
 		return nil, err
 	}
-	if err := a.gatherEvents(out); err != nil || a.o.GraphOnly {
+	if err := out.gatherEvents(a.c); err != nil || a.o.GraphOnly {
 		return out, err
 	}
-	return out, a.waitTotals(&pass)
+	return out, pass.waitTotals()
 }
 
 // finishPass is the finish of all locations of this rank.
@@ -91,7 +92,7 @@ func (a *finishPass) location(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	types := a.finishTypes()
+	types := finishTypes(a.o.GraphOnly)
 	arrays, err := a.newArrays(unit(p, stageFinish), types)
 	if err != nil {
 		return err
@@ -140,19 +141,13 @@ func (a *finishPass) location(p trace.P) error {
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
 }
 
-// staged returns the rows of a location that waited for the match.
-func (a *job) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
-	s, err := a.store.Segment(a.key(p, stageLoad, kind))
-	return a.stagedRows(t, s), err
-}
-
 // gatherEvents gives rank 0 the numbers of events of all locations, 8 bytes each.
-func (a *job) gatherEvents(f *finished) error {
+func (f *finished) gatherEvents(c mpi.Comm) error {
 	own := make([]byte, 0, 8*len(f.own))
 	for _, n := range f.own {
 		own = binary.LittleEndian.AppendUint64(own, n)
 	}
-	parts, err := a.c.Gather(own, 0)
+	parts, err := c.Gather(own, 0)
 	for _, b := range parts {
 		for ; len(b) >= 8; b = b[8:] {
 			f.Each = append(f.Each, binary.LittleEndian.Uint64(b))

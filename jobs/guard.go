@@ -19,7 +19,7 @@ type guard struct {
 	diags        trace.Diagnostics
 }
 
-func (a *job) guard(last trace.Time) *guard {
+func (a *loads) guard(last trace.Time) *guard {
 	return &guard{origin: a.size.Origin, last: last, most: xtf.Most(a.defs.NumLocations())}
 }
 

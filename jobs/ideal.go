@@ -10,14 +10,14 @@ import (
 
 // replay adds the times in an ideal network to the components. Where locations
 // wait for each other in a circle there are none.
-func (a *job) replay(in *finished, r *causes.Ideal) error {
+func (a *causeFinder) replay(r *causes.Ideal) error {
 	report, err := r.Run()
 	if err != nil {
 		return fmt.Errorf("replay in an ideal network: %w", err)
 	}
 	a.res.Replay = *report
 	if d := report.Deadlock; d != nil {
-		in.problem(a.c, trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
+		a.found.problem(a.c, trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
 		return nil
 	}
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
@@ -27,7 +27,7 @@ func (a *job) replay(in *finished, r *causes.Ideal) error {
 }
 
 // addIdeal adds the times of the replay to the components of a location.
-func (a *job) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
+func (a *causeFinder) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
 	if len(nodes) == 0 {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (a *loads) loadOne(p trace.P, kept bool) error {
 	return a.loadLocation(p, a.builder)
 }
 
-func (a *job) locationName(p trace.P) string {
+func (a *input) locationName(p trace.P) string {
 	process, thread := a.defs.Process(p)
 	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
 }
@@ -135,7 +135,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 // loading is the load of one location in progress.
 type loading struct {
 	types  []xtf.TypeID
-	arrays map[xtf.TypeID]*xtfwriter.Array
+	arrays arrays
 	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays
 	loader *stats.Loader
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ const (
 
 // teamCost is what partition has to know.
 func (a *job) teamCost() partition.Cost {
-	c := partition.Cost{Alone: costAlone, Serial: costCount, Shared: costCount + costSums + costGraph + costRows, Least: leastBytes * a.groupEvents()}
+	c := partition.Cost{Alone: costAlone, Serial: costCount, Shared: costCount + costSums + costGraph + costRows, Least: leastBytes * a.o.groupEvents()}
 	if a.o.GraphOnly {
 		c.Alone, c.Serial, c.Shared = costSums+costGraph, costSums, costSums+costGraph
 	}
@@ -66,15 +67,12 @@ func (a *job) teamCost() partition.Cost {
 // leastBytes is how much data a location needs for a team, for each event of a group: that of two groups, roughly.
 const leastBytes = 24
 
-func (a *job) groupEvents() uint64 {
-	if a.o.GroupEvents > 0 {
-		return a.o.GroupEvents
-	}
-	return groupEvents
+func (o *AnalyzeOptions) groupEvents() uint64 {
+	return cmp.Or(o.GroupEvents, groupEvents)
 }
 
 // teamOf returns the team that this rank leads for a location, nil if there is none.
-func (a *job) teamOf(p trace.P) *partition.Team {
+func (a *loads) teamOf(p trace.P) *partition.Team {
 	for i := range a.teams {
 		if a.teams[i].P == p {
 			return &a.teams[i]
@@ -181,7 +179,7 @@ func (l *leader) count(work *loading) (*trace.Diagnostics, error) {
 	if l.sumsApart(l.team) {
 		l.load[0], l.load[sumMaker] = costCount*events, costSums*events
 	}
-	c := newCutter(work.loader, l.size.Origin, l.groupEvents(), l.give)
+	c := newCutter(work.loader, l.size.Origin, l.o.groupEvents(), l.give)
 	found, err := l.decode(p, c.add)
 	if err != nil {
 		return nil, err

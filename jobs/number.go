@@ -12,7 +12,6 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
-	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // forest is the intervals and call paths of some locations.
@@ -72,7 +71,8 @@ func (a *job) number(in *loaded) (*numbered, error) {
 		return nil, err
 	}
 	if all, err = parseForest(b); err == nil {
-		err = a.renumber(all)
+		n := numbering{a, all}
+		err = n.run()
 	}
 	return &numbered{in, all}, agree(a.c, err)
 }
@@ -90,14 +90,6 @@ func (a *job) ownForest() (*forest, error) {
 		}
 	}
 	return own, nil
-}
-
-func (a *job) forestOf(p trace.P) (*forest, error) {
-	b, err := a.store.Get(a.key(p, stageLoad, kindForest))
-	if err != nil {
-		return nil, err
-	}
-	return parseForest(b)
 }
 
 // encode writes the length of the first tree, the first tree, the second.
@@ -147,30 +139,33 @@ func mergeForests(x, y *forest) (*forest, error) {
 	return x, nil
 }
 
-// renumber brings the numbers of the run into what the load left.
-func (a *job) renumber(all *forest) error {
-	for p := a.own.First; p < a.own.End; p++ {
-		if err := a.renumberLocation(all, p); err != nil {
+// numbering brings the numbers of the run into what the load left.
+type numbering struct {
+	*job
+	all *forest
+}
+
+func (a *numbering) run() error {
+	err := a.eachOwn(func(p trace.P) error {
+		if err := a.location(p); err != nil {
 			return fmt.Errorf("intervals of location %d: %w", p, err)
 		}
 		a.meter.Add(a.size.Weights[p])
-		if err := a.pace.poll(); err != nil {
-			return err
-		}
+		return nil
+	})
+	if err != nil || a.c.Rank() != 0 || a.o.GraphOnly {
+		return err
 	}
-	if a.c.Rank() == 0 && !a.o.GraphOnly {
-		return a.writePaths(all.paths)
-	}
-	return nil
+	return a.writePaths()
 }
 
-func (a *job) renumberLocation(all *forest, p trace.P) error {
+func (a *numbering) location(p trace.P) error {
 	f, err := a.forestOf(p)
 	if err != nil {
 		return err
 	}
 	a.drop(p, stageLoad, kindForest)
-	nodes := all.nodes.Locate(f.nodes)
+	nodes := a.all.nodes.Locate(f.nodes)
 	c, err := a.components(p)
 	if err != nil {
 		return err
@@ -182,7 +177,7 @@ func (a *job) renumberLocation(all *forest, p trace.P) error {
 		return err
 	}
 	var table []byte
-	for _, path := range all.paths.Locate(f.paths) {
+	for _, path := range a.all.paths.Locate(f.paths) {
 		table = binary.LittleEndian.AppendUint32(table, path)
 	}
 	if err := a.store.Put(a.key(p, stageNumber, kindPaths), table); err != nil {
@@ -192,7 +187,7 @@ func (a *job) renumberLocation(all *forest, p trace.P) error {
 }
 
 // writeExecutions makes the IVAL rows of a location from its borders.
-func (a *job) writeExecutions(p trace.P, nodes []uint32) error {
+func (a *numbering) writeExecutions(p trace.P, nodes []uint32) error {
 	borders, err := a.store.Segment(a.key(p, stageLoad, kindBorders))
 	if err != nil {
 		return err
@@ -224,17 +219,13 @@ func (a *job) writeExecutions(p trace.P, nodes []uint32) error {
 var pathArrays = []xtf.TypeID{xtf.TypePath}
 
 // writePaths writes the call paths of the run.
-func (a *job) writePaths(paths *callpath.Tree) error {
-	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageNumber}
-	arrays, err := a.newArrays(u, pathArrays)
-	if err != nil {
-		return err
-	}
-	for n := range uint32(paths.Len()) {
-		x := paths.Path(n)
-		row, _ := arrays[xtf.TypePath].Append()
-		r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
-		r.Put(row)
-	}
-	return saveArrays(arrays, pathArrays)
+func (a *numbering) writePaths() error {
+	return a.whole(stageNumber, pathArrays, func(arrays arrays) {
+		for n := range uint32(a.all.paths.Len()) {
+			x := a.all.paths.Path(n)
+			row, _ := arrays[xtf.TypePath].Append()
+			r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
+			r.Put(row)
+		}
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
-	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // compArrays are the arrays that the reduction fills for each location.
@@ -22,33 +21,30 @@ type reduced struct{ *finished }
 // nodes x items.
 func (a *job) reduce(in *finished) (*reduced, error) {
 	a.meter.Stage("reduce", a.ownBytes())
-	nodes := in.Forest.nodes
-	r := stats.NewReducer(a.tables, a.ranges, a.c.Rank(), nodes.Len())
+	r := reduction{job: a, found: in, sums: stats.NewReducer(a.tables, a.ranges, a.c.Rank(), in.Forest.nodes.Len())}
 	var err error
-	var over, n uint64
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		n, err = a.reduceLocation(p, r)
-		if over += n; err != nil {
+		if err = r.location(p); err != nil {
 			err = fmt.Errorf("components of location %d: %w", p, err)
 		}
 	}
 	if err := agree(a.c, err); err != nil {
 		return nil, err
 	}
-	if err := a.reportOverflows(&in.facts, over, "times on an ideal network"); err != nil {
+	if err := a.reportOverflows(&in.facts, r.over, "times on an ideal network"); err != nil {
 		return nil, err
 	}
-	spreads, err := r.Reduce(a.c)
+	spreads, err := r.sums.Reduce(a.c)
 	if err != nil {
 		return nil, err
 	}
-	sumMax, err := a.sumOfLongest(nodes.Len(), spreads, r.Claimed())
+	sumMax, err := r.sumOfLongest(spreads, r.sums.Claimed())
 	if err != nil {
 		return nil, err
 	}
 	partial := []int64{0}
 	if a.c.Rank() == 0 {
-		if err = a.end(in, spreads, sumMax); a.res.Partial {
+		if err = r.end(spreads, sumMax); a.res.Partial {
 			partial[0] = 1
 		}
 	}
@@ -70,24 +66,32 @@ func (a *job) reportOverflows(f *facts, own uint64, what string) error {
 	return err
 }
 
-// reduceLocation writes COMP and passes the components on. In a replay a location may wait for computing of all others one
-// after the other, longer than xtf.Most: overflows counts what is not known for that.
-func (a *job) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64, err error) {
+// reduction is the stage in progress.
+type reduction struct {
+	*job
+	found *finished
+	sums  *stats.Reducer
+	over  uint64 // times that are not known
+}
+
+// location writes COMP and passes the components on. In a replay a location may wait for computing of all others one
+// after the other, longer than xtf.Most.
+func (a *reduction) location(p trace.P) error {
 	c, err := a.components(p)
 	if err != nil {
-		return overflows, err
+		return err
 	}
 	for n := range uint32(c.Len()) {
 		for _, item := range [...]xtf.Item{xtf.ItemIdeal, xtf.ItemIdealFirst, xtf.ItemIdealLast} {
 			if c.Value(n, item) > xtf.Most(a.defs.NumLocations()) {
 				c.Forget(item)
-				overflows++
+				a.over++
 			}
 		}
 	}
 	arrays, err := a.newArrays(unit(p, stageReduce), compArrays)
 	if err != nil {
-		return overflows, err
+		return err
 	}
 	out := arrays[xtf.TypeComp]
 	c.Each(func(node uint32, item xtf.Item, v uint64) {
@@ -96,20 +100,20 @@ func (a *job) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64, err
 		x.Put(row)
 	})
 	if err := saveArrays(arrays, compArrays); err != nil {
-		return overflows, err
+		return err
 	}
-	r.Add(p, c)
+	a.sums.Add(p, c)
 	for _, kind := range []uint32{kindComponents, kindOverhead} {
 		a.drop(p, stageLoad, kind)
 	}
 	a.meter.Add(a.size.Weights[p])
-	return overflows, nil
+	return nil
 }
 
 // sumOfLongest compares the executions of all processes. Without rows they are not
 // known: nodes that no process executed twice have their only one, others
 // xtf.Never. spreads are on rank 0. Collective.
-func (a *job) sumOfLongest(nodes int, spreads stats.Spreads, claimed []bool) ([]uint64, error) {
+func (a *reduction) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
 	var b []byte
 	for i := range spreads {
 		x, _ := spreads[i].Item(xtf.ItemExecutions)
@@ -125,7 +129,7 @@ func (a *job) sumOfLongest(nodes int, spreads stats.Spreads, claimed []bool) ([]
 	}
 	sums := make([]uint64, len(counts))
 	if !a.o.GraphOnly {
-		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(nodes, claimed)); err != nil {
+		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(claimed)); err != nil {
 			return nil, err
 		}
 	}
@@ -143,9 +147,9 @@ func (a *job) sumOfLongest(nodes int, spreads stats.Spreads, claimed []bool) ([]
 // firstExecutions passes the executions of this rank's processes: of the locations
 // of a process those of the first one that executed a node. Of the rank's first
 // process lower ranks may have locations: claimed.
-func (a *job) firstExecutions(nodes int, claimed []bool) func(visit func(*xtf.Ival)) error {
+func (a *reduction) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) error {
 	return func(visit func(*xtf.Ival)) error {
-		owner := make([]ownership, nodes)
+		owner := make([]ownership, a.found.Forest.nodes.Len())
 		if claimed != nil {
 			process, _ := a.defs.Process(a.own.First)
 			for n := range claimed {
@@ -188,7 +192,8 @@ type ownership struct {
 }
 
 // end closes the books on rank 0 and writes what is about all locations.
-func (a *job) end(f *finished, spreads stats.Spreads, sumMax []uint64) error {
+func (a *reduction) end(spreads stats.Spreads, sumMax []uint64) error {
+	f := a.found
 	f.Summary.AddProblems(a.defs.Problems())
 	f.Summary.AddProblems(&f.Problems)
 	a.res.Codes = f.Summary.Codes
@@ -196,23 +201,20 @@ func (a *job) end(f *finished, spreads stats.Spreads, sumMax []uint64) error {
 	if a.o.Strict && a.res.Partial {
 		return Fail(ExitPartial, errDamaged)
 	}
-	return a.writeWhole(f, spreads, sumMax)
+	return a.writeWhole(spreads, sumMax)
 }
 
 // wholeArrays are the arrays about all locations.
 var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
 
 // writeWhole makes the arrays of the whole-run region on rank 0.
-func (a *job) writeWhole(f *finished, spreads stats.Spreads, sumMax []uint64) error {
-	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWhole}
-	arrays, err := a.newArrays(u, wholeArrays)
-	if err != nil {
-		return err
-	}
-	last, _ := spreads[0].Item(xtf.ItemLast)
-	f.Summary.Write(a.tables, f.Levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
-	spreads.Write(f.Forest.nodes, sumMax, stats.NodeOutputs{
-		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder, Unmatched: a.o.GraphOnly,
+func (a *reduction) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
+	f := a.found
+	return a.whole(stageWhole, wholeArrays, func(arrays arrays) {
+		last, _ := spreads[0].Item(xtf.ItemLast)
+		f.Summary.Write(a.tables, f.Levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
+		spreads.Write(f.Forest.nodes, sumMax, stats.NodeOutputs{
+			Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder, Unmatched: a.o.GraphOnly,
+		})
 	})
-	return saveArrays(arrays, wholeArrays)
 }

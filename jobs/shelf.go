@@ -80,8 +80,21 @@ func (s *shelf) stagedRows(t xtf.TypeID, to *xtfwriter.Segment) *xtf.StagedRows 
 	return xtf.NewStagedRows(s.enc, s.types.Lookup(t), to)
 }
 
-func (s *shelf) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
-	m := make(map[xtf.TypeID]*xtfwriter.Array, len(types))
+// arrays are those of a unit in progress.
+type arrays map[xtf.TypeID]*xtfwriter.Array
+
+// whole makes arrays of the whole run.
+func (s *shelf) whole(stage uint32, types []xtf.TypeID, fill func(arrays)) error {
+	m, err := s.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stage}, types)
+	if err != nil {
+		return err
+	}
+	fill(m)
+	return saveArrays(m, types)
+}
+
+func (s *shelf) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (arrays, error) {
+	m := make(arrays, len(types))
 	for _, t := range types {
 		x, err := s.store.NewArray(s.enc, s.types.Lookup(t), u)
 		if err != nil {
@@ -101,7 +114,7 @@ func (s *shelf) leaveTimes(calls *xtf.ArrayBuilder) {
 	}
 }
 
-func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {
+func saveArrays(m arrays, types []xtf.TypeID) error {
 	for _, t := range types {
 		if err := m[t].Save(); err != nil {
 			return err
@@ -168,4 +181,19 @@ func (s *shelf) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
 		return err
 	}
 	return f(c)
+}
+
+// forestOf returns the trees of a location.
+func (s *shelf) forestOf(p trace.P) (*forest, error) {
+	b, err := s.store.Get(s.key(p, stageLoad, kindForest))
+	if err != nil {
+		return nil, err
+	}
+	return parseForest(b)
+}
+
+// staged returns the rows of a location that waited for the match.
+func (s *shelf) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
+	x, err := s.store.Segment(s.key(p, stageLoad, kind))
+	return s.stagedRows(t, x), err
 }

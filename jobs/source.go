@@ -207,16 +207,6 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	return s, nil
 }
 
-// gather reads the events of this rank's locations at once where the source has
-// those of all locations mixed.
-func (a *job) gather() error {
-	mixed, ok := a.src.(trace.Interleaved)
-	if !ok {
-		return nil
-	}
-	return agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir()))
-}
-
 // origin is the instant that becomes tick 0: the clock's global offset, unless an event lies before it or the trace has no
 // clock, or the events of a trace are too far from it to add up. firsts are the first times of all locations. One that is
 // too far before the middle one to add up is damaged, and no reason to leave out all others.

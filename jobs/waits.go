@@ -11,7 +11,6 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/waits"
 	"github.com/coppice-hpc/coppice/xtf"
-	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // waitArrays are the arrays of stageWaits in the region of a location.
@@ -21,36 +20,26 @@ var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
 var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
 // waitTotals adds up the waits of all locations. Collective.
-func (a *job) waitTotals(pass *finishPass) error {
-	if err := a.reportOverflows(&pass.found.facts, pass.over, "spans of messages and collectives"); err != nil {
+func (a *finishPass) waitTotals() error {
+	if err := a.reportOverflows(&a.found.facts, a.over, "spans of messages and collectives"); err != nil {
 		return err
 	}
-	if err := pass.totals.Agree(); err != nil {
+	if err := a.totals.Agree(); err != nil {
 		return err
 	}
 	err := a.eachOwn(func(p trace.P) error {
-		return a.scanSums(p, func(c *xtf.Cursor) error { return pass.totals.Add(p, c) })
+		return a.scanSums(p, func(c *xtf.Cursor) error { return a.totals.Add(p, c) })
 	})
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
-	if err := pass.totals.Reduce(); err != nil {
+	if err := a.totals.Reduce(); err != nil {
 		return err
 	}
 	if a.c.Rank() == 0 {
-		err = a.writeWaitTotals(pass.totals)
+		err = a.whole(stageWaits, waitTotals, func(arrays arrays) { a.totals.Write(arrays[xtf.TypeWaitTotal].ArrayBuilder) })
 	}
 	return agree(a.c, err)
-}
-
-// eachOwn calls f for the locations of this rank until one fails.
-func (a *job) eachOwn(f func(p trace.P) error) (err error) {
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		if err = f(p); err == nil {
-			err = a.pace.poll()
-		}
-	}
-	return err
 }
 
 // locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
@@ -104,7 +93,7 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 }
 
 // timeline opens what the time line of a location is made of.
-func (a *job) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
+func (a *finishPass) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
 	l := &causes.Location{Paths: callpath.New(), Global: paths, First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
 	var err error
 	if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
@@ -121,14 +110,4 @@ func (a *job) timeline(p trace.P, c *interval.Components, paths []uint32) (*caus
 		l.Overhead = bufio.NewReader(io.NewSectionReader(overhead, 0, n))
 	}
 	return l, nil
-}
-
-// writeWaitTotals writes the waits of the whole run, on rank 0.
-func (a *job) writeWaitTotals(t *waits.Totals) error {
-	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWaits}, waitTotals)
-	if err != nil {
-		return err
-	}
-	t.Write(arrays[xtf.TypeWaitTotal].ArrayBuilder)
-	return saveArrays(arrays, waitTotals)
 }
