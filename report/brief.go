@@ -215,13 +215,13 @@ func sectionName(kind uint32) string {
 }
 
 // Units prints times of documents of other verbs.
-type Units struct{ u unit }
+type Units = unit
 
 // UnitsOf returns the units of a clock with this resolution in ticks per second.
-func UnitsOf(resolution uint64) Units { return Units{unit{resolution}} }
+func UnitsOf(resolution uint64) Units { return unit{resolution} }
 
 // Time prints ticks with their unit.
-func (u Units) Time(ticks uint64) string { return u.u.ticks(ticks) + " " + u.u.name() }
+func (u unit) Time(ticks uint64) string { return u.ticks(ticks) + " " + u.name() }
 
 // Count prints a number in groups of three digits.
 func Count(n uint64) string { return count(n) }
@@ -265,7 +265,7 @@ func WriteTable(w io.Writer, head []string, rows [][]string) error {
 		}
 		t.add(cells...)
 	}
-	return Units{}.print(w, 0, nil, func(_ unit, c *chapter) { c.table(t) })
+	return Units{}.print(w, 0, nil, func(c *chapter) { c.table(t) })
 }
 
 // WriteFacts writes lines of a name and what is so called, below a title. A line without a text is left out.
@@ -278,7 +278,7 @@ func WriteFacts(w io.Writer, title string, rows [][]string) error {
 
 // WriteText lists the content.
 func (c *Content) WriteText(out io.Writer) error {
-	return Units{}.print(out, len(c.Arrays), nil, func(_ unit, p *chapter) {
+	return Units{}.print(out, len(c.Arrays), nil, func(p *chapter) {
 		rows := &Table{Columns: []Column{words("rows", ""), ints("arrays", ""), ints("rows", ""), ints("stored", ""), reals("bytes/row", "")}}
 		for _, a := range c.Arrays {
 			rows.add(word(a.Type), number(a.Arrays), number(a.Rows), size(a.Bytes), quotient(ratio64(a.Bytes, a.Rows), 2))

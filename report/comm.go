@@ -72,10 +72,7 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t := commTable{r: r, pairs: []Pair{}, comms: map[uint32]*Communicator{}, channels: r.channelRows}
-	if from == SourceGraph {
-		t.channels = r.graphChannels
-	}
+	t := commTable{r: r, pairs: []Pair{}, comms: map[uint32]*Communicator{}, from: from}
 	lost, err := r.eachLocation(Ranks{}, "comm", func(p trace.P) error {
 		if err := t.add(p); err != nil {
 			return fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
@@ -112,16 +109,15 @@ type commTable struct {
 	unknown Unknown
 	comms   map[uint32]*Communicator
 
-	channels func(p trace.P, f func(*xtf.Channel)) error // of a location
+	from Source
 }
 
-// channelRows passes the channels of a location's rows.
-func (r *Run) channelRows(p trace.P, f func(*xtf.Channel)) error {
-	return load(r, xtf.Proc(p), f)
-}
-
-// graphChannels passes the channels of a location's graph.
-func (r *Run) graphChannels(p trace.P, f func(*xtf.Channel)) error {
+// channels passes the channels of a location.
+func (t *commTable) channels(p trace.P, f func(*xtf.Channel)) error {
+	r := t.r
+	if t.from == SourceRows {
+		return load(r, xtf.Proc(p), f)
+	}
 	shared, err := r.Graph()
 	if err != nil {
 		return err

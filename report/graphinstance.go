@@ -55,8 +55,8 @@ func (g *GraphReader) Instance(region uint32, k uint64) (*Instance, error) {
 }
 
 // WriteText prints where the call is and how long it takes.
-func (x *Instance) WriteText(out io.Writer, u Units) error {
-	return u.print(out, 0, nil, func(u unit, c *chapter) {
+func (x *Instance) WriteText(out io.Writer, u unit) error {
+	return u.print(out, 0, nil, func(c *chapter) {
 		c.say("call %s of %s of %s, %s", count(x.Number), count(x.Calls), clean(x.Name, 60), x.Place.text())
 		if !x.Found {
 			c.say("not found: calls are numbered from 0")
@@ -67,7 +67,7 @@ func (x *Instance) WriteText(out io.Writer, u Units) error {
 		if x.Cut {
 			cut = ", never left: the last event"
 		}
-		c.say("%s to %s%s, %s", Units{u}.Time(x.Begin), Units{u}.Time(x.End), cut, u.span(x.Duration))
+		c.say("%s to %s%s, %s", u.Time(x.Begin), u.Time(x.End), cut, u.span(x.Duration))
 		c.say("events %s to %s, depth %d", count(x.Event), count(x.Last), x.Depth)
 	})
 }

@@ -338,9 +338,9 @@ func lostTable(lost []Lost) *Table {
 }
 
 // print writes what build puts into a chapter.
-func (u Units) print(out io.Writer, limit int, lost []Lost, build func(u unit, c *chapter)) error {
-	b := &book{unit: u.u, lost: lost}
-	build(u.u, b.chapter("", "", ""))
+func (u unit) print(out io.Writer, limit int, lost []Lost, build func(c *chapter)) error {
+	b := &book{unit: u, lost: lost}
+	build(b.chapter("", "", ""))
 	return b.writeText(out, Style{Limit: limit})
 }
 

@@ -28,8 +28,8 @@ func (c *chapter) noteBound(b *Bound, off *uint64, u unit) {
 }
 
 // WriteText prints the events in the order in which they were passed.
-func (x *Walk) WriteText(out io.Writer, u Units) error {
-	return u.print(out, len(x.Events), nil, func(u unit, c *chapter) {
+func (x *Walk) WriteText(out io.Writer, u unit) error {
+	return u.print(out, len(x.Events), nil, func(c *chapter) {
 		c.say("%s of %s", plural(len(x.Events), "event"), x.Place.text())
 		c.noteBound(x.Bound, nil, u)
 		t := &Table{Columns: []Column{ints("event", ""), ints(u.of("time"), ""), words("record", ""), ints("depth", ""), words("region", ""), ints("±", "")}}
@@ -41,9 +41,9 @@ func (x *Walk) WriteText(out io.Writer, u Units) error {
 }
 
 // WriteText prints the profile of the window.
-func (x *Window) WriteText(out io.Writer, u Units, limit int) error {
-	return u.print(out, limit, x.Lost, func(u unit, c *chapter) {
-		c.say("%s to %s, %s: %s, %s of %s sent, %s of %s received", Units{u}.Time(x.Begin), Units{u}.Time(x.End), plural(x.Locations, "location"),
+func (x *Window) WriteText(out io.Writer, u unit, limit int) error {
+	return u.print(out, limit, x.Lost, func(c *chapter) {
+		c.say("%s to %s, %s: %s, %s of %s sent, %s of %s received", u.Time(x.Begin), u.Time(x.End), plural(x.Locations, "location"),
 			plural(int(x.Events), "event"), plural(int(x.Sent), "message"), Bytes(x.SentBytes), count(x.Received), Bytes(x.ReceivedBytes))
 		c.noteBound(x.Bound, x.Off, u)
 		t := &Table{Columns: []Column{words("region", ""), ints("calls", ""), ints("open", ""), ints(u.of("exclusive"), ""), reals("share", ""), ints(u.of("inclusive"), "")}}
@@ -61,9 +61,9 @@ func (x *Window) WriteText(out io.Writer, u Units, limit int) error {
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#"
 
 // WriteText draws a line per location and a legend.
-func (p *Picture) WriteText(out io.Writer, u Units) error {
-	return u.print(out, len(letters), p.Lost, func(u unit, c *chapter) {
-		c.say("%s to %s in %s of %s", Units{u}.Time(p.Begin), Units{u}.Time(p.End), plural(p.Width, "pixel"), u.span((p.End-p.Begin)/uint64(p.Width)))
+func (p *Picture) WriteText(out io.Writer, u unit) error {
+	return u.print(out, len(letters), p.Lost, func(c *chapter) {
+		c.say("%s to %s in %s of %s", u.Time(p.Begin), u.Time(p.End), plural(p.Width, "pixel"), u.span((p.End-p.Begin)/uint64(p.Width)))
 		c.noteBound(p.Bound, p.Off, u)
 		t := &Table{Columns: []Column{words("", ""), words("", "")}}
 		for _, row := range p.Rows {

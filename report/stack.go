@@ -91,13 +91,13 @@ func (g *GraphReader) stack(s *Stack) error {
 }
 
 // WriteText prints the stack, outermost call first.
-func (s *Stack) WriteText(out io.Writer, u Units) error {
-	return u.print(out, 0, nil, func(u unit, c *chapter) {
+func (s *Stack) WriteText(out io.Writer, u unit) error {
+	return u.print(out, 0, nil, func(c *chapter) {
 		from, last := "the rows", "row"
 		if s.Event != nil {
 			from, last = "the call graph, behind event "+count(*s.Event), "event"
 		}
-		c.say("%s at %s: %s open, from %s", s.Place.text(), Units{u}.Time(s.Time), plural(len(s.Calls), "call"), from)
+		c.say("%s at %s: %s open, from %s", s.Place.text(), u.Time(s.Time), plural(len(s.Calls), "call"), from)
 		c.noteBound(s.Bound, s.Off, u)
 		t := &Table{Columns: []Column{ints("depth", ""), words("region", ""), ints(u.of("entered"), ""), ints("open for", ""), ints(last, "")}}
 		for _, x := range s.Calls {

@@ -356,9 +356,9 @@ func (f *Functions) Lines() []Function {
 }
 
 // WriteText prints the items, then the functions.
-func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
-	return u.print(out, limit, x.Lost, func(u unit, c *chapter) {
-		c.say("%s to %s, %s", Units{u}.Time(x.Begin), Units{u}.Time(x.End), plural(int(x.Processes), "process"))
+func (x *Statistics) WriteText(out io.Writer, u unit, limit int) error {
+	return u.print(out, limit, x.Lost, func(c *chapter) {
+		c.say("%s to %s, %s", u.Time(x.Begin), u.Time(x.End), plural(int(x.Processes), "process"))
 		c.table((&book{unit: u}).spreads("component", "", x.Items, componentsOf(x.Items), notKnown, xtf.Item.String))
 		t := &Table{Columns: []Column{words("region", ""), ints("calls", ""), ints(u.of("exclusive"), ""), ints(u.of("inclusive"), ""), ints("bytes", "")}}
 		fill(t, "region", x.Functions, func(f *Function) []Cell {

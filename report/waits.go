@@ -481,7 +481,7 @@ func (x *Waits) criticalTables(u unit, c *chapter) {
 	if x.Critical == nil {
 		return
 	}
-	table := func(title, head, kind, name, activity, ticks, rank string, list []CriticalSum) *Table {
+	part := func(title, head, kind, name, activity, ticks, rank string, list []CriticalSum) *Table {
 		t := &Table{Title: title, Kind: kind, Columns: []Column{
 			words(head, name), words("activity", activity), ints(u.name(), ticks), reals("share", ""), reals("mean of a process", ""), reals("imbalance", ""), ints(u.of("impact"), ""), ranks("most on", rank),
 		}}
@@ -490,11 +490,11 @@ func (x *Waits) criticalTables(u unit, c *chapter) {
 		})
 		return t
 	}
-	activities := table("Critical path by activity", "on the path", "", "", "", "", "", x.Critical.Activities)
+	activities := part("Critical path by activity", "on the path", "", "", "", "", "", x.Critical.Activities)
 	activities.Lead = fmt.Sprintf("critical path: %s %s", u.big(x.Critical.Length), u.name())
 	activities.Notes = []string{"it partitions the run: what is on it, and only that, decides how long the run takes"}
 	c.table(activities)
-	c.table(table("Critical path by region", "on the path", "critical", "path", "order_or_activity", "ticks", "worst_rank", x.Critical.Regions))
+	c.table(part("Critical path by region", "on the path", "critical", "path", "order_or_activity", "ticks", "worst_rank", x.Critical.Regions))
 	var top *CriticalSum
 	for i := range x.Critical.Regions {
 		if c := &x.Critical.Regions[i]; c.Activity == "cpu" && c.Impact > 0 && (top == nil || c.Impact > top.Impact) {
