@@ -176,10 +176,21 @@ func (c *Config) differs(about []byte) string {
 	return c.Differs(about)
 }
 
+// stillOwn fails where a younger run took the output over, or another job the folder.
+func (w *Workspace) stillOwn() error {
+	if err := w.CheckEpoch(); err != nil {
+		return err
+	}
+	if identity, _, err := w.readJob(); err == nil && identity != w.cfg.Identity {
+		return fmt.Errorf("xtfwriter: %w: %s", ErrOtherJob, w.cfg.WorkDir)
+	}
+	return nil
+}
+
 // Checkpoint lists the units that finished since the last one: from now on a run with Config.Resume takes them over. It
 // is not collective. It returns how many units were added.
 func (w *Workspace) Checkpoint() (int, error) {
-	if err := w.CheckEpoch(); err != nil {
+	if err := w.stillOwn(); err != nil {
 		return 0, err
 	}
 	return w.Store.appendList(filepath.Join(w.cfg.WorkDir, listName(w.Store.own)), w.cfg.Identity, w.comm.Size())
@@ -188,7 +199,7 @@ func (w *Workspace) Checkpoint() (int, error) {
 // Mark keeps all sealed segments of all ranks as the state at the end of a stage, above 0. The mark before it is removed
 // once all ranks have theirs. Collective.
 func (w *Workspace) Mark(stage uint32) error {
-	err := w.CheckEpoch()
+	err := w.stillOwn()
 	if err == nil {
 		err = w.Store.writeMark(filepath.Join(w.cfg.WorkDir, markName(w.Store.own, stage)), w.cfg.Identity, w.comm.Size(), stage)
 	}

@@ -2,7 +2,7 @@ package xtfwriter
 
 import (
 	"cmp"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,49 +19,9 @@ import (
 // Memory: about 60 bytes for each unit.
 type Kept struct {
 	units map[Unit]Owner
-	marks []mark
+	marks []*List // of the last stage that was complete, without their pieces
 	lists int
 	Torn  int // lists that were cut or changed: their units are done again
-}
-
-// mark is a rank's part of a stage that was complete.
-type mark struct {
-	Owner
-	ranks int
-	stage uint32
-	procs span
-}
-
-// span says of which locations there are segments: none before first, none from end on but for those of the whole run.
-type span struct {
-	first, end xtf.Proc
-	whole      bool // there are segments of the whole run
-}
-
-func spanOf(pieces []Piece) (s span) {
-	for i := range pieces {
-		switch p := pieces[i].P; {
-		case p == xtf.WholeRun:
-			s.whole = true
-		case s.first == s.end:
-			s.first, s.end = p, p+1
-		default:
-			s.first, s.end = min(s.first, p), max(s.end, p+1)
-		}
-	}
-	return s
-}
-
-func (s span) has(p xtf.Proc) bool {
-	if p == xtf.WholeRun {
-		return s.whole
-	}
-	return p >= s.first && p < s.end
-}
-
-// meets says whether there may be a location that both have.
-func (s span) meets(t span) bool {
-	return s.whole && t.whole || max(s.first, t.first) < min(s.end, t.end)
 }
 
 // Has says whether a unit is listed.
@@ -79,104 +38,80 @@ func (k *Kept) Stage() uint32 {
 	if len(k.marks) == 0 {
 		return 0
 	}
-	return k.marks[0].stage
+	return k.marks[0].Stage
 }
 
 // Kept returns what can be taken over; nil without Config.Resume.
 func (w *Workspace) Kept() *Kept { return w.kept }
 
-// readLists finds out what the lists of older epochs hold: each rank reads some of them and tells the others.
+// readLists finds out what the lists of older epochs hold: each rank reads some of them and tells the others, but for pieces.
 // Collective.
 func (w *Workspace) readLists(names []string) error {
-	size, rank := w.comm.Size(), w.comm.Rank()
-	var own []byte
+	var own []*List
 	var err error
-	for i := rank; i < len(names) && err == nil; i += size {
+	for i := w.comm.Rank(); i < len(names) && err == nil; i += w.comm.Size() {
 		var l *List
 		l, err = ReadList(filepath.Join(w.cfg.WorkDir, names[i]))
 		if errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) || err == nil && l.Identity != w.cfg.Identity {
 			l, err = nil, nil
 		}
-		own = appendSummary(own, l)
+		if l != nil {
+			l.Identity, l.Pieces = "", nil
+		}
+		own = append(own, l)
 	}
 	if err = agree(w.comm, err); err != nil {
 		return err
 	}
-	parts, err := w.comm.Allgather(own)
+	b, _ := json.Marshal(own) // numbers
+	parts, err := w.comm.Allgather(b)
 	if err != nil {
 		return err
 	}
 	w.kept = &Kept{units: map[Unit]Owner{}}
-	var marks []mark
+	var marks []*List
 	for _, b := range parts {
-		if marks, err = w.kept.add(b, marks); err != nil {
-			return agree(w.comm, err)
+		var lists []*List
+		if err = json.Unmarshal(b, &lists); err != nil {
+			return agree(w.comm, fmt.Errorf("xtfwriter: lists of finished units arrived damaged from another rank: %w", err))
 		}
+		marks = append(marks, w.kept.add(lists)...)
 	}
 	w.kept.choose(marks)
 	return nil
 }
 
-// appendSummary writes what the others need to know of a list; nil is a torn one.
-func appendSummary(b []byte, l *List) []byte {
-	if l == nil {
-		return binary.AppendUvarint(b, 0)
-	}
-	b = varint.Append(b, 1, l.Epoch, uint64(l.Rank), uint64(l.Ranks), uint64(l.Stage), uint64(len(l.Units)))
-	if l.Stage != 0 {
-		s := spanOf(l.Pieces)
-		whole := uint64(0)
-		if s.whole {
-			whole = 1
-		}
-		b = varint.Append(b, uint64(s.first), uint64(s.end), whole)
-	}
-	for _, u := range l.Units {
-		b = varint.Append(b, uint64(u.P), uint64(u.Group), uint64(u.Stage))
-	}
-	return b
-}
-
-var errLists = errors.New("xtfwriter: lists of finished units arrived damaged from another rank")
-
-// add reads the summaries of a rank. Of a unit in several lists the youngest run's counts.
-func (k *Kept) add(b []byte, marks []mark) ([]mark, error) {
-	r := varint.Read(b)
-	for r.Len() > 0 {
-		k.lists++
-		if r.Next() == 0 {
+// add takes lists, nil for those that are torn, and returns the marks among them. Of a unit in several lists the youngest run's counts.
+func (k *Kept) add(lists []*List) (marks []*List) {
+	k.lists += len(lists)
+	for _, l := range lists {
+		if l == nil {
 			k.Torn++
 			continue
 		}
-		o := Owner{r.Next(), int(r.Next())}
-		ranks, stage, units := int(r.Next()), uint32(r.Next()), r.Next()
-		if stage != 0 {
-			marks = append(marks, mark{o, ranks, stage, span{xtf.Proc(r.Next()), xtf.Proc(r.Next()), r.Next() != 0}})
+		if l.Stage != 0 {
+			marks = append(marks, l)
 		}
-		for ; units > 0 && !r.Failed(); units-- {
-			u := Unit{P: xtf.Proc(r.Next()), Group: uint32(r.Next()), Stage: uint32(r.Next())}
-			if old, ok := k.units[u]; !ok || old.Epoch < o.Epoch {
-				k.units[u] = o
+		for _, u := range l.Units {
+			if old, ok := k.units[u]; !ok || old.Epoch < l.Epoch {
+				k.units[u] = l.Owner
 			}
 		}
 	}
-	if r.Failed() {
-		return nil, errLists
-	}
-	return marks, nil
+	return marks
 }
 
 // choose keeps the marks of the last stage that all ranks of a run completed; of equal ones the youngest run's.
-func (k *Kept) choose(marks []mark) {
-	slices.SortFunc(marks, func(a, b mark) int {
-		return cmp.Or(cmp.Compare(b.stage, a.stage), cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(a.Rank, b.Rank))
+func (k *Kept) choose(marks []*List) {
+	slices.SortFunc(marks, func(a, b *List) int {
+		return cmp.Or(cmp.Compare(b.Stage, a.Stage), cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(a.Rank, b.Rank))
 	})
 	for i := 0; i < len(marks); {
 		j := i
-		for j < len(marks) && marks[j].stage == marks[i].stage && marks[j].Epoch == marks[i].Epoch && marks[j].Rank == j-i {
+		for j < len(marks) && marks[j].Stage == marks[i].Stage && marks[j].Epoch == marks[i].Epoch && marks[j].Rank == j-i {
 			j++
 		}
-		if j-i == marks[i].ranks {
+		if j-i == marks[i].Ranks {
 			k.marks = marks[i:j]
 			return
 		}
@@ -216,11 +151,11 @@ func (w *Workspace) AdoptStage(first, end xtf.Proc, run bool, step func(bytes in
 	var taken []*Segment
 	want, whole := span{first, end, run}, []int64{1}
 	for _, m := range w.kept.marks {
-		if !m.procs.meets(want) {
+		if !m.Procs.meets(want) {
 			continue
 		}
 		a := adoption{w: w, step: step, procs: want}
-		torn, aerr := a.take(filepath.Join(w.cfg.WorkDir, markName(m.Owner, m.stage)))
+		torn, aerr := a.take(filepath.Join(w.cfg.WorkDir, markName(m.Owner, m.Stage)))
 		taken = append(taken, a.taken...)
 		if torn > 0 || aerr != nil {
 			whole[0], err = 0, aerr

@@ -15,19 +15,17 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Unit names a piece of work: one location, or one chunk group of a long one, in
-// one stage.
+// Unit names a piece of work: one location in one stage.
 type Unit struct {
-	P     xtf.Proc
-	Group uint32
-	Stage uint32
+	P     xtf.Proc `json:"p"`
+	Stage uint32   `json:"s"`
 }
 
 // Key names a segment: an output of a unit. Kind is the caller's: a type id for
 // the pages of an array, a blob kind, anything else from KindCaller on.
 type Key struct {
 	Unit
-	Kind uint32
+	Kind uint32 `json:"k"`
 }
 
 // Kinds of segments next to type ids, which are small.
@@ -73,7 +71,7 @@ type Store struct {
 	dead     int      // entries of order without memory
 	spare    [][]byte // memory of dropped chunks of the largest size, spareChunks at most
 	done     map[Unit]unitState
-	listed   int // units in this run's list
+	list     List // of this run
 }
 
 // unitState is what a checkpoint has to know of a finished unit.
@@ -93,8 +91,8 @@ type spillFile struct {
 
 // Owner is the run and the rank that a file of segments belongs to.
 type Owner struct {
-	Epoch uint64
-	Rank  int
+	Epoch uint64 `json:"epoch"`
+	Rank  int    `json:"rank"`
 }
 
 // chunk is a piece of a segment, in memory or in the file.
@@ -409,7 +407,7 @@ func (st *Store) Segment(k Key) (*Segment, error) {
 	defer st.mu.Unlock()
 	s := st.segments[k]
 	if s == nil || !s.sealed {
-		return nil, fmt.Errorf("xtfwriter: segment of proc %d group %d stage %d kind %#x: %w", k.P, k.Group, k.Stage, k.Kind, ErrNoSegment)
+		return nil, fmt.Errorf("xtfwriter: segment of proc %d stage %d kind %#x: %w", k.P, k.Stage, k.Kind, ErrNoSegment)
 	}
 	return s, nil
 }

@@ -157,7 +157,7 @@ func TestStoreConcurrent(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 50 {
-				k := Key{Unit{P: xtf.Proc(g), Group: uint32(i)}, 1}
+				k := Key{Unit{P: xtf.Proc(g), Stage: uint32(i)}, 1}
 				b := bytes.Repeat([]byte{byte(g*50 + i)}, 1+g*i*37)
 				if err := st.Put(k, b); err != nil {
 					t.Error(err)
@@ -232,7 +232,7 @@ func TestList(t *testing.T) {
 }
 
 func FuzzParseList(f *testing.F) {
-	l := List{Identity: "ab", Owner: Owner{3, 1}, Ranks: 2, Units: []Unit{{1, 2, 3}}, Pieces: []Piece{{Key{Unit{1, 2, 3}, 4}, Owner{2, 0}, 5, 6, 7}}}
+	l := List{Identity: "ab", Owner: Owner{3, 1}, Ranks: 2, Units: []Unit{{1, 2}}, Pieces: []Piece{{Key{Unit{1, 2}, 4}, Owner{2, 0}, 5, 6, 7}}}
 	f.Add(l.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		body := append(bytes.Clone(b), fmt.Sprintf("end %08x\n", crc32.Checksum(b, castagnoli))...)

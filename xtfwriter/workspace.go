@@ -269,13 +269,13 @@ func (w *Workspace) CheckEpoch() error {
 // removed. Where finished units are listed and nothing was committed, they stay, without the lock.
 // Collective; every rank calls it, whether the run succeeded or not.
 func (w *Workspace) Close() error {
-	own := w.kept.held() || w.Store.listed > 0 || w.marked != 0
+	own := w.kept.held() || len(w.Store.list.Units) > 0 || w.marked != 0
 	keep := []int64{0}
 	if own && !w.committed {
 		keep[0] = 1
 	}
 	berr := w.comm.AllreduceInt64(keep, mpi.Max)
-	err := w.Store.Close(w.committed || w.Store.listed == 0 && w.marked == 0)
+	err := w.Store.Close(w.committed || len(w.Store.list.Units) == 0 && w.marked == 0)
 	if err == nil {
 		err = berr
 	}
