@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -60,15 +59,14 @@ func (a *job) repairClocks(nothing) (*clocks, error) {
 	if err := agree(a.c, err); err != nil {
 		return nil, err
 	}
-	last := []int64{int64(min(r.found.Last, math.MaxInt64))}
-	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
+	if err := overRanks(a.c, mpi.Max, &r.found.Last); err != nil {
 		return nil, err
 	}
 	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: r.found.units, Scratch: a.scratch})
 	if err != nil {
 		return nil, err
 	}
-	return r.run(results, uint64(last[0]))
+	return r.run(results)
 }
 
 // nowhere takes rows that nobody reads.
@@ -142,8 +140,8 @@ func (r *clockRepair) join(results *stats.Results) error {
 }
 
 // run finds the corrections, and sums up over all ranks what they are.
-func (r *clockRepair) run(results *stats.Results, last uint64) (*clocks, error) {
-	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: r.storage(), Last: last}
+func (r *clockRepair) run(results *stats.Results) (*clocks, error) {
+	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: r.storage(), Last: r.found.Last}
 	if err := over.Cut(&r.found.cuts); err != nil {
 		return nil, err
 	}
@@ -168,24 +166,13 @@ func (r *clockRepair) run(results *stats.Results, last uint64) (*clocks, error) 
 		}
 		out.maps = r.clocks
 	}
-	return out, r.reduce()
-}
-
-// reduce sums the report up.
-func (r *clockRepair) reduce() error {
 	x := &r.report
-	sums := []int64{int64(x.Violations), int64(x.Collectives), int64(x.Corrections), int64(x.Locations)}
-	worst := []int64{int64(min(x.Worst, math.MaxInt64)), int64(min(x.Greatest, math.MaxInt64))}
-	if err := r.c.AllreduceInt64(sums, mpi.Sum); err != nil {
-		return err
+	err = overRanks(r.c, mpi.Sum, &x.Violations, &x.Collectives, &x.Corrections, &x.Locations)
+	if err == nil {
+		err = overRanks(r.c, mpi.Max, &x.Worst, &x.Greatest)
 	}
-	if err := r.c.AllreduceInt64(worst, mpi.Max); err != nil {
-		return err
-	}
-	x.Violations, x.Collectives, x.Corrections, x.Locations = uint64(sums[0]), uint64(sums[1]), uint64(sums[2]), uint64(sums[3])
-	x.Worst, x.Greatest = uint64(worst[0]), uint64(worst[1])
 	r.res.Clocks = *x
-	return nil
+	return out, err
 }
 
 // clock gives events of a location their repaired times.

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 
 	"github.com/coppice-hpc/coppice/predict"
@@ -86,11 +85,8 @@ func (a *file) region(i int) (xtfwriter.Region, error) {
 
 // hash is over the numbers of events of all locations, in order.
 func (f *finished) hash() string {
-	h := sha256.New()
-	for _, n := range f.Each {
-		h.Write(binary.LittleEndian.AppendUint64(nil, n))
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(appendWords(nil, f.Each...))
+	return hex.EncodeToString(sum[:])
 }
 
 func (a *file) wholeRegion() (xtfwriter.Region, error) {

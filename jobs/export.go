@@ -167,15 +167,11 @@ func (x *export) open() error {
 			},
 		},
 	} {
-		var b []byte
-		var err error
-		if x.c.Rank() == 0 {
-			b, err = part.read()
-		}
-		if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
-			return err
-		}
-		if b, err = x.c.Bcast(b, 0); err != nil {
+		b, err := fromRank(x.c, 0, func() ([]byte, error) {
+			b, err := part.read()
+			return b, inputError(x.o.Run, err)
+		})
+		if err != nil {
 			return err
 		}
 		if err := agree(x.c, inputError(x.o.Run, part.parse(b))); err != nil {

@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,7 +13,7 @@ import (
 
 // commit writes definitions and anchor on rank 0 and gives the archive its name.
 func (x *export) commit() error {
-	counts, err := x.c.Gather(appendCounts(nil, x.written), 0)
+	counts, err := x.c.Gather(appendWords(nil, x.written...), 0)
 	if err != nil {
 		return err
 	}
@@ -30,16 +28,17 @@ func (x *export) commit() error {
 	for _, n := range x.written {
 		x.res.Events += n
 	}
-	sums, last := []int64{int64(x.res.Bytes), int64(x.res.Events), int64(len(x.lost))}, []int64{int64(min(x.last, 1<<63-1))}
-	if err := errors.Join(x.c.AllreduceInt64(sums, mpi.Sum), x.c.AllreduceInt64(last, mpi.Max)); err != nil {
+	lostAll, last, cut := uint64(len(x.lost)), uint64(x.last), &x.res.Cut
+	err = overRanks(x.c, mpi.Sum, &x.res.Bytes, &x.res.Events, &lostAll, &cut.Messages, &cut.Collectives, &cut.Requests, &cut.Calls)
+	if err == nil {
+		err = overRanks(x.c, mpi.Max, &last)
+	}
+	if err != nil {
 		return err
 	}
-	x.res.Bytes, x.res.Events, x.res.Lost = uint64(sums[0]), uint64(sums[1]), int(sums[2])
-	if err := x.sumCut(); err != nil {
-		return err
-	}
+	x.res.Lost, x.res.Window = int(lostAll), x.window
 	if x.c.Rank() == 0 {
-		if err = x.gathered(counts, losts, trace.Time(last[0])); err == nil {
+		if err = x.gathered(counts, losts, trace.Time(last)); err == nil {
 			err = x.publish()
 		}
 	}
@@ -47,21 +46,10 @@ func (x *export) commit() error {
 	return agree(x.c, err)
 }
 
-func appendCounts(dst []byte, list []uint64) []byte {
-	for _, n := range list {
-		dst = binary.LittleEndian.AppendUint64(dst, n)
-	}
-	return dst
-}
-
 // gathered puts what the ranks wrote into the definitions.
 func (x *export) gathered(counts, losts [][]byte, last trace.Time) error {
-	p := trace.P(0)
-	for _, b := range counts {
-		for ; len(b) >= 8; b = b[8:] {
-			x.defs.Location(p).Events = binary.LittleEndian.Uint64(b)
-			p++
-		}
+	for p, n := range takeWords[uint64](counts...) {
+		x.defs.Location(trace.P(p)).Events = n
 	}
 	for p := range trace.P(x.defs.NumLocations()) {
 		l := x.defs.Location(p)

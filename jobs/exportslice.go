@@ -2,14 +2,12 @@ package jobs
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -22,14 +20,6 @@ type ExportCut struct {
 	Collectives uint64 `json:"collectives"` // calls of members, the same
 	Requests    uint64 `json:"requests"`    // records of requests that began outside, or whose operation is left out
 	Calls       uint64 `json:"calls"`       // that begin or end at a border of the window
-}
-
-func (c *ExportCut) counts() []int64 {
-	return []int64{int64(c.Messages), int64(c.Collectives), int64(c.Requests), int64(c.Calls)}
-}
-
-func (c *ExportCut) set(n []int64) {
-	c.Messages, c.Collectives, c.Requests, c.Calls = uint64(n[0]), uint64(n[1]), uint64(n[2]), uint64(n[3])
 }
 
 // ExportWindow is the part [Begin, End) of a run, in ticks since its begin.
@@ -46,11 +36,8 @@ func (x *export) openWindow() error {
 	if x.o.Window == nil {
 		return nil
 	}
-	var b []byte
-	var err error
-	if x.c.Rank() == 0 {
-		var w ExportWindow
-		w, err = x.o.Window()
+	b, err := fromRank(x.c, 0, func() ([]byte, error) {
+		w, err := x.o.Window()
 		switch {
 		case err != nil:
 		case x.rowless:
@@ -58,30 +45,14 @@ func (x *export) openWindow() error {
 		case !x.res.Deviation.Lossless():
 			err = Fail(ExitInput, fmt.Errorf("%s: %w", x.o.Run, errLossy))
 		}
-		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, w.Begin), w.End)
-	}
-	if err := agree(x.c, err); err != nil {
+		return appendWords(nil, w.Begin, w.End), err
+	})
+	if err != nil {
 		return err
 	}
-	if b, err = x.c.Bcast(b, 0); err != nil {
-		return err
-	}
-	x.window = &ExportWindow{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+	w := takeWords[uint64](b)
+	x.window = &ExportWindow{w[0], w[1]}
 	x.members = map[uint32]bool{}
-	return nil
-}
-
-// sumCut adds up what all ranks left out.
-func (x *export) sumCut() error {
-	if x.window == nil {
-		return nil
-	}
-	n := x.res.Cut.counts()
-	if err := x.c.AllreduceInt64(n, mpi.Sum); err != nil {
-		return err
-	}
-	x.res.Cut.set(n)
-	x.res.Window = x.window
 	return nil
 }
 

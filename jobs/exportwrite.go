@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -43,8 +42,7 @@ func (x *export) measure() error {
 	for p := xtf.Proc(lo); int(p) < hi && err == nil; p++ {
 		var s graphSize
 		if s, err = x.sizeOf(p); err == nil {
-			own = binary.LittleEndian.AppendUint64(own, s.bytes)
-			own = binary.LittleEndian.AppendUint64(own, s.events)
+			own = appendWords(own, s.bytes, s.events)
 			err = x.countOutside(p, inside)
 		}
 	}
@@ -59,18 +57,15 @@ func (x *export) measure() error {
 		return err
 	}
 	var weights []uint64
-	for _, b := range parts {
-		for ; len(b) >= 16; b = b[16:] {
-			s := graphSize{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
-			w := uint64(0)
-			if p := trace.P(len(x.sizes)); x.selected(p) {
-				w = s.events
-			} else {
-				s.bytes = 0
-				x.res.LeftOut++
-			}
-			x.sizes, weights = append(x.sizes, s), append(weights, w)
+	for v := takeWords[uint64](parts...); len(v) >= 2; v = v[2:] {
+		s, w := graphSize{v[0], v[1]}, uint64(0)
+		if p := trace.P(len(x.sizes)); x.selected(p) {
+			w = s.events
+		} else {
+			s.bytes = 0
+			x.res.LeftOut++
 		}
+		x.sizes, weights = append(x.sizes, s), append(weights, w)
 	}
 	x.own = partition.Ranges(weights, x.c.Size())[x.c.Rank()]
 	if x.c.Rank() == 0 {

@@ -1,8 +1,6 @@
 package jobs
 
 import (
-	"encoding/binary"
-
 	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
@@ -143,15 +141,7 @@ func (a *finishPass) location(p trace.P) error {
 
 // gatherEvents gives rank 0 the numbers of events of all locations, 8 bytes each.
 func (f *finished) gatherEvents(c mpi.Comm) error {
-	own := make([]byte, 0, 8*len(f.own))
-	for _, n := range f.own {
-		own = binary.LittleEndian.AppendUint64(own, n)
-	}
-	parts, err := c.Gather(own, 0)
-	for _, b := range parts {
-		for ; len(b) >= 8; b = b[8:] {
-			f.Each = append(f.Each, binary.LittleEndian.Uint64(b))
-		}
-	}
+	parts, err := c.Gather(appendWords(nil, f.own...), 0)
+	f.Each = takeWords[uint64](parts...)
 	return err
 }

@@ -13,15 +13,8 @@ import (
 func (a *job) planIntervals() error {
 	flags := a.o.Intervals
 	if a.o.IntervalsFile != "" {
-		var b []byte
 		var err error
-		if a.c.Rank() == 0 {
-			b, err = readSidecar(a.o.IntervalsFile)
-		}
-		if err = agree(a.c, err); err != nil {
-			return err
-		}
-		if flags.Sidecar, err = a.c.Bcast(b, 0); err != nil {
+		if flags.Sidecar, err = fromRank(a.c, 0, func() ([]byte, error) { return readSidecar(a.o.IntervalsFile) }); err != nil {
 			return err
 		}
 		if flags.Sidecar == nil {

@@ -66,17 +66,15 @@ func (a *job) load(in *clocks) (*loaded, error) {
 
 // sum makes what ranks know of their locations known to all. Collective.
 func (a *loads) sum(f *facts) error {
-	sums, last := []int64{0}, []int64{int64(min(f.Last, 1<<63-1))}
 	for _, n := range f.own {
-		sums[0] += int64(n)
+		f.Events += n
 	}
-	if err := a.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+	if err := overRanks(a.c, mpi.Sum, &f.Events); err != nil {
 		return err
 	}
-	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
+	if err := overRanks(a.c, mpi.Max, &f.Last); err != nil {
 		return err
 	}
-	f.Events, f.Last = uint64(sums[0]), uint64(last[0])
 	a.res.Events = f.Events
 	err := a.counts.Reduce(a.c)
 	f.Levels = a.counts.Levels(f.Last, f.Events)

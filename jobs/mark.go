@@ -83,15 +83,8 @@ func (a *job) restore() (*finished, error) {
 
 // takeFound gives all ranks what rank 0 had found. Collective.
 func (a *job) takeFound() (*finished, error) {
-	var b []byte
-	var err error
-	if a.c.Rank() == 0 {
-		b, err = a.store.Get(markKey)
-	}
-	if err = agree(a.c, err); err != nil {
-		return nil, err
-	}
-	if b, err = a.c.Bcast(b, 0); err != nil {
+	b, err := fromRank(a.c, 0, func() ([]byte, error) { return a.store.Get(markKey) })
+	if err != nil {
 		return nil, err
 	}
 	f := &finished{}

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 
@@ -220,21 +219,4 @@ func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.Proces
 	lo, carry := bits.Add64(lo, uint64(parts[1]), 0)
 	q, _ := bits.Div64(hi+carry, lo, uint64(x.in.Processes()))
 	return int64(q), nil
-}
-
-// appendInts appends numbers of 8 bytes.
-func appendInts(dst []byte, list ...int64) []byte {
-	for _, v := range list {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
-	}
-	return dst
-}
-
-// takeInts reads what appendInts wrote.
-func takeInts(b []byte) []int64 {
-	list := make([]int64, 0, len(b)/8)
-	for ; len(b) >= 8; b = b[8:] {
-		list = append(list, int64(binary.LittleEndian.Uint64(b)))
-	}
-	return list
 }

@@ -98,11 +98,11 @@ func (x *prediction) share(out *outcome) error {
 	if out.deadlock != nil {
 		stuck = 1
 	}
-	b, err := x.c.Bcast(appendInts(nil, stuck, out.result.Makespan, int64(out.result.Unmatched)), 0)
+	b, err := x.c.Bcast(appendWords(nil, stuck, out.result.Makespan, int64(out.result.Unmatched)), 0)
 	if err != nil {
 		return err
 	}
-	v := takeInts(b)
+	v := takeWords[int64](b)
 	if v[0] != 0 && out.deadlock == nil {
 		out.deadlock = &simnet.Deadlock{}
 	}
@@ -282,7 +282,7 @@ func (x *prediction) collect() error {
 	const width = 13
 	nodes := map[uint32]uint32{}
 	for _, b := range all {
-		for v := takeInts(b); len(v) >= width; v = v[width:] {
+		for v := takeWords[int64](b); len(v) >= width; v = v[width:] {
 			p := uint32(len(x.res.Processes))
 			y := PredictedProcess{
 				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Kept: v[12], Replaced: x.donors.donor(p) != nil,
@@ -348,7 +348,7 @@ func (x *prediction) rows() ([]byte, error) {
 		if n != nil {
 			node = int64(n.NodeOf(p))
 		}
-		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k], x.start.kept[k])
+		b = appendWords(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k], x.start.kept[k])
 	}
 	return b, nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/predict"
@@ -65,34 +64,20 @@ func (x *prediction) openVectors() error {
 // readTargets reads files and folders of them on rank 0 and parses them on all. Collective.
 func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
 	var files []string
-	var err error
-	if x.c.Rank() == 0 {
+	n, err := fromRank(x.c, 0, func() (_ []byte, err error) {
 		files, err = vectorFiles(paths)
-	}
-	if err := agree(x.c, targetError(err)); err != nil {
-		return nil, err
-	}
-	n, err := x.c.Bcast([]byte(strconv.Itoa(len(files))), 0)
-	if err != nil {
-		return nil, err
-	}
-	count, err := strconv.Atoi(string(n))
+		return appendWords(nil, uint64(len(files))), targetError(err)
+	})
 	if err != nil {
 		return nil, err
 	}
 	var list []predict.Target
-	for i := range count {
-		var packed []byte
-		var err error
-		if x.c.Rank() == 0 {
-			var b []byte
-			b, err = os.ReadFile(files[i])
-			packed = packParts(0, []byte(files[i]), b)
-		}
-		if err := agree(x.c, targetError(err)); err != nil {
-			return nil, err
-		}
-		if packed, err = x.c.Bcast(packed, 0); err != nil {
+	for i := range takeWords[uint64](n)[0] {
+		packed, err := fromRank(x.c, 0, func() ([]byte, error) {
+			b, err := os.ReadFile(files[i])
+			return packParts(0, []byte(files[i]), b), targetError(err)
+		})
+		if err != nil {
 			return nil, err
 		}
 		_, parts, err := unpackParts(packed)
@@ -171,8 +156,8 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 			return nil, err
 		}
 		s.list, s.about = append(s.list, d), append(s.about, about)
-		h.Write(appendInts(nil, int64(targets[i].Process), int64(len(times))))
-		h.Write(appendInts(nil, times...))
+		h.Write(appendWords(nil, int64(targets[i].Process), int64(len(times))))
+		h.Write(appendWords(nil, times...))
 	}
 	s.content = hex.EncodeToString(h.Sum(nil))
 	s.follow(x.classes)
@@ -240,19 +225,12 @@ func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 	if owner < 0 {
 		return nil, fmt.Errorf("process %d belongs to no rank", process)
 	}
-	var b []byte
-	if x.c.Rank() == owner {
+	b, err := fromRank(x.c, owner, func() ([]byte, error) {
 		v := make([]int64, x.in.Vectors.Entries(process))
-		err = x.in.Vectors.Fill(process, 0, v)
-		b = appendInts(nil, v...)
-	}
-	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
-		return nil, err
-	}
-	if b, err = x.c.Bcast(b, owner); err != nil {
-		return nil, err
-	}
-	return takeInts(b), nil
+		err := x.in.Vectors.Fill(process, 0, v)
+		return appendWords(nil, v...), inputError(x.o.Run, err)
+	})
+	return takeWords[int64](b), err
 }
 
 // follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -42,26 +41,25 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	partial := []int64{0}
+	partial := uint64(0)
 	if a.c.Rank() == 0 {
 		if err = r.end(spreads, sumMax); a.res.Partial {
-			partial[0] = 1
+			partial = 1
 		}
 	}
 	if err := agree(a.c, err); err != nil {
 		return nil, err
 	}
-	err = a.c.AllreduceInt64(partial, mpi.Max)
-	a.res.Partial = partial[0] != 0
+	err = overRanks(a.c, mpi.Max, &partial)
+	a.res.Partial = partial != 0
 	return &reduced{in}, err
 }
 
 // reportOverflows tells how many sums of locations were too large and are not known. Collective.
 func (a *job) reportOverflows(f *facts, own uint64, what string) error {
-	all := []int64{int64(own)}
-	err := a.c.AllreduceInt64(all, mpi.Sum)
-	if err == nil && all[0] > 0 {
-		f.problem(a.c, trace.Diagnostic{Code: trace.DiagOverflow, Count: uint64(all[0]), Detail: what})
+	err := overRanks(a.c, mpi.Sum, &own)
+	if err == nil && own > 0 {
+		f.problem(a.c, trace.Diagnostic{Code: trace.DiagOverflow, Count: own, Detail: what})
 	}
 	return err
 }
@@ -117,16 +115,13 @@ func (a *reduction) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint6
 	var b []byte
 	for i := range spreads {
 		x, _ := spreads[i].Item(xtf.ItemExecutions)
-		b = binary.LittleEndian.AppendUint64(b, x.Max)
+		b = appendWords(b, x.Max)
 	}
 	b, err := a.c.Bcast(b, 0)
 	if err != nil {
 		return nil, err
 	}
-	counts := make([]uint64, len(b)/8)
-	for n := range counts {
-		counts[n] = binary.LittleEndian.Uint64(b[8*n:])
-	}
+	counts := takeWords[uint64](b)
 	sums := make([]uint64, len(counts))
 	if !a.o.GraphOnly {
 		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(claimed)); err != nil {

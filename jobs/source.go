@@ -20,15 +20,8 @@ import (
 // whole, the others get the bytes. Of an archive that is the anchor and the
 // global definitions; of a Paraver trace rank 0 reads the file once. Collective.
 func OpenTrace(c mpi.Comm, path string) (trace.Source, error) {
-	var b []byte
-	var err error
-	if c.Rank() == 0 {
-		b, err = loadInput(path)
-	}
-	if err := agree(c, err); err != nil {
-		return nil, err
-	}
-	if b, err = c.Bcast(b, 0); err != nil {
+	b, err := fromRank(c, 0, func() ([]byte, error) { return loadInput(path) })
+	if err != nil {
 		return nil, err
 	}
 	src, err := openInput(b)
@@ -156,12 +149,12 @@ type Size struct {
 }
 
 // MeasureTrace looks at every location without decoding it; each rank takes an
-// equal share. Memory: 8 bytes per location on every rank, three times that
+// equal share. Memory: 8 bytes per location on every rank, six times that
 // meanwhile. Collective.
 func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	n := src.Definitions().NumLocations()
 	lo, hi := n*c.Rank()/c.Size(), n*(c.Rank()+1)/c.Size()
-	events, longest := []int64{0}, []int64{0}
+	s := &Size{}
 	own := make([]byte, 0, 16*(hi-lo))
 	var err error
 	for p := lo; p < hi && err == nil; p++ {
@@ -169,39 +162,34 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 		if x, err = src.Measure(trace.P(p)); err != nil {
 			break
 		}
-		own = binary.LittleEndian.AppendUint64(own, x.Bytes)
-		events[0] += int64(min(x.Events, 1<<40))
-		longest[0] = max(longest[0], int64(min(x.Events, 1<<40)))
+		s.Events += min(x.Events, 1<<40)
+		s.Longest = max(s.Longest, min(x.Events, 1<<40))
 		if !x.HasFirst {
 			x.First = trace.Time(trace.Undefined64)
 		}
-		own = binary.LittleEndian.AppendUint64(own, uint64(x.First))
+		own = appendWords(own, x.Bytes, uint64(x.First))
 	}
 	if err := agree(c, err); err != nil {
 		return nil, err
 	}
 	parts, err := c.Allgather(own)
 	if err == nil {
-		err = c.AllreduceInt64(events, mpi.Sum)
+		err = overRanks(c, mpi.Sum, &s.Events)
 	}
 	if err == nil {
-		err = c.AllreduceInt64(longest, mpi.Max)
+		err = overRanks(c, mpi.Max, &s.Longest)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &Size{Events: uint64(events[0]), Longest: uint64(longest[0])}
 	var firsts []trace.Time
-	for _, b := range parts {
-		for ; len(b) >= 16; b = b[16:] {
-			if first := trace.Time(binary.LittleEndian.Uint64(b[8:])); first < 1<<63 {
-				firsts = append(firsts, first)
-			}
-			w := binary.LittleEndian.Uint64(b)
-			s.Weights = append(s.Weights, w)
-			s.Bytes += w
-			s.Largest = max(s.Largest, w)
+	for x := takeWords[uint64](parts...); len(x) >= 2; x = x[2:] {
+		if x[1] < 1<<63 {
+			firsts = append(firsts, trace.Time(x[1]))
 		}
+		s.Weights = append(s.Weights, x[0])
+		s.Bytes += x[0]
+		s.Largest = max(s.Largest, x[0])
 	}
 	s.Origin = origin(src.Definitions().Clock(), firsts, xtf.Most(n))
 	return s, nil
