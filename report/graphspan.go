@@ -207,15 +207,3 @@ func (p *Picture) sort() {
 		}
 	}
 }
-
-// RegionRefs returns the references of the regions with a name, or the one that
-// a number stands for.
-func (r *Run) RegionRefs(name string) []uint32 {
-	var list []uint32
-	for i := range r.Defs.Regions {
-		if x := &r.Defs.Regions[i]; r.Defs.Text(x.Name) == name || fmt.Sprint(x.Ref) == name {
-			list = append(list, x.Ref)
-		}
-	}
-	return list
-}

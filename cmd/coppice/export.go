@@ -135,8 +135,8 @@ func (o *exportFlags) archive(input string, s streams) (jobs.ExportOptions, erro
 
 // selected reads --ranks: the locations whose events are written.
 func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error) {
-	set, err := chosenRanks(o.ranks, d)
-	return set.Locations(d), err
+	set, err := report.ChosenRanks(o.ranks, d)
+	return set.Locations(d), refused(err)
 }
 
 // archiveWindow reads --time of an archive.
@@ -145,10 +145,10 @@ func (o *exportFlags) archiveWindow(path string, s streams) (w jobs.ExportWindow
 	if err != nil {
 		return w, err
 	}
-	span, err := spanOf(run, o.time)
+	span, err := run.ParseSpan(o.time)
 	switch {
 	case err != nil:
-		return w, err
+		return w, readError(path, err)
 	case span.Of != nil:
 		return w, usage("--time %s: an execution has its own time on each process, and the messages of an archive need one for all: give A..B, or interval:NAME", o.time)
 	}
@@ -263,8 +263,6 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 			err = x.files.publish()
 		}
 		switch {
-		case errors.As(err, &ofVerb{}):
-			return err
 		case errors.Is(err, export.ErrRun):
 			return usage("%s: %w", path, err)
 		case err != nil:
@@ -302,7 +300,7 @@ func (x *exporting) source() (*export.Source, error) {
 		return nil, err
 	}
 	src := &export.Source{File: run.File, Defs: run.Defs, Nodes: labels, Window: export.Everything}
-	span, err := spanOf(run, x.time)
+	span, err := run.ParseSpan(x.time)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/column"
-	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
@@ -215,7 +214,7 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 }
 
 // show writes what is known of a file: in JSON as the value under a key, with what all documents tell; else as text.
-func (o *output) show(s streams, r *inspect.Result, key string) error {
+func (o *output) show(s streams, r *report.Answer, key string) error {
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
 			return r.WriteJSON(w, r.Brief, key, r.Value)
@@ -284,6 +283,9 @@ func (e *fileError) Unwrap() error { return e.err }
 
 // readError gives an error about the file at path its exit code.
 func readError(path string, err error) error {
+	if err := refused(err); errors.As(err, &ofVerb{}) {
+		return err
+	}
 	code := jobs.ExitCode(err)
 	switch {
 	case errors.Is(err, report.ErrNoResult):
@@ -292,6 +294,14 @@ func readError(path string, err error) error {
 		code = jobs.ExitUsage
 	}
 	return jobs.Fail(code, &fileError{path, err})
+}
+
+// refused gives an error of what was asked for its exit code.
+func refused(err error) error {
+	if asked := (*report.Refused)(nil); errors.As(err, &asked) {
+		return usage("%w", asked)
+	}
+	return err
 }
 
 // outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
@@ -370,21 +380,11 @@ func (o *openRuns) open(path string) (*report.Run, error) {
 
 // about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
 func about(w io.Writer, run *report.Run, key string, v json.Marshaler) error {
-	e, brief, err := aboutOf(run)
+	a, err := run.Answer(v, nil)
 	if err != nil {
 		return readError(run.Path, err)
 	}
-	return e.WriteJSON(w, brief, key, v)
-}
-
-// aboutOf reads what all documents tell of a run.
-func aboutOf(run *report.Run) (report.Envelope, *report.Brief, error) {
-	e, err := run.Envelope()
-	if err != nil {
-		return e, nil, err
-	}
-	brief, err := run.Brief()
-	return e, brief, err
+	return a.WriteJSON(w, a.Brief, key, v)
 }
 
 // close closes the runs of a verb that ended with err. Where a part of one could not be read and the verb went on without, its result

@@ -225,14 +225,14 @@ func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) e
 		if o.print.format != "json" {
 			return report.Write(w, p, o.print.format, o.print.style(s))
 		}
-		e, brief, err := aboutOf(run)
+		a, err := run.Answer(report.Value(p), nil)
 		if report.Partial(err) { // the prediction is there, its report is not
 			return jobs.Fail(jobs.ExitPartial, &fileError{run.Path, err})
 		}
 		if err != nil {
 			return readError(run.Path, err)
 		}
-		return e.WriteJSON(w, brief, "predict", report.Value(p))
+		return a.WriteJSON(w, a.Brief, "predict", a.Value)
 	})
 }
 

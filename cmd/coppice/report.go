@@ -96,7 +96,7 @@ func (x *choice) report(path string, o *output, s streams) error {
 	}
 	opts, err := x.options(run)
 	if err != nil {
-		return err
+		return readError(path, err)
 	}
 	if x.page {
 		if opts.Sections, err = run.PageSections(); err != nil {
@@ -195,15 +195,15 @@ func (x *choice) options(run *report.Run) (report.Options, error) {
 		}
 		o.Intervals.Ordered = append(o.Intervals.Ordered, item)
 	}
-	if o.Span, err = spanOf(run, x.time); err != nil {
+	if o.Span, err = run.ParseSpan(x.time); err != nil {
 		return o, err
 	}
 	if x.region != "" {
-		if o.Region, err = findRegion(run, x.region); err != nil {
+		if o.Region, err = run.FindRegion(x.region); err != nil {
 			return o, err
 		}
 	}
-	o.Ranks, err = chosenRanks(x.ranks, run.Defs)
+	o.Ranks, err = report.ChosenRanks(x.ranks, run.Defs)
 	return o, err
 }
 
@@ -229,20 +229,4 @@ func parseSections(names []string) ([]report.Section, error) {
 		}
 	}
 	return list, nil
-}
-
-// findRegion returns the reference of the region with a name or number.
-func findRegion(run *report.Run, name string) (uint32, error) {
-	refs := run.RegionRefs(name)
-	switch len(refs) {
-	case 1:
-		return refs[0], nil
-	case 0:
-		return 0, usage("--region %s: the trace has no region of this name or number; coppice report %s profile lists them", name, run.Path)
-	}
-	numbers := make([]string, len(refs))
-	for i, r := range refs {
-		numbers[i] = fmt.Sprint(r)
-	}
-	return 0, usage("--region %s: several regions have this name: choose one by its number, of %s", name, strings.Join(numbers, ", "))
 }

@@ -323,7 +323,7 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 		return nil, "", fail(jobs.ExitCode(err), "%w", &fileError{st.input, err})
 	}
 	defer run.Close() // it is read only
-	e, brief, err := aboutOf(run)
+	a, err := run.Answer(nil, nil)
 	if err != nil {
 		return nil, "", readError(st.input, err)
 	}
@@ -331,8 +331,8 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 	if err != nil {
 		return nil, "", fail(jobs.ExitInput, "%w", err)
 	}
-	p.envelope, p.brief = e, *brief
-	w.Bytes, w.Locations, w.Result = uint64(stat.Size()), e.Processes, uint64(stat.Size())
+	p.envelope, p.brief = a.Envelope, *a.Brief
+	w.Bytes, w.Locations, w.Result = uint64(stat.Size()), a.Processes, uint64(stat.Size())
 	w.Largest = even(w.Bytes, w.Locations)
 	return w, fmt.Sprintf("%s, %s", report.Size(w.Bytes), report.Plural(w.Locations, "process")), p.platformWork(w, st)
 }

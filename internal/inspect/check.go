@@ -39,7 +39,7 @@ type checked struct {
 
 // Check verifies a trace or a result to the last page, with so many locations at once. A result that does not open gives an error,
 // and what of it can be read, if anything can.
-func Check(path string, kind Kind, parallel int) (r *Result, clean bool, err error) {
+func Check(path string, kind Kind, parallel int) (r *report.Answer, clean bool, err error) {
 	c := &checked{Problems: []problem{}, Notes: []string{}}
 	if kind == KindRun {
 		if err = c.checkRun(path, parallel); err != nil && !c.salvage(path, err) {
@@ -49,7 +49,7 @@ func Check(path string, kind Kind, parallel int) (r *Result, clean bool, err err
 		return nil, false, err
 	}
 	c.Clean = c.Found == 0
-	return &Result{c.envelope, &c.brief, report.Value(c), func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
+	return &report.Answer{c.envelope, &c.brief, report.Value(c), func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
 }
 
 // compared counts what the cross checks of a run looked at.

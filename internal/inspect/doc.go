@@ -9,26 +9,3 @@
 // graph, and what report.Run.Verify compares; of one that does not open it lists what can be read. A check holds the stack of
 // open calls and the first findings of each location.
 package inspect
-
-import (
-	"encoding/json"
-	"io"
-
-	"github.com/coppice-hpc/coppice/report"
-)
-
-// Result is what is known of a file.
-type Result struct {
-	report.Envelope
-	Brief *report.Brief
-	Value json.Marshaler
-	Text  func(w io.Writer, limit int) error // for people, with so many findings
-}
-
-// about fills in what all documents tell of a run.
-func (r *Result) about(run *report.Run) (err error) {
-	if r.Envelope, err = run.Envelope(); err == nil {
-		r.Brief, err = run.Brief()
-	}
-	return err
-}

@@ -102,7 +102,7 @@ type recordCounts struct {
 }
 
 // Trace tells what is in a trace.
-func Trace(path string) (*Result, error) {
+func Trace(path string) (*report.Answer, error) {
 	src, err := jobs.OpenPath(path)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func Trace(path string) (*Result, error) {
 		return nil, err
 	}
 	d := src.Definitions()
-	r := &Result{
+	r := &report.Answer{
 		Envelope: report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())},
 		Brief:    &report.Brief{Resolution: d.Clock().TimerResolution}, Value: report.Value(x),
 	}
@@ -265,19 +265,14 @@ func restOf(path string) string {
 }
 
 // Run tells what is in a result.
-func Run(run *report.Run) (*Result, error) {
-	r := &Result{}
-	err := r.about(run)
-	if err != nil {
-		return nil, err
-	}
+func Run(run *report.Run) (*report.Answer, error) {
 	c, err := run.Content()
 	if err != nil {
 		return nil, err
 	}
-	r.Value = report.Value(runContent{"run", restOf(run.Path), c})
-	r.Text = func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) }
-	return r, nil
+	var r *report.Answer
+	r, err = run.Answer(report.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
+	return r, err
 }
 
 func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *report.Content) error {
@@ -397,12 +392,12 @@ func openLog(path string) (*logContent, error) {
 }
 
 // Log tells what is in a receive log.
-func Log(path string) (*Result, error) {
+func Log(path string) (*report.Answer, error) {
 	x, err := openLog(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Brief: &report.Brief{}, Value: report.Value(x), Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
+	return &report.Answer{Brief: &report.Brief{}, Value: report.Value(x), Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
 }
 
 func (x *logContent) text(w io.Writer, path string) error {
@@ -429,7 +424,7 @@ func (x *logContent) text(w io.Writer, path string) error {
 }
 
 // Status tells the state of a job from its status file.
-func Status(path string, b []byte) (*Result, error) {
+func Status(path string, b []byte) (*report.Answer, error) {
 	var st jobs.Status
 	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {
 		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file that cannot be read: %w. Wait for the job to write it again", path, err))
@@ -438,7 +433,7 @@ func Status(path string, b []byte) (*Result, error) {
 		Kind string `json:"kind"`
 		jobs.Status
 	}{"status", st})
-	return &Result{Brief: &report.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
+	return &report.Answer{Brief: &report.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
 		return report.WriteFacts(w, path, [][]string{
 			{"state", report.Clean(st.State, 300)},
 			{"stage", fmt.Sprintf("%s, %.0f %%", report.Clean(st.Stage, 40), 100*st.Share)},

@@ -72,6 +72,7 @@ var Table = []Package{
 	{Path: "record", Layer: 5, NoMPI: true},
 
 	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
+	{Path: "internal/query", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 
 	{Path: "cmd/coppice", Layer: 6},
 

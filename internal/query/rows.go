@@ -1,6 +1,7 @@
-package main
+package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,26 +15,27 @@ import (
 )
 
 // open finds the array that the flags name.
-func (q *query) open() error {
-	if fixed, ok := typeOf[q.primitive]; ok {
-		if q.flags.Changed("type") && !strings.EqualFold(q.typ, fixed) {
-			return usage("%s is about rows of type %s: leave --type away", q.primitive, fixed)
+func (q *asked) open() error {
+	if fixed, ok := typeOf[q.Primitive]; ok {
+		if q.Type != "" && !strings.EqualFold(q.Type, fixed) {
+			return report.Refuse("%s is about rows of type %s: leave --type out", q.Primitive, fixed)
 		}
-		q.typ = fixed
+		q.Type = fixed
 	}
+	q.Type = cmp.Or(q.Type, "call")
 	typ, err := q.findType()
 	if err != nil {
 		return err
 	}
 	rows, err := q.run.HasRows()
-	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.whole && typ.ID == xtf.TypeTimeBin) {
+	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.Whole && typ.ID == xtf.TypeTimeBin) {
 		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, report.ErrNoResult, strings.Join(graphPrimitives, ", "))
 	}
 	if err != nil {
 		return err
 	}
 	p := xtf.WholeRun
-	if !q.whole && typ.ID < xtf.TypeInterval {
+	if !q.Whole && typ.ID < xtf.TypeInterval {
 		loc, err := q.findLocation()
 		if err != nil {
 			return err
@@ -56,35 +58,35 @@ var eventTypes = []xtf.TypeID{
 	xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan, xtf.TypeTile, xtf.TypeTimeBin,
 }
 
-func (q *query) findType() (*xtf.Type, error) {
+func (q *asked) findType() (*xtf.Type, error) {
 	all := q.run.File.Types().All()
 	var names []string
 	for i := range all {
-		if strings.EqualFold(all[i].Name, q.typ) {
+		if strings.EqualFold(all[i].Name, q.Type) {
 			return &all[i], nil
 		}
 		names = append(names, strings.ToLower(all[i].Name))
 	}
-	return nil, usage("--type %s: the file has %s", q.typ, strings.Join(names, ", "))
+	return nil, report.Refuse("--type %s: the file has %s", q.Type, strings.Join(names, ", "))
 }
 
-func (q *query) findLocation() (trace.P, error) {
+func (q *asked) findLocation() (trace.P, error) {
 	d := q.run.Defs
-	if q.flags.Changed("location") {
-		p, ok := d.Ordinal(q.location)
+	if q.Location != nil {
+		p, ok := d.Ordinal(*q.Location)
 		if !ok {
-			return 0, usage("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", q.location)
+			return 0, report.Refuse("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", *q.Location)
 		}
 		return p, nil
 	}
-	if q.process < 0 || q.process >= int64(len(d.Processes())) {
-		return 0, usage("--rank %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
+	if q.Process < 0 || q.Process >= int64(len(d.Processes())) {
+		return 0, report.Refuse("--rank %d: the run has processes 0 to %d", q.Process, len(d.Processes())-1)
 	}
-	x := d.Processes()[q.process]
-	if q.thread < 0 || q.thread >= int64(x.Count) {
-		return 0, usage("--thread %d: process %d has locations 0 to %d", q.thread, q.process, int64(x.Count)-1)
+	x := d.Processes()[q.Process]
+	if q.Thread < 0 || q.Thread >= int64(x.Count) {
+		return 0, report.Refuse("--thread %d: process %d has locations 0 to %d", q.Thread, q.Process, int64(x.Count)-1)
 	}
-	return x.First + trace.P(q.thread), nil
+	return x.First + trace.P(q.Thread), nil
 }
 
 // answer is the result of a query.
@@ -135,11 +137,11 @@ type cost struct {
 func costOf(s xtf.Stats) cost { return cost{s.PageReads, s.Hits, s.Comparisons} }
 
 // answer runs the primitive and reads the rows it found.
-func (q *query) answer() (*answer, error) {
+func (q *asked) answer() (*answer, error) {
 	if err := q.open(); err != nil {
 		return nil, err
 	}
-	a := &answer{Primitive: q.primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
+	a := &answer{Primitive: q.Primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
 	if p := q.array.Proc(); p != xtf.WholeRun {
 		id := q.run.Defs.Location(trace.P(p)).Ref
 		process, thread := q.run.Defs.Process(trace.P(p))
@@ -163,8 +165,8 @@ func (q *query) answer() (*answer, error) {
 }
 
 // primitives runs the primitive; it returns which rows to show.
-func (q *query) primitives(a *answer, x *xtf.Array) (first, rows uint64, err error) {
-	switch q.primitive {
+func (q *asked) primitives(a *answer, x *xtf.Array) (first, rows uint64, err error) {
+	switch q.Primitive {
 	case "at":
 		return q.at(a, x)
 	case "rows":
@@ -198,7 +200,7 @@ func (a *answer) at(pos xtf.Pos, found bool) {
 }
 
 // search finds the row that --n, or --time or --key with --mode, choose.
-func (q *query) search(a *answer, x *xtf.Array) error {
+func (q *asked) search(a *answer, x *xtf.Array) error {
 	if q.byNumber() {
 		n, err := q.number()
 		if err == nil {
@@ -210,61 +212,61 @@ func (q *query) search(a *answer, x *xtf.Array) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(searchModes, func(m searchMode) bool { return m.name == q.mode })
+	i := slices.IndexFunc(searchModes, func(m searchMode) bool { return m.name == q.Mode })
 	pos, found, err := x.Search(key, searchModes[i].mode)
 	a.at(pos, found)
 	return err
 }
 
 // next finds a row some steps further.
-func (q *query) next(a *answer, x *xtf.Array) (err error) {
+func (q *asked) next(a *answer, x *xtf.Array) (err error) {
 	var pos xtf.Pos
 	var side xtf.Side
 	var found bool
 	var from uint64
 	if q.byNumber() {
 		if from, err = q.number(); err == nil {
-			pos, side = x.NextN(from, q.step)
+			pos, side = x.NextN(from, q.Step)
 			found = side == xtf.Inside
 		}
 	} else if from, err = q.from(); err == nil {
-		pos, side, found, err = x.Next(from, q.step)
+		pos, side, found, err = x.Next(from, q.Step)
 	}
 	a.at(pos, found)
 	a.Side = sideName(side)
 	return err
 }
 
-func (q *query) byNumber() bool { return q.flags.Changed("n") }
+func (q *asked) byNumber() bool { return q.N != "" }
 
 // numbers are the rows from --n on, up to --to.
-func (q *query) numbers(x *xtf.Array) (first, last uint64, err error) {
+func (q *asked) numbers(x *xtf.Array) (first, last uint64, err error) {
 	last = x.Len()
-	if first, err = q.number(); err == nil && q.to != "" {
-		last, err = parseNumber("--to", q.to)
+	if first, err = q.number(); err == nil && q.To != "" {
+		last, err = parseNumber("--to", q.To)
 	}
 	return first, last, err
 }
 
 // keys are those from --time or --key on, up to --to.
-func (q *query) keys() (first, last uint64, err error) {
+func (q *asked) keys() (first, last uint64, err error) {
 	last = xtf.Never
-	if q.time != "" || q.key != "" {
+	if q.Time != "" || q.Key != "" {
 		first, err = q.from()
 	}
-	if err == nil && q.to != "" {
-		last, err = q.instant("--to", q.to)
+	if err == nil && q.To != "" {
+		last, err = q.instant("--to", q.To)
 	}
 	return first, last, err
 }
 
-func (q *query) size(a *answer, x *xtf.Array) (err error) {
+func (q *asked) size(a *answer, x *xtf.Array) (err error) {
 	var n, first, last uint64
 	if q.byNumber() {
 		if first, last, err = q.numbers(x); err == nil {
 			n = x.SizeN(first, last)
 		}
-	} else if first, last, err = q.keys(); err == nil && q.to != "" {
+	} else if first, last, err = q.keys(); err == nil && q.To != "" {
 		n, err = x.Size(first, last)
 	} else if err == nil {
 		n, err = x.SizeClosed(first, last)
@@ -273,7 +275,7 @@ func (q *query) size(a *answer, x *xtf.Array) (err error) {
 	return err
 }
 
-func (q *query) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
+func (q *asked) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	n, err := q.number()
 	if err != nil || n >= x.Len() {
 		return 0, 0, err
@@ -287,16 +289,16 @@ func (q *query) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 }
 
 // rows lists rows from --n, --time or --key on, up to --to.
-func (q *query) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
+func (q *asked) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	last := x.Len()
 	if q.byNumber() {
 		first, last, err = q.numbers(x)
 	} else {
 		var k1, k2 uint64
-		if k1, k2, err = q.keys(); err == nil && (q.time != "" || q.key != "") {
+		if k1, k2, err = q.keys(); err == nil && (q.Time != "" || q.Key != "") {
 			first, err = x.Rank(k1)
 		}
-		if err == nil && q.to != "" {
+		if err == nil && q.To != "" {
 			last, err = x.Rank(k2)
 		}
 	}
@@ -305,7 +307,7 @@ func (q *query) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 		return 0, 0, err
 	}
 	a.Found = true
-	return first, min(last-first, uint64(q.limit)), nil
+	return first, min(last-first, uint64(q.Limit)), nil
 }
 
 func sideName(s xtf.Side) string {
@@ -328,9 +330,9 @@ type sumOver struct {
 }
 
 // visible lists the rows with T < end and End > begin.
-func (q *query) visible(a *answer, x *xtf.Array) error {
+func (q *asked) visible(a *answer, x *xtf.Array) error {
 	if a.typ.End < 0 {
-		return usage("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
+		return report.Refuse("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -338,7 +340,7 @@ func (q *query) visible(a *answer, x *xtf.Array) error {
 	}
 	a.Begin, a.End = &begin, &end
 	err = x.Overlapping(begin, end, func(n uint64, row []byte) bool {
-		if a.More = len(a.Rows) == q.limit; a.More {
+		if a.More = len(a.Rows) == q.Limit; a.More {
 			return false
 		}
 		a.Rows = append(a.Rows, makeRow(a.typ, n, row))
@@ -349,16 +351,16 @@ func (q *query) visible(a *answer, x *xtf.Array) error {
 }
 
 // window is the span of time of rows: --ranks has no place there.
-func (q *query) window() (begin, end uint64, err error) {
-	if q.ranks != "" {
-		return 0, 0, usage("%s is about one location: --rank and --thread, instead of --ranks", q.primitive)
+func (q *asked) window() (begin, end uint64, err error) {
+	if q.Ranks != "" {
+		return 0, 0, report.Refuse("%s is about one location: --rank and --thread, instead of --ranks", q.Primitive)
 	}
 	begin, end, _, err = q.span()
 	return begin, end, err
 }
 
 // typesWith lists the types of the file for a message.
-func (q *query) typesWith(has func(*xtf.Type) bool) string {
+func (q *asked) typesWith(has func(*xtf.Type) bool) string {
 	var names []string
 	all := q.run.File.Types().All()
 	for i := range all {
@@ -370,9 +372,9 @@ func (q *query) typesWith(has func(*xtf.Type) bool) string {
 }
 
 // stats gives the sums of a span bounded, interpolated and exact.
-func (q *query) stats(a *answer) error {
+func (q *asked) stats(a *answer) error {
 	if len(a.typ.Sums) == 0 {
-		return usage("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
+		return report.Refuse("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -405,7 +407,7 @@ func (q *query) stats(a *answer) error {
 }
 
 // part runs one part of an answer and adds what it cost.
-func (q *query) part(a *answer, of string, run func(*xtf.Stats) error) error {
+func (q *asked) part(a *answer, of string, run func(*xtf.Stats) error) error {
 	var st xtf.Stats
 	err := run(&st)
 	q.cost.PageReads += st.PageReads
@@ -429,7 +431,7 @@ func (a *answer) window(w io.Writer, run *report.Run) error {
 		s := &a.Sums[i]
 		rows = append(rows, []string{report.Clean(s.Name, 40), report.Count(s.Lower), report.Count(s.Interpolated), report.Count(s.Exact), report.Count(s.Upper)})
 	}
-	return table(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
+	return report.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
 }
 
 // binsAt is the level that a query of time bins took.
@@ -442,7 +444,7 @@ type binsAt struct {
 
 // bins finds the rows of the time bins that overlap a span, at the level for
 // --width pixels.
-func (q *query) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
+func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	begin, end, err := q.window()
 	if err != nil {
 		return 0, 0, err
@@ -450,7 +452,7 @@ func (q *query) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	var n1, n2 uint64
 	p, err := x.Pyramid(0)
 	if err == nil {
-		level := p.Level(begin, end, q.width)
+		level := p.Level(begin, end, q.Width)
 		a.Bins = &binsAt{level, 1 << (2 * level), p.Finest, p.Top}
 		n1, n2, err = p.Find(level, begin, end)
 	}
@@ -458,8 +460,8 @@ func (q *query) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 		return 0, 0, err
 	}
 	size := n2 - n1
-	a.Begin, a.End, a.Size, a.Found, a.More = &begin, &end, &size, size > 0, size > uint64(q.limit)
-	return n1, min(size, uint64(q.limit)), nil
+	a.Begin, a.End, a.Size, a.Found, a.More = &begin, &end, &size, size > 0, size > uint64(q.Limit)
+	return n1, min(size, uint64(q.Limit)), nil
 }
 
 // text prints the level.
@@ -479,7 +481,7 @@ const (
 
 // paired answers partner and members: about the row that --n, or --time and
 // --mode, choose.
-func (q *query) paired(a *answer, x *xtf.Array) error {
+func (q *asked) paired(a *answer, x *xtf.Array) error {
 	if err := q.search(a, x); err != nil || !a.Found {
 		return err
 	}
@@ -488,7 +490,7 @@ func (q *query) paired(a *answer, x *xtf.Array) error {
 	if err != nil {
 		return err
 	}
-	if q.primitive == "members" {
+	if q.Primitive == "members" {
 		return q.members(a, row)
 	}
 	a.Rows = append(a.Rows, q.rowOf(a, q.array.Proc(), n, row))
@@ -496,14 +498,14 @@ func (q *query) paired(a *answer, x *xtf.Array) error {
 }
 
 // rowOf is a row with its location.
-func (q *query) rowOf(a *answer, p xtf.Proc, n uint64, row []byte) foundRow {
+func (q *asked) rowOf(a *answer, p xtf.Proc, n uint64, row []byte) foundRow {
 	r := makeRow(a.typ, n, row)
 	process, thread := q.run.Defs.Process(trace.P(p))
 	r.where = &report.Place{Location: q.run.Defs.Location(trace.P(p)).Ref, Process: process, Thread: thread}
 	return r
 }
 
-func (q *query) partner(a *answer, n uint64) error {
+func (q *asked) partner(a *answer, n uint64) error {
 	f, p := q.run.File, q.array.Proc()
 	var stored, found xtf.Partner
 	var has, by bool
@@ -550,7 +552,7 @@ func (q *query) partner(a *answer, n uint64) error {
 	return err
 }
 
-func (q *query) members(a *answer, row []byte) error {
+func (q *asked) members(a *answer, row []byte) error {
 	var c xtf.Coll
 	c.Load(row)
 	return q.part(a, "members", func(st *xtf.Stats) error {
@@ -562,7 +564,7 @@ func (q *query) members(a *answer, row []byte) error {
 		size := uint64(0)
 		if err == nil {
 			err = q.run.File.Members(c.Comm, c.Ordinal, p1, p2, st, func(p xtf.Proc, n uint64, row []byte) bool {
-				if size++; len(a.Rows) < q.limit {
+				if size++; len(a.Rows) < q.Limit {
 					a.Rows = append(a.Rows, q.rowOf(a, p, n, row))
 				}
 				return true
@@ -712,7 +714,7 @@ func (a *answer) table(w io.Writer, run *report.Run) error {
 		}
 		rows = append(rows, cells)
 	}
-	return table(w, head, rows)
+	return report.WriteTable(w, head, rows)
 }
 
 // cell prints a value; - stands for all ones, which mean none.

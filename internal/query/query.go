@@ -1,0 +1,154 @@
+// Package query answers questions about rows of a result by time, key or number, and about calls, intervals and timelines
+// from the call graph, for coppice query.
+//
+//	answer, err := query.Ask(run, &query.Question{Primitive: "stack", Process: 3, Time: "1.25s", Limit: 20})
+//	err = answer.Text(os.Stdout, 20)
+//
+// An answer has its value in JSON, its text, and what it cost: page reads, hits in the cache and comparisons. A question that makes no
+// sense is a report.Refused. An answer about rows holds Limit rows at most, 8 bytes for each column.
+package query
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Question is a question about a run, in the words of the command line.
+type Question struct {
+	Primitive       string
+	Type            string // of rows; "" is call
+	Process, Thread int64
+	Location        *uint64 // id in the trace, instead of Process and Thread
+	Whole           bool    // rows about the whole run
+	Time, To        string
+	Key, N          string
+	Mode            string // one of Modes
+	Step            int64
+	Region          string // of the queries of the call graph, as the rest
+	Ranks           string
+	Width           int
+	Limit           int
+	Backwards       bool
+	Source          report.Source // of stack
+	Exact           bool          // of window
+}
+
+// asked is a question on its way to its answer.
+type asked struct {
+	*Question
+	run     *report.Run
+	array   *xtf.Array
+	cost    xtf.Stats // of the primitive
+	rowCost xtf.Stats // of reading the rows found
+	before  xtf.Stats // what was read before the question was asked
+}
+
+// Primitives are those that rows answer, and then those that the call graph or indexes answer.
+func Primitives() []string { return slices.Concat(rowPrimitives, []string{"window"}, graphPrimitives) }
+
+var rowPrimitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
+
+// Modes are the modes of a search.
+func Modes() []string {
+	var names []string
+	for _, m := range searchModes {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+type searchMode struct {
+	name string
+	mode xtf.Mode
+}
+
+var searchModes = []searchMode{
+	{"exact", xtf.First},
+	{"first", xtf.First},
+	{"last", xtf.Last},
+	{"ge", xtf.GE},
+	{"gt", xtf.GT},
+	{"le", xtf.LE},
+	{"lt", xtf.LT},
+}
+
+// Help lists the primitives.
+const Help = `
+Primitives on rows:
+  search    a row by time or key
+  size      number of rows in a window
+  next      a row so many steps further
+  at        the key of a row
+  rows      rows one after another
+  visible   rows that begin or are open in a span of time
+  stats     sums over a span of time: bounded, interpolated and exact
+  partner   the other side of a message, as stored and by its channel
+  members   all rows of a collective
+  bins      what regions did in the time bins of a span, for a picture --width pixels wide
+  window    all characteristics of processes in a span of time, at a cost that does not depend on its length
+
+Primitives on the call graph, of files analyzed with --events none too:
+  stack     calls open at a time; from the rows where there are any, see --source
+  instance  call number --n of a region
+  interval  what processes did in a time
+  timeline  which region took most of each pixel's time
+  walk      events from a time or event on, forwards or backwards
+`
+
+// Ask answers a question.
+func Ask(run *report.Run, question *Question) (*report.Answer, error) {
+	q := &asked{Question: question, run: run}
+	if slices.Contains(rowPrimitives, q.Primitive) {
+		a, err := q.answer()
+		if err != nil {
+			return nil, err
+		}
+		return run.Answer(report.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
+	}
+	a, err := q.graph()
+	if err != nil {
+		return nil, err
+	}
+	return run.Answer(report.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
+}
+
+func (q *asked) number() (uint64, error) {
+	if q.N == "" {
+		return 0, report.Refuse("%s needs a row number: --n N", q.Primitive)
+	}
+	return parseNumber("--n", q.N)
+}
+
+func parseNumber(flag, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, report.Refuse("%s %s: not a number", flag, text)
+	}
+	return n, nil
+}
+
+// from is the key that --time or --key give.
+func (q *asked) from() (uint64, error) {
+	switch {
+	case q.Time != "" && q.Key != "":
+		return 0, report.Refuse("--time and --key exclude each other")
+	case q.Time != "":
+		return q.instant("--time", q.Time)
+	case q.Key != "":
+		return parseNumber("--key", q.Key)
+	}
+	return 0, report.Refuse("%s needs --time, --key or --n", q.Primitive)
+}
+
+// instant reads a time or, for rows ordered by another key, a number.
+func (q *asked) instant(flag, text string) (uint64, error) {
+	if q.array.Type().Role != xtf.RoleT {
+		return parseNumber(flag, strings.TrimPrefix(text, "#"))
+	}
+	return q.run.Instant(flag, text)
+}
