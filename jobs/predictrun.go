@@ -125,7 +125,7 @@ func (x *prediction) computation(f predict.Scale) simnet.Calc {
 	}
 	var calc simnet.Calc = x.sim.Substitute(x.o.Rule, x.scale(), x.donors.donor)
 	if f != predict.One {
-		calc = &predict.Scaled{Calc: calc, Factor: f}
+		calc = &predict.Substituted{Host: calc, Scale: f}
 	}
 	return x.start.from(calc)
 }

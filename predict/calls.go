@@ -103,25 +103,6 @@ func (d *Delayed) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// Scaled is computation times a factor.
-type Scaled struct {
-	simnet.Calc
-	Factor Scale
-}
-
-// Fill implements [simnet.Calc].
-func (s *Scaled) Fill(process uint32, first uint64, dst []int64) error {
-	if err := s.Calc.Fill(process, first, dst); err != nil {
-		return err
-	}
-	for i, t := range dst {
-		if dst[i] = s.Factor.Of(t); dst[i] == simnet.Never {
-			return fmt.Errorf("process %d: entry %d of the computation: %w", process, first+uint64(i), ErrTooLong)
-		}
-	}
-	return nil
-}
-
 // Alike returns the processes that call the same in the same order: ascending lists in the order of their first members.
 // Collective.
 func (in *Input) Alike(c mpi.Comm) ([][]uint32, error) { return in.group(c, in.keys, in.sequences) }

@@ -79,7 +79,7 @@ func TestScaleKeepsCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calc := &Delayed{Calc: &Scaled{Calc: in.Vectors, Factor: Scale{1, 10}}, Delay: []int64{0, 0}, Kept: in.Vectors.Kept()}
+	calc := &Delayed{Calc: &Substituted{Host: in.Vectors, Scale: Scale{1, 10}}, Delay: []int64{0, 0}, Kept: in.Vectors.Kept()}
 	store := &memorySegments{}
 	times := NewTimes(store, 0, 2)
 	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, 2, in.Program, calc, n, simnet.Options{Observer: times})

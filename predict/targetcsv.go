@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -132,7 +133,6 @@ func (in *targetReader) total(row []string, column int, to *int64, all *Totals) 
 // table reads rows of any ranks.
 func (in *targetReader) table() ([]Target, error) {
 	rows := map[uint32][]targetRow{}
-	var ranks []uint32
 	for {
 		row, ok, err := in.next(len(tableHeader))
 		if err != nil {
@@ -141,31 +141,16 @@ func (in *targetReader) table() ([]Target, error) {
 		if !ok {
 			break
 		}
-		rank, err := in.number(row, tableHeader, 0, math.MaxUint32-1)
-		if err != nil {
-			return nil, err
+		var x [3]uint64
+		for i, most := range [...]uint64{math.MaxUint32 - 1, math.MaxInt64, maxTargetNS} {
+			if x[i], err = in.number(row, tableHeader, i, most); err != nil {
+				return nil, err
+			}
 		}
-		index, err := in.number(row, tableHeader, 1, math.MaxInt64)
-		if err != nil {
-			return nil, err
-		}
-		ns, err := in.number(row, tableHeader, 2, maxTargetNS)
-		if err != nil {
-			return nil, err
-		}
-		if rows[uint32(rank)] == nil {
-			ranks = append(ranks, uint32(rank))
-		}
-		rows[uint32(rank)] = append(rows[uint32(rank)], targetRow{index, int64(ns)})
+		rows[uint32(x[0])] = append(rows[uint32(x[0])], targetRow{x[1], int64(x[2])})
 	}
-	slices.Sort(ranks)
-	return in.sorted(ranks, rows)
-}
-
-// sorted makes targets of the rows of a table.
-func (in *targetReader) sorted(ranks []uint32, rows map[uint32][]targetRow) ([]Target, error) {
 	var list []Target
-	for _, p := range ranks {
+	for _, p := range slices.Sorted(maps.Keys(rows)) {
 		own := rows[p]
 		slices.SortFunc(own, func(a, b targetRow) int { return cmp.Compare(a.index, b.index) })
 		t := Target{Process: p, Index: make([]uint64, len(own)), Times: make([]int64, len(own))}

@@ -8,20 +8,29 @@ import (
 	"github.com/coppice-hpc/coppice/predict/cluster"
 )
 
+// table is the vectors of processes 0, 1, ....
+type table [][]int64
+
+func (t table) Len() int        { return len(t) }
+func (t table) ID(i int) uint32 { return uint32(i) }
+func (t table) Dim() uint64     { return uint64(len(t[0])) }
+
+func (t table) Read(i int, from uint64, dst []int64) error {
+	copy(dst, t[i][from:])
+	return nil
+}
+
 // Eight processes with three entries each: pairs of a class are at most 10 apart.
 func ExampleClassify() {
-	vectors := cluster.Rows{
-		IDs: []uint32{0, 1, 2, 3, 4, 5, 6, 7},
-		Data: [][]int64{
-			{10, 20, 30},
-			{10, 20, 31},
-			{11, 20, 30},
-			{50, 60, 70},
-			{52, 60, 70},
-			{50, 61, 73},
-			{200, 10, 10},
-			{201, 10, 12},
-		},
+	vectors := table{
+		{10, 20, 30},
+		{10, 20, 31},
+		{11, 20, 30},
+		{50, 60, 70},
+		{52, 60, 70},
+		{50, 61, 73},
+		{200, 10, 10},
+		{201, 10, 12},
 	}
 	r, err := cluster.Classify(context.Background(), mpi.Serial(), vectors, cluster.Options{
 		Threshold: cluster.Threshold{Absolute: 10},

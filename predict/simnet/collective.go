@@ -125,7 +125,7 @@ var algorithms = [numAlgorithms]struct {
 	allgatherRing:         {Allgather, "ring", peerSteps, gatherRingStep},
 	alltoallBruck:         {Alltoall, "bruck", levelSteps, alltoallBruckStep},
 	alltoallPairwise:      {Alltoall, "pairwise", peerSteps, pairwiseStep},
-	reduceScatterHalving:  {ReduceScatter, "recursive-halving", halvingSteps, halvingStep},
+	reduceScatterHalving:  {ReduceScatter, "recursive-halving", doublingSteps, halvingStep},
 	reduceScatterPairwise: {ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
 	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
 }

@@ -188,43 +188,46 @@ func rankPart(s *schedule, i uint32) uint64 {
 	return mulSat(s.bytes, uint64(i)+uint64(min(i, s.surp)))
 }
 
-func doublingSteps(s *schedule) uint32 {
-	extra, main := s.foldSteps()
-	if !main {
+// foldedSteps returns how many steps there are with so many main ones.
+func (s *schedule) foldedSteps(main uint32) uint32 {
+	extra, takesPart := s.foldSteps()
+	if !takesPart {
 		return 2
 	}
-	return s.log + 2*extra
+	return main + 2*extra
 }
+
+// foldedStep returns step i with so many main ones: in bytes are handed over before them, out after them. Of a main step it is
+// how many were before and the rank's number.
+func (s *schedule) foldedStep(i, steps uint32, in, out uint64) (st step, number, k uint32, main bool) {
+	number, gone := s.folded()
+	extra, _ := s.foldSteps()
+	switch k = i - extra; {
+	case i < extra:
+		return s.foldIn(in), 0, 0, false
+	case gone || k >= steps:
+		return s.foldOut(out), 0, 0, false
+	}
+	return st, number, k, true
+}
+
+func doublingSteps(s *schedule) uint32 { return s.foldedSteps(s.log) }
 
 func doublingStep(s *schedule, i uint32, _ *collProgress) step {
-	number, gone := s.folded()
-	extra, _ := s.foldSteps()
-	switch {
-	case i < extra:
-		return s.foldIn(s.bytes)
-	case gone || i-extra >= s.log:
-		return s.foldOut(s.bytes)
+	st, number, k, main := s.foldedStep(i, s.log, s.bytes, s.bytes)
+	if main {
+		peer := s.numbered(number ^ 1<<k)
+		return step{To: peer, From: peer, Send: s.bytes, Recv: s.bytes, Reduce: s.bytes}
 	}
-	peer := s.numbered(number ^ 1<<(i-extra))
-	return step{To: peer, From: peer, Send: s.bytes, Recv: s.bytes, Reduce: s.bytes}
+	return st
 }
 
-func rabenseifnerSteps(s *schedule) uint32 {
-	extra, main := s.foldSteps()
-	if !main {
-		return 2
-	}
-	return 2*s.log + 2*extra
-}
+func rabenseifnerSteps(s *schedule) uint32 { return s.foldedSteps(2 * s.log) }
 
 func rabenseifnerStep(s *schedule, i uint32, _ *collProgress) step {
-	number, gone := s.folded()
-	extra, _ := s.foldSteps()
-	switch k := i - extra; {
-	case i < extra:
-		return s.foldIn(s.bytes)
-	case gone || k >= 2*s.log:
-		return s.foldOut(s.bytes)
+	switch st, number, k, main := s.foldedStep(i, 2*s.log, s.bytes, s.bytes); {
+	case !main:
+		return st
 	case k < s.log:
 		return s.halve(number, k, vectorPart)
 	default:
@@ -232,19 +235,13 @@ func rabenseifnerStep(s *schedule, i uint32, _ *collProgress) step {
 	}
 }
 
-func halvingSteps(s *schedule) uint32 { return doublingSteps(s) }
-
 // halvingStep reduces all ranks' parts; what is left is the own part, and that of the rank that folded in.
 func halvingStep(s *schedule, i uint32, _ *collProgress) step {
-	number, gone := s.folded()
-	extra, _ := s.foldSteps()
-	switch {
-	case i < extra:
-		return s.foldIn(mulSat(s.bytes, uint64(s.size)))
-	case gone || i-extra >= s.log:
-		return s.foldOut(s.bytes)
+	st, number, k, main := s.foldedStep(i, s.log, mulSat(s.bytes, uint64(s.size)), s.bytes)
+	if main {
+		return s.halve(number, k, rankPart)
 	}
-	return s.halve(number, i-extra, rankPart)
+	return st
 }
 
 func reduceGatherSteps(s *schedule) uint32 {
