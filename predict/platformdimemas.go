@@ -161,18 +161,12 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) error {
 	if node.PerByte, ok = in.rate(fields[at.localRate]); !ok {
 		return in.fail(name, "bandwidth "+clipped(fields[at.localRate]), "MB/s, or 0")
 	}
-	for _, x := range []struct {
-		text string
-		to   *int64
-	}{{fields[at.localLatency], &node.Latency}, {fields[at.latency], &net.Latency}} {
-		s, ok := decimal(x.text)
-		if ok {
-			var ps uint64
-			ps, ok = scaled(s, 1e12, maxTimeNS*1000)
-			*x.to = int64(ps)
-		}
-		if !ok {
-			return in.fail(name, "latency "+clipped(x.text), "a time of 0 to 1000 s")
+	for k, to := range []*int64{&node.Latency, &net.Latency} {
+		text := fields[[]int{at.localLatency, at.latency}[k]]
+		s, ok := decimal(text)
+		ps, fits := scaled(s, 1e12, maxTimeNS*1000)
+		if *to = int64(ps); !ok || !fits {
+			return in.fail(name, "latency "+clipped(text), "a time of 0 to 1000 s")
 		}
 	}
 	links, ok := in.whole(fields[at.links], 1024)
@@ -196,20 +190,15 @@ func (in *dimemasReader) link(c simnet.LinkClass) *simnet.Link {
 // whole reads a whole number up to most.
 func (in *dimemasReader) whole(text string, most uint64) (uint64, bool) {
 	x, ok := decimal(text)
-	if !ok || !x.IsInt() {
-		return 0, false
-	}
-	return scaled(x, 1, most)
+	n, fits := scaled(x, 1, most)
+	return n, ok && fits && x.IsInt()
 }
 
 // rate reads MB/s.
 func (in *dimemasReader) rate(text string) (simnet.Rate, bool) {
 	x, ok := decimal(text)
-	if ok && x.Sign() == 0 {
-		return 0, true
-	}
-	if !ok {
-		return 0, false
+	if !ok || x.Sign() == 0 {
+		return 0, ok
 	}
 	return bandwidth(x.Times(1 << 20))
 }

@@ -72,9 +72,23 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 	return in.p, in.notes, nil
 }
 
+// set reads an attribute as parse does.
+func set[T any](in *simgridReader, name string, to *T, parse func(text string) (T, bool), allowed string) (err error) {
+	var ok bool
+	if *to, ok = parse(in.attr[name]); !ok {
+		err = in.fail(name, allowed)
+	}
+	return err
+}
+
 func (in *simgridReader) fail(name, allowed string) error {
 	return &FileError{File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(clipped(in.attr[name])), Allowed: allowed}
 }
+
+const (
+	aBandwidth = "a bandwidth such as 125MBps or 1Gbps"
+	aLatency   = "a time such as 50us"
+)
 
 // cluster fills the platform.
 func (in *simgridReader) cluster() error {
@@ -82,35 +96,27 @@ func (in *simgridReader) cluster() error {
 	if id := in.attr["id"]; plainText(id, 200) {
 		p.Name = strings.ToValidUTF8(id, "?")
 	}
-	var ok bool
-	if p.Nodes, ok = hosts(in.attr["radical"]); !ok {
-		return in.fail("radical", "ranges such as 0-15,20")
-	}
 	p.RanksPerNode = 1
-	if core, given := in.attr["core"]; given {
-		n, err := strconv.ParseUint(core, 10, 32)
-		if err != nil || n == 0 || n > maxNodes {
-			return in.fail("core", aCount)
-		}
-		p.RanksPerNode = uint32(n)
-	}
 	net := &simnet.Link{Eager: maxBytes}
 	p.Links[simnet.LinkNet] = net
-	if net.PerByte, ok = simgridBandwidth(in.attr["bw"]); !ok {
-		return in.fail("bw", "a bandwidth such as 125MBps or 1Gbps")
+	err := set(in, "radical", &p.Nodes, hosts, "ranges such as 0-15,20")
+	if _, given := in.attr["core"]; given && err == nil {
+		err = set(in, "core", &p.RanksPerNode, count, aCount)
 	}
-	lat, ok := simgridTime(in.attr["lat"])
-	if !ok {
-		return in.fail("lat", "a time such as 50us")
+	if err == nil {
+		err = set(in, "bw", &net.PerByte, simgridBandwidth, aBandwidth)
 	}
-	net.Latency = 2 * lat
-	if text, given := in.attr["bb_lat"]; given {
-		bb, ok := simgridTime(text)
-		if !ok {
-			return in.fail("bb_lat", "a time such as 50us")
-		}
-		net.Latency += bb
+	var lat, backbone int64
+	if err == nil {
+		err = set(in, "lat", &lat, simgridTime, aLatency)
 	}
+	if _, given := in.attr["bb_lat"]; given && err == nil {
+		err = set(in, "bb_lat", &backbone, simgridTime, aLatency)
+	}
+	if err != nil {
+		return err
+	}
+	net.Latency = 2*lat + backbone
 	for _, name := range []string{"bb_bw", "limiter_link", "sharing_policy", "bb_sharing_policy"} {
 		if _, given := in.attr[name]; given {
 			in.notes = append(in.notes, "cluster "+name+" was left out")
@@ -124,22 +130,17 @@ func (in *simgridReader) cluster() error {
 
 // loopback is the way of a host to itself: processes of a node.
 func (in *simgridReader) loopback() error {
-	bw, given := in.attr["loopback_bw"]
-	lat, also := in.attr["loopback_lat"]
-	if !given && !also {
+	_, given := in.attr["loopback_bw"]
+	if _, also := in.attr["loopback_lat"]; !given && !also {
 		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
 		return nil
 	}
 	node := &simnet.Link{Eager: maxBytes}
-	var ok bool
-	if node.PerByte, ok = simgridBandwidth(bw); !ok {
-		return in.fail("loopback_bw", "a bandwidth such as 125MBps or 1Gbps")
-	}
-	if node.Latency, ok = simgridTime(lat); !ok {
-		return in.fail("loopback_lat", "a time such as 50us")
-	}
 	in.p.Links[simnet.LinkNode] = node
-	return nil
+	if err := set(in, "loopback_bw", &node.PerByte, simgridBandwidth, aBandwidth); err != nil {
+		return err
+	}
+	return set(in, "loopback_lat", &node.Latency, simgridTime, aLatency)
 }
 
 // topology reads topo_parameters. Each link has the latency lat.
@@ -207,17 +208,23 @@ func hosts(radical string) (uint32, bool) {
 	return uint32(total), true
 }
 
+// count reads a number of 1 to maxNodes.
+func count(text string) (uint32, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err == nil && n >= 1 && n <= maxNodes
+}
+
 // numberLists reads lists such as 2;4,4;1,2;1,1.
 func numberLists(text string) ([][]uint32, bool) {
 	var lists [][]uint32
 	for _, part := range strings.Split(text, ";") {
 		var list []uint32
 		for _, s := range strings.Split(part, ",") {
-			n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
-			if err != nil || n == 0 || n > maxNodes || len(list) == 16 {
+			n, ok := count(strings.TrimSpace(s))
+			if !ok || len(list) == 16 {
 				return nil, false
 			}
-			list = append(list, uint32(n))
+			list = append(list, n)
 		}
 		if lists = append(lists, list); len(lists) > 4 {
 			return nil, false
@@ -258,17 +265,13 @@ func simgridBandwidth(text string) (simnet.Rate, bool) {
 		return 0, false
 	}
 	prefix, isBytes := strings.CutSuffix(u, "Bps")
-	isBits := false
-	if !isBytes {
-		prefix, isBits = strings.CutSuffix(u, "bps")
+	bits := uint64(1)
+	if bare, isBits := strings.CutSuffix(u, "bps"); isBits {
+		prefix, bits = bare, 8
 	}
 	factor, known := simgridPrefixes[prefix]
-	if !known || !isBytes && !isBits && u != "" {
+	if !known || !isBytes && bits == 1 && u != "" {
 		return 0, false
 	}
-	x = x.Times(factor)
-	if isBits {
-		x = x.Div(8)
-	}
-	return bandwidth(x)
+	return bandwidth(x.Times(factor).Div(bits))
 }

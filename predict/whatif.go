@@ -133,8 +133,8 @@ func eagerLimit(text string, class simnet.LinkClass) (func(p *Platform) bool, bo
 
 // perNode puts so many processes on a node, on as many nodes as that takes.
 func perNode(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
-	n, err := strconv.ParseUint(text, 10, 32)
-	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = uint32(n), 0; return true }, err == nil && n >= 1 && n <= maxNodes
+	n, ok := count(text)
+	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = n, 0; return true }, ok
 }
 
 // ParseSweep reads axes: NAME=VALUE,VALUE,... and more of them after commas or in further texts.
