@@ -32,16 +32,9 @@ type Recorded interface {
 // in it and in the other threads of the process, keeps its proportions; so do calls whose time is computation. Locations of no
 // process of the program keep their recorded times.
 type Run struct {
-	recorded Recorded
+	o        RunOptions
 	defs     *trace.Definitions // of the prediction
 	identity [32]byte
-	comm     mpi.Comm
-	times    Segments
-	first    uint32 // processes whose times this rank has
-	end      uint32
-	program  uint32 // processes of the program
-	tick     Scale  // ps in a recorded tick
-	origin   trace.Time
 }
 
 // RunOptions say what a predicted run is made of.
@@ -69,10 +62,7 @@ func NewRun(o RunOptions) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{
-		recorded: o.Recorded, defs: defs, identity: sha256.Sum256(append(b, o.Identity...)), comm: o.Comm, times: o.Times,
-		first: o.First, end: o.End, program: o.Processes, tick: o.Tick, origin: o.Origin,
-	}, nil
+	return &Run{o, defs, sha256.Sum256(append(b, o.Identity...))}, nil
 }
 
 // Definitions returns the definitions of the recorded run with the clock of the prediction.
@@ -89,7 +79,7 @@ func (r *Run) Close() error { return nil }
 
 // Measure tells the size of a location by its events, which is what reading them costs.
 func (r *Run) Measure(p trace.P) (trace.Extent, error) {
-	n, err := r.recorded.Events(p)
+	n, err := r.o.Recorded.Events(p)
 	if err != nil || n == 0 {
 		return trace.Extent{}, err
 	}
@@ -98,7 +88,7 @@ func (r *Run) Measure(p trace.P) (trace.Extent, error) {
 
 // Stream opens a location. Its process's times must be on this rank, see Gather.
 func (r *Run) Stream(p trace.P) (trace.Stream, error) {
-	loc, err := r.recorded.Location(p)
+	loc, err := r.o.Recorded.Location(p)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +120,7 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 	c := &predictedChunk{ChunkReader: s.loc.Expand()}
 	process, thread := s.run.defs.Process(s.p)
 	switch {
-	case process >= s.run.program:
+	case process >= s.run.o.Processes:
 		c.stretch = s.run.recordedTimes
 	default:
 		k, err := s.run.knots(process, thread, s.loc)
@@ -149,7 +139,7 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
-		ps := r.tick.Of(int64(min(e.Time-min(r.origin, e.Time), math.MaxInt64)))
+		ps := r.o.Tick.Of(int64(min(e.Time-min(r.o.Origin, e.Time), math.MaxInt64)))
 		if ps == simnet.Never {
 			return ErrTooLong
 		}

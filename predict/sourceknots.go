@@ -44,25 +44,25 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	master := loc
 	if thread != 0 {
 		var err error
-		if master, err = r.recorded.Location(r.defs.Processes()[process].First); err != nil {
+		if master, err = r.o.Recorded.Location(r.defs.Processes()[process].First); err != nil {
 			return nil, err
 		}
 	}
-	role, err := r.recorded.Roles(process, master)
+	role, err := r.o.Recorded.Roles(process, master)
 	if err != nil {
 		return nil, err
 	}
-	times, err := newTimeReader(r.times, process)
+	times, err := newTimeReader(r.o.Times, process)
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.tick, passed: r.origin, leave: knot{event: noEvent}}
-	k.b = knot{event: noEvent, recorded: r.origin}
+	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.o.Tick, passed: r.o.Origin, leave: knot{event: noEvent}}
+	k.b = knot{event: noEvent, recorded: r.o.Origin}
 	if master.Events() == 0 {
 		return k, k.advance()
 	}
 	k.a, k.passed = k.b, master.First()
-	k.b = knot{event: noEvent, recorded: k.passed, time: r.tick.Of(int64(k.passed - r.origin))}
+	k.b = knot{event: noEvent, recorded: k.passed, time: r.o.Tick.Of(int64(k.passed - r.o.Origin))}
 	if thread != 0 { // whose events may come before
 		return k, nil
 	}

@@ -29,19 +29,19 @@ func (r *Run) Gather(first, end trace.P, _ string) error {
 	if first < end {
 		a, _ := r.defs.Process(first)
 		b, _ := r.defs.Process(end - 1)
-		need = [2]uint32{min(a, r.program), min(b+1, r.program)}
+		need = [2]uint32{min(a, r.o.Processes), min(b+1, r.o.Processes)}
 	}
 	var own []byte
-	for _, v := range [...]uint32{need[0], need[1], r.first, r.end} {
+	for _, v := range [...]uint32{need[0], need[1], r.o.First, r.o.End} {
 		own = binary.LittleEndian.AppendUint32(own, v)
 	}
-	all, err := r.comm.Allgather(own)
+	all, err := r.o.Comm.Allgather(own)
 	if err != nil {
 		return err
 	}
 	field := func(rank, i int) uint32 { return binary.LittleEndian.Uint32(all[rank][4*i:]) }
 	var failed error
-	me := r.comm.Rank()
+	me := r.o.Comm.Rank()
 	for from := range all {
 		for to := range all {
 			if from == to || from != me && to != me {
@@ -62,7 +62,7 @@ func (r *Run) Gather(first, end trace.P, _ string) error {
 
 // send sends the times of a process. An error of reading reaches the receiver, which waits for them.
 func (r *Run) send(process uint32, to int) error {
-	from, err := r.times.Reader(process)
+	from, err := r.o.Times.Reader(process)
 	buf := make([]byte, 1+pieceBytes)
 	for err == nil {
 		var n int
@@ -74,18 +74,18 @@ func (r *Run) send(process uint32, to int) error {
 			break
 		}
 		buf[0] = kind
-		if e := r.comm.Send(buf[:1+n], to, tagPiece); e != nil || kind == pieceLast {
+		if e := r.o.Comm.Send(buf[:1+n], to, tagPiece); e != nil || kind == pieceLast {
 			return e
 		}
 	}
-	return errors.Join(err, r.comm.Send([]byte{pieceFailed}, to, tagPiece))
+	return errors.Join(err, r.o.Comm.Send([]byte{pieceFailed}, to, tagPiece))
 }
 
 // receive takes the times of a process, all of them whatever happens.
 func (r *Run) receive(process uint32, from int) error {
 	var failed error
 	for {
-		b, _, err := r.comm.Recv(from, tagPiece)
+		b, _, err := r.o.Comm.Recv(from, tagPiece)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *Run) receive(process uint32, from int) error {
 			return fmt.Errorf("process %d: rank %d could not send its times: %w", process, from, mpi.ErrOther)
 		}
 		if failed == nil {
-			failed = r.times.Append(process, b[1:])
+			failed = r.o.Times.Append(process, b[1:])
 		}
 		if b[0] == pieceLast {
 			return failed

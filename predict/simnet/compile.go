@@ -140,9 +140,9 @@ func (t *costTable) at(bytes uint64) (uint32, error) {
 	}
 	first = uint32(len(t.costs))
 	for k := range t.network.Links {
-		x, ok := t.network.Links[k].cost(bytes, t.network.Policy)
-		if !ok {
-			return 0, programError("a message of %d bytes takes longer than 13 days", bytes)
+		x, err := t.network.Links[k].cost(bytes, t.network.Policy)
+		if err != nil {
+			return 0, err
 		}
 		t.costs = append(t.costs, x)
 	}
@@ -239,18 +239,20 @@ func (c *code) fileTime(bytes uint64) int64 {
 	return addTime(f.Open, max(f.Client.Of(bytes), all))
 }
 
-// cost returns what a message costs, and whether that is within the limit.
-func (l *Link) cost(bytes uint64, policy Policy) (cost, bool) {
+// cost returns what a message costs, which must be within the limit.
+func (l *Link) cost(bytes uint64, policy Policy) (x cost, err error) {
 	wire, over := l.Wire(bytes)
-	x := cost{wire: wire, eager: bytes <= l.Eager}
+	x = cost{wire: wire, eager: bytes <= l.Eager}
 	x.send, x.take, x.busy = addTime(l.SendOver, over), addTime(l.RecvOver, over), addTime(l.Gap, wire)
-	ok := max(x.send, x.take, x.busy) <= largest
+	if max(x.send, x.take, x.busy) > largest {
+		err = programError("a message of %d bytes takes longer than 13 days", bytes)
+	}
 	if policy == DMA {
 		x.land = wire
 	} else {
 		x.take = addTime(x.take, wire)
 	}
-	return x, ok
+	return x, err
 }
 
 // compileNodes makes blocks and calls. A loop takes over the children of a sequence in it. What has no calls below it
@@ -446,9 +448,8 @@ func (c *code) compileColl(a *Action) collOp {
 	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.pick(a, m.Size)}
 	link := c.network.closedLink(m)
 	x.time = closedForm(x.alg, m.Size, max(a.Bytes, a.Recv), &link)
-	cost, ok := link.link.cost(a.Bytes, c.network.Policy)
-	x.over = cost.send
-	if !ok {
+	cost, err := link.link.cost(a.Bytes, c.network.Policy)
+	if x.over = cost.send; err != nil {
 		x.over, x.time = 0, Never
 	}
 	return x

@@ -117,11 +117,7 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 		r.satisfy(process)
 	}}
 	const anyNumber = 31 // of meetings: there are no more than processes and operations of theirs
-	r.coll.prepare(e.colls, anyNumber, func(yield func(*place) bool) {
-		for i := range r.procs {
-			yield(&r.procs[i].place)
-		}
-	})
+	r.coll.prepare(e.colls, anyNumber, 0, count)
 	if e.colls > 0 {
 		r.steps = make([]stepState, count)
 	}
@@ -243,10 +239,9 @@ func (r *eventRun) wake() {
 }
 
 func (r *eventRun) result() *Result {
-	res := &Result{Times: make([]ProcessTimes, len(r.procs)), Events: r.events, Unmatched: r.unmatched}
+	res := &Result{Events: r.events, Unmatched: r.unmatched}
 	for i := range r.procs {
-		res.Times[i] = r.procs[i].times
-		res.Makespan = max(res.Makespan, res.Times[i].Finish)
+		res.add(r.procs[i].times)
 	}
 	return res
 }
@@ -272,7 +267,7 @@ func (r *eventRun) proceed(id uint32) {
 			r.takeMessages(p)
 			p.stage = atLeave
 			if r.arrival && r.code.calls[p.call].events > 0 {
-				p.operate(opSpend, 0, r.queue.number())
+				r.works(p, 0)
 				return
 			}
 		case atLeave:
@@ -367,13 +362,10 @@ func (r *eventRun) posts(p *eventProc, id uint32) bool {
 				return true
 			}
 		case FileIO:
-			p.at++
-			if r.arrival {
-				p.operate(opSpend, r.code.files[o.size], r.queue.number())
-				return false
+			if p.at++; r.works(p, r.code.files[o.size]) {
+				continue
 			}
-			r.spend(p, r.code.files[o.size])
-			continue
+			return false
 		default:
 			r.postSend(p, id, o)
 		}
@@ -570,6 +562,11 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 		r.fail(err)
 		return false
 	}
+	return r.works(p, t)
+}
+
+// works lets the processor work within a call; false where that has its turn among other things.
+func (r *eventRun) works(p *eventProc, t int64) bool {
 	if r.arrival {
 		p.operate(opSpend, t, r.queue.number())
 		return false

@@ -125,11 +125,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.coll.prepare(e.colls, limLog, func(yield func(*place) bool) {
-		for i := range w.procs {
-			yield(&w.procs[i].place)
-		}
-	})
+	w.coll.prepare(e.colls, limLog, lo, count)
 	if e.colls > 0 {
 		w.steps = stepping{code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count)}
 		for i := range w.steps.states {

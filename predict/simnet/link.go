@@ -164,5 +164,13 @@ func (c *code) latency(src, dst uint32) (int64, error) {
 	return lat, nil
 }
 
+// handshake returns the latency of the request and of the answer of a rendezvous on a channel.
+func (c *code) handshake(lat int64) int64 {
+	if c.network.NoRendezvousLatency {
+		return 0
+	}
+	return lat
+}
+
 // log2 returns the least k with 1<<k >= n.
 func log2(n int) uint8 { return uint8(bits.Len(uint(max(n, 1) - 1))) }

@@ -64,8 +64,8 @@ type assembly struct {
 // spreads tells whether a kind goes from the root to the others.
 func (k CollKind) spreads() bool { return k == Bcast || k == Scatter }
 
-// prepare makes the tables, where the program has collective operations. Posts beyond those of all members are counted.
-func (a *assembly) prepare(colls uint64, limLog uint8, places func(yield func(*place) bool)) {
+// prepare makes the tables of processes [lo, lo+count), where they have collective operations. Posts beyond those of all members are counted.
+func (a *assembly) prepare(colls uint64, limLog uint8, lo uint32, count int) {
 	if colls == 0 {
 		return
 	}
@@ -74,8 +74,8 @@ func (a *assembly) prepare(colls uint64, limLog uint8, places func(yield func(*p
 	for i := range a.gatherings {
 		a.gatherings[i].limLog = limLog
 	}
-	for p := range places {
-		k := &a.code.kinds[p.kind]
+	for i := range count {
+		k := a.code.kind(lo + uint32(i))
 		for j, port := range k.colls {
 			comm := a.code.ports[port].comm
 			a.gatherings[comm].local++

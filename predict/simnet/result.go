@@ -41,6 +41,14 @@ type Result struct {
 	Unmatched uint64
 }
 
+// add adds the times of processes.
+func (r *Result) add(list ...ProcessTimes) {
+	r.Times = append(r.Times, list...)
+	for i := range list {
+		r.Makespan = max(r.Makespan, list[i].Finish)
+	}
+}
+
 // Blocked is one process of a deadlock: the call it is in and the process it waits for.
 type Blocked struct {
 	Process uint32

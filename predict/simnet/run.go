@@ -489,12 +489,9 @@ func (r *run) decide() (done bool, err error) {
 func (r *run) result() (*Result, error) {
 	res := &Result{First: r.begins[r.first], Skipped: r.skip.skipped}
 	for _, w := range r.workers {
-		res.Times = append(res.Times, w.times...)
+		res.add(w.times...)
 		res.Events += w.events
 		res.Unmatched += w.unmatched
-	}
-	for i := range res.Times {
-		res.Makespan = max(res.Makespan, res.Times[i].Finish)
 	}
 	sums, most := []int64{int64(res.Events), int64(res.Unmatched)}, []int64{res.Makespan}
 	if err := cmp.Or(r.comm.AllreduceInt64(sums, mpi.Sum), r.comm.AllreduceInt64(most, mpi.Max)); err != nil {

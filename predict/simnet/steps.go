@@ -160,10 +160,8 @@ func (s *stepping) cost(bytes uint64, key pairKey) *cost {
 	class := s.code.network.Class(key.src, key.dst)
 	e := &s.costs[(bytes*31+uint64(class)+bytes>>8)%uint64(len(s.costs))]
 	if e.bytes != bytes || e.class != class || !e.known {
-		x, ok := s.code.network.Links[class].cost(bytes, s.code.network.Policy)
-		if !ok {
-			s.book.fail(programError("a message of %d bytes takes longer than 13 days", bytes))
-		}
+		x, err := s.code.network.Links[class].cost(bytes, s.code.network.Policy)
+		s.book.fail(err)
 		*e = stepCost{bytes: bytes, class: class, known: true, cost: x}
 	}
 	return &e.cost

@@ -537,18 +537,10 @@ func (r *traffic) requested(m uint32) {
 	}
 }
 
-// handshake returns the latency of the answer of a rendezvous.
-func (r *matching) handshake(x *message) int64 {
-	if r.code.network.NoRendezvousLatency {
-		return 0
-	}
-	return r.origins[x.chain].lat
-}
-
 // start lets the data of a rendezvous go, as soon as its answer is back.
 func (r *traffic) start(m uint32) {
 	x := &r.messages[m]
-	answer := max(x.posted, x.time) + r.handshake(x)
+	answer := max(x.posted, x.time) + r.code.handshake(r.origins[x.chain].lat)
 	if r.shared {
 		r.queue.at(answer, answerEvent, m)
 		return
@@ -559,8 +551,9 @@ func (r *traffic) start(m uint32) {
 // startAt lets the data of a rendezvous go.
 func (r *traffic) startAt(m uint32, d int64) {
 	x := &r.messages[m]
-	k, src := &r.costs.costs[x.cost], r.origins[x.chain].src
-	x.time, x.free, x.busy = d+r.handshake(x), d+k.wire, d+k.busy
+	k, from := &r.costs.costs[x.cost], &r.origins[x.chain]
+	src := from.src
+	x.time, x.free, x.busy = d+r.code.handshake(from.lat), d+k.wire, d+k.busy
 	if r.network.NoRendezvousLatency {
 		x.free = d
 	}
