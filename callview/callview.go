@@ -111,8 +111,13 @@ func (g *graphs) location(p xtf.Proc) (*ccg.Location, error) {
 	return l, nil
 }
 
+// Blobs is where the call graphs of locations are, such as a file.
+type Blobs interface {
+	BlobBytes(p xtf.Proc, kind uint32) ([]byte, error)
+}
+
 // Location opens the call graph of a location, whose blob has size bytes.
-func Location(f *xtf.File, shared *ccg.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
+func Location(f Blobs, shared *ccg.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
 	b, err := f.BlobBytes(p, xtf.KindCCGColumns)
 	if err == nil {
 		l, err = ccg.OpenLocation(shared, b)

@@ -33,17 +33,11 @@ type observer struct {
 // extracted from. Of a process it takes the first location. jobs names what of the run a job is. Memory: 130 bytes a message,
 // 80 a collective, 24 a wait, 16 a call of MPI and an operation on a file.
 func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
-	b, err := f.Definitions()
+	d, err := definitions(f)
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{f: f, d: &trace.Definitions{}}
-	if err := o.d.UnmarshalBinary(b); err != nil {
-		return nil, fmt.Errorf("definitions: %w", errors.Join(err, xtf.ErrCorrupt))
-	}
-	if uint64(o.d.NumLocations()) != uint64(f.Procs()) {
-		return nil, fmt.Errorf("%d regions for %d locations: %w", f.Procs(), o.d.NumLocations(), xtf.ErrCorrupt)
-	}
+	o := &observer{f: f, d: d}
 	o.seconds = 1 / float64(max(1, o.d.Clock().TimerResolution))
 	o.rank = make([]int, o.d.NumLocations())
 	for p := range o.rank {

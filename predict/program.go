@@ -1,9 +1,11 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -94,23 +96,32 @@ func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 
 // open reads what all ranks have.
 func (in *Input) open() error {
-	b, err := in.file.Definitions()
-	if err != nil {
+	var err error
+	if in.Defs, err = definitions(in.file); err != nil {
 		return err
-	}
-	in.Defs = &trace.Definitions{}
-	if err := in.Defs.UnmarshalBinary(b); err != nil {
-		return err
-	}
-	if uint64(in.Defs.NumLocations()) != uint64(in.file.Procs()) {
-		return fmt.Errorf("%d regions for %d locations: %w", in.file.Procs(), in.Defs.NumLocations(), xtf.ErrCorrupt)
 	}
 	in.processes = in.Defs.Processes()
-	if b, err = in.file.SectionBytes(xtf.KindCCG); err != nil {
-		return err
+	b, err := in.file.SectionBytes(xtf.KindCCG)
+	if err == nil {
+		in.Shared, err = ccg.OpenShared(in.Defs, b)
 	}
-	in.Shared, err = ccg.OpenShared(in.Defs, b)
 	return err
+}
+
+// definitions reads those of a run.
+func definitions(f Graphs) (*trace.Definitions, error) {
+	b, err := f.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, fmt.Errorf("definitions: %w", errors.Join(err, xtf.ErrCorrupt))
+	}
+	if uint64(d.NumLocations()) != uint64(f.Procs()) {
+		return nil, fmt.Errorf("%d regions for %d locations: %w", f.Procs(), d.NumLocations(), xtf.ErrCorrupt)
+	}
+	return d, nil
 }
 
 // weights returns how many events each process has.
@@ -128,15 +139,11 @@ func (in *Input) weights() ([]uint64, error) {
 
 // Location opens the call graph of a location. Safe for concurrent use.
 func (in *Input) Location(p trace.P) (*ccg.Location, error) {
-	b, err := in.file.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
+	l, _, err := callview.Location(in.file, in.Shared, xtf.Proc(p))
 	if err != nil {
 		return nil, fmt.Errorf("location %d: %w", p, err)
 	}
-	l, err := ccg.OpenLocation(in.Shared, b)
-	if err == nil && l.P() != p {
-		err = fmt.Errorf("location %d: its call graph is that of %d: %w", p, l.P(), ccg.ErrCorrupt)
-	}
-	return l, err
+	return l, nil
 }
 
 // Events returns the number of events of a location.

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -62,20 +63,16 @@ func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
 		return x
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(d.Text(r.Name)), "p"), "mpi_")
-	switch name {
-	case "ssend", "issend":
+	is := func(names string) bool { return slices.Contains(strings.Fields(names), name) }
+	switch {
+	case is("ssend issend"):
 		x.post = simnet.PostSync
-	case "bsend", "ibsend", "rsend", "irsend":
+	case is("bsend ibsend rsend irsend"):
 		x.post = simnet.PostBuffered
-	case "waitany", "waitsome":
-		x.some = true
-	case "comm_spawn", "comm_spawn_multiple", "comm_connect", "comm_accept", "comm_join":
-		x.spawn = true
-	case "test", "testany", "testsome", "testall":
-		x.test, x.some = true, true
-	case "iprobe", "improbe", "request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some", "parrived":
-		x.test = true
 	}
+	x.spawn = is("comm_spawn comm_spawn_multiple comm_connect comm_accept comm_join")
+	x.some = is("waitany waitsome test testany testsome testall")
+	x.test = is("test testany testsome testall iprobe improbe request_get_status request_get_status_all request_get_status_any request_get_status_some parrived")
 	return x
 }
 
@@ -134,29 +131,15 @@ func (t *tables) region(ref uint32) *regionInfo {
 
 // collKind returns what the network does for a collective operation of OTF2, and whether members have parts of their own size.
 func collKind(op uint64) (k simnet.CollKind, varying, ok bool) {
-	switch op {
-	case 0, 17, 18, 19, 20, 21, 22: // handles and memory: at least nobody goes on before all have come
-		return simnet.Barrier, false, true
-	case 1:
-		return simnet.Bcast, false, true
-	case 2, 3:
-		return simnet.Gather, op == 3, true
-	case 4, 5:
-		return simnet.Scatter, op == 5, true
-	case 6, 7:
-		return simnet.Allgather, op == 7, true
-	case 8, 9, 10:
-		return simnet.Alltoall, op != 8, true
-	case 11:
-		return simnet.Allreduce, false, true
-	case 12:
-		return simnet.Reduce, false, true
-	case 13, 16:
-		return simnet.ReduceScatter, op == 13, true
-	case 14, 15:
-		return simnet.Scan, false, true
+	kinds := [...]simnet.CollKind{
+		simnet.Barrier, simnet.Bcast, simnet.Gather, simnet.Gather, simnet.Scatter, simnet.Scatter, simnet.Allgather, simnet.Allgather,
+		simnet.Alltoall, simnet.Alltoall, simnet.Alltoall, simnet.Allreduce, simnet.Reduce, simnet.ReduceScatter, simnet.Scan, simnet.Scan, simnet.ReduceScatter,
+		22: simnet.Barrier, // from 17 on handles and memory: at least nobody goes on before all have come
 	}
-	return 0, false, false
+	if op >= uint64(len(kinds)) {
+		return 0, false, false
+	}
+	return kinds[op], slices.Contains([]uint64{3, 5, 7, 9, 10, 13}, op), true
 }
 
 // collBytes turns the bytes of a record into those of an action: for one partner where there is a part for each. Records count
