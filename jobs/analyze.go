@@ -119,13 +119,12 @@ type input struct {
 
 // plan is what the options ask for.
 type plan struct {
-	intervals     *interval.Plan
-	graphs        ccg.Options
-	classOptions  predict.ClassOptions
-	classMemory   int64 // bytes that the search for classes may take
-	runOperations int   // of a location whose channel entries are ordered at once
-	prov          Provenance
-	id            [16]byte
+	intervals    *interval.Plan
+	graphs       ccg.Options
+	classOptions predict.ClassOptions
+	classMemory  int64 // bytes that the search for classes may take
+	prov         Provenance
+	id           [16]byte
 }
 
 // Analyze runs the main job. Collective: all ranks return the same error.
@@ -319,12 +318,7 @@ func (a *job) planMemory() error {
 		here = 1
 	}
 	limitHeap(mem, here, a.size.Bytes)
-	budget := a.o.StoreBytes
-	if !a.o.GraphOnly {
-		a.runOperations = runOperations(budget, a.size.Longest)
-		budget -= int64(a.runOperations-stats.RunOperations) * stats.OperationBytes
-	}
-	a.store.SetBudget(budget)
+	a.store.SetBudget(a.o.StoreBytes)
 	return agree(a.c, err)
 }
 

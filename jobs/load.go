@@ -158,7 +158,7 @@ func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	}
 	out := how
 	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
-	out.Sorted, out.Scratch, out.RunOperations, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, a.runOperations, l.staged[3], l.staged[5], l.staged[6]
+	out.Sorted, out.Scratch, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, l.staged[3], l.staged[5], l.staged[6]
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder

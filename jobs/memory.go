@@ -7,7 +7,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
-	"github.com/coppice-hpc/coppice/stats"
 )
 
 // Parts of the memory of a rank, in bytes; see docs/memory.md.
@@ -64,12 +63,6 @@ func StoreBudget(mem, defs int64, largest uint64, graphOnly, lossy bool) (int64,
 	return 0, Fail(ExitResource, fmt.Errorf(
 		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the bounds of --deviation, %d for the definitions, %d for the %d events of the largest location, %d for segments. %s",
 		mem>>20, m.total()>>20+1, m.runtime>>20, m.unit>>20, m.lossy>>20, m.defs>>20, m.events>>20, largest, m.store>>20, advice))
-}
-
-// runOperations returns how many operations of a location are ordered at once: as many as the longest one may have, if an event
-// in three is one, in up to a third of the memory for segments.
-func runOperations(store int64, longest uint64) int {
-	return max(stats.RunOperations, int(min(store/3/stats.OperationBytes, int64(min(longest, 1<<40))/3)))
 }
 
 // besideClasses returns the budget of segments where classes are looked for: half of what is above the least one. No location is

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,31 +10,28 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// channelWriter turns sorted entries into the CHANNEL and CHAN arrays, the
-// sorted stream for matching and the table of peers.
-type channelWriter struct {
+// entryWriter writes sorted entries, for matching, with the table of their peers. Of a location it makes the CHANNEL and CHAN
+// arrays of them, and leaves out what was canceled.
+type entryWriter struct {
 	rowStream
-	out     *Outputs
-	id      channelID // of the channel in hand
-	channel xtf.Channel
-	open    bool
-	n       uint64
-	peers   []PeerRange
+	size     uint64 // bytes so far
+	peers    []PeerRange
+	memory   [blockBytes]byte
+	open     block // of entries that came one by one
+	last     operation
+	out      Outputs         // Channels and Chan, if they are wanted
+	canceled map[uint64]bool // postings of sends
+	channel  xtf.Channel     // in hand
+	rows     uint64          // of Chan
 }
 
 // writeChannels orders the channel entries of the location, or of a group, which leaves it to the location to make channels of them.
 func (l *Loader) writeChannels(rows *Loaded) error {
-	w := channelWriter{rowStream: rowStream{sink: l.out.Sorted}, out: &l.out}
-	add := w.addRow
+	w := entryWriter{rowStream: rowStream{sink: l.out.Sorted}, out: l.out}
 	if l.out.Channels != nil {
-		add = func(row []byte) error {
-			if l.canceled != nil && entryDirection(row) == xtf.ChannelSend && l.canceled[entryPosting(row)] {
-				return nil
-			}
-			return w.add(row)
-		}
+		w.canceled = l.canceled
 	}
-	err := cmp.Or(l.entries.each(add), w.flush())
+	err := cmp.Or(l.entries.each(&w), w.flush())
 	w.endChannel()
 	rows.Peers = w.peers
 	if err != nil {
@@ -45,80 +43,169 @@ func (l *Loader) writeChannels(rows *Loaded) error {
 // AddEntries adds what Outputs.Sorted of a group got; it belongs to the loader from now on.
 func (l *Loader) AddEntries(run Scratch) { l.entries.runs = append(l.entries.runs, run) }
 
-func (w *channelWriter) add(row []byte) error {
-	if !w.open || w.id != channelOf(row) {
-		w.beginChannel(row)
+// add writes an entry.
+func (w *entryWriter) add(e *entry) error {
+	if e.direction == xtf.ChannelSend && w.canceled[e.posting] {
+		return nil
 	}
-	w.peers = extendRanges(w.peers, row)
-	w.channel.Count++
-	w.channel.Bytes += entryValue(row, entryBytesAt)
-	chanRow, _ := w.out.Chan.Append()
-	xtf.SetU64(chanRow, 0, entryValue(row, entryRowAt))
-	w.n++
-	return w.addRow(row)
+	if w.open != nil && (w.open.full() || w.open.location() != e.p || w.open.key() != e.channelKey) {
+		w.close()
+	}
+	if w.open == nil {
+		w.open, w.last = beginBlock(w.memory[:], &e.channelKey, e.p), first
+	}
+	w.open = w.open.add(&e.operation, &w.last)
+	w.last = e.operation
+	return w.err
 }
 
-func (w *channelWriter) beginChannel(row []byte) {
-	w.endChannel()
-	w.id, w.open = channelOf(row), true
-	k := entryChannel(row)
-	w.channel = xtf.Channel{Key: xtf.ChannelKey(k.peer, k.comm), Tag: k.tag, Direction: k.direction, First: w.n}
+// write writes a block of entries.
+func (w *entryWriter) write(b block) error {
+	w.close()
+	if len(w.canceled) == 0 {
+		w.put(b)
+		return w.err
+	}
+	e := entry{channelKey: b.key(), p: b.location()}
+	b.each(func(o *operation) {
+		e.operation = *o
+		w.err = w.add(&e)
+	})
+	return w.err
 }
 
-func (w *channelWriter) endChannel() {
-	if w.open {
+func (w *entryWriter) flush() error {
+	w.close()
+	return w.rowStream.flush()
+}
+
+// close writes the block that is open.
+func (w *entryWriter) close() {
+	if w.open != nil {
+		w.put(w.open)
+	}
+	w.open = nil
+}
+
+func (w *entryWriter) put(b block) {
+	k := b.key()
+	w.peers = extendRanges(w.peers, &k, b.operations(), w.size)
+	if w.out.Channels != nil {
+		w.addChannel(&k, b)
+	}
+	w.size += uint64(len(b))
+	w.err = w.addRow(b)
+}
+
+// addChannel adds a block to its channel.
+func (w *entryWriter) addChannel(k *channelKey, b block) {
+	c := &w.channel
+	if key := xtf.ChannelKey(k.peer, k.comm); c.Count == 0 || c.Key != key || c.Tag != k.tag || c.Direction != k.direction {
+		w.endChannel()
+		*c = xtf.Channel{Key: key, Tag: k.tag, Direction: k.direction, First: w.rows}
+	}
+	b.each(func(o *operation) {
+		c.Count++
+		c.Bytes += o.bytes
+		row, _ := w.out.Chan.Append()
+		xtf.SetU64(row, 0, o.row)
+	})
+	w.rows += b.operations()
+}
+
+func (w *entryWriter) endChannel() {
+	if w.channel.Count > 0 {
 		row, _ := w.out.Channels.Append()
 		w.channel.Put(row)
 	}
-	w.open = false
 }
 
-// cursor reads a run of sorted entries forwards.
+// cursor reads a run of entries forwards.
 type cursor struct {
-	data      io.ReaderAt
-	next, end uint64 // entries not yet in buf
-	buf       []byte // entries read and not yet taken
-	store     []byte
+	data  io.ReaderAt
+	at    uint64 // of what is not yet in buf
+	left  uint64 // entries, those of the block in hand too
+	store []byte
+	buf   []byte // what was read and is not yet taken
+	n     uint64 // entries of the block in hand that are not yet taken
+	body  []byte // of them
+	e     entry  // the newest one
+	have  bool   // it is not yet taken
 }
 
-const cursorEntries = 512
+const cursorBytes = 32 << 10
 
-// newCursor reads entries [first, first+count) of data through store, which
-// may be shared by cursors that are not used at the same time.
-func newCursor(data io.ReaderAt, first, count uint64, store []byte) cursor {
-	return cursor{data: data, next: first, end: first + count, store: store}
+// newCursor reads count entries from the block at a byte of data on, fewer if there are no more, through store, which may be
+// shared by cursors that are not used at the same time.
+func newCursor(data io.ReaderAt, at, count uint64, store []byte) cursor {
+	return cursor{data: data, at: at, left: count, store: store}
 }
+
+// begin begins the next block, if the one in hand is at its end. It returns the size of the block that was begun.
+func (c *cursor) begin() (size int, err error) {
+	if c.n > 0 || c.left == 0 {
+		return 0, nil
+	}
+	if len(c.buf) < blockBytes {
+		c.buf = c.store[:copy(c.store, c.buf)]
+		n, err := c.data.ReadAt(c.store[len(c.buf):], int64(c.at))
+		if err != nil && err != io.EOF {
+			return 0, fmt.Errorf("channel entries: %w", err)
+		}
+		c.at += uint64(n)
+		if c.buf = c.store[:len(c.buf)+n]; len(c.buf) == 0 {
+			c.left = 0
+			return 0, nil
+		}
+	}
+	b := block(c.buf)
+	if len(b) < blockHead || len(b) < b.size() || b.operations() == 0 {
+		return 0, errEntries
+	}
+	c.n, c.body, c.buf = b.operations(), b[blockHead:b.size()], b[b.size():]
+	c.e.channelKey, c.e.p, c.e.operation = b.key(), b.location(), first
+	return b.size(), nil
+}
+
+var errEntries = errors.New("damaged channel entries")
 
 // peek returns the next entry without taking it, nil at the end.
-func (c *cursor) peek() ([]byte, error) {
-	if len(c.buf) == 0 {
-		n := min(c.end-c.next, uint64(len(c.store)/entryBytes))
-		if n == 0 {
-			return nil, nil
-		}
-		c.buf = c.store[:n*entryBytes]
-		if _, err := c.data.ReadAt(c.buf, int64(c.next)*entryBytes); err != nil && err != io.EOF {
-			return nil, fmt.Errorf("channel entries: %w", err)
-		}
-		c.next += n
+func (c *cursor) peek() (*entry, error) {
+	if c.have {
+		return &c.e, nil
 	}
-	return c.buf[:entryBytes], nil
+	if _, err := c.begin(); err != nil || c.left == 0 {
+		return nil, err
+	}
+	n := c.e.take(c.body)
+	if n == 0 {
+		return nil, errEntries
+	}
+	c.body, c.have = c.body[n:], true
+	return &c.e, nil
 }
 
-// take drops the entry that peek returned.
-func (c *cursor) take() { c.buf = c.buf[entryBytes:] }
+// take drops the entry that peek returned, which stays as it is until the next peek.
+func (c *cursor) take() {
+	c.have = false
+	c.n--
+	c.left--
+}
 
-// eachEntry calls f for entries [first, first+count) of a source.
-func (m *matcher) eachEntry(s *source, first, count uint64, store []byte, f func(row []byte, e *entry)) {
-	c := newCursor(s.data, first, count, store)
+// eachEntry calls f for the entries of a range of a source.
+func (m *matcher) eachEntry(s *source, r *PeerRange, f func(e *entry)) {
+	c := newCursor(s.data, r.At, r.Count, make([]byte, cursorBytes))
+	m.each(&c, r.Count, f)
+}
+
+// each calls f for so many entries.
+func (m *matcher) each(c *cursor, count uint64, f func(e *entry)) {
 	for range count {
-		row, err := c.peek()
-		if m.fail(err); row == nil {
+		e, err := c.peek()
+		if m.fail(err); e == nil {
 			return
 		}
-		var e entry
-		e.load(row)
-		f(row, &e)
+		f(e)
 		c.take()
 	}
 }

@@ -24,11 +24,23 @@ type commCount struct {
 
 // member is the collectives of one local process on one communicator.
 type member struct {
-	src   *source
-	comm  uint32
-	first uint64 // entry
-	count uint64
-	base  uint64 // number of the communicator's first instance in the common numbering
+	src       *source
+	PeerRange        // the entries that are left, from the block on that was read last
+	passed    uint64 // entries before them
+	base      uint64 // number of the communicator's first instance in the common numbering
+}
+
+// pass passes over the blocks before n entries more.
+func (x *member) pass(c *cursor, n uint64) error {
+	for {
+		size, err := c.begin()
+		if err != nil || c.n == 0 || c.n > n {
+			return err
+		}
+		n -= c.n
+		x.At, x.passed, x.Count = x.At+uint64(size), x.passed+c.n, x.Count-c.n
+		c.left, c.n = c.left-c.n, 0
+	}
 }
 
 // matchCollectives numbers the instances of all communicators one after the
@@ -56,7 +68,7 @@ func (m *matcher) matchCollectives() {
 		total += c.n
 	}
 	for i := range members {
-		members[i].base = base[members[i].comm]
+		members[i].base = base[members[i].Comm]
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.base, b.base) })
 	for lo := uint64(0); lo < total; lo += m.roundInstances {
@@ -79,7 +91,7 @@ func (m *matcher) localMembers() ([]member, []commCount) {
 			if !r.Coll {
 				continue
 			}
-			x := member{src: s, comm: r.Comm, first: r.First, count: r.Count}
+			x := member{src: s, PeerRange: r}
 			if m.Tables.Defs.IsSelf(r.Comm) {
 				m.settleSelf(x)
 				continue
@@ -98,7 +110,7 @@ func (m *matcher) localMembers() ([]member, []commCount) {
 
 func (m *matcher) settleSelf(x member) {
 	k := uint64(0)
-	m.eachEntry(x.src, x.first, x.count, make([]byte, cursorEntries*entryBytes), func(_ []byte, e *entry) {
+	m.eachEntry(x.src, &x.PeerRange, func(e *entry) {
 		own := m.memberInstance(&x, e)
 		m.deliverColl(&own, &x, k, e)
 		k++
@@ -144,19 +156,23 @@ func (m *matcher) deliverColl(x *instance, mb *member, ordinal uint64, e *entry)
 // eachInstance calls f for the local entries of instances [lo, hi), with the
 // instance's number.
 func (m *matcher) eachInstance(members []member, lo, hi uint64, f func(x *member, g uint64, e *entry)) {
-	store := make([]byte, cursorEntries*entryBytes)
+	store := make([]byte, cursorBytes)
 	for i := range members {
 		x := &members[i]
 		if x.base >= hi {
 			break
 		}
-		first, end := max(lo, x.base), min(hi, x.base+x.count)
+		first, end := max(lo, x.base+x.passed), min(hi, x.base+x.passed+x.Count)
 		if first >= end {
 			continue
 		}
-		g := first
-		m.eachEntry(x.src, x.first+first-x.base, end-first, store, func(_ []byte, e *entry) {
-			f(x, g, e)
+		c := newCursor(x.src.data, x.At, x.Count, store)
+		m.fail(x.pass(&c, first-x.base-x.passed))
+		g := x.base + x.passed
+		m.each(&c, end-g, func(e *entry) {
+			if g >= first {
+				f(x, g, e)
+			}
 			g++
 		})
 	}

@@ -1,56 +1,42 @@
 package stats
 
 import (
-	"bytes"
 	"cmp"
+	"io"
 	"slices"
 	"sort"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Of a location RunOperations operations at least are ordered at once; each takes OperationBytes.
+// Of a location runBlocks blocks of entries are in memory at most, those of slabBlocks in one piece. A channel whose operations
+// do not complete in the order of their posting has runMixed of them at most.
 const (
-	RunOperations  = 1 << 18
-	OperationBytes = 72
+	runBlocks  = 1 << 14
+	slabBlocks = 1 << 8
+	runMixed   = 1 << 16
 )
-
-// The operations of a channel lie in blocks of blockOperations, those of slabOperations in one piece of memory.
-const (
-	blockOperations = 16
-	slabOperations  = 1 << 12
-)
-
-// channelKey is what a channel is known by in one location, in the order of entries.
-type channelKey struct{ peer, comm, tag, direction uint32 }
-
-func (k channelKey) compare(o channelKey) int {
-	return cmp.Or(cmp.Compare(k.peer, o.peer), cmp.Compare(k.comm, o.comm), cmp.Compare(k.tag, o.tag), cmp.Compare(k.direction, o.direction))
-}
-
-// operation is an entry but for its channel.
-type operation struct {
-	posting, row, t, end, bytes, post, stay uint64
-	flags                                   uint32
-}
 
 // runChannel is a channel of the run in progress.
 type runChannel struct {
 	channelKey
-	first, last uint32 // block
-	n           uint32 // operations
-	follow      uint32 // number of the channel that was used after this one last
-	posting     uint64 // greatest
-	mixed       bool   // operations did not complete in the order of their posting
+	open          block     // the newest one
+	last          operation // in it
+	first, newest uint32    // numbers of blocks
+	follow        uint32    // number of the channel that was used after this one last
+	n             uint64    // operations
+	posting       uint64    // greatest
+	mixed         bool      // operations did not complete in the order of their posting
 }
 
 // entryRuns orders the channel entries of a location: it deals the operations of a run to their channels, and merges all runs.
 //
-// Memory: OperationBytes for each of most operations, and to merge mergedEntries entries, or 16 for each run where these are more.
+// Memory: runBlocks blocks, runMixed operations, 200 bytes for each channel of a run; to merge runs see mergeEntries.
 type entryRuns struct {
 	p        uint32
 	scratch  func() Scratch
-	most     int           // operations of a run, if their channels fill their blocks
-	slabs    [][]operation // of blocks
-	next     []uint32      // the block after each one in its channel
+	slabs    [][]byte // of blocks
+	next     []uint32 // the block after each one in its channel
 	channels []runChannel
 	numbers  map[channelKey]uint32
 	last     uint32 // channel
@@ -58,8 +44,8 @@ type entryRuns struct {
 }
 
 // reset prepares the entries of another location in the memory of those before.
-func (r *entryRuns) reset(p uint32, scratch func() Scratch, most int) {
-	r.p, r.scratch, r.runs, r.most = p, scratch, nil, max(most, RunOperations)
+func (r *entryRuns) reset(p uint32, scratch func() Scratch) {
+	r.p, r.scratch, r.runs = p, scratch, nil
 	r.empty()
 }
 
@@ -72,40 +58,45 @@ func (r *entryRuns) empty() {
 
 // add adds an operation, which has ended, to a channel.
 func (r *entryRuns) add(k channelKey, o *operation) error {
-	if len(r.next) == r.most/blockOperations {
-		if err := r.endRun(); err != nil {
-			return err
+	c := r.channel(k)
+	late := o.posting < c.posting
+	if late || c.open == nil || c.open.full() {
+		if mixed := late || c.mixed; len(r.next) == runBlocks || mixed && c.n >= runMixed {
+			if err := r.endRun(); err != nil {
+				return err
+			}
+			c = r.channel(k)
+		} else {
+			c.mixed = mixed
+		}
+		if c.open == nil || c.open.full() {
+			r.extend(c)
 		}
 	}
-	c := r.channel(k)
-	if c.n%blockOperations == 0 {
-		c.extend(r)
-	}
-	c.mixed = c.mixed || o.posting < c.posting
-	c.posting = max(c.posting, o.posting)
-	r.block(c.last)[c.n%blockOperations] = *o
+	c.open = c.open.add(o, &c.last)
+	c.last, c.posting = *o, max(c.posting, o.posting)
 	c.n++
 	return nil
 }
 
-// extend gives the channel one more block.
-func (c *runChannel) extend(r *entryRuns) {
+// extend gives a channel one more block.
+func (r *entryRuns) extend(c *runChannel) {
 	b := uint32(len(r.next))
-	if len(r.slabs)*slabOperations == int(b)*blockOperations {
-		r.slabs = append(r.slabs, make([]operation, slabOperations))
+	if len(r.slabs)*slabBlocks == int(b) {
+		r.slabs = append(r.slabs, make([]byte, slabBlocks*blockBytes))
 	}
 	if c.n == 0 {
 		c.first = b
 	} else {
-		r.next[c.last] = b
+		r.next[c.newest] = b
 	}
-	c.last, r.next = b, append(r.next, 0)
+	c.newest, r.next = b, append(r.next, 0)
+	c.open, c.last = beginBlock(r.block(b), &c.channelKey, r.p), first
 }
 
-func (r *entryRuns) block(i uint32) []operation {
-	const blocks = slabOperations / blockOperations
-	at := i % blocks * blockOperations
-	return r.slabs[i/blocks][at : at+blockOperations]
+func (r *entryRuns) block(i uint32) block {
+	at := i % slabBlocks * blockBytes
+	return r.slabs[i/slabBlocks][at : at+blockBytes : at+blockBytes]
 }
 
 // channel returns a channel of the run.
@@ -126,44 +117,27 @@ func (r *entryRuns) channel(k channelKey) *runChannel {
 	return &r.channels[n]
 }
 
-// each calls f for the operations of a channel in the order of their posting.
-func (c *runChannel) each(r *entryRuns, f func(o *operation) error) error {
-	var list []*operation // of a mixed one
-	for i, b := uint32(0), c.first; i < c.n; i, b = i+blockOperations, r.next[b] {
-		block := r.block(b)[:min(c.n-i, blockOperations)]
-		for k := range block {
+// sorted writes the entries since the last run in order.
+func (r *entryRuns) sorted(w *entryWriter) error {
+	slices.SortFunc(r.channels, func(a, b runChannel) int { return a.compare(&b.channelKey) })
+	for i := range r.channels {
+		c := &r.channels[i]
+		var list []operation // of a mixed one
+		for k, at := uint64(0), c.first; k < c.n; at = r.next[at] {
+			b := r.block(at)
+			b = b[:b.size()]
+			k += b.operations()
 			if c.mixed {
-				list = append(list, &block[k])
-			} else if err := f(&block[k]); err != nil {
+				b.each(func(o *operation) { list = append(list, *o) })
+			} else if err := w.write(b); err != nil {
 				return err
 			}
 		}
-	}
-	slices.SortFunc(list, func(a, b *operation) int { return cmp.Compare(a.posting, b.posting) })
-	for _, o := range list {
-		if err := f(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sorted calls f for the entries since the last run, encoded and in order.
-func (r *entryRuns) sorted(f func(row []byte) error) error {
-	slices.SortFunc(r.channels, func(a, b runChannel) int { return a.compare(b.channelKey) })
-	var row [entryBytes]byte
-	for i := range r.channels {
-		c := &r.channels[i]
-		err := c.each(r, func(o *operation) error {
-			e := entry{
-				peer: c.peer, comm: c.comm, tag: c.tag, direction: c.direction,
-				posting: o.posting, row: o.row, t: o.t, end: o.end, bytes: o.bytes, post: o.post, p: r.p, flags: o.flags, stay: o.stay,
+		slices.SortFunc(list, func(a, b operation) int { return cmp.Compare(a.posting, b.posting) })
+		for k := range list {
+			if err := w.add(&entry{c.channelKey, r.p, list[k]}); err != nil {
+				return err
 			}
-			e.put(row[:])
-			return f(row[:])
-		})
-		if err != nil {
-			return err
 		}
 	}
 	r.empty()
@@ -174,14 +148,14 @@ func (r *entryRuns) sorted(f func(row []byte) error) error {
 func (r *entryRuns) endRun() error {
 	run := r.scratch()
 	r.runs = append(r.runs, run)
-	w := rowStream{sink: run}
-	return cmp.Or(r.sorted(w.addRow), w.flush())
+	w := entryWriter{rowStream: rowStream{sink: run}}
+	return cmp.Or(r.sorted(&w), w.flush())
 }
 
-// each calls f for all entries in order, and forgets them.
-func (r *entryRuns) each(f func(row []byte) error) error {
+// each writes all entries in order, and forgets them.
+func (r *entryRuns) each(w *entryWriter) error {
 	if len(r.runs) == 0 {
-		return r.sorted(f)
+		return r.sorted(w)
 	}
 	defer func() {
 		for _, s := range r.runs {
@@ -194,45 +168,47 @@ func (r *entryRuns) each(f func(row []byte) error) error {
 			return err
 		}
 	}
-	streams := make([]stream, len(r.runs))
-	for i, s := range r.runs {
-		streams[i] = stream{data: s, peers: []PeerRange{{Count: uint64(s.Size() / entryBytes)}}}
+	var streams []io.ReaderAt
+	for _, s := range r.runs {
+		streams = append(streams, s)
 	}
-	return mergeEntries(streams, func(a, b []byte) int { return bytes.Compare(a[:entryKey], b[:entryKey]) }, f)
+	return mergeEntries(streams, func(a, b *entry) int {
+		return cmp.Or(a.compare(&b.channelKey), cmp.Compare(a.posting, b.posting))
+	}, w.add)
 }
 
-// mergedEntries is about how many entries of all streams are in memory while they are merged.
-const mergedEntries = 1 << 15
+// mergedBytes is about how much of all streams is in memory while they are merged.
+const mergedBytes = 2 << 20
 
 // mergeEntries calls f for the entries of several streams in order, which each of them has.
-func mergeEntries(streams []stream, compare func(a, b []byte) int, f func(row []byte) error) error {
+func mergeEntries(streams []io.ReaderAt, compare func(a, b *entry) int, f func(e *entry) error) error {
 	var heads []*cursor // with entries left, by the next one
 	insert := func(c *cursor) error {
-		row, err := c.peek()
-		if row == nil {
+		e, err := c.peek()
+		if e == nil {
 			return err
 		}
-		i := sort.Search(len(heads), func(i int) bool { return compare(heads[i].buf, row) > 0 })
+		i := sort.Search(len(heads), func(i int) bool { return compare(&heads[i].e, e) > 0 })
 		heads = slices.Insert(heads, i, c)
 		return nil
 	}
 	for _, s := range streams {
-		c := newCursor(s.data, 0, s.entries(), make([]byte, min(cursorEntries, max(16, mergedEntries/len(streams)))*entryBytes))
+		c := newCursor(s, 0, xtf.Never, make([]byte, min(cursorBytes, max(2*blockBytes, mergedBytes/len(streams)))))
 		if err := insert(&c); err != nil {
 			return err
 		}
 	}
 	for len(heads) > 0 {
 		c := heads[0]
-		if err := f(c.buf[:entryBytes]); err != nil {
+		if err := f(&c.e); err != nil {
 			return err
 		}
 		c.take()
-		row, err := c.peek()
+		e, err := c.peek()
 		if err != nil {
 			return err
 		}
-		if row != nil && (len(heads) == 1 || compare(row, heads[1].buf) < 0) {
+		if e != nil && (len(heads) == 1 || compare(e, &heads[1].e) < 0) {
 			continue
 		}
 		heads = slices.Delete(heads, 0, 1)

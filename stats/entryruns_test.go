@@ -2,9 +2,12 @@ package stats
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // TestEntryRuns orders operations of few and of many channels, some of which end in another order than they were posted, in no
@@ -12,16 +15,23 @@ import (
 func TestEntryRuns(t *testing.T) {
 	var r entryRuns
 	for _, c := range []struct{ n, channels, moved int }{
-		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {RunOperations + 1000, 40, 100000}, {40000, 1 << 30, 0}, {60000, 1 << 30, 50000},
+		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {400000, 40, 100000}, {200000, 1, 100000}, {40000, 1 << 30, 0}, {60000, 1 << 30, 50000},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(c.n), uint64(c.channels)))
-		r.reset(9, func() Scratch { return &memory{} }, 0)
+		runs := 0
+		r.reset(9, func() Scratch {
+			runs++
+			return &memory{}
+		})
+		word := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
 		var want []entry
 		for i := range c.n {
 			k := rng.IntN(c.channels)
 			want = append(want, entry{
-				peer: uint32(k % 7), comm: uint32(k / 7 % 3), tag: uint32(k / 21), direction: uint32(k % 2), posting: uint64(i), row: rng.Uint64(),
-				t: rng.Uint64(), end: rng.Uint64(), bytes: rng.Uint64(), post: rng.Uint64(), p: 9, flags: rng.Uint32(), stay: rng.Uint64(),
+				channelKey{uint32(k % 7), uint32(k / 7 % 3), uint32(k / 21), uint32(k % 2)}, 9,
+				operation{
+					posting: uint64(i), row: word(), t: word(), end: word(), bytes: word(), post: word(), stay: word(), flags: rng.Uint32N(entryFlags + 1),
+				},
 			})
 		}
 		for i := range want { // by far, and to the neighbour
@@ -35,46 +45,49 @@ func TestEntryRuns(t *testing.T) {
 			if i >= 500 && i < 600 { // what a group left
 				continue
 			}
-			k, o := parts(e)
-			if err := r.add(k, &o); err != nil {
+			if err := r.add(e.channelKey, &e.operation); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if c.n > 600 {
 			var g entryRuns
-			g.reset(9, nil, 0)
+			g.reset(9, nil)
 			for _, e := range want[500:600] {
-				k, o := parts(e)
-				if err := g.add(k, &o); err != nil {
+				if err := g.add(e.channelKey, &e.operation); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := g.each(func(row []byte) error {
-				_, err := group.Append(row)
-				return err
-			})
-			if err != nil {
+			w := entryWriter{rowStream: rowStream{sink: group}}
+			if err := errors.Join(g.each(&w), w.flush()); err != nil {
 				t.Fatal(err)
 			}
 			r.runs = append(r.runs, group)
 		}
 		slices.SortFunc(want, func(a, b entry) int {
-			ka, _ := parts(a)
-			kb, _ := parts(b)
-			return cmp.Or(ka.compare(kb), cmp.Compare(a.posting, b.posting))
+			return cmp.Or(a.compare(&b.channelKey), cmp.Compare(a.posting, b.posting))
 		})
-		var got []entry
-		err := r.each(func(row []byte) error {
-			var e entry
-			e.load(row)
-			got = append(got, e)
-			return nil
-		})
-		if err != nil {
+		sorted := &memory{}
+		w := entryWriter{rowStream: rowStream{sink: sorted}}
+		if err := errors.Join(r.each(&w), w.flush()); err != nil {
 			t.Fatal(err)
+		}
+		got := readEntries(t, sorted)
+		n := uint64(0)
+		for i, x := range w.peers {
+			c := newCursor(sorted, x.At, x.Count, make([]byte, cursorBytes))
+			if e, err := c.peek(); err != nil || e == nil || *e != got[n] {
+				t.Errorf("%+v: range %d begins with %+v, %v", c, i, e, err)
+			}
+			n += x.Count
+		}
+		if n != uint64(len(want)) {
+			t.Errorf("%+v: ranges of %d entries of %d", c, n, len(want))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: other entries come back, %d of %d", c, len(got), len(want))
+		}
+		if c.moved >= 50000 && runs < 2 {
+			t.Errorf("%+v: %d runs", c, runs)
 		}
 		if len(group.b) > 0 {
 			t.Errorf("%+v: a run is not dropped", c)
@@ -82,7 +95,60 @@ func TestEntryRuns(t *testing.T) {
 	}
 }
 
-func parts(e entry) (channelKey, operation) {
-	return channelKey{e.peer, e.comm, e.tag, e.direction},
-		operation{posting: e.posting, row: e.row, t: e.t, end: e.end, bytes: e.bytes, post: e.post, stay: e.stay, flags: e.flags}
+// readEntries returns all entries of a stream.
+func readEntries(tb testing.TB, data *memory) (list []entry) {
+	tb.Helper()
+	c := newCursor(data, 0, xtf.Never, make([]byte, 2*blockBytes))
+	for {
+		e, err := c.peek()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if e == nil {
+			return list
+		}
+		list = append(list, *e)
+		c.take()
+	}
+}
+
+// TestDamagedEntries reads entries of which some bytes are others, or missing.
+func TestDamagedEntries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	whole := &memory{}
+	w := entryWriter{rowStream: rowStream{sink: whole}}
+	for i := range uint64(200) {
+		if err := w.add(&entry{channelKey{tag: uint32(i / 90)}, 1, operation{posting: i, row: i, t: 1000 * i, end: 1000*i + 5}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 2000 {
+		damaged := &memory{slices.Clone(whole.b[:len(whole.b)-rng.IntN(2)*rng.IntN(len(whole.b))])}
+		if len(damaged.b) > 0 {
+			damaged.b[rng.IntN(len(damaged.b))] ^= byte(1 << rng.IntN(8))
+		}
+		c := newCursor(damaged, 0, xtf.Never, make([]byte, 2*blockBytes))
+		n := 0
+		for {
+			e, err := c.peek()
+			if err != nil {
+				failed++
+			}
+			if e == nil || err != nil {
+				break
+			}
+			n++
+			c.take()
+		}
+		if n > len(damaged.b) {
+			t.Fatalf("%d entries of %d bytes", n, len(damaged.b))
+		}
+	}
+	if failed == 0 {
+		t.Error("no damage is an error")
+	}
 }

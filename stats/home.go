@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -29,8 +28,8 @@ const (
 	tagTiles // and one for each size of groups above
 )
 
-// shipEntries is the number of entries in a message of a split process.
-const shipEntries = 16 << 10
+// shipBytes is the size of a message of a split process.
+const shipBytes = 1 << 20
 
 // homes says which rank a process is at home on: the one that holds its first
 // location. A process whose locations are spread over ranks is matched there.
@@ -108,13 +107,6 @@ type stream struct {
 	peers []PeerRange
 }
 
-func (s *stream) entries() (n uint64) {
-	for _, r := range s.peers {
-		n += r.Count
-	}
-	return n
-}
-
 // foreign collects results for the locations of another rank that belong to a
 // process at home here. Memory: one message.
 type foreign struct {
@@ -190,11 +182,9 @@ func (m *matcher) collectSources() error {
 
 // shipAway sends the entries of a location to the home of its process, then its stays.
 func (m *matcher) shipAway(u Unit) {
-	s := stream{u.P, u.Sorted, u.Peers}
-	n := int64(s.entries())
-	m.ship(u.P, shippedEntries, u.Sorted, n*entryBytes, shipEntries*entryBytes)
-	if u.Stays != nil && n > 0 {
-		m.ship(u.P, shippedStays, u.Stays, u.Stays.Size(), shipEntries*spanBytes)
+	m.ship(u.P, shippedEntries, u.Sorted)
+	if u.Stays != nil && len(u.Peers) > 0 {
+		m.ship(u.P, shippedStays, u.Stays)
 	}
 }
 
@@ -205,11 +195,11 @@ const (
 	shipHead = 8
 )
 
-// ship sends size bytes to the home of the rank's first process, most at a time.
-func (m *matcher) ship(p trace.P, kind uint32, data io.ReaderAt, size, most int64) {
+// ship sends what a location left to the home of the rank's first process.
+func (m *matcher) ship(p trace.P, kind uint32, data Stored) {
 	to, _ := m.homes.away()
-	for at := int64(0); at < size; at += most {
-		b := make([]byte, shipHead+min(most, size-at))
+	for at := int64(0); at < data.Size(); at += shipBytes {
+		b := make([]byte, shipHead+min(shipBytes, data.Size()-at))
 		binary.LittleEndian.PutUint32(b, uint32(p))
 		binary.LittleEndian.PutUint32(b[4:], kind)
 		if _, err := data.ReadAt(b[shipHead:], at); err != nil && err != io.EOF {
@@ -241,6 +231,9 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 	for {
 		msg, _, err := m.Comm.Recv(from, tagShip)
 		if err != nil || len(msg) == 0 {
+			for i := range all {
+				failed = cmp.Or(failed, all[i].findPeers())
+			}
 			return all, cmp.Or(err, failed)
 		}
 		p, stay := trace.P(binary.LittleEndian.Uint32(msg)), binary.LittleEndian.Uint32(msg[4:]) == shippedStays
@@ -260,40 +253,45 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 			s.n += uint64(len(msg)-shipHead) / spanBytes
 			continue
 		}
-		s := &all[len(all)-1]
-		_, err = s.data.(xtf.Sink).Append(msg[shipHead:])
+		_, err = all[len(all)-1].data.(xtf.Sink).Append(msg[shipHead:])
 		failed = cmp.Or(failed, err)
-		for b := msg[shipHead:]; len(b) >= entryBytes; b = b[entryBytes:] {
-			s.peers = extendRanges(s.peers, b)
-		}
 	}
 }
 
-// extendRanges adds an encoded entry to a table of peer ranges.
-func extendRanges(peers []PeerRange, row []byte) []PeerRange {
-	k := entryChannel(row)
-	coll := k.direction == xtf.ChannelColl
-	n := len(peers)
-	if n == 0 || peers[n-1].Peer != k.peer || peers[n-1].Coll != coll || coll && peers[n-1].Comm != k.comm {
-		r := PeerRange{Peer: k.peer, Coll: coll}
-		if n > 0 {
-			r.First = peers[n-1].First + peers[n-1].Count
+// findPeers makes the table of a stream's peers.
+func (s *stream) findPeers() error {
+	at, c := uint64(0), newCursor(s.data, 0, xtf.Never, make([]byte, cursorBytes))
+	for {
+		size, err := c.begin()
+		if err != nil || size == 0 {
+			return err
 		}
-		if coll {
-			r.Comm = k.comm
-		}
+		s.peers = extendRanges(s.peers, &c.e.channelKey, c.n, at)
+		at += uint64(size)
+		c.n = 0
+	}
+}
+
+// extendRanges adds n entries of a channel, at a byte of all entries, to a table of peer ranges.
+func extendRanges(peers []PeerRange, k *channelKey, n, at uint64) []PeerRange {
+	r := PeerRange{Peer: k.peer, Coll: k.direction == xtf.ChannelColl, At: at}
+	if r.Coll {
+		r.Comm = k.comm
+	}
+	if i := len(peers) - 1; i < 0 || peers[i].Peer != r.Peer || peers[i].Coll != r.Coll || peers[i].Comm != r.Comm {
 		peers = append(peers, r)
 	}
 	last := &peers[len(peers)-1]
-	last.Count++
+	last.Count += n
 	if k.direction == xtf.ChannelSend {
-		last.Sends++
+		last.Sends += n
 	}
 	return peers
 }
 
 // mergeStreams makes one source of the locations of a process. One location is
-// taken as it is; several are merged by (channel, post time, location, posting).
+// taken as it is; several are merged by (channel, post time, location, posting), and
+// entries that come from another location than the first one of their channel marked.
 func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s stream) bool { return len(s.peers) == 0 })
 	if len(all) == 0 {
@@ -303,43 +301,28 @@ func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 		return source{process, all[0].data, all[0].peers}, nil
 	}
 	sink := m.scratch()
-	merged := channelMerger{rowStream: rowStream{sink: sink}}
-	err := mergeEntries(all, compareMerged, merged.add)
-	return source{process, sink, merged.peers}, cmp.Or(err, merged.flush())
+	w := entryWriter{rowStream: rowStream{sink: sink}}
+	var data []io.ReaderAt
+	for i := range all {
+		data = append(data, all[i].data)
+	}
+	channel, p := channelKey{direction: unknown}, uint32(unknown) // in hand, and the location of its first entry
+	err := mergeEntries(data, compareMerged, func(e *entry) error {
+		if channel != e.channelKey {
+			channel, p = e.channelKey, e.p
+		}
+		if e.p != p {
+			e.flags |= entryShared
+		}
+		return w.add(e)
+	})
+	return source{process, sink, w.peers}, cmp.Or(err, w.flush())
 }
 
-func compareMerged(a, b []byte) int {
-	var x, y entry
-	x.load(a)
-	y.load(b)
-	if c := bytes.Compare(a[:channelBytes], b[:channelBytes]); c != 0 {
-		return c
+func compareMerged(a, b *entry) int {
+	post := cmp.Compare(a.post, b.post)
+	if a.direction == xtf.ChannelColl {
+		post = cmp.Compare(a.t, b.t)
 	}
-	if x.direction == xtf.ChannelColl {
-		return cmp.Or(cmp.Compare(x.t, y.t), cmp.Compare(x.p, y.p), cmp.Compare(x.posting, y.posting))
-	}
-	return cmp.Or(cmp.Compare(x.post, y.post), cmp.Compare(x.p, y.p), cmp.Compare(x.posting, y.posting))
-}
-
-// channelMerger writes merged entries. It marks those that come from another
-// location than the first entry of their channel.
-type channelMerger struct {
-	rowStream
-	peers   []PeerRange
-	channel channelID
-	first   uint32 // location of the channel's first entry
-}
-
-func (w *channelMerger) add(row []byte) error {
-	var e entry
-	e.load(row)
-	if len(w.peers) == 0 || w.channel != channelOf(row) {
-		w.channel = channelOf(row)
-		w.first = e.p
-	}
-	w.peers = extendRanges(w.peers, row)
-	if e.p != w.first {
-		binary.LittleEndian.PutUint32(row[68:], e.flags|entryShared)
-	}
-	return w.addRow(row)
+	return cmp.Or(a.compare(&b.channelKey), post, cmp.Compare(a.p, b.p), cmp.Compare(a.posting, b.posting))
 }

@@ -89,7 +89,7 @@ func collClass(e *entry) trace.CallClass { return trace.CollectiveClass(uint32(e
 
 // isRoot reports whether a member is the root that it names.
 func (m *matcher) isRoot(mb *member, e *entry) bool {
-	return m.Tables.Defs.IsRoot(mb.comm, uint32(e.post), mb.src.process)
+	return m.Tables.Defs.IsRoot(mb.Comm, uint32(e.post), mb.src.process)
 }
 
 func (x *instance) add(y *instance) {

@@ -19,7 +19,7 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 		if x.Coll {
 			coll = 1
 		}
-		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), coll, x.First, x.Count, x.Sends)
+		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), coll, x.At, x.Count, x.Sends)
 	}
 	called := uint64(0)
 	for i := range l.Profile {
@@ -57,7 +57,7 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	l.Totals = Totals{First: r.Next(), Last: r.Next(), Events: r.Next()}
 	for n := r.Next(); n > 0 && !r.Failed(); n-- {
 		l.Peers = append(l.Peers, PeerRange{
-			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, First: r.Next(), Count: r.Next(), Sends: r.Next(),
+			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, At: r.Next(), Count: r.Next(), Sends: r.Next(),
 		})
 	}
 	regions, called := r.Next(), r.Next()

@@ -19,7 +19,6 @@ type Outputs struct {
 	Channels, Chan          *xtf.ArrayBuilder
 	Sorted                  xtf.Sink       // the channel entries in order, for Match; of a group for AddEntries
 	Scratch                 func() Scratch // for those of a long location
-	RunOperations           int            // of which so many are in memory, see RunOperations
 	Late                    xtf.Sink       // results for staged rows, for Match
 	Borders                 xtf.Sink       // of executions, as interval.Border, in order
 	Overhead                xtf.Sink       // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
@@ -157,7 +156,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}
-	l.entries.reset(uint32(p), out.Scratch, out.RunOperations)
+	l.entries.reset(uint32(p), out.Scratch)
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
 	l.site = trace.Undefined
@@ -465,7 +464,7 @@ type PeerRange struct {
 	Peer  uint32 // process; trace.Undefined for collectives and for unknown peers
 	Comm  uint32 // of collectives
 	Coll  bool
-	First uint64 // entry
+	At    uint64 // byte of the entries at which they begin
 	Count uint64
 	Sends uint64
 }

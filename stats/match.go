@@ -14,9 +14,9 @@ import (
 type Unit struct {
 	P      trace.P
 	Peers  []PeerRange
-	Sorted io.ReaderAt // what Outputs.Sorted got
-	Late   Stored      // what Outputs.Late got
-	Stays  Stored      // what Outputs.Stays got; nil for none
+	Sorted Stored // what Outputs.Sorted got
+	Late   Stored // what Outputs.Late got
+	Stays  Stored // what Outputs.Stays got; nil for none
 
 	P2PRows, CollRows uint64 // as in Loaded
 }
@@ -154,7 +154,6 @@ func (m *matcher) deliver(r *result) {
 
 // matchUnknown gives operations with an unknown peer their place in the channel.
 func (m *matcher) matchUnknown() {
-	store := make([]byte, cursorEntries*entryBytes)
 	for i := range m.sources {
 		s := &m.sources[i]
 		for _, r := range s.tail() {
@@ -162,8 +161,8 @@ func (m *matcher) matchUnknown() {
 				continue
 			}
 			var seq sequence
-			m.eachEntry(s, r.First, r.Count, store, func(row []byte, e *entry) {
-				m.deliver(&result{p: e.p, row: e.row, kind: resultMate, mateP: trace.Undefined, mateN: xtf.Never, t: xtf.Never, a: seq.next(row), b: xtf.Never})
+			m.eachEntry(s, &r, func(e *entry) {
+				m.deliver(&result{p: e.p, row: e.row, kind: resultMate, mateP: trace.Undefined, mateN: xtf.Never, t: xtf.Never, a: seq.next(e), b: xtf.Never})
 			})
 		}
 	}
@@ -171,15 +170,14 @@ func (m *matcher) matchUnknown() {
 
 // sequence counts the entries of each channel of a sorted run.
 type sequence struct {
-	channel channelID
+	channel channelKey
 	n       uint64
-	started bool
 }
 
 // next returns the place of an entry in its channel.
-func (s *sequence) next(row []byte) uint64 {
-	if id := channelOf(row); !s.started || s.channel != id {
-		*s = sequence{channel: id, started: true}
+func (s *sequence) next(e *entry) uint64 {
+	if s.channel != e.channelKey {
+		*s = sequence{channel: e.channelKey}
 	}
 	s.n++
 	return s.n - 1

@@ -26,18 +26,13 @@ type channels struct {
 // from two neighbours each, and barriers of all.
 func ringChannels(p, n uint32, messages, barriers int) *channels {
 	c := &channels{messages: 2 * uint64(messages), barriers: uint64(barriers)}
-	var e entry
+	w := entryWriter{rowStream: rowStream{sink: &c.sorted}}
 	add := func(peer, direction, tag uint32, count int) {
 		for k := range count {
 			t := uint64(40*k) + uint64(tag)
-			e = entry{
-				peer: peer, tag: tag, direction: direction, posting: uint64(4*k) + uint64(tag), row: uint64(4*k) + uint64(2*direction) + uint64(tag),
-				t: t, end: t + 9, bytes: 4096, post: t, p: p,
-			}
-			var row [entryBytes]byte
-			e.put(row[:])
-			c.sorted.b = append(c.sorted.b, row[:]...)
-			c.peers = extendRanges(c.peers, row[:])
+			w.err = w.add(&entry{channelKey{peer: peer, tag: tag, direction: direction}, p, operation{
+				posting: uint64(4*k) + uint64(tag), row: uint64(4*k) + uint64(2*direction) + uint64(tag), t: t, end: t + 9, bytes: 4096, post: t,
+			}})
 		}
 	}
 	left, right := (p+n-1)%n, (p+1)%n
@@ -54,12 +49,14 @@ func ringChannels(p, n uint32, messages, barriers int) *channels {
 	}
 	for k := range barriers {
 		t := uint64(1000 * k)
-		e = entry{peer: trace.Undefined, tag: trace.Undefined, direction: xtf.ChannelColl, posting: t, row: uint64(k), t: t + uint64(p), end: t + 500, post: uint64(trace.Undefined), p: p}
-		var row [entryBytes]byte
-		e.put(row[:])
-		c.sorted.b = append(c.sorted.b, row[:]...)
-		c.peers = extendRanges(c.peers, row[:])
+		w.err = w.add(&entry{channelKey{peer: trace.Undefined, tag: trace.Undefined, direction: xtf.ChannelColl}, p, operation{
+			posting: t, row: uint64(k), t: t + uint64(p), end: t + 500, post: uint64(trace.Undefined),
+		}})
 	}
+	if err := w.flush(); err != nil {
+		panic(err)
+	}
+	c.peers = w.peers
 	return c
 }
 

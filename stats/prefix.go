@@ -118,7 +118,7 @@ func (m *matcher) eachPrefix(members []member, lo, hi uint64, f func(g uint64, r
 		if collClass(e)&trace.ClassPrefix == 0 {
 			return
 		}
-		if rank, ok := m.Tables.Defs.RankIn(mb.comm, mb.src.process); ok {
+		if rank, ok := m.Tables.Defs.RankIn(mb.Comm, mb.src.process); ok {
 			f(g, rank, e)
 		}
 	})

@@ -71,16 +71,6 @@ func TestStage(t *testing.T) {
 	}
 }
 
-func TestEncodedRows(t *testing.T) {
-	e := entry{1, 2, 3, xtf.ChannelReceive, 5, 6, 7, 8, 9, 10, 11, entryShared, 12}
-	var eb [entryBytes]byte
-	e.put(eb[:])
-	var e2 entry
-	if e2.load(eb[:]); e2 != e {
-		t.Errorf("entry %+v became %+v", e, e2)
-	}
-}
-
 // TestResults adds results of rows in any order and takes them back by blocks.
 func TestResults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))

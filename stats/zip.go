@@ -107,31 +107,28 @@ func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 	var seq sequence // of the sends of one pair
 	var from *source
 	var to uint32
-	var e, mate entry
 	for {
-		p, row := out.peek()
-		if row == nil {
+		p, e := out.peek()
+		if e == nil {
 			break
 		}
-		e.load(row)
 		r := result{p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, b: xtf.Never, c: xtf.Never, flags: e.flags}
-		if other := in.seek(p.s, p.d, e.comm, e.tag); other != nil {
-			mate.load(other)
+		if mate := in.seek(p.s, p.d, e.comm, e.tag); mate != nil {
 			m.report.Messages++
 			m.deliver(&result{
 				p: mate.p, row: mate.row, kind: resultMate, mateP: e.p, mateN: e.row,
-				t: e.t, a: in.seq.next(other), b: e.end, c: e.bytes, flags: e.flags | mate.flags,
+				t: e.t, a: in.seq.next(mate), b: e.end, c: e.bytes, flags: e.flags | mate.flags,
 			})
 			var posted uint32
 			r.mateP, r.mateN, r.t = mate.p, mate.row, mate.t
-			r.b, r.c, posted = m.received(&mate, e.t)
+			r.b, r.c, posted = m.received(mate, e.t)
 			r.flags |= posted | mate.flags | clockFlag(e.t, mate.end)
 			in.cur.take()
 		}
 		if p.src != from || p.d != to {
 			seq, from, to = sequence{}, p.src, p.d
 		}
-		r.a = seq.next(row)
+		r.a = seq.next(e)
 		m.deliver(&r)
 		out.cur.take()
 	}
@@ -195,12 +192,12 @@ type sender struct {
 // zipBuffers is the memory of one step, used again by the next. A piece and its
 // reply are done with when the next ones are made.
 type zipBuffers struct {
-	sends, receives []byte // entries that are read
+	sends, receives []byte // where entries are read
 	piece, reply    []byte
 }
 
 func newZipBuffers() zipBuffers {
-	return zipBuffers{sends: make([]byte, cursorEntries*entryBytes), receives: make([]byte, cursorEntries*entryBytes)}
+	return zipBuffers{sends: make([]byte, cursorBytes), receives: make([]byte, cursorBytes)}
 }
 
 func (m *matcher) newSender(to int) *sender {
@@ -214,19 +211,19 @@ func (m *matcher) newSender(to int) *sender {
 }
 
 // peek returns the next send, without taking it, and its pair; nil at the end.
-func (s *sender) peek() (*pair, []byte) {
+func (s *sender) peek() (*pair, *entry) {
 	for len(s.pairs) > 0 {
 		p := &s.pairs[0]
 		if !s.in {
-			s.cur, s.in = newCursor(p.src.data, p.r.First, p.r.Count, s.m.zip.sends), true
+			s.cur, s.in = newCursor(p.src.data, p.r.At, p.r.Count, s.m.zip.sends), true
 		}
-		row, err := s.cur.peek()
+		e, err := s.cur.peek()
 		s.m.fail(err)
 		switch {
-		case row == nil:
+		case e == nil:
 			s.pairs, s.in = s.pairs[1:], false
-		case entryDirection(row) == xtf.ChannelSend:
-			return p, row
+		case e.direction == xtf.ChannelSend:
+			return p, e
 		default:
 			s.cur.take()
 		}
@@ -239,20 +236,18 @@ func (s *sender) next() []byte {
 	piece := s.m.zip.piece[:0]
 	group := -1 // offset of the open group in piece
 	for range pieceEntries {
-		p, row := s.peek()
-		if row == nil {
+		p, e := s.peek()
+		if e == nil {
 			break
 		}
-		var e entry
-		e.load(row)
 		s.cur.take()
-		if group < 0 || !sameGroup(piece[group:], p, &e) {
+		if group < 0 || !sameGroup(piece[group:], p, e) {
 			group = len(piece)
-			piece = appendGroup(piece, p, &e)
+			piece = appendGroup(piece, p, e)
 		}
 		count := binary.LittleEndian.Uint32(piece[group+16:])
 		binary.LittleEndian.PutUint32(piece[group+16:], count+1)
-		piece = appendSend(piece, &e)
+		piece = appendSend(piece, e)
 	}
 	s.m.zip.piece = piece
 	return piece
@@ -351,20 +346,18 @@ func (r *receiver) answer(piece []byte) []byte {
 
 // join matches one send with the next receive of its channel.
 func (r *receiver) join(group, send, replies []byte) []byte {
-	row := r.seek(binary.LittleEndian.Uint32(group), binary.LittleEndian.Uint32(group[4:]),
+	e := r.seek(binary.LittleEndian.Uint32(group), binary.LittleEndian.Uint32(group[4:]),
 		binary.LittleEndian.Uint32(group[8:]), binary.LittleEndian.Uint32(group[12:]))
-	if row == nil {
+	if e == nil {
 		for range 4 {
 			replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
 		}
 		return binary.LittleEndian.AppendUint64(replies, unknown)
 	}
-	var e entry
-	e.load(row)
 	r.m.report.Messages++
 	r.m.report.Remote++
 	r.m.deliver(&result{
-		p: e.p, row: e.row, kind: resultMate, a: r.seq.next(row),
+		p: e.p, row: e.row, kind: resultMate, a: r.seq.next(e),
 		t: binary.LittleEndian.Uint64(send), b: binary.LittleEndian.Uint64(send[8:]), c: binary.LittleEndian.Uint64(send[16:]),
 		mateN: binary.LittleEndian.Uint64(send[24:]), mateP: binary.LittleEndian.Uint32(send[32:]),
 		flags: e.flags | binary.LittleEndian.Uint32(send[36:]),
@@ -372,7 +365,7 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	r.cur.take()
 	replies = binary.LittleEndian.AppendUint64(replies, e.row)
 	replies = binary.LittleEndian.AppendUint64(replies, e.t)
-	post, ready, posted := r.m.received(&e, binary.LittleEndian.Uint64(send))
+	post, ready, posted := r.m.received(e, binary.LittleEndian.Uint64(send))
 	replies = binary.LittleEndian.AppendUint64(replies, post)
 	replies = binary.LittleEndian.AppendUint64(replies, ready)
 	replies = binary.LittleEndian.AppendUint32(replies, e.p)
@@ -389,49 +382,47 @@ func clockFlag(sent, received uint64) uint32 {
 
 // seek passes over the receives before the channel from process s to d, which
 // stay without partner, and returns the next receive of it, nil if there is none.
-func (r *receiver) seek(s, d, comm, tag uint32) []byte {
+func (r *receiver) seek(s, d, comm, tag uint32) *entry {
 	for len(r.pairs) > 0 {
 		p := &r.pairs[0]
 		order := cmp.Or(cmp.Compare(p.s, s), cmp.Compare(p.d, d))
 		if order > 0 {
 			return nil
 		}
-		row := r.peek()
-		if row == nil {
+		e := r.peek()
+		if e == nil {
 			r.pairs, r.in = r.pairs[1:], false
 			continue
 		}
-		if order == 0 && entryDirection(row) == xtf.ChannelReceive {
-			switch k := entryChannel(row); {
-			case k.comm == comm && k.tag == tag:
-				return row
-			case k.comm > comm || k.comm == comm && k.tag > tag:
+		if order == 0 && e.direction == xtf.ChannelReceive {
+			switch {
+			case e.comm == comm && e.tag == tag:
+				return e
+			case e.comm > comm || e.comm == comm && e.tag > tag:
 				return nil
 			}
 		}
-		r.skip(row)
+		r.skip(e)
 	}
 	return nil
 }
 
-func (r *receiver) peek() []byte {
+func (r *receiver) peek() *entry {
 	if p := &r.pairs[0]; !r.in {
-		r.cur, r.in = newCursor(p.src.data, p.r.First, p.r.Count, r.m.zip.receives), true
+		r.cur, r.in = newCursor(p.src.data, p.r.At, p.r.Count, r.m.zip.receives), true
 		r.seq = sequence{}
 	}
-	row, err := r.cur.peek()
+	e, err := r.cur.peek()
 	r.m.fail(err)
-	return row
+	return e
 }
 
 // skip passes over an entry: a receive found no partner.
-func (r *receiver) skip(row []byte) {
-	if entryDirection(row) == xtf.ChannelReceive {
-		var e entry
-		e.load(row)
+func (r *receiver) skip(e *entry) {
+	if e.direction == xtf.ChannelReceive {
 		r.m.deliver(&result{
 			p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never,
-			a: r.seq.next(row), b: xtf.Never, c: e.bytes, flags: e.flags,
+			a: r.seq.next(e), b: xtf.Never, c: e.bytes, flags: e.flags,
 		})
 	}
 	r.cur.take()
@@ -440,11 +431,11 @@ func (r *receiver) skip(row []byte) {
 // finish passes over the receives that are left.
 func (r *receiver) finish() {
 	for len(r.pairs) > 0 {
-		row := r.peek()
-		if row == nil {
+		e := r.peek()
+		if e == nil {
 			r.pairs, r.in = r.pairs[1:], false
 			continue
 		}
-		r.skip(row)
+		r.skip(e)
 	}
 }
