@@ -6,18 +6,20 @@ import (
 	"github.com/coppice-hpc/coppice/column"
 )
 
-// program says to which columns a location's events deal out a stream, in flat steps, so that the distributing walk need not
-// look at nodes. Gaps and values have a program each. The code of a node is what an instance does after the gap and values of
-// its begin; short code of children is in that of their parents.
+// program says what happens on the way through a location, in flat steps, so that a walk need not look at nodes: which column
+// the next gap or value belongs to, or whatever else its user numbers. The code of a node is what an instance does after the gap
+// and values of its begin; short code of children is in that of their parents.
 //
-// Memory: 4 bytes per step and node; inlineSteps per child at most.
+// Memory: 4 bytes per step, 12 per node; inlineSteps per child at most.
 type program struct {
-	code  []uint32 // column << 1, or node << 1 | 1 for the code of a node, of a Repeat count times
-	start []uint32 // by node: code[start[id]:start[id+1]]
+	code  []uint32 // runs: their number of steps, the steps, the node whose code follows (of a Repeat count times), 0 at the end of the code
+	start []uint32 // by node: its code is code[start[id]:start[id+1]]
+	run   int      // where the run in progress begins, of compile
 	stack []codeFrame
+	nodes *store
 }
 
-// maxArg is the largest argument of a step.
+// maxArg is the largest number of a step.
 const maxArg = 1<<31 - 1
 
 // inlineSteps is the longest code that is repeated in a node's parents, inlineFrom
@@ -27,27 +29,36 @@ const (
 	inlineFrom  = 4
 )
 
-// compile makes the program of a location whose nodes are all in column mode; columns returns those of a node: to enter it at a
+// compile makes the program of a location whose nodes are all in column mode; steps returns those of a node: to enter it at a
 // slot of its parent, and to leave it.
-func (p *program) compile(v *view, columns func(id, slot uint32, st step) []int32) error {
+func (p *program) compile(v *view, steps func(id, slot uint32, st step) []int32) error {
 	s := v.nodes
 	if s.len() >= maxArg || len(v.cols) >= maxArg {
 		return fmt.Errorf("%d nodes, %d columns: %w", s.len(), len(v.cols), ErrLimit)
 	}
-	p.code, p.start = p.code[:0], append(p.start[:0], 0)
+	p.nodes, p.code, p.start = s, p.code[:0], append(p.start[:0], 0)
 	for id := uint32(1); int(id) <= s.len(); id++ {
 		p.start = append(p.start, uint32(len(p.code)))
+		p.begin()
 		slot := v.slot[id]
 		for _, c := range s.children(id) {
 			if v.isReal(c) {
-				p.steps(columns(c, slot, stepOpen))
+				p.steps(steps(c, slot, stepOpen))
 			}
-			p.child(v, c, v.mult[id] >= inlineFrom)
+			if p.inlined(v, c, id) {
+				p.inline(c)
+			} else {
+				p.code = append(p.code, c)
+				p.begin()
+			}
 			slot++
 		}
-		if h := v.shapeOf(id); h.class == classCall && !h.cut {
-			p.steps(columns(id, slot, stepClose))
+		if h := v.shapeOf(id); h.class == classCall && h.cut {
+			p.steps(steps(id, slot, stepCut))
+		} else if h.class == classCall {
+			p.steps(steps(id, slot, stepClose))
 		}
+		p.code = append(p.code, 0)
 		if len(p.code) > maxArg {
 			return fmt.Errorf("more than %d steps: %w", maxArg, ErrLimit)
 		}
@@ -56,91 +67,167 @@ func (p *program) compile(v *view, columns func(id, slot uint32, st step) []int3
 	return nil
 }
 
-func (p *program) steps(columns []int32) {
-	for _, c := range columns {
-		p.code = append(p.code, uint32(c)<<1)
+// begin begins a run.
+func (p *program) begin() {
+	p.run = len(p.code)
+	p.code = append(p.code, 0)
+}
+
+func (p *program) steps(steps []int32) {
+	for _, c := range steps {
+		p.code = append(p.code, uint32(c))
+	}
+	p.code[p.run] += uint32(len(steps))
+}
+
+// inline appends the code of a node.
+func (p *program) inline(id uint32) {
+	for at := p.start[id]; ; {
+		n := p.code[at]
+		p.code = append(p.code, p.code[at+1:at+1+n]...)
+		p.code[p.run] += n
+		if at += n + 2; at == p.start[id+1] {
+			return
+		}
+		p.code = append(p.code, p.code[at-1])
+		p.begin()
 	}
 }
 
-// child appends the code of a child.
-func (p *program) child(v *view, id uint32, inline bool) {
-	if p.inlined(v, id, inline) {
-		p.code = append(p.code, p.code[p.start[id]:p.start[id+1]]...)
-		return
+// ops returns the number of steps and calls in the code of a node; more than inlineSteps of long code.
+func (p *program) ops(id uint32) uint32 {
+	at, end, n := p.start[id], p.start[id+1], uint32(0)
+	if end-at > 3*(inlineSteps+1) {
+		return end - at
 	}
-	p.code = append(p.code, id<<1|1)
+	for ; at < end; at += p.code[at] + 2 {
+		n += p.code[at] + 1
+	}
+	return n - 1
 }
 
 // inlined says whether the code of a child is in that of its parent.
-func (p *program) inlined(v *view, id uint32, inline bool) bool {
-	n := p.start[id+1] - p.start[id]
-	return n == 0 || v.nodes.kind(id) != kindRepeat && (n <= 2 || inline && n <= inlineSteps)
+func (p *program) inlined(v *view, id, parent uint32) bool {
+	n := p.ops(id)
+	return n == 0 || v.nodes.kind(id) != kindRepeat && (n <= 2 || n <= inlineSteps && v.mult[parent] >= inlineFrom)
 }
 
 // codeFrame is code in progress.
 type codeFrame struct {
-	at, begin, end uint32
-	left           uint64 // times to do it again
+	at, begin uint32
+	left      uint64 // times to do it again
+}
+
+// init goes to the begin of a location.
+func (p *program) init(v *view) {
+	p.stack = p.stack[:0]
+	p.call(v.root)
 }
 
 // call puts the code of a node on the stack.
-func (p *program) call(v *view, id uint32) {
+func (p *program) call(id uint32) {
 	p.stack = growOne(p.stack) // fields are set one by one, see push
 	f := &p.stack[len(p.stack)-1]
-	f.at, f.begin, f.end, f.left = p.start[id], p.start[id], p.start[id+1], 0
-	if v.nodes.kind(id) == kindRepeat {
-		f.left = v.nodes.count(id) - 1
+	f.at, f.begin, f.left = p.start[id], p.start[id], 0
+	if p.nodes.kind(id) == kindRepeat {
+		f.left = p.nodes.count(id) - 1
 	}
 }
 
-// resume makes the stack what it is where a cursor stands. The program must be one of gaps: a step an event.
-func (p *program) resume(c *Cursor) {
-	v := c.x.loc.view
+// next returns the steps that come next, some at least; none at the end.
+func (p *program) next() []uint32 {
+	for len(p.stack) > 0 {
+		f := &p.stack[len(p.stack)-1]
+		at := f.at + 1
+		end := at + p.code[at-1]
+		f.at = end + 1
+		switch called := p.code[end]; {
+		case called != 0:
+			p.call(called)
+		case f.left > 0:
+			f.left--
+			f.at = f.begin
+		default:
+			p.stack = p.stack[:len(p.stack)-1]
+		}
+		if at < end {
+			return p.code[at:end]
+		}
+	}
+	return nil
+}
+
+// resume goes to where a cursor stands, and returns the steps that come next there. The program must be one of gaps: a step an
+// event.
+func (p *program) resume(v *view, stack []level) []uint32 {
 	p.stack = p.stack[:0]
-	p.call(v, v.root)
-	for i := range c.walk.stack {
-		r, f := &c.walk.stack[i], &p.stack[len(p.stack)-1]
-		passed := r.at // children, the one in progress included
+	p.call(v.root)
+	passed := uint32(0) // steps and calls, of the code in progress
+	for i := range stack {
+		r, f, innermost := &stack[i], &p.stack[len(p.stack)-1], i+1 == len(stack)
+		n := r.at // children, the one in progress included
 		if r.kind == kindRepeat {
-			if f.left -= r.at; i+1 < len(c.walk.stack) {
+			if f.left -= r.at; !innermost {
 				f.left++
 			}
-			passed = min(1, r.at)
+			n = min(1, r.at)
 		}
-		inline := v.mult[r.id] >= inlineFrom
-		for k, id := range v.nodes.children(r.id)[:passed] {
+		for k, id := range v.nodes.children(r.id)[:n] {
 			if v.isReal(id) {
-				f.at++
+				passed++
 			}
-			if uint64(k)+1 < passed || i+1 == len(c.walk.stack) {
-				if p.inlined(v, id, inline) {
-					f.at += p.start[id+1] - p.start[id]
+			if uint64(k)+1 < n || innermost {
+				if p.inlined(v, id, r.id) {
+					passed += p.ops(id)
 				} else {
-					f.at++
+					passed++
 				}
 			}
 		}
-		if i+1 == len(c.walk.stack) {
+		if innermost {
 			if r.kind == kindRepeat {
-				f.at = f.begin
+				passed = 0
 			}
-		} else if id := c.walk.stack[i+1].id; !p.inlined(v, id, inline) {
-			f.at++
-			p.call(v, id)
+		} else if id := stack[i+1].id; !p.inlined(v, id, r.id) {
+			p.skip(f, passed+1)
+			p.call(id)
+			passed = 0
 		}
 	}
+	rest := p.skip(&p.stack[len(p.stack)-1], passed)
+	return p.next()[rest:]
+}
+
+// skip goes past steps and calls of a frame, up to the begin of a run; it returns the steps that are left.
+func (p *program) skip(f *codeFrame, n uint32) uint32 {
+	for n > p.code[f.at] {
+		n -= p.code[f.at] + 1
+		f.at += p.code[f.at] + 2
+	}
+	return n
 }
 
 // walk deals out gaps and values.
 func (d *Distributor) walk(v *view) error {
-	err := d.program.compile(v, func(_, slot uint32, _ step) []int32 { return v.column[slot : slot+1] })
+	err := d.program.compile(v, func(_, slot uint32, st step) []int32 {
+		if st == stepCut {
+			return nil
+		}
+		return v.column[slot : slot+1]
+	})
 	if err == nil {
 		err = d.deal(v, &d.gaps)
 	}
 	if err != nil || len(d.values.src) == 0 {
 		return err
 	}
-	if err = d.program.compile(v, func(id, _ uint32, st step) []int32 { return v.valueColumns(id, st) }); err == nil {
+	err = d.program.compile(v, func(id, _ uint32, st step) []int32 {
+		if st == stepCut {
+			return nil
+		}
+		return v.valueColumns(id, st)
+	})
+	if err == nil {
 		err = d.deal(v, &d.values)
 	}
 	return err
@@ -148,20 +235,12 @@ func (d *Distributor) walk(v *view) error {
 
 // deal deals out a stream as the program says.
 func (d *Distributor) deal(v *view, in *stream) error {
-	p, at, place := &d.program, d.at, d.place
-	p.stack = p.stack[:0]
-	p.call(v, v.root)
+	at, place := d.at, d.place
+	d.program.init(v)
 	var block []uint64
 	next := 0 // of block
-	for len(p.stack) > 0 {
-		f := &p.stack[len(p.stack)-1]
-		var called uint32
-		for i, op := range p.code[f.at:f.end] {
-			if op&1 != 0 {
-				called = op >> 1
-				f.at += uint32(i) + 1
-				break
-			}
+	for steps := d.program.next(); len(steps) > 0; steps = d.program.next() {
+		for _, c := range steps {
 			if next == len(block) {
 				if in == &d.gaps {
 					block = d.block(v)
@@ -173,21 +252,12 @@ func (d *Distributor) deal(v *view, in *stream) error {
 				}
 				next = 0
 			}
-			k := at[op>>1]
+			k := at[c]
 			place[k] = block[next]
 			next++
-			if at[op>>1] = k + 1; (k+1)%column.BlockSize == 0 {
-				d.encode(op >> 1)
+			if at[c] = k + 1; (k+1)%column.BlockSize == 0 {
+				d.encode(c)
 			}
-		}
-		switch {
-		case called != 0:
-			p.call(v, called)
-		case f.left > 0:
-			f.left--
-			f.at = f.begin
-		default:
-			p.stack = p.stack[:len(p.stack)-1]
 		}
 	}
 	in.left(block[next:])

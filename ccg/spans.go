@@ -18,7 +18,8 @@ type Spans struct {
 	program program // of gaps
 	kinds   []step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
 	gaps    []column.Cursor
-	next    uint64 // number of the event after, the begin of a call
+	steps   []uint32 // of program: what comes next
+	next    uint64   // number of the event after, the begin of a call
 	err     error
 
 	columns []uint32 // of the gaps before some events
@@ -38,6 +39,9 @@ func (l *Location) Spans() (*Spans, error) {
 	s := &Spans{c: l.Cursor(), gaps: l.cursors(), next: math.MaxUint64, kinds: make([]step, len(l.cols))}
 	v := l.view
 	err := s.program.compile(v, func(id, slot uint32, st step) []int32 {
+		if st == stepCut {
+			return nil
+		}
 		if st == stepOpen && v.nodes.kind(id) == kindEvent {
 			if st = stepEvent; v.shapeOf(id).leaves() {
 				st = stepClose
@@ -65,27 +69,28 @@ func (s *Spans) Read(event uint64, begin, end []uint64) error {
 	return s.failure()
 }
 
-// batch is how many events are passed at once.
+// batch is how many events are passed at once, and a run of the program.
 const batch = 4096
 
 // pass goes past some events, at most up to the begin of the call after those that are wanted, and writes down the columns of their
 // gaps: what follows from structure alone. It returns false at the end.
 func (s *Spans) pass(event uint64, wanted *int) bool {
-	p, v := &s.program, s.c.x.loc.view
 	first := s.next == event
 	s.columns = s.columns[:0]
-	for len(p.stack) > 0 {
-		f := &p.stack[len(p.stack)-1]
-		var called uint32
-		for i, op := range p.code[f.at:min(f.end, f.at+batch)] {
-			if op&1 != 0 {
-				called = op >> 1
-				f.at += uint32(i) + 1
-				break
+	for len(s.columns) < batch {
+		if len(s.steps) == 0 {
+			if s.steps = s.program.next(); len(s.steps) == 0 {
+				if *wanted > 0 {
+					s.err = s.c.x.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", *wanted, event))
+				}
+				s.next = math.MaxUint64
+				return false
 			}
-			if s.kinds[op>>1] == stepOpen {
+		}
+		for i, c := range s.steps {
+			if s.kinds[c] == stepOpen {
 				if *wanted == 0 {
-					f.at += uint32(i)
+					s.steps = s.steps[i:]
 					s.next += uint64(len(s.columns))
 					return false
 				}
@@ -94,29 +99,12 @@ func (s *Spans) pass(event uint64, wanted *int) bool {
 				s.err = s.c.x.damaged(fmt.Sprintf("event %d is not the begin of a call", event))
 				return false
 			}
-			s.columns = append(s.columns, op>>1)
+			s.columns = append(s.columns, c)
 		}
-		switch {
-		case called != 0:
-			p.call(v, called)
-		case f.end-f.at > batch:
-			f.at += batch
-		case f.left > 0:
-			f.left--
-			f.at = f.begin
-		default:
-			p.stack = p.stack[:len(p.stack)-1]
-		}
-		if len(s.columns) >= batch {
-			s.next += uint64(len(s.columns))
-			return true
-		}
+		s.steps = nil
 	}
-	if *wanted > 0 {
-		s.err = s.c.x.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", *wanted, event))
-	}
-	s.next = math.MaxUint64
-	return false
+	s.next += uint64(len(s.columns))
+	return true
 }
 
 // fill reads the gaps of events, after n calls. Where each is does not depend on the one before, so that waits for memory overlap.
@@ -166,7 +154,7 @@ func (s *Spans) seek(event uint64) {
 	if s.err = s.c.err; s.err != nil {
 		return
 	}
-	s.program.resume(s.c)
+	s.steps = s.program.resume(v, s.c.walk.stack)
 	for i := range s.gaps {
 		if v.cols[i].gap {
 			s.gaps[i].Seek(s.c.pos[i])

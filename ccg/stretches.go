@@ -11,32 +11,50 @@ const (
 )
 
 // Stretches measures the time between some calls of a location, in one walk: of the outermost ones whose role is not Within,
-// and of events outside of them. Memory: 8 KiB per column of times, 64 bytes per node in progress, and
-// for an exact graph up to 64 bytes per child of a node, twice.
+// and of events outside of them. Memory: 8 KiB per column of times, 48 bytes per node in progress, and
+// for an exact graph 12 bytes per node and 4 to 64 per child.
 type Stretches struct {
 	loc     *Location
 	role    []Role // by node
 	walk    *reading
-	inside  int // calls open, from the outermost that separates or ends
+	inside  int // open calls that separate or end, from the outermost on
 	current Role
 	last    bool   // the last stretch was given
 	before  uint64 // ticks where the open call that ends a stretch began
 	err     error
-	code    *stretchCode // nil: walk follows classes
-	frame   codeFrame
-	frames  []codeFrame
+	program *program // of gaps, and of turns after the columns; nil: walk follows classes
+	steps   []uint32 // of program: what comes next
 }
+
+// turn is where a role says something: a call or record that is not Within, and what the walk meets of it.
+type turn uint32
+
+func turnOf(st step, r Role) turn { return turn(st)<<2 | turn(r) }
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
 func (l *Location) Stretches(role []Role) *Stretches {
 	s := &Stretches{loc: l, role: role, walk: l.read(0)}
-	if l.view.tables == nil {
-		p := &stretchCode{}
-		if p.compile(l.view, role) {
-			root := l.view.root
-			s.code, s.frame = p, codeFrame{at: p.start[codeOutside][root], begin: p.start[codeOutside][root], end: p.end[codeOutside][root]}
-			return s
+	v := l.view
+	if v.tables != nil {
+		return s
+	}
+	p, turns, steps := &program{}, int32(len(v.cols)), make([]int32, 0, 2)
+	err := p.compile(v, func(id, slot uint32, st step) []int32 {
+		steps = steps[:0]
+		if st != stepCut {
+			steps = append(steps, v.column[slot])
 		}
+		if st == stepOpen && v.nodes.kind(id) == kindEvent {
+			st = stepEvent
+		}
+		if role[id] != Within {
+			steps = append(steps, turns+int32(turnOf(st, role[id])))
+		}
+		return steps
+	})
+	if err == nil {
+		s.program = p
+		p.init(v)
 	}
 	return s
 }
@@ -45,17 +63,21 @@ func (l *Location) Stretches(role []Role) *Stretches {
 // What the call after a stretch took goes to own, which is as long as dst: 0 unless its role is Ends. There is one stretch more
 // than there are calls and events between stretches: the last one ends with the location.
 func (s *Stretches) Next(dst, own []uint64) (int, error) {
-	if s.code != nil && !s.last && s.err == nil {
-		return s.runCode(dst, own)
-	}
 	n := 0
 	for n < len(dst) && !s.last && s.err == nil {
-		st, id, _ := s.walk.step()
-		if st == stepEnd {
-			s.last = true
+		var t turn
+		if s.program != nil {
+			t, s.last = s.runProgram()
+		} else {
+			st, id, _ := s.walk.step()
+			if s.last = st == stepEnd; !s.last {
+				t = turnOf(st, s.role[id])
+			}
+		}
+		if s.last {
 			dst[n], own[n] = s.walk.time, 0
 			n++
-		} else if s.step(st, id, &dst[n], &own[n]) {
+		} else if s.turn(step(t>>2), Role(t&3), &dst[n], &own[n]) {
 			n++
 		}
 		if s.last || s.walk.over {
@@ -68,33 +90,47 @@ func (s *Stretches) Next(dst, own []uint64) (int, error) {
 	return n, nil
 }
 
-// step passes an event, whose gap is in the time, and reports whether a stretch ended.
-func (s *Stretches) step(st step, id uint32, dst, own *uint64) bool {
-	if s.inside > 0 {
-		switch st {
-		case stepOpen:
-			s.inside++
-		case stepClose, stepCut:
-			if s.inside--; s.inside == 0 {
-				*dst, *own = s.before, s.walk.time
-				s.walk.time = 0
-				return s.current == Ends
+// runProgram passes gaps up to a turn; it reports whether the location ends there.
+func (s *Stretches) runProgram() (t turn, last bool) {
+	cursors := s.walk.cursors
+	for {
+		for i, c := range s.steps {
+			if int(c) >= len(cursors) {
+				s.steps = s.steps[i+1:]
+				return turn(int(c) - len(cursors)), false
 			}
+			s.walk.pass(cursors[c].Next())
 		}
+		if s.steps = s.program.next(); len(s.steps) == 0 {
+			return 0, true
+		}
+	}
+}
+
+// turn passes a call or record, whose gap is in the time, and reports whether a stretch ended.
+func (s *Stretches) turn(st step, r Role, dst, own *uint64) (ended bool) {
+	if r == Within {
 		return false
 	}
-	r := s.role[id]
-	if r == Within || st == stepClose || st == stepCut {
-		return false
+	switch st {
+	case stepOpen:
+		if s.inside++; s.inside > 1 {
+			return false
+		}
+		s.before, s.current = s.walk.time, r
+		*dst, *own, ended = s.before, 0, r == Separates
+	case stepEvent:
+		if s.inside > 0 {
+			return false
+		}
+		*dst, *own, ended = s.walk.time, 0, true
+	default:
+		if s.inside--; s.inside > 0 {
+			return false
+		}
+		*dst, *own, ended = s.before, s.walk.time, s.current == Ends
 	}
-	ended := st == stepEvent || r == Separates
-	if ended {
-		*dst, *own = s.walk.time, 0
-	}
-	s.before, s.walk.time = s.walk.time, 0
-	if st == stepOpen {
-		s.inside, s.current = 1, r
-	}
+	s.walk.time = 0
 	return ended
 }
 

@@ -81,11 +81,11 @@ func TestStretchesEqualEvents(t *testing.T) {
 				if got := allStretches(t, x, 1+r.IntN(50)); !slices.Equal(got, want) {
 					t.Fatalf("graph %d, seed %d, location %d: %d stretches, want %d", i, seed, p, len(got), len(want))
 				}
-				if x.code == nil {
+				if x.program == nil {
 					continue
 				}
 				y := l.Stretches(roles)
-				y.code = nil
+				y.program = nil
 				if got := allStretches(t, y, 7); !slices.Equal(got, want) {
 					t.Fatalf("graph %d, seed %d, location %d: the walk has %d stretches, want %d", i, seed, p, len(got), len(want))
 				}
@@ -153,4 +153,28 @@ func TestStructureEqualsEvents(t *testing.T) {
 			}
 		}
 	}
+}
+
+// BenchmarkStretches measures the time between the messages of a location.
+func BenchmarkStretches(b *testing.B) {
+	l := openOne(b, stencilEvents(1<<20, true))
+	s := l.Structure()
+	roles := make([]Role, s.Len()+1)
+	for n := uint32(1); n <= s.Len(); n++ {
+		if x := s.Node(n); x.Kind == CallNode && x.Region >= 6 {
+			roles[n] = Ends
+		}
+	}
+	ticks, own := make([]uint64, 4096), make([]uint64, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		x := l.Stretches(roles)
+		for n := len(ticks); n == len(ticks); {
+			var err error
+			if n, err = x.Next(ticks, own); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(l.Events()), "ns/event")
 }

@@ -2,7 +2,6 @@ package ccg
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/column"
 )
@@ -241,9 +240,10 @@ func (r *reading) step() (st step, id, slot uint32) {
 }
 
 func (r *reading) pass(ticks uint64) {
-	var carry uint64
-	r.time, carry = bits.Add64(r.time, ticks, 0)
-	r.over = r.over || carry != 0
+	r.time += ticks
+	if r.time < ticks {
+		r.over = true
+	}
 }
 
 // err returns what is wrong with what was read so far.
