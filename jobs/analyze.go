@@ -122,7 +122,7 @@ type plan struct {
 	intervals    *interval.Plan
 	graphs       ccg.Options
 	classOptions predict.ClassOptions
-	classMemory  int64 // bytes that the search for classes may take
+	memory       memoryShare
 	prov         Provenance
 	id           [16]byte
 }
@@ -289,37 +289,16 @@ func (a *job) setProvenance() {
 	}
 }
 
-// planMemory turns the memory per rank into the budget of the store.
+// planMemory shares the memory of the rank out.
 func (a *job) planMemory() error {
-	mem, here, err := rankMemory(a.c, a.o.MemBytes)
-	if err != nil {
-		return err
+	m := memoryNeed{
+		mem: a.o.MemBytes, store: a.o.StoreBytes, graphOnly: a.o.GraphOnly, lossy: !a.graphs.Deviation.Lossless(), classes: a.o.Classes != nil,
+		defs: int64(a.res.DefsBytes), intervals: a.intervals.MemoryBytes(), size: a.size,
 	}
-	if a.o.MemBytes > 0 && a.o.StoreBytes < 0 {
-		if err = agree(a.c, around().checkMemory(mem, here)); err != nil {
-			return err
-		}
-	}
-	defs, lossy := int64(a.res.DefsBytes), !a.graphs.Deviation.Lossless()
-	plan := planOf(defs, a.size.Longest, a.o.GraphOnly, lossy)
-	if a.o.MemBytes == 0 && a.o.Classes == nil { // what classes need is not known before
-		events := max(a.size.Events/uint64(a.c.Size()), a.size.Longest)
-		mem = usualMemory(mem, events, plan.total()+a.intervals.MemoryBytes())
-	}
-	left := mem - a.intervals.MemoryBytes()
-	if a.o.StoreBytes < 0 {
-		a.o.StoreBytes, err = StoreBudget(left, defs, a.size.Longest, a.o.GraphOnly, lossy)
-		if a.o.Classes != nil {
-			a.o.StoreBytes = besideClasses(a.o.StoreBytes)
-		}
-	}
-	a.classMemory = left - plan.runtime - plan.defs - plan.lossy - a.o.StoreBytes
-	if mpi.Launched() {
-		here = 1
-	}
-	limitHeap(mem, here, a.size.Bytes)
-	a.store.SetBudget(a.o.StoreBytes)
-	return agree(a.c, err)
+	var err error
+	a.memory, err = m.share(a.c)
+	a.store.SetBudget(a.memory.segments)
+	return err
 }
 
 // events names what is kept of the events, as the flag does.
@@ -432,5 +411,3 @@ func (a *job) match(in *numbered) (*matched, error) {
 	}
 	return out, err
 }
-
-var errDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")

@@ -50,7 +50,7 @@ type causeFinder struct {
 func (a *job) storage() causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
-			return causeSorter{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.o.StoreBytes))}
+			return causeSorter{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.memory.segments))}
 		},
 		Scratch: func() causes.Scratch { return a.store.Scratch() },
 	}

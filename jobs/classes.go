@@ -45,7 +45,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 		return nil, err
 	}
 	o := a.classOptions
-	shareClasses(&o.Options, a.classMemory)
+	shareClasses(&o.Options, a.memory.classes)
 	k, err := program.Classify(context.Background(), a.c, o)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 
@@ -98,6 +99,26 @@ func coded(err error) error {
 		return err
 	}
 	return Fail(ExitCode(err), err)
+}
+
+// errDamaged is what --strict makes of damage.
+var errDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")
+
+// inputError gives an error of reading the file at path the exit code of input.
+func inputError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", path, err)
+	if unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
+		return Fail(ExitInput, err)
+	}
+	return err
+}
+
+// unreadable reports whether err says that a part of the file is damaged.
+func unreadable(err error) bool {
+	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
 }
 
 var exitCodes = []struct {

@@ -248,20 +248,3 @@ func (x *export) claim() error {
 	}
 	return err
 }
-
-// inputError gives an error of reading the file at path the exit code of input.
-func inputError(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("%s: %w", path, err)
-	if unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
-		return Fail(ExitInput, err)
-	}
-	return err
-}
-
-// unreadable reports whether err says that a part of the file is damaged.
-func unreadable(err error) bool {
-	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
-}

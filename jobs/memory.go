@@ -88,6 +88,60 @@ func usualMemory(available int64, events uint64, least int64) int64 {
 	return min(available, max(usualBytes+perEventUsual*int64(min(events, 1<<40)), least+usualBytes))
 }
 
+// memoryNeed is what decides what a rank of an analysis takes.
+type memoryNeed struct {
+	mem, store                int64 // as AnalyzeOptions has them
+	graphOnly, lossy, classes bool
+	defs, intervals           int64 // bytes
+	size                      *Size
+}
+
+// memoryShare is what parts of a rank's work may take, in bytes.
+type memoryShare struct {
+	segments int64
+	classes  int64 // the search for classes
+}
+
+// share parts the memory of a rank and limits its heap. Collective.
+func (n *memoryNeed) share(c mpi.Comm) (s memoryShare, err error) {
+	mem, here, err := rankMemory(c, n.mem)
+	if err != nil {
+		return s, err
+	}
+	if n.mem > 0 && n.store < 0 {
+		if err = agree(c, around().checkMemory(mem, here)); err != nil {
+			return s, err
+		}
+	}
+	plan := planOf(n.defs, n.size.Longest, n.graphOnly, n.lossy)
+	if n.mem == 0 && !n.classes { // what classes need is not known before
+		events := max(n.size.Events/uint64(c.Size()), n.size.Longest)
+		mem = usualMemory(mem, events, plan.total()+n.intervals)
+	}
+	left := mem - n.intervals
+	if s.segments = n.store; s.segments < 0 {
+		s.segments, err = StoreBudget(left, n.defs, n.size.Longest, n.graphOnly, n.lossy)
+		if n.classes {
+			s.segments = besideClasses(s.segments)
+		}
+	}
+	s.classes = left - plan.runtime - plan.defs - plan.lossy - s.segments
+	if mpi.Launched() {
+		here = 1
+	}
+	limitHeap(mem, here, n.size.Bytes)
+	return s, agree(c, err)
+}
+
+// classMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already. Collective.
+func classMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) error {
+	mem, _, err := rankMemory(c, asked)
+	if err == nil {
+		shareClasses(o, mem-runtimeBytes-vectors)
+	}
+	return err
+}
+
 // rankMemory returns the memory of a rank, where 0 is asked for that of the machine, and the number of ranks on the node.
 // Collective.
 func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {

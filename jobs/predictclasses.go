@@ -175,11 +175,9 @@ func (x *prediction) compare() (*predict.Classes, error) {
 	if x.res.Threshold = f.Threshold; f.MaxClasses > 0 {
 		x.res.Threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
 	}
-	mem, _, err := rankMemory(x.c, x.o.Analyze.MemBytes)
-	if err != nil {
+	if err := classMemory(x.c, &o.Options, x.o.Analyze.MemBytes, x.in.Vectors.Bytes()); err != nil {
 		return nil, err
 	}
-	shareClasses(&o.Options, mem-runtimeBytes-x.in.Vectors.Bytes())
 	k, err := x.in.Classify(context.Background(), x.c, o)
 	return k, inputError(x.o.Run, err)
 }
