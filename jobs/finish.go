@@ -105,6 +105,13 @@ func (a *finishPass) location(p trace.P) error {
 		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
 			return err
 		}
+		calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
+		if err != nil {
+			return err
+		}
+		for _, t := range []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl} {
+			arrays[t].Follow(a.types, calls)
+		}
 		out.P2P, out.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
 		if tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
 			return err

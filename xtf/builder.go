@@ -61,6 +61,8 @@ type ArrayBuilder struct {
 	held   int
 	part   *partState // of a builder that makes part of an array, else nil
 	viewer *viewer    // of a builder that makes views, else nil
+
+	follower *follower // of a builder that makes following pages, else nil
 }
 
 // NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
@@ -72,10 +74,14 @@ func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 }
 
 func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
-	return &ArrayBuilder{
+	b := &ArrayBuilder{
 		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
 		sum: &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec},
 	}
+	if f := newFollower(t); f != nil && f.at < 0 {
+		b.follower = f
+	}
+	return b
 }
 
 // Append adds a complete row: fill all of it before the next call on b.
@@ -269,7 +275,10 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 	rows := pg.rows[:pg.count*t.RowBytes]
 	firstN := pg.ordinal * uint64(t.PageRows)
 	single := pg.ordinal == 0 && pg.count < t.PageRows
-	payload, size, codec := b.enc.payload(b.viewer, t, pg, rows, firstN, single)
+	payload, size, codec, err := b.enc.payload(b.viewer, b.follower, t, pg, rows, firstN, single)
+	if b.err == nil {
+		b.err = err
+	}
 	if t.Role != RoleNone {
 		if slot := unsorted(b.enc.keys); slot >= 0 {
 			b.orderError(firstN + uint64(slot))

@@ -203,7 +203,8 @@ func (k *arrayCheck) data() {
 	pages := uint64(a.desc.levels[0].pages)
 	k.kids = make([]child, pages)
 	k.ends = make([]uint64, pages)
-	src := &fileSource{a: a, rising: true}
+	src := newFileSource(a)
+	src.rising = true
 	dec := a.f.decoder()
 	defer a.f.decoders.Put(dec)
 	var rows []byte

@@ -40,6 +40,8 @@ type payload struct {
 	b, times []byte
 	codec    Codec
 	count    int
+
+	unfolded bool // b is rows that nobody else keeps
 }
 
 // pageSource gives the payload of data pages in ascending order; the bytes are
@@ -53,7 +55,7 @@ type pageSource interface {
 func (a *Array) Rows(n1, n2 uint64) *Cursor {
 	n2 = min(n2, a.desc.rows)
 	return &Cursor{
-		src: &fileSource{a: a}, typ: a.typ, n: min(n1, n2), end: n2,
+		src: newFileSource(a), typ: a.typ, n: min(n1, n2), end: n2,
 		dec: a.f.decoder(), pool: &a.f.decoders, want: allColumns,
 	}
 }
@@ -139,11 +141,15 @@ func (c *Cursor) load() bool {
 	p, err := c.src.payload(ord)
 	if err == nil {
 		r := c.typ.RowBytes
-		c.rows = growBytes(c.rows[:0], p.count*r)
-		if p.times == nil {
-			err = c.dec.columns(c.rows, c.typ, p.codec, p.b, p.count, ord*z, c.want)
-		} else {
+		switch {
+		case p.unfolded:
+			c.rows = p.b
+		case p.times != nil:
+			c.rows = growBytes(c.rows[:0], p.count*r)
 			err = c.dec.staged(c.rows, c.typ, &p, ord*z, c.want)
+		default:
+			c.rows = growBytes(c.rows[:0], p.count*r)
+			err = c.dec.columns(c.rows, c.typ, p.codec, p.b, p.count, ord*z, c.want)
 		}
 		if s, ok := c.src.(*fileSource); ok && err == nil {
 			err = s.a.checkAmounts(c.rows)
@@ -164,9 +170,8 @@ func (c *Cursor) load() bool {
 func (c *Cursor) release() {
 	switch {
 	case c.pool != nil:
-		if s, ok := c.src.(*fileSource); ok && s.times != nil && c.err == nil {
-			s.a.f.times.give(s.a.proc, s.times)
-			s.times = nil
+		if s, ok := c.src.(*fileSource); ok && c.err == nil {
+			s.unfolder.close()
 		}
 		c.pool.Put(c.dec)
 		c.pool, c.dec, c.end = nil, nil, c.n
@@ -187,8 +192,14 @@ type fileSource struct {
 	next   uint64 // ordinal of the page after it
 	link   uint64 // where that is, from the base, as the last one says
 
-	times CallReader // of views, once one was met
-	rows  []byte     // of a view
+	ahead int64 // how much is read at once
+
+	unfolder unfolder
+	rows     []byte // unfolded
+}
+
+func newFileSource(a *Array) *fileSource {
+	return &fileSource{a: a, ahead: readAhead, unfolder: unfolder{a: &a.pages, ahead: readAhead}}
 }
 
 func (s *fileSource) fail(err error, ord uint64) error { return s.a.where(err, "page", ord) }
@@ -198,34 +209,17 @@ func (s *fileSource) payload(ord uint64) (payload, error) {
 	if err != nil {
 		return payload{}, err
 	}
-	return payload{b: pg.bytes, codec: pg.codec, count: int(pg.count)}, nil
+	return payload{b: pg.bytes, codec: pg.codec, count: int(pg.count), unfolded: pg.codec != s.a.desc.codec}, nil
 }
 
 // page reads and verifies data page ord, and says where in the file it lies. Its
 // bytes are valid until the next call.
 func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	a := s.a
-	var t tally
-	from, indexed, err := s.entry(ord, &t)
-	if err != nil {
-		return nil, 0, err
-	}
-	off, size, err := a.place(ord, from)
-	if err != nil {
-		return nil, 0, err
-	}
-	if s.rising && off < s.end {
-		return nil, 0, corrupt("page begins at %d, the one before ends at %d", off, s.end)
-	}
-	s.end = off + size
-	if err := s.fill(off, size); err != nil {
-		return nil, 0, err
-	}
-	t.reads++
-	a.count(t)
-	pg, err := a.openData(s.buf[off-s.off:][:size], ord)
-	if err == nil {
-		err = s.unfold(pg)
+	pg, off, from, indexed, err := s.stored(ord)
+	if err == nil && a.isView(pg) {
+		s.rows = growBytes(s.rows[:0], int(pg.count)*a.typ.RowBytes)
+		err = s.unfolder.unfold(pg, s.rows)
 	}
 	if err == nil {
 		err = a.checkKeys(pg, ord)
@@ -236,8 +230,33 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	if indexed && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
 		return nil, 0, corrupt("page differs from what its parent says")
 	}
-	s.next, s.link = ord+1, pg.next
 	return pg, off, nil
+}
+
+// stored reads a data page as it is stored, whose checksum is right, and what the index says of it.
+func (s *fileSource) stored(ord uint64) (pg *page, off int64, from child, indexed bool, err error) {
+	a := s.a
+	var t tally
+	if from, indexed, err = s.entry(ord, &t); err != nil {
+		return nil, 0, from, indexed, err
+	}
+	off, size, err := a.place(ord, from)
+	if err != nil {
+		return nil, 0, from, indexed, err
+	}
+	if s.rising && off < s.end {
+		return nil, 0, from, indexed, corrupt("page begins at %d, the one before ends at %d", off, s.end)
+	}
+	s.end = off + size
+	if err := s.fill(off, size); err != nil {
+		return nil, 0, from, indexed, err
+	}
+	t.reads++
+	a.count(t)
+	if pg, err = a.openData(s.buf[off-s.off:][:size], ord); err == nil {
+		s.next, s.link = ord+1, pg.next
+	}
+	return pg, off, from, indexed, err
 }
 
 // entry is what the index says of data page ord. Where that is damaged, the link
@@ -261,30 +280,12 @@ func (s *fileSource) entry(ord uint64, t *tally) (c child, indexed bool, err err
 	return c, false, a.where(err, "index page", ord/span)
 }
 
-// unfold makes the rows of a view, in the order of the file without a search in the call graph.
-func (s *fileSource) unfold(pg *page) (err error) {
-	a := s.a
-	if !a.isView(pg) {
-		return nil
-	}
-	if s.times == nil {
-		if s.times, err = a.f.times.take(a.proc); err != nil {
-			return err
-		}
-	}
-	s.rows = growBytes(s.rows[:0], int(pg.count)*a.typ.RowBytes)
-	dec := a.f.decoder()
-	err = a.unfold(pg, s.rows, s.times, dec)
-	a.f.decoders.Put(dec)
-	return err
-}
-
 // fill makes [off, off+size) part of the buffer.
 func (s *fileSource) fill(off, size int64) error {
 	if off >= s.off && off+size <= s.off+int64(len(s.buf)) {
 		return nil
 	}
-	n := max(size, min(readAhead, s.a.base+int64(s.a.desc.bytes)-off))
+	n := max(size, min(s.ahead, s.a.base+int64(s.a.desc.bytes)-off))
 	if off < 0 || n > s.a.f.size-off {
 		return corrupt("%d bytes at %d of a file of %d", n, off, s.a.f.size)
 	}

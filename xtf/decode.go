@@ -16,7 +16,8 @@ type decoder struct {
 	ends []uint64
 	page []byte // decoded, for the next cursor
 
-	viewer *viewer // of CALL rows, once a view was read
+	viewer    *viewer // of CALL rows, once a view was read
+	followers map[TypeID]*follower
 }
 
 func newDecoder() *decoder {
@@ -138,6 +139,9 @@ func (d *decoder) columns(dst []byte, t *Type, codec Codec, payload []byte, coun
 		}
 		return err
 	case CodecPacked:
+		if isFollowing(payload) {
+			return d.following(dst, t, payload, count, firstN, nil)
+		}
 		return d.packed(dst, t, payload, count, firstN, want)
 	}
 	return corrupt("codec %d", codec)

@@ -46,6 +46,9 @@
 // says it for files that it opens. Without it such pages give ErrNoTimes. Until an
 // array is in a file the times are after the pages in its segment.
 //
+// Pages of messages and collectives leave theirs to the rows of calls (Follow), so
+// that these must be readable too. Nobody reads them before the array is in a file.
+//
 // # Concurrency
 //
 // Builders and encoders belong to one goroutine. A File and its Arrays are safe

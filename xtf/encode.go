@@ -20,13 +20,15 @@ const (
 // space of about 2 MiB, to be shared by all builders of one goroutine, and up to
 // sparePages pages that builders have done with: small arrays need no new ones.
 type Encoder struct {
-	zstd *zstd.Encoder
-	vals []uint64 // transformed values of one column
-	keys []uint64 // first column
-	ends []uint64 // End column, if there is one
-	cold []byte   // byte planes before compression
-	out  []byte   // payload being made
-	alt  []byte   // the same page in the other codec
+	zstd   *zstd.Encoder
+	vals   []uint64 // transformed values of one column
+	keys   []uint64 // first column
+	ends   []uint64 // End column, if there is one
+	begins []uint64 // of the calls of the rows ...
+	leaves []uint64 // ... and their ends
+	cold   []byte   // byte planes before compression
+	out    []byte   // payload being made
+	alt    []byte   // the same page in the other codec
 
 	spare [][]byte // rows of pages for the next builder
 }
@@ -70,16 +72,22 @@ func NewEncoder() *Encoder {
 	return &Encoder{zstd: z}
 }
 
-// payload returns the payload of a page, of size bytes, and what a segment has after it. v is for a page that may be a view.
-func (e *Encoder) payload(v *viewer, t *Type, pg *openPage, rows []byte, firstN uint64, single bool) (b []byte, size int, c Codec) {
+// payload returns the payload of a page, of size bytes, and what a segment has after it. v is for a page that may be a view, f for
+// one that follows.
+func (e *Encoder) payload(v *viewer, f *follower, t *Type, pg *openPage, rows []byte, firstN uint64, single bool) (b []byte, size int, c Codec, err error) {
 	if v != nil && !pg.whole && !single {
 		e.gather(t, rows)
 		if size, ok := e.view(v, rows, firstN, pg.event, pg.late); ok {
-			return e.out, size, CodecPacked
+			return e.out, size, CodecPacked, nil
 		}
 	}
+	if f != nil && !single {
+		e.gather(t, rows)
+		err = e.follow(f, rows, firstN)
+		return e.out, len(e.out), CodecPacked, err
+	}
 	b, c = e.encodePage(t, rows, firstN, single)
-	return b, len(b), c
+	return b, len(b), c, nil
 }
 
 // gather leaves the keys and ends of a page in e.keys and e.ends.
@@ -199,7 +207,14 @@ func loadColumn(dst []uint64, rows []byte, r int, c Column) {
 // column8 gathers and transforms an 8-byte column that begins at rows[0], in one
 // pass, and returns the bitwise or of the results.
 func (e *Encoder) column8(rows []byte, r int, tr Transform, firstN uint64) uint64 {
-	v, keys := e.vals, e.keys[:len(e.vals)]
+	v, base := e.vals, e.keys
+	switch tr {
+	case transformBegin:
+		tr, base = TransformMinusT, e.begins
+	case transformEnd:
+		tr, base = TransformMinusT, e.leaves
+	}
+	base = base[:len(v)]
 	var mix uint64
 	o := 0
 	switch tr {
@@ -215,7 +230,7 @@ func (e *Encoder) column8(rows []byte, r int, tr Transform, firstN uint64) uint6
 		}
 	case TransformMinusT:
 		for i := range v {
-			d := zigzag8(le.Uint64(rows[o:]) - keys[i])
+			d := zigzag8(le.Uint64(rows[o:]) - base[i])
 			o += r
 			v[i] = d
 			mix |= d
@@ -230,7 +245,7 @@ func (e *Encoder) column8(rows []byte, r int, tr Transform, firstN uint64) uint6
 	case TransformMinusSpan:
 		ends := e.ends[:len(v)]
 		for i := range v {
-			d := ends[i] - keys[i] - le.Uint64(rows[o:])
+			d := ends[i] - base[i] - le.Uint64(rows[o:])
 			o += r
 			v[i] = d
 			mix |= d

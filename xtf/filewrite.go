@@ -100,6 +100,9 @@ func tailOrder(kind uint32) uint32 {
 // returns the superblock that completes the file.
 func (t *Tail) WriteTo(w io.Writer, off int64) (Superblock, error) {
 	sb := Superblock{Major: Major, Minor: Minor, FileID: t.FileID}
+	if t.Types.align == smallAlign {
+		sb.Incompat = featureViews
+	}
 	rw := &regionWriter{w: w, id: t.FileID, proc: WholeRun, at: off, zero: make([]byte, t.Types.align)}
 	sections := append([]Blob{BytesBlob(KindTypes, 1, SectionCritical, t.Types.Encode())}, t.Sections...)
 	sort.SliceStable(sections, func(i, j int) bool { return tailOrder(sections[i].Kind) < tailOrder(sections[j].Kind) })

@@ -231,7 +231,7 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	pg := &page{header: h, bytes: b[pageHeader : pageHeader+int(h.stored)]}
 	switch h.codec {
 	case CodecPacked:
-		if isView(pg.bytes) && a.typ.ID == TypeCall {
+		if a.isView(pg) {
 			break
 		}
 		if pg.keys, _, err = parseKeyBlock(pg.bytes, count); err != nil {
@@ -245,36 +245,68 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	return pg, nil
 }
 
-// openView makes the rows of a page that is a view, for the cache.
-func (a *pages) openView(pg *page) error {
+// openView makes the rows of a page that is a view or follows, for the cache.
+func (a *pages) openView(pg *page) (err error) {
 	if !a.isView(pg) {
 		return nil
 	}
-	r, err := a.f.times.take(a.proc)
-	if err != nil {
-		return err
-	}
-	dec := a.f.decoder()
 	rows := make([]byte, int(pg.count)*a.typ.RowBytes)
-	err = a.unfold(pg, rows, r, dec)
-	a.f.decoders.Put(dec)
-	if err == nil {
-		a.f.times.give(a.proc, r)
+	u := unfolder{a: a}
+	if err = u.unfold(pg, rows); err == nil {
+		u.close()
 	}
 	return err
 }
 
+// isView says whether rows of a page follow from other rows, or from the call graph.
 func (a *pages) isView(pg *page) bool {
-	return pg.codec == CodecPacked && a.typ.ID == TypeCall && isView(pg.bytes)
+	return pg.codec == CodecPacked && (a.typ.ID == TypeCall && isView(pg.bytes) || isFollowing(pg.bytes))
 }
 
-// unfold turns a view into a page of plain rows.
-func (a *pages) unfold(pg *page, rows []byte, times CallReader, dec *decoder) error {
-	if err := dec.view(rows, dec.viewerOf(a.typ), pg.bytes, int(pg.count), pg.firstN, times); err != nil {
-		return err
+// unfolder turns pages of an array that are views or follow into pages of plain rows.
+type unfolder struct {
+	a     *pages
+	ahead int64      // how much is read ahead, see pages.calls
+	times CallReader // of views, once one was met
+	calls *callSpans // of pages that follow calls, once one was met
+}
+
+func (u *unfolder) unfold(pg *page, rows []byte) (err error) {
+	a, dec := u.a, u.a.f.decoder()
+	defer a.f.decoders.Put(dec)
+	switch {
+	case isFollowing(pg.bytes):
+		if followers[a.typ.ID].call > 0 {
+			if u.calls == nil {
+				if u.calls, err = a.calls(u.ahead); err != nil {
+					return err
+				}
+			}
+		}
+		err = dec.following(rows, a.typ, pg.bytes, int(pg.count), pg.firstN, u.calls)
+	default:
+		if u.times == nil {
+			if u.times, err = a.f.times.take(a.proc); err != nil {
+				return err
+			}
+		}
+		err = dec.view(rows, dec.viewerOf(a.typ), pg.bytes, int(pg.count), pg.firstN, u.times)
 	}
-	pg.bytes, pg.codec = rows, CodecRaw
-	return nil
+	if err == nil {
+		pg.bytes, pg.codec = rows, CodecRaw
+	}
+	return err
+}
+
+// close gives back what others may use, unless something failed.
+func (u *unfolder) close() {
+	if u.times != nil {
+		u.a.f.times.give(u.a.proc, u.times)
+	}
+	if u.calls != nil {
+		u.calls.close()
+	}
+	u.times, u.calls = nil, nil
 }
 
 // checkKeys makes sure that the keys of a page rise, and stay within the array.

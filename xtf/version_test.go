@@ -31,7 +31,7 @@ func TestVersions(t *testing.T) {
 		"a higher minor":       {func(s *Superblock) { s.Minor = 7 }, nil},
 		"a compatible feature": {func(s *Superblock) { s.Compat = 1 << 63 }, nil},
 		"another major":        {func(s *Superblock) { s.Major = 2 }, ErrVersion},
-		"an unknown feature":   {func(s *Superblock) { s.Incompat = 1 }, ErrVersion},
+		"an unknown feature":   {func(s *Superblock) { s.Incompat |= 2 }, ErrVersion},
 		"no version":           {func(s *Superblock) { s.Major = 0 }, ErrNotCommitted},
 	} {
 		b := reseal(b, x.change)

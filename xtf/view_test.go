@@ -149,14 +149,16 @@ func madeCalls(t *testing.T, typ *Type, list []callEvent, views bool) FinishedAr
 }
 
 // fileOf is a file whose first location has an array.
-func fileOf(t *testing.T, tt *TypeTable, a FinishedArray) *memFile {
+func fileOf(t *testing.T, tt *TypeTable, list ...FinishedArray) *memFile {
 	t.Helper()
 	m := &memFile{}
 	w := NewFileWriter(m, tt, testID, &MemorySink{})
 	for _, p := range []Proc{0, WholeRun} {
 		var arrays []FinishedArray
-		if p == 0 && a.Summary.Len() > 0 {
-			arrays = append(arrays, a)
+		for _, a := range list {
+			if p == 0 && a.Summary.Len() > 0 {
+				arrays = append(arrays, a)
+			}
 		}
 		plan, err := PlanRegion(tt, p, arrays, nil)
 		if err == nil {
@@ -353,7 +355,7 @@ func FuzzView(f *testing.F) {
 		if !isView(b) {
 			return
 		}
-		page := payload{b, times, CodecPacked, n}
+		page := payload{b: b, times: times, codec: CodecPacked, count: n}
 		if err := dec.view(rows, v, b, n, 1<<30, &eventTimes{list: list}); err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatal(err)
 		}
