@@ -38,14 +38,21 @@ type state struct {
 // outermost call with an activity of its own; its path that of the innermost
 // call, its node the innermost interval made by markers. Before its first event and
 // after its last one it is outside, in no call and in the root. Memory: 32 bytes per open
-// call, 16 per open interval.
+// call, 16 per open interval, and columns of a page of calls.
 type timeline struct {
 	state
 	at        uint64 // the state holds from here ...
 	until     uint64 // ... to here, where something changes
+	change    uint64 // where something other than calls does
+	alone     state  // outside of calls
+	busyNow   bool   // records tell overhead
 	location  *Location
 	derived   []bool
-	calls     xtf.Rows[xtf.Call]
+	calls     [5][]uint64 // of a page, see callColumns
+	call      int         // the next one there
+	first     uint64      // number of the first one
+	flags     uint64      // of the last call ...
+	activity0 uint32      // ... and the activity of its own, xtf.NumActivities for none
 	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
@@ -53,6 +60,9 @@ type timeline struct {
 	busyErr   error
 	script    *replayScript // gets the MPI calls and the executions
 }
+
+// callColumns are what a time line reads of calls.
+var callColumns = []int{xtf.CallT, xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags}
 
 type openCall struct {
 	end   uint64
@@ -68,14 +78,25 @@ type openNode struct {
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
 func newTimeline(l *Location, derived []bool, script *replayScript) *timeline {
-	x := &timeline{location: l, derived: derived, script: script}
-	x.calls = xtf.RowsOf[xtf.Call](l.Calls.Only(xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags))
+	x := &timeline{location: l, derived: derived, script: script, activity0: xtf.NumActivities}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
-	x.calls.Next()
+	x.page()
 	x.intervals.Next()
 	x.nextBusy()
 	x.enter(0)
 	return x
+}
+
+// page takes the next page of calls in hand; a call at Never, which nothing reaches, is behind the last one.
+func (x *timeline) page() {
+	x.call = 0
+	if x.location.Calls != nil {
+		if n, ok := x.location.Calls.NextColumns(x.calls[:], callColumns); ok {
+			x.first = n
+			return
+		}
+	}
+	x.calls = [5][]uint64{{xtf.Never}, {0}, {0}, {0}, {0}}
 }
 
 // nextBusy takes the next span of overhead.
@@ -95,90 +116,107 @@ func (x *timeline) nextBusy() {
 	x.busy = [2]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// enterOverhead makes the state overhead where records tell it at instant t, but in
-// calls of MPI and outside of the events.
-func (x *timeline) enterOverhead(t uint64) {
-	for x.busy[1] <= t && x.busy[1] != xtf.Never {
-		x.nextBusy()
-	}
-	if t < x.busy[0] {
-		x.until = min(x.until, x.busy[0])
-		return
-	}
-	x.until = min(x.until, x.busy[1])
-	switch x.activity {
-	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
-	default:
-		x.activity = xtf.ActivityOverhead
-	}
-}
-
 // enter makes the state that of instant t, at which something changes.
 func (x *timeline) enter(t uint64) {
 	x.at = t
-	x.enterIntervals(t)
+	if t >= x.change {
+		x.around(t)
+	}
 	x.enterCalls(t)
-	x.until = xtf.Never
-	x.state = state{region: trace.Undefined}
+	x.until, x.state = min(x.change, x.calls[0][x.call]), x.alone
+	if n := len(x.stack); n > 0 {
+		top := &x.stack[n-1]
+		x.until, x.state = min(x.until, top.end), top.state
+		x.node = x.alone.node
+	}
+	if x.busyNow {
+		switch x.activity {
+		case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
+		default:
+			x.activity = xtf.ActivityOverhead
+		}
+	}
+}
+
+// around is what holds at instant t and up to the next change, calls apart.
+func (x *timeline) around(t uint64) {
+	x.enterIntervals(t)
+	x.alone, x.change = state{region: trace.Undefined}, xtf.Never
 	switch {
 	case t < x.location.First:
-		x.activity, x.until = xtf.ActivityOutside, x.location.First
+		x.alone.activity, x.change = xtf.ActivityOutside, x.location.First
 	case t < x.location.Last:
-		x.until = x.location.Last
+		x.change = x.location.Last
 	default:
-		x.activity = xtf.ActivityOutside
+		x.alone.activity = xtf.ActivityOutside
 	}
-	if x.calls.More {
-		x.until = min(x.until, x.calls.Row.T)
+	for x.busy[1] <= t && x.busy[1] != xtf.Never {
+		x.nextBusy()
 	}
-	if n := len(x.stack); n > 0 {
-		x.until, x.state = min(x.until, x.stack[n-1].end), x.stack[n-1].state
+	if x.busyNow = t >= x.busy[0]; x.busyNow {
+		x.change = min(x.change, x.busy[1])
+	} else {
+		x.change = min(x.change, x.busy[0])
 	}
-	x.enterOverhead(t)
 	if x.intervals.More {
-		x.until = min(x.until, x.intervals.Row.T)
+		x.change = min(x.change, x.intervals.Row.T)
 	}
 	if n := len(x.nodes); n > 0 {
-		x.until, x.node = min(x.until, x.nodes[n-1].end), x.nodes[n-1].node
+		x.change, x.alone.node = min(x.change, x.nodes[n-1].end), x.nodes[n-1].node
 	}
 }
 
 // enterCalls opens and closes calls up to instant t. Calls are nested and come in
 // the order of their enters, so those opened at t decide before those that end.
 func (x *timeline) enterCalls(t uint64) {
-	for x.calls.More && x.calls.Row.T <= t {
-		c := &x.calls.Row
-		x.stack = x.stack[:min(int(c.Depth), len(x.stack))]
-		o := openCall{end: c.End}
+	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
+		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
+		x.stack = x.stack[:min(int(x.calls[3][x.call]), len(x.stack))]
+		o := openCall{end: end}
 		if n := len(x.stack); n > 0 {
-			o.local, o.state = x.stack[n-1].local, x.stack[n-1].state
-			o.end = min(o.end, x.stack[n-1].end)
+			up := &x.stack[n-1]
+			o.local, o.state = up.local, up.state
+			o.end = min(o.end, up.end)
 		}
-		o.local = x.location.Paths.Child(o.local, c.Region)
+		o.local = x.location.Paths.Child(o.local, region)
 		if uint64(o.local) < uint64(len(x.location.Global)) {
 			o.state.path = x.location.Global[o.local]
 		}
-		o.state.region = c.Region
-		switch {
-		case c.Flags&xtf.FlagMarker != 0:
-			o.state.activity = xtf.ActivityMarker
-		case c.Flags&xtf.FlagOutermostMPI != 0:
-			o.state.activity = xtf.ActivityMPI
-			x.script.call(c.T, c.End, x.calls.Cursor.N())
-		default:
-			if len(xtf.InsideOf(c.Flags)) > 0 {
-				o.state.activity = xtf.ActivityCPU
-			}
-			if s := xtf.AsideOf(c.Flags); s != trace.StateOwn {
-				o.state.activity = xtf.States[s].Activity
-			}
+		o.state.region = region
+		if flags != x.flags {
+			x.flags, x.activity0 = flags, ownActivity(uint32(flags))
+		}
+		if x.activity0 < xtf.NumActivities {
+			o.state.activity = x.activity0
+		}
+		if x.activity0 == xtf.ActivityMPI && uint32(flags)&xtf.FlagOutermostMPI != 0 {
+			x.script.call(begin, end, x.first+uint64(x.call))
 		}
 		x.stack = append(x.stack, o)
-		x.calls.Next()
+		if x.call++; x.call == len(x.calls[0]) {
+			x.page()
+		}
 	}
 	for n := len(x.stack); n > 0 && x.stack[n-1].end <= t; n = len(x.stack) {
 		x.stack = x.stack[:n-1]
 	}
+}
+
+// ownActivity is the activity of a call with these flags, where it is not that of its caller; else xtf.NumActivities.
+func ownActivity(flags uint32) uint32 {
+	switch {
+	case flags&xtf.FlagMarker != 0:
+		return xtf.ActivityMarker
+	case flags&xtf.FlagOutermostMPI != 0:
+		return xtf.ActivityMPI
+	}
+	if s := xtf.AsideOf(flags); s != trace.StateOwn {
+		return xtf.States[s].Activity
+	}
+	if len(xtf.InsideOf(flags)) > 0 {
+		return xtf.ActivityCPU
+	}
+	return xtf.NumActivities
 }
 
 // enterIntervals opens and closes intervals up to instant t. The root is not
@@ -213,8 +251,8 @@ func (x *timeline) next(to uint64) (s state, from, end uint64) {
 }
 
 func (x *timeline) err() error {
-	if err := x.calls.Err(); err != nil {
-		return err
+	if x.location.Calls != nil && x.location.Calls.Err() != nil {
+		return x.location.Calls.Err()
 	}
 	return cmp.Or(x.intervals.Err(), x.busyErr)
 }

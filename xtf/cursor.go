@@ -29,7 +29,15 @@ type Cursor struct {
 	dec  *decoder
 	pool *sync.Pool // where dec goes back to at the end
 	want columnSet
+	into *columns // where NextColumns has them decoded to, else nil
 	err  error
+}
+
+// columns are columns of a page as values, in place of its rows.
+type columns struct {
+	offsets []int
+	values  [][]uint64
+	got     bool // the decoder has put them there
 }
 
 // segmentDecoders are those of cursors over finished arrays.
@@ -126,6 +134,27 @@ func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 	return rows, n, true
 }
 
+// NextColumns puts the columns at these offsets of the rows up to the end of a page into dst, and says with which row they begin. It
+// is not mixed with other ways to read the cursor.
+func (c *Cursor) NextColumns(dst [][]uint64, offsets []int) (n uint64, ok bool) {
+	c.into = &columns{offsets: offsets, values: dst}
+	ok = c.Only(offsets...).load()
+	if n = c.n; !ok {
+		return n, false
+	}
+	r := c.typ.RowBytes
+	skip, count := c.at/r, len(c.rows)/r
+	for i, off := range offsets {
+		if !c.into.got {
+			dst[i] = grow64(dst[i], count)
+			loadColumn(dst[i], c.rows, r, c.typ.Columns[columnAt(c.typ.Columns, off)])
+		}
+		dst[i] = dst[i][skip:count]
+	}
+	c.n, c.rows = c.n+uint64(count-skip), c.rows[:0]
+	return n, true
+}
+
 // load decodes the page of row n; at is before that row.
 func (c *Cursor) load() bool {
 	if c.err != nil || c.n >= c.end {
@@ -141,6 +170,7 @@ func (c *Cursor) load() bool {
 	p, err := c.src.payload(ord)
 	if err == nil {
 		r := c.typ.RowBytes
+		c.dec.into = c.into
 		switch {
 		case p.unfolded:
 			c.rows = p.b
@@ -151,7 +181,8 @@ func (c *Cursor) load() bool {
 			c.rows = growBytes(c.rows[:0], p.count*r)
 			err = c.dec.columns(c.rows, c.typ, p.codec, p.b, p.count, ord*z, c.want)
 		}
-		if s, ok := c.src.(*fileSource); ok && err == nil {
+		c.dec.into = nil
+		if s, ok := c.src.(*fileSource); ok && err == nil && c.into == nil {
 			err = s.a.checkAmounts(c.rows)
 		}
 		if err == nil {

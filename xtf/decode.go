@@ -14,7 +14,8 @@ type decoder struct {
 	vals []uint64
 	keys []uint64
 	ends []uint64
-	page []byte // decoded, for the next cursor
+	page []byte   // decoded, for the next cursor
+	into *columns // where columns of packed pages go, nil: to their rows
 
 	viewer    *viewer // of CALL rows, once a view was read
 	followers map[TypeID]*follower
@@ -158,7 +159,7 @@ func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN 
 	}
 	d.keys = grow64(d.keys, count)
 	kb.load(d.keys)
-	storeColumn(dst, d.keys, t.RowBytes, t.Columns[0])
+	d.put(dst, d.keys, t, t.Columns[0])
 	return d.coldColumns(dst, t, cold, count, firstN, want)
 }
 
@@ -182,12 +183,29 @@ func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, first
 		if i == t.End {
 			d.ends = append(d.ends[:0], d.vals...)
 		}
-		storeColumn(dst, d.vals, t.RowBytes, c)
+		d.put(dst, d.vals, t, c)
 	}
 	if len(cold) != 0 {
 		return corrupt("%d bytes behind the last column", len(cold))
 	}
 	return nil
+}
+
+// put stores a column in rows, or where columns go.
+func (d *decoder) put(rows []byte, v []uint64, t *Type, c Column) {
+	if d.into == nil {
+		storeColumn(rows, v, t.RowBytes, c)
+		return
+	}
+	d.into.got = true
+	if i := slices.Index(d.into.offsets, c.Offset); i >= 0 {
+		mask := ^uint64(0) >> (64 - 8*c.Width)
+		to := grow64(d.into.values[i], len(v))
+		for k, x := range v {
+			to[k] = x & mask
+		}
+		d.into.values[i] = to
+	}
 }
 
 // coldBlock returns the byte planes of all columns but the first.

@@ -283,7 +283,7 @@ func (d *decoder) view(dst []byte, v *viewer, payload []byte, count int, firstN 
 		SetU64(row, CallT, w.first+v.begin[i])
 		SetU64(row, CallEnd, end)
 	}
-	if err := d.cool(dst, v, w.cold, count, firstN); err != nil {
+	if err := d.cool(dst, v, w.cold, count, firstN, allColumns); err != nil {
 		return err
 	}
 	return w.finish(dst, firstN, d.vals)
@@ -299,10 +299,10 @@ func (d *decoder) staged(dst []byte, t *Type, p *payload, firstN uint64, want co
 	if err := d.packed(dst, &v.times, p.times, p.count, firstN, t.wanted(&v.times, want)); err != nil {
 		return err
 	}
-	if t.wanted(&v.rest, want)&^1 == 0 {
+	if want = t.wanted(&v.rest, want); want&^1 == 0 {
 		return nil
 	}
-	return d.cool(dst, v, w.cold, p.count, firstN)
+	return d.cool(dst, v, w.cold, p.count, firstN, want)
 }
 
 // wanted are the columns of another type with some of t's columns among those of t that are wanted.
@@ -323,14 +323,18 @@ func (d *decoder) viewerOf(t *Type) *viewer {
 	return d.viewer
 }
 
-// cool decodes the columns of a cold block.
-func (d *decoder) cool(dst []byte, v *viewer, block []byte, count int, firstN uint64) error {
+// cool decodes the columns of a cold block that are wanted. Parents follow from depths.
+func (d *decoder) cool(dst []byte, v *viewer, block []byte, count int, firstN uint64, want columnSet) error {
+	parent := len(v.rest.Columns) - 1
+	if want.has(parent) {
+		want = allColumns
+	}
 	cold, err := d.coldBlock(&v.rest, block, count)
 	if err == nil {
 		d.keys, d.vals = grow64(d.keys, count), grow64(d.vals, count)
-		err = d.coldColumns(dst, &v.rest, cold, count, firstN, allColumns)
+		err = d.coldColumns(dst, &v.rest, cold, count, firstN, want)
 	}
-	if err == nil {
+	if err == nil && want.has(parent) {
 		_, v.last = parents(d.vals, dst, firstN, true, v.last)
 	}
 	return err
