@@ -49,7 +49,7 @@ func Check(path string, kind Kind, parallel int) (r *report.Answer, clean bool, 
 		return nil, false, err
 	}
 	c.Clean = c.Found == 0
-	return &report.Answer{c.envelope, &c.brief, report.Value(c), func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
+	return &report.Answer{Envelope: c.envelope, Brief: &c.brief, Value: report.Value(c), Text: func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
 }
 
 // compared counts what the cross checks of a run looked at.
