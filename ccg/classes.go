@@ -183,14 +183,3 @@ func (c *classes) reindex() (duplicate classRow) {
 	}
 	return classRow{}
 }
-
-// total returns the number of rows.
-func (c *classes) total() uint64 {
-	n := uint64(0)
-	for _, t := range c.tables {
-		if t != nil {
-			n += uint64(t.rows)
-		}
-	}
-	return n
-}

@@ -82,8 +82,8 @@ const (
 
 // GapHistogram counts gaps by context and in fine cells, for the codebook of a
 // lossy graph. Merging is commutative and associative. Memory: 60 to 105 bytes per
-// cell, of which there are 2^16 at most, 60 per context, and 30 to 55 per context and 4
-// per tuple of the location in progress.
+// cell, of which there are 2^16 at most, 60 per context, and what the walk through the
+// location in progress takes.
 //
 // It stays empty if the bounds need no codebook: lossless and time-stamp mode.
 type GapHistogram struct {
@@ -96,7 +96,6 @@ type GapHistogram struct {
 	cells  keyed[cellAt, gapCell]
 	gaps   uint64 // counted, at most maxEvents
 	walk   gapWalk
-	known  keyed[uint64, uint32] // by gapWalk.key: number of a context, of the location in progress
 
 	contextLimit, cellLimit int
 }
@@ -129,10 +128,10 @@ func (h *GapHistogram) add(l *Local) error {
 		return fmt.Errorf("more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
 	}
 	in := stream{src: l.gaps}
-	h.known.reset()
 	if err := h.walk.begin(&l.graph, h.defs); err != nil {
 		return err
 	}
+	look := func(c gapContext) (uint32, error) { return h.context(h.grid.of(c)), nil }
 	for first := true; h.grid != gridFixed; first = false {
 		switch st, _ := h.walk.step(); st {
 		case stepEnd:
@@ -147,18 +146,14 @@ func (h *GapHistogram) add(l *Local) error {
 		if first {
 			continue
 		}
-		key := h.walk.key()
-		n, added := h.known.find(hashKey(key), key)
-		if added {
-			h.known.list[n].val = h.context(h.grid.of(h.walk.context()))
-		}
-		c := h.cell(h.known.list[n].val, h.shifts.low(v))
+		n, _ := h.walk.number(look)
+		c := h.cell(n, h.shifts.low(v))
 		c.count++
 		var carry uint64
 		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)
 		c.sum.hi += carry
 		if c.count == 1 && h.limit() {
-			h.known.reset() // contexts have new numbers
+			h.walk.known.reset() // contexts have new numbers
 		}
 	}
 	return nil
@@ -248,6 +243,3 @@ func (h *GapHistogram) cell(context uint32, low uint64) *gapCell {
 	n, _ := h.cells.find(hi^lo^uint64(context), cellAt{low, context})
 	return &h.cells.list[n].val
 }
-
-// hashKey is the hash of a gapWalk.key.
-func hashKey(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 32 }

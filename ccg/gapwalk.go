@@ -8,17 +8,21 @@ import (
 
 // gapWalk goes through a location as a Builder made it, event by event, and tells what stands around each gap. Groups and
 // Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
-// bytes per tuple.
+// bytes per tuple and per gap of a node, 30 to 55 per context.
 type gapWalk struct {
 	walker
 	class []uint32 // by tuple: number of a node's class
 	words []uint64 // by class
 	calls []gapCall
 
+	known  keyed[uint64, uint32] // by what stands around a gap: its number
+	recent []uint32              // by place of a gap in the graph: where it was found in known last
+
 	// of the last step, as numbers of classes
 	parent uint32 // the call whose exclusive time its gap is
 	before uint32 // the sibling before it
 	item   uint32 // itself, or the tail
+	place  uint32 // of the gap in the graph
 }
 
 // gapCall is an open call, or the root: its class, and that of the last child.
@@ -72,6 +76,8 @@ func (w *gapWalk) begin(g *graph, defs *trace.Definitions) error {
 		return err
 	}
 	root := uint32(g.nodes.len())
+	w.known.reset()
+	w.recent = append(w.recent[:0], make([]uint32, len(g.nodes.pool)+g.nodes.len()+1)...)
 	w.start(g, g.nodes.off, root)
 	w.calls = append(w.calls[:0], gapCall{class: w.class[g.nodes.tuple(root)]})
 	return nil
@@ -82,16 +88,34 @@ func (w *gapWalk) context() gapContext {
 	return gapContext{uint32(w.words[w.parent]), w.words[w.before], w.words[w.item]}
 }
 
-// key returns the same as one word, not 0, that holds for this location.
+// key returns the same as one word that holds for this location.
 func (w *gapWalk) key() uint64 {
 	return uint64(w.parent)<<42 | uint64(w.before)<<21 | uint64(w.item)
 }
 
+// number returns what look says of the context of the last step's gap; it is asked once.
+func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) {
+	key := w.key()
+	if n := w.recent[w.place]; int(n) < len(w.known.list) && w.known.list[n].key == key {
+		return w.known.list[n].val, nil
+	}
+	n, added := w.known.find(key*0x9E3779B97F4A7C15>>32, key)
+	if added {
+		val, err := look(w.context())
+		if err != nil {
+			return 0, err
+		}
+		w.known.list[n].val = val
+	}
+	w.recent[w.place] = uint32(n)
+	return w.known.list[n].val, nil
+}
+
 // step returns what comes next, and its node; stepCut and stepEnd have no gap.
 func (w *gapWalk) step() (step, uint32) {
-	st, id, _ := w.next()
+	st, id, slot := w.next()
 	top := &w.calls[len(w.calls)-1]
-	w.parent, w.before, w.item = top.class, top.last, classTail
+	w.parent, w.before, w.item, w.place = top.class, top.last, classTail, slot
 	switch st {
 	case stepOpen, stepEvent:
 		w.item = w.class[w.g.nodes.tuple(id)]
@@ -100,6 +124,7 @@ func (w *gapWalk) step() (step, uint32) {
 			w.calls = append(w.calls, gapCall{class: w.item})
 		}
 	case stepClose, stepCut:
+		w.place = uint32(len(w.recent)) - id // no child is there
 		w.calls = w.calls[:len(w.calls)-1]
 	}
 	return st, id

@@ -130,7 +130,6 @@ func (c *Codebook) quantise(l *Local) (*Local, error) {
 type quantiser struct {
 	c         *Codebook
 	walk      gapWalk
-	known     keyed[uint64, uint32] // by gapWalk.key: number of a context
 	positions positions
 	truth     uint64 // ticks since the first event
 	time      uint64 // the same, as stored
@@ -189,20 +188,24 @@ func (q *quantiser) gap(v uint64) (uint64, error) {
 	case c.grid == gridFixed:
 		return c.fixed(v).stored, nil
 	}
-	key := q.walk.key()
-	at, added := q.known.find(hashKey(key), key)
-	if added {
-		n, ok := c.number[c.grid.of(q.walk.context())]
-		if !ok {
-			return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
-		}
-		q.known.list[at].val = n
+	n, err := q.walk.number(c.look)
+	if err != nil {
+		return 0, err
 	}
-	b, ok := c.find(q.known.list[at].val, v)
+	b, ok := c.find(n, v)
 	if !ok {
 		return 0, fmt.Errorf("a gap of %d ticks that was not counted: %w", v, ErrForeign)
 	}
 	return b.stored, nil
+}
+
+// look returns the number of a context.
+func (c *Codebook) look(context gapContext) (uint32, error) {
+	n, ok := c.number[c.grid.of(context)]
+	if !ok {
+		return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
+	}
+	return n, nil
 }
 
 // put appends a stored gap of an event and counts the error of its time.
