@@ -22,16 +22,16 @@ func candidateLists(t *testing.T, l *Local, defs *trace.Definitions, d Deviation
 		}
 		rep := v
 		if i > 0 {
-			list := lists[w.key()]
+			list := lists[w.key]
 			n := 0
 			for n < len(list) && max(v, list[n])-min(v, list[n]) > d.Bound(v) {
 				n++
 			}
 			if n == len(list) {
-				lists[w.key()] = append(list, v)
+				lists[w.key] = append(list, v)
 				values++
 			}
-			rep = lists[w.key()][n]
+			rep = lists[w.key][n]
 		}
 		truth += v
 		stored += rep

@@ -259,18 +259,19 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 		}
 	}
 	r := x.loc.readInside(enter)
-	var begins []uint64 // of the open calls
+	var begins []uint64 // of the open calls that are wanted
 	for ok = true; ; {
 		st, id, slot := r.step()
 		switch {
 		case st == stepEnd:
 			return ok, r.err()
+		case st != stepEvent && !todo[id]:
 		case st == stepOpen:
 			begins = append(begins, r.time)
 		case st != stepEvent:
 			begin := begins[len(begins)-1]
 			begins = begins[:len(begins)-1]
-			if todo[id] && !r.over {
+			if !r.over {
 				ok = d.add(r.time-begin, 1) && ok
 			}
 		case enter != nil && !enter[id]:

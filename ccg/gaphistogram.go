@@ -239,7 +239,6 @@ type countedCell = pair[cellAt, gapCell]
 
 // cell returns the cell of a context that begins at low. It is valid until the next call.
 func (h *GapHistogram) cell(context uint32, low uint64) *gapCell {
-	hi, lo := bits.Mul64(low^uint64(context)<<40, 0x9E3779B97F4A7C15)
-	n, _ := h.cells.find(hi^lo^uint64(context), cellAt{low, context})
+	n, _ := h.cells.find((low*factors[0]+uint64(context)*factors[1])>>32, cellAt{low, context})
 	return &h.cells.list[n].val
 }

@@ -18,11 +18,9 @@ type gapWalk struct {
 	known  keyed[uint64, uint32] // by what stands around a gap: its number
 	recent []uint32              // by place of a gap in the graph: where it was found in known last
 
-	// of the last step, as numbers of classes
-	parent uint32 // the call whose exclusive time its gap is
-	before uint32 // the sibling before it
-	item   uint32 // itself, or the tail
-	place  uint32 // of the gap in the graph
+	// of the last step's gap
+	key   uint64 // what stands around it, see context
+	place uint32 // where it is in the graph
 }
 
 // gapCall is an open call, or the root: its class, and that of the last child.
@@ -83,23 +81,22 @@ func (w *gapWalk) begin(g *graph, defs *trace.Definitions) error {
 	return nil
 }
 
-// context returns what stands around the gap of the last step.
-func (w *gapWalk) context() gapContext {
-	return gapContext{uint32(w.words[w.parent]), w.words[w.before], w.words[w.item]}
+// keyOf puts numbers of classes together: the call whose exclusive time a gap is, the sibling before it, and itself, or the tail.
+func keyOf(parent, before, item uint32) uint64 {
+	return uint64(parent)<<42 | uint64(before)<<21 | uint64(item)
 }
 
-// key returns the same as one word that holds for this location.
-func (w *gapWalk) key() uint64 {
-	return uint64(w.parent)<<42 | uint64(w.before)<<21 | uint64(w.item)
+// context returns what stands around the gap of the last step.
+func (w *gapWalk) context() gapContext {
+	return gapContext{uint32(w.words[w.key>>42]), w.words[w.key>>21&(maxClasses-1)], w.words[w.key&(maxClasses-1)]}
 }
 
 // number returns what look says of the context of the last step's gap; it is asked once.
 func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) {
-	key := w.key()
-	if n := w.recent[w.place]; int(n) < len(w.known.list) && w.known.list[n].key == key {
+	if n := w.recent[w.place]; int(n) < len(w.known.list) && w.known.list[n].key == w.key {
 		return w.known.list[n].val, nil
 	}
-	n, added := w.known.find(key*0x9E3779B97F4A7C15>>32, key)
+	n, added := w.known.find(w.key*0x9E3779B97F4A7C15>>32, w.key)
 	if added {
 		val, err := look(w.context())
 		if err != nil {
@@ -115,16 +112,16 @@ func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) 
 func (w *gapWalk) step() (step, uint32) {
 	st, id, slot := w.next()
 	top := &w.calls[len(w.calls)-1]
-	w.parent, w.before, w.item, w.place = top.class, top.last, classTail, slot
 	switch st {
 	case stepOpen, stepEvent:
-		w.item = w.class[w.g.nodes.tuple(id)]
-		top.last = w.item
+		item := w.class[w.g.nodes.tuple(id)]
+		w.key, w.place = keyOf(top.class, top.last, item), slot
+		top.last = item
 		if st == stepOpen {
-			w.calls = append(w.calls, gapCall{class: w.item})
+			w.calls = append(w.calls, gapCall{class: item})
 		}
 	case stepClose, stepCut:
-		w.place = uint32(len(w.recent)) - id // no child is there
+		w.key, w.place = keyOf(top.class, top.last, classTail), uint32(len(w.recent))-id // where no child is
 		w.calls = w.calls[:len(w.calls)-1]
 	}
 	return st, id

@@ -2,7 +2,6 @@ package ccg
 
 import (
 	"fmt"
-	"math/bits"
 	"sort"
 
 	"github.com/coppice-hpc/coppice/column"
@@ -17,10 +16,9 @@ import (
 // read one Location.
 type Index struct {
 	loc         *Location
-	events      []uint64    // by node: events of one instance
-	marks       column.Sums // of the marks
-	scout       *Cursor     // finds times of events for others
-	left        *Cursor     // begin and end of the interval asked for last
+	events      []uint64 // by node: events of one instance
+	scout       *Cursor  // finds times of events for others
+	left        *Cursor  // begin and end of the interval asked for last
 	right       *Cursor
 	flat        *ledger // by region
 	open        *ledger // by the set of open regions
@@ -38,9 +36,6 @@ type Index struct {
 func (l *Location) Index() *Index {
 	x := &Index{loc: l, sampleWords: maxSampleWords, tickWords: maxTickWords}
 	v := l.view
-	if v.marks >= 0 {
-		x.marks.Init(&l.cols[v.marks])
-	}
 	x.events = v.count(func(id uint32) uint64 { return v.shapeOf(id).events() })
 	x.near = markEvery/2 + uint64(len(v.order)+len(v.column))/8 + 4*uint64(len(v.cols))
 	return x
@@ -91,15 +86,15 @@ func (x *Index) markTime(j uint64) (trace.Time, error) {
 	if j == 0 {
 		return x.loc.first, nil
 	}
-	hi, lo := x.marks.Before(j)
-	if err := x.marks.Err(); err != nil {
-		return 0, x.columnError(int32(x.loc.view.marks), err)
+	ticks, err := x.sumBefore(int32(x.loc.view.marks), j)
+	if err != nil {
+		return 0, err
 	}
-	t, carry := bits.Add64(uint64(x.loc.first), lo, 0)
-	if hi != 0 || carry != 0 {
+	t := x.loc.first + trace.Time(ticks)
+	if t < x.loc.first {
 		return 0, x.damaged("time overflows")
 	}
-	return trace.Time(t), nil
+	return t, nil
 }
 
 // markBefore returns the last mark whose time is below t, 0 if there is none:

@@ -60,7 +60,7 @@ func (s *pathSweep) run() error {
 			return fmt.Errorf("more than %d call paths: %w", maxPaths, ErrLimit)
 		}
 	}
-	s.columns()
+	s.column = s.states.assign(s.v).column
 	if err := s.sums(); err != nil {
 		return err
 	}
@@ -149,36 +149,6 @@ func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	}
 	s.totals[path].gap += gaps * at.count
 	return path
-}
-
-// columns finds the path of each column.
-func (s *pathSweep) columns() {
-	v := s.v
-	s.column = make([]int32, len(v.cols))
-	for i := range s.column {
-		s.column[i] = noPath
-	}
-	set := func(k, path int32) {
-		if k >= 0 {
-			if s.column[k] == noPath {
-				s.column[k] = path
-			} else if s.column[k] != path {
-				s.column[k] = mixedState
-			}
-		}
-	}
-	for _, id := range v.order {
-		if v.nodes.kind(id) == kindEvent || v.tables != nil && v.tables[id] != nil {
-			continue
-		}
-		gaps, _ := v.slots(id)
-		for slot := v.slot[id]; slot < v.slot[id]+gaps; slot++ {
-			set(v.column[slot], s.path[id])
-			if v.class != nil {
-				set(v.class[slot], s.path[id])
-			}
-		}
-	}
 }
 
 // sums adds the columns that lie in one path.

@@ -77,13 +77,18 @@ func byContext(s *states, around int32, region uint32) int32 {
 func byNothing(*states, int32, uint32) int32 { return 0 }
 
 // byPath tells the whole path.
-func byPath(s *states, around int32, region uint32) int32 { return s.number(around, region) }
+func byPath(s *states, around int32, region uint32) int32 {
+	if around == mixedState {
+		return mixedState
+	}
+	return s.number(around, region)
+}
 
 // stateMap says in which states of one kind the gaps of a location lie.
 type stateMap struct {
 	states *states
 	node   []int32 // by node: state of its gaps
-	column []int32 // by column of gaps
+	column []int32 // by column of gaps or classes
 	pure   bool    // each column, and each node with classes, is in one state
 }
 
@@ -119,9 +124,12 @@ func (s *states) assign(v *view) *stateMap {
 			set(&m.node[c], n)
 		}
 		gaps, _ := v.slots(id)
-		for _, c := range v.column[v.slot[id] : v.slot[id]+gaps] {
-			if c >= 0 && !set(&m.column[c], n) {
+		for slot := v.slot[id]; slot < v.slot[id]+gaps; slot++ {
+			if c := v.column[slot]; c >= 0 && !set(&m.column[c], n) {
 				m.pure = false
+			}
+			if v.class != nil && v.class[slot] >= 0 {
+				set(&m.column[v.class[slot]], n)
 			}
 		}
 		if v.tables != nil && v.tables[id] != nil && n == mixedState {

@@ -81,7 +81,7 @@ func (k channelKey) compare(o channelKey) int {
 // trafficColumn is what is known of a column of byte counts before it is read.
 type trafficColumn struct {
 	channel *Channel // nil: no byte counts
-	outer   uint32   // region of the outermost MPI call around its slots
+	outer   int32    // state of the outermost MPI call around its slots
 	in      bool     // bytes received in collectives
 	mixed   bool     // slots of several channels or regions
 }
@@ -91,48 +91,21 @@ type traffic struct {
 	l        *Location
 	channels map[channelKey]*Channel
 	regions  map[uint32]uint64
-	outer    []uint32   // by node: region of the outermost MPI call around it
-	known    []outerIs  // by node: what outer says
-	mpi      []bool     // by node: Call of an MPI region
+	outer    *stateMap  // by the outermost MPI call
 	events   []*Channel // by node: channel of an Event that has one
 	columns  []trafficColumn
 	over     bool // a sum exceeds 64 bits
 }
 
-// outerIs says whether a node always lies in the same outermost MPI region.
-type outerIs uint8
-
-const (
-	outerUnseen outerIs = iota
-	outerOne
-	outerMixed
-)
-
-// findOuter finds the outermost MPI call around each node, from the root down.
+// findOuter finds the outermost MPI call around each node.
 func (t *traffic) findOuter() {
 	v := t.l.view
-	n := v.nodes.len() + 1
-	t.outer, t.known, t.mpi = make([]uint32, n), make([]outerIs, n), make([]bool, n)
-	t.outer[v.root], t.known[v.root] = trace.Undefined, outerOne
-	for id := v.root; id > 0; id-- {
-		region, is := t.outer[id], t.known[id]
-		if v.nodes.kind(id) == kindCall {
-			own := v.shapeOf(id).region(v.defs)
-			x := v.defs.Region(own)
-			t.mpi[id] = x != nil && v.defs.Class(x)&trace.ClassMPI != 0
-			if t.mpi[id] && is == outerOne && region == trace.Undefined {
-				region = own
-			}
+	t.outer = newStates(v, func(s *states, around int32, region uint32) int32 {
+		if x := v.defs.Region(region); around == 0 && x != nil && v.defs.Class(x)&trace.ClassMPI != 0 {
+			return s.number(0, region)
 		}
-		for _, c := range v.nodes.children(id) {
-			switch {
-			case is == outerMixed || t.known[c] == outerOne && t.outer[c] != region:
-				t.known[c] = outerMixed
-			case t.known[c] == outerUnseen:
-				t.outer[c], t.known[c] = region, outerOne
-			}
-		}
-	}
+		return around
+	}).assign(v)
 }
 
 // findChannels finds the channel of each Event and what each column of byte
@@ -163,8 +136,8 @@ func (t *traffic) findChannels() {
 			x := &t.columns[v.column[first+i]]
 			switch {
 			case x.channel == nil:
-				*x = trafficColumn{channel: c, outer: t.outer[id], in: i > 0, mixed: t.known[id] == outerMixed}
-			case x.channel != c || x.outer != t.outer[id] || t.known[id] == outerMixed:
+				*x = trafficColumn{channel: c, outer: t.outer.node[id], in: i > 0, mixed: t.outer.node[id] == mixedState}
+			case x.channel != c || x.outer != t.outer.node[id] || x.outer == mixedState:
 				x.mixed = true
 			}
 		}
@@ -231,14 +204,15 @@ func (t *traffic) sums() error {
 	return nil
 }
 
-func (t *traffic) add(c *Channel, outer uint32, bytes uint64, in bool) {
+func (t *traffic) add(c *Channel, outer int32, bytes uint64, in bool) {
 	sum := &c.Bytes
 	if in {
 		sum = &c.BytesIn
 	}
 	var carry, more uint64
 	*sum, carry = bits.Add64(*sum, bytes, 0)
-	t.regions[outer], more = bits.Add64(t.regions[outer], bytes, 0)
+	region := t.outer.states.region[outer]
+	t.regions[region], more = bits.Add64(t.regions[region], bytes, 0)
 	t.over = t.over || carry|more != 0
 }
 
@@ -250,7 +224,7 @@ func (t *traffic) walk() error {
 		return nil
 	}
 	r := t.l.readInside(wanted)
-	outer, inside := uint32(trace.Undefined), 0 // the outermost MPI call, and how many are open from it on
+	outer, inside := int32(0), 0 // state of the outermost MPI call, and how many are open from it on
 	for {
 		switch st, id, _ := r.next(); st {
 		case stepEnd:
@@ -262,15 +236,15 @@ func (t *traffic) walk() error {
 		case stepOpen:
 			if inside > 0 {
 				inside++
-			} else if t.mpi[id] {
-				outer, inside = v.shapeOf(id).region(v.defs), 1
+			} else if outer = t.outer.states.enter(v, 0, id); outer > 0 {
+				inside = 1
 			}
 		default:
 			if inside > 0 {
 				inside--
 			}
 			if inside == 0 {
-				outer = trace.Undefined
+				outer = 0
 			}
 		}
 	}
@@ -294,7 +268,7 @@ func (t *traffic) wanted() []bool {
 }
 
 // read takes the next values of an Event from the columns that are read.
-func (t *traffic) read(id, outer uint32, cursors []column.Cursor) {
+func (t *traffic) read(id uint32, outer int32, cursors []column.Cursor) {
 	first, n := t.byteSlots(id)
 	for i := range n {
 		if c := t.l.view.column[first+i]; t.columns[c].mixed {

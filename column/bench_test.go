@@ -150,28 +150,3 @@ func BenchmarkWriter(b *testing.B) {
 		dst = w.AppendTo(dst[:0])
 	}
 }
-
-// BenchmarkSums asks for sums within one block, and each time in another one.
-func BenchmarkSums(b *testing.B) {
-	e := Encoder{Entropy: true}
-	c := open(b, &e, noisyColumn(64*BlockSize))
-	for _, step := range []uint64{1, 5 * BlockSize} {
-		name := "near"
-		if step > 1 {
-			name = "far"
-		}
-		b.Run(name, func(b *testing.B) {
-			var s Sums
-			s.Init(&c)
-			b.ReportAllocs()
-			i := uint64(100)
-			for b.Loop() {
-				s.Before(i)
-				i = (i + step) % c.Len()
-			}
-			if s.Err() != nil {
-				b.Fatal(s.Err())
-			}
-		})
-	}
-}

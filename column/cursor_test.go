@@ -3,9 +3,7 @@ package column
 import (
 	"errors"
 	"math"
-	"math/bits"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -83,63 +81,15 @@ func TestCursorLeavesColumn(t *testing.T) {
 	}
 }
 
-// TestSums compares with adding up, for sums within and above 64 bits.
-func TestSums(t *testing.T) {
-	var e Encoder
-	var s Sums
-	r := rand.New(rand.NewPCG(23, 24))
-	for _, n := range []int{0, 1, 2, 63, 64, 1023, 1024, 1025, 2048, 5000} {
-		for _, shift := range []int{0, 1, 9, 54, 60} {
-			v, want := make([]uint64, n), make([][2]uint64, n+1)
-			for i := range v {
-				v[i] = r.Uint64() >> shift
-				lo, carry := bits.Add64(want[i][1], v[i], 0)
-				want[i+1] = [2]uint64{want[i][0] + carry, lo}
-			}
-			c := open(t, &e, v)
-			s.Init(&c)
-			for range 100 {
-				i := r.IntN(n + 1)
-				if hi, lo := s.Before(uint64(i)); hi != want[i][0] || lo != want[i][1] || s.Err() != nil {
-					t.Fatalf("%d values: the first %d give %d:%d, want %d (%v)", n, i, hi, lo, want[i], s.Err())
-				}
-			}
-			if s.Before(uint64(n) + 1); !errors.Is(s.Err(), ErrCorrupt) {
-				t.Fatalf("after the end: %v", s.Err())
-			}
-		}
-	}
-}
-
-// TestSumsOfFalseHead checks that a head that lies is found when its block is
-// decoded.
-func TestSumsOfFalseHead(t *testing.T) {
-	var e Encoder
-	c := open(t, &e, make([]uint64, 3000))
-	c.heads = slices.Clone(c.heads)
-	c.heads[1].SumLo = 7
-	var s Sums
-	s.Init(&c)
-	if s.Before(500); s.Err() != nil {
-		t.Fatal(s.Err())
-	}
-	if s.Before(1500); !errors.Is(s.Err(), ErrCorrupt) {
-		t.Fatalf("got %v", s.Err())
-	}
-}
-
 func TestReadersAllocateNothing(t *testing.T) {
 	var e Encoder
 	c := open(t, &e, gapColumn(5000))
 	var k Cursor
-	var s Sums
 	all := func() {
 		k.Init(&c)
-		s.Init(&c)
 		for i := uint64(250); i <= 5000; i += 250 {
 			k.Seek(i)
 			k.Prev()
-			s.Before(i)
 		}
 	}
 	all()

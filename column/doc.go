@@ -99,8 +99,8 @@
 //
 // # Memory and concurrency
 //
-// An [Encoder] holds 66 KiB, 160 KiB with entropy coding, a [Writer] what it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
-// besides. All belong to one goroutine; a [Column] is read-only. Nothing is
+// An [Encoder] holds 66 KiB, 160 KiB with entropy coding, a [Writer] what it has written, a [Cursor] up to 8 KiB.
+// All belong to one goroutine; a [Column] is read-only. Nothing is
 // allocated per block once buffers have grown.
 //
 //	var w column.Writer

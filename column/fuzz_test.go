@@ -36,24 +36,6 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
-// checkSums compares prefix sums at some places with adding up.
-func checkSums(t *testing.T, c *Column) {
-	t.Helper()
-	var s Sums
-	var k Cursor
-	s.Init(c)
-	k.Init(c)
-	var hi, lo uint64
-	for i := range c.Len() {
-		if i%97 == 0 {
-			if gotHi, gotLo := s.Before(i); gotHi != hi || gotLo != lo || s.Err() != nil {
-				t.Fatalf("the first %d of %d values give %d:%d, want %d:%d (%v)", i, c.Len(), gotHi, gotLo, hi, lo, s.Err())
-			}
-		}
-		hi, lo = add128(hi, lo, 0, k.Next())
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	e := Encoder{Entropy: true}
 	r := rand.New(rand.NewPCG(11, 12))
@@ -71,7 +53,6 @@ func FuzzParse(f *testing.F) {
 		if c.Len() > 1<<20 {
 			return
 		}
-		checkSums(t, &c)
 		// what decodes must survive being encoded again
 		v := make([]uint64, 0, c.Len())
 		var k Cursor
