@@ -98,7 +98,11 @@ type Segment interface {
 
 // putAll puts the records of a segment.
 func (x *parcels) putAll(s Segment) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(s, 0, s.Size()), keptBlock)
+	if x.in == nil {
+		x.in = bufio.NewReaderSize(nil, keptBlock)
+	}
+	in := x.in
+	in.Reset(io.NewSectionReader(s, 0, s.Size()))
 	var record []byte
 	for left := s.Size(); left > 0; {
 		var head [4]byte

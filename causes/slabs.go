@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -115,6 +116,7 @@ type parcels struct {
 	box     *outbox
 	scratch Scratch
 	size    int64
+	in      *bufio.Reader
 	buf     []byte     // not in the scratch yet
 	read    []byte     // of the slab in hand
 	list    [][]parcel // by own slab, then kind

@@ -112,11 +112,12 @@ func (r *clockRepair) location(p trace.P) error {
 
 // join passes messages and collectives with their partners on.
 func (r *clockRepair) join(results *stats.Results) error {
+	var f *stats.Finisher
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		f := stats.NewFinisher(r.tables, stats.FinishInput{
+		f = stats.NewFinisher(r.tables, stats.FinishInput{
 			Loaded: l, P2P: r.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results,
-		}, stats.FinishOutputs{})
+		}, stats.FinishOutputs{}, f)
 		err := r.clocks.Location(l.P, f)
 		found, ferr := f.Pairs()
 		if err := errors.Join(err, ferr); err != nil {

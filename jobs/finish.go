@@ -77,7 +77,8 @@ type finishPass struct {
 	waits   *waits.Run
 	totals  *waits.Totals
 	lines   *causes.Pass
-	over    uint64 // sums that were too large
+	done    *stats.Finisher // of the location before, for its memory
+	over    uint64          // sums that were too large
 }
 
 // location finishes a location.
@@ -118,7 +119,8 @@ func (a *finishPass) location(p trace.P) error {
 		}
 		out.Tiles = tiles.ArrayBuilder
 	}
-	f := stats.NewFinisher(a.tables, in, out)
+	f := stats.NewFinisher(a.tables, in, out, a.done)
+	a.done = f
 	if !a.o.GraphOnly {
 		if err := a.locate(p, f); err != nil {
 			return err

@@ -197,7 +197,7 @@ func (a *numbering) writeExecutions(p trace.P, nodes []uint32) error {
 		return err
 	}
 	w := interval.NewRowWriter(rows.ArrayBuilder, nodes)
-	buf := make([]byte, 4096*interval.BorderBytes)
+	buf := make([]byte, min(4096*interval.BorderBytes, borders.Size()))
 	for at := int64(0); at < borders.Size(); {
 		b := buf[:min(int64(len(buf)), borders.Size()-at)]
 		if _, err := borders.ReadAt(b, at); err != nil {

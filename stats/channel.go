@@ -27,13 +27,13 @@ type entryWriter struct {
 
 // writeChannels orders the channel entries of the location, or of a group, which leaves it to the location to make channels of them.
 func (l *Loader) writeChannels(rows *Loaded) error {
-	w := entryWriter{rowStream: rowStream{sink: l.out.Sorted}, out: l.out}
+	w := entryWriter{rowStream: l.sorted.to(l.out.Sorted), out: l.out}
 	if l.out.Channels != nil {
 		w.canceled = l.canceled
 	}
 	err := cmp.Or(l.entries.each(&w), w.flush())
 	w.endChannel()
-	rows.Peers = w.peers
+	rows.Peers, l.sorted.rows = w.peers, w.rowStream.rows
 	if err != nil {
 		return fmt.Errorf("channels of location %d: %w", l.p, err)
 	}

@@ -62,14 +62,17 @@ type collective struct {
 	lowest  bool // this location reports what is wrong with it
 }
 
-// NewFinisher prepares the finish of one location.
-func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
+// NewFinisher prepares the finish of one location, in the memory of one that is done; nil for none.
+func NewFinisher(t *Tables, in FinishInput, out FinishOutputs, done *Finisher) *Finisher {
+	if done == nil {
+		done = &Finisher{}
+	}
 	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
 	if in.Results != nil {
 		r := in.Results.of(in.Loaded.P)
 		f.results = r
-		f.p2p = joined[message, *message]{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p}
-		f.coll = joined[collective, *collective]{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll}
+		f.p2p = joined[message, *message]{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p, block: done.p2p.block[:0], store: done.p2p.store}
+		f.coll = joined[collective, *collective]{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll, block: done.coll.block[:0], store: done.coll.store}
 	}
 	return f
 }
@@ -137,11 +140,9 @@ func (j *joined[R, P]) next() P {
 // read reads a block.
 func (j *joined[R, P]) read() error {
 	n := int(min(j.rows-j.first, resultBlock))
-	if j.store == nil {
-		j.block, j.store = make([]R, n), make([]byte, n*j.width)
-	}
-	j.block, j.at = j.block[:n], 0
-	if _, err := j.data.ReadAt(j.store[:n*j.width], int64(j.first)*int64(j.width)); err != nil && err != io.EOF {
+	j.block, j.at = slices.Grow(j.block[:0], n)[:n], 0
+	j.store = slices.Grow(j.store[:0], n*j.width)[:n*j.width]
+	if _, err := j.data.ReadAt(j.store, int64(j.first)*int64(j.width)); err != nil && err != io.EOF {
 		return fmt.Errorf("staged rows: %w", err)
 	}
 	for k := range j.block {

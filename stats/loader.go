@@ -80,7 +80,8 @@ type Loader struct {
 	site       uint32 // calling context that is entered, Undefined for none
 	wake       uint64 // time of the next event that attend must see before
 	paths      *callpath.Tree
-	late       lateStream
+	late       rowStream
+	sorted     rowStream // memory for entries
 	overhead   overheadSpans
 	stays      stays
 }
@@ -150,9 +151,9 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
-		paths: callpath.New(), late: lateStream{l.late.to(out.Late)},
-		overhead:   overheadSpans{spanStream: spanStream{l.overhead.to(out.Overhead)}},
-		stays:      stays{spanStream: spanStream{l.stays.to(out.Stays)}},
+		paths: callpath.New(), late: l.late.to(out.Late), sorted: l.sorted,
+		overhead:   overheadSpans{rowStream: l.overhead.to(out.Overhead)},
+		stays:      stays{rowStream: l.stays.to(out.Stays)},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}

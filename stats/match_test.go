@@ -125,7 +125,7 @@ func finished(t *Tables, s *staging, results *Results, p trace.P) error {
 	out := FinishOutputs{
 		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag),
 	}
-	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll, Results: results}, out)
+	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll, Results: results}, out, nil)
 	for c := f.NextCollective(); c != nil; c = f.NextCollective() {
 		s.causes = append(s.causes, c.Cause)
 	}

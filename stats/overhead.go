@@ -5,7 +5,7 @@ import "errors"
 // overheadSpans is when records say that the tracer was busy with itself or switched
 // off, in order and apart.
 type overheadSpans struct {
-	spanStream
+	rowStream
 	begin, end uint64 // the span in hand
 }
 

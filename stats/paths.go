@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -40,6 +41,14 @@ func (s *rowStream) addRow(row []byte) error {
 	s.rows = append(s.rows, row...)
 	s.added()
 	return s.err
+}
+
+// add adds a row of values, u64 little-endian.
+func (s *rowStream) add(values ...uint64) {
+	for _, v := range values {
+		s.rows = binary.LittleEndian.AppendUint64(s.rows, v)
+	}
+	s.added()
 }
 
 // flush writes what is left.

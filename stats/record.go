@@ -275,7 +275,7 @@ func (l *Loader) completeOps(flags uint32) {
 		enter = l.mpi.enter
 	}
 	for _, x := range l.done {
-		l.late.add(x.row, l.now, enter, l.mpi.n, x.path, l.mpi.region)
+		l.late.add(x.row, l.now, enter, l.mpi.n, uint64(x.path), uint64(l.mpi.region))
 	}
 	l.pending, l.done = l.pending[:0], l.done[:0]
 }

@@ -50,22 +50,10 @@ func (r *result) take(b *varint.Reader) {
 
 // A completion of a send, or its cancellation, waits in the sink Outputs.Late until Match:
 //
-//	row | leave | enter | number of the call u64 | path | region u32, little-endian
+//	row | leave | enter | number of the call | path | region u64, little-endian
 //
 // Of a cancellation leave is never.
-const lateBytes = 40
-
-// lateStream writes late results.
-type lateStream struct{ rowStream }
-
-func (s *lateStream) add(row, leave, enter, call uint64, path, region uint32) {
-	for _, v := range [...]uint64{row, leave, enter, call} {
-		s.rows = binary.LittleEndian.AppendUint64(s.rows, v)
-	}
-	s.rows = binary.LittleEndian.AppendUint32(s.rows, path)
-	s.rows = binary.LittleEndian.AppendUint32(s.rows, region)
-	s.added()
-}
+const lateBytes = 48
 
 // eachLate calls f for the late results of a location.
 func eachLate(data Stored, f func(r *result)) error {
@@ -77,7 +65,7 @@ func eachLate(data Stored, f func(r *result)) error {
 		}
 		for ; len(b) >= lateBytes; b = b[lateBytes:] {
 			u64 := binary.LittleEndian.Uint64
-			r := result{kind: resultDone, row: u64(b), t: u64(b[8:]), a: u64(b[16:]), mateN: u64(b[24:]), mateP: binary.LittleEndian.Uint32(b[32:]), flags: binary.LittleEndian.Uint32(b[36:])}
+			r := result{kind: resultDone, row: u64(b), t: u64(b[8:]), a: u64(b[16:]), mateN: u64(b[24:]), mateP: uint32(u64(b[32:])), flags: uint32(u64(b[40:]))}
 			if r.t == xtf.Never {
 				r.kind = resultCancelled
 			}

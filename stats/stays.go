@@ -13,20 +13,11 @@ import (
 // spanBytes is the size of a span of time: begin and end u64, little-endian.
 const spanBytes = 16
 
-// spanStream writes spans of time in their order.
-type spanStream struct{ rowStream }
-
-func (s *spanStream) add(begin, end uint64) {
-	s.rows = binary.LittleEndian.AppendUint64(s.rows, begin)
-	s.rows = binary.LittleEndian.AppendUint64(s.rows, end)
-	s.added()
-}
-
 // stays are the calls in which messages of the location make progress and that begin
 // while a request is open: the stays in MPI that the sender of a posted receive may
 // wait for.
 type stays struct {
-	spanStream
+	rowStream
 	n    uint64 // that have begun
 	open bool
 }

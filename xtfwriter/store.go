@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math/bits"
 	"os"
 	"sort"
 	"sync"
@@ -38,11 +39,16 @@ const (
 	KindCaller uint32 = 1 << 20
 )
 
+// Memory of a chunk is firstChunk, or so much times a power of two up to lastChunk.
 const (
-	firstChunk  = 4 << 10
-	lastChunk   = 256 << 10
-	spareChunks = 32
+	firstChunk = 4 << 10
+	lastChunk  = 256 << 10
+	chunkSizes = 7
+	spareBytes = 8 << 20 // of dropped chunks that are kept for reuse
 )
+
+// chunkSize is the number of the least size that has room for n bytes, of the largest one if none has.
+func chunkSize(n int) int { return min(bits.Len(uint(max(n, 1)-1)/firstChunk), chunkSizes-1) }
 
 // Store keeps the segments of one rank: in memory up to a budget, then in one
 // append-only file. It may be used by many goroutines; a segment is written by
@@ -67,9 +73,10 @@ type Store struct {
 	tail     int64                // end of the file
 	memory   int64
 	peak     int64
-	live     int64    // bytes of all segments
-	dead     int      // entries of order without memory
-	spare    [][]byte // memory of dropped chunks of the largest size, spareChunks at most
+	live     int64                // bytes of all segments
+	dead     int                  // entries of order without memory
+	spare    [chunkSizes][][]byte // memory of dropped chunks
+	spared   int64                // bytes of it, spareBytes at most
 	done     map[Unit]unitState
 	list     List // of this run
 }
@@ -186,15 +193,15 @@ func (s *Segment) Append(b []byte) (int64, error) {
 
 // room returns a chunk with free memory for up to n bytes.
 func (s *Segment) room(n int) *chunk {
-	size := firstChunk
+	size := n
 	if k := len(s.chunks); k > 0 {
 		c := s.chunks[k-1]
 		if c.mem != nil && len(c.mem) < cap(c.mem) {
 			return c
 		}
-		size = int(min(max(2*c.n, firstChunk), lastChunk))
+		size = max(n, int(min(2*c.n, lastChunk)))
 	}
-	c := &chunk{pos: s.size - int64(n), mem: s.st.take(min(max(size, n), lastChunk)), seg: s}
+	c := &chunk{pos: s.size - int64(n), mem: s.st.take(chunkSize(size)), seg: s}
 	s.chunks = append(s.chunks, c)
 	s.st.order = append(s.st.order, c)
 	s.st.memory += int64(cap(c.mem))
@@ -202,20 +209,23 @@ func (s *Segment) room(n int) *chunk {
 	return c
 }
 
-// take returns empty memory of the given size, used before where there is some.
+// take returns empty memory of a size, used before where there is some.
 func (st *Store) take(size int) []byte {
-	if n := len(st.spare); n > 0 && size == lastChunk {
-		b := st.spare[n-1]
-		st.spare = st.spare[:n-1]
+	if n := len(st.spare[size]); n > 0 {
+		b := st.spare[size][n-1]
+		st.spare[size] = st.spare[size][:n-1]
+		st.spared -= int64(cap(b))
 		return b
 	}
-	return make([]byte, 0, size)
+	return make([]byte, 0, firstChunk<<size)
 }
 
 // give keeps the memory of a chunk for later.
 func (st *Store) give(b []byte) {
-	if cap(b) == lastChunk && len(st.spare) < spareChunks {
-		st.spare = append(st.spare, b[:0])
+	size := chunkSize(cap(b))
+	if cap(b) == firstChunk<<size && st.spared+int64(cap(b)) <= spareBytes {
+		st.spare[size] = append(st.spare[size], b[:0])
+		st.spared += int64(cap(b))
 	}
 }
 
@@ -225,7 +235,7 @@ func (st *Store) shrink() error {
 		return nil
 	}
 	i := 0
-	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spareChunks*lastChunk); i++ {
+	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spareBytes); i++ {
 		c := st.order[i]
 		if c.mem == nil {
 			continue
