@@ -121,7 +121,7 @@ type foreign struct {
 const foreignPiece = 1 << 20
 
 func (f *foreign) add(r *result) error {
-	f.buf = r.append(binary.AppendUvarint(f.buf, uint64(r.p)), r.row)
+	f.buf = r.append(binary.AppendUvarint(f.buf, uint64(r.p)), &result{})
 	if len(f.buf) >= foreignPiece {
 		return f.flush()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -38,14 +39,31 @@ type result struct {
 // mostResult bounds an encoded result.
 const mostResult = 10 * binary.MaxVarintLen64
 
-// append appends the result of a row, which may have another number there. Never takes a byte.
-func (r *result) append(b []byte, row uint64) []byte {
-	return varint.Append(b, row, uint64(r.kind), uint64(r.mateP), uint64(r.flags), r.mateN+1, r.t+1, r.a+1, r.b+1, r.c+1)
+// append appends the result as differences to the last one, which it is then: neighbours in a channel differ little.
+func (r *result) append(b []byte, last *result) []byte {
+	other := uint64(0)
+	if r.kind != last.kind || r.mateP != last.mateP || r.flags != last.flags {
+		other = 1
+	}
+	difference := func(x, y uint64) uint64 { return column.ZigZag(int64(x - y)) }
+	b = varint.Append(b, other, difference(r.row, last.row), difference(r.mateN, last.mateN), difference(r.t, last.t),
+		difference(r.a, last.a), difference(r.b, last.b), difference(r.c, last.c))
+	if other > 0 {
+		b = varint.Append(b, uint64(r.kind), uint64(r.mateP), uint64(r.flags))
+	}
+	*last = *r
+	return b
 }
 
+// take makes the result before the next one.
 func (r *result) take(b *varint.Reader) {
-	r.row, r.kind, r.mateP, r.flags = b.Next(), uint32(b.Next()), uint32(b.Next()), uint32(b.Next())
-	r.mateN, r.t, r.a, r.b, r.c = b.Next()-1, b.Next()-1, b.Next()-1, b.Next()-1, b.Next()-1
+	other := b.Next()
+	for _, x := range [...]*uint64{&r.row, &r.mateN, &r.t, &r.a, &r.b, &r.c} {
+		*x += uint64(column.UnZigZag(b.Next()))
+	}
+	if other > 0 {
+		r.kind, r.mateP, r.flags = uint32(b.Next()), uint32(b.Next()), uint32(b.Next())
+	}
 }
 
 // A completion of a send, or its cancellation, waits in the sink Outputs.Late until Match:
@@ -83,7 +101,7 @@ const resultBlock = stageBlock
 // Results are what was found out about the staged rows of a rank's locations: those of a block of rows lie together, in no
 // order.
 //
-// Memory: resultPiece bytes for each resultBlock rows.
+// Memory: resultPiece bytes and 96 for each resultBlock rows.
 type Results struct {
 	first     trace.P
 	locations []rowResults
@@ -134,7 +152,10 @@ func (r *Results) add(x *result) error {
 
 // resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with its length and the
 // place of the one before it plus 1, 0 for the first.
-type resultList struct{ piece []byte }
+type resultList struct {
+	piece []byte
+	last  result // of the piece
+}
 
 const (
 	resultPiece = 1 << 10
@@ -154,7 +175,10 @@ func (l *resultList) add(sink xtf.Sink, x *result) error {
 		l.piece = l.piece[:pieceHead]
 		binary.LittleEndian.PutUint64(l.piece[8:], uint64(at)+1)
 	}
-	l.piece = x.append(l.piece, x.row%resultBlock)
+	if len(l.piece) == pieceHead {
+		l.last = result{row: x.row - x.row%resultBlock}
+	}
+	l.piece = x.append(l.piece, &l.last)
 	return nil
 }
 
