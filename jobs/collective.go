@@ -7,20 +7,20 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// fromRank gives all ranks what read returns on one of them. Collective.
-func fromRank(c mpi.Comm, rank int, read func() ([]byte, error)) (b []byte, err error) {
+// FromRank gives all ranks what read returns on one of them. Collective.
+func FromRank(c mpi.Comm, rank int, read func() ([]byte, error)) (b []byte, err error) {
 	if c.Rank() == rank {
 		b, err = read()
 	}
-	if err = agree(c, err); err != nil {
+	if err = Agree(c, err); err != nil {
 		return nil, err
 	}
 	return c.Bcast(b, rank)
 }
 
-// overRanks replaces numbers by their sum, or the largest one, over all ranks; of one above the largest int64 that counts.
+// OverRanks replaces numbers by their sum, or the largest one, over all ranks; of one above the largest int64 that counts.
 // Collective.
-func overRanks(c mpi.Comm, op mpi.Op, numbers ...*uint64) error {
+func OverRanks(c mpi.Comm, op mpi.Op, numbers ...*uint64) error {
 	list := make([]int64, len(numbers))
 	for i, n := range numbers {
 		list[i] = int64(min(*n, math.MaxInt64))
@@ -32,16 +32,16 @@ func overRanks(c mpi.Comm, op mpi.Op, numbers ...*uint64) error {
 	return err
 }
 
-// appendWords appends numbers of 8 bytes.
-func appendWords[T ~int64 | ~uint64](dst []byte, list ...T) []byte {
+// AppendWords appends numbers of 8 bytes.
+func AppendWords[T ~int64 | ~uint64](dst []byte, list ...T) []byte {
 	for _, v := range list {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
 	}
 	return dst
 }
 
-// takeWords reads what appendWords wrote.
-func takeWords[T ~int64 | ~uint64](parts ...[]byte) (list []T) {
+// TakeWords reads what AppendWords wrote.
+func TakeWords[T ~int64 | ~uint64](parts ...[]byte) (list []T) {
 	for _, b := range parts {
 		for ; len(b) >= 8; b = b[8:] {
 			list = append(list, T(binary.LittleEndian.Uint64(b)))

@@ -1,77 +1,15 @@
-// Package jobs holds what a launch runs, collectively over the ranks of a
-// communicator: analyze, from a trace to one XTF file; export, back to an
-// archive; predict, of a run on another machine. It composes the packages below it and has no flags and no output of
-// its own but progress.
-//
-// # Analyze
-//
-//	open      rank 0 reads anchor and definitions, all get the bytes
-//	measure   every rank looks at its share of the locations: sizes, first times
-//	clocks    all ranks: with ClockRepair, times that no message contradicts
-//	load      per location: events -> rows, graph, channel entries, tree of
-//	          intervals, tree of call paths, components of intervals
-//	number    all ranks: the union of the trees, numbered; per location: rows of
-//	          executions, components by number
-//	match     all ranks: messages and collectives find their partners
-//	graph     all ranks: one shared call graph; per location its columns
-//	finish    per location: messages and collectives with partners
-//	waits     per location: wait states, values of messages and collectives by
-//	          interval; all ranks: waits of the run
-//	causes    all ranks: ideal network, costs of delays, critical path
-//	threads   per process: losses of threads
-//	reduce    per location: rows of components; all ranks: distributions over
-//	          processes, the whole run's rows
-//	commit    all ranks: one shared file, renamed when complete
-//
-// With GraphOnly there are no rows and no match: load makes the graph of a
-// location and its sums, which stay exact whatever the graph's deviation; number
-// and reduce do the same with them.
-//
-// A work unit is one location in one stage. Its output goes to the rank's
-// segment store at once; between stages a rank holds only handles and the
-// tables of peers. Locations are dealt out in contiguous ranges cut by bytes.
-//
-// A location that is heavier than an even share is loaded by a team (partition.Teams): its owner passes all events, counts
-// rows and makes sums and channels; its helpers, ranks that hold no location, make the rows of groups of events and the
-// call graph, and in a large team the sums. A group ends at the first event after 2^18 at which a chunk begins, or later where an MPI call or a marker is
-// open: the data alone decide. What a helper made waits in its store until the owner asks for it. With ClockRepair, of a
-// Paraver trace, and of one with calling contexts, there are no teams.
-//
-// # Stop and resume
-//
-// A Stop, which signals ask, or the end of the time limit ends an analysis at the next batch, unit or stage on all ranks:
-// see pacer. What is kept are loaded locations, in the lists of package xtfwriter, and the ends of the stages from finish
-// on, in its marks. A run with Resume begins with the last mark that is whole, else with the locations that are listed. A
-// watchdog tells where a rank hangs. docs/checkpoint.md is for users.
-//
-// # Export
-//
-// Export writes the event streams of a file's call graph as an OTF2 archive:
-//
-//	open    rank 0 reads definitions and graph, all get the bytes
-//	write   per location: columns -> events -> files of the archive
-//	commit  rank 0 writes definitions and anchor; all gets its name by rename
-//
-// # Predict
-//
-// Predict simulates the run of a file on a platform:
-//
-//	platform  all ranks read the files of target and host
-//	program   each rank reads the call graphs of its processes: one program, own
-//	          computation vectors, classes
-//	vectors   rank 0 reads measured vectors, all get them
-//	check     the recorded run on its own platform, and with representatives alone
-//	simulate  the run on the target; its times go to segments
-//	sweep     once more for every point
-//	collect   rank 0 gets the times of all processes
-//	then      Analyze reads the predicted run, if it is wanted
-//
-// A platform with contention is simulated by rank 0 alone.
+// Package jobs holds what every launch has, collectively over the ranks of a
+// communicator: exit codes and agreement on errors, progress, requests to stop,
+// a watchdog, the memory of a rank, inputs. The jobs themselves are in the packages below it.
 //
 // # Errors
 //
 // Every stage ends with an agreement: all ranks return the same error, the most
 // severe one. ExitCode gives the process's exit status for it.
+//
+// # Stop and hang
+//
+// A Stop, which signals ask, ends a job on all ranks. A Watchdog tells where a rank hangs.
 //
 // # Memory per rank
 //

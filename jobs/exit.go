@@ -73,27 +73,27 @@ func ExitCode(err error) int {
 	return ExitInternal
 }
 
-// agree makes the ranks go on together or fail together; the sentinels that
+// Agree makes the ranks go on together or fail together; the sentinels that
 // exit codes and advice depend on survive. Collective.
-func agree(c mpi.Comm, err error) error {
+func Agree(c mpi.Comm, err error) error {
 	sentinels := make([]error, len(exitCodes))
 	for i := range exitCodes {
 		sentinels[i] = exitCodes[i].err
 	}
-	return mpi.AgreeOn(c, coded(err), sentinels...)
+	return mpi.AgreeOn(c, Coded(err), sentinels...)
 }
 
-// keepingCodes is a communicator whose Agree is agree, for packages that do not know the sentinels of others.
-type keepingCodes struct{ mpi.Comm }
+// KeepingCodes is a communicator whose Agree is agree, for packages that do not know the sentinels of others.
+type KeepingCodes struct{ mpi.Comm }
 
-func (c keepingCodes) Agree(err error) error { return agree(c.Comm, err) }
+func (c KeepingCodes) Agree(err error) error { return Agree(c.Comm, err) }
 
 // uncoded is the code of agreed errors whose rank gave none.
 const uncoded = 1
 
-// coded gives err the exit code of its sentinel, so that it travels with the
+// Coded gives err the exit code of its sentinel, so that it travels with the
 // error to the other ranks.
-func coded(err error) error {
+func Coded(err error) error {
 	var c mpi.Coded
 	if err == nil || errors.As(err, &c) {
 		return err
@@ -101,23 +101,23 @@ func coded(err error) error {
 	return Fail(ExitCode(err), err)
 }
 
-// errDamaged is what --strict makes of damage.
-var errDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")
+// ErrDamaged is what --strict makes of damage.
+var ErrDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")
 
-// inputError gives an error of reading the file at path the exit code of input.
-func inputError(path string, err error) error {
+// InputError gives an error of reading the file at path the exit code of input.
+func InputError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", path, err)
-	if unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
+	if Unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
 		return Fail(ExitInput, err)
 	}
 	return err
 }
 
-// unreadable reports whether err says that a part of the file is damaged.
-func unreadable(err error) bool {
+// Unreadable reports whether err says that a part of the file is damaged.
+func Unreadable(err error) bool {
 	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
 }
 

@@ -27,8 +27,8 @@ func TestCodesTravel(t *testing.T) {
 	} {
 		codes := make([]int, 3)
 		err := mpi.RunInProcess(len(codes), func(c mpi.Comm) error {
-			w, c := watch(c, x.watch)
-			defer w.stop()
+			w, c := Observe(c, x.watch)
+			defer w.Stop()
 			var own error
 			if c.Rank() == 1 {
 				own = x.err

@@ -75,9 +75,9 @@ const (
 	mostVectors  = 256 << 20
 )
 
-// shareClasses parts memory of so many bytes: half of it is for distances, a quarter for vectors and messages. The rest is for the
+// ShareClasses parts memory of so many bytes: half of it is for distances, a quarter for vectors and messages. The rest is for the
 // program, points, merges, and messages between ranks, an eighth of those of vectors.
-func shareClasses(o *cluster.Options, bytes int64) {
+func ShareClasses(o *cluster.Options, bytes int64) {
 	bytes = max(bytes, leastClasses)
 	o.Distances, o.Memory = bytes/2, min(bytes/4, mostVectors)
 }
@@ -88,56 +88,56 @@ func usualMemory(available int64, events uint64, least int64) int64 {
 	return min(available, max(usualBytes+perEventUsual*int64(min(events, 1<<40)), least+usualBytes))
 }
 
-// memoryNeed is what decides what a rank of an analysis takes.
-type memoryNeed struct {
-	mem, store                int64 // as AnalyzeOptions has them
-	graphOnly, lossy, classes bool
-	defs, intervals           int64 // bytes
-	size                      *Size
+// MemoryNeed is what decides what a rank of an analysis takes.
+type MemoryNeed struct {
+	Mem, Store                int64 // as the options have them
+	GraphOnly, Lossy, Classes bool
+	Defs, Intervals           int64 // bytes
+	Size                      *Size
 }
 
-// memoryShare is what parts of a rank's work may take, in bytes.
-type memoryShare struct {
-	segments int64
-	classes  int64 // the search for classes
+// MemoryShare is what parts of a rank's work may take, in bytes.
+type MemoryShare struct {
+	Segments int64
+	Classes  int64 // the search for classes
 }
 
-// share parts the memory of a rank and limits its heap. Collective.
-func (n *memoryNeed) share(c mpi.Comm) (s memoryShare, err error) {
-	mem, here, err := rankMemory(c, n.mem)
+// Share parts the memory of a rank and limits its heap. Collective.
+func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
+	mem, here, err := rankMemory(c, n.Mem)
 	if err != nil {
 		return s, err
 	}
-	if n.mem > 0 && n.store < 0 {
-		if err = agree(c, around().checkMemory(mem, here)); err != nil {
+	if n.Mem > 0 && n.Store < 0 {
+		if err = Agree(c, around().checkMemory(mem, here)); err != nil {
 			return s, err
 		}
 	}
-	plan := planOf(n.defs, n.size.Longest, n.graphOnly, n.lossy)
-	if n.mem == 0 && !n.classes { // what classes need is not known before
-		events := max(n.size.Events/uint64(c.Size()), n.size.Longest)
-		mem = usualMemory(mem, events, plan.total()+n.intervals)
+	plan := planOf(n.Defs, n.Size.Longest, n.GraphOnly, n.Lossy)
+	if n.Mem == 0 && !n.Classes { // what classes need is not known before
+		events := max(n.Size.Events/uint64(c.Size()), n.Size.Longest)
+		mem = usualMemory(mem, events, plan.total()+n.Intervals)
 	}
-	left := mem - n.intervals
-	if s.segments = n.store; s.segments < 0 {
-		s.segments, err = StoreBudget(left, n.defs, n.size.Longest, n.graphOnly, n.lossy)
-		if n.classes {
-			s.segments = besideClasses(s.segments)
+	left := mem - n.Intervals
+	if s.Segments = n.Store; s.Segments < 0 {
+		s.Segments, err = StoreBudget(left, n.Defs, n.Size.Longest, n.GraphOnly, n.Lossy)
+		if n.Classes {
+			s.Segments = besideClasses(s.Segments)
 		}
 	}
-	s.classes = left - plan.runtime - plan.defs - plan.lossy - s.segments
+	s.Classes = left - plan.runtime - plan.defs - plan.lossy - s.Segments
 	if mpi.Launched() {
 		here = 1
 	}
-	limitHeap(mem, here, n.size.Bytes)
-	return s, agree(c, err)
+	limitHeap(mem, here, n.Size.Bytes)
+	return s, Agree(c, err)
 }
 
-// classMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already. Collective.
-func classMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) error {
+// ClassMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already. Collective.
+func ClassMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) error {
 	mem, _, err := rankMemory(c, asked)
 	if err == nil {
-		shareClasses(o, mem-runtimeBytes-vectors)
+		ShareClasses(o, mem-runtimeBytes-vectors)
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func TestClassMemory(t *testing.T) {
 			store = besideClasses(store)
 			left := mem - plan.runtime - plan.defs - store
 			var o cluster.Options
-			shareClasses(&o, left)
+			ShareClasses(&o, left)
 			if left < leastClasses || o.Distances+o.Memory+o.Memory/8 > left || store < leastStore {
 				t.Errorf("%d MiB: %d MiB for segments, %d for classes: %d for distances, %d for vectors", mem>>20, store>>20, left>>20, o.Distances>>20, o.Memory>>20)
 			}
@@ -33,7 +33,7 @@ func TestClassMemory(t *testing.T) {
 		}
 	}
 	var o cluster.Options
-	if shareClasses(&o, -1); o.Distances <= 0 || o.Memory <= 0 {
+	if ShareClasses(&o, -1); o.Distances <= 0 || o.Memory <= 0 {
 		t.Errorf("no memory left: %+v: 0 is no limit", o)
 	}
 }

@@ -38,7 +38,7 @@ type Meter struct {
 	began   time.Time
 	next    time.Time
 	pending *mpi.Request
-	dog     *watchdog // learns of stages and work too; nil: there is none
+	Dog     *Watchdog // learns of stages and work too; nil: there is none
 }
 
 // tally is the state of a subtree.
@@ -66,15 +66,15 @@ func (m *Meter) Stage(name string, total uint64) {
 	m.own = tally{stage: m.number, total: total, slowest: m.comm.Rank()}
 	m.next = m.began.Add(reportEvery)
 	m.display(false)
-	if m.dog != nil {
-		m.dog.enter(name)
+	if m.Dog != nil {
+		m.Dog.Enter(name)
 	}
 }
 
 // Add counts n bytes done.
 func (m *Meter) Add(n uint64) {
-	if m.dog != nil {
-		m.dog.alive()
+	if m.Dog != nil {
+		m.Dog.Alive()
 	}
 	m.own.done = min(m.own.done+n, m.own.total)
 	if now := time.Now(); now.After(m.next) {

@@ -23,11 +23,11 @@ type Provenance struct {
 	Tool    string            `json:"tool"`
 }
 
-// encode returns the canonical JSON: sorted keys, no white space.
-func (p *Provenance) encode() ([]byte, error) { return json.Marshal(p) }
+// Encode returns the canonical JSON: sorted keys, no white space.
+func (p *Provenance) Encode() ([]byte, error) { return json.Marshal(p) }
 
-// differs says how another job's provenance, in JSON, differs from this one.
-func (p *Provenance) differs(other []byte) string {
+// Differs says how another job's provenance, in JSON, differs from this one.
+func (p *Provenance) Differs(other []byte) string {
 	var q Provenance
 	if json.Unmarshal(other, &q) != nil {
 		return "its provenance cannot be read"
@@ -57,12 +57,12 @@ func (p *Provenance) differs(other []byte) string {
 	return strings.Join(list, ", ")
 }
 
-// fileID is the identity of the file, known before the first page: it does not
+// FileID is the identity of the file, known before the first page: it does not
 // cover the event counts.
-func (p *Provenance) fileID() ([16]byte, string, error) {
+func (p *Provenance) FileID() ([16]byte, string, error) {
 	q := *p
 	q.Events = ""
-	b, err := q.encode()
+	b, err := q.Encode()
 	sum := sha256.Sum256(b)
 	return xtfwriter.FileID(sum), hex.EncodeToString(sum[:16]), err
 }

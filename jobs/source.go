@@ -20,12 +20,12 @@ import (
 // whole, the others get the bytes. Of an archive that is the anchor and the
 // global definitions; of a Paraver trace rank 0 reads the file once. Collective.
 func OpenTrace(c mpi.Comm, path string) (trace.Source, error) {
-	b, err := fromRank(c, 0, func() ([]byte, error) { return loadInput(path) })
+	b, err := FromRank(c, 0, func() ([]byte, error) { return loadInput(path) })
 	if err != nil {
 		return nil, err
 	}
 	src, err := openInput(b)
-	return src, agree(c, err)
+	return src, Agree(c, err)
 }
 
 // OpenPath opens a trace for one process.
@@ -48,7 +48,7 @@ const (
 func loadInput(path string) ([]byte, error) {
 	if recording.Is(path) {
 		b, err := recording.Load(path)
-		return packParts(recordingInput, []byte(path), b), err
+		return PackParts(recordingInput, []byte(path), b), err
 	}
 	is, err := isParaver(path)
 	if err != nil {
@@ -59,18 +59,18 @@ func loadInput(path string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return packParts(paraverInput, []byte(f.Path), f.Head, f.Names, f.Rows, f.Index), nil
+		return PackParts(paraverInput, []byte(f.Path), f.Head, f.Names, f.Rows, f.Index), nil
 	}
 	f, err := otf2.Load(path)
 	if err != nil {
 		return nil, err
 	}
-	return packParts(otf2Input, []byte(f.Path), f.Anchor, f.Defs), nil
+	return PackParts(otf2Input, []byte(f.Path), f.Anchor, f.Defs), nil
 }
 
 // openInput makes a source of what loadInput read.
 func openInput(b []byte) (trace.Source, error) {
-	format, parts, err := unpackParts(b)
+	format, parts, err := UnpackParts(b)
 	switch {
 	case err != nil:
 		return nil, err
@@ -104,8 +104,8 @@ func isParaver(path string) (bool, error) {
 	return paraver.Recognise(head[:n]), nil
 }
 
-// packParts joins byte strings: each with its length and one, 0 for nil.
-func packParts(format byte, parts ...[]byte) []byte {
+// PackParts joins byte strings: each with its length and one, 0 for nil.
+func PackParts(format byte, parts ...[]byte) []byte {
 	b := []byte{format}
 	for _, part := range parts {
 		if part == nil {
@@ -120,7 +120,8 @@ func packParts(format byte, parts ...[]byte) []byte {
 
 var errPacked = errors.New("the definitions arrived damaged from rank 0")
 
-func unpackParts(b []byte) (format byte, parts [][]byte, err error) {
+// UnpackParts reads what PackParts wrote.
+func UnpackParts(b []byte) (format byte, parts [][]byte, err error) {
 	if len(b) == 0 {
 		return 0, nil, errPacked
 	}
@@ -167,23 +168,23 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 		if !x.HasFirst {
 			x.First = trace.Time(trace.Undefined64)
 		}
-		own = appendWords(own, x.Bytes, uint64(x.First))
+		own = AppendWords(own, x.Bytes, uint64(x.First))
 	}
-	if err := agree(c, err); err != nil {
+	if err := Agree(c, err); err != nil {
 		return nil, err
 	}
 	parts, err := c.Allgather(own)
 	if err == nil {
-		err = overRanks(c, mpi.Sum, &s.Events)
+		err = OverRanks(c, mpi.Sum, &s.Events)
 	}
 	if err == nil {
-		err = overRanks(c, mpi.Max, &s.Longest)
+		err = OverRanks(c, mpi.Max, &s.Longest)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var firsts []trace.Time
-	for x := takeWords[uint64](parts...); len(x) >= 2; x = x[2:] {
+	for x := TakeWords[uint64](parts...); len(x) >= 2; x = x[2:] {
 		if x[1] < 1<<63 {
 			firsts = append(firsts, trace.Time(x[1]))
 		}

@@ -19,7 +19,7 @@ type Stop struct {
 	why  atomic.Pointer[string]
 	at   atomic.Int64 // Unix ns of the first request
 	once sync.Once
-	ctx  context.Context // see context
+	ctx  context.Context // see Context
 	end  context.CancelFunc
 }
 
@@ -27,24 +27,24 @@ type Stop struct {
 func (s *Stop) Ask(why string) {
 	s.at.CompareAndSwap(0, time.Now().UnixNano())
 	if s.why.CompareAndSwap(nil, &why) {
-		s.context()
+		s.Context()
 		s.end()
 	}
 }
 
-// context ends when the job is asked to stop.
-func (s *Stop) context() context.Context {
+// Context ends when the job is asked to stop.
+func (s *Stop) Context() context.Context {
 	s.once.Do(func() { s.ctx, s.end = context.WithCancel(context.Background()) })
 	return s.ctx
 }
 
-// asked says whether and why the job is to stop.
-func (s *Stop) asked() (why string, ok bool) {
+// Asked says whether and why the job is to stop.
+func (s *Stop) Asked() (why string, ok bool) {
 	if p := s.why.Load(); p != nil {
 		return *p, true
 	}
 	return "", false
 }
 
-// since is when it was asked first.
-func (s *Stop) since() time.Time { return time.Unix(0, s.at.Load()) }
+// Since is when it was asked first.
+func (s *Stop) Since() time.Time { return time.Unix(0, s.at.Load()) }

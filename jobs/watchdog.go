@@ -25,9 +25,9 @@ type Watch struct {
 // patience is how many times GiveUp a rank waits for others.
 const patience = 8
 
-// watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is told
+// Watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is told
 // apart from one that works or hangs in a file system, so that the message names the right one.
-type watchdog struct {
+type Watchdog struct {
 	Watch
 	rank, size int
 	comm       mpi.Comm
@@ -36,18 +36,18 @@ type watchdog struct {
 	waiting    atomic.Int32 // 1 + kind of the call that waits, 0: working
 	stage      atomic.Pointer[string]
 	location   atomic.Int64                 // 1 + P in progress, 0: none
-	owner      atomic.Pointer[func() error] // fails when a younger run took the output over
+	Owner      atomic.Pointer[func() error] // fails when a younger run took the output over
 	asking     atomic.Bool
 	parent     int
 	warned     bool
 	end        chan struct{}
 }
 
-// watch begins to observe the rank and returns a communicator whose calls are seen and whose errors keep their exit codes.
-func watch(c mpi.Comm, o Watch) (*watchdog, mpi.Comm) {
-	w := &watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
+// Observe begins to observe the rank and returns a communicator whose calls are seen and whose errors keep their exit codes.
+func Observe(c mpi.Comm, o Watch) (*Watchdog, mpi.Comm) {
+	w := &Watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
 	if o.GiveUp <= 0 {
-		return w, keepingCodes{c}
+		return w, KeepingCodes{c}
 	}
 	if w.Warn == nil {
 		w.Warn = func(string) {}
@@ -58,35 +58,35 @@ func watch(c mpi.Comm, o Watch) (*watchdog, mpi.Comm) {
 	go w.run()
 	ended := func() {
 		w.waiting.Store(0)
-		w.alive()
+		w.Alive()
 	}
 	begin := func(k mpi.OpKind) func() {
-		w.alive()
+		w.Alive()
 		w.waiting.Store(1 + int32(k))
 		return ended
 	}
-	return w, keepingCodes{mpi.ObserveCalls(c, begin, func(mpi.Note) {})}
+	return w, KeepingCodes{mpi.ObserveCalls(c, begin, func(mpi.Note) {})}
 }
 
-// alive is called whenever something has moved.
-func (w *watchdog) alive() { w.beat.Store(int64(time.Since(w.began))) }
+// Alive is called whenever something has moved.
+func (w *Watchdog) Alive() { w.beat.Store(int64(time.Since(w.began))) }
 
-// enter notes the stage.
-func (w *watchdog) enter(stage string) {
+// Enter notes the stage.
+func (w *Watchdog) Enter(stage string) {
 	w.stage.Store(&stage)
 	w.location.Store(0)
-	w.alive()
+	w.Alive()
 }
 
-// on notes the location in progress.
-func (w *watchdog) on(p trace.P) { w.location.Store(1 + int64(p)) }
+// On notes the location in progress.
+func (w *Watchdog) On(p trace.P) { w.location.Store(1 + int64(p)) }
 
-// stop ends the observation.
-func (w *watchdog) stop() { close(w.end) }
+// Stop ends the observation.
+func (w *Watchdog) Stop() { close(w.end) }
 
 // run looks at the rank from time to time. A gap between two looks means that the process itself was halted, by a debugger
 // or a scheduler: then silence proves nothing.
-func (w *watchdog) run() {
+func (w *Watchdog) run() {
 	period := min(max(w.GiveUp/40, time.Millisecond), 10*time.Second)
 	every := time.NewTicker(period)
 	defer every.Stop()
@@ -99,7 +99,7 @@ func (w *watchdog) run() {
 		}
 		now := time.Now()
 		if now.Sub(last) > 10*period+time.Second {
-			w.alive()
+			w.Alive()
 		}
 		last = now
 		silent := time.Since(w.began) - time.Duration(w.beat.Load())
@@ -121,7 +121,7 @@ func (w *watchdog) run() {
 const askEvery = 6
 
 // judge decides what silence of some length means, and whether it ended the job.
-func (w *watchdog) judge(silent time.Duration) (dead bool) {
+func (w *Watchdog) judge(silent time.Duration) (dead bool) {
 	k := w.waiting.Load()
 	limit, waits := w.GiveUp, k != 0 && mpi.OpKind(k-1) <= mpi.OpFile
 	if waits {
@@ -142,7 +142,7 @@ func (w *watchdog) judge(silent time.Duration) (dead bool) {
 }
 
 // describe says what the rank does.
-func (w *watchdog) describe(silent time.Duration) string {
+func (w *Watchdog) describe(silent time.Duration) string {
 	stage := "start"
 	if s := w.stage.Load(); s != nil {
 		stage = *s
@@ -159,8 +159,8 @@ func (w *watchdog) describe(silent time.Duration) string {
 }
 
 // ask ends a rank that is left of a job whose output a younger run took over.
-func (w *watchdog) ask() {
-	owner := w.owner.Load()
+func (w *Watchdog) ask() {
+	owner := w.Owner.Load()
 	if owner == nil || !w.asking.CompareAndSwap(false, true) {
 		return
 	}
@@ -177,7 +177,7 @@ func (w *watchdog) ask() {
 const abortWait = 10 * time.Second
 
 // die ends the process, if need be without the MPI library, which another thread may keep busy.
-func (w *watchdog) die(code int) {
+func (w *Watchdog) die(code int) {
 	if mpi.Launched() {
 		go w.comm.Abort(code)
 		time.Sleep(abortWait)

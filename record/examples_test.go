@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -154,11 +154,11 @@ func work(t *testing.T, archive string, process int) uint64 {
 }
 
 // analyse makes the file of an archive on two ranks.
-func analyse(t *testing.T, archive, file string) *jobs.AnalyzeResult {
+func analyse(t *testing.T, archive, file string) *analyze.Result {
 	t.Helper()
-	var first *jobs.AnalyzeResult
+	var first *analyze.Result
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-		r, err := jobs.Analyze(c, jobs.AnalyzeOptions{Trace: archive, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		r, err := analyze.Run(c, analyze.Options{Trace: archive, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
 		if c.Rank() == 0 {
 			first = r
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -274,7 +274,7 @@ func analyzed(t *testing.T, raw string) {
 	}
 	archive := filepath.Join(out, "traces.otf2")
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		r, err := jobs.Analyze(c, jobs.AnalyzeOptions{Trace: archive, Output: filepath.Join(out, "run.xtf"), MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		r, err := analyze.Run(c, analyze.Options{Trace: archive, Output: filepath.Join(out, "run.xtf"), MemBytes: 512 << 20, StoreBytes: 64 << 20})
 		fault := func(x stats.CodeTotal) bool { return !x.Code.Untold() }
 		if err == nil && c.Rank() == 0 && (r.Partial || slices.ContainsFunc(r.Codes, fault)) {
 			t.Errorf("partial %v, %v; coppice check or info on the archive tells where", r.Partial, r.Codes)

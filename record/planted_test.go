@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -190,7 +190,7 @@ func (x *planted) trace(t *testing.T, file string) (own plantedCause) {
 		t.Fatal(err)
 	}
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		_, err := analyze.Run(c, analyze.Options{Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
 		return err
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -29,7 +29,7 @@ type Calibration struct {
 
 // Calibrate analyses the first chunks of the largest location and its neighbours, 64 MiB in all, on one rank with the
 // options o, and throws the result away. Its files are in the folder for temporary files.
-func Calibrate(src trace.Source, o jobs.AnalyzeOptions) (*Calibration, error) {
+func Calibrate(src trace.Source, o analyze.Options) (*Calibration, error) {
 	if _, mixed := src.(trace.Interleaved); mixed {
 		return nil, fmt.Errorf("a part of a file that holds all locations mixed cannot be read alone: %w", trace.ErrUnsupported)
 	}
@@ -44,7 +44,7 @@ func Calibrate(src trace.Source, o jobs.AnalyzeOptions) (*Calibration, error) {
 	defer os.RemoveAll(dir)
 	o.Source, o.Output, o.StoreBytes = part, filepath.Join(dir, "part.xtf"), -1
 	began := processorTime()
-	r, err := jobs.Analyze(mpi.Serial(), o)
+	r, err := analyze.Run(mpi.Serial(), o)
 	if err != nil {
 		return nil, err
 	}

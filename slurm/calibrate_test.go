@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -73,7 +74,7 @@ func TestCalibrate(t *testing.T) {
 		}
 		all += x.Bytes
 	}
-	c, err := Calibrate(src, jobs.AnalyzeOptions{})
+	c, err := Calibrate(src, analyze.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

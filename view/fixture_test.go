@@ -11,7 +11,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/interval"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
@@ -64,7 +64,7 @@ func analysed(t testing.TB, name string, src func() (trace.Source, error)) strin
 	}
 	file := filepath.Join(fixtures.dir, strings.NewReplacer(":", "-", ",", "-", "=", "", "/", "-").Replace(name)+".xtf")
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{
+		_, err := analyze.Run(c, analyze.Options{
 			Source: s, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20, Force: true,
 			Intervals: interval.Flags{Intervals: []string{"region:*"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
 		})

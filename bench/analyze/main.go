@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
@@ -64,11 +64,11 @@ func archive(dir, input string) (string, error) {
 }
 
 // options are those of an analysis whose segments stay in memory.
-func options(input, dir string) jobs.AnalyzeOptions {
-	return jobs.AnalyzeOptions{Trace: input, Output: filepath.Join(dir, "run.xtf"), Force: true, StoreBytes: 1 << 30, Version: "bench"}
+func options(input, dir string) analyze.Options {
+	return analyze.Options{Trace: input, Output: filepath.Join(dir, "run.xtf"), Force: true, StoreBytes: 1 << 30, Version: "bench"}
 }
 
-// watch measures the stages of one rank by a clock; its method at is for jobs.AnalyzeOptions.AtStage.
+// watch measures the stages of one rank by a clock; its method at is for analyze.Options.AtStage.
 type watch struct {
 	clock func() time.Duration
 	order []string

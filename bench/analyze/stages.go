@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -53,13 +53,13 @@ func stages(dir string, args []string) error {
 }
 
 // leastStages analyses some times and returns the least user time of each stage.
-func leastStages(o jobs.AnalyzeOptions, repeats int) (*watch, error) {
+func leastStages(o analyze.Options, repeats int) (*watch, error) {
 	var least *watch
 	for range repeats {
 		w := newWatch(user)
 		o.AtStage = w.at
 		err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-			_, err := jobs.Analyze(c, o)
+			_, err := analyze.Run(c, o)
 			return err
 		})
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -63,7 +63,7 @@ type team struct {
 }
 
 // together analyses once with n ranks.
-func together(n int, o jobs.AnalyzeOptions) (t team, err error) {
+func together(n int, o analyze.Options) (t team, err error) {
 	watches, events := make([]*watch, n), make([]uint64, n)
 	runtime.GC()
 	err = mpi.RunInProcess(n, func(c mpi.Comm) error {
@@ -71,7 +71,7 @@ func together(n int, o jobs.AnalyzeOptions) (t team, err error) {
 		w, o := newWatch(thread), o
 		watches[c.Rank()] = w
 		o.AtStage = w.at
-		r, err := jobs.Analyze(c, o)
+		r, err := analyze.Run(c, o)
 		events[c.Rank()] = r.Events
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/interval"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
@@ -68,7 +68,7 @@ func analyzedSource(t testing.TB, src trace.Source, name string) string {
 	t.Helper()
 	file := filepath.Join(shared.dir, name)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{
+		_, err := analyze.Run(c, analyze.Options{
 			Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20,
 			Intervals: interval.Flags{Intervals: []string{"region:timestep*"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
 		})

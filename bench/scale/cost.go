@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -69,7 +69,7 @@ func measureCosts(w io.Writer, events uint64) (costs, error) {
 	}
 	defer os.RemoveAll(dir)
 	var watch stopwatch
-	res, err := jobs.Analyze(mpi.Serial(), jobs.AnalyzeOptions{
+	res, err := analyze.Run(mpi.Serial(), analyze.Options{
 		Source: src, Output: filepath.Join(dir, "run.xtf"), Version: "scale", StoreBytes: 1 << 30, AtStage: watch.stage,
 	})
 	if err != nil {

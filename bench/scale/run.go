@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -66,7 +66,7 @@ func (r *recorder) rank(c mpi.Comm, src trace.Source, dir string, s *settings) e
 	if s.raw {
 		pages = xtf.Raw16K
 	}
-	_, err := jobs.Analyze(mpi.Observe(c, r.note), jobs.AnalyzeOptions{
+	_, err := analyze.Run(mpi.Observe(c, r.note), analyze.Options{
 		Source: src, Output: filepath.Join(dir, "run.xtf"), Profile: pages, GraphOnly: s.graph, AtStage: r.at, Version: "scale",
 		MemBytes: rankMemory, StoreBytes: storeBytes, Force: true,
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
@@ -21,7 +22,7 @@ import (
 
 // resultFlags are the flags of jobs that write an XTF file on ranks: what of the options flags name is bound to them.
 type resultFlags struct {
-	jobs.AnalyzeOptions
+	analyze.Options
 	run     jobFlags
 	classes predict.ClassFlags
 }
@@ -109,8 +110,8 @@ func analyzeVerb(s streams) *cobra.Command {
 		if err := o.complete(c.Flags(), operands); err != nil {
 			return err
 		}
-		defer heedSignals(&o.AnalyzeOptions, s)()
-		return launch(o.run.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, o.AnalyzeOptions, &o, s) })
+		defer heedSignals(&o.Options, s)()
+		return launch(o.run.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, o.Options, &o, s) })
 	})
 }
 
@@ -152,9 +153,9 @@ func (o *analyzeFlags) complete(f *pflag.FlagSet, operands []string) error {
 }
 
 // analyzeRank runs the job on one rank and reports its end on rank 0.
-func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams) error {
+func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) error {
 	d := o.run.display(c, &job.Show, s)
-	res, err := jobs.Analyze(c, job)
+	res, err := analyze.Run(c, job)
 	d.end(err)
 	if err != nil {
 		return stopped(c, err, s)
@@ -217,7 +218,7 @@ func launch(n int, s streams, run func(mpi.Comm) error) error {
 }
 
 // printPartial says in one line why the status is 4.
-func printPartial(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult) {
+func printPartial(s streams, job *analyze.Options, r *analyze.Result) {
 	worst := ""
 	for _, c := range r.Codes {
 		if c.Code.Severity() == trace.Damage {
@@ -229,7 +230,7 @@ func printPartial(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult) {
 }
 
 // printAnalyzed prints the closing lines of an analysis.
-func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, ranks, verbose int) {
+func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, verbose int) {
 	for _, c := range r.Codes {
 		if c.Code.Severity() == trace.Note && verbose == 0 {
 			continue
@@ -282,7 +283,7 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 }
 
 // printResumed prints what was kept of earlier runs.
-func printResumed(s streams, r *jobs.Resumed, locations int) {
+func printResumed(s streams, r *analyze.Resumed, locations int) {
 	switch {
 	case r.Stage != "":
 		s.say("all stages up to %s were kept of an earlier run", r.Stage)
@@ -295,7 +296,7 @@ func printResumed(s streams, r *jobs.Resumed, locations int) {
 }
 
 // printClocks prints what the repair of clocks did.
-func printClocks(s streams, r *jobs.ClockReport) {
+func printClocks(s streams, r *analyze.ClockReport) {
 	end := "not repaired: locations wait for each other in a circle"
 	if !r.Stuck {
 		end = fmt.Sprintf("%d ends of calls raised in %d locations, by %d ticks at most", r.Corrections, r.Locations, r.Greatest)

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -28,7 +28,7 @@ func TestDisk(t *testing.T) {
 		}](t, "info", in).Info.Disk
 		var used uint64
 		err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-			r, err := jobs.Analyze(c, jobs.AnalyzeOptions{Trace: in, Output: filepath.Join(filepath.Dir(in), "run.xtf"), Version: version})
+			r, err := analyze.Run(c, analyze.Options{Trace: in, Output: filepath.Join(filepath.Dir(in), "run.xtf"), Version: version})
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/archive"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
@@ -113,8 +114,8 @@ func exportArchive(path string, o *exportFlags, s streams) error {
 }
 
 // archive checks the flags of an archive and makes the options of the job.
-func (o *exportFlags) archive(input string, s streams) (jobs.ExportOptions, error) {
-	job := jobs.ExportOptions{
+func (o *exportFlags) archive(input string, s streams) (archive.Options, error) {
+	job := archive.Options{
 		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	switch {
@@ -127,7 +128,7 @@ func (o *exportFlags) archive(input string, s streams) (jobs.ExportOptions, erro
 		job.Select = o.selected
 	}
 	if o.time != "" {
-		job.Window = func() (jobs.ExportWindow, error) { return o.archiveWindow(input, s) }
+		job.Window = func() (archive.Window, error) { return o.archiveWindow(input, s) }
 	}
 	job.Host, _ = os.Hostname()
 	return job, nil
@@ -140,7 +141,7 @@ func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error)
 }
 
 // archiveWindow reads --time of an archive.
-func (o *exportFlags) archiveWindow(path string, s streams) (w jobs.ExportWindow, err error) {
+func (o *exportFlags) archiveWindow(path string, s streams) (w archive.Window, err error) {
 	run, err := s.runs.open(path)
 	if err != nil {
 		return w, err
@@ -152,14 +153,14 @@ func (o *exportFlags) archiveWindow(path string, s streams) (w jobs.ExportWindow
 	case span.Of != nil:
 		return w, usage("--time %s: an execution has its own time on each process, and the messages of an archive need one for all: give A..B, or interval:NAME", o.time)
 	}
-	return jobs.ExportWindow{Begin: span.Begin, End: span.End}, nil
+	return archive.Window{Begin: span.Begin, End: span.End}, nil
 }
 
 // exportRank runs the job on one rank and reports its end on rank 0.
-func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) error {
+func exportRank(c mpi.Comm, job archive.Options, o *exportFlags, s streams) error {
 	d := o.job.display(c, &job.Show, s)
 	began := time.Now()
-	res, err := jobs.Export(c, job)
+	res, err := archive.Write(c, job)
 	d.end(err)
 	if err != nil {
 		return err
@@ -183,7 +184,7 @@ func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) e
 }
 
 // printExported prints the closing lines of an export.
-func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duration) {
+func printExported(s streams, r *archive.Result, ranks int, took time.Duration) {
 	for _, t := range r.Differs {
 		where := "the definitions"
 		if t.Locations > 0 {
@@ -211,7 +212,7 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 }
 
 // exportJSON prints the result in JSON.
-func exportJSON(s streams, path string, r *jobs.ExportResult) error {
+func exportJSON(s streams, path string, r *archive.Result) error {
 	differs, unreadable := []report.CodeTotal{}, []report.Lost{}
 	for _, t := range r.Differs {
 		differs = append(differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})

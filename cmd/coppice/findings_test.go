@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -35,19 +35,19 @@ type finding struct {
 }
 
 // foundTrace analyses a trace in text form and returns the file.
-func foundTrace(t *testing.T, text string, options ...func(*jobs.AnalyzeOptions)) string {
+func foundTrace(t *testing.T, text string, options ...func(*analyze.Options)) string {
 	t.Helper()
 	src, err := tracetest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "run.xtf")
-	o := jobs.AnalyzeOptions{Source: src, Output: file}
+	o := analyze.Options{Source: src, Output: file}
 	for _, set := range options {
 		set(&o)
 	}
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, o)
+		_, err := analyze.Run(c, o)
 		return err
 	})
 	if err != nil {

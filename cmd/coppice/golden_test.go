@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -20,7 +21,7 @@ func goldenRun(t *testing.T, table string, flags interval.Flags) string {
 	}
 	file := filepath.Join(t.TempDir(), "run.xtf")
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: file, Intervals: flags})
+		_, err := analyze.Run(c, analyze.Options{Source: src, Output: file, Intervals: flags})
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/spf13/pflag"
@@ -191,7 +192,7 @@ const sameTerm = 2 * time.Second
 
 // heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm after the
 // first one, end this process at once: what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
-func heedSignals(job *jobs.AnalyzeOptions, s streams) (end func()) {
+func heedSignals(job *analyze.Options, s streams) (end func()) {
 	job.Watch.Warn = func(text string) { s.say("%s.", text) }
 	stop := job.Stop
 	c := make(chan os.Signal, 8)

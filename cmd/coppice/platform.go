@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 )
@@ -77,7 +78,7 @@ func (o *platformOutput) show(path string, processes uint32, s streams) error {
 
 func platformMeasure(s streams) *cobra.Command {
 	o := platformOutput{}
-	var m jobs.MeasureOptions
+	var m prediction.MeasureOptions
 	c := verb("measure -o P.toml", "measure this machine, on the ranks of mpirun or srun", 0, 0,
 		"mpirun -n 2 coppice platform measure -o P.toml",
 		"srun -N 2 --ntasks-per-node 2 coppice platform measure -o P.toml --name cluster-a")
@@ -89,7 +90,7 @@ func platformMeasure(s streams) *cobra.Command {
 }
 
 // measure measures this machine.
-func (o *platformOutput) measure(m jobs.MeasureOptions, s streams) error {
+func (o *platformOutput) measure(m prediction.MeasureOptions, s streams) error {
 	if m.Patience <= 0 {
 		return usage("--patience %v: give a time longer than 0", m.Patience)
 	}
@@ -102,7 +103,7 @@ func (o *platformOutput) measure(m jobs.MeasureOptions, s streams) error {
 		if err := c.Agree(err); err != nil {
 			return err
 		}
-		found, err := jobs.MeasurePlatform(c, m)
+		found, err := prediction.MeasurePlatform(c, m)
 		if err != nil || found == nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/record"
@@ -25,7 +26,7 @@ import (
 
 // predictFlags are the flags of predict.
 type predictFlags struct {
-	job               jobs.PredictOptions
+	job               prediction.Options
 	vectorTime, scale string
 	substitute        string
 	selfCheck         bool
@@ -119,7 +120,7 @@ func (o *predictFlags) complete(f *pflag.FlagSet, operands []string) (err error)
 	r := &o.result
 	r.Trace, r.Profile, r.Deviation, r.StoreBytes = job.Run, xtf.Packed, "0", -1
 	err = r.complete(f)
-	job.Analyze, job.Output, job.Classes, job.Analyze.Classes = r.AnalyzeOptions, r.Output, r.Classes, nil
+	job.Analyze, job.Output, job.Classes, job.Analyze.Classes = r.Options, r.Output, r.Classes, nil
 	return err
 }
 
@@ -156,10 +157,10 @@ func (o *predictFlags) check(run string) error {
 }
 
 // predictRank runs the job on one rank and reports on rank 0.
-func predictRank(c mpi.Comm, job jobs.PredictOptions, o *predictFlags, s streams) error {
+func predictRank(c mpi.Comm, job prediction.Options, o *predictFlags, s streams) error {
 	d := o.result.run.display(c, &job.Show, s)
 	began := time.Now()
-	res, err := jobs.Predict(c, job)
+	res, err := prediction.Run(c, job)
 	d.end(err)
 	if err != nil {
 		return stopped(c, err, s)
@@ -182,7 +183,7 @@ func predictRank(c mpi.Comm, job jobs.PredictOptions, o *predictFlags, s streams
 }
 
 // report prints the result and returns the exit code.
-func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, ranks int, took time.Duration, s streams) (int, error) {
+func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ranks int, took time.Duration, s streams) (int, error) {
 	run, err := s.runs.open(job.Run)
 	if err != nil {
 		return 0, err
@@ -237,7 +238,7 @@ func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) e
 }
 
 // printPredicted prints the closing lines.
-func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, ranks int, took time.Duration, verbose int) {
+func printPredicted(s streams, job *prediction.Options, r *prediction.Result, ranks int, took time.Duration, verbose int) {
 	if r.Platform != nil && r.Deadlock == nil {
 		s.say("%s: %d operations and messages simulated in %.2f s (%s), %.2f s in all on %d ranks",
 			job.Run, r.Simulated, r.Elapsed.Seconds(), perSecond(r.Simulated, r.Elapsed), took.Seconds(), ranks)
@@ -261,7 +262,7 @@ func (o *predictFlags) measure(s streams) error {
 	job := &o.job
 	var ranks []int
 	err := mpi.RunInProcess(o.result.run.ranks, func(c mpi.Comm) error {
-		list, err := jobs.Representatives(c, job)
+		list, err := prediction.Representatives(c, job)
 		if err == nil && c.Rank() == 0 {
 			for _, p := range list {
 				ranks = append(ranks, int(p))
@@ -365,7 +366,7 @@ func programOf(command []string) ([]string, error) {
 }
 
 // newPrediction makes the report of a result.
-func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictResult) *report.Prediction {
+func newPrediction(run *report.Run, job *prediction.Options, r *prediction.Result) *report.Prediction {
 	p := &report.Prediction{
 		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Bound: uint64(r.Bound), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
 		Classes: []report.PredictedClass{}, Processes: make([]report.PredictedProcess, len(r.Processes)),
@@ -413,7 +414,7 @@ func quotient(a, b int64) report.Ratio { return report.NewRatio(uint64(max(a, 0)
 // difference returns |a - b| / b.
 func difference(a, b int64) report.Ratio { return quotient(max(a-b, b-a), b) }
 
-func platformOf(r *jobs.PredictResult) *report.PredictedPlatform {
+func platformOf(r *prediction.Result) *report.PredictedPlatform {
 	p := r.Platform
 	x := &report.PredictedPlatform{
 		Name: p.Name, Nodes: r.Nodes, RanksPerNode: r.PerNode, Mapping: p.Mapping, Engine: "dataflow",
@@ -428,7 +429,7 @@ func platformOf(r *jobs.PredictResult) *report.PredictedPlatform {
 	return x
 }
 
-func computationOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedComputing {
+func computationOf(job *prediction.Options, r *prediction.Result) report.PredictedComputing {
 	c := report.PredictedComputing{Source: "recorded", Scale: r.Scale.String()}
 	if r.Scale != predict.One {
 		c.Source = "scaled"
@@ -450,7 +451,7 @@ func computationOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.Predi
 	return c
 }
 
-func errorsOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedErrors {
+func errorsOf(job *prediction.Options, r *prediction.Result) report.PredictedErrors {
 	var e report.PredictedErrors
 	if h := r.Host; h != nil {
 		makespan := uint64(h.Makespan)
@@ -480,7 +481,7 @@ func errorsOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedE
 	return e
 }
 
-func deadlockOf(r *jobs.PredictResult) *report.PredictedDeadlock {
+func deadlockOf(r *prediction.Result) *report.PredictedDeadlock {
 	d := &report.PredictedDeadlock{Cycle: []report.BlockedCall{}, Eager: r.Deadlock.Eager}
 	for i, b := range r.Deadlock.Cycle {
 		d.Cycle = append(d.Cycle, report.BlockedCall{Process: b.Process, Call: b.Call, Function: r.Functions[i], For: b.For})
@@ -488,7 +489,7 @@ func deadlockOf(r *jobs.PredictResult) *report.PredictedDeadlock {
 	return d
 }
 
-func sweepOf(job *jobs.PredictOptions, r *jobs.PredictResult) *report.PredictedSweep {
+func sweepOf(job *prediction.Options, r *prediction.Result) *report.PredictedSweep {
 	if len(r.Points) == 0 {
 		return nil
 	}
@@ -545,14 +546,14 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 }
 
 // chainCommands are what measures the computation of the representatives on a node of the target.
-func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult) []string {
+func chainCommands(job *prediction.Options, r *prediction.Result) []string {
 	ranks := make([]string, len(r.Classes))
 	for i, p := range slices.Sorted(slices.Values(r.Classes)) {
 		ranks[i] = strconv.Itoa(int(p))
 	}
 	list := strings.Join(ranks, ",")
 	if r.Threshold == "" {
-		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, jobs.DefaultClasses)}
+		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, prediction.DefaultClasses)}
 	}
 	cmds := []string{
 		fmt.Sprintf("coppice record --log-ranks %s -o LOG -- mpirun -n %d ./PROGRAM", list, len(r.Processes)),

@@ -13,6 +13,8 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/slurm"
@@ -297,7 +299,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 	p.envelope = report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced}
 	p.brief = report.Brief{Resolution: d.Clock().TimerResolution}
 	if p.flags.calibrate {
-		c, err := slurm.Calibrate(src, jobs.AnalyzeOptions{GraphOnly: st.graphOnly, Version: version})
+		c, err := slurm.Calibrate(src, analyze.Options{GraphOnly: st.graphOnly, Version: version})
 		if err != nil {
 			return nil, "", fail(jobs.ExitCode(err), "--calibrate: %s: %w. Give --rate instead", st.input, err)
 		}
@@ -366,6 +368,6 @@ func (p *plan) platformWork(w *slurm.Work, st *planStep) error {
 	if err != nil {
 		return fail(jobs.ExitInput, "%w", err)
 	}
-	w.OneRank = jobs.NeedsEvents(m)
+	w.OneRank = prediction.NeedsEvents(m)
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 )
 
 // Programs whose threads wait for each other; times are milliseconds.
@@ -195,7 +195,7 @@ func TestThreadFindings(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			run := foundTrace(t, x.trace)
 			doc := jsonOf[answer](t, "report", run, "summary", "waits")
-			graph := jsonOf[answer](t, "report", foundTrace(t, x.trace, func(o *jobs.AnalyzeOptions) { o.GraphOnly = true }))
+			graph := jsonOf[answer](t, "report", foundTrace(t, x.trace, func(o *analyze.Options) { o.GraphOnly = true }))
 			found := false
 			for _, f := range doc.Findings {
 				same := func(g finding) bool {
@@ -294,7 +294,7 @@ func TestLockWaitOfProcess(t *testing.T) {
 2 105 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
 2 105 LEAVE MPI_Barrier
 2 105 LEAVE main
-`, func(o *jobs.AnalyzeOptions) { o.Intervals.Slice = "35ms" })
+`, func(o *analyze.Options) { o.Intervals.Slice = "35ms" })
 			doc := jsonOf[struct {
 				intervalsJSON
 				Summary struct {

@@ -44,7 +44,7 @@ var Table = []Package{
 	{Path: "partition", Layer: 1, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
-	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle"}},
+	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle", "internal/jobtest"}},
 
 	{Path: "interval", Layer: 2, NoMPI: true},
 	{Path: "callpath", Layer: 2, NoMPI: true},
@@ -63,29 +63,34 @@ var Table = []Package{
 	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},
 
 	{Path: "jobs", Layer: 4},
+	{Path: "jobs/analyze", Layer: 5},
+	// Analyses for the tests of what works with their results.
+	{Path: "internal/jobtest", Layer: 6, Importers: nothing},
+	{Path: "jobs/archive", Layer: 7},
+	{Path: "jobs/prediction", Layer: 7},
 	{Path: "report", Layer: 4, NoMPI: true},
 	{Path: "export", Layer: 4, NoMPI: true},
 
 	// The viewer shows what reports compute, so it stands above them.
-	{Path: "view", Layer: 5, NoMPI: true},
-	{Path: "slurm", Layer: 5},
-	{Path: "record", Layer: 5, NoMPI: true},
+	{Path: "view", Layer: 6, NoMPI: true},
+	{Path: "slurm", Layer: 6},
+	{Path: "record", Layer: 6, NoMPI: true},
 
 	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
 	{Path: "internal/query", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 
-	{Path: "cmd/coppice", Layer: 6},
+	{Path: "cmd/coppice", Layer: 8},
 
 	// Not part of the tool: nobody imports these. What is in bench is a module of its own.
-	{Path: "bench", Layer: 8},
-	{Path: "bench/xtf", Layer: 8},
-	{Path: "bench/xtf/records", Layer: 7, Importers: []string{"bench/xtf"}},
+	{Path: "bench", Layer: 10},
+	{Path: "bench/xtf", Layer: 10},
+	{Path: "bench/xtf/records", Layer: 9, Importers: []string{"bench/xtf"}},
 	// A headless browser: for the tests of the viewer and for pictures.
-	{Path: "bench/browser", Layer: 7, Importers: []string{"bench"}},
-	{Path: "bench/firsthour", Layer: 8, Only: []string{"bench/browser"}},
-	{Path: "internal/layers", Layer: 8, Only: nothing},
-	{Path: "internal/schema", Layer: 8, Only: nothing},
-	{Path: "scripts/runtests", Layer: 8, Only: nothing},
+	{Path: "bench/browser", Layer: 9, Importers: []string{"bench"}},
+	{Path: "bench/firsthour", Layer: 10, Only: []string{"bench/browser"}},
+	{Path: "internal/layers", Layer: 10, Only: nothing},
+	{Path: "internal/schema", Layer: 10, Only: nothing},
+	{Path: "scripts/runtests", Layer: 10, Only: nothing},
 }
 
 // Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the

@@ -1,0 +1,414 @@
+package analyze
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Options says what to analyze and how. It is the same on all ranks.
+type Options struct {
+	Trace         string       // archive: anchor file or directory
+	Source        trace.Source // read this instead of Trace; every rank its own or a shared one
+	Output        string       // the XTF file
+	WorkDir       string       // of segments; "" is Output + ".work"
+	Force         bool         // replace an existing output
+	Profile       xtf.Profile
+	GraphOnly     bool // no rows of calls, messages, ...: keep the call graph and sums
+	Intervals     interval.Flags
+	IntervalsFile string              // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
+	Deviation     string              // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
+	Strict        bool                // damaged input is an error
+	ClockRepair   bool                // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
+	Classes       *predict.ClassFlags // classes of processes; nil: none
+	MemBytes      int64               // heap and counted buffers per rank; 0: what its events need, within what the machine gives
+	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	GroupEvents   uint64              // least events of a group of a location that several ranks load; 0: 2^18
+	Collective    bool                // write the output by collective calls
+	Hints         map[string]string
+	Version       string        // of the tool
+	Resume        bool          // go on with what an earlier run of the same job finished; before Force
+	Every         time.Duration // list finished locations this often; 0: when the job stops
+	Stop          *jobs.Stop    // nil: nobody asks
+	End           time.Time     // of the time limit; zero: none
+	Watch         jobs.Watch
+	Host, Job     string // for the lock file
+	PID           int
+	Show          func(jobs.Progress) // on rank 0
+	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" after the
+	// last one. It is for measurements, and may make the same collective calls on all ranks.
+	AtStage func(stage string)
+}
+
+// Result is what a rank knows after the job; it is for the log and the
+// closing line.
+type Result struct {
+	Events    uint64 // of all ranks
+	Bytes     uint64 // of input, all ranks
+	DefsBytes int    // of the encoded definitions
+	Locations int
+	Processes int
+	Teams     []partition.Team // ranks that loaded one location together
+	Partial   bool
+	Done      bool              // an earlier run has written the file: nothing else is known here
+	Resumed   Resumed           // on rank 0
+	Codes     []stats.CodeTotal // rank 0
+	Seconds   []StageTime
+	File      xtfwriter.Result
+	Match     stats.MatchReport
+	Matched   MatchTotals
+	Replay    causes.ReplayReport
+	Delays    causes.DelayReport
+	Path      causes.PathReport
+	Clocks    ClockReport
+	Graph     ccgmerge.Report
+	Store     xtfwriter.Usage
+	Traffic   mpi.Stats
+}
+
+// Resumed is what a run found of earlier ones.
+type Resumed struct {
+	Stage string // up to which all was kept; "" if it was locations at most
+	Kept  int    // locations whose load was kept
+	Torn  int    // lists, locations and marks that were damaged, and done again
+}
+
+// StageTime is the wall time of one stage on this rank.
+type StageTime struct {
+	Stage   string
+	Elapsed time.Duration
+}
+
+// job is an analysis on one rank: what is read, how, what the rank has of it, and where results go. Nothing that a stage finds
+// out is in it: that goes from stage to stage as a value.
+type job struct {
+	o Options
+	c mpi.Comm
+	input
+	plan
+	*shelf
+	meter *jobs.Meter
+	pace  *pacer
+	dog   *jobs.Watchdog
+	res   Result // for the log: no stage reads it
+}
+
+// input is what is read, and how much of it by whom.
+type input struct {
+	src    trace.Source
+	defs   *trace.Definitions
+	size   *jobs.Size
+	tables *stats.Tables
+	ranges []partition.Range
+	own    partition.Range
+	teams  []partition.Team // of long locations
+}
+
+// plan is what the options ask for.
+type plan struct {
+	intervals    *interval.Plan
+	graphs       ccg.Options
+	classOptions predict.ClassOptions
+	memory       jobs.MemoryShare
+	prov         jobs.Provenance
+	id           [16]byte
+}
+
+// Run runs the main job. Collective: all ranks return the same error.
+func Run(c mpi.Comm, o Options) (*Result, error) {
+	a := &job{o: o}
+	side, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	a.meter, a.pace = jobs.NewMeter(side, o.Show), newPacer(a, side)
+	a.dog, a.c = jobs.Observe(c, o.Watch)
+	a.meter.Dog = a.dog
+	err = a.run()
+	a.dog.Stop()
+	a.res.Traffic = c.Stats()
+	a.meter.Close(err != nil)
+	if err != nil {
+		return &a.res, err
+	}
+	return &a.res, side.Free()
+}
+
+func (a *job) run() error {
+	if err := a.open(); err != nil {
+		if errors.Is(err, xtfwriter.ErrDone) {
+			a.res.Done, err = true, nil
+		}
+		return err
+	}
+	err := a.work()
+	if errors.Is(err, jobs.ErrStopped) {
+		err = a.pace.stopped()
+	}
+	if a.o.Source == nil {
+		err = errors.Join(err, a.src.Close())
+	}
+	if a.shelf != nil {
+		a.res.Store = a.store.Usage()
+		if cerr := a.ws.Close(); err == nil {
+			err = jobs.Coded(cerr)
+		}
+	}
+	return err
+}
+
+// nothing is what a stage takes that needs no other.
+type nothing struct{}
+
+// work runs the stages between the claim and the end of the output. Each takes what the one before has found. What finish, causes
+// and threads give can be kept: a run that goes on begins after the last of them.
+func (a *job) work() error {
+	found, err := then(a, "measure", a.measure, nothing{}, nil)
+	if err == nil && found == nil {
+		found, err = a.readEvents()
+	}
+	if a.pace.from < markCauses {
+		found, err = then(a, "causes", a.causes, found, err)
+	}
+	if a.pace.from < markThreads {
+		found, err = then(a, "threads", a.threads, found, err)
+	}
+	whole, err := then(a, "reduce", a.reduce, found, err)
+	_, err = stage(a, "commit", a.commit, whole, err)
+	if err == nil {
+		a.atStage("")
+	}
+	return err
+}
+
+// readEvents runs the stages from the events of the trace to what is known of each location by itself.
+func (a *job) readEvents() (*finished, error) {
+	clocks, err := then(a, "clocks", a.repairClocks, nothing{}, nil)
+	loaded, err := then(a, "load", a.load, clocks, err)
+	numbered, err := then(a, "number", a.number, loaded, err)
+	matched, err := then(a, "match", a.match, numbered, err)
+	shared, err := then(a, "graph", a.graph, matched, err)
+	shared, err = then(a, "classes", a.classes, shared, err)
+	return then(a, "finish", a.finish, shared, err)
+}
+
+// then runs a stage, unless one before it failed, and ends it: all ranks go on, or all stop.
+func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (Y, error) {
+	out, err := stage(a, name, run, in, err)
+	if err == nil {
+		if err = a.pace.boundary(name, out); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, err
+}
+
+// stage runs a stage, unless one before it failed.
+func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (out Y, _ error) {
+	if err != nil {
+		return out, err
+	}
+	a.atStage(name)
+	began := time.Now()
+	if out, err = run(in); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	a.res.Seconds = append(a.res.Seconds, StageTime{name, time.Since(began)})
+	return out, err
+}
+
+// open opens the trace, claims the output and deals out the locations.
+func (a *job) open() error {
+	a.meter.Stage("open", 0)
+	a.atStage("open")
+	var err error
+	if a.src = a.o.Source; a.src == nil {
+		if a.src, err = jobs.OpenTrace(a.c, a.o.Trace); err != nil {
+			return err
+		}
+	}
+	a.defs = a.src.Definitions()
+	a.res.DefsBytes = a.defs.BinarySize()
+	if a.o.Deviation != "" {
+		a.graphs.Deviation, err = ccg.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
+		if err = jobs.Agree(a.c, err); err != nil {
+			return err
+		}
+	}
+	if err := a.planIntervals(); err != nil {
+		return err
+	}
+	if err := a.planClasses(); err != nil {
+		return err
+	}
+	a.setProvenance()
+	id, word, err := a.prov.FileID()
+	about, aerr := a.prov.Encode()
+	if err = jobs.Agree(a.c, errors.Join(err, aerr)); err != nil {
+		return err
+	}
+	a.id = id
+	ws, err := xtfwriter.Begin(a.c, xtfwriter.Config{
+		Output: a.o.Output, WorkDir: a.o.WorkDir, Identity: word, Host: a.o.Host, PID: a.o.PID, Job: a.o.Job,
+		Force: a.o.Force, Resume: a.o.Resume, About: about, Differs: a.prov.Differs,
+	})
+	if err != nil {
+		return err
+	}
+	a.shelf = newShelf(ws, a.o.Profile, a.graphs.Deviation.Lossless())
+	owner := ws.CheckEpoch
+	a.dog.Owner.Store(&owner)
+	return nil
+}
+
+func (a *job) setProvenance() {
+	input := a.src.Identity()
+	a.prov = jobs.Provenance{
+		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
+		Options: map[string]string{
+			"pages": pagesName(a.o.Profile), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
+			"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
+		},
+		Tool: "coppice " + a.o.Version,
+	}
+	if a.o.Classes != nil {
+		a.prov.Options["classes"] = a.classOptions.String()
+	}
+}
+
+// planMemory shares the memory of the rank out.
+func (a *job) planMemory() error {
+	m := jobs.MemoryNeed{
+		Mem: a.o.MemBytes, Store: a.o.StoreBytes, GraphOnly: a.o.GraphOnly, Lossy: !a.graphs.Deviation.Lossless(), Classes: a.o.Classes != nil,
+		Defs: int64(a.res.DefsBytes), Intervals: a.intervals.MemoryBytes(), Size: a.size,
+	}
+	var err error
+	a.memory, err = m.Share(a.c)
+	a.store.SetBudget(a.memory.Segments)
+	return err
+}
+
+// events names what is kept of the events, as the flag does.
+func (o *Options) events() string {
+	if o.GraphOnly {
+		return "none"
+	}
+	return "all"
+}
+
+func pagesName(p xtf.Profile) string {
+	if p.PageSize == 0 {
+		return "packed"
+	}
+	return fmt.Sprintf("raw:%d", p.PageSize)
+}
+
+func (a *job) atStage(name string) {
+	a.dog.Enter(name)
+	if a.o.AtStage != nil {
+		a.o.AtStage(name)
+	}
+}
+
+// measure looks at the locations, and deals them out. It returns what earlier runs found, as far as their last mark, else nil.
+func (a *job) measure(nothing) (*finished, error) {
+	var err error
+	if a.size, err = jobs.MeasureTrace(a.c, a.src); err != nil {
+		return nil, err
+	}
+	if err = a.planMemory(); err != nil {
+		return nil, err
+	}
+	a.tables = stats.NewTables(a.defs, a.size.Origin)
+	a.tables.SetIntervals(a.intervals)
+	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
+	a.own = a.ranges[a.c.Rank()]
+	if mixed, ok := a.src.(trace.Interleaved); ok { // the events of all locations: this rank's are read at once
+		if err = jobs.Agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir())); err != nil {
+			return nil, err
+		}
+	}
+	a.res.Teams = a.teams
+	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
+	a.res.Bytes = a.size.Bytes
+	return a.restore()
+}
+
+// ownBytes is the input of this rank.
+func (a *input) ownBytes() (n uint64) {
+	for p := a.own.First; p < a.own.End; p++ {
+		n += a.size.Weights[p]
+	}
+	return n
+}
+
+// eachOwn calls f for the locations of this rank until one fails.
+func (a *job) eachOwn(f func(p trace.P) error) (err error) {
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if err = f(p); err == nil {
+			err = a.pace.poll()
+		}
+	}
+	return err
+}
+
+// facts are what is known of the run as a whole, once its locations are loaded.
+type facts struct {
+	Last     uint64   // event of the run, ticks since the origin
+	Events   uint64   // of all locations
+	own      []uint64 // events of each location of this rank
+	Levels   stats.Levels
+	Problems trace.Diagnostics // that concern no single location, on rank 0
+}
+
+// problem keeps what was found out about the whole run.
+func (f *facts) problem(c mpi.Comm, d trace.Diagnostic) {
+	if c.Rank() == 0 {
+		f.Problems.Add(d)
+	}
+}
+
+// matched is the run whose messages and collectives have met.
+type matched struct {
+	facts
+	*forest
+	cuts    causes.Counts  // for the slabs
+	results *stats.Results // of all own locations; nil without rows
+}
+
+// match joins both sides of messages and the members of collectives. Without
+// rows there is nothing to join.
+func (a *job) match(in *numbered) (*matched, error) {
+	out := &matched{facts: in.facts, forest: in.forest, cuts: in.cuts}
+	if a.o.GraphOnly {
+		return out, nil
+	}
+	a.meter.Stage("match", 0)
+	var err error
+	out.results, a.res.Match, err = stats.Match(stats.MatchOptions{
+		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,
+	})
+	for i := range in.units {
+		for _, kind := range []uint32{kindEntries, kindLate, kindStays} {
+			a.drop(in.units[i].P, stageLoad, kind)
+		}
+	}
+	if err == nil {
+		a.res.Matched, err = sumMatch(a.c, &a.res.Match)
+	}
+	return out, err
+}

@@ -1,0 +1,276 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Times of stopping.
+const (
+	lookEvery = 50 * time.Millisecond // for requests of other ranks
+	// endMargin is what a rank keeps of the time limit, next to twice the time of its longest checkpoint.
+	endMargin  = 30 * time.Second
+	stageGrace = 10 * time.Second
+)
+
+const tagStop = 12
+
+// pacer lets a rank list what it has finished from time to time, and stop when any rank is asked to: a rank that learns
+// of it tells its neighbours in a hypercube, once. So all know after 2 log2 P hops, with log2 P messages of a byte each,
+// and the next agreement ends the stage everywhere. Nobody waits for anybody meanwhile.
+type pacer struct {
+	a        *job
+	comm     mpi.Comm
+	stop     *jobs.Stop
+	began    time.Time // of the job
+	saved    time.Time // the last checkpoint, else the begin of the load
+	longest  time.Duration
+	next     time.Time // look again
+	told     []*mpi.Request
+	heard    map[int]bool // neighbours whose word has come
+	units    int          // finished by this rank in this run
+	bytes    uint64       // of them
+	listed   int          // by this rank in this run
+	loading  bool         // up to the end of the load, where each unit is kept
+	marked   uint32       // the last stage of this run that was marked
+	from     uint32       // the mark that this run began with
+	redo     int          // torn units
+	kept     int          // units taken over by this rank
+	unitTime time.Duration
+}
+
+func newPacer(a *job, side mpi.Comm) *pacer {
+	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}, loading: true}
+	if p.stop == nil {
+		p.stop = &jobs.Stop{}
+	}
+	p.saved = p.began
+	return p
+}
+
+// neighbours are the ranks that this one tells and hears of.
+func (p *pacer) neighbours() (list []int) {
+	for bit := 1; bit < p.comm.Size(); bit <<= 1 {
+		if r := p.comm.Rank() ^ bit; r < p.comm.Size() {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// asked says whether this rank knows that the job is to stop, and passes the word on.
+func (p *pacer) asked() bool {
+	now := time.Now()
+	if now.After(p.next) {
+		p.next = now.Add(lookEvery)
+		for {
+			_, st, ok, err := p.comm.TryRecv(mpi.AnySource, tagStop)
+			if err != nil || !ok {
+				break
+			}
+			p.heard[st.Source] = true
+			p.stop.Ask(hearsay)
+		}
+		if end := p.a.o.End; !end.IsZero() && now.Add(endMargin+2*p.longest).After(end) {
+			p.stop.Ask(timeLimit)
+		}
+	}
+	_, ok := p.stop.Asked()
+	if ok {
+		p.tell()
+	}
+	return ok
+}
+
+// Reasons to stop.
+const (
+	timeLimit = "the time limit is near"
+	hearsay   = "another rank was asked to"
+)
+
+// reason is what made the first rank stop that knows it. Collective.
+func (p *pacer) reason() (string, error) {
+	why, ok := p.stop.Asked()
+	n := []int64{int64(p.a.c.Size())}
+	if ok && why != hearsay {
+		n[0] = int64(p.a.c.Rank())
+	}
+	if err := p.a.c.AllreduceInt64(n, mpi.Min); err != nil {
+		return "", err
+	}
+	b, err := p.a.c.Bcast([]byte(why), int(n[0])%p.a.c.Size())
+	return string(b), err
+}
+
+// tell passes the word on, once.
+func (p *pacer) tell() {
+	if p.told != nil {
+		return
+	}
+	p.told = []*mpi.Request{}
+	for _, r := range p.neighbours() {
+		if q, err := p.comm.Isend([]byte{1}, r, tagStop); err == nil {
+			p.told = append(p.told, q)
+		}
+	}
+}
+
+// settle takes the words still in progress, once all ranks have agreed to stop. Collective.
+func (p *pacer) settle() error {
+	p.tell()
+	for _, r := range p.neighbours() {
+		if p.heard[r] {
+			continue
+		}
+		if _, _, err := p.comm.Recv(r, tagStop); err != nil {
+			return err
+		}
+	}
+	return p.comm.Wait(p.told...)
+}
+
+// poll is called between pieces of work; it fails with jobs.ErrStopped when the job is to stop. In stages that keep no units
+// it lets the stage reach its end for a while.
+func (p *pacer) poll() error {
+	p.a.dog.Alive()
+	if !p.asked() {
+		return nil
+	}
+	if !p.loading && time.Since(p.stop.Since()) < cmp.Or(p.stop.Grace, stageGrace) {
+		return nil
+	}
+	return jobs.ErrStopped
+}
+
+// begin is called before a unit of the load: one that would not end before the time limit is not begun, unless it is the
+// first one.
+func (p *pacer) begin(bytes uint64) error {
+	if end := p.a.o.End; !end.IsZero() && p.bytes > 0 {
+		needs := time.Duration(float64(p.unitTime) * (float64(bytes) / float64(p.bytes)))
+		if time.Now().Add(needs + endMargin + 2*p.longest).After(end) {
+			p.stop.Ask(timeLimit)
+		}
+	}
+	return p.poll()
+}
+
+// done counts a unit of the load and lists it with others when it is time to.
+func (p *pacer) done(bytes uint64, took time.Duration) error {
+	p.units++
+	p.bytes += bytes
+	p.unitTime += took
+	if p.a.o.Every <= 0 || time.Since(p.saved) < p.a.o.Every {
+		return nil
+	}
+	return p.save()
+}
+
+// save lists what is finished.
+func (p *pacer) save() error {
+	began := time.Now()
+	n, err := p.a.ws.Checkpoint()
+	p.saved = time.Now()
+	p.longest = max(p.longest, p.saved.Sub(began))
+	p.listed += n
+	return jobs.Coded(err)
+}
+
+// endLoad lists all units when they took long enough to be worth it.
+func (p *pacer) endLoad() error {
+	p.loading = false
+	if p.a.o.Every <= 0 || time.Since(p.began) < p.a.o.Every/10 {
+		return nil
+	}
+	return p.save()
+}
+
+// stopped saves what is finished and makes the error of the job. Collective; all ranks know that the job stops.
+func (p *pacer) stopped() error {
+	err := p.settle()
+	if err == nil {
+		err = p.save()
+	}
+	if err := jobs.Agree(p.a.c, err); err != nil {
+		return err
+	}
+	n := []int64{int64(p.kept + p.listed), int64(p.units)}
+	if err := p.a.c.AllreduceInt64(n, mpi.Sum); err != nil {
+		return err
+	}
+	why, err := p.reason()
+	if err != nil {
+		return err
+	}
+	dir := p.a.ws.Dir()
+	if why == timeLimit && n[1] == 0 && p.marked == notMarked {
+		return jobs.Fail(jobs.ExitResource, fmt.Errorf("%s, and this run finished no location and no stage: it would not get further the next time. Give the job more time or more ranks; %s keeps what earlier runs finished",
+			why, dir))
+	}
+	if stage := max(p.marked, p.from); stage != notMarked {
+		return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to go on",
+			jobs.ErrStopped, why, markNames[stage], dir))
+	}
+	return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to go on",
+		jobs.ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
+}
+
+// report says on rank 0 what was kept of earlier runs. Collective.
+func (p *pacer) report() error {
+	n := []int64{int64(p.kept), int64(p.redo)}
+	if err := p.a.c.ReduceInt64(n, mpi.Sum, 0); err != nil {
+		return err
+	}
+	r := &p.a.res.Resumed
+	r.Kept, r.Torn = int(n[0]), int(n[1])
+	if p.from != notMarked {
+		r.Stage, r.Kept = markNames[p.from], p.a.defs.NumLocations()
+	}
+	if k := p.a.ws.Kept(); k != nil {
+		r.Torn += k.Torn
+	}
+	return nil
+}
+
+// workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages
+// after it, which take about as long.
+func (a *job) workLeft() []uint64 {
+	k := a.ws.Kept()
+	if k == nil || k.Stage() != notMarked {
+		return a.size.Weights
+	}
+	list := slices.Clone(a.size.Weights)
+	for p := range list {
+		if k.Has(unit(trace.P(p), stageLoad)) {
+			list[p] /= 2
+		}
+	}
+	return list
+}
+
+// adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It
+// is not collective.
+func (a *loads) adopt() error {
+	k := a.ws.Kept()
+	if k == nil || k.Len() == 0 {
+		return nil
+	}
+	own := func(u xtfwriter.Unit) bool {
+		return u.Stage == stageLoad && trace.P(u.P) >= a.own.First && trace.P(u.P) < a.own.End
+	}
+	for p := a.own.First; p < a.own.End; p++ {
+		if k.Has(unit(p, stageLoad)) {
+			a.pace.kept++
+		}
+	}
+	torn, err := a.ws.Adopt(own, func(int64) error { return a.pace.poll() })
+	a.pace.redo += torn
+	a.pace.kept -= torn
+	return jobs.Coded(err)
+}

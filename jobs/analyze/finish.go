@@ -1,0 +1,157 @@
+package analyze
+
+import (
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/waits"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// finishTypes are the arrays that the finish of a location fills.
+func finishTypes(graphOnly bool) []xtf.TypeID {
+	if graphOnly {
+		return []xtf.TypeID{xtf.TypeDiag}
+	}
+	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
+}
+
+// finished is the run whose locations are known each by itself. Together with the segments it is all that the later stages need:
+// it encodes itself as JSON, and that is the mark of a checkpoint.
+type finished struct {
+	facts
+	Forest  *forest
+	Slabs   causes.Slabs
+	Each    []uint64       // events of all locations, on rank 0
+	Summary *stats.Summary // on rank 0
+	Section []byte         // shared call graph, on rank 0
+}
+
+// finish joins rows and results of every location, and finds its waits, what messages and collectives add to its intervals, and its
+// time line while the rows pass, then sums over all. Nothing is waited for without rows.
+func (a *job) finish(in *shared) (*finished, error) {
+	a.meter.Stage("finish", a.ownBytes())
+	out := &finished{facts: in.facts, Forest: in.forest, Section: in.section}
+	pass := finishPass{
+		job: a, found: out, results: in.results, tiles: newTiling(a, in.Levels), sum: stats.NewSummarizer(a.tables, in.Levels), totals: waits.NewTotals(a.c, in.paths),
+		waits: waits.NewRun(a.defs, in.derived(), waits.Options{PostPoint: a.intervals.PostPoint}),
+	}
+	if !a.o.GraphOnly {
+		run := a.causesRun(out)
+		if err := run.Cut(&in.cuts); err != nil {
+			return nil, err
+		}
+		out.Slabs = run.Slabs
+		pass.lines = causes.NewPass(run)
+	}
+	err := a.eachOwn(func(p trace.P) error {
+		err := pass.location(p)
+		a.meter.Add(a.size.Weights[p])
+		return err
+	})
+	in.results, pass.results = nil, nil
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	if err := jobs.Agree(a.c, pass.tiles.finish(a)); err != nil {
+		return nil, err
+	}
+	if out.Summary, err = pass.sum.Reduce(a.c); err != nil {
+		return nil, err
+	}
+	if err := out.gatherEvents(a.c); err != nil || a.o.GraphOnly {
+		return out, err
+	}
+	return out, pass.waitTotals()
+}
+
+// finishPass is the finish of all locations of this rank.
+type finishPass struct {
+	*job
+	found   *finished
+	results *stats.Results
+	tiles   *tiling
+	sum     *stats.Summarizer
+	waits   *waits.Run
+	totals  *waits.Totals
+	lines   *causes.Pass
+	done    *stats.Finisher // of the location before, for its memory
+	over    uint64          // sums that were too large
+}
+
+// location finishes a location.
+func (a *finishPass) location(p trace.P) error {
+	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
+	if err != nil {
+		return err
+	}
+	loaded, err := a.tables.Parse(b)
+	if err != nil {
+		return err
+	}
+	types := finishTypes(a.o.GraphOnly)
+	arrays, err := a.newArrays(unit(p, stageFinish), types)
+	if err != nil {
+		return err
+	}
+	in := stats.FinishInput{Loaded: loaded, Results: a.results}
+	out := stats.FinishOutputs{Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder}
+	var tiles *xtfwriter.Array
+	if !a.o.GraphOnly {
+		if in.P2P, err = a.staged(p, xtf.TypeP2P, kindStagedP2P); err != nil {
+			return err
+		}
+		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
+			return err
+		}
+		calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
+		if err != nil {
+			return err
+		}
+		for _, t := range []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl} {
+			arrays[t].Follow(a.types, calls)
+		}
+		out.P2P, out.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
+		if tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
+			return err
+		}
+		out.Tiles = tiles.ArrayBuilder
+	}
+	f := stats.NewFinisher(a.tables, in, out, a.done)
+	a.done = f
+	if !a.o.GraphOnly {
+		if err := a.locate(p, f); err != nil {
+			return err
+		}
+	}
+	done, err := f.Finish(a.found.Levels)
+	if err != nil {
+		return err
+	}
+	a.sum.Add(done, loaded)
+	if tiles != nil {
+		if err := a.tiles.add(loaded, tiles); err != nil {
+			return err
+		}
+	}
+	if err := saveArrays(arrays, types); err != nil {
+		return err
+	}
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
+		a.drop(p, stageLoad, kind)
+	}
+	if len(done.Details) == 0 {
+		return nil
+	}
+	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
+}
+
+// gatherEvents gives rank 0 the numbers of events of all locations, 8 bytes each.
+func (f *finished) gatherEvents(c mpi.Comm) error {
+	parts, err := c.Gather(jobs.AppendWords(nil, f.own...), 0)
+	f.Each = jobs.TakeWords[uint64](parts...)
+	return err
+}

@@ -1,0 +1,94 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// shared is the run whose call graph is known.
+type shared struct {
+	*matched
+	section []byte // shared call graph, on rank 0
+}
+
+// graphs opens the call graphs of this rank's locations, one at a time. It implements ccgmerge.Locals.
+type graphs struct {
+	*job
+	streams bool
+	encoded []byte
+}
+
+// graph makes the shared call graph and the columns of this rank's locations.
+func (a *job) graph(in *matched) (*shared, error) {
+	lossy := !a.graphs.Deviation.Lossless()
+	passes := uint64(3) // ccgmerge.Locals are opened twice, and once for their columns
+	if lossy {
+		passes = 6
+	}
+	a.meter.Stage("graph", passes*a.ownBytes())
+	g := &graphs{job: a, streams: lossy}
+	graph, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
+	a.res.Graph = report
+	if err != nil {
+		return nil, err
+	}
+	d := ccg.NewDistributor(graph)
+	err = a.eachOwn(func(p trace.P) error { return g.distribute(d, p) })
+	out := &shared{matched: in}
+	if a.c.Rank() == 0 {
+		out.section = graph.Encode()
+	}
+	return out, jobs.Agree(a.c, err)
+}
+
+func (a *graphs) distribute(d *ccg.Distributor, p trace.P) error {
+	l, err := a.local(p, true)
+	if err != nil {
+		return err
+	}
+	blob, err := d.Distribute(l)
+	if err != nil {
+		return fmt.Errorf("call graph of location %d: %w", p, err)
+	}
+	a.drop(p, stageLoad, kindGraph)
+	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
+}
+
+// Len is the number of this rank's locations.
+func (a *graphs) Len() int { return a.own.Len() }
+
+// Open opens one of them.
+func (a *graphs) Open(i int) (*ccg.Local, error) { return a.local(a.own.First+trace.P(i), a.streams) }
+
+// local opens the graph of a location, with its streams or without. It is valid until the next call.
+func (a *graphs) local(p trace.P, streams bool) (*ccg.Local, error) {
+	a.meter.Add(a.size.Weights[p])
+	s, err := a.store.Segment(a.key(p, stageLoad, kindGraph))
+	if err != nil {
+		return nil, err
+	}
+	size := int(s.Size())
+	if !streams {
+		var head [ccg.LocalHead]byte
+		if _, err := s.ReadAt(head[:], 0); err != nil {
+			return nil, err
+		}
+		size = min(size, ccg.StructureSize(head[:]))
+	}
+	a.encoded = slices.Grow(a.encoded[:0], size)[:size]
+	if _, err := s.ReadAt(a.encoded, 0); err != nil && size > 0 {
+		return nil, err
+	}
+	l, err := ccg.OpenLocal(a.encoded)
+	if err != nil {
+		return nil, fmt.Errorf("call graph of location %d: %w", p, err)
+	}
+	return l, nil
+}

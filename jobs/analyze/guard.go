@@ -1,0 +1,59 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// guard keeps the times of one location from running backwards, whatever the
+// source: an event before its predecessor, or before the trace's origin, is raised
+// to it and counted. The location ends before an event whose time, or whose bytes
+// with those before, are more than a sum over all locations can take.
+type guard struct {
+	origin, last trace.Time
+	most         uint64 // xtf.Most
+	bytes        uint64 // of all events so far
+	ended        bool
+	diags        trace.Diagnostics
+}
+
+func (a *loads) guard(last trace.Time) *guard {
+	return &guard{origin: a.size.Origin, last: last, most: xtf.Most(a.defs.NumLocations())}
+}
+
+// check brings the batch in order, or cuts it.
+func (g *guard) check(b *trace.Batch) {
+	if g.ended {
+		b.Reset()
+		return
+	}
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Time >= g.last && uint64(e.Time-g.origin) > g.most {
+			g.cut(b, i, fmt.Sprintf("an event more than %d ticks after the first of the trace", g.most))
+			return
+		}
+		for _, field := range e.Kind.Sizes() {
+			v := b.Words(e)[field]
+			if v > g.most-g.bytes {
+				g.cut(b, i, fmt.Sprintf("more than %d bytes in the operations of one location", g.most))
+				return
+			}
+			g.bytes += v
+		}
+		if e.Time < g.last {
+			g.diags.Add(trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: b.First + uint64(i), Worst: uint64(g.last - e.Time)})
+			e.Time = g.last
+		}
+		g.last = e.Time
+	}
+}
+
+// cut ends the location before event i of a batch, which has too much.
+func (g *guard) cut(b *trace.Batch, i int, tooMuch string) {
+	g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: b.First + uint64(i), Detail: tooMuch + "; the rest of the location is left out"})
+	b.Events = b.Events[:i]
+	g.ended = true
+}

@@ -1,0 +1,375 @@
+package analyze
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// loaded is the run whose locations have been loaded.
+type loaded struct {
+	facts
+	cuts  causes.Counts // of the locations, for the slabs
+	units []stats.Unit  // what Match has to know; none without rows
+}
+
+// add adds a location.
+func (r *loaded) add(t *stats.Tables, counts *stats.LevelCounts, l *stats.Loaded) {
+	t.EachCall(&l.Bins, r.cuts.Add)
+	counts.Add(t, &l.Bins)
+	r.own = append(r.own, l.Totals.Events)
+	r.Last = max(r.Last, l.Totals.Last)
+}
+
+// addUnit adds what Match needs of a location.
+func (r *loaded) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays stats.Stored) {
+	r.units = append(r.units, stats.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
+}
+
+// loads is the load of this rank's locations, one after another.
+type loads struct {
+	*job
+	clocks  *clocks // nil: times are those of the source
+	loader  *stats.Loader
+	batch   trace.Batch
+	builder *ccg.Builder
+	encoded []byte // graph of a location
+	counts  stats.LevelCounts
+	led     map[trace.P]bool // locations whose team this rank has led
+	found   loaded
+}
+
+// load turns every location of this rank into segments.
+func (a *job) load(in *clocks) (*loaded, error) {
+	a.meter.Stage("load", a.ownBytes())
+	l := &loads{job: a, clocks: in, led: map[trace.P]bool{}}
+	if in != nil {
+		l.found.Problems = in.problems
+	}
+	err := l.endTeams(l.eachLocation())
+	if err == nil {
+		err = a.pace.endLoad()
+	}
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	found := &l.found
+	return found, l.sum(&found.facts)
+}
+
+// sum makes what ranks know of their locations known to all. Collective.
+func (a *loads) sum(f *facts) error {
+	for _, n := range f.own {
+		f.Events += n
+	}
+	if err := jobs.OverRanks(a.c, mpi.Sum, &f.Events); err != nil {
+		return err
+	}
+	if err := jobs.OverRanks(a.c, mpi.Max, &f.Last); err != nil {
+		return err
+	}
+	a.res.Events = f.Events
+	err := a.counts.Reduce(a.c)
+	f.Levels = a.counts.Levels(f.Last, f.Events)
+	return err
+}
+
+// eachLocation loads the locations that no earlier run did, and takes the others over.
+func (a *loads) eachLocation() error {
+	if err := a.adopt(); err != nil {
+		return err
+	}
+	for p := a.own.First; p < a.own.End; p++ {
+		bytes, began := a.size.Weights[p], time.Now()
+		kept := a.store.Finished(unit(p, stageLoad))
+		if !kept {
+			if err := a.pace.begin(bytes); err != nil {
+				return err
+			}
+		}
+		if err := a.loadOne(p, kept); err != nil {
+			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+		}
+		if !kept {
+			if err := a.pace.done(bytes, time.Since(began)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *loads) loadOne(p trace.P, kept bool) error {
+	if kept {
+		return a.takeOver(p)
+	}
+	if team := a.teamOf(p); team != nil {
+		return a.loadTeam(team)
+	}
+	if a.builder == nil {
+		a.builder = ccg.NewBuilder(a.defs, p, a.graphs)
+	} else {
+		a.builder.Reset(p)
+	}
+	return a.loadLocation(p, a.builder)
+}
+
+func (a *input) locationName(p trace.P) string {
+	process, thread := a.defs.Process(p)
+	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
+}
+
+// loadArrays are the arrays that the load of a location fills, unless only its
+// graph is kept.
+var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan}
+
+// loading is the load of one location in progress.
+type loading struct {
+	types  []xtf.TypeID
+	arrays arrays
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays
+	loader *stats.Loader
+}
+
+// newLoading begins the load of a location. How says what its loader leaves to others: rows, sums.
+func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
+	if a.o.GraphOnly {
+		loader, err := a.newLoader(p, stats.Outputs{})
+		return &loading{loader: loader}, err
+	}
+	l := &loading{types: loadArrays}
+	var err error
+	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
+		return nil, err
+	}
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindLate, kindOverhead, kindStays} {
+		s, err := a.store.Create(a.key(p, stageLoad, kind))
+		if err != nil {
+			return nil, err
+		}
+		l.staged = append(l.staged, s)
+	}
+	out := how
+	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
+	out.Sorted, out.Scratch, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, l.staged[3], l.staged[5], l.staged[6]
+	if !out.Counts {
+		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
+		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
+		out.P2P, out.Coll = a.stagedRows(xtf.TypeP2P, l.staged[0]), a.stagedRows(xtf.TypeColl, l.staged[1])
+		out.Late = l.staged[4]
+	}
+	l.loader, err = a.newLoader(p, out)
+	return l, err
+}
+
+// newLoader reuses the memory of the location before.
+func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
+	if a.loader == nil {
+		a.loader = stats.NewLoader(a.tables, p, out)
+	} else {
+		a.loader.Reset(p, out)
+	}
+	if !a.tables.NamesTasks() {
+		return a.loader, nil
+	}
+	stream, err := a.src.Stream(p)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	moved := stats.NewMovedCalls(a.tables)
+	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
+		moved.Add(b)
+		return nil
+	})
+	_, err = a.pass(stream, a.guard(a.size.Origin), place{last: a.size.Origin}, add, func() { a.meter.Add(0) }) // a sign of life
+	if err == nil {
+		err = end()
+	}
+	a.loader.LeaveOut(moved.Found())
+	return a.loader, err
+}
+
+// finish ends the load; what Match needs of the location joins a.units.
+func (l *loading) finish(a *loads, p trace.P) (*stats.Loaded, error) {
+	loaded, err := l.loader.Finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := saveArrays(l.arrays, l.types); err != nil {
+		return nil, err
+	}
+	for _, s := range l.staged {
+		s.Seal()
+	}
+	if !a.o.GraphOnly {
+		a.found.addUnit(loaded, l.staged[2], l.staged[4], l.staged[6])
+	}
+	return loaded, nil
+}
+
+// loadLocation runs the unit of one location.
+func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
+	l, err := a.newLoading(p, stats.Outputs{})
+	if err != nil {
+		return err
+	}
+	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
+		if err := l.loader.Add(b); err != nil {
+			return err
+		}
+		return graph.Add(b)
+	})
+	found, err := a.decode(p, add)
+	if err == nil {
+		err = end()
+	}
+	if err != nil {
+		return err
+	}
+	loaded, err := l.finish(a, p)
+	if err != nil {
+		return err
+	}
+	if a.encoded, err = encodeGraph(a.encoded[:0], graph); err != nil {
+		return err
+	}
+	return a.endLocation(p, loaded, found, a.encoded)
+}
+
+// endLocation keeps what the load of a location leaves next to rows.
+func (a *loads) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
+	a.addSourceDiagnostics(loaded, found)
+	loaded.Bytes = a.size.Weights[p]
+	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
+		return err
+	}
+	f := forest{loaded.Tree, loaded.Paths}
+	if err := a.store.Put(a.key(p, stageLoad, kindForest), f.encode()); err != nil {
+		return err
+	}
+	if err := a.putComponents(p, loaded.Components); err != nil {
+		return err
+	}
+	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
+		return err
+	}
+	a.found.add(a.tables, &a.counts, loaded)
+	a.store.Finish(unit(p, stageLoad))
+	return nil
+}
+
+// takeOver does what is left to do for a location that an earlier run loaded.
+func (a *loads) takeOver(p trace.P) error {
+	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
+	if err != nil {
+		return err
+	}
+	loaded, err := a.tables.Parse(b)
+	if err != nil {
+		return err
+	}
+	if loaded.Bytes != a.size.Weights[p] {
+		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("the input changed since an earlier run read it: %d bytes, were %d. Give -f without --resume to start afresh",
+			a.size.Weights[p], loaded.Bytes))
+	}
+	if !a.o.GraphOnly {
+		var from [3]*xtfwriter.Segment
+		for i, kind := range []uint32{kindEntries, kindLate, kindStays} {
+			if from[i], err = a.store.Segment(a.key(p, stageLoad, kind)); err != nil {
+				return err
+			}
+		}
+		a.found.addUnit(loaded, from[0], from[1], from[2])
+	}
+	a.found.add(a.tables, &a.counts, loaded)
+	a.meter.Add(loaded.Bytes)
+	return nil
+}
+
+// encodeGraph appends the graph of a location.
+func encodeGraph(dst []byte, graph *ccg.Builder) ([]byte, error) {
+	local, err := graph.Finish()
+	if err != nil {
+		return nil, err
+	}
+	return local.AppendBinary(dst)
+}
+
+// decode passes the events of location p, with repaired times where they are known, to add, with the place of each
+// batch's first event. It returns what was found wrong with the data.
+func (a *loads) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
+	a.dog.On(p)
+	found := &trace.Diagnostics{}
+	stream, err := a.src.Stream(p)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	found.AddAll(stream.Diagnostics())
+	g := a.guard(a.size.Origin)
+	clock := a.clock(p)
+	var events uint64
+	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
+	chunks, err := a.pass(stream, g, place{last: a.size.Origin}, func(at place, b *trace.Batch) error {
+		events += uint64(len(b.Events))
+		if err := clock.set(b); err != nil {
+			return err
+		}
+		return add(at, b)
+	}, func() {
+		a.meter.Add(min(share, left))
+		left -= min(share, left)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.meter.Add(left)
+	found.Merge(chunks)
+	found.Merge(&g.diags)
+	clock.end(found)
+	a.checkCount(p, events, found)
+	return found, nil
+}
+
+// withFrames puts the calls that calling contexts tell of between the events that add gets. end is called after the last.
+func (a *loads) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
+	if len(a.defs.CallingContexts) == 0 {
+		return add, func() error { return nil }
+	}
+	var now place
+	f := trace.NewFrames(a.defs, func(b *trace.Batch) error { return add(now, b) })
+	return func(at place, b *trace.Batch) error {
+		now = at
+		return f.Add(b)
+	}, f.Finish
+}
+
+// checkCount compares the number of events with what the definitions announce.
+func (a *loads) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
+	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
+		found.Add(trace.Diagnostic{
+			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
+			Detail: fmt.Sprintf("%d events, the definitions announce %d", events, want),
+		})
+	}
+}
+
+// addSourceDiagnostics adds the source's findings, with times from the origin.
+func (a *loads) addSourceDiagnostics(l *stats.Loaded, found *trace.Diagnostics) {
+	for i := range found.Codes {
+		first := found.Codes[i].First
+		for k := range first {
+			first[k].Time -= min(first[k].Time, a.size.Origin)
+		}
+	}
+	l.Diagnostics.Merge(found)
+}

@@ -1,0 +1,4 @@
+package analyze
+
+// EndMargin is for tests.
+const EndMargin = endMargin

@@ -1,0 +1,131 @@
+package analyze
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// From finish on, all that an analysis knows is what a stage leaves as a value, and segments. So the ends of these stages are
+// marks: the segments as they are then, and one more with the value of rank 0.
+
+// Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 to 4 were others.
+const (
+	notMarked  uint32 = 0
+	markFinish uint32 = 4 + iota
+	markCauses
+	markThreads
+)
+
+var markNames = [...]string{markFinish: "finish", markCauses: "causes", markThreads: "threads"}
+
+// markKey is the segment of a value.
+var markKey = xtfwriter.Key{Unit: xtfwriter.Unit{P: xtf.WholeRun, Stage: stageMark}, Kind: xtfwriter.KindCaller}
+
+// mark keeps the end of a stage and what it found. Collective.
+func (p *pacer) mark(stage uint32, found any) error {
+	began := time.Now()
+	a := p.a
+	var err error
+	if a.c.Rank() == 0 {
+		var b []byte
+		if b, err = json.Marshal(found); err == nil {
+			if s, e := a.store.Segment(markKey); e == nil {
+				s.Drop() // of the mark before
+			}
+			err = a.store.Put(markKey, b)
+		}
+	}
+	if err = jobs.Agree(a.c, err); err == nil {
+		err = a.ws.Mark(stage)
+	}
+	p.marked, p.saved = stage, time.Now()
+	p.longest = max(p.longest, p.saved.Sub(began))
+	return jobs.Coded(err)
+}
+
+// restore goes back to the last mark of an earlier run and returns what had been found by then; nil if there is none, or if something
+// of it is damaged. An error leaves the mark as it is. Collective.
+func (a *job) restore() (*finished, error) {
+	k := a.ws.Kept()
+	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) || markNames[k.Stage()] == "" { // another build may have other stages
+		return nil, nil
+	}
+	a.meter.Stage("resume", a.ownBytes())
+	var stop error // jobs.ErrStopped, which the workspace does not tell apart
+	ok, err := a.ws.AdoptStage(xtf.Proc(a.own.First), xtf.Proc(a.own.End), a.c.Rank() == 0, func(n int64) error {
+		a.meter.Add(uint64(n))
+		stop = a.pace.poll()
+		return stop
+	})
+	if ok || err != nil { // on all ranks
+		a.pace.from = k.Stage()
+	}
+	if err != nil {
+		return nil, cmp.Or(jobs.Agree(a.c, stop), jobs.Coded(err))
+	}
+	if !ok {
+		if a.c.Rank() == 0 {
+			a.pace.redo++
+		}
+		return nil, nil
+	}
+	a.pace.loading = false
+	return a.takeFound()
+}
+
+// takeFound gives all ranks what rank 0 had found. Collective.
+func (a *job) takeFound() (*finished, error) {
+	b, err := jobs.FromRank(a.c, 0, func() ([]byte, error) { return a.store.Get(markKey) })
+	if err != nil {
+		return nil, err
+	}
+	f := &finished{}
+	err = json.Unmarshal(b, f)
+	if err == nil && (len(f.Each) != a.defs.NumLocations() || f.Forest == nil) {
+		err = fmt.Errorf("%d locations in a mark of %d", len(f.Each), a.defs.NumLocations())
+	}
+	if err = jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	f.own = f.Each[a.own.First:a.own.End:a.own.End]
+	a.res.Events = f.Events
+	if a.c.Rank() != 0 {
+		f.Summary, f.Section, f.Problems = nil, nil, trace.Diagnostics{}
+	}
+	return f, nil
+}
+
+// due says whether the end of a stage is to be marked: when the last checkpoint is long enough ago on any rank, or the
+// job stops. stop says whether any rank was asked to. Collective.
+func (p *pacer) due() (mark, stop bool, err error) {
+	flag := []int64{0}
+	if p.a.o.Every > 0 && time.Since(p.saved) >= p.a.o.Every {
+		flag[0] = 1
+	}
+	if p.asked() {
+		flag[0] = 2
+	}
+	err = p.a.c.AllreduceInt64(flag, mpi.Max)
+	return flag[0] > 0, flag[0] > 1, err
+}
+
+// boundary ends a stage: all ranks go on, or all stop. Collective.
+func (p *pacer) boundary(stage string, found any) error {
+	mark, stop, err := p.due()
+	if n := slices.Index(markNames[:], stage); err == nil && mark && n >= 0 {
+		err = p.mark(uint32(n), found)
+	}
+	if err == nil && stop {
+		err = jobs.ErrStopped
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package analyze
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// forest is the intervals and call paths of some locations.
+type forest struct {
+	nodes *interval.Tree
+	paths *callpath.Tree
+}
+
+// derived says of each interval node whether it was derived from time or operations.
+func (f *forest) derived() []bool {
+	list := make([]bool, f.nodes.Len())
+	for n := range list {
+		list[n] = f.nodes.Node(uint32(n)).Form == interval.FormDerived
+	}
+	return list
+}
+
+// regions are those of all call paths.
+func (f *forest) regions() []uint32 {
+	list := make([]uint32, f.paths.Len())
+	for path := range list {
+		list[path] = f.paths.Path(uint32(path)).Region
+	}
+	return list
+}
+
+// numbered is the run whose intervals and call paths have their numbers.
+type numbered struct {
+	*loaded
+	*forest // of all locations
+}
+
+// number gives the nodes and call paths of all locations their numbers: components and IVAL rows of the rank's locations hold
+// these afterwards. Memory of a rank: the trees of all, twice.
+func (a *job) number(in *loaded) (*numbered, error) {
+	a.meter.Stage("number", a.ownBytes())
+	own, err := a.ownForest()
+	all, rerr := mpi.TreeReduce(a.c, own, func(f *forest) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		return f.encode(), nil
+	}, parseForest, mergeForests)
+	if rerr != nil {
+		return nil, rerr
+	}
+	if err = jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	var b []byte
+	if a.c.Rank() == 0 {
+		all.nodes.Number()
+		all.paths.Number()
+		b = all.encode()
+	}
+	if b, err = a.c.Bcast(b, 0); err != nil {
+		return nil, err
+	}
+	if all, err = parseForest(b); err == nil {
+		n := numbering{a, all}
+		err = n.run()
+	}
+	return &numbered{in, all}, jobs.Agree(a.c, err)
+}
+
+// ownForest joins the trees of this rank's locations.
+func (a *job) ownForest() (*forest, error) {
+	own := &forest{interval.NewTree(), callpath.New()}
+	for p := a.own.First; p < a.own.End; p++ {
+		f, err := a.forestOf(p)
+		if err == nil {
+			own, err = mergeForests(own, f)
+		}
+		if err != nil {
+			return own, fmt.Errorf("intervals of location %d: %w", p, err)
+		}
+	}
+	return own, nil
+}
+
+// encode writes the length of the first tree, the first tree, the second.
+func (f *forest) encode() []byte {
+	nodes := f.nodes.AppendBinary(nil)
+	return f.paths.AppendBinary(append(binary.AppendUvarint(nil, uint64(len(nodes))), nodes...))
+}
+
+// MarshalJSON implements json.Marshaler: a forest is part of a mark.
+func (f *forest) MarshalJSON() ([]byte, error) { return json.Marshal(f.encode()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *forest) UnmarshalJSON(text []byte) error {
+	var b []byte
+	err := json.Unmarshal(text, &b)
+	if err == nil {
+		var x *forest
+		if x, err = parseForest(b); err == nil {
+			*f = *x
+		}
+	}
+	return err
+}
+
+func parseForest(b []byte) (*forest, error) {
+	r := varint.Read(b)
+	first := r.Block()
+	if r.Failed() {
+		return nil, errors.New("damaged trees of intervals and call paths")
+	}
+	nodes, err := interval.ParseTree(first)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := callpath.Parse(r.Rest())
+	return &forest{nodes, paths}, err
+}
+
+func mergeForests(x, y *forest) (*forest, error) {
+	if _, err := x.nodes.Merge(y.nodes); err != nil {
+		if errors.Is(err, interval.ErrTooMany) {
+			err = jobs.Fail(jobs.ExitResource, fmt.Errorf("%w. Say with --markers or --interval which ones to keep", err))
+		}
+		return nil, err
+	}
+	x.paths.Merge(y.paths)
+	return x, nil
+}
+
+// numbering brings the numbers of the run into what the load left.
+type numbering struct {
+	*job
+	all *forest
+}
+
+func (a *numbering) run() error {
+	err := a.eachOwn(func(p trace.P) error {
+		if err := a.location(p); err != nil {
+			return fmt.Errorf("intervals of location %d: %w", p, err)
+		}
+		a.meter.Add(a.size.Weights[p])
+		return nil
+	})
+	if err != nil || a.c.Rank() != 0 || a.o.GraphOnly {
+		return err
+	}
+	return a.writePaths()
+}
+
+func (a *numbering) location(p trace.P) error {
+	f, err := a.forestOf(p)
+	if err != nil {
+		return err
+	}
+	a.drop(p, stageLoad, kindForest)
+	nodes := a.all.nodes.Locate(f.nodes)
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	if err := c.Renumber(nodes); err != nil {
+		return err
+	}
+	if err := a.putComponents(p, c); err != nil || a.o.GraphOnly {
+		return err
+	}
+	var table []byte
+	for _, path := range a.all.paths.Locate(f.paths) {
+		table = binary.LittleEndian.AppendUint32(table, path)
+	}
+	if err := a.store.Put(a.key(p, stageNumber, kindPaths), table); err != nil {
+		return err
+	}
+	return a.writeExecutions(p, nodes)
+}
+
+// writeExecutions makes the IVAL rows of a location from its borders.
+func (a *numbering) writeExecutions(p trace.P, nodes []uint32) error {
+	borders, err := a.store.Segment(a.key(p, stageLoad, kindBorders))
+	if err != nil {
+		return err
+	}
+	rows, err := a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeIval), unit(p, stageNumber))
+	if err != nil {
+		return err
+	}
+	w := interval.NewRowWriter(rows.ArrayBuilder, nodes)
+	buf := make([]byte, min(4096*interval.BorderBytes, borders.Size()))
+	for at := int64(0); at < borders.Size(); {
+		b := buf[:min(int64(len(buf)), borders.Size()-at)]
+		if _, err := borders.ReadAt(b, at); err != nil {
+			return err
+		}
+		if err := w.Add(b); err != nil {
+			return err
+		}
+		at += int64(len(b))
+	}
+	if err := w.Finish(); err != nil {
+		return err
+	}
+	borders.Drop()
+	return rows.Save()
+}
+
+// pathArrays are the whole-run arrays of call paths.
+var pathArrays = []xtf.TypeID{xtf.TypePath}
+
+// writePaths writes the call paths of the run.
+func (a *numbering) writePaths() error {
+	return a.whole(stageNumber, pathArrays, func(arrays arrays) {
+		for n := range uint32(a.all.paths.Len()) {
+			x := a.all.paths.Path(n)
+			row, _ := arrays[xtf.TypePath].Append()
+			r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
+			r.Put(row)
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// compArrays are the arrays that the reduction fills for each location.
+var compArrays = []xtf.TypeID{xtf.TypeComp}
+
+// reduced is the run of which all is known: what of it is not here is in segments.
+type reduced struct{ *finished }
+
+// reduce writes the components of every location and their distributions over the
+// processes, and ends the analysis: what was found is complete. Memory of a rank:
+// nodes x items.
+func (a *job) reduce(in *finished) (*reduced, error) {
+	a.meter.Stage("reduce", a.ownBytes())
+	r := reduction{job: a, found: in, sums: stats.NewReducer(a.tables, a.ranges, a.c.Rank(), in.Forest.nodes.Len())}
+	var err error
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if err = r.location(p); err != nil {
+			err = fmt.Errorf("components of location %d: %w", p, err)
+		}
+	}
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	if err := a.reportOverflows(&in.facts, r.over, "times on an ideal network"); err != nil {
+		return nil, err
+	}
+	spreads, err := r.sums.Reduce(a.c)
+	if err != nil {
+		return nil, err
+	}
+	sumMax, err := r.sumOfLongest(spreads, r.sums.Claimed())
+	if err != nil {
+		return nil, err
+	}
+	partial := uint64(0)
+	if a.c.Rank() == 0 {
+		if err = r.end(spreads, sumMax); a.res.Partial {
+			partial = 1
+		}
+	}
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	err = jobs.OverRanks(a.c, mpi.Max, &partial)
+	a.res.Partial = partial != 0
+	return &reduced{in}, err
+}
+
+// reportOverflows tells how many sums of locations were too large and are not known. Collective.
+func (a *job) reportOverflows(f *facts, own uint64, what string) error {
+	err := jobs.OverRanks(a.c, mpi.Sum, &own)
+	if err == nil && own > 0 {
+		f.problem(a.c, trace.Diagnostic{Code: trace.DiagOverflow, Count: own, Detail: what})
+	}
+	return err
+}
+
+// reduction is the stage in progress.
+type reduction struct {
+	*job
+	found *finished
+	sums  *stats.Reducer
+	over  uint64 // times that are not known
+}
+
+// location writes COMP and passes the components on. In a replay a location may wait for computing of all others one
+// after the other, longer than xtf.Most.
+func (a *reduction) location(p trace.P) error {
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	for n := range uint32(c.Len()) {
+		for _, item := range [...]xtf.Item{xtf.ItemIdeal, xtf.ItemIdealFirst, xtf.ItemIdealLast} {
+			if c.Value(n, item) > xtf.Most(a.defs.NumLocations()) {
+				c.Forget(item)
+				a.over++
+			}
+		}
+	}
+	arrays, err := a.newArrays(unit(p, stageReduce), compArrays)
+	if err != nil {
+		return err
+	}
+	out := arrays[xtf.TypeComp]
+	c.Each(func(node uint32, item xtf.Item, v uint64) {
+		row, _ := out.Append()
+		x := xtf.Comp{Key: xtf.NodeKey(node, uint32(item)), Value: v}
+		x.Put(row)
+	})
+	if err := saveArrays(arrays, compArrays); err != nil {
+		return err
+	}
+	a.sums.Add(p, c)
+	for _, kind := range []uint32{kindComponents, kindOverhead} {
+		a.drop(p, stageLoad, kind)
+	}
+	a.meter.Add(a.size.Weights[p])
+	return nil
+}
+
+// sumOfLongest compares the executions of all processes. Without rows they are not
+// known: nodes that no process executed twice have their only one, others
+// xtf.Never. spreads are on rank 0. Collective.
+func (a *reduction) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
+	var b []byte
+	for i := range spreads {
+		x, _ := spreads[i].Item(xtf.ItemExecutions)
+		b = jobs.AppendWords(b, x.Max)
+	}
+	b, err := a.c.Bcast(b, 0)
+	if err != nil {
+		return nil, err
+	}
+	counts := jobs.TakeWords[uint64](b)
+	sums := make([]uint64, len(counts))
+	if !a.o.GraphOnly {
+		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(claimed)); err != nil {
+			return nil, err
+		}
+	}
+	for n := range spreads {
+		if counts[n] < 2 {
+			x, _ := spreads[n].Item(xtf.ItemTime)
+			sums[n] = x.Max
+		} else if a.o.GraphOnly {
+			sums[n] = xtf.Never
+		}
+	}
+	return sums, nil
+}
+
+// firstExecutions passes the executions of this rank's processes: of the locations
+// of a process those of the first one that executed a node. Of the rank's first
+// process lower ranks may have locations: claimed.
+func (a *reduction) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) error {
+	return func(visit func(*xtf.Ival)) error {
+		owner := make([]ownership, a.found.Forest.nodes.Len())
+		if claimed != nil {
+			process, _ := a.defs.Process(a.own.First)
+			for n := range claimed {
+				if claimed[n] {
+					owner[n] = ownership{process + 1, trace.P(trace.Undefined)}
+				}
+			}
+		}
+		for p := a.own.First; p < a.own.End; p++ {
+			if a.defs.Location(p).Type == trace.MetricLocation {
+				continue
+			}
+			rows, err := a.rows(p, stageNumber, xtf.TypeIval)
+			if err != nil {
+				return err
+			}
+			process, _ := a.defs.Process(p)
+			for executions := xtf.RowsOf[xtf.Ival](rows); executions.Next(); {
+				x := &executions.Row
+				o := &owner[x.Node]
+				if o.process != process+1 {
+					*o = ownership{process + 1, p}
+				}
+				if o.location == p {
+					visit(x)
+				}
+			}
+			if err := rows.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ownership says which location of a process has executed a node first.
+type ownership struct {
+	process  uint32 // 1 + its number
+	location trace.P
+}
+
+// end closes the books on rank 0 and writes what is about all locations.
+func (a *reduction) end(spreads stats.Spreads, sumMax []uint64) error {
+	f := a.found
+	f.Summary.AddProblems(a.defs.Problems())
+	f.Summary.AddProblems(&f.Problems)
+	a.res.Codes = f.Summary.Codes
+	a.res.Partial = f.Summary.Partial()
+	if a.o.Strict && a.res.Partial {
+		return jobs.Fail(jobs.ExitPartial, jobs.ErrDamaged)
+	}
+	return a.writeWhole(spreads, sumMax)
+}
+
+// wholeArrays are the arrays about all locations.
+var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
+
+// writeWhole makes the arrays of the whole-run region on rank 0.
+func (a *reduction) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
+	f := a.found
+	return a.whole(stageWhole, wholeArrays, func(arrays arrays) {
+		last, _ := spreads[0].Item(xtf.ItemLast)
+		f.Summary.Write(a.tables, f.Levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
+		spreads.Write(f.Forest.nodes, sumMax, stats.NodeOutputs{
+			Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder, Unmatched: a.o.GraphOnly,
+		})
+	})
+}

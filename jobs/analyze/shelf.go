@@ -1,0 +1,199 @@
+package analyze
+
+import (
+	"encoding/binary"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Stages of work units, as segment keys name them.
+const (
+	stageLoad uint32 = 1 + iota
+	stageFinish
+	stageWhole
+	stageTiles
+	stageNumber
+	stageWaits
+	stageCauses
+	stageReduce
+	stageClasses
+	stageMark
+)
+
+// Kinds of segments next to arrays and blobs.
+const (
+	kindStagedP2P = xtfwriter.KindCaller + iota
+	kindStagedColl
+	kindEntries
+	kindLoaded
+	kindGraph
+	kindForest     // trees of intervals and call paths of the location
+	kindBorders    // of its executions, until they are rows
+	kindPaths      // of stageNumber: the run's number of each call path of the location
+	kindComponents // of its executions; every stage adds to them
+	kindLines      // of stageFinish: what causes.Pass left of the location
+	kindLate       // results for its rows that the load of a location found, until Match has them
+	kindKept       // and what Match has to know
+	kindStays      // of the location in MPI, until Match has seen them
+	kindOverhead   // spans of it that records tell, see stats.Outputs
+)
+
+// shelf is where the units of a rank leave for one another, and for the file, what is too large to pass on: segments.
+type shelf struct {
+	ws    *xtfwriter.Workspace
+	store *xtfwriter.Store
+	types *xtf.TypeTable
+	enc   *xtf.Encoder
+	leave bool // the times of calls to the call graph, which is exact
+}
+
+func newShelf(ws *xtfwriter.Workspace, p xtf.Profile, lossless bool) *shelf {
+	s := &shelf{ws: ws, store: ws.Store, types: xtf.StandardTypes(p), enc: xtf.NewEncoder()}
+	s.leave = lossless && s.types.Lookup(xtf.TypeCall).Codec == xtf.CodecPacked
+	return s
+}
+
+func (s *shelf) key(p trace.P, stage, kind uint32) xtfwriter.Key {
+	return xtfwriter.Key{Unit: unit(p, stage), Kind: kind}
+}
+
+func unit(p trace.P, stage uint32) xtfwriter.Unit {
+	return xtfwriter.Unit{P: xtf.Proc(p), Stage: stage}
+}
+
+// drop frees a segment that no later stage needs.
+func (s *shelf) drop(p trace.P, stage, kind uint32) {
+	if x, err := s.store.Segment(s.key(p, stage, kind)); err == nil {
+		x.Drop()
+	}
+}
+
+// scratch is storage that no checkpoint keeps.
+func (s *shelf) scratch() stats.Scratch { return s.store.Scratch() }
+
+// stagedRows are rows that wait for a match in a segment.
+func (s *shelf) stagedRows(t xtf.TypeID, to *xtfwriter.Segment) *xtf.StagedRows {
+	return xtf.NewStagedRows(s.enc, s.types.Lookup(t), to)
+}
+
+// arrays are those of a unit in progress.
+type arrays map[xtf.TypeID]*xtfwriter.Array
+
+// whole makes arrays of the whole run.
+func (s *shelf) whole(stage uint32, types []xtf.TypeID, fill func(arrays)) error {
+	m, err := s.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stage}, types)
+	if err != nil {
+		return err
+	}
+	fill(m)
+	return saveArrays(m, types)
+}
+
+func (s *shelf) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (arrays, error) {
+	m := make(arrays, len(types))
+	for _, t := range types {
+		x, err := s.store.NewArray(s.enc, s.types.Lookup(t), u)
+		if err != nil {
+			return nil, err
+		}
+		if m[t] = x; t == xtf.TypeCall {
+			s.leaveTimes(x.ArrayBuilder)
+		}
+	}
+	return m, nil
+}
+
+// leaveTimes leaves the times of calls to the call graph, where that is exact.
+func (s *shelf) leaveTimes(calls *xtf.ArrayBuilder) {
+	if s.leave {
+		calls.LeaveTimes()
+	}
+}
+
+func saveArrays(m arrays, types []xtf.TypeID) error {
+	for _, t := range types {
+		if err := m[t].Save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// components returns what is known of a location's executions.
+func (s *shelf) components(p trace.P) (*interval.Components, error) {
+	b, err := s.store.Get(s.key(p, stageLoad, kindComponents))
+	if err != nil {
+		return nil, err
+	}
+	return interval.ParseComponents(b)
+}
+
+// putComponents replaces what is known of a location's executions.
+func (s *shelf) putComponents(p trace.P, c *interval.Components) error {
+	s.drop(p, stageLoad, kindComponents)
+	return s.store.Put(s.key(p, stageLoad, kindComponents), c.AppendBinary(nil))
+}
+
+// pathTable returns the run's number of each call path of a location.
+func (s *shelf) pathTable(p trace.P) ([]uint32, error) {
+	b, err := s.store.Get(s.key(p, stageNumber, kindPaths))
+	if err != nil {
+		return nil, err
+	}
+	table := make([]uint32, len(b)/4)
+	for i := range table {
+		table[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return table, nil
+}
+
+// rows iterates over the rows of an array that a stage saved; none if it had none.
+func (s *shelf) rows(p trace.P, stage uint32, t xtf.TypeID) (*xtf.Cursor, error) {
+	x, _, err := s.store.LoadArray(unit(p, stage), t)
+	if err != nil {
+		return nil, err
+	}
+	return xtf.ScanArray(s.types, x, 0), nil
+}
+
+// collect adds the arrays of a unit to a region.
+func (s *shelf) collect(r *xtfwriter.Region, u xtfwriter.Unit, types []xtf.TypeID) error {
+	for _, t := range types {
+		x, ok, err := s.store.LoadArray(u, t)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.Arrays = append(r.Arrays, x)
+		}
+	}
+	return nil
+}
+
+// scanSums passes the WAITSUM rows of a location to f.
+func (s *shelf) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
+	c, err := s.rows(p, stageWaits, xtf.TypeWaitSum)
+	if err != nil {
+		return err
+	}
+	return f(c)
+}
+
+// forestOf returns the trees of a location.
+func (s *shelf) forestOf(p trace.P) (*forest, error) {
+	b, err := s.store.Get(s.key(p, stageLoad, kindForest))
+	if err != nil {
+		return nil, err
+	}
+	return parseForest(b)
+}
+
+// staged returns the rows of a location that waited for the match.
+func (s *shelf) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
+	x, err := s.store.Segment(s.key(p, stageLoad, kind))
+	return s.stagedRows(t, x), err
+}

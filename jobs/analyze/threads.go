@@ -1,0 +1,232 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// threading finds what the threads of processes lose. The rank that has the
+// first thread of a process accounts for it; where other threads are on other
+// ranks, these get the regions and send back the work of their threads. Only the
+// tagThreads is the tag of messages about processes that ranks share.
+const tagThreads = 31
+
+// last process of a rank can begin there and go on elsewhere.
+type threading struct {
+	*job
+	roles   *threads.Roles
+	tail    int // process that goes on on other ranks, -1 if none
+	regions []threads.Span
+}
+
+// threads adds the losses of threads to the components of first threads. Memory:
+// 40 bytes for each parallel region of a process, twice for one that several
+// ranks share.
+func (a *job) threads(in *finished) (*finished, error) {
+	roles := threads.NewRoles(a.defs)
+	if a.o.GraphOnly || !roles.Any() {
+		return in, nil
+	}
+	a.meter.Stage("threads", a.ownBytes())
+	t := &threading{job: a, roles: roles, tail: -1}
+	parts, err := t.outlines()
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
+		return nil, err
+	}
+	parts, err = t.help(parts)
+	if err := jobs.Agree(a.c, err); err != nil {
+		return nil, err
+	}
+	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
+		return nil, err
+	}
+	return in, jobs.Agree(a.c, t.account(parts))
+}
+
+// outlines finds the regions of the process that other ranks share, for them.
+func (t *threading) outlines() (parts []mpi.Part, err error) {
+	if t.own.First >= t.own.End {
+		return nil, nil
+	}
+	process, _ := t.defs.Process(t.own.End - 1)
+	team := threads.TeamOf(t.defs, int(process))
+	if team.First < t.own.First || !meets(t.own, team) || team.First+trace.P(team.Count) <= t.own.End {
+		return nil, nil
+	}
+	t.tail = int(process)
+	if t.regions, err = t.outline(team.First); err != nil || len(t.regions) == 0 {
+		return nil, err
+	}
+	b := appendSpans(nil, t.regions)
+	for rank, r := range t.ranges {
+		if rank != t.c.Rank() && meets(r, team) {
+			parts = append(parts, mpi.Part{Rank: rank, Data: b})
+		}
+	}
+	return parts, nil
+}
+
+// meets says whether threads of a team are in a range.
+func meets(r partition.Range, team threads.Team) bool {
+	return max(r.First, team.First) < min(r.End, team.First+trace.P(team.Count))
+}
+
+// outline returns the parallel regions of a location.
+func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
+	calls, err := t.rows(p, stageLoad, xtf.TypeCall)
+	if err != nil {
+		return nil, err
+	}
+	if err = t.roles.Outline(calls, func(s threads.Span) { list = append(list, s) }, nil); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list, t.roles.Lock(func() (threads.Calls, error) { return t.rows(p, stageLoad, xtf.TypeCall) }, list)
+}
+
+// help sums up the work of own threads in the regions of another rank's process.
+func (t *threading) help(got []mpi.Part) (parts []mpi.Part, err error) {
+	for _, x := range got {
+		regions, err := parseSpans(x.Data)
+		if err != nil {
+			return nil, err
+		}
+		process, _ := t.defs.Process(t.own.First)
+		work := threads.NewWork(len(regions))
+		if err := t.work(threads.TeamOf(t.defs, int(process)), regions, work); err != nil {
+			return nil, err
+		}
+		parts = append(parts, mpi.Part{Rank: x.Rank, Data: appendWork(nil, work)})
+	}
+	return parts, nil
+}
+
+// work adds up what the threads of a team do that are on this rank.
+func (t *threading) work(team threads.Team, regions []threads.Span, w *threads.Work) error {
+	first, end := max(t.own.First, team.First), min(t.own.End, team.First+trace.P(team.Count))
+	for p := first; p < end; p++ {
+		calls, err := t.rows(p, stageLoad, xtf.TypeCall)
+		if err != nil {
+			return err
+		}
+		spent, err := t.roles.Busy(calls, regions)
+		if err != nil {
+			return fmt.Errorf("threads: location %d: %w", p, err)
+		}
+		w.Add(spent)
+		t.meter.Add(t.size.Weights[p])
+	}
+	return nil
+}
+
+// account closes the books of the processes whose first thread is here.
+func (t *threading) account(got []mpi.Part) error {
+	for process, x := range t.defs.Processes() {
+		team := threads.TeamOf(t.defs, process)
+		if x.First < t.own.First || x.First >= t.own.End || team.Count < 2 {
+			continue
+		}
+		regions := t.regions
+		if process != t.tail {
+			var err error
+			if regions, err = t.outline(team.First); err != nil {
+				return err
+			}
+		}
+		if len(regions) == 0 {
+			continue
+		}
+		work := threads.NewWork(len(regions))
+		if err := t.work(team, regions, work); err != nil {
+			return err
+		}
+		for _, x := range got {
+			if process != t.tail {
+				break
+			}
+			other, err := parseWork(x.Data, len(regions))
+			if err != nil {
+				return err
+			}
+			work.Merge(other)
+		}
+		if err := t.add(team, regions, work); err != nil {
+			return fmt.Errorf("threads: location %d: %w", team.First, err)
+		}
+	}
+	return nil
+}
+
+// add adds to the components of the first thread.
+func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Work) error {
+	calls, err := t.rows(team.First, stageLoad, xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	c, err := t.components(team.First)
+	if err != nil {
+		return err
+	}
+	executions := func() (interval.Executions, error) { return t.rows(team.First, stageNumber, xtf.TypeIval) }
+	if err := t.roles.Account(team.Count, calls, executions, regions, w, c); err != nil {
+		return err
+	}
+	return t.putComponents(team.First, c)
+}
+
+// appendSpans writes spans that lie after each other: the gap before each,
+// its length, and what the first thread waits in there.
+func appendSpans(b []byte, list []threads.Span) []byte {
+	at := uint64(0)
+	for _, s := range list {
+		b = varint.Append(b, s.Begin-at, s.End-s.Begin, s.Locked)
+		at = s.End
+	}
+	return b
+}
+
+var errThreads = errors.New("the work of threads arrived damaged from another rank")
+
+func parseSpans(b []byte) (list []threads.Span, err error) {
+	at := uint64(0)
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		begin := at + r.Next()
+		at = begin + r.Next()
+		list = append(list, threads.Span{Begin: begin, End: at, Locked: r.Next()})
+	}
+	if r.Failed() {
+		return nil, errThreads
+	}
+	return list, nil
+}
+
+func appendWork(b []byte, w *threads.Work) []byte {
+	for i := range w.Sum {
+		b = varint.Append(b, w.Sum[i], w.Max[i])
+	}
+	return b
+}
+
+func parseWork(b []byte, n int) (*threads.Work, error) {
+	w := threads.NewWork(n)
+	r := varint.Read(b)
+	for i := range n {
+		w.Sum[i], w.Max[i] = r.Next(), r.Next()
+	}
+	if r.Failed() {
+		return nil, errThreads
+	}
+	return w, nil
+}

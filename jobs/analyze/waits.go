@@ -1,0 +1,114 @@
+package analyze
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/waits"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// waitArrays are the arrays of stageWaits in the region of a location.
+var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
+
+// waitTotals are those of the whole run.
+var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
+
+// waitTotals adds up the waits of all locations. Collective.
+func (a *finishPass) waitTotals() error {
+	if err := a.reportOverflows(&a.found.facts, a.over, "spans of messages and collectives"); err != nil {
+		return err
+	}
+	if err := a.totals.Agree(); err != nil {
+		return err
+	}
+	err := a.eachOwn(func(p trace.P) error {
+		return a.scanSums(p, func(c *xtf.Cursor) error { return a.totals.Add(p, c) })
+	})
+	if err := jobs.Agree(a.c, err); err != nil {
+		return err
+	}
+	if err := a.totals.Reduce(); err != nil {
+		return err
+	}
+	if a.c.Rank() == 0 {
+		err = a.whole(stageWaits, waitTotals, func(arrays arrays) { a.totals.Write(arrays[xtf.TypeWaitTotal].ArrayBuilder) })
+	}
+	return jobs.Agree(a.c, err)
+}
+
+// locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
+// over all counts as too large.
+func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
+	ival, _, err := a.store.LoadArray(unit(p, stageNumber), xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	in := waits.Location{P: p, Rows: f, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }}
+	if in.Paths, err = a.pathTable(p); err != nil {
+		return err
+	}
+	arrays, err := a.newArrays(unit(p, stageWaits), waitArrays)
+	if err != nil {
+		return err
+	}
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	scratch := a.store.Scratch()
+	defer scratch.Drop()
+	lines, err := a.store.Create(a.key(p, stageFinish, kindLines))
+	if err != nil {
+		return err
+	}
+	line, err := a.timeline(p, c, in.Paths)
+	if err != nil {
+		return err
+	}
+	a.lines.Begin(p, line, lines)
+	over, err := a.waits.Locate(in, waits.Outputs{
+		Waits: arrays[xtf.TypeWait].ArrayBuilder, Sums: arrays[xtf.TypeWaitSum].ArrayBuilder, Components: c, Scratch: scratch, Follower: a.lines,
+	})
+	if err == nil {
+		err = a.lines.End()
+	}
+	if err != nil {
+		return err
+	}
+	lines.Seal()
+	a.over += over
+	if err := saveArrays(arrays, waitArrays); err != nil {
+		return err
+	}
+	if err := a.putComponents(p, c); err != nil {
+		return err
+	}
+	return a.scanSums(p, a.totals.Note)
+}
+
+// timeline opens what the time line of a location is made of.
+func (a *finishPass) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
+	l := &causes.Location{Paths: callpath.New(), Global: paths, First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
+	var err error
+	if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
+		return nil, err
+	}
+	if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
+		return nil, err
+	}
+	overhead, err := a.store.Segment(a.key(p, stageLoad, kindOverhead))
+	if err != nil {
+		return nil, err
+	}
+	if n := overhead.Size(); n > 0 {
+		l.Overhead = bufio.NewReader(io.NewSectionReader(overhead, 0, n))
+	}
+	return l, nil
+}

@@ -1,0 +1,149 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// archivePlace is where an archive goes: first to work, then to dir.
+type archivePlace struct {
+	dir, name string
+	work      string // folder of this job
+	made      bool   // dir was made by this job
+}
+
+const anchorSuffix = ".otf2"
+
+func newArchivePlace(output string) *archivePlace {
+	if name, ok := strings.CutSuffix(filepath.Base(output), anchorSuffix); ok && name != "" {
+		return &archivePlace{dir: filepath.Dir(output), name: name}
+	}
+	return &archivePlace{dir: output, name: "traces"}
+}
+
+func (a *archivePlace) anchor() string { return filepath.Join(a.dir, a.name+anchorSuffix) }
+
+// parts are the names of an archive below a folder, the anchor last.
+func (a *archivePlace) parts() []string {
+	return []string{a.name, a.name + ".def", a.name + anchorSuffix}
+}
+
+// prepare makes the folder and looks whether the names are free.
+func (a *archivePlace) prepare(force bool) error {
+	err := os.Mkdir(a.dir, 0o777)
+	a.made = err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return xtfwriter.OutputError("", err)
+	}
+	return a.free(force)
+}
+
+// free fails if something is there that must not be replaced: without force a
+// part of an archive, with it whatever is none.
+func (a *archivePlace) free(force bool) error {
+	for _, part := range slices.Backward(a.parts()) {
+		path := filepath.Join(a.dir, part)
+		st, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return xtfwriter.OutputError("", err)
+		case !force:
+			return fmt.Errorf("%w: %s", xtfwriter.ErrExists, path)
+		case st.IsDir() != (part == a.name):
+			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", path))
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(a.dir, a.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return xtfwriter.OutputError("", err)
+	}
+	for _, e := range entries {
+		if !isLocationFile(e) {
+			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", filepath.Join(a.dir, a.name, e.Name())))
+		}
+	}
+	return nil
+}
+
+// isLocationFile tells events and definitions of a location by the name.
+func isLocationFile(e fs.DirEntry) bool {
+	ext := filepath.Ext(e.Name())
+	_, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ext), 10, 64)
+	return err == nil && (ext == ".evt" || ext == ".def") && !e.IsDir()
+}
+
+// begin makes the folder of this job and removes those of jobs that were killed.
+func (a *archivePlace) begin() error {
+	entries, err := os.ReadDir(filepath.Dir(a.work))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "archive.") && err == nil {
+			err = os.RemoveAll(filepath.Join(filepath.Dir(a.work), e.Name()))
+		}
+	}
+	return errors.Join(err, os.Mkdir(a.work, 0o777))
+}
+
+// again empties the folder of this job.
+func (a *archivePlace) again() error {
+	return errors.Join(os.RemoveAll(a.work), os.Mkdir(a.work, 0o777))
+}
+
+// publish moves the parts to their place, the anchor last. On error they go back.
+func (a *archivePlace) publish(force bool) error {
+	err := a.free(force)
+	if err == nil && force {
+		err = a.removeOld()
+	}
+	for i, part := range a.parts() {
+		if err != nil {
+			break
+		}
+		if err = os.Rename(filepath.Join(a.work, part), filepath.Join(a.dir, part)); err != nil {
+			for _, back := range a.parts()[:i] {
+				err = errors.Join(err, os.Rename(filepath.Join(a.dir, back), filepath.Join(a.work, back)))
+			}
+		}
+	}
+	return err
+}
+
+// removeOld removes an archive of this name, the anchor first.
+func (a *archivePlace) removeOld() error {
+	folder := filepath.Join(a.dir, a.name)
+	paths := []string{a.anchor(), folder + ".def"}
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(folder, e.Name()))
+	}
+	for _, path := range append(paths, folder) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// clean removes the folder of this job.
+func (a *archivePlace) clean() error { return os.RemoveAll(a.work) }
+
+// leave removes the folder of the archive after a failure, if this job made it
+// and nothing is in it.
+func (a *archivePlace) leave() {
+	if a.made {
+		_ = os.Remove(a.dir) // not empty: somebody uses it
+	}
+}

@@ -1,0 +1,252 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/callview"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// graphSize is the size of a location's part of the graph.
+type graphSize struct {
+	bytes  uint64 // stored
+	events uint64
+}
+
+// outside are diagnostics of records as well as of definitions; in the latter
+// case the file does not have the record.
+var outside = [...]trace.Code{trace.DiagUnknownRecord, trace.DiagSurplus}
+
+// changing are diagnostics that say the streams of the file are not those of
+// the archive it was made from.
+var changing = []trace.Code{
+	trace.DiagMissingEvents, trace.DiagTruncated, trace.DiagCorrupt, trace.DiagTimeBackwards, trace.DiagMissingLocalDef, trace.DiagBadLocalDef, trace.DiagBadDefinition,
+}
+
+// measure looks at the sizes of all locations, each rank at an equal share, and
+// deals the locations out by events, which decide the time.
+func (x *export) measure() error {
+	n := x.defs.NumLocations()
+	lo, hi := n*x.c.Rank()/x.c.Size(), n*(x.c.Rank()+1)/x.c.Size()
+	own := make([]byte, 0, 16*(hi-lo))
+	inside := make([]int64, len(outside))
+	var err error
+	for p := xtf.Proc(lo); int(p) < hi && err == nil; p++ {
+		var s graphSize
+		if s, err = x.sizeOf(p); err == nil {
+			own = jobs.AppendWords(own, s.bytes, s.events)
+			err = x.countOutside(p, inside)
+		}
+	}
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	parts, err := x.c.Allgather(own)
+	if err == nil {
+		err = x.c.AllreduceInt64(inside, mpi.Sum)
+	}
+	if err != nil {
+		return err
+	}
+	var weights []uint64
+	for v := jobs.TakeWords[uint64](parts...); len(v) >= 2; v = v[2:] {
+		s, w := graphSize{v[0], v[1]}, uint64(0)
+		if p := trace.P(len(x.sizes)); x.selected(p) {
+			w = s.events
+		} else {
+			s.bytes = 0
+			x.res.LeftOut++
+		}
+		x.sizes, weights = append(x.sizes, s), append(weights, w)
+	}
+	x.own = partition.Ranges(weights, x.c.Size())[x.c.Rank()]
+	if x.c.Rank() == 0 {
+		if err = jobs.InputError(x.o.Run, x.differences(inside)); err == nil && x.o.Strict && len(x.res.Differs) > 0 {
+			err = jobs.Fail(jobs.ExitPartial, jobs.ErrDamaged)
+		}
+	}
+	return jobs.Agree(x.c, err)
+}
+
+// sizeOf reads the size of location p. What is damaged has none; writing it
+// meets the damage again.
+func (x *export) sizeOf(p xtf.Proc) (graphSize, error) {
+	var s graphSize
+	row, err := x.file.Dir(p)
+	if err != nil {
+		return s, err
+	}
+	s.events = row.Events
+	blobs, err := x.file.Blobs(p)
+	for _, b := range blobs {
+		if b.Kind == xtf.KindCCGColumns {
+			s.bytes = uint64(b.Size)
+		}
+	}
+	if jobs.Unreadable(err) {
+		return s, nil
+	}
+	return s, err
+}
+
+// countOutside adds how often the codes of outside were found in location p.
+func (x *export) countOutside(p xtf.Proc, n []int64) error {
+	err := x.diagnostics(p, func(d *xtf.Diag) {
+		for i, c := range outside {
+			if d.Code == uint32(c) && d.Detail == xtf.DiagTotal {
+				n[i] += int64(min(d.Count, 1<<40))
+			}
+		}
+	})
+	if jobs.Unreadable(err) {
+		return nil
+	}
+	return err
+}
+
+func (x *export) diagnostics(p xtf.Proc, f func(d *xtf.Diag)) error {
+	return xtf.Each(x.file, p, func(_ uint64, d *xtf.Diag) error {
+		f(d)
+		return nil
+	})
+}
+
+// differences lists what was left out or changed before it came into the file.
+// inside counts what the locations have of the codes of outside.
+func (x *export) differences(inside []int64) error {
+	return x.diagnostics(xtf.WholeRun, func(d *xtf.Diag) {
+		t := stats.CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event}
+		for _, c := range changing {
+			if t.Code == c {
+				x.res.Differs = append(x.res.Differs, t)
+			}
+		}
+		for i, c := range outside {
+			if n := uint64(inside[i]); t.Code == c && n < t.Count {
+				t.Count, t.Locations = t.Count-n, 0
+				x.res.Differs = append(x.res.Differs, t)
+			}
+		}
+	})
+}
+
+// firstChunk is the size of event chunks unless a record needs larger ones.
+const firstChunk = 1 << 20
+
+// write writes the files of all locations. When a record fits no chunk all
+// ranks begin again with chunks four times as large.
+func (x *export) write() error {
+	var total uint64
+	for p := x.own.First; p < x.own.End; p++ {
+		total += x.sizes[p].bytes
+	}
+	for chunk := firstChunk; ; chunk = min(4*chunk, otf2.MaxChunk) {
+		x.meter.Stage("write", total)
+		x.res.EventChunk = chunk
+		err := x.writeLocations(chunk)
+		again := []int64{0}
+		if errors.Is(err, otf2.ErrTooLong) && chunk < otf2.MaxChunk {
+			again[0], err = 1, nil
+		}
+		if err := jobs.Agree(x.c, err); err != nil {
+			return err
+		}
+		if err := x.c.AllreduceInt64(again, mpi.Max); err != nil || again[0] == 0 {
+			return err
+		}
+		if x.c.Rank() == 0 {
+			err = xtfwriter.OutputError("", x.place.again())
+		}
+		if err := jobs.Agree(x.c, err); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *export) writeLocations(chunk int) error {
+	x.written, x.lost, x.last, x.res.Bytes, x.res.Cut = x.written[:0], nil, 0, 0, Cut{}
+	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{EventChunk: chunk})
+	if err != nil {
+		return xtfwriter.OutputError("", err)
+	}
+	var batch trace.Batch
+	for p := x.own.First; p < x.own.End; p++ {
+		if q, ok := x.defs.Ordinal(x.defs.Location(p).Ref); ok && q != p {
+			x.written = append(x.written, 0) // defined twice: both share one file
+			continue
+		}
+		if err := x.writeLocation(w, p, &batch); err != nil {
+			return fmt.Errorf("location %d: %w", x.defs.Location(p).Ref, err)
+		}
+	}
+	return nil
+}
+
+func (x *export) writeLocation(w *otf2.Writer, p trace.P, batch *trace.Batch) error {
+	l, err := w.Location(p)
+	if err != nil {
+		return xtfwriter.OutputError("", err)
+	}
+	if x.selected(p) {
+		err = x.writeEvents(l, p, batch)
+		if jobs.Unreadable(err) && !x.o.Strict {
+			process, thread := x.defs.Process(p)
+			x.lost = append(x.lost, Lost{x.defs.Location(p).Ref, process, thread, err.Error()})
+			err = xtfwriter.OutputError("", l.Discard())
+		}
+	}
+	if cerr := l.Close(); err == nil {
+		err = xtfwriter.OutputError("", cerr)
+	}
+	x.written = append(x.written, l.Events())
+	x.res.Bytes += l.Bytes()
+	return err
+}
+
+// writeEvents expands a location. Errors of reading have the exit code of input.
+func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Batch) error {
+	left := x.sizes[p].bytes
+	defer func() { x.meter.Add(left) }()
+	loc, _, err := callview.Location(x.file, x.shared, xtf.Proc(p))
+	if err != nil {
+		return jobs.InputError(x.o.Run, fmt.Errorf("call graph of location %d: %w", p, err))
+	}
+	if loc.Events() != x.sizes[p].events {
+		return jobs.InputError(x.o.Run, fmt.Errorf("call graph of location %d with %d events, the directory has %d: %w", p, loc.Events(), x.sizes[p].events, xtf.ErrCorrupt))
+	}
+	if x.window != nil {
+		return x.sliceError(x.writeSlice(l, loc))
+	}
+	r, read := loc.Expand(), uint64(0)
+	for {
+		err := r.Next(batch)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return jobs.InputError(x.o.Run, err)
+		}
+		x.last = max(x.last, batch.Events[len(batch.Events)-1].Time)
+		read += uint64(len(batch.Events))
+		batch.KeepRecords()
+		if err := l.Add(batch); err != nil {
+			return xtfwriter.OutputError("", err)
+		}
+		done := min(left, x.sizes[p].bytes/loc.Events()*uint64(len(batch.Events)))
+		x.meter.Add(done)
+		left -= done
+	}
+	if read != loc.Events() {
+		return fmt.Errorf("%d events read of %d", read, loc.Events())
+	}
+	return nil
+}

@@ -1,4 +1,0 @@
-package jobs
-
-// EndMargin is for tests.
-const EndMargin = endMargin

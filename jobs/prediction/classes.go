@@ -1,0 +1,221 @@
+package prediction
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// startTimes is when the processes of a rank began and ended in the recorded run, ps after the first of all.
+type startTimes struct {
+	origin trace.Time // first event of all
+	first  uint32
+	delay  []int64 // first event
+	end    []int64 // last event
+	kept   []int64 // sum of what calls took that is not simulated
+	calls  simnet.Calc
+}
+
+// measureStarts reads when processes began and ended. Collective.
+func (x *prediction) measureStarts() error {
+	s := &startTimes{}
+	x.start = s
+	var kept *predict.Vectors
+	var begin, end []trace.Time
+	const none = 1<<63 - 1
+	bounds := []int64{none, 0} // least first, largest last
+	var err error
+	if x.sim != nil {
+		s.first, kept = x.sim.First, x.sim.Vectors.Kept()
+		s.calls = kept
+		for p := x.sim.First; p < x.sim.End && err == nil; p++ {
+			var a, b trace.Time
+			var ok bool
+			var sum int64
+			if sum, err = sumOf(kept, p); err != nil {
+				break
+			}
+			s.kept = append(s.kept, sum)
+			if a, b, ok, err = x.sim.Span(p); !ok {
+				a, b = none, none
+			}
+			begin, end = append(begin, a), append(end, b)
+			if ok && (uint64(a) > none || uint64(b) > none) {
+				err = fmt.Errorf("process %d ends at tick %d: %w", p, b, predict.ErrTooLong)
+			}
+			if ok {
+				bounds[0], bounds[1] = min(bounds[0], int64(a)), max(bounds[1], int64(b))
+			}
+		}
+	}
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	if err := x.c.AllreduceInt64(bounds[:1], mpi.Min); err != nil {
+		return err
+	}
+	if err := x.c.AllreduceInt64(bounds[1:], mpi.Max); err != nil {
+		return err
+	}
+	s.origin = trace.Time(min(bounds[0], bounds[1]))
+	fits := true
+	convert := func(t trace.Time) int64 {
+		ps, ok := x.in.Picoseconds(t - min(s.origin, t))
+		fits = fits && ok
+		return ps
+	}
+	for i := range begin {
+		if begin[i] == none {
+			begin[i], end[i] = s.origin, s.origin
+		}
+		s.delay, s.end = append(s.delay, convert(begin[i])), append(s.end, convert(end[i]))
+	}
+	x.res.Measured = convert(trace.Time(bounds[1]))
+	if !fits {
+		err = jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", x.o.Run, predict.ErrTooLong))
+	}
+	return jobs.Agree(x.c, err)
+}
+
+// from returns computation that begins when the processes began, with the calls that take what they took.
+func (s *startTimes) from(calc simnet.Calc) simnet.Calc {
+	return &predict.Delayed{Calc: calc, First: s.first, Delay: s.delay, Kept: s.calls}
+}
+
+// sumOf adds up the entries of a process, ps.
+func sumOf(v *predict.Vectors, p uint32) (int64, error) {
+	var buf [512]int64
+	sum := int64(0)
+	for first := uint64(0); first < v.Entries(p); first += uint64(len(buf)) {
+		if err := v.Fill(p, first, buf[:]); err != nil {
+			return 0, err
+		}
+		for _, t := range buf {
+			if sum += t; sum < 0 {
+				return 0, fmt.Errorf("process %d: %w", p, predict.ErrTooLong)
+			}
+		}
+	}
+	return sum, nil
+}
+
+// processClasses are the classes of all processes, on every rank.
+type processClasses struct {
+	class          []uint32 // of each process
+	representative []uint32
+	size           []uint32
+}
+
+// comparable is how many differences of entries are taken to compare the processes of a run without being asked to: seconds.
+const comparable = 1 << 33
+
+// classify finds the classes of the processes: those of the file where no others are asked for. Those that call the same are a
+// class by themselves where it would take long to compare what they compute, and nothing depends on it. Collective.
+func (x *prediction) classify() error {
+	groups, err := x.in.Alike(x.c)
+	if err != nil {
+		return jobs.InputError(x.o.Run, err)
+	}
+	k := &processClasses{class: make([]uint32, x.in.Processes())}
+	work := 0.0
+	for g, list := range groups {
+		work += float64(float64(len(list)) * float64(len(list)-1) / 2 * float64(x.in.Calls(list[0])))
+		for _, p := range list {
+			k.class[p] = uint32(g)
+		}
+		k.representative, k.size = append(k.representative, list[0]), append(k.size, uint32(len(list)))
+	}
+	var classes *predict.Classes
+	if x.o.Classes == nil {
+		classes, err = predict.ReadClasses(x.file)
+		if err == nil && classes != nil {
+			err = fitting(classes, k)
+		}
+		if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+			return err
+		}
+	}
+	x.res.Threshold = "as analysed"
+	if classes == nil {
+		if x.o.Classes == nil && len(x.o.Vectors) == 0 && x.o.Rule == predict.ScaleRule && work > comparable {
+			x.setClasses(k, "")
+			return nil
+		}
+		if classes, err = x.compare(); err != nil {
+			return err
+		}
+	}
+	k = &processClasses{class: classes.Of}
+	for i := range classes.Classes {
+		k.representative, k.size = append(k.representative, classes.Classes[i].Representative), append(k.size, classes.Classes[i].Size)
+	}
+	x.setClasses(k, x.res.Threshold)
+	return nil
+}
+
+// compare computes classes. Collective.
+func (x *prediction) compare() (*predict.Classes, error) {
+	f := predict.ClassFlags{Threshold: DefaultClasses}
+	if x.o.Classes != nil {
+		f = *x.o.Classes
+	}
+	o, err := f.Parse(x.in.Defs.Clock().TimerResolution)
+	if err != nil {
+		err = jobs.Fail(jobs.ExitUsage, err)
+	}
+	if err := jobs.Agree(x.c, err); err != nil {
+		return nil, err
+	}
+	if x.res.Threshold = f.Threshold; f.MaxClasses > 0 {
+		x.res.Threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
+	}
+	if err := jobs.ClassMemory(x.c, &o.Options, x.o.Analyze.MemBytes, x.in.Vectors.Bytes()); err != nil {
+		return nil, err
+	}
+	k, err := x.in.Classify(context.Background(), x.c, o)
+	return k, jobs.InputError(x.o.Run, err)
+}
+
+// fitting refuses classes of a file whose processes do not call the same.
+func fitting(k *predict.Classes, groups *processClasses) error {
+	if len(k.Of) != len(groups.class) {
+		return fmt.Errorf("classes of %d processes, the run has %d: %w", len(k.Of), len(groups.class), xtf.ErrCorrupt)
+	}
+	for p, c := range k.Of {
+		r := k.Classes[c].Representative
+		if uint64(r) >= uint64(len(k.Of)) || groups.class[r] != groups.class[p] {
+			return fmt.Errorf("process %d is in a class with process %d, which calls something else: %w", p, r, xtf.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+func (x *prediction) setClasses(k *processClasses, threshold string) {
+	x.classes = k
+	x.res.Classes, x.res.Threshold = k.representative, threshold
+}
+
+// meanOf returns the mean of a number of each process over all ranks, rounded down. Collective.
+func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.ProcessTimes) int64) (int64, error) {
+	const low = 1<<20 - 1
+	parts := []int64{0, 0}
+	for i := range list {
+		v := of(&list[i])
+		parts[0] += v >> 20
+		parts[1] += v & low
+	}
+	if err := x.c.AllreduceInt64(parts, mpi.Sum); err != nil {
+		return 0, err
+	}
+	hi, lo := bits.Mul64(uint64(parts[0]), 1<<20)
+	lo, carry := bits.Add64(lo, uint64(parts[1]), 0)
+	q, _ := bits.Div64(hi+carry, lo, uint64(x.in.Processes()))
+	return int64(q), nil
+}

@@ -1,0 +1,355 @@
+package prediction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// outcome is a simulation as all ranks know it.
+type outcome struct {
+	times    []simnet.ProcessTimes // of this rank's processes
+	first    uint32
+	deadlock *simnet.Deadlock
+	result   simnet.Result // without times
+}
+
+// runOn simulates on a platform. Collective: all ranks return the same error.
+func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
+	out := &outcome{}
+	var err error
+	if x.sim != nil {
+		err = x.runHere(p, calc, o, out)
+	}
+	if err := jobs.Agree(x.c, err); err != nil {
+		return nil, err
+	}
+	return out, x.share(out)
+}
+
+// runHere runs an engine on the ranks that simulate.
+func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
+	n, err := p.Network(x.sim.Processes())
+	if err := jobs.Agree(x.simComm, err); err != nil {
+		return err
+	}
+	calc = codedCalc{calc}
+	ctx := x.o.Analyze.Stop.Context()
+	var r *simnet.Result
+	if NeedsEvents(p) {
+		r, err = simnet.Events(ctx, x.sim.Program, calc, n, o)
+	} else {
+		r, err = simnet.Dataflow(ctx, x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
+	}
+	if errors.Is(err, context.Canceled) {
+		return x.stopped()
+	}
+	if d, ok := errors.AsType[*simnet.Deadlock](err); ok {
+		out.deadlock = d
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for k := range r.Times {
+		r.Times[k].Compute -= x.start.delay[k] + x.start.kept[k] // which the engine counts as computation
+	}
+	out.times, out.first = r.Times, r.First
+	out.result = *r
+	out.result.Times = nil
+	return nil
+}
+
+// boundary ends a stage: all ranks go on, or all stop. Collective.
+func (x *prediction) boundary() error {
+	var err error
+	if _, ok := x.o.Analyze.Stop.Asked(); ok {
+		err = x.stopped()
+	}
+	return jobs.Agree(x.c, err)
+}
+
+// stopped is the error of a prediction that is to stop: the simulation keeps nothing.
+func (x *prediction) stopped() error {
+	why, _ := x.o.Analyze.Stop.Asked()
+	return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s, before the predicted run was written. The simulation begins again; add --resume to keep what earlier runs wrote of it",
+		jobs.ErrStopped, why))
+}
+
+// codedCalc gives errors of computation the exit code that they keep when ranks agree on them.
+type codedCalc struct{ simnet.Calc }
+
+// Fill implements simnet.Calc.
+func (c codedCalc) Fill(process uint32, first uint64, dst []int64) error {
+	return jobs.Coded(c.Calc.Fill(process, first, dst))
+}
+
+// share tells the ranks that simulated nothing what came out. Collective.
+func (x *prediction) share(out *outcome) error {
+	if !x.single {
+		return nil
+	}
+	stuck := int64(0)
+	if out.deadlock != nil {
+		stuck = 1
+	}
+	b, err := x.c.Bcast(jobs.AppendWords(nil, stuck, out.result.Makespan, int64(out.result.Unmatched)), 0)
+	if err != nil {
+		return err
+	}
+	v := jobs.TakeWords[int64](b)
+	if v[0] != 0 && out.deadlock == nil {
+		out.deadlock = &simnet.Deadlock{}
+	}
+	out.result.Makespan, out.result.Unmatched = v[1], uint64(v[2])
+	return nil
+}
+
+// scale is the factor of computation that no vectors replace.
+func (x *prediction) scale() predict.Scale {
+	if x.o.Scaled || x.platform == nil {
+		return x.o.Scale
+	}
+	return x.platform.Scale
+}
+
+// computation is what the processes of this rank compute on the target, f times that.
+func (x *prediction) computation(f predict.Scale) simnet.Calc {
+	if x.sim == nil {
+		return nil
+	}
+	var calc simnet.Calc = x.sim.Substitute(x.o.Rule, x.scale(), x.donors.donor)
+	if f != predict.One {
+		calc = &predict.Substituted{Host: calc, Scale: f}
+	}
+	return x.start.from(calc)
+}
+
+// recorded is what they computed in the recorded run.
+func (x *prediction) recorded() simnet.Calc {
+	if x.sim == nil {
+		return nil
+	}
+	return x.start.from(x.sim.Vectors)
+}
+
+// check simulates the recorded run on its own machine, and what representatives lose. Collective.
+func (x *prediction) check() error {
+	x.meter.Stage("check", 0)
+	base := x.host
+	if base == nil {
+		base = x.platform
+	}
+	if base == nil || x.host == nil && x.o.Rule != predict.CopyRule {
+		return nil
+	}
+	all, err := x.runOn(base, x.recorded(), simnet.Options{})
+	if err != nil {
+		return err
+	}
+	if all.deadlock != nil {
+		return nil // the prediction tells why
+	}
+	if x.host != nil {
+		x.res.Host = &HostCheck{Platform: x.host.Name, Makespan: all.result.Makespan}
+	}
+	if x.o.Rule != predict.CopyRule {
+		return nil
+	}
+	s, err := x.representatives()
+	if err != nil {
+		return err
+	}
+	var calc simnet.Calc
+	if x.sim != nil {
+		calc = x.start.from(x.sim.Substitute(predict.CopyRule, predict.One, s.donor))
+	}
+	some, err := x.runOn(base, calc, simnet.Options{})
+	if err != nil || some.deadlock != nil {
+		return err
+	}
+	x.res.Class = &ClassCheck{All: all.result.Makespan, Representatives: some.result.Makespan}
+	return nil
+}
+
+// representatives are the recorded vectors of the representatives of classes with more than one process. Collective.
+func (x *prediction) representatives() (*donorSet, error) {
+	s := &donorSet{}
+	for c, r := range x.classes.representative {
+		if x.classes.size[c] < 2 {
+			continue
+		}
+		host, err := x.hostVector(r)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := x.in.CallNodes(r)
+		var d *predict.Donor
+		if err == nil {
+			d, err = x.joinDonor(r, nodes, host, host)
+		}
+		if err := jobs.Agree(x.c, err); err != nil {
+			return nil, err
+		}
+		s.list, s.about = append(s.list, d), append(s.about, PredictedDonor{})
+	}
+	s.follow(x.classes)
+	return s, nil
+}
+
+// simulate runs the prediction. Collective.
+func (x *prediction) simulate() error {
+	if x.platform == nil {
+		return nil
+	}
+	x.meter.Stage("simulate", 0)
+	began := time.Now()
+	o := simnet.Options{}
+	if x.o.Output != "" {
+		if err := x.openTimes(&o); err != nil {
+			return err
+		}
+	}
+	out, err := x.runOn(x.platform, x.computation(predict.One), o)
+	if err != nil {
+		return err
+	}
+	r := &x.res
+	r.Elapsed, r.Events = time.Since(began), NeedsEvents(x.platform)
+	x.out = out
+	r.Deadlock, r.Makespan, r.Unmatched = out.deadlock, out.result.Makespan, out.result.Unmatched
+	r.Simulated, r.Skipped = out.result.Events, out.result.Skipped
+	if r.Deadlock != nil {
+		for _, b := range r.Deadlock.Cycle {
+			r.Functions = append(r.Functions, x.in.Function(b.Node))
+		}
+		return nil
+	}
+	if x.times != nil && x.sim != nil {
+		out.result.Times, out.result.First = out.times, out.first
+		err = x.times.Finish(&out.result)
+	}
+	return jobs.Agree(x.c, err)
+}
+
+// sweep predicts every point. Collective.
+func (x *prediction) sweep() error {
+	if x.platform == nil || len(x.o.Sweep) == 0 {
+		return nil
+	}
+	n := predict.Points(x.o.Sweep)
+	x.meter.Stage("sweep", uint64(n))
+	for i := range n {
+		p, at, err := x.platform.Point(x.o.Sweep, i)
+		if err != nil { // not after CheckSweep
+			return err
+		}
+		out, err := x.runOn(p, x.computation(p.Scale), simnet.Options{})
+		if err != nil {
+			return err
+		}
+		point := SweepPoint{Values: at, Makespan: out.result.Makespan, Deadlock: out.deadlock != nil}
+		if !point.Deadlock {
+			if point.Compute, err = x.meanOf(out.times, func(t *simnet.ProcessTimes) int64 { return t.Compute }); err != nil {
+				return err
+			}
+		}
+		x.res.Points = append(x.res.Points, point)
+		x.meter.Add(1)
+	}
+	return nil
+}
+
+// collect gives rank 0 what all ranks know of their processes. Collective.
+func (x *prediction) collect() error {
+	var own []byte
+	var err error
+	if x.sim != nil {
+		own, err = x.rows()
+	}
+	if err := jobs.Agree(x.c, err); err != nil {
+		return err
+	}
+	all, err := x.c.Gather(own, 0)
+	if err != nil || x.c.Rank() != 0 {
+		return err
+	}
+	const width = 13
+	nodes := map[uint32]uint32{}
+	for _, b := range all {
+		for v := jobs.TakeWords[int64](b); len(v) >= width; v = v[width:] {
+			p := uint32(len(x.res.Processes))
+			y := PredictedProcess{
+				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Kept: v[12], Replaced: x.donors.donor(p) != nil,
+				Times: simnet.ProcessTimes{
+					Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Messages: uint64(v[9]), Calls: x.in.Calls(p),
+				},
+			}
+			nodes[y.Node]++
+			x.res.PerNode = max(x.res.PerNode, nodes[y.Node])
+			x.res.Processes = append(x.res.Processes, y)
+		}
+	}
+	x.res.Nodes = uint32(len(nodes))
+	x.res.Delay = x.delayed()
+	return nil
+}
+
+// delayed returns the process with the largest share of its computation in which it had no processor, nil where no recorder told.
+func (x *prediction) delayed() *DelayCheck {
+	var w *DelayCheck
+	for i := range x.in.Defs.LocationProperties {
+		q := &x.in.Defs.LocationProperties[i]
+		at, ok := x.in.Defs.Ordinal(q.Location)
+		if !ok || q.Value.Type != trace.TypeUint64 || x.in.Defs.Text(q.Name) != trace.PropertyDelay {
+			continue
+		}
+		rank, thread := x.in.Defs.Process(at)
+		if thread > 0 || int(rank) >= len(x.res.Processes) {
+			continue
+		}
+		y := &DelayCheck{Process: rank, Compute: x.res.Processes[rank].Compute}
+		y.Delay = int64(min(q.Value.Bits, uint64(y.Compute)/1000)) * 1000 // the file may tell any number
+		if w == nil || w.share() < y.share() {
+			w = y
+		}
+	}
+	return w
+}
+
+func (d *DelayCheck) share() float64 { return float64(d.Delay) / float64(max(d.Compute, 1)) }
+
+// rows are the numbers of this rank's processes.
+func (x *prediction) rows() ([]byte, error) {
+	var n *simnet.Network
+	if x.platform != nil {
+		var err error
+		if n, err = x.platform.Network(x.sim.Processes()); err != nil {
+			return nil, err
+		}
+	}
+	var b []byte
+	for p := x.sim.First; p < x.sim.End; p++ {
+		k := p - x.sim.First
+		compute, err := sumOf(x.sim.Vectors, p)
+		if err != nil {
+			return nil, err
+		}
+		var t simnet.ProcessTimes
+		if x.out != nil && int(k) < len(x.out.times) {
+			t = x.out.times[k]
+		}
+		node := int64(0)
+		if n != nil {
+			node = int64(n.NodeOf(p))
+		}
+		b = jobs.AppendWords(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k], x.start.kept[k])
+	}
+	return b, nil
+}

@@ -1,0 +1,320 @@
+package prediction
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// donorSet is the processes that were measured, and who follows whom.
+type donorSet struct {
+	list    []*predict.Donor // by process, ascending
+	of      []int32          // of each process: its place in list, -1 for none
+	about   []PredictedDonor // as list
+	content string           // hash
+}
+
+// donor returns the donor of a process, nil for none.
+func (s *donorSet) donor(process uint32) *predict.Donor {
+	if s == nil || s.of[process] < 0 {
+		return nil
+	}
+	return s.list[s.of[process]]
+}
+
+// openVectors reads the measured vectors. Collective.
+func (x *prediction) openVectors() error {
+	for _, f := range []struct {
+		paths []string
+		to    **donorSet
+	}{{x.o.Vectors, &x.donors}, {x.o.HostVectors, &x.hostDons}} {
+		if len(f.paths) == 0 {
+			continue
+		}
+		targets, err := x.readTargets(f.paths)
+		if err != nil {
+			return err
+		}
+		if *f.to, err = x.newDonors(targets); err != nil {
+			return err
+		}
+	}
+	if x.donors != nil {
+		x.res.Donors, x.res.Content = x.donors.about, x.donors.content
+	}
+	if x.hostDons != nil {
+		x.res.Replay, x.res.Spread = x.hostDons.worst(), x.hostDons.spread()
+	}
+	if x.donors != nil && x.res.Spread == nil {
+		x.res.Spread = x.donors.spread()
+	}
+	return x.everybodyFollows()
+}
+
+// readTargets reads files and folders of them on rank 0 and parses them on all. Collective.
+func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
+	var files []string
+	n, err := jobs.FromRank(x.c, 0, func() (_ []byte, err error) {
+		files, err = vectorFiles(paths)
+		return jobs.AppendWords(nil, uint64(len(files))), targetError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []predict.Target
+	for i := range jobs.TakeWords[uint64](n)[0] {
+		packed, err := jobs.FromRank(x.c, 0, func() ([]byte, error) {
+			b, err := os.ReadFile(files[i])
+			return jobs.PackParts(0, []byte(files[i]), b), targetError(err)
+		})
+		if err != nil {
+			return nil, err
+		}
+		_, parts, err := jobs.UnpackParts(packed)
+		var own []predict.Target
+		if err == nil {
+			own, err = predict.ReadTargets(string(parts[0]), bytes.NewReader(parts[1]), x.o.Clock)
+		}
+		if err := jobs.Agree(x.c, targetError(err)); err != nil {
+			return nil, err
+		}
+		list = append(list, own...)
+	}
+	slices.SortStableFunc(list, func(a, b predict.Target) int { return cmp.Compare(a.Process, b.Process) })
+	return list, jobs.Agree(x.c, targetError(x.checkTargets(list)))
+}
+
+// checkTargets refuses processes that the run has not, and two vectors of one process.
+func (x *prediction) checkTargets(list []predict.Target) error {
+	if len(list) == 0 {
+		return fmt.Errorf("%w: they hold no process", predict.ErrTarget)
+	}
+	for i := range list {
+		p := list[i].Process
+		if p >= x.in.Processes() {
+			return fmt.Errorf("%w: process %d of a run of %d", predict.ErrTarget, p, x.in.Processes())
+		}
+		if i > 0 && p == list[i-1].Process {
+			return fmt.Errorf("%w: process %d has two vectors", predict.ErrTarget, p)
+		}
+	}
+	return nil
+}
+
+// vectorFiles lists files; a folder stands for the R.csv in it, R a rank.
+func vectorFiles(paths []string) ([]string, error) {
+	var list []string
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			list = append(list, path)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(path, "[0-9]*.csv"))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: %w: no file RANK.csv in it", path, predict.ErrTarget)
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+func targetError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return jobs.Fail(jobs.ExitInput, fmt.Errorf("vectors: %w", err))
+}
+
+// newDonors joins measured vectors with the recorded ones of the same processes. Collective.
+func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
+	s := &donorSet{}
+	h := sha256.New()
+	for i := range targets {
+		host, err := x.hostVector(targets[i].Process)
+		if err != nil {
+			return nil, err
+		}
+		d, about, times, err := x.newDonor(&targets[i], host)
+		if err := jobs.Agree(x.c, targetError(err)); err != nil {
+			return nil, err
+		}
+		s.list, s.about = append(s.list, d), append(s.about, about)
+		h.Write(jobs.AppendWords(nil, int64(targets[i].Process), int64(len(times))))
+		h.Write(jobs.AppendWords(nil, times...))
+	}
+	s.content = hex.EncodeToString(h.Sum(nil))
+	s.follow(x.classes)
+	return s, nil
+}
+
+// newDonor joins one vector, which has an entry for each MPI call; times are those that were measured, by entry.
+func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
+	about = PredictedDonor{Process: t.Process, Totals: t.Totals}
+	nodes, err := x.in.CallNodes(t.Process)
+	if err != nil {
+		return nil, about, nil, err
+	}
+	if host, err = predict.Join(nodes, host, x.in.IsMPI); err != nil {
+		return nil, about, nil, err
+	}
+	nodes, about.Entries = predict.Counted(nodes, x.in.IsMPI), uint64(len(host))
+	calls, names := x.in.Functions(nodes)
+	if times, err = t.Place(uint64(len(host)), calls, names); err != nil {
+		return nil, about, nil, err
+	}
+	for i, v := range times {
+		if v < 0 {
+			continue
+		}
+		about.Measured++
+		about.Host += host[i]
+		about.Target += v
+	}
+	if about.Measured == 0 {
+		return nil, about, nil, fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
+	}
+	d, err = x.joinDonor(t.Process, nodes, host, times)
+	if err == nil {
+		d.Keep(0)
+		d.Keep(d.Entries() - 1)
+	}
+	return d, about, times, err
+}
+
+// joinDonor makes a donor whose entries lie between calls that count.
+func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, times []int64) (*predict.Donor, error) {
+	host, err := predict.Join(nodes, slices.Clone(host), x.in.Counts)
+	if err != nil {
+		return nil, err
+	}
+	if times, err = predict.Join(nodes, slices.Clone(times), x.in.Counts); err != nil {
+		return nil, err
+	}
+	return predict.NewDonor(process, host, times, sitesOf(predict.Counted(nodes, x.in.Counts)))
+}
+
+// sitesOf returns the place in the program of each entry: the call after it.
+func sitesOf(nodes []simnet.NodeID) []uint32 {
+	sites := make([]uint32, len(nodes)+1)
+	for i, n := range nodes {
+		sites[i] = uint32(n) + 1
+	}
+	return sites
+}
+
+// hostVector gives all ranks the recorded vector of a process. Collective.
+func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
+	owner := slices.IndexFunc(x.in.Ranges, func(r partition.Range) bool { return r.Contains(trace.P(process)) })
+	if owner < 0 {
+		return nil, fmt.Errorf("process %d belongs to no rank", process)
+	}
+	b, err := jobs.FromRank(x.c, owner, func() ([]byte, error) {
+		v := make([]int64, x.in.Vectors.Entries(process))
+		err := x.in.Vectors.Fill(process, 0, v)
+		return jobs.AppendWords(nil, v...), jobs.InputError(x.o.Run, err)
+	})
+	return jobs.TakeWords[int64](b), err
+}
+
+// follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.
+func (s *donorSet) follow(k *processClasses) {
+	s.of = make([]int32, len(k.class))
+	byClass := make([]int32, len(k.representative))
+	for i := range byClass {
+		byClass[i] = -1
+	}
+	own := make(map[uint32]int32, len(s.list))
+	for i, d := range s.list {
+		own[d.Process] = int32(i)
+		c := k.class[d.Process]
+		if byClass[c] < 0 || d.Process == k.representative[c] {
+			byClass[c] = int32(i)
+		}
+	}
+	for p, c := range k.class {
+		s.of[p] = byClass[c]
+		if i, ok := own[uint32(p)]; ok {
+			s.of[p] = i
+		}
+		if s.of[p] >= 0 {
+			s.about[s.of[p]].Processes++
+		}
+	}
+}
+
+// everybodyFollows refuses vectors that leave classes out, unless a factor was given for the others.
+func (x *prediction) everybodyFollows() error {
+	if x.donors == nil || x.o.Scaled {
+		return nil
+	}
+	var missing []uint32
+	for c, r := range x.classes.representative {
+		if slices.IndexFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.class[d.Process] == uint32(c) }) < 0 {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	shown := missing[:min(len(missing), 20)]
+	return jobs.Agree(x.c, targetError(fmt.Errorf("%d of %d classes have no measured process: record and replay %v too, or give --cpu-scale for their processes",
+		len(missing), len(x.classes.representative), shown)))
+}
+
+// worst returns the process whose replay differs most from the recorded run.
+func (s *donorSet) worst() *ReplayCheck {
+	var w *ReplayCheck
+	for i := range s.about {
+		a := &s.about[i]
+		r := &ReplayCheck{Process: a.Process, Recorded: a.Host, Replay: a.Target}
+		if w == nil || w.share() < r.share() {
+			w = r
+		}
+	}
+	return w
+}
+
+// spread returns the process whose repetitions lie farthest apart, nil where none was replayed more than once.
+func (s *donorSet) spread() *SpreadCheck {
+	var w *SpreadCheck
+	for i := range s.about {
+		a := &s.about[i]
+		r := &SpreadCheck{a.Process, a.Totals}
+		if a.Totals.Most > 0 && (w == nil || w.Share() < r.Share()) {
+			w = r
+		}
+	}
+	return w
+}
+
+// Share is how far the repetitions lie apart, of the time that counts.
+func (c *SpreadCheck) Share() float64 {
+	return float64(max(c.Most-c.Least, 0)) / float64(max(c.Sum, 1))
+}
+
+// share is how far the replay is from the recorded run.
+func (r *ReplayCheck) share() float64 {
+	diff := r.Replay - r.Recorded
+	if diff < 0 {
+		diff = -diff
+	}
+	return float64(diff) / float64(max(r.Recorded, 1))
+}

@@ -1,0 +1,167 @@
+package prediction
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// storeTimes is what a rank keeps of simulated times in memory, bytes; the rest goes to a file.
+const storeTimes = 64 << 20
+
+// timeStore keeps the simulated times of a rank's processes in the segments of a store. It implements predict.Segments.
+type timeStore struct {
+	store    *xtfwriter.Store
+	mu       sync.Mutex
+	segments map[uint32]*xtfwriter.Segment
+}
+
+// newTimeStore keeps its file without a name next to the output, so that nothing is left of it when a rank dies.
+func newTimeStore(output string, rank int) *timeStore {
+	name := fmt.Sprintf(".%s.times-%d-%d", filepath.Base(output), os.Getpid(), rank)
+	store := xtfwriter.NewStore(filepath.Join(filepath.Dir(output), name), storeTimes)
+	store.Unname()
+	return &timeStore{store: store, segments: map[uint32]*xtfwriter.Segment{}}
+}
+
+func (s *timeStore) segment(process uint32) *xtfwriter.Segment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.segments[process]
+	if g == nil {
+		g = s.store.Scratch()
+		s.segments[process] = g
+	}
+	return g
+}
+
+// Append implements predict.Segments.
+func (s *timeStore) Append(process uint32, b []byte) error {
+	_, err := s.segment(process).Append(b)
+	return jobs.Coded(err)
+}
+
+// Reader implements predict.Segments.
+func (s *timeStore) Reader(process uint32) (io.Reader, error) {
+	g := s.segment(process)
+	return io.NewSectionReader(g, 0, g.Size()), nil
+}
+
+func (s *timeStore) close() error { return s.store.Close(true) }
+
+// openTimes prepares for the predicted run to be written. Collective.
+func (x *prediction) openTimes(o *simnet.Options) error {
+	var err error
+	if _, e := os.Lstat(x.o.Output); e == nil && !x.o.Analyze.Force && !x.o.Analyze.Resume {
+		err = fmt.Errorf("%s: %w", x.o.Output, xtfwriter.ErrExists)
+	} else if _, e := os.Stat(filepath.Dir(x.o.Output)); e != nil {
+		err = jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s: %w", x.o.Output, e))
+	}
+	if err := jobs.Agree(x.c, err); err != nil {
+		return err
+	}
+	x.store = newTimeStore(x.o.Output, x.c.Rank())
+	if x.sim != nil {
+		x.times = predict.NewTimes(x.store, x.sim.First, int(x.sim.End-x.sim.First))
+		o.Observer = x.times
+	}
+	return nil
+}
+
+// write analyses the predicted run. Collective.
+func (x *prediction) write() error {
+	if x.store == nil || x.res.Deadlock != nil {
+		return nil
+	}
+	comm, err := x.c.Dup()
+	if err != nil {
+		return err
+	}
+	o := predict.RunOptions{
+		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.store, Processes: x.in.Processes(),
+		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.res.Makespan, Properties: x.properties(),
+	}
+	if x.sim != nil {
+		o.First, o.End = x.sim.First, x.sim.End
+	}
+	if o.Identity, err = x.identified(); err != nil {
+		return err
+	}
+	run, err := predict.NewRun(o)
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	a := x.o.Analyze
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, x.inheritIntervals(&a))); err != nil {
+		return err
+	}
+	a.Source, a.Output, a.Trace, a.Show = run, x.o.Output, "", x.o.Show
+	if x.res.Output, err = analyze.Run(x.c, a); err != nil {
+		return err
+	}
+	return comm.Free()
+}
+
+// inheritIntervals gives the predicted run the intervals of the recorded one, unless others were asked for.
+func (x *prediction) inheritIntervals(a *analyze.Options) error {
+	o, err := a.Intervals.Parse()
+	if err != nil || o.Canonical() != "" || a.IntervalsFile != "" {
+		return err
+	}
+	b, err := x.file.Provenance()
+	if err != nil {
+		return err
+	}
+	var p jobs.Provenance
+	if err := json.Unmarshal(b, &p); err != nil {
+		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
+	}
+	var whole bool
+	if a.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.in.Defs.Clock().TimerResolution); err != nil {
+		return fmt.Errorf("the intervals of the recorded run: %w: give those of the predicted one", err)
+	}
+	x.res.WithoutSidecar = !whole
+	return nil
+}
+
+// properties say in the predicted run what it is.
+func (x *prediction) properties() []predict.Property {
+	id := x.file.FileID()
+	list := []predict.Property{
+		{Name: "coppice: predicted from", Value: hex.EncodeToString(id[:])},
+		{Name: "coppice: predicted platform", Value: x.platform.Name},
+		{Name: "coppice: predicted computation", Value: "recorded x " + x.scale().String()},
+	}
+	if x.donors != nil {
+		list[2].Value = "vectors " + x.donors.content + ", the others recorded x " + x.scale().String()
+	}
+	return list
+}
+
+// identified is what decides the prediction next to the definitions.
+func (x *prediction) identified() ([]byte, error) {
+	id := x.file.FileID()
+	b := append([]byte("prediction/2"), id[:]...)
+	p, err := x.platform.Fingerprint(x.in.Processes())
+	if err != nil {
+		return nil, err
+	}
+	b = append(append(b, p[:]...), byte(x.o.Rule))
+	b = append(b, x.scale().String()...)
+	if x.donors != nil {
+		b = append(b, x.donors.content...)
+	}
+	return b, nil
+}
