@@ -24,8 +24,8 @@ type Finding struct {
 
 // Verified says what Verify compared and what did not agree.
 type Verified struct {
-	Findings    []Finding `json:"findings"`    // the first of each location, in order of locations
-	Found       uint64    `json:"found"`       // all of them
+	Findings    []Finding `json:"-"`           // the first of each location, in order of locations
+	Found       uint64    `json:"-"`           // all of them
 	Calls       uint64    `json:"calls"`       // rows compared
 	Messages    uint64    `json:"messages"`    // rows
 	Mates       uint64    `json:"mates"`       // messages whose partner points back

@@ -21,7 +21,9 @@ type Options struct {
 // Stats counts what reading cost: pages read from the file, pages found in the
 // cache, and key comparisons.
 type Stats struct {
-	PageReads, Hits, Comparisons uint64
+	PageReads   uint64 `json:"page_reads"`
+	Hits        uint64 `json:"hits"`
+	Comparisons uint64 `json:"comparisons"`
 }
 
 // File is an open XTF file, safe for concurrent use.

@@ -52,7 +52,7 @@ func TestCapacity(t *testing.T) {
 		{[]string{"solve", "--method", "bounds"}, jobs.ExitDone, []string{"longest path 9.808 s"}},
 		{[]string{"solve", "--method", "tree", "--op", "two"}, jobs.ExitDone, []string{"operator two"}},
 		{[]string{"solve", "--method", "sim", "--sim-jobs", "1000"}, jobs.ExitDone, []string{"1 000 jobs", "95 % within"}},
-		{[]string{"sweep", "--vary", "jobs=1,4", "--vary", "chunks=1,16"}, jobs.ExitDone, []string{"4      16     22.00       0.182  1.00  node0.disk"}},
+		{[]string{"sweep", "--vary", "jobs=1,4", "--vary", "chunks=1,16"}, jobs.ExitDone, []string{"4      16     22.00       0.182  10.53  22.00  node0.disk"}},
 		{[]string{"check", "--sim-jobs", "2000"}, jobs.ExitDone, []string{"within the interval + 8 %"}},
 		{[]string{"plan", "--max-response", "15", "--vary", "node0.disk.servers=1..4", "--sim-jobs", "2000"}, jobs.ExitDone, []string{"node0.disk.servers 2", "confirmed", "22 s > 15 s, by a bound"}},
 		{[]string{"plan", "--max-response", "8", "--vary", "node0.disk.servers=1..4"}, jobs.ExitFound, []string{"longest path of a job takes at least 9.808 s"}},

@@ -211,6 +211,28 @@ func printExported(s streams, r *archive.Result, ranks int, took time.Duration) 
 		r.Anchor, r.Events, r.Locations, report.Size(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
+// exported is the result of an export as an archive in JSON.
+type exported struct {
+	To         string             `json:"to"`
+	Output     string             `json:"output"`
+	Exact      bool               `json:"exact"`
+	Deviation  string             `json:"deviation"`
+	Events     uint64             `json:"events"`
+	Bytes      uint64             `json:"bytes"`
+	LeftOut    int                `json:"locations_left_out"`
+	Differs    []report.CodeTotal `json:"differs"`
+	Unreadable []report.Lost      `json:"unreadable"`
+	EventChunk int                `json:"event_chunk"`
+	Window     *exportedWindow    `json:"window,omitempty"`
+}
+
+// exportedWindow is in ticks since the begin of the run.
+type exportedWindow struct {
+	Begin uint64         `json:"begin"`
+	End   uint64         `json:"end"`
+	Cut   jobs.ExportCut `json:"left_out"`
+}
+
 // exportJSON prints the result in JSON.
 func exportJSON(s streams, path string, r *archive.Result) error {
 	differs, unreadable := []report.CodeTotal{}, []report.Lost{}
@@ -220,20 +242,9 @@ func exportJSON(s streams, path string, r *archive.Result) error {
 	for _, l := range r.Unreadable {
 		unreadable = append(unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
 	}
-	x := object{
-		{"to", "otf2"},
-		{"output", r.Anchor},
-		{"exact", r.Exact()},
-		{"deviation", r.Deviation.String()},
-		{"events", r.Events},
-		{"bytes", r.Bytes},
-		{"locations_left_out", r.LeftOut},
-		{"differs", differs},
-		{"unreadable", unreadable},
-		{"event_chunk", r.EventChunk},
-	}
-	if w := r.Window; w != nil { // in ticks since the begin of the run
-		x = append(x, member{"window", object{{"begin", w.Begin}, {"end", w.End}, {"left_out", r.Cut}}})
+	x := exported{"otf2", r.Anchor, r.Exact(), r.Deviation.String(), r.Events, r.Bytes, r.LeftOut, differs, unreadable, r.EventChunk, nil}
+	if w := r.Window; w != nil {
+		x.Window = &exportedWindow{w.Begin, w.End, r.Cut}
 	}
 	run, err := s.runs.open(path)
 	if err != nil {
@@ -375,7 +386,11 @@ func (x *exporting) events() (any, []string, error) {
 		result = append(result, t)
 		lines = append(lines, fmt.Sprintf("%s: %d rows of %s, %s", t.Path, t.Rows, t.Table, report.Size(uint64(t.Bytes))))
 	}
-	return object{{"to", x.to}, {"output", x.output}, {"tables", result}}, lines, nil
+	return struct {
+		To     string    `json:"to"`
+		Output string    `json:"output"`
+		Tables []written `json:"tables"`
+	}{x.to, x.output, result}, lines, nil
 }
 
 // counted counts the bytes on their way, and takes no more than are left, unless left is below 0.
@@ -498,6 +513,12 @@ func (x *exporting) viewer() (any, []string, error) {
 	if !held.Full {
 		more = "; --max-size left out deeper ones"
 	}
-	return object{{"to", x.to}, {"output", x.output}, {"bytes", held.Bytes}, {"tiles", held.Tiles}, {"levels", held.Levels}},
-		[]string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
+	result := struct {
+		To     string `json:"to"`
+		Output string `json:"output"`
+		Bytes  int64  `json:"bytes"`
+		Tiles  int    `json:"tiles"`
+		Levels int    `json:"levels"`
+	}{x.to, x.output, held.Bytes, held.Tiles, held.Levels}
+	return result, []string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/capacity"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
@@ -70,7 +69,10 @@ func (o *extractFlags) extract(operands []string, s streams) error {
 	if err := o.write(s, writeBytes(text)); err != nil {
 		return err
 	}
-	return concludeExtract(e, s.err)
+	if ok, err := capacity.WriteExtracted(s.err, e); err != nil || ok {
+		return err
+	}
+	return jobs.Fail(jobs.ExitFound, errSilent)
 }
 
 // complete checks the flags and reads the platform.
@@ -164,67 +166,4 @@ func (o *extractFlags) place(run *report.Run, r *pipeline.Observed) error {
 		}
 	}
 	return nil
-}
-
-// concludeExtract says what was found and how well the model tells its own run: status 1 where it does not.
-func concludeExtract(e *pipeline.Extracted, w io.Writer) error {
-	if e.Jobs > 1 {
-		fmt.Fprintf(w, "%d jobs; times are means over them\n", e.Jobs)
-	}
-	const most = 20
-	for i := range e.Stages[:min(len(e.Stages), most)] {
-		g := &e.Stages[i]
-		files := ""
-		if g.Files > 0 {
-			files = fmt.Sprintf(", %s s in files", short(g.Files))
-		}
-		what, varies := "chunks", fmt.Sprintf(", scv %.3f", g.SCV)
-		if e.Form == pipeline.FormGraph {
-			what, varies = "tasks", ""
-		}
-		fmt.Fprintf(w, "%s  ranks %s  %d %s of %s s (%s s in calls%s)%s, waited %s s; from first to last %s s, by the model %s s\n",
-			g.Name, rankList(g.Ranks), g.Chunks, what, short(g.Busy), short(g.Overhead), files, varies, short(g.Waited), short(g.Traced), short(g.Predicted))
-	}
-	if n := len(e.Stages) - most; n > 0 {
-		fmt.Fprintf(w, "and %d more\n", n)
-	}
-	for _, x := range e.Warnings {
-		fmt.Fprintln(w, "warning:", x)
-	}
-	gap := 0.0
-	for i := range e.Runs {
-		r := &e.Runs[i]
-		with := fmt.Sprintf("with %d chunks the run", r.Chunks)
-		if r.Chunks == 0 {
-			with = "a job"
-		}
-		fmt.Fprintf(w, "self-check: %s took %s s, the model says %s s, %+.1f %%\n", with, short(r.Traced), short(r.Predicted), 100*r.Error())
-		gap = max(gap, math.Abs(r.Error()))
-	}
-	if gap <= reliableCheck {
-		return nil
-	}
-	worst := e.Worst()
-	fmt.Fprintf(w, "UNRELIABLE: above %.0f %%. The largest gap is in %s, %+.1f %%.\n", 100*reliableCheck, worst.Name, 100*worst.Gap())
-	return jobs.Fail(jobs.ExitFound, errSilent)
-}
-
-// rankList names ranks, neighbours as ranges.
-func rankList(ranks []int) string {
-	text := ""
-	for i := 0; i < len(ranks); {
-		n := i
-		for n+1 < len(ranks) && ranks[n+1] == ranks[n]+1 {
-			n++
-		}
-		if text != "" {
-			text += ","
-		}
-		text += fmt.Sprint(ranks[i])
-		if n > i {
-			text += fmt.Sprintf("-%d", ranks[n])
-		}
-		i = n + 1
-	}
-	return text
 }

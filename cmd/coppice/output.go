@@ -223,34 +223,10 @@ func (o *output) show(s streams, r *report.Answer, key string) error {
 	})
 }
 
-// object is a JSON object whose keys have an order.
-type object []member
-
-type member struct {
-	key   string
-	value any
-}
-
-// MarshalJSON writes the object.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, m := range o {
-		v, err := json.Marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, "%q:%s", m.key, v)
-	}
-	return append(b, '}'), nil
-}
-
-// some adds a key unless its list is empty.
-func some[T any](o *object, key string, list []T) {
-	if len(list) > 0 {
-		*o = append(*o, member{key, list})
+func writeBytes(b []byte) func(w io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
 	}
 }
 
@@ -258,11 +234,6 @@ func some[T any](o *object, key string, list []T) {
 func isDevice(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
-}
-
-// table writes rows in columns, two spaces apart; a heading that begins with < is aligned left.
-func table(w io.Writer, head []string, rows [][]string) error {
-	return report.WriteTable(w, head, rows)
 }
 
 // fileError is an error about a file that a verb was told to read.

@@ -100,7 +100,7 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 		cut[r.Cut[rank]] = append(cut[r.Cut[rank]], rank)
 	}
 	for _, why := range slices.Sorted(maps.Keys(cut)) {
-		s.say("%s of %d without MPI_Finalize (rank %s): %s", report.Plural(len(cut[why]), "process"), r.Processes, rankList(cut[why]), why)
+		s.say("%s of %d without MPI_Finalize (rank %s): %s", report.Plural(len(cut[why]), "process"), r.Processes, report.RankList(cut[why]), why)
 	}
 	for _, d := range r.Found {
 		s.say("%s: %d times; first: %s", d.Code.Text(), max(d.Count, 1), d.Detail)

@@ -18,20 +18,20 @@ import (
 
 // checked is the result of a check.
 type checked struct {
-	Kind      string    `json:"kind"` // archive or run
-	Clean     bool      `json:"clean"`
-	Found     uint64    `json:"found"` // problems, those not listed included
-	Problems  []problem `json:"problems"`
-	Notes     []string  `json:"notes"`
-	Events    uint64    `json:"events"` // decoded, or of the run
-	Locations int       `json:"locations"`
-	Bytes     uint64    `json:"bytes"`          // that are sound
-	Pages     *uint64   `json:"pages"`          // sound ones, of a run
-	Rows      *uint64   `json:"rows"`           // that can be read, of a run
-	LostRows  *uint64   `json:"lost_rows"`      // of a run
-	Regions   *uint64   `json:"lost_locations"` // whose region's head cannot be read
-	Compared  *compared `json:"compared"`       // of a run
-	Readable  []part    `json:"readable"`       // of a run that does not open
+	Kind      string           `json:"kind"` // archive or run
+	Clean     bool             `json:"clean"`
+	Found     uint64           `json:"found"` // problems, those not listed included
+	Problems  []problem        `json:"problems"`
+	Notes     []string         `json:"notes"`
+	Events    uint64           `json:"events"` // decoded, or of the run
+	Locations int              `json:"locations"`
+	Bytes     uint64           `json:"bytes"`          // that are sound
+	Pages     *uint64          `json:"pages"`          // sound ones, of a run
+	Rows      *uint64          `json:"rows"`           // that can be read, of a run
+	LostRows  *uint64          `json:"lost_rows"`      // of a run
+	Regions   *uint64          `json:"lost_locations"` // whose region's head cannot be read
+	Compared  *report.Verified `json:"compared"`       // of a run
+	Readable  []part           `json:"readable"`       // of a run that does not open
 
 	envelope report.Envelope
 	brief    report.Brief
@@ -49,33 +49,18 @@ func Check(path string, kind Kind, parallel int) (r *report.Answer, clean bool, 
 		return nil, false, err
 	}
 	c.Clean = c.Found == 0
-	return &report.Answer{Envelope: c.envelope, Brief: &c.brief, Value: report.Value(c), Text: func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
-}
-
-// compared counts what the cross checks of a run looked at.
-type compared struct {
-	Calls       uint64   `json:"calls"`
-	Messages    uint64   `json:"messages"`
-	Mates       uint64   `json:"mates"`
-	Collectives uint64   `json:"collectives"`
-	Channels    uint64   `json:"channels"`
-	Graphs      uint64   `json:"call_graphs"`
-	Skipped     []string `json:"skipped"`
+	text := func(w io.Writer, limit int) error { return c.text(w, path, limit) }
+	return &report.Answer{Envelope: c.envelope, Brief: &c.brief, Value: report.Value(c), Text: text}, c.Clean, err
 }
 
 // problem is one finding, with where it is.
 type problem struct {
-	Kind     string  `json:"kind"` // code of a diagnostic, page, or contradiction
-	Severity string  `json:"severity"`
-	Location *uint64 `json:"location"`
-	Process  *uint32 `json:"process"`
-	Thread   *uint32 `json:"thread"`
-	Array    string  `json:"array"`
-	Row      *uint64 `json:"row"`
-	Time     *uint64 `json:"time"` // ticks, as in the archive
-	Event    *uint64 `json:"event"`
-	Count    uint64  `json:"count"`
-	Text     string  `json:"text"`
+	Kind     string `json:"kind"` // code of a diagnostic, page, or contradiction
+	Severity string `json:"severity"`
+	report.Finding
+	Time  *uint64 `json:"time"` // ticks, as in the archive
+	Event *uint64 `json:"event"`
+	Count uint64  `json:"count"`
 }
 
 func (p *problem) where() string {
@@ -126,7 +111,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 		c.Problems = append(c.Problems, pageProblem(f, run, p))
 	}
 	if openErr != nil {
-		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()})
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Finding: report.Finding{Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()}})
 		c.brief.Partial = true
 		return nil
 	}
@@ -146,7 +131,7 @@ func (c *checked) compare(run *report.Run, parallel int) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
-		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Array: "call graph", Text: err.Error()})
+		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Finding: report.Finding{Array: "call graph", Text: err.Error()}})
 	default:
 		return err
 	}
@@ -154,14 +139,12 @@ func (c *checked) compare(run *report.Run, parallel int) error {
 	if err != nil {
 		return err
 	}
-	c.Compared = &compared{v.Calls, v.Messages, v.Mates, v.Collectives, v.Channels, v.Graphs, v.Skipped}
+	c.Compared = v
 	for _, s := range v.Skipped {
 		c.Notes = append(c.Notes, "not compared: "+s)
 	}
 	for _, f := range v.Findings {
-		c.Problems = append(c.Problems, problem{
-			Kind: "contradiction", Severity: "damage", Location: f.Location, Process: f.Process, Thread: f.Thread, Array: f.Array, Row: f.Row, Count: 1, Text: f.Text,
-		})
+		c.Problems = append(c.Problems, problem{Kind: "contradiction", Severity: "damage", Count: 1, Finding: f})
 	}
 	c.Found += v.Found
 	brief, err := run.Brief()
@@ -192,7 +175,7 @@ func (c *checked) add(p problem) {
 
 // pageProblem is a problem of a file that may not open, without definitions where there is no run.
 func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
-	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Text: p.String()}
+	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Finding: report.Finding{Text: p.String()}}
 	if f != nil && p.Type != 0 {
 		if t := f.Types().Lookup(p.Type); t != nil {
 			x.Array = t.Name
@@ -330,7 +313,7 @@ func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnos
 	}
 	c.Found += x.Count
 	for _, f := range x.First {
-		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Text: x.Code.Text()}
+		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Finding: report.Finding{Text: x.Code.Text()}}
 		if f.Detail != "" {
 			y.Text += ": " + f.Detail
 		}
@@ -479,7 +462,7 @@ func (c *checked) salvage(path string, why error) bool {
 		return false
 	}
 	c.Kind, c.brief.Partial = "incomplete run", true
-	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Text: why.Error()})
+	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Finding: report.Finding{Text: why.Error()}})
 	c.read(&res.CheckResult)
 	c.Readable = []part{}
 	for _, x := range res.Parts {

@@ -76,6 +76,7 @@ var Table = []Package{
 	{Path: "slurm", Layer: 6},
 	{Path: "record", Layer: 6, NoMPI: true},
 
+	{Path: "internal/capacity", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
 	{Path: "internal/query", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // graphPrimitives are the queries that the call graph answers, with or without
@@ -19,7 +20,7 @@ var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "wal
 type graphAnswer struct {
 	Primitive string         `json:"primitive"`
 	Answer    json.Marshaler `json:"answer"`
-	Cost      cost           `json:"cost"`
+	Cost      xtf.Stats      `json:"cost"`
 	text      func(io.Writer) error
 }
 
@@ -42,9 +43,9 @@ func answered[T any](q *asked, v T, err error, text func(T, io.Writer, report.Un
 }
 
 // spent is what was read and compared since the question was asked.
-func (q *asked) spent() cost {
+func (q *asked) spent() xtf.Stats {
 	s := q.run.File.Stats()
-	return cost{s.PageReads - q.before.PageReads, s.Hits - q.before.Hits, s.Comparisons - q.before.Comparisons}
+	return xtf.Stats{PageReads: s.PageReads - q.before.PageReads, Hits: s.Hits - q.before.Hits, Comparisons: s.Comparisons - q.before.Comparisons}
 }
 
 // graph answers a query from the call graph.
@@ -100,7 +101,7 @@ func (q *asked) stack(loc trace.P) (*graphAnswer, error) {
 	x, err := q.run.Stack(loc, at, q.Source, &q.cost)
 	a, err := answered(q, x, err, (*report.Stack).WriteText)
 	if err == nil && x.Source == report.SourceRows {
-		a.Cost = costOf(q.cost) // without the provenance, which tells that there are rows
+		a.Cost = q.cost // without the provenance, which tells that there are rows
 	}
 	return a, err
 }

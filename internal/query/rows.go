@@ -104,8 +104,8 @@ type answer struct {
 	KeyAt     *uint64    `json:"key"`      // of at
 	Position  *position  `json:"position"` // of search and next; of partner and members: the row asked about
 	Rows      []foundRow `json:"rows"`
-	Cost      cost       `json:"cost"`
-	RowCost   cost       `json:"row_cost"`
+	Cost      xtf.Stats  `json:"cost"`
+	RowCost   xtf.Stats  `json:"row_cost"`
 	Begin     *uint64    `json:"begin,omitempty"` // of visible, stats and bins, ticks
 	End       *uint64    `json:"end,omitempty"`
 	More      bool       `json:"more,omitempty"`       // there are more rows than the limit
@@ -119,7 +119,7 @@ type answer struct {
 // costPart is the cost of one of the answers.
 type costPart struct {
 	Of string `json:"of"`
-	cost
+	xtf.Stats
 }
 
 type position struct {
@@ -127,14 +127,6 @@ type position struct {
 	Page uint64 `json:"page"`
 	Slot int    `json:"slot"`
 }
-
-type cost struct {
-	PageReads   uint64 `json:"page_reads"`
-	Hits        uint64 `json:"hits"`
-	Comparisons uint64 `json:"comparisons"`
-}
-
-func costOf(s xtf.Stats) cost { return cost{s.PageReads, s.Hits, s.Comparisons} }
 
 // answer runs the primitive and reads the rows it found.
 func (q *asked) answer() (*answer, error) {
@@ -160,7 +152,7 @@ func (q *asked) answer() (*answer, error) {
 		}
 		a.Rows = append(a.Rows, makeRow(a.typ, n, row))
 	}
-	a.Cost, a.RowCost = costOf(q.cost), costOf(q.rowCost)
+	a.Cost, a.RowCost = q.cost, q.rowCost
 	return a, nil
 }
 
@@ -413,7 +405,7 @@ func (q *asked) part(a *answer, of string, run func(*xtf.Stats) error) error {
 	q.cost.PageReads += st.PageReads
 	q.cost.Hits += st.Hits
 	q.cost.Comparisons += st.Comparisons
-	a.Costs = append(a.Costs, costPart{of, costOf(st)})
+	a.Costs = append(a.Costs, costPart{of, st})
 	return err
 }
 
