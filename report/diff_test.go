@@ -86,8 +86,8 @@ func TestDiff(t *testing.T) {
 // TestDiffForms writes a comparison in each form.
 func TestDiffForms(t *testing.T) {
 	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), DiffOptions{})
-	var page, text, js, table bytes.Buffer
-	if err := errors.Join(Write(&page, d, "html", Style{}), Write(&text, d, "text", Style{}), d.WriteJSON(&js), Write(&table, d, "csv", Style{})); err != nil {
+	var page, text, js, data bytes.Buffer
+	if err := errors.Join(Write(&page, d, "html", Style{}), Write(&text, d, "text", Style{}), d.WriteJSON(&js), Write(&data, d, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, page.String())
@@ -118,7 +118,7 @@ func TestDiffForms(t *testing.T) {
 	if m := got.Intervals[0].Metrics[0]; got.Schema != DiffSchema || m.Name != "execution" || *m.Change != 1e-4 {
 		t.Errorf("%+v", got.Intervals[0])
 	}
-	rows, err := csv.NewReader(&table).ReadAll()
+	rows, err := csv.NewReader(&data).ReadAll()
 	if err != nil || len(rows) != 1+3*len(diffMetrics)+3*len(d.Regions)+len(d.Waits) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}

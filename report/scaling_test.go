@@ -136,8 +136,8 @@ func TestScaling(t *testing.T) {
 	if f := weak.Intervals[0].Points[1]; weak.Mode != ModeWeak || f.Computation.Value != 1 || f.Global.Value != 0.5 || f.Speedup.Value != 1.5 || weak.Intervals[0].Growth != nil {
 		t.Errorf("%+v", weak.Intervals[0])
 	}
-	var text, js, table bytes.Buffer
-	if err := errors.Join(Write(&text, x, "text", Style{}), x.WriteJSON(&js), Write(&table, x, "csv", Style{})); err != nil {
+	var text, js, rows bytes.Buffer
+	if err := errors.Join(Write(&text, x, "text", Style{}), x.WriteJSON(&js), Write(&rows, x, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"strong scaling over 3 runs of 2, 4, 8 processes", "take fitted growth as a guess", "0.001 + 0.008 p^-1", "not in all runs: only here"} {
@@ -145,8 +145,8 @@ func TestScaling(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	if !json.Valid(js.Bytes()) || strings.Count(table.String(), "\n") != 1+2*3+3 {
-		t.Errorf("%s\n%s", js.String(), table.String())
+	if !json.Valid(js.Bytes()) || strings.Count(rows.String(), "\n") != 1+2*3+3 {
+		t.Errorf("%s\n%s", js.String(), rows.String())
 	}
 }
 
@@ -221,8 +221,8 @@ func TestUndecidedScaling(t *testing.T) {
 			t.Errorf("%s %v, want %v", name, x[0], x[1])
 		}
 	}
-	var text, js, table bytes.Buffer
-	if err := errors.Join(Write(&text, s, "text", Style{}), s.WriteJSON(&js), Write(&table, s, "csv", Style{})); err != nil {
+	var text, js, rows bytes.Buffer
+	if err := errors.Join(Write(&text, s, "text", Style{}), s.WriteJSON(&js), Write(&rows, s, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"scaling over 2 runs", "does not tell strong from weak", "--mode", "as strong scaling", "as weak scaling"} {
@@ -230,8 +230,8 @@ func TestUndecidedScaling(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	if !strings.Contains(js.String(), `"mode": "undecided"`) || strings.Count(table.String(), "\ninterval,") != 2 || strings.Count(table.String(), "\ninterval_weak,") != 2 {
-		t.Errorf("%s\n%s", js.String(), table.String())
+	if !strings.Contains(js.String(), `"mode": "undecided"`) || strings.Count(rows.String(), "\ninterval,") != 2 || strings.Count(rows.String(), "\ninterval_weak,") != 2 {
+		t.Errorf("%s\n%s", js.String(), rows.String())
 	}
 }
 

@@ -45,7 +45,7 @@ func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
 	n := IntervalNode{
 		Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Label(), Name: i.Name, File: i.File, Line: i.Line,
 		Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency,
-		Lost: orZero(report.Sum(i.Ticks.Lost.Floor())), Execution: number(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
+		Lost: orZero(report.Sum(i.Ticks.Lost.Floor())), Execution: decimal(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
 	}
 	if i.Waits != nil {
 		n.Wait = orZero(i.Waits.Total)
@@ -54,7 +54,7 @@ func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
 }
 
 // orZero is a sum as a number; one that is not known, below 0, is 0.
-func orZero(v report.Sum) json.Number { return number(uint64(max(v, 0))) }
+func orZero(v report.Sum) json.Number { return decimal(uint64(max(v, 0))) }
 
 // interval answers api/interval/{node}.
 func (s *Server) interval(ctx context.Context, p *params) (any, error) {

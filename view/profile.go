@@ -37,7 +37,7 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 func numbers(list []uint64) []json.Number {
 	out := make([]json.Number, len(list))
 	for i := range list {
-		out[i] = number(list[i])
+		out[i] = decimal(list[i])
 	}
 	return out
 }

@@ -60,10 +60,10 @@ func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, lim
 
 // boundsOf takes the middle for the best guess.
 func boundsOf(l report.Limits) Bounds {
-	return Bounds{number(l.Lower), number(l.Upper), number(l.Lower + (l.Upper-l.Lower)/2)}
+	return Bounds{decimal(l.Lower), decimal(l.Upper), decimal(l.Lower + (l.Upper-l.Lower)/2)}
 }
 
-func number(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
+func decimal(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
 func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Functions, []report.Lost, xtf.Stats, error) {

@@ -254,7 +254,7 @@ func (x *run) component(p trace.P, item xtf.Item) (uint64, error) {
 }
 
 func (l limited) bounds() Bounds {
-	return Bounds{Lower: number(l.lower), Upper: number(l.upper), About: number(l.about)}
+	return Bounds{Lower: decimal(l.lower), Upper: decimal(l.upper), About: decimal(l.about)}
 }
 
 // windowSums adds up processes.

@@ -228,9 +228,9 @@ type exported struct {
 
 // exportedWindow is in ticks since the begin of the run.
 type exportedWindow struct {
-	Begin uint64         `json:"begin"`
-	End   uint64         `json:"end"`
-	Cut   jobs.ExportCut `json:"left_out"`
+	Begin uint64      `json:"begin"`
+	End   uint64      `json:"end"`
+	Cut   archive.Cut `json:"left_out"`
 }
 
 // exportJSON prints the result in JSON.
