@@ -8,10 +8,10 @@ import (
 
 // gapWalk goes through a location as a Builder made it, event by event, and tells what stands around each gap. Groups and
 // Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
-// bytes per tuple and per gap of a node, 30 to 55 per context.
+// bytes per node, tuple, and gap of a node, 30 to 55 per context.
 type gapWalk struct {
 	walker
-	class []uint32 // by tuple: number of a node's class
+	class []uint32 // by node: number of its class
 	words []uint64 // by class
 	calls []gapCall
 
@@ -43,11 +43,10 @@ const (
 	maxWord    = 4<<32 - 1
 )
 
-// classify numbers the classes of a location's tuples.
+// classify numbers the classes of a location's nodes.
 func (w *gapWalk) classify(g *graph, defs *trace.Definitions) error {
 	w.words = append(w.words[:0], classNone, wordTail)
-	w.class = w.class[:0]
-	number := map[uint64]uint32{}
+	classes, number := make([]uint32, 0, len(g.shapes)), map[uint64]uint32{} // by tuple
 	for t := range g.shapes {
 		h := &g.shapes[t]
 		word := wordCall | uint64(h.region(defs))
@@ -60,10 +59,14 @@ func (w *gapWalk) classify(g *graph, defs *trace.Definitions) error {
 			number[word] = n
 			w.words = append(w.words, word)
 		}
-		w.class = append(w.class, n)
+		classes = append(classes, n)
 	}
 	if len(w.words) > maxClasses {
 		return fmt.Errorf("%d regions in one location: %w", len(w.words), ErrLimit)
+	}
+	w.class = append(w.class[:0], 0)
+	for id := uint32(1); int(id) <= g.nodes.len(); id++ {
+		w.class = append(w.class, classes[g.nodes.tuple(id)])
 	}
 	return nil
 }
@@ -77,7 +80,7 @@ func (w *gapWalk) begin(g *graph, defs *trace.Definitions) error {
 	w.known.reset()
 	w.recent = append(w.recent[:0], make([]uint32, len(g.nodes.pool)+g.nodes.len()+1)...)
 	w.start(g, g.nodes.off, root)
-	w.calls = append(w.calls[:0], gapCall{class: w.class[g.nodes.tuple(root)]})
+	w.calls = append(w.calls[:0], gapCall{class: w.class[root]})
 	return nil
 }
 
@@ -96,16 +99,20 @@ func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) 
 	if n := w.recent[w.place]; int(n) < len(w.known.list) && w.known.list[n].key == w.key {
 		return w.known.list[n].val, nil
 	}
+	return w.lookUp(look)
+}
+
+func (w *gapWalk) lookUp(look func(gapContext) (uint32, error)) (uint32, error) {
 	n, added := w.known.find(w.key*0x9E3779B97F4A7C15>>32, w.key)
+	known := &w.known.list[n]
 	if added {
-		val, err := look(w.context())
-		if err != nil {
+		var err error
+		if known.val, err = look(w.context()); err != nil {
 			return 0, err
 		}
-		w.known.list[n].val = val
 	}
 	w.recent[w.place] = uint32(n)
-	return w.known.list[n].val, nil
+	return known.val, nil
 }
 
 // step returns what comes next, and its node; stepCut and stepEnd have no gap.
@@ -114,7 +121,7 @@ func (w *gapWalk) step() (step, uint32) {
 	top := &w.calls[len(w.calls)-1]
 	switch st {
 	case stepOpen, stepEvent:
-		item := w.class[w.g.nodes.tuple(id)]
+		item := w.class[id]
 		w.key, w.place = keyOf(top.class, top.last, item), slot
 		top.last = item
 		if st == stepOpen {
