@@ -108,10 +108,10 @@ type crowd struct {
 // crowds finds the hosts with more processes than processors that these may use: all processes of the host together, or
 // those that are bound to the same processors. unknown is how many hosts with several processes do not tell.
 func crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
-	numbers := map[uint32]uint64{} // processors of hosts
+	limits := map[uint32]uint64{} // processors of hosts
 	for i := range d.SystemTreeNodeProperties {
 		if q := &d.SystemTreeNodeProperties[i]; q.Value.Type == trace.TypeUint64 && d.Text(q.Name) == trace.PropertyProcessors {
-			numbers[q.Node] = q.Value.Bits
+			limits[q.Node] = q.Value.Bits
 		}
 	}
 	names := make(map[uint32]string, len(d.SystemTreeNodes))
@@ -144,13 +144,13 @@ func crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 		}
 		all = all.joined()
 		switch {
-		case !told && numbers[node] == 0:
+		case !told && limits[node] == 0:
 			if len(ranks[h]) > 1 {
 				unknown++
 			}
 		case !told:
-			if uint64(len(ranks[h])) > numbers[node] {
-				list = append(list, crowd{host: clean(name, 40), processors: numbers[node], ranks: ranks[h]})
+			if uint64(len(ranks[h])) > limits[node] {
+				list = append(list, crowd{host: clean(name, 40), processors: limits[node], ranks: ranks[h]})
 			}
 		case uint64(len(ranks[h])) > all.count():
 			list = append(list, crowd{clean(name, 40), all.count(), all.text(), ranks[h], false})

@@ -130,20 +130,20 @@ func (d *Document) efficiencyTable(b *book) *Table {
 	t := &Table{Title: "Efficiencies; those of POP are products of those below them; from 0.8 on an efficiency is good", Kind: "efficiency", Columns: []Column{
 		words("efficiency", "name"), reals("value", "value"), words("", "").wide(), words("formula", ""), words("in numbers", "").wide(), words("what it means", "").wide(),
 	}}
-	row := func(level int, name string, value Cell, formula, numbers, meaning string) {
+	row := func(level int, name string, value Cell, formula, figures, meaning string) {
 		label := tree(name, level)
-		t.add(label, value, word(gradeWord(value.grade)), word(formula), word(numbers), word(meaning))
+		t.add(label, value, word(gradeWord(value.grade)), word(formula), word(figures), word(meaning))
 	}
 	mean := u.real(ratio(p.Useful, integer(p.participants)))
 	most, runtime := u.ticks(p.Largest), u.big(p.Runtime)+" "+u.name()
 	row(0, "efficiency", barred(s.Efficiency, 6), fmt.Sprintf("productive over total time; speed-up %s of %d", s.Speedup.text(2), s.Processors), "", "low: much of the time is lost, see there")
 	note := "useful time over all time"
-	numbers := "load balance × communication = mean useful time / runtime = " + mean + " / " + runtime
+	figures := "load balance × communication = mean useful time / runtime = " + mean + " / " + runtime
 	if p.Threads != nil {
 		note = fmt.Sprintf("process efficiency %s (load balance x communication) x threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
-		numbers += fmt.Sprintf(" = %s, × threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
+		figures += fmt.Sprintf(" = %s, × threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
 	}
-	row(0, "parallel efficiency", barred(p.Parallel, 3), note, numbers, "the part of the run between set-up and end in which processes compute")
+	row(0, "parallel efficiency", barred(p.Parallel, 3), note, figures, "the part of the run between set-up and end in which processes compute")
 	row(1, "load balance", barred(p.LoadBalance, 3), "mean useful time over the largest", mean+" / "+most+" "+u.name(), "low: some processes have more work than others")
 	row(1, "communication", barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost beside it")
 	if p.Ideal != notKnown {

@@ -109,9 +109,9 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrScaling)
 	}
 	var list []*scalingSample
-	numbers := nodeNumbers{}
+	known := nodeNumbers{}
 	for _, r := range runs {
-		x, err := newScalingSample(r, numbers, o.Rules)
+		x, err := newScalingSample(r, known, o.Rules)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 }
 
 // newScalingSample reads one run.
-func newScalingSample(r *Run, numbers nodeNumbers, rules Rules) (*scalingSample, error) {
+func newScalingSample(r *Run, known nodeNumbers, rules Rules) (*scalingSample, error) {
 	s, err := newSample(r, "scaling", rules)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func newScalingSample(r *Run, numbers nodeNumbers, rules Rules) (*scalingSample,
 	if s.processes == 0 {
 		return nil, fmt.Errorf("%s: %w: it has no processes with events", r.Name, ErrScaling)
 	}
-	x := &scalingSample{sample: s, nodes: map[int]int{}, numbers: numbers.of(s.survey.nodes)}
+	x := &scalingSample{sample: s, nodes: map[int]int{}, numbers: known.of(s.survey.nodes)}
 	for i, n := range x.numbers {
 		x.nodes[n] = i
 	}
