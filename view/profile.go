@@ -28,13 +28,13 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, Series{i.String(), report.ItemShare(i), numbers(t.sums[k]), t.all[k].bounds()})
+		v.Series = append(v.Series, Series{i.String(), report.ItemShare(i), decimals(t.sums[k]), t.all[k].bounds()})
 	}
-	v.Time, v.Wait, v.Waits = numbers(t.time), numbers(t.wait), t.waits.bounds()
+	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), t.waits.bounds()
 	return v, nil
 }
 
-func numbers(list []uint64) []json.Number {
+func decimals(list []uint64) []json.Number {
 	out := make([]json.Number, len(list))
 	for i := range list {
 		out[i] = decimal(list[i])
