@@ -3,6 +3,7 @@ package causes
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/totals"
@@ -91,7 +92,7 @@ func (c *Path) Totals() ([]totals.Row, *PathReport, error) {
 // candidate is where the path may begin.
 type candidate struct {
 	Extent
-	p trace.P
+	P trace.P
 }
 
 func (c *candidate) better(o *candidate) bool {
@@ -103,7 +104,7 @@ func (c *candidate) better(o *candidate) bool {
 	case c.Last != o.Last:
 		return c.Last > o.Last
 	}
-	return c.p < o.p
+	return c.P < o.P
 }
 
 // start chooses the location on which the path ends; false without any event.
@@ -114,7 +115,7 @@ func (c *Path) start(extent func(p trace.P) (Extent, error)) (trace.P, bool, err
 	c.begin = xtf.Never
 	own := c.run.Ranges[c.run.Comm.Rank()]
 	for p := own.First; p < own.End && err == nil; p++ {
-		x := candidate{p: p}
+		x := candidate{P: p}
 		if x.Extent, err = extent(p); !x.Events {
 			continue
 		}
@@ -133,10 +134,10 @@ func (c *Path) start(extent func(p trace.P) (Extent, error)) (trace.P, bool, err
 func (c *Path) agree(best candidate) (trace.P, bool, error) {
 	own := ends{best, c.begin, c.end}
 	all, err := mpi.TreeReduce(c.run.Comm, own, ends.encode, decodeEnds, func(a, b ends) (ends, error) {
-		if b.best.better(&a.best) {
-			a.best = b.best
+		if b.Best.better(&a.Best) {
+			a.Best = b.Best
 		}
-		a.begin, a.end = min(a.begin, b.begin), max(a.end, b.end)
+		a.Begin, a.End = min(a.Begin, b.Begin), max(a.End, b.End)
 		return a, nil
 	})
 	if err != nil {
@@ -146,34 +147,21 @@ func (c *Path) agree(best candidate) (trace.P, bool, error) {
 	if b, err = c.run.Comm.Bcast(b, 0); err == nil {
 		all, err = decodeEnds(b)
 	}
-	c.begin, c.end = all.begin, all.end
-	return all.best.p, all.best.Events, err
+	c.begin, c.end = all.Begin, all.End
+	return all.Best.P, all.Best.Events, err
 }
 
 // ends is where the path of some locations may begin, and between which instants.
 type ends struct {
-	best       candidate
-	begin, end uint64
+	Best       candidate
+	Begin, End uint64
 }
 
-func (e ends) encode() ([]byte, error) {
-	kind := uint64(0)
-	if e.best.Events {
-		kind |= 1
-	}
-	if e.best.MPI {
-		kind |= 2
-	}
-	return varint.Append(nil, e.best.Last, uint64(e.best.p), kind, e.begin, e.end), nil
-}
+func (e ends) encode() ([]byte, error) { return json.Marshal(e) }
 
 func decodeEnds(b []byte) (e ends, err error) {
-	r := varint.Read(b)
-	e.best.Last, e.best.p = r.Next(), trace.P(r.Uint32())
-	kind := r.Next()
-	e.best.Events, e.best.MPI = kind&1 != 0, kind&2 != 0
-	e.begin, e.end = r.Next(), r.Next()
-	return e, failure(&r)
+	err = json.Unmarshal(b, &e)
+	return e, err
 }
 
 // follow goes back over the slabs, from the last one to the first, rank after rank. Collective.

@@ -1,10 +1,10 @@
 package causes
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -89,7 +89,8 @@ func (f *flow) deadlock(last *crossing, root int) (*Deadlock, error) {
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return parseDeadlock(found)
+	d := &Deadlock{}
+	return d, json.Unmarshal(found, d)
 }
 
 // chain follows who waits for whom from the lowest location that waits.
@@ -119,10 +120,7 @@ func (f *flow) chain(all []Stuck, n uint64) []byte {
 	if len(list) > mostChain {
 		list, cycle = list[:mostChain], mostChain
 	}
-	b := varint.Append(nil, n, uint64(cycle))
-	for _, s := range list {
-		b = varint.Append(b, uint64(s.P), s.At, uint64(s.Comm), s.Key, uint64(s.For))
-	}
+	b, _ := json.Marshal(&Deadlock{Stuck: n, Chain: list, Cycle: cycle}) // numbers
 	return b
 }
 
@@ -150,13 +148,4 @@ func (f *flow) missing(all []Stuck, x *Stuck) trace.P {
 		}
 	}
 	return trace.Undefined
-}
-
-func parseDeadlock(b []byte) (*Deadlock, error) {
-	r := varint.Read(b)
-	d := &Deadlock{Stuck: r.Next(), Cycle: int(r.AtMost(mostChain))}
-	for r.Len() > 0 {
-		d.Chain = append(d.Chain, Stuck{P: trace.P(r.Uint32()), At: r.Next(), Comm: r.Uint32(), Key: r.Next(), For: trace.P(r.Uint32())})
-	}
-	return d, failure(&r)
 }

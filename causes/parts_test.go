@@ -416,9 +416,6 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("%+v are read back as %+v: %v", x, again, err)
 			}
 		}
-		if x, err := parseDeadlock(in); err == nil {
-			_ = x.String()
-		}
 		defs := (&program{locations: make([]rows, 2)}).definitions()
 		d := &Delays{run: &Run{Defs: defs}}
 		if _, err := d.parseCarried(in); err == nil {

@@ -154,7 +154,7 @@ func TestPathEnds(t *testing.T) {
 		name         string
 		better, than candidate
 	}{
-		{"with events", early, candidate{p: 1}},
+		{"with events", early, candidate{P: 1}},
 		{"with MPI, though another one ends later", early, candidate{Extent{Events: true, Last: 30}, 1}},
 		{"that ends last", late, early},
 		{"the first of them", late, candidate{late.Extent, 3}},
