@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
@@ -21,6 +22,18 @@ type Provenance struct {
 	Kind    string            `json:"kind"`             // format of the input
 	Options map[string]string `json:"options"`          // effective options that change results
 	Tool    string            `json:"tool"`
+}
+
+// ProvenanceOf reads that of a file.
+func ProvenanceOf(f *xtf.File) (p Provenance, err error) {
+	b, err := f.Provenance()
+	if err != nil {
+		return p, err
+	}
+	if err = json.Unmarshal(b, &p); err != nil {
+		err = fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
+	}
+	return p, err
 }
 
 // Encode returns the canonical JSON: sorted keys, no white space.

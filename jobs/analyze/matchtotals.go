@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 )
@@ -13,24 +14,17 @@ type MatchTotals struct {
 	Most             stats.Traffic // of the rank that sent most of each
 }
 
-// sumMatch adds up the reports of all ranks; rank 0 has the sums. Collective.
+// sumMatch adds up the reports of all ranks. Collective.
 func sumMatch(c mpi.Comm, r *stats.MatchReport) (MatchTotals, error) {
-	sums := []int64{
-		int64(r.Messages), int64(r.Remote), int64(r.Collectives),
-		int64(r.Pairs.Messages), int64(r.Pairs.Bytes), int64(r.Members.Messages), int64(r.Members.Bytes),
+	t := MatchTotals{
+		Messages: r.Messages, Remote: r.Remote, Collectives: r.Collectives, Pairs: r.Pairs, Members: r.Members,
+		Most: stats.Traffic{Messages: r.Pairs.Messages + r.Members.Messages, Bytes: r.Pairs.Bytes + r.Members.Bytes},
 	}
-	most := []int64{sums[3] + sums[5], sums[4] + sums[6]}
-	if err := c.ReduceInt64(sums, mpi.Sum, 0); err != nil {
-		return MatchTotals{}, err
+	err := jobs.OverRanks(c, mpi.Sum, &t.Messages, &t.Remote, &t.Collectives, &t.Pairs.Messages, &t.Pairs.Bytes, &t.Members.Messages, &t.Members.Bytes)
+	if err == nil {
+		err = jobs.OverRanks(c, mpi.Max, &t.Most.Messages, &t.Most.Bytes)
 	}
-	if err := c.ReduceInt64(most, mpi.Max, 0); err != nil {
-		return MatchTotals{}, err
-	}
-	return MatchTotals{
-		Messages: uint64(sums[0]), Remote: uint64(sums[1]), Collectives: uint64(sums[2]),
-		Pairs: stats.Traffic{Messages: uint64(sums[3]), Bytes: uint64(sums[4])}, Members: stats.Traffic{Messages: uint64(sums[5]), Bytes: uint64(sums[6])},
-		Most: stats.Traffic{Messages: uint64(most[0]), Bytes: uint64(most[1])},
-	}, nil
+	return t, err
 }
 
 // RemoteBytes is what the match of one message between two ranks sent, on average.

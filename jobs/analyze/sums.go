@@ -1,10 +1,8 @@
 package analyze
 
 import (
-	"encoding/binary"
-
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -66,20 +64,13 @@ func (h *helper) begin() {
 	}
 }
 
-// sendSums sends the sums: a message with the lengths of all parts and the parts but for borders, then these.
+// sendSums sends the sums: a message with the parts and the length of borders, then these.
 func (h *helper) sendSums() error {
 	if h.err != nil {
 		return h.answer(nil)
 	}
-	b := []byte{answerDone}
-	for _, part := range h.sums.parts {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-	}
-	b = binary.AppendUvarint(b, uint64(h.sums.borders.Size()))
-	for _, part := range h.sums.parts {
-		b = append(b, part...)
-	}
-	if err := h.answer(b); err != nil {
+	parts := append(h.sums.parts[:], jobs.AppendWords(nil, h.sums.borders.Size()))
+	if err := h.answer(append([]byte{answerDone}, jobs.PackParts(0, parts...)...)); err != nil {
 		return err
 	}
 	err := eachPiece(h.sums.borders, func(b []byte) error { return h.c.Send(b, h.team.Owner, tagAnswer) })
@@ -93,27 +84,16 @@ func (l *leader) fetchSums(work *loading) (*stats.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sizes [4]uint64
-	r := varint.Read(b)
-	for i := range sizes {
-		sizes[i] = r.Next()
-	}
-	if r.Failed() {
+	_, parts, err := jobs.UnpackParts(b)
+	if err != nil || len(parts) != 4 || len(parts[3]) != 8 {
 		return nil, errTeam
 	}
-	failed, err := l.pieces(sumMaker, sizes[3], appendTo(work.staged[3]))
+	failed, err := l.pieces(sumMaker, jobs.TakeWords[uint64](parts[3])[0], appendTo(work.staged[3]))
 	if err == nil {
 		err = failed
 	}
 	if err != nil {
 		return nil, err
-	}
-	var parts [3][]byte
-	for i := range parts {
-		parts[i] = r.Bytes(sizes[i])
-	}
-	if r.Failed() {
-		return nil, errTeam
 	}
 	loaded, err := l.tables.Parse(parts[0])
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -98,16 +97,13 @@ func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
 // help sums up the work of own threads in the regions of another rank's process.
 func (t *threading) help(got []mpi.Part) (parts []mpi.Part, err error) {
 	for _, x := range got {
-		regions, err := parseSpans(x.Data)
-		if err != nil {
-			return nil, err
-		}
+		regions := parseSpans(x.Data)
 		process, _ := t.defs.Process(t.own.First)
 		work := threads.NewWork(len(regions))
 		if err := t.work(threads.TeamOf(t.defs, int(process)), regions, work); err != nil {
 			return nil, err
 		}
-		parts = append(parts, mpi.Part{Rank: x.Rank, Data: appendWork(nil, work)})
+		parts = append(parts, mpi.Part{Rank: x.Rank, Data: jobs.AppendWords(jobs.AppendWords(nil, work.Sum...), work.Max...)})
 	}
 	return parts, nil
 }
@@ -155,11 +151,11 @@ func (t *threading) account(got []mpi.Part) error {
 			if process != t.tail {
 				break
 			}
-			other, err := parseWork(x.Data, len(regions))
-			if err != nil {
-				return err
+			v := jobs.TakeWords[uint64](x.Data)
+			if len(v) != 2*len(regions) {
+				return errThreads
 			}
-			work.Merge(other)
+			work.Merge(&threads.Work{Sum: v[:len(regions)], Max: v[len(regions):]})
 		}
 		if err := t.add(team, regions, work); err != nil {
 			return fmt.Errorf("threads: location %d: %w", team.First, err)
@@ -185,48 +181,20 @@ func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Wo
 	return t.putComponents(team.First, c)
 }
 
-// appendSpans writes spans that lie after each other: the gap before each,
-// its length, and what the first thread waits in there.
-func appendSpans(b []byte, list []threads.Span) []byte {
-	at := uint64(0)
-	for _, s := range list {
-		b = varint.Append(b, s.Begin-at, s.End-s.Begin, s.Locked)
-		at = s.End
-	}
-	return b
-}
-
 var errThreads = errors.New("the work of threads arrived damaged from another rank")
 
-func parseSpans(b []byte) (list []threads.Span, err error) {
-	at := uint64(0)
-	r := varint.Read(b)
-	for r.Len() > 0 {
-		begin := at + r.Next()
-		at = begin + r.Next()
-		list = append(list, threads.Span{Begin: begin, End: at, Locked: r.Next()})
-	}
-	if r.Failed() {
-		return nil, errThreads
-	}
-	return list, nil
-}
-
-func appendWork(b []byte, w *threads.Work) []byte {
-	for i := range w.Sum {
-		b = varint.Append(b, w.Sum[i], w.Max[i])
+// appendSpans packs spans for another rank.
+func appendSpans(b []byte, list []threads.Span) []byte {
+	for _, s := range list {
+		b = jobs.AppendWords(b, s.Begin, s.End, s.Locked)
 	}
 	return b
 }
 
-func parseWork(b []byte, n int) (*threads.Work, error) {
-	w := threads.NewWork(n)
-	r := varint.Read(b)
-	for i := range n {
-		w.Sum[i], w.Max[i] = r.Next(), r.Next()
+// parseSpans reads what appendSpans wrote.
+func parseSpans(b []byte) (list []threads.Span) {
+	for v := jobs.TakeWords[uint64](b); len(v) >= 3; v = v[3:] {
+		list = append(list, threads.Span{Begin: v[0], End: v[1], Locked: v[2]})
 	}
-	if r.Failed() {
-		return nil, errThreads
-	}
-	return w, nil
+	return list
 }

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -210,16 +209,9 @@ func (x *export) parseDefinitions(b []byte) error {
 
 // readOptions reads from the provenance how the analysis treated the input.
 func (x *export) readOptions() error {
-	b, err := x.file.Provenance()
-	if err != nil {
-		return err
-	}
-	var p jobs.Provenance
-	if err := json.Unmarshal(b, &p); err != nil {
-		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
-	}
+	p, err := jobs.ProvenanceOf(x.file)
 	x.rowless = p.Options["events"] == "none"
-	return nil
+	return err
 }
 
 // claim takes the output for this job.

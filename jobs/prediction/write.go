@@ -2,7 +2,6 @@ package prediction
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
-	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
@@ -120,13 +118,9 @@ func (x *prediction) inheritIntervals(a *analyze.Options) error {
 	if err != nil || o.Canonical() != "" || a.IntervalsFile != "" {
 		return err
 	}
-	b, err := x.file.Provenance()
+	p, err := jobs.ProvenanceOf(x.file)
 	if err != nil {
 		return err
-	}
-	var p jobs.Provenance
-	if err := json.Unmarshal(b, &p); err != nil {
-		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
 	}
 	var whole bool
 	if a.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.in.Defs.Clock().TimerResolution); err != nil {
