@@ -32,21 +32,24 @@ func attached(f *xtf.File, err error) (*xtf.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	Attach(f, sync.OnceValues(func() (*ccg.Shared, error) {
-		b, err := f.Definitions()
-		if err != nil {
-			return nil, err
-		}
-		d := &trace.Definitions{}
-		if err := d.UnmarshalBinary(b); err != nil {
-			return nil, fmt.Errorf("definitions: %w: %w", xtf.ErrCorrupt, err)
-		}
-		if b, err = f.SectionBytes(xtf.KindCCG); err != nil {
-			return nil, err
-		}
-		return ccg.OpenShared(d, b)
-	}))
+	Attach(f, sync.OnceValues(func() (*ccg.Shared, error) { return Shared(f) }))
 	return f, nil
+}
+
+// Shared opens the part of the call graph that all locations share.
+func Shared(f *xtf.File) (*ccg.Shared, error) {
+	b, err := f.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, fmt.Errorf("definitions: %w: %w", xtf.ErrCorrupt, err)
+	}
+	if b, err = f.SectionBytes(xtf.KindCCG); err != nil {
+		return nil, err
+	}
+	return ccg.OpenShared(d, b)
 }
 
 // Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for
