@@ -63,13 +63,8 @@ func (s *LinkSamples) Fit() LinkFit {
 			send, receive = float64(send*share), float64(receive*share)
 		}
 	}
-	var bursts []point
-	for _, b := range s.Bursts {
-		bursts = append(bursts, point{float64(b.N), float64(b.NS)})
-	}
-	gap, _ := line(bursts)
 	l := &f.Link
-	l.SendOver, l.RecvOver, l.Latency, l.Gap, l.Eager = psOf(send), psOf(receive), psOf(latency), psOf(gap), min(s.Eager, maxBytes)
+	l.SendOver, l.RecvOver, l.Latency, l.Gap, l.Eager = psOf(send), psOf(receive), psOf(latency), psOf(growth(s.Bursts)), min(s.Eager, maxBytes)
 	if s.EagerInside > s.Eager {
 		f.note("sends of more than %d bytes wait until the receiver is in some MPI call, those of more than %d until it receives; eager_bytes is the first. "+
 			"Where a deadlock is predicted for sizes between the two, it does not happen: take the second", s.Eager, s.EagerInside)
@@ -154,40 +149,29 @@ func hop(l *simnet.Link, n uint64) int64 {
 }
 
 // FitGamma returns the time a byte of a reduction, from times by bytes.
-func FitGamma(samples []Sample) simnet.Rate {
-	var points []point
-	for _, s := range samples {
-		points = append(points, point{float64(s.N), float64(s.NS)})
-	}
-	slope, _ := line(points)
-	return rateFloat(slope)
-}
+func FitGamma(samples []Sample) simnet.Rate { return rateFloat(growth(samples)) }
 
 // point is a point of a plot.
 type point struct{ X, Y float64 }
 
-// line returns slope and height at 0 of the line with the least squared distances, the slope at least 0. Fewer than two
-// different points give 0 and their mean.
-func line(points []point) (slope, base float64) {
+// growth returns the slope, at least 0, of the line with the least squared distances: 0 for fewer than two different samples.
+func growth(samples []Sample) float64 {
 	var x, y float64
-	for _, p := range points {
-		x += p.X
-		y += p.Y
+	for _, s := range samples {
+		x += float64(s.N)
+		y += float64(s.NS)
 	}
-	n := float64(len(points))
-	if n == 0 {
-		return 0, 0
-	}
+	n := float64(len(samples))
 	x, y = x/n, y/n
 	var xy, xx float64
-	for _, p := range points {
-		xy += float64((p.X - x) * (p.Y - y))
-		xx += float64((p.X - x) * (p.X - x))
+	for _, s := range samples {
+		xy += float64((float64(s.N) - x) * (float64(s.NS) - y))
+		xx += float64((float64(s.N) - x) * (float64(s.N) - x))
 	}
 	if xx > 0 {
-		slope = max(xy/xx, 0)
+		return max(xy/xx, 0)
 	}
-	return slope, y - float64(slope*x)
+	return 0
 }
 
 // psOf rounds ns to ps, within what a platform file may hold.

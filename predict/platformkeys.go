@@ -48,7 +48,7 @@ var (
 			func(_ *Platform, v *tomltree.Value) bool {
 				return v.Kind == tomltree.String && v.Text == platformSchema
 			},
-			func(*Platform) string { return quoted(platformSchema) },
+			func(*Platform) string { return tomltree.Quote(platformSchema) },
 		},
 		textKey("name", "a string of at most 200 bytes without control characters", 0, 200, func(p *Platform) *string { return &p.Name }),
 		wordKey("receive_policy", policyNames, func(p *Platform) *simnet.Policy { return &p.Policy }),
@@ -64,7 +64,7 @@ var (
 				if !p.NoRendezvousLatency {
 					return ""
 				}
-				return quoted(handshakeNames[1])
+				return tomltree.Quote(handshakeNames[1])
 			},
 		},
 	}
@@ -142,7 +142,7 @@ func textKey[T any](name, allowed string, least, most int, at func(*T) *string) 
 		return v.Kind == tomltree.String && len(v.Text) >= least && plainText(v.Text, most)
 	}, func(from *T) string {
 		if s := *at(from); s != "" {
-			return quoted(s)
+			return tomltree.Quote(s)
 		}
 		return ""
 	}}
@@ -154,7 +154,7 @@ func wordKey[T any, W ~uint8](name string, words []string, at func(*T) *W) platf
 		i := wordOf(words, v)
 		*at(to) = W(max(i, 0))
 		return i >= 0
-	}, func(from *T) string { return quoted(words[*at(from)]) }}
+	}, func(from *T) string { return tomltree.Quote(words[*at(from)]) }}
 }
 
 // timeKey is a number of ns, kept in ps.
@@ -241,9 +241,4 @@ func allowedWords(words []string) string { return strings.Join(words, ", ") }
 // plainText tells whether a string is short and can be printed.
 func plainText(s string, most int) bool {
 	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
-// quoted writes a string of TOML.
-func quoted(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

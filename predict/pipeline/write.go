@@ -5,13 +5,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 )
 
 // Append appends the model as a file that Parse reads back. The same model gives the same bytes.
 func (m *Model) Append(b []byte) []byte {
 	w := &writer{m: m, b: b}
-	w.line("schema = %s", quote(FileSchema))
+	w.line("schema = %s", tomltree.Quote(FileSchema))
 	geometric := false
 	for i := range m.Types {
 		t := &m.Types[i]
@@ -25,7 +26,7 @@ func (m *Model) Append(b []byte) []byte {
 	}
 	w.line("centers = [")
 	for _, c := range m.Centers {
-		w.line("  { name = %s, kind = %s, servers = %d },", quote(c.Name), quote(c.Kind.String()), c.Servers)
+		w.line("  { name = %s, kind = %s, servers = %d },", tomltree.Quote(c.Name), tomltree.Quote(c.Kind.String()), c.Servers)
 	}
 	w.line("]")
 	if len(m.Machines) > 0 {
@@ -33,9 +34,9 @@ func (m *Model) Append(b []byte) []byte {
 		for _, g := range m.Machines {
 			var names []string
 			for _, k := range g.Centers {
-				names = append(names, quote(m.Centers[k].Name))
+				names = append(names, tomltree.Quote(m.Centers[k].Name))
 			}
-			w.line("  { name = %s, centers = [%s], count = %d, price = %s },", quote(g.Name), strings.Join(names, ", "), g.Count, float(g.Price))
+			w.line("  { name = %s, centers = [%s], count = %d, price = %s },", tomltree.Quote(g.Name), strings.Join(names, ", "), g.Count, float(g.Price))
 		}
 		w.line("]")
 	}
@@ -45,11 +46,11 @@ func (m *Model) Append(b []byte) []byte {
 			w.job(&m.Types[i], "")
 			continue
 		}
-		w.line("\n[[types]]\nname = %s", quote(m.Types[i].Name))
+		w.line("\n[[types]]\nname = %s", tomltree.Quote(m.Types[i].Name))
 		w.job(&m.Types[i], "types.")
 	}
 	if o := m.Origin; o != nil {
-		w.line("\n[origin]\ninput = %s\nwindow_s = [%s, %s]", quote(o.Input), float(o.Window[0]), float(o.Window[1]))
+		w.line("\n[origin]\ninput = %s\nwindow_s = [%s, %s]", tomltree.Quote(o.Input), float(o.Window[0]), float(o.Window[1]))
 		if !math.IsNaN(o.SelfCheckError) {
 			w.line("self_check_error = %s", float(o.SelfCheckError))
 		}
@@ -64,25 +65,6 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) {
 	w.b = append(fmt.Appendf(w.b, format, args...), '\n')
-}
-
-// quote is a basic string of TOML.
-func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f || r == utf8.RuneError:
-			fmt.Fprintf(&b, "\\u%04X", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 // float is the shortest text that is read back as the same number.
@@ -101,7 +83,7 @@ func float(x float64) string {
 func (w *writer) demand(list []Demand) string {
 	var parts []string
 	for _, d := range list {
-		parts = append(parts, quote(w.m.Centers[d.Center].Name)+" = "+float(d.Seconds))
+		parts = append(parts, tomltree.Quote(w.m.Centers[d.Center].Name)+" = "+float(d.Seconds))
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
@@ -123,16 +105,16 @@ func (w *writer) job(t *Type, prefix string) {
 				more += fmt.Sprintf(", buffer = %d", max(0, s.Buffer))
 			}
 			w.line("  { name = %s, demand = %s, scv = %s, visits = %d, workers = %d%s },",
-				quote(s.Name), w.demand(s.Demand), float(s.SCV), s.Visits, s.Workers, more)
+				tomltree.Quote(s.Name), w.demand(s.Demand), float(s.SCV), s.Visits, s.Workers, more)
 		}
 		w.line("]")
 	}
 	for _, c := range t.Classes {
-		w.line("\n[%sclasses.%s]\ndemand = %s\nscv = %s\nvisits = %d", prefix, quote(c.Name), w.demand(c.Demand), float(c.SCV), c.Visits)
+		w.line("\n[%sclasses.%s]\ndemand = %s\nscv = %s\nvisits = %d", prefix, tomltree.Quote(c.Name), w.demand(c.Demand), float(c.SCV), c.Visits)
 	}
 	for i, k := range t.Tasks {
 		after := strings.ReplaceAll(strings.Trim(fmt.Sprint(k.After), "[]"), " ", ", ")
-		w.line("\n[[%stasks]]\nid = %d\nclass = %s\nafter = [%s]", prefix, i, quote(t.Classes[k.Class].Name), after)
+		w.line("\n[[%stasks]]\nid = %d\nclass = %s\nafter = [%s]", prefix, i, tomltree.Quote(t.Classes[k.Class].Name), after)
 	}
 }
 
@@ -146,10 +128,10 @@ func (w *writer) tree(t *Type) string {
 	for v := len(text) - 1; v >= 0; v-- {
 		n := &t.Tree.Nodes[v]
 		if n.Op == Leaf {
-			text[v] = quote(t.Classes[n.Class].Name)
+			text[v] = tomltree.Quote(t.Classes[n.Class].Name)
 			continue
 		}
-		parts := []string{quote(names[n.Op])}
+		parts := []string{tomltree.Quote(names[n.Op])}
 		for _, p := range n.Parts {
 			if n.Op == Choice {
 				text[p] = "[" + float(t.Tree.Nodes[p].Prob) + ", " + text[p] + "]"
