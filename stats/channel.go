@@ -55,7 +55,6 @@ func (w *entryWriter) add(e *entry) error {
 		w.open, w.last = beginBlock(w.memory[:], &e.channelKey, e.p), first
 	}
 	w.open = w.open.add(&e.operation, &w.last)
-	w.last = e.operation
 	return w.err
 }
 

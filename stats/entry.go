@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -48,17 +49,18 @@ const (
 // Entries are kept in blocks, each some operations of one channel of one location:
 //
 //	block      peer u32 | communicator u32 | tag u32 | direction u32 | location u32 | operations u16 | bytes of them u16
-//	operation  control u32 | differences to the operation before in the block, of as many bytes as control says
+//	operation  control u32 | posting | row | t | end, and if control says so: bytes | post | stay
 //
-// Integers are little-endian. Control has 3 bits for each difference: so many bytes, 7 for 8. Above them is controlPost for one
-// whose post is that of the operation before, and the flags.
+// Integers are little-endian. Those of an operation are differences, mostly to the operation before in the block, and take 1 to
+// 8 bytes: control has 3 bits for each, from the lowest on, and above them the flags and which of the last three there are.
 const (
 	blockBytes    = 512
 	blockHead     = 24
-	mostOperation = 4 + 8*differences
+	mostOperation = 4 + 7*8
 
-	differences = 7
-	controlPost = 1 << (3 * differences)
+	controlFlags = 21
+	controlPost  = 1 << 30 // the post is that of the operation before
+	controlMore  = 1 << 31
 )
 
 // block is entries as they are kept.
@@ -90,28 +92,51 @@ func (b block) full() bool { return len(b)+mostOperation > blockBytes }
 // first is what the first operation of a block differs from.
 var first = operation{stay: xtf.Never}
 
-// add adds an operation to a block that is not full; last is the one before.
+// add adds an operation to a block that is not full; last is the one before, and then this one. Fields are set one by one: a
+// copy would read them in wider words than they were written in just now.
 func (b block) add(o, last *operation) block {
-	post, control := o.t-o.post, o.flags<<(3*differences+1)
+	post, bytes, stay := o.t-o.post, o.bytes^last.bytes, o.stay-last.stay
+	control := o.flags << controlFlags
 	if o.post == last.post {
 		post, control = 0, control|controlPost
 	}
 	at := len(b)
-	next := at + 4
-	b = b[:at+mostOperation]
-	for i, v := range [differences]uint64{o.posting - last.posting, o.row - last.row, o.t - last.t, o.end - o.t, o.bytes ^ last.bytes, post, o.stay - last.stay} {
-		n := (bits.Len64(v) + 7) / 8
-		if n >= 7 {
-			n = 8
-		}
-		binary.LittleEndian.PutUint64(b[next:], v)
-		control |= uint32(min(n, 7)) << (3 * i)
-		next += n
+	p := b[at:blockBytes]
+	_ = p[mostOperation-1]
+	next, code := putBytes(p, 4, o.posting-last.posting)
+	control |= code
+	next, code = putBytes(p, next, o.row-last.row)
+	control |= code << 3
+	next, code = putBytes(p, next, o.t-last.t)
+	control |= code << 6
+	next, code = putBytes(p, next, o.end-o.t)
+	control |= code << 9
+	if bytes|post|stay != 0 {
+		control |= controlMore
+		next, code = putBytes(p, next, bytes)
+		control |= code << 12
+		next, code = putBytes(p, next, post)
+		control |= code << 15
+		next, code = putBytes(p, next, stay)
+		control |= code << 18
 	}
-	binary.LittleEndian.PutUint32(b[at:], control)
-	binary.LittleEndian.PutUint16(b[20:], uint16(b.operations()+1))
-	binary.LittleEndian.PutUint16(b[22:], uint16(next-blockHead))
-	return b[:next]
+	last.posting, last.row, last.t, last.bytes, last.post, last.stay = o.posting, o.row, o.t, o.bytes, o.post, o.stay
+	binary.LittleEndian.PutUint32(p, control)
+	binary.LittleEndian.PutUint32(b[20:], binary.LittleEndian.Uint32(b[20:])+uint32(next)<<16+1)
+	return b[:at+next]
+}
+
+// putBytes puts the bytes that a number has, one at least. It returns what is next in b, and the number of bytes less one.
+func putBytes(b []byte, at int, v uint64) (next int, code uint32) {
+	binary.LittleEndian.PutUint64(b[at:], v)
+	n := (bits.Len64(v|1) - 1) / 8
+	return at + n + 1, uint32(n)
+}
+
+// takeBytes is the inverse of putBytes, with the code in the lowest bits of control.
+func takeBytes(b []byte, at int, control uint32) (next int, v uint64) {
+	n := int(control & 7)
+	return at + n + 1, binary.LittleEndian.Uint64(b[at:]) & (math.MaxUint64 >> (56 - 8*n))
 }
 
 // take makes o, the operation before, the one that b begins with, and returns its bytes in b; 0 if b ends before.
@@ -122,31 +147,29 @@ func (o *operation) take(b []byte) int {
 	}
 	b = b[:mostOperation]
 	control := binary.LittleEndian.Uint32(b)
-	next := 4
-	var v [differences]uint64
-	for i := range v {
-		n := int(control >> (3 * i) & 7)
-		v[i] = binary.LittleEndian.Uint64(b[next:])
-		if n == 7 {
-			n = 8
-		} else {
-			v[i] &= 1<<(8*n) - 1
-		}
-		next += n
+	next, v := takeBytes(b, 4, control)
+	o.posting += v
+	next, v = takeBytes(b, next, control>>3)
+	o.row += v
+	next, v = takeBytes(b, next, control>>6)
+	o.t += v
+	next, v = takeBytes(b, next, control>>9)
+	o.end = o.t + v
+	post := uint64(0)
+	if control&controlMore != 0 {
+		next, v = takeBytes(b, next, control>>12)
+		o.bytes ^= v
+		next, post = takeBytes(b, next, control>>15)
+		next, v = takeBytes(b, next, control>>18)
+		o.stay += v
 	}
+	if control&controlPost == 0 {
+		o.post = o.t - post
+	}
+	o.flags = control >> controlFlags & entryFlags
 	if next > left {
 		return 0
 	}
-	o.posting += v[0]
-	o.row += v[1]
-	o.t += v[2]
-	o.end = o.t + v[3]
-	o.bytes ^= v[4]
-	if control&controlPost == 0 {
-		o.post = o.t - v[5]
-	}
-	o.stay += v[6]
-	o.flags = control >> (3*differences + 1) & entryFlags
 	return next
 }
 

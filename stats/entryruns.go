@@ -74,7 +74,7 @@ func (r *entryRuns) add(k channelKey, o *operation) error {
 		}
 	}
 	c.open = c.open.add(o, &c.last)
-	c.last, c.posting = *o, max(c.posting, o.posting)
+	c.posting = max(c.posting, o.posting)
 	c.n++
 	return nil
 }
