@@ -80,7 +80,7 @@
 // collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
-// Match: 4 pieces of pieceEntries entries of 80 bytes,
+// Match: 4 pieces of pieceEntries sends or replies of 40 bytes,
 // resultPiece bytes for each resultBlock rows, and 16 bytes per pair of processes that communicate; for collectives 600 bytes for each
 // of roundInstances, or 64 for each of prefixMembers and of the largest communicator's
 // members. Nothing else grows with the
