@@ -113,30 +113,13 @@ type numbering struct {
 	tuple  []bool
 	nodes  uint32
 	tuples uint32
-	stack  []visit
 }
 
 // visit walks what root reaches in post-order: every node met for the first
 // time must have the next id, and its tuple be known or the next one.
 func (c *numbering) visit(root uint32) error {
 	nodes := c.s.graph.nodes
-	c.stack = append(c.stack[:0], visit{id: root})
-	for len(c.stack) > 0 {
-		v := &c.stack[len(c.stack)-1]
-		if list := nodes.children(v.id); !c.seen[v.id] && int64(v.next) < int64(len(list)) {
-			child := list[v.next]
-			v.next++
-			if !c.seen[child] {
-				c.stack = append(c.stack, visit{id: child})
-			}
-			continue
-		}
-		id := v.id
-		c.stack = c.stack[:len(c.stack)-1]
-		if c.seen[id] {
-			continue
-		}
-		c.seen[id] = true
+	return nodes.postOrder(root, c.seen, func(id uint32) error {
 		if c.nodes++; id != c.nodes {
 			return fmt.Errorf("node %d comes as number %d: %w", id, c.nodes, ErrCorrupt)
 		}
@@ -147,8 +130,8 @@ func (c *numbering) visit(root uint32) error {
 			c.tuple[t] = true
 			c.tuples++
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // check decodes all columns and expands the location; it compares the marks with

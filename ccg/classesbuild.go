@@ -107,20 +107,7 @@ func (b *ClassBuilder) add(l *Local) error {
 
 // Parts encodes the tables in messages of about limit bytes.
 func (b *ClassBuilder) Parts(limit int) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		var msg []byte
-		more := true
-		newClassEncoder(&b.shared.graph, b.classes, b.shared.opt.Fan, false).each(func(part []byte) bool {
-			if msg = append(msg, part...); len(msg) >= limit {
-				more = yield(msg)
-				msg = nil
-			}
-			return more
-		})
-		if more && len(msg) > 0 {
-			yield(msg)
-		}
-	}
+	return messages(limit, newClassEncoder(&b.shared.graph, b.classes, b.shared.opt.Fan, false).each)
 }
 
 // ClassReceiver joins the messages of another ClassBuilder, in order.

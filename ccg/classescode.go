@@ -363,10 +363,9 @@ func appendClasses(dst []byte, g *graph, c *classes, fan int) []byte {
 	if c == nil {
 		c = newClasses(g, fan, make([]bool, g.nodes.len()+1))
 	}
-	newClassEncoder(g, c, fan, true).each(func(part []byte) bool {
+	for part := range newClassEncoder(g, c, fan, true).each {
 		dst = append(dst, part...)
-		return true
-	})
+	}
 	return dst
 }
 

@@ -32,7 +32,7 @@ type Step struct {
 // It reads what it passes and nothing else: a seek takes O(nodes), a step O(1)
 // amortised over Groups and Repeats.
 //
-// Memory: 56 bytes per open Group and Repeat, 80 per open call, 16 per column of the
+// Memory: 48 bytes per open Group and Repeat, 72 per open call, 16 per column of the
 // location, and 8 KiB per column with values among the events passed.
 type Cursor struct {
 	x      *Index

@@ -146,12 +146,12 @@
 // 64 KiB of tables, and the streams: 1 to 2 bytes per event and value, twice that while
 // they grow. A Union holds the same per node, without streams. A Distributor holds 8 KiB per column
 // of one location at most, its finished columns, and of that location 24 bytes
-// per node, 4 per slot and up to 70 per child for its program; a Location 24
+// per node, 4 per slot and up to 76 per child for its program; a Location 24
 // bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, 256 MiB per part, and of the shared
 // section 16 KiB per byte or 1 GiB, for nodes and for rows of classes each.
-// A Cursor holds 64 bytes per node in progress, 16 per column, and 8 KiB per column
+// A Cursor holds 72 bytes per node in progress, 16 per column, and 8 KiB per column
 // that it reads. An Index holds 8 bytes per node, and once it was asked three cursors, 60
 // bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
 // blocks, and for each of two ledgers 16 MiB of samples, or of a lossy graph the

@@ -80,10 +80,31 @@ func (g *graph) checkNode(id, meta uint32, words []uint32, fan int) error {
 	return nil
 }
 
-// visit is a node in progress in a post-order walk.
-type visit struct {
-	id   uint32
-	next uint32 // next child
+// postOrder calls leave for the nodes that root reaches and that are not seen yet: each once, children first.
+func (s *store) postOrder(root uint32, seen []bool, leave func(id uint32) error) error {
+	type visit struct{ id, next uint32 } // next child
+	stack := []visit{{id: root}}
+	for len(stack) > 0 {
+		v := &stack[len(stack)-1]
+		if list := s.children(v.id); !seen[v.id] && int64(v.next) < int64(len(list)) {
+			c := list[v.next]
+			v.next++
+			if !seen[c] {
+				stack = append(stack, visit{id: c})
+			}
+			continue
+		}
+		id := v.id
+		stack = stack[:len(stack)-1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if err := leave(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // canonical copies what root reaches into a new graph, numbered in post-order
@@ -95,26 +116,11 @@ func canonical(s *store, t *tuples, root uint32) (graph, error) {
 	ids := make([]uint32, s.len()+1)
 	tuple := make([]uint32, t.len()) // 1 + new number
 	var words []uint32
-	stack := []visit{{id: root}}
-	for len(stack) > 0 {
-		v := &stack[len(stack)-1]
-		if list := s.children(v.id); int64(v.next) < int64(len(list)) {
-			c := list[v.next]
-			v.next++
-			if ids[c] == 0 {
-				stack = append(stack, visit{id: c})
-			}
-			continue
-		}
-		id := v.id
-		stack = stack[:len(stack)-1]
-		if ids[id] != 0 {
-			continue
-		}
+	err := s.postOrder(root, make([]bool, s.len()+1), func(id uint32) error {
 		if n := s.tuple(id); tuple[n] == 0 {
 			m, err := g.addTuple(t.at(n))
 			if err != nil {
-				return g, err
+				return err
 			}
 			tuple[n] = m + 1
 		}
@@ -122,13 +128,11 @@ func canonical(s *store, t *tuples, root uint32) (graph, error) {
 		for i := range s.children(id) {
 			words[i] = ids[words[i]]
 		}
-		n, err := g.nodes.append(uint32(s.kind(id))<<kindShift|(tuple[s.tuple(id)]-1), words)
-		if err != nil {
-			return g, err
-		}
-		ids[id] = n
-	}
-	return g, nil
+		var err error
+		ids[id], err = g.nodes.append(uint32(s.kind(id))<<kindShift|(tuple[s.tuple(id)]-1), words)
+		return err
+	})
+	return g, err
 }
 
 // rankWord returns where an Event's tuple has a rank and its communicator or

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"iter"
 
 	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -103,6 +104,42 @@ func (p *partEncoder) nodes(dst []byte, s *store, first uint32) ([]byte, uint32)
 		p.column(c)
 	}
 	return p.frame(dst), id
+}
+
+// eachPart yields all tuples and nodes of a graph. A part is valid until the next one.
+func eachPart(g *graph, squeezed bool) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		p := newPartEncoder(squeezed)
+		var part []byte
+		for n := 0; n < g.tuples.len(); {
+			if part, n = p.tuples(part[:0], g.tuples, n); !yield(part) {
+				return
+			}
+		}
+		for id := uint32(1); int(id) <= g.nodes.len(); {
+			if part, id = p.nodes(part[:0], g.nodes, id); !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// messages puts parts together to messages of about limit bytes.
+func messages(limit int, parts iter.Seq[[]byte]) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var msg []byte
+		for part := range parts {
+			if msg = append(msg, part...); len(msg) >= limit {
+				if !yield(msg) {
+					return
+				}
+				msg = nil
+			}
+		}
+		if len(msg) > 0 {
+			yield(msg)
+		}
+	}
 }
 
 // partDecoder reads parts.

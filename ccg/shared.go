@@ -50,12 +50,8 @@ func (s *Shared) Encode() []byte {
 
 // appendParts appends all tuples and nodes of a graph.
 func appendParts(dst []byte, g *graph, squeezed bool) []byte {
-	p := newPartEncoder(squeezed)
-	for n := 0; n < g.tuples.len(); {
-		dst, n = p.tuples(dst, g.tuples, n)
-	}
-	for id := uint32(1); int(id) <= g.nodes.len(); {
-		dst, id = p.nodes(dst, g.nodes, id)
+	for part := range eachPart(g, squeezed) {
+		dst = append(dst, part...)
 	}
 	return dst
 }

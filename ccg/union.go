@@ -110,31 +110,7 @@ func (u *Union) addNode(meta uint32, words []uint32) error {
 }
 
 // Parts encodes the union in messages of about limit bytes, children first.
-func (u *Union) Parts(limit int) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		p := newPartEncoder(false)
-		var msg []byte
-		send := func(all bool) bool {
-			if len(msg) == 0 || !all && len(msg) < limit {
-				return true
-			}
-			ok := yield(msg)
-			msg = nil
-			return ok
-		}
-		for n := 0; n < u.graph.tuples.len(); {
-			if msg, n = p.tuples(msg, u.graph.tuples, n); !send(false) {
-				return
-			}
-		}
-		for id := uint32(1); int(id) <= u.graph.nodes.len(); {
-			if msg, id = p.nodes(msg, u.graph.nodes, id); !send(false) {
-				return
-			}
-		}
-		send(true)
-	}
-}
+func (u *Union) Parts(limit int) iter.Seq[[]byte] { return messages(limit, eachPart(&u.graph, false)) }
 
 // Receiver joins the messages of another union, in order.
 type Receiver struct {
