@@ -87,8 +87,8 @@ func TestOneEarlyLocation(t *testing.T) {
 	acceptable(t, run)
 }
 
-// numbers are the integers of a JSON document.
-var numbers = regexp.MustCompile(`[:\[,] ?(-?\d+)\b`)
+// integers are those of a JSON document.
+var integers = regexp.MustCompile(`[:\[,] ?(-?\d+)\b`)
 
 // acceptable has the file checked and reported: it agrees with itself, and no sum has wrapped, which would be above 2^63.
 func acceptable(t *testing.T, run string) {
@@ -101,7 +101,7 @@ func acceptable(t *testing.T, run string) {
 		if code != 0 && code != 4 && !strings.Contains(errs, "--events none") {
 			t.Errorf("report %s has exit code %d\n%s", section, code, errs)
 		}
-		for _, m := range numbers.FindAllStringSubmatch(out, -1) {
+		for _, m := range integers.FindAllStringSubmatch(out, -1) {
 			if len(m[1]) > 19 && m[1] != "18446744073709551615" || len(m[1]) == 19 && m[1] > "9223372036854775807" {
 				t.Errorf("report %s has the number %s", section, m[1])
 			}

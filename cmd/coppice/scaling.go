@@ -27,12 +27,12 @@ func scalingVerb(s streams) *cobra.Command {
 	o.defineLimit(f, longTables)
 	return s.does(c, func(operands []string, s streams) error {
 		x.Rules = rules.rules()
-		return scaling(operands, x, &o, s)
+		return printScaling(operands, x, &o, s)
 	}, o.check)
 }
 
-// scaling prints the report about the runs.
-func scaling(operands []string, x report.ScalingOptions, o *output, s streams) error {
+// printScaling prints the report about the runs.
+func printScaling(operands []string, x report.ScalingOptions, o *output, s streams) error {
 	var runs []*report.Run
 	for _, path := range operands {
 		r, err := s.runs.open(path)
