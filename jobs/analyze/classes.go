@@ -3,7 +3,6 @@ package analyze
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/partition"
@@ -39,9 +38,9 @@ func (a *job) classes(in *shared) (*shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &storedGraphs{a: a, section: section, events: in.own, vectors: map[uint32]*xtfwriter.Segment{}}
-	defer g.drop()
-	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: processRanges(a.defs, a.ranges), Primary: true, Vectors: g})
+	g, vectors := &storedGraphs{a: a, section: section, events: in.own}, jobs.NewProcessSegments(a.store)
+	defer vectors.Drop()
+	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: processRanges(a.defs, a.ranges), Primary: true, Vectors: vectors})
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +76,11 @@ func processRanges(defs *trace.Definitions, locations []partition.Range) []parti
 	return ranges
 }
 
-// storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors next to them.
+// storedGraphs are the call graphs of this rank's locations while the file is being made.
 type storedGraphs struct {
 	a       *job
 	section []byte
-	events  []uint64                      // of each location
-	vectors map[uint32]*xtfwriter.Segment // by process
+	events  []uint64 // of each location
 }
 
 // Procs implements predict.Graphs.
@@ -107,30 +105,4 @@ func (g *storedGraphs) BlobBytes(p xtf.Proc, kind uint32) ([]byte, error) {
 // Dir implements predict.Graphs.
 func (g *storedGraphs) Dir(p xtf.Proc) (xtf.DirRow, error) {
 	return xtf.DirRow{Events: g.events[trace.P(p)-g.a.own.First]}, nil
-}
-
-// Append implements predict.Segments.
-func (g *storedGraphs) Append(process uint32, b []byte) error {
-	s := g.vectors[process]
-	if s == nil {
-		s = g.a.store.Scratch()
-		g.vectors[process] = s
-	}
-	_, err := s.Append(b)
-	return jobs.Coded(err)
-}
-
-// Reader implements predict.Segments.
-func (g *storedGraphs) Reader(process uint32) (io.Reader, error) {
-	s := g.vectors[process]
-	if s == nil {
-		return nil, fmt.Errorf("process %d: no vector: %w", process, xtfwriter.ErrNoSegment)
-	}
-	return io.NewSectionReader(s, 0, s.Size()), nil
-}
-
-func (g *storedGraphs) drop() {
-	for _, s := range g.vectors {
-		s.Drop()
-	}
 }

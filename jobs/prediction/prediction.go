@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // DefaultClasses is the threshold of classes where none is given and the file has none.
@@ -131,25 +132,26 @@ type SweepPoint struct {
 
 // prediction is one job on one rank.
 type prediction struct {
-	o        Options
-	c        mpi.Comm
-	file     *xtf.File
-	in       *predict.Input
-	sim      *predict.Input // what this rank simulates; in, or all on rank 0 where the event engine is used
-	simComm  mpi.Comm       // nil on a rank that simulates nothing
-	single   bool           // rank 0 simulates alone
-	platform *predict.Platform
-	host     *predict.Platform
-	start    *startTimes
-	classes  *processClasses
-	donors   *donorSet
-	hostDons *donorSet
-	times    *predict.Times
-	store    *timeStore
-	out      *outcome
-	meter    *jobs.Meter
-	dog      *jobs.Watchdog
-	res      Result
+	o         Options
+	c         mpi.Comm
+	file      *xtf.File
+	in        *predict.Input
+	sim       *predict.Input // what this rank simulates; in, or all on rank 0 where the event engine is used
+	simComm   mpi.Comm       // nil on a rank that simulates nothing
+	single    bool           // rank 0 simulates alone
+	platform  *predict.Platform
+	host      *predict.Platform
+	start     *startTimes
+	classes   *processClasses
+	donors    *donorSet
+	hostDons  *donorSet
+	times     *predict.Times
+	store     *xtfwriter.Store      // of simulated
+	simulated *jobs.ProcessSegments // times
+	out       *outcome
+	meter     *jobs.Meter
+	dog       *jobs.Watchdog
+	res       Result
 }
 
 // Run simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks
@@ -174,7 +176,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	x.dog.Stop()
 	var e error
 	if x.store != nil {
-		e = x.store.close()
+		e = x.store.Close(true)
 	}
 	if err == nil {
 		err = jobs.Agree(c, e)

@@ -3,10 +3,8 @@ package prediction
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -19,45 +17,13 @@ import (
 // storeTimes is what a rank keeps of simulated times in memory, bytes; the rest goes to a file.
 const storeTimes = 64 << 20
 
-// timeStore keeps the simulated times of a rank's processes in the segments of a store. It implements predict.Segments.
-type timeStore struct {
-	store    *xtfwriter.Store
-	mu       sync.Mutex
-	segments map[uint32]*xtfwriter.Segment
-}
-
 // newTimeStore keeps its file without a name next to the output, so that nothing is left of it when a rank dies.
-func newTimeStore(output string, rank int) *timeStore {
+func newTimeStore(output string, rank int) *xtfwriter.Store {
 	name := fmt.Sprintf(".%s.times-%d-%d", filepath.Base(output), os.Getpid(), rank)
 	store := xtfwriter.NewStore(filepath.Join(filepath.Dir(output), name), storeTimes)
 	store.Unname()
-	return &timeStore{store: store, segments: map[uint32]*xtfwriter.Segment{}}
+	return store
 }
-
-func (s *timeStore) segment(process uint32) *xtfwriter.Segment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.segments[process]
-	if g == nil {
-		g = s.store.Scratch()
-		s.segments[process] = g
-	}
-	return g
-}
-
-// Append implements predict.Segments.
-func (s *timeStore) Append(process uint32, b []byte) error {
-	_, err := s.segment(process).Append(b)
-	return jobs.Coded(err)
-}
-
-// Reader implements predict.Segments.
-func (s *timeStore) Reader(process uint32) (io.Reader, error) {
-	g := s.segment(process)
-	return io.NewSectionReader(g, 0, g.Size()), nil
-}
-
-func (s *timeStore) close() error { return s.store.Close(true) }
 
 // openTimes prepares for the predicted run to be written. Collective.
 func (x *prediction) openTimes(o *simnet.Options) error {
@@ -71,8 +37,9 @@ func (x *prediction) openTimes(o *simnet.Options) error {
 		return err
 	}
 	x.store = newTimeStore(x.o.Output, x.c.Rank())
+	x.simulated = jobs.NewProcessSegments(x.store)
 	if x.sim != nil {
-		x.times = predict.NewTimes(x.store, x.sim.First, int(x.sim.End-x.sim.First))
+		x.times = predict.NewTimes(x.simulated, x.sim.First, int(x.sim.End-x.sim.First))
 		o.Observer = x.times
 	}
 	return nil
@@ -88,7 +55,7 @@ func (x *prediction) write() error {
 		return err
 	}
 	o := predict.RunOptions{
-		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.store, Processes: x.in.Processes(),
+		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.simulated, Processes: x.in.Processes(),
 		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.res.Makespan, Properties: x.properties(),
 	}
 	if x.sim != nil {
