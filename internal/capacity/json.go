@@ -244,14 +244,7 @@ func (r *Report) Write(w io.Writer, format string) error {
 		}{report.Schema, r.document()})
 	case "csv":
 		head, rows := r.sweep(digits)
-		c := csvwriter.New(w)
-		for _, row := range slices.Concat([][]string{head}, rows) {
-			if err := c.Write(row); err != nil {
-				return err
-			}
-		}
-		c.Flush()
-		return c.Error()
+		return csvwriter.New(w).WriteAll(append([][]string{head}, rows...))
 	}
 	return r.text(w)
 }
