@@ -238,9 +238,14 @@ func takePlanes(dst []uint64, src []byte, width, n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return joinPlanes(dst, src, planes, n), nil
+}
+
+// joinPlanes is takePlanes of so many planes that are there.
+func joinPlanes(dst []uint64, src []byte, planes, n int) []byte {
 	if planes == 0 {
 		clear(dst)
-		return src, nil
+		return src
 	}
 	for i, x := range src[:len(dst)] {
 		dst[i] = uint64(x)
@@ -252,7 +257,7 @@ func takePlanes(dst []uint64, src []byte, width, n int) ([]byte, error) {
 			dst[i] |= uint64(x) << shift
 		}
 	}
-	return src[planes*n:], nil
+	return src[planes*n:]
 }
 
 // countPlanes returns the number of planes of the column that src begins with, and

@@ -27,6 +27,7 @@ type Encoder struct {
 	begins []uint64 // of the calls of the rows ...
 	leaves []uint64 // ... and their ends
 	cold   []byte   // byte planes before compression
+	raw    []byte   // of a following page, planes that no compression makes smaller
 	out    []byte   // payload being made
 	alt    []byte   // the same page in the other codec
 
@@ -166,20 +167,21 @@ func (e *Encoder) appendCold(compress bool) {
 func (e *Encoder) planes(t *Type, rows []byte, firstN uint64) {
 	e.cold = e.cold[:0]
 	e.vals = grow64(e.vals, len(e.keys))
-	for i := 1; i < len(t.Columns); i++ {
-		c := t.Columns[i]
-		var mix uint64
-		switch c.Width {
-		case 8:
-			mix = e.column8(rows[c.Offset:], t.RowBytes, c.Transform, firstN)
-		case 4:
-			mix = e.column4(rows[c.Offset:], t.RowBytes, c.Transform, firstN)
-		default:
-			loadColumn(e.vals, rows, t.RowBytes, c)
-			mix = e.transform(c, firstN)
-		}
-		e.cold = appendPlanes(e.cold, e.vals, mix)
+	for _, c := range t.Columns[1:] {
+		e.cold = appendPlanes(e.cold, e.vals, e.column(t, c, rows, firstN))
 	}
+}
+
+// column gathers and transforms a column in e.vals and returns the bitwise or of the results.
+func (e *Encoder) column(t *Type, c Column, rows []byte, firstN uint64) uint64 {
+	switch c.Width {
+	case 8:
+		return e.column8(rows[c.Offset:], t.RowBytes, c.Transform, firstN)
+	case 4:
+		return e.column4(rows[c.Offset:], t.RowBytes, c.Transform, firstN)
+	}
+	loadColumn(e.vals, rows, t.RowBytes, c)
+	return e.transform(c, firstN)
 }
 
 // loadColumn gathers one column of the rows into dst, which has one entry a row.

@@ -3,6 +3,7 @@ package xtf
 import (
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 	"slices"
 	"sync"
 )
@@ -14,8 +15,12 @@ import (
 // followKeys is in place of the width of the keys in the payload of a following page.
 const followKeys = 0xFE
 
-// followHead is the bytes before its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0 without calls.
-const followHead = 16
+// followHead is the bytes before its raw planes and its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0
+// without calls, bytes of the raw planes u32, 4 zero.
+const followHead = 24
+
+// rawPlanes is where the byte before the planes of a column has the number of its raw ones, the lowest.
+const rawPlanes = 4
 
 // Transforms that no type has: of columns of a page that follows calls.
 const (
@@ -84,11 +89,40 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 		f.after(e.keys)
 	}
 	e.begins, e.leaves = f.begin, f.end
+	e.cold, e.raw, e.vals = e.cold[:0], e.raw[:0], grow64(e.vals, len(e.keys))
+	for _, c := range f.typ.Columns[1:] {
+		mix, raw := e.column(&f.typ, c, rows, firstN), byte(0)
+		for ; mix > 0 && noisy(e.vals); mix >>= 8 {
+			raw++
+			for i, x := range e.vals {
+				e.raw = append(e.raw, byte(x))
+				e.vals[i] = x >> 8
+			}
+		}
+		at := len(e.cold)
+		e.cold = appendPlanes(e.cold, e.vals, mix)
+		e.cold[at] |= raw << rawPlanes
+	}
 	e.out = append(le.AppendUint64(e.out[:0], e.keys[0]), followKeys, 0, 0, 0)
 	e.out = le.AppendUint32(e.out, crc)
-	e.planes(&f.typ, rows, firstN)
+	e.out = le.AppendUint64(e.out, uint64(len(e.raw)))
+	e.out = append(e.out, e.raw...)
 	e.appendCold(true)
 	return nil
+}
+
+// noisy says whether more than half of the lowest bytes of the first values differ.
+func noisy(v []uint64) bool {
+	var seen [4]uint64
+	v = v[:min(len(v), 256)]
+	for _, x := range v {
+		seen[x>>6&3] |= 1 << (x & 63)
+	}
+	n := 0
+	for _, x := range seen {
+		n += bits.OnesCount64(x)
+	}
+	return 2*n > len(v)
 }
 
 // after leaves the key of the row after each in f.end.
@@ -129,16 +163,32 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		}
 		d.followers[t.ID] = f
 	}
-	cold, err := d.coldBlock(&f.typ, payload[followHead:], count)
+	size := uint64(le.Uint32(payload[16:]))
+	if size > uint64(len(payload)-followHead) {
+		return corrupt("raw planes of %d bytes in %d", size, len(payload))
+	}
+	raw := payload[followHead:][:size]
+	cold, err := d.coldBlock(&f.typ, payload[followHead+size:], count)
 	if err != nil {
 		return err
 	}
 	f.calls = calls
 	d.keys, d.vals = grow64(d.keys, count), grow64(d.vals, count)
 	for _, c := range f.typ.Columns[1:] {
-		if cold, err = takePlanes(d.vals, cold, c.Width, count); err != nil {
-			return err
+		if len(cold) == 0 {
+			return corrupt("column missing from a cold block")
 		}
+		lower, upper := int(cold[0]>>rawPlanes), int(cold[0]&(1<<rawPlanes-1))
+		if lower+upper > c.Width || lower*count > len(raw) || upper*count > len(cold)-1 {
+			return corrupt("%d and %d planes of %d bytes in %d and %d", lower, upper, count, len(raw), len(cold))
+		}
+		cold = joinPlanes(d.vals, cold[1:], upper, count)
+		for k := lower - 1; k >= 0; k-- {
+			for i, x := range raw[k*count : (k+1)*count] {
+				d.vals[i] = d.vals[i]<<8 | uint64(x)
+			}
+		}
+		raw = raw[lower*count:]
 		switch {
 		case c.Transform == transformBegin:
 			for i, x := range d.vals {
@@ -164,8 +214,8 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		}
 		storeColumn(dst, d.vals, t.RowBytes, c)
 	}
-	if len(cold) != 0 {
-		return corrupt("%d bytes behind the last column", len(cold))
+	if len(cold)+len(raw) != 0 {
+		return corrupt("%d bytes behind the last column", len(cold)+len(raw))
 	}
 	if f.at >= 0 && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
 		return corrupt("rows differ from those that follow their calls")
