@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -40,7 +40,7 @@ func analysed(dir string) (string, error) {
 	}
 	path := filepath.Join(dir, "run.xtf")
 	return path, mpi.RunInProcess(1, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: path})
+		_, err := analyze.Run(c, analyze.Options{Source: src, Output: path})
 		return err
 	})
 }
