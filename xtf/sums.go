@@ -22,6 +22,8 @@ type sumBuilder struct {
 	typ    *Type
 	k      int
 	filter []Column // that filters read
+	from   []Column // by sum, what is added, and ...
+	less   []Column // ... taken off; without a width: nothing
 	packs  bool     // they fit the key of an entry
 	memo   [memoSize]passes
 	a, c   []uint64 // k per page, one page more than sealed
@@ -60,7 +62,14 @@ func newSumBuilder(t *Type) *sumBuilder {
 	}
 	s := &sumBuilder{typ: t, k: len(t.Sums), limit: 1024}
 	s.totals, s.acc = make([]uint64, s.k), make([]uint64, s.k)
-	for _, sum := range t.Sums {
+	s.from, s.less = make([]Column, s.k), make([]Column, s.k)
+	for k, sum := range t.Sums {
+		if sum.Column >= 0 {
+			s.from[k] = t.Columns[sum.Column]
+		}
+		if sum.Minus >= 0 {
+			s.less[k] = t.Columns[sum.Minus]
+		}
 		for _, f := range sum.Filter {
 			if c := t.Columns[f.Column]; !slices.Contains(s.filter, c) {
 				s.filter = append(s.filter, c)
@@ -191,9 +200,13 @@ func (s *sumBuilder) page(ord uint64, rows []byte, pages []pageRef) {
 		if e > at {
 			p.ticks += e - at
 		}
-		for m := p.other; m != 0; m &= m - 1 {
+		for m := p.other; m != 0; m &= m - 1 { // their column minus another, the End is known
 			k := bits.TrailingZeros32(m)
-			s.acc[k] += t.Sums[k].value(t, row)
+			v, less := loadValue(row[s.from[k].Offset:], s.from[k].Width), uint64(0)
+			if c := &s.less[k]; c.Width > 0 {
+				less = loadValue(row[c.Offset:], c.Width)
+			}
+			s.acc[k] += v - min(v, less)
 		}
 	}
 	for i := range s.memo {
