@@ -8,7 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/query"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -22,7 +22,7 @@ func open(dir string) *report.Run {
 	}
 	path := filepath.Join(dir, "run.xtf")
 	if err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: path})
+		_, err := analyze.Run(c, analyze.Options{Source: src, Output: path})
 		return err
 	}); err != nil {
 		log.Fatal(err)
