@@ -157,7 +157,7 @@ func TestSummaryAndCheck(t *testing.T) {
 	if st.Events != events || byNodes != events {
 		t.Errorf("%d events, %d by nodes, want %d", st.Events, byNodes, events)
 	}
-	if st.Used != st.Nodes || st.Instances <= st.Nodes || st.Locations != 5 {
+	if st.Used != st.Nodes || st.Instances <= st.Nodes || st.Locations != 5 || st.NodeRatio() <= 1 {
 		t.Errorf("%+v", st)
 	}
 	if err := Check(m.shared, m.each()); err != nil {
