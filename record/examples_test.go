@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -114,16 +115,16 @@ func work(t *testing.T, archive string, process int) uint64 {
 	if res.Partial || len(res.Codes) > 0 {
 		t.Errorf("partial %v, %v", res.Partial, res.Codes)
 	}
-	run, err := report.Open(file, xtf.Options{})
+	run, err := results.Open(file, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.File.Close()
-	ranks, err := report.ParseRanks(strconv.Itoa(process), run.Defs)
+	ranks, err := results.ParseRanks(strconv.Itoa(process), run.Defs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := run.Document(report.Options{Sections: []report.Section{report.SectionIntervals}, Ranks: ranks})
+	d, err := report.New(run, report.Options{Sections: []report.Section{report.SectionIntervals}, Ranks: ranks})
 	if err != nil {
 		t.Fatal(err)
 	}

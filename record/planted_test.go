@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -202,13 +203,13 @@ func (x *planted) trace(t *testing.T, file string) (own plantedCause) {
 // readPlanted reads a report as JSON.
 func readPlanted(t *testing.T, file string) *plantedReport {
 	t.Helper()
-	run, err := report.Open(file, xtf.Options{})
+	run, err := results.Open(file, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.File.Close()
-	d, err := run.Document(report.Options{Sections: []report.Section{report.SectionSummary, report.SectionWaits}})
-	if err != nil && !report.Partial(err) {
+	d, err := report.New(run, report.Options{Sections: []report.Section{report.SectionSummary, report.SectionWaits}})
+	if err != nil && !results.Partial(err) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer

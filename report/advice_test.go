@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -13,23 +14,23 @@ import (
 func TestAdvice(t *testing.T) {
 	for _, x := range []struct {
 		name, kind, want string
-		facts            findingFacts
+		facts            findings.FindingFacts
 	}{
-		{"output of one process", kindIO, "read or write more at once", findingFacts{region: "MPI_File_write_at"}},
-		{"output of one process alone", kindIO, "read and write on all processes evenly", findingFacts{region: "MPI_File_write_at", uneven: true}},
-		{"collective output", kindIO, "", findingFacts{region: "MPI_File_write_at_all"}},
-		{"a lock that is held", kindTransfer, "", findingFacts{region: "MPI_Win_lock"}},
-		{"set-up", kindSetup, "", findingFacts{region: "MPI_Init"}},
-		{"late because of computing", kindLateSender, "send earlier", findingFacts{activity: "cpu"}},
-		{"late because of MPI", kindLateSender, "", findingFacts{activity: "mpi"}},
-		{"late receiver", "late_receiver", "post the receive", findingFacts{}},
-		{"late progress", "late_progress", "enter MPI during the computation (MPI_Test)", findingFacts{}},
-		{"order of one source", kindWrongOrder, "receive in the order of sending", findingFacts{sameSource: true}},
-		{"order of several sources", kindWrongOrder, "receive from any source", findingFacts{}},
-		{"small messages", kindSmallMessages, "join messages", findingFacts{region: "MPI_Send"}},
-		{"a kind that is not in the table", "another", "", findingFacts{}},
+		{"output of one process", findings.KindIO, "read or write more at once", findings.FindingFacts{Region: "MPI_File_write_at"}},
+		{"output of one process alone", findings.KindIO, "read and write on all processes evenly", findings.FindingFacts{Region: "MPI_File_write_at", Uneven: true}},
+		{"collective output", findings.KindIO, "", findings.FindingFacts{Region: "MPI_File_write_at_all"}},
+		{"a lock that is held", findings.KindTransfer, "", findings.FindingFacts{Region: "MPI_Win_lock"}},
+		{"set-up", findings.KindSetup, "", findings.FindingFacts{Region: "MPI_Init"}},
+		{"late because of computing", findings.KindLateSender, "send earlier", findings.FindingFacts{Activity: "cpu"}},
+		{"late because of MPI", findings.KindLateSender, "", findings.FindingFacts{Activity: "mpi"}},
+		{"late receiver", "late_receiver", "post the receive", findings.FindingFacts{}},
+		{"late progress", "late_progress", "enter MPI during the computation (MPI_Test)", findings.FindingFacts{}},
+		{"order of one source", findings.KindWrongOrder, "receive in the order of sending", findings.FindingFacts{SameSource: true}},
+		{"order of several sources", findings.KindWrongOrder, "receive from any source", findings.FindingFacts{}},
+		{"small messages", findings.KindSmallMessages, "join messages", findings.FindingFacts{Region: "MPI_Send"}},
+		{"a kind that is not in the table", "another", "", findings.FindingFacts{}},
 	} {
-		got := advice(x.kind, &x.facts)
+		got := findings.Advice(x.kind, &x.facts)
 		if !strings.HasPrefix(got, x.want) || (x.want == "") != (got == "") {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
@@ -52,8 +53,8 @@ func TestAdviceDocument(t *testing.T) {
 		}
 	}
 	var want []string
-	for _, row := range adviceTable {
-		want = append(want, row.kind+": "+row.text)
+	for _, row := range findings.AdviceTable {
+		want = append(want, row.Kind+": "+row.Text)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,11 +1,13 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -38,15 +40,15 @@ type Approximation struct {
 
 // ProcessClass is a set of processes that compute alike.
 type ProcessClass struct {
-	Class          uint32 `json:"class"`
-	Representative uint32 `json:"representative"`
-	Processes      uint32 `json:"processes"`
-	Ranks          string `json:"ranks"`
-	Height         uint64 `json:"height"` // of its last merge
-	Least          uint64 `json:"least"`  // computation of its processes
-	Mean           uint64 `json:"mean"`
-	Most           uint64 `json:"most"`
-	Spread         Ratio  `json:"spread"` // (most - least) / mean
+	Class          uint32        `json:"class"`
+	Representative uint32        `json:"representative"`
+	Processes      uint32        `json:"processes"`
+	Ranks          string        `json:"ranks"`
+	Height         uint64        `json:"height"` // of its last merge
+	Least          uint64        `json:"least"`  // computation of its processes
+	Mean           uint64        `json:"mean"`
+	Most           uint64        `json:"most"`
+	Spread         numbers.Ratio `json:"spread"` // (most - least) / mean
 }
 
 // ClassMerge is a step of a dendrogram: two clusters, by their first processes, became one of so many processes.
@@ -57,19 +59,19 @@ type ClassMerge struct {
 	Processes uint32 `json:"processes"`
 }
 
-// Classes reports classes of processes.
-func (r *Run) Classes() (*Classes, error) {
+// NewClasses reports classes of processes.
+func NewClasses(r *results.Run) (*Classes, error) {
 	t, err := r.File.Classes()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Name, err)
 	}
 	if t == nil {
-		return nil, fmt.Errorf("%s: classes of processes: %w: coppice analyze TRACE -o RUN.xtf --classes 5%% finds them", r.Name, ErrNoResult)
+		return nil, fmt.Errorf("%s: classes of processes: %w: coppice analyze TRACE -o RUN.xtf --classes 5%% finds them", r.Name, results.ErrNoResult)
 	}
 	if len(t.Members) != len(r.Defs.Processes()) {
 		return nil, fmt.Errorf("%s: classes of %d processes, the run has %d: %w", r.Name, len(t.Members), len(r.Defs.Processes()), xtf.ErrCorrupt)
 	}
-	k, err := r.kept()
+	k, err := r.Kept()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (r *Run) Classes() (*Classes, error) {
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		y := ClassGroup{
-			Group: uint32(i), Processes: g.Processes, Ranks: Ranks{groups[i]}.String(), Calls: max(g.Entries, 1) - 1, Threshold: g.Threshold,
+			Group: uint32(i), Processes: g.Processes, Ranks: results.Ranks{List: groups[i]}.String(), Calls: max(g.Entries, 1) - 1, Threshold: g.Threshold,
 			Classes: []ProcessClass{}, Merges: []ClassMerge{},
 		}
 		if g.Rounded > 0 || g.Led > 0 {
@@ -93,8 +95,8 @@ func (r *Run) Classes() (*Classes, error) {
 		c, s := &t.Classes[i], &t.Sums[i]
 		g := &x.Groups[c.Group]
 		g.Classes = append(g.Classes, ProcessClass{
-			Class: uint32(i), Representative: c.Representative, Processes: c.Members, Ranks: Ranks{classes[i]}.String(), Height: c.Diameter,
-			Least: s.Least, Mean: s.Mean, Most: s.Most, Spread: ratio(integer(s.Most-s.Least), integer(s.Mean)),
+			Class: uint32(i), Representative: c.Representative, Processes: c.Members, Ranks: results.Ranks{List: classes[i]}.String(), Height: c.Diameter,
+			Least: s.Least, Mean: s.Mean, Most: s.Most, Spread: numbers.Quotient(numbers.Integer(s.Most-s.Least), numbers.Integer(s.Mean)),
 		})
 	}
 	x.addMerges(t)
@@ -115,8 +117,8 @@ func (x *Classes) addMerges(t *xtf.ClassTable) {
 }
 
 // chapter has the classes of each group, and the last steps that made them; programs get the class of each process.
-func (x *Classes) chapter(b *book, c *chapter) {
-	u := b.unit
+func (x *Classes) chapter(b *table.Book, c *table.Chapter) {
+	u := b.Unit
 	type line struct {
 		group int
 		*ProcessClass
@@ -130,71 +132,47 @@ func (x *Classes) chapter(b *book, c *chapter) {
 			of[y.Class] = y
 		}
 	}
-	c.title = fmt.Sprintf("%s of processes in %s that call the same (%s)", plural(len(list), "class"), plural(len(x.Groups), "set"), x.Options)
-	t := &Table{Title: "Processes of a class call the same in the same order and compute alike", Columns: []Column{
-		ints("group", ""), ints("class", ""), ints("processes", ""), ranks("representative", ""), ints(u.of("computation"), ""), reals("spread", ""), ints("merged within", ""), words("ranks", ""),
+	c.Title = fmt.Sprintf("%s of processes in %s that call the same (%s)", numbers.Plural(len(list), "class"), numbers.Plural(len(x.Groups), "set"), x.Options)
+	t := &table.Table{Title: "Processes of a class call the same in the same order and compute alike", Columns: []table.Column{
+		table.Ints("group", ""), table.Ints("class", ""), table.Ints("processes", ""), table.Ranks("representative", ""), table.Ints(table.Of(u, "computation"), ""), table.Reals("spread", ""), table.Ints("merged within", ""), table.Words("ranks", ""),
 	}}
-	fill(t, "class", list, func(y *line) []Cell {
-		return []Cell{
-			plainNumber(y.group), plainNumber(y.Class), number(y.Processes), atRank(y.Representative), u.time(y.Mean), share(y.Spread),
-			named(u.span(y.Height), strconv.FormatUint(y.Height, 10)), word(shortened(y.Ranks, 40)),
+	table.Fill(t, "class", list, func(y *line) []table.Cell {
+		return []table.Cell{
+			table.PlainNumber(y.group), table.PlainNumber(y.Class), table.Number(y.Processes), table.AtRank(y.Representative), table.Time(u, y.Mean), table.Share(y.Spread),
+			table.Named(u.Span(y.Height), strconv.FormatUint(y.Height, 10)), table.Word(table.Shortened(y.Ranks, 40)),
 		}
 	})
-	c.table(t)
-	c.table(x.mergeTable(u))
-	data := &Table{}
+	c.Table(t)
+	c.Table(x.mergeTable(u))
+	data := &table.Table{}
 	for _, name := range []string{"rank", "group", "class", "representative", "processes", "height", "least", "mean", "most"} {
-		data.Columns = append(data.Columns, ints("", name).hidden())
+		data.Columns = append(data.Columns, table.Ints("", name).Hidden())
 	}
 	p := uint64(0)
-	fill(data, "process", x.members, func(m *xtf.Member) []Cell {
+	table.Fill(data, "process", x.members, func(m *xtf.Member) []table.Cell {
 		y := of[m.Class]
-		row := []Cell{}
+		row := []table.Cell{}
 		for _, v := range []uint64{p, uint64(m.Group), uint64(m.Class), uint64(y.Representative), uint64(y.Processes), y.Height, y.Least, y.Mean, y.Most} {
-			row = append(row, plainNumber(v))
+			row = append(row, table.PlainNumber(v))
 		}
 		p++
 		return row
 	})
-	c.table(data)
+	c.Table(data)
 }
 
 // mergeTable lists the last merges of groups: where a cut would make more or fewer classes.
-func (x *Classes) mergeTable(u unit) *Table {
-	t := &Table{Title: "Last merges", Columns: []Column{ints("group", ""), ints("calls", ""), ints("cut at", ""), words("last merges (classes left: height)", ""), words("", "")}}
-	fill(t, "group", x.Groups, func(g *ClassGroup) []Cell {
+func (x *Classes) mergeTable(u numbers.Units) *table.Table {
+	t := &table.Table{Title: "Last merges", Columns: []table.Column{table.Ints("group", ""), table.Ints("calls", ""), table.Ints("cut at", ""), table.Words("last merges (classes left: height)", ""), table.Words("", "")}}
+	table.Fill(t, "group", x.Groups, func(g *ClassGroup) []table.Cell {
 		text, off := "", ""
 		for k, shown := len(g.Merges)-1, 0; k >= 0 && shown < 6; k, shown = k-1, shown+1 {
-			text += fmt.Sprintf("%d: %s  ", int(g.Processes)-k-1, u.span(g.Merges[k].Height))
+			text += fmt.Sprintf("%d: %s  ", int(g.Processes)-k-1, u.Span(g.Merges[k].Height))
 		}
 		if a := g.Approximation; a != nil {
-			off = fmt.Sprintf("not exact: times moved by up to %s, %d processes stand for %d others within %s", u.span(a.Rounded), a.Leaders, a.Led, u.span(a.Radius))
+			off = fmt.Sprintf("not exact: times moved by up to %s, %d processes stand for %d others within %s", u.Span(a.Rounded), a.Leaders, a.Led, u.Span(a.Radius))
 		}
-		return []Cell{plainNumber(g.Group), number(g.Calls), word(u.span(g.Threshold)), word(strings.TrimSpace(text)), word(off)}
+		return []table.Cell{table.PlainNumber(g.Group), table.Number(g.Calls), table.Word(u.Span(g.Threshold)), table.Word(strings.TrimSpace(text)), table.Word(off)}
 	})
 	return t
-}
-
-// shortened cuts a text that is too long.
-func shortened(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return text[:n-3] + "..."
-}
-
-// classes checks that the classes fit together and are of this run's processes.
-func (v *Verified) classes(r *Run) error {
-	t, err := r.File.Classes()
-	if errors.Is(err, xtf.ErrClasses) {
-		v.add("CLASS", "%v", err)
-		return nil
-	}
-	if err != nil || t == nil {
-		return err
-	}
-	if n := len(r.Defs.Processes()); len(t.Members) != n {
-		v.add("MEMBER", "classes of %d processes, the run has %d", len(t.Members), n)
-	}
-	return nil
 }

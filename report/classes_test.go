@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/report/verify"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -43,7 +46,7 @@ func fiveProcesses() *classRows {
 }
 
 // run makes a file of them.
-func (x *classRows) run(t testing.TB) *Run {
+func (x *classRows) run(t testing.TB) *results.Run {
 	t.Helper()
 	var list []items
 	for range 5 {
@@ -72,7 +75,7 @@ func (x *classRows) run(t testing.TB) *Run {
 
 func TestClassesText(t *testing.T) {
 	r := fiveProcesses().run(t)
-	text := textOf(t, r, Style{}, SectionClasses)
+	text := textOf(t, r, table.Style{}, SectionClasses)
 	for _, want := range []string{
 		"3 classes of processes in 2 sets that call the same",
 		"0-1,4", "@1", "3.0 %", "2: 40", "not exact: times moved by up to 7",
@@ -81,12 +84,12 @@ func TestClassesText(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	d, err := r.Document(Options{Sections: []Section{SectionClasses}})
+	d, err := New(r, Options{Sections: []Section{SectionClasses}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "csv", Style{}); err != nil {
+	if err := table.Write(&b, d, "csv", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `rank,group,class,representative,processes,height,least,mean,most
@@ -102,7 +105,7 @@ func TestClassesText(t *testing.T) {
 	if m := d.Classes.Groups[0].Merges; len(m) != 2 || m[1] != (ClassMerge{40, 0, 1, 3}) {
 		t.Errorf("merges %+v", m)
 	}
-	if _, err := build(t, []items{{}}).Classes(); !errors.Is(err, ErrNoResult) || !strings.Contains(err.Error(), "--classes") {
+	if _, err := NewClasses(build(t, []items{{}})); !errors.Is(err, results.ErrNoResult) || !strings.Contains(err.Error(), "--classes") {
 		t.Errorf("a run without classes: %v", err)
 	}
 }
@@ -146,8 +149,8 @@ func TestHostileClasses(t *testing.T) {
 			}
 		}
 		r := x.run(t)
-		d, err := r.Document(Options{Sections: []Section{SectionClasses}})
-		v, verr := r.Verify(1)
+		d, err := New(r, Options{Sections: []Section{SectionClasses}})
+		v, verr := verify.New(r, 1)
 		if verr != nil {
 			t.Fatal(verr)
 		}
@@ -165,7 +168,7 @@ func TestHostileClasses(t *testing.T) {
 			}
 			continue
 		}
-		if err := errors.Join(Write(io.Discard, d, "text", Style{}), d.WriteJSON(io.Discard), Write(io.Discard, d, "csv", Style{})); err != nil {
+		if err := errors.Join(table.Write(io.Discard, d, "text", table.Style{}), d.WriteJSON(io.Discard), table.Write(io.Discard, d, "csv", table.Style{})); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}

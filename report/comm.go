@@ -7,13 +7,16 @@ import (
 	"strconv"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Comm is who sends how much to whom.
 type Comm struct {
-	Source    Source          `json:"source"`
+	Source    results.Source  `json:"source"`
 	Messages  uint64          `json:"messages"` // sent
 	Bytes     uint64          `json:"bytes"`
 	Pairs     []Pair          `json:"matrix"`        // by (from, to)
@@ -65,15 +68,15 @@ type CollOperation struct {
 	Bytes  uint64 `json:"bytes"` // sent and received
 }
 
-// Comm adds up the channels of all locations, from rows or graphs. Counts and
+// NewComm adds up the channels of all locations, from rows or graphs. Counts and
 // bytes are exact in both; the graph counts sends that were cancelled, too.
-func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
-	from, err := r.source(want)
+func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []table.Lost, error) {
+	from, err := r.Source(want)
 	if err != nil {
 		return nil, nil, err
 	}
 	t := commTable{r: r, pairs: []Pair{}, comms: map[uint32]*Communicator{}, from: from}
-	lost, err := r.eachLocation(Ranks{}, "comm", func(p trace.P) error {
+	lost, err := r.EachLocation(results.Ranks{}, "comm", func(p trace.P) error {
 		if err := t.add(p); err != nil {
 			return fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
 		}
@@ -89,12 +92,12 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 		bytes += c.Pairs[i].Bytes
 	}
 	c.Messages, c.Bytes = messages, bytes
-	all, err := r.totals(s)
+	all, err := r.Totals(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, x := range all.Regions {
-		if x.class&xtf.ClassColl != 0 {
+		if x.Kind&xtf.ClassColl != 0 {
 			c.Operation = append(c.Operation, CollOperation{x.Region, x.Name, x.Calls, x.Inclusive, x.Bytes})
 		}
 	}
@@ -103,20 +106,20 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 
 // commTable gathers the channels.
 type commTable struct {
-	r       *Run
+	r       *results.Run
 	pairs   []Pair
 	sorted  int // pairs that are in order and joined
 	unknown Unknown
 	comms   map[uint32]*Communicator
 
-	from Source
+	from results.Source
 }
 
 // channels passes the channels of a location.
 func (t *commTable) channels(p trace.P, f func(*xtf.Channel)) error {
 	r := t.r
-	if t.from == SourceRows {
-		return load(r, xtf.Proc(p), f)
+	if t.from == results.SourceRows {
+		return results.Load(r, xtf.Proc(p), f)
 	}
 	shared, err := r.Graph()
 	if err != nil {
@@ -248,26 +251,26 @@ func joinPairs(list []Pair) []Pair {
 const matrixSize = 16
 
 // chapter has who sends how much to whom, on which communicators, and collective operations.
-func (x *Comm) chapter(d *Document, b *book, c *chapter) {
-	c.title = fmt.Sprintf("messages: %s of %s between %s", count(x.Messages), Bytes(x.Bytes), plural(len(x.Pairs), "pair"))
-	c.noteGraph(x.Source, nil)
+func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
+	c.Title = fmt.Sprintf("messages: %s of %s between %s", numbers.Count(x.Messages), numbers.Bytes(x.Bytes), numbers.Plural(len(x.Pairs), "pair"))
+	results.NoteGraph(c, x.Source, nil)
 	if x.Messages == 0 && len(x.Pairs) == 0 {
-		c.say("none")
+		c.Say("none")
 	} else {
-		if b.page {
-			c.figure(d.matrix())
+		if b.Page {
+			c.Figure(d.matrix())
 		}
-		c.table(x.pairTable())
-		if !b.page && d.Processes <= matrixSize {
-			c.table(x.matrixTable(d.Processes))
+		c.Table(x.pairTable())
+		if !b.Page && d.Processes <= matrixSize {
+			c.Table(x.matrixTable(d.Processes))
 		}
-		c.table(x.endTable(d.Processes))
+		c.Table(x.endTable(d.Processes))
 	}
 	if x.Unknown.Sent+x.Unknown.Received > 0 {
-		c.say("with partners that the definitions do not name: %s sent, %s received", count(x.Unknown.Sent), count(x.Unknown.Received))
+		c.Say("with partners that the definitions do not name: %s sent, %s received", numbers.Count(x.Unknown.Sent), numbers.Count(x.Unknown.Received))
 	}
-	c.table(x.communicatorTable())
-	c.table(x.operationTable(b.unit, d.Summary.Ticks.Total))
+	c.Table(x.communicatorTable())
+	c.Table(x.operationTable(b.Unit, d.Summary.Ticks.Total))
 }
 
 // heavier orders pairs by falling bytes, then messages.
@@ -275,40 +278,40 @@ func heavier(a, b Pair) int {
 	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
 }
 
-func (x *Comm) pairTable() *Table {
+func (x *Comm) pairTable() *table.Table {
 	list := slices.Clone(x.Pairs)
 	slices.SortStableFunc(list, heavier)
-	t := &Table{Title: "Pairs with most bytes", Kind: "pair", Columns: []Column{
-		ints("from", "from"), ints("to", "to"), ints("messages", "messages"), ints("bytes", "bytes"), reals("share", ""), ints("each", ""), ints("", "received").hidden(), words("", ""),
+	t := &table.Table{Title: "Pairs with most bytes", Kind: "pair", Columns: []table.Column{
+		table.Ints("from", "from"), table.Ints("to", "to"), table.Ints("messages", "messages"), table.Ints("bytes", "bytes"), table.Reals("share", ""), table.Ints("each", ""), table.Ints("", "received").Hidden(), table.Words("", ""),
 	}}
-	fill(t, "pair", list, func(p *Pair) []Cell {
-		each, note := none(), ""
+	table.Fill(t, "pair", list, func(p *Pair) []table.Cell {
+		each, note := table.None(), ""
 		if p.Messages > 0 {
-			each = size(p.Bytes / p.Messages)
+			each = table.Size(p.Bytes / p.Messages)
 		}
 		if p.Messages != p.Received {
-			note = "received: " + count(p.Received)
+			note = "received: " + numbers.Count(p.Received)
 		}
-		return []Cell{plainNumber(p.From), plainNumber(p.To), number(p.Messages), size(p.Bytes), share(ratio64(p.Bytes, x.Bytes)), each, number(p.Received), word(note)}
+		return []table.Cell{table.PlainNumber(p.From), table.PlainNumber(p.To), table.Number(p.Messages), table.Size(p.Bytes), table.Share(numbers.NewRatio(p.Bytes, x.Bytes)), each, table.Number(p.Received), table.Word(note)}
 	})
 	return t
 }
 
 // matrixTable has the bytes from each process to each.
-func (x *Comm) matrixTable(n int) *Table {
-	t := &Table{Title: "Bytes from each process to each", Columns: []Column{ints("bytes from \\ to", "")}}
-	rows := make([][]Cell, n)
+func (x *Comm) matrixTable(n int) *table.Table {
+	t := &table.Table{Title: "Bytes from each process to each", Columns: []table.Column{table.Ints("bytes from \\ to", "")}}
+	rows := make([][]table.Cell, n)
 	for i := range n {
-		t.Columns = append(t.Columns, ints(strconv.Itoa(i), ""))
-		rows[i] = append(rows[i], plainNumber(i))
+		t.Columns = append(t.Columns, table.Ints(strconv.Itoa(i), ""))
+		rows[i] = append(rows[i], table.PlainNumber(i))
 		for range n {
-			rows[i] = append(rows[i], word("."))
+			rows[i] = append(rows[i], table.Word("."))
 		}
-		t.add(rows[i]...)
+		t.Add(rows[i]...)
 	}
 	for _, p := range x.Pairs {
 		if int64(p.From) < int64(n) && int64(p.To) < int64(n) {
-			rows[p.From][p.To+1] = word(short(p.Bytes))
+			rows[p.From][p.To+1] = table.Word(short(p.Bytes))
 		}
 	}
 	return t
@@ -330,7 +333,7 @@ func short(n uint64) string {
 }
 
 // endTable has the processes that send and receive most and least.
-func (x *Comm) endTable(processes int) *Table {
+func (x *Comm) endTable(processes int) *table.Table {
 	ends := make([][3]uint64, processes) // bytes sent and received, receivers
 	for _, p := range x.Pairs {
 		if int64(p.From) < int64(processes) {
@@ -341,7 +344,7 @@ func (x *Comm) endTable(processes int) *Table {
 			ends[p.To][1] += p.ReceivedBytes
 		}
 	}
-	t := &Table{Title: "What a process sends and receives", Columns: []Column{words("per process", ""), ints("mean", ""), ints("min", ""), ranks("rank", ""), ints("max", ""), ranks("rank", "")}}
+	t := &table.Table{Title: "What a process sends and receives", Columns: []table.Column{table.Words("per process", ""), table.Ints("mean", ""), table.Ints("min", ""), table.Ranks("rank", ""), table.Ints("max", ""), table.Ranks("rank", "")}}
 	for k, name := range []string{"bytes sent", "bytes received", "receivers"} {
 		sum, low, high := uint64(0), 0, 0
 		for p := range ends {
@@ -354,43 +357,43 @@ func (x *Comm) endTable(processes int) *Table {
 				high = p
 			}
 		}
-		cell := size
+		cell := table.Size
 		if k == 2 {
-			cell = number
+			cell = table.Number
 		}
 		if processes > 0 {
-			t.add(word(name), cell(meanOf(sum, uint64(processes))), cell(ends[low][k]), atRank(low), cell(ends[high][k]), atRank(high))
+			t.Add(table.Word(name), cell(numbers.MeanOf(sum, uint64(processes))), cell(ends[low][k]), table.AtRank(low), cell(ends[high][k]), table.AtRank(high))
 		}
 	}
 	return t
 }
 
-func (x *Comm) communicatorTable() *Table {
-	t := &Table{Title: "Communicators", Kind: "communicator", Columns: []Column{
-		ints("", "communicator").hidden(), words("communicator", "name"), ints("size", "size"), ints("channels", "channels"), ints("messages", "messages"), ints("bytes", "bytes"),
-		ints("collectives", "collectives"), ints("calls", "calls"), ints("bytes sent", "collective_bytes"),
+func (x *Comm) communicatorTable() *table.Table {
+	t := &table.Table{Title: "Communicators", Kind: "communicator", Columns: []table.Column{
+		table.Ints("", "communicator").Hidden(), table.Words("communicator", "name"), table.Ints("size", "size"), table.Ints("channels", "channels"), table.Ints("messages", "messages"), table.Ints("bytes", "bytes"),
+		table.Ints("collectives", "collectives"), table.Ints("calls", "calls"), table.Ints("bytes sent", "collective_bytes"),
 	}}
-	fill(t, "communicator", x.Comms, func(c *Communicator) []Cell {
-		n := plainNumber(c.Size)
+	table.Fill(t, "communicator", x.Comms, func(c *Communicator) []table.Cell {
+		n := table.PlainNumber(c.Size)
 		if c.Size == 0 {
-			n = Cell{Text: "?"}
+			n = table.Cell{Text: "?"}
 		}
-		return []Cell{
-			plainNumber(c.Ref), named(fmt.Sprintf("%d %s", c.Ref, clean(c.Name, 32)), c.Name), n, number(c.Channels), number(c.Messages), size(c.Bytes),
-			number(c.Instances), number(c.CollCalls), size(c.CollBytes),
+		return []table.Cell{
+			table.PlainNumber(c.Ref), table.Named(fmt.Sprintf("%d %s", c.Ref, numbers.Clean(c.Name, 32)), c.Name), n, table.Number(c.Channels), table.Number(c.Messages), table.Size(c.Bytes),
+			table.Number(c.Instances), table.Number(c.CollCalls), table.Size(c.CollBytes),
 		}
 	})
 	return t
 }
 
-func (x *Comm) operationTable(u unit, total Sum) *Table {
+func (x *Comm) operationTable(u numbers.Units, total numbers.Sum) *table.Table {
 	list := slices.Clone(x.Operation)
 	slices.SortStableFunc(list, func(a, b CollOperation) int { return cmp.Compare(b.Time, a.Time) })
-	t := &Table{Title: "Collective operations", Kind: "collective", Columns: []Column{
-		words("collective", "name"), ints("calls", "calls"), ints(u.name(), "time"), reals("of total", ""), reals(u.perCallName(), ""), ints("bytes", "bytes"),
+	t := &table.Table{Title: "Collective operations", Kind: "collective", Columns: []table.Column{
+		table.Words("collective", "name"), table.Ints("calls", "calls"), table.Ints(u.Name(), "time"), table.Reals("of total", ""), table.Reals(u.PerCallName(), ""), table.Ints("bytes", "bytes"),
 	}}
-	fill(t, "operation", list, func(x *CollOperation) []Cell {
-		return []Cell{named(clean(x.Name, 40), x.Name), number(x.Calls), u.time(x.Time), share(ratio(integer(x.Time), total)), word(u.perCall(x.Time, x.Calls)), size(x.Bytes)}
+	table.Fill(t, "operation", list, func(x *CollOperation) []table.Cell {
+		return []table.Cell{table.Named(numbers.Clean(x.Name, 40), x.Name), table.Number(x.Calls), table.Time(u, x.Time), table.Share(numbers.Quotient(numbers.Integer(x.Time), total)), table.Word(u.PerCall(x.Time, x.Calls)), table.Size(x.Bytes)}
 	})
 	return t
 }

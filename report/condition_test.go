@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 func TestParseCondition(t *testing.T) {
@@ -19,13 +22,13 @@ func TestParseCondition(t *testing.T) {
 		{"calls==12", "root", "calls", "==", "[12,1]", ""},
 		{"idle>-1ticks", "root", "idle", ">", "[-1,1]", "ticks"},
 	} {
-		c, err := ParseCondition(x.text)
+		c, err := results.ParseCondition(x.text)
 		if err != nil {
 			t.Errorf("%q: %v", x.text, err)
 			continue
 		}
-		if c.interval != x.interval || c.metric.name != x.metric || c.op != x.op || parts(c.value) != x.value || c.unit != x.unit {
-			t.Errorf("%q: %q %q %q %s %q", x.text, c.interval, c.metric.name, c.op, parts(c.value), c.unit)
+		if c.Interval != x.interval || c.Metric.Name != x.metric || c.Op != x.op || parts(c.Value) != x.value || c.Unit != x.unit {
+			t.Errorf("%q: %q %q %q %s %q", x.text, c.Interval, c.Metric.Name, c.Op, parts(c.Value), c.Unit)
 		}
 	}
 }
@@ -48,8 +51,8 @@ func TestBadConditions(t *testing.T) {
 		strings.Repeat("x", 1001):         "longer than 1000 bytes",
 		"lost<" + strings.Repeat("9", 41): "is no number",
 	} {
-		_, err := ParseCondition(text)
-		if !errors.Is(err, ErrCondition) || !strings.Contains(err.Error(), want) {
+		_, err := results.ParseCondition(text)
+		if !errors.Is(err, results.ErrCondition) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v", text, err)
 		}
 	}
@@ -74,20 +77,20 @@ func TestJudge(t *testing.T) {
 		{"executions!=2", false, "executions of whole program is 2"},
 		{"interval:body.communication_efficiency>88%", true, ""},
 	} {
-		c, err := ParseCondition(x.text)
+		c, err := results.ParseCondition(x.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := r.Judge([]*Condition{c}, Rules{})
+		v, err := r.Judge([]*results.Condition{c}, results.Rules{})
 		if err != nil || v[0].Holds != x.holds || !strings.Contains(v[0].Text, x.says) {
 			t.Errorf("%s: %+v, %v", x.text, v, err)
 		}
 	}
-	c, err := ParseCondition("interval:nowhere.efficiency<1")
+	c, err := results.ParseCondition("interval:nowhere.efficiency<1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Judge([]*Condition{c}, Rules{}); !errors.Is(err, ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
+	if _, err := r.Judge([]*results.Condition{c}, results.Rules{}); !errors.Is(err, results.ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
 		t.Error(err)
 	}
 }
@@ -95,11 +98,11 @@ func TestJudge(t *testing.T) {
 // TestUnknownFails checks that what is not defined counts as failing.
 func TestUnknownFails(t *testing.T) {
 	r := (&written{nodes: []writtenNode{rootNode(items{})}}).write(t, 1)
-	c, err := ParseCondition("parallel_efficiency<0.1")
+	c, err := results.ParseCondition("parallel_efficiency<0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Judge([]*Condition{c}, Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
+	if v, err := r.Judge([]*results.Condition{c}, results.Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -111,23 +114,23 @@ func FuzzCondition(f *testing.F) {
 	}
 	f.Add("interval:a.b.cpu.change<=-1ms")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := ParseDiffCondition(text); err != nil && !errors.Is(err, ErrCondition) {
+		if _, err := diff.ParseCondition(text); err != nil && !errors.Is(err, results.ErrCondition) {
 			t.Fatal(err)
 		}
-		c, err := ParseCondition(text)
+		c, err := results.ParseCondition(text)
 		if err != nil {
-			if !errors.Is(err, ErrCondition) || !strings.Contains(err.Error(), "character") {
+			if !errors.Is(err, results.ErrCondition) || !strings.Contains(err.Error(), "character") {
 				t.Fatal(err)
 			}
 			return
 		}
-		if c.op == "" || !c.value.Known() || c.metric.value == nil {
+		if c.Op == "" || !c.Value.Known() || c.Metric.Value == nil {
 			t.Fatalf("%q: %+v", text, c)
 		}
-		if _, err := c.limit(1_000_000_000); err != nil {
+		if _, err := c.Limit(1_000_000_000); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.limit(0); err != nil && !errors.Is(err, ErrCondition) {
+		if _, err := c.Limit(0); err != nil && !errors.Is(err, results.ErrCondition) {
 			t.Fatal(err)
 		}
 	})
@@ -139,7 +142,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range MetricNames() {
+	for _, name := range results.MetricNames() {
 		if !strings.Contains(string(b), "`"+name+"`") {
 			t.Errorf("docs/metrics.md does not explain %s", name)
 		}

@@ -4,13 +4,15 @@ import (
 	"math"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/scaling"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // countedRun is one process whose counters are read at the borders of an MPI
 // call [10, 20): instructions since the beginning, cycles since the reading before.
-func countedRun(t *testing.T, processes int, factor uint64) *Run {
+func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 	var list []items
 	w := &written{rows: map[xtf.Proc]func(func(xtf.TypeID) *xtf.ArrayBuilder){}}
 	for p := range processes {
@@ -34,7 +36,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *Run {
 		return ref
 	}
 	w.defs.MetricMembers = []trace.MetricMember{
-		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: modeRelative | 32, ValueType: trace.TypeUint64},
+		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: scaling.ModeRelative | 32, ValueType: trace.TypeUint64},
 		{Ref: 2, Name: text("instructions"), ValueType: trace.TypeUint64},
 		{Ref: 3, Name: text("instructions"), ValueType: trace.TypeDouble},
 	}
@@ -44,18 +46,18 @@ func countedRun(t *testing.T, processes int, factor uint64) *Run {
 }
 
 func TestCounters(t *testing.T) {
-	u, err := countedRun(t, 2, 1).usefulCounters()
+	u, err := scaling.UsefulCounters(countedRun(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !u.hasInstructions || !u.hasCycles || u.instructions != 2*250 || u.cycles != 2*100 {
+	if !u.HasInstructions || !u.HasCycles || u.Instructions != 2*250 || u.Cycles != 2*100 {
 		t.Errorf("%+v", u)
 	}
 }
 
 // TestCounterScaling checks that the three factors are computation.
 func TestCounterScaling(t *testing.T) {
-	x, err := NewScaling([]*Run{countedRun(t, 1, 1), countedRun(t, 2, 3)}, ScalingOptions{Mode: ModeStrong})
+	x, err := scaling.New([]*results.Run{countedRun(t, 1, 1), countedRun(t, 2, 3)}, scaling.Options{Mode: scaling.ModeStrong})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -15,7 +16,7 @@ func TestDetail(t *testing.T) {
 		at   uint32
 		want string
 	}{{0, ""}, {1, "abc"}, {5, "de"}, {8, ""}, {9, ""}, {12, ""}, {99, ""}, {xtf.DiagTotal, ""}} {
-		if got := detail(texts, x.at); got != x.want {
+		if got := results.Detail(texts, x.at); got != x.want {
 			t.Errorf("text at %d: %q, want %q", x.at, got, x.want)
 		}
 	}
@@ -25,7 +26,7 @@ func FuzzDetail(f *testing.F) {
 	f.Add([]byte("\x03abc\x02de"), uint32(1))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), uint32(1))
 	f.Fuzz(func(t *testing.T, texts []byte, at uint32) {
-		if got := detail(texts, at); len(got) > len(texts) {
+		if got := results.Detail(texts, at); len(got) > len(texts) {
 			t.Errorf("%d bytes of %d", len(got), len(texts))
 		}
 	})
@@ -33,18 +34,18 @@ func FuzzDetail(f *testing.F) {
 
 // TestKeepFirst keeps the earliest of each code, by time, then location.
 func TestKeepFirst(t *testing.T) {
-	var list []Occurrence
+	var list []results.Occurrence
 	for i := range 40 {
-		list = append(list, Occurrence{code: trace.DiagCorrupt, Time: uint64(100 - i/2), p: trace.P(i % 2), Count: 1})
+		list = append(list, results.Occurrence{Code: trace.DiagCorrupt, Time: uint64(100 - i/2), P: trace.P(i % 2), Count: 1})
 	}
-	list = append(list, Occurrence{code: trace.DiagMissingEvents, Time: 999})
-	got := keepFirst(list)
-	if len(got) != keptOccurrences+1 || got[0].code != trace.DiagMissingEvents {
+	list = append(list, results.Occurrence{Code: trace.DiagMissingEvents, Time: 999})
+	got := results.KeepFirst(list)
+	if len(got) != results.KeptOccurrences+1 || got[0].Code != trace.DiagMissingEvents {
 		t.Fatalf("%d kept, first %+v", len(got), got[0])
 	}
 	for i, o := range got[1:] {
-		if want := uint64(81 + i/2); o.Time != want || o.p != trace.P(i%2) {
-			t.Errorf("occurrence %d at %d in %d, want at %d in %d", i, o.Time, o.p, want, i%2)
+		if want := uint64(81 + i/2); o.Time != want || o.P != trace.P(i%2) {
+			t.Errorf("occurrence %d at %d in %d, want at %d in %d", i, o.Time, o.P, want, i%2)
 		}
 	}
 }
@@ -76,7 +77,7 @@ func ExampleParseRanks() {
 	if err != nil {
 		panic(err)
 	}
-	ranks, err := ParseRanks("0-3,8,16-31:4", src.Definitions())
+	ranks, err := results.ParseRanks("0-3,8,16-31:4", src.Definitions())
 	fmt.Println(ranks, err)
 	// Output: 0-3,8,16,20,24,28 <nil>
 }

@@ -10,13 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
 )
 
 // scaledRun has two processes and intervals solve, with inner, and once more solve;
 // the times of the first solve are multiplied by 1 + more/100.
-func scaledRun(t *testing.T, more uint64, names ...string) *Run {
+func scaledRun(t *testing.T, more uint64, names ...string) *results.Run {
 	t.Helper()
 	at := func(total, cpu, mpi uint64) items {
 		x := process(total, cpu, mpi, 0)
@@ -42,9 +46,9 @@ func scaledRun(t *testing.T, more uint64, names ...string) *Run {
 	return w.write(t, 2)
 }
 
-func newDiff(t *testing.T, a, b *Run, o DiffOptions) *Diff {
+func newDiff(t *testing.T, a, b *results.Run, o diff.Options) *diff.Diff {
 	t.Helper()
-	d, err := NewDiff(a, b, o)
+	d, err := diff.New(a, b, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +57,11 @@ func newDiff(t *testing.T, a, b *Run, o DiffOptions) *Diff {
 
 func TestDiff(t *testing.T) {
 	a, b := scaledRun(t, 0, "solve", "inner", "solve"), scaledRun(t, 20, "solve", "other", "solve")
-	d := newDiff(t, a, b, DiffOptions{})
+	d := newDiff(t, a, b, diff.Options{})
 	var paths []string
 	for i := range d.Intervals {
 		n := &d.Intervals[i]
-		x := n.metric("execution")
+		x := n.Metric("execution")
 		paths = append(paths, fmt.Sprintf("%s %s %s %s", n.Path[len(n.Path)-1][:5], x.A.Fixed(6), x.B.Fixed(6), n.Verdict))
 	}
 	// microseconds: the whole program grows by 100 of 1000, the first solve by 100 of 500
@@ -77,7 +81,7 @@ func TestDiff(t *testing.T) {
 	if r := d.Regions[0]; r.Time.Change.Fixed(6) != "0.000100" || r.Calls.B.Round() != 22 {
 		t.Errorf("%+v", r)
 	}
-	back := newDiff(t, b, a, DiffOptions{Threshold: fraction(1, 10)})
+	back := newDiff(t, b, a, diff.Options{Threshold: numbers.Divide(1, 10)})
 	if len(back.Worse) != 0 || len(back.Better) != 1 || !strings.Contains(back.Better[0].Interval, "solve") {
 		t.Errorf("back: worse %v, better %v", back.Worse, back.Better)
 	}
@@ -85,9 +89,9 @@ func TestDiff(t *testing.T) {
 
 // TestDiffForms writes a comparison in each form.
 func TestDiffForms(t *testing.T) {
-	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), DiffOptions{})
+	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), diff.Options{})
 	var page, text, js, data bytes.Buffer
-	if err := errors.Join(Write(&page, d, "html", Style{}), Write(&text, d, "text", Style{}), d.WriteJSON(&js), Write(&data, d, "csv", Style{})); err != nil {
+	if err := errors.Join(table.Write(&page, d, "html", table.Style{}), table.Write(&text, d, "text", table.Style{}), d.WriteJSON(&js), table.Write(&data, d, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, page.String())
@@ -115,23 +119,23 @@ func TestDiffForms(t *testing.T) {
 	if err := json.Unmarshal(js.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if m := got.Intervals[0].Metrics[0]; got.Schema != DiffSchema || m.Name != "execution" || *m.Change != 1e-4 {
+	if m := got.Intervals[0].Metrics[0]; got.Schema != diff.DiffSchema || m.Name != "execution" || *m.Change != 1e-4 {
 		t.Errorf("%+v", got.Intervals[0])
 	}
 	rows, err := csv.NewReader(&data).ReadAll()
-	if err != nil || len(rows) != 1+3*len(diffMetrics)+3*len(d.Regions)+len(d.Waits) {
+	if err != nil || len(rows) != 1+3*len(diff.DiffMetrics)+3*len(d.Regions)+len(d.Waits) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
 
 func TestDiffIdentical(t *testing.T) {
 	a := scaledRun(t, 0, "solve", "inner", "solve")
-	d := newDiff(t, a, scaledRun(t, 0, "solve", "inner", "solve"), DiffOptions{})
+	d := newDiff(t, a, scaledRun(t, 0, "solve", "inner", "solve"), diff.Options{})
 	var b bytes.Buffer
-	if err := Write(&b, d, "text", Style{}); err != nil || !d.Identical || !strings.Contains(b.String(), "identical") {
+	if err := table.Write(&b, d, "text", table.Style{}); err != nil || !d.Identical || !strings.Contains(b.String(), "identical") {
 		t.Errorf("%v, %v\n%s", d.Identical, err, b.String())
 	}
-	if d := newDiff(t, a, scaledRun(t, 1, "solve", "inner", "solve"), DiffOptions{}); d.Identical || len(d.Worse) > 0 {
+	if d := newDiff(t, a, scaledRun(t, 1, "solve", "inner", "solve"), diff.Options{}); d.Identical || len(d.Worse) > 0 {
 		t.Errorf("a change of 1 %%: identical %v, worse %v", d.Identical, d.Worse)
 	}
 }
@@ -140,17 +144,17 @@ func TestDiffIdentical(t *testing.T) {
 func TestDiffProcesses(t *testing.T) {
 	a := build(t, []items{process(100, 90, 10, 0), process(100, 80, 20, 0)})
 	b := build(t, []items{process(300, 90, 210, 0), process(300, 80, 220, 0), process(300, 80, 220, 0)})
-	d := newDiff(t, a, b, DiffOptions{})
+	d := newDiff(t, a, b, diff.Options{})
 	if d.Rule != "efficiency" || len(d.Worse) != 1 || d.Worse[0].Metric != "parallel_efficiency" {
 		t.Errorf("%s, %+v", d.Rule, d.Worse)
 	}
-	if len(newDiff(t, b, a, DiffOptions{}).Better) != 1 {
+	if len(newDiff(t, b, a, diff.Options{}).Better) != 1 {
 		t.Error("the other way round it is no better")
 	}
 }
 
 func TestDiffConditions(t *testing.T) {
-	d := newDiff(t, scaledRun(t, 0, "solve", "inner", "last"), scaledRun(t, 20, "solve", "other", "last"), DiffOptions{})
+	d := newDiff(t, scaledRun(t, 0, "solve", "inner", "last"), scaledRun(t, 20, "solve", "other", "last"), diff.Options{})
 	for _, x := range []struct {
 		text  string
 		holds bool
@@ -165,26 +169,26 @@ func TestDiffConditions(t *testing.T) {
 		{"bytes_out.change!=0", false},
 		{"efficiency.change<-50%", false},
 	} {
-		c, err := ParseDiffCondition(x.text)
+		c, err := diff.ParseCondition(x.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := d.Judge([]*DiffCondition{c})
+		v, err := d.Judge([]*diff.Condition{c})
 		if err != nil || v[0].Holds != x.holds {
 			t.Errorf("%s: %v, %v", x.text, v, err)
 		}
 	}
 	for _, text := range []string{"", "execution.more>1", ".change>1", "execution.ratio>1s", "execution.change>"} {
-		if _, err := ParseDiffCondition(text); !errors.Is(err, ErrCondition) {
+		if _, err := diff.ParseCondition(text); !errors.Is(err, results.ErrCondition) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"execution.change>1ticks", "interval:gone.execution.ratio>1"} {
-		c, err := ParseDiffCondition(text)
+		c, err := diff.ParseCondition(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Judge([]*DiffCondition{c}); !errors.Is(err, ErrCondition) && !errors.Is(err, ErrInterval) {
+		if _, err := d.Judge([]*diff.Condition{c}); !errors.Is(err, results.ErrCondition) && !errors.Is(err, results.ErrInterval) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -193,28 +197,28 @@ func TestDiffConditions(t *testing.T) {
 // TestMatchNodes compares with a search through all pairs.
 func TestMatchNodes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	tree := func() []node {
-		list := []node{{}}
+	tree := func() []results.Node {
+		list := []results.Node{{}}
 		for i := 1; i < 1+rnd.IntN(30); i++ {
 			p := uint32(rnd.IntN(len(list)))
-			list = append(list, node{Interval: xtf.Interval{Key: uint64(i), Parent: p, Level: list[p].Level + 1}, name: string(rune('a' + rnd.IntN(3)))})
+			list = append(list, results.Node{Interval: xtf.Interval{Key: uint64(i), Parent: p, Level: list[p].Level + 1}, Name: string(rune('a' + rnd.IntN(3)))})
 		}
 		return list
 	}
 	for range 300 {
 		a, b := tree(), tree()
-		pairs, only := matchNodes(a, b)
+		pairs, only := diff.MatchNodes(a, b)
 		// the path of a node: at each level its name and which of that name it is
-		path := func(list []node, i int) string {
+		path := func(list []results.Node, i int) string {
 			text := ""
 			for ; i > 0; i = int(list[i].Parent) {
 				k := 0
 				for j := 1; j < i; j++ {
-					if list[j].Parent == list[i].Parent && list[j].name == list[i].name {
+					if list[j].Parent == list[i].Parent && list[j].Name == list[i].Name {
 						k++
 					}
 				}
-				text = fmt.Sprintf("/%s%d%s", list[i].name, k, text)
+				text = fmt.Sprintf("/%s%d%s", list[i].Name, k, text)
 			}
 			return text
 		}
@@ -234,7 +238,7 @@ func TestMatchNodes(t *testing.T) {
 		for _, p := range pairs {
 			inA[p[0]], inB[p[1]] = true, true
 		}
-		alone := func(list []node, in map[int]bool) (out []int) {
+		alone := func(list []results.Node, in map[int]bool) (out []int) {
 			for i := 1; i < len(list); i++ {
 				if !in[i] && in[int(list[i].Parent)] {
 					out = append(out, i)

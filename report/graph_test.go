@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,7 +34,7 @@ func TestSpan(t *testing.T) {
 		{0, 1, "1 tick"},
 		{0, 1234, "1 234 ticks"},
 	} {
-		if got := (unit{x.resolution}).span(x.ticks); got != x.want {
+		if got := (numbers.Units{Resolution: x.resolution}).Span(x.ticks); got != x.want {
 			t.Errorf("%d ticks of 1/%d s: %q, want %q", x.ticks, x.resolution, got, x.want)
 		}
 	}
@@ -49,15 +52,15 @@ func TestBoundText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := boundText(d, unit{1e9}); got != x.want {
+		if got := results.BoundText(d, numbers.Units{Resolution: 1e9}); got != x.want {
 			t.Errorf("%s: %q, want %q", x.spec, got, x.want)
 		}
 	}
 }
 
 func TestFinding(t *testing.T) {
-	r := func(v float64) Ratio { return Ratio{v, true} }
-	bound := &Bound{}
+	r := func(v float64) numbers.Ratio { return numbers.Ratio{Value: v, Defined: true} }
+	bound := &results.Bound{}
 	for _, x := range []struct {
 		name string
 		g    Graph
@@ -134,33 +137,33 @@ func TestLargestPaths(t *testing.T) {
 func TestNoGraph(t *testing.T) {
 	r := build(t, []items{{}, {}})
 	for name, ask := range map[string]func() error{
-		"ccg":       func() error { _, _, err := r.CCG(); return err },
-		"profile":   func() error { _, _, err := r.Profile(Ranks{}, SourceGraph); return err },
-		"comm":      func() error { s, _ := r.Summary(); _, _, err := r.Comm(s, SourceGraph); return err },
-		"paths":     func() error { _, _, err := r.Paths(Ranks{}); return err },
-		"histogram": func() error { _, _, err := r.Histogram(Ranks{}, 0, false); return err },
-		"window":    func() error { _, err := r.Window(Ranks{}, 0, 1); return err },
-		"reader":    func() error { _, err := r.Reader(0); return err },
+		"ccg":       func() error { _, _, err := NewGraph(r); return err },
+		"profile":   func() error { _, _, err := r.Profile(results.Ranks{}, results.SourceGraph); return err },
+		"comm":      func() error { s, _ := r.Summary(); _, _, err := NewComm(r, s, results.SourceGraph); return err },
+		"paths":     func() error { _, _, err := NewPaths(r, results.Ranks{}); return err },
+		"histogram": func() error { _, _, err := NewHistogram(r, results.Ranks{}, 0, false); return err },
+		"window":    func() error { _, err := lookup.NewWindow(r, results.Ranks{}, 0, 1); return err },
+		"reader":    func() error { _, err := lookup.NewReader(r, 0); return err },
 	} {
-		if err := ask(); !errors.Is(err, ErrNoResult) {
+		if err := ask(); !errors.Is(err, results.ErrNoResult) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := r.Picture(Ranks{}, 5, 1, 10); !errors.Is(err, ErrSpan) {
+	if _, err := lookup.NewPicture(r, results.Ranks{}, 5, 1, 10); !errors.Is(err, lookup.ErrSpan) {
 		t.Errorf("a span that ends before it begins: %v", err)
 	}
 }
 
 // TestPictureText draws more regions than there are letters.
 func TestPictureText(t *testing.T) {
-	p := Picture{End: 60, Width: 60, Rows: []PictureRow{{Pixels: make([]int, 60)}}}
+	p := lookup.Picture{End: 60, Width: 60, Rows: []lookup.PictureRow{{Pixels: make([]int, 60)}}}
 	for i := range 60 {
-		p.Regions = append(p.Regions, PictureRegion{Region: uint32(i), Name: fmt.Sprint("r", i), Pixels: 1, Time: 1})
+		p.Regions = append(p.Regions, lookup.PictureRegion{Region: uint32(i), Name: fmt.Sprint("r", i), Pixels: 1, Time: 1})
 		p.Rows[0].Pixels[i] = i
 	}
 	p.Rows[0].Pixels[3] = -1
 	var b bytes.Buffer
-	if err := p.WriteText(&b, UnitsOf(0)); err != nil {
+	if err := p.WriteText(&b, numbers.UnitsOf(0)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"0.0  ABC.EFG", "xyz########", "# stands for 8 regions more"} {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -17,7 +19,7 @@ type items map[xtf.Item]uint64
 
 // build makes a run of single-threaded processes with the given components, as
 // an analysis would write them.
-func build(t testing.TB, processes []items) *Run {
+func build(t testing.TB, processes []items) *results.Run {
 	t.Helper()
 	src, err := tracetest.New(tracetest.Options{Processes: len(processes), Iterations: 1})
 	if err != nil {
@@ -26,7 +28,7 @@ func build(t testing.TB, processes []items) *Run {
 	return buildOn(t, src.Definitions(), processes)
 }
 
-func buildOn(t testing.TB, defs *trace.Definitions, processes []items) *Run {
+func buildOn(t testing.TB, defs *trace.Definitions, processes []items) *results.Run {
 	t.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
 	b, err := defs.AppendBinary(nil)
@@ -58,7 +60,7 @@ func buildOn(t testing.TB, defs *trace.Definitions, processes []items) *Run {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(path, xtf.Options{})
+	r, err := results.Open(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,14 +137,14 @@ func region(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Proc, f
 }
 
 // textOf is the text of a report without escape codes.
-func textOf(t testing.TB, r *Run, style Style, sections ...Section) string {
+func textOf(t testing.TB, r *results.Run, style table.Style, sections ...Section) string {
 	t.Helper()
-	d, err := r.Document(Options{Sections: sections})
+	d, err := New(r, Options{Sections: sections})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "text", style); err != nil {
+	if err := table.Write(&b, d, "text", style); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -6,12 +6,16 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // Histogram is the distribution of the durations of a region's calls, or of the
 // stretches between two events inside of them.
 type Histogram struct {
-	Source Source         `json:"source"` // the graph
+	Source results.Source `json:"source"` // the graph
 	Ranks  string         `json:"ranks"`
 	Region uint32         `json:"region"`
 	Name   string         `json:"name"`
@@ -20,12 +24,12 @@ type Histogram struct {
 	Min    uint64         `json:"min"` // ticks, as all that follow
 	Max    uint64         `json:"max"`
 	Sum    uint64         `json:"sum"`
-	Mean   Ratio          `json:"mean"`
+	Mean   numbers.Ratio  `json:"mean"`
 	Median Between        `json:"median"`
 	P90    Between        `json:"p90"`
 	P99    Between        `json:"p99"`
 	Bins   []HistogramBin `json:"bins"` // those with any, ascending
-	Bound  *Bound         `json:"bound"`
+	Bound  *results.Bound `json:"bound"`
 	Off    *uint64        `json:"deviation,omitempty"` // how far each duration may be off
 	SumOff *uint64        `json:"sum_deviation,omitempty"`
 }
@@ -43,25 +47,25 @@ type HistogramBin struct {
 	Count uint64 `json:"count"`
 }
 
-// Histogram counts durations of a region over the chosen processes; gaps: of the
+// NewHistogram counts durations of a region over the chosen processes; gaps: of the
 // stretches that are exclusive time of the region, instead of whole calls.
-func (r *Run) Histogram(ranks Ranks, region uint32, gaps bool) (*Histogram, []Lost, error) {
-	h := &Histogram{Source: SourceGraph, Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
+func NewHistogram(r *results.Run, ranks results.Ranks, region uint32, gaps bool) (*Histogram, []table.Lost, error) {
+	h := &Histogram{Source: results.SourceGraph, Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
 	if gaps {
 		h.Of = "gaps"
 	}
 	var sum ccg.Durations
-	lost, err := r.eachReader(ranks, "histogram", func(g *GraphReader) error {
-		h.Bound = r.boundOf(g.dev)
+	lost, err := lookup.EachReader(r, ranks, "histogram", func(g *lookup.GraphReader) error {
+		h.Bound = r.BoundOf(g.Dev)
 		var d *ccg.Durations
 		var err error
 		if gaps {
-			d, err = g.loc.GapDurations(region)
+			d, err = g.Loc.GapDurations(region)
 		} else {
-			d, err = g.index.CallDurations(region)
+			d, err = g.Index.CallDurations(region)
 		}
 		if err != nil {
-			return g.failed(err)
+			return g.Failed(err)
 		}
 		return sum.Add(d)
 	})
@@ -73,7 +77,7 @@ func (r *Run) Histogram(ranks Ranks, region uint32, gaps bool) (*Histogram, []Lo
 }
 
 func (h *Histogram) fill(d *ccg.Durations) {
-	h.Count, h.Min, h.Max, h.Sum, h.Mean = d.Count, d.Min, d.Max, d.Sum, ratio64(d.Sum, d.Count)
+	h.Count, h.Min, h.Max, h.Sum, h.Mean = d.Count, d.Min, d.Max, d.Sum, numbers.NewRatio(d.Sum, d.Count)
 	if h.Bound != nil {
 		h.Off, h.SumOff = &d.Bound, &d.SumBound
 	}
@@ -101,34 +105,34 @@ func (h *Histogram) quantile(percent uint64) Between {
 }
 
 // chapter has how many calls or stretches take how long.
-func (h *Histogram) chapter(b *book, c *chapter) {
-	u := b.unit
+func (h *Histogram) chapter(b *table.Book, c *table.Chapter) {
+	u := b.Unit
 	what := "calls"
 	if h.Of == "gaps" {
 		what = "stretches between two events, exclusive time"
 	}
-	c.title = fmt.Sprintf("durations of %s %s of %s", count(h.Count), what, clean(h.Name, 60))
-	c.noteBound(h.Bound, h.Off, u)
+	c.Title = fmt.Sprintf("durations of %s %s of %s", numbers.Count(h.Count), what, numbers.Clean(h.Name, 60))
+	results.NoteBound(c, h.Bound, h.Off, u)
 	between := func(b Between) string {
 		if b.Lower == b.Upper {
-			return u.span(b.Lower)
+			return u.Span(b.Lower)
 		}
-		return u.span(b.Lower) + " to " + u.span(b.Upper)
+		return u.Span(b.Lower) + " to " + u.Span(b.Upper)
 	}
 	if h.Count > 0 {
-		c.say("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(meanOf(h.Sum, h.Count)), u.span(h.Max), u.ticks(h.Sum), u.name())
-		c.say("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
+		c.Say("least %s, mean %s, largest %s, sum %s %s", u.Span(h.Min), u.Span(numbers.MeanOf(h.Sum, h.Count)), u.Span(h.Max), u.Ticks(h.Sum), u.Name())
+		c.Say("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
 	}
 	most := uint64(0)
 	for _, b := range h.Bins {
 		most = max(most, b.Count)
 	}
-	t := &Table{Title: "Durations", Columns: []Column{ints("from", "from"), ints("to", "to"), ints("count", "count"), reals("share", "share"), words("", "")}}
+	t := &table.Table{Title: "Durations", Columns: []table.Column{table.Ints("from", "from"), table.Ints("to", "to"), table.Ints("count", "count"), table.Reals("share", "share"), table.Words("", "")}}
 	for _, b := range h.Bins {
-		t.add(named(u.span(b.Least), strconv.FormatUint(b.Least, 10)), named(u.span(b.Most), strconv.FormatUint(b.Most, 10)), number(b.Count), share(ratio64(b.Count, h.Count)),
-			word(strings.Repeat("#", int((b.Count*barCells+most-1)/most))))
+		t.Add(table.Named(u.Span(b.Least), strconv.FormatUint(b.Least, 10)), table.Named(u.Span(b.Most), strconv.FormatUint(b.Most, 10)), table.Number(b.Count), table.Share(numbers.NewRatio(b.Count, h.Count)),
+			table.Word(strings.Repeat("#", int((b.Count*barCells+most-1)/most))))
 	}
-	c.table(t)
+	c.Table(t)
 }
 
 // barCells is the length of the longest bar of a histogram.

@@ -7,6 +7,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/scaling"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -20,45 +25,45 @@ func TestHostileRows(t *testing.T) {
 	for seed := range rounds {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 		r := hostile(t, rnd)
-		spans := []*Span{nil, {Begin: 2, End: 1 << 40}, {Begin: 0, End: xtf.Never, Of: &Execution{Node: 1, K: 1}}}
+		spans := []*results.Span{nil, {Begin: 2, End: 1 << 40}, {Begin: 0, End: xtf.Never, Of: &results.Execution{Node: 1, K: 1}}}
 		o := Options{
 			Sections: []Section{SectionSummary, SectionIntervals, SectionWaits, SectionPOP}, Span: spans[rnd.IntN(len(spans))],
-			Intervals: IntervalOptions{Details: true, PerExecution: true, Ordered: []xtf.Item{xtf.ItemCPU}, Rules: Rules{Productive: Productives()[rnd.IntN(5)], AllProcesses: rnd.IntN(2) == 0}},
+			Intervals: results.IntervalOptions{Details: true, PerExecution: true, Ordered: []xtf.Item{xtf.ItemCPU}, Rules: results.Rules{Productive: results.Productives()[rnd.IntN(5)], AllProcesses: rnd.IntN(2) == 0}},
 		}
 		if rnd.IntN(2) == 0 {
 			o.Ranks = mustRanks(t, r, "1")
 		}
-		d, err := r.Document(o)
+		d, err := New(r, o)
 		if err == nil {
-			err = errors.Join(Write(&bytes.Buffer{}, d, "text", Style{Bars: true, Color: true}), d.WriteJSON(io.Discard))
+			err = errors.Join(table.Write(&bytes.Buffer{}, d, "text", table.Style{Bars: true, Color: true}), d.WriteJSON(io.Discard))
 		}
 		acceptable(t, seed, err)
 		for _, s := range []Section{SectionIntervals, SectionWaits, SectionPOP} {
 			o.Sections = []Section{s}
-			if d, err = r.Document(o); err == nil {
-				err = Write(io.Discard, d, "csv", Style{})
+			if d, err = New(r, o); err == nil {
+				err = table.Write(io.Discard, d, "csv", table.Style{})
 			}
 			acceptable(t, seed, err)
 		}
-		_, err = r.Statistics(o.Ranks, 3, 1<<33, true)
+		_, err = lookup.NewStatistics(r, o.Ranks, 3, 1<<33, true)
 		acceptable(t, seed, err)
-		s, err := NewScaling([]*Run{r, goldenG3(t)}, ScalingOptions{At: 1 << 40})
+		s, err := scaling.New([]*results.Run{r, goldenG3(t)}, scaling.Options{At: 1 << 40})
 		if err == nil {
-			err = errors.Join(Write(io.Discard, s, "text", Style{}), s.WriteJSON(io.Discard), Write(io.Discard, s, "csv", Style{}))
+			err = errors.Join(table.Write(io.Discard, s, "text", table.Style{}), s.WriteJSON(io.Discard), table.Write(io.Discard, s, "csv", table.Style{}))
 		}
 		acceptable(t, seed, err)
 		if seed%4 > 0 {
 			continue
 		}
-		if o.Sections, err = r.PageSections(); err == nil {
-			if d, err = r.Document(o); err == nil {
-				err = Write(io.Discard, d, "html", Style{})
+		if o.Sections, err = PageSections(r); err == nil {
+			if d, err = New(r, o); err == nil {
+				err = table.Write(io.Discard, d, "html", table.Style{})
 			}
 		}
 		acceptable(t, seed, err)
-		x, err := NewDiff(goldenG3(t), r, DiffOptions{})
+		x, err := diff.New(goldenG3(t), r, diff.Options{})
 		if err == nil {
-			err = errors.Join(Write(io.Discard, x, "text", Style{}), x.WriteJSON(io.Discard), Write(io.Discard, x, "csv", Style{}), Write(io.Discard, x, "html", Style{}))
+			err = errors.Join(table.Write(io.Discard, x, "text", table.Style{}), x.WriteJSON(io.Discard), table.Write(io.Discard, x, "csv", table.Style{}), table.Write(io.Discard, x, "html", table.Style{}))
 		}
 		acceptable(t, seed, err)
 	}
@@ -66,13 +71,13 @@ func TestHostileRows(t *testing.T) {
 
 func acceptable(t *testing.T, seed int, err error) {
 	t.Helper()
-	if err != nil && !Partial(err) && !errors.Is(err, ErrScaling) && !errors.Is(err, ErrNoResult) {
+	if err != nil && !results.Partial(err) && !errors.Is(err, scaling.ErrRuns) && !errors.Is(err, results.ErrNoResult) {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 }
 
 // hostile makes a run of two processes with rows of any values.
-func hostile(t *testing.T, rnd *rand.Rand) *Run {
+func hostile(t *testing.T, rnd *rand.Rand) *results.Run {
 	number := func() uint64 {
 		switch rnd.IntN(6) {
 		case 0:

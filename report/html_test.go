@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
-
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -114,7 +116,7 @@ var nasty = []string{
 }
 
 // nastyRun has such names in all its definitions, and rows for every part of a page.
-func nastyRun(t testing.TB) *Run {
+func nastyRun(t testing.TB) *results.Run {
 	t.Helper()
 	r, _ := lateRun(t)
 	d := r.Defs
@@ -150,18 +152,18 @@ func nastyRun(t testing.TB) *Run {
 }
 
 // pageOf is the page of a run.
-func pageOf(t testing.TB, r *Run) string {
+func pageOf(t testing.TB, r *results.Run) string {
 	t.Helper()
-	list, err := r.PageSections()
+	list, err := PageSections(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := r.Document(Options{Sections: list})
+	d, err := New(r, Options{Sections: list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "html", Style{}); err != nil {
+	if err := table.Write(&b, d, "html", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -231,7 +233,7 @@ func TestHTMLSize(t *testing.T) {
 	for i, c := range cells(timelineRows, timelineColumns, xtf.NumShares) {
 		rows[i].cells = c
 	}
-	timeline, _ := drawTimeline(shares, rows, [xtf.NumShares]string{}, runSpan{0, 1 << 40}, unit{1e9})
+	timeline, _ := drawTimeline(shares, rows, [xtf.NumShares]string{}, runSpan{0, 1 << 40}, numbers.Units{Resolution: 1e9})
 	list := make([]rankTime, 100_003)
 	for i := range list {
 		list[i].rank = uint32(i)
@@ -239,8 +241,8 @@ func TestHTMLSize(t *testing.T) {
 			list[i].parts[k] = rnd.Uint64N(1e6)
 		}
 	}
-	ranks, _ := drawRanks(list, (len(list)+rankColumns-1)/rankColumns, 1e7, unit{1e9})
-	var matrix drawing
+	ranks, _ := drawRanks(list, (len(list)+rankColumns-1)/rankColumns, 1e7, numbers.Units{Resolution: 1e9})
+	var matrix table.Drawing
 	matrix.Mosaic(0, 0, 560, 560, cells(matrixCells, matrixCells, len(matrixClasses)), matrixClasses)
 	const most = 1_600_000 // of 2 MB; the rest is for tables and texts, whose rows are bounded
 	if n := len(timeline) + len(ranks) + len(matrix.String()); n > most {
@@ -263,10 +265,10 @@ func TestAxisMarks(t *testing.T) {
 		{xtf.Never, 1, ""},
 	} {
 		var list []string
-		for _, m := range axisMarks(x.span, unit{x.resolution}) {
-			list = append(list, m.text)
-			if m.at < 0 || m.at > 1000 {
-				t.Errorf("%d of %d: a mark at %d", x.span, x.resolution, m.at)
+		for _, m := range table.AxisMarks(x.span, numbers.Units{Resolution: x.resolution}) {
+			list = append(list, m.Text)
+			if m.At < 0 || m.At > 1000 {
+				t.Errorf("%d of %d: a mark at %d", x.span, x.resolution, m.At)
 			}
 		}
 		if got := strings.Join(list, " "); got != x.want {
@@ -295,8 +297,8 @@ func TestReproduce(t *testing.T) {
 		{map[string]string{"intervals": "wrong=1"}, "coppice analyze TRACE -o RUN.xtf", true},
 		{map[string]string{"deviation": "a';b"}, `coppice analyze TRACE -o RUN.xtf --deviation 'a'\'';b'`, false},
 	} {
-		p := provenance{Options: x.options}
-		if got, note := p.command(1e9); got != x.want || (note != "") != x.note {
+		p := results.Provenance{Options: x.options}
+		if got, note := p.Command(1e9); got != x.want || (note != "") != x.note {
 			t.Errorf("%s\n%s\n%q", got, x.want, note)
 		}
 	}
@@ -309,20 +311,20 @@ func TestHTMLLost(t *testing.T) {
 		more     string
 	}{
 		{1, 1, ""},
-		{pageRows, pageRows, ""},
-		{pageRows + 1, pageRows, "and 1 part more: coppice --limit 41"},
-		{pageRows + 2, pageRows, "and 2 parts more: coppice --limit 42"},
+		{table.PageRows, table.PageRows, ""},
+		{table.PageRows + 1, table.PageRows, "and 1 part more: coppice --limit 41"},
+		{table.PageRows + 2, table.PageRows, "and 2 parts more: coppice --limit 42"},
 	} {
-		var lost []Lost
+		var lost []table.Lost
 		for i := range x.n {
-			lost = append(lost, Lost{Location: uint64(i), Section: "comm", Error: "gone"})
+			lost = append(lost, table.Lost{Location: uint64(i), Section: "comm", Error: "gone"})
 		}
-		list := lostTable(lost).html(pageRows, "coppice")
+		list := table.LostTable(lost).Html(table.PageRows, "coppice")
 		if len(list.Rows) != x.lines || list.More != x.more || list.Rows[0].Cells[1].Text != "location 0 (process 0, thread 0)" {
 			t.Errorf("%d: %d lines, %q", x.n, len(list.Rows), list.More)
 		}
 	}
-	if lostTable(nil).html(pageRows, "") != nil {
+	if table.LostTable(nil).Html(table.PageRows, "") != nil {
 		t.Error("a table of nothing")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // matrixCells is the largest number of rows and columns of the drawn matrix; beyond
@@ -15,7 +17,7 @@ const matrixCells = 256
 var matrixClasses = []string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
 // matrix draws bytes from each rank to each.
-func (d *Document) matrix() *figure {
+func (d *Document) matrix() *table.Figure {
 	c := d.Comm
 	if c == nil || len(c.Pairs) == 0 || d.Processes == 0 {
 		return nil
@@ -37,15 +39,15 @@ func (d *Document) matrix() *figure {
 		}
 		sums[groupOf(int(p.From), d.Processes, matrixCells)*n+groupOf(int(p.To), d.Processes, matrixCells)] += v
 	}
-	f := &figure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", count(c.Messages), Bytes(c.Bytes))}
+	f := &table.Figure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", numbers.Count(c.Messages), numbers.Bytes(c.Bytes))}
 	if d.Processes > matrixCells {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
 	}
 	steps := newMatrixSteps(sums)
 	f.Legend = steps.legend(messages)
 	const left, top, side = 60, 24, 560
-	var w drawing
-	w.open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
+	var w table.Drawing
+	w.Open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
 	w.Mosaic(left, top, side, side, steps.rows(sums, n), matrixClasses)
 	marks := 16
@@ -55,12 +57,12 @@ func (d *Document) matrix() *figure {
 	every := (n + marks - 1) / marks
 	for i := 0; i < n; i += every {
 		name := fmt.Sprint(i * d.Processes / n)
-		w.text(left-6, top+(2*i+1)*side/(2*n)+4, "end", name, 10)
-		w.text(left+(2*i+1)*side/(2*n), top+side+16, "middle", name, 10)
+		w.Label(left-6, top+(2*i+1)*side/(2*n)+4, "end", name, 10)
+		w.Label(left+(2*i+1)*side/(2*n), top+side+16, "middle", name, 10)
 	}
-	w.text(left+side/2, top+side+34, "middle", "to rank", 20)
-	w.text(left-6, top-10, "end", "from", 20)
-	f.Picture = w.html()
+	w.Label(left+side/2, top+side+34, "middle", "to rank", 20)
+	w.Label(left-6, top-10, "end", "from", 20)
+	f.Picture = w.HTML()
 	return f
 }
 
@@ -99,15 +101,15 @@ func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
 }
 
 // legend says from how many bytes on a cell has a colour.
-func (s matrixSteps) legend(messages bool) []legendKey {
-	var list []legendKey
+func (s matrixSteps) legend(messages bool) []table.LegendKey {
+	var list []table.LegendKey
 	for k := range s.used {
 		from := uint64(1) << (s.least + k*s.step)
-		text := "from " + Bytes(from)
+		text := "from " + numbers.Bytes(from)
 		if messages {
-			text = "from " + count(from) + " messages"
+			text = "from " + numbers.Count(from) + " messages"
 		}
-		list = append(list, legendKey{matrixClasses[s.class(k)], text})
+		list = append(list, table.LegendKey{Class: matrixClasses[s.class(k)], Text: text})
 	}
 	return list
 }

@@ -8,6 +8,10 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/svg"
 	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -27,21 +31,21 @@ type runSpan struct{ begin, end uint64 }
 
 // at is the tick in the middle of column c of n.
 func (s runSpan) at(c, n int) uint64 {
-	return s.begin + muldiv(s.end-s.begin, uint64(2*c+1), uint64(2*n))
+	return s.begin + numbers.MulDiv(s.end-s.begin, uint64(2*c+1), uint64(2*n))
 }
 
 // timeline draws what all processes do over time, and below it which class
 // takes most of each process's time.
-func (d *Document) timeline(u unit) (*figure, error) {
+func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	s := runSpan{d.Summary.First, d.Summary.Last}
 	if s.begin >= s.end {
 		return nil, nil
 	}
-	lives, err := d.run.lifetimes()
+	lives, err := lifetimes(d.run)
 	if err != nil {
 		return nil, err
 	}
-	shares, err := d.run.shareColumns(s, timelineColumns, lives)
+	shares, err := shareColumns(d.run, s, timelineColumns, lives)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func (d *Document) timeline(u unit) (*figure, error) {
 			lost++
 		}
 	}
-	x := &figure{}
+	x := &table.Figure{}
 	x.Caption = "All processes together, and below each one by what takes most of its time. Time from left to right, ranks from top to bottom."
 	if rows == nil {
 		x.Caption = "All processes together. Time from left to right."
@@ -64,32 +68,32 @@ func (d *Document) timeline(u unit) (*figure, error) {
 		x.Notes = append(x.Notes, text)
 	}
 	if lost > 0 {
-		x.Notes = append(x.Notes, plural(lost, "row")+" cannot be read whole: empty, or without a part, and marked with a cross.")
+		x.Notes = append(x.Notes, numbers.Plural(lost, "row")+" cannot be read whole: empty, or without a part, and marked with a cross.")
 	}
 	words := d.run.ShareWords()
 	x.Picture, x.Legend = drawTimeline(shares, rows, words, s, u)
-	if x.table, err = d.run.exactTable(s, lives, u); err != nil {
+	if x.Table, err = exactTable(d.run, s, lives, u); err != nil {
 		return nil, err
 	}
 	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of time.")
-	if x.table == nil {
-		x.table = shareTable(shares, words, s, u)
+	if x.Table == nil {
+		x.Table = shareTable(shares, words, s, u)
 	}
 	return x, nil
 }
 
 // viewerSpans are the intervals that lost most, as places in the viewer. They are no
 // links: address and key of a server change with each start.
-func (d *Document) viewerSpans() *Table {
+func (d *Document) viewerSpans() *table.Table {
 	const most = 6
-	t := &Table{Title: "Closer: coppice serve RUN.xtf, with this after its address", Columns: []Column{words("interval", ""), words("fragment", "")}}
+	t := &table.Table{Title: "Closer: coppice serve RUN.xtf, with this after its address", Columns: []table.Column{table.Words("interval", ""), table.Words("fragment", "")}}
 	if d.Intervals == nil {
 		return t
 	}
 	chosen := mostLost(d.Intervals.Nodes)
 	for _, n := range d.Intervals.Nodes {
-		if chosen[n.index] && n.index > 0 && n.First != nil && *n.First < *n.Last && len(t.parts) < most {
-			t.add(word(n.label), word(fmt.Sprintf("#t=%d..%d", *n.First, *n.Last)))
+		if chosen[n.Index] && n.Index > 0 && n.First != nil && *n.First < *n.Last && len(t.Parts) < most {
+			t.Add(table.Word(n.Text), table.Word(fmt.Sprintf("#t=%d..%d", *n.First, *n.Last)))
 		}
 	}
 	return t
@@ -98,7 +102,7 @@ func (d *Document) viewerSpans() *Table {
 // shareColumns are the shares of all processes' time by class in n parts of a span,
 // in thousandths, from the bins of the whole run: what is in no recorded call of a
 // location that lives counts as own code. Shares come by class, then column.
-func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) {
+func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) ([][]int, error) {
 	a, err := r.File.Array(xtf.WholeRun, xtf.TypeTimeBin)
 	if err != nil {
 		return nil, err
@@ -113,7 +117,7 @@ func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) 
 		return nil, err
 	}
 	sums := map[uint64]*xtf.TileSums{}
-	err = eachRow(a, first, end, func(x *xtf.TimeBin) {
+	err = results.EachRow(a, first, end, func(x *xtf.TimeBin) {
 		if sums[x.Key] == nil {
 			sums[x.Key] = &xtf.TileSums{}
 		}
@@ -138,7 +142,7 @@ func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) 
 		left := alive[c]
 		for k := range share {
 			if k != xtf.ShareOwn {
-				out[k][c] = int(min(muldiv(uint64(share[k])*1000/255, part.width, part.inside), uint64(left)))
+				out[k][c] = int(min(numbers.MulDiv(uint64(share[k])*1000/255, part.width, part.inside), uint64(left)))
 				left -= out[k][c]
 			}
 		}
@@ -168,14 +172,14 @@ type lifetime struct {
 
 // lifetimes are those of all locations but recorders of metrics, which only sample;
 // a damaged one is empty.
-func (r *Run) lifetimes() ([]lifetime, error) {
+func lifetimes(r *results.Run) ([]lifetime, error) {
 	var list []lifetime
 	for p := range trace.P(r.Defs.NumLocations()) {
 		if r.Defs.Location(p).Type == trace.MetricLocation {
 			continue
 		}
-		v, err := r.components(p)
-		if err != nil && !Partial(err) {
+		v, err := r.Components(p)
+		if err != nil && !results.Partial(err) {
 			return nil, err
 		}
 		list = append(list, lifetime{p, v[xtf.ItemFirst], v[xtf.ItemLast], err != nil})
@@ -189,7 +193,7 @@ func (s runSpan) alive(n int, lives []lifetime) []int {
 	change := make([]int, n+1)
 	column := func(t uint64) int { // the first whose middle is t or later
 		t = min(max(t, s.begin), s.end) - s.begin
-		c := int(muldiv(t, uint64(n), s.end-s.begin))
+		c := int(numbers.MulDiv(t, uint64(n), s.end-s.begin))
 		for c < n && s.at(c, n) < s.begin+t {
 			c++
 		}
@@ -246,12 +250,12 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 		of[p], row.lost = life, life.lost
 		rows = append(rows, row)
 	}
-	tiles, fine, err := r.tiled(f, size, s)
+	tiles, fine, err := tiled(r, f, size, s)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case !fine && d.Events <= timelineEvents && f == 0:
-		if err := r.graphRows(s, of, rows); !errors.Is(err, ErrNoResult) {
+		if err := graphRows(r, s, of, rows); !errors.Is(err, results.ErrNoResult) {
 			return rows, text, err
 		}
 		return nil, "", nil
@@ -259,8 +263,8 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 		return nil, "", nil
 	}
 	for i := range rows {
-		err := r.tileRow(xtf.Proc(i*size), f, s, of[i*size], rows[i].cells)
-		if err != nil && !Partial(err) {
+		err := tileRow(r, xtf.Proc(i*size), f, s, of[i*size], rows[i].cells)
+		if err != nil && !results.Partial(err) {
 			return nil, "", err
 		}
 		rows[i].lost = rows[i].lost || err != nil
@@ -270,7 +274,7 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 
 // tiled reports whether groups of level f, of so many locations, have tiles, and fine
 // ones: the first that can be read tells for all.
-func (r *Run) tiled(f uint8, size int, s runSpan) (tiles, fine bool, err error) {
+func tiled(r *results.Run, f uint8, size int, s runSpan) (tiles, fine bool, err error) {
 	for p := 0; p < r.Defs.NumLocations(); p += size {
 		var bins *xtf.Pyramid
 		a, err := r.File.Array(xtf.Proc(p), xtf.TypeTile)
@@ -280,7 +284,7 @@ func (r *Run) tiled(f uint8, size int, s runSpan) (tiles, fine bool, err error) 
 		switch {
 		case err == nil:
 			return a.Len() > 0, a.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4, nil
-		case !Partial(err):
+		case !results.Partial(err):
 			return false, false, err
 		}
 	}
@@ -288,7 +292,7 @@ func (r *Run) tiled(f uint8, size int, s runSpan) (tiles, fine bool, err error) 
 }
 
 // tileRow fills in the class with most time in each column, of one location or group.
-func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8) error {
+func tileRow(r *results.Run, p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8) error {
 	a, err := r.File.Array(p, xtf.TypeTile)
 	if err != nil {
 		return err
@@ -301,7 +305,7 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8)
 	n1, n2, err := bins.Find(level, s.begin, s.end)
 	classes := map[uint64]int8{}
 	if err == nil {
-		err = eachRow(a, n1, n2, func(x *xtf.Tile) {
+		err = results.EachRow(a, n1, n2, func(x *xtf.Tile) {
 			classes[x.Key] = s.dominant(x)
 		})
 	}
@@ -324,7 +328,7 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8)
 // dominant is the class with most time of a tile.
 func (s runSpan) dominant(x *xtf.Tile) int8 {
 	part := s.covered(x.Key)
-	rest := int(muldiv(255, part.inside, part.width))
+	rest := int(numbers.MulDiv(255, part.inside, part.width))
 	best, most := int8(xtf.ShareOwn), 0
 	for k, v := range x.Share {
 		rest -= int(v)
@@ -339,9 +343,9 @@ func (s runSpan) dominant(x *xtf.Tile) int8 {
 }
 
 // graphRows fills in the rows of all locations from the call graph.
-func (r *Run) graphRows(s runSpan, lives []lifetime, rows []timelineRow) error {
-	p, err := r.Picture(Ranks{}, s.begin, s.end, timelineColumns)
-	if Partial(err) {
+func graphRows(r *results.Run, s runSpan, lives []lifetime, rows []timelineRow) error {
+	p, err := lookup.NewPicture(r, results.Ranks{}, s.begin, s.end, timelineColumns)
+	if results.Partial(err) {
 		for i := range rows {
 			rows[i].lost = true
 		}
@@ -350,14 +354,14 @@ func (r *Run) graphRows(s runSpan, lives []lifetime, rows []timelineRow) error {
 	if err != nil {
 		return err
 	}
-	t := newProfileTable(r)
-	if err := t.addWhole(); err != nil {
+	t := results.NewProfileTable(r)
+	if err := t.AddWhole(); err != nil {
 		return err
 	}
 	classes := make([]int8, len(p.Regions))
 	for i := range p.Regions {
 		if k, ok := r.Defs.RegionIndex(p.Regions[i].Region); ok {
-			classes[i] = int8(xtf.ShareOf(t.sums[k].class))
+			classes[i] = int8(xtf.ShareOf(t.Sums[k].Class))
 		}
 	}
 	for _, l := range p.Lost {
@@ -384,7 +388,7 @@ func (r *Run) graphRows(s runSpan, lives []lifetime, rows []timelineRow) error {
 }
 
 // drawTimeline draws the shares, the rows below them and the axis of time.
-func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]string, s runSpan, u unit) (template.HTML, []legendKey) {
+func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]string, s runSpan, u numbers.Units) (template.HTML, []table.LegendKey) {
 	const left, top, width, upper, gap = 60, 12, 900, 90, 10
 	lower := 0
 	if rows != nil {
@@ -405,35 +409,35 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 			}
 		}
 	}
-	var w drawing
+	var w table.Drawing
 	bottom := top + upper + gap + lower
-	w.open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
+	w.Open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
-	w.Stack(left, top, width, upper, shares, shareColours[:])
-	w.text(left-8, top+12, "end", "100 %", 10)
-	w.text(left-8, top+upper, "end", "0", 10)
+	w.Stack(left, top, width, upper, shares, results.ShareColours[:])
+	w.Label(left-8, top+12, "end", "100 %", 10)
+	w.Label(left-8, top+upper, "end", "0", 10)
 	if rows != nil {
 		w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
-		w.Mosaic(left, top+upper+gap, width, lower, cells, shareColours[:])
+		w.Mosaic(left, top+upper+gap, width, lower, cells, results.ShareColours[:])
 		every := (len(rows) + 15) / 16
 		for i := range rows {
 			y := top + upper + gap + (2*i+1)*lower/(2*len(rows)) + 4
 			if i%every == 0 {
-				w.text(left-8, y, "end", fmt.Sprint(rows[i].rank), 10)
+				w.Label(left-8, y, "end", fmt.Sprint(rows[i].rank), 10)
 			}
 			if rows[i].lost {
-				w.text(left+width+6, y, "start", "×", 10)
+				w.Label(left+width+6, y, "start", "×", 10)
 			}
 		}
 	}
-	w.axis(left, bottom, width, axisMarks(s.end-s.begin, u))
-	var legend []legendKey
+	w.Axis(left, bottom, width, table.AxisMarks(s.end-s.begin, u))
+	var legend []table.LegendKey
 	for k, word := range words {
 		if used[k] {
-			legend = append(legend, legendKey{shareColours[k], word})
+			legend = append(legend, table.LegendKey{Class: results.ShareColours[k], Text: word})
 		}
 	}
-	return w.html(), legend
+	return w.HTML(), legend
 }
 
 // exactLocations is the number of locations up to which the table of shares is exact:
@@ -442,20 +446,20 @@ const exactLocations = 1024
 
 // part is the i-th of n parts of the span.
 func (s runSpan) part(i, n uint64) (begin, end uint64) {
-	return s.begin + muldiv(s.end-s.begin, i, n), s.begin + muldiv(s.end-s.begin, i+1, n)
+	return s.begin + numbers.MulDiv(s.end-s.begin, i, n), s.begin + numbers.MulDiv(s.end-s.begin, i+1, n)
 }
 
 // exactTable has the shares of all locations' time in tenths of the run, from running
 // totals: exact. Nil where there are none, too many locations, or a damaged one.
-func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*Table, error) {
+func exactTable(r *results.Run, s runSpan, lives []lifetime, u numbers.Units) (*table.Table, error) {
 	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
 		return nil, err
 	}
 	var sums [timelineParts][xtf.NumItems]uint64
 	for _, l := range lives {
-		x, err := r.running(l.p, nil)
+		x, err := r.Running(l.p, nil)
 		if err == nil {
-			x.cut, x.first, x.last = false, l.begin, l.end // set-up is part of the run
+			x.Cut, x.First, x.Last = false, l.begin, l.end // set-up is part of the run
 		}
 		for i := range sums {
 			if err != nil {
@@ -463,7 +467,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*Table, error) {
 			}
 			var v interval.Items
 			begin, end := s.part(uint64(i), timelineParts)
-			if v, err = x.between(begin, end); err == nil {
+			if v, err = x.Between(begin, end); err == nil {
 				for _, item := range xtf.Parts {
 					for _, part := range xtf.PartsOf(item) {
 						v[item] -= min(v[item], v[part])
@@ -472,64 +476,64 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*Table, error) {
 				}
 			}
 		}
-		if Partial(err) { // a part of the numbers would be missing
+		if results.Partial(err) { // a part of the numbers would be missing
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return partTable(s, "Share of all processes' time", u, xtf.Parts, ItemWord, func(i uint64, item xtf.Item) Ratio {
+	return partTable(s, "Share of all processes' time", u, xtf.Parts, results.ItemWord, func(i uint64, item xtf.Item) numbers.Ratio {
 		begin, end := s.part(i, timelineParts)
-		return ratio(integer(sums[i][item]), times(integer(uint64(len(lives))), end-begin))
+		return numbers.Quotient(numbers.Integer(sums[i][item]), numbers.Times(numbers.Integer(uint64(len(lives))), end-begin))
 	}), nil
 }
 
 // partTable has the share of each class in tenths of the span; classes without any are left out.
-func partTable[T any](s runSpan, title string, u unit, classes []T, name func(T) string, of func(part uint64, class T) Ratio) *Table {
-	t := &Table{Title: title, Columns: []Column{words("from", ""), words("to", "")}}
-	rows := make([][]Cell, timelineParts)
+func partTable[T any](s runSpan, title string, u numbers.Units, classes []T, name func(T) string, of func(part uint64, class T) numbers.Ratio) *table.Table {
+	t := &table.Table{Title: title, Columns: []table.Column{table.Words("from", ""), table.Words("to", "")}}
+	rows := make([][]table.Cell, timelineParts)
 	for i := range rows {
 		begin, end := s.part(uint64(i), timelineParts)
 		for _, v := range []uint64{begin, end} {
-			cell := u.time(v - s.begin)
-			cell.Text += " " + u.name()
+			cell := table.Time(u, v-s.begin)
+			cell.Text += " " + u.Name()
 			rows[i] = append(rows[i], cell)
 		}
 	}
 	for _, class := range classes {
-		var shares [timelineParts]Ratio
+		var shares [timelineParts]numbers.Ratio
 		for i := range shares {
 			shares[i] = of(uint64(i), class)
 		}
-		if !slices.ContainsFunc(shares[:], func(r Ratio) bool { return r.Value > 0 }) {
+		if !slices.ContainsFunc(shares[:], func(r numbers.Ratio) bool { return r.Value > 0 }) {
 			continue
 		}
-		t.Columns = append(t.Columns, reals(name(class), ""))
+		t.Columns = append(t.Columns, table.Reals(name(class), ""))
 		for i, r := range shares {
-			rows[i] = append(rows[i], share(r))
+			rows[i] = append(rows[i], table.Share(r))
 		}
 	}
 	for _, row := range rows {
-		t.add(row...)
+		t.Add(row...)
 	}
 	return t
 }
 
 // shareTable has the shares of all processes' time in tenths of the run, from the
 // picture's columns: an estimate, for bins do not begin where tenths do.
-func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u unit) *Table {
+func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u numbers.Units) *table.Table {
 	classes := make([]int, len(names))
 	for k := range classes {
 		classes[k] = k
 	}
 	n := uint64(len(shares[0]))
-	return partTable(s, "Share of all processes' time, an estimate from bins of time", u, classes, func(k int) string { return names[k] }, func(i uint64, k int) Ratio {
+	return partTable(s, "Share of all processes' time, an estimate from bins of time", u, classes, func(k int) string { return names[k] }, func(i uint64, k int) numbers.Ratio {
 		a, b := i*n/timelineParts, (i+1)*n/timelineParts
 		sum := 0
 		for _, v := range shares[k][a:b] {
 			sum += v
 		}
-		return ratio64(uint64(sum), 1000*(b-a))
+		return numbers.NewRatio(uint64(sum), 1000*(b-a))
 	})
 }

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +54,7 @@ func put(a *xtf.ArrayBuilder, r row) {
 }
 
 // write makes the file and opens it.
-func (x *written) write(t testing.TB, processes int) *Run {
+func (x *written) write(t testing.TB, processes int) *results.Run {
 	t.Helper()
 	if x.defs == nil {
 		src, err := tracetest.New(tracetest.Options{Processes: processes, Iterations: 1})
@@ -87,7 +90,7 @@ func (x *written) write(t testing.TB, processes int) *Run {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(path, xtf.Options{})
+	r, err := results.Open(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +128,18 @@ func (x *written) whole(array func(xtf.TypeID) *xtf.ArrayBuilder) (names []byte)
 		row.Key, row.Name, row.File = uint64(n), name(node.name), name(node.file)
 		row.Participants = uint32(len(node.processes))
 		put(array(xtf.TypeInterval), &row)
-		var sum gathered
+		var sum results.Gathered
 		for p := range uint32(1000) {
 			if v, ok := node.processes[p]; ok {
-				one := processItems{rank: p, values: map[uint64]uint64{}}
+				one := results.ProcessItems{Rank: p, Values: map[uint64]uint64{}}
 				for i, value := range v {
-					one.values[xtf.NodeKey(uint32(n), uint32(i))] = value
+					one.Values[xtf.NodeKey(uint32(n), uint32(i))] = value
 				}
-				sum.add(&one, uint32(n))
+				sum.Add(&one, uint32(n))
 			}
 		}
 		for i := range xtf.NumItems {
-			if s := &sum.items[i]; s.Max > 0 || i <= xtf.ItemLast && n == 0 {
+			if s := &sum.Items[i]; s.Max > 0 || i <= xtf.ItemLast && n == 0 {
 				s.Key = xtf.NodeKey(uint32(n), uint32(i))
 				put(array(xtf.TypeStat), s)
 			}
@@ -149,14 +152,14 @@ func (x *written) whole(array func(xtf.TypeID) *xtf.ArrayBuilder) (names []byte)
 }
 
 // text is a section as text, without the document's first line.
-func sectionText(t testing.TB, r *Run, o Options) string {
+func sectionText(t testing.TB, r *results.Run, o Options) string {
 	t.Helper()
-	d, err := r.Document(o)
+	d, err := New(r, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "text", Style{}); err != nil {
+	if err := table.Write(&b, d, "text", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(b.String(), "\n\n")
@@ -164,7 +167,7 @@ func sectionText(t testing.TB, r *Run, o Options) string {
 }
 
 // seed is the worked example of the DVM school's interval analyzer.
-func seed(t testing.TB) *Run {
+func seed(t testing.TB) *results.Run {
 	root := rootNode(
 		process(2079975, 2022145, 57830, 0), process(2079103, 2021273, 57830, 0),
 		process(2079103, 2021273, 57830, 0), process(2079103, 2021273, 57830, 0))
@@ -189,13 +192,13 @@ Lost Time                    0.176106
 // MPI time on all processes the rule does not matter.
 func TestSeedLayout(t *testing.T) {
 	r := seed(t)
-	for _, rule := range []Productive{"", ProductiveMean, ProductiveMin, ProductiveMax, ProductiveRank0} {
-		got := sectionText(t, r, Options{Sections: []Section{SectionIntervals}, Intervals: IntervalOptions{Rules: Rules{Productive: rule}}})
-		if want := fmt.Sprintf(seedBlock, Rules{Productive: rule}.rule()); got != want {
+	for _, rule := range []results.Productive{"", results.ProductiveMean, results.ProductiveMin, results.ProductiveMax, results.ProductiveRank0} {
+		got := sectionText(t, r, Options{Sections: []Section{SectionIntervals}, Intervals: results.IntervalOptions{Rules: results.Rules{Productive: rule}}})
+		if want := fmt.Sprintf(seedBlock, results.Rules{Productive: rule}.Rule()); got != want {
 			t.Errorf("rule %q (-want +got):\n%s", rule, cmp.Diff(want, got))
 		}
 	}
-	got := sectionText(t, r, Options{Sections: []Section{SectionIntervals}, Intervals: IntervalOptions{Russian: true}})
+	got := sectionText(t, r, Options{Sections: []Section{SectionIntervals}, Intervals: results.IntervalOptions{Russian: true}})
 	for _, want := range []string{"Коэффициент эффективности    0.978833\n", "Потерянное время             0.176106\n", "---Простои                   0.002616\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -205,7 +208,7 @@ func TestSeedLayout(t *testing.T) {
 
 // goldenG3 is the trace G3 of the interval model: nested, repeated intervals with
 // markers; its components were worked by hand.
-func goldenG3(t testing.TB) *Run {
+func goldenG3(t testing.TB) *results.Run {
 	node := func(time, cpu, mpi, marker, executions, late uint64) items {
 		return items{
 			xtf.ItemTime: time, xtf.ItemCPU: cpu, xtf.ItemMPI: mpi, xtf.ItemMarker: marker, xtf.ItemP2P: mpi, xtf.ItemComm: mpi,
@@ -224,7 +227,7 @@ func goldenG3(t testing.TB) *Run {
 }
 
 func TestGoldenG3(t *testing.T) {
-	x, _, err := goldenG3(t).Intervals(IntervalOptions{})
+	x, _, err := NewIntervals(goldenG3(t), results.IntervalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,11 +252,11 @@ func TestGoldenG3(t *testing.T) {
 		}
 		for _, y := range []struct {
 			name string
-			got  Ratio
+			got  numbers.Ratio
 			want float64
 		}{
-			{"productive", over(k.Productive, integer(1)), want.productive},
-			{"lost", over(k.Lost, integer(1)), want.lost},
+			{"productive", numbers.Part(k.Productive, numbers.Integer(1)), want.productive},
+			{"lost", numbers.Part(k.Lost, numbers.Integer(1)), want.lost},
 			{"efficiency", i.Efficiency, want.efficiency},
 			{"load balance", i.POP.LoadBalance, want.lb},
 			{"communication", i.POP.Communication, want.comm},
@@ -273,8 +276,8 @@ func TestGoldenG3(t *testing.T) {
 	if math.Abs(root.Serialisation.Value-81.0/92) > 1e-15 || root.Transfer.Value != 0.92 || root.Approximate {
 		t.Errorf("%+v", root)
 	}
-	if !x.Nodes[2].Uneven && x.Nodes[2].label != "body  exch.c:160" {
-		t.Errorf("label %q", x.Nodes[2].label)
+	if !x.Nodes[2].Uneven && x.Nodes[2].Text != "body  exch.c:160" {
+		t.Errorf("label %q", x.Nodes[2].Text)
 	}
 }
 
@@ -287,21 +290,21 @@ func TestParticipants(t *testing.T) {
 	seven := writtenNode{Interval: xtf.Interval{Marker: 7, Level: 1, ExeMax: 1, ExeMin: 1, FirstBegin: 10, LastEnd: 50, SumMax: 40}, processes: map[uint32]items{0: cpu(40), 1: cpu(10)}}
 	r := (&written{nodes: []writtenNode{rootNode(cpu(50), cpu(50), cpu(50)), seven}}).write(t, 3)
 	for _, want := range []struct {
-		rules                   Rules
+		rules                   results.Rules
 		processors              uint64
 		total, productive, idle int64
 		efficiency              string
 	}{
-		{Rules{}, 2, 80, 50, 30, "0.625000"},
-		{Rules{AllProcesses: true}, 3, 120, 50, 70, "0.416667"},
+		{results.Rules{}, 2, 80, 50, 30, "0.625000"},
+		{results.Rules{AllProcesses: true}, 3, 120, 50, 70, "0.416667"},
 	} {
-		x, _, err := r.Intervals(IntervalOptions{Rules: want.rules})
+		x, _, err := NewIntervals(r, results.IntervalOptions{Rules: want.rules})
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := x.Nodes[1]
-		if n.Processors != want.processors || int64(n.Ticks.Total) != want.total || int64(n.Ticks.Idle) != want.idle || n.Ticks.efficiencyText() != want.efficiency {
-			t.Errorf("%+v: %d processors, %+v, efficiency %s", want.rules, n.Processors, n.Ticks, n.Ticks.efficiencyText())
+		if n.Processors != want.processors || int64(n.Ticks.Total) != want.total || int64(n.Ticks.Idle) != want.idle || n.Ticks.EfficiencyText() != want.efficiency {
+			t.Errorf("%+v: %d processors, %+v, efficiency %s", want.rules, n.Processors, n.Ticks, n.Ticks.EfficiencyText())
 		}
 	}
 }
@@ -312,18 +315,18 @@ func TestProductiveRules(t *testing.T) {
 	for _, x := range []struct {
 		name      string
 		processes []items
-		want      map[Productive]string // productive ticks
+		want      map[results.Productive]string // productive ticks
 	}{
-		{"three", []items{process(100, 70, 30, 0), process(100, 90, 10, 0), process(90, 60, 20, 10)}, map[Productive]string{
-			ProductiveNone: "220.0", ProductiveMin: "230.0", ProductiveMean: "240.0", ProductiveMax: "250.0", ProductiveRank0: "250.0",
+		{"three", []items{process(100, 70, 30, 0), process(100, 90, 10, 0), process(90, 60, 20, 10)}, map[results.Productive]string{
+			results.ProductiveNone: "220.0", results.ProductiveMin: "230.0", results.ProductiveMean: "240.0", results.ProductiveMax: "250.0", results.ProductiveRank0: "250.0",
 		}},
-		{"one", []items{process(100, 70, 20, 10)}, map[Productive]string{
-			ProductiveNone: "70.0", ProductiveMin: "90.0", ProductiveMean: "90.0", ProductiveMax: "90.0", ProductiveRank0: "90.0",
+		{"one", []items{process(100, 70, 20, 10)}, map[results.Productive]string{
+			results.ProductiveNone: "70.0", results.ProductiveMin: "90.0", results.ProductiveMean: "90.0", results.ProductiveMax: "90.0", results.ProductiveRank0: "90.0",
 		}},
 	} {
 		r := (&written{nodes: []writtenNode{rootNode(x.processes...)}}).write(t, len(x.processes))
 		for rule, want := range x.want {
-			i, _, err := r.Intervals(IntervalOptions{Rules: Rules{Productive: rule}})
+			i, _, err := NewIntervals(r, results.IntervalOptions{Rules: results.Rules{Productive: rule}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +334,7 @@ func TestProductiveRules(t *testing.T) {
 			if got := k.Productive.Fixed(1); got != want {
 				t.Errorf("%s, rule %s: productive %s, want %s", x.name, rule, got, want)
 			}
-			if sum := k.Productive.Plus(k.Lost); sum.Compare(whole(k.Total)) != 0 {
+			if sum := k.Productive.Plus(k.Lost); sum.Compare(numbers.Whole(k.Total)) != 0 {
 				t.Errorf("%s, rule %s: productive and lost time are not the total", x.name, rule)
 			}
 		}
@@ -343,26 +346,26 @@ func TestProductiveRules(t *testing.T) {
 func TestRanksOfIntervals(t *testing.T) {
 	all := []items{process(100, 70, 30, 0), process(90, 80, 10, 0), process(95, 50, 40, 5)}
 	r := (&written{nodes: []writtenNode{rootNode(all...)}}).write(t, 3)
-	ranks, err := ParseRanks("0,2", r.Defs)
+	ranks, err := results.ParseRanks("0,2", r.Defs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, _, err := r.Intervals(IntervalOptions{Ranks: ranks, Ordered: []xtf.Item{xtf.ItemCPU}})
+	some, _, err := NewIntervals(r, results.IntervalOptions{Ranks: ranks, Ordered: []xtf.Item{xtf.ItemCPU}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, _, err := (&written{nodes: []writtenNode{rootNode(all[0], all[2])}}).write(t, 2).Intervals(IntervalOptions{})
+	alone, _, err := NewIntervals((&written{nodes: []writtenNode{rootNode(all[0], all[2])}}).write(t, 2), results.IntervalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, b := some.Nodes[0], alone.Nodes[0]
-	if a.Ticks.efficiencyText() != b.Ticks.efficiencyText() || a.Processors != 2 || a.POP.LoadBalance != b.POP.LoadBalance || a.POP.Communication != b.POP.Communication {
+	if a.Ticks.EfficiencyText() != b.Ticks.EfficiencyText() || a.Processors != 2 || a.POP.LoadBalance != b.POP.LoadBalance || a.POP.Communication != b.POP.Communication {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	if diff := cmp.Diff([][2]uint64{{50, 2}, {70, 0}}, a.Ordered[0].Values); diff != "" {
 		t.Error(diff)
 	}
-	if s := a.Stats.item(xtf.ItemCPU); s.Min != 50 || s.MinP != 2 || s.Max != 70 || s.MaxP != 0 {
+	if s := a.Stats.Item(xtf.ItemCPU); s.Min != 50 || s.MinP != 2 || s.Max != 70 || s.MaxP != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -373,18 +376,18 @@ func TestBeyond(t *testing.T) {
 		x := process(100, 70, 30, 0)
 		x[xtf.ItemSendRecv] = v
 		r := (&written{nodes: []writtenNode{rootNode(x)}}).write(t, 1)
-		if _, lost, err := r.Intervals(IntervalOptions{Ranks: mustRanks(t, r, "0")}); len(lost) != 1 && !errors.Is(err, xtf.ErrCorrupt) {
+		if _, lost, err := NewIntervals(r, results.IntervalOptions{Ranks: mustRanks(t, r, "0")}); len(lost) != 1 && !errors.Is(err, xtf.ErrCorrupt) {
 			t.Errorf("one process: %v, %v", lost, err)
 		}
-		if _, _, err := r.Intervals(IntervalOptions{}); !errors.Is(err, xtf.ErrCorrupt) {
+		if _, _, err := NewIntervals(r, results.IntervalOptions{}); !errors.Is(err, xtf.ErrCorrupt) {
 			t.Errorf("all processes: %v", err)
 		}
 	}
 }
 
-func mustRanks(t testing.TB, r *Run, spec string) Ranks {
+func mustRanks(t testing.TB, r *results.Run, spec string) results.Ranks {
 	t.Helper()
-	x, err := ParseRanks(spec, r.Defs)
+	x, err := results.ParseRanks(spec, r.Defs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,12 +395,12 @@ func mustRanks(t testing.TB, r *Run, spec string) Ranks {
 }
 
 func TestIntervalCSV(t *testing.T) {
-	d, err := goldenG3(t).Document(Options{Sections: []Section{SectionIntervals}})
+	d, err := New(goldenG3(t), Options{Sections: []Section{SectionIntervals}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "csv", Style{}); err != nil {
+	if err := table.Write(&b, d, "csv", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -414,10 +417,10 @@ func TestIntervalCSV(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got[column[name]], want)
 		}
 	}
-	if d, err = goldenG3(t).Document(Options{Sections: []Section{SectionIntervals, SectionPOP}}); err != nil {
+	if d, err = New(goldenG3(t), Options{Sections: []Section{SectionIntervals, SectionPOP}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(&b, d, "csv", Style{}); err == nil {
+	if err := table.Write(&b, d, "csv", table.Style{}); err == nil {
 		t.Error("two sections in one table")
 	}
 }
@@ -433,7 +436,7 @@ func TestDamagedTrees(t *testing.T) {
 		"level":          {rootNode(process(5, 5, 0, 0)), child(0, 2)},
 	} {
 		r := (&written{nodes: nodes}).write(t, 1)
-		if _, _, err := r.Intervals(IntervalOptions{}); err == nil || !Partial(err) {
+		if _, _, err := NewIntervals(r, results.IntervalOptions{}); err == nil || !results.Partial(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -456,8 +459,8 @@ func TestFirstScreen(t *testing.T) {
 // TestSummaryRules checks that the rules reach the summary.
 func TestSummaryRules(t *testing.T) {
 	r := (&written{nodes: []writtenNode{rootNode(process(100, 70, 30, 0), process(100, 90, 10, 0))}}).write(t, 2)
-	for rule, want := range map[Productive]string{ProductiveMean: "180.0", ProductiveMin: "170.0", ProductiveRank0: "190.0", ProductiveNone: "160.0"} {
-		d, err := r.Document(Options{Intervals: IntervalOptions{Rules: Rules{Productive: rule}}})
+	for rule, want := range map[results.Productive]string{results.ProductiveMean: "180.0", results.ProductiveMin: "170.0", results.ProductiveRank0: "190.0", results.ProductiveNone: "160.0"} {
+		d, err := New(r, Options{Intervals: results.IntervalOptions{Rules: results.Rules{Productive: rule}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,5 @@
 package report
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // russian are the labels of the interval report in Russian, the words of the
 // analyzers of the DVM school where they have one.
 var russian = map[string]string{
@@ -80,15 +75,4 @@ func (l wording) of(text string) string {
 		return t
 	}
 	return text
-}
-
-// valueColumn is where values of the interval layout begin, from 0.
-const valueColumn = 29
-
-// entry is a line of the interval layout: label left, value from column 30.
-func entry(label string, value []Cell) string {
-	if len(value) == 0 {
-		return label
-	}
-	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value[0].Text
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -23,20 +25,20 @@ func TestMeasured(t *testing.T) {
 	})
 	for _, c := range []struct {
 		name                             string
-		rules                            Rules
+		rules                            results.Rules
 		setup, measured, idle            int64
 		efficiency                       string
-		process, balance, communication  Ratio
+		process, balance, communication  numbers.Ratio
 		productive, lost                 string // doubled: an MPI share of one half
 		leastProductive, rank0Productive string
 	}{
-		{"default", Rules{}, 20, 180, 10, "0.500000", ratio64(50, 180), ratio64(50, 60), ratio64(30, 90), "180", "180", "140", "140"},
+		{"default", results.Rules{}, 20, 180, 10, "0.500000", numbers.NewRatio(50, 180), numbers.NewRatio(50, 60), numbers.NewRatio(30, 90), "180", "180", "140", "140"},
 		// With set-up all of 110 is MPI, 55 productive: 105 of 200; R is the span, 100.
-		{"init", Rules{Init: true}, 0, 200, 0, "0.525000", ratio64(50, 200), ratio64(50, 60), ratio64(30, 100), "210", "190", "180", "180"},
+		{"init", results.Rules{Init: true}, 0, 200, 0, "0.525000", numbers.NewRatio(50, 200), numbers.NewRatio(50, 60), numbers.NewRatio(30, 100), "210", "190", "180", "180"},
 		// With I/O U = 60 and 23: 83 + 40 = 123 of 180, and U* = 60.
-		{"io", Rules{IO: true}, 20, 180, 10, "0.683333", ratio64(83, 180), ratio64(83, 120), ratio64(60, 90), "246", "114", "206", "206"},
+		{"io", results.Rules{IO: true}, 20, 180, 10, "0.683333", numbers.NewRatio(83, 180), numbers.NewRatio(83, 120), numbers.NewRatio(60, 90), "246", "114", "206", "206"},
 	} {
-		s, err := r.summary(c.rules)
+		s, err := r.SummaryBy(c.rules)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,20 +46,20 @@ func TestMeasured(t *testing.T) {
 		if int64(x.Setup) != c.setup || int64(x.Measured) != c.measured || int64(x.Idle) != c.idle {
 			t.Errorf("%s: set-up %v, measured %v, idle %v", c.name, x.Setup, x.Measured, x.Idle)
 		}
-		if got := x.efficiencyText(); got != c.efficiency {
+		if got := x.EfficiencyText(); got != c.efficiency {
 			t.Errorf("%s: efficiency %s, want %s", c.name, got, c.efficiency)
 		}
 		if parts(x.Productive) != "["+c.productive+",2]" || parts(x.Lost) != "["+c.lost+",2]" {
 			t.Errorf("%s: productive %s, lost %s", c.name, parts(x.Productive), parts(x.Lost))
 		}
-		if p.Process != c.process || p.Parallel != c.process || p.LoadBalance != c.balance || p.Communication != c.communication || p.IO != ratio64(50, 83) {
+		if p.Process != c.process || p.Parallel != c.process || p.LoadBalance != c.balance || p.Communication != c.communication || p.IO != numbers.NewRatio(50, 83) {
 			t.Errorf("%s: %+v", c.name, p)
 		}
 		// The process with least MPI is rank 0: 20 without set-up, 40 with it.
-		for rule, want := range map[Productive]string{ProductiveMin: c.leastProductive, ProductiveRank0: c.rank0Productive} {
+		for rule, want := range map[results.Productive]string{results.ProductiveMin: c.leastProductive, results.ProductiveRank0: c.rank0Productive} {
 			rules := c.rules
 			rules.Productive = rule
-			if s, err = r.summary(rules); err != nil {
+			if s, err = r.SummaryBy(rules); err != nil {
 				t.Fatal(err)
 			}
 			if got := parts(s.Ticks.Productive.Times(2)); got != "["+want+",1]" {
@@ -75,18 +77,18 @@ func TestHybrid(t *testing.T) {
 		xtf.ItemTime: 100, xtf.ItemCPU: 100, xtf.ItemMeasured: 100, xtf.ItemEvents: 2, xtf.ItemLast: 100,
 		xtf.ItemThreadTime: 400, xtf.ItemThreadSerial: 100, xtf.ItemThreadImbalance: 60, xtf.ItemThreadScheduling: 40,
 	}})
-	s, err := r.summary(Rules{})
+	s, err := r.SummaryBy(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := &s.POP; p.Parallel != ratio64(1, 2) || p.Process != ratio64(1, 1) {
+	if p := &s.POP; p.Parallel != numbers.NewRatio(1, 2) || p.Process != numbers.NewRatio(1, 1) {
 		t.Errorf("parallel %v, process %v", p.Parallel, p.Process)
 	}
-	c, err := ParseCondition("parallel_efficiency<0.6")
+	c, err := results.ParseCondition("parallel_efficiency<0.6")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := r.Judge([]*Condition{c}, Rules{})
+	v, err := r.Judge([]*results.Condition{c}, results.Rules{})
 	if err != nil || !v[0].Holds {
 		t.Errorf("%v: %+v", err, v)
 	}
@@ -97,17 +99,17 @@ func TestOverheadLine(t *testing.T) {
 	r := build(t, []items{{
 		xtf.ItemTime: 100, xtf.ItemCPU: 60, xtf.ItemMPI: 20, xtf.ItemP2P: 20, xtf.ItemOverhead: 20, xtf.ItemMeasured: 100, xtf.ItemEvents: 2, xtf.ItemLast: 100,
 	}})
-	s, err := r.summary(Rules{Productive: ProductiveNone})
+	s, err := r.SummaryBy(results.Rules{Productive: results.ProductiveNone})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := &s.POP; p.Process != ratio64(60, 100) || p.Unburdened != ratio64(60, 80) || s.Ticks.efficiencyText() != "0.600000" {
-		t.Errorf("%+v, efficiency %s", p, s.Ticks.efficiencyText())
+	if p := &s.POP; p.Process != numbers.NewRatio(60, 100) || p.Unburdened != numbers.NewRatio(60, 80) || s.Ticks.EfficiencyText() != "0.600000" {
+		t.Errorf("%+v, efficiency %s", p, s.Ticks.EfficiencyText())
 	}
 }
 
 // parts is a fraction as JSON.
-func parts(f Fraction) string {
+func parts(f numbers.Fraction) string {
 	b, _ := json.Marshal(f)
 	return string(b)
 }

@@ -6,13 +6,16 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 func TestUnit(t *testing.T) {
 	for _, x := range []struct {
 		resolution uint64
-		num, den   Sum
+		num, den   numbers.Sum
 		want       string
 	}{
 		{1_000_000_000, 1_234_567_891, 1, "1.234568"},
@@ -27,7 +30,7 @@ func TestUnit(t *testing.T) {
 		{0, 1_234_567, 1, "1 234 567"},
 		{0, 5, 2, "3"},
 	} {
-		if got := (unit{x.resolution}).fraction(fraction(x.num, x.den)); got != x.want {
+		if got := (numbers.Units{Resolution: x.resolution}).Fraction(numbers.Divide(x.num, x.den)); got != x.want {
 			t.Errorf("%d/%d ticks of 1/%d s: %q, want %q", x.num, x.den, x.resolution, got, x.want)
 		}
 	}
@@ -36,12 +39,12 @@ func TestUnit(t *testing.T) {
 // TestMeans groups the digits of means as those of the sums next to them.
 func TestMeans(t *testing.T) {
 	for _, x := range []struct{ got, want string }{
-		{unit{1000}.real(Ratio{1234567, true}), "1 234.567000"},
-		{unit{1000}.real(Ratio{-1234567, true}), "-1 234.567000"},
-		{unit{}.real(Ratio{12345.25, true}), "12 345.2"},
-		{unit{}.real(Ratio{}), "n/a"},
-		{unit{1000}.perCall(5_000_000, 4), "1 250 000 000.000"},
-		{Ratio{322472.04, true}.mean(), "322 472.0"},
+		{numbers.Units{Resolution: 1000}.Real(numbers.Ratio{Value: 1234567, Defined: true}), "1 234.567000"},
+		{numbers.Units{Resolution: 1000}.Real(numbers.Ratio{Value: -1234567, Defined: true}), "-1 234.567000"},
+		{numbers.Units{}.Real(numbers.Ratio{Value: 12345.25, Defined: true}), "12 345.2"},
+		{numbers.Units{}.Real(numbers.Ratio{}), "n/a"},
+		{numbers.Units{Resolution: 1000}.PerCall(5_000_000, 4), "1 250 000 000.000"},
+		{numbers.Ratio{Value: 322472.04, Defined: true}.Mean(), "322 472.0"},
 	} {
 		if x.got != x.want {
 			t.Errorf("%q, want %q", x.got, x.want)
@@ -54,24 +57,24 @@ func TestBytes(t *testing.T) {
 		n    uint64
 		want string
 	}{{0, "0 B"}, {999, "999 B"}, {1000, "1 kB"}, {1234, "1.23 kB"}, {999_500, "1 MB"}, {5e12, "5 TB"}, {3e15, "3.0 PB"}} {
-		if got := Size(x.n); got != x.want {
+		if got := numbers.Bytes(x.n); got != x.want {
 			t.Errorf("%d: %q, want %q", x.n, got, x.want)
 		}
 	}
 }
 
 func TestClean(t *testing.T) {
-	if got := clean("a\x1b[31mb\tc\nd\u202ee", 20); strings.ContainsAny(got, "\x1b\t\n\u202e") || got != "a?[31mb?c?d?e" {
+	if got := numbers.Clean("a\x1b[31mb\tc\nd\u202ee", 20); strings.ContainsAny(got, "\x1b\t\n\u202e") || got != "a?[31mb?c?d?e" {
 		t.Errorf("%q", got)
 	}
-	if got := clean("abcdef", 4); got != "abc…" {
+	if got := numbers.Clean("abcdef", 4); got != "abc…" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	err := WriteTable(&b, []string{"<name", "n", "nobody has it"}, [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}})
+	err := table.WriteTable(&b, []string{"<name", "n", "nobody has it"}, [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}})
 	if want := "name   n\na      1\n\x1b[1mlong\x1b[0m  10\n"; err != nil || b.String() != want {
 		t.Errorf("%q, want %q, %v", b.String(), want, err)
 	}
@@ -91,20 +94,20 @@ func TestRanks(t *testing.T) {
 		{"19", "19"},
 		{"comm:MPI_COMM_WORLD", "0-19"},
 	} {
-		r, err := ParseRanks(x.spec, d)
+		r, err := results.ParseRanks(x.spec, d)
 		if err != nil || r.String() != x.want || r.All() {
 			t.Errorf("%s: %q, %v", x.spec, r, err)
 		}
 	}
 	for _, spec := range []string{"", "20", "3-1", "a", "0-3:0", "-1", "0-99999999999", "comm:none", "node:99", "node:x", "1,,2"} {
-		if r, err := ParseRanks(spec, d); !errors.Is(err, ErrRanks) {
+		if r, err := results.ParseRanks(spec, d); !errors.Is(err, results.ErrRanks) {
 			t.Errorf("%q: %v, %v", spec, r, err)
 		}
 	}
-	if all := (Ranks{}); !all.All() || !all.Contains(7) || all.String() != "all" {
+	if all := (results.Ranks{}); !all.All() || !all.Contains(7) || all.String() != "all" {
 		t.Error("the zero set is not all")
 	}
-	first, err := ParseRanks("node:0", d)
+	first, err := results.ParseRanks("node:0", d)
 	if err != nil || !first.Contains(0) {
 		t.Errorf("node:0: %v, %v", first, err)
 	}
@@ -119,15 +122,15 @@ func FuzzRanks(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
-		r, err := ParseRanks(spec, src.Definitions())
+		r, err := results.ParseRanks(spec, src.Definitions())
 		if err != nil {
 			return
 		}
-		again, err := ParseRanks(r.String(), src.Definitions())
+		again, err := results.ParseRanks(r.String(), src.Definitions())
 		if err != nil || again.String() != r.String() {
 			t.Errorf("%q gives %q, which gives %q, %v", spec, r, again, err)
 		}
-		for _, p := range r.list {
+		for _, p := range r.List {
 			if p >= 20 {
 				t.Errorf("%q holds process %d", spec, p)
 			}
@@ -138,16 +141,16 @@ func FuzzRanks(f *testing.F) {
 // TestMagnitude prints how bad problems are, in the unit of their code.
 func TestMagnitude(t *testing.T) {
 	for _, x := range []struct {
-		u    unit
+		u    numbers.Units
 		code trace.Code
 		want string
 	}{
-		{unit{1_000_000_000}, trace.DiagClockRepaired, "0.000002361 s"},
-		{unit{1_000_000}, trace.DiagClockViolation, "0.002361000 s"},
-		{unit{}, trace.DiagTimeBackwards, "2 361 ticks"},
-		{unit{1_000_000}, trace.DiagBytesDiffer, "2 361"},
+		{numbers.Units{Resolution: 1_000_000_000}, trace.DiagClockRepaired, "0.000002361 s"},
+		{numbers.Units{Resolution: 1_000_000}, trace.DiagClockViolation, "0.002361000 s"},
+		{numbers.Units{}, trace.DiagTimeBackwards, "2 361 ticks"},
+		{numbers.Units{Resolution: 1_000_000}, trace.DiagBytesDiffer, "2 361"},
 	} {
-		if got := x.u.magnitude(x.code, 2361); got != x.want {
+		if got := results.Magnitude(x.u, x.code, 2361); got != x.want {
 			t.Errorf("%s: %q, want %q", x.code, got, x.want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report/findings"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -95,10 +97,10 @@ func TestCrowds(t *testing.T) {
 		{"a list of more than there can be", []uint32{0, 0}, []uint64{0}, may("0-18446744073709551615", "-"), "", 1},
 	} {
 		d := onHosts(t, c.hosts, c.processors, c.told)
-		list, unknown := crowds(d, usages(d))
+		list, unknown := findings.Crowds(d, findings.Usages(d))
 		var got []string
 		for _, x := range list {
-			got = append(got, fmt.Sprint(x.host, " ", x.processors, " ", x.list, " ", x.ranks, " ", x.bound))
+			got = append(got, fmt.Sprint(x.Host, " ", x.Processors, " ", x.List, " ", x.Ranks, " ", x.Bound))
 		}
 		if strings.Join(got, "; ") != c.want || unknown != c.unknown {
 			t.Errorf("%s: %q, %d unknown, want %q, %d", c.name, got, unknown, c.want, c.unknown)
@@ -118,7 +120,7 @@ func TestOversubscription(t *testing.T) {
 	}
 	list := []told{{"0-1", 1, 300_000, 7}, {"0-1", 1, 450_000, 7}, {"0-1", 600_000, 0, 7}}
 	hosts := []uint32{0, 0, 0}
-	find := func(hosts []uint32, list []told, note string) *RunFinding {
+	find := func(hosts []uint32, list []told, note string) *findings.Finding {
 		t.Helper()
 		d := onHosts(t, hosts, make([]uint64, len(hosts)), list)
 		d.Clocks = []trace.ClockProperties{{TimerResolution: 1_000_000, TraceLength: 1000}}
@@ -127,18 +129,18 @@ func TestOversubscription(t *testing.T) {
 			d.SystemTreeNodeProperties = append(d.SystemTreeNodeProperties, trace.SystemTreeNodeProperty{Name: 1 << 21, Value: trace.Value{Type: trace.TypeString}})
 		}
 		d.Seal()
-		doc, err := buildOn(t, d, processes).Document(Options{Sections: []Section{SectionSummary}})
+		doc, err := New(buildOn(t, d, processes), Options{Sections: []Section{SectionSummary}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(doc.Findings, func(x RunFinding) bool { return x.Kind == kindOversubscription })
+		i := slices.IndexFunc(doc.Findings, func(x findings.Finding) bool { return x.Kind == findings.KindOversubscription })
 		if i < 0 {
 			return nil
 		}
 		return &doc.Findings[i]
 	}
 	x := find(hosts, list, "")
-	if x == nil || x.Ticks != 390 || !slices.Equal(x.Where.Processes, []uint32{2}) || x.Seconds != ratio64(390, 1_000_000) || x.Advice != "start fewer processes, or take more hosts" {
+	if x == nil || x.Ticks != 390 || !slices.Equal(x.Where.Processes, []uint32{2}) || x.Seconds != numbers.NewRatio(390, 1_000_000) || x.Advice != "start fewer processes, or take more hosts" {
 		t.Fatalf("%+v", x)
 	}
 	for _, want := range []string{"3 processes on host n0 may use 2 processors (0-1)", "asleep for 0.000390 of that", "these processes together 0.000890", "switches: 7"} {

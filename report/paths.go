@@ -7,44 +7,48 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // Paths is the call-path profile: what every chain of open regions took, over
 // the chosen processes, from the call graph.
 type Paths struct {
-	Source Source `json:"source"` // the graph
-	Ranks  string `json:"ranks"`
-	Paths  []Path `json:"paths"` // depth first; the first is outside all calls
-	Time   uint64 `json:"time"`  // of all locations, first to last event
-	Bound  *Bound `json:"bound"`
+	Source results.Source `json:"source"` // the graph
+	Ranks  string         `json:"ranks"`
+	Paths  []Path         `json:"paths"` // depth first; the first is outside all calls
+	Time   uint64         `json:"time"`  // of all locations, first to last event
+	Bound  *results.Bound `json:"bound"`
 }
 
 // Path is one chain of regions. Times are ticks.
 type Path struct {
-	Parent    int    `json:"parent"` // number of the path without its last region, -1 of the first
-	Depth     int    `json:"depth"`
-	Region    uint32 `json:"region"`
-	Name      string `json:"name"`
-	Calls     uint64 `json:"calls"`                     // that were recorded
-	Samples   uint64 `json:"samples,omitempty"`         // with the whole path
-	Estimated uint64 `json:"estimated_calls,omitempty"` // calls that calling contexts alone tell of
-	Inclusive uint64 `json:"inclusive"`
-	Exclusive uint64 `json:"exclusive"`
-	Share     Ratio  `json:"share"` // inclusive, of the time of all locations
+	Parent    int           `json:"parent"` // number of the path without its last region, -1 of the first
+	Depth     int           `json:"depth"`
+	Region    uint32        `json:"region"`
+	Name      string        `json:"name"`
+	Calls     uint64        `json:"calls"`                     // that were recorded
+	Samples   uint64        `json:"samples,omitempty"`         // with the whole path
+	Estimated uint64        `json:"estimated_calls,omitempty"` // calls that calling contexts alone tell of
+	Inclusive uint64        `json:"inclusive"`
+	Exclusive uint64        `json:"exclusive"`
+	Share     numbers.Ratio `json:"share"` // inclusive, of the time of all locations
 
 	// How far times from a lossy graph may be off; nil: exact.
 	InclusiveOff *uint64 `json:"inclusive_deviation,omitempty"`
 	ExclusiveOff *uint64 `json:"exclusive_deviation,omitempty"`
 }
 
-// Paths adds up the call paths of the chosen processes.
-func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
-	p := &Paths{Source: SourceGraph, Ranks: ranks.String(), Paths: []Path{}}
+// NewPaths adds up the call paths of the chosen processes.
+func NewPaths(r *results.Run, ranks results.Ranks) (*Paths, []table.Lost, error) {
+	p := &Paths{Source: results.SourceGraph, Ranks: ranks.String(), Paths: []Path{}}
 	var sum ccg.PathProfile
 	var dev ccg.Deviation
-	lost, err := r.eachReader(ranks, "paths", func(g *GraphReader) error {
-		dev = g.dev
-		return sum.Add(g.loc)
+	lost, err := lookup.EachReader(r, ranks, "paths", func(g *lookup.GraphReader) error {
+		dev = g.Dev
+		return sum.Add(g.Loc)
 	})
 	if err != nil {
 		return nil, lost, err
@@ -53,7 +57,7 @@ func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
 	if err != nil {
 		return nil, lost, fmt.Errorf("%s: %w", r.Name, err)
 	}
-	p.Bound = r.boundOf(dev)
+	p.Bound = r.BoundOf(dev)
 	time := uint64(0)
 	for _, x := range list {
 		time += x.Exclusive
@@ -62,7 +66,7 @@ func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
 	for i, x := range list {
 		y := Path{
 			Parent: x.Parent, Depth: x.Depth, Region: x.Region, Name: r.RegionName(x.Region),
-			Calls: x.Calls - x.Estimated, Samples: x.Samples, Estimated: x.Estimated, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: ratio64(x.Inclusive, p.Time),
+			Calls: x.Calls - x.Estimated, Samples: x.Samples, Estimated: x.Estimated, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: numbers.NewRatio(x.Inclusive, p.Time),
 		}
 		if i == 0 {
 			y.Name = "(outside recorded calls)"
@@ -104,38 +108,38 @@ func (p *Paths) largest(n int) []int {
 }
 
 // chapter has the paths with most inclusive time, at most so many, as a tree.
-func (p *Paths) chapter(d *Document, b *book, c *chapter) {
-	u := b.unit
-	c.title = fmt.Sprintf("call paths, %s %s in %s", u.ticks(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path"))
-	c.noteGraph(SourceGraph, p.Bound)
-	var sum sampling
+func (p *Paths) chapter(d *Document, b *table.Book, c *table.Chapter) {
+	u := b.Unit
+	c.Title = fmt.Sprintf("call paths, %s %s in %s", u.Ticks(p.Time), u.Name(), numbers.Plural(max(len(p.Paths)-1, 0), "path"))
+	results.NoteGraph(c, results.SourceGraph, p.Bound)
+	var sum results.Sampling
 	for i := range p.Paths {
-		sum.add(p.Paths[i].Samples, p.Paths[i].Estimated)
+		sum.Add(p.Paths[i].Samples, p.Paths[i].Estimated)
 	}
-	sum.note(c, d.run)
-	t := &Table{Title: "Call paths by inclusive time", Columns: append([]Column{
-		words("path", "path"), ints("", "region").hidden(), ints("calls", "calls"), ints(u.of("inclusive"), "inclusive"), reals("share", "share"), ints(u.of("exclusive"), "exclusive"),
-		ints("inclusive ±", "inclusive_deviation"), ints("exclusive ±", "exclusive_deviation"),
-	}, sum.columns()...)}
-	row := func(i *int) []Cell {
+	sum.Note(c, d.run)
+	t := &table.Table{Title: "Call paths by inclusive time", Columns: append([]table.Column{
+		table.Words("path", "path"), table.Ints("", "region").Hidden(), table.Ints("calls", "calls"), table.Ints(table.Of(u, "inclusive"), "inclusive"), table.Reals("share", "share"), table.Ints(table.Of(u, "exclusive"), "exclusive"),
+		table.Ints("inclusive ±", "inclusive_deviation"), table.Ints("exclusive ±", "exclusive_deviation"),
+	}, sum.Columns()...)}
+	row := func(i *int) []table.Cell {
 		x := &p.Paths[*i]
-		calls := number(x.Calls)
+		calls := table.Number(x.Calls)
 		if x.Estimated > 0 && x.Calls == 0 {
-			calls = none()
+			calls = table.None()
 		}
-		label := Cell{Text: clean(x.Name, 60), Value: strings.Join(p.names(*i), " > "), level: min(max(x.Depth-1, 0), 30)}
-		return append([]Cell{label, plainNumber(x.Region), calls, u.time(x.Inclusive), share(x.Share), u.time(x.Exclusive), u.off(x.InclusiveOff), u.off(x.ExclusiveOff)},
-			sum.cells(x.Samples, x.Estimated)...)
+		label := table.Cell{Text: numbers.Clean(x.Name, 60), Value: strings.Join(p.names(*i), " > "), Level: min(max(x.Depth-1, 0), 30)}
+		return append([]table.Cell{label, table.PlainNumber(x.Region), calls, table.Time(u, x.Inclusive), table.Share(x.Share), table.Time(u, x.Exclusive), table.Off(u, x.InclusiveOff), table.Off(u, x.ExclusiveOff)},
+			sum.Cells(x.Samples, x.Estimated)...)
 	}
-	shown := p.largest(b.rows + 1)
+	shown := p.largest(b.Rows + 1)
 	if len(shown) > 0 {
 		if x := &p.Paths[0]; x.Exclusive > 0 { // not a call: what is inside lies below
-			t.add(word(x.Name), none(), none(), none(), none(), u.time(x.Exclusive), u.off(x.InclusiveOff), u.off(x.ExclusiveOff))
+			t.Add(table.Word(x.Name), table.None(), table.None(), table.None(), table.None(), table.Time(u, x.Exclusive), table.Off(u, x.InclusiveOff), table.Off(u, x.ExclusiveOff))
 		}
-		fill(t, "path", shown[1:], row)
-		t.parts[len(t.parts)-1].n = len(p.Paths) - 1
+		table.Fill(t, "path", shown[1:], row)
+		t.Parts[len(t.Parts)-1].N = len(p.Paths) - 1
 	}
-	c.table(t)
+	c.Table(t)
 }
 
 // names are the regions of path i, outermost first.

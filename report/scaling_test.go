@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/scaling"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -18,7 +21,7 @@ func TestFit(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		f     func(p float64) float64
-		power Power
+		power scaling.Power
 		logs  int
 	}{
 		{"constant", func(float64) float64 { return 3 }, 0, 0},
@@ -30,11 +33,11 @@ func TestFit(t *testing.T) {
 		{"square", func(p float64) float64 { return 1 + 0.01*p*p }, 12, 0},
 		{"cube root, squared logarithm", func(p float64) float64 { return 1 + 0.01*math.Cbrt(p)*math.Pow(math.Log2(p), 2) }, 2, 2},
 	} {
-		var points []point
+		var points []scaling.Point
 		for _, p := range five {
-			points = append(points, point{p, x.f(float64(p))})
+			points = append(points, scaling.Point{P: p, T: x.f(float64(p))})
 		}
-		g, ok := fit(points)
+		g, ok := scaling.Fit(points)
 		if !ok || g.Power != x.power || g.Logs != x.logs || g.Few {
 			t.Errorf("%s: %+v", x.name, g)
 			continue
@@ -46,10 +49,10 @@ func TestFit(t *testing.T) {
 			t.Errorf("%s: %+v", x.name, g)
 		}
 	}
-	if _, ok := fit([]point{{2, 1}, {4, 2}}); ok {
+	if _, ok := scaling.Fit([]scaling.Point{{P: 2, T: 1}, {P: 4, T: 2}}); ok {
 		t.Error("two points were fitted")
 	}
-	if g, ok := fit([]point{{2, 4}, {4, 16}, {8, 64}, {16, 256}}); !ok || !g.Few || g.Power > 6 {
+	if g, ok := scaling.Fit([]scaling.Point{{P: 2, T: 4}, {P: 4, T: 16}, {P: 8, T: 64}, {P: 16, T: 256}}); !ok || !g.Few || g.Power > 6 {
 		t.Errorf("few points: %+v", g)
 	}
 }
@@ -57,10 +60,10 @@ func TestFit(t *testing.T) {
 // TestBasis compares roots and logarithms with the library's.
 func TestBasis(t *testing.T) {
 	for _, p := range []uint64{1, 2, 3, 7, 16, 1000, 1 << 20, 1<<40 + 1} {
-		for _, power := range powers {
+		for _, power := range scaling.Powers {
 			for logs := range 3 {
 				want := math.Pow(float64(p), float64(power)/6) * math.Pow(math.Log2(float64(p)), float64(logs))
-				if got := basis(p, power, logs); math.Abs(got-want) > 1e-9*math.Abs(want) {
+				if got := scaling.Basis(p, power, logs); math.Abs(got-want) > 1e-9*math.Abs(want) {
 					t.Errorf("p %d, power %d/6, logs %d: %v, want %v", p, power, logs, got, want)
 				}
 			}
@@ -71,21 +74,21 @@ func TestBasis(t *testing.T) {
 // TestCrossError has the cross validation of a constant by hand. Times 1, 2, 9: each is predicted by the mean of the others, 5.5, 5, 1.5,
 // and is off by |5.5-1|/3.25, |5-2|/3.5, |1.5-9|/5.25 of the mean of both.
 func TestCrossError(t *testing.T) {
-	got, ok := crossError([]point{{1, 1}, {2, 2}, {4, 9}}, 0, 0)
+	got, ok := scaling.CrossError([]scaling.Point{{P: 1, T: 1}, {P: 2, T: 2}, {P: 4, T: 9}}, 0, 0)
 	if want := (4.5/3.25 + 3/3.5 + 7.5/5.25) / 3; !ok || math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, %v, want %v", got, ok, want)
 	}
 }
 
 func TestJoinPoints(t *testing.T) {
-	got := joinPoints([]point{{4, 3}, {2, 10}, {4, 1}, {2, 20}, {4, 2}})
+	got := scaling.JoinPoints([]scaling.Point{{P: 4, T: 3}, {P: 2, T: 10}, {P: 4, T: 1}, {P: 2, T: 20}, {P: 4, T: 2}})
 	if fmt.Sprint(got) != "[{2 15} {4 2}]" {
 		t.Error(got)
 	}
 }
 
 // scaled is a run of n processes whose useful time of a process is cpu.
-func scaled(t *testing.T, n int, cpu, total uint64) *Run {
+func scaled(t *testing.T, n int, cpu, total uint64) *results.Run {
 	var list []items
 	for range n {
 		x := process(total, cpu, total-cpu, 0)
@@ -104,12 +107,12 @@ func scaled(t *testing.T, n int, cpu, total uint64) *Run {
 }
 
 func TestScaling(t *testing.T) {
-	strong := []*Run{scaled(t, 8, 1000, 2000), scaled(t, 2, 4000, 5000), scaled(t, 4, 2000, 3000)}
-	x, err := NewScaling(strong, ScalingOptions{At: 64})
+	strong := []*results.Run{scaled(t, 8, 1000, 2000), scaled(t, 2, 4000, 5000), scaled(t, 4, 2000, 3000)}
+	x, err := scaling.New(strong, scaling.Options{At: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Mode != ModeStrong || !x.Told || len(x.Intervals) != 2 || fmt.Sprint(x.Missing) != "[only here]" {
+	if x.Mode != scaling.ModeStrong || !x.Told || len(x.Intervals) != 2 || fmt.Sprint(x.Missing) != "[only here]" {
 		t.Errorf("%+v", x)
 	}
 	for i, want := range []struct{ speedup, parallel, computation, transfer, global float64 }{
@@ -129,15 +132,15 @@ func TestScaling(t *testing.T) {
 	if g := x.Intervals[0].Growth; g == nil || g.Power != -6 || g.Logs != 0 || math.Abs(x.Intervals[0].At.Value-0.001125) > 1e-12 {
 		t.Errorf("%+v, %v", g, x.Intervals[0].At)
 	}
-	weak, err := NewScaling([]*Run{scaled(t, 2, 1000, 1500), scaled(t, 4, 1000, 2000)}, ScalingOptions{})
+	weak, err := scaling.New([]*results.Run{scaled(t, 2, 1000, 1500), scaled(t, 4, 1000, 2000)}, scaling.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := weak.Intervals[0].Points[1]; weak.Mode != ModeWeak || f.Computation.Value != 1 || f.Global.Value != 0.5 || f.Speedup.Value != 1.5 || weak.Intervals[0].Growth != nil {
+	if f := weak.Intervals[0].Points[1]; weak.Mode != scaling.ModeWeak || f.Computation.Value != 1 || f.Global.Value != 0.5 || f.Speedup.Value != 1.5 || weak.Intervals[0].Growth != nil {
 		t.Errorf("%+v", weak.Intervals[0])
 	}
 	var text, js, rows bytes.Buffer
-	if err := errors.Join(Write(&text, x, "text", Style{}), x.WriteJSON(&js), Write(&rows, x, "csv", Style{})); err != nil {
+	if err := errors.Join(table.Write(&text, x, "text", table.Style{}), x.WriteJSON(&js), table.Write(&rows, x, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"strong scaling over 3 runs of 2, 4, 8 processes", "take fitted growth as a guess", "0.001 + 0.008 p^-1", "not in all runs: only here"} {
@@ -151,7 +154,7 @@ func TestScaling(t *testing.T) {
 }
 
 // uneven is a run whose processes compute so many microseconds each.
-func uneven(t *testing.T, cpu ...uint64) *Run {
+func uneven(t *testing.T, cpu ...uint64) *results.Run {
 	var list []items
 	for _, c := range cpu {
 		x := process(100_000, c, 100_000-c, 0)
@@ -168,38 +171,38 @@ func TestScalingMode(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		runs [][]uint64
-		want Mode
+		want scaling.Mode
 	}{
-		{"sum 4 x 3600 = 14400, 6/5 of 12000", [][]uint64{ref, {3600, 3600, 3600, 3600}}, ModeStrong},
-		{"sum 14401, above 6/5", [][]uint64{ref, {3600, 3600, 3600, 3601}}, ModeUndecided},
-		{"sum 4 x 2500 = 10000, 5/6 of 12000", [][]uint64{ref, {2500, 2500, 2500, 2500}}, ModeStrong},
-		{"sum 9999, below 5/6", [][]uint64{ref, {2500, 2500, 2500, 2499}}, ModeUndecided},
-		{"sum constant, all on one process", [][]uint64{ref, {12000, 0, 0, 0}}, ModeStrong},
-		{"each 7200, 6/5 of 6000", [][]uint64{ref, {7200, 7200, 7200, 7200}}, ModeWeak},
-		{"mean 7200, most 7201, above 6/5", [][]uint64{ref, {7199, 7200, 7200, 7201}}, ModeUndecided},
-		{"each 5000, 5/6 of 6000", [][]uint64{ref, {5000, 5000, 5000, 5000}}, ModeWeak},
-		{"most 5000, mean 4999.75, below 5/6", [][]uint64{ref, {5000, 5000, 5000, 4999}}, ModeUndecided},
-		{"mean 6000, most 12000: more on some", [][]uint64{ref, {12000, 6000, 3000, 3000}}, ModeUndecided},
-		{"sum x 1.5: p^(1/2) of growth and more was weak", [][]uint64{ref, {4500, 4500, 4500, 4500}}, ModeUndecided},
-		{"3 processes of 4800: sum 14400, mean 4800 is below 5/6", [][]uint64{ref, {4800, 4800, 4800}}, ModeStrong},
-		{"6 against 5 processes: sum 6/5, mean 1, both hold", [][]uint64{{1000, 1000, 1000, 1000, 1000}, {1000, 1000, 1000, 1000, 1000, 1000}}, ModeUndecided},
-		{"one run of three is neither", [][]uint64{ref, {3000, 3000, 3000, 3000}, {3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000}}, ModeUndecided},
-		{"three runs, strong", [][]uint64{ref, {3000, 3000, 3000, 3000}, {1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500}}, ModeStrong},
-		{"another run of the reference's size says nothing", [][]uint64{ref, {1, 1}, {3000, 3000, 3000, 3000}}, ModeStrong},
-		{"nothing computed", [][]uint64{ref, {0, 0, 0, 0}}, ModeUndecided},
+		{"sum 4 x 3600 = 14400, 6/5 of 12000", [][]uint64{ref, {3600, 3600, 3600, 3600}}, scaling.ModeStrong},
+		{"sum 14401, above 6/5", [][]uint64{ref, {3600, 3600, 3600, 3601}}, scaling.ModeUndecided},
+		{"sum 4 x 2500 = 10000, 5/6 of 12000", [][]uint64{ref, {2500, 2500, 2500, 2500}}, scaling.ModeStrong},
+		{"sum 9999, below 5/6", [][]uint64{ref, {2500, 2500, 2500, 2499}}, scaling.ModeUndecided},
+		{"sum constant, all on one process", [][]uint64{ref, {12000, 0, 0, 0}}, scaling.ModeStrong},
+		{"each 7200, 6/5 of 6000", [][]uint64{ref, {7200, 7200, 7200, 7200}}, scaling.ModeWeak},
+		{"mean 7200, most 7201, above 6/5", [][]uint64{ref, {7199, 7200, 7200, 7201}}, scaling.ModeUndecided},
+		{"each 5000, 5/6 of 6000", [][]uint64{ref, {5000, 5000, 5000, 5000}}, scaling.ModeWeak},
+		{"most 5000, mean 4999.75, below 5/6", [][]uint64{ref, {5000, 5000, 5000, 4999}}, scaling.ModeUndecided},
+		{"mean 6000, most 12000: more on some", [][]uint64{ref, {12000, 6000, 3000, 3000}}, scaling.ModeUndecided},
+		{"sum x 1.5: p^(1/2) of growth and more was weak", [][]uint64{ref, {4500, 4500, 4500, 4500}}, scaling.ModeUndecided},
+		{"3 processes of 4800: sum 14400, mean 4800 is below 5/6", [][]uint64{ref, {4800, 4800, 4800}}, scaling.ModeStrong},
+		{"6 against 5 processes: sum 6/5, mean 1, both hold", [][]uint64{{1000, 1000, 1000, 1000, 1000}, {1000, 1000, 1000, 1000, 1000, 1000}}, scaling.ModeUndecided},
+		{"one run of three is neither", [][]uint64{ref, {3000, 3000, 3000, 3000}, {3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000}}, scaling.ModeUndecided},
+		{"three runs, strong", [][]uint64{ref, {3000, 3000, 3000, 3000}, {1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500}}, scaling.ModeStrong},
+		{"another run of the reference's size says nothing", [][]uint64{ref, {1, 1}, {3000, 3000, 3000, 3000}}, scaling.ModeStrong},
+		{"nothing computed", [][]uint64{ref, {0, 0, 0, 0}}, scaling.ModeUndecided},
 	} {
-		var runs []*Run
+		var runs []*results.Run
 		for _, cpu := range x.runs {
 			runs = append(runs, uneven(t, cpu...))
 		}
-		s, err := NewScaling(runs, ScalingOptions{})
+		s, err := scaling.New(runs, scaling.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", x.name, err)
 		}
 		if s.Mode != x.want || !s.Told {
 			t.Errorf("%s: %s, want %s", x.name, s.Mode, x.want)
 		}
-		if (s.Mode == ModeUndecided) != (len(s.Weak) > 0) {
+		if (s.Mode == scaling.ModeUndecided) != (len(s.Weak) > 0) {
 			t.Errorf("%s: %d intervals as weak scaling", x.name, len(s.Weak))
 		}
 	}
@@ -208,7 +211,7 @@ func TestScalingMode(t *testing.T) {
 // TestUndecidedScaling has both readings. 12000 us of 2 processes against 18000 us of 4, all in runs of 100 ms: strong has a speed-up of 1
 // and computation 12000/18000, weak a speed-up of 4/2 and computation 6000/4500.
 func TestUndecidedScaling(t *testing.T) {
-	s, err := NewScaling([]*Run{uneven(t, 6000, 6000), uneven(t, 4500, 4500, 4500, 4500)}, ScalingOptions{})
+	s, err := scaling.New([]*results.Run{uneven(t, 6000, 6000), uneven(t, 4500, 4500, 4500, 4500)}, scaling.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +225,7 @@ func TestUndecidedScaling(t *testing.T) {
 		}
 	}
 	var text, js, rows bytes.Buffer
-	if err := errors.Join(Write(&text, s, "text", Style{}), s.WriteJSON(&js), Write(&rows, s, "csv", Style{})); err != nil {
+	if err := errors.Join(table.Write(&text, s, "text", table.Style{}), s.WriteJSON(&js), table.Write(&rows, s, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"scaling over 2 runs", "does not tell strong from weak", "--mode", "as strong scaling", "as weak scaling"} {
@@ -237,8 +240,8 @@ func TestUndecidedScaling(t *testing.T) {
 
 func TestNoScaling(t *testing.T) {
 	one := scaled(t, 2, 10, 20)
-	for _, runs := range [][]*Run{{one}, {one, one}, {one, (&written{nodes: []writtenNode{{Interval: xtf.Interval{}, processes: map[uint32]items{}}}}).write(t, 1)}} {
-		if _, err := NewScaling(runs, ScalingOptions{}); !errors.Is(err, ErrScaling) {
+	for _, runs := range [][]*results.Run{{one}, {one, one}, {one, (&written{nodes: []writtenNode{{Interval: xtf.Interval{}, processes: map[uint32]items{}}}}).write(t, 1)}} {
+		if _, err := scaling.New(runs, scaling.Options{}); !errors.Is(err, scaling.ErrRuns) {
 			t.Errorf("%d runs: %v", len(runs), err)
 		}
 	}

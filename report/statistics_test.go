@@ -3,12 +3,14 @@ package report
 import (
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // manyCalls is a location with n calls of 10 ticks each, every fourth a wait of
 // MPI, messages and waits next to them, and time bins of 4^8 ticks.
-func manyCalls(t testing.TB, n uint64) *Run {
+func manyCalls(t testing.TB, n uint64) *results.Run {
 	root := process(n*10, n*10, 0, 0)
 	root[xtf.ItemEvents] = 2 * n
 	var a, b uint32
@@ -52,18 +54,18 @@ func TestStatisticsCost(t *testing.T) {
 	r := manyCalls(t, n)
 	end := 10 * n
 	for _, span := range [][2]uint64{{0, end}, {5, end - 5}, {12345, 12350}, {end / 3, end / 3 * 2}, {end - 70000, end - 3}, {0, 1}} {
-		again, err := Open(r.Path, xtf.Options{}) // with nothing in its cache
+		again, err := results.Open(r.Path, xtf.Options{}) // with nothing in its cache
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := again.Statistics(Ranks{}, span[0], span[1], true)
+		x, err := lookup.NewStatistics(again, results.Ranks{}, span[0], span[1], true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if x.PageReads > 60 {
 			t.Errorf("%d pages were read for %v of %d rows", x.PageReads, span, n)
 		}
-		sum := func(i xtf.Item) uint64 { return uint64(x.Items.item(i).Sum) }
+		sum := func(i xtf.Item) uint64 { return uint64(x.Items.Item(i).Sum) }
 		mpi, calls := mpiBefore(span[1])-mpiBefore(span[0]), (span[1]+9)/10-(span[0]+9)/10
 		if sum(xtf.ItemMPI) != mpi || sum(xtf.ItemCalls) != calls || sum(xtf.ItemTime) != span[1]-span[0] {
 			t.Errorf("%v: MPI %d, calls %d, time %d; want %d, %d, %d", span, sum(xtf.ItemMPI), sum(xtf.ItemCalls), sum(xtf.ItemTime), mpi, calls, span[1]-span[0])
@@ -83,17 +85,17 @@ func TestStatisticsOfAll(t *testing.T) {
 	const n = 1 << 13
 	r := manyCalls(t, n)
 	for _, exact := range []bool{false, true} {
-		x, err := r.Statistics(Ranks{}, 0, 10*n+1, exact)
+		x, err := lookup.NewStatistics(r, results.Ranks{}, 0, 10*n+1, exact)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := x.Functions[0]
-		for i, v := range []Limits{f.Calls, f.Inclusive, f.Exclusive, f.Bytes} {
+		for i, v := range []lookup.Limits{f.Calls, f.Inclusive, f.Exclusive, f.Bytes} {
 			if want := []uint64{n, 10 * n, 10 * n, 10 * n}[i]; v.Lower != want || v.Upper != want {
 				t.Errorf("exact %t, number %d: %d to %d, want %d", exact, i, v.Lower, v.Upper, want)
 			}
 		}
-		if x, err = r.Statistics(Ranks{}, 0, 10*n-1, exact); err != nil {
+		if x, err = lookup.NewStatistics(r, results.Ranks{}, 0, 10*n-1, exact); err != nil {
 			t.Fatal(err)
 		}
 		if b := x.Functions[0].Bytes; b.Lower > 10*n-1 || b.Upper < 10*n-1 || b.Lower == b.Upper {

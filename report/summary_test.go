@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -29,16 +32,16 @@ func TestSeedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us := unit{1_000_000}
+	us := numbers.Units{Resolution: 1_000_000}
 	for _, x := range []struct{ name, got, want string }{
-		{"efficiency", s.Efficiency.text(6), "0.978833"},
-		{"execution", us.ticks(s.Ticks.Execution), "2.079975"},
+		{"efficiency", s.Efficiency.Text(6), "0.978833"},
+		{"execution", us.Ticks(s.Ticks.Execution), "2.079975"},
 		{"processors", fmt.Sprint(s.Processors), "4"},
-		{"total", us.big(s.Ticks.Total), "8.319900"},
-		{"productive", us.fraction(s.Ticks.Productive), "8.143794"},
-		{"lost", us.fraction(s.Ticks.Lost), "0.176106"},
-		{"MPI", us.fraction(s.Ticks.MPILost), "0.173490"},
-		{"idle", us.big(s.Ticks.Idle), "0.002616"},
+		{"total", us.Big(s.Ticks.Total), "8.319900"},
+		{"productive", us.Fraction(s.Ticks.Productive), "8.143794"},
+		{"lost", us.Fraction(s.Ticks.Lost), "0.176106"},
+		{"MPI", us.Fraction(s.Ticks.MPILost), "0.173490"},
+		{"idle", us.Big(s.Ticks.Idle), "0.002616"},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s is %s, the seed prints %s", x.name, x.got, x.want)
@@ -69,11 +72,11 @@ func TestCharacteristics(t *testing.T) {
 			}
 			for _, y := range []struct {
 				name string
-				got  Ratio
+				got  numbers.Ratio
 				want float64
 			}{
-				{"productive", over(s.Ticks.Productive, 1), x.productive},
-				{"lost", over(s.Ticks.Lost, 1), x.lost},
+				{"productive", numbers.Part(s.Ticks.Productive, 1), x.productive},
+				{"lost", numbers.Part(s.Ticks.Lost, 1), x.lost},
 				{"efficiency", s.Efficiency, x.efficiency},
 				{"load balance", s.POP.LoadBalance, x.balance},
 				{"communication", s.POP.Communication, x.comm},
@@ -131,7 +134,7 @@ func TestGoldenTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []float64{ratio(s.Ticks.Idle, 1).Value, over(s.Ticks.Productive, 1).Value, over(s.Ticks.Lost, 1).Value, s.Efficiency.Value, ratio(s.Ticks.LoadImbalance, 1).Value, s.POP.LoadBalance.Value}
+			got := []float64{numbers.Quotient(s.Ticks.Idle, 1).Value, numbers.Part(s.Ticks.Productive, 1).Value, numbers.Part(s.Ticks.Lost, 1).Value, s.Efficiency.Value, numbers.Quotient(s.Ticks.LoadImbalance, 1).Value, s.POP.LoadBalance.Value}
 			want := []float64{n.Idle, n.Productive, n.Lost, n.Efficiency, n.LoadImbalance, n.POP["load_balance"]}
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > 5e-7 {
@@ -175,12 +178,12 @@ func TestEmptyRun(t *testing.T) {
 	if s.Efficiency.Value != 1 || s.POP.Parallel.Defined || s.POP.LoadBalance.Defined || s.POP.Communication.Defined {
 		t.Errorf("empty run: %+v %+v", s.Efficiency, s.POP)
 	}
-	d, err := r.Document(Options{Sections: []Section{SectionSummary, SectionProfile, SectionComm, SectionDiagnostics}})
+	d, err := New(r, Options{Sections: []Section{SectionSummary, SectionProfile, SectionComm, SectionDiagnostics}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "text", Style{}); err != nil {
+	if err := table.Write(&b, d, "text", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "n/a") {
@@ -197,7 +200,7 @@ func TestEmptyRun(t *testing.T) {
 func TestLargestUseful(t *testing.T) {
 	a := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 70, xtf.ItemIO: 10, xtf.ItemMPI: 20, xtf.ItemEvents: 2}
 	b := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 30, xtf.ItemIO: 60, xtf.ItemMPI: 10, xtf.ItemEvents: 2}
-	s, err := build(t, []items{a, b}).summary(Rules{IO: true})
+	s, err := build(t, []items{a, b}).SummaryBy(results.Rules{IO: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func TestLargestUseful(t *testing.T) {
 
 func TestSummaryText(t *testing.T) {
 	r := build(t, []items{process(2_000_000_000, 1_500_000_000, 500_000_000, 0), process(1_900_000_000, 700_000_000, 1_200_000_000, 0)})
-	plain := textOf(t, r, Style{}, SectionSummary)
+	plain := textOf(t, r, table.Style{}, SectionSummary)
 	if strings.ContainsAny(plain, "\x1b\t█") {
 		t.Errorf("plain text has bars, tabs or escape codes:\n%s", plain)
 	}
@@ -223,7 +226,7 @@ func TestSummaryText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, plain)
 		}
 	}
-	shown := textOf(t, r, Style{Color: true, Bars: true}, SectionSummary)
+	shown := textOf(t, r, table.Style{Color: true, Bars: true}, SectionSummary)
 	if !strings.Contains(shown, "\x1b[33m0.762500") || !strings.Contains(shown, "███████▋") {
 		t.Errorf("text for terminals:\n%s", shown)
 	}

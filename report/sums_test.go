@@ -5,27 +5,29 @@ import (
 	"math"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // TestSums adds and takes away up to 2^63, and no further.
 func TestSums(t *testing.T) {
-	const most = Sum(math.MaxInt64)
-	for _, x := range []struct{ got, want Sum }{
-		{add(most-1, 1), most},
-		{add(most, 1), notKnown},
-		{add(most, 1, -most), notKnown},
-		{add(3, notKnown), notKnown},
-		{add(-most, -1), notKnown},
-		{sub(0, most), -most},
-		{sub(-most, 1), notKnown},
-		{sub(notKnown, notKnown), notKnown},
-		{sub(-1, notKnown), notKnown},
-		{times(1<<31, 1<<31), 1 << 62},
-		{times(1<<32, 1<<31), notKnown},
-		{times(1<<32, 1<<32), notKnown},
-		{times(notKnown, 0), notKnown},
-		{integer(1 << 63), notKnown},
+	const most = numbers.Sum(math.MaxInt64)
+	for _, x := range []struct{ got, want numbers.Sum }{
+		{numbers.Add(most-1, 1), most},
+		{numbers.Add(most, 1), numbers.NotKnown},
+		{numbers.Add(most, 1, -most), numbers.NotKnown},
+		{numbers.Add(3, numbers.NotKnown), numbers.NotKnown},
+		{numbers.Add(-most, -1), numbers.NotKnown},
+		{numbers.Sub(0, most), -most},
+		{numbers.Sub(-most, 1), numbers.NotKnown},
+		{numbers.Sub(numbers.NotKnown, numbers.NotKnown), numbers.NotKnown},
+		{numbers.Sub(-1, numbers.NotKnown), numbers.NotKnown},
+		{numbers.Times(1<<31, 1<<31), 1 << 62},
+		{numbers.Times(1<<32, 1<<31), numbers.NotKnown},
+		{numbers.Times(1<<32, 1<<32), numbers.NotKnown},
+		{numbers.Times(numbers.NotKnown, 0), numbers.NotKnown},
+		{numbers.Integer(1 << 63), numbers.NotKnown},
 	} {
 		if x.got != x.want {
 			t.Errorf("%v, want %v", x.got, x.want)
@@ -34,7 +36,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestRatios(t *testing.T) {
-	if r := ratio(-1, 2); r.Value != -0.5 || ratio64(1, 0).Defined || ratio(notKnown, 1).Defined {
+	if r := numbers.Quotient(-1, 2); r.Value != -0.5 || numbers.NewRatio(1, 0).Defined || numbers.Quotient(numbers.NotKnown, 1).Defined {
 		t.Error("signs, or what is not known")
 	}
 }
@@ -42,28 +44,28 @@ func TestRatios(t *testing.T) {
 // TestSumsOfRows refuses rows that are possible one by one, and wrap when they are added.
 func TestSumsOfRows(t *testing.T) {
 	r := build(t, []items{{xtf.ItemEvents: 2, xtf.ItemTime: 10, xtf.ItemLast: 10}})
-	x := &processItems{values: map[uint64]uint64{}}
+	x := &results.ProcessItems{Values: map[uint64]uint64{}}
 	most := xtf.Most(1)
 	key := xtf.NodeKey(0, uint32(xtf.ItemCalls))
-	if v := x.join(xtf.Comp{Key: key, Value: most}, true, false); v != most {
+	if v := x.Join(xtf.Comp{Key: key, Value: most}, true, false); v != most {
 		t.Errorf("one row: %d", v)
 	}
-	if v := x.join(xtf.Comp{Key: key, Value: most}, true, false); v <= most {
+	if v := x.Join(xtf.Comp{Key: key, Value: most}, true, false); v <= most {
 		t.Errorf("two rows: %d", v)
 	}
-	p := newProfileTable(r)
-	if !p.put(0, 0, [4]uint64{1, most, most, 0}) || p.put(0, 0, [4]uint64{1, 1, 0, 0}) {
+	p := results.NewProfileTable(r)
+	if !p.Put(0, 0, [4]uint64{1, most, most, 0}) || p.Put(0, 0, [4]uint64{1, 1, 0, 0}) {
 		t.Error("profile: a sum of 2^63 is taken")
 	}
-	s := &causeSum{}
+	s := &results.CauseSum{}
 	for range 3 {
-		s.add(most)
+		s.Add(most)
 	}
-	if integer(s.ticks) != notKnown {
-		t.Errorf("waits of one location: %d", s.ticks)
+	if numbers.Integer(s.Ticks) != numbers.NotKnown {
+		t.Errorf("waits of one location: %d", s.Ticks)
 	}
-	sums := map[causeKey]*causeSum{}
-	if !merge(sums, map[causeKey]*causeSum{{}: {ticks: most}}, 0) || merge(sums, map[causeKey]*causeSum{{}: {ticks: 1}}, 1) {
+	sums := map[results.CauseKey]*results.CauseSum{}
+	if !results.Merge(sums, map[results.CauseKey]*results.CauseSum{{}: {Ticks: most}}, 0) || results.Merge(sums, map[results.CauseKey]*results.CauseSum{{}: {Ticks: 1}}, 1) {
 		t.Error("waits: a sum of 2^63 is taken")
 	}
 }
@@ -86,11 +88,11 @@ func TestForgedSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comm, lost, err := r.Comm(s, SourceRows)
+	comm, lost, err := NewComm(r, s, results.SourceRows)
 	if err != nil || len(lost) != 1 || comm.Bytes != 0 {
 		t.Errorf("channels: %v, %v", lost, err)
 	}
-	if err := newProfileTable(r).add(0); !errors.Is(err, xtf.ErrCorrupt) {
+	if err := results.NewProfileTable(r).Add(0); !errors.Is(err, xtf.ErrCorrupt) {
 		t.Errorf("profile: %v", err)
 	}
 }

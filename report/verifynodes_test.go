@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/verify"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // nested is a run of two processes with an interval that one of them executes twice.
-func nested(t *testing.T, change func(nodes []writtenNode, rows [][]xtf.Ival)) *Verified {
+func nested(t *testing.T, change func(nodes []writtenNode, rows [][]xtf.Ival)) *verify.Verified {
 	t.Helper()
 	part := func(executions, ticks uint64) items {
 		x := process(ticks, ticks, 0, 0)
@@ -38,8 +39,8 @@ func nested(t *testing.T, change func(nodes []writtenNode, rows [][]xtf.Ival)) *
 			}
 		}
 	}
-	v := &Verified{}
-	if err := v.intervals(w.write(t, 2), true); err != nil {
+	v := &verify.Verified{}
+	if err := v.Intervals(w.write(t, 2), true); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -95,8 +96,8 @@ func TestVerifyOrder(t *testing.T) {
 		"depth first":   {[]writtenNode{root, child(0, 1), child(1, 2), child(0, 1), child(3, 2)}, true},
 		"breadth first": {[]writtenNode{root, child(0, 1), child(0, 1), child(1, 2)}, false},
 	} {
-		v := &Verified{}
-		if err := v.intervals((&written{nodes: x.nodes}).write(t, 1), false); err != nil {
+		v := &verify.Verified{}
+		if err := v.Intervals((&written{nodes: x.nodes}).write(t, 1), false); err != nil {
 			t.Fatal(err)
 		}
 		order := 0

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +17,7 @@ import (
 
 // lateRun is two processes: process 1 waits 40 ticks for messages of process 0,
 // which computes too long in the first region, and 10 in another pattern.
-func lateRun(t testing.TB) (*Run, [2]uint32) {
+func lateRun(t testing.TB) (*results.Run, [2]uint32) {
 	t.Helper()
 	a, b := process(100, 90, 10, 0), process(100, 45, 55, 0)
 	b[xtf.ItemLateSender], b[xtf.ItemLateSenderOther], b[xtf.ItemWaitNxN], b[xtf.ItemNxNCompletion], b[xtf.ItemWaitCount] = 40, 15, 10, 3, 4
@@ -54,7 +57,7 @@ func lateRun(t testing.TB) (*Run, [2]uint32) {
 
 func TestWaits(t *testing.T) {
 	r, region := lateRun(t)
-	x, lost, err := r.Waits(Ranks{}, nil)
+	x, lost, err := NewWaits(r, results.Ranks{}, nil)
 	if err != nil || len(lost) > 0 {
 		t.Fatal(err, lost)
 	}
@@ -118,21 +121,21 @@ func TestWaits(t *testing.T) {
 // from the waits in it.
 func TestWaitsOfPart(t *testing.T) {
 	r, _ := lateRun(t)
-	one, _, err := r.Waits(mustRanks(t, r, "1"), nil)
+	one, _, err := NewWaits(r, mustRanks(t, r, "1"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(one.Paths) != 1 || one.Paths[0].Ticks != 25 || one.Paths[0].Rank != 1 || len(one.Causes) != 0 || one.Critical != nil || len(one.Processes) != 1 {
 		t.Errorf("%+v", one)
 	}
-	zero, _, err := r.Waits(mustRanks(t, r, "0"), nil)
+	zero, _, err := NewWaits(r, mustRanks(t, r, "0"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(zero.Causes) != 1 || zero.Causes[0].Short != 30 || zero.Causes[0].Worst != 35 || zero.Critical.Length != 100 || zero.Critical.Regions[0].Mean.Known() {
 		t.Errorf("%+v", zero)
 	}
-	part, _, err := r.Waits(Ranks{}, &Span{Begin: 30, End: 65})
+	part, _, err := NewWaits(r, results.Ranks{}, &results.Span{Begin: 30, End: 65})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,12 +153,12 @@ func TestWaitsOfPart(t *testing.T) {
 
 func TestWaitsCSV(t *testing.T) {
 	r, _ := lateRun(t)
-	d, err := r.Document(Options{Sections: []Section{SectionWaits}})
+	d, err := New(r, Options{Sections: []Section{SectionWaits}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d, "csv", Style{}); err != nil {
+	if err := table.Write(&b, d, "csv", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "\n"); n != 1+4+2+2 {
@@ -178,12 +181,12 @@ func TestPOP(t *testing.T) {
 		w.defs.LocationGroups[i].Parent = uint32(i / 2)
 	}
 	r := w.write(t, 4)
-	x, _, err := r.POP(Ranks{}, nil, Rules{})
+	x, _, err := NewPOPs(r, results.Ranks{}, nil, results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := x.Nodes[0]
-	near := func(name string, got Ratio, want float64) {
+	near := func(name string, got numbers.Ratio, want float64) {
 		if !got.Defined || math.Abs(got.Value-want) > 1e-12 {
 			t.Errorf("%s is %+v, want %v", name, got, want)
 		}
@@ -213,11 +216,11 @@ func TestThreads(t *testing.T) {
 	x := process(100, 80, 20, 0)
 	x[xtf.ItemEvents], x[xtf.ItemThreadTime], x[xtf.ItemThreadSerial], x[xtf.ItemThreadImbalance], x[xtf.ItemThreadScheduling] = 2, 400, 100, 60, 24
 	r := (&written{nodes: []writtenNode{rootNode(x)}}).write(t, 1)
-	p, _, err := r.POP(Ranks{}, nil, Rules{})
+	p, _, err := NewPOPs(r, results.Ranks{}, nil, results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&ThreadPOP{Ratio{0.54, true}, Ratio{0.75, true}, Ratio{0.8, true}, Ratio{0.9, true}}, p.Nodes[0].Threads); diff != "" {
+	if diff := cmp.Diff(&results.ThreadPOP{OpenMP: numbers.Ratio{Value: 0.54, Defined: true}, Serial: numbers.Ratio{Value: 0.75, Defined: true}, Balance: numbers.Ratio{Value: 0.8, Defined: true}, Scheduling: numbers.Ratio{Value: 0.9, Defined: true}}, p.Nodes[0].Threads); diff != "" {
 		t.Error(diff)
 	}
 	if text := sectionText(t, r, Options{Sections: []Section{SectionPOP}}); !strings.Contains(text, "whole program   0.540   0.750    0.800       0.900\n") {
@@ -228,7 +231,7 @@ func TestThreads(t *testing.T) {
 // TestApproximate checks the estimate of the ideal runtime where there is no
 // replay.
 func TestApproximate(t *testing.T) {
-	x, _, err := lateRunOnly(t).POP(Ranks{}, nil, Rules{})
+	x, _, err := NewPOPs(lateRunOnly(t), results.Ranks{}, nil, results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,19 +241,19 @@ func TestApproximate(t *testing.T) {
 	}
 }
 
-func lateRunOnly(t *testing.T) *Run { r, _ := lateRun(t); return r }
+func lateRunOnly(t *testing.T) *results.Run { r, _ := lateRun(t); return r }
 
 // TestWorstPattern: completions and parts of other patterns are not the worst wait, however long they are.
 func TestWorstPattern(t *testing.T) {
 	sums := map[xtf.Item]int64{xtf.ItemNxNCompletion: 90, xtf.ItemBarrierCompletion: 80, xtf.ItemLateSenderSame: 70, xtf.ItemLateSender: 20, xtf.ItemWaitNxN: 30}
-	var stats Spreads
+	var stats results.Spreads
 	for i := range xtf.NumItems {
-		stats = append(stats, Spread{Item: i, Sum: Sum(sums[i])})
+		stats = append(stats, results.Spread{Item: i, Sum: numbers.Sum(sums[i])})
 	}
-	if w := worstPattern(stats); w == nil || w.Item != xtf.ItemWaitNxN {
+	if w := results.WorstPattern(stats); w == nil || w.Item != xtf.ItemWaitNxN {
 		t.Errorf("the worst is %+v", w)
 	}
-	if w := worstPattern(nil); w != nil {
+	if w := results.WorstPattern(nil); w != nil {
 		t.Errorf("without waits the worst is %+v", w)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -24,7 +26,7 @@ func TestLegend(t *testing.T) {
 		states[k] = append(states[k], trace.States[s].Text)
 	}
 	want := "| colour of | other states with it |\n|---|---|\n"
-	for k, first := range (&Run{Defs: &trace.Definitions{}}).ShareWords() {
+	for k, first := range (&results.Run{Defs: &trace.Definitions{}}).ShareWords() {
 		others := ""
 		if len(states[k]) > 0 {
 			others = strings.Join(states[k][1:], ", ")
@@ -53,7 +55,7 @@ func TestShareWords(t *testing.T) {
 	want := [xtf.NumShares]string{
 		"own code, device wait", "point to point", "collective", "barrier", "one-sided", "set-up and end", "MPI-IO, file I/O", "point to point, starting only",
 	}
-	if got := (&Run{Defs: d}).ShareWords(); got != want {
+	if got := (&results.Run{Defs: d}).ShareWords(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -64,20 +66,20 @@ func TestItemWords(t *testing.T) {
 		switch {
 		case x.Item == xtf.NumItems:
 		case x.Item == xtf.ItemCPU:
-			if w := ItemWord(x.Item); w != "CPU" {
+			if w := results.ItemWord(x.Item); w != "CPU" {
 				t.Errorf("CPU, of several states, is called %q", w)
 			}
-		case ItemWord(x.Item) != trace.States[s].Text && xtf.StatesOf(x.Item)[0] == trace.State(s):
-			t.Errorf("%s is called %q, its state %q", x.Item, ItemWord(x.Item), trace.States[s].Text)
+		case results.ItemWord(x.Item) != trace.States[s].Text && xtf.StatesOf(x.Item)[0] == trace.State(s):
+			t.Errorf("%s is called %q, its state %q", x.Item, results.ItemWord(x.Item), trace.States[s].Text)
 		}
 	}
 	for i := range xtf.NumItems {
-		if w := ItemWord(i); w == "" || strings.ContainsAny(w, "_") {
+		if w := results.ItemWord(i); w == "" || strings.ContainsAny(w, "_") {
 			t.Errorf("item %d is called %q", i, w)
 		}
 	}
-	for a, x := range activities {
-		if x.name == "" || x.line == "" || x.cause == "" {
+	for a, x := range results.Activities {
+		if x.Name == "" || x.Line == "" || x.Cause == "" {
 			t.Errorf("activity %d: %+v", a, x)
 		}
 	}
@@ -86,18 +88,18 @@ func TestItemWords(t *testing.T) {
 // TestStatesInReports: what is not productive outside of MPI is a loss by its word, and a component in documents; every part
 // of the time is in the list of components and in the profile of ranks.
 func TestStatesInReports(t *testing.T) {
-	var m measured
+	var m results.Measured
 	for i := range xtf.NumItems {
-		m.spreads = append(m.spreads, Spread{Item: i, Sum: integer(1 << i % 50)})
+		m.Spreads = append(m.Spreads, results.Spread{Item: i, Sum: numbers.Integer(1 << i % 50)})
 	}
-	ticks := m.ticks(Rules{})
+	ticks := m.Ticks(results.Rules{})
 	fields, err := json.Marshal(ticks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed, shown := map[xtf.Item]bool{}, map[xtf.Item]bool{}
 	for _, x := range componentLines() {
-		listed[x.item] = true
+		listed[x.Item] = true
 	}
 	for _, p := range rankParts {
 		for _, i := range p.items {
@@ -114,7 +116,7 @@ func TestStatesInReports(t *testing.T) {
 		if trace.States[s].Productive || x.Activity == xtf.ActivityMPI || x.Activity == xtf.ActivityCPU {
 			continue
 		}
-		if !slices.ContainsFunc(ticks.losses(), func(l loss) bool { return l.name == ItemWord(x.Item) && l.ticks == m.sum(x.Item) }) {
+		if !slices.ContainsFunc(ticks.Losses(), func(l results.Loss) bool { return l.Name == results.ItemWord(x.Item) && l.Ticks == m.Sum(x.Item) }) {
 			t.Errorf("%s is no loss", x.Item)
 		}
 		if !strings.Contains(string(fields), fmt.Sprintf("%q:", x.Item.String())) {

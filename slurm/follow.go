@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
 // How often a followed job is looked at: its status file is replaced every 10 s, its queue is asked no more often than people do.
@@ -40,13 +40,13 @@ func ReadStatus(path string) (*jobs.Status, error) {
 
 // statusLine is a status in one line.
 func statusLine(st *jobs.Status) string {
-	at := report.Clean(st.Time, 40)
+	at := numbers.Clean(st.Time, 40)
 	if st.State != jobs.Running {
-		return fmt.Sprintf("%s %s", at, report.Clean(st.State, 300))
+		return fmt.Sprintf("%s %s", at, numbers.Clean(st.State, 300))
 	}
-	text := fmt.Sprintf("%s %s %.0f %%", at, report.Clean(st.Stage, 40), 100*st.Share)
+	text := fmt.Sprintf("%s %s %.0f %%", at, numbers.Clean(st.Stage, 40), 100*st.Share)
 	if st.Total > 0 {
-		text += fmt.Sprintf(" %s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))
+		text += fmt.Sprintf(" %s of %s, %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))
 	}
 	if st.Ranks > 1 {
 		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)

@@ -5,7 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 // Plan is jobs in the order in which they run.
@@ -22,7 +23,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := report.WriteFacts(w, j.Verb+" "+report.Clean(j.Input, 200), p.rows(j)); err != nil {
+		if err := results.WriteFacts(w, j.Verb+" "+numbers.Clean(j.Input, 200), p.rows(j)); err != nil {
 			return err
 		}
 	}
@@ -49,18 +50,18 @@ func (p *Plan) rows(j *Job) [][]string {
 	}
 	nodes := "not known: a site file gives the cores of a node"
 	if z.Nodes > 0 {
-		nodes = fmt.Sprintf("%d with up to %s, by their %s", z.Nodes, report.Plural(z.RanksPerNode, "rank"), z.PerNode)
+		nodes = fmt.Sprintf("%d with up to %s, by their %s", z.Nodes, numbers.Plural(z.RanksPerNode, "rank"), z.PerNode)
 	}
 	rows = append(rows, []string{"nodes", nodes})
 	if z.Memory > 0 {
 		rows = append(rows, []string{"memory", fmt.Sprintf("%s a rank, by %s; the job asks for %s", Binary(z.Memory), z.MemoryBound, Binary(z.Slot))})
 	}
 	if z.Disk > 0 {
-		rows = append(rows, []string{"disk", "up to " + report.Size(z.Disk)})
+		rows = append(rows, []string{"disk", "up to " + numbers.Bytes(z.Disk)})
 	}
 	limit := fmt.Sprintf("%s, by %s", minutes(z.Time), z.TimeBound)
 	if z.Computed > 0 && z.TimeBound != "flag --time" {
-		limit += fmt.Sprintf(": %s at %s/s a rank, and a reserve", z.Computed.Round(time.Second), report.Size(uint64(z.Rate)))
+		limit += fmt.Sprintf(": %s at %s/s a rank, and a reserve", z.Computed.Round(time.Second), numbers.Bytes(uint64(z.Rate)))
 	}
 	rows = append(rows, []string{"time", limit})
 	if z.Unfit != "" {

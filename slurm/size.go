@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
 // Constants of the formula. Memory is that of a rank.
@@ -134,11 +134,11 @@ func (z *Size) ranks(w *Work, site *Site, goal time.Duration) {
 	add := func(name string, ranks float64, why string) {
 		z.Bounds = append(z.Bounds, Bound{name, int(max(1, min(ranks, mostRanks))), why})
 	}
-	add("goal", math.Ceil(bytes/(z.Rate*goal.Seconds()*busy)), fmt.Sprintf("done in %s at %s/s a rank", goal, report.Size(uint64(z.Rate))))
+	add("goal", math.Ceil(bytes/(z.Rate*goal.Seconds()*busy)), fmt.Sprintf("done in %s at %s/s a rank", goal, numbers.Bytes(uint64(z.Rate))))
 	if alone := w.alone(); alone > 0 {
-		add("longest location", math.Floor(uneven*bytes/alone), fmt.Sprintf("more would wait for the longest location: %s", report.Size(w.Largest)))
+		add("longest location", math.Floor(uneven*bytes/alone), fmt.Sprintf("more would wait for the longest location: %s", numbers.Bytes(w.Largest)))
 	}
-	add("file system", math.Floor(bandwidthOf(site)/z.Rate), fmt.Sprintf("%s/s", report.Size(uint64(bandwidthOf(site)))))
+	add("file system", math.Floor(bandwidthOf(site)/z.Rate), fmt.Sprintf("%s/s", numbers.Bytes(uint64(bandwidthOf(site)))))
 	add("locations", float64(max(w.Locations, 1)), "one rank for each location at most")
 	if w.OneRank {
 		add("one rank", 1, "this job cannot be shared out")

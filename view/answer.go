@@ -19,7 +19,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -64,9 +65,9 @@ func problemOf(err error, where string) *problem {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, report.ErrNoResult), errors.Is(err, xtf.ErrNoSection):
+	case errors.Is(err, results.ErrNoResult), errors.Is(err, xtf.ErrNoSection):
 		return &problem{http.StatusUnprocessableEntity, Failure{"not in the file", where, err.Error(), "Analyze the archive again with the options that keep it"}}
-	case errors.Is(err, report.ErrRanks), errors.Is(err, report.ErrSpan), errors.Is(err, report.ErrInterval):
+	case errors.Is(err, results.ErrRanks), errors.Is(err, lookup.ErrSpan), errors.Is(err, results.ErrInterval):
 		return &problem{http.StatusBadRequest, Failure{"wrong parameter", where, err.Error(), "Choose what the run has"}}
 	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, ccg.ErrCorrupt):
 		return &problem{http.StatusInternalServerError, Failure{

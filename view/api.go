@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // The answers of the server, endpoint by endpoint.
@@ -198,7 +198,7 @@ type Stats struct {
 	Items     []ItemSum     `json:"items"`     // those that are not 0: time, mpi, cpu, p2p, ... (docs/metrics.md)
 	Functions []FunctionSum `json:"functions"` // by falling exclusive time, at most max (default 200)
 	More      int           `json:"more"`      // functions left out
-	Lost      []report.Lost `json:"lost"`      // locations left out
+	Lost      []table.Lost  `json:"lost"`      // locations left out
 	Cost      Cost          `json:"cost"`
 }
 
@@ -358,15 +358,15 @@ type Wait struct {
 // Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME&exact=1 (default 100, bound 1000): the longest waits of
 // the window, by falling length. A search that gave up early, among very many, says so.
 type Waits struct {
-	Begin    uint64        `json:"begin"`
-	End      uint64        `json:"end"`
-	Ranks    string        `json:"ranks"`
-	List     []Wait        `json:"list"`
-	Patterns []ItemSum     `json:"patterns"` // sums of the window by pattern, unit ticks
-	Complete bool          `json:"complete"` // false: of a sample of the waits; the sums are not concerned
-	Seen     uint64        `json:"seen"`     // waits looked at
-	Lost     []report.Lost `json:"lost"`
-	Cost     Cost          `json:"cost"`
+	Begin    uint64       `json:"begin"`
+	End      uint64       `json:"end"`
+	Ranks    string       `json:"ranks"`
+	List     []Wait       `json:"list"`
+	Patterns []ItemSum    `json:"patterns"` // sums of the window by pattern, unit ticks
+	Complete bool         `json:"complete"` // false: of a sample of the waits; the sums are not concerned
+	Seen     uint64       `json:"seen"`     // waits looked at
+	Lost     []table.Lost `json:"lost"`
+	Cost     Cost         `json:"cost"`
 }
 
 // NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous thing of a kind on a
@@ -387,13 +387,13 @@ type NextEvent struct {
 // Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the
 // window, each once, or how dense they are.
 type Messages struct {
-	Begin     uint64        `json:"begin"`
-	End       uint64        `json:"end"`
-	Total     uint64        `json:"total"`     // sends and receives that begin in the window, on the chosen processes
-	Truncated bool          `json:"truncated"` // the list is empty, and Density filled
-	List      Arrows        `json:"list"`
-	Density   Density       `json:"density"`
-	Lost      []report.Lost `json:"lost"`
+	Begin     uint64       `json:"begin"`
+	End       uint64       `json:"end"`
+	Total     uint64       `json:"total"`     // sends and receives that begin in the window, on the chosen processes
+	Truncated bool         `json:"truncated"` // the list is empty, and Density filled
+	List      Arrows       `json:"list"`
+	Density   Density      `json:"density"`
+	Lost      []table.Lost `json:"lost"`
 }
 
 // Arrows are messages, column by column. The send begins at send_t on location from, the receive ends at recv_t on

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // More answers of the server, in the units of api.go: searches, intervals, the critical path, and sums by process.
@@ -37,22 +39,22 @@ type Intervals struct {
 
 // IntervalNode is a node of the interval tree over all processes.
 type IntervalNode struct {
-	Node         uint32       `json:"node"`
-	Parent       uint32       `json:"parent"`
-	Level        uint32       `json:"level"`
-	Label        string       `json:"label"`
-	Name         string       `json:"name"`
-	File         string       `json:"file"`
-	Line         uint32       `json:"line"`
-	Executions   uint64       `json:"executions"` // most of a process
-	Participants uint32       `json:"participants"`
-	Begin        uint64       `json:"begin"` // first begin on any process
-	End          uint64       `json:"end"`
-	Efficiency   report.Ratio `json:"efficiency"` // null: undefined
-	Lost         json.Number  `json:"lost"`       // ticks of all processes
-	Execution    json.Number  `json:"execution"`  // ticks
-	MPI          json.Number  `json:"mpi"`
-	Wait         json.Number  `json:"wait"`
+	Node         uint32        `json:"node"`
+	Parent       uint32        `json:"parent"`
+	Level        uint32        `json:"level"`
+	Label        string        `json:"label"`
+	Name         string        `json:"name"`
+	File         string        `json:"file"`
+	Line         uint32        `json:"line"`
+	Executions   uint64        `json:"executions"` // most of a process
+	Participants uint32        `json:"participants"`
+	Begin        uint64        `json:"begin"` // first begin on any process
+	End          uint64        `json:"end"`
+	Efficiency   numbers.Ratio `json:"efficiency"` // null: undefined
+	Lost         json.Number   `json:"lost"`       // ticks of all processes
+	Execution    json.Number   `json:"execution"`  // ticks
+	MPI          json.Number   `json:"mpi"`
+	Wait         json.Number   `json:"wait"`
 }
 
 // Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node, as the report has them
@@ -61,7 +63,7 @@ type IntervalNode struct {
 type Interval struct {
 	Node     uint32          `json:"node"`
 	Interval json.RawMessage `json:"interval"`
-	Lost     []report.Lost   `json:"lost"`
+	Lost     []table.Lost    `json:"lost"`
 }
 
 // Executions is the answer of api/executions?node=I&loc=L&t=A..B&max=M (default 500, bound 4096): executions on a
@@ -84,13 +86,13 @@ type Execution struct {
 // Critical is the answer of api/critical?t=A..B&max=M (default 2000, bound 10000): the pieces of the critical path in
 // the window by time. If there are more, the longest ones, and Truncated.
 type Critical struct {
-	Begin     uint64        `json:"begin"`
-	End       uint64        `json:"end"`
-	Pieces    []Piece       `json:"pieces"`
-	Total     uint64        `json:"total"` // pieces in the window, or those seen
-	Truncated bool          `json:"truncated"`
-	Complete  bool          `json:"complete"` // false: gave up early; Total is a lower bound
-	Lost      []report.Lost `json:"lost"`
+	Begin     uint64       `json:"begin"`
+	End       uint64       `json:"end"`
+	Pieces    []Piece      `json:"pieces"`
+	Total     uint64       `json:"total"` // pieces in the window, or those seen
+	Truncated bool         `json:"truncated"`
+	Complete  bool         `json:"complete"` // false: gave up early; Total is a lower bound
+	Lost      []table.Lost `json:"lost"`
 }
 
 // Piece is a piece of the critical path.
@@ -106,16 +108,16 @@ type Piece struct {
 // Matrix is the answer of api/matrix?cells=N (default and bound 256): who sends how much to whom in the whole run, ranks
 // merged. Cells that are 0 are left out.
 type Matrix struct {
-	Processes int           `json:"processes"`
-	Merged    int           `json:"merged"` // processes in a row and column: row i holds [i*merged, (i+1)*merged)
-	Cells     int           `json:"cells"`  // rows and columns
-	From      []int         `json:"from"`   // of each cell
-	To        []int         `json:"to"`
-	Messages  []uint64      `json:"messages"`
-	Bytes     []uint64      `json:"bytes"`
-	Unknown   uint64        `json:"unknown"` // messages whose partner is not known
-	Complete  bool          `json:"complete"`
-	Lost      []report.Lost `json:"lost"`
+	Processes int          `json:"processes"`
+	Merged    int          `json:"merged"` // processes in a row and column: row i holds [i*merged, (i+1)*merged)
+	Cells     int          `json:"cells"`  // rows and columns
+	From      []int        `json:"from"`   // of each cell
+	To        []int        `json:"to"`
+	Messages  []uint64     `json:"messages"`
+	Bytes     []uint64     `json:"bytes"`
+	Unknown   uint64       `json:"unknown"` // messages whose partner is not known
+	Complete  bool         `json:"complete"`
+	Lost      []table.Lost `json:"lost"`
 }
 
 // Profile is the answer of api/profile?t=A..B&columns=N&exact=1 (columns: default and bound 1000): where the time of the
@@ -132,7 +134,7 @@ type Profile struct {
 	Wait   []json.Number `json:"wait"`  // part of the MPI time
 	Waits  Bounds        `json:"waits"` // its sum
 	Exact  bool          `json:"exact"`
-	Lost   []report.Lost `json:"lost"`
+	Lost   []table.Lost  `json:"lost"`
 	Cost   Cost          `json:"cost"`
 }
 
@@ -184,7 +186,7 @@ type CompareRun struct {
 	Name       string        `json:"name"`
 	Seconds    *float64      `json:"seconds"` // first to last event; null where the resolution is not known
 	Processes  int           `json:"processes"`
-	Efficiency report.Ratio  `json:"efficiency"`
+	Efficiency numbers.Ratio `json:"efficiency"`
 	Items      []CompareItem `json:"items"`
 }
 

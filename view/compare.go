@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 		}
 		// both have the ranks of the larger one, so that columns match
 		n := max(s.runs[0].meta.Processes, s.runs[1].meta.Processes)
-		parts[i] = newColumns(n, report.Ranks{}, profileColumns)
+		parts[i] = newColumns(n, results.Ranks{}, profileColumns)
 		r, err := x.headline(ctx, parts[i])
 		if err != nil {
 			return nil, err
@@ -30,7 +31,7 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 	}
 	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, CompareSeries{i.String(), report.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
+		v.Series = append(v.Series, CompareSeries{i.String(), results.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
 	}
 	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
 	v.Series = append(v.Series, CompareSeries{"time", -1, s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})
@@ -77,7 +78,7 @@ func (x *run) seconds(ticks uint64) *float64 {
 	if x.meta.Resolution == 0 {
 		return nil
 	}
-	return new(report.NewRatio(ticks, x.meta.Resolution).Value)
+	return new(numbers.NewRatio(ticks, x.meta.Resolution).Value)
 }
 
 // secondsOf converts sums; without a known resolution they stay ticks.

@@ -5,7 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -26,7 +27,7 @@ func (s *Server) critical(ctx context.Context, p *params) (any, error) {
 	if err := p.run.needRows(); err != nil {
 		return nil, err
 	}
-	v := &Critical{Begin: begin, End: end, Pieces: []Piece{}, Complete: true, Lost: []report.Lost{}}
+	v := &Critical{Begin: begin, End: end, Pieces: []Piece{}, Complete: true, Lost: []table.Lost{}}
 	best := longest[Piece]{limit: limit, order: func(a, b Piece) int {
 		return cmp.Or(cmp.Compare(b.End-b.Begin, a.End-a.Begin), cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Location, b.Location))
 	}}
@@ -45,7 +46,7 @@ func (s *Server) critical(ctx context.Context, p *params) (any, error) {
 				return v.Complete
 			})
 		}
-		if report.Partial(err) {
+		if results.Partial(err) {
 			v.Lost = append(v.Lost, p.run.Lost(l, "critical", err))
 		} else if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -28,12 +28,12 @@ func TestDamagedAnswers(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := report.Open(path, xtf.Options{})
+		r, err := results.Open(path, xtf.Options{})
 		if err != nil {
 			return nil, nil // it refuses
 		}
 		defer r.Close()
-		s, err := New([]*report.Run{r}, Options{Tool: "test", Token: testToken})
+		s, err := New([]*results.Run{r}, Options{Tool: "test", Token: testToken})
 		if err != nil {
 			return nil, nil
 		}

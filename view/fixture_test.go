@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -116,9 +116,9 @@ func dirExists(path string) bool {
 // serving makes a server of files, without a network.
 func serving(t testing.TB, files ...string) *Server {
 	t.Helper()
-	var runs []*report.Run
+	var runs []*results.Run
 	for _, f := range files {
-		r, err := report.Open(f, xtf.Options{})
+		r, err := results.Open(f, xtf.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -78,12 +78,12 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := report.Open(path, xtf.Options{})
+		r, err := results.Open(path, xtf.Options{})
 		if err != nil {
 			return
 		}
 		defer r.Close()
-		s, err := New([]*report.Run{r}, Options{Token: testToken})
+		s, err := New([]*results.Run{r}, Options{Token: testToken})
 		if err != nil {
 			return
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,7 +23,7 @@ func (s *Server) intervals(_ context.Context, p *params) (any, error) {
 
 // readTree reads the tree of intervals with the characteristics of the whole run.
 func (x *run) readTree() (*Intervals, error) {
-	doc, _, err := x.Intervals(report.IntervalOptions{})
+	doc, _, err := report.NewIntervals(x.Run, results.IntervalOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +44,11 @@ func (x *run) readTree() (*Intervals, error) {
 	return v, err
 }
 
-func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
+func nodeOf(i *results.Interval, r *xtf.Interval) IntervalNode {
 	n := IntervalNode{
 		Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Label(), Name: i.Name, File: i.File, Line: i.Line,
 		Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency,
-		Lost: orZero(report.Sum(i.Ticks.Lost.Floor())), Execution: decimal(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
+		Lost: orZero(numbers.Sum(i.Ticks.Lost.Floor())), Execution: decimal(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
 	}
 	if i.Waits != nil {
 		n.Wait = orZero(i.Waits.Total)
@@ -54,7 +57,7 @@ func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
 }
 
 // orZero is a sum as a number; one that is not known, below 0, is 0.
-func orZero(v report.Sum) json.Number { return decimal(uint64(max(v, 0))) }
+func orZero(v numbers.Sum) json.Number { return decimal(uint64(max(v, 0))) }
 
 // interval answers api/interval/{node}.
 func (s *Server) interval(ctx context.Context, p *params) (any, error) {
@@ -66,22 +69,22 @@ func (s *Server) interval(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := report.IntervalOptions{Ranks: ranks}
+	o := results.IntervalOptions{Ranks: ranks}
 	if p.has("t") {
 		begin, end, err := p.span()
 		if err != nil {
 			return nil, err
 		}
-		o.Span = &report.Span{Begin: begin, End: end}
+		o.Span = &results.Span{Begin: begin, End: end}
 		if err := p.run.fewExecutions(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	doc, lost, err := p.run.Intervals(o)
+	doc, lost, err := report.NewIntervals(p.run.Run, o)
 	if err != nil {
 		return nil, err
 	}
-	v := &Interval{Node: uint32(n), Interval: json.RawMessage("null"), Lost: append([]report.Lost{}, lost...)}
+	v := &Interval{Node: uint32(n), Interval: json.RawMessage("null"), Lost: append([]table.Lost{}, lost...)}
 	for _, i := range doc.Nodes {
 		if uint64(i.Node()) == n {
 			v.Interval, err = json.Marshal(i)
@@ -95,7 +98,7 @@ func (s *Server) interval(ctx context.Context, p *params) (any, error) {
 const mostSpanRuns = 1024
 
 // fewExecutions refuses spans with too many executions.
-func (x *run) fewExecutions(ctx context.Context, o report.IntervalOptions) error {
+func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) error {
 	of, n := o.Ranks.Locations(x.Defs), uint64(0)
 	for p := range trace.P(x.meta.Locations) {
 		if err := ctx.Err(); err != nil {
@@ -179,7 +182,7 @@ func (x *run) executions(p trace.P, begin, end, node uint64, limit int) ([]Execu
 
 // classesOf answers api/classes.
 func (s *Server) classesOf(_ context.Context, p *params) (any, error) {
-	c, err := p.run.Classes()
+	c, err := report.NewClasses(p.run.Run)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -59,14 +60,14 @@ func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 	t.messages, t.bytes = make([]uint64, t.cells*t.cells), make([]uint64, t.cells*t.cells)
 	m := &Matrix{
 		Processes: x.meta.Processes, Merged: t.merged, Cells: t.cells, From: []int{}, To: []int{}, Messages: []uint64{}, Bytes: []uint64{},
-		Lost: []report.Lost{},
+		Lost: []table.Lost{},
 	}
 	var mu sync.Mutex
 	err := parallel(ctx, x.meta.Locations, func(i int) error {
 		list, err := x.sent(trace.P(i))
 		mu.Lock()
 		defer mu.Unlock()
-		if report.Partial(err) {
+		if results.Partial(err) {
 			m.Lost = append(m.Lost, x.Lost(trace.P(i), "matrix", err))
 			return nil
 		}

@@ -6,7 +6,8 @@ import (
 	"math/bits"
 	"sync"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -28,7 +29,7 @@ func (s *Server) messages(ctx context.Context, p *params) (any, error) {
 		return nil, err
 	}
 	q := &arrows{x: p.run, begin: o.begin, end: o.end, of: o.ranks.Locations(p.run.Defs), limit: limit}
-	v := &Messages{Begin: o.begin, End: o.end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []report.Lost{}}
+	v := &Messages{Begin: o.begin, End: o.end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []table.Lost{}}
 	q.to = v
 	if err := q.count(ctx); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (q *arrows) count(ctx context.Context) error {
 		if err == nil {
 			n, err = a.Size(q.begin, q.end)
 		}
-		if report.Partial(err) {
+		if results.Partial(err) {
 			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
 			continue
 		}
@@ -88,7 +89,7 @@ func (q *arrows) count(ctx context.Context) error {
 
 // list reads the messages: sends in the window, and receives whose send is not.
 func (q *arrows) list(ctx context.Context) error {
-	q.to.Lost = []report.Lost{}
+	q.to.Lost = []table.Lost{}
 	for p := range trace.P(q.x.meta.Locations) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -96,7 +97,7 @@ func (q *arrows) list(ctx context.Context) error {
 		if !q.of(p) || q.to.Truncated {
 			continue
 		}
-		if err := q.listLocation(p); report.Partial(err) {
+		if err := q.listLocation(p); results.Partial(err) {
 			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
 		} else if err != nil {
 			return err
@@ -216,7 +217,7 @@ func (q *arrows) density(ctx context.Context) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if report.Partial(err) {
+		if results.Partial(err) {
 			q.to.Lost = append(q.to.Lost, q.x.Lost(list[i], "messages", err))
 			return nil
 		}

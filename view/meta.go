@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -21,7 +21,7 @@ func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	classes := s.runs[0].ShareWords()
 	m.Classes = classes[:]
 	for i := range xtf.NumItems {
-		m.Words[i.String()] = report.ItemWord(i)
+		m.Words[i.String()] = results.ItemWord(i)
 	}
 	return m, nil
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -134,12 +134,12 @@ func parseSpan(text string, first, end uint64) (uint64, uint64, error) {
 }
 
 // ranks reads ranks=SET.
-func (p *params) ranks() (report.Ranks, error) {
+func (p *params) ranks() (results.Ranks, error) {
 	text, err := p.text("ranks", 8192)
 	if err != nil || text == "" || text == "all" {
-		return report.Ranks{}, err
+		return results.Ranks{}, err
 	}
-	r, err := report.ParseRanks(text, p.run.Defs)
+	r, err := results.ParseRanks(text, p.run.Defs)
 	if err != nil {
 		return r, bad("ranks="+clip(text), err.Error(), "Give a set such as 0-3,8 or comm:NAME")
 	}
@@ -197,7 +197,7 @@ func (p *params) flag(name string) (bool, error) {
 const mostExact = 256
 
 // exact reads exact=1 or 0. Without it few locations are read exactly: bounds of a short window may be as wide as it.
-func (p *params) exact(ranks report.Ranks) (bool, error) {
+func (p *params) exact(ranks results.Ranks) (bool, error) {
 	if p.has("exact") {
 		return p.flag("exact")
 	}

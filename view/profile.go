@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -25,10 +26,10 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	}
 	v := &Profile{
 		Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
-		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
+		Lost: append([]table.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, Series{i.String(), report.ItemShare(i), decimals(t.sums[k]), t.all[k].bounds()})
+		v.Series = append(v.Series, Series{i.String(), results.ItemShare(i), decimals(t.sums[k]), t.all[k].bounds()})
 	}
 	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), t.waits.bounds()
 	return v, nil
@@ -56,7 +57,7 @@ type columns struct {
 }
 
 // newColumns makes columns of the ranks of a set below n.
-func newColumns(n int, ranks report.Ranks, most int) *columns {
+func newColumns(n int, ranks results.Ranks, most int) *columns {
 	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}}
 	chosen := 0
 	for r := range t.place {
@@ -89,7 +90,7 @@ func (t *columns) add(v *processWindow) {
 		return
 	}
 	t.time[c] += v.items[xtf.ItemTime].about
-	for _, i := range report.WaitItems {
+	for _, i := range results.WaitItems {
 		t.wait[c] += v.items[i].about
 		t.waits.add(v.items[i])
 	}

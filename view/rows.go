@@ -3,7 +3,7 @@ package view
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -113,7 +113,7 @@ func (x *run) member(c *xtf.Coll, p trace.P) (*Side, error) {
 func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 	process, _ := x.Defs.Process(p)
 	v := Wait{
-		N: n, Location: int(p), Process: process, Begin: w.T, End: max(w.T, w.End), Pattern: report.PatternName(w.Pattern), Order: report.OrderName(w.Pattern),
+		N: n, Location: int(p), Process: process, Begin: w.T, End: max(w.T, w.End), Pattern: results.PatternName(w.Pattern), Order: results.OrderName(w.Pattern),
 		Node: w.Node, Path: []string{}, Region: -1,
 	}
 	v.Ticks = v.End - v.Begin
@@ -152,6 +152,6 @@ func (x *run) causeOf(p trace.P, w *xtf.Wait) (*Side, error) {
 // pieceOf describes a row of CPATH of location p.
 func (x *run) pieceOf(p trace.P, c *xtf.CPath) Piece {
 	return Piece{
-		Location: int(p), Begin: c.T, End: max(c.T, c.End), Region: x.region(c.Region), Activity: report.ActivityName(c.Activity), Node: c.Node,
+		Location: int(p), Begin: c.T, End: max(c.T, c.End), Region: x.region(c.Region), Activity: results.ActivityName(c.Activity), Node: c.Node,
 	}
 }

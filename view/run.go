@@ -10,14 +10,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // run is an open file with what every request needs of it. Memory: that of the definitions.
 type run struct {
-	*report.Run
+	*results.Run
 	first, last uint64                          // events, ticks
 	scale       int                             // see RunMeta.Scale
 	shares      []int                           // class of time of each region, by its index
@@ -26,7 +26,7 @@ type run struct {
 	cut         bool                            // Init and Finalize are left out of times
 	lives       []atomic.Pointer[life]          // of locations, read when needed
 	classes     func() ([]xtf.Member, error)    // of processes, read once
-	paths       func() (*report.CallPaths, error)
+	paths       func() (*results.CallPaths, error)
 	callsMu     sync.Mutex
 	calls       map[callKey]xtf.Call // some of those that were climbed to
 	tree        kept[Intervals]
@@ -38,7 +38,7 @@ type run struct {
 const exactTimes = 1<<53 - 1
 
 // openRun reads what requests need; its cost depends on the definitions alone.
-func openRun(r *report.Run) (*run, error) {
+func openRun(r *results.Run) (*run, error) {
 	x := &run{Run: r, nodes: map[uint32]string{}, groups: map[uint32]*trace.LocationGroup{}}
 	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(r.CallPaths)
 	d := r.Defs
@@ -181,7 +181,7 @@ func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 // needRows is the error of endpoints that show events, where the file keeps none.
 func (x *run) needRows() error {
 	if !x.meta.Rows {
-		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, report.ErrNoResult)
+		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, results.ErrNoResult)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 //go:embed assets
@@ -46,7 +46,7 @@ type Server struct {
 type endpoint func(ctx context.Context, p *params) (any, error)
 
 // New makes a server of one run, or of a run and the predicted one. The runs stay the caller's.
-func New(runs []*report.Run, o Options) (*Server, error) {
+func New(runs []*results.Run, o Options) (*Server, error) {
 	if o.Base = strings.TrimRight(o.Base, "/"); o.Base != "" && !strings.HasPrefix(o.Base, "/") {
 		o.Base = "/" + o.Base
 	}

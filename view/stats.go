@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -27,7 +29,7 @@ func (s *Server) stats(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Lost: []report.Lost{}}
+	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Lost: []table.Lost{}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(v *processWindow) { sums.add(v) })
 	if err != nil {
@@ -59,29 +61,29 @@ func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, lim
 }
 
 // boundsOf takes the middle for the best guess.
-func boundsOf(l report.Limits) Bounds {
+func boundsOf(l lookup.Limits) Bounds {
 	return Bounds{decimal(l.Lower), decimal(l.Upper), decimal(l.Lower + (l.Upper-l.Lower)/2)}
 }
 
 func decimal(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
-func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Functions, []report.Lost, xtf.Stats, error) {
-	all := x.NewFunctions(o.begin, o.end)
+func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Functions, []table.Lost, xtf.Stats, error) {
+	all := lookup.NewFunctions(x.Run, o.begin, o.end)
 	var cost xtf.Stats
 	if o.ranks.All() && !o.exact {
-		if err := all.Add(xtf.WholeRun, false, &cost); !report.Partial(err) {
+		if err := all.Add(xtf.WholeRun, false, &cost); !results.Partial(err) {
 			return all, nil, cost, err
 		}
-		all = x.NewFunctions(o.begin, o.end)
+		all = lookup.NewFunctions(x.Run, o.begin, o.end)
 	}
 	var mu sync.Mutex
-	var lost []report.Lost
+	var lost []table.Lost
 	of := o.ranks.Locations(x.Defs)
 	n, workers := x.Defs.NumLocations(), max(1, runtime.GOMAXPROCS(0))
 	err := parallel(ctx, workers, func(w int) error {
-		f, st := x.NewFunctions(o.begin, o.end), xtf.Stats{}
-		var out []report.Lost
+		f, st := lookup.NewFunctions(x.Run, o.begin, o.end), xtf.Stats{}
+		var out []table.Lost
 		for i := w; i < n; i += workers {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -89,7 +91,7 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Function
 			if !of(trace.P(i)) {
 				continue
 			}
-			if err := f.Add(xtf.Proc(i), o.exact, &st); report.Partial(err) {
+			if err := f.Add(xtf.Proc(i), o.exact, &st); results.Partial(err) {
 				out = append(out, x.Lost(trace.P(i), "window", err))
 			} else if err != nil {
 				return err
@@ -106,8 +108,8 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Function
 	return all, lost, cost, err
 }
 
-func sortLost(list []report.Lost) {
-	slices.SortFunc(list, func(a, b report.Lost) int {
+func sortLost(list []table.Lost) {
+	slices.SortFunc(list, func(a, b table.Lost) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"golang.org/x/sync/errgroup"
@@ -172,7 +172,7 @@ func (x *run) paint(ctx context.Context, t *picture) error {
 	lost := make([]bool, t.rows)
 	err := parallel(ctx, t.rows, func(i int) error {
 		err := x.paintRow(t, i, way)
-		if report.Partial(err) {
+		if results.Partial(err) {
 			lost[i] = true
 			err = nil
 		}
@@ -244,7 +244,7 @@ func (x *run) wayOf(ctx context.Context, t *picture) (way, error) {
 				narrow[i] = 2*int(pyr.Finest) > t.shift
 			}
 		}
-		if report.Partial(err) {
+		if results.Partial(err) {
 			return nil // the row is lost when it is painted
 		}
 		return err

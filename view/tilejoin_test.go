@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -66,7 +66,7 @@ func pyramidOf(t *testing.T, tiles []xtf.Tile) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Run: &report.Run{File: f, Defs: src.Definitions(), Name: "test"}}
+	x := &run{Run: &results.Run{File: f, Defs: src.Definitions(), Name: "test"}}
 	for i := range x.Defs.Regions {
 		x.shares = append(x.shares, xtf.ShareOf(uint32(x.Defs.Class(&x.Defs.Regions[i]))))
 	}

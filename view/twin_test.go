@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -66,7 +68,7 @@ type statsJSON struct {
 		Region                             int
 		Calls, Inclusive, Exclusive, Bytes limitsJSON
 	}
-	Lost []report.Lost
+	Lost []table.Lost
 }
 
 // TestStats: exact statistics are those of the report, and approximate ones enclose them.
@@ -83,14 +85,14 @@ func TestStats(t *testing.T) {
 			if i%2 == 1 {
 				set = fmt.Sprintf("%d-%d", rng.IntN(2), x.meta.Processes-1)
 			}
-			ranks, err := report.ParseRanks(set, x.Defs)
+			ranks, err := results.ParseRanks(set, x.Defs)
 			if set == "all" {
-				ranks, err = report.Ranks{}, nil
+				ranks, err = results.Ranks{}, nil
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := x.Statistics(ranks, begin, end, true)
+			want, err := lookup.NewStatistics(x.Run, ranks, begin, end, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +105,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-func compareItems(t *testing.T, path string, got *statsJSON, want *report.Statistics) {
+func compareItems(t *testing.T, path string, got *statsJSON, want *lookup.Statistics) {
 	t.Helper()
 	n := 0
 	for i := range want.Items {
@@ -136,7 +138,7 @@ func compareItems(t *testing.T, path string, got *statsJSON, want *report.Statis
 	}
 }
 
-func compareFunctions(t *testing.T, path string, x *run, got *statsJSON, want *report.Statistics) {
+func compareFunctions(t *testing.T, path string, x *run, got *statsJSON, want *lookup.Statistics) {
 	t.Helper()
 	if len(got.Functions) != len(want.Functions) {
 		t.Fatalf("%s: %d functions, want %d", path, len(got.Functions), len(want.Functions))
@@ -267,7 +269,7 @@ func checkAbout(t *testing.T, x *run, p trace.P, path string, v *At) {
 
 // hasCause reports whether a wait leads to who was waited for; spans at the end of collectives wait for nobody.
 func hasCause(w *Wait) bool {
-	return (w.Cause != nil) != (w.Pattern == report.PatternName(xtf.WaitBarrierCompletion) || w.Pattern == report.PatternName(xtf.WaitNxNCompletion))
+	return (w.Cause != nil) != (w.Pattern == results.PatternName(xtf.WaitBarrierCompletion) || w.Pattern == results.PatternName(xtf.WaitNxNCompletion))
 }
 
 // TestNext compares steps with a look at all calls.
@@ -342,7 +344,7 @@ func TestMessages(t *testing.T) {
 				end = begin + (end-begin)/40
 			}
 			path := fmt.Sprintf("messages?t=%d..%d&ranks=0-%d", begin, end, rng.IntN(x.meta.Processes))
-			ranks, err := report.ParseRanks(path[len(fmt.Sprintf("messages?t=%d..%d&ranks=", begin, end)):], x.Defs)
+			ranks, err := results.ParseRanks(path[len(fmt.Sprintf("messages?t=%d..%d&ranks=", begin, end)):], x.Defs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -351,7 +353,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-func checkMessages(t *testing.T, x *run, path string, all [][]xtf.P2P, ranks report.Ranks, begin, end uint64, v Messages) {
+func checkMessages(t *testing.T, x *run, path string, all [][]xtf.P2P, ranks results.Ranks, begin, end uint64, v Messages) {
 	t.Helper()
 	type key struct{ p, n uint64 }
 	want, total, bytes := map[key]bool{}, uint64(0), uint64(0)
@@ -415,7 +417,7 @@ func TestWaits(t *testing.T) {
 			for p := range trace.P(x.meta.Locations) {
 				for n, w := range rowsOf(t, x, p, xtf.TypeWait, func(b []byte) (w xtf.Wait) { w.Load(b); return w }) {
 					from, to := max(w.T, begin), min(w.End, end)
-					if from < to && (pattern == "all" && !report.IsCompletion(w.Pattern) || report.PatternName(w.Pattern) == pattern) {
+					if from < to && (pattern == "all" && !results.IsCompletion(w.Pattern) || results.PatternName(w.Pattern) == pattern) {
 						want = append(want, waitRow{p, uint64(n), to - from, w})
 					}
 				}

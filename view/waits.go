@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -39,7 +40,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Waits{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []report.Lost{}}
+	v := &Waits{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []table.Lost{}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(w *processWindow) { sums.add(w) })
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 	}
 	for _, r := range h.best.list() {
 		w, err := p.run.waitOf(r.p, r.n, &r.w)
-		if err != nil && !report.Partial(err) {
+		if err != nil && !results.Partial(err) {
 			return nil, err
 		}
 		v.List = append(v.List, w) // without its cause where that is damaged
@@ -73,7 +74,7 @@ func compareWaits(a, b waitRow) int {
 func patternNames() []string {
 	var list []string
 	for p := xtf.WaitLateSender; p <= xtf.WaitEarlyScan; p++ {
-		list = append(list, report.PatternName(p))
+		list = append(list, results.PatternName(p))
 	}
 	return list
 }
@@ -110,7 +111,7 @@ func (h *waitSearch) run(ctx context.Context) error {
 		if err == nil {
 			n, err = a.Size(h.o.begin, h.o.end)
 		}
-		if report.Partial(err) {
+		if results.Partial(err) {
 			continue // listed as lost already
 		}
 		if err != nil {
@@ -128,7 +129,7 @@ func (h *waitSearch) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := h.look(p, h.o.begin, h.o.end); err != nil && !report.Partial(err) {
+		if err := h.look(p, h.o.begin, h.o.end); err != nil && !results.Partial(err) {
 			return err
 		}
 	}
@@ -152,7 +153,7 @@ func (h *waitSearch) add(p trace.P, n uint64, row []byte) {
 	r := waitRow{p: p, n: n}
 	r.w.Load(row)
 	h.to.Seen++
-	if h.pattern == "all" && report.IsCompletion(r.w.Pattern) || h.pattern != "all" && report.PatternName(r.w.Pattern) != h.pattern {
+	if h.pattern == "all" && results.IsCompletion(r.w.Pattern) || h.pattern != "all" && results.PatternName(r.w.Pattern) != h.pattern {
 		return
 	}
 	if from, to := max(r.w.T, h.o.begin), min(r.w.End, h.o.end); from < to {
@@ -194,7 +195,7 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 		if err := ctx.Err(); err != nil || h.to.Seen > mostWaitRows {
 			return err
 		}
-		if err := h.lookPiece(&w); err != nil && !report.Partial(err) {
+		if err := h.lookPiece(&w); err != nil && !results.Partial(err) {
 			return err
 		}
 	}

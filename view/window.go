@@ -6,7 +6,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -14,7 +15,7 @@ import (
 // windowOptions choose a window and how it is computed.
 type windowOptions struct {
 	begin, end uint64
-	ranks      report.Ranks
+	ranks      results.Ranks
 	exact      bool
 	types      []xtf.TypeID // arrays to read; nil: all with running totals
 }
@@ -40,9 +41,9 @@ type processWindow struct {
 
 // eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come
 // from indexes alone: two descents for each of four arrays.
-func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*processWindow)) ([]report.Lost, xtf.Stats, error) {
+func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*processWindow)) ([]table.Lost, xtf.Stats, error) {
 	var cost xtf.Stats
-	var lost []report.Lost
+	var lost []table.Lost
 	all := x.Defs.Processes()
 	const piece = 256
 	workers := max(1, runtime.GOMAXPROCS(0))
@@ -56,7 +57,7 @@ func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*process
 				if !o.ranks.Contains(rank) {
 					continue
 				}
-				if err := x.window(o, &windows[i], all[rank], &took[w]); report.Partial(err) {
+				if err := x.window(o, &windows[i], all[rank], &took[w]); results.Partial(err) {
 					bad[i] = err
 				} else if err != nil {
 					return err
@@ -124,7 +125,7 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 	time := max(from, to) - from
 	types := o.types
 	if types == nil {
-		types = report.SummedTypes
+		types = results.SummedTypes
 	}
 	if begin <= l.first && end > l.last { // all of it: nothing to look up
 		begin, end = 0, xtf.Never

@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
 )
@@ -92,15 +93,15 @@ func TestHostileNames(t *testing.T) {
 				return err
 			})
 			doc := write("report.html", func(f *os.File) error {
-				list, err := runs[0].PageSections()
+				list, err := report.PageSections(runs[0])
 				if err != nil {
 					return err
 				}
-				doc, err := runs[0].Document(report.Options{Sections: list})
+				doc, err := report.New(runs[0], report.Options{Sections: list})
 				if err != nil {
 					return err
 				}
-				return report.Write(f, doc, "html", report.Style{})
+				return table.Write(f, doc, "html", table.Style{})
 			})
 			_, address := page(t, nil, file, file)
 			shown := map[string]string{}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // reportPages writes the page of a run, and that of two runs, and returns their addresses.
@@ -22,14 +24,14 @@ func reportPages(t testing.TB) []string {
 		must(t, errors.Join(f(file), file.Close()))
 		list = append(list, "file://"+file.Name())
 	}
-	sections, err := runs[0].PageSections()
+	sections, err := report.PageSections(runs[0])
 	must(t, err)
-	d, err := runs[0].Document(report.Options{Sections: sections})
+	d, err := report.New(runs[0], report.Options{Sections: sections})
 	must(t, err)
-	write("report.html", func(w *os.File) error { return report.Write(w, d, "html", report.Style{}) })
-	x, err := report.NewDiff(runs[0], runs[1], report.DiffOptions{})
+	write("report.html", func(w *os.File) error { return table.Write(w, d, "html", table.Style{}) })
+	x, err := diff.New(runs[0], runs[1], diff.Options{})
 	must(t, err)
-	write("diff.html", func(w *os.File) error { return report.Write(w, x, "html", report.Style{}) })
+	write("diff.html", func(w *os.File) error { return table.Write(w, x, "html", table.Style{}) })
 	return list
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -90,11 +90,11 @@ func (s silent) Chunk(int) (trace.ChunkReader, error)  { return nil, io.EOF }
 func (s silent) Diagnostics() []trace.Diagnostic       { return nil }
 func (s silent) Close() error                          { return nil }
 
-func opened(t testing.TB, files ...string) []*report.Run {
+func opened(t testing.TB, files ...string) []*results.Run {
 	t.Helper()
-	var runs []*report.Run
+	var runs []*results.Run
 	for _, file := range files {
-		r, err := report.Open(file, xtf.Options{})
+		r, err := results.Open(file, xtf.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
@@ -95,7 +96,7 @@ func (o *resultFlags) complete(f *pflag.FlagSet) error {
 type analyzeFlags struct {
 	resultFlags
 	pages, events string
-	failIf        conditions[report.Condition]
+	failIf        conditions[results.Condition]
 	rules         ruleFlags // of the numbers that conditions compare
 }
 
@@ -133,7 +134,7 @@ func (o *analyzeFlags) define(f *pflag.FlagSet) {
 	f.StringToStringVar(&o.Hints, "hint", nil, "MPI-IO hint NAME=VALUE")
 	o.run.defineVerbose(f, "stage times, memory and traffic")
 	o.resultFlags.define(f, "RUN.xtf")
-	o.failIf.define(f, report.ParseCondition, " of the result, as report --fail-if has it")
+	o.failIf.define(f, results.ParseCondition, " of the result, as report --fail-if has it")
 	o.rules.define(f)
 }
 
@@ -186,7 +187,7 @@ func (o *analyzeFlags) judge(c mpi.Comm, s streams) error {
 	}
 	var err error
 	if c.Rank() == 0 {
-		var run *report.Run
+		var run *results.Run
 		if run, err = s.runs.open(o.Output); err == nil {
 			err = judge(run, o.failIf.list, o.rules.rules(), s)
 		}
@@ -256,7 +257,7 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 		total += t.Elapsed
 	}
 	s.say("%s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, file %s",
-		job.Output, r.Events, r.Locations, report.Size(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), report.Size(uint64(r.File.FileBytes)))
+		job.Output, r.Events, r.Locations, numbers.Bytes(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), numbers.Bytes(uint64(r.File.FileBytes)))
 	if verbose == 0 {
 		return
 	}
@@ -267,18 +268,18 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 		t := &r.Teams[i]
 		s.say("location %d was loaded by %d ranks, rank %d and helpers from rank %d on", t.P, len(t.Helpers)+1, t.Owner, t.Helpers[0])
 	}
-	s.say("rank 0 segments: peak %s in memory, %s in files", report.Binary(r.Store.Peak), report.Binary(r.Store.Spilled))
+	s.say("rank 0 segments: peak %s in memory, %s in files", results.Binary(r.Store.Peak), results.Binary(r.Store.Spilled))
 	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
-		r.Traffic.SentMessages, report.Size(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, report.Size(uint64(r.Traffic.CollectiveSent)))
+		r.Traffic.SentMessages, numbers.Bytes(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, numbers.Bytes(uint64(r.Traffic.CollectiveSent)))
 	if m := &r.Matched; !job.GraphOnly {
 		s.say("matched %d messages, %d between ranks (%.1f bytes each, in %d messages), %d collectives (%s in %d messages, %d rounds); a rank sent %d messages of %s at most",
-			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, report.Size(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
-			m.Most.Messages, report.Size(m.Most.Bytes))
+			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, numbers.Bytes(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
+			m.Most.Messages, numbers.Bytes(m.Most.Bytes))
 	}
 	s.say("rank 0 ideal network: %d steps in %d slabs of time, %d phases; sent %s, %d crossings",
-		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, report.Size(r.Replay.Bytes), r.Replay.Messages)
+		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, numbers.Bytes(r.Replay.Bytes), r.Replay.Messages)
 	s.say("rank 0 delays: %d waits, sent %s; critical path: %d jumps, %d messages",
-		r.Delays.Waits, report.Size(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
+		r.Delays.Waits, numbers.Bytes(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
 	printGraph(s, &r.Graph)
 }
 
@@ -307,17 +308,17 @@ func printClocks(s streams, r *analyze.ClockReport) {
 // printGraph prints what the reduction of the call graph moved.
 func printGraph(s streams, g *ccgmerge.Report) {
 	s.say("call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s",
-		g.LocalNodes, g.Nodes, report.Size(g.PartnerBytes), report.Size(g.BroadcastBytes))
+		g.LocalNodes, g.Nodes, numbers.Bytes(g.PartnerBytes), numbers.Bytes(g.BroadcastBytes))
 	if g.CodebookBytes > 0 {
 		s.say("call graph: gap counts %s, codebook %s (%d values in %d contexts), slot counts %s, %d classes",
-			report.Size(g.GapBytes), report.Size(g.CodebookBytes), g.GapValues, g.GapContexts, report.Size(g.SlotBytes), g.Rows)
+			numbers.Bytes(g.GapBytes), numbers.Bytes(g.CodebookBytes), g.GapValues, g.GapContexts, numbers.Bytes(g.SlotBytes), g.Rows)
 	}
 	for _, x := range []struct {
 		what   string
 		levels []ccgmerge.Level
 	}{{"nodes", g.Levels}, {"classes", g.ClassLevels}} {
 		for i, l := range x.levels {
-			s.say("call graph level %d: %d messages, %s, %d %s, %d new", i, l.Messages, report.Size(l.Bytes), l.Nodes, x.what, l.New)
+			s.say("call graph level %d: %d messages, %s, %d %s, %d new", i, l.Messages, numbers.Bytes(l.Bytes), l.Nodes, x.what, l.New)
 		}
 	}
 }

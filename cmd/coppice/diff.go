@@ -5,11 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/spf13/cobra"
 )
 
 // diffFlags are the flags of diff.
@@ -17,8 +19,8 @@ type diffFlags struct {
 	print                  output
 	rules                  ruleFlags // of intervals
 	threshold, maxSlowdown string
-	failIf                 conditions[report.DiffCondition]
-	options                report.DiffOptions
+	failIf                 conditions[diff.Condition]
+	options                diff.Options
 }
 
 func diffVerb(s streams) *cobra.Command {
@@ -34,7 +36,7 @@ func diffVerb(s streams) *cobra.Command {
 	x.print.defineLimit(f, longTables)
 	f.StringVar(&x.threshold, "threshold", "5%", "change that counts as worse or better: of an interval's time, or points of efficiency where the numbers of processes differ")
 	f.StringVar(&x.maxSlowdown, "max-slowdown", "", "the same, and exit with status 1 if an interval got worse")
-	x.failIf.define(f, report.ParseDiffCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A")
+	x.failIf.define(f, diff.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A")
 	x.rules.define(f)
 	x.rules.defineMeasured(f)
 	return s.does(c, x.compare, x.print.check, func() error { return x.check(f.Changed("threshold")) })
@@ -58,7 +60,7 @@ func (x *diffFlags) check(given bool) error {
 }
 
 // shareOf reads 5% or 0.05.
-func shareOf(text string) (report.Fraction, error) {
+func shareOf(text string) (numbers.Fraction, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, ok := exact.Parse(number)
 	if !ok || v.Sign() < 0 || len(text) > 20 || strings.ContainsAny(number, "eE") {
@@ -72,7 +74,7 @@ func shareOf(text string) (report.Fraction, error) {
 
 // compare compares the two files.
 func (x *diffFlags) compare(paths []string, s streams) error {
-	var runs [2]*report.Run
+	var runs [2]*results.Run
 	for i, path := range paths {
 		r, err := s.runs.open(path)
 		if err != nil {
@@ -80,8 +82,8 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 		}
 		runs[i] = r
 	}
-	d, err := report.NewDiff(runs[0], runs[1], x.options)
-	if errors.Is(err, report.ErrDiff) {
+	d, err := diff.New(runs[0], runs[1], x.options)
+	if errors.Is(err, diff.ErrRuns) {
 		return usage("%w", err)
 	}
 	if err != nil {
@@ -91,7 +93,7 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 		if x.print.format == "json" {
 			return d.WriteJSON(w)
 		}
-		return report.Write(w, d, x.print.format, x.print.style(s))
+		return table.Write(w, d, x.print.format, x.print.style(s))
 	})
 	if err != nil {
 		return err
@@ -103,9 +105,9 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 }
 
 // judge tells what got worse, and which conditions hold.
-func (x *diffFlags) judge(d *report.Diff, s streams) error {
+func (x *diffFlags) judge(d *diff.Diff, s streams) error {
 	verdicts, err := d.Judge(x.failIf.list)
-	if errors.Is(err, report.ErrInterval) || errors.Is(err, report.ErrCondition) {
+	if errors.Is(err, results.ErrInterval) || errors.Is(err, results.ErrCondition) {
 		return usage("--fail-if: %w", err)
 	}
 	if err != nil {
@@ -113,7 +115,7 @@ func (x *diffFlags) judge(d *report.Diff, s streams) error {
 	}
 	failed := told(verdicts, "", s)
 	if x.maxSlowdown != "" && len(d.Worse) > 0 {
-		s.say("--max-slowdown %s: %s got worse, first %s", x.maxSlowdown, report.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
+		s.say("--max-slowdown %s: %s got worse, first %s", x.maxSlowdown, numbers.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
 		failed = jobs.Fail(jobs.ExitFound, errSilent)
 	}
 	return failed

@@ -17,7 +17,9 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/archive"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
 	"github.com/spf13/cobra"
@@ -136,7 +138,7 @@ func (o *exportFlags) archive(input string, s streams) (archive.Options, error) 
 
 // selected reads --ranks: the locations whose events are written.
 func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error) {
-	set, err := report.ChosenRanks(o.ranks, d)
+	set, err := results.ChosenRanks(o.ranks, d)
 	return set.Locations(d), refused(err)
 }
 
@@ -178,7 +180,7 @@ func exportRank(c mpi.Comm, job archive.Options, o *exportFlags, s streams) erro
 	}
 	if c.Rank() == 0 {
 		s.say("%s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound.",
-			res.Anchor, report.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
+			res.Anchor, numbers.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
 	}
 	return jobs.Fail(jobs.ExitPartial, errSilent)
 }
@@ -188,7 +190,7 @@ func printExported(s streams, r *archive.Result, ranks int, took time.Duration) 
 	for _, t := range r.Differs {
 		where := "the definitions"
 		if t.Locations > 0 {
-			where = report.Plural(int(t.Locations), "location")
+			where = numbers.Plural(int(t.Locations), "location")
 		}
 		what := "left out"
 		if t.Code == trace.DiagTimeBackwards {
@@ -197,7 +199,7 @@ func printExported(s streams, r *archive.Result, ranks int, took time.Duration) 
 		s.say("not as in the analysed trace: %s: %d in %s, %s by the analysis", t.Code.Text(), t.Count, where, what)
 	}
 	if r.LeftOut > 0 {
-		s.say("%s not chosen by --ranks: defined, without events", report.Plural(r.LeftOut, "location"))
+		s.say("%s not chosen by --ranks: defined, without events", numbers.Plural(r.LeftOut, "location"))
 	}
 	if w := r.Window; w != nil {
 		s.say("ticks %d to %d: %d calls cut at the borders; left out for their other part is outside: %d ends of messages, %d of collectives, %d records of requests",
@@ -208,22 +210,22 @@ func printExported(s streams, r *archive.Result, ranks int, took time.Duration) 
 		times = "every gap between events within " + r.Deviation.String() + " of the true one"
 	}
 	s.say("%s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, %s",
-		r.Anchor, r.Events, r.Locations, report.Size(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
+		r.Anchor, r.Events, r.Locations, numbers.Bytes(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
 // exported is the result of an export as an archive in JSON.
 type exported struct {
-	To         string             `json:"to"`
-	Output     string             `json:"output"`
-	Exact      bool               `json:"exact"`
-	Deviation  string             `json:"deviation"`
-	Events     uint64             `json:"events"`
-	Bytes      uint64             `json:"bytes"`
-	LeftOut    int                `json:"locations_left_out"`
-	Differs    []report.CodeTotal `json:"differs"`
-	Unreadable []report.Lost      `json:"unreadable"`
-	EventChunk int                `json:"event_chunk"`
-	Window     *exportedWindow    `json:"window,omitempty"`
+	To         string              `json:"to"`
+	Output     string              `json:"output"`
+	Exact      bool                `json:"exact"`
+	Deviation  string              `json:"deviation"`
+	Events     uint64              `json:"events"`
+	Bytes      uint64              `json:"bytes"`
+	LeftOut    int                 `json:"locations_left_out"`
+	Differs    []results.CodeTotal `json:"differs"`
+	Unreadable []table.Lost        `json:"unreadable"`
+	EventChunk int                 `json:"event_chunk"`
+	Window     *exportedWindow     `json:"window,omitempty"`
 }
 
 // exportedWindow is in ticks since the begin of the run.
@@ -235,12 +237,12 @@ type exportedWindow struct {
 
 // exportJSON prints the result in JSON.
 func exportJSON(s streams, path string, r *archive.Result) error {
-	differs, unreadable := []report.CodeTotal{}, []report.Lost{}
+	differs, unreadable := []results.CodeTotal{}, []table.Lost{}
 	for _, t := range r.Differs {
-		differs = append(differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})
+		differs = append(differs, results.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})
 	}
 	for _, l := range r.Unreadable {
-		unreadable = append(unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
+		unreadable = append(unreadable, table.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
 	}
 	x := exported{"otf2", r.Anchor, r.Exact(), r.Deviation.String(), r.Events, r.Bytes, r.LeftOut, differs, unreadable, r.EventChunk, nil}
 	if w := r.Window; w != nil {
@@ -250,14 +252,14 @@ func exportJSON(s streams, path string, r *archive.Result) error {
 	if err != nil {
 		return err
 	}
-	return about(s.out, run, "export", report.Value(x))
+	return about(s.out, run, "export", results.Value(x))
 }
 
 // exporting is a run on its way into files of a form.
 type exporting struct {
 	*exportFlags
 	s     streams
-	run   *report.Run
+	run   *results.Run
 	files files
 }
 
@@ -284,7 +286,7 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 			x.tell("%s", l)
 		}
 		if o.format == "json" {
-			return about(s.out, run, "export", report.Value(result))
+			return about(s.out, run, "export", results.Value(result))
 		}
 		return nil
 	}
@@ -302,7 +304,7 @@ func (x *exporting) source() (*export.Source, error) {
 	run := x.run
 	rows, err := run.HasRows()
 	if err == nil && !rows {
-		err = fmt.Errorf("%s: events: %w: it was analyzed with --events none, so it has the call graph and sums alone; --to otf2 writes the call graph's events", run.Path, report.ErrNoResult)
+		err = fmt.Errorf("%s: events: %w: it was analyzed with --events none, so it has the call graph and sums alone; --to otf2 writes the call graph's events", run.Path, results.ErrNoResult)
 	}
 	var labels []string
 	if err == nil {
@@ -378,13 +380,13 @@ func (x *exporting) events() (any, []string, error) {
 			return err
 		})
 		if errors.Is(err, export.ErrTooLarge) {
-			return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", x.run.Path, x.to, report.Size(uint64(x.maxSize)))
+			return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", x.run.Path, x.to, numbers.Bytes(uint64(x.maxSize)))
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		result = append(result, t)
-		lines = append(lines, fmt.Sprintf("%s: %d rows of %s, %s", t.Path, t.Rows, t.Table, report.Size(uint64(t.Bytes))))
+		lines = append(lines, fmt.Sprintf("%s: %d rows of %s, %s", t.Path, t.Rows, t.Table, numbers.Bytes(uint64(t.Bytes))))
 	}
 	return struct {
 		To     string    `json:"to"`
@@ -454,7 +456,7 @@ func (x *exporting) timeline() (any, []string, error) {
 	if result.Estimate, err = src.Estimate(x.to); err != nil {
 		return nil, nil, err
 	}
-	size, slices := report.Size(uint64(result.Estimate.Bytes)), millions(result.Estimate.Slices)
+	size, slices := numbers.Bytes(uint64(result.Estimate.Bytes)), millions(result.Estimate.Slices)
 	x.tell("%s: ≈ %s, %s slices", x.output, size, slices)
 	size = "about " + size
 	if result.Estimate.Bytes <= limit.bytes {
@@ -462,17 +464,17 @@ func (x *exporting) timeline() (any, []string, error) {
 			result.Drawn, err = src.Timeline(w, x.to, limit.bytes)
 			return err
 		})
-		size = "more than " + report.Size(uint64(limit.bytes))
+		size = "more than " + numbers.Bytes(uint64(limit.bytes))
 	}
 	switch {
 	case result.Estimate.Bytes > limit.bytes || errors.Is(err, export.ErrTooLarge):
 		return nil, nil, usage("%s --to %s: %s of %s with %s slices, allowed are %s: %s. Choose a part with --time or --ranks, %sor allow more with --max-size",
-			x.run.Path, x.to, size, limit.unit, slices, report.Size(uint64(limit.bytes)), limit.why, limit.fallback)
+			x.run.Path, x.to, size, limit.unit, slices, numbers.Bytes(uint64(limit.bytes)), limit.why, limit.fallback)
 	case err != nil:
 		return nil, nil, err
 	}
 	return result, []string{fmt.Sprintf("%s: %s, %d slices, %d messages as flows, %d with one end outside, %d values of metrics",
-		x.output, report.Size(uint64(result.Bytes)), result.Slices, result.Flows, result.OneEnded, result.Counters)}, nil
+		x.output, numbers.Bytes(uint64(result.Bytes)), result.Slices, result.Flows, result.OneEnded, result.Counters)}, nil
 }
 
 // millions writes a count with a unit.
@@ -494,7 +496,7 @@ const (
 
 // viewer writes the viewer as one file that needs no server.
 func (x *exporting) viewer() (any, []string, error) {
-	server, err := view.New([]*report.Run{x.run}, view.Options{Tool: version})
+	server, err := view.New([]*results.Run{x.run}, view.Options{Tool: version})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -520,5 +522,5 @@ func (x *exporting) viewer() (any, []string, error) {
 		Tiles  int    `json:"tiles"`
 		Levels int    `json:"levels"`
 	}{x.to, x.output, held.Bytes, held.Tiles, held.Levels}
-	return result, []string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
+	return result, []string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, numbers.Bytes(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
 }

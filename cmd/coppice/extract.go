@@ -13,7 +13,8 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/coppice-hpc/coppice/predict/simnet"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/cobra"
 )
 
@@ -64,7 +65,7 @@ func (o *extractFlags) extract(operands []string, s streams) error {
 	text := e.Model.Append(nil)
 	if len(text) > pipeline.MaxFile {
 		return jobs.Fail(jobs.ExitResource, fmt.Errorf("%s: the model of a job takes %s, more than the %s of a model file. Name a shorter part of the run with --job, or give the file classes of processes (analyze --classes)",
-			strings.Join(operands, ", "), report.Size(uint64(len(text))), report.Size(pipeline.MaxFile)))
+			strings.Join(operands, ", "), numbers.Bytes(uint64(len(text))), numbers.Bytes(pipeline.MaxFile)))
 	}
 	if err := o.write(s, writeBytes(text)); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, erro
 		switch {
 		case err == nil:
 			which.Node = &node
-		case errors.Is(err, report.ErrInterval) || errors.Is(err, report.ErrNoResult):
+		case errors.Is(err, results.ErrInterval) || errors.Is(err, results.ErrNoResult):
 			which.Region = o.job
 		default:
 			return nil, readError(path, err)
@@ -137,14 +138,14 @@ func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, erro
 }
 
 // place puts ranks where --map says that they ran.
-func (o *extractFlags) place(run *report.Run, r *pipeline.Observed) error {
+func (o *extractFlags) place(run *results.Run, r *pipeline.Observed) error {
 	for _, text := range o.maps {
 		ranks, where, ok := strings.Cut(text, "=")
 		node, cores, counted := strings.Cut(where, ":")
 		if !ok || node == "" {
 			return usage("--map %s: give RANKS=NODE or RANKS=NODE:CORES, such as 0-3=node0:4", text)
 		}
-		set, err := report.ParseRanks(ranks, run.Defs)
+		set, err := results.ParseRanks(ranks, run.Defs)
 		if err != nil {
 			return usage("--map %s: %w", text, err)
 		}

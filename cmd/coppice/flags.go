@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/pflag"
 )
 
@@ -92,7 +92,7 @@ func (c *conditions[T]) String() string { return "" }
 func (c *conditions[T]) Type() string { return "CONDITION" }
 
 // told prints the conditions that hold; the status says whether there are any.
-func told(verdicts []report.Verdict, of string, s streams) (failed error) {
+func told(verdicts []results.Verdict, of string, s streams) (failed error) {
 	for _, v := range verdicts {
 		if v.Holds {
 			s.say("%s%s", of, v.Text)
@@ -103,13 +103,13 @@ func told(verdicts []report.Verdict, of string, s streams) (failed error) {
 }
 
 // judge tells which conditions hold of a run.
-func judge(run *report.Run, list []*report.Condition, rules report.Rules, s streams) error {
+func judge(run *results.Run, list []*results.Condition, rules results.Rules, s streams) error {
 	verdicts, err := run.Judge(list, rules)
-	if report.Partial(err) {
+	if results.Partial(err) {
 		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("--fail-if is not decided: %w", &fileError{run.Path, err}))
 	}
 	if err != nil {
-		return readError(run.Path, report.Asked("--fail-if", err))
+		return readError(run.Path, results.Asked("--fail-if", err))
 	}
 	return told(verdicts, run.Path+": ", s)
 }
@@ -143,7 +143,7 @@ func (s *size) String() string {
 	if *s <= 0 {
 		return ""
 	}
-	return report.Binary(int64(*s))
+	return results.Binary(int64(*s))
 }
 
 // Type names the value in help texts.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -26,7 +26,7 @@ func topicText(name string) string {
 		return ""
 	}
 	if name == "conditions" {
-		return string(text) + wrapped(report.MetricNames(), 100) + "\n"
+		return string(text) + wrapped(results.MetricNames(), 100) + "\n"
 	}
 	return string(text)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coppice-hpc/coppice/internal/inspect"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/spf13/cobra"
 )
@@ -38,7 +38,7 @@ func infoVerb(s streams) *cobra.Command {
 }
 
 // info looks at a file.
-func info(path string, s streams) (*report.Answer, error) {
+func info(path string, s streams) (*results.Answer, error) {
 	kind, head, err := inspect.Recognise(path)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/spf13/pflag"
 )
 
@@ -111,7 +111,7 @@ func (d *display) line(st *jobs.Status) {
 		return
 	}
 	fmt.Fprintf(d.w, "%s coppice %s %.0f%% bytes=%s/%s rate=%s/s slow=%d:%.0f%% eta=%.0fs\n",
-		st.Time, st.Stage, 100*st.Share, report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate), st.Slowest, 100*st.Slow, st.Left)
+		st.Time, st.Stage, 100*st.Share, numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate), st.Slowest, 100*st.Slow, st.Left)
 }
 
 // draw redraws the line of the tty form.
@@ -120,7 +120,7 @@ func (d *display) draw(st *jobs.Status) {
 	full := int(st.Share * cells)
 	text := fmt.Sprintf("%-8s %s %3.0f %%", st.Stage, strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*st.Share)
 	if st.Total > 0 {
-		text += fmt.Sprintf("  %s/%s  %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))
+		text += fmt.Sprintf("  %s/%s  %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))
 	}
 	text += fmt.Sprintf("  %d ranks", st.Ranks)
 	if st.Ranks > 1 && st.Total > 0 {

@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
-
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,7 +124,7 @@ func verb(use, short string, least, most int, examples ...string) *cobra.Command
 	c := &cobra.Command{Use: use, Short: short, Example: strings.Join(examples, "\n")}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
-			return usage("%s given. Write %s, or --help for more", report.Plural(n, "operand"), synopsis(c))
+			return usage("%s given. Write %s, or --help for more", numbers.Plural(n, "operand"), synopsis(c))
 		}
 		return nil
 	}

@@ -19,7 +19,10 @@ import (
 	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -99,8 +102,8 @@ func (o *output) free(path string) error {
 func (o *output) toStdout() bool { return o.path == "" || o.path == "-" }
 
 // style is the look of text on its way to where it goes.
-func (o *output) style(s streams) report.Style {
-	st := report.Style{Limit: o.limit}
+func (o *output) style(s streams) table.Style {
+	st := table.Style{Limit: o.limit}
 	terminal := o.toStdout() && isTerminal(s.out) && os.Getenv("TERM") != "dumb"
 	st.Bars = terminal
 	switch o.color {
@@ -214,7 +217,7 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 }
 
 // show writes what is known of a file: in JSON as the value under a key, with what all documents tell; else as text.
-func (o *output) show(s streams, r *report.Answer, key string) error {
+func (o *output) show(s streams, r *results.Answer, key string) error {
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
 			return r.WriteJSON(w, r.Brief, key, r.Value)
@@ -259,9 +262,9 @@ func readError(path string, err error) error {
 	}
 	code := jobs.ExitCode(err)
 	switch {
-	case errors.Is(err, report.ErrNoResult):
+	case errors.Is(err, results.ErrNoResult):
 		code = jobs.ExitInput
-	case errors.Is(err, report.ErrSpan):
+	case errors.Is(err, lookup.ErrSpan):
 		code = jobs.ExitUsage
 	}
 	return jobs.Fail(code, &fileError{path, err})
@@ -269,7 +272,7 @@ func readError(path string, err error) error {
 
 // refused gives an error of what was asked for its exit code.
 func refused(err error) error {
-	if asked := (*report.Refused)(nil); errors.As(err, &asked) {
+	if asked := (*results.Refused)(nil); errors.As(err, &asked) {
 		return usage("%w", asked)
 	}
 	return err
@@ -321,7 +324,7 @@ func advice(err error) string {
 		{ccg.ErrCorrupt, changed},
 		{column.ErrCorrupt, changed},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
-		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
+		{results.ErrNoResult, "Analyze the trace again with the options that keep it."},
 		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
 	} {
 		if errors.Is(err, a.is) {
@@ -334,12 +337,12 @@ func advice(err error) string {
 // openRuns are the runs that a verb reads; they are closed when it has ended. It is safe for concurrent use.
 type openRuns struct {
 	lock sync.Mutex
-	list []*report.Run
+	list []*results.Run
 }
 
 // open opens a run for a verb that reads one.
-func (o *openRuns) open(path string) (*report.Run, error) {
-	r, err := report.Open(path, xtf.Options{})
+func (o *openRuns) open(path string) (*results.Run, error) {
+	r, err := results.Open(path, xtf.Options{})
 	if err != nil {
 		return nil, readError(path, err)
 	}
@@ -350,7 +353,7 @@ func (o *openRuns) open(path string) (*report.Run, error) {
 }
 
 // about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
-func about(w io.Writer, run *report.Run, key string, v json.Marshaler) error {
+func about(w io.Writer, run *results.Run, key string, v json.Marshaler) error {
 	a, err := run.Answer(v, nil)
 	if err != nil {
 		return readError(run.Path, err)
@@ -384,7 +387,7 @@ func (o *openRuns) close(err error) error {
 	}
 	var parts []string
 	if locations > 0 {
-		parts = append(parts, report.Plural(locations, "location"))
+		parts = append(parts, numbers.Plural(locations, "location"))
 	}
 	if whole > 0 {
 		parts = append(parts, "a part about the whole run")

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,7 +104,7 @@ func (o *planFlags) define(f *pflag.FlagSet) {
 func (o *planFlags) check(f *pflag.FlagSet, operands []string) (site *slurm.Site, known bool, err error) {
 	switch {
 	case len(operands) != 2:
-		return nil, false, usage("%s: name a verb and its input, as coppice plan analyze TRACE; arguments of the verb come after --", report.Plural(len(operands), "operand"))
+		return nil, false, usage("%s: name a verb and its input, as coppice plan analyze TRACE; arguments of the verb come after --", numbers.Plural(len(operands), "operand"))
 	case o.format == "script" && (len(o.then) > 0 || o.submit):
 		return nil, false, usage("--format script prints one job that is not submitted: leave out --then and --submit, or plan each job alone")
 	case o.follow && (!o.submit || o.format != "text"):
@@ -168,8 +169,8 @@ type plan struct {
 	slurm.Plan
 	flags    *planFlags
 	steps    []*planStep
-	envelope report.Envelope
-	brief    report.Brief
+	envelope results.Envelope
+	brief    results.Brief
 }
 
 func (p *plan) submit(ctx context.Context) error {
@@ -210,7 +211,7 @@ func (p *plan) write(s streams) error {
 		if err != nil {
 			return err
 		}
-		return p.envelope.WriteJSON(s.out, &p.brief, "plan", report.Value(doc))
+		return p.envelope.WriteJSON(s.out, &p.brief, "plan", results.Value(doc))
 	}
 	return p.WriteText(s.out)
 }

@@ -18,7 +18,10 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/record"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/predicted"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,7 +36,7 @@ type predictFlags struct {
 	sweep             []string
 	plot              string
 	print             output
-	failIf            conditions[report.PredictCondition]
+	failIf            conditions[predicted.Condition]
 	run               string // folder of --run
 	execute           bool
 	compiler          string
@@ -84,7 +87,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &o.print.format, "format", "text", "of the report on standard output: text, json or csv", o.print.choices()...)
 	o.print.defineColor(f)
 	o.print.defineLimit(f, longTables)
-	o.failIf.define(f, report.ParsePredictCondition, ": METRIC<NUMBER, of "+strings.Join(report.PredictMetricNames(), ", "))
+	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(predicted.MetricNames(), ", "))
 	f.BoolVar(&o.execute, "run", false, "record and replay the representatives here, with the command behind --, and predict with their vectors")
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
 	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay each process so many times at once (default: processes of a node of the platform, at most the processors here)")
@@ -207,7 +210,7 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 		code = jobs.ExitPartial
 		why := "the predicted run is without what could not be read"
 		if r.Unmatched > 0 {
-			why = report.Plural(int(r.Unmatched), "end") + " of messages without the other end left out"
+			why = numbers.Plural(int(r.Unmatched), "end") + " of messages without the other end left out"
 		}
 		s.say("%s: the prediction is partial: %s", job.Run, why)
 	}
@@ -221,13 +224,13 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 }
 
 // write prints the report.
-func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) error {
+func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s streams) error {
 	return o.print.write(s, func(w io.Writer) error {
 		if o.print.format != "json" {
-			return report.Write(w, p, o.print.format, o.print.style(s))
+			return table.Write(w, p, o.print.format, o.print.style(s))
 		}
-		a, err := run.Answer(report.Value(p), nil)
-		if report.Partial(err) { // the prediction is there, its report is not
+		a, err := run.Answer(results.Value(p), nil)
+		if results.Partial(err) { // the prediction is there, its report is not
 			return jobs.Fail(jobs.ExitPartial, &fileError{run.Path, err})
 		}
 		if err != nil {
@@ -286,7 +289,7 @@ func (o *predictFlags) measure(s streams) error {
 			return outputError(err)
 		}
 	}
-	s.say("recording what %s receive: %s", report.Plural(len(ranks), "representative"), strings.Join(o.command, " "))
+	s.say("recording what %s receive: %s", numbers.Plural(len(ranks), "representative"), strings.Join(o.command, " "))
 	r, err := record.Run(context.Background(), record.Options{
 		Output: logs, Command: o.command, Compiler: o.compiler, Cache: cacheFolder(), Log: record.LogOptions{Ranks: ranks}, Out: s.err, Err: s.err,
 	})
@@ -300,7 +303,7 @@ func (o *predictFlags) measure(s streams) error {
 	if err != nil {
 		return err
 	}
-	s.say("replaying %s one after the other, %d times, each %d at once: %s", report.Plural(len(r.Logs), "process"), repetitions, copies, strings.Join(program, " "))
+	s.say("replaying %s one after the other, %d times, each %d at once: %s", numbers.Plural(len(r.Logs), "process"), repetitions, copies, strings.Join(program, " "))
 	if copies < node {
 		s.say("a node of the platform has %d processes: with fewer at once, each has more of memory and caches, and the prediction is too good. --replay-copies %d replays as many", node, node)
 	}
@@ -366,10 +369,10 @@ func programOf(command []string) ([]string, error) {
 }
 
 // newPrediction makes the report of a result.
-func newPrediction(run *report.Run, job *prediction.Options, r *prediction.Result) *report.Prediction {
-	p := &report.Prediction{
-		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Bound: uint64(r.Bound), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
-		Classes: []report.PredictedClass{}, Processes: make([]report.PredictedProcess, len(r.Processes)),
+func newPrediction(run *results.Run, job *prediction.Options, r *prediction.Result) *predicted.Prediction {
+	p := &predicted.Prediction{
+		Name: run.Name, Resolution: predicted.Picoseconds, Measured: uint64(r.Measured), Bound: uint64(r.Bound), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
+		Classes: []predicted.PredictedClass{}, Processes: make([]predicted.PredictedProcess, len(r.Processes)),
 	}
 	if r.Platform != nil {
 		p.Platform = platformOf(r)
@@ -377,15 +380,15 @@ func newPrediction(run *report.Run, job *prediction.Options, r *prediction.Resul
 	p.Computation = computationOf(job, r)
 	p.Computation.Threshold = r.Threshold
 	for _, rep := range r.Classes {
-		p.Classes = append(p.Classes, report.PredictedClass{Class: len(p.Classes), Representative: rep})
+		p.Classes = append(p.Classes, predicted.PredictedClass{Class: len(p.Classes), Representative: rep})
 	}
 	for i := range r.Processes {
 		x := &r.Processes[i]
 		t := &x.Times
-		p.Processes[i] = report.PredictedProcess{
+		p.Processes[i] = predicted.PredictedProcess{
 			Process: uint32(i), Class: int(x.Class), Node: x.Node, Calls: t.Calls, Messages: t.Messages,
-			Measured: report.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute), Start: uint64(x.Start)},
-			Predicted: report.PredictedTimes{
+			Measured: predicted.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute), Start: uint64(x.Start)},
+			Predicted: predicted.PredictedTimes{
 				Finish: uint64(t.Finish), Compute: uint64(t.Compute), Send: uint64(t.Send), Receive: uint64(t.Receive),
 				Wait: uint64(t.Wait), Collective: uint64(t.Collective), File: uint64(t.File), Kept: uint64(x.Kept),
 			},
@@ -409,14 +412,16 @@ func newPrediction(run *report.Run, job *prediction.Options, r *prediction.Resul
 }
 
 // quotient returns a / b, of times.
-func quotient(a, b int64) report.Ratio { return report.NewRatio(uint64(max(a, 0)), uint64(max(b, 0))) }
+func quotient(a, b int64) numbers.Ratio {
+	return numbers.NewRatio(uint64(max(a, 0)), uint64(max(b, 0)))
+}
 
 // difference returns |a - b| / b.
-func difference(a, b int64) report.Ratio { return quotient(max(a-b, b-a), b) }
+func difference(a, b int64) numbers.Ratio { return quotient(max(a-b, b-a), b) }
 
-func platformOf(r *prediction.Result) *report.PredictedPlatform {
+func platformOf(r *prediction.Result) *predicted.PredictedPlatform {
 	p := r.Platform
-	x := &report.PredictedPlatform{
+	x := &predicted.PredictedPlatform{
 		Name: p.Name, Nodes: r.Nodes, RanksPerNode: r.PerNode, Mapping: p.Mapping, Engine: "dataflow",
 		Contention: [...]string{"none", "nic", "links"}[p.Contention], Policy: [...]string{"dma", "copy", "arrival"}[p.Policy],
 	}
@@ -429,8 +434,8 @@ func platformOf(r *prediction.Result) *report.PredictedPlatform {
 	return x
 }
 
-func computationOf(job *prediction.Options, r *prediction.Result) report.PredictedComputing {
-	c := report.PredictedComputing{Source: "recorded", Scale: r.Scale.String()}
+func computationOf(job *prediction.Options, r *prediction.Result) predicted.PredictedComputing {
+	c := predicted.PredictedComputing{Source: "recorded", Scale: r.Scale.String()}
 	if r.Scale != predict.One {
 		c.Source = "scaled"
 	}
@@ -444,15 +449,15 @@ func computationOf(job *prediction.Options, r *prediction.Result) report.Predict
 		}
 	}
 	for _, d := range r.Donors {
-		c.Donors = append(c.Donors, report.Donor{
+		c.Donors = append(c.Donors, predicted.Donor{
 			Process: d.Process, Processes: d.Processes, Entries: d.Entries, Measured: d.Measured, Host: uint64(d.Host), Target: uint64(d.Target), Off: 1000 * uint64(d.Off),
 		})
 	}
 	return c
 }
 
-func errorsOf(job *prediction.Options, r *prediction.Result) report.PredictedErrors {
-	var e report.PredictedErrors
+func errorsOf(job *prediction.Options, r *prediction.Result) predicted.PredictedErrors {
+	var e predicted.PredictedErrors
 	if h := r.Host; h != nil {
 		makespan := uint64(h.Makespan)
 		e.HostPlatform, e.HostMakespan = h.Platform, &makespan
@@ -463,7 +468,7 @@ func errorsOf(job *prediction.Options, r *prediction.Result) report.PredictedErr
 		e.ClassMakespan = &makespan
 		e.Class = difference(k.Representatives, k.All)
 	} else if job.Rule == predict.ScaleRule {
-		e.Class = report.Ratio{Defined: true}
+		e.Class = numbers.Ratio{Defined: true}
 	}
 	if x := r.Replay; x != nil {
 		e.WorstReplay = &x.Process
@@ -471,7 +476,7 @@ func errorsOf(job *prediction.Options, r *prediction.Result) report.PredictedErr
 		e.Replayed, e.Recorded = uint64(x.Replay), uint64(x.Recorded)
 	}
 	if x := r.Spread; x != nil {
-		e.WorstSpread, e.Spread = &x.Process, report.Ratio{Value: x.Share(), Defined: true}
+		e.WorstSpread, e.Spread = &x.Process, numbers.Ratio{Value: x.Share(), Defined: true}
 		e.Least, e.Most = 1000*uint64(x.Least), 1000*uint64(x.Most)
 	}
 	if x := r.Delay; x != nil {
@@ -481,24 +486,24 @@ func errorsOf(job *prediction.Options, r *prediction.Result) report.PredictedErr
 	return e
 }
 
-func deadlockOf(r *prediction.Result) *report.PredictedDeadlock {
-	d := &report.PredictedDeadlock{Cycle: []report.BlockedCall{}, Eager: r.Deadlock.Eager}
+func deadlockOf(r *prediction.Result) *predicted.PredictedDeadlock {
+	d := &predicted.PredictedDeadlock{Cycle: []predicted.BlockedCall{}, Eager: r.Deadlock.Eager}
 	for i, b := range r.Deadlock.Cycle {
-		d.Cycle = append(d.Cycle, report.BlockedCall{Process: b.Process, Call: b.Call, Function: r.Functions[i], For: b.For})
+		d.Cycle = append(d.Cycle, predicted.BlockedCall{Process: b.Process, Call: b.Call, Function: r.Functions[i], For: b.For})
 	}
 	return d
 }
 
-func sweepOf(job *prediction.Options, r *prediction.Result) *report.PredictedSweep {
+func sweepOf(job *prediction.Options, r *prediction.Result) *predicted.PredictedSweep {
 	if len(r.Points) == 0 {
 		return nil
 	}
-	s := &report.PredictedSweep{}
+	s := &predicted.PredictedSweep{}
 	for _, a := range job.Sweep {
-		s.Axes = append(s.Axes, report.SweepAxis{Name: a.Name, Values: a.Values})
+		s.Axes = append(s.Axes, predicted.SweepAxis{Name: a.Name, Values: a.Values})
 	}
 	for _, x := range r.Points {
-		p := report.SweepPoint{Compute: uint64(x.Compute)}
+		p := predicted.SweepPoint{Compute: uint64(x.Compute)}
 		for k, i := range x.Values {
 			p.Values = append(p.Values, job.Sweep[k].Values[i])
 		}
@@ -515,8 +520,8 @@ func sweepOf(job *prediction.Options, r *prediction.Result) *report.PredictedSwe
 }
 
 // leftOutOf names what the program has not as it was.
-func leftOutOf(l *predict.Left) []report.LeftOut {
-	list := []report.LeftOut{}
+func leftOutOf(l *predict.Left) []predicted.LeftOut {
+	list := []predicted.LeftOut{}
 	for _, x := range []struct {
 		what string
 		n    uint64
@@ -539,7 +544,7 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 		{"no_root", l.NoRoot, true, "with root 0: collectives whose root is not in their communicator"},
 	} {
 		if x.n > 0 {
-			list = append(list, report.LeftOut{What: x.what, Count: x.n, Lost: x.lost, Text: x.text})
+			list = append(list, predicted.LeftOut{What: x.what, Count: x.n, Lost: x.lost, Text: x.text})
 		}
 	}
 	return list

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/predicted"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 // platformOf4 is a platform file of nodes with four processes.
@@ -47,8 +48,8 @@ func predictable(t *testing.T, spec, platform string) (run, file string) {
 
 // predictDocument is what tests read of the document.
 type predictDocument struct {
-	Schema  string             `json:"schema"`
-	Predict *report.Prediction `json:"predict"`
+	Schema  string                `json:"schema"`
+	Predict *predicted.Prediction `json:"predict"`
 }
 
 func TestPredictReport(t *testing.T) {
@@ -62,7 +63,7 @@ func TestPredictReport(t *testing.T) {
 	}
 	d := predictionOf(t, "predict", run, "--platform", p, "-q", "--host-platform", p, "--cpu-scale", "0.5")
 	x := d.Predict
-	if d.Schema != report.Schema || x == nil || x.Makespan == nil || len(x.Processes) != 6 || x.Computation.Source != "scaled" || x.Platform.Nodes != 2 || x.Errors.HostMakespan == nil {
+	if d.Schema != results.Schema || x == nil || x.Makespan == nil || len(x.Processes) != 6 || x.Computation.Source != "scaled" || x.Platform.Nodes != 2 || x.Errors.HostMakespan == nil {
 		t.Errorf("document %+v", d)
 	}
 	csv := must(t, "predict", run, "--platform", p, "-q", "--format", "csv")
@@ -86,17 +87,17 @@ func predictionOf(t *testing.T, args ...string) *predictDocument {
 	var d struct {
 		Schema  string `json:"schema"`
 		Predict struct {
-			Platform    *report.PredictedPlatform `json:"platform"`
-			Computation report.PredictedComputing `json:"computation"`
-			Makespan    *uint64                   `json:"makespan"`
-			Processes   []report.PredictedProcess `json:"process_times"`
+			Platform    *predicted.PredictedPlatform `json:"platform"`
+			Computation predicted.PredictedComputing `json:"computation"`
+			Makespan    *uint64                      `json:"makespan"`
+			Processes   []predicted.PredictedProcess `json:"process_times"`
 			Errors      struct {
 				HostMakespan *uint64 `json:"host_makespan"`
 			} `json:"errors"`
 		} `json:"predict"`
 	}
 	decode(t, must(t, append(args, "--format", "json")...), &d)
-	p := &report.Prediction{Platform: d.Predict.Platform, Computation: d.Predict.Computation, Makespan: d.Predict.Makespan, Processes: d.Predict.Processes}
+	p := &predicted.Prediction{Platform: d.Predict.Platform, Computation: d.Predict.Computation, Makespan: d.Predict.Makespan, Processes: d.Predict.Processes}
 	p.Errors.HostMakespan = d.Predict.Errors.HostMakespan
 	return &predictDocument{d.Schema, p}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
@@ -100,17 +102,17 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 		cut[r.Cut[rank]] = append(cut[r.Cut[rank]], rank)
 	}
 	for _, why := range slices.Sorted(maps.Keys(cut)) {
-		s.say("%s of %d without MPI_Finalize (rank %s): %s", report.Plural(len(cut[why]), "process"), r.Processes, report.RankList(cut[why]), why)
+		s.say("%s of %d without MPI_Finalize (rank %s): %s", numbers.Plural(len(cut[why]), "process"), r.Processes, results.RankList(cut[why]), why)
 	}
 	for _, d := range r.Found {
 		s.say("%s: %d times; first: %s", d.Code.Text(), max(d.Count, 1), d.Detail)
 	}
-	s.say("%s: %s recorded. Next: coppice analyze %s -o run.xtf", r.Archive, report.Plural(r.Processes, "process"), r.Archive)
+	s.say("%s: %s recorded. Next: coppice analyze %s -o run.xtf", r.Archive, numbers.Plural(r.Processes, "process"), r.Archive)
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}
 	for _, rank := range slices.Sorted(maps.Keys(r.Uncounted)) {
-		s.say("%s without the counters; rank %d: %s", report.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
+		s.say("%s without the counters; rank %d: %s", numbers.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
 		break
 	}
 	for _, rank := range r.Unlogged {
@@ -165,7 +167,7 @@ func logRanks(text string) ([]int, error) {
 
 // representatives are the processes that stand for the classes of a run.
 func representatives(path string) ([]int, error) {
-	run, err := report.Open(path, xtf.Options{})
+	run, err := results.Open(path, xtf.Options{})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage("--log-ranks %q: neither a list of ranks, as 0,3, nor a file of coppice analyze --classes", path)
 	}
@@ -173,7 +175,7 @@ func representatives(path string) ([]int, error) {
 		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
 	}
 	defer run.File.Close()
-	k, err := run.Classes()
+	k, err := report.NewClasses(run)
 	if err != nil {
 		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
 	}
@@ -237,7 +239,7 @@ func concludeReplay(list []record.Replay, folder string, s streams) error {
 	for i := range list {
 		r := &list[i]
 		fmt.Fprintf(s.out, "rank %d of %d: %s, %s, computation %.6f s of processor time, %.6f s passed\n",
-			r.Rank, r.Size, outcome(r), report.Plural(int(r.Calls), "call"), float64(r.CPU)/1e9, float64(r.Wall)/1e9)
+			r.Rank, r.Size, outcome(r), numbers.Plural(int(r.Calls), "call"), float64(r.CPU)/1e9, float64(r.Wall)/1e9)
 		for _, c := range r.Original {
 			same := ""
 			if c.Same < r.Segments || c.Same < c.Segments {

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -25,7 +26,7 @@ type choice struct {
 	strict                    bool
 	ordered                   []string
 	rules                     ruleFlags
-	failIf                    conditions[report.Condition]
+	failIf                    conditions[results.Condition]
 }
 
 // ruleFlags are the flags of what the numbers of intervals depend on.
@@ -37,7 +38,7 @@ type ruleFlags struct {
 // define defines the flags of interval numbers.
 func (x *ruleFlags) define(f *pflag.FlagSet) {
 	var whose []string
-	for _, p := range report.Productives() {
+	for _, p := range results.Productives() {
 		whose = append(whose, string(p))
 	}
 	oneOf(f, &x.productive, "mpi-productive", "mean", "whose MPI time counts as productive: "+alternatives(whose), whose...)
@@ -51,8 +52,8 @@ func (x *ruleFlags) defineMeasured(f *pflag.FlagSet) {
 }
 
 // rules are what the flags say; those that a verb does not have are as usual.
-func (x *ruleFlags) rules() report.Rules {
-	return report.Rules{Productive: report.Productive(cmp.Or(x.productive, "mean")), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
+func (x *ruleFlags) rules() results.Rules {
+	return results.Rules{Productive: results.Productive(cmp.Or(x.productive, "mean")), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
 }
 
 func reportVerb(s streams) *cobra.Command {
@@ -99,11 +100,11 @@ func (x *choice) report(path string, o *output, s streams) error {
 		return readError(path, err)
 	}
 	if x.page {
-		if opts.Sections, err = run.PageSections(); err != nil {
+		if opts.Sections, err = report.PageSections(run); err != nil {
 			return readError(path, err)
 		}
 	}
-	d, err := run.Document(opts)
+	d, err := report.New(run, opts)
 	if err != nil {
 		return readError(path, err)
 	}
@@ -125,8 +126,8 @@ func printDocument(path string, d *report.Document, o *output, s streams) error 
 		case "parquet":
 			return writeParquet(w, d)
 		}
-		err := report.Write(w, d, o.format, o.style(s))
-		if errors.Is(err, report.ErrCSV) || err == nil {
+		err := table.Write(w, d, o.format, o.style(s))
+		if errors.Is(err, table.ErrCSV) || err == nil {
 			return err
 		}
 		return readError(path, err) // pictures of a page read more of the file
@@ -146,7 +147,7 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
 	oneOf(f, &x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself", "calls", "gaps")
 	defineSource(f, &x.source, "profile and comm")
-	x.failIf.define(f, report.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
+	x.failIf.define(f, results.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
 }
 
 func (x *choice) has(list ...report.Section) bool {
@@ -156,7 +157,7 @@ func (x *choice) has(list ...report.Section) bool {
 }
 
 // sources are the values of --source.
-var sources = map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}
+var sources = map[string]results.Source{"auto": results.SourceAuto, "rows": results.SourceRows, "graph": results.SourceGraph}
 
 // defineSource defines the flag of where an answer comes from.
 func defineSource(f *pflag.FlagSet, to *string, of string) {
@@ -184,12 +185,12 @@ func (x *choice) check(path string, o *output) error {
 }
 
 // options reads what needs the file's definitions.
-func (x *choice) options(run *report.Run) (report.Options, error) {
+func (x *choice) options(run *results.Run) (report.Options, error) {
 	o := report.Options{Sections: x.sections, Source: sources[x.source], Gaps: x.of == "gaps"}
 	var err error
 	o.Intervals.Rules, o.Intervals.Details, o.Intervals.PerExecution, o.Intervals.Russian = x.rules.rules(), x.details, x.perExecution, x.lang == "ru"
 	for _, name := range x.ordered {
-		item, ok := report.ParseItem(name)
+		item, ok := results.ParseItem(name)
 		if !ok {
 			return o, usage("--ordered %s: no component; docs/metrics.md lists them", name)
 		}
@@ -203,7 +204,7 @@ func (x *choice) options(run *report.Run) (report.Options, error) {
 			return o, err
 		}
 	}
-	o.Ranks, err = report.ChosenRanks(x.ranks, run.Defs)
+	o.Ranks, err = results.ChosenRanks(x.ranks, run.Defs)
 	return o, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // sectionTable turns the rows of a section into batches: 9 bytes for each value, and each text once.
@@ -19,14 +20,14 @@ type sectionTable struct {
 
 // writeParquet writes the one section of a report as a Parquet file.
 func writeParquet(w io.Writer, d *report.Document) error {
-	columns, rows, err := report.Data(d)
+	columns, rows, err := table.Data(d)
 	if err != nil {
 		return err
 	}
 	t := &sectionTable{section: d.Section(), texts: make([]export.Dictionary, len(columns))}
 	t.schema = &export.Schema{Meta: []export.Meta{{Key: "coppice.section", Value: string(t.section)}}}
 	for _, c := range columns {
-		typ := map[report.ColumnKind]export.Type{report.IntegerColumn: export.Uint64, report.DecimalColumn: export.Float64, report.TextColumn: export.Text}[c.Kind]
+		typ := map[table.ColumnKind]export.Type{table.IntegerColumn: export.Uint64, table.DecimalColumn: export.Float64, table.TextColumn: export.Text}[c.Kind]
 		t.schema.Columns = append(t.schema.Columns, export.Column{Name: c.Key, Type: typ, Nullable: true})
 	}
 	for row, err := range rows {

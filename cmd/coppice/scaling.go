@@ -4,15 +4,16 @@ import (
 	"errors"
 	"io"
 
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/scaling"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/spf13/cobra"
-
-	"github.com/coppice-hpc/coppice/report"
 )
 
 // scalingVerb is the report about several runs of one program.
 func scalingVerb(s streams) *cobra.Command {
 	o := output{more: []string{"csv", "md", "html"}}
-	x := report.ScalingOptions{}
+	x := scaling.Options{}
 	var rules ruleFlags
 	c := verb("scaling RUN.xtf RUN.xtf...", "several runs of one program: efficiencies and growth with the processes", 2, 1<<16,
 		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf run-16.xtf",
@@ -21,7 +22,7 @@ func scalingVerb(s streams) *cobra.Command {
 	f := c.Flags()
 	o.define(f)
 	oneOf(f, (*string)(&x.Mode), "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto: told by useful computation, or both are printed",
-		string(report.ModeAuto), string(report.ModeStrong), string(report.ModeWeak))
+		string(scaling.ModeAuto), string(scaling.ModeStrong), string(scaling.ModeWeak))
 	f.Uint64Var(&x.At, "at", 0, "number of processes to predict for")
 	rules.defineMeasured(f)
 	o.defineLimit(f, longTables)
@@ -32,8 +33,8 @@ func scalingVerb(s streams) *cobra.Command {
 }
 
 // printScaling prints the report about the runs.
-func printScaling(operands []string, x report.ScalingOptions, o *output, s streams) error {
-	var runs []*report.Run
+func printScaling(operands []string, x scaling.Options, o *output, s streams) error {
+	var runs []*results.Run
 	for _, path := range operands {
 		r, err := s.runs.open(path)
 		if err != nil {
@@ -41,8 +42,8 @@ func printScaling(operands []string, x report.ScalingOptions, o *output, s strea
 		}
 		runs = append(runs, r)
 	}
-	sc, err := report.NewScaling(runs, x)
-	if errors.Is(err, report.ErrScaling) {
+	sc, err := scaling.New(runs, x)
+	if errors.Is(err, scaling.ErrRuns) {
 		return usage("%w", err)
 	}
 	if err != nil {
@@ -52,6 +53,6 @@ func printScaling(operands []string, x report.ScalingOptions, o *output, s strea
 		if o.format == "json" {
 			return sc.WriteJSON(w)
 		}
-		return report.Write(w, sc, o.format, o.style(s))
+		return table.Write(w, sc, o.format, o.style(s))
 	})
 }

@@ -10,12 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/view"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
 )
 
 // serveMemory is the budget of a server that is not given one, leastServe the least one.
@@ -52,11 +51,11 @@ func (o *serveFlags) serve(operands []string, s streams) error {
 		o.mem = serveMemory
 	}
 	if o.mem < leastServe {
-		return usage("--mem %s: a server needs %s", o.mem.String(), report.Binary(leastServe))
+		return usage("--mem %s: a server needs %s", o.mem.String(), results.Binary(leastServe))
 	}
-	var runs []*report.Run
+	var runs []*results.Run
 	for _, path := range operands {
-		r, err := report.Open(path, xtf.Options{CacheBytes: int64(o.mem) / 3 / int64(len(operands))})
+		r, err := results.Open(path, xtf.Options{CacheBytes: int64(o.mem) / 3 / int64(len(operands))})
 		if err != nil {
 			return readError(path, err)
 		}

@@ -16,7 +16,8 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
@@ -107,7 +108,7 @@ func (st *planStep) complete(o *planFlags) error {
 	switch {
 	case err != nil:
 	case f.NArg() != 1 && st.verb != "predict":
-		err = fmt.Errorf("%s given, of one input", report.Plural(f.NArg(), "operand"))
+		err = fmt.Errorf("%s given, of one input", numbers.Plural(f.NArg(), "operand"))
 	case st.verb == "analyze":
 		st.mem, st.graphOnly, err = !f.Changed("mem"), a.events == "none", a.complete(f, f.Args())
 	case st.verb == "predict":
@@ -216,7 +217,7 @@ func (p *plan) size(s streams) error {
 		if st.verb == "record" {
 			*z = p.flags.recording(z)
 		}
-		note := fmt.Sprintf("sized by coppice plan %s %s: %s, limited by the %s", st.verb, report.Clean(st.input, 200), about, z.Decided)
+		note := fmt.Sprintf("sized by coppice plan %s %s: %s, limited by the %s", st.verb, numbers.Clean(st.input, 200), about, z.Decided)
 		st.job = &slurm.Job{
 			Verb: st.verb, Input: st.input, Output: st.output, Size: z,
 			Resumable: st.verb == "analyze" || st.verb == "predict", Foreign: st.verb == "record" && p.flags.mem == 0, Note: note,
@@ -272,7 +273,7 @@ func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
 		return p.workOfRun(w, st)
 	}
 	p.workAfter(w, st)
-	return w, fmt.Sprintf("about %s in %d parts", report.Size(w.Bytes), w.Locations), p.platformWork(w, st)
+	return w, fmt.Sprintf("about %s in %d parts", numbers.Bytes(w.Bytes), w.Locations), p.platformWork(w, st)
 }
 
 // workOfTrace measures a trace that is there.
@@ -296,8 +297,8 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 	if g := p.Site.Growth; g > 0 {
 		w.Result = scaled(x.Bytes, g)
 	}
-	p.envelope = report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced}
-	p.brief = report.Brief{Resolution: d.Clock().TimerResolution}
+	p.envelope = results.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced}
+	p.brief = results.Brief{Resolution: d.Clock().TimerResolution}
 	if p.flags.calibrate {
 		c, err := slurm.Calibrate(src, analyze.Options{GraphOnly: st.graphOnly, Version: version})
 		if err != nil {
@@ -305,9 +306,9 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 		}
 		w.Rate, w.Result = c.Rate, scaled(x.Bytes, c.Growth)
 		s.say("calibrated: %s of %d locations in %.1f s of processor time, %s/s; the result has %.2f bytes for each of the trace",
-			report.Size(c.Bytes), c.Locations, c.Seconds, report.Size(uint64(c.Rate)), c.Growth)
+			numbers.Bytes(c.Bytes), c.Locations, c.Seconds, numbers.Bytes(uint64(c.Rate)), c.Growth)
 	}
-	return w, fmt.Sprintf("%s, %s", report.Size(w.Bytes), report.Plural(w.Locations, "location")), nil
+	return w, fmt.Sprintf("%s, %s", numbers.Bytes(w.Bytes), numbers.Plural(w.Locations, "location")), nil
 }
 
 func scaled(bytes uint64, factor float64) uint64 {
@@ -320,7 +321,7 @@ func scaled(bytes uint64, factor float64) uint64 {
 
 // workOfRun measures a result that is there: its parts are processes, as even as is known.
 func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, error) {
-	run, err := report.Open(st.input, xtf.Options{})
+	run, err := results.Open(st.input, xtf.Options{})
 	if err != nil {
 		return nil, "", fail(jobs.ExitCode(err), "%w", &fileError{st.input, err})
 	}
@@ -336,7 +337,7 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 	p.envelope, p.brief = a.Envelope, *a.Brief
 	w.Bytes, w.Locations, w.Result = uint64(stat.Size()), a.Processes, uint64(stat.Size())
 	w.Largest = even(w.Bytes, w.Locations)
-	return w, fmt.Sprintf("%s, %s", report.Size(w.Bytes), report.Plural(w.Locations, "process")), p.platformWork(w, st)
+	return w, fmt.Sprintf("%s, %s", numbers.Bytes(w.Bytes), numbers.Plural(w.Locations, "process")), p.platformWork(w, st)
 }
 
 // even is the part of one of n, where nothing is known about them.

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/google/go-cmp/cmp"
 )
 
 // untoldProgram has records that no analysis reads: process p does p+1 file operations, process 1 forks a team.
@@ -72,13 +71,13 @@ func TestUntold(t *testing.T) {
 	}
 	run := filepath.Join(dir, "run1.xtf")
 	doc := jsonOf[struct {
-		Untold report.Untold `json:"cannot_tell"`
+		Untold findings.Untold `json:"cannot_tell"`
 	}](t, "report", run)
-	want := []report.UnreadRecords{{ // 1 + 2 + 3 operations of two records each
-		Kinds: []report.UnreadKind{{Kind: "IoOperationBegin", Count: 6, Locations: 3}, {Kind: "IoOperationComplete", Count: 6, Locations: 3}},
+	want := []findings.UnreadRecords{{ // 1 + 2 + 3 operations of two records each
+		Kinds: []findings.UnreadKind{{Kind: "IoOperationBegin", Count: 6, Locations: 3}, {Kind: "IoOperationComplete", Count: 6, Locations: 3}},
 		Count: 12, Text: "bytes and files are listed, no report sums them (predict uses the bytes)",
 	}, {
-		Kinds: []report.UnreadKind{{Kind: "ThreadFork", Count: 1, Locations: 1}},
+		Kinds: []findings.UnreadKind{{Kind: "ThreadFork", Count: 1, Locations: 1}},
 		Count: 1, Text: "which threads form a team is not analysed; parallel regions are, by their calls",
 	}}
 	if diff := cmp.Diff(want, doc.Untold.Records); diff != "" {
@@ -110,7 +109,7 @@ func TestUntoldSynthetic(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", filepath.Join(sharedTraces(t), "synthetic-all-events"), "-o", run, "-q")
 	doc := jsonOf[struct {
-		Untold report.Untold `json:"cannot_tell"`
+		Untold findings.Untold `json:"cannot_tell"`
 	}](t, "report", run)
 	got := map[string]uint64{}
 	for _, x := range doc.Untold.Records {

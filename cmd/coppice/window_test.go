@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -133,7 +135,7 @@ func slowSums(t testing.TB, f *xtf.File, p xtf.Proc, a, b uint64) *spanSums {
 func TestWindow(t *testing.T) {
 	for _, spec := range programs[:6] {
 		t.Run(spec, func(t *testing.T) {
-			run, err := report.Open(filepath.Join(analysed(t, spec), "run.xtf"), xtf.Options{})
+			run, err := results.Open(filepath.Join(analysed(t, spec), "run.xtf"), xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,13 +156,13 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func compareWindow(t *testing.T, run *report.Run, a, b uint64) {
+func compareWindow(t *testing.T, run *results.Run, a, b uint64) {
 	t.Helper()
-	bounded, err := run.Statistics(report.Ranks{}, a, b, false)
+	bounded, err := lookup.NewStatistics(run, results.Ranks{}, a, b, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, err := run.Statistics(report.Ranks{}, a, b, true)
+	exact, err := lookup.NewStatistics(run, results.Ranks{}, a, b, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +214,7 @@ func compareWindow(t *testing.T, run *report.Run, a, b uint64) {
 	compareFunctions(t, fmt.Sprintf("[%d,%d) bounded", a, b), bounded, total, false)
 }
 
-func compareFunctions(t *testing.T, what string, x *report.Statistics, want *spanSums, equal bool) {
+func compareFunctions(t *testing.T, what string, x *lookup.Statistics, want *spanSums, equal bool) {
 	t.Helper()
 	seen := map[uint32]bool{}
 	for _, f := range x.Functions {
@@ -221,7 +223,7 @@ func compareFunctions(t *testing.T, what string, x *report.Statistics, want *spa
 			continue // of several regions together
 		}
 		for name, y := range map[string]struct {
-			l report.Limits
+			l lookup.Limits
 			v uint64
 		}{"calls": {f.Calls, want.calls[f.Region]}, "exclusive": {f.Exclusive, want.own[f.Region]}, "inclusive": {f.Inclusive, want.covered[f.Region]}} {
 			lower, upper := y.l.Lower, y.l.Upper
@@ -241,7 +243,7 @@ func compareFunctions(t *testing.T, what string, x *report.Statistics, want *spa
 // one about all of the time those of the whole run.
 func TestIntervalsOfTime(t *testing.T) {
 	file := filepath.Join(analysed(t, programs[0]), "run.xtf")
-	run, err := report.Open(file, xtf.Options{})
+	run, err := results.Open(file, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,11 +252,11 @@ func TestIntervalsOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, _, err := run.Intervals(report.IntervalOptions{})
+	whole, _, err := report.NewIntervals(run, results.IntervalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := run.Intervals(report.IntervalOptions{Span: &report.Span{Begin: *b.First, End: *b.Last + 1}})
+	all, _, err := report.NewIntervals(run, results.IntervalOptions{Span: &results.Span{Begin: *b.First, End: *b.Last + 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,12 +287,12 @@ func TestIntervalsOfTime(t *testing.T) {
 // TestSlicesAreWindows compares what the analysis stored for slices of time with
 // what running totals tell of the same spans.
 func TestSlicesAreWindows(t *testing.T) {
-	run, err := report.Open(sliced(t), xtf.Options{})
+	run, err := results.Open(sliced(t), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	stored, _, err := run.Intervals(report.IntervalOptions{})
+	stored, _, err := report.NewIntervals(run, results.IntervalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,11 +302,11 @@ func TestSlicesAreWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, _, err := run.Intervals(report.IntervalOptions{Span: span})
+		x, _, err := report.NewIntervals(run, results.IntervalOptions{Span: span})
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := map[xtf.Item]report.Spread{}
+		told := map[xtf.Item]results.Spread{}
 		for _, s := range x.Nodes[0].Stats {
 			told[s.Item] = s
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/pipeline"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
 // Report is what was asked of a model. What was not asked is nil.
@@ -143,9 +143,9 @@ func (r *Report) method() string {
 	case a.Method == pipeline.MethodBounds:
 		return text
 	case a.Method == pipeline.MethodSim:
-		samples = fmt.Sprintf("seed %d, %s", a.Options.Seed, report.Plural(n, "job"))
+		samples = fmt.Sprintf("seed %d, %s", a.Options.Seed, numbers.Plural(n, "job"))
 	case n > 0:
-		samples = fmt.Sprintf("seed %d, %s", a.Options.Seed, report.Plural(n, "sample"))
+		samples = fmt.Sprintf("seed %d, %s", a.Options.Seed, numbers.Plural(n, "sample"))
 	}
 	return text + " (" + samples + ")"
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/csvwriter"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 // figure is a number of a document: nine digits, null where it is not finite.
@@ -241,7 +241,7 @@ func (r *Report) Write(w io.Writer, format string) error {
 		return e.Encode(struct {
 			Schema   string    `json:"schema"`
 			Capacity *document `json:"capacity"`
-		}{report.Schema, r.document()})
+		}{results.Schema, r.document()})
 	case "csv":
 		head, rows := r.sweep(digits)
 		return csvwriter.New(w).WriteAll(append([][]string{head}, rows...))

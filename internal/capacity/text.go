@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/pipeline"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // short is a number for people: four digits.
@@ -41,7 +43,7 @@ func (r *Report) text(w io.Writer) error {
 	case r.Rows != nil:
 		head, rows := r.sweep(short)
 		head[len(head)-2] = "<bottleneck"
-		if err := report.WriteTable(w, head, rows); err != nil {
+		if err := table.WriteTable(w, head, rows); err != nil {
 			return err
 		}
 	case r.Plan != nil:
@@ -59,7 +61,7 @@ func (r *Report) text(w io.Writer) error {
 	for _, x := range r.warnings() {
 		l.add("warning", "%s", x)
 	}
-	return report.WriteTable(w, []string{"<", "<"}, l)
+	return table.WriteTable(w, []string{"<", "<"}, l)
 }
 
 func (r *Report) answer(w io.Writer) error {
@@ -84,7 +86,7 @@ func (r *Report) answer(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := report.WriteTable(w, []string{"<center", "util", "queue", "<"}, rows); err != nil {
+	if err := table.WriteTable(w, []string{"<center", "util", "queue", "<"}, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)
@@ -186,7 +188,7 @@ func (r *Report) advice(l *lines) {
 func (r *Report) check(l *lines) {
 	for i := range r.Answer.Types {
 		a, b := &r.Answer.Types[i], &r.Simulated.Types[i]
-		text := fmt.Sprintf("walk %s s   sim %s s +- %s (%s)   error %+.1f %%, ", short(a.Response), short(b.Response), short(b.HalfWidth), report.Plural(b.Samples, "job"), 100*(a.Response/b.Response-1))
+		text := fmt.Sprintf("walk %s s   sim %s s +- %s (%s)   error %+.1f %%, ", short(a.Response), short(b.Response), short(b.HalfWidth), numbers.Plural(b.Samples, "job"), 100*(a.Response/b.Response-1))
 		switch {
 		case math.IsNaN(b.Response): // a warning says why
 			text = fmt.Sprintf("walk %s s   sim -: not compared", short(a.Response))
@@ -282,7 +284,7 @@ func WriteExtracted(w io.Writer, e *pipeline.Extracted) (ok bool, err error) {
 			what, varies = "tasks", ""
 		}
 		fmt.Fprintf(&b, "%s  ranks %s  %d %s of %s s (%s s in calls%s)%s, waited %s s; from first to last %s s, by the model %s s\n",
-			g.Name, report.RankList(g.Ranks), g.Chunks, what, short(g.Busy), short(g.Overhead), files, varies, short(g.Waited), short(g.Traced), short(g.Predicted))
+			g.Name, results.RankList(g.Ranks), g.Chunks, what, short(g.Busy), short(g.Overhead), files, varies, short(g.Waited), short(g.Traced), short(g.Predicted))
 	}
 	if n := len(e.Stages) - most; n > 0 {
 		fmt.Fprintf(&b, "and %d more\n", n)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/verify"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -30,16 +32,16 @@ type checked struct {
 	Rows      *uint64          `json:"rows"`           // that can be read, of a run
 	LostRows  *uint64          `json:"lost_rows"`      // of a run
 	Regions   *uint64          `json:"lost_locations"` // whose region's head cannot be read
-	Compared  *report.Verified `json:"compared"`       // of a run
+	Compared  *verify.Verified `json:"compared"`       // of a run
 	Readable  []part           `json:"readable"`       // of a run that does not open
 
-	envelope report.Envelope
-	brief    report.Brief
+	envelope results.Envelope
+	brief    results.Brief
 }
 
 // Check verifies a trace or a result to the last page, with so many locations at once. A result that does not open gives an error,
 // and what of it can be read, if anything can.
-func Check(path string, kind Kind, parallel int) (r *report.Answer, clean bool, err error) {
+func Check(path string, kind Kind, parallel int) (r *results.Answer, clean bool, err error) {
 	c := &checked{Problems: []problem{}, Notes: []string{}}
 	if kind == KindRun {
 		if err = c.checkRun(path, parallel); err != nil && !c.salvage(path, err) {
@@ -50,14 +52,14 @@ func Check(path string, kind Kind, parallel int) (r *report.Answer, clean bool, 
 	}
 	c.Clean = c.Found == 0
 	text := func(w io.Writer, limit int) error { return c.text(w, path, limit) }
-	return &report.Answer{Envelope: c.envelope, Brief: &c.brief, Value: report.Value(c), Text: text}, c.Clean, err
+	return &results.Answer{Envelope: c.envelope, Brief: &c.brief, Value: results.Value(c), Text: text}, c.Clean, err
 }
 
 // problem is one finding, with where it is.
 type problem struct {
 	Kind     string `json:"kind"` // code of a diagnostic, page, or contradiction
 	Severity string `json:"severity"`
-	report.Finding
+	verify.Contradiction
 	Time  *uint64 `json:"time"` // ticks, as in the archive
 	Event *uint64 `json:"event"`
 	Count uint64  `json:"count"`
@@ -89,7 +91,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 		return err
 	}
 	defer f.Close()
-	run, openErr := report.Open(path, xtf.Options{})
+	run, openErr := results.Open(path, xtf.Options{})
 	if openErr != nil && !errors.Is(openErr, xtf.ErrCorrupt) {
 		return openErr
 	}
@@ -111,7 +113,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 		c.Problems = append(c.Problems, pageProblem(f, run, p))
 	}
 	if openErr != nil {
-		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Finding: report.Finding{Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()}})
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()}})
 		c.brief.Partial = true
 		return nil
 	}
@@ -126,16 +128,16 @@ func (c *checked) checkRun(path string, parallel int) error {
 }
 
 // compare runs the checks that read through the definitions.
-func (c *checked) compare(run *report.Run, parallel int) error {
-	err := run.CheckGraph()
+func (c *checked) compare(run *results.Run, parallel int) error {
+	err := verify.CheckGraph(run)
 	switch {
 	case err == nil:
 	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
-		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Finding: report.Finding{Array: "call graph", Text: err.Error()}})
+		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Array: "call graph", Text: err.Error()}})
 	default:
 		return err
 	}
-	v, err := run.Verify(parallel)
+	v, err := verify.New(run, parallel)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (c *checked) compare(run *report.Run, parallel int) error {
 		c.Notes = append(c.Notes, "not compared: "+s)
 	}
 	for _, f := range v.Findings {
-		c.Problems = append(c.Problems, problem{Kind: "contradiction", Severity: "damage", Count: 1, Finding: f})
+		c.Problems = append(c.Problems, problem{Kind: "contradiction", Severity: "damage", Count: 1, Contradiction: f})
 	}
 	c.Found += v.Found
 	brief, err := run.Brief()
@@ -174,8 +176,8 @@ func (c *checked) add(p problem) {
 }
 
 // pageProblem is a problem of a file that may not open, without definitions where there is no run.
-func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
-	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Finding: report.Finding{Text: p.String()}}
+func pageProblem(f *xtf.File, run *results.Run, p xtf.Problem) problem {
+	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Contradiction: verify.Contradiction{Text: p.String()}}
 	if f != nil && p.Type != 0 {
 		if t := f.Types().Lookup(p.Type); t != nil {
 			x.Array = t.Name
@@ -198,25 +200,25 @@ func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
 }
 
 func (c *checked) text(w io.Writer, path string, limit int) error {
-	fmt.Fprintf(w, "%s: %s, %s, %s events, %s read\n", path, c.Kind, report.Plural(c.Locations, "location"), report.Count(c.Events), report.Size(c.Bytes))
+	fmt.Fprintf(w, "%s: %s, %s, %s events, %s read\n", path, c.Kind, numbers.Plural(c.Locations, "location"), numbers.Count(c.Events), numbers.Bytes(c.Bytes))
 	if c.Pages != nil {
-		fmt.Fprintf(w, "%s pages and %s rows are sound", report.Count(*c.Pages), report.Count(*c.Rows))
+		fmt.Fprintf(w, "%s pages and %s rows are sound", numbers.Count(*c.Pages), numbers.Count(*c.Rows))
 		if *c.LostRows > 0 || *c.Regions > 0 {
 			share := float64(100*float64(*c.LostRows)) / float64(*c.Rows+*c.LostRows)
-			fmt.Fprintf(w, "; %s rows (%.2f %%) are lost", report.Count(*c.LostRows), share)
+			fmt.Fprintf(w, "; %s rows (%.2f %%) are lost", numbers.Count(*c.LostRows), share)
 			if *c.Regions > 0 {
-				fmt.Fprintf(w, ", and all of %s", report.Plural(int(*c.Regions), "location"))
+				fmt.Fprintf(w, ", and all of %s", numbers.Plural(int(*c.Regions), "location"))
 			}
 		}
 		fmt.Fprintln(w)
 	}
 	if x := c.Compared; x != nil {
 		fmt.Fprintf(w, "compared: %s calls, %s messages (%s with their partner), %s collective calls, %s channels, %s call graphs\n",
-			report.Count(x.Calls), report.Count(x.Messages), report.Count(x.Mates), report.Count(x.Collectives), report.Count(x.Channels), report.Count(x.Graphs))
+			numbers.Count(x.Calls), numbers.Count(x.Messages), numbers.Count(x.Mates), numbers.Count(x.Collectives), numbers.Count(x.Channels), numbers.Count(x.Graphs))
 	}
 	c.partsText(w, limit)
 	for _, n := range c.Notes {
-		fmt.Fprintf(w, "note: %s\n", report.Clean(n, 400))
+		fmt.Fprintf(w, "note: %s\n", numbers.Clean(n, 400))
 	}
 	for i := range c.Problems[:min(limit, len(c.Problems))] {
 		p := &c.Problems[i]
@@ -227,16 +229,16 @@ func (c *checked) text(w io.Writer, path string, limit int) error {
 		if p.Row != nil {
 			array += fmt.Sprintf(" row %d", *p.Row)
 		}
-		fmt.Fprintf(w, "%s: %s%s: %s\n", p.Kind, p.where(), array, report.Clean(p.Text, 400))
+		fmt.Fprintf(w, "%s: %s%s: %s\n", p.Kind, p.where(), array, numbers.Clean(p.Text, 400))
 	}
 	if n := c.Found - uint64(min(limit, len(c.Problems))); n > 0 {
-		fmt.Fprintf(w, "and %s problems more\n", report.Count(n))
+		fmt.Fprintf(w, "and %s problems more\n", numbers.Count(n))
 	}
 	if c.Clean {
 		_, err := fmt.Fprintln(w, "clean")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s found\n", report.Plural(int(c.Found), "problem"))
+	_, err := fmt.Fprintf(w, "%s found\n", numbers.Plural(int(c.Found), "problem"))
 	return err
 }
 
@@ -313,7 +315,7 @@ func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnos
 	}
 	c.Found += x.Count
 	for _, f := range x.First {
-		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Finding: report.Finding{Text: x.Code.Text()}}
+		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Contradiction: verify.Contradiction{Text: x.Code.Text()}}
 		if f.Detail != "" {
 			y.Text += ": " + f.Detail
 		}
@@ -462,7 +464,7 @@ func (c *checked) salvage(path string, why error) bool {
 		return false
 	}
 	c.Kind, c.brief.Partial = "incomplete run", true
-	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Finding: report.Finding{Text: why.Error()}})
+	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Text: why.Error()}})
 	c.read(&res.CheckResult)
 	c.Readable = []part{}
 	for _, x := range res.Parts {
@@ -474,7 +476,7 @@ func (c *checked) salvage(path string, why error) bool {
 		for _, a := range x.Arrays {
 			p.Arrays = append(p.Arrays, partArray{a.Name, a.Rows, a.Readable})
 			if a.Type == xtf.TypeDirectory {
-				c.Notes = append(c.Notes, fmt.Sprintf("the directory is there, with %s of %s rows: %s", report.Count(a.Readable), report.Count(a.Rows), report.Plural(int(a.Rows-1), "location")))
+				c.Notes = append(c.Notes, fmt.Sprintf("the directory is there, with %s of %s rows: %s", numbers.Count(a.Readable), numbers.Count(a.Rows), numbers.Plural(int(a.Rows-1), "location")))
 			}
 		}
 		c.Readable = append(c.Readable, p)
@@ -483,7 +485,7 @@ func (c *checked) salvage(path string, why error) bool {
 		}
 	}
 	if n := res.Regions - uint64(len(res.Parts)); n > 0 {
-		c.Notes = append(c.Notes, report.Count(n)+" regions more are there, and not listed")
+		c.Notes = append(c.Notes, numbers.Count(n)+" regions more are there, and not listed")
 	}
 	for _, p := range res.Problems {
 		c.Problems = append(c.Problems, pageProblem(nil, nil, p))
@@ -501,7 +503,7 @@ func (c *checked) partsText(w io.Writer, limit int) {
 		}
 		arrays := make([]string, len(p.Arrays))
 		for k, a := range p.Arrays {
-			arrays[k] = fmt.Sprintf("%s %s of %s rows", report.Clean(a.Name, 40), report.Count(a.Readable), report.Count(a.Rows))
+			arrays[k] = fmt.Sprintf("%s %s of %s rows", numbers.Clean(a.Name, 40), numbers.Count(a.Readable), numbers.Count(a.Rows))
 		}
 		if len(arrays) == 0 {
 			arrays = []string{"no rows"}
@@ -509,6 +511,6 @@ func (c *checked) partsText(w io.Writer, limit int) {
 		fmt.Fprintf(w, "readable: %s, at byte %d: %s\n", where, p.Offset, strings.Join(arrays, ", "))
 	}
 	if n := len(c.Readable) - limit; n > 0 {
-		fmt.Fprintf(w, "and %s more\n", report.Plural(n, "region"))
+		fmt.Fprintf(w, "and %s more\n", numbers.Plural(n, "region"))
 	}
 }

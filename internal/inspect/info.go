@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/trace/paraver"
@@ -73,25 +75,25 @@ func neverCommitted(head []byte) bool {
 
 // Measured is what is in a trace, and what its analysis needs.
 type Measured struct {
-	Kind         string                  `json:"kind"`
-	Format       string                  `json:"format"`
-	Creator      string                  `json:"creator"`
-	Machine      string                  `json:"machine"`
-	Description  string                  `json:"description"`
-	BigEndian    bool                    `json:"big_endian"`
-	Locations    report.LocationTypes    `json:"locations"`
-	Definitions  report.DefinitionCounts `json:"definitions"`
-	DefBytes     int                     `json:"definition_bytes"`  // in memory, encoded
-	Bytes        uint64                  `json:"bytes"`             // of events
-	Announced    uint64                  `json:"announced_events"`  // by the definitions
-	Records      *recordCounts           `json:"records,omitempty"` // of a Paraver trace
-	Missing      int                     `json:"locations_without_data"`
-	Largest      uint64                  `json:"largest_location"`
-	LargestBytes uint64                  `json:"largest_location_bytes"`
-	LeastMemory  int64                   `json:"least_memory_per_rank"`
-	GraphMemory  int64                   `json:"least_memory_per_rank_events_none"`
-	Ranks        int                     `json:"useful_ranks"`
-	Disk         uint64                  `json:"disk"`
+	Kind         string                   `json:"kind"`
+	Format       string                   `json:"format"`
+	Creator      string                   `json:"creator"`
+	Machine      string                   `json:"machine"`
+	Description  string                   `json:"description"`
+	BigEndian    bool                     `json:"big_endian"`
+	Locations    results.LocationTypes    `json:"locations"`
+	Definitions  results.DefinitionCounts `json:"definitions"`
+	DefBytes     int                      `json:"definition_bytes"`  // in memory, encoded
+	Bytes        uint64                   `json:"bytes"`             // of events
+	Announced    uint64                   `json:"announced_events"`  // by the definitions
+	Records      *recordCounts            `json:"records,omitempty"` // of a Paraver trace
+	Missing      int                      `json:"locations_without_data"`
+	Largest      uint64                   `json:"largest_location"`
+	LargestBytes uint64                   `json:"largest_location_bytes"`
+	LeastMemory  int64                    `json:"least_memory_per_rank"`
+	GraphMemory  int64                    `json:"least_memory_per_rank_events_none"`
+	Ranks        int                      `json:"useful_ranks"`
+	Disk         uint64                   `json:"disk"`
 }
 
 // recordCounts are the lines of a Paraver trace.
@@ -102,7 +104,7 @@ type recordCounts struct {
 }
 
 // Trace tells what is in a trace.
-func Trace(path string) (*report.Answer, error) {
+func Trace(path string) (*results.Answer, error) {
 	src, err := jobs.OpenPath(path)
 	if err != nil {
 		return nil, err
@@ -113,9 +115,9 @@ func Trace(path string) (*report.Answer, error) {
 		return nil, err
 	}
 	d := src.Definitions()
-	r := &report.Answer{
-		Envelope: report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())},
-		Brief:    &report.Brief{Resolution: d.Clock().TimerResolution}, Value: report.Value(x),
+	r := &results.Answer{
+		Envelope: results.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())},
+		Brief:    &results.Brief{Resolution: d.Clock().TimerResolution}, Value: results.Value(x),
 	}
 	if length := d.Clock().TraceLength; length > 0 {
 		r.Brief.First, r.Brief.Last = new(uint64(0)), &length
@@ -127,7 +129,7 @@ func Trace(path string) (*report.Answer, error) {
 // Measure measures a trace.
 func Measure(src trace.Source) (*Measured, error) {
 	d := src.Definitions()
-	x := &Measured{Kind: "trace", Format: src.Format(), Locations: report.CountLocations(d), Definitions: report.CountDefinitions(d)}
+	x := &Measured{Kind: "trace", Format: src.Format(), Locations: results.CountLocations(d), Definitions: results.CountDefinitions(d)}
 	switch src := src.(type) {
 	case *otf2.Archive:
 		a := src.Anchor()
@@ -166,32 +168,32 @@ func Measure(src trace.Source) (*Measured, error) {
 	return x, nil
 }
 
-func (x *Measured) text(w io.Writer, path string, e *report.Envelope, b *report.Brief) error {
+func (x *Measured) text(w io.Writer, path string, e *results.Envelope, b *results.Brief) error {
 	rows := [][]string{
-		{"format", x.Format + when(x.BigEndian, ", big-endian") + when(x.Creator != "", ", written by %s", report.Clean(x.Creator, 80))},
-		{"processes", report.Count(uint64(e.Processes))},
+		{"format", x.Format + when(x.BigEndian, ", big-endian") + when(x.Creator != "", ", written by %s", numbers.Clean(x.Creator, 80))},
+		{"processes", numbers.Count(uint64(e.Processes))},
 		{"locations", locationText(x.Locations, e.Locations)},
 		{"events", x.eventText()},
-		{"bytes", report.Size(x.Bytes) + " of events, " + report.Size(uint64(x.DefBytes)) + " of definitions"},
+		{"bytes", numbers.Bytes(x.Bytes) + " of events, " + numbers.Bytes(uint64(x.DefBytes)) + " of definitions"},
 		{"definitions", definitionText(x.Definitions)},
 		{"span", spanText(b)},
 		{"clock", clockText(b.Resolution)},
-		{"largest", when(x.LargestBytes > 0, "location %d, %s (%.1f %% of all)", x.Largest, report.Size(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))},
-		{"missing", when(x.Missing > 0, "%s announce events and have none: the result will be partial", report.Plural(x.Missing, "location"))},
-		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, report.Binary(x.LeastMemory), report.Binary(x.GraphMemory), report.Size(x.Disk))},
+		{"largest", when(x.LargestBytes > 0, "location %d, %s (%.1f %% of all)", x.Largest, numbers.Bytes(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))},
+		{"missing", when(x.Missing > 0, "%s announce events and have none: the result will be partial", numbers.Plural(x.Missing, "location"))},
+		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, results.Binary(x.LeastMemory), results.Binary(x.GraphMemory), numbers.Bytes(x.Disk))},
 	}
 	for _, c := range e.Diagnostics {
 		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
 	}
-	return report.WriteFacts(w, path, append(rows, []string{"description", report.Clean(x.Description, 200)}))
+	return results.WriteFacts(w, path, append(rows, []string{"description", numbers.Clean(x.Description, 200)}))
 }
 
 // eventText tells how many events there are, as far as that is known.
 func (x *Measured) eventText() string {
 	if r := x.Records; r != nil {
-		return fmt.Sprintf("%s, %s, %s", report.Plural(int(r.Events), "event record"), report.Plural(int(r.Communications), "message"), report.Plural(int(r.States), "state"))
+		return fmt.Sprintf("%s, %s, %s", numbers.Plural(int(r.Events), "event record"), numbers.Plural(int(r.Communications), "message"), numbers.Plural(int(r.States), "state"))
 	}
-	return report.Count(x.Announced) + " announced by the definitions"
+	return numbers.Count(x.Announced) + " announced by the definitions"
 }
 
 // when is a text that is told only where something is so.
@@ -203,18 +205,18 @@ func when(so bool, format string, args ...any) string {
 }
 
 // spanText is the time from the first to the last event, "" where that is not known.
-func spanText(b *report.Brief) string {
+func spanText(b *results.Brief) string {
 	if b.Last == nil {
 		return ""
 	}
-	return report.UnitsOf(b.Resolution).Time(*b.Last - min(*b.First, *b.Last))
+	return numbers.UnitsOf(b.Resolution).Time(*b.Last - min(*b.First, *b.Last))
 }
 
 func clockText(resolution uint64) string {
 	if resolution == 0 {
 		return "resolution not known: times are ticks"
 	}
-	return report.Count(resolution) + " ticks per second"
+	return numbers.Count(resolution) + " ticks per second"
 }
 
 // numbered is a number of things.
@@ -228,17 +230,17 @@ func partsText(all int, list []numbered) string {
 	var parts []string
 	for _, x := range list {
 		if x.n > 0 {
-			parts = append(parts, report.Plural(x.n, x.what))
+			parts = append(parts, numbers.Plural(x.n, x.what))
 		}
 	}
-	return fmt.Sprintf("%s: %s", report.Count(uint64(all)), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s", numbers.Count(uint64(all)), strings.Join(parts, ", "))
 }
 
-func locationText(t report.LocationTypes, all int) string {
+func locationText(t results.LocationTypes, all int) string {
 	return partsText(all, []numbered{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}})
 }
 
-func definitionText(c report.DefinitionCounts) string {
+func definitionText(c results.DefinitionCounts) string {
 	return partsText(c.All, []numbered{
 		{c.Regions, "region"},
 		{c.Communicators, "communicator"},
@@ -255,7 +257,7 @@ func definitionText(c report.DefinitionCounts) string {
 type runContent struct {
 	Kind string `json:"kind"`
 	Rest string `json:"rest,omitempty"` // what a run left next to the file
-	*report.Content
+	*results.Content
 }
 
 // restOf tells what a run left next to a file.
@@ -265,35 +267,35 @@ func restOf(path string) string {
 }
 
 // Run tells what is in a result.
-func Run(run *report.Run) (*report.Answer, error) {
+func Run(run *results.Run) (*results.Answer, error) {
 	c, err := run.Content()
 	if err != nil {
 		return nil, err
 	}
-	var r *report.Answer
-	r, err = run.Answer(report.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
+	var r *results.Answer
+	r, err = run.Answer(results.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
 	return r, err
 }
 
-func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *report.Content) error {
+func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c *results.Content) error {
 	rows := [][]string{
 		{"format", c.Format + ", written by " + tool(b.Provenance)},
-		{"processes", report.Count(uint64(e.Processes))},
+		{"processes", numbers.Count(uint64(e.Processes))},
 		{"locations", locationText(c.Locations, e.Locations)},
-		{"events", report.Count(e.Events)},
-		{"bytes", report.Size(uint64(c.Bytes))},
+		{"events", numbers.Count(e.Events)},
+		{"bytes", numbers.Bytes(uint64(c.Bytes))},
 		{"kept", keptText(c)},
 		{"definitions", definitionText(c.Definitions)},
 		{"span", spanText(b)},
 		{"clock", clockText(b.Resolution)},
 		{"identity", c.ID},
 		{"partial", when(b.Partial, "the input was damaged or incomplete; coppice report %s diagnostics", path)},
-		{"left over", report.Clean(restOf(path), 400)},
+		{"left over", numbers.Clean(restOf(path), 400)},
 	}
 	for _, d := range e.Diagnostics {
 		rows = append(rows, []string{"found", CodeText(d.Code, d.Count, d.Locations)})
 	}
-	if err := report.WriteFacts(w, path, rows); err != nil {
+	if err := results.WriteFacts(w, path, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -301,7 +303,7 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 }
 
 // keptText says what of the events is in the file, and how exact.
-func keptText(c *report.Content) string {
+func keptText(c *results.Content) string {
 	text := "call graph and rows of events"
 	if !c.Rows {
 		text = "call graph alone (--events none)"
@@ -321,19 +323,19 @@ func tool(provenance json.RawMessage) string {
 	if json.Unmarshal(provenance, &p) != nil || p.Tool == "" {
 		return "an unknown program"
 	}
-	return report.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
+	return numbers.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
 }
 
 // codeText says how often something was found.
 func CodeText(c trace.Code, count, locations uint64) string {
-	return fmt.Sprintf("%s: %d in %s", c.Text(), count, report.Plural(int(locations), "location"))
+	return fmt.Sprintf("%s: %d in %s", c.Text(), count, numbers.Plural(int(locations), "location"))
 }
 
 // codeTotals lists what was found outside of locations.
-func codeTotals(ds *trace.Diagnostics) []report.CodeTotal {
-	list := []report.CodeTotal{}
+func codeTotals(ds *trace.Diagnostics) []results.CodeTotal {
+	list := []results.CodeTotal{}
 	for i := range ds.Codes {
-		list = append(list, report.CodeTotal{Code: ds.Codes[i].Code, Count: ds.Codes[i].Count, Worst: ds.Codes[i].Worst})
+		list = append(list, results.CodeTotal{Code: ds.Codes[i].Code, Count: ds.Codes[i].Count, Worst: ds.Codes[i].Worst})
 	}
 	return list
 }
@@ -392,53 +394,53 @@ func openLog(path string) (*logContent, error) {
 }
 
 // Log tells what is in a receive log.
-func Log(path string) (*report.Answer, error) {
+func Log(path string) (*results.Answer, error) {
 	x, err := openLog(path)
 	if err != nil {
 		return nil, err
 	}
-	return &report.Answer{Brief: &report.Brief{}, Value: report.Value(x), Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
+	return &results.Answer{Brief: &results.Brief{}, Value: results.Value(x), Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
 }
 
 func (x *logContent) text(w io.Writer, path string) error {
 	rows := [][]string{
-		{"receive log", fmt.Sprintf("rank %d of %d on %s, %s", x.Rank, x.Size, report.Clean(x.Host, 80), report.Size(uint64(x.Bytes)))},
-		{"command", report.Clean(strings.Join(x.Arguments, " "), 300)},
-		{"program", report.Clean(x.Program, 300)},
-		{"MPI", report.Clean(x.Library, 100)},
-		{"calls", report.Count(x.Calls)},
-		{"received", fmt.Sprintf("%s, of which %s had come before", report.Size(x.Payload), report.Size(x.Payload-min(x.Stored, x.Payload)))},
+		{"receive log", fmt.Sprintf("rank %d of %d on %s, %s", x.Rank, x.Size, numbers.Clean(x.Host, 80), numbers.Bytes(uint64(x.Bytes)))},
+		{"command", numbers.Clean(strings.Join(x.Arguments, " "), 300)},
+		{"program", numbers.Clean(x.Program, 300)},
+		{"MPI", numbers.Clean(x.Library, 100)},
+		{"calls", numbers.Count(x.Calls)},
+		{"received", fmt.Sprintf("%s, of which %s had come before", numbers.Bytes(x.Payload), numbers.Bytes(x.Payload-min(x.Stored, x.Payload)))},
 		{"end", x.End},
-		{"without data", when(x.Unlogged > 0, "%s receives whose request was freed", report.Count(x.Unlogged))},
+		{"without data", when(x.Unlogged > 0, "%s receives whose request was freed", numbers.Count(x.Unlogged))},
 		{"not replayable", when(len(x.Refused) > 0, "MPI_%s", strings.Join(x.Refused, ", MPI_"))},
 	}
-	if err := report.WriteFacts(w, path, rows); err != nil {
+	if err := results.WriteFacts(w, path, rows); err != nil {
 		return err
 	}
 	rows = nil
 	for _, f := range x.Functions {
-		rows = append(rows, []string{f.Name, report.Count(f.Calls), report.Size(f.Payload)})
+		rows = append(rows, []string{f.Name, numbers.Count(f.Calls), numbers.Bytes(f.Payload)})
 	}
 	fmt.Fprintln(w)
-	return report.WriteTable(w, []string{"<function", "calls", "received"}, rows)
+	return table.WriteTable(w, []string{"<function", "calls", "received"}, rows)
 }
 
 // Status tells the state of a job from its status file.
-func Status(path string, b []byte) (*report.Answer, error) {
+func Status(path string, b []byte) (*results.Answer, error) {
 	var st jobs.Status
 	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {
 		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file that cannot be read: %w. Wait for the job to write it again", path, err))
 	}
-	v := report.Value(struct {
+	v := results.Value(struct {
 		Kind string `json:"kind"`
 		jobs.Status
 	}{"status", st})
-	return &report.Answer{Brief: &report.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
-		return report.WriteFacts(w, path, [][]string{
-			{"state", report.Clean(st.State, 300)},
-			{"stage", fmt.Sprintf("%s, %.0f %%", report.Clean(st.Stage, 40), 100*st.Share)},
-			{"at", report.Clean(st.Time, 40)},
-			{"bytes", when(st.Total > 0, "%s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))},
+	return &results.Answer{Brief: &results.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
+		return results.WriteFacts(w, path, [][]string{
+			{"state", numbers.Clean(st.State, 300)},
+			{"stage", fmt.Sprintf("%s, %.0f %%", numbers.Clean(st.Stage, 40), 100*st.Share)},
+			{"at", numbers.Clean(st.Time, 40)},
+			{"bytes", when(st.Total > 0, "%s of %s, %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))},
 			{"ranks", when(st.Ranks > 0, "%d, slowest: rank %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)},
 			{"left", when(st.Left > 0, "about %.0f s in this stage", st.Left)},
 		})

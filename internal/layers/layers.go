@@ -29,7 +29,7 @@ var Table = []Package{
 	{Path: "trace", Layer: 0},
 	{Path: "mpi", Layer: 0, Cgo: true},
 	{Path: "column", Layer: 0},
-	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "cmd/coppice"}},
+	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "report/table", "report/predicted", "cmd/coppice"}},
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
@@ -42,6 +42,7 @@ var Table = []Package{
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1, NoMPI: true},
 	{Path: "partition", Layer: 1, NoMPI: true},
+	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact"}, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
 	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle", "internal/jobtest"}},
@@ -49,6 +50,7 @@ var Table = []Package{
 	{Path: "interval", Layer: 2, NoMPI: true},
 	{Path: "callpath", Layer: 2, NoMPI: true},
 	{Path: "callview", Layer: 2, NoMPI: true},
+	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// A slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/oracle", Layer: 2, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 
@@ -59,6 +61,7 @@ var Table = []Package{
 	{Path: "waits", Layer: 3},
 	{Path: "causes", Layer: 3},
 	{Path: "predict", Layer: 3},
+	{Path: "report/results", Layer: 3, NoMPI: true},
 	// Programs with known times: for the tests of the simulator and for measurements.
 	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},
 
@@ -68,11 +71,17 @@ var Table = []Package{
 	{Path: "internal/jobtest", Layer: 6, Importers: nothing},
 	{Path: "jobs/archive", Layer: 7},
 	{Path: "jobs/prediction", Layer: 7},
-	{Path: "report", Layer: 4, NoMPI: true},
+	{Path: "report/lookup", Layer: 4, NoMPI: true},
+	{Path: "report/verify", Layer: 4, NoMPI: true},
+	{Path: "report/diff", Layer: 4, NoMPI: true},
+	{Path: "report/scaling", Layer: 4, NoMPI: true},
+	{Path: "report/predicted", Layer: 4, NoMPI: true},
+	{Path: "report/findings", Layer: 5, NoMPI: true},
+	{Path: "report", Layer: 6, NoMPI: true},
 	{Path: "export", Layer: 4, NoMPI: true},
 
 	// The viewer shows what reports compute, so it stands above them.
-	{Path: "view", Layer: 6, NoMPI: true},
+	{Path: "view", Layer: 7, NoMPI: true},
 	{Path: "slurm", Layer: 6},
 	{Path: "record", Layer: 6, NoMPI: true},
 

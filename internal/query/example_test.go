@@ -10,12 +10,12 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // open analyses a trace of one process.
-func open(dir string) *report.Run {
+func open(dir string) *results.Run {
 	src, err := tracetest.Parse("-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 10 ENTER solve\n0 60 LEAVE solve\n0 100 LEAVE main\n")
 	if err != nil {
 		log.Fatal(err)
@@ -27,7 +27,7 @@ func open(dir string) *report.Run {
 	}); err != nil {
 		log.Fatal(err)
 	}
-	run, err := report.Open(path, xtf.Options{})
+	run, err := results.Open(path, xtf.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

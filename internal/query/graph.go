@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -34,12 +36,12 @@ func (a *graphAnswer) write(w io.Writer) error {
 }
 
 // answered makes an answer of a result; errors get their exit code.
-func answered[T any](q *asked, v T, err error, text func(T, io.Writer, report.Units) error) (*graphAnswer, error) {
+func answered[T any](q *asked, v T, err error, text func(T, io.Writer, numbers.Units) error) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := report.UnitsOf(q.run.Defs.Clock().TimerResolution)
-	return &graphAnswer{q.Primitive, report.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
+	u := numbers.UnitsOf(q.run.Defs.Clock().TimerResolution)
+	return &graphAnswer{q.Primitive, results.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
 }
 
 // spent is what was read and compared since the question was asked.
@@ -61,7 +63,7 @@ func (q *asked) graph() (*graphAnswer, error) {
 	if q.Primitive == "stack" {
 		return q.stack(loc)
 	}
-	g, err := q.run.Reader(loc)
+	g, err := lookup.NewReader(q.run, loc)
 	if err != nil {
 		return nil, err
 	}
@@ -80,35 +82,35 @@ func (q *asked) overSpan() (*graphAnswer, error) {
 	switch q.Primitive {
 	case "window":
 		q.before = q.run.File.Stats()
-		x, err := q.run.Statistics(ranks, begin, end, q.Exact)
-		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.Limit) })
+		x, err := lookup.NewStatistics(q.run, ranks, begin, end, q.Exact)
+		return answered(q, x, err, func(x *lookup.Statistics, w io.Writer, u numbers.Units) error { return x.WriteText(w, u, q.Limit) })
 	case "interval":
-		x, err := q.run.Window(ranks, begin, end)
-		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.Limit) })
+		x, err := lookup.NewWindow(q.run, ranks, begin, end)
+		return answered(q, x, err, func(x *lookup.Window, w io.Writer, u numbers.Units) error { return x.WriteText(w, u, q.Limit) })
 	}
-	x, err := q.run.Picture(ranks, begin, end, q.Width)
-	return answered(q, x, err, (*report.Picture).WriteText)
+	x, err := lookup.NewPicture(q.run, ranks, begin, end, q.Width)
+	return answered(q, x, err, (*lookup.Picture).WriteText)
 }
 
 func (q *asked) stack(loc trace.P) (*graphAnswer, error) {
 	if q.Time == "" {
-		return nil, report.Refuse("stack needs --time T")
+		return nil, results.Refuse("stack needs --time T")
 	}
 	at, err := q.run.Instant("--time", q.Time)
 	if err != nil {
 		return nil, err
 	}
-	x, err := q.run.Stack(loc, at, q.Source, &q.cost)
-	a, err := answered(q, x, err, (*report.Stack).WriteText)
-	if err == nil && x.Source == report.SourceRows {
+	x, err := lookup.NewStack(q.run, loc, at, q.Source, &q.cost)
+	a, err := answered(q, x, err, (*lookup.Stack).WriteText)
+	if err == nil && x.Source == results.SourceRows {
 		a.Cost = q.cost // without the provenance, which tells that there are rows
 	}
 	return a, err
 }
 
-func (q *asked) instance(g *report.GraphReader) (*graphAnswer, error) {
+func (q *asked) instance(g *lookup.GraphReader) (*graphAnswer, error) {
 	if q.Region == "" {
-		return nil, report.Refuse("instance needs --region NAME")
+		return nil, results.Refuse("instance needs --region NAME")
 	}
 	region, err := q.run.FindRegion(q.Region)
 	if err != nil {
@@ -121,15 +123,15 @@ func (q *asked) instance(g *report.GraphReader) (*graphAnswer, error) {
 		}
 	}
 	x, err := g.Instance(region, k)
-	return answered(q, x, err, (*report.Instance).WriteText)
+	return answered(q, x, err, (*lookup.Instance).WriteText)
 }
 
-func (q *asked) walk(g *report.GraphReader) (*graphAnswer, error) {
-	from := report.From{ByTime: q.Time != "", Reverse: q.Backwards}
+func (q *asked) walk(g *lookup.GraphReader) (*graphAnswer, error) {
+	from := lookup.From{ByTime: q.Time != "", Reverse: q.Backwards}
 	var err error
 	switch {
 	case q.Time != "" && q.byNumber():
-		return nil, report.Refuse("--time and --n exclude each other")
+		return nil, results.Refuse("--time and --n exclude each other")
 	case q.Time != "":
 		from.Time, err = q.run.Instant("--time", q.Time)
 	case q.byNumber():
@@ -141,16 +143,16 @@ func (q *asked) walk(g *report.GraphReader) (*graphAnswer, error) {
 		return nil, err
 	}
 	x, err := g.Walk(from, q.Limit)
-	return answered(q, x, err, (*report.Walk).WriteText)
+	return answered(q, x, err, (*lookup.Walk).WriteText)
 }
 
 // span is what --time A..B, or --time and --to, and --ranks choose; all of the
 // run without them.
-func (q *asked) span() (begin, end uint64, ranks report.Ranks, err error) {
+func (q *asked) span() (begin, end uint64, ranks results.Ranks, err error) {
 	first, last := q.Time, q.To
 	if a, z, ok := strings.Cut(q.Time, ".."); ok {
 		if q.To != "" {
-			return 0, 0, ranks, report.Refuse("--time %s has an end already, leave --to away", q.Time)
+			return 0, 0, ranks, results.Refuse("--time %s has an end already, leave --to away", q.Time)
 		}
 		first, last = a, z
 	}
@@ -158,6 +160,6 @@ func (q *asked) span() (begin, end uint64, ranks report.Ranks, err error) {
 	if err != nil {
 		return 0, 0, ranks, err
 	}
-	ranks, err = report.ChosenRanks(q.Ranks, q.run.Defs)
+	ranks, err = results.ChosenRanks(q.Ranks, q.run.Defs)
 	return s.Begin, s.End, ranks, err
 }

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -34,14 +34,14 @@ type Question struct {
 	Width           int
 	Limit           int
 	Backwards       bool
-	Source          report.Source // of stack
-	Exact           bool          // of window
+	Source          results.Source // of stack
+	Exact           bool           // of window
 }
 
 // asked is a question on its way to its answer.
 type asked struct {
 	*Question
-	run     *report.Run
+	run     *results.Run
 	array   *xtf.Array
 	cost    xtf.Stats // of the primitive
 	rowCost xtf.Stats // of reading the rows found
@@ -101,25 +101,25 @@ Primitives on the call graph, of files analyzed with --events none too:
 `
 
 // Ask answers a question.
-func Ask(run *report.Run, question *Question) (*report.Answer, error) {
+func Ask(run *results.Run, question *Question) (*results.Answer, error) {
 	q := &asked{Question: question, run: run}
 	if slices.Contains(rowPrimitives, q.Primitive) {
 		a, err := q.answer()
 		if err != nil {
 			return nil, err
 		}
-		return run.Answer(report.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
+		return run.Answer(results.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
 	}
 	a, err := q.graph()
 	if err != nil {
 		return nil, err
 	}
-	return run.Answer(report.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
+	return run.Answer(results.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
 }
 
 func (q *asked) number() (uint64, error) {
 	if q.N == "" {
-		return 0, report.Refuse("%s needs a row number: --n N", q.Primitive)
+		return 0, results.Refuse("%s needs a row number: --n N", q.Primitive)
 	}
 	return parseNumber("--n", q.N)
 }
@@ -127,7 +127,7 @@ func (q *asked) number() (uint64, error) {
 func parseNumber(flag, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
-		return 0, report.Refuse("%s %s: not a number", flag, text)
+		return 0, results.Refuse("%s %s: not a number", flag, text)
 	}
 	return n, nil
 }
@@ -136,13 +136,13 @@ func parseNumber(flag, text string) (uint64, error) {
 func (q *asked) from() (uint64, error) {
 	switch {
 	case q.Time != "" && q.Key != "":
-		return 0, report.Refuse("--time and --key exclude each other")
+		return 0, results.Refuse("--time and --key exclude each other")
 	case q.Time != "":
 		return q.instant("--time", q.Time)
 	case q.Key != "":
 		return parseNumber("--key", q.Key)
 	}
-	return 0, report.Refuse("%s needs --time, --key or --n", q.Primitive)
+	return 0, results.Refuse("%s needs --time, --key or --n", q.Primitive)
 }
 
 // instant reads a time or, for rows ordered by another key, a number.

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -18,7 +20,7 @@ import (
 func (q *asked) open() error {
 	if fixed, ok := typeOf[q.Primitive]; ok {
 		if q.Type != "" && !strings.EqualFold(q.Type, fixed) {
-			return report.Refuse("%s is about rows of type %s: leave --type out", q.Primitive, fixed)
+			return results.Refuse("%s is about rows of type %s: leave --type out", q.Primitive, fixed)
 		}
 		q.Type = fixed
 	}
@@ -29,7 +31,7 @@ func (q *asked) open() error {
 	}
 	rows, err := q.run.HasRows()
 	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.Whole && typ.ID == xtf.TypeTimeBin) {
-		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, report.ErrNoResult, strings.Join(graphPrimitives, ", "))
+		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, results.ErrNoResult, strings.Join(graphPrimitives, ", "))
 	}
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (q *asked) findType() (*xtf.Type, error) {
 		}
 		names = append(names, strings.ToLower(all[i].Name))
 	}
-	return nil, report.Refuse("--type %s: the file has %s", q.Type, strings.Join(names, ", "))
+	return nil, results.Refuse("--type %s: the file has %s", q.Type, strings.Join(names, ", "))
 }
 
 func (q *asked) findLocation() (trace.P, error) {
@@ -75,16 +77,16 @@ func (q *asked) findLocation() (trace.P, error) {
 	if q.Location != nil {
 		p, ok := d.Ordinal(*q.Location)
 		if !ok {
-			return 0, report.Refuse("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", *q.Location)
+			return 0, results.Refuse("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", *q.Location)
 		}
 		return p, nil
 	}
 	if q.Process < 0 || q.Process >= int64(len(d.Processes())) {
-		return 0, report.Refuse("--rank %d: the run has processes 0 to %d", q.Process, len(d.Processes())-1)
+		return 0, results.Refuse("--rank %d: the run has processes 0 to %d", q.Process, len(d.Processes())-1)
 	}
 	x := d.Processes()[q.Process]
 	if q.Thread < 0 || q.Thread >= int64(x.Count) {
-		return 0, report.Refuse("--thread %d: process %d has locations 0 to %d", q.Thread, q.Process, int64(x.Count)-1)
+		return 0, results.Refuse("--thread %d: process %d has locations 0 to %d", q.Thread, q.Process, int64(x.Count)-1)
 	}
 	return x.First + trace.P(q.Thread), nil
 }
@@ -324,7 +326,7 @@ type sumOver struct {
 // visible lists the rows with T < end and End > begin.
 func (q *asked) visible(a *answer, x *xtf.Array) error {
 	if a.typ.End < 0 {
-		return report.Refuse("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
+		return results.Refuse("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -345,7 +347,7 @@ func (q *asked) visible(a *answer, x *xtf.Array) error {
 // window is the span of time of rows: --ranks has no place there.
 func (q *asked) window() (begin, end uint64, err error) {
 	if q.Ranks != "" {
-		return 0, 0, report.Refuse("%s is about one location: --rank and --thread, instead of --ranks", q.Primitive)
+		return 0, 0, results.Refuse("%s is about one location: --rank and --thread, instead of --ranks", q.Primitive)
 	}
 	begin, end, _, err = q.span()
 	return begin, end, err
@@ -366,7 +368,7 @@ func (q *asked) typesWith(has func(*xtf.Type) bool) string {
 // stats gives the sums of a span bounded, interpolated and exact.
 func (q *asked) stats(a *answer) error {
 	if len(a.typ.Sums) == 0 {
-		return report.Refuse("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
+		return results.Refuse("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -410,8 +412,8 @@ func (q *asked) part(a *answer, of string, run func(*xtf.Stats) error) error {
 }
 
 // window prints the answer about a span of time.
-func (a *answer) window(w io.Writer, run *report.Run) error {
-	u := report.UnitsOf(run.Defs.Clock().TimerResolution)
+func (a *answer) window(w io.Writer, run *results.Run) error {
+	u := numbers.UnitsOf(run.Defs.Clock().TimerResolution)
 	fmt.Fprintf(w, "%s to %s", u.Time(*a.Begin), u.Time(*a.End))
 	if a.Sums == nil {
 		fmt.Fprintf(w, ": %s\n", plural(uint64(len(a.Rows)), "row"))
@@ -421,9 +423,9 @@ func (a *answer) window(w io.Writer, run *report.Run) error {
 	var rows [][]string
 	for i := range a.Sums {
 		s := &a.Sums[i]
-		rows = append(rows, []string{report.Clean(s.Name, 40), report.Count(s.Lower), report.Count(s.Interpolated), report.Count(s.Exact), report.Count(s.Upper)})
+		rows = append(rows, []string{numbers.Clean(s.Name, 40), numbers.Count(s.Lower), numbers.Count(s.Interpolated), numbers.Count(s.Exact), numbers.Count(s.Upper)})
 	}
-	return report.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
+	return table.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
 }
 
 // binsAt is the level that a query of time bins took.
@@ -457,8 +459,8 @@ func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 }
 
 // text prints the level.
-func (b *binsAt) text(w io.Writer, a *answer, run *report.Run) error {
-	u := report.UnitsOf(run.Defs.Clock().TimerResolution)
+func (b *binsAt) text(w io.Writer, a *answer, run *results.Run) error {
+	u := numbers.UnitsOf(run.Defs.Clock().TimerResolution)
 	_, err := fmt.Fprintf(w, "%s to %s: %s at level %d of %d to %d, bins of %s\n", u.Time(*a.Begin), u.Time(*a.End), plural(*a.Size, "row"), b.Level, b.Finest, b.Top, u.Time(b.Ticks))
 	return err
 }
@@ -493,7 +495,7 @@ func (q *asked) paired(a *answer, x *xtf.Array) error {
 func (q *asked) rowOf(a *answer, p xtf.Proc, n uint64, row []byte) foundRow {
 	r := makeRow(a.typ, n, row)
 	process, thread := q.run.Defs.Process(trace.P(p))
-	r.where = &report.Place{Location: q.run.Defs.Location(trace.P(p)).Ref, Process: process, Thread: thread}
+	r.where = &results.Place{Location: q.run.Defs.Location(trace.P(p)).Ref, Process: process, Thread: thread}
 	return r
 }
 
@@ -596,7 +598,7 @@ type foundRow struct {
 	n       uint64
 	typ     *xtf.Type
 	columns []uint64
-	where   *report.Place // of answers with rows of several locations
+	where   *results.Place // of answers with rows of several locations
 }
 
 func makeRow(t *xtf.Type, n uint64, row []byte) foundRow {
@@ -626,7 +628,7 @@ func (r foundRow) MarshalJSON() ([]byte, error) {
 	b = fmt.Appendf(b, `"n":%d`, r.n)
 	for i, v := range r.columns {
 		b = append(b, ',')
-		b = strconv.AppendQuoteToASCII(b, report.Clean(r.typ.Columns[i].Name, 100))
+		b = strconv.AppendQuoteToASCII(b, numbers.Clean(r.typ.Columns[i].Name, 100))
 		b = append(b, ':')
 		b = strconv.AppendUint(b, v, 10)
 	}
@@ -634,7 +636,7 @@ func (r foundRow) MarshalJSON() ([]byte, error) {
 }
 
 // text prints the answer.
-func (a *answer) text(w io.Writer, run *report.Run) error {
+func (a *answer) text(w io.Writer, run *results.Run) error {
 	where := "the whole run"
 	if a.Location != nil {
 		where = fmt.Sprintf("process %d, thread %d (location %d)", *a.Process, *a.Thread, *a.Location)
@@ -652,7 +654,7 @@ func (a *answer) text(w io.Writer, run *report.Run) error {
 			return err
 		}
 	case a.Size != nil:
-		fmt.Fprintf(w, "size %s\n", report.Count(*a.Size))
+		fmt.Fprintf(w, "size %s\n", numbers.Count(*a.Size))
 	case !a.Found && a.Side != "":
 		fmt.Fprintf(w, "not found: the step ends %s the array\n", a.Side)
 	case !a.Found:
@@ -678,10 +680,10 @@ func (a *answer) text(w io.Writer, run *report.Run) error {
 	return err
 }
 
-func plural(n uint64, what string) string { return report.Plural(int(n), what) }
+func plural(n uint64, what string) string { return numbers.Plural(int(n), what) }
 
 // table prints the rows with their columns; references get their names.
-func (a *answer) table(w io.Writer, run *report.Run) error {
+func (a *answer) table(w io.Writer, run *results.Run) error {
 	var head []string
 	if a.Rows[0].where != nil {
 		head = append(head, "process", "thread")
@@ -706,22 +708,22 @@ func (a *answer) table(w io.Writer, run *report.Run) error {
 		}
 		rows = append(rows, cells)
 	}
-	return report.WriteTable(w, head, rows)
+	return table.WriteTable(w, head, rows)
 }
 
 // cell prints a value; - stands for all ones, which mean none.
-func cell(c *xtf.Column, v uint64, run *report.Run) string {
+func cell(c *xtf.Column, v uint64, run *results.Run) string {
 	if v == 1<<(8*c.Width)-1 && c.Width >= 4 {
 		return "-"
 	}
 	if name, ok := columnName(c.Name, v, run); ok {
-		return fmt.Sprintf("%d %s", v, report.Clean(name, 40))
+		return fmt.Sprintf("%d %s", v, numbers.Clean(name, 40))
 	}
 	return strconv.FormatUint(v, 10)
 }
 
 // columnName is the name that the value of a column refers to.
-func columnName(column string, v uint64, run *report.Run) (string, bool) {
+func columnName(column string, v uint64, run *results.Run) (string, bool) {
 	switch column {
 	case "region":
 		return run.RegionName(uint32(v)), true

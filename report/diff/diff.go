@@ -1,0 +1,271 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// DiffSchema names the form of JSON documents about two runs.
+const DiffSchema = "coppice.diff/1"
+
+// ErrRuns says that two runs cannot be compared.
+var ErrRuns = errors.New("runs that cannot be compared")
+
+// Options choose what a comparison says.
+type Options struct {
+	Rules     results.Rules
+	Threshold numbers.Fraction // what counts as worse or better, 1/20 if not known
+}
+
+// A change of time below 1/leastShare of the first run's length counts for nothing: short intervals vary by much.
+const leastShare = 100
+
+// Diff is two runs side by side, by interval, region and pattern of waits. Times are
+// seconds, or ticks where the traces do not tell the resolution of their clocks.
+type Diff struct {
+	Schema     string       `json:"schema"`
+	Runs       [2]DiffRun   `json:"runs"`
+	Identical  bool         `json:"identical"` // byte by byte
+	Threshold  DiffNumber   `json:"threshold"`
+	Rule       string       `json:"rule"`       // time or efficiency: what decides about worse and better
+	Provenance []DiffOption `json:"provenance"` // what differs in how the files were made
+	Intervals  []DiffNode   `json:"intervals"`  // that both have, depth-first; the first is the whole program
+	Only       [2][]string  `json:"only"`       // intervals that one run has alone, the outermost of them
+	Waits      []DiffLine   `json:"waits"`      // of the whole program by pattern
+	Regions    []DiffRegion `json:"regions"`    // by falling difference of time
+	Worse      []DiffFound  `json:"worse"`      // intervals, by falling difference
+	Better     []DiffFound  `json:"better"`
+	Lost       []table.Lost `json:"lost,omitempty"` // what could not be read, of both
+	samples    [2]*diffSample
+	pairs      [][2]int
+}
+
+// DiffRun is one of the two runs.
+type DiffRun struct {
+	Name       string     `json:"name"`
+	Processes  int        `json:"processes"`
+	Events     uint64     `json:"events"`
+	Resolution uint64     `json:"resolution"`
+	ID         string     `json:"id"`
+	Partial    bool       `json:"partial"`
+	Predicted  bool       `json:"predicted"`
+	Runtime    DiffNumber `json:"runtime"`
+	path       string
+	size       int64
+}
+
+// DiffOption is an option or another fact that differs.
+type DiffOption struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// DiffNumber is an exact number. In JSON it is an integer
+// or the nearest floating-point number.
+type DiffNumber struct{ numbers.Fraction }
+
+// MarshalJSON writes null for what is not known.
+func (n DiffNumber) MarshalJSON() ([]byte, error) {
+	if n.IsInt() {
+		return strconv.AppendInt(nil, n.Floor(), 10), nil
+	}
+	return numbers.Nearest(n.Fraction).MarshalJSON()
+}
+
+// DiffLine is a number of both runs.
+type DiffLine struct {
+	Name   string     `json:"name"`
+	A      DiffNumber `json:"a"`
+	B      DiffNumber `json:"b"`
+	Change DiffNumber `json:"change"` // b - a
+	Ratio  DiffNumber `json:"ratio"`  // b / a
+	kind   results.MetricKind
+}
+
+// newLine computes change and ratio.
+func newLine(name string, kind results.MetricKind, a, b numbers.Fraction) DiffLine {
+	x := DiffLine{Name: name, A: DiffNumber{a}, B: DiffNumber{b}, kind: kind}
+	x.Change.Fraction, x.Ratio.Fraction = b.Minus(a), b.Over(a)
+	return x
+}
+
+// DiffNode is an interval of both runs.
+type DiffNode struct {
+	Path    []string   `json:"path"` // labels from the whole program on
+	Verdict string     `json:"verdict"`
+	Metrics []DiffLine `json:"metrics"`
+	level   int
+}
+
+// Metric returns a line by its name.
+func (n *DiffNode) Metric(name string) *DiffLine {
+	for i := range n.Metrics {
+		if n.Metrics[i].Name == name {
+			return &n.Metrics[i]
+		}
+	}
+	return &DiffLine{Name: name}
+}
+
+// DiffRegion is a region of both runs, or of one: regions of one name are together.
+type DiffRegion struct {
+	Name  string   `json:"name"`
+	Class string   `json:"class"`
+	Time  DiffLine `json:"time"` // exclusive, mean of a process
+	Calls DiffLine `json:"calls"`
+	Bytes DiffLine `json:"bytes"`
+	only  int      // 1, 2: in the first or second run alone
+}
+
+// DiffFound is an interval that got worse or better.
+type DiffFound struct {
+	Interval string     `json:"interval"`
+	Metric   string     `json:"metric"`
+	A        DiffNumber `json:"a"`
+	B        DiffNumber `json:"b"`
+	Ratio    DiffNumber `json:"ratio"`
+	Text     string     `json:"text"`
+	weight   numbers.Fraction
+}
+
+// The verdicts about an interval.
+const (
+	diffWorse  = "worse"
+	diffBetter = "better"
+	diffSame   = "same"
+)
+
+// diffSample is what a run contributes to a comparison of two.
+type diffSample struct {
+	*results.Sample
+	nodes     []results.Node
+	intervals []*results.Interval
+}
+
+// New compares two runs. It reads the components of each process of both, the
+// profile of the whole runs, and all bytes of two files that have the same identity
+// and size.
+func New(a, b *results.Run, o Options) (*Diff, error) {
+	if !o.Threshold.Known() {
+		o.Threshold = numbers.Divide(1, 20)
+	}
+	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
+	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
+		return nil, fmt.Errorf("%s and %s: %w: one tells the resolution of its clock, the other does not", a.Name, b.Name, ErrRuns)
+	}
+	var lists [2]results.Provenance
+	var lost [2][]table.Lost
+	for i, r := range []*results.Run{a, b} {
+		x, err := results.NewSample(r, "diff", o.Rules)
+		if err != nil {
+			return nil, err
+		}
+		lost[i], d.samples[i] = x.Survey.Lost, &diffSample{Sample: x, nodes: x.Survey.Nodes}
+		for n := range x.Survey.Nodes {
+			d.samples[i].intervals = append(d.samples[i].intervals, x.Survey.Interval(n, o.Rules))
+		}
+		if d.Runs[i], lists[i], err = diffRun(r, d.samples[i], o.Rules); err != nil {
+			return nil, err
+		}
+	}
+	same, err := sameBytes(&d.Runs[0], &d.Runs[1])
+	if err != nil {
+		return nil, err
+	}
+	d.Identical = same
+	if d.Runs[0].ID == d.Runs[1].ID && !same {
+		a.File.Damaged(xtf.WholeRun, fmt.Errorf("%s and %s have one identity, but not the same bytes: one of them changed after it was written, or another build of coppice made it", a.Name, b.Name))
+	}
+	d.Lost = append(a.Complete(lost[0]), b.Complete(lost[1])...)
+	d.compareProvenance(&lists[0], &lists[1])
+	d.compareNodes()
+	d.compareRegions()
+	d.Rule = "time"
+	if d.Runs[0].Processes != d.Runs[1].Processes {
+		d.Rule = "efficiency"
+	}
+	d.findWorse()
+	return d, nil
+}
+
+// diffRun is the head of one run.
+func diffRun(r *results.Run, x *diffSample, rules results.Rules) (DiffRun, results.Provenance, error) {
+	s, err := r.SummaryBy(rules)
+	if err != nil {
+		return DiffRun{}, results.Provenance{}, err
+	}
+	e, err := r.Envelope()
+	run := DiffRun{
+		Name: r.Name, Processes: len(r.Defs.Processes()), Events: e.Events, Resolution: s.Resolution, ID: s.File.ID, Partial: s.Partial,
+		Predicted: len(r.Predicted()) > 0, Runtime: DiffNumber{x.Time(numbers.Integer(s.Ticks.Runtime))}, path: r.Path, size: r.Size,
+	}
+	return run, results.ParseProvenance(s.Provenance), err
+}
+
+// sameBytes compares two files, where identity and size leave it open.
+func sameBytes(a, b *DiffRun) (bool, error) {
+	if a.ID != b.ID || a.size != b.size {
+		return false, nil
+	}
+	var files [2]*os.File
+	for i, path := range []string{a.path, b.path} {
+		f, err := os.Open(path)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	left, right := make([]byte, 1<<20), make([]byte, 1<<20)
+	for {
+		n, err := io.ReadFull(files[0], left)
+		m, err2 := io.ReadFull(files[1], right)
+		if n != m || !bytes.Equal(left[:n], right[:m]) {
+			return false, nil
+		}
+		for _, e := range []error{err, err2} {
+			if e != nil && !errors.Is(e, io.EOF) && !errors.Is(e, io.ErrUnexpectedEOF) {
+				return false, e
+			}
+		}
+		if err != nil {
+			return true, nil
+		}
+	}
+}
+
+// compareProvenance lists what differs.
+func (d *Diff) compareProvenance(a, b *results.Provenance) {
+	values := [2]map[string]string{{}, {}}
+	var names []string
+	for i, p := range []*results.Provenance{a, b} {
+		for _, l := range p.Lines() {
+			values[i][l[0]] = l[1]
+			if !slices.Contains(names, l[0]) {
+				names = append(names, l[0])
+			}
+		}
+	}
+	for _, n := range names {
+		x, y := cmp.Or(values[0][n], "not given"), cmp.Or(values[1][n], "not given")
+		if x != y {
+			d.Provenance = append(d.Provenance, DiffOption{n, x, y})
+		}
+	}
+	if d.Runs[0].Predicted != d.Runs[1].Predicted {
+		kind := map[bool]string{true: "predicted", false: "recorded"}
+		d.Provenance = append(d.Provenance, DiffOption{"run", kind[d.Runs[0].Predicted], kind[d.Runs[1].Predicted]})
+	}
+}

@@ -1,0 +1,291 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+)
+
+// diffKey is what an interval is known by among those inside of its parent: the
+// same name for the k-th time. A line number is not a part of it: functions move.
+type diffKey struct {
+	parent int
+	name   string
+	k      int
+}
+
+// diffName is a node's name, or its id where it has none.
+func diffName(x *results.Node) string {
+	switch {
+	case x.Name != "":
+		return x.Name
+	case x.Marker != 0:
+		return fmt.Sprintf("#%d", x.Marker)
+	}
+	return fmt.Sprintf("%s:%d", x.File[strings.LastIndexByte(x.File, '/')+1:], x.Line)
+}
+
+// MatchNodes pairs the nodes of two trees by the names on their paths, and of equal
+// names by their order. What has no partner is alone, and all inside of it.
+// O(nodes).
+func MatchNodes(a, b []results.Node) (pairs [][2]int, only [2][]int) {
+	keys := func(list []results.Node, parent func(i int) int) []diffKey {
+		seen := map[diffKey]int{}
+		out := make([]diffKey, len(list))
+		for i := 1; i < len(list); i++ {
+			k := diffKey{parent: parent(int(list[i].Parent)), name: diffName(&list[i])}
+			out[i] = k
+			out[i].k = seen[k]
+			seen[k]++
+		}
+		return out
+	}
+	at := map[diffKey]int{}
+	for i, k := range keys(a, func(i int) int { return i }) {
+		if i > 0 {
+			at[k] = i
+		}
+	}
+	partner, matched := make([]int, len(b)), make([]bool, len(a)) // of b's nodes in a; -1: none
+	matched[0] = true
+	pairs = append(pairs, [2]int{0, 0})
+	seen := map[diffKey]int{}
+	for i := 1; i < len(b); i++ {
+		parent := partner[b[i].Parent]
+		partner[i] = -1
+		if parent < 0 {
+			continue
+		}
+		k := diffKey{parent: parent, name: diffName(&b[i])}
+		n := seen[k]
+		seen[k]++
+		k.k = n
+		if x, ok := at[k]; ok {
+			partner[i], matched[x] = x, true
+			pairs = append(pairs, [2]int{x, i})
+		} else {
+			only[1] = append(only[1], i)
+		}
+	}
+	for i := 1; i < len(a); i++ {
+		if !matched[i] && matched[a[i].Parent] {
+			only[0] = append(only[0], i)
+		}
+	}
+	slices.SortFunc(pairs, func(x, y [2]int) int { return cmp.Compare(x[0], y[0]) })
+	return pairs, only
+}
+
+// labels are the names on the path to a node, from the whole program on.
+func labels(list []results.Node, i int) []string {
+	out := make([]string, list[i].Level+1)
+	for ; ; i = int(list[i].Parent) {
+		out[list[i].Level] = list[i].Label()
+		if i == 0 {
+			return out
+		}
+	}
+}
+
+// DiffMetrics are the numbers of an interval that are compared. Times but execution
+// are means of a process, so that runs with other numbers of processes compare.
+var DiffMetrics = []struct {
+	name string
+	mean bool
+}{
+	{"execution", false},
+	{"efficiency", false},
+	{"parallel_efficiency", false},
+	{"load_balance", false},
+	{"communication_efficiency", false},
+	{"serialisation_efficiency", false},
+	{"transfer_efficiency", false},
+	{"lost", true},
+	{"cpu", true},
+	{"mpi", true},
+	{"wait", true},
+	{"idle", true},
+	{"executions", false},
+	{"calls", false},
+	{"sends", false},
+	{"bytes_out", false},
+	{"collectives", false},
+	{"coll_bytes_out", false},
+	{"processors", false},
+}
+
+// value is a metric of an interval in the units of the comparison.
+func (x *diffSample) value(m *results.Metric, i *results.Interval, mean bool) numbers.Fraction {
+	v := m.Value(i)
+	if m.Kind == results.KindTime {
+		v = v.Div(x.Resolution)
+	}
+	if mean {
+		v = v.Div(max(i.Processors, 1))
+	}
+	return v
+}
+
+// compareNodes compares the intervals that both runs have.
+func (d *Diff) compareNodes() {
+	a, b := d.samples[0], d.samples[1]
+	var only [2][]int
+	d.pairs, only = MatchNodes(a.nodes, b.nodes)
+	list := make([]results.Metric, len(DiffMetrics))
+	for i, m := range DiffMetrics {
+		list[i], _ = results.MetricOf(m.name)
+	}
+	for _, p := range d.pairs {
+		n := DiffNode{Path: labels(a.nodes, p[0]), Verdict: diffSame, level: int(a.nodes[p[0]].Level)}
+		for i := range list {
+			mean := DiffMetrics[i].mean
+			n.Metrics = append(n.Metrics, newLine(list[i].Name, list[i].Kind, a.value(&list[i], a.intervals[p[0]], mean), b.value(&list[i], b.intervals[p[1]], mean)))
+		}
+		d.Intervals = append(d.Intervals, n)
+	}
+	for i, s := range d.samples {
+		d.Only[i] = []string{}
+		for _, n := range only[i] {
+			d.Only[i] = append(d.Only[i], strings.Join(labels(s.nodes, n)[1:], " > "))
+		}
+	}
+	d.compareWaits()
+}
+
+// compareWaits compares the whole program's waits by pattern, means of a process.
+func (d *Diff) compareWaits() {
+	root := func(i int) *results.Interval { return d.samples[i].intervals[0] }
+	for _, l := range results.WaitLabels {
+		var v [2]numbers.Fraction
+		any := false
+		for i, s := range d.samples {
+			if root(i).Waits == nil {
+				continue
+			}
+			sum := root(i).Stats.Item(l.Item).Sum
+			any = any || sum > 0
+			v[i] = s.Time(sum).Div(max(root(i).Processors, 1))
+		}
+		if any {
+			d.Waits = append(d.Waits, newLine(l.Item.String(), results.KindTime, v[0], v[1]))
+		}
+	}
+}
+
+// compareRegions compares regions by name: what a run does not call counts as 0.
+func (d *Diff) compareRegions() {
+	a, b := d.samples[0], d.samples[1]
+	names := map[string]bool{}
+	for _, s := range d.samples {
+		for n := range s.Regions {
+			names[n] = true
+		}
+	}
+	none := &results.RegionTotal{}
+	for name := range names {
+		x, y := a.Regions[name], b.Regions[name]
+		r := DiffRegion{Name: name}
+		switch {
+		case x == nil:
+			x, r.only = none, 2
+		case y == nil:
+			y, r.only = none, 1
+		}
+		r.Class = cmp.Or(x.Kind, y.Kind)
+		mean := func(s *diffSample, v uint64) numbers.Fraction {
+			return numbers.Divide64(v, max(s.Processes, 1)).Div(s.Resolution)
+		}
+		r.Time = newLine("time", results.KindTime, mean(a, x.Time), mean(b, y.Time))
+		r.Calls = newLine("calls", results.KindCount, numbers.Divide64(x.Calls, 1), numbers.Divide64(y.Calls, 1))
+		r.Bytes = newLine("bytes", results.KindCount, numbers.Divide64(x.Bytes, 1), numbers.Divide64(y.Bytes, 1))
+		d.Regions = append(d.Regions, r)
+	}
+	slices.SortFunc(d.Regions, func(x, y DiffRegion) int {
+		return cmp.Or(y.Time.Change.Abs().Compare(x.Time.Change.Abs()), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// findWorse finds what got worse and better. Runs with as many processes compare by
+// execution time: more or less of it by the threshold, and by leastShare of the
+// first run's length at least. Others compare by parallel efficiency: a difference
+// above the threshold, of intervals that take leastShare of the first run or more.
+func (d *Diff) findWorse() {
+	least := d.Runs[0].Runtime.Div(leastShare)
+	for i := range d.Intervals {
+		n := &d.Intervals[i]
+		name := "execution"
+		if d.Rule == "efficiency" {
+			name = "parallel_efficiency"
+		}
+		m := n.Metric(name)
+		if !m.Change.Known() {
+			continue
+		}
+		size := m.Change.Abs()
+		worse := m.Change.Sign() > 0
+		if d.Rule == "time" {
+			part := size.Over(m.A.Fraction)
+			if part.Known() && part.Compare(d.Threshold.Fraction) <= 0 || size.Compare(least) < 0 || size.Sign() == 0 {
+				continue
+			}
+		} else {
+			worse = !worse
+			if size.Compare(d.Threshold.Fraction) <= 0 || n.Metric("execution").A.Compare(least) < 0 {
+				continue
+			}
+		}
+		f := DiffFound{Interval: strings.Join(n.Path, " > "), Metric: name, A: m.A, B: m.B, Ratio: m.Ratio, Text: d.foundText(n, m), weight: size}
+		if worse {
+			n.Verdict = diffWorse
+			d.Worse = append(d.Worse, f)
+		} else {
+			n.Verdict = diffBetter
+			d.Better = append(d.Better, f)
+		}
+	}
+	for _, list := range [][]DiffFound{d.Worse, d.Better} {
+		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.Compare(x.weight) })
+	}
+}
+
+// foundText says by how much an interval changed, and what changed most in it.
+func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
+	name := n.Path[len(n.Path)-1]
+	if m.kind != results.KindTime {
+		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
+	}
+	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))
+	if m.Ratio.Known() {
+		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Fraction))
+	}
+	best, most := "", numbers.Whole(0)
+	for _, part := range []string{"cpu", "mpi", "idle"} {
+		if x := n.Metric(part); x.Change.Known() && x.Change.Sign() == m.Change.Sign() {
+			if v := x.Change.Abs(); v.Compare(most) > 0 {
+				best, most = part, v
+			}
+		}
+	}
+	if best == "" {
+		return text
+	}
+	x := n.Metric(best)
+	text += fmt.Sprintf(": a process spends %s in %s on average", d.moreOrLess(x), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
+	if w := n.Metric("wait"); best == "mpi" && w.Change.Known() && w.Change.Sign() == x.Change.Sign() {
+		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
+	}
+	return text
+}
+
+// moreOrLess is the change of a time in words.
+func (d *Diff) moreOrLess(x *DiffLine) string {
+	size := DiffNumber{x.Change.Abs()}
+	if x.Change.Sign() < 0 {
+		return d.number(x.kind, size) + " " + d.unitName() + " less"
+	}
+	return d.number(x.kind, size) + " " + d.unitName() + " more"
+}

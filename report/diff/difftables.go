@@ -1,0 +1,332 @@
+package diff
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+)
+
+// unitName is the unit of times.
+func (d *Diff) unitName() string { return numbers.Units{Resolution: d.Runs[0].Resolution}.Name() }
+
+// number prints a value of a kind.
+func (d *Diff) number(kind results.MetricKind, v DiffNumber) string {
+	digits := 0
+	switch {
+	case kind == results.KindShare:
+		digits = 3
+	case kind == results.KindTime && d.Runs[0].Resolution > 0:
+		digits = 6
+	}
+	text := v.Fixed(digits)
+	if kind == results.KindShare {
+		return text
+	}
+	if digits == 0 {
+		return numbers.Group(text)
+	}
+	return numbers.Grouped(text)
+}
+
+// signed is a number with its sign, of a change.
+func (d *Diff) signed(kind results.MetricKind, v DiffNumber) string {
+	text := d.number(kind, v)
+	if v.Known() && v.Sign() > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+// signedPercent is a ratio as a change in per cent.
+func signedPercent(r numbers.Fraction) string {
+	v := r.Minus(numbers.Whole(1)).Times(100)
+	text := v.Fixed(1) + " %"
+	if v.Sign() > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+// percent is the change of a line in per cent, "new" where there was nothing before.
+func (x *DiffLine) percent() string {
+	switch {
+	case x.Ratio.Known():
+		return signedPercent(x.Ratio.Fraction)
+	case x.Change.Known() && x.Change.Sign() != 0:
+		return "new"
+	}
+	return ""
+}
+
+// WriteJSON writes one document.
+func (d *Diff) WriteJSON(out io.Writer) error { return table.WriteJSON(out, d) }
+
+// Book has what differs between the runs.
+func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
+	u := numbers.Units{Resolution: d.Runs[0].Resolution}
+	b := &table.Book{
+		Unit: u, Page: page, Lost: d.Lost, Name: d.Runs[0].Name + " → " + d.Runs[1].Name, Subtitle: "Two runs compared by coppice",
+		Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"},
+	}
+	if d.Threshold.Compare(numbers.Divide(1, 20)) != 0 {
+		b.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Fraction), " ", "")
+	}
+	for i, letter := range []string{"A", "B"} {
+		r := &d.Runs[i]
+		b.Heads = append(b.Heads, fmt.Sprintf("%s  %s  %s  %s %s  %s events", letter, numbers.Clean(r.Name, 80), numbers.Plural(r.Processes, "process"), d.number(results.KindTime, r.Runtime), u.Name(), numbers.Count(r.Events)))
+		if r.Predicted {
+			b.Notes = append(b.Notes, letter+" is a predicted run, not a measured one")
+		}
+		if r.Partial {
+			b.Notes = append(b.Notes, "partial: the input of "+letter+" was damaged or incomplete; its numbers describe what could be read")
+		}
+	}
+	if d.Identical {
+		b.Notes = append(b.Notes, "the files are identical, byte by byte")
+	}
+	found := &table.Chapter{Id: "headline", Heading: "Headline"}
+	if page {
+		found.Blocks = []table.Block{{Cards: d.cards()}}
+	}
+	for _, s := range d.sentences() {
+		found.Line(table.FindingLine, s)
+	}
+	if page {
+		b.Chapters = append(b.Chapters, found)
+	}
+	made := b.Chapter("made", "How the files were made", "")
+	if len(d.Provenance) == 0 {
+		made.Say("made in the same way from inputs of the same identity")
+	}
+	t := &table.Table{Title: "Made differently", Columns: []table.Column{table.Words("made differently", ""), table.Words("A", ""), table.Words("B", "")}}
+	for _, o := range d.Provenance {
+		t.Add(table.Word(o.Name), table.Word(table.Shortened(o.A, 60)), table.Word(table.Shortened(o.B, 60)))
+	}
+	made.Table(t)
+	d.intervals(b, b.Chapter("intervals", "Intervals", ""))
+	numbers := b.Chapter("numbers", "Numbers", "")
+	numbers.Table(d.lineTable("Whole program", "whole program", d.Intervals[0].Metrics))
+	numbers.Table(d.lineTable("Waits, mean of a process", "waits, mean of a process", d.Waits))
+	numbers.Table(d.regionTable())
+	numbers.Table(d.data())
+	for _, c := range b.Chapters {
+		c.Command = "coppice diff A.xtf B.xtf"
+	}
+	if !page {
+		b.Chapters = append(b.Chapters, found)
+	}
+	if d.Identical { // programs get the numbers all the same
+		b.Chapters = []*table.Chapter{{Blocks: []table.Block{{Table: d.data()}}}}
+	}
+	return b, nil
+}
+
+// cards are the numbers of a page's headline.
+func (d *Diff) cards() []table.Card {
+	root := &d.Intervals[0]
+	one := func(name, metric string) table.Card {
+		x := root.Metric(metric)
+		c := table.Card{Name: name, Value: x.percent(), Note: fmt.Sprintf("%s, was %s", d.number(x.kind, x.B), d.number(x.kind, x.A))}
+		if x.kind == results.KindShare {
+			c.Value = d.signed(x.kind, x.Change)
+		} else {
+			c.Note += " " + d.unitName()
+		}
+		return c
+	}
+	list := []table.Card{one("Execution time", "execution"), one("Parallel efficiency", "parallel_efficiency"), one("Computing, mean of a process", "cpu"), one("MPI, mean of a process", "mpi")}
+	if root.Metric("wait").B.Known() {
+		list = append(list, one("Waiting, mean of a process", "wait"))
+	}
+	list[0].Grade = verdictGrades[root.Verdict]
+	return list
+}
+
+var verdictGrades = map[string]string{diffWorse: "poor", diffBetter: "good"}
+
+// cell is a number of one run.
+func (d *Diff) cell(kind results.MetricKind, v DiffNumber) table.Cell {
+	c := table.Cell{Text: d.number(kind, v)}
+	if v.Known() {
+		b, _ := v.MarshalJSON() // of a number that is known
+		c.Value = string(b)
+	}
+	return c
+}
+
+// change is the change of a line.
+func (d *Diff) change(x *DiffLine) table.Cell {
+	return table.Named(d.signed(x.kind, x.Change), d.cell(x.kind, x.Change).Value)
+}
+
+// ratio is the change in per cent; programs get B / A.
+func (d *Diff) ratio(x *DiffLine) table.Cell {
+	return table.Named(x.percent(), d.cell(results.KindShare, x.Ratio).Value)
+}
+
+// intervals has a line for each interval of both runs, and what one has alone.
+func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
+	longest := numbers.Whole(0)
+	if x := d.Intervals[0].Metric("execution"); x.A.Known() && x.B.Known() {
+		longest = x.A.Fraction
+		if x.B.Compare(longest) > 0 {
+			longest = x.B.Fraction
+		}
+	}
+	t := &table.Table{Title: "Intervals that both runs have", Folds: true, Columns: []table.Column{
+		table.Words("interval", ""), table.Ints("time A", ""), table.Ints("time B", ""), table.Ints("change", ""), table.Words("%", ""), table.Reals("efficiency A", ""), table.Reals("B", ""), table.Ints("waits A", ""), table.Ints("B", ""),
+		table.Words("verdict", ""), table.Words("A above B", "").Wide(),
+	}, Notes: []string{"in " + d.unitName() + ", time of the longest process, waits of a process on average; efficiency is POP's parallel efficiency"}}
+	if t.Least = results.ScreenRows; b.Page {
+		t.Least = results.HtmlNodes
+	}
+	table.Fill(t, "interval", d.Intervals, func(n *DiffNode) []table.Cell {
+		time, eff, wait := n.Metric("execution"), n.Metric("parallel_efficiency"), n.Metric("wait")
+		mark := table.Cell{}
+		if n.Verdict != diffSame {
+			mark = table.Cell{Text: n.Verdict, Class: "word " + verdictGrades[n.Verdict]}
+		}
+		return []table.Cell{
+			table.Tree(n.Path[len(n.Path)-1], n.level), d.cell(results.KindTime, time.A), d.cell(results.KindTime, time.B), d.change(time), d.ratio(time),
+			d.cell(results.KindShare, eff.A), d.cell(results.KindShare, eff.B), d.cell(results.KindTime, wait.A), d.cell(results.KindTime, wait.B), mark,
+			{Picture: diffBars(time, longest)},
+		}
+	})
+	c.Table(t)
+	for i, letter := range []string{"A", "B"} {
+		only := &table.Table{Title: "In " + letter + " alone", Columns: []table.Column{table.Words("intervals of "+letter+" alone:", "")}}
+		table.Fill(only, "interval", d.Only[i], func(name *string) []table.Cell { return []table.Cell{table.Word("  " + numbers.Clean(*name, 120))} })
+		c.Table(only)
+	}
+}
+
+// diffBars draws two times, one above the other.
+func diffBars(x *DiffLine, longest numbers.Fraction) template.HTML {
+	if !x.A.Known() || !x.B.Known() || longest.Sign() == 0 {
+		return ""
+	}
+	var w table.Drawing
+	w.Add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
+	for i, v := range []numbers.Fraction{x.A.Fraction, x.B.Fraction} {
+		width := v.Over(longest).Times(1000).Round()
+		w.Add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
+	}
+	return w.HTML()
+}
+
+// lineTable has numbers of both runs.
+func (d *Diff) lineTable(title, head string, list []DiffLine) *table.Table {
+	t := &table.Table{Title: title, Columns: []table.Column{table.Words(head, ""), table.Ints("A", ""), table.Ints("B", ""), table.Ints("change", ""), table.Words("%", "")}}
+	for i := range list {
+		if x := &list[i]; x.A.Known() || x.B.Known() {
+			t.Add(table.Word(lineName(x)), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x))
+		}
+	}
+	return t
+}
+
+// lineName is the name of a line, and where it is a mean.
+func lineName(x *DiffLine) string {
+	for _, m := range DiffMetrics {
+		if m.name == x.Name && m.mean {
+			return x.Name + ", mean of a process"
+		}
+	}
+	return x.Name
+}
+
+// regionTable has the regions whose time changed most.
+func (d *Diff) regionTable() *table.Table {
+	t := &table.Table{Title: "Regions by change of exclusive time, mean of a process", Columns: []table.Column{
+		table.Words("regions by change, mean of a process", ""), table.Ints("time A", ""), table.Ints("time B", ""), table.Ints("change", ""), table.Words("%", ""), table.Ints("calls A", ""), table.Ints("B", ""),
+		table.Ints("bytes A", ""), table.Ints("B", ""), table.Words("class", ""),
+	}}
+	table.Fill(t, "region", d.Regions, func(r *DiffRegion) []table.Cell {
+		percent := d.ratio(&r.Time)
+		percent.Text = r.only12()
+		return []table.Cell{
+			table.Word(numbers.Clean(r.Name, 48)), d.cell(results.KindTime, r.Time.A), d.cell(results.KindTime, r.Time.B), d.change(&r.Time), percent,
+			d.cell(results.KindCount, r.Calls.A), d.cell(results.KindCount, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), table.Word(results.StateLabel(r.Class)),
+		}
+	})
+	return t
+}
+
+// data has a row for each number: what it is of, and what it is.
+func (d *Diff) data() *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		table.Words("", "kind").Hidden(), table.Words("", "name").Hidden(), table.Words("", "metric").Hidden(), table.Reals("", "a").Hidden(), table.Reals("", "b").Hidden(), table.Reals("", "change").Hidden(), table.Reals("", "ratio").Hidden(),
+	}}
+	add := func(kind, name string, list []DiffLine) {
+		t.Each(func(yield func([]table.Cell) bool) {
+			for i := range list {
+				x := &list[i]
+				if !yield([]table.Cell{table.Word(kind), table.Word(name), table.Word(x.Name), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x)}) {
+					return
+				}
+			}
+		})
+	}
+	for i := range d.Intervals {
+		add("interval", strings.Join(d.Intervals[i].Path, " > "), d.Intervals[i].Metrics)
+	}
+	add("wait", "", d.Waits)
+	for i := range d.Regions {
+		r := &d.Regions[i]
+		add("region", r.Name, []DiffLine{r.Time, r.Calls, r.Bytes})
+	}
+	return t
+}
+
+// only12 is the change in per cent, or which run alone calls the region.
+func (r *DiffRegion) only12() string {
+	if r.only > 0 {
+		return [...]string{"A alone", "B alone"}[r.only-1]
+	}
+	return r.Time.percent()
+}
+
+// bytes prints a number of bytes, "" for none in both runs.
+func (x *DiffLine) bytes(v DiffNumber) table.Cell {
+	if !x.A.Known() || !x.B.Known() || x.A.Sign() == 0 && x.B.Sign() == 0 {
+		return table.None()
+	}
+	return table.Size(uint64(v.Round()))
+}
+
+// sentences say what got worse and better, and by which rule.
+func (d *Diff) sentences() []string {
+	const most = 5
+	rule := fmt.Sprintf("an interval counts as worse or better where its time changed by more than %s and by 1 %% of A's runtime or more", percentRat(d.Threshold.Fraction))
+	if d.Rule == "efficiency" {
+		rule = fmt.Sprintf("the runs have %d and %d processes, so times do not compare: an interval that takes 1 %% of A's runtime or more counts as worse or better where its parallel efficiency changed by more than %s points",
+			d.Runs[0].Processes, d.Runs[1].Processes, strings.TrimSuffix(percentRat(d.Threshold.Fraction), " %"))
+	}
+	var list []string
+	for _, x := range []struct {
+		name  string
+		found []DiffFound
+	}{{"worse", d.Worse}, {"better", d.Better}} {
+		for _, f := range x.found[:min(len(x.found), most)] {
+			list = append(list, x.name+": "+f.Text)
+		}
+		if n := len(x.found) - most; n > 0 {
+			list = append(list, fmt.Sprintf("%s: and %s more", x.name, numbers.Plural(n, "interval")))
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, "no interval got worse or better")
+	}
+	return append(list, rule)
+}
+
+// percentRat is a share in per cent, with as many digits as it needs.
+func percentRat(r numbers.Fraction) string {
+	text := r.Times(100).Fixed(4)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
+}

@@ -1,0 +1,91 @@
+package findings
+
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// FindingFacts are what rows of the table of advice ask for.
+type FindingFacts struct {
+	pattern     string // of waits
+	Region      string // the call
+	Activity    string // of the cause
+	causeRegion uint32
+	causeNode   uint32
+	SameSource  bool // wrong order: mostly of messages of one source
+	threads     bool
+	scheduling  bool     // of threads: mostly what even the busiest one idles
+	item        xtf.Item // of a component that is a loss by itself
+	outside     bool     // work outside of recorded calls
+	Uneven      bool
+	bound       bool // to processors that others may not use
+	mean        numbers.Ratio
+}
+
+// adviceRow is what to do about findings of a kind, in calls whose names begin with
+// one of some words, under a condition.
+type adviceRow struct {
+	Kind  string
+	calls string // words; "" for all
+	when  func(x *FindingFacts) bool
+	Text  string
+}
+
+// AdviceTable is all advice there is: the first row that matches counts, and where
+// none does there is no advice. docs/metrics.md prints it.
+var AdviceTable = []adviceRow{
+	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
+	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
+	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending"},
+	{KindWrongOrder, "", func(x *FindingFacts) bool { return !x.SameSource }, "receive from any source, or in the order of arrival"},
+	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
+	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
+	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
+	{"late_broadcast", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "move the operation up, or the root's work after it"},
+	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
+	{kindImbalance, "", func(x *FindingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
+	{kindImbalance, "", nil, "deal out the work more evenly"},
+	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
+	{kindSerial, "", func(x *FindingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
+	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
+	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
+	{KindSmallMessages, "", nil, "join messages to the same process"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
+	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
+	{kindOverhead, "", func(x *FindingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
+	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
+	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
+	{kindHang, "", nil, "look at the calls on the processes that did not come"},
+	{KindClock, "", nil, "analyze with --clock-repair"},
+}
+
+// adviceFor is the text of the first row that matches, "" for none.
+func adviceFor(x *Finding) string { return Advice(x.Kind, &x.facts) }
+
+// Advice is the text of the first row of the table that matches, "" for none.
+func Advice(kind string, x *FindingFacts) string {
+	for i := range AdviceTable {
+		row := &AdviceTable[i]
+		if row.Kind == kind && row.matches(x.Region) && (row.when == nil || row.when(x)) {
+			return row.Text
+		}
+	}
+	return ""
+}
+
+// matches reports whether a call is one of the row's.
+func (r *adviceRow) matches(region string) bool {
+	if r.calls == "" {
+		return true
+	}
+	for word := range strings.FieldsSeq(r.calls) {
+		if region == word {
+			return true
+		}
+	}
+	return false
+}

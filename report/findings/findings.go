@@ -1,0 +1,528 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// LeastFinding is the part of the runtime, in percent, below which a loss is no
+// finding.
+const LeastFinding = 1
+
+// Kinds of findings.
+const (
+	KindLateSender       = "late_sender"
+	KindWrongOrder       = "wrong_order"
+	kindBarrier          = "barrier_wait"
+	kindNxN              = "nxn_wait"
+	kindImbalance        = "imbalance"
+	kindSerial           = "serial"
+	KindIO               = "io"
+	KindSmallMessages    = "small_messages"
+	kindLongMessages     = "long_messages"
+	KindTransfer         = "transfer"
+	kindThreadImbalance  = "thread_imbalance"
+	kindOverhead         = "overhead"
+	kindDeviceWait       = "device_wait"
+	kindDeviceCall       = "device_call"
+	kindLockWait         = "lock_wait"
+	kindIdle             = "idle"
+	KindSetup            = "setup"
+	kindHang             = "hang"
+	KindOversubscription = "oversubscription"
+	KindClock            = "clock"
+)
+
+// Finding is a loss, or a doubt about the trace, with its evidence. Ticks are what
+// the run could be shorter by at most, never a sum over processes; docs/metrics.md
+// has the formula of each kind.
+type Finding struct {
+	Kind     string        `json:"kind"`
+	Seconds  numbers.Ratio `json:"seconds"` // null where the trace does not tell its clock's resolution
+	Ticks    uint64        `json:"ticks"`
+	Basis    string        `json:"basis"` // how Ticks was computed
+	Where    FindingWhere  `json:"where"`
+	Cause    *FindingCause `json:"cause,omitempty"` // of a wait: who made others wait
+	Evidence string        `json:"evidence"`
+	Query    string        `json:"query"`  // a command that shows it
+	Advice   string        `json:"advice"` // "" where no row of the table matches
+	Text     string        `json:"text"`   // all of it but the advice, in a sentence
+
+	facts FindingFacts
+}
+
+// FindingWhere is where a loss is: of a wait who waits, of all others who has most.
+type FindingWhere struct {
+	Interval  string   `json:"interval"`         // "" for the whole program
+	Path      []string `json:"path"`             // names of regions, outermost first; of the place with the largest part
+	Region    string   `json:"region"`           // the innermost one
+	Processes []uint32 `json:"processes"`        // ranks, ascending
+	Thread    *uint32  `json:"thread,omitempty"` // of the process, in findings about single threads
+}
+
+// FindingCause is what makes others wait: an activity on a call path, and the process
+// with the largest part of it.
+type FindingCause struct {
+	Process  uint32        `json:"process"`
+	Activity string        `json:"activity"`
+	Path     []string      `json:"path"`
+	Region   string        `json:"region"`
+	Share    numbers.Ratio `json:"share"`         // of the waits of this kind, at least
+	OfRow    numbers.Ratio `json:"process_share"` // of that, by the process
+}
+
+// finder gathers the findings of a run.
+type finder struct {
+	r       *results.Run
+	s       *results.Summary
+	hot     *results.Hot
+	u       numbers.Units
+	runtime uint64
+	each    eachSums        // what is largest of a process
+	causes  *results.Causes // nil without rows
+	teams   *teamWaits
+	nodes   []results.Node
+	codes   []results.CodeTotal
+	usages  []usage    // of processors, by process
+	sharing []*sharing // where processes share them
+	crowdOf map[uint32]*sharing
+	lost    []table.Lost // processes that no finding counts
+	list    []Finding
+}
+
+// New lists what could be gained, by falling time: at least 1 % of the run each.
+// A hang is before them, doubts about clocks and set-up after them.
+func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table.Lost, error) {
+	f := &finder{r: r, s: s, hot: h, u: numbers.Units{Resolution: s.Resolution}, runtime: s.Ticks.Runtime}
+	if err := f.read(); err != nil {
+		return nil, nil, err
+	}
+	hang, err := f.hang()
+	if err != nil {
+		return nil, nil, err
+	}
+	f.waits()
+	if len(hang) == 0 { // else processes end when they hang: their times do not compare
+		f.imbalance()
+		f.idle()
+	}
+	if err := f.serial(); err != nil {
+		return nil, nil, err
+	}
+	f.io()
+	f.transfer()
+	if err := f.threads(); err != nil {
+		return nil, nil, err
+	}
+	if err := f.locks(); err != nil {
+		return nil, nil, err
+	}
+	f.items()
+	f.oversubscription(true)
+	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
+	f.setup()
+	f.oversubscription(false)
+	f.clock()
+	f.list = append(hang, f.list...)
+	for i := range f.list {
+		x := &f.list[i]
+		x.Seconds = numbers.NewRatio(x.Ticks, f.s.Resolution)
+		x.Advice = adviceFor(x)
+		if x.Where.Path == nil {
+			x.Where.Path = []string{}
+		}
+		if x.Where.Processes == nil {
+			x.Where.Processes = []uint32{}
+		}
+	}
+	return f.list, f.lost, nil
+}
+
+// matters reports whether a loss is 1 % of the run or more.
+func (f *finder) matters(ticks uint64) bool {
+	return ticks > 0 && numbers.MulDiv(ticks, 100/LeastFinding, 1) >= f.runtime
+}
+
+// command is a command about the run.
+func (f *finder) command(verb, rest string) string {
+	return fmt.Sprintf("coppice %s %s %s", verb, f.r.Path, rest)
+}
+
+// upTo says what a finding could gain.
+func (f *finder) upTo(ticks uint64) string {
+	return fmt.Sprintf("up to %s %s of the run (%s)", f.u.Ticks(ticks), f.u.Name(), numbers.NewRatio(ticks, f.runtime).Percent())
+}
+
+// eachSums are sums of single processes.
+type eachSums struct {
+	slack      uint64               // least of a process: what it waits, makes others wait, idles, or spends in set-up
+	slackRank  uint32               // who has it
+	withIO     uint64               // least of a process: the same and its file input and output
+	largest    [numSums]uint64      // of a process, by sum
+	rank       [numSums]uint32      // who has it
+	total      [numSums]numbers.Sum // over all processes
+	scheduling bool                 // most of the largest of sumThreads is what even the busiest thread idles
+}
+
+// Sums of a process that are no item.
+const (
+	sumP2P     = iota // in point-to-point calls, less waits there
+	sumColl           // in collective calls, less waits there and spans of completion
+	sumRMA            // in one-sided calls
+	sumMgmt           // in calls of management but set-up and end
+	sumIO             // file input and output, of MPI too
+	sumSerial         // of threads: idle outside of parallel regions, of one thread
+	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
+	numSums
+)
+
+// read takes the components of each process, and its delay costs.
+func (f *finder) read() error {
+	rows, err := f.r.HasRows()
+	if err != nil {
+		return err
+	}
+	if f.nodes, err = f.r.Nodes(); err != nil {
+		return err
+	}
+	if f.codes, err = f.r.Codes(); err != nil {
+		return err
+	}
+	caused := make([]uint64, len(f.r.Defs.Processes()))
+	if rows {
+		f.causes = &results.Causes{R: f.r}
+		if err := f.causes.Read(); err != nil {
+			return err
+		}
+		if len(f.causes.Delays) > 0 {
+			if err := delaysOfProcesses(f.r, caused); err != nil {
+				return err
+			}
+		}
+	}
+	f.readCrowds()
+	var lost []table.Lost
+	if f.teams, lost, err = runTeamWaits(f.r); err != nil {
+		return err
+	}
+	e := &f.each
+	e.slack, e.withIO = xtf.Never, xtf.Never
+	f.lost, err = f.r.EachProcess(results.Ranks{}, "findings", func(x *results.ProcessItems) { f.addProcess(x, caused[x.Rank]) })
+	f.lose(lost...)
+	if e.slack == xtf.Never {
+		e.slack, e.withIO = 0, 0
+	}
+	return err
+}
+
+// addProcess takes what a process has; caused is what it makes others wait.
+func (f *finder) addProcess(x *results.ProcessItems, caused uint64) {
+	f.shares(x)
+	var p2p, coll uint64
+	for _, i := range results.WaitItems {
+		if v := x.At(0, i); slices.Contains(results.P2pWaits, i) {
+			p2p += v
+		} else {
+			coll += v
+		}
+	}
+	for _, i := range results.CompletionItems {
+		coll += x.At(0, i)
+	}
+	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	slack := p2p + coll + caused + x.At(0, xtf.ItemManagement)
+	slack += less(f.runtime, x.At(0, xtf.ItemTime))
+	e := &f.each
+	if slack < e.slack {
+		e.slack, e.slackRank = slack, x.Rank
+	}
+	io := x.At(0, xtf.ItemIO) + x.At(0, xtf.ItemFileIO)
+	e.withIO = min(e.withIO, slack+io)
+	count := uint64(max(threads.TeamOf(f.r.Defs, int(x.Rank)).Count, 1))
+	waits := f.teams.of(x.Rank)
+	scheduling := x.At(0, xtf.ItemThreadScheduling)
+	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
+	for i, v := range [numSums]uint64{
+		sumP2P: less(x.At(0, xtf.ItemP2P), p2p), sumColl: less(x.At(0, xtf.ItemColl), coll), sumRMA: x.At(0, xtf.ItemRMA),
+		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)),
+		sumIO:   io, sumSerial: x.At(0, xtf.ItemThreadSerial) / count,
+		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
+	} {
+		e.total[i] = numbers.Add(e.total[i], numbers.Integer(v))
+		if v > e.largest[i] {
+			e.largest[i], e.rank[i] = v, x.Rank
+			if i == sumThreads {
+				e.scheduling = scheduling > idle-scheduling
+			}
+		}
+	}
+}
+
+// delaysOfProcesses adds up the delay costs, short and long, by the process that
+// causes them. A location that cannot be read has none.
+func delaysOfProcesses(r *results.Run, sums []uint64) error {
+	for p := range trace.P(r.Defs.NumLocations()) {
+		rank, _ := r.Defs.Process(p)
+		err := results.Load(r, xtf.Proc(p), func(x *xtf.Delay) {
+			sums[rank] += x.Short + x.Long
+		})
+		if err != nil && !results.Partial(err) {
+			return fmt.Errorf("%s: location %d: delay costs: %w", r.Name, r.Defs.Location(p).Ref, err)
+		}
+	}
+	return nil
+}
+
+// io is what file input and output takes.
+func (f *finder) io() {
+	ticks, rank := f.each.largest[sumIO], f.each.rank[sumIO]
+	basis := "largest time of a process in file input and output"
+	if f.each.withIO < ticks {
+		basis = "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; the largest time of a process in file input and output is more"
+	}
+	x := Finding{
+		Kind: KindIO, Ticks: min(ticks, f.each.withIO, f.runtime), Basis: basis,
+		Where: FindingWhere{Processes: []uint32{rank}}, Query: f.command("report", "profile"),
+	}
+	f.placeRegion(&x, xtf.ClassIO|xtf.ClassMPIIO)
+	x.facts.mean = numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
+	x.facts.Uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
+	x.Evidence = fmt.Sprintf("all processes together %s %s, the mean is %s, balance %s", f.u.Big(f.each.total[sumIO]), f.u.Name(), f.u.Real(x.facts.mean),
+		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), ticks)).Text(3))
+	x.Text = fmt.Sprintf("file input and output: %s: rank %d has most, %s%s; %s", f.upTo(x.Ticks), rank, f.u.Ticks(ticks), x.mostIn(), x.Evidence)
+	f.absorb(&x, "io")
+	f.list = append(f.list, x)
+}
+
+// placeRegion sets the region of a class with most time.
+func (f *finder) placeRegion(x *Finding, class uint32) {
+	if r := largest(f.hot, class); r != nil {
+		x.Where.Region = numbers.Clean(r.Name, 60)
+		x.Where.Path = []string{x.Where.Region}
+		x.facts.Region = x.Where.Region
+	}
+}
+
+// mostIn names the region with the largest part, where there is one.
+func (x *Finding) mostIn() string {
+	if x.Where.Region == "" {
+		return ""
+	}
+	return ", most of it in " + x.Where.Region
+}
+
+// absorb joins waits that an activity caused with the finding about that activity:
+// one loss is one finding.
+func (f *finder) absorb(x *Finding, activity string) {
+	if !f.matters(x.Ticks) {
+		return
+	}
+	f.list = slices.DeleteFunc(f.list, func(w Finding) bool {
+		if w.Cause == nil || w.Cause.Activity != activity || !(w.Cause.Share.Value >= 0.5) || w.Ticks > x.Ticks {
+			return false
+		}
+		note := fmt.Sprintf("; others wait for it: %s %s %s on one process", results.PatternLabel(w.facts.pattern), f.u.Ticks(w.Ticks), f.u.Name())
+		x.Evidence += note
+		x.Text += note
+		return true
+	})
+}
+
+// Sizes of messages, in bytes: below the first latency is what they cost, from the
+// second on the network's rate.
+const (
+	smallMessage = 1 << 10
+	longMessage  = 1 << 18
+)
+
+// transfer is MPI time in which nobody is waited for.
+func (f *finder) transfer() {
+	loss := f.runtime
+	basis := ""
+	if i := f.s.POP.Ideal; i >= 0 && uint64(i) <= f.runtime {
+		loss = f.runtime - uint64(i)
+		basis = ", at most what the run is longer than on an ideal network"
+	}
+	m := &f.s.Messages
+	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord })
+	for _, k := range []struct {
+		sum   int
+		class uint32
+		name  string
+	}{
+		{sumP2P, xtf.ClassP2P, results.ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, results.ItemWord(xtf.ItemColl)},
+		{sumRMA, xtf.ClassRMA, results.ItemWord(xtf.ItemRMA)}, {sumMgmt, xtf.ClassMgmt, results.ItemWord(xtf.ItemManagement)},
+	} {
+		most := largest(f.hot, k.class)
+		loss, basis := loss, basis
+		tests := most != nil && polls(f.r, most.Region)
+		if tests || k.sum == sumMgmt { // the replay for an ideal network leaves them as they are
+			loss, basis = f.runtime, ""
+		}
+		without := "without waits"
+		switch {
+		case f.causes == nil || k.sum == sumRMA || k.sum == sumMgmt || k.sum == sumP2P && m.Sent+m.Received == 0:
+			without = "with waits, which are not known"
+		case tests:
+			without = "with waits in tests, which are not known"
+		case unrecorded:
+			without = "without waits for what has records"
+		}
+		x := Finding{
+			Kind: KindTransfer, Ticks: min(f.each.largest[k.sum], loss), Basis: "largest time of a process in " + k.name + " calls " + without + basis,
+			Where: FindingWhere{Processes: []uint32{f.each.rank[k.sum]}}, Query: f.command("report", "comm"),
+		}
+		f.placeRegion(&x, k.class)
+		x.Evidence = fmt.Sprintf("all processes together %s %s in %s calls", f.u.Big(f.each.total[k.sum]), f.u.Name(), k.name)
+		if k.sum == sumP2P && m.Sent > 0 {
+			mean := numbers.MeanOf(m.BytesOut, m.Sent)
+			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", numbers.Count(m.Sent), numbers.Bytes(mean))
+			switch {
+			case mean <= smallMessage && m.Sent >= 1000:
+				x.Kind = KindSmallMessages
+			case mean >= longMessage:
+				x.Kind = kindLongMessages
+			}
+		}
+		if most != nil && most.Kind&xtf.ClassNToOne != 0 {
+			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known"
+		}
+		x.Text = fmt.Sprintf("%s calls %s: %s: rank %d has most%s; %s", k.name, without, f.upTo(x.Ticks), f.each.rank[k.sum], x.mostIn(), x.Evidence)
+		f.list = append(f.list, x)
+	}
+}
+
+// threads are losses inside of processes with several threads.
+func (f *finder) threads() error {
+	for _, k := range []struct {
+		sum                   int
+		kind, basis, sentence string
+	}{
+		{sumSerial, kindSerial, "largest of a process: idle time of its threads outside of parallel regions, over its threads", "other threads idle outside of parallel regions"},
+		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions but for locks and critical sections, over its threads", "threads idle inside of parallel regions"},
+	} {
+		rank, ticks := f.each.rank[k.sum], f.each.largest[k.sum]
+		x := Finding{
+			Kind: k.kind, Ticks: min(ticks, f.runtime), Basis: k.basis, Where: FindingWhere{Processes: []uint32{rank}},
+			Query: f.command("report", "pop"), facts: FindingFacts{threads: true},
+		}
+		if k.sum == sumThreads && f.matters(x.Ticks) {
+			x.facts.scheduling = f.each.scheduling
+			if err := f.imbalancedThreads(&x); err != nil {
+				return err
+			}
+		}
+		if t := f.s.POP.Threads; t != nil {
+			if x.Evidence != "" {
+				x.Evidence += "; "
+			}
+			x.Evidence += fmt.Sprintf("efficiency of threads %s: serial %s x balance %s x scheduling %s", t.OpenMP.Text(3), t.Serial.Text(3), t.Balance.Text(3), t.Scheduling.Text(3))
+		}
+		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.sentence, f.upTo(x.Ticks), rank, x.Evidence)
+		f.list = append(f.list, x)
+	}
+	return nil
+}
+
+// lostItems are components that are a loss by themselves.
+var lostItems = []struct {
+	kind string
+	item xtf.Item
+}{
+	{kindDeviceWait, xtf.ItemDeviceWait},
+	{kindDeviceCall, xtf.ItemDeviceCall},
+	{kindOverhead, xtf.ItemOverhead},
+	{kindOverhead, xtf.ItemMarker},
+}
+
+// items is what a process loses in components that are a loss by themselves.
+func (f *finder) items() {
+	for _, k := range lostItems {
+		m := f.s.Item(k.item)
+		x := Finding{
+			Kind: k.kind, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process: " + results.ItemWord(k.item),
+			Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals --ordered "+k.item.String()), facts: FindingFacts{item: k.item},
+		}
+		x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.Big(m.Sum), f.u.Name())
+		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", results.ItemWord(k.item), f.upTo(x.Ticks), m.MaxP, x.Evidence)
+		f.absorb(&x, k.item.String())
+		f.list = append(f.list, x)
+	}
+}
+
+// idle is time in which processes have not begun or have ended. Where the trace has
+// MPI_Init, that is set-up: processes are started one after another.
+func (f *finder) idle() {
+	t := f.s.Item(xtf.ItemTime)
+	if largest(f.hot, xtf.ClassInit) != nil || f.s.Processors == 0 {
+		return
+	}
+	if f.s.Ticks.Idle < 0 {
+		return
+	}
+	x := Finding{
+		Kind: kindIdle, Ticks: min(numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), f.runtime), Basis: "time of the longest process, less the mean",
+		Where: FindingWhere{Processes: []uint32{t.MinP}}, Query: f.command("report", "intervals --ordered time"),
+		Evidence: fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.Ticks(t.Min), f.u.Name(), t.MaxP, f.u.Ticks(t.Max)),
+	}
+	x.Text = fmt.Sprintf("processes live for different times: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	f.list = append(f.list, x)
+}
+
+// setup is what MPI_Init and the like take: a line of its own after the others, for
+// it says little about the program.
+func (f *finder) setup() {
+	m := f.s.Item(xtf.ItemSetup)
+	if !f.matters(m.Max) {
+		return
+	}
+	x := Finding{
+		Kind: KindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI_Init and MPI_Finalize",
+		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "profile"),
+	}
+	f.placeRegion(&x, xtf.ClassInit)
+	x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.Big(m.Sum), f.u.Name())
+	if t := f.s.Item(xtf.ItemTime); f.s.Ticks.Idle > 0 {
+		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.Ticks(t.Min), f.u.Ticks(t.Max), f.u.Name())
+	}
+	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s on rank %d (%s of the run)%s", results.ItemWord(xtf.ItemSetup),
+		f.u.Ticks(m.Max), f.u.Name(), m.MaxP, numbers.NewRatio(m.Max, f.runtime).Percent(), x.mostIn())
+	f.list = append(f.list, x)
+}
+
+// clockCodes are the diagnostics that say that times of processes do not compare.
+var clockCodes = []trace.Code{trace.DiagClockViolation, trace.DiagClockCollective}
+
+// clock says that times of different processes do not compare.
+func (f *finder) clock() {
+	for _, c := range f.codes {
+		if !slices.Contains(clockCodes, c.Code) || c.Count == 0 {
+			continue
+		}
+		x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.command("report", "diagnostics")}
+		x.Evidence = fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst))
+		x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
+		f.list = append(f.list, x)
+	}
+}
+
+// largest returns the region of a class with the most exclusive time. Init and Finalize are a class of their own.
+func largest(h *results.Hot, class uint32) *results.RegionTime {
+	var best *results.RegionTime
+	for i := range h.Profile.Regions {
+		x := &h.Profile.Regions[i]
+		if x.Kind&class != 0 && (x.Kind&xtf.ClassInit == 0 || class&xtf.ClassInit != 0) && (best == nil || x.Exclusive > best.Exclusive) {
+			best = x
+		}
+	}
+	return best
+}

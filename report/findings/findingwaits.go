@@ -1,0 +1,438 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// WaitKind is the kind of a finding about waits of an item.
+func WaitKind(i xtf.Item) string {
+	switch i {
+	case xtf.ItemWaitBarrier:
+		return kindBarrier
+	case xtf.ItemWaitNxN:
+		return kindNxN
+	}
+	return i.String()
+}
+
+// place is where something adds up: an interval and a call path, or of a cause what
+// was done there.
+type place struct {
+	path, activity uint32
+}
+
+// placeSum is a sum over the rows of a place.
+type placeSum struct {
+	place
+	node  uint32 // of the row with most
+	most  numbers.Sum
+	here  numbers.Sum       // waits of a pattern, or what they cost directly
+	long  numbers.Sum       // costs that waits of any pattern handed on
+	ranks map[uint32]uint64 // largest locations of rows, of what they have here
+	all   map[uint32]uint64 // the same with what was handed on
+}
+
+// places adds up rows by call path and activity; of returns what counts of a row.
+func places(c *results.Causes, rows map[results.CauseKey]*results.CauseSum, of func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum)) []*placeSum {
+	at := map[place]*placeSum{}
+	var list []*placeSum
+	for _, k := range results.SortedKeys(rows) {
+		s := rows[k]
+		here, long := of(k, s)
+		v := numbers.Add(here, long)
+		if v == 0 {
+			continue
+		}
+		p := place{uint32(k.Key), k.Activity}
+		if at[p] == nil {
+			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}, all: map[uint32]uint64{}}
+			list = append(list, at[p])
+		}
+		x := at[p]
+		x.here, x.long = numbers.Add(x.here, here), numbers.Add(x.long, long)
+		if v > x.most {
+			x.most, x.node = v, uint32(k.Key>>32)
+		}
+		x.ranks[c.Rank(s.WorstP)] += min(s.Worst, uint64(max(here, 0)))
+		x.all[c.Rank(s.WorstP)] += min(s.Worst, uint64(max(v, 0)))
+	}
+	return list
+}
+
+// worst is the process with the largest part, the lowest of equals.
+func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
+	rank = trace.Undefined
+	for r, v := range ranks { // the order does not matter
+		if v > ticks || v == ticks && r < rank {
+			rank, ticks = r, v
+		}
+	}
+	return rank, ticks
+}
+
+// waits makes a finding of each pattern of waits. The run could be shorter by the
+// largest sum of it on one process, and by no more than what any process could end
+// earlier by: what it waits itself, makes others wait, idles, or spends in set-up.
+func (f *finder) waits() {
+	if f.causes == nil {
+		return
+	}
+	for _, item := range results.WaitItems {
+		sum := f.s.Item(item)
+		if sum.Max == 0 {
+			continue
+		}
+		ticks := min(sum.Max, f.each.slack, f.runtime)
+		if !f.matters(ticks) {
+			continue
+		}
+		x := Finding{Kind: WaitKind(item), Ticks: ticks, Query: f.command("report", "waits"), facts: FindingFacts{pattern: item.String()}}
+		x.Basis = fmt.Sprintf("largest sum of these waits on one process, rank %d", sum.MaxP)
+		if ticks < sum.Max {
+			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
+				f.each.slackRank, f.u.Ticks(sum.Max), f.u.Name(), sum.MaxP)
+		}
+		f.placeWaits(&x, item, sum)
+		f.blame(&x, item)
+		x.Text = fmt.Sprintf("%s: %s: %s", results.PatternLabel(item.String()), f.upTo(x.Ticks), x.Evidence)
+		f.list = append(f.list, x)
+	}
+	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+}
+
+// placeWaits says where most of a pattern is waited.
+func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
+	x.Where.Processes = []uint32{sum.MaxP}
+	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.Big(sum.Sum), f.u.Name(), f.u.Ticks(sum.Max), sum.MaxP)
+	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum) {
+		if xtf.PatternItem(k.Pattern) != item {
+			return 0, 0
+		}
+		return numbers.Integer(s.Ticks), 0
+	})
+	if len(list) == 0 {
+		return
+	}
+	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
+	x.Where.Path, x.Where.Region = f.causes.Paths.Names(top.path), numbers.Clean(f.causes.Name(results.CriticalKey{Region: f.causes.Paths.Region(top.path), Activity: xtf.ActivityMPI}), 60)
+	x.Where.Interval = f.interval(top.node)
+	x.facts.Region = x.Where.Region
+	x.Evidence += fmt.Sprintf("; %s of it in %s", numbers.Quotient(top.here, sum.Sum).Percent(), results.PathLabel(x.Where.Path))
+	if item != xtf.ItemLateSender {
+		return
+	}
+	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
+	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !takesFirst(x.Where.Region) {
+		x.Kind = KindWrongOrder
+		x.facts.SameSource = same > 0 && same >= other
+		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
+	}
+}
+
+// takesFirst reports whether a call ends with whatever message comes first: its caller has no order to change.
+func takesFirst(call string) bool {
+	return slices.ContainsFunc([]string{"MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome"}, func(name string) bool { return strings.EqualFold(call, name) })
+}
+
+// interval is the label of a node, "" for the whole program.
+func (f *finder) interval(n uint32) string {
+	if n == 0 || uint64(n) >= uint64(len(f.nodes)) {
+		return ""
+	}
+	return f.nodes[n].Label()
+}
+
+// blame says who makes others wait. A short cost has the pattern of the wait that it makes. A long one has that of an earlier
+// wait, which handed the lateness on: of it a pattern has at least what all other waits cannot have handed on.
+func (f *finder) blame(x *Finding, item xtf.Item) {
+	var waited, elsewhere numbers.Sum // waits of the pattern; what waits of others handed on
+	for k, s := range f.causes.Waits {
+		switch i := xtf.PatternItem(k.Pattern); {
+		case i == item:
+			waited = numbers.Add(waited, numbers.Integer(s.Ticks))
+		case slices.Contains(results.WaitItems, i):
+			elsewhere = numbers.Add(elsewhere, numbers.Integer(s.Ticks))
+		}
+	}
+	list := places(f.causes, f.causes.Delays, func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum) {
+		if xtf.PatternItem(k.Pattern) != item {
+			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
+			return 0, numbers.Integer(s.Long)
+		}
+		return numbers.Integer(s.Ticks), numbers.Integer(s.Long)
+	})
+	if len(list) == 0 {
+		return
+	}
+	elsewhere = max(elsewhere, 0)
+	least := func(p *placeSum) numbers.Sum { return numbers.Add(p.here, max(numbers.Sub(p.long, elsewhere), 0)) }
+	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(a), least(b)) })
+	if least(top) <= 0 {
+		return
+	}
+	rank, ticks := worst(top.ranks)
+	part, atLeast := top.here, ""
+	if top.long > elsewhere { // what was handed on counts too
+		rank, ticks = worst(top.all)
+		part = numbers.Add(part, top.long)
+	}
+	if elsewhere > 0 && top.long > 0 {
+		atLeast = "at least "
+	}
+	region := f.causes.Paths.Region(top.path)
+	x.Cause = &FindingCause{
+		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path), Region: numbers.Clean(f.causes.Name(results.CriticalKey{Region: region, Activity: top.activity}), 60),
+		Share: numbers.Quotient(least(top), waited), OfRow: numbers.Quotient(numbers.Integer(ticks), part),
+	}
+	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
+	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
+	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
+}
+
+// imbalance is work that is dealt out unevenly: of the waits in collectives that the
+// process with most work makes it is the reason, and is in their place; else the
+// run could be shorter by the largest time less the mean.
+func (f *finder) imbalance() {
+	cpu := f.s.Item(xtf.ItemCPU)
+	if !cpu.Mean.Defined || f.s.Processors < 2 {
+		return
+	}
+	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
+	if over == 0 {
+		return
+	}
+	// Who has most input and output computes the mean too, once all is balanced.
+	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+cpu.Max-over)
+	ticks, basis := over, "largest computing time of a process, less the mean"
+	if left < ticks {
+		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
+	}
+	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
+	// What others compute less on average: with one of two processes the mean hides half of it.
+	others := numbers.MulDiv(ticks, f.s.Processors, f.s.Processors-1)
+	known := false
+	for i := range f.list {
+		x := &f.list[i]
+		c := x.Cause
+		if c == nil || c.Activity != "cpu" || ticks > x.Ticks {
+			continue
+		}
+		if !known { // the same loss: one finding
+			x.Evidence += "; " + note
+			x.Text += "; " + note
+		}
+		known = true
+		if c.Process != cpu.MaxP || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
+			continue
+		}
+		x.Kind = kindImbalance
+		x.Where.Path, x.Where.Region, x.Where.Processes = c.Path, c.Region, []uint32{c.Process}
+		x.Where.Interval = f.interval(x.facts.causeNode)
+		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, most in %s: %s", f.upTo(x.Ticks), c.Process, c.Region, x.Evidence)
+	}
+	if known {
+		return
+	}
+	x := Finding{
+		Kind: kindImbalance, Ticks: ticks, Basis: basis, Evidence: note,
+		Where: FindingWhere{Processes: []uint32{cpu.MaxP}}, Query: f.command("report", "intervals --ordered cpu"),
+	}
+	region := ""
+	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
+	switch h := f.hot; {
+	case h.Slowest != nil && h.Above.Value >= worth && h.Above.Value >= h.Outside.Value:
+		x.Where.Region = numbers.Clean(h.Slowest.Name, 60)
+		x.Where.Path = []string{x.Where.Region}
+		region = fmt.Sprintf("; it spends %s %s more than the mean in %s", f.u.Real(h.Above), f.u.Name(), x.Where.Region)
+	case h.Outside.Value >= worth:
+		x.facts.outside = true
+		region = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.Real(h.Outside), f.u.Name())
+	}
+	x.Evidence += region
+	x.Text = fmt.Sprintf("imbalance: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	f.list = append(f.list, x)
+}
+
+// fewParts is the part of the processes, one of so many, that are few.
+const fewParts = 4
+
+// serial renames waits in collectives whose cause is a function or an interval that
+// one or few of the processes execute, or outside of functions what one computes
+// while all others wait or idle: what the others wait meanwhile is the loss.
+func (f *finder) serial() error {
+	candidates := false
+	for i := range f.list {
+		x := &f.list[i]
+		candidates = candidates || x.serialCandidate()
+	}
+	processes := len(f.r.Defs.Processes())
+	if !candidates || processes < 2 {
+		return nil
+	}
+	few := max(processes/fewParts, 1)
+	p, _, err := f.r.Profile(results.Ranks{}, results.SourceAuto)
+	if err != nil {
+		return err
+	}
+	for i := range f.list {
+		x := &f.list[i]
+		if !x.serialCandidate() {
+			continue
+		}
+		what := ""
+		if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
+			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
+		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
+			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
+		}
+		c := x.Cause
+		if what == "" && len(c.Path) < 2 { // below it functions tell who computes what
+			if what, err = f.alone(c); err != nil {
+				return err
+			}
+		}
+		if what == "" {
+			continue
+		}
+		x.Kind = kindSerial
+		x.Where = FindingWhere{Interval: f.interval(x.facts.causeNode), Path: c.Path, Region: c.Region, Processes: []uint32{c.Process}}
+		x.Evidence = what + "; " + x.Evidence
+		x.Text = fmt.Sprintf("serial section: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	}
+	return nil
+}
+
+// alonePieces bounds the pieces of computing that are looked at, times processes; of one process at most maxPieces.
+const (
+	alonePieces = 1024
+	maxPieces   = 32
+)
+
+// mostlyOf reports whether part is three quarters of whole or more.
+func mostlyOf(part, whole uint64) bool { return whole > 0 && part >= whole-whole/4 }
+
+// alone says how long the process that makes others wait computes while all others wait or idle, "" unless most of what they wait
+// in pieces of its computing is in such ones. A piece is time on the critical path, between calls; of many those are looked at that
+// lie at equal distances along their time.
+func (f *finder) alone(c *FindingCause) (string, error) {
+	if c.Share.Value < 0.5 || c.OfRow.Value < 0.5 || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) {
+		return "", nil
+	}
+	processes := f.r.Defs.Processes()
+	pieces, all, err := pieces(f.r, processes[c.Process].First, uint64(min(max(alonePieces/len(processes), 1), maxPieces)))
+	switch {
+	case results.Partial(err):
+		return "", nil // nothing is known of what cannot be read
+	case err != nil:
+		return "", err
+	}
+	var waited, waitedAlone, alone, looked uint64
+	for _, piece := range pieces {
+		length := piece.End - piece.Begin
+		waits, single := uint64(0), true
+		s := &results.Survey{Run: f.r, Rows: true, Nodes: make([]results.Node, 1)}
+		lost, err := s.EachWindow(&results.SurveyOptions{Span: &piece, Section: "findings"}, func(x *results.ProcessItems) {
+			if x.Rank == c.Process {
+				single = single && mostlyOf(x.At(0, xtf.ItemCPU), length)
+				return
+			}
+			idle := length - min(length, x.At(0, xtf.ItemTime))
+			for _, i := range results.WaitItems {
+				idle += x.At(0, i)
+			}
+			single = single && mostlyOf(idle, length)
+			waits += idle
+		})
+		if err != nil || len(lost) > 0 {
+			return "", err
+		}
+		looked, waited = looked+length, waited+waits
+		if single {
+			alone, waitedAlone = alone+length, waitedAlone+waits
+		}
+	}
+	own, err := f.r.Components(processes[c.Process].First)
+	if err != nil && !results.Partial(err) {
+		return "", err
+	}
+	// Spans know of overhead only what regions tell: what records tell of it may lie in any piece.
+	if err != nil || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
+		return "", nil
+	}
+	what := fmt.Sprintf("rank %d computes while all others wait or idle, %s of %s %s of its computing on the critical path", c.Process, f.u.Ticks(alone), f.u.Ticks(looked), f.u.Name())
+	if all > uint64(len(pieces)) {
+		what += fmt.Sprintf(" in %d of %s pieces of it", len(pieces), numbers.Count(all))
+	}
+	return what, nil
+}
+
+// eachPiece visits the pieces of the critical path on location p in which it computes, ascending.
+func eachPiece(r *results.Run, p trace.P, f func(begin, end uint64)) error {
+	return results.Load(r, xtf.Proc(p), func(x *xtf.CPath) {
+		if x.Activity == xtf.ActivityCPU && x.End > x.T {
+			f(x.T, x.End)
+		}
+	})
+}
+
+// pieces returns how many pieces location p has, and those of them that lie at n instants at equal distances along their
+// time; all where there are no more.
+func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint64, err error) {
+	var total uint64
+	err = eachPiece(r, p, func(begin, end uint64) { all, total = all+1, total+end-begin })
+	if err != nil {
+		return nil, 0, err
+	}
+	at, k := uint64(0), uint64(0)
+	err = eachPiece(r, p, func(begin, end uint64) {
+		at += end - begin
+		hit := all <= n
+		for ; k < n && numbers.MulDiv(total, 2*k+1, 2*n) < at; k++ {
+			hit = true
+		}
+		if hit {
+			list = append(list, results.Span{Begin: begin, End: end})
+		}
+	})
+	return list, all, err
+}
+
+// serialCandidate reports whether a finding is about waits in collectives that a
+// process makes by computing.
+func (x *Finding) serialCandidate() bool {
+	collective := x.Kind == kindBarrier || x.Kind == kindNxN || x.Kind == kindImbalance
+	return collective && x.Cause != nil && x.Cause.Activity == "cpu"
+}
+
+// endCall is the MPI call that a location is in at its end.
+type endCall struct {
+	rank   uint32
+	region uint32
+	class  uint32
+	since  uint64
+}
+
+// hang says who is in which MPI call at the end of the trace, and since when.
+func (f *finder) hang() ([]Finding, error) {
+	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagOpenCall }) {
+		return nil, nil
+	}
+	open, unknown, err := openCalls(f.r)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
+	last, err := lastCollective(f.r)
+	if err != nil {
+		return nil, err
+	}
+	return []Finding{hangFinding(f.r, f.u, open, unknown, f.command("report", "diagnostics"), last)}, nil
+}

@@ -1,0 +1,317 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ThreadWait is what a thread waits for other threads, in ticks of the whole run.
+type ThreadWait struct {
+	results.Place
+	Lock uint64 `json:"lock_wait"`   // for locks, and for critical and ordered sections without their body
+	Wait uint64 `json:"thread_wait"` // for what other threads do: barriers, tasks, joins, conditions
+
+	p       trace.P
+	barrier uint64    // part of Wait: OpenMP
+	most    [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
+}
+
+// threadStates is the state of each region by its index, nil where no thread waits for
+// another one in any.
+func threadStates(d *trace.Definitions) []trace.State {
+	list := make([]trace.State, len(d.Regions))
+	waits := false
+	for i := range d.Regions {
+		list[i] = d.StateOf(&d.Regions[i])
+		waits = waits || waitsForThread(list[i])
+	}
+	if !waits {
+		return nil
+	}
+	return list
+}
+
+// waitsForThread reports whether a thread waits for another one in a state.
+func waitsForThread(s trace.State) bool {
+	return xtf.States[s].Item == xtf.ItemLockWait || xtf.States[s].Item == xtf.ItemThreadWait
+}
+
+// EachThread calls f for the threads of a processor of the chosen processes, where any may
+// wait for others. What a thread waits for locks and for others is its component, the part
+// in barriers the exclusive time of regions. It reads the components and the profile of each thread.
+func EachThread(r *results.Run, ranks results.Ranks, section string, f func(x *ThreadWait)) ([]table.Lost, error) {
+	states := threadStates(r.Defs)
+	if states == nil {
+		return nil, nil
+	}
+	t, err := r.ProfileTable(results.SourceAuto)
+	if err != nil {
+		return nil, err
+	}
+	return r.EachLocation(ranks, section, func(p trace.P) error {
+		rank, _ := r.Defs.Process(p)
+		if team := threads.TeamOf(r.Defs, int(rank)); p < team.First || p >= team.First+trace.P(team.Count) {
+			return nil
+		}
+		x := ThreadWait{Place: r.Place(p), p: p}
+		err := t.AddLocation(p)
+		if err == nil {
+			err = x.take(r, t, states)
+		}
+		t.EndProcess(0, false)
+		if err == nil {
+			f(&x)
+		}
+		return err
+	})
+}
+
+// take sets the times from the profile of the thread, the one in hand in t.
+func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trace.State) error {
+	v, err := r.Components(x.p)
+	if err != nil {
+		return err
+	}
+	x.Lock, x.Wait = v[xtf.ItemLockWait], v[xtf.ItemThreadWait]
+	x.most = [2]uint32{trace.Undefined, trace.Undefined}
+	var largest [2]uint64
+	for i, s := range states {
+		own := t.Sums[i].Own
+		region := &r.Defs.Regions[i]
+		kind := 0
+		switch {
+		case own == 0 || !waitsForThread(s):
+			continue
+		case xtf.States[s].Item == xtf.ItemThreadWait && region.Paradigm != trace.ParadigmOpenMP:
+			continue
+		case xtf.States[s].Item == xtf.ItemThreadWait:
+			kind = 1
+			x.barrier += own
+		}
+		if own > largest[kind] {
+			largest[kind], x.most[kind] = own, region.Ref
+		}
+	}
+	return nil
+}
+
+// teamWait is what the threads of a process wait for each other.
+type teamWait struct {
+	any     bool       // a thread that could be read
+	longest ThreadWait // with most in barriers of OpenMP
+	least   ThreadWait // with least there
+	first   uint64     // what the first one waits for locks
+	locks   uint64     // what the others wait for them longer
+}
+
+// teamWaits is what the threads of all processes wait. Memory: 150 bytes for each process.
+type teamWaits struct {
+	teams []teamWait  // by rank; empty where no thread waits for another one
+	lock  ThreadWait  // with most
+	locks numbers.Sum // of all threads
+}
+
+func runTeamWaits(r *results.Run) (*teamWaits, []table.Lost, error) {
+	w := &teamWaits{}
+	lost, err := EachThread(r, results.Ranks{}, "findings", func(x *ThreadWait) {
+		if w.teams == nil {
+			w.teams = make([]teamWait, len(r.Defs.Processes()))
+		}
+		t := &w.teams[x.Process]
+		if !t.any {
+			t.first = x.Lock
+		}
+		if !t.any || x.barrier > t.longest.barrier {
+			t.longest = *x
+		}
+		if !t.any || x.barrier < t.least.barrier {
+			t.least = *x
+		}
+		t.any = true
+		t.locks += x.Lock - min(x.Lock, t.first)
+		w.locks = numbers.Add(w.locks, numbers.Integer(x.Lock))
+		if x.Lock > w.lock.Lock {
+			w.lock = *x
+		}
+	})
+	return w, lost, err
+}
+
+// of returns what the threads of a process wait.
+func (w *teamWaits) of(rank uint32) teamWait {
+	if w == nil || uint64(rank) >= uint64(len(w.teams)) {
+		return teamWait{}
+	}
+	return w.teams[rank]
+}
+
+// lose notes locations that findings leave out, each once.
+func (f *finder) lose(lost ...table.Lost) {
+	for _, x := range lost {
+		if !slices.ContainsFunc(f.lost, func(y table.Lost) bool { return y.Location == x.Location }) {
+			f.lost = append(f.lost, x)
+		}
+	}
+}
+
+// placeThread says which thread waits, and on which call path it does so most: that with
+// the most time in the region, from the call graph of the thread.
+func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
+	thread := t.Thread
+	x.Where.Processes, x.Where.Thread = []uint32{t.Process}, &thread
+	x.Query = f.command("report", "waits") // has the table of threads
+	if f.causes == nil {
+		x.Query = f.command("report", fmt.Sprintf("profile --ranks %d", t.Process))
+	}
+	if region == trace.Undefined {
+		return nil
+	}
+	x.Where.Region = numbers.Clean(f.r.RegionName(region), 60)
+	x.Where.Path, x.facts.Region = []string{x.Where.Region}, x.Where.Region
+	g, err := lookup.NewReader(f.r, t.p)
+	var paths ccg.PathProfile
+	var list []ccg.PathTotal
+	if err == nil {
+		err = paths.Add(g.Loc)
+	}
+	if err == nil {
+		list, err = paths.Paths()
+	}
+	switch {
+	case errors.Is(err, results.ErrNoResult), errors.Is(err, ccg.ErrLimit):
+		return nil // the path is the region alone
+	case results.Partial(err):
+		f.lose(f.r.Lost(t.p, "findings", err))
+		return nil
+	case err != nil:
+		return err
+	}
+	best := -1
+	for i := range list {
+		if list[i].Region == region && (best < 0 || list[i].Exclusive > list[best].Exclusive) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	x.Where.Path = nil
+	for i := best; i > 0 && len(x.Where.Path) < results.MaxPathDepth; i = list[i].Parent {
+		x.Where.Path = append(x.Where.Path, f.r.RegionName(list[i].Region))
+	}
+	slices.Reverse(x.Where.Path)
+	return nil
+}
+
+// mostCalls bounds how many calls of a thread a finding reads for its longest wait.
+const mostCalls = 1 << 20
+
+// longestLock is the longest wait of a thread for a lock, [begin, end); nothing where the file has
+// no rows of calls, or more than mostCalls of the thread.
+func longestLock(r *results.Run, p trace.P) (begin, end uint64, err error) {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
+	if err != nil || a.Len() > mostCalls {
+		return 0, 0, err
+	}
+	err = results.EachRow(a, 0, a.Len(), func(c *xtf.Call) {
+		waited := c.End - min(c.T, c.End)
+		if region := r.Defs.Region(c.Region); region != nil && xtf.States[r.Defs.StateOf(region)].Inside != 0 {
+			waited = c.Exclusive
+		}
+		if c.Flags&xtf.FlagOutermostLock != 0 && waited > end-begin {
+			begin, end = c.T, c.T+waited
+		}
+	})
+	return begin, end, err
+}
+
+// holder says what the other threads of the process do in the middle of the longest wait
+// for a lock: if just one of them does not wait, it has the lock, or keeps the one that has
+// it waiting. No record tells the holder.
+func (f *finder) holder(x *ThreadWait) (string, error) {
+	team := threads.TeamOf(f.r.Defs, int(x.Process))
+	if team.Count < 2 {
+		return "", nil
+	}
+	begin, end, err := longestLock(f.r, x.p)
+	if err != nil || end <= begin {
+		return "", err
+	}
+	busy, who := 0, ""
+	for p := team.First; p < team.First+trace.P(team.Count); p++ {
+		if p == x.p {
+			continue
+		}
+		s, err := lookup.NewStack(f.r, p, begin+(end-begin)/2, results.SourceRows, new(xtf.Stats))
+		if err != nil {
+			return "", err
+		}
+		n := len(s.Calls)
+		if n == 0 {
+			continue
+		}
+		if r := f.r.Defs.Region(s.Calls[n-1].Region); r != nil && waitsForThread(f.r.Defs.StateOf(r)) {
+			continue
+		}
+		names := make([]string, n)
+		for i := range names {
+			names[i] = s.Calls[i].Name
+		}
+		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(names))
+	}
+	if busy != 1 {
+		who = fmt.Sprintf("%d of the other threads did not wait", busy)
+	}
+	return fmt.Sprintf("; its longest wait is from %s to %s %s, and half way %s", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name(), who), nil
+}
+
+// locks is what the thread that waits longest for locks waits.
+func (f *finder) locks() error {
+	t := &f.teams.lock
+	if !f.matters(min(t.Lock, f.runtime)) {
+		return nil
+	}
+	x := Finding{
+		Kind: kindLockWait, Ticks: min(t.Lock, f.runtime),
+		Basis: "largest time of a thread: waiting for locks outside MPI, and in critical and ordered sections without their body",
+	}
+	if err := f.placeThread(&x, t, t.most[0]); err != nil {
+		return err
+	}
+	holder, err := f.holder(t)
+	if results.Partial(err) {
+		f.lose(f.r.Lost(t.p, "findings", err))
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	x.Evidence = fmt.Sprintf("all threads together %s %s%s", f.u.Big(f.teams.locks), f.u.Name(), holder)
+	x.Text = fmt.Sprintf("%s: %s: rank %d, thread %d has most%s; %s", results.ItemWord(xtf.ItemLockWait), f.upTo(x.Ticks), t.Process, t.Thread, x.mostIn(), x.Evidence)
+	f.list = append(f.list, x)
+	return nil
+}
+
+// imbalancedThreads is what the thread that waits longest for its team waits.
+func (f *finder) imbalancedThreads(x *Finding) error {
+	w := f.teams.of(x.Where.Processes[0])
+	if w.longest.barrier < x.Ticks { // the mean is more: not all of it is in barriers
+		return nil
+	}
+	if err := f.placeThread(x, &w.longest, w.longest.most[1]); err != nil {
+		return err
+	}
+	x.Basis = "largest time of a thread in barriers and waits for tasks of OpenMP"
+	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
+	return nil
+}

@@ -1,0 +1,168 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Untold is what a trace cannot tell: what its records would have told that no analysis reads, and what it lacks for an
+// analysis. Both lists have only what holds for this trace.
+type Untold struct {
+	Missing []Missing       `json:"missing"`
+	Records []UnreadRecords `json:"records"` // most records first
+}
+
+// Missing is something that a trace does not have.
+type Missing struct {
+	What string `json:"what"`
+	Text string `json:"text"`
+}
+
+// UnreadRecords are records of kinds that would have told the same.
+type UnreadRecords struct {
+	Kinds []UnreadKind `json:"kinds"`
+	Count uint64       `json:"count"`
+	Text  string       `json:"text"` // what they would have told
+}
+
+// UnreadKind are the records of one kind that no analysis reads.
+type UnreadKind struct {
+	Kind      string `json:"kind"`
+	Count     uint64 `json:"count"`
+	Locations uint64 `json:"locations"`
+}
+
+// NewUntold finds what the trace of a run cannot tell.
+func NewUntold(r *results.Run, s *results.Summary, codes []results.CodeTotal) (*Untold, error) {
+	profile, err := r.Totals(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Untold{missing(r, s, profile, codes), unreadRecords(codes)}, nil
+}
+
+func unreadRecords(codes []results.CodeTotal) []UnreadRecords {
+	list := []UnreadRecords{}
+	for i := range codes {
+		k, ok := codes[i].Code.Unread()
+		if !ok {
+			continue
+		}
+		text := k.Account().Untold
+		at := slices.IndexFunc(list, func(x UnreadRecords) bool { return x.Text == text })
+		if at < 0 {
+			at = len(list)
+			list = append(list, UnreadRecords{Text: text})
+		}
+		x := &list[at]
+		x.Kinds = append(x.Kinds, UnreadKind{k.String(), codes[i].Count, codes[i].Locations})
+		x.Count += codes[i].Count
+	}
+	slices.SortStableFunc(list, func(a, b UnreadRecords) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}
+
+// missing lists what the trace lacks for an analysis.
+func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes []results.CodeTotal) []Missing {
+	list := []Missing{}
+	add := func(holds bool, what, text string) {
+		if holds {
+			list = append(list, Missing{what, text})
+		}
+	}
+	var called trace.CallClass
+	var polling, managing uint64 // ticks in calls
+	spawned := false
+	own := false // a function of the program itself
+	var sum results.Sampling
+	for i := range profile.Regions {
+		x := &profile.Regions[i]
+		sum.Add(x.Samples, x.Estimated)
+		called |= trace.CallClass(x.Kind)
+		d := r.Defs.Region(x.Region)
+		if polls(r, x.Region) {
+			polling += x.Exclusive
+		}
+		if x.Kind&xtf.ClassMgmt != 0 && x.Kind&xtf.ClassInit == 0 {
+			managing += x.Exclusive
+		}
+		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
+		own = own || x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
+	}
+	mpi := called&trace.ClassMPI != 0
+	messages := s.Messages.Sent > 0 || s.Messages.Received > 0
+	count := func(code trace.Code) uint64 {
+		for i := range codes {
+			if codes[i].Code == code {
+				return codes[i].Count
+			}
+		}
+		return 0
+	}
+	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
+	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
+	add(called&trace.ClassP2P != 0 && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
+	add(called&trace.ClassColl != 0 && called&trace.ClassStart == 0 && s.Collectives.Calls == 0, "collectives",
+		"calls of collectives without records of them: who is late for them is not known")
+	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
+	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
+	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
+	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed")
+	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
+	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or the like again and again are not known")
+	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
+	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
+	if n := count(trace.DiagNoCollRecord); n > 0 {
+		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", numbers.Plural(int(n), "call")))
+	}
+	if n := count(trace.DiagNoFrame); n > 0 {
+		add(true, "frames", numbers.Plural(int(n), "calling context")+" with frames that are no open calls: call paths are without them")
+	}
+	add(sum.Estimated > 0, "samples", "numbers, exact times and waits of calls that no record enters: their times are "+sum.Text(r))
+	if n := count(trace.DiagUnknownRecord); n > 0 {
+		add(true, "unknown records", numbers.Plural(int(n), "record")+" of a kind that this version does not know")
+	}
+	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
+	_, unknown := Crowds(r.Defs, Usages(r.Defs))
+	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
+	return list
+}
+
+// polls reports whether a region, by its reference, is a call that asks and does not wait.
+func polls(r *results.Run, ref uint32) bool {
+	d := r.Defs.Region(ref)
+	return d != nil && r.Defs.Polls(d)
+}
+
+// Chapter has what the trace cannot tell: in a summary, which names where the others are, the first lines alone.
+func (l *Untold) Chapter(c *table.Chapter, most int, whole string) {
+	var list [][]table.Cell
+	for _, m := range l.Missing {
+		list = append(list, []table.Cell{table.Word(m.Text)})
+	}
+	for i := range l.Records {
+		x := &l.Records[i]
+		var kinds []string
+		for k := range x.Kinds[:min(len(x.Kinds), results.NamedKinds)] {
+			kinds = append(kinds, x.Kinds[k].Kind)
+		}
+		if len(x.Kinds) > results.NamedKinds {
+			kinds = append(kinds, "...")
+		}
+		list = append(list, []table.Cell{table.Word(fmt.Sprintf("%s %s records: %s", numbers.Count(x.Count), strings.Join(kinds, ", "), x.Text)), table.PlainNumber(x.Count)})
+	}
+	if len(list) == 0 && most == 0 {
+		c.Say("nothing is missing, and all records are read")
+	}
+	t := &table.Table{Kind: "untold", Most: most, Whole: whole, Columns: []table.Column{table.Words("What this trace cannot tell", "text"), table.Ints("", "count").Hidden()}}
+	table.Fill(t, "line", list, func(row *[]table.Cell) []table.Cell { return *row })
+	c.Table(t)
+}

@@ -1,0 +1,383 @@
+package lookup
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Statistics is what chosen processes did in a span of time, from the indexes of
+// their rows: the cost depends neither on the length of the span nor, but for the
+// height of the index, on the number of rows.
+type Statistics struct {
+	Ranks     string          `json:"ranks"`
+	Begin     uint64          `json:"begin"` // ticks
+	End       uint64          `json:"end"`
+	Processes uint64          `json:"processes"` // that lived in there
+	Items     results.Spreads `json:"items"`     // exact: running totals at the end less those at the beginning
+	Functions []Function      `json:"functions"` // by falling upper bound of exclusive time
+	Exact     bool            `json:"exact"`     // functions too
+	PageReads uint64          `json:"page_reads"`
+	Lost      []table.Lost    `json:"lost,omitempty"`
+}
+
+// Function is what a region did in the span. Whole time bins are the lower
+// bounds; the two bins that the borders cut may add up to the upper ones.
+type Function struct {
+	Region    uint32 `json:"region"`
+	Name      string `json:"name"`
+	Calls     Limits `json:"calls"` // that begin in the span
+	Inclusive Limits `json:"inclusive"`
+	Exclusive Limits `json:"exclusive"`
+	Bytes     Limits `json:"bytes"`
+	order     int
+}
+
+// Limits are a number that lies between two others; equal ones are exact, and a
+// plain number in JSON.
+type Limits struct{ Lower, Upper uint64 }
+
+// MarshalJSON writes a number, or an object with the bounds.
+func (l Limits) MarshalJSON() ([]byte, error) {
+	if l.Lower == l.Upper {
+		return strconv.AppendUint(nil, l.Lower, 10), nil
+	}
+	return fmt.Appendf(nil, `{"lower":%d,"upper":%d}`, l.Lower, l.Upper), nil
+}
+
+// NewStatistics reads the statistics of a span; exact also reads the rows of calls
+// in the time bins that the borders cut.
+func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact bool) (*Statistics, error) {
+	if begin > end {
+		return nil, fmt.Errorf("from tick %d to %d: %w", begin, end, ErrSpan)
+	}
+	x := &Statistics{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact}
+	rows, err := r.HasRows()
+	if err == nil && !rows {
+		err = fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", r.Name, results.ErrNoResult)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &results.Survey{Run: r, Rows: true, Nodes: make([]results.Node, 1)}
+	var sum results.Gathered
+	x.Lost, err = s.EachWindow(&results.SurveyOptions{Ranks: ranks, Span: &results.Span{Begin: begin, End: end}, Section: "window"}, func(p *results.ProcessItems) {
+		if p.Took(0) {
+			delete(p.Values, xtf.NodeKey(0, uint32(xtf.ItemExecutions)))
+			sum.Add(p, 0)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.Processes, x.Items = sum.Count, sum.Spreads()
+	f := NewFunctions(r, begin, end)
+	lost, err := r.EachLocation(ranks, "window", func(p trace.P) error { return f.Add(xtf.Proc(p), exact, &s.Cost) })
+	if err != nil {
+		return nil, err
+	}
+	x.Lost = append(x.Lost, lost...)
+	x.Functions, x.PageReads = f.Lines(), s.Cost.PageReads
+	return x, nil
+}
+
+// Functions gathers what regions did in a span of time, location by location:
+// bounds by region, in the order of the definitions; the last is of all regions
+// that they do not have. It belongs to one goroutine. Memory: 128 bytes a region.
+type Functions struct {
+	r          *results.Run
+	begin, end uint64
+	lower      [][4]uint64 // calls, inclusive, exclusive, bytes
+	upper      [][4]uint64
+}
+
+// NewFunctions begins with nothing.
+func NewFunctions(r *results.Run, begin, end uint64) *Functions {
+	n := len(r.Defs.Regions) + 1
+	return &Functions{r: r, begin: begin, end: end, lower: make([][4]uint64, n), upper: make([][4]uint64, n)}
+}
+
+func (f *Functions) index(region uint32) int {
+	if i, ok := f.r.Defs.RegionIndex(region); ok {
+		return i
+	}
+	return len(f.r.Defs.Regions)
+}
+
+// Join adds what o gathered of other locations.
+func (f *Functions) Join(o *Functions) {
+	for i := range o.lower {
+		for k := range o.lower[i] {
+			f.lower[i][k] += o.lower[i][k]
+			f.upper[i][k] += o.upper[i][k]
+		}
+	}
+}
+
+// Add adds the time bins of location p, or those of the whole run: whole bins, of
+// each level at most three on either side, and the two that are cut. Of a
+// location, exact reads the calls in these. A span around all events has one bin,
+// the widest, and no bounds.
+func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
+	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
+	if err != nil {
+		return err
+	}
+	a = a.Counted(st)
+	bins, err := a.Pyramid(0)
+	if err != nil || a.Len() == 0 || f.begin >= f.end {
+		return err
+	}
+	if all, err := f.around(p, st); err != nil {
+		return err
+	} else if all {
+		return f.takeBins(a, bins, bins.Top, 0, 0)
+	}
+	first, last := f.begin>>(2*bins.Finest), (f.end-1)>>(2*bins.Finest)
+	if f.begin&(1<<(2*bins.Finest)-1) != 0 || first == last && !f.fills(bins.Finest, first) {
+		if err := f.cut(a, bins, p, first, exact, st); err != nil {
+			return err
+		}
+		first++
+	}
+	if first <= last && !f.fills(bins.Finest, last) {
+		if err := f.cut(a, bins, p, last, exact, st); err != nil {
+			return err
+		}
+		if last == 0 {
+			return nil
+		}
+		last--
+	}
+	return f.whole(a, bins, first, last)
+}
+
+// around reports whether all events of location p, or of the run, lie in the span.
+func (f *Functions) around(p xtf.Proc, st *xtf.Stats) (bool, error) {
+	if p == xtf.WholeRun {
+		s, err := f.r.NodeStats(0, 1)
+		first, last := s.Item(xtf.ItemFirst), s.Item(xtf.ItemLast)
+		return f.begin <= first.Min && f.end > last.Max, err
+	}
+	a, err := f.r.File.Array(p, xtf.TypeComp)
+	if err != nil {
+		return false, err
+	}
+	a = a.Counted(st)
+	var at [2]uint64
+	for i, item := range [...]xtf.Item{xtf.ItemFirst, xtf.ItemLast} {
+		pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
+		if err != nil {
+			return false, err
+		}
+		if ok { // the file leaves out what is 0
+			row, err := a.Row(pos.N, nil)
+			if err != nil {
+				return false, err
+			}
+			at[i] = xtf.U64(row, 8)
+		}
+	}
+	return f.begin <= at[0] && f.end > at[1], nil
+}
+
+// fills reports whether a bin lies in the span as a whole.
+func (f *Functions) fills(level uint8, bin uint64) bool {
+	first, last := xtf.BinSpan(xtf.BinKey(level, bin))
+	return f.begin <= first && last < f.end
+}
+
+// whole adds the bins from first to last of the finest level, in as few wider
+// ones as hold them.
+func (f *Functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) error {
+	for level := bins.Finest; first <= last; level++ {
+		from, to := first, last
+		if level < bins.Top { // what the next level cannot take
+			from, to = min((first+3)&^3, last+1), (last+1)&^3
+		}
+		if level == bins.Top || from >= to {
+			return f.takeBins(a, bins, level, first, last)
+		}
+		if from > first {
+			if err := f.takeBins(a, bins, level, first, from-1); err != nil {
+				return err
+			}
+		}
+		if to <= last {
+			if err := f.takeBins(a, bins, level, to, last); err != nil {
+				return err
+			}
+		}
+		first, last = from/4, to/4-1
+	}
+	return nil
+}
+
+// takeBins adds the rows of some bins to both bounds.
+func (f *Functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64) error {
+	return f.bins(a, bins, level, first, last, func(i int, v [4]uint64) {
+		for k := range v {
+			f.lower[i][k] += v[k]
+			f.upper[i][k] += v[k]
+		}
+	})
+}
+
+func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64, take func(i int, v [4]uint64)) error {
+	t1, _ := xtf.BinSpan(xtf.BinKey(level, first))
+	_, t2 := xtf.BinSpan(xtf.BinKey(level, last))
+	n1, n2, err := bins.Find(level, t1, max(t2, t2+1))
+	if err != nil {
+		return err
+	}
+	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
+		var x xtf.TimeBin
+		x.Load(row)
+		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+		return true
+	})
+}
+
+// cut adds a bin that a border of the span cuts: to the upper bounds as much as
+// fits the part inside, or exactly from the calls there.
+func (f *Functions) cut(a *xtf.Array, bins *xtf.Pyramid, p xtf.Proc, bin uint64, exact bool, st *xtf.Stats) error {
+	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
+	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
+	most := end - begin
+	if p == xtf.WholeRun {
+		most *= uint64(f.r.Defs.NumLocations())
+	}
+	err := f.bins(a, bins, bins.Finest, bin, bin, func(i int, v [4]uint64) {
+		if exact {
+			f.upper[i][3] += v[3]
+			return
+		}
+		v[1], v[2] = min(v[1], most), min(v[2], most)
+		for k := range v {
+			f.upper[i][k] += v[k]
+		}
+	})
+	if err != nil || !exact {
+		return err
+	}
+	return f.calls(p, begin, end, st)
+}
+
+// calls adds what the calls of location p did in [begin, end), from their rows.
+func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
+	a, err := f.r.File.Array(p, xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	own := map[uint64]uint64{}  // exclusive ticks of calls by row
+	regions := map[uint64]int{} // of the same
+	covered := map[int]uint64{} // by region: up to when its calls were counted
+	var order []uint64
+	err = a.Counted(st).Overlapping(begin, end, func(n uint64, row []byte) bool {
+		var x xtf.Call
+		x.Load(row)
+		i := f.index(x.Region)
+		from, to := max(x.T, begin), min(x.End, end)
+		span := results.Inside(x.T, x.End, begin, end)
+		own[n], regions[n] = span, i
+		order = append(order, n)
+		if x.Parent < n {
+			own[x.Parent] -= min(span, own[x.Parent])
+		}
+		if x.T >= begin && x.T < end {
+			f.both(i, 0, 1)
+		}
+		// calls come in the order of their begin: of nested ones of a region the outermost counts
+		if at := max(from, covered[i]); to > at {
+			f.both(i, 1, to-at)
+			covered[i] = to
+		}
+		return true
+	})
+	for _, n := range order {
+		f.both(regions[n], 2, own[n])
+	}
+	if err != nil {
+		return err
+	}
+	return f.instants(a.Counted(st), begin)
+}
+
+// instants counts the calls that begin and end at the first tick: they do not
+// reach into the span.
+func (f *Functions) instants(a *xtf.Array, begin uint64) error {
+	n1, err := a.Rank(begin)
+	if err != nil {
+		return err
+	}
+	n2, err := a.RankAfter(begin)
+	if err != nil {
+		return err
+	}
+	return results.EachRow(a, n1, n2, func(x *xtf.Call) {
+		if x.End <= begin {
+			f.both(f.index(x.Region), 0, 1)
+		}
+	})
+}
+
+func (f *Functions) both(i, k int, v uint64) {
+	f.lower[i][k] += v
+	f.upper[i][k] += v
+}
+
+// Lines are the regions that did something, by falling upper bound of exclusive
+// time.
+func (f *Functions) Lines() []Function {
+	list := []Function{}
+	for i := range f.upper {
+		if f.upper[i] == [4]uint64{} {
+			continue
+		}
+		x := Function{Region: trace.Undefined, Name: "(undefined region)", order: i}
+		if i < len(f.r.Defs.Regions) {
+			x.Region = f.r.Defs.Regions[i].Ref
+			x.Name = f.r.RegionName(x.Region)
+		}
+		for k, l := range []*Limits{&x.Calls, &x.Inclusive, &x.Exclusive, &x.Bytes} {
+			*l = Limits{f.lower[i][k], f.upper[i][k]}
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Exclusive.Upper, a.Exclusive.Upper), cmp.Compare(a.order, b.order))
+	})
+	return list
+}
+
+// WriteText prints the items, then the functions.
+func (x *Statistics) WriteText(out io.Writer, u numbers.Units, limit int) error {
+	return table.WriteText(u, out, limit, x.Lost, func(c *table.Chapter) {
+		c.Say("%s to %s, %s", u.Time(x.Begin), u.Time(x.End), numbers.Plural(int(x.Processes), "process"))
+		c.Table(results.SpreadTable((&table.Book{Unit: u}), "component", "", x.Items, results.ComponentsOf(x.Items), numbers.NotKnown, xtf.Item.String))
+		t := &table.Table{Columns: []table.Column{table.Words("region", ""), table.Ints("calls", ""), table.Ints(table.Of(u, "exclusive"), ""), table.Ints(table.Of(u, "inclusive"), ""), table.Ints("bytes", "")}}
+		table.Fill(t, "region", x.Functions, func(f *Function) []table.Cell {
+			return []table.Cell{table.Word(numbers.Clean(f.Name, 48)), f.Calls.cell(numbers.Count), f.Exclusive.cell(u.Ticks), f.Inclusive.cell(u.Ticks), f.Bytes.cell(numbers.Count)}
+		})
+		c.Table(t)
+		if !x.Exact {
+			c.Say("regions: at least .. at most; --exact reads the calls at the borders")
+		}
+	})
+}
+
+// cell has the bounds, or the one number.
+func (l Limits) cell(number func(uint64) string) table.Cell {
+	if l.Lower == l.Upper {
+		return table.Word(number(l.Lower))
+	}
+	return table.Word(number(l.Lower) + " .. " + number(l.Upper))
+}

@@ -1,0 +1,225 @@
+package predicted
+
+import (
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+)
+
+// Picoseconds is the resolution of predicted times, in ticks a second.
+const Picoseconds = 1_000_000_000_000
+
+// Prediction is how long a program takes on another machine, next to how long it took where it was recorded. All times are
+// picoseconds.
+type Prediction struct {
+	Name        string             `json:"-"` // of the recorded run, for people
+	Resolution  uint64             `json:"resolution"`
+	Platform    *PredictedPlatform `json:"platform"` // nil: only the errors were asked for
+	Computation PredictedComputing `json:"computation"`
+	Measured    uint64             `json:"measured"`       // first to last event of the recorded run
+	Bound       uint64             `json:"measured_bound"` // of recorded times of a process, where the file has bounded times
+	Makespan    *uint64            `json:"makespan"`       // nil: a deadlock, or no platform
+	Ratio       numbers.Ratio      `json:"ratio"`          // predicted over measured
+	Errors      PredictedErrors    `json:"errors"`
+	Unmatched   uint64             `json:"unmatched"` // sends and receives without their other end, left out
+	LeftOut     []LeftOut          `json:"left_out"`
+	Deadlock    *PredictedDeadlock `json:"deadlock"`
+	Classes     []PredictedClass   `json:"classes"`
+	Processes   []PredictedProcess `json:"process_times"`
+	Sweep       *PredictedSweep    `json:"sweep,omitempty"`
+	Commands    []string           `json:"next,omitempty"` // they measure the computation on the target
+}
+
+// PredictedPlatform is the machine.
+type PredictedPlatform struct {
+	Name         string `json:"name"`
+	Nodes        uint32 `json:"nodes"` // with processes
+	RanksPerNode uint32 `json:"ranks_per_node"`
+	Mapping      string `json:"mapping"` // block, cyclic or table
+	Contention   string `json:"contention"`
+	Policy       string `json:"receive_policy"`
+	Engine       string `json:"engine"` // dataflow or events
+}
+
+// PredictedComputing is where computation times come from.
+type PredictedComputing struct {
+	Source    string  `json:"source"`         // recorded, scaled or vectors
+	Scale     string  `json:"scale"`          // factor of the recorded times, where no vectors are
+	Rule      string  `json:"rule,omitempty"` // scale or copy
+	Content   string  `json:"content_sha256,omitempty"`
+	Replaced  uint64  `json:"processes_replaced"` // whose computation follows from vectors
+	Donors    []Donor `json:"measured_processes,omitempty"`
+	Threshold string  `json:"threshold"` // of the classes; "" where each sequence of calls is a class
+}
+
+// Donor is a process whose computation was measured.
+type Donor struct {
+	Process   uint32 `json:"process"`
+	Processes uint64 `json:"processes"` // that follow it, itself included
+	Entries   uint64 `json:"entries"`
+	Measured  uint64 `json:"entries_measured"`
+	Host      uint64 `json:"host"`   // sum of the entries measured, in the recorded run
+	Target    uint64 `json:"target"` // and on the target
+	Off       uint64 `json:"off"`    // of the whole replay, when it was not on a processor
+}
+
+// PredictedErrors are the parts of the error, as shares; undefined where the input is missing.
+type PredictedErrors struct {
+	Net    numbers.Ratio `json:"net"`    // the run simulated on the host against the recorded one
+	Class  numbers.Ratio `json:"class"`  // the same with representatives instead of all processes
+	Replay numbers.Ratio `json:"replay"` // replays on the host against the recorded run, the worst
+	Spread numbers.Ratio `json:"spread"` // repetitions of a replay, the farthest apart
+	Delay  numbers.Ratio `json:"delay"`  // of a process's recorded computation, in which it was ready to run and had no processor, the most
+
+	HostPlatform  string  `json:"host_platform,omitempty"`
+	HostMakespan  *uint64 `json:"host_makespan,omitempty"`
+	ClassMakespan *uint64 `json:"class_makespan,omitempty"`
+	WorstReplay   *uint32 `json:"worst_replay,omitempty"` // process
+	WorstSpread   *uint32 `json:"worst_spread,omitempty"`
+	WorstDelay    *uint32 `json:"worst_delay,omitempty"`
+
+	Replayed, Recorded uint64 `json:"-"` // of WorstReplay, for people
+	Least, Most        uint64 `json:"-"` // of WorstSpread
+	Delayed            uint64 `json:"-"` // of WorstDelay
+}
+
+// LeftOut counts something that the simulated program has not as it was.
+type LeftOut struct {
+	What  string `json:"what"`
+	Count uint64 `json:"count"`
+	Lost  bool   `json:"lost"` // not simulated at all
+	Text  string `json:"-"`
+}
+
+// PredictedDeadlock is why the program stops for ever.
+type PredictedDeadlock struct {
+	Cycle []BlockedCall `json:"cycle"`
+	Eager uint64        `json:"resolved_by_eager_bytes"` // least eager limit without this cycle, 0: none
+}
+
+// BlockedCall is a process that waits.
+type BlockedCall struct {
+	Process  uint32 `json:"process"`
+	Call     uint64 `json:"call"` // number among the calls of the process
+	Function string `json:"function"`
+	For      uint32 `json:"waits_for"`
+}
+
+// PredictedTimes are where the time of a process goes.
+type PredictedTimes struct {
+	Finish     uint64 `json:"finish"` // after the begin of the first process; the others add up to the time from the own one
+	Compute    uint64 `json:"compute"`
+	Send       uint64 `json:"send"`
+	Receive    uint64 `json:"receive"`
+	Wait       uint64 `json:"wait"`
+	Collective uint64 `json:"collective"`
+	File       uint64 `json:"file"`
+	Kept       uint64 `json:"kept"` // in calls that are neither computed nor simulated: as recorded
+}
+
+// list is the times in the order of the columns.
+func (t *PredictedTimes) list() [8]uint64 {
+	return [...]uint64{t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, t.Kept}
+}
+
+// MeasuredTimes are those of the recorded run.
+type MeasuredTimes struct {
+	Finish  uint64 `json:"finish"`  // last event
+	Compute uint64 `json:"compute"` // outside of calls of MPI, files and one-sided communication
+	Start   uint64 `json:"start"`   // first event, after that of the first process; it is the predicted one too
+}
+
+// PredictedProcess is one process.
+type PredictedProcess struct {
+	Process   uint32         `json:"process"`
+	Class     int            `json:"class"`
+	Node      uint32         `json:"node"`
+	Calls     uint64         `json:"calls"`
+	Messages  uint64         `json:"messages_sent"`
+	Measured  MeasuredTimes  `json:"measured"`
+	Predicted PredictedTimes `json:"predicted"` // all 0 without a prediction
+}
+
+// PredictedClass is a set of processes whose computation is alike.
+type PredictedClass struct {
+	Class          int            `json:"class"`
+	Representative uint32         `json:"representative"`
+	Processes      uint64         `json:"processes"`
+	Measured       MeasuredTimes  `json:"measured_mean"`
+	Least          PredictedTimes `json:"least"`
+	Mean           PredictedTimes `json:"mean"` // rounded down
+	Most           PredictedTimes `json:"most"`
+}
+
+// sums are 128-bit sums.
+type sums [11]struct{ hi, lo uint64 }
+
+func (s *sums) add(i int, v uint64) {
+	var carry uint64
+	s[i].lo, carry = bits.Add64(s[i].lo, v, 0)
+	s[i].hi += carry
+}
+
+func (s *sums) mean(i int, n uint64) uint64 {
+	q, _ := bits.Div64(s[i].hi, s[i].lo, n)
+	return q
+}
+
+// Classify fills in the times of the classes, by number, from those of the processes.
+func (p *Prediction) Classify() {
+	all := make([]sums, len(p.Classes))
+	for i := range p.Processes {
+		x := &p.Processes[i]
+		if x.Class < 0 || x.Class >= len(p.Classes) {
+			continue
+		}
+		c, s := &p.Classes[x.Class], &all[x.Class]
+		if c.Processes == 0 {
+			c.Least, c.Most = x.Predicted, x.Predicted
+		}
+		c.Processes++
+		for k, v := range x.Predicted.list() {
+			s.add(k, v)
+			*c.Least.at(k) = min(*c.Least.at(k), v)
+			*c.Most.at(k) = max(*c.Most.at(k), v)
+		}
+		s.add(8, x.Measured.Finish)
+		s.add(9, x.Measured.Compute)
+		s.add(10, x.Measured.Start)
+	}
+	for i := range p.Classes {
+		c, s := &p.Classes[i], &all[i]
+		if c.Processes == 0 {
+			continue
+		}
+		for k := range 8 {
+			*c.Mean.at(k) = s.mean(k, c.Processes)
+		}
+		c.Measured = MeasuredTimes{s.mean(8, c.Processes), s.mean(9, c.Processes), s.mean(10, c.Processes)}
+	}
+}
+
+// at is the time in column k.
+func (t *PredictedTimes) at(k int) *uint64 {
+	return [...]*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File, &t.Kept}[k]
+}
+
+// PredictedSweep is a table of predictions.
+type PredictedSweep struct {
+	Axes   []SweepAxis  `json:"axes"`
+	Points []SweepPoint `json:"points"` // the last axis changes fastest
+}
+
+// SweepAxis is one thing that the sweep changes.
+type SweepAxis struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// SweepPoint is a prediction.
+type SweepPoint struct {
+	Values   []string      `json:"values"`
+	Makespan *uint64       `json:"makespan"` // nil: deadlock
+	Compute  uint64        `json:"compute"`  // mean of the processes, rounded down
+	Ratio    numbers.Ratio `json:"ratio"`    // over the platform as it is; undefined where that deadlocks
+}

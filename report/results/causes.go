@@ -1,0 +1,353 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Cause is waiting time that one activity on one call path of a process caused by
+// being late: short directly, long by what others had to wait for in turn.
+type Cause struct {
+	Node     uint32        `json:"node"`
+	Path     []string      `json:"path"` // of the one who was late
+	Pattern  string        `json:"pattern"`
+	Activity string        `json:"activity"`
+	Short    numbers.Sum   `json:"short"`
+	Long     numbers.Sum   `json:"long"`
+	Share    numbers.Ratio `json:"share"` // of all costs here
+	Worst    uint64        `json:"worst"` // of one location
+	Rank     uint32        `json:"worst_rank"`
+	Region   uint32        `json:"-"`
+	all      numbers.Sum
+}
+
+// Critical is the critical path: the chain of work that the run's length depends
+// on. It partitions the runtime.
+type Critical struct {
+	Length     numbers.Sum   `json:"length"`
+	Activities []CriticalSum `json:"activities"`
+	Regions    []CriticalSum `json:"regions"` // by falling time on the path
+}
+
+// CriticalSum is what a part of the program takes on the critical path. Imbalance
+// is that minus the mean over processes of its time without waits: above 0, the
+// path is held up by processes that do more of it than others. Impact is that
+// surplus for all processes.
+type CriticalSum struct {
+	Name      string           `json:"name"`
+	Activity  string           `json:"activity"`
+	Ticks     numbers.Sum      `json:"ticks"`
+	Share     numbers.Ratio    `json:"share"` // of the path
+	Mean      numbers.Fraction `json:"mean"`  // of a process
+	Imbalance numbers.Fraction `json:"imbalance"`
+	Impact    numbers.Sum      `json:"performance_impact"` // ticks
+	Rank      uint32           `json:"worst_rank"`         // whose part of the path is largest
+	region    uint32
+}
+
+// activity is what a location does, on the critical path and as a cause of waits.
+type activity struct {
+	Name  string   // in documents
+	Line  string   // on the critical path
+	Cause string   // in a sentence about who makes others wait
+	item  xtf.Item // its time; NumItems where it has none
+}
+
+// Activities are those of locations, by number: one state, or several, or none.
+var Activities = func() (list [xtf.NumActivities]activity) {
+	for s, x := range trace.States {
+		if a := &list[xtf.States[s].Activity]; a.Name == "" { // the first one stands for others
+			*a = activity{x.Name, x.Text, x.Text, xtf.States[s].Item}
+		}
+	}
+	list[xtf.ActivityCPU] = activity{xtf.ItemCPU.String(), ItemWord(xtf.ItemCPU), "CPU time", xtf.ItemCPU}
+	list[xtf.ActivityMPI] = activity{xtf.ItemMPI.String(), ItemWord(xtf.ItemMPI), "MPI calls", xtf.ItemMPI}
+	list[xtf.ActivityMarker] = activity{xtf.ItemMarker.String(), ItemWord(xtf.ItemMarker), "markers", xtf.ItemMarker}
+	list[xtf.ActivityWait] = activity{"wait", "waits", "waits", xtf.NumItems}
+	list[xtf.ActivityOutside] = activity{"outside", "outside", "time before the first event or after the last one", xtf.NumItems}
+	return list
+}()
+
+// ActivityName is the name of an activity in CPATH rows, as in documents.
+func ActivityName(a uint32) string {
+	if a < xtf.NumActivities {
+		return Activities[a].Name
+	}
+	return fmt.Sprintf("activity %d", a)
+}
+
+// CauseKey orders rows about waits and causes as the file does.
+type CauseKey struct {
+	Key               uint64 // node and path
+	Pattern, Activity uint32
+}
+
+// Compare orders places as the file does.
+func (a CauseKey) Compare(b CauseKey) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Activity, b.Activity))
+}
+
+// CauseSum adds up rows of one key.
+type CauseSum struct {
+	Count       uint64
+	Ticks, Long uint64
+	Worst       uint64
+	WorstP      uint32
+}
+
+// Add adds ticks; a sum of 2^63 or more, which damaged rows alone make, is not known.
+func (s *CauseSum) Add(ticks uint64) {
+	if !xtf.Add(&s.Ticks, ticks) {
+		s.Ticks = xtf.Never
+	}
+}
+
+// Causes gathers WAIT, DELAY and CPATH rows, or their totals.
+type Causes struct {
+	R      *Run
+	Ranks  Ranks
+	Span   *Span
+	Paths  *CallPaths
+	Waits  map[CauseKey]*CauseSum
+	Delays map[CauseKey]*CauseSum
+	path   map[CauseKey]*CauseSum
+	Lost   []table.Lost
+}
+
+// Read takes the sums of all or of the chosen locations.
+func (c *Causes) Read() error {
+	var err error
+	if c.Paths, err = c.R.CallPaths(); err != nil {
+		return err
+	}
+	c.Waits, c.Delays, c.path = map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}
+	if c.Ranks.All() && c.Span == nil {
+		return c.readTotals()
+	}
+	c.Lost, err = c.R.EachLocation(c.Ranks, "waits", c.readLocation)
+	return err
+}
+
+// placeRows passes the rows of an array as sums by place. What a location has in a place is the largest part that it knows of.
+type placeRows func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error
+
+// PlaceArray is an array of the whole run that adds up one of the locations by place.
+type PlaceArray struct {
+	Name         string
+	Parts, Whole placeRows
+}
+
+// PlaceArrays are waits, costs of delays, and the critical path.
+var PlaceArrays = [3]PlaceArray{
+	{"WAITTOTAL", WaitSums, func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+		return Load(r, p, func(x *xtf.WaitTotal) {
+			add(CauseKey{x.Key, x.Pattern, 0}, CauseSum{Count: x.Count, Ticks: x.Ticks, Worst: x.Worst, WorstP: x.WorstP})
+		})
+	}},
+	{"DELAYTOTAL", func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+		return Load(r, p, func(x *xtf.Delay) {
+			add(CauseKey{x.Key, x.Pattern, x.Activity}, CauseSum{Ticks: x.Short, Long: x.Long, Worst: x.Short + x.Long, WorstP: uint32(p)})
+		})
+	}, func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+		return Load(r, p, func(x *xtf.DelayTotal) {
+			add(CauseKey{x.Key, x.Pattern, x.Activity}, CauseSum{Ticks: x.Short, Long: x.Long, Worst: x.Worst, WorstP: x.WorstP})
+		})
+	}},
+	{"PATHTOTAL", func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+		own := map[CauseKey]uint64{}
+		err := Load(r, p, func(x *xtf.CPath) { own[CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}] += x.End - x.T })
+		for at, ticks := range own {
+			add(at, CauseSum{Ticks: ticks, Worst: ticks, WorstP: uint32(p)})
+		}
+		return err
+	}, func(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+		return Load(r, p, func(x *xtf.PathTotal) {
+			add(CauseKey{x.Key, 0, x.Activity}, CauseSum{Ticks: x.Ticks, Worst: x.Worst, WorstP: x.WorstP})
+		})
+	}},
+}
+
+// WaitSums passes the waits of a location.
+func WaitSums(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
+	return Load(r, p, func(x *xtf.WaitSum) {
+		add(CauseKey{x.Key, x.Pattern, 0}, CauseSum{Count: x.Count, Ticks: x.Ticks, Worst: x.Ticks, WorstP: uint32(p)})
+	})
+}
+
+// sums are those of waits, costs of delays and the critical path, as placeArrays.
+func (c *Causes) sums() []map[CauseKey]*CauseSum {
+	return []map[CauseKey]*CauseSum{c.Waits, c.Delays, c.path}
+}
+
+// readTotals takes the sums over all locations.
+func (c *Causes) readTotals() error {
+	for k, to := range c.sums() {
+		if err := PlaceArrays[k].Whole(c.R, xtf.WholeRun, func(at CauseKey, x CauseSum) { to[at] = &x }); err != nil {
+			return fmt.Errorf("%s: waits and causes: %w", c.R.Name, err)
+		}
+	}
+	return nil
+}
+
+// readLocation adds the rows of one location: its sums, or for a span of time
+// the waits themselves, cut at its borders.
+func (c *Causes) readLocation(p trace.P) error {
+	own := Causes{Waits: map[CauseKey]*CauseSum{}, Delays: map[CauseKey]*CauseSum{}, path: map[CauseKey]*CauseSum{}}
+	begin, end := uint64(0), xtf.Never
+	var err error
+	if c.Span != nil {
+		if begin, end, err = c.borders(p); err == nil {
+			err = own.readWaits(c.R, p, begin, end)
+		}
+	} else {
+		for k, to := range own.sums()[:2] {
+			if err == nil {
+				err = PlaceArrays[k].Parts(c.R, xtf.Proc(p), func(at CauseKey, x CauseSum) { to[at] = &x })
+			}
+		}
+	}
+	if err == nil {
+		err = own.readPath(c.R, p, begin, end)
+	}
+	if err != nil {
+		return err
+	}
+	fits, all := true, c.sums()
+	for k, own := range own.sums() {
+		fits = Merge(all[k], own, p) && fits
+	}
+	if !fits {
+		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)
+	}
+	return nil
+}
+
+// borders are the span's on one location.
+func (c *Causes) borders(p trace.P) (begin, end uint64, err error) {
+	if c.Span.Of == nil {
+		return c.Span.Begin, c.Span.End, nil
+	}
+	x, err := c.R.Running(p, &xtf.Stats{})
+	if err != nil {
+		return 0, 0, err
+	}
+	begin, end, _, err = x.execution(c.Span.Of)
+	return begin, end, err
+}
+
+func (c *Causes) readWaits(r *Run, p trace.P, begin, end uint64) error {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeWait)
+	if err != nil {
+		return err
+	}
+	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var x xtf.Wait
+		x.Load(row)
+		s := at(c.Waits, CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0})
+		s.Count++
+		s.Add(Inside(x.T, x.End, begin, end))
+		return true
+	})
+}
+
+// Inside is how much of [t, e) lies in [begin, end).
+func Inside(t, e, begin, end uint64) uint64 {
+	from, to := max(t, begin), min(e, end)
+	return to - min(from, to)
+}
+
+func (c *Causes) readPath(r *Run, p trace.P, begin, end uint64) error {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCPath)
+	if err != nil {
+		return err
+	}
+	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var x xtf.CPath
+		x.Load(row)
+		at(c.path, CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).Add(Inside(x.T, x.End, begin, end))
+		return true
+	})
+}
+
+func at(m map[CauseKey]*CauseSum, k CauseKey) *CauseSum {
+	s := m[k]
+	if s == nil {
+		s = &CauseSum{}
+		m[k] = s
+	}
+	return s
+}
+
+// Merge adds the sums of location p, and reports whether they fit; the order of the map does not matter.
+func Merge(to, own map[CauseKey]*CauseSum, p trace.P) bool {
+	fits := true
+	for k, x := range own {
+		s := at(to, k)
+		for _, v := range []struct {
+			sum *uint64
+			own uint64
+		}{{&s.Count, x.Count}, {&s.Ticks, x.Ticks}, {&s.Long, x.Long}} {
+			fits = xtf.Add(v.sum, v.own) && fits
+		}
+		both := x.Ticks + x.Long
+		if both > s.Worst || both == s.Worst && uint32(p) < s.WorstP {
+			s.Worst, s.WorstP = both, uint32(p)
+		}
+	}
+	return fits
+}
+
+// SortedKeys are the keys of a map in the order of the file.
+func SortedKeys(m map[CauseKey]*CauseSum) []CauseKey {
+	return slices.SortedFunc(maps.Keys(m), CauseKey.Compare)
+}
+
+// Rank is the process of a location.
+func (c *Causes) Rank(p uint32) uint32 {
+	if uint64(p) >= uint64(c.R.Defs.NumLocations()) {
+		return p
+	}
+	rank, _ := c.R.Defs.Process(trace.P(p))
+	return rank
+}
+
+// CauseLines lists the delay costs by falling cost; nil where they are not known.
+func (c *Causes) CauseLines(whole bool) []Cause {
+	if !whole && c.Span != nil {
+		return nil
+	}
+	list := []Cause{}
+	all := numbers.Sum(0)
+	for _, k := range SortedKeys(c.Delays) {
+		s := c.Delays[k]
+		x := Cause{
+			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: PatternName(k.Pattern), Activity: ActivityName(k.Activity),
+			Short: numbers.Integer(s.Ticks), Long: numbers.Integer(s.Long), Worst: s.Worst, Rank: c.Rank(s.WorstP), Region: c.Paths.Region(uint32(k.Key)),
+		}
+		x.all = numbers.Add(x.Short, x.Long)
+		all = numbers.Add(all, x.all)
+		list = append(list, x)
+	}
+	for i := range list {
+		list[i].Share = numbers.Quotient(list[i].all, all)
+	}
+	slices.SortStableFunc(list, func(a, b Cause) int { return cmp.Compare(b.all, a.all) })
+	return list
+}
+
+// String names the place for people.
+func (a CauseKey) String() string {
+	return fmt.Sprintf("node %d, call path %d, pattern %#x, activity %s", a.Key>>32, uint32(a.Key), a.Pattern, ActivityName(a.Activity))
+}
+
+// String is the sum for people.
+func (s CauseSum) String() string {
+	return fmt.Sprintf("%d times, %d + %d ticks, most %d of location %d", s.Count, s.Ticks, s.Long, s.Worst, s.WorstP)
+}

@@ -1,0 +1,256 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// OneRun is the k-th execution of an interval on all processes that had one:
+// sums over them but the time, of which the longest counts.
+type OneRun struct {
+	K          uint64           `json:"k"`
+	Processors uint64           `json:"processors"`
+	First      uint64           `json:"first_begin"`
+	Last       uint64           `json:"last_end"`
+	Execution  uint64           `json:"execution"`
+	Longest    uint32           `json:"longest_rank"`
+	CPU        numbers.Sum      `json:"cpu"`
+	MPI        numbers.Sum      `json:"mpi"`
+	Idle       numbers.Sum      `json:"idle"`
+	Lost       numbers.Fraction `json:"lost"`
+	Waits      numbers.Sum      `json:"waits"`
+	Efficiency numbers.Ratio    `json:"efficiency"`
+	LoadBal    numbers.Ratio    `json:"load_balance"`
+}
+
+// IntervalOptions choose what a report about intervals says.
+type IntervalOptions struct {
+	Rules        Rules
+	Ranks        Ranks
+	Span         *Span      // nil: the whole run
+	Details      bool       // text: more than the main characteristics
+	PerExecution bool       // a line for every execution
+	Ordered      []xtf.Item // list every process's value of these, least first
+	Russian      bool       // labels of text
+}
+
+// Interval is one node of the interval tree.
+type Interval struct {
+	Path       []int         `json:"path"` // positions among the siblings, from the root on
+	Level      uint32        `json:"level"`
+	ID         uint64        `json:"id"`
+	Name       string        `json:"name"`
+	File       string        `json:"file"`
+	Line       uint32        `json:"line"`
+	Executions uint64        `json:"exe_count"`     // largest number of a process
+	Least      uint64        `json:"exe_count_min"` // least number of a participant
+	Uneven     bool          `json:"exe_uneven"`    // processes disagree
+	Processors uint64        `json:"processors"`    // by the rule
+	First      *uint64       `json:"first_begin"`   // ticks; nil for a part of the run
+	Last       *uint64       `json:"last_end"`
+	Ticks      Ticks         `json:"ticks"` // sums over processes but execution and runtime
+	Efficiency numbers.Ratio `json:"efficiency"`
+	Speedup    numbers.Ratio `json:"speedup_estimate"`
+	Stats      Spreads       `json:"stats"` // over the participants
+	Waits      *WaitTimes    `json:"waits"` // nil: not known
+	POP        POP           `json:"pop"`
+	Exclusive  *Exclusive    `json:"exclusive"`
+	Ordered    []Ordered     `json:"ordered,omitempty"`
+	Each       []OneRun      `json:"executions,omitempty"`      // with --per-execution
+	MoreRuns   uint64        `json:"executions_more,omitempty"` // that were not looked at
+	Text       string        `json:"-"`
+	Index      int           `json:"-"`
+}
+
+// Label is the interval's name for people.
+func (i *Interval) Label() string { return i.Text }
+
+// Node is the number of the interval in the file.
+func (i *Interval) Node() uint32 { return uint32(i.Index) }
+
+// WaitTimes are the waits of an interval: ticks by pattern.
+type WaitTimes struct {
+	Total      numbers.Sum // for partners
+	Completion numbers.Sum // at the end of collectives
+	Count      numbers.Sum // of wait states
+	Patterns   Spreads
+}
+
+// MarshalJSON writes the sums, then the patterns that occur.
+func (x *WaitTimes) MarshalJSON() ([]byte, error) {
+	b := []byte(fmt.Sprintf(`{"total":%s,"completion":%s,"count":%s`, x.Total.JSON(), x.Completion.JSON(), x.Count.JSON()))
+	for i := range x.Patterns {
+		b = fmt.Appendf(b, ",%q:%s", x.Patterns[i].Item, x.Patterns[i].Sum.JSON())
+	}
+	return append(b, '}'), nil
+}
+
+// Ordered is the values of all participants, least first.
+type Ordered struct {
+	Item   string      `json:"item"`
+	Values [][2]uint64 `json:"values"` // value and rank
+}
+
+// Interval computes the characteristics of node n.
+func (s *Survey) Interval(n int, rules Rules) *Interval {
+	x, m := &s.Nodes[n], &s.Measured[n]
+	i := &Interval{
+		Path: PathOf(s.Nodes, n), Level: x.Level, ID: x.Marker, Name: x.Name, File: x.File, Line: x.Line,
+		Executions: x.ExeMax, Least: x.ExeMin, Uneven: x.Flags&xtf.IntervalUneven != 0 || x.ExeMin != x.ExeMax,
+		Processors: m.count(rules), Ticks: m.Ticks(rules), Stats: m.Spreads, POP: m.Pop(), Text: x.Label(), Index: n,
+	}
+	if m.single || m.sumMax != xtf.Never {
+		i.First, i.Last = &x.FirstBegin, &x.LastEnd
+	}
+	if e := m.Spreads.Item(xtf.ItemExecutions); n > 0 && e.Max > 0 {
+		i.Executions, i.Least, i.Uneven = e.Max, e.Min, e.Max != e.Min
+	}
+	i.Efficiency, i.Speedup = i.Ticks.efficiency()
+	if m.rows {
+		w := &WaitTimes{Count: m.Sum(xtf.ItemWaitCount)}
+		if m.part {
+			w.Count = numbers.NotKnown
+		}
+		w.Total, w.Completion = m.Waits()
+		for i := range WaitLabels {
+			if p := m.Spreads.Item(WaitLabels[i].Item); p.Sum > 0 {
+				w.Patterns = append(w.Patterns, *p)
+			}
+		}
+		i.Waits = w
+	}
+	return i
+}
+
+// Exclusive is what an interval has without the intervals in it, in ticks, summed
+// over processes.
+type Exclusive struct {
+	Time  numbers.Sum `json:"time"`
+	CPU   numbers.Sum `json:"cpu"`
+	MPI   numbers.Sum `json:"mpi"`
+	Waits numbers.Sum `json:"waits"` // for partners
+}
+
+// ParseItem returns the component with a name.
+func ParseItem(name string) (xtf.Item, bool) {
+	for i := range xtf.NumItems {
+		if name != "" && i.String() == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Text says which part of the run it is.
+func (s *Span) Text(u numbers.Units) string {
+	if s.Of != nil {
+		return fmt.Sprintf("execution %d of interval #%d, on each process its own time", s.Of.K, s.Of.Node)
+	}
+	return fmt.Sprintf("%s to %s %s", u.Ticks(s.Begin), u.Ticks(s.End), u.Name())
+}
+
+// Optional is a number that may not be known.
+func Optional(v *uint64) numbers.Sum {
+	if v == nil {
+		return numbers.NotKnown
+	}
+	return numbers.Integer(*v)
+}
+
+// IsCount reports whether an item counts things, or bytes, instead of ticks.
+func IsCount(i xtf.Item) bool {
+	return i >= xtf.ItemEvents && i <= xtf.ItemCollIn || i == xtf.ItemExecutions || i == xtf.ItemWaitCount
+}
+
+// WaitLabels are the patterns in the order of the layout.
+var WaitLabels = []struct {
+	Label string
+	Item  xtf.Item
+}{
+	{"Late Sender", xtf.ItemLateSender},
+	{"---Wrong Order Same", xtf.ItemLateSenderSame},
+	{"---Wrong Order Other", xtf.ItemLateSenderOther},
+	{"Late Receiver", xtf.ItemLateReceiver},
+	{"Late Progress", xtf.ItemLateProgress},
+	{"Wait at Barrier", xtf.ItemWaitBarrier},
+	{"Barrier Completion", xtf.ItemBarrierCompletion},
+	{"Wait at NxN", xtf.ItemWaitNxN},
+	{"NxN Completion", xtf.ItemNxNCompletion},
+	{"Late Broadcast", xtf.ItemLateBroadcast},
+	{"Early Reduce", xtf.ItemEarlyReduce},
+	{"Early Scan", xtf.ItemEarlyScan},
+}
+
+// PathText is a path as 0.1.0.
+func PathText(path []int) string {
+	text := ""
+	for i, k := range path {
+		if i > 0 {
+			text += "."
+		}
+		text += strconv.Itoa(k)
+	}
+	return text
+}
+
+// Mostly names the largest part of the lost time, and the waits in it.
+func (n *Interval) Mostly(u numbers.Units) string {
+	part, name := n.mostLost()
+	if name == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s %s (%s)", name, u.Short(part), numbers.PercentOf(part, n.Ticks.Lost))
+	if worst := n.worstWait(); name == "MPI" && worst != nil && numbers.Quotient(worst.Sum, n.Ticks.MPI).Value >= 0.1 {
+		text += fmt.Sprintf(", of it %s %s", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)))
+	}
+	return text
+}
+
+// mostLost is the largest part of the lost time and its name, "" where nothing is lost.
+func (n *Interval) mostLost() (part numbers.Fraction, name string) {
+	t := &n.Ticks
+	if t.Lost.Sign() == 0 {
+		return numbers.Fraction{}, ""
+	}
+	part, name = t.MPILost, "MPI"
+	for _, x := range t.Losses() {
+		if v := numbers.Whole(x.Ticks); v.Compare(part) > 0 {
+			part, name = v, x.Name
+		}
+	}
+	return part, name
+}
+
+// worstWait is the pattern with most waiting time, nil without any.
+func (n *Interval) worstWait() *Spread {
+	if n.Waits == nil {
+		return nil
+	}
+	return WorstPattern(n.Stats)
+}
+
+// WorstPattern is the pattern with most waiting time, nil without any, of stats in any order. Completions are none: there nobody is late.
+func WorstPattern(stats Spreads) *Spread {
+	var worst *Spread
+	for _, i := range WaitItems {
+		if k := slices.IndexFunc(stats, func(s Spread) bool { return s.Item == i }); k >= 0 && stats[k].Sum > 0 && (worst == nil || stats[k].Sum > worst.Sum) {
+			worst = &stats[k]
+		}
+	}
+	return worst
+}
+
+// PatternLabel is a pattern in a sentence, by its name in documents.
+func PatternLabel(name string) string {
+	for _, x := range WaitLabels {
+		if x.Item.String() == name {
+			name = strings.TrimPrefix(x.Label, "---")
+		}
+	}
+	return strings.ReplaceAll(strings.ToLower(name), "nxn", "N×N")
+}

@@ -1,0 +1,503 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Profile is the flat profile: what every region took, over the chosen processes.
+type Profile struct {
+	Source    Source       `json:"source"`
+	Bound     *Bound       `json:"bound"`     // of times from a lossy graph; nil: exact
+	Ranks     string       `json:"ranks"`     // "all", or the chosen ones
+	Processes int          `json:"processes"` // chosen
+	Time      uint64       `json:"time"`      // of all their threads and streams, first to last event
+	Exclusive uint64       `json:"exclusive"` // of all regions
+	Outside   uint64       `json:"outside"`   // time in no recorded call
+	Regions   []RegionTime `json:"regions"`   // in the order of the definitions
+}
+
+// RegionTime is a region's line of a profile. Times are ticks; inclusive time
+// counts the outermost of recursive calls only.
+type RegionTime struct {
+	Region    uint32        `json:"region"` // reference in the trace
+	Name      string        `json:"name"`
+	File      string        `json:"file"`
+	Line      uint32        `json:"line"`
+	Class     string        `json:"class"` // name of the state (trace.States), "" for own code
+	Calls     uint64        `json:"calls"` // that were recorded
+	Inclusive uint64        `json:"inclusive"`
+	Exclusive uint64        `json:"exclusive"`
+	Share     numbers.Ratio `json:"share"` // of the locations' time
+
+	// Of sampled traces: samples with the region innermost, and calls that calling contexts alone tell of. Times of those are
+	// estimated.
+	Samples   uint64 `json:"samples,omitempty"`
+	Estimated uint64 `json:"estimated_calls,omitempty"`
+
+	// How far times from a lossy graph may be off; nil: exact.
+	InclusiveOff *uint64 `json:"inclusive_deviation,omitempty"`
+	ExclusiveOff *uint64 `json:"exclusive_deviation,omitempty"`
+
+	Bytes     uint64    `json:"bytes"` // sent and received
+	Processes int       `json:"processes"`
+	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, the lowest process that has them
+	Max       [2]uint64 `json:"max_exclusive"`
+	Kind      uint32    `json:"-"`
+}
+
+// Profile adds up the rows or the graphs of the chosen processes' locations.
+func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []table.Lost, error) {
+	t, err := r.ProfileTable(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	var lost []table.Lost
+	chosen := 0
+	for i, x := range r.Defs.Processes() {
+		if !ranks.Contains(uint32(i)) {
+			continue
+		}
+		chosen++
+		for p := x.First; p < x.First+trace.P(x.Count); p++ {
+			if err := t.AddLocation(p); err != nil {
+				if !Partial(err) {
+					return nil, nil, err
+				}
+				lost = append(lost, r.Lost(p, "profile", err))
+			}
+		}
+		t.EndProcess(uint64(i), chosen == 1)
+	}
+	out := &Profile{Source: t.From, Ranks: ranks.String(), Processes: chosen, Time: t.time, Regions: t.lines()}
+	if t.From == SourceGraph {
+		out.Bound, err = r.Bound()
+	}
+	out.finish()
+	return out, lost, err
+}
+
+// Totals is the profile of the whole run from its own rows: no spread over
+// processes, one row per region. Where processes have several locations, their
+// times are read one by one.
+func (r *Run) Totals(s *Summary) (*Profile, error) {
+	t := NewProfileTable(r)
+	if err := t.AddWhole(); err != nil {
+		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	}
+	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Regions: t.lines()}
+	if r.Defs.NumLocations() == out.Processes {
+		out.Time = uint64(max(s.Item(xtf.ItemTime).Sum, 0))
+	} else {
+		var sum uint64
+		for p := range trace.P(r.Defs.NumLocations()) {
+			if r.Defs.Location(p).Type == trace.MetricLocation {
+				continue
+			}
+			v, err := r.Components(p)
+			if err != nil && !Partial(err) {
+				return nil, err
+			}
+			sum += v[xtf.ItemTime]
+		}
+		out.Time = sum
+	}
+	out.finish()
+	return out, nil
+}
+
+// finish fills what needs the sum over all regions.
+func (p *Profile) finish() {
+	p.Exclusive = 0
+	for i := range p.Regions {
+		p.Exclusive += p.Regions[i].Exclusive
+	}
+	switch {
+	case p.Time >= p.Exclusive:
+		p.Outside = p.Time - p.Exclusive
+	case p.Bound != nil: // the time is exact
+		p.Outside = 0
+	default:
+		p.Time, p.Outside = p.Exclusive, 0
+	}
+	for i := range p.Regions {
+		p.Regions[i].Share = numbers.NewRatio(p.Regions[i].Exclusive, p.Time)
+	}
+}
+
+// ByTime returns the lines by falling exclusive time, ties in definition order.
+func (p *Profile) ByTime() []RegionTime {
+	list := slices.Clone(p.Regions)
+	slices.SortStableFunc(list, func(a, b RegionTime) int { return cmp.Compare(b.Exclusive, a.Exclusive) })
+	return list
+}
+
+// RegionSum is a region's sums; own is that of the process in hand.
+type RegionSum struct {
+	Sums      [4]uint64 // calls, inclusive, exclusive, bytes
+	Off       [2]uint64 // how far inclusive and exclusive time from a lossy graph may be off
+	samples   uint64
+	estimated uint64 // of the calls
+	Class     uint32
+	Own       uint64
+	ownCalls  uint64
+	processes int
+	min, max  [2]uint64
+	seen      bool
+}
+
+// ProfileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
+// in their order, one more for all others.
+type ProfileTable struct {
+	r      *Run
+	From   Source
+	Shared *ccg.Shared // of SourceGraph
+	Sums   []RegionSum
+	time   uint64 // of the locations
+}
+
+// NewProfileTable returns a table of rows.
+func NewProfileTable(r *Run) *ProfileTable {
+	return &ProfileTable{r: r, From: SourceRows, Sums: make([]RegionSum, len(r.Defs.Regions)+1)}
+}
+
+// ProfileTable returns a table of rows or graphs.
+func (r *Run) ProfileTable(want Source) (*ProfileTable, error) {
+	t := NewProfileTable(r)
+	var err error
+	if t.From, err = r.Source(want); err == nil && t.From == SourceGraph {
+		t.Shared, err = r.Graph()
+	}
+	return t, err
+}
+
+// AddLocation adds what location p has.
+func (t *ProfileTable) AddLocation(p trace.P) error {
+	var err error
+	if t.From == SourceGraph {
+		err = t.addGraph(p)
+	} else if err = t.Add(xtf.Proc(p)); err == nil && t.sampled() {
+		err = t.addSamples(p)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: location %d: profile: %w", t.r.Name, t.r.Defs.Location(p).Ref, err)
+	}
+	if t.r.Defs.Location(p).Type == trace.MetricLocation {
+		return nil // it samples, it does not run
+	}
+	v, err := t.r.Components(p)
+	t.time += v[xtf.ItemTime]
+	return err
+}
+
+// sampled reports whether some calls may be known from calling contexts alone.
+func (t *ProfileTable) sampled() bool { return len(t.r.Defs.CallingContexts) > 0 }
+
+// addSamples adds what the graph of a location knows of samples, next to its rows.
+func (t *ProfileTable) addSamples(p trace.P) error {
+	shared, err := t.r.Graph()
+	if err != nil {
+		return err
+	}
+	l, err := t.r.Location(shared, p)
+	if err != nil {
+		return err
+	}
+	var prof ccg.Profile
+	if err := prof.Add(l, false); err != nil {
+		return err
+	}
+	t.putSamples(prof.Regions())
+	return nil
+}
+
+func (t *ProfileTable) putSamples(regions []ccg.RegionTotal) {
+	for _, x := range regions {
+		i, ok := t.r.Defs.RegionIndex(x.Region)
+		if !ok {
+			i = len(t.Sums) - 1
+		}
+		t.Sums[i].samples += x.Samples
+		t.Sums[i].estimated += x.Estimated
+	}
+}
+
+// Add adds the rows of the coarsest level, whose only bin holds the whole run:
+// they are the last of the array.
+func (t *ProfileTable) Add(p xtf.Proc) error {
+	a, err := t.r.File.Array(p, xtf.TypeTimeBin)
+	if err != nil {
+		return err
+	}
+	_, last, ok := a.Bounds()
+	if !ok {
+		return nil
+	}
+	first, err := a.Rank(last >> 52 << 52)
+	if err != nil {
+		return err
+	}
+	fits := true
+	err = EachRow(a, first, a.Len(), func(x *xtf.TimeBin) {
+		fits = t.Put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes}) && fits
+	})
+	if err == nil && !fits {
+		err = fmt.Errorf("sums of regions are too large: %w", xtf.ErrCorrupt)
+	}
+	return err
+}
+
+// AddWhole adds the whole run's rows, or those of the locations, each read once, where calls may be estimated, which the whole
+// run's rows do not tell apart.
+func (t *ProfileTable) AddWhole() error {
+	if err := t.Add(xtf.WholeRun); err != nil || !t.sampled() {
+		return err
+	}
+	sum, err := t.r.ProfileTable(SourceAuto)
+	for p := trace.P(0); err == nil && p < trace.P(t.r.Defs.NumLocations()); p++ {
+		err = sum.AddLocation(p)
+	}
+	if err == nil {
+		*t = *sum
+	}
+	return err
+}
+
+// Put adds calls, inclusive and exclusive time and bytes of a region, and reports whether sums hold them.
+func (t *ProfileTable) Put(ref, class uint32, values [4]uint64) bool {
+	i, ok := t.r.Defs.RegionIndex(ref)
+	if !ok {
+		i = len(t.Sums) - 1
+	}
+	s := &t.Sums[i]
+	s.seen, s.Class = true, class
+	fits := xtf.Add(&s.ownCalls, values[0]) && xtf.Add(&s.Own, values[2])
+	for k, v := range values {
+		fits = xtf.Add(&s.Sums[k], v) && fits
+	}
+	return fits
+}
+
+// GraphSums is what is known of a location's graph next to its profile.
+type GraphSums struct {
+	Time    uint64 // first to last event
+	Traffic *ccg.Traffic
+}
+
+// addGraph adds what the graph of a location says.
+func (t *ProfileTable) addGraph(p trace.P) error {
+	l, err := t.r.Location(t.Shared, p)
+	if err != nil {
+		return err
+	}
+	_, err = t.PutGraph(l)
+	return err
+}
+
+// PutGraph adds the regions of a location's graph. Time outside of all calls
+// belongs to no region.
+func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
+	var prof ccg.Profile
+	if err := prof.Add(l, true); err != nil {
+		return nil, err
+	}
+	traffic, err := l.Traffic()
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[uint32]uint64{}
+	for _, x := range traffic.Regions {
+		bytes[x.Region] = x.Bytes
+	}
+	sums := &GraphSums{Traffic: traffic}
+	undefined, fits := false, true
+	for _, x := range prof.Regions() {
+		sums.Time += x.Exclusive
+		if x.Calls == 0 {
+			continue
+		}
+		def := t.r.Defs.Region(x.Region)
+		if def == nil {
+			undefined = true
+			continue
+		}
+		fits = t.Put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]}) && fits
+	}
+	if undefined {
+		calls, inclusive, exclusive, err := t.r.undefinedCalls(l)
+		if err != nil {
+			return nil, err
+		}
+		fits = t.Put(trace.Undefined, 0, [4]uint64{calls, inclusive, exclusive, 0}) && fits
+	}
+	if !fits {
+		return nil, fmt.Errorf("sums of regions are too large: %w", xtf.ErrCorrupt)
+	}
+	t.putSamples(prof.Regions())
+	t.putBounds(l, prof.Regions())
+	return sums, nil
+}
+
+// putBounds adds how far the times of a lossy graph may be off.
+func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
+	d := t.Shared.Options().Deviation
+	if d.Lossless() {
+		return
+	}
+	gaps := map[uint32]ccg.RegionGaps{}
+	for _, g := range l.RegionGaps() {
+		gaps[g.Region] = g
+	}
+	for _, x := range regions {
+		i, ok := t.r.Defs.RegionIndex(x.Region)
+		if !ok {
+			i = len(t.Sums) - 1
+		}
+		if x.Calls > 0 {
+			t.Sums[i].Off[0] = min(t.Sums[i].Off[0]+d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive), xtf.Most(1))
+			t.Sums[i].Off[1] = min(t.Sums[i].Off[1]+d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive), xtf.Most(1))
+		}
+	}
+}
+
+// EndProcess puts the process in hand into the spread of every region.
+func (t *ProfileTable) EndProcess(rank uint64, first bool) {
+	for i := range t.Sums {
+		s := &t.Sums[i]
+		if s.ownCalls > 0 {
+			s.processes++
+		}
+		if first || s.Own < s.min[0] {
+			s.min = [2]uint64{s.Own, rank}
+		}
+		if first || s.Own > s.max[0] {
+			s.max = [2]uint64{s.Own, rank}
+		}
+		s.Own, s.ownCalls = 0, 0
+	}
+}
+
+func (t *ProfileTable) lines() []RegionTime {
+	list := []RegionTime{}
+	for i := range t.Sums {
+		s := &t.Sums[i]
+		if !s.seen {
+			continue
+		}
+		state := trace.StateOfClass(trace.CallClass(s.Class))
+		x := RegionTime{
+			Region: trace.Undefined, Name: "(undefined region)", Kind: s.Class,
+			Calls: s.Sums[0] - min(s.Sums[0], s.estimated), Samples: s.samples, Estimated: s.estimated, Inclusive: s.Sums[1], Exclusive: s.Sums[2], Bytes: s.Sums[3],
+			Processes: s.processes, Min: s.min, Max: s.max,
+		}
+		if t.Shared != nil && !t.Shared.Options().Deviation.Lossless() {
+			x.InclusiveOff, x.ExclusiveOff = &s.Off[0], &s.Off[1]
+		}
+		if i < len(t.r.Defs.Regions) {
+			x.Region = t.r.Defs.Regions[i].Ref
+			state = t.r.Defs.StateOf(&t.r.Defs.Regions[i])
+			x.Name = t.r.RegionName(x.Region)
+			x.File, x.Line = t.r.Where(x.Region)
+		}
+		if state != trace.StateOwn {
+			x.Class = state.String()
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// PerCall is the exclusive time of a call as text. It is not known where calls are estimated.
+func (x *RegionTime) PerCall(u numbers.Units) string {
+	if x.Estimated > 0 {
+		return ""
+	}
+	return u.PerCall(x.Exclusive, x.Calls)
+}
+
+// Mean is the exclusive time per chosen process.
+func (x *RegionTime) Mean(processes int) numbers.Ratio {
+	return numbers.NewRatio(x.Exclusive, uint64(processes))
+}
+
+// Hot is what the summary tells about regions.
+type Hot struct {
+	Profile *Profile
+	Slowest *RegionTime   // of the process that computes longest: the region farthest above the mean
+	Above   numbers.Ratio // by how much
+	Outside numbers.Ratio // how far its time outside recorded calls is above the mean
+}
+
+// Hot finds the regions of the summary. Besides the whole run's rows it reads
+// those of one process.
+func (r *Run) Hot(s *Summary) (*Hot, error) {
+	all, err := r.Totals(s)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hot{Profile: all}
+	rank := s.Item(xtf.ItemCPU).MaxP
+	if uint64(rank) >= uint64(len(r.Defs.Processes())) {
+		return h, nil
+	}
+	t, err := r.ProfileTable(SourceAuto)
+	if err != nil {
+		return nil, err
+	}
+	x := r.Defs.Processes()[rank]
+	for p := x.First; p < x.First+trace.P(x.Count); p++ {
+		err := t.AddLocation(p)
+		if Partial(err) {
+			return h, nil // half of its regions would tell of others than all of them
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	inside := uint64(0)
+	for _, own := range t.lines() {
+		inside += own.Exclusive
+		if own.Kind != 0 {
+			continue
+		}
+		i, ok := slices.BinarySearchFunc(all.Regions, own, t.order)
+		if !ok {
+			continue
+		}
+		mean := all.Regions[i].Mean(all.Processes)
+		if d := float64(own.Exclusive) - mean.Value; mean.Defined && d > h.Above.Value {
+			h.Above = numbers.Ratio{Value: d, Defined: true}
+			h.Slowest = &all.Regions[i]
+		}
+	}
+	if mean := numbers.NewRatio(all.Outside, uint64(all.Processes)); mean.Defined {
+		h.Outside = numbers.Ratio{Value: float64(int64(t.time-inside)) - mean.Value, Defined: true}
+	}
+	return h, nil
+}
+
+// order compares lines by the place of their region in the definitions.
+func (t *ProfileTable) order(a, b RegionTime) int {
+	place := func(x RegionTime) int {
+		if i, ok := t.r.Defs.RegionIndex(x.Region); ok {
+			return i
+		}
+		return len(t.Sums)
+	}
+	return cmp.Compare(place(a), place(b))
+}
+
+// Recorded is how many were recorded.
+func (x *RegionTime) Recorded() table.Cell {
+	if x.Estimated > 0 && x.Calls == 0 {
+		return table.None()
+	}
+	return table.Number(x.Calls)
+}

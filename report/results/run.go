@@ -1,0 +1,209 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/callview"
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ErrNoResult says that the file was written without what a section needs.
+var ErrNoResult = errors.New("result is not in the file")
+
+// Run is an open file with its definitions.
+type Run struct {
+	File *xtf.File
+	Defs *trace.Definitions
+	Name string // of the file, for people
+	Path string // as it was given
+	Size int64  // of the file in bytes
+
+	shared func() (*ccg.Shared, error) // read once
+}
+
+// Open opens the run at path.
+func Open(path string, o xtf.Options) (*Run, error) {
+	f, err := xtf.OpenFile(path, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{File: f, Name: filepath.Base(path), Path: path}
+	r.shared = sync.OnceValues(r.openShared)
+	callview.Attach(f, r.Graph)
+	if st, err := os.Stat(path); err == nil {
+		r.Size = st.Size()
+	}
+	b, err := f.Definitions()
+	if err == nil {
+		r.Defs, err = parseDefinitions(b)
+	}
+	if err == nil && uint64(r.Defs.NumLocations()) != uint64(f.Procs()) {
+		err = fmt.Errorf("%d regions for %d locations: %w", f.Procs(), r.Defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: definitions: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func parseDefinitions(b []byte) (*trace.Definitions, error) {
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, errors.Join(err, xtf.ErrCorrupt)
+	}
+	return d, nil
+}
+
+// Close closes the file.
+func (r *Run) Close() error { return r.File.Close() }
+
+// Provenance returns the canonical JSON of what decided the result.
+func (r *Run) Provenance() (json.RawMessage, error) {
+	b, err := r.File.Provenance()
+	if err != nil {
+		return nil, fmt.Errorf("%s: provenance: %w", r.Name, err)
+	}
+	if !json.Valid(b) {
+		return nil, fmt.Errorf("%s: provenance: %w", r.Name, xtf.ErrCorrupt)
+	}
+	return b, nil
+}
+
+// Load calls f for every row of type T of location p, in their order. The row is valid during the call.
+func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
+	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
+}
+
+// each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.
+func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Process) error) (lost []table.Lost, err error) {
+	for rank, x := range r.Defs.Processes() {
+		if !ranks.Contains(uint32(rank)) {
+			continue
+		}
+		if err := f(uint32(rank), x); Partial(err) {
+			lost = append(lost, r.Lost(x.First, section, err))
+		} else if err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// EachLocation does the same for the locations of the chosen processes.
+func (r *Run) EachLocation(ranks Ranks, section string, f func(p trace.P) error) (lost []table.Lost, err error) {
+	of := ranks.Locations(r.Defs)
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if !of(p) {
+			continue
+		}
+		if err := f(p); Partial(err) {
+			lost = append(lost, r.Lost(p, section, err))
+		} else if err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// EachRow does the same for the rows [first, end) of a.
+func EachRow[T any, R xtf.Form[T]](a *xtf.Array, first, end uint64, f func(x *T)) error {
+	rows := xtf.RowsOf[T, R](a.Rows(first, end))
+	for rows.Next() {
+		f(&rows.Row)
+	}
+	return rows.Err()
+}
+
+// Lost describes a location that a section leaves out because of err, which the
+// file remembers as damage.
+func (r *Run) Lost(p trace.P, section string, err error) table.Lost {
+	r.File.Damaged(xtf.Proc(p), err)
+	process, thread := r.Defs.Process(p)
+	return table.Lost{Location: r.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
+}
+
+// Partial reports whether err is damage of a part of the file, which leaves the
+// rest readable. The file remembers that part: Left
+// has it in the end.
+func Partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
+
+// Left lists all damage that reading the file has met so far: what every result
+// made from it until now may lack.
+func (r *Run) Left() []table.Lost { return r.Complete(nil) }
+
+// Complete adds to what sections of a result leave out the other damage that
+// reading the file has met.
+func (r *Run) Complete(lost []table.Lost) []table.Lost {
+	const section = "report"
+	whole, told := false, map[uint64]bool{}
+	for i := range lost {
+		if lost[i].WholeRun {
+			whole = true
+		} else {
+			told[lost[i].Location] = true
+		}
+	}
+	for _, d := range r.File.Damage() {
+		switch {
+		case d.P != xtf.WholeRun && !told[r.Defs.Location(trace.P(d.P)).Ref]:
+			lost = append(lost, r.Lost(trace.P(d.P), section, d.Err))
+		case d.P == xtf.WholeRun && !whole:
+			lost = append(lost, table.Lost{WholeRun: true, Section: section, Error: d.Err.Error()})
+		}
+	}
+	return lost
+}
+
+// RegionName returns the name of a region for people.
+func (r *Run) RegionName(ref uint32) string {
+	if x := r.Defs.Region(ref); x != nil {
+		if n := r.Defs.Text(x.Name); n != "" {
+			return n
+		}
+		return fmt.Sprintf("region %d", ref)
+	}
+	if ref == trace.Undefined {
+		return "(no region)"
+	}
+	return fmt.Sprintf("region %d (undefined)", ref)
+}
+
+// Where returns source file and line of a region, "" where the trace does not
+// tell.
+func (r *Run) Where(ref uint32) (file string, line uint32) {
+	x := r.Defs.Region(ref)
+	if x == nil {
+		return "", 0
+	}
+	return r.Defs.Text(x.SourceFile), x.BeginLine
+}
+
+// CommName returns the name of a communicator for people.
+func (r *Run) CommName(ref uint32) string {
+	for i := range r.Defs.Comms {
+		if r.Defs.Comms[i].Ref == ref {
+			return orNumber(r.Defs.Text(r.Defs.Comms[i].Name), ref)
+		}
+	}
+	for i := range r.Defs.InterComms {
+		if r.Defs.InterComms[i].Ref == ref {
+			return orNumber(r.Defs.Text(r.Defs.InterComms[i].Name), ref)
+		}
+	}
+	return fmt.Sprintf("communicator %d (undefined)", ref)
+}
+
+func orNumber(name string, ref uint32) string {
+	if name == "" {
+		return fmt.Sprintf("communicator %d", ref)
+	}
+	return name
+}

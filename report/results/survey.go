@@ -1,0 +1,227 @@
+package results
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Survey is what the reports about intervals are made of: the tree, and for each
+// node what its characteristics are computed from.
+type Survey struct {
+	Run      *Run
+	Nodes    []Node
+	Measured []Measured // by node
+	Rows     bool       // of events
+	Replayed bool       // on an ideal network
+	cut      bool       // Init and Finalize are left out: first and last events are not the program's
+	Lost     []table.Lost
+	Cost     xtf.Stats // of index statistics over a span of time
+}
+
+// SurveyOptions choose what a survey reads. Without any it reads the rows of the
+// whole run alone, however many processes there are.
+type SurveyOptions struct {
+	Ranks   Ranks
+	Span    *Span // nil: the whole run
+	Deep    bool  // read every process
+	Rules   Rules
+	Section string
+	Each    func(x *ProcessItems) // of a deep survey: called for each process
+}
+
+// Survey reads the interval tree and the components of its nodes.
+func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
+	s := &Survey{Run: r}
+	var err error
+	if s.Nodes, err = r.Nodes(); err != nil {
+		return nil, err
+	}
+	if s.Rows, err = r.HasRows(); err != nil {
+		return nil, err
+	}
+	k, err := r.Kept()
+	if err != nil {
+		return nil, err
+	}
+	s.cut = k.Has("init=exclude")
+	s.Measured = make([]Measured, len(s.Nodes))
+	for n := range s.Measured {
+		s.Measured[n].rules, s.Measured[n].ideal = o.Rules, numbers.NotKnown
+	}
+	whole := o.Ranks.All() && o.Span == nil
+	if whole {
+		err = s.readStats()
+	}
+	if err == nil && (!whole || o.Deep || o.Rules.processes() || o.Rules.IO && s.Measured[0].Spreads.Has(xtf.ItemIO)) {
+		err = s.readProcesses(&o, whole)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.setIdeal(&o, whole)
+	return s, nil
+}
+
+// readStats takes the distributions over all processes from the file.
+func (s *Survey) readStats() error {
+	at, last := s.Measured, int64(-1)
+	var bad error
+	err := Load(s.Run, xtf.WholeRun, func(x *xtf.Stat) {
+		n := x.Key >> 32
+		switch {
+		case n >= uint64(len(at)) || int64(x.Key) <= last:
+			bad = fmt.Errorf("row of node %d: %w", n, xtf.ErrCorrupt)
+		case uint32(x.Key) < uint32(xtf.NumItems):
+			at[n].Spreads = append(at[n].Spreads, spreadOf(x, uint64(s.Nodes[n].Participants)))
+		}
+		last = int64(x.Key)
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("%s: sums over processes: %w", s.Run.Name, err)
+	}
+	for n := range s.Nodes {
+		x, m := &s.Nodes[n], &at[n]
+		m.Participants, m.processes, m.rows = uint64(x.Participants), uint64(len(s.Run.Defs.Processes())), s.Rows
+		m.single, m.span, m.sumMax = x.ExeMax <= 1, x.LastEnd-min(x.FirstBegin, x.LastEnd), x.SumMax
+		if x.SumMax == 0 && n > 0 {
+			m.sumMax = xtf.Never
+		}
+		if n == 0 {
+			m.sumMax = m.Spreads.Item(xtf.ItemTime).Max
+		}
+		m.Useful = m.Spreads.Item(xtf.ItemCPU).Max // with productive I/O readProcesses knows
+	}
+	return nil
+}
+
+// readProcesses takes what the whole run's rows do not tell from every chosen
+// process: all of it for a part of the processes or of the time.
+func (s *Survey) readProcesses(o *SurveyOptions, whole bool) error {
+	sums := make([]*Gathered, len(s.Nodes))
+	for n := range s.Measured {
+		s.Measured[n].Useful = 0
+	}
+	estimates := make([]uint64, len(s.Nodes))
+	seen := make([]bool, len(s.Nodes))
+	visit := func(x *ProcessItems) {
+		for n := range s.Nodes {
+			m, n := &s.Measured[n], uint32(n)
+			if !x.Took(n) {
+				continue
+			}
+			if !whole {
+				if sums[n] == nil {
+					sums[n] = &Gathered{}
+				}
+				sums[n].Add(x, n)
+			}
+			m.visit(x, n, !seen[n])
+			seen[n] = true
+			estimates[n] = max(estimates[n], x.estimate(n))
+		}
+		if o.Each != nil {
+			o.Each(x)
+		}
+	}
+	var err error
+	if o.Span != nil {
+		s.Lost, err = s.EachWindow(o, visit)
+	} else {
+		s.Lost, err = s.Run.EachProcess(o.Ranks, o.Section, visit)
+	}
+	if err != nil {
+		return err
+	}
+	if !whole {
+		s.setGathered(o, sums)
+	}
+	for n := range s.Measured {
+		m := &s.Measured[n]
+		m.approx = true
+		m.ideal = numbers.Integer(estimates[n])
+	}
+	return nil
+}
+
+// setGathered completes nodes of chosen processes, or of a span of time.
+func (s *Survey) setGathered(o *SurveyOptions, sums []*Gathered) {
+	chosen := uint64(0)
+	for rank := range s.Run.Defs.Processes() {
+		if o.Ranks.Contains(uint32(rank)) {
+			chosen++
+		}
+	}
+	none := &Gathered{}
+	for n := range s.Measured {
+		m := &s.Measured[n]
+		if sums[n] == nil {
+			sums[n] = none
+		}
+		m.Spreads, m.Participants, m.processes, m.rows, m.sumMax = sums[n].Spreads(), sums[n].Count, chosen, s.Rows, xtf.Never
+		m.part = o.Span != nil
+		if first, last := m.Spreads.Item(xtf.ItemFirst), m.Spreads.Item(xtf.ItemLast); n == 0 {
+			m.single, m.span = !s.cut || o.Span != nil, last.Max-min(first.Min, last.Max)
+		}
+	}
+}
+
+// setIdeal takes the runtime on an ideal network from the replay; where there is
+// none, or only a part was looked at, the estimate of the processes stays.
+func (s *Survey) setIdeal(o *SurveyOptions, whole bool) {
+	s.Replayed = s.Measured[0].Spreads.Has(xtf.ItemIdeal) && o.Span == nil
+	for n := range s.Measured {
+		m := &s.Measured[n]
+		if m.Participants == 0 || !s.Rows {
+			m.ideal = numbers.NotKnown
+			continue
+		}
+		if s.Replayed && (whole || !m.single) {
+			m.approx = false
+			m.setIdeal()
+		}
+	}
+}
+
+// Waits is the sum of the waits for partners of a node, and of spans of completion;
+// notKnown where they are not.
+func (m *Measured) Waits() (partner, completion numbers.Sum) {
+	if !m.rows {
+		return numbers.NotKnown, numbers.NotKnown
+	}
+	sum := func(items []xtf.Item) numbers.Sum {
+		v := numbers.Sum(0)
+		for _, i := range items {
+			v = numbers.Add(v, m.Sum(i))
+		}
+		return v
+	}
+	return sum(WaitItems), sum(CompletionItems)
+}
+
+// Hosts returns the nodes of the system that processes run on, in the order of
+// their first process, and which of them each process runs on.
+func Hosts(d *trace.Definitions) (nodes []uint32, of []int) {
+	parents := make(map[uint32]uint32, len(d.LocationGroups))
+	for i := range d.LocationGroups {
+		parents[d.LocationGroups[i].Ref] = d.LocationGroups[i].Parent
+	}
+	at := map[uint32]int{}
+	for _, x := range d.Processes() {
+		host := parents[x.Group]
+		i, ok := at[host]
+		if !ok {
+			i = len(nodes)
+			at[host] = i
+			nodes = append(nodes, host)
+		}
+		of = append(of, i)
+	}
+	return nodes, of
+}

@@ -1,0 +1,114 @@
+package results
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// OtherAsides are the times of a process that it does not compute, but for some.
+func OtherAsides(but ...xtf.Item) []xtf.Item {
+	return slices.DeleteFunc(slices.Clone(xtf.AsideItems), func(i xtf.Item) bool { return slices.Contains(but, i) })
+}
+
+// P2pWaits and collWaits are the patterns inside of these calls.
+var (
+	P2pWaits  = []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress}
+	CollWaits = []xtf.Item{xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan}
+)
+
+// itemWords are the words of components that are no state, or several.
+var itemWords = map[xtf.Item]string{
+	xtf.ItemCPU: "CPU", xtf.ItemMPI: "MPI", xtf.ItemMarker: "marker", xtf.ItemComm: "communication", xtf.ItemStart: "starting only",
+	xtf.ItemPotentialSync: "potential sync", xtf.ItemSendRecv: "message spans", xtf.ItemCalls: "calls that begin", xtf.ItemSends: "messages sent",
+	xtf.ItemBytesOut: "bytes sent", xtf.ItemBytesIn: "bytes received", xtf.ItemCollectives: "collective calls",
+	xtf.ItemCollOut: "bytes sent in collectives", xtf.ItemCollIn: "bytes received in collectives",
+}
+
+// ItemWord is the word of a component for people: that of its state, or of the first of several.
+func ItemWord(i xtf.Item) string {
+	if w, ok := itemWords[i]; ok {
+		return w
+	}
+	if states := xtf.StatesOf(i); len(states) > 0 {
+		return trace.States[states[0]].Text
+	}
+	return strings.ReplaceAll(PatternLabel(i.String()), "_", " ")
+}
+
+// WordsOf are the words of several components.
+func WordsOf(items []xtf.Item) string {
+	var list []string
+	for _, i := range items {
+		list = append(list, ItemWord(i))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Titled is a word of the table of states as the layout of intervals has it.
+func Titled(word string) string {
+	parts := strings.Fields(word)
+	for k, p := range parts {
+		if p != "to" && p != "and" {
+			parts[k] = capital(p)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// ShareColours are the colours of classes of time in tiles.
+var ShareColours = [xtf.NumShares]string{
+	xtf.ShareOwn: "k-cpu", xtf.ShareP2P: "k-p2p", xtf.ShareColl: "k-coll", xtf.ShareBarrier: "k-barrier",
+	xtf.ShareRMA: "k-rma", xtf.ShareOther: "k-mgmt", xtf.ShareIO: "k-io", xtf.ShareStart: "k-start",
+}
+
+// ItemShare is the class of time in tiles whose colour a component has. What is a loss outside of MPI and files has
+// that of calls that only start: no component that is drawn next to it is that.
+func ItemShare(i xtf.Item) int {
+	for _, s := range xtf.StatesOf(i) {
+		if share := xtf.States[s].Share; i == xtf.ItemCPU || share != xtf.ShareOwn {
+			return share
+		}
+	}
+	return xtf.ShareStart
+}
+
+// ShareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
+// the first state of the class.
+func (r *Run) ShareWords() [xtf.NumShares]string {
+	seen := [trace.NumStates]bool{trace.StateOwn: true}
+	for i := range r.Defs.Regions {
+		seen[r.Defs.StateOf(&r.Defs.Regions[i])] = true
+	}
+	var words [xtf.NumShares]string
+	var found [xtf.NumShares]bool
+	for s := range trace.NumStates {
+		k, word := xtf.States[s].Share, trace.States[s].Text
+		switch {
+		case seen[s] && found[k]:
+			words[k] += ", " + word
+		case seen[s] || words[k] == "":
+			words[k], found[k] = word, seen[s]
+		}
+	}
+	words[xtf.ShareStart] = ItemWord(xtf.ItemP2P) + ", " + ItemWord(xtf.ItemStart)
+	return words
+}
+
+// StateLabel is the state of a name as text has it, "" for own code.
+func StateLabel(name string) string {
+	for _, x := range trace.States {
+		switch {
+		case x.Name != name:
+		case x.Group == "MPI" && !strings.Contains(x.Text, "MPI"):
+			return "MPI " + x.Text
+		default:
+			return x.Text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,292 @@
+package scaling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+)
+
+// Growth is how a time grows with the number of processes p: a function of the
+// performance model normal form with one term,
+//
+//	f(p) = c0 + c1 * p^a * log2(p)^b
+//
+// with exponents of a fixed small set, as Extra-P has it. The hypothesis with the
+// smallest error in leave-one-out cross validation is chosen: each point is
+// predicted by the function fitted to all others. Of equally good ones the
+// simplest is taken. Few points do not tell steep functions apart, which reach
+// very far: with less than fivePoints, a is at most 1 and b at most 1.
+type Growth struct {
+	C0     float64       `json:"c0"` // seconds, or ticks
+	C1     float64       `json:"c1"`
+	Power  Power         `json:"power"`
+	Logs   int           `json:"log_power"`
+	R2     numbers.Ratio `json:"r2"`          // coefficient of determination
+	SMAPE  numbers.Ratio `json:"smape"`       // symmetric mean absolute percentage error, as a share
+	Cross  numbers.Ratio `json:"cross_smape"` // the same of the predictions in cross validation
+	Points int           `json:"points"`
+	Few    bool          `json:"few_points"` // fewer than fivePoints: a guess
+	set    bool
+}
+
+// Power is an exponent in sixths.
+type Power int
+
+// MarshalJSON writes the exponent as a number.
+func (p Power) MarshalJSON() ([]byte, error) {
+	return numbers.Ratio{Value: float64(p) / 6, Defined: true}.MarshalJSON()
+}
+
+// Numbers of points: least for a fit, and enough for one to trust.
+const (
+	leastPoints = 3
+	fivePoints  = 5
+)
+
+// Point is a measured time at a number of processes.
+type Point struct {
+	P uint64
+	T float64 // seconds, or ticks
+}
+
+// Powers are the exponents of p, in sixths, simple ones first.
+var Powers = []Power{0, 6, -6, 3, -3, 12, 2, 4, -2, -4, 8, 9, 18}
+
+// Fit finds the growth through the points, which have ascending p; ok is false
+// with too few of them.
+func Fit(points []Point) (best Growth, ok bool) {
+	if len(points) < leastPoints {
+		return best, false
+	}
+	few := len(points) < fivePoints
+	bestError := math.Inf(1)
+	try := func(power Power, logs int) {
+		g, ok := hypothesis(points, power, logs)
+		if !ok {
+			return
+		}
+		cross, ok := CrossError(points, power, logs)
+		if !ok {
+			return
+		}
+		if bestError-cross > float64(1e-9*bestError)+1e-12 || !best.set {
+			bestError, best = cross, g
+			best.Cross, best.set = numbers.Ratio{Value: cross, Defined: true}, true
+		}
+	}
+	try(0, 0)
+	for logs := range 3 {
+		for _, power := range Powers {
+			if (power != 0 || logs > 0) && (!few || power <= 6 && logs < 2) {
+				try(power, logs)
+			}
+		}
+	}
+	best.Points, best.Few = len(points), few
+	best.R2, best.SMAPE = best.quality(points)
+	return best, best.set
+}
+
+// hypothesis fits c0 and c1 by least squares. A function that falls below 0 for
+// many processes is refused.
+func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
+	g := Growth{Power: power, Logs: logs}
+	n := float64(len(points))
+	var sx, sy float64
+	xs := make([]float64, len(points))
+	for i, q := range points {
+		if power != 0 || logs > 0 {
+			xs[i] = Basis(q.P, power, logs)
+		}
+		sx += xs[i]
+		sy += q.T
+	}
+	mx, my := sx/n, sy/n
+	var sxx, sxy float64
+	for i, q := range points {
+		dx := xs[i] - mx
+		sxx += float64(dx * dx)
+		sxy += float64(dx * (q.T - my))
+	}
+	switch {
+	case power == 0 && logs == 0:
+		g.C0 = my
+		return g, true
+	case sxx <= float64(1e-18*mx)*mx:
+		return g, false
+	}
+	g.C1 = sxy / sxx
+	g.C0 = my - float64(g.C1*mx)
+	return g, (g.C1 >= 0 || power < 0) && (power >= 0 || g.C0 >= float64(-1e-9*my))
+}
+
+// At is the function's value at p processes.
+func (g *Growth) At(p uint64) float64 {
+	if g.Power == 0 && g.Logs == 0 {
+		return g.C0
+	}
+	return float64(g.C1*Basis(p, g.Power, g.Logs)) + g.C0
+}
+
+// CrossError is the symmetric mean absolute percentage error of predicting each
+// point from the others.
+func CrossError(points []Point, power Power, logs int) (float64, bool) {
+	sum := 0.0
+	rest := make([]Point, 0, len(points))
+	for i, q := range points {
+		rest = append(append(rest[:0], points[:i]...), points[i+1:]...)
+		g, ok := hypothesis(rest, power, logs)
+		if !ok {
+			return 0, false
+		}
+		sum += relative(g.At(q.P), q.T)
+	}
+	return sum / float64(len(points)), true
+}
+
+// relative is the symmetric relative difference of two times, from 0 to 2.
+func relative(a, b float64) float64 {
+	whole := (math.Abs(a) + math.Abs(b)) / 2
+	if whole == 0 {
+		return 0
+	}
+	return math.Abs(a-b) / whole
+}
+
+func (g *Growth) quality(points []Point) (r2, smape numbers.Ratio) {
+	mean, off, all, rel := 0.0, 0.0, 0.0, 0.0
+	for _, q := range points {
+		mean += q.T / float64(len(points))
+	}
+	for _, q := range points {
+		d, v := q.T-g.At(q.P), q.T-mean
+		off += float64(d * d)
+		all += float64(v * v)
+		rel += relative(g.At(q.P), q.T)
+	}
+	if all > 0 {
+		r2 = numbers.Ratio{Value: 1 - off/all, Defined: true}
+	}
+	return r2, numbers.Ratio{Value: rel / float64(len(points)), Defined: true}
+}
+
+// Basis is p^(power/6) * log2(p)^logs, the same bits on every machine: square and
+// cube roots and products, each rounded.
+func Basis(p uint64, power Power, logs int) float64 {
+	root := cubeRoot(math.Sqrt(float64(p)))
+	v := 1.0
+	for range max(power, -power) {
+		v = float64(v * root)
+	}
+	if power < 0 {
+		v = 1 / v
+	}
+	for range logs {
+		v = float64(v * log2(p))
+	}
+	return v
+}
+
+// cubeRoot is by Newton's method, for x >= 0.
+func cubeRoot(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	y := max(x, 1)
+	for range 200 {
+		next := (float64(2*y) + x/float64(y*y)) / 3
+		if next >= y {
+			break
+		}
+		y = next
+	}
+	return y
+}
+
+// log2 is the binary logarithm with 40 binary digits, by squaring.
+func log2(p uint64) float64 {
+	if p == 0 {
+		return 0
+	}
+	x, whole := float64(p), 0.0
+	for x >= 2 {
+		x /= 2
+		whole++
+	}
+	digit := 0.5
+	for range 40 {
+		if x = float64(x * x); x >= 2 {
+			x /= 2
+			whole += digit
+		}
+		digit /= 2
+	}
+	return whole
+}
+
+// text writes the function.
+func (g *Growth) text() string {
+	text := fmt.Sprintf("%.4g", g.C0)
+	if g.Power == 0 && g.Logs == 0 {
+		return text
+	}
+	sign := " + "
+	c := g.C1
+	if c < 0 {
+		sign, c = " - ", -c
+	}
+	text += sign + fmt.Sprintf("%.4g", c)
+	switch g.Power {
+	case 0:
+	case 6:
+		text += " p"
+	default:
+		text += " p^" + powerText(g.Power)
+	}
+	switch g.Logs {
+	case 1:
+		text += " log2(p)"
+	case 2:
+		text += " log2(p)^2"
+	}
+	return text
+}
+
+func powerText(p Power) string {
+	num, den := int(p), 6
+	for _, d := range []int{2, 3} {
+		for num%d == 0 && den%d == 0 {
+			num, den = num/d, den/d
+		}
+	}
+	if den == 1 {
+		return fmt.Sprint(num)
+	}
+	return fmt.Sprintf("(%d/%d)", num, den)
+}
+
+// joined makes one point of all with equal p: their median.
+func JoinPoints(points []Point) []Point {
+	slices.SortStableFunc(points, func(a, b Point) int {
+		switch {
+		case a.P != b.P && a.P < b.P, a.P == b.P && a.T < b.T:
+			return -1
+		case a == b:
+			return 0
+		}
+		return 1
+	})
+	var list []Point
+	for i := 0; i < len(points); {
+		k := i
+		for k < len(points) && points[k].P == points[i].P {
+			k++
+		}
+		n := k - i
+		list = append(list, Point{points[i].P, (points[i+(n-1)/2].T + points[i+n/2].T) / 2})
+		i = k
+	}
+	return list
+}

@@ -1,0 +1,362 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ErrRuns says that runs cannot be compared.
+var ErrRuns = fmt.Errorf("no series of runs")
+
+// Mode says what grows with the number of processes.
+type Mode string
+
+// Modes of a series of runs.
+const (
+	ModeAuto      Mode = "auto"      // from useful computation, where that decides: see toldMode
+	ModeStrong    Mode = "strong"    // the problem stays, each process has less of it
+	ModeWeak      Mode = "weak"      // the problem grows with the processes
+	ModeUndecided Mode = "undecided" // of a result: it has both readings
+)
+
+// Options choose what a report about scaling says.
+type Options struct {
+	Mode Mode
+	At   uint64 // number of processes to predict for, 0: none
+
+	Rules results.Rules // of efficiencies
+}
+
+// Scaling is how a program scales over several runs with different numbers of
+// processes. The first run by processes is the reference.
+type Scaling struct {
+	Schema    string          `json:"schema"`
+	Mode      Mode            `json:"mode"`
+	Told      bool            `json:"mode_guessed"`             // no mode was asked for: it is what useful computation tells
+	Runs      []ScalingRun    `json:"runs"`                     // by processes
+	Intervals []ScalingNode   `json:"intervals"`                // that all runs have, depth-first; undecided: as strong scaling
+	Weak      []ScalingNode   `json:"intervals_weak,omitempty"` // undecided: as weak scaling
+	Regions   []ScalingRegion `json:"regions"`                  // by falling time, at --at or in the largest run
+	At        uint64          `json:"at,omitempty"`
+	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
+	Lost      []table.Lost    `json:"lost,omitempty"`
+}
+
+// ScalingRun is one run.
+type ScalingRun struct {
+	Name       string `json:"name"`
+	Processes  uint64 `json:"processes"`
+	Resolution uint64 `json:"resolution"`
+}
+
+// ScalingNode is an interval over the runs.
+type ScalingNode struct {
+	Label  string          `json:"label"`
+	Points []ScalingFactor `json:"points"`     // by run
+	Growth *Growth         `json:"growth"`     // of the runtime; nil: too few points
+	At     numbers.Ratio   `json:"at_seconds"` // predicted runtime
+	level  int
+}
+
+// ScalingFactor is the efficiencies of an interval in one run.
+type ScalingFactor struct {
+	Processes     uint64        `json:"processes"`
+	Runtime       numbers.Ratio `json:"runtime_seconds"` // or ticks
+	Speedup       numbers.Ratio `json:"speedup"`         // against the reference
+	Global        numbers.Ratio `json:"global"`          // parallel * computation
+	Parallel      numbers.Ratio `json:"parallel"`
+	LoadBalance   numbers.Ratio `json:"load_balance"`
+	Communication numbers.Ratio `json:"communication"`
+	Serialisation numbers.Ratio `json:"serialisation"`
+	Transfer      numbers.Ratio `json:"transfer"`
+	Computation   numbers.Ratio `json:"computation"` // useful time of the reference over that here
+	Approximate   bool          `json:"approximate,omitempty"`
+
+	// Of the whole program, where hardware counters were recorded: instructions of the
+	// reference over those here, and instructions per cycle and cycles per useful
+	// second here over those of the reference. Together they are computation.
+	Instructions numbers.Ratio `json:"instruction_scaling"`
+	IPC          numbers.Ratio `json:"ipc_scaling"`
+	Frequency    numbers.Ratio `json:"frequency_scaling"`
+}
+
+// ScalingRegion is the growth of a region: exclusive time of a process on
+// average.
+type ScalingRegion struct {
+	Name    string          `json:"name"`
+	Class   string          `json:"class"`
+	Seconds []numbers.Ratio `json:"seconds"` // by run, or ticks
+	Growth  *Growth         `json:"growth"`
+	At      numbers.Ratio   `json:"at_seconds"`
+	Share   numbers.Ratio   `json:"share"` // of all regions, there or in the largest run
+}
+
+// scalingSample is what a run contributes to a series.
+type scalingSample struct {
+	*results.Sample
+	nodes   map[int]int // by the number of their names, the same in all runs
+	numbers []int
+	counted *useful
+}
+
+// New compares runs.
+func New(runs []*results.Run, o Options) (*Scaling, error) {
+	if len(runs) < 2 {
+		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrRuns)
+	}
+	var list []*scalingSample
+	known := results.NodeNumbers{}
+	for _, r := range runs {
+		x, err := newScalingSample(r, known, o.Rules)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	slices.SortStableFunc(list, func(a, b *scalingSample) int { return cmp.Compare(a.Processes, b.Processes) })
+	if list[0].Processes == list[len(list)-1].Processes {
+		return nil, fmt.Errorf("all runs have %d processes: %w: give runs with different numbers of them", list[0].Processes, ErrRuns)
+	}
+	for _, x := range list {
+		if (x.Run.Defs.Clock().TimerResolution == 0) != (list[0].Run.Defs.Clock().TimerResolution == 0) {
+			return nil, fmt.Errorf("%s: %w: it does not tell the resolution of its clock, others do", x.Run.Name, ErrRuns)
+		}
+	}
+	s := &Scaling{Schema: "coppice.scaling/1", Mode: o.Mode, At: o.At}
+	if s.Mode == ModeAuto || s.Mode == "" {
+		s.Mode, s.Told = toldMode(list), true
+	}
+	for _, x := range list {
+		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution})
+	}
+	if s.Mode == ModeUndecided {
+		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
+	} else {
+		s.Intervals = s.nodes(list, s.Mode)
+	}
+	s.addRegions(list)
+	for _, r := range runs {
+		s.Lost = append(s.Lost, r.Left()...)
+	}
+	return s, nil
+}
+
+// newScalingSample reads one run.
+func newScalingSample(r *results.Run, known results.NodeNumbers, rules results.Rules) (*scalingSample, error) {
+	s, err := results.NewSample(r, "scaling", rules)
+	if err != nil {
+		return nil, err
+	}
+	if s.Processes == 0 {
+		return nil, fmt.Errorf("%s: %w: it has no processes with events", r.Name, ErrRuns)
+	}
+	x := &scalingSample{Sample: s, nodes: map[int]int{}, numbers: known.Of(s.Survey.Nodes)}
+	for i, n := range x.numbers {
+		x.nodes[n] = i
+	}
+	if x.counted, err = UsefulCounters(r); err != nil {
+		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
+	}
+	rest := s.Survey.Measured[0].Sum(xtf.ItemTime)
+	for _, y := range x.Regions {
+		rest = numbers.Sub(rest, numbers.Integer(y.Time))
+	}
+	if rest > 0 {
+		x.Regions["(outside recorded calls)"] = &results.RegionTotal{Time: uint64(rest)}
+	}
+	return x, nil
+}
+
+// seconds turns ticks into seconds, or leaves ticks of unknown length.
+func (x *scalingSample) seconds(v numbers.Sum, parts uint64) numbers.Ratio {
+	return numbers.Nearest(numbers.Whole(v).Div(parts).Div(x.Resolution))
+}
+
+// toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
+// where all processes together compute the same in every run, and weak where each process does: the mean, and the one with most.
+// The mean alone would call weak what computes more on more processes for another reason, mostly on some of them. Where both hold, or
+// neither, nothing is told.
+func toldMode(list []*scalingSample) Mode {
+	strong, weak := true, true
+	for _, x := range list[1:] {
+		if x.Processes == list[0].Processes {
+			continue
+		}
+		sum, mean, most := x.usefulOver(list[0])
+		strong = strong && near(sum)
+		weak = weak && near(mean) && near(most)
+	}
+	switch {
+	case strong && !weak:
+		return ModeStrong
+	case weak && !strong:
+		return ModeWeak
+	}
+	return ModeUndecided
+}
+
+// usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
+// not known where a run has none.
+func (x *scalingSample) usefulOver(ref *scalingSample) (sum, mean, most numbers.Fraction) {
+	here, there := x.Survey.Measured[0].Pop(), ref.Survey.Measured[0].Pop()
+	if here.Useful <= 0 || there.Useful <= 0 || here.Largest == 0 || there.Largest == 0 {
+		return numbers.Fraction{}, numbers.Fraction{}, numbers.Fraction{}
+	}
+	was, is := ref.Resolution, x.Resolution
+	sum = numbers.Divide(here.Useful, there.Useful).Scale(was, is)
+	return sum, sum.Scale(ref.Processes, x.Processes), numbers.Divide64(here.Largest, there.Largest).Scale(was, is)
+}
+
+// near reports whether a ratio is between 5/6 and 6/5.
+func near(r numbers.Fraction) bool {
+	return r.Compare(numbers.Divide(5, 6)) >= 0 && r.Compare(numbers.Divide(6, 5)) <= 0
+}
+
+// nodes returns the intervals of the reference that all runs have.
+func (s *Scaling) nodes(list []*scalingSample, mode Mode) (nodes []ScalingNode) {
+	ref := list[0]
+	for n, key := range ref.numbers {
+		node := ScalingNode{Label: ref.Survey.Nodes[n].Label(), level: int(ref.Survey.Nodes[n].Level)}
+		var points []Point
+		for _, x := range list {
+			i, ok := x.nodes[key]
+			if !ok || x.Survey.Measured[i].Participants == 0 {
+				continue
+			}
+			f := factors(mode, ref, n, x, i)
+			node.Points = append(node.Points, f)
+			points = append(points, Point{x.Processes, f.Runtime.Value})
+		}
+		if len(node.Points) < len(list) {
+			s.Missing = append(s.Missing, node.Label)
+			continue
+		}
+		if g, ok := Fit(JoinPoints(points)); ok {
+			node.Growth = &g
+			if s.At > 0 {
+				node.At = numbers.Ratio{Value: g.At(s.At), Defined: true}
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	for _, x := range list[1:] {
+		for i := range x.Survey.Nodes {
+			if _, ok := ref.nodes[x.numbers[i]]; !ok {
+				s.Missing = append(s.Missing, x.Survey.Nodes[i].Label())
+			}
+		}
+	}
+	slices.Sort(s.Missing)
+	s.Missing = slices.Compact(s.Missing)
+	return nodes
+}
+
+// factors splits the efficiency of node i of run x against node n of the
+// reference.
+func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) ScalingFactor {
+	m, r := &x.Survey.Measured[i], &ref.Survey.Measured[n]
+	pop, base := m.Pop(), r.Pop()
+	f := ScalingFactor{
+		Processes: x.Processes, Runtime: x.seconds(pop.Runtime, 1), Parallel: pop.Parallel, LoadBalance: pop.LoadBalance,
+		Communication: pop.Communication, Serialisation: pop.Serialisation, Transfer: pop.Transfer, Approximate: pop.Approximate,
+	}
+	// useful time per process for weak scaling, of all for strong
+	here, there := uint64(1), uint64(1)
+	if mode == ModeWeak {
+		here, there = m.Participants, r.Participants
+	}
+	u, v := x.seconds(pop.Useful, here), ref.seconds(base.Useful, there)
+	if u.Defined && v.Defined && u.Value > 0 {
+		f.Computation = numbers.Ratio{Value: v.Value / u.Value, Defined: true}
+	}
+	if f.Computation.Defined && f.Parallel.Defined {
+		f.Global = numbers.Ratio{Value: f.Parallel.Value * f.Computation.Value, Defined: true}
+	}
+	if i == 0 && n == 0 {
+		f.setCounters(ref, x, here, there)
+	}
+	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
+		f.Speedup = numbers.Ratio{Value: t.Value / f.Runtime.Value, Defined: true}
+		if mode == ModeWeak { // of a problem that has grown
+			f.Speedup.Value = float64(f.Speedup.Value*float64(m.Participants)) / float64(max(r.Participants, 1))
+		}
+	}
+	return f
+}
+
+// setCounters splits computation by what the counters saw; here and there are the
+// numbers of processes that useful time is divided by.
+func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
+	a, b := x.counted, ref.counted
+	quotient := func(a, b float64) numbers.Ratio {
+		return numbers.Ratio{Value: a / max(b, math.SmallestNonzeroFloat64), Defined: b > 0}
+	}
+	if a.HasInstructions && b.HasInstructions {
+		f.Instructions = quotient(b.Instructions/float64(there), a.Instructions/float64(here))
+	}
+	if !a.HasCycles || !b.HasCycles {
+		return
+	}
+	if f.Instructions.Defined {
+		f.IPC = quotient(a.Instructions/a.Cycles, b.Instructions/b.Cycles)
+	}
+	rate := func(s *scalingSample) float64 {
+		m := &s.Survey.Measured[0]
+		return quotient(s.counted.Cycles, s.seconds(m.UsefulSum(), 1).Value).Value
+	}
+	f.Frequency = quotient(rate(x), rate(ref))
+}
+
+// keptRegions bounds the regions of the report.
+const keptRegions = 1000
+
+// addRegions fits the growth of every region that all runs have, and ranks them
+// by what they take at the larger number of processes.
+func (s *Scaling) addRegions(list []*scalingSample) {
+	var names []string
+	for name := range list[0].Regions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	total := 0.0
+	for _, name := range names {
+		x := ScalingRegion{Name: name}
+		var points []Point
+		for _, run := range list {
+			y := run.Regions[name]
+			if y == nil {
+				break
+			}
+			x.Class = y.Kind
+			v := run.seconds(numbers.Integer(y.Time), run.Processes)
+			x.Seconds = append(x.Seconds, v)
+			points = append(points, Point{run.Processes, v.Value})
+		}
+		if len(points) < len(list) {
+			continue
+		}
+		x.At = x.Seconds[len(list)-1]
+		if g, ok := Fit(JoinPoints(points)); ok {
+			x.Growth = &g
+			if s.At > 0 {
+				x.At = numbers.Ratio{Value: max(g.At(s.At), 0), Defined: true}
+			}
+		}
+		total += x.At.Value
+		s.Regions = append(s.Regions, x)
+	}
+	for i := range s.Regions {
+		if total > 0 {
+			s.Regions[i].Share = numbers.Ratio{Value: s.Regions[i].At.Value / total, Defined: true}
+		}
+	}
+	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
+	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
+}

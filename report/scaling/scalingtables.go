@@ -1,0 +1,193 @@
+package scaling
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+)
+
+// WriteJSON writes one document.
+func (s *Scaling) WriteJSON(out io.Writer) error { return table.WriteJSON(out, s) }
+
+// Book has what scales how. Where the mode is undecided, intervals are as strong scaling, and follow once more as weak.
+func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
+	b := &table.Book{Page: page, Lost: s.Lost, Subtitle: "Several runs of one program", Commands: []string{"coppice report scaling RUN.xtf... --format html -o scaling.html"}}
+	p := make([]string, len(s.Runs))
+	for i, r := range s.Runs {
+		p[i] = strconv.FormatUint(r.Processes, 10)
+	}
+	kind := string(s.Mode) + " scaling"
+	if s.Mode == ModeUndecided {
+		kind = "scaling"
+	}
+	b.Name = fmt.Sprintf("%s over %s", kind, numbers.Plural(len(s.Runs), "run"))
+	b.Heads = []string{fmt.Sprintf("%s over %s of %s processes, against %s", kind, numbers.Plural(len(s.Runs), "run"), strings.Join(p, ", "), s.Runs[0].Name)}
+	say := func(format string, args ...any) { b.Notes = append(b.Notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Mode == ModeUndecided:
+		say("useful computation does not tell strong from weak scaling: both readings follow; choose with --mode")
+	case s.Told:
+		say("%s: told by the useful computation of %s; --mode chooses", s.Mode, map[Mode]string{ModeStrong: "all processes", ModeWeak: "each process"}[s.Mode])
+	}
+	if distinct := s.distinct(); distinct < leastPoints {
+		say("no growth is fitted: %s, at least %d are needed, and %d to trust it", numbers.Plural(distinct, "number")+" of processes", leastPoints, fivePoints)
+	} else if distinct < fivePoints {
+		say("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
+	}
+	c := b.Chapter("intervals", "Intervals", "")
+	if s.Mode == ModeUndecided {
+		s.nodeTables(c, "as strong scaling", "interval", s.Intervals)
+		s.nodeTables(c, "as weak scaling", "interval_weak", s.Weak)
+	} else {
+		s.nodeTables(c, "interval", "interval", s.Intervals)
+	}
+	c.Table(s.growthTable())
+	c = b.Chapter("regions", "Regions", "")
+	s.regionTables(c)
+	if len(s.Missing) > 0 {
+		c.Line(table.GapLine, "")
+		c.Say("not in all runs: %s", numbers.Clean(strings.Join(s.Missing, ", "), 500))
+	}
+	for _, c := range b.Chapters {
+		c.Command = "coppice report scaling RUN.xtf..."
+	}
+	return b, nil
+}
+
+func (s *Scaling) distinct() int {
+	n := 0
+	for i := range s.Runs {
+		if i == 0 || s.Runs[i].Processes != s.Runs[i-1].Processes {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Scaling) seconds() string {
+	if s.Runs[0].Resolution == 0 {
+		return "ticks"
+	}
+	return "s"
+}
+
+// growthColumns are those of a fitted growth that programs get.
+var growthColumns = []table.Column{
+	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(),
+}
+
+// cells fill growthColumns.
+func (g *Growth) cells(at numbers.Ratio) []table.Cell {
+	if g == nil {
+		return append(make([]table.Cell, 6), table.Quotient(at, 3))
+	}
+	number := func(v float64) table.Cell { return table.Quotient(numbers.Ratio{Value: v, Defined: true}, 3) }
+	return []table.Cell{number(g.C0), number(g.C1), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE), table.Quotient(at, 3)}
+}
+
+// nodeTables list the efficiencies of intervals, in one reading, and split computation where there are hardware counters.
+func (s *Scaling) nodeTables(c *table.Chapter, title, kind string, list []ScalingNode) {
+	t := &table.Table{Title: "Efficiencies of intervals", Kind: kind, Columns: append([]table.Column{
+		table.Words(title, "name"), table.Words("", "run").Hidden(), table.Ints("processes", "processes"), table.Reals("runtime "+s.seconds(), "runtime"), table.Reals("speed-up", "speedup"), table.Reals("global", "global"), table.Reals("parallel", "parallel"),
+		table.Reals("balance", "load_balance"), table.Reals("", "communication").Hidden(), table.Reals("serial", "serialisation"), table.Reals("transfer", "transfer"), table.Reals("computation", "computation"),
+		table.Reals("", "instruction_scaling").Hidden(), table.Reals("", "ipc_scaling").Hidden(), table.Reals("", "frequency_scaling").Hidden(), table.Words("", ""),
+	}, growthColumns...), Notes: []string{
+		"global = parallel x computation, parallel = balance x serialisation x transfer; computation: useful time of the reference over that here",
+	}}
+	counters := &table.Table{Title: "Computation of the whole program", Notes: []string{"computation = instructions x IPC x frequency, from hardware counters outside MPI"}, Columns: []table.Column{
+		table.Words("computation", ""), table.Ints("processes", ""), table.Reals("computation", ""), table.Reals("instructions", ""), table.Reals("IPC", ""), table.Reals("frequency", ""),
+	}}
+	t.Each(func(yield func([]table.Cell) bool) {
+		for i := range list {
+			n := &list[i]
+			for k, f := range n.Points {
+				label, note := table.Cell{Text: n.Label, Value: n.Label, Level: n.level}, ""
+				if k > 0 {
+					label.Text = ""
+				}
+				if f.Approximate {
+					note = "approx"
+				}
+				if !yield(append([]table.Cell{
+					label, table.Word(s.Runs[k].Name), table.PlainNumber(f.Processes), significant(f.Runtime), table.Quotient(f.Speedup, 2), table.Graded(f.Global), table.Quotient(f.Parallel, 3), table.Quotient(f.LoadBalance, 3),
+					table.Quotient(f.Communication, 3), table.Quotient(f.Serialisation, 3), table.Quotient(f.Transfer, 3), table.Quotient(f.Computation, 3), table.Quotient(f.Instructions, 3), table.Quotient(f.IPC, 3),
+					table.Quotient(f.Frequency, 3), table.Word(note),
+				}, n.Growth.cells(n.At)...)) {
+					return
+				}
+			}
+		}
+	})
+	for _, n := range list[:min(len(list), 1)] {
+		for _, f := range n.Points {
+			if f.Instructions.Defined || f.Frequency.Defined {
+				counters.Add(table.Word(n.Label), table.PlainNumber(f.Processes), table.Quotient(f.Computation, 3), table.Quotient(f.Instructions, 3), table.Quotient(f.IPC, 3), table.Quotient(f.Frequency, 3))
+			}
+		}
+	}
+	c.Table(t)
+	c.Table(counters)
+}
+
+// growthTable lists how the runtime of intervals grows.
+func (s *Scaling) growthTable() *table.Table {
+	at := ""
+	if s.At > 0 {
+		at = fmt.Sprintf("at %d", s.At)
+	}
+	t := &table.Table{Title: "Growth of the runtime", Columns: []table.Column{table.Words("growth of the runtime", ""), table.Words(s.seconds()+", p processes", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""), table.Reals(at, "")}}
+	for i := range s.Intervals {
+		if n := &s.Intervals[i]; n.Growth != nil {
+			t.Add(table.Tree(n.Label, n.level), table.Word(n.Growth.text()), table.Quotient(n.Growth.R2, 3), table.Share(n.Growth.SMAPE), significant(n.At))
+		}
+	}
+	return t
+}
+
+// regionTables list the regions that take most, there or in the largest run; programs get a row for each run.
+func (s *Scaling) regionTables(c *table.Chapter) {
+	at := s.At
+	if at == 0 {
+		at = s.Runs[len(s.Runs)-1].Processes
+	}
+	t := &table.Table{Title: "Regions, time of a process", Columns: []table.Column{table.Words("region, "+s.seconds()+" of a process", "")}}
+	for _, r := range s.Runs {
+		t.Columns = append(t.Columns, table.Reals(strconv.FormatUint(r.Processes, 10), ""))
+	}
+	t.Columns = append(t.Columns, table.Reals(fmt.Sprintf("at %d", at), ""), table.Reals("share", ""), table.Words("growth", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""))
+	table.Fill(t, "region", s.Regions, func(r *ScalingRegion) []table.Cell {
+		row := []table.Cell{table.Word(numbers.Clean(r.Name, 48))}
+		for _, v := range r.Seconds {
+			row = append(row, significant(v))
+		}
+		row = append(row, significant(r.At), table.Share(r.Share))
+		if g := r.Growth; g != nil {
+			row = append(row, table.Word(g.text()), table.Quotient(g.R2, 3), table.Share(g.SMAPE))
+		}
+		return row
+	})
+	c.Table(t)
+	if len(s.Regions) > 0 && s.At > 0 && s.Regions[0].Growth != nil {
+		c.Line(table.FindingLine, fmt.Sprintf("with %d processes %s dominates: %s of a process's time", s.At, numbers.Clean(s.Regions[0].Name, 60), s.Regions[0].Share.Percent()))
+	}
+	data := &table.Table{Kind: "region", Columns: append([]table.Column{table.Words("", "name").Hidden(), table.Words("", "run").Hidden(), table.Ints("", "processes").Hidden(), table.Reals("", "runtime").Hidden()}, growthColumns...)}
+	for i := range s.Regions {
+		r := &s.Regions[i]
+		for k, v := range r.Seconds {
+			data.Add(append([]table.Cell{table.Word(r.Name), table.Word(s.Runs[k].Name), table.PlainNumber(s.Runs[k].Processes), significant(v)}, r.Growth.cells(r.At)...)...)
+		}
+	}
+	c.Table(data)
+}
+
+// significant is a time with five digits.
+func significant(r numbers.Ratio) table.Cell {
+	if !r.Defined {
+		return table.None()
+	}
+	return table.Named(strconv.FormatFloat(r.Value, 'g', 5, 64), r.Csv())
+}

@@ -1,0 +1,251 @@
+package table
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+)
+
+// Threshold is the efficiency below which POP calls for a look.
+const Threshold = 0.8
+
+//go:embed html
+var htmlFiles embed.FS
+
+// htmlTemplates are the parts of a page, parsed once.
+var htmlTemplates = sync.OnceValues(func() (*template.Template, error) {
+	return template.New("").ParseFS(htmlFiles, "html/*.tmpl")
+})
+
+// Card is a number of a headline.
+type Card struct {
+	Name, Value, Note, Grade string
+}
+
+// Figure is a picture of a page, with its table.
+type Figure struct {
+	Picture template.HTML
+	Caption string
+	Legend  []LegendKey
+	Notes   []string
+	Table   *Table
+}
+
+// LegendKey is a colour of a legend.
+type LegendKey struct {
+	Class, Text string
+}
+
+// The page as its templates take it.
+type (
+	htmlPage struct {
+		Title, Name, Subtitle string
+		Policy, Style, Script template.HTML
+		Heads, Notes          []string
+		Chapters              []htmlChapter
+		Lost                  *htmlTable
+		Commands              []string
+		About                 [][2]string
+	}
+	htmlChapter struct {
+		ID, Heading, Title string
+		Folded             bool
+		Blocks             []htmlBlock
+	}
+	htmlBlock struct {
+		Line   string
+		Items  []string
+		Found  bool
+		Table  *htmlTable
+		Inner  *htmlChapter
+		Figure *htmlFigure
+		Cards  []Card
+	}
+	htmlFigure struct {
+		*Figure
+		Table *htmlTable
+	}
+	htmlTable struct {
+		Caption, Label string
+		Lead, More     string
+		Notes          []string
+		Tree           bool
+		Wide           bool // as the whole page
+		Head           []Column
+		Rows           []htmlRow
+	}
+	htmlRow struct {
+		Level int
+		Cells []htmlCell
+	}
+	htmlCell struct {
+		Text, Note, Class, Link, Sort string
+		Left, Tree                    bool
+		Indent                        []struct{}
+		Picture                       template.HTML
+	}
+)
+
+// Left tells whether the column is one of texts.
+func (c Column) Left() bool { return c.AlignLeft && c.Kind == TextColumn }
+
+// newHTMLPage embeds style and script, and names them in the policy by their digests, which lets a browser load nothing and run
+// nothing else.
+func newHTMLPage(title string) (*htmlPage, error) {
+	p := &htmlPage{Title: title}
+	css, err := htmlFiles.ReadFile("html/style.css")
+	if err != nil {
+		return p, err
+	}
+	js, err := htmlFiles.ReadFile("html/script.js")
+	if err != nil {
+		return p, err
+	}
+	hash := func(b []byte) string {
+		sum := sha256.Sum256(b)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	p.Policy = template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src %s; script-src %s">`, hash(css), hash(js)))
+	p.Style, p.Script = template.HTML("<style>"+string(css)+"</style>"), template.HTML("<script>"+string(js)+"</script>") // files of ours
+	return p, nil
+}
+
+// writeHTML writes one file of HTML that needs no other and no network: pictures are SVG in it, tables are complete without its small
+// script. Its size does not grow with the run: long tables are cut, pictures merge rows and columns. The same result gives the same bytes.
+func (b *Book) writeHTML(out io.Writer, style Style) error {
+	t, err := htmlTemplates()
+	if err != nil {
+		return err
+	}
+	p, err := newHTMLPage(numbers.Clean(b.Name, 80) + ": " + b.Subtitle)
+	if err != nil {
+		return err
+	}
+	p.Name, p.Subtitle, p.Heads, p.Notes, p.Commands, p.About = numbers.Clean(b.Name, 120), b.Subtitle, b.Heads, b.Notes, b.Commands, b.About
+	for _, c := range b.Chapters {
+		p.Chapters = append(p.Chapters, c.html(cmp.Or(style.Limit, PageRows), c.Command, ""))
+	}
+	p.Lost = LostTable(b.Lost).Html(PageRows, "coppice report")
+	return t.ExecuteTemplate(out, "page.tmpl", p)
+}
+
+// html is the chapter as the templates take it.
+func (c *Chapter) html(rows int, command, of string) htmlChapter {
+	x := htmlChapter{ID: c.Id, Heading: c.Heading, Title: c.Title, Folded: c.Folded}
+	kind := sentenceLine
+	for _, b := range c.Blocks {
+		y := htmlBlock{Cards: b.Cards}
+		switch {
+		case b.Table != nil:
+			if y.Table = b.Table.Html(rows, command); y.Table == nil {
+				continue
+			}
+			y.Table.Label += of
+		case b.Inner != nil:
+			inner := b.Inner.html(rows, command, ", "+b.Inner.Title)
+			y.Inner = &inner
+		case b.figure != nil:
+			y.Figure = &htmlFigure{Figure: b.figure}
+			if b.figure.Table != nil {
+				y.Figure.Table = b.figure.Table.Html(rows, command)
+			}
+		case b.Cards != nil:
+		case b.kind == GapLine:
+			continue
+		case b.kind != sentenceLine && b.kind == kind:
+			last := &x.Blocks[len(x.Blocks)-1]
+			last.Items = append(last.Items, sentence(b.line))
+			continue
+		case b.kind != sentenceLine:
+			y.Items, y.Found = []string{sentence(b.line)}, b.kind == FindingLine
+		default:
+			y.Line = sentence(b.line)
+		}
+		kind = b.kind
+		x.Blocks = append(x.Blocks, y)
+	}
+	return x
+}
+
+// Html is the table as the templates take it, nil without rows.
+func (t *Table) Html(rows int, command string) *htmlTable {
+	limit := t.limit(rows)
+	columns, list := t.shown(limit, true)
+	if len(columns) == 0 {
+		return nil
+	}
+	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.Folds, Wide: !t.Entries, Head: columns, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
+	for _, row := range list {
+		y := htmlRow{}
+		for k := range row {
+			c := &row[k]
+			cell := htmlCell{
+				Text: c.Text, Note: c.Note, Class: c.Class, Link: c.Link, Left: columns[k].Left(), Tree: x.Tree && k == 0, Picture: c.Picture,
+			}
+			if _, err := strconv.ParseFloat(c.Value, 64); err == nil {
+				cell.Sort = c.Value
+			}
+			if c.Grade.Defined {
+				cell.Class = "word " + GradeClass(c.Grade)
+			}
+			if c.bar {
+				cell.Picture = htmlBar(c.Grade)
+			}
+			if c.Level > 0 {
+				y.Level, cell.Indent = c.Level, make([]struct{}, min(c.Level, 24))
+			}
+			y.Cells = append(y.Cells, cell)
+		}
+		x.Rows = append(x.Rows, y)
+	}
+	return x
+}
+
+// htmlBar draws a ratio next to its number, which says the same.
+func htmlBar(r numbers.Ratio) template.HTML {
+	if !r.Defined {
+		return ""
+	}
+	v := int(float64(min(max(r.Value, 0), 1)*100) + 0.5)
+	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="rail" width="100" height="10"/><rect class="%s" width="%d" height="10"/></svg>`, GradeClass(r), v))
+}
+
+// GradeClass is a class of the style sheet: POP's threshold, and far below it.
+func GradeClass(r numbers.Ratio) string {
+	switch {
+	case !r.Defined:
+		return "none"
+	case r.Value >= Threshold:
+		return "good"
+	case r.Value >= 0.6:
+		return "fair"
+	}
+	return "poor"
+}
+
+// GradeWord says the same in a word, for those who do not see colours.
+func GradeWord(r numbers.Ratio) string {
+	return map[string]string{"none": "not known", "good": "good", "fair": "below 0.8", "poor": "poor, below 0.6"}[GradeClass(r)]
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	r := []rune(text)
+	text = strings.ToUpper(string(r[:1])) + string(r[1:])
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

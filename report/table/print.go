@@ -1,0 +1,381 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+)
+
+// valueColumn is where values of the interval layout begin, from 0.
+const valueColumn = 29
+
+// entry is a line of the interval layout: label left, value from column 30.
+func entry(label string, value []Cell) string {
+	if len(value) == 0 {
+		return label
+	}
+	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value[0].Text
+}
+
+// Printable is a result that Write prints: a Document, a Diff, a Scaling or a Prediction.
+type Printable interface {
+	// book is the result for people and programs, of trees so many rows, all below 0. A page has pictures, and what text has no room for.
+	Book(page bool, rows int) (*Book, error)
+}
+
+// Write prints a result as text, csv, md (Markdown) or html.
+func Write(out io.Writer, x Printable, format string, style Style) error {
+	rows := cmp.Or(style.Limit, map[string]int{"csv": -1, "html": PageRows}[format], textRows)
+	b, err := x.Book(format == "html", rows)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "csv":
+		return b.writeCSV(out)
+	case "md":
+		return b.writeMarkdown(out, style)
+	case "html":
+		return b.writeHTML(out, style)
+	}
+	return b.writeText(out, style)
+}
+
+// Book is a result as people read it: chapters of sentences, tables, findings and pictures.
+type Book struct {
+	Heads    []string // lines about the whole: bold in text
+	Notes    []string // and remarks on it
+	Unit     numbers.Units
+	Page     bool // of HTML
+	Rows     int  // of trees, below 0 all
+	Mixed    bool // no table for programs
+	Chapters []*Chapter
+	Lost     []Lost
+
+	// Of a page:
+	Name, Subtitle string
+	About          [][2]string // how the result came to be, and the commands that make it again
+	Commands       []string
+}
+
+// Chapter is a part of a book: a section, or what is known of one interval.
+type Chapter struct {
+	Id      string // its address on a page
+	Heading string // there
+	Title   string // its first line
+	Command string // that prints its tables whole
+	Folded  bool   // a page shows it when asked
+	Blocks  []Block
+}
+
+// Block is one thing in a chapter.
+type Block struct {
+	line   string
+	kind   lineKind
+	Table  *Table
+	Inner  *Chapter
+	figure *Figure
+	Cards  []Card
+}
+
+// lineKind is what a line is.
+type lineKind uint8
+
+const (
+	sentenceLine lineKind = iota
+	FindingLine
+	ItemLine // of a list
+	GapLine  // between lines of text
+)
+
+// Chapter begins a chapter.
+func (b *Book) Chapter(id, heading, title string) *Chapter {
+	c := &Chapter{Id: id, Heading: heading, Title: title}
+	b.Chapters = append(b.Chapters, c)
+	return c
+}
+
+// Say adds a sentence.
+func (c *Chapter) Say(format string, args ...any) { c.Line(sentenceLine, fmt.Sprintf(format, args...)) }
+
+// Line adds a line of a kind.
+func (c *Chapter) Line(kind lineKind, text string) {
+	c.Blocks = append(c.Blocks, Block{line: text, kind: kind})
+}
+
+// Table adds a table; one without rows is not shown.
+func (c *Chapter) Table(t *Table) { c.Blocks = append(c.Blocks, Block{Table: t}) }
+
+// Figure adds a picture, nil for none.
+func (c *Chapter) Figure(f *Figure) {
+	if f != nil {
+		c.Blocks = append(c.Blocks, Block{figure: f})
+	}
+}
+
+// tables are the tables of a chapter, with those of the chapters in it.
+func (c *Chapter) tables() []*Table {
+	var list []*Table
+	for _, b := range c.Blocks {
+		switch {
+		case b.Table != nil:
+			list = append(list, b.Table)
+		case b.Inner != nil:
+			list = append(list, b.Inner.tables()...)
+		}
+	}
+	return list
+}
+
+// Style is the look of a text report.
+type Style struct {
+	Color bool // escape codes for a terminal
+	Bars  bool // bars next to ratios
+	Limit int  // rows of long tables, 0 for the default
+}
+
+// Rows of long tables: of text, and of a page.
+const (
+	textRows = 20
+	PageRows = 40
+)
+
+// writer collects the lines of a report.
+type writer struct {
+	strings.Builder
+	style Style
+}
+
+func (w *writer) line(format string, args ...any) {
+	w.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+}
+
+// gap writes an empty line after one that is not.
+func (w *writer) gap() {
+	if text := w.String(); text != "" && !strings.HasSuffix(text, "\n\n") {
+		w.line("")
+	}
+}
+
+// title writes a line that stands out.
+func (w *writer) title(text string) {
+	if w.style.Color {
+		text = "\x1b[1m" + text + "\x1b[0m"
+	}
+	w.line("%s", text)
+}
+
+// writeText prints for a terminal.
+func (b *Book) writeText(out io.Writer, style Style) error {
+	w := &writer{style: style}
+	for _, h := range b.Heads {
+		w.title(h)
+	}
+	for _, n := range b.Notes {
+		w.line("%s", n)
+	}
+	for _, c := range b.Chapters {
+		x := &writer{style: style}
+		if x.chapter(c); x.Len() > 0 {
+			w.gap()
+		}
+		w.WriteString(x.String())
+	}
+	for i := range b.Lost {
+		l := &b.Lost[i]
+		w.line("left out of %s: %s: %s", l.Section, l.where(), numbers.Clean(l.Error, 300))
+	}
+	_, err := io.WriteString(out, w.String())
+	return err
+}
+
+func (w *writer) chapter(c *Chapter) {
+	if c.Title != "" {
+		w.title(c.Title)
+	}
+	tables := false
+	for _, b := range c.Blocks {
+		switch {
+		case b.Table != nil:
+			tables = w.table(b.Table, tables) || tables
+		case b.Inner != nil:
+			w.gap()
+			w.chapter(b.Inner)
+		case b.figure != nil, b.Cards != nil:
+		case b.kind == FindingLine:
+			w.line("> %s", b.line)
+		case b.kind == ItemLine:
+			w.line("  %s", b.line)
+		case b.kind == GapLine:
+			w.gap()
+		default:
+			w.line("%s", b.line)
+		}
+	}
+}
+
+// limit is how many rows of a table are shown.
+func (t *Table) limit(rows int) int {
+	if t.Most > 0 {
+		return t.Most
+	}
+	return max(rows, t.Least)
+}
+
+// more says how many rows were left out.
+func (t *Table) more(limit int, command string) string {
+	all, left := t.size(limit)
+	switch {
+	case left == 0:
+		return ""
+	case t.Whole != "":
+		return fmt.Sprintf("and %s more: %s", numbers.Plural(left, t.of), t.Whole)
+	case command != "":
+		return fmt.Sprintf("and %s more: %s --limit %d", numbers.Plural(left, t.of), command, all)
+	}
+	return fmt.Sprintf("and %s more: --limit %d shows all", numbers.Plural(left, t.of), all)
+}
+
+// table prints a table in columns two spaces apart, after an empty line where another one is before it, and reports whether it has rows.
+func (w *writer) table(t *Table, space bool) bool {
+	limit := t.limit(cmp.Or(w.style.Limit, textRows))
+	columns, rows := t.shown(limit, false)
+	if len(columns) == 0 {
+		return false
+	}
+	if t.Dashed {
+		w.line(" ---%s---", t.Title)
+	} else if space {
+		w.gap()
+	}
+	if t.Lead != "" {
+		w.line("%s", t.Lead)
+	}
+	if !t.Entries {
+		w.columns(columns, rows)
+	}
+	for _, row := range rows {
+		if t.Entries {
+			w.line("%s", entry(strings.Repeat("---", row[0].Level)+row[0].Text, row[1:]))
+		}
+	}
+	if text := t.more(limit, ""); text != "" {
+		w.line("%s", text)
+	}
+	for _, n := range t.Notes {
+		w.line("%s", n)
+	}
+	return true
+}
+
+func (w *writer) columns(columns []Column, rows [][]Cell) {
+	lines := make([][]string, len(rows)+1)
+	width := make([]int, len(columns))
+	for k, c := range columns {
+		lines[0] = append(lines[0], c.Name)
+		for r, row := range rows {
+			lines[r+1] = append(lines[r+1], w.cell(&row[k]))
+		}
+		for _, l := range lines {
+			width[k] = max(width[k], visible(l[k]))
+		}
+	}
+	for r, l := range lines {
+		text := ""
+		for k, c := range columns {
+			pad := strings.Repeat(" ", width[k]-visible(l[k]))
+			if k > 0 {
+				text += "  "
+			}
+			if c.AlignLeft {
+				text += l[k] + pad
+			} else {
+				text += pad + l[k]
+			}
+		}
+		if r > 0 || strings.TrimSpace(text) != "" {
+			w.line("%s", text)
+		}
+	}
+}
+
+// cell is a cell with its colour and bar.
+func (w *writer) cell(c *Cell) string {
+	text := strings.Repeat("  ", c.Level) + c.Text
+	if !c.Grade.Defined {
+		return text
+	}
+	if w.style.Color {
+		color := map[string]string{"good": "32", "fair": "33", "poor": "31"}[GradeClass(c.Grade)]
+		text = "\x1b[" + color + "m" + text + "\x1b[0m"
+	}
+	if c.bar && w.style.Bars {
+		text = bar(c.Grade.Value) + text
+	}
+	return text
+}
+
+// bar draws a share in ten cells.
+func bar(share float64) string {
+	eighths := int(float64(min(max(share, 0), 1)*80) + 0.5)
+	b := strings.Repeat("█", eighths/8)
+	if eighths%8 > 0 {
+		b += string([]rune("▏▎▍▌▋▊▉")[eighths%8-1])
+	}
+	return b + strings.Repeat(" ", 10-utf8.RuneCountInString(b)) + " "
+}
+
+// visible is the number of characters that a terminal shows of s.
+func visible(s string) int {
+	n, escape := 0, false
+	for _, c := range s {
+		switch {
+		case c == '\x1b':
+			escape = true
+		case escape:
+			escape = c != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// LostTable lists what was left out.
+func LostTable(lost []Lost) *Table {
+	t := &Table{Title: "Left out, because the file is damaged there", Columns: []Column{Words("section", ""), Words("place", ""), Words("error", "")}}
+	Fill(t, "part", lost, func(l *Lost) []Cell {
+		return []Cell{Word(l.Section), Word(l.where()), Word(numbers.Clean(l.Error, 300))}
+	})
+	return t
+}
+
+// WriteText writes what build puts into a chapter.
+func WriteText(u numbers.Units, out io.Writer, limit int, lost []Lost, build func(c *Chapter)) error {
+	b := &Book{Unit: u, Lost: lost}
+	build(b.Chapter("", "", ""))
+	return b.writeText(out, Style{Limit: limit})
+}
+
+// Lost is a location that was left out of a result, or what the file has about
+// all of them.
+type Lost struct {
+	Location uint64 `json:"location"` // id in the trace
+	Process  uint32 `json:"process"`
+	Thread   uint32 `json:"thread"`
+	WholeRun bool   `json:"whole_run,omitempty"` // not a location: the numbers above are 0
+	Section  string `json:"section"`
+	Error    string `json:"error"`
+}
+
+// where names what was left out.
+func (l *Lost) where() string {
+	if l.WholeRun {
+		return "a part about the whole run"
+	}
+	return fmt.Sprintf("location %d (process %d, thread %d)", l.Location, l.Process, l.Thread)
+}

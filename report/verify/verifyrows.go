@@ -1,0 +1,282 @@
+package verify
+
+import (
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// openCall is a call on the way from the root to the row in hand.
+type openCall struct {
+	end    uint64
+	n      uint64
+	inside uint64 // what its times leave for called regions
+	child  uint64 // what those took
+	index  int
+	aside  bool
+}
+
+// callWalk replays the calls of a location, which are in order of their enters.
+type callWalk struct {
+	c     *locationCheck
+	stack []openCall
+	open  []uint32    // of each region, on the stack
+	aside trace.State // of the call of xtf.AsideOf on the stack that has all that it calls; StateOwn: none
+}
+
+func (c *locationCheck) calls() error {
+	w := callWalk{c: c, open: make([]uint32, len(c.profile)), aside: trace.StateOwn}
+	err := xtf.Each(c.r.File, xtf.Proc(c.p), w.row)
+	if err == nil {
+		w.unwind(0)
+	}
+	return err
+}
+
+func (w *callWalk) row(n uint64, x *xtf.Call) error {
+	c := w.c
+	c.counts.calls++
+	if uint64(x.Depth) > uint64(len(w.stack)) {
+		c.at("CALL", n, "depth %d behind depth %d", x.Depth, int64(len(w.stack))-1)
+		x.Depth = uint32(len(w.stack))
+	}
+	w.unwind(int(x.Depth))
+	parent := xtf.Never
+	if k := len(w.stack); k > 0 {
+		parent = w.stack[k-1].n
+		if x.End > w.stack[k-1].end {
+			c.at("CALL", n, "ends at %d, behind its caller's end %d", x.End, w.stack[k-1].end)
+		}
+	}
+	if x.Parent != parent {
+		c.at("CALL", n, "parent %d, the open call is %d", int64(x.Parent), int64(parent))
+	}
+	if x.End < x.T {
+		c.at("CALL", n, "ends at %d, before it begins at %d", x.End, x.T)
+		x.End = x.T
+	}
+	span := x.End - x.T
+	if k := len(w.stack); k > 0 {
+		w.stack[k-1].child += span
+	}
+	i := c.index(x.Region)
+	s := &c.profile[i]
+	s.Sums[0]++
+	s.Sums[2] += x.Exclusive
+	if w.open[i] == 0 {
+		s.Sums[1] += span
+	}
+	w.open[i]++
+	w.times(x)
+	aside := xtf.AsideOf(x.Flags)
+	holds := xtf.States[aside].Flag != 0 && xtf.States[aside].Inside == 0
+	if holds {
+		w.aside = aside
+	}
+	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: holds})
+	if x.Exclusive > span {
+		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
+	}
+	return nil
+}
+
+// times adds the call to the times by class. Calls of markers are in no class.
+func (w *callWalk) times(x *xtf.Call) {
+	v, span := &w.c.sums, w.c.program.clip(x.T, x.End)
+	if w.c.program.point(x.T) {
+		v[xtf.ItemCalls]++
+	}
+	if s := xtf.AsideOf(x.Flags); s != trace.StateOwn {
+		v[xtf.States[s].Item] += span
+	}
+	for _, s := range xtf.InsideOf(x.Flags) {
+		v[xtf.States[s].Item] -= span
+	}
+	if x.Flags&xtf.FlagOutermostMPI == 0 {
+		return
+	}
+	if w.aside != trace.StateOwn {
+		v[xtf.States[w.aside].Item] -= span // MPI inside such a call is MPI time
+	}
+	if x.Flags&xtf.FlagMarker != 0 {
+		v[xtf.ItemMarker] += span
+		return
+	}
+	v[xtf.ItemMPI] += span
+	for _, k := range xtf.ClassItems {
+		if x.Class&k.Class != 0 {
+			v[k.Item] += span
+		}
+	}
+}
+
+// unwind ends the calls from depth on: what they spent in called regions must
+// be what their callees took.
+func (w *callWalk) unwind(depth int) {
+	for k := len(w.stack) - 1; k >= depth; k-- {
+		f := &w.stack[k]
+		if f.child != f.inside {
+			w.c.at("CALL", f.n, "calls inside take %d ticks, its times leave %d for them", f.child, f.inside)
+		}
+		w.open[f.index]--
+		if f.aside {
+			w.aside = trace.StateOwn
+		}
+	}
+	w.stack = w.stack[:min(depth, len(w.stack))]
+}
+
+func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
+	c.counts.messages++
+	direction := xtf.ChannelSend
+	v := &c.sums
+	if x.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		direction = xtf.ChannelReceive
+		c.carried[xtf.ChannelReceive] += x.Bytes
+		if c.program.completion(x.End) {
+			v[xtf.ItemReceives]++
+			v[xtf.ItemBytesIn] += x.Bytes
+		}
+	} else if c.program.point(x.T) {
+		v[xtf.ItemSends]++
+		v[xtf.ItemBytesOut] += x.Bytes
+	}
+	if x.CallN != xtf.Never {
+		c.profile[c.index(x.Region)].Sums[3] += x.Bytes
+	}
+	maybe := direction == xtf.ChannelSend && x.Kind&xtf.P2PIncomplete != 0 && x.MateN == xtf.Never
+	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
+	entry := spread(xtf.ChannelKey(x.Peer, x.Comm), uint64(x.Tag)<<2|uint64(direction), n)
+	switch {
+	case maybe: // cancelled sends are in no channel, others that never completed do
+		c.maybe[n] = maybeEntry{entry, x.Bytes}
+	case channel == nil:
+		c.at("P2P", n, "no channel with process %d, communicator %d, tag %d", x.Peer, x.Comm, x.Tag)
+	default:
+		c.entries += entry
+		if direction == xtf.ChannelSend {
+			c.carried[xtf.ChannelSend] += x.Bytes
+		}
+	}
+	if (x.MateN == xtf.Never) != (x.Kind&xtf.P2PUnmatched != 0) {
+		c.at("P2P", n, "flagged %#x, mate %d", x.Kind, int64(x.MateN))
+	}
+	if x.MateN == xtf.Never {
+		return nil
+	}
+	if err := c.place(n, x, channel); err != nil {
+		return err
+	}
+	return c.pair(n, x, direction)
+}
+
+// place checks that the channel has the row where seq says.
+func (c *locationCheck) place(n uint64, x *xtf.P2P, channel *xtf.Channel) error {
+	if channel == nil || x.Kind&xtf.P2PBestEffort != 0 {
+		return nil
+	}
+	if x.Seq >= channel.Count {
+		c.at("P2P", n, "place %d in a channel of %d", x.Seq, channel.Count)
+		return nil
+	}
+	if channel.First+x.Seq >= c.chans.Len() {
+		return nil // told with the channel
+	}
+	at, err := c.chans.At(channel.First + x.Seq)
+	if err == nil && at != n {
+		c.at("P2P", n, "place %d of its channel is row %d", x.Seq, at)
+	}
+	return err
+}
+
+// pair checks that the mate points back and says the same of the message.
+func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
+	if uint64(x.MateP) >= uint64(c.r.Defs.NumLocations()) {
+		c.at("P2P", n, "mate in location %d of %d", x.MateP, c.r.Defs.NumLocations())
+		return nil
+	}
+	a := c.mates[x.MateP]
+	if a == nil {
+		var err error
+		if a, err = c.r.File.Array(xtf.Proc(x.MateP), xtf.TypeP2P); err != nil {
+			return err
+		}
+		c.mates[x.MateP] = a
+	}
+	if x.MateN >= a.Len() {
+		c.at("P2P", n, "mate in row %d of %d", x.MateN, a.Len())
+		return nil
+	}
+	m, err := rowOf[xtf.P2P](a, x.MateN, &c.buf)
+	if err != nil {
+		return err
+	}
+	process, _ := c.r.Defs.Process(trace.P(x.MateP))
+	send, receive := x, &m
+	if direction == xtf.ChannelReceive {
+		send, receive = &m, x
+	}
+	late := receive.End < send.T
+	switch {
+	case m.MateN != n || m.MateP != uint32(c.p):
+		c.at("P2P", n, "its mate, row %d of location %d, points to row %d of location %d", x.MateN, x.MateP, int64(m.MateN), m.MateP)
+	case m.Kind&xtf.P2PKindMask == x.Kind&xtf.P2PKindMask:
+		c.at("P2P", n, "its mate is on the same side")
+	case m.Comm != x.Comm || m.Tag != x.Tag || m.Peer != c.process || x.Peer != process:
+		c.at("P2P", n, "its mate has another channel: communicator %d, tag %d, process %d", m.Comm, m.Tag, m.Peer)
+	case m.T != x.MateT || m.Seq != x.Seq:
+		c.at("P2P", n, "mate at tick %d, place %d; the mate says %d, %d", x.MateT, x.Seq, m.T, m.Seq)
+	case late != (x.Kind&xtf.P2PClock != 0):
+		c.at("P2P", n, "sent at %d, received until %d, flagged %#x", send.T, receive.End, x.Kind)
+	default:
+		c.counts.mates++
+	}
+	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
+		counts := c.program.completion(x.End)
+		c.span(xtf.ItemSendRecv, x.End-min(x.End, m.T), counts)
+		c.span(xtf.ItemPotentialSync, m.T-min(m.T, readyAt(&c.kept, x)), counts)
+	}
+	return nil
+}
+
+func (c *locationCheck) collectives() error {
+	return xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Coll) error {
+		c.counts.collectives++
+		c.carried[xtf.ChannelColl] += x.Sent
+		v, counts := &c.sums, c.program.point(x.T)
+		if counts {
+			v[xtf.ItemCollectives]++
+			v[xtf.ItemCollOut] += x.Sent
+			v[xtf.ItemCollIn] += x.Received
+		}
+		if x.CallN != xtf.Never {
+			c.profile[c.index(x.Region)].Sums[3] += x.Sent
+			c.profile[c.index(x.Region)].Sums[3] += x.Received
+		}
+		if c.channel(trace.Undefined, x.Comm, trace.Undefined, xtf.ChannelColl) == nil {
+			c.at("COLL", n, "no channel for communicator %d", x.Comm)
+		}
+		c.entries += spread(xtf.ChannelKey(trace.Undefined, x.Comm), uint64(trace.Undefined)<<2|uint64(xtf.ChannelColl), n)
+		if x.Ordinal == xtf.Never {
+			return nil
+		}
+		if x.LastEnter < x.Post || x.FirstLeave > x.End || x.LastLeave < x.End {
+			c.at("COLL", n, "posted at %d, left at %d, yet last enter %d, first leave %d, last leave %d", x.Post, x.End, x.LastEnter, x.FirstLeave, x.LastLeave)
+		}
+		c.span(xtf.ItemPotentialSync, x.LastEnter-min(x.LastEnter, x.T), counts)
+		c.span(xtf.ItemVariation, x.LastLeave-min(x.LastLeave, x.End), counts)
+		return nil
+	})
+}
+
+// span adds a span of an operation to an item, of which nothing is known where all spans of the location are more than xtf.Most.
+func (c *locationCheck) span(item xtf.Item, v uint64, counts bool) {
+	most := xtf.Most(c.r.Defs.NumLocations())
+	if c.spans[item] > most || v > most-c.spans[item] {
+		c.spans[item], c.sums[item] = xtf.Never, 0
+		return
+	}
+	c.spans[item] += v
+	if counts {
+		c.sums[item] += v
+	}
+}
