@@ -83,7 +83,7 @@ var Table = []Package{
 	// The viewer shows what reports compute, so it stands above them.
 	{Path: "view", Layer: 7, NoMPI: true},
 	{Path: "slurm", Layer: 6},
-	{Path: "record", Layer: 6, NoMPI: true},
+	{Path: "record", Layer: 7, NoMPI: true},
 
 	{Path: "internal/capacity", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
