@@ -196,7 +196,7 @@ func (d *classDecoder) add(src []byte, f func(id uint32, gaps []uint64, kids []u
 		err = fmt.Errorf("part of kind %d among the classes: %w", k, ErrCorrupt)
 	}
 	if err == nil && (!r.Done()) {
-		err = fmt.Errorf("%d bytes behind a part: %w", r.Len(), ErrCorrupt)
+		err = fmt.Errorf("%d bytes after a part: %w", r.Len(), ErrCorrupt)
 	}
 	return rest, err
 }
@@ -233,7 +233,7 @@ func (d *classDecoder) modes(r *reader) error {
 		}
 	}
 	if len(modes)+len(rows) != 0 {
-		return fmt.Errorf("values behind the modes: %w", ErrCorrupt)
+		return fmt.Errorf("values after the modes: %w", ErrCorrupt)
 	}
 	d.known = end
 	d.skip()
@@ -281,7 +281,7 @@ func (d *classDecoder) pieces(r *reader, f func(id uint32, gaps []uint64, kids [
 		d.skip()
 	}
 	if len(gaps)+len(kids) != 0 || len(d.cols[0]) == 0 {
-		return fmt.Errorf("values behind the rows: %w", ErrCorrupt)
+		return fmt.Errorf("values after the rows: %w", ErrCorrupt)
 	}
 	return nil
 }

@@ -208,7 +208,7 @@ func (c *GapCounts) read(src []byte) error {
 		}
 	}
 	if r.Len() != 0 {
-		return fmt.Errorf("%d bytes behind it: %w", r.Len(), ErrCorrupt)
+		return fmt.Errorf("%d bytes after it: %w", r.Len(), ErrCorrupt)
 	}
 	for id, n := range cols[0] {
 		if n > maxEvents || cols[1][id] > n {

@@ -52,7 +52,7 @@ func (w *rowWalk) differ() {
 	w.err = fmt.Errorf("node %d: iterations differ, but share a class: %w", w.v.ids[id], ErrForeign)
 }
 
-// step returns what comes next: its node and the slot of the gap before it, or the slot where the row of stepRow stands. After
+// step returns what comes next: its node and the slot of the gap before it, or the slot where the row of stepRow is. After
 // an error it returns stepEnd.
 func (w *rowWalk) step() (st step, id, slot uint32) {
 	for w.err == nil {
@@ -94,7 +94,7 @@ func (w *rowWalk) locate(l *level) {
 	}
 }
 
-// finish ends the newest row. It returns where the row stands, node 0 if that is in the row around it.
+// finish ends the newest row. It returns where the row is, node 0 if that is in the row around it.
 func (w *rowWalk) finish() (id, slot uint32) {
 	r := w.rows[len(w.rows)-1]
 	w.ended = false

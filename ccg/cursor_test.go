@@ -59,7 +59,7 @@ func (s Step) bare() Step {
 	return s
 }
 
-// at compares all that a cursor says about where it stands.
+// at compares all that a cursor says about where it is.
 func (o *told) at(t *testing.T, c *Cursor, k uint64) {
 	t.Helper()
 	if c.Err() != nil {

@@ -114,5 +114,5 @@ func parseDecimal(s string) (n, den uint64, err error) {
 			return n, den, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("a number looks like 10 or 2.5, with %d digits behind the point at most: %w", maxDecimals, ErrDeviation)
+	return 0, 0, fmt.Errorf("a number looks like 10 or 2.5, with at most %d digits after the point: %w", maxDecimals, ErrDeviation)
 }

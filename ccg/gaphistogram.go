@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// gapContext is what stands around a gap: regions and record kinds, never nodes,
+// gapContext is what is around a gap: regions and record kinds, never nodes,
 // so that it is the same on all ranks and known while a location is read.
 type gapContext struct {
 	region     uint32 // around it

@@ -235,7 +235,7 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 const nearSteps = 64
 
 // across returns how many of the calls that are open before the cursor, which
-// stands where SeekTime(t) left it, are still open after t.
+// is where SeekTime(t) left it, are still open after t.
 func (c *Cursor) across(t trace.Time) (int, error) {
 	at, depth := c.next, len(c.calls)
 	for range nearSteps {

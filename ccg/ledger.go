@@ -41,7 +41,7 @@ func (x *Index) newLedger(next func(*states, int32, uint32) int32) (*ledger, err
 }
 
 // before writes the ticks of each state before the cursor into dst, which it
-// returns with the state in which the cursor stands.
+// returns with the state in which the cursor is.
 func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	if !g.pure {
 		return g.fromSample(c, dst)

@@ -94,7 +94,7 @@ func (l *Location) columns(r *reader) error {
 		l.cols[i] = c
 	}
 	if r.Len() != 0 {
-		return fmt.Errorf("%d bytes behind the columns: %w", r.Len(), ErrCorrupt)
+		return fmt.Errorf("%d bytes after the columns: %w", r.Len(), ErrCorrupt)
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func (p *partDecoder) read(src []byte) (kind byte, rest []byte, err error) {
 		}
 	}
 	if r.Len() != 0 {
-		return 0, nil, fmt.Errorf("%d bytes behind a part: %w", r.Len(), ErrCorrupt)
+		return 0, nil, fmt.Errorf("%d bytes after a part: %w", r.Len(), ErrCorrupt)
 	}
 	return kind, rest, nil
 }
@@ -230,7 +230,7 @@ func (p *partDecoder) eachTuple(f func(w []uint64) error) error {
 		words = words[n:]
 	}
 	if len(words) != 0 {
-		return fmt.Errorf("words behind the tuples: %w", ErrCorrupt)
+		return fmt.Errorf("words after the tuples: %w", ErrCorrupt)
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (p *partDecoder) eachNode(first uint32, f func(id, meta uint32, words []uin
 		}
 	}
 	if len(sizes)+len(steps)+len(counts) != 0 {
-		return fmt.Errorf("values behind the nodes: %w", ErrCorrupt)
+		return fmt.Errorf("values after the nodes: %w", ErrCorrupt)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (p *program) next() []uint32 {
 	return nil
 }
 
-// resume goes to where a cursor stands, and returns the steps that come next there. The program must be one of gaps: a step an
+// resume goes to where a cursor is, and returns the steps that come next there. The program must be one of gaps: a step an
 // event.
 func (p *program) resume(v *view, stack []level) []uint32 {
 	p.stack = p.stack[:0]

@@ -139,7 +139,7 @@ func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 		}
 	}
 	if len(rest) != 0 {
-		return nil, fmt.Errorf("%d bytes behind it: %w", len(rest), ErrCorrupt)
+		return nil, fmt.Errorf("%d bytes after it: %w", len(rest), ErrCorrupt)
 	}
 	return s, nil
 }

@@ -30,7 +30,7 @@ func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
 		return 0, nil
 	}
 	if i > x.loc.cols[c].Len() {
-		return 0, x.damaged("position behind a column")
+		return 0, x.damaged("position after the end of a column")
 	}
 	k, err := x.openSums(c)
 	if err != nil {
@@ -50,7 +50,7 @@ func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
 // value returns value i of column c.
 func (x *Index) value(c int32, i uint64) (uint64, error) {
 	if i >= x.loc.cols[c].Len() {
-		return 0, x.damaged("position behind a column")
+		return 0, x.damaged("position after the end of a column")
 	}
 	k, err := x.openSums(c)
 	if err != nil {

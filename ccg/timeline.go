@@ -139,7 +139,7 @@ func (p *painter) paint(s int32, t trace.Time, recorded bool) {
 	}
 }
 
-// jump paints to the end of the pixel in progress by sums. The cursor stands
+// jump paints to the end of the pixel in progress by sums. The cursor is
 // after the last event before now, or just after now.
 func (p *painter) jump() error {
 	var err error

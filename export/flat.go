@@ -23,7 +23,7 @@ func (f *flat) align(n int) {
 	}
 }
 
-// table writes a table whose fields are in the order of their slots, and returns where it stands and where each of its
+// table writes a table whose fields are in the order of their slots, and returns where it is and where each of its
 // fields does.
 func (f *flat) table(fields ...flatField) (at int, places []int) {
 	slots := 0
@@ -56,7 +56,7 @@ func (f *flat) refer(place, target int) {
 	binary.LittleEndian.PutUint32(f.b[place:], uint32(target-place))
 }
 
-// text writes a string and returns where it stands.
+// text writes a string and returns where it is.
 func (f *flat) text(s string) int {
 	f.align(4)
 	at := len(f.b)
@@ -65,7 +65,7 @@ func (f *flat) text(s string) int {
 	return at
 }
 
-// vector begins a vector of references and returns where it stands and where the references do.
+// vector begins a vector of references and returns where it and its references are.
 func (f *flat) vector(n int) (at int, places []int) {
 	f.align(4)
 	at = len(f.b)
@@ -77,7 +77,7 @@ func (f *flat) vector(n int) (at int, places []int) {
 	return at, places
 }
 
-// pairs writes a vector of structures of two 64-bit numbers and returns where it stands.
+// pairs writes a vector of structures of two 64-bit numbers and returns where it is.
 func (f *flat) pairs(list [][2]int64) int {
 	for (len(f.b)+4)%8 != 0 {
 		f.b = append(f.b, 0)

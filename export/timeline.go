@@ -106,7 +106,7 @@ type event struct {
 	args     []arg
 }
 
-// arg is an annotation. Text stands where it is not empty.
+// arg is an annotation. It is a text where Text is not empty.
 type arg struct {
 	name  argName
 	value uint64
@@ -169,7 +169,7 @@ func (t *timeline) prepare() error {
 	t.clock = s.clock()
 	switch {
 	case t.clock.resolution == 0:
-		return fmt.Errorf("the trace does not tell the resolution of its clock, and timelines are in nanoseconds: %w", ErrRun)
+		return fmt.Errorf("the trace does not give the resolution of its clock, and timelines are in nanoseconds: %w", ErrRun)
 	case n > maxLocations:
 		return fmt.Errorf("%d locations, a timeline has at most %d: choose a part with --ranks: %w", n, maxLocations, ErrRun)
 	}
@@ -201,7 +201,7 @@ func (t *timeline) prepare() error {
 func (t *timeline) ns(ticks uint64) (uint64, error) {
 	v, ok := t.clock.ns(ticks)
 	if !ok {
-		return 0, fmt.Errorf("time of %d ticks is beyond what nanoseconds can tell: %w", ticks, ErrRun)
+		return 0, fmt.Errorf("time of %d ticks does not fit into nanoseconds: %w", ticks, ErrRun)
 	}
 	return v, nil
 }

@@ -42,7 +42,7 @@ func FlagsOf(canonical string, resolution uint64) (f Flags, whole bool, err erro
 		case "init":
 			f.Init = value
 		default:
-			err = fmt.Errorf("%w: %q is none that are known", ErrOption, name)
+			err = fmt.Errorf("%w: %q is not known", ErrOption, name)
 		}
 		if err != nil {
 			return Flags{}, false, err
@@ -66,7 +66,7 @@ func canonicalWord(s string) (word, quoted, rest string, err error) {
 		quoted, err = strconv.Unquote(text)
 	}
 	if err != nil {
-		return "", "", "", fmt.Errorf("%w: %q: a text without end", ErrOption, s)
+		return "", "", "", fmt.Errorf("%w: %q: the end of the text is missing", ErrOption, s)
 	}
 	return s[:end], quoted, strings.TrimPrefix(s[end+len(text):], " "), nil
 }

@@ -105,7 +105,7 @@ func (f *Flags) parseIntervals(o *Options) error {
 		case kind == "prv":
 			t, err := strconv.ParseUint(rest, 10, 64)
 			if err != nil {
-				return fmt.Errorf("--interval %q: %q is no Paraver event type, which is a number", s, rest)
+				return fmt.Errorf("--interval %q: %q is not a Paraver event type, which is a number", s, rest)
 			}
 			o.Paraver = append(o.Paraver, t)
 		default:

@@ -192,7 +192,7 @@ func (p *Plan) planSlices() error {
 	case p.SliceCount != 0:
 		length := p.defs.Clock().TraceLength
 		if length == 0 || length == trace.Undefined64 {
-			return fmt.Errorf("--slice-count %d: the trace does not tell how long it is; use --slice", p.SliceCount)
+			return fmt.Errorf("--slice-count %d: the trace does not say how long it is; use --slice", p.SliceCount)
 		}
 		n := uint64(p.SliceCount)
 		p.width = length/n + (length%n+n-1)/n

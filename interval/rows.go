@@ -68,7 +68,7 @@ func (w *RowWriter) end(b *Border) {
 func (w *RowWriter) Finish() error {
 	for n, row := range w.open {
 		if w.err == nil && row > 0 {
-			w.err = fmt.Errorf("%w: an execution of node %d without end", errDamaged, n)
+			w.err = fmt.Errorf("%w: an execution of node %d without an end", errDamaged, n)
 		}
 	}
 	return w.err

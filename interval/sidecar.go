@@ -125,7 +125,7 @@ func parseInstant(s string) (Length, error) {
 	return ParseLength(s)
 }
 
-var errQuote = errors.New("a field in quotes has no end, or text after it")
+var errQuote = errors.New("a field in quotes does not end, or has text after it")
 
 // fields splits a line at commas outside of double quotes; two of them in a field
 // in quotes are one.

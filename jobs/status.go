@@ -5,7 +5,7 @@ import "time"
 // StatusSchema names the form of status files.
 const StatusSchema = "coppice.status/1"
 
-// Running is the State of a job that has not ended; other states tell how it ended.
+// Running is the State of a job that has not ended; other states say how it ended.
 const Running = "running"
 
 // Status is the content of a status file and of a line of --progress=json.

@@ -250,7 +250,7 @@ func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
 	return c.storeReduced(name, v, out, op, root)
 }
 
-// storeReduced puts the result into v. Where root alone has it, an overflow is told to the others.
+// storeReduced puts the result into v. Where root alone has it, the root reports an overflow to the others.
 func (c *mpiComm) storeReduced(name string, v, out []int64, op Op, root int) error {
 	mine := root < 0 || root == c.rank
 	if op != Sum {

@@ -38,7 +38,7 @@ func (k OpKind) String() string {
 // Collective says whether all ranks of the communicator make the call.
 func (k OpKind) Collective() bool { return k >= OpBarrier && k <= OpFile }
 
-// Note is one call that a rank has made, as an observer is told of it.
+// Note is one call that a rank has made, as an observer sees it.
 type Note struct {
 	Kind OpKind
 	// Comm is 0 for the observed communicator; those that the rank made from it and its relatives count from 1.

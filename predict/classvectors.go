@@ -54,7 +54,7 @@ func (m *members) Read(i int, from uint64, dst []int64) error {
 	return nil
 }
 
-// readJoined reads entries of a process with calls that do not count, from its beginning or where it stands.
+// readJoined reads entries of a process with calls that do not count, from its beginning or where it is.
 func (m *members) readJoined(i int, from uint64, dst []int64) error {
 	p := m.processes[i]
 	x := m.joined[i]

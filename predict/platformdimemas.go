@@ -30,7 +30,7 @@ type dimemasReader struct {
 	notes   []string
 }
 
-// dimemasNodes are the forms of a record about a node by its number of fields: where each value stands, -1 for nowhere.
+// dimemasNodes are the forms of a record about a node by its number of fields: where each value is, -1 for nowhere.
 var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, latency, links int }{
 	14: {3, 4, 5, 6, 10, 12}, // with an id, or of several nodes
 	13: {2, 3, 4, 5, 9, 11},

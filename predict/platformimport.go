@@ -21,7 +21,7 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 	for _, part := range strings.Split(letters, ",") {
 		letter, text, _ := strings.Cut(strings.TrimSpace(part), "=")
 		if seen[letter] {
-			return nil, fmt.Errorf("%s stands there twice", clipped(letter))
+			return nil, fmt.Errorf("%s is there twice", clipped(letter))
 		}
 		seen[letter] = true
 		x, ok := decimal(text)

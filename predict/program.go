@@ -234,7 +234,7 @@ func (in *Input) callKeys() []uint64 {
 	return keys
 }
 
-// Left counts what the program has not, or has in another form. Numbers are those of calls or records of all processes.
+// Left counts what the program does not have, or has in another form. Numbers are those of calls or records of all processes.
 type Left struct {
 	OtherThreads uint64 // MPI calls of threads but the first of a process: left out
 	OneSided     uint64 // calls of one-sided communication: they take the time that they took

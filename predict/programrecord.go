@@ -90,7 +90,7 @@ type ownPlace struct {
 	member bool
 }
 
-// kinds says which record of the trace is what, and where its request id stands.
+// kinds says which record of the trace is what, and where its request id is.
 var recordKinds = map[trace.Kind]struct {
 	kind    recordKind
 	request int

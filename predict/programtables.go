@@ -33,7 +33,7 @@ type regionInfo struct {
 // file system would take for a transfer outside of MPI is not asked.
 func (x *regionInfo) mute() bool { return x.class&trace.ClassInit != 0 || x.apart }
 
-// commKind says how a communicator's operations are told.
+// commKind says how the operations of a communicator are recorded.
 type commKind uint8
 
 const (

@@ -77,7 +77,7 @@ func sequences(p *simnet.Program, keys []uint64) []sequence {
 	return s
 }
 
-// rope goes through the calls of a process without writing its loops out: where it stands is the next node of the program, which
+// rope goes through the calls of a process without writing its loops out: its position is the next node of the program, which
 // is passed or entered.
 type rope struct {
 	p     *simnet.Program

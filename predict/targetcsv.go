@@ -103,7 +103,7 @@ func (in *targetReader) next(fields int) ([]string, bool, error) {
 func (in *targetReader) number(row, header []string, i int, most uint64) (uint64, error) {
 	v, err := strconv.ParseUint(strings.TrimSpace(row[i]), 10, 64)
 	if err != nil || v > most {
-		return 0, in.fail(i, "%s: %.40q is no whole number from 0 to %d", header[i], row[i], most)
+		return 0, in.fail(i, "%s: %.40q is not a whole number from 0 to %d", header[i], row[i], most)
 	}
 	return v, nil
 }
@@ -175,7 +175,7 @@ func (in *targetReader) replay() ([]Target, error) {
 	base := filepath.Base(in.name)
 	rank, err := strconv.ParseUint(strings.TrimSuffix(base, filepath.Ext(base)), 10, 32)
 	if err != nil || rank == math.MaxUint32 {
-		return nil, fmt.Errorf("%s: %w: a vector of coppice replay tells its process by the file's name: RANK.csv", in.name, ErrTarget)
+		return nil, fmt.Errorf("%s: %w: the name of a vector file of coppice replay is its process: RANK.csv", in.name, ErrTarget)
 	}
 	t := Target{Process: uint32(rank)}
 	number := map[string]uint32{}

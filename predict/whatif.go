@@ -147,7 +147,7 @@ func ParseSweep(texts []string) ([]Axis, error) {
 			if named {
 				for _, a := range list {
 					if a.Name == name {
-						return nil, fmt.Errorf("%w: %s stands there twice", ErrSweep, clipped(name))
+						return nil, fmt.Errorf("%w: %s is there twice", ErrSweep, clipped(name))
 					}
 				}
 				list = append(list, Axis{Name: name})

@@ -39,7 +39,7 @@ func TestBadConditions(t *testing.T) {
 		"efficiency":                      "character 11: not a condition: a comparison is missing",
 		"efficency<1":                     `character 1: not a condition: no metric "efficency": choose from efficiency, `,
 		"efficiency=1":                    "character 11: not a condition: no comparison",
-		"efficiency<":                     `character 12: not a condition: "" is no number`,
+		"efficiency<":                     `character 12: not a condition: "" is not a number`,
 		"efficiency<1e5":                  "character 13: not a condition: no unit of efficiency: choose from %",
 		"efficiency<1/3":                  "character 13: not a condition: no unit",
 		"calls<1s":                        "character 8: not a condition: calls has no unit",
@@ -47,9 +47,9 @@ func TestBadConditions(t *testing.T) {
 		"interval:x<1":                    "character 10: not a condition: write interval:NAME.METRIC",
 		`interval:"x.efficiency<1`:        "character 10: not a condition: the quoted name does not end",
 		`interval:"x"efficiency<1`:        "character 13: not a condition: a point and a metric have to follow",
-		"lost<1.2.3":                      `"1.2.3" is no number`,
+		"lost<1.2.3":                      `"1.2.3" is not a number`,
 		strings.Repeat("x", 1001):         "longer than 1000 bytes",
-		"lost<" + strings.Repeat("9", 41): "is no number",
+		"lost<" + strings.Repeat("9", 41): "is not a number",
 	} {
 		_, err := results.ParseCondition(text)
 		if !errors.Is(err, results.ErrCondition) || !strings.Contains(err.Error(), want) {

@@ -36,7 +36,7 @@ var rankParts = [...]struct {
 
 const partCPU = 0
 
-// rankPartName is what a part is called; after a colon stands what that is.
+// rankPartName is what a part is called; after a colon comes what that is.
 func rankPartName(k int) string {
 	name := cmp.Or(results.WordsOf(rankParts[k].items), "idle: began late or ended early")
 	if rankParts[k].waiting {

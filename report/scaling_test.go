@@ -165,7 +165,7 @@ func uneven(t *testing.T, cpu ...uint64) *results.Run {
 }
 
 // TestScalingMode decides between strong and weak scaling at the borders, 5/6 and 6/5 of the reference. The reference computes 2 x 6000
-// = 12000 us where nothing else stands.
+// = 12000 us where nothing else is.
 func TestScalingMode(t *testing.T) {
 	ref := []uint64{6000, 6000}
 	for _, x := range []struct {
@@ -228,7 +228,7 @@ func TestUndecidedScaling(t *testing.T) {
 	if err := errors.Join(table.Write(&text, s, "text", table.Style{}), s.WriteJSON(&js), table.Write(&rows, s, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"scaling over 2 runs", "does not tell strong from weak", "--mode", "as strong scaling", "as weak scaling"} {
+	for _, want := range []string{"scaling over 2 runs", "does not show whether scaling is strong or weak", "--mode", "as strong scaling", "as weak scaling"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

@@ -99,7 +99,7 @@ func TestCharacteristics(t *testing.T) {
 func TestGoldenTraces(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "shared", "specs", "intervals-golden.json"))
 	if err != nil {
-		t.Skip("no golden file of the interval model beside the repository")
+		t.Skip("no golden file of the interval model next to the repository")
 	}
 	var golden struct {
 		Traces []struct {

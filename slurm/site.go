@@ -168,7 +168,7 @@ func (s *Site) launcher() string {
 	return "mpirun"
 }
 
-// notice is how long before its limit a job is told to stop.
+// notice is how long before its limit a job gets the signal to stop.
 func (s *Site) notice() time.Duration {
 	if s.Notice == 0 {
 		return 3 * time.Minute

@@ -191,7 +191,7 @@ func (l *Loader) beginMarked(t uint64, at amounts) {
 	}
 }
 
-// placed adds to the key of a marker where it stands: its call site where the
+// placed adds to the key of a marker where it is: its call site where the
 // trace has one, else the declaration of the innermost region of the program.
 func (l *Loader) placed(k interval.Key, site uint32) interval.Key {
 	k, ok := l.t.plan.AtSite(k, site)

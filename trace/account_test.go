@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
 // accountTable is the table of all kinds, as docs/records.md has it.
 func accountTable() string {
 	var b strings.Builder
-	b.WriteString("| record | OTF2 | other readers | makes | shown in | read by | not told |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| record | OTF2 | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|---|\n")
 	row := func(name, decoded string, a *Account) {
 		var others []string
 		if a.Paraver {

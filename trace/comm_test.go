@@ -58,7 +58,7 @@ func TestRankIn(t *testing.T) {
 		{"out of order, first", 1 << 25, 2, 0, true},
 		{"not a member", 1 << 25, 1, 0, false},
 		{"after an unknown member", 3, 0, 2, true},
-		{"unknown process is no member", 3, UnknownProcess, 0, false},
+		{"unknown process is not a member", 3, UnknownProcess, 0, false},
 		{"no such communicator", 99, 0, 0, false},
 		{"inter-communicator, A", 8, 2, 0, true},
 		{"inter-communicator, B", 8, 1, 0, true},

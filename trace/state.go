@@ -56,7 +56,7 @@ const (
 
 // States is the one table of states, by State.
 var States = [NumStates]StateInfo{
-	StateOwn:        {"cpu", "own code", groupProgram, true, "whatever nothing below tells; where a trace has MPI calls alone, the time between them"},
+	StateOwn:        {"cpu", "own code", groupProgram, true, "what no row below covers; where a trace has MPI calls alone, the time between them"},
 	StateP2P:        {"p2p", "point to point", groupMPI, false, "class of the MPI call: its name; its role where the MPI standard does not have the name"},
 	StateCollective: {"collective", "collective", groupMPI, false, "the same; the component has the barriers too"},
 	StateBarrier:    {"barrier", "barrier", groupMPI, false, "the same"},

@@ -71,7 +71,7 @@ func problemOf(err error, where string) *problem {
 		return &problem{http.StatusBadRequest, Failure{"wrong parameter", where, err.Error(), "Choose what the run has"}}
 	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, ccg.ErrCorrupt):
 		return &problem{http.StatusInternalServerError, Failure{
-			"damaged file", where, err.Error(), "It changed after it was written: copy it again or analyze the archive again; coppice check tells what is sound",
+			"damaged file", where, err.Error(), "It changed after it was written: copy it again or analyze the archive again; coppice check lists what is sound",
 		}}
 	}
 	return &problem{http.StatusInternalServerError, Failure{"cannot be read", where, err.Error(), "See the server's terminal"}}

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Bounds of what is told about a point.
+// Bounds of what is shown about a point.
 const (
 	mostStack  = 512
 	mostAbout  = 64

@@ -235,7 +235,7 @@ func (q *arrows) density(ctx context.Context) error {
 	return err
 }
 
-// chosen lists the locations to look at, and for how many each stands.
+// chosen lists the locations to look at, and for how many others each stands.
 func (q *arrows) chosen() ([]trace.P, uint64) {
 	var list []trace.P
 	for p := range trace.P(q.x.meta.Locations) {

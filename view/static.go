@@ -195,7 +195,7 @@ func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
 	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
 }
 
-// staticPage is the page with its style and its program inside; a zero byte stands where the data goes.
+// staticPage is the page with its style and its program inside; a zero byte is where the data goes.
 func (s *Server) staticPage() (string, error) {
 	read := func(name string) string {
 		b, err := fs.ReadFile(s.assets, name)

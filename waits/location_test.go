@@ -127,28 +127,28 @@ type follower struct {
 
 func (f *follower) Message(m *xtf.Message) {
 	if m.P2P != f.w.messages[f.m] || m.T < f.to {
-		f.tb.Errorf("message %d is %+v, behind %d", f.m, m, f.to)
+		f.tb.Errorf("message %d is %+v, after %d", f.m, m, f.to)
 	}
 	f.m++
 }
 
 func (f *follower) Collective(c *xtf.Collective) {
 	if c.Coll != f.w.colls[f.c] || c.T < f.to {
-		f.tb.Errorf("collective %d is %+v, behind %d", f.c, c, f.to)
+		f.tb.Errorf("collective %d is %+v, after %d", f.c, c, f.to)
 	}
 	f.c++
 }
 
 func (f *follower) Wait(x *xtf.Wait) {
 	if x.T < max(f.to, f.past) {
-		f.tb.Errorf("wait %+v, behind %d", x, max(f.to, f.past))
+		f.tb.Errorf("wait %+v, after %d", x, max(f.to, f.past))
 	}
 	f.past = x.End
 }
 
 func (f *follower) To(t uint64) error {
 	if t < f.to {
-		f.tb.Errorf("to %d, behind %d", t, f.to)
+		f.tb.Errorf("to %d, after %d", t, f.to)
 	}
 	f.to = t
 	return nil

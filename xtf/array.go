@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Pos is where a row stands.
+// Pos is where a row is.
 type Pos struct {
 	Page uint64 // ordinal of the data page
 	Slot int

@@ -308,7 +308,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 // orderError records the smallest row number that runs backwards.
 func (b *ArrayBuilder) orderError(n uint64) {
 	if b.err == nil || (b.sum.badRow > n && b.sum.ordered) {
-		b.err = fmt.Errorf("%w: row %d lies before its predecessor", ErrOrder, n)
+		b.err = fmt.Errorf("%w: row %d is before its predecessor", ErrOrder, n)
 		b.sum.badRow, b.sum.ordered = n, true
 	}
 }
@@ -387,7 +387,7 @@ func (b *ArrayBuilder) firstOpen() uint64 {
 	return Never
 }
 
-// unsorted returns the first slot whose key lies before its predecessor's, or -1.
+// unsorted returns the first slot whose key is before its predecessor's, or -1.
 func unsorted(keys []uint64) int {
 	for i := 1; i < len(keys); i++ {
 		if keys[i] < keys[i-1] {

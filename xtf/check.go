@@ -272,7 +272,7 @@ func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error
 	case (st.known || ord == 0) && pg.prev != wantPrev, pg.next != wantNext:
 		err = corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, wantPrev, wantNext)
 	case st.known && a.typ.Role != RoleNone && a.key(pg, 0) < st.last:
-		err = corrupt("first key lies before the last one of the page before")
+		err = corrupt("first key is before the last one of the page before")
 	}
 	if err != nil {
 		return err
@@ -385,7 +385,7 @@ func (h *header) checkLinks(start uint64, stride int64, ord, n uint64) error {
 	return nil
 }
 
-// aux checks the largest ends that stand next to the index pages of a level.
+// aux checks the largest ends that are next to the index pages of a level.
 func (k *arrayCheck) aux(lv int) {
 	a, l := k.a, k.a.desc.levels[lv]
 	if a.typ.End < 0 {

@@ -121,7 +121,7 @@ func (t *ClassTable) check() error {
 		c := &t.Classes[i]
 		classes[c.Group]++
 		if sizes[i] != c.Members || first[i] != t.Sums[i].First || uint64(c.Representative) >= uint64(len(t.Members)) || t.Members[c.Representative].Class != uint32(i) {
-			return fmt.Errorf("classes: class %d has not the members that it says: %w", i, errClasses)
+			return fmt.Errorf("classes: class %d does not have the members that it says: %w", i, errClasses)
 		}
 	}
 	for i := range t.Groups {

@@ -186,7 +186,7 @@ func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, first
 		d.put(dst, d.vals, t, c)
 	}
 	if len(cold) != 0 {
-		return corrupt("%d bytes behind the last column", len(cold))
+		return corrupt("%d bytes after the last column", len(cold))
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (d *decoder) row(dst []byte, t *Type, payload []byte, count, slot int, firs
 		storeColumn(dst, d.vals, t.RowBytes, c)
 	}
 	if len(cold) != 0 {
-		return corrupt("%d bytes behind the last column", len(cold))
+		return corrupt("%d bytes after the last column", len(cold))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestRowsOfVersion1(t *testing.T) {
 		ok     bool
 	}{
 		"as they are": {TypeGroup, func(*Type) {}, true},
-		"a column behind": {TypeP2P, func(t *Type) {
+		"a column too far": {TypeP2P, func(t *Type) {
 			t.Columns, t.RowBytes = append(t.Columns[:len(t.Columns):len(t.Columns)], Column{"cost", 96, 8, TransformDelta}), 104
 		}, true},
 		"shorter rows": {TypeGroup, func(t *Type) { t.Columns, t.RowBytes = t.Columns[:1], 8 }, false},

@@ -71,7 +71,7 @@ func checkLaws(t *testing.T, a *Array, m model) {
 			}
 		}
 		if p, ok := a.SearchN(n); !ok || p.Page*uint64(a.typ.PageRows)+uint64(p.Slot) != n {
-			t.Fatalf("row %d stands at %v", n, p)
+			t.Fatalf("row %d is at %v", n, p)
 		}
 	}
 	checkNumbers(t, a)

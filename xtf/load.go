@@ -109,7 +109,7 @@ func (a *pages) loadIndex(lv int, ord uint64) (*page, error) {
 	n := int(pg.count)
 	for i := 1; i < n; i++ {
 		if le.Uint64(pg.bytes[8*i:]) < le.Uint64(pg.bytes[8*(i-1):]) {
-			return nil, corrupt("key of entry %d lies before its predecessor", i)
+			return nil, corrupt("key of entry %d is before its predecessor", i)
 		}
 	}
 	if lv == 1 {
@@ -321,7 +321,7 @@ func (a *pages) checkKeys(pg *page, ord uint64) error {
 		for i := 1; i < n; i++ {
 			k := pg.keys.at(i)
 			if k < prev {
-				return corrupt("key of slot %d lies before its predecessor", i)
+				return corrupt("key of slot %d is before its predecessor", i)
 			}
 			prev = k
 		}
@@ -329,7 +329,7 @@ func (a *pages) checkKeys(pg *page, ord uint64) error {
 		for i := 1; i < n; i++ {
 			k := a.key(pg, i)
 			if k < prev {
-				return corrupt("key of slot %d lies before its predecessor", i)
+				return corrupt("key of slot %d is before its predecessor", i)
 			}
 			prev = k
 		}

@@ -227,7 +227,7 @@ func (b *ArrayBuilder) addEncoded(ref pageRef, payload []byte, c Codec) {
 		return
 	}
 	if b.used != 0 {
-		b.err = fmt.Errorf("a whole page behind row %d", b.next)
+		b.err = fmt.Errorf("a whole page after row %d", b.next)
 		return
 	}
 	if b.typ.Role != RoleNone && len(b.sum.pages) > 0 && ref.t0 < b.lastT {

@@ -10,7 +10,7 @@ import (
 // that a position in it belongs to none of them: only the stored partner tells.
 var ErrSharedChannel = errors.New("several locations share the channel")
 
-// Partner is where the other side of a message stands: row N of the P2P array of
+// Partner is where the other side of a message is: row N of the P2P array of
 // location P.
 type Partner struct {
 	P Proc

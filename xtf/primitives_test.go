@@ -295,7 +295,7 @@ func checkRows(t *testing.T, a *Array, m model) {
 		}
 	}
 	if _, err := a.At(uint64(len(m))); err == nil {
-		t.Fatal("At behind the end")
+		t.Fatal("At after the end")
 	}
 	for _, from := range []uint64{0, 1, 3, uint64(len(m)) / 2} {
 		if from > uint64(len(m)) {

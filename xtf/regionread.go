@@ -50,7 +50,7 @@ func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 		return &page{region: reg, bytes: b}, nil
 	})
 	if err == nil && pg.region == nil {
-		err = corrupt("a page lies where the region head should")
+		err = corrupt("a page is where the region head should be")
 	}
 	if err != nil {
 		return nil, f.errorf(p, "xtf: proc %d region head at %d: %w", p, d.HeadOff, err)

@@ -107,7 +107,7 @@ func claimedEnd(head []byte) int64 {
 	return int64(min(le.Uint64(head[56:]), 1<<62))
 }
 
-// scan calls visit for every multiple of smallAlign where magic stands (nil:
+// scan calls visit for every multiple of smallAlign where magic is (nil:
 // everywhere), with the bytes there; visit returns where to go on.
 func (s *salvage) scan(magic []byte, visit func(off int64, b []byte) (int64, error)) error {
 	const window, tail = 1 << 20, 64

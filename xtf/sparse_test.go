@@ -192,7 +192,7 @@ func checkSparse(t *testing.T, f *File, a *Array, target uint64) {
 		want  uint64
 	}{
 		{"search", h, func(a *Array) (uint64, error) { p, _, err := a.Search(10*target, First); return p.N, err }, target},
-		{"search behind", h, func(a *Array) (uint64, error) { p, _, err := a.Search(10*target+1, GE); return p.N, err }, target + 1},
+		{"search past the end", h, func(a *Array) (uint64, error) { p, _, err := a.Search(10*target+1, GE); return p.N, err }, target + 1},
 		{"size of ten rows", 2 * h, func(a *Array) (uint64, error) { return a.Size(10*target, 10*target+100) }, 10},
 		{"size of half the array", 2 * h, func(a *Array) (uint64, error) { return a.Size(0, 10*target) }, target},
 		{"size of all", 2 * h, func(a *Array) (uint64, error) { return a.Size(0, Never) }, a.Len()},

@@ -11,7 +11,7 @@ import (
 
 // TestStateTable compares the table with docs/metrics.md, and the list of its words with docs/verbs.md.
 func TestStateTable(t *testing.T) {
-	table := "| state | name | group | productive | component | told by |\n|---|---|---|---|---|---|\n"
+	table := "| state | name | group | productive | component | known by |\n|---|---|---|---|---|---|\n"
 	names, groups, words := map[string]bool{}, []string{}, map[string][]string{}
 	for s, x := range trace.States {
 		if x.Name == "" || x.Text == "" || x.Group == "" || x.Told == "" || names[x.Name] {

@@ -85,7 +85,7 @@ type Sum struct {
 
 // Type describes the rows of one kind of array. It is stored in the file, so
 // unknown types can be dumped. Column 0 is T, the key, or for RoleNone the
-// column that stands addressable in packed pages.
+// column that is addressable in packed pages.
 type Type struct {
 	ID       TypeID
 	Name     string

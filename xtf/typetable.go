@@ -140,7 +140,7 @@ func (t *Type) validate() error {
 		return fail(fmt.Sprintf("role %d, codec %d", t.Role, t.Codec))
 	}
 	if t.End < -1 || t.End == 0 || t.End >= len(t.Columns) || (t.End > 0 && t.Role != RoleT) {
-		return fail("End is no column")
+		return fail("End is not a column")
 	}
 	covered := 0
 	for i, c := range t.Columns {

@@ -29,7 +29,7 @@ var (
 	// ErrOtherJob says a work folder belongs to another input or other options.
 	ErrOtherJob = errors.New("work folder belongs to another job")
 	// ErrUnits says a work folder holds units of an interrupted run, and nobody said what to do with them.
-	ErrUnits = errors.New("an interrupted run can go on")
+	ErrUnits = errors.New("an interrupted run can continue")
 	// ErrWrite says storage lost or changed what was written.
 	ErrWrite = errors.New("written data did not reach the file")
 	// ErrDone says the output is there, complete, of the same input and options.

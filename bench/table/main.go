@@ -45,8 +45,8 @@ var sections = []section{
 	{"clustering", "Clustering of processes", "python3-scipy, python3-fastcluster"},
 	{"queueing", "Queueing networks", "octave, octave-queueing"},
 	{"analysis", "Whole analysis", "otf2-tools, python3-otf2"},
-	{"scout", "Whole analysis beside Scalasca's SCOUT", "scout in --peers, Open MPI"},
-	{"ranks", "Ranks of mpirun beside ranks of one process", "Open MPI"},
+	{"scout", "Whole analysis compared with Scalasca's SCOUT", "scout in --peers, Open MPI"},
+	{"ranks", "Ranks of mpirun compared with ranks of one process", "Open MPI"},
 }
 
 // coppice is the program that is measured.
@@ -90,9 +90,9 @@ func main() {
 
 func usage() {
 	w := flag.CommandLine.Output()
-	fmt.Fprintf(w, "bench/run [flags] [SECTION...]: measures coppice beside other tools, all sections or the named ones.\nThe table goes to standard output and to out/bench/table.md and .tsv.\n\n")
+	fmt.Fprintf(w, "bench/run [flags] [SECTION...]: compares coppice with other tools, all sections or the named ones.\nThe table goes to standard output and to out/bench/table.md and .tsv.\n\n")
 	flag.PrintDefaults()
-	fmt.Fprintf(w, "\nSections, and what each needs beside a bare Debian with Go:\n")
+	fmt.Fprintf(w, "\nSections, and what each needs in addition to a bare Debian with Go:\n")
 	printSections(w)
 }
 

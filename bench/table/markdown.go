@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// markdown is the whole text: conditions, a table for each section, and where coppice is behind.
+// markdown is the whole text: conditions, a table for each section, and where the other tool is ahead.
 func markdown(m *machine, c config, results []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s, %d cores, %s; %s, %s; commit %s; %s, the whole run %.0f minutes.\n",
@@ -21,7 +21,7 @@ func markdown(m *machine, c config, results []result) string {
 	}
 	for _, r := range results {
 		fmt.Fprintf(&b, "\n### %s\n\n", r.section.what)
-		cells := [][]string{{"what", "beside", "coppice", "the other", "unit", "ratio", "note"}}
+		cells := [][]string{{"what", "compared with", "coppice", "the other", "unit", "ratio", "note"}}
 		for _, w := range r.rows {
 			cells = append(cells, []string{w.what, w.peer, figure(w.own), figure(w.other), w.unit, figure(w.ratio), w.note})
 		}
@@ -37,7 +37,7 @@ func markdown(m *machine, c config, results []result) string {
 			fmt.Fprintf(&b, "\nMeasured: %s.\n", strings.Join(names, "; "))
 		}
 	}
-	fmt.Fprintf(&b, "\n### Where coppice is behind\n\n%s", behind(results))
+	fmt.Fprintf(&b, "\n### Where the other tool is ahead\n\n%s", worse(results))
 	return b.String()
 }
 
@@ -51,7 +51,7 @@ func loads(results []result) string {
 }
 
 // after lists the rows with a ratio below 1, and counts the others.
-func behind(results []result) string {
+func worse(results []result) string {
 	var b strings.Builder
 	ahead, notMeasured := 0, 0
 	for _, r := range results {
@@ -63,7 +63,7 @@ func behind(results []result) string {
 			case err == nil && ratio >= 1:
 				ahead++
 			case err == nil:
-				fmt.Fprintf(&b, "* %s: %s beside %s: %s\n", r.section.name, w.what, w.peer, figure(w.ratio))
+				fmt.Fprintf(&b, "* %s: %s compared with %s: %s\n", r.section.name, w.what, w.peer, figure(w.ratio))
 			}
 		}
 	}

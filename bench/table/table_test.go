@@ -53,8 +53,8 @@ func TestMarkdown(t *testing.T) {
 	m := &machine{processor: "P", memory: "M", system: "S", commit: "C", begin: time.Unix(0, 0)}
 	got := markdown(m, config{}, []result{{section: section{name: "reading", what: "Reading"}, rows: rows, peers: peers, load: "0.1"}})
 	for _, want := range []string{
-		"commit C", "### Reading\n", "| ring | other   | 1.00    | 4.00      | M/s  | 0.250 | note              |", "Measured: libotf2 3.0.\n",
-		"* reading: ring beside other: 0.250\n", "Ahead or even in 1 rows. Not measured: 1.\n",
+		"commit C", "### Reading\n", "| ring | other         | 1.00    | 4.00      | M/s  | 0.250 | note              |", "Measured: libotf2 3.0.\n",
+		"* reading: ring compared with other: 0.250\n", "Ahead or even in 1 rows. Not measured: 1.\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)

@@ -48,7 +48,7 @@ func (o *resultFlags) defineIntervals(f *pflag.FlagSet) {
 	f.BoolVar(&i.Fold, "fold-recursion", false, "an interval inside one of the same key counts once")
 	oneOf(f, &i.MarkerCost, "marker-cost", "overhead", "overhead: time in marker calls is neither computation nor MPI; mpi: they are ordinary MPI calls", "overhead", "mpi")
 	oneOf(f, &i.RecvPoint, "recv-point", "wait", "a non-blocking receive counts from the call that can block, wait, or from its posting, post", "wait", "post")
-	oneOf(f, &i.Init, "init", "include", "include, or exclude: the program begins behind MPI_Init and ends before MPI_Finalize", "include", "exclude")
+	oneOf(f, &i.Init, "init", "include", "include, or exclude: the program begins after MPI_Init and ends before MPI_Finalize", "include", "exclude")
 }
 
 // defineClasses defines the flags about classes of processes.
@@ -123,7 +123,7 @@ func (o *analyzeFlags) define(f *pflag.FlagSet) {
 	f.StringVarP(&o.Output, "output", "o", "", "the XTF file to write (required)")
 	f.BoolVarP(&o.Force, "force", "f", false, "replace an existing output and take over its lock")
 	oneOf(f, &o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K", "packed", "raw", "raw:4K", "raw:16K", "raw:64K")
-	oneOf(f, &o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory", "all", "none")
+	oneOf(f, &o.events, "events", "all", "all: rows of calls, messages and collectives in addition to the call graph; none: the call graph and sums alone, a smaller file in less time and memory", "all", "none")
 	f.StringVar(&o.Deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
 	f.BoolVar(&o.ClockRepair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
 	f.BoolVar(&o.Strict, "strict", false, "damaged or incomplete input is an error")
@@ -227,7 +227,7 @@ func printPartial(s streams, job *analyze.Options, r *analyze.Result) {
 			break
 		}
 	}
-	s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics tells what is missing", worst, job.Output)
+	s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics lists what is missing", worst, job.Output)
 }
 
 // printAnalyzed prints the closing lines of an analysis.

@@ -18,7 +18,7 @@ func checkVerb(s streams) *cobra.Command {
 		"coppice check run.xtf --format json > check.json")
 	f := c.Flags()
 	o.define(f)
-	atLeast(f, 1, &parallel, "jobs", "j", runtime.NumCPU(), "locations to look at at once")
+	atLeast(f, 1, &parallel, "jobs", "j", runtime.NumCPU(), "number of locations to look at together")
 	o.defineLimit(f, "problems to list in text")
 	return s.does(c, func(operands []string, s streams) error { return check(operands[0], parallel, &o, s) }, o.check)
 }

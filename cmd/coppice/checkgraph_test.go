@@ -59,9 +59,9 @@ func TestCheckCalls(t *testing.T) {
 		by   uint64 // ticks
 		want bool
 	}{
-		{"a tick beside an exact graph", nil, 1, true},
-		{"a millisecond beside a lossy graph", []string{"--deviation", "10%,1us"}, 1_000_000, true},
-		{"nothing beside a lossy graph", []string{"--deviation", "10%,1us"}, 0, false},
+		{"a tick next to an exact graph", nil, 1, true},
+		{"a millisecond next to a lossy graph", []string{"--deviation", "10%,1us"}, 1_000_000, true},
+		{"nothing next to a lossy graph", []string{"--deviation", "10%,1us"}, 0, false},
 	} {
 		from, to := analysedAs(t, dir, "from.xtf", append(x.args, "-f")...), filepath.Join(dir, "to.xtf")
 		alter(t, from, to, func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte) {

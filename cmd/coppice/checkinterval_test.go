@@ -119,7 +119,7 @@ func TestCheckCutProgram(t *testing.T) {
 	for name, text := range map[string]string{
 		"before": "0 5 ENTER compute\n",
 		"in":     "0 5 ENTER MPI_Finalize\n",
-		"behind": "0 5 ENTER MPI_Finalize\n0 6 LEAVE MPI_Finalize\n0 6 ENTER compute\n",
+		"after":  "0 5 ENTER MPI_Finalize\n0 6 LEAVE MPI_Finalize\n0 6 ENTER compute\n",
 	} {
 		src, err := tracetest.Parse("-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 1 ENTER MPI_Init\n0 3 LEAVE MPI_Init\n" + text)
 		if err != nil {

@@ -430,7 +430,7 @@ var browserLimits = map[string]browserLimit{
 		"take --to perfetto, which is several times smaller, ",
 	},
 	"perfetto": {
-		1e9, "protobuf", "Perfetto's page has about 2 GB of memory, and needs 2 to 4 times the size of a file; its trace_processor --httpd, run beside the browser, takes more", "",
+		1e9, "protobuf", "Perfetto's page has about 2 GB of memory, and needs 2 to 4 times the size of a file; its trace_processor --httpd, run next to the browser, takes more", "",
 	},
 }
 
@@ -442,7 +442,7 @@ type drawn struct {
 	*export.Drawn
 }
 
-// timeline writes a timeline, if it is not larger than allowed: that is told before.
+// timeline writes a timeline, if it is not larger than allowed: the limit is checked before.
 func (x *exporting) timeline() (any, []string, error) {
 	src, err := x.source()
 	if err != nil {

@@ -297,7 +297,7 @@ func TestDeviation(t *testing.T) {
 	lossy := analysedAs(t, dir, "lossy.xtf", "--deviation", "10%,1us")
 	none := analysedAs(t, dir, "none.xtf", "--deviation", "10%,1us", "--events", "none", "-j", "3")
 	if d := cmp.Diff(section(t, exact, "profile"), section(t, lossy, "profile")); d != "" {
-		t.Errorf("rows beside a lossy graph (-exact +lossy):\n%s", d)
+		t.Errorf("rows next to a lossy graph (-exact +lossy):\n%s", d)
 	}
 	if d := cmp.Diff(section(t, exact, "comm"), section(t, none, "comm")); d != "" {
 		t.Errorf("messages of a lossy graph (-exact +lossy):\n%s", d)

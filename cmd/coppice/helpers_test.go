@@ -97,7 +97,7 @@ func sharedTraces(t *testing.T) string {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Skip("no folder shared/traces beside the repository")
+			t.Skip("no folder shared/traces next to the repository")
 		}
 		dir = up
 	}

@@ -68,7 +68,7 @@ type display struct {
 	shown  float64       // share at the last plain line
 	last   time.Time
 	saved  time.Time
-	drawn  bool // a line of the tty form stands
+	drawn  bool // the terminal shows a line of the tty form
 }
 
 func newDisplay(w io.Writer, form, status string) *display {
@@ -155,7 +155,7 @@ func (d *display) end(err error) {
 	}
 }
 
-// writeStatus replaces the status file. A status that cannot be written is told
+// writeStatus replaces the status file. A status that cannot be written is reported
 // once and does not stop the job.
 func (d *display) writeStatus(st *jobs.Status) {
 	b, err := json.Marshal(st)
@@ -164,7 +164,7 @@ func (d *display) writeStatus(st *jobs.Status) {
 		err = o.write(streams{}, writeBytes(append(b, '\n')))
 	}
 	if err != nil {
-		fmt.Fprintf(d.w, "coppice: status file %s: %v; the job goes on without it\n", d.status, err)
+		fmt.Fprintf(d.w, "coppice: status file %s: %v; the job continues without it\n", d.status, err)
 		d.status = ""
 	}
 }
@@ -172,7 +172,7 @@ func (d *display) writeStatus(st *jobs.Status) {
 // defineStops defines the flags of jobs that can be stopped and go on later; docs/checkpoint.md explains them.
 func (o *resultFlags) defineStops(f *pflag.FlagSet, of string) {
 	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
-	f.BoolVar(&o.Resume, "resume", false, "go on with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
+	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
 	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
 	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
 }
@@ -202,10 +202,10 @@ func heedSignals(job *analyze.Options, s streams) (end func()) {
 		for x := range c {
 			switch {
 			case x == syscall.SIGINT:
-				s.say("interrupted. What the last checkpoint lists stays valid: --resume goes on with it.")
+				s.say("interrupted. What the last checkpoint lists stays valid: --resume continues from it.")
 				os.Exit(jobs.ExitInterrupt)
 			case x == syscall.SIGTERM && !terminated.IsZero() && time.Since(terminated) > sameTerm:
-				s.say("terminated before a checkpoint was complete. What the last one lists stays valid: --resume goes on with it.")
+				s.say("terminated before a checkpoint was complete. What the last one lists stays valid: --resume continues from it.")
 				os.Exit(jobs.ExitTerminate)
 			case x == syscall.SIGTERM:
 				if terminated.IsZero() {

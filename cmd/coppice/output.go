@@ -186,7 +186,7 @@ func (x *files) publish() error {
 	return nil
 }
 
-// discard removes what has not got its name.
+// discard removes files that do not have their names yet.
 func (x *files) discard() {
 	for _, f := range x.done {
 		os.Remove(f[0])
@@ -297,27 +297,27 @@ func advice(err error) string {
 	if file := (*fileError)(nil); errors.As(err, &file) {
 		path, missing = file.path, "Give the path of a trace, or of a file that coppice analyze wrote."
 	}
-	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " tells what is still sound."
+	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " lists what is still sound."
 	for _, a := range []struct {
 		is   error
 		text string
 	}{
 		{xtfwriter.ErrExists, "Give -f to replace it, or another name with -o."},
 		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, --resume or -f takes over."},
-		{xtfwriter.ErrUnits, "Give --resume to go on with them, or -f to start afresh."},
-		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o, and with --checkpoint for segments. If the folder of segments is still there, --resume goes on with it."},
-		{xtfwriter.ErrStorage, "Look after the file system, or choose another place with -o and --checkpoint. If the folder of segments is still there, --resume goes on with it."},
+		{xtfwriter.ErrUnits, "Give --resume to continue with them, or -f to start again from the beginning."},
+		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o, and with --checkpoint for segments. If the folder of segments is still there, --resume continues from it."},
+		{xtfwriter.ErrStorage, "Check the file system, or choose another place with -o and --checkpoint. If the folder of segments is still there, --resume continues from it."},
 		{xtfwriter.ErrFolderGone, "Start the run again, and leave its folder alone until it has ended."},
-		{syscall.EIO, "Look after the file system of the input, or copy the input elsewhere."},
+		{syscall.EIO, "Check the file system of the input, or copy the input elsewhere."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
-		{xtfwriter.ErrOtherJob, "Give -f beside --resume to start afresh, or another folder with --checkpoint."},
+		{xtfwriter.ErrOtherJob, "Give -f in addition to --resume to start again from the beginning, or another folder with --checkpoint."},
 		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."},
 		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive."},
 		{trace.ErrMissing, "Copy the whole archive again: NAME.otf2, NAME.def and the directory NAME."},
 		{trace.ErrCorrupt, "Copy the archive again."},
 		{fs.ErrNotExist, missing},
 		{fs.ErrPermission, "Ask its owner for the right to read it."},
-		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is."},
+		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " shows what this one is."},
 		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
 		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
 		{xtf.ErrCorrupt, changed},
@@ -392,6 +392,6 @@ func (o *openRuns) close(err error) error {
 	if whole > 0 {
 		parts = append(parts, "a part about the whole run")
 	}
-	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the file is damaged, the result leaves %s out: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound",
+	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the file is damaged, the result leaves %s out: %s. Copy the file again or analyze the trace again; coppice check %s lists what is still sound",
 		strings.Join(paths, ", "), strings.Join(parts, " and "), first, paths[0]))
 }

@@ -82,12 +82,12 @@ func planVerb(s streams) *cobra.Command {
 
 func (o *planFlags) define(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
-	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, as 'predict --platform P.toml' (repeatable)")
+	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, such as 'predict --platform P.toml' (repeatable)")
 	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
 	f.StringVar(&o.scheduler, "scheduler", "", strings.Join(slurm.Schedulers(), ", ")+" (default that of the site, else slurm)")
 	f.StringVar(&o.launcher, "launcher", "", "srun or mpirun (default that of the site, else the usual one)")
 	f.DurationVar(&o.goal, "goal", slurm.DefaultGoal, "enough ranks to be done in this time, if nothing else bounds them")
-	f.Var(&o.rate, "rate", "bytes of input that a rank goes through in a second, as 60MB (default that of the site, else 10MB)")
+	f.Var(&o.rate, "rate", "bytes of input that a rank reads in a second, such as 60MB (default that of the site, else 10MB)")
 	f.BoolVar(&o.calibrate, "calibrate", false, "measure the rate now, here: analyse 64 MiB around the largest location")
 	f.Float64Var(&o.serial, "sequential", 1, "share of the largest location that one rank alone can do, 0 to 1")
 	atLeast(f, 0, &o.ranks, "ranks", "", 0, "this many ranks; of record, the processes of the program")
@@ -116,7 +116,7 @@ func (o *planFlags) check(f *pflag.FlagSet, operands []string) (site *slurm.Site
 	case o.ranks > 1<<24 || o.nodes > 1<<20 || o.limit < 0 || o.limit > 1e5*time.Hour:
 		return nil, false, usage("--ranks, --nodes and --time are not negative, and at most 16777216, 1048576 and 100000h")
 	case o.rate == 0 && f.Changed("rate"):
-		return nil, false, usage("--rate 0: give the bytes of a second, as 60MB")
+		return nil, false, usage("--rate 0: give the bytes of a second, such as 60MB")
 	case o.calibrate && o.rate > 0:
 		return nil, false, usage("--rate gives what --calibrate measures: give one of them")
 	}

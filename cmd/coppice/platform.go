@@ -51,7 +51,7 @@ func platformShow(s streams) *cobra.Command {
 		"coppice platform show P.toml --processes 64")
 	f := c.Flags()
 	o.define(f)
-	f.Uint32Var(&processes, "processes", 0, "place so many processes too, and say on how many nodes")
+	f.Uint32Var(&processes, "processes", 0, "place this many processes too, and say on how many nodes")
 	return s.does(c, func(operands []string, s streams) error { return o.show(operands[0], processes, s) }, o.check)
 }
 
@@ -84,7 +84,7 @@ func platformMeasure(s streams) *cobra.Command {
 		"srun -N 2 --ntasks-per-node 2 coppice platform measure -o P.toml --name cluster-a")
 	f := c.Flags()
 	o.define(f)
-	atLeast(f, 1, &m.Repetitions, "repetitions", "", 1000, "repeat each operation so often; the least time counts")
+	atLeast(f, 1, &m.Repetitions, "repetitions", "", 1000, "repeat each operation this often; the least time counts")
 	f.DurationVar(&m.Patience, "patience", 2*time.Second, "stop repeating an operation after this time")
 	return s.does(c, func(_ []string, s streams) error { return o.measure(m, s) })
 }

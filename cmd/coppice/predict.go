@@ -72,9 +72,9 @@ func predictVerb(s streams) *cobra.Command {
 
 func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.job.Platform, "platform", "", "platform file of the target (docs/platform.md)")
-	f.StringVar(&o.job.Host, "host-platform", "", "platform file of the machine where the run was recorded: tells the error of the network")
+	f.StringVar(&o.job.Host, "host-platform", "", "platform file of the machine where the run was recorded: shows the error of the network")
 	f.StringArrayVar(&o.job.Vectors, "vectors", nil, "computation measured on the target: a file of rank,index,ns, or what coppice replay wrote, a file or its folder (repeatable)")
-	f.StringArrayVar(&o.job.HostVectors, "host-vectors", nil, "the same from replays on the machine where the run was recorded: tells the error of replays (repeatable)")
+	f.StringArrayVar(&o.job.HostVectors, "host-vectors", nil, "the same from replays on the machine where the run was recorded: shows the error of replays (repeatable)")
 	oneOf(f, &o.vectorTime, "vectors-time", "wall", "column of replays: wall, time that passed, as in the recorded run; or cpu, processor time", "wall", "cpu")
 	f.StringVar(&o.scale, "cpu-scale", "", "factor of the recorded computation time where no vectors replace it (default compute.scale of the platform)")
 	oneOf(f, &o.substitute, "substitute", "scale", "how processes follow measured ones: scale, own time x the measured ratio; copy, the measured time", "scale", "copy")
@@ -90,7 +90,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(predicted.MetricNames(), ", "))
 	f.BoolVar(&o.execute, "run", false, "record and replay the representatives here, with the command behind --, and predict with their vectors")
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
-	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay each process so many times at once (default: processes of a node of the platform, at most the processors here)")
+	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay this many copies of each process at once (default: processes of a node of the platform, at most the processors here)")
 	defineCompiler(f, &o.compiler, "of --run: ")
 	o.result.run.defineVerbose(f, "times and sizes of the simulation")
 	f.Var((*size)(&o.result.MemBytes), "mem", "memory per rank: while classes are looked for, and while -o is written")
@@ -138,7 +138,7 @@ func (o *predictFlags) check(run string) error {
 	case j.Platform == "" && (o.result.Output != "" || len(o.sweep) > 0):
 		return usage("-o and --sweep need --platform")
 	case o.plot != "" && len(o.sweep) == 0:
-		return usage("--plot draws a sweep: add --sweep latency=0.5,1,2 or the like")
+		return usage("--plot draws a sweep: add one, such as --sweep latency=0.5,1,2")
 	case o.execute && len(o.command) == 0:
 		return usage("--run needs the command: coppice predict %s --platform P.toml --run -- mpirun -n 8 ./program", run)
 	case !o.execute && len(o.command) > 0:

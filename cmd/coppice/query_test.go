@@ -180,7 +180,7 @@ func TestQueryWithoutRows(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
-	if out := must(t, "query", none, "stack", "--time", "50%"); !strings.Contains(out, "from the call graph, behind event") || !strings.Contains(out, "cost: ") {
+	if out := must(t, "query", none, "stack", "--time", "50%"); !strings.Contains(out, "from the call graph, after event") || !strings.Contains(out, "cost: ") {
 		t.Error(out)
 	}
 }

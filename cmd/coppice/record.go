@@ -35,10 +35,10 @@ func recordVerb(s streams) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "folder of the archive (required)")
 	defineCompiler(f, &o.Compiler, "")
-	f.Var(&bytes, "max-bytes", "most bytes of the archive, as 500M: a process that used up its share goes on unrecorded")
-	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
-	f.StringVar(&ranks, "log-ranks", "", "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
-	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
+	f.Var(&bytes, "max-bytes", "most bytes of the archive, such as 500M: a process that used up its share continues unrecorded")
+	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, next to the archive made of it")
+	f.StringVar(&ranks, "log-ranks", "", "world ranks, such as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
+	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, such as 2G; then the process continues without it")
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
 	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
@@ -64,7 +64,7 @@ func recordRun(o *record.Options, finish, ranks string, operands []string, s str
 	}
 	if finish != "" {
 		if len(operands) > 0 || o.Output != "" {
-			return usage("--finish DIR takes no command and no -o: the archive goes beside the recording")
+			return usage("--finish DIR takes no command and no -o: the archive goes next to the recording")
 		}
 		r, err := record.Finish(finish, o.Keep)
 		return concludeRecord(r, err, s)
@@ -197,8 +197,8 @@ func replayVerb(s streams) *cobra.Command {
 	f := c.Flags()
 	f.StringVarP(&o.Output, "output", "o", "replay", "folder of the computation vectors, R.csv, and of replay.json")
 	defineCompiler(f, &o.Compiler, "")
-	atLeast(f, 1, &o.Repeat, "repeat", "", 1, "replay so many times; of each piece of computation the median processor time counts, and the least time without a processor")
-	atLeast(f, 1, &o.PerNode, "ranks-per-node", "", 1, "replay each log so many times at once, as neighbours on a node")
+	atLeast(f, 1, &o.Repeat, "repeat", "", 1, "replay this often; of each piece of computation the median processor time counts, and the least time without a processor")
+	atLeast(f, 1, &o.PerNode, "ranks-per-node", "", 1, "replay this many copies of each log at once, as neighbours on a node")
 	f.BoolVar(&o.Yield, "yield", false, "calls that wait give the processor to others: for replays of a run that had more processes than cores")
 	f.StringArrayVar(&o.Original, "compare", nil, "vector of a normal run, or the folder of vectors of one, to compare with; more than one shows their noise")
 	return s.does(c, func(operands []string, s streams) error { return replay(o, operands, f.ArgsLenAtDash(), s) })

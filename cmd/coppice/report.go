@@ -112,7 +112,7 @@ func (x *choice) report(path string, o *output, s streams) error {
 		return err
 	}
 	if x.strict && d.Summary.Partial {
-		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics lists what is missing", path, path))
 	}
 	return judge(run, x.failIf.list, opts.Intervals.Rules, s)
 }

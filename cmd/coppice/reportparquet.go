@@ -92,5 +92,5 @@ func (t *sectionTable) cell(i int, text string) (export.Cell, error) {
 }
 
 func (t *sectionTable) unfit(c *export.Column, text string) error {
-	return usage("--format parquet: section %s: %s in column %s has no place in 64 bits: take --format csv", t.section, fmt.Sprintf("%.40s", text), c.Name)
+	return usage("--format parquet: section %s: %s in column %s does not fit into 64 bits: take --format csv", t.section, fmt.Sprintf("%.40s", text), c.Name)
 }

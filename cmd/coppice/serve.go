@@ -32,7 +32,7 @@ func serveVerb(s streams) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")
 	f.StringVar(&o.base, "base-path", "", "path below which a proxy shows the server, such as that of JupyterHub")
-	f.StringArrayVar(&o.hosts, "host", nil, "name under which browsers reach the server, beside localhost (repeatable)")
+	f.StringArrayVar(&o.hosts, "host", nil, "name under which browsers reach the server, in addition to localhost (repeatable)")
 	f.Var(&o.mem, "mem", "memory of the server (default 512 MiB)")
 	f.DurationVar(&o.idle, "idle", 8*time.Hour, "stop when nobody asked for so long; 0: never")
 	return s.does(c, o.serve)

@@ -379,7 +379,7 @@ func chainUnderSlurm(t *testing.T, c *cluster) {
 	c.until(t, ids[0], "back in the queue", func(j map[string]string) bool { return j["Restarts"] == "1" })
 	for _, id := range ids[1:] {
 		if j := c.job(t, id); j["JobState"] != "PENDING" || j["Reason"] != "Dependency" {
-			t.Errorf("job %s beside one in the queue again: %v", id, j)
+			t.Errorf("job %s next to one in the queue again: %v", id, j)
 		}
 	}
 	for _, id := range ids {

@@ -135,7 +135,7 @@ func (st *planStep) completeRecord(o *planFlags) error {
 	case o.limit == 0:
 		return usage("record: --time is missing: how long the program takes at most")
 	case len(o.then) > 0 && o.expect == 0:
-		return usage("--expect is missing: how many bytes of trace the program will write, as 200GB; a short run and coppice info tell what a step takes")
+		return usage("--expect is missing: how many bytes of trace the program will write, such as 200GB; a short run and coppice info show what a step takes")
 	case st.output != "":
 		return usage("record writes into the folder that is named as its input: leave out -o")
 	}

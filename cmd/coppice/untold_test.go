@@ -190,7 +190,7 @@ func TestUnknownWaits(t *testing.T) {
 			"1 0 ENTER main\n1 809 ENTER " + call + "\n1 810 LEAVE " + call + "\n1 1000 LEAVE main\n"
 	}
 	for _, x := range []struct{ name, trace, finding, untold string }{
-		{"tests", tests, "point to point calls with waits in tests, which are not known", "call MPI_Test, MPI_Iprobe or the like again and again"},
+		{"tests", tests, "point to point calls with waits in tests, which are not known", "call MPI_Test, MPI_Iprobe or similar calls again and again"},
 		{"communicators", during("MPI_Comm_split"), "MPI management calls with waits, which are not known", "calls that make communicators"},
 		{"processes", during("MPI_Comm_spawn"), "MPI management calls with waits, which are not known", "processes that MPI_Comm_spawn started are not in the trace"},
 	} {

@@ -159,7 +159,7 @@ func (c *checked) compare(run *results.Run, parallel int) error {
 	}
 	c.brief = *brief
 	if brief.Partial {
-		c.Notes = append(c.Notes, "the input of the analysis was damaged or incomplete: results are partial; coppice report "+run.Path+" diagnostics tells what is missing")
+		c.Notes = append(c.Notes, "the input of the analysis was damaged or incomplete: results are partial; coppice report "+run.Path+" diagnostics lists what is missing")
 	}
 	return nil
 }

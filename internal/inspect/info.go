@@ -196,7 +196,7 @@ func (x *Measured) eventText() string {
 	return numbers.Count(x.Announced) + " announced by the definitions"
 }
 
-// when is a text that is told only where something is so.
+// when is a text where something is so, else empty.
 func when(so bool, format string, args ...any) string {
 	if !so {
 		return ""

@@ -79,7 +79,7 @@ func TestGoldenFile(t *testing.T) {
 	name := filepath.Join("..", "..", "..", "shared", "specs", "intervals-golden.json")
 	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no ../shared/specs/intervals-golden.json beside the repository")
+		t.Skip("no ../shared/specs/intervals-golden.json next to the repository")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func (a *analysis) messageMark(l *location, first, last *message, f Form, id uin
 	l.marks = append(l.marks, k)
 }
 
-// position tells where a marker stands: at its call site if the trace has it,
+// position tells where a marker is: at its call site if the trace has it,
 // else in the user's region around it.
 func (a *analysis) position(l *location, c int) (string, uint32) {
 	if c < 0 {

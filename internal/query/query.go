@@ -82,7 +82,7 @@ const Help = `
 Primitives on rows:
   search    a row by time or key
   size      number of rows in a window
-  next      a row so many steps further
+  next      a row a number of steps further
   at        the key of a row
   rows      rows one after another
   visible   rows that begin or are open in a span of time

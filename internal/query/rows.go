@@ -580,7 +580,7 @@ func (a *answer) paired() string {
 	}
 	by := map[string]string{
 		channelSame: "its channel says the same", channelNone: "its channel has none either",
-		channelShared: "threads share its channel, which therefore does not tell",
+		channelShared: "threads share its channel, which therefore does not say",
 		channelOther:  "its channel says another: run coppice check",
 	}[a.ByChannel]
 	if !a.Found {

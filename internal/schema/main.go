@@ -75,8 +75,8 @@ func (o output) make(dir string) ([]byte, error) {
 // record is a struct type.
 type record struct {
 	name   string
-	what   string            // the comment behind "NAME is", up to the end of the sentence
-	marks  map[string]string // the words behind lines //PACKAGE:WORD of the comment
+	what   string            // the comment after "NAME is", up to the end of the sentence
+	marks  map[string]string // the words after lines //PACKAGE:WORD of the comment
 	fields []field
 }
 

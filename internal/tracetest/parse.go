@@ -91,7 +91,7 @@ func (p *parser) program(text string) error {
 	}
 	for i, s := range p.defs.Strings {
 		if s.Ref != uint32(i) {
-			return fmt.Errorf("%w: strings beside a program are numbered from 0", ErrText)
+			return fmt.Errorf("%w: strings next to a program are numbered from 0", ErrText)
 		}
 		addName(p.strings, s.Value, s.Ref)
 	}

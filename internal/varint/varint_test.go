@@ -72,7 +72,7 @@ func TestFailure(t *testing.T) {
 			t.Errorf("%s: failed %v, done %v, %d bytes left", name, r.Failed(), r.Done(), r.Len())
 		}
 		if r.Next() != 0 || r.Byte() != 0 || r.Text() != "" || r.Count(1) != 0 || r.Bytes(0) != nil || !r.Failed() {
-			t.Errorf("%s: something behind the failure", name)
+			t.Errorf("%s: something after the failure", name)
 		}
 	}
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Collective    bool                // write the output by collective calls
 	Hints         map[string]string
 	Version       string        // of the tool
-	Resume        bool          // go on with what an earlier run of the same job finished; before Force
+	Resume        bool          // continue with what an earlier run of the same job finished; before Force
 	Every         time.Duration // list finished locations this often; 0: when the job stops
 	Stop          *jobs.Stop    // nil: nobody asks
 	End           time.Time     // of the time limit; zero: none

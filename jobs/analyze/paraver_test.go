@@ -20,7 +20,7 @@ func TestParaverAgainstOracle(t *testing.T) {
 			}
 			path := filepath.Join("..", "..", "..", "shared", "traces", "paraver", "epoch", name+".prv.gz")
 			if _, err := os.Stat(path); err != nil {
-				t.Skip("no " + filepath.Base(path) + " in ../shared/traces/paraver beside the repository")
+				t.Skip("no " + filepath.Base(path) + " in ../shared/traces/paraver next to the repository")
 			}
 			src, err := paraver.OpenPath(path)
 			if err != nil {

@@ -468,7 +468,7 @@ func TestWaitsOfArchives(t *testing.T) {
 		})
 	}
 	if found == 0 {
-		t.Skip("none of the archives with known waits in ../shared/traces/otf2 beside the repository")
+		t.Skip("none of the archives with known waits in ../shared/traces/otf2 next to the repository")
 	}
 }
 

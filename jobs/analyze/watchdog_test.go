@@ -27,7 +27,7 @@ func (s *hanging) Stream(p trace.P) (trace.Stream, error) {
 	return s.Source.Stream(p)
 }
 
-// TestWatchdog lets a location hang: the rank that has it says where it stands and ends the job, rank 0 says that it
+// TestWatchdog lets a location hang: the rank that has it says where it is and ends the job, rank 0 says that it
 // waits. The location goes on when all that was said. On a busy machine another stage may be silent for as long: then the
 // watchdog gets more patience.
 func TestWatchdog(t *testing.T) {

@@ -160,7 +160,7 @@ func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) e
 	s.messages.Next()
 	receive := e.Kind == trace.MpiRecv || e.Kind == trace.MpiIrecv
 	if m.Bytes != w[3] || uint64(m.Tag) != w[2] || uint64(m.Comm) != w[1] || receive != (m.Kind&xtf.P2PKindMask == xtf.P2PRecv) {
-		return fmt.Errorf("event %d of the call graph is no message of row %d: %w", n, k, xtf.ErrCorrupt)
+		return fmt.Errorf("event %d of the call graph is not the message of row %d: %w", n, k, xtf.ErrCorrupt)
 	}
 	keep := s.x.messageInside(&m)
 	if e.Kind == trace.MpiIsend && !s.behind {

@@ -95,7 +95,7 @@ func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
 	return list, jobs.Agree(x.c, targetError(x.checkTargets(list)))
 }
 
-// checkTargets refuses processes that the run has not, and two vectors of one process.
+// checkTargets refuses processes that the run does not have, and two vectors of one process.
 func (x *prediction) checkTargets(list []predict.Target) error {
 	if len(list) == 0 {
 		return fmt.Errorf("%w: they hold no process", predict.ErrTarget)

@@ -29,7 +29,7 @@ const FileSchema = "coppice.capacity/1"
 // *FileError.
 func Parse(data []byte) (*Model, error) {
 	if len(data) > MaxFile {
-		return nil, &FileError{Text: fmt.Sprintf("%d bytes are no model file: at most %d", len(data), MaxFile)}
+		return nil, &FileError{Text: fmt.Sprintf("%d bytes are too many for a model file: at most %d", len(data), MaxFile)}
 	}
 	root, err := tomltree.Parse(data, mostFileParts)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *file) read() {
 		f.known(e, "types", append([]string{"name"}, job...)...)
 		t := f.job(e)
 		if t.Name = f.text(e, "name"); t.Name == "" {
-			f.fail(e, "a type without name")
+			f.fail(e, "a type without a name")
 		}
 		f.m.Types = append(f.m.Types, t)
 	}

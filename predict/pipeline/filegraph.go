@@ -16,7 +16,7 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 		f.known(e, "tasks", "id", "class", "after")
 		id := f.field(e, "id", tomltree.Integer)
 		if id == nil {
-			f.fail(e, "a task without id")
+			f.fail(e, "a task without an id")
 			return nil
 		}
 		ids[i] = id.Whole

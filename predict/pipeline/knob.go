@@ -34,7 +34,7 @@ func ParseKnob(text string) (Knob, error) {
 		if !ranged {
 			x, err := strconv.ParseFloat(part, 64)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return Knob{}, fmt.Errorf("%q: %q is no number", text, part)
+				return Knob{}, fmt.Errorf("%q: %q is not a number", text, part)
 			}
 			k.Values = append(k.Values, x)
 			continue
@@ -42,7 +42,7 @@ func ParseKnob(text string) (Knob, error) {
 		a, err1 := strconv.ParseInt(first, 10, 32)
 		b, err2 := strconv.ParseInt(last, 10, 32)
 		if err1 != nil || err2 != nil || b < a || b-a >= maxValues {
-			return Knob{}, fmt.Errorf("%q: %q is no range of at most %d integers", text, part, maxValues)
+			return Knob{}, fmt.Errorf("%q: %q is not a range of at most %d integers", text, part, maxValues)
 		}
 		for x := a; x <= b; x++ {
 			k.Values = append(k.Values, float64(x))

@@ -47,7 +47,7 @@ func (a *Answer) OccupancyBar() *svg.Bar {
 	if len(a.Types) != 1 || len(a.Types[0].Occupancy) == 0 {
 		return nil
 	}
-	b := &svg.Bar{Title: "Share of the response by stages under way"}
+	b := &svg.Bar{Title: "Share of the response by stages in progress"}
 	for _, o := range a.Types[0].Occupancy {
 		b.Parts = append(b.Parts, svg.Part{Name: strings.Join(o.Classes, " + "), Share: o.Share})
 	}

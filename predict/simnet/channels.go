@@ -149,7 +149,7 @@ func (t *channels) take(n uint32) uint32 {
 	}
 	at := len(t.words)
 	if uint64(at)+uint64(n) > 1<<32-1 {
-		t.book.fail(programError("more than 2^32 words of messages under way"))
+		t.book.fail(programError("more than 2^32 words of messages in progress"))
 		return 0
 	}
 	t.words = slices.Grow(t.words, int(n))[:at+int(n)]

@@ -90,7 +90,7 @@ func (p *Program) checkNode(i int) error {
 		}
 		for k := n.First + 1; k < n.First+n.Len; k++ {
 			if p.Actions[k].Kind.completes() < p.Actions[k-1].Kind.completes() {
-				return programError("node %d: action %d is a post behind a completion", i, k)
+				return programError("node %d: action %d is a post after a completion", i, k)
 			}
 		}
 		return nil

@@ -465,7 +465,7 @@ func (c *code) collLimits() ([]uint64, error) {
 		for i, port := range k.colls {
 			comm := c.ports[port].comm
 			if _, ok := c.rank(comm, uint32(q)); !ok {
-				return nil, programError("process %d communicates in communicator %d, of which it is no member", q, comm)
+				return nil, programError("process %d communicates in communicator %d, which it is not a member of", q, comm)
 			}
 			if members[comm] == 0 || k.enters[i] < limits[comm] {
 				limits[comm] = k.enters[i]
@@ -522,7 +522,7 @@ func (c *code) partner(at *port, process uint32) (partner uint32, ok bool, err e
 	m := &c.program.Comms[at.comm]
 	own, member := c.rank(at.comm, process)
 	if !member {
-		return 0, false, programError("process %d communicates in communicator %d, of which it is no member", process, at.comm)
+		return 0, false, programError("process %d communicates in communicator %d, which it is not a member of", process, at.comm)
 	}
 	r := int64(at.peer)
 	switch at.mode {

@@ -87,7 +87,7 @@ func (r *matching) newMessage(id uint32) uint32 {
 		m = r.unused[n-1]
 		r.unused = r.unused[:n-1]
 	case m == maxEventID-1:
-		r.book.fail(programError("more than 2^29 messages under way"))
+		r.book.fail(programError("more than 2^29 messages in progress"))
 		return 0
 	default:
 		r.messages = append(r.messages, message{})

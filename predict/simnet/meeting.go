@@ -184,7 +184,7 @@ func (a *assembly) leaves(process uint32, q *pending, m *meeting) int64 {
 	return at
 }
 
-// await returns when a process leaves an operation that it has posted. Where that is not known it is told later.
+// await returns when a process leaves an operation that it has posted. Where that is not known yet, a later call says so.
 func (a *assembly) await(process uint32, q *pending) (at int64, ok bool) {
 	x := &a.code.colls[q.coll]
 	m := a.meet(meetingKey{x.comm, q.number})

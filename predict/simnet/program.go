@@ -145,7 +145,7 @@ type Calc interface {
 	Fill(process uint32, first uint64, dst []int64) error
 }
 
-// Observer is told when calls began and ended.
+// Observer is called when calls begin and end.
 type Observer interface {
 	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
 	// in order for one process, and from one goroutine at a time for one process.

@@ -25,7 +25,7 @@ const leastLoop = 4
 // periods are how many iterations a state may come back after.
 var periods = [...]uint64{1, 2, 4, 8}
 
-// skipper is where the search for repeated states stands. It is the same at all ranks.
+// skipper is where the search for repeated states is. It is the same at all ranks.
 type skipper struct {
 	run     *run
 	loops   []uint64 // iterations of each loop; nil where none is looked at

@@ -263,7 +263,7 @@ func (f *finder) oversubscription(known bool) {
 		x.Ticks = 0
 	}
 	if s.told > 0 {
-		x.Basis = "no gain that is known: the trace tells for how long processes had no processor between MPI calls, and not in them"
+		x.Basis = "no gain that is known: the trace says for how long processes had no processor between MPI calls, and not in them"
 	}
 	x.Where.Processes = []uint32{s.worstRank}
 	x.Evidence = fmt.Sprintf("%s on host %s may use %s", numbers.Plural(len(s.Ranks), "process"), s.Host, numbers.Plural(int(s.Processors), "processor"))

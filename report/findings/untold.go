@@ -117,7 +117,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
-	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or the like again and again are not known")
+	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	if n := count(trace.DiagNoCollRecord); n > 0 {

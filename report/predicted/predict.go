@@ -83,7 +83,7 @@ type PredictedErrors struct {
 	Delayed            uint64 `json:"-"` // of WorstDelay
 }
 
-// LeftOut counts something that the simulated program has not as it was.
+// LeftOut counts something that the simulated program does not have as it was.
 type LeftOut struct {
 	What  string `json:"what"`
 	Count uint64 `json:"count"`

@@ -72,7 +72,7 @@ func (r *Run) Instant(flag, text string) (uint64, error) {
 	case percent:
 		v = v.Times(*b.Last - min(*b.First, *b.Last)).Div(100).Plus(exact.Share(0, *b.First, 1))
 	case b.Resolution == 0:
-		return 0, Refuse("%s %s: the trace does not tell its clock's resolution, give #TICKS", flag, text)
+		return 0, Refuse("%s %s: the trace does not give the resolution of its clock, give #TICKS", flag, text)
 	default:
 		v = v.Times(b.Resolution)
 	}

@@ -182,7 +182,7 @@ func (x *scalingSample) seconds(v numbers.Sum, parts uint64) numbers.Ratio {
 // toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
 // where all processes together compute the same in every run, and weak where each process does: the mean, and the one with most.
 // The mean alone would call weak what computes more on more processes for another reason, mostly on some of them. Where both hold, or
-// neither, nothing is told.
+// neither, nothing is said.
 func toldMode(list []*scalingSample) Mode {
 	strong, weak := true, true
 	for _, x := range list[1:] {

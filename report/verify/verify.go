@@ -275,7 +275,7 @@ func (c *locationCheck) readChannels() error {
 		}
 		at = x.First + x.Count
 		if k := len(c.channels); k > 0 && compareChannel(&c.channels[k-1], x) >= 0 {
-			c.at("CHANNEL", n, "not behind the channel before it")
+			c.at("CHANNEL", n, "not after the channel before it")
 		}
 		c.channels = append(c.channels, *x)
 		return nil

@@ -55,7 +55,7 @@ func runPyramid(r *results.Run, p xtf.Proc) (*pyramid, error) {
 			y.add("row %d is of level %d", n, level)
 			level = 255
 		case n > 0 && order >= 0:
-			y.add("row %d does not stand behind the one before", n)
+			y.add("row %d is not after the one before", n)
 		case n > 0 && level > last.Key>>52+1:
 			y.add("level %d is missing", level-1)
 		}

@@ -169,7 +169,7 @@ func (v *Verified) pathLength(r *results.Run) error {
 		end := uint64(0)
 		err := results.Load(r, p, func(x *xtf.CPath) {
 			if x.T < end || x.End <= x.T {
-				v.add("CPATH", "location %d: a piece from %d to %d behind one that ends at %d", p, x.T, x.End, end)
+				v.add("CPATH", "location %d: a piece from %d to %d after one that ends at %d", p, x.T, x.End, end)
 			}
 			end = x.End
 			length += x.End - x.T

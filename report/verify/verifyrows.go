@@ -36,7 +36,7 @@ func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	c := w.c
 	c.counts.calls++
 	if uint64(x.Depth) > uint64(len(w.stack)) {
-		c.at("CALL", n, "depth %d behind depth %d", x.Depth, int64(len(w.stack))-1)
+		c.at("CALL", n, "depth %d after depth %d", x.Depth, int64(len(w.stack))-1)
 		x.Depth = uint32(len(w.stack))
 	}
 	w.unwind(int(x.Depth))
@@ -44,7 +44,7 @@ func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	if k := len(w.stack); k > 0 {
 		parent = w.stack[k-1].n
 		if x.End > w.stack[k-1].end {
-			c.at("CALL", n, "ends at %d, behind its caller's end %d", x.End, w.stack[k-1].end)
+			c.at("CALL", n, "ends at %d, after its caller's end %d", x.End, w.stack[k-1].end)
 		}
 	}
 	if x.Parent != parent {

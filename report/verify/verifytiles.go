@@ -70,7 +70,7 @@ func (c *locationCheck) tilesFrom(bins *xtf.Array, from uint64, list *xtf.Cursor
 		return err
 	}
 	if end(); list.Next() {
-		c.add("TILE", nil, "there are tiles behind the last bin of TIMEBIN")
+		c.add("TILE", nil, "there are tiles after the last bin of TIMEBIN")
 	}
 	return list.Err()
 }

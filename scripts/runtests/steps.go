@@ -243,7 +243,7 @@ func all(parts ...func(*output, *tally)) func(*output, *tally) {
 
 func needsV3() string {
 	if runtime.GOARCH != "amd64" {
-		return "the machine is no amd64"
+		return "the machine is not an amd64"
 	}
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -75,7 +75,7 @@ func Load(path string) (*Files, error) {
 	defs := strings.TrimSuffix(path, anchorSuffix) + ".def"
 	f.Defs, err = os.ReadFile(defs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("otf2: %s: the definition file beside the anchor file is not there: %w", defs, trace.ErrMissing)
+		return nil, fmt.Errorf("otf2: %s: the definition file next to the anchor file is not there: %w", defs, trace.ErrMissing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("otf2: %w", err)
@@ -121,7 +121,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("otf2: %w", err)
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("otf2: %s is no regular file: %w", path, trace.ErrNotTrace)
+		return nil, fmt.Errorf("otf2: %s is not a regular file: %w", path, trace.ErrNotTrace)
 	}
 	if st.Size() > limit {
 		return nil, fmt.Errorf("otf2: %s has %d bytes, too many for an anchor file: %w", path, st.Size(), trace.ErrNotTrace)

@@ -41,7 +41,7 @@
 // input never size memory before the bytes after them are there.
 //
 // A location that has lost its local definitions is left out, unless no location
-// has any: then references and times are taken as they stand.
+// has any: then references and times are taken as they are.
 //
 // Times within a location never decrease: one before its predecessor is raised
 // to it, one after the start of the next chunk lowered to that, and both are

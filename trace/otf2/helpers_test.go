@@ -25,7 +25,7 @@ func traces(t testing.TB) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-	t.Skip("no ../shared/traces/otf2 beside the repository")
+	t.Skip("no ../shared/traces/otf2 next to the repository")
 	return ""
 }
 

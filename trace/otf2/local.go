@@ -110,7 +110,7 @@ const (
 // is not a file, and no local, where there are no events. There is no file either where
 // other locations have local definitions and this one has lost its own: nobody knows
 // what its references and times mean. Where no location has any, the writer left them
-// out, or all are lost: references and times are taken as they stand.
+// out, or all are lost: references and times are taken as they are.
 func (a *Archive) openLocation(p trace.P) (f file, size int64, l *local, err error) {
 	f, size, err = a.open(a.file(p, ".evt"))
 	if f == nil || err != nil {
@@ -125,7 +125,7 @@ func (a *Archive) openLocation(p trace.P) (f file, size int64, l *local, err err
 			l.add(trace.DiagMissingLocalDef, "%d.def is not there; the %d bytes of %[1]d.evt are left out", a.defs.Location(p).Ref, size)
 			return nil, 0, l, err
 		}
-		l.add(trace.DiagMissingLocalDef, "%d.def is not there, nor that of any other location; references and times are taken as they stand", a.defs.Location(p).Ref)
+		l.add(trace.DiagMissingLocalDef, "%d.def is not there, nor that of any other location; references and times are taken as they are", a.defs.Location(p).Ref)
 	}
 	if err != nil {
 		f.Close()

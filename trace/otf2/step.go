@@ -121,7 +121,7 @@ func (d *decoder) attributes(c *cursor) {
 	case c.state != fine:
 		c.state = bad // the list's own length is contradicted
 	case c.left() > 0:
-		d.report.add(trace.DiagSurplus, d.now, d.number, 0, "bytes behind an attribute list, left out")
+		d.report.add(trace.DiagSurplus, d.now, d.number, 0, "bytes after an attribute list, left out")
 	}
 }
 

@@ -274,7 +274,7 @@ func (r *chunkReader) finish() {
 	}
 	switch {
 	case r.mark == endOfChunk && r.last:
-		r.report.add(trace.DiagTruncated, r.now, r.number, 0, fmt.Sprintf("%s: cut behind a whole chunk, after event %d of %d", r.s.name, r.number, h.base+n))
+		r.report.add(trace.DiagTruncated, r.now, r.number, 0, fmt.Sprintf("%s: cut at the end of a chunk, after event %d of %d", r.s.name, r.number, h.base+n))
 	case r.mark == endOfFile && !r.last:
 		r.corrupt(fmt.Sprintf("%s: end mark before the last chunk, after event %d", r.s.name, r.number))
 	}

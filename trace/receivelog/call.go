@@ -9,7 +9,7 @@ func (r *Reader) readCall(b *body) error {
 	}
 	var known bool
 	if c.Function, known = r.Header.Functions[number]; !known {
-		return corrupt("call %d of function %d, which the header has not", r.calls, number)
+		return corrupt("call %d of function %d, which the header does not name", r.calls, number)
 	}
 	if c.Code, err = b.zigzag(); err != nil {
 		return err

@@ -41,7 +41,7 @@
 // where they say that the clocks drift apart by half of what passes, or more.
 //
 // Times of a thread never run backwards: a window that begins before those before it is left out, and one ends at an event
-// that lies before its predecessor or after the begin of the next window.
+// that is before its predecessor or after the begin of the next window.
 //
 // # Memory
 //

@@ -173,7 +173,7 @@ func (r *reader) Next(b *trace.Batch) error {
 // end looks at what is left of the window: zeros, or an event that is none.
 func (r *reader) end() {
 	if !r.ended && len(r.b) > 0 && (r.closed || r.b[0] != evEnd) {
-		r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf("%d bytes at the end of a window are no events", len(r.b))})
+		r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf("%d bytes at the end of a window are not events", len(r.b))})
 	}
 	r.ended, r.b = true, nil
 }

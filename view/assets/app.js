@@ -367,7 +367,7 @@ export class App {
       const t = this.clock.parse(text, this.state.span[1] - this.state.span[0]);
       const at = /[#]/.test(text) ? t : t + (/%/.test(text) ? this.state.span[0] : 0);
       if (!(at >= this.state.span[0] && at <= this.state.span[1])) {
-        show(isNaN(t) ? `“${text}” is no time. ${hint}` : 'That is outside of the run. ' + hint, []);
+        show(isNaN(t) ? `“${text}” is not a time. ${hint}` : 'That is outside of the run. ' + hint, []);
         return false;
       }
       this.go({row, t: at});

@@ -88,7 +88,7 @@ export class RankPanels {
       {head: 'most', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
     [...series.map((s) => ({name: this.app.word(s.item), cls: s.class, values: s.values, sum: s.sum})),
       {name: 'of it waiting', cls: 8, values: p.wait, sum: p.waits}]);
-    return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table beside has the extremes', draw, pick),
+    return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table next to it has the extremes', draw, pick),
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
   }
 
@@ -162,7 +162,7 @@ export class RankPanels {
     if (m.unknown) notes.push(`${count(m.unknown)} messages have no known partner.`);
     if (!m.complete) notes.push('Not complete: not all channels were read.');
     return [el('div', {class: 'columns'},
-      el('div', {}, chart(box.x + size + 30, box.y + size + 6, 'Who sends how much to whom; the table beside has the largest pairs', draw, pick), scaleBar),
+      el('div', {}, chart(box.x + size + 30, box.y + size + 6, 'Who sends how much to whom; the table next to it has the largest pairs', draw, pick), scaleBar),
       el('div', {}, el('p', {class: 'note'}, notes.join(' '), ' ', link('Show ' + other, () => {
         this.what = other;
         app.panels.follow(true);
@@ -215,7 +215,7 @@ export class RankPanels {
       }
     };
     const readings = v.mean.filter((x) => x !== null);
-    return [head, el('div', {class: 'columns'}, chart(this.width(), 166, `${metric.name} over time; the list beside has its extremes`, draw),
+    return [head, el('div', {class: 'columns'}, chart(this.width(), 166, `${metric.name} over time; the list next to it has its extremes`, draw),
       facts([['readings', count(v.rows) + (v.sampled ? ', a part of them shown' : '')], ['least', write(low)], ['most', write(high)],
         ['mean of bins', write(readings.reduce((a, b) => a + b, 0) / readings.length)], ['values', metric.cumulative ? 'accumulate: the slope is the rate' : 'as read']]))];
   }
@@ -332,7 +332,7 @@ export class RankPanels {
 }
 
 // timeParts are the series that add up to the time of ranks in one of the runs. Collectives come without barriers; waits and
-// the whole time are no parts beside the others.
+// the whole time are no parts next to the others.
 export function timeParts(p) {
   return p.series.filter((s) => s.class >= 0 && (s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0)));
 }

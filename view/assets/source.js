@@ -14,7 +14,7 @@ export class Failure extends Error {
   }
 }
 
-// Busy counts what is under way; the page is ready when nothing is.
+// Busy counts what is in progress; the page is ready when nothing is.
 export class Busy {
   constructor() {
     this.n = 0;

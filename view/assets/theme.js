@@ -1,6 +1,6 @@
 import {$} from './dom.js';
 
-// Themes: light, dark, or the system's. Colours stand in style.css alone; the canvas reads them from there.
+// Themes: light, dark, or the system's. Colours are in style.css alone; the canvas reads them from there.
 
 const themes = ['system', 'light', 'dark'];
 let palette = null;

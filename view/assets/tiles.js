@@ -14,7 +14,7 @@ export const flagLost = 8;
 export function decodeTile(buffer) {
   const v = new DataView(buffer);
   if (buffer.byteLength < 64 || v.getUint32(0, true) !== 0x4c495443 || v.getUint16(4, true) !== 1) {
-    throw new Error('this is no tile');
+    throw new Error('this is not a tile');
   }
   const flags = v.getUint16(6, true);
   const rows = v.getUint32(8, true);
@@ -118,7 +118,7 @@ export class Tiles {
     return this.cache.find(Tiles.key(z, x, f, i));
   }
 
-  // want replaces the list of tiles to get; what is under way and not in it is given up.
+  // want replaces the list of tiles to get; what is in progress and not in it is given up.
   want(list) {
     this.wanted = list.filter(([z, x, f, i]) => {
       const key = Tiles.key(z, x, f, i);
