@@ -18,7 +18,7 @@ import (
 // found is what the passes find, of all ranks.
 type found struct {
 	mu      sync.Mutex
-	costs   map[cost1][costKinds]uint64
+	costs   map[costName][costKinds]uint64
 	totals  []totals.Row
 	report  DelayReport
 	paths   map[trace.P][]xtf.CPath
@@ -29,7 +29,7 @@ type found struct {
 // analyze runs both passes on some ranks.
 func (p *program) analyze(t *testing.T, ranks int) *found {
 	t.Helper()
-	f := &found{costs: map[cost1][costKinds]uint64{}, paths: map[trace.P][]xtf.CPath{}}
+	f := &found{costs: map[costName][costKinds]uint64{}, paths: map[trace.P][]xtf.CPath{}}
 	defs := p.definitions()
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		union, own := p.paths()
@@ -43,13 +43,13 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 		if err != nil {
 			return err
 		}
-		var before cost1
+		var before costName
 		rows, rep, err := NewDelays(run, way).Costs(func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			name := cost1{at, row.Key, row.Pattern, row.Activity}
+			name := costName{at, row.Key, row.Pattern, row.Activity}
 			if _, twice := f.costs[name]; twice || name.p < before.p {
-				t.Errorf("row %v twice, or behind %v", name, before)
+				t.Errorf("row %v twice, or after %v", name, before)
 			}
 			before = name
 			f.costs[name] = [costKinds]uint64{row.Short, row.Long}
@@ -108,7 +108,7 @@ func TestTwin(t *testing.T) {
 		for _, ranks := range []int{1, []int{2, 3, 7}[seed%3]} {
 			p.slabs = everyTick([]uint64{1000, 40, 7}[(seed+ranks)%3], p.last)
 			got := p.analyze(t, ranks)
-			if d := cmp.Diff(want, got.costs, cmp.AllowUnexported(cost1{})); d != "" {
+			if d := cmp.Diff(want, got.costs, cmp.AllowUnexported(costName{})); d != "" {
 				t.Fatalf("program %d, %d ranks: costs (-want +got):\n%s", seed, ranks, d)
 			}
 			if got.report.Ticks != got.report.Dealt || got.report.Strict != x.strict || got.report.Reversed != x.reversed {

@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// cost1 names a cost of a location.
-type cost1 struct {
+// costName names a cost of a location.
+type costName struct {
 	p        trace.P
 	key      uint64 // node and path
 	pattern  uint32
@@ -24,7 +24,7 @@ const (
 
 // cost is what was added to a cost.
 type cost struct {
-	cost1
+	costName
 	sum [costKinds]uint64
 }
 
@@ -37,12 +37,12 @@ type costs struct {
 }
 
 // name is that of its total over all locations.
-func (x *cost1) name() totals.Name {
+func (x *costName) name() totals.Name {
 	return totals.Name{Key: x.key, Pattern: x.pattern, Activity: x.activity}
 }
 
 // hash is a place among n, a power of two.
-func (x *cost1) hash(n int) int {
+func (x *costName) hash(n int) int {
 	h := (x.key^uint64(x.p)<<40)*0x9E3779B97F4A7C15 + uint64(x.pattern*7+x.activity)*0xC2B2AE3D27D4EB4F
 	return int(h >> 40 & uint64(n-1))
 }
@@ -62,7 +62,7 @@ func newCosts(s *Storage) costs {
 
 // find returns the sum of a cost in memory, where it may be new; it is valid until
 // the next call.
-func (c *costs) find(x *cost1) (*[costKinds]uint64, error) {
+func (c *costs) find(x *costName) (*[costKinds]uint64, error) {
 	i := c.place(x)
 	if n := c.index[i]; n > 0 {
 		return &c.list[n-1].sum, nil
@@ -76,26 +76,26 @@ func (c *costs) find(x *cost1) (*[costKinds]uint64, error) {
 	case 2*len(c.list) >= len(c.index):
 		c.index = make([]uint32, 2*len(c.index))
 		for n := range c.list {
-			c.index[c.place(&c.list[n].cost1)] = uint32(n + 1)
+			c.index[c.place(&c.list[n].costName)] = uint32(n + 1)
 		}
 		i = c.place(x)
 	}
-	c.list = append(c.list, cost{cost1: *x})
+	c.list = append(c.list, cost{costName: *x})
 	c.index[i] = uint32(len(c.list))
 	return &c.list[len(c.list)-1].sum, nil
 }
 
 // place is where the index has a cost, or would have it.
-func (c *costs) place(x *cost1) int {
+func (c *costs) place(x *costName) int {
 	i := x.hash(len(c.index))
-	for c.index[i] > 0 && c.list[c.index[i]-1].cost1 != *x {
+	for c.index[i] > 0 && c.list[c.index[i]-1].costName != *x {
 		i = (i + 1) & (len(c.index) - 1)
 	}
 	return i
 }
 
 // put encodes a cost.
-func (x *cost1) put(row []byte, sum [costKinds]uint64) {
+func (x *costName) put(row []byte, sum [costKinds]uint64) {
 	_ = row[costBytes-1]
 	binary.BigEndian.PutUint32(row[0:], uint32(x.p))
 	binary.BigEndian.PutUint64(row[4:], x.key)
@@ -106,15 +106,15 @@ func (x *cost1) put(row []byte, sum [costKinds]uint64) {
 }
 
 // loadCost reads what put wrote.
-func loadCost(row []byte) (x cost1, sum [costKinds]uint64) {
+func loadCost(row []byte) (x costName, sum [costKinds]uint64) {
 	_ = row[costBytes-1]
 	be := binary.BigEndian
-	x = cost1{trace.P(be.Uint32(row)), be.Uint64(row[4:]), be.Uint32(row[12:]), be.Uint32(row[16:])}
+	x = costName{trace.P(be.Uint32(row)), be.Uint64(row[4:]), be.Uint32(row[12:]), be.Uint32(row[16:])}
 	return x, [costKinds]uint64{be.Uint64(row[20:]), be.Uint64(row[28:])}
 }
 
 // add adds to both sums.
-func (c *costs) add(x *cost1, add [costKinds]uint64) error {
+func (c *costs) add(x *costName, add [costKinds]uint64) error {
 	sum, err := c.find(x)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *costs) spill() error {
 }
 
 // each passes the sums in the order of their names.
-func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
+func (c *costs) each(f func(x *costName, sum [costKinds]uint64) error) error {
 	if err := c.spill(); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
 		return err
 	}
 	defer rows.Close()
-	var at cost1
+	var at costName
 	var sum [costKinds]uint64
 	any := false
 	for rows.Next() {

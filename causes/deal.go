@@ -68,7 +68,7 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amounts [costKinds]uint64)
 		nodes, err = split(&q.nodes, [costKinds]uint64{parts[shortTerm][n], parts[longTerm][n]}, q.weights)
 		n++
 		for k := 0; k < len(own) && err == nil; k++ {
-			x := cost1{p: b.cause, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
+			x := costName{p: b.cause, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
 			if sum := [costKinds]uint64{nodes[shortTerm][k], nodes[longTerm][k]}; sum != [costKinds]uint64{} {
 				err = d.far.add(&x, sum)
 			}

@@ -131,7 +131,7 @@ func (d *Delays) finish(write func(p trace.P, row *xtf.Delay) error) ([]totals.R
 		return nil, err
 	}
 	var all totals.Sums
-	err := d.costs.each(func(x *cost1, sum [costKinds]uint64) error {
+	err := d.costs.each(func(x *costName, sum [costKinds]uint64) error {
 		all.Add(&totals.Row{Name: x.name(), Sum: sum, Worst: sum[shortTerm] + sum[longTerm], WorstP: uint32(x.p)})
 		d.report.Dealt += sum[shortTerm] + sum[longTerm]
 		return write(x.p, &xtf.Delay{Key: x.key, Pattern: x.pattern, Activity: x.activity, Short: sum[shortTerm], Long: sum[longTerm]})

@@ -120,11 +120,11 @@ func (x *standing) instant(t uint64) uint64 {
 	case t < x.leave:
 		return x.enter - x.before + min(t-x.enter, x.wait)
 	}
-	return t - x.behind()
+	return t - x.lag()
 }
 
 // after is how much later it is in the trace than in the replay after the last call.
-func (x *standing) behind() uint64 { return x.leave - (x.enter - x.before + x.wait) }
+func (x *standing) lag() uint64 { return x.leave - (x.enter - x.before + x.wait) }
 
 // idealStep does one step of a location, false if it has to wait.
 func (f *flow) idealStep(p uint32, x *flowing) bool {
@@ -172,7 +172,7 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 
 // call begins a call.
 func (x *standing) call(o *replayOp) {
-	x.before, x.wait = x.behind(), 0
+	x.before, x.wait = x.lag(), 0
 	x.enter, x.leave = o.t, o.key
 }
 

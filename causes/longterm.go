@@ -294,7 +294,7 @@ func (d *Delays) gather() error {
 		return d.costs.add(&x, sum)
 	})
 	var row [costBytes]byte
-	err := d.far.each(func(x *cost1, sum [costKinds]uint64) error {
+	err := d.far.each(func(x *costName, sum [costKinds]uint64) error {
 		x.put(row[:], sum)
 		return box.put(rankOf(d.run.Ranges, x.p), row[:])
 	})

@@ -79,9 +79,9 @@ func TestCosts(t *testing.T) {
 	s := heapStorage()
 	c := newCosts(&s)
 	r := rand.New(rand.NewPCG(2, 8))
-	want := map[cost1][costKinds]uint64{}
+	want := map[costName][costKinds]uint64{}
 	for range 4 * mostCosts {
-		x := cost1{p: trace.P(r.Uint32N(3)), key: r.Uint64N(1 << 13), pattern: r.Uint32N(2), activity: r.Uint32N(2)}
+		x := costName{p: trace.P(r.Uint32N(3)), key: r.Uint64N(1 << 13), pattern: r.Uint32N(2), activity: r.Uint32N(2)}
 		sum, kind := want[x], r.IntN(costKinds)
 		sum[kind] += x.key
 		want[x] = sum
@@ -94,7 +94,7 @@ func TestCosts(t *testing.T) {
 	if len(want) <= mostCosts {
 		t.Fatalf("%d costs are no more than are held", len(want))
 	}
-	err := c.each(func(x *cost1, sum [costKinds]uint64) error {
+	err := c.each(func(x *costName, sum [costKinds]uint64) error {
 		if want[*x] != sum {
 			t.Fatalf("%+v: %d, want %d", *x, sum, want[*x])
 		}

@@ -87,7 +87,7 @@ func newTimeline(l *Location, derived []bool, script *replayScript) *timeline {
 	return x
 }
 
-// page takes the next page of calls in hand; a call at Never, which nothing reaches, is behind the last one.
+// page takes the next page of calls in hand; a call at Never, which nothing reaches, is after the last one.
 func (x *timeline) page() {
 	x.call = 0
 	if x.location.Calls != nil {

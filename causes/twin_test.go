@@ -176,9 +176,9 @@ func (x *twin) met(w *twinWait) uint64 {
 }
 
 // delays returns the costs of all locations, false if waits go round in a circle.
-func (x *twin) delays() (map[cost1][costKinds]uint64, bool) {
+func (x *twin) delays() (map[costName][costKinds]uint64, bool) {
 	x.prepare()
-	costs := map[cost1][costKinds]uint64{}
+	costs := map[costName][costKinds]uint64{}
 	for left := len(x.waits); left > 0; {
 		i := slices.IndexFunc(x.waits, func(w *twinWait) bool { return !w.dealt && w.adders == 0 })
 		if i < 0 {
@@ -196,7 +196,7 @@ func (x *twin) delays() (map[cost1][costKinds]uint64, bool) {
 	return costs, true
 }
 
-func (x *twin) deal(w *twinWait, amount uint64, kind int, costs map[cost1][costKinds]uint64) {
+func (x *twin) deal(w *twinWait, amount uint64, kind int, costs map[costName][costKinds]uint64) {
 	for a, part := range exactSplit(amount, w.excess[:]) {
 		if uint32(a) == xtf.ActivityWait {
 			for i, q := range exactBack(part, w.shares) {
@@ -226,7 +226,7 @@ func (x *twin) deal(w *twinWait, amount uint64, kind int, costs map[cost1][costK
 				if c == 0 {
 					continue
 				}
-				name := cost1{trace.P(w.CauseP), xtf.NodeKey(list[k], paths[i]), w.Pattern, uint32(a)}
+				name := costName{trace.P(w.CauseP), xtf.NodeKey(list[k], paths[i]), w.Pattern, uint32(a)}
 				sum := costs[name]
 				sum[kind] += c
 				costs[name] = sum

@@ -39,7 +39,7 @@ func TestCallsEqualEvents(t *testing.T) {
 					}
 				}
 				if _, err := x.Call(region, uint64(len(calls))); err == nil {
-					t.Error("a call behind the last one")
+					t.Error("a call after the last one")
 				}
 			}
 		}

@@ -248,7 +248,7 @@ func TestSeekEqualsEvents(t *testing.T) {
 				}
 			}
 			if err := walked.SeekEvent(n + 1); err == nil {
-				t.Error("an event behind the last one was found")
+				t.Error("an event after the last one was found")
 			}
 		}
 	})

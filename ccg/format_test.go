@@ -125,7 +125,7 @@ func TestDocumented(t *testing.T) {
 			r.Bytes(4)
 		}
 		if !r.Done() {
-			t.Error("bytes behind the parts")
+			t.Error("bytes after the parts")
 		}
 		for p, blob := range m.blobs {
 			l := m.locs[p]

@@ -227,7 +227,7 @@ func TestCells(t *testing.T) {
 					t.Fatalf("%+v, grid %d: %d lies in [%d, %d]", d, g, v, low, high)
 				}
 				if high < math.MaxUint64 && s.low(high+1) != high+1 {
-					t.Fatalf("%+v, grid %d: behind %d comes a cell from %d", d, g, high, s.low(high+1))
+					t.Fatalf("%+v, grid %d: after %d comes a cell from %d", d, g, high, s.low(high+1))
 				}
 				if g < gridFixed && high-low > d.Bound(low) {
 					t.Fatalf("%+v, grid %d: [%d, %d] is wider than %d", d, g, low, high, d.Bound(low))

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// gapWalk goes through a location as a Builder made it, event by event, and tells what stands around each gap. Groups and
+// gapWalk goes through a location as a Builder made it, event by event, and tells what is around each gap. Groups and
 // Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
 // bytes per node, tuple, and gap of a node, 30 to 55 per context.
 type gapWalk struct {
@@ -15,11 +15,11 @@ type gapWalk struct {
 	words []uint64 // by class
 	calls []gapCall
 
-	known  keyed[uint64, uint32] // by what stands around a gap: its number
+	known  keyed[uint64, uint32] // by what is around a gap: its number
 	recent []uint32              // by place of a gap in the graph: where it was found in known last
 
 	// of the last step's gap
-	key   uint64 // what stands around it, see context
+	key   uint64 // what is around it, see context
 	place uint32 // where it is in the graph
 }
 
@@ -89,7 +89,7 @@ func keyOf(parent, before, item uint32) uint64 {
 	return uint64(parent)<<42 | uint64(before)<<21 | uint64(item)
 }
 
-// context returns what stands around the gap of the last step.
+// context returns what is around the gap of the last step.
 func (w *gapWalk) context() gapContext {
 	return gapContext{uint32(w.words[w.key>>42]), w.words[w.key>>21&(maxClasses-1)], w.words[w.key&(maxClasses-1)]}
 }

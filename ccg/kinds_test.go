@@ -139,7 +139,7 @@ func TestTupleTables(t *testing.T) {
 			context(b, 3, 2)
 			context(b, 3, 1)
 		}, "1 call 3 []\n2 call 3 []\n3 root -1 [1 2 1]\n"},
-		{"a context is no region", func(b *trace.Batch) {
+		{"a context is not a region", func(b *trace.Batch) {
 			context(b, 1, 1)
 			call(b, nil, nil)
 		}, "1 call 1 []\n2 call 1 []\n3 root -1 [1 2]\n"},

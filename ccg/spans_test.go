@@ -62,7 +62,7 @@ func TestSpans(t *testing.T) {
 			wantBegin, wantEnd := plainSpans(all, calls[at], n)
 			for i := range begin {
 				if begin[i] != wantBegin[i] || end[i] != wantEnd[i] {
-					t.Fatalf("seed %d: call %d, %d behind event %d: %d to %d, want %d to %d", seed, at+i, i, calls[at], begin[i], end[i], wantBegin[i], wantEnd[i])
+					t.Fatalf("seed %d: call %d, %d after event %d: %d to %d, want %d to %d", seed, at+i, i, calls[at], begin[i], end[i], wantBegin[i], wantEnd[i])
 				}
 			}
 			if at += n; r.IntN(5) == 0 || at == len(calls) {

@@ -34,6 +34,6 @@ func TestClassMemory(t *testing.T) {
 	}
 	var o cluster.Options
 	if ShareClasses(&o, -1); o.Distances <= 0 || o.Memory <= 0 {
-		t.Errorf("no memory left: %+v: 0 is no limit", o)
+		t.Errorf("no memory left: %+v: 0 is not a limit", o)
 	}
 }

@@ -25,7 +25,7 @@ type Watch struct {
 // patience is how many times GiveUp a rank waits for others.
 const patience = 8
 
-// Watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is told
+// Watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is reported
 // apart from one that works or hangs in a file system, so that the message names the right one.
 type Watchdog struct {
 	Watch
@@ -129,7 +129,7 @@ func (w *Watchdog) judge(silent time.Duration) (dead bool) {
 	}
 	switch {
 	case silent >= limit:
-		w.Warn(w.describe(silent) + ". The job is ended; what the last checkpoint lists stays valid, --resume goes on with it")
+		w.Warn(w.describe(silent) + ". The job is ended; what the last checkpoint lists stays valid, --resume continues from it")
 		w.Die(ExitResource)
 		return true
 	case silent < limit/10:

@@ -107,7 +107,7 @@ func TestKnotTimes(t *testing.T) {
 	k := &knots{tick: Scale{picosecondClock, 1}, last: true}
 	k.at(1 << 60)
 	if err := k.fits(); !errors.Is(err, ErrTooLong) {
-		t.Errorf("a time behind all times: %v", err)
+		t.Errorf("a time after all times: %v", err)
 	}
 }
 

@@ -129,7 +129,7 @@ func FuzzReadTargets(f *testing.F) {
 			for i := range list {
 				x := &list[i]
 				if i > 0 && x.Process <= list[i-1].Process {
-					t.Errorf("process %d behind %d", x.Process, list[i-1].Process)
+					t.Errorf("process %d after %d", x.Process, list[i-1].Process)
 				}
 				v, err := x.Place(uint64(len(run)+1), run, names)
 				if err != nil {

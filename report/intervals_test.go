@@ -432,7 +432,7 @@ func TestDamagedTrees(t *testing.T) {
 	}
 	for name, nodes := range map[string][]writtenNode{
 		"its own parent": {rootNode(process(5, 5, 0, 0)), child(1, 1)},
-		"parent behind":  {rootNode(process(5, 5, 0, 0)), child(2, 2), child(0, 1)},
+		"parent after":   {rootNode(process(5, 5, 0, 0)), child(2, 2), child(0, 1)},
 		"level":          {rootNode(process(5, 5, 0, 0)), child(0, 2)},
 	} {
 		r := (&written{nodes: nodes}).write(t, 1)

@@ -88,7 +88,7 @@ func TestForms(t *testing.T) {
 	}{
 		{"messages", interval.Flags{}, raw(10, 5, 0) + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 11 20"}, ""},
 		{"place of the function around", interval.Flags{}, "0 9 ENTER f\n" + raw(10, 5, 0) + "0 12 LEAVE f\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5@f.c:9 11 20"}, ""},
-		{"received behind a call of its own", interval.Flags{}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 11 LEAVE MPI_Send\n0 13 ENTER MPI_Recv\n0 15 MPI_RECV 0 MPI_COMM_WORLD 2852128170 0\n0 15 LEAVE MPI_Recv\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 15 20"}, ""},
+		{"received after a call of its own", interval.Flags{}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 11 LEAVE MPI_Send\n0 13 ENTER MPI_Recv\n0 15 MPI_RECV 0 MPI_COMM_WORLD 2852128170 0\n0 15 LEAVE MPI_Recv\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 15 20"}, ""},
 		{"not received", interval.Flags{}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 11 LEAVE MPI_Send\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 11 20"}, ""},
 		{"outside of calls", interval.Flags{}, "0 10 MPI_SEND 0 MPI_COMM_WORLD 10922 0\n0 11 MPI_RECV 0 MPI_COMM_WORLD 10922 0\n0 12 MPI_SEND 0 MPI_COMM_WORLD 3 0\n0 14 MPI_RECV 0 MPI_COMM_WORLD 3 0\n", []string{"/ 0 90 whole", "/3 14 90 cut"}, "unclosed"},
 		{"a slice between calls of a marker", interval.Flags{Slice: "13ticks"}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 12 LEAVE MPI_Send\n0 14 MPI_SEND 0 MPI_COMM_WORLD 5 0\n0 70 LEAVE main\n", []string{

@@ -374,7 +374,7 @@ func checkBorders(t *testing.T, l *stats.Loaded, borders []interval.Border) {
 	executions, last := map[uint32]uint64{}, uint64(0)
 	for _, b := range borders {
 		if b.T < last {
-			t.Fatalf("border at %d behind one at %d", b.T, last)
+			t.Fatalf("border at %d after one at %d", b.T, last)
 		}
 		last = b.T
 		if b.Row == xtf.Never {

@@ -50,7 +50,7 @@ const (
 	DiagSuspended       Code = 52 // an open call of a task that was suspended: each part is a call
 	DiagMovedTask       Code = 53 // a call of a task that began or ended on another thread: left out
 	DiagMigrated        Code = 54 // an enter or leave with the attribute GUID of a task whose call does not begin and end on one thread: left out
-	DiagNoFrame         Code = 55 // a calling context with frames that are not open calls: they are left out
+	DiagNoFrame         Code = 55 // a calling context with frames that are no open calls: they are left out
 	DiagSampled         Code = 56 // a sample: the calls that it tells of are estimated
 	DiagSampleGap       Code = 57 // more than two periods of an interrupt generator without a record of a calling context; worst: ticks
 
@@ -105,8 +105,8 @@ var codes = map[Code]codeInfo{
 	DiagSurplus:         {"surplus", Note, "records with fields of a later version"},
 	DiagStrayLeave:      {"stray-leave", Warning, "leaves that close no open call"},
 	DiagOpenCall:        {"open-call", Note, "calls open at the end, closed there"},
-	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without a receive"},
-	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without a send"},
+	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without receive"},
+	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without send"},
 	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner the definitions do not name"},
 	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests never posted"},
 	DiagOpenRequest:     {"open-request", Note, "requests open at the end"},
@@ -120,14 +120,14 @@ var codes = map[Code]codeInfo{
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
-	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that continue or end on another thread, left out from there on"},
+	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},
-	DiagNoFrame:         {"frames-left-out", Note, "calling contexts with frames that are not open calls: call paths are without them"},
+	DiagNoFrame:         {"frames-left-out", Note, "calling contexts with frames that are no open calls: call paths are without them"},
 	DiagSampled:         {"sampled", Note, "samples: calls known from them alone have estimated times, and their number is not known"},
 	DiagSampleGap:       {"sample-gap", Note, "times of more than two periods of a sampling timer without a sample: they count for the call path sampled before"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
-	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without a begin"},
+	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
 	DiagUnclosed:        {"unclosed", Warning, "intervals open at the last event, ended there"},
 	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},
 	DiagIntervalLimit:   {"interval-limit", Warning, "intervals left out: too many different ones, or too deep"},

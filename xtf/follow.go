@@ -215,7 +215,7 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		storeColumn(dst, d.vals, t.RowBytes, c)
 	}
 	if len(cold)+len(raw) != 0 {
-		return corrupt("%d bytes behind the last column", len(cold)+len(raw))
+		return corrupt("%d bytes after the last column", len(cold)+len(raw))
 	}
 	if f.at >= 0 && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
 		return corrupt("rows differ from those that follow their calls")

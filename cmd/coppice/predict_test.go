@@ -163,7 +163,7 @@ func TestPredictExitCodes(t *testing.T) {
 		{"misspelt factor", []string{run, "--platform", p, "--cpu-scale", "fast"}, jobs.ExitUsage, "--cpu-scale fast"},
 		{"misspelt rule", []string{run, "--platform", p, "--substitute", "mean"}, jobs.ExitUsage, "choose scale or copy"},
 		{"misspelt classes", []string{run, "--platform", p, "--classes", "many"}, jobs.ExitUsage, "--classes"},
-		{"plot of nothing", []string{run, "--platform", p, "--plot", "x.svg"}, jobs.ExitUsage, "add --sweep"},
+		{"plot of nothing", []string{run, "--platform", p, "--plot", "x.svg"}, jobs.ExitUsage, "--sweep latency"},
 		{"output exists", []string{run, "--platform", p, "-o", p}, jobs.ExitUsage, "exists already"},
 		{"command without --run", []string{run, "--platform", p, "--", "mpirun", "x"}, jobs.ExitUsage, "for --run"},
 		{"--run without command", []string{run, "--platform", p, "--run"}, jobs.ExitUsage, "needs the command"},

@@ -68,7 +68,7 @@ func Archives(t *testing.T) []string {
 		return filepath.Base(filepath.Dir(path)) == "buffer-endian" // contents of buffers, without definitions: no trace
 	})
 	if len(list) == 0 {
-		t.Skip("no real traces in ../shared/traces/otf2 beside the repository")
+		t.Skip("no real traces in ../shared/traces/otf2 next to the repository")
 	}
 	return list
 }

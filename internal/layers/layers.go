@@ -80,7 +80,7 @@ var Table = []Package{
 	{Path: "report", Layer: 6, NoMPI: true},
 	{Path: "export", Layer: 4, NoMPI: true},
 
-	// The viewer shows what reports compute, so it stands above them.
+	// The viewer shows what reports compute, so it is above them.
 	{Path: "view", Layer: 7, NoMPI: true},
 	{Path: "slurm", Layer: 6},
 	{Path: "record", Layer: 7, NoMPI: true},

@@ -72,7 +72,7 @@ func TestMatched(t *testing.T) {
 			}
 			for ch, n := range open {
 				if n != 0 {
-					t.Errorf("%v: %d sends without a receive on %v", s, n, ch)
+					t.Errorf("%v: %d sends without receive on %v", s, n, ch)
 				}
 			}
 		}

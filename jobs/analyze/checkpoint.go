@@ -214,10 +214,10 @@ func (p *pacer) stopped() error {
 			why, dir))
 	}
 	if stage := max(p.marked, p.from); stage != notMarked {
-		return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to go on",
+		return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to continue",
 			jobs.ErrStopped, why, markNames[stage], dir))
 	}
-	return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to go on",
+	return jobs.Fail(jobs.ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to continue",
 		jobs.ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
 }
 

@@ -278,7 +278,7 @@ func (a *loads) takeOver(p trace.P) error {
 		return err
 	}
 	if loaded.Bytes != a.size.Weights[p] {
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("the input changed since an earlier run read it: %d bytes, were %d. Give -f without --resume to start afresh",
+		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("the input changed since an earlier run read it: it has %d bytes now and had %d then. Give -f without --resume to start again from the beginning",
 			a.size.Weights[p], loaded.Bytes))
 	}
 	if !a.o.GraphOnly {

@@ -61,7 +61,7 @@ func (a *archivePlace) free(force bool) error {
 		case !force:
 			return fmt.Errorf("%w: %s", xtfwriter.ErrExists, path)
 		case st.IsDir() != (part == a.name):
-			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", path))
+			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is not a part of an archive and is not replaced. Choose another name with -o", path))
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(a.dir, a.name))
@@ -70,7 +70,7 @@ func (a *archivePlace) free(force bool) error {
 	}
 	for _, e := range entries {
 		if !isLocationFile(e) {
-			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", filepath.Join(a.dir, a.name, e.Name())))
+			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s is not a part of an archive and is not replaced. Choose another name with -o", filepath.Join(a.dir, a.name, e.Name())))
 		}
 	}
 	return nil

@@ -311,7 +311,7 @@ func (x *prediction) openProgram() error {
 		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes", x.o.Run)))
 	}
 	if x.in.Defs.Clock().TimerResolution == 0 {
-		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: the trace does not tell the resolution of its clock, so its times cannot be joined with those of a network", x.o.Run)))
+		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: the trace does not give the resolution of its clock, so its times cannot be joined with those of a network", x.o.Run)))
 	}
 	if err := x.measureStarts(); err != nil {
 		return err

@@ -195,7 +195,7 @@ func TestDeadlock(t *testing.T) {
 		{"head to head", script{{"send 1 0 70000", "recv 1 0 80000"}, {"send 0 0 80000", "recv 0 0 70000"}}, []uint32{0, 1}, 70000},
 		{"synchronous", script{{"ssend 1 0 70000", "recv 1 0 8"}, {"ssend 0 0 8", "recv 0 0 70000"}}, []uint32{0, 1}, 0},
 		{
-			"behind a cycle",
+			"after a cycle",
 			script{{"recv 1 0 8"}, {"recv 2 0 8", "send 0 0 8"}, {"recv 3 0 8", "send 1 0 8", "recv 3 1 8"}, {"ssend 2 1 8", "send 2 0 8"}},
 			[]uint32{2, 3},
 			0,

@@ -117,7 +117,7 @@ func TestDeadlockModel(t *testing.T) {
 		stuck++
 		for i, b := range d.Cycle {
 			if next := d.Cycle[(i+1)%len(d.Cycle)]; b.For != next.Process {
-				t.Fatalf("seed %d: %+v is no cycle", seed, d.Cycle)
+				t.Fatalf("seed %d: %+v is not a cycle", seed, d.Cycle)
 			}
 		}
 		if _, again := flowOn(2, p, v, n, Options{}); again == nil || again.Error() != err.Error() {

@@ -1,4 +1,4 @@
-package callview_test
+package analyze_test
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func ends(f *xtf.File, p xtf.Proc) ([]uint64, error) {
 }
 
 // A file is opened so that the rows of calls have their times.
-func ExampleOpenFile() {
+func Example_callview() {
 	dir, err := os.MkdirTemp("", "callview")
 	if err != nil {
 		log.Fatal(err)
@@ -83,8 +83,8 @@ func ExampleOpenFile() {
 	// Output: 3000 calls, the first ends at 10 and the second at 117
 }
 
-// TestOpenFile reads the times of all processes at once, with a cache that keeps few graphs.
-func TestOpenFile(t *testing.T) {
+// TestCallview reads the times of all processes at once, with a cache that keeps few graphs.
+func TestCallview(t *testing.T) {
 	path, err := analysed(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +136,8 @@ func (b blobs) BlobBytes(_ xtf.Proc, kind uint32) ([]byte, error) {
 	return b.File.BlobBytes(b.p, kind)
 }
 
-// TestDamage: a graph that is not there, or not that of the location, is damage of the file.
-func TestDamage(t *testing.T) {
+// TestCallviewDamage: a graph that is not there, or not that of the location, is damage of the file.
+func TestCallviewDamage(t *testing.T) {
 	path, err := analysed(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
