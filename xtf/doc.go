@@ -37,7 +37,8 @@
 // Encoder about 2 MiB and up to 16 pages of builders that finished. A File holds
 // its cache budget plus one page per goroutine that is reading, and 8 bytes for
 // each index page of arrays asked (at most 512 KiB an array). A Cursor holds two
-// pages. A File with views keeps up to 8 readers of calls (CallReader), a Cursor one.
+// pages. A File with views keeps up to 8 readers of calls (CallReader), a Cursor one; a Cursor over rows
+// that follow calls has a read-ahead buffer for these too.
 //
 // # Views
 //

@@ -94,9 +94,10 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 		mix, raw := e.column(&f.typ, c, rows, firstN), byte(0)
 		for ; mix > 0 && noisy(e.vals); mix >>= 8 {
 			raw++
+			e.raw = growBytes(e.raw, len(e.vals))
+			plane := e.raw[len(e.raw)-len(e.vals):]
 			for i, x := range e.vals {
-				e.raw = append(e.raw, byte(x))
-				e.vals[i] = x >> 8
+				plane[i], e.vals[i] = byte(x), x>>8
 			}
 		}
 		at := len(e.cold)
