@@ -116,7 +116,7 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	}
 	row(0, "parallel efficiency", table.Barred(p.Parallel, 3), note, figures, "the part of the run between set-up and end in which processes compute")
 	row(1, "load balance", table.Barred(p.LoadBalance, 3), "mean useful time over the largest", mean+" / "+most+" "+u.Name(), "low: some processes have more work than others")
-	row(1, "communication", table.Barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost beside it")
+	row(1, "communication", table.Barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost next to it")
 	if p.Ideal != numbers.NotKnown {
 		row(2, "serialisation", table.Barred(p.Serialisation, 3), "largest useful time over the runtime on an ideal network", most+" / "+u.Big(p.Ideal)+" "+u.Name(),
 			"low: processes wait for one another in turn, though each has as much work")

@@ -28,7 +28,8 @@ func TestEntryRuns(t *testing.T) {
 		for i := range c.n {
 			k := rng.IntN(c.channels)
 			want = append(want, entry{
-				channelKey{uint32(k % 7), uint32(k / 7 % 3), uint32(k / 21), uint32(k % 2)}, 9,
+				channelKey{uint32(k % 7), uint32(k / 7 % 3), uint32(k / 21), uint32(k % 2)},
+				9,
 				operation{
 					posting: uint64(i), row: word(), t: word(), end: word(), bytes: word(), post: word(), stay: word(), flags: rng.Uint32N(entryFlags + 1),
 				},

@@ -359,8 +359,10 @@ func (f *finder) transfer() {
 		class uint32
 		name  string
 	}{
-		{sumP2P, xtf.ClassP2P, results.ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, results.ItemWord(xtf.ItemColl)},
-		{sumRMA, xtf.ClassRMA, results.ItemWord(xtf.ItemRMA)}, {sumMgmt, xtf.ClassMgmt, results.ItemWord(xtf.ItemManagement)},
+		{sumP2P, xtf.ClassP2P, results.ItemWord(xtf.ItemP2P)},
+		{sumColl, xtf.ClassColl, results.ItemWord(xtf.ItemColl)},
+		{sumRMA, xtf.ClassRMA, results.ItemWord(xtf.ItemRMA)},
+		{sumMgmt, xtf.ClassMgmt, results.ItemWord(xtf.ItemManagement)},
 	} {
 		most := largest(f.hot, k.class)
 		loss, basis := loss, basis

@@ -98,7 +98,7 @@ func (s *Stack) WriteText(out io.Writer, u numbers.Units) error {
 	return table.WriteText(u, out, 0, nil, func(c *table.Chapter) {
 		from, last := "the rows", "row"
 		if s.Event != nil {
-			from, last = "the call graph, behind event "+numbers.Count(*s.Event), "event"
+			from, last = "the call graph, after event "+numbers.Count(*s.Event), "event"
 		}
 		c.Say("%s at %s: %s open, from %s", s.Place.Text(), u.Time(s.Time), numbers.Plural(len(s.Calls), "call"), from)
 		results.NoteBound(c, s.Bound, s.Off, u)

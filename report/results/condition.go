@@ -147,7 +147,7 @@ func (c *Condition) number(text string, at int) error {
 	}
 	v, ok := exact.Parse(rest[:digits])
 	if !ok || digits > 40 {
-		return ConditionAt(text, at, "%q is no number", numbers.Clean(rest, 40))
+		return ConditionAt(text, at, "%q is not a number", numbers.Clean(rest, 40))
 	}
 	c.Value, c.Unit = v, strings.TrimSpace(rest[digits:])
 	units := map[MetricKind][]string{KindShare: {"%"}, KindTime: {"s", "ms", "us", "ns", "ticks"}}[c.Metric.Kind]
