@@ -87,7 +87,7 @@ var Table = []Package{
 
 	{Path: "internal/capacity", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
 	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
-	{Path: "internal/query", Layer: 5, NoMPI: true, Importers: []string{"cmd/coppice"}},
+	{Path: "internal/query", Layer: 6, NoMPI: true, Importers: []string{"cmd/coppice"}},
 
 	{Path: "cmd/coppice", Layer: 8},
 
