@@ -117,7 +117,7 @@ func TestStatesInReports(t *testing.T) {
 			continue
 		}
 		if !slices.ContainsFunc(ticks.Losses(), func(l results.Loss) bool { return l.Name == results.ItemWord(x.Item) && l.Ticks == m.Sum(x.Item) }) {
-			t.Errorf("%s is no loss", x.Item)
+			t.Errorf("%s is not a loss", x.Item)
 		}
 		if !strings.Contains(string(fields), fmt.Sprintf("%q:", x.Item.String())) {
 			t.Errorf("no %s in %s", x.Item, fields)

@@ -519,7 +519,7 @@ func sweepOf(job *prediction.Options, r *prediction.Result) *predicted.Predicted
 	return s
 }
 
-// leftOutOf names what the program has not as it was.
+// leftOutOf names what the program does not have as it was.
 func leftOutOf(l *predict.Left) []predicted.LeftOut {
 	list := []predicted.LeftOut{}
 	for _, x := range []struct {

@@ -21,7 +21,7 @@ func scalingVerb(s streams) *cobra.Command {
 		"coppice report scaling run-*.xtf --mode weak -o scaling.csv")
 	f := c.Flags()
 	o.define(f)
-	oneOf(f, (*string)(&x.Mode), "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto: told by useful computation, or both are printed",
+	oneOf(f, (*string)(&x.Mode), "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto: useful computation decides, or both are printed",
 		string(scaling.ModeAuto), string(scaling.ModeStrong), string(scaling.ModeWeak))
 	f.Uint64Var(&x.At, "at", 0, "number of processes to predict for")
 	rules.defineMeasured(f)

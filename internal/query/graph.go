@@ -152,7 +152,7 @@ func (q *asked) span() (begin, end uint64, ranks results.Ranks, err error) {
 	first, last := q.Time, q.To
 	if a, z, ok := strings.Cut(q.Time, ".."); ok {
 		if q.To != "" {
-			return 0, 0, ranks, results.Refuse("--time %s has an end already, leave --to away", q.Time)
+			return 0, 0, ranks, results.Refuse("--time %s has an end already, leave --to out", q.Time)
 		}
 		first, last = a, z
 	}

@@ -163,7 +163,7 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 	}
 	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
 	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
-		return nil, fmt.Errorf("%s and %s: %w: one tells the resolution of its clock, the other does not", a.Name, b.Name, ErrRuns)
+		return nil, fmt.Errorf("%s and %s: %w: one gives the resolution of its clock, the other does not", a.Name, b.Name, ErrRuns)
 	}
 	var lists [2]results.Provenance
 	var lost [2][]table.Lost

@@ -46,7 +46,7 @@ const (
 // has the formula of each kind.
 type Finding struct {
 	Kind     string        `json:"kind"`
-	Seconds  numbers.Ratio `json:"seconds"` // null where the trace does not tell its clock's resolution
+	Seconds  numbers.Ratio `json:"seconds"` // null where the trace does not give the resolution of its clock
 	Ticks    uint64        `json:"ticks"`
 	Basis    string        `json:"basis"` // how Ticks was computed
 	Where    FindingWhere  `json:"where"`

@@ -257,7 +257,7 @@ func (f *finder) oversubscription(known bool) {
 	}
 	x := Finding{
 		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.command("report", "intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound},
-		Basis: "no gain that is known: the trace does not tell for how long processes had a processor",
+		Basis: "no gain that is known: the trace does not say for how long processes had a processor",
 	}
 	if !known {
 		x.Ticks = 0

@@ -164,7 +164,7 @@ func TestPredictConditions(t *testing.T) {
 	}
 	for _, text := range []string{"", "makespan", "makespan>", "interval:x.makespan>1", "wait>1s", "makespan>1%", "ratio>1s"} {
 		if _, err := ParseCondition(text); err == nil {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is not an error", text)
 		}
 	}
 }

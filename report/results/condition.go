@@ -22,7 +22,7 @@ var ErrCondition = errors.New("not a condition")
 //	unit      = "%" of shares; "s", "ms", "us", "ns" or "ticks" of times
 //
 // Without "interval:" the whole program is meant. Times without a unit are
-// seconds, or ticks where the trace does not tell the resolution of its clock.
+// seconds, or ticks where the trace does not give the resolution of its clock.
 // Numbers are exact, and so are comparisons.
 type Condition struct {
 	Text     string
@@ -172,7 +172,7 @@ func (c *Condition) Limit(resolution uint64) (numbers.Fraction, error) {
 		return c.Value.Div(100), nil
 	case c.Metric.Kind != KindTime || c.Unit == "ticks" || c.Unit == "" && resolution == 0:
 	case resolution == 0:
-		return numbers.Fraction{}, fmt.Errorf("%q: %w: the trace does not tell the resolution of its clock, compare with ticks", c.Text, ErrCondition)
+		return numbers.Fraction{}, fmt.Errorf("%q: %w: the trace does not give the resolution of its clock, compare with ticks", c.Text, ErrCondition)
 	default:
 		return c.Value.Scale(resolution, scale), nil
 	}

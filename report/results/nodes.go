@@ -63,7 +63,7 @@ func (r *Run) Nodes() ([]Node, error) {
 // maxLevel bounds the depth of the interval tree, and so the length of paths.
 const maxLevel = 4096
 
-// PathOf is where a node stands: positions among the siblings, from the root on.
+// PathOf is where a node is: positions among the siblings, from the root on.
 func PathOf(list []Node, i int) []int {
 	path := make([]int, list[i].Level+1)
 	for ; i > 0; i = int(list[i].Parent) {

@@ -86,7 +86,7 @@ func (p *Provenance) Command(resolution uint64) (command, note string) {
 	words = append(words, intervalFlags(&f)...)
 	if !whole && err == nil {
 		words = append(words, "--intervals-file FILE")
-		note = "# FILE: the intervals file of that analysis, of which the file keeps the digest alone"
+		note = "# FILE: the intervals file of that analysis, of which the file keeps only the digest"
 	}
 	words = append(words, classFlags(o["classes"])...)
 	return strings.Join(words, " "), note

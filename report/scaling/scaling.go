@@ -126,7 +126,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	}
 	for _, x := range list {
 		if (x.Run.Defs.Clock().TimerResolution == 0) != (list[0].Run.Defs.Clock().TimerResolution == 0) {
-			return nil, fmt.Errorf("%s: %w: it does not tell the resolution of its clock, others do", x.Run.Name, ErrRuns)
+			return nil, fmt.Errorf("%s: %w: it does not give the resolution of its clock, others do", x.Run.Name, ErrRuns)
 		}
 	}
 	s := &Scaling{Schema: "coppice.scaling/1", Mode: o.Mode, At: o.At}

@@ -29,9 +29,9 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	say := func(format string, args ...any) { b.Notes = append(b.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Mode == ModeUndecided:
-		say("useful computation does not tell strong from weak scaling: both readings follow; choose with --mode")
+		say("useful computation does not show whether scaling is strong or weak: both readings follow; choose with --mode")
 	case s.Told:
-		say("%s: told by the useful computation of %s; --mode chooses", s.Mode, map[Mode]string{ModeStrong: "all processes", ModeWeak: "each process"}[s.Mode])
+		say("%s, as the useful computation of %s shows; --mode chooses", s.Mode, map[Mode]string{ModeStrong: "all processes", ModeWeak: "each process"}[s.Mode])
 	}
 	if distinct := s.distinct(); distinct < leastPoints {
 		say("no growth is fitted: %s, at least %d are needed, and %d to trust it", numbers.Plural(distinct, "number")+" of processes", leastPoints, fivePoints)

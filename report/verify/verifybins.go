@@ -32,7 +32,7 @@ type pyramid struct {
 }
 
 // runPyramid reads the time bins of p. Levels must follow one another without gaps
-// up to one with a single bin, bins must not run backwards, a region stands once
+// up to one with a single bin, bins must not run backwards, a region occurs once
 // in a bin, and each level must be the sum of the one below. O(rows).
 func runPyramid(r *results.Run, p xtf.Proc) (*pyramid, error) {
 	y := &pyramid{}
