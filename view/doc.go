@@ -25,8 +25,8 @@
 // Next to the cache of the files and Options.SendBytes it holds the definitions, 24 bytes a location, 80 bytes for each of 65536 calls, the matrix
 // and the tree of intervals once asked for, and 1 MiB for each tile in progress.
 //
-//	r, err := report.Open("run.xtf", xtf.Options{CacheBytes: 128 << 20})
-//	s, err := view.New([]*report.Run{r}, view.Options{Tool: version})
+//	r, err := results.Open("run.xtf", xtf.Options{CacheBytes: 128 << 20})
+//	s, err := view.New([]*results.Run{r}, view.Options{Tool: version})
 //	p, err := view.Listen("", os.Getenv("XDG_RUNTIME_DIR"))
 //	s.Announce(os.Stdout, p, view.Around{User: "ann", Host: "login1"})
 //	err = s.Serve(ctx, p, 8*time.Hour)

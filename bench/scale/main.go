@@ -5,7 +5,7 @@
 //	scale lengths  programs in two lengths: what more events add to what a rank counts
 //	scale simulate the counted calls of many ranks on a described cluster
 //
-// The job is the real one, jobs.Analyze, on generated traces: with goroutine ranks, or with those that mpirun starts. Nothing is
+// The job is the real one, analyze.Run, on generated traces: with goroutine ranks, or with those that mpirun starts. Nothing is
 // judged by time; what a unit of work costs goes into the simulation.
 package main
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -131,12 +131,12 @@ func TestPerfetto(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "run.xtf")
 	if err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: path, StoreBytes: 64 << 20})
+		_, err := analyze.Run(c, analyze.Options{Source: src, Output: path, StoreBytes: 64 << 20})
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	run, err := report.Open(path, xtf.Options{})
+	run, err := results.Open(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
