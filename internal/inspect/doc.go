@@ -6,6 +6,6 @@
 //	err = r.Text(os.Stdout, 20) // or r.Envelope.WriteJSON(os.Stdout, r.Brief, "check", r.Value)
 //
 // Check decodes every location of a trace to its end and judges each alone. Of a result it reads every page, the call
-// graph, and what report.Run.Verify compares; of one that does not open it lists what can be read. A check holds the stack of
+// graph, and what package report/verify compares; of one that does not open it lists what can be read. A check holds the stack of
 // open calls and the first findings of each location.
 package inspect
