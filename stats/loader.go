@@ -3,6 +3,7 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/interval"
@@ -273,9 +274,9 @@ func (l *Loader) enter(ref uint32, event uint8) {
 		l.beginSums(int32(index))
 	}
 	l.markers.entered = len(l.stack)
-	l.stack = append(l.stack, frame{})
+	l.stack = slices.Grow(l.stack, 1)[:len(l.stack)+1]
 	f := &l.stack[len(l.stack)-1]
-	f.enter, f.n, f.region, f.index, f.path = l.now, n, ref, int32(index), path
+	f.enter, f.child, f.n, f.region, f.index, f.path = l.now, 0, n, ref, int32(index), path
 	if u := l.t.plan.Uses[index]; u != 0 {
 		l.used(u, index)
 	}

@@ -263,8 +263,8 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 // completeOps ends the operations of the current call now: their rows get End,
 // their channel entries are written.
 func (l *Loader) completeOps(flags uint32) {
-	for _, op := range l.pending {
-		if op.coll {
+	for i := range l.pending {
+		if op := &l.pending[i]; op.coll {
 			l.completeColl(op)
 		} else {
 			l.completeP2P(op, flags)
@@ -280,7 +280,7 @@ func (l *Loader) completeOps(flags uint32) {
 	l.pending, l.done = l.pending[:0], l.done[:0]
 }
 
-func (l *Loader) completeP2P(op pendingOp, flags uint32) {
+func (l *Loader) completeP2P(op *pendingOp, flags uint32) {
 	row := l.p2p.row(op.row)
 	kind := xtf.U32(row, xtf.P2PKind)
 	xtf.SetU64(row, xtf.P2PEnd, l.now)
@@ -294,10 +294,9 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 		xtf.SetU64(row, xtf.P2PCallN, l.totals.Events-1)
 	}
 	k := channelKey{peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag)}
-	o := operation{
-		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
-		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost), stay: op.stay,
-	}
+	var o operation // field by field, as in enter
+	o.posting, o.row, o.t, o.end = op.posting, op.row, xtf.U64(row, xtf.P2PT), l.now
+	o.bytes, o.post, o.stay = xtf.U64(row, xtf.P2PBytes), xtf.U64(row, xtf.P2PPost), op.stay
 	if receive {
 		k.direction = xtf.ChannelReceive
 	} else {
@@ -324,7 +323,7 @@ func (l *Loader) sendFlags(kind uint32) (flags uint32) {
 	return flags
 }
 
-func (l *Loader) completeColl(op pendingOp) {
+func (l *Loader) completeColl(op *pendingOp) {
 	row := l.coll.row(op.row)
 	xtf.SetU64(row, xtf.CollEnd, l.now)
 	if l.out.Ends {
