@@ -117,29 +117,3 @@ func ExampleMerge() {
 	fmt.Println(events)
 	// Output: 4
 }
-
-func ExamplePrint() {
-	dir, err := os.MkdirTemp("", "otf2")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := write(dir); err != nil {
-		log.Fatal(err)
-	}
-	a, err := otf2.OpenPath(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := otf2.Print(os.Stdout, a); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// === Events =====================================================================
-	// Event                                   Location            Timestamp  Attributes
-	// --------------------------------------------------------------------------------
-	// ENTER                                          0                  100  Region: "main" <0>
-	// ENTER                                          0                  110  Region: "solve" <1>
-	// LEAVE                                          0                  190  Region: "solve" <1>
-	// LEAVE                                          0                  200  Region: "main" <0>
-}
