@@ -160,7 +160,7 @@ func TestKeys(t *testing.T) {
 	check("g goes to a time", w.Sel != nil && w.Sel.T == 2e6, w)
 	press(t, s, "g")
 	answer(t, s, "nonsense"+kb.Enter)
-	must(t, s.Wait("document.querySelector('#ask .note').textContent.includes('no time')"))
+	must(t, s.Wait("document.querySelector('#ask .note').textContent.includes('not a time')"))
 	press(t, s, kb.Escape)
 
 	for k, tab := range []string{"selection", "statistics", "intervals", "waits", "ranks", "matrix", "counters", "classes"} {

@@ -117,7 +117,7 @@ func TestGone(t *testing.T) {
 		{"gone", "the server does not answer"},
 		{"error", "checksum mismatch. Copy the file again."},
 		{"garbage", "502"},
-		{"short", "no tile"},
+		{"short", "not a tile"},
 	} {
 		mode.Store(x.mode)
 		turn(t, s, "tab=waits&t="+[]string{"1000000..1400000", "1500000..1900000", "2000000..2400000", "2500000..2900000"}[i])
