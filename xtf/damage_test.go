@@ -66,7 +66,7 @@ func contents(f *File) ([]byte, error) {
 
 // named says whether an error is one a caller can decide on.
 func named(err error) bool {
-	for _, s := range []error{ErrNotXTF, ErrNotCommitted, ErrCorrupt, ErrVersion, ErrNoProc, ErrNoSection} {
+	for _, s := range []error{ErrNotXTF, ErrNotCommitted, ErrCorrupt, ErrVersion, ErrNoProc, ErrNoSection, ErrNoTimes} {
 		if errors.Is(err, s) {
 			return true
 		}
