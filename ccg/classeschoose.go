@@ -3,7 +3,7 @@ package ccg
 import (
 	"math/bits"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // ClassModes says for each node of a shared graph whether it has a class table.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // Distribute deals a location's gaps and values out to the columns of their

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 	"iter"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 

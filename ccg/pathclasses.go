@@ -1,6 +1,6 @@
 package ccg
 
-import "github.com/coppice-hpc/coppice/column"
+import "github.com/coppice-hpc/coppice/internal/column"
 
 // classes adds the times of nodes with classes: counts of rows on each path,
 // passed on from parents to children.

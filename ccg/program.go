@@ -3,7 +3,7 @@ package ccg
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // program says what happens on the way through a location, in flat steps, so that a walk need not look at nodes: which column

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // blockCache keeps decoded blocks of columns as running sums, up to cacheBytes.

@@ -42,15 +42,15 @@ var sleeping = map[string][]string{
 // compileExample compiles a program of the folder examples as its Makefile does.
 func (l *library) compileExample(t *testing.T, file string) string {
 	t.Helper()
-	cc, sources := l.cc, []string{"-I../include"}
+	cc, sources := l.cc, []string{"-Iinclude"}
 	dir := t.TempDir()
 	if strings.HasSuffix(file, ".f90") {
-		if cc, sources = l.fc, []string{"-J" + dir, "../include/coppice_intervals.f90"}; exec.Command(cc, "--version").Run() != nil {
+		if cc, sources = l.fc, []string{"-J" + dir, "include/coppice_intervals.f90"}; exec.Command(cc, "--version").Run() != nil {
 			t.Skipf("no %s: install gfortran", cc)
 		}
 	}
 	program := filepath.Join(dir, strings.TrimSuffix(file, filepath.Ext(file)))
-	args := append(append([]string{"-O2", "-o", program}, sources...), filepath.Join("../examples", file))
+	args := append(append([]string{"-O2", "-o", program}, sources...), filepath.Join("examples", file))
 	if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, b)
 	}
@@ -181,7 +181,7 @@ func TestMakefile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, folder := range [...]string{"examples", "include"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS("../"+folder)); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
 	}

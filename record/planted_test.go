@@ -24,7 +24,7 @@ import (
 )
 
 // plantedFolder has programs that know what they cost; its README says which, and what their line of JSON means.
-const plantedFolder = "../examples/planted"
+const plantedFolder = "examples/planted"
 
 // planted is a line of the README's table.
 type planted struct {
@@ -119,7 +119,7 @@ func TestPlanted(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, folder := range [...]string{"examples", "include"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS("../"+folder)); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

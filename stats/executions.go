@@ -3,7 +3,7 @@ package stats
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

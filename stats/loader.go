@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/callpath"
-	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats/callpath"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

@@ -3,7 +3,7 @@ package stats
 import (
 	"encoding/binary"
 
-	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

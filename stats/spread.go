@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 

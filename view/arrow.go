@@ -8,7 +8,7 @@ import (
 	"math"
 	"net/http"
 
-	"github.com/coppice-hpc/coppice/export"
+	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/trace"
 )
 

@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/export"
+	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/trace"
 )
 

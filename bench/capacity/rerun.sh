@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/capacity/rerun.sh [CHUNKS...]
 #
-# Records examples/pipeline.c with 64 chunks, makes a model of it, and compares what the model says of other numbers of chunks
+# Records record/examples/pipeline.c with 64 chunks, makes a model of it, and compares what the model says of other numbers of chunks
 # (16 32 128) with runs of them. A run's work is the same in all: the chunks are smaller. Processes sleep instead of computing,
 # so cores that others use matter less. Needs mpicc and mpirun; coppice is bin/coppice.
 set -eu
@@ -10,7 +10,7 @@ coppice=$PWD/bin/coppice
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 make -s -C examples pipeline
-cp examples/pipeline "$dir/"
+cp record/examples/pipeline "$dir/"
 cd "$dir"
 
 # record CHUNKS

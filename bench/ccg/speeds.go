@@ -36,9 +36,9 @@ var goals = []goal{
 	{"interval query, cold", "ccg", "Interval/cold", "ns/op", 0, 0},
 	{"cursor to a time", "ccg", "SeekTime", "ns/op", 0, 0},
 	{"expansion of all events", "ccg", "ExpandStencil", "ns/event", 0, 0},
-	{"column, decoding", "column", "Decode", "MB/s", 2000, 0},
-	{"column, encoding of gaps", "column", "AppendBlock/gaps", "MB/s", 0, 0},
-	{"column, with entropy codes", "column", "AppendBlock/gaps-entropy", "MB/s", 0, 0},
+	{"column, decoding", "internal/column", "Decode", "MB/s", 2000, 0},
+	{"column, encoding of gaps", "internal/column", "AppendBlock/gaps", "MB/s", 0, 0},
+	{"column, with entropy codes", "internal/column", "AppendBlock/gaps-entropy", "MB/s", 0, 0},
 }
 
 // speeds runs the benchmarks of the goals on one core, three times each, and
@@ -46,7 +46,7 @@ var goals = []goal{
 func speeds(w io.Writer, _ config) error {
 	t := newTable("what", "benchmark", "measured", "unit", "target", "bytes/op", "allocs/op")
 	best := map[string]float64{}
-	for _, pkg := range []string{"ccg", "column"} {
+	for _, pkg := range []string{"ccg", "internal/column"} {
 		var names []string
 		for _, g := range goals {
 			if name, _, _ := strings.Cut(g.benchmark, "/"); g.pkg == pkg && !slices.Contains(names, name) {

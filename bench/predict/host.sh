@@ -1,6 +1,6 @@
 #!/bin/bash
 # Predicted beside measured on this machine: bench/predict/host.sh [-r RUNS] [-d DELAY_US] [-c CLASSES] [-w FOLDER] [CASE...].
-# A case is PROGRAM:PROCESSES:IMBALANCE of examples/ with --compute=sleep, PROGRAM:2:busy with real computation, or lammps:2:busy.
+# A case is PROGRAM:PROCESSES:IMBALANCE of record/examples/ with --compute=sleep, PROGRAM:2:busy with real computation, or lammps:2:busy.
 # Printed are seconds of the marked part of the program (lammps: of the whole run): the least and the mean of RUNS recorded runs,
 # how far they lie apart, and predictions from the run that took least:
 #   here    the same machine: network of platform.toml, which coppice platform measure wrote first
@@ -100,8 +100,8 @@ row() {
 		printf "%-20s %9.4f %9.4f %7.2f %% %9.4f %+7.2f %% %+7.2f %%   %s\n", what, a, m, 100 * (b - a) / m, p, 100 * (p / a - 1), 100 * (p / m - 1), parts }' "$2"
 }
 
-for p in stencil pipeline; do mpicc -O2 -std=gnu11 -I"$here/../../include" -o "$work/$p" "$here/../../examples/$p.c"; done
-(cd "$work" && mpif90 -O2 -o wavefront "$here/../../include/coppice_intervals.f90" "$here/../../examples/wavefront.f90")
+for p in stencil pipeline; do mpicc -O2 -std=gnu11 -I"$here/../../record/include" -o "$work/$p" "$here/../../record/examples/$p.c"; done
+(cd "$work" && mpif90 -O2 -o wavefront "$here/../../record/include/coppice_intervals.f90" "$here/../../record/examples/wavefront.f90")
 $(launcher 2) "$coppice" platform measure -o "$work/platform.toml" -f --name here
 # there: the sender pays the delay, between processes; a sleep takes longer than it should
 cat >"$work/nap.c" <<'END'
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-gcc -O2 -w -I"$here/../../examples" -o "$work/nap" "$work/nap.c"
+gcc -O2 -w -I"$here/../../record/examples" -o "$work/nap" "$work/nap.c"
 nap=$("$work/nap" "$delay" | sort -n | sed -n 100p) # the median
 awk -v d="$nap" '/^\[/ { node = $0 == "[links.node]" } node && $1 == "o_send_ns" { $3 += d } { print }' "$work/platform.toml" >"$work/there.toml"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run time of programs with and without the recorder: bench/record/programs.sh [-n PROCESSES] [-r ROUNDS]. LAMMPS
-# (bench/predict/melt.lmp) and the Fortran wavefront of examples/ run in turns, plain and recorded. Printed are the seconds of all
+# (bench/predict/melt.lmp) and the Fortran wavefront of record/examples/ run in turns, plain and recorded. Printed are the seconds of all
 # runs, from start to end of the process that takes longest, the medians, their ratio, and how far runs of a kind lie apart.
 # Needs mpicc, mpif90, mpirun (Open MPI), lmp, and coppice in PATH or COPPICE.
 set -euo pipefail
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd) coppice=${COPPICE:-coppice}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpif90 -O2 -J "$work" -I "$here/../../include" -o "$work/wavefront" "$here/../../include/coppice_intervals.f90" "$here/../../examples/wavefront.f90"
+mpif90 -O2 -J "$work" -I "$here/../../record/include" -o "$work/wavefront" "$here/../../record/include/coppice_intervals.f90" "$here/../../record/examples/wavefront.f90"
 launch="mpirun --oversubscribe --bind-to none -n $processes"
 
 cat >"$work/timed" <<'EOF'

@@ -108,7 +108,7 @@ preempt() {
 # record: a program on 4 nodes, its analysis and its prediction, each when the one before has ended well.
 record() {
 	local ids id
-	mpicc -O2 -I"$root/include" -o stencil "$root/examples/stencil.c" || return
+	mpicc -O2 -I"$root/record/include" -o stencil "$root/record/examples/stencil.c" || return
 	ids=$("$coppice" plan record run --site site.toml --ranks 8 --nodes 4 --time 5m --expect 10MB --submit \
 		--then "analyze -o run.xtf" --then "predict --platform platform.toml" -- ./stencil --size 1000 --steps 50 --compute sleep | number)
 	for id in $ids; do

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // lineTable is the trace of three processes that work one after the other on chunks: 10, 20 and 5 us each, calls of 1 us.

@@ -18,7 +18,7 @@ const repository = "../.."
 func documents(t *testing.T) []string {
 	t.Helper()
 	var list []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/format/*.md", "examples/*.md", "bench/*.md", "cmd/coppice/topics/*.txt"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/format/*.md", "record/examples/*.md", "bench/*.md", "cmd/coppice/topics/*.txt"} {
 		found, err := filepath.Glob(filepath.Join(repository, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/xtf"
 )

@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/lookup"

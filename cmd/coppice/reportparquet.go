@@ -5,8 +5,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/report/table"
 )
 

@@ -28,7 +28,7 @@ var nothing = []string{}
 var Table = []Package{
 	{Path: "trace", Layer: 0},
 	{Path: "mpi", Layer: 0, Cgo: true},
-	{Path: "column", Layer: 0},
+	{Path: "internal/column", Layer: 0},
 	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "report/table", "report/predicted", "cmd/coppice"}},
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
@@ -47,9 +47,9 @@ var Table = []Package{
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
 	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle", "internal/jobtest"}},
 
-	{Path: "interval", Layer: 2, NoMPI: true},
-	{Path: "callpath", Layer: 2, NoMPI: true},
-	{Path: "callview", Layer: 2, NoMPI: true},
+	{Path: "stats/interval", Layer: 2, NoMPI: true},
+	{Path: "stats/callpath", Layer: 2, NoMPI: true},
+	{Path: "internal/callview", Layer: 2, NoMPI: true},
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// A slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/oracle", Layer: 2, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
@@ -57,9 +57,9 @@ var Table = []Package{
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},
 	{Path: "stats", Layer: 3},
-	{Path: "threads", Layer: 3},
-	{Path: "waits", Layer: 3},
-	{Path: "causes", Layer: 3},
+	{Path: "stats/threads", Layer: 3},
+	{Path: "stats/waits", Layer: 3},
+	{Path: "stats/causes", Layer: 3},
 	{Path: "predict", Layer: 3},
 	{Path: "report/results", Layer: 3, NoMPI: true},
 	// Programs with known times: for the tests of the simulator and for measurements.
@@ -78,7 +78,7 @@ var Table = []Package{
 	{Path: "report/predicted", Layer: 4, NoMPI: true},
 	{Path: "report/findings", Layer: 5, NoMPI: true},
 	{Path: "report", Layer: 6, NoMPI: true},
-	{Path: "export", Layer: 4, NoMPI: true},
+	{Path: "report/export", Layer: 4, NoMPI: true},
 
 	// The viewer shows what reports compute, so it is above them.
 	{Path: "view", Layer: 7, NoMPI: true},
@@ -119,7 +119,7 @@ var Dependencies = []Dependency{
 	{Path: "github.com/klauspost/compress"},
 	{Path: "golang.org/x/sync"},
 	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"internal/tomltree", "slurm"}},
-	{Path: "github.com/parquet-go/parquet-go", Importers: []string{"export"}},
+	{Path: "github.com/parquet-go/parquet-go", Importers: []string{"report/export"}},
 	{Path: "github.com/spf13/cobra", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},

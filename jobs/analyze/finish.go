@@ -1,12 +1,12 @@
 package analyze
 
 import (
-	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/waits"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/waits"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )

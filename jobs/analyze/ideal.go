@@ -3,8 +3,8 @@ package analyze
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

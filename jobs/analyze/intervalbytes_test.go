@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // TestSameBytesOfIntervals: numbers of nodes and call paths, and all that hangs on

@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // planIntervals checks the options of intervals and applies them to the trace.

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // TestMemory counts the heap of one rank on two sizes of one program. It must

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats/callpath"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

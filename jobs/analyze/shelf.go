@@ -3,8 +3,8 @@ package analyze
 import (
 	"encoding/binary"
 
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"

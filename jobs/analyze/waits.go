@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"io"
 
-	"github.com/coppice-hpc/coppice/callpath"
-	"github.com/coppice-hpc/coppice/causes"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/stats/callpath"
+	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/stats/waits"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/waits"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/coppice-hpc/coppice/callview"
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/coppice-hpc/coppice/callview"
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/callview"
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"

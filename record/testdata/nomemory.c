@@ -53,7 +53,7 @@ void *calloc(size_t n, size_t size) { return fails(__builtin_return_address(0)) 
 void *realloc(void *p, size_t n) { return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(p, n); }
 
 #else
-#include "../../include/coppice.h"
+#include "../include/coppice.h"
 #include <mpi.h>
 
 #define MANY 300

@@ -1,5 +1,5 @@
 /* Regions of a program, before, inside of and after MPI; prints nothing. */
-#include "../../include/coppice.h"
+#include "../include/coppice.h"
 #include <mpi.h>
 
 void counted_function(int n);

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
-	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/stats/threads"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )

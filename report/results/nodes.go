@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 

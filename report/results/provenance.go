@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // Predicted is what a run that was predicted says of itself, nil for a recorded

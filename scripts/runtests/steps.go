@@ -52,7 +52,7 @@ func table(fuzz time.Duration) []step {
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
 		{"test", "all tests, long ones and those under mpirun too", nil, testEverywhere(nil)},
 		{"readers", "what export writes, read by the libraries of others", nil, commands(
-			command("go", "vet", ".").in("export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("export/readers").with("CGO_ENABLED=0"))},
+			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
 			raceTest,

@@ -1,0 +1,351 @@
+package waits
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Options choose among definitions.
+type Options struct {
+	PostPoint bool // potential synchronisation of receives counts from their posting
+}
+
+// Run is what all locations share. It is read-only.
+type Run struct {
+	Options
+	Defs    *trace.Definitions
+	Derived []bool  // by interval node: slices and the like, which are not innermost
+	calls   []uint8 // by index of the region: what its calls have not
+	most    uint64  // of an item of a location, see xtf.Most
+}
+
+// NewRun prepares the pass over the locations of a trace.
+func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
+	r := &Run{Options: o, Defs: defs, Derived: derived, calls: make([]uint8, len(defs.Regions)), most: xtf.Most(defs.NumLocations())}
+	for i := range defs.Regions {
+		x := &defs.Regions[i]
+		if defs.Class(x)&trace.ClassInit != 0 {
+			r.calls[i] |= callOutside
+		}
+		if defs.IsExchange(x) || defs.IsTest(x) {
+			r.calls[i] |= callSilent
+		}
+	}
+	return r
+}
+
+// Calls without some waits.
+const (
+	callOutside = 1 << iota // without any
+	callSilent              // without those of a sender: calls that send and receive in one, or only test
+)
+
+// without returns what waits calls of a region do not have.
+func (r *Run) without(region uint32) uint8 {
+	i, ok := r.Defs.RegionIndex(region)
+	if !ok {
+		return callSilent
+	}
+	return r.calls[i]
+}
+
+// Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
+type Rows interface {
+	NextMessage() *xtf.Message       // nil after the last one
+	NextCollective() *xtf.Collective // the same
+	Err() error
+}
+
+// Location is what Locate reads of a location.
+type Location struct {
+	Rows       Rows
+	Executions func() *xtf.Cursor // begins to read the IVAL rows
+	Paths      []uint32           // the call path of the run for each of the location
+	P          trace.P
+}
+
+// Follower goes along after the walk: it gets messages, collectives, and waits without their order, each kind in its order.
+type Follower interface {
+	Message(*xtf.Message)
+	Collective(*xtf.Collective)
+	Wait(*xtf.Wait)
+	To(t uint64) error // all that begin before an instant were there
+}
+
+// Outputs is where Locate puts what it finds. The caller finishes the arrays.
+type Outputs struct {
+	Waits, Sums *xtf.ArrayBuilder    // rows of WAIT and WAITSUM
+	Components  *interval.Components // of the location, which has more already
+	Scratch     xtf.Sink             // empty
+	Follower    Follower
+}
+
+// walk is the pass over one location.
+type walk struct {
+	run *Run
+	in  *Location
+	out *Outputs
+
+	received receives
+	waits    journal // rows of WAIT, without orders
+	past     uint64  // end of the newest one
+	orders   orders
+	sends    sentMessages
+	nodes    innermost
+
+	receives   *interval.Sums // what messages add
+	operations *interval.Sums // what collectives add
+	counts     *interval.Sums // of waits
+	spans      *interval.Sums
+	sums       summing
+	total      [xtf.NumItems]uint64 // what operations have added to an item
+	over       []xtf.Item           // with more than xtf.Most
+
+	// the call in hand
+	call     uint64
+	enter    uint64
+	region   uint32
+	without  uint8 // see Run.without
+	path     uint32
+	messages messageWaits
+	found    []wait
+	err      error
+}
+
+// Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
+// than can be added up over all: overflows counts the items that are 0 for that.
+func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
+	intervals, err := openExecutions(&in)
+	if err != nil {
+		return 0, fmt.Errorf("location %d: %w", in.P, err)
+	}
+	w := newWalk(r, &in, &out, intervals)
+	w.rows()
+	w.endCall()
+	w.fail(w.received.findOrders(&w.orders.journal))
+	w.write()
+	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
+		w.fail(s.Flush())
+	}
+	w.fail(in.Rows.Err())
+	w.fail(w.nodes.rows.Err())
+	if w.err != nil {
+		return 0, fmt.Errorf("location %d: %w", in.P, w.err)
+	}
+	w.sums.write(out.Sums)
+	for _, item := range w.over {
+		out.Components.Forget(item)
+	}
+	return uint64(len(w.over)), nil
+}
+
+func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
+	w := &walk{
+		run: r, in: in, out: out, call: xtf.Never, region: trace.Undefined, without: callSilent,
+		received: receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
+		waits:    journal{to: out.Scratch, width: xtf.WaitRowBytes},
+		orders:   orders{journal: journal{to: out.Scratch, width: orderBytes}},
+		nodes:    innermost{rows: intervals(), derived: r.Derived},
+		sums:     summing{at: map[place]*amount{}},
+	}
+	sums := func(items ...xtf.Item) *interval.Sums {
+		return interval.NewSums(intervals(), out.Components, items...)
+	}
+	w.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
+	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
+	w.counts = sums(xtf.ItemWaitCount)
+	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, xtf.PatternItems[:]...)...)
+	return w
+}
+
+func (w *walk) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// rows merges messages and collectives by their calls, in the order of time.
+func (w *walk) rows() {
+	rows := w.in.Rows
+	m, c := rows.NextMessage(), rows.NextCollective()
+	for w.err == nil {
+		message := m != nil && (c == nil || w.messageFirst(m, c))
+		switch {
+		case w.sendFirst(m, c, message):
+			x := heap.Pop(&w.sends).(sentMessage)
+			w.begin(x.Enter, x.callN, x.region, x.path)
+			w.messages.completed(&x)
+		case message:
+			w.begin(m.T, m.CallN, m.Region, m.Path)
+			w.message(m)
+			w.out.Follower.Message(m)
+			m = rows.NextMessage()
+		case c != nil:
+			w.begin(c.T, c.CallN, c.Region, c.Path)
+			w.collective(c)
+			w.out.Follower.Collective(c)
+			c = rows.NextCollective()
+		default:
+			return
+		}
+	}
+}
+
+// sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
+// in their order, after what is outside of all calls at that instant.
+func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
+	x := w.sends.next()
+	if x == nil || m == nil && c == nil {
+		return x != nil
+	}
+	var t, call uint64
+	if message {
+		t, call = m.T, m.CallN
+	} else {
+		t, call = c.T, c.CallN
+	}
+	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call)
+}
+
+// messageFirst reports whether a message comes before a collective:
+// at one instant what belongs to the call in hand is first, then what is outside of
+// all calls, then the call that began first.
+func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
+	if m.T != c.T {
+		return m.T < c.T
+	}
+	switch a, b := m.CallN, c.CallN; {
+	case w.call != xtf.Never && (a == w.call || b == w.call):
+		return b != w.call
+	case a == xtf.Never || b == xtf.Never:
+		return a == xtf.Never
+	default:
+		return a <= b
+	}
+}
+
+// begin makes a call the one in hand. An operation outside of all MPI calls is its own.
+func (w *walk) begin(t, call uint64, region, path uint32) {
+	if call == w.call && call != xtf.Never {
+		return
+	}
+	w.endCall()
+	w.fail(w.out.Follower.To(w.enter)) // what comes may wait from the call before its own on, where that is a probe
+	w.call, w.enter = call, t
+	if region != w.region {
+		w.region, w.without = region, w.run.without(region)
+	}
+	if uint64(path) >= uint64(len(w.in.Paths)) {
+		w.fail(fmt.Errorf("waits: location %d names call path %d of %d", w.in.P, path, len(w.in.Paths)))
+		return
+	}
+	w.path = w.in.Paths[path]
+}
+
+// message takes the next message.
+func (w *walk) message(m *xtf.Message) {
+	if m.Late && sent(m.Kind) {
+		w.send(m)
+	}
+	received := received(m.Kind)
+	w.received.row(m, received)
+	if received {
+		w.messages.received(m)
+		ready := readyAt(m)
+		if w.run.PostPoint {
+			ready = m.Post
+		}
+		w.receives.Completion(m.End, xtf.ItemSendRecv, w.checked(xtf.ItemSendRecv, m.End-min(m.MateT, m.End)))
+		w.receives.Completion(m.End, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, m.MateT-min(m.MateT, ready)))
+	}
+}
+
+// send takes a send whose receiver comes after the call that completes it begins.
+func (w *walk) send(m *xtf.Message) {
+	without := w.without
+	if m.Call.Region != w.region {
+		without |= w.run.without(m.Call.Region)
+	}
+	if without&callSilent != 0 {
+		return
+	}
+	x := newSent(m)
+	if m.Kind&xtf.P2PNonBlocking == 0 {
+		w.messages.completed(&x)
+	} else {
+		heap.Push(&w.sends, x)
+	}
+}
+
+// collective takes the next collective.
+func (w *walk) collective(c *xtf.Collective) {
+	w.found = collWaits(w.found, c)
+	if c.Ordinal != xtf.Never {
+		w.operations.Point(c.T, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
+		w.operations.Point(c.T, xtf.ItemVariation, w.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))
+	}
+}
+
+// checked returns what an operation adds to an item, 0 where the location has too much of it.
+func (w *walk) checked(item xtf.Item, v uint64) uint64 {
+	switch {
+	case slices.Contains(w.over, item):
+		return 0
+	case v > w.run.most-w.total[item]:
+		w.over = append(w.over, item)
+		return 0
+	}
+	w.total[item] += v
+	return v
+}
+
+// endCall notes the waits of the call in hand.
+func (w *walk) endCall() {
+	if m := &w.messages; w.without&callOutside == 0 && (m.waits() || len(w.found) > 0) {
+		w.found = m.append(w.found)
+		for _, x := range apart(w.found, w.past) {
+			w.past = x.to
+			r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
+			r.Put(w.waits.add())
+			w.out.Follower.Wait(&r)
+		}
+	}
+	w.messages.clear()
+	w.found = w.found[:0]
+}
+
+// write puts the waits into the rows and sums.
+func (w *walk) write() {
+	w.orders.begin()
+	for i := range w.waits.len() {
+		for b := range slices.Chunk(w.waits.block(i), xtf.WaitRowBytes) {
+			var x xtf.Wait
+			if x.Load(b); x.Pattern == xtf.WaitLateSender {
+				x.Pattern |= w.orders.of(x.RecN)
+			}
+			w.add(&x)
+		}
+	}
+	w.fail(w.waits.err)
+	w.fail(w.orders.err)
+}
+
+// add puts a wait into the rows and sums.
+func (w *walk) add(x *xtf.Wait) {
+	row, _ := w.out.Waits.Append()
+	x.Put(row)
+	w.spans.Span(x.T, x.End, xtf.PatternItem(x.Pattern))
+	switch x.Pattern & xtf.WaitOrderMask {
+	case xtf.WaitOrderSame:
+		w.spans.Span(x.T, x.End, xtf.ItemLateSenderSame)
+	case xtf.WaitOrderDifferent:
+		w.spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
+	}
+	w.counts.Point(x.T, xtf.ItemWaitCount, 1)
+	w.sums.add(place{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
+}
