@@ -1,6 +1,9 @@
 package trace
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CallClass groups calls for the analysis. The values are stored in files:
 // numbers are never reused.
@@ -51,64 +54,40 @@ func (d *Definitions) callName(r *Region) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "pmpi_"), "mpi_"), "_c")
 }
 
+// isCall reports whether a region is an MPI call with one of these names, which are like those of callName.
+func (d *Definitions) isCall(r *Region, names ...string) bool {
+	return d.IsMPI(r) && slices.Contains(names, d.callName(r))
+}
+
 // IsProbe reports whether a region is a call that blocks until a message can be
 // received, and does not receive it.
-func (d *Definitions) IsProbe(r *Region) bool {
-	if !d.IsMPI(r) {
-		return false
-	}
-	name := d.callName(r)
-	return name == "probe" || name == "mprobe"
-}
+func (d *Definitions) IsProbe(r *Region) bool { return d.isCall(r, "probe", "mprobe") }
 
 // IsSynchronous reports whether a region is a call whose send ends only when the
 // receive has begun.
-func (d *Definitions) IsSynchronous(r *Region) bool {
-	if !d.IsMPI(r) {
-		return false
-	}
-	name := d.callName(r)
-	return name == "ssend" || name == "issend"
-}
+func (d *Definitions) IsSynchronous(r *Region) bool { return d.isCall(r, "ssend", "issend") }
 
 // IsExchange reports whether a region is a call that sends and receives in one.
 func (d *Definitions) IsExchange(r *Region) bool {
-	if !d.IsMPI(r) {
-		return false
-	}
-	switch d.callName(r) {
-	case "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace":
-		return true
-	}
-	return false
+	return d.isCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace")
 }
 
 // IsTest reports whether a region is a call that completes requests if they are
 // done, and does not wait.
 func (d *Definitions) IsTest(r *Region) bool {
-	if !d.IsMPI(r) {
-		return false
-	}
-	switch d.callName(r) {
-	case "test", "testall", "testany", "testsome":
-		return true
-	}
-	return false
+	return d.isCall(r, "test", "testall", "testany", "testsome")
 }
 
 // Polls reports whether a region is a call that asks whether messages or requests are there, and does not wait for them. A
 // process that waits calls it again and again.
 func (d *Definitions) Polls(r *Region) bool {
-	if d.IsTest(r) {
-		return true
-	}
-	name := d.callName(r)
-	return d.IsMPI(r) && (name == "iprobe" || name == "improbe" || name == "parrived" || strings.HasPrefix(name, "request_get_status"))
+	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived",
+		"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some")
 }
 
 // StartsProcesses reports whether a region is a call that starts other processes.
 func (d *Definitions) StartsProcesses(r *Region) bool {
-	return d.IsMPI(r) && strings.HasPrefix(d.callName(r), "comm_spawn")
+	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")
 }
 
 func classByRole(r RegionRole) CallClass {
