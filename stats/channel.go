@@ -68,7 +68,7 @@ func (w *entryWriter) write(b block) error {
 	e := entry{channelKey: b.key(), p: b.location()}
 	b.each(func(o *operation) {
 		e.operation = *o
-		w.err = w.add(&e)
+		_ = w.add(&e) // what fails stays in w.err
 	})
 	return w.err
 }

@@ -153,3 +153,40 @@ func TestDamagedEntries(t *testing.T) {
 		t.Error("no damage is an error")
 	}
 }
+
+// failsOnce is a Sink that does not take what comes first.
+type failsOnce struct {
+	memory
+	failed bool
+}
+
+var errOnce = errors.New("no space")
+
+func (s *failsOnce) Append(b []byte) (int64, error) {
+	if !s.failed {
+		s.failed = true
+		return 0, errOnce
+	}
+	return s.memory.Append(b)
+}
+
+// TestEntryWriterKeepsError loses entries at one failure of the sink: canceled postings and blocks after it do not hide that.
+func TestEntryWriterKeepsError(t *testing.T) {
+	sink := &failsOnce{}
+	w := entryWriter{rowStream: rowStream{sink: sink}, canceled: map[uint64]bool{}}
+	var memory [blockBytes]byte
+	for i := uint64(0); !sink.failed || len(sink.b) == 0 && i < 2*streamBlock; i += 2 {
+		w.canceled[i+1] = true
+		b, last := beginBlock(memory[:], &channelKey{tag: uint32(i), direction: xtf.ChannelSend}, 9), first
+		for _, posting := range []uint64{i, i + 1} {
+			b = b.add(&operation{posting: posting}, &last)
+		}
+		_ = w.write(b)
+	}
+	if err := w.flush(); !errors.Is(err, errOnce) {
+		t.Errorf("the error of the sink became %v", err)
+	}
+	if len(sink.b) > 0 {
+		t.Errorf("%d bytes were written after the failure", len(sink.b))
+	}
+}
