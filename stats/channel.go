@@ -52,7 +52,7 @@ func (w *entryWriter) add(e *entry) error {
 		w.close()
 	}
 	if w.open == nil {
-		w.open, w.last = beginBlock(w.memory[:], &e.channelKey, e.p), first
+		w.open, w.last = beginBlock(w.memory[:], &e.channelKey, e.p), noOperation
 	}
 	w.open = w.open.add(&e.operation, &w.last)
 	return w.err
@@ -162,7 +162,7 @@ func (c *cursor) begin() (size int, err error) {
 		return 0, errEntries
 	}
 	c.n, c.body, c.buf = b.operations(), b[blockHead:b.size()], b[b.size():]
-	c.e.channelKey, c.e.p, c.e.operation = b.key(), b.location(), first
+	c.e.channelKey, c.e.p, c.e.operation = b.key(), b.location(), noOperation
 	return b.size(), nil
 }
 

@@ -89,8 +89,8 @@ func (b block) size() int { return blockHead + int(binary.LittleEndian.Uint16(b[
 // full reports whether there is no room for any operation more.
 func (b block) full() bool { return len(b)+mostOperation > blockBytes }
 
-// first is what the first operation of a block differs from.
-var first = operation{stay: xtf.Never}
+// noOperation is what the first operation of a block differs from.
+var noOperation = operation{stay: xtf.Never}
 
 // add adds an operation to a block that is not full; last is the one before, and then this one. Fields are set one by one: a
 // copy would read them in wider words than they were written in just now.
@@ -175,7 +175,7 @@ func (o *operation) take(b []byte) int {
 
 // each calls f for the operations of a whole block.
 func (b block) each(f func(o *operation)) {
-	o := first
+	o := noOperation
 	for body := b[blockHead:]; len(body) > 0; {
 		n := o.take(body)
 		if n == 0 {

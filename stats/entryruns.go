@@ -91,7 +91,7 @@ func (r *entryRuns) extend(c *runChannel) {
 		r.next[c.newest] = b
 	}
 	c.newest, r.next = b, append(r.next, 0)
-	c.open, c.last = beginBlock(r.block(b), &c.channelKey, r.p), first
+	c.open, c.last = beginBlock(r.block(b), &c.channelKey, r.p), noOperation
 }
 
 func (r *entryRuns) block(i uint32) block {

@@ -177,7 +177,7 @@ func TestEntryWriterKeepsError(t *testing.T) {
 	var memory [blockBytes]byte
 	for i := uint64(0); !sink.failed || len(sink.b) == 0 && i < 2*streamBlock; i += 2 {
 		w.canceled[i+1] = true
-		b, last := beginBlock(memory[:], &channelKey{tag: uint32(i), direction: xtf.ChannelSend}, 9), first
+		b, last := beginBlock(memory[:], &channelKey{tag: uint32(i), direction: xtf.ChannelSend}, 9), noOperation
 		for _, posting := range []uint64{i, i + 1} {
 			b = b.add(&operation{posting: posting}, &last)
 		}

@@ -37,7 +37,6 @@ const (
 	kindComponents // of its executions; every stage adds to them
 	kindLines      // of stageFinish: what causes.Pass left of the location
 	kindLate       // results for its rows that the load of a location found, until Match has them
-	kindKept       // and what Match has to know
 	kindStays      // of the location in MPI, until Match has seen them
 	kindOverhead   // spans of it that records tell, see stats.Outputs
 )
