@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -284,15 +285,7 @@ func (c *locationCheck) readChannels() error {
 
 // compareChannel orders channels by peer, communicator, tag and direction.
 func compareChannel(a, b *xtf.Channel) int {
-	for _, x := range [...][2]uint64{{a.Key, b.Key}, {uint64(a.Tag), uint64(b.Tag)}, {uint64(a.Direction), uint64(b.Direction)}} {
-		switch {
-		case x[0] < x[1]:
-			return -1
-		case x[0] > x[1]:
-			return 1
-		}
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Direction, b.Direction))
 }
 
 // channel finds the channel of a row.

@@ -36,13 +36,13 @@ func (s placeSums) byNode() placeSums {
 	return all
 }
 
-// differ calls f for the places at which s and o differ, in order.
-func (s placeSums) differ(o placeSums, f func(at results.CauseKey, here, there results.CauseSum)) {
-	all := maps.Clone(s)
-	maps.Copy(all, o)
-	for _, at := range slices.SortedFunc(maps.Keys(all), results.CauseKey.Compare) {
-		if s[at] != o[at] {
-			f(at, s[at], o[at])
+// eachDifferent calls f for the keys at which two maps differ, in order.
+func eachDifferent[M ~map[K]V, K, V comparable](a, b M, order func(x, y K) int, f func(at K, a, b V)) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, at := range slices.SortedFunc(maps.Keys(all), order) {
+		if a[at] != b[at] {
+			f(at, a[at], b[at])
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (v *Verified) placeTotal(r *results.Run, t *results.PlaceArray) error {
 	if len(all) > xtf.MostWaitTotals {
 		all, whole = all.byNode(), whole.byNode()
 	}
-	all.differ(whole, func(at results.CauseKey, here, there results.CauseSum) {
+	eachDifferent(all, whole, results.CauseKey.Compare, func(at results.CauseKey, here, there results.CauseSum) {
 		v.add(t.Name, "%s: %s; the locations have %s", at, there, here)
 	})
 	return err
@@ -148,13 +148,11 @@ func (v *Verified) delayCosts(r *results.Run) error {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
 	}
-	places := maps.Clone(caused)
-	maps.Copy(places, direct)
-	for _, at := range slices.SortedFunc(maps.Keys(places), blamed.compare) {
-		if cost, wait := direct[at], caused[at]; cost > wait || cost < wait && !passes[at.p] {
+	eachDifferent(direct, caused, blamed.compare, func(at blamed, cost, wait numbers.Sum) {
+		if cost > wait || !passes[at.p] {
 			v.add("DELAY", "location %d costs others %d ticks directly by pattern %d, they wait %d for it", at.p, cost, at.pattern, wait)
 		}
-	}
+	})
 	if waits != costs {
 		v.add("DELAY", "costs of %d ticks, the waits have %d", costs, waits)
 	}

@@ -42,22 +42,10 @@ func (c *locationCheck) graph(shared *ccg.Shared) error {
 	if tasks || !c.rows {
 		return nil
 	}
-	c.graphProfile(t)
+	eachUnlike(c.r, t.Sums, c.profile, func(what string, got, want uint64) {
+		c.add("call graph", nil, "%s: %d, the rows add up to %d", what, got, want)
+	})
 	return c.graphCalls(l)
-}
-
-// graphProfile compares the profile with the sums of the rows.
-func (c *locationCheck) graphProfile(t *results.ProfileTable) {
-	for i := range t.Sums {
-		if within(&t.Sums[i], &c.profile[i]) {
-			continue
-		}
-		for k, what := range [...]string{"calls", "inclusive", "exclusive", "bytes"} {
-			if got, want := t.Sums[i].Sums[k], c.profile[i].Sums[k]; got != want {
-				c.add("call graph", nil, "%s of %s: %d, the rows add up to %d", what, c.regionAt(i), got, want)
-			}
-		}
-	}
 }
 
 // graphCalls compares every call of the graph with its row: both are in the order
@@ -146,18 +134,4 @@ func (c *locationCheck) graphCounts(t *results.ProfileTable, g *results.GraphSum
 // direction, then what collectives receive.
 var graphItems = [...]xtf.Item{
 	xtf.ItemSends, xtf.ItemBytesOut, xtf.ItemReceives, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
-}
-
-// within reports whether sums from a graph fit exact ones.
-func within(s *results.RegionSum, exact *results.RegionSum) bool {
-	for k := range s.Sums {
-		off := uint64(0)
-		if k == 1 || k == 2 { // times
-			off = s.Off[k-1]
-		}
-		if a, b := s.Sums[k], exact.Sums[k]; max(a, b)-min(a, b) > off {
-			return false
-		}
-	}
-	return true
 }

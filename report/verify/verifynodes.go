@@ -18,12 +18,14 @@ type nodeCheck struct {
 	r     *results.Run
 	list  []results.Node
 	rows  bool // there are rows of executions
+	cut   bool // the program is from MPI_Init to MPI_Finalize
 	stats map[uint64]*xtf.Stat
 	took  []uint32 // processes, by node
 	first []uint64 // earliest begin of any location
 	last  []uint64
-	base  []uint64 // number of the first execution of each node, of the process with most
-	long  []uint64 // the longest k-th execution of a process; nil if there are too many
+	whole [2]uint64 // first and last event of the processes
+	base  []uint64  // number of the first execution of each node, of the process with most
+	long  []uint64  // the longest k-th execution of a process; nil if there are too many
 	found int
 }
 
@@ -40,7 +42,12 @@ func (v *Verified) Intervals(r *results.Run, rows bool) error {
 	if err != nil {
 		return err
 	}
+	kept, err := r.Kept()
+	if err != nil {
+		return err
+	}
 	c := newNodeCheck(v, r, list, rows)
+	c.cut = kept.Has(withoutInit)
 	c.order()
 	for rank, p := range r.Defs.Processes() {
 		x, err := r.ProcessItems(uint32(rank), p)
@@ -66,7 +73,7 @@ func newNodeCheck(v *Verified, r *results.Run, list []results.Node, rows bool) *
 	n := len(list)
 	c := &nodeCheck{
 		v: v, r: r, list: list, rows: rows, stats: map[uint64]*xtf.Stat{}, took: make([]uint32, n),
-		first: make([]uint64, n), last: make([]uint64, n), base: make([]uint64, n+1),
+		first: make([]uint64, n), last: make([]uint64, n), whole: [2]uint64{xtf.Never}, base: make([]uint64, n+1),
 	}
 	for i := range list {
 		c.first[i] = xtf.Never
@@ -108,6 +115,9 @@ func (c *nodeCheck) process(x *results.ProcessItems) {
 	for n := range c.list {
 		if !x.Took(uint32(n)) {
 			continue
+		}
+		if n == 0 {
+			c.whole = [2]uint64{min(c.whole[0], x.At(0, xtf.ItemFirst)), max(c.whole[1], x.At(0, xtf.ItemLast))}
 		}
 		for i := range xtf.NumItems {
 			key := xtf.NodeKey(uint32(n), uint32(i))
@@ -239,6 +249,9 @@ func (c *nodeCheck) compareNodes() {
 		}
 		if uneven := x.ExeMax != x.ExeMin; uneven != (x.Flags&xtf.IntervalUneven != 0) {
 			c.add("INTERVAL", "node %d: %d to %d executions, flags %d", n, x.ExeMin, x.ExeMax, x.Flags)
+		}
+		if n == 0 && c.took[0] > 0 && !c.cut && [2]uint64{x.FirstBegin, x.LastEnd} != c.whole {
+			c.add("INTERVAL", "from %d to %d, the processes from %d to %d", x.FirstBegin, x.LastEnd, c.whole[0], c.whole[1])
 		}
 		if n == 0 || !c.rows {
 			continue

@@ -74,7 +74,7 @@ func (c *locationCheck) waits() error {
 		}
 		sums.add(at, results.CauseSum{Count: x.Count, Ticks: x.Ticks})
 	})
-	rows.differ(sums, func(at results.CauseKey, here, there results.CauseSum) {
+	eachDifferent(rows, sums, results.CauseKey.Compare, func(at results.CauseKey, here, there results.CauseSum) {
 		c.add("WAITSUM", nil, "%s: %d of %d ticks, the rows are %d of %d", at, there.Count, there.Ticks, here.Count, here.Ticks)
 	})
 	if serr := errors.Join(spans.Flush(), counts.Flush()); serr != nil {
