@@ -26,7 +26,7 @@ func topicText(name string) string {
 		return ""
 	}
 	if name == "conditions" {
-		return string(text) + wrapped(results.MetricNames(), 100) + "\n"
+		return string(text) + wrapped(results.MetricNames(results.Metrics()), 100) + "\n"
 	}
 	return string(text)
 }

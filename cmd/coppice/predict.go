@@ -87,7 +87,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &o.print.format, "format", "text", "of the report on standard output: text, json or csv", o.print.choices()...)
 	o.print.defineColor(f)
 	o.print.defineLimit(f, longTables)
-	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(predicted.MetricNames(), ", "))
+	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(results.MetricNames(predicted.Metrics()), ", "))
 	f.BoolVar(&o.execute, "run", false, "record and replay the representatives here, with the command after --, and predict with their vectors")
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
 	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay this many copies of each process at once (default: processes of a node of the platform, at most the processors here)")

@@ -12,38 +12,11 @@ import (
 // [Condition] is: METRIC is that of the second run, METRIC.change how much more than
 // in the first run it is, METRIC.ratio how many times as much. Times are as in
 // conditions of one run: sums over processes where those are.
-type Condition struct {
-	results.Condition
-	of string // change, ratio or ""
-}
-
-// diffSuffixes are what of a metric a condition may ask for.
-var diffSuffixes = [...]string{"change", "ratio"}
+type Condition = results.Condition
 
 // ParseCondition reads a condition.
 func ParseCondition(text string) (*Condition, error) {
-	c := &Condition{}
-	find := func(name string) (results.Metric, bool) {
-		base := name
-		for _, s := range diffSuffixes {
-			if b, ok := strings.CutSuffix(name, "."+s); ok {
-				base, c.of = b, s
-			}
-		}
-		m, ok := results.MetricOf(base)
-		m.Name = name
-		if c.of == "ratio" {
-			m.Kind = results.KindShare
-		}
-		return m, ok
-	}
-	names := func() []string { return append(results.MetricNames(), "and these with .change or .ratio") }
-	x, err := results.ParseOf(text, find, names, diffSuffixes[:]...)
-	if err != nil {
-		return nil, err
-	}
-	c.Condition = *x
-	return c, nil
+	return results.ParseOf(text, results.Metrics(), "change", "ratio")
 }
 
 // Judge decides conditions. One whose metric is not defined, or whose interval only
@@ -59,7 +32,7 @@ func (d *Diff) Judge(list []*Condition) ([]results.Verdict, error) {
 		if c.Unit == "ticks" && d.Runs[0].Resolution > 0 {
 			return nil, fmt.Errorf("%q: %w: times of two runs are compared in seconds", numbers.Clean(c.Text, 120), results.ErrCondition)
 		}
-		verdict, err := c.Verdict(c.number(d, n), numbers.Units{Resolution: min(d.Runs[0].Resolution, 1)}, " of "+b.intervals[n].Text)
+		verdict, err := c.Verdict(d.numberOf(c, n), numbers.Units{Resolution: min(d.Runs[0].Resolution, 1)}, " of "+b.intervals[n].Text)
 		if err != nil {
 			return nil, err
 		}
@@ -68,14 +41,12 @@ func (d *Diff) Judge(list []*Condition) ([]results.Verdict, error) {
 	return verdicts, nil
 }
 
-// number is the number that the condition is about, of node n of the second run; not known
+// number is the number that a condition is about, of node n of the second run; not known
 // where it is not.
-func (c *Condition) number(d *Diff, n int) numbers.Fraction {
-	m := c.Metric
-	base, _, _ := strings.Cut(m.Name, ".")
-	plain, _ := results.MetricOf(base)
+func (d *Diff) numberOf(c *Condition, n int) numbers.Fraction {
+	plain := results.Metrics()[results.FindMetric(results.Metrics(), strings.TrimSuffix(c.Metric.Name, "."+c.Suffix))]
 	y := d.samples[1].value(&plain, d.samples[1].intervals[n], false)
-	if c.of == "" || !y.Known() {
+	if c.Suffix == "" || !y.Known() {
 		return y
 	}
 	for _, p := range d.pairs {
@@ -83,7 +54,7 @@ func (c *Condition) number(d *Diff, n int) numbers.Fraction {
 			continue
 		}
 		x := newLine("", plain.Kind, d.samples[0].value(&plain, d.samples[0].intervals[p[0]], false), y)
-		if c.of == "ratio" {
+		if c.Suffix == "ratio" {
 			return x.Ratio.Fraction
 		}
 		return x.Change.Fraction

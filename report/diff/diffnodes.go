@@ -135,9 +135,10 @@ func (d *Diff) compareNodes() {
 	a, b := d.samples[0], d.samples[1]
 	var only [2][]int
 	d.pairs, only = MatchNodes(a.nodes, b.nodes)
+	all := results.Metrics()
 	list := make([]results.Metric, len(DiffMetrics))
 	for i, m := range DiffMetrics {
-		list[i], _ = results.MetricOf(m.name)
+		list[i] = all[results.FindMetric(all, m.name)]
 	}
 	for _, p := range d.pairs {
 		n := DiffNode{Path: labels(a.nodes, p[0]), Verdict: diffSame, level: int(a.nodes[p[0]].Level)}

@@ -165,21 +165,3 @@ func (r *Run) FindRegion(name string) (uint32, error) {
 	}
 	return 0, Refuse("--region %s: several regions have this name: choose one by its number, of %s", name, strings.Join(numbers, ", "))
 }
-
-// RankList names ranks, neighbours as ranges.
-func RankList(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		n := i
-		for n+1 < len(ranks) && ranks[n+1] == ranks[n]+1 {
-			n++
-		}
-		text := fmt.Sprint(ranks[i])
-		if n > i {
-			text += fmt.Sprintf("-%d", ranks[n])
-		}
-		parts = append(parts, text)
-		i = n + 1
-	}
-	return strings.Join(parts, ",")
-}

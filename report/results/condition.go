@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
@@ -13,7 +14,7 @@ import (
 // ErrCondition says that a condition is misspelt.
 var ErrCondition = errors.New("not a condition")
 
-// Condition is a comparison of a metric of one interval with a number:
+// ConditionOf is a comparison of a metric, as of one interval, with a number:
 //
 //	condition = [ "interval:" name "." ] metric op number [ unit ]
 //	name      = "root" | id | NAME | FILE:LINE | "#" node number, or any text in double quotes
@@ -21,17 +22,22 @@ var ErrCondition = errors.New("not a condition")
 //	number    = decimal digits with a point, no exponent
 //	unit      = "%" of shares; "s", "ms", "us", "ns" or "ticks" of times
 //
-// Without "interval:" the whole program is meant. Times without a unit are
+// Without "interval:" the whole program is meant. A metric may end in a point and one
+// of the suffixes of the verb. Times without a unit are
 // seconds, or ticks where the trace does not give the resolution of its clock.
 // Numbers are exact, and so are comparisons.
-type Condition struct {
+type ConditionOf[T any] struct {
 	Text     string
-	Interval string // as findNode takes it
-	Metric   Metric
+	Interval string // as FindNode takes it
+	Metric   MetricOf[T]
+	Suffix   string // of the metric's name, "" for none
 	Op       string
 	Value    numbers.Fraction
 	Unit     string
 }
+
+// Condition is about an interval.
+type Condition = ConditionOf[*Interval]
 
 // MetricKind is what a metric measures.
 type MetricKind uint8
@@ -42,33 +48,51 @@ const (
 	KindCount
 )
 
-// Metric is a number of an interval that conditions can name.
-type Metric struct {
+// MetricOf is a number that conditions can name.
+type MetricOf[T any] struct {
 	Name  string
 	Kind  MetricKind
-	Value func(i *Interval) numbers.Fraction // not known, or over 0, where it is not defined
+	Value func(of T) numbers.Fraction // not known, or over 0, where it is not defined
 }
 
-// MaxCondition bounds the text of a condition.
-const MaxCondition = 1000
+// NewMetric makes a metric.
+func NewMetric[T any](name string, kind MetricKind, value func(of T) numbers.Fraction) MetricOf[T] {
+	return MetricOf[T]{name, kind, value}
+}
 
-// ConditionAt is an error at a byte of the text, from 1.
-func ConditionAt(text string, at int, format string, args ...any) error {
+// Metric is a number of an interval.
+type Metric = MetricOf[*Interval]
+
+// FindMetric is the place of a metric in a list, -1 where it is not there.
+func FindMetric[T any](list []MetricOf[T], name string) int {
+	return slices.IndexFunc(list, func(m MetricOf[T]) bool { return m.Name == name })
+}
+
+// MetricNames are the names of metrics.
+func MetricNames[T any](metrics []MetricOf[T]) (list []string) {
+	for _, m := range metrics {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+// maxCondition bounds the text of a condition.
+const maxCondition = 1000
+
+// conditionAt is an error at a byte of the text, from 1.
+func conditionAt(text string, at int, format string, args ...any) error {
 	return fmt.Errorf("%q, character %d: %w: %s", numbers.Clean(text, 120), at+1, ErrCondition, fmt.Sprintf(format, args...))
 }
 
-// ParseCondition reads a condition.
-func ParseCondition(text string) (*Condition, error) {
-	return ParseOf(text, MetricOf, MetricNames)
-}
+// ParseCondition reads a condition about an interval.
+func ParseCondition(text string) (*Condition, error) { return ParseOf(text, Metrics()) }
 
-// ParseOf reads a condition about metrics that find knows; their names may
-// end in a point and one of the suffixes.
-func ParseOf(text string, find func(name string) (Metric, bool), names func() []string, suffixes ...string) (*Condition, error) {
-	if len(text) > MaxCondition {
-		return nil, ConditionAt(text, MaxCondition, "longer than %d bytes", MaxCondition)
+// ParseOf reads a condition about metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
+func ParseOf[T any](text string, metrics []MetricOf[T], suffixes ...string) (*ConditionOf[T], error) {
+	if len(text) > maxCondition {
+		return nil, conditionAt(text, maxCondition, "longer than %d bytes", maxCondition)
 	}
-	c := &Condition{Text: text, Interval: "root"}
+	c := &ConditionOf[T]{Text: text, Interval: "root"}
 	at := len(text) - len(strings.TrimLeft(text, " "))
 	if rest, ok := strings.CutPrefix(text[at:], "interval:"); ok {
 		from := len(text) - len(rest)
@@ -77,33 +101,37 @@ func ParseOf(text string, find func(name string) (Metric, bool), names func() []
 			return nil, err
 		}
 	}
-	return c, c.Comparison(text, at, find, names)
-}
-
-// Comparison reads METRIC OP NUMBER from a byte of the text on.
-func (c *Condition) Comparison(text string, at int, find func(name string) (Metric, bool), names func() []string) error {
-	rest := text[at:]
-	op := strings.IndexAny(rest, "<>=!")
+	op := strings.IndexAny(text[at:], "<>=!")
 	if op < 0 {
-		return ConditionAt(text, len(text), "a comparison is missing: METRIC<NUMBER, or one of <= > >= == !=")
+		return nil, conditionAt(text, len(text), "a comparison is missing: METRIC<NUMBER, or one of <= > >= == !=")
 	}
-	name := strings.TrimSpace(rest[:op])
-	m, ok := find(name)
-	if !ok {
-		return ConditionAt(text, at, "no metric %q: choose from %s", numbers.Clean(name, 60), strings.Join(names(), ", "))
+	name := strings.TrimSpace(text[at : at+op])
+	base := name
+	for _, s := range suffixes {
+		if b, ok := strings.CutSuffix(name, "."+s); ok {
+			base, c.Suffix = b, s
+		}
 	}
-	c.Metric = m
+	i := FindMetric(metrics, base)
+	if i < 0 {
+		names := MetricNames(metrics)
+		if len(suffixes) > 0 {
+			names = append(names, "and these with ."+strings.Join(suffixes, " or ."))
+		}
+		return nil, conditionAt(text, at, "no metric %q: choose from %s", numbers.Clean(name, 60), strings.Join(names, ", "))
+	}
+	c.Metric = metrics[i]
+	if c.Metric.Name = name; c.Suffix == "ratio" {
+		c.Metric.Kind = KindShare
+	}
 	at += op
 	for _, known := range []string{"<=", ">=", "==", "!=", "<", ">"} {
 		if strings.HasPrefix(text[at:], known) {
 			c.Op = known
-			break
+			return c, c.number(text, at+len(known))
 		}
 	}
-	if c.Op == "" {
-		return ConditionAt(text, at, "no comparison: choose one of < <= > >= == !=")
-	}
-	return c.number(text, at+len(c.Op))
+	return nil, conditionAt(text, at, "no comparison: choose one of < <= > >= == !=")
 }
 
 // intervalName reads the name of an interval and the point after it.
@@ -111,11 +139,11 @@ func intervalName(text string, from int, suffixes []string) (name string, at int
 	if strings.HasPrefix(text[from:], `"`) {
 		end := strings.IndexByte(text[from+1:], '"')
 		if end < 0 {
-			return "", 0, ConditionAt(text, from, "the quoted name does not end")
+			return "", 0, conditionAt(text, from, "the quoted name does not end")
 		}
 		at = from + 1 + end + 1
 		if !strings.HasPrefix(text[at:], ".") {
-			return "", 0, ConditionAt(text, at, "a point and a metric have to follow the name")
+			return "", 0, conditionAt(text, at, "a point and a metric have to follow the name")
 		}
 		return text[from+1 : from+1+end], at + 1, nil
 	}
@@ -132,13 +160,13 @@ func intervalName(text string, from int, suffixes []string) (name string, at int
 	}
 	point := strings.LastIndexByte(rest, '.')
 	if point < 1 {
-		return "", 0, ConditionAt(text, from, "write interval:NAME.METRIC")
+		return "", 0, conditionAt(text, from, "write interval:NAME.METRIC")
 	}
 	return text[from : from+point], from + point + 1, nil
 }
 
 // number reads the number and its unit.
-func (c *Condition) number(text string, at int) error {
+func (c *ConditionOf[T]) number(text string, at int) error {
 	rest := strings.TrimSpace(text[at:])
 	at = len(text) - len(strings.TrimLeft(text[at:], " "))
 	digits := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+' })
@@ -147,26 +175,21 @@ func (c *Condition) number(text string, at int) error {
 	}
 	v, ok := exact.Parse(rest[:digits])
 	if !ok || digits > 40 {
-		return ConditionAt(text, at, "%q is not a number", numbers.Clean(rest, 40))
+		return conditionAt(text, at, "%q is not a number", numbers.Clean(rest, 40))
 	}
 	c.Value, c.Unit = v, strings.TrimSpace(rest[digits:])
 	units := map[MetricKind][]string{KindShare: {"%"}, KindTime: {"s", "ms", "us", "ns", "ticks"}}[c.Metric.Kind]
-	if c.Unit == "" {
+	switch {
+	case c.Unit == "" || slices.Contains(units, c.Unit):
 		return nil
+	case len(units) == 0:
+		return conditionAt(text, at+digits, "%s has no unit", c.Metric.Name)
 	}
-	for _, u := range units {
-		if c.Unit == u {
-			return nil
-		}
-	}
-	if len(units) == 0 {
-		return ConditionAt(text, at+digits, "%s has no unit", c.Metric.Name)
-	}
-	return ConditionAt(text, at+digits, "no unit of %s: choose from %s", c.Metric.Name, strings.Join(units, ", "))
+	return conditionAt(text, at+digits, "no unit of %s: choose from %s", c.Metric.Name, strings.Join(units, ", "))
 }
 
 // Limit is the number in the metric's own unit: ticks of times.
-func (c *Condition) Limit(resolution uint64) (numbers.Fraction, error) {
+func (c *ConditionOf[T]) Limit(resolution uint64) (numbers.Fraction, error) {
 	switch scale := map[string]uint64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "": 1}[c.Unit]; {
 	case c.Unit == "%":
 		return c.Value.Div(100), nil
@@ -216,12 +239,12 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 }
 
 // Verdict compares the value of the metric, of what is named, with the limit. One that is not known holds.
-func (c *Condition) Verdict(v numbers.Fraction, u numbers.Units, of string) (Verdict, error) {
+func (c *ConditionOf[T]) Verdict(v numbers.Fraction, u numbers.Units, of string) (Verdict, error) {
 	limit, err := c.Limit(u.Resolution)
 	return Verdict{!v.Known() || err != nil || c.holds(v.Compare(limit)), fmt.Sprintf("%s: %s%s is %s", c.Text, c.Metric.Name, of, c.Metric.text(v, u))}, err
 }
 
-func (c *Condition) holds(order int) bool {
+func (c *ConditionOf[T]) holds(order int) bool {
 	switch c.Op {
 	case "<":
 		return order < 0
@@ -238,7 +261,7 @@ func (c *Condition) holds(order int) bool {
 }
 
 // text prints a value of the metric.
-func (m *Metric) text(v numbers.Fraction, u numbers.Units) string {
+func (m *MetricOf[T]) text(v numbers.Fraction, u numbers.Units) string {
 	switch {
 	case !v.Known():
 		return "not known, which counts as failing"
@@ -250,28 +273,9 @@ func (m *Metric) text(v numbers.Fraction, u numbers.Units) string {
 	return v.Fixed(6)
 }
 
-// MetricOf finds a metric by its name.
-func MetricOf(name string) (Metric, bool) {
-	for _, m := range metrics() {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Metric{}, false
-}
-
-// MetricNames are the names of the metrics of conditions.
-func MetricNames() []string {
-	var list []string
-	for _, m := range metrics() {
-		list = append(list, m.Name)
-	}
-	return list
-}
-
-// metrics are the numbers that conditions can name: efficiencies, characteristics
+// Metrics are the numbers of an interval that conditions can name: efficiencies, characteristics
 // in ticks, and the sum over processes of every component.
-func metrics() []Metric {
+func Metrics() []Metric {
 	share := func(name string, f func(i *Interval) (a, b numbers.Sum)) Metric {
 		return Metric{name, KindShare, func(i *Interval) numbers.Fraction { return numbers.Divide(f(i)) }}
 	}

@@ -81,23 +81,13 @@ func commRanks(name string, d *trace.Definitions) ([]uint32, error) {
 	return list, nil
 }
 
-// nodeRanks numbers the nodes (parents of location groups) in the order of
-// their first process.
+// nodeRanks are the processes of a node, which Hosts numbers.
 func nodeRanks(text string, d *trace.Definitions) ([]uint32, error) {
-	parents := make(map[uint32]uint32, len(d.LocationGroups))
-	for i := range d.LocationGroups {
-		parents[d.LocationGroups[i].Ref] = d.LocationGroups[i].Parent
-	}
-	var nodes, list []uint32
 	want, err := strconv.ParseUint(text, 10, 32)
-	for p, x := range d.Processes() {
-		node := parents[x.Group]
-		i := slices.Index(nodes, node)
-		if i < 0 {
-			i = len(nodes)
-			nodes = append(nodes, node)
-		}
-		if uint64(i) == want {
+	nodes, of := Hosts(d)
+	var list []uint32
+	for p, node := range of {
+		if uint64(node) == want {
 			list = append(list, uint32(p))
 		}
 	}
@@ -132,18 +122,23 @@ func (r Ranks) String() string {
 	if r.List == nil {
 		return "all"
 	}
+	return RankList(r.List)
+}
+
+// RankList names ranks, those that follow one another as ranges.
+func RankList[T uint32 | uint64 | int](ranks []T) string {
 	var parts []string
-	for i := 0; i < len(r.List); {
-		k := i
-		for k+1 < len(r.List) && r.List[k+1] == r.List[k]+1 {
-			k++
+	for i := 0; i < len(ranks); {
+		n := i
+		for n+1 < len(ranks) && ranks[n+1] == ranks[n]+1 {
+			n++
 		}
-		if k == i {
-			parts = append(parts, strconv.FormatUint(uint64(r.List[i]), 10))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", r.List[i], r.List[k]))
+		text := fmt.Sprint(ranks[i])
+		if n > i {
+			text += fmt.Sprintf("-%d", ranks[n])
 		}
-		i = k + 1
+		parts = append(parts, text)
+		i = n + 1
 	}
 	return strings.Join(parts, ",")
 }
