@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -85,14 +84,6 @@ func agrees(walk, sim *pipeline.TypeAnswer) bool {
 	return math.Abs(walk.Response-sim.Response) <= sim.HalfWidth+float64(checkError*sim.Response)
 }
 
-// center is the name of a center of the model, or a dash.
-func (r *Report) center(k int) string {
-	if k < 0 {
-		return "-"
-	}
-	return strings.ToValidUTF8(r.Model.Centers[k].Name, "?")
-}
-
 // warnings are those of the answers, and what the model says of itself.
 func (r *Report) warnings() []string {
 	list := []string{}
@@ -128,7 +119,7 @@ func (r *Report) sweep(number func(float64) string) (head []string, rows [][]str
 		for i := range x.Response {
 			row = append(row, number(x.Response[i]), number(x.Throughput[i]), number(x.Alone[i]), number(x.Bound[i]))
 		}
-		rows = append(rows, append(row, r.center(x.Bottleneck), number(x.Busy)))
+		rows = append(rows, append(row, x.Bottleneck, number(x.Busy)))
 	}
 	return head, rows
 }

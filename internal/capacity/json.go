@@ -1,137 +1,77 @@
 package capacity
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/csvwriter"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/coppice-hpc/coppice/report/results"
 )
 
-// figure is a number of a document: nine digits, null where it is not finite.
-type figure float64
-
-// MarshalJSON writes the number.
-func (x figure) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-		return []byte("null"), nil
-	}
-	rounded, err := strconv.ParseFloat(digits(float64(x)), 64)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(rounded)
-}
-
-// digits is a number of a document as text.
-func digits(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
-
 // document is the JSON form. Keys are only added.
 type document struct {
-	Method      pipeline.Method   `json:"method"`
-	Operator    pipeline.Operator `json:"operator,omitempty"`
-	Seed        uint64            `json:"seed"`
-	SelfCheck   *figure           `json:"self_check_error,omitempty"`
-	Response    *figure           `json:"response,omitempty"` // of the one type, as the next
-	Throughput  *figure           `json:"throughput,omitempty"`
-	Types       []typeKeys        `json:"types,omitempty"`
-	Utilisation map[string]figure `json:"utilisation,omitempty"`
-	Queue       map[string]figure `json:"queue,omitempty"`
-	WhatIf      []changeKeys      `json:"what_if,omitempty"`
-	Sweep       []rowKeys         `json:"sweep,omitempty"`
-	Check       []checkKeys       `json:"check,omitempty"`
-	Plan        *planKeys         `json:"plan,omitempty"`
-	Warnings    []string          `json:"warnings"`
+	Method      pipeline.Method       `json:"method"`
+	Operator    pipeline.Operator     `json:"operator,omitempty"`
+	Seed        uint64                `json:"seed"`
+	SelfCheck   *float64              `json:"self_check_error,omitempty"`
+	Response    *float64              `json:"response,omitempty"` // of the one type, as the next
+	Throughput  *float64              `json:"throughput,omitempty"`
+	Types       []pipeline.TypeAnswer `json:"types,omitempty"`
+	Utilisation map[string]float64    `json:"utilisation,omitempty"`
+	Queue       map[string]float64    `json:"queue,omitempty"`
+	WhatIf      []pipeline.Change     `json:"what_if,omitempty"`
+	Sweep       []row                 `json:"sweep,omitempty"`
+	Check       []checked             `json:"check,omitempty"`
+	Plan        *plan                 `json:"plan,omitempty"`
+	Warnings    []string              `json:"warnings"`
 }
 
-// typeKeys is what a method found of one type.
-type typeKeys struct {
-	Name        string            `json:"name"`
-	Jobs        int               `json:"jobs"`
-	Think       figure            `json:"think"`
-	Chunks      int               `json:"chunks,omitempty"`
-	Response    figure            `json:"response"`
-	HalfWidth   *figure           `json:"half_width,omitempty"` // of a simulation, as the next
-	Percentiles map[string]figure `json:"percentiles,omitempty"`
-	Throughput  figure            `json:"throughput"`
-	Samples     int               `json:"samples"`
-	Bounds      struct {
-		Alone      figure `json:"alone"`
-		Path       figure `json:"path"`
-		Saturation figure `json:"saturation"`
-		Response   figure `json:"response"`
-		Throughput figure `json:"throughput"`
-		Bottleneck string `json:"bottleneck"`
-	} `json:"bounds"`
-	SaturatesAt figure      `json:"n_star"`
-	Curve       []point     `json:"curve,omitempty"`
-	Occupancy   []occupancy `json:"occupancy,omitempty"`
+// named are values by the knob that they are of.
+type named struct {
+	Values map[string]float64 `json:"values"`
 }
 
-type point struct {
-	Jobs       int    `json:"jobs"`
-	Response   figure `json:"response"`
-	Throughput figure `json:"throughput"`
+func nameValues(knobs []pipeline.Knob, list []float64) named {
+	m := map[string]float64{}
+	for i, k := range knobs {
+		m[k.Name] = list[i]
+	}
+	return named{m}
 }
 
-type occupancy struct {
-	Stages []string `json:"stages"`
-	Share  figure   `json:"share"`
+type row struct {
+	named
+	pipeline.Row
 }
 
-type changeKeys struct {
-	Knob  string `json:"knob"`
-	Value figure `json:"value"`
-	point
+type setting struct {
+	named
+	*pipeline.Setting
 }
 
-type rowKeys struct {
-	Values      map[string]figure `json:"values"`
-	Response    []figure          `json:"response"`
-	Throughput  []figure          `json:"throughput"`
-	Alone       []figure          `json:"alone"`
-	Bound       []figure          `json:"bound"`
-	Bottleneck  string            `json:"bottleneck"`
-	Utilisation figure            `json:"utilisation"`
+type plan struct {
+	*pipeline.Plan
+	Answer  *setting `json:"answer"`
+	Cheaper *setting `json:"cheaper"`
+	Closest *setting `json:"closest"`
 }
 
-type checkKeys struct {
-	Name      string `json:"name"`
-	Model     figure `json:"model"`
-	Simulated figure `json:"simulated"`
-	HalfWidth figure `json:"half_width"`
-	Error     figure `json:"error"`
-}
-
-type planKeys struct {
-	Settings int          `json:"settings"`
-	Solved   int          `json:"solved"`
-	Bisected bool         `json:"bisected"`
-	ByPath   int          `json:"excluded_by_path"`
-	ByWork   int          `json:"excluded_by_work"`
-	Answer   *settingKeys `json:"answer"`
-	Cheaper  *settingKeys `json:"cheaper"`
-	Closest  *settingKeys `json:"closest"`
-}
-
-type settingKeys struct {
-	Values      map[string]figure `json:"values"`
-	Cost        figure            `json:"cost"`
-	Response    figure            `json:"response"`
-	Throughput  figure            `json:"throughput"`
-	Bounded     bool              `json:"bounded"`
-	Path        figure            `json:"path"`
-	Bottleneck  string            `json:"bottleneck"`
-	Utilisation figure            `json:"utilisation"`
-	Misses      string            `json:"misses"`
-	Verdict     pipeline.Verdict  `json:"verdict"`
-	Simulated   *figure           `json:"simulated,omitempty"`
-	HalfWidth   *figure           `json:"half_width,omitempty"`
+type checked struct {
+	Name      string  `json:"name"`
+	Model     float64 `json:"model"`
+	Simulated float64 `json:"simulated"`
+	HalfWidth float64 `json:"half_width"`
+	Error     float64 `json:"error"`
 }
 
 // document makes the JSON form.
@@ -140,108 +80,138 @@ func (r *Report) document() *document {
 	if r.Answer != nil {
 		o = r.Answer.Options
 	}
-	d := &document{Method: o.Method, Seed: o.Seed, Warnings: r.warnings()}
+	d := &document{Method: o.Method, Seed: o.Seed, WhatIf: slices.Concat(r.Chunks, r.More), Warnings: r.warnings()}
 	if o.Method == pipeline.MethodTree {
 		d.Operator = o.Operator
 	}
 	if r.checked() {
-		d.SelfCheck = new(figure(r.Model.Origin.SelfCheckError))
+		d.SelfCheck = &r.Model.Origin.SelfCheckError
 	}
 	if a := r.Answer; a != nil {
+		d.Types = slices.Clone(a.Types)
 		if len(a.Types) == 1 {
-			d.Response, d.Throughput = new(figure(a.Types[0].Response)), new(figure(a.Types[0].Throughput))
+			d.Response, d.Throughput = &a.Types[0].Response, &a.Types[0].Throughput
 		}
-		for i := range a.Types {
-			t := &a.Types[i]
-			d.Types = append(d.Types, r.typeKeys(t))
+		for i := range d.Types {
+			t := &d.Types[i]
 			if r.Simulated != nil {
 				s := &r.Simulated.Types[i]
-				d.Check = append(d.Check, checkKeys{t.Name, figure(t.Response), figure(s.Response), figure(s.HalfWidth), figure(t.Response/s.Response - 1)})
+				d.Check = append(d.Check, checked{t.Name, t.Response, s.Response, s.HalfWidth, t.Response/s.Response - 1})
+			}
+			if a.Method != pipeline.MethodWalk { // only walk knows what a job takes alone
+				t.Bounds.Alone, t.SaturatesAt = math.NaN(), math.NaN()
 			}
 		}
-		d.Utilisation, d.Queue = map[string]figure{}, map[string]figure{}
-		for k, c := range a.Centers {
-			d.Utilisation[r.center(k)], d.Queue[r.center(k)] = figure(c.Utilisation), figure(c.Queue)
+		d.Utilisation, d.Queue = map[string]float64{}, map[string]float64{}
+		for _, c := range a.Centers {
+			d.Utilisation[c.Name], d.Queue[c.Name] = c.Utilisation, c.Queue
 		}
-	}
-	for _, c := range slices.Concat(r.Chunks, r.More) {
-		d.WhatIf = append(d.WhatIf, changeKeys{c.Knob, figure(c.Value), point{c.Jobs, figure(c.Response), figure(c.Throughput)}})
 	}
 	for _, x := range r.Rows {
-		d.Sweep = append(d.Sweep, rowKeys{
-			values(r.Knobs, x.Values), figures(x.Response), figures(x.Throughput), figures(x.Alone), figures(x.Bound), r.center(x.Bottleneck), figure(x.Busy),
-		})
+		d.Sweep = append(d.Sweep, row{nameValues(r.Knobs, x.Values), x})
 	}
 	if p := r.Plan; p != nil {
-		d.Plan = &planKeys{p.Settings, p.Solved, p.Bisected, p.ByPath, p.ByWork, setting(p, p.Answer), setting(p, p.Cheaper), setting(p, p.Closest)}
+		one := func(x *pipeline.Setting) *setting {
+			if x == nil {
+				return nil
+			}
+			return &setting{nameValues(p.Knobs, x.Values), x}
+		}
+		d.Plan = &plan{p, one(p.Answer), one(p.Cheaper), one(p.Closest)}
 	}
 	return d
 }
 
-func (r *Report) typeKeys(t *pipeline.TypeAnswer) typeKeys {
-	d := typeKeys{Name: t.Name, Jobs: t.Jobs, Think: figure(t.Think), Chunks: t.Chunks, Response: figure(t.Response), Throughput: figure(t.Throughput), Samples: t.Samples}
-	if r.Answer.Method == pipeline.MethodSim {
-		d.HalfWidth, d.Percentiles = new(figure(t.HalfWidth)), map[string]figure{}
-		for i, p := range t.Percentile {
-			d.Percentiles[fmt.Sprint(pipeline.Percentiles[i])] = figure(p)
+// digits is a number of a document as text: nine digits.
+func digits(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
+
+// appendJSON appends a value as package json does, but numbers that are not integers with nine digits, and null for those that
+// are not finite.
+func appendJSON(b []byte, v reflect.Value) []byte {
+	comma := func(i int) {
+		if i > 0 {
+			b = append(b, ',')
 		}
 	}
-	b := &t.Bounds
-	d.Bounds.Alone, d.Bounds.Path, d.Bounds.Saturation = figure(b.Alone), figure(b.Path), figure(b.Saturation)
-	d.Bounds.Response, d.Bounds.Throughput, d.Bounds.Bottleneck, d.SaturatesAt = figure(b.Response), figure(b.Throughput), r.center(b.Bottleneck), figure(b.SaturatesAt)
-	if r.Answer.Method != pipeline.MethodWalk { // only walk knows what a job takes alone
-		d.Bounds.Alone, d.SaturatesAt = figure(math.NaN()), figure(math.NaN())
+	switch k := v.Kind(); {
+	case k == reflect.Pointer && !v.IsNil():
+		return appendJSON(b, v.Elem())
+	case k == reflect.Float64:
+		x, err := strconv.ParseFloat(digits(v.Float()), 64)
+		if text, failed := json.Marshal(x); err == nil && failed == nil {
+			return append(b, text...)
+		}
+		return append(b, "null"...)
+	case k == reflect.Struct:
+		b = append(b, '{')
+		first := len(b)
+		for f, x := range fields(v) {
+			name, option, _ := strings.Cut(f, ",")
+			if option == "" || !x.IsZero() && (x.Kind() != reflect.Slice && x.Kind() != reflect.Map || x.Len() > 0) {
+				comma(len(b) - first)
+				b = appendJSON(append(strconv.AppendQuote(b, name), ':'), x)
+			}
+		}
+		return append(b, '}')
+	case k == reflect.Slice && !v.IsNil():
+		b = append(b, '[')
+		for i := range v.Len() {
+			comma(i)
+			b = appendJSON(b, v.Index(i))
+		}
+		return append(b, ']')
+	case k == reflect.Map && !v.IsNil():
+		b = append(b, '{')
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(x, y reflect.Value) int { return cmp.Compare(fmt.Sprint(x), fmt.Sprint(y)) })
+		for i, key := range keys {
+			comma(i)
+			b = appendJSON(append(appendJSON(b, reflect.ValueOf(fmt.Sprint(key))), ':'), v.MapIndex(key))
+		}
+		return append(b, '}')
 	}
-	for _, p := range t.Curve {
-		d.Curve = append(d.Curve, point{p.Jobs, figure(p.Response), figure(p.Throughput)})
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		return append(b, "null"...)
 	}
-	for _, p := range t.Occupancy {
-		d.Occupancy = append(d.Occupancy, occupancy{p.Classes, figure(p.Share)})
-	}
-	return d
+	return append(b, text...)
 }
 
-func values(knobs []pipeline.Knob, list []float64) map[string]figure {
-	m := map[string]figure{}
-	for i, k := range knobs {
-		m[k.Name] = figure(list[i])
+// fields are those of a struct that have a key, with those of structs in it that have no key of their own.
+func fields(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range v.NumField() {
+			f, x := v.Type().Field(i), v.Field(i)
+			key := f.Tag.Get("json")
+			if f.Anonymous && key == "" {
+				if x.Kind() == reflect.Pointer {
+					x = x.Elem()
+				}
+				if x.IsValid() {
+					fields(x)(yield)
+				}
+			} else if key != "" && key != "-" && !yield(key, x) {
+				return
+			}
+		}
 	}
-	return m
-}
-
-func figures(list []float64) []figure {
-	var out []figure
-	for _, x := range list {
-		out = append(out, figure(x))
-	}
-	return out
-}
-
-// setting is one setting of a plan, nil where there is none.
-func setting(p *pipeline.Plan, x *pipeline.Setting) *settingKeys {
-	if x == nil {
-		return nil
-	}
-	s := &settingKeys{
-		Values: values(p.Knobs, x.Values), Cost: figure(x.Cost), Response: figure(x.Response), Throughput: figure(x.Throughput), Bounded: x.Bounded,
-		Path: figure(x.Path), Bottleneck: x.Bottleneck, Utilisation: figure(x.Busy), Misses: x.Misses, Verdict: x.Verdict,
-	}
-	if x.Verdict != pipeline.NotSimulated {
-		s.Simulated, s.HalfWidth = new(figure(x.Simulated)), new(figure(x.HalfWidth))
-	}
-	return s
 }
 
 // Write prints the report as text, json or, of a sweep, csv.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		return e.Encode(struct {
+		text := appendJSON(nil, reflect.ValueOf(struct {
 			Schema   string    `json:"schema"`
 			Capacity *document `json:"capacity"`
-		}{results.Schema, r.document()})
+		}{results.Schema, r.document()}))
+		var b bytes.Buffer
+		if err := json.Indent(&b, text, "", " "); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+		_, err := b.WriteTo(w)
+		return err
 	case "csv":
 		head, rows := r.sweep(digits)
 		return csvwriter.New(w).WriteAll(append([][]string{head}, rows...))

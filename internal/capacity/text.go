@@ -77,7 +77,7 @@ func (r *Report) answer(w io.Writer) error {
 	var rows [][]string
 	busiest, _ := r.Answer.Busiest()
 	for k, c := range r.Answer.Centers {
-		row := []string{r.center(k), fmt.Sprintf("%.2f", c.Utilisation), short(c.Queue), ""}
+		row := []string{c.Name, fmt.Sprintf("%.2f", c.Utilisation), short(c.Queue), ""}
 		if r.Answer.Method == pipeline.MethodBounds {
 			row[2] = "-"
 		}
@@ -99,15 +99,15 @@ func (r *Report) ofType(w io.Writer, t *pipeline.TypeAnswer) {
 		fmt.Fprintf(w, "\n%s\n", t.Name)
 	}
 	fmt.Fprintf(w, "jobs %d  think %s        response %s s", t.Jobs, short(t.Think), short(t.Response))
-	if t.HalfWidth > 0 {
+	if t.Spread != nil && t.HalfWidth > 0 {
 		fmt.Fprintf(w, " +- %s", short(t.HalfWidth))
 	}
 	fmt.Fprintf(w, "   throughput %s jobs/s\n", short(t.Throughput))
 	b := &t.Bounds
 	why := "alone"
 	switch {
-	case b.Bottleneck >= 0 && b.Saturation >= b.Alone && b.Saturation >= b.Path:
-		why = r.center(b.Bottleneck)
+	case b.Bottleneck != pipeline.Nowhere && b.Saturation >= b.Alone && b.Saturation >= b.Path:
+		why = b.Bottleneck
 	case b.Path >= b.Alone:
 		why = "longest path"
 	}
@@ -117,19 +117,16 @@ func (r *Report) ofType(w io.Writer, t *pipeline.TypeAnswer) {
 	fmt.Fprintf(w, "lower bound %s s (%s)  longest path %s s", short(b.Response), why, short(b.Path))
 	if r.Answer.Method == pipeline.MethodWalk {
 		fmt.Fprintf(w, "  alone %s s", short(b.Alone))
-		if b.SaturatesAt > 0 {
-			fmt.Fprintf(w, "  saturates at N* = %.1f jobs", b.SaturatesAt)
+		if t.SaturatesAt > 0 {
+			fmt.Fprintf(w, "  saturates at N* = %.1f jobs", t.SaturatesAt)
 		}
 	}
 	fmt.Fprintln(w)
-	var parts []string
-	for i, p := range t.Percentile {
-		if math.IsNaN(p) { // a warning says why
-			break
+	if t.Spread != nil && !math.IsNaN(t.HalfWidth) { // of what is not known a warning says why
+		var parts []string
+		for _, p := range pipeline.Percentiles {
+			parts = append(parts, fmt.Sprintf("%g %% within %s s", 100*p, short(t.Percentile[p])))
 		}
-		parts = append(parts, fmt.Sprintf("%g %% within %s s", 100*pipeline.Percentiles[i], short(p)))
-	}
-	if parts != nil {
 		fmt.Fprintf(w, "of the jobs  %s\n", strings.Join(parts, ", "))
 	}
 }
@@ -148,7 +145,7 @@ func (r *Report) advice(l *lines) {
 		l.add(name, "%3.0f %%  %s", 100*x.Share, strings.Join(x.Classes, " + "))
 	}
 	var all, alone, advice []string
-	best := pipeline.Change{Response: t.Response}
+	best := pipeline.Change{Point: pipeline.Point{Response: t.Response}}
 	for _, c := range r.Chunks {
 		s := fmt.Sprintf("%.0f: %s", c.Value, short(c.Response))
 		if c.Jobs != t.Jobs {
@@ -260,10 +257,10 @@ func join(knobs []pipeline.Knob, list []float64) string {
 
 // verdict is what a simulation said of a setting.
 func verdict(x *pipeline.Setting) string {
-	if x.Verdict == pipeline.NotSimulated {
+	if x.Simulated == nil {
 		return string(x.Verdict)
 	}
-	return fmt.Sprintf("%s (sim %s s +- %s)", x.Verdict, short(x.Simulated), short(x.HalfWidth))
+	return fmt.Sprintf("%s (sim %s s +- %s)", x.Verdict, short(x.Mean), short(x.HalfWidth))
 }
 
 // WriteExtracted says what was found in runs, and how well the model tells of its own run: reliable or not.

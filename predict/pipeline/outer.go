@@ -7,9 +7,9 @@ const mostRecursion = 64
 
 // Point is one point of the curve over the number of jobs.
 type Point struct {
-	Jobs       int
-	Response   float64 // seconds
-	Throughput float64 // jobs per second
+	Jobs       int     `json:"jobs"`
+	Response   float64 `json:"response"`   // seconds
+	Throughput float64 `json:"throughput"` // jobs per second
 }
 
 // walked is what walk found for one type.

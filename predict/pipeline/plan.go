@@ -40,34 +40,40 @@ const modelError = 0.08
 
 // Setting is one combination of values and what is known of it.
 type Setting struct {
-	Values     []float64 // of Plan.Knobs
-	Cost       float64
-	Response   float64 // the largest of all types; by the bound where it was not solved
-	Throughput float64 // of all types together
-	Bounded    bool    // not solved: a bound excludes it
-	Path       float64 // the longest path: no number of servers and machines makes the response less
-	ByPath     bool    // the longest path alone excludes it
-	ByWork     bool    // the work of the busiest center alone excludes it
-	Bottleneck string  // the center used most
-	Busy       float64
-	Verdict    Verdict
-	Simulated  float64 // response, and the half-width of its interval
-	HalfWidth  float64
-	Misses     string // what target is missed; "": none
+	Values     []float64 `json:"-"` // of Plan.Knobs
+	Cost       float64   `json:"cost"`
+	Response   float64   `json:"response"`   // the largest of all types; by the bound where it was not solved
+	Throughput float64   `json:"throughput"` // of all types together
+	Bounded    bool      `json:"bounded"`    // not solved: a bound excludes it
+	Path       float64   `json:"path"`       // the longest path: no number of servers and machines makes the response less
+	ByPath     bool      `json:"-"`          // the longest path alone excludes it
+	ByWork     bool      `json:"-"`          // the work of the busiest center alone excludes it
+	Bottleneck string    `json:"bottleneck"` // the center used most
+	Busy       float64   `json:"utilisation"`
+	Misses     string    `json:"misses"` // what target is missed; "": none
+	Verdict    Verdict   `json:"verdict"`
+	*Simulated           // nil where it was not simulated
+}
+
+// Simulated is what a simulation says of a setting.
+type Simulated struct {
+	Mean      float64 `json:"simulated"` // response, and the half-width of its interval
+	HalfWidth float64 `json:"half_width"`
 }
 
 // Plan is the result of a search.
 type Plan struct {
-	Target   Target
-	Knobs    []Knob // by name, values ascending
-	Answer   *Setting
-	Cheaper  *Setting // the best that costs less, or as much with fewer chunks, where there is one
-	Settings int
-	Solved   int  // not excluded by a bound
-	Bisected bool // too many settings to look at each
+	Target   Target   `json:"-"`
+	Knobs    []Knob   `json:"-"` // by name, values ascending
+	Answer   *Setting `json:"-"`
+	Cheaper  *Setting `json:"-"` // the best that costs less, or as much with fewer chunks, where there is one
+	Settings int      `json:"settings"`
+	Solved   int      `json:"solved"`   // not excluded by a bound
+	Bisected bool     `json:"bisected"` // too many settings to look at each
 	// Where there is no answer: how many settings each bound alone excludes, and the closest one.
-	ByPath, ByWork int
-	Closest        *Setting
+	ByPath  int      `json:"excluded_by_path"`
+	ByWork  int      `json:"excluded_by_work"`
+	Closest *Setting `json:"-"`
 }
 
 const (
@@ -389,18 +395,20 @@ func (s *search) judge(ctx context.Context, x *Setting) error {
 		return err
 	}
 	var throughput float64
+	sim := &Simulated{}
+	x.Simulated = sim
 	for i := range a.Types {
 		t := &a.Types[i]
 		throughput += t.Throughput
-		if t.Response > x.Simulated {
-			x.Simulated, x.HalfWidth = t.Response, t.HalfWidth
+		if t.Response > sim.Mean {
+			*sim = Simulated{t.Response, t.HalfWidth}
 		}
 	}
-	slack := x.HalfWidth + float64(modelError*x.Simulated)
-	part := slack / x.Simulated
+	slack := sim.HalfWidth + float64(modelError*sim.Mean)
+	part := slack / sim.Mean
 	meets, fails := true, false
 	if limit := s.plan.Target.MaxResponse; limit > 0 {
-		meets, fails = x.Simulated+slack <= limit, x.Simulated-slack > limit
+		meets, fails = sim.Mean+slack <= limit, sim.Mean-slack > limit
 	}
 	if limit := s.plan.Target.MinThroughput; limit > 0 {
 		meets, fails = meets && throughput*(1-part) >= limit, fails || throughput*(1+part) < limit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func TestPlanDisk(t *testing.T) {
 		t.Fatalf("%+v %+v", a, p.Cheaper)
 	}
 	near(t, "walk", a.Response, 12.4, .02*12.4)
-	near(t, "sim", a.Simulated, 12.02, a.HalfWidth+.01*12.02)
+	near(t, "sim", a.Mean, 12.02, a.HalfWidth+.01*12.02)
 	near(t, "one disk", p.Cheaper.Response, 22, 1e-9)
 	p = planOf(t, disks(4), Target{MaxResponse: 8}, PlanOptions{}, "node0.disk.servers=1..4")
 	if p.Answer != nil || p.Solved != 0 || p.ByPath != 4 || p.ByWork != 4 {
@@ -98,7 +99,7 @@ func TestPlanChunks(t *testing.T) {
 		t.Fatalf("%+v of %v", a, p.Knobs)
 	}
 	near(t, "walk", a.Response, 3.924, .01*3.924)
-	near(t, "sim", a.Simulated, 3.784, a.HalfWidth+.01*3.784)
+	near(t, "sim", a.Mean, 3.784, a.HalfWidth+.01*3.784)
 }
 
 // randomModel is a small pipeline whose stages share some centers.
@@ -276,14 +277,14 @@ func TestPlanRare(t *testing.T) {
 	m.Types[0].Name, rare.Name = "often", "rare"
 	m.Types = append(m.Types, rare)
 	p := planOf(t, m, Target{MaxResponse: 2e5}, PlanOptions{}, "a.servers=1")
-	if p.Answer == nil || p.Answer.Verdict != NotSimulated || p.Answer.Simulated != 0 {
+	if p.Answer == nil || p.Answer.Verdict != NotSimulated || p.Answer.Simulated != nil {
 		t.Errorf("%+v", p.Answer)
 	}
 	a, err := Solve(context.Background(), m, Options{Method: MethodSim, SimJobs: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range append(a.Types[1].Percentile, a.Types[1].Response, a.Types[1].HalfWidth) {
+	for _, x := range slices.AppendSeq([]float64{a.Types[1].Response, a.Types[1].HalfWidth}, maps.Values(a.Types[1].Percentile)) {
 		if !math.IsNaN(x) {
 			t.Errorf("%v of a type with %d jobs", x, a.Types[1].Samples)
 		}

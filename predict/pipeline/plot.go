@@ -24,8 +24,8 @@ func (a *Answer) Curves() []svg.Chart {
 		offered = append(offered, jobs/(t.Bounds.Alone+t.Think))
 		most = append(most, 1/perJob) // infinite where nothing saturates
 	}
-	marks := []svg.Mark{{X: t.Bounds.SaturatesAt, Text: "N* = " + svg.Tick(t.Bounds.SaturatesAt)}}
-	if t.Bounds.Bottleneck < 0 {
+	marks := []svg.Mark{{X: t.SaturatesAt, Text: "N* = " + svg.Tick(t.SaturatesAt)}}
+	if t.Bounds.Bottleneck == Nowhere {
 		marks, saturated, most = nil, nil, nil
 	}
 	upper := svg.Chart{Title: "Response by jobs", X: "jobs", Y: "seconds", Marks: marks, Lines: []svg.Line{{Name: "response", X: n, Y: response}, {Name: "alone", X: n, Y: alone, Dashed: true}}}

@@ -350,13 +350,13 @@ func (z *simulator) report(a *Answer) {
 // summarize computes mean, interval and percentiles of ended jobs.
 func (st *simStats) summarize(t *TypeAnswer, span float64) {
 	t.Samples, t.Throughput = len(st.response), float64(st.all)/span
-	t.Percentile = make([]float64, len(Percentiles))
+	t.Spread = &Spread{Percentile: map[float64]float64{}}
 	n := len(st.response) / batches
 	if n == 0 {
 		nan := math.NaN()
 		t.Response, t.HalfWidth = nan, nan
-		for i := range t.Percentile {
-			t.Percentile[i] = nan
+		for _, p := range Percentiles {
+			t.Percentile[p] = nan
 		}
 		return
 	}
@@ -378,7 +378,7 @@ func (st *simStats) summarize(t *TypeAnswer, span float64) {
 	}
 	t.HalfWidth = student * math.Sqrt(variance/batches)
 	list := slices.Sorted(slices.Values(st.response))
-	for i, p := range Percentiles {
-		t.Percentile[i] = list[min(len(list)-1, int(p*float64(len(list))))]
+	for _, p := range Percentiles {
+		t.Percentile[p] = list[min(len(list)-1, int(p*float64(len(list))))]
 	}
 }

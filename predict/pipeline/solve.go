@@ -44,20 +44,20 @@ type Answer struct {
 
 // TypeAnswer is what holds for one type of jobs. Times are seconds; what a method does not give is nil or 0.
 type TypeAnswer struct {
-	Name       string
-	Jobs       int
-	Think      float64
-	Chunks     int     // of a pipeline
-	Response   float64 // NaN where too few jobs ended in a simulation, with HalfWidth and Percentile
-	HalfWidth  float64 // of the 95 % confidence interval; of sim
-	Throughput float64
-	Bounds     Bounds
-	Samples    int         // walks that the mean is taken of; 0: all states of the job were visited
-	Curve      []Point     // with 1 to Jobs jobs
-	Occupancy  []Occupancy // most time first
-	Percentile []float64   // of Percentiles; of sim
-	demand     []float64
-	queue      []float64 // customers of one job
+	Name        string      `json:"name"`
+	Jobs        int         `json:"jobs"`
+	Think       float64     `json:"think"`
+	Chunks      int         `json:"chunks,omitempty"` // of a pipeline
+	Response    float64     `json:"response"`         // NaN where too few jobs ended in a simulation, with HalfWidth and Percentile
+	*Spread                 // of sim
+	Throughput  float64     `json:"throughput"`
+	Samples     int         `json:"samples"` // walks that the mean is taken of; 0: all states of the job were visited
+	Bounds      Bounds      `json:"bounds"`
+	SaturatesAt float64     `json:"n_star"`              // (R1+Z)/D*max jobs; 0 where nothing saturates
+	Curve       []Point     `json:"curve,omitempty"`     // with 1 to Jobs jobs
+	Occupancy   []Occupancy `json:"occupancy,omitempty"` // most time first
+	demand      []float64
+	queue       []float64 // customers of one job
 }
 
 // CenterAnswer is what holds for one center.
@@ -69,8 +69,14 @@ type CenterAnswer struct {
 
 // Occupancy is the share of a job's response during which exactly these classes are in progress.
 type Occupancy struct {
-	Classes []string
-	Share   float64
+	Classes []string `json:"stages"`
+	Share   float64  `json:"share"`
+}
+
+// Spread is how far the responses of simulated jobs lie apart.
+type Spread struct {
+	HalfWidth  float64             `json:"half_width"` // of the 95 % confidence interval of the mean
+	Percentile map[float64]float64 `json:"percentiles"`
 }
 
 // Solve answers a model.
@@ -171,7 +177,7 @@ func extrapolate(t *Type, a, b *TypeAnswer, short, long int) TypeAnswer {
 	r.Chunks, r.Think = full, t.Think
 	r.Response = line(a.Response, b.Response)
 	r.Bounds.Alone, r.Bounds.Path, r.Bounds.Work = line(a.Bounds.Alone, b.Bounds.Alone), line(a.Bounds.Path, b.Bounds.Path), line(a.Bounds.Work, b.Bounds.Work)
-	r.Bounds.complete(t.Jobs, t.Think)
+	r.complete()
 	r.Throughput = float64(t.Jobs) / (r.Response + t.Think)
 	r.demand = slices.Clone(b.demand)
 	for k := range r.demand {
@@ -212,7 +218,9 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 
 // answer is what is known of a type before it is solved.
 func (s *system) answer(j *job) TypeAnswer {
-	return TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Bounds: s.bounds(j, j.demand, j.path), demand: j.demand}
+	t := TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks}
+	s.bound(&t, j, j.demand, j.path)
+	return t
 }
 
 // walkAnswers solves by walk.
@@ -236,9 +244,9 @@ func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
 		j, t := &s.jobs[i], &out[i]
 		t.Response, t.Samples, t.Curve = r.response, len(walkers[i].work), r.curve
 		t.Throughput = float64(j.n) / (r.response + j.think)
-		t.Bounds = s.bounds(j, r.demand, r.alone)
+		s.bound(t, j, r.demand, r.alone)
 		t.Occupancy = occupied(j, r.last)
-		t.demand, t.queue = r.demand, r.queue(j.think)
+		t.queue = r.queue(j.think)
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 
 // Row is one setting of a sweep and what it gives.
 type Row struct {
-	Values     []float64 // of the knobs
-	Response   []float64 // seconds, by type
-	Throughput []float64
-	Alone      []float64
-	Bound      []float64 // no response is less
-	Bottleneck int       // center that is used most; -1: none
-	Busy       float64   // its utilisation
+	Values     []float64 `json:"-"`        // of the knobs
+	Response   []float64 `json:"response"` // seconds, by type
+	Throughput []float64 `json:"throughput"`
+	Alone      []float64 `json:"alone"`
+	Bound      []float64 `json:"bound"`       // no response is less
+	Bottleneck string    `json:"bottleneck"`  // center that is used most; Nowhere: none
+	Busy       float64   `json:"utilisation"` // of it
 }
 
 // maxSweep bounds a sweep.
@@ -70,7 +70,10 @@ func (a *Answer) row(values []float64) Row {
 		r.Response, r.Throughput = append(r.Response, t.Response), append(r.Throughput, t.Throughput)
 		r.Alone, r.Bound = append(r.Alone, t.Bounds.Alone), append(r.Bound, t.Bounds.Response)
 	}
-	r.Bottleneck, r.Busy = a.Busiest()
+	k, busy := a.Busiest()
+	if r.Bottleneck, r.Busy = Nowhere, busy; k >= 0 {
+		r.Bottleneck = a.Centers[k].Name
+	}
 	return r
 }
 

@@ -7,11 +7,9 @@ import (
 
 // Change is one number of a model that is changed, and what comes of it.
 type Change struct {
-	Knob       string
-	Value      float64
-	Jobs       int // of the type it was solved with
-	Response   float64
-	Throughput float64
+	Knob  string  `json:"knob"`
+	Value float64 `json:"value"`
+	Point         // with so many jobs of the type
 }
 
 // chunkFactor is the step between numbers of chunks that are tried.
@@ -50,7 +48,7 @@ func (c *Change) solve(ctx context.Context, m *Model, o Options, jobs int) error
 	x.Types[0].Jobs = jobs
 	a, err := Solve(ctx, x, o)
 	if err == nil {
-		c.Jobs, c.Response, c.Throughput = jobs, a.Types[0].Response, a.Types[0].Throughput
+		c.Point = Point{jobs, a.Types[0].Response, a.Types[0].Throughput}
 	}
 	return err
 }
