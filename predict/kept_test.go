@@ -65,7 +65,7 @@ func TestCallsAreNoComputation(t *testing.T) {
 			t.Errorf("process %d computes %d ns, %v, want 154", p, sum, err)
 		}
 	}
-	if in.Left.Files != 2 || in.Left.OneSided != 2 || in.Left.Outside != 0 {
+	if in.Left[LeftFiles] != 2 || in.Left[LeftOneSided] != 2 || in.Left[LeftOutside] != 0 {
 		t.Errorf("left %+v", in.Left)
 	}
 }

@@ -24,6 +24,12 @@ var (
 // LinkName is the word for a class of links in platform files and reports.
 func LinkName(c simnet.LinkClass) string { return linkNames[c] }
 
+// ContentionName and PolicyName are the words for them.
+func ContentionName(c simnet.Contention) string { return contentionNames[c] }
+
+// PolicyName is the word for a way to receive.
+func PolicyName(p simnet.Policy) string { return policyNames[p] }
+
 // platformKey is a key of a table that describes a T: how it is read, and how it is written.
 type platformKey[T any] struct {
 	name, allowed string

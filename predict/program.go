@@ -3,7 +3,6 @@ package predict
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
@@ -189,7 +188,7 @@ func (in *Input) otherThreads(b *builder, p trace.Process) error {
 		s := l.Structure()
 		for n := uint32(1); n <= s.Len(); n++ {
 			if x := s.Node(n); x.Kind == ccg.CallNode && b.tables.region(x.Region).class&trace.ClassMPI != 0 {
-				b.left.OtherThreads += s.Instances(n)
+				b.left[LeftOtherThreads] += s.Instances(n)
 			}
 		}
 	}
@@ -234,33 +233,45 @@ func (in *Input) callKeys() []uint64 {
 	return keys
 }
 
-// Left counts what the program does not have, or has in another form. Numbers are those of calls or records of all processes.
-type Left struct {
-	OtherThreads uint64 // MPI calls of threads but the first of a process: left out
-	OneSided     uint64 // calls of one-sided communication: they take the time that they took
-	Files        uint64 // calls of MPI files without a record of what they transfer, and of files outside of MPI, whatever they transfer: likewise
-	Spawns       uint64 // calls that start or connect processes: likewise
-	FailedTests  uint64 // tests that completed nothing, MPI_Iprobe: likewise
-	Chosen       uint64 // calls that completed some of several requests: the program completes the same ones
-	BetweenGroup uint64 // collectives of two groups, and of groups with unknown members: left out
-	Cancelled    uint64 // cancelled requests: posted in vain, left out
-	NeverDone    uint64 // receives and collectives that never completed: of unknown partner, left out
-	Detached     uint64 // sends that nothing completes: sent all the same
-	Unknown      uint64 // completions of requests never posted, partners that are not known, operations of unknown kind: left out
-	Probes       uint64 // probes before anything but the receive of what they found: no wait
-	Outside      uint64 // records outside of MPI calls: calls by themselves
-	NoRoot       uint64 // collectives whose root is not in their communicator: rank 0 takes its place
-}
+// Left counts what the program does not have, or has in another form, by kind: calls or records of all processes.
+type Left [len(LeftKinds)]uint64
 
-// fields returns the counts in order.
-func (l *Left) fields() []*uint64 {
-	return []*uint64{
-		&l.OtherThreads, &l.OneSided, &l.Files, &l.Spawns, &l.FailedTests, &l.Chosen, &l.BetweenGroup, &l.Cancelled, &l.NeverDone,
-		&l.Detached, &l.Unknown, &l.Probes, &l.Outside, &l.NoRoot,
-	}
-}
+// Kinds of Left.
+const (
+	LeftOtherThreads = iota
+	LeftOneSided
+	LeftFiles
+	LeftSpawns
+	LeftFailedTests
+	LeftChosen
+	LeftBetweenGroups
+	LeftCancelled
+	LeftNeverDone
+	LeftDetached
+	LeftUnknown
+	LeftProbes
+	LeftOutside
+	LeftNoRoot
+)
 
-// Any reports whether something is left out or changed beyond what every prediction does.
-func (l *Left) Any() bool {
-	return slices.ContainsFunc(l.fields(), func(n *uint64) bool { return *n != 0 })
+// LeftKinds tell what is counted: its name, whether the program is without it, and what it has instead.
+var LeftKinds = [...]struct {
+	What string
+	Lost bool
+	Text string
+}{
+	LeftOtherThreads:  {"other_threads", true, "left out: MPI calls of threads but the first of a process"},
+	LeftOneSided:      {"one_sided", false, "as long as recorded: calls of one-sided communication"},
+	LeftFiles:         {"files", false, "as long as recorded: calls of MPI files whose bytes are not known, and of other files"},
+	LeftSpawns:        {"spawns", false, "as long as recorded: calls that start or connect processes"},
+	LeftFailedTests:   {"failed_tests", false, "as long as recorded: tests that completed nothing"},
+	LeftChosen:        {"chosen", false, "as recorded: calls that completed some of several requests"},
+	LeftBetweenGroups: {"between_groups", true, "left out: collectives of two groups, or of unknown members"},
+	LeftCancelled:     {"cancelled", true, "left out: cancelled requests"},
+	LeftNeverDone:     {"never_done", true, "left out: receives and collectives that never completed"},
+	LeftDetached:      {"detached", false, "as recorded: sends that nothing completes"},
+	LeftUnknown:       {"unknown", true, "left out: completions, partners and operations that are not known"},
+	LeftProbes:        {"probes", false, "without waiting: probes not before the receive of what they found"},
+	LeftOutside:       {"outside", false, "as calls of their own: records outside of MPI calls"},
+	LeftNoRoot:        {"no_root", true, "with root 0: collectives whose root is not in their communicator"},
 }

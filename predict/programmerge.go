@@ -87,9 +87,8 @@ func (b *builder) take(o *builder) error {
 		}
 		b.program.Roots = append(b.program.Roots, to[root]-1)
 	}
-	mine, other := b.left.fields(), o.left.fields()
-	for i := range mine {
-		*mine[i] += *other[i]
+	for i, n := range o.left {
+		b.left[i] += n
 	}
 	return nil
 }
@@ -101,9 +100,7 @@ func (b *builder) encode() ([]byte, error) {
 	for _, r := range p.Roots {
 		dst = binary.AppendUvarint(dst, uint64(r))
 	}
-	for _, n := range b.left.fields() {
-		dst = binary.AppendUvarint(dst, *n)
-	}
+	dst = varint.Append(dst, b.left[:]...)
 	dst = binary.AppendUvarint(dst, uint64(len(p.Nodes)))
 	for i, n := range p.Nodes {
 		dst = varint.Append(dst, uint64(n.Kind), n.Count, uint64(n.Len))
@@ -131,8 +128,8 @@ func (b *builder) decode(src []byte) (*builder, error) {
 	for n := w.Next(); n > 0 && !w.Failed(); n-- {
 		p.Roots = append(p.Roots, simnet.NodeID(w.Next()))
 	}
-	for _, n := range b.left.fields() {
-		*n = w.Next()
+	for i := range b.left {
+		b.left[i] = w.Next()
 	}
 	var ids, children []simnet.NodeID // ids by number in the message
 	var actions []simnet.Action

@@ -190,7 +190,7 @@ func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 	peer := r.tables.defs.Peer(comm, rank, r.process)
 	if !ok || peer >= uint32(len(r.tables.defs.Processes())) {
 		rec.drop = true
-		r.left.Unknown += instances
+		r.left[LeftUnknown] += instances
 		return
 	}
 	rec.action = simnet.Action{Kind: simnet.PostSend, Mode: simnet.PeerAbsolute, Comm: number, Tag: uint32(f[2].Value), Peer: int32(rank)}
@@ -237,14 +237,14 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	switch {
 	case !ok || !known || !r.place(uint32(f[1].Value)).member:
 		rec.drop = true
-		r.left.Unknown += instances
+		r.left[LeftUnknown] += instances
 		return
 	case r.tables.kinds[number] == commAlone:
 		rec.drop = true
 		return
 	case r.tables.kinds[number] == commParts:
 		rec.drop = true
-		r.left.BetweenGroup += instances
+		r.left[LeftBetweenGroups] += instances
 		return
 	}
 	rec.action = simnet.Action{Kind: simnet.PostColl, Coll: kind, Comm: number}
@@ -256,7 +256,7 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	case f[2].Value < uint64(size):
 		rec.action.Peer = int32(f[2].Value)
 	default:
-		r.left.NoRoot += instances
+		r.left[LeftNoRoot] += instances
 	}
 	rec.channel = r.channel(channelKey{kind: simnet.PostColl, comm: number})
 }

@@ -83,10 +83,10 @@ func (t *tracer) run() (simnet.NodeID, error) {
 	}
 	t.look(t.s.Len())
 	id, err := w.convert(t.s.Len(), nil)
-	t.b.left.Detached += w.detached
-	t.b.left.NeverDone += w.never
-	t.b.left.Probes += w.lostProbes
-	t.b.left.Unknown += w.unknown
+	t.b.left[LeftDetached] += w.detached
+	t.b.left[LeftNeverDone] += w.never
+	t.b.left[LeftProbes] += w.lostProbes
+	t.b.left[LeftUnknown] += w.unknown
 	return id, err
 }
 
@@ -284,7 +284,7 @@ func (t *tracer) count() {
 			continue
 		}
 		if x.Kind == ccg.EventNode && info.calls > 0 {
-			left.Outside += info.outer
+			left[LeftOutside] += info.outer
 		}
 		if info.flags&nodeCall == 0 {
 			for _, c := range x.Children {
@@ -296,20 +296,20 @@ func (t *tracer) count() {
 		acts := info.flags&nodeActs != 0
 		switch {
 		case region.some && acts:
-			left.Chosen += info.outer
+			left[LeftChosen] += info.outer
 		case region.test && !acts:
-			left.FailedTests += info.outer
+			left[LeftFailedTests] += info.outer
 		case region.class&trace.ClassRMA != 0 && !acts, region.apart && region.class == 0:
-			left.OneSided += info.outer
+			left[LeftOneSided] += info.outer
 		case region.class&trace.ClassFileIO != 0 && !acts, region.apart:
-			left.Files += info.outer
+			left[LeftFiles] += info.outer
 		case region.spawn:
-			left.Spawns += info.outer
+			left[LeftSpawns] += info.outer
 		}
 	}
 	for n := uint32(1); n <= last; n++ {
 		if r := t.info[n].record; r > 0 && t.records[r-1].kind == recCancel {
-			left.Cancelled += t.s.Instances(n)
+			left[LeftCancelled] += t.s.Instances(n)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestForeignRoot(t *testing.T) {
 		list = append(list, s.Batch)
 	}
 	in := inputs(t, graphsOfBatches(t, worldOf(n), list), 1)[0]
-	if in.Left != (Left{NoRoot: 2 * n}) {
+	if in.Left != (Left{LeftNoRoot: 2 * n}) {
 		t.Errorf("left %+v", in.Left)
 	}
 	for p := range uint32(n) {

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -77,7 +78,7 @@ func (x *prediction) measureStarts() error {
 		}
 		s.delay, s.end = append(s.delay, convert(begin[i])), append(s.end, convert(end[i]))
 	}
-	x.res.Measured = convert(trace.Time(bounds[1]))
+	x.res.Measured = uint64(convert(trace.Time(bounds[1])))
 	if !fits {
 		err = jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", x.o.Run, predict.ErrTooLong))
 	}
@@ -142,13 +143,13 @@ func (x *prediction) classify() error {
 			return err
 		}
 	}
-	x.res.Threshold = "as analysed"
+	threshold := "as analysed"
 	if classes == nil {
 		if x.o.Classes == nil && len(x.o.Vectors) == 0 && x.o.Rule == predict.ScaleRule && work > comparable {
 			x.setClasses(k, "")
 			return nil
 		}
-		if classes, err = x.compare(); err != nil {
+		if classes, threshold, err = x.compare(); err != nil {
 			return err
 		}
 	}
@@ -156,12 +157,12 @@ func (x *prediction) classify() error {
 	for i := range classes.Classes {
 		k.representative, k.size = append(k.representative, classes.Classes[i].Representative), append(k.size, classes.Classes[i].Size)
 	}
-	x.setClasses(k, x.res.Threshold)
+	x.setClasses(k, threshold)
 	return nil
 }
 
 // compare computes classes. Collective.
-func (x *prediction) compare() (*predict.Classes, error) {
+func (x *prediction) compare() (*predict.Classes, string, error) {
 	f := predict.ClassFlags{Threshold: DefaultClasses}
 	if x.o.Classes != nil {
 		f = *x.o.Classes
@@ -171,16 +172,17 @@ func (x *prediction) compare() (*predict.Classes, error) {
 		err = jobs.Fail(jobs.ExitUsage, err)
 	}
 	if err := jobs.Agree(x.c, err); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if x.res.Threshold = f.Threshold; f.MaxClasses > 0 {
-		x.res.Threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
+	threshold := f.Threshold
+	if f.MaxClasses > 0 {
+		threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
 	}
 	if err := jobs.ClassMemory(x.c, &o.Options, x.o.Analyze.MemBytes, x.in.Vectors.Bytes()); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	k, err := x.in.Classify(context.Background(), x.c, o)
-	return k, jobs.InputError(x.o.Run, err)
+	return k, threshold, jobs.InputError(x.o.Run, err)
 }
 
 // fitting refuses classes of a file whose processes do not call the same.
@@ -198,12 +200,14 @@ func fitting(k *predict.Classes, groups *processClasses) error {
 }
 
 func (x *prediction) setClasses(k *processClasses, threshold string) {
-	x.classes = k
-	x.res.Classes, x.res.Threshold = k.representative, threshold
+	x.classes, x.res.Computation.Threshold, x.res.Classes = k, threshold, make([]predicted.PredictedClass, len(k.representative))
+	for c, p := range k.representative {
+		x.res.Classes[c] = predicted.PredictedClass{Class: c, Representative: p}
+	}
 }
 
 // meanOf returns the mean of a number of each process over all ranks, rounded down. Collective.
-func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.ProcessTimes) int64) (int64, error) {
+func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.ProcessTimes) int64) (uint64, error) {
 	const low = 1<<20 - 1
 	parts := []int64{0, 0}
 	for i := range list {
@@ -217,5 +221,5 @@ func (x *prediction) meanOf(list []simnet.ProcessTimes, of func(t *simnet.Proces
 	hi, lo := bits.Mul64(uint64(parts[0]), 1<<20)
 	lo, carry := bits.Add64(lo, uint64(parts[1]), 0)
 	q, _ := bits.Div64(hi+carry, lo, uint64(x.in.Processes()))
-	return int64(q), nil
+	return q, nil
 }

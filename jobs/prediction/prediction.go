@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -38,96 +39,16 @@ type Options struct {
 	Show        func(jobs.Progress) // on rank 0
 }
 
-// Result is a prediction. All but Deadlock, Unmatched and Output is there on rank 0 only. Times are ps.
+// Result is a prediction, as it is reported, and how it came about. Deadlock, Unmatched and Output are there on all ranks, the rest
+// on rank 0.
 type Result struct {
-	Left      predict.Left
-	Platform  *predict.Platform // nil: none was asked for
-	Scale     predict.Scale     // of recorded computation
-	Nodes     uint32            // that have processes
-	PerNode   uint32            // processes of a node at most
-	Events    bool              // the event engine was used
-	Measured  int64             // first to last event of the recorded run
-	Makespan  int64
-	Deadlock  *simnet.Deadlock
-	Functions []string // of the calls of Deadlock
-	Unmatched uint64
+	predicted.Prediction
 	Skipped   uint64
 	Simulated uint64 // operations and messages
 	Elapsed   time.Duration
-	Processes []PredictedProcess
-	Classes   []uint32 // representative of each class
-	Threshold string   // within which the processes of a class compute alike; "": they call the same, no more is known
-	Donors    []PredictedDonor
-	Content   string // hash of the vectors
-	Host      *HostCheck
-	Class     *ClassCheck
-	Replay    *ReplayCheck
-	Spread    *SpreadCheck
-	Delay     *DelayCheck
-	Points    []SweepPoint
-	Bound     int64 // how far the recorded time of a process may be from the truth at most: 0 unless the file has bounded times
 	Output    *analyze.Result
 	// WithoutSidecar: the recorded run had intervals of a file, whose times are not those of the predicted one.
 	WithoutSidecar bool
-}
-
-// PredictedProcess is one process, recorded and predicted.
-type PredictedProcess struct {
-	Class    uint32
-	Node     uint32
-	Finish   int64 // recorded: last event
-	Compute  int64 // recorded
-	Kept     int64 // in calls that are neither computed nor simulated: recorded, and predicted
-	Start    int64 // first event, after that of the first process; it is the predicted one too
-	Times    simnet.ProcessTimes
-	Replaced bool // its computation follows from measured vectors
-}
-
-// PredictedDonor is a process that was measured on the target.
-type PredictedDonor struct {
-	Process      uint32
-	Processes    uint64 // that follow it
-	Entries      uint64
-	Measured     uint64
-	Host, Target int64 // sums of the entries measured
-	predict.Totals
-}
-
-// HostCheck is the recorded run simulated on the machine where it was recorded.
-type HostCheck struct {
-	Platform string
-	Makespan int64
-}
-
-// ClassCheck is the same with the recorded computation of the representatives for all.
-type ClassCheck struct {
-	All, Representatives int64 // makespans
-}
-
-// ReplayCheck compares replays on the host with the recorded run.
-type ReplayCheck struct {
-	Process          uint32 // the one that differs most
-	Recorded, Replay int64
-}
-
-// SpreadCheck is the process whose repetitions lie farthest apart: of replays on the host, else of those on the target. Times are ns.
-type SpreadCheck struct {
-	Process uint32
-	predict.Totals
-}
-
-// DelayCheck is the recorded process that lost most of its computation to others: ready to run, without a processor.
-type DelayCheck struct {
-	Process        uint32
-	Delay, Compute int64
-}
-
-// SweepPoint is one prediction of a sweep.
-type SweepPoint struct {
-	Values   []int // number of the value of each axis
-	Makespan int64
-	Compute  int64 // mean of the processes, rounded down
-	Deadlock bool
 }
 
 // prediction is one job on one rank.
@@ -272,8 +193,42 @@ func (x *prediction) openPlatforms() error {
 			x.single = true
 		}
 	}
-	x.res.Platform, x.res.Scale = x.platform, x.scale()
+	x.describe()
 	return nil
+}
+
+// describe says on which machine and with what computation the prediction is made.
+func (x *prediction) describe() {
+	r := &x.res
+	r.Resolution, r.Computation = predicted.Picoseconds, predicted.PredictedComputing{Source: "recorded", Scale: x.scale().String()}
+	if x.scale() != predict.One {
+		r.Computation.Source = "scaled"
+	}
+	r.Errors.Class.Defined = x.o.Rule == predict.ScaleRule
+	p := x.platform
+	if p == nil {
+		return
+	}
+	r.Platform = &predicted.PredictedPlatform{
+		Name: p.Name, Mapping: p.Mapping, Engine: "dataflow", Contention: predict.ContentionName(p.Contention), Policy: predict.PolicyName(p.Policy),
+	}
+	if p.Mapping != "block" && p.Mapping != "cyclic" {
+		r.Platform.Mapping = "table"
+	}
+	if NeedsEvents(p) {
+		r.Platform.Engine = "events"
+	}
+}
+
+// leftOut names what the program does not have as it was.
+func leftOut(l *predict.Left) []predicted.LeftOut {
+	list := []predicted.LeftOut{}
+	for k, x := range predict.LeftKinds {
+		if l[k] > 0 {
+			list = append(list, predicted.LeftOut{What: x.What, Count: l[k], Lost: x.Lost, Text: x.Text})
+		}
+	}
+	return list
 }
 
 // NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
@@ -295,7 +250,7 @@ func (x *prediction) openProgram() error {
 	if x.in, err = predict.Open(x.c, x.file); err != nil {
 		return jobs.InputError(x.o.Run, err)
 	}
-	x.res.Left = x.in.Left
+	x.res.LeftOut = leftOut(&x.in.Left)
 	x.sim, x.simComm = x.in, x.c
 	if x.single {
 		x.sim, x.simComm = nil, nil
@@ -320,6 +275,6 @@ func (x *prediction) openProgram() error {
 	if !ok {
 		bound = math.MaxInt64
 	}
-	x.res.Bound = bound
+	x.res.Bound = uint64(bound)
 	return x.classify()
 }

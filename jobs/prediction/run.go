@@ -9,6 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -19,6 +21,8 @@ type outcome struct {
 	deadlock *simnet.Deadlock
 	result   simnet.Result // without times
 }
+
+func (o *outcome) makespan() *uint64 { return new(uint64(o.result.Makespan)) }
 
 // runOn simulates on a platform. Collective: all ranks return the same error.
 func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
@@ -157,7 +161,8 @@ func (x *prediction) check() error {
 		return nil // the prediction tells why
 	}
 	if x.host != nil {
-		x.res.Host = &HostCheck{Platform: x.host.Name, Makespan: all.result.Makespan}
+		e := &x.res.Errors
+		e.HostPlatform, e.HostMakespan, e.Net = x.host.Name, all.makespan(), difference(*all.makespan(), x.res.Measured)
 	}
 	if x.o.Rule != predict.CopyRule {
 		return nil
@@ -174,7 +179,7 @@ func (x *prediction) check() error {
 	if err != nil || some.deadlock != nil {
 		return err
 	}
-	x.res.Class = &ClassCheck{All: all.result.Makespan, Representatives: some.result.Makespan}
+	x.res.Errors.ClassMakespan, x.res.Errors.Class = some.makespan(), difference(*some.makespan(), *all.makespan())
 	return nil
 }
 
@@ -197,7 +202,7 @@ func (x *prediction) representatives() (*donorSet, error) {
 		if err := jobs.Agree(x.c, err); err != nil {
 			return nil, err
 		}
-		s.list, s.about = append(s.list, d), append(s.about, PredictedDonor{})
+		s.list, s.about = append(s.list, d), append(s.about, predicted.Donor{})
 	}
 	s.follow(x.classes)
 	return s, nil
@@ -221,16 +226,16 @@ func (x *prediction) simulate() error {
 		return err
 	}
 	r := &x.res
-	r.Elapsed, r.Events = time.Since(began), NeedsEvents(x.platform)
-	x.out = out
-	r.Deadlock, r.Makespan, r.Unmatched = out.deadlock, out.result.Makespan, out.result.Unmatched
-	r.Simulated, r.Skipped = out.result.Events, out.result.Skipped
-	if r.Deadlock != nil {
-		for _, b := range r.Deadlock.Cycle {
-			r.Functions = append(r.Functions, x.in.Function(b.Node))
+	x.out, r.Elapsed = out, time.Since(began)
+	r.Unmatched, r.Simulated, r.Skipped = out.result.Unmatched, out.result.Events, out.result.Skipped
+	if d := out.deadlock; d != nil {
+		r.Deadlock = &predicted.PredictedDeadlock{Cycle: []predicted.BlockedCall{}, Eager: d.Eager}
+		for _, b := range d.Cycle {
+			r.Deadlock.Cycle = append(r.Deadlock.Cycle, predicted.BlockedCall{Process: b.Process, Call: b.Call, Function: x.in.Function(b.Node), For: b.For})
 		}
 		return nil
 	}
+	r.Makespan, r.Ratio = out.makespan(), numbers.NewRatio(*out.makespan(), r.Measured)
 	if x.times != nil && x.sim != nil {
 		out.result.Times, out.result.First = out.times, out.first
 		err = x.times.Finish(&out.result)
@@ -243,6 +248,11 @@ func (x *prediction) sweep() error {
 	if x.platform == nil || len(x.o.Sweep) == 0 {
 		return nil
 	}
+	s := &predicted.PredictedSweep{}
+	for _, a := range x.o.Sweep {
+		s.Axes = append(s.Axes, predicted.SweepAxis{Name: a.Name, Values: a.Values})
+	}
+	x.res.Sweep = s
 	n := predict.Points(x.o.Sweep)
 	x.meter.Stage("sweep", uint64(n))
 	for i := range n {
@@ -254,13 +264,20 @@ func (x *prediction) sweep() error {
 		if err != nil {
 			return err
 		}
-		point := SweepPoint{Values: at, Makespan: out.result.Makespan, Deadlock: out.deadlock != nil}
-		if !point.Deadlock {
+		var point predicted.SweepPoint
+		for k, v := range at {
+			point.Values = append(point.Values, s.Axes[k].Values[v])
+		}
+		if out.deadlock == nil {
+			point.Makespan = out.makespan()
+			if x.res.Makespan != nil {
+				point.Ratio = numbers.NewRatio(*point.Makespan, *x.res.Makespan)
+			}
 			if point.Compute, err = x.meanOf(out.times, func(t *simnet.ProcessTimes) int64 { return t.Compute }); err != nil {
 				return err
 			}
 		}
-		x.res.Points = append(x.res.Points, point)
+		s.Points = append(s.Points, point)
 		x.meter.Add(1)
 	}
 	return nil
@@ -283,27 +300,31 @@ func (x *prediction) collect() error {
 	const width = 13
 	nodes := map[uint32]uint32{}
 	for _, b := range all {
-		for v := jobs.TakeWords[int64](b); len(v) >= width; v = v[width:] {
+		for v := jobs.TakeWords[uint64](b); len(v) >= width; v = v[width:] {
 			p := uint32(len(x.res.Processes))
-			y := PredictedProcess{
-				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Kept: v[12], Replaced: x.donors.donor(p) != nil,
-				Times: simnet.ProcessTimes{
-					Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Messages: uint64(v[9]), Calls: x.in.Calls(p),
-				},
+			y := predicted.PredictedProcess{
+				Process: p, Class: int(x.classes.class[p]), Node: uint32(v[10]), Calls: x.in.Calls(p), Messages: v[9],
+				Measured:  predicted.MeasuredTimes{Finish: v[0], Compute: v[1], Start: v[11]},
+				Predicted: predicted.PredictedTimes{Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Kept: v[12]},
+			}
+			if x.donors.donor(p) != nil {
+				x.res.Computation.Replaced++
 			}
 			nodes[y.Node]++
-			x.res.PerNode = max(x.res.PerNode, nodes[y.Node])
+			if t := x.res.Platform; t != nil {
+				t.Nodes, t.RanksPerNode = uint32(len(nodes)), max(t.RanksPerNode, nodes[y.Node])
+			}
 			x.res.Processes = append(x.res.Processes, y)
 		}
 	}
-	x.res.Nodes = uint32(len(nodes))
-	x.res.Delay = x.delayed()
+	x.res.Classify()
+	x.delayed()
 	return nil
 }
 
-// delayed returns the process with the largest share of its computation in which it had no processor, nil where no recorder told.
-func (x *prediction) delayed() *DelayCheck {
-	var w *DelayCheck
+// delayed notes the process with the largest share of its computation in which it had no processor, where a recorder told.
+func (x *prediction) delayed() {
+	e, most := &x.res.Errors, -1.0
 	for i := range x.in.Defs.LocationProperties {
 		q := &x.in.Defs.LocationProperties[i]
 		at, ok := x.in.Defs.Ordinal(q.Location)
@@ -314,16 +335,13 @@ func (x *prediction) delayed() *DelayCheck {
 		if thread > 0 || int(rank) >= len(x.res.Processes) {
 			continue
 		}
-		y := &DelayCheck{Process: rank, Compute: x.res.Processes[rank].Compute}
-		y.Delay = int64(min(q.Value.Bits, uint64(y.Compute)/1000)) * 1000 // the file may tell any number
-		if w == nil || w.share() < y.share() {
-			w = y
+		compute := x.res.Processes[rank].Measured.Compute
+		delay := min(q.Value.Bits, compute/1000) * 1000 // the file may tell any number
+		if s := share(delay, compute); s > most {
+			most, e.WorstDelay, e.Delayed, e.Delay = s, &rank, delay, numbers.NewRatio(delay, compute)
 		}
 	}
-	return w
 }
-
-func (d *DelayCheck) share() float64 { return float64(d.Delay) / float64(max(d.Compute, 1)) }
 
 // rows are the numbers of this rank's processes.
 func (x *prediction) rows() ([]byte, error) {

@@ -14,15 +14,18 @@ import (
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // donorSet is the processes that were measured, and who follows whom.
 type donorSet struct {
-	list    []*predict.Donor // by process, ascending
-	of      []int32          // of each process: its place in list, -1 for none
-	about   []PredictedDonor // as list
-	content string           // hash
+	list    []*predict.Donor  // by process, ascending
+	of      []int32           // of each process: its place in list, -1 for none
+	about   []predicted.Donor // as list
+	totals  []predict.Totals  // likewise
+	content string            // hash
 }
 
 // donor returns the donor of a process, nil for none.
@@ -51,13 +54,15 @@ func (x *prediction) openVectors() error {
 		}
 	}
 	if x.donors != nil {
-		x.res.Donors, x.res.Content = x.donors.about, x.donors.content
+		c := &x.res.Computation
+		c.Source, c.Donors, c.Content, c.Rule = "vectors", x.donors.about, x.donors.content, [...]string{"scale", "copy"}[x.o.Rule]
 	}
 	if x.hostDons != nil {
-		x.res.Replay, x.res.Spread = x.hostDons.worst(), x.hostDons.spread()
+		x.hostDons.worst(&x.res.Errors)
+		x.hostDons.spread(&x.res.Errors)
 	}
-	if x.donors != nil && x.res.Spread == nil {
-		x.res.Spread = x.donors.spread()
+	if x.donors != nil && x.res.Errors.WorstSpread == nil {
+		x.donors.spread(&x.res.Errors)
 	}
 	return x.everybodyFollows()
 }
@@ -156,7 +161,7 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 		if err := jobs.Agree(x.c, targetError(err)); err != nil {
 			return nil, err
 		}
-		s.list, s.about = append(s.list, d), append(s.about, about)
+		s.list, s.about, s.totals = append(s.list, d), append(s.about, about), append(s.totals, targets[i].Totals)
 		h.Write(jobs.AppendWords(nil, int64(targets[i].Process), int64(len(times))))
 		h.Write(jobs.AppendWords(nil, times...))
 	}
@@ -166,8 +171,8 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 }
 
 // newDonor joins one vector, which has an entry for each MPI call; times are those that were measured, by entry.
-func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
-	about = PredictedDonor{Process: t.Process, Totals: t.Totals}
+func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about predicted.Donor, times []int64, err error) {
+	about = predicted.Donor{Process: t.Process, Off: 1000 * uint64(t.Totals.Off)}
 	nodes, err := x.in.CallNodes(t.Process)
 	if err != nil {
 		return nil, about, nil, err
@@ -185,8 +190,8 @@ func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor
 			continue
 		}
 		about.Measured++
-		about.Host += host[i]
-		about.Target += v
+		about.Host += uint64(host[i])
+		about.Target += uint64(v)
 	}
 	if about.Measured == 0 {
 		return nil, about, nil, fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
@@ -279,42 +284,29 @@ func (x *prediction) everybodyFollows() error {
 		len(missing), len(x.classes.representative), shown)))
 }
 
-// worst returns the process whose replay differs most from the recorded run.
-func (s *donorSet) worst() *ReplayCheck {
-	var w *ReplayCheck
+// worst notes the process whose replay differs most from the recorded run.
+func (s *donorSet) worst(e *predicted.PredictedErrors) {
+	most := -1.0
 	for i := range s.about {
 		a := &s.about[i]
-		r := &ReplayCheck{Process: a.Process, Recorded: a.Host, Replay: a.Target}
-		if w == nil || w.share() < r.share() {
-			w = r
+		if off := share(max(a.Target, a.Host)-min(a.Target, a.Host), a.Host); off > most {
+			most, e.WorstReplay, e.Replayed, e.Recorded, e.Replay = off, &a.Process, a.Target, a.Host, difference(a.Target, a.Host)
 		}
 	}
-	return w
 }
 
-// spread returns the process whose repetitions lie farthest apart, nil where none was replayed more than once.
-func (s *donorSet) spread() *SpreadCheck {
-	var w *SpreadCheck
-	for i := range s.about {
-		a := &s.about[i]
-		r := &SpreadCheck{a.Process, a.Totals}
-		if a.Totals.Most > 0 && (w == nil || w.Share() < r.Share()) {
-			w = r
+// spread notes the process whose repetitions lie farthest apart, of the time that counts, where one was replayed more than once.
+func (s *donorSet) spread(e *predicted.PredictedErrors) {
+	for i, t := range s.totals {
+		least, most := uint64(t.Least), uint64(t.Most)
+		if apart := share(most-min(least, most), uint64(t.Sum)); most > 0 && (e.WorstSpread == nil || apart > e.Spread.Value) {
+			e.WorstSpread, e.Least, e.Most, e.Spread = &s.about[i].Process, 1000*least, 1000*most, numbers.Ratio{Value: apart, Defined: true}
 		}
 	}
-	return w
 }
 
-// Share is how far the repetitions lie apart, of the time that counts.
-func (c *SpreadCheck) Share() float64 {
-	return float64(max(c.Most-c.Least, 0)) / float64(max(c.Sum, 1))
-}
+// share is a part of something, of 1 where there is nothing.
+func share(part, of uint64) float64 { return float64(part) / float64(max(of, 1)) }
 
-// share is how far the replay is from the recorded run.
-func (r *ReplayCheck) share() float64 {
-	diff := r.Replay - r.Recorded
-	if diff < 0 {
-		diff = -diff
-	}
-	return float64(diff) / float64(max(r.Recorded, 1))
-}
+// difference is how far a is from b, as a share of b.
+func difference(a, b uint64) numbers.Ratio { return numbers.NewRatio(max(a, b)-min(a, b), b) }

@@ -56,7 +56,7 @@ func (x *prediction) write() error {
 	}
 	o := predict.RunOptions{
 		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.simulated, Processes: x.in.Processes(),
-		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.res.Makespan, Properties: x.properties(),
+		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.out.result.Makespan, Properties: x.properties(),
 	}
 	if x.sim != nil {
 		o.First, o.End = x.sim.First, x.sim.End
