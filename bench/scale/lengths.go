@@ -20,10 +20,7 @@ func lengths(w io.Writer, s *settings) error {
 				if err != nil {
 					return err
 				}
-				for _, e := range src.Counts().Events {
-					events[i] += e
-				}
-				events[i] /= uint64(n)
+				events[i] = src.Events() / uint64(n)
 				if runs[i], err = s.measure(n); err != nil {
 					return err
 				}

@@ -91,12 +91,8 @@ func writeArchive(dir string, src *tracetest.Source) error {
 
 func printDemo(w io.Writer, dir string, src *tracetest.Source) {
 	d := src.Definitions()
-	var events uint64
-	for _, n := range src.Counts().Events {
-		events += n
-	}
 	anchor, run := filepath.Join(dir, archiveName+".otf2"), filepath.Join(dir, "run.xtf")
-	fmt.Fprintf(w, "%s: %d events of %d locations, the trace of a generated program (%s)\n\nTry\n\n", anchor, events, d.NumLocations(), src.Options().Program)
+	fmt.Fprintf(w, "%s: %d events of %d locations, the trace of a generated program (%s)\n\nTry\n\n", anchor, src.Events(), d.NumLocations(), src.Options().Program)
 	list := [][2]string{
 		{"coppice info " + anchor, "what is in the trace"},
 		{"coppice analyze " + anchor + " -o " + run, "the main job, on all cores"},

@@ -109,9 +109,9 @@ func TestReportKnownAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareSummary(t, &got, &want.Facts)
-			compareProfile(t, src.Definitions(), &got, &want.Facts)
-			compareComm(t, src.Definitions(), &got, &want.Facts)
+			compareSummary(t, &got, want)
+			compareProfile(t, src.Definitions(), &got, want)
+			compareComm(t, src.Definitions(), &got, want)
 			compareProblems(t, &got, want.Diagnostics)
 			if got.CCG.Events != got.Events || got.CCG.Locations != uint64(got.Locations) || got.CCG.Nodes == 0 {
 				t.Errorf("call graph: %+v", got.CCG)
@@ -120,58 +120,36 @@ func TestReportKnownAnswers(t *testing.T) {
 	}
 }
 
-func compareSummary(t *testing.T, got *reportJSON, f *tracetest.Facts) {
+func compareSummary(t *testing.T, got *reportJSON, f *oracle.Result) {
 	t.Helper()
-	events := uint64(0)
-	for _, n := range f.Events {
-		events += n
+	all := f.Characteristics(0, oracle.Rules{})
+	if got.Schema != "coppice.report/1" || got.Events != all.Sum[oracle.Events] || got.Locations != len(f.Locations) {
+		t.Errorf("%s: %d events of %d locations, want %d of %d", got.Schema, got.Events, got.Locations, all.Sum[oracle.Events], len(f.Locations))
 	}
-	if got.Schema != "coppice.report/1" || got.Events != events || got.Locations != len(f.Events) {
-		t.Errorf("%s: %d events of %d locations, want %d of %d", got.Schema, got.Events, got.Locations, events, len(f.Events))
-	}
-	var sum tracetest.Component
 	var most uint64
 	for _, p := range f.Processes {
-		sum.Time += p.Time
-		sum.P2P += p.P2P
-		sum.Coll += p.Coll
-		sum.NxN += p.NxN
-		sum.Barrier += p.Barrier
-		sum.Management += p.Management
-		sum.Start += p.Start
-		most = max(most, p.CPU)
+		most = max(most, p.Components[0][oracle.CPUTime])
 	}
-	for _, x := range []struct {
-		key  string
-		want uint64
-	}{
-		{"execution", f.Execution},
-		{"cpu", f.CPU},
-		{"mpi", f.MPI},
-		{"io", f.IO},
-		{"p2p", sum.P2P},
-		{"collective_all", sum.Coll},
-		{"all_to_all", sum.NxN},
-		{"barrier", sum.Barrier},
-		{"mgmt", sum.Management},
-		{"t_start", sum.Start},
-		{"send_recv", f.SendRecv},
-		{"potent_sync", f.Potential},
-		{"time_variation", f.Variation},
-		{"total", got.Summary.Processors * f.Execution},
-		{"load_imbalance", got.Summary.Processors*most - f.CPU},
+	want := map[string]uint64{
+		"execution": all.Execution, "total": got.Summary.Processors * all.Execution, "load_imbalance": got.Summary.Processors*most - all.Sum[oracle.CPUTime],
+	}
+	for _, item := range []oracle.Item{
+		oracle.CPUTime, oracle.MPITime, oracle.IOTime, oracle.P2PTime, oracle.CollTime, oracle.NxNTime, oracle.BarrierTime, oracle.MgmtTime,
+		oracle.StartTime, oracle.SendRecv, oracle.PotentialSync, oracle.Variation,
 	} {
-		if v, ok := got.Summary.Ticks[x.key].(float64); !ok || uint64(v) != x.want {
-			t.Errorf("summary %s is %v, want %d", x.key, got.Summary.Ticks[x.key], x.want)
+		want[string(item)] = all.Sum[item]
+	}
+	for key, ticks := range want {
+		if v, ok := got.Summary.Ticks[key].(float64); !ok || uint64(v) != ticks {
+			t.Errorf("summary %s is %v, want %d", key, got.Summary.Ticks[key], ticks)
 		}
 	}
-	if s := got.Summary.Stats["time"]; s.Sum != sum.Time || s.Max[0] != f.Execution {
-		t.Errorf("time over processes: %+v, want sum %d, max %d", s, sum.Time, f.Execution)
+	if s := got.Summary.Stats["time"]; s.Sum != all.Sum[oracle.Time] || s.Max[0] != all.Execution {
+		t.Errorf("time over processes: %+v, want sum %d, max %d", s, all.Sum[oracle.Time], all.Execution)
 	}
-	p := float64(got.Summary.Processors)
-	want := (float64(f.CPU) + float64(f.IO) + float64(f.MPI)/p) / (p * float64(f.Execution))
-	if e := got.Summary.Efficiency; e == nil || math.Abs(*e-want) > 1e-12 {
-		t.Errorf("efficiency %v, want %v", e, want)
+	efficiency, _ := all.Efficiency.Float64()
+	if e := got.Summary.Efficiency; e == nil || math.Abs(*e-efficiency) > 1e-12 {
+		t.Errorf("efficiency %v, want %v", e, efficiency)
 	}
 }
 
@@ -179,7 +157,7 @@ type profileLine struct {
 	Calls, Inclusive, Exclusive uint64
 }
 
-func compareProfile(t *testing.T, d *trace.Definitions, got *reportJSON, f *tracetest.Facts) {
+func compareProfile(t *testing.T, d *trace.Definitions, got *reportJSON, f *oracle.Result) {
 	t.Helper()
 	want := map[uint32]profileLine{}
 	for _, x := range f.Profiles {
@@ -199,19 +177,19 @@ func compareProfile(t *testing.T, d *trace.Definitions, got *reportJSON, f *trac
 	}
 }
 
-func compareComm(t *testing.T, d *trace.Definitions, got *reportJSON, f *tracetest.Facts) {
+func compareComm(t *testing.T, d *trace.Definitions, got *reportJSON, f *oracle.Result) {
 	t.Helper()
-	var matrix []tracetest.Traffic
+	var matrix []oracle.Traffic
 	for _, x := range got.Comm.Matrix {
-		matrix = append(matrix, tracetest.Traffic{From: x.From, To: x.To, Count: x.Messages, Bytes: x.Bytes, Received: x.Received, ReceivedBytes: x.ReceivedBytes})
+		matrix = append(matrix, oracle.Traffic{From: x.From, To: x.To, Count: x.Messages, Bytes: x.Bytes, Received: x.Received, ReceivedBytes: x.ReceivedBytes})
 	}
 	if diff := cmp.Diff(f.Messages, matrix); diff != "" {
 		t.Errorf("matrix (-want +got):\n%s", diff)
 	}
-	var colls []tracetest.Instances
+	var colls []oracle.Instances
 	for _, x := range got.Comm.Communicators {
 		if x.Instances > 0 {
-			colls = append(colls, tracetest.Instances{Comm: x.Ref, Count: x.Instances})
+			colls = append(colls, oracle.Instances{Comm: x.Ref, Count: x.Instances})
 		}
 	}
 	if diff := cmp.Diff(f.Collectives, colls); diff != "" {

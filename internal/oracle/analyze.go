@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -20,7 +19,9 @@ type Result struct {
 	Replayed   bool   // the replay on the ideal network came to its end
 	Resolution uint64 // ticks a second
 
-	Facts        tracetest.Facts
+	Profiles     []Profile             // by location and region
+	Messages     []Traffic             // by sender and receiver
+	Collectives  []Instances           // by communicator
 	Matches      []Match               // by sender
 	Diagnostics  map[trace.Code]uint64 // what the analysis itself notices
 	WorstReverse uint64                // the longest time from where a message is received to where it is sent
@@ -91,7 +92,10 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 	}
 	a.r.Origin, a.r.Nodes, a.r.Paths, a.r.Resolution = a.origin, a.nodes.list, a.paths.list, a.d.Clock().TimerResolution
 	a.r.Processes = a.processes()
-	a.facts()
+	for _, l := range a.locs {
+		a.r.Profiles = append(a.r.Profiles, a.profile(l)...)
+	}
+	a.messages()
 	return a.r, nil
 }
 

@@ -1,12 +1,12 @@
 // Package oracle computes what an analysis finds a second time: profiles, messages, what is wrong with the trace, intervals, their
 // characteristics, wait states and their causes. It works straight from the definitions, with the whole trace in memory, as obviously
-// as possible. Tests compare the analysis with it, and the generated programs of tracetest with what these know about themselves;
-// nothing else imports it. It shares no code with what it checks.
+// as possible. Tests compare the analysis with it; its own tests have numbers worked out by hand, and those that programs of package
+// tracetest were planted with. Nothing else imports it. It shares no code with what it checks.
 //
 //	r, err := oracle.Analyze(src, oracle.Options{})
 //	r.Locations[0].Components[node][oracle.Time]
 //	r.Characteristics(node, oracle.Rules{}).Efficiency
-//	r.Facts.Messages, r.Matches, r.Diagnostics
+//	r.Messages, r.Matches, r.Diagnostics
 //
 // Times are ticks from the trace's origin. A span [x, y) counts in an interval
 // [b, e) with max(0, min(y, e) - max(x, b)); a point at t counts for b <= t < e,

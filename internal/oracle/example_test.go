@@ -17,7 +17,7 @@ func ExampleAnalyze() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(r.Facts.Messages)
+	fmt.Println(r.Messages)
 	for p, l := range r.Locations {
 		for _, w := range l.Waits {
 			fmt.Printf("location %d waits from %d to %d for location %d: %s\n", p, w.From, w.To, w.Cause, w.Pattern)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -24,33 +23,33 @@ func (m *message) op() Op { return Op{m.at.p, m.post, m.visit, m.enter(), m.leav
 // diagnose counts something that is wrong with the trace.
 func (a *analysis) diagnose(c trace.Code) { a.r.Diagnostics[c]++ }
 
-// facts fills in what generated programs know about themselves. Components and activities have to be there.
-func (a *analysis) facts() {
-	f := &a.r.Facts
-	for _, l := range a.locs {
-		f.Events = append(f.Events, uint64(len(l.records)))
-		f.Profiles = append(f.Profiles, a.profile(l)...)
-	}
-	for _, p := range a.r.Processes {
-		c := p.Components[0]
-		f.Processes = append(f.Processes, tracetest.Component{
-			Time: c[Time], CPU: c[CPUTime], MPI: c[MPITime], IO: c[IOTime], Aside: c[DeviceCall] + c[DeviceWait] + c[LockWait] + c[Overhead],
-			P2P: c[P2PTime], Coll: c[CollTime], NxN: c[NxNTime], Barrier: c[BarrierTime], FileIO: c[FileIOTime], RMA: c[RMATime],
-			Management: c[MgmtTime], Start: c[StartTime], SendRecv: c[SendRecv], PotentialSync: c[PotentialSync], Variation: c[Variation],
-		})
-	}
-	all := a.r.Characteristics(0, Rules{})
-	f.Execution, f.CPU, f.MPI, f.IO = all.Execution, all.Sum[CPUTime], all.Sum[MPITime], all.Sum[IOTime]
-	f.SendRecv, f.Potential, f.Variation = all.Sum[SendRecv], all.Sum[PotentialSync], all.Sum[Variation]
-	a.classTimes()
-	a.messages()
-	a.late()
+// Profile is the sum of a region's calls on a location. Inclusive time counts the outermost call of a recursion only.
+type Profile struct {
+	P         trace.P
+	Region    uint32 // reference; trace.Undefined for all that are not defined
+	Calls     uint64
+	Inclusive uint64
+	Exclusive uint64
+}
+
+// Traffic is what one process sent to another, matched or not, and what the other received from it.
+type Traffic struct {
+	From, To      uint32 // processes
+	Count, Bytes  uint64 // as sent
+	Received      uint64
+	ReceivedBytes uint64
+}
+
+// Instances counts collective operations, one for all members together; on a communicator of one process only, one for each call.
+type Instances struct {
+	Comm  uint32
+	Count uint64
 }
 
 // profile sums up the calls of a location by region: exclusive time is a call's time less its direct children's, inclusive
 // time that of calls whose region is not open already.
-func (a *analysis) profile(l *location) []tracetest.Profile {
-	rows := map[uint32]*tracetest.Profile{}
+func (a *analysis) profile(l *location) []Profile {
+	rows := map[uint32]*Profile{}
 	key := func(c *call) uint32 {
 		if a.d.Region(c.region) == nil {
 			return trace.Undefined
@@ -61,7 +60,7 @@ func (a *analysis) profile(l *location) []tracetest.Profile {
 		c := &l.calls[i]
 		r := rows[key(c)]
 		if r == nil {
-			r = &tracetest.Profile{P: l.p, Region: key(c)}
+			r = &Profile{P: l.p, Region: key(c)}
 			rows[r.Region] = r
 		}
 		took, recursive := c.leave-c.enter, false
@@ -77,7 +76,7 @@ func (a *analysis) profile(l *location) []tracetest.Profile {
 			rows[key(&l.calls[c.parent])].Exclusive -= took
 		}
 	}
-	return sorted(rows, func(x, y tracetest.Profile) int { return cmp.Compare(x.Region, y.Region) })
+	return sorted(rows, func(x, y Profile) int { return cmp.Compare(x.Region, y.Region) })
 }
 
 // sorted lists the values of a map in their order.
@@ -90,29 +89,13 @@ func sorted[K comparable, V any](m map[K]*V, order func(x, y V) int) []V {
 	return list
 }
 
-// classTimes sums up the outermost MPI calls of the first location of each process, by exact class.
-func (a *analysis) classTimes() {
-	times := map[trace.CallClass]*tracetest.ClassTime{}
-	for _, l := range a.locs {
-		for _, v := range l.visits {
-			if took := v.leave - v.enter; took > 0 && a.d.Processes()[l.process].First == l.p {
-				if times[v.class] == nil {
-					times[v.class] = &tracetest.ClassTime{Class: v.class}
-				}
-				times[v.class].Time += took
-			}
-		}
-	}
-	a.r.Facts.MPITime = sorted(times, func(x, y tracetest.ClassTime) int { return cmp.Compare(x.Class, y.Class) })
-}
-
 // messages lists matched messages by sender and place, sums up all by pair of processes, and counts what is wrong with them.
 func (a *analysis) messages() {
 	type pair struct{ from, to uint32 }
-	sums := map[pair]*tracetest.Traffic{}
-	between := func(from, to uint32) *tracetest.Traffic {
+	sums := map[pair]*Traffic{}
+	between := func(from, to uint32) *Traffic {
 		if sums[pair{from, to}] == nil {
-			sums[pair{from, to}] = &tracetest.Traffic{From: from, To: to}
+			sums[pair{from, to}] = &Traffic{From: from, To: to}
 		}
 		return sums[pair{from, to}]
 	}
@@ -148,27 +131,7 @@ func (a *analysis) messages() {
 			}
 		}
 	}
-	a.r.Facts.Messages = sorted(sums, func(x, y tracetest.Traffic) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
-}
-
-// late sums up late senders. Of the messages that one call completes only the one sent last is a wait.
-func (a *analysis) late() {
-	type place struct {
-		p     trace.P
-		visit int
-	}
-	waits := map[place]uint64{}
-	for _, m := range a.r.Matches {
-		if m.Send.Enter > m.Recv.Enter {
-			a.r.Facts.Late.Count++
-			a.r.Facts.Late.Potential += m.Send.Enter - m.Recv.Enter
-			k := place{m.Recv.P, m.Recv.Visit}
-			waits[k] = max(waits[k], min(m.Send.Enter, m.Recv.Leave)-m.Recv.Enter)
-		}
-	}
-	for _, w := range waits {
-		a.r.Facts.Late.Wait += w
-	}
+	a.r.Messages = sorted(sums, func(x, y Traffic) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
 }
 
 // operation counts a collective operation, and what is wrong with it.

@@ -23,20 +23,11 @@ func generate(t *testing.T, spec string) *tracetest.Source {
 	return s
 }
 
-// checkTruth compares what the program knows with what the events tell.
-func checkTruth(t *testing.T, s *tracetest.Source, r *oracle.Result) {
-	t.Helper()
-	if d := cmp.Diff(s.Truth().Facts, r.Facts); d != "" {
-		t.Errorf("truth (-) and oracle (+) differ:\n%s", d)
-	}
-}
-
-func TestTruth(t *testing.T) {
+// TestSound finds no problem in sound programs.
+func TestSound(t *testing.T) {
 	for _, spec := range tracetest.Programs {
 		t.Run(spec, func(t *testing.T) {
-			s := generate(t, spec)
-			r := analyze(t, s, oracle.Options{})
-			checkTruth(t, s, r)
+			r := analyze(t, generate(t, spec), oracle.Options{})
 			if len(r.Diagnostics) != 0 {
 				t.Errorf("problems in a sound run: %v", r.Diagnostics)
 			}
@@ -50,19 +41,16 @@ func TestFaults(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			s := generate(t, spec)
 			r := analyze(t, s, oracle.Options{})
-			checkTruth(t, s, r)
-			if d := cmp.Diff(s.Truth().Problems, r.Diagnostics); d != "" {
-				t.Errorf("problems: truth (-) and oracle (+) differ:\n%s", d)
+			if d := cmp.Diff(s.Problems(), r.Diagnostics); d != "" {
+				t.Errorf("problems: planted (-) and found (+) differ:\n%s", d)
 			}
 		})
 	}
 }
 
-// TestSkew checks that uncorrected clock errors break causality but not what the program knows.
+// TestSkew checks that uncorrected clock errors break causality.
 func TestSkew(t *testing.T) {
-	s := generate(t, tracetest.SkewedProgram)
-	r := analyze(t, s, oracle.Options{})
-	checkTruth(t, s, r)
+	r := analyze(t, generate(t, tracetest.SkewedProgram), oracle.Options{})
 	if r.Diagnostics[trace.DiagClockViolation] == 0 || r.WorstReverse == 0 {
 		t.Error("no message was received before it was sent")
 	}
@@ -74,9 +62,11 @@ func TestPhysics(t *testing.T) {
 	for _, spec := range tracetest.Programs {
 		t.Run(spec, func(t *testing.T) {
 			r := analyze(t, generate(t, spec), oracle.Options{})
-			late += r.Facts.Late.Count
 			pairs += uint64(len(r.Matches))
 			for _, m := range r.Matches {
+				if m.Send.Enter > m.Recv.Enter {
+					late++
+				}
 				if m.Send.Bytes != m.Recv.Bytes {
 					t.Fatalf("sent %d bytes, received %d: %+v", m.Send.Bytes, m.Recv.Bytes, m)
 				}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -208,10 +207,10 @@ func (a *analysis) match() {
 func (a *analysis) gather() {
 	type key struct{ comm, process uint32 }
 	lists := map[key][]*member{}
-	counts := map[uint32]*tracetest.Instances{}
+	counts := map[uint32]*Instances{}
 	count := func(comm uint32, n int) {
 		if counts[comm] == nil {
-			counts[comm] = &tracetest.Instances{Comm: comm}
+			counts[comm] = &Instances{Comm: comm}
 		}
 		counts[comm].Count += uint64(n)
 	}
@@ -247,5 +246,5 @@ func (a *analysis) gather() {
 			a.operation(all)
 		}
 	}
-	a.r.Facts.Collectives = sorted(counts, func(x, y tracetest.Instances) int { return cmp.Compare(x.Comm, y.Comm) })
+	a.r.Collectives = sorted(counts, func(x, y Instances) int { return cmp.Compare(x.Comm, y.Comm) })
 }

@@ -67,6 +67,9 @@ func (b *definer) system() {
 	}
 }
 
+// wrongCount is what a wrong announcement is off by.
+const wrongCount = 7
+
 // locationID numbers locations as Score-P does: the thread above, the rank below.
 func locationID(proc, thread uint32) uint64 { return uint64(thread)<<32 | uint64(proc) }
 
@@ -81,9 +84,9 @@ func (b *definer) locations() {
 			if t > 0 {
 				name = fmt.Sprintf("OMP thread %d", t)
 			}
-			events := b.events(b.unitSize(p, t, 0, b.units(p)))
+			events := b.unitEvents(p, t, 0, b.units(p))
 			if b.hits(WrongCount, p) && t == 0 {
-				events += 7
+				events += wrongCount
 			}
 			b.d.Locations = append(b.d.Locations, trace.Location{
 				Ref: locationID(p, t), Name: b.str(name), Type: trace.CPUThread, Events: events, Group: p,

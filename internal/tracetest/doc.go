@@ -2,7 +2,7 @@
 //
 //	o, err := tracetest.ParseOptions("stencil:procs=64,events=20M,jitter=5,seed=1")
 //	src, err := tracetest.New(o)         // a trace.Source
-//	truth := src.Truth()                 // what the program knows about itself
+//	src.Problems()                       // what an analysis has to report about planted faults
 //
 // # Programs
 //
@@ -28,9 +28,8 @@
 //
 // # Known results
 //
-// [Source.Counts] has closed forms; [Source.Truth] sums the program's own calls.
-// Package oracle reads events and knows nothing about programs. Its tests hold the
-// two against each other.
+// [Source.Problems] lists what an analysis has to report about the planted faults.
+// Package oracle computes the rest from the events and knows nothing about programs.
 //
 // [Planted] makes small programs whose wait states, delays and intervals were worked
 // out by hand; they are [Script]s, lists of steps whose processes wait for each other

@@ -28,22 +28,6 @@ func (m *model) hits(d Defects, proc uint32) bool {
 	return m.o.Broken&d != 0 && proc == m.victim(d) && (!m.bare || d&(ShortCollective|MixedCollective) == 0)
 }
 
-// planted lists the faults of the main loop with their sizes.
-var planted = []struct {
-	defect Defects
-	size   size
-}{
-	{StrayLeave, size{1, 0}},
-	{Backwards, calls(1, 0)},
-	{DanglingRegion, calls(1, 0)},
-	{DanglingComm, calls(1, 1)},
-	{UnmatchedSend, calls(1, 1)},
-	{UnmatchedRecv, calls(1, 1)},
-	{UnknownRequest, calls(1, 1)},
-	{OpenRequest, calls(1, 1)},
-	{BytesDiffer, calls(1, 1)},
-}
-
 // plant writes the faults that belong before step i, in the middle of the run.
 // The receive of BytesDiffer comes at the end, when the send is long done.
 func (m *model) plant(w *pen, i, last uint64) {
@@ -55,10 +39,7 @@ func (m *model) plant(w *pen, i, last uint64) {
 	}
 	if i == last && w.proc == m.helper() && m.o.Broken&BytesDiffer != 0 {
 		t := m.finish - gap - 2*overhead
-		sender := m.victim(0)
-		sent := m.prog.idle(sender, middle(m.units(sender)-1)) + trace.Time(len(planted))*callTime // the last of plantAll
-		w.late(sent, t, t+overhead, sender, true)
-		w.recv(t, t+overhead, sender, commWorld, tagBytesDiffer, 4)
+		w.recv(t, t+overhead, m.victim(0), commWorld, tagBytesDiffer, 4)
 	}
 }
 
@@ -102,45 +83,37 @@ func (m *model) plantAll(w *pen, t trace.Time) {
 	}
 }
 
-// faultSize is the size of the faults planted in the units [from, to).
-func (m *model) faultSize(proc uint32, from, to, last uint64) size {
-	var z size
-	if mid := middle(last); from <= mid && mid < to {
-		for _, p := range planted {
-			if m.hits(p.defect, proc) {
-				z = z.plus(p.size)
-			}
+// Problems lists what an analysis has to report about the planted faults.
+func (s *Source) Problems() map[trace.Code]uint64 {
+	m := s.m
+	out := map[trace.Code]uint64{}
+	for _, e := range []struct {
+		defect Defects
+		code   trace.Code
+		count  uint64
+	}{
+		{OpenCall, trace.DiagOpenCall, 2},
+		{StrayLeave, trace.DiagStrayLeave, 1},
+		{Backwards, trace.DiagTimeBackwards, 1},
+		{DanglingRegion, trace.DiagBadReference, 2},
+		{DanglingComm, trace.DiagUnknownPeer, 1},
+		{UnmatchedSend, trace.DiagUnmatchedSend, 1},
+		{UnmatchedRecv, trace.DiagUnmatchedRecv, 1},
+		{UnknownRequest, trace.DiagUnknownRequest, 1},
+		{OpenRequest, trace.DiagOpenRequest, 1},
+		{ShortCollective, trace.DiagShortCollective, 1},
+		{MixedCollective, trace.DiagMixedCollective, 1},
+		{BytesDiffer, trace.DiagBytesDiffer, 1},
+	} {
+		if m.hits(e.defect, m.victim(e.defect)) {
+			out[e.code] += e.count
 		}
 	}
-	if from <= last && last < to && proc == m.helper() && m.o.Broken&BytesDiffer != 0 {
-		z = z.plus(calls(1, 1))
+	if m.n == 2 && m.o.Broken&ShortCollective != 0 {
+		delete(out, trace.DiagMixedCollective) // nobody is left to disagree with
 	}
-	return z
-}
-
-// faultsAtEnd is what the epilogue lacks because of faults.
-func (m *model) faultsAtEnd(proc uint32) size {
-	var z size
-	if m.hits(ShortCollective, proc) {
-		z = z.plus(calls(1, 2))
+	if m.o.Metrics && m.o.Broken&Backwards != 0 {
+		out[trace.DiagTimeBackwards]++ // the counter before the leave
 	}
-	if m.hits(OpenCall, proc) && m.o.IO {
-		z.records++ // main's leave is replaced by an enter, the end of the program is missing
-	}
-	return z
-}
-
-// faultyMessages adds the messages of planted faults.
-func (m *model) faultyMessages(t traffic) {
-	victim, helper := m.victim(0), m.helper()
-	if m.o.Broken&UnmatchedSend != 0 {
-		t.send(victim, helper, 1, 8)
-	}
-	if m.o.Broken&UnmatchedRecv != 0 {
-		t.receive(helper, victim, 1, 8)
-	}
-	if m.o.Broken&BytesDiffer != 0 {
-		t.send(victim, helper, 1, 8)
-		t.receive(victim, helper, 1, 4)
-	}
+	return out
 }

@@ -1,6 +1,10 @@
 package tracetest
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // Definitions with fixed references.
 const (
@@ -16,47 +20,37 @@ func (m *model) units(proc uint32) uint64 { return m.prog.rounds(proc, m.steps) 
 // unit writes unit i of the pen's location.
 func (m *model) unit(w *pen, i uint64) {
 	last := m.units(w.proc) - 1
+	m.around(w, i, last)
+	if i < last {
+		m.prog.step(w, i)
+	}
+}
+
+// around writes what unit i has but its step: prologue, faults, epilogue.
+func (m *model) around(w *pen, i, last uint64) {
 	if i == 0 {
 		m.writePrologue(w)
 	}
 	m.plant(w, i, last)
-	if i < last {
-		m.prog.step(w, i)
-	} else {
+	if i == last {
 		m.writeEpilogue(w)
 	}
 }
 
-// unitSize returns the size of the units [from, to) of a location.
-func (m *model) unitSize(proc, thread uint32, from, to uint64) size {
+// unitEvents returns the events of the units [from, to) of a location.
+func (m *model) unitEvents(proc, thread uint32, from, to uint64) uint64 {
 	last := m.units(proc) - 1
-	z := m.prog.size(proc, thread, min(from, last), min(to, last))
-	if thread > 0 {
-		return z
+	w := pen{m: m, proc: proc, thread: thread}
+	special := []uint64{0, middle(last), last}
+	for _, i := range slices.Compact(special) {
+		if from <= i && i < to {
+			m.around(&w, i, last)
+		}
 	}
-	if from == 0 && to > 0 {
-		z = z.plus(m.prologue())
-	}
-	if from <= last && to > last {
-		z = z.plus(m.epilogue()).minus(m.faultsAtEnd(proc))
-	}
-	return z.plus(m.faultSize(proc, from, to, last))
+	return w.n + m.count(proc, thread, min(from, last), min(to, last))
 }
 
-func (s size) minus(t size) size { return size{s.edges - t.edges, s.records - t.records} }
-
-// prologue is main's enter and MPI_Init, which creates the communicators.
-func (m *model) prologue() size {
-	z := size{edges: 1}
-	if m.o.IO {
-		z.records += 2
-	}
-	if !m.bare {
-		z = z.plus(calls(1, 4))
-	}
-	return z
-}
-
+// writePrologue writes main's enter and MPI_Init, which creates the communicators.
 func (m *model) writePrologue(w *pen) {
 	t := origin
 	if w.proc > 0 {
@@ -68,7 +62,6 @@ func (m *model) writePrologue(w *pen) {
 	w.enter(t, rMain)
 	if !m.bare {
 		end := origin + initTime - 200 + trace.Time(m.perturb(200, w.proc, 1, saltStart))
-		w.share(shareKey{commWorld, stepInit, 0}, t+500, t+500, end)
 		w.enter(t+500, rInit)
 		w.record(t+500, trace.MpiCollectiveBegin)
 		w.record(end-60, trace.CommCreate, uint64(commWorld))
@@ -81,18 +74,6 @@ func (m *model) writePrologue(w *pen) {
 	}
 }
 
-// epilogue is a barrier, MPI_Finalize and main's leave.
-func (m *model) epilogue() size {
-	z := size{edges: 1}
-	if m.o.IO {
-		z.records += 2
-	}
-	if !m.bare {
-		z = z.plus(calls(2, 2))
-	}
-	return z
-}
-
 const finalizeTime = 5000
 
 // end is when the last call returns to main.
@@ -100,6 +81,7 @@ func (m *model) end() trace.Time {
 	return m.finish + trace.Time(500+collectiveTime(m.n)+300+finalizeTime+500)
 }
 
+// writeEpilogue writes a barrier, MPI_Finalize and main's leave.
 func (m *model) writeEpilogue(w *pen) {
 	t := m.finish
 	if m.o.IO {
@@ -113,7 +95,6 @@ func (m *model) writeEpilogue(w *pen) {
 			}
 			end := t + trace.Time(500+collectiveTime(m.n)+m.perturb(200, w.proc, 0, saltLeave))
 			t += trace.Time(m.perturb(500, w.proc, 2, saltStart))
-			w.share(shareKey{commWorld, stepBarrier, 0}, t, t, end)
 			w.collective(t, end, rBarrier, op, commWorld, noRoot, 0, 0)
 		}
 		t = m.end() - finalizeTime - 500

@@ -13,11 +13,10 @@ import "github.com/coppice-hpc/coppice/trace"
 // Besides the world there are two families of communicators: blocks of
 // neighbouring processes, ranked backwards, and strides.
 type irregular struct {
-	*model
+	base
 	edge      uint32 // processes of a block, and number of strides
 	numBlocks uint32
-	phase     uint64               // length of a phase
-	trees     [treeVariants]uint64 // calls in each tree
+	phase     uint64 // length of a phase
 }
 
 const (
@@ -27,27 +26,18 @@ const (
 )
 
 func newIrregular(m *model) *irregular {
-	v := &irregular{model: m, edge: 1}
+	v := &irregular{base: base{m}, edge: 1}
 	for v.edge*v.edge < m.n {
 		v.edge++
 	}
 	v.numBlocks = (m.n + v.edge - 1) / v.edge
 	v.phase = gap + m.workMax + 2*Flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
-	for k := range v.trees {
-		v.trees[k] = v.treeSize(uint64(k), 0)
-	}
 	return v
 }
 
 func (v *irregular) slotLength() (slot, tail uint64) {
 	return phases*v.phase + v.o.Work/4 + (phases+1)*callTime + ioTime + 2*gap + slack, 0
 }
-
-func (v *irregular) rounds(_ uint32, slots uint64) uint64 { return slots }
-
-func (v *irregular) idle(_ uint32, i uint64) trace.Time { return v.slotStart(i) - slack }
-
-func (v *irregular) closed() bool { return false }
 
 // Families of communicators.
 const (
@@ -223,48 +213,3 @@ func (v *irregular) communicate(w *pen, i uint64, phase int, t trace.Time) {
 
 // request returns the first of two request ids of a phase.
 func (v *irregular) request(i uint64, phase int) uint64 { return i*2*phases + 2*uint64(phase) + 1 }
-
-func (v *irregular) size(p, thread uint32, from, to uint64) size {
-	if thread > 0 {
-		return calls(2, 2).times(to - from)
-	}
-	z := calls(1, 0).times(to - from)
-	if v.o.Threads > 1 {
-		z = z.plus(calls(3, 4).times(to - from))
-	}
-	if v.o.Parameters {
-		z.records += to - from
-	}
-	if v.o.IO {
-		z = z.plus(calls(1, 2).times(to/ioEvery - from/ioEvery))
-	}
-	for i := from; i < to; i++ {
-		for k := range phases {
-			z = z.plus(calls(v.trees[v.variant(p, i, k)], 0)).plus(v.actSize(p, i, k))
-		}
-	}
-	return z
-}
-
-func (v *irregular) actSize(p uint32, i uint64, phase int) size {
-	a := v.act(i, phase)
-	switch a.kind {
-	case kindNothing:
-		return size{}
-	case kindCollective, kindStart: // two calls in both halves of the latter
-		if a.kind == kindStart {
-			return calls(2, 2)
-		}
-		return calls(1, 2)
-	}
-	if _, _, ok := v.partner(a, v.see(a.family, p), i); !ok {
-		return size{}
-	}
-	switch a.kind {
-	case kindSendRecv:
-		return calls(1, 2)
-	case kindShiftWait:
-		return calls(3, 4)
-	}
-	return calls(2, 2)
-}

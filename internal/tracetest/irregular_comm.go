@@ -13,7 +13,6 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 		end := max(t, sent+trace.Time(Flight(arrives))) + overhead
 		w.enter(t, rSendrecv)
 		w.record(t+20, trace.MpiSend, uint64(to), uint64(c.comm), tag, own)
-		w.late(sent, t, end, q, true)
 		w.record(end-20, trace.MpiRecv, uint64(from), uint64(c.comm), tag, arrives)
 		w.leave(end, rSendrecv)
 	case kindPair:
@@ -22,7 +21,6 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 		w.send(t, t+overhead, rSend, to, c.comm, tag, own)
 		t += callTime
 		end := max(t, sent+trace.Time(Flight(arrives))) + overhead
-		w.late(sent, t, end, q, true)
 		w.recv(t, end, from, c.comm, tag, arrives)
 	case kindShiftWait:
 		id := v.request(i, phase)
@@ -31,7 +29,6 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 		t += 2 * callTime
 		end := max(t, sent+callTime+trace.Time(Flight(arrives))) + overhead
 		w.enter(t, rWaitall)
-		w.late(sent+callTime, t, end, q, true)
 		w.record(end-40, trace.MpiIrecv, uint64(from), uint64(c.comm), tag, arrives, id)
 		w.record(end-20, trace.MpiIsendComplete, id+1)
 		w.leave(end, rWaitall)
@@ -41,10 +38,8 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 // pair writes an exchange in which the lower rank sends first and the higher
 // one answers; both are ready at their own time.
 func (v *irregular) pair(w *pen, c view, t, other trace.Time, peer uint32, tag, own, arrives uint64) {
-	q := v.process(c, peer)
 	if c.rank > peer {
 		end := max(t, other+trace.Time(Flight(arrives))) + overhead
-		w.late(other, t, end, q, true)
 		w.recv(t, end, peer, c.comm, tag, arrives)
 		w.send(end+gap, end+gap+overhead, rSend, peer, c.comm, tag, own)
 		return
@@ -53,7 +48,6 @@ func (v *irregular) pair(w *pen, c view, t, other trace.Time, peer uint32, tag, 
 	answer := max(other, t+trace.Time(Flight(own))) + overhead + gap
 	t += callTime
 	end := max(t, answer+trace.Time(Flight(arrives))) + overhead
-	w.late(answer, t, end, q, true)
 	w.recv(t, end, peer, c.comm, tag, arrives)
 }
 
@@ -137,7 +131,6 @@ func (v *irregular) collective(w *pen, a act, c view, i uint64, phase int, t tra
 		}
 	}
 	sent, received := o.sizes(c, root, v.o.Bytes)
-	w.share(shareKey{c.comm, i, phase}, t, t, end)
 	w.collective(t, end, o.region, o.op, c.comm, root, sent, received)
 }
 
@@ -146,7 +139,6 @@ func (v *irregular) wait(w *pen, a act, i uint64, phase int, t trace.Time) {
 	o, c := v.started(a), v.see(a.family, w.proc)
 	root := o.root(a, c)
 	sent, received := o.sizes(c, root, v.o.Bytes)
-	w.share(shareKey{c.comm, i, phase}, v.ready(w.proc, i, phase), t, t+overhead)
 	w.enter(t, rWait)
 	w.record(t+overhead-20, trace.NonBlockingCollectiveComplete, uint64(o.op), uint64(c.comm), uint64(root), sent, received, v.request(i, phase))
 	w.leave(t+overhead, rWait)
@@ -165,14 +157,6 @@ func (v *irregular) children(key uint64, level int) uint64 {
 	return mix(v.o.Seed, key, uint64(level), saltTree) % 4
 }
 
-func (v *irregular) treeSize(key uint64, level int) uint64 {
-	n := uint64(1)
-	for j := range v.children(key, level) {
-		n += v.treeSize(child(key, j), level+1)
-	}
-	return n
-}
-
 func child(key, j uint64) uint64 { return key*5 + j + 64 }
 
 // tree writes the call tree with the given key in [a, b). Functions are drawn
@@ -187,37 +171,4 @@ func (v *irregular) tree(w *pen, key uint64, level int, a, b trace.Time) {
 		v.tree(w, child(key, j), level+1, start, start+part)
 	}
 	w.leave(b, region)
-}
-
-func (v *irregular) messages(add func(from, to uint32, count, bytes uint64)) {
-	for i := range v.steps {
-		for k := range phases {
-			a := v.act(i, k)
-			for p := range v.n {
-				c := v.see(a.family, p)
-				if to, _, ok := v.partner(a, c, i); ok {
-					add(p, v.process(c, to), 1, v.bytes(p, i, k))
-				}
-			}
-		}
-	}
-}
-
-func (v *irregular) collectives(add func(comm uint32, count uint64)) {
-	var perFamily [families]uint64
-	for i := range v.steps {
-		for k := range phases {
-			if a := v.act(i, k); a.kind == kindCollective || a.kind == kindStart {
-				perFamily[a.family]++
-			}
-		}
-	}
-	add(commWorld, perFamily[familyWorld])
-	for j := range v.own {
-		if uint32(j) < v.numBlocks {
-			add(commOwn+uint32(j), perFamily[familyBlock])
-		} else {
-			add(commOwn+uint32(j), perFamily[familyStride])
-		}
-	}
 }

@@ -13,7 +13,7 @@ import "github.com/coppice-hpc/coppice/trace"
 // hence how long the others wait, follows from the workers' hashed times. A
 // step of the master is a window, a step of a worker is a round.
 type masterWorker struct {
-	*model
+	base
 	cohorts uint64
 	window  uint64 // length of a window
 	round   uint64
@@ -29,7 +29,7 @@ const (
 )
 
 func newMasterWorker(m *model) *masterWorker {
-	v := &masterWorker{model: m, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
+	v := &masterWorker{base: base{m}, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
 	serve := Flight(m.o.Bytes) + 4*callTime + 2*think
 	v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + Flight(m.o.Bytes) + 2*callTime + slack
 	v.round = max(v.cohorts*v.window, v.window+m.o.Work+ioTime+3*slack)
@@ -44,10 +44,6 @@ func (v *masterWorker) rounds(proc uint32, slots uint64) uint64 {
 	}
 	return slots
 }
-
-func (v *masterWorker) closed() bool { return false }
-
-func (v *masterWorker) comms() []commInfo { return nil }
 
 // comes reports whether a worker has finished a task in a round.
 func (v *masterWorker) comes(p uint32, round uint64) bool {
@@ -143,7 +139,6 @@ func (v *masterWorker) master(w *pen, round, c uint64) {
 	t := v.windowStart(round, c)
 	w.enter(t, rStep)
 	for _, e := range v.serve(&buffer, round, c) {
-		w.late(e.sent, e.receive, e.got, e.proc, true)
 		w.recv(e.receive, e.got, e.proc, commWorld, tagDone, v.o.Bytes)
 		tag, _ := v.answer(e.proc, round)
 		t = e.answer + overhead
@@ -165,7 +160,6 @@ func (v *masterWorker) worker(w *pen, round uint64) {
 		w.send(e.sent, e.got, rSsend, 0, commWorld, tagDone, v.o.Bytes)
 		t := e.got + gap
 		end := e.answer + trace.Time(Flight(v.taskBytes())) + overhead
-		w.late(e.answer, t, end, 0, true)
 		w.recv(t, end, 0, commWorld, tag, v.taskBytes())
 		if tag == tagStop {
 			return
@@ -178,59 +172,3 @@ func (v *masterWorker) worker(w *pen, round uint64) {
 		v.compute(w, round, end, v.done(w.proc, next)-slack-gap)
 	}
 }
-
-func (v *masterWorker) size(p, thread uint32, from, to uint64) size {
-	switch {
-	case v.n == 1:
-		return v.computeSize(thread).times(to - from)
-	case p == 0 && thread > 0:
-		return size{}
-	case p == 0:
-		return v.masterSize(from, to)
-	}
-	var z size
-	for r := from; r < to; r++ {
-		if !v.comes(p, r) {
-			continue
-		}
-		if thread == 0 {
-			z = z.plus(calls(2, 2))
-		}
-		if tag, _ := v.answer(p, r); tag == tagStop {
-			continue
-		}
-		z = z.plus(v.computeSize(thread))
-		if v.o.IO && thread == 0 && r%ioEvery == 0 {
-			z = z.plus(calls(1, 2))
-		}
-	}
-	return z
-}
-
-func (v *masterWorker) masterSize(from, to uint64) size {
-	z := calls(1, 0).times(to - from)
-	for i := from; i < to; i++ {
-		c := i % v.cohorts
-		for p := uint32(c*cohort + 1); p < v.n && p <= uint32((c+1)*cohort); p++ {
-			if v.comes(p, i/v.cohorts) {
-				z = z.plus(calls(2, 2))
-			}
-		}
-	}
-	return z
-}
-
-func (v *masterWorker) messages(add func(from, to uint32, count, bytes uint64)) {
-	for p := uint32(1); p < v.n; p++ {
-		var n uint64
-		for r := range v.steps {
-			if v.comes(p, r) {
-				n++
-			}
-		}
-		add(p, 0, n, n*v.o.Bytes)
-		add(0, p, n, n*v.taskBytes())
-	}
-}
-
-func (v *masterWorker) collectives(func(comm uint32, count uint64)) {}

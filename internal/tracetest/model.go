@@ -40,6 +40,7 @@ type model struct {
 	prog    program
 	own     []commInfo
 	skews   bool
+	counts  map[countKey][]uint64
 }
 
 // program is the main loop of a kind of program.
@@ -56,16 +57,36 @@ type program interface {
 	idle(proc uint32, i uint64) trace.Time
 	// step writes step i as seen by the pen's location.
 	step(w *pen, i uint64)
-	// size returns the events of the steps [from, to) of a location.
-	size(proc, thread uint32, from, to uint64) size
-	// closed tells that size takes no loop over steps.
-	closed() bool
+	// period returns after how many steps their numbers of events repeat, the same for all processes of a shape; 0 where
+	// they do not.
+	period() uint64
+	shape(proc uint32) uint32
 	// comms lists the program's own communicators.
 	comms() []commInfo
-	// messages reports the messages of the main loop.
-	messages(add func(from, to uint32, count, bytes uint64))
-	// collectives reports the collective operations of the main loop.
-	collectives(add func(comm uint32, count uint64))
+}
+
+// base is what most programs do alike.
+type base struct{ *model }
+
+func (b base) rounds(_ uint32, slots uint64) uint64 { return slots }
+func (b base) idle(_ uint32, i uint64) trace.Time   { return b.slotStart(i) - slack }
+func (b base) comms() []commInfo                    { return nil }
+func (b base) shape(uint32) uint32                  { return 0 }
+func (b base) period() uint64                       { return 0 }
+
+// mostCounts is the largest number of steps whose events are counted once for all.
+const mostCounts = 1 << 16
+
+// repeats is the period of programs that write every few steps and reduce every so many; 0 is never.
+func (b base) repeats(every uint64) uint64 {
+	period := max(every, 1)
+	for b.o.IO && period%ioEvery != 0 {
+		period *= 2
+	}
+	if period > mostCounts {
+		return 0
+	}
+	return period
 }
 
 // commInfo is a communicator of a program: its processes by rank.
@@ -74,22 +95,12 @@ type commInfo struct {
 	members []uint32
 }
 
-// size counts events: edges are enters and leaves, records all others.
-type size struct{ edges, records uint64 }
-
-func (s size) plus(t size) size { return size{s.edges + t.edges, s.records + t.records} }
-
-func (s size) times(k uint64) size { return size{s.edges * k, s.records * k} }
-
-// calls is the size of k calls with the given other records.
-func calls(k, records uint64) size { return size{2 * k, records} }
-
 func newModel(o Options) (*model, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	m := &model{o: o, n: uint32(o.Processes), start: origin + initTime + slack, skews: o.Skew > 0}
+	m := &model{o: o, n: uint32(o.Processes), start: origin + initTime + slack, skews: o.Skew > 0, counts: map[countKey][]uint64{}}
 	m.jitter = o.Work * uint64(o.Jitter) / 100
 	m.extra = o.Work * uint64(o.Imbalance) / 100
 	m.workMax = o.Work + m.jitter + m.extra
@@ -97,7 +108,7 @@ func newModel(o Options) (*model, error) {
 	case "stencil":
 		m.prog = newStencil(m)
 	case "ring":
-		m.prog = &ring{m}
+		m.prog = &ring{base{m}}
 	case "wavefront":
 		m.prog = newWavefront(m)
 	case "masterworker":
@@ -114,7 +125,7 @@ func newModel(o Options) (*model, error) {
 	if hi, total := bits.Mul64(m.steps, m.slot); hi != 0 || total > 1<<62 {
 		return nil, fmt.Errorf("%w: %d steps of %d ticks exceed the clock", ErrOptions, m.steps, m.slot)
 	}
-	if !m.prog.closed() && m.steps > maxHashedSteps/uint64(m.n) {
+	if m.prog.period() == 0 && m.steps > maxHashedSteps/uint64(m.n) {
 		return nil, fmt.Errorf("%w: %d steps of %d processes: %s counts step by step, at most %d", ErrOptions, m.steps, m.n, o.Program, maxHashedSteps)
 	}
 	m.finish = m.start + trace.Time(m.steps*m.slot+tail)
@@ -131,7 +142,7 @@ func (m *model) chooseSteps() {
 		m.bare = true
 		return
 	}
-	if !m.prog.closed() {
+	if m.prog.period() == 0 {
 		frame, sample := m.total(0), max(8, min(64, 64_000/uint64(m.n)))
 		m.steps = sample // a step may be another one at the end of the run
 		per := (m.total(sample) - frame + sample - 1) / sample
@@ -151,12 +162,17 @@ func (m *model) chooseSteps() {
 
 // total returns the events of a run of the given number of steps, without faults.
 func (m *model) total(steps uint64) uint64 {
-	var sum uint64
+	sound := *m
+	sound.o.Broken = 0
+	w := pen{m: &sound}
+	sound.writePrologue(&w)
+	sound.writeEpilogue(&w)
+	sum := w.n * uint64(m.n)
 	for p := range m.n {
 		r := m.prog.rounds(p, steps)
-		sum += m.events(m.prologue().plus(m.epilogue()).plus(m.prog.size(p, 0, 0, r)))
+		sum += m.count(p, 0, 0, r)
 		if m.o.Threads > 1 {
-			sum += uint64(m.o.Threads-1) * m.events(m.prog.size(p, 1, 0, r))
+			sum += uint64(m.o.Threads-1) * m.count(p, 1, 0, r)
 		}
 		if sum > maxIterations*2 {
 			break
@@ -165,12 +181,34 @@ func (m *model) total(steps uint64) uint64 {
 	return sum
 }
 
-// events turns a size into a number of events.
-func (m *model) events(s size) uint64 {
-	if m.o.Metrics {
-		return 2*s.edges + s.records
+// countKey names locations whose steps have the same numbers of events.
+type countKey struct {
+	shape  uint32
+	master bool
+}
+
+// count returns the events of the steps [from, to) of a location.
+func (m *model) count(proc, thread uint32, from, to uint64) uint64 {
+	w := pen{m: m, proc: proc, thread: thread}
+	period := m.prog.period()
+	if period == 0 {
+		for i := from; i < to; i++ {
+			m.prog.step(&w, i)
+		}
+		return w.n
 	}
-	return s.edges + s.records
+	key := countKey{m.prog.shape(proc), thread == 0}
+	sums, ok := m.counts[key] // of the first steps
+	if !ok {
+		sums = []uint64{0}
+		for i := range period {
+			m.prog.step(&w, i)
+			sums = append(sums, w.n)
+		}
+		m.counts[key] = sums
+	}
+	before := func(i uint64) uint64 { return i/period*sums[period] + sums[i%period] }
+	return before(to) - before(from)
 }
 
 func (m *model) slotStart(i uint64) trace.Time { return m.start + trace.Time(i*m.slot) }
@@ -199,21 +237,6 @@ func (m *model) perturb(limit uint64, p uint32, i, salt uint64) uint64 {
 		return 0
 	}
 	return mix(m.o.Seed, uint64(p), i, salt) % limit
-}
-
-// computeSize is the size of compute on a location.
-func (m *model) computeSize(thread uint32) size {
-	if thread > 0 {
-		return calls(2, 2)
-	}
-	s := calls(uint64(m.o.Depth), 0)
-	if m.o.Parameters {
-		s.records++
-	}
-	if m.o.Threads > 1 {
-		s = s.plus(calls(3, 4))
-	}
-	return s
 }
 
 // compute writes a computation in [a, b): nested user functions, the innermost
@@ -256,19 +279,6 @@ func (m *model) parallel(w *pen, i uint64, a, b trace.Time) {
 	w.any = false
 	w.record(b, trace.ThreadJoin, uint64(trace.ParadigmOpenMP))
 	w.leave(b, rParallel)
-}
-
-// stepSize is the size of what is around the communication of a step: the
-// frame, the computation and, in every ioEvery-th step, a write.
-func (m *model) stepSize(thread uint32, from, to uint64) size {
-	s := m.computeSize(thread).times(to - from)
-	if thread == 0 {
-		s = s.plus(calls(1, 0).times(to - from))
-		if m.o.IO {
-			s = s.plus(calls(1, 2).times(to/ioEvery - from/ioEvery))
-		}
-	}
-	return s
 }
 
 // write writes an I/O operation at t in the steps that have one.

@@ -2,49 +2,42 @@ package tracetest
 
 import "github.com/coppice-hpc/coppice/trace"
 
-// pen writes the events of one location. With a batch it makes events, with a
-// tally it sums up what they mean, which is how Truth gets its times.
+// pen writes the events of one location into a batch, or counts them where there is none.
 type pen struct {
 	m      *model
 	proc   uint32
 	thread uint32
 	any    bool // the events belong to every thread, not to the master alone
 	out    *trace.Batch
-	sum    *tally
+	n      uint64     // events counted
 	skew   trace.Time // clock error of the process, modulo 2^64
 }
 
-// mute reports that the current events are not the pen's location's.
-func (w *pen) mute() bool { return w.thread > 0 && !w.any }
+// put writes an event, unless it is not one of the pen's location.
+func (w *pen) put(t trace.Time, k trace.Kind, ref uint32, words ...uint64) {
+	switch {
+	case w.thread > 0 && !w.any:
+	case w.out == nil:
+		w.n++
+	default:
+		w.out.Append(t+w.skew, k, ref, words...)
+	}
+}
 
 func (w *pen) enter(t trace.Time, region uint32) {
-	if w.mute() {
-		return
-	}
-	if w.sum != nil {
-		w.sum.enter(t, region)
-		return
-	}
 	w.metric(t)
-	w.out.Append(t+w.skew, trace.Enter, region)
+	w.put(t, trace.Enter, region)
 }
 
 func (w *pen) leave(t trace.Time, region uint32) {
-	if w.mute() {
-		return
-	}
-	if w.sum != nil {
-		w.sum.leave(t, region)
-		return
-	}
 	w.metric(t)
-	w.out.Append(t+w.skew, trace.Leave, region)
+	w.put(t, trace.Leave, region)
 }
 
 // metric writes the counter value that goes with an enter or leave.
 func (w *pen) metric(t trace.Time) {
 	if w.m.o.Metrics {
-		w.out.Append(t+w.skew, trace.Metric, 0, 0, 1, uint64(trace.TypeUint64), instructions(t, w.proc))
+		w.put(t, trace.Metric, 0, 0, 1, uint64(trace.TypeUint64), instructions(t, w.proc))
 	}
 }
 
@@ -54,14 +47,7 @@ func instructions(t trace.Time, proc uint32) uint64 {
 }
 
 func (w *pen) record(t trace.Time, k trace.Kind, words ...uint64) {
-	if w.mute() {
-		return
-	}
-	if w.sum != nil {
-		w.sum.at(t)
-		return
-	}
-	w.out.Append(t+w.skew, k, 0, words...)
+	w.put(t, k, 0, words...)
 }
 
 // call writes a call that communicates nothing.
@@ -100,37 +86,10 @@ func (w *pen) recv(t, end trace.Time, from, comm uint32, tag, bytes uint64) {
 	w.leave(end, rRecv)
 }
 
-// share notes the member's part in a collective operation: the enter of the
-// call that starts it, and of the one that can block, with its leave.
-func (w *pen) share(key shareKey, started, enter, left trace.Time) {
-	if w.sum != nil && w.thread == 0 {
-		w.sum.parts = append(w.sum.parts, share{key, started + w.skew, enter + w.skew, left + w.skew})
-	}
-}
-
 // collective writes a blocking collective operation.
 func (w *pen) collective(t, end trace.Time, region, op, comm, root uint32, sent, received uint64) {
 	w.enter(t, region)
 	w.record(t, trace.MpiCollectiveBegin)
 	w.record(end, trace.MpiCollectiveEnd, uint64(op), uint64(comm), uint64(root), sent, received)
 	w.leave(end, region)
-}
-
-// late notes a message whose send began at sent, whose receiver could block
-// from the given time on and had it at end. A wait is charged for it if charge.
-func (w *pen) late(sent, ready, end trace.Time, from uint32, charge bool) {
-	if w.sum == nil || w.thread > 0 {
-		return
-	}
-	sent += w.m.skewOf(from)
-	ready, end = ready+w.skew, end+w.skew
-	w.sum.sendRecv += uint64(max(end, sent) - sent)
-	if sent <= ready {
-		return
-	}
-	w.sum.late++
-	w.sum.potential += uint64(sent - ready)
-	if charge {
-		w.sum.wait += uint64(min(sent, end) - ready)
-	}
 }

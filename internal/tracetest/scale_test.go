@@ -29,7 +29,7 @@ func TestScale(t *testing.T) {
 			if n := s.Definitions().NumLocations(); n != c.locations {
 				t.Fatalf("%d locations, want %d", n, c.locations)
 			}
-			if n := total(s); n < c.low || n > c.high {
+			if n := s.Events(); n < c.low || n > c.high {
 				t.Errorf("%d events, want %d to %d", n, c.low, c.high)
 			}
 			for _, p := range []trace.P{0, trace.P(c.locations / 2), trace.P(c.locations - 1)} {

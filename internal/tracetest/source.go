@@ -13,7 +13,8 @@ type Source struct {
 	m        *model
 	defs     *trace.Definitions
 	identity [32]byte
-	empty    bool // the last location has no events
+	empty    bool     // the last location has no events
+	events   []uint64 // of each location
 }
 
 // New makes the program that o describes.
@@ -24,6 +25,13 @@ func New(o Options) (*Source, error) {
 	}
 	s := &Source{m: m, empty: m.o.Broken&EmptyLocation != 0}
 	s.defs = m.definitions()
+	for p := range trace.P(s.defs.NumLocations()) {
+		n := s.defs.Location(p).Events
+		if proc, thread, _ := s.place(p); m.hits(WrongCount, proc) && thread == 0 {
+			n -= wrongCount
+		}
+		s.events = append(s.events, n)
+	}
 	b, err := s.defs.AppendBinary(nil)
 	if err != nil {
 		return nil, err
@@ -35,8 +43,13 @@ func New(o Options) (*Source, error) {
 // Options returns the options with all defaults filled in.
 func (s *Source) Options() Options { return s.m.o }
 
-// Steps returns the number of steps of the main loop.
-func (s *Source) Steps() uint64 { return s.m.steps }
+// Events returns the number of events of all locations.
+func (s *Source) Events() (sum uint64) {
+	for _, n := range s.events {
+		sum += n
+	}
+	return sum
+}
 
 // Definitions returns the sealed definitions.
 func (s *Source) Definitions() *trace.Definitions { return s.defs }
@@ -77,7 +90,7 @@ func (s *Source) Measure(p trace.P) (trace.Extent, error) {
 		return trace.Extent{}, nil
 	}
 	st := s.m.cut(proc, thread)
-	e := trace.Extent{Events: s.m.events(s.m.unitSize(proc, thread, 0, s.m.units(proc))), Chunks: st.Chunks()}
+	e := trace.Extent{Events: s.events[p], Chunks: st.Chunks()}
 	e.Bytes = e.Events * bytesPerEvent
 	if thread == 0 && e.Events > 0 {
 		w := pen{m: s.m, proc: proc, out: &trace.Batch{}, skew: s.m.skewOf(proc)}
@@ -115,7 +128,7 @@ type stream struct {
 func (m *model) cut(proc, thread uint32) *stream {
 	st := &stream{m: m, proc: proc, thread: thread, units: m.units(proc)}
 	sample := min(st.units, 32)
-	per := m.events(m.unitSize(proc, thread, 0, sample)) / sample
+	per := m.unitEvents(proc, thread, 0, sample) / sample
 	st.perChunk = max(m.o.Chunk/max(per, 1), 1)
 	return st
 }
@@ -126,7 +139,7 @@ func (st *stream) count() {
 	var n uint64
 	for i := range st.first {
 		st.first[i] = n
-		n += st.m.events(st.m.unitSize(st.proc, st.thread, uint64(i)*st.perChunk, st.chunkEnd(i)))
+		n += st.m.unitEvents(st.proc, st.thread, uint64(i)*st.perChunk, st.chunkEnd(i))
 	}
 }
 

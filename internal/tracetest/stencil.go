@@ -10,11 +10,11 @@ import "github.com/coppice-hpc/coppice/trace"
 //
 // A border without neighbour leaves its place in the order of calls empty.
 type stencil struct {
-	*model
+	base
 	grid
 }
 
-func newStencil(m *model) *stencil { return &stencil{m, newGrid(m.n)} }
+func newStencil(m *model) *stencil { return &stencil{base{m}, newGrid(m.n)} }
 
 // callTime is the distance of two calls that start communication.
 const callTime = overhead + gap
@@ -37,14 +37,6 @@ func (s *stencil) exchanged() uint64 {
 func (s *stencil) slotLength() (slot, tail uint64) {
 	return s.exchanged() + gap + collectiveTime(s.n) + 200 + gap + ioTime + gap + slack, 0
 }
-
-func (s *stencil) rounds(_ uint32, slots uint64) uint64 { return slots }
-
-func (s *stencil) idle(_ uint32, i uint64) trace.Time { return s.slotStart(i) - slack }
-
-func (s *stencil) closed() bool { return true }
-
-func (s *stencil) comms() []commInfo { return nil }
 
 func (s *stencil) step(w *pen, i uint64) {
 	at := s.slotStart(i)
@@ -78,23 +70,16 @@ func (s *stencil) step(w *pen, i uint64) {
 
 // waitall completes the exchange and returns its end.
 func (s *stencil) waitall(w *pen, i uint64, t trace.Time, first uint64) trace.Time {
-	end, last := t, trace.Time(0)
+	end := t
 	for d := range uint32(4) {
 		if q, ok := s.neighbour(w.proc, d); ok {
-			sent := s.sent(q, d^1, i)
-			end = max(end, sent+trace.Time(Flight(s.o.Bytes)))
-			last = max(last, sent+s.skewOf(q)-w.skew)
+			end = max(end, s.sent(q, d^1, i)+trace.Time(Flight(s.o.Bytes)))
 		}
 	}
 	end += overhead
-	charged := false
 	w.enter(t, rWaitall)
 	for d := range uint32(4) {
 		if q, ok := s.neighbour(w.proc, d); ok {
-			sent := s.sent(q, d^1, i)
-			charge := !charged && sent+s.skewOf(q)-w.skew == last
-			charged = charged || charge
-			w.late(sent, t, end, q, charge)
 			w.record(end-100+10*trace.Time(d), trace.MpiIrecv, uint64(q), uint64(commWorld), uint64(d^1), s.o.Bytes, first+uint64(d))
 		}
 	}
@@ -107,47 +92,16 @@ func (s *stencil) waitall(w *pen, i uint64, t trace.Time, first uint64) trace.Ti
 	return end
 }
 
+func (s *stencil) period() uint64 { return s.repeats(s.o.Every) }
+
+func (s *stencil) shape(p uint32) uint32 { return s.degree(p) }
+
 func (s *stencil) reduces(i uint64) bool { return (i+1)%s.o.Every == 0 }
 
 // reduce writes the reduction of step i and returns its end: nobody leaves
 // before the last possible one has entered.
 func (s *stencil) reduce(w *pen, i uint64, t trace.Time) trace.Time {
 	end := s.slotStart(i) + trace.Time(s.exchanged()+gap+collectiveTime(s.n)+s.perturb(200, w.proc, i, saltLeave))
-	w.share(shareKey{commWorld, i, 0}, t, t, end)
 	w.collective(t, end, rAllreduce, opAllreduce, commWorld, noRoot, 8, 8)
 	return end
-}
-
-func (s *stencil) degree(p uint32) uint64 {
-	k := uint64(0)
-	for d := range uint32(4) {
-		if _, ok := s.neighbour(p, d); ok {
-			k++
-		}
-	}
-	return k
-}
-
-func (s *stencil) size(p, thread uint32, from, to uint64) size {
-	z := s.stepSize(thread, from, to)
-	if thread > 0 {
-		return z
-	}
-	d := s.degree(p)
-	z = z.plus(calls(2*d+1, 4*d).times(to - from))
-	return z.plus(calls(1, 2).times(to/s.o.Every - from/s.o.Every))
-}
-
-func (s *stencil) messages(add func(from, to uint32, count, bytes uint64)) {
-	for p := range s.n {
-		for d := range uint32(4) {
-			if q, ok := s.neighbour(p, d); ok {
-				add(p, q, s.steps, s.steps*s.o.Bytes)
-			}
-		}
-	}
-}
-
-func (s *stencil) collectives(add func(comm uint32, count uint64)) {
-	add(commWorld, s.steps/s.o.Every)
 }

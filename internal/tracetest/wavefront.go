@@ -12,7 +12,7 @@ import "github.com/coppice-hpc/coppice/trace"
 // its sender late by about a quarter of the computation, and in the first sweep
 // by the filling of the pipeline. Sends are buffered.
 type wavefront struct {
-	*model
+	base
 	grid
 	stage  uint64 // ticks between neighbouring diagonals
 	before uint64 // ticks from a step's start to the least end of its computation
@@ -21,15 +21,13 @@ type wavefront struct {
 func newWavefront(m *model) *wavefront {
 	wait := m.o.Work/4 + m.jitter + m.extra + Flight(m.o.Bytes)
 	before := m.o.Work + wait + 4*callTime
-	return &wavefront{m, newGrid(m.n), before + m.jitter + m.extra + Flight(m.o.Bytes) - wait, before}
+	return &wavefront{base{m}, newGrid(m.n), before + m.jitter + m.extra + Flight(m.o.Bytes) - wait, before}
 }
 
 func (v *wavefront) slotLength() (slot, tail uint64) {
 	slot = v.before + v.jitter + v.extra + 2*callTime + ioTime + 3*gap + slack
 	return slot, (uint64(v.width) + uint64(v.height) - 2) * v.stage
 }
-
-func (v *wavefront) rounds(_ uint32, slots uint64) uint64 { return slots }
 
 // begin is when p starts step i: in its stage, but in the first sweep at once.
 func (v *wavefront) begin(p uint32, i uint64) trace.Time {
@@ -40,10 +38,6 @@ func (v *wavefront) begin(p uint32, i uint64) trace.Time {
 }
 
 func (v *wavefront) idle(p uint32, i uint64) trace.Time { return v.begin(p, i) - slack }
-
-func (v *wavefront) closed() bool { return true }
-
-func (v *wavefront) comms() []commInfo { return nil }
 
 // computed is when p has computed step i and sends to the east; it sends to the
 // south one call later.
@@ -77,35 +71,12 @@ func (v *wavefront) step(w *pen, i uint64) {
 	w.leave(end, rStep)
 }
 
+func (v *wavefront) period() uint64 { return v.repeats(1) }
+
+func (v *wavefront) shape(p uint32) uint32 { return v.degree(p) }
+
 func (v *wavefront) receive(w *pen, t trace.Time, from uint32, tag uint64, sent trace.Time) trace.Time {
 	end := max(t, sent+trace.Time(Flight(v.o.Bytes))) + overhead
-	w.late(sent, t, end, from, true)
 	w.recv(t, end, from, commWorld, tag, v.o.Bytes)
 	return end
 }
-
-func (v *wavefront) size(p, thread uint32, from, to uint64) size {
-	z := v.stepSize(thread, from, to)
-	if thread > 0 {
-		return z
-	}
-	var k uint64
-	for d := range uint32(4) {
-		if _, ok := v.neighbour(p, d); ok {
-			k++
-		}
-	}
-	return z.plus(calls(k, k).times(to - from))
-}
-
-func (v *wavefront) messages(add func(from, to uint32, count, bytes uint64)) {
-	for p := range v.n {
-		for _, d := range []uint32{east, south} {
-			if q, ok := v.neighbour(p, d); ok {
-				add(p, q, v.steps, v.steps*v.o.Bytes)
-			}
-		}
-	}
-}
-
-func (v *wavefront) collectives(func(comm uint32, count uint64)) {}

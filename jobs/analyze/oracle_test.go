@@ -46,9 +46,9 @@ type match struct {
 // found is what the file says of events, messages and calls, in the form of the oracle.
 type found struct {
 	Events      []uint64
-	Profiles    []tracetest.Profile
+	Profiles    []oracle.Profile
 	Matches     []match
-	Collectives []tracetest.Instances
+	Collectives []oracle.Instances
 	Problems    map[trace.Code]uint64
 	Execution   uint64
 	CPU, MPI    uint64
@@ -118,16 +118,16 @@ func readFound(t *testing.T, f *xtf.File, d *trace.Definitions) found {
 			t.Fatal(err)
 		}
 		got.Events = append(got.Events, dir.Events)
-		var profiles []tracetest.Profile
+		var profiles []oracle.Profile
 		top := uint64(0)
 		rowsOf(t, f, p, xtf.TypeTimeBin, func(_ uint64, row []byte) {
 			var r xtf.TimeBin
 			if r.Load(row); r.Key>>52 > top {
 				top, profiles = r.Key>>52, nil // the top level, which comes last, is the profile
 			}
-			profiles = append(profiles, tracetest.Profile{P: trace.P(p), Region: r.Region, Calls: r.Count, Inclusive: r.Inclusive, Exclusive: r.Exclusive})
+			profiles = append(profiles, oracle.Profile{P: trace.P(p), Region: r.Region, Calls: r.Count, Inclusive: r.Inclusive, Exclusive: r.Exclusive})
 		})
-		slices.SortFunc(profiles, func(a, b tracetest.Profile) int { return cmp.Compare(a.Region, b.Region) })
+		slices.SortFunc(profiles, func(a, b oracle.Profile) int { return cmp.Compare(a.Region, b.Region) })
 		got.Profiles = append(got.Profiles, profiles...)
 		got.readMessages(t, f, p)
 		rowsOf(t, f, p, xtf.TypeColl, func(_ uint64, row []byte) {
@@ -141,9 +141,9 @@ func readFound(t *testing.T, f *xtf.File, d *trace.Definitions) found {
 		})
 	}
 	for c, n := range instances {
-		got.Collectives = append(got.Collectives, tracetest.Instances{Comm: c, Count: n})
+		got.Collectives = append(got.Collectives, oracle.Instances{Comm: c, Count: n})
 	}
-	slices.SortFunc(got.Collectives, func(a, b tracetest.Instances) int { return cmp.Compare(a.Comm, b.Comm) })
+	slices.SortFunc(got.Collectives, func(a, b oracle.Instances) int { return cmp.Compare(a.Comm, b.Comm) })
 	rowsOf(t, f, xtf.WholeRun, xtf.TypeDiag, func(_ uint64, row []byte) {
 		var r xtf.Diag
 		if r.Load(row); !trace.Code(r.Code).Untold() { // TestUnread has these
@@ -205,9 +205,13 @@ func compareMatches(a, b match) int {
 
 // oracleFound gives the oracle's result the form of found. Problems that only a source can notice are taken over from got.
 func oracleFound(r *oracle.Result, got found) found {
+	all := r.Characteristics(0, oracle.Rules{})
 	want := found{
-		Events: r.Facts.Events, Profiles: r.Facts.Profiles, Collectives: r.Facts.Collectives, Problems: maps.Clone(r.Diagnostics),
-		Execution: r.Facts.Execution, CPU: r.Facts.CPU, MPI: r.Facts.MPI, Unmatched: got.Unmatched,
+		Profiles: r.Profiles, Collectives: r.Collectives, Problems: maps.Clone(r.Diagnostics),
+		Execution: all.Execution, CPU: all.Sum[oracle.CPUTime], MPI: all.Sum[oracle.MPITime], Unmatched: got.Unmatched,
+	}
+	for _, l := range r.Locations {
+		want.Events = append(want.Events, l.Components[0][oracle.Events])
 	}
 	for _, m := range r.Matches {
 		want.Matches = append(want.Matches, match{
