@@ -53,7 +53,7 @@ func goal(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	return workload.WriteGOAL(w, p, c)
+	return writeGOAL(w, p, c)
 }
 
 // spec reads a pattern and up to five numbers; the last three are those of the comparison where they are missing.

@@ -32,7 +32,7 @@ func smpi(_ io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := workload.WriteSMPI(f, p, c, process); err != nil {
+		if err := writeSMPI(f, p, c, process); err != nil {
 			return err
 		}
 		if err := f.Close(); err != nil {

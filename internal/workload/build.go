@@ -57,50 +57,7 @@ func (o partner) recv(tag uint32, bytes uint64) []simnet.Action {
 	}
 }
 
-// Coll is a blocking collective operation of the communicator.
-func Coll(kind simnet.CollKind, comm uint32, root int32, bytes, recv uint64) []simnet.Action {
-	a := simnet.Action{Kind: simnet.PostColl, Flags: simnet.Blocking, Coll: kind, Comm: comm, Peer: root, Bytes: bytes, Recv: recv}
-	w := a
-	w.Kind, w.Flags = simnet.WaitColl, 0
-	return []simnet.Action{a, w}
-}
-
-// Of returns the program in which every process makes the calls of the list once, each a list of actions.
-func Of(comms []simnet.Comm, processes ...[][]simnet.Action) *simnet.Program {
-	b := &builder{}
-	b.p.Comms = comms
-	if comms == nil {
-		b.p.Comms = []simnet.Comm{{Size: uint32(len(processes))}}
-	}
-	for _, calls := range processes {
-		var nodes []simnet.NodeID
-		for _, actions := range calls {
-			nodes = append(nodes, b.call(actions...))
-		}
-		b.p.Roots = append(b.p.Roots, b.seq(nodes...))
-	}
-	return &b.p
-}
-
-// Expand returns a program with the same calls and no loops, in which each process has nodes of its own and all partners
-// are absolute. All communicators must be the identity.
-func Expand(p *simnet.Program) *simnet.Program {
-	b := &builder{}
-	b.p.Comms = p.Comms
-	for process := range p.Roots {
-		var nodes []simnet.NodeID
-		Walk(p, process, func(actions []simnet.Action) {
-			own := make([]simnet.Action, len(actions))
-			for i, a := range actions {
-				own[i] = absolute(p, a, int32(process))
-			}
-			nodes = append(nodes, b.call(own...))
-		})
-		b.p.Roots = append(b.p.Roots, b.seq(nodes...))
-	}
-	return &b.p
-}
-
+// absolute returns an action of a process with an absolute partner, which all communicators must allow: they are the identity.
 func absolute(p *simnet.Program, a simnet.Action, process int32) simnet.Action {
 	size := int32(len(p.Roots))
 	switch {
@@ -117,13 +74,14 @@ func absolute(p *simnet.Program, a simnet.Action, process int32) simnet.Action {
 	return a
 }
 
-// Walk calls f with the actions of every call of a process in order.
+// Walk calls f with the actions of every call of a process in order, their partners absolute. The slice is valid until the next call.
 func Walk(p *simnet.Program, process int, f func(actions []simnet.Action)) {
 	type level struct {
 		node simnet.NodeID
 		at   uint64
 	}
 	stack := []level{{node: p.Roots[process]}}
+	var actions []simnet.Action
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
 		n := &p.Nodes[top.node]
@@ -131,7 +89,11 @@ func Walk(p *simnet.Program, process int, f func(actions []simnet.Action)) {
 		child := uint64(n.First) + top.at
 		switch n.Kind {
 		case simnet.Call:
-			f(p.Actions[n.First : n.First+n.Len])
+			actions = actions[:0]
+			for _, a := range p.Actions[n.First : n.First+n.Len] {
+				actions = append(actions, absolute(p, a, int32(process)))
+			}
+			f(actions)
 			stack = stack[:len(stack)-1]
 			continue
 		case simnet.Loop:

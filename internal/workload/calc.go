@@ -2,28 +2,8 @@ package workload
 
 import "github.com/coppice-hpc/coppice/predict/simnet"
 
-const nanosecond = 1000 // ps
-
-// Zero is not a computation at all.
-type Zero struct{}
-
-// Fill implements [simnet.Calc].
-func (Zero) Fill(_ uint32, _ uint64, dst []int64) error {
-	clear(dst)
-	return nil
-}
-
-// Vectors are the computation vectors of all processes, in picoseconds.
-type Vectors [][]int64
-
-// Fill implements [simnet.Calc].
-func (v Vectors) Fill(process uint32, first uint64, dst []int64) error {
-	clear(dst)
-	if own := v[process]; first < uint64(len(own)) {
-		copy(dst, own[first:])
-	}
-	return nil
-}
+// Nanosecond is one in picoseconds.
+const Nanosecond = 1000
 
 // none marks a call with no computation before it.
 const none = -1
@@ -80,7 +60,7 @@ func (c *iterations) Repeats(process uint32, first, period, n uint64) (uint64, e
 }
 
 func (c *iterations) time(process uint32, it uint64, number int32) int64 {
-	return Jitter(process, it*c.perIteration+uint64(number), c.base, c.jitter) * nanosecond
+	return Jitter(process, it*c.perIteration+uint64(number), c.base, c.jitter) * Nanosecond
 }
 
 // Jitter returns the time of a computation, as the package comment says.

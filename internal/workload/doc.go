@@ -1,4 +1,4 @@
-// Package workload makes programs for the network simulator: those of the published comparisons, and random ones. Tests
+// Package workload makes programs for the network simulator: those of the published comparisons. Tests
 // and measurements share them.
 //
 // Times of computation are base plus a jitter that process and number determine, so that other simulators get the same

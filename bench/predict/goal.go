@@ -1,24 +1,25 @@
-package workload
+package main
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 
+	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// WriteGOAL writes a program of point-to-point messages as a schedule in the text form that LogGOPSim's txt2bin reads
-// (Hoefler, Siebert, Lumsdaine 2009). Times are rounded down to nanoseconds, empty messages have one byte.
-func WriteGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
+// writeGOAL writes a program of point-to-point messages as a schedule in the text form that LogGOPSim's txt2bin reads
+// (Hoefler, Siebert, Lumsdaine 2009). Times are rounded down to workload.Nanoseconds, empty messages have one byte.
+func writeGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	fmt.Fprintf(out, "num_ranks %d\n", len(p.Roots))
 	for process := range p.Roots {
 		fmt.Fprintf(out, "rank %d {\n", process)
-		g := goalRank{out: out, p: p, process: process}
+		g := goalRank{out: out, process: process}
 		ordinal := uint64(0)
 		var buf [1]int64
-		Walk(p, process, func(actions []simnet.Action) {
+		workload.Walk(p, process, func(actions []simnet.Action) {
 			if g.err == nil {
 				g.err = calc.Fill(uint32(process), ordinal, buf[:])
 			}
@@ -42,7 +43,6 @@ func WriteGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
 // was waited for since: what is posted without blocking in between waits for nobody.
 type goalRank struct {
 	out     *bufio.Writer
-	p       *simnet.Program
 	process int
 	err     error
 	last    int                  // number of the last operation, from 1
@@ -68,7 +68,7 @@ func (g *goalRank) op(format string, args ...any) int {
 }
 
 func (g *goalRank) compute(ps int64) {
-	if ns := ps / nanosecond; ns > 0 {
+	if ns := ps / workload.Nanosecond; ns > 0 {
 		g.after = []int{g.op("calc %d", ns)}
 	}
 }
@@ -79,7 +79,6 @@ func (g *goalRank) call(actions []simnet.Action) {
 	}
 	var waited []int
 	for _, a := range actions {
-		a = absolute(g.p, a, int32(g.process))
 		key := channelKey{a.Kind == simnet.PostSend || a.Kind == simnet.WaitSend, a.Peer, a.Tag}
 		switch a.Kind {
 		case simnet.PostSend:

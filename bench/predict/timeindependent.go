@@ -1,19 +1,20 @@
-package workload
+package main
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 
+	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// WriteSMPI writes what a process of a program does as a time-independent trace, which SimGrid's smpirun -replay reads
-// (Casanova, Desprez, Markomanolis, Suter 2015). Computation is in nanoseconds, so hosts make 10^9 operations a second.
+// writeSMPI writes what a process of a program does as a time-independent trace, which SimGrid's smpirun -replay reads
+// (Casanova, Desprez, Markomanolis, Suter 2015). Computation is in workload.Nanoseconds, so hosts make 10^9 operations a second.
 // Messages are point to point, of bytes.
-func WriteSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) error {
+func writeSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	r := smpiRank{out: out, p: p, process: process}
+	r := smpiRank{out: out, process: process}
 	fmt.Fprintf(out, "%d init\n", process)
 	ordinal := uint64(0)
 	compute := func() {
@@ -21,12 +22,12 @@ func WriteSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) er
 		if r.err == nil {
 			r.err = calc.Fill(uint32(process), ordinal, ps[:])
 		}
-		if ns := ps[0] / nanosecond; ns > 0 {
+		if ns := ps[0] / workload.Nanosecond; ns > 0 {
 			fmt.Fprintf(out, "%d compute %d\n", process, ns)
 		}
 		ordinal++
 	}
-	Walk(p, process, func(actions []simnet.Action) {
+	workload.Walk(p, process, func(actions []simnet.Action) {
 		compute()
 		r.call(actions)
 	})
@@ -41,7 +42,6 @@ func WriteSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) er
 // smpiRank writes the calls of one process.
 type smpiRank struct {
 	out     *bufio.Writer
-	p       *simnet.Program
 	process int
 	err     error
 	open    int // posts, not completed
@@ -56,7 +56,6 @@ func (r *smpiRank) call(actions []simnet.Action) {
 	blocking := len(actions) == 2 && actions[0].Flags&simnet.Blocking != 0
 	waits := 0
 	for i, a := range actions {
-		a = absolute(r.p, a, int32(r.process))
 		switch a.Kind {
 		case simnet.PostSend, simnet.PostRecv:
 			name := smpiNames[a.Kind][0]
