@@ -127,7 +127,7 @@ func (g *generator) wrapC(p *prototype, id int) {
 	call := fmt.Sprintf("PMPI_%s(%s)", p.name, strings.Join(args, ", "))
 	g.line("int MPI_%s(%s)\n{", p.name, orVoid(decl))
 	g.session(p)
-	g.line("\tif (!cr_enter(%d))\n\t\treturn %s;", id, call)
+	g.line("\tif (!cr_enter(%d, CR_PLACE))\n\t\treturn %s;", id, call)
 	q, length := p.request()
 	release := ""
 	g.form(p, h, "0", func(i int) string { return p.params[i].name })
@@ -155,7 +155,7 @@ func (g *generator) wrapC(p *prototype, id int) {
 	g.line("\tcr_returned();")
 	g.left(h, room)
 	g.WriteString(release)
-	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
+	g.line("\tcr_leave();\n\treturn rc;\n}\n")
 }
 
 // saved notes the requests from before a call. It returns what lets them go.
@@ -249,15 +249,15 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 	sig := strings.Join(types, ", ")
 	lower := strings.ToLower(p.name)
 	g.line("typedef void f_%s(%s);", lower, sig)
-	g.line("static void fortran_%s(f_%s *real, %s)\n{", lower, lower, strings.Join(decl, ", "))
+	g.line("static void fortran_%s(f_%s *real, struct cr_place place, %s)\n{", lower, lower, strings.Join(decl, ", "))
 	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
 	g.session(p)
-	g.line("\tif (!cr_enter(%d)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
+	g.line("\tif (!cr_enter(%d, place)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
 	g.fortranBody(p, id, call)
-	g.line("\tcr_leave(%d);\n}\n", id)
+	g.line("\tcr_leave();\n}\n")
 	args := strings.Join(decl, ", ")
 	define := func(symbol string) {
-		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, %s);\n}",
+		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, CR_PLACE, %s);\n}",
 			symbol, args, lower, lower, symbol, lower, strings.Join(pass, ", "))
 	}
 	define("mpi_" + lower + "_")

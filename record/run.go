@@ -28,6 +28,7 @@ type Options struct {
 	Bytes    int64    // most bytes of the archive, of which every process has the same share; 0: no limit
 	Keep     bool     // keep the recording next to the archive
 	CPUTime  bool     // write the processor time between calls: vectors/R.csv
+	Sites    int      // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Counters []string // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
@@ -44,6 +45,9 @@ type Result struct {
 	Found     []trace.Diagnostic // what is missing or damaged besides
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
 }
+
+// MaxSites is the most frames that a call site has.
+const MaxSites = 32
 
 // rawFolder is where the processes write, inside of the output.
 const rawFolder = "recording"
@@ -91,6 +95,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	vars := [][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
 	if o.Bytes > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_BYTES", strconv.FormatInt(o.Bytes, 10)})
+	}
+	if o.Sites > 0 {
+		vars = append(vars, [2]string{"COPPICE_RECORD_CALL_SITES", strconv.Itoa(o.Sites)})
 	}
 	if counters != "" {
 		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})
@@ -200,7 +207,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if !recording.Is(raw) {
 		return nil, fmt.Errorf("%s: %w: there is no recording in this folder", output, ErrNothing)
 	}
-	src, err := recording.OpenPath(raw)
+	src, err := named(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -42,12 +42,39 @@ func recordVerb(s streams) *cobra.Command {
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
 	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
+	o.Sites = 1
+	f.Var((*sites)(&o.Sites), "call-sites", "frames of the place in the source from which each MPI call comes, 1 to 32, or off")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {
 		o.Bytes, o.Log.Bytes = int64(bytes), int64(logBytes)
 		return recordRun(&o, finish, ranks, operands, s)
 	})
+}
+
+// sites is the value of --call-sites: a number of frames, 0 as off.
+type sites int
+
+func (n *sites) Type() string { return "depth" }
+
+func (n *sites) String() string {
+	if *n == 0 {
+		return "off"
+	}
+	return strconv.Itoa(int(*n))
+}
+
+func (n *sites) Set(text string) error {
+	if text == "off" {
+		*n = 0
+		return nil
+	}
+	depth, err := strconv.ParseUint(text, 10, 8)
+	if err != nil || depth < 1 || depth > record.MaxSites {
+		return fmt.Errorf("it is off or a number of frames from 1 to %d", record.MaxSites)
+	}
+	*n = sites(depth)
+	return nil
 }
 
 // defineCompiler defines the flag of how the layer between a program and its MPI library is built.

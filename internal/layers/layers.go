@@ -31,6 +31,7 @@ var Table = []Package{
 	{Path: "internal/column", Layer: 0},
 	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "report/table", "report/predicted", "cmd/coppice"}},
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
+	{Path: "internal/symbols", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"record"}},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict"}},

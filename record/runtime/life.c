@@ -17,7 +17,7 @@ int MPI_Init(int *argc, char ***argv)
 	uint64_t t = cr_begins();
 	int rc = PMPI_Init(argc, argv);
 	if (rc == MPI_SUCCESS) {
-		cr_start(t, F_INIT);
+		cr_start(t, F_INIT, CR_PLACE);
 		lg_begin(F_INIT, 0);
 		cr_vector_leave();
 	}
@@ -29,7 +29,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	uint64_t t = cr_begins();
 	int rc = PMPI_Init_thread(argc, argv, required, provided);
 	if (rc == MPI_SUCCESS) {
-		cr_start(t, F_INIT_THREAD);
+		cr_start(t, F_INIT_THREAD, CR_PLACE);
 		lg_begin(F_INIT_THREAD, *provided);
 		cr_vector_leave();
 	}
@@ -38,14 +38,14 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int MPI_Finalize(void)
 {
-	int outermost = cr_enter(F_FINALIZE);
+	int outermost = cr_enter(F_FINALIZE, CR_PLACE);
 	if (outermost)
 		cr_usage(0);
 	cr_clock(1);
 	int rc = PMPI_Finalize();
 	if (outermost) {
 		cr_returned();
-		cr_leave(F_FINALIZE);
+		cr_leave();
 		cr_stop(END_FINALIZE);
 		lg_finalize(rc);
 	}
@@ -54,7 +54,7 @@ int MPI_Finalize(void)
 
 int MPI_Abort(MPI_Comm comm, int code)
 {
-	if (cr_enter(F_ABORT))
+	if (cr_enter(F_ABORT, CR_PLACE))
 		cr_stop(END_ABORT);
 	lg_stop(LG_ABORT);
 	return PMPI_Abort(comm, code);
@@ -78,14 +78,14 @@ static int readable(const void *p, char *text, size_t size)
 	return length > 0 && length < size - 1;
 }
 
-static void control(int level, const char *name)
+static void control(int level, const char *name, struct cr_place from)
 {
-	if (!cr_enter(F_PCONTROL))
+	if (!cr_enter(F_PCONTROL, from))
 		return;
 	uint64_t a[2] = {(uint64_t)((int64_t)level << 1 ^ (int64_t)level >> 63), name ? cr_name(name) + 1 : 0};
 	cr_event(EV_PCONTROL, 2, a);
 	cr_returned();
-	cr_leave(F_PCONTROL);
+	cr_leave();
 }
 
 int MPI_Pcontrol(const int level, ...)
@@ -99,7 +99,7 @@ int MPI_Pcontrol(const int level, ...)
 			name = text;
 		va_end(list);
 	}
-	control(level, name);
+	control(level, name, CR_PLACE);
 	return PMPI_Pcontrol(level);
 }
 
@@ -109,53 +109,53 @@ typedef void fortran_1(void *);
 typedef void fortran_3(void *, void *, void *);
 static void *real(void **f, const char *symbol) { return *f ? *f : (*f = cr_library(symbol)); }
 
-static void f_init(void *f, void *ierror)
+static void f_init(void *f, void *ierror, struct cr_place from)
 {
 	uint64_t t = cr_begins();
 	((fortran_1 *)f)(ierror);
-	cr_start(t, F_INIT);
+	cr_start(t, F_INIT, from);
 	lg_begin(F_INIT, 0);
 	cr_vector_leave();
 }
 
-static void f_init_thread(void *f, void *required, void *provided, void *ierror)
+static void f_init_thread(void *f, void *required, void *provided, void *ierror, struct cr_place from)
 {
 	uint64_t t = cr_begins();
 	((fortran_3 *)f)(required, provided, ierror);
-	cr_start(t, F_INIT_THREAD);
+	cr_start(t, F_INIT_THREAD, from);
 	lg_begin(F_INIT_THREAD, *(MPI_Fint *)provided);
 	cr_vector_leave();
 }
 
-static void f_finalize(void *f, void *ierror)
+static void f_finalize(void *f, void *ierror, struct cr_place from)
 {
-	int outermost = cr_enter(F_FINALIZE);
+	int outermost = cr_enter(F_FINALIZE, from);
 	if (outermost)
 		cr_usage(0);
 	cr_clock(1);
 	((fortran_1 *)f)(ierror);
 	if (outermost) {
 		cr_returned();
-		cr_leave(F_FINALIZE);
+		cr_leave();
 		cr_stop(END_FINALIZE);
 		lg_finalize(ierror ? *(MPI_Fint *)ierror : MPI_SUCCESS);
 	}
 }
 
-static void f_abort(void *f, void *comm, void *code, void *ierror)
+static void f_abort(void *f, void *comm, void *code, void *ierror, struct cr_place from)
 {
-	if (cr_enter(F_ABORT))
+	if (cr_enter(F_ABORT, from))
 		cr_stop(END_ABORT);
 	lg_stop(LG_ABORT);
 	((fortran_3 *)f)(comm, code, ierror);
 }
 
 #define FORTRAN(symbol_init, symbol_thread, symbol_finalize, symbol_abort, symbol_pcontrol) \
-	void symbol_init(void *ierror) { static void *f; f_init(real(&f, #symbol_init), ierror); } \
-	void symbol_thread(void *a, void *b, void *ierror) { static void *f; f_init_thread(real(&f, #symbol_thread), a, b, ierror); } \
-	void symbol_finalize(void *ierror) { static void *f; f_finalize(real(&f, #symbol_finalize), ierror); } \
-	void symbol_abort(void *a, void *b, void *ierror) { static void *f; f_abort(real(&f, #symbol_abort), a, b, ierror); } \
-	void symbol_pcontrol(void *level) { static void *f; control(*(MPI_Fint *)level, NULL); ((fortran_1 *)real(&f, #symbol_pcontrol))(level); }
+	void symbol_init(void *ierror) { static void *f; f_init(real(&f, #symbol_init), ierror, CR_PLACE); } \
+	void symbol_thread(void *a, void *b, void *ierror) { static void *f; f_init_thread(real(&f, #symbol_thread), a, b, ierror, CR_PLACE); } \
+	void symbol_finalize(void *ierror) { static void *f; f_finalize(real(&f, #symbol_finalize), ierror, CR_PLACE); } \
+	void symbol_abort(void *a, void *b, void *ierror) { static void *f; f_abort(real(&f, #symbol_abort), a, b, ierror, CR_PLACE); } \
+	void symbol_pcontrol(void *level) { static void *f; control(*(MPI_Fint *)level, NULL, CR_PLACE); ((fortran_1 *)real(&f, #symbol_pcontrol))(level); }
 
 FORTRAN(mpi_init_, mpi_init_thread_, mpi_finalize_, mpi_abort_, mpi_pcontrol_)
 FORTRAN(mpi_init, mpi_init_thread, mpi_finalize, mpi_abort, mpi_pcontrol)

@@ -65,7 +65,7 @@ static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
 	put(s, t, kind, 1, &region);
 }
 
-HIDDEN int cr_enter(unsigned function)
+HIDDEN int cr_enter(unsigned function, struct cr_place from)
 {
 	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
 	if (!active && !lg_on) /* the receive log may be there for longer */
@@ -82,12 +82,13 @@ HIDDEN int cr_enter(unsigned function)
 		cr_vector_enter(function);
 	if (!active)
 		return 1;
+	cr_mine->call = cr_site(cr_mine, function, from);
 	count(cr_mine);
 	uint64_t t = now();
 	if (cr_mine->thread == 0 && t - cr_mine->stamp >= PIECE)
 		cr_computed(cr_mine->stamp, t);
 	cr_mine->stamp = t;
-	edge(cr_mine, t, EV_ENTER, function);
+	edge(cr_mine, t, EV_ENTER, cr_mine->call);
 	return 1;
 }
 
@@ -99,12 +100,12 @@ HIDDEN void cr_returned(void)
 	count(cr_mine);
 }
 
-HIDDEN void cr_leave(unsigned function)
+HIDDEN void cr_leave(void)
 {
 	if (lg_on) /* what its log took is not a computation of the program */
 		cr_returned();
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
-		edge(cr_mine, cr_mine->stamp, EV_LEAVE, function);
+		edge(cr_mine, cr_mine->stamp, EV_LEAVE, cr_mine->call);
 	if (cr_mine->thread == 0)
 		cr_computes(cr_mine->stamp);
 	cr_mine->depth--;
@@ -251,7 +252,7 @@ static int begin(const char *folder)
 }
 
 /* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
-HIDDEN void cr_start(uint64_t entered, unsigned function)
+HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 {
 	const char *folder = getenv("COPPICE_RECORD_DIR");
 	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder || cr_spawned())
@@ -263,7 +264,9 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	atomic_store(&cr.active, 1);
 	edge(cr_mine, cr.begin, EV_REGION_ENTER, 0); /* name 0 is the program */
 	memcpy(cr_mine->values, cr.entered, sizeof cr.entered);
-	edge(cr_mine, entered, EV_ENTER, function);
+	cr_sites_open();
+	cr_mine->call = cr_site(cr_mine, function, from);
+	edge(cr_mine, entered, EV_ENTER, cr_mine->call);
 	cr_mine->stamp = entered;
 	cr_mine->depth = 1;
 	pthread_atfork(NULL, NULL, forked);
@@ -273,7 +276,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	cr_clock(0);
 	cr_usage(1);
 	cr_returned();
-	cr_leave(function);
+	cr_leave();
 }
 
 HIDDEN uint64_t cr_thread(void) { return cr_mine->thread; }

@@ -56,18 +56,27 @@ enum {
 	DEF_END,         /* reason, events, time stalled, threads, newest time */
 	DEF_COUNTERS,    /* names of the counters, a line each */
 	DEF_UNCOUNTED,   /* text: why nothing is counted, or no more */
-	DEF_USAGE        /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
+	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
 	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
+	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
+	DEF_SITE         /* number; function; of each return address, the call's first, module and address in it */
 };
 
 /* Reasons of an end. */
 enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY };
 
+/* Where a wrapper was called: its return address, and the end of its frame on the stack. */
+struct cr_place {
+	const void *address;
+	const char *frame;
+};
+#define CR_PLACE ((struct cr_place){__builtin_return_address(0), __builtin_dwarf_cfa()})
+
 /* Events. All are no-ops while nothing is recorded. cr_enter tells whether the call is an outermost one that is
  * recorded: then cr_returned and cr_leave must follow, and only then may the other functions be called. */
-HIDDEN int cr_enter(unsigned function);
+HIDDEN int cr_enter(unsigned function, struct cr_place from);
 HIDDEN void cr_returned(void); /* the library's function is done: what follows until cr_leave is the recorder's */
-HIDDEN void cr_leave(unsigned function);
+HIDDEN void cr_leave(void);
 HIDDEN int cr_outermost(void); /* no call is in hand */
 HIDDEN void cr_event(int kind, int n, const uint64_t *args);
 
@@ -79,7 +88,7 @@ HIDDEN void cr_region_end(void);
 /* Life of the recorder, called by the wrappers of initialisation and end. */
 HIDDEN uint64_t cr_now(void);
 HIDDEN uint64_t cr_begins(void); /* the time; MPI_Init is about to be called */
-HIDDEN void cr_start(uint64_t entered, unsigned function);
+HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from);
 HIDDEN void cr_usage(int on); /* the part of the run that is measured begins or ends */
 HIDDEN int cr_spawned(void);
 HIDDEN void cr_session(void); /* MPI_Session_init is called */

@@ -9,6 +9,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#define SITES 256 /* call sites that a stream keeps */
+#define SITE_WAYS 4
+struct site;
+
 /* A stream is the event file of one thread. The helper owns next while it is NULL, and full while it is not. */
 struct stream {
 	int fd;
@@ -22,6 +26,9 @@ struct stream {
 	struct counters *counters;
 	uint64_t values[COUNTERS], counted[COUNTERS]; /* of the counters: those at stamp; those of the event before in this window */
 	struct stream *following;
+	uint64_t call; /* what enter and leave of the call in hand say: its function or its call site */
+	struct site *sites[SITES]; /* of latest calls */
+	unsigned newest;
 };
 
 struct recording {
@@ -64,6 +71,9 @@ HIDDEN void cr_computed(uint64_t from, uint64_t to);
 HIDDEN void cr_computes(uint64_t t);
 
 HIDDEN void cr_uncounted(void);
+
+HIDDEN void cr_sites_open(void);
+HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */
 
 static inline uint64_t now(void)
 {

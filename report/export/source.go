@@ -139,21 +139,6 @@ func (c clock) ns(t uint64) (v uint64, ok bool) {
 	return q, q <= math.MaxInt64
 }
 
-// regionName is the name of a region for people.
-func (s *Source) regionName(ref uint32) string {
-	x := s.Defs.Region(ref)
-	switch {
-	case x == nil && ref == trace.Undefined:
-		return "(no region)"
-	case x == nil:
-		return fmt.Sprintf("region %d (undefined)", ref)
-	}
-	if n := s.Defs.Text(x.Name); n != "" {
-		return n
-	}
-	return fmt.Sprintf("region %d", ref)
-}
-
 // regionNames are the texts of a column of regions: cell finds the one of a region.
 type regionNames struct {
 	dict Dictionary
@@ -164,7 +149,7 @@ func (s *Source) regionNames() *regionNames {
 	r := &regionNames{by: make(map[uint32]Cell, len(s.Defs.Regions)+1)}
 	for i := range s.Defs.Regions {
 		ref := s.Defs.Regions[i].Ref
-		r.by[ref] = r.dict.Cell(s.regionName(ref))
+		r.by[ref] = r.dict.Cell(s.Defs.RegionLabel(ref))
 	}
 	r.by[trace.Undefined] = Absent
 	return r

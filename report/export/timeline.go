@@ -212,7 +212,7 @@ func (t *timeline) names() []string {
 	for i := range t.s.Defs.Regions {
 		ref := t.s.Defs.Regions[i].Ref
 		t.index[ref] = len(list)
-		list = append(list, strings.ToValidUTF8(t.s.regionName(ref), "\uFFFD"))
+		list = append(list, strings.ToValidUTF8(t.s.Defs.RegionLabel(ref), "\uFFFD"))
 	}
 	return append(list, "(undefined region)")
 }

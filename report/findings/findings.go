@@ -64,6 +64,7 @@ type FindingWhere struct {
 	Interval  string   `json:"interval"`         // "" for the whole program
 	Path      []string `json:"path"`             // names of regions, outermost first; of the place with the largest part
 	Region    string   `json:"region"`           // the innermost one
+	Place     string   `json:"place,omitempty"`  // in the source from where it is called, as "halo.c:42"
 	Processes []uint32 `json:"processes"`        // ranks, ascending
 	Thread    *uint32  `json:"thread,omitempty"` // of the process, in findings about single threads
 }
@@ -75,8 +76,9 @@ type FindingCause struct {
 	Activity string        `json:"activity"`
 	Path     []string      `json:"path"`
 	Region   string        `json:"region"`
-	Share    numbers.Ratio `json:"share"`         // of the waits of this kind, at least
-	OfRow    numbers.Ratio `json:"process_share"` // of that, by the process
+	Place    string        `json:"place,omitempty"` // as in FindingWhere
+	Share    numbers.Ratio `json:"share"`           // of the waits of this kind, at least
+	OfRow    numbers.Ratio `json:"process_share"`   // of that, by the process
 }
 
 // finder gathers the findings of a run.
@@ -306,10 +308,18 @@ func (f *finder) io() {
 // placeRegion sets the region of a class with most time.
 func (f *finder) placeRegion(x *Finding, class uint32) {
 	if r := largest(f.hot, class); r != nil {
-		x.Where.Region = numbers.Clean(r.Name, 60)
+		x.Where.Region, x.Where.Place = numbers.Clean(f.r.CallName(r.Region), 60), f.r.CallPlace(r.Region)
 		x.Where.Path = []string{x.Where.Region}
 		x.facts.Region = x.Where.Region
 	}
+}
+
+// at names a call with its place in the source, where that is known.
+func at(region, place string) string {
+	if place == "" {
+		return region
+	}
+	return region + " at " + place
 }
 
 // mostIn names the region with the largest part, where there is one.
@@ -317,7 +327,7 @@ func (x *Finding) mostIn() string {
 	if x.Where.Region == "" {
 		return ""
 	}
-	return ", most of it in " + x.Where.Region
+	return ", most of it in " + at(x.Where.Region, x.Where.Place)
 }
 
 // absorb joins waits that an activity caused with the finding about that activity:

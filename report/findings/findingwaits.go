@@ -122,10 +122,16 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 		return
 	}
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
-	x.Where.Path, x.Where.Region = f.causes.Paths.Names(top.path), numbers.Clean(f.causes.Name(results.CriticalKey{Region: f.causes.Paths.Region(top.path), Activity: xtf.ActivityMPI}), 60)
+	x.Where.Path = f.causes.Paths.Names(top.path)
+	x.Where.Region, x.Where.Place = f.called(top.path, xtf.ActivityMPI)
 	x.Where.Interval = f.interval(top.node)
 	x.facts.Region = x.Where.Region
-	x.Evidence += fmt.Sprintf("; %s of it in %s", numbers.Quotient(top.here, sum.Sum).Percent(), results.PathLabel(x.Where.Path))
+	part := numbers.Quotient(top.here, sum.Sum).Percent()
+	if x.Where.Place == "" {
+		x.Evidence += fmt.Sprintf("; %s of it in %s", part, results.PathLabel(x.Where.Path))
+	} else {
+		x.Evidence += fmt.Sprintf("; %s of it in %s, called along %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(x.Where.Path[:len(x.Where.Path)-1]))
+	}
 	if item != xtf.ItemLateSender {
 		return
 	}
@@ -135,6 +141,15 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 		x.facts.SameSource = same > 0 && same >= other
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
 	}
+}
+
+// called names the innermost call of a path in an activity, and its place in the source.
+func (f *finder) called(path, activity uint32) (region, place string) {
+	ref := f.causes.Paths.Region(path)
+	if place = f.r.CallPlace(ref); place != "" && activity != xtf.ActivityOutside {
+		return numbers.Clean(f.r.CallName(ref), 60), place
+	}
+	return numbers.Clean(f.causes.Name(results.CriticalKey{Region: ref, Activity: activity}), 60), ""
 }
 
 // takesFirst reports whether a call ends with whatever message comes first: its caller has no order to change.
@@ -189,9 +204,10 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 	region := f.causes.Paths.Region(top.path)
 	x.Cause = &FindingCause{
-		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path), Region: numbers.Clean(f.causes.Name(results.CriticalKey{Region: region, Activity: top.activity}), 60),
+		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path),
 		Share: numbers.Quotient(least(top), waited), OfRow: numbers.Quotient(numbers.Integer(ticks), part),
 	}
+	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
@@ -234,7 +250,7 @@ func (f *finder) imbalance() {
 			continue
 		}
 		x.Kind = kindImbalance
-		x.Where.Path, x.Where.Region, x.Where.Processes = c.Path, c.Region, []uint32{c.Process}
+		x.Where.Path, x.Where.Region, x.Where.Place, x.Where.Processes = c.Path, c.Region, c.Place, []uint32{c.Process}
 		x.Where.Interval = f.interval(x.facts.causeNode)
 		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, most in %s: %s", f.upTo(x.Ticks), c.Process, c.Region, x.Evidence)
 	}
@@ -303,7 +319,7 @@ func (f *finder) serial() error {
 			continue
 		}
 		x.Kind = kindSerial
-		x.Where = FindingWhere{Interval: f.interval(x.facts.causeNode), Path: c.Path, Region: c.Region, Processes: []uint32{c.Process}}
+		x.Where = FindingWhere{Interval: f.interval(x.facts.causeNode), Path: c.Path, Region: c.Region, Place: c.Place, Processes: []uint32{c.Process}}
 		x.Evidence = what + "; " + x.Evidence
 		x.Text = fmt.Sprintf("serial section: %s: %s", f.upTo(x.Ticks), x.Evidence)
 	}

@@ -162,18 +162,23 @@ func (r *Run) Complete(lost []table.Lost) []table.Lost {
 	return lost
 }
 
-// RegionName returns the name of a region for people.
-func (r *Run) RegionName(ref uint32) string {
+// RegionName returns the name of a region for people, with the place in the source of calls from one place.
+func (r *Run) RegionName(ref uint32) string { return r.Defs.RegionLabel(ref) }
+
+// CallName returns the name of a region without that place.
+func (r *Run) CallName(ref uint32) string {
+	if x := r.Defs.Region(ref); x != nil && r.Defs.CallSite(x) != nil {
+		return r.Defs.Text(x.Name)
+	}
+	return r.RegionName(ref)
+}
+
+// CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.
+func (r *Run) CallPlace(ref uint32) string {
 	if x := r.Defs.Region(ref); x != nil {
-		if n := r.Defs.Text(x.Name); n != "" {
-			return n
-		}
-		return fmt.Sprintf("region %d", ref)
+		return r.Defs.CallPlace(x)
 	}
-	if ref == trace.Undefined {
-		return "(no region)"
-	}
-	return fmt.Sprintf("region %d (undefined)", ref)
+	return ""
 }
 
 // Where returns source file and line of a region, "" where the trace does not

@@ -77,11 +77,16 @@ func (p *CallPaths) Region(id uint32) uint32 {
 	return p.regions[id]
 }
 
-// Names are the names of the path's regions, outermost first.
+// Names are the names of the path's regions, outermost first, with the frames of call sites between them.
 func (p *CallPaths) Names(id uint32) []string {
 	list := []string{}
 	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < MaxPathDepth; n++ {
-		list = append(list, p.r.RegionName(p.regions[id]))
+		list = append(list, p.r.CallName(p.regions[id]))
+		if x := p.r.Defs.Region(p.regions[id]); x != nil {
+			frames := p.r.Defs.CallSite(x)
+			slices.Reverse(frames)
+			list = append(list, frames...)
+		}
 		id = p.parents[id]
 	}
 	slices.Reverse(list)

@@ -34,6 +34,7 @@ func (s *Source) definitions() {
 	b.d.Parameters = []trace.Parameter{{Ref: paramLevel, Name: b.str("level"), Type: 1}, {Ref: paramName, Name: b.str("name"), Type: 0}}
 	b.system(s)
 	b.allRegions(s)
+	b.callSites(s)
 	b.communicators(s)
 	b.allCounters(s)
 	b.d.Clocks = []trace.ClockProperties{s.clock()}

@@ -22,6 +22,8 @@ const (
 	defCounters  = 8
 	defUncounted = 9
 	defUsage     = 10
+	defModule    = 20
+	defSite      = 21
 )
 
 // Words of defUsage.
@@ -52,12 +54,15 @@ type process struct {
 	files      []file // event files, the first thread's first
 	counters   []string
 	uncounted  string // why counters are missing, "" if none are
+	modules    []Address
+	sites      []site
 
 	// references of the definitions, by number here
 	functionRefs []uint32 // regions; from 0
 	commRefs     []uint32
 	nameRefs     []uint32 // regions
 	textRefs     []uint32 // strings
+	siteRefs     []uint32 // regions; from 0
 	metric       uint32   // class of the counters
 }
 
@@ -144,6 +149,10 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.usage = []uint64{word(usageCPU), word(usageDelay), word(usageSwitches)}
+	case defModule:
+		return p.addModule(b)
+	case defSite:
+		return p.addSite(b)
 	case defEnd:
 		if len(b) < 40 {
 			return false
@@ -248,6 +257,8 @@ func (p *process) functionRef(n uint64) uint32 {
 		return p.functionRefs[n]
 	case n >= lifeFirst && n < lifeFirst+uint64(len(lifeFunctions)):
 		return regionLife + uint32(n-lifeFirst)
+	case n >= siteFirst && n-siteFirst < uint64(len(p.siteRefs)):
+		return p.siteRefs[n-siteFirst]
 	}
 	return trace.Undefined
 }

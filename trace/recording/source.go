@@ -21,6 +21,7 @@ import (
 type Source struct {
 	dir       string
 	processes []*process // by rank
+	names     map[Address][]Frame
 	defs      *trace.Definitions
 	identity  [32]byte
 }
@@ -36,6 +37,9 @@ const Marker = "coppice.recording"
 
 // maxDefinitions bounds the definition file of a process.
 const maxDefinitions = 256 << 20
+
+// namesRank stands for the names file among the definition files.
+const namesRank = 1 << 24
 
 // Is reports whether a folder is a recording.
 func Is(dir string) bool {
@@ -64,7 +68,11 @@ func Load(dir string) ([]byte, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w: no process has written here", dir, trace.ErrNotTrace)
 	}
-	return all, nil
+	b, err := readNames(dir)
+	if err != nil || len(b) == 0 {
+		return all, err
+	}
+	return append(varint.Append(all, namesRank, uint64(len(b))), b...), nil
 }
 
 // Open makes the source of a recording from what Load read.
@@ -75,6 +83,10 @@ func Open(dir string, loaded []byte) (*Source, error) {
 		rank, b := r.Next(), r.Block()
 		if r.Failed() {
 			return nil, fmt.Errorf("%s: %w: the definitions arrived damaged", dir, trace.ErrCorrupt)
+		}
+		if rank == namesRank {
+			s.names = parseNames(b)
+			continue
 		}
 		p := parseProcess(b)
 		if p.rank < 0 || uint64(p.rank) != rank {

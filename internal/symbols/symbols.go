@@ -1,0 +1,225 @@
+package symbols
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MaxDebug is the most bytes of DWARF of a file that is read.
+const MaxDebug = 2 << 30
+
+// Frame is a function and a line in it, as far as they are known.
+type Frame struct {
+	Function string
+	File     string
+	Line     int
+}
+
+// File is an open program or library. It is not safe for concurrent use.
+type File struct {
+	symbols []symbol // of functions, by address
+	data    *dwarf.Data
+	units   map[dwarf.Offset]*unit
+}
+
+type symbol struct {
+	name       string
+	begin, end uint64 // end is 0 for one without size
+}
+
+// debugFolder has information on programs, by their build ids and paths.
+const debugFolder = "/usr/lib/debug"
+
+// Open reads a program or library. With a build id it must have that one.
+func Open(path, id string) (*File, error) {
+	e, closer, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	own := buildID(e)
+	if id != "" && own != id {
+		return nil, fmt.Errorf("%s: it is another one than that which ran: its build id is %q and not %s", path, own, id)
+	}
+	f := &File{units: make(map[dwarf.Offset]*unit)}
+	f.take(e)
+	if f.data == nil {
+		f.separate(e, path, own)
+	}
+	slices.SortStableFunc(f.symbols, func(a, b symbol) int { return cmp.Compare(a.begin, b.begin) })
+	return f, nil
+}
+
+// open opens an ELF file.
+func open(path string) (e *elf.File, closer io.Closer, err error) {
+	h, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if st, err := h.Stat(); err != nil || !st.Mode().IsRegular() {
+		h.Close()
+		return nil, nil, fmt.Errorf("%s: not a file", path)
+	}
+	if e, err = elf.NewFile(h); err != nil {
+		h.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, h, nil
+}
+
+// take adds what a file has.
+func (f *File) take(e *elf.File) {
+	list, err := e.Symbols()
+	if err != nil {
+		list, _ = e.DynamicSymbols() // a file without symbol table still has names for others
+	}
+	for i := range list {
+		s := &list[i]
+		if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Section == elf.SHN_UNDEF || s.Name == "" {
+			continue
+		}
+		x := symbol{name: s.Name, begin: s.Value}
+		if s.Size > 0 {
+			x.end = s.Value + s.Size
+		}
+		f.symbols = append(f.symbols, x)
+	}
+	size := uint64(0)
+	for _, s := range e.Sections {
+		if strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") {
+			size += s.Size
+		}
+	}
+	if s := e.Section(".debug_info"); s == nil && e.Section(".zdebug_info") == nil || size > MaxDebug || s != nil && s.Type == elf.SHT_NOBITS {
+		return
+	}
+	if d, err := e.DWARF(); err == nil {
+		f.data = d
+	}
+}
+
+// separate looks for the file with the information on another.
+func (f *File) separate(e *elf.File, path, id string) {
+	var places []string
+	if len(id) > 2 {
+		places = append(places, filepath.Join(debugFolder, ".build-id", id[:2], id[2:]+".debug"))
+	}
+	name, crc, linked := debugLink(e)
+	byID := len(places)
+	if linked {
+		dir := filepath.Dir(path)
+		places = append(places, filepath.Join(dir, name), filepath.Join(dir, ".debug", name), filepath.Join(debugFolder, dir, name))
+	}
+	for i, place := range places {
+		if place == path {
+			continue
+		}
+		d, closer, err := open(place)
+		if err != nil {
+			continue
+		}
+		if i < byID && buildID(d) == id || i >= byID && checksum(place) == crc {
+			f.take(d)
+		}
+		closer.Close()
+		if f.data != nil {
+			return
+		}
+	}
+}
+
+// debugLink returns the name and the checksum of the file that a section .gnu_debuglink names.
+func debugLink(e *elf.File) (name string, crc uint32, ok bool) {
+	s := e.Section(".gnu_debuglink")
+	if s == nil || s.Size > 4096 {
+		return "", 0, false
+	}
+	b, err := s.Data()
+	if err != nil {
+		return "", 0, false
+	}
+	name, _, ok = strings.Cut(string(b), "\x00")
+	at := (len(name) + 4) &^ 3
+	if !ok || name == "" || name != filepath.Base(name) || len(b) < at+4 {
+		return "", 0, false
+	}
+	return name, e.ByteOrder.Uint32(b[at:]), true
+}
+
+func checksum(path string) uint32 {
+	h, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer h.Close()
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, h); err != nil {
+		return 0
+	}
+	return sum.Sum32()
+}
+
+// buildID returns the build id of a file in hexadecimal digits, "" for none.
+func buildID(e *elf.File) string {
+	s := e.Section(".note.gnu.build-id")
+	if s == nil || s.Size > 4096 {
+		return ""
+	}
+	b, err := s.Data()
+	if err != nil || len(b) < 16 {
+		return ""
+	}
+	n := e.ByteOrder.Uint32(b[4:])
+	if e.ByteOrder.Uint32(b) != 4 || uint64(n) > uint64(len(b)-16) {
+		return ""
+	}
+	return hex.EncodeToString(b[16 : 16+n])
+}
+
+// Frames returns what the instruction at an address belongs to, innermost first: functions inlined into each other, and the one
+// that has the code. Where nothing is known there are none. A function known by its symbol alone has the distance to its begin.
+func (f *File) Frames(address uint64) []Frame {
+	frames := f.inDWARF(address)
+	last := len(frames) - 1
+	if last >= 0 && frames[last].Function != "" {
+		return frames
+	}
+	s, ok := f.symbol(address)
+	switch {
+	case !ok:
+		return frames
+	case last < 0:
+		return []Frame{{Function: fmt.Sprintf("%s+0x%x", s.name, address-s.begin)}}
+	}
+	frames[last].Function = s.name
+	return frames
+}
+
+// symbol returns the symbol of the function that an address lies in.
+func (f *File) symbol(address uint64) (symbol, bool) {
+	i, _ := slices.BinarySearchFunc(f.symbols, address, func(s symbol, at uint64) int {
+		if s.begin <= at {
+			return -1
+		}
+		return 1
+	})
+	for i--; i >= 0; i-- {
+		s := f.symbols[i]
+		if address < s.end || s.end == 0 {
+			return s, true
+		}
+		if address-s.begin > 1<<24 { // far: no function is as long
+			break
+		}
+	}
+	return symbol{}, false
+}

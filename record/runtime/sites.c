@@ -1,0 +1,238 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <unwind.h>
+
+/*
+ * Call sites: from where in the program an MPI function is called, as return addresses, the call's first. One is cheap. More are
+ * found by the unwinder of the compiler's library, from the tables that compilers write for exceptions (.eh_frame), and that
+ * takes about 1 us each. So a stream keeps the sites of latest calls with the places on the stack where their return addresses
+ * lie: where the same ones lie there again, counted from the wrapper's frame, the call comes along the same path.
+ *
+ * What the addresses are called is not looked up here: a site is addresses in files, which may be looked into afterwards.
+ */
+
+#define SITE_FIRST (1 << 13) /* numbers of functions are below */
+#define MOST_SITES (1 << 16) /* of a process; other calls have their function alone */
+#define MOST_FRAMES 32
+#define SITE_BYTES 400  /* that a site takes in the archive, with the name of its file */
+#define FRAME_BYTES 200 /* and each of its frames more */
+
+struct frame {
+	uintptr_t address;
+	ptrdiff_t above; /* of the wrapper's frame: where the address lies on the stack */
+};
+
+struct site {
+	struct site *following;
+	uint32_t number, function, frames;
+	int fixed; /* the addresses lie where frames say */
+	struct frame frame[];
+};
+
+struct module {
+	struct module *following;
+	const struct link_map *map;
+	ElfW(Addr) bias;
+	uint64_t number;
+	char path[];
+};
+
+static unsigned depth; /* frames of a site, 0: no sites */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct site *buckets[1 << 12];
+static uint32_t sites;
+static struct module *modules;
+
+HIDDEN void cr_sites_open(void)
+{
+	const char *text = getenv("COPPICE_RECORD_CALL_SITES");
+	unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+	depth = n < MOST_FRAMES ? (unsigned)n : MOST_FRAMES;
+}
+
+/* What dl_iterate_phdr looks for: the build id of the module at bias. */
+struct wanted {
+	ElfW(Addr) bias;
+	const char *name;
+	char id[2 * 64 + 1];
+};
+
+static int find_id(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct wanted *w = data;
+	(void)size;
+	if (info->dlpi_addr != w->bias || strcmp(info->dlpi_name ? info->dlpi_name : "", w->name) != 0)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_NOTE)
+			continue;
+		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr), *end = at + p->p_memsz;
+		while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+			ElfW(Nhdr) n;
+			memcpy(&n, at, sizeof n);
+			const char *name = at + sizeof n, *text = name + ((n.n_namesz + 3) & ~3u);
+			if (text > end || n.n_descsz > (size_t)(end - text))
+				break;
+			if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 && memcmp(name, "GNU", 4) == 0 && n.n_descsz <= 64) {
+				for (unsigned k = 0; k < n.n_descsz; k++)
+					snprintf(w->id + 2 * k, 3, "%02x", (unsigned char)text[k]);
+				return 1;
+			}
+			at = text + ((n.n_descsz + 3) & ~3u);
+		}
+	}
+	return 1;
+}
+
+/* module_of returns the program or library that an address belongs to, and makes it known; NULL for none. The lock is held. */
+static struct module *module_of(uintptr_t address)
+{
+	Dl_info info;
+	struct link_map *map = NULL;
+	char path[PATH_MAX] = "";
+	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return NULL;
+	for (struct module *m = modules; m; m = m->following)
+		if (m->map == map && m->bias == map->l_addr)
+			return m;
+	if (!*map->l_name) { /* the program */
+		ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+		path[n > 0 ? n : 0] = 0;
+	} else if (!realpath(map->l_name, path))
+		snprintf(path, sizeof path, "%s", map->l_name);
+	struct wanted w = {.bias = map->l_addr, .name = map->l_name};
+	dl_iterate_phdr(find_id, &w);
+	size_t length = strlen(path);
+	struct module *m = malloc(sizeof *m + length + 1);
+	if (!m)
+		return NULL;
+	*m = (struct module){.following = modules, .map = map, .bias = map->l_addr, .number = modules ? modules->number + 1 : 0};
+	memcpy(m->path, path, length + 1);
+	modules = m;
+	char body[8 + sizeof w.id + sizeof path + 1];
+	memcpy(body, &m->number, 8);
+	int n = snprintf(body + 8, sizeof body - 8, "%s %s", *w.id ? w.id : "-", path);
+	cr_define(DEF_MODULE, body, 8 + (size_t)n);
+	return m;
+}
+
+/* define makes a site known. The lock is held. */
+static void define(const struct site *x)
+{
+	uint64_t body[2 + 2 * MOST_FRAMES] = {x->number, x->function};
+	for (unsigned i = 0; i < x->frames; i++) {
+		struct module *m = module_of(x->frame[i].address - 1);
+		body[2 + 2 * i] = m ? m->number : UINT64_MAX;
+		body[3 + 2 * i] = x->frame[i].address - (m ? m->bias : 0);
+	}
+	cr_define(DEF_SITE, body, 8 * (2 + 2 * (size_t)x->frames));
+}
+
+struct walk {
+	struct cr_place from;
+	unsigned n;
+	int fixed;
+	struct frame frame[MOST_FRAMES];
+};
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
+{
+	struct walk *w = data;
+	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
+	if (!address)
+		return _URC_END_OF_STACK;
+	if (w->n == 0 && address != (uintptr_t)w->from.address) /* the recorder's own frames */
+		return _URC_NO_REASON;
+	uintptr_t at = end - sizeof at;
+#ifdef __x86_64__ /* the return address lies below the end of the frame that was called */
+	w->fixed &= *(uintptr_t *)at == address;
+#else
+	w->fixed = 0;
+#endif
+	w->frame[w->n++] = (struct frame){address, (ptrdiff_t)(at - (uintptr_t)w->from.frame)};
+	return w->n < depth ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* unwind finds the return addresses of a call; without tables of the caller's, one. */
+static void unwind(struct walk *w)
+{
+	if (depth > 1)
+		_Unwind_Backtrace(step, w);
+	if (w->n == 0) {
+		w->n = 1;
+		w->fixed = depth == 1;
+		w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0};
+	}
+}
+
+static uint64_t hash(const struct walk *w, unsigned function)
+{
+	uint64_t h = function;
+	for (unsigned i = 0; i < w->n; i++)
+		h = (h ^ w->frame[i].address) * 0x9E3779B97F4A7C15u;
+	return h >> 32;
+}
+
+/* found returns the site of a path, a new one where there is none yet, NULL for one too many. */
+static struct site *found(const struct walk *w, unsigned function)
+{
+	size_t bytes = w->n * sizeof w->frame[0];
+	pthread_mutex_lock(&lock);
+	struct site **bucket = &buckets[hash(w, function) % (sizeof buckets / sizeof *buckets)], *x = *bucket;
+	for (; x; x = x->following) {
+		unsigned i = 0;
+		if (x->function == function && x->frames == w->n)
+			while (i < w->n && x->frame[i].address == w->frame[i].address)
+				i++;
+		if (i == w->n)
+			break;
+	}
+	if (!x && sites < MOST_SITES && cr_take(SITE_BYTES + FRAME_BYTES * (int64_t)w->n) && (x = malloc(sizeof *x + bytes))) {
+		*x = (struct site){.following = *bucket, .number = sites++, .function = function, .frames = w->n, .fixed = w->fixed};
+		memcpy(x->frame, w->frame, bytes);
+		define(x);
+		*bucket = x;
+	}
+	pthread_mutex_unlock(&lock);
+	return x;
+}
+
+/* same tells whether a call of a function from a place is one of a site. */
+static inline int same(const struct site *x, unsigned function, struct cr_place from)
+{
+	if (!x || x->function != function || x->frame[0].address != (uintptr_t)from.address || !x->fixed)
+		return 0;
+	for (unsigned i = 1; i < x->frames; i++)
+		if (*(const uintptr_t *)(from.frame + x->frame[i].above) != x->frame[i].address)
+			return 0;
+	return 1;
+}
+
+HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from)
+{
+	if (!depth)
+		return function;
+	/* Paths that end in the same way have places next to each other. */
+	size_t home = (((uintptr_t)from.address ^ function) * 0x9E3779B97F4A7C15u >> 32) % SITES;
+	for (size_t i = home; i < home + SITE_WAYS; i++)
+		if (same(s->sites[i % SITES], function, from))
+			return SITE_FIRST + s->sites[i % SITES]->number;
+	struct walk w = {.from = from, .fixed = 1};
+	unwind(&w);
+	struct site *x = found(&w, function);
+	if (!x)
+		return function;
+	size_t way = s->newest++ % SITE_WAYS;
+	s->sites[(home + way) % SITES] = x;
+	return SITE_FIRST + x->number;
+}

@@ -1,0 +1,62 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// calledFrom begins the description of a region that is the calls of a function from one place in the source.
+const calledFrom = "called from "
+
+// siteSeparator is between the frames of a call site.
+const siteSeparator = " > "
+
+// DescribeCallSite returns the description of a region that is the calls of a function along one path. Frames are outermost first,
+// each as "solve (halo.c:42)", or "solve+0x2a" where the line is not known.
+func DescribeCallSite(frames []string) string {
+	return calledFrom + strings.Join(frames, siteSeparator)
+}
+
+// CallSite returns from where the calls of a region come: frames as in DescribeCallSite, none where the trace does not tell.
+func (d *Definitions) CallSite(r *Region) []string {
+	if r.Description == Undefined {
+		return nil
+	}
+	frames, ok := strings.CutPrefix(d.Text(r.Description), calledFrom)
+	if !ok || frames == "" || !d.IsMPI(r) {
+		return nil
+	}
+	return strings.Split(frames, siteSeparator)
+}
+
+// CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none.
+func (d *Definitions) CallPlace(r *Region) string {
+	frames := d.CallSite(r)
+	if len(frames) == 0 {
+		return ""
+	}
+	last := frames[len(frames)-1]
+	if at := strings.LastIndex(last, " ("); at >= 0 && strings.HasSuffix(last, ")") {
+		return last[at+2 : len(last)-1]
+	}
+	return last
+}
+
+// RegionLabel returns the name of a region for people, with the place of its calls: "MPI_Recv (halo.c:42)".
+func (d *Definitions) RegionLabel(ref uint32) string {
+	x := d.Region(ref)
+	switch {
+	case x == nil && ref == Undefined:
+		return "(no region)"
+	case x == nil:
+		return fmt.Sprintf("region %d (undefined)", ref)
+	}
+	name := d.Text(x.Name)
+	if name == "" {
+		return fmt.Sprintf("region %d", ref)
+	}
+	if place := d.CallPlace(x); place != "" {
+		return name + " (" + place + ")"
+	}
+	return name
+}

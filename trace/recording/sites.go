@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Address is a place in the code of a program or library.
+type Address struct {
+	Module string `json:"module"`       // path of the file
+	ID     string `json:"id,omitempty"` // its build id in hexadecimal digits, "" for none
+	Offset uint64 `json:"address"`      // as in the file: without where it was loaded
+}
+
+// Frame is a function and a line of it, both as far as they are known. Of a function that was inlined there is a frame too.
+type Frame struct {
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     uint32 `json:"line,omitempty"`
+}
+
+// Named is what the instruction before an address, a call, belongs to, innermost first.
+type Named struct {
+	Address
+	Frames []Frame `json:"frames"`
+}
+
+// NamesFile holds the names of the addresses of all processes, lines of JSON. It is made after the program's end.
+const NamesFile = "addresses.json"
+
+// WriteNames writes the names file of a recording.
+func WriteNames(dir string, list []Named) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	for i := range list {
+		if err := e.Encode(&list[i]); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, NamesFile), b.Bytes(), 0o644)
+}
+
+// readNames reads the names file; none is no names.
+func readNames(dir string) ([]byte, error) {
+	b, err := readDefinitions(filepath.Join(dir, NamesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// parseNames reads what readNames returned. What is damaged has no name.
+func parseNames(b []byte) map[Address][]Frame {
+	m := make(map[Address][]Frame)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
+		var x Named
+		if json.Unmarshal(line, &x) == nil {
+			m[x.Address] = x.Frames
+		}
+	}
+	return m
+}
+
+// site is from where a function is called: return addresses, innermost first.
+type site struct {
+	function uint64
+	frames   []Address
+}
+
+// Bounds of what a process may define.
+const (
+	maxSites   = 1 << 16
+	maxFrames  = 32
+	maxModules = 1 << 16
+	siteFirst  = 1 << 13 // number of the first site in events
+)
+
+func (p *process) addModule(b []byte) bool {
+	if len(b) < 8 || binary.LittleEndian.Uint64(b) != uint64(len(p.modules)) || len(p.modules) >= maxModules {
+		return false
+	}
+	id, path, ok := strings.Cut(clean(b[8:]), " ")
+	p.modules = append(p.modules, Address{Module: path, ID: strings.TrimPrefix(id, "-")})
+	return ok
+}
+
+func (p *process) addSite(b []byte) bool {
+	const head, frame = 16, 16
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	n := (len(b) - head) / frame
+	if len(b) < head+frame || n > maxFrames || word(0) != uint64(len(p.sites)) || len(p.sites) >= maxSites {
+		return false
+	}
+	s := site{function: word(1)}
+	for i := range n {
+		a := Address{Module: "?"}
+		if m := word(2 + 2*i); m < uint64(len(p.modules)) {
+			a = p.modules[m]
+		}
+		a.Offset = word(3 + 2*i)
+		s.frames = append(s.frames, a)
+	}
+	p.sites = append(p.sites, s)
+	return true
+}
+
+// Addresses returns the addresses of all call sites.
+func (s *Source) Addresses() []Address {
+	seen := make(map[Address]bool)
+	var list []Address
+	for _, p := range s.processes {
+		for i := range p.sites {
+			for _, a := range p.sites[i].frames {
+				if !seen[a] {
+					seen[a] = true
+					list = append(list, a)
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, compareAddresses)
+	return list
+}
+
+func compareAddresses(a, b Address) int {
+	if c := strings.Compare(a.Module+"\x00"+a.ID, b.Module+"\x00"+b.ID); c != 0 {
+		return c
+	}
+	if a.Offset < b.Offset {
+		return -1
+	}
+	return 1
+}
+
+// Most bytes of a name and of the frames at one address: the recorder reckons with them where the archive is bounded.
+const (
+	mostName   = 80
+	mostFrames = 190
+	mostFile   = 250
+)
+
+// text is a frame for people.
+func (f *Frame) text(a *Address) string {
+	name := f.Function
+	if name == "" {
+		name = fmt.Sprintf("%s+0x%x", filepath.Base(a.Module), a.Offset)
+	}
+	name = shorten(name)
+	if f.Line == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s (%s:%d)", name, shorten(filepath.Base(f.File)), f.Line)
+}
+
+func shorten(name string) string {
+	if len(name) > mostName {
+		return strings.ToValidUTF8(name[:mostName], "") + "..."
+	}
+	return name
+}
+
+// isMain reports whether a function is the first of a program, below which there is only its start.
+func isMain(function string) bool { return function == "main" || function == "MAIN__" }
+
+// described returns the frames of a site, outermost first, and the innermost.
+func (x *site) described(names map[Address][]Frame) (frames []string, inner Frame) {
+	for i := range x.frames {
+		a := &x.frames[i]
+		list := names[*a]
+		if len(list) == 0 {
+			list = []Frame{{}}
+		}
+		if i == 0 {
+			inner = list[0]
+		}
+		bytes, begun := 0, false
+		for k := range list {
+			text := list[k].text(a)
+			if bytes += len(text) + len(" > "); bytes > mostFrames && k > 0 {
+				break
+			}
+			frames = append(frames, text)
+			begun = begun || isMain(list[k].Function)
+		}
+		if begun {
+			break
+		}
+	}
+	slices.Reverse(frames)
+	return frames, inner
+}
+
+// callSites defines a region for each call site: calls of a function along one path. It has the name of the function, so that
+// every reader knows it.
+func (b *definer) callSites(s *Source) {
+	for _, p := range s.processes {
+		for i := range p.sites {
+			x := &p.sites[i]
+			function := p.functionRef(x.function)
+			if function == trace.Undefined {
+				p.siteRefs = append(p.siteRefs, function)
+				continue
+			}
+			r := b.d.Regions[function]
+			frames, inner := x.described(s.names)
+			text := trace.DescribeCallSite(frames)
+			key := b.d.Strings[r.Name].Value + "\x00" + text + "\x00" + inner.File
+			ref, ok := b.regions[key]
+			if !ok {
+				ref = uint32(len(b.d.Regions))
+				r.Ref, r.Description = ref, b.str(text)
+				if inner.File != "" && inner.Line > 0 {
+					r.SourceFile, r.BeginLine, r.EndLine = b.str(strings.ToValidUTF8(inner.File[max(0, len(inner.File)-mostFile):], "")), inner.Line, inner.Line
+				}
+				b.regions[key] = ref
+				b.d.Regions = append(b.d.Regions, r)
+			}
+			p.siteRefs = append(p.siteRefs, ref)
+		}
+	}
+}
