@@ -3,16 +3,15 @@ package ccg
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Spans tells when the calls of a location begin and end, without the values of its events. Calls that follow each other cost
-// a step an event; to go elsewhere costs O(nodes), and a block of each column that is read there. It belongs to one goroutine.
+// a step an event; to go elsewhere costs O(nodes), and a part of each column that is read there. It belongs to one goroutine.
 //
-// Memory: 12 bytes per node, 4 to 64 per child, 65 per column, 8 KiB per column of gaps that it reads, and 100 KiB.
+// Memory: 12 bytes per node, 4 to 64 per child, 73 per column, 8 KiB at most per column of gaps that it reads.
 type Spans struct {
 	c       *Cursor // finds places
 	program program // of gaps
@@ -22,10 +21,7 @@ type Spans struct {
 	next    uint64   // number of the event after, the begin of a call
 	err     error
 
-	columns []uint32 // of the gaps before some events
-	ticks   []uint64 // these gaps
-	now     uint64   // ticks since the begin of the first call asked for
-	open    []int    // calls that have begun and not ended
+	open []int // calls that have begun and not ended
 }
 
 // NeverEnds stands for the end of a call that lies after what was asked for.
@@ -53,83 +49,62 @@ func (l *Location) Spans() (*Spans, error) {
 	return s, err
 }
 
-// Read writes down when the calls begin and end that begin with event number event and after it, in ticks since that event,
-// which must be the begin of a call. A leave ends the newest of these calls that has not ended. The end is NeverEnds where it is
-// not before the begin of the call after the last one.
-func (s *Spans) Read(event uint64, begin, end []uint64) error {
+// Read writes down when the calls begin and end that begin with event number event and after it, in ticks, the first of them at
+// first. That must be the begin of a call. A leave ends the newest of these calls that has not ended. The end is NeverEnds where it
+// is not before the begin of the call after the last one.
+func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 	if s.err == nil && event != s.next {
 		s.seek(event)
 	}
-	s.now, s.open = 0, s.open[:0]
-	wanted, n := len(begin), 0
-	for more := s.err == nil; more && s.err == nil; {
-		more = s.pass(event, &wanted)
-		n = s.fill(begin, end, n)
-	}
-	return s.failure()
-}
-
-// batch is how many events are passed at once, and a run of the program.
-const batch = 4096
-
-// pass goes past some events, at most up to the begin of the call after those that are wanted, and writes down the columns of their
-// gaps: what follows from structure alone. It returns false at the end.
-func (s *Spans) pass(event uint64, wanted *int) bool {
-	first := s.next == event
-	s.columns = s.columns[:0]
-	for len(s.columns) < batch {
+	now, n := first, 0
+	open := s.open[:0]
+	for s.err == nil {
 		if len(s.steps) == 0 {
 			if s.steps = s.program.next(); len(s.steps) == 0 {
-				if *wanted > 0 {
-					s.err = s.c.x.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", *wanted, event))
+				if s.next = math.MaxUint64; n < len(begin) {
+					s.err = s.c.x.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", len(begin)-n, event))
 				}
-				s.next = math.MaxUint64
-				return false
+				break
 			}
 		}
-		for i, c := range s.steps {
-			if s.kinds[c] == stepOpen {
-				if *wanted == 0 {
-					s.steps = s.steps[i:]
-					s.next += uint64(len(s.columns))
-					return false
+		more := true
+		i, steps := 0, s.steps
+		for ; i < len(steps); i++ {
+			column := steps[i]
+			kind := s.kinds[column]
+			if kind == stepOpen {
+				if n == len(begin) {
+					more = false
+					break
 				}
-				*wanted--
-			} else if first && len(s.columns) == 0 {
+			} else if n == 0 {
 				s.err = s.c.x.damaged(fmt.Sprintf("event %d is not the begin of a call", event))
-				return false
+				break
 			}
-			s.columns = append(s.columns, c)
-		}
-		s.steps = nil
-	}
-	s.next += uint64(len(s.columns))
-	return true
-}
-
-// fill reads the gaps of events, after n calls. Where each is does not depend on the one before, so that waits for memory overlap.
-func (s *Spans) fill(begin, end []uint64, n int) int {
-	s.ticks = slices.Grow(s.ticks[:0], len(s.columns))[:len(s.columns)]
-	for i, column := range s.columns {
-		s.ticks[i] = s.gaps[column].Next()
-	}
-	for i, column := range s.columns {
-		if n > 0 {
-			s.now += s.ticks[i]
-		}
-		switch s.kinds[column] {
-		case stepOpen:
-			begin[n], end[n] = s.now, NeverEnds
-			s.open = append(s.open, n)
-			n++
-		case stepClose:
-			if k := len(s.open) - 1; k >= 0 {
-				end[s.open[k]] = s.now
-				s.open = s.open[:k]
+			ticks := s.gaps[column].Next()
+			if n > 0 {
+				now += ticks
+			}
+			switch kind {
+			case stepOpen:
+				begin[n], end[n] = now, NeverEnds
+				open = append(open, n)
+				n++
+			case stepClose:
+				if k := len(open) - 1; k >= 0 {
+					end[open[k]] = now
+					open = open[:k]
+				}
 			}
 		}
+		s.steps = steps[i:]
+		s.next += uint64(i)
+		if !more {
+			break
+		}
 	}
-	return n
+	s.open = open
+	return s.failure()
 }
 
 // failure returns what is wrong with the values read so far.

@@ -56,7 +56,7 @@ func TestSpans(t *testing.T) {
 		for at, step := 0, 0; at < len(calls) && step < 400; step++ {
 			n := min(1+r.IntN(40), len(calls)-at)
 			begin, end := make([]uint64, n), make([]uint64, n)
-			if err := s.Read(calls[at], begin, end); err != nil {
+			if err := s.Read(calls[at], 0, begin, end); err != nil {
 				t.Fatal(seed, err)
 			}
 			wantBegin, wantEnd := plainSpans(all, calls[at], n)
@@ -88,7 +88,7 @@ func TestSpansOfOther(t *testing.T) {
 		if all.Events[2].Kind == trace.Enter {
 			c.event++
 		}
-		if err := s.Read(c.event, make([]uint64, c.n), make([]uint64, c.n)); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrRange) {
+		if err := s.Read(c.event, 0, make([]uint64, c.n), make([]uint64, c.n)); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrRange) {
 			t.Errorf("%d calls from event %d on: %v", c.n, c.event, err)
 		}
 	}
@@ -109,7 +109,7 @@ func BenchmarkSpans(b *testing.B) {
 			if at+len(begin) > len(calls) {
 				at = 0
 			}
-			if err := s.Read(calls[at], begin, end); err != nil {
+			if err := s.Read(calls[at], 0, begin, end); err != nil {
 				b.Fatal(err)
 			}
 			at += len(begin)
@@ -119,7 +119,7 @@ func BenchmarkSpans(b *testing.B) {
 	b.Run("anywhere", func(b *testing.B) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for b.Loop() {
-			if err := s.Read(calls[r.IntN(len(calls)-len(begin))], begin, end); err != nil {
+			if err := s.Read(calls[r.IntN(len(calls)-len(begin))], 0, begin, end); err != nil {
 				b.Fatal(err)
 			}
 		}

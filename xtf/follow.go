@@ -300,14 +300,8 @@ func (c *callSpans) view(p *payload) error {
 			return err
 		}
 	}
-	if err := c.times.Read(w.event, c.begin, c.end); err != nil {
+	if err := c.times.Read(w.event, w.first, c.begin, c.end); err != nil {
 		return fmt.Errorf("times from the call graph: %w", err)
-	}
-	for i := range c.begin {
-		c.begin[i] += w.first
-		if c.end[i] != Never {
-			c.end[i] += w.first
-		}
 	}
 	for _, l := range w.ends {
 		c.end[l.slot] = c.begin[l.slot] + l.end

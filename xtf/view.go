@@ -31,10 +31,10 @@ type CallTimes interface {
 
 // CallReader reads the times of a location's calls.
 type CallReader interface {
-	// Read writes down when the calls begin and end that begin with event number event and after it, in ticks since that event.
+	// Read writes down when the calls begin and end that begin with event number event and after it, the first of them at first.
 	// A leave ends the newest of these that has not ended. An end is Never where it is not before the begin of the call after
 	// the last.
-	Read(event uint64, begin, end []uint64) error
+	Read(event, first uint64, begin, end []uint64) error
 }
 
 // ErrNoTimes says that a page leaves the times of calls to the call graph, and nobody said how to read it (SetCallTimes).
@@ -271,17 +271,13 @@ func (d *decoder) view(dst []byte, v *viewer, payload []byte, count int, firstN 
 		return err
 	}
 	v.begin, v.end = grow64(v.begin, count), grow64(v.end, count)
-	if err := times.Read(w.event, v.begin, v.end); err != nil {
+	if err := times.Read(w.event, w.first, v.begin, v.end); err != nil {
 		return fmt.Errorf("times from the call graph: %w", err)
 	}
 	for i, at := 0, 0; i < count; i, at = i+1, at+CallRowBytes {
 		row := dst[at : at+CallRowBytes]
-		end := v.end[i]
-		if end != Never {
-			end += w.first
-		}
-		SetU64(row, CallT, w.first+v.begin[i])
-		SetU64(row, CallEnd, end)
+		SetU64(row, CallT, v.begin[i])
+		SetU64(row, CallEnd, v.end[i])
 	}
 	if err := d.cool(dst, v, w.cold, count, firstN, allColumns); err != nil {
 		return err

@@ -103,11 +103,11 @@ type eventTimes struct {
 
 func (e *eventTimes) Calls(Proc) (CallReader, error) { return e, nil }
 
-func (e *eventTimes) Read(event uint64, begin, end []uint64) error {
+func (e *eventTimes) Read(event, from uint64, begin, end []uint64) error {
 	if event >= uint64(len(e.list)) || e.list[event].kind != 'e' {
 		return corrupt("event %d", event)
 	}
-	n, first := 0, e.list[event].t
+	n, first := 0, e.list[event].t-from
 	var open []int
 	for _, x := range e.list[event:] {
 		switch x.kind {

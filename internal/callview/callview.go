@@ -147,6 +147,6 @@ func damaged(err error) error {
 // reader is what reads the calls of one location.
 type reader struct{ spans *ccg.Spans }
 
-func (r reader) Read(event uint64, begin, end []uint64) error {
-	return damaged(r.spans.Read(event, begin, end))
+func (r reader) Read(event, first uint64, begin, end []uint64) error {
+	return damaged(r.spans.Read(event, first, begin, end))
 }

@@ -210,30 +210,73 @@ func (c *Column) Heads() []Block { return c.heads }
 // Decode reads block i into dst, which has room for BlockSize values or as many
 // as the column has, and returns their number.
 func (c *Column) Decode(i int, dst []uint64) (int, error) {
-	if i < 0 || i >= c.Blocks() {
-		return 0, fmt.Errorf("column: block %d of %d: %w", i, c.Blocks(), ErrCorrupt)
-	}
-	n := int(min(c.count-uint64(i)*BlockSize, BlockSize))
-	rest, end := c.data, len(c.data)
-	var err error
-	if c.heads != nil {
-		rest = rest[c.heads[i].offset:]
-		if i+1 < len(c.heads) {
-			end = c.heads[i+1].offset
-		}
-	}
-	if c.heads != nil && c.heads[i].Min == c.heads[i].Max {
+	n, src, size, err := c.block(i)
+	if err == nil && src == nil {
 		fill(dst[:n], c.heads[i].Min)
-	} else {
-		rest, err = DecodeBlock(dst[:n], rest)
+	} else if err == nil {
+		err = decodeWhole(dst[:n], src, size, i)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("column: block %d: %w", i, err)
-	}
-	if len(c.data)-len(rest) != end {
-		return 0, fmt.Errorf("column: block %d has another length than its head says: %w", i, ErrCorrupt)
+		return 0, err
 	}
 	return n, nil
+}
+
+// block returns how many values block i has, its bytes with those after it, nil if the head says it all, and their number.
+func (c *Column) block(i int) (n int, src []byte, size int, err error) {
+	if i < 0 || i >= c.Blocks() {
+		return 0, nil, 0, fmt.Errorf("column: block %d of %d: %w", i, c.Blocks(), ErrCorrupt)
+	}
+	n = int(min(c.count-uint64(i)*BlockSize, BlockSize))
+	if c.heads == nil {
+		return n, c.data, len(c.data), nil
+	}
+	at, end := c.heads[i].offset, len(c.data)
+	if i+1 < len(c.heads) {
+		end = c.heads[i+1].offset
+	}
+	switch {
+	case c.heads[i].Min != c.heads[i].Max:
+		return n, c.data[at:], end - at, nil
+	case at != end:
+		return 0, nil, 0, otherLength(i)
+	}
+	return n, nil, 0, nil
+}
+
+// codes returns the codes of a block where these have one width, with what is after them; else false and src.
+func (c *Column) codes(i, n int, src []byte, size int) (base uint64, w uint, codes []byte, ok bool) {
+	switch {
+	case src == nil:
+		return c.heads[i].Min, 0, nil, true
+	case size == 0 || Pipeline(src[0]) != For:
+		return 0, 0, src, false
+	}
+	base, codes, ok = varint(src[1:])
+	if !ok || len(codes) == 0 {
+		return 0, 0, src, false
+	}
+	w, codes = uint(codes[0]), codes[1:]
+	if w > 64 || len(src)-len(codes)+packedLen(n, w) != size {
+		return 0, 0, src, false
+	}
+	return base, w, codes, true
+}
+
+// decodeWhole reads block i, which takes so many bytes of src.
+func decodeWhole(dst []uint64, src []byte, size, i int) error {
+	rest, err := DecodeBlock(dst, src)
+	if err != nil {
+		return fmt.Errorf("column: block %d: %w", i, err)
+	}
+	if len(src)-len(rest) != size {
+		return otherLength(i)
+	}
+	return nil
+}
+
+func otherLength(i int) error {
+	return fmt.Errorf("column: block %d has another length than its head says: %w", i, ErrCorrupt)
 }
 
 // Sum returns the sum of all values, 128 bits wide. Short columns are decoded.

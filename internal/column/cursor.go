@@ -3,10 +3,10 @@ package column
 import "fmt"
 
 // Cursor reads a column in either direction from any position. Use Init. It
-// keeps one decoded block, 8 KiB at most; Next and Prev decode a block when they
+// keeps a decoded block, 8 KiB at most, or, where codes have one width, a part of one; Next and Prev decode the next part when they
 // leave that one, Seek decodes nothing.
 type Cursor struct {
-	buf   []uint64 // the decoded block, or nothing
+	buf   []uint64 // the decoded part, or nothing
 	start uint64   // number of its first value; the position if there is none
 	at    int      // position in buf
 	col   *Column
@@ -41,13 +41,13 @@ func (k *Cursor) Next() uint64 {
 		k.at++
 		return k.buf[k.at-1]
 	}
-	return k.nextBlock()
+	return k.nextPart()
 }
 
-// nextBlock is Next after the decoded block.
+// nextPart is Next after the decoded part.
 //
 //go:noinline
-func (k *Cursor) nextBlock() uint64 {
+func (k *Cursor) nextPart() uint64 {
 	if !k.forward() {
 		return 0
 	}
@@ -74,14 +74,14 @@ func (k *Cursor) Done() bool { return k.Pos() == k.col.Len() }
 
 func (k *Cursor) forward() bool {
 	if pos := k.Pos(); pos < k.col.Len() {
-		return k.load(pos, pos/BlockSize)
+		return k.load(pos, pos)
 	}
 	return k.outside("after")
 }
 
 func (k *Cursor) backward() bool {
 	if pos := k.Pos(); pos > 0 {
-		return k.load(pos, (pos-1)/BlockSize)
+		return k.load(pos, pos-1)
 	}
 	return k.outside("before")
 }
@@ -93,21 +93,36 @@ func (k *Cursor) outside(where string) bool {
 	return false
 }
 
-// load decodes a block, in which or after which pos is.
-func (k *Cursor) load(pos, block uint64) bool {
+// partSize is how many values of one width are decoded at once: readers of many columns have all of their parts in the cache.
+const partSize = 32
+
+// load decodes the part with value i, in which or after which pos is.
+func (k *Cursor) load(pos, i uint64) bool {
 	if k.err != nil {
 		return false
 	}
-	if n := int(min(k.col.Len(), BlockSize)); cap(k.buf) < n {
-		k.buf = make([]uint64, n)
+	block := int(i / BlockSize)
+	n, src, size, err := k.col.block(block)
+	from, base, w, plain := 0, uint64(0), uint(0), false
+	if err == nil {
+		if base, w, src, plain = k.col.codes(block, n, src, size); plain {
+			from = int(i%BlockSize) &^ (partSize - 1)
+			n = min(n-from, partSize)
+		}
+		if cap(k.buf) < n {
+			k.buf = make([]uint64, n)
+		}
+		if k.buf = k.buf[:n]; plain {
+			unpack(k.buf, src[from*int(w)/8:], base, w)
+		} else {
+			err = decodeWhole(k.buf, src, size, block)
+		}
 	}
-	n, err := k.col.Decode(int(block), k.buf[:cap(k.buf)])
-	if err != nil {
-		k.err = err
+	if k.err = err; err != nil {
 		k.buf, k.start, k.at = k.buf[:0], pos, 0
 		return false
 	}
-	k.buf, k.start = k.buf[:n], block*BlockSize
+	k.start = i/BlockSize*BlockSize + uint64(from)
 	k.at = int(pos - k.start)
 	return true
 }
