@@ -12,13 +12,13 @@ import (
 // itself, at the end of the list. The result depends on the order of events.
 func candidateLists(t *testing.T, l *Local, defs *trace.Definitions, d Deviation) (values int, stats ErrorStats) {
 	var w gapWalk
-	if err := w.begin(&l.graph, defs); err != nil {
+	if err := w.begin(&l.graph, defs, gridSiblings); err != nil {
 		t.Fatal(err)
 	}
 	lists := map[uint64][]uint64{}
 	truth, stored := uint64(0), uint64(0)
 	for i, v := range gapsOf(t, l) {
-		for st, _ := w.step(); st == stepCut; st, _ = w.step() {
+		for st, _, _ := w.step(); st == stepCut; st, _, _ = w.step() {
 		}
 		rep := v
 		if i > 0 {

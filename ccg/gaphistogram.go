@@ -128,12 +128,12 @@ func (h *GapHistogram) add(l *Local) error {
 		return fmt.Errorf("more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
 	}
 	in := stream{src: l.gaps}
-	if err := h.walk.begin(&l.graph, h.defs); err != nil {
+	if err := h.walk.begin(&l.graph, h.defs, h.grid); err != nil {
 		return err
 	}
-	look := func(c gapContext) (uint32, error) { return h.context(h.grid.of(c)), nil }
+	look := func(c gapContext) (uint32, error) { return h.context(c), nil }
 	for first := true; h.grid != gridFixed; first = false {
-		switch st, _ := h.walk.step(); st {
+		switch st, _, _ := h.walk.step(); st {
 		case stepEnd:
 			return in.finished()
 		case stepCut:
@@ -153,7 +153,7 @@ func (h *GapHistogram) add(l *Local) error {
 		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)
 		c.sum.hi += carry
 		if c.count == 1 && h.limit() {
-			h.walk.known.reset() // contexts have new numbers
+			h.walk.ask(h.grid)
 		}
 	}
 	return nil

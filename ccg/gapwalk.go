@@ -8,19 +8,17 @@ import (
 
 // gapWalk goes through a location as a Builder made it, event by event, and tells what is around each gap. Groups and
 // Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
-// bytes per node, tuple, and gap of a node, 30 to 55 per context.
+// bytes per node and tuple, 30 to 55 per context.
 type gapWalk struct {
 	walker
 	class []uint32 // by node: number of its class
 	words []uint64 // by class
 	calls []gapCall
 
-	known  keyed[uint64, uint32] // by what is around a gap: its number
-	recent []uint32              // by place of a gap in the graph: where it was found in known last
-
-	// of the last step's gap
-	key   uint64 // what is around it, see context
-	place uint32 // where it is in the graph
+	mask   uint64                     // of key: what is asked about
+	key    uint64                     // what is around the gap of the last step, see context
+	known  keyed[uint64, uint32]      // by key: the number of the context
+	recent [1024]pair[uint64, uint32] // the same, of contexts met lately
 }
 
 // gapCall is an open call, or the root: its class, and that of the last child.
@@ -71,17 +69,29 @@ func (w *gapWalk) classify(g *graph, defs *trace.Definitions) error {
 	return nil
 }
 
-// begin goes to the first event.
-func (w *gapWalk) begin(g *graph, defs *trace.Definitions) error {
+// begin goes to the first event. Contexts are those of a grid.
+func (w *gapWalk) begin(g *graph, defs *trace.Definitions, grid gapGrid) error {
 	if err := w.classify(g, defs); err != nil {
 		return err
 	}
 	root := uint32(g.nodes.len())
-	w.known.reset()
-	w.recent = append(w.recent[:0], make([]uint32, len(g.nodes.pool)+g.nodes.len()+1)...)
+	w.ask(grid)
 	w.start(g, g.nodes.off, root)
 	w.calls = append(w.calls[:0], gapCall{class: w.class[root]})
 	return nil
+}
+
+// ask forgets the numbers of contexts, and goes on with those of a grid.
+func (w *gapWalk) ask(grid gapGrid) {
+	w.known.reset()
+	clear(w.recent[:])
+	w.mask = ^uint64(0)
+	if grid >= gridNext {
+		w.mask &^= keyOf(0, maxClasses-1, 0)
+	}
+	if grid >= gridRegion {
+		w.mask &^= keyOf(0, 0, maxClasses-1)
+	}
 }
 
 // keyOf puts numbers of classes together: the call whose exclusive time a gap is, the sibling before it, and itself, or the tail.
@@ -96,14 +106,11 @@ func (w *gapWalk) context() gapContext {
 
 // number returns what look says of the context of the last step's gap; it is asked once.
 func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) {
-	if n := w.recent[w.place]; int(n) < len(w.known.list) && w.known.list[n].key == w.key {
-		return w.known.list[n].val, nil
+	r := &w.recent[w.key*factors[0]>>54]
+	if r.key == w.key {
+		return r.val, nil
 	}
-	return w.lookUp(look)
-}
-
-func (w *gapWalk) lookUp(look func(gapContext) (uint32, error)) (uint32, error) {
-	n, added := w.known.find(w.key*0x9E3779B97F4A7C15>>32, w.key)
+	n, added := w.known.find(mix(w.key*factors[0]), w.key)
 	known := &w.known.list[n]
 	if added {
 		var err error
@@ -111,25 +118,25 @@ func (w *gapWalk) lookUp(look func(gapContext) (uint32, error)) (uint32, error) 
 			return 0, err
 		}
 	}
-	w.recent[w.place] = uint32(n)
+	*r = *known
 	return known.val, nil
 }
 
-// step returns what comes next, and its node; stepCut and stepEnd have no gap.
-func (w *gapWalk) step() (step, uint32) {
-	st, id, slot := w.next()
+// step is next, and finds what is around the gap; stepCut and stepEnd have none.
+func (w *gapWalk) step() (st step, id, slot uint32) {
+	st, id, slot = w.next()
 	top := &w.calls[len(w.calls)-1]
 	switch st {
 	case stepOpen, stepEvent:
 		item := w.class[id]
-		w.key, w.place = keyOf(top.class, top.last, item), slot
+		w.key = keyOf(top.class, top.last, item) & w.mask
 		top.last = item
 		if st == stepOpen {
 			w.calls = append(w.calls, gapCall{class: item})
 		}
 	case stepClose, stepCut:
-		w.key, w.place = keyOf(top.class, top.last, classTail), uint32(len(w.recent))-id // where no child is
+		w.key = keyOf(top.class, top.last, classTail) & w.mask
 		w.calls = w.calls[:len(w.calls)-1]
 	}
-	return st, id
+	return st, id, slot
 }

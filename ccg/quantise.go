@@ -139,12 +139,16 @@ type quantiser struct {
 
 func (q *quantiser) run(l *Local) error {
 	in := stream{src: l.gaps}
-	if err := q.walk.begin(&l.graph, q.c.defs); err != nil {
+	step := q.walk.step
+	if q.c.grid == gridFixed {
+		step = q.walk.next // nothing is asked about contexts
+	}
+	if err := q.walk.begin(&l.graph, q.c.defs, q.c.grid); err != nil {
 		return err
 	}
 	q.positions.init(l, q.c.d)
 	for n := uint64(0); ; n++ {
-		st, id := q.walk.step()
+		st, id, _ := step()
 		switch st {
 		case stepEnd:
 			if n != l.events {
@@ -201,7 +205,7 @@ func (q *quantiser) gap(v uint64) (uint64, error) {
 
 // look returns the number of a context.
 func (c *Codebook) look(context gapContext) (uint32, error) {
-	n, ok := c.number[c.grid.of(context)]
+	n, ok := c.number[context]
 	if !ok {
 		return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
 	}

@@ -16,14 +16,13 @@ type stream struct {
 	buf   [markEvery]uint64
 }
 
-// next takes the next value.
+// next takes the next value, 0 where there is none.
 func (s *stream) next() uint64 {
-	if s.at == len(s.block) && !s.fill() {
-		return 0
+	if s.at == len(s.block) {
+		s.fill()
 	}
-	v := s.block[s.at]
 	s.at++
-	return v
+	return s.block[s.at-1]
 }
 
 // take takes all values of the next block, nil if there are none.
@@ -38,7 +37,7 @@ func (s *stream) take() []uint64 {
 // left gives back values that take gave last.
 func (s *stream) left(v []uint64) { s.at = len(s.block) - len(v) }
 
-// fill decodes the next block; false if there is none.
+// fill decodes the next block; false, and a zero in its place, if there is none.
 func (s *stream) fill() bool {
 	block := s.buf[:]
 	if s.block == nil {
@@ -53,8 +52,8 @@ func (s *stream) fill() bool {
 			v, size = v&0x7F|uint64(src[1])<<7, 2
 		default:
 			if v, size = binary.Uvarint(src); size <= 0 {
-				s.bad = true
-				return false
+				n, src = 0, nil
+				continue
 			}
 		}
 		block[n] = v
@@ -62,8 +61,11 @@ func (s *stream) fill() bool {
 		src = src[size:]
 		n++
 	}
-	s.src, s.block, s.at, s.sum, s.bad = src, block[:n], 0, sum, n == 0
-	return n > 0
+	if s.src, s.at, s.sum, s.bad = src, 0, sum, n == 0; s.bad {
+		s.buf[0], n = 0, 1
+	}
+	s.block = s.buf[:n]
+	return !s.bad
 }
 
 // errShort says that the structure needs more than a stream has.
