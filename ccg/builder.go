@@ -48,7 +48,6 @@ type frame struct {
 	carried int32  // its Groups in Builder.carried begin here
 	words   int32  // words of the enter in Builder.enters begin here
 	levels  int32  // 1 + place of its counts in Builder.levels, 0 if nothing was carried
-	event   uint64 // number of the enter
 }
 
 // levelCounts are the Groups that a frame holds per level, level 1 first.
@@ -168,20 +167,31 @@ func (b *Builder) addGaps(events []trace.Event) error {
 
 // addEvents appends all but the gaps of a batch.
 func (b *Builder) addEvents(batch *trace.Batch) (err error) {
-	for i := range batch.Events {
-		switch e := &batch.Events[i]; e.Kind {
+	for events, n := batch.Events, 0; len(events) > 0; events = events[n:] {
+		n = 1
+		switch e := &events[0]; e.Kind {
 		case trace.Enter:
-			if e.Len == 0 && e.Flags == 0 {
-				b.open(e.Ref, e.Ref, trace.Enter, 0)
-			} else {
+			switch {
+			case e.Len != 0 || e.Flags != 0:
 				err = b.enter(batch, e)
+			case len(events) > 1 && endsPlain(&events[1], e.Ref):
+				n, err = 2, b.short(batch, nil, e.Ref)
+			case len(events) > 2 && endsPlain(&events[2], e.Ref) && isRecord(events[1].Kind):
+				b.events++
+				n, err = 2, b.short(batch, &events[1], e.Ref)
+				events = events[1:]
+			default:
+				b.open(e.Ref, e.Ref, trace.Enter, 0)
 			}
 		case trace.Leave:
 			switch top := &b.frames[len(b.frames)-1]; {
 			case top.ref != e.Ref || top.kind != trace.Enter:
-				err = b.record(batch, e)
+				err = b.appendRecord(batch, e, top.region)
 			case e.Len == 0 && e.Flags == 0 && top.flags == 0:
-				err = b.closePlain(top)
+				var t uint32
+				if t, err = b.plainCall(top.ref); err == nil {
+					err = b.close(top, t)
+				}
 			default:
 				err = b.leave(batch, e)
 			}
@@ -192,17 +202,50 @@ func (b *Builder) addEvents(batch *trace.Batch) (err error) {
 			if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && b.ends(top, batch.Args[e.Arg]) {
 				err = b.leave(batch, e)
 			} else {
-				err = b.record(batch, e)
+				err = b.appendRecord(batch, e, top.region)
 			}
 		default:
-			err = b.record(batch, e)
+			err = b.appendRecord(batch, e, b.frames[len(b.frames)-1].region)
 		}
 		if err != nil {
 			return err
 		}
-		b.events++
+		b.events += uint64(n)
 	}
 	return nil
+}
+
+// endsPlain says whether an event is the leave of a region and nothing more.
+func endsPlain(e *trace.Event, region uint32) bool {
+	return e.Kind == trace.Leave && e.Ref == region && e.Len == 0 && e.Flags == 0
+}
+
+// isRecord says whether an event is neither begin nor end of a call.
+func isRecord(k trace.Kind) bool {
+	return k != trace.Enter && k != trace.Leave && k != trace.CallingContextEnter && k != trace.CallingContextLeave
+}
+
+// short appends a call of a region that has no more than one record, or nothing, in it.
+func (b *Builder) short(batch *trace.Batch, record *trace.Event, region uint32) error {
+	child, id := uint32(0), uint32(0)
+	var err error
+	if record != nil {
+		if child, err = b.record(batch, record, region); err != nil {
+			return err
+		}
+	}
+	t, err := b.plainCall(region)
+	switch {
+	case err != nil:
+	case child == 0:
+		id, err = b.leaf(kindCall, t)
+	default:
+		id, err = b.single(t, child)
+	}
+	if err != nil {
+		return err
+	}
+	return b.appendNode(id)
 }
 
 // appendVarint is binary.AppendUvarint with the short cases first.
@@ -230,7 +273,7 @@ func (b *Builder) open(ref, region uint32, k trace.Kind, flags uint8) {
 	f := &b.frames[len(b.frames)-1]
 	f.ref, f.region, f.kind, f.flags, f.list = ref, region, k, flags, 0
 	f.first, f.base, f.levels = n, n, 0
-	f.carried, f.words, f.event = int32(len(b.carried)), int32(len(b.enters)), b.events
+	f.carried, f.words = int32(len(b.carried)), int32(len(b.enters))
 }
 
 // enter opens a call that has more than a region.
@@ -304,20 +347,17 @@ func (b *Builder) closeWords(top *frame) error {
 	return b.close(top, t)
 }
 
-// closePlain closes a call that has a region only.
-func (b *Builder) closePlain(top *frame) error {
-	if int64(top.ref) < int64(len(b.calls)) {
-		if t := b.calls[top.ref]; t != 0 {
-			return b.close(top, t-1)
-		}
+// plainCall returns the tuple of a call that has a region only.
+func (b *Builder) plainCall(region uint32) (uint32, error) {
+	if int64(region) < int64(len(b.calls)) && b.calls[region] != 0 {
+		return b.calls[region] - 1, nil
 	}
-	b.words = append(b.words[:0], classCall|uint64(trace.Enter)<<wordKind, uint64(top.ref))
+	b.words = append(b.words[:0], classCall|uint64(trace.Enter)<<wordKind, uint64(region))
 	t, _, err := b.tuples.intern(b.words)
-	if err != nil {
-		return err
+	if err == nil {
+		remember(&b.calls, region, t+1)
 	}
-	remember(&b.calls, top.ref, t+1)
-	return b.close(top, t)
+	return t, err
 }
 
 // maxDense is the largest reference that gets a place in a dense table.
@@ -345,7 +385,14 @@ func (b *Builder) close(top *frame, tuple uint32) error {
 		}
 		return b.appendNode(id)
 	case n == 1 && top.levels == 0 && b.list.entries[top.first].count == 1:
-		return b.closeSingle(tuple, b.list.entries[top.first].id)
+		child := b.list.entries[top.first].id
+		b.list.pop(1)
+		b.frames = b.frames[:len(b.frames)-1]
+		id, err := b.single(tuple, child)
+		if err != nil {
+			return err
+		}
+		return b.appendNode(id)
 	}
 	words, err := b.finishFrame(top)
 	if err != nil {
@@ -359,24 +406,21 @@ func (b *Builder) close(top *frame, tuple uint32) error {
 	return b.appendNode(id)
 }
 
-// closeSingle closes the top frame, which holds one node.
-func (b *Builder) closeSingle(tuple, child uint32) error {
-	b.list.pop(1)
-	b.frames = b.frames[:len(b.frames)-1]
+// single returns the call that holds one node.
+func (b *Builder) single(tuple, child uint32) (uint32, error) {
 	meta := uint32(kindCall)<<kindShift | tuple
 	for int64(len(b.callOf)) <= int64(child) {
 		b.callOf = append(b.callOf, 0)
 	}
 	if id := b.callOf[child]; id != 0 && b.store.meta[id] == meta {
-		return b.appendNode(id)
+		return id, nil
 	}
 	b.ids = append(b.ids[:0], child)
 	id, err := b.store.intern(meta, b.ids)
-	if err != nil {
-		return err
+	if err == nil {
+		b.callOf[child] = id
 	}
-	b.callOf[child] = id
-	return b.appendNode(id)
+	return id, err
 }
 
 // leaf returns the node of a tuple without children.

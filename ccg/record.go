@@ -20,43 +20,49 @@ func eventWords(batch *trace.Batch, e *trace.Event) ([]uint64, error) {
 
 func malformed(k trace.Kind) error { return fmt.Errorf("%s: %w", k, ErrBatch) }
 
-// record appends an Event leaf: any record but an enter, or the leave of the top
-// frame.
-func (b *Builder) record(batch *trace.Batch, e *trace.Event) error {
-	w, err := eventWords(batch, e)
+// appendRecord appends an Event leaf.
+func (b *Builder) appendRecord(batch *trace.Batch, e *trace.Event, region uint32) error {
+	id, err := b.record(batch, e, region)
 	if err != nil {
 		return err
 	}
-	if e.Flags&trace.Estimated != 0 {
-		return malformed(e.Kind)
+	return b.appendNode(id)
+}
+
+// record returns the Event leaf of any record, in a region, but an enter or the leave of the top frame.
+func (b *Builder) record(batch *trace.Batch, e *trace.Event, region uint32) (uint32, error) {
+	w, err := eventWords(batch, e)
+	if err != nil {
+		return 0, err
 	}
-	region := b.frames[len(b.frames)-1].region
+	if e.Flags&trace.Estimated != 0 {
+		return 0, malformed(e.Kind)
+	}
 	words := append(b.words[:0], classEvent|uint64(e.Kind)<<wordKind|uint64(e.Flags)<<wordFlags, uint64(region))
 	if e.Kind == trace.Leave {
 		words = append(words, uint64(e.Ref)) // its only field, kept outside the words
 	} else if words, w, err = b.fields(words, w, e); err != nil {
-		return err
+		return 0, err
 	}
 	if e.Flags != 0 || len(w) != 0 {
 		if words, err = b.tail(words, w, e.Flags); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	b.words = words
 	recent := b.recent.at(words)
 	if slices.Equal(recent.words[:recent.n], words) {
-		return b.appendNode(recent.id)
+		return recent.id, nil
 	}
 	t, _, err := b.tuples.intern(words)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	id, err := b.leaf(kindEvent, t)
-	if err != nil {
-		return err
+	if err == nil {
+		recent.set(words, id)
 	}
-	recent.set(words, id)
-	return b.appendNode(id)
+	return id, err
 }
 
 // recentRecords find the node of a record that was met lately without the index
