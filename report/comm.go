@@ -92,7 +92,7 @@ func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []
 		bytes += c.Pairs[i].Bytes
 	}
 	c.Messages, c.Bytes = messages, bytes
-	all, err := r.Totals(s)
+	all, err := results.Totals(r, s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := r.Judge([]*results.Condition{c}, results.Rules{})
+		v, err := results.Judge(r, []*results.Condition{c}, results.Rules{})
 		if err != nil || v[0].Holds != x.holds || !strings.Contains(v[0].Text, x.says) {
 			t.Errorf("%s: %+v, %v", x.text, v, err)
 		}
@@ -90,7 +90,7 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Judge([]*results.Condition{c}, results.Rules{}); !errors.Is(err, results.ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
+	if _, err := results.Judge(r, []*results.Condition{c}, results.Rules{}); !errors.Is(err, results.ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
 		t.Error(err)
 	}
 }
@@ -102,7 +102,7 @@ func TestUnknownFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Judge([]*results.Condition{c}, results.Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
+	if v, err := results.Judge(r, []*results.Condition{c}, results.Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -54,7 +53,7 @@ var sections = []section{
 		return keep(&d.POPs)(NewPOPs(r, o.Ranks, o.Span, o.Intervals.Rules))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.POPs.chapter(b, c) }},
 	{SectionProfile, "Regions", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.Profile)(r.Profile(o.Ranks, o.Source))
+		return keep(&d.Profile)(results.NewProfile(r, o.Ranks, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { profileChapter(d.Profile, d, b, c) }},
 	{SectionPaths, "Call paths", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.Paths)(NewPaths(r, o.Ranks))
@@ -73,7 +72,7 @@ var sections = []section{
 		return keep(&d.CCG)(NewGraph(r))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.CCG.chapter(b, c) }},
 	{SectionDiagnostics, "Diagnostics", func(d *Document, r *results.Run, _ *Options) ([]table.Lost, error) {
-		return r.AddOccurrences(d.Diagnostics)
+		return results.AddOccurrences(r, d.Diagnostics)
 	}, (*Document).problems},
 	{SectionUntold, "What this trace cannot tell", (*Document).readUntold, func(d *Document, _ *table.Book, c *table.Chapter) { d.Untold.Chapter(c, 0, "") }},
 }
@@ -109,24 +108,23 @@ type Options struct {
 // Document is a report as a value. Sections that were not asked for are nil.
 type Document struct {
 	results.Envelope
-	Name     string
-	Summary  *results.Summary
-	Findings []findings.Finding // with the summary
-	Profile  *results.Profile
-	Paths    *Paths
-	Comm     *Comm
-	Classes  *Classes
-	CCG      *Graph
-	Lost     []table.Lost // what could not be read
-	text     []Section
-	run      *results.Run
+	Name      string             `json:"-"`
+	Summary   *results.Summary   `json:"summary"`
+	Findings  []findings.Finding `json:"findings,omitzero"` // with the summary
+	Intervals *Intervals         `json:"intervals,omitempty"`
+	Waits     *Waits             `json:"waits,omitempty"`
+	POPs      *POPs              `json:"pop,omitempty"`
+	Profile   *results.Profile   `json:"profile,omitempty"`
+	Paths     *Paths             `json:"paths,omitempty"`
+	Histogram *Histogram         `json:"histogram,omitempty"`
+	Comm      *Comm              `json:"comm,omitempty"`
+	Classes   *Classes           `json:"classes,omitempty"`
+	CCG       *Graph             `json:"ccg,omitempty"`
+	Untold    *findings.Untold   `json:"cannot_tell,omitempty"` // of the summary too
+	Lost      []table.Lost       `json:"lost,omitempty"`        // what could not be read
 
-	Histogram *Histogram
-	Intervals *Intervals
-	Waits     *Waits
-	POPs      *POPs
-	Untold    *findings.Untold // of the summary too
-
+	text   []Section
+	run    *results.Run
 	hot    *results.Hot // what the text of the summary says about regions
 	screen *firstScreen // and about intervals
 }
@@ -141,7 +139,7 @@ func New(r *results.Run, o Options) (*Document, error) {
 	if d.Envelope, err = r.Envelope(); err != nil {
 		return nil, err
 	}
-	if d.Summary, err = r.SummaryBy(o.Intervals.Rules); err != nil {
+	if d.Summary, err = r.Summary(o.Intervals.Rules); err != nil {
 		return nil, err
 	}
 	for i := range sections {
@@ -160,7 +158,7 @@ func New(r *results.Run, o Options) (*Document, error) {
 
 // readSummary reads what a summary has in addition to its numbers.
 func (d *Document) readSummary(r *results.Run, o *Options) (lost []table.Lost, err error) {
-	if d.hot, err = r.Hot(d.Summary); err != nil {
+	if d.hot, err = results.NewHot(r, d.Summary); err != nil {
 		return nil, err
 	}
 	if d.screen, err = runFirstScreen(r, o.Intervals.Rules); err != nil {
@@ -262,26 +260,8 @@ func (d *Document) pictures(b *table.Book) error {
 	return nil
 }
 
-// WriteJSON writes one document in the envelope of every verb: the keys of the
-// envelope, then what the document holds. Keys have a fixed order.
+// WriteJSON writes one document in the envelope of every verb.
 func (d *Document) WriteJSON(w io.Writer) error {
-	list := []results.Member{{Key: "summary", Value: results.Value(d.Summary)}}
-	add := func(present bool, key string, v json.Marshaler) {
-		if present {
-			list = append(list, results.Member{Key: key, Value: v})
-		}
-	}
-	add(d.hot != nil, "findings", results.Value(append([]findings.Finding{}, d.Findings...)))
-	add(d.Intervals != nil, "intervals", results.Value(d.Intervals))
-	add(d.Waits != nil, "waits", results.Value(d.Waits))
-	add(d.POPs != nil, "pop", results.Value(d.POPs))
-	add(d.Profile != nil, "profile", results.Value(d.Profile))
-	add(d.Paths != nil, "paths", results.Value(d.Paths))
-	add(d.Histogram != nil, "histogram", results.Value(d.Histogram))
-	add(d.Comm != nil, "comm", results.Value(d.Comm))
-	add(d.Classes != nil, "classes", results.Value(d.Classes))
-	add(d.CCG != nil, "ccg", results.Value(d.CCG))
-	add(d.Untold != nil, "cannot_tell", results.Value(d.Untold))
-	add(len(d.Lost) > 0, "lost", results.Value(d.Lost))
-	return d.Envelope.Write(w, list)
+	d.Envelope.Complete()
+	return table.WriteJSON(w, d)
 }

@@ -137,9 +137,13 @@ func TestLargestPaths(t *testing.T) {
 func TestNoGraph(t *testing.T) {
 	r := build(t, []items{{}, {}})
 	for name, ask := range map[string]func() error{
-		"ccg":       func() error { _, _, err := NewGraph(r); return err },
-		"profile":   func() error { _, _, err := r.Profile(results.Ranks{}, results.SourceGraph); return err },
-		"comm":      func() error { s, _ := r.Summary(); _, _, err := NewComm(r, s, results.SourceGraph); return err },
+		"ccg":     func() error { _, _, err := NewGraph(r); return err },
+		"profile": func() error { _, _, err := results.NewProfile(r, results.Ranks{}, results.SourceGraph); return err },
+		"comm": func() error {
+			s, _ := r.Summary(results.Rules{})
+			_, _, err := NewComm(r, s, results.SourceGraph)
+			return err
+		},
 		"paths":     func() error { _, _, err := NewPaths(r, results.Ranks{}); return err },
 		"histogram": func() error { _, _, err := NewHistogram(r, results.Ranks{}, 0, false); return err },
 		"window":    func() error { _, err := lookup.NewWindow(r, results.Ranks{}, 0, 1); return err },

@@ -70,7 +70,7 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	if lost > 0 {
 		x.Notes = append(x.Notes, numbers.Plural(lost, "row")+" cannot be read whole: empty, or without a part, and marked with a cross.")
 	}
-	words := d.run.ShareWords()
+	words := results.ShareWords(d.run)
 	x.Picture, x.Legend = drawTimeline(shares, rows, words, s, u)
 	if x.Table, err = exactTable(d.run, s, lives, u); err != nil {
 		return nil, err

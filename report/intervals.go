@@ -536,7 +536,7 @@ func runFirstScreen(r *results.Run, rules results.Rules) (*firstScreen, error) {
 			most, x.next = n.Ticks.Lost, n.Index
 		}
 	}
-	x.worst, err = r.WorstWait()
+	x.worst, err = results.WorstWait(r)
 	return x, err
 }
 

@@ -38,7 +38,7 @@ func TestMeasured(t *testing.T) {
 		// With I/O U = 60 and 23: 83 + 40 = 123 of 180, and U* = 60.
 		{"io", results.Rules{IO: true}, 20, 180, 10, "0.683333", numbers.NewRatio(83, 180), numbers.NewRatio(83, 120), numbers.NewRatio(60, 90), "246", "114", "206", "206"},
 	} {
-		s, err := r.SummaryBy(c.rules)
+		s, err := r.Summary(c.rules)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestMeasured(t *testing.T) {
 		for rule, want := range map[results.Productive]string{results.ProductiveMin: c.leastProductive, results.ProductiveRank0: c.rank0Productive} {
 			rules := c.rules
 			rules.Productive = rule
-			if s, err = r.SummaryBy(rules); err != nil {
+			if s, err = r.Summary(rules); err != nil {
 				t.Fatal(err)
 			}
 			if got := parts(s.Ticks.Productive.Times(2)); got != "["+want+",1]" {
@@ -77,7 +77,7 @@ func TestHybrid(t *testing.T) {
 		xtf.ItemTime: 100, xtf.ItemCPU: 100, xtf.ItemMeasured: 100, xtf.ItemEvents: 2, xtf.ItemLast: 100,
 		xtf.ItemThreadTime: 400, xtf.ItemThreadSerial: 100, xtf.ItemThreadImbalance: 60, xtf.ItemThreadScheduling: 40,
 	}})
-	s, err := r.SummaryBy(results.Rules{})
+	s, err := r.Summary(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestHybrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := r.Judge([]*results.Condition{c}, results.Rules{})
+	v, err := results.Judge(r, []*results.Condition{c}, results.Rules{})
 	if err != nil || !v[0].Holds {
 		t.Errorf("%v: %+v", err, v)
 	}
@@ -99,7 +99,7 @@ func TestOverheadLine(t *testing.T) {
 	r := build(t, []items{{
 		xtf.ItemTime: 100, xtf.ItemCPU: 60, xtf.ItemMPI: 20, xtf.ItemP2P: 20, xtf.ItemOverhead: 20, xtf.ItemMeasured: 100, xtf.ItemEvents: 2, xtf.ItemLast: 100,
 	}})
-	s, err := r.SummaryBy(results.Rules{Productive: results.ProductiveNone})
+	s, err := r.Summary(results.Rules{Productive: results.ProductiveNone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 		c.Table(d.hotTable(b))
 	}
 	predicted := &table.Table{Title: "A predicted run, not a measured one", Columns: []table.Column{table.Words("predicted", ""), table.Words("", "")}}
-	for _, x := range d.run.Predicted() {
+	for _, x := range results.Predicted(d.run) {
 		predicted.Add(table.Word(x[0]), table.Word(x[1]))
 	}
 	c.Table(predicted)

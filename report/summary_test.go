@@ -28,7 +28,7 @@ func TestSeedExample(t *testing.T) {
 		process(2079975, 2022145, 57830, 0), process(2079103, 2021273, 57830, 0),
 		process(2079103, 2021273, 57830, 0), process(2079103, 2021273, 57830, 0),
 	})
-	s, err := r.Summary()
+	s, err := r.Summary(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestCharacteristics(t *testing.T) {
 		{"one process loses nothing", []items{process(50, 10, 40, 0)}, 50, 0, 0, 50, 0, 1, 1, 0.2, 0.2},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			s, err := build(t, x.processes).Summary()
+			s, err := build(t, x.processes).Summary(results.Rules{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestGoldenTraces(t *testing.T) {
 				x := n.PerRank[fmt.Sprint(p)]
 				list = append(list, process(x.Time, x.CPU, x.MPI, x.Marker))
 			}
-			s, err := build(t, list).Summary()
+			s, err := build(t, list).Summary(results.Rules{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestGoldenTraces(t *testing.T) {
 func TestSpread(t *testing.T) {
 	const big = 1 << 60
 	r := build(t, []items{{xtf.ItemCPU: big + 1}, {xtf.ItemCPU: big + 3}, {xtf.ItemCPU: big + 5}})
-	s, err := r.Summary()
+	s, err := r.Summary(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestSpread(t *testing.T) {
 
 func TestEmptyRun(t *testing.T) {
 	r := build(t, []items{{}, {}})
-	s, err := r.Summary()
+	s, err := r.Summary(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestEmptyRun(t *testing.T) {
 func TestLargestUseful(t *testing.T) {
 	a := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 70, xtf.ItemIO: 10, xtf.ItemMPI: 20, xtf.ItemEvents: 2}
 	b := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 30, xtf.ItemIO: 60, xtf.ItemMPI: 10, xtf.ItemEvents: 2}
-	s, err := build(t, []items{a, b}).SummaryBy(results.Rules{IO: true})
+	s, err := build(t, []items{a, b}).Summary(results.Rules{IO: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestForgedSums(t *testing.T) {
 		}
 	}
 	r = w.write(t, 2)
-	s, err := r.Summary()
+	s, err := r.Summary(results.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

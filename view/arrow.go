@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/coppice-hpc/coppice/report/export"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := p.run.NodeLabels()
+	labels, err := results.NodeLabels(p.run.Run)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/report/export"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestArrow(t *testing.T) {
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
-		labels, err := x.NodeLabels()
+		labels, err := results.NodeLabels(x.Run)
 		if err != nil {
 			t.Fatal(err)
 		}

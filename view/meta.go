@@ -18,7 +18,7 @@ func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	for _, x := range s.runs {
 		m.Runs = append(m.Runs, x.meta)
 	}
-	classes := s.runs[0].ShareWords()
+	classes := results.ShareWords(s.runs[0].Run)
 	m.Classes = classes[:]
 	for i := range xtf.NumItems {
 		m.Words[i.String()] = results.ItemWord(i)

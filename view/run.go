@@ -40,7 +40,7 @@ const exactTimes = 1<<53 - 1
 // openRun reads what requests need; its cost depends on the definitions alone.
 func openRun(r *results.Run) (*run, error) {
 	x := &run{Run: r, nodes: map[uint32]string{}, groups: map[uint32]*trace.LocationGroup{}}
-	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(r.CallPaths)
+	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -302,7 +303,7 @@ func TestCompare(t *testing.T) {
 func TestWords(t *testing.T) {
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		m := answer[Meta](t, s, "meta")
-		if want := s.runs[0].ShareWords(); !slices.Equal(m.Classes, want[:]) {
+		if want := results.ShareWords(s.runs[0].Run); !slices.Equal(m.Classes, want[:]) {
 			t.Errorf("classes %q, want %q", m.Classes, want)
 		}
 		for i, x := range xtf.States {

@@ -148,7 +148,7 @@ func (o *exportFlags) archiveWindow(path string, s streams) (w archive.Window, e
 	if err != nil {
 		return w, err
 	}
-	span, err := run.ParseSpan(o.time)
+	span, err := results.ParseSpan(run, o.time)
 	switch {
 	case err != nil:
 		return w, readError(path, err)
@@ -308,13 +308,13 @@ func (x *exporting) source() (*export.Source, error) {
 	}
 	var labels []string
 	if err == nil {
-		labels, err = run.NodeLabels()
+		labels, err = results.NodeLabels(run)
 	}
 	if err != nil {
 		return nil, err
 	}
 	src := &export.Source{File: run.File, Defs: run.Defs, Nodes: labels, Window: export.Everything}
-	span, err := run.ParseSpan(x.time)
+	span, err := results.ParseSpan(run, x.time)
 	if err != nil {
 		return nil, err
 	}

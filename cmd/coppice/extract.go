@@ -112,7 +112,7 @@ func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, erro
 	}
 	which := predict.ObservedJobs{Repeat: o.repeat == "auto"}
 	if o.job != "" {
-		node, err := run.IntervalNode(o.job)
+		node, err := results.IntervalNode(run, o.job)
 		switch {
 		case err == nil:
 			which.Node = &node

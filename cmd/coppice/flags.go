@@ -104,7 +104,7 @@ func told(verdicts []results.Verdict, of string, s streams) (failed error) {
 
 // judge tells which conditions hold of a run.
 func judge(run *results.Run, list []*results.Condition, rules results.Rules, s streams) error {
-	verdicts, err := run.Judge(list, rules)
+	verdicts, err := results.Judge(run, list, rules)
 	if results.Partial(err) {
 		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("--fail-if is not decided: %w", &fileError{run.Path, err}))
 	}

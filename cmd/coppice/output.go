@@ -354,7 +354,7 @@ func (o *openRuns) open(path string) (*results.Run, error) {
 
 // about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
 func about(w io.Writer, run *results.Run, key string, v json.Marshaler) error {
-	a, err := run.Answer(v, nil)
+	a, err := results.NewAnswer(run, v, nil)
 	if err != nil {
 		return readError(run.Path, err)
 	}

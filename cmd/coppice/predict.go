@@ -233,7 +233,7 @@ func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s stream
 		if o.print.format != "json" {
 			return table.Write(w, p, o.print.format, o.print.style(s))
 		}
-		a, err := run.Answer(results.Value(p), nil)
+		a, err := results.NewAnswer(run, results.Value(p), nil)
 		if results.Partial(err) { // the prediction is there, its report is not
 			return jobs.Fail(jobs.ExitPartial, &fileError{run.Path, err})
 		}

@@ -196,11 +196,11 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 		}
 		o.Intervals.Ordered = append(o.Intervals.Ordered, item)
 	}
-	if o.Span, err = run.ParseSpan(x.time); err != nil {
+	if o.Span, err = results.ParseSpan(run, x.time); err != nil {
 		return o, err
 	}
 	if x.region != "" {
-		if o.Region, err = run.FindRegion(x.region); err != nil {
+		if o.Region, err = results.FindRegion(run, x.region); err != nil {
 			return o, err
 		}
 	}

@@ -326,7 +326,7 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 		return nil, "", fail(jobs.ExitCode(err), "%w", &fileError{st.input, err})
 	}
 	defer run.Close() // it is read only
-	a, err := run.Answer(nil, nil)
+	a, err := results.NewAnswer(run, nil, nil)
 	if err != nil {
 		return nil, "", readError(st.input, err)
 	}

@@ -298,7 +298,7 @@ func TestSlicesAreWindows(t *testing.T) {
 	}
 	compared := 0
 	for k, n := range stored.Nodes[1:] {
-		span, err := run.IntervalSpan(fmt.Sprintf("#%d[0]", k+1))
+		span, err := results.IntervalSpan(run, fmt.Sprintf("#%d[0]", k+1))
 		if err != nil {
 			t.Fatal(err)
 		}

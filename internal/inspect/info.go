@@ -268,12 +268,12 @@ func restOf(path string) string {
 
 // Run tells what is in a result.
 func Run(run *results.Run) (*results.Answer, error) {
-	c, err := run.Content()
+	c, err := results.NewContent(run)
 	if err != nil {
 		return nil, err
 	}
 	var r *results.Answer
-	r, err = run.Answer(results.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
+	r, err = results.NewAnswer(run, results.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
 	return r, err
 }
 

@@ -96,7 +96,7 @@ func (q *asked) stack(loc trace.P) (*graphAnswer, error) {
 	if q.Time == "" {
 		return nil, results.Refuse("stack needs --time T")
 	}
-	at, err := q.run.Instant("--time", q.Time)
+	at, err := results.Instant(q.run, "--time", q.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (q *asked) instance(g *lookup.GraphReader) (*graphAnswer, error) {
 	if q.Region == "" {
 		return nil, results.Refuse("instance needs --region NAME")
 	}
-	region, err := q.run.FindRegion(q.Region)
+	region, err := results.FindRegion(q.run, q.Region)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (q *asked) walk(g *lookup.GraphReader) (*graphAnswer, error) {
 	case q.Time != "" && q.byNumber():
 		return nil, results.Refuse("--time and --n exclude each other")
 	case q.Time != "":
-		from.Time, err = q.run.Instant("--time", q.Time)
+		from.Time, err = results.Instant(q.run, "--time", q.Time)
 	case q.byNumber():
 		from.Event, err = q.number()
 	case q.Backwards:
@@ -156,7 +156,7 @@ func (q *asked) span() (begin, end uint64, ranks results.Ranks, err error) {
 		}
 		first, last = a, z
 	}
-	s, err := q.run.SpanBetween(q.Time, first, last)
+	s, err := results.SpanBetween(q.run, q.Time, first, last)
 	if err != nil {
 		return 0, 0, ranks, err
 	}

@@ -108,13 +108,13 @@ func Ask(run *results.Run, question *Question) (*results.Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return run.Answer(results.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
+		return results.NewAnswer(run, results.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
 	}
 	a, err := q.graph()
 	if err != nil {
 		return nil, err
 	}
-	return run.Answer(results.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
+	return results.NewAnswer(run, results.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
 }
 
 func (q *asked) number() (uint64, error) {
@@ -150,5 +150,5 @@ func (q *asked) instant(flag, text string) (uint64, error) {
 	if q.array.Type().Role != xtf.RoleT {
 		return parseNumber(flag, strings.TrimPrefix(text, "#"))
 	}
-	return q.run.Instant(flag, text)
+	return results.Instant(q.run, flag, text)
 }

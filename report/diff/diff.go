@@ -202,14 +202,14 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 
 // diffRun is the head of one run.
 func diffRun(r *results.Run, x *diffSample, rules results.Rules) (DiffRun, results.Provenance, error) {
-	s, err := r.SummaryBy(rules)
+	s, err := r.Summary(rules)
 	if err != nil {
 		return DiffRun{}, results.Provenance{}, err
 	}
 	e, err := r.Envelope()
 	run := DiffRun{
 		Name: r.Name, Processes: len(r.Defs.Processes()), Events: e.Events, Resolution: s.Resolution, ID: s.File.ID, Partial: s.Partial,
-		Predicted: len(r.Predicted()) > 0, Runtime: DiffNumber{x.Time(numbers.Integer(s.Ticks.Runtime))}, path: r.Path, size: r.Size,
+		Predicted: len(results.Predicted(r)) > 0, Runtime: DiffNumber{x.Time(numbers.Integer(s.Ticks.Runtime))}, path: r.Path, size: r.Size,
 	}
 	return run, results.ParseProvenance(s.Provenance), err
 }

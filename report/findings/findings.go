@@ -134,7 +134,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	f.setup()
 	f.oversubscription(false)
 	f.clock()
-	f.list = append(hang, f.list...)
+	f.list = append(append([]Finding{}, hang...), f.list...)
 	for i := range f.list {
 		x := &f.list[i]
 		x.Seconds = numbers.NewRatio(x.Ticks, f.s.Resolution)

@@ -294,7 +294,7 @@ func (f *finder) serial() error {
 		return nil
 	}
 	few := max(processes/fewParts, 1)
-	p, _, err := f.r.Profile(results.Ranks{}, results.SourceAuto)
+	p, _, err := results.NewProfile(f.r, results.Ranks{}, results.SourceAuto)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ type sharing struct {
 
 // readCrowds finds who shares processors.
 func (f *finder) readCrowds() {
-	if len(f.r.Predicted()) > 0 { // the processors of the recorded run are not those of the predicted one
+	if len(results.Predicted(f.r)) > 0 { // the processors of the recorded run are not those of the predicted one
 		return
 	}
 	f.usages = Usages(f.r.Defs)

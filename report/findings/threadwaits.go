@@ -54,7 +54,7 @@ func EachThread(r *results.Run, ranks results.Ranks, section string, f func(x *T
 	if states == nil {
 		return nil, nil
 	}
-	t, err := r.ProfileTable(results.SourceAuto)
+	t, err := results.ProfileTableOf(r, results.SourceAuto)
 	if err != nil {
 		return nil, err
 	}

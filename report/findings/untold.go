@@ -42,7 +42,7 @@ type UnreadKind struct {
 
 // NewUntold finds what the trace of a run cannot tell.
 func NewUntold(r *results.Run, s *results.Summary, codes []results.CodeTotal) (*Untold, error) {
-	profile, err := r.Totals(s)
+	profile, err := results.Totals(r, s)
 	if err != nil {
 		return nil, err
 	}

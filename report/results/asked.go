@@ -21,8 +21,8 @@ type Answer struct {
 	Text  func(w io.Writer, limit int) error // with so many rows
 }
 
-// Answer begins an answer about a run.
-func (r *Run) Answer(v json.Marshaler, text func(w io.Writer, limit int) error) (*Answer, error) {
+// NewAnswer begins an answer about a run.
+func NewAnswer(r *Run, v json.Marshaler, text func(w io.Writer, limit int) error) (*Answer, error) {
 	e, err := r.Envelope()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Asked(what string, err error) error {
 }
 
 // Instant reads 12.5s, 40% of the run, or #TICKS; flag is for messages.
-func (r *Run) Instant(flag, text string) (uint64, error) {
+func Instant(r *Run, flag, text string) (uint64, error) {
 	if ticks, ok := strings.CutPrefix(text, "#"); ok {
 		n, err := strconv.ParseUint(ticks, 0, 64)
 		if err != nil {
@@ -85,23 +85,23 @@ func (r *Run) Instant(flag, text string) (uint64, error) {
 // ParseSpan reads a span of time: A..B with either side left out, or interval:NAME for the
 // time from its first begin to its last end, or interval:NAME[K] for its K-th
 // execution on each process. Without a text it is nil.
-func (r *Run) ParseSpan(text string) (*Span, error) {
+func ParseSpan(r *Run, text string) (*Span, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if name, ok := strings.CutPrefix(text, "interval:"); ok {
-		s, err := r.IntervalSpan(name)
+		s, err := IntervalSpan(r, name)
 		return s, Asked("--time "+text, err)
 	}
 	first, last, ok := strings.Cut(text, "..")
 	if !ok {
 		return nil, Refuse("--time %s: give a span A..B, or interval:NAME", text)
 	}
-	return r.SpanBetween(text, first, last)
+	return SpanBetween(r, text, first, last)
 }
 
 // SpanBetween is the span from an instant to another, of which each can be left out; text names it in messages.
-func (r *Run) SpanBetween(text, first, last string) (*Span, error) {
+func SpanBetween(r *Run, text, first, last string) (*Span, error) {
 	b, err := r.Brief()
 	if err != nil {
 		return nil, err
@@ -111,12 +111,12 @@ func (r *Run) SpanBetween(text, first, last string) (*Span, error) {
 		s.Begin, s.End = *b.First, *b.Last+1 // the last event is inside
 	}
 	if first != "" {
-		if s.Begin, err = r.Instant("--time", first); err != nil {
+		if s.Begin, err = Instant(r, "--time", first); err != nil {
 			return nil, err
 		}
 	}
 	if last != "" {
-		if s.End, err = r.Instant("--time", last); err != nil {
+		if s.End, err = Instant(r, "--time", last); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +146,7 @@ func ChosenRanks(text string, d *trace.Definitions) (set Ranks, err error) {
 }
 
 // FindRegion returns the reference of the region with a name or number.
-func (r *Run) FindRegion(name string) (uint32, error) {
+func FindRegion(r *Run, name string) (uint32, error) {
 	var refs []uint32
 	for i := range r.Defs.Regions {
 		if x := &r.Defs.Regions[i]; r.Defs.Text(x.Name) == name || fmt.Sprint(x.Ref) == name {

@@ -125,8 +125,8 @@ type PartTotal struct {
 	Bytes uint64 `json:"bytes"`
 }
 
-// Content lists what the file holds: one region head per location is read.
-func (r *Run) Content() (*Content, error) {
+// NewContent lists what the file holds: one region head per location is read.
+func NewContent(r *Run) (*Content, error) {
 	id := r.File.FileID()
 	c := &Content{
 		Format: fmt.Sprintf("XTF %d", xtf.Major), ID: hex.EncodeToString(id[:]), Bytes: r.Size, PageBytes: r.File.Types().Align(),
@@ -136,7 +136,7 @@ func (r *Run) Content() (*Content, error) {
 	if c.Rows, err = r.HasRows(); err != nil {
 		return nil, err
 	}
-	if c.Bound, err = r.keptBound(); err != nil {
+	if c.Bound, err = keptBound(r); err != nil {
 		return nil, err
 	}
 	arrays := make([]ArrayTotal, len(r.File.Types().All()))
@@ -146,7 +146,7 @@ func (r *Run) Content() (*Content, error) {
 		procs = append(procs, p)
 	}
 	for _, p := range append(procs, xtf.WholeRun) {
-		blobs, err := r.addRegion(p, arrays)
+		blobs, err := addRegion(r, p, arrays)
 		if err != nil {
 			if !Partial(err) || p == xtf.WholeRun {
 				return nil, fmt.Errorf("%s: region %d: %w", r.Name, p, err)
@@ -177,7 +177,7 @@ func (r *Run) Content() (*Content, error) {
 
 // addRegion adds the arrays of a region, by the place of their type in the
 // table, and returns its blobs.
-func (r *Run) addRegion(p xtf.Proc, totals []ArrayTotal) ([]xtf.SectionInfo, error) {
+func addRegion(r *Run, p xtf.Proc, totals []ArrayTotal) ([]xtf.SectionInfo, error) {
 	for i := range totals {
 		t := &r.File.Types().All()[i]
 		a, err := r.File.Array(p, t.ID)

@@ -124,7 +124,7 @@ type Causes struct {
 // Read takes the sums of all or of the chosen locations.
 func (c *Causes) Read() error {
 	var err error
-	if c.Paths, err = c.R.CallPaths(); err != nil {
+	if c.Paths, err = ReadCallPaths(c.R); err != nil {
 		return err
 	}
 	c.Waits, c.Delays, c.path = map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}

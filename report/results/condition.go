@@ -210,7 +210,7 @@ type Verdict struct {
 
 // Judge decides conditions. One whose metric is not defined, or not in the file,
 // holds: what was to be watched cannot be seen.
-func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
+func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}

@@ -163,7 +163,7 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 
 // WorstWait says in a sentence which waits take most time, where, and who causes
 // them; "" where there are none.
-func (r *Run) WorstWait() (string, error) {
+func WorstWait(r *Run) (string, error) {
 	if rows, err := r.HasRows(); err != nil || !rows {
 		return "", err
 	}

@@ -85,10 +85,10 @@ type Occurrence struct {
 const KeptOccurrences = 16
 
 // AddOccurrences reads the earliest problems of every code into codes.
-func (r *Run) AddOccurrences(codes []CodeTotal) ([]table.Lost, error) {
+func AddOccurrences(r *Run, codes []CodeTotal) ([]table.Lost, error) {
 	var all []Occurrence
 	lost, err := r.EachLocation(Ranks{}, "diagnostics", func(p trace.P) error {
-		list, err := r.Occurrences(p)
+		list, err := Occurrences(r, p)
 		if err == nil && len(list) > 0 {
 			all = KeepFirst(append(all, list...))
 		}
@@ -126,7 +126,7 @@ func KeepFirst(list []Occurrence) []Occurrence {
 }
 
 // Occurrences are the problems of a location, as it has them.
-func (r *Run) Occurrences(p trace.P) ([]Occurrence, error) {
+func Occurrences(r *Run, p trace.P) ([]Occurrence, error) {
 	var list []Occurrence
 	var details []uint32
 	process, thread := r.Defs.Process(p)

@@ -14,10 +14,11 @@ const Schema = "coppice.report/1"
 
 // Envelope is the part that documents of every verb begin with.
 type Envelope struct {
-	Processes   int
-	Locations   int
-	Events      uint64
-	Diagnostics []CodeTotal
+	Schema      string      `json:"schema"`
+	Processes   int         `json:"processes"`
+	Locations   int         `json:"locations"`
+	Events      uint64      `json:"events"`
+	Diagnostics []CodeTotal `json:"diagnostics"`
 }
 
 // Envelope reads the head of a document.
@@ -32,12 +33,6 @@ func (r *Run) Envelope() (Envelope, error) {
 	return e, err
 }
 
-// Member is one key of a JSON document.
-type Member struct {
-	Key   string
-	Value json.Marshaler
-}
-
 // value is a json.Marshaler around a plain value.
 type value[T any] struct{ v T }
 
@@ -46,37 +41,30 @@ func (v value[T]) MarshalJSON() ([]byte, error) { return json.Marshal(v.v) }
 // Value makes a member of a document out of anything that has a JSON form.
 func Value[T any](v T) json.Marshaler { return value[T]{v} }
 
+// Complete fills in what every envelope has.
+func (e *Envelope) Complete() {
+	e.Schema = Schema
+	if e.Diagnostics == nil {
+		e.Diagnostics = []CodeTotal{}
+	}
+}
+
 // WriteJSON writes a document of another verb: the envelope, a summary, and one
 // key with the verb's result.
 func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v json.Marshaler) error {
-	return e.Write(w, []Member{{"summary", Value(b)}, {key, v}})
-}
-
-// Write writes the envelope and members.
-func (e *Envelope) Write(w io.Writer, list []Member) error {
-	diagnostics := e.Diagnostics
-	if diagnostics == nil {
-		diagnostics = []CodeTotal{}
+	e.Complete()
+	head, err := json.Marshal(struct {
+		*Envelope
+		Summary *Brief `json:"summary"`
+	}{e, b})
+	if err != nil {
+		return err
 	}
-	head := []Member{
-		{"schema", Value(Schema)},
-		{"processes", Value(e.Processes)},
-		{"locations", Value(e.Locations)},
-		{"events", Value(e.Events)},
-		{"diagnostics", Value(diagnostics)},
+	result, err := v.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
 	}
-	b := []byte{'{'}
-	for i, m := range append(head, list...) {
-		v, err := m.Value.MarshalJSON()
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.Key, err)
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, "%q:%s", m.Key, v)
-	}
-	return table.WriteJSON(w, json.RawMessage(append(b, '}')))
+	return table.WriteJSON(w, json.RawMessage(fmt.Appendf(head[:len(head)-1], ",%q:%s}", key, result)))
 }
 
 // Bounds of what a page has of intervals: lines of the tree, and blocks of details.

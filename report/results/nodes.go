@@ -25,7 +25,7 @@ type Node struct {
 // Nodes reads the interval tree; node 0, the whole program, is always there and
 // parents come before their children.
 func (r *Run) Nodes() ([]Node, error) {
-	names, err := r.nodeNames()
+	names, err := nodeNames(r)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func PathOf(list []Node, i int) []int {
 }
 
 // nodeNames reads the names that INTERVAL rows point to.
-func (r *Run) nodeNames() ([]string, error) {
+func nodeNames(r *Run) ([]string, error) {
 	b, err := r.File.SectionBytes(xtf.KindNodeNames)
 	if errors.Is(err, xtf.ErrNoSection) {
 		return nil, nil
@@ -131,7 +131,7 @@ func (x *Node) Label() string {
 
 // NodeLabels names the nodes of the interval tree for people, by their number: the name of a node, or where it begins in the
 // source and its id. It is empty for a file without intervals.
-func (r *Run) NodeLabels() ([]string, error) {
+func NodeLabels(r *Run) ([]string, error) {
 	list, err := r.Nodes()
 	if errors.Is(err, ErrNoResult) {
 		return nil, nil
@@ -192,7 +192,7 @@ func (m NodeNumbers) Of(list []Node) []int {
 
 // IntervalSpan returns the time of an interval: from its first begin to its last
 // end, or with NAME[K] of its K-th execution, counted from 0, on each process.
-func (r *Run) IntervalSpan(spec string) (*Span, error) {
+func IntervalSpan(r *Run, spec string) (*Span, error) {
 	list, err := r.Nodes()
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (r *Run) IntervalSpan(spec string) (*Span, error) {
 }
 
 // IntervalNode returns the number of the interval that spec names, as IntervalSpan has it.
-func (r *Run) IntervalNode(spec string) (uint32, error) {
+func IntervalNode(r *Run, spec string) (uint32, error) {
 	list, err := r.Nodes()
 	if err != nil {
 		return 0, err

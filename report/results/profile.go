@@ -53,9 +53,9 @@ type RegionTime struct {
 	Kind      uint32    `json:"-"`
 }
 
-// Profile adds up the rows or the graphs of the chosen processes' locations.
-func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []table.Lost, error) {
-	t, err := r.ProfileTable(from)
+// NewProfile adds up the rows or the graphs of the chosen processes' locations.
+func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error) {
+	t, err := ProfileTableOf(r, from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +87,7 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []table.Lost, error) 
 // Totals is the profile of the whole run from its own rows: no spread over
 // processes, one row per region. Where processes have several locations, their
 // times are read one by one.
-func (r *Run) Totals(s *Summary) (*Profile, error) {
+func Totals(r *Run, s *Summary) (*Profile, error) {
 	t := NewProfileTable(r)
 	if err := t.AddWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
@@ -168,8 +168,8 @@ func NewProfileTable(r *Run) *ProfileTable {
 	return &ProfileTable{r: r, From: SourceRows, Sums: make([]RegionSum, len(r.Defs.Regions)+1)}
 }
 
-// ProfileTable returns a table of rows or graphs.
-func (r *Run) ProfileTable(want Source) (*ProfileTable, error) {
+// ProfileTableOf returns a table of rows or graphs.
+func ProfileTableOf(r *Run, want Source) (*ProfileTable, error) {
 	t := NewProfileTable(r)
 	var err error
 	if t.From, err = r.Source(want); err == nil && t.From == SourceGraph {
@@ -260,7 +260,7 @@ func (t *ProfileTable) AddWhole() error {
 	if err := t.Add(xtf.WholeRun); err != nil || !t.sampled() {
 		return err
 	}
-	sum, err := t.r.ProfileTable(SourceAuto)
+	sum, err := ProfileTableOf(t.r, SourceAuto)
 	for p := trace.P(0); err == nil && p < trace.P(t.r.Defs.NumLocations()); p++ {
 		err = sum.AddLocation(p)
 	}
@@ -331,7 +331,7 @@ func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
 		fits = t.Put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]}) && fits
 	}
 	if undefined {
-		calls, inclusive, exclusive, err := t.r.undefinedCalls(l)
+		calls, inclusive, exclusive, err := undefinedCalls(t.r, l)
 		if err != nil {
 			return nil, err
 		}
@@ -435,10 +435,10 @@ type Hot struct {
 	Outside numbers.Ratio // how far its time outside recorded calls is above the mean
 }
 
-// Hot finds the regions of the summary. Besides the whole run's rows it reads
+// NewHot finds the regions of the summary. Besides the whole run's rows it reads
 // those of one process.
-func (r *Run) Hot(s *Summary) (*Hot, error) {
-	all, err := r.Totals(s)
+func NewHot(r *Run, s *Summary) (*Hot, error) {
+	all, err := Totals(r, s)
 	if err != nil {
 		return nil, err
 	}
@@ -447,7 +447,7 @@ func (r *Run) Hot(s *Summary) (*Hot, error) {
 	if uint64(rank) >= uint64(len(r.Defs.Processes())) {
 		return h, nil
 	}
-	t, err := r.ProfileTable(SourceAuto)
+	t, err := ProfileTableOf(r, SourceAuto)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // Predicted is what a run that was predicted says of itself, nil for a recorded
 // one. Its definitions have it as properties of the machine, or of the first process.
-func (r *Run) Predicted() [][2]string {
+func Predicted(r *Run) [][2]string {
 	var list [][2]string
 	add := func(name, value uint32) {
 		if text, ok := strings.CutPrefix(r.Defs.Text(name), "coppice: predicted "); ok && len(list) < 8 {

@@ -146,7 +146,7 @@ func (r *Run) BoundOf(d ccg.Deviation) *Bound {
 }
 
 // keptBound is Bound from the provenance, without a look at the graph.
-func (r *Run) keptBound() (*Bound, error) {
+func keptBound(r *Run) (*Bound, error) {
 	k, err := r.Kept()
 	if err != nil || k.Deviation == "" {
 		return nil, err

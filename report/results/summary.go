@@ -105,11 +105,8 @@ type FileInfo struct {
 // is 0 everywhere.
 func (s *Summary) Item(i xtf.Item) *Spread { return s.Spreads.Item(i) }
 
-// Summary reads the characteristics of the whole program.
-func (r *Run) Summary() (*Summary, error) { return r.SummaryBy(Rules{}) }
-
-// SummaryBy reads the characteristics of the whole program by some rules.
-func (r *Run) SummaryBy(rules Rules) (*Summary, error) {
+// Summary reads the characteristics of the whole program by some rules.
+func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: string(rules.Rule())}
 	var root xtf.Interval
 	found := false
@@ -135,7 +132,7 @@ func (r *Run) SummaryBy(rules Rules) (*Summary, error) {
 	if s.Rows, err = r.HasRows(); err != nil {
 		return nil, err
 	}
-	n, err := r.wholeProgram(s, &root, rules)
+	n, err := wholeProgram(r, s, &root, rules)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the whole program's interval: %w", r.Name, err)
 	}
@@ -151,7 +148,7 @@ func (r *Run) SummaryBy(rules Rules) (*Summary, error) {
 }
 
 // wholeProgram is what the characteristics of node 0 are computed from.
-func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*Measured, error) {
+func wholeProgram(r *Run, s *Summary, root *xtf.Interval, rules Rules) (*Measured, error) {
 	n := &Measured{
 		rules: rules, Spreads: s.Spreads, Participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
 		sumMax: s.Item(xtf.ItemTime).Max, span: root.LastEnd - min(root.FirstBegin, root.LastEnd), Useful: s.Item(xtf.ItemCPU).Max, ideal: numbers.NotKnown,

@@ -9,7 +9,7 @@ import (
 // the definitions do not have, as if they were one. Columns of the graph do not
 // tell them from time outside of calls, so it reads the location's events: few
 // traces have such calls.
-func (r *Run) undefinedCalls(l *ccg.Location) (calls, inclusive, exclusive uint64, err error) {
+func undefinedCalls(r *Run, l *ccg.Location) (calls, inclusive, exclusive uint64, err error) {
 	var open []bool // of the calls on the stack: undefined
 	var begin, last trace.Time
 	undefined := 0

@@ -49,8 +49,8 @@ type CallPaths struct {
 // MaxPathDepth bounds what is shown of a call path.
 const MaxPathDepth = 512
 
-// CallPaths reads them.
-func (r *Run) CallPaths() (*CallPaths, error) {
+// ReadCallPaths reads them.
+func ReadCallPaths(r *Run) (*CallPaths, error) {
 	p := &CallPaths{r: r}
 	var bad error
 	err := Load(r, xtf.WholeRun, func(x *xtf.Path) {

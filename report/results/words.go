@@ -79,7 +79,7 @@ func ItemShare(i xtf.Item) int {
 
 // ShareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
 // the first state of the class.
-func (r *Run) ShareWords() [xtf.NumShares]string {
+func ShareWords(r *Run) [xtf.NumShares]string {
 	seen := [trace.NumStates]bool{trace.StateOwn: true}
 	for i := range r.Defs.Regions {
 		seen[r.Defs.StateOf(&r.Defs.Regions[i])] = true

@@ -32,7 +32,7 @@ func (c *locationCheck) graph(shared *ccg.Shared) error {
 		return err
 	}
 	c.graphTime(l, whole, shared.Options().Deviation)
-	found, err := c.r.Occurrences(c.p)
+	found, err := results.Occurrences(c.r, c.p)
 	if err != nil {
 		return err
 	}
