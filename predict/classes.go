@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // ClassOptions say what makes processes alike.
@@ -21,48 +21,12 @@ type ClassOptions struct {
 	Strict bool
 }
 
-// Classes are the processes of a run, parted by what they call and then by what they compute in between. The same on all ranks
-// but for Merges.
-type Classes struct {
-	Groups  []Group  // in the order of their first processes
-	Classes []Class  // by group, then in the order of their first processes
-	Of      []uint32 // class of each process
-	Merges  []Merge  // by group; on rank 0 only
-}
-
-// Group is a set of processes whose MPI calls follow each other in the same order.
-type Group struct {
-	First     uint32 // process
-	Processes uint32
-	Entries   uint64 // of a vector: 1 + calls, those tests not counted that completed nothing
-	Classes   uint32
-	// Threshold is the height of the cut, ticks, rounded down.
-	Threshold     uint64
-	Approximation cluster.Approximation
-	Fraction      uint8
-}
-
-// Class is a set of processes that compute the same, within the threshold.
-type Class struct {
-	Group          uint32
-	First          uint32 // process
-	Representative uint32
-	Size           uint32
-	Height         uint64 // of its last merge, ticks, rounded down: with L1 and complete linkage the largest distance of two members
-	Least, Most    uint64 // least and largest sum of a member's vector, ticks
-	Mean           uint64 // of the sums, rounded down
-}
-
-// Merge is a step of a group's dendrogram.
-type Merge struct {
-	Group uint32
-	cluster.Merge
-}
-
-// Classify finds the classes. The result is the same for any number of ranks. Collective.
+// Classify parts the processes of a run by what they call, and then by what they compute in between. Groups are in the order of their
+// first processes, classes by group likewise; heights and sums are ticks, rounded down. The result is the same for any number of ranks;
+// merges are on rank 0 only. Collective.
 //
-// Memory next to that of package cluster: 8 bytes a process, 24 a class, on rank 0 32 a merge.
-func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*Classes, error) {
+// Memory next to that of package cluster: 20 bytes a process, 64 a class, on rank 0 56 a merge.
+func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*xtf.ClassTable, error) {
 	keys, seq := in.keys, in.sequences
 	if o.Strict {
 		keys = in.strictKeys()
@@ -72,9 +36,9 @@ func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*Cla
 	if err != nil {
 		return nil, err
 	}
-	k := &Classes{Of: make([]uint32, in.Processes())}
-	for g, list := range groups {
-		if err := in.classifyGroup(ctx, c, k, uint32(g), list, seq, keys, o.Options); err != nil {
+	k := &xtf.ClassTable{Members: make([]xtf.Member, in.Processes())}
+	for _, list := range groups {
+		if err := in.classifyGroup(ctx, c, k, list, seq, keys, o.Options); err != nil {
 			return nil, err
 		}
 	}
@@ -146,46 +110,52 @@ func (in *Input) split(seq []sequence, equal func(a, b simnet.NodeID) bool) [][]
 }
 
 // classifyGroup adds the classes of one group.
-func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *Classes, g uint32, list []uint32, seq []sequence, keys []uint64, o cluster.Options) error {
-	root := in.Program.Roots[list[0]]
-	group := Group{First: list[0], Processes: uint32(len(list)), Entries: seq[root].counted + 1, Classes: 1}
-	base := uint32(len(k.Classes))
-	if len(list) == 1 {
-		k.Of[list[0]] = base
-		k.Classes = append(k.Classes, Class{Group: g, First: list[0], Representative: list[0], Size: 1})
-		k.Groups = append(k.Groups, group)
-		return nil
+func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *xtf.ClassTable, list []uint32, seq []sequence, keys []uint64, o cluster.Options) error {
+	g, base := len(k.Groups), uint32(len(k.Classes))
+	group := xtf.Group{Key: uint64(g), First: list[0], Processes: uint32(len(list)), Entries: seq[in.Program.Roots[list[0]]].counted + 1}
+	own := slices.DeleteFunc(slices.Clone(list), func(p uint32) bool { return p < in.First || p >= in.End })
+	res := &cluster.Result{Class: make([]uint32, len(own)), Classes: []cluster.Class{{First: list[0], Representative: list[0], Size: 1}}}
+	if len(list) > 1 {
+		var err error
+		if res, err = cluster.Classify(ctx, c, in.members(own, group.Entries, seq, keys), o); err != nil {
+			return fmt.Errorf("processes that call the same as process %d: %w", group.First, err)
+		}
 	}
-	own := slices.Clone(list)
-	own = slices.DeleteFunc(own, func(p uint32) bool { return p < in.First || p >= in.End })
-	res, err := cluster.Classify(ctx, c, in.members(own, group.Entries, seq, keys), o)
-	if err != nil {
-		return fmt.Errorf("processes that call the same as process %d: %w", group.First, err)
-	}
-	group.Classes, group.Fraction, group.Approximation = uint32(len(res.Classes)), res.Fraction, res.Approximation
-	group.Threshold = res.Threshold.Floor() >> res.Fraction
-	for _, x := range res.Classes {
-		k.Classes = append(k.Classes, Class{Group: g, First: x.First, Representative: x.Representative, Size: x.Size})
+	approx := &res.Approximation
+	group.Rounded, group.Radius, group.Leaders, group.Led = approx.Rounded, approx.Radius, approx.Leaders, approx.Led
+	group.Classes, group.Fraction, group.Threshold = uint32(len(res.Classes)), uint32(res.Fraction), floor(res.Threshold, res.Fraction)
+	k.Groups = append(k.Groups, group)
+	for i, x := range res.Classes {
+		key := uint64(base) + uint64(i)
+		k.Classes = append(k.Classes, xtf.ClassRow{Key: key, Group: uint32(g), Representative: x.Representative, Members: x.Size})
+		k.Sums = append(k.Sums, xtf.ClassSum{Key: key, First: x.First})
 	}
 	for i, p := range own {
-		k.Of[p] = base + res.Class[i]
+		k.Members[p].Class = base + res.Class[i]
 	}
-	k.Groups = append(k.Groups, group)
-	for _, m := range res.Merges {
-		k.Merges = append(k.Merges, Merge{g, m})
+	for i, m := range res.Merges {
+		k.Merges = append(k.Merges, xtf.Merge{Key: uint64(g)<<32 | uint64(i), First: m.A, Second: m.B, Height: floor(m.Height, res.Fraction)})
 	}
 	return nil
 }
 
+// floor returns a height of so many binary places in ticks.
+func floor(h cluster.Height, fraction uint8) uint64 {
+	if h.Pairs == 0 { // of a group of one process
+		return 0
+	}
+	return h.Floor() >> fraction
+}
+
 // measureClasses brings together what ranks know of their processes: classes, sums of vectors, heights of merges.
-func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
+func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 	var b []byte
 	for p := in.First; p < in.End; p++ {
 		sum, err := in.Vectors.Sum(p)
 		if err != nil {
 			return c.Agree(err)
 		}
-		b = binary.LittleEndian.AppendUint32(b, k.Of[p])
+		b = binary.LittleEndian.AppendUint32(b, k.Members[p].Class)
 		b = binary.LittleEndian.AppendUint64(b, sum)
 	}
 	if err := c.Agree(nil); err != nil {
@@ -200,11 +170,11 @@ func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
 	for _, b := range all {
 		for ; len(b) >= 12; b = b[12:] {
 			of, sum := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])
-			if p >= len(k.Of) || of >= uint32(len(k.Classes)) {
+			if p >= len(k.Members) || of >= uint32(len(k.Classes)) {
 				return errMessage
 			}
-			k.Of[p] = of
-			x := &k.Classes[of]
+			k.Members[p] = xtf.Member{Key: uint64(p), Class: of, Group: k.Classes[of].Group}
+			x := &k.Sums[of]
 			if members[of] == 0 || sum < x.Least {
 				x.Least = sum
 			}
@@ -217,25 +187,25 @@ func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
 		}
 	}
 	for i := range total {
-		if members[i] != uint64(k.Classes[i].Size) {
-			return fmt.Errorf("class %d has %d processes, not %d: %w", i, members[i], k.Classes[i].Size, ccg.ErrCorrupt)
+		if members[i] != uint64(k.Classes[i].Members) {
+			return fmt.Errorf("class %d has %d processes, not %d: %w", i, members[i], k.Classes[i].Members, ccg.ErrCorrupt)
 		}
-		k.Classes[i].Mean = total[i] / max(members[i], 1)
+		k.Sums[i].Mean = total[i] / max(members[i], 1)
 	}
 	return in.shareHeights(c, k)
 }
 
 // shareHeights finds the last merge within each class, and tells all ranks.
-func (in *Input) shareHeights(c mpi.Comm, k *Classes) error {
+func (in *Input) shareHeights(c mpi.Comm, k *xtf.ClassTable) error {
 	var b []byte
 	if c.Rank() == 0 {
 		for _, m := range k.Merges {
-			if x := &k.Classes[k.Of[m.A]]; k.Of[m.A] == k.Of[m.B] {
-				x.Height = max(x.Height, m.Height.Floor()>>k.Groups[m.Group].Fraction)
+			if of := k.Members[m.First].Class; of == k.Members[m.Second].Class {
+				k.Classes[of].Diameter = max(k.Classes[of].Diameter, m.Height)
 			}
 		}
 		for i := range k.Classes {
-			b = binary.LittleEndian.AppendUint64(b, k.Classes[i].Height)
+			b = binary.LittleEndian.AppendUint64(b, k.Classes[i].Diameter)
 		}
 	}
 	b, err := c.Bcast(b, 0)
@@ -243,17 +213,28 @@ func (in *Input) shareHeights(c mpi.Comm, k *Classes) error {
 		return err
 	}
 	for i := range k.Classes {
-		k.Classes[i].Height = binary.LittleEndian.Uint64(b[8*i:])
+		k.Classes[i].Diameter = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	return nil
 }
 
-// Representatives returns the processes that stand for the others, ascending.
-func (k *Classes) Representatives() []uint32 {
-	list := make([]uint32, len(k.Classes))
-	for i := range k.Classes {
-		list[i] = k.Classes[i].Representative
+// ClassTypes are the arrays that hold classes, in the region of the whole run.
+var ClassTypes = []xtf.TypeID{xtf.TypeClass, xtf.TypeMember, xtf.TypeMerge, xtf.TypeGroup, xtf.TypeClassSum}
+
+// WriteClasses appends classes to arrays, as rank 0 has them.
+func WriteClasses(k *xtf.ClassTable, row func(t xtf.TypeID) []byte) {
+	putRows(k.Groups, xtf.TypeGroup, row)
+	putRows(k.Classes, xtf.TypeClass, row)
+	putRows(k.Sums, xtf.TypeClassSum, row)
+	putRows(k.Members, xtf.TypeMember, row)
+	putRows(k.Merges, xtf.TypeMerge, row)
+}
+
+func putRows[T any, P interface {
+	*T
+	Put(b []byte)
+}](list []T, t xtf.TypeID, row func(t xtf.TypeID) []byte) {
+	for i := range list {
+		P(&list[i]).Put(row(t))
 	}
-	slices.SortFunc(list, func(a, b uint32) int { return cmp.Compare(a, b) })
-	return list
 }

@@ -157,8 +157,8 @@ func TestApartFromMPI(t *testing.T) {
 		}
 	}
 	k := classify(t, f, 2, ClassOptions{Options: cluster.Options{Threshold: cluster.Percent(1)}})
-	if len(k.Groups) != 1 || k.Of[0] != k.Of[1] || k.Of[0] == k.Of[2] || k.Classes[0].Mean != 100 || k.Classes[1].Mean != 110 {
-		t.Errorf("groups %+v, classes %+v of %d", k.Groups, k.Classes, k.Of)
+	if len(k.Groups) != 1 || k.Members[0].Class != k.Members[1].Class || k.Members[0].Class == k.Members[2].Class || k.Sums[0].Mean != 100 || k.Sums[1].Mean != 110 {
+		t.Errorf("groups %+v, classes %+v of %d", k.Groups, k.Classes, k.Members)
 	}
 }
 

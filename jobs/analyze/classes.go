@@ -52,7 +52,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 	}
 	if a.c.Rank() == 0 {
 		err = a.whole(stageClasses, predict.ClassTypes, func(arrays arrays) {
-			k.Write(func(t xtf.TypeID) []byte {
+			predict.WriteClasses(k, func(t xtf.TypeID) []byte {
 				row, _ := arrays[t].Append()
 				return row
 			})

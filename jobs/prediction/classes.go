@@ -107,13 +107,6 @@ func sumOf(v *predict.Vectors, p uint32) (int64, error) {
 	return sum, nil
 }
 
-// processClasses are the classes of all processes, on every rank.
-type processClasses struct {
-	class          []uint32 // of each process
-	representative []uint32
-	size           []uint32
-}
-
 // comparable is how many differences of entries are taken to compare the processes of a run without being asked to: seconds.
 const comparable = 1 << 33
 
@@ -124,18 +117,18 @@ func (x *prediction) classify() error {
 	if err != nil {
 		return jobs.InputError(x.o.Run, err)
 	}
-	k := &processClasses{class: make([]uint32, x.in.Processes())}
+	k := &xtf.ClassTable{Members: make([]xtf.Member, x.in.Processes())}
 	work := 0.0
 	for g, list := range groups {
 		work += float64(float64(len(list)) * float64(len(list)-1) / 2 * float64(x.in.Calls(list[0])))
 		for _, p := range list {
-			k.class[p] = uint32(g)
+			k.Members[p].Class = uint32(g)
 		}
-		k.representative, k.size = append(k.representative, list[0]), append(k.size, uint32(len(list)))
+		k.Classes = append(k.Classes, xtf.ClassRow{Representative: list[0], Members: uint32(len(list))})
 	}
-	var classes *predict.Classes
+	var classes *xtf.ClassTable
 	if x.o.Classes == nil {
-		classes, err = predict.ReadClasses(x.file)
+		classes, err = x.file.Classes()
 		if err == nil && classes != nil {
 			err = fitting(classes, k)
 		}
@@ -153,16 +146,12 @@ func (x *prediction) classify() error {
 			return err
 		}
 	}
-	k = &processClasses{class: classes.Of}
-	for i := range classes.Classes {
-		k.representative, k.size = append(k.representative, classes.Classes[i].Representative), append(k.size, classes.Classes[i].Size)
-	}
-	x.setClasses(k, threshold)
+	x.setClasses(classes, threshold)
 	return nil
 }
 
 // compare computes classes. Collective.
-func (x *prediction) compare() (*predict.Classes, string, error) {
+func (x *prediction) compare() (*xtf.ClassTable, string, error) {
 	f := predict.ClassFlags{Threshold: DefaultClasses}
 	if x.o.Classes != nil {
 		f = *x.o.Classes
@@ -186,23 +175,22 @@ func (x *prediction) compare() (*predict.Classes, string, error) {
 }
 
 // fitting refuses classes of a file whose processes do not call the same.
-func fitting(k *predict.Classes, groups *processClasses) error {
-	if len(k.Of) != len(groups.class) {
-		return fmt.Errorf("classes of %d processes, the run has %d: %w", len(k.Of), len(groups.class), xtf.ErrCorrupt)
+func fitting(k, groups *xtf.ClassTable) error {
+	if len(k.Members) != len(groups.Members) {
+		return fmt.Errorf("classes of %d processes, the run has %d: %w", len(k.Members), len(groups.Members), xtf.ErrCorrupt)
 	}
-	for p, c := range k.Of {
-		r := k.Classes[c].Representative
-		if uint64(r) >= uint64(len(k.Of)) || groups.class[r] != groups.class[p] {
+	for p, m := range k.Members {
+		if r := k.Classes[m.Class].Representative; groups.Members[r].Class != groups.Members[p].Class {
 			return fmt.Errorf("process %d is in a class with process %d, which calls something else: %w", p, r, xtf.ErrCorrupt)
 		}
 	}
 	return nil
 }
 
-func (x *prediction) setClasses(k *processClasses, threshold string) {
-	x.classes, x.res.Computation.Threshold, x.res.Classes = k, threshold, make([]predicted.PredictedClass, len(k.representative))
-	for c, p := range k.representative {
-		x.res.Classes[c] = predicted.PredictedClass{Class: c, Representative: p}
+func (x *prediction) setClasses(k *xtf.ClassTable, threshold string) {
+	x.classes, x.res.Computation.Threshold, x.res.Classes = k, threshold, make([]predicted.PredictedClass, len(k.Classes))
+	for i := range k.Classes {
+		x.res.Classes[i] = predicted.PredictedClass{Class: i, Representative: k.Classes[i].Representative}
 	}
 }
 

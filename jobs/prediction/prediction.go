@@ -63,7 +63,7 @@ type prediction struct {
 	platform  *predict.Platform
 	host      *predict.Platform
 	start     *startTimes
-	classes   *processClasses
+	classes   *xtf.ClassTable
 	donors    *donorSet
 	hostDons  *donorSet
 	times     *predict.Times
@@ -125,7 +125,10 @@ func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Clone(x.classes.representative)
+	var list []uint32
+	for i := range x.classes.Classes {
+		list = append(list, x.classes.Classes[i].Representative)
+	}
 	slices.Sort(list)
 	return list, nil
 }

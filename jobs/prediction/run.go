@@ -186,8 +186,9 @@ func (x *prediction) check() error {
 // representatives are the recorded vectors of the representatives of classes with more than one process. Collective.
 func (x *prediction) representatives() (*donorSet, error) {
 	s := &donorSet{}
-	for c, r := range x.classes.representative {
-		if x.classes.size[c] < 2 {
+	for _, k := range x.classes.Classes {
+		r := k.Representative
+		if k.Members < 2 {
 			continue
 		}
 		host, err := x.hostVector(r)
@@ -303,7 +304,7 @@ func (x *prediction) collect() error {
 		for v := jobs.TakeWords[uint64](b); len(v) >= width; v = v[width:] {
 			p := uint32(len(x.res.Processes))
 			y := predicted.PredictedProcess{
-				Process: p, Class: int(x.classes.class[p]), Node: uint32(v[10]), Calls: x.in.Calls(p), Messages: v[9],
+				Process: p, Class: int(x.classes.Members[p].Class), Node: uint32(v[10]), Calls: x.in.Calls(p), Messages: v[9],
 				Measured:  predicted.MeasuredTimes{Finish: v[0], Compute: v[1], Start: v[11]},
 				Predicted: predicted.PredictedTimes{Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Kept: v[12]},
 			}

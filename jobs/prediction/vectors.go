@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // donorSet is the processes that were measured, and who follows whom.
@@ -240,22 +241,22 @@ func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 }
 
 // follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.
-func (s *donorSet) follow(k *processClasses) {
-	s.of = make([]int32, len(k.class))
-	byClass := make([]int32, len(k.representative))
+func (s *donorSet) follow(k *xtf.ClassTable) {
+	s.of = make([]int32, len(k.Members))
+	byClass := make([]int32, len(k.Classes))
 	for i := range byClass {
 		byClass[i] = -1
 	}
 	own := make(map[uint32]int32, len(s.list))
 	for i, d := range s.list {
 		own[d.Process] = int32(i)
-		c := k.class[d.Process]
-		if byClass[c] < 0 || d.Process == k.representative[c] {
+		c := k.Members[d.Process].Class
+		if byClass[c] < 0 || d.Process == k.Classes[c].Representative {
 			byClass[c] = int32(i)
 		}
 	}
-	for p, c := range k.class {
-		s.of[p] = byClass[c]
+	for p, m := range k.Members {
+		s.of[p] = byClass[m.Class]
 		if i, ok := own[uint32(p)]; ok {
 			s.of[p] = i
 		}
@@ -271,9 +272,9 @@ func (x *prediction) everybodyFollows() error {
 		return nil
 	}
 	var missing []uint32
-	for c, r := range x.classes.representative {
-		if slices.IndexFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.class[d.Process] == uint32(c) }) < 0 {
-			missing = append(missing, r)
+	for c := range x.classes.Classes {
+		if !slices.ContainsFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.Members[d.Process].Class == uint32(c) }) {
+			missing = append(missing, x.classes.Classes[c].Representative)
 		}
 	}
 	if len(missing) == 0 {
@@ -281,7 +282,7 @@ func (x *prediction) everybodyFollows() error {
 	}
 	shown := missing[:min(len(missing), 20)]
 	return jobs.Agree(x.c, targetError(fmt.Errorf("%d of %d classes have no measured process: record and replay %v too, or give --cpu-scale for their processes",
-		len(missing), len(x.classes.representative), shown)))
+		len(missing), len(x.classes.Classes), shown)))
 }
 
 // worst notes the process whose replay differs most from the recorded run.
