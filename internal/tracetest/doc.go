@@ -38,7 +38,7 @@
 //
 // # Text
 //
-// [Parse] and [Format] turn small traces into readable tables and back.
+// [Parse] reads small traces from readable tables.
 //
 // # Memory and concurrency
 //

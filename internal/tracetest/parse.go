@@ -1,7 +1,6 @@
 package tracetest
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -17,8 +16,7 @@ type parser struct {
 	regions map[string]uint32
 	comms   map[string]uint32
 	strings map[string]uint32
-	chunks  [][]*trace.Batch
-	counts  []uint64
+	events  []*trace.Batch // of each location
 }
 
 // lines calls f for every line of a section that is not empty.
@@ -69,7 +67,6 @@ const (
 // textProgram is the program section.
 type textProgram struct {
 	processes, threads, resolution uint64
-	empty                          uint64
 	comms                          []commInfo
 	any                            bool
 }
@@ -85,8 +82,7 @@ func (p *parser) program(text string) error {
 	if len(p.defs.Locations) > 0 {
 		return fmt.Errorf("%w: both a program and locations are defined", ErrText)
 	}
-	if g.processes == 0 || g.threads == 0 || g.processes > maxTextProcesses || g.threads > maxTextThreads ||
-		g.processes*g.threads > maxTextLocations || g.empty > maxTextThreads {
+	if g.processes == 0 || g.threads == 0 || g.processes > maxTextProcesses || g.threads > maxTextThreads || g.processes*g.threads > maxTextLocations {
 		return fmt.Errorf("%w: %d processes of %d threads", ErrText, g.processes, g.threads)
 	}
 	for i, s := range p.defs.Strings {
@@ -117,9 +113,6 @@ func (g *textProgram) line(t []string) error {
 		return set(&g.threads)
 	case "resolution":
 		return set(&g.resolution)
-	case "empty":
-		g.empty++
-		return nil
 	case "comm":
 		if len(t) < 2 {
 			return fmt.Errorf("%w: comm takes a name and processes", ErrText)
@@ -149,11 +142,7 @@ func (g *textProgram) define(p *parser) {
 		p.defs.LocationGroups = append(p.defs.LocationGroups, trace.LocationGroup{
 			Ref: r, Name: b.str(fmt.Sprintf("MPI Rank %d", r)), Type: trace.ProcessGroup, Parent: 1 + r/processesPerNode, Creator: trace.Undefined,
 		})
-		threads := g.threads
-		if r+1 == b.n {
-			threads += g.empty
-		}
-		for t := range uint32(threads) {
+		for t := range uint32(g.threads) {
 			p.defs.Locations = append(p.defs.Locations, trace.Location{
 				Ref: locationID(r, t), Name: b.str(fmt.Sprintf("thread %d", t)), Type: trace.CPUThread, Group: r,
 			})
@@ -220,13 +209,6 @@ func (p *parser) event(t []string) error {
 	if err != nil || location >= uint64(len(p.defs.Locations)) {
 		return fmt.Errorf("%w: location %q", ErrText, t[0])
 	}
-	for uint64(len(p.chunks)) <= location {
-		p.chunks, p.counts = append(p.chunks, nil), append(p.counts, 0)
-	}
-	if t[2] == "CHUNK" {
-		p.chunks[location] = append(p.chunks[location], &trace.Batch{First: p.counts[location]})
-		return nil
-	}
 	time, err := strconv.ParseUint(t[1], 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: time %q", ErrText, t[1])
@@ -235,12 +217,10 @@ func (p *parser) event(t []string) error {
 	if err != nil {
 		return err
 	}
-	if len(p.chunks[location]) == 0 {
-		p.chunks[location] = []*trace.Batch{{}}
+	for uint64(len(p.events)) <= location {
+		p.events = append(p.events, &trace.Batch{})
 	}
-	b := p.chunks[location][len(p.chunks[location])-1]
-	p.counts[location]++
-	return p.words(b, trace.Time(time), k, t[3:])
+	return p.words(p.events[location], trace.Time(time), k, t[3:])
 }
 
 func kindOf(label string) (trace.Kind, error) {
@@ -249,15 +229,10 @@ func kindOf(label string) (trace.Kind, error) {
 			return trace.Kind(k), nil
 		}
 	}
-	if s, ok := strings.CutPrefix(label, "UNKNOWN_"); ok {
-		if n, err := strconv.ParseUint(s, 10, 8); err == nil && !trace.Kind(n).Known() {
-			return trace.Kind(n), nil
-		}
-	}
 	return 0, fmt.Errorf("%w: unknown kind %q", ErrText, label)
 }
 
-// words reads fields, list, attributes and surplus and appends the event.
+// words reads fields, list and attributes and appends the event.
 func (p *parser) words(b *trace.Batch, time trace.Time, k trace.Kind, t []string) error {
 	info := k.Info()
 	if len(t) < len(info.Fields) {
@@ -310,7 +285,7 @@ func listOf(l trace.List, fields []uint64, t []string) (list []uint64, rest []st
 	return list, t[n:], nil
 }
 
-// extras reads attributes (@ref:type:value) and surplus (+bytes in hexadecimal).
+// extras reads attributes (@ref:type:value).
 func extras(b *trace.Batch, t []string) error {
 	var list []trace.EventAttribute
 	for len(t) > 0 && t[0][0] == '@' {
@@ -330,32 +305,10 @@ func extras(b *trace.Batch, t []string) error {
 		t = t[1:]
 	}
 	b.AppendAttributes(list...)
-	if len(t) > 0 && t[0][0] == '+' {
-		raw, err := hex.DecodeString(t[0][1:])
-		if err != nil || len(raw) == 0 {
-			return fmt.Errorf("%w: surplus %q", ErrText, t[0])
-		}
-		appendSurplus(b, raw)
-		t = t[1:]
-	}
 	if len(t) > 0 {
 		return fmt.Errorf("%w: %q follows a complete event", ErrText, t[0])
 	}
 	return nil
-}
-
-// appendSurplus adds surplus bytes to the last event.
-func appendSurplus(b *trace.Batch, raw []byte) {
-	e := &b.Events[len(b.Events)-1]
-	e.Flags |= trace.HasSurplus
-	b.Args = append(b.Args, uint64(len(raw)))
-	for i, c := range raw {
-		if i%8 == 0 {
-			b.Args = append(b.Args, 0)
-		}
-		b.Args[len(b.Args)-1] |= uint64(c) << (8 * (i % 8))
-	}
-	e.Len = uint32(len(b.Args)) - e.Arg
 }
 
 // field reads one field of an event.

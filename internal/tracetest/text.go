@@ -58,15 +58,13 @@ func sectionName(line string) string {
 //	threads 1
 //	resolution 1000000000
 //	comm pair 1 0
-//	empty
 //
 // It defines MPI_COMM_WORLD (0), MPI_COMM_SELF (1), the communicators listed
 // by their processes in rank order (from 2), and each region at its first use
-// in an event; names that begin with MPI_ are MPI functions. "empty" adds a
-// location without events.
+// in an event; names that begin with MPI_ are MPI functions.
 //
 // Events follow in the section "events", one a line: location, time, kind as
-// in event listings, fields in order, elements of lists, attributes, surplus:
+// in event listings, fields in order, elements of lists, attributes:
 //
 //	-- events --
 //	0 100 ENTER MPI_Send
@@ -74,8 +72,7 @@ func sectionName(line string) string {
 //	0 120 LEAVE MPI_Send @3:4:99
 //
 // References are numbers or, for regions and communicators, names; "none" is
-// the undefined reference; values of enumerations may be names. A line
-// "0 - CHUNK" begins a new chunk of location 0. Lines of several locations may
+// the undefined reference; values of enumerations may be names. Lines of several locations may
 // be mixed. "#" begins a comment. Other sections are ignored.
 func Parse(text string) (trace.Source, error) {
 	p := &parser{defs: &trace.Definitions{}, regions: map[string]uint32{}, comms: map[string]uint32{}, strings: map[string]uint32{}}
@@ -91,23 +88,20 @@ func Parse(text string) (trace.Source, error) {
 	}
 	p.defs.Seal()
 	n := p.defs.NumLocations()
-	if len(p.chunks) > n {
-		return nil, fmt.Errorf("%w: events of location %d, but there are %d", ErrText, len(p.chunks)-1, n)
-	}
 	b, err := p.defs.AppendBinary(nil)
 	if err != nil {
 		return nil, err
 	}
-	for len(p.chunks) < n {
-		p.chunks = append(p.chunks, nil)
+	for len(p.events) < n {
+		p.events = append(p.events, &trace.Batch{})
 	}
-	return &textSource{p.defs, p.chunks, sha256.Sum256(b)}, nil
+	return &textSource{p.defs, p.events, sha256.Sum256(b)}, nil
 }
 
 // textSource is a trace in memory.
 type textSource struct {
 	defs     *trace.Definitions
-	chunks   [][]*trace.Batch
+	events   []*trace.Batch // of each location
 	identity [32]byte
 }
 
@@ -117,8 +111,8 @@ func (s *textSource) Identity() [32]byte              { return s.identity }
 func (s *textSource) Close() error                    { return nil }
 
 func (s *textSource) check(p trace.P) error {
-	if int(p) >= len(s.chunks) {
-		return fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.chunks), trace.ErrMissing)
+	if int(p) >= len(s.events) {
+		return fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
 	}
 	return nil
 }
@@ -127,46 +121,44 @@ func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
 	if err := s.check(p); err != nil {
 		return trace.Extent{}, err
 	}
-	var e trace.Extent
-	for _, b := range s.chunks[p] {
-		if !e.HasFirst && len(b.Events) > 0 {
-			e.First, e.HasFirst = b.Events[0].Time, true
-		}
-		e.Events += uint64(len(b.Events))
-		e.Bytes += uint64(24*len(b.Events) + 8*len(b.Args))
+	b := s.events[p]
+	if len(b.Events) == 0 {
+		return trace.Extent{}, nil
 	}
-	e.Chunks = len(s.chunks[p])
-	return e, nil
+	return trace.Extent{
+		Events: uint64(len(b.Events)), Bytes: uint64(24*len(b.Events) + 8*len(b.Args)), Chunks: 1, First: b.Events[0].Time, HasFirst: true,
+	}, nil
 }
 
+// Stream gives all events of a location in one chunk.
 func (s *textSource) Stream(p trace.P) (trace.Stream, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
 	}
-	return textStream(s.chunks[p]), nil
+	return textStream{s.events[p]}, nil
 }
 
-type textStream []*trace.Batch
+type textStream struct{ events *trace.Batch }
 
-func (s textStream) Chunks() int                     { return len(s) }
 func (s textStream) Diagnostics() []trace.Diagnostic { return nil }
 func (s textStream) Close() error                    { return nil }
 
+func (s textStream) Chunks() int { return min(len(s.events.Events), 1) }
+
 func (s textStream) Chunk(i int) (trace.ChunkReader, error) {
-	if i < 0 || i >= len(s) {
-		return nil, fmt.Errorf("tracetest: chunk %d of %d: %w", i, len(s), trace.ErrMissing)
+	if i < 0 || i >= s.Chunks() {
+		return nil, fmt.Errorf("tracetest: chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
 	}
-	return &textReader{s[i]}, nil
+	return &textReader{s.events}, nil
 }
 
 type textReader struct{ rest *trace.Batch }
 
 func (r *textReader) Next(b *trace.Batch) error {
 	b.Reset()
-	if r.rest == nil || len(r.rest.Events) == 0 {
+	if r.rest == nil {
 		return io.EOF
 	}
-	b.First = r.rest.First
 	b.Events = append(b.Events, r.rest.Events...)
 	b.Args = append(b.Args, r.rest.Args...)
 	r.rest = nil
