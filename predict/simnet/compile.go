@@ -130,12 +130,24 @@ type costTable struct {
 	costs   []cost
 	sizes   []uint64
 	known   map[uint64]uint32 // the first entry of each size
+	recent  [256]recentCost   // the sizes of a schedule are few
+}
+
+// recentCost is a size that was asked for, and the number after its first entry; 0 is none.
+type recentCost struct {
+	bytes uint64
+	after uint32
 }
 
 // at returns the first entry of a size.
 func (t *costTable) at(bytes uint64) (uint32, error) {
+	e := &t.recent[(bytes*31+bytes>>8)%uint64(len(t.recent))]
+	if e.after > 0 && e.bytes == bytes {
+		return e.after - 1, nil
+	}
 	first, ok := t.known[bytes]
 	if ok {
+		*e = recentCost{bytes, first + 1}
 		return first, nil
 	}
 	first = uint32(len(t.costs))
@@ -147,7 +159,7 @@ func (t *costTable) at(bytes uint64) (uint32, error) {
 		t.costs = append(t.costs, x)
 	}
 	t.sizes = append(t.sizes, bytes)
-	t.known[bytes] = first
+	t.known[bytes], *e = first, recentCost{bytes, first + 1}
 	return first, nil
 }
 

@@ -3,7 +3,6 @@ package simnet
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -100,77 +99,12 @@ func TestCollectivesAsDataflow(t *testing.T) {
 	}
 	for seed := range uint64(count) {
 		r := rng(seed)
-		p, v := randomCollectives(r)
+		p, v := randomColls(r)
 		n := randomNet(r)
 		n.ModelCollectives = seed%4 == 0
 		n.Gamma = Rate(r.Uint64N(1000)) << 32
 		compareEngines(t, seed, p, v, n)
 	}
-}
-
-// randomCollectives makes a program of collective operations on all processes and on the even ones.
-func randomCollectives(r *rand.Rand) (*Program, vectors) {
-	count := 1 + r.IntN(12)
-	p := &Program{Comms: []Comm{{Size: uint32(count)}, {}}}
-	for i := 0; i < count; i += 2 {
-		p.Comms[1].Members = append(p.Comms[1].Members, uint32(i))
-	}
-	p.Comms[1].Size = uint32(len(p.Comms[1].Members))
-	type what struct {
-		a        Action
-		blocking bool
-		age      uint32
-	}
-	var list []what
-	open := [2]uint32{}
-	for range 1 + r.IntN(8) {
-		comm := r.IntN(2)
-		w := what{blocking: r.IntN(3) > 0, a: Action{
-			Kind: PostColl, Comm: uint32(comm), Coll: CollKind(r.IntN(int(NumCollKinds))), Bytes: r.Uint64N(40000),
-			Peer: int32(r.IntN(int(p.Comms[comm].Size))),
-		}}
-		w.a.Recv = w.a.Bytes
-		if !w.blocking {
-			open[comm]++
-		} else {
-			w.age = open[comm]
-		}
-		list = append(list, w)
-	}
-	v := make(vectors, count)
-	for id := range count {
-		var kids []NodeID
-		call := func(actions ...Action) {
-			p.Nodes = append(p.Nodes, Node{Kind: Call, First: uint32(len(p.Actions)), Len: uint32(len(actions))})
-			p.Actions = append(p.Actions, actions...)
-			kids = append(kids, NodeID(len(p.Nodes)-1))
-			v[id] = append(v[id], r.Int64N(1e9)*r.Int64N(2))
-		}
-		for _, w := range list {
-			if w.a.Comm == 1 && id%2 == 1 {
-				continue
-			}
-			done := Action{Kind: WaitColl, Comm: w.a.Comm, Age: w.age}
-			if w.blocking {
-				call(w.a, done)
-			} else {
-				call(w.a)
-			}
-		}
-		for comm, n := range open {
-			for range n {
-				if comm == 0 || id%2 == 0 {
-					call(Action{Kind: WaitColl, Comm: uint32(comm)})
-				}
-			}
-		}
-		v[id] = append(v[id], r.Int64N(1e9))
-		first := len(p.Children)
-		p.Children = append(p.Children, kids...)
-		p.Nodes = append(p.Nodes, Node{Kind: Seq, First: uint32(first), Len: uint32(len(kids))})
-		p.Roots = append(p.Roots, NodeID(len(p.Nodes)-1))
-	}
-	return p, v
 }
 
 // TestEventsDeadlock: programs that stop for ever are described alike by both engines.
@@ -189,7 +123,7 @@ func TestEventsDeadlock(t *testing.T) {
 			p, v := s.build(t)
 			stopped += compareErrors(t, seed, p, v, randomNet(r))
 		}
-		p, v := randomCollectives(r)
+		p, v := randomColls(r)
 		for range 3 {
 			root := &p.Nodes[p.Roots[r.IntN(len(p.Roots))]]
 			if kids := p.Children[root.First : root.First+root.Len]; len(kids) > 1 {
@@ -299,7 +233,7 @@ func TestEventsFiles(t *testing.T) {
 func TestEventsModels(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rng(seed)
-		p, v := randomCollectives(r)
+		p, v := randomColls(r)
 		n := randomNet(r)
 		n.ModelCollectives = seed%2 == 0
 		n.Gamma = 3 << 32

@@ -127,7 +127,10 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	}
 	w.coll.prepare(e.colls, limLog, lo, count)
 	if e.colls > 0 {
-		w.steps = stepping{code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count)}
+		w.steps = stepping{
+			code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count),
+			costs: costTable{network: c.network, known: map[uint64]uint32{}},
+		}
 		for i := range w.steps.states {
 			w.steps.states[i].limLog = limLog
 		}

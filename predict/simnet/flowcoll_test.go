@@ -96,7 +96,7 @@ func TestNonBlockingCollective(t *testing.T) {
 	}
 }
 
-// randomColls adds collective operations of random communicators between and across parts of random programs.
+// randomColls makes programs of collective operations on random communicators, blocking or not, that are completed in any order.
 func randomColls(r *rand.Rand) (*Program, vectors) {
 	n := 2 + r.IntN(9)
 	comms := []Comm{{Size: uint32(n)}}
@@ -121,6 +121,9 @@ func randomColls(r *rand.Rand) (*Program, vectors) {
 			full := collCall(kind, uint32(i), root, size, size)
 			if kind == Barrier {
 				full[0].Bytes, full[0].Recv = 0, 0
+			}
+			if how == 0 { // completes itself, not the oldest
+				full[1].Age = uint32(len(open[i]))
 			}
 			switch {
 			case how < 2:

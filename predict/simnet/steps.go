@@ -8,7 +8,7 @@ type stepping struct {
 	lo       uint32
 	states   []collState // of each process
 	messages pairs
-	costs    [256]stepCost
+	costs    costTable
 	crowded  []uint32 // processes, relative to lo
 }
 
@@ -155,23 +155,14 @@ func (s *stepping) received(process uint32) {
 	}
 }
 
-// cost returns the cost of a message between two processes. The sizes of a schedule are few, so the last ones are kept.
+// cost returns the cost of a message between two processes.
 func (s *stepping) cost(bytes uint64, key pairKey) *cost {
-	class := s.code.network.Class(key.src, key.dst)
-	e := &s.costs[(bytes*31+uint64(class)+bytes>>8)%uint64(len(s.costs))]
-	if e.bytes != bytes || e.class != class || !e.known {
-		x, err := s.code.network.Links[class].cost(bytes, s.code.network.Policy)
+	first, err := s.costs.at(bytes)
+	if err != nil {
 		s.book.fail(err)
-		*e = stepCost{bytes: bytes, class: class, known: true, cost: x}
+		return &cost{}
 	}
-	return &e.cost
-}
-
-type stepCost struct {
-	bytes uint64
-	class LinkClass
-	known bool
-	cost  cost
+	return &s.costs.costs[first+uint32(s.code.network.Class(key.src, key.dst))]
 }
 
 // pairs holds the messages of collective operations that are in progress, by communicator and the two processes. Between two
