@@ -101,10 +101,10 @@ func (a *analysis) jumps(l *location) []jump {
 	}
 	for _, m := range l.colls {
 		v := &l.visits[m.visit]
-		if m.all == nil || trace.CollectiveClass(m.op)&trace.ClassNToOne == 0 || !a.d.IsRoot(m.comm, m.root, l.process) || v.marker || v.class&trace.ClassInit != 0 {
+		if trace.CollectiveClass(m.op)&trace.ClassNToOne == 0 || v.marker || v.class&trace.ClassInit != 0 {
 			continue
 		}
-		if q := last(giving(m.others())); q != nil {
+		if q := last(m.givers(a)); q != nil {
 			if end := min(q.started(), v.leave); end > v.enter {
 				list = append(list, jump{v.enter, end, q.at.p})
 			}

@@ -80,13 +80,8 @@ func (a *analysis) met(w *wait) uint64 {
 // alltoallv and alltoallw a pair may exchange nothing.
 func (m *member) together(a *analysis) bool {
 	const alltoallv, alltoallw, create, createAndAllocate = 9, 10, 17, 21
-	if m.start != m.visit || len(m.all) < a.d.CommSize(m.comm) || a.d.IsInter(m.comm) {
+	if m.start != m.visit || !m.alike(a) || a.d.IsInter(m.comm) {
 		return false
-	}
-	for _, q := range m.all {
-		if q.op != m.op || q.root != m.root {
-			return false
-		}
 	}
 	switch class := trace.CollectiveClass(m.op); {
 	case class&trace.ClassBarrier != 0:

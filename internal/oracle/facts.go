@@ -149,30 +149,14 @@ func (a *analysis) operation(all []*member) {
 	if mixed || a.d.IsInter(comm) || all[0].op == alltoallv || all[0].op == alltoallw {
 		return
 	}
+	const createHandle = 17
 	for _, m := range all {
-		if slices.ContainsFunc(all, func(q *member) bool { return a.needs(m, q) && q.started() > m.leave() }) {
+		needs := m.givers(a)
+		if m.op == createHandle {
+			needs = all
+		}
+		if q := last(needs); q != nil && q.started() > m.leave() {
 			a.diagnose(trace.DiagClockCollective)
 		}
 	}
-}
-
-// needs reports whether m cannot leave before q has entered: it gets data from it, or both create a handle or are in a barrier.
-func (a *analysis) needs(m, q *member) bool {
-	const createHandle = 17
-	root, giver := a.d.IsRoot(m.comm, m.root, m.at.process), a.d.IsRoot(m.comm, m.root, q.at.process)
-	own, _ := a.d.RankIn(m.comm, m.at.process)
-	rank, _ := a.d.RankIn(m.comm, q.at.process)
-	switch class := trace.CollectiveClass(m.op); {
-	case class&trace.ClassBarrier != 0 || m.op == createHandle:
-		return true
-	case class&trace.ClassNxN != 0:
-		return m.received > 0 && q.sent > 0
-	case class&trace.ClassOneToN != 0:
-		return !root && giver && m.received > 0
-	case class&trace.ClassNToOne != 0:
-		return root && !giver && q.sent > 0
-	case class&trace.ClassPrefix != 0:
-		return rank < own && m.received > 0 && q.sent > 0
-	}
-	return false
 }

@@ -1,10 +1,6 @@
 package oracle
 
-import (
-	"strings"
-
-	"github.com/coppice-hpc/coppice/trace"
-)
+import "strings"
 
 // replay is a location in the replay on the ideal network.
 type replay struct {
@@ -126,23 +122,10 @@ func (a *analysis) release(m *message) (dependency, bool) {
 // needed returns the members that m waits for: of an operation that all take part
 // in and call alike.
 func (m *member) needed(a *analysis) []*member {
-	for _, q := range m.all {
-		if len(m.all) < a.d.CommSize(m.comm) || q.op != m.op || q.root != m.root {
-			return nil
-		}
+	if !m.alike(a) {
+		return nil
 	}
-	root := a.d.IsRoot(m.comm, m.root, m.at.process)
-	switch class := trace.CollectiveClass(m.op); {
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, class&trace.ClassNToOne != 0 && root:
-		return m.all
-	case class&trace.ClassOneToN != 0 && !root:
-		if q := m.rootOf(a); q != nil {
-			return []*member{q}
-		}
-	case class&trace.ClassPrefix != 0:
-		return m.lower(a)
-	}
-	return nil
+	return m.sources(a)
 }
 
 // ideal returns when location l reaches instant t in the replay, before calls of

@@ -210,26 +210,56 @@ func (m *member) waits(a *analysis) []WaitSpan {
 		}
 		return WaitSpan{From: max(at, first), To: end, Pattern: pattern, Cause: NoCause}
 	}
-	root := a.d.IsRoot(m.comm, m.root, m.at.process)
-	class := trace.CollectiveClass(m.op)
-	if class&(trace.ClassNxN|trace.ClassOneToN|trace.ClassPrefix) != 0 && m.received == 0 {
+	givers := m.givers(a)
+	if len(givers) == 0 {
 		return nil // there is no data to wait for
 	}
-	switch {
+	switch class := trace.CollectiveClass(m.op); {
 	case class&trace.ClassBarrier != 0:
-		return []WaitSpan{wait(WaitBarrier, last(m.all)), done(BarrierDone)}
+		return []WaitSpan{wait(WaitBarrier, last(givers)), done(BarrierDone)}
 	case class&trace.ClassNxN != 0:
-		if q := last(giving(m.all)); q != nil {
-			return []WaitSpan{wait(WaitNxN, q), done(NxNDone)}
-		}
+		return []WaitSpan{wait(WaitNxN, last(givers)), done(NxNDone)}
+	case class&trace.ClassOneToN != 0:
+		return []WaitSpan{wait(LateBroadcast, givers[0])}
+	case class&trace.ClassNToOne != 0:
+		return []WaitSpan{wait(EarlyReduce, first(givers))}
+	}
+	return []WaitSpan{wait(EarlyScan, last(givers))}
+}
+
+// alike reports whether all members of a communicator take part in an operation and call it alike.
+func (m *member) alike(a *analysis) bool {
+	return len(m.all) >= a.d.CommSize(m.comm) && !slices.ContainsFunc(m.all, func(q *member) bool { return q.op != m.op || q.root != m.root })
+}
+
+// sources are the members that m waits for by the kind of the operation.
+func (m *member) sources(a *analysis) []*member {
+	root := a.d.IsRoot(m.comm, m.root, m.at.process)
+	switch class := trace.CollectiveClass(m.op); {
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0:
+		return m.all
 	case class&trace.ClassOneToN != 0 && !root:
-		return []WaitSpan{wait(LateBroadcast, m.rootOf(a))}
+		if q := m.rootOf(a); q != nil {
+			return []*member{q}
+		}
 	case class&trace.ClassNToOne != 0 && root:
-		return []WaitSpan{wait(EarlyReduce, first(giving(m.others())))}
+		return m.others()
 	case class&trace.ClassPrefix != 0:
-		return []WaitSpan{wait(EarlyScan, last(giving(m.lower(a))))}
+		return m.lower(a)
 	}
 	return nil
+}
+
+// givers are the sources that m gets data from, and all members of a barrier.
+func (m *member) givers(a *analysis) []*member {
+	class, list := trace.CollectiveClass(m.op), m.sources(a)
+	if class&(trace.ClassNxN|trace.ClassNToOne|trace.ClassPrefix) != 0 {
+		list = giving(list)
+	}
+	if class&(trace.ClassNxN|trace.ClassOneToN|trace.ClassPrefix) != 0 && m.received == 0 {
+		return nil
+	}
+	return list
 }
 
 // giving are the members with data for others.

@@ -95,35 +95,48 @@ next:
 	return d, nil
 }
 
-// option is one key of the spec string.
+// option is one key of the spec string: a number up to max, or a switch.
 type option struct {
 	name string
-	num  func(o *Options) *uint64
-	i    func(o *Options) *int
-	flag func(o *Options) *bool
+	max  uint64
+	num  *uint64
+	i    *int
+	flag *bool
 }
 
-func optionTable() []option {
+// table lists the keys with their places in o.
+func (o *Options) table() []option {
 	return []option{
-		{name: "procs", i: func(o *Options) *int { return &o.Processes }},
-		{name: "threads", i: func(o *Options) *int { return &o.Threads }},
-		{name: "iterations", num: func(o *Options) *uint64 { return &o.Iterations }},
-		{name: "events", num: func(o *Options) *uint64 { return &o.Events }},
-		{name: "depth", i: func(o *Options) *int { return &o.Depth }},
-		{name: "work", num: func(o *Options) *uint64 { return &o.Work }},
-		{name: "jitter", i: func(o *Options) *int { return &o.Jitter }},
-		{name: "imbalance", i: func(o *Options) *int { return &o.Imbalance }},
-		{name: "bytes", num: func(o *Options) *uint64 { return &o.Bytes }},
-		{name: "every", num: func(o *Options) *uint64 { return &o.Every }},
-		{name: "seed", num: func(o *Options) *uint64 { return &o.Seed }},
-		{name: "offset", num: func(o *Options) *uint64 { return &o.Offset }},
-		{name: "drift", num: func(o *Options) *uint64 { return &o.Drift }},
-		{name: "skew", num: func(o *Options) *uint64 { return &o.Skew }},
-		{name: "metrics", flag: func(o *Options) *bool { return &o.Metrics }},
-		{name: "parameters", flag: func(o *Options) *bool { return &o.Parameters }},
-		{name: "io", flag: func(o *Options) *bool { return &o.IO }},
-		{name: "chunk", num: func(o *Options) *uint64 { return &o.Chunk }},
+		{name: "procs", max: 100_000, i: &o.Processes},
+		{name: "threads", max: 1024, i: &o.Threads},
+		{name: "iterations", max: maxIterations, num: &o.Iterations},
+		{name: "events", max: maxIterations, num: &o.Events},
+		{name: "depth", max: 1000, i: &o.Depth},
+		{name: "work", max: maxWork, num: &o.Work},
+		{name: "jitter", max: 1000, i: &o.Jitter},
+		{name: "imbalance", max: 1000, i: &o.Imbalance},
+		{name: "bytes", max: maxWork, num: &o.Bytes},
+		{name: "every", max: maxIterations, num: &o.Every},
+		{name: "seed", max: 1<<64 - 1, num: &o.Seed},
+		{name: "offset", max: maxClock, num: &o.Offset},
+		{name: "drift", max: 1_000_000, num: &o.Drift},
+		{name: "skew", max: maxClock, num: &o.Skew},
+		{name: "metrics", flag: &o.Metrics},
+		{name: "parameters", flag: &o.Parameters},
+		{name: "io", flag: &o.IO},
+		{name: "chunk", max: 1<<64 - 1, num: &o.Chunk},
 	}
+}
+
+// value returns the number of a key; switches have none.
+func (x *option) value() uint64 {
+	switch {
+	case x.num != nil:
+		return *x.num
+	case x.i != nil:
+		return uint64(*x.i)
+	}
+	return 0
 }
 
 // ParseOptions reads a spec such as "stencil:procs=64,events=20M,jitter=5,seed=1".
@@ -151,12 +164,12 @@ func (o *Options) set(item string) error {
 		o.Broken |= d
 		return err
 	}
-	for _, opt := range optionTable() {
+	for _, opt := range o.table() {
 		if opt.name != key {
 			continue
 		}
 		if opt.flag != nil {
-			*opt.flag(o) = !assigned || value == "true"
+			*opt.flag = !assigned || value == "true"
 			if assigned && value != "true" && value != "false" {
 				return fmt.Errorf("%w: %s is true or false, not %q", ErrOptions, key, value)
 			}
@@ -167,13 +180,13 @@ func (o *Options) set(item string) error {
 			return fmt.Errorf("%w: %s: %w", ErrOptions, key, err)
 		}
 		if opt.num != nil {
-			*opt.num(o) = n
+			*opt.num = n
 			return nil
 		}
 		if n > 1<<30 {
 			return fmt.Errorf("%w: %s=%d is too large", ErrOptions, key, n)
 		}
-		*opt.i(o) = int(n)
+		*opt.i = int(n)
 		return nil
 	}
 	return fmt.Errorf("%w: unknown key %q", ErrOptions, key)
@@ -200,13 +213,11 @@ func parseNumber(s string) (uint64, error) {
 // String returns the spec that ParseOptions reads.
 func (o Options) String() string {
 	var parts []string
-	for _, opt := range optionTable() {
+	for _, opt := range o.table() {
 		switch {
-		case opt.num != nil && *opt.num(&o) != 0:
-			parts = append(parts, fmt.Sprintf("%s=%d", opt.name, *opt.num(&o)))
-		case opt.i != nil && *opt.i(&o) != 0:
-			parts = append(parts, fmt.Sprintf("%s=%d", opt.name, *opt.i(&o)))
-		case opt.flag != nil && *opt.flag(&o):
+		case opt.value() != 0:
+			parts = append(parts, fmt.Sprintf("%s=%d", opt.name, opt.value()))
+		case opt.flag != nil && *opt.flag:
 			parts = append(parts, opt.name)
 		}
 	}
@@ -218,9 +229,6 @@ func (o Options) String() string {
 
 // Limits keep all times within 63 bits and all counts within their words.
 const (
-	maxProcesses  = 100_000
-	maxThreads    = 1024
-	maxDepth      = 1000
 	maxIterations = 1 << 40
 	maxWork       = 1 << 32
 	maxClock      = 1 << 40
@@ -252,26 +260,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Program == "stencil" {
 		def(&o.Every, 10)
 	}
-	for _, l := range []struct {
-		name       string
-		value, max uint64
-	}{
-		{"procs", uint64(o.Processes), maxProcesses},
-		{"threads", uint64(o.Threads), maxThreads},
-		{"depth", uint64(o.Depth), maxDepth},
-		{"iterations", o.Iterations, maxIterations},
-		{"events", o.Events, maxIterations},
-		{"work", o.Work, maxWork},
-		{"bytes", o.Bytes, maxWork},
-		{"jitter", uint64(o.Jitter), 1000},
-		{"imbalance", uint64(o.Imbalance), 1000},
-		{"offset", o.Offset, maxClock},
-		{"skew", o.Skew, maxClock},
-		{"drift", o.Drift, 1_000_000},
-		{"every", o.Every, maxIterations},
-	} {
-		if l.value > l.max {
-			return o, fmt.Errorf("%w: %s=%d is beyond %d", ErrOptions, l.name, l.value, l.max)
+	for _, x := range o.table() {
+		if v := x.value(); v > x.max {
+			return o, fmt.Errorf("%w: %s=%d is beyond %d", ErrOptions, x.name, v, x.max)
 		}
 	}
 	if o.Broken&messagingDefects != 0 && o.Processes < 2 {
