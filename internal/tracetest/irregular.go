@@ -186,11 +186,7 @@ func (v *irregular) step(w *pen, i uint64) {
 			t += callTime
 		}
 	}
-	if v.o.IO {
-		v.write(w, i, t+gap)
-		t += gap + ioTime
-	}
-	w.leave(t+gap, rStep)
+	v.endStep(w, i, t)
 }
 
 func (v *irregular) communicate(w *pen, i uint64, phase int, t trace.Time) {

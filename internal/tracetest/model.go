@@ -288,6 +288,15 @@ func (m *model) write(w *pen, i uint64, t trace.Time) {
 	}
 }
 
+// endStep ends step i after t, with its write.
+func (m *model) endStep(w *pen, i uint64, t trace.Time) {
+	if m.o.IO {
+		m.write(w, i, t+gap)
+		t += gap + ioTime
+	}
+	w.leave(t+gap, rStep)
+}
+
 func (m *model) writeOp(w *pen, i, id uint64, t trace.Time) {
 	w.enter(t, rWrite)
 	w.record(t, trace.IoOperationBegin, uint64(m.ioHandle(w.proc)), 1, 0, m.o.Bytes, id)

@@ -39,11 +39,7 @@ func (r *ring) step(w *pen, i uint64) {
 		w.collective(t+gap, end, rAllreduce, opAllreduce, commWorld, noRoot, 8, 8)
 		t = end
 	}
-	if r.o.IO {
-		r.write(w, i, t+gap)
-		t += gap + ioTime
-	}
-	w.leave(t+gap, rStep)
+	r.endStep(w, i, t)
 }
 
 func (r *ring) period() uint64 { return r.repeats(r.o.Every) }

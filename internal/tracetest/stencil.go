@@ -61,11 +61,7 @@ func (s *stencil) step(w *pen, i uint64) {
 	if s.reduces(i) {
 		t = s.reduce(w, i, t+gap)
 	}
-	if s.o.IO {
-		s.write(w, i, t+gap)
-		t += gap + ioTime
-	}
-	w.leave(t+gap, rStep)
+	s.endStep(w, i, t)
 }
 
 // waitall completes the exchange and returns its end.
