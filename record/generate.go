@@ -274,8 +274,7 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 // and what the call returns after it.
 func (g *generator) fortranBody(p *prototype, id int, call string) {
 	h := hookOf(p).withLog(p, id)
-	h.after = strings.ReplaceAll(h.after, "cr_types(", "cr_fortran_types(")
-	h.logged = fortranTypes.Replace(h.logged)
+	h.entered, h.after, h.logged = fortranTypes.Replace(h.entered), fortranTypes.Replace(h.after), fortranTypes.Replace(h.logged)
 	needs := h.needs(p)
 	var release string
 	g.line("\tMPI_Fint own_error = MPI_SUCCESS;\n\tif (!ierror)\n\t\tierror = &own_error;")
@@ -313,7 +312,7 @@ func (g *generator) fortranBody(p *prototype, id int, call string) {
 }
 
 // fortranTypes puts the functions for arrays of Fortran's datatypes in their place.
-var fortranTypes = strings.NewReplacer("lg_types(", "lg_fortran_types(", "lg_sum_types(", "lg_sum_fortran_types(")
+var fortranTypes = strings.NewReplacer("cr_types(", "cr_fortran_types(", "cr_type(", "PMPI_Type_f2c(", "lg_types(", "lg_fortran_types(", "lg_sum_types(", "lg_sum_fortran_types(")
 
 // convert names the function that makes a C handle of a Fortran one.
 var convert = map[string]string{

@@ -38,17 +38,12 @@ func hookOf(p *prototype) hook {
 		}
 		return h
 	}
-	if c, ok := collectives[strings.TrimPrefix(name, "I")]; ok && strings.HasPrefix(name, "I") && p.has("request") {
-		return hook{after: fmt.Sprintf("cr_icoll(*request, %s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received)}
+	base, later := p.operation()
+	if c, ok := collectives[base]; ok {
+		return c.hook(p, later)
 	}
-	if c, ok := collectives[strings.TrimSuffix(name, "_init")]; ok && p.has("request") {
-		return hook{after: fmt.Sprintf("cr_persistent_coll(*request, %s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received)}
-	}
-	if c, ok := collectives[name]; ok {
-		return hook{
-			entered: "cr_coll_begin();",
-			after:   fmt.Sprintf("cr_coll_end(%s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received),
-		}
+	if n, ok := neighbourhoods[base]; ok {
+		return n.hook(p, later)
 	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
@@ -125,14 +120,23 @@ type collective struct {
 	sent, received string
 }
 
-func (c collective) rootText() string {
+// hook is that of a call that does the operation, at once or later.
+func (c *collective) hook(p *prototype, later bool) hook {
+	root := "CR_NO_ROOT"
 	if c.root {
-		return "root"
+		root = "root"
 	}
-	return "CR_NO_ROOT"
+	what := fmt.Sprintf("%s, comm, %s, %s, %s);", c.operation, root, c.sent, c.received)
+	switch {
+	case !later:
+		return hook{entered: "cr_coll_begin();", after: "cr_coll_end(" + what}
+	case p.prepares():
+		return hook{after: "cr_persistent_coll(*request, " + what}
+	}
+	return hook{after: "cr_icoll(*request, " + what}
 }
 
-var collectives = map[string]collective{
+var collectives = map[string]*collective{
 	"Barrier":              {"0", false, "0", "0"},
 	"Bcast":                {"1", true, "cr_at_root(comm, root) * cr_peers(comm) * cr_bytes(count, datatype)", "root >= 0 ? cr_bytes(count, datatype) : 0"},
 	"Gather":               {"2", true, "root >= 0 ? cr_own(sendbuf, sendcount, sendtype) : 0", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(recvcount, recvtype) : 0"},
@@ -150,4 +154,34 @@ var collectives = map[string]collective{
 	"Scan":                 {"14", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
 	"Exscan":               {"15", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
 	"Reduce_scatter_block": {"16", false, "cr_peers(comm) * cr_bytes(recvcount, datatype)", "cr_peers(comm) * cr_bytes(recvcount, datatype)"},
+}
+
+// neighbourhood is an operation of each process with its neighbours alone, with the bytes to and from neighbour k. OTF2 has no
+// number for it, and nobody waits for all others in it: it is what the MPI standard defines it by, a message for each neighbour.
+type neighbourhood struct{ sent, received string }
+
+func (n *neighbourhood) hook(p *prototype, later bool) hook {
+	fill := fmt.Sprintf("near = cr_neighbours(comm);\n\t\tNEAR_BYTES(near, %s, %s);\n\t\t", n.sent, n.received)
+	switch {
+	case !later:
+		return hook{before: "struct neighbours *near = NULL;", entered: fill + "cr_near_begin(near);", after: "cr_near_end(near);"}
+	case p.prepares():
+		return hook{after: "struct neighbours *" + fill + "cr_near_later(*request, RQ_PERSISTENT, near);"}
+	}
+	return hook{after: "struct neighbours *" + fill + "cr_near_later(*request, 0, near);"}
+}
+
+const (
+	toEach   = "cr_bytes(sendcount, sendtype)"
+	fromEach = "cr_bytes(recvcount, recvtype)"
+	toOne    = "cr_bytes(sendcounts[k], sendtype)"
+	fromOne  = "cr_bytes(recvcounts[k], recvtype)"
+)
+
+var neighbourhoods = map[string]*neighbourhood{
+	"Neighbor_allgather":  {toEach, fromEach},
+	"Neighbor_allgatherv": {toEach, fromOne},
+	"Neighbor_alltoall":   {toEach, fromEach},
+	"Neighbor_alltoallv":  {toOne, fromOne},
+	"Neighbor_alltoallw":  {"cr_bytes(sendcounts[k], cr_type(sendtypes[k]))", "cr_bytes(recvcounts[k], cr_type(recvtypes[k]))"},
 }

@@ -166,6 +166,12 @@ func TestMain(m *testing.M) {
 // calls counts the outermost MPI calls of each process by name, and the bytes of the sends the counter looks at.
 func calls(t *testing.T, raw string, known ...trace.Code) []map[string]uint64 {
 	t.Helper()
+	return tally(t, raw, countEntered, known...)
+}
+
+// tally hands each event of a recording, with the name of the call that it is in, to a function that counts for the process.
+func tally(t *testing.T, raw string, add func(count map[string]uint64, name string, e *trace.Event, words []uint64), known ...trace.Code) []map[string]uint64 {
+	t.Helper()
 	src, err := recording.OpenPath(raw)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +201,17 @@ func calls(t *testing.T, raw string, known ...trace.Code) []map[string]uint64 {
 			if err != nil {
 				t.Fatal(err)
 			}
-			countChunk(r, names, count)
+			var b trace.Batch
+			var name string
+			for r.Next(&b) == nil {
+				for j := range b.Events {
+					e := &b.Events[j]
+					if e.Kind == trace.Enter {
+						name = names[e.Ref]
+					}
+					add(count, name, e, b.Words(e))
+				}
+			}
 			if list := r.Diagnostics(); len(list) > 0 {
 				t.Errorf("location %d: %v", p, list)
 			}
@@ -210,20 +226,13 @@ func calls(t *testing.T, raw string, known ...trace.Code) []map[string]uint64 {
 	return counts
 }
 
-func countChunk(r trace.ChunkReader, names map[uint32]string, count map[string]uint64) {
-	var b trace.Batch
-	var name string
-	for r.Next(&b) == nil {
-		for j := range b.Events {
-			switch e := &b.Events[j]; e.Kind {
-			case trace.Enter:
-				name = names[e.Ref]
-				count[name]++
-			case trace.MpiSend, trace.MpiIsend:
-				if name == "MPI_Send" || name == "MPI_Ssend" || name == "MPI_Isend" {
-					count["bytes"] += b.Words(e)[3]
-				}
-			}
+func countEntered(count map[string]uint64, name string, e *trace.Event, words []uint64) {
+	switch e.Kind {
+	case trace.Enter:
+		count[name]++
+	case trace.MpiSend, trace.MpiIsend:
+		if name == "MPI_Send" || name == "MPI_Ssend" || name == "MPI_Isend" {
+			count["bytes"] += words[3]
 		}
 	}
 }

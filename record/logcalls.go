@@ -54,7 +54,10 @@ func logOf(p *prototype) logged {
 	}
 	l, ok := loggedMessages[name]
 	if !ok {
-		l, ok = loggedCollective(p, name)
+		base, later := p.operation()
+		if l, ok = loggedCollectives[base]; ok {
+			l.makes, l.later = later, later
+		}
 	}
 	l.class = classCall
 	if l.comm == "" {
@@ -128,26 +131,6 @@ var loggedMessages = map[string]logged{
 	"Startall":     {request: several},
 	"Request_free": {request: "lg_number(*saved)"},
 	"Comm_idup":    {makes: true, later: true}, "Comm_idup_with_info": {makes: true, later: true},
-}
-
-// loggedCollective finds a collective operation under its name, and those of its non-blocking and persistent forms.
-func loggedCollective(p *prototype, name string) (logged, bool) {
-	l, ok := loggedCollectives[name]
-	if ok {
-		return l, true
-	}
-	base := strings.TrimSuffix(name, "_init")
-	if base == name {
-		base = strings.TrimPrefix(name, "I")
-		if base != name && base != "" {
-			base = strings.ToUpper(base[:1]) + base[1:]
-		}
-	}
-	if l, ok = loggedCollectives[base]; !ok || !p.has("request") {
-		return logged{}, false
-	}
-	l.makes, l.later = true, true
-	return l, true
 }
 
 const (

@@ -86,3 +86,23 @@ func parseParam(text string) param {
 func (p *prototype) has(name string) bool {
 	return slices.ContainsFunc(p.params, func(q param) bool { return q.name == name })
 }
+
+// operation returns the name of the blocking call that does what p does, and whether p does it later: it starts or prepares it.
+func (p *prototype) operation() (name string, later bool) {
+	name = strings.TrimSuffix(p.name, "_c")
+	if !p.has("request") {
+		return name, false
+	}
+	if base, ok := strings.CutSuffix(name, "_init"); ok {
+		return base, true
+	}
+	if base, ok := strings.CutPrefix(name, "I"); ok && base != "" {
+		return strings.ToUpper(base[:1]) + base[1:], true
+	}
+	return name, false
+}
+
+// prepares reports whether p makes a request that is started later, as often as wanted.
+func (p *prototype) prepares() bool {
+	return strings.HasSuffix(strings.TrimSuffix(p.name, "_c"), "_init")
+}

@@ -95,7 +95,7 @@ func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 	if l.data != "" {
 		g.line("\t%s", l.data)
 	}
-	if l.makes && strings.HasSuffix(name, "_init") {
+	if l.makes && p.prepares() {
 		g.line("\ta.persistent = 1;")
 	}
 	if l.completes || l.data != "" && !l.makes || name == "Barrier" || name == "Probe" || name == "Mprobe" {

@@ -12,6 +12,7 @@ struct slot {
 	uint64_t kind, active, cancelled; /* of requests */
 	uint64_t comm, bytes, op, root, received;
 	uint64_t peer, tag, thread;
+	struct neighbours *near;
 	struct slot *later, *latest; /* of requests: others in progress that have this handle too, in their order */
 };
 

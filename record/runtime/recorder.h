@@ -117,7 +117,7 @@ HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datat
 HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status);
 
 /* Requests, known by the value of their handle. */
-enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_PERSISTENT = 8 };
+enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_PERSISTENT = 8 };
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
@@ -134,5 +134,29 @@ HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle,
 #define CR_NO_ROOT INT32_MIN
 HIDDEN void cr_coll_begin(void);
 HIDDEN void cr_coll_end(int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
+
+/*
+ * Operations with neighbours are a message to each of those that a process sends to, and one from each that it receives from.
+ * Their tags are negative, so that they meet no others: one number for graphs; in a grid one for each direction, because a
+ * process may be the neighbour on both sides.
+ */
+struct neighbours {
+	uint64_t comm, first; /* first: number of the first message */
+	int n, out;           /* those that it sends to come first */
+	struct neighbour {
+		uint64_t bytes;
+		int peer, tag;
+	} with[];
+};
+#define NEAR_BYTES(near, sent, got) \
+	for (int i = 0; near && i < near->n; i++) { \
+		const int k = i < near->out ? i : i - near->out; \
+		near->with[i].bytes = i < near->out ? (sent) : (got); \
+	}
+#define cr_type(type) (type)                               /* an element of an array of datatypes, as C has it */
+HIDDEN struct neighbours *cr_neighbours(MPI_Comm comm);    /* NULL without memory */
+HIDDEN void cr_near_begin(struct neighbours *near);
+HIDDEN void cr_near_end(struct neighbours *near);          /* frees them */
+HIDDEN void cr_near_later(MPI_Request request, int kind, struct neighbours *near); /* kind: RQ_PERSISTENT or 0 */
 
 #endif

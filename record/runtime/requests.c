@@ -277,9 +277,66 @@ HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_
 	pthread_mutex_unlock(&lock);
 }
 
+/* near_events writes that all messages of an operation with neighbours begin, or that they are done. */
+static void near_events(const struct neighbours *near, int done)
+{
+	for (int i = 0; i < near->n; i++) {
+		const struct neighbour *x = &near->with[i];
+		uint64_t a[5] = {(uint64_t)x->peer, near->comm, (uint64_t)(uint32_t)x->tag, x->bytes, near->first + (uint64_t)i};
+		if (x->peer == MPI_PROC_NULL)
+			continue;
+		if ((i < near->out) != done)
+			cr_event(done ? EV_IRECV : EV_ISEND, 5, a);
+		else
+			cr_event(done ? EV_ISEND_DONE : EV_IRECV_REQ, 1, &a[4]);
+	}
+}
+
+/* number gives the messages of an operation their numbers; the lock is held. */
+static void number(struct neighbours *near)
+{
+	near->first = newest + 1;
+	newest += (uint64_t)near->n;
+}
+
+HIDDEN void cr_near_begin(struct neighbours *near)
+{
+	if (!near)
+		return;
+	pthread_mutex_lock(&lock);
+	number(near);
+	pthread_mutex_unlock(&lock);
+	near_events(near, 0);
+}
+
+HIDDEN void cr_near_end(struct neighbours *near)
+{
+	if (near)
+		near_events(near, 1);
+	free(near);
+}
+
+HIDDEN void cr_near_later(MPI_Request request, int kind, struct neighbours *near)
+{
+	if (!near)
+		return;
+	pthread_mutex_lock(&lock);
+	struct slot *s = add(request, RQ_NEAR | kind);
+	if (s) {
+		s->near = near;
+		number(near);
+	}
+	pthread_mutex_unlock(&lock);
+	if (!s)
+		free(near);
+	else if (!kind)
+		near_events(near, 0);
+}
+
 HIDDEN void cr_started(MPI_Request request)
 {
 	int kind = 0;
+	struct neighbours *near = NULL;
 	uint64_t a[5];
 	pthread_mutex_lock(&lock);
 	struct slot *s = find(&requests, HANDLE(request));
@@ -288,6 +345,8 @@ HIDDEN void cr_started(MPI_Request request)
 		s->active = ++newest;
 		uint64_t b[5] = {s->peer, s->comm, s->tag, s->bytes, s->active};
 		memcpy(a, b, sizeof a);
+		if ((near = s->near))
+			number(near);
 	}
 	pthread_mutex_unlock(&lock);
 	if (kind == RQ_SEND)
@@ -296,6 +355,8 @@ HIDDEN void cr_started(MPI_Request request)
 		cr_event(EV_IRECV_REQ, 1, &a[4]);
 	else if (kind == RQ_COLL)
 		cr_event(EV_NBC_REQ, 1, &a[4]);
+	else if (near)
+		near_events(near, 0);
 }
 
 /* cr_completed ends a request that had the given handle before the call. */
@@ -348,6 +409,11 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		cr_event(EV_NBC_END, 6, a);
 		break;
 	}
+	case RQ_NEAR:
+		near_events(r.near, 1);
+		if (!(r.kind & RQ_PERSISTENT))
+			free(r.near);
+		break;
 	case RQ_COMM:
 		comm_there(&r);
 	}
@@ -374,6 +440,7 @@ HIDDEN void cr_request_gone(MPI_Request request)
 	} else if (s)
 		take(s, &r);
 	pthread_mutex_unlock(&lock);
+	free(r.near);
 	uint64_t kind = r.number ? r.kind & ~(uint64_t)RQ_PERSISTENT : 0;
 	if (kind == RQ_SEND)
 		cr_event(EV_ISEND_DONE, 1, &r.number);

@@ -1,0 +1,120 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// operationWaits is a line of testdata/nonblocking.c: what all processes waited for one operation, by their own clock.
+type operationWaits struct {
+	Interval, Wrong int
+	Call, Pattern   string
+	Waits           float64
+}
+
+// tolerance is how much seconds of waiting may differ from those of a program that notes its instants next to the calls.
+const tolerance = 0.003
+
+// TestNonBlocking records every operation that a process begins in one call and waits for in another: the wait states are those
+// that the program finds by its own clock, and an independent counter saw as many operations begin.
+func TestNonBlocking(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			program := l.compileProgram(t, "nonblocking.c", "-w", "-Iinclude")
+			var wrong []string
+			for range plantedTries {
+				if wrong = l.nonBlocking(t, program); len(wrong) == 0 {
+					return
+				}
+			}
+			t.Error(strings.Join(wrong, "\n"))
+		})
+	}
+}
+
+// nonBlocking returns the operations whose waits are wrong.
+func (l *library) nonBlocking(t *testing.T, program string) (wrong []string) {
+	t.Helper()
+	counts := t.TempDir()
+	raw, printed, err := l.attempt(t, 4, l.counter(t, false), [][2]string{{"COPPICE_COUNTS", counts}}, program)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	all := calls(t, raw)
+	for rank, begun := range tally(t, raw, countBegun) {
+		want := counted(t, counts, rank, all[rank])
+		operations := uint64(0)
+		for name, n := range want {
+			if !startsOperation(name) {
+				continue
+			}
+			operations += n
+			if begun[name] != n {
+				t.Errorf("process %d: %d operations begun by %d calls of %s", rank, begun[name], n, name)
+			}
+		}
+		if begun["done"] != operations || operations == 0 {
+			t.Errorf("process %d: %d operations done of %d", rank, begun["done"], operations)
+		}
+	}
+	analyzed(t, raw)
+	file := filepath.Join(t.TempDir(), "run.xtf")
+	analyse(t, raw, file)
+	report := readPlanted(t, file)
+	waits := map[string]map[string]float64{}
+	for _, x := range report.Waits.Intervals {
+		waits[x.Label] = x.Waits
+	}
+	lines := 0
+	for line := range strings.Lines(printed) {
+		var x operationWaits
+		if !strings.HasPrefix(line, "{") {
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), &x); err != nil || x.Wrong != 0 {
+			t.Fatalf("%v in %q", err, line)
+		}
+		lines++
+		if got := waits["interval "+strconv.Itoa(x.Interval)][x.Pattern] / report.Waits.Resolution; math.Abs(got-x.Waits) > tolerance {
+			wrong = append(wrong, fmt.Sprintf("interval %d, %s: %s %.6f s, by the program's clock %.6f", x.Interval, x.Call, x.Pattern, got, x.Waits))
+		}
+	}
+	if lines < 23 {
+		t.Errorf("%d operations in %q", lines, printed)
+	}
+	return wrong
+}
+
+// countBegun counts the operations that begin, by the call that begins them, and those that are done. With neighbours, of
+// which each process has two, they are two messages each way.
+func countBegun(count map[string]uint64, name string, e *trace.Event, _ []uint64) {
+	switch e.Kind {
+	case trace.NonBlockingCollectiveRequest:
+		count[name]++
+	case trace.NonBlockingCollectiveComplete:
+		count["done"]++
+	case trace.MpiIsend, trace.MpiIrecvRequest:
+		count[name+" message"]++
+		if n := count[name+" message"]; n%4 == 0 {
+			count[name]++
+		}
+	case trace.MpiIsendComplete, trace.MpiIrecv:
+		count["messages"]++
+		if count["messages"]%4 == 0 {
+			count["done"]++
+		}
+	}
+}
+
+// startsOperation tells the calls that begin an operation of several processes.
+func startsOperation(name string) bool {
+	return strings.HasPrefix(name, "MPI_I") && !strings.HasPrefix(name, "MPI_Init") || name == "MPI_Start" || name == "MPI_Startall" ||
+		strings.HasPrefix(name, "MPI_Neighbor_") && !strings.HasSuffix(name, "_init")
+}
