@@ -116,7 +116,7 @@ type mpiCall struct {
 	half    bool   // with the first half of what may be a marker
 	part    bool   // with a message of a marker or half of one
 	between bool   // with a collective of --between
-	posted  bool   // with the request of a non-blocking collective
+	told    bool   // with a record of what it does
 }
 
 // pendingOp is an operation of the current MPI call; its entry is written when
@@ -286,7 +286,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.cut()
 	l.mpi.site = l.site
 	l.mpi.calls = l.ledger.callsBefore(l.now)
-	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.posted = false, false, false, false, false
+	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.told = false, false, false, false, false
 	if l.mpi.counted {
 		l.mpi.counted = false
 		clear(l.mpi.ops[:])
@@ -352,7 +352,7 @@ func (l *Loader) close(flags uint32) {
 	switch {
 	case outer:
 		l.mpi.depth--
-		l.closeMPI(f.n, class, flags)
+		l.closeMPI(f.n, flags)
 	case class&trace.ClassMPI != 0:
 		l.mpi.depth--
 	case holds(l.t.state[f.index]) && l.mpi.depth == 0 && l.mpi.asides > 0:
@@ -413,7 +413,7 @@ func (l *Loader) endRow(n, exclusive uint64, flags uint32) {
 }
 
 // closeMPI ends the outermost MPI call, row n: its operations get their End.
-func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
+func (l *Loader) closeMPI(n uint64, flags uint32) {
 	if !l.markers.recognizer.Idle() && !l.mpi.part {
 		l.breakMarker()
 	}
@@ -431,8 +431,8 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	if l.t.probe[l.mpi.index] {
 		l.mpi.probed, l.mpi.probe = l.mpi.enter, l.mpi.path
 	}
-	if starts := trace.ClassColl | trace.ClassStart; class&starts == starts && !l.mpi.posted && flags&xtf.FlagCut == 0 {
-		l.diag(trace.DiagNoCollRecord, fmt.Sprintf("region %d", l.mpi.region))
+	if code := l.t.unrecorded[l.mpi.index]; code != 0 && !l.mpi.told && flags&xtf.FlagCut == 0 {
+		l.diag(code, fmt.Sprintf("region %d", l.mpi.region))
 	}
 	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
 	l.closedMPI()

@@ -15,6 +15,7 @@ const measurementOff = 2
 func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	w := b.Words(e)
 	if e.Kind.Unread() {
+		l.mpi.told = true
 		l.countUnread(e.Kind)
 	}
 	switch e.Kind {
@@ -29,7 +30,6 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	case trace.MpiIrecvRequest:
 		l.post(w[0], receiveRequest, 0)
 	case trace.NonBlockingCollectiveRequest:
-		l.mpi.posted = true
 		l.post(w[0], collectiveRequest, 0)
 	case trace.MpiIsendComplete:
 		l.sendComplete(w[0])
@@ -77,6 +77,7 @@ func (l *Loader) instant() uint64 {
 
 // operates is called for each operation of messages and collectives: outside of calls, a probe before it is over.
 func (l *Loader) operates() {
+	l.mpi.told = true
 	if l.mpi.depth == 0 {
 		l.mpi.probed = xtf.Never
 	}
@@ -98,6 +99,7 @@ func (l *Loader) keepColl() uint64 {
 }
 
 func (l *Loader) post(id uint64, k requestKind, row uint64) {
+	l.mpi.told = true
 	l.cut()
 	r := request{id: id, posting: l.posting, post: l.instant(), stay: l.stays.n, row: row, kind: k}
 	l.posting++
@@ -449,6 +451,7 @@ func (l *Loader) innermost() uint64 {
 }
 
 func (l *Loader) openRow(q *requests, a *xtf.ArrayBuilder, id, n uint64) {
+	l.mpi.told = true
 	if old, ok := q.take(id); ok {
 		if l.rows {
 			a.Close(old.row)

@@ -20,6 +20,7 @@ type Tables struct {
 	probe  []bool        // Definitions.IsProbe
 
 	synchronous []bool            // Definitions.IsSynchronous
+	unrecorded  []trace.Code      // Definitions.Unrecorded
 	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
@@ -32,7 +33,7 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), progress: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
 	}
 	for i := range defs.Attributes {
@@ -54,6 +55,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.alone = t.alone || xtf.States[t.state[i]].Inside != 0
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
+		t.unrecorded[i] = defs.Unrecorded(&defs.Regions[i])
 		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0
 	}
 	return t

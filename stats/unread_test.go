@@ -98,8 +98,8 @@ func TestUnreadParameters(t *testing.T) {
 	}
 }
 
-// TestCollectivesWithoutRecord: a call of a non-blocking collective that posts no request is counted, one that does is not.
-func TestCollectivesWithoutRecord(t *testing.T) {
+// TestCallsWithoutRecord: calls that begin or do an operation are counted where no record says what it is.
+func TestCallsWithoutRecord(t *testing.T) {
 	src, err := tracetest.Parse(`-- program --
 processes 1
 -- events --
@@ -115,6 +115,20 @@ processes 1
 0 8 LEAVE MPI_Ibcast
 0 9 ENTER MPI_Isend
 0 10 LEAVE MPI_Isend
+0 11 ENTER MPI_Neighbor_alltoall
+0 11 MPI_SEND 0 MPI_COMM_WORLD 7 8
+0 11 MPI_RECV 0 MPI_COMM_WORLD 7 8
+0 12 LEAVE MPI_Neighbor_alltoall
+0 13 ENTER MPI_Neighbor_alltoall
+0 14 LEAVE MPI_Neighbor_alltoall
+0 15 ENTER MPI_Win_fence
+0 16 LEAVE MPI_Win_fence
+0 17 ENTER MPI_Win_get_attr
+0 18 LEAVE MPI_Win_get_attr
+0 19 ENTER MPI_File_write_at
+0 20 LEAVE MPI_File_write_at
+0 21 ENTER MPI_Comm_rank
+0 22 LEAVE MPI_Comm_rank
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -124,11 +138,14 @@ processes 1
 	for _, c := range l.Diagnostics.Codes {
 		got = append(got, c.Code.String())
 	}
-	if diff := cmp.Diff([]string{"no-collective-record"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"no-collective-record", "no-record"}, got); diff != "" {
 		t.Fatal(diff)
 	}
-	if n := l.Diagnostics.Count(trace.DiagNoCollRecord); n != 2 { // MPI_Ibarrier and MPI_Ibcast
-		t.Errorf("%d calls without record, want 2", n)
+	if n := l.Diagnostics.Count(trace.DiagNoCollRecord); n != 3 { // MPI_Ibarrier, MPI_Ibcast, one of the two with neighbours
+		t.Errorf("%d collectives without record, want 3", n)
+	}
+	if n := l.Diagnostics.Count(trace.DiagNoRecord); n != 2 { // MPI_Win_fence and MPI_File_write_at
+		t.Errorf("%d operations without record, want 2", n)
 	}
 }
 
@@ -164,7 +181,7 @@ func TestSampledFrames(t *testing.T) {
 	b.Append(32, trace.CallingContextSample, 0, 2, 1, 7)
 	b.Append(53, trace.CallingContextSample, 0, 2, 1, 7)
 	b.Append(60, trace.CallingContextLeave, 0, 1)
-	want := map[string]uint64{"frames-left-out": 4, "sampled": 3, "sample-gap": 1}
+	want := map[string]uint64{"frames-left-out": 4, "sampled": 3, "sample-gap": 1, "no-collective-record": 2} // neither barrier has a record
 	if diff := cmp.Diff(want, counted(t, defs, &b, interval.Flags{})); diff != "" {
 		t.Errorf("records alone: %s", diff)
 	}
@@ -176,7 +193,7 @@ func TestSampledFrames(t *testing.T) {
 	if err := errors.Join(f.Add(&b), f.Finish()); err != nil {
 		t.Fatal(err)
 	}
-	want = map[string]uint64{"sampled": 3, "sample-gap": 1}
+	want = map[string]uint64{"sampled": 3, "sample-gap": 1, "no-collective-record": 2}
 	if diff := cmp.Diff(want, counted(t, defs, &with, interval.Flags{})); diff != "" {
 		t.Errorf("with frames: %s", diff)
 	}

@@ -85,6 +85,24 @@ func (d *Definitions) Polls(r *Region) bool {
 		"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some")
 }
 
+// Unrecorded returns what a call of a region is counted as that has no record between its enter and leave: of a collective, a
+// one-sided operation or its synchronisation, or a file operation with data. Others are 0: they need none.
+func (d *Definitions) Unrecorded(r *Region) Code {
+	class := d.Class(r)
+	name := d.callName(r)
+	switch {
+	case class&ClassColl != 0:
+		return DiagNoCollRecord
+	case class&ClassRMA != 0 && (classByName[name] != 0 || slices.Contains(synchronises, strings.TrimPrefix(name, "win_"))),
+		class&ClassFileIO != 0 && (strings.Contains(name, "read") || strings.Contains(name, "write")):
+		return DiagNoRecord
+	}
+	return 0
+}
+
+// synchronises are the calls MPI_Win_... after which one-sided operations are done, or may begin.
+var synchronises = strings.Fields("fence start complete post wait test lock lock_all unlock unlock_all flush flush_all flush_local flush_local_all")
+
 // StartsProcesses reports whether a region is a call that starts other processes.
 func (d *Definitions) StartsProcesses(r *Region) bool {
 	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")

@@ -46,13 +46,14 @@ const (
 	DiagWaitCircle      Code = 47 // waits that end at one instant and wait for each other: their ends count as time in MPI
 	DiagReversedWait    Code = 48 // a wait that begins before its two locations synchronised last: clocks differ
 	DiagNoNames         Code = 50 // no file that names event types and values: numbers stand for them
-	DiagNoCollRecord    Code = 51 // a call of a non-blocking collective without its record: it is not matched
+	DiagNoCollRecord    Code = 51 // a call of a collective that is an enter and a leave alone: it is not matched
 	DiagSuspended       Code = 52 // an open call of a task that was suspended: each part is a call
 	DiagMovedTask       Code = 53 // a call of a task that began or ended on another thread: left out
 	DiagMigrated        Code = 54 // an enter or leave with the attribute GUID of a task whose call does not begin and end on one thread: left out
 	DiagNoFrame         Code = 55 // a calling context with frames that are no open calls: they are left out
 	DiagSampled         Code = 56 // a sample: the calls that it tells of are estimated
 	DiagSampleGap       Code = 57 // more than two periods of an interrupt generator without a record of a calling context; worst: ticks
+	DiagNoRecord        Code = 58 // a call of a one-sided or file operation that is an enter and a leave alone
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -70,7 +71,7 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagSampled || c == DiagSampleGap
+	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap
 }
 
 // Severity grades a diagnostic.
@@ -118,7 +119,8 @@ var codes = map[Code]codeInfo{
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
-	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
+	DiagNoCollRecord:    {"no-collective-record", Note, "calls of collectives without a record: not matched, their waits are not known"},
+	DiagNoRecord:        {"no-record", Note, "calls of one-sided and file operations without a record: their windows, files and bytes are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},

@@ -148,11 +148,25 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 // waitless reports whether senders do not wait in calls of a region: it sends and
 // receives in one, tests, or is no MPI call.
 func (a *analysis) waitless(region uint32) bool {
-	switch strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(a.regionName(region)), "p"), "_c") {
-	case "mpi_sendrecv", "mpi_sendrecv_replace", "mpi_isendrecv", "mpi_isendrecv_replace", "mpi_test", "mpi_testall", "mpi_testany", "mpi_testsome", "":
+	switch a.plainName(region) {
+	case "mpi_sendrecv", "mpi_sendrecv_replace", "mpi_isendrecv", "mpi_isendrecv_replace", "":
+		return true
+	}
+	return a.tests(region)
+}
+
+// tests reports whether a region completes what is done, and does not wait.
+func (a *analysis) tests(region uint32) bool {
+	switch a.plainName(region) {
+	case "mpi_test", "mpi_testall", "mpi_testany", "mpi_testsome":
 		return true
 	}
 	return false
+}
+
+// plainName is the name of a region as the standard has it, in small letters.
+func (a *analysis) plainName(region uint32) string {
+	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(a.regionName(region)), "p"), "_c")
 }
 
 // progress is the receiver's first stay outside of calls that communicate and do not
@@ -192,7 +206,7 @@ func (a *analysis) order(l *location, m *message) Order {
 
 // waits of a member of a collective operation.
 func (m *member) waits(a *analysis) []WaitSpan {
-	if m.all == nil {
+	if m.all == nil || a.tests(m.at.visits[m.visit].region) {
 		return nil
 	}
 	at, end := m.enter(), m.leave()

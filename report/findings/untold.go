@@ -110,8 +110,6 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(called&trace.ClassP2P != 0 && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
-	add(called&trace.ClassColl != 0 && called&trace.ClassStart == 0 && s.Collectives.Calls == 0, "collectives",
-		"calls of collectives without records of them: who is late for them is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
@@ -120,9 +118,16 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
-	if n := count(trace.DiagNoCollRecord); n > 0 {
-		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", numbers.Plural(int(n), "call")))
+	var alone []string
+	for _, x := range []struct {
+		code trace.Code
+		what string
+	}{{trace.DiagNoCollRecord, "of collectives"}, {trace.DiagNoRecord, "of one-sided or file operations"}} {
+		if n := count(x.code); n > 0 {
+			alone = append(alone, numbers.Plural(int(n), "call")+" "+x.what)
+		}
 	}
+	add(len(alone) > 0, "records of calls", strings.Join(alone, " and ")+" without a record: what they move, and who waits for whom in them, is not known")
 	if n := count(trace.DiagNoFrame); n > 0 {
 		add(true, "frames", numbers.Plural(int(n), "calling context")+" with frames that are no open calls: call paths are without them")
 	}

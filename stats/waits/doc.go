@@ -25,12 +25,17 @@
 // That λ is later than the receiver's instant is the evidence that the send waited for it; a send that was buffered ends
 // before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
 // sender has that wait alone, and one without it those for the last receivers; what these two share is late receiver.
-// Calls that send and receive in one (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late
+// Calls that send and receive in one (MPI_Sendrecv), and calls that test, have no waits of a sender. Late
 // progress ends at β even where the transfer goes on, and what a receiver does outside of MPI after its next call is not
 // counted, although the message may wait then too.
 //
-// A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. Init
-// and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one
+// The patterns are those of Scalasca (Wait at N x N, N x N Completion, Wait at Barrier, Late Broadcast, Early Reduce, Early Scan; its
+// "Performance properties", apps.fz-juelich.de/scalasca/releases/scalasca/2.4/help), which has them for blocking calls. A non-blocking
+// collective has the same: its members enter when they start it, and E and L are of the call that completes it. So what passes
+// between the two calls is no wait, only the part in the second; calls that test have none. A persistent one starts with MPI_Start.
+// An operation with neighbours needs these alone; recordings have it as messages, and its waits are those of late senders.
+//
+// Init and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one
 // that was sent before it is received by a later call; the same source if one such message has its source. One call that
 // completes several receives needs all of them, in whatever order they come: it has no wrong order.
 //

@@ -32,8 +32,11 @@ func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
 		if defs.Class(x)&trace.ClassInit != 0 {
 			r.calls[i] |= callOutside
 		}
-		if defs.IsExchange(x) || defs.IsTest(x) {
+		switch {
+		case defs.IsExchange(x):
 			r.calls[i] |= callSilent
+		case defs.IsTest(x):
+			r.calls[i] |= callSilent | callTests
 		}
 	}
 	return r
@@ -43,6 +46,7 @@ func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
 const (
 	callOutside = 1 << iota // without any
 	callSilent              // without those of a sender: calls that send and receive in one, or only test
+	callTests               // without those of a collective: calls that only test
 )
 
 // without returns what waits calls of a region do not have.
@@ -284,7 +288,9 @@ func (w *walk) send(m *xtf.Message) {
 
 // collective takes the next collective.
 func (w *walk) collective(c *xtf.Collective) {
-	w.found = collWaits(w.found, c)
+	if w.without&callTests == 0 {
+		w.found = collWaits(w.found, c)
+	}
 	if c.Ordinal != xtf.Never {
 		w.operations.Point(c.T, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
 		w.operations.Point(c.T, xtf.ItemVariation, w.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))
