@@ -117,6 +117,7 @@ type Dependency struct {
 
 // Dependencies holds every module whose packages may be imported. docs/dependencies.md gives the reasons.
 var Dependencies = []Dependency{
+	{Path: "github.com/ianlancetaylor/demangle", Importers: []string{"internal/symbols"}},
 	{Path: "github.com/klauspost/compress"},
 	{Path: "golang.org/x/sync"},
 	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"internal/tomltree", "slurm"}},

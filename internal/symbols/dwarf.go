@@ -158,9 +158,13 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 	return u
 }
 
-// name returns the name of a function, which its copies and its code have from its declaration.
+// name returns the name of a function, which its copies and its code have from its declaration; of one in a class or namespace or
+// module with that.
 func (f *File) name(e *dwarf.Entry) string {
 	for range maxOrigins {
+		if s, ok := e.Val(dwarf.AttrLinkageName).(string); ok {
+			return readable(s)
+		}
 		if s, ok := e.Val(dwarf.AttrName).(string); ok {
 			return s
 		}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ianlancetaylor/demangle"
 )
 
 // MaxDebug is the most bytes of DWARF of a file that is read.
@@ -198,10 +200,18 @@ func (f *File) Frames(address uint64) []Frame {
 	case !ok:
 		return frames
 	case last < 0:
-		return []Frame{{Function: fmt.Sprintf("%s+0x%x", s.name, address-s.begin)}}
+		return []Frame{{Function: fmt.Sprintf("%s+0x%x", readable(s.name), address-s.begin)}}
 	}
-	frames[last].Function = s.name
+	frames[last].Function = readable(s.name)
 	return frames
+}
+
+// readable makes the name of a symbol that of the source: without what compilers encode in it, and without types of parameters.
+func readable(name string) string {
+	if module, function, ok := strings.Cut(strings.TrimPrefix(name, "__"), "_MOD_"); ok && strings.HasPrefix(name, "__") { // GNU Fortran
+		return module + "::" + function
+	}
+	return demangle.Filter(name, demangle.NoParams, demangle.NoEnclosingParams)
 }
 
 // symbol returns the symbol of the function that an address lies in.

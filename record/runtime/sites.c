@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "fortran.h"
 #include "stream.h"
 
 #include <dlfcn.h>
@@ -17,6 +18,8 @@
  * takes about 1 us each. So a stream keeps the sites of latest calls with the places on the stack where their return addresses
  * lie: where the same ones lie there again, counted from the wrapper's frame, the call comes along the same path.
  *
+ * Frames of the MPI library itself, whose functions for Fortran may call those for C, are not of the program: they are left out.
+ *
  * What the addresses are called is not looked up here: a site is addresses in files, which may be looked into afterwards.
  */
 
@@ -29,6 +32,7 @@
 struct frame {
 	uintptr_t address;
 	ptrdiff_t above; /* of the wrapper's frame: where the address lies on the stack */
+	struct module *module; /* NULL for none */
 };
 
 struct site {
@@ -43,6 +47,7 @@ struct module {
 	const struct link_map *map;
 	ElfW(Addr) bias;
 	uint64_t number;
+	int mpi; /* the library's, or the recorder itself, between its two */
 	char path[];
 };
 
@@ -94,13 +99,13 @@ static int find_id(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* module_of returns the program or library that an address belongs to, and makes it known; NULL for none. The lock is held. */
+/* module_of returns the program or library that a call belongs to, by its return address; NULL for none. The lock is held. */
 static struct module *module_of(uintptr_t address)
 {
-	Dl_info info;
+	Dl_info info, own;
 	struct link_map *map = NULL;
 	char path[PATH_MAX] = "";
-	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+	if (!dladdr1((void *)(address - 1), &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
 		return NULL;
 	for (struct module *m = modules; m; m = m->following)
 		if (m->map == map && m->bias == map->l_addr)
@@ -118,6 +123,10 @@ static struct module *module_of(uintptr_t address)
 		return NULL;
 	*m = (struct module){.following = modules, .map = map, .bias = map->l_addr, .number = modules ? modules->number + 1 : 0};
 	memcpy(m->path, path, length + 1);
+	const char *name = strrchr(m->path, '/');
+	m->mpi = name && strncmp(name, "/libmpi", 7) == 0;
+	if (dladdr((const void *)cr_functions, &own))
+		m->mpi |= own.dli_fbase == info.dli_fbase;
 	modules = m;
 	char body[8 + sizeof w.id + sizeof path + 1];
 	memcpy(body, &m->number, 8);
@@ -130,17 +139,20 @@ static struct module *module_of(uintptr_t address)
 static void define(const struct site *x)
 {
 	uint64_t body[2 + 2 * MOST_FRAMES] = {x->number, x->function};
+	size_t n = 2;
 	for (unsigned i = 0; i < x->frames; i++) {
-		struct module *m = module_of(x->frame[i].address - 1);
-		body[2 + 2 * i] = m ? m->number : UINT64_MAX;
-		body[3 + 2 * i] = x->frame[i].address - (m ? m->bias : 0);
+		const struct module *m = x->frame[i].module;
+		if (m && m->mpi && (i + 1 < x->frames || n > 2))
+			continue;
+		body[n++] = m ? m->number : UINT64_MAX;
+		body[n++] = x->frame[i].address - (m ? m->bias : 0);
 	}
-	cr_define(DEF_SITE, body, 8 * (2 + 2 * (size_t)x->frames));
+	cr_define(DEF_SITE, body, 8 * n);
 }
 
 struct walk {
 	struct cr_place from;
-	unsigned n;
+	unsigned n, left; /* frames found; of the program, to be found */
 	int fixed;
 	struct frame frame[MOST_FRAMES];
 };
@@ -159,19 +171,23 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 #else
 	w->fixed = 0;
 #endif
-	w->frame[w->n++] = (struct frame){address, (ptrdiff_t)(at - (uintptr_t)w->from.frame)};
-	return w->n < depth ? _URC_NO_REASON : _URC_END_OF_STACK;
+	struct module *m = module_of(address);
+	w->frame[w->n++] = (struct frame){address, (ptrdiff_t)(at - (uintptr_t)w->from.frame), m};
+	w->left -= !m || !m->mpi;
+	return w->left > 0 && w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* unwind finds the return addresses of a call; without tables of the caller's, one. */
+/* unwind finds the return addresses of a call; without tables of the caller's, one. The lock is held. */
 static void unwind(struct walk *w)
 {
-	if (depth > 1)
+	struct module *m = module_of((uintptr_t)w->from.address);
+	int one = depth == 1 && (!m || !m->mpi);
+	if (!one)
 		_Unwind_Backtrace(step, w);
 	if (w->n == 0) {
 		w->n = 1;
-		w->fixed = depth == 1;
-		w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0};
+		w->fixed = one;
+		w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0, m};
 	}
 }
 
@@ -183,11 +199,10 @@ static uint64_t hash(const struct walk *w, unsigned function)
 	return h >> 32;
 }
 
-/* found returns the site of a path, a new one where there is none yet, NULL for one too many. */
+/* found returns the site of a path, a new one where there is none yet, NULL for one too many. The lock is held. */
 static struct site *found(const struct walk *w, unsigned function)
 {
 	size_t bytes = w->n * sizeof w->frame[0];
-	pthread_mutex_lock(&lock);
 	struct site **bucket = &buckets[hash(w, function) % (sizeof buckets / sizeof *buckets)], *x = *bucket;
 	for (; x; x = x->following) {
 		unsigned i = 0;
@@ -203,7 +218,6 @@ static struct site *found(const struct walk *w, unsigned function)
 		define(x);
 		*bucket = x;
 	}
-	pthread_mutex_unlock(&lock);
 	return x;
 }
 
@@ -227,9 +241,11 @@ HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place fro
 	for (size_t i = home; i < home + SITE_WAYS; i++)
 		if (same(s->sites[i % SITES], function, from))
 			return SITE_FIRST + s->sites[i % SITES]->number;
-	struct walk w = {.from = from, .fixed = 1};
+	struct walk w = {.from = from, .left = depth, .fixed = 1};
+	pthread_mutex_lock(&lock);
 	unwind(&w);
 	struct site *x = found(&w, function);
+	pthread_mutex_unlock(&lock);
 	if (!x)
 		return function;
 	size_t way = s->newest++ % SITE_WAYS;

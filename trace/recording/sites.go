@@ -169,12 +169,31 @@ func shorten(name string) string {
 	return name
 }
 
-// isMain reports whether a function is the first of a program, below which there is only its start.
-func isMain(function string) bool { return function == "main" || function == "MAIN__" }
+// isMain reports whether a function is the first of a program, with or without the distance from its begin.
+func isMain(function string) bool {
+	name, _, _ := strings.Cut(function, "+0x")
+	return name == "main"
+}
+
+// starts reports whether a function is the C library's that calls the first function of a program or of a thread.
+func starts(function string) bool {
+	name, _, _ := strings.Cut(strings.Trim(function, "_"), "+0x")
+	return strings.HasPrefix(name, "libc_start_") || name == "clone" || name == "clone3"
+}
 
 // described returns the frames of a site, outermost first, and the innermost.
 func (x *site) described(names map[Address][]Frame) (frames []string, inner Frame) {
-	for i := range x.frames {
+	last := 1
+	for last < len(x.frames) {
+		if list := names[x.frames[last]]; len(list) > 0 && starts(list[0].Function) {
+			break
+		}
+		last++
+	}
+	for last < len(x.frames) && last > 1 && x.frames[last-1].Module == x.frames[last].Module { // the library's own, without name
+		last--
+	}
+	for i := range x.frames[:last] {
 		a := &x.frames[i]
 		list := names[*a]
 		if len(list) == 0 {

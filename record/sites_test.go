@@ -1,0 +1,209 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/trace/recording"
+)
+
+// sitesIn reads from a source which lines call MPI: "MPI_Bcast inlined (sites.c:10)".
+func sitesIn(t *testing.T, name string) (list []string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := regexp.MustCompile(`(MPI_\w+)\(.*[/!]\*? in (\w+)`)
+	for i, line := range strings.Split(string(b), "\n") {
+		if m := call.FindStringSubmatch(line); m != nil {
+			list = append(list, fmt.Sprintf("%s %s (%s:%d)", m[1], m[2], name, i+1))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// recordSites records a program and returns its archive's definitions and the innermost frames of its call sites, as in sitesIn.
+func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *trace.Definitions, raw string, list []string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	command := append(append([]string{l.run}, l.args...), append([]string{"-n", "2"}, program...)...)
+	r, err := Run(t.Context(), Options{Output: dir, Command: command, Compiler: l.cc, Cache: cacheFolder, Sites: depth, Keep: true, Out: os.Stderr, Err: os.Stderr})
+	if err != nil || r.Exit != 0 {
+		t.Fatal(r, err)
+	}
+	src, err := otf2.OpenPath(r.Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	d = src.Definitions()
+	for i := range d.Regions {
+		x := &d.Regions[i]
+		if frames := d.CallSite(x); frames != nil {
+			list = append(list, d.Text(x.Name)+" "+strings.TrimPrefix(frames[len(frames)-1], "sited::"))
+		}
+	}
+	slices.Sort(list)
+	if path, err := exec.LookPath("otf2-print"); err == nil {
+		c := exec.Command(path, r.Archive)
+		var errs strings.Builder
+		c.Stderr = &errs
+		if err := c.Run(); err != nil || errs.Len() > 0 {
+			t.Errorf("otf2-print: %v %s", err, errs.String())
+		}
+	}
+	return d, filepath.Join(dir, rawFolder), slices.Compact(list)
+}
+
+// TestCallSites compares the call sites of programs in C and Fortran with their sources, and all frames with what addr2line says.
+func TestCallSites(t *testing.T) {
+	for _, l := range libraries(t) {
+		for _, name := range [...]string{"sites.c", "sites.f90"} {
+			for _, debug := range [...]string{"-gdwarf-5", "-gdwarf-4"} {
+				t.Run(l.cc+" "+name+" "+debug, func(t *testing.T) {
+					program := []string{l.compileProgram(t, name, debug, "-O1", "-ldl")}
+					want := sitesIn(t, name)
+					if name == "sites.c" {
+						program = append(program, l.compileProgram(t, "plugged.c", debug, "-O1", "-shared", "-fPIC"))
+						want = append(want, sitesIn(t, "plugged.c")...)
+						slices.Sort(want)
+					}
+					for _, depth := range [...]int{1, 8} {
+						_, raw, got := l.recordSites(t, depth, program...)
+						if name == "sites.f90" { // calls of the program's start and end are inlined into its first function, with lines of that
+							got, want = shortened(got), shortened(want)
+						}
+						if !slices.Equal(got, want) {
+							t.Errorf("depth %d: call sites\n%s\nwant\n%s", depth, strings.Join(got, "\n"), strings.Join(want, "\n"))
+						}
+						asAddr2line(t, raw)
+					}
+				})
+			}
+		}
+	}
+}
+
+// shortened leaves out MPI_Init and MPI_Finalize.
+func shortened(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.HasPrefix(s, "MPI_Init ") || strings.HasPrefix(s, "MPI_Finalize ") })
+}
+
+// asAddr2line compares files and lines of all frames with those that addr2line finds.
+func asAddr2line(t *testing.T, raw string) {
+	t.Helper()
+	if exec.Command("addr2line", "--version").Run() != nil {
+		t.Log("no addr2line: not compared")
+		return
+	}
+	f, err := os.Open(filepath.Join(raw, recording.NamesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	compared := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var x recording.Named
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Frames[0].Line == 0 || !strings.Contains(x.Frames[0].File, "testdata") {
+			continue
+		}
+		b, err := exec.Command("addr2line", "-i", "-e", x.Module, fmt.Sprintf("%#x", x.Offset-1)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for line := range strings.SplitSeq(strings.TrimSpace(string(b)), "\n") {
+			line, _, _ = strings.Cut(line, " (discriminator")
+			want = append(want, filepath.Base(line))
+		}
+		for _, frame := range x.Frames {
+			got = append(got, fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s %#x: frames %v, addr2line says %v", x.Module, x.Offset, got, want)
+		}
+		compared++
+	}
+	if compared < 5 {
+		t.Errorf("%d addresses compared", compared)
+	}
+}
+
+// TestCallPaths holds the paths of calls, also where frames have other sizes from call to call, and one path for each depth of a
+// recursion.
+func TestCallPaths(t *testing.T) {
+	l := libraries(t)[0]
+	d, _, _ := l.recordSites(t, 8, l.compileProgram(t, "sites.c", "-g", "-O1"))
+	paths := map[string]int{}
+	depths := map[int]bool{}
+	function := regexp.MustCompile(` \(sites\.c:\d+\)`)
+	for i := range d.Regions {
+		x := &d.Regions[i]
+		frames := d.CallSite(x)
+		if frames == nil {
+			continue
+		}
+		for k := range frames {
+			frames[k] = function.ReplaceAllString(frames[k], "")
+		}
+		if d.Text(x.Name) == "MPI_Comm_size" {
+			depths[len(frames)] = true
+			continue
+		}
+		paths[strings.Join(append(frames, d.Text(x.Name)), " > ")]++
+	}
+	for _, want := range [...]string{"main > MPI_Init", "main > fixed > inlined > MPI_Bcast", "main > fixed > MPI_Barrier", "main > sized > MPI_Allreduce"} {
+		if paths[want] != 1 {
+			t.Errorf("%d regions %s in %v", paths[want], want, paths)
+		}
+	}
+	for n := 2; n < 6; n++ {
+		if !depths[n] {
+			t.Errorf("no recursion of depth %d in %v", n, depths)
+		}
+	}
+}
+
+// TestNoCallSites holds what is there without lines, without symbols, and without call sites.
+func TestNoCallSites(t *testing.T) {
+	l := libraries(t)[0]
+	program := l.compileProgram(t, "sites.c", "-O1")
+	_, _, got := l.recordSites(t, 1, program)
+	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "MPI_Allreduce sized+0x") }) {
+		t.Errorf("without lines: %v", got)
+	}
+	if b, err := exec.Command("strip", program).CombinedOutput(); err != nil {
+		t.Skipf("strip: %v %s", err, b)
+	}
+	_, _, got = l.recordSites(t, 1, program)
+	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "MPI_Allreduce sites+0x") }) {
+		t.Errorf("without symbols: %v", got)
+	}
+	d, raw, got := l.recordSites(t, 0, program)
+	if len(got) != 0 {
+		t.Errorf("without call sites: %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(raw, recording.NamesFile)); err == nil {
+		t.Error("without call sites there are names of addresses")
+	}
+	for i := range d.Regions {
+		if d.Regions[i].BeginLine != 0 {
+			t.Errorf("region %d has a line", i)
+		}
+	}
+}
