@@ -14,9 +14,8 @@ type page struct {
 	key0   int64    // offset in the file, 0 outside the cache
 	region *region  // a region head kept in the cache instead of a page
 
-	asked atomic.Bool // for one of its rows
-	once  sync.Mutex
-	rows  atomic.Pointer[[]byte] // decoded rows
+	once sync.Mutex
+	rows atomic.Pointer[[]byte] // decoded rows
 
 	used atomic.Bool            // read through its slot since the cache last looked
 	kids []atomic.Pointer[page] // slots of the data pages below an index page of level 1

@@ -29,13 +29,13 @@ type Cursor struct {
 	dec  *decoder
 	pool *sync.Pool // where dec goes back to at the end
 	want columnSet
-	into *columns // where NextColumns has them decoded to, else nil
+	into columns // where NextColumns has them decoded to
 	err  error
 }
 
 // columns are columns of a page as values, in place of its rows.
 type columns struct {
-	offsets []int
+	offsets []int // nil: to rows
 	values  [][]uint64
 	got     bool // the decoder has put them there
 }
@@ -137,7 +137,7 @@ func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 // NextColumns puts the columns at these offsets of the rows up to the end of a page into dst, and says with which row they begin. It
 // is not mixed with other ways to read the cursor.
 func (c *Cursor) NextColumns(dst [][]uint64, offsets []int) (n uint64, ok bool) {
-	c.into = &columns{offsets: offsets, values: dst}
+	c.into = columns{offsets: offsets, values: dst}
 	ok = c.Only(offsets...).load()
 	if n = c.n; !ok {
 		return n, false
@@ -170,7 +170,9 @@ func (c *Cursor) load() bool {
 	p, err := c.src.payload(ord)
 	if err == nil {
 		r := c.typ.RowBytes
-		c.dec.into = c.into
+		if c.dec.into = nil; c.into.offsets != nil {
+			c.dec.into = &c.into
+		}
 		switch {
 		case p.unfolded:
 			c.rows = p.b
@@ -182,7 +184,7 @@ func (c *Cursor) load() bool {
 			err = c.dec.columns(c.rows, c.typ, p.codec, p.b, p.count, ord*z, c.want)
 		}
 		c.dec.into = nil
-		if s, ok := c.src.(*fileSource); ok && err == nil && c.into == nil {
+		if s, ok := c.src.(*fileSource); ok && err == nil && c.into.offsets == nil {
 			err = s.a.checkAmounts(c.rows)
 		}
 		if err == nil {

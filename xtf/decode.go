@@ -231,33 +231,51 @@ func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
 	return d.cold, err
 }
 
-// takePlanes reads the first values of one column of n rows from its planes in src
-// and returns the rest of src.
+// takePlanes reads one column of n values from its planes in src and returns the rest of src.
 func takePlanes(dst []uint64, src []byte, width, n int) ([]byte, error) {
 	planes, src, err := countPlanes(src, width, n)
 	if err != nil {
 		return nil, err
 	}
-	return joinPlanes(dst, src, planes, n), nil
+	joinPlanes(dst, nil, 0, src, planes)
+	return src[planes*n:], nil
 }
 
-// joinPlanes is takePlanes of so many planes that are there.
-func joinPlanes(dst []uint64, src []byte, planes, n int) []byte {
-	if planes == 0 {
+// joinPlanes puts values together from their lower planes in raw and the others in cold. Nearly all have three at most.
+func joinPlanes(dst []uint64, raw []byte, lower int, cold []byte, upper int) {
+	n, planes := len(dst), lower+upper
+	plane := func(k int) []byte {
+		if k < lower {
+			return raw[k*n:][:n]
+		}
+		return cold[(k-lower)*n:][:n]
+	}
+	switch planes {
+	case 0:
 		clear(dst)
-		return src
-	}
-	for i, x := range src[:len(dst)] {
-		dst[i] = uint64(x)
-	}
-	for k := 1; k < planes; k++ {
-		shift := uint(8*k) & 63
-		p := src[k*n:][:len(dst)]
+		return
+	case 1:
+		for i, x := range plane(0) {
+			dst[i] = uint64(x)
+		}
+		return
+	case 2:
+		p, q := plane(0), plane(1)
 		for i, x := range p {
+			dst[i] = uint64(x) | uint64(q[i])<<8
+		}
+		return
+	}
+	p, q, r := plane(0), plane(1), plane(2)
+	for i, x := range p {
+		dst[i] = uint64(x) | uint64(q[i])<<8 | uint64(r[i])<<16
+	}
+	for k := 3; k < planes; k++ {
+		shift := uint(8*k) & 63
+		for i, x := range plane(k) {
 			dst[i] |= uint64(x) << shift
 		}
 	}
-	return src[planes*n:]
 }
 
 // countPlanes returns the number of planes of the column that src begins with, and
@@ -271,67 +289,6 @@ func countPlanes(src []byte, width, n int) (planes int, rest []byte, err error) 
 		return 0, nil, corrupt("%d planes of %d bytes in %d bytes", planes, n, len(rest))
 	}
 	return planes, rest, nil
-}
-
-// row decodes one row of a packed page of count rows into dst, which has R bytes:
-// without a place for all the others, and of most columns one value alone.
-func (d *decoder) row(dst []byte, t *Type, payload []byte, count, slot int, firstN uint64) error {
-	kb, size, err := parseKeyBlock(payload, count)
-	if err != nil {
-		return err
-	}
-	cold, err := d.coldBlock(t, payload[size:], count)
-	if err != nil {
-		return err
-	}
-	key, end := kb.at(slot), uint64(0)
-	d.vals = append(d.vals[:0], key)
-	storeColumn(dst, d.vals, t.RowBytes, t.Columns[0])
-	for i := 1; i < len(t.Columns); i++ {
-		c := t.Columns[i]
-		var x uint64
-		if x, cold, err = d.value(c, cold, count, slot); err != nil {
-			return err
-		}
-		switch c.Transform {
-		case TransformMinusT:
-			x = key + unzigzag(x)
-		case TransformMinusN:
-			x = firstN + uint64(slot) - x
-		case TransformMinusSpan:
-			x = end - key - x
-		}
-		if i == t.End {
-			end = x
-		}
-		d.vals = append(d.vals[:0], x)
-		storeColumn(dst, d.vals, t.RowBytes, c)
-	}
-	if len(cold) != 0 {
-		return corrupt("%d bytes after the last column", len(cold))
-	}
-	return nil
-}
-
-// value takes a column of count rows from cold and returns what it stores for one
-// row, of differences their sum up to there, and the rest of cold.
-func (d *decoder) value(c Column, cold []byte, count, slot int) (x uint64, rest []byte, err error) {
-	if c.Transform == TransformDelta {
-		d.vals = grow64(d.vals, slot+1)
-		rest, err = takePlanes(d.vals, cold, c.Width, count)
-		for _, v := range d.vals {
-			x += unzigzag(v)
-		}
-		return x, rest, err
-	}
-	planes, rest, err := countPlanes(cold, c.Width, count)
-	if err != nil {
-		return 0, nil, err
-	}
-	for k := range planes {
-		x |= uint64(rest[k*count+slot]) << (8 * k)
-	}
-	return x, rest[planes*count:], nil
 }
 
 // undo reverses the column's transform on d.vals. Bits above the column's width

@@ -175,51 +175,64 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 	}
 	f.calls = calls
 	d.keys, d.vals = grow64(d.keys, count), grow64(d.vals, count)
+	keys := d.keys
 	for _, c := range f.typ.Columns[1:] {
 		if len(cold) == 0 {
 			return corrupt("column missing from a cold block")
 		}
 		lower, upper := int(cold[0]>>rawPlanes), int(cold[0]&(1<<rawPlanes-1))
-		if lower+upper > c.Width || lower*count > len(raw) || upper*count > len(cold)-1 {
+		cold = cold[1:]
+		if lower+upper > c.Width || lower*count > len(raw) || upper*count > len(cold) {
 			return corrupt("%d and %d planes of %d bytes in %d and %d", lower, upper, count, len(raw), len(cold))
 		}
-		cold = joinPlanes(d.vals, cold[1:], upper, count)
-		for k := lower - 1; k >= 0; k-- {
-			for i, x := range raw[k*count : (k+1)*count] {
-				d.vals[i] = d.vals[i]<<8 | uint64(x)
+		base, v := f.base(c, keys), d.vals
+		same := base != nil && lower+upper == 0
+		if same {
+			v = base
+		} else {
+			joinPlanes(v, raw, lower, cold, upper)
+			if base == nil {
+				d.undo(c, firstN)
+			}
+			for i, x := range base {
+				v[i] = x + unzigzag(v[i])
 			}
 		}
-		raw = raw[lower*count:]
-		switch {
-		case c.Transform == transformBegin:
-			for i, x := range d.vals {
-				d.vals[i] = f.begin[i] + unzigzag(x)
-			}
-		case c.Transform == transformEnd:
-			for i, x := range d.vals {
-				d.vals[i] = f.end[i] + unzigzag(x)
-			}
-		default:
-			d.undo(c, firstN)
-		}
+		raw, cold = raw[lower*count:], cold[upper*count:]
 		switch c.Offset {
 		case t.Columns[0].Offset:
-			if copy(d.keys, d.vals); f.at < 0 {
-				f.after(d.keys)
+			if keys = v; !same {
+				d.keys, d.vals = d.vals, d.keys
+			}
+			if f.at < 0 {
+				f.after(keys)
 			}
 		case f.at:
-			f.number = append(f.number[:0], d.vals...)
+			f.number = append(f.number[:0], v...)
 			if err := f.ask(le.Uint64(payload)); err != nil {
 				return err
 			}
 		}
-		storeColumn(dst, d.vals, t.RowBytes, c)
+		storeColumn(dst, v, t.RowBytes, c)
 	}
 	if len(cold)+len(raw) != 0 {
 		return corrupt("%d bytes after the last column", len(cold)+len(raw))
 	}
 	if f.at >= 0 && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
 		return corrupt("rows differ from those that follow their calls")
+	}
+	return nil
+}
+
+// base is what the values of a column are stored as the differences from, nil for others.
+func (f *follower) base(c Column, keys []uint64) []uint64 {
+	switch c.Transform {
+	case transformBegin:
+		return f.begin
+	case transformEnd:
+		return f.end
+	case TransformMinusT:
+		return keys
 	}
 	return nil
 }

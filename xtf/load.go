@@ -314,25 +314,21 @@ func (a *pages) checkKeys(pg *page, ord uint64) error {
 	if a.typ.Role == RoleNone {
 		return nil
 	}
-	n := int(pg.count)
-	prev := a.key(pg, 0)
-	first := prev
+	dec := a.f.decoder()
+	defer a.f.decoders.Put(dec)
+	dec.keys = grow64(dec.keys, int(pg.count))
 	if pg.codec == CodecPacked {
-		for i := 1; i < n; i++ {
-			k := pg.keys.at(i)
-			if k < prev {
-				return corrupt("key of slot %d is before its predecessor", i)
-			}
-			prev = k
-		}
+		pg.keys.load(dec.keys)
 	} else {
-		for i := 1; i < n; i++ {
-			k := a.key(pg, i)
-			if k < prev {
-				return corrupt("key of slot %d is before its predecessor", i)
-			}
-			prev = k
+		loadColumn(dec.keys, pg.plain(), a.typ.RowBytes, a.typ.Columns[0])
+	}
+	first := dec.keys[0]
+	prev := first
+	for i, k := range dec.keys {
+		if k < prev {
+			return corrupt("key of slot %d is before its predecessor", i)
 		}
+		prev = k
 	}
 	d := a.desc
 	if first < d.first || prev > d.last || (ord == 0 && first != d.first) ||

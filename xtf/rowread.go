@@ -12,33 +12,18 @@ func (a *Array) At(n uint64) (uint64, error) {
 	return a.key(pg, slot), nil
 }
 
-// Row copies row n into dst, grown if needed, and returns it. The first row of a
-// page that is asked for is decoded alone; with the second the whole page is, and
-// stays so in the cache.
+// Row copies row n into dst, grown if needed, and returns it. Its page is decoded as a whole, and stays so in the cache.
 func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 	pg, slot, err := a.row(n)
 	if err != nil {
 		return nil, err
 	}
-	r := a.typ.RowBytes
-	if pg.codec == CodecPacked && pg.rows.Load() == nil && !pg.asked.Swap(true) {
-		dst = growBytes(dst[:0], r)
-		dec := a.f.decoder()
-		err = dec.row(dst, a.typ, pg.bytes, int(pg.count), slot, pg.firstN)
-		a.f.decoders.Put(dec)
-		if err == nil {
-			err = a.checkAmounts(dst)
-		}
-	} else {
-		var rows []byte
-		if rows, err = a.decoded(pg); err == nil {
-			dst = append(dst[:0], rows[slot*r:(slot+1)*r]...)
-		}
-	}
+	rows, err := a.decoded(pg)
 	if err != nil {
 		return nil, a.where(err, "page", n/uint64(a.typ.PageRows))
 	}
-	return dst, nil
+	r := a.typ.RowBytes
+	return append(dst[:0], rows[slot*r:(slot+1)*r]...), nil
 }
 
 // row finds the page of row n.
