@@ -163,6 +163,7 @@ func (c *Cursor) sweep() {
 	for i := range c.walk.stack {
 		c.sweepRung(&c.walk.stack[i], i == len(c.walk.stack)-1, done)
 	}
+	pos, visits := c.pos, 0
 	for i := len(v.order) - 1; i >= 0; i-- {
 		id := v.order[i]
 		m := done[id]
@@ -173,12 +174,22 @@ func (c *Cursor) sweep() {
 		if kind == kindRepeat {
 			list, times = list[:1], m*s.count(id)
 		}
+		visits += len(list) + 1
 		at := v.slot[id]
+		columns := v.column[at:][:len(list)]
 		for i, k := range list {
 			done[k] += times
-			c.entered(at+uint32(i), times)
+			if x := columns[i]; x >= 0 {
+				pos[x] += times
+			}
 		}
-		c.visit(len(list) + 1)
+		if v.class != nil {
+			for _, x := range v.class[at:][:len(list)] {
+				if x >= 0 {
+					pos[x] += times
+				}
+			}
+		}
 		if at += uint32(len(list)); kind == kindCall {
 			c.entered(at, m)
 			at++
@@ -187,6 +198,7 @@ func (c *Cursor) sweep() {
 			c.completed(id, at, m)
 		}
 	}
+	c.visit(visits)
 	for i := range c.walk.stack {
 		if r := &c.walk.stack[i]; r.kind == kindCall {
 			done[r.id]++ // begun, if not complete

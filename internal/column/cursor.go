@@ -93,8 +93,9 @@ func (k *Cursor) outside(where string) bool {
 	return false
 }
 
-// partSize is how many values of one width are decoded at once: readers of many columns have all of their parts in the cache.
-const partSize = 32
+// partSize is how many values of one width are decoded at once: readers of many columns have all of their parts in the cache. After a
+// seek few may be wanted.
+const partSize, firstPart = 32, 8
 
 // load decodes the part with value i, in which or after which pos is.
 func (k *Cursor) load(pos, i uint64) bool {
@@ -106,8 +107,10 @@ func (k *Cursor) load(pos, i uint64) bool {
 	from, base, w, plain := 0, uint64(0), uint(0), false
 	if err == nil {
 		if base, w, src, plain = k.col.codes(block, n, src, size); plain {
-			from = int(i%BlockSize) &^ (partSize - 1)
-			n = min(n-from, partSize)
+			from = int(i%BlockSize) &^ (firstPart - 1)
+			if n = min(n-from, partSize); len(k.buf) == 0 {
+				n = min(n, firstPart)
+			}
 		}
 		if cap(k.buf) < n {
 			k.buf = make([]uint64, n)
