@@ -77,10 +77,7 @@ func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []
 	}
 	t := commTable{r: r, pairs: []Pair{}, comms: map[uint32]*Communicator{}, from: from}
 	lost, err := r.EachLocation(results.Ranks{}, "comm", func(p trace.P) error {
-		if err := t.add(p); err != nil {
-			return fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
-		}
-		return nil
+		return r.Failed(xtf.Proc(p), "channels", t.add(p))
 	})
 	if err != nil {
 		return nil, nil, err

@@ -124,7 +124,7 @@ func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) ([][]int, 
 		sums[x.Key].Add(x)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: time bins of the whole run: %w", r.Name, err)
+		return nil, r.Failed(xtf.WholeRun, "time bins of the whole run", err)
 	}
 	out := make([][]int, xtf.NumShares)
 	for k := range out {
@@ -354,8 +354,8 @@ func graphRows(r *results.Run, s runSpan, lives []lifetime, rows []timelineRow) 
 	if err != nil {
 		return err
 	}
-	t := results.NewProfileTable(r)
-	if err := t.AddWhole(); err != nil {
+	t, err := results.WholeTable(r)
+	if err != nil {
 		return err
 	}
 	classes := make([]int8, len(p.Regions))

@@ -59,13 +59,13 @@ func TestSumsOfRows(t *testing.T) {
 	}
 	s := &results.CauseSum{}
 	for range 3 {
-		s.Add(most)
+		s.Add(results.CauseSum{Ticks: most})
 	}
 	if numbers.Integer(s.Ticks) != numbers.NotKnown {
 		t.Errorf("waits of one location: %d", s.Ticks)
 	}
-	sums := map[results.CauseKey]*results.CauseSum{}
-	if !results.Merge(sums, map[results.CauseKey]*results.CauseSum{{}: {Ticks: most}}, 0) || results.Merge(sums, map[results.CauseKey]*results.CauseSum{{}: {Ticks: 1}}, 1) {
+	sums := results.PlaceSums{}
+	if !sums.Add(results.CauseKey{}, results.CauseSum{Ticks: most}) || sums.Add(results.CauseKey{}, results.CauseSum{Ticks: 1}) {
 		t.Error("waits: a sum of 2^63 is taken")
 	}
 }

@@ -20,15 +20,13 @@ func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 	all := numbers.Sum(0)
 	counts := map[xtf.Item]numbers.Sum{}
 	addCount := func(i xtf.Item, n uint64) { counts[i] = numbers.Add(counts[i], numbers.Integer(n)) }
-	keys := results.SortedKeys(c.Waits)
-	for _, k := range keys {
-		s := c.Waits[k]
+	for k, s := range c.Waits.Sorted() {
 		x := WaitPath{
 			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: results.PatternName(k.Pattern), Order: results.OrderName(k.Pattern),
-			Count: s.Count, Ticks: numbers.Integer(s.Ticks), Worst: s.Worst, Rank: c.Rank(s.WorstP),
+			Count: s.Count, Ticks: numbers.Integer(s.Ticks), Worst: s.Worst, Rank: c.Rank(s.WorstP), completion: results.IsCompletion(k.Pattern),
 		}
 		list = append(list, x)
-		if !results.IsCompletion(k.Pattern) {
+		if !x.completion {
 			all = numbers.Add(all, x.Ticks)
 		}
 		addCount(xtf.PatternItem(k.Pattern), s.Count)
@@ -39,8 +37,8 @@ func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 			addCount(xtf.ItemLateSenderOther, s.Count)
 		}
 	}
-	for i, k := range keys {
-		if !results.IsCompletion(k.Pattern) {
+	for i := range list {
+		if !list[i].completion {
 			list[i].Share = numbers.Quotient(list[i].Ticks, all)
 		}
 	}
@@ -105,6 +103,8 @@ type WaitPath struct {
 	Share   numbers.Ratio `json:"share"` // of all waits for partners here; undefined of completions
 	Worst   uint64        `json:"worst"` // of one location
 	Rank    uint32        `json:"worst_rank"`
+
+	completion bool // a span at the end of a collective
 }
 
 // WaitProcess is the waits of one process.

@@ -272,16 +272,11 @@ func (f *finder) addProcess(x *results.ProcessItems, caused uint64) {
 // delaysOfProcesses adds up the delay costs, short and long, by the process that
 // causes them. A location that cannot be read has none.
 func delaysOfProcesses(r *results.Run, sums []uint64) error {
-	for p := range trace.P(r.Defs.NumLocations()) {
+	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
-		err := results.Load(r, xtf.Proc(p), func(x *xtf.Delay) {
-			sums[rank] += x.Short + x.Long
-		})
-		if err != nil && !results.Partial(err) {
-			return fmt.Errorf("%s: location %d: delay costs: %w", r.Name, r.Defs.Location(p).Ref, err)
-		}
-	}
-	return nil
+		return r.Failed(xtf.Proc(p), "delay costs", results.Load(r, xtf.Proc(p), func(x *xtf.Delay) { sums[rank] += x.Short + x.Long }))
+	})
+	return err
 }
 
 // io is what file input and output takes.

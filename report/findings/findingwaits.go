@@ -41,11 +41,10 @@ type placeSum struct {
 }
 
 // places adds up rows by call path and activity; of returns what counts of a row.
-func places(c *results.Causes, rows map[results.CauseKey]*results.CauseSum, of func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum)) []*placeSum {
+func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum)) []*placeSum {
 	at := map[place]*placeSum{}
 	var list []*placeSum
-	for _, k := range results.SortedKeys(rows) {
-		s := rows[k]
+	for k, s := range rows.Sorted() {
 		here, long := of(k, s)
 		v := numbers.Add(here, long)
 		if v == 0 {
@@ -112,7 +111,7 @@ func (f *finder) waits() {
 func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.Big(sum.Sum), f.u.Name(), f.u.Ticks(sum.Max), sum.MaxP)
-	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum) {
+	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			return 0, 0
 		}
@@ -177,7 +176,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 			elsewhere = numbers.Add(elsewhere, numbers.Integer(s.Ticks))
 		}
 	}
-	list := places(f.causes, f.causes.Delays, func(k results.CauseKey, s *results.CauseSum) (here, long numbers.Sum) {
+	list := places(f.causes, f.causes.Delays, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
 			return 0, numbers.Integer(s.Long)

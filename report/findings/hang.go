@@ -15,30 +15,22 @@ import (
 // are in one at their last event: by location. Set-up does not count. Of processes
 // with a location that cannot be read nothing is known.
 func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
-	for p := range trace.P(r.Defs.NumLocations()) {
+	lost, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		v, err := r.Components(p)
-		if err == nil && v[xtf.ItemEvents] > 0 {
-			var a *xtf.Array
-			if a, err = r.File.Array(xtf.Proc(p), xtf.TypeCall); err == nil {
-				last := v[xtf.ItemLast]
-				err = a.Overlapping(last-min(last, 1), xtf.Never, func(_ uint64, row []byte) bool {
-					var c xtf.Call
-					c.Load(row)
-					if c.Flags&xtf.FlagCut != 0 && c.Flags&xtf.FlagOutermostMPI != 0 && c.Class&xtf.ClassInit == 0 {
-						list = append(list, endCall{rank, c.Region, c.Class, c.T})
-					}
-					return true
-				})
-			}
+		if last := v[xtf.ItemLast]; err == nil && v[xtf.ItemEvents] > 0 {
+			err = results.Overlapping(r, p, xtf.TypeCall, last-min(last, 1), xtf.Never, func(c *xtf.Call) {
+				if c.Flags&xtf.FlagCut != 0 && c.Flags&xtf.FlagOutermostMPI != 0 && c.Class&xtf.ClassInit == 0 {
+					list = append(list, endCall{rank, c.Region, c.Class, c.T})
+				}
+			})
 		}
-		if results.Partial(err) {
-			unknown = append(unknown, rank)
-		} else if err != nil {
-			return nil, nil, fmt.Errorf("%s: location %d: open calls: %w", r.Name, r.Defs.Location(p).Ref, err)
-		}
+		return r.Failed(xtf.Proc(p), "open calls", err)
+	})
+	for i := range lost {
+		unknown = append(unknown, lost[i].Process)
 	}
-	return list, slices.Compact(unknown), nil
+	return list, slices.Compact(unknown), err
 }
 
 // openGroup is the processes that are in one region at the end.
@@ -137,7 +129,7 @@ func lastCollective(r *results.Run) (string, error) {
 				return "", nil
 			}
 			if err != nil {
-				return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
+				return "", r.Failed(xtf.Proc(p), "collectives", err)
 			}
 			var c xtf.Coll
 			c.Load(b)

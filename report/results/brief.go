@@ -35,15 +35,11 @@ func (r *Run) Brief() (*Brief, error) {
 	if b.Provenance, err = r.Provenance(); err != nil {
 		return nil, err
 	}
-	err = Load(r, xtf.WholeRun, func(x *xtf.Interval) {
-		if x.Key == 0 {
-			b.First, b.Last = new(x.FirstBegin), new(x.LastEnd)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: the whole program's interval: %w", r.Name, err)
+	root, err := programOf(r)
+	if root != nil {
+		b.First, b.Last = &root.FirstBegin, &root.LastEnd
 	}
-	return b, nil
+	return b, err
 }
 
 // LocationTypes counts locations by type.

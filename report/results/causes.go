@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -102,10 +103,42 @@ type CauseSum struct {
 	WorstP      uint32
 }
 
-// Add adds ticks; a sum of 2^63 or more, which damaged rows alone make, is not known.
-func (s *CauseSum) Add(ticks uint64) {
-	if !xtf.Add(&s.Ticks, ticks) {
-		s.Ticks = xtf.Never
+// Add adds a sum and reports whether it fits; one of 2^63 or more, which damaged rows alone make, is not known.
+func (s *CauseSum) Add(o CauseSum) bool {
+	fits := true
+	for _, v := range []struct {
+		sum *uint64
+		own uint64
+	}{{&s.Count, o.Count}, {&s.Ticks, o.Ticks}, {&s.Long, o.Long}} {
+		if !xtf.Add(v.sum, v.own) {
+			*v.sum, fits = xtf.Never, false
+		}
+	}
+	if o.Worst > s.Worst {
+		s.Worst, s.WorstP = o.Worst, o.WorstP
+	}
+	return fits
+}
+
+// PlaceSums are waits, costs of delays or pieces of the critical path by place.
+type PlaceSums map[CauseKey]CauseSum
+
+// Add adds a part of a place, and reports whether sums hold it; the parts of locations come in their order.
+func (m PlaceSums) Add(at CauseKey, x CauseSum) bool {
+	s := m[at]
+	fits := s.Add(x)
+	m[at] = s
+	return fits
+}
+
+// Sorted passes the places in the order of the file.
+func (m PlaceSums) Sorted() iter.Seq2[CauseKey, CauseSum] {
+	return func(yield func(CauseKey, CauseSum) bool) {
+		for _, at := range slices.SortedFunc(maps.Keys(m), CauseKey.Compare) {
+			if !yield(at, m[at]) {
+				return
+			}
+		}
 	}
 }
 
@@ -115,9 +148,9 @@ type Causes struct {
 	Ranks  Ranks
 	Span   *Span
 	Paths  *CallPaths
-	Waits  map[CauseKey]*CauseSum
-	Delays map[CauseKey]*CauseSum
-	path   map[CauseKey]*CauseSum
+	Waits  PlaceSums
+	Delays PlaceSums
+	path   PlaceSums
 	Lost   []table.Lost
 }
 
@@ -127,7 +160,7 @@ func (c *Causes) Read() error {
 	if c.Paths, err = ReadCallPaths(c.R); err != nil {
 		return err
 	}
-	c.Waits, c.Delays, c.path = map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}, map[CauseKey]*CauseSum{}
+	c.Waits, c.Delays, c.path = PlaceSums{}, PlaceSums{}, PlaceSums{}
 	if c.Ranks.All() && c.Span == nil {
 		return c.readTotals()
 	}
@@ -181,16 +214,14 @@ func WaitSums(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
 	})
 }
 
-// sums are those of waits, costs of delays and the critical path, as placeArrays.
-func (c *Causes) sums() []map[CauseKey]*CauseSum {
-	return []map[CauseKey]*CauseSum{c.Waits, c.Delays, c.path}
-}
+// sums are those of waits, costs of delays and the critical path, as PlaceArrays.
+func (c *Causes) sums() [3]PlaceSums { return [...]PlaceSums{c.Waits, c.Delays, c.path} }
 
 // readTotals takes the sums over all locations.
 func (c *Causes) readTotals() error {
 	for k, to := range c.sums() {
-		if err := PlaceArrays[k].Whole(c.R, xtf.WholeRun, func(at CauseKey, x CauseSum) { to[at] = &x }); err != nil {
-			return fmt.Errorf("%s: waits and causes: %w", c.R.Name, err)
+		if err := PlaceArrays[k].Whole(c.R, xtf.WholeRun, func(at CauseKey, x CauseSum) { to[at] = x }); err != nil {
+			return c.R.Failed(xtf.WholeRun, "waits and causes", err)
 		}
 	}
 	return nil
@@ -199,29 +230,38 @@ func (c *Causes) readTotals() error {
 // readLocation adds the rows of one location: its sums, or for a span of time
 // the waits themselves, cut at its borders.
 func (c *Causes) readLocation(p trace.P) error {
-	own := Causes{Waits: map[CauseKey]*CauseSum{}, Delays: map[CauseKey]*CauseSum{}, path: map[CauseKey]*CauseSum{}}
+	own, fits := [3]PlaceSums{{}, {}, {}}, true
+	add := func(k int) func(at CauseKey, x CauseSum) {
+		return func(at CauseKey, x CauseSum) { fits = own[k].Add(at, x) && fits }
+	}
 	begin, end := uint64(0), xtf.Never
 	var err error
 	if c.Span != nil {
 		if begin, end, err = c.borders(p); err == nil {
-			err = own.readWaits(c.R, p, begin, end)
+			err = Overlapping(c.R, p, xtf.TypeWait, begin, end, func(x *xtf.Wait) {
+				add(0)(CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, CauseSum{Count: 1, Ticks: Inside(x.T, x.End, begin, end)})
+			})
 		}
 	} else {
-		for k, to := range own.sums()[:2] {
+		for k := range 2 {
 			if err == nil {
-				err = PlaceArrays[k].Parts(c.R, xtf.Proc(p), func(at CauseKey, x CauseSum) { to[at] = &x })
+				err = PlaceArrays[k].Parts(c.R, xtf.Proc(p), add(k))
 			}
 		}
 	}
 	if err == nil {
-		err = own.readPath(c.R, p, begin, end)
+		err = Overlapping(c.R, p, xtf.TypeCPath, begin, end, func(x *xtf.CPath) {
+			add(2)(CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}, CauseSum{Ticks: Inside(x.T, x.End, begin, end)})
+		})
 	}
 	if err != nil {
 		return err
 	}
-	fits, all := true, c.sums()
-	for k, own := range own.sums() {
-		fits = Merge(all[k], own, p) && fits
+	for k, to := range c.sums() {
+		for at, x := range own[k] { // the order does not matter
+			x.Worst, x.WorstP = x.Ticks+x.Long, uint32(p)
+			fits = to.Add(at, x) && fits
+		}
 	}
 	if !fits {
 		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)
@@ -242,71 +282,10 @@ func (c *Causes) borders(p trace.P) (begin, end uint64, err error) {
 	return begin, end, err
 }
 
-func (c *Causes) readWaits(r *Run, p trace.P, begin, end uint64) error {
-	a, err := r.File.Array(xtf.Proc(p), xtf.TypeWait)
-	if err != nil {
-		return err
-	}
-	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
-		var x xtf.Wait
-		x.Load(row)
-		s := at(c.Waits, CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0})
-		s.Count++
-		s.Add(Inside(x.T, x.End, begin, end))
-		return true
-	})
-}
-
 // Inside is how much of [t, e) lies in [begin, end).
 func Inside(t, e, begin, end uint64) uint64 {
 	from, to := max(t, begin), min(e, end)
 	return to - min(from, to)
-}
-
-func (c *Causes) readPath(r *Run, p trace.P, begin, end uint64) error {
-	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCPath)
-	if err != nil {
-		return err
-	}
-	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
-		var x xtf.CPath
-		x.Load(row)
-		at(c.path, CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).Add(Inside(x.T, x.End, begin, end))
-		return true
-	})
-}
-
-func at(m map[CauseKey]*CauseSum, k CauseKey) *CauseSum {
-	s := m[k]
-	if s == nil {
-		s = &CauseSum{}
-		m[k] = s
-	}
-	return s
-}
-
-// Merge adds the sums of location p, and reports whether they fit; the order of the map does not matter.
-func Merge(to, own map[CauseKey]*CauseSum, p trace.P) bool {
-	fits := true
-	for k, x := range own {
-		s := at(to, k)
-		for _, v := range []struct {
-			sum *uint64
-			own uint64
-		}{{&s.Count, x.Count}, {&s.Ticks, x.Ticks}, {&s.Long, x.Long}} {
-			fits = xtf.Add(v.sum, v.own) && fits
-		}
-		both := x.Ticks + x.Long
-		if both > s.Worst || both == s.Worst && uint32(p) < s.WorstP {
-			s.Worst, s.WorstP = both, uint32(p)
-		}
-	}
-	return fits
-}
-
-// SortedKeys are the keys of a map in the order of the file.
-func SortedKeys(m map[CauseKey]*CauseSum) []CauseKey {
-	return slices.SortedFunc(maps.Keys(m), CauseKey.Compare)
 }
 
 // Rank is the process of a location.
@@ -325,8 +304,7 @@ func (c *Causes) CauseLines(whole bool) []Cause {
 	}
 	list := []Cause{}
 	all := numbers.Sum(0)
-	for _, k := range SortedKeys(c.Delays) {
-		s := c.Delays[k]
+	for k, s := range c.Delays.Sorted() {
 		x := Cause{
 			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: PatternName(k.Pattern), Activity: ActivityName(k.Activity),
 			Short: numbers.Integer(s.Ticks), Long: numbers.Integer(s.Long), Worst: s.Worst, Rank: c.Rank(s.WorstP), Region: c.Paths.Region(uint32(k.Key)),

@@ -24,18 +24,17 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	x := &Critical{}
 	byActivity, byRegion := map[uint32]*CauseSum{}, map[CriticalKey]*CauseSum{}
 	var order []CriticalKey
-	for _, k := range SortedKeys(c.path) {
-		s := c.path[k]
+	for k, s := range c.path.Sorted() {
 		key := CriticalKey{c.Paths.Region(uint32(k.Key)), k.Activity}
 		if byRegion[key] == nil {
 			byRegion[key] = &CauseSum{}
 			order = append(order, key)
 		}
-		byRegion[key].take(s)
+		byRegion[key].Add(s)
 		if byActivity[k.Activity] == nil {
 			byActivity[k.Activity] = &CauseSum{}
 		}
-		byActivity[k.Activity].take(s)
+		byActivity[k.Activity].Add(s)
 		x.Length = numbers.Add(x.Length, numbers.Integer(s.Ticks))
 	}
 	means := map[CriticalKey]numbers.Sum{}
@@ -64,14 +63,6 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	}
 	slices.SortStableFunc(x.Regions, func(a, b CriticalSum) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	return x, nil
-}
-
-// take adds the sums of another key; worst is of one of them.
-func (s *CauseSum) take(o *CauseSum) {
-	s.Add(o.Ticks)
-	if o.Worst > s.Worst {
-		s.Worst, s.WorstP = o.Worst, o.WorstP
-	}
 }
 
 // Name is the name of a region in an activity for people.
@@ -126,17 +117,15 @@ func activityMean(root *Measured, activity uint32) numbers.Sum {
 // means are the times of all processes by region: exclusive time, that of MPI
 // calls without their waits.
 func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
-	t := NewProfileTable(c.R)
-	if err := t.AddWhole(); err != nil {
-		return nil, fmt.Errorf("%s: profile of the whole run: %w", c.R.Name, err)
+	t, err := WholeTable(c.R)
+	if err != nil {
+		return nil, err
 	}
 	waits := map[uint32]numbers.Sum{}
-	for _, k := range SortedKeys(c.Waits) {
-		region := c.Paths.Region(uint32(k.Key))
-		if IsCompletion(k.Pattern) {
-			continue
+	for k, s := range c.Waits {
+		if region := c.Paths.Region(uint32(k.Key)); !IsCompletion(k.Pattern) {
+			waits[region] = numbers.Add(waits[region], numbers.Integer(s.Ticks))
 		}
-		waits[region] = numbers.Add(waits[region], numbers.Integer(c.Waits[k].Ticks))
 	}
 	means := map[CriticalKey]numbers.Sum{}
 	inside, told := numbers.Sum(0), root.Sum(xtf.ItemOverhead)

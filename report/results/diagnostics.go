@@ -61,10 +61,7 @@ func (r *Run) Codes() ([]CodeTotal, error) {
 	err := Load(r, xtf.WholeRun, func(d *xtf.Diag) {
 		list = append(list, CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: totals of diagnostics: %w", r.Name, err)
-	}
-	return list, nil
+	return list, r.Failed(xtf.WholeRun, "totals of diagnostics", err)
 }
 
 // Occurrence is one problem and where it was found.

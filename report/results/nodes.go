@@ -54,10 +54,7 @@ func (r *Run) Nodes() ([]Node, error) {
 			children[x.Parent]++
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: intervals: %w", r.Name, err)
-	}
-	return list, nil
+	return list, r.Failed(xtf.WholeRun, "intervals", err)
 }
 
 // maxLevel bounds the depth of the interval tree, and so the length of paths.
@@ -86,10 +83,7 @@ func nodeNames(r *Run) ([]string, error) {
 	if err == nil && names.Failed() {
 		err = xtf.ErrCorrupt
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: names of intervals: %w", r.Name, err)
-	}
-	return list, nil
+	return list, r.Failed(xtf.WholeRun, "names of intervals", err)
 }
 
 // nameAt is the name with number 1 + i, "" for 0 and for what does not exist.
@@ -139,9 +133,9 @@ func NodeLabels(r *Run) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels := make([]string, len(list))
+	var labels []string
 	for i := range list {
-		labels[i] = list[i].Label()
+		labels = append(labels, list[i].Label())
 	}
 	return labels, nil
 }

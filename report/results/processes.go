@@ -18,10 +18,7 @@ func (r *Run) Components(p trace.P) (interval.Items, error) {
 			v[x.Key] = x.Value
 		}
 	})
-	if err != nil {
-		return v, fmt.Errorf("%s: location %d: components: %w", r.Name, r.Defs.Location(p).Ref, err)
-	}
-	return v, nil
+	return v, r.Failed(xtf.Proc(p), "components", err)
 }
 
 // ProcessItems are the components of one process, of all interval nodes.
@@ -86,7 +83,7 @@ func (r *Run) ProcessItems(rank uint32, p trace.Process) (*ProcessItems, error) 
 			}
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: location %d: components: %w", r.Name, r.Defs.Location(at).Ref, err)
+			return nil, r.Failed(xtf.Proc(at), "components", err)
 		}
 		if !metric {
 			own = withZeros(own)

@@ -88,9 +88,9 @@ func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error
 // processes, one row per region. Where processes have several locations, their
 // times are read one by one.
 func Totals(r *Run, s *Summary) (*Profile, error) {
-	t := NewProfileTable(r)
-	if err := t.AddWhole(); err != nil {
-		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	t, err := WholeTable(r)
+	if err != nil {
+		return nil, err
 	}
 	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Regions: t.lines()}
 	if r.Defs.NumLocations() == out.Processes {
@@ -186,11 +186,8 @@ func (t *ProfileTable) AddLocation(p trace.P) error {
 	} else if err = t.Add(xtf.Proc(p)); err == nil && t.sampled() {
 		err = t.addSamples(p)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: location %d: profile: %w", t.r.Name, t.r.Defs.Location(p).Ref, err)
-	}
-	if t.r.Defs.Location(p).Type == trace.MetricLocation {
-		return nil // it samples, it does not run
+	if err != nil || t.r.Defs.Location(p).Type == trace.MetricLocation { // which samples, and does not run
+		return t.r.Failed(xtf.Proc(p), "profile", err)
 	}
 	v, err := t.r.Components(p)
 	t.time += v[xtf.ItemTime]
@@ -254,20 +251,18 @@ func (t *ProfileTable) Add(p xtf.Proc) error {
 	return err
 }
 
-// AddWhole adds the whole run's rows, or those of the locations, each read once, where calls may be estimated, which the whole
+// WholeTable is a table of the whole run's rows, or those of the locations, each read once, where calls may be estimated, which the whole
 // run's rows do not tell apart.
-func (t *ProfileTable) AddWhole() error {
-	if err := t.Add(xtf.WholeRun); err != nil || !t.sampled() {
-		return err
+func WholeTable(r *Run) (*ProfileTable, error) {
+	t := NewProfileTable(r)
+	err := t.Add(xtf.WholeRun)
+	if err == nil && t.sampled() {
+		t, err = ProfileTableOf(r, SourceAuto)
+		for p := trace.P(0); err == nil && p < trace.P(r.Defs.NumLocations()); p++ {
+			err = t.AddLocation(p)
+		}
 	}
-	sum, err := ProfileTableOf(t.r, SourceAuto)
-	for p := trace.P(0); err == nil && p < trace.P(t.r.Defs.NumLocations()); p++ {
-		err = sum.AddLocation(p)
-	}
-	if err == nil {
-		*t = *sum
-	}
-	return err
+	return t, r.Failed(xtf.WholeRun, "profile of the whole run", err)
 }
 
 // Put adds calls, inclusive and exclusive time and bytes of a region, and reports whether sums hold them.

@@ -36,7 +36,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
-	r.shared = sync.OnceValues(r.openShared)
+	r.shared = sync.OnceValues(func() (*ccg.Shared, error) { return openShared(r) })
 	callview.Attach(f, r.Graph)
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
@@ -80,6 +80,31 @@ func (r *Run) Provenance() (json.RawMessage, error) {
 // Load calls f for every row of type T of location p, in their order. The row is valid during the call.
 func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
 	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
+}
+
+// Overlapping calls f for the rows of type T of location p that overlap [begin, end).
+func Overlapping[T any, R xtf.Form[T]](r *Run, p trace.P, id xtf.TypeID, begin, end uint64, f func(x *T)) error {
+	a, err := r.File.Array(xtf.Proc(p), id)
+	if err != nil {
+		return err
+	}
+	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var x T
+		R(&x).Load(row)
+		f(&x)
+		return true
+	})
+}
+
+// Failed says of which part of the run an error is, and what could not be read; nil stays.
+func (r *Run) Failed(p xtf.Proc, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case p == xtf.WholeRun:
+		return fmt.Errorf("%s: %s: %w", r.Name, what, err)
+	}
+	return fmt.Errorf("%s: location %d: %s: %w", r.Name, r.Defs.Location(trace.P(p)).Ref, what, err)
 }
 
 // each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.

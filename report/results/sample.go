@@ -1,7 +1,6 @@
 package results
 
 import (
-	"fmt"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
@@ -28,9 +27,9 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 		return nil, err
 	}
 	x := &Sample{Run: r, Survey: s, Regions: map[string]*RegionTotal{}, Resolution: max(r.Defs.Clock().TimerResolution, 1), Processes: s.Measured[0].Participants}
-	t := NewProfileTable(r)
-	if err := t.AddWhole(); err != nil {
-		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	t, err := WholeTable(r)
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range t.lines() {
 		y := x.Regions[l.Name]

@@ -81,13 +81,10 @@ func (r *Run) Source(want Source) (Source, error) {
 // once.
 func (r *Run) Graph() (*ccg.Shared, error) {
 	s, err := r.shared()
-	if err != nil {
-		return nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
-	}
-	return s, nil
+	return s, r.Failed(xtf.WholeRun, "call graph", err)
 }
 
-func (r *Run) openShared() (*ccg.Shared, error) {
+func openShared(r *Run) (*ccg.Shared, error) {
 	b, err := r.File.SectionBytes(xtf.KindCCG)
 	if errors.Is(err, xtf.ErrNoSection) {
 		err = errors.Join(ErrNoResult, err)
@@ -105,14 +102,10 @@ func (r *Run) openShared() (*ccg.Shared, error) {
 // Location opens the graph of location p.
 func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
 	l, _, err := callview.Location(r.File, shared, xtf.Proc(p))
-	if err != nil {
-		err = fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
-		if Partial(err) {
-			r.File.Damaged(xtf.Proc(p), err)
-		}
-		return nil, err
+	if err = r.Failed(xtf.Proc(p), "call graph", err); Partial(err) {
+		r.File.Damaged(xtf.Proc(p), err)
 	}
-	return l, nil
+	return l, err
 }
 
 // Bound is how far times from a lossy graph may be from the truth.

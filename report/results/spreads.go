@@ -105,10 +105,7 @@ func (r *Run) NodeStats(n uint32, participants uint64) (Spreads, error) {
 	if err == nil && !slices.IsSortedFunc(list, func(a, b Spread) int { return int(a.Item) - int(b.Item) }) {
 		err = xtf.ErrCorrupt
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: sums over processes: %w", r.Name, err)
-	}
-	return list, nil
+	return list, r.Failed(xtf.WholeRun, "sums over processes", err)
 }
 
 // Gathered adds up the values of processes as STAT rows do, of one node.

@@ -3,7 +3,6 @@ package results
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -108,18 +107,12 @@ func (s *Summary) Item(i xtf.Item) *Spread { return s.Spreads.Item(i) }
 // Summary reads the characteristics of the whole program by some rules.
 func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: string(rules.Rule())}
-	var root xtf.Interval
-	found := false
-	err := Load(r, xtf.WholeRun, func(x *xtf.Interval) {
-		if x.Key == 0 {
-			root, found = *x, true
-		}
-	})
-	if err == nil && !found {
-		err = ErrNoResult
+	root, err := programOf(r)
+	if err == nil && root == nil {
+		err = r.Failed(xtf.WholeRun, programPart, ErrNoResult)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: the whole program's interval: %w", r.Name, err)
+		return nil, err
 	}
 	s.First, s.Last, s.Processors = root.FirstBegin, root.LastEnd, uint64(root.Participants)
 	if s.Spreads, err = r.NodeStats(0, s.Processors); err != nil {
@@ -132,9 +125,9 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	if s.Rows, err = r.HasRows(); err != nil {
 		return nil, err
 	}
-	n, err := wholeProgram(r, s, &root, rules)
+	n, err := wholeProgram(r, s, root, rules)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the whole program's interval: %w", r.Name, err)
+		return nil, r.Failed(xtf.WholeRun, programPart, err)
 	}
 	s.Ticks = n.Ticks(rules)
 	s.Processors = n.count(rules)
@@ -145,6 +138,19 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s.File = FileInfo{Bytes: r.Size, ID: hex.EncodeToString(id[:])}
 	s.Provenance, err = r.Provenance()
 	return s, err
+}
+
+// programPart is the row of the whole program, in messages.
+const programPart = "the whole program's interval"
+
+// programOf is that row, nil where there is none.
+func programOf(r *Run) (root *xtf.Interval, err error) {
+	err = Load(r, xtf.WholeRun, func(x *xtf.Interval) {
+		if x.Key == 0 {
+			root = new(*x)
+		}
+	})
+	return root, r.Failed(xtf.WholeRun, programPart, err)
 }
 
 // wholeProgram is what the characteristics of node 0 are computed from.

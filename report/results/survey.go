@@ -84,7 +84,7 @@ func (s *Survey) readStats() error {
 		err = bad
 	}
 	if err != nil {
-		return fmt.Errorf("%s: sums over processes: %w", s.Run.Name, err)
+		return s.Run.Failed(xtf.WholeRun, "sums over processes", err)
 	}
 	for n := range s.Nodes {
 		x, m := &s.Nodes[n], &at[n]

@@ -62,10 +62,7 @@ func ReadCallPaths(r *Run) (*CallPaths, error) {
 	if err == nil {
 		err = bad
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: call paths: %w", r.Name, err)
-	}
-	return p, nil
+	return p, r.Failed(xtf.WholeRun, "call paths", err)
 }
 
 // Region is the reference of the innermost region of a path, trace.Undefined

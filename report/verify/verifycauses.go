@@ -14,24 +14,11 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// placeSums are waits, costs of delays or pieces of the critical path by place.
-type placeSums map[results.CauseKey]results.CauseSum
-
-// add adds a part of a place; the parts of locations come in their order.
-func (s placeSums) add(at results.CauseKey, x results.CauseSum) {
-	y := s[at]
-	y.Count, y.Ticks, y.Long = y.Count+x.Count, y.Ticks+x.Ticks, y.Long+x.Long
-	if x.Worst > y.Worst {
-		y.Worst, y.WorstP = x.Worst, x.WorstP
-	}
-	s[at] = y
-}
-
-// byNode are the sums by node and pattern.
-func (s placeSums) byNode() placeSums {
-	all := placeSums{}
+// byNode are sums by node and pattern.
+func byNode(s results.PlaceSums) results.PlaceSums {
+	all := results.PlaceSums{}
 	for at, x := range s {
-		all.add(results.CauseKey{Key: at.Key >> 32 << 32, Pattern: at.Pattern, Activity: at.Activity}, results.CauseSum{Count: x.Count, Ticks: x.Ticks, Long: x.Long})
+		all.Add(results.CauseKey{Key: at.Key >> 32 << 32, Pattern: at.Pattern, Activity: at.Activity}, results.CauseSum{Count: x.Count, Ticks: x.Ticks, Long: x.Long})
 	}
 	return all
 }
@@ -50,9 +37,9 @@ func eachDifferent[M ~map[K]V, K, V comparable](a, b M, order func(x, y K) int, 
 // placeTotal compares an array of totals with the sums of the locations; by node and pattern where there are so many places that call
 // paths were cut. Memory: 80 bytes for each place, twice.
 func (v *Verified) placeTotal(r *results.Run, t *results.PlaceArray) error {
-	all, whole := placeSums{}, placeSums{}
+	all, whole := results.PlaceSums{}, results.PlaceSums{}
 	for p := range xtf.Proc(r.File.Procs()) {
-		if err := t.Parts(r, p, all.add); err != nil {
+		if err := t.Parts(r, p, func(at results.CauseKey, x results.CauseSum) { all.Add(at, x) }); err != nil {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
 	}
@@ -60,10 +47,10 @@ func (v *Verified) placeTotal(r *results.Run, t *results.PlaceArray) error {
 		if _, twice := whole[at]; twice || x.Worst > x.Ticks+x.Long || uint64(x.WorstP) >= uint64(r.Defs.NumLocations()) {
 			v.add(t.Name, "%s: %s; in a place of its own: %v", at, x, !twice)
 		}
-		whole.add(at, x)
+		whole.Add(at, x)
 	})
 	if len(all) > xtf.MostWaitTotals {
-		all, whole = all.byNode(), whole.byNode()
+		all, whole = byNode(all), byNode(whole)
 	}
 	eachDifferent(all, whole, results.CauseKey.Compare, func(at results.CauseKey, here, there results.CauseSum) {
 		v.add(t.Name, "%s: %s; the locations have %s", at, there, here)

@@ -38,7 +38,7 @@ func (c *locationCheck) waits() error {
 	var inside interval.Components
 	spans := interval.NewSums(executions.Rows(0, executions.Len()), &inside, summedWaits...)
 	counts := interval.NewSums(executions.Rows(0, executions.Len()), &inside, xtf.ItemWaitCount)
-	rows, sums := placeSums{}, placeSums{}
+	rows, sums := results.PlaceSums{}, results.PlaceSums{}
 	past := uint64(0)
 	err = xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Wait) error {
 		item := xtf.PatternItem(x.Pattern)
@@ -51,7 +51,7 @@ func (c *locationCheck) waits() error {
 			return nil
 		}
 		past = x.End
-		rows.add(results.CauseKey{Key: xtf.NodeKey(x.Node, x.Path), Pattern: x.Pattern, Activity: 0}, results.CauseSum{Count: 1, Ticks: x.End - x.T})
+		rows.Add(results.CauseKey{Key: xtf.NodeKey(x.Node, x.Path), Pattern: x.Pattern, Activity: 0}, results.CauseSum{Count: 1, Ticks: x.End - x.T})
 		spans.Span(x.T, x.End, item)
 		switch x.Pattern & xtf.WaitOrderMask {
 		case xtf.WaitOrderSame:
@@ -72,7 +72,7 @@ func (c *locationCheck) waits() error {
 		if _, twice := sums[at]; twice {
 			c.add("WAITSUM", nil, "%s: the second row of this place", at)
 		}
-		sums.add(at, results.CauseSum{Count: x.Count, Ticks: x.Ticks})
+		sums.Add(at, results.CauseSum{Count: x.Count, Ticks: x.Ticks})
 	})
 	eachDifferent(rows, sums, results.CauseKey.Compare, func(at results.CauseKey, here, there results.CauseSum) {
 		c.add("WAITSUM", nil, "%s: %d of %d ticks, the rows are %d of %d", at, there.Count, there.Ticks, here.Count, here.Ticks)
