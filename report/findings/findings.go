@@ -121,16 +121,13 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	}
 	f.io()
 	f.transfer()
-	if err := f.threads(); err != nil {
-		return nil, nil, err
-	}
-	if err := f.locks(); err != nil {
+	if err := cmp.Or(f.threads(), f.locks()); err != nil {
 		return nil, nil, err
 	}
 	f.items()
 	f.oversubscription(true)
-	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
+	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.setup()
 	f.oversubscription(false)
 	f.clock()
@@ -154,9 +151,25 @@ func (f *finder) matters(ticks uint64) bool {
 	return ticks > 0 && numbers.MulDiv(ticks, 100/LeastFinding, 1) >= f.runtime
 }
 
-// command is a command about the run.
-func (f *finder) command(verb, rest string) string {
-	return fmt.Sprintf("coppice %s %s %s", verb, f.r.Path, rest)
+// query is the command that prints a section of a report about the run.
+func (f *finder) query(section string) string {
+	return fmt.Sprintf("coppice report %s %s", f.r.Path, section)
+}
+
+// loss begins a finding about what a process loses: no more than the run takes.
+func (f *finder) loss(kind string, ticks uint64, rank uint32, basis, section string) Finding {
+	return Finding{Kind: kind, Ticks: min(ticks, f.runtime), Basis: basis, Where: FindingWhere{Processes: []uint32{rank}}, Query: f.query(section)}
+}
+
+// add ends a finding: its text is what it is about, what it could gain, and how that is spread.
+func (f *finder) add(x Finding, what, spread string) {
+	x.Text = fmt.Sprintf("%s: %s%s", what, f.upTo(x.Ticks), spread)
+	f.list = append(f.list, x)
+}
+
+// together is a time of all processes.
+func (f *finder) together(sum numbers.Sum) string {
+	return fmt.Sprintf("all processes together %s %s", f.u.Big(sum), f.u.Name())
 }
 
 // upTo says what a finding could gain.
@@ -286,23 +299,20 @@ func (f *finder) io() {
 	if f.each.withIO < ticks {
 		basis = "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; the largest time of a process in file input and output is more"
 	}
-	x := Finding{
-		Kind: KindIO, Ticks: min(ticks, f.each.withIO, f.runtime), Basis: basis,
-		Where: FindingWhere{Processes: []uint32{rank}}, Query: f.command("report", "profile"),
-	}
-	f.placeRegion(&x, xtf.ClassIO|xtf.ClassMPIIO)
+	x := f.loss(KindIO, min(ticks, f.each.withIO), rank, basis, "profile")
+	f.placeRegion(&x, largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO))
 	x.facts.mean = numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
 	x.facts.Uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
-	x.Evidence = fmt.Sprintf("all processes together %s %s, the mean is %s, balance %s", f.u.Big(f.each.total[sumIO]), f.u.Name(), f.u.Real(x.facts.mean),
+	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(x.facts.mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), ticks)).Text(3))
-	x.Text = fmt.Sprintf("file input and output: %s: rank %d has most, %s%s; %s", f.upTo(x.Ticks), rank, f.u.Ticks(ticks), x.mostIn(), x.Evidence)
+	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(ticks), x.mostIn())
 	f.absorb(&x, "io")
-	f.list = append(f.list, x)
+	f.add(x, "file input and output", spread+x.Evidence)
 }
 
-// placeRegion sets the region of a class with most time.
-func (f *finder) placeRegion(x *Finding, class uint32) {
-	if r := largest(f.hot, class); r != nil {
+// placeRegion sets the region with most time, where there is one.
+func (f *finder) placeRegion(x *Finding, r *results.RegionTime) {
+	if r != nil {
 		x.Where.Region, x.Where.Place = numbers.Clean(f.r.CallName(r.Region), 60), f.r.CallPlace(r.Region)
 		x.Where.Path = []string{x.Where.Region}
 		x.facts.Region = x.Where.Region
@@ -337,7 +347,6 @@ func (f *finder) absorb(x *Finding, activity string) {
 		}
 		note := fmt.Sprintf("; others wait for it: %s %s %s on one process", results.PatternLabel(w.facts.pattern), f.u.Ticks(w.Ticks), f.u.Name())
 		x.Evidence += note
-		x.Text += note
 		return true
 	})
 }
@@ -384,12 +393,9 @@ func (f *finder) transfer() {
 		case unrecorded:
 			without = "without waits for what has records"
 		}
-		x := Finding{
-			Kind: KindTransfer, Ticks: min(f.each.largest[k.sum], loss), Basis: "largest time of a process in " + k.name + " calls " + without + basis,
-			Where: FindingWhere{Processes: []uint32{f.each.rank[k.sum]}}, Query: f.command("report", "comm"),
-		}
-		f.placeRegion(&x, k.class)
-		x.Evidence = fmt.Sprintf("all processes together %s %s in %s calls", f.u.Big(f.each.total[k.sum]), f.u.Name(), k.name)
+		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
+		f.placeRegion(&x, most)
+		x.Evidence = f.together(f.each.total[k.sum]) + " in " + k.name + " calls"
 		if k.sum == sumP2P && m.Sent > 0 {
 			mean := numbers.MeanOf(m.BytesOut, m.Sent)
 			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", numbers.Count(m.Sent), numbers.Bytes(mean))
@@ -403,8 +409,7 @@ func (f *finder) transfer() {
 		if most != nil && most.Kind&xtf.ClassNToOne != 0 {
 			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known"
 		}
-		x.Text = fmt.Sprintf("%s calls %s: %s: rank %d has most%s; %s", k.name, without, f.upTo(x.Ticks), f.each.rank[k.sum], x.mostIn(), x.Evidence)
-		f.list = append(f.list, x)
+		f.add(x, k.name+" calls "+without, fmt.Sprintf(": rank %d has most%s; %s", f.each.rank[k.sum], x.mostIn(), x.Evidence))
 	}
 }
 
@@ -417,11 +422,9 @@ func (f *finder) threads() error {
 		{sumSerial, kindSerial, "largest of a process: idle time of its threads outside of parallel regions, over its threads", "other threads idle outside of parallel regions"},
 		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions but for locks and critical sections, over its threads", "threads idle inside of parallel regions"},
 	} {
-		rank, ticks := f.each.rank[k.sum], f.each.largest[k.sum]
-		x := Finding{
-			Kind: k.kind, Ticks: min(ticks, f.runtime), Basis: k.basis, Where: FindingWhere{Processes: []uint32{rank}},
-			Query: f.command("report", "pop"), facts: FindingFacts{threads: true},
-		}
+		rank := f.each.rank[k.sum]
+		x := f.loss(k.kind, f.each.largest[k.sum], rank, k.basis, "pop")
+		x.facts.threads = true
 		if k.sum == sumThreads && f.matters(x.Ticks) {
 			x.facts.scheduling = f.each.scheduling
 			if err := f.imbalancedThreads(&x); err != nil {
@@ -434,8 +437,7 @@ func (f *finder) threads() error {
 			}
 			x.Evidence += fmt.Sprintf("efficiency of threads %s: serial %s x balance %s x scheduling %s", t.OpenMP.Text(3), t.Serial.Text(3), t.Balance.Text(3), t.Scheduling.Text(3))
 		}
-		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.sentence, f.upTo(x.Ticks), rank, x.Evidence)
-		f.list = append(f.list, x)
+		f.add(x, k.sentence, fmt.Sprintf(", most on rank %d; %s", rank, x.Evidence))
 	}
 	return nil
 }
@@ -455,14 +457,11 @@ var lostItems = []struct {
 func (f *finder) items() {
 	for _, k := range lostItems {
 		m := f.s.Item(k.item)
-		x := Finding{
-			Kind: k.kind, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process: " + results.ItemWord(k.item),
-			Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals --ordered "+k.item.String()), facts: FindingFacts{item: k.item},
-		}
-		x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.Big(m.Sum), f.u.Name())
-		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", results.ItemWord(k.item), f.upTo(x.Ticks), m.MaxP, x.Evidence)
+		x := f.loss(k.kind, m.Max, m.MaxP, "largest time of a process: "+results.ItemWord(k.item), "intervals --ordered "+k.item.String())
+		x.facts.item = k.item
+		x.Evidence = f.together(m.Sum)
 		f.absorb(&x, k.item.String())
-		f.list = append(f.list, x)
+		f.add(x, results.ItemWord(k.item), fmt.Sprintf(", most on rank %d; %s", m.MaxP, x.Evidence))
 	}
 }
 
@@ -470,19 +469,12 @@ func (f *finder) items() {
 // MPI_Init, that is set-up: processes are started one after another.
 func (f *finder) idle() {
 	t := f.s.Item(xtf.ItemTime)
-	if largest(f.hot, xtf.ClassInit) != nil || f.s.Processors == 0 {
+	if largest(f.hot, xtf.ClassInit) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 {
 		return
 	}
-	if f.s.Ticks.Idle < 0 {
-		return
-	}
-	x := Finding{
-		Kind: kindIdle, Ticks: min(numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), f.runtime), Basis: "time of the longest process, less the mean",
-		Where: FindingWhere{Processes: []uint32{t.MinP}}, Query: f.command("report", "intervals --ordered time"),
-		Evidence: fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.Ticks(t.Min), f.u.Name(), t.MaxP, f.u.Ticks(t.Max)),
-	}
-	x.Text = fmt.Sprintf("processes live for different times: %s: %s", f.upTo(x.Ticks), x.Evidence)
-	f.list = append(f.list, x)
+	x := f.loss(kindIdle, numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), t.MinP, "time of the longest process, less the mean", "intervals --ordered time")
+	x.Evidence = fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.Ticks(t.Min), f.u.Name(), t.MaxP, f.u.Ticks(t.Max))
+	f.add(x, "processes live for different times", ": "+x.Evidence)
 }
 
 // setup is what MPI_Init and the like take: a line of its own after the others, for
@@ -492,12 +484,9 @@ func (f *finder) setup() {
 	if !f.matters(m.Max) {
 		return
 	}
-	x := Finding{
-		Kind: KindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI_Init and MPI_Finalize",
-		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "profile"),
-	}
-	f.placeRegion(&x, xtf.ClassInit)
-	x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.Big(m.Sum), f.u.Name())
+	x := f.loss(KindSetup, m.Max, m.MaxP, "largest time of a process in MPI_Init and MPI_Finalize", "profile")
+	f.placeRegion(&x, largest(f.hot, xtf.ClassInit))
+	x.Evidence = f.together(m.Sum)
 	if t := f.s.Item(xtf.ItemTime); f.s.Ticks.Idle > 0 {
 		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.Ticks(t.Min), f.u.Ticks(t.Max), f.u.Name())
 	}
@@ -515,7 +504,7 @@ func (f *finder) clock() {
 		if !slices.Contains(clockCodes, c.Code) || c.Count == 0 {
 			continue
 		}
-		x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.command("report", "diagnostics")}
+		x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics")}
 		x.Evidence = fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst))
 		x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
 		f.list = append(f.list, x)

@@ -93,7 +93,7 @@ func (f *finder) waits() {
 		if !f.matters(ticks) {
 			continue
 		}
-		x := Finding{Kind: WaitKind(item), Ticks: ticks, Query: f.command("report", "waits"), facts: FindingFacts{pattern: item.String()}}
+		x := Finding{Kind: WaitKind(item), Ticks: ticks, Query: f.query("waits"), facts: FindingFacts{pattern: item.String()}}
 		x.Basis = fmt.Sprintf("largest sum of these waits on one process, rank %d", sum.MaxP)
 		if ticks < sum.Max {
 			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
@@ -101,8 +101,7 @@ func (f *finder) waits() {
 		}
 		f.placeWaits(&x, item, sum)
 		f.blame(&x, item)
-		x.Text = fmt.Sprintf("%s: %s: %s", results.PatternLabel(item.String()), f.upTo(x.Ticks), x.Evidence)
-		f.list = append(f.list, x)
+		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 }
@@ -256,10 +255,7 @@ func (f *finder) imbalance() {
 	if known {
 		return
 	}
-	x := Finding{
-		Kind: kindImbalance, Ticks: ticks, Basis: basis, Evidence: note,
-		Where: FindingWhere{Processes: []uint32{cpu.MaxP}}, Query: f.command("report", "intervals --ordered cpu"),
-	}
+	x := f.loss(kindImbalance, ticks, cpu.MaxP, basis, "intervals --ordered cpu")
 	region := ""
 	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
 	switch h := f.hot; {
@@ -271,9 +267,8 @@ func (f *finder) imbalance() {
 		x.facts.outside = true
 		region = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.Real(h.Outside), f.u.Name())
 	}
-	x.Evidence += region
-	x.Text = fmt.Sprintf("imbalance: %s: %s", f.upTo(x.Ticks), x.Evidence)
-	f.list = append(f.list, x)
+	x.Evidence = note + region
+	f.add(x, "imbalance", ": "+x.Evidence)
 }
 
 // fewParts is the part of the processes, one of so many, that are few.
@@ -449,5 +444,5 @@ func (f *finder) hang() ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Finding{hangFinding(f.r, f.u, open, unknown, f.command("report", "diagnostics"), last)}, nil
+	return []Finding{hangFinding(f.r, f.u, open, unknown, f.query("diagnostics"), last)}, nil
 }

@@ -256,7 +256,7 @@ func (f *finder) oversubscription(known bool) {
 		return
 	}
 	x := Finding{
-		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.command("report", "intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound},
+		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.query("intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound},
 		Basis: "no gain that is known: the trace does not say for how long processes had a processor",
 	}
 	if !known {
@@ -296,6 +296,5 @@ func (f *finder) oversubscription(known bool) {
 	if u.switches != math.MaxUint64 {
 		x.Evidence += fmt.Sprintf(", involuntary context switches: %s", numbers.Count(u.switches))
 	}
-	x.Text = fmt.Sprintf("more processes than processors: %s: %s", f.upTo(x.Ticks), x.Evidence)
-	f.list = append(f.list, x)
+	f.add(x, "more processes than processors", ": "+x.Evidence)
 }

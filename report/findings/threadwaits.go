@@ -169,9 +169,9 @@ func (f *finder) lose(lost ...table.Lost) {
 func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 	thread := t.Thread
 	x.Where.Processes, x.Where.Thread = []uint32{t.Process}, &thread
-	x.Query = f.command("report", "waits") // has the table of threads
+	x.Query = f.query("waits") // has the table of threads
 	if f.causes == nil {
-		x.Query = f.command("report", fmt.Sprintf("profile --ranks %d", t.Process))
+		x.Query = f.query(fmt.Sprintf("profile --ranks %d", t.Process))
 	}
 	if region == trace.Undefined {
 		return nil
@@ -281,10 +281,7 @@ func (f *finder) locks() error {
 	if !f.matters(min(t.Lock, f.runtime)) {
 		return nil
 	}
-	x := Finding{
-		Kind: kindLockWait, Ticks: min(t.Lock, f.runtime),
-		Basis: "largest time of a thread: waiting for locks outside MPI, and in critical and ordered sections without their body",
-	}
+	x := f.loss(kindLockWait, t.Lock, t.Process, "largest time of a thread: waiting for locks outside MPI, and in critical and ordered sections without their body", "waits")
 	if err := f.placeThread(&x, t, t.most[0]); err != nil {
 		return err
 	}
@@ -297,8 +294,7 @@ func (f *finder) locks() error {
 		return err
 	}
 	x.Evidence = fmt.Sprintf("all threads together %s %s%s", f.u.Big(f.teams.locks), f.u.Name(), holder)
-	x.Text = fmt.Sprintf("%s: %s: rank %d, thread %d has most%s; %s", results.ItemWord(xtf.ItemLockWait), f.upTo(x.Ticks), t.Process, t.Thread, x.mostIn(), x.Evidence)
-	f.list = append(f.list, x)
+	f.add(x, results.ItemWord(xtf.ItemLockWait), fmt.Sprintf(": rank %d, thread %d has most%s; %s", t.Process, t.Thread, x.mostIn(), x.Evidence))
 	return nil
 }
 
