@@ -81,6 +81,7 @@ type PatternSum struct {
 	Worst   uint64        `json:"worst"` // of one process
 	Rank    uint32        `json:"worst_rank"`
 	item    xtf.Item
+	meaning string
 }
 
 // WaitNode is the waits in an interval.
@@ -134,7 +135,7 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 	for _, l := range results.WaitLabels {
 		p := root.Spreads.Item(l.Item)
 		if p.Sum > 0 {
-			x.Patterns = append(x.Patterns, PatternSum{l.Item.String(), numbers.NotKnown, p.Sum, numbers.Quotient(p.Sum, x.Time), p.Max, p.MaxP, l.Item})
+			x.Patterns = append(x.Patterns, PatternSum{l.Item.String(), numbers.NotKnown, p.Sum, numbers.Quotient(p.Sum, x.Time), p.Max, p.MaxP, l.Item, l.Meaning})
 		}
 	}
 	x.sortPatterns()
@@ -223,22 +224,6 @@ func (x WaitProcess) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// patternMeaning says what a pattern is; what to do about it is in adviceTable.
-var patternMeaning = map[string]string{
-	"late_sender":                       "receivers wait for messages that were sent too late",
-	"late_sender_wrong_order_same":      "messages of one source are received in another order than they were sent",
-	"late_sender_wrong_order_different": "another source's message was already there",
-	"late_receiver":                     "senders wait, in the send or where it is completed, for the receive to be posted",
-	"late_progress":                     "senders wait until the receiver, which has posted the receive, is in MPI again",
-	"wait_barrier":                      "processes come to barriers at different times",
-	"barrier_completion":                "leaving barriers takes this long after the first process has left",
-	"wait_nxn":                          "processes come to all-to-all operations at different times",
-	"nxn_completion":                    "leaving all-to-all operations takes this long after the first process has left",
-	"late_broadcast":                    "the root comes late to a broadcast",
-	"early_reduce":                      "the root of a reduction waits for the first contribution",
-	"early_scan":                        "processes wait in prefix operations for those below them",
-}
-
 // chapter has the waits, their causes and the critical path.
 func (x *Waits) chapter(b *table.Book, c *table.Chapter, r *results.Run) {
 	u := b.Unit
@@ -280,7 +265,7 @@ func (x *Waits) patternTable(u numbers.Units) *table.Table {
 		if p.part() {
 			label = table.Tree("of it "+strings.TrimPrefix(p.Pattern, "late_sender_"), 1)
 		}
-		t.Add(label, table.Named(p.Count.Count(), p.Count.JSON()), table.Ticks(u, p.Ticks), table.Share(p.Share), table.Time(u, p.Worst), table.AtRank(p.Rank), table.Word(patternMeaning[p.Pattern]))
+		t.Add(label, table.Named(p.Count.Count(), p.Count.JSON()), table.Ticks(u, p.Ticks), table.Share(p.Share), table.Time(u, p.Worst), table.AtRank(p.Rank), table.Word(p.meaning))
 	}
 	return t
 }

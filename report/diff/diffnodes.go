@@ -10,15 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/results"
 )
 
-// diffKey is what an interval is known by among those inside of its parent: the
-// same name for the k-th time. A line number is not a part of it: functions move.
-type diffKey struct {
-	parent int
-	name   string
-	k      int
-}
-
-// diffName is a node's name, or its id where it has none.
+// diffName is a node's name, or its id where it has none. A line number is not a part of it: functions move.
 func diffName(x *results.Node) string {
 	switch {
 	case x.Name != "":
@@ -33,41 +25,19 @@ func diffName(x *results.Node) string {
 // names by their order. What has no partner is alone, and all inside of it.
 // O(nodes).
 func MatchNodes(a, b []results.Node) (pairs [][2]int, only [2][]int) {
-	keys := func(list []results.Node, parent func(i int) int) []diffKey {
-		seen := map[diffKey]int{}
-		out := make([]diffKey, len(list))
-		for i := 1; i < len(list); i++ {
-			k := diffKey{parent: parent(int(list[i].Parent)), name: diffName(&list[i])}
-			out[i] = k
-			out[i].k = seen[k]
-			seen[k]++
-		}
-		return out
+	known := results.NodeNumbers{Name: diffName, Ordered: true}
+	at := map[int]int{} // a's nodes by number
+	for i, n := range known.Of(a) {
+		at[n] = i
 	}
-	at := map[diffKey]int{}
-	for i, k := range keys(a, func(i int) int { return i }) {
-		if i > 0 {
-			at[k] = i
-		}
-	}
-	partner, matched := make([]int, len(b)), make([]bool, len(a)) // of b's nodes in a; -1: none
-	matched[0] = true
-	pairs = append(pairs, [2]int{0, 0})
-	seen := map[diffKey]int{}
-	for i := 1; i < len(b); i++ {
-		parent := partner[b[i].Parent]
-		partner[i] = -1
-		if parent < 0 {
-			continue
-		}
-		k := diffKey{parent: parent, name: diffName(&b[i])}
-		n := seen[k]
-		seen[k]++
-		k.k = n
-		if x, ok := at[k]; ok {
-			partner[i], matched[x] = x, true
+	matched := make([]bool, len(a))
+	partner := make([]bool, len(b))
+	for i, n := range known.Of(b) {
+		x, ok := at[n]
+		if partner[i] = ok; ok {
+			matched[x] = true
 			pairs = append(pairs, [2]int{x, i})
-		} else {
+		} else if partner[b[i].Parent] {
 			only[1] = append(only[1], i)
 		}
 	}

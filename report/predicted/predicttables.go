@@ -171,6 +171,23 @@ func (p *Prediction) processTable(u numbers.Units) *table.Table {
 // errorTable has the parts of the error.
 func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 	e := &p.Errors
+	network, classes := "", "0 by construction: recorded times are scaled, not copied"
+	if e.HostMakespan != nil {
+		network = fmt.Sprintf("simulated on %s %s s, measured %s s", numbers.Clean(orUnnamed(e.HostPlatform), 60), u.Ticks(*e.HostMakespan), u.Ticks(p.Measured))
+	}
+	if e.ClassMakespan != nil {
+		classes = u.Ticks(*e.ClassMakespan) + " s with the vectors of representatives"
+	}
+	of := func(process *uint32, format string, times ...uint64) string {
+		if process == nil {
+			return ""
+		}
+		args := []any{*process}
+		for _, t := range times {
+			args = append(args, u.Ticks(t))
+		}
+		return fmt.Sprintf(format, args...)
+	}
 	t := &table.Table{Title: "Parts of the error", Columns: []table.Column{table.Words("part of the error", ""), table.Reals("", ""), table.Words("", "")}}
 	for _, x := range []struct {
 		name  string
@@ -178,11 +195,11 @@ func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 		text  string
 		need  string
 	}{
-		{"network", e.Net, e.hostText(u, p.Measured), "needs --host-platform"},
-		{"classes", e.Class, e.classText(u), "needs --host-platform or --platform"},
-		{"replay", e.Replay, e.replayText(u), "needs --host-vectors"},
-		{"spread", e.Spread, e.spreadText(u), "needs vectors of replays with --repeat"},
-		{"delay", e.Delay, e.delayText(u), "needs a run of coppice record"},
+		{"network", e.Net, network, "needs --host-platform"},
+		{"classes", e.Class, classes, "needs --host-platform or --platform"},
+		{"replay", e.Replay, of(e.WorstReplay, "of process %d, the worst: %s s replayed, %s s recorded", e.Replayed, e.Recorded), "needs --host-vectors"},
+		{"spread", e.Spread, of(e.WorstSpread, "repetitions of process %d, the farthest apart: %s to %s s", e.Least, e.Most), "needs vectors of replays with --repeat"},
+		{"delay", e.Delay, of(e.WorstDelay, "of the recorded computation of process %d, the most: it had no processor for %s s", e.Delayed), "needs a run of coppice record"},
 	} {
 		if !x.share.Defined {
 			x.text = x.need
@@ -192,41 +209,6 @@ func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 		t.Add(table.Word(x.name), table.Share(x.share), table.Word(x.text))
 	}
 	return t
-}
-
-func (e *PredictedErrors) hostText(u numbers.Units, measured uint64) string {
-	if e.HostMakespan == nil {
-		return ""
-	}
-	return fmt.Sprintf("simulated on %s %s s, measured %s s", numbers.Clean(orUnnamed(e.HostPlatform), 60), u.Ticks(*e.HostMakespan), u.Ticks(measured))
-}
-
-func (e *PredictedErrors) classText(u numbers.Units) string {
-	if e.ClassMakespan == nil {
-		return "0 by construction: recorded times are scaled, not copied"
-	}
-	return fmt.Sprintf("%s s with the vectors of representatives", u.Ticks(*e.ClassMakespan))
-}
-
-func (e *PredictedErrors) replayText(u numbers.Units) string {
-	if e.WorstReplay == nil {
-		return ""
-	}
-	return fmt.Sprintf("of process %d, the worst: %s s replayed, %s s recorded", *e.WorstReplay, u.Ticks(e.Replayed), u.Ticks(e.Recorded))
-}
-
-func (e *PredictedErrors) spreadText(u numbers.Units) string {
-	if e.WorstSpread == nil {
-		return ""
-	}
-	return fmt.Sprintf("repetitions of process %d, the farthest apart: %s to %s s", *e.WorstSpread, u.Ticks(e.Least), u.Ticks(e.Most))
-}
-
-func (e *PredictedErrors) delayText(u numbers.Units) string {
-	if e.WorstDelay == nil {
-		return ""
-	}
-	return fmt.Sprintf("of the recorded computation of process %d, the most: it had no processor for %s s", *e.WorstDelay, u.Ticks(e.Delayed))
 }
 
 // table has the points of a sweep.

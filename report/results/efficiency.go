@@ -99,16 +99,6 @@ func (m *Measured) setIdeal() {
 	m.ideal = numbers.Integer(last.Max - min(begin, last.Max))
 }
 
-// WaitItems are the waits for a partner. Spans of completion are no waits for
-// anybody and stand apart.
-var WaitItems = []xtf.Item{
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemWaitNxN,
-	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
-}
-
-// CompletionItems are spans at the end of collectives.
-var CompletionItems = []xtf.Item{xtf.ItemBarrierCompletion, xtf.ItemNxNCompletion}
-
 // estimate is the ideal time of a process where no replay was made: what remains
 // without the MPI time that is not a waiting.
 func (x *ProcessItems) estimate(n uint32) uint64 {

@@ -167,23 +167,53 @@ func IsCount(i xtf.Item) bool {
 	return i >= xtf.ItemEvents && i <= xtf.ItemCollIn || i == xtf.ItemExecutions || i == xtf.ItemWaitCount
 }
 
-// WaitLabels are the patterns in the order of the layout.
+// waitKind is what a pattern is: a wait for a partner inside of calls of a class, a part of a pattern, or a span at the end of a
+// collective, where nobody waits for anybody.
+type waitKind uint8
+
+const (
+	waitP2P waitKind = iota
+	waitColl
+	waitPart
+	waitCompletion
+)
+
+// WaitLabels are the patterns in the order of the layout, each with what it is; what to do about it is in the table of advice.
 var WaitLabels = []struct {
-	Label string
-	Item  xtf.Item
+	Label   string
+	Item    xtf.Item
+	kind    waitKind
+	Meaning string
 }{
-	{"Late Sender", xtf.ItemLateSender},
-	{"---Wrong Order Same", xtf.ItemLateSenderSame},
-	{"---Wrong Order Other", xtf.ItemLateSenderOther},
-	{"Late Receiver", xtf.ItemLateReceiver},
-	{"Late Progress", xtf.ItemLateProgress},
-	{"Wait at Barrier", xtf.ItemWaitBarrier},
-	{"Barrier Completion", xtf.ItemBarrierCompletion},
-	{"Wait at NxN", xtf.ItemWaitNxN},
-	{"NxN Completion", xtf.ItemNxNCompletion},
-	{"Late Broadcast", xtf.ItemLateBroadcast},
-	{"Early Reduce", xtf.ItemEarlyReduce},
-	{"Early Scan", xtf.ItemEarlyScan},
+	{"Late Sender", xtf.ItemLateSender, waitP2P, "receivers wait for messages that were sent too late"},
+	{"---Wrong Order Same", xtf.ItemLateSenderSame, waitPart, "messages of one source are received in another order than they were sent"},
+	{"---Wrong Order Other", xtf.ItemLateSenderOther, waitPart, "another source's message was already there"},
+	{"Late Receiver", xtf.ItemLateReceiver, waitP2P, "senders wait, in the send or where it is completed, for the receive to be posted"},
+	{"Late Progress", xtf.ItemLateProgress, waitP2P, "senders wait until the receiver, which has posted the receive, is in MPI again"},
+	{"Wait at Barrier", xtf.ItemWaitBarrier, waitColl, "processes come to barriers at different times"},
+	{"Barrier Completion", xtf.ItemBarrierCompletion, waitCompletion, "leaving barriers takes this long after the first process has left"},
+	{"Wait at NxN", xtf.ItemWaitNxN, waitColl, "processes come to all-to-all operations at different times"},
+	{"NxN Completion", xtf.ItemNxNCompletion, waitCompletion, "leaving all-to-all operations takes this long after the first process has left"},
+	{"Late Broadcast", xtf.ItemLateBroadcast, waitColl, "the root comes late to a broadcast"},
+	{"Early Reduce", xtf.ItemEarlyReduce, waitColl, "the root of a reduction waits for the first contribution"},
+	{"Early Scan", xtf.ItemEarlyScan, waitColl, "processes wait in prefix operations for those below them"},
+}
+
+// The patterns of kinds: inside of these calls, all waits for a partner, and spans of completion.
+var (
+	P2pWaits        = patternsOf(waitP2P)
+	CollWaits       = patternsOf(waitColl)
+	WaitItems       = patternsOf(waitP2P, waitColl)
+	CompletionItems = patternsOf(waitCompletion)
+)
+
+func patternsOf(kinds ...waitKind) (list []xtf.Item) {
+	for _, x := range WaitLabels {
+		if slices.Contains(kinds, x.kind) {
+			list = append(list, x.Item)
+		}
+	}
+	return list
 }
 
 // PathText is a path as 0.1.0.

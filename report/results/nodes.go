@@ -156,30 +156,37 @@ func (x *Node) keys() []string {
 	return list
 }
 
-// nodeKey is what a node is known by among the children of its parent.
+// nodeKey is what a node is known by: its name, for the k-th time, among the children of its parent.
 type nodeKey struct {
-	parent     int
-	name, file string
-	line       uint32
-	marker     uint64
+	parent int
+	name   string
+	k      int
 }
 
 // NodeNumbers number nodes by the names on their path, the same for several runs
 // of a program.
-type NodeNumbers map[nodeKey]int
+type NodeNumbers struct {
+	Name    func(x *Node) string
+	Ordered bool // equal names are told apart by their order; else they have one number
+	known   map[nodeKey]int
+}
 
-// Of returns the number of each node of a tree.
-func (m NodeNumbers) Of(list []Node) []int {
+// Of returns the number of each node of a tree. O(nodes).
+func (m *NodeNumbers) Of(list []Node) []int {
+	if m.known == nil {
+		m.known = map[nodeKey]int{}
+	}
+	seen := map[nodeKey]int{}
 	numbers := make([]int, len(list)) // the root's is 0
 	for i := 1; i < len(list); i++ {
-		x := &list[i]
-		k := nodeKey{numbers[x.Parent], x.Name, x.File, x.Line, x.Marker}
-		n, ok := m[k]
-		if !ok {
-			n = len(m) + 1
-			m[k] = n
+		k := nodeKey{parent: numbers[list[i].Parent], name: m.Name(&list[i])}
+		if m.Ordered {
+			k.k, seen[k] = seen[k], seen[k]+1
 		}
-		numbers[i] = n
+		if m.known[k] == 0 {
+			m.known[k] = len(m.known) + 1
+		}
+		numbers[i] = m.known[k]
 	}
 	return numbers
 }

@@ -13,12 +13,6 @@ func OtherAsides(but ...xtf.Item) []xtf.Item {
 	return slices.DeleteFunc(slices.Clone(xtf.AsideItems), func(i xtf.Item) bool { return slices.Contains(but, i) })
 }
 
-// P2pWaits and collWaits are the patterns inside of these calls.
-var (
-	P2pWaits  = []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress}
-	CollWaits = []xtf.Item{xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan}
-)
-
 // itemWords are the words of components that are no state, or several.
 var itemWords = map[xtf.Item]string{
 	xtf.ItemCPU: "CPU", xtf.ItemMPI: "MPI", xtf.ItemMarker: "marker", xtf.ItemComm: "communication", xtf.ItemStart: "starting only",

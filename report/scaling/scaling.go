@@ -112,7 +112,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrRuns)
 	}
 	var list []*scalingSample
-	known := results.NodeNumbers{}
+	known := &results.NodeNumbers{Name: func(x *results.Node) string { return fmt.Sprintf("%q %q %d %d", x.Name, x.File, x.Line, x.Marker) }}
 	for _, r := range runs {
 		x, err := newScalingSample(r, known, o.Rules)
 		if err != nil {
@@ -149,7 +149,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 }
 
 // newScalingSample reads one run.
-func newScalingSample(r *results.Run, known results.NodeNumbers, rules results.Rules) (*scalingSample, error) {
+func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.Rules) (*scalingSample, error) {
 	s, err := results.NewSample(r, "scaling", rules)
 	if err != nil {
 		return nil, err
