@@ -137,9 +137,8 @@ func (q *asked) answer() (*answer, error) {
 	}
 	a := &answer{Primitive: q.Primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
 	if p := q.array.Proc(); p != xtf.WholeRun {
-		id := q.run.Defs.Location(trace.P(p)).Ref
-		process, thread := q.run.Defs.Process(trace.P(p))
-		a.Location, a.Process, a.Thread = &id, &process, &thread
+		at := q.run.Place(trace.P(p))
+		a.Location, a.Process, a.Thread = &at.Location, &at.Process, &at.Thread
 	}
 	counted := q.array.Counted(&q.cost)
 	first, rows, err := q.primitives(a, counted)
@@ -494,8 +493,7 @@ func (q *asked) paired(a *answer, x *xtf.Array) error {
 // rowOf is a row with its location.
 func (q *asked) rowOf(a *answer, p xtf.Proc, n uint64, row []byte) foundRow {
 	r := makeRow(a.typ, n, row)
-	process, thread := q.run.Defs.Process(trace.P(p))
-	r.where = &results.Place{Location: q.run.Defs.Location(trace.P(p)).Ref, Process: process, Thread: thread}
+	r.where = new(q.run.Place(trace.P(p)))
 	return r
 }
 

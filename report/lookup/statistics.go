@@ -61,13 +61,10 @@ func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact
 	}
 	x := &Statistics{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact}
 	rows, err := r.HasRows()
-	if err == nil && !rows {
-		err = fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", r.Name, results.ErrNoResult)
-	}
 	if err != nil {
 		return nil, err
 	}
-	s := &results.Survey{Run: r, Rows: true, Nodes: make([]results.Node, 1)}
+	s := &results.Survey{Run: r, Rows: rows, Nodes: make([]results.Node, 1)}
 	var sum results.Gathered
 	x.Lost, err = s.EachWindow(&results.SurveyOptions{Ranks: ranks, Span: &results.Span{Begin: begin, End: end}, Section: "window"}, func(p *results.ProcessItems) {
 		if p.Took(0) {

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -165,7 +166,7 @@ func NewContent(r *Run) (*Content, error) {
 		}
 	}
 	for _, s := range r.File.Sections() {
-		c.Sections = append(c.Sections, PartTotal{sectionName(s.Kind), 1, uint64(s.Size)})
+		c.Sections = append(c.Sections, PartTotal{cmp.Or(sectionNames[s.Kind], fmt.Sprintf("section %d", s.Kind)), 1, uint64(s.Size)})
 	}
 	c.Sections = append(c.Sections, columns, details)
 	return c, nil
@@ -191,24 +192,10 @@ func addRegion(r *Run, p xtf.Proc, totals []ArrayTotal) ([]xtf.SectionInfo, erro
 	return r.File.Blobs(p)
 }
 
-func sectionName(kind uint32) string {
-	switch kind {
-	case xtf.KindDefinitions:
-		return "definitions"
-	case xtf.KindTypes:
-		return "types"
-	case xtf.KindDirectory:
-		return "directory"
-	case xtf.KindProvenance:
-		return "provenance"
-	case xtf.KindCCG:
-		return "call graph"
-	case xtf.KindNames:
-		return "names"
-	case xtf.KindNodeNames:
-		return "names of intervals"
-	}
-	return fmt.Sprintf("section %d", kind)
+// sectionNames are those of the sections of a file.
+var sectionNames = map[uint32]string{
+	xtf.KindDefinitions: "definitions", xtf.KindTypes: "types", xtf.KindDirectory: "directory", xtf.KindProvenance: "provenance",
+	xtf.KindCCG: "call graph", xtf.KindNames: "names", xtf.KindNodeNames: "names of intervals",
 }
 
 // Binary prints bytes in binary units with one digit.

@@ -66,16 +66,14 @@ func (r *Run) Codes() ([]CodeTotal, error) {
 
 // Occurrence is one problem and where it was found.
 type Occurrence struct {
-	Location uint64     `json:"location"`
-	Process  uint32     `json:"process"`
-	Thread   uint32     `json:"thread"`
-	Time     uint64     `json:"time"`  // ticks
-	Event    *uint64    `json:"event"` // number in the location's stream, nil if not known
-	Count    uint64     `json:"count"`
-	Worst    uint64     `json:"worst"`
-	Text     string     `json:"text"`
-	Code     trace.Code `json:"-"`
-	P        trace.P    `json:"-"`
+	Place
+	Time  uint64     `json:"time"`  // ticks
+	Event *uint64    `json:"event"` // number in the location's stream, nil if not known
+	Count uint64     `json:"count"`
+	Worst uint64     `json:"worst"`
+	Text  string     `json:"text"`
+	Code  trace.Code `json:"-"`
+	P     trace.P    `json:"-"`
 }
 
 // KeptOccurrences bounds the occurrences of one code.
@@ -126,16 +124,11 @@ func KeepFirst(list []Occurrence) []Occurrence {
 func Occurrences(r *Run, p trace.P) ([]Occurrence, error) {
 	var list []Occurrence
 	var details []uint32
-	process, thread := r.Defs.Process(p)
 	err := Load(r, xtf.Proc(p), func(d *xtf.Diag) {
 		if d.Detail == xtf.DiagTotal {
 			return
 		}
-		code := trace.Code(d.Code)
-		o := Occurrence{
-			Location: r.Defs.Location(p).Ref, Process: process, Thread: thread,
-			Time: d.T, Count: d.Count, Worst: d.Worst, Code: code, P: p,
-		}
+		o := Occurrence{Place: r.Place(p), Time: d.T, Count: d.Count, Worst: d.Worst, Code: trace.Code(d.Code), P: p}
 		if d.Event != xtf.Never {
 			o.Event = new(d.Event)
 		}

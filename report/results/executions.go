@@ -70,10 +70,9 @@ func (s *Survey) executionsOf(rank uint32, p trace.P, span *Span, sums *executio
 	if err != nil {
 		return err
 	}
-	c := x.ival.Rows(0, x.ival.Len())
-	for c.Next() {
-		var iv xtf.Ival
-		iv.Load(c.Row())
+	rows := xtf.RowsOf[xtf.Ival](x.ival.Rows(0, x.ival.Len()))
+	for rows.Next() {
+		iv := &rows.Row
 		if uint64(iv.Node) >= uint64(len(s.Nodes)) || iv.Execution >= maxRuns || span != nil && (iv.End <= span.Begin || iv.T >= span.End) {
 			continue
 		}
@@ -81,9 +80,9 @@ func (s *Survey) executionsOf(rank uint32, p trace.P, span *Span, sums *executio
 		if err != nil {
 			return err
 		}
-		sums.add(rank, &iv, &v)
+		sums.add(rank, iv, &v)
 	}
-	return c.Err()
+	return rows.Err()
 }
 
 func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *interval.Items) {

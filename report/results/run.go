@@ -18,6 +18,9 @@ import (
 // ErrNoResult says that the file was written without what a section needs.
 var ErrNoResult = errors.New("result is not in the file")
 
+// errNoRows is that error where rows of events are missing.
+var errNoRows = fmt.Errorf("%w: it was analyzed with --events none", ErrNoResult)
+
 // Run is an open file with its definitions.
 type Run struct {
 	File *xtf.File

@@ -70,7 +70,7 @@ func (r *Run) Source(want Source) (Source, error) {
 	case err != nil:
 		return "", err
 	case want == SourceRows && !rows:
-		return "", fmt.Errorf("%s: rows: %w: it was analyzed with --events none", r.Name, ErrNoResult)
+		return "", r.Failed(xtf.WholeRun, "rows", errNoRows)
 	case want == SourceGraph || !rows:
 		return SourceGraph, nil
 	}

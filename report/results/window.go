@@ -1,8 +1,6 @@
 package results
 
 import (
-	"fmt"
-
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -54,12 +52,12 @@ func (r *Run) Running(p trace.P, st *xtf.Stats) (*running, error) {
 	for _, t := range append(SummedTypes[:len(SummedTypes):len(SummedTypes)], xtf.TypeIval) {
 		a, err := r.File.Array(xtf.Proc(p), t)
 		if err != nil {
-			return nil, fmt.Errorf("%s: location %d: %w", r.Name, r.Defs.Location(p).Ref, err)
+			return nil, r.Failed(xtf.Proc(p), "running totals", err)
 		}
 		if t == xtf.TypeIval {
 			x.ival = a.Counted(st)
 			if err := x.setCut(); err != nil {
-				return nil, fmt.Errorf("%s: location %d: %w", r.Name, r.Defs.Location(p).Ref, err)
+				return nil, r.Failed(xtf.Proc(p), "executions", err)
 			}
 			continue
 		}
@@ -74,15 +72,22 @@ func (x *running) setCut() error {
 	if !x.Cut {
 		return nil
 	}
-	c := x.ival.Rows(0, x.ival.Len())
-	for c.Next() {
-		var iv xtf.Ival
-		if iv.Load(c.Row()); iv.Node == 0 {
-			x.First, x.Last = iv.T, iv.End
-			return nil
+	iv, ok, err := x.find(0, 0)
+	if ok {
+		x.First, x.Last = iv.T, iv.End
+	}
+	return err
+}
+
+// find is the k-th execution of a node on the location.
+func (x *running) find(node uint32, k uint64) (iv xtf.Ival, ok bool, err error) {
+	rows := xtf.RowsOf[xtf.Ival](x.ival.Rows(0, x.ival.Len()))
+	for rows.Next() {
+		if rows.Row.Node == node && rows.Row.Execution == k {
+			return rows.Row, true, nil
 		}
 	}
-	return c.Err()
+	return iv, false, rows.Err()
 }
 
 // Between returns the items of [begin, end). The time is that of the location in
@@ -127,7 +132,7 @@ func (x *running) Between(begin, end uint64) (interval.Items, error) {
 // whole program and of every interval with executions in there.
 func (s *Survey) EachWindow(o *SurveyOptions, f func(x *ProcessItems)) ([]table.Lost, error) {
 	if !s.Rows {
-		return nil, fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", s.Run.Name, ErrNoResult)
+		return nil, s.Run.Failed(xtf.WholeRun, "statistics of a span of time", errNoRows)
 	}
 	return s.Run.each(o.Ranks, o.Section, func(rank uint32, p trace.Process) error {
 		x, err := s.window(rank, p, o.Span)
@@ -161,7 +166,7 @@ func (s *Survey) window(rank uint32, p trace.Process, span *Span) (*ProcessItems
 			continue
 		}
 		if err := loc.addTo(x, len(s.Nodes), i == 0, begin, end); err != nil {
-			return nil, fmt.Errorf("%s: location %d: %w", s.Run.Name, s.Run.Defs.Location(at).Ref, err)
+			return nil, s.Run.Failed(xtf.Proc(at), "running totals", err)
 		}
 	}
 	return x, nil
@@ -219,12 +224,6 @@ func (x *running) execution(e *Execution) (begin, end uint64, ok bool, err error
 	if e.Node == 0 {
 		return x.First, x.Last, e.K == 0 && x.Last > x.First, nil
 	}
-	c := x.ival.Rows(0, x.ival.Len())
-	for c.Next() {
-		var iv xtf.Ival
-		if iv.Load(c.Row()); iv.Node == e.Node && iv.Execution == e.K {
-			return iv.T, iv.End, true, nil
-		}
-	}
-	return 0, 0, false, c.Err()
+	iv, ok, err := x.find(e.Node, e.K)
+	return iv.T, iv.End, ok, err
 }
