@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -62,7 +63,7 @@ func readDimemas(text, file string) (*Platform, []string, error) {
 		}
 	}
 	if !in.machine || in.node == nil {
-		return nil, nil, &FileError{File: file, Text: "not a configuration of Dimemas", Allowed: `records "environment information" and "node information" or "multi node information"`}
+		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "not a configuration of Dimemas", Allowed: `records "environment information" and "node information" or "multi node information"`}
 	}
 	return in.p, in.notes, nil
 }
@@ -82,7 +83,7 @@ func dimemasRecord(line string) (name string, fields []string, ok bool) {
 }
 
 func (in *dimemasReader) fail(key, text, allowed string) error {
-	return &FileError{File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
 }
 
 // record handles one record.
@@ -114,16 +115,16 @@ func (in *dimemasReader) environment(name string, fields []string) error {
 	}
 	nodes, ok := in.whole(fields[3], maxNodes)
 	if !ok || nodes == 0 {
-		return in.fail(name, "nodes "+clipped(fields[3]), aCount)
+		return in.fail(name, "nodes "+tomltree.Clip(fields[3]), aCount)
 	}
 	in.p.Nodes = uint32(nodes)
 	rate, ok := in.rate(fields[4])
 	if !ok {
-		return in.fail(name, "bandwidth "+clipped(fields[4]), "MB/s, or 0")
+		return in.fail(name, "bandwidth "+tomltree.Clip(fields[4]), "MB/s, or 0")
 	}
 	in.link(simnet.LinkNet).PerByte = rate
 	if fields[5] != "0" {
-		in.notes = append(in.notes, "the "+clipped(fields[5])+" buses of the network were left out")
+		in.notes = append(in.notes, "the "+tomltree.Clip(fields[5])+" buses of the network were left out")
 	}
 	return nil
 }
@@ -147,31 +148,31 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) error {
 	in.node = alike
 	processors, ok := in.whole(fields[at.processors], maxNodes)
 	if !ok || processors == 0 {
-		return in.fail(name, "processors "+clipped(fields[at.processors]), aCount)
+		return in.fail(name, "processors "+tomltree.Clip(fields[at.processors]), aCount)
 	}
 	in.p.RanksPerNode = uint32(processors)
 	speed, ok := decimal(fields[at.speed])
 	if !ok || speed.Sign() <= 0 {
-		return in.fail(name, "speed "+clipped(fields[at.speed]), "a number above 0")
+		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number above 0")
 	}
 	if in.p.Scale, ok = ParseScale(trimmed(exact.Int(1).Over(speed).Fixed(9))); !ok {
-		return in.fail(name, "speed "+clipped(fields[at.speed]), "a number whose inverse is above 0 and up to 1000000")
+		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number whose inverse is above 0 and up to 1000000")
 	}
 	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
 	if node.PerByte, ok = in.rate(fields[at.localRate]); !ok {
-		return in.fail(name, "bandwidth "+clipped(fields[at.localRate]), "MB/s, or 0")
+		return in.fail(name, "bandwidth "+tomltree.Clip(fields[at.localRate]), "MB/s, or 0")
 	}
 	for k, to := range []*int64{&node.Latency, &net.Latency} {
 		text := fields[[]int{at.localLatency, at.latency}[k]]
 		s, ok := decimal(text)
 		ps, fits := scaled(s, 1e12, maxTimeNS*1000)
 		if *to = int64(ps); !ok || !fits {
-			return in.fail(name, "latency "+clipped(text), "a time of 0 to 1000 s")
+			return in.fail(name, "latency "+tomltree.Clip(text), "a time of 0 to 1000 s")
 		}
 	}
 	links, ok := in.whole(fields[at.links], 1024)
 	if !ok {
-		return in.fail(name, "links "+clipped(fields[at.links]), "a whole number of 0 to 1024")
+		return in.fail(name, "links "+tomltree.Clip(fields[at.links]), "a whole number of 0 to 1024")
 	}
 	if links > 0 { // 0: as many as there are messages
 		in.p.NICs, in.p.Contention = uint32(links), simnet.NICContention

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -21,15 +22,15 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 	for _, part := range strings.Split(letters, ",") {
 		letter, text, _ := strings.Cut(strings.TrimSpace(part), "=")
 		if seen[letter] {
-			return nil, fmt.Errorf("%s is there twice", clipped(letter))
+			return nil, fmt.Errorf("%s is there twice", tomltree.Clip(letter))
 		}
 		seen[letter] = true
 		x, ok := decimal(text)
 		if !ok || x.Sign() < 0 {
-			return nil, fmt.Errorf("%q: give L, o, g, G, O in ns and S in bytes, as in L=2500,o=1500,G=0.5", clipped(part))
+			return nil, fmt.Errorf("%q: give L, o, g, G, O in ns and S in bytes, as in L=2500,o=1500,G=0.5", tomltree.Clip(part))
 		}
 		if err := setLetter(l, letter, x); err != nil {
-			return nil, fmt.Errorf("%s: %w", clipped(part), err)
+			return nil, fmt.Errorf("%s: %w", tomltree.Clip(part), err)
 		}
 	}
 	return p, nil
@@ -93,7 +94,7 @@ func readImport(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrPlatform, path, err)
 	}
 	if len(data) > maxImport {
-		return nil, &FileError{File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
+		return nil, &tomltree.Error{Base: ErrPlatform, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
 	}
 	return data, nil
 }

@@ -3,8 +3,6 @@ package predict
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
@@ -17,7 +15,6 @@ var (
 	linkNames       = []string{"self", "node", "net"}
 	policyNames     = []string{"dma", "copy", "arrival"}
 	contentionNames = []string{"none", "nic", "links"}
-	handshakeNames  = []string{"latency", "nolatency"}
 	collNames       = []string{"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"}
 )
 
@@ -30,13 +27,6 @@ func ContentionName(c simnet.Contention) string { return contentionNames[c] }
 // PolicyName is the word for a way to receive.
 func PolicyName(p simnet.Policy) string { return policyNames[p] }
 
-// platformKey is a key of a table that describes a T: how it is read, and how it is written.
-type platformKey[T any] struct {
-	name, allowed string
-	read          func(to *T, v *tomltree.Value) bool // false: not allowed
-	write         func(from *T) string                // "": as it is without the key
-}
-
 const (
 	aTime  = "a time of 0 to 10^12 ns"
 	aRate  = "a time of 0 to 4000000 ns a byte"
@@ -48,49 +38,30 @@ const (
 
 // Keys of each table, in the order in which they are written. What is always written says so.
 var (
-	platformRoot = []platformKey[Platform]{
-		{
-			"schema", `"` + platformSchema + `"`,
-			func(_ *Platform, v *tomltree.Value) bool {
-				return v.Kind == tomltree.String && v.Text == platformSchema
-			},
-			func(*Platform) string { return tomltree.Quote(platformSchema) },
-		},
-		textKey("name", "a string of at most 200 bytes without control characters", 0, 200, func(p *Platform) *string { return &p.Name }),
-		wordKey("receive_policy", policyNames, func(p *Platform) *simnet.Policy { return &p.Policy }),
-		wordKey("contention", contentionNames, func(p *Platform) *simnet.Contention { return &p.Contention }),
-		{
-			"rendezvous", allowedWords(handshakeNames),
-			func(p *Platform, v *tomltree.Value) bool {
-				i := wordOf(handshakeNames, v)
-				p.NoRendezvousLatency = i == 1
-				return i >= 0
-			},
-			func(p *Platform) string {
-				if !p.NoRendezvousLatency {
-					return ""
-				}
-				return tomltree.Quote(handshakeNames[1])
-			},
-		},
+	platformRoot = []tomltree.Key[Platform]{
+		tomltree.SchemaKey[Platform](platformSchema),
+		tomltree.TextKey("name", "a string of at most 200 bytes without control characters", printable(0, 200), func(p *Platform) *string { return &p.Name }),
+		tomltree.WordKey("receive_policy", policyNames, func(p *Platform) *simnet.Policy { return &p.Policy }),
+		tomltree.WordKey("contention", contentionNames, func(p *Platform) *simnet.Contention { return &p.Contention }),
+		tomltree.SwitchKey("rendezvous", tomltree.String, "latency", "nolatency", func(p *Platform) *bool { return &p.NoRendezvousLatency }),
 	}
-	nodesKeys = []platformKey[Platform]{
-		numberKey("count", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.Nodes }),
-		numberKey("ranks_per_node", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.RanksPerNode }),
-		numberKey("nics", "a whole number of 1 to 1024", 1, 1024, 0, func(p *Platform) *uint32 { return &p.NICs }),
-		textKey("mapping", `"block", "cyclic" or the path of a table`, 1, 4096, func(p *Platform) *string { return &p.Mapping }),
+	nodesKeys = []tomltree.Key[Platform]{
+		tomltree.WholeKey("count", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.Nodes }),
+		tomltree.WholeKey("ranks_per_node", aCount, 1, maxNodes, 0, func(p *Platform) *uint32 { return &p.RanksPerNode }),
+		tomltree.WholeKey("nics", "a whole number of 1 to 1024", 1, 1024, 0, func(p *Platform) *uint32 { return &p.NICs }),
+		tomltree.TextKey("mapping", `"block", "cyclic" or the path of a table`, printable(1, 4096), func(p *Platform) *string { return &p.Mapping }),
 	}
-	computeKeys = []platformKey[Platform]{{
-		"scale", "a number above 0 and up to 1000000, with at most nine decimals",
-		func(p *Platform, v *tomltree.Value) (ok bool) {
+	computeKeys = []tomltree.Key[Platform]{{
+		Name: "scale", Allowed: "a number above 0 and up to 1000000, with at most nine decimals",
+		Read: func(p *Platform, v *tomltree.Value) (ok bool) {
 			if _, ok = numberOf(v); ok {
 				p.Scale, ok = ParseScale(v.Text)
 			}
 			return ok
 		},
-		func(p *Platform) string { return p.Scale.String() },
+		Write: func(p *Platform) string { return p.Scale.String() },
 	}}
-	linkKeys = []platformKey[simnet.Link]{
+	linkKeys = []tomltree.Key[simnet.Link]{
 		timeKey("L_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Latency }),
 		timeKey("hop_ns", "a time of 0 to 1000000 ns", maxHopNS, false, func(l *simnet.Link) *int64 { return &l.Hop }),
 		timeKey("o_send_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.SendOver }),
@@ -98,79 +69,45 @@ var (
 		timeKey("g_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Gap }),
 		rateKey("G_ns_per_byte", true, func(l *simnet.Link) *simnet.Rate { return &l.PerByte }),
 		rateKey("O_ns_per_byte", false, func(l *simnet.Link) *simnet.Rate { return &l.OverByte }),
-		numberKey("eager_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, maxBytes, func(l *simnet.Link) *uint64 { return &l.Eager }),
+		tomltree.WholeKey("eager_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, maxBytes, func(l *simnet.Link) *uint64 { return &l.Eager }),
 	}
-	sizeKeys = []platformKey[simnet.SizeRate]{
-		numberKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *simnet.SizeRate) *uint64 { return &s.Max }),
+	sizeKeys = []tomltree.Key[simnet.SizeRate]{
+		tomltree.WholeKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *simnet.SizeRate) *uint64 { return &s.Max }),
 		rateKey("G_ns_per_byte", true, func(s *simnet.SizeRate) *simnet.Rate { return &s.PerByte }),
 	}
-	topologyKeys = []platformKey[TopologySpec]{
-		wordKey("kind", topologyNames, func(t *TopologySpec) *TopologyKind { return &t.Kind }),
+	topologyKeys = []tomltree.Key[TopologySpec]{
+		tomltree.WordKey("kind", topologyNames, func(t *TopologySpec) *TopologyKind { return &t.Kind }),
 		listKey("down", func(t *TopologySpec) *[]uint32 { return &t.Down }),
 		listKey("up", func(t *TopologySpec) *[]uint32 { return &t.Up }),
 		listKey("dims", func(t *TopologySpec) *[]uint32 { return &t.Dims }),
-		numberKey("groups", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Groups }),
-		numberKey("routers", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Routers }),
-		numberKey("ports", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Ports }),
+		tomltree.WholeKey("groups", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Groups }),
+		tomltree.WholeKey("routers", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Routers }),
+		tomltree.WholeKey("ports", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Ports }),
 		rateKey("G_ns_per_byte", false, func(t *TopologySpec) *simnet.Rate { return &t.LinkRate }),
 	}
-	filesKeys = []platformKey[FileSystem]{
+	filesKeys = []tomltree.Key[FileSystem]{
 		timeKey("open_ns", aTime, maxTimeNS, true, func(f *FileSystem) *int64 { return &f.Open }),
-		numberKey("client_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Client }),
-		numberKey("total_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Total }),
+		tomltree.WholeKey("client_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Client }),
+		tomltree.WholeKey("total_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Total }),
 	}
-	collectivesKeys = []platformKey[Platform]{
+	collectivesKeys = []tomltree.Key[Platform]{
 		rateKey("gamma_ns_per_byte", true, func(p *Platform) *simnet.Rate { return &p.Gamma }),
-		{
-			"model", "true or false",
-			func(p *Platform, v *tomltree.Value) bool {
-				p.ModelCollectives = v.Text == "true"
-				return v.Kind == tomltree.Bool
-			},
-			func(p *Platform) string {
-				if !p.ModelCollectives {
-					return ""
-				}
-				return "true"
-			},
-		},
+		tomltree.SwitchKey("model", tomltree.Bool, "false", "true", func(p *Platform) *bool { return &p.ModelCollectives }),
 	}
-	algorithmKeys = []platformKey[simnet.Algorithm]{
-		numberKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *simnet.Algorithm) *uint64 { return &a.Max }),
-		textKey("algorithm", "the name of an algorithm", 0, maxPlatform, func(a *simnet.Algorithm) *string { return &a.Name }),
+	algorithmKeys = []tomltree.Key[simnet.Algorithm]{
+		tomltree.WholeKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *simnet.Algorithm) *uint64 { return &a.Max }),
+		tomltree.TextKey("algorithm", "the name of an algorithm", printable(0, maxPlatform), func(a *simnet.Algorithm) *string { return &a.Name }),
 	}
 )
 
-// textKey is a string of some bytes that can be printed.
-func textKey[T any](name, allowed string, least, most int, at func(*T) *string) platformKey[T] {
-	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
-		*at(to) = v.Text
-		return v.Kind == tomltree.String && len(v.Text) >= least && plainText(v.Text, most)
-	}, func(from *T) string {
-		if s := *at(from); s != "" {
-			return tomltree.Quote(s)
-		}
-		return ""
-	}}
-}
-
-// wordKey is one of some words, always written.
-func wordKey[T any, W ~uint8](name string, words []string, at func(*T) *W) platformKey[T] {
-	return platformKey[T]{name, allowedWords(words), func(to *T, v *tomltree.Value) bool {
-		i := wordOf(words, v)
-		*at(to) = W(max(i, 0))
-		return i >= 0
-	}, func(from *T) string { return tomltree.Quote(words[*at(from)]) }}
-}
-
 // timeKey is a number of ns, kept in ps.
-func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T) *int64) platformKey[T] {
-	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
+func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T) *int64) tomltree.Key[T] {
+	return tomltree.Key[T]{Name: name, Allowed: allowed, Read: func(to *T, v *tomltree.Value) bool {
 		x, _ := numberOf(v)
 		ps, ok := scaled(x, 1000, mostNS*1000)
 		*at(to) = int64(ps)
 		return ok
-	}, func(from *T) string {
+	}, Write: func(from *T) string {
 		if ps := *at(from); ps != 0 || always {
 			return nsOf(ps)
 		}
@@ -179,14 +116,14 @@ func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T
 }
 
 // rateKey is a number of ns a byte.
-func rateKey[T any](name string, always bool, at func(*T) *simnet.Rate) platformKey[T] {
-	return platformKey[T]{name, aRate, func(to *T, v *tomltree.Value) (ok bool) {
+func rateKey[T any](name string, always bool, at func(*T) *simnet.Rate) tomltree.Key[T] {
+	return tomltree.Key[T]{Name: name, Allowed: aRate, Read: func(to *T, v *tomltree.Value) (ok bool) {
 		x, ok := numberOf(v)
 		if ok {
 			*at(to), ok = rateOf(x)
 		}
 		return ok
-	}, func(from *T) string {
+	}, Write: func(from *T) string {
 		if r := *at(from); r != 0 || always {
 			return rateNS(r)
 		}
@@ -194,22 +131,9 @@ func rateKey[T any](name string, always bool, at func(*T) *simnet.Rate) platform
 	}}
 }
 
-// numberKey is an integer between least and most; without is its value where the key is missing.
-func numberKey[T any, N uint32 | uint64](name, allowed string, least, most, without N, at func(*T) *N) platformKey[T] {
-	return platformKey[T]{name, allowed, func(to *T, v *tomltree.Value) bool {
-		*at(to) = N(v.Whole)
-		return v.Kind == tomltree.Integer && v.Whole >= 0 && uint64(v.Whole) >= uint64(least) && uint64(v.Whole) <= uint64(most)
-	}, func(from *T) string {
-		if n := *at(from); n != without {
-			return strconv.FormatUint(uint64(n), 10)
-		}
-		return ""
-	}}
-}
-
 // listKey is a list of counts.
-func listKey[T any](name string, at func(*T) *[]uint32) platformKey[T] {
-	return platformKey[T]{name, "an array of one to 16 whole numbers of 1 to 16777216", func(to *T, v *tomltree.Value) bool {
+func listKey[T any](name string, at func(*T) *[]uint32) tomltree.Key[T] {
+	return tomltree.Key[T]{Name: name, Allowed: "an array of one to 16 whole numbers of 1 to 16777216", Read: func(to *T, v *tomltree.Value) bool {
 		for _, x := range v.Items {
 			if x.Kind != tomltree.Integer || x.Whole < 1 || x.Whole > maxNodes {
 				return false
@@ -217,7 +141,7 @@ func listKey[T any](name string, at func(*T) *[]uint32) platformKey[T] {
 			*at(to) = append(*at(to), uint32(x.Whole))
 		}
 		return v.Kind == tomltree.List && len(v.Items) >= 1 && len(v.Items) <= 16
-	}, func(from *T) string {
+	}, Write: func(from *T) string {
 		if *at(from) == nil {
 			return ""
 		}
@@ -233,16 +157,10 @@ func numberOf(v *tomltree.Value) (exact.Number, bool) {
 	return decimal(v.Text)
 }
 
-// wordOf is the number of a word, -1 if it is none of them.
-func wordOf(words []string, v *tomltree.Value) int {
-	if v.Kind != tomltree.String {
-		return -1
-	}
-	return slices.Index(words, v.Text)
+// printable tells whether a string of some bytes can be printed.
+func printable(least, most int) func(s string) bool {
+	return func(s string) bool { return len(s) >= least && plainText(s, most) }
 }
-
-// allowedWords lists words for a message.
-func allowedWords(words []string) string { return strings.Join(words, ", ") }
 
 // plainText tells whether a string is short and can be printed.
 func plainText(s string, most int) bool {

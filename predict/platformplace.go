@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -61,7 +62,7 @@ func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, e
 		limit = uint64(count)
 	}
 	fail := func(line int, format string, args ...any) error {
-		return &FileError{File: path, Line: line, Text: fmt.Sprintf(format, args...)}
+		return &tomltree.Error{Base: ErrPlatform, File: path, Line: line, Text: fmt.Sprintf(format, args...)}
 	}
 	left := processes
 	s := bufio.NewScanner(r)
@@ -78,11 +79,11 @@ func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, e
 		}
 		rank, err := strconv.ParseUint(f[0], 10, 64)
 		if err != nil || rank >= uint64(processes) {
-			return nil, fail(line, "rank %q: allowed are 0 to %d", clipped(f[0]), int64(processes)-1)
+			return nil, fail(line, "rank %q: allowed are 0 to %d", tomltree.Clip(f[0]), int64(processes)-1)
 		}
 		at, err := strconv.ParseUint(f[1], 10, 64)
 		if err != nil || at >= limit {
-			return nil, fail(line, "node %q: allowed are 0 to %d", clipped(f[1]), limit-1)
+			return nil, fail(line, "node %q: allowed are 0 to %d", tomltree.Clip(f[1]), limit-1)
 		}
 		if seen[rank] {
 			return nil, fail(line, "rank %d has a node already", rank)
@@ -101,13 +102,4 @@ func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, e
 		}
 	}
 	return node, nil
-}
-
-// clipped shortens text of a file for a message.
-func clipped(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "..."
 }

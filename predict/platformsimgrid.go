@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -44,7 +45,7 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, &FileError{File: file, Line: line, Text: err.Error()}
+			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Text: err.Error()}
 		}
 		e, ok := token.(xml.StartElement)
 		if !ok {
@@ -53,18 +54,18 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 		switch e.Name.Local {
 		case "cluster":
 			if in != nil {
-				return nil, nil, &FileError{File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
+				return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
 			}
 			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: NewPlatform()}
 			for _, a := range e.Attr {
 				in.attr[a.Name.Local] = a.Value
 			}
 		case "host", "link", "peer", "cabinet":
-			return nil, nil, &FileError{File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
+			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
 		}
 	}
 	if in == nil {
-		return nil, nil, &FileError{File: file, Text: "no cluster in it", Allowed: "one cluster"}
+		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "no cluster in it", Allowed: "one cluster"}
 	}
 	if err := in.cluster(); err != nil {
 		return nil, nil, err
@@ -82,7 +83,7 @@ func set[T any](in *simgridReader, name string, to *T, parse func(text string) (
 }
 
 func (in *simgridReader) fail(name, allowed string) error {
-	return &FileError{File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(clipped(in.attr[name])), Allowed: allowed}
+	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed}
 }
 
 const (

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 )
 
 // Write writes the platform in canonical form: the same platform gives the same bytes, and they read as the same platform.
@@ -24,46 +26,36 @@ func (p *Platform) Write(w io.Writer, notes ...string) error {
 		}
 		b.WriteString(strings.Join(lines, "\n") + "\n")
 	}
-	table("", written(platformRoot, p))
-	table("[nodes]", written(nodesKeys, p))
-	table("[compute]", written(computeKeys, p))
+	table("", tomltree.Written(platformRoot, p))
+	table("[nodes]", tomltree.Written(nodesKeys, p))
+	table("[compute]", tomltree.Written(computeKeys, p))
 	for c, l := range p.Links {
 		if l == nil {
 			continue
 		}
-		table("[links."+linkNames[c]+"]", written(linkKeys, l))
+		table("[links."+linkNames[c]+"]", tomltree.Written(linkKeys, l))
 		for i := range l.Sizes {
-			table("[[links."+linkNames[c]+".sizes]]", written(sizeKeys, &l.Sizes[i]))
+			table("[[links."+linkNames[c]+".sizes]]", tomltree.Written(sizeKeys, &l.Sizes[i]))
 		}
 	}
 	if t := &p.Topology; t.Kind != Flat || t.LinkRate != 0 {
-		table("[topology]", written(topologyKeys, t))
+		table("[topology]", tomltree.Written(topologyKeys, t))
 	}
 	if p.Files != (FileSystem{}) {
-		table("[filesystem]", written(filesKeys, &p.Files))
+		table("[filesystem]", tomltree.Written(filesKeys, &p.Files))
 	}
-	lines := written(collectivesKeys, p)
+	lines := tomltree.Written(collectivesKeys, p)
 	for k, list := range p.Collectives {
 		if list == nil {
 			continue
 		}
 		var parts []string
 		for i := range list {
-			parts = append(parts, "{ "+strings.Join(written(algorithmKeys, &list[i]), ", ")+" }")
+			parts = append(parts, "{ "+strings.Join(tomltree.Written(algorithmKeys, &list[i]), ", ")+" }")
 		}
 		lines = append(lines, collNames[k]+" = ["+strings.Join(parts, ", ")+"]")
 	}
 	table("[collectives]", lines)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// written are the keys of a table with their values; what is as without the key is left out.
-func written[T any](keys []platformKey[T], from *T) (lines []string) {
-	for _, k := range keys {
-		if text := k.write(from); text != "" {
-			lines = append(lines, k.name+" = "+text)
-		}
-	}
-	return lines
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -147,12 +148,12 @@ func ParseSweep(texts []string) ([]Axis, error) {
 			if named {
 				for _, a := range list {
 					if a.Name == name {
-						return nil, fmt.Errorf("%w: %s is there twice", ErrSweep, clipped(name))
+						return nil, fmt.Errorf("%w: %s is there twice", ErrSweep, tomltree.Clip(name))
 					}
 				}
 				list = append(list, Axis{Name: name})
 			} else if value = item; len(list) == 0 {
-				return nil, fmt.Errorf("%w: %q: write NAME=VALUE,VALUE and so on", ErrSweep, clipped(item))
+				return nil, fmt.Errorf("%w: %q: write NAME=VALUE,VALUE and so on", ErrSweep, tomltree.Clip(item))
 			}
 			if err := list[len(list)-1].add(value); err != nil {
 				return nil, err
@@ -183,12 +184,12 @@ func (a *Axis) add(value string) error {
 		}
 		apply, ok := k.parse(value, class)
 		if !ok || len(a.Values) == maxPoints {
-			return fmt.Errorf("%w: %s: %q: allowed is %s", ErrSweep, a.Name, clipped(value), k.allowed)
+			return fmt.Errorf("%w: %s: %q: allowed is %s", ErrSweep, a.Name, tomltree.Clip(value), k.allowed)
 		}
 		a.Values, a.apply = append(a.Values, value), append(a.apply, apply)
 		return nil
 	}
-	return fmt.Errorf("%w: %q: choose one of %s", ErrSweep, clipped(a.Name), strings.Join(names, ", "))
+	return fmt.Errorf("%w: %q: choose one of %s", ErrSweep, tomltree.Clip(a.Name), strings.Join(names, ", "))
 }
 
 // Points returns how many combinations the axes have.

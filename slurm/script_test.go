@@ -54,7 +54,7 @@ func variants() []variant {
 			}{{"site", *full}, {"bare", Site{}}, {"once", Site{Requeue: &no}}} {
 				for _, j := range jobs {
 					site := x.site
-					site.Schema, site.Scheduler, site.Launcher = SiteSchema, scheduler, launcher
+					site.Scheduler, site.Launcher = scheduler, launcher
 					list = append(list, variant{strings.Join([]string{scheduler, launcher, x.name, j.Verb}, "-"), j, &site, x.name != "bare"})
 				}
 			}
@@ -188,7 +188,7 @@ func TestScriptSignals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			v := variant{job: &Job{Verb: "analyze", Size: Fit(&Work{}, &Site{}, time.Minute), Command: []string{"coppice"}, Resumable: true}, known: true}
-			v.site = &Site{Schema: SiteSchema, Scheduler: c.scheduler, Launcher: "mpirun"}
+			v.site = &Site{Scheduler: c.scheduler, Launcher: "mpirun"}
 			dir := t.TempDir()
 			out := filepath.Join(dir, "out")
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -11,7 +11,7 @@ import (
 // big20 is the example of the specification: 20 TB of 4096 locations on nodes with 128 cores and 512 GiB.
 func big20() (*Work, *Site) {
 	return &Work{Bytes: 20e12, Locations: 4096, Largest: 8e9, Sequential: 1, Definitions: 128 << 20, Rate: 60e6, Result: 20e12},
-		&Site{Schema: SiteSchema, Cores: 128, Memory: 512, Bandwidth: 20}
+		&Site{Cores: 128, Memory: 512, Bandwidth: 20}
 }
 
 func TestFit20TB(t *testing.T) {

@@ -136,7 +136,7 @@ func (o *planFlags) readSite() (site *slurm.Site, known bool, err error) {
 	}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && o.site == "" {
-		return &slurm.Site{Schema: slurm.SiteSchema}, false, nil
+		return &slurm.Site{}, false, nil
 	}
 	if err != nil {
 		return nil, false, fail(jobs.ExitInput, "site file: %w. Give the path of a file as docs/slurm.md describes it", err)

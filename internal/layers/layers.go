@@ -34,7 +34,7 @@ var Table = []Package{
 	{Path: "internal/symbols", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"record"}},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
-	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict"}},
+	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "slurm"}},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
 	{Path: "trace/paraver", Layer: 1, NoMPI: true},
@@ -120,7 +120,7 @@ var Dependencies = []Dependency{
 	{Path: "github.com/ianlancetaylor/demangle", Importers: []string{"internal/symbols"}},
 	{Path: "github.com/klauspost/compress"},
 	{Path: "golang.org/x/sync"},
-	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"internal/tomltree", "slurm"}},
+	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"internal/tomltree"}},
 	{Path: "github.com/parquet-go/parquet-go", Importers: []string{"report/export"}},
 	{Path: "github.com/spf13/cobra", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},

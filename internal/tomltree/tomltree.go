@@ -3,6 +3,8 @@
 //
 //	root, err := tomltree.Parse(data, 1000)
 //	size := root.Fields["links"].Fields["net"].Fields["eager_bytes"] // size.Line, size.Text
+//
+// What a table may hold is a list of [Key], by which [ReadTable] reads and [Written] writes it.
 package tomltree
 
 import (
@@ -25,16 +27,37 @@ const (
 
 // Error says what is wrong in a file, and where.
 type Error struct {
-	Line int // from 1; 0: the whole file
-	Text string
+	File    string // "": the caller names it
+	Line    int    // from 1; 0: the whole file
+	Key     string // "": none is to blame
+	Text    string // what is wrong
+	Allowed string // what would be right; "": Text says it
+	Base    error  // what the error is; nil: nothing
 }
 
+// Error says where, what and what is allowed.
 func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.Text
+	var b strings.Builder
+	switch {
+	case e.File != "" && e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	case e.File != "":
+		b.WriteString(e.File + ": ")
+	case e.Line > 0:
+		fmt.Fprintf(&b, "line %d: ", e.Line)
 	}
-	return fmt.Sprintf("line %d: %s", e.Line, e.Text)
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Text)
+	if e.Allowed != "" {
+		b.WriteString("; allowed is " + e.Allowed)
+	}
+	return b.String()
 }
+
+// Unwrap returns what the error is.
+func (e *Error) Unwrap() error { return e.Base }
 
 // Kind is what a value is.
 type Kind uint8
@@ -120,7 +143,7 @@ func Parse(data []byte, most int) (*Value, error) {
 			line = p.line(offset)
 		}
 	}
-	return nil, &Error{line, "not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+	return nil, &Error{Line: line, Text: "not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 }
 
 // line is the line of an offset.
@@ -134,7 +157,7 @@ func (p *parser) key(e *unstable.Node) (parts []string, line int, err error) {
 			line = p.line(int(n.Raw.Offset))
 		}
 		if len(parts) == maxParts {
-			return nil, line, &Error{line, fmt.Sprintf("%.60s: a key of more than %d parts", strings.Join(parts, "."), maxParts)}
+			return nil, line, &Error{Line: line, Text: fmt.Sprintf("%.60s: a key of more than %d parts", strings.Join(parts, "."), maxParts)}
 		}
 		parts = append(parts, string(n.Data))
 	}
@@ -144,7 +167,7 @@ func (p *parser) key(e *unstable.Node) (parts []string, line int, err error) {
 // fresh makes a value.
 func (p *parser) fresh(line int, kind Kind, from origin) (*Value, error) {
 	if p.values++; p.values > p.most {
-		return nil, &Error{line, fmt.Sprintf("more than %d values and tables", p.most)}
+		return nil, &Error{Line: line, Text: fmt.Sprintf("more than %d values and tables", p.most)}
 	}
 	v := &Value{Line: line, Kind: kind, origin: from}
 	if kind == Table {
@@ -160,7 +183,7 @@ func (v *Value) add(key string, x *Value) {
 
 // again says that a key cannot be given here.
 func again(line int, key string, old *Value) error {
-	return &Error{line, fmt.Sprintf("%q is there already (line %d)", key, old.Line)}
+	return &Error{Line: line, Text: fmt.Sprintf("%q is there already (line %d)", key, old.Line)}
 }
 
 // into steps from a table to the one of a key, which it makes where it is missing. Of a list of tables a header means the last.
@@ -252,7 +275,7 @@ var kinds = map[unstable.Kind]Kind{
 // value converts a value. It calls itself at most maxDepth deep.
 func (p *parser) value(n *unstable.Node, line, depth int) (*Value, error) {
 	if depth > maxDepth {
-		return nil, &Error{line, fmt.Sprintf("nested deeper than %d", maxDepth)}
+		return nil, &Error{Line: line, Text: fmt.Sprintf("nested deeper than %d", maxDepth)}
 	}
 	if n.Raw.Length > 0 {
 		line = p.line(int(n.Raw.Offset))
@@ -304,7 +327,7 @@ func (v *Value) count() (err error) {
 		v.Number, err = strconv.ParseFloat(text, 64)
 	}
 	if err != nil || !digits.MatchString(v.Text) {
-		return &Error{v.Line, fmt.Sprintf("%.60q is not %v of 64 bits", v.Text, v.Kind)}
+		return &Error{Line: v.Line, Text: fmt.Sprintf("%.60q is not %v of 64 bits", v.Text, v.Kind)}
 	}
 	return nil
 }
