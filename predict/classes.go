@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -237,4 +239,358 @@ func putRows[T any, P interface {
 	for i := range list {
 		P(&list[i]).Put(row(t))
 	}
+}
+
+// prime is 2^61 - 1.
+const prime = 1<<61 - 1
+
+// base is that of the polynomials that sequences are hashed with: any number below the prime.
+const base = 0x1555_5AAA_9E37_79B9 % prime
+
+// mulMod returns a*b modulo the prime, for a and b below it.
+func mulMod(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return addMod(lo&prime, hi<<3|lo>>61)
+}
+
+// addMod returns a+b modulo the prime, for a and b up to it.
+func addMod(a, b uint64) uint64 {
+	s := a + b
+	if s >= prime {
+		s -= prime
+	}
+	return s
+}
+
+// sequence is what is known of the calls of a node in a row: their number and the value of the polynomial whose coefficients
+// they are (Rabin 1981). It depends on the calls alone, not on how loops are written, so processes that do the same in
+// different loops have the same.
+type sequence struct {
+	hash    uint64
+	power   uint64 // base to the number of calls that count
+	counted uint64 // these
+	calls   uint64 // all
+}
+
+// then returns the sequence of a and b in a row.
+func (a sequence) then(b sequence) sequence {
+	return sequence{addMod(mulMod(a.hash, b.power), b.hash), mulMod(a.power, b.power), a.counted + b.counted, a.calls + b.calls}
+}
+
+// repeated returns the sequence of n times a in a row.
+func (a sequence) repeated(n uint64) sequence {
+	r := sequence{power: 1}
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			r = r.then(a)
+		}
+		a = a.then(a)
+	}
+	return r
+}
+
+// sequences returns the sequence of each node of a program, given the key of each call; 0 is a call that does not count.
+func sequences(p *simnet.Program, keys []uint64) []sequence {
+	s := make([]sequence, len(p.Nodes))
+	for i, n := range p.Nodes {
+		switch n.Kind {
+		case simnet.Call:
+			s[i] = sequence{power: 1, calls: 1}
+			if k := keys[i]; k != 0 {
+				s[i].hash, s[i].power, s[i].counted = k%prime, base, 1
+			}
+		case simnet.Seq:
+			r := sequence{power: 1}
+			for _, c := range p.Children[n.First : n.First+n.Len] {
+				r = r.then(s[c])
+			}
+			s[i] = r
+		case simnet.Loop:
+			s[i] = s[p.Children[n.First]].repeated(n.Count)
+		}
+	}
+	return s
+}
+
+// rope goes through the calls of a process without writing its loops out: its position is the next node of the program, which
+// is passed or entered.
+type rope struct {
+	p     *simnet.Program
+	stack []ropePlace // the last one is next
+}
+
+// ropePlace is a node, so many times as it follows itself.
+type ropePlace struct {
+	node simnet.NodeID
+	left uint64
+}
+
+func newRope(p *simnet.Program, root simnet.NodeID) *rope {
+	return &rope{p, []ropePlace{{root, 1}}}
+}
+
+// top returns the next node and how often it comes; false at the end.
+func (r *rope) top() (ropePlace, bool) {
+	if len(r.stack) == 0 {
+		return ropePlace{}, false
+	}
+	return r.stack[len(r.stack)-1], true
+}
+
+// skip passes the next node n times.
+func (r *rope) skip(n uint64) {
+	top := &r.stack[len(r.stack)-1]
+	if top.left -= n; top.left == 0 {
+		r.stack = r.stack[:len(r.stack)-1]
+	}
+}
+
+// enter goes into the next node, which is not a call.
+func (r *rope) enter() {
+	n := &r.p.Nodes[r.stack[len(r.stack)-1].node]
+	r.skip(1)
+	if n.Kind == simnet.Loop {
+		r.stack = append(r.stack, ropePlace{r.p.Children[n.First], n.Count})
+		return
+	}
+	for i := n.Len; i > 0; i-- {
+		r.stack = append(r.stack, ropePlace{r.p.Children[n.First+i-1], 1})
+	}
+}
+
+// next returns the next call; false at the end.
+func (r *rope) next() (simnet.NodeID, bool) {
+	for {
+		top, ok := r.top()
+		if !ok {
+			return 0, false
+		}
+		if r.p.Nodes[top.node].Kind == simnet.Call {
+			r.skip(1)
+			return top.node, true
+		}
+		r.enter()
+	}
+}
+
+// equalSequences compares the calls that count of two processes, one after the other, passing over what both have. It takes
+// O(calls) steps at most, and few where loops are alike.
+func equalSequences(p *simnet.Program, s []sequence, keys []uint64, a, b simnet.NodeID) bool {
+	x, y := newRope(p, a), newRope(p, b)
+	for {
+		u, more := x.ahead(s)
+		v, most := y.ahead(s)
+		switch {
+		case !more || !most:
+			return more == most
+		case u.node == v.node:
+			n := min(u.left, v.left)
+			x.skip(n)
+			y.skip(n)
+		case s[u.node].counted == 1 && s[v.node].counted == 1 && p.Nodes[u.node].Kind == simnet.Call && p.Nodes[v.node].Kind == simnet.Call:
+			if keys[u.node] != keys[v.node] {
+				return false
+			}
+			n := min(u.left, v.left)
+			x.skip(n)
+			y.skip(n)
+		case p.Nodes[u.node].Kind != simnet.Call && (s[u.node].counted >= s[v.node].counted || p.Nodes[v.node].Kind == simnet.Call):
+			x.enter()
+		default:
+			y.enter()
+		}
+	}
+}
+
+// ahead passes nodes without calls that count, and returns the next one that has some.
+func (r *rope) ahead(s []sequence) (ropePlace, bool) {
+	for {
+		top, ok := r.top()
+		if !ok || s[top.node].counted > 0 {
+			return top, ok
+		}
+		r.skip(top.left)
+	}
+}
+
+// members are processes of one group as the clustering reads them, in ticks: entries around calls that do not count are one.
+type members struct {
+	in        *Input
+	processes []uint32
+	entries   uint64
+	seq       []sequence
+	keys      []uint64
+	joined    []*joiner // of processes with calls that do not count, while they are read
+	buf       []uint64
+}
+
+func (in *Input) members(processes []uint32, entries uint64, seq []sequence, keys []uint64) *members {
+	return &members{in: in, processes: processes, entries: entries, seq: seq, keys: keys, joined: make([]*joiner, len(processes))}
+}
+
+// Len implements cluster.Vectors.
+func (m *members) Len() int { return len(m.processes) }
+
+// ID implements cluster.Vectors.
+func (m *members) ID(i int) uint32 { return m.processes[i] }
+
+// Dim implements cluster.Vectors.
+func (m *members) Dim() uint64 { return m.entries }
+
+// Read implements cluster.Vectors.
+func (m *members) Read(i int, from uint64, dst []int64) error {
+	p := m.processes[i]
+	root := m.in.Program.Roots[p]
+	if m.seq[root].counted != m.seq[root].calls {
+		return m.readJoined(i, from, dst)
+	}
+	if cap(m.buf) < len(dst) {
+		m.buf = make([]uint64, len(dst))
+	}
+	buf := m.buf[:len(dst)]
+	if err := m.in.Vectors.Ticks(p, from, buf); err != nil {
+		return err
+	}
+	for j, t := range buf {
+		if t > math.MaxInt64 {
+			return fmt.Errorf("process %d, entry %d: %w: %w", p, from+uint64(j), ErrTooLong, cluster.ErrRange)
+		}
+		dst[j] = int64(t)
+	}
+	return nil
+}
+
+// readJoined reads entries of a process with calls that do not count, from its beginning or where it is.
+func (m *members) readJoined(i int, from uint64, dst []int64) error {
+	p := m.processes[i]
+	x := m.joined[i]
+	if x == nil || from < x.at {
+		x = m.in.newJoiner(p, m.keys)
+		m.joined[i] = x
+	}
+	for x.at < from {
+		if _, err := m.join(p, x); err != nil {
+			return err
+		}
+	}
+	for j := range dst {
+		t, err := m.join(p, x)
+		if err != nil {
+			return err
+		}
+		dst[j] = t
+	}
+	return nil
+}
+
+// join returns the next entry: all up to a call that counts, or to the end.
+func (m *members) join(p uint32, x *joiner) (int64, error) {
+	for {
+		var t [1]uint64
+		if err := m.in.Vectors.Ticks(p, x.next, t[:]); err != nil {
+			return 0, err
+		}
+		switch sum, ended, ok := x.add(t[0]); {
+		case !ok:
+			return 0, fmt.Errorf("process %d, entry %d: %w: %w", p, x.next-1, ErrTooLong, cluster.ErrRange)
+		case ended:
+			return sum, nil
+		}
+	}
+}
+
+// ClassFlags are the options of classes as users write them. The zero value of each but Threshold is the default.
+type ClassFlags struct {
+	Threshold      string // 5% of the mean sum of a group's vectors, or a time: 10us, 500ticks
+	Linkage        string // complete, average, single, centroid
+	Metric         string // l1, l2
+	Representative string // mean, medoid
+	Sequence       string // calls, strict
+	Quantum        string // a share, such as 1%
+	MaxClasses     uint32
+	Dendrogram     bool // all merges, above the threshold too
+}
+
+// Names of the choices, by value; the first is the default.
+var (
+	linkageNames        = []string{"complete", "average", "single", "centroid"}
+	metricNames         = []string{"l1", "l2"}
+	representativeNames = []string{"mean", "medoid"}
+	sequenceNames       = []string{"calls", "strict"}
+)
+
+// ppm is the unit of shares.
+const ppm = 1_000_000
+
+// Parse returns the options, for a clock of so many ticks a second.
+func (f *ClassFlags) Parse(resolution uint64) (ClassOptions, error) {
+	var o ClassOptions
+	o.MaxClasses, o.Full = f.MaxClasses, f.Dendrogram
+	var choice [4]int
+	for i, x := range []struct {
+		flag, value string
+		names       []string
+	}{
+		{"linkage", f.Linkage, linkageNames},
+		{"metric", f.Metric, metricNames},
+		{"representative", f.Representative, representativeNames},
+		{"sequence", f.Sequence, sequenceNames},
+	} {
+		if x.value == "" {
+			continue
+		}
+		if choice[i] = slices.Index(x.names, x.value); choice[i] < 0 {
+			return o, fmt.Errorf("--%s %q: choose %s", x.flag, x.value, strings.Join(x.names, ", "))
+		}
+	}
+	o.Linkage, o.Metric, o.Representative = cluster.Linkage(choice[0]), cluster.Metric(choice[1]), cluster.Representative(choice[2])
+	o.Strict = choice[3] != 0
+	if f.Threshold != "" {
+		d, err := ccg.ParseDeviation(f.Threshold, max(resolution, 1))
+		if err != nil || d.Num > 0 && d.Abs > 0 || d.TimeStamps {
+			return o, fmt.Errorf("--classes %q: write a share below 100%%, such as 5%%, or a time, such as 10us or 500ticks", f.Threshold)
+		}
+		o.Threshold = cluster.Threshold{Absolute: d.Abs, PPM: share(d)}
+	}
+	if f.Quantum != "" {
+		d, err := ccg.ParseDeviation(f.Quantum, 1)
+		if err != nil || d.Num == 0 || d.Abs > 0 || d.TimeStamps {
+			return o, fmt.Errorf("--quantum %q: write a share below 100%%, such as 1%%", f.Quantum)
+		}
+		o.Quantum = share(d)
+	}
+	return o, nil
+}
+
+// share returns a relative bound in millionths, rounded up.
+func share(d ccg.Deviation) uint32 {
+	if d.Num == 0 {
+		return 0
+	}
+	return uint32((d.Num*ppm-1)/d.Den + 1) // Num < Den; nine decimals at most
+}
+
+// String names the options that decide the result.
+func (o *ClassOptions) String() string {
+	threshold := fmt.Sprintf("%dticks", o.Threshold.Absolute)
+	if o.Threshold.PPM > 0 {
+		threshold = fmt.Sprintf("%dppm", o.Threshold.PPM)
+	}
+	parts := []string{
+		"threshold=" + threshold, "linkage=" + linkageNames[o.Linkage], "metric=" + metricNames[o.Metric],
+		"representative=" + representativeNames[o.Representative],
+	}
+	if o.Strict {
+		parts = append(parts, "sequence=strict")
+	}
+	if o.Quantum > 0 {
+		parts = append(parts, fmt.Sprintf("quantum=%dppm", o.Quantum))
+	}
+	if o.MaxClasses > 0 {
+		parts = append(parts, fmt.Sprintf("classes-max=%d", o.MaxClasses))
+	}
+	if o.Full {
+		parts = append(parts, "dendrogram")
+	}
+	return strings.Join(parts, ",")
 }

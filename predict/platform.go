@@ -1,11 +1,21 @@
 package predict
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -155,4 +165,205 @@ func perSecond(bytes uint64) simnet.Rate {
 	}
 	q, _ := bits.Div64(hi, lo, bytes)
 	return simnet.Rate(q)
+}
+
+// place puts the processes on the nodes of n. Block mapping needs no table.
+func (p *Platform) place(n *simnet.Network, processes, need uint32) error {
+	switch p.Mapping {
+	case "block":
+		return nil
+	case "cyclic":
+		// Round by round over all nodes; where the file gives no count, over those that are needed.
+		over := need
+		if p.Nodes != 0 {
+			over = p.Nodes
+		}
+		n.Node = make([]uint32, processes)
+		for i := range n.Node {
+			n.Node[i] = uint32(i) % max(over, 1)
+		}
+		return nil
+	}
+	path := p.Mapping
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.folder, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: nodes.mapping: %w. Allowed are block, cyclic and the path of a table", ErrPlatform, err)
+	}
+	defer f.Close()
+	n.Node, err = readMapping(f, path, processes, p.Nodes)
+	if err != nil {
+		return err
+	}
+	for _, node := range n.Node {
+		n.Nodes = max(n.Nodes, node+1)
+	}
+	return nil
+}
+
+// maxNodes bounds the number of a node in a table.
+const maxNodes = 1 << 24
+
+// readMapping reads lines "rank node", one for each process, in any order; nodes below count, where that is not 0. What
+// follows a # is a comment.
+func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, error) {
+	node := make([]uint32, processes)
+	seen := make([]bool, processes)
+	limit := uint64(maxNodes)
+	if count != 0 {
+		limit = uint64(count)
+	}
+	fail := func(line int, format string, args ...any) error {
+		return &tomltree.Error{Base: ErrPlatform, File: path, Line: line, Text: fmt.Sprintf(format, args...)}
+	}
+	left := processes
+	s := bufio.NewScanner(r)
+	line := 0
+	for s.Scan() {
+		line++
+		text, _, _ := strings.Cut(s.Text(), "#")
+		f := strings.Fields(text)
+		if len(f) == 0 {
+			continue
+		}
+		if len(f) != 2 {
+			return nil, fail(line, "%d words: each line is a rank and its node, as in 17 2", len(f))
+		}
+		rank, err := strconv.ParseUint(f[0], 10, 64)
+		if err != nil || rank >= uint64(processes) {
+			return nil, fail(line, "rank %q: allowed are 0 to %d", tomltree.Clip(f[0]), int64(processes)-1)
+		}
+		at, err := strconv.ParseUint(f[1], 10, 64)
+		if err != nil || at >= limit {
+			return nil, fail(line, "node %q: allowed are 0 to %d", tomltree.Clip(f[1]), limit-1)
+		}
+		if seen[rank] {
+			return nil, fail(line, "rank %d has a node already", rank)
+		}
+		seen[rank], node[rank] = true, uint32(at)
+		left--
+	}
+	if err := s.Err(); err != nil {
+		return nil, fail(line+1, "%v", err)
+	}
+	if left != 0 {
+		for rank, ok := range seen {
+			if !ok {
+				return nil, fail(line, "rank %d has no node: each of the %d processes needs a line", rank, processes)
+			}
+		}
+	}
+	return node, nil
+}
+
+// TopologyKind is how the nodes are wired.
+type TopologyKind uint8
+
+// Kinds of topologies.
+const (
+	Flat TopologyKind = iota // every node one hop from every other
+	FatTree
+	Torus
+	Dragonfly
+)
+
+var topologyNames = []string{"flat", "fat-tree", "torus", "dragonfly"}
+
+// TopologySpec describes a topology by the numbers of the platform file.
+type TopologySpec struct {
+	Kind     TopologyKind
+	Down, Up []uint32    // fat tree: for each level from the nodes up, children of a switch and its parents
+	Dims     []uint32    // torus
+	Groups   uint32      // dragonfly
+	Routers  uint32      // dragonfly: of a group
+	Ports    uint32      // dragonfly: nodes of a router
+	LinkRate simnet.Rate // of a link; 0: as of links.net
+}
+
+// topologyFields are the keys each kind needs. It has no others.
+func (t *TopologySpec) topologyFields() (needs, given []string) {
+	fields := []struct {
+		name string
+		set  bool
+		kind TopologyKind
+	}{
+		{"down", t.Down != nil, FatTree},
+		{"up", t.Up != nil, FatTree},
+		{"dims", t.Dims != nil, Torus},
+		{"groups", t.Groups != 0, Dragonfly},
+		{"routers", t.Routers != 0, Dragonfly},
+		{"ports", t.Ports != 0, Dragonfly},
+	}
+	for _, f := range fields {
+		if f.kind == t.Kind {
+			needs = append(needs, f.name)
+		}
+		if f.set {
+			given = append(given, f.name)
+		}
+	}
+	return needs, given
+}
+
+// build makes the simulator's topology for the nodes of n.
+func (t *TopologySpec) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error) {
+	rate := t.LinkRate
+	if rate == 0 {
+		rate = n.Links[simnet.LinkNet].PerByte
+	}
+	topology, nodes, err := t.make()
+	if err != nil || topology == nil {
+		return nil, rate, err
+	}
+	if nodes < uint64(n.Nodes) {
+		return nil, rate, fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrPlatform, topologyNames[t.Kind], nodes, n.Nodes)
+	}
+	return topology, rate, nil
+}
+
+// make returns the topology, nil for flat, and how many nodes it has places for.
+func (t *TopologySpec) make() (simnet.Topology, uint64, error) {
+	var x interface {
+		simnet.Topology
+		Nodes() uint64
+	}
+	var err error
+	switch t.Kind {
+	case FatTree:
+		x, err = simnet.NewFatTree(t.Down, t.Up)
+	case Torus:
+		x, err = simnet.NewTorus(t.Dims)
+	case Dragonfly:
+		x, err = simnet.NewDragonfly(t.Groups, t.Routers, t.Ports)
+	default:
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrPlatform, err)
+	}
+	return x, x.Nodes(), nil
+}
+
+// Fingerprint is a hash of what the platform is for so many processes. Paths are not part of it, what a mapping table says is.
+func (p *Platform) Fingerprint(processes uint32) ([32]byte, error) {
+	q := *p
+	var nodes []uint32
+	if q.Mapping != "block" && q.Mapping != "cyclic" {
+		n, err := p.Network(processes)
+		if err != nil {
+			return [32]byte{}, err
+		}
+		q.Mapping, nodes = "table", n.Node
+	}
+	var b bytes.Buffer
+	if err := q.Write(&b); err != nil {
+		return [32]byte{}, err
+	}
+	text := b.Bytes()
+	for _, n := range nodes {
+		text = binary.LittleEndian.AppendUint32(text, n)
+	}
+	return sha256.Sum256(text), nil
 }

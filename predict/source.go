@@ -1,9 +1,14 @@
 package predict
 
 import (
+	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"sync"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -161,4 +166,251 @@ func (c *predictedChunk) Next(b *trace.Batch) error {
 	err := c.stretch(b)
 	b.KeepRecords()
 	return err
+}
+
+// Property is a name and a value in the definitions of a prediction. Neither may be a path: they decide bytes.
+type Property struct{ Name, Value string }
+
+// predictedDefinitions are those of the recorded run with the clock of the simulation, and the properties at the root of the
+// system tree or, where there is none, at the first location group.
+func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Property) (*trace.Definitions, error) {
+	b, err := recorded.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, err
+	}
+	d.Clocks = []trace.ClockProperties{{TimerResolution: picosecondClock, TraceLength: uint64(makespan), RealtimeTimestamp: trace.Undefined64}}
+	next := uint64(0)
+	for i := range d.Strings {
+		next = max(next, uint64(d.Strings[i].Ref)+1)
+	}
+	if next+2*uint64(len(list)) > math.MaxUint32 {
+		return nil, fmt.Errorf("the recorded run has string %d, none is left for the properties of the prediction", next-1)
+	}
+	text := func(s string) uint32 {
+		d.Strings = append(d.Strings, trace.String{Ref: uint32(next), Value: s})
+		next++
+		return uint32(next - 1)
+	}
+	for _, p := range list {
+		name, value := text(p.Name), text(p.Value)
+		switch v := (trace.Value{Type: trace.TypeString, Bits: uint64(value)}); {
+		case len(d.SystemTreeNodes) > 0:
+			d.SystemTreeNodeProperties = append(d.SystemTreeNodeProperties, trace.SystemTreeNodeProperty{
+				Node: d.SystemTreeNodes[0].Ref, Name: name, StringValue: value, Value: v,
+			})
+		case len(d.LocationGroups) > 0:
+			d.LocationGroupProperties = append(d.LocationGroupProperties, trace.LocationGroupProperty{
+				LocationGroup: d.LocationGroups[0].Ref, Name: name, StringValue: value, Value: v,
+			})
+		}
+	}
+	d.Seal()
+	return d, nil
+}
+
+// Roles says what the calls and events of a process's first location are to the program: the rule by which Open made it.
+func (in *Input) Roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error) {
+	list, err := in.roles(process, l)
+	if err != nil {
+		return nil, err
+	}
+	s := l.Structure()
+	roles := map[uint32]ccg.Role{}
+	for n, r := range list {
+		if r != ccg.Within {
+			roles[s.ID(uint32(n))] = r
+		}
+	}
+	return roles, nil
+}
+
+// roles lists them by the location's own numbers.
+func (in *Input) roles(process uint32, l *ccg.Location) ([]ccg.Role, error) {
+	t := newTracer(&builder{tables: in.tables}, l, process)
+	if err := t.survey(); err != nil {
+		return nil, fmt.Errorf("process %d: %w", process, err)
+	}
+	t.count()
+	return t.roles(), nil
+}
+
+// Segments keeps what is appended for each process of a rank, in memory or in files. Different processes may be appended at
+// once.
+type Segments interface {
+	Append(process uint32, b []byte) error
+	// Reader reads all that was appended.
+	Reader(process uint32) (io.Reader, error)
+}
+
+// Times writes the simulated times of calls to segments, two a call, each as its distance from the one before: 6 to 8 bytes a
+// call where calls are microseconds apart. It is a [simnet.Observer].
+type Times struct {
+	out   Segments
+	first uint32
+	last  []int64  // of each process
+	calls []uint64 // of each process
+	pool  sync.Pool
+}
+
+// NewTimes returns an observer for so many processes from the first one on.
+func NewTimes(out Segments, first uint32, processes int) *Times {
+	return &Times{out: out, first: first, last: make([]int64, processes), calls: make([]uint64, processes), pool: sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+// Calls implements [simnet.Observer].
+func (t *Times) Calls(process uint32, first uint64, times []int64) error {
+	k := process - t.first
+	if uint64(process) < uint64(t.first) || int(k) >= len(t.last) || t.calls[k] != first || len(times)%2 != 0 {
+		return fmt.Errorf("process %d: times of %d calls from number %d on", process, len(times)/2, first)
+	}
+	buf := t.pool.Get().(*[]byte)
+	defer t.pool.Put(buf)
+	b, last := (*buf)[:0], t.last[k]
+	for _, x := range times {
+		if x < last {
+			return fmt.Errorf("process %d: time %d ps after %d ps", process, x, last)
+		}
+		b = binary.AppendUvarint(b, uint64(x-last))
+		last = x
+	}
+	t.last[k] = last
+	t.calls[k] += uint64(len(times) / 2)
+	*buf = b
+	return t.out.Append(process, b)
+}
+
+// Finish appends the ends of the processes.
+func (t *Times) Finish(r *simnet.Result) error {
+	if r.First != t.first || len(r.Times) != len(t.last) {
+		return fmt.Errorf("a result of %d processes from number %d on, times of %d from number %d on", len(r.Times), r.First, len(t.last), t.first)
+	}
+	for k := range r.Times {
+		end := r.Times[k].Finish
+		if end < t.last[k] {
+			return fmt.Errorf("process %d ends at %d ps, before its last call at %d ps", t.first+uint32(k), end, t.last[k])
+		}
+		if err := t.out.Append(t.first+uint32(k), binary.AppendUvarint(nil, uint64(end-t.last[k]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeReader reads the times of one process, its end last.
+type timeReader struct {
+	from *bufio.Reader
+	last int64
+}
+
+func newTimeReader(out Segments, process uint32) (*timeReader, error) {
+	r, err := out.Reader(process)
+	if err != nil {
+		return nil, err
+	}
+	return &timeReader{from: bufio.NewReaderSize(r, 4096)}, nil
+}
+
+// next returns the next time, io.EOF after the last.
+func (r *timeReader) next() (int64, error) {
+	gap, err := binary.ReadUvarint(r.from)
+	if err != nil {
+		return 0, err
+	}
+	r.last += int64(gap)
+	return r.last, nil
+}
+
+// Pieces of a process's times in progress between ranks begin with one of these.
+const (
+	pieceMore   = iota // another one follows
+	pieceLast          // the last one
+	pieceFailed        // the sender could not read on
+)
+
+const (
+	pieceBytes = 1 << 20
+	tagPiece   = 12
+)
+
+// Gather brings the times of the processes that locations first to end-1 belong to onto this rank. The simulation deals out
+// processes, the analysis locations: at the borders between ranks, they may differ. Collective; folder dir is not used.
+func (r *Run) Gather(first, end trace.P, _ string) error {
+	need := [2]uint32{}
+	if first < end {
+		a, _ := r.defs.Process(first)
+		b, _ := r.defs.Process(end - 1)
+		need = [2]uint32{min(a, r.o.Processes), min(b+1, r.o.Processes)}
+	}
+	var own []byte
+	for _, v := range [...]uint32{need[0], need[1], r.o.First, r.o.End} {
+		own = binary.LittleEndian.AppendUint32(own, v)
+	}
+	all, err := r.o.Comm.Allgather(own)
+	if err != nil {
+		return err
+	}
+	field := func(rank, i int) uint32 { return binary.LittleEndian.Uint32(all[rank][4*i:]) }
+	var failed error
+	me := r.o.Comm.Rank()
+	for from := range all {
+		for to := range all {
+			if from == to || from != me && to != me {
+				continue
+			}
+			for p := max(field(to, 0), field(from, 2)); p < min(field(to, 1), field(from, 3)); p++ {
+				if from == me {
+					err = r.send(p, to)
+				} else {
+					err = r.receive(p, from)
+				}
+				failed = errors.Join(failed, err)
+			}
+		}
+	}
+	return failed
+}
+
+// send sends the times of a process. An error of reading reaches the receiver, which waits for them.
+func (r *Run) send(process uint32, to int) error {
+	from, err := r.o.Times.Reader(process)
+	buf := make([]byte, 1+pieceBytes)
+	for err == nil {
+		var n int
+		n, err = io.ReadFull(from, buf[1:])
+		kind := byte(pieceMore)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			kind = pieceLast
+		} else if err != nil {
+			break
+		}
+		buf[0] = kind
+		if e := r.o.Comm.Send(buf[:1+n], to, tagPiece); e != nil || kind == pieceLast {
+			return e
+		}
+	}
+	return errors.Join(err, r.o.Comm.Send([]byte{pieceFailed}, to, tagPiece))
+}
+
+// receive takes the times of a process, all of them whatever happens.
+func (r *Run) receive(process uint32, from int) error {
+	var failed error
+	for {
+		b, _, err := r.o.Comm.Recv(from, tagPiece)
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 || b[0] == pieceFailed {
+			return fmt.Errorf("process %d: rank %d could not send its times: %w", process, from, mpi.ErrOther)
+		}
+		if failed == nil {
+			failed = r.o.Times.Append(process, b[1:])
+		}
+		if b[0] == pieceLast {
+			return failed
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -84,8 +85,8 @@ type extraction struct {
 	layout
 }
 
-// Extract makes a model of a recorded run. What the pipeline of a run is, extractstream.go says, what its graph,
-// extractgraph.go. Where fewer cores than processes were there, recorded times hold what others took: the demands are divided
+// Extract makes a model of a recorded run. What the pipeline of a run is, stream.go says, what its graph,
+// precedence.go. Where fewer cores than processes were there, recorded times hold what others took: the demands are divided
 // by the slowdown that the model itself finds, three times over.
 func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, error) {
 	e, err := newExtraction(o, x)
@@ -312,4 +313,284 @@ func sampleOf(times []float64) sample {
 		s.scv = rounded(min(MaxSCV, max(0, squares/kept/square(mean)-1)))
 	}
 	return s
+}
+
+// RunCheck is how well a model tells one of the runs that it comes from.
+type RunCheck struct {
+	Chunks            int     // 0: the job is a graph
+	Traced, Predicted float64 // seconds
+}
+
+// Error is the relative error of the prediction.
+func (c *RunCheck) Error() float64 { return c.Predicted/c.Traced - 1 }
+
+// ExtractRuns makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run
+// cannot tell what of the work on a chunk shrinks with the chunk and what every chunk costs anew; with several, both come from
+// the line through the times of a chunk over its share of the whole (least squares). All else is that of the
+// first run, variability too, which is better for about as many chunks.
+func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extracted, error) {
+	var runs []*Extracted
+	for i, o := range list {
+		e, err := Extract(ctx, o, x)
+		if err != nil && len(list) > 1 {
+			err = fmt.Errorf("run %d: %w", i+1, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, e)
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("%w: no run", ErrNoPipeline)
+	}
+	e := runs[0]
+	if len(runs) == 1 {
+		return e, nil
+	}
+	p := e.Model.Types[0].Pipeline
+	for i, r := range runs {
+		if r.Form != FormPipeline {
+			return nil, fmt.Errorf("%w: run %d; only pipelines are compared over several runs", ErrNoPipeline, i+1)
+		}
+	}
+	for i, r := range runs {
+		if !slices.EqualFunc(r.Model.Types[0].Pipeline.Stages, p.Stages, func(a, b Stage) bool { return a.Workers == b.Workers }) {
+			return nil, fmt.Errorf("%w: run %d has other stages than the first one", ErrNoPipeline, i+1)
+		}
+	}
+	for s := range p.Stages {
+		fit(runs, s)
+	}
+	return e, e.check(ctx, runs, x.Seed)
+}
+
+// chunks of a pipeline; 0: the job is a graph.
+func (e *Extracted) chunks() int {
+	if p := e.Model.Types[0].Pipeline; p != nil {
+		return p.Chunks
+	}
+	return 0
+}
+
+// processor is what a chunk of a stage takes of its processor, seconds.
+func (e *Extracted) processor(stage int) float64 {
+	p := e.Model.Types[0].Pipeline
+	return p.Stages[stage].Demand[0].Seconds/float64(p.Chunks) + p.Stages[stage].Overhead[0].Seconds
+}
+
+// fit sets demand and overhead of a stage of the first run.
+func fit(runs []*Extracted, stage int) {
+	var x, y float64
+	n := float64(len(runs))
+	for _, r := range runs {
+		x += 1 / float64(r.Stages[stage].Chunks) / n
+		y += r.processor(stage) / n
+	}
+	var xx, xy float64
+	for _, r := range runs {
+		d := 1/float64(r.Stages[stage].Chunks) - x
+		xx += float64(d * d)
+		xy += float64(d * (r.processor(stage) - y))
+	}
+	if xx == 0 { // as many chunks in all runs
+		return
+	}
+	st := &runs[0].Model.Types[0].Pipeline.Stages[stage]
+	demand := max(0, xy/xx)
+	overhead := y - float64(demand*x)
+	if overhead < 0 {
+		demand, overhead = y/x, 0
+	}
+	st.Demand[0].Seconds = rounded(max(leastDemand, demand))
+	st.Overhead[0].Seconds = rounded(overhead)
+}
+
+// ErrNoJob means that the processes of a run have different numbers of jobs.
+var ErrNoJob = errors.New("no jobs that all processes have equally many of")
+
+// Observed is a recorded run: what extraction of a model starts from. Times are seconds.
+type Observed struct {
+	Input string // what the run is known by
+	Ranks []ObservedRank
+}
+
+// ObservedRank is one process.
+type ObservedRank struct {
+	Node        string // that it ran on
+	Class       string // of processes that compute alike; "": not known
+	Begin, End  float64
+	Jobs        []ObservedSpan       // what of it each job is, in order, without overlap; none: the run is one job
+	Messages    []ObservedMessage    // in the order in which they end
+	Collectives []ObservedCollective // likewise
+	Waits       []ObservedWait       // in order, without overlap; they lie in calls
+	Calls       []ObservedSpan       // of the message library, in order, without overlap
+	Files       []ObservedSpan       // operations on files, likewise
+}
+
+// ObservedMessage is one side of a message.
+type ObservedMessage struct {
+	Peer       int // rank
+	Send       bool
+	Begin, End float64 // of the call that sends it, or that ends with it received
+	Bytes      uint64
+	Row, Mate  uint64 // what this side is known by on its rank, and the other side on the peer
+	Function   string // of the call
+	// Awaited sends end only when their receiver has come to its call, or has posted it; Done is the end of the call that sees
+	// that.
+	Awaited bool
+	Done    float64
+	Ready   float64 // of a receive: from when on it does not keep its sender waiting
+}
+
+// Flow says which members of a collective operation need which.
+type Flow uint8
+
+// The flows.
+const (
+	AllToAll Flow = iota
+	OneToAll      // all need the root
+	AllToOne      // the root needs all
+	Prefix        // each needs those of lower rank
+	NoFlow        // nobody needs anybody
+)
+
+// ObservedCollective is one member of a collective operation.
+type ObservedCollective struct {
+	Begin, End float64 // of its call
+	Comm       uint32
+	Ordinal    uint64 // on the communicator; all members have the same
+	Flow       Flow
+	Root       bool // this member is
+	Function   string
+}
+
+// ObservedSpan is a piece of time.
+type ObservedSpan struct{ Begin, End float64 }
+
+// ObservedWait is time in which a process waited for another one.
+type ObservedWait struct {
+	ObservedSpan
+	InSend bool // for a receiver that was not ready
+}
+
+// talks says whether the rank has a part in communication.
+func (r *ObservedRank) talks() bool { return len(r.Messages)+len(r.Collectives) > 0 }
+
+// jobs cuts the run into jobs: each is an Observed with what of the run belongs to it, by the end of the call, sharing the
+// slices. Ranks that communicate must have equally many.
+func (o *Observed) jobs() ([]*Observed, error) {
+	count, first := 0, -1
+	for r := range o.Ranks {
+		x := &o.Ranks[r]
+		switch n := len(x.Jobs); {
+		case !x.talks():
+		case first < 0:
+			count, first = n, r
+		case n != count:
+			return nil, fmt.Errorf("%w: process %d has %d of them, process %d has %d", ErrNoJob, first, count, r, n)
+		}
+	}
+	if count == 0 {
+		return []*Observed{o}, nil
+	}
+	list := make([]*Observed, count)
+	for k := range list {
+		list[k] = &Observed{Input: o.Input, Ranks: make([]ObservedRank, len(o.Ranks))}
+		for r := range o.Ranks {
+			if x := &o.Ranks[r]; k < len(x.Jobs) {
+				list[k].Ranks[r] = x.in(x.Jobs[k])
+			}
+		}
+	}
+	return list, nil
+}
+
+// in is what of a rank lies in a span.
+func (r *ObservedRank) in(s ObservedSpan) ObservedRank {
+	return ObservedRank{
+		Node: r.Node, Class: r.Class, Begin: s.Begin, End: s.End,
+		Messages:    within(r.Messages, s, func(m *ObservedMessage) float64 { return m.End }),
+		Collectives: within(r.Collectives, s, func(c *ObservedCollective) float64 { return c.End }),
+		Waits:       within(r.Waits, s, func(w *ObservedWait) float64 { return w.End }),
+		Calls:       within(r.Calls, s, func(c *ObservedSpan) float64 { return c.End }),
+		Files:       within(r.Files, s, func(c *ObservedSpan) float64 { return c.End }),
+	}
+}
+
+// within are the entries that end in a span, of a list in that order.
+func within[T any](list []T, s ObservedSpan, end func(*T) float64) []T {
+	find := func(t float64) int { return sort.Search(len(list), func(i int) bool { return end(&list[i]) > t }) }
+	a, b := find(s.Begin), find(s.End)
+	return list[a:max(a, b)]
+}
+
+// layout makes the centers of an extracted model: processors and disk of each node, and the network between them.
+type layout struct {
+	model     *Model
+	options   *ExtractOptions
+	cpu, disk map[string]int // center of a node
+	net, wire int            // centers of messages between nodes, plus one; 0: not made
+}
+
+// center adds a center, with a name of its own.
+func (l *layout) center(name string, kind Kind, servers int) int {
+	k := len(l.model.Centers)
+	if slices.ContainsFunc(l.model.Centers, func(c Center) bool { return c.Name == name }) {
+		name = fmt.Sprintf("%s.%d", name, k)
+	}
+	l.model.Centers = append(l.model.Centers, Center{name, kind, servers})
+	return k
+}
+
+// processor is the center of a node's cores.
+func (l *layout) processor(node string) int { return l.of(l.cpu, node, ".cpu", PS) }
+
+// files is the center of a node's disk.
+func (l *layout) files(node string) int { return l.of(l.disk, node, ".disk", FCFS) }
+
+func (l *layout) of(list map[string]int, node, suffix string, kind Kind) int {
+	if _, ok := list[node]; !ok {
+		list[node] = l.center(node+suffix, kind, 1)
+	}
+	return list[node]
+}
+
+// message is the demand of bytes between two nodes: the network's, and the delay of one message.
+func (l *layout) message(bytes float64) (carry, delay Demand) {
+	if l.net == 0 {
+		l.net = 1 + l.center("net", FCFS, 1)
+		l.wire = 1 + l.center("wire", Delay, 1)
+	}
+	return Demand{l.net - 1, bytes * l.options.Net.PerByte}, Demand{l.wire - 1, l.options.Net.Latency}
+}
+
+// cores of a node: as said, or one for each of its processes that communicate.
+func (l *layout) cores(o *Observed, node string) int {
+	switch n, ok := l.options.CoresOf[node]; {
+	case ok:
+		return n
+	case l.options.Cores > 0:
+		return l.options.Cores
+	}
+	return max(1, processesOn(o, node))
+}
+
+func processesOn(o *Observed, node string) (n int) {
+	for r := range o.Ranks {
+		if x := &o.Ranks[r]; x.Node == node && x.talks() {
+			n++
+		}
+	}
+	return n
+}
+
+// crowded are the processors with fewer cores than processes.
+func (l *layout) crowded(o *Observed) (list []int) {
+	for node, k := range l.cpu {
+		if l.cores(o, node) < processesOn(o, node) {
+			list = append(list, k)
+		}
+	}
+	slices.Sort(list)
+	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/tomltree"
@@ -320,4 +321,295 @@ func (f *file) pipeline(e *entry) *Pipeline {
 		})
 	}
 	return p
+}
+
+// tasks reads a graph and puts its tasks into an order in which each comes after those it waits for.
+func (f *file) tasks(list []*entry, classes map[string]int) []Task {
+	ids, class, after := make([]int64, len(list)), make([]int, len(list)), make([][]int, len(list))
+	place := make(map[int64]int, len(list))
+	for i, e := range list {
+		f.known(e, "tasks", "id", "class", "after")
+		id := f.field(e, "id", tomltree.Integer)
+		if id == nil {
+			f.fail(e, "a task without an id")
+			return nil
+		}
+		ids[i] = id.Whole
+		if _, ok := place[id.Whole]; ok {
+			f.fail(id, "two tasks with id %d", id.Whole)
+		}
+		place[id.Whole] = i
+		name := f.text(e, "class")
+		var ok bool
+		if class[i], ok = classes[name]; !ok {
+			f.fail(e, "task %d: unknown class %q", id.Whole, name)
+		}
+	}
+	for i, e := range list {
+		for _, v := range f.list(e, "after") {
+			p, ok := place[v.Whole]
+			if !ok || v.Kind != tomltree.Integer {
+				f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.Whole)
+			}
+			after[i] = append(after[i], p)
+		}
+	}
+	if f.err != nil {
+		return nil
+	}
+	order := topological(after)
+	if len(order) < len(list) {
+		cycle := findCycle(after, order)
+		var names []string
+		for i := len(cycle) - 1; i >= 0 && len(names) < 10; i-- {
+			names = append(names, fmt.Sprint(ids[cycle[i]]))
+		}
+		if len(cycle) > len(names) {
+			names = append(names, "...")
+		}
+		f.fail(list[cycle[0]], "tasks wait for each other in a cycle: %s, %s", strings.Join(names, ", "), names[0])
+		return nil
+	}
+	return inOrder(order, class, after)
+}
+
+// topological is the order of the list where that is possible: of the tasks whose predecessors are done it takes them as they
+// come. Tasks on cycles, and after them, are missing.
+func topological(after [][]int) []int {
+	left, next := make([]int, len(after)), make([][]int32, len(after))
+	order := make([]int, 0, len(after))
+	for i := range after {
+		left[i] = len(after[i])
+		for _, p := range after[i] {
+			next[p] = append(next[p], int32(i))
+		}
+		if left[i] == 0 {
+			order = append(order, i)
+		}
+	}
+	for at := 0; at < len(order); at++ {
+		for _, s := range next[order[at]] {
+			if left[s]--; left[s] == 0 {
+				order = append(order, int(s))
+			}
+		}
+	}
+	return order
+}
+
+// inOrder makes tasks in an order of them, renumbered.
+func inOrder(order, class []int, after [][]int) []Task {
+	number, out := make([]int, len(order)), make([]Task, len(order))
+	for n, i := range order {
+		number[i] = n
+		out[n].Class = class[i]
+		for _, p := range after[i] {
+			out[n].After = append(out[n].After, number[p])
+		}
+	}
+	return out
+}
+
+// findCycle goes back from a task that has no place in the order until it meets one again: those between wait for each other.
+func findCycle(after [][]int, order []int) []int {
+	done := make([]bool, len(after))
+	for _, i := range order {
+		done[i] = true
+	}
+	var path []int
+	seen := make([]int, len(after)) // places in the path, plus one
+	at := slices.Index(done, false)
+	for seen[at] == 0 {
+		path = append(path, at)
+		seen[at] = len(path)
+		at = after[at][slices.IndexFunc(after[at], func(p int) bool { return !done[p] })]
+	}
+	return path[seen[at]-1:]
+}
+
+var operators = map[string]Op{"S": Series, "P": And, "OR": Or, "ALT": Choice}
+
+// tree reads nested lists: an operator, then its parts, each a class or another list. Parts of ALT are lists of a probability
+// and the part.
+func (f *file) tree(e *entry, classes map[string]int) *Tree {
+	t := &Tree{}
+	type todo struct {
+		e      *entry
+		parent int
+		prob   float64
+	}
+	work := []todo{{e, -1, 0}}
+	for len(work) > 0 && f.err == nil {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		v := len(t.Nodes)
+		if x.parent >= 0 {
+			t.Nodes[x.parent].Parts = append(t.Nodes[x.parent].Parts, v)
+		}
+		if x.e.Kind == tomltree.String {
+			class, ok := classes[x.e.Text]
+			if !ok {
+				f.fail(x.e, "tree: unknown class %q", x.e.Text)
+			}
+			t.Nodes = append(t.Nodes, Node{Op: Leaf, Class: class, Prob: x.prob})
+			continue
+		}
+		if x.e.Kind != tomltree.List || len(x.e.Items) < 2 || x.e.Items[0].Kind != tomltree.String {
+			f.fail(x.e, "tree: not a list of an operator and its parts")
+			return nil
+		}
+		op, ok := operators[x.e.Items[0].Text]
+		if !ok {
+			f.fail(x.e.Items[0], "tree: unknown operator %q; there are S, P, OR and ALT", x.e.Items[0].Text)
+			return nil
+		}
+		t.Nodes = append(t.Nodes, Node{Op: op, Prob: x.prob})
+		for i := len(x.e.Items) - 1; i >= 1; i-- {
+			part, prob := x.e.Items[i], 0.0
+			if op == Choice {
+				if part.Kind != tomltree.List || len(part.Items) != 2 || part.Items[0].Kind != tomltree.Float && part.Items[0].Kind != tomltree.Integer {
+					f.fail(part, "tree: a part of ALT is a list of a probability and the part")
+					return nil
+				}
+				part, prob = part.Items[1], part.Items[0].Number
+			}
+			work = append(work, todo{part, v, prob})
+		}
+	}
+	return t
+}
+
+// Append appends the model as a file that Parse reads back. The same model gives the same bytes.
+func (m *Model) Append(b []byte) []byte {
+	w := &writer{m: m, b: b}
+	w.line("schema = %s", tomltree.Quote(FileSchema))
+	geometric := false
+	for i := range m.Types {
+		t := &m.Types[i]
+		geometric = geometric || t.Pipeline != nil && t.Pipeline.Geometric
+		for _, c := range t.Classes {
+			geometric = geometric || c.Geometric
+		}
+	}
+	if geometric {
+		w.line("visit_law = \"geometric\"")
+	}
+	w.line("centers = [")
+	for _, c := range m.Centers {
+		w.line("  { name = %s, kind = %s, servers = %d },", tomltree.Quote(c.Name), tomltree.Quote(c.Kind.String()), c.Servers)
+	}
+	w.line("]")
+	if len(m.Machines) > 0 {
+		w.line("machines = [")
+		for _, g := range m.Machines {
+			var names []string
+			for _, k := range g.Centers {
+				names = append(names, tomltree.Quote(m.Centers[k].Name))
+			}
+			w.line("  { name = %s, centers = [%s], count = %d, price = %s },", tomltree.Quote(g.Name), strings.Join(names, ", "), g.Count, float(g.Price))
+		}
+		w.line("]")
+	}
+	single := len(m.Types) == 1 && m.Types[0].Name == ""
+	for i := range m.Types {
+		if single {
+			w.job(&m.Types[i], "")
+			continue
+		}
+		w.line("\n[[types]]\nname = %s", tomltree.Quote(m.Types[i].Name))
+		w.job(&m.Types[i], "types.")
+	}
+	if o := m.Origin; o != nil {
+		w.line("\n[origin]\ninput = %s\nwindow_s = [%s, %s]", tomltree.Quote(o.Input), float(o.Window[0]), float(o.Window[1]))
+		if !math.IsNaN(o.SelfCheckError) {
+			w.line("self_check_error = %s", float(o.SelfCheckError))
+		}
+	}
+	return w.b
+}
+
+type writer struct {
+	m *Model
+	b []byte
+}
+
+func (w *writer) line(format string, args ...any) {
+	w.b = append(fmt.Appendf(w.b, format, args...), '\n')
+}
+
+// float is the shortest text that is read back as the same number.
+func float(x float64) string {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(x), "+"))
+	}
+	s := strconv.FormatFloat(x, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// demand is an inline table of seconds by center.
+func (w *writer) demand(list []Demand) string {
+	var parts []string
+	for _, d := range list {
+		parts = append(parts, tomltree.Quote(w.m.Centers[d.Center].Name)+" = "+float(d.Seconds))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+// job writes a type; what is not a table comes first.
+func (w *writer) job(t *Type, prefix string) {
+	w.line("load = { jobs = %d, think = %s }", t.Jobs, float(t.Think))
+	if t.Tree != nil {
+		w.line("tree = %s", w.tree(t))
+	}
+	if p := t.Pipeline; p != nil {
+		w.line("\n[%spipeline]\nchunks = %d\nbuffer = %d\nstages = [", prefix, p.Chunks, p.Buffer)
+		for _, s := range p.Stages {
+			more := ""
+			if len(s.Overhead) > 0 {
+				more = ", overhead_per_chunk = " + w.demand(s.Overhead)
+			}
+			if s.Buffer != 0 {
+				more += fmt.Sprintf(", buffer = %d", max(0, s.Buffer))
+			}
+			w.line("  { name = %s, demand = %s, scv = %s, visits = %d, workers = %d%s },",
+				tomltree.Quote(s.Name), w.demand(s.Demand), float(s.SCV), s.Visits, s.Workers, more)
+		}
+		w.line("]")
+	}
+	for _, c := range t.Classes {
+		w.line("\n[%sclasses.%s]\ndemand = %s\nscv = %s\nvisits = %d", prefix, tomltree.Quote(c.Name), w.demand(c.Demand), float(c.SCV), c.Visits)
+	}
+	for i, k := range t.Tasks {
+		after := strings.ReplaceAll(strings.Trim(fmt.Sprint(k.After), "[]"), " ", ", ")
+		w.line("\n[[%stasks]]\nid = %d\nclass = %s\nafter = [%s]", prefix, i, tomltree.Quote(t.Classes[k.Class].Name), after)
+	}
+}
+
+// tree is the nested lists of a tree, built from the leaves up.
+func (w *writer) tree(t *Type) string {
+	names := map[Op]string{}
+	for name, op := range operators {
+		names[op] = name
+	}
+	text := make([]string, len(t.Tree.Nodes))
+	for v := len(text) - 1; v >= 0; v-- {
+		n := &t.Tree.Nodes[v]
+		if n.Op == Leaf {
+			text[v] = tomltree.Quote(t.Classes[n.Class].Name)
+			continue
+		}
+		parts := []string{tomltree.Quote(names[n.Op])}
+		for _, p := range n.Parts {
+			if n.Op == Choice {
+				text[p] = "[" + float(t.Tree.Nodes[p].Prob) + ", " + text[p] + "]"
+			}
+			parts = append(parts, text[p])
+			text[p] = ""
+		}
+		text[v] = "[" + strings.Join(parts, ", ") + "]"
+	}
+	return text[0]
 }

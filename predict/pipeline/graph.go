@@ -1,6 +1,9 @@
 package pipeline
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // graph is a precedence graph: tasks in topological order, with the lists of who comes before and after. Task i comes after
 // pred[predAt[i]:predAt[i+1]]. 4 bytes for each entry.
@@ -155,4 +158,347 @@ func (g *graph) spans(seconds []float64) (begin, end []float64) {
 		begin[c], end[c] = min(begin[c], start), max(end[c], ends[i])
 	}
 	return begin, end
+}
+
+// system is a validated model in the form that solvers use.
+type system struct {
+	centers []Center
+	copies  []int // machines that each center is on, among which jobs are dealt
+	jobs    []job
+}
+
+// job is one type of jobs.
+type job struct {
+	name    string
+	n       int
+	think   float64
+	classes []Class
+	scv     []float64 // of a whole task of each class, when alone
+	total   []float64 // seconds of service of a task of each class
+	g       *graph    // nil where parts can be given up or chosen
+	tree    *Tree     // nil where the job was not given as a tree
+	tasks   []int32   // class of each, of a tree from left to right
+	count   []float64 // least expected number of tasks of each class in one job
+	demand  []float64 // least expected seconds of one job at each center
+	path    float64   // seconds of the longest path when no task waits: a lower bound of every response
+	chunks  int       // of a pipeline
+}
+
+// compile turns a valid model into a system. Pipelines get their graph, so memory is that of the tasks. Where chunks are
+// given, a pipeline is shortened to so many chunks of the size that they have, and the think time with it: the shares of
+// the time that a job spends where stay those of the whole.
+func (m *Model) compile(chunks []int) *system {
+	s := &system{centers: m.Centers, copies: m.copies()}
+	for i := range m.Types {
+		n := 0
+		if chunks != nil {
+			n = chunks[i]
+		}
+		s.jobs = append(s.jobs, m.Types[i].compile(len(m.Centers), n))
+	}
+	return s
+}
+
+// copies is the number of machines that each center is on.
+func (m *Model) copies() []int {
+	list := make([]int, len(m.Centers))
+	for k := range list {
+		list[k] = 1
+	}
+	for _, g := range m.Machines {
+		for _, k := range g.Centers {
+			list[k] = g.Count
+		}
+	}
+	return list
+}
+
+func (t *Type) compile(centers, chunks int) job {
+	j := job{name: t.Name, n: t.Jobs, think: t.Think, tree: t.Tree, classes: t.Classes}
+	switch p := t.Pipeline; {
+	case p != nil:
+		j.chunks, j.classes = p.Chunks, p.classes(p.Chunks)
+		if chunks > 0 && chunks < p.Chunks {
+			j.chunks = chunks
+			j.think *= float64(chunks) / float64(p.Chunks)
+		}
+		j.g = p.graph(j.chunks)
+	case t.Tree == nil:
+		j.g = explicit(t.Tasks)
+	case t.Tree.pure():
+		j.g = t.Tree.graph()
+	}
+	j.describe(centers)
+	return j
+}
+
+// describe computes what follows from classes and graph or tree. Demands of 0 are left out.
+func (j *job) describe(centers int) {
+	classes := make([]Class, len(j.classes))
+	for i, c := range j.classes {
+		c.Demand = slices.DeleteFunc(slices.Clone(c.Demand), func(d Demand) bool { return d.Seconds == 0 })
+		classes[i] = c
+	}
+	j.classes = classes
+	j.scv, j.total = make([]float64, len(j.classes)), make([]float64, len(j.classes))
+	for i := range j.classes {
+		j.total[i], j.scv[i] = j.classes[i].moments()
+	}
+	if j.g != nil {
+		j.tasks, j.count = j.g.class, make([]float64, len(j.classes))
+		for _, c := range j.tasks {
+			j.count[c]++
+		}
+		_, end := j.g.spans(j.total)
+		j.path = slices.Max(end)
+	} else {
+		for _, v := range j.tree.leaves() {
+			j.tasks = append(j.tasks, int32(j.tree.Nodes[v].Class))
+		}
+		j.count, j.path = j.tree.least(j.total)
+	}
+	j.demand = make([]float64, centers)
+	for i, c := range j.classes {
+		for _, d := range c.Demand {
+			j.demand[d.Center] += float64(j.count[i] * d.Seconds)
+		}
+	}
+}
+
+// moments returns the mean of a task when alone, in seconds, and its squared coefficient of variation. One visit to a
+// center with mean d has variance SCV d^2; visits are independent.
+func (c *Class) moments() (mean, scv float64) {
+	v := float64(c.Visits)
+	var pass float64 // variance of one pass over the centers
+	for _, d := range c.Demand {
+		mean += d.Seconds
+		pass += float64(c.SCV * square(d.Seconds/v))
+	}
+	if mean <= 0 {
+		return 0, 0
+	}
+	variance := float64(v * pass)
+	if c.Geometric {
+		variance += float64(v * (v - 1) * square(mean/v))
+	}
+	return mean, variance / square(mean)
+}
+
+// SCVOfTask sets SCV so that a whole task, when alone, has the given squared coefficient of variation: what is measured from
+// a trace is that of tasks. It returns false where the number of passes alone varies more.
+func (c *Class) SCVOfTask(scv float64) bool {
+	v := float64(c.Visits)
+	var mean, squares float64
+	for _, d := range c.Demand {
+		mean += d.Seconds
+		squares += square(d.Seconds / v)
+	}
+	variance := float64(scv * square(mean))
+	if c.Geometric {
+		variance -= float64(v * (v - 1) * square(mean/v))
+	}
+	c.SCV = max(0, variance/float64(v*squares))
+	return variance >= 0 && !math.IsNaN(c.SCV)
+}
+
+// least returns the expected number of tasks of each class that are certainly done to their end, and a lower bound of the
+// mean response. The parts of an Or count as nothing: which one wins, and how far the others get, depends on times.
+func (t *Tree) least(total []float64) (count []float64, path float64) {
+	weight := make([]float64, len(t.Nodes))
+	weight[0] = 1
+	for v, n := range t.Nodes {
+		for _, c := range n.Parts {
+			switch n.Op {
+			case Or:
+				if len(n.Parts) == 1 {
+					weight[c] = weight[v]
+				}
+			case Choice:
+				weight[c] = float64(weight[v] * t.Nodes[c].Prob)
+			default:
+				weight[c] = weight[v]
+			}
+		}
+	}
+	count, bound := make([]float64, len(total)), make([]float64, len(t.Nodes))
+	for v := len(t.Nodes) - 1; v >= 0; v-- {
+		n := &t.Nodes[v]
+		if n.Op == Leaf {
+			count[n.Class] += weight[v]
+			bound[v] = total[n.Class]
+		}
+		for _, c := range n.Parts {
+			switch {
+			case n.Op == Series, n.Op == Or && len(n.Parts) == 1:
+				bound[v] += bound[c]
+			case n.Op == And:
+				bound[v] = max(bound[v], bound[c])
+			case n.Op == Choice:
+				bound[v] += float64(t.Nodes[c].Prob * bound[c])
+			}
+		}
+	}
+	return count, bound[0]
+}
+
+// course is how far one job has come in its graph or tree. A task that ends starts others; in a tree it may also end tasks
+// that are given up.
+type course struct {
+	j     *job
+	draw  *source // for choices
+	left  int     // tasks, or 1 while a tree is in progress
+	pend  []int32 // of a graph: tasks before that have not ended; of a tree: parts in progress, or the next part
+	state []state // of a tree, by node
+	up    []int32 // parent node
+	leaf  []int32 // node of a task
+	task  []int32 // task of a node that is a leaf
+	lo    []int32 // tasks below a node are lo to hi
+	hi    []int32
+
+	started, stopped []int32 // by the last step
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	running
+)
+
+// newCourse prepares memory for one job at a time.
+func newCourse(j *job, draw *source) *course {
+	c := &course{j: j, draw: draw}
+	if j.g != nil {
+		c.pend = make([]int32, j.g.tasks())
+		return c
+	}
+	t := j.tree
+	n := len(t.Nodes)
+	c.pend, c.state, c.up, c.task = make([]int32, n), make([]state, n), make([]int32, n), make([]int32, n)
+	c.lo, c.hi = make([]int32, n), make([]int32, n)
+	c.up[0] = -1
+	for v, node := range t.Nodes {
+		for _, p := range node.Parts {
+			c.up[p] = int32(v)
+		}
+	}
+	c.leaf = t.leaves()
+	for v := range n {
+		c.lo[v] = int32(n)
+	}
+	for i, v := range c.leaf {
+		c.task[v], c.lo[v], c.hi[v] = int32(i), int32(i), int32(i)+1
+	}
+	for v := n - 1; v > 0; v-- {
+		u := c.up[v]
+		c.lo[u], c.hi[u] = min(c.lo[u], c.lo[v]), max(c.hi[u], c.hi[v])
+	}
+	return c
+}
+
+// begin starts a job: started are the tasks to begin with.
+func (c *course) begin() {
+	c.started, c.stopped = c.started[:0], c.stopped[:0]
+	g := c.j.g
+	if g == nil {
+		c.left = 1
+		clear(c.state)
+		c.start(0)
+		return
+	}
+	c.left = g.tasks()
+	for i := range c.pend {
+		c.pend[i] = g.predAt[i+1] - g.predAt[i]
+	}
+	c.started = append(c.started, g.roots...)
+}
+
+// end ends a task. The job has ended when left is 0.
+func (c *course) end(task int32) {
+	c.started, c.stopped = c.started[:0], c.stopped[:0]
+	g := c.j.g
+	if g == nil {
+		c.climb(c.leaf[task])
+		return
+	}
+	c.left--
+	for _, s := range g.succs(task) {
+		if c.pend[s]--; c.pend[s] == 0 {
+			c.started = append(c.started, s)
+		}
+	}
+}
+
+// start starts a node of the tree and what begins with it.
+func (c *course) start(v int32) {
+	stack := []int32{v}
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		node := &c.j.tree.Nodes[v]
+		c.state[v] = running
+		switch node.Op {
+		case Leaf:
+			c.started = append(c.started, c.task[v])
+		case Series:
+			c.pend[v] = 1
+			stack = append(stack, int32(node.Parts[0]))
+		case Choice:
+			stack = append(stack, int32(c.choose(node)))
+		default:
+			c.pend[v] = int32(len(node.Parts))
+			for i := len(node.Parts) - 1; i >= 0; i-- {
+				stack = append(stack, int32(node.Parts[i]))
+			}
+		}
+	}
+}
+
+// choose draws a part of a choice.
+func (c *course) choose(node *Node) int {
+	u := c.draw.rng.Float64()
+	for _, p := range node.Parts {
+		if u -= c.j.tree.Nodes[p].Prob; u < 0 {
+			return p
+		}
+	}
+	// Rounding: the last one that is possible.
+	for i := len(node.Parts) - 1; ; i-- {
+		if c.j.tree.Nodes[node.Parts[i]].Prob > 0 {
+			return node.Parts[i]
+		}
+	}
+}
+
+// climb ends a node, and those above it that end with it.
+func (c *course) climb(v int32) {
+	for {
+		c.state[v] = idle
+		u := c.up[v]
+		if u < 0 {
+			c.left = 0
+			return
+		}
+		node := &c.j.tree.Nodes[u]
+		switch node.Op {
+		case Series:
+			if next := c.pend[u]; int(next) < len(node.Parts) {
+				c.pend[u]++
+				c.start(int32(node.Parts[next]))
+				return
+			}
+		case And:
+			if c.pend[u]--; c.pend[u] > 0 {
+				return
+			}
+		case Or:
+			for i := c.lo[u]; i < c.hi[u]; i++ {
+				if c.state[c.leaf[i]] == running {
+					c.state[c.leaf[i]] = idle
+					c.stopped = append(c.stopped, i)
+				}
+			}
+		}
+		v = u
+	}
 }

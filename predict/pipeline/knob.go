@@ -1,12 +1,16 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Knob is a number of a model that is varied: jobs, think, chunks, buffer, STAGE.workers, STAGE.demand (a factor of it),
@@ -177,4 +181,155 @@ func settings(knobs []Knob, limit int) ([][]float64, error) {
 		out[i] = row
 	}
 	return out, nil
+}
+
+// Row is one setting of a sweep and what it gives.
+type Row struct {
+	Values     []float64 `json:"-"`        // of the knobs
+	Response   []float64 `json:"response"` // seconds, by type
+	Throughput []float64 `json:"throughput"`
+	Alone      []float64 `json:"alone"`
+	Bound      []float64 `json:"bound"`       // no response is less
+	Bottleneck string    `json:"bottleneck"`  // center that is used most; Nowhere: none
+	Busy       float64   `json:"utilisation"` // of it
+}
+
+// maxSweep bounds a sweep.
+const maxSweep = 100_000
+
+// Sweep solves the model at all combinations of the values of the knobs, the last one changing fastest. Workers at most
+// solve at once, 0 means one for each processor; rows do not depend on it.
+func Sweep(ctx context.Context, m *Model, knobs []Knob, o Options, workers int) ([]Row, error) {
+	list, err := settings(knobs, maxSweep)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, len(list))
+	err = parallel(ctx, len(list), workers, func(ctx context.Context, i int) error {
+		x, err := m.apply(knobs, list[i])
+		if err != nil {
+			return err
+		}
+		a, err := Solve(ctx, x, o)
+		if err != nil {
+			return err
+		}
+		rows[i] = a.row(list[i])
+		return nil
+	})
+	return rows, err
+}
+
+// parallel calls f for 0 to n-1, several at once.
+func parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i int) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for i := range n {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(ctx, i)
+		})
+	}
+	return g.Wait()
+}
+
+// row is an answer as a row of a table.
+func (a *Answer) row(values []float64) Row {
+	r := Row{Values: values}
+	for i := range a.Types {
+		t := &a.Types[i]
+		r.Response, r.Throughput = append(r.Response, t.Response), append(r.Throughput, t.Throughput)
+		r.Alone, r.Bound = append(r.Alone, t.Bounds.Alone), append(r.Bound, t.Bounds.Response)
+	}
+	k, busy := a.Busiest()
+	if r.Bottleneck, r.Busy = Nowhere, busy; k >= 0 {
+		r.Bottleneck = a.Centers[k].Name
+	}
+	return r
+}
+
+// Busiest is the center with the largest utilisation, the first of several; -1 where none has a queue.
+func (a *Answer) Busiest() (center int, utilisation float64) {
+	center = -1
+	for k, c := range a.Centers {
+		if c.Utilisation > utilisation {
+			center, utilisation = k, c.Utilisation
+		}
+	}
+	return center, utilisation
+}
+
+// Change is one number of a model that is changed, and what comes of it.
+type Change struct {
+	Knob  string  `json:"knob"`
+	Value float64 `json:"value"`
+	Point         // with so many jobs of the type
+}
+
+// chunkFactor is the step between numbers of chunks that are tried.
+const chunkFactor = 4
+
+// TryChunks solves a model with one pipeline at a quarter of its chunks, as many as it has, and four times as many; with all
+// its jobs, then with one that is alone. It is nil for other models.
+func TryChunks(ctx context.Context, m *Model, o Options) ([]Change, error) {
+	if len(m.Types) != 1 || m.Types[0].Pipeline == nil {
+		return nil, nil
+	}
+	p, jobs := m.Types[0].Pipeline, []int{m.Types[0].Jobs, 1}
+	var list []Change
+	for _, n := range slices.Compact(jobs) {
+		chunks := []int{max(1, p.Chunks/chunkFactor), p.Chunks, chunkFactor * min(p.Chunks, MaxTasks/chunkFactor/len(p.Stages))}
+		for i, x := range chunks {
+			if i > 0 && x <= slices.Max(chunks[:i]) {
+				continue
+			}
+			c := Change{Knob: "chunks", Value: float64(x)}
+			if err := c.solve(ctx, m, o, n); err != nil {
+				return nil, err
+			}
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// solve solves a model of one type with some jobs and the change.
+func (c *Change) solve(ctx context.Context, m *Model, o Options, jobs int) error {
+	x, err := m.With(c.Knob, c.Value)
+	if err != nil {
+		return err
+	}
+	x.Types[0].Jobs = jobs
+	a, err := Solve(ctx, x, o)
+	if err == nil {
+		c.Point = Point{jobs, a.Types[0].Response, a.Types[0].Throughput}
+	}
+	return err
+}
+
+// TryMore solves a model of one type with one server more at the center that is used most, and with one more of the machine
+// that it belongs to.
+func TryMore(ctx context.Context, m *Model, a *Answer) ([]Change, error) {
+	k, _ := a.Busiest()
+	if k < 0 || len(m.Types) != 1 {
+		return nil, nil
+	}
+	list := []Change{{Knob: m.Centers[k].Name + ".servers", Value: float64(m.Centers[k].Servers + 1)}}
+	for _, g := range m.Machines {
+		if slices.Contains(g.Centers, k) {
+			list = append(list, Change{Knob: "machines." + g.Name, Value: float64(g.Count + 1)})
+		}
+	}
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Value > MaxServers })
+	for i := range list {
+		if err := list[i].solve(ctx, m, a.Options, m.Types[0].Jobs); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/svg"
 )
 
 // Method is a way to solve a model.
@@ -294,3 +298,127 @@ func (a *Answer) summarize(m *Model) {
 
 // ErrMethod means that a method does not know a part of a model.
 var ErrMethod = errors.New("not a model for this method")
+
+// Bounds of one type of jobs that hold for any law of service and any order of it. Asymptotic bounds after Denning and
+// Buzen (Computing Surveys 10, 1978).
+type Bounds struct {
+	Alone      float64 `json:"alone"`      // response of one job that is alone, seconds
+	Path       float64 `json:"path"`       // the longest path of mean demands: no number of servers makes the mean response less
+	Work       float64 `json:"-"`          // N D*max: seconds that the center which saturates first works for all jobs
+	Saturation float64 `json:"saturation"` // N D*max - Z: the work of the center that saturates first
+	Response   float64 `json:"response"`   // the largest of these: no mean response is less
+	Throughput float64 `json:"throughput"` // no throughput is more, jobs per second
+	Bottleneck string  `json:"bottleneck"` // center that saturates first; Nowhere: none has a queue
+}
+
+// Nowhere stands for the name of a center where there is none.
+const Nowhere = "-"
+
+// bound computes the bounds of a type whose jobs take alone seconds alone and use the centers for demand seconds.
+func (s *system) bound(t *TypeAnswer, j *job, demand []float64, alone float64) {
+	t.demand, t.Bounds = demand, Bounds{Alone: alone, Path: j.path, Bottleneck: Nowhere}
+	var k int
+	if t.Bounds.Work, k = s.saturation(j, demand, j.n); k >= 0 {
+		t.Bounds.Bottleneck = s.centers[k].Name
+	}
+	t.complete()
+}
+
+// complete computes what follows from the times.
+func (t *TypeAnswer) complete() {
+	b := &t.Bounds
+	b.Saturation = max(0, b.Work-t.Think)
+	b.Response = max(b.Path, b.Alone, b.Saturation)
+	b.Throughput = float64(t.Jobs) / (b.Response + t.Think)
+	if b.Work > 0 {
+		t.SaturatesAt = float64(t.Jobs) * (b.Alone + t.Think) / b.Work
+	}
+}
+
+// Curves are the charts of an answer with one type: response and throughput by the number of jobs, with the bounds that they
+// approach and the number of jobs where the first center saturates. Nil where the answer has no curve.
+func (a *Answer) Curves() []svg.Chart {
+	if len(a.Types) != 1 || a.Types[0].Curve == nil {
+		return nil
+	}
+	t := &a.Types[0]
+	perJob := t.Bounds.Work / float64(t.Jobs) // seconds, of the center that saturates first
+	var n, response, throughput, alone, saturated, offered, most []float64
+	for _, p := range t.Curve {
+		jobs := float64(p.Jobs)
+		n = append(n, jobs)
+		response, throughput = append(response, p.Response), append(throughput, p.Throughput)
+		alone, saturated = append(alone, t.Bounds.Alone), append(saturated, max(0, float64(jobs*perJob)-t.Think))
+		offered = append(offered, jobs/(t.Bounds.Alone+t.Think))
+		most = append(most, 1/perJob) // infinite where nothing saturates
+	}
+	marks := []svg.Mark{{X: t.SaturatesAt, Text: "N* = " + svg.Tick(t.SaturatesAt)}}
+	if t.Bounds.Bottleneck == Nowhere {
+		marks, saturated, most = nil, nil, nil
+	}
+	upper := svg.Chart{Title: "Response by jobs", X: "jobs", Y: "seconds", Marks: marks, Lines: []svg.Line{{Name: "response", X: n, Y: response}, {Name: "alone", X: n, Y: alone, Dashed: true}}}
+	lower := svg.Chart{Title: "Throughput by jobs", X: "jobs", Y: "jobs per second", Marks: marks, Lines: []svg.Line{{Name: "throughput", X: n, Y: throughput}, {Name: "no waiting", X: n, Y: offered, Dashed: true}}}
+	if saturated != nil {
+		upper.Lines = append(upper.Lines, svg.Line{Name: "saturated", X: n, Y: saturated, Dashed: true})
+		lower.Lines = append(lower.Lines, svg.Line{Name: "saturated", X: n, Y: most, Dashed: true})
+		for i := range offered {
+			if offered[i] > 1.2/perJob { // far above all other lines
+				offered[i] = math.NaN()
+			}
+		}
+	}
+	return []svg.Chart{upper, lower}
+}
+
+// OccupancyBar draws which stages are in progress together, of an answer with one type; nil where that is not known.
+func (a *Answer) OccupancyBar() *svg.Bar {
+	if len(a.Types) != 1 || len(a.Types[0].Occupancy) == 0 {
+		return nil
+	}
+	b := &svg.Bar{Title: "Share of the response by stages in progress"}
+	for _, o := range a.Types[0].Occupancy {
+		b.Parts = append(b.Parts, svg.Part{Name: strings.Join(o.Classes, " + "), Share: o.Share})
+	}
+	return b
+}
+
+// mostLines bounds the lines of a chart.
+const mostLines = 8
+
+// SweepChart draws the response of the first type over the knob with the most values, with a line for each combination of the
+// others, the first mostLines of them.
+func SweepChart(knobs []Knob, rows []Row) svg.Chart {
+	x := 0
+	for i, k := range knobs {
+		if len(k.Values) > len(knobs[x].Values) {
+			x = i
+		}
+	}
+	c := svg.Chart{Title: "Response", Y: "seconds"}
+	if len(knobs) == 0 {
+		return c
+	}
+	c.X = knobs[x].Name
+	index := map[string]int{}
+	for _, r := range rows {
+		var name []string
+		for i, k := range knobs {
+			if i != x {
+				name = append(name, k.Name+" "+svg.Tick(r.Values[i]))
+			}
+		}
+		key := strings.Join(name, " ")
+		i, ok := index[key]
+		if !ok {
+			i = len(c.Lines)
+			if i == mostLines {
+				continue
+			}
+			index[key] = i
+			c.Lines = append(c.Lines, svg.Line{Name: key})
+		}
+		l := &c.Lines[i]
+		l.X, l.Y = append(l.X, r.Values[x]), append(l.Y, r.Response[0])
+	}
+	return c
+}

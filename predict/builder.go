@@ -3,11 +3,151 @@ package predict
 import (
 	"encoding/binary"
 	"errors"
+	"math"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
 )
+
+// ErrTooLarge means a program of more than 2^31 nodes, children or actions.
+var ErrTooLarge = errors.New("a program of too many different parts")
+
+// builder makes the nodes of a program, equal ones once.
+type builder struct {
+	tables  *tables
+	program simnet.Program
+	region  []uint32 // by node
+	slots   []uint64 // open addressing: upper half of the hash over node + 1; 0 is free
+	left    Left
+}
+
+func newBuilder(d *trace.Definitions) *builder {
+	return &builder{tables: newTables(d), slots: make([]uint64, 256)}
+}
+
+// call returns the node of a call of a region.
+func (b *builder) call(region uint32, actions []simnet.Action) (simnet.NodeID, error) {
+	h := hashWord(hashWord(0, uint64(simnet.Call)), uint64(region))
+	for i := range actions {
+		h = hashAction(h, &actions[i])
+	}
+	return b.intern(h, simnet.Node{Kind: simnet.Call, Len: uint32(len(actions))}, region, func(n simnet.Node) bool {
+		return slices.Equal(b.program.Actions[n.First:n.First+n.Len], actions)
+	}, func() uint32 {
+		b.program.Actions = append(b.program.Actions, actions...)
+		return uint32(len(b.program.Actions) - len(actions))
+	})
+}
+
+// sequence returns the node of children in a row.
+func (b *builder) sequence(children []simnet.NodeID) (simnet.NodeID, error) {
+	return b.parent(simnet.Node{Kind: simnet.Seq, Len: uint32(len(children))}, children)
+}
+
+// loop returns the node of a child that follows itself.
+func (b *builder) loop(child simnet.NodeID, count uint64) (simnet.NodeID, error) {
+	return b.parent(simnet.Node{Kind: simnet.Loop, Len: 1, Count: count}, []simnet.NodeID{child})
+}
+
+func (b *builder) parent(n simnet.Node, children []simnet.NodeID) (simnet.NodeID, error) {
+	h := hashWord(hashWord(0, uint64(n.Kind)), n.Count)
+	for _, c := range children {
+		h = hashWord(h, uint64(c))
+	}
+	return b.intern(h, n, trace.Undefined, func(o simnet.Node) bool {
+		return slices.Equal(b.program.Children[o.First:o.First+o.Len], children)
+	}, func() uint32 {
+		b.program.Children = append(b.program.Children, children...)
+		return uint32(len(b.program.Children) - len(children))
+	})
+}
+
+// intern returns the node equal to n, whose words equal compares, or adds it.
+func (b *builder) intern(h uint64, n simnet.Node, region uint32, equal func(simnet.Node) bool, add func() uint32) (simnet.NodeID, error) {
+	if 4*(len(b.program.Nodes)+1) > 3*len(b.slots) {
+		b.grow()
+	}
+	mask := len(b.slots) - 1
+	i := int(uint32(h)) & mask
+	for ; b.slots[i] != 0; i = (i + 1) & mask {
+		if uint32(b.slots[i]>>32) != uint32(h) {
+			continue
+		}
+		id := simnet.NodeID(uint32(b.slots[i]) - 1)
+		o := b.program.Nodes[id]
+		if o.Kind == n.Kind && o.Len == n.Len && o.Count == n.Count && b.region[id] == region && equal(o) {
+			return id, nil
+		}
+	}
+	id := len(b.program.Nodes)
+	n.First = add()
+	if id >= math.MaxInt32 || len(b.program.Children) > math.MaxInt32 || len(b.program.Actions) > math.MaxInt32 {
+		return 0, ErrTooLarge
+	}
+	b.program.Nodes, b.region = append(b.program.Nodes, n), append(b.region, region)
+	b.slots[i] = uint64(uint32(h))<<32 | uint64(uint32(id)+1)
+	return simnet.NodeID(id), nil
+}
+
+func (b *builder) grow() {
+	old := b.slots
+	b.slots = make([]uint64, 2*len(old))
+	mask := len(b.slots) - 1
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := int(uint32(s>>32)) & mask
+		for b.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		b.slots[i] = s
+	}
+}
+
+// hashWord mixes one more word into a hash.
+func hashWord(h, w uint64) uint64 {
+	h = (h ^ w) * 0x9E3779B97F4A7C15
+	return h ^ h>>29
+}
+
+func hashAction(h uint64, a *simnet.Action) uint64 {
+	h = hashWord(h, uint64(a.Kind)|uint64(a.Flags)<<8|uint64(a.Mode)<<16|uint64(a.Coll)<<24|uint64(a.Comm)<<32)
+	h = hashWord(h, uint64(uint32(a.Peer))|uint64(a.Tag)<<32)
+	h = hashWord(h, uint64(a.Age))
+	return hashWord(hashWord(h, a.Bytes), a.Recv)
+}
+
+// runs collects children in a row, equal neighbours counted.
+type runs struct {
+	id    simnet.NodeID
+	count uint64
+}
+
+// fold returns one node for a list of runs: none for an empty list.
+func (b *builder) fold(list []runs, scratch []simnet.NodeID) (id simnet.NodeID, some bool, err error) {
+	scratch = scratch[:0]
+	for _, r := range list {
+		id = r.id
+		if r.count > 1 {
+			if id, err = b.loop(r.id, r.count); err != nil {
+				return 0, false, err
+			}
+		}
+		scratch = append(scratch, id)
+	}
+	switch len(scratch) {
+	case 0:
+		return 0, false, nil
+	case 1:
+		return scratch[0], true, nil
+	}
+	id, err = b.sequence(scratch)
+	return id, true, err
+}
 
 // unite makes one program of those of all ranks: on every rank the same, its nodes in the order of their first use by
 // processes in ascending order, children first.

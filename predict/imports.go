@@ -1,0 +1,562 @@
+package predict
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/internal/tomltree"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// ImportLogGOPS makes the platform that LogGOPSim has for some letters, such as "L=2500,o=1500,g=1000,G=6,O=0,S=65535" in ns
+// and bytes; letters left out have those values, its defaults. The network takes an arrived message at once and a rendezvous
+// has no latency for the answer, as there (Hoefler, Schneider, Lumsdaine 2010).
+func ImportLogGOPS(letters string) (*Platform, error) {
+	l := &simnet.Link{Latency: 2500e3, SendOver: 1500e3, RecvOver: 1500e3, Gap: 1000e3, PerByte: 6000 << 32, Eager: 65535}
+	p := NewPlatform()
+	p.Name, p.Policy, p.NoRendezvousLatency, p.Links[simnet.LinkNet] = "LogGOPSim", simnet.Arrival, true, l
+	seen := map[string]bool{}
+	for _, part := range strings.Split(letters, ",") {
+		letter, text, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if seen[letter] {
+			return nil, fmt.Errorf("%s is there twice", tomltree.Clip(letter))
+		}
+		seen[letter] = true
+		x, ok := decimal(text)
+		if !ok || x.Sign() < 0 {
+			return nil, fmt.Errorf("%q: give L, o, g, G, O in ns and S in bytes, as in L=2500,o=1500,G=0.5", tomltree.Clip(part))
+		}
+		if err := setLetter(l, letter, x); err != nil {
+			return nil, fmt.Errorf("%s: %w", tomltree.Clip(part), err)
+		}
+	}
+	return p, nil
+}
+
+// setLetter sets what a letter of LogGOPSim means.
+func setLetter(l *simnet.Link, letter string, x exact.Number) error {
+	var ps uint64
+	ok, allowed := true, aTime
+	time := func(to ...*int64) {
+		ps, ok = scaled(x, 1000, maxTimeNS*1000)
+		for _, t := range to {
+			*t = int64(ps)
+		}
+	}
+	switch letter {
+	case "L":
+		time(&l.Latency)
+	case "o":
+		time(&l.SendOver, &l.RecvOver)
+	case "g":
+		time(&l.Gap)
+	case "G":
+		l.PerByte, ok = rateOf(x)
+		allowed = aRate
+	case "O":
+		l.OverByte, ok = rateOf(x)
+		allowed = aRate
+	case "S":
+		l.Eager, ok = scaled(x, 1, maxBytes)
+		ok, allowed = ok && x.IsInt(), "a whole number of 0 to 2^62 bytes"
+	default:
+		return fmt.Errorf("no letter of LogGOPSim: there are L, o, g, G, O and S")
+	}
+	if !ok {
+		return fmt.Errorf("allowed is %s", allowed)
+	}
+	return nil
+}
+
+// bandwidth turns bytes a second into the time of a byte.
+func bandwidth(bytesPerSecond exact.Number) (simnet.Rate, bool) {
+	if bytesPerSecond.Sign() <= 0 {
+		return 0, false
+	}
+	return rateOf(exact.Int(1e9).Over(bytesPerSecond))
+}
+
+// maxImport bounds the size of a file of another tool, bytes.
+const maxImport = 4 << 20
+
+// readImport reads a file of another tool.
+func readImport(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlatform, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxImport+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPlatform, path, err)
+	}
+	if len(data) > maxImport {
+		return nil, &tomltree.Error{Base: ErrPlatform, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
+	}
+	return data, nil
+}
+
+// ImportDimemas reads the core of a configuration of Dimemas with one machine: nodes, processors, bandwidths, latencies, links
+// of a node and relative speed. Its megabytes are 2^20 bytes, its times seconds, and 0 as a bandwidth means at once. Notes say
+// what was left out.
+func ImportDimemas(path string) (*Platform, []string, error) {
+	data, err := readImport(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return readDimemas(string(data), path)
+}
+
+// dimemasReader is where a configuration has been read to.
+type dimemasReader struct {
+	file    string
+	line    int
+	p       *Platform
+	machine bool
+	node    []string
+	notes   []string
+}
+
+// dimemasNodes are the forms of a record about a node by its number of fields: where each value is, -1 for nowhere.
+var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, latency, links int }{
+	14: {3, 4, 5, 6, 10, 12}, // with an id, or of several nodes
+	13: {2, 3, 4, 5, 9, 11},
+	11: {3, 8, 6, 9, 7, 5},
+}
+
+func readDimemas(text, file string) (*Platform, []string, error) {
+	in := dimemasReader{file: file, p: NewPlatform()}
+	comment := false
+	for i, line := range strings.Split(text, "\n") {
+		in.line = i + 1
+		if comment {
+			_, rest, ended := strings.Cut(line, "*/")
+			if comment = !ended; comment {
+				continue
+			}
+			line = rest
+		}
+		if before, after, starts := strings.Cut(line, "/*"); starts {
+			_, rest, ended := strings.Cut(after, "*/")
+			comment, line = !ended, before+rest
+		}
+		name, fields, ok := dimemasRecord(line)
+		if !ok {
+			continue
+		}
+		if err := in.record(name, fields); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !in.machine || in.node == nil {
+		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "not a configuration of Dimemas", Allowed: `records "environment information" and "node information" or "multi node information"`}
+	}
+	return in.p, in.notes, nil
+}
+
+// dimemasRecord reads a line such as "name" {1, "x", 2.0};;
+func dimemasRecord(line string) (name string, fields []string, ok bool) {
+	head, body, ok := strings.Cut(line, "{")
+	body, _, closed := strings.Cut(body, "}")
+	name = strings.Trim(strings.TrimSpace(head), `"`)
+	if !ok || !closed || name == "" {
+		return "", nil, false
+	}
+	for _, f := range strings.Split(body, ",") {
+		fields = append(fields, strings.Trim(strings.TrimSpace(f), `"`))
+	}
+	return name, fields, true
+}
+
+func (in *dimemasReader) fail(key, text, allowed string) error {
+	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+}
+
+// record handles one record.
+func (in *dimemasReader) record(name string, fields []string) error {
+	switch name {
+	case "environment information":
+		return in.environment(name, fields)
+	case "node information", "multi node information":
+		return in.nodeRecord(name, fields)
+	case "mapping information", "predefined mapping information", "modules information", "dedicated connection information", "accelerator node information":
+		if note := name + " was left out"; !slices.Contains(in.notes, note) {
+			in.notes = append(in.notes, note)
+		}
+	}
+	return nil
+}
+
+// environment handles the machine: name, id, architecture, nodes, bandwidth, buses, collective model.
+func (in *dimemasReader) environment(name string, fields []string) error {
+	if in.machine {
+		return in.fail(name, "a second machine", "one machine")
+	}
+	if len(fields) != 7 {
+		return in.fail(name, fmt.Sprintf("%d fields", len(fields)), "7")
+	}
+	in.machine = true
+	if plainText(fields[0], 200) {
+		in.p.Name = strings.ToValidUTF8(fields[0], "?")
+	}
+	nodes, ok := in.whole(fields[3], maxNodes)
+	if !ok || nodes == 0 {
+		return in.fail(name, "nodes "+tomltree.Clip(fields[3]), aCount)
+	}
+	in.p.Nodes = uint32(nodes)
+	rate, ok := in.rate(fields[4])
+	if !ok {
+		return in.fail(name, "bandwidth "+tomltree.Clip(fields[4]), "MB/s, or 0")
+	}
+	in.link(simnet.LinkNet).PerByte = rate
+	if fields[5] != "0" {
+		in.notes = append(in.notes, "the "+tomltree.Clip(fields[5])+" buses of the network were left out")
+	}
+	return nil
+}
+
+// nodeRecord handles nodes, all of which must be alike.
+func (in *dimemasReader) nodeRecord(name string, fields []string) error {
+	at, ok := dimemasNodes[len(fields)]
+	if !ok {
+		return in.fail(name, fmt.Sprintf("%d fields", len(fields)), "11, 13 or 14")
+	}
+	alike := slices.Clone(fields)
+	if len(fields) != 13 {
+		alike[1] = "" // the number of the node, or of nodes
+	}
+	if in.node != nil {
+		if !slices.Equal(in.node, alike) {
+			return in.fail(name, "another kind of node", "one kind")
+		}
+		return nil
+	}
+	in.node = alike
+	processors, ok := in.whole(fields[at.processors], maxNodes)
+	if !ok || processors == 0 {
+		return in.fail(name, "processors "+tomltree.Clip(fields[at.processors]), aCount)
+	}
+	in.p.RanksPerNode = uint32(processors)
+	speed, ok := decimal(fields[at.speed])
+	if !ok || speed.Sign() <= 0 {
+		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number above 0")
+	}
+	if in.p.Scale, ok = ParseScale(trimmed(exact.Int(1).Over(speed).Fixed(9))); !ok {
+		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number whose inverse is above 0 and up to 1000000")
+	}
+	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
+	if node.PerByte, ok = in.rate(fields[at.localRate]); !ok {
+		return in.fail(name, "bandwidth "+tomltree.Clip(fields[at.localRate]), "MB/s, or 0")
+	}
+	for k, to := range []*int64{&node.Latency, &net.Latency} {
+		text := fields[[]int{at.localLatency, at.latency}[k]]
+		s, ok := decimal(text)
+		ps, fits := scaled(s, 1e12, maxTimeNS*1000)
+		if *to = int64(ps); !ok || !fits {
+			return in.fail(name, "latency "+tomltree.Clip(text), "a time of 0 to 1000 s")
+		}
+	}
+	links, ok := in.whole(fields[at.links], 1024)
+	if !ok {
+		return in.fail(name, "links "+tomltree.Clip(fields[at.links]), "a whole number of 0 to 1024")
+	}
+	if links > 0 { // 0: as many as there are messages
+		in.p.NICs, in.p.Contention = uint32(links), simnet.NICContention
+	}
+	return nil
+}
+
+// link is a class of links of the platform.
+func (in *dimemasReader) link(c simnet.LinkClass) *simnet.Link {
+	if in.p.Links[c] == nil {
+		in.p.Links[c] = &simnet.Link{Eager: maxBytes}
+	}
+	return in.p.Links[c]
+}
+
+// whole reads a whole number up to most.
+func (in *dimemasReader) whole(text string, most uint64) (uint64, bool) {
+	x, ok := decimal(text)
+	n, fits := scaled(x, 1, most)
+	return n, ok && fits && x.IsInt()
+}
+
+// rate reads MB/s.
+func (in *dimemasReader) rate(text string) (simnet.Rate, bool) {
+	x, ok := decimal(text)
+	if !ok || x.Sign() == 0 {
+		return 0, ok
+	}
+	return bandwidth(x.Times(1 << 20))
+}
+
+// ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback,
+// and the topology. A route has two private links, those of a topology between, and the backbone where there is one: their
+// latencies add up. Speeds of hosts are not used. Notes say what was left out.
+func ImportSimGrid(path string) (*Platform, []string, error) {
+	data, err := readImport(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return readSimGrid(data, path)
+}
+
+// simgridReader turns one <cluster> into a platform.
+type simgridReader struct {
+	file  string
+	line  int
+	attr  map[string]string
+	p     *Platform
+	notes []string
+}
+
+func readSimGrid(data []byte, file string) (*Platform, []string, error) {
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names are ASCII
+	var in *simgridReader
+	for {
+		token, err := d.RawToken()
+		line, _ := d.InputPos()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Text: err.Error()}
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch e.Name.Local {
+		case "cluster":
+			if in != nil {
+				return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
+			}
+			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: NewPlatform()}
+			for _, a := range e.Attr {
+				in.attr[a.Name.Local] = a.Value
+			}
+		case "host", "link", "peer", "cabinet":
+			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
+		}
+	}
+	if in == nil {
+		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "no cluster in it", Allowed: "one cluster"}
+	}
+	if err := in.cluster(); err != nil {
+		return nil, nil, err
+	}
+	return in.p, in.notes, nil
+}
+
+// set reads an attribute as parse does.
+func set[T any](in *simgridReader, name string, to *T, parse func(text string) (T, bool), allowed string) (err error) {
+	var ok bool
+	if *to, ok = parse(in.attr[name]); !ok {
+		err = in.fail(name, allowed)
+	}
+	return err
+}
+
+func (in *simgridReader) fail(name, allowed string) error {
+	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed}
+}
+
+const (
+	aBandwidth = "a bandwidth such as 125MBps or 1Gbps"
+	aLatency   = "a time such as 50us"
+)
+
+// cluster fills the platform.
+func (in *simgridReader) cluster() error {
+	p := in.p
+	if id := in.attr["id"]; plainText(id, 200) {
+		p.Name = strings.ToValidUTF8(id, "?")
+	}
+	p.RanksPerNode = 1
+	net := &simnet.Link{Eager: maxBytes}
+	p.Links[simnet.LinkNet] = net
+	err := set(in, "radical", &p.Nodes, hosts, "ranges such as 0-15,20")
+	if _, given := in.attr["core"]; given && err == nil {
+		err = set(in, "core", &p.RanksPerNode, count, aCount)
+	}
+	if err == nil {
+		err = set(in, "bw", &net.PerByte, simgridBandwidth, aBandwidth)
+	}
+	var lat, backbone int64
+	if err == nil {
+		err = set(in, "lat", &lat, simgridTime, aLatency)
+	}
+	if _, given := in.attr["bb_lat"]; given && err == nil {
+		err = set(in, "bb_lat", &backbone, simgridTime, aLatency)
+	}
+	if err != nil {
+		return err
+	}
+	net.Latency = 2*lat + backbone
+	for _, name := range []string{"bb_bw", "limiter_link", "sharing_policy", "bb_sharing_policy"} {
+		if _, given := in.attr[name]; given {
+			in.notes = append(in.notes, "cluster "+name+" was left out")
+		}
+	}
+	if err := in.loopback(); err != nil {
+		return err
+	}
+	return in.topology(lat)
+}
+
+// loopback is the way of a host to itself: processes of a node.
+func (in *simgridReader) loopback() error {
+	_, given := in.attr["loopback_bw"]
+	if _, also := in.attr["loopback_lat"]; !given && !also {
+		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
+		return nil
+	}
+	node := &simnet.Link{Eager: maxBytes}
+	in.p.Links[simnet.LinkNode] = node
+	if err := set(in, "loopback_bw", &node.PerByte, simgridBandwidth, aBandwidth); err != nil {
+		return err
+	}
+	return set(in, "loopback_lat", &node.Latency, simgridTime, aLatency)
+}
+
+// topology reads topo_parameters. Each link has the latency lat.
+func (in *simgridReader) topology(lat int64) error {
+	t, net := &in.p.Topology, in.p.Links[simnet.LinkNet]
+	kind := strings.ToUpper(in.attr["topology"])
+	if kind == "" || kind == "FLAT" {
+		return nil
+	}
+	if net.Hop = lat; lat > maxHopNS*1000 {
+		return in.fail("lat", "a time up to 1ms where there is a topology")
+	}
+	in.p.Contention = simnet.LinkContention
+	lists, ok := numberLists(in.attr["topo_parameters"])
+	switch {
+	case kind == "TORUS" && ok && len(lists) == 1:
+		t.Kind, t.Dims = Torus, lists[0]
+		net.Latency -= 2 * lat // hosts are the switches
+	case kind == "FAT_TREE" && ok && len(lists) == 4 && len(lists[0]) == 1 && len(lists[1]) == int(lists[0][0]) && len(lists[2]) == len(lists[1]):
+		t.Kind, t.Down, t.Up = FatTree, lists[1], lists[2]
+		for _, n := range lists[3] {
+			if n != 1 {
+				in.notes = append(in.notes, "parallel links of the fat tree were left out")
+				break
+			}
+		}
+	case kind == "DRAGONFLY" && ok && len(lists) == 4 && len(lists[0]) == 2 && len(lists[1]) == 2 && len(lists[2]) == 2 && len(lists[3]) == 1:
+		t.Kind, t.Groups, t.Ports = Dragonfly, lists[0][0], lists[3][0]
+		routers := uint64(lists[1][0]) * uint64(lists[2][0])
+		if routers > maxNodes {
+			return in.fail("topo_parameters", "at most 16777216 routers in a group")
+		}
+		t.Routers = uint32(routers)
+		in.notes = append(in.notes, "the chassis of a group and parallel links of the dragonfly were left out")
+	case kind != "TORUS" && kind != "FAT_TREE" && kind != "DRAGONFLY":
+		return in.fail("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
+	default:
+		return in.fail("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
+	}
+	if _, places, err := t.make(); err != nil || places < uint64(in.p.Nodes) {
+		return in.fail("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
+	}
+	return nil
+}
+
+// hosts counts what ranges such as 0-15,20 name.
+func hosts(radical string) (uint32, bool) {
+	total := uint64(0)
+	for _, part := range strings.Split(radical, ",") {
+		a, b, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		first, err := strconv.ParseUint(a, 10, 32)
+		if err != nil {
+			return 0, false
+		}
+		last := first
+		if isRange {
+			if last, err = strconv.ParseUint(b, 10, 32); err != nil || last < first {
+				return 0, false
+			}
+		}
+		if total += last - first + 1; total > maxNodes {
+			return 0, false
+		}
+	}
+	return uint32(total), true
+}
+
+// count reads a number of 1 to maxNodes.
+func count(text string) (uint32, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err == nil && n >= 1 && n <= maxNodes
+}
+
+// numberLists reads lists such as 2;4,4;1,2;1,1.
+func numberLists(text string) ([][]uint32, bool) {
+	var lists [][]uint32
+	for _, part := range strings.Split(text, ";") {
+		var list []uint32
+		for _, s := range strings.Split(part, ",") {
+			n, ok := count(strings.TrimSpace(s))
+			if !ok || len(list) == 16 {
+				return nil, false
+			}
+			list = append(list, n)
+		}
+		if lists = append(lists, list); len(lists) > 4 {
+			return nil, false
+		}
+	}
+	return lists, true
+}
+
+// numberUnit divides a number from its unit.
+func numberUnit(text string) (exact.Number, string, bool) {
+	text = strings.TrimSpace(text)
+	i := strings.LastIndexAny(text, "0123456789.")
+	x, ok := decimal(text[:i+1])
+	return x, text[i+1:], ok && x.Sign() >= 0
+}
+
+// simgridTimes are the units of time of SimGrid, in ns.
+var simgridTimes = map[string]uint64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "m": 60e9, "h": 3600e9}
+
+// simgridTime reads a time into ps, short enough that a few of them are still one that a platform file may hold.
+func simgridTime(text string) (int64, bool) {
+	x, u, ok := numberUnit(text)
+	ns, known := simgridTimes[u]
+	if !ok || !known {
+		return 0, false
+	}
+	ps, ok := scaled(x.Times(ns), 1000, maxTimeNS*1000/4)
+	return int64(ps), ok
+}
+
+// simgridPrefixes are the prefixes of units, decimal and binary.
+var simgridPrefixes = map[string]uint64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+// simgridBandwidth reads bits or bytes a second.
+func simgridBandwidth(text string) (simnet.Rate, bool) {
+	x, u, ok := numberUnit(text)
+	if !ok {
+		return 0, false
+	}
+	prefix, isBytes := strings.CutSuffix(u, "Bps")
+	bits := uint64(1)
+	if bare, isBits := strings.CutSuffix(u, "bps"); isBits {
+		prefix, bits = bare, 8
+	}
+	factor, known := simgridPrefixes[prefix]
+	if !known || !isBytes && bits == 1 && u != "" {
+		return 0, false
+	}
+	return bandwidth(x.Times(factor).Div(bits))
+}
