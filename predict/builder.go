@@ -227,9 +227,7 @@ func (b *builder) take(o *builder) error {
 		}
 		b.program.Roots = append(b.program.Roots, to[root]-1)
 	}
-	for i, n := range o.left {
-		b.left[i] += n
-	}
+	b.left.add(&o.left)
 	return nil
 }
 

@@ -237,6 +237,12 @@ func (in *Input) callKeys() []uint64 {
 // Left counts what the program does not have, or has in another form, by kind: calls or records of all processes.
 type Left [len(LeftKinds)]uint64
 
+func (l *Left) add(o *Left) {
+	for i, n := range o {
+		l[i] += n
+	}
+}
+
 // Kinds of Left.
 const (
 	LeftOtherThreads = iota

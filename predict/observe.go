@@ -120,18 +120,11 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 		}
 		return nil
 	})
-	if err == nil {
-		err = xtf.Each(o.f, proc, func(n uint64, m *xtf.P2P) error { return o.message(r, n, m) })
-	}
-	if err == nil {
-		err = xtf.Each(o.f, proc, func(_ uint64, c *xtf.Coll) error { return o.collective(r, process, c) })
-	}
-	if err == nil {
-		err = xtf.Each(o.f, proc, func(_ uint64, x *xtf.IO) error { return o.file(r, x) })
-	}
-	if err == nil {
-		err = xtf.Each(o.f, proc, func(_ uint64, w *xtf.Wait) error { return o.wait(r, w) })
-	}
+	err = cmp.Or(err,
+		xtf.Each(o.f, proc, func(n uint64, m *xtf.P2P) error { return o.message(r, n, m) }),
+		xtf.Each(o.f, proc, func(_ uint64, c *xtf.Coll) error { return o.collective(r, process, c) }),
+		xtf.Each(o.f, proc, func(_ uint64, x *xtf.IO) error { return o.file(r, x) }),
+		xtf.Each(o.f, proc, func(_ uint64, w *xtf.Wait) error { return o.wait(r, w) }))
 	if err != nil {
 		return err
 	}

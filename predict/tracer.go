@@ -83,10 +83,7 @@ func (t *tracer) run() (simnet.NodeID, error) {
 	}
 	t.look(t.s.Len())
 	id, err := w.convert(t.s.Len(), nil)
-	t.b.left[LeftDetached] += w.detached
-	t.b.left[LeftNeverDone] += w.never
-	t.b.left[LeftProbes] += w.lostProbes
-	t.b.left[LeftUnknown] += w.unknown
+	t.b.left.add(&w.left)
 	return id, err
 }
 

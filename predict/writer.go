@@ -29,7 +29,7 @@ type writer struct {
 
 	broken bool // what was to be made does not have all of its requests
 
-	detached, never, lostProbes, unknown uint64
+	left Left
 }
 
 // part is a resolution, and the length of the walk's stack below its node.
@@ -229,7 +229,7 @@ func (w *writer) probe() {
 		}
 	}
 	if rec == nil || rec.drop {
-		w.lostProbes++
+		w.left[LeftProbes]++
 		return
 	}
 	a := rec.action
@@ -267,7 +267,7 @@ func (w *writer) request(rec *record) {
 	n := w.q.post(rec)
 	p := w.posting(n)
 	if p == nil || p.outcome == outcomeNone {
-		w.never++
+		w.left[LeftNeverDone]++
 		return
 	}
 	wanted := recIrecvDone
@@ -293,9 +293,9 @@ func (w *writer) complete(rec *record, bytes, recv uint64) {
 		}
 	case rec.kind == recCancel:
 	case rec.kind == recSendDone:
-		w.unknown++
+		w.left[LeftUnknown]++
 	default:
-		w.unknown++
+		w.left[LeftUnknown]++
 		w.block(rec, bytes, recv)
 	}
 }
@@ -320,7 +320,7 @@ func (w *writer) post(n uint64, rec *record, bytes, recv uint64, detached bool) 
 		a := w.action(rec, bytes, recv)
 		a.Flags |= simnet.Detached
 		w.posts = append(w.posts, a)
-		w.detached++
+		w.left[LeftDetached]++
 		return
 	}
 	a, p := w.start(rec, bytes, recv)

@@ -117,7 +117,7 @@ func (x *capacityFlags) read(path string) error {
 
 // capacityError gives an error of a solver its exit code.
 func capacityError(err error) error {
-	var field *pipeline.FieldError
+	var field *pipeline.FileError
 	switch {
 	case errors.As(err, &field), errors.Is(err, pipeline.ErrKnob), errors.Is(err, pipeline.ErrMethod):
 		return usage("%w", err)

@@ -19,7 +19,7 @@
 //
 // Times are seconds. The same model, method and seed give the same numbers on every machine and for any number of workers:
 // random numbers come from PCG with own logarithms, sums have one order, and no product is fused with a sum. Models are
-// checked before memory is taken for them (see the Max constants); an impossible one is a *FieldError, or a *FileError with
+// checked before memory is taken for them (see the Max constants); an impossible one is a *FileError, with
 // the line where it came from a file. Everything may be called from several goroutines at once.
 //
 // # Memory

@@ -17,7 +17,7 @@ const (
 	mostFileParts = 2_000_000
 )
 
-// FileError says what is wrong in a model file, and where.
+// FileError says what is wrong in a model, and where in its file, if it came from one.
 type FileError = tomltree.Error
 
 // entry is a value of a file.
@@ -41,14 +41,11 @@ func Parse(data []byte) (*Model, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	if err := f.m.Validate(); err != nil {
-		var e *FieldError
-		if errors.As(err, &e) {
-			return nil, &FileError{Line: root.LineOf(e.Path), Text: e.Error()}
-		}
-		return nil, err
+	err = f.m.Validate()
+	if e, ok := errors.AsType[*FileError](err); ok {
+		e.Line = root.LineOf(e.Key)
 	}
-	return f.m, nil
+	return f.m, err
 }
 
 // file is a model file in progress. After the first error the rest of what it reads is nothing.

@@ -119,19 +119,6 @@ type Model struct {
 	Origin   *Origin
 }
 
-// FieldError says which entry of a model is impossible. Path is the entry as model files name it.
-type FieldError struct {
-	Path string
-	Text string
-}
-
-func (e *FieldError) Error() string {
-	if e.Path == "" {
-		return e.Text
-	}
-	return e.Path + ": " + e.Text
-}
-
 // at is the path of an element of a list.
 func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
@@ -152,7 +139,7 @@ type validation struct {
 // want notes an entry that is not as it must be, and tells whether all were until now.
 func (v *validation) want(ok bool, path, format string, args ...any) bool {
 	if !ok && v.err == nil {
-		v.err = &FieldError{path, fmt.Sprintf(format, args...)}
+		v.err = &FileError{Key: path, Text: fmt.Sprintf(format, args...)}
 	}
 	return v.err == nil
 }
@@ -163,7 +150,7 @@ func (v *validation) name(seen map[string]bool, name, path, what string) {
 	seen[name] = true
 }
 
-// Validate returns the first impossible entry, as a *FieldError. Every solver calls it. It takes time and memory linear in
+// Validate returns the first impossible entry, as a *FileError whose Key is the entry as model files name it. Every solver calls it. It takes time and memory linear in
 // the model as written, not in the number of chunks.
 func (m *Model) Validate() error {
 	v := &validation{m: m}
@@ -383,19 +370,20 @@ func (t *Tree) graph() *graph {
 	n := len(t.Nodes)
 	// Leaves in the order in which a walk from the left meets them, which is topological.
 	order := t.leaves()
-	number := make([]int32, n)
+	number := make([]int, n)
 	for i, v := range order {
-		number[v] = int32(i)
+		number[v] = i
 	}
-	first, last := make([][]int32, n), make([][]int32, n)
-	before := make([][]int32, len(order))
+	first, last := make([][]int, n), make([][]int, n)
+	tasks := make([]Task, len(order))
 	edges := 0
 	for v := n - 1; v >= 0; v-- { // parts come after their node
 		node := &t.Nodes[v]
 		switch node.Op {
 		case Leaf:
-			first[v] = []int32{number[v]}
+			first[v] = []int{number[v]}
 			last[v] = first[v]
+			tasks[number[v]].Class = node.Class
 		case Series:
 			for i, c := range node.Parts[1:] {
 				ends := last[node.Parts[i]]
@@ -403,7 +391,7 @@ func (t *Tree) graph() *graph {
 					return nil
 				}
 				for _, b := range first[c] {
-					before[b] = append(before[b], ends...)
+					tasks[b].After = append(tasks[b].After, ends...)
 				}
 			}
 			first[v], last[v] = first[node.Parts[0]], last[node.Parts[len(node.Parts)-1]]
@@ -417,14 +405,7 @@ func (t *Tree) graph() *graph {
 			}
 		}
 	}
-	g := &graph{predAt: make([]int32, 1, len(order)+1)}
-	for i, v := range order {
-		g.class = append(g.class, int32(t.Nodes[v].Class))
-		g.pred = append(g.pred, before[i]...)
-		g.predAt = append(g.predAt, int32(len(g.pred)))
-	}
-	g.finish()
-	return g
+	return explicit(tasks)
 }
 
 // leaves lists the tasks from left to right.

@@ -345,7 +345,7 @@ func TestSameAnswers(t *testing.T) {
 
 // TestRefusals are what solvers do not take.
 func TestRefusals(t *testing.T) {
-	var field *FieldError
+	var field *FileError
 	if _, err := Solve(context.Background(), &Model{}, Options{}); !errors.As(err, &field) {
 		t.Errorf("%v", err)
 	}
