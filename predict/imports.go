@@ -123,6 +123,7 @@ type dimemasReader struct {
 	machine bool
 	node    []string
 	notes   []string
+	err     error
 }
 
 // dimemasNodes are the forms of a record about a node by its number of fields: where each value is, -1 for nowhere.
@@ -152,8 +153,8 @@ func readDimemas(text, file string) (*Platform, []string, error) {
 		if !ok {
 			continue
 		}
-		if err := in.record(name, fields); err != nil {
-			return nil, nil, err
+		if in.record(name, fields); in.err != nil {
+			return nil, nil, in.err
 		}
 	}
 	if !in.machine || in.node == nil {
@@ -176,58 +177,54 @@ func dimemasRecord(line string) (name string, fields []string, ok bool) {
 	return name, fields, true
 }
 
-func (in *dimemasReader) fail(key, text, allowed string) error {
-	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+// fail keeps the first error.
+func (in *dimemasReader) fail(key, text, allowed string) {
+	if in.err == nil {
+		in.err = &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+	}
 }
 
 // record handles one record.
-func (in *dimemasReader) record(name string, fields []string) error {
+func (in *dimemasReader) record(name string, fields []string) {
 	switch name {
 	case "environment information":
-		return in.environment(name, fields)
+		in.environment(name, fields)
 	case "node information", "multi node information":
-		return in.nodeRecord(name, fields)
+		in.nodeRecord(name, fields)
 	case "mapping information", "predefined mapping information", "modules information", "dedicated connection information", "accelerator node information":
 		if note := name + " was left out"; !slices.Contains(in.notes, note) {
 			in.notes = append(in.notes, note)
 		}
 	}
-	return nil
 }
 
 // environment handles the machine: name, id, architecture, nodes, bandwidth, buses, collective model.
-func (in *dimemasReader) environment(name string, fields []string) error {
+func (in *dimemasReader) environment(name string, fields []string) {
 	if in.machine {
-		return in.fail(name, "a second machine", "one machine")
+		in.fail(name, "a second machine", "one machine")
+		return
 	}
 	if len(fields) != 7 {
-		return in.fail(name, fmt.Sprintf("%d fields", len(fields)), "7")
+		in.fail(name, fmt.Sprintf("%d fields", len(fields)), "7")
+		return
 	}
 	in.machine = true
 	if plainText(fields[0], 200) {
 		in.p.Name = strings.ToValidUTF8(fields[0], "?")
 	}
-	nodes, ok := in.whole(fields[3], maxNodes)
-	if !ok || nodes == 0 {
-		return in.fail(name, "nodes "+tomltree.Clip(fields[3]), aCount)
-	}
-	in.p.Nodes = uint32(nodes)
-	rate, ok := in.rate(fields[4])
-	if !ok {
-		return in.fail(name, "bandwidth "+tomltree.Clip(fields[4]), "MB/s, or 0")
-	}
-	in.link(simnet.LinkNet).PerByte = rate
+	in.p.Nodes = uint32(in.number(name, "nodes", fields[3], aCount, whole(1, maxNodes)))
+	in.link(simnet.LinkNet).PerByte = simnet.Rate(in.number(name, "bandwidth", fields[4], "MB/s, or 0", megabytes))
 	if fields[5] != "0" {
 		in.notes = append(in.notes, "the "+tomltree.Clip(fields[5])+" buses of the network were left out")
 	}
-	return nil
 }
 
 // nodeRecord handles nodes, all of which must be alike.
-func (in *dimemasReader) nodeRecord(name string, fields []string) error {
+func (in *dimemasReader) nodeRecord(name string, fields []string) {
 	at, ok := dimemasNodes[len(fields)]
 	if !ok {
-		return in.fail(name, fmt.Sprintf("%d fields", len(fields)), "11, 13 or 14")
+		in.fail(name, fmt.Sprintf("%d fields", len(fields)), "11, 13 or 14")
+		return
 	}
 	alike := slices.Clone(fields)
 	if len(fields) != 13 {
@@ -235,43 +232,26 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) error {
 	}
 	if in.node != nil {
 		if !slices.Equal(in.node, alike) {
-			return in.fail(name, "another kind of node", "one kind")
+			in.fail(name, "another kind of node", "one kind")
 		}
-		return nil
+		return
 	}
 	in.node = alike
-	processors, ok := in.whole(fields[at.processors], maxNodes)
-	if !ok || processors == 0 {
-		return in.fail(name, "processors "+tomltree.Clip(fields[at.processors]), aCount)
-	}
-	in.p.RanksPerNode = uint32(processors)
-	speed, ok := decimal(fields[at.speed])
-	if !ok || speed.Sign() <= 0 {
-		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number above 0")
-	}
-	if in.p.Scale, ok = ParseScale(trimmed(exact.Int(1).Over(speed).Fixed(9))); !ok {
-		return in.fail(name, "speed "+tomltree.Clip(fields[at.speed]), "a number whose inverse is above 0 and up to 1000000")
-	}
-	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
-	if node.PerByte, ok = in.rate(fields[at.localRate]); !ok {
-		return in.fail(name, "bandwidth "+tomltree.Clip(fields[at.localRate]), "MB/s, or 0")
-	}
-	for k, to := range []*int64{&node.Latency, &net.Latency} {
-		text := fields[[]int{at.localLatency, at.latency}[k]]
-		s, ok := decimal(text)
-		ps, fits := scaled(s, 1e12, maxTimeNS*1000)
-		if *to = int64(ps); !ok || !fits {
-			return in.fail(name, "latency "+tomltree.Clip(text), "a time of 0 to 1000 s")
+	in.p.RanksPerNode = uint32(in.number(name, "processors", fields[at.processors], aCount, whole(1, maxNodes)))
+	in.number(name, "speed", fields[at.speed], "a number above 0 whose inverse is above 0 and up to 1000000", func(x exact.Number) (_ uint64, ok bool) {
+		if x.Sign() > 0 {
+			in.p.Scale, ok = ParseScale(trimmed(exact.Int(1).Over(x).Fixed(9)))
 		}
-	}
-	links, ok := in.whole(fields[at.links], 1024)
-	if !ok {
-		return in.fail(name, "links "+tomltree.Clip(fields[at.links]), "a whole number of 0 to 1024")
-	}
-	if links > 0 { // 0: as many as there are messages
+		return 0, ok
+	})
+	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
+	seconds := func(x exact.Number) (uint64, bool) { return scaled(x, 1e12, maxTimeNS*1000) }
+	node.PerByte = simnet.Rate(in.number(name, "bandwidth", fields[at.localRate], "MB/s, or 0", megabytes))
+	node.Latency = int64(in.number(name, "latency", fields[at.localLatency], "a time of 0 to 1000 s", seconds))
+	net.Latency = int64(in.number(name, "latency", fields[at.latency], "a time of 0 to 1000 s", seconds))
+	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: as many as there are messages
 		in.p.NICs, in.p.Contention = uint32(links), simnet.NICContention
 	}
-	return nil
 }
 
 // link is a class of links of the platform.
@@ -282,20 +262,31 @@ func (in *dimemasReader) link(c simnet.LinkClass) *simnet.Link {
 	return in.p.Links[c]
 }
 
-// whole reads a whole number up to most.
-func (in *dimemasReader) whole(text string, most uint64) (uint64, bool) {
+// number reads a field.
+func (in *dimemasReader) number(name, what, text, allowed string, read func(x exact.Number) (uint64, bool)) uint64 {
 	x, ok := decimal(text)
-	n, fits := scaled(x, 1, most)
-	return n, ok && fits && x.IsInt()
+	v, fits := read(x)
+	if !ok || !fits {
+		in.fail(name, what+" "+tomltree.Clip(text), allowed)
+	}
+	return v
 }
 
-// rate reads MB/s.
-func (in *dimemasReader) rate(text string) (simnet.Rate, bool) {
-	x, ok := decimal(text)
-	if !ok || x.Sign() == 0 {
-		return 0, ok
+// whole is a whole number from least to most.
+func whole(least, most uint64) func(x exact.Number) (uint64, bool) {
+	return func(x exact.Number) (uint64, bool) {
+		n, fits := scaled(x, 1, most)
+		return n, fits && x.IsInt() && n >= least
 	}
-	return bandwidth(x.Times(1 << 20))
+}
+
+// megabytes reads MB/s.
+func megabytes(x exact.Number) (uint64, bool) {
+	if x.Sign() == 0 {
+		return 0, true
+	}
+	r, ok := bandwidth(x.Times(1 << 20))
+	return uint64(r), ok
 }
 
 // ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback,
@@ -316,6 +307,7 @@ type simgridReader struct {
 	attr  map[string]string
 	p     *Platform
 	notes []string
+	err   error
 }
 
 func readSimGrid(data []byte, file string) (*Platform, []string, error) {
@@ -357,17 +349,24 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 	return in.p, in.notes, nil
 }
 
-// set reads an attribute as parse does.
-func set[T any](in *simgridReader, name string, to *T, parse func(text string) (T, bool), allowed string) (err error) {
+// set reads an attribute as parse does; one that is optional may be missing.
+func set[T any](in *simgridReader, name string, optional bool, to *T, parse func(text string) (T, bool), allowed string) {
+	if _, given := in.attr[name]; optional && !given {
+		return
+	}
 	var ok bool
 	if *to, ok = parse(in.attr[name]); !ok {
-		err = in.fail(name, allowed)
+		in.fail(name, allowed)
 	}
-	return err
 }
 
-func (in *simgridReader) fail(name, allowed string) error {
-	return &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed}
+// fail keeps the first error.
+func (in *simgridReader) fail(name, allowed string) {
+	if in.err == nil {
+		in.err = &tomltree.Error{
+			Base: ErrPlatform, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed,
+		}
+	}
 }
 
 const (
@@ -384,59 +383,47 @@ func (in *simgridReader) cluster() error {
 	p.RanksPerNode = 1
 	net := &simnet.Link{Eager: maxBytes}
 	p.Links[simnet.LinkNet] = net
-	err := set(in, "radical", &p.Nodes, hosts, "ranges such as 0-15,20")
-	if _, given := in.attr["core"]; given && err == nil {
-		err = set(in, "core", &p.RanksPerNode, count, aCount)
-	}
-	if err == nil {
-		err = set(in, "bw", &net.PerByte, simgridBandwidth, aBandwidth)
-	}
 	var lat, backbone int64
-	if err == nil {
-		err = set(in, "lat", &lat, simgridTime, aLatency)
-	}
-	if _, given := in.attr["bb_lat"]; given && err == nil {
-		err = set(in, "bb_lat", &backbone, simgridTime, aLatency)
-	}
-	if err != nil {
-		return err
-	}
+	set(in, "radical", false, &p.Nodes, hosts, "ranges such as 0-15,20")
+	set(in, "core", true, &p.RanksPerNode, count, aCount)
+	set(in, "bw", false, &net.PerByte, simgridBandwidth, aBandwidth)
+	set(in, "lat", false, &lat, simgridTime, aLatency)
+	set(in, "bb_lat", true, &backbone, simgridTime, aLatency)
 	net.Latency = 2*lat + backbone
 	for _, name := range []string{"bb_bw", "limiter_link", "sharing_policy", "bb_sharing_policy"} {
 		if _, given := in.attr[name]; given {
 			in.notes = append(in.notes, "cluster "+name+" was left out")
 		}
 	}
-	if err := in.loopback(); err != nil {
-		return err
+	in.loopback()
+	if in.err == nil {
+		in.topology(lat)
 	}
-	return in.topology(lat)
+	return in.err
 }
 
 // loopback is the way of a host to itself: processes of a node.
-func (in *simgridReader) loopback() error {
+func (in *simgridReader) loopback() {
 	_, given := in.attr["loopback_bw"]
 	if _, also := in.attr["loopback_lat"]; !given && !also {
 		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
-		return nil
+		return
 	}
 	node := &simnet.Link{Eager: maxBytes}
 	in.p.Links[simnet.LinkNode] = node
-	if err := set(in, "loopback_bw", &node.PerByte, simgridBandwidth, aBandwidth); err != nil {
-		return err
-	}
-	return set(in, "loopback_lat", &node.Latency, simgridTime, aLatency)
+	set(in, "loopback_bw", false, &node.PerByte, simgridBandwidth, aBandwidth)
+	set(in, "loopback_lat", false, &node.Latency, simgridTime, aLatency)
 }
 
 // topology reads topo_parameters. Each link has the latency lat.
-func (in *simgridReader) topology(lat int64) error {
+func (in *simgridReader) topology(lat int64) {
 	t, net := &in.p.Topology, in.p.Links[simnet.LinkNet]
 	kind := strings.ToUpper(in.attr["topology"])
 	if kind == "" || kind == "FLAT" {
-		return nil
+		return
 	}
 	if net.Hop = lat; lat > maxHopNS*1000 {
-		return in.fail("lat", "a time up to 1ms where there is a topology")
+		in.fail("lat", "a time up to 1ms where there is a topology")
 	}
 	in.p.Contention = simnet.LinkContention
 	lists, ok := numberLists(in.attr["topo_parameters"])
@@ -456,19 +443,21 @@ func (in *simgridReader) topology(lat int64) error {
 		t.Kind, t.Groups, t.Ports = Dragonfly, lists[0][0], lists[3][0]
 		routers := uint64(lists[1][0]) * uint64(lists[2][0])
 		if routers > maxNodes {
-			return in.fail("topo_parameters", "at most 16777216 routers in a group")
+			in.fail("topo_parameters", "at most 16777216 routers in a group")
 		}
 		t.Routers = uint32(routers)
 		in.notes = append(in.notes, "the chassis of a group and parallel links of the dragonfly were left out")
 	case kind != "TORUS" && kind != "FAT_TREE" && kind != "DRAGONFLY":
-		return in.fail("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
+		in.fail("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
 	default:
-		return in.fail("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
+		in.fail("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
+	}
+	if in.err != nil {
+		return
 	}
 	if _, places, err := t.make(); err != nil || places < uint64(in.p.Nodes) {
-		return in.fail("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
+		in.fail("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
 	}
-	return nil
 }
 
 // hosts counts what ranges such as 0-15,20 name.
