@@ -1,12 +1,12 @@
 package predict
 
 import (
-	"encoding/binary"
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"math"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
@@ -152,20 +152,17 @@ func (b *builder) fold(list []runs, scratch []simnet.NodeID) (id simnet.NodeID, 
 // unite makes one program of those of all ranks: on every rank the same, its nodes in the order of their first use by
 // processes in ascending order, children first.
 func (in *Input) unite(c mpi.Comm, own *builder) error {
-	t := own.tables
-	first := func() *builder { return &builder{tables: t, slots: make([]uint64, 256)} }
-	mine := first()
+	mine := &builder{tables: own.tables, slots: make([]uint64, 256)}
 	err := mine.take(own)
 	if err := c.Agree(err); err != nil {
 		return err
 	}
-	all, err := mpi.TreeReduce(c, mine, (*builder).encode, func(b []byte) (*builder, error) { return first().decode(b) },
-		func(a, b *builder) (*builder, error) { return a, a.take(b) })
+	all, err := mpi.TreeReduce(c, mine, (*builder).encode, decodeBuilder, func(a, b *builder) (*builder, error) { return a, a.take(b) })
 	if err != nil {
 		return err
 	}
 	var b []byte
-	if c.Rank() == 0 {
+	if c.Rank() == 0 && c.Size() > 1 {
 		b, err = all.encode()
 	}
 	if err := c.Agree(err); err != nil {
@@ -175,12 +172,12 @@ func (in *Input) unite(c mpi.Comm, own *builder) error {
 		return err
 	}
 	if c.Rank() != 0 {
-		all, err = first().decode(b)
+		all, err = decodeBuilder(b)
 	}
 	if err := c.Agree(err); err != nil {
 		return err
 	}
-	all.program.Comms = t.comms
+	all.program.Comms = own.tables.comms
 	in.Program, in.Region, in.Left = &all.program, all.region, all.left
 	return nil
 }
@@ -231,92 +228,40 @@ func (b *builder) take(o *builder) error {
 	return nil
 }
 
-// encode writes roots, counts and nodes with what belongs to them, as varints.
+// message is what ranks tell each other of a builder.
+type message struct {
+	Program simnet.Program // without communicators, which all have
+	Region  []uint32
+	Left    Left
+}
+
 func (b *builder) encode() ([]byte, error) {
-	p := &b.program
-	dst := binary.AppendUvarint(nil, uint64(len(p.Roots)))
-	for _, r := range p.Roots {
-		dst = binary.AppendUvarint(dst, uint64(r))
-	}
-	dst = varint.Append(dst, b.left[:]...)
-	dst = binary.AppendUvarint(dst, uint64(len(p.Nodes)))
-	for i, n := range p.Nodes {
-		dst = varint.Append(dst, uint64(n.Kind), n.Count, uint64(n.Len))
-		if n.Kind != simnet.Call {
-			for _, c := range p.Children[n.First : n.First+n.Len] {
-				dst = binary.AppendUvarint(dst, uint64(i)-uint64(c))
-			}
-			continue
-		}
-		dst = binary.AppendUvarint(dst, uint64(b.region[i]))
-		for _, a := range p.Actions[n.First : n.First+n.Len] {
-			dst = append(dst, byte(a.Kind), byte(a.Flags), byte(a.Mode), byte(a.Coll))
-			dst = varint.Append(dst, uint64(a.Comm), uint64(uint32(a.Peer)), uint64(a.Tag), uint64(a.Age), a.Bytes, a.Recv)
-		}
-	}
-	return dst, nil
+	var buf bytes.Buffer
+	err := gob.NewEncoder(&buf).Encode(message{b.program, b.region, b.left})
+	return buf.Bytes(), err
 }
 
 var errMessage = errors.New("a program came damaged from another rank")
 
-// decode appends what encode wrote.
-func (b *builder) decode(src []byte) (*builder, error) {
-	w := varint.Read(src)
-	p := &b.program
-	for n := w.Next(); n > 0 && !w.Failed(); n-- {
-		p.Roots = append(p.Roots, simnet.NodeID(w.Next()))
-	}
-	for i := range b.left {
-		b.left[i] = w.Next()
-	}
-	var ids, children []simnet.NodeID // ids by number in the message
-	var actions []simnet.Action
-	for i, nodes := uint64(0), w.Next(); i < nodes && !w.Failed(); i++ {
-		n := simnet.Node{Kind: simnet.NodeKind(w.Next()), Count: w.Next()}
-		size := w.Next()
-		if size > uint64(w.Len()) {
-			return nil, errMessage
-		}
-		n.Len = uint32(size)
-		if n.Kind > simnet.Loop || n.Kind == simnet.Loop && size != 1 {
-			return nil, errMessage
-		}
-		var id simnet.NodeID
-		var err error
-		if n.Kind == simnet.Call {
-			region := uint32(w.Next())
-			actions = actions[:0]
-			for range size {
-				a := simnet.Action{Kind: simnet.ActionKind(w.Byte()), Flags: simnet.CallFlags(w.Byte()), Mode: simnet.PeerMode(w.Byte()), Coll: simnet.CollKind(w.Byte())}
-				a.Comm, a.Peer, a.Tag, a.Age = uint32(w.Next()), int32(uint32(w.Next())), uint32(w.Next()), uint32(w.Next())
-				a.Bytes, a.Recv = w.Next(), w.Next()
-				actions = append(actions, a)
-			}
-			id, err = b.call(region, actions)
-		} else {
-			children = children[:0]
-			for range size {
-				back := w.Next()
-				if back == 0 || back > i {
-					return nil, errMessage
-				}
-				children = append(children, ids[i-back])
-			}
-			id, err = b.parent(n, children)
-		}
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	for i, r := range p.Roots {
-		if uint64(r) >= uint64(len(ids)) {
-			return nil, errMessage
-		}
-		p.Roots[i] = ids[r]
-	}
-	if !w.Done() {
+// decodeBuilder reads what encode wrote: children first, each node with what belongs to it.
+func decodeBuilder(src []byte) (*builder, error) {
+	var m message
+	if gob.NewDecoder(bytes.NewReader(src)).Decode(&m) != nil || len(m.Region) != len(m.Program.Nodes) {
 		return nil, errMessage
 	}
-	return b, nil
+	p := &m.Program
+	for i, n := range p.Nodes {
+		end, of := uint64(n.First)+uint64(n.Len), len(p.Children)
+		if n.Kind == simnet.Call {
+			of = len(p.Actions)
+		}
+		if n.Kind > simnet.Loop || n.Kind == simnet.Loop && n.Len != 1 || end > uint64(of) ||
+			n.Kind != simnet.Call && slices.ContainsFunc(p.Children[n.First:end], func(c simnet.NodeID) bool { return uint64(c) >= uint64(i) }) {
+			return nil, errMessage
+		}
+	}
+	if slices.ContainsFunc(p.Roots, func(r simnet.NodeID) bool { return uint64(r) >= uint64(len(p.Nodes)) }) {
+		return nil, errMessage
+	}
+	return &builder{program: m.Program, region: m.Region, left: m.Left}, nil
 }

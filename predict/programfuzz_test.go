@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -52,9 +53,15 @@ func FuzzMessage(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0})
+	if b.program.Roots, b.program.Nodes, b.region = []simnet.NodeID{0}, []simnet.Node{{Kind: simnet.Loop, Len: 1}}, []uint32{0}; err == nil {
+		good, err = b.encode() // a loop that is its own child
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
 	f.Fuzz(func(t *testing.T, src []byte) {
-		o, err := newBuilder(worldOf(2)).decode(src)
+		o, err := decodeBuilder(src)
 		if err != nil {
 			return
 		}
