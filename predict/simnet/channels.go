@@ -225,28 +225,23 @@ func (t *channels) wakeReceiver(c *channel) {
 	}
 }
 
-// shift makes all stamps later.
-func (t *channels) shift(by int64) {
-	for i := range t.chans {
-		c := &t.chans[i]
-		if c.flags&(alias|null) != 0 {
+// each calls stamp for the stamps of the messages of a channel in progress, and posted for when their receives were posted.
+func (t *channels) each(c *channel, stamp, posted func(x *int64)) {
+	first := c.first()
+	for k := first; k != c.sent; k++ {
+		if c.flags&wide == 0 {
+			stamp(t.narrow(c, k))
 			continue
 		}
-		first := c.first()
-		for k := first; k != c.sent; k++ {
-			if c.flags&wide == 0 {
-				*t.narrow(c, k) += by
-				continue
-			}
-			slot := t.wide(c, k)
-			slot[slotArrival] += by
-			slot[slotData] += by
-		}
-		if c.flags&rendezvous != 0 {
-			for k := first; int32(c.posted-k) > 0; k++ {
-				t.wide(c, k)[slotPosted] += by
-			}
-		}
+		slot := t.wide(c, k)
+		stamp(&slot[slotArrival])
+		stamp(&slot[slotData])
+	}
+	if c.flags&rendezvous == 0 {
+		return
+	}
+	for k := first; int32(c.posted-k) > 0; k++ {
+		posted(&t.wide(c, k)[slotPosted])
 	}
 }
 

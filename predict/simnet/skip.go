@@ -41,6 +41,7 @@ type skipper struct {
 type mark struct {
 	w       *worker
 	state   []int64
+	now     []int64
 	times   []ProcessTimes
 	calls   []uint64
 	entered []uint64
@@ -291,67 +292,35 @@ func (m *mark) earliest() int64 {
 	return t
 }
 
-// sink takes the numbers of a state, to keep them or to compare them with those kept.
-type sink struct {
-	list    []int64
-	at      int
-	compare bool
-	differs bool
-}
-
-func (s *sink) put(x int64) {
-	if !s.compare {
-		s.list = append(s.list, x)
-		return
-	}
-	s.differs = s.differs || s.at >= len(s.list) || s.list[s.at] != x
-	s.at++
-}
-
-// scan gives all clocks and stamps in progress, relative to base. A clock that can no longer matter counts as the least that
+// scan adds all clocks and stamps in progress, relative to base, to a list. A clock that can no longer matter counts as the least that
 // can: a send begins at the process's own clock at the earliest, and no message arrives before floor.
-func (m *mark) scan(s *sink, base, floor int64) {
+func (m *mark) scan(list []int64, base, floor int64) []int64 {
 	w := m.w
 	for i := range w.procs {
 		p := &w.procs[i]
-		s.put(p.cpu - base)
-		s.put(max(p.tx, p.cpu) - base)
-		s.put(max(p.tb, p.cpu) - base)
-		s.put(max(p.rx, floor) - base)
+		list = append(list, p.cpu-base, max(p.tx, p.cpu)-base, max(p.tb, p.cpu)-base, max(p.rx, floor)-base)
 	}
+	stamp := func(x *int64) { list = append(list, *x-base) }
+	posted := func(x *int64) { list = append(list, max(*x, floor)-base) }
 	for i := range w.chans {
 		c := &w.chans[i]
 		if c.flags&(alias|null) != 0 {
 			continue
 		}
-		if s.differs {
-			return
-		}
 		first := c.first()
-		s.put(int64(c.sent - first))
+		list = append(list, int64(c.sent-first))
 		if c.flags&(toFar|fromFar) == 0 { // a half knows of the other what it was told
-			s.put(int64(c.doneS-first)<<32 | int64(c.doneR-first))
+			list = append(list, int64(c.doneS-first)<<32|int64(c.doneR-first))
 		}
 		if c.flags&toFar == 0 || c.flags&rendezvous != 0 {
-			s.put(int64(c.posted - first))
+			list = append(list, int64(c.posted-first))
 		}
-		for k := first; k != c.sent; k++ {
-			if c.flags&wide == 0 {
-				s.put(*w.narrow(c, k) - base)
-				continue
-			}
-			slot := w.wide(c, k)
-			s.put(slot[slotArrival] - base)
-			s.put(slot[slotData] - base)
-			s.put(slot[slotCost])
+		for k := first; c.flags&wide != 0 && k != c.sent; k++ {
+			list = append(list, w.wide(c, k)[slotCost])
 		}
-		if c.flags&rendezvous == 0 {
-			continue
-		}
-		for k := first; int32(c.posted-k) > 0; k++ {
-			s.put(max(w.wide(c, k)[slotPosted], floor) - base)
-		}
+		w.each(c, stamp, posted)
 	}
+	return list
 }
 
 // isPlain tells whether the state holds all that is in progress: no collective operation and nothing completed out of order.
@@ -364,9 +333,7 @@ func (m *mark) isPlain() bool {
 // keep remembers the state.
 func (m *mark) keep(base, floor int64) {
 	w := m.w
-	s := sink{list: m.state[:0]}
-	m.scan(&s, base, floor)
-	m.state, m.plain, m.kept = s.list, m.isPlain(), true
+	m.state, m.plain, m.kept = m.scan(m.state[:0], base, floor), m.isPlain(), true
 	if w.observer != nil {
 		m.log = make([][]int64, len(w.procs))
 	}
@@ -384,9 +351,8 @@ func (m *mark) same(base, floor int64) bool {
 	if !m.plain || !m.isPlain() {
 		return false
 	}
-	s := sink{list: m.state, compare: true}
-	m.scan(&s, base, floor)
-	return !s.differs && s.at == len(s.list)
+	m.now = m.scan(m.now[:0], base, floor)
+	return slices.Equal(m.now, m.state)
 }
 
 // report tells the observer of the calls of a process in n periods that are skipped.
@@ -447,6 +413,11 @@ func (m *mark) jump(n, iterations uint64, time int64) error {
 		w.coll.entered[i] += n * (w.coll.entered[i] - m.entered[i])
 	}
 	w.events += n * (w.events - m.events)
-	w.shift(shift)
+	later := func(x *int64) { *x += shift }
+	for i := range w.chans {
+		if c := &w.chans[i]; c.flags&(alias|null) == 0 {
+			w.each(c, later, later)
+		}
+	}
 	return nil
 }
