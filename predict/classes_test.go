@@ -68,7 +68,7 @@ func classify(t testing.TB, f Graphs, ranks int, o ClassOptions) *xtf.ClassTable
 func TestPlantedClasses(t *testing.T) {
 	const n = 25
 	f := planted(t, n)
-	o := ClassOptions{Options: cluster.Options{Threshold: cluster.Percent(5)}}
+	o := ClassOptions{Options: cluster.Options{Threshold: cluster.Threshold{PPM: 50_000}}}
 	k := classify(t, f, 1, o)
 	if len(k.Groups) != 2 || k.Groups[0].Processes != n-1 || k.Groups[0].Classes != 3 || k.Groups[1].First != n-1 || len(k.Classes) != 4 {
 		t.Fatalf("groups %+v, classes %+v", k.Groups, k.Classes)
@@ -100,7 +100,7 @@ func TestPlantedClasses(t *testing.T) {
 	if k = classify(t, f, 2, o); k.Groups[0].Classes != 2 {
 		t.Errorf("%d classes of at most 2", k.Groups[0].Classes)
 	}
-	o = ClassOptions{Strict: true, Options: cluster.Options{Threshold: cluster.Percent(5)}}
+	o = ClassOptions{Strict: true, Options: cluster.Options{Threshold: cluster.Threshold{PPM: 50_000}}}
 	if k = classify(t, f, 1, o); len(k.Classes) != 4 {
 		t.Errorf("%d classes with partners and bytes", len(k.Classes))
 	}
@@ -160,7 +160,7 @@ func TestArchiveClasses(t *testing.T) {
 	dir := archives(t)
 	for _, name := range []string{"lulesh-8", "lammps-melt-8", "npb-mg.S-8"} {
 		f := archive(t, dir, name)
-		for _, o := range []cluster.Options{{Threshold: cluster.Percent(5)}, {Threshold: cluster.Percent(100), Linkage: cluster.Average, Metric: cluster.L2}} {
+		for _, o := range []cluster.Options{{Threshold: cluster.Threshold{PPM: 50_000}}, {Threshold: cluster.Threshold{PPM: 1_000_000}, Linkage: cluster.Average, Metric: cluster.L2}} {
 			want := classify(t, f, 1, ClassOptions{Options: o})
 			if got := classify(t, f, 3, ClassOptions{Options: o}); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %+v on three ranks, not %+v", name, got, want)

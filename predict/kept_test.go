@@ -156,7 +156,7 @@ func TestApartFromMPI(t *testing.T) {
 			}
 		}
 	}
-	k := classify(t, f, 2, ClassOptions{Options: cluster.Options{Threshold: cluster.Percent(1)}})
+	k := classify(t, f, 2, ClassOptions{Options: cluster.Options{Threshold: cluster.Threshold{PPM: 10_000}}})
 	if len(k.Groups) != 1 || k.Members[0].Class != k.Members[1].Class || k.Members[0].Class == k.Members[2].Class || k.Sums[0].Mean != 100 || k.Sums[1].Mean != 110 {
 		t.Errorf("groups %+v, classes %+v of %d", k.Groups, k.Classes, k.Members)
 	}
@@ -236,7 +236,7 @@ func TestArchiveMean(t *testing.T) {
 		if got != want || math.Abs(mean-x.mean) > 0.00005 {
 			t.Errorf("%s: %d ticks of computation, a mean of %.4f s, want %d and %.4f s", x.name, got, mean, want, x.mean)
 		}
-		if k := classify(t, f, 1, ClassOptions{Options: cluster.Options{Threshold: cluster.Percent(5)}}); uint64(len(k.Classes)) != x.processes {
+		if k := classify(t, f, 1, ClassOptions{Options: cluster.Options{Threshold: cluster.Threshold{PPM: 50_000}}}); uint64(len(k.Classes)) != x.processes {
 			t.Errorf("%s: %d classes of %d processes", x.name, len(k.Classes), x.processes)
 		}
 	}

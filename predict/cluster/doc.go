@@ -3,7 +3,7 @@
 // over the ranks of an mpi.Comm. One member of each class, its representative,
 // stands for the others.
 //
-//	r, err := cluster.Classify(ctx, c, vectors, cluster.Options{Threshold: cluster.Percent(5)})
+//	r, err := cluster.Classify(ctx, c, vectors, cluster.Options{Threshold: cluster.Threshold{PPM: 50_000}})
 //	for _, class := range r.Classes {
 //		fmt.Println(class.Representative, "stands for", class.Size)
 //	}

@@ -23,7 +23,7 @@ func TestRanks(t *testing.T) {
 		data := random(rng, n, 1+rng.IntN(8), []int64{3, 60, 1 << 30}[round%3])
 		for _, l := range []Linkage{Complete, Average, Single, Centroid} {
 			o := Options{
-				Metric: Metric(round % 2), Linkage: l, Threshold: Percent(uint32(rng.IntN(60))),
+				Metric: Metric(round % 2), Linkage: l, Threshold: Threshold{PPM: uint32(rng.IntN(60)) * 10_000},
 				Representative: Representative(round / 2 % 2), Full: round%4 == 0,
 			}
 			want := must(t, 1, data, o)
@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for range 20 {
 		data := random(rng, 80, 5, 1000)
-		r := must(t, 3, data, Options{Full: true, Threshold: Percent(uint32(rng.IntN(40)))})
+		r := must(t, 3, data, Options{Full: true, Threshold: Threshold{PPM: uint32(rng.IntN(40)) * 10_000}})
 		if len(r.Merges) != len(data)-1 {
 			t.Fatalf("%d merges of %d members", len(r.Merges), len(data))
 		}

@@ -65,7 +65,7 @@ func FuzzMessages(f *testing.F) {
 	data := random(rng, 30, 4, 50)
 	f.Fuzz(func(t *testing.T, seed uint64, left uint8) {
 		o := Options{
-			Linkage: Linkage(seed % uint64(numLinkages)), Metric: Metric(seed / 4 % 2), MaxClasses: uint32(seed / 8 % 2 * 4), Threshold: Percent(30),
+			Linkage: Linkage(seed % uint64(numLinkages)), Metric: Metric(seed / 4 % 2), MaxClasses: uint32(seed / 8 % 2 * 4), Threshold: Threshold{PPM: 300_000},
 			Representative: Representative(seed / 16 % 2),
 		}
 		c := &damaged{Comm: mpi.Serial(), rng: rand.New(rand.NewPCG(seed, 0)), left: int(left)}

@@ -47,9 +47,9 @@ func digests(c mpi.Comm) (string, error) {
 	var out strings.Builder
 	for _, o := range []Options{
 		{Full: true},
-		{Linkage: Average, Threshold: Percent(5)},
+		{Linkage: Average, Threshold: Threshold{PPM: 50_000}},
 		{Linkage: Single, Metric: L2, Full: true},
-		{Threshold: Percent(5), ExactMax: 50},
+		{Threshold: Threshold{PPM: 50_000}, ExactMax: 50},
 		{MaxClasses: 7, Representative: Medoid, Quantum: 10000},
 		{Linkage: Centroid},
 	} {

@@ -48,9 +48,6 @@ type Threshold struct {
 	PPM uint32
 }
 
-// Percent is a threshold relative to the mean sum of a vector's entries.
-func Percent(p uint32) Threshold { return Threshold{PPM: p * 10000} }
-
 // Options say how to cluster. The zero value is L1, complete linkage, threshold 0 (equal vectors only), the member
 // nearest to the mean. All ranks must give the same ones, but for Memory, Distances and Workers, which
 // never change a result.

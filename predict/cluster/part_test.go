@@ -281,7 +281,7 @@ func TestQuantum(t *testing.T) {
 		}
 		most = max(most, moved)
 	}
-	o := Options{Threshold: Percent(40)}
+	o := Options{Threshold: Threshold{PPM: 400_000}}
 	want := must(t, 2, after, o)
 	o.Quantum = 300_000
 	got := must(t, 2, data, o)

@@ -59,26 +59,34 @@ func (a *assembly) misses(p *place, key meetingKey) bool {
 	return false
 }
 
-// follow goes from a process that waits to the one it waits for, and reports the cycle, or the way where it ends at a process
-// that does not wait. A cycle is broken when the smallest of its messages goes eagerly.
-func follow(process uint32, blocked func(process uint32) (s standstill, ok bool, err error)) error {
+// deadlock describes processes that wait for ever, listed by process, from the lowest on: it goes from a process to the one it waits for,
+// and reports the cycle, or the way where it ends at a process that does not wait. A cycle is broken when the smallest of its messages
+// goes eagerly. absent finds the lowest process that has not entered a collective operation, MaxInt64 if there is none.
+func deadlock(list []standstill, absent func(key meetingKey) (int64, error)) error {
+	at := make(map[uint32]int, len(list))
+	for i := range list {
+		at[list[i].Process] = i
+	}
 	var way []standstill
 	seen := map[uint32]int{}
-	for {
-		s, ok, err := blocked(process)
-		if err != nil {
-			return err
-		}
-		from, again := seen[process]
-		if again {
+	for i, waits := 0, true; waits; {
+		s := list[i]
+		if from, again := seen[s.Process]; again {
 			way = way[from:]
-		}
-		if again || !ok {
 			break
 		}
-		seen[process] = len(way)
+		if s.Absent {
+			who, err := absent(s.Meeting)
+			if err != nil {
+				return err
+			}
+			if who != math.MaxInt64 {
+				s.For = uint32(who)
+			}
+		}
+		seen[s.Process] = len(way)
 		way = append(way, s)
-		process = s.For
+		i, waits = at[s.For]
 	}
 	d := &Deadlock{}
 	for _, s := range way {
@@ -186,46 +194,26 @@ func (r *run) standstills() ([]standstill, error) {
 	return list, err
 }
 
-// deadlock describes a run that stands still for ever, from the lowest process that waits on. Collective.
+// deadlock describes a run that stands still for ever. Collective.
 func (r *run) deadlock() error {
 	list, err := r.standstills()
 	if err != nil {
 		return err
 	}
-	at := make(map[uint32]int, len(list))
-	for i, s := range list {
-		at[s.Process] = i
-	}
-	return follow(list[0].Process, func(process uint32) (standstill, bool, error) {
-		i, ok := at[process]
-		if !ok {
-			return standstill{}, false, nil
-		}
-		if !list[i].Absent {
-			return list[i], true, nil
-		}
-		who, err := r.absent(list[i].Meeting)
-		if who != math.MaxInt64 {
-			list[i].For = uint32(who)
-		}
-		return list[i], true, err
-	})
+	return deadlock(list, r.absent)
 }
 
-// deadlock describes the standstill of a run, from the lowest process that waits on.
+// deadlock describes the standstill of a run.
 func (r *eventRun) deadlock() error {
 	waiting := r.coll.waiting()
-	first := slices.IndexFunc(r.procs, func(p eventProc) bool { return p.stage != atEnd })
-	return follow(uint32(first), func(process uint32) (standstill, bool, error) {
-		p := &r.procs[process]
-		if p.stage == atEnd {
-			return standstill{}, false, nil
+	var list []standstill
+	for i := range r.procs {
+		if p := &r.procs[i]; p.stage != atEnd {
+			list = append(list, r.blockedOn(p, uint32(i), waiting))
 		}
-		s := r.blockedOn(p, process, waiting)
-		if s.Absent {
-			s.For = uint32(slices.IndexFunc(r.procs, func(p eventProc) bool { return r.coll.misses(&p.place, s.Meeting) }))
-		}
-		return s, true, nil
+	}
+	return deadlock(list, func(key meetingKey) (int64, error) {
+		return int64(slices.IndexFunc(r.procs, func(p eventProc) bool { return r.coll.misses(&p.place, key) })), nil
 	})
 }
 

@@ -47,7 +47,7 @@ func main() {
 	if s.percent == 0 {
 		s.options.Full = true
 	} else {
-		s.options.Threshold = cluster.Percent(uint32(s.percent))
+		s.options.Threshold = cluster.Threshold{PPM: uint32(s.percent) * 10_000}
 	}
 	if s.dump != "" {
 		if err := dump(s); err != nil {
