@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -110,15 +109,8 @@ func (s *textSource) Format() string                  { return "text" }
 func (s *textSource) Identity() [32]byte              { return s.identity }
 func (s *textSource) Close() error                    { return nil }
 
-func (s *textSource) check(p trace.P) error {
-	if int(p) >= len(s.events) {
-		return fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
-	}
-	return nil
-}
-
 func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
-	if err := s.check(p); err != nil {
+	if err := check(s.defs, p); err != nil {
 		return trace.Extent{}, err
 	}
 	b := s.events[p]
@@ -132,41 +124,21 @@ func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
 
 // Stream gives all events of a location in one chunk.
 func (s *textSource) Stream(p trace.P) (trace.Stream, error) {
-	if err := s.check(p); err != nil {
+	if err := check(s.defs, p); err != nil {
 		return nil, err
 	}
-	return textStream{s.events[p]}, nil
+	all := s.events[p]
+	return &stream{min(len(all.Events), 1), func(int) func(b *trace.Batch) bool {
+		done := false
+		return func(b *trace.Batch) bool {
+			if done {
+				return false
+			}
+			b.Events, b.Args, done = append(b.Events, all.Events...), append(b.Args, all.Args...), true
+			return true
+		}
+	}}, nil
 }
-
-type textStream struct{ events *trace.Batch }
-
-func (s textStream) Diagnostics() []trace.Diagnostic { return nil }
-func (s textStream) Close() error                    { return nil }
-
-func (s textStream) Chunks() int { return min(len(s.events.Events), 1) }
-
-func (s textStream) Chunk(i int) (trace.ChunkReader, error) {
-	if i < 0 || i >= s.Chunks() {
-		return nil, fmt.Errorf("tracetest: chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
-	}
-	return &textReader{s.events}, nil
-}
-
-type textReader struct{ rest *trace.Batch }
-
-func (r *textReader) Next(b *trace.Batch) error {
-	b.Reset()
-	if r.rest == nil {
-		return io.EOF
-	}
-	b.Events = append(b.Events, r.rest.Events...)
-	b.Args = append(b.Args, r.rest.Args...)
-	r.rest = nil
-	return nil
-}
-
-func (r *textReader) Diagnostics() []trace.Diagnostic { return nil }
-func (r *textReader) Close() error                    { return nil }
 
 // tokens splits a line at spaces; a quoted string is one token with what
 // is before it.
