@@ -1,10 +1,6 @@
 package tracetest
 
-import (
-	"math"
-
-	"github.com/coppice-hpc/coppice/trace"
-)
+import "github.com/coppice-hpc/coppice/trace"
 
 // ClockOffset is a measurement of a location's clock, as an archive records it:
 // Offset is to be added to the clock's Time.
@@ -15,9 +11,9 @@ type ClockOffset struct {
 }
 
 // Clock returns the measurements of a location's clock at the begin and end of
-// the run, nil if the options ask for neither offset nor drift. A location's
-// events are to be stored with RawTime; corrected by these measurements (linear
-// between them, rounded half to even) they are what Stream delivers.
+// the run, nil if the options ask for neither offset nor drift. Stream
+// delivers corrected times: an archive has to store what these measurements
+// correct to them, linear between the two and rounded half to even.
 func (s *Source) Clock(p trace.P) []ClockOffset {
 	proc, _, _ := s.place(p)
 	if s.m.o.Offset == 0 && s.m.o.Drift == 0 {
@@ -25,24 +21,6 @@ func (s *Source) Clock(p trace.P) []ClockOffset {
 	}
 	c := s.m.clock(min(proc, s.m.n-1))
 	return c[:]
-}
-
-// RawTime returns what the clock of location p showed at time t.
-func (s *Source) RawTime(p trace.P, t trace.Time) trace.Time {
-	c := s.Clock(p)
-	if c == nil {
-		return t
-	}
-	// The clock runs fast, so corrected time takes every value.
-	raw := t - trace.Time(c[0].Offset)
-	raw += trace.Time(int64(math.RoundToEven(-slope(c) * float64(int64(raw-c[0].Time)))))
-	for correct(c, raw) < t {
-		raw++
-	}
-	for correct(c, raw) > t {
-		raw--
-	}
-	return raw
 }
 
 // clock makes the measurements of a process's clock, which runs fast or right.
@@ -56,13 +34,4 @@ func (m *model) clock(proc uint32) [2]ClockOffset {
 		{Time: first, Offset: offset},
 		{Time: first + trace.Time(length+gain), Offset: offset - int64(gain)},
 	}
-}
-
-func slope(c []ClockOffset) float64 {
-	return float64(c[1].Offset-c[0].Offset) / float64(int64(c[1].Time-c[0].Time))
-}
-
-// correct is the correction that readers of archives apply.
-func correct(c []ClockOffset, raw trace.Time) trace.Time {
-	return raw + trace.Time(c[0].Offset) + trace.Time(int64(math.RoundToEven(slope(c)*float64(int64(raw-c[0].Time)))))
 }
