@@ -46,8 +46,9 @@ end subroutine
 subroutine with_mpi
    use mpi
    implicit none
-   integer :: rank, size, ierr, left, right, i, r(2), later, q, s(MPI_STATUS_SIZE)
-   integer, asynchronous :: in, out, sums(4)
+   integer :: rank, size, ierr, left, right, i, r(2), later, q, s(MPI_STATUS_SIZE), ring
+   integer(MPI_ADDRESS_KIND), asynchronous :: far(2)
+   integer, asynchronous :: in, out, sums(4), pair(2)
    logical :: flag
    call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
    call MPI_Comm_size(MPI_COMM_WORLD, size, ierr)
@@ -64,6 +65,7 @@ subroutine with_mpi
    end do
    call MPI_Request_free(r(1), ierr)
    call MPI_Request_free(r(2), ierr)
+   pair = rank
    call MPI_Comm_idup(MPI_COMM_WORLD, later, q, ierr)
    call MPI_Wait(q, MPI_STATUS_IGNORE, ierr)
    call MPI_Iallreduce(rank, sums, 1, MPI_INTEGER, MPI_SUM, later, q, ierr)
@@ -72,6 +74,16 @@ subroutine with_mpi
       call MPI_Test(q, flag, s, ierr)
    end do
    call MPI_Gather(rank, 1, MPI_INTEGER, sums, 1, MPI_INTEGER, 0, later, ierr)
+   call MPI_Cart_create(later, 1, [size], [.true.], .false., ring, ierr)
+   call MPI_Neighbor_alltoall([rank, rank], 1, MPI_INTEGER, sums, 1, MPI_INTEGER, ring, ierr)
+   if (sums(1) /= left .or. sums(2) /= right) call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
+   sums = -1
+   far = [0, 4]
+   call MPI_Ineighbor_alltoallw(pair, [1, 1], far, [MPI_INTEGER, MPI_INTEGER], sums, [1, 1], far, [MPI_INTEGER, MPI_INTEGER], &
+      ring, q, ierr)
+   call MPI_Wait(q, MPI_STATUS_IGNORE, ierr)
+   if (sums(1) /= left .or. sums(2) /= right) call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
+   call MPI_Comm_free(ring, ierr)
    call MPI_Comm_free(later, ierr)
    call MPI_Isend(rank, 1, MPI_INTEGER, right, 8, MPI_COMM_WORLD, q, ierr)
    call MPI_Probe(MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, s, ierr)
@@ -88,6 +100,8 @@ subroutine with_f08
    type(MPI_Request) :: r(2)
    type(MPI_Status) :: s, all(2)
    type(MPI_Comm) :: copy
+   integer, asynchronous :: from(4), counts(4), at(4)
+   type(MPI_Datatype) :: types(4)
    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
    call MPI_Comm_size(MPI_COMM_WORLD, size)
    left = mod(rank + size - 1, size)
@@ -105,6 +119,13 @@ subroutine with_f08
    call MPI_Allreduce(MPI_IN_PLACE, sums, 4, MPI_INTEGER, MPI_SUM, copy)
    call MPI_Bcast(sums, 4, MPI_INTEGER, 0, copy)
    call MPI_Barrier(copy)
+   sums = rank
+   counts = 1
+   at = [0, 4, 8, 12]
+   types = MPI_INTEGER
+   call MPI_Ialltoallw(sums, counts, at, types, from, counts, at, types, copy, r(1))
+   call MPI_Wait(r(1), MPI_STATUS_IGNORE)
+   if (any(from /= [0, 1, 2, 3])) call MPI_Abort(MPI_COMM_WORLD, 1)
    call MPI_Comm_free(copy)
 end subroutine
 

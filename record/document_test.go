@@ -1,0 +1,126 @@
+package record
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the table in docs/record.md")
+
+// recordedAs says what the functions that a hook calls record, "" for those that only look at arguments.
+var recordedAs = map[string]string{
+	"cr_send": "a message: destination, tag, communicator, bytes", "cr_recv": "the message received: source, tag, communicator, bytes",
+	"cr_isend": "a message begins: destination, tag, communicator, bytes, request", "cr_irecv": "a receive begins: request",
+	"cr_isendrecv":  "a message and a receive begin: as `MPI_Isend` and `MPI_Irecv`",
+	"cr_persistent": "what each start begins", "cr_persistent_coll": "what each start begins",
+	"cr_started": "what was prepared begins: a message, a receive, a collective, or messages with neighbours, with a new request",
+	"cr_completed": "what each request that is done was: the end of a send; a message received, with source, tag, communicator, bytes; a collective, " +
+		"with operation, communicator, root, bytes; messages with neighbours; a new communicator",
+	"cr_request_gone": "the end of a request in progress", "cr_cancel": "the request may end without a message",
+	"cr_coll_begin": "", "cr_coll_end": "a collective: operation, communicator, root, bytes sent and received", "cr_icoll": "a collective begins: request",
+	"cr_neighbours": "", "cr_near_begin": "", "cr_near_end": "a message to and from each neighbour: communicator, bytes; their tags are negative",
+	"cr_near_later": "the same messages begin: requests",
+	"cr_message":    "the communicator of the message that is matched", "cr_message_comm": "",
+	"cr_comm_made": "the communicator: its members", "cr_comm_later": "the communicator begins, with the members of the old one: request",
+	"cr_comm_gone": "the end of the communicator", "cr_comm_is": "", "cr_comm_named": "the name of the communicator",
+	"cr_taken": "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
+}
+
+var hookCall = regexp.MustCompile(`\bcr_\w+`)
+
+// recorded says what is recorded of a function besides its begin and end, "" for nothing.
+func recorded(t *testing.T, p *prototype) string {
+	var said []string
+	h := hookOf(p)
+	for _, f := range hookCall.FindAllString(strings.Join([]string{h.before, h.entered, h.after}, " "), -1) {
+		text, known := recordedAs[f]
+		if !known {
+			t.Errorf("MPI_%s calls %s, of which the table says nothing", p.name, f)
+		}
+		if text != "" && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	if p.prepares() && len(said) > 0 {
+		return "what each start begins"
+	}
+	return strings.Join(said, "; ")
+}
+
+// tableOfCalls is the table of docs/record.md: the functions that have more than a begin and an end, in the order of the hooks'
+// tables, those of which the same is recorded in one line.
+func tableOfCalls(t *testing.T) string {
+	request := param{ctype: "MPI_Request*", name: "request"}
+	list := []prototype{}
+	for _, name := range slices.Sorted(maps.Keys(pointToPoint)) {
+		list = append(list, prototype{name: name, params: []param{{ctype: "int", name: "source"}}})
+	}
+	operations := append(slices.Sorted(maps.Keys(collectives)), slices.Sorted(maps.Keys(neighbourhoods))...)
+	for _, form := range []func(string) prototype{
+		func(name string) prototype { return prototype{name: name} },
+		func(name string) prototype {
+			return prototype{name: "I" + strings.ToLower(name[:1]) + name[1:], params: []param{request}}
+		},
+		func(name string) prototype { return prototype{name: name + "_init", params: []param{request}} },
+	} {
+		for _, name := range operations {
+			list = append(list, form(name))
+		}
+	}
+	for _, name := range [...]string{"Comm_idup", "Comm_idup_with_info", "Comm_free", "Comm_disconnect", "Comm_set_name"} {
+		list = append(list, prototype{name: name, params: []param{request}})
+	}
+	list = append(list, prototype{name: "Comm_dup", params: []param{{ctype: "MPI_Comm*", name: "newcomm"}}})
+	var order []string
+	calls := map[string][]string{}
+	for i := range list {
+		what := recorded(t, &list[i])
+		if what == "" {
+			t.Errorf("of MPI_%s nothing is recorded", list[i].name)
+		}
+		if calls[what] == nil {
+			order = append(order, what)
+		}
+		calls[what] = append(calls[what], "`"+list[i].name+"`")
+	}
+	var b strings.Builder
+	b.WriteString("| call, without `MPI_` | recorded besides its begin and end |\n|---|---|\n")
+	for _, what := range order {
+		names := strings.Join(calls[what], ", ")
+		if names == "`Comm_dup`" {
+			names = "all that make a communicator at once, such as `Comm_dup`, `Comm_split`, `Cart_create`, `Intercomm_merge`"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", names, what)
+	}
+	b.WriteString("| any other | nothing |\n")
+	return b.String()
+}
+
+// TestCallsDocument compares docs/record.md with the tables that the wrappers are made from.
+func TestCallsDocument(t *testing.T) {
+	const path = "../docs/record.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := regexp.MustCompile(`(?m)^\| call, without (?:.*\n)(?:\|.*\n)*`)
+	if n := len(table.FindAllIndex(text, -1)); n != 1 {
+		t.Fatalf("%s has %d tables of calls, want 1", path, n)
+	}
+	want := table.ReplaceAllLiteral(text, []byte(tableOfCalls(t)))
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(want) != string(text) {
+		t.Errorf("%s has another table than record/hooks.go; go test ./record -run CallsDocument -update", path)
+	}
+}
