@@ -29,7 +29,14 @@ var recordedAs = map[string]string{
 	"cr_message":    "the communicator of the message that is matched", "cr_message_comm": "",
 	"cr_comm_made": "the communicator: its members", "cr_comm_later": "the communicator begins, with the members of the old one: request",
 	"cr_comm_gone": "the end of the communicator", "cr_comm_is": "", "cr_comm_named": "the name of the communicator",
-	"cr_taken": "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
+	"cr_win_made": "the window, with a communicator of its members", "cr_win_gone": "", "cr_win_freed": "the end of the window", "cr_win_stays": "",
+	"cr_rma": "an operation begins: window, target, bytes", "cr_rma_later": "an operation begins: window, target, bytes, request",
+	"cr_fence_begin": "", "cr_fence_end": "a barrier of the window's members, where the fence is known to end an epoch (neither the first nor " +
+		"`MPI_MODE_NOPRECEDE`); the end of all operations",
+	"cr_rma_sync":   "a lock, its release or a synchronisation: window, target, shared or not; the end of operations with the target",
+	"cr_epoch":      "a synchronisation with each process of the group: window, process",
+	"cr_epoch_over": "a synchronisation with each process of the group: window, process; the end of operations",
+	"cr_taken":      "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
 }
 
 var hookCall = regexp.MustCompile(`\bcr_\w+`)
@@ -77,6 +84,12 @@ func tableOfCalls(t *testing.T) string {
 		list = append(list, prototype{name: name, params: []param{request}})
 	}
 	list = append(list, prototype{name: "Comm_dup", params: []param{{ctype: "MPI_Comm*", name: "newcomm"}}})
+	for _, name := range slices.Sorted(maps.Keys(oneSided)) {
+		list = append(list, prototype{name: name})
+	}
+	for _, name := range [...]string{"Win_allocate", "Win_allocate_shared", "Win_create", "Win_create_dynamic"} {
+		list = append(list, prototype{name: name, params: []param{{ctype: "MPI_Comm", name: "comm"}, {ctype: "MPI_Win*", name: "win"}}})
+	}
 	var order []string
 	calls := map[string][]string{}
 	for i := range list {

@@ -317,7 +317,7 @@ var fortranTypes = strings.NewReplacer("cr_types(", "cr_fortran_types(", "cr_typ
 // convert names the function that makes a C handle of a Fortran one.
 var convert = map[string]string{
 	"MPI_Comm": "PMPI_Comm_f2c", "MPI_Datatype": "PMPI_Type_f2c", "MPI_Request": "PMPI_Request_f2c", "MPI_Message": "PMPI_Message_f2c",
-	"MPI_Group": "PMPI_Group_f2c",
+	"MPI_Group": "PMPI_Group_f2c", "MPI_Win": "PMPI_Win_f2c",
 }
 
 func (g *generator) fortranParam(q param, i int, length string, release *string) {

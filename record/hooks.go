@@ -45,6 +45,9 @@ func hookOf(p *prototype) hook {
 	if n, ok := neighbourhoods[base]; ok {
 		return n.hook(p, later)
 	}
+	if h, ok := oneSided[name]; ok {
+		return h
+	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
 		return hook{ // after the call another thread may have its handle
@@ -59,6 +62,9 @@ func hookOf(p *prototype) hook {
 		return hook{} // not a new one
 	}
 	for _, q := range p.params {
+		if q.ctype == "MPI_Win*" && p.has("comm") {
+			return hook{after: "cr_win_made(*" + q.name + ", comm);"}
+		}
 		if q.ctype == "MPI_Comm*" && !q.array {
 			return hook{after: "cr_comm_made(*" + q.name + ");"}
 		}
@@ -184,4 +190,49 @@ var neighbourhoods = map[string]*neighbourhood{
 	"Neighbor_alltoall":   {toEach, fromEach},
 	"Neighbor_alltoallv":  {toOne, fromOne},
 	"Neighbor_alltoallw":  {"cr_bytes(sendcounts[k], cr_type(sendtypes[k]))", "cr_bytes(recvcounts[k], cr_type(recvtypes[k]))"},
+}
+
+const (
+	originBytes = "cr_bytes(origin_count, origin_datatype)"
+	resultBytes = "cr_bytes(result_count, result_datatype)"
+	oneBytes    = "cr_bytes(1, datatype)"
+)
+
+// rma is the hook of an operation: it begins when it is called, and is done after a synchronisation of its window.
+func rma(what, sent, received string) hook {
+	return hook{entered: fmt.Sprintf("cr_rma(%s, win, target_rank, %s, %s);", what, sent, received)}
+}
+
+// rmaRequest is that of one with a request.
+func rmaRequest(what, sent, received string) hook {
+	return hook{after: fmt.Sprintf("cr_rma_later(*request, %s, win, target_rank, %s, %s);", what, sent, received)}
+}
+
+// oneSided are the operations on windows and what synchronises them.
+var oneSided = map[string]hook{
+	"Win_free": {
+		before: "struct window *const old_win = cr_win_gone(win);", after: "cr_win_freed(old_win);", failed: "cr_win_stays(old_win);",
+	},
+	"Put":              rma("RMA_PUT", originBytes, "0"),
+	"Get":              rma("RMA_GET", originBytes, "0"),
+	"Accumulate":       rma("RMA_ACCUMULATE", originBytes, "0"),
+	"Get_accumulate":   rma("RMA_FETCH", originBytes, resultBytes),
+	"Fetch_and_op":     rma("RMA_FETCH", oneBytes, oneBytes),
+	"Compare_and_swap": rma("RMA_SWAP", oneBytes, oneBytes),
+	"Rput":             rmaRequest("RMA_PUT", originBytes, "0"),
+	"Rget":             rmaRequest("RMA_GET", originBytes, "0"),
+	"Raccumulate":      rmaRequest("RMA_ACCUMULATE", originBytes, "0"),
+	"Rget_accumulate":  rmaRequest("RMA_FETCH", originBytes, resultBytes),
+	"Win_fence":        {entered: "cr_fence_begin(assert, win);", after: "cr_fence_end(assert, win);"},
+	"Win_lock":         {after: "cr_rma_sync(lock_type == MPI_LOCK_SHARED ? RMA_SHARED : RMA_ACQUIRE, win, rank, 0);"},
+	"Win_lock_all":     {after: "cr_rma_sync(RMA_SHARED, win, CR_ALL, 0);"},
+	"Win_unlock":       {after: "cr_rma_sync(RMA_RELEASE, win, rank, 1);"},
+	"Win_unlock_all":   {after: "cr_rma_sync(RMA_RELEASE, win, CR_ALL, 1);"},
+	"Win_flush":        {after: "cr_rma_sync(RMA_SYNC, win, rank, 1);"}, "Win_flush_local": {after: "cr_rma_sync(RMA_SYNC, win, rank, 1);"},
+	"Win_flush_all": {after: "cr_rma_sync(RMA_SYNC, win, CR_ALL, 1);"}, "Win_flush_local_all": {after: "cr_rma_sync(RMA_SYNC, win, CR_ALL, 1);"},
+	"Win_start":    {after: "cr_epoch(RMA_NOTIFIED, win, EPOCH_ACCESS, group);"},
+	"Win_complete": {after: "cr_epoch_over(RMA_NOTIFIES, win, EPOCH_ACCESS);"},
+	"Win_post":     {after: "cr_epoch(RMA_NOTIFIES, win, EPOCH_EXPOSURE, group);"},
+	"Win_wait":     {after: "cr_epoch_over(RMA_NOTIFIED, win, EPOCH_EXPOSURE);"},
+	"Win_test":     {after: "if (*flag) cr_epoch_over(RMA_NOTIFIED, win, EPOCH_EXPOSURE);"},
 }

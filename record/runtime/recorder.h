@@ -42,7 +42,8 @@ enum {
 	EV_REGION_LEAVE,
 	EV_PCONTROL,     /* level, zigzag; name + 1 or 0 */
 	EV_STOPPED,      /* reason: nothing follows */
-	EV_METRIC        /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
+	EV_METRIC,       /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
+	EV_RMA           /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -58,6 +59,7 @@ enum {
 	DEF_UNCOUNTED,   /* text: why nothing is counted, or no more */
 	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
 	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
+	DEF_WIN,         /* communicator that has the members of a window, and its number in events */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE         /* number; function; of each return address, the call's first, module and address in it */
 };
@@ -117,7 +119,7 @@ HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datat
 HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status);
 
 /* Requests, known by the value of their handle. */
-enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_PERSISTENT = 8 };
+enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_RMA, RQ_PERSISTENT = 16 };
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
@@ -158,5 +160,30 @@ HIDDEN struct neighbours *cr_neighbours(MPI_Comm comm);    /* NULL without memor
 HIDDEN void cr_near_begin(struct neighbours *near);
 HIDDEN void cr_near_end(struct neighbours *near);          /* frees them */
 HIDDEN void cr_near_later(MPI_Request request, int kind, struct neighbours *near); /* kind: RQ_PERSISTENT or 0 */
+
+/* One-sided communication: what EV_RMA says. Atomic operations have a type of OTF2, locks and synchronisations too. */
+enum { RMA_CREATE, RMA_DESTROY, RMA_PUT, RMA_GET, RMA_ATOMIC, RMA_DONE, RMA_FENCE, RMA_ACQUIRE, RMA_RELEASE, RMA_SYNC };
+#define RMA_ACCUMULATE RMA_ATOMIC
+#define RMA_SWAP (RMA_ATOMIC | 3 << 8)
+#define RMA_FETCH (RMA_ATOMIC | 7 << 8)
+#define RMA_SHARED (RMA_ACQUIRE | 1 << 8)
+#define RMA_NOTIFIED (RMA_SYNC | 1 << 8)
+#define RMA_NOTIFIES (RMA_SYNC | 2 << 8)
+enum { EPOCH_ACCESS, EPOCH_EXPOSURE };
+#define CR_ALL (-1) /* processes of a window */
+struct window;
+HIDDEN void cr_win_made(MPI_Win win, MPI_Comm comm);
+HIDDEN struct window *cr_win_gone(const MPI_Win *win); /* NULL where it is not known */
+HIDDEN void cr_win_stays(struct window *w);
+HIDDEN void cr_win_freed(struct window *w);
+HIDDEN void cr_rma(unsigned what, MPI_Win win, int target, uint64_t sent, uint64_t received);
+HIDDEN void cr_rma_later(MPI_Request request, unsigned what, MPI_Win win, int target, uint64_t sent, uint64_t received);
+HIDDEN void cr_rma_request(MPI_Request request, uint64_t window, uint64_t id);
+HIDDEN void cr_rma_done(uint64_t window, uint64_t id);
+HIDDEN void cr_fence_begin(int assert, MPI_Win win);
+HIDDEN void cr_fence_end(int assert, MPI_Win win);
+HIDDEN void cr_rma_sync(unsigned what, MPI_Win win, int target, int complete); /* complete: the operations with the target are done */
+HIDDEN void cr_epoch(unsigned what, MPI_Win win, int side, MPI_Group group);
+HIDDEN void cr_epoch_over(unsigned what, MPI_Win win, int side);
 
 #endif

@@ -333,6 +333,17 @@ HIDDEN void cr_near_later(MPI_Request request, int kind, struct neighbours *near
 		near_events(near, 0);
 }
 
+HIDDEN void cr_rma_request(MPI_Request request, uint64_t window, uint64_t id)
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = add(request, id ? RQ_RMA : RQ_NOTHING);
+	if (s) {
+		s->comm = window;
+		s->op = id;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 HIDDEN void cr_started(MPI_Request request)
 {
 	int kind = 0;
@@ -413,6 +424,9 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		near_events(r.near, 1);
 		if (!(r.kind & RQ_PERSISTENT))
 			free(r.near);
+		break;
+	case RQ_RMA:
+		cr_rma_done(r.comm, r.op);
 		break;
 	case RQ_COMM:
 		comm_there(&r);

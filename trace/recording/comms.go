@@ -98,3 +98,23 @@ func (b *definer) define(c, list *comm) uint32 {
 	b.comms[c.global] = ref
 	return ref
 }
+
+// windows defines the windows of all processes: each has a communicator of its own.
+func (b *definer) windows(s *Source) {
+	refs := make(map[uint32]uint32) // by communicator
+	for _, p := range s.processes {
+		p.winRefs = make(map[uint64]uint32)
+		for _, n := range p.wins {
+			comm := p.commRef(n)
+			ref, ok := refs[comm]
+			if !ok && comm != trace.Undefined {
+				ref = uint32(len(b.d.RmaWins))
+				refs[comm] = ref
+				b.d.RmaWins = append(b.d.RmaWins, trace.RmaWin{Ref: ref, Name: b.str("MPI window"), Comm: comm})
+			}
+			if comm != trace.Undefined {
+				p.winRefs[n] = ref
+			}
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (s *Source) definitions() {
 	b.allRegions(s)
 	b.callSites(s)
 	b.communicators(s)
+	b.windows(s)
 	b.allCounters(s)
 	b.d.Clocks = []trace.ClockProperties{s.clock()}
 	b.d.Seal()

@@ -25,6 +25,7 @@
 //	10 usage         of the first thread, without MPI_Init and MPI_Finalize: ns of processor time; ns between MPI calls in
 //	                 which it was ready to run and had no processor, all bits set where the kernel does not tell; involuntary
 //	                 switches: u64 each
+//	11 window        number of the communicator that has its members, and is its own in events: u64
 //
 // An event file is a sequence of windows of 1 MiB, each decodable alone:
 //

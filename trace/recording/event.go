@@ -28,13 +28,14 @@ const (
 	evPcontrol
 	evStopped
 	evMetric // how many counters, as many values
+	evRMA
 	numEvents
 )
 
 // numbers is how many numbers follow the time of an event.
 var numbers = [numEvents]int{
 	evEnter: 1, evLeave: 1, evSend: 4, evIsend: 5, evIsendDone: 1, evRecv: 4, evIrecvRequest: 1, evIrecv: 5, evCancelled: 1,
-	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1,
+	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1, evRMA: 6,
 }
 
 // maxCounters is how many counters an event has at most.
@@ -121,11 +122,42 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 		b.Append(t, trace.NonBlockingCollectiveComplete, 0, n[0]&0xff, comm(n[1]), root(n[2]), n[3], n[4], n[5])
 	case evMetric:
 		r.count(b, n[1:1+n[0]], t)
+	case evRMA:
+		r.oneSided(b, n, t)
 	case evPcontrol:
 		b.Append(t, trace.ParameterInt, 0, paramLevel, uint64(int64(n[0]>>1)^-int64(n[0]&1)))
 		if n[1] > 0 {
 			b.Append(t, trace.ParameterString, 0, paramName, uint64(r.p.textRef(n[1]-1)))
 		}
+	}
+}
+
+// oneSided appends an event of one-sided communication. A type, of OTF2, comes with atomic operations, locks and synchronisations.
+func (r *reader) oneSided(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time) {
+	win, remote, typ := uint64(r.p.winRef(n[1])), (n[2]-1)&mask, n[0]>>8&0xff
+	switch n[0] & 0xff {
+	case 0:
+		b.Append(t, trace.RmaWinCreate, 0, win)
+	case 1:
+		b.Append(t, trace.RmaWinDestroy, 0, win)
+	case 2:
+		b.Append(t, trace.RmaPut, 0, win, remote, n[3], n[5])
+	case 3:
+		b.Append(t, trace.RmaGet, 0, win, remote, n[3], n[5])
+	case 4:
+		b.Append(t, trace.RmaAtomic, 0, win, remote, typ, n[3], n[4], n[5])
+	case 5:
+		b.Append(t, trace.RmaOpCompleteNonBlocking, 0, win, n[5])
+	case 6:
+		const memory = 1 // and no process waits
+		b.Append(t, trace.RmaCollectiveBegin, 0)
+		b.Append(t, trace.RmaCollectiveEnd, 0, 0, memory, win, uint64(trace.Undefined), 0, 0)
+	case 7:
+		b.Append(t, trace.RmaAcquireLock, 0, win, remote, 0, typ)
+	case 8:
+		b.Append(t, trace.RmaReleaseLock, 0, win, remote, 0)
+	case 9:
+		b.Append(t, trace.RmaSync, 0, win, remote, typ)
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	defCounters  = 8
 	defUncounted = 9
 	defUsage     = 10
+	defWindow    = 11
 	defModule    = 20
 	defSite      = 21
 )
@@ -47,6 +48,7 @@ type process struct {
 	comms      []comm // by number here, from 1
 	names      []string
 	functions  []string
+	wins       []uint64 // numbers of the communicators of windows
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
 	newest     uint64 // time of the last event, where it did
@@ -64,6 +66,7 @@ type process struct {
 	textRefs     []uint32 // strings
 	siteRefs     []uint32 // regions; from 0
 	metric       uint32   // class of the counters
+	winRefs      map[uint64]uint32
 }
 
 type comm struct {
@@ -149,6 +152,11 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.usage = []uint64{word(usageCPU), word(usageDelay), word(usageSwitches)}
+	case defWindow:
+		if len(b) < 8 {
+			return false
+		}
+		p.wins = append(p.wins, word(0))
 	case defModule:
 		return p.addModule(b)
 	case defSite:
@@ -264,6 +272,12 @@ func (p *process) functionRef(n uint64) uint32 {
 }
 
 func (p *process) commRef(n uint64) uint32 { return ref(p.commRefs, n) }
+func (p *process) winRef(n uint64) uint32 {
+	if ref, ok := p.winRefs[n]; ok {
+		return ref
+	}
+	return trace.Undefined
+}
 func (p *process) textRef(n uint64) uint32 { return ref(p.textRefs, n) }
 
 // nameRef returns the region of a name; 0 is the program.
