@@ -112,21 +112,7 @@ func plantedTable(t *testing.T) (list []planted) {
 func TestPlanted(t *testing.T) {
 	table := plantedTable(t)
 	l := libraries(t)[0]
-	for _, tool := range [...]string{"make", l.fc} {
-		if exec.Command(tool, "--version").Run() != nil {
-			t.Skipf("no %s", tool)
-		}
-	}
-	dir := t.TempDir()
-	for _, folder := range [...]string{"examples", "include"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	folder := filepath.Join(dir, "examples", "planted")
-	if b, err := exec.Command("make", "-j4", "-C", folder, "MPICC="+l.cc, "MPIFC="+l.fc, "clean", "all").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, b)
-	}
+	folder := l.makePlanted(t)
 	for _, x := range table {
 		t.Run(x.file, func(t *testing.T) {
 			var waits, finding error
@@ -136,7 +122,7 @@ func TestPlanted(t *testing.T) {
 				if strings.HasSuffix(x.file, ".trace") {
 					own = x.trace(t, file)
 				} else {
-					own = x.run(t, &l, filepath.Join(folder, strings.TrimSuffix(x.file, filepath.Ext(x.file))), file)
+					own = x.run(t, &l, filepath.Join(folder, strings.TrimSuffix(x.file, filepath.Ext(x.file))), file, 0)
 				}
 				doc := readPlanted(t, file)
 				if waits, finding = doc.wrongWaits(&own), doc.wrongFinding(&x, &own); waits == nil && finding == nil {
@@ -152,14 +138,92 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestPlantedLines records the programs without instrumentation: the first finding names lines of the source, that of the call that
+// waits and that of the call that comes late.
+func TestPlantedLines(t *testing.T) {
+	table := plantedTable(t)
+	l := libraries(t)[0]
+	folder := l.makePlanted(t, "INSTRUMENT=-g")
+	for _, x := range table {
+		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is no line
+			continue
+		}
+		t.Run(x.file, func(t *testing.T) {
+			var wrong error
+			for range plantedTries {
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				x.run(t, &l, filepath.Join(folder, strings.TrimSuffix(x.file, filepath.Ext(x.file))), file, 1)
+				if wrong = readPlanted(t, file).wrongLines(t, &x); wrong == nil {
+					return
+				}
+			}
+			t.Error(wrong)
+		})
+	}
+}
+
+// wrongLines looks in the first finding for a line that waits, and for one that is late where one is marked.
+func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(plantedFolder, x.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	if len(r.Findings) > 0 {
+		text = r.Findings[0].Text
+	}
+	var wrong error
+	for _, mark := range [...]string{"waits", "late"} {
+		marked := regexp.MustCompile(`MPI_.*[/!]\*? .*\b` + mark + `\b`)
+		found, lines := false, 0
+		for i, line := range strings.Split(string(b), "\n") {
+			if marked.MatchString(line) {
+				lines++
+				place := regexp.QuoteMeta(fmt.Sprintf("%s:%d", x.file, i+1)) + `\b`
+				if mark == "late" {
+					place = `before MPI_\w+ at ` + place
+				}
+				found = found || regexp.MustCompile(place).MatchString(text)
+			}
+		}
+		if lines > 0 && !found || lines == 0 && mark == "waits" {
+			wrong = errors.Join(wrong, fmt.Errorf("none of %d lines marked %s in: %s", lines, mark, text))
+		}
+	}
+	return wrong
+}
+
+// makePlanted compiles the programs and returns their folder.
+func (l *library) makePlanted(t *testing.T, variables ...string) string {
+	t.Helper()
+	for _, tool := range [...]string{"make", l.fc} {
+		if exec.Command(tool, "--version").Run() != nil {
+			t.Skipf("no %s", tool)
+		}
+	}
+	dir := t.TempDir()
+	for _, folder := range [...]string{"examples", "include"} {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(dir, "examples", "planted")
+	args := append([]string{"-j4", "-C", folder, "MPICC=" + l.cc, "MPIFC=" + l.fc, "clean", "all"}, variables...)
+	if b, err := exec.Command("make", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	return folder
+}
+
 // plantedTries is how often a program runs until the report is right: other work on the machine delays a process by more than
 // 10 ms now and then, and not always the same one.
 const plantedTries = 3
 
 // run records and analyses a program, and returns what it says itself.
-func (x *planted) run(t *testing.T, l *library, program, file string) (own plantedCause) {
+func (x *planted) run(t *testing.T, l *library, program, file string, sites int) (own plantedCause) {
 	t.Helper()
-	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program)})
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program), Sites: sites})
 	line := ""
 	for s := range strings.Lines(out) {
 		if strings.HasPrefix(s, "{") {

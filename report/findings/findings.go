@@ -76,9 +76,10 @@ type FindingCause struct {
 	Activity string        `json:"activity"`
 	Path     []string      `json:"path"`
 	Region   string        `json:"region"`
-	Place    string        `json:"place,omitempty"` // as in FindingWhere
-	Share    numbers.Ratio `json:"share"`           // of the waits of this kind, at least
-	OfRow    numbers.Ratio `json:"process_share"`   // of that, by the process
+	Place    string        `json:"place,omitempty"`  // as in FindingWhere
+	Before   string        `json:"before,omitempty"` // of computing: the call, with its place, that most of it on the critical path is before
+	Share    numbers.Ratio `json:"share"`            // of the waits of this kind, at least
+	OfRow    numbers.Ratio `json:"process_share"`    // of that, by the process
 }
 
 // finder gathers the findings of a run.
@@ -111,7 +112,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if err != nil {
 		return nil, nil, err
 	}
-	f.waits()
+	if err := f.waits(); err != nil {
+		return nil, nil, err
+	}
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
 		f.imbalance()
 		f.idle()

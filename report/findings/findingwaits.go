@@ -2,10 +2,12 @@ package findings
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
@@ -80,9 +82,9 @@ func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
 // waits makes a finding of each pattern of waits. The run could be shorter by the
 // largest sum of it on one process, and by no more than what any process could end
 // earlier by: what it waits itself, makes others wait, idles, or spends in set-up.
-func (f *finder) waits() {
+func (f *finder) waits() error {
 	if f.causes == nil {
-		return
+		return nil
 	}
 	for _, item := range results.WaitItems {
 		sum := f.s.Item(item)
@@ -100,10 +102,13 @@ func (f *finder) waits() {
 				f.each.slackRank, f.u.Ticks(sum.Max), f.u.Name(), sum.MaxP)
 		}
 		f.placeWaits(&x, item, sum)
-		f.blame(&x, item)
+		if err := f.blame(&x, item); err != nil {
+			return err
+		}
 		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+	return nil
 }
 
 // placeWaits says where most of a pattern is waited.
@@ -128,7 +133,10 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 	if x.Where.Place == "" {
 		x.Evidence += fmt.Sprintf("; %s of it in %s", part, results.PathLabel(x.Where.Path))
 	} else {
-		x.Evidence += fmt.Sprintf("; %s of it in %s, called along %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(x.Where.Path[:len(x.Where.Path)-1]))
+		path := slices.Clone(x.Where.Path[:len(x.Where.Path)-1])
+		last := len(path) - 1
+		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
+		x.Evidence += fmt.Sprintf("; %s of it in %s, in %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
 	if item != xtf.ItemLateSender {
 		return
@@ -165,7 +173,7 @@ func (f *finder) interval(n uint32) string {
 
 // blame says who makes others wait. A short cost has the pattern of the wait that it makes. A long one has that of an earlier
 // wait, which handed the lateness on: of it a pattern has at least what all other waits cannot have handed on.
-func (f *finder) blame(x *Finding, item xtf.Item) {
+func (f *finder) blame(x *Finding, item xtf.Item) error {
 	var waited, elsewhere numbers.Sum // waits of the pattern; what waits of others handed on
 	for k, s := range f.causes.Waits {
 		switch i := xtf.PatternItem(k.Pattern); {
@@ -183,13 +191,13 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		return numbers.Integer(s.Ticks), numbers.Integer(s.Long)
 	})
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	elsewhere = max(elsewhere, 0)
 	least := func(p *placeSum) numbers.Sum { return numbers.Add(p.here, max(numbers.Sub(p.long, elsewhere), 0)) }
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(a), least(b)) })
 	if least(top) <= 0 {
-		return
+		return nil
 	}
 	rank, ticks := worst(top.ranks)
 	part, atLeast := top.here, ""
@@ -209,6 +217,49 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
+	return f.before(x)
+}
+
+// before says before which call the process computes that makes others wait, where calls have places in the source: computing has none
+// of its own. It looks at pieces of the critical path, as alone does.
+func (f *finder) before(x *Finding) error {
+	c := x.Cause
+	if c.Activity != "cpu" || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) || !slices.ContainsFunc(f.r.Defs.Regions, func(r trace.Region) bool { return f.r.Defs.CallPlace(&r) != "" }) {
+		return nil
+	}
+	p := f.r.Defs.Processes()[c.Process].First
+	list, _, err := pieces(f.r, p, maxPieces)
+	if err != nil {
+		return beyond(err)
+	}
+	sums := map[uint32]uint64{}
+	looked := uint64(0)
+	for _, piece := range list {
+		s, err := lookup.NewStack(f.r, p, piece.End, results.SourceRows, new(xtf.Stats))
+		if err != nil {
+			return beyond(err)
+		}
+		looked += piece.End - piece.Begin
+		if i := slices.IndexFunc(s.Calls, func(c lookup.StackCall) bool { return c.Begin == piece.End }); i >= 0 {
+			sums[s.Calls[i].Region] += piece.End - piece.Begin
+		}
+	}
+	call, ticks := worst(sums)
+	place := f.r.CallPlace(call)
+	if place == "" || ticks < looked-looked/2 {
+		return nil
+	}
+	c.Before = at(numbers.Clean(f.r.CallName(call), 60), place)
+	x.Evidence += fmt.Sprintf("; it computes %s of its time on the critical path before %s", numbers.NewRatio(ticks, looked).Percent(), c.Before)
+	return nil
+}
+
+// beyond leaves out errors of what cannot be read, or is not there: nothing is known of it.
+func beyond(err error) error {
+	if results.Partial(err) || errors.Is(err, results.ErrNoResult) {
+		return nil
+	}
+	return err
 }
 
 // imbalance is work that is dealt out unevenly: of the waits in collectives that the

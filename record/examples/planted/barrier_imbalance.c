@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		step(i);
 		note();
-		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Barrier(MPI_COMM_WORLD); /* waits, late */
 	}
 	finish();
 	struct waits w = meetings(ROUNDS);

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		part();
 		note();
-		MPI_Scan(&mine, &below, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Scan(&mine, &below, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* waits, late */
 	}
 	finish();
 	double one = 0, two = 0;

@@ -16,9 +16,9 @@ int main(int argc, char **argv)
 		work(100);
 		signal(SIGALRM, SIG_DFL);
 		alarm(1);
-		MPI_Recv(&all, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(&all, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 	}
-	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* waits */
 	MPI_Finalize();
 	return 0;
 }

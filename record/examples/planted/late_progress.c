@@ -17,13 +17,13 @@ int main(int argc, char **argv)
 		if (rank == 0) {
 			MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* the receive is posted */
 			note();
-			MPI_Send(item, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+			MPI_Send(item, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD); /* waits */
 		} else {
 			MPI_Irecv(item, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
 			MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
 			consume();
 			note();
-			MPI_Wait(&request, MPI_STATUS_IGNORE);
+			MPI_Wait(&request, MPI_STATUS_IGNORE); /* late */
 		}
 	}
 	finish();

@@ -17,11 +17,11 @@ int main(int argc, char **argv)
 		if (rank == 0) {
 			work(10);
 			note();
-			MPI_Ssend(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+			MPI_Ssend(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD); /* waits */
 		} else {
 			consume(item);
 			note();
-			MPI_Recv(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* late */
 		}
 	}
 	finish();

@@ -18,11 +18,11 @@ int main(int argc, char **argv)
 		if (rank == 0) {
 			MPI_Isend(item, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
 			note();
-			MPI_Wait(&request, MPI_STATUS_IGNORE);
+			MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits */
 		} else {
 			consume(item);
 			note();
-			MPI_Recv(item, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(item, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* late */
 		}
 	}
 	finish();

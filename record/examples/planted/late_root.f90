@@ -15,7 +15,7 @@ program late_root
       call work(10)
     end if
     call note()
-    call MPI_Bcast(item, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, wrong)
+    call MPI_Bcast(item, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, wrong) ! waits, late
   end do
   call finish()
   waits = 0

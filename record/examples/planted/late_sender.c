@@ -23,11 +23,11 @@ int main(int argc, char **argv)
 		if (rank == 0) {
 			produce(&item);
 			note();
-			MPI_Send(&item, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+			MPI_Send(&item, 1, MPI_INT, 1, 0, MPI_COMM_WORLD); /* late */
 		} else {
 			consume(item);
 			note();
-			MPI_Recv(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 		}
 	}
 	finish();

@@ -19,11 +19,11 @@ int main(int argc, char **argv)
 				MPI_Irecv(&items[p], 1, MPI_INT, p, 0, MPI_COMM_WORLD, &requests[p - 1]);
 			work(10);
 			note();
-			MPI_Waitall(size - 1, requests, MPI_STATUSES_IGNORE);
+			MPI_Waitall(size - 1, requests, MPI_STATUSES_IGNORE); /* waits */
 		} else {
 			produce();
 			note();
-			MPI_Send(&i, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+			MPI_Send(&i, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); /* late */
 		}
 	}
 	finish();

@@ -14,9 +14,9 @@ int main(int argc, char **argv)
 		MPI_Barrier(MPI_COMM_WORLD);
 		note();
 		if (rank == 0)
-			MPI_Send(data, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+			MPI_Send(data, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD); /* waits */
 		else
-			MPI_Recv(data, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(data, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 		note();
 	}
 	finish();

@@ -21,13 +21,13 @@ int main(int argc, char **argv)
 			noted_here[FROM + i] = s.MPI_SOURCE;
 			task = hand_out(task);
 			noted_here[ANSWERS + s.MPI_SOURCE * TASKS + answered[s.MPI_SOURCE]++] = now();
-			MPI_Send(&task, 1, MPI_INT, s.MPI_SOURCE, TASK, MPI_COMM_WORLD);
+			MPI_Send(&task, 1, MPI_INT, s.MPI_SOURCE, TASK, MPI_COMM_WORLD); /* late */
 		}
 	} else {
 		for (int i = 0; i < TASKS; i++) {
 			note();
 			MPI_Send(NULL, 0, MPI_BYTE, 0, ASK, MPI_COMM_WORLD);
-			MPI_Recv(&task, 1, MPI_INT, 0, TASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(&task, 1, MPI_INT, 0, TASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 			work(10);
 		}
 	}

@@ -17,13 +17,13 @@ program persistent
     if (rank == 0) then
       call work(40)
       call note()
-      call MPI_Start(request, wrong)
+      call MPI_Start(request, wrong) ! late
     else
       call MPI_Start(request, wrong)
       call work(10)
       call note()
     end if
-    call MPI_Wait(request, MPI_STATUS_IGNORE, wrong)
+    call MPI_Wait(request, MPI_STATUS_IGNORE, wrong) ! waits
   end do
   call MPI_Request_free(request, wrong)
   call finish()

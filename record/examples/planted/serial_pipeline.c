@@ -17,11 +17,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		note();
 		if (i > 0 || rank > 0)
-			MPI_Recv(&item, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(&item, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 		stage(&item);
 		note();
 		if (i < ROUNDS - 1 || rank < size - 1)
-			MPI_Send(&item, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+			MPI_Send(&item, 1, MPI_INT, to, 0, MPI_COMM_WORLD); /* late */
 	}
 	finish();
 	/* The note 2 i is the begin of receive i, the next one the begin of the send. At best all stages would be busy all the time: what is

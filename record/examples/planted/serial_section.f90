@@ -20,7 +20,7 @@ program serial_section
     call MPI_Barrier(MPI_COMM_WORLD, wrong)
     if (rank == 0) call prepare()
     call note()
-    call MPI_Barrier(MPI_COMM_WORLD, wrong)
+    call MPI_Barrier(MPI_COMM_WORLD, wrong) ! waits, late
     call work(40)
     call note()
   end do

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 		assemble();
 		solve();
 		note();
-		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* waits, late */
 	}
 	finish();
 	struct waits w = meetings(ROUNDS);

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		work(rank == 2 ? 60 : 20);
 		note();
-		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* waits, late */
 	}
 	finish();
 	struct waits w = meetings(ROUNDS);

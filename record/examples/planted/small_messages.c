@@ -6,15 +6,15 @@ enum { BLOCKS = 100, BLOCK = 1000 };
 void send_block(int *items, MPI_Request *requests)
 {
 	for (int i = 0; i < BLOCK; i++)
-		MPI_Isend(&items[i], 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[i]);
-	MPI_Waitall(BLOCK, requests, MPI_STATUSES_IGNORE);
+		MPI_Isend(&items[i], 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[i]); /* waits */
+	MPI_Waitall(BLOCK, requests, MPI_STATUSES_IGNORE); /* waits */
 }
 
 void receive_block(int *items, MPI_Request *requests)
 {
 	for (int i = 0; i < BLOCK; i++)
-		MPI_Irecv(&items[i], 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &requests[i]);
-	MPI_Waitall(BLOCK, requests, MPI_STATUSES_IGNORE);
+		MPI_Irecv(&items[i], 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &requests[i]); /* waits */
+	MPI_Waitall(BLOCK, requests, MPI_STATUSES_IGNORE); /* waits */
 }
 
 int main(int argc, char **argv)

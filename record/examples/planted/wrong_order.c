@@ -15,14 +15,14 @@ int main(int argc, char **argv)
 	begin(&argc, &argv, 3);
 	if (rank == 0) {
 		note();
-		MPI_Recv(&item, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(&item, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits */
 		MPI_Recv(&item, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		part();
 	} else {
 		if (rank == 1)
 			part();
 		note();
-		MPI_Send(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+		MPI_Send(&item, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); /* late */
 	}
 	finish();
 	double wait = rank == 0 ? late(noted[0][0], noted[1][0]) : 0;
