@@ -182,7 +182,7 @@ func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
 				lines++
 				place := regexp.QuoteMeta(fmt.Sprintf("%s:%d", x.file, i+1)) + `\b`
 				if mark == "late" {
-					place = `before MPI_\w+ at ` + place
+					place = `what comes late is MPI_\w+ at ` + place
 				}
 				found = found || regexp.MustCompile(place).MatchString(text)
 			}

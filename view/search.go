@@ -226,7 +226,7 @@ func (f *find) longCall(t *xtf.Tile, f0, level uint8) (*Hit, error) {
 	if n == xtf.Never {
 		return nil, nil
 	}
-	row, err := f.x.referred(uint32(p), xtf.TypeCall, n)
+	row, err := f.x.Referred(uint32(p), xtf.TypeCall, n)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
 	if ok {
 		return c, nil
 	}
-	row, err := x.referred(uint32(a.Proc()), xtf.TypeCall, n)
+	row, err := x.Referred(uint32(a.Proc()), xtf.TypeCall, n)
 	if err != nil {
 		return c, err
 	}

@@ -50,6 +50,7 @@ type Finding struct {
 	Ticks    uint64        `json:"ticks"`
 	Basis    string        `json:"basis"` // how Ticks was computed
 	Where    FindingWhere  `json:"where"`
+	Late     string        `json:"late,omitempty"`  // of waits: the call that came late, with its place in the source
 	Cause    *FindingCause `json:"cause,omitempty"` // of a wait: who made others wait
 	Evidence string        `json:"evidence"`
 	Query    string        `json:"query"`  // a command that shows it
@@ -76,10 +77,9 @@ type FindingCause struct {
 	Activity string        `json:"activity"`
 	Path     []string      `json:"path"`
 	Region   string        `json:"region"`
-	Place    string        `json:"place,omitempty"`  // as in FindingWhere
-	Before   string        `json:"before,omitempty"` // of computing: the call, with its place, that most of it on the critical path is before
-	Share    numbers.Ratio `json:"share"`            // of the waits of this kind, at least
-	OfRow    numbers.Ratio `json:"process_share"`    // of that, by the process
+	Place    string        `json:"place,omitempty"` // as in FindingWhere
+	Share    numbers.Ratio `json:"share"`           // of the waits of this kind, at least
+	OfRow    numbers.Ratio `json:"process_share"`   // of that, by the process
 }
 
 // finder gathers the findings of a run.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
@@ -101,10 +100,10 @@ func (f *finder) waits() error {
 			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
 				f.each.slackRank, f.u.Ticks(sum.Max), f.u.Name(), sum.MaxP)
 		}
-		f.placeWaits(&x, item, sum)
-		if err := f.blame(&x, item); err != nil {
+		if err := f.placeWaits(&x, item, sum); err != nil {
 			return err
 		}
+		f.blame(&x, item)
 		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
@@ -112,7 +111,7 @@ func (f *finder) waits() error {
 }
 
 // placeWaits says where most of a pattern is waited.
-func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
+func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) error {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.Big(sum.Sum), f.u.Name(), f.u.Ticks(sum.Max), sum.MaxP)
 	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
@@ -122,7 +121,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 		return numbers.Integer(s.Ticks), 0
 	})
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
 	x.Where.Path = f.causes.Paths.Names(top.path)
@@ -138,8 +137,8 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of it in %s, in %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if item != xtf.ItemLateSender {
-		return
+	if err := f.late(x, item, top.path, sum.MaxP); err != nil || item != xtf.ItemLateSender {
+		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
 	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !takesFirst(x.Where.Region) {
@@ -147,6 +146,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) {
 		x.facts.SameSource = same > 0 && same >= other
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
 	}
+	return nil
 }
 
 // called names the innermost call of a path in an activity, and its place in the source.
@@ -173,7 +173,7 @@ func (f *finder) interval(n uint32) string {
 
 // blame says who makes others wait. A short cost has the pattern of the wait that it makes. A long one has that of an earlier
 // wait, which handed the lateness on: of it a pattern has at least what all other waits cannot have handed on.
-func (f *finder) blame(x *Finding, item xtf.Item) error {
+func (f *finder) blame(x *Finding, item xtf.Item) {
 	var waited, elsewhere numbers.Sum // waits of the pattern; what waits of others handed on
 	for k, s := range f.causes.Waits {
 		switch i := xtf.PatternItem(k.Pattern); {
@@ -191,13 +191,13 @@ func (f *finder) blame(x *Finding, item xtf.Item) error {
 		return numbers.Integer(s.Ticks), numbers.Integer(s.Long)
 	})
 	if len(list) == 0 {
-		return nil
+		return
 	}
 	elsewhere = max(elsewhere, 0)
 	least := func(p *placeSum) numbers.Sum { return numbers.Add(p.here, max(numbers.Sub(p.long, elsewhere), 0)) }
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(a), least(b)) })
 	if least(top) <= 0 {
-		return nil
+		return
 	}
 	rank, ticks := worst(top.ranks)
 	part, atLeast := top.here, ""
@@ -217,40 +217,44 @@ func (f *finder) blame(x *Finding, item xtf.Item) error {
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
-	return f.before(x)
 }
 
-// before says before which call the process computes that makes others wait, where calls have places in the source: computing has none
-// of its own. It looks at pieces of the critical path, as alone does.
-func (f *finder) before(x *Finding) error {
-	c := x.Cause
-	if c.Activity != "cpu" || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) || !slices.ContainsFunc(f.r.Defs.Regions, func(r trace.Region) bool { return f.r.Defs.CallPlace(&r) != "" }) {
+// late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
+// which makes it late, has none of its own. It looks at waits of the process that waits longest, of many at those that lie at equal
+// distances along their time.
+func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
+	if x.Where.Place == "" || uint64(process) >= uint64(len(f.r.Defs.Processes())) {
 		return nil
 	}
-	p := f.r.Defs.Processes()[c.Process].First
-	list, _, err := pieces(f.r, p, maxPieces)
+	p := f.r.Defs.Processes()[process].First
+	waits := func(use func(w *xtf.Wait)) error {
+		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
+			if w.Path == path && w.End > w.T && xtf.PatternItem(w.Pattern) == item {
+				use(w)
+			}
+		})
+	}
+	list, err := spread(maxWaits, waits, func(w *xtf.Wait) uint64 { return w.End - w.T })
 	if err != nil {
 		return beyond(err)
 	}
 	sums := map[uint32]uint64{}
 	looked := uint64(0)
-	for _, piece := range list {
-		s, err := lookup.NewStack(f.r, p, piece.End, results.SourceRows, new(xtf.Stats))
+	for i := range list {
+		side, err := f.r.WaitedFor(p, &list[i])
 		if err != nil {
 			return beyond(err)
 		}
-		looked += piece.End - piece.Begin
-		if i := slices.IndexFunc(s.Calls, func(c lookup.StackCall) bool { return c.Begin == piece.End }); i >= 0 {
-			sums[s.Calls[i].Region] += piece.End - piece.Begin
+		looked += list[i].End - list[i].T
+		if side != nil {
+			sums[side.Region] += list[i].End - list[i].T
 		}
 	}
 	call, ticks := worst(sums)
-	place := f.r.CallPlace(call)
-	if place == "" || ticks < looked-looked/2 {
-		return nil
+	if place := f.r.CallPlace(call); place != "" && ticks >= looked-looked/2 {
+		x.Late = at(numbers.Clean(f.r.CallName(call), 60), place)
+		x.Evidence += fmt.Sprintf("; in %s of it what comes late is %s", numbers.NewRatio(ticks, looked).Percent(), x.Late)
 	}
-	c.Before = at(numbers.Clean(f.r.CallName(call), 60), place)
-	x.Evidence += fmt.Sprintf("; it computes %s of its time on the critical path before %s", numbers.NewRatio(ticks, looked).Percent(), c.Before)
 	return nil
 }
 
@@ -375,6 +379,7 @@ func (f *finder) serial() error {
 const (
 	alonePieces = 1024
 	maxPieces   = 32
+	maxWaits    = 64 // whose partners late looks at
 )
 
 // mostlyOf reports whether part is three quarters of whole or more.
@@ -435,35 +440,40 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 	return what, nil
 }
 
-// eachPiece visits the pieces of the critical path on location p in which it computes, ascending.
-func eachPiece(r *results.Run, p trace.P, f func(begin, end uint64)) error {
-	return results.Load(r, xtf.Proc(p), func(x *xtf.CPath) {
-		if x.Activity == xtf.ActivityCPU && x.End > x.T {
-			f(x.T, x.End)
-		}
-	})
+// pieces returns how many pieces of the critical path location p has in which it computes, and those of them that spread chooses.
+func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint64, err error) {
+	list, err = spread(n, func(use func(s *results.Span)) error {
+		all = 0
+		return results.Load(r, xtf.Proc(p), func(x *xtf.CPath) {
+			if x.Activity == xtf.ActivityCPU && x.End > x.T {
+				all++
+				use(&results.Span{Begin: x.T, End: x.End})
+			}
+		})
+	}, func(s *results.Span) uint64 { return s.End - s.Begin })
+	return list, all, err
 }
 
-// pieces returns how many pieces location p has, and those of them that lie at n instants at equal distances along their
-// time; all where there are no more.
-func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint64, err error) {
-	var total uint64
-	err = eachPiece(r, p, func(begin, end uint64) { all, total = all+1, total+end-begin })
+// spread returns those of some pieces of time that lie at n instants at equal distances along their time; all where there are no more.
+// each visits the pieces, in the same order every time.
+func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint64) (list []T, err error) {
+	var all, total uint64
+	err = each(func(x *T) { all, total = all+1, total+length(x) })
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	at, k := uint64(0), uint64(0)
-	err = eachPiece(r, p, func(begin, end uint64) {
-		at += end - begin
+	err = each(func(x *T) {
+		at += length(x)
 		hit := all <= n
 		for ; k < n && numbers.MulDiv(total, 2*k+1, 2*n) < at; k++ {
 			hit = true
 		}
 		if hit {
-			list = append(list, results.Span{Begin: begin, End: end})
+			list = append(list, *x)
 		}
 	})
-	return list, all, err
+	return list, err
 }
 
 // serialCandidate reports whether a finding is about waits in collectives that a

@@ -16,11 +16,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++) {
 		solve();
 		note();
-		MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request); /* late */
 		if (rank != 2)
 			work(BETWEEN);
 		note();
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits */
 	}
 	finish();
 	double most = 0, waits = 0;

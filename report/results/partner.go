@@ -1,0 +1,81 @@
+package results
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Side is a call on one side of a message or in a collective.
+type Side struct {
+	P          trace.P
+	Begin, End uint64
+	Region     uint32
+	Call       uint64 // its row, xtf.Never for none
+}
+
+// Referred reads a row that another one names: without it the file is damaged.
+func (r *Run) Referred(p uint32, t xtf.TypeID, n uint64) ([]byte, error) {
+	if uint64(p) >= uint64(r.Defs.NumLocations()) {
+		return nil, fmt.Errorf("%s: location %d of %d: %w", r.Name, p, r.Defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	a, err := r.File.Array(xtf.Proc(p), t)
+	if err != nil {
+		return nil, err
+	}
+	if n >= a.Len() {
+		return nil, fmt.Errorf("%s: row %d of %d of type %s: %w", r.Name, n, a.Len(), a.Type().Name, xtf.ErrCorrupt)
+	}
+	return a.Row(n, nil)
+}
+
+// Mate is the other side of a message, nil for none.
+func (r *Run) Mate(m *xtf.P2P) (*Side, error) {
+	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
+		return nil, nil
+	}
+	row, err := r.Referred(m.MateP, xtf.TypeP2P, m.MateN)
+	if err != nil {
+		return nil, err
+	}
+	var o xtf.P2P
+	o.Load(row)
+	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN}, nil
+}
+
+// Member is what location p did in the collective of c; nil if it took no part.
+func (r *Run) Member(c *xtf.Coll, p trace.P) (*Side, error) {
+	var s *Side
+	err := r.File.Members(c.Comm, c.Ordinal, xtf.Proc(p), xtf.Proc(p)+1, nil, func(_ xtf.Proc, _ uint64, row []byte) bool {
+		var o xtf.Coll
+		o.Load(row)
+		s = &Side{p, o.T, o.End, o.Region, o.CallN}
+		return false
+	})
+	return s, err
+}
+
+// WaitedFor finds for whom location p waited: the other side of the message, or the member of the collective that came last; nil where
+// that is not known.
+func (r *Run) WaitedFor(p trace.P, w *xtf.Wait) (*Side, error) {
+	if xtf.WaitsForMessage(w.Pattern) {
+		row, err := r.Referred(uint32(p), xtf.TypeP2P, w.RecN)
+		if err != nil {
+			return nil, err
+		}
+		var m xtf.P2P
+		m.Load(row)
+		return r.Mate(&m)
+	}
+	if uint64(w.CauseP) >= uint64(r.Defs.NumLocations()) {
+		return nil, nil
+	}
+	row, err := r.Referred(uint32(p), xtf.TypeColl, w.RecN)
+	if err != nil {
+		return nil, err
+	}
+	var c xtf.Coll
+	c.Load(row)
+	return r.Member(&c, trace.P(w.CauseP))
+}
