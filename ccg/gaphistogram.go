@@ -131,7 +131,6 @@ func (h *GapHistogram) add(l *Local) error {
 	if err := h.walk.begin(&l.graph, h.defs, h.grid); err != nil {
 		return err
 	}
-	look := func(c gapContext) (uint32, error) { return h.context(c), nil }
 	for first := true; h.grid != gridFixed; first = false {
 		switch st, _, _ := h.walk.step(); st {
 		case stepEnd:
@@ -146,8 +145,11 @@ func (h *GapHistogram) add(l *Local) error {
 		if first {
 			continue
 		}
-		n, _ := h.walk.number(look)
-		c := h.cell(n, h.shifts.low(v))
+		at := h.walk.recall()
+		if at.key != h.walk.key {
+			*at = pair[uint64, uint32]{h.walk.key, h.context(h.walk.context())}
+		}
+		c := h.cell(at.val, h.shifts.low(v))
 		c.count++
 		var carry uint64
 		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)

@@ -8,7 +8,7 @@ import (
 
 // gapWalk goes through a location as a Builder made it, event by event, and tells what is around each gap. Groups and
 // Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
-// bytes per node and tuple, 30 to 55 per context.
+// bytes per node and tuple.
 type gapWalk struct {
 	walker
 	class []uint32 // by node: number of its class
@@ -17,8 +17,7 @@ type gapWalk struct {
 
 	mask   uint64                     // of key: what is asked about
 	key    uint64                     // what is around the gap of the last step, see context
-	known  keyed[uint64, uint32]      // by key: the number of the context
-	recent [1024]pair[uint64, uint32] // the same, of contexts met lately
+	recent [4096]pair[uint64, uint32] // by key, of contexts met lately: their numbers
 }
 
 // gapCall is an open call, or the root: its class, and that of the last child.
@@ -83,7 +82,6 @@ func (w *gapWalk) begin(g *graph, defs *trace.Definitions, grid gapGrid) error {
 
 // ask forgets the numbers of contexts, and goes on with those of a grid.
 func (w *gapWalk) ask(grid gapGrid) {
-	w.known.reset()
 	clear(w.recent[:])
 	w.mask = ^uint64(0)
 	if grid >= gridNext {
@@ -104,23 +102,8 @@ func (w *gapWalk) context() gapContext {
 	return gapContext{uint32(w.words[w.key>>42]), w.words[w.key>>21&(maxClasses-1)], w.words[w.key&(maxClasses-1)]}
 }
 
-// number returns what look says of the context of the last step's gap; it is asked once.
-func (w *gapWalk) number(look func(gapContext) (uint32, error)) (uint32, error) {
-	r := &w.recent[w.key*factors[0]>>54]
-	if r.key == w.key {
-		return r.val, nil
-	}
-	n, added := w.known.find(mix(w.key*factors[0]), w.key)
-	known := &w.known.list[n]
-	if added {
-		var err error
-		if known.val, err = look(w.context()); err != nil {
-			return 0, err
-		}
-	}
-	*r = *known
-	return known.val, nil
-}
+// recall returns where the number of what is around the gap of the last step is kept: it is there if the key says so.
+func (w *gapWalk) recall() *pair[uint64, uint32] { return &w.recent[w.key*0x9E3779B97F4A7C15>>52] }
 
 // step is next, and finds what is around the gap; stepCut and stepEnd have none.
 func (w *gapWalk) step() (st step, id, slot uint32) {

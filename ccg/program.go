@@ -14,6 +14,7 @@ import (
 type program struct {
 	code  []uint32 // runs: their number of steps, the steps, the node whose code follows (of a Repeat count times), 0 at the end of the code
 	start []uint32 // by node: its code is code[start[id]:start[id+1]]
+	ops   []uint8  // by node: steps and calls of its code, manyOps at most
 	run   int      // where the run in progress begins, of compile
 	stack []codeFrame
 	nodes *store
@@ -27,6 +28,7 @@ const maxArg = 1<<31 - 1
 const (
 	inlineSteps = 16
 	inlineFrom  = 4
+	manyOps     = inlineSteps + 1
 )
 
 // compile makes the program of a location whose nodes are all in column mode; steps returns those of a node: to enter it at a
@@ -36,29 +38,32 @@ func (p *program) compile(v *view, steps func(id, slot uint32, st step) []int32)
 	if s.len() >= maxArg || len(v.cols) >= maxArg {
 		return fmt.Errorf("%d nodes, %d columns: %w", s.len(), len(v.cols), ErrLimit)
 	}
-	p.nodes, p.code, p.start = s, p.code[:0], append(p.start[:0], 0)
+	p.nodes, p.code, p.start, p.ops = s, p.code[:0], append(p.start[:0], 0), append(p.ops[:0], 0)
 	for id := uint32(1); int(id) <= s.len(); id++ {
 		p.start = append(p.start, uint32(len(p.code)))
 		p.begin()
+		ops := 0
 		slot := v.slot[id]
 		for _, c := range s.children(id) {
 			if v.isReal(c) {
-				p.steps(steps(c, slot, stepOpen))
+				ops += p.steps(steps(c, slot, stepOpen))
 			}
 			if p.inlined(v, c, id) {
 				p.inline(c)
+				ops += int(p.ops[c])
 			} else {
 				p.code = append(p.code, c)
 				p.begin()
+				ops++
 			}
 			slot++
 		}
 		if h := v.shapeOf(id); h.class == classCall && h.cut {
-			p.steps(steps(id, slot, stepCut))
+			ops += p.steps(steps(id, slot, stepCut))
 		} else if h.class == classCall {
-			p.steps(steps(id, slot, stepClose))
+			ops += p.steps(steps(id, slot, stepClose))
 		}
-		p.code = append(p.code, 0)
+		p.code, p.ops = append(p.code, 0), append(p.ops, uint8(min(ops, manyOps)))
 		if len(p.code) > maxArg {
 			return fmt.Errorf("more than %d steps: %w", maxArg, ErrLimit)
 		}
@@ -73,11 +78,12 @@ func (p *program) begin() {
 	p.code = append(p.code, 0)
 }
 
-func (p *program) steps(steps []int32) {
+func (p *program) steps(steps []int32) int {
 	for _, c := range steps {
 		p.code = append(p.code, uint32(c))
 	}
 	p.code[p.run] += uint32(len(steps))
+	return len(steps)
 }
 
 // inline appends the code of a node.
@@ -94,21 +100,9 @@ func (p *program) inline(id uint32) {
 	}
 }
 
-// ops returns the number of steps and calls in the code of a node; more than inlineSteps of long code.
-func (p *program) ops(id uint32) uint32 {
-	at, end, n := p.start[id], p.start[id+1], uint32(0)
-	if end-at > 3*(inlineSteps+1) {
-		return end - at
-	}
-	for ; at < end; at += p.code[at] + 2 {
-		n += p.code[at] + 1
-	}
-	return n - 1
-}
-
 // inlined says whether the code of a child is in that of its parent.
 func (p *program) inlined(v *view, id, parent uint32) bool {
-	n := p.ops(id)
+	n := p.ops[id]
 	return n == 0 || v.nodes.kind(id) != kindRepeat && (n <= 2 || n <= inlineSteps && v.mult[parent] >= inlineFrom)
 }
 
@@ -178,7 +172,7 @@ func (p *program) resume(v *view, stack []level) []uint32 {
 			}
 			if uint64(k)+1 < n || innermost {
 				if p.inlined(v, id, r.id) {
-					passed += p.ops(id)
+					passed += uint32(p.ops[id])
 				} else {
 					passed++
 				}

@@ -192,24 +192,19 @@ func (q *quantiser) gap(v uint64) (uint64, error) {
 	case c.grid == gridFixed:
 		return c.fixed(v).stored, nil
 	}
-	n, err := q.walk.number(c.look)
-	if err != nil {
-		return 0, err
+	at := q.walk.recall()
+	if at.key != q.walk.key {
+		n, ok := c.number[q.walk.context()]
+		if !ok {
+			return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
+		}
+		*at = pair[uint64, uint32]{q.walk.key, n}
 	}
-	b, ok := c.find(n, v)
+	b, ok := c.find(at.val, v)
 	if !ok {
 		return 0, fmt.Errorf("a gap of %d ticks that was not counted: %w", v, ErrForeign)
 	}
 	return b.stored, nil
-}
-
-// look returns the number of a context.
-func (c *Codebook) look(context gapContext) (uint32, error) {
-	n, ok := c.number[context]
-	if !ok {
-		return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
-	}
-	return n, nil
 }
 
 // put appends a stored gap of an event and counts the error of its time.
