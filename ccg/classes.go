@@ -97,52 +97,44 @@ func hashRow(id uint32, gaps []uint64, kids []uint32) uint64 {
 	return mix(h)
 }
 
-// lookUp returns a row's number in c.rows, or -1 and the free slot for it.
-func (c *classes) lookUp(h uint64, id uint32, gaps []uint64, kids []uint32) (number, slot int) {
-	i := c.index.start(h)
-	for ; c.index.slots[i] != 0; i = c.index.next(i) {
-		s := c.index.slots[i]
-		if uint32(s>>32) != uint32(h) {
-			continue
-		}
-		r := c.rows[uint32(s)-1]
+// lookUp returns 1 + a row's number in c.rows, 0 if there is none.
+func (c *classes) lookUp(h uint64, id uint32, gaps []uint64, kids []uint32) uint32 {
+	return c.index.find(h, func(n uint32) bool {
+		r := c.rows[n-1]
 		if r.node != id {
-			continue
+			return false
 		}
-		if g, k := c.tables[id].row(int(r.row)); slices.Equal(g, gaps) && slices.Equal(k, kids) {
-			return int(uint32(s) - 1), i
-		}
-	}
-	return -1, i
+		g, k := c.tables[id].row(int(r.row))
+		return slices.Equal(g, gaps) && slices.Equal(k, kids)
+	})
 }
 
 // find returns the row with the given content, false if there is none.
 func (c *classes) find(id uint32, gaps []uint64, kids []uint32) (uint32, bool) {
-	if c.index.slots == nil {
+	n := c.lookUp(hashRow(id, gaps, kids), id, gaps, kids)
+	if n == 0 {
 		return 0, false
 	}
-	n, _ := c.lookUp(hashRow(id, gaps, kids), id, gaps, kids)
-	if n < 0 {
-		return 0, false
-	}
-	return c.rows[n].row, true
+	return c.rows[n-1].row, true
 }
 
 // intern returns the row with the given content, made if there is none.
 func (c *classes) intern(id uint32, gaps []uint64, kids []uint32) (uint32, error) {
-	c.index.reserve()
 	h := hashRow(id, gaps, kids)
-	n, slot := c.lookUp(h, id, gaps, kids)
-	if n >= 0 {
-		return c.rows[n].row, nil
+	if n := c.lookUp(h, id, gaps, kids); n != 0 {
+		return c.rows[n-1].row, nil
 	}
 	row, err := c.append(id, gaps, kids)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		c.number(h, classRow{id, row})
 	}
-	c.rows = append(c.rows, classRow{id, row})
-	c.index.put(slot, h, uint32(len(c.rows)))
-	return row, nil
+	return row, err
+}
+
+// number makes a row findable.
+func (c *classes) number(h uint64, r classRow) {
+	c.rows = append(c.rows, r)
+	c.index.put(h, uint32(len(c.rows)))
 }
 
 // maxRows bounds the rows of a graph: their numbers, and 1 more, are 32 bits.
@@ -169,16 +161,12 @@ func (c *classes) reindex() (duplicate classRow) {
 			continue
 		}
 		for n := range t.rows {
-			c.index.reserve()
 			gaps, kids := t.row(n)
-			h := hashRow(uint32(id), gaps, kids)
-			found, slot := c.lookUp(h, uint32(id), gaps, kids)
-			r := classRow{uint32(id), uint32(n)}
-			if found >= 0 {
+			h, r := hashRow(uint32(id), gaps, kids), classRow{uint32(id), uint32(n)}
+			if c.lookUp(h, uint32(id), gaps, kids) != 0 {
 				return r
 			}
-			c.rows = append(c.rows, r)
-			c.index.put(slot, h, uint32(len(c.rows)))
+			c.number(h, r)
 		}
 	}
 	return classRow{}

@@ -12,34 +12,12 @@ type pair[K comparable, V any] struct {
 	val V
 }
 
-func (t *keyed[K, V]) reset() {
-	t.list = t.list[:0]
-	t.index.reset()
-}
-
 // find returns the place of a key in list: a new one, with a zero value, if there is none.
 func (t *keyed[K, V]) find(h uint64, k K) (place int, added bool) {
-	if slots := t.index.slots; len(slots) > 0 {
-		for i := int(uint32(h)); ; i++ {
-			x := slots[i&(len(slots)-1)]
-			if uint32(x>>32) == uint32(h) && x != 0 && t.list[uint32(x)-1].key == k {
-				return int(uint32(x)) - 1, false
-			}
-			if x == 0 {
-				break
-			}
-		}
-	}
-	return t.add(h, k), true
-}
-
-func (t *keyed[K, V]) add(h uint64, k K) (place int) {
-	t.index.reserve()
-	i := t.index.start(h)
-	for t.index.slots[i] != 0 {
-		i = t.index.next(i)
+	if n := t.index.find(h, func(n uint32) bool { return t.list[n-1].key == k }); n != 0 {
+		return int(n) - 1, false
 	}
 	t.list = append(t.list, pair[K, V]{key: k})
-	t.index.put(i, h, uint32(len(t.list)))
-	return len(t.list) - 1
+	t.index.put(h, uint32(len(t.list)))
+	return len(t.list) - 1, true
 }

@@ -80,35 +80,22 @@ func (s *store) append(meta uint32, words []uint32) (uint32, error) {
 
 // find returns the node with the given content, 0 if there is none.
 func (s *store) find(meta uint32, words []uint32) uint32 {
-	if s.index.slots == nil {
-		return 0
-	}
-	h := hashNode(meta, words)
-	for i := s.index.start(h); s.index.slots[i] != 0; i = s.index.next(i) {
-		if slot := s.index.slots[i]; uint32(slot>>32) == uint32(h) {
-			if id := uint32(slot); s.meta[id] == meta && slices.Equal(s.words(id), words) {
-				return id
-			}
-		}
-	}
-	return 0
+	return s.lookUp(hashNode(meta, words), meta, words)
+}
+
+func (s *store) lookUp(h uint64, meta uint32, words []uint32) uint32 {
+	return s.index.find(h, func(id uint32) bool { return s.meta[id] == meta && slices.Equal(s.words(id), words) })
 }
 
 // intern returns the node with the given content, made if there is none.
 func (s *store) intern(meta uint32, words []uint32) (uint32, error) {
-	s.index.reserve()
 	h := hashNode(meta, words)
-	i := s.index.start(h)
-	for ; s.index.slots[i] != 0; i = s.index.next(i) {
-		if slot := s.index.slots[i]; uint32(slot>>32) == uint32(h) {
-			if id := uint32(slot); s.meta[id] == meta && slices.Equal(s.words(id), words) {
-				return id, nil
-			}
-		}
+	if id := s.lookUp(h, meta, words); id != 0 {
+		return id, nil
 	}
 	id, err := s.append(meta, words)
 	if err == nil {
-		s.index.put(i, h, id)
+		s.index.put(h, id)
 	}
 	return id, err
 }
@@ -118,19 +105,11 @@ func (s *store) intern(meta uint32, words []uint32) (uint32, error) {
 func (s *store) reindex() (duplicate uint32) {
 	s.index.reset()
 	for id := uint32(1); int(id) < len(s.meta); id++ {
-		s.index.reserve()
 		h := hashNode(s.meta[id], s.words(id))
-		i := s.index.start(h)
-		for ; s.index.slots[i] != 0; i = s.index.next(i) {
-			slot := s.index.slots[i]
-			if uint32(slot>>32) != uint32(h) {
-				continue
-			}
-			if o := uint32(slot); s.meta[o] == s.meta[id] && slices.Equal(s.words(o), s.words(id)) {
-				return id
-			}
+		if s.lookUp(h, s.meta[id], s.words(id)) != 0 {
+			return id
 		}
-		s.index.put(i, h, id)
+		s.index.put(h, id)
 	}
 	return 0
 }
@@ -184,33 +163,44 @@ func (x *index) reset() {
 	x.used = 0
 }
 
-// start and next give the probe sequence of a hash; the slot number comes from
-// the bits that are stored.
-func (x *index) start(h uint64) int { return int(uint32(h)) & (len(x.slots) - 1) }
-func (x *index) next(i int) int     { return (i + 1) & (len(x.slots) - 1) }
+// find returns the id with a hash for which is says true, 0 if there is none.
+func (x *index) find(h uint64, is func(id uint32) bool) uint32 {
+	if last := len(x.slots) - 1; last > 0 {
+		for i := int(uint32(h)); ; i++ {
+			s := x.slots[i&last]
+			if uint32(s>>32) == uint32(h) && s != 0 && is(uint32(s)) {
+				return uint32(s)
+			}
+			if s == 0 {
+				break
+			}
+		}
+	}
+	return 0
+}
 
-func (x *index) put(i int, h uint64, id uint32) {
-	x.slots[i] = uint64(uint32(h))<<32 | uint64(id)
+// put adds an id, at most 3/4 of the slots are used.
+func (x *index) put(h uint64, id uint32) {
+	if 4*(x.used+1) > 3*len(x.slots) {
+		old := x.slots
+		x.slots = make([]uint64, max(minSlots, 2*len(old)))
+		for _, slot := range old {
+			if slot != 0 {
+				x.set(slot)
+			}
+		}
+	}
+	x.set(uint64(uint32(h))<<32 | uint64(id))
 	x.used++
 }
 
-// reserve makes room for one more id: at most 3/4 of the slots are used.
-func (x *index) reserve() {
-	if 4*(x.used+1) <= 3*len(x.slots) {
-		return
+// set sets the first free slot, from that which the bits of the hash say that are stored.
+func (x *index) set(slot uint64) {
+	i := int(slot>>32) & (len(x.slots) - 1)
+	for x.slots[i] != 0 {
+		i = (i + 1) & (len(x.slots) - 1)
 	}
-	old := x.slots
-	x.slots = make([]uint64, max(minSlots, 2*len(old)))
-	for _, slot := range old {
-		if slot == 0 {
-			continue
-		}
-		i := x.start(slot >> 32)
-		for x.slots[i] != 0 {
-			i = x.next(i)
-		}
-		x.slots[i] = slot
-	}
+	x.slots[i] = slot
 }
 
 // tuples holds interned word lists, numbered from 0.
@@ -248,31 +238,20 @@ func hashTuple(words []uint64) uint64 {
 
 // find returns the number of a tuple, false if there is none.
 func (t *tuples) find(w []uint64) (uint32, bool) {
-	if t.index.slots == nil {
-		return 0, false
-	}
-	h := hashTuple(w)
-	for i := t.index.start(h); t.index.slots[i] != 0; i = t.index.next(i) {
-		if slot := t.index.slots[i]; uint32(slot>>32) == uint32(h) {
-			if n := uint32(slot) - 1; slices.Equal(t.at(n), w) {
-				return n, true
-			}
-		}
-	}
-	return 0, false
+	n := t.lookUp(hashTuple(w), w)
+	return n - 1, n != 0
+}
+
+// lookUp returns the number of a tuple + 1, 0 if there is none.
+func (t *tuples) lookUp(h uint64, w []uint64) uint32 {
+	return t.index.find(h, func(n uint32) bool { return slices.Equal(t.at(n-1), w) })
 }
 
 // intern returns the number of a tuple, and whether it is new.
 func (t *tuples) intern(w []uint64) (n uint32, added bool, err error) {
-	t.index.reserve()
 	h := hashTuple(w)
-	i := t.index.start(h)
-	for ; t.index.slots[i] != 0; i = t.index.next(i) {
-		if slot := t.index.slots[i]; uint32(slot>>32) == uint32(h) {
-			if n := uint32(slot) - 1; slices.Equal(t.at(n), w) {
-				return n, false, nil
-			}
-		}
+	if n := t.lookUp(h, w); n != 0 {
+		return n - 1, false, nil
 	}
 	if t.len() == maxTuples || uint64(len(t.pool))+uint64(len(w)) > math.MaxUint32 {
 		return 0, false, ErrLimit
@@ -280,6 +259,6 @@ func (t *tuples) intern(w []uint64) (n uint32, added bool, err error) {
 	t.pool = append(t.pool, w...)
 	t.off = append(t.off, uint32(len(t.pool)))
 	n = uint32(t.len() - 1)
-	t.index.put(i, h, n+1)
+	t.index.put(h, n+1)
 	return n, true, nil
 }
