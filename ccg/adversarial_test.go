@@ -16,7 +16,7 @@ func whole(t testing.TB, all *trace.Batch, o Options) *Local {
 	defs := testDefs(4)
 	l := build(t, defs, 1, all, o, 1000)
 	s := join(t, defs, []*Local{l}, o)
-	blob, err := Distribute(s, l)
+	blob, err := NewDistributor(s).Distribute(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +361,8 @@ func TestHundredMillionChildren(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if b.memory() != before || len(b.list.entries) != 1 || b.Work() != (Work{Appends: n}) {
-			t.Errorf("%d bytes, then %d; %d entries; %+v", before, b.memory(), len(b.list.entries), b.Work())
+		if b.memory() != before || len(b.list.entries) != 1 || b.list.compares != 0 {
+			t.Errorf("%d bytes, then %d; %d entries, %d compares", before, b.memory(), len(b.list.entries), b.list.compares)
 		}
 		l, err := b.Finish()
 		if err != nil {
@@ -394,7 +394,7 @@ func TestHundredMillionChildren(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := join(t, testDefs(2), []*Local{l}, Options{})
-		blob, err := Distribute(s, l)
+		blob, err := NewDistributor(s).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}

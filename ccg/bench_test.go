@@ -190,7 +190,7 @@ func openOne(t testing.TB, all *trace.Batch) *Location {
 	defs := testDefs(8)
 	l := build(t, defs, 0, all, Options{}, 4096)
 	s := join(t, defs, []*Local{l}, Options{})
-	blob, err := Distribute(s, l)
+	blob, err := NewDistributor(s).Distribute(l)
 	if err != nil {
 		t.Fatal(err)
 	}

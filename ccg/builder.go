@@ -464,7 +464,6 @@ func (b *Builder) Finish() (*Local, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	b.countLoose()
 	for len(b.frames) > 1 {
 		top := &b.frames[len(b.frames)-1]
 		b.beginCall(top, 0, wordCut)

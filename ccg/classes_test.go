@@ -97,7 +97,7 @@ func TestClassesRoundTrip(t *testing.T) {
 // addPlain adds a location to the figures of the graph without class tables.
 func addPlain(t *testing.T, sum *Summary, l *Local) {
 	t.Helper()
-	blob, err := Distribute(sum.shared, l)
+	blob, err := NewDistributor(sum.shared).Distribute(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +126,11 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 	want := map[uint32]*RegionTotal{}
 	var prof, times Profile
 	for p, l := range locals {
-		blob, err := Distribute(shared, l)
+		blob, err := NewDistributor(shared).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Distribute(read, l)
+		again, err := NewDistributor(read).Distribute(l)
 		if err != nil || !bytes.Equal(blob, again) {
 			t.Fatalf("location %d: blob differs with the section read back (%v)", p, err)
 		}

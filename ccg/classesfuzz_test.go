@@ -20,7 +20,7 @@ func lossyGraph(t testing.TB, n int, step uint64) *made {
 	m.locals = lossyLocals(t, m.defs, 6, n, o, step)
 	m.shared = classed(t, m.defs, m.locals, o)
 	for _, l := range m.locals {
-		blob, err := Distribute(m.shared, l)
+		blob, err := NewDistributor(m.shared).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestMarks(t *testing.T) {
 		}
 		l := build(t, defs, 0, b, Options{}, 100)
 		s := join(t, defs, []*Local{l}, Options{})
-		blob, err := Distribute(s, l)
+		blob, err := NewDistributor(s).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}

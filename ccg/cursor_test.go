@@ -174,7 +174,7 @@ func (m *made) finish(t testing.TB, o Options, step uint64) {
 		m.shared = classed(t, m.defs, m.locals, o)
 	}
 	for _, l := range m.locals {
-		blob, err := Distribute(m.shared, l)
+		blob, err := NewDistributor(m.shared).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}

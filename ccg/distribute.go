@@ -11,15 +11,9 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// Distribute deals a location's gaps and values out to the columns of their
-// slots and returns the location's blob.
-func Distribute(s *Shared, l *Local) ([]byte, error) {
-	return NewDistributor(s).Distribute(l)
-}
-
-// Distributor is Distribute with memory that is kept between locations. Its
-// first use builds an index of the shared nodes, unless the Shared comes from a
-// Union of this process.
+// Distributor deals the gaps and values of locations out to the columns of their
+// slots. Its first use builds an index of the shared nodes, unless the Shared
+// comes from a Union of this process.
 type Distributor struct {
 	locator
 	enc     column.Encoder

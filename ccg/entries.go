@@ -12,37 +12,15 @@ type entry struct {
 	size  uint32 // a loop: number of entries of its body; 0: no loop
 }
 
-// Work counts what a Builder did with the lists of open calls: the part of its
-// time that does not follow from the number of events alone.
-type Work struct {
-	Appends  uint64 // nodes appended
-	Compares uint64 // pairs of entries compared to fold loops
-	Carried  uint64 // entries carried into Groups while their call was open
-	Loose    uint64 // other entries of calls open at the end, and of the root
-}
-
-// Work returns what b did since it was made or Reset; Loose is counted by
-// Finish.
-func (b *Builder) Work() Work { return b.list.work }
-
-// countLoose counts the entries of all frames that were not carried.
-func (b *Builder) countLoose() {
-	end := int32(len(b.list.entries))
-	for i := len(b.frames) - 1; i >= 0; i-- {
-		b.list.work.Loose += uint64(end - b.frames[i].base)
-		end = b.frames[i].first
-	}
-}
-
 // entryStack holds the entries of all open frames, one above the other.
 type entryStack struct {
-	entries []entry
-	last    []int32 // by node id: 1 + position of the newest entry with it, 0 if none
-	bodies  []uint64
-	bodyOf  map[uint32]uint32 // Group of a loop body -> where its entries begin
-	fold    int               // K
-	fan     int               // B
-	work    Work
+	entries  []entry
+	last     []int32 // by node id: 1 + position of the newest entry with it, 0 if none
+	bodies   []uint64
+	bodyOf   map[uint32]uint32 // Group of a loop body -> where its entries begin
+	fold     int               // K
+	fan      int               // B
+	compares uint64            // of entries, to fold loops
 }
 
 func (s *entryStack) reset(o Options) {
@@ -50,7 +28,7 @@ func (s *entryStack) reset(o Options) {
 	clear(s.last)
 	s.last = s.last[:0]
 	s.bodyOf = make(map[uint32]uint32)
-	s.fold, s.fan, s.work = max(o.Fold, 0), o.Fan, Work{}
+	s.fold, s.fan, s.compares = max(o.Fold, 0), o.Fan, 0
 }
 
 // push adds an entry of a node on top of a frame that begins at base, and
@@ -99,7 +77,6 @@ func (s *entryStack) pop(n int) {
 // then it folds loops and bounds the list.
 func (b *Builder) appendNode(id uint32) error {
 	f, s := &b.frames[len(b.frames)-1], &b.list
-	s.work.Appends++
 	var e *entry
 	if n := len(s.entries); n > int(f.base) && s.entries[n-1].id == id && s.entries[n-1].count < math.MaxUint32 {
 		e = &s.entries[n-1]
@@ -144,7 +121,7 @@ func (s *entryStack) isBody(l int32) bool {
 	loop := &s.entries[l]
 	body := s.bodies[loop.body : loop.body+loop.size]
 	for i := len(body) - 1; i >= 0; i-- {
-		s.work.Compares++
+		s.compares++
 		if e := &s.entries[int(l)+1+i]; uint64(e.id)<<32|uint64(e.count) != body[i] {
 			return false
 		}
@@ -155,7 +132,7 @@ func (s *entryStack) isBody(l int32) bool {
 // repeats reports whether the d entries up to t equal the d before them.
 func (s *entryStack) repeats(t, d int32) bool {
 	for i := t; i > t-d; i-- {
-		s.work.Compares++
+		s.compares++
 		if x, y := &s.entries[i], &s.entries[i-d]; x.id != y.id || x.count != y.count {
 			return false
 		}
@@ -300,7 +277,6 @@ func (b *Builder) carry(f *frame) error {
 		b.ids = ids
 		b.carried = b.carried[:n]
 	}
-	s.work.Carried += uint64(fan)
 	if f.base += int32(fan); f.base-f.first >= compactFrom {
 		s.compact(f)
 	}

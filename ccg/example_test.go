@@ -38,7 +38,7 @@ func Example() {
 		return
 	}
 	shared := union.Shared()
-	blob, err := ccg.Distribute(shared, local)
+	blob, err := ccg.NewDistributor(shared).Distribute(local)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,7 @@ func loop() (*ccg.Location, error) {
 		return nil, err
 	}
 	shared := union.Shared()
-	blob, err := ccg.Distribute(shared, local)
+	blob, err := ccg.NewDistributor(shared).Distribute(local)
 	if err != nil {
 		return nil, err
 	}

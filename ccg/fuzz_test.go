@@ -112,7 +112,7 @@ func FuzzShared(f *testing.F) {
 	f.Add(byte(16), uint64(m.shared.graph.tuples.len()), uint64(m.shared.Nodes()), tu, nu, m.blobs[1][:len(m.blobs[1])-4])
 	small := build(f, m.defs, 1, player("ab.c.b.c.!?d.d"), Options{}, 9)
 	one := join(f, m.defs, []*Local{small}, Options{})
-	blob, err := Distribute(one, small)
+	blob, err := NewDistributor(one).Distribute(small)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func FuzzLocal(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, err = Distribute(s, l)
+		_, err = NewDistributor(s).Distribute(l)
 		acceptable(t, err)
 	})
 }
@@ -246,7 +246,7 @@ func FuzzEvents(f *testing.F) {
 		o := Options{Fold: 8, Fan: 3}
 		l := build(t, defs, 1, &s.b, o, 7)
 		g := join(t, defs, []*Local{l}, o)
-		blob, err := Distribute(g, l)
+		blob, err := NewDistributor(g).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "section\n%x\n", s.Encode())
 	for p, l := range locals {
-		blob, err := Distribute(s, l)
+		blob, err := NewDistributor(s).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}

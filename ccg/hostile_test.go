@@ -145,7 +145,7 @@ func TestTimesOverflow(t *testing.T) {
 	l := whole(t, &batch, Options{})
 	l.gaps = varint.Append(nil, append(gaps, 0)...)
 	s := join(t, testDefs(2), []*Local{l}, Options{})
-	blob, err := Distribute(s, l)
+	blob, err := NewDistributor(s).Distribute(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,11 +188,11 @@ func TestDistributeStreams(t *testing.T) {
 		if damage(&l); len(m.locals[0].values) == 0 || len(m.locals[0].payload) == 0 {
 			t.Fatal("the location has no values, or no payload")
 		}
-		if _, err := Distribute(m.shared, &l); !errors.Is(err, ErrCorrupt) {
+		if _, err := NewDistributor(m.shared).Distribute(&l); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Distribute(m.shared, m.locals[0]); err != nil {
+	if _, err := NewDistributor(m.shared).Distribute(m.locals[0]); err != nil {
 		t.Error(err)
 	}
 }

@@ -202,7 +202,7 @@ func TestLossyFile(t *testing.T) {
 		}
 		locals, book := lossy(t, defs, streams, o)
 		shared := join(t, defs, locals, o)
-		if _, err := Distribute(shared, locals[0]); !errors.Is(err, ErrNoCodebook) {
+		if _, err := NewDistributor(shared).Distribute(locals[0]); !errors.Is(err, ErrNoCodebook) {
 			t.Fatalf("%s: without codebook: %v", d, err)
 		}
 		if err := shared.SetCodebook(book); err != nil {
@@ -226,11 +226,11 @@ func TestLossyFile(t *testing.T) {
 			if err != nil || again.errors != q.errors || !again.quantised {
 				t.Fatalf("%s: segment read as %+v (%v)", d, again, err)
 			}
-			blob, err := Distribute(shared, l)
+			blob, err := NewDistributor(shared).Distribute(l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if other, err := Distribute(read, again); err != nil || !bytes.Equal(blob, other) {
+			if other, err := NewDistributor(read).Distribute(again); err != nil || !bytes.Equal(blob, other) {
 				t.Fatalf("%s: blob of the quantised segment differs (%v)", d, err)
 			}
 			loc, err := OpenLocation(read, blob)

@@ -27,7 +27,7 @@ func makeGraph(t testing.TB, size uint32, n int, odd bool, o Options) *made {
 	}
 	m.shared = join(t, m.defs, m.locals, o)
 	for _, l := range m.locals {
-		blob, err := Distribute(m.shared, l)
+		blob, err := NewDistributor(m.shared).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestSummaryAndCheck(t *testing.T) {
 	if st.Events != events || byNodes != events {
 		t.Errorf("%d events, %d by nodes, want %d", st.Events, byNodes, events)
 	}
-	if st.Used != st.Nodes || st.Instances <= st.Nodes || st.Locations != 5 || st.NodeRatio() <= 1 {
+	if st.Used != st.Nodes || st.Instances <= st.Nodes || st.Locations != 5 {
 		t.Errorf("%+v", st)
 	}
 	if err := Check(m.shared, m.each()); err != nil {

@@ -125,11 +125,11 @@ func roundTrip(t *testing.T, defs *trace.Definitions, size uint32, n int, odd bo
 		t.Fatal("section differs after reading")
 	}
 	for p, l := range locals {
-		blob, err := Distribute(shared, l)
+		blob, err := NewDistributor(shared).Distribute(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Distribute(read, l)
+		again, err := NewDistributor(read).Distribute(l)
 		if err != nil || !bytes.Equal(blob, again) {
 			t.Fatalf("location %d: blob differs with the section read back (%v)", p, err)
 		}

@@ -29,25 +29,6 @@ type Stats struct {
 	Errors      ErrorStats
 }
 
-// NodeRatio is R_n, instances per stored node.
-func (s *Stats) NodeRatio() float64 { return ratio(s.Instances, s.Nodes) }
-
-// MemoryRatio is R_m, bytes of the unshared graph per byte stored.
-func (s *Stats) MemoryRatio() float64 { return ratio(s.RawBytes, s.StoredBytes) }
-
-// BytesPerEvent counts the shared section and the blobs.
-func (s *Stats) BytesPerEvent() float64 { return ratio(s.SharedBytes+s.ColumnBytes, s.Events) }
-
-// SingleShare is the share of nodes used once: what does not repeat.
-func (s *Stats) SingleShare() float64 { return ratio(s.Single, s.Nodes) }
-
-func ratio(a, b uint64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
-
 // Summary adds up the statistics of a graph over its locations.
 type Summary struct {
 	shared *Shared

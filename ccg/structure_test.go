@@ -109,7 +109,7 @@ func TestFanOut(t *testing.T) {
 				}
 			}
 			s := join(t, defs, []*Local{l}, o)
-			blob, err := Distribute(s, l)
+			blob, err := NewDistributor(s).Distribute(l)
 			if err != nil {
 				t.Fatal(err)
 			}

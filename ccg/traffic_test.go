@@ -97,7 +97,7 @@ func locationOf(t *testing.T, defs *trace.Definitions, p trace.P, b *trace.Batch
 	t.Helper()
 	local := build(t, defs, p, b, Options{}, 1000)
 	shared := join(t, defs, []*Local{local}, Options{})
-	blob, err := Distribute(shared, local)
+	blob, err := NewDistributor(shared).Distribute(local)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,13 +90,13 @@ func TestHostileRanks(t *testing.T) {
 		blobs := make([][]byte, size)
 		err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 			lo, hi := c.Rank()*int(size)/ranks, (c.Rank()+1)*int(size)/ranks
-			shared, _, err := Reduce(c, d, Slice(locals[lo:hi]), ccg.Options{}, Config{Message: 700})
+			shared, _, err := Reduce(c, d, slice(locals[lo:hi]), ccg.Options{}, Config{Message: 700})
 			if err != nil {
 				return err
 			}
 			sections[c.Rank()] = shared.Encode()
 			for p := lo; p < hi; p++ {
-				if blobs[p], err = ccg.Distribute(shared, locals[p]); err != nil {
+				if blobs[p], err = ccg.NewDistributor(shared).Distribute(locals[p]); err != nil {
 					return err
 				}
 			}

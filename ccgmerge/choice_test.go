@@ -35,7 +35,7 @@ func TestChoiceFails(t *testing.T) {
 					decide:  func(blank) ([]byte, error) { return []byte{1}, fail("decide") },
 					largest: &largest,
 				}
-				_, err := blanks.of(&reduction{c: c, locals: Slice(nil)}, blank{})
+				_, err := blanks.of(&reduction{c: c, locals: slice(nil)}, blank{})
 				left[c.Rank()] = err != nil
 				return nil
 			})

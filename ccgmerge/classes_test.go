@@ -45,7 +45,7 @@ func reduceOn(n int, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, c
 	g := &graphOf{defs: d, blobs: make([][]byte, len(locals))}
 	err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 		lo, hi := c.Rank()*len(locals)/n, (c.Rank()+1)*len(locals)/n
-		shared, report, err := Reduce(c, d, Slice(locals[lo:hi]), o, cfg)
+		shared, report, err := Reduce(c, d, slice(locals[lo:hi]), o, cfg)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func TestClassesOnAnyNumberOfRanks(t *testing.T) {
 				if one == nil {
 					one = g
 					stats := g.open(t)
-					t.Logf("%s: %d nodes, %d rows, %.4f B/event", spec, stats.Nodes, stats.Rows, stats.BytesPerEvent())
+					t.Logf("%s: %d nodes, %d rows, %.4f B/event", spec, stats.Nodes, stats.Rows, bytesPerEvent(&stats))
 				}
 				if !bytes.Equal(g.section, one.section) {
 					t.Fatalf("%s: %d ranks, messages of %d: section differs", spec, n, message)
@@ -147,8 +147,8 @@ func TestClassesOfStencil(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := g.open(t)
-		t.Logf("%s: %d events, %d nodes, %d rows, %d + %d bytes, %.4f B/event, R_n %.0f, R_m %.0f",
-			spec, s.Events, s.Nodes, s.Rows, s.SharedBytes, s.ColumnBytes, s.BytesPerEvent(), s.NodeRatio(), s.MemoryRatio())
+		t.Logf("%s: %d events, %d nodes, %d rows, %d + %d bytes, %.4f B/event",
+			spec, s.Events, s.Nodes, s.Rows, s.SharedBytes, s.ColumnBytes, bytesPerEvent(&s))
 		if i > 0 && (s.Nodes > last.Nodes || s.Rows > last.Rows+last.Rows/4) {
 			t.Errorf("%s: %d nodes and %d rows, were %d and %d", spec, s.Nodes, s.Rows, last.Nodes, last.Rows)
 		}

@@ -54,7 +54,7 @@ func reduceLossy(defs *trace.Definitions, locals []*ccg.Local, n int, o ccg.Opti
 	out := lossyRun{blobs: make([][]byte, len(locals))}
 	err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 		lo, hi := c.Rank()*len(locals)/n, (c.Rank()+1)*len(locals)/n
-		shared, report, err := Reduce(c, defs, Slice(locals[lo:hi]), o, Config{})
+		shared, report, err := Reduce(c, defs, slice(locals[lo:hi]), o, Config{})
 		if err != nil {
 			return err
 		}
@@ -246,10 +246,10 @@ func TestLossyErrorsAreCollective(t *testing.T) {
 		for at := range 6 {
 			errs := make([]error, n)
 			err := mpi.RunInProcess(n, func(c mpi.Comm) error {
-				own := Slice(locals[2*c.Rank() : 2*c.Rank()+2])
+				own := slice(locals[2*c.Rank() : 2*c.Rank()+2])
 				var in Locals = own
 				if c.Rank() == rank {
-					in = &broken{Slice: own, at: at}
+					in = &broken{slice: own, at: at}
 				}
 				_, _, errs[c.Rank()] = Reduce(c, src.Definitions(), in, o, Config{})
 				return nil
@@ -287,11 +287,11 @@ func ExampleReduce_lossy() {
 		if err != nil {
 			return err
 		}
-		shared, _, err := Reduce(c, defs, Slice{l}, o, Config{})
+		shared, _, err := Reduce(c, defs, slice{l}, o, Config{})
 		if err != nil {
 			return err
 		}
-		blob, err := ccg.Distribute(shared, l)
+		blob, err := ccg.NewDistributor(shared).Distribute(l)
 		if err != nil {
 			return err
 		}

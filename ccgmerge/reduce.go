@@ -16,15 +16,6 @@ type Locals interface {
 	Open(i int) (*ccg.Local, error)
 }
 
-// Slice is Locals in memory.
-type Slice []*ccg.Local
-
-// Len returns the number of locations.
-func (s Slice) Len() int { return len(s) }
-
-// Open returns location i.
-func (s Slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
-
 // Config bounds the work; it does not change the result.
 type Config struct {
 	Message int // bytes of a message, about (8 MiB)

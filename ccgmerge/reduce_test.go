@@ -85,7 +85,7 @@ func TestAnyNumberOfRanks(t *testing.T) {
 		for n := 1; n <= 16; n++ {
 			err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 				lo, hi := bounds(c.Rank(), n), bounds(c.Rank()+1, n)
-				shared, report, err := Reduce(c, d, Slice(locals[lo:hi]), ccg.Options{}, Config{Message: message})
+				shared, report, err := Reduce(c, d, slice(locals[lo:hi]), ccg.Options{}, Config{Message: message})
 				if err != nil {
 					return err
 				}
@@ -165,9 +165,15 @@ func expandAll(t *testing.T, d *trace.Definitions, section []byte, blobs [][]byt
 	}
 }
 
+// slice is Locals in memory.
+type slice []*ccg.Local
+
+func (s slice) Len() int                       { return len(s) }
+func (s slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
+
 // broken fails to open one location.
 type broken struct {
-	Slice
+	slice
 	at int
 }
 
@@ -178,7 +184,7 @@ func (b *broken) Open(i int) (*ccg.Local, error) {
 		return nil, errStorage
 	}
 	b.at--
-	return b.Slice.Open(i)
+	return b.slice.Open(i)
 }
 
 // TestErrorsAreCollective lets one rank fail at each of its openings.
@@ -197,10 +203,10 @@ func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*ccg.Local
 		for at := range openings * (hi - lo) {
 			errs := make([]error, n)
 			err := mpi.RunInProcess(n, func(c mpi.Comm) error {
-				own := Slice(locals[bounds(c.Rank()):bounds(c.Rank()+1)])
+				own := slice(locals[bounds(c.Rank()):bounds(c.Rank()+1)])
 				var in Locals = own
 				if c.Rank() == rank {
-					in = &broken{Slice: own, at: at}
+					in = &broken{slice: own, at: at}
 				}
 				_, _, errs[c.Rank()] = Reduce(c, d, in, o, Config{})
 				return nil
@@ -222,7 +228,7 @@ func TestForeignOptions(t *testing.T) {
 	d, locals := input()
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		o := ccg.Options{Fan: 4}
-		if _, _, err := Reduce(c, d, Slice(locals[:1]), o, Config{}); !errors.Is(err, ccg.ErrForeign) {
+		if _, _, err := Reduce(c, d, slice(locals[:1]), o, Config{}); !errors.Is(err, ccg.ErrForeign) {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
@@ -235,7 +241,7 @@ func TestForeignOptions(t *testing.T) {
 func ExampleReduce() {
 	defs := definitions(4)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-		var mine Slice
+		var mine slice
 		for p := 2 * c.Rank(); p < 2*c.Rank()+2; p++ {
 			b := ccg.NewBuilder(defs, trace.P(p), ccg.Options{})
 			if err := b.Add(ring(uint32(p), 4)); err != nil {

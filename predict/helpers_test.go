@@ -72,7 +72,7 @@ func graphsWith(d *trace.Definitions, read func(p trace.P, add func(*trace.Batch
 	shared := union.Shared()
 	f.section = shared.Encode()
 	for _, l := range locals {
-		b, err := ccg.Distribute(shared, l)
+		b, err := ccg.NewDistributor(shared).Distribute(l)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func archives(w io.Writer, c config) error {
 			return err
 		}
 		n := float64(f.Events)
-		row := []any{p.name, f.Events, f.BytesPerEvent(), float64(f.SharedBytes) / n, float64(f.ColumnBytes) / n, "-", "-", "-", "-", "-"}
+		row := []any{p.name, f.Events, f.bytesPerEvent(), float64(f.SharedBytes) / n, float64(f.ColumnBytes) / n, "-", "-", "-", "-", "-"}
 		total := given[p.name]
 		if total > 0 {
 			row[8] = total
@@ -55,7 +55,7 @@ func archives(w io.Writer, c config) error {
 		}
 		src.Close()
 		if total > 0 {
-			row[9] = f.BytesPerEvent() / total
+			row[9] = f.bytesPerEvent() / total
 		}
 		t.row(row...)
 	}

@@ -125,8 +125,8 @@ func figures(w io.Writer, c config) error {
 	}
 	structure := newTable("program", "events", "nodes", "tuples", "distinct roots", "R_n", "single-use nodes", "shared", "per location")
 	all := []matrix{
-		newMatrix("Memory ratio R_m", deviations, func(f *figure) any { return f.MemoryRatio() }),
-		newMatrix("Bytes per event", deviations, func(f *figure) any { return f.BytesPerEvent() }),
+		newMatrix("Memory ratio R_m", deviations, func(f *figure) any { return f.memoryRatio() }),
+		newMatrix("Bytes per event", deviations, func(f *figure) any { return f.bytesPerEvent() }),
 		newMatrix("Time stamps: largest and mean error", deviations[1:], func(f *figure) any {
 			return fmt.Sprintf("%v, %v", ticks(f.largest), ticks(f.mean+0.5))
 		}),
@@ -144,7 +144,7 @@ func figures(w io.Writer, c config) error {
 	for i, p := range list {
 		measured := results[i]
 		f, n := &measured[0], float64(measured[0].Events)
-		structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.NodeRatio(), f.SingleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
+		structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.nodeRatio(), f.singleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
 		for _, m := range all {
 			row := []any{p.name}
 			for i := len(deviations) - len(m.cells[0]) + 1; i < len(deviations); i++ {

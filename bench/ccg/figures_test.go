@@ -49,9 +49,9 @@ func TestRatios(t *testing.T) {
 		name := fmt.Sprintf("%s, noise %d, deviation %s", tc.spec, tc.noise, tc.deviation)
 		t.Run(name, func(t *testing.T) {
 			f := graphOf(t, open(t, tc.spec, tc.noise), tc.deviation)
-			t.Logf("R_m %.1f, R_n %.0f, %.3f B/event", f.MemoryRatio(), f.NodeRatio(), f.BytesPerEvent())
-			if f.MemoryRatio() < tc.ratio {
-				t.Errorf("memory ratio %.1f, want at least %.0f", f.MemoryRatio(), tc.ratio)
+			t.Logf("R_m %.1f, R_n %.0f, %.3f B/event", f.memoryRatio(), f.nodeRatio(), f.bytesPerEvent())
+			if f.memoryRatio() < tc.ratio {
+				t.Errorf("memory ratio %.1f, want at least %.0f", f.memoryRatio(), tc.ratio)
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func TestLossless(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := graphOf(t, src, lossless)
-			if f.BytesPerEvent() > 1.2 {
-				t.Errorf("%.2f bytes per event, want at most 1.2", f.BytesPerEvent())
+			if f.bytesPerEvent() > 1.2 {
+				t.Errorf("%.2f bytes per event, want at most 1.2", f.bytesPerEvent())
 			}
 			if f.largest != 0 {
 				t.Errorf("a time is off by %d ticks", f.largest)

@@ -28,6 +28,31 @@ type figure struct {
 	mean    float64
 }
 
+// nodeRatio is R_n, instances per stored node.
+func (f *figure) nodeRatio() float64 { return ratio(f.Instances, f.Nodes) }
+
+// memoryRatio is R_m, bytes of the unshared graph per byte stored.
+func (f *figure) memoryRatio() float64 { return ratio(f.RawBytes, f.StoredBytes) }
+
+// bytesPerEvent counts the shared section and the blobs.
+func (f *figure) bytesPerEvent() float64 { return ratio(f.SharedBytes+f.ColumnBytes, f.Events) }
+
+// singleShare is the share of nodes used once: what does not repeat.
+func (f *figure) singleShare() float64 { return ratio(f.Single, f.Nodes) }
+
+func ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// slice is the locations of one process in memory.
+type slice []*ccg.Local
+
+func (s slice) Len() int                       { return len(s) }
+func (s slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
+
 // each calls f for every batch of a location.
 func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 	st, err := src.Stream(p)
@@ -76,7 +101,7 @@ func build(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
 // bytes are those of any number.
 func encode(d *trace.Definitions, locals []*ccg.Local, o ccg.Options) (section []byte, blobs [][]byte, err error) {
 	err = mpi.RunInProcess(1, func(c mpi.Comm) error {
-		shared, _, err := ccgmerge.Reduce(c, d, ccgmerge.Slice(locals), o, ccgmerge.Config{})
+		shared, _, err := ccgmerge.Reduce(c, d, slice(locals), o, ccgmerge.Config{})
 		if err != nil {
 			return err
 		}

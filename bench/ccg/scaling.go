@@ -21,7 +21,7 @@ func scaling(w io.Writer, _ config) error {
 			if err != nil {
 				return err
 			}
-			t.row(s.procs, s.iterations, d, f.Events, f.Nodes, f.Tuples, f.Rows, f.roots, f.SharedBytes, f.BytesPerEvent())
+			t.row(s.procs, s.iterations, d, f.Events, f.Nodes, f.Tuples, f.Rows, f.roots, f.SharedBytes, f.bytesPerEvent())
 		}
 		src.Close()
 	}
