@@ -138,14 +138,25 @@ func (f *follower) ask(first uint64) error {
 	}
 	f.begin, f.end = grow64(f.begin, len(f.number)), grow64(f.end, len(f.number))
 	b, e, c := first, first, f.calls
+	c.most = 0
+	for _, n := range f.number {
+		if n < c.rows {
+			c.most = max(c.most, n)
+		}
+	}
 	for i, n := range f.number {
 		if n < c.rows {
 			if n-c.first >= uint64(len(c.begin)) {
-				if err := c.load(n); err != nil {
+				if err := c.load(n, false); err != nil {
 					return err
 				}
 			}
-			b, e = c.begin[n-c.first], c.end[n-c.first]
+			if b, e = c.begin[n-c.first], c.end[n-c.first]; e == Never && c.partly {
+				if err := c.load(n, true); err != nil {
+					return err
+				}
+				e = c.end[n-c.first]
+			}
 		}
 		f.begin[i], f.end[i] = b, e
 	}
@@ -243,16 +254,20 @@ type callSpans struct {
 	rows       uint64 // calls
 	first      uint64 // of the page in hand
 	begin, end []uint64
+	most       uint64     // the last call that is asked for
+	partly     bool       // the calls after it are not in hand, and ends after these not known
 	src        pageSource // of pages as they are stored
 	decoders   *sync.Pool
 	scratch    []byte
 	readers    *callReaders // of the file
 	p          Proc
 	times      CallReader // in use
+	once       bool       // for one page of rows
 }
 
-// load takes the page of call n in hand.
-func (c *callSpans) load(n uint64) error {
+// load takes the page of call n in hand; unless the whole is wanted, a view for one page of rows only up to the last call asked for.
+func (c *callSpans) load(n uint64, whole bool) error {
+	c.partly = !whole && c.once
 	ord := n / uint64(c.typ.PageRows)
 	c.begin, c.end = c.begin[:0], c.end[:0]
 	p, err := c.src.payload(ord)
@@ -313,11 +328,18 @@ func (c *callSpans) view(p *payload) error {
 			return err
 		}
 	}
+	n := uint64(p.count)
+	if c.partly = c.partly && c.most-c.first < n-1; c.partly {
+		n = c.most - c.first + 1
+		c.begin, c.end = c.begin[:n], c.end[:n]
+	}
 	if err := c.times.Read(w.event, w.first, c.begin, c.end); err != nil {
 		return fmt.Errorf("times from the call graph: %w", err)
 	}
 	for _, l := range w.ends {
-		c.end[l.slot] = c.begin[l.slot] + l.end
+		if uint64(l.slot) < n {
+			c.end[l.slot] = c.begin[l.slot] + l.end
+		}
 	}
 	return nil
 }
@@ -348,7 +370,7 @@ func (a *pages) calls(ahead int64) (*callSpans, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc}, nil
+	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc, once: ahead == 0}, nil
 }
 
 // Follow says of which calls the rows of a builder of messages or collectives are: they leave their times to them.

@@ -94,8 +94,8 @@ func (k *Cursor) outside(where string) bool {
 }
 
 // partSize is how many values of one width are decoded at once: readers of many columns have all of their parts in the cache. After a
-// seek few may be wanted.
-const partSize, firstPart = 32, 8
+// seek few may be wanted. A part begins on a whole byte.
+const partSize, firstPart, wholeByte = 32, 16, 8
 
 // load decodes the part with value i, in which or after which pos is.
 func (k *Cursor) load(pos, i uint64) bool {
@@ -107,7 +107,7 @@ func (k *Cursor) load(pos, i uint64) bool {
 	from, base, w, plain := 0, uint64(0), uint(0), false
 	if err == nil {
 		if base, w, src, plain = k.col.codes(block, n, src, size); plain {
-			from = int(i%BlockSize) &^ (firstPart - 1)
+			from = int(i%BlockSize) &^ (wholeByte - 1)
 			if n = min(n-from, partSize); len(k.buf) == 0 {
 				n = min(n, firstPart)
 			}
