@@ -53,18 +53,17 @@ func (x Rules) Rule() Productive {
 type Measured struct {
 	Spreads      Spreads // over the participants
 	Participants uint64
-	processes    uint64      // of the run, or chosen
-	rules        Rules       // of useful time and of what is measured
-	Useful       uint64      // largest useful time of a process
-	least, most  uint64      // MPI time of a process without set-up; known where the rules need it
-	rank0        uint64      // the same of process 0
-	rows         bool        // messages and collectives were matched
-	part         bool        // of a span of time: what has no running totals is not known
-	single       bool        // every process executed it at most once
-	span         uint64      // first begin to last end
-	sumMax       uint64      // xtf.Never: not known
-	ideal        numbers.Sum // notKnown where it is not
-	approx       bool        // ideal is an approximation
+	processes    uint64 // of the run, or chosen
+	rules        Rules  // of useful time and of what is measured
+	Useful       uint64 // largest useful time of a process
+	mpiTimes
+	rows   bool        // messages and collectives were matched
+	part   bool        // of a span of time: what has no running totals is not known
+	single bool        // every process executed it at most once
+	span   uint64      // first begin to last end
+	sumMax uint64      // xtf.Never: not known
+	ideal  numbers.Sum // notKnown where it is not
+	approx bool        // ideal is an approximation
 }
 
 // Sum is the sum of an item over the participants.
@@ -99,18 +98,25 @@ func (m *Measured) UsefulSum() numbers.Sum {
 
 // visit takes what the rules need of one process.
 func (m *Measured) visit(x *ProcessItems, n uint32, first bool) {
-	mpi := x.At(n, xtf.ItemMPI)
-	if !m.rules.Init {
-		mpi -= min(mpi, x.At(n, xtf.ItemSetup))
+	m.mpiTimes.visit(x.Rank, x.At(n, xtf.ItemMPI), x.At(n, xtf.ItemSetup), m.rules, first)
+	m.Useful = max(m.Useful, x.Useful(n, m.rules))
+}
+
+// mpiTimes are MPI times of a process without set-up; known where the rules need them.
+type mpiTimes struct{ least, most, rank0 uint64 }
+
+// visit takes those of a process, by the rules.
+func (m *mpiTimes) visit(rank uint32, mpi, setup uint64, rules Rules, first bool) {
+	if !rules.Init {
+		mpi -= min(mpi, setup)
 	}
 	if first || mpi < m.least {
 		m.least = mpi
 	}
 	m.most = max(m.most, mpi)
-	if x.Rank == 0 {
+	if rank == 0 {
 		m.rank0 = mpi
 	}
-	m.Useful = max(m.Useful, x.Useful(n, m.rules))
 }
 
 // count is the number of processors by the rules.

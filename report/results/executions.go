@@ -1,7 +1,6 @@
 package results
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -30,12 +29,11 @@ type executionSums struct {
 
 // runSum is one execution over the processes so far.
 type runSum struct {
+	mpiTimes
 	items       []xtf.Stat // by runItems
 	waits       uint64
 	count       uint64
 	first, last uint64
-	rank0       uint64
-	least, most uint64 // MPI time of a process by the rules
 }
 
 // PerExecution adds a line for every execution to the nodes: executions are
@@ -53,10 +51,7 @@ func (s *Survey) PerExecution(nodes []*Interval, o *IntervalOptions) ([]table.Lo
 		return nil, err
 	}
 	for _, x := range nodes {
-		var err error
-		if x.Each, err = sums.lines(x.Index, s.Rows); err != nil {
-			return nil, fmt.Errorf("%s: executions of interval %d: %w", s.Run.Name, x.Index, err)
-		}
+		x.Each = sums.lines(x.Index, s.Rows)
 		if n := uint64(len(x.Each)); o.Span == nil && x.Executions > n {
 			x.MoreRuns = x.Executions - n
 		}
@@ -96,14 +91,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *interval.Items) {
 	}
 	e.runs[iv.Node] = list
 	r := &list[iv.Execution]
-	mpi := v[xtf.ItemMPI]
-	if !e.rules.Init {
-		mpi -= min(mpi, v[xtf.ItemSetup])
-	}
-	if r.count == 0 || mpi < r.least {
-		r.least = mpi
-	}
-	r.most = max(r.most, mpi)
+	r.visit(rank, v[xtf.ItemMPI], v[xtf.ItemSetup], e.rules, r.count == 0)
 	for i, item := range runItems {
 		AddStat(&r.items[i], v[item], rank, r.count == 0)
 	}
@@ -112,20 +100,17 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *interval.Items) {
 	}
 	r.count++
 	r.first, r.last = min(r.first, iv.T), max(r.last, iv.End)
-	if rank == 0 {
-		r.rank0 = mpi
-	}
 }
 
 // lines computes the characteristics of each execution of a node.
-func (e *executionSums) lines(n int, rows bool) ([]OneRun, error) {
+func (e *executionSums) lines(n int, rows bool) []OneRun {
 	list := []OneRun{}
 	for k := range e.runs[n] {
 		r := &e.runs[n][k]
 		if r.count == 0 {
 			continue
 		}
-		m := Measured{Participants: r.count, processes: r.count, rules: e.rules, rank0: r.rank0, least: r.least, most: r.most, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never, ideal: numbers.NotKnown}
+		m := Measured{Participants: r.count, processes: r.count, rules: e.rules, mpiTimes: r.mpiTimes, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never, ideal: numbers.NotKnown}
 		for i, item := range runItems {
 			r.items[i].Key = uint64(item)
 			m.Spreads = append(m.Spreads, spreadOf(&r.items[i], r.count))
@@ -140,5 +125,5 @@ func (e *executionSums) lines(n int, rows bool) ([]OneRun, error) {
 		}
 		list = append(list, x)
 	}
-	return list, nil
+	return list
 }

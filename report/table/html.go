@@ -67,12 +67,9 @@ type (
 		Found  bool
 		Table  *htmlTable
 		Inner  *htmlChapter
-		Figure *htmlFigure
+		Figure *Figure
+		Below  *htmlTable // of the figure
 		Cards  []Card
-	}
-	htmlFigure struct {
-		*Figure
-		Table *htmlTable
 	}
 	htmlTable struct {
 		Caption, Label string
@@ -88,10 +85,8 @@ type (
 		Cells []htmlCell
 	}
 	htmlCell struct {
-		Text, Note, Class, Link, Sort string
-		Left, Tree                    bool
-		Indent                        []struct{}
-		Picture                       template.HTML
+		Cell
+		Left, Tree bool
 	}
 )
 
@@ -154,9 +149,8 @@ func (c *Chapter) html(rows int, command, of string) htmlChapter {
 			inner := b.Inner.html(rows, command, ", "+b.Inner.Title)
 			y.Inner = &inner
 		case b.figure != nil:
-			y.Figure = &htmlFigure{Figure: b.figure}
-			if b.figure.Table != nil {
-				y.Figure.Table = b.figure.Table.Html(rows, command)
+			if y.Figure = b.figure; b.figure.Table != nil {
+				y.Below = b.figure.Table.Html(rows, command)
 			}
 		case b.Cards != nil:
 		case b.kind == GapLine:
@@ -187,27 +181,30 @@ func (t *Table) Html(rows int, command string) *htmlTable {
 	for _, row := range list {
 		y := htmlRow{}
 		for k := range row {
-			c := &row[k]
-			cell := htmlCell{
-				Text: c.Text, Note: c.Note, Class: c.Class, Link: c.Link, Left: columns[k].Left(), Tree: x.Tree && k == 0, Picture: c.Picture,
-			}
-			if _, err := strconv.ParseFloat(c.Value, 64); err == nil {
-				cell.Sort = c.Value
-			}
+			c := htmlCell{row[k], columns[k].Left(), x.Tree && k == 0}
 			if c.Grade.Defined {
-				cell.Class = "word " + GradeClass(c.Grade)
+				c.Class = "word " + GradeClass(c.Grade)
 			}
 			if c.bar {
-				cell.Picture = htmlBar(c.Grade)
+				c.Picture = htmlBar(c.Grade)
 			}
-			if c.Level > 0 {
-				y.Level, cell.Indent = c.Level, make([]struct{}, min(c.Level, 24))
-			}
-			y.Cells = append(y.Cells, cell)
+			y.Level = max(y.Level, c.Level)
+			y.Cells = append(y.Cells, c)
 		}
 		x.Rows = append(x.Rows, y)
 	}
 	return x
+}
+
+// Indent has an element for each level of the cell, of a deep tree for some.
+func (c *htmlCell) Indent() []struct{} { return make([]struct{}, min(max(c.Level, 0), 24)) }
+
+// Sort is the number to sort by, "" for a text.
+func (c *htmlCell) Sort() string {
+	if _, err := strconv.ParseFloat(c.Value, 64); err != nil {
+		return ""
+	}
+	return c.Value
 }
 
 // htmlBar draws a ratio next to its number, which says the same.
