@@ -3,7 +3,9 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -496,3 +498,112 @@ func (x *RegionTime) Recorded() table.Cell {
 	}
 	return table.Number(x.Calls)
 }
+
+// undefinedCalls returns calls, inclusive and exclusive time of all regions that
+// the definitions do not have, as if they were one. Columns of the graph do not
+// tell them from time outside of calls, so it reads the location's events: few
+// traces have such calls.
+func undefinedCalls(r *Run, l *ccg.Location) (calls, inclusive, exclusive uint64, err error) {
+	var open []bool // of the calls on the stack: undefined
+	var begin, last trace.Time
+	undefined := 0
+	c := l.Cursor()
+	for {
+		s, ok := c.Next()
+		if !ok {
+			break
+		}
+		n := len(open)
+		if n > 0 && open[n-1] {
+			exclusive += uint64(s.Time - last)
+		}
+		last = s.Time
+		switch s.Move {
+		case ccg.Enters:
+			_, known := r.Defs.RegionIndex(s.Region)
+			open = append(open, !known)
+			if known {
+				break
+			}
+			if undefined == 0 {
+				begin = s.Time
+			}
+			calls++
+			undefined++
+		case ccg.Leaves:
+			if open[n-1] {
+				if undefined--; undefined == 0 {
+					inclusive += uint64(s.Time - begin)
+				}
+			}
+			open = open[:n-1]
+		}
+	}
+	if undefined > 0 { // never left
+		inclusive += uint64(last - begin)
+	}
+	return calls, inclusive, exclusive, c.Err()
+}
+
+// Sampling is how much of a table comes from calling contexts.
+type Sampling struct{ samples, Estimated uint64 }
+
+// Add adds the rows of p.
+func (s *Sampling) Add(samples, estimated uint64) {
+	s.samples += samples
+	s.Estimated += estimated
+}
+
+// Text says what the times of estimated calls are made of.
+func (s *Sampling) Text(r *Run) string {
+	if s.samples == 0 {
+		return "estimated from the calling contexts of recorded calls"
+	}
+	var timers []string
+	for i := range r.Defs.InterruptGenerators {
+		g := &r.Defs.InterruptGenerators[i]
+		every := "every " + numbers.Count(g.Period)
+		if g.Exponent != 0 {
+			every += fmt.Sprintf(" x %d^%d", 2+8*int(min(g.Base, 1)), g.Exponent)
+		}
+		if ticks, ok := r.Defs.PeriodTicks(g); ok {
+			every = "every " + numbers.Units{Resolution: r.Defs.Clock().TimerResolution}.Span(ticks)
+		}
+		timers = append(timers, numbers.Clean(r.Defs.Text(g.Name), 40)+" "+every)
+	}
+	by := ""
+	if len(timers) > 0 {
+		by = " (" + strings.Join(timers[:min(len(timers), NamedKinds)], ", ") + ")"
+	}
+	return fmt.Sprintf("estimated from %s%s", numbers.Plural(int(min(s.samples, math.MaxInt64)), "sample"), by)
+}
+
+// Note says what estimates are made of, where there are some.
+func (s *Sampling) Note(c *table.Chapter, r *Run) {
+	if s.Estimated > 0 {
+		c.Say("times of calls without a number: %s", s.Text(r))
+	}
+}
+
+// Columns are those that cells fills.
+func (s *Sampling) Columns() []table.Column {
+	return []table.Column{table.Ints("samples", "samples"), table.Reals("error", "error")}
+}
+
+// Cells are the samples of a region or path, and the error of its exclusive time where calls are estimated: one standard
+// deviation of a count of n samples is the square root of n.
+func (s *Sampling) Cells(samples, estimated uint64) []table.Cell {
+	switch {
+	case samples == 0:
+		return nil
+	case estimated == 0:
+		return []table.Cell{table.Number(samples)}
+	}
+	return []table.Cell{table.Number(samples), table.Share(numbers.Ratio{Value: 1 / math.Sqrt(float64(samples)), Defined: true})}
+}
+
+// NamedKinds is how many kinds a line names, untoldLines how many lines the summary has.
+const (
+	UntoldLines = 6
+	NamedKinds  = 3
+)

@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -378,4 +379,32 @@ func (l *Lost) where() string {
 		return "a part about the whole run"
 	}
 	return fmt.Sprintf("location %d (process %d, thread %d)", l.Location, l.Process, l.Thread)
+}
+
+// WriteTable writes rows in columns, two spaces apart. A heading that begins with <
+// is aligned left.
+func WriteTable(w io.Writer, head []string, rows [][]string) error {
+	t := &Table{}
+	for _, h := range head {
+		name, left := strings.CutPrefix(h, "<")
+		t.Columns = append(t.Columns, Column{Name: name, AlignLeft: left})
+	}
+	for _, row := range rows {
+		cells := make([]Cell, len(row))
+		for i, text := range row {
+			cells[i] = Word(text)
+		}
+		t.Add(cells...)
+	}
+	return WriteText(numbers.Units{}, w, 0, nil, func(c *Chapter) { c.Table(t) })
+}
+
+// WriteJSON writes one document, indented.
+func WriteJSON[T any](w io.Writer, v T) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
 }

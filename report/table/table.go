@@ -259,3 +259,11 @@ func Mean(u numbers.Units, r numbers.Ratio) Cell { return Cell{Text: u.Real(r), 
 
 // Of names a number of ticks in the unit.
 func Of(u numbers.Units, what string) string { return what + " " + u.Name() }
+
+// Shortened cuts a text that is too long.
+func Shortened(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return text[:n-3] + "..."
+}

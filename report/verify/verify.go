@@ -308,3 +308,19 @@ func spread(list ...uint64) uint64 {
 	}
 	return h
 }
+
+// classes checks that the classes fit together and are of this run's processes.
+func (v *Verified) classes(r *results.Run) error {
+	t, err := r.File.Classes()
+	if errors.Is(err, xtf.ErrClasses) {
+		v.add("CLASS", "%v", err)
+		return nil
+	}
+	if err != nil || t == nil {
+		return err
+	}
+	if n := len(r.Defs.Processes()); len(t.Members) != n {
+		v.add("MEMBER", "classes of %d processes, the run has %d", len(t.Members), n)
+	}
+	return nil
+}
