@@ -389,12 +389,9 @@ func (x *Waits) causeTable(u numbers.Units) *table.Table {
 // advice knows.
 func causeSentence(x *results.Cause, r *results.Run) string {
 	text := fmt.Sprintf("%s: %s of all waiting", x.Who(r), x.Share.Percent())
-	for item := range xtf.NumItems {
-		if item.String() == x.Pattern {
-			if a := findings.Advice(findings.WaitKind(item), &findings.FindingFacts{Activity: x.Activity}); a != "" {
-				text += "; " + a
-			}
-		}
+	item, _ := results.ParseItem(x.Pattern)
+	if a := findings.Advice(findings.WaitKind(item), &findings.FindingFacts{Activity: x.Activity}); a != "" {
+		text += "; " + a
 	}
 	return text
 }

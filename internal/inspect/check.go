@@ -304,18 +304,12 @@ func (c *checked) checkTrace(path string, parallel int) error {
 
 // addCode lists the first problems of one code; notes are none.
 func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnostics) {
-	severity := "note"
-	switch x.Code.Severity() {
-	case trace.Note:
+	if x.Code.Severity() == trace.Note {
 		return
-	case trace.Warning:
-		severity = "warning"
-	case trace.Damage:
-		severity = "damage"
 	}
 	c.Found += x.Count
 	for _, f := range x.First {
-		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Contradiction: verify.Contradiction{Text: x.Code.Text()}}
+		y := problem{Kind: x.Code.String(), Severity: results.SeverityName(x.Code.Severity()), Count: f.Count, Contradiction: verify.Contradiction{Text: x.Code.Text()}}
 		if f.Detail != "" {
 			y.Text += ": " + f.Detail
 		}

@@ -226,7 +226,7 @@ func (q *asked) next(a *answer, x *xtf.Array) (err error) {
 		pos, side, found, err = x.Next(from, q.Step)
 	}
 	a.at(pos, found)
-	a.Side = sideName(side)
+	a.Side = map[xtf.Side]string{xtf.Before: "before", xtf.After: "after"}[side]
 	return err
 }
 
@@ -301,16 +301,6 @@ func (q *asked) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	}
 	a.Found = true
 	return first, min(last-first, uint64(q.Limit)), nil
-}
-
-func sideName(s xtf.Side) string {
-	switch s {
-	case xtf.Before:
-		return "before"
-	case xtf.After:
-		return "after"
-	}
-	return ""
 }
 
 // sumOver is one sum of a type over a span of time, in three answers.

@@ -79,17 +79,11 @@ func (u Units) Fraction(f Fraction) string {
 }
 
 // Real prints a mean of ticks.
-func (u Units) Real(r Ratio) string { return Grouped(u.plainReal(r)) }
-
-// plainReal is real without groups of digits.
-func (u Units) plainReal(r Ratio) string {
-	switch {
-	case !r.Defined:
-		return "n/a"
-	case u.Resolution == 0:
-		return strconv.FormatFloat(r.Value, 'f', 1, 64)
+func (u Units) Real(r Ratio) string {
+	if !r.Defined || u.Resolution == 0 {
+		return r.Mean()
 	}
-	return strconv.FormatFloat(r.Value/float64(u.Resolution), 'f', 6, 64)
+	return Grouped(strconv.FormatFloat(r.Value/float64(u.Resolution), 'f', 6, 64))
 }
 
 // PerCall prints the time of one of n calls, in microseconds.

@@ -1,6 +1,7 @@
 package predicted
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,9 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
 )
+
+// unnamed stands for a platform without a name.
+const unnamed = "an unnamed platform"
 
 // warnAbove is the share from which on a part of the error is warned of.
 const warnAbove = 0.05
@@ -41,7 +45,7 @@ func (p *Prediction) Book(page bool, _ int) (*table.Book, error) {
 	b := &table.Book{Unit: numbers.Units{Resolution: Picoseconds}, Page: page, Name: p.Name, Subtitle: "Predicted by coppice"}
 	title := fmt.Sprintf("%s  %s", numbers.Clean(p.Name, 60), numbers.Plural(len(p.Processes), "process"))
 	if m := p.Platform; m != nil {
-		title += fmt.Sprintf("  predicted on %s, %s", numbers.Clean(orUnnamed(m.Name), 60), numbers.Plural(int(m.Nodes), "node"))
+		title += fmt.Sprintf("  predicted on %s, %s", numbers.Clean(cmp.Or(m.Name, unnamed), 60), numbers.Plural(int(m.Nodes), "node"))
 		b.Notes = append(b.Notes, fmt.Sprintf("engine %s, contention %s, receive policy %s, mapping %s", m.Engine, m.Contention, m.Policy, m.Mapping))
 	}
 	b.Heads = []string{title}
@@ -103,13 +107,6 @@ func (d *Donor) partly() string {
 		return ""
 	}
 	return fmt.Sprintf("; %s of %s entries measured, the others follow them by site", numbers.Count(d.Measured), numbers.Count(d.Entries))
-}
-
-func orUnnamed(name string) string {
-	if name == "" {
-		return "an unnamed platform"
-	}
-	return name
 }
 
 // run compares the whole run, or names the cycle of a deadlock.
@@ -176,7 +173,7 @@ func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 	e := &p.Errors
 	network, classes := "", "0 by construction: recorded times are scaled, not copied"
 	if e.HostMakespan != nil {
-		network = fmt.Sprintf("simulated on %s %s s, measured %s s", numbers.Clean(orUnnamed(e.HostPlatform), 60), u.Ticks(*e.HostMakespan), u.Ticks(p.Measured))
+		network = fmt.Sprintf("simulated on %s %s s, measured %s s", numbers.Clean(cmp.Or(e.HostPlatform, unnamed), 60), u.Ticks(*e.HostMakespan), u.Ticks(p.Measured))
 	}
 	if e.ClassMakespan != nil {
 		classes = u.Ticks(*e.ClassMakespan) + " s with the vectors of representatives"

@@ -219,23 +219,21 @@ func (t *Ticks) setProductive(all numbers.Sum, mpi numbers.Fraction) {
 	t.Lost = t.MPILost.Plus(numbers.Whole(lost))
 }
 
-// efficiency is the productive part of what is measured, 1 for an empty interval,
-// and the estimated speed-up.
-func (t *Ticks) efficiency() (efficiency, speedup numbers.Ratio) {
-	efficiency = numbers.Ratio{Value: 1, Defined: true}
-	if t.Measured != 0 {
-		efficiency = numbers.Part(t.Productive, t.Measured)
+// exactEfficiency is the productive part of what is measured, 1 for an empty interval.
+func (t *Ticks) exactEfficiency() numbers.Fraction {
+	if t.Measured == 0 {
+		return numbers.Whole(1)
 	}
-	return efficiency, numbers.Part(t.Productive, t.Longest)
+	return t.Productive.Div(uint64(max(t.Measured, 0)))
+}
+
+// efficiency is that as a quotient, and the estimated speed-up.
+func (t *Ticks) efficiency() (efficiency, speedup numbers.Ratio) {
+	return numbers.Nearest(t.exactEfficiency()), numbers.Part(t.Productive, t.Longest)
 }
 
 // EfficiencyText is the efficiency with 6 decimals, half away from zero.
-func (t *Ticks) EfficiencyText() string {
-	if t.Measured == 0 {
-		return "1.000000"
-	}
-	return t.Productive.Div(uint64(max(t.Measured, 0))).Fixed(6)
-}
+func (t *Ticks) EfficiencyText() string { return t.exactEfficiency().Fixed(6) }
 
 // runtime is what POP's efficiencies divide by: of an interval executed once the
 // time from its first begin to its last end, of a repeated one the longest sum. If

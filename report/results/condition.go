@@ -286,12 +286,7 @@ func Metrics() []Metric {
 		return numbers.Times(numbers.Integer(largest), i.POP.Participants)
 	}
 	list := []Metric{
-		{"efficiency", KindShare, func(i *Interval) numbers.Fraction {
-			if i.Ticks.Measured == 0 {
-				return numbers.Whole(1)
-			}
-			return i.Ticks.Productive.Div(uint64(max(i.Ticks.Measured, 0)))
-		}},
+		{"efficiency", KindShare, func(i *Interval) numbers.Fraction { return i.Ticks.exactEfficiency() }},
 		{"parallel_efficiency", KindShare, func(i *Interval) numbers.Fraction { return i.POP.parallel }},
 		share("process_efficiency", func(i *Interval) (a, b numbers.Sum) {
 			return i.POP.Useful, numbers.Times(i.POP.Runtime, i.POP.Participants)

@@ -458,13 +458,16 @@ func NewHot(r *Run, s *Summary) (*Hot, error) {
 			return nil, err
 		}
 	}
-	inside := uint64(0)
+	inside, at := uint64(0), map[uint32]int{}
+	for i := range all.Regions {
+		at[all.Regions[i].Region] = i
+	}
 	for _, own := range t.lines() {
 		inside += own.Exclusive
 		if own.Kind != 0 {
 			continue
 		}
-		i, ok := slices.BinarySearchFunc(all.Regions, own, t.order)
+		i, ok := at[own.Region]
 		if !ok {
 			continue
 		}
@@ -478,17 +481,6 @@ func NewHot(r *Run, s *Summary) (*Hot, error) {
 		h.Outside = numbers.Ratio{Value: float64(int64(t.time-inside)) - mean.Value, Defined: true}
 	}
 	return h, nil
-}
-
-// order compares lines by the place of their region in the definitions.
-func (t *ProfileTable) order(a, b RegionTime) int {
-	place := func(x RegionTime) int {
-		if i, ok := t.r.Defs.RegionIndex(x.Region); ok {
-			return i
-		}
-		return len(t.Sums)
-	}
-	return cmp.Compare(place(a), place(b))
 }
 
 // Recorded is how many were recorded.

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -223,22 +224,15 @@ func (r *Run) Where(ref uint32) (file string, line uint32) {
 func (r *Run) CommName(ref uint32) string {
 	for i := range r.Defs.Comms {
 		if r.Defs.Comms[i].Ref == ref {
-			return orNumber(r.Defs.Text(r.Defs.Comms[i].Name), ref)
+			return cmp.Or(r.Defs.Text(r.Defs.Comms[i].Name), fmt.Sprintf("communicator %d", ref))
 		}
 	}
 	for i := range r.Defs.InterComms {
 		if r.Defs.InterComms[i].Ref == ref {
-			return orNumber(r.Defs.Text(r.Defs.InterComms[i].Name), ref)
+			return cmp.Or(r.Defs.Text(r.Defs.InterComms[i].Name), fmt.Sprintf("communicator %d", ref))
 		}
 	}
 	return fmt.Sprintf("communicator %d (undefined)", ref)
-}
-
-func orNumber(name string, ref uint32) string {
-	if name == "" {
-		return fmt.Sprintf("communicator %d", ref)
-	}
-	return name
 }
 
 // Place is where an answer is about.
