@@ -93,7 +93,7 @@ func TestScaleKeepsCalls(t *testing.T) {
 		t.Errorf("the run takes %d ps, want 1048400", r.Makespan)
 	}
 	run, err := NewRun(RunOptions{
-		Comm: mpi.Serial(), Recorded: in, Definitions: in.Defs, Times: store, End: 2, Processes: 2, Tick: in.Tick(), Makespan: r.Makespan,
+		Comm: mpi.Serial(), Recorded: in, Times: store, End: 2, Makespan: r.Makespan,
 	})
 	if err != nil {
 		t.Fatal(err)

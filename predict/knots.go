@@ -48,7 +48,7 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 			return nil, err
 		}
 	}
-	role, err := r.o.Recorded.Roles(process, master)
+	role, err := r.o.Recorded.roles(process, master)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +56,13 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.o.Tick, passed: r.o.Origin, leave: knot{event: noEvent}}
+	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.o.Recorded.Tick(), passed: r.o.Origin, leave: knot{event: noEvent}}
 	k.b = knot{event: noEvent, recorded: r.o.Origin}
 	if master.Events() == 0 {
 		return k, k.advance()
 	}
 	k.a, k.passed = k.b, master.First()
-	k.b = knot{event: noEvent, recorded: k.passed, time: r.o.Tick.Of(int64(k.passed - r.o.Origin))}
+	k.b = knot{event: noEvent, recorded: k.passed, time: r.o.Recorded.Tick().Of(int64(k.passed - r.o.Origin))}
 	if thread != 0 { // whose events may come before
 		return k, nil
 	}

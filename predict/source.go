@@ -19,17 +19,6 @@ import (
 // picosecondClock is the resolution of predicted runs, in ticks a second.
 const picosecondClock = 1e12
 
-// Recorded is the run that was predicted, as its file has it.
-type Recorded interface {
-	// Location opens the call graph of a location. Safe for concurrent use.
-	Location(p trace.P) (*ccg.Location, error)
-	// Events returns the number of events of a location.
-	Events(p trace.P) (uint64, error)
-	// Roles says what the calls and events of a process's first location are to the program, by their number in the graph
-	// of all; what is not there is nothing. Safe for concurrent use.
-	Roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error)
-}
-
 // Run is a predicted run as an input of the analysis: the recorded events of each location, in their order, with new times. It is
 // a [trace.Interleaved].
 //
@@ -44,22 +33,19 @@ type Run struct {
 
 // RunOptions say what a predicted run is made of.
 type RunOptions struct {
-	Comm        mpi.Comm // of all ranks; the run keeps it
-	Recorded    Recorded
-	Definitions *trace.Definitions // of the recorded run
-	Times       Segments           // of this rank's processes, from Times
-	First, End  uint32             // this rank's processes
-	Processes   uint32             // of the program
-	Tick        Scale              // ps in a recorded tick
-	Origin      trace.Time         // recorded instant that the simulation calls 0
-	Makespan    int64              // ps
-	Properties  []Property         // of the prediction, for its definitions
-	Identity    []byte             // what else decides the result
+	Comm       mpi.Comm   // of all ranks; the run keeps it
+	Recorded   *Input     // what was predicted
+	Times      Segments   // of this rank's processes, from Times
+	First, End uint32     // this rank's processes
+	Origin     trace.Time // recorded instant that the simulation calls 0
+	Makespan   int64      // ps
+	Properties []Property // of the prediction, for its definitions
+	Identity   []byte     // what else decides the result
 }
 
 // NewRun returns the predicted run.
 func NewRun(o RunOptions) (*Run, error) {
-	defs, err := predictedDefinitions(o.Definitions, o.Makespan, o.Properties)
+	defs, err := predictedDefinitions(o.Recorded.Defs, o.Makespan, o.Properties)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +111,7 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 	c := &predictedChunk{ChunkReader: s.loc.Expand()}
 	process, thread := s.run.defs.Process(s.p)
 	switch {
-	case process >= s.run.o.Processes:
+	case process >= s.run.o.Recorded.Processes():
 		c.stretch = s.run.recordedTimes
 	default:
 		k, err := s.run.knots(process, thread, s.loc)
@@ -144,7 +130,7 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
-		ps := r.o.Tick.Of(int64(min(e.Time-min(r.o.Origin, e.Time), math.MaxInt64)))
+		ps := r.o.Recorded.Tick().Of(int64(min(e.Time-min(r.o.Origin, e.Time), math.MaxInt64)))
 		if ps == simnet.Never {
 			return ErrTooLong
 		}
@@ -212,30 +198,21 @@ func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Pr
 	return d, nil
 }
 
-// Roles says what the calls and events of a process's first location are to the program: the rule by which Open made it.
-func (in *Input) Roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error) {
-	list, err := in.roles(process, l)
-	if err != nil {
-		return nil, err
-	}
-	s := l.Structure()
-	roles := map[uint32]ccg.Role{}
-	for n, r := range list {
-		if r != ccg.Within {
-			roles[s.ID(uint32(n))] = r
-		}
-	}
-	return roles, nil
-}
-
-// roles lists them by the location's own numbers.
-func (in *Input) roles(process uint32, l *ccg.Location) ([]ccg.Role, error) {
+// roles says what the calls and events of a process's first location are to the program, by their number in the graph of all: the
+// rule by which Open made it. What is not there is nothing.
+func (in *Input) roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error) {
 	t := newTracer(&builder{tables: in.tables}, l, process)
 	if err := t.survey(); err != nil {
 		return nil, fmt.Errorf("process %d: %w", process, err)
 	}
 	t.count()
-	return t.roles(), nil
+	roles := map[uint32]ccg.Role{}
+	for n, r := range t.roles() {
+		if r != ccg.Within {
+			roles[t.s.ID(uint32(n))] = r
+		}
+	}
+	return roles, nil
 }
 
 // Segments keeps what is appended for each process of a rank, in memory or in files. Different processes may be appended at
@@ -343,7 +320,7 @@ func (r *Run) Gather(first, end trace.P, _ string) error {
 	if first < end {
 		a, _ := r.defs.Process(first)
 		b, _ := r.defs.Process(end - 1)
-		need = [2]uint32{min(a, r.o.Processes), min(b+1, r.o.Processes)}
+		need = [2]uint32{min(a, r.o.Recorded.Processes()), min(b+1, r.o.Recorded.Processes())}
 	}
 	var own []byte
 	for _, v := range [...]uint32{need[0], need[1], r.o.First, r.o.End} {

@@ -55,8 +55,8 @@ func (x *prediction) write() error {
 		return err
 	}
 	o := predict.RunOptions{
-		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.simulated, Processes: x.in.Processes(),
-		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.out.result.Makespan, Properties: x.properties(),
+		Comm: comm, Recorded: x.in, Times: x.simulated,
+		Origin: x.start.origin, Makespan: x.out.result.Makespan, Properties: x.properties(),
 	}
 	if x.sim != nil {
 		o.First, o.End = x.sim.First, x.sim.End
