@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -190,21 +191,15 @@ func (in *platformReader) checkAlgorithms(kind simnet.CollKind, list []simnet.Al
 // checkTopology verifies that the kind has its numbers.
 func (in *platformReader) checkTopology() error {
 	t := &in.p.Topology
-	needs, given := t.topologyFields()
-	kind := topologyNames[t.Kind]
-	for _, name := range given {
-		if !slices.Contains(needs, name) {
-			allowed := "nothing of the kind"
-			if needs != nil {
-				allowed = strings.Join(needs, ", ")
-			}
-			return in.Wrong("topology."+name, "not for "+kind, allowed)
+	kind, needs := topologyNames[t.Kind], topologyNeeds[t.Kind]
+	given := func(name string) bool { return in.Lines["topology."+name] > 0 }
+	for _, name := range slices.Concat(topologyNeeds[:]...) {
+		if given(name) && !slices.Contains(needs, name) {
+			return in.Wrong("topology."+name, "not for "+kind, cmp.Or(strings.Join(needs, ", "), "nothing of the kind"))
 		}
 	}
-	for _, name := range needs {
-		if !slices.Contains(given, name) {
-			return in.Wrong("topology.kind", fmt.Sprintf("%s needs %s", kind, strings.Join(needs, ", ")), "")
-		}
+	if slices.ContainsFunc(needs, func(name string) bool { return !given(name) }) {
+		return in.Wrong("topology.kind", fmt.Sprintf("%s needs %s", kind, strings.Join(needs, ", ")), "")
 	}
 	if len(t.Down) != len(t.Up) {
 		return in.Wrong("topology.up", fmt.Sprintf("%d levels", len(t.Up)), fmt.Sprintf("as many as down has, %d", len(t.Down)))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
@@ -202,7 +201,6 @@ func (k *knots) at(t trace.Time) trace.Time {
 	case t >= k.b.recorded:
 		return trace.Time(k.b.time)
 	}
-	hi, lo := bits.Mul64(uint64(t-k.a.recorded), uint64(k.b.time-k.a.time))
-	q, _ := bits.Div64(hi, lo, uint64(k.b.recorded-k.a.recorded))
+	q, _ := Scale{uint64(k.b.time - k.a.time), uint64(k.b.recorded - k.a.recorded)}.times(uint64(t - k.a.recorded))
 	return trace.Time(k.a.time + int64(q))
 }

@@ -74,12 +74,18 @@ func (s Scale) Of(t int64) int64 {
 
 // of returns t times the factor, rounded down; false where that does not fit.
 func (s Scale) of(t uint64) (int64, bool) {
+	q, ok := s.times(t)
+	return int64(q), ok && q <= math.MaxInt64
+}
+
+// times is of for a number of 64 bits.
+func (s Scale) times(t uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(t, s.Num)
 	if hi >= s.Den {
 		return 0, false
 	}
 	q, _ := bits.Div64(hi, lo, s.Den)
-	return int64(q), q <= math.MaxInt64
+	return q, true
 }
 
 // compare is the order of factors, exact.
@@ -282,30 +288,8 @@ type TopologySpec struct {
 	LinkRate simnet.Rate // of a link; 0: as of links.net
 }
 
-// topologyFields are the keys each kind needs. It has no others.
-func (t *TopologySpec) topologyFields() (needs, given []string) {
-	fields := []struct {
-		name string
-		set  bool
-		kind TopologyKind
-	}{
-		{"down", t.Down != nil, FatTree},
-		{"up", t.Up != nil, FatTree},
-		{"dims", t.Dims != nil, Torus},
-		{"groups", t.Groups != 0, Dragonfly},
-		{"routers", t.Routers != 0, Dragonfly},
-		{"ports", t.Ports != 0, Dragonfly},
-	}
-	for _, f := range fields {
-		if f.kind == t.Kind {
-			needs = append(needs, f.name)
-		}
-		if f.set {
-			given = append(given, f.name)
-		}
-	}
-	return needs, given
-}
+// topologyNeeds are the keys that each kind has, next to those of all.
+var topologyNeeds = [...][]string{FatTree: {"down", "up"}, Torus: {"dims"}, Dragonfly: {"groups", "routers", "ports"}}
 
 // build makes the simulator's topology for the nodes of n.
 func (t *TopologySpec) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error) {

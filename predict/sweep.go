@@ -3,7 +3,6 @@ package predict
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -70,13 +69,9 @@ func (s Scale) time(t *int64) bool {
 
 // rate multiplies r by s, rounded down; false if it does not fit.
 func (s Scale) rate(r *simnet.Rate) bool {
-	hi, lo := bits.Mul64(uint64(*r), s.Num)
-	if hi >= s.Den {
-		return false
-	}
-	q, _ := bits.Div64(hi, lo, s.Den)
+	q, ok := s.times(uint64(*r))
 	*r = simnet.Rate(q)
-	return true
+	return ok
 }
 
 // lowest divides both by what they share.
