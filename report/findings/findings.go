@@ -215,16 +215,14 @@ func (f *finder) read() error {
 	if f.codes, err = f.r.Codes(); err != nil {
 		return err
 	}
-	caused := make([]uint64, len(f.r.Defs.Processes()))
+	processes := make([]locationSums, len(f.r.Defs.Processes()))
 	if rows {
 		f.causes = &results.Causes{R: f.r}
 		if err := f.causes.Read(); err != nil {
 			return err
 		}
-		if len(f.causes.Delays) > 0 {
-			if err := delaysOfProcesses(f.r, caused); err != nil {
-				return err
-			}
+		if err := f.readLocations(processes); err != nil {
+			return err
 		}
 	}
 	f.readCrowds()
@@ -234,7 +232,7 @@ func (f *finder) read() error {
 	}
 	e := &f.each
 	e.slack, e.withIO = xtf.Never, xtf.Never
-	f.lost, err = f.r.EachProcess(results.Ranks{}, "findings", func(x *results.ProcessItems) { f.addProcess(x, caused[x.Rank]) })
+	f.lost, err = f.r.EachProcess(results.Ranks{}, "findings", func(x *results.ProcessItems) { f.addProcess(x, &processes[x.Rank]) })
 	f.lose(lost...)
 	if e.slack == xtf.Never {
 		e.slack, e.withIO = 0, 0
@@ -242,22 +240,14 @@ func (f *finder) read() error {
 	return err
 }
 
-// addProcess takes what a process has; caused is what it makes others wait.
-func (f *finder) addProcess(x *results.ProcessItems, caused uint64) {
+// addProcess takes what a process has.
+func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	f.shares(x)
-	var p2p, coll uint64
-	for _, i := range results.WaitItems {
-		if v := x.At(0, i); slices.Contains(results.P2pWaits, i) {
-			p2p += v
-		} else {
-			coll += v
-		}
-	}
-	for _, i := range results.CompletionItems {
-		coll += x.At(0, i)
+	slack := of.caused + x.At(0, xtf.ItemManagement)
+	for _, i := range append(results.WaitItems[:len(results.WaitItems):len(results.WaitItems)], results.CompletionItems...) {
+		slack += x.At(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
-	slack := p2p + coll + caused + x.At(0, xtf.ItemManagement)
 	slack += less(f.runtime, x.At(0, xtf.ItemTime))
 	e := &f.each
 	if slack < e.slack {
@@ -270,7 +260,8 @@ func (f *finder) addProcess(x *results.ProcessItems, caused uint64) {
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
 	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
 	for i, v := range [numSums]uint64{
-		sumP2P: less(x.At(0, xtf.ItemP2P), p2p), sumColl: less(x.At(0, xtf.ItemColl), coll), sumRMA: x.At(0, xtf.ItemRMA),
+		sumP2P: less(x.At(0, xtf.ItemP2P), of.waits[sumP2P]), sumColl: less(x.At(0, xtf.ItemColl), of.waits[sumColl]),
+		sumRMA:  less(x.At(0, xtf.ItemRMA), of.waits[sumRMA]),
 		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)),
 		sumIO:   io, sumSerial: x.At(0, xtf.ItemThreadSerial) / count,
 		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
@@ -285,14 +276,50 @@ func (f *finder) addProcess(x *results.ProcessItems, caused uint64) {
 	}
 }
 
-// delaysOfProcesses adds up the delay costs, short and long, by the process that
-// causes them. A location that cannot be read has none.
-func delaysOfProcesses(r *results.Run, sums []uint64) error {
+// locationSums are ticks of a process: what it makes others wait, delay costs short and long; and what it waits itself, spans of
+// completion too, by the kind of the call in which it does. A non-blocking collective is waited for in a call of point-to-point
+// communication, a fence is one of one-sided communication.
+type locationSums struct {
+	caused uint64
+	waits  [sumRMA + 1]uint64
+}
+
+// readLocations adds up these sums. A location that cannot be read has none.
+func (f *finder) readLocations(sums []locationSums) error {
+	r := f.r
+	kinds := map[uint32]int{} // of calls, by region
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
-		return r.Failed(xtf.Proc(p), "delay costs", results.Load(r, xtf.Proc(p), func(x *xtf.Delay) { sums[rank] += x.Short + x.Long }))
+		of := &sums[rank]
+		err := r.Failed(xtf.Proc(p), "waits", results.Load(r, xtf.Proc(p), func(x *xtf.WaitSum) {
+			region := f.causes.Paths.Region(uint32(x.Key))
+			kind, known := kinds[region]
+			if !known {
+				kind = kindOfCall(r.Defs, region)
+				kinds[region] = kind
+			}
+			if kind <= sumRMA {
+				of.waits[kind] += x.Ticks
+			}
+		}))
+		if err != nil || len(f.causes.Delays) == 0 {
+			return err
+		}
+		return r.Failed(xtf.Proc(p), "delay costs", results.Load(r, xtf.Proc(p), func(x *xtf.Delay) { of.caused += x.Short + x.Long }))
 	})
 	return err
+}
+
+// kindOfCall is sumP2P, sumColl or sumRMA; of others numSums.
+func kindOfCall(d *trace.Definitions, region uint32) int {
+	if x := d.Region(region); x != nil {
+		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA} {
+			if d.Class(x)&class != 0 {
+				return kind
+			}
+		}
+	}
+	return numSums
 }
 
 // io is what file input and output takes.
