@@ -1,10 +1,6 @@
 package ccg
 
-import (
-	"math/bits"
-
-	"github.com/coppice-hpc/coppice/internal/column"
-)
+import "github.com/coppice-hpc/coppice/internal/column"
 
 // ClassModes says for each node of a shared graph whether it has a class table.
 type ClassModes struct {
@@ -88,19 +84,17 @@ func (c *GapCounts) entropies() []uint64 {
 	for _, v := range c.values.list {
 		sum[v.key.slot] += v.val
 	}
-	hi, lo := make([]uint64, len(c.slots)), make([]uint64, len(c.slots))
+	all := make([]total, len(c.slots))
 	for _, v := range c.values.list { // sum count * log2(sum/count)
-		x, y := bits.Mul64(v.val, log2Fixed(sum[v.key.slot])-log2Fixed(v.val))
-		var carry uint64
-		lo[v.key.slot], carry = bits.Add64(lo[v.key.slot], y, 0)
-		hi[v.key.slot] += x + carry
+		slot := v.key.slot
+		all[slot] = all[slot].plus(product(v.val, log2Fixed(sum[slot])-log2Fixed(v.val)))
 	}
 	for i, s := range c.slots {
 		switch {
-		case s.distinct > c.limit || hi[i] != 0 && hi[i] >= sum[i]:
+		case s.distinct > c.limit || all[i].hi != 0 && all[i].hi >= sum[i]:
 			h[i] = unbounded
 		case sum[i] > 0:
-			h[i], _ = bits.Div64(hi[i], lo[i], sum[i])
+			h[i], _ = all[i].divide(sum[i])
 			if s.distinct > 1 {
 				h[i] = max(h[i], 1) // not one value
 			}

@@ -2,9 +2,6 @@ package ccg
 
 import (
 	"fmt"
-	"math/bits"
-
-	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // rowCounts returns how many instances each row has in the location, by node and
@@ -22,19 +19,22 @@ func (l *Location) rowCounts() ([][]uint64, error) {
 	if v.rootRow >= 0 {
 		counts[v.root][v.rootRow] = 1
 	}
-	var k column.Cursor
 	for i, c := range v.cols {
 		if c.child == 0 {
 			continue
 		}
 		to := counts[c.child]
-		k.Init(&l.cols[i])
-		for range c.count {
-			row := k.Next()
-			if row >= uint64(len(to)) || k.Err() != nil {
-				return nil, fmt.Errorf("call graph: location %d, column %d: class %d of node %d: %w", l.p, i, row, v.ids[c.child], ErrCorrupt)
+		err := l.blocks(i, func(rows []uint64) error {
+			for _, row := range rows {
+				if row >= uint64(len(to)) {
+					return fmt.Errorf("call graph: location %d, column %d: class %d of node %d: %w", l.p, i, row, v.ids[c.child], ErrCorrupt)
+				}
+				to[row]++
 			}
-			to[row]++
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	for id := v.root; id > 0; id-- {
@@ -69,8 +69,8 @@ func (v *view) iterations(id uint32, t *classTable) uint64 {
 	return 1
 }
 
-// tableTime returns the ticks of the gaps in a node's rows, 128 bits wide.
-func (v *view) tableTime(id uint32, counts []uint64) (hi, lo uint64) {
+// tableTime returns the ticks of the gaps in a node's rows.
+func (v *view) tableTime(id uint32, counts []uint64) (sum total) {
 	t := v.tables[id]
 	times := v.iterations(id, t)
 	for row, m := range counts {
@@ -78,11 +78,8 @@ func (v *view) tableTime(id uint32, counts []uint64) (hi, lo uint64) {
 			continue
 		}
 		for _, g := range t.gaps[row*t.gapsPerRow : (row+1)*t.gapsPerRow] {
-			h, x := bits.Mul64(g, m*times)
-			var carry uint64
-			lo, carry = bits.Add64(lo, x, 0)
-			hi += h + carry
+			sum = sum.plus(product(g, m*times))
 		}
 	}
-	return hi, lo
+	return sum
 }

@@ -3,8 +3,6 @@ package ccg
 import (
 	"fmt"
 	"math/bits"
-
-	"github.com/coppice-hpc/coppice/internal/column"
 )
 
 // DurationBins is the number of bins of a histogram of durations.
@@ -79,18 +77,10 @@ func (d *Durations) Add(o *Durations) error {
 // columns and nothing else: O(values + rows of classes).
 func (l *Location) GapDurations(region uint32) (*Durations, error) {
 	d, ok := &Durations{}, true
-	var buf [column.BlockSize]uint64
-	for i := range l.cols {
-		if c := &l.view.cols[i]; !c.gap || c.region != region {
-			continue
-		}
-		for b := range l.cols[i].Blocks() {
-			n, err := l.cols[i].Decode(b, buf[:])
-			if err != nil {
-				return nil, l.columnError(i, err)
-			}
-			for _, v := range buf[:n] {
-				ok = d.add(v, 1) && ok
+	for i, c := range l.view.cols {
+		if c.gap && c.region == region {
+			if err := l.durations(d, &ok, i); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -107,6 +97,16 @@ func (l *Location) GapDurations(region uint32) (*Durations, error) {
 	}
 	d.Bound, d.SumBound = l.durationBounds(1, d.Max, d.Count, d.Sum)
 	return d, l.durationError(ok)
+}
+
+// durations adds the values of a column.
+func (l *Location) durations(d *Durations, ok *bool, c int) error {
+	return l.blocks(c, func(values []uint64) error {
+		for _, v := range values {
+			*ok = d.add(v, 1) && *ok
+		}
+		return nil
+	})
 }
 
 // addGaps adds the gaps in the rows of a node with classes.
@@ -217,7 +217,6 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 	}
 	read := map[int32]bool{}
 	var todo []bool
-	var buf [column.BlockSize]uint64
 	for id := range x.calledNodes(region) {
 		k := tail(id)
 		switch {
@@ -231,14 +230,8 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 			todo[id] = true
 		case !read[k]:
 			read[k] = true
-			for b := range x.loc.cols[k].Blocks() {
-				n, err := x.loc.cols[k].Decode(b, buf[:])
-				if err != nil {
-					return nil, x.columnError(k, err)
-				}
-				for _, t := range buf[:n] {
-					*ok = d.add(t, 1) && *ok
-				}
+			if err := x.loc.durations(d, ok, int(k)); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -151,9 +151,7 @@ func (h *GapHistogram) add(l *Local) error {
 		}
 		c := h.cell(at.val, h.shifts.low(v))
 		c.count++
-		var carry uint64
-		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)
-		c.sum.hi += carry
+		c.sum = c.sum.plus(total{0, v})
 		if c.count == 1 && h.limit() {
 			h.walk.ask(h.grid)
 		}

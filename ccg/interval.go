@@ -3,7 +3,6 @@ package ccg
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -212,8 +211,7 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 		if k.n == int32(Received) {
 			sum = &iv.ReceivedBytes
 		}
-		var carry uint64
-		if *sum, carry = bits.Add64(*sum, to-from, 0); carry != 0 {
+		if !addTimes(sum, to-from, 1) {
 			return fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", x.loc.p, ErrLimit)
 		}
 	}
@@ -296,11 +294,7 @@ func (iv *Interval) Add(o *Interval) error {
 		return fmt.Errorf("call graph: intervals [%d, %d) and [%d, %d) do not add up: %w", iv.Begin, iv.End, o.Begin, o.End, ErrRange)
 	}
 	var over bool
-	add := func(sum *uint64, n uint64) {
-		var carry uint64
-		*sum, carry = bits.Add64(*sum, n, 0)
-		over = over || carry != 0
-	}
+	add := func(sum *uint64, n uint64) { over = !addTimes(sum, n, 1) || over }
 	add(&iv.Events, o.Events)
 	add(&iv.Sent, o.Sent)
 	add(&iv.SentBytes, o.SentBytes)

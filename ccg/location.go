@@ -179,6 +179,30 @@ func (l *Location) cursors() []column.Cursor {
 	return cursors
 }
 
+// sum returns the sum of a column.
+func (l *Location) sum(c int) (total, error) {
+	hi, lo, err := l.cols[c].Sum()
+	if err != nil {
+		return total{}, l.columnError(c, err)
+	}
+	return total{hi, lo}, nil
+}
+
+// blocks calls f for each block of values of a column.
+func (l *Location) blocks(c int, f func([]uint64) error) error {
+	var buf [column.BlockSize]uint64
+	for b := range l.cols[c].Blocks() {
+		n, err := l.cols[c].Decode(b, buf[:])
+		if err != nil {
+			return l.columnError(c, err)
+		}
+		if err := f(buf[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *Location) columnError(column int, err error) error {
 	return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, column, ErrCorrupt, err)
 }

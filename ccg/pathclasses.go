@@ -1,7 +1,5 @@
 package ccg
 
-import "github.com/coppice-hpc/coppice/internal/column"
-
 // classes adds the times of nodes with classes: counts of rows on each path,
 // passed on from parents to children.
 func (s *pathSweep) classes() error {
@@ -34,22 +32,20 @@ func (s *pathSweep) classes() error {
 
 // classColumns counts the columns of classes that lie in one path.
 func (s *pathSweep) classColumns() error {
-	var buf [column.BlockSize]uint64
-	for k := range s.v.cols {
-		child := s.v.cols[k].child
-		if child == 0 || s.column[k] == mixedState {
+	for k, c := range s.v.cols {
+		if c.child == 0 || s.column[k] == mixedState {
 			continue
 		}
-		for b := range s.l.cols[k].Blocks() {
-			n, err := s.l.cols[k].Decode(b, buf[:])
-			if err != nil {
-				return s.l.columnError(k, err)
-			}
-			for _, row := range buf[:n] {
-				if err := s.count(nodePath{child, s.column[k]}, row, 1); err != nil {
+		err := s.l.blocks(k, func(rows []uint64) error {
+			for _, row := range rows {
+				if err := s.count(nodePath{c.child, s.column[k]}, row, 1); err != nil {
 					return err
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -64,19 +60,17 @@ func (s *pathSweep) spread(at nodePath, around [][]int32) error {
 	if v.nodes.kind(at.id) == kindCall {
 		path = s.states.enter(v, path, at.id)
 	}
-	hi, lo := v.tableTime(at.id, counts)
-	if hi != 0 || !addTimes(&s.totals[path].time, lo, 1) {
+	if !s.totals[path].add(v.tableTime(at.id, counts)) {
 		return errPathTime
 	}
 	times := v.iterations(at.id, t)
-	children := v.nodes.children(at.id)
 	for row, m := range counts {
 		if m == 0 {
 			continue
 		}
 		_, kids := t.row(row)
 		for i, kid := range kids {
-			c := children[min(i, len(children)-1)]
+			c := v.childOf(at.id, i)
 			if v.tables[c] == nil {
 				continue // an Event
 			}

@@ -3,7 +3,6 @@ package ccg
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -91,8 +90,7 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	q.gap += t.gap
 	q.estimated += t.estimated
 	q.samples += t.samples
-	var carry uint64
-	if q.time, carry = bits.Add64(q.time, t.time, 0); carry != 0 {
+	if !addTimes(&q.time, t.time, 1) {
 		return fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", ErrLimit)
 	}
 	if len(p.paths) > maxPaths {
@@ -136,8 +134,7 @@ func (p *PathProfile) Paths() ([]PathTotal, error) {
 	for i := len(list) - 1; i > 0; i-- {
 		above := &list[list[i].Parent]
 		above.GapsIn += list[i].GapsIn
-		var carry uint64
-		if above.Inclusive, carry = bits.Add64(above.Inclusive, list[i].Inclusive, 0); carry != 0 {
+		if !addTimes(&above.Inclusive, list[i].Inclusive, 1) {
 			return nil, fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", ErrLimit)
 		}
 	}

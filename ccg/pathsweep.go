@@ -157,16 +157,19 @@ func (s *pathSweep) sums() error {
 		if !c.gap || s.column[k] == mixedState {
 			continue
 		}
-		hi, lo, err := s.l.cols[k].Sum()
+		ticks, err := s.l.sum(k)
 		if err != nil {
-			return s.l.columnError(k, err)
+			return err
 		}
-		if hi != 0 || !addTimes(&s.totals[s.column[k]].time, lo, 1) {
+		if !s.totals[s.column[k]].add(ticks) {
 			return errPathTime
 		}
 	}
 	return nil
 }
+
+// add adds ticks; false if they exceed 64 bits.
+func (t *pathTotal) add(ticks total) bool { return addTimes(&t.time, ticks.lo, 1) && ticks.hi == 0 }
 
 var errPathTime = fmt.Errorf("time of a path exceeds 64 bits: %w", ErrLimit)
 

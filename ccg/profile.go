@@ -65,17 +65,16 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 		if !c.gap {
 			continue
 		}
-		hi, lo, err := l.cols[i].Sum()
+		ticks, err := l.sum(i)
 		if err != nil {
-			return l.columnError(i, err)
-		}
-		if err := p.add(l, c.region, hi, lo); err != nil {
 			return err
 		}
+		in := int32(0)
 		if open != nil {
-			if err := p.include(l, open, open.column[i], lo); err != nil {
-				return err
-			}
+			in = open.column[i]
+		}
+		if err := p.add(l, c.region, ticks, open, in); err != nil {
+			return err
 		}
 	}
 	if err := p.classes(l, open); err != nil {
@@ -87,18 +86,13 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 	return nil
 }
 
-// add adds exclusive time to a region.
-func (p *Profile) add(l *Location, region uint32, hi, lo uint64) error {
-	if !addTimes(&p.region(region).Exclusive, lo, 1) || hi != 0 {
+// add adds exclusive time to a region, and to the regions that are open in state n.
+func (p *Profile) add(l *Location, region uint32, ticks total, open *stateMap, n int32) error {
+	if !addTimes(&p.region(region).Exclusive, ticks.lo, 1) || ticks.hi != 0 {
 		return l.regionError(region)
 	}
-	return nil
-}
-
-// include adds time to the regions that are open in state n.
-func (p *Profile) include(l *Location, open *stateMap, n int32, ticks uint64) error {
 	for ; n > 0; n = open.states.parent[n] {
-		if r := open.states.region[n]; !addTimes(&p.region(r).Inclusive, ticks, 1) {
+		if r := open.states.region[n]; !addTimes(&p.region(r).Inclusive, ticks.lo, 1) {
 			return l.regionError(r)
 		}
 	}
@@ -123,17 +117,16 @@ func (p *Profile) classes(l *Location, open *stateMap) error {
 		if v.tables[id] == nil {
 			continue
 		}
-		hi, lo := v.tableTime(id, counts[id])
-		if hi|lo == 0 {
+		ticks := v.tableTime(id, counts[id])
+		if ticks == (total{}) {
 			continue
 		}
-		if err := p.add(l, v.shapeOf(id).region(v.defs), hi, lo); err != nil {
-			return err
-		}
+		in := int32(0)
 		if open != nil {
-			if err := p.include(l, open, open.node[id], lo); err != nil {
-				return err
-			}
+			in = open.node[id]
+		}
+		if err := p.add(l, v.shapeOf(id).region(v.defs), ticks, open, in); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -87,8 +87,7 @@ func (x *Index) openSums(c int32) (*runningSums, error) {
 	k := &runningSums{before: make([]uint64, 1, len(col.Heads())+1), prefix: make([][]uint64, col.Blocks())}
 	sum := uint64(0)
 	for _, h := range col.Heads() {
-		var carry uint64
-		if sum, carry = bits.Add64(sum, h.SumLo, 0); carry != 0 || h.SumHi != 0 {
+		if !addTimes(&sum, h.SumLo, 1) || h.SumHi != 0 {
 			return nil, x.tooLarge(c)
 		}
 		k.before = append(k.before, sum)

@@ -3,7 +3,6 @@ package ccg
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/column"
@@ -194,12 +193,12 @@ func (t *traffic) sums() error {
 		if x.channel == nil || x.mixed {
 			continue
 		}
-		hi, lo, err := t.l.cols[i].Sum()
+		bytes, err := t.l.sum(i)
 		if err != nil {
-			return t.l.columnError(i, err)
+			return err
 		}
-		t.over = t.over || hi != 0
-		t.add(x.channel, x.outer, lo, x.in)
+		t.over = t.over || bytes.hi != 0
+		t.add(x.channel, x.outer, bytes.lo, x.in)
 	}
 	return nil
 }
@@ -209,11 +208,10 @@ func (t *traffic) add(c *Channel, outer int32, bytes uint64, in bool) {
 	if in {
 		sum = &c.BytesIn
 	}
-	var carry, more uint64
-	*sum, carry = bits.Add64(*sum, bytes, 0)
 	region := t.outer.states.region[outer]
-	t.regions[region], more = bits.Add64(t.regions[region], bytes, 0)
-	t.over = t.over || carry|more != 0
+	all := t.regions[region]
+	t.over = !addTimes(sum, bytes, 1) || !addTimes(&all, bytes, 1) || t.over
+	t.regions[region] = all
 }
 
 // walk reads the columns of several channels or regions, in execution order.
