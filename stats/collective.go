@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -233,14 +232,15 @@ func (m *matcher) returnForeign() {
 			if m.fail(err); err != nil || len(msg) == 0 {
 				break
 			}
-			b := varint.Read(msg)
-			for b.Len() > 0 {
-				r := result{p: b.Uint32()}
-				if r.take(&b); b.Failed() {
+			for len(msg) > foreignHead {
+				r := result{p: binary.LittleEndian.Uint32(msg)}
+				n := r.take(msg[foreignHead:], &result{})
+				if n == 0 {
 					m.fail(errResults)
 					break
 				}
 				m.fail(m.results.add(&r))
+				msg = msg[foreignHead+n:]
 			}
 		}
 	}

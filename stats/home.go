@@ -117,11 +117,14 @@ type foreign struct {
 	buf       []byte
 }
 
-// foreignPiece is about the size of a message of results.
-const foreignPiece = 1 << 20
+// foreignPiece is about the size of a message of results, foreignHead that of the location, u32 little-endian, before each.
+const (
+	foreignPiece = 1 << 20
+	foreignHead  = 4
+)
 
 func (f *foreign) add(r *result) error {
-	f.buf = r.append(binary.AppendUvarint(f.buf, uint64(r.p)), &result{})
+	f.buf = r.append(binary.LittleEndian.AppendUint32(f.buf, r.p), &result{})
 	if len(f.buf) >= foreignPiece {
 		return f.flush()
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/column"
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -36,35 +36,75 @@ type result struct {
 	flags   uint32
 }
 
-// mostResult bounds an encoded result.
-const mostResult = 10 * binary.MaxVarintLen64
+// A result is kept as differences to the one before, which are small in a channel, as those of operations are (entry.go):
+//
+//	control u32 | row | mateN | t | a | b | c, and if control says so: kind u32 | mateP u32 | flags u32
+const (
+	controlOther = 1 << 31 // kind, mateP or flags are not those of the result before
+	mostResult   = 4 + 6*8 + 3*4
+)
 
-// append appends the result as differences to the last one, which it is then: neighbours in a channel differ little.
+// append appends the result after the last one, which it is then.
 func (r *result) append(b []byte, last *result) []byte {
-	other := uint64(0)
+	at := len(b)
+	b = slices.Grow(b, mostResult)[:at+mostResult]
+	next, control := putBytes(b, at+4, zigzag(r.row-last.row))
+	next, n := putBytes(b, next, zigzag(r.mateN-last.mateN))
+	control |= n << 3
+	next, n = putBytes(b, next, zigzag(r.t-last.t))
+	control |= n << 6
+	next, n = putBytes(b, next, zigzag(r.a-last.a))
+	control |= n << 9
+	next, n = putBytes(b, next, zigzag(r.b-last.b))
+	control |= n << 12
+	next, n = putBytes(b, next, zigzag(r.c-last.c))
+	control |= n << 15
 	if r.kind != last.kind || r.mateP != last.mateP || r.flags != last.flags {
-		other = 1
+		control |= controlOther
+		for _, v := range [...]uint32{r.kind, r.mateP, r.flags} {
+			binary.LittleEndian.PutUint32(b[next:], v)
+			next += 4
+		}
 	}
-	difference := func(x, y uint64) uint64 { return column.ZigZag(int64(x - y)) }
-	b = varint.Append(b, other, difference(r.row, last.row), difference(r.mateN, last.mateN), difference(r.t, last.t),
-		difference(r.a, last.a), difference(r.b, last.b), difference(r.c, last.c))
-	if other > 0 {
-		b = varint.Append(b, uint64(r.kind), uint64(r.mateP), uint64(r.flags))
-	}
-	*last = *r
-	return b
+	binary.LittleEndian.PutUint32(b[at:], control)
+	last.row, last.mateN, last.t, last.a, last.b, last.c = r.row, r.mateN, r.t, r.a, r.b, r.c
+	last.kind, last.mateP, last.flags = r.kind, r.mateP, r.flags
+	return b[:next]
 }
 
-// take makes the result before the next one.
-func (r *result) take(b *varint.Reader) {
-	other := b.Next()
-	for _, x := range [...]*uint64{&r.row, &r.mateN, &r.t, &r.a, &r.b, &r.c} {
-		*x += uint64(column.UnZigZag(b.Next()))
+// take takes the result after the last one from the front of b, and returns its bytes there; 0 if b ends before.
+func (r *result) take(b []byte, last *result) int {
+	left := len(b)
+	if cap(b) < mostResult {
+		b = append(make([]byte, 0, mostResult), b...)
 	}
-	if other > 0 {
-		r.kind, r.mateP, r.flags = uint32(b.Next()), uint32(b.Next()), uint32(b.Next())
+	b = b[:mostResult]
+	control := binary.LittleEndian.Uint32(b)
+	next, v := takeBytes(b, 4, control)
+	r.row = last.row + unzigzag(v)
+	next, v = takeBytes(b, next, control>>3)
+	r.mateN = last.mateN + unzigzag(v)
+	next, v = takeBytes(b, next, control>>6)
+	r.t = last.t + unzigzag(v)
+	next, v = takeBytes(b, next, control>>9)
+	r.a = last.a + unzigzag(v)
+	next, v = takeBytes(b, next, control>>12)
+	r.b = last.b + unzigzag(v)
+	next, v = takeBytes(b, next, control>>15)
+	r.c = last.c + unzigzag(v)
+	r.kind, r.mateP, r.flags = last.kind, last.mateP, last.flags
+	if control&controlOther != 0 {
+		r.kind, r.mateP, r.flags = binary.LittleEndian.Uint32(b[next:]), binary.LittleEndian.Uint32(b[next+4:]), binary.LittleEndian.Uint32(b[next+8:])
+		next += 12
 	}
+	if next > left {
+		return 0
+	}
+	return next
 }
+
+func zigzag(v uint64) uint64   { return column.ZigZag(int64(v)) }
+func unzigzag(v uint64) uint64 { return uint64(column.UnZigZag(v)) }
 
 // A completion of a send, or its cancellation, waits in the sink Outputs.Late until Match:
 //
@@ -182,20 +222,19 @@ func (l *resultList) add(sink xtf.Sink, x *result) error {
 	return nil
 }
 
-// each calls f for the results, the newest piece first. Their rows are counted from the begin of the block.
-func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
+// read appends the results, the newest piece first. Their rows are counted from the begin of the block.
+func (l *resultList) read(sink xtf.Sink, list []result) ([]result, error) {
 	piece, store := l.piece, []byte(nil)
 	for len(piece) > 0 {
-		var r result
-		b := varint.Read(piece[pieceHead:])
-		for b.Len() > 0 {
-			r.take(&b)
-			if b.Failed() {
-				return errResults
+		last := &result{}
+		for b := piece[pieceHead:]; len(b) > 0; {
+			list = append(list, result{})
+			r := &list[len(list)-1]
+			n := r.take(b, last)
+			if n == 0 {
+				return list, errResults
 			}
-			if err := f(&r); err != nil {
-				return err
-			}
+			b, last = b[n:], r
 		}
 		before := binary.LittleEndian.Uint64(piece[8:])
 		if before == 0 {
@@ -205,13 +244,13 @@ func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
 			store = make([]byte, resultPiece)
 		}
 		if _, err := sink.ReadAt(store, int64(before-1)); err != nil {
-			return fmt.Errorf("results: %w", err)
+			return list, fmt.Errorf("results: %w", err)
 		}
 		n := binary.LittleEndian.Uint64(store)
 		if n < pieceHead || n > resultPiece || binary.LittleEndian.Uint64(store[8:]) >= before {
-			return errResults
+			return list, errResults
 		}
 		piece = store[:n]
 	}
-	return nil
+	return list, nil
 }
