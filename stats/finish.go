@@ -179,7 +179,8 @@ func (m *message) load(row []byte, n uint64) {
 	m.N, m.Path, m.Late = n, m.MateP, false
 	m.MateP = trace.Undefined
 	m.mate.end, m.mate.bytes, m.mate.flags = xtf.Never, m.Bytes, 0
-	m.Call = xtf.SendCall{CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region, Path: m.Path}
+	c := &m.Call // field by field, as in enter
+	c.CallN, c.Enter, c.Post, c.Out, c.Ready, c.Region, c.Path = m.CallN, m.T, xtf.Never, 0, xtf.Never, m.Region, m.Path
 }
 
 // join takes a result.

@@ -81,6 +81,7 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 		x.key(&r)
 		x.totals[len(x.totals)-1] = r.Next()
 	}
+	ends, ids := x.ends, x.ids
 	for at := start; r.Len() > 0; {
 		h := r.Next()
 		switch n := h >> pieceBits; {
@@ -88,7 +89,7 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 			x.goes = true
 			continue
 		case h == uint64(pieceWaits):
-			x.others = append(x.others, otherRegion{len(x.ids), r.Uint32()})
+			x.others = append(x.others, otherRegion{len(ids), r.Uint32()})
 			continue
 		case n == uint64(len(x.found)):
 			x.key(&r)
@@ -96,10 +97,10 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 			r.Fail()
 		}
 		if at += r.Next(); !r.Failed() {
-			x.ends, x.ids = append(x.ends, at), append(x.ids, uint32(h))
+			ends, ids = append(ends, at), append(ids, uint32(h))
 		}
 	}
-	x.near = len(x.ends)
+	x.ends, x.ids, x.near = ends, ids, len(ends)
 	x.order()
 	x.sum()
 	return failure(&r)

@@ -28,7 +28,7 @@ type ended struct {
 // add takes the next operation of the location. One that comes after all who give data is waited for by nobody.
 func (m *meetings) add(c *xtf.Collective) {
 	met := m.synchronises(&c.Coll) && c.Cause.LastT == c.LastEnter
-	m.rows.push(ended{meeting{c.Comm, min(c.LastEnter, c.End)}, c.End, met})
+	*m.rows.push() = ended{meeting{c.Comm, min(c.LastEnter, c.End)}, c.End, met}
 }
 
 // pass goes on to an instant, of which all operations that end by then are known. Instants do not decrease.

@@ -155,7 +155,7 @@ func (w *Pass) Wait(x *xtf.Wait) {
 	if x.T >= x.End || x.End == xtf.Never || uint64(x.CauseP) >= uint64(w.run.Defs.NumLocations()) || trace.P(x.CauseP) == w.p {
 		return // no other location is the cause
 	}
-	w.rows.push(*x)
+	*w.rows.push() = *x
 	if x.Pattern&xtf.WaitPatternMask != xtf.WaitEarlyReduce {
 		w.jump(x.End, x.CauseP)
 	}

@@ -1,5 +1,7 @@
 package causes
 
+import "slices"
+
 // queue holds rows in their order until they are taken.
 type queue[R any] struct {
 	list []R
@@ -17,9 +19,12 @@ func (q *queue[R]) pop() {
 	}
 }
 
-func (q *queue[R]) push(r R) {
+// push returns the place of a row after the others, with any content: who fills it field by field is twice as fast as a copy, which
+// reads in wider words than were written just now.
+func (q *queue[R]) push() *R {
 	if q.at > 64 && 2*q.at > len(q.list) {
 		q.list, q.at = append(q.list[:0], q.list[q.at:]...), 0
 	}
-	q.list = append(q.list, r)
+	q.list = slices.Grow(q.list, 1)[:len(q.list)+1]
+	return &q.list[len(q.list)-1]
 }

@@ -97,7 +97,8 @@ func (s *replayScript) begin(p trace.P) {
 
 // message takes the next row of the location.
 func (s *replayScript) message(m *xtf.Message) {
-	s.p2p.push(messageRow{m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP})
+	r := s.p2p.push()
+	r.t, r.end, r.done, r.call, r.n, r.mate, r.kind, r.mateP = m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP
 	if o, ok := earlyMessage(&m.P2P, s.defs.NumLocations()); ok && !s.clocks {
 		s.early.add(uint32(s.p), &o, m.N<<1)
 	}
@@ -106,7 +107,7 @@ func (s *replayScript) message(m *xtf.Message) {
 // collective does the same.
 func (s *replayScript) collective(c *xtf.Collective) {
 	o, ok := s.collectiveStep(&c.Coll)
-	s.coll.push(collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), ok, o})
+	*s.coll.push() = collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), ok, o}
 	if o.t = c.Post; ok && c.Flags&xtf.CollNonBlocking != 0 {
 		s.early.add(uint32(s.p), &o, c.N<<1|1)
 	}

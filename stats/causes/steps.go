@@ -104,14 +104,14 @@ type stepWriter struct {
 	parcelWriter
 	from uint32
 	now  uint64   // where the location is
-	call replayOp // the last one
+	call replayOp // the last one, for the slab after, if it goes on there
 	code stepCoder
 	k    int // the slab in hand
 }
 
 // begin starts another location.
 func (w *stepWriter) begin(p uint32) {
-	w.from, w.now, w.call, w.k, w.code = p, 0, replayOp{}, 0, stepCoder{}
+	w.from, w.now, w.call, w.k, w.code = p, 0, replayOp{kind: stepResume}, 0, stepCoder{}
 }
 
 // add adds the next step of the location.
@@ -127,12 +127,10 @@ func (w *stepWriter) add(o *replayOp) {
 		w.code = stepCoder{}
 	}
 	if w.at(w.from, w.k) && w.call.key > w.slabs.start(w.k) && w.code == (stepCoder{}) { // within a call of a slab before
-		resume := w.call
-		resume.kind = stepResume
-		w.buf = w.code.put(w.buf, &resume)
+		w.buf = w.code.put(w.buf, &w.call)
 	}
 	if o.kind == stepCall {
-		w.call = *o
+		w.call.t, w.call.key = o.t, o.key
 	}
 	w.buf = w.code.put(w.buf, o)
 }

@@ -224,7 +224,7 @@ func ownActivity(flags uint32) uint32 {
 func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.More && x.intervals.Row.T <= t {
 		i := &x.intervals.Row
-		x.script.ivals.push(execution{i.T, i.End, x.intervals.Cursor.N(), i.Node})
+		*x.script.ivals.push() = execution{i.T, i.End, x.intervals.Cursor.N(), i.Node}
 		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]
