@@ -142,7 +142,7 @@
 //
 // A Builder holds 12 bytes per node, 4 per child, 11 to 22 per node of index, 8
 // per node for links and calls, 24 per open list entry (at most 2*Fold+Fan+2048
-// per open call), 48 per open call, up to 96 KiB per family of request ids used,
+// per open call), 36 per open call, up to 96 KiB per family of request ids used,
 // 64 KiB of tables, and the streams: 1 to 2 bytes per event and value, twice that while
 // they grow. A Union holds the same per node, without streams. A Distributor holds 8 KiB per column
 // of one location at most, its finished columns, and of that location 24 bytes

@@ -92,8 +92,7 @@ func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
 	v := x.loc.view
 	h := v.shapeOf(id)
 	e := trace.Event{Time: trace.Time(x.walk.time), Arg: uint32(len(b.Args)), Kind: h.kind, Flags: h.flags}
-	at, n := v.valueSlots(h, id, st)
-	values := v.column[at : at+n]
+	values := v.valueColumns(id, st)
 	w := v.tuples.at(v.nodes.tuple(id))
 	switch {
 	case st == stepEvent:
