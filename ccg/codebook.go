@@ -249,22 +249,12 @@ func (c *Codebook) open(src []byte) error {
 		return err
 	}
 	c.shifts = c.grid.shifts(c.d)
-	n := r.Next()
-	if n > 0 && c.grid == gridFixed {
-		return fmt.Errorf("bins without a grid: %w", ErrCorrupt)
-	}
-	var key gapContext
-	for i := uint64(0); i < n && !r.Failed(); i++ {
-		key = r.context(c.grid, key, i == 0)
+	return r.contexts(c.grid, func(key gapContext) {
 		c.number[key] = uint32(len(c.keys))
 		c.keys = append(c.keys, key)
 		r.bins(c)
 		c.first = append(c.first, uint32(len(c.bins)))
-	}
-	if !r.Done() {
-		return fmt.Errorf("bins: %w", ErrCorrupt)
-	}
-	return nil
+	})
 }
 
 // bins takes the bins of a context.

@@ -85,14 +85,24 @@ func appendContext(dst []byte, c gapContext) []byte {
 	return varint.Append(dst, uint64(c.region), c.prev, c.next)
 }
 
-// context takes what appendContext appended; it must come after last, unless it
-// is the first.
-func (r *reader) context(g gapGrid, last gapContext, first bool) gapContext {
-	c := gapContext{r.Uint32(), r.Next(), r.Next()}
-	if c.prev > maxWord || c.next > maxWord || c != g.of(c) || !first && c.compare(last) <= 0 {
-		r.Fail()
+// contexts takes a number and as many contexts, ascending, which appendContext appended; rest takes what comes after each.
+func (r *reader) contexts(g gapGrid, rest func(gapContext)) error {
+	n, last := r.Next(), gapContext{}
+	if n > 0 && g == gridFixed {
+		return fmt.Errorf("contexts without a grid: %w", ErrCorrupt)
 	}
-	return c
+	for i := uint64(0); i < n && !r.Failed(); i++ {
+		c := gapContext{r.Uint32(), r.Next(), r.Next()}
+		if c.prev > maxWord || c.next > maxWord || c != g.of(c) || i > 0 && c.compare(last) <= 0 {
+			r.Fail()
+		}
+		rest(c)
+		last = c
+	}
+	if !r.Done() {
+		return fmt.Errorf("contexts: %w", ErrCorrupt)
+	}
+	return nil
 }
 
 // OpenGapHistogram reads what AppendBinary wrote for the same bounds.
@@ -106,25 +116,15 @@ func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (*GapHis
 
 func (h *GapHistogram) open(src []byte) error {
 	r := reader{varint.Read(src)}
-	grid, err := r.grid(h.d)
-	if err != nil {
+	var err error
+	if h.grid, err = r.grid(h.d); err != nil {
 		return err
 	}
-	h.grid, h.shifts = grid, grid.shifts(h.d)
-	n := r.Next()
-	if n > 0 && grid == gridFixed {
-		return fmt.Errorf("cells without a grid: %w", ErrCorrupt)
+	h.shifts = h.grid.shifts(h.d)
+	if err = r.contexts(h.grid, func(c gapContext) { r.cells(h, h.context(c)) }); err == nil {
+		h.limit()
 	}
-	var c gapContext
-	for i := uint64(0); i < n && !r.Failed(); i++ {
-		c = r.context(grid, c, i == 0)
-		r.cells(h, h.context(c))
-	}
-	if !r.Done() {
-		return fmt.Errorf("cells: %w", ErrCorrupt)
-	}
-	h.limit()
-	return nil
+	return err
 }
 
 // cells takes the cells of a context.
