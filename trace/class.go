@@ -103,6 +103,13 @@ func (d *Definitions) Unrecorded(r *Region) Code {
 // synchronises are the calls MPI_Win_... after which one-sided operations are done, or may begin.
 var synchronises = strings.Fields("fence start complete post wait test lock lock_all unlock unlock_all flush flush_all flush_local flush_local_all")
 
+// OfRequests reports whether a region is a point-to-point call that starts or completes what other calls made: messages, or
+// collective operations.
+func (d *Definitions) OfRequests(r *Region) bool {
+	return d.IsTest(r) || d.isCall(r, "wait", "waitall", "waitany", "waitsome", "start", "startall", "cancel", "test_cancelled",
+		"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some")
+}
+
 // StartsProcesses reports whether a region is a call that starts other processes.
 func (d *Definitions) StartsProcesses(r *Region) bool {
 	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")

@@ -199,6 +199,11 @@ func TestUnknownWaits(t *testing.T) {
 			t.Errorf("%s:\n%s", x.name, text)
 		}
 	}
+	for call, moves := range map[string]bool{"MPI_Wait": false, "MPI_Recv": true} {
+		if text := must(t, "report", foundTrace(t, during(call))); strings.Contains(text, "without records of messages") != moves {
+			t.Errorf("%s:\n%s", call, text)
+		}
+	}
 	root := head
 	for p, enter := range [...]int{10, 10, 800} {
 		root += fmt.Sprintf("%d 0 ENTER main\n%[1]d %d ENTER MPI_Reduce\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 810 MPI_COLLECTIVE_END REDUCE MPI_COMM_WORLD 0 8 8\n%[1]d 810 LEAVE MPI_Reduce\n%[1]d 1000 LEAVE main\n", p, enter)

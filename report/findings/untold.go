@@ -80,7 +80,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
-	spawned := false
+	transfers, spawned := false, false
 	own := false // a function of the program itself
 	var sum results.Sampling
 	for i := range profile.Regions {
@@ -94,6 +94,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		if x.Kind&xtf.ClassMgmt != 0 && x.Kind&xtf.ClassInit == 0 {
 			managing += x.Exclusive
 		}
+		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		own = own || x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
 	}
@@ -109,7 +110,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
-	add(called&trace.ClassP2P != 0 && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
+	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
