@@ -11,7 +11,7 @@ import (
 // Spans tells when the calls of a location begin and end, without the values of its events. Calls that follow each other cost
 // a step an event; to go elsewhere costs O(nodes), and a part of each column that is read there. It belongs to one goroutine.
 //
-// Memory: 12 bytes per node, 4 to 64 per child, 73 per column, 8 KiB at most per column of gaps that it reads.
+// Memory: 12 bytes per node, 4 to 64 per child, 65 per column, 8 KiB at most per column of gaps that it reads.
 type Spans struct {
 	c       *Cursor // finds places
 	program program // of gaps
