@@ -234,7 +234,7 @@ func (m *matcher) returnForeign() {
 			}
 			for len(msg) > foreignHead {
 				r := result{p: binary.LittleEndian.Uint32(msg)}
-				n := r.take(msg[foreignHead:], &result{})
+				n := r.take(msg[foreignHead:])
 				if n == 0 {
 					m.fail(errResults)
 					break

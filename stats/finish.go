@@ -64,16 +64,15 @@ type collective struct {
 
 // NewFinisher prepares the finish of one location, in the memory of one that is done; nil for none.
 func NewFinisher(t *Tables, in FinishInput, out FinishOutputs, done *Finisher) *Finisher {
-	f := done
-	if f == nil {
-		f = &Finisher{}
+	if done == nil {
+		done = &Finisher{}
 	}
-	*f = Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics, p2p: f.p2p, coll: f.coll}
+	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
 	if in.Results != nil {
 		r := in.Results.of(in.Loaded.P)
 		f.results = r
-		f.p2p.reset(in.P2P, xtf.P2PRowBytes, in.Loaded.P2PRows, r.sink, r.p2p)
-		f.coll.reset(in.Coll, xtf.CollRowBytes, in.Loaded.CollRows, r.sink, r.coll)
+		f.p2p = joined[message, *message]{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p, block: done.p2p.block[:0], store: done.p2p.store}
+		f.coll = joined[collective, *collective]{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll, block: done.coll.block[:0], store: done.coll.store}
 	}
 	return f
 }
@@ -112,65 +111,52 @@ type joined[R any, P interface {
 	load(b []byte, n uint64)
 	join(*result)
 }] struct {
-	data    io.ReaderAt
-	width   int
-	rows    uint64
-	sink    xtf.Sink
-	lists   []resultList // of the blocks that are left
-	row     R            // in hand
-	n       uint64       // number of the next row
-	left    []byte       // staged rows of the block that are left
-	store   []byte       // of all of them
-	results []result     // of the block; each has the place of another one of its row plus 1 in place of the row, 0 for none
-	first   []uint32     // place of one of them plus 1, by row
-	err     error
-}
-
-// reset begins another location, in the memory of the one before.
-func (j *joined[R, P]) reset(data io.ReaderAt, width int, rows uint64, sink xtf.Sink, lists []resultList) {
-	*j = joined[R, P]{data: data, width: width, rows: rows, sink: sink, lists: lists, store: j.store, results: j.results, first: j.first}
+	data  io.ReaderAt
+	width int
+	rows  uint64
+	sink  xtf.Sink
+	lists []resultList // of the blocks that are left
+	block []R
+	at    int    // next in block
+	first uint64 // number of the first row after block
+	store []byte
+	err   error
 }
 
 func (j *joined[R, P]) next() P {
-	if len(j.left) == 0 {
+	if j.at == len(j.block) {
 		if j.err != nil || len(j.lists) == 0 {
 			return nil
 		}
 		if j.err = j.read(); j.err != nil {
-			j.left = nil
+			j.block, j.at = nil, 0
 			return nil
 		}
 	}
-	r := P(&j.row)
-	r.load(j.left[:j.width], j.n)
-	for i := j.first[j.n%resultBlock]; i > 0; i = uint32(j.results[i-1].row) {
-		r.join(&j.results[i-1])
-	}
-	j.left = j.left[j.width:]
-	j.n++
-	return r
+	j.at++
+	return &j.block[j.at-1]
 }
 
 // read reads a block.
-func (j *joined[R, P]) read() (err error) {
-	n := int(min(j.rows-j.n, resultBlock))
+func (j *joined[R, P]) read() error {
+	n := int(min(j.rows-j.first, resultBlock))
+	j.block, j.at = slices.Grow(j.block[:0], n)[:n], 0
 	j.store = slices.Grow(j.store[:0], n*j.width)[:n*j.width]
-	if _, err := j.data.ReadAt(j.store, int64(j.n)*int64(j.width)); err != nil && err != io.EOF {
+	if _, err := j.data.ReadAt(j.store, int64(j.first)*int64(j.width)); err != nil && err != io.EOF {
 		return fmt.Errorf("staged rows: %w", err)
 	}
-	j.left, j.first = j.store, slices.Grow(j.first[:0], n)[:n]
-	clear(j.first)
-	j.results, err = j.lists[0].read(j.sink, j.results[:0])
-	for i := range j.results {
-		r := &j.results[i]
+	for k := range j.block {
+		P(&j.block[k]).load(j.store[k*j.width:(k+1)*j.width], j.first+uint64(k))
+	}
+	err := j.lists[0].each(j.sink, func(r *result) error {
 		if r.row >= uint64(n) {
 			return errResults
 		}
-		first := &j.first[r.row]
-		r.row, *first = uint64(*first), uint32(i+1)
-	}
+		P(&j.block[r.row]).join(r)
+		return nil
+	})
 	j.lists[0].piece = nil
-	j.lists = j.lists[1:]
+	j.lists, j.first = j.lists[1:], j.first+uint64(n)
 	return err
 }
 

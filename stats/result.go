@@ -72,8 +72,8 @@ func (r *result) append(b []byte, last *result) []byte {
 	return b[:next]
 }
 
-// take takes the result after the last one from the front of b, and returns its bytes there; 0 if b ends before.
-func (r *result) take(b []byte, last *result) int {
+// take makes r, the result before, the one that b begins with, and returns its bytes there; 0 if b ends before.
+func (r *result) take(b []byte) int {
 	left := len(b)
 	if cap(b) < mostResult {
 		b = append(make([]byte, 0, mostResult), b...)
@@ -81,18 +81,17 @@ func (r *result) take(b []byte, last *result) int {
 	b = b[:mostResult]
 	control := binary.LittleEndian.Uint32(b)
 	next, v := takeBytes(b, 4, control)
-	r.row = last.row + unzigzag(v)
+	r.row += unzigzag(v)
 	next, v = takeBytes(b, next, control>>3)
-	r.mateN = last.mateN + unzigzag(v)
+	r.mateN += unzigzag(v)
 	next, v = takeBytes(b, next, control>>6)
-	r.t = last.t + unzigzag(v)
+	r.t += unzigzag(v)
 	next, v = takeBytes(b, next, control>>9)
-	r.a = last.a + unzigzag(v)
+	r.a += unzigzag(v)
 	next, v = takeBytes(b, next, control>>12)
-	r.b = last.b + unzigzag(v)
+	r.b += unzigzag(v)
 	next, v = takeBytes(b, next, control>>15)
-	r.c = last.c + unzigzag(v)
-	r.kind, r.mateP, r.flags = last.kind, last.mateP, last.flags
+	r.c += unzigzag(v)
 	if control&controlOther != 0 {
 		r.kind, r.mateP, r.flags = binary.LittleEndian.Uint32(b[next:]), binary.LittleEndian.Uint32(b[next+4:]), binary.LittleEndian.Uint32(b[next+8:])
 		next += 12
@@ -222,19 +221,20 @@ func (l *resultList) add(sink xtf.Sink, x *result) error {
 	return nil
 }
 
-// read appends the results, the newest piece first. Their rows are counted from the begin of the block.
-func (l *resultList) read(sink xtf.Sink, list []result) ([]result, error) {
+// each calls f for the results, the newest piece first. Their rows are counted from the begin of the block.
+func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
 	piece, store := l.piece, []byte(nil)
 	for len(piece) > 0 {
-		last := &result{}
+		var r result
 		for b := piece[pieceHead:]; len(b) > 0; {
-			list = append(list, result{})
-			r := &list[len(list)-1]
-			n := r.take(b, last)
+			n := r.take(b)
 			if n == 0 {
-				return list, errResults
+				return errResults
 			}
-			b, last = b[n:], r
+			if err := f(&r); err != nil {
+				return err
+			}
+			b = b[n:]
 		}
 		before := binary.LittleEndian.Uint64(piece[8:])
 		if before == 0 {
@@ -244,13 +244,13 @@ func (l *resultList) read(sink xtf.Sink, list []result) ([]result, error) {
 			store = make([]byte, resultPiece)
 		}
 		if _, err := sink.ReadAt(store, int64(before-1)); err != nil {
-			return list, fmt.Errorf("results: %w", err)
+			return fmt.Errorf("results: %w", err)
 		}
 		n := binary.LittleEndian.Uint64(store)
 		if n < pieceHead || n > resultPiece || binary.LittleEndian.Uint64(store[8:]) >= before {
-			return list, errResults
+			return errResults
 		}
 		piece = store[:n]
 	}
-	return list, nil
+	return nil
 }

@@ -98,16 +98,17 @@ func TestResults(t *testing.T) {
 		of := results.of(5)
 		for kind, lists := range [][]resultList{of.p2p, of.coll} {
 			for i := range lists {
-				list, err := lists[i].read(sink, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, x := range list {
+				err := lists[i].each(sink, func(r *result) error {
+					x := *r
 					x.p, x.row = 5, x.row+uint64(i)*resultBlock
 					if !want[x] || (x.kind >= resultColl) != (kind == 1) {
 						t.Fatalf("%d rows: result %+v comes back", rows, x)
 					}
 					delete(want, x)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
 				}
 			}
 		}
@@ -119,7 +120,7 @@ func TestResults(t *testing.T) {
 				sink.b[rng.IntN(len(sink.b))] ^= 1 << rng.IntN(8)
 			}
 			for i := range of.p2p {
-				_, _ = of.p2p[i].read(sink, nil)
+				_ = of.p2p[i].each(sink, func(*result) error { return nil })
 			}
 		}
 	}
