@@ -59,14 +59,15 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amounts [costKinds]uint64)
 		if err != nil {
 			return err
 		}
-		q.weights = q.weights[:0]
-		for _, s := range own {
-			q.weights = append(q.weights, s.ticks)
-		}
 		path := uint32(b.places[i].key >> activityBits)
-		var nodes [costKinds][]uint64
-		nodes, err = split(&q.nodes, [costKinds]uint64{parts[shortTerm][n], parts[longTerm][n]}, q.weights)
-		n++
+		nodes := [costKinds][]uint64{parts[shortTerm][n : n+1], parts[longTerm][n : n+1]}
+		if n++; len(own) > 1 {
+			q.weights = q.weights[:0]
+			for _, s := range own {
+				q.weights = append(q.weights, s.ticks)
+			}
+			nodes, err = split(&q.nodes, [costKinds]uint64{nodes[shortTerm][0], nodes[longTerm][0]}, q.weights)
+		}
 		for k := 0; k < len(own) && err == nil; k++ {
 			x := costName{p: b.cause, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
 			if sum := [costKinds]uint64{nodes[shortTerm][k], nodes[longTerm][k]}; sum != [costKinds]uint64{} {

@@ -29,22 +29,21 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	if total == 0 {
 		return nil
 	}
-	if len(weights) == 1 {
-		s.parts = append(s.parts[:0], amount)
-		return s.parts
-	}
-	s.parts, s.rest = s.parts[:0], s.rest[:0]
+	s.parts, s.rest = slices.Grow(s.parts[:0], len(weights))[:len(weights)], s.rest[:0]
+	clear(s.parts)
 	left := amount
 	for i, w := range weights {
-		if w == 0 || amount == 0 {
-			s.parts = append(s.parts, 0)
-			continue
-		}
-		q, r := share(amount, w, total)
-		left -= q
-		s.parts = append(s.parts, q)
-		if r > 0 {
-			s.rest = append(s.rest, remainder{r, i})
+		switch {
+		case left == 0: // the rest has nothing
+		case w == total:
+			s.parts[i], left = amount, 0
+		case w > 0:
+			q, r := share(amount, w, total)
+			left -= q
+			s.parts[i] = q
+			if r > 0 {
+				s.rest = append(s.rest, remainder{r, i})
+			}
 		}
 	}
 	if left > 0 {
