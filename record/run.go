@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,7 +118,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
 	if err == nil && !began(raw) {
-		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s", ErrNothing, strings.Join(o.Command, " "), sessions(raw))
+		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s%s", ErrNothing, strings.Join(o.Command, " "), sessions(raw), slots(ctx, o.Command, exit))
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
@@ -146,6 +147,20 @@ func sessions(raw string) string {
 		return ""
 	}
 	return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init next to it"
+}
+
+// slots tells the flag that helps where Open MPI's launcher failed and may have refused to start more processes than there are cores.
+func slots(ctx context.Context, command []string, exit int) string {
+	if exit == 0 || launcherOf(ctx, command) != openMPILauncher {
+		return ""
+	}
+	for i, arg := range command[:len(command)-1] {
+		n, _ := strconv.Atoi(command[i+1])
+		if slices.Contains([]string{"-n", "-np", "--np", "-c"}, arg) && 2*n > goruntime.NumCPU() && !slices.Contains(command, "--oversubscribe") {
+			return fmt.Sprintf("; if there are not enough slots for %d processes, %s --oversubscribe starts them on fewer cores", n, command[0])
+		}
+	}
+	return ""
 }
 
 // prepare makes the folder for the processes. An older archive or recording is never touched.

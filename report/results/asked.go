@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -145,13 +146,18 @@ func ChosenRanks(text string, d *trace.Definitions) (set Ranks, err error) {
 	return set, err
 }
 
-// FindRegion returns the reference of the region with a name or number.
+// FindRegion returns the reference of the region with a name or number. A function whose calls have places in the source is a region for
+// each place, known by its label, and one without calls.
 func FindRegion(r *Run, name string) (uint32, error) {
 	var refs []uint32
 	for i := range r.Defs.Regions {
-		if x := &r.Defs.Regions[i]; r.Defs.Text(x.Name) == name || fmt.Sprint(x.Ref) == name {
+		if x := &r.Defs.Regions[i]; r.Defs.Text(x.Name) == name || r.RegionName(x.Ref) == name || fmt.Sprint(x.Ref) == name {
 			refs = append(refs, x.Ref)
 		}
+	}
+	placed := slices.DeleteFunc(slices.Clone(refs), func(ref uint32) bool { return r.CallPlace(ref) == "" })
+	if len(placed) > 0 {
+		refs = placed
 	}
 	switch len(refs) {
 	case 1:
@@ -159,9 +165,11 @@ func FindRegion(r *Run, name string) (uint32, error) {
 	case 0:
 		return 0, Refuse("--region %s: the trace has no region of this name or number; coppice report %s profile lists them", name, r.Path)
 	}
-	numbers := make([]string, len(refs))
+	list := make([]string, len(refs))
 	for i, ref := range refs {
-		numbers[i] = fmt.Sprint(ref)
+		if list[i] = fmt.Sprint(ref); len(placed) > 0 {
+			list[i] += " " + r.RegionName(ref)
+		}
 	}
-	return 0, Refuse("--region %s: several regions have this name: choose one by its number, of %s", name, strings.Join(numbers, ", "))
+	return 0, Refuse("--region %s: several regions have this name: choose one by its number, of %s", name, strings.Join(list, ", "))
 }
