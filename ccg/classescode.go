@@ -269,7 +269,8 @@ func (d *classDecoder) pieces(r *reader, f func(id uint32, gaps []uint64, kids [
 			if need > len(gaps) || needKids > len(kids) {
 				return fmt.Errorf("node %d: rows cut: %w", d.node, ErrCorrupt)
 			}
-			err = d.small(int(n), gaps, kids, f)
+			err = d.each(int(n), f, func(j, row int) uint64 { return gaps[row*len(d.shape.gaps)+j] },
+				func(j, row int) uint64 { return kids[row*len(d.shape.kids)+j] })
 			gaps, kids = gaps[need:], kids[needKids:]
 		} else {
 			err = d.large(r, int(n), f)
@@ -306,17 +307,17 @@ func (d *classDecoder) kid(i int, row uint64) error {
 	return nil
 }
 
-func (d *classDecoder) small(n int, gaps, kids []uint64, f func(id uint32, gaps []uint64, kids []uint32) error) error {
-	for range n {
+// each calls f for n rows, of which gap and kid tell the values by position.
+func (d *classDecoder) each(n int, f func(id uint32, gaps []uint64, kids []uint32) error, gap, kid func(j, row int) uint64) error {
+	for row := range n {
 		for j, at := range d.shape.gaps {
-			d.gaps[at] = gaps[j]
+			d.gaps[at] = gap(j, row)
 		}
 		for j := range d.shape.kids {
-			if err := d.kid(j, kids[j]); err != nil {
+			if err := d.kid(j, kid(j, row)); err != nil {
 				return err
 			}
 		}
-		gaps, kids = gaps[len(d.shape.gaps):], kids[len(d.shape.kids):]
 		if err := f(d.node, d.gaps, d.kids); err != nil {
 			return err
 		}
@@ -341,20 +342,8 @@ func (d *classDecoder) large(r *reader, n int, f func(id uint32, gaps []uint64, 
 		}
 		all = append(all, d.cols[3]...)
 	}
-	for row := range n {
-		for j, at := range d.shape.gaps {
-			d.gaps[at] = all[j*n+row]
-		}
-		for j := range d.shape.kids {
-			if err := d.kid(j, all[(len(d.shape.gaps)+j)*n+row]); err != nil {
-				return err
-			}
-		}
-		if err := f(d.node, d.gaps, d.kids); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.each(n, f, func(j, row int) uint64 { return all[j*n+row] },
+		func(j, row int) uint64 { return all[(len(d.shape.gaps)+j)*n+row] })
 }
 
 // appendClasses appends all tables of a shared graph; all nodes are in column
