@@ -13,6 +13,7 @@ type Side struct {
 	Begin, End uint64
 	Region     uint32
 	Call       uint64 // its row, xtf.Never for none
+	posted     uint64 // in a collective: where the call began that starts it
 }
 
 // Referred reads a row that another one names: without it the file is damaged.
@@ -41,7 +42,7 @@ func (r *Run) Mate(m *xtf.P2P) (*Side, error) {
 	}
 	var o xtf.P2P
 	o.Load(row)
-	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN}, nil
+	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN, o.T}, nil
 }
 
 // Member is what location p did in the collective of c; nil if it took no part.
@@ -50,14 +51,34 @@ func (r *Run) Member(c *xtf.Coll, p trace.P) (*Side, error) {
 	err := r.File.Members(c.Comm, c.Ordinal, xtf.Proc(p), xtf.Proc(p)+1, nil, func(_ xtf.Proc, _ uint64, row []byte) bool {
 		var o xtf.Coll
 		o.Load(row)
-		s = &Side{p, o.T, o.End, o.Region, o.CallN}
+		s = &Side{p, o.T, o.End, o.Region, o.CallN, o.Post}
 		return false
 	})
 	return s, err
 }
 
-// WaitedFor finds for whom location p waited: the other side of the message, or the member of the collective that came last; nil where
-// that is not known.
+// started is the call that starts what the call of s completes, s itself where that is the same call.
+func (r *Run) started(s *Side) (*Side, error) {
+	if s == nil || s.posted >= s.Begin {
+		return s, nil
+	}
+	a, err := r.File.Array(xtf.Proc(s.P), xtf.TypeCall)
+	if err != nil {
+		return nil, err
+	}
+	err = a.Overlapping(s.posted, s.posted+1, func(n uint64, row []byte) bool {
+		var x xtf.Call
+		if x.Load(row); x.T == s.posted && trace.CallClass(x.Class)&trace.ClassMPI != 0 {
+			s = &Side{s.P, x.T, x.End, x.Region, n, x.T}
+			return false
+		}
+		return true
+	})
+	return s, err
+}
+
+// WaitedFor finds for whom location p waited: the other side of the message, or the call of the member that started its part in the
+// collective last; nil where that is not known.
 func (r *Run) WaitedFor(p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
 		row, err := r.Referred(uint32(p), xtf.TypeP2P, w.RecN)
@@ -77,5 +98,9 @@ func (r *Run) WaitedFor(p trace.P, w *xtf.Wait) (*Side, error) {
 	}
 	var c xtf.Coll
 	c.Load(row)
-	return r.Member(&c, trace.P(w.CauseP))
+	s, err := r.Member(&c, trace.P(w.CauseP))
+	if err != nil {
+		return nil, err
+	}
+	return r.started(s)
 }
