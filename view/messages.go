@@ -137,7 +137,7 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil
 	}
-	row, err := q.x.Referred(m.MateP, xtf.TypeP2P, m.MateN)
+	row, err := results.Referred(q.x.Run, m.MateP, xtf.TypeP2P, m.MateN)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (x *run) messageOf(p trace.P, n uint64, m *xtf.P2P) (Message, error) {
 		v.Peer = int64(m.Peer)
 	}
 	var err error
-	v.Mate, err = x.side(x.Mate(m))
+	v.Mate, err = x.side(results.Mate(x.Run, m))
 	return v, err
 }
 
@@ -84,7 +84,7 @@ func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 		return v, err
 	}
 	v.Path, v.Region = paths.Names(w.Path), x.region(paths.Region(w.Path))
-	v.Cause, err = x.side(x.WaitedFor(p, w))
+	v.Cause, err = x.side(results.WaitedFor(x.Run, p, w))
 	return v, err
 }
 

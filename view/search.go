@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -226,7 +227,7 @@ func (f *find) longCall(t *xtf.Tile, f0, level uint8) (*Hit, error) {
 	if n == xtf.Never {
 		return nil, nil
 	}
-	row, err := f.x.Referred(uint32(p), xtf.TypeCall, n)
+	row, err := results.Referred(f.x.Run, uint32(p), xtf.TypeCall, n)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -136,7 +137,7 @@ func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
 	if ok {
 		return c, nil
 	}
-	row, err := x.Referred(uint32(a.Proc()), xtf.TypeCall, n)
+	row, err := results.Referred(x.Run, uint32(a.Proc()), xtf.TypeCall, n)
 	if err != nil {
 		return c, err
 	}

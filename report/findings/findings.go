@@ -343,7 +343,7 @@ func (f *finder) io() {
 // placeRegion sets the region with most time, where there is one.
 func (f *finder) placeRegion(x *Finding, r *results.RegionTime) {
 	if r != nil {
-		x.Where.Region, x.Where.Place = numbers.Clean(f.r.CallName(r.Region), 60), f.r.CallPlace(r.Region)
+		x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(f.r, r.Region), 60), results.CallPlace(f.r, r.Region)
 		x.Where.Path = []string{x.Where.Region}
 		x.facts.Region = x.Where.Region
 	}

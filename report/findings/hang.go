@@ -75,7 +75,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint
 	}
 	slices.Sort(x.Where.Processes)
 	x.Where.Processes = slices.Compact(x.Where.Processes)
-	x.Where.Region, x.Where.Place = numbers.Clean(r.CallName(list[0].region), 60), r.CallPlace(list[0].region)
+	x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(r, list[0].region), 60), results.CallPlace(r, list[0].region)
 	x.Where.Path = []string{x.Where.Region}
 	without := func(list []uint32) (others []uint32) {
 		for rank := range r.Defs.Processes() {

@@ -176,7 +176,7 @@ func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 	if region == trace.Undefined {
 		return nil
 	}
-	x.Where.Region, x.Where.Place = numbers.Clean(f.r.CallName(region), 60), f.r.CallPlace(region)
+	x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(f.r, region), 60), results.CallPlace(f.r, region)
 	x.Where.Path, x.facts.Region = []string{x.Where.Region}, x.Where.Region
 	g, err := lookup.NewReader(f.r, t.p)
 	var paths ccg.PathProfile

@@ -152,8 +152,8 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) erro
 // called names the innermost call of a path in an activity, and its place in the source.
 func (f *finder) called(path, activity uint32) (region, place string) {
 	ref := f.causes.Paths.Region(path)
-	if place = f.r.CallPlace(ref); place != "" && activity != xtf.ActivityOutside {
-		return numbers.Clean(f.r.CallName(ref), 60), place
+	if place = results.CallPlace(f.r, ref); place != "" && activity != xtf.ActivityOutside {
+		return numbers.Clean(results.CallName(f.r, ref), 60), place
 	}
 	return numbers.Clean(f.causes.Name(results.CriticalKey{Region: ref, Activity: activity}), 60), ""
 }
@@ -241,7 +241,7 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 	sums := map[uint32]uint64{}
 	looked := uint64(0)
 	for i := range list {
-		side, err := f.r.WaitedFor(p, &list[i])
+		side, err := results.WaitedFor(f.r, p, &list[i])
 		if err != nil {
 			return beyond(err)
 		}
@@ -251,8 +251,8 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 		}
 	}
 	call, ticks := worst(sums)
-	if place := f.r.CallPlace(call); place != "" && ticks >= looked-looked/2 {
-		x.Late = at(numbers.Clean(f.r.CallName(call), 60), place)
+	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
+		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
 		x.Evidence += fmt.Sprintf("; in %s of it what comes late is %s", numbers.NewRatio(ticks, looked).Percent(), x.Late)
 	}
 	return nil

@@ -155,7 +155,7 @@ func FindRegion(r *Run, name string) (uint32, error) {
 			refs = append(refs, x.Ref)
 		}
 	}
-	placed := slices.DeleteFunc(slices.Clone(refs), func(ref uint32) bool { return r.CallPlace(ref) == "" })
+	placed := slices.DeleteFunc(slices.Clone(refs), func(ref uint32) bool { return CallPlace(r, ref) == "" })
 	if len(placed) > 0 {
 		refs = placed
 	}

@@ -510,8 +510,8 @@ func (x *Cause) Who(r *Run) string {
 	case x.Region == trace.Undefined:
 		text += " outside recorded calls"
 	default:
-		text += " in " + numbers.Clean(r.CallName(x.Region), 60)
-		if place := r.CallPlace(x.Region); place != "" {
+		text += " in " + numbers.Clean(CallName(r, x.Region), 60)
+		if place := CallPlace(r, x.Region); place != "" {
 			text += " at " + place
 		} else if file, line := r.Where(x.Region); strings.Contains(file, ".") && line != trace.Undefined && line > 0 {
 			text += fmt.Sprintf(" (%s:%d)", numbers.Clean(file[strings.LastIndexByte(file, '/')+1:], 60), line)

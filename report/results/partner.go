@@ -17,7 +17,7 @@ type Side struct {
 }
 
 // Referred reads a row that another one names: without it the file is damaged.
-func (r *Run) Referred(p uint32, t xtf.TypeID, n uint64) ([]byte, error) {
+func Referred(r *Run, p uint32, t xtf.TypeID, n uint64) ([]byte, error) {
 	if uint64(p) >= uint64(r.Defs.NumLocations()) {
 		return nil, fmt.Errorf("%s: location %d of %d: %w", r.Name, p, r.Defs.NumLocations(), xtf.ErrCorrupt)
 	}
@@ -32,11 +32,11 @@ func (r *Run) Referred(p uint32, t xtf.TypeID, n uint64) ([]byte, error) {
 }
 
 // Mate is the other side of a message, nil for none.
-func (r *Run) Mate(m *xtf.P2P) (*Side, error) {
+func Mate(r *Run, m *xtf.P2P) (*Side, error) {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil, nil
 	}
-	row, err := r.Referred(m.MateP, xtf.TypeP2P, m.MateN)
+	row, err := Referred(r, m.MateP, xtf.TypeP2P, m.MateN)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (r *Run) Mate(m *xtf.P2P) (*Side, error) {
 }
 
 // Member is what location p did in the collective of c; nil if it took no part.
-func (r *Run) Member(c *xtf.Coll, p trace.P) (*Side, error) {
+func Member(r *Run, c *xtf.Coll, p trace.P) (*Side, error) {
 	var s *Side
 	err := r.File.Members(c.Comm, c.Ordinal, xtf.Proc(p), xtf.Proc(p)+1, nil, func(_ xtf.Proc, _ uint64, row []byte) bool {
 		var o xtf.Coll
@@ -58,7 +58,7 @@ func (r *Run) Member(c *xtf.Coll, p trace.P) (*Side, error) {
 }
 
 // started is the call that starts what the call of s completes, s itself where that is the same call.
-func (r *Run) started(s *Side) (*Side, error) {
+func started(r *Run, s *Side) (*Side, error) {
 	if s == nil || s.posted >= s.Begin {
 		return s, nil
 	}
@@ -79,28 +79,28 @@ func (r *Run) started(s *Side) (*Side, error) {
 
 // WaitedFor finds for whom location p waited: the other side of the message, or the call of the member that started its part in the
 // collective last; nil where that is not known.
-func (r *Run) WaitedFor(p trace.P, w *xtf.Wait) (*Side, error) {
+func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
-		row, err := r.Referred(uint32(p), xtf.TypeP2P, w.RecN)
+		row, err := Referred(r, uint32(p), xtf.TypeP2P, w.RecN)
 		if err != nil {
 			return nil, err
 		}
 		var m xtf.P2P
 		m.Load(row)
-		return r.Mate(&m)
+		return Mate(r, &m)
 	}
 	if uint64(w.CauseP) >= uint64(r.Defs.NumLocations()) {
 		return nil, nil
 	}
-	row, err := r.Referred(uint32(p), xtf.TypeColl, w.RecN)
+	row, err := Referred(r, uint32(p), xtf.TypeColl, w.RecN)
 	if err != nil {
 		return nil, err
 	}
 	var c xtf.Coll
 	c.Load(row)
-	s, err := r.Member(&c, trace.P(w.CauseP))
+	s, err := Member(r, &c, trace.P(w.CauseP))
 	if err != nil {
 		return nil, err
 	}
-	return r.started(s)
+	return started(r, s)
 }

@@ -195,7 +195,7 @@ func (r *Run) Complete(lost []table.Lost) []table.Lost {
 func (r *Run) RegionName(ref uint32) string { return r.Defs.RegionLabel(ref) }
 
 // CallName returns the name of a region without that place.
-func (r *Run) CallName(ref uint32) string {
+func CallName(r *Run, ref uint32) string {
 	if x := r.Defs.Region(ref); x != nil && r.Defs.CallSite(x) != nil {
 		return r.Defs.Text(x.Name)
 	}
@@ -203,7 +203,7 @@ func (r *Run) CallName(ref uint32) string {
 }
 
 // CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.
-func (r *Run) CallPlace(ref uint32) string {
+func CallPlace(r *Run, ref uint32) string {
 	if x := r.Defs.Region(ref); x != nil {
 		return r.Defs.CallPlace(x)
 	}

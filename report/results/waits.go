@@ -78,7 +78,7 @@ func (p *CallPaths) Region(id uint32) uint32 {
 func (p *CallPaths) Names(id uint32) []string {
 	list := []string{}
 	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < MaxPathDepth; n++ {
-		list = append(list, p.r.CallName(p.regions[id]))
+		list = append(list, CallName(p.r, p.regions[id]))
 		if x := p.r.Defs.Region(p.regions[id]); x != nil {
 			frames := p.r.Defs.CallSite(x)
 			slices.Reverse(frames)
