@@ -1,0 +1,131 @@
+package symbols
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const program = `static inline __attribute__((always_inline)) int inner(volatile int *x) { return ++*x; }
+static __attribute__((noinline)) int outer(volatile int *x)
+{
+	return inner(x);
+}
+int main(int n, char **v) { volatile int x = n; (void)v; return outer(&x); }
+`
+
+// compiled compiles the program, and runs more commands in its folder.
+func compiled(t *testing.T, more ...[]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.c"), []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append([][]string{{"cc", "-g", "-O1", "-Wl,--build-id", "-o", "p", "p.c"}}, more...) {
+		if _, err := exec.LookPath(c[0]); err != nil {
+			t.Skipf("no %s", c[0])
+		}
+		cmd := exec.Command(c[0], c[1:]...)
+		cmd.Dir = dir
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", c, err, b)
+		}
+	}
+	return filepath.Join(dir, "p")
+}
+
+// addressOf returns where a function begins.
+func addressOf(t *testing.T, path, function string) uint64 {
+	t.Helper()
+	e, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	list, err := e.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.Name == function {
+			return s.Value
+		}
+	}
+	t.Fatalf("no symbol %s", function)
+	return 0
+}
+
+// hasInlined looks for the inlined function and the one around it in the first bytes of outer.
+func hasInlined(f *File, at uint64) bool {
+	for k := range uint64(16) {
+		list := f.Frames(at + k)
+		if len(list) == 2 && list[0].Function == "inner" && list[0].Line == 1 && list[1].Function == "outer" && list[1].Line == 4 && filepath.Base(list[1].File) == "p.c" {
+			return true
+		}
+	}
+	return false
+}
+
+func TestFrames(t *testing.T) {
+	path := compiled(t,
+		[]string{"objcopy", "--only-keep-debug", "p", "p.debug"},
+		[]string{"objcopy", "--strip-all", "--add-gnu-debuglink=p.debug", "p", "linked"},
+		[]string{"strip", "--strip-debug", "-o", "plain", "p"})
+	at := addressOf(t, path, "outer")
+	for _, name := range [...]string{"p", "linked"} {
+		f, err := Open(filepath.Join(filepath.Dir(path), name), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !hasInlined(f, at) {
+			t.Errorf("%s: no inner in outer", name)
+		}
+	}
+	f, err := Open(filepath.Join(filepath.Dir(path), "plain"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := f.Frames(at + 2); len(list) != 1 || list[0] != (Frame{Function: "outer+0x2"}) {
+		t.Errorf("without lines: %v", list)
+	}
+	if _, err := Open(path, "00"); err == nil {
+		t.Error("a file with another build id was taken")
+	}
+}
+
+// TestDamage opens files whose bytes were changed: whatever they tell, they are read to an end.
+func TestDamage(t *testing.T) {
+	path := compiled(t)
+	at := addressOf(t, path, "outer")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 0; k < len(whole); k += max(len(whole)/200, 1) {
+		b := bytes.Clone(whole)
+		for i := k; i < min(k+8, len(b)); i++ {
+			b[i] ^= 0xff
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := Open(path, ""); err == nil {
+			for i := range uint64(16) {
+				f.Frames(at + i)
+			}
+		}
+	}
+}
+
+func TestReadable(t *testing.T) {
+	for name, want := range map[string]string{
+		"solve": "solve", "__grid_MOD_exchange": "grid::exchange", "_ZN9LAMMPS_NS9CommBrick8exchangeEv": "LAMMPS_NS::CommBrick::exchange", "_start": "_start",
+	} {
+		if got := readable(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
