@@ -25,12 +25,12 @@
 //	10 usage         of the first thread, without MPI_Init and MPI_Finalize: ns of processor time; ns between MPI calls in
 //	                 which it was ready to run and had no processor, all bits set where the kernel does not tell; involuntary
 //	                 switches: u64 each
+//	11 window        number of the communicator that has its members, and is its own in events: u64
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's
 //
 // addresses.json, made after the program's end, has lines of JSON: what an address of a call site belongs to.
-//	11 window        number of the communicator that has its members, and is its own in events: u64
 //
 // An event file is a sequence of windows of 1 MiB, each decodable alone:
 //
