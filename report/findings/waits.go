@@ -234,7 +234,7 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 			}
 		})
 	}
-	list, err := spread(maxWaits, waits, func(w *xtf.Wait) uint64 { return w.End - w.T })
+	list, all, err := spread(maxWaits, waits, func(w *xtf.Wait) uint64 { return w.End - w.T })
 	if err != nil {
 		return beyond(err)
 	}
@@ -253,7 +253,11 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 	call, ticks := worst(sums)
 	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
 		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
-		x.Evidence += fmt.Sprintf("; in %s of it what comes late is %s", numbers.NewRatio(ticks, looked).Percent(), x.Late)
+		of := numbers.Plural(len(list), "wait")
+		if all > uint64(len(list)) {
+			of = fmt.Sprintf("%d of %s waits", len(list), numbers.Count(all))
+		}
+		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), of, process)
 	}
 	return nil
 }
@@ -442,25 +446,22 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 
 // pieces returns how many pieces of the critical path location p has in which it computes, and those of them that spread chooses.
 func pieces(r *results.Run, p trace.P, n uint64) (list []results.Span, all uint64, err error) {
-	list, err = spread(n, func(use func(s *results.Span)) error {
-		all = 0
+	return spread(n, func(use func(s *results.Span)) error {
 		return results.Load(r, xtf.Proc(p), func(x *xtf.CPath) {
 			if x.Activity == xtf.ActivityCPU && x.End > x.T {
-				all++
 				use(&results.Span{Begin: x.T, End: x.End})
 			}
 		})
 	}, func(s *results.Span) uint64 { return s.End - s.Begin })
-	return list, all, err
 }
 
-// spread returns those of some pieces of time that lie at n instants at equal distances along their time; all where there are no more.
-// each visits the pieces, in the same order every time.
-func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint64) (list []T, err error) {
-	var all, total uint64
+// spread returns how many pieces of time there are, and those of them that lie at n instants at equal distances along their time; all
+// where there are no more. each visits the pieces, in the same order every time.
+func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint64) (list []T, all uint64, err error) {
+	var total uint64
 	err = each(func(x *T) { all, total = all+1, total+length(x) })
 	if err != nil {
-		return nil, err
+		return nil, all, err
 	}
 	at, k := uint64(0), uint64(0)
 	err = each(func(x *T) {
@@ -473,7 +474,7 @@ func spread[T any](n uint64, each func(use func(*T)) error, length func(*T) uint
 			list = append(list, *x)
 		}
 	})
-	return list, err
+	return list, all, err
 }
 
 // serialCandidate reports whether a finding is about waits in collectives that a
