@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,37 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 )
+
+// TestDiffOfCallSites compares two builds of a program, whose lines differ: calls of a function are compared whatever their lines.
+func TestDiffOfCallSites(t *testing.T) {
+	build := func(line int) string {
+		return foundTrace(t, fmt.Sprintf(`
+-- definitions --
+STRING self=0 string="MPI_Barrier"
+STRING self=1 string="called from main (a.c:%d)"
+STRING self=2 string="called from main (a.c:%d)"
+REGION self=0 name=0 description=1 paradigm=4
+REGION self=1 name=0 description=2 paradigm=4
+-- program --
+processes 1
+-- events --
+0 0 ENTER main
+0 100 ENTER 0
+0 200 LEAVE 0
+0 300 ENTER 1
+0 400 LEAVE 1
+0 1000 LEAVE main
+`, line, line+5))
+	}
+	a, b := build(10), build(11)
+	if profile := must(t, "report", a, "profile"); !strings.Contains(profile, "MPI_Barrier (a.c:10)") || !strings.Contains(profile, "MPI_Barrier (a.c:15)") {
+		t.Fatal(profile)
+	}
+	text := must(t, "diff", a, b, "--format", "csv")
+	if strings.Contains(text, "a.c:") || !strings.Contains(text, "MPI_Barrier") {
+		t.Error(text)
+	}
+}
 
 // TestDiff compares two runs of generated programs through the command line: forms, verdicts and exit codes.
 func TestDiff(t *testing.T) {

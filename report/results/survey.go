@@ -253,10 +253,14 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 		return nil, err
 	}
 	for _, l := range t.lines() {
-		y := x.Regions[l.Name]
+		name := l.Name
+		if l.Region != trace.Undefined { // places of calls differ between builds of a program
+			name = CallName(r, l.Region)
+		}
+		y := x.Regions[name]
 		if y == nil {
 			y = &RegionTotal{Kind: l.Class}
-			x.Regions[l.Name] = y
+			x.Regions[name] = y
 		}
 		y.Calls, y.Time, y.Bytes = y.Calls+l.Calls, y.Time+l.Exclusive, y.Bytes+l.Bytes
 	}
