@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	TRY(MPI_Gatherv(a, 1, MPI_INT, b, no_int, no_int, MPI_INT, 0, MPI_COMM_NULL));
 	TRY(MPI_Ibarrier(MPI_COMM_NULL, &r));
 	TRY(MPI_Neighbor_alltoall(a, 1, MPI_INT, b, 1, MPI_INT, MPI_COMM_NULL));
-	TRY(MPI_Ineighbor_alltoallv(a, no_int, no_int, MPI_INT, b, no_int, no_int, MPI_INT, MPI_COMM_WORLD, &r)); /* no topology */
+	TRY(MPI_Ineighbor_alltoallv(a, list, list, MPI_INT, b, list, list, MPI_INT, MPI_COMM_NULL, &r));
 	TRY(MPI_Comm_size(MPI_COMM_NULL, &n));
 	TRY(MPI_Comm_rank(MPI_COMM_NULL, &n));
 	TRY(MPI_Comm_dup(MPI_COMM_NULL, &other));
