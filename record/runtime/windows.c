@@ -8,6 +8,8 @@
  * members of the one that it was made on, and its fences stand in an order of their own.
  */
 
+#define MOST_OPEN (1 << 16) /* operations of a window: of more at once it is not written when they are done */
+
 struct operation {
 	uint64_t id;
 	int target;
@@ -98,7 +100,7 @@ static uint64_t begun(unsigned what, MPI_Win win, int target, uint64_t sent, uin
 	pthread_mutex_lock(&lock);
 	struct window *w = *find(win);
 	uint64_t id = w ? ++newest : 0;
-	if (w && open && w->used == w->room) {
+	if (w && open && w->used == w->room && w->room < MOST_OPEN) {
 		size_t room = w->room ? 2 * w->room : 64;
 		struct operation *p = realloc(w->open, room * sizeof *p);
 		if (p) {
