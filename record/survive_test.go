@@ -67,6 +67,9 @@ func TestSurvival(t *testing.T) {
 					t.Errorf("the analysis of the archive does not know how it ended: %v", res.Codes)
 				}
 				for _, c := range res.Codes {
+					if x.how == "abort" && c.Code == trace.DiagShortCollective { // the other process may be in the barrier before it
+						continue
+					}
 					if c.Code != want && c.Code.Severity() > trace.Note && !x.done && x.how != "kill" && x.how != "crash" {
 						t.Errorf("%v: %+v", c.Code, c)
 					}
