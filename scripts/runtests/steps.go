@@ -204,11 +204,10 @@ func commands(list ...cmdline) func(*output, *tally) {
 // goTest is a step of go test with the given flags and packages.
 func goTest(env []string, args ...string) func(*output, *tally) { return goTestIn("", env, args...) }
 
-// testEverywhere is a step of go test on all packages, of the module in bench too. The packages that take longest, much of it in waiting,
-// begin first, so that others run next to them.
+// testEverywhere is a step of go test on all packages, of the module in bench too.
 func testEverywhere(env []string, args ...string) func(*output, *tally) {
-	first := append(slices.Clone(args), "./record", "./cmd/coppice", "./...")
-	return all(goTest(env, first...), goTestIn("bench", env, append(args, "./...")...))
+	args = append(args, "./...")
+	return all(goTest(env, args...), goTestIn("bench", env, args...))
 }
 
 func goTestIn(dir string, env []string, args ...string) func(*output, *tally) {
