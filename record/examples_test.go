@@ -172,22 +172,26 @@ func analyse(t *testing.T, archive, file string) *analyze.Result {
 }
 
 // TestMakefile builds all examples.
-func TestMakefile(t *testing.T) {
-	l := libraries(t)[0]
+func TestMakefile(t *testing.T) { libraries(t)[0].makeExamples(t, "examples") }
+
+// makeExamples builds a copy of the programs of a folder by its Makefile, and returns the copy.
+func (l *library) makeExamples(t *testing.T, folder string, variables ...string) string {
+	t.Helper()
 	for _, tool := range [...]string{"make", l.fc} {
 		if exec.Command(tool, "--version").Run() != nil {
-			t.Skipf("no %s", tool)
+			t.Skipf("no %s: ./scripts/setup --test installs it", tool)
 		}
 	}
 	dir := t.TempDir()
-	for _, folder := range [...]string{"examples", "include"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
+	for _, name := range [...]string{"examples", "include"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := exec.Command("make", "MPICC="+l.cc, "MPIFC="+l.fc, "clean", "all")
-	c.Dir = filepath.Join(dir, "examples")
-	if b, err := c.CombinedOutput(); err != nil {
+	folder = filepath.Join(dir, folder)
+	args := append([]string{"-j4", "-C", folder, "MPICC=" + l.cc, "MPIFC=" + l.fc, "clean", "all"}, variables...)
+	if b, err := exec.Command("make", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
+	return folder
 }

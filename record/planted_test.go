@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -112,7 +111,7 @@ func plantedTable(t *testing.T) (list []planted) {
 func TestPlanted(t *testing.T) {
 	table := plantedTable(t)
 	l := libraries(t)[0]
-	folder := l.makePlanted(t)
+	folder := l.makeExamples(t, "examples/planted")
 	for _, x := range table {
 		t.Run(x.file, func(t *testing.T) {
 			var waits, finding error
@@ -143,7 +142,7 @@ func TestPlanted(t *testing.T) {
 func TestPlantedLines(t *testing.T) {
 	table := plantedTable(t)
 	l := libraries(t)[0]
-	folder := l.makePlanted(t, "INSTRUMENT=-g")
+	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g")
 	for _, x := range table {
 		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is no line
 			continue
@@ -192,28 +191,6 @@ func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
 		}
 	}
 	return wrong
-}
-
-// makePlanted compiles the programs and returns their folder.
-func (l *library) makePlanted(t *testing.T, variables ...string) string {
-	t.Helper()
-	for _, tool := range [...]string{"make", l.fc} {
-		if exec.Command(tool, "--version").Run() != nil {
-			t.Skipf("no %s", tool)
-		}
-	}
-	dir := t.TempDir()
-	for _, folder := range [...]string{"examples", "include"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	folder := filepath.Join(dir, "examples", "planted")
-	args := append([]string{"-j4", "-C", folder, "MPICC=" + l.cc, "MPIFC=" + l.fc, "clean", "all"}, variables...)
-	if b, err := exec.Command("make", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, b)
-	}
-	return folder
 }
 
 // plantedTries is how often a program runs until the report is right: other work on the machine delays a process by more than

@@ -38,10 +38,9 @@ func sitesIn(t *testing.T, name string) (list []string) {
 func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *trace.Definitions, raw string, list []string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	command := append(append([]string{l.run}, l.args...), append([]string{"-n", "2"}, program...)...)
-	r, err := Run(t.Context(), Options{Output: dir, Command: command, Compiler: l.cc, Cache: cacheFolder, Sites: depth, Keep: true, Out: os.Stderr, Err: os.Stderr})
-	if err != nil || r.Exit != 0 {
-		t.Fatal(r, err)
+	r, _, errs := l.runRecorded(t, Options{Output: dir, Command: l.launch(t, 2, program...), Sites: depth, Keep: true})
+	if r.Exit != 0 {
+		t.Fatal(r, errs)
 	}
 	src, err := otf2.OpenPath(r.Archive)
 	if err != nil {
@@ -69,6 +68,7 @@ func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *tr
 
 // TestCallSites compares the call sites of programs in C and Fortran with their sources, and all frames with what addr2line says.
 func TestCallSites(t *testing.T) {
+	_, addr2line := exec.LookPath("addr2line")
 	for _, l := range libraries(t) {
 		for _, name := range [...]string{"sites.c", "sites.f90"} {
 			for _, debug := range [...]string{"-gdwarf-5", "-gdwarf-4"} {
@@ -88,7 +88,12 @@ func TestCallSites(t *testing.T) {
 						if !slices.Equal(got, want) {
 							t.Errorf("depth %d: call sites\n%s\nwant\n%s", depth, strings.Join(got, "\n"), strings.Join(want, "\n"))
 						}
-						asAddr2line(t, raw)
+						if addr2line == nil {
+							asAddr2line(t, raw)
+						}
+					}
+					if addr2line != nil {
+						t.Skip("frames are not compared: no addr2line, which Debian's binutils have: ", addr2line)
 					}
 				})
 			}
@@ -104,10 +109,6 @@ func shortened(list []string) []string {
 // asAddr2line compares files and lines of all frames with those that addr2line finds.
 func asAddr2line(t *testing.T, raw string) {
 	t.Helper()
-	if exec.Command("addr2line", "--version").Run() != nil {
-		t.Log("no addr2line: not compared")
-		return
-	}
 	f, err := os.Open(filepath.Join(raw, recording.NamesFile))
 	if err != nil {
 		t.Fatal(err)
@@ -187,9 +188,7 @@ func TestNoCallSites(t *testing.T) {
 	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "MPI_Allreduce sized+0x") }) {
 		t.Errorf("without lines: %v", got)
 	}
-	if b, err := exec.Command("strip", program).CombinedOutput(); err != nil {
-		t.Skipf("strip: %v %s", err, b)
-	}
+	program = l.compileProgram(t, "sites.c", "-O1", "-s")
 	_, _, got = l.recordSites(t, 1, program)
 	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "MPI_Allreduce sites+0x") }) {
 		t.Errorf("without symbols: %v", got)

@@ -78,11 +78,13 @@ func (d *Definitions) IsTest(r *Region) bool {
 	return d.isCall(r, "test", "testall", "testany", "testsome")
 }
 
+// looksAtRequests are the calls that ask for requests and leave them as they are.
+var looksAtRequests = []string{"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some"}
+
 // Polls reports whether a region is a call that asks whether messages or requests are there, and does not wait for them. A
 // process that waits calls it again and again.
 func (d *Definitions) Polls(r *Region) bool {
-	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived",
-		"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some")
+	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived") || d.isCall(r, looksAtRequests...)
 }
 
 // Unrecorded returns what a call of a region is counted as that has no record between its enter and leave: of a collective, a
@@ -106,8 +108,8 @@ var synchronises = strings.Fields("fence start complete post wait test lock lock
 // OfRequests reports whether a region is a point-to-point call that starts or completes what other calls made: messages, or
 // collective operations.
 func (d *Definitions) OfRequests(r *Region) bool {
-	return d.IsTest(r) || d.isCall(r, "wait", "waitall", "waitany", "waitsome", "start", "startall", "cancel", "test_cancelled",
-		"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some")
+	return d.IsTest(r) || d.isCall(r, "wait", "waitall", "waitany", "waitsome", "start", "startall", "cancel", "test_cancelled") ||
+		d.isCall(r, looksAtRequests...)
 }
 
 // StartsProcesses reports whether a region is a call that starts other processes.

@@ -26,7 +26,7 @@ func compiled(t *testing.T, more ...[]string) string {
 	}
 	for _, c := range append([][]string{{"cc", "-g", "-O1", "-Wl,--build-id", "-o", "p", "p.c"}}, more...) {
 		if _, err := exec.LookPath(c[0]); err != nil {
-			t.Skipf("no %s", c[0])
+			t.Skipf("no %s: install a C compiler and binutils", c[0])
 		}
 		cmd := exec.Command(c[0], c[1:]...)
 		cmd.Dir = dir

@@ -53,9 +53,7 @@ func ReadTable[T any](r *Reader, v *Value, path string, keys []Key[T], to *T, pa
 		x, at := v.Fields[name], Under(path, name)
 		r.Lines[at] = x.Line
 		switch k := slices.IndexFunc(keys, func(k Key[T]) bool { return k.Name == name }); {
-		case k >= 0 && x.Kind == Table && !keys[k].Read(to, x):
-			return r.Wrong(at, "a table", keys[k].Allowed)
-		case k >= 0 && x.Kind != Table && !keys[k].Read(to, x):
+		case k >= 0 && !keys[k].Read(to, x):
 			return r.Wrong(at, shown(x), keys[k].Allowed)
 		case k < 0 && !isPart(name):
 			var names []string
@@ -201,6 +199,8 @@ func Clip(s string) string {
 // shown is a value in a message.
 func shown(v *Value) string {
 	switch v.Kind {
+	case Table:
+		return "a table"
 	case String:
 		return strconv.Quote(Clip(v.Text))
 	case List:
