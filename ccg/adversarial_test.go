@@ -361,8 +361,8 @@ func TestHundredMillionChildren(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if b.memory() != before || len(b.list.entries) != 1 || b.list.compares != 0 {
-			t.Errorf("%d bytes, then %d; %d entries, %d compares", before, b.memory(), len(b.list.entries), b.list.compares)
+		if b.memory() != before || len(b.list.entries) != 1 || b.Compares() != 0 {
+			t.Errorf("%d bytes, then %d; %d entries, %d compares", before, b.memory(), len(b.list.entries), b.Compares())
 		}
 		l, err := b.Finish()
 		if err != nil {

@@ -12,6 +12,10 @@ type entry struct {
 	size  uint32 // a loop: number of entries of its body; 0: no loop
 }
 
+// Compares returns how many pairs of entries were compared to fold loops since b was made or Reset: the part of its time that does not
+// follow from the number of events alone.
+func (b *Builder) Compares() uint64 { return b.list.compares }
+
 // entryStack holds the entries of all open frames, one above the other.
 type entryStack struct {
 	entries  []entry

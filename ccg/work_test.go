@@ -53,7 +53,7 @@ func TestAppendCost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return b, float64(b.list.compares) / float64(n)
+		return b, float64(b.Compares()) / float64(n)
 	}
 	for _, c := range lists {
 		short, x := run(c.child, few)

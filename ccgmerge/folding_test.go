@@ -58,6 +58,10 @@ var foldings = []struct {
 	},
 }
 
+// mostCompares bounds the compares per append, all of them counted: a loop that
+// fits takes one for each of its entries.
+const mostCompares = 3
+
 // TestFoldingTable compares what folding makes of real traces with our counts
 // before and with the published ones.
 func TestFoldingTable(t *testing.T) {
@@ -69,11 +73,14 @@ func TestFoldingTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			got, err := fold(src)
+			got, compares, err := fold(src)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%+v", got)
+			t.Logf("%+v, %.3f compares per append", got, compares)
+			if compares > mostCompares {
+				t.Errorf("%.3f compares of entries per append, %g at most", compares, float64(mostCompares))
+			}
 			if got != c.own {
 				t.Errorf("%+v, want %+v", got, c.own)
 			}
@@ -85,27 +92,37 @@ func TestFoldingTable(t *testing.T) {
 	}
 }
 
-// fold makes the graphs of all locations, and joins them.
-func fold(src trace.Source) (f folding, err error) {
+// fold makes the graphs of all locations, and joins them. All events but begins of calls append to a list of entries.
+func fold(src trace.Source) (f folding, perAppend float64, err error) {
 	d := src.Definitions()
 	var locals slice
 	var nodes []int
+	var appends, compares uint64
 	b := ccg.NewBuilder(d, 0, ccg.Options{})
 	for p := range d.NumLocations() {
 		b.Reset(trace.P(p))
-		if err := each(src, trace.P(p), b.Add); err != nil {
-			return f, err
+		add := func(batch *trace.Batch) error {
+			for i := range batch.Events {
+				if k := batch.Events[i].Kind; k != trace.Enter && k != trace.CallingContextEnter {
+					appends++
+				}
+			}
+			return b.Add(batch)
+		}
+		if err := each(src, trace.P(p), add); err != nil {
+			return f, 0, err
 		}
 		l, err := b.Finish()
 		if err != nil {
-			return f, err
+			return f, 0, err
 		}
+		compares += b.Compares()
 		locals = append(locals, l)
 		nodes = append(nodes, l.Nodes())
 		f.sum += l.Nodes()
 	}
 	f.nodes = [2]int{slices.Min(nodes), slices.Max(nodes)}
-	return f, mpi.RunInProcess(1, func(c mpi.Comm) error {
+	return f, float64(compares) / float64(appends), mpi.RunInProcess(1, func(c mpi.Comm) error {
 		shared, _, err := Reduce(c, d, locals, ccg.Options{}, Config{})
 		if err != nil {
 			return err
