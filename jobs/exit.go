@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/cluster"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -172,7 +173,7 @@ var exitCodes = []struct {
 	{fs.ErrPermission, ExitInput},
 	{predict.ErrNoRows, ExitInput},
 	{predict.ErrTarget, ExitInput},
-	{predict.ErrPlatform, ExitInput},
+	{platform.ErrInvalid, ExitInput},
 	{predict.ErrTooLong, ExitInput},
 	{predict.ErrTooLarge, ExitResource},
 	{simnet.ErrProgram, ExitInput},

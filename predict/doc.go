@@ -1,11 +1,11 @@
 // Package predict tells how long a recorded run takes on another machine. It puts together its parts: cluster finds
-// processes that compute alike, simnet simulates the network.
+// processes that compute alike, platform describes the machine, simnet simulates its network.
 //
 //	XTF file -> Input        the program of all processes, and the time between their calls (Open)
 //	Input -> Classes         processes that call the same and compute alike (Classify)
 //	CSV -> Target -> Donor   what representatives computed on the target
 //	Input, Donors -> Calc    the computation of every process (Substitute)
-//	TOML -> Platform -> simnet.Network
+//	TOML -> platform.Platform -> simnet.Network
 //	simulated times -> Run   a trace.Source: the recorded events at their predicted times
 //
 // Times are integers: ticks of the recorded clock in files, picoseconds in between. Ratios are exact fractions, products have
@@ -14,7 +14,7 @@
 // An [Input] is read-only but for its Vectors, of which each process belongs to one goroutine at a time.
 //
 //	in, err := predict.Open(c, file)
-//	p, err := predict.OpenPlatform("cluster.toml")
+//	p, err := platform.Open("cluster.toml")
 //	network, err := p.Network(in.Processes())
 //	r, err := simnet.Dataflow(ctx, c, in.First, in.End, in.Program, in.Vectors, network, simnet.Options{})
 package predict

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -335,12 +336,12 @@ func (in *Input) Span(process uint32) (first, last trace.Time, ok bool, err erro
 
 // Picoseconds converts a difference of times of the run, rounded down; false if that is 2^63 ps or more.
 func (in *Input) Picoseconds(ticks trace.Time) (int64, bool) {
-	return in.Tick().of(uint64(ticks))
+	return in.Tick().Checked(uint64(ticks))
 }
 
 // Tick is the length of a tick of the run, in ps.
-func (in *Input) Tick() Scale {
-	return Scale{picosecondClock, max(in.Defs.Clock().TimerResolution, 1)}
+func (in *Input) Tick() platform.Scale {
+	return platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
 }
 
 // Delayed is the computation of processes that begin at different times, entry 0 takes as much longer, and whose calls take time

@@ -7,10 +7,12 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -75,11 +77,15 @@ func TestCallsAreNoComputation(t *testing.T) {
 // where the sums before it say.
 func TestScaleKeepsCalls(t *testing.T) {
 	in := inputs(t, keptRun(t), 1)[0]
-	n, err := read(t, "schema = \"coppice.platform/1\"\n[nodes]\ncount = 2\nranks_per_node = 1\n[links.net]\nL_ns = 0\n").Network(2)
+	machine, err := platform.Read(strings.NewReader("schema = \"coppice.platform/1\"\n[nodes]\ncount = 2\nranks_per_node = 1\n[links.net]\nL_ns = 0\n"), "p.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	calc := &Delayed{Calc: &Substituted{Host: in.Vectors, Scale: Scale{1, 10}}, Delay: []int64{0, 0}, Kept: in.Vectors.Kept()}
+	n, err := machine.Network(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calc := &Delayed{Calc: &Substituted{Host: in.Vectors, Scale: platform.Scale{Num: 1, Den: 10}}, Delay: []int64{0, 0}, Kept: in.Vectors.Kept()}
 	store := &memorySegments{}
 	times := NewTimes(store, 0, 2)
 	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, 2, in.Program, calc, n, simnet.Options{Observer: times})

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -27,7 +28,7 @@ type knots struct {
 	cursor  *ccg.Cursor
 	role    map[uint32]ccg.Role // by node
 	times   *timeReader
-	tick    Scale
+	tick    platform.Scale
 	current ccg.Role   // of the open call of the program, Within for none
 	depth   int        // around it
 	passed  trace.Time // of the last event that cursor passed
@@ -201,6 +202,6 @@ func (k *knots) at(t trace.Time) trace.Time {
 	case t >= k.b.recorded:
 		return trace.Time(k.b.time)
 	}
-	q, _ := Scale{uint64(k.b.time - k.a.time), uint64(k.b.recorded - k.a.recorded)}.times(uint64(t - k.a.recorded))
+	q, _ := platform.Scale{Num: uint64(k.b.time - k.a.time), Den: uint64(k.b.recorded - k.a.recorded)}.Times(uint64(t - k.a.recorded))
 	return trace.Time(k.a.time + int64(q))
 }

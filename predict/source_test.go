@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -81,7 +82,7 @@ func TestTimes(t *testing.T) {
 func TestKnotTimes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	for range 2000 {
-		k := &knots{tick: Scale{1000, 1}, last: r.IntN(2) == 0}
+		k := &knots{tick: platform.Scale{Num: 1000, Den: 1}, last: r.IntN(2) == 0}
 		k.a = knot{recorded: trace.Time(r.Uint64N(1 << 40)), time: r.Int64N(1 << 50)}
 		k.b = knot{recorded: k.a.recorded + trace.Time(r.Uint64N(1<<(1+r.IntN(40)))), time: k.a.time + r.Int64N(1<<(1+r.IntN(60)))}
 		var last trace.Time
@@ -104,7 +105,7 @@ func TestKnotTimes(t *testing.T) {
 			last = got
 		}
 	}
-	k := &knots{tick: Scale{picosecondClock, 1}, last: true}
+	k := &knots{tick: platform.Scale{Num: picosecondClock, Den: 1}, last: true}
 	k.at(1 << 60)
 	if err := k.fits(); !errors.Is(err, ErrTooLong) {
 		t.Errorf("a time after all times: %v", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -33,8 +34,8 @@ type Donor struct {
 	site     []uint32
 	sites    []siteTotal
 	all      siteTotal
-	low      Scale // least and largest ratio of an entry that is used
-	high     Scale
+	low      platform.Scale // least and largest ratio of an entry that is used
+	high     platform.Scale
 	bounded  bool
 }
 
@@ -58,7 +59,7 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 	}
 	d := &Donor{Process: process, host: host, target: target, site: make([]uint32, len(site))}
 	number := map[uint32]uint32{}
-	var ratios []Scale
+	var ratios []platform.Scale
 	for i, s := range site {
 		k, ok := number[s]
 		if !ok {
@@ -75,11 +76,11 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 			return nil, fmt.Errorf("process %d: %w", process, ErrTooLong)
 		}
 		if host[i] >= shortEntry {
-			ratios = append(ratios, Scale{uint64(target[i]), uint64(host[i])})
+			ratios = append(ratios, platform.Scale{Num: uint64(target[i]), Den: uint64(host[i])})
 		}
 	}
 	if n := len(ratios); n > 0 {
-		slices.SortFunc(ratios, Scale.compare)
+		slices.SortFunc(ratios, platform.Scale.Compare)
 		d.bounded, d.low, d.high = true, ratios[n/quantile], ratios[n-1-n/quantile]
 	}
 	return d, nil
@@ -96,25 +97,25 @@ func (d *Donor) Keep(i int) {
 func (d *Donor) Entries() int { return len(d.host) }
 
 // clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
-func (d *Donor) clamped(f Scale) Scale {
+func (d *Donor) clamped(f platform.Scale) platform.Scale {
 	switch {
 	case !d.bounded:
-	case f.compare(d.low) < 0:
+	case f.Compare(d.low) < 0:
 		return d.low
-	case d.high.compare(f) < 0:
+	case d.high.Compare(f) < 0:
 		return d.high
 	}
 	return f
 }
 
 // ratio is that of a site, or of all that was measured where the site tells none.
-func (d *Donor) ratio(site uint32) Scale {
+func (d *Donor) ratio(site uint32) platform.Scale {
 	for _, s := range [...]*siteTotal{&d.sites[site], &d.all} {
 		if s.host > 0 {
-			return d.clamped(Scale{uint64(s.target), uint64(s.host)})
+			return d.clamped(platform.Scale{Num: uint64(s.target), Den: uint64(s.host)})
 		}
 	}
-	return One
+	return platform.One
 }
 
 // scaled returns entry i of a process with the given host time. Entries equal to the donor's become the donor's.
@@ -124,9 +125,9 @@ func (d *Donor) scaled(i int, host int64) (int64, bool) {
 	case t != notMeasured && h == host:
 		return t, true
 	case t != notMeasured && h >= shortEntry:
-		return d.clamped(Scale{uint64(t), uint64(h)}).of(uint64(host))
+		return d.clamped(platform.Scale{Num: uint64(t), Den: uint64(h)}).Checked(uint64(host))
 	}
-	return d.ratio(d.site[i]).of(uint64(host))
+	return d.ratio(d.site[i]).Checked(uint64(host))
 }
 
 // copied returns entry i of any process: the measured time, or the mean of its site.
@@ -137,7 +138,7 @@ func (d *Donor) copied(i int) (int64, bool) {
 	if s := d.sites[d.site[i]]; s.count > 0 {
 		return int64(uint64(s.target) / s.count), true
 	}
-	return d.ratio(d.site[i]).of(uint64(d.host[i]))
+	return d.ratio(d.site[i]).Checked(uint64(d.host[i]))
 }
 
 // Substituted is the computation of a run with that of some processes replaced. Processes without a donor take their host times
@@ -145,7 +146,7 @@ func (d *Donor) copied(i int) (int64, bool) {
 type Substituted struct {
 	Host  simnet.Calc
 	Rule  Rule
-	Scale Scale
+	Scale platform.Scale
 	// Donor of a process, nil for none. It must be safe for concurrent use.
 	Donor  func(process uint32) *Donor
 	in     *Input    // nil: every call counts
@@ -194,7 +195,7 @@ func (s *Substituted) entry(d *Donor, i int, host int64) (int64, bool) {
 }
 
 // Substitute returns the computation of this rank's processes with that of some replaced.
-func (in *Input) Substitute(rule Rule, scale Scale, donor func(process uint32) *Donor) *Substituted {
+func (in *Input) Substitute(rule Rule, scale platform.Scale, donor func(process uint32) *Donor) *Substituted {
 	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joiner, in.End-in.First)}
 }
 

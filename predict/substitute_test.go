@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -137,7 +138,7 @@ func TestSubstituteRules(t *testing.T) {
 		}
 		return nil
 	}
-	half, _ := ParseScale("0.5")
+	half, _ := platform.ParseScale("0.5")
 	for _, x := range []struct {
 		name string
 		rule Rule

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -83,7 +84,7 @@ func TestJoinedSubstitution(t *testing.T) {
 				t.Fatalf("process %d joined: %v, %v, want %v", p, got, err, slowJoin(calls[p], vectors[p]))
 			}
 			for _, rule := range []Rule{CopyRule, ScaleRule} {
-				s := in.Substitute(rule, One, func(uint32) *Donor { return d })
+				s := in.Substitute(rule, platform.One, func(uint32) *Donor { return d })
 				got := slowJoin(calls[p], fill(t, s, uint32(p), len(vectors[p])))
 				want := slices.Clone(target)
 				if rule == ScaleRule && p > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -21,7 +22,7 @@ import (
 // entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
 type Vectors struct {
 	first uint32
-	tick  Scale // ps in a tick
+	tick  platform.Scale // ps in a tick
 	out   Segments
 	list  []vector
 	bound uint64 // ticks: largest possible error of a process's sum
@@ -41,7 +42,7 @@ type vector struct {
 const windowBytes = 512
 
 func newVectors(first, end uint32, resolution uint64, out Segments) *Vectors {
-	return &Vectors{first: first, tick: Scale{picosecondClock, max(resolution, 1)}, out: out, list: make([]vector, end-first)}
+	return &Vectors{first: first, tick: platform.Scale{Num: picosecondClock, Den: max(resolution, 1)}, out: out, list: make([]vector, end-first)}
 }
 
 // add walks through a location; calls is how many the program has of it.
@@ -158,7 +159,7 @@ func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 		if err != nil {
 			return err
 		}
-		ps, ok := v.tick.of(t)
+		ps, ok := v.tick.Checked(t)
 		if !ok {
 			return fmt.Errorf("process %d, entry %d: %w", process, first+uint64(i), ErrTooLong)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 )
 
 // lists are made once.
@@ -121,7 +121,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := &input{events: 1000, factor: 2, loose: x.largest.loosely(), costs: costs{picos: map[string]int64{"load": 5000, "finish": 7000}}}
-	free, err := predict.ReadPlatform(strings.NewReader("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 0\n"), "free")
+	free, err := platform.Read(strings.NewReader("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 0\n"), "free")
 	if err != nil {
 		t.Fatal(err)
 	}

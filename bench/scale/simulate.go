@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -17,7 +17,7 @@ var learned = []int{8, 16, 32}
 
 // simulation makes lists from runs on few ranks, and runs them on the described cluster.
 func simulation(w io.Writer, s *settings) error {
-	platform, err := predict.OpenPlatform(s.cluster)
+	machine, err := platform.Open(s.cluster)
 	if err != nil {
 		return err
 	}
@@ -25,12 +25,12 @@ func simulation(w io.Writer, s *settings) error {
 	if err != nil {
 		return err
 	}
-	platform.ModelCollectives = platform.ModelCollectives || s.model
+	machine.ModelCollectives = machine.ModelCollectives || s.model
 	in := &input{events: s.events, loose: largest.loosely()}
 	if in.costs, err = measureCosts(w, 2_000_000); err != nil {
 		return err
 	}
-	net := platform.Links[simnet.LinkNet]
+	net := machine.Links[simnet.LinkNet]
 	in.costs.message = net.Latency + net.SendOver + net.RecvOver
 	small, err := s.eventsOf(largest)
 	if err != nil {
@@ -43,11 +43,11 @@ func simulation(w io.Writer, s *settings) error {
 			return fmt.Errorf("lists are for powers of two from %d on, not for %d ranks", learned[0], n)
 		}
 		p := newProgram(segments, n, in)
-		r, err := p.run(platform)
+		r, err := p.run(machine)
 		if err != nil {
 			return err
 		}
-		r.print(w, p, platform)
+		r.print(w, p, machine)
 	}
 	return nil
 }
@@ -136,9 +136,9 @@ type simulated struct {
 	ends   []int64
 }
 
-// run simulates the program on a platform.
-func (p *program) run(platform *predict.Platform) (*simulated, error) {
-	network, err := platform.Network(uint32(p.size))
+// run simulates the program on a machine.
+func (p *program) run(machine *platform.Platform) (*simulated, error) {
+	network, err := machine.Network(uint32(p.size))
 	if err != nil {
 		return nil, err
 	}
@@ -167,13 +167,13 @@ func (s *simulated) time(i int) int64 {
 const picosPerSecond = 1e12
 
 // print prints the stages: simulated time, that of a rank alone, efficiency, and what the rest is.
-func (s *simulated) print(w io.Writer, p *program, platform *predict.Platform) {
-	fmt.Fprintf(w, "simulated: %d ranks, %d events each (%.3g TB of input), on %s\n\n", p.size, p.in.events, float64(p.in.events*p.in.costs.input)*float64(p.size)/1e12, platform.Name)
+func (s *simulated) print(w io.Writer, p *program, machine *platform.Platform) {
+	fmt.Fprintf(w, "simulated: %d ranks, %d events each (%.3g TB of input), on %s\n\n", p.size, p.in.events, float64(p.in.events*p.in.costs.input)*float64(p.size)/1e12, machine.Name)
 	fmt.Fprintf(w, "%-8s %12s %12s %12s %12s  %s\n", "stage", "simulated s", "work s", "files s", "efficiency", "limit")
 	var all, works, files float64
 	for i, name := range s.stages {
 		t := float64(s.time(i)) / picosPerSecond
-		work, file := float64(p.in.events*p.in.costs.picos[name])/picosPerSecond, p.files(name, platform)
+		work, file := float64(p.in.events*p.in.costs.picos[name])/picosPerSecond, p.files(name, machine)
 		all, works, files = all+t, works+work, files+file
 		fmt.Fprintf(w, "%-8s %12.4f %12.4f %12.4f %12s  %s\n", name, t, work, file, percent(work, t), limit(t, work, file))
 	}
@@ -199,9 +199,9 @@ func limit(t, work, file float64) string {
 }
 
 // files is how long a stage's bytes take when all ranks transfer them at once, s.
-func (p *program) files(stage string, platform *predict.Platform) float64 {
+func (p *program) files(stage string, machine *platform.Platform) float64 {
 	per := map[string]int64{"load": p.in.costs.input, "commit": 2 * p.in.costs.output}[stage]
 	bytes := float64(p.in.events * per)
-	slowest := bytes / float64(platform.Files.Client)
-	return max(slowest, bytes*float64(p.size)/float64(platform.Files.Total))
+	slowest := bytes / float64(machine.Files.Client)
+	return max(slowest, bytes*float64(p.size)/float64(machine.Files.Total))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -89,7 +90,7 @@ func (o *extractFlags) complete() error {
 	if o.network == "" {
 		return nil
 	}
-	p, err := predict.OpenPlatform(o.network)
+	p, err := platform.Open(o.network)
 	if err != nil {
 		return jobs.Fail(jobs.ExitInput, err)
 	}

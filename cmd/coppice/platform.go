@@ -7,14 +7,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/spf13/pflag"
-
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // platformOutput is where a platform file goes.
@@ -30,14 +28,14 @@ func (o *platformOutput) define(f *pflag.FlagSet) {
 }
 
 // put writes a platform under the name that the flags give it.
-func (o *platformOutput) put(p *predict.Platform, notes []string, s streams) error {
+func (o *platformOutput) put(p *platform.Platform, notes []string, s streams) error {
 	p.Name = cmp.Or(o.name, p.Name)
 	return o.write(s, func(w io.Writer) error { return p.Write(w, notes...) })
 }
 
 // platformInput gives an error about a platform its exit code.
 func platformInput(err error) error {
-	if errors.Is(err, predict.ErrPlatform) {
+	if errors.Is(err, platform.ErrInvalid) {
 		return fail(jobs.ExitInput, "%w", err)
 	}
 	return err
@@ -57,7 +55,7 @@ func platformShow(s streams) *cobra.Command {
 
 // show prints a platform in full.
 func (o *platformOutput) show(path string, processes uint32, s streams) error {
-	p, err := predict.OpenPlatform(path)
+	p, err := platform.Open(path)
 	if err != nil {
 		return platformInput(err)
 	}
@@ -141,18 +139,18 @@ func platformConvert(s streams) *cobra.Command {
 
 // convert writes what parameters of another tool say.
 func (o *platformOutput) convert(form, from string, s streams) error {
-	var p *predict.Platform
+	var p *platform.Platform
 	var notes []string
 	var err error
 	switch form {
 	case "loggops":
-		if p, err = predict.ImportLogGOPS(from); err != nil {
+		if p, err = platform.ImportLogGOPS(from); err != nil {
 			return usage("--loggops: %w", err)
 		}
 	case "simgrid":
-		p, notes, err = predict.ImportSimGrid(from)
+		p, notes, err = platform.ImportSimGrid(from)
 	default:
-		p, notes, err = predict.ImportDimemas(from)
+		p, notes, err = platform.ImportDimemas(from)
 	}
 	if err != nil {
 		return platformInput(err)

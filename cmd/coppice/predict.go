@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
@@ -106,18 +107,18 @@ func (o *predictFlags) complete(f *pflag.FlagSet, operands []string) (err error)
 		return usage("name one RUN.xtf; a command for --run comes after --")
 	}
 	job := &o.job
-	job.Run, job.Scale = operands[0], predict.One
+	job.Run, job.Scale = operands[0], platform.One
 	if err := o.check(job.Run); err != nil {
 		return err
 	}
 	job.Clock = map[string]predict.Clock{"wall": predict.WallClock, "cpu": predict.CPUClock}[o.vectorTime]
 	job.Rule = map[string]predict.Rule{"scale": predict.ScaleRule, "copy": predict.CopyRule}[o.substitute]
 	if o.scale != "" {
-		if job.Scale, job.Scaled = predict.ParseScale(o.scale); !job.Scaled {
+		if job.Scale, job.Scaled = platform.ParseScale(o.scale); !job.Scaled {
 			return usage("--cpu-scale %s: give a number above 0, such as 0.7, with nine decimals at most", o.scale)
 		}
 	}
-	if job.Sweep, err = predict.ParseSweep(o.sweep); err != nil {
+	if job.Sweep, err = platform.ParseSweep(o.sweep); err != nil {
 		return usage("--sweep: %w", err)
 	}
 	r := &o.result
@@ -320,7 +321,7 @@ func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
 	path := cmp.Or(o.job.Platform, o.job.Host)
 	node = 1
 	if path != "" {
-		p, err := predict.OpenPlatform(path)
+		p, err := platform.Open(path)
 		if err != nil {
 			return 0, 0, platformInput(err)
 		}

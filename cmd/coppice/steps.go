@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/prediction"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/slurm"
@@ -365,7 +365,7 @@ func (p *plan) platformWork(w *slurm.Work, st *planStep) error {
 	if st.verb != "predict" || st.platform == "" {
 		return nil
 	}
-	m, err := predict.OpenPlatform(st.platform)
+	m, err := platform.Open(st.platform)
 	if err != nil {
 		return fail(jobs.ExitInput, "%w", err)
 	}

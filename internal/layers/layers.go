@@ -62,6 +62,7 @@ var Table = []Package{
 	{Path: "stats/waits", Layer: 3},
 	{Path: "stats/causes", Layer: 3},
 	{Path: "predict", Layer: 3},
+	{Path: "predict/simnet", Layer: 2}, // below the platforms that describe its networks
 	{Path: "report/results", Layer: 3, NoMPI: true},
 	// Programs with known times: for the tests of the simulator and for measurements.
 	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -22,7 +22,7 @@ type MeasureOptions struct {
 
 // MeasuredPlatform is what MeasurePlatform found.
 type MeasuredPlatform struct {
-	Platform *predict.Platform
+	Platform *platform.Platform
 	Notes    []string // for the file: how it was measured, residuals
 	Warnings []string // for the user
 }
@@ -154,7 +154,7 @@ func ranksOf(nodes []int) []int {
 
 // describePlatform puts the parts together.
 func describePlatform(o MeasureOptions, nodes []int, links [simnet.NumLinkClasses]*measuredLink, gamma simnet.Rate, crowded int) *MeasuredPlatform {
-	p := predict.NewPlatform()
+	p := platform.New()
 	ranks := ranksOf(nodes)
 	p.Name, p.Nodes, p.Gamma = o.Name, uint32(len(ranks)), gamma
 	if len(ranks) > 1 {
@@ -170,7 +170,7 @@ func describePlatform(o MeasureOptions, nodes []int, links [simnet.NumLinkClasse
 		if l == nil {
 			continue
 		}
-		name := predict.LinkName(simnet.LinkClass(class))
+		name := platform.LinkName(simnet.LinkClass(class))
 		fit := l.samples.Fit()
 		p.Links[class] = &fit.Link
 		if l.fewest < o.Repetitions {
@@ -204,7 +204,7 @@ type measurer struct {
 
 // measuredLink is what a pair found. Only its leader has times.
 type measuredLink struct {
-	samples predict.LinkSamples
+	samples platform.LinkSamples
 	fewest  int
 }
 
@@ -287,14 +287,14 @@ func (m *measurer) link() (*measuredLink, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Bursts = append(s.Bursts, predict.Sample{N: uint64(n), NS: t})
+		s.Bursts = append(s.Bursts, platform.Sample{N: uint64(n), NS: t})
 	}
 	for _, n := range tripSizes(s.Eager, s.EagerInside) {
 		t, err := m.series(mpi.RoundTrip, n, 0)
 		if err != nil {
 			return nil, err
 		}
-		s.Trips = append(s.Trips, predict.Sample{N: uint64(n), NS: t})
+		s.Trips = append(s.Trips, platform.Sample{N: uint64(n), NS: t})
 	}
 	l.fewest = m.fewest
 	return l, nil
@@ -361,13 +361,13 @@ func (m *measurer) isEager(op mpi.Operation, bytes int) (bool, error) {
 // gamma measures reductions, on this rank alone.
 func (m *measurer) gamma() (simnet.Rate, error) {
 	m.peer, m.fewest = m.c.Rank(), math.MaxInt
-	var s []predict.Sample
+	var s []platform.Sample
 	for n := 1 << 10; n <= 256<<10; n *= 2 {
 		t, err := m.series(mpi.ReduceLocal, n, 0)
 		if err != nil {
 			return 0, err
 		}
-		s = append(s, predict.Sample{N: uint64(n), NS: t})
+		s = append(s, platform.Sample{N: uint64(n), NS: t})
 	}
-	return predict.FitGamma(s), nil
+	return platform.FitGamma(s), nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -48,9 +48,9 @@ func TestTripSizes(t *testing.T) {
 // TestDescribe: what is written can be read, and says what is wrong with it.
 func TestDescribe(t *testing.T) {
 	link := func(fewest int) *measuredLink {
-		return &measuredLink{fewest: fewest, samples: predict.LinkSamples{
+		return &measuredLink{fewest: fewest, samples: platform.LinkSamples{
 			Clock: 20, Send: 120, Receive: 170, Eager: 1000, EagerInside: 5000,
-			Trips: []predict.Sample{{N: 1, NS: 1020}, {N: 1000, NS: 1420}, {N: 5000, NS: 4020}}, Bursts: []predict.Sample{{N: 1, NS: 500}, {N: 9, NS: 2100}},
+			Trips: []platform.Sample{{N: 1, NS: 1020}, {N: 1000, NS: 1420}, {N: 5000, NS: 4020}}, Bursts: []platform.Sample{{N: 1, NS: 500}, {N: 9, NS: 2100}},
 		}}
 	}
 	m := describePlatform(MeasureOptions{Name: "x", Repetitions: 1000}, []int{0, 0, 0, 1}, [simnet.NumLinkClasses]*measuredLink{nil, link(1000), link(40)}, 500<<32, 1)
@@ -58,7 +58,7 @@ func TestDescribe(t *testing.T) {
 	if err := m.Platform.Write(&b, m.Notes...); err != nil {
 		t.Fatal(err)
 	}
-	p, err := predict.ReadPlatform(&b, "p.toml")
+	p, err := platform.Read(&b, "p.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
@@ -44,10 +45,10 @@ type Options struct {
 	HostVectors []string // and in replays on the host
 	Clock       predict.Clock
 	Rule        predict.Rule
-	Scale       predict.Scale       // of computation without measured vectors
+	Scale       platform.Scale      // of computation without measured vectors
 	Scaled      bool                // Scale was asked for: processes without measured vectors may be there
 	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
-	Sweep       []predict.Axis
+	Sweep       []platform.Axis
 	Output      string              // file of the predicted run; "" for none
 	Analyze     analyze.Options     // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too, Stop and Watch for all
 	Show        func(jobs.Progress) // on rank 0
@@ -74,8 +75,8 @@ type prediction struct {
 	sim       *predict.Input // what this rank simulates; in, or all on rank 0 where the event engine is used
 	simComm   mpi.Comm       // nil on a rank that simulates nothing
 	single    bool           // rank 0 simulates alone
-	platform  *predict.Platform
-	host      *predict.Platform
+	platform  *platform.Platform
+	host      *platform.Platform
 	start     *startTimes
 	classes   *xtf.ClassTable
 	donors    *donorSet
@@ -189,12 +190,12 @@ func (x *prediction) run() error {
 func (x *prediction) openPlatforms() error {
 	for _, f := range []struct {
 		path string
-		to   **predict.Platform
+		to   **platform.Platform
 	}{{x.o.Platform, &x.platform}, {x.o.Host, &x.host}} {
 		if f.path == "" {
 			continue
 		}
-		p, err := predict.OpenPlatform(f.path)
+		p, err := platform.Open(f.path)
 		if err := jobs.Agree(x.c, platformError(err)); err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func (x *prediction) openPlatforms() error {
 			return jobs.Fail(jobs.ExitUsage, fmt.Errorf("--sweep: %w", err))
 		}
 	}
-	for _, p := range []*predict.Platform{x.platform, x.host} {
+	for _, p := range []*platform.Platform{x.platform, x.host} {
 		if p != nil && NeedsEvents(p) {
 			x.single = true
 		}
@@ -218,7 +219,7 @@ func (x *prediction) openPlatforms() error {
 func (x *prediction) describe() {
 	r := &x.res
 	r.Resolution, r.Computation = predicted.Picoseconds, predicted.PredictedComputing{Source: "recorded", Scale: x.scale().String()}
-	if x.scale() != predict.One {
+	if x.scale() != platform.One {
 		r.Computation.Source = "scaled"
 	}
 	r.Errors.Class.Defined = x.o.Rule == predict.ScaleRule
@@ -227,7 +228,7 @@ func (x *prediction) describe() {
 		return
 	}
 	r.Platform = &predicted.PredictedPlatform{
-		Name: p.Name, Mapping: p.Mapping, Engine: "dataflow", Contention: predict.ContentionName(p.Contention), Policy: predict.PolicyName(p.Policy),
+		Name: p.Name, Mapping: p.Mapping, Engine: "dataflow", Contention: platform.ContentionName(p.Contention), Policy: platform.PolicyName(p.Policy),
 	}
 	if p.Mapping != "block" && p.Mapping != "cyclic" {
 		r.Platform.Mapping = "table"
@@ -249,7 +250,7 @@ func leftOut(l *predict.Left) []predicted.LeftOut {
 }
 
 // NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
-func NeedsEvents(p *predict.Platform) bool {
+func NeedsEvents(p *platform.Platform) bool {
 	return p.Contention != simnet.NoContention || p.Policy == simnet.Arrival
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/prediction"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -70,8 +71,8 @@ func runFile(t *testing.T, spec string) string {
 
 // predicted runs the job on in-process ranks and returns rank 0's result.
 func predicted(ranks int, o prediction.Options) (*prediction.Result, error) {
-	if o.Scale == (predict.Scale{}) {
-		o.Scale = predict.One
+	if o.Scale == (platform.Scale{}) {
+		o.Scale = platform.One
 	}
 	o.Analyze.Version, o.Analyze.StoreBytes, o.Analyze.Force = "test", 1<<20, true
 	results := make([]*prediction.Result, ranks)
@@ -123,7 +124,7 @@ func TestPredictSameBytes(t *testing.T) {
 				continue
 			}
 			t.Run(spec+" "+keys, func(t *testing.T) {
-				axes, err := predict.ParseSweep([]string{"latency=0.5,2,cpu=0.5"})
+				axes, err := platform.ParseSweep([]string{"latency=0.5,2,cpu=0.5"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -206,9 +207,9 @@ func TestPredictAgain(t *testing.T) {
 			t.Run(spec+" "+keys, func(t *testing.T) {
 				dir := t.TempDir()
 				one, two := filepath.Join(dir, "1.xtf"), filepath.Join(dir, "2.xtf")
-				platform := platformFile(t, platformText(keys, "ranks_per_node = 3"))
-				first := mustPredict(t, 2, prediction.Options{Run: runFile(t, spec), Platform: platform, Output: one})
-				second := mustPredict(t, 3, prediction.Options{Run: one, Platform: platform, Host: platform, Output: two})
+				machine := platformFile(t, platformText(keys, "ranks_per_node = 3"))
+				first := mustPredict(t, 2, prediction.Options{Run: runFile(t, spec), Platform: machine, Output: one})
+				second := mustPredict(t, 3, prediction.Options{Run: one, Platform: machine, Host: machine, Output: two})
 				if want := *first.Makespan; *second.Makespan != want || second.Measured != want || *second.Errors.HostMakespan != want {
 					t.Errorf("first %d ps, measured %d, again %d, on the host %d", want, second.Measured, *second.Makespan, *second.Errors.HostMakespan)
 				}
@@ -288,11 +289,11 @@ func TestPredictRepresentatives(t *testing.T) {
 	} {
 		for _, rule := range []predict.Rule{predict.CopyRule, predict.ScaleRule} {
 			t.Run(fmt.Sprint(x.spec, " rule ", rule), func(t *testing.T) {
-				platform := platformFile(t, platformText("", "ranks_per_node = 2"))
+				machine := platformFile(t, platformText("", "ranks_per_node = 2"))
 				host := filepath.Join(t.TempDir(), "host.xtf")
-				mustPredict(t, 2, prediction.Options{Run: runFile(t, x.spec), Platform: platform, Output: host})
+				mustPredict(t, 2, prediction.Options{Run: runFile(t, x.spec), Platform: machine, Output: host})
 				in := graphOf(t, host)
-				o := prediction.Options{Run: host, Platform: platform, Rule: rule}
+				o := prediction.Options{Run: host, Platform: machine, Rule: rule}
 				o.Classes = &predict.ClassFlags{Threshold: fmt.Sprintf("%d.%04d%%", x.ppm/10_000, x.ppm%10_000)}
 				plan := mustPredict(t, 2, o)
 				rate := func(p uint32) (int64, int64) { return int64(plan.Processes[p].Class%3) + 2, 5 }
@@ -362,10 +363,10 @@ func delayedRun(t *testing.T, spec string, ns ...uint64) string {
 // TestPredictMeasured tells the parts of the error that the measurements themselves tell.
 func TestPredictMeasured(t *testing.T) {
 	const spec = "ring:procs=3,events=600"
-	run, platform := delayedRun(t, spec, 1000, 4000, 2000), platformFile(t, platformText("", "ranks_per_node = 2"))
+	run, machine := delayedRun(t, spec, 1000, 4000, 2000), platformFile(t, platformText("", "ranks_per_node = 2"))
 	vectors := []string{replayFile(t, run, 0, "least,,1,790,990\nmost,,1,890,1090\n"), replayFile(t, run, 2, "")}
 	for _, o := range []prediction.Options{{HostVectors: vectors}, {Vectors: vectors, Scaled: true}} {
-		o.Run, o.Platform = run, platform
+		o.Run, o.Platform = run, machine
 		r := mustPredict(t, 2, o)
 		e := &r.Errors
 		if compute := r.Processes[1].Measured.Compute; e.WorstDelay == nil || *e.WorstDelay != 1 || e.Delayed != 4_000_000 || compute <= e.Delayed || e.Delay.Value != 4e6/float64(compute) {
@@ -375,11 +376,11 @@ func TestPredictMeasured(t *testing.T) {
 			t.Errorf("spread %+v of %+v", e, r.Computation.Donors)
 		}
 	}
-	all := mustPredict(t, 2, prediction.Options{Run: delayedRun(t, spec, 1, math.MaxUint64), Platform: platform})
+	all := mustPredict(t, 2, prediction.Options{Run: delayedRun(t, spec, 1, math.MaxUint64), Platform: machine})
 	if e := &all.Errors; e.WorstDelay == nil || *e.WorstDelay != 1 || e.Delayed != all.Processes[1].Measured.Compute/1000*1000 {
 		t.Errorf("all of the computation %+v", e)
 	}
-	if r := mustPredict(t, 1, prediction.Options{Run: runFile(t, spec), Platform: platform}); r.Errors.WorstDelay != nil || r.Errors.WorstSpread != nil {
+	if r := mustPredict(t, 1, prediction.Options{Run: runFile(t, spec), Platform: machine}); r.Errors.WorstDelay != nil || r.Errors.WorstSpread != nil {
 		t.Errorf("nobody told, and there is %+v", r.Errors)
 	}
 }
@@ -425,7 +426,7 @@ func TestPredictDeadlock(t *testing.T) {
 
 func TestPredictErrors(t *testing.T) {
 	run := runFile(t, "stencil:procs=4,events=2k,imbalance=50")
-	platform := platformFile(t, platformText("", "ranks_per_node = 2"))
+	machine := platformFile(t, platformText("", "ranks_per_node = 2"))
 	file := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -433,7 +434,7 @@ func TestPredictErrors(t *testing.T) {
 		}
 		return path
 	}
-	longSweep, err := predict.ParseSweep([]string{"bandwidth=1,0.000000001"})
+	longSweep, err := platform.ParseSweep([]string{"bandwidth=1,0.000000001"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +444,7 @@ func TestPredictErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no run", prediction.Options{Run: "none.xtf", Platform: platform}, jobs.ExitInput, "none.xtf"},
+		{"no run", prediction.Options{Run: "none.xtf", Platform: machine}, jobs.ExitInput, "none.xtf"},
 		{"no platform", prediction.Options{Platform: "none.toml"}, jobs.ExitInput, "none.toml"},
 		{"platform key", prediction.Options{Platform: platformFile(t, platformText("colour = 1", ""))}, jobs.ExitInput, ":3: colour"},
 		{"too few nodes", prediction.Options{Platform: platformFile(t, platformText("", "count = 1\nranks_per_node = 2"))}, jobs.ExitInput, "do not fit"},
@@ -454,7 +455,7 @@ func TestPredictErrors(t *testing.T) {
 		{"vector twice", prediction.Options{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n"), file("w.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "two vectors"},
 		{"class without vector", prediction.Options{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have no measured process"},
 		{"other program", prediction.Options{Vectors: []string{file("0.csv", "sequence,function,count,cpu_ns,wall_ns\n0,MPI_Scan,1,2,2\n")}}, jobs.ExitInput, "another program"},
-		{"too long", prediction.Options{Scale: predict.Scale{Num: 1 << 62, Den: 1}, Scaled: true}, jobs.ExitInput, "106 days"},
+		{"too long", prediction.Options{Scale: platform.Scale{Num: 1 << 62, Den: 1}, Scaled: true}, jobs.ExitInput, "106 days"},
 		{"sweep that does not fit", prediction.Options{Sweep: longSweep}, jobs.ExitUsage, "bandwidth=0.000000001"},
 		{"output", prediction.Options{Output: filepath.Join(t.TempDir(), "no", "x.xtf")}, jobs.ExitUsage, "no such file"},
 	} {
@@ -463,7 +464,7 @@ func TestPredictErrors(t *testing.T) {
 				x.o.Run = run
 			}
 			if x.o.Platform == "" {
-				x.o.Platform = platform
+				x.o.Platform = machine
 			}
 			_, err := predicted(3, x.o)
 			if jobs.ExitCode(err) != x.code || err == nil || !strings.Contains(err.Error(), x.want) {
@@ -514,10 +515,10 @@ func TestPredictUnmatched(t *testing.T) {
 // TestPredictScale halves the computation, and nothing else: with what calls keep the parts are all of the time.
 func TestPredictScale(t *testing.T) {
 	run := runFile(t, "stencil:procs=4,events=4k")
-	platform := platformFile(t, platformText("", "ranks_per_node = 4"))
-	half, _ := predict.ParseScale("0.5")
-	whole := mustPredict(t, 2, prediction.Options{Run: run, Platform: platform})
-	r := mustPredict(t, 2, prediction.Options{Run: run, Platform: platform, Scale: half, Scaled: true})
+	machine := platformFile(t, platformText("", "ranks_per_node = 4"))
+	half, _ := platform.ParseScale("0.5")
+	whole := mustPredict(t, 2, prediction.Options{Run: run, Platform: machine})
+	r := mustPredict(t, 2, prediction.Options{Run: run, Platform: machine, Scale: half, Scaled: true})
 	for p := range r.Processes {
 		a, b := &whole.Processes[p].Predicted, &r.Processes[p].Predicted
 		if d := a.Compute/2 - b.Compute; d > r.Processes[p].Calls+1 { // a negative one is large

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
@@ -25,7 +26,7 @@ type outcome struct {
 func (o *outcome) makespan() *uint64 { return new(uint64(o.result.Makespan)) }
 
 // runOn simulates on a platform. Collective: all ranks return the same error.
-func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
+func (x *prediction) runOn(p *platform.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
 	out := &outcome{}
 	var err error
 	if x.sim != nil {
@@ -38,7 +39,7 @@ func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Optio
 }
 
 // runHere runs an engine on the ranks that simulate.
-func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
+func (x *prediction) runHere(p *platform.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
 	n, err := p.Network(x.sim.Processes())
 	if err := jobs.Agree(x.simComm, err); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (x *prediction) share(out *outcome) error {
 }
 
 // scale is the factor of computation that no vectors replace.
-func (x *prediction) scale() predict.Scale {
+func (x *prediction) scale() platform.Scale {
 	if x.o.Scaled || x.platform == nil {
 		return x.o.Scale
 	}
@@ -124,12 +125,12 @@ func (x *prediction) scale() predict.Scale {
 }
 
 // computation is what the processes of this rank compute on the target, f times that.
-func (x *prediction) computation(f predict.Scale) simnet.Calc {
+func (x *prediction) computation(f platform.Scale) simnet.Calc {
 	if x.sim == nil {
 		return nil
 	}
 	var calc simnet.Calc = x.sim.Substitute(x.o.Rule, x.scale(), x.donors.donor)
-	if f != predict.One {
+	if f != platform.One {
 		calc = &predict.Substituted{Host: calc, Scale: f}
 	}
 	return x.start.from(calc)
@@ -173,7 +174,7 @@ func (x *prediction) check() error {
 	}
 	var calc simnet.Calc
 	if x.sim != nil {
-		calc = x.start.from(x.sim.Substitute(predict.CopyRule, predict.One, s.donor))
+		calc = x.start.from(x.sim.Substitute(predict.CopyRule, platform.One, s.donor))
 	}
 	some, err := x.runOn(base, calc, simnet.Options{})
 	if err != nil || some.deadlock != nil {
@@ -222,7 +223,7 @@ func (x *prediction) simulate() error {
 			return err
 		}
 	}
-	out, err := x.runOn(x.platform, x.computation(predict.One), o)
+	out, err := x.runOn(x.platform, x.computation(platform.One), o)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (x *prediction) sweep() error {
 		s.Axes = append(s.Axes, predicted.SweepAxis{Name: a.Name, Values: a.Values})
 	}
 	x.res.Sweep = s
-	n := predict.Points(x.o.Sweep)
+	n := platform.Points(x.o.Sweep)
 	x.meter.Stage("sweep", uint64(n))
 	for i := range n {
 		p, at, err := x.platform.Point(x.o.Sweep, i)

@@ -1,4 +1,14 @@
-package predict
+// Package platform describes the machine that a run is predicted on: its nodes, links, topology, file system and collective
+// operations, as a platform file has them (docs/platform.md). It reads and writes such files, takes those of other
+// simulators over, fits links to measured times, and varies a machine along the axes of a sweep.
+//
+//	TOML, LogGOPSim, SimGrid, Dimemas -> Platform -> simnet.Network
+//	LinkSamples -> LinkFit
+//	Platform, []Axis -> Platform
+//
+// Times are picoseconds, rates picoseconds a byte with 32 binary places; numbers of files are exact decimals until they are
+// rounded once. A Platform is read-only after it is read.
+package platform
 
 import (
 	"bufio"
@@ -38,7 +48,7 @@ type Platform struct {
 	// and net as each other.
 	Links [simnet.NumLinkClasses]*simnet.Link
 
-	Topology TopologySpec
+	Topology Topology
 	Files    FileSystem
 
 	Gamma            simnet.Rate // of a reduction
@@ -66,20 +76,20 @@ func (s Scale) Of(t int64) int64 {
 	if t <= 0 || s.Num == s.Den {
 		return t
 	}
-	if v, ok := s.of(uint64(t)); ok {
+	if v, ok := s.Checked(uint64(t)); ok {
 		return v
 	}
 	return simnet.Never
 }
 
 // of returns t times the factor, rounded down; false where that does not fit.
-func (s Scale) of(t uint64) (int64, bool) {
-	q, ok := s.times(t)
+func (s Scale) Checked(t uint64) (int64, bool) {
+	q, ok := s.Times(t)
 	return int64(q), ok && q <= math.MaxInt64
 }
 
 // times is of for a number of 64 bits.
-func (s Scale) times(t uint64) (uint64, bool) {
+func (s Scale) Times(t uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(t, s.Num)
 	if hi >= s.Den {
 		return 0, false
@@ -89,14 +99,14 @@ func (s Scale) times(t uint64) (uint64, bool) {
 }
 
 // compare is the order of factors, exact.
-func (s Scale) compare(o Scale) int {
+func (s Scale) Compare(o Scale) int {
 	ah, al := bits.Mul64(s.Num, o.Den)
 	bh, bl := bits.Mul64(o.Num, s.Den)
 	return cmp.Or(cmp.Compare(ah, bh), cmp.Compare(al, bl))
 }
 
 // NewPlatform returns a platform with the values of a file that gives nothing.
-func NewPlatform() *Platform {
+func New() *Platform {
 	return &Platform{NICs: 1, Mapping: "block", Scale: One}
 }
 
@@ -140,12 +150,12 @@ func (p *Platform) Network(processes uint32) (*simnet.Network, error) {
 		n.Nodes = p.Nodes
 	}
 	if need > n.Nodes && (p.Mapping == "block" || p.Mapping == "cyclic") {
-		return nil, fmt.Errorf("%w: %d processes do not fit: %d nodes with %d each. Raise nodes.count or nodes.ranks_per_node", ErrPlatform, processes, n.Nodes, per)
+		return nil, fmt.Errorf("%w: %d processes do not fit: %d nodes with %d each. Raise nodes.count or nodes.ranks_per_node", ErrInvalid, processes, n.Nodes, per)
 	}
 	for c := range simnet.NumLinkClasses {
 		l := p.link(c)
 		if l == nil {
-			return nil, fmt.Errorf("%w: it has no links: give links.net or links.node", ErrPlatform)
+			return nil, fmt.Errorf("%w: it has no links: give links.net or links.node", ErrInvalid)
 		}
 		n.Links[c] = *l
 	}
@@ -196,7 +206,7 @@ func (p *Platform) place(n *simnet.Network, processes, need uint32) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("%w: nodes.mapping: %w. Allowed are block, cyclic and the path of a table", ErrPlatform, err)
+		return fmt.Errorf("%w: nodes.mapping: %w. Allowed are block, cyclic and the path of a table", ErrInvalid, err)
 	}
 	defer f.Close()
 	n.Node, err = readMapping(f, path, processes, p.Nodes)
@@ -222,7 +232,7 @@ func readMapping(r io.Reader, path string, processes, count uint32) ([]uint32, e
 		limit = uint64(count)
 	}
 	fail := func(line int, format string, args ...any) error {
-		return &tomltree.Error{Base: ErrPlatform, File: path, Line: line, Text: fmt.Sprintf(format, args...)}
+		return &tomltree.Error{Base: ErrInvalid, File: path, Line: line, Text: fmt.Sprintf(format, args...)}
 	}
 	left := processes
 	s := bufio.NewScanner(r)
@@ -277,8 +287,8 @@ const (
 
 var topologyNames = []string{"flat", "fat-tree", "torus", "dragonfly"}
 
-// TopologySpec describes a topology by the numbers of the platform file.
-type TopologySpec struct {
+// Topology describes a topology by the numbers of the platform file.
+type Topology struct {
 	Kind     TopologyKind
 	Down, Up []uint32    // fat tree: for each level from the nodes up, children of a switch and its parents
 	Dims     []uint32    // torus
@@ -292,7 +302,7 @@ type TopologySpec struct {
 var topologyNeeds = [...][]string{FatTree: {"down", "up"}, Torus: {"dims"}, Dragonfly: {"groups", "routers", "ports"}}
 
 // build makes the simulator's topology for the nodes of n.
-func (t *TopologySpec) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error) {
+func (t *Topology) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error) {
 	rate := t.LinkRate
 	if rate == 0 {
 		rate = n.Links[simnet.LinkNet].PerByte
@@ -302,13 +312,13 @@ func (t *TopologySpec) build(n *simnet.Network) (simnet.Topology, simnet.Rate, e
 		return nil, rate, err
 	}
 	if nodes < uint64(n.Nodes) {
-		return nil, rate, fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrPlatform, topologyNames[t.Kind], nodes, n.Nodes)
+		return nil, rate, fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrInvalid, topologyNames[t.Kind], nodes, n.Nodes)
 	}
 	return topology, rate, nil
 }
 
 // make returns the topology, nil for flat, and how many nodes it has places for.
-func (t *TopologySpec) make() (simnet.Topology, uint64, error) {
+func (t *Topology) make() (simnet.Topology, uint64, error) {
 	var x interface {
 		simnet.Topology
 		Nodes() uint64
@@ -325,7 +335,7 @@ func (t *TopologySpec) make() (simnet.Topology, uint64, error) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrPlatform, err)
+		return nil, 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return x, x.Nodes(), nil
 }

@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"errors"
@@ -69,7 +69,7 @@ func (s Scale) time(t *int64) bool {
 
 // rate multiplies r by s, rounded down; false if it does not fit.
 func (s Scale) rate(r *simnet.Rate) bool {
-	q, ok := s.times(uint64(*r))
+	q, ok := s.Times(uint64(*r))
 	*r = simnet.Rate(q)
 	return ok
 }

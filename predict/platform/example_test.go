@@ -1,15 +1,15 @@
-package predict_test
+package platform_test
 
 import (
 	"fmt"
 	"log"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/platform"
 )
 
-func ExampleReadPlatform() {
-	p, err := predict.ReadPlatform(strings.NewReader(`schema = "coppice.platform/1"
+func ExampleRead() {
+	p, err := platform.Read(strings.NewReader(`schema = "coppice.platform/1"
 name = "cluster"
 [nodes]
 count = 16

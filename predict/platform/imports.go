@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // has no latency for the answer, as there (Hoefler, Schneider, Lumsdaine 2010).
 func ImportLogGOPS(letters string) (*Platform, error) {
 	l := &simnet.Link{Latency: 2500e3, SendOver: 1500e3, RecvOver: 1500e3, Gap: 1000e3, PerByte: 6000 << 32, Eager: 65535}
-	p := NewPlatform()
+	p := New()
 	p.Name, p.Policy, p.NoRendezvousLatency, p.Links[simnet.LinkNet] = "LogGOPSim", simnet.Arrival, true, l
 	seen := map[string]bool{}
 	for _, part := range strings.Split(letters, ",") {
@@ -91,15 +91,15 @@ const maxImport = 4 << 20
 func readImport(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPlatform, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxImport+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrPlatform, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
 	}
 	if len(data) > maxImport {
-		return nil, &tomltree.Error{Base: ErrPlatform, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
+		return nil, &tomltree.Error{Base: ErrInvalid, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
 	}
 	return data, nil
 }
@@ -134,7 +134,7 @@ var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, l
 }
 
 func readDimemas(text, file string) (*Platform, []string, error) {
-	in := dimemasReader{file: file, p: NewPlatform()}
+	in := dimemasReader{file: file, p: New()}
 	comment := false
 	for i, line := range strings.Split(text, "\n") {
 		in.line = i + 1
@@ -158,7 +158,7 @@ func readDimemas(text, file string) (*Platform, []string, error) {
 		}
 	}
 	if !in.machine || in.node == nil {
-		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "not a configuration of Dimemas", Allowed: `records "environment information" and "node information" or "multi node information"`}
+		return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Text: "not a configuration of Dimemas", Allowed: `records "environment information" and "node information" or "multi node information"`}
 	}
 	return in.p, in.notes, nil
 }
@@ -180,7 +180,7 @@ func dimemasRecord(line string) (name string, fields []string, ok bool) {
 // fail keeps the first error.
 func (in *dimemasReader) fail(key, text, allowed string) {
 	if in.err == nil {
-		in.err = &tomltree.Error{Base: ErrPlatform, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+		in.err = &tomltree.Error{Base: ErrInvalid, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
 	}
 }
 
@@ -321,7 +321,7 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Text: err.Error()}
+			return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Text: err.Error()}
 		}
 		e, ok := token.(xml.StartElement)
 		if !ok {
@@ -330,18 +330,18 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 		switch e.Name.Local {
 		case "cluster":
 			if in != nil {
-				return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
+				return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
 			}
-			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: NewPlatform()}
+			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: New()}
 			for _, a := range e.Attr {
 				in.attr[a.Name.Local] = a.Value
 			}
 		case "host", "link", "peer", "cabinet":
-			return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
+			return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
 		}
 	}
 	if in == nil {
-		return nil, nil, &tomltree.Error{Base: ErrPlatform, File: file, Text: "no cluster in it", Allowed: "one cluster"}
+		return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Text: "no cluster in it", Allowed: "one cluster"}
 	}
 	if err := in.cluster(); err != nil {
 		return nil, nil, err
@@ -364,7 +364,7 @@ func set[T any](in *simgridReader, name string, optional bool, to *T, parse func
 func (in *simgridReader) fail(name, allowed string) {
 	if in.err == nil {
 		in.err = &tomltree.Error{
-			Base: ErrPlatform, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed,
+			Base: ErrInvalid, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed,
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPlatform()
+	p := New()
 	p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, Hop: 10, PerByte: 100, Sizes: []simnet.SizeRate{{Max: 9, PerByte: 50}}}
 	p.Links[simnet.LinkNode] = &simnet.Link{Latency: 300, PerByte: 40}
 	if n := Points(axes); n != 4 {
@@ -67,7 +67,7 @@ func TestSweepMissingLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := NewPlatform()
+		p := New()
 		p.Topology.LinkRate = 80
 		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
 		q, _, err := p.Point(axes, 0)
@@ -121,7 +121,7 @@ func TestSweepRange(t *testing.T) {
 		{"bandwidth", "0.5", "0.499999999", simnet.Link{PerByte: rate}},
 		{"net.bandwidth", "0.5", "0.499999999", simnet.Link{Sizes: []simnet.SizeRate{{Max: 1, PerByte: 1}, {Max: 9, PerByte: rate}}}},
 	} {
-		p := NewPlatform()
+		p := New()
 		p.Links[simnet.LinkNet] = &x.link
 		for value, fits := range map[string]bool{x.fits: true, x.not: false, "1," + x.fits: true, "1," + x.not: false} {
 			axes, err := ParseSweep([]string{x.name + "=" + value})
@@ -134,7 +134,7 @@ func TestSweepRange(t *testing.T) {
 			}
 		}
 	}
-	p := NewPlatform()
+	p := New()
 	p.Links[simnet.LinkNet], p.Topology.LinkRate = &simnet.Link{}, rate
 	for value, fits := range map[string]bool{"0.5": true, "0.499999999": false} {
 		axes, _ := ParseSweep([]string{"bandwidth=" + value})
@@ -160,7 +160,7 @@ func FuzzParseSweep(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := NewPlatform()
+		p := New()
 		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
 		n := Points(axes)
 		if n < 1 || n > maxPoints {

@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// ErrPlatform is what every error about a platform is.
-var ErrPlatform = errors.New("platform")
+// ErrInvalid is what every error about a platform is.
+var ErrInvalid = errors.New("platform")
 
 // platformSchema is the format of platform files that this package reads and writes.
 const platformSchema = "coppice.platform/1"
@@ -29,14 +29,14 @@ const (
 	maxEntries  = 4096
 )
 
-// OpenPlatform reads a platform file. Errors in it name file, line, key and what is allowed.
-func OpenPlatform(path string) (*Platform, error) {
+// Open reads a platform file. Errors in it name file, line, key and what is allowed.
+func Open(path string) (*Platform, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPlatform, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	defer f.Close()
-	p, err := ReadPlatform(f, path)
+	p, err := Read(f, path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,17 +44,17 @@ func OpenPlatform(path string) (*Platform, error) {
 	return p, nil
 }
 
-// ReadPlatform reads a platform file; name is for errors.
-func ReadPlatform(r io.Reader, name string) (*Platform, error) {
+// Read reads a platform file; name is for errors.
+func Read(r io.Reader, name string) (*Platform, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPlatform+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrPlatform, name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, name, err)
 	}
-	tables, root, err := tomltree.Open(name, ErrPlatform, data, maxPlatform, maxEntries)
+	tables, root, err := tomltree.Open(name, ErrInvalid, data, maxPlatform, maxEntries)
 	if err != nil {
 		return nil, err
 	}
-	in := platformReader{tables, NewPlatform()}
+	in := platformReader{tables, New()}
 	if err := in.root(root); err != nil {
 		return nil, err
 	}
@@ -327,15 +327,15 @@ var (
 		tomltree.WholeKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *simnet.SizeRate) *uint64 { return &s.Max }),
 		rateKey("G_ns_per_byte", true, func(s *simnet.SizeRate) *simnet.Rate { return &s.PerByte }),
 	}
-	topologyKeys = []tomltree.Key[TopologySpec]{
-		tomltree.WordKey("kind", topologyNames, func(t *TopologySpec) *TopologyKind { return &t.Kind }),
-		listKey("down", func(t *TopologySpec) *[]uint32 { return &t.Down }),
-		listKey("up", func(t *TopologySpec) *[]uint32 { return &t.Up }),
-		listKey("dims", func(t *TopologySpec) *[]uint32 { return &t.Dims }),
-		tomltree.WholeKey("groups", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Groups }),
-		tomltree.WholeKey("routers", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Routers }),
-		tomltree.WholeKey("ports", aCount, 1, maxNodes, 0, func(t *TopologySpec) *uint32 { return &t.Ports }),
-		rateKey("G_ns_per_byte", false, func(t *TopologySpec) *simnet.Rate { return &t.LinkRate }),
+	topologyKeys = []tomltree.Key[Topology]{
+		tomltree.WordKey("kind", topologyNames, func(t *Topology) *TopologyKind { return &t.Kind }),
+		listKey("down", func(t *Topology) *[]uint32 { return &t.Down }),
+		listKey("up", func(t *Topology) *[]uint32 { return &t.Up }),
+		listKey("dims", func(t *Topology) *[]uint32 { return &t.Dims }),
+		tomltree.WholeKey("groups", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Groups }),
+		tomltree.WholeKey("routers", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Routers }),
+		tomltree.WholeKey("ports", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Ports }),
+		rateKey("G_ns_per_byte", false, func(t *Topology) *simnet.Rate { return &t.LinkRate }),
 	}
 	filesKeys = []tomltree.Key[FileSystem]{
 		timeKey("open_ns", aTime, maxTimeNS, true, func(f *FileSystem) *int64 { return &f.Open }),

@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"bytes"
@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
 const wholePlatform = `schema = "coppice.platform/1"
@@ -58,7 +57,7 @@ allreduce = [ { max_bytes = 2048, algorithm = "recursive-doubling" }, { algorith
 
 func read(t *testing.T, text string) *Platform {
 	t.Helper()
-	p, err := ReadPlatform(strings.NewReader(text), "p.toml")
+	p, err := Read(strings.NewReader(text), "p.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +92,7 @@ func TestPlatformFile(t *testing.T) {
 	if got := n.Files.Client.Of(2e9); got != 1e12 {
 		t.Errorf("2 GB at 2 GB/s take %d ps", got)
 	}
-	if _, err := p.Network(256*32 + 1); !errors.Is(err, ErrPlatform) {
+	if _, err := p.Network(256*32 + 1); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many processes: %v", err)
 	}
 }
@@ -152,12 +151,12 @@ func TestPlatformErrors(t *testing.T) {
 		{"too large", head + strings.Repeat("#\n", maxPlatform/2), "larger than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ReadPlatform(strings.NewReader(c.text), "p.toml")
+			_, err := Read(strings.NewReader(c.text), "p.toml")
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
-			if !errors.Is(err, ErrPlatform) {
-				t.Errorf("%v is no ErrPlatform", err)
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%v is no ErrInvalid", err)
 			}
 		})
 	}
@@ -165,7 +164,7 @@ func TestPlatformErrors(t *testing.T) {
 
 // randomPlatform makes any platform that a file can describe.
 func randomPlatform(r *rand.Rand) *Platform {
-	p := NewPlatform()
+	p := New()
 	p.Name = []string{"", "a", `quo"te\ é`, "x#y"}[r.IntN(4)]
 	if p.Policy = simnet.Policy(r.IntN(3)); p.Policy != simnet.Arrival {
 		p.Contention = simnet.Contention(r.IntN(3))
@@ -185,7 +184,7 @@ func randomPlatform(r *rand.Rand) *Platform {
 			}
 		}
 	}
-	p.Topology = []TopologySpec{{}, {Kind: Torus, Dims: []uint32{3, 1, 4}}, {Kind: FatTree, Down: []uint32{4, 4}, Up: []uint32{1, 2}}, {Kind: Dragonfly, Groups: 3, Routers: 2, Ports: 2}}[r.IntN(4)]
+	p.Topology = []Topology{{}, {Kind: Torus, Dims: []uint32{3, 1, 4}}, {Kind: FatTree, Down: []uint32{4, 4}, Up: []uint32{1, 2}}, {Kind: Dragonfly, Groups: 3, Routers: 2, Ports: 2}}[r.IntN(4)]
 	p.Topology.LinkRate = simnet.Rate(r.Uint64N(2) << 32)
 	p.Files = FileSystem{Open: r.Int64N(3) * 1e6, Client: uint64(r.IntN(2)) * 1e9, Total: uint64(r.IntN(2)) * 5e10}
 	p.Gamma = simnet.Rate(r.Uint64N(1 << 40))
@@ -211,7 +210,7 @@ func TestPlatformRoundTrip(t *testing.T) {
 		if err := p.Write(&a, "a note\nof two lines"); err != nil {
 			t.Fatal(err)
 		}
-		q, err := ReadPlatform(bytes.NewReader(a.Bytes()), "p.toml")
+		q, err := Read(bytes.NewReader(a.Bytes()), "p.toml")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, a.String())
 		}
@@ -253,7 +252,7 @@ func TestMapping(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p, err := OpenPlatform(filepath.Join(folder, "p.toml"))
+			p, err := Open(filepath.Join(folder, "p.toml"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,9 +301,9 @@ func FuzzPlatform(f *testing.F) {
 	f.Add([]byte(wholePlatform))
 	f.Add([]byte("schema = \"coppice.platform/1\"\nlinks.net.sizes = [{max_bytes = 1, G_ns_per_byte = 0}]\n[[collectives.bcast]]\nalgorithm = \"binomial\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ReadPlatform(bytes.NewReader(data), "p.toml")
+		p, err := Read(bytes.NewReader(data), "p.toml")
 		if err != nil {
-			if !errors.Is(err, ErrPlatform) {
+			if !errors.Is(err, ErrInvalid) {
 				t.Fatal(err)
 			}
 			return
@@ -313,7 +312,7 @@ func FuzzPlatform(f *testing.F) {
 		if err := p.Write(&a); err != nil {
 			t.Fatal(err)
 		}
-		q, err := ReadPlatform(bytes.NewReader(a.Bytes()), "p.toml")
+		q, err := Read(bytes.NewReader(a.Bytes()), "p.toml")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, a.String())
 		}
@@ -334,7 +333,7 @@ func FuzzMapping(f *testing.F) {
 		const processes, count = 3, 5
 		nodes, err := readMapping(strings.NewReader(text), "map", processes, count)
 		if err != nil {
-			if !errors.Is(err, ErrPlatform) {
+			if !errors.Is(err, ErrInvalid) {
 				t.Fatal(err)
 			}
 			return

@@ -1,4 +1,4 @@
-package predict
+package platform
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func TestImportSimGrid(t *testing.T) {
 			if err == nil {
 				_, err = p.Network(p.Nodes)
 			}
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrPlatform)) {
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInvalid)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -119,7 +119,7 @@ func TestImportDimemas(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := readDimemas(c.text, "m.cfg")
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrPlatform) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -134,7 +134,7 @@ func TestImportFiles(t *testing.T) {
 	}
 	for _, read := range []func(string) (*Platform, []string, error){ImportSimGrid, ImportDimemas} {
 		for path, want := range map[string]string{large: "larger than", "nowhere": "nowhere"} {
-			if _, _, err := read(path); !errors.Is(err, ErrPlatform) || !strings.Contains(err.Error(), want) {
+			if _, _, err := read(path); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -163,7 +163,7 @@ func FuzzImport(f *testing.F) {
 			if err := p.Write(&b); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ReadPlatform(&b, "f"); err != nil {
+			if _, err := Read(&b, "f"); err != nil {
 				t.Fatalf("%v\n%s", err, b.String())
 			}
 		}
