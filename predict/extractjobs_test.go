@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 )
 
 // TestRepeat compares with counts of all ranks.
@@ -12,11 +12,11 @@ func TestRepeat(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	regular := 0
 	for range 2000 {
-		list := make([]pipeline.ObservedRank, 1+r.IntN(4))
+		list := make([]extract.Rank, 1+r.IntN(4))
 		most, communicating := 0, 0
 		for i := range list {
 			if r.IntN(4) > 0 {
-				list[i].Messages = make([]pipeline.ObservedMessage, 1)
+				list[i].Messages = make([]extract.Message, 1)
 				communicating++
 			}
 		}
@@ -27,7 +27,7 @@ func TestRepeat(t *testing.T) {
 			if r.IntN(8) == 0 {
 				n = r.IntN(4)
 			}
-			if communicates(&list[i]) {
+			if list[i].Talks() {
 				want = want && n > 1 && (most == 0 || n == most)
 				most = n
 			}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -19,7 +19,7 @@ var ErrNoRows = errors.New("the file has no rows of events")
 // nobody is the cause of waits that have none.
 const nobody = 1<<32 - 1
 
-// observer reads a run for package pipeline.
+// observer reads a run for package extract.
 type observer struct {
 	f       *xtf.File
 	d       *trace.Definitions
@@ -32,7 +32,7 @@ type observer struct {
 // Observe reads messages, collectives, files and wait states of all processes of a file: what a capacity model is
 // extracted from. Of a process it takes the first location. jobs names what of the run a job is. Memory: 130 bytes a message,
 // 80 a collective, 24 a wait, 16 a call of MPI and an operation on a file.
-func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
+func Observe(f *xtf.File, jobs ObservedJobs) (*extract.Run, error) {
 	d, err := definitions(f)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
 	for p := range o.rank {
 		o.rank[p] = -1
 	}
-	out := &pipeline.Observed{Ranks: make([]pipeline.ObservedRank, len(o.d.Processes()))}
+	out := &extract.Run{Ranks: make([]extract.Rank, len(o.d.Processes()))}
 	for r, p := range o.d.Processes() {
 		o.rank[p.First] = r
 	}
@@ -93,7 +93,7 @@ func (o *observer) input() (string, error) {
 }
 
 // process reads the first location of a process.
-func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
+func (o *observer) process(r *extract.Rank, p trace.Process) error {
 	proc := xtf.Proc(p.First)
 	r.Node = cmp.Or(o.node[p.Group], "node")
 	if o.class != nil {
@@ -110,7 +110,7 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 		}
 		calls++
 		if c.Flags&xtf.FlagOutermostMPI != 0 && c.Flags&xtf.FlagMarker == 0 && c.End != xtf.Never {
-			r.Calls = append(r.Calls, pipeline.ObservedSpan{Begin: o.time(c.T), End: o.time(c.End)})
+			r.Calls = append(r.Calls, extract.Span{Begin: o.time(c.T), End: o.time(c.End)})
 		}
 		switch name := o.name(c.Region); {
 		case name == "MPI_Init" || name == "MPI_Init_thread":
@@ -131,8 +131,8 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	if calls == 0 {
 		return ErrNoRows
 	}
-	slices.SortStableFunc(r.Messages, func(a, b pipeline.ObservedMessage) int { return cmp.Compare(a.End, b.End) })
-	slices.SortStableFunc(r.Collectives, func(a, b pipeline.ObservedCollective) int { return cmp.Compare(a.End, b.End) })
+	slices.SortStableFunc(r.Messages, func(a, b extract.Message) int { return cmp.Compare(a.End, b.End) })
+	slices.SortStableFunc(r.Collectives, func(a, b extract.Collective) int { return cmp.Compare(a.End, b.End) })
 	if n := len(r.Messages); n > 0 {
 		r.End = max(r.End, r.Messages[n-1].End)
 	}
@@ -143,21 +143,21 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 }
 
 // wait adds a wait state that somebody caused.
-func (o *observer) wait(r *pipeline.ObservedRank, w *xtf.Wait) error {
+func (o *observer) wait(r *extract.Rank, w *xtf.Wait) error {
 	if w.End < w.T {
 		return xtf.ErrCorrupt
 	}
 	if w.CauseP == nobody { // until others are through as well: what the operation takes, not what it waits for
 		return nil
 	}
-	r.Waits = append(r.Waits, pipeline.ObservedWait{
-		ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: xtf.WaitsForMessage(w.Pattern) && w.Pattern&xtf.WaitPatternMask != xtf.WaitLateSender,
+	r.Waits = append(r.Waits, extract.Wait{
+		Span: extract.Span{Begin: o.time(w.T), End: o.time(w.End)}, InSend: xtf.WaitsForMessage(w.Pattern) && w.Pattern&xtf.WaitPatternMask != xtf.WaitLateSender,
 	})
 	return nil
 }
 
 // message adds a side of a message that has another side elsewhere.
-func (o *observer) message(r *pipeline.ObservedRank, n uint64, m *xtf.P2P) error {
+func (o *observer) message(r *extract.Rank, n uint64, m *xtf.P2P) error {
 	if m.Kind&(xtf.P2PMarker|xtf.P2PUnmatched|xtf.P2PIncomplete) != 0 || m.End == xtf.Never {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (o *observer) message(r *pipeline.ObservedRank, n uint64, m *xtf.P2P) error
 	if peer < 0 {
 		return nil
 	}
-	x := pipeline.ObservedMessage{
+	x := extract.Message{
 		Peer: peer, Send: m.Kind&xtf.P2PKindMask == xtf.P2PSend, Begin: o.time(m.T), End: o.time(m.End), Bytes: m.Bytes, Row: n, Mate: m.MateN,
 		Function: o.name(m.Region),
 	}
@@ -185,25 +185,25 @@ func (o *observer) message(r *pipeline.ObservedRank, n uint64, m *xtf.P2P) error
 }
 
 // collective adds a member of a collective operation.
-func (o *observer) collective(r *pipeline.ObservedRank, process uint32, c *xtf.Coll) error {
+func (o *observer) collective(r *extract.Rank, process uint32, c *xtf.Coll) error {
 	if c.End == xtf.Never || c.Ordinal == xtf.Never || o.d.IsSelf(c.Comm) {
 		return nil
 	}
 	if c.End < c.T {
 		return xtf.ErrCorrupt
 	}
-	x := pipeline.ObservedCollective{
-		Begin: o.time(c.T), End: o.time(c.End), Comm: c.Comm, Ordinal: c.Ordinal, Flow: pipeline.NoFlow, Function: o.name(c.Region),
+	x := extract.Collective{
+		Begin: o.time(c.T), End: o.time(c.End), Comm: c.Comm, Ordinal: c.Ordinal, Flow: extract.NoFlow, Function: o.name(c.Region),
 	}
 	switch trace.CollectiveClass(c.Flags&xtf.CollOpMask) &^ trace.ClassColl {
 	case trace.ClassBarrier, trace.ClassNxN:
-		x.Flow = pipeline.AllToAll
+		x.Flow = extract.AllToAll
 	case trace.ClassOneToN:
-		x.Flow = pipeline.OneToAll
+		x.Flow = extract.OneToAll
 	case trace.ClassNToOne:
-		x.Flow = pipeline.AllToOne
+		x.Flow = extract.AllToOne
 	case trace.ClassPrefix:
-		x.Flow = pipeline.Prefix
+		x.Flow = extract.Prefix
 	}
 	x.Root = o.d.IsRoot(c.Comm, c.Root, process)
 	r.Collectives = append(r.Collectives, x)
@@ -211,14 +211,14 @@ func (o *observer) collective(r *pipeline.ObservedRank, process uint32, c *xtf.C
 }
 
 // file adds an operation on a file.
-func (o *observer) file(r *pipeline.ObservedRank, x *xtf.IO) error {
+func (o *observer) file(r *extract.Rank, x *xtf.IO) error {
 	if x.End == xtf.Never {
 		return nil
 	}
 	if x.End < x.T {
 		return xtf.ErrCorrupt
 	}
-	s := pipeline.ObservedSpan{Begin: o.time(x.T), End: o.time(x.End)}
+	s := extract.Span{Begin: o.time(x.T), End: o.time(x.End)}
 	if n := len(r.Files); n > 0 { // operations that overlap count once
 		s.Begin = max(s.Begin, r.Files[n-1].End)
 	}
@@ -260,7 +260,7 @@ type ObservedJobs struct {
 }
 
 // jobs finds the jobs of all ranks.
-func (o *observer) jobs(out *pipeline.Observed, j ObservedJobs) error {
+func (o *observer) jobs(out *extract.Run, j ObservedJobs) error {
 	if j.Repeat {
 		var err error
 		if j, err = o.repeated(out); err != nil {
@@ -291,7 +291,7 @@ func (o *observer) jobs(out *pipeline.Observed, j ObservedJobs) error {
 }
 
 // executions makes a job of each execution of a node, on the first location of a process.
-func (o *observer) executions(r *pipeline.ObservedRank, p trace.Process, node uint32) error {
+func (o *observer) executions(r *extract.Rank, p trace.Process, node uint32) error {
 	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, x *xtf.Ival) error {
 		if x.Node == node {
 			return o.job(r, x.T, x.End)
@@ -301,7 +301,7 @@ func (o *observer) executions(r *pipeline.ObservedRank, p trace.Process, node ui
 }
 
 // calls makes a job of each outermost call of a function.
-func (o *observer) calls(r *pipeline.ObservedRank, p trace.Process, region string) error {
+func (o *observer) calls(r *extract.Rank, p trace.Process, region string) error {
 	names := o.regionsOf(region)
 	var end uint64
 	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, c *xtf.Call) error {
@@ -313,11 +313,11 @@ func (o *observer) calls(r *pipeline.ObservedRank, p trace.Process, region strin
 	})
 }
 
-func (o *observer) job(r *pipeline.ObservedRank, begin, end uint64) error {
+func (o *observer) job(r *extract.Rank, begin, end uint64) error {
 	if end < begin {
 		return xtf.ErrCorrupt
 	}
-	r.Jobs = append(r.Jobs, pipeline.ObservedSpan{Begin: o.time(begin), End: o.time(end)})
+	r.Jobs = append(r.Jobs, extract.Span{Begin: o.time(begin), End: o.time(end)})
 	return nil
 }
 
@@ -343,7 +343,7 @@ type repeat struct {
 }
 
 // add counts an execution of a rank, not below the last one.
-func (x *repeat) add(list []pipeline.ObservedRank, rank int, ticks uint64) {
+func (x *repeat) add(list []extract.Rank, rank int, ticks uint64) {
 	if rank != x.rank {
 		x.close(list)
 		x.rank = rank
@@ -353,8 +353,8 @@ func (x *repeat) add(list []pipeline.ObservedRank, rank int, ticks uint64) {
 }
 
 // close ends the last rank.
-func (x *repeat) close(list []pipeline.ObservedRank) {
-	if x.here > 0 && communicates(&list[x.rank]) {
+func (x *repeat) close(list []extract.Rank) {
+	if x.here > 0 && list[x.rank].Talks() {
 		x.each = cmp.Or(x.each, x.here)
 		x.uneven = x.uneven || x.here != x.each
 		x.ranks++
@@ -363,15 +363,13 @@ func (x *repeat) close(list []pipeline.ObservedRank) {
 }
 
 // regular says whether all ranks that communicate have equally many executions, and more than one.
-func (x *repeat) regular(list []pipeline.ObservedRank, communicating int) bool {
+func (x *repeat) regular(list []extract.Rank, communicating int) bool {
 	x.close(list)
 	return x.ranks == communicating && !x.uneven && x.each > 1
 }
 
-func communicates(r *pipeline.ObservedRank) bool { return len(r.Messages)+len(r.Collectives) > 0 }
-
 // repeated finds the outermost thing that all processes execute again and again; of several the one with the most time.
-func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
+func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 	nodes, parents := map[uint32]*repeat{}, map[uint32]uint32{}
 	err := xtf.Each(o.f, xtf.WholeRun, func(_ uint64, x *xtf.Interval) error {
 		if uint64(x.Parent) >= x.Key && x.Key > 0 {
@@ -402,7 +400,7 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 	}
 	communicating := 0
 	for r := range out.Ranks {
-		if communicates(&out.Ranks[r]) {
+		if out.Ranks[r].Talks() {
 			communicating++
 		}
 	}
@@ -422,7 +420,7 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 }
 
 // countRegions counts the calls of functions of the program, those inside of calls of the same function left out.
-func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []pipeline.ObservedRank, p xtf.Proc) error {
+func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []extract.Rank, p xtf.Proc) error {
 	open := map[uint32]uint64{}
 	return xtf.Each(o.f, p, func(_ uint64, c *xtf.Call) error {
 		if c.End == xtf.Never || c.End < c.T || c.T < open[c.Region] || c.Flags&xtf.FlagMarker != 0 || strings.HasPrefix(o.name(c.Region), "MPI_") {

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -22,7 +23,7 @@ import (
 // extractFlags are the flags of capacity extract.
 type extractFlags struct {
 	output
-	x                          pipeline.ExtractOptions
+	x                          extract.Options
 	form, job, repeat, network string
 	maps                       []string
 }
@@ -36,7 +37,7 @@ func capacityExtract(s streams) *cobra.Command {
 	f := c.Flags()
 	o.defineFile(f, "model file")
 	oneOf(f, &o.form, "form", "auto", "of the job: pipeline (stages and chunks), graph (tasks between calls), or auto: a pipeline where the run is one",
-		"auto", string(pipeline.FormPipeline), string(pipeline.FormGraph))
+		"auto", string(extract.FormPipeline), string(extract.FormGraph))
 	f.StringVar(&o.job, "job", "", "a job is each execution of this interval, or each call of this function (default: the whole run is one job)")
 	oneOf(f, &o.repeat, "repeat", "none", "auto: a job is each execution of the outermost interval or function that all processes execute again and again", "auto", "none")
 	f.StringVar(&o.network, "platform", "", "platform file with the cost of messages between nodes (default: they cost nothing)")
@@ -48,7 +49,7 @@ func capacityExtract(s streams) *cobra.Command {
 
 // extract makes a model of runs.
 func (o *extractFlags) extract(operands []string, s streams) error {
-	var list []*pipeline.Observed
+	var list []*extract.Run
 	for _, path := range operands {
 		r, err := o.observe(path, s)
 		if err != nil {
@@ -56,8 +57,8 @@ func (o *extractFlags) extract(operands []string, s streams) error {
 		}
 		list = append(list, r)
 	}
-	e, err := pipeline.ExtractRuns(context.Background(), list, o.x)
-	if slices.ContainsFunc([]error{pipeline.ErrNoPipeline, pipeline.ErrNoJob, pipeline.ErrClocks, pipeline.ErrAlone}, func(e error) bool { return errors.Is(err, e) }) {
+	e, err := extract.Model(context.Background(), list, o.x)
+	if slices.ContainsFunc([]error{extract.ErrNoPipeline, extract.ErrNoJob, extract.ErrClocks, extract.ErrAlone}, func(e error) bool { return errors.Is(err, e) }) {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", strings.Join(operands, ", "), err))
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func (o *extractFlags) complete() error {
 	case o.repeat == "auto" && o.job != "":
 		return usage("--job and --repeat both say what a job is: give one of them")
 	case o.form != "auto":
-		o.x.Form = pipeline.Form(o.form)
+		o.x.Form = extract.Form(o.form)
 	}
 	if o.network == "" {
 		return nil
@@ -101,12 +102,12 @@ func (o *extractFlags) complete() error {
 	const bytes = 1 << 20
 	l := &n.Links[simnet.LinkNet]
 	wire, _ := l.Wire(bytes)
-	o.x.Net = &pipeline.NetCost{PerByte: float64(wire) / (bytes - 1) / 1e12, Latency: float64(l.Latency) / 1e12}
+	o.x.Net = &extract.NetCost{PerByte: float64(wire) / (bytes - 1) / 1e12, Latency: float64(l.Latency) / 1e12}
 	return nil
 }
 
 // observe reads a run.
-func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, error) {
+func (o *extractFlags) observe(path string, s streams) (*extract.Run, error) {
 	run, err := s.runs.open(path)
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, erro
 }
 
 // place puts ranks where --map says that they ran.
-func (o *extractFlags) place(run *results.Run, r *pipeline.Observed) error {
+func (o *extractFlags) place(run *results.Run, r *extract.Run) error {
 	for _, text := range o.maps {
 		ranks, where, ok := strings.Cut(text, "=")
 		node, cores, counted := strings.Cut(where, ":")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -264,7 +265,7 @@ func verdict(x *pipeline.Setting) string {
 }
 
 // WriteExtracted says what was found in runs, and how well the model tells of its own run: reliable or not.
-func WriteExtracted(w io.Writer, e *pipeline.Extracted) (ok bool, err error) {
+func WriteExtracted(w io.Writer, e *extract.Result) (ok bool, err error) {
 	var b strings.Builder
 	if e.Jobs > 1 {
 		fmt.Fprintf(&b, "%d jobs; times are means over them\n", e.Jobs)
@@ -277,7 +278,7 @@ func WriteExtracted(w io.Writer, e *pipeline.Extracted) (ok bool, err error) {
 			files = fmt.Sprintf(", %s s in files", short(g.Files))
 		}
 		what, varies := "chunks", fmt.Sprintf(", scv %.3f", g.SCV)
-		if e.Form == pipeline.FormGraph {
+		if e.Form == extract.FormGraph {
 			what, varies = "tasks", ""
 		}
 		fmt.Fprintf(&b, "%s  ranks %s  %d %s of %s s (%s s in calls%s)%s, waited %s s; from first to last %s s, by the model %s s\n",

@@ -62,7 +62,9 @@ var Table = []Package{
 	{Path: "stats/waits", Layer: 3},
 	{Path: "stats/causes", Layer: 3},
 	{Path: "predict", Layer: 3},
-	{Path: "predict/simnet", Layer: 2}, // below the platforms that describe its networks
+	// Below the platforms that describe networks, and the extraction of models.
+	{Path: "predict/simnet", Layer: 2},
+	{Path: "predict/pipeline", Layer: 2},
 	{Path: "report/results", Layer: 3, NoMPI: true},
 	// Programs with known times: for the tests of the simulator and for measurements.
 	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},

@@ -29,6 +29,5 @@
 //
 // # From traces
 //
-// Extract makes a model of what was observed of a run; package predict reads that from a file. It also predicts that run,
-// which is the model's self-check.
+// Package extract makes a model of what was observed of a run.
 package pipeline

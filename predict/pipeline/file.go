@@ -354,7 +354,7 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 	if f.err != nil {
 		return nil
 	}
-	order := topological(after)
+	order := Topological(after)
 	if len(order) < len(list) {
 		cycle := findCycle(after, order)
 		var names []string
@@ -367,12 +367,12 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 		f.fail(list[cycle[0]], "tasks wait for each other in a cycle: %s, %s", strings.Join(names, ", "), names[0])
 		return nil
 	}
-	return inOrder(order, class, after)
+	return InOrder(order, class, after)
 }
 
-// topological is the order of the list where that is possible: of the tasks whose predecessors are done it takes them as they
+// Topological is the order of the list where that is possible: of the tasks whose predecessors are done it takes them as they
 // come. Tasks on cycles, and after them, are missing.
-func topological(after [][]int) []int {
+func Topological(after [][]int) []int {
 	left, next := make([]int, len(after)), make([][]int32, len(after))
 	order := make([]int, 0, len(after))
 	for i := range after {
@@ -394,8 +394,8 @@ func topological(after [][]int) []int {
 	return order
 }
 
-// inOrder makes tasks in an order of them, renumbered.
-func inOrder(order, class []int, after [][]int) []Task {
+// InOrder makes tasks in an order of them, renumbered.
+func InOrder(order, class []int, after [][]int) []Task {
 	number, out := make([]int, len(order)), make([]Task, len(order))
 	for n, i := range order {
 		number[i] = n

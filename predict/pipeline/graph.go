@@ -160,6 +160,19 @@ func (g *graph) spans(seconds []float64) (begin, end []float64) {
 	return begin, end
 }
 
+// ClassSpans is from when to when the tasks of each class of a model's first type are in progress, when none waits, where the type is
+// a pipeline or a graph. A long pipeline is shortened; the rate is the same, and a span of the whole is scale times as long.
+func (m *Model) ClassSpans() (begin, end []float64, scale float64) {
+	short, _ := m.lengths()
+	j := &m.compile(short).jobs[0]
+	scale = 1
+	if p := m.Types[0].Pipeline; p != nil {
+		scale = float64(p.Chunks) / float64(short[0])
+	}
+	begin, end = j.g.spans(j.total)
+	return begin, end, scale
+}
+
 // system is a validated model in the form that solvers use.
 type system struct {
 	centers []Center

@@ -290,11 +290,11 @@ func (v *validation) service(path, name string, demand, overhead []Demand, scv f
 			total += d.Seconds
 		}
 	}
-	v.want(total >= leastDemand, under(path, "demand"), "%q has %v s of demand in all, not at least %v", name, total, leastDemand)
+	v.want(total >= LeastDemand, under(path, "demand"), "%q has %v s of demand in all, not at least %v", name, total, LeastDemand)
 }
 
-// leastDemand keeps rates of service finite.
-const leastDemand = 1e-12
+// LeastDemand keeps rates of service finite.
+const LeastDemand = 1e-12
 
 // Op says how the parts of a node of a tree belong together.
 type Op uint8

@@ -64,6 +64,14 @@ type TypeAnswer struct {
 	queue       []float64 // customers of one job
 }
 
+// Served is the share of a job's time at a center during which it is served, by walk.
+func (t *TypeAnswer) Served(center int) float64 {
+	if inside := t.queue[center] * t.Response; inside > t.demand[center] {
+		return t.demand[center] / inside
+	}
+	return 1
+}
+
 // CenterAnswer is what holds for one center.
 type CenterAnswer struct {
 	Name        string

@@ -1,4 +1,11 @@
-package pipeline
+// Package extract makes capacity models of recorded runs, which package predict reads from files. A run whose messages go from
+// stage to stage becomes a pipeline (stream.go), any other one the precedence graph of its tasks (precedence.go). The model
+// predicts the run that it comes from, too: that is its self-check.
+//
+//	[]Run -> Model -> Result{pipeline.Model, Check of each run}
+//
+// Times are seconds. The same runs and options give the same model; a Run is only read.
+package extract
 
 import (
 	"cmp"
@@ -9,6 +16,8 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+
+	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
 // Form says what the work of an extracted job is written as.
@@ -21,8 +30,8 @@ const (
 	FormGraph    Form = "graph"    // tasks between calls, messages and collectives as edges
 )
 
-// ExtractOptions complete what a trace does not say.
-type ExtractOptions struct {
+// Options complete what a trace does not say.
+type Options struct {
 	Form    Form
 	Cores   int            // of every node; 0: one for each process there
 	CoresOf map[string]int // of a node, by its name: instead of Cores
@@ -36,21 +45,21 @@ type NetCost struct {
 	Latency float64 // seconds
 }
 
-// Extracted is a model and how well it tells the run that it comes from.
-type Extracted struct {
-	Model     *Model
+// Result is a model and how well it tells the run that it comes from.
+type Result struct {
+	Model     *pipeline.Model
 	Form      Form
-	Jobs      int        // of the run: times are means over them
-	Traced    float64    // response of a job in the trace, seconds
-	Predicted float64    // and by the model
-	Runs      []RunCheck // the same for each of several runs
-	Stages    []ExtractedStage
+	Jobs      int     // of the run: times are means over them
+	Traced    float64 // response of a job in the trace, seconds
+	Predicted float64 // and by the model
+	Runs      []Check // the same for each of several runs
+	Stages    []Stage
 	Warnings  []string
 	stage     []int // of a class of the model; -1: of none
 }
 
-// ExtractedStage is a stage of a pipeline, or the processes of one kind in a graph, and what of it was seen.
-type ExtractedStage struct {
+// Stage is a stage of a pipeline, or the processes of one kind in a graph, and what of it was seen.
+type Stage struct {
 	Name      string
 	Ranks     []int
 	Chunks    int     // of a job; in a graph tasks
@@ -65,7 +74,7 @@ type ExtractedStage struct {
 }
 
 // Gap is the difference of both, relative to the trace.
-func (s *ExtractedStage) Gap() float64 { return s.Predicted/s.Traced - 1 }
+func (s *Stage) Gap() float64 { return s.Predicted/s.Traced - 1 }
 
 const (
 	// outlierDeviations are left out of the variability of a stage.
@@ -78,17 +87,17 @@ const (
 
 // extraction is one in progress.
 type extraction struct {
-	o    *Observed
-	jobs []*Observed
-	x    ExtractOptions
-	out  *Extracted
+	o    *Run
+	jobs []*Run
+	x    Options
+	out  *Result
 	layout
 }
 
-// Extract makes a model of a recorded run. What the pipeline of a run is, stream.go says, what its graph,
+// single makes a model of a recorded run. What the pipeline of a run is, stream.go says, what its graph,
 // precedence.go. Where fewer cores than processes were there, recorded times hold what others took: the demands are divided
 // by the slowdown that the model itself finds, three times over.
-func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, error) {
+func single(ctx context.Context, o *Run, x Options) (*Result, error) {
 	e, err := newExtraction(o, x)
 	if err != nil {
 		return nil, err
@@ -112,16 +121,16 @@ func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, er
 	if err := e.relieve(ctx); err != nil {
 		return nil, err
 	}
-	return e.out, e.out.check(ctx, []*Extracted{e.out}, x.Seed)
+	return e.out, e.out.check(ctx, []*Result{e.out}, x.Seed)
 }
 
-func newExtraction(o *Observed, x ExtractOptions) (*extraction, error) {
+func newExtraction(o *Run, x Options) (*extraction, error) {
 	jobs, err := o.jobs()
 	if err != nil {
 		return nil, err
 	}
-	e := &extraction{o: o, jobs: jobs, x: x, out: &Extracted{Jobs: len(jobs)}}
-	e.layout = layout{model: &Model{Origin: &Origin{Input: o.Input, SelfCheckError: math.NaN()}}, options: &e.x, cpu: map[string]int{}, disk: map[string]int{}}
+	e := &extraction{o: o, jobs: jobs, x: x, out: &Result{Jobs: len(jobs)}}
+	e.layout = layout{model: &pipeline.Model{Origin: &pipeline.Origin{Input: o.Input, SelfCheckError: math.NaN()}}, options: &e.x, cpu: map[string]int{}, disk: map[string]int{}}
 	return e, nil
 }
 
@@ -130,11 +139,11 @@ func (e *extraction) warn(format string, args ...any) {
 }
 
 // finish completes the model: traced is the mean response of a job.
-func (e *extraction) finish(form Form, t Type, traced float64) {
+func (e *extraction) finish(form Form, t pipeline.Type, traced float64) {
 	first, last := math.Inf(1), 0.0
 	for _, o := range e.jobs {
 		for r := range o.Ranks {
-			if e.o.Ranks[r].talks() {
+			if e.o.Ranks[r].Talks() {
 				first, last = min(first, o.Ranks[r].Begin), max(last, o.Ranks[r].End)
 			}
 		}
@@ -143,7 +152,7 @@ func (e *extraction) finish(form Form, t Type, traced float64) {
 		e.model.Centers[k].Servers = e.cores(e.o, node)
 	}
 	t.Jobs = 1
-	e.model.Types = []Type{t}
+	e.model.Types = []pipeline.Type{t}
 	e.model.Origin.Window = [2]float64{rounded(first), rounded(last)}
 	e.out.Form, e.out.Model, e.out.Traced = form, e.model, traced
 }
@@ -151,9 +160,9 @@ func (e *extraction) finish(form Form, t Type, traced float64) {
 // relieve takes out of the demands what processes took from each other, at processors that are fewer than they were.
 func (e *extraction) relieve(ctx context.Context) error {
 	crowded := e.crowded(e.o)
-	var at []*Demand
+	var at []*pipeline.Demand
 	var measured []float64
-	add := func(list []Demand) {
+	add := func(list []pipeline.Demand) {
 		for i := range list {
 			if slices.Contains(crowded, list[i].Center) {
 				at, measured = append(at, &list[i]), append(measured, list[i].Seconds)
@@ -174,17 +183,13 @@ func (e *extraction) relieve(ctx context.Context) error {
 		if len(at) == 0 {
 			break
 		}
-		a, err := Solve(ctx, e.model, Options{Seed: e.x.Seed})
+		a, err := pipeline.Solve(ctx, e.model, pipeline.Options{Seed: e.x.Seed})
 		if err != nil {
 			return err
 		}
 		t := &a.Types[0]
 		for i, d := range at {
-			factor := 1.0
-			if inside := t.queue[d.Center] * t.Response; inside > t.demand[d.Center] {
-				factor = t.demand[d.Center] / inside
-			}
-			d.Seconds = rounded(max(leastDemand, measured[i]*factor))
+			d.Seconds = rounded(max(pipeline.LeastDemand, measured[i]*t.Served(d.Center)))
 		}
 	}
 	for _, k := range crowded {
@@ -194,7 +199,7 @@ func (e *extraction) relieve(ctx context.Context) error {
 }
 
 // predict solves the model of a run with a number of chunks; 0: as many as it has.
-func (e *Extracted) predict(ctx context.Context, chunks int, seed uint64) (c RunCheck, err error) {
+func (e *Result) predict(ctx context.Context, chunks int, seed uint64) (c Check, err error) {
 	m := e.Model
 	if p := m.Types[0].Pipeline; p != nil {
 		if c.Chunks = cmp.Or(chunks, p.Chunks); c.Chunks != p.Chunks {
@@ -203,7 +208,7 @@ func (e *Extracted) predict(ctx context.Context, chunks int, seed uint64) (c Run
 			}
 		}
 	}
-	a, err := Solve(ctx, m, Options{Seed: seed})
+	a, err := pipeline.Solve(ctx, m, pipeline.Options{Seed: seed})
 	if err == nil {
 		c.Predicted = a.Types[0].Response
 	}
@@ -211,7 +216,7 @@ func (e *Extracted) predict(ctx context.Context, chunks int, seed uint64) (c Run
 }
 
 // check predicts the runs that a model comes from, itself first. The error of the model is the largest of theirs.
-func (e *Extracted) check(ctx context.Context, runs []*Extracted, seed uint64) error {
+func (e *Result) check(ctx context.Context, runs []*Result, seed uint64) error {
 	e.Runs = nil
 	worst := 0.0
 	for i, r := range runs {
@@ -236,10 +241,8 @@ func (e *Extracted) check(ctx context.Context, runs []*Extracted, seed uint64) e
 }
 
 // stageSpans predicts from when to when each stage works.
-func (e *Extracted) stageSpans() {
-	short, _ := e.Model.lengths()
-	j := &e.Model.compile(short).jobs[0]
-	begin, end := j.g.spans(j.total)
+func (e *Result) stageSpans() {
+	begin, end, scale := e.Model.ClassSpans()
 	for s := range e.Stages {
 		first, last := math.Inf(1), 0.0
 		for c, stage := range e.stage {
@@ -247,16 +250,13 @@ func (e *Extracted) stageSpans() {
 				first, last = min(first, begin[c]), max(last, end[c])
 			}
 		}
-		e.Stages[s].Predicted = last - first
-		if p := e.Model.Types[0].Pipeline; p != nil { // where the pipeline is shortened, the rate is the same
-			e.Stages[s].Predicted *= float64(p.Chunks) / float64(short[0])
-		}
+		e.Stages[s].Predicted = (last - first) * scale
 	}
 }
 
 // Worst is the stage with the largest gap.
-func (e *Extracted) Worst() *ExtractedStage {
-	var worst *ExtractedStage
+func (e *Result) Worst() *Stage {
+	var worst *Stage
 	for i := range e.Stages {
 		if s := &e.Stages[i]; worst == nil || math.Abs(s.Gap()) > math.Abs(worst.Gap()) {
 			worst = s
@@ -295,7 +295,7 @@ func sampleOf(times []float64) sample {
 	s.mean /= n
 	var squares float64
 	for _, t := range times {
-		squares += square(t - s.mean)
+		squares += float64((t - s.mean) * (t - s.mean))
 	}
 	limit := outlierDeviations * math.Sqrt(squares/n)
 	var sum, kept float64
@@ -307,31 +307,31 @@ func sampleOf(times []float64) sample {
 		}
 		kept++
 		sum += t
-		squares += square(t)
+		squares += float64(t * t)
 	}
 	if mean := sum / kept; mean > 0 {
-		s.scv = rounded(min(MaxSCV, max(0, squares/kept/square(mean)-1)))
+		s.scv = rounded(min(pipeline.MaxSCV, max(0, squares/kept/float64(mean*mean)-1)))
 	}
 	return s
 }
 
-// RunCheck is how well a model tells one of the runs that it comes from.
-type RunCheck struct {
+// Check is how well a model tells one of the runs that it comes from.
+type Check struct {
 	Chunks            int     // 0: the job is a graph
 	Traced, Predicted float64 // seconds
 }
 
 // Error is the relative error of the prediction.
-func (c *RunCheck) Error() float64 { return c.Predicted/c.Traced - 1 }
+func (c *Check) Error() float64 { return c.Predicted/c.Traced - 1 }
 
-// ExtractRuns makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run
+// Model makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run
 // cannot tell what of the work on a chunk shrinks with the chunk and what every chunk costs anew; with several, both come from
 // the line through the times of a chunk over its share of the whole (least squares). All else is that of the
 // first run, variability too, which is better for about as many chunks.
-func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extracted, error) {
-	var runs []*Extracted
+func Model(ctx context.Context, list []*Run, x Options) (*Result, error) {
+	var runs []*Result
 	for i, o := range list {
-		e, err := Extract(ctx, o, x)
+		e, err := single(ctx, o, x)
 		if err != nil && len(list) > 1 {
 			err = fmt.Errorf("run %d: %w", i+1, err)
 		}
@@ -354,7 +354,7 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 		}
 	}
 	for i, r := range runs {
-		if !slices.EqualFunc(r.Model.Types[0].Pipeline.Stages, p.Stages, func(a, b Stage) bool { return a.Workers == b.Workers }) {
+		if !slices.EqualFunc(r.Model.Types[0].Pipeline.Stages, p.Stages, func(a, b pipeline.Stage) bool { return a.Workers == b.Workers }) {
 			return nil, fmt.Errorf("%w: run %d has other stages than the first one", ErrNoPipeline, i+1)
 		}
 	}
@@ -365,7 +365,7 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 }
 
 // chunks of a pipeline; 0: the job is a graph.
-func (e *Extracted) chunks() int {
+func (e *Result) chunks() int {
 	if p := e.Model.Types[0].Pipeline; p != nil {
 		return p.Chunks
 	}
@@ -373,13 +373,13 @@ func (e *Extracted) chunks() int {
 }
 
 // processor is what a chunk of a stage takes of its processor, seconds.
-func (e *Extracted) processor(stage int) float64 {
+func (e *Result) processor(stage int) float64 {
 	p := e.Model.Types[0].Pipeline
 	return p.Stages[stage].Demand[0].Seconds/float64(p.Chunks) + p.Stages[stage].Overhead[0].Seconds
 }
 
 // fit sets demand and overhead of a stage of the first run.
-func fit(runs []*Extracted, stage int) {
+func fit(runs []*Result, stage int) {
 	var x, y float64
 	n := float64(len(runs))
 	for _, r := range runs {
@@ -401,34 +401,34 @@ func fit(runs []*Extracted, stage int) {
 	if overhead < 0 {
 		demand, overhead = y/x, 0
 	}
-	st.Demand[0].Seconds = rounded(max(leastDemand, demand))
+	st.Demand[0].Seconds = rounded(max(pipeline.LeastDemand, demand))
 	st.Overhead[0].Seconds = rounded(overhead)
 }
 
 // ErrNoJob means that the processes of a run have different numbers of jobs.
 var ErrNoJob = errors.New("no jobs that all processes have equally many of")
 
-// Observed is a recorded run: what extraction of a model starts from. Times are seconds.
-type Observed struct {
+// Run is a recorded run: what extraction of a model starts from. Times are seconds.
+type Run struct {
 	Input string // what the run is known by
-	Ranks []ObservedRank
+	Ranks []Rank
 }
 
-// ObservedRank is one process.
-type ObservedRank struct {
+// Rank is one process.
+type Rank struct {
 	Node        string // that it ran on
 	Class       string // of processes that compute alike; "": not known
 	Begin, End  float64
-	Jobs        []ObservedSpan       // what of it each job is, in order, without overlap; none: the run is one job
-	Messages    []ObservedMessage    // in the order in which they end
-	Collectives []ObservedCollective // likewise
-	Waits       []ObservedWait       // in order, without overlap; they lie in calls
-	Calls       []ObservedSpan       // of the message library, in order, without overlap
-	Files       []ObservedSpan       // operations on files, likewise
+	Jobs        []Span       // what of it each job is, in order, without overlap; none: the run is one job
+	Messages    []Message    // in the order in which they end
+	Collectives []Collective // likewise
+	Waits       []Wait       // in order, without overlap; they lie in calls
+	Calls       []Span       // of the message library, in order, without overlap
+	Files       []Span       // operations on files, likewise
 }
 
-// ObservedMessage is one side of a message.
-type ObservedMessage struct {
+// Message is one side of a message.
+type Message struct {
 	Peer       int // rank
 	Send       bool
 	Begin, End float64 // of the call that sends it, or that ends with it received
@@ -454,8 +454,8 @@ const (
 	NoFlow        // nobody needs anybody
 )
 
-// ObservedCollective is one member of a collective operation.
-type ObservedCollective struct {
+// Collective is one member of a collective operation.
+type Collective struct {
 	Begin, End float64 // of its call
 	Comm       uint32
 	Ordinal    uint64 // on the communicator; all members have the same
@@ -464,26 +464,26 @@ type ObservedCollective struct {
 	Function   string
 }
 
-// ObservedSpan is a piece of time.
-type ObservedSpan struct{ Begin, End float64 }
+// Span is a piece of time.
+type Span struct{ Begin, End float64 }
 
-// ObservedWait is time in which a process waited for another one.
-type ObservedWait struct {
-	ObservedSpan
+// Wait is time in which a process waited for another one.
+type Wait struct {
+	Span
 	InSend bool // for a receiver that was not ready
 }
 
-// talks says whether the rank has a part in communication.
-func (r *ObservedRank) talks() bool { return len(r.Messages)+len(r.Collectives) > 0 }
+// Talks says whether the rank has a part in communication.
+func (r *Rank) Talks() bool { return len(r.Messages)+len(r.Collectives) > 0 }
 
-// jobs cuts the run into jobs: each is an Observed with what of the run belongs to it, by the end of the call, sharing the
+// jobs cuts the run into jobs: each is a Run with what of the run belongs to it, by the end of the call, sharing the
 // slices. Ranks that communicate must have equally many.
-func (o *Observed) jobs() ([]*Observed, error) {
+func (o *Run) jobs() ([]*Run, error) {
 	count, first := 0, -1
 	for r := range o.Ranks {
 		x := &o.Ranks[r]
 		switch n := len(x.Jobs); {
-		case !x.talks():
+		case !x.Talks():
 		case first < 0:
 			count, first = n, r
 		case n != count:
@@ -491,11 +491,11 @@ func (o *Observed) jobs() ([]*Observed, error) {
 		}
 	}
 	if count == 0 {
-		return []*Observed{o}, nil
+		return []*Run{o}, nil
 	}
-	list := make([]*Observed, count)
+	list := make([]*Run, count)
 	for k := range list {
-		list[k] = &Observed{Input: o.Input, Ranks: make([]ObservedRank, len(o.Ranks))}
+		list[k] = &Run{Input: o.Input, Ranks: make([]Rank, len(o.Ranks))}
 		for r := range o.Ranks {
 			if x := &o.Ranks[r]; k < len(x.Jobs) {
 				list[k].Ranks[r] = x.in(x.Jobs[k])
@@ -506,19 +506,19 @@ func (o *Observed) jobs() ([]*Observed, error) {
 }
 
 // in is what of a rank lies in a span.
-func (r *ObservedRank) in(s ObservedSpan) ObservedRank {
-	return ObservedRank{
+func (r *Rank) in(s Span) Rank {
+	return Rank{
 		Node: r.Node, Class: r.Class, Begin: s.Begin, End: s.End,
-		Messages:    within(r.Messages, s, func(m *ObservedMessage) float64 { return m.End }),
-		Collectives: within(r.Collectives, s, func(c *ObservedCollective) float64 { return c.End }),
-		Waits:       within(r.Waits, s, func(w *ObservedWait) float64 { return w.End }),
-		Calls:       within(r.Calls, s, func(c *ObservedSpan) float64 { return c.End }),
-		Files:       within(r.Files, s, func(c *ObservedSpan) float64 { return c.End }),
+		Messages:    within(r.Messages, s, func(m *Message) float64 { return m.End }),
+		Collectives: within(r.Collectives, s, func(c *Collective) float64 { return c.End }),
+		Waits:       within(r.Waits, s, func(w *Wait) float64 { return w.End }),
+		Calls:       within(r.Calls, s, func(c *Span) float64 { return c.End }),
+		Files:       within(r.Files, s, func(c *Span) float64 { return c.End }),
 	}
 }
 
 // within are the entries that end in a span, of a list in that order.
-func within[T any](list []T, s ObservedSpan, end func(*T) float64) []T {
+func within[T any](list []T, s Span, end func(*T) float64) []T {
 	find := func(t float64) int { return sort.Search(len(list), func(i int) bool { return end(&list[i]) > t }) }
 	a, b := find(s.Begin), find(s.End)
 	return list[a:max(a, b)]
@@ -526,29 +526,29 @@ func within[T any](list []T, s ObservedSpan, end func(*T) float64) []T {
 
 // layout makes the centers of an extracted model: processors and disk of each node, and the network between them.
 type layout struct {
-	model     *Model
-	options   *ExtractOptions
+	model     *pipeline.Model
+	options   *Options
 	cpu, disk map[string]int // center of a node
 	net, wire int            // centers of messages between nodes, plus one; 0: not made
 }
 
 // center adds a center, with a name of its own.
-func (l *layout) center(name string, kind Kind, servers int) int {
+func (l *layout) center(name string, kind pipeline.Kind, servers int) int {
 	k := len(l.model.Centers)
-	if slices.ContainsFunc(l.model.Centers, func(c Center) bool { return c.Name == name }) {
+	if slices.ContainsFunc(l.model.Centers, func(c pipeline.Center) bool { return c.Name == name }) {
 		name = fmt.Sprintf("%s.%d", name, k)
 	}
-	l.model.Centers = append(l.model.Centers, Center{name, kind, servers})
+	l.model.Centers = append(l.model.Centers, pipeline.Center{Name: name, Kind: kind, Servers: servers})
 	return k
 }
 
 // processor is the center of a node's cores.
-func (l *layout) processor(node string) int { return l.of(l.cpu, node, ".cpu", PS) }
+func (l *layout) processor(node string) int { return l.of(l.cpu, node, ".cpu", pipeline.PS) }
 
 // files is the center of a node's disk.
-func (l *layout) files(node string) int { return l.of(l.disk, node, ".disk", FCFS) }
+func (l *layout) files(node string) int { return l.of(l.disk, node, ".disk", pipeline.FCFS) }
 
-func (l *layout) of(list map[string]int, node, suffix string, kind Kind) int {
+func (l *layout) of(list map[string]int, node, suffix string, kind pipeline.Kind) int {
 	if _, ok := list[node]; !ok {
 		list[node] = l.center(node+suffix, kind, 1)
 	}
@@ -556,16 +556,16 @@ func (l *layout) of(list map[string]int, node, suffix string, kind Kind) int {
 }
 
 // message is the demand of bytes between two nodes: the network's, and the delay of one message.
-func (l *layout) message(bytes float64) (carry, delay Demand) {
+func (l *layout) message(bytes float64) (carry, delay pipeline.Demand) {
 	if l.net == 0 {
-		l.net = 1 + l.center("net", FCFS, 1)
-		l.wire = 1 + l.center("wire", Delay, 1)
+		l.net = 1 + l.center("net", pipeline.FCFS, 1)
+		l.wire = 1 + l.center("wire", pipeline.Delay, 1)
 	}
-	return Demand{l.net - 1, bytes * l.options.Net.PerByte}, Demand{l.wire - 1, l.options.Net.Latency}
+	return pipeline.Demand{Center: l.net - 1, Seconds: bytes * l.options.Net.PerByte}, pipeline.Demand{Center: l.wire - 1, Seconds: l.options.Net.Latency}
 }
 
 // cores of a node: as said, or one for each of its processes that communicate.
-func (l *layout) cores(o *Observed, node string) int {
+func (l *layout) cores(o *Run, node string) int {
 	switch n, ok := l.options.CoresOf[node]; {
 	case ok:
 		return n
@@ -575,9 +575,9 @@ func (l *layout) cores(o *Observed, node string) int {
 	return max(1, processesOn(o, node))
 }
 
-func processesOn(o *Observed, node string) (n int) {
+func processesOn(o *Run, node string) (n int) {
 	for r := range o.Ranks {
-		if x := &o.Ranks[r]; x.Node == node && x.talks() {
+		if x := &o.Ranks[r]; x.Node == node && x.Talks() {
 			n++
 		}
 	}
@@ -585,7 +585,7 @@ func processesOn(o *Observed, node string) (n int) {
 }
 
 // crowded are the processors with fewer cores than processes.
-func (l *layout) crowded(o *Observed) (list []int) {
+func (l *layout) crowded(o *Run) (list []int) {
 	for node, k := range l.cpu {
 		if l.cores(o, node) < processesOn(o, node) {
 			list = append(list, k)

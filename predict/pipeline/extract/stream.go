@@ -1,4 +1,4 @@
-package pipeline
+package extract
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
 // ErrNoPipeline means that the messages of a run are not those of a pipeline.
@@ -73,7 +75,7 @@ func (l *stream) findStages() error {
 	if err != nil {
 		return err
 	}
-	order := topological(before)
+	order := pipeline.Topological(before)
 	if len(order) < len(before) {
 		return fmt.Errorf("%w: messages go round in a circle", ErrNoPipeline)
 	}
@@ -114,7 +116,7 @@ func (l *stream) findStages() error {
 }
 
 // directions are, for each rank, those that send data to it, in order.
-func (o *Observed) directions() ([][]int, error) {
+func (o *Run) directions() ([][]int, error) {
 	n := len(o.Ranks)
 	bytes := make([]map[int]uint64, n) // sent, by receiver
 	for r := range o.Ranks {
@@ -145,7 +147,7 @@ func (l *stream) findChunks(job, stage int) error {
 		rank := &l.jobs[job].Ranks[r]
 		first := len(*list)
 		last := rank.Begin
-		var brings []*ObservedMessage // a chunk, or takes it away
+		var brings []*Message // a chunk, or takes it away
 		for i := range rank.Messages {
 			m := &rank.Messages[i]
 			if m.Peer < 0 || m.Peer >= len(l.level) || l.level[m.Peer] < 0 {
@@ -189,10 +191,10 @@ func (l *stream) findChunks(job, stage int) error {
 }
 
 // work computes how long a process was busy in each of its chunks, which are in order.
-func (r *ObservedRank) work(chunks []chunk) {
-	waits := make([]ObservedSpan, len(r.Waits))
+func (r *Rank) work(chunks []chunk) {
+	waits := make([]Span, len(r.Waits))
 	for i, w := range r.Waits {
-		waits[i] = w.ObservedSpan
+		waits[i] = w.Span
 	}
 	waiting, calling, files := overlaps(chunks, waits), overlaps(chunks, r.Calls), overlaps(chunks, r.Files)
 	both := overlaps(chunks, common(r.Calls, r.Files))
@@ -205,7 +207,7 @@ func (r *ObservedRank) work(chunks []chunk) {
 }
 
 // overlaps is, for each chunk, how much of it lies in spans. Both are in order.
-func overlaps(chunks []chunk, spans []ObservedSpan) []float64 {
+func overlaps(chunks []chunk, spans []Span) []float64 {
 	list := make([]float64, len(chunks))
 	at := 0
 	for i, c := range chunks {
@@ -220,9 +222,9 @@ func overlaps(chunks []chunk, spans []ObservedSpan) []float64 {
 }
 
 // common is what lies in spans of both lists, which are in order and without overlap.
-func common(a, b []ObservedSpan) (list []ObservedSpan) {
+func common(a, b []Span) (list []Span) {
 	for len(a) > 0 && len(b) > 0 {
-		if s := (ObservedSpan{max(a[0].Begin, b[0].Begin), min(a[0].End, b[0].End)}); s.Begin < s.End {
+		if s := (Span{max(a[0].Begin, b[0].Begin), min(a[0].End, b[0].End)}); s.Begin < s.End {
 			list = append(list, s)
 		}
 		if a[0].End < b[0].End {
@@ -248,8 +250,8 @@ func (l *stream) checkCounts() error {
 			return fmt.Errorf("%w: the stages have %s messages", ErrNoPipeline, strings.Join(counts, ", "))
 		case !same:
 			return fmt.Errorf("%w: the stages of job %d have %s messages, those of the first one %d", ErrNoPipeline, k+1, strings.Join(counts, ", "), first)
-		case first > MaxTasks/len(stages):
-			return fmt.Errorf("%w: %d chunks", ErrTooLarge, first)
+		case first > pipeline.MaxTasks/len(stages):
+			return fmt.Errorf("%w: %d chunks", pipeline.ErrTooLarge, first)
 		}
 	}
 	return nil
@@ -257,7 +259,7 @@ func (l *stream) checkCounts() error {
 
 // build makes the model.
 func (l *stream) build() {
-	p := &Pipeline{Chunks: len(l.chunks[0][0])}
+	p := &pipeline.Pipeline{Chunks: len(l.chunks[0][0])}
 	var traced float64
 	for _, stages := range l.chunks {
 		begin, end := math.Inf(1), 0.0
@@ -271,13 +273,13 @@ func (l *stream) build() {
 		info := l.stage(s)
 		whole := float64(p.Chunks)
 		cpu, disk := l.centers(s, info.Files > 0)
-		st := Stage{
+		st := pipeline.Stage{
 			Name: info.Name, Visits: 1, Workers: len(ranks), SCV: info.SCV, Buffer: l.buffer(s, traced),
-			Demand:   []Demand{{cpu, rounded(max(leastDemand, (info.Busy-info.Overhead-info.Files)*whole))}},
-			Overhead: []Demand{{cpu, rounded(info.Overhead)}},
+			Demand:   []pipeline.Demand{{Center: cpu, Seconds: rounded(max(pipeline.LeastDemand, (info.Busy-info.Overhead-info.Files)*whole))}},
+			Overhead: []pipeline.Demand{{Center: cpu, Seconds: rounded(info.Overhead)}},
 		}
 		if info.Files > 0 {
-			st.Demand = append(st.Demand, Demand{disk, rounded(info.Files * whole)})
+			st.Demand = append(st.Demand, pipeline.Demand{Center: disk, Seconds: rounded(info.Files * whole)})
 		}
 		l.network(s, &st)
 		p.Stages = append(p.Stages, st)
@@ -286,7 +288,7 @@ func (l *stream) build() {
 			l.warn("stage %s varies much (scv %.1f): compare with capacity check", info.Name, info.SCV)
 		}
 	}
-	l.finish(FormPipeline, Type{Pipeline: p}, traced)
+	l.finish(FormPipeline, pipeline.Type{Pipeline: p}, traced)
 }
 
 // centers of a stage: processor, and disk where it uses files, of the node that it is on, or of its own where it is on several.
@@ -300,19 +302,19 @@ func (l *stream) centers(stage int, files bool) (cpu, disk int) {
 	if len(nodes) == 1 {
 		cpu = l.processor(node)
 	} else {
-		cpu = l.center(fmt.Sprintf("stage%d.cpu", stage), PS, len(ranks))
+		cpu = l.center(fmt.Sprintf("stage%d.cpu", stage), pipeline.PS, len(ranks))
 	}
 	switch {
 	case files && len(nodes) == 1:
 		disk = l.files(node)
 	case files:
-		disk = l.center(fmt.Sprintf("stage%d.disk", stage), FCFS, len(nodes))
+		disk = l.center(fmt.Sprintf("stage%d.disk", stage), pipeline.FCFS, len(nodes))
 	}
 	return cpu, disk
 }
 
 // network adds what the chunks of a stage take that come from other nodes.
-func (l *stream) network(stage int, st *Stage) {
+func (l *stream) network(stage int, st *pipeline.Stage) {
 	var bytes, hops float64
 	for _, stages := range l.chunks {
 		for _, c := range stages[stage] {
@@ -339,8 +341,8 @@ func during(list []chunk) (begin, end float64) {
 }
 
 // stage computes mean and variability of the work on a chunk.
-func (l *stream) stage(s int) ExtractedStage {
-	info := ExtractedStage{Name: fmt.Sprintf("stage%d", s), Ranks: l.stages[s], Chunks: len(l.chunks[0][s])}
+func (l *stream) stage(s int) Stage {
+	info := Stage{Name: fmt.Sprintf("stage%d", s), Ranks: l.stages[s], Chunks: len(l.chunks[0][s])}
 	var times []float64
 	jobs := float64(len(l.chunks))
 	for _, stages := range l.chunks {
@@ -367,7 +369,7 @@ func (l *stream) stage(s int) ExtractedStage {
 // stage; else it is unbounded.
 func (l *stream) buffer(s int, span float64) int {
 	if s == len(l.stages)-1 {
-		return Unbounded
+		return pipeline.Unbounded
 	}
 	var waited float64
 	most := 1
@@ -382,7 +384,7 @@ func (l *stream) buffer(s int, span float64) int {
 		most = max(most, ahead(l.chunks[k][s], l.chunks[k][s+1]))
 	}
 	if waited/float64(len(l.stages[s])*len(l.jobs)) < backPressure*span {
-		return Unbounded
+		return pipeline.Unbounded
 	}
 	return most
 }

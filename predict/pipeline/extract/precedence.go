@@ -1,4 +1,4 @@
-package pipeline
+package extract
 
 import (
 	"cmp"
@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/pipeline"
 )
 
-// MaxExtractedTasks bounds the graph of an extracted job: that many tasks are still a file that people can work with.
-const MaxExtractedTasks = 100_000
+// MaxTasks bounds the graph of an extracted job: that many tasks are still a file that people can work with.
+const MaxTasks = 100_000
 
 // ErrClocks means that the times of processes contradict each other.
 var ErrClocks = errors.New("by their times, messages were received before they were sent, each in a circle of them: analyze the trace with --clock-repair")
@@ -26,16 +28,16 @@ var ErrAlone = errors.New("no process communicates with another one: there is no
 // graph is that of the job whose response is the median, demands are means over all jobs.
 type precedence struct {
 	*extraction
-	job     *Observed
+	job     *Run
 	cuts    [][]cut   // of a rank, in order; the last is the end of the job
 	work    [][]chunk // of a rank, after each cut the one that ends there
 	first   []int     // task of a rank that begins the job
 	classOf []int     // of a task
 	after   [][]int   // of a task
-	sides   []map[uint64]*ObservedMessage
+	sides   []map[uint64]*Message
 	outside int // messages from or to another job
 	classes map[taskKind]int
-	list    []Class
+	list    []pipeline.Class
 	nodes   []string    // of a class
 	times   [][]float64 // of the tasks of a class in all jobs
 	files   []float64   // of it
@@ -108,7 +110,7 @@ func (e *extraction) graph() error {
 		traced += s / float64(len(spans))
 	}
 	g.finishClasses()
-	g.finish(FormGraph, Type{Tasks: tasks, Classes: g.list}, traced)
+	g.finish(FormGraph, pipeline.Type{Tasks: tasks, Classes: g.list}, traced)
 	return nil
 }
 
@@ -159,10 +161,10 @@ func (g *precedence) compare() error {
 }
 
 // span is from when to when a job takes, over its ranks that communicate.
-func (o *Observed) span() (begin, end float64) {
+func (o *Run) span() (begin, end float64) {
 	begin = math.Inf(1)
 	for r := range o.Ranks {
-		if x := &o.Ranks[r]; x.talks() {
+		if x := &o.Ranks[r]; x.Talks() {
 			begin, end = min(begin, x.Begin), max(end, x.End)
 		}
 	}
@@ -180,14 +182,14 @@ func medianOf(list []float64) int {
 }
 
 // enter finds the cuts of all ranks in a job, and what lies between them.
-func (g *precedence) enter(job *Observed) error {
+func (g *precedence) enter(job *Run) error {
 	g.job = job
 	n := len(g.job.Ranks)
 	g.cuts, g.work, g.first = make([][]cut, n), make([][]chunk, n), make([]int, n)
 	total := 0
 	for r := range g.job.Ranks {
 		g.first[r] = total
-		if x := &g.job.Ranks[r]; x.talks() {
+		if x := &g.job.Ranks[r]; x.Talks() {
 			g.cuts[r] = x.cuts()
 			g.work[r] = x.between(g.cuts[r])
 			total += len(g.cuts[r])
@@ -196,14 +198,14 @@ func (g *precedence) enter(job *Observed) error {
 	switch {
 	case total == 0:
 		return ErrAlone
-	case total > MaxExtractedTasks:
-		return fmt.Errorf("%w: a job of %d tasks, more than %d: name a shorter part of the run as the job", ErrTooLarge, total, MaxExtractedTasks)
+	case total > MaxTasks:
+		return fmt.Errorf("%w: a job of %d tasks, more than %d: name a shorter part of the run as the job", pipeline.ErrTooLarge, total, MaxTasks)
 	}
 	return nil
 }
 
 // cuts of a rank, without those at the borders of the job.
-func (r *ObservedRank) cuts() []cut {
+func (r *Rank) cuts() []cut {
 	var list []cut
 	add := func(t float64, function string) {
 		if t > r.Begin && t < r.End {
@@ -228,7 +230,7 @@ func (r *ObservedRank) cuts() []cut {
 }
 
 // between is what a rank does from each cut to the next one.
-func (r *ObservedRank) between(cuts []cut) []chunk {
+func (r *Rank) between(cuts []cut) []chunk {
 	list := make([]chunk, len(cuts))
 	begin := r.Begin
 	for i, c := range cuts {
@@ -306,20 +308,20 @@ func (g *precedence) class(k taskKind) int {
 	}
 	c = len(g.list)
 	g.classes[k] = c
-	var x Class
+	var x pipeline.Class
 	switch {
 	case k.who != "":
-		x = Class{Name: fmt.Sprintf("%s %s to %s", k.who, k.from, k.to), Visits: 1, Demand: []Demand{{Center: g.processor(k.node)}}}
+		x = pipeline.Class{Name: fmt.Sprintf("%s %s to %s", k.who, k.from, k.to), Visits: 1, Demand: []pipeline.Demand{{Center: g.processor(k.node)}}}
 		if k.octave > 0 {
 			x.Name += fmt.Sprintf(" %+d", k.octave-halfOctaves-1)
 		}
-		if slices.ContainsFunc(g.list, func(y Class) bool { return y.Name == x.Name }) {
+		if slices.ContainsFunc(g.list, func(y pipeline.Class) bool { return y.Name == x.Name }) {
 			x.Name += " on " + k.node
 		}
 	case k.size > 0:
-		x = Class{Name: fmt.Sprintf("message of up to %d B", uint64(1)<<k.size-1), Visits: 1}
+		x = pipeline.Class{Name: fmt.Sprintf("message of up to %d B", uint64(1)<<k.size-1), Visits: 1}
 	default:
-		x = Class{Name: "join", Visits: 1, Demand: []Demand{{g.center("join", Delay, 1), leastDemand}}}
+		x = pipeline.Class{Name: "join", Visits: 1, Demand: []pipeline.Demand{{Center: g.center("join", pipeline.Delay, 1), Seconds: pipeline.LeastDemand}}}
 	}
 	g.list, g.nodes = append(g.list, x), append(g.nodes, k.node)
 	g.times, g.files = append(g.times, nil), append(g.files, 0)
@@ -336,7 +338,7 @@ func (g *precedence) stageOf(k taskKind) int {
 	if !ok {
 		s = len(g.out.Stages)
 		g.who[k.who] = s
-		g.out.Stages = append(g.out.Stages, ExtractedStage{Name: k.who})
+		g.out.Stages = append(g.out.Stages, Stage{Name: k.who})
 	}
 	return s
 }
@@ -352,7 +354,7 @@ func (g *precedence) finishClasses() {
 		}
 		x.SCV = s.scv
 		if stage := g.out.stage[c]; stage < 0 { // bytes of messages
-			x.Demand[0].Seconds, x.SCV = rounded(max(leastDemand, s.mean*x.Demand[0].Seconds)), 0
+			x.Demand[0].Seconds, x.SCV = rounded(max(pipeline.LeastDemand, s.mean*x.Demand[0].Seconds)), 0
 			x.Demand[1].Seconds = rounded(x.Demand[1].Seconds)
 			continue
 		}
@@ -361,9 +363,9 @@ func (g *precedence) finishClasses() {
 		}
 		outliers, all = outliers+s.outliers, all+s.n
 		files := g.files[c] / float64(s.n)
-		x.Demand[0].Seconds = rounded(max(leastDemand, s.mean-files))
+		x.Demand[0].Seconds = rounded(max(pipeline.LeastDemand, s.mean-files))
 		if files > 0 {
-			x.Demand = append(x.Demand, Demand{g.layout.files(g.nodes[c]), rounded(files)})
+			x.Demand = append(x.Demand, pipeline.Demand{Center: g.layout.files(g.nodes[c]), Seconds: rounded(files)})
 		}
 	}
 	if heavy > 0 {
@@ -410,10 +412,10 @@ func (g *precedence) traced(ranks []int) (sum float64) {
 
 // tasks makes those of the job's ranks, each after the one before it.
 func (g *precedence) tasks() {
-	g.sides = make([]map[uint64]*ObservedMessage, len(g.job.Ranks))
+	g.sides = make([]map[uint64]*Message, len(g.job.Ranks))
 	for r := range g.job.Ranks {
 		x := &g.job.Ranks[r]
-		g.sides[r] = make(map[uint64]*ObservedMessage, len(x.Messages))
+		g.sides[r] = make(map[uint64]*Message, len(x.Messages))
 		for i := range x.Messages {
 			g.sides[r][x.Messages[i].Row] = &x.Messages[i]
 		}
@@ -448,7 +450,7 @@ func (g *precedence) join() error {
 }
 
 // receive adds the edges of a message to rank.
-func (g *precedence) receive(rank int, m *ObservedMessage) {
+func (g *precedence) receive(rank int, m *Message) {
 	if m.Peer < 0 || m.Peer >= len(g.sides) || g.sides[m.Peer][m.Mate] == nil || !g.sides[m.Peer][m.Mate].Send {
 		g.outside++
 		return
@@ -477,7 +479,7 @@ func (g *precedence) transfer(from int, bytes uint64) int {
 	c := g.classOf[t]
 	if len(g.list[c].Demand) == 0 {
 		carry, delay := g.message(1)
-		g.list[c].Demand = []Demand{carry, delay}
+		g.list[c].Demand = []pipeline.Demand{carry, delay}
 	}
 	g.times[c] = append(g.times[c], float64(bytes))
 	g.after[t] = []int{from}
@@ -501,7 +503,7 @@ func (g *precedence) edge(from, to int) {
 // member is one of a collective operation.
 type member struct {
 	rank int
-	*ObservedCollective
+	*Collective
 }
 
 // collectives adds the edges of collective operations: over a task without work where all need all.
@@ -524,8 +526,8 @@ func (g *precedence) collectives() error {
 	}
 	for _, k := range order {
 		g.collective(groups[k])
-		if len(g.after) > 2*MaxExtractedTasks {
-			return fmt.Errorf("%w: more than %d with messages and collectives", ErrTooLarge, 2*MaxExtractedTasks)
+		if len(g.after) > 2*MaxTasks {
+			return fmt.Errorf("%w: more than %d with messages and collectives", pipeline.ErrTooLarge, 2*MaxTasks)
 		}
 	}
 	return nil
@@ -579,16 +581,16 @@ func (g *precedence) coming(m member) int {
 
 // order numbers the tasks so that each comes after those that it needs, and drops edges that others imply: of several tasks
 // of one process the last is enough.
-func (g *precedence) order() ([]Task, error) {
+func (g *precedence) order() ([]pipeline.Task, error) {
 	for t := range g.after {
 		slices.Sort(g.after[t])
 		g.after[t] = g.lastOfEach(slices.Compact(g.after[t]))
 	}
-	order := topological(g.after)
+	order := pipeline.Topological(g.after)
 	if len(order) < len(g.after) {
 		return nil, ErrClocks
 	}
-	tasks := inOrder(order, g.classOf, g.after)
+	tasks := pipeline.InOrder(order, g.classOf, g.after)
 	for _, t := range tasks {
 		slices.Sort(t.After)
 	}
