@@ -27,7 +27,7 @@ func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Cha
 		table.Ints(table.Of(u, "inclusive"), "inclusive"), table.Reals(u.PerCallName(), ""), table.Reals("mean", "mean"), table.Ints("max", "max"), table.Ranks("rank", "max_rank"), table.Reals("max/mean", ""), table.Ints("ranks", "processes"),
 		table.Ints("bytes", "bytes"), table.Words("class", "class"), table.Ints("exclusive ±", "exclusive_deviation"), table.Ints("inclusive ±", "inclusive_deviation"),
 	}, sum.Columns()...)}
-	table.Fill(t, "region", p.ByTime(), func(x *results.RegionTime) []table.Cell {
+	table.Fill(t, "region", p.Nested(), func(x *results.RegionTime) []table.Cell {
 		mean := x.Mean(p.Processes)
 		uneven := numbers.Ratio{}
 		if mean.Defined && mean.Value > 0 {
@@ -38,7 +38,7 @@ func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Cha
 			bytes.Text = ""
 		}
 		return append([]table.Cell{
-			table.Named(d.label(x, 48), x.Name), table.PlainNumber(x.Region), table.Word(x.File), table.PlainNumber(x.Line), x.Recorded(), table.Time(u, x.Exclusive), table.Share(x.Share),
+			d.nested(x), table.PlainNumber(x.Region), table.Word(x.File), table.PlainNumber(x.Line), x.Recorded(), table.Time(u, x.Exclusive), table.Share(x.Share),
 			table.Time(u, x.Inclusive), table.Word(x.PerCall(u)), table.Mean(u, mean), table.Time(u, x.Max[0]), table.AtRank(x.Max[1]), table.Quotient(uneven, 2), table.Number(x.Processes),
 			bytes, table.Named(results.StateLabel(x.Class), x.Class), table.Off(u, x.ExclusiveOff), table.Off(u, x.InclusiveOff),
 		}, sum.Cells(x.Samples, x.Estimated)...)
@@ -47,4 +47,14 @@ func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Cha
 		t.Add(table.Word("(outside recorded calls)"), table.None(), table.None(), table.None(), table.None(), table.Time(u, p.Outside), table.Share(numbers.NewRatio(p.Outside, p.Time)))
 	}
 	c.Table(t)
+}
+
+// nested is the label of a line, indented below the sum that it is a part of, which programs do not get.
+func (d *Document) nested(x *results.RegionTime) table.Cell {
+	c := table.Named(d.label(x, 48), x.Name)
+	c.Sum = len(x.Sites) > 0
+	if x.Within {
+		c.Level = 1
+	}
+	return c
 }

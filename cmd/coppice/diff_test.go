@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,8 +34,29 @@ processes 1
 `, line, line+5))
 	}
 	a, b := build(10), build(11)
-	if profile := must(t, "report", a, "profile"); !strings.Contains(profile, "MPI_Barrier (a.c:10)") || !strings.Contains(profile, "MPI_Barrier (a.c:15)") {
-		t.Fatal(profile)
+	profile := must(t, "report", a, "profile")
+	sum := regexp.MustCompile(`(?m)^MPI_Barrier +2 +.*\n  MPI_Barrier \(a\.c:1[05]\) +1 +.*\n  MPI_Barrier \(a\.c:1[05]\) +1 `)
+	if !sum.MatchString(profile) {
+		t.Errorf("no sum of the calls from two lines in\n%s", profile)
+	}
+	if text := must(t, "report", a, "profile", "--format", "csv"); strings.Count(text, "\nMPI_Barrier (") != 2 || strings.Contains(text, "\nMPI_Barrier,") {
+		t.Errorf("not a line of each place in CSV, whose rows add up:\n%s", text)
+	}
+	var doc struct {
+		Profile struct {
+			Functions []struct {
+				Name  string
+				Calls int
+				Sites []int
+				Max   []int `json:"max_exclusive"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(must(t, "report", a, "profile", "--format", "json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(doc.Profile.Functions); got != "[{MPI_Barrier 2 [0 1] [200 0]}]" {
+		t.Errorf("sums of functions: %s", got)
 	}
 	text := must(t, "diff", a, b, "--format", "csv")
 	if strings.Contains(text, "a.c:") || !strings.Contains(text, "MPI_Barrier") {

@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -17,13 +18,14 @@ import (
 // Profile is the flat profile: what every region took, over the chosen processes.
 type Profile struct {
 	Source    Source       `json:"source"`
-	Bound     *Bound       `json:"bound"`     // of times from a lossy graph; nil: exact
-	Ranks     string       `json:"ranks"`     // "all", or the chosen ones
-	Processes int          `json:"processes"` // chosen
-	Time      uint64       `json:"time"`      // of all their threads and streams, first to last event
-	Exclusive uint64       `json:"exclusive"` // of all regions
-	Outside   uint64       `json:"outside"`   // time in no recorded call
-	Regions   []RegionTime `json:"regions"`   // in the order of the definitions
+	Bound     *Bound       `json:"bound"`               // of times from a lossy graph; nil: exact
+	Ranks     string       `json:"ranks"`               // "all", or the chosen ones
+	Processes int          `json:"processes"`           // chosen
+	Time      uint64       `json:"time"`                // of all their threads and streams, first to last event
+	Exclusive uint64       `json:"exclusive"`           // of all regions
+	Outside   uint64       `json:"outside"`             // time in no recorded call
+	Regions   []RegionTime `json:"regions"`             // in the order of the definitions
+	Functions []RegionTime `json:"functions,omitempty"` // MPI functions that are called from several places: the sums of these regions, Sites
 }
 
 // RegionTime is a region's line of a profile. Times are ticks; inclusive time
@@ -53,6 +55,8 @@ type RegionTime struct {
 	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, the lowest process that has them
 	Max       [2]uint64 `json:"max_exclusive"`
 	Kind      uint32    `json:"-"`
+	Sites     []uint32  `json:"sites,omitempty"` // of a function: the regions that it is the sum of
+	Within    bool      `json:"-"`               // of the lines of Nested: a part of the function above
 }
 
 // NewProfile adds up the rows or the graphs of the chosen processes' locations.
@@ -78,7 +82,7 @@ func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error
 		}
 		t.EndProcess(uint64(i), chosen == 1)
 	}
-	out := &Profile{Source: t.From, Ranks: ranks.String(), Processes: chosen, Time: t.time, Regions: t.lines()}
+	out := &Profile{Source: t.From, Ranks: ranks.String(), Processes: chosen, Time: t.time, Regions: t.lines(), Functions: t.functions()}
 	if t.From == SourceGraph {
 		out.Bound, err = r.Bound()
 	}
@@ -129,15 +133,48 @@ func (p *Profile) finish() {
 	default:
 		p.Time, p.Outside = p.Exclusive, 0
 	}
-	for i := range p.Regions {
-		p.Regions[i].Share = numbers.NewRatio(p.Regions[i].Exclusive, p.Time)
+	for _, list := range [][]RegionTime{p.Regions, p.Functions} {
+		for i := range list {
+			list[i].Share = numbers.NewRatio(list[i].Exclusive, p.Time)
+		}
 	}
 }
 
 // ByTime returns the lines by falling exclusive time, ties in definition order.
 func (p *Profile) ByTime() []RegionTime {
-	list := slices.Clone(p.Regions)
+	return byTime(slices.Clone(p.Regions))
+}
+
+func byTime(list []RegionTime) []RegionTime {
 	slices.SortStableFunc(list, func(a, b RegionTime) int { return cmp.Compare(b.Exclusive, a.Exclusive) })
+	return list
+}
+
+// Nested returns the lines by falling exclusive time, those of a function that is called from several places below their sum.
+func (p *Profile) Nested() []RegionTime {
+	within := map[uint32]int{}
+	for i := range p.Functions {
+		for _, ref := range p.Functions[i].Sites {
+			within[ref] = i
+		}
+	}
+	sites := make([][]RegionTime, len(p.Functions))
+	top := slices.Clone(p.Functions)
+	for _, x := range p.ByTime() {
+		if i, ok := within[x.Region]; ok {
+			x.Within = true
+			sites[i] = append(sites[i], x)
+		} else {
+			top = append(top, x)
+		}
+	}
+	var list []RegionTime
+	for _, x := range byTime(top) {
+		list = append(list, x)
+		if len(x.Sites) > 0 {
+			list = append(list, sites[within[x.Sites[0]]]...)
+		}
+	}
 	return list
 }
 
@@ -156,18 +193,51 @@ type RegionSum struct {
 }
 
 // ProfileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
-// in their order, one more for all others.
+// in their order, one more for all others, and then sums of MPI functions that are called from several places.
 type ProfileTable struct {
 	r      *Run
 	From   Source
 	Shared *ccg.Shared // of SourceGraph
 	Sums   []RegionSum
+	within []int  // of each region: the place in Sums of its function, 0 for none
 	time   uint64 // of the locations
 }
 
 // NewProfileTable returns a table of rows.
 func NewProfileTable(r *Run) *ProfileTable {
-	return &ProfileTable{r: r, From: SourceRows, Sums: make([]RegionSum, len(r.Defs.Regions)+1)}
+	t := &ProfileTable{r: r, From: SourceRows, within: make([]int, len(r.Defs.Regions))}
+	regions, places := map[string][]int{}, map[string]bool{}
+	for i := range r.Defs.Regions {
+		if x := &r.Defs.Regions[i]; r.Defs.IsMPI(x) {
+			name := CallName(r, x.Ref)
+			regions[name] = append(regions[name], i)
+			places[name] = places[name] || r.Defs.CallSite(x) != nil
+		}
+	}
+	next := len(r.Defs.Regions) + 1
+	for i := range r.Defs.Regions {
+		if name := CallName(r, r.Defs.Regions[i].Ref); places[name] && len(regions[name]) > 1 && regions[name][0] == i {
+			for _, k := range regions[name] {
+				t.within[k] = next
+			}
+			next++
+		}
+	}
+	t.Sums = make([]RegionSum, next)
+	return t
+}
+
+// of yields the sums that a region's numbers are part of: its own, and those of its function.
+func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
+	return func(yield func(*RegionSum) bool) {
+		i, ok := t.r.Defs.RegionIndex(ref)
+		if !ok {
+			i = len(t.within)
+		}
+		if yield(&t.Sums[i]) && ok && t.within[i] > 0 {
+			yield(&t.Sums[t.within[i]])
+		}
+	}
 }
 
 // ProfileTableOf returns a table of rows or graphs.
@@ -219,12 +289,10 @@ func (t *ProfileTable) addSamples(p trace.P) error {
 
 func (t *ProfileTable) putSamples(regions []ccg.RegionTotal) {
 	for _, x := range regions {
-		i, ok := t.r.Defs.RegionIndex(x.Region)
-		if !ok {
-			i = len(t.Sums) - 1
+		for s := range t.of(x.Region) {
+			s.samples += x.Samples
+			s.estimated += x.Estimated
 		}
-		t.Sums[i].samples += x.Samples
-		t.Sums[i].estimated += x.Estimated
 	}
 }
 
@@ -269,15 +337,13 @@ func WholeTable(r *Run) (*ProfileTable, error) {
 
 // Put adds calls, inclusive and exclusive time and bytes of a region, and reports whether sums hold them.
 func (t *ProfileTable) Put(ref, class uint32, values [4]uint64) bool {
-	i, ok := t.r.Defs.RegionIndex(ref)
-	if !ok {
-		i = len(t.Sums) - 1
-	}
-	s := &t.Sums[i]
-	s.seen, s.Class = true, class
-	fits := xtf.Add(&s.ownCalls, values[0]) && xtf.Add(&s.Own, values[2])
-	for k, v := range values {
-		fits = xtf.Add(&s.Sums[k], v) && fits
+	fits := true
+	for s := range t.of(ref) {
+		s.seen, s.Class = true, class
+		fits = xtf.Add(&s.ownCalls, values[0]) && xtf.Add(&s.Own, values[2]) && fits
+		for k, v := range values {
+			fits = xtf.Add(&s.Sums[k], v) && fits
+		}
 	}
 	return fits
 }
@@ -353,13 +419,11 @@ func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 		gaps[g.Region] = g
 	}
 	for _, x := range regions {
-		i, ok := t.r.Defs.RegionIndex(x.Region)
-		if !ok {
-			i = len(t.Sums) - 1
-		}
-		if x.Calls > 0 {
-			t.Sums[i].Off[0] = min(t.Sums[i].Off[0]+d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive), xtf.Most(1))
-			t.Sums[i].Off[1] = min(t.Sums[i].Off[1]+d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive), xtf.Most(1))
+		for s := range t.of(x.Region) {
+			if x.Calls > 0 {
+				s.Off[0] = min(s.Off[0]+d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive), xtf.Most(1))
+				s.Off[1] = min(s.Off[1]+d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive), xtf.Most(1))
+			}
 		}
 	}
 }
@@ -381,32 +445,63 @@ func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 	}
 }
 
+// line returns what t.Sums[i] says, of a region or a function.
+func (t *ProfileTable) line(i int) RegionTime {
+	s := &t.Sums[i]
+	x := RegionTime{
+		Region: trace.Undefined, Name: "(undefined region)", Kind: s.Class,
+		Calls: s.Sums[0] - min(s.Sums[0], s.estimated), Samples: s.samples, Estimated: s.estimated, Inclusive: s.Sums[1], Exclusive: s.Sums[2], Bytes: s.Sums[3],
+		Processes: s.processes, Min: s.min, Max: s.max,
+	}
+	if t.Shared != nil && !t.Shared.Options().Deviation.Lossless() {
+		x.InclusiveOff, x.ExclusiveOff = &s.Off[0], &s.Off[1]
+	}
+	x.setState(trace.StateOfClass(trace.CallClass(s.Class)))
+	return x
+}
+
+func (x *RegionTime) setState(state trace.State) {
+	if state == trace.StateOwn {
+		x.Class = ""
+	} else {
+		x.Class = state.String()
+	}
+}
+
 func (t *ProfileTable) lines() []RegionTime {
 	list := []RegionTime{}
-	for i := range t.Sums {
-		s := &t.Sums[i]
-		if !s.seen {
+	for i := range t.Sums[:len(t.within)+1] {
+		if !t.Sums[i].seen {
 			continue
 		}
-		state := trace.StateOfClass(trace.CallClass(s.Class))
-		x := RegionTime{
-			Region: trace.Undefined, Name: "(undefined region)", Kind: s.Class,
-			Calls: s.Sums[0] - min(s.Sums[0], s.estimated), Samples: s.samples, Estimated: s.estimated, Inclusive: s.Sums[1], Exclusive: s.Sums[2], Bytes: s.Sums[3],
-			Processes: s.processes, Min: s.min, Max: s.max,
-		}
-		if t.Shared != nil && !t.Shared.Options().Deviation.Lossless() {
-			x.InclusiveOff, x.ExclusiveOff = &s.Off[0], &s.Off[1]
-		}
-		if i < len(t.r.Defs.Regions) {
+		x := t.line(i)
+		if i < len(t.within) {
 			x.Region = t.r.Defs.Regions[i].Ref
-			state = t.r.Defs.StateOf(&t.r.Defs.Regions[i])
+			x.setState(t.r.Defs.StateOf(&t.r.Defs.Regions[i]))
 			x.Name = t.r.RegionName(x.Region)
 			x.File, x.Line = t.r.Where(x.Region)
 		}
-		if state != trace.StateOwn {
-			x.Class = state.String()
-		}
 		list = append(list, x)
+	}
+	return list
+}
+
+// functions returns the sums of functions that were called from several places.
+func (t *ProfileTable) functions() []RegionTime {
+	sites := map[int][]uint32{}
+	for i, k := range t.within {
+		if k > 0 && t.Sums[i].seen {
+			sites[k] = append(sites[k], t.r.Defs.Regions[i].Ref)
+		}
+	}
+	var list []RegionTime
+	for k := len(t.within) + 1; k < len(t.Sums); k++ {
+		if len(sites[k]) > 1 {
+			x := t.line(k)
+			x.Sites, x.Name = sites[k], CallName(t.r, sites[k][0])
+			x.setState(t.r.Defs.StateOf(t.r.Defs.Region(sites[k][0])))
+			list = append(list, x)
+		}
 	}
 	return list
 }

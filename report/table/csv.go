@@ -43,6 +43,9 @@ func (b *Book) data() ([]Column, iter.Seq2[[]string, error], error) {
 	return columns, func(yield func([]string, error) bool) {
 		for _, t := range tables {
 			for cells := range t.rows(-1) {
+				if len(cells) > 0 && cells[0].Sum {
+					continue
+				}
 				row := make([]string, len(columns))
 				if kinds {
 					row[0] = t.Kind

@@ -90,6 +90,7 @@ type Cell struct {
 	Value string // for programs and to sort by: all its digits
 
 	Level   int           // of a tree
+	Sum     bool          // the first of a row that adds up others of the same table: programs do not get the row
 	Grade   numbers.Ratio // an efficiency: its colour
 	bar     bool          // and a bar
 	Class   string        // its colour on a page
