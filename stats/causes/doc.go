@@ -69,7 +69,7 @@
 //
 // # Memory
 //
-// Pass: the open calls and intervals of one location, the rows of a call, 60
+// Pass: the open calls and intervals of one location, the rows of a call and 256 more, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
 // every block of pieces, 240 for each wait, 16 for each jump of the path, and 32 for each step of

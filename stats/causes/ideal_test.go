@@ -52,6 +52,7 @@ func (pl *plan) ideal(types *xtf.TypeTable, run *Run, all []*planRows) (*Ideal, 
 	run.Defs, run.Storage, run.Last = pl.defs, heapStorage(), pl.last
 	run.Regions = []uint32{trace.Undefined}
 	pass, segments := NewPass(run), map[trace.P]*heapScratch{}
+	pass.most = len(run.Ranges) % 3
 	for p := run.Ranges[run.Comm.Rank()].First; p < run.Ranges[run.Comm.Rank()].End; p++ {
 		rows := *all[p]
 		segments[p] = &heapScratch{}

@@ -25,12 +25,6 @@ const (
 	pieceBits  = 2
 )
 
-// slotKey names time of a location: its path and activity, and its node.
-type slotKey struct {
-	key  uint64
-	node uint32
-}
-
 // waitSlot is where time in waits goes.
 var waitSlot = slotKey{termKey(0, xtf.ActivityWait), 0}
 

@@ -17,7 +17,7 @@ import (
 //
 // Of each location, Begin comes first; then its messages, collectives and waits, each kind in its order, and To, which tells up to
 // where these are known; End is the last. Memory: 60 bytes for each (activity, path, node) that a location comes to, and the rows
-// that lie after the last To.
+// that lie after the last To, and heldRows more.
 type Pass struct {
 	run    *Run
 	out    parcelWriter // time lines
@@ -27,12 +27,10 @@ type Pass struct {
 	sink   xtf.Sink
 	record []byte
 
-	slots  map[slotKey]int32
-	keys   []slotKey
-	totals []uint64 // of which the first is that of waits
-	number []uint32 // in the slab's part; 0: not yet
-	next   uint32
-	recent [recentSlots]recentSlot
+	slots slotTable
+	next  uint32 // number in the slab's part
+	held  int    // rows since To went on
+	most  int    // of them, until it does
 
 	// the location in hand
 	p      trace.P
@@ -49,18 +47,12 @@ type Pass struct {
 	limit  uint64 // where the slab or the run ends, or a wait begins or ends
 }
 
-// recentSlots are the slots of the states that came last, by path.
-const recentSlots = 64
-
-type recentSlot struct {
-	state
-	slot int32
-	set  bool
-}
+// heldRows is how many rows To waits for, since it finds all that it needs anew.
+const heldRows = 256
 
 // NewPass prepares the pass over the locations of this rank.
 func NewPass(r *Run) *Pass {
-	x := &Pass{run: r, slots: map[slotKey]int32{}, met: meetings{defs: r.Defs}}
+	x := &Pass{run: r, most: heldRows, met: meetings{defs: r.Defs}}
 	writer := func(kind int) parcelWriter {
 		return parcelWriter{slabs: &r.Slabs, kind: kind, kinds: passKinds, put: x.put}
 	}
@@ -131,20 +123,22 @@ func (x *parcels) putAll(s Segment) error {
 
 // Begin begins a location.
 func (w *Pass) Begin(p trace.P, l *Location, sink xtf.Sink) {
-	clear(w.slots)
-	w.keys, w.totals, w.number, w.recent = w.keys[:0], w.totals[:0], w.number[:0], [recentSlots]recentSlot{}
+	w.slots.clear()
 	w.p, w.of, w.line, w.sink, w.met.met = p, l, nil, sink, w.met.met[:0]
 	w.done, w.inside, w.begun, w.first, w.region, w.k = 0, false, 0, false, trace.Undefined, 0
 	w.script.begin(p)
-	w.find(waitSlot)
 	w.head()
 }
 
 // Message takes the next message of the location.
-func (w *Pass) Message(m *xtf.Message) { w.script.message(m) }
+func (w *Pass) Message(m *xtf.Message) {
+	w.held++
+	w.script.message(m)
+}
 
 // Collective takes the next collective.
 func (w *Pass) Collective(c *xtf.Collective) {
+	w.held++
 	w.script.collective(c)
 	w.met.add(c)
 	w.jumpToSender(c)
@@ -155,6 +149,7 @@ func (w *Pass) Wait(x *xtf.Wait) {
 	if x.T >= x.End || x.End == xtf.Never || uint64(x.CauseP) >= uint64(w.run.Defs.NumLocations()) || trace.P(x.CauseP) == w.p {
 		return // no other location is the cause
 	}
+	w.held++
 	*w.rows.push() = *x
 	if x.Pattern&xtf.WaitPatternMask != xtf.WaitEarlyReduce {
 		w.jump(x.End, x.CauseP)
@@ -162,7 +157,12 @@ func (w *Pass) Wait(x *xtf.Wait) {
 }
 
 // To says that all messages, collectives and waits that begin before an instant are there.
-func (w *Pass) To(t uint64) error { return w.to(t, false) }
+func (w *Pass) To(t uint64) error {
+	if w.held < w.most {
+		return nil
+	}
+	return w.to(t, false)
+}
 
 // End ends the location.
 func (w *Pass) End() error {
@@ -192,22 +192,35 @@ func (w *Pass) to(t uint64, last bool) error {
 	if t == 0 {
 		return nil
 	}
+	w.held = 0
 	if w.line == nil {
-		w.line = newTimeline(w.of, w.run.Derived, w.script)
+		w.line = newTimeline(w.of, w.run, w.script, &w.slots)
 	}
+	x := w.line
 	for {
 		more, err := w.border()
 		if err != nil {
 			return err
 		}
-		for more && w.line.at < w.limit {
-			if more = last || min(w.limit, w.line.until) < t; more {
-				w.piece()
+		if more {
+			stop := w.limit
+			if !last {
+				stop = min(stop, t)
+			}
+			for x.until < stop {
+				w.add(x.until - x.at)
+				x.enter(x.until)
+			}
+			if more = last || w.limit < t; more && x.at < w.limit {
+				w.add(w.limit - x.at)
+				if x.at = w.limit; x.at == x.until {
+					x.enter(x.at)
+				}
 			}
 		}
 		if !more {
-			w.script.rowsBefore(w.line.at, xtf.Never)
-			met := w.line.at
+			w.script.rowsBefore(x.at, xtf.Never)
+			met := x.at
 			if w.rows.more() {
 				met = min(met, w.rows.head().T)
 			}
@@ -215,24 +228,6 @@ func (w *Pass) to(t uint64, last bool) error {
 			return nil
 		}
 	}
-}
-
-func (w *Pass) slot(s state) int32 {
-	r := &w.recent[(s.path*xtf.NumActivities+s.activity)%recentSlots]
-	if s.region = 0; !r.set || r.state != s { // slots know the path alone
-		*r = recentSlot{s, w.find(slotKey{termKey(s.path, s.activity), s.node}), true}
-	}
-	return r.slot
-}
-
-func (w *Pass) find(k slotKey) int32 {
-	i, ok := w.slots[k]
-	if !ok {
-		i = int32(len(w.keys))
-		w.slots[k] = i
-		w.keys, w.totals, w.number = append(w.keys, k), append(w.totals, 0), append(w.number, 0)
-	}
-	return i
 }
 
 // settle begins and ends waits at the instant of the walk: they do not overlap.
@@ -294,42 +289,34 @@ func (w *Pass) border() (more bool, err error) {
 	return true, nil
 }
 
-// piece goes on to where something changes.
-func (w *Pass) piece() {
-	s, from, end := w.line.next(w.limit)
+// add adds the next ticks of the state of the time line.
+func (w *Pass) add(ticks uint64) {
 	if len(w.out.buf) >= parcelBlock {
 		w.out.at(uint32(w.p), w.k)
 	}
-	region := uint32(trace.Undefined)
-	if s.region != w.run.Regions[s.path] { // calls beyond the limits of call paths count for their callers
-		region = s.region
+	b := w.out.buf
+	if w.line.region != w.region {
+		w.region = w.line.region
+		b = varint.Append(b, uint64(pieceWaits), uint64(w.region))
 	}
-	if region != w.region {
-		w.region = region
-		w.out.buf = varint.Append(w.out.buf, uint64(pieceWaits), uint64(region))
-	}
-	w.add(w.slot(s), end-from)
-}
-
-// add writes a piece.
-func (w *Pass) add(i int32, ticks uint64) {
-	flags := uint32(0)
+	s, flags := &w.slots.list[w.line.slot], uint32(0)
 	if w.inside {
 		if flags = pieceWaits; w.first {
 			flags |= pieceFirst
 		}
 		w.first = false
-		w.totals[0] += ticks
+		w.slots.list[0].total += ticks
 	} else {
-		w.totals[i] += ticks
+		s.total += ticks
 	}
-	if w.number[i] > 0 {
-		w.out.buf = varint.Append(w.out.buf, uint64(w.number[i]<<pieceBits|flags), ticks)
-		return
+	if s.number > 0 {
+		b = binary.AppendUvarint(b, uint64(s.number<<pieceBits|flags))
+	} else {
+		w.next++
+		s.number = w.next
+		b = varint.Append(b, uint64(w.next<<pieceBits|flags), s.key, uint64(s.node))
 	}
-	w.next++
-	w.number[i] = w.next
-	w.out.buf = varint.Append(w.out.buf, uint64(w.next<<pieceBits|flags), w.keys[i].key, uint64(w.keys[i].node), ticks)
+	w.out.buf = binary.AppendUvarint(b, ticks)
 }
 
 // turn ends the part of a slab and begins the next one.
@@ -345,18 +332,18 @@ func (w *Pass) turn() {
 // head begins the part of a slab.
 func (w *Pass) head() {
 	w.out.at(uint32(w.p), w.k)
-	clear(w.number)
 	w.next, w.region = 0, trace.Undefined
-	for i, v := range w.totals[1:] {
-		if v > 0 {
+	slots := w.slots.list[1:]
+	for i := range slots {
+		if slots[i].number = 0; slots[i].total > 0 {
 			w.next++
-			w.number[i+1] = w.next
+			slots[i].number = w.next
 		}
 	}
-	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, w.totals[0], uint64(w.next))
-	for i, v := range w.totals[1:] {
-		if v > 0 {
-			w.out.buf = varint.Append(w.out.buf, w.keys[i+1].key, uint64(w.keys[i+1].node), v)
+	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, w.slots.list[0].total, uint64(w.next))
+	for i := range slots {
+		if s := &slots[i]; s.total > 0 {
+			w.out.buf = varint.Append(w.out.buf, s.key, uint64(s.node), s.total)
 		}
 	}
 }

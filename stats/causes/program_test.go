@@ -220,6 +220,7 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 		r.Regions = append(r.Regions, region)
 	}
 	pass, segments := NewPass(r), map[trace.P]*heapScratch{}
+	pass.most = len(p.locations) % 3
 	for i := r.Ranges[c.Rank()].First; i < r.Ranges[c.Rank()].End; i++ {
 		l := &p.locations[i]
 		var busy []byte

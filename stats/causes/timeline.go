@@ -28,26 +28,23 @@ type Location struct {
 	First, Last uint64 // its events, ticks
 }
 
-// state is what a location does for a while.
-type state struct {
-	region, activity, path, node uint32
-}
-
 // timeline says what a location does at each instant: its activity is that of the
 // outermost MPI call or marker, else overhead where records tell it, else that of the
 // outermost call with an activity of its own; its path that of the innermost
 // call, its node the innermost interval made by markers. Before its first event and
 // after its last one it is outside, in no call and in the root. Memory: 32 bytes per open
-// call, 16 per open interval, and columns of a page of calls.
+// call, 16 per open interval, columns of a page of calls, and 32 bytes for each (activity, path, node) that it comes to.
 type timeline struct {
-	state
-	at        uint64 // the state holds from here ...
-	until     uint64 // ... to here, where something changes
-	change    uint64 // where something other than calls does
-	alone     state  // outside of calls
-	busyNow   bool   // records tell overhead
+	at        uint64   // the state holds from here ...
+	until     uint64   // ... to here, where something changes
+	slot      int32    // of the state
+	region    uint32   // of the innermost call, as openCall has it
+	change    uint64   // where something other than calls does
+	alone     openCall // outside of calls
+	node      uint32   // outside of calls
+	busyNow   bool     // records tell overhead
 	location  *Location
-	derived   []bool
+	run       *Run
 	calls     [5][]uint64 // of a page, see callColumns
 	call      int         // the next one there
 	first     uint64      // number of the first one
@@ -59,15 +56,21 @@ type timeline struct {
 	busy      [2]uint64 // overhead: the span in hand, or the next one; Never after the last
 	busyErr   error
 	script    *replayScript // gets the MPI calls and the executions
+	slots     *slotTable
 }
 
 // callColumns are what a time line reads of calls.
 var callColumns = []int{xtf.CallT, xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags}
 
+// openCall is a call, or what is outside of calls. Memory: 32 bytes.
 type openCall struct {
-	end   uint64
-	local uint32
-	state state // without its node
+	end      uint64
+	local    uint32
+	path     uint32
+	activity uint32 // overhead of records aside
+	region   uint32 // where it is not that of the path: calls beyond the limits of call paths count for their callers; else undefined
+	slot     int32
+	found    uint32 // slot is that of an interval and overhead ago; see slotTable.around
 }
 
 type openNode struct {
@@ -75,10 +78,56 @@ type openNode struct {
 	node uint32
 }
 
+// slotKey names time of a location: its path and activity, and its node.
+type slotKey struct {
+	key  uint64
+	node uint32
+}
+
+// slotTable numbers them, as they come.
+type slotTable struct {
+	list   []slot
+	number map[slotKey]int32
+	recent [64]int32 // by hash of path and activity
+	around uint32    // how often what is around calls has changed
+}
+
+type slot struct {
+	slotKey
+	total  uint64 // ticks, waits apart, which are those of the first one
+	number uint32 // in the slab's part; 0: not yet
+}
+
+// clear leaves the slot of waits alone.
+func (x *slotTable) clear() {
+	if x.number == nil {
+		x.number = map[slotKey]int32{}
+	}
+	clear(x.number)
+	x.list, x.recent, x.around = x.list[:0], [64]int32{}, 0
+	x.find(waitSlot.key, waitSlot.node)
+}
+
+func (x *slotTable) find(key uint64, node uint32) int32 {
+	k := slotKey{key, node}
+	recent := &x.recent[key*0x9E3779B97F4A7C15>>58]
+	if i := *recent; int(i) < len(x.list) && x.list[i].slotKey == k {
+		return i
+	}
+	i, ok := x.number[k]
+	if !ok {
+		i = int32(len(x.list))
+		x.number[k] = i
+		x.list = append(x.list, slot{slotKey: k})
+	}
+	*recent = i
+	return i
+}
+
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
-func newTimeline(l *Location, derived []bool, script *replayScript) *timeline {
-	x := &timeline{location: l, derived: derived, script: script, activity0: xtf.NumActivities}
+func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable) *timeline {
+	x := &timeline{location: l, run: run, script: script, slots: slots, activity0: xtf.NumActivities}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
 	x.page()
 	x.intervals.Next()
@@ -122,26 +171,44 @@ func (x *timeline) enter(t uint64) {
 	if t >= x.change {
 		x.around(t)
 	}
-	x.enterCalls(t)
-	x.until, x.state = min(x.change, x.calls[0][x.call]), x.alone
-	if n := len(x.stack); n > 0 {
-		top := &x.stack[n-1]
-		x.until, x.state = min(x.until, top.end), top.state
-		x.node = x.alone.node
+	begins := x.calls[0]
+	if begins[x.call] <= t {
+		x.enterCalls(t)
+		begins = x.calls[0]
 	}
+	x.until = min(x.change, begins[x.call])
+	top := &x.alone
+	for n := len(x.stack); n > 0; n = len(x.stack) {
+		if c := &x.stack[n-1]; c.end > t {
+			top, x.until = c, min(x.until, c.end)
+			break
+		}
+		x.stack = x.stack[:n-1]
+	}
+	if top.found != x.slots.around {
+		x.place(top)
+	}
+	x.slot, x.region = top.slot, top.region
+}
+
+// place finds the slot of a call.
+func (x *timeline) place(c *openCall) {
+	activity := c.activity
 	if x.busyNow {
-		switch x.activity {
+		switch activity {
 		case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
 		default:
-			x.activity = xtf.ActivityOverhead
+			activity = xtf.ActivityOverhead
 		}
 	}
+	c.slot, c.found = x.slots.find(termKey(c.path, activity), x.node), x.slots.around
 }
 
 // around is what holds at instant t and up to the next change, calls apart.
 func (x *timeline) around(t uint64) {
 	x.enterIntervals(t)
-	x.alone, x.change = state{region: trace.Undefined}, xtf.Never
+	x.slots.around++
+	x.alone, x.node, x.change = openCall{region: trace.Undefined}, 0, xtf.Never
 	switch {
 	case t < x.location.First:
 		x.alone.activity, x.change = xtf.ActivityOutside, x.location.First
@@ -162,32 +229,33 @@ func (x *timeline) around(t uint64) {
 		x.change = min(x.change, x.intervals.Row.T)
 	}
 	if n := len(x.nodes); n > 0 {
-		x.change, x.alone.node = min(x.change, x.nodes[n-1].end), x.nodes[n-1].node
+		x.change, x.node = min(x.change, x.nodes[n-1].end), x.nodes[n-1].node
 	}
 }
 
-// enterCalls opens and closes calls up to instant t. Calls are nested and come in
+// enterCalls opens calls up to instant t. Calls are nested and come in
 // the order of their enters, so those opened at t decide before those that end.
 func (x *timeline) enterCalls(t uint64) {
 	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
 		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
 		x.stack = x.stack[:min(int(x.calls[3][x.call]), len(x.stack))]
-		o := openCall{end: end}
+		o := openCall{end: end, region: region}
 		if n := len(x.stack); n > 0 {
 			up := &x.stack[n-1]
-			o.local, o.state = up.local, up.state
-			o.end = min(o.end, up.end)
+			o.end, o.local, o.path, o.activity = min(end, up.end), up.local, up.path, up.activity
 		}
 		o.local = x.location.Paths.Child(o.local, region)
 		if uint64(o.local) < uint64(len(x.location.Global)) {
-			o.state.path = x.location.Global[o.local]
+			o.path = x.location.Global[o.local]
 		}
-		o.state.region = region
+		if region == x.run.Regions[o.path] {
+			o.region = trace.Undefined
+		}
 		if flags != x.flags {
 			x.flags, x.activity0 = flags, ownActivity(uint32(flags))
 		}
 		if x.activity0 < xtf.NumActivities {
-			o.state.activity = x.activity0
+			o.activity = x.activity0
 		}
 		if x.activity0 == xtf.ActivityMPI && uint32(flags)&xtf.FlagOutermostMPI != 0 {
 			x.script.call(begin, end, x.first+uint64(x.call))
@@ -196,9 +264,6 @@ func (x *timeline) enterCalls(t uint64) {
 		if x.call++; x.call == len(x.calls[0]) {
 			x.page()
 		}
-	}
-	for n := len(x.stack); n > 0 && x.stack[n-1].end <= t; n = len(x.stack) {
-		x.stack = x.stack[:n-1]
 	}
 }
 
@@ -225,7 +290,7 @@ func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.More && x.intervals.Row.T <= t {
 		i := &x.intervals.Row
 		*x.script.ivals.push() = execution{i.T, i.End, x.intervals.Cursor.N(), i.Node}
-		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
+		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.run.Derived)) || !x.run.Derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]
 			}
@@ -236,18 +301,6 @@ func (x *timeline) enterIntervals(t uint64) {
 	for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= t; n = len(x.nodes) {
 		x.nodes = x.nodes[:n-1]
 	}
-}
-
-// next returns the next piece of a constant state that ends at instant to at the
-// latest, which lies after x.at. The state afterwards is that at the piece's end.
-func (x *timeline) next(to uint64) (s state, from, end uint64) {
-	s, from, end = x.state, x.at, min(to, x.until)
-	if end == x.until {
-		x.enter(end)
-	} else {
-		x.at = end
-	}
-	return s, from, end
 }
 
 func (x *timeline) err() error {

@@ -11,6 +11,11 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
+// state is what a location does for a while.
+type state struct {
+	region, activity, path, node uint32
+}
+
 // twin computes causes tick by tick, straight from the package comment.
 type twin struct {
 	p        *program
