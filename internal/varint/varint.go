@@ -27,7 +27,8 @@ func Append(dst []byte, values ...uint64) []byte {
 
 // Reader takes numbers and bytes from the front of a byte slice, without copying it. Its zero value is at the end.
 type Reader struct {
-	b   []byte // what is left; none after a failure
+	b   []byte // none after a failure
+	at  int
 	bad bool
 }
 
@@ -36,13 +37,24 @@ func Read(b []byte) Reader { return Reader{b: b} }
 
 // Next takes a number.
 func (r *Reader) Next() uint64 {
+	if b := r.b[r.at:]; len(b) > 0 && b[0] < 0x80 { // most are so small
+		r.at++
+		return uint64(b[0])
+	}
+	return r.long()
+}
+
+// long takes one of several bytes.
+//
+//go:noinline
+func (r *Reader) long() uint64 {
 	v := uint64(0)
-	for i, x := range r.b {
+	for i, x := range r.b[r.at:] {
 		if i == binary.MaxVarintLen64-1 && x > 1 {
 			break // more than 64 bits
 		}
 		if x < 0x80 {
-			r.b = r.b[i+1:]
+			r.at += i + 1
 			return v | uint64(x)<<(7*i)
 		}
 		v |= uint64(x&0x7F) << (7 * i)
@@ -68,7 +80,7 @@ func (r *Reader) Uint32() uint32 { return uint32(r.AtMost(math.MaxUint32)) }
 // be allocated.
 func (r *Reader) Count(least int) int {
 	n := r.Next()
-	if n > uint64(len(r.b)/least) {
+	if n > uint64(r.Len()/least) {
 		r.Fail()
 		return 0
 	}
@@ -77,24 +89,22 @@ func (r *Reader) Count(least int) int {
 
 // Byte takes a byte.
 func (r *Reader) Byte() byte {
-	if len(r.b) == 0 {
+	if r.at == len(r.b) {
 		r.Fail()
 		return 0
 	}
-	v := r.b[0]
-	r.b = r.b[1:]
-	return v
+	r.at++
+	return r.b[r.at-1]
 }
 
 // Bytes takes n bytes; they are the reader's own.
 func (r *Reader) Bytes(n uint64) []byte {
-	if n > uint64(len(r.b)) {
+	if n > uint64(r.Len()) {
 		r.Fail()
 		return nil
 	}
-	v := r.b[:n:n]
-	r.b = r.b[n:]
-	return v
+	r.at += int(n)
+	return r.b[r.at-int(n) : r.at : r.at]
 }
 
 // Block takes a length and that many bytes; they are the reader's own.
@@ -104,16 +114,16 @@ func (r *Reader) Block() []byte { return r.Bytes(r.Next()) }
 func (r *Reader) Text() string { return string(r.Block()) }
 
 // Len returns the number of bytes that are left.
-func (r *Reader) Len() int { return len(r.b) }
+func (r *Reader) Len() int { return len(r.b) - r.at }
 
 // Rest returns the bytes that are left.
-func (r *Reader) Rest() []byte { return r.b }
+func (r *Reader) Rest() []byte { return r.b[r.at:] }
 
 // Fail ends the reading: the caller saw a number that cannot be.
-func (r *Reader) Fail() { r.b, r.bad = nil, true }
+func (r *Reader) Fail() { r.b, r.at, r.bad = nil, 0, true }
 
 // Failed tells whether something was cut, too large, or failed by the caller.
 func (r *Reader) Failed() bool { return r.bad }
 
 // Done tells whether all was read, and nothing failed.
-func (r *Reader) Done() bool { return len(r.b) == 0 && !r.bad }
+func (r *Reader) Done() bool { return r.Len() == 0 && !r.bad }

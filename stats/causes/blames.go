@@ -331,10 +331,14 @@ func (d *Delays) late(n int, w *slabWait) {
 	if w.since <= d.start {
 		far = d.told(n, lateSince)
 	}
-	key, open, begun := x.state(s)
 	d.terms[0] = d.vector(x, d.terms[0][:0], w.since, s, far.terms)
 	own := &d.waits[w.cause]
 	b.over = x.done + own.over(s)
+	begun := x.begun
+	if own.near < len(own.list) {
+		begun = own.list[own.near].begin
+	}
+	open := begun < s
 	was := far.over
 	if w.since > d.start {
 		was = x.done + own.over(w.since)
@@ -352,7 +356,7 @@ func (d *Delays) late(n int, w *slabWait) {
 		}
 	}
 	if open {
-		d.terms[0] = asMPI(d.terms[0], key, s-max(begun, w.since))
+		d.terms[0] = asMPI(d.terms[0], x.on(s), s-max(begun, w.since))
 	}
 }
 

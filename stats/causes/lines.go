@@ -13,16 +13,15 @@ import (
 
 // What a location does in a slab is a head and then pieces of time, in order:
 //
-//	head   begin of the wait in progress | waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
-//	piece  number<<2 | flags | key and node of a new number | ticks
+//	head   waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
+//	piece  number<<1 | pieceWaits | key and node of a new number | ticks
 //
-// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. Without a number there is pieceFirst,
-// for a wait that goes on after the slab, and pieceWaits | region, that of the innermost call in all pieces after it; undefined for
+// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. Without a number there is 0 | begin
+// of a wait that goes on after the slab, and pieceWaits | region, that of the innermost call in all pieces after it; undefined for
 // that of their path.
 const (
 	pieceWaits uint32 = 1 << iota // in a wait; the key is what it would be else
-	pieceFirst                    // the wait begins with it
-	pieceBits  = 2
+	pieceBits         = iota
 )
 
 // waitSlot is where time in waits goes.
@@ -35,9 +34,8 @@ func compareSlots(a, b slotKey) int {
 // lineSlab is what a location does in a slab. Memory: 12 bytes for each piece, and 8 for each total at every block of pieces.
 type lineSlab struct {
 	start  uint64    // the instant after which it begins
-	begun  uint64    // of a wait that is in progress there
 	done   uint64    // waits that are over there
-	goes   bool      // a wait goes on after the slab
+	begun  uint64    // begin of a wait that goes on after the slab; else Never
 	keys   []slotKey // in order
 	base   []uint64  // ticks before the slab
 	ends   []uint64  // of the pieces
@@ -68,7 +66,7 @@ const leastBlock = 32
 // parse reads the part of a location.
 func (x *lineSlab) parse(b []byte, start uint64) error {
 	r := varint.Read(b)
-	x.start, x.begun, x.done, x.goes = start, r.Next(), r.Next(), false
+	x.start, x.done, x.begun = start, r.Next(), xtf.Never
 	x.ends, x.ids, x.others = x.ends[:0], x.ids[:0], x.others[:0]
 	x.found, x.totals = append(x.found[:0], waitSlot), append(x.totals[:0], r.Next())
 	for range r.Count(3) {
@@ -79,8 +77,8 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 	for at := start; r.Len() > 0; {
 		h := r.Next()
 		switch n := h >> pieceBits; {
-		case h == uint64(pieceFirst):
-			x.goes = true
+		case h == 0:
+			x.begun = r.Next()
 			continue
 		case h == uint64(pieceWaits):
 			x.others = append(x.others, otherRegion{len(ids), r.Uint32()})
@@ -266,31 +264,10 @@ func (x *lineSlab) take(t *tally, dst []term) []term {
 	return dst
 }
 
-// state is what the location does up to an instant: the key, where a wait would be what it is laid over, and whether a wait
-// is in progress, which began at an instant.
-func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
-	i := x.find(t - 1)
-	if i >= len(x.ids) {
-		return k, false, 0
+// on is what the location does up to an instant; in a wait what that is laid over.
+func (x *lineSlab) on(t uint64) (k slotKey) {
+	if i := x.find(t - 1); i < len(x.ids) {
+		k = x.keys[x.ids[i]>>pieceBits]
 	}
-	id := x.ids[i]
-	k = x.keys[id>>pieceBits]
-	if id&pieceWaits == 0 {
-		return k, false, 0
-	}
-	if x.ends[i] == t {
-		if waits = x.goes; i+1 < len(x.ids) {
-			waits = x.ids[i+1]&(pieceWaits|pieceFirst) == pieceWaits
-		}
-		if !waits {
-			return k, false, 0
-		}
-	}
-	for i >= 0 && x.ids[i]&pieceFirst == 0 {
-		i--
-	}
-	if i < 0 {
-		return k, true, x.begun
-	}
-	return k, true, x.from(i)
+	return k
 }

@@ -316,7 +316,7 @@ func TestSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	var line lineSlab
 	var sum tally
-	b, last := []byte{0, 0, 0, 0}, uint64(7)
+	b, last := []byte{0, 0, 0}, uint64(7)
 	var pieces []term // key, ticks
 	for i := range uint64(300) {
 		p := term{key: r.Uint64N(5), ticks: 1 + r.Uint64N(9)}
@@ -354,17 +354,17 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestState has a wait end where the next one begins, and one that goes on.
-func TestState(t *testing.T) {
-	first := uint64(1)<<pieceBits | uint64(pieceWaits|pieceFirst)
-	b := varint.Append(nil, 0, 0, 0, 0, first, 3, 0, 5, first, 4, first&^uint64(pieceFirst), 2)
+// TestOn has pieces of two paths, in a wait and not, and one wait that goes on.
+func TestOn(t *testing.T) {
+	first := uint64(1) << pieceBits
+	b := varint.Append(nil, 0, 0, 0, first|uint64(pieceWaits), 16, 0, 5, first, 4, first*2, 32, 0, 2, 0, 17)
 	var line lineSlab
-	if err := line.parse(b, 10); err != nil {
-		t.Fatal(err)
+	if err := line.parse(b, 10); err != nil || line.begun != 17 {
+		t.Fatal(line.begun, err)
 	}
-	for at, want := range map[uint64]bool{12: true, 15: false, 16: true, 19: true, 21: false} {
-		if _, waits, begun := line.state(at); waits != want || waits && begun != (at-1)/15*5+10 {
-			t.Errorf("at %d: %t since %d", at, waits, begun)
+	for at, want := range map[uint64]uint64{12: 16, 15: 16, 19: 16, 20: 32, 21: 32, 22: 0} {
+		if k := line.on(at); k.key != want {
+			t.Errorf("at %d: %d, want %d", at, k.key, want)
 		}
 	}
 }
@@ -406,7 +406,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		var line lineSlab
 		if line.parse(in, 7) == nil && len(line.ends) > 0 {
-			line.state(line.ends[0])
+			line.on(line.ends[0])
 			var sum tally
 			sum.begin(len(line.keys))
 			line.span(&sum, 7, line.ends[len(line.ends)/2])

@@ -39,9 +39,7 @@ type Pass struct {
 	rows   queue[xtf.Wait]
 	met    meetings
 	done   uint64 // waits that are over
-	inside bool   // the wait in hand has begun ...
-	begun  uint64 // ... here
-	first  bool   // the next piece is its first one
+	inside bool   // the wait in hand has begun
 	region uint32 // of pieces, where it is not that of their path; else trace.Undefined
 	k      int    // the slab in hand
 	limit  uint64 // where the slab or the run ends, or a wait begins or ends
@@ -125,7 +123,7 @@ func (x *parcels) putAll(s Segment) error {
 func (w *Pass) Begin(p trace.P, l *Location, sink xtf.Sink) {
 	w.slots.clear()
 	w.p, w.of, w.line, w.sink, w.met.met = p, l, nil, sink, w.met.met[:0]
-	w.done, w.inside, w.begun, w.first, w.region, w.k = 0, false, 0, false, trace.Undefined, 0
+	w.done, w.inside, w.region, w.k = 0, false, trace.Undefined, 0
 	w.script.begin(p)
 	w.head()
 }
@@ -238,7 +236,7 @@ func (w *Pass) settle() error {
 			if row.T < w.line.at {
 				return fmt.Errorf("%w: waits of location %d overlap at %d", errDamaged, w.p, w.line.at)
 			}
-			w.inside, w.first, w.begun = true, true, row.T
+			w.inside = true
 		}
 		if row.End > w.line.at {
 			return nil
@@ -258,7 +256,7 @@ func (w *Pass) over(row *xtf.Wait) error {
 	met := w.met.last(trace.P(row.CauseP), row.T)
 	w.waits.at(uint32(w.p), w.run.Slabs.at(row.End))
 	w.waits.buf = varint.Append(w.waits.buf, w.done, row.T, row.End-row.T, met, uint64(row.CauseP), uint64(row.Pattern))
-	w.inside, w.first = false, false
+	w.inside = false
 	w.done++
 	w.rows.pop()
 	return nil
@@ -301,10 +299,7 @@ func (w *Pass) add(ticks uint64) {
 	}
 	s, flags := &w.slots.list[w.line.slot], uint32(0)
 	if w.inside {
-		if flags = pieceWaits; w.first {
-			flags |= pieceFirst
-		}
-		w.first = false
+		flags = pieceWaits
 		w.slots.list[0].total += ticks
 	} else {
 		s.total += ticks
@@ -321,9 +316,9 @@ func (w *Pass) add(ticks uint64) {
 
 // turn ends the part of a slab and begins the next one.
 func (w *Pass) turn() {
-	if w.inside && !w.first {
+	if w.inside {
 		w.out.at(uint32(w.p), w.k)
-		w.out.buf = varint.Append(w.out.buf, uint64(pieceFirst))
+		w.out.buf = varint.Append(w.out.buf, 0, w.rows.head().T)
 	}
 	w.k++
 	w.head()
@@ -340,7 +335,7 @@ func (w *Pass) head() {
 			slots[i].number = w.next
 		}
 	}
-	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, w.slots.list[0].total, uint64(w.next))
+	w.out.buf = varint.Append(w.out.buf, w.done, w.slots.list[0].total, uint64(w.next))
 	for i := range slots {
 		if s := &slots[i]; s.total > 0 {
 			w.out.buf = varint.Append(w.out.buf, s.key, uint64(s.node), s.total)
