@@ -36,7 +36,7 @@ var recordedAs = map[string]string{
 	"cr_rma_sync":   "a lock, its release or a synchronisation: window, target, shared or not; the end of operations with the target",
 	"cr_epoch":      "a synchronisation with each process of the group: window, process",
 	"cr_epoch_over": "a synchronisation with each process of the group: window, process; the end of operations",
-	"cr_taken":      "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
+	"cr_taken":      "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_rank": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
 }
 
 var hookCall = regexp.MustCompile(`\bcr_\w+`)

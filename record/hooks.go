@@ -119,7 +119,8 @@ var (
 )
 
 // collective is an operation with the bytes that a member sends and receives: what the library would move if everybody sent
-// to everybody concerned, itself included, as Score-P counts them.
+// to everybody concerned, itself included, as Score-P counts them. A member of an all-to-all operation whose data are in the
+// receive buffer already (MPI_IN_PLACE) sends what it receives there: without bytes nobody would wait for it.
 type collective struct {
 	operation      string // number in OTF2
 	root           bool
@@ -149,11 +150,11 @@ var collectives = map[string]*collective{
 	"Gatherv":              {"3", true, "root >= 0 ? cr_own(sendbuf, sendcount, sendtype) : 0", "cr_at_root(comm, root) ? cr_vector(comm, recvcounts, recvtype) : 0"},
 	"Scatter":              {"4", true, "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(sendcount, sendtype) : 0", "root >= 0 ? cr_own(recvbuf, recvcount, recvtype) : 0"},
 	"Scatterv":             {"5", true, "cr_at_root(comm, root) ? cr_vector(comm, sendcounts, sendtype) : 0", "root >= 0 ? cr_own(recvbuf, recvcount, recvtype) : 0"},
-	"Allgather":            {"6", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
-	"Allgatherv":           {"7", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
-	"Alltoall":             {"8", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
-	"Alltoallv":            {"9", false, "cr_in_place(sendbuf) ? 0 : cr_vector(comm, sendcounts, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
-	"Alltoallw":            {"10", false, "cr_in_place(sendbuf) ? 0 : cr_types(comm, sendcounts, sendtypes)", "cr_types(comm, recvcounts, recvtypes)"},
+	"Allgather":            {"6", false, "cr_peers(comm) * (cr_in_place(sendbuf) ? cr_bytes(recvcount, recvtype) : cr_bytes(sendcount, sendtype))", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
+	"Allgatherv":           {"7", false, "cr_peers(comm) * (cr_in_place(sendbuf) ? cr_bytes(recvcounts[cr_rank(comm)], recvtype) : cr_bytes(sendcount, sendtype))", "cr_vector(comm, recvcounts, recvtype)"},
+	"Alltoall":             {"8", false, "cr_peers(comm) * (cr_in_place(sendbuf) ? cr_bytes(recvcount, recvtype) : cr_bytes(sendcount, sendtype))", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
+	"Alltoallv":            {"9", false, "cr_in_place(sendbuf) ? cr_vector(comm, recvcounts, recvtype) : cr_vector(comm, sendcounts, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
+	"Alltoallw":            {"10", false, "cr_in_place(sendbuf) ? cr_types(comm, recvcounts, recvtypes) : cr_types(comm, sendcounts, sendtypes)", "cr_types(comm, recvcounts, recvtypes)"},
 	"Allreduce":            {"11", false, "cr_peers(comm) * cr_bytes(count, datatype)", "cr_peers(comm) * cr_bytes(count, datatype)"},
 	"Reduce":               {"12", true, "root >= 0 ? cr_bytes(count, datatype) : 0", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(count, datatype) : 0"},
 	"Reduce_scatter":       {"13", false, "cr_vector(comm, recvcounts, datatype)", "cr_vector(comm, recvcounts, datatype)"},

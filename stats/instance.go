@@ -115,7 +115,7 @@ func (x *instance) add(y *instance) {
 	x.lastOther.latest(y.lastOther)
 }
 
-// giver is the last enter of a member of an all-to-all operation that gives data.
+// giver is the last enter of a member of an all-to-all operation that gives data: noMoment where none does.
 func (x *instance) giver() moment {
 	if x.partly {
 		return x.lastGiver
@@ -129,7 +129,11 @@ func (m *matcher) cause(x *instance, mb *member, e *entry) (first, last moment) 
 	case class&trace.ClassBarrier != 0, trace.CreatesHandle(uint32(e.post >> 32)):
 		return x.last, x.last
 	case class&trace.ClassNxN != 0 && takes(e):
-		return x.giver(), x.giver()
+		giver := x.giver()
+		if giver == noMoment { // it gets bytes that nobody gave: of MPI_IN_PLACE some recorders know only what is received
+			giver = x.last
+		}
+		return giver, giver
 	case class&trace.ClassOneToN != 0 && takes(e) && !m.isRoot(mb, e):
 		return x.root, x.root
 	case class&trace.ClassNToOne != 0 && m.isRoot(mb, e):

@@ -234,15 +234,16 @@ func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []
 }
 
 // slowCause asks every member whether rank needs it: but for barriers it does if it
-// gets bytes, and the other one gives some.
+// gets bytes, and the other one gives some, or nobody does.
 func slowCause(op string, members []collMember, rank, root int) xtf.CollCause {
+	inPlace := !slices.ContainsFunc(members, func(m collMember) bool { return m.sent > 0 })
 	needs := func(other int) bool {
 		gets, gives := members[rank].received > 0, members[other].sent > 0
 		switch op {
 		case "BARRIER", "CREATE_HANDLE":
 			return true
 		case "ALLREDUCE":
-			return gets && gives
+			return gets && (gives || inPlace)
 		case "BCAST", "SCATTERV":
 			return rank != root && other == root && gets
 		case "REDUCE", "GATHER":

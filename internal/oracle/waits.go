@@ -267,13 +267,16 @@ func (m *member) sources(a *analysis) []*member {
 // givers are the sources that m gets data from, and all members of a barrier.
 func (m *member) givers(a *analysis) []*member {
 	class, list := trace.CollectiveClass(m.op), m.sources(a)
-	if class&(trace.ClassNxN|trace.ClassNToOne|trace.ClassPrefix) != 0 {
-		list = giving(list)
-	}
 	if class&(trace.ClassNxN|trace.ClassOneToN|trace.ClassPrefix) != 0 && m.received == 0 {
 		return nil
 	}
-	return list
+	if class&(trace.ClassNxN|trace.ClassNToOne|trace.ClassPrefix) == 0 {
+		return list
+	}
+	if g := giving(list); len(g) > 0 || class&trace.ClassNxN == 0 {
+		return g
+	}
+	return list // m gets bytes that nobody gave: MPI_IN_PLACE
 }
 
 // giving are the members with data for others.

@@ -126,13 +126,16 @@ HIDDEN uint64_t cr_peers(MPI_Comm comm)
 	return (uint64_t)n;
 }
 
-HIDDEN int cr_at_root(MPI_Comm comm, int root)
+HIDDEN int cr_rank(MPI_Comm comm)
 {
 	int rank = 0;
-	if (root == MPI_ROOT)
-		return 1;
 	PMPI_Comm_rank(comm, &rank);
-	return root == rank;
+	return rank;
+}
+
+HIDDEN int cr_at_root(MPI_Comm comm, int root)
+{
+	return root == MPI_ROOT || root == cr_rank(comm);
 }
 
 HIDDEN uint64_t cr_own(const void *buffer, MPI_Count count, MPI_Datatype type)

@@ -30,6 +30,7 @@ HIDDEN int cr_status_ignored(const void *status);
 /* Sizes of collectives. */
 HIDDEN int cr_in_place(const void *buffer);
 HIDDEN uint64_t cr_peers(MPI_Comm comm);
+HIDDEN int cr_rank(MPI_Comm comm);
 HIDDEN int cr_at_root(MPI_Comm comm, int root);
 HIDDEN uint64_t cr_own(const void *buffer, MPI_Count count, MPI_Datatype type);
 HIDDEN uint64_t cr_vector_int(MPI_Comm comm, const int *counts, MPI_Datatype type);

@@ -189,6 +189,7 @@ type eachSums struct {
 	rank       [numSums]uint32      // who has it
 	total      [numSums]numbers.Sum // over all processes
 	scheduling bool                 // most of the largest of sumThreads is what even the busiest thread idles
+	before     uint64               // of the process with the largest sumColl: potential synchronisation less its waits
 }
 
 // Sums of a process that are no item.
@@ -243,10 +244,11 @@ func (f *finder) read() error {
 // addProcess takes what a process has.
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	f.shares(x)
-	slack := of.caused + x.At(0, xtf.ItemManagement)
+	waited := uint64(0)
 	for _, i := range append(results.WaitItems[:len(results.WaitItems):len(results.WaitItems)], results.CompletionItems...) {
-		slack += x.At(0, i)
+		waited += x.At(0, i)
 	}
+	slack := of.caused + x.At(0, xtf.ItemManagement) + waited
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
 	slack += less(f.runtime, x.At(0, xtf.ItemTime))
 	e := &f.each
@@ -269,8 +271,11 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		e.total[i] = numbers.Add(e.total[i], numbers.Integer(v))
 		if v > e.largest[i] {
 			e.largest[i], e.rank[i] = v, x.Rank
-			if i == sumThreads {
+			switch i {
+			case sumThreads:
 				e.scheduling = scheduling > idle-scheduling
+			case sumColl:
+				e.before = less(x.At(0, xtf.ItemPotentialSync), waited)
 			}
 		}
 	}
@@ -330,7 +335,7 @@ func (f *finder) io() {
 		basis = "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; the largest time of a process in file input and output is more"
 	}
 	x := f.loss(KindIO, min(ticks, f.each.withIO), rank, basis, "profile")
-	f.placeRegion(&x, largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO))
+	f.placeRegion(&x, largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO, nil))
 	x.facts.mean = numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
 	x.facts.Uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(x.facts.mean),
@@ -396,6 +401,7 @@ func (f *finder) transfer() {
 		loss = f.runtime - uint64(i)
 		basis = ", at most what the run is longer than on an ideal network"
 	}
+	waited := f.waited()
 	m := &f.s.Messages
 	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord })
 	for _, k := range []struct {
@@ -408,7 +414,7 @@ func (f *finder) transfer() {
 		{sumRMA, xtf.ClassRMA, results.ItemWord(xtf.ItemRMA)},
 		{sumMgmt, xtf.ClassMgmt, results.ItemWord(xtf.ItemManagement)},
 	} {
-		most := largest(f.hot, k.class)
+		most := largest(f.hot, k.class, waited)
 		loss, basis := loss, basis
 		tests := most != nil && polls(f.r, most.Region)
 		if tests || k.sum == sumMgmt { // the replay for an ideal network leaves them as they are
@@ -422,6 +428,8 @@ func (f *finder) transfer() {
 			without = "with waits in tests, which are not known"
 		case unrecorded:
 			without = "without waits for what has records"
+		case k.sum == sumColl && most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassNToOne|xtf.ClassPrefix) != 0 && f.each.before > f.each.largest[sumColl]/2:
+			without = "before their last member comes, with waits that are not known"
 		}
 		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
 		f.placeRegion(&x, most)
@@ -437,7 +445,10 @@ func (f *finder) transfer() {
 			}
 		}
 		if most != nil && most.Kind&xtf.ClassNToOne != 0 {
-			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known"
+			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known, of that of others nothing"
+		}
+		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
+			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
 		f.add(x, k.name+" calls "+without, fmt.Sprintf(": rank %d has most%s; %s", f.each.rank[k.sum], x.mostIn(), x.Evidence))
 	}
@@ -499,7 +510,7 @@ func (f *finder) items() {
 // MPI_Init, that is set-up: processes are started one after another.
 func (f *finder) idle() {
 	t := f.s.Item(xtf.ItemTime)
-	if largest(f.hot, xtf.ClassInit) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 {
+	if largest(f.hot, xtf.ClassInit, nil) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 {
 		return
 	}
 	x := f.loss(kindIdle, numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), t.MinP, "time of the longest process, less the mean", "intervals --ordered time")
@@ -515,7 +526,7 @@ func (f *finder) setup() {
 		return
 	}
 	x := f.loss(KindSetup, m.Max, m.MaxP, "largest time of a process in MPI_Init and MPI_Finalize", "profile")
-	f.placeRegion(&x, largest(f.hot, xtf.ClassInit))
+	f.placeRegion(&x, largest(f.hot, xtf.ClassInit, nil))
 	x.Evidence = f.together(m.Sum)
 	if t := f.s.Item(xtf.ItemTime); f.s.Ticks.Idle > 0 {
 		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.Ticks(t.Min), f.u.Ticks(t.Max), f.u.Name())
@@ -541,13 +552,29 @@ func (f *finder) clock() {
 	}
 }
 
-// largest returns the region of a class with the most exclusive time. Init and Finalize are a class of their own.
-func largest(h *results.Hot, class uint32) *results.RegionTime {
+// waited are the known waits of all processes, in ticks, by the region in which they wait.
+func (f *finder) waited() map[uint32]uint64 {
+	by := map[uint32]uint64{}
+	if f.causes != nil {
+		for k, x := range f.causes.Waits {
+			by[f.causes.Paths.Region(uint32(k.Key))] += x.Ticks
+		}
+	}
+	return by
+}
+
+// largest returns the region of a class with the most exclusive time, less what is known as waits there. Init and Finalize are a
+// class of their own.
+func largest(h *results.Hot, class uint32, waited map[uint32]uint64) *results.RegionTime {
 	var best *results.RegionTime
+	var most uint64
 	for i := range h.Profile.Regions {
 		x := &h.Profile.Regions[i]
-		if x.Kind&class != 0 && (x.Kind&xtf.ClassInit == 0 || class&xtf.ClassInit != 0) && (best == nil || x.Exclusive > best.Exclusive) {
-			best = x
+		if x.Kind&class == 0 || x.Kind&xtf.ClassInit != 0 && class&xtf.ClassInit == 0 {
+			continue
+		}
+		if left := x.Exclusive - min(x.Exclusive, waited[x.Region]); best == nil || left > most {
+			best, most = x, left
 		}
 	}
 	return best
