@@ -37,17 +37,17 @@ func Read(b []byte) Reader { return Reader{b: b} }
 
 // Next takes a number.
 func (r *Reader) Next() uint64 {
-	if b := r.b[r.at:]; len(b) > 0 && b[0] < 0x80 { // most are so small
-		r.at++
-		return uint64(b[0])
+	if i := r.at; i+1 < len(r.b) { // most are small
+		x, y := uint64(r.b[i]), uint64(r.b[i+1])
+		if x < 0x80 {
+			r.at = i + 1
+			return x
+		}
+		if y < 0x80 {
+			r.at = i + 2
+			return x&0x7F | y<<7
+		}
 	}
-	return r.long()
-}
-
-// long takes one of several bytes.
-//
-//go:noinline
-func (r *Reader) long() uint64 {
 	v := uint64(0)
 	for i, x := range r.b[r.at:] {
 		if i == binary.MaxVarintLen64-1 && x > 1 {

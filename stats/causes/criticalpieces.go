@@ -50,7 +50,7 @@ func (c *Path) cut(s *span, x *lineSlab, at uint64) bool {
 			from, at = end, end
 		}
 	}
-	for i := x.find(s.begin); i < len(x.ends) && end < s.end; i++ {
+	for i := x.find(&x.near[0], s.begin); i < len(x.ends) && end < s.end; i++ {
 		if k, r := x.keys[x.ids[i]>>pieceBits], x.regionOf(i); k != on || r != region {
 			put(0)
 			on, region = k, r

@@ -43,7 +43,7 @@ type lineSlab struct {
 	wait   uint32    // place of ticks in waits
 	block  int       // pieces between two rows of sums
 	sums   []uint64
-	near   int // where an instant is looked for first
+	near   [2]int // where the begin and the end of a span are looked for first
 	others []otherRegion
 
 	// by number
@@ -75,6 +75,19 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 	}
 	ends, ids := x.ends, x.ids
 	for at := start; r.Len() > 0; {
+		list, i, most := r.Rest(), 0, byte(min(len(x.found)<<pieceBits, 0x80))
+		for ; i+2 < len(list) && list[i] < most && list[i] >= 1<<pieceBits && list[i+1]&list[i+2] < 0x80; i += 2 { // most pieces have numbers that are known, and few ticks
+			ids = append(ids, uint32(list[i]))
+			at += uint64(list[i+1] & 0x7F)
+			if list[i+1] >= 0x80 {
+				i++
+				at += uint64(list[i+1]) << 7
+			}
+			ends = append(ends, at)
+		}
+		if r.Bytes(uint64(i)); r.Len() == 0 {
+			break
+		}
 		h := r.Next()
 		switch n := h >> pieceBits; {
 		case h == 0:
@@ -92,7 +105,7 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 			ends, ids = append(ends, at), append(ids, uint32(h))
 		}
 	}
-	x.ends, x.ids, x.near = ends, ids, len(ends)
+	x.ends, x.ids, x.near = ends, ids, [2]int{}
 	x.order()
 	x.sum()
 	return failure(&r)
@@ -157,8 +170,8 @@ func (x *lineSlab) from(i int) uint64 {
 }
 
 // find is the first piece that ends after an instant. It takes little time where that is near the one found before.
-func (x *lineSlab) find(t uint64) int {
-	lo, hi := x.near, x.near
+func (x *lineSlab) find(near *int, t uint64) int {
+	lo, hi := *near, *near
 	for step := 1; lo > 0 && x.ends[lo-1] > t; step *= 2 {
 		lo, hi = max(lo-step, 0), lo-1
 	}
@@ -172,7 +185,7 @@ func (x *lineSlab) find(t uint64) int {
 			lo = m + 1
 		}
 	}
-	x.near = lo
+	*near = lo
 	return lo
 }
 
@@ -208,8 +221,8 @@ func (x *lineSlab) span(t *tally, a, b uint64) {
 	if a >= b {
 		return
 	}
-	end := min(x.find(b-1), max(len(x.ends), 1)-1) // the piece that holds b, or the last one
-	i := x.find(a)
+	end := min(x.find(&x.near[1], b-1), max(len(x.ends), 1)-1) // the piece that holds b, or the last one
+	i := x.find(&x.near[0], a)
 	if first, last := i/x.block+1, end/x.block; last > first {
 		x.pieces(t, i, first*x.block, a, b)
 		n := len(x.keys)
@@ -266,7 +279,7 @@ func (x *lineSlab) take(t *tally, dst []term) []term {
 
 // on is what the location does up to an instant; in a wait what that is laid over.
 func (x *lineSlab) on(t uint64) (k slotKey) {
-	if i := x.find(t - 1); i < len(x.ids) {
+	if i := x.find(&x.near[1], t-1); i < len(x.ids) {
 		k = x.keys[x.ids[i]>>pieceBits]
 	}
 	return k
