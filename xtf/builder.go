@@ -78,7 +78,7 @@ func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
 		sum: &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec},
 	}
-	if f := newFollower(t); f != nil && f.at < 0 {
+	if f := newFollower(t, false); f != nil && f.at == noCalls {
 		b.follower = f
 	}
 	return b

@@ -18,7 +18,7 @@ type decoder struct {
 	into *columns // where columns of packed pages go, nil: to their rows
 
 	viewer    *viewer // of CALL rows, once a view was read
-	followers map[TypeID]*follower
+	followers map[followerForm]*follower
 }
 
 func newDecoder() *decoder {

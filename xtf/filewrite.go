@@ -101,7 +101,7 @@ func tailOrder(kind uint32) uint32 {
 func (t *Tail) WriteTo(w io.Writer, off int64) (Superblock, error) {
 	sb := Superblock{Major: Major, Minor: Minor, FileID: t.FileID}
 	if t.Types.align == smallAlign {
-		sb.Incompat = featureViews
+		sb.Incompat = features
 	}
 	rw := &regionWriter{w: w, id: t.FileID, proc: WholeRun, at: off, zero: make([]byte, t.Types.align)}
 	sections := append([]Blob{BytesBlob(KindTypes, 1, SectionCritical, t.Types.Encode())}, t.Sections...)

@@ -5,15 +5,20 @@ import (
 	"hash/crc32"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync"
 )
 
 // A following page has its first column among the others, as the differences from row to row; rows are found by number alone
-// before it is unfolded. Pages of messages and collectives leave their times to the rows of calls: they say in how far T differs from the
-// begin of the call, and End and Done from its end, which is not at all in most. A CRC says whether the rows are those written.
+// before it is unfolded. Times are left to the rows of calls: a message says in how far its T differs from the begin of its call, and End
+// from its end, which is not at all in most; other times say which call begins or ends then. A CRC says whether the rows are those written.
 
-// followKeys is in place of the width of the keys in the payload of a following page.
-const followKeys = 0xFE
+// followKeys is in place of the width of the keys in the payload of a following page, earlierKeys in that of one of the earlier form,
+// where only messages and collectives have calls, and of their times only T, End and Done say so.
+const (
+	followKeys  = 0xFD
+	earlierKeys = 0xFE
+)
 
 // followHead is the bytes before its raw planes and its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0
 // without calls, bytes of the raw planes u32, 4 zero.
@@ -26,72 +31,147 @@ const rawPlanes = 4
 const (
 	transformBegin Transform = 0xFE - iota // zig-zag of v minus the begin of the row's call
 	transformEnd                           // ... minus its end, of types without calls minus the first column of the next row
+	transformStep                          // zig-zag of the number of the call that a time is of minus that of the row's call
+	transformPlace                         // where in that call the time is
+	transformLate                          // the same with placeBegin and placeEnd exchanged
 )
 
-// followers are the types whose pages follow, with the offsets of the number of the call, -1 for none, and of what its end, or the row
-// after, answers for.
-var followers = map[TypeID]struct{ call, end, done int }{
-	TypeP2P:   {P2PCallN, P2PEnd, P2PDone},
-	TypeColl:  {CollCallN, CollEnd, -1},
-	TypeChan:  {-1, -1, -1},
-	TypeWait:  {-1, -1, -1},
-	TypeCPath: {-1, 8, -1},
+// Places of a time in a call; from placeAfter on, zig-zag of its difference from the begin.
+const (
+	placeBegin = iota
+	placeEnd
+	placeNever
+	placeNext // the time is the first column of the next row
+	placeAfter
+)
+
+// inferred is the offset of the number of the call of a row that does not have it: the last call that has begun at its T.
+const inferred = -1
+
+// followers are the types whose pages follow, with the offsets of the number of the call, inferred, or noCalls, of what its end answers
+// for, and of the times that are of other calls. 0 is for none.
+var followers = map[TypeID]struct{ call, end, done, post int }{
+	TypeP2P:   {P2PCallN, P2PEnd, P2PDone, P2PPost},
+	TypeColl:  {CollCallN, CollEnd, 0, CollPost},
+	TypeChan:  {call: noCalls},
+	TypeWait:  {call: inferred},
+	TypeCPath: {call: inferred, done: 8},
 }
+
+const noCalls = -2
 
 // follower makes and reads following pages of one type of rows.
 type follower struct {
 	typ    Type // the columns in the order of the page, the first one in the place of the keys
-	at     int  // offset of the number of the call, -1 for none
+	at     int  // offset of the number of the call, inferred, or noCalls
 	number []uint64
 	begin  []uint64 // by row, of its call
 	end    []uint64
+	others [timesOf]otherTimes
 	calls  *callSpans // nil: none can be read
 }
 
+// otherTimes is a column of times that are of other calls than those of their rows, or T where the call is inferred.
+type otherTimes struct {
+	offset       int
+	steps, place []uint64 // by row; no steps: of the same call
+}
+
+// Columns of times.
+const (
+	timesPost = iota
+	timesDone
+	timesT
+	timesOf
+)
+
 // newFollower returns nil for types whose pages do not follow.
-func newFollower(t *Type) *follower {
+func newFollower(t *Type, earlier bool) *follower {
 	x, ok := followers[t.ID]
 	if !ok || t.Codec != CodecPacked || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Transform == TransformMinusSpan }) {
 		return nil
 	}
 	f := &follower{typ: *t, at: x.call}
-	f.typ.Columns, f.typ.End = append([]Column{{}}, t.Columns...), -1 // the first one in the place of the keys
-	list := f.typ.Columns[1:]
-	for i := range list {
-		if list[i].Offset == x.end || list[i].Offset == x.done {
-			list[i].Transform = transformEnd
+	if earlier && x.call == inferred {
+		f.at = noCalls
+	}
+	f.typ.End, f.others = -1, [timesOf]otherTimes{{offset: x.post}, {offset: x.done}, {offset: 0}}
+	f.typ.Columns = append(make([]Column, 0, len(t.Columns)+4), Column{}) // in the place of the keys
+	if f.at != noCalls {
+		f.typ.Columns = append(f.typ.Columns, Column{Offset: f.at, Width: 8, Transform: TransformDelta})
+	}
+	if !earlier {
+		for _, offset := range [...]int{x.post, x.done} {
+			if offset > 0 {
+				f.typ.Columns = append(f.typ.Columns, Column{Offset: offset, Width: 8, Transform: transformStep})
+			}
 		}
 	}
-	if list[0].Transform = TransformDelta; f.at >= 0 {
-		list[0].Transform = transformBegin
-		call := columnAt(list, f.at)
-		number := list[call]
-		copy(list[1:], list[:call])
-		list[0] = number
+	for i, c := range t.Columns {
+		switch {
+		case c.Offset == f.at:
+			continue
+		case i == 0:
+			switch f.at {
+			case inferred:
+				c.Transform = transformPlace
+			case noCalls:
+				c.Transform = TransformDelta
+			default:
+				c.Transform = transformBegin
+			}
+		case c.Offset == x.end, c.Offset == x.done && earlier:
+			c.Transform = transformEnd
+		case c.Offset == x.done:
+			c.Transform = transformLate
+		case c.Offset == x.post && !earlier:
+			c.Transform = transformPlace
+		}
+		f.typ.Columns = append(f.typ.Columns, c)
 	}
 	return f
 }
 
 // isFollowing says whether the payload of a packed page is a following one.
-func isFollowing(payload []byte) bool { return len(payload) >= followHead && payload[8] == followKeys }
+func isFollowing(payload []byte) bool {
+	return len(payload) >= followHead && (payload[8] == followKeys || payload[8] == earlierKeys)
+}
+
+// isEarlier says whether a following page is one of the earlier form.
+func isEarlier(payload []byte) bool { return payload[8] == earlierKeys }
+
+// followsCalls says whether a following page of a type needs rows of calls.
+func followsCalls(id TypeID, payload []byte) bool {
+	call := followers[id].call
+	return call >= 0 || call == inferred && !isEarlier(payload)
+}
 
 // follow turns the rows of a page, whose keys are in e.keys, into a following page in e.out.
 func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	crc := uint32(0)
-	if f.at >= 0 {
-		f.number = grow64(f.number, len(e.keys))
-		loadColumn(f.number, rows, f.typ.RowBytes, Column{Offset: f.at, Width: 8})
-		if err := f.ask(e.keys[0]); err != nil {
+	if f.at == noCalls {
+		f.after(e.keys)
+	} else {
+		if err := f.locate(e.keys, rows); err != nil {
 			return err
 		}
 		crc = crc32.Checksum(rows, castagnoli)
-	} else {
-		f.after(e.keys)
 	}
 	e.begins, e.leaves = f.begin, f.end
 	e.cold, e.raw, e.vals = e.cold[:0], e.raw[:0], grow64(e.vals, len(e.keys))
 	for _, c := range f.typ.Columns[1:] {
-		mix, raw := e.column(&f.typ, c, rows, firstN), byte(0)
+		mix, raw := uint64(0), byte(0)
+		switch {
+		case c.Transform == transformStep:
+			mix = copyMixed(e.vals, f.times(c).steps)
+		case c.Transform == transformPlace || c.Transform == transformLate:
+			mix = copyMixed(e.vals, f.times(c).place)
+		case c.Offset == inferred:
+			copy(e.vals, f.number)
+			mix = e.transform(c, firstN)
+		default:
+			mix = e.column(&f.typ, c, rows, firstN)
+		}
 		for ; mix > 0 && noisy(e.vals); mix >>= 8 {
 			raw++
 			e.raw = growBytes(e.raw, len(e.vals))
@@ -109,6 +189,132 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	e.out = le.AppendUint64(e.out, uint64(len(e.raw)))
 	e.out = append(e.out, e.raw...)
 	e.appendCold(true)
+	return nil
+}
+
+// copyMixed copies values and returns the bitwise or of them.
+func copyMixed(dst, v []uint64) (mix uint64) {
+	for i, x := range v {
+		dst[i] = x
+		mix |= x
+	}
+	return mix
+}
+
+// times are those of a column.
+func (f *follower) times(c Column) *otherTimes {
+	for i := range f.others[:timesT] {
+		if f.others[i].offset == c.Offset {
+			return &f.others[i]
+		}
+	}
+	return &f.others[timesT]
+}
+
+// locate finds the calls of the rows of a page, and where other times are.
+func (f *follower) locate(keys []uint64, rows []byte) error {
+	if f.calls == nil {
+		return ErrNoTimes
+	}
+	var err error
+	f.number = grow64(f.number, len(keys))
+	if f.at >= 0 {
+		loadColumn(f.number, rows, f.typ.RowBytes, Column{Offset: f.at, Width: 8})
+	} else {
+		for i, t := range keys {
+			if f.number[i], err = f.calls.find(t); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.ask(keys[0]); err != nil {
+		return err
+	}
+	for _, c := range f.typ.Columns[1:] {
+		if c.Transform == transformPlace || c.Transform == transformLate {
+			if err := f.place(c, keys, rows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place finds where the times of a column are.
+func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
+	x := f.times(c)
+	x.steps, x.place = grow64(x.steps, len(keys)), grow64(x.place, len(keys))
+	loadColumn(x.place, rows, f.typ.RowBytes, c)
+	z := uint64(f.calls.typ.PageRows)
+	for i, t := range x.place {
+		b, e, step := f.begin[i], f.end[i], uint64(0)
+		next := f.at == inferred && i+1 < len(keys) && keys[i+1] == t && c.Offset > 0
+		if n := f.number[i]; c.Offset > 0 && !next && t != b && t != e && t != Never && n < f.calls.rows {
+			k, err := f.calls.find(t)
+			if err != nil {
+				return err
+			}
+			if k/z+1 >= n/z && k/z <= n/z+1 { // no more than three pages of calls for a reader
+				if b, e, err = f.calls.span(k); err != nil {
+					return err
+				}
+				step = zigzag8(k - n)
+			}
+		}
+		x.steps[i] = step
+		switch {
+		case next:
+			x.place[i] = placeNext
+		case t == b:
+			x.place[i] = swapped(placeBegin, c)
+		case t == e:
+			x.place[i] = swapped(placeEnd, c)
+		case t == Never:
+			x.place[i] = placeNever
+		default:
+			x.place[i] = placeAfter + zigzag8(t-b)
+		}
+	}
+	return nil
+}
+
+// swapped exchanges begin and end of the places of a column that has them so.
+func swapped(place uint64, c Column) uint64 {
+	if c.Transform == transformLate && place <= placeEnd {
+		return place ^ placeEnd
+	}
+	return place
+}
+
+// undo turns places of a column into the times.
+func (f *follower) undo(v []uint64, c Column, keys []uint64) (err error) {
+	steps := f.times(c).steps
+	if c.Offset == 0 {
+		steps = nil
+	}
+	for i, place := range v {
+		b, e := f.begin[i], f.end[i]
+		if len(steps) > 0 && steps[i] != 0 {
+			if b, e, err = f.calls.span(f.number[i] + unzigzag(steps[i])); err != nil {
+				return err
+			}
+		}
+		switch swapped(place, c) {
+		case placeBegin:
+			v[i] = b
+		case placeEnd:
+			v[i] = e
+		case placeNever:
+			v[i] = Never
+		case placeNext:
+			if i+1 == len(v) || c.Offset == 0 {
+				return corrupt("the time of a row after the last one")
+			}
+			v[i] = keys[i+1]
+		default:
+			v[i] = b + unzigzag(place-placeAfter)
+		}
+	}
 	return nil
 }
 
@@ -132,30 +338,26 @@ func (f *follower) after(keys []uint64) {
 }
 
 // ask finds begin and end of the calls with the numbers; those of a row without one are of the row before, and first before them.
-func (f *follower) ask(first uint64) error {
-	if f.calls == nil {
-		return ErrNoTimes
-	}
+func (f *follower) ask(first uint64) (err error) {
 	f.begin, f.end = grow64(f.begin, len(f.number)), grow64(f.end, len(f.number))
 	b, e, c := first, first, f.calls
 	c.most = 0
-	for _, n := range f.number {
+	for i, n := range f.number {
 		if n < c.rows {
 			c.most = max(c.most, n)
+		}
+		for k := range f.others[:timesT] {
+			if steps := f.others[k].steps; len(steps) > 0 {
+				if other := n + unzigzag(steps[i]); other < c.rows {
+					c.most = max(c.most, other)
+				}
+			}
 		}
 	}
 	for i, n := range f.number {
 		if n < c.rows {
-			if n-c.first >= uint64(len(c.begin)) {
-				if err := c.load(n, false); err != nil {
-					return err
-				}
-			}
-			if b, e = c.begin[n-c.first], c.end[n-c.first]; e == Never && c.partly {
-				if err := c.load(n, true); err != nil {
-					return err
-				}
-				e = c.end[n-c.first]
+			if b, e, err = c.span(n); err != nil {
+				return err
 			}
 		}
 		f.begin[i], f.end[i] = b, e
@@ -165,15 +367,16 @@ func (f *follower) ask(first uint64) error {
 
 // following decodes a following page of count rows; calls are those of its location, nil where its type has none.
 func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firstN uint64, calls *callSpans) error {
-	f := d.followers[t.ID]
+	form := followerForm{t.ID, isEarlier(payload)}
+	f := d.followers[form]
 	if f == nil {
-		if f = newFollower(t); f == nil {
+		if f = newFollower(t, form.earlier); f == nil {
 			return corrupt("a following page of type %d", t.ID)
 		}
 		if d.followers == nil {
-			d.followers = map[TypeID]*follower{}
+			d.followers = map[followerForm]*follower{}
 		}
-		d.followers[t.ID] = f
+		d.followers[form] = f
 	}
 	size := uint64(le.Uint32(payload[16:]))
 	if size > uint64(len(payload)-followHead) {
@@ -184,9 +387,11 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 	if err != nil {
 		return err
 	}
-	f.calls = calls
+	if f.calls = calls; calls == nil && f.at != noCalls {
+		return ErrNoTimes
+	}
 	d.keys, d.vals = grow64(d.keys, count), grow64(d.vals, count)
-	keys := d.keys
+	keys, asked := d.keys, f.at == noCalls
 	for _, c := range f.typ.Columns[1:] {
 		if len(cold) == 0 {
 			return corrupt("column missing from a cold block")
@@ -196,32 +401,53 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		if lower+upper > c.Width || lower*count > len(raw) || upper*count > len(cold) {
 			return corrupt("%d and %d planes of %d bytes in %d and %d", lower, upper, count, len(raw), len(cold))
 		}
+		if c.Transform != transformStep && c.Offset != f.at && !asked {
+			if err := f.ask(le.Uint64(payload)); err != nil {
+				return err
+			}
+			asked = true
+		}
 		base, v := f.base(c, keys), d.vals
 		same := base != nil && lower+upper == 0
 		if same {
 			v = base
 		} else {
 			joinPlanes(v, raw, lower, cold, upper)
-			if base == nil {
+			switch {
+			case c.Transform == transformStep:
+			case c.Transform == transformPlace || c.Transform == transformLate:
+				if err := f.undo(v, c, keys); err != nil {
+					return err
+				}
+			case base == nil:
 				d.undo(c, firstN)
 			}
-			for i, x := range base {
-				v[i] = x + unzigzag(v[i])
+			if c.Transform == transformEnd || c.Transform == transformBegin || c.Transform == TransformMinusT {
+				for i, x := range base {
+					v[i] = x + unzigzag(v[i])
+				}
 			}
 		}
 		raw, cold = raw[lower*count:], cold[upper*count:]
-		switch c.Offset {
-		case t.Columns[0].Offset:
+		switch {
+		case c.Transform == transformStep:
+			if x := f.times(c); lower+upper > 0 {
+				x.steps = append(x.steps[:0], v...)
+			} else {
+				x.steps = x.steps[:0]
+			}
+			continue
+		case c.Offset == f.at:
+			f.number = append(f.number[:0], v...)
+			if f.at == inferred {
+				continue
+			}
+		case c.Offset == 0:
 			if keys = v; !same {
 				d.keys, d.vals = d.vals, d.keys
 			}
-			if f.at < 0 {
+			if f.at == noCalls {
 				f.after(keys)
-			}
-		case f.at:
-			f.number = append(f.number[:0], v...)
-			if err := f.ask(le.Uint64(payload)); err != nil {
-				return err
 			}
 		}
 		storeColumn(dst, v, t.RowBytes, c)
@@ -229,13 +455,13 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 	if len(cold)+len(raw) != 0 {
 		return corrupt("%d bytes after the last column", len(cold)+len(raw))
 	}
-	if f.at >= 0 && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
+	if f.at != noCalls && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
 		return corrupt("rows differ from those that follow their calls")
 	}
 	return nil
 }
 
-// base is what the values of a column are stored as the differences from, nil for others.
+// base is what the values of a column are where it has no planes, nil for 0.
 func (f *follower) base(c Column, keys []uint64) []uint64 {
 	switch c.Transform {
 	case transformBegin:
@@ -244,59 +470,135 @@ func (f *follower) base(c Column, keys []uint64) []uint64 {
 		return f.end
 	case TransformMinusT:
 		return keys
+	case transformPlace, transformLate:
+		switch {
+		case c.Offset > 0 && len(f.times(c).steps) > 0:
+		case c.Transform == transformLate:
+			return f.end
+		default:
+			return f.begin
+		}
 	}
 	return nil
 }
 
-// callSpans are begins and ends of the calls of a location, page by page.
-type callSpans struct {
-	typ        *Type
-	rows       uint64 // calls
-	first      uint64 // of the page in hand
-	begin, end []uint64
-	most       uint64     // the last call that is asked for
-	partly     bool       // the calls after it are not in hand, and ends after these not known
-	src        pageSource // of pages as they are stored
-	decoders   *sync.Pool
-	scratch    []byte
-	readers    *callReaders // of the file
-	p          Proc
-	times      CallReader // in use
-	once       bool       // for one page of rows
+// followerForm is a form of following pages.
+type followerForm struct {
+	id      TypeID
+	earlier bool
 }
 
-// load takes the page of call n in hand; unless the whole is wanted, a view for one page of rows only up to the last call asked for.
-func (c *callSpans) load(n uint64, whole bool) error {
-	c.partly = !whole && c.once
-	ord := n / uint64(c.typ.PageRows)
-	c.begin, c.end = c.begin[:0], c.end[:0]
-	p, err := c.src.payload(ord)
-	if err == nil {
-		if err = c.decode(&p, ord*uint64(c.typ.PageRows)); err == nil {
-			return nil
+// callSpans are begins and ends of the calls of a location: those of the last few pages that were asked for.
+type callSpans struct {
+	typ      *Type
+	rows     uint64 // calls
+	pages    [4]spanPage
+	in       *spanPage  // in hand
+	turn     int        // which of pages is next to go
+	most     uint64     // the last call that is asked for
+	src      pageSource // of pages as they are stored
+	index    []pageRef  // of a segment
+	decoders *sync.Pool
+	scratch  []byte
+	readers  *callReaders // of the file
+	p        Proc
+	times    CallReader // in use
+	once     bool       // for one page of rows
+}
+
+// spanPage is a page of calls.
+type spanPage struct {
+	first      uint64
+	begin, end []uint64
+	partly     bool // the calls after it are not in hand, and ends after these not known
+}
+
+// span returns begin and end of a call; 0 for one that is not there.
+func (c *callSpans) span(n uint64) (begin, end uint64, err error) {
+	p := c.in
+	if p == nil || n-p.first >= uint64(len(p.begin)) {
+		if n >= c.rows {
+			return 0, 0, nil
+		}
+		if p, err = c.page(n, false); err != nil {
+			return 0, 0, err
 		}
 	}
-	c.begin, c.end = c.begin[:0], c.end[:0]
-	return c.src.fail(err, ord)
+	if begin, end = p.begin[n-p.first], p.end[n-p.first]; end == Never && p.partly {
+		if p, err = c.page(n, true); err != nil {
+			return 0, 0, err
+		}
+		end = p.end[n-p.first]
+	}
+	return begin, end, nil
+}
+
+// find returns the last call that has begun at an instant, the first one if there is none. Of a segment alone.
+func (c *callSpans) find(t uint64) (uint64, error) {
+	if c.rows == 0 {
+		return 0, nil
+	}
+	if p := c.in; p == nil || p.begin[0] > t || p.begin[len(p.begin)-1] <= t {
+		k := max(sort.Search(len(c.index), func(i int) bool { return c.index[i].t0 > t }), 1) - 1
+		if _, err := c.page(uint64(k)*uint64(c.typ.PageRows), false); err != nil {
+			return 0, err
+		}
+	}
+	p := c.in
+	k := sort.Search(len(p.begin), func(i int) bool { return p.begin[i] > t })
+	return p.first + uint64(max(k, 1)-1), nil
+}
+
+// page takes the page of call n in hand; unless the whole is wanted, a view for one page of rows only up to the last call asked for.
+func (c *callSpans) page(n uint64, whole bool) (*spanPage, error) {
+	ord := n / uint64(c.typ.PageRows)
+	first := ord * uint64(c.typ.PageRows)
+	at := -1
+	for i := range c.pages {
+		if p := &c.pages[i]; len(p.begin) > 0 && p.first == first {
+			if at = i; n-first < uint64(len(p.begin)) && !(whole && p.partly) {
+				c.in = p
+				return p, nil
+			}
+		}
+	}
+	if at < 0 {
+		at, c.turn = c.turn, (c.turn+1)%len(c.pages)
+	}
+	p := &c.pages[at]
+	c.in, p.first, p.begin, p.end, p.partly = nil, first, p.begin[:0], p.end[:0], !whole && c.once
+	stored, err := c.src.payload(ord)
+	if err == nil {
+		if err = c.decode(p, &stored); err == nil && n-first >= uint64(len(p.begin)) {
+			err = corrupt("call %d is not on its page", n)
+		}
+	}
+	if err != nil {
+		p.begin, p.end = p.begin[:0], p.end[:0]
+		return nil, c.src.fail(err, ord)
+	}
+	c.in = p
+	return p, nil
 }
 
 // decode reads begins and ends alone.
-func (c *callSpans) decode(p *payload, first uint64) error {
-	c.first, c.begin, c.end = first, grow64(c.begin, p.count), grow64(c.end, p.count)
+func (c *callSpans) decode(to *spanPage, p *payload) error {
+	to.begin, to.end = grow64(to.begin, p.count), grow64(to.end, p.count)
 	dec := c.decoders.Get().(*decoder)
 	defer c.decoders.Put(dec)
 	switch {
 	case p.times != nil:
-		return dec.spans(c.begin, c.end, &dec.viewerOf(c.typ).times, p.times)
+		return dec.spans(to.begin, to.end, &dec.viewerOf(c.typ).times, p.times)
 	case p.codec == CodecPacked && isView(p.b):
-		return c.view(p)
+		return c.view(to, p)
 	}
+	to.partly = false
 	c.scratch = growBytes(c.scratch[:0], p.count*c.typ.RowBytes)
-	if err := dec.columns(c.scratch, c.typ, p.codec, p.b, p.count, first, c.typ.columnsAt([]int{CallEnd})); err != nil {
+	if err := dec.columns(c.scratch, c.typ, p.codec, p.b, p.count, to.first, c.typ.columnsAt([]int{CallEnd})); err != nil {
 		return err
 	}
-	loadColumn(c.begin, c.scratch, c.typ.RowBytes, c.typ.Columns[0])
-	loadColumn(c.end, c.scratch, c.typ.RowBytes, c.typ.Columns[1])
+	loadColumn(to.begin, c.scratch, c.typ.RowBytes, c.typ.Columns[0])
+	loadColumn(to.end, c.scratch, c.typ.RowBytes, c.typ.Columns[1])
 	return nil
 }
 
@@ -318,7 +620,7 @@ func (d *decoder) spans(begin, end []uint64, t *Type, times []byte) error {
 }
 
 // view reads those of a view from the call graph.
-func (c *callSpans) view(p *payload) error {
+func (c *callSpans) view(to *spanPage, p *payload) error {
 	w, err := parseView(p.b, p.count)
 	if err != nil {
 		return err
@@ -329,16 +631,16 @@ func (c *callSpans) view(p *payload) error {
 		}
 	}
 	n := uint64(p.count)
-	if c.partly = c.partly && c.most-c.first < n-1; c.partly {
-		n = c.most - c.first + 1
-		c.begin, c.end = c.begin[:n], c.end[:n]
+	if to.partly = to.partly && c.most-to.first < n-1; to.partly {
+		n = c.most - to.first + 1
+		to.begin, to.end = to.begin[:n], to.end[:n]
 	}
-	if err := c.times.Read(w.event, w.first, c.begin, c.end); err != nil {
+	if err := c.times.Read(w.event, w.first, to.begin, to.end); err != nil {
 		return fmt.Errorf("times from the call graph: %w", err)
 	}
 	for _, l := range w.ends {
 		if uint64(l.slot) < n {
-			c.end[l.slot] = c.begin[l.slot] + l.end
+			to.end[l.slot] = to.begin[l.slot] + l.end
 		}
 	}
 	return nil
@@ -373,15 +675,15 @@ func (a *pages) calls(ahead int64) (*callSpans, error) {
 	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc, once: ahead == 0}, nil
 }
 
-// Follow says of which calls the rows of a builder of messages or collectives are: they leave their times to them.
+// Follow says to which calls rows of a builder leave their times.
 func (b *ArrayBuilder) Follow(tt *TypeTable, calls FinishedArray) {
-	f := newFollower(b.typ)
+	f := newFollower(b.typ, false)
 	if f == nil {
 		return
 	}
 	f.calls = &callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders}
 	if calls.Summary != nil {
-		f.calls.rows, f.calls.src = calls.Summary.rows, &segmentSource{a: calls}
+		f.calls.rows, f.calls.src, f.calls.index = calls.Summary.rows, &segmentSource{a: calls}, calls.Summary.pages
 	}
 	b.follower = f
 }

@@ -13,8 +13,8 @@ func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls 
 	typ, sink, rng := tt.Lookup(id), &MemorySink{}, rand.New(rand.NewPCG(seed, 1))
 	b := NewArrayBuilder(NewEncoder(), typ, 0, sink)
 	x := followers[id]
-	if b.follower = nil; follow && x.call < 0 {
-		b.follower = newFollower(typ)
+	if b.follower = nil; follow && x.call == noCalls {
+		b.follower = newFollower(typ, false)
 	} else if follow {
 		b.Follow(tt, calls)
 	}
@@ -62,7 +62,7 @@ func TestFollow(t *testing.T) {
 			plain := madeRows(t, tt, id, n, seed, calls, rows, false)
 			other := madeRows(t, tt, id, n, seed, calls, rows, true)
 			want := allRows(t, ScanArray(tt, plain, 0))
-			if x.call < 0 {
+			if x.call == noCalls {
 				if got := allRows(t, ScanArray(tt, other, 0)); !bytes.Equal(got, want) {
 					t.Fatalf("round %d: rows of type %d of the segment differ", round, id)
 				}
@@ -85,7 +85,7 @@ func TestFollow(t *testing.T) {
 			if res, err := Check(f); err != nil || res.Found > 0 {
 				t.Fatalf("round %d: %+v (%v)", round, res, err)
 			}
-			if x.call < 0 || round%3 == 0 || viewPages(t, calls) == 0 || a.Height() == 1 {
+			if x.call == noCalls || round%3 == 0 || viewPages(t, calls) == 0 || a.Height() == 1 {
 				continue
 			}
 			f = openMem(t, fileOf(t, tt, calls, other))
@@ -128,8 +128,8 @@ func TestFollowDamaged(t *testing.T) {
 				continue
 			}
 			var spans *callSpans
-			if x.call > 0 {
-				spans = &callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders, rows: calls.Summary.rows, src: &segmentSource{a: calls}}
+			if x.call != noCalls {
+				spans = &callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders, rows: calls.Summary.rows, src: &segmentSource{a: calls}, index: calls.Summary.pages}
 			}
 			if dec.following(dst, typ, b, typ.PageRows, uint64(typ.PageRows), spans) != nil {
 				wrong++

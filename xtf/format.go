@@ -56,8 +56,12 @@ var (
 	pageMagic   = [4]uint8{'X', 'T', 'F', 'p'}
 )
 
-// featureViews is the incompatible feature of packed files: pages may be views, or follow others.
-const featureViews uint64 = 1
+// Incompatible features of packed files.
+const (
+	featureViews uint64 = 1 << iota // pages may be views, or follow others
+	featureTimes                    // following pages may be of the form in which all times follow
+	features     = featureViews | featureTimes
+)
 
 // Superblock is the first structure of a file, written last.
 type Superblock struct {
@@ -116,7 +120,7 @@ func parseSuperblock(b []byte, size int64) (Superblock, error) {
 	s.FooterOff, s.FooterLen = le.Uint64(b[32:]), le.Uint64(b[40:])
 	s.FooterCRC, s.FileEnd = le.Uint32(b[48:]), le.Uint64(b[56:])
 	s.Incompat, s.Compat = le.Uint64(b[64:]), le.Uint64(b[72:])
-	if unknown := s.Incompat &^ featureViews; unknown != 0 {
+	if unknown := s.Incompat &^ features; unknown != 0 {
 		return s, fmt.Errorf("%w: incompatible feature bits %#x are unknown", ErrVersion, unknown)
 	}
 	if s.FileEnd != uint64(size) {

@@ -53,6 +53,32 @@ func dumpArray(b *bytes.Buffer, f *File, p Proc, id TypeID) error {
 	return c.Err()
 }
 
+// Following pages of the earlier form, which nothing writes any more, stay readable.
+func TestEarlierForm(t *testing.T) {
+	f, err := OpenFile(filepath.Join("testdata", "v1-follow.xtf.bin"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := dump(f)
+	if want, rerr := os.ReadFile(filepath.Join("testdata", "v1-follow.txt")); err != nil || rerr != nil || got != string(want) {
+		t.Errorf("dump differs from the golden text: %v %v", err, rerr)
+	}
+	if res, err := Check(f); err != nil || res.Found > 0 {
+		t.Errorf("%+v %v", res, err)
+	}
+	for id, x := range followers {
+		a, err := f.Array(0, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := (&storedPages{fileSource{a: a, ahead: readAhead}}).payload(1)
+		if err != nil || !isFollowing(p.b) || !isEarlier(p.b) || followsCalls(id, p.b) != (x.call >= 0) {
+			t.Errorf("a page of type %d is not of the earlier form: %v", id, err)
+		}
+	}
+}
+
 // Files of every version of the format stay readable, and this version still
 // writes the same bytes.
 func TestGolden(t *testing.T) {

@@ -276,7 +276,7 @@ func (u *unfolder) unfold(pg *page, rows []byte) (err error) {
 	defer a.f.decoders.Put(dec)
 	switch {
 	case isFollowing(pg.bytes):
-		if followers[a.typ.ID].call > 0 {
+		if followsCalls(a.typ.ID, pg.bytes) {
 			if u.calls == nil {
 				if u.calls, err = a.calls(u.ahead); err != nil {
 					return err

@@ -29,9 +29,10 @@ func TestVersions(t *testing.T) {
 	}{
 		"this one":             {func(*Superblock) {}, nil},
 		"a higher minor":       {func(s *Superblock) { s.Minor = 7 }, nil},
+		"the earlier form":     {func(s *Superblock) { s.Incompat = featureViews }, nil},
 		"a compatible feature": {func(s *Superblock) { s.Compat = 1 << 63 }, nil},
 		"another major":        {func(s *Superblock) { s.Major = 2 }, ErrVersion},
-		"an unknown feature":   {func(s *Superblock) { s.Incompat |= 2 }, ErrVersion},
+		"an unknown feature":   {func(s *Superblock) { s.Incompat |= features + 1 }, ErrVersion},
 		"no version":           {func(s *Superblock) { s.Major = 0 }, ErrNotCommitted},
 	} {
 		b := reseal(b, x.change)

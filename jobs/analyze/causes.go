@@ -181,6 +181,9 @@ func (w *causeWriter) row(p trace.P) ([]byte, error) {
 			w.p = p
 			w.rows, err = w.a.store.NewArray(w.a.enc, w.a.types.Lookup(w.t), unit(p, stageCauses))
 		}
+		if err == nil && w.t == xtf.TypeCPath {
+			err = w.a.follow(p, w.rows)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -107,12 +107,8 @@ func (a *finishPass) location(p trace.P) error {
 		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
 			return err
 		}
-		calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
-		if err != nil {
+		if err = a.follow(p, arrays[xtf.TypeP2P], arrays[xtf.TypeColl]); err != nil {
 			return err
-		}
-		for _, t := range []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl} {
-			arrays[t].Follow(a.types, calls)
 		}
 		out.P2P, out.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
 		if tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
@@ -147,6 +143,15 @@ func (a *finishPass) location(p trace.P) error {
 		return nil
 	}
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
+}
+
+// follow lets rows of a location leave their times to its calls.
+func (a *job) follow(p trace.P, arrays ...*xtfwriter.Array) error {
+	calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
+	for _, x := range arrays {
+		x.Follow(a.types, calls)
+	}
+	return err
 }
 
 // gatherEvents gives rank 0 the numbers of events of all locations, 8 bytes each.

@@ -55,6 +55,9 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 		return err
 	}
 	arrays, err := a.newArrays(unit(p, stageWaits), waitArrays)
+	if err == nil {
+		err = a.follow(p, arrays[xtf.TypeWait])
+	}
 	if err != nil {
 		return err
 	}
