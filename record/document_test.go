@@ -21,7 +21,7 @@ var recordedAs = map[string]string{
 	"cr_persistent": "what each start begins", "cr_persistent_coll": "what each start begins",
 	"cr_started": "what was prepared begins: a message, a receive, a collective, or messages with neighbours, with a new request",
 	"cr_completed": "what each request that is done was: the end of a send; a message received, with source, tag, communicator, bytes; a collective, " +
-		"with operation, communicator, root, bytes; messages with neighbours; a new communicator",
+		"with operation, communicator, root, bytes; messages with neighbours; a new communicator; an operation on a file, with the bytes moved",
 	"cr_request_gone": "the end of a request in progress", "cr_cancel": "the request may end without a message",
 	"cr_coll_begin": "", "cr_coll_end": "a collective: operation, communicator, root, bytes sent and received", "cr_icoll": "a collective begins: request",
 	"cr_neighbours": "", "cr_near_begin": "", "cr_near_end": "a message to and from each neighbour: communicator, bytes; their tags are negative",
@@ -33,10 +33,15 @@ var recordedAs = map[string]string{
 	"cr_rma": "an operation begins: window, target, bytes", "cr_rma_later": "an operation begins: window, target, bytes, request",
 	"cr_fence_begin": "", "cr_fence_end": "a barrier of the window's members, where the fence is known to end an epoch (neither the first nor " +
 		"`MPI_MODE_NOPRECEDE`); the end of all operations",
-	"cr_rma_sync":   "a lock, its release or a synchronisation: window, target, shared or not; the end of operations with the target",
-	"cr_epoch":      "a synchronisation with each process of the group: window, process",
-	"cr_epoch_over": "a synchronisation with each process of the group: window, process; the end of operations",
-	"cr_taken":      "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_rank": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
+	"cr_rma_sync":    "a lock, its release or a synchronisation: window, target, shared or not; the end of operations with the target",
+	"cr_epoch":       "a synchronisation with each process of the group: window, process",
+	"cr_epoch_over":  "a synchronisation with each process of the group: window, process; the end of operations",
+	"cr_file_opened": "the file and its handle: communicator, name, how it is opened", "cr_file_gone": "", "cr_file_stays": "",
+	"cr_file_closed": "the end of the handle", "cr_file_deleted": "the file is deleted", "cr_file_view": "the unit of offsets",
+	"cr_file_seek": "the position: where it is set to, in bytes; that of all processes where it is set from the beginning",
+	"cr_io_begin":  "an operation begins: file, read, write or flush, collective or not, bytes, offset of the call in bytes",
+	"cr_io_end":    "its end: bytes moved", "cr_io_later": "it ends with its request", "cr_io_split": "it ends with a call of its own", "cr_io_joined": "", "cr_io": "",
+	"cr_taken": "", "cr_own": "", "cr_peers": "", "cr_bytes": "", "cr_at_root": "", "cr_rank": "", "cr_vector": "", "cr_types": "", "cr_in_place": "", "cr_type": "",
 }
 
 var hookCall = regexp.MustCompile(`\bcr_\w+`)
@@ -89,6 +94,15 @@ func tableOfCalls(t *testing.T) string {
 	}
 	for _, name := range [...]string{"Win_allocate", "Win_allocate_shared", "Win_create", "Win_create_dynamic"} {
 		list = append(list, prototype{name: name, params: []param{{ctype: "MPI_Comm", name: "comm"}, {ctype: "MPI_Win*", name: "win"}}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(onFiles)) {
+		list = append(list, prototype{name: name})
+	}
+	for _, form := range strings.Fields("%s %s_at %s_shared %s_all %s_at_all %s_ordered i%s i%s_at i%s_shared i%s_all i%s_at_all " +
+		"%s_all_begin %s_at_all_begin %s_ordered_begin %s_all_end %s_at_all_end %s_ordered_end") {
+		for _, what := range [...]string{"read", "write"} {
+			list = append(list, prototype{name: "File_" + strings.Replace(form, "%s", what, 1)})
+		}
 	}
 	var order []string
 	calls := map[string][]string{}

@@ -212,6 +212,13 @@ func (g *generator) form(p *prototype, h hook, from string, argument func(i int)
 	if i := slices.IndexFunc(p.params, func(q param) bool { return q.name == "newcomm" }); slices.Contains(words, "newcomm_at") {
 		g.line("\tconst void *newcomm_at = %s;", argument(i))
 	}
+	if slices.Contains(words, "filename_length") {
+		length := "-1" /* it ends with a zero byte */
+		if from != "0" {
+			length = "(long)(intptr_t)l0"
+		}
+		g.line("\tconst long filename_length = %s;", length)
+	}
 }
 
 // session notes that a program begins MPI by a session.
@@ -285,6 +292,10 @@ func (g *generator) fortranBody(p *prototype, id int, call string) {
 		if !needs[q.name] && !(needs["saved"] && (q.name == length || strings.HasPrefix(q.ctype, "MPI_Request"))) {
 			continue
 		}
+		if q.ctype == "MPI_File*" && !strings.Contains(h.before, q.name) { // MPICH aborts where a handle is none yet
+			g.line("\tMPI_File %s_v = MPI_FILE_NULL, *%s = &%s_v;", q.name, q.name, q.name)
+			continue
+		}
 		g.fortranParam(q, i, length, &release)
 		switch {
 		case q.ctype == "MPI_Request" && q.array:
@@ -317,7 +328,7 @@ var fortranTypes = strings.NewReplacer("cr_types(", "cr_fortran_types(", "cr_typ
 // convert names the function that makes a C handle of a Fortran one.
 var convert = map[string]string{
 	"MPI_Comm": "PMPI_Comm_f2c", "MPI_Datatype": "PMPI_Type_f2c", "MPI_Request": "PMPI_Request_f2c", "MPI_Message": "PMPI_Message_f2c",
-	"MPI_Group": "PMPI_Group_f2c", "MPI_Win": "PMPI_Win_f2c",
+	"MPI_Group": "PMPI_Group_f2c", "MPI_Win": "PMPI_Win_f2c", "MPI_File": "PMPI_File_f2c",
 }
 
 func (g *generator) fortranParam(q param, i int, length string, release *string) {
@@ -342,7 +353,7 @@ func (g *generator) fortranParam(q param, i int, length string, release *string)
 		g.line("\tint index_v = 0, *index = &index_v;")
 	case (q.ctype == "int" || q.ctype == "MPI_Count" || q.ctype == "MPI_Aint") && q.array, q.ctype == "int*", q.ctype == "MPI_Count*", q.ctype == "MPI_Aint*":
 		g.line("\t%s *%s = a%d;", base, q.name, i)
-	case q.ctype == "int", q.ctype == "MPI_Count", q.ctype == "MPI_Aint":
+	case q.ctype == "int", q.ctype == "MPI_Count", q.ctype == "MPI_Aint", q.ctype == "MPI_Offset":
 		g.line("\t%s %s = *(%s *)a%d;", q.ctype, q.name, q.ctype, i)
 	default:
 		g.line("\tconst void *%s = a%d;", q.name, i)
@@ -358,6 +369,8 @@ func (g *generator) fortranResult(q param, i int, length string, room []string) 
 		g.line("\tfor (int i = 0; %s && i < %s; i++)\n\t\tPMPI_Status_f2c((MPI_Fint *)a%d + i * STATUS_INTS, &%s[i]);", there, length, i, q.name)
 	case q.ctype == "MPI_Request" && q.array:
 		g.line("\tfor (int i = 0; %s && i < %s; i++)\n\t\t%s[i] = PMPI_Request_f2c(((MPI_Fint *)a%d)[i]);", there, length, q.name, i)
+	case q.ctype == "MPI_File*":
+		g.line("\tif (rc == MPI_SUCCESS)\n\t\t%s_v = PMPI_File_f2c(*(MPI_Fint *)a%d);", q.name, i)
 	case convert[base] != "" && strings.HasSuffix(q.ctype, "*"):
 		g.line("\t%s_v = %s(*(MPI_Fint *)a%d);", q.name, convert[base], i)
 	case q.ctype == "int*" && q.name == "index":

@@ -48,6 +48,12 @@ func hookOf(p *prototype) hook {
 	if h, ok := oneSided[name]; ok {
 		return h
 	}
+	if h, ok := onFiles[name]; ok {
+		return h
+	}
+	if m := fileData.FindStringSubmatch(name); m != nil {
+		return dataHook(m)
+	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
 		return hook{ // after the call another thread may have its handle

@@ -15,7 +15,7 @@ HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 {
 	uint8_t head[5] = {(uint8_t)kind};
 	uint32_t n = (uint32_t)bytes;
-	int counts = kind == DEF_COMM || kind == DEF_WIN || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are in the process's share from the start */
+	int counts = kind == DEF_COMM || kind == DEF_WIN || kind == DEF_FILE || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are in the process's share from the start */
 	if (counts && !cr_take((int64_t)bytes + DEFINITION))
 		cr_stop(END_BUDGET);
 	memcpy(head + 1, &n, 4);

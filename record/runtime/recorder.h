@@ -43,7 +43,8 @@ enum {
 	EV_PCONTROL,     /* level, zigzag; name + 1 or 0 */
 	EV_STOPPED,      /* reason: nothing follows */
 	EV_METRIC,       /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
-	EV_RMA           /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
+	EV_RMA,          /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
+	EV_FILE          /* what, see FILE_CREATE; file; two numbers; number of the operation */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -60,6 +61,7 @@ enum {
 	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
 	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
 	DEF_WIN,         /* communicator that has the members of a window, and its number in events */
+	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted; its name. Its number comes from the order, from 1 */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE         /* number; function; of each return address, the call's first, module and address in it */
 };
@@ -117,9 +119,10 @@ HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number);
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status);
+HIDDEN uint64_t cr_received(const MPI_Status *status); /* bytes of a message, or of an operation on a file */
 
 /* Requests, known by the value of their handle. */
-enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_RMA, RQ_PERSISTENT = 16 };
+enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_NEAR, RQ_RMA, RQ_FILE, RQ_PERSISTENT = 16 };
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
@@ -185,5 +188,42 @@ HIDDEN void cr_fence_end(int assert, MPI_Win win);
 HIDDEN void cr_rma_sync(unsigned what, MPI_Win win, int target, int complete); /* complete: the operations with the target are done */
 HIDDEN void cr_epoch(unsigned what, MPI_Win win, int side, MPI_Group group);
 HIDDEN void cr_epoch_over(unsigned what, MPI_Win win, int side);
+
+/*
+ * Files: what EV_FILE says, with the numbers that follow. An operation on data has its mode, of OTF2, times 256 and its flags times
+ * 65536, a file that is opened its access mode, and a change of the position where its offset counts from.
+ */
+enum {
+	FILE_CREATE, /* flags of creation, flags of status */
+	FILE_DESTROY,
+	FILE_DELETE,
+	FILE_SEEK,  /* offset asked for, zigzag; offset reached: bytes */
+	FILE_BEGIN, /* bytes asked for, offset in bytes + 1 or 0 */
+	FILE_ISSUED,
+	FILE_COMPLETE, /* bytes */
+	FILE_CANCELLED
+};
+#define FILE_WRITE (1 << 8)
+#define FILE_FLUSH (2 << 8)
+#define FILE_NONBLOCKING (1 << 16)
+#define FILE_COLLECTIVE (2 << 16)
+struct file;
+struct cr_io {
+	uint64_t file, id, asked; /* id: 0 where the file is not known; asked: bytes */
+};
+HIDDEN void cr_file_opened(MPI_Comm comm, const char *name, long length, int mode, MPI_File fh);
+HIDDEN struct file *cr_file_gone(const MPI_File *fh); /* NULL where it is not known */
+HIDDEN void cr_file_stays(MPI_File fh, struct file *f);
+HIDDEN void cr_file_closed(struct file *f);
+HIDDEN void cr_file_deleted(const char *name, long length);
+HIDDEN void cr_file_view(MPI_File fh, MPI_Datatype unit);
+HIDDEN void cr_file_seek(MPI_File fh, MPI_Offset offset, int whence, int shared);
+HIDDEN struct cr_io cr_io_begin(MPI_File fh, unsigned what, MPI_Offset offset, uint64_t bytes); /* offset: -1 for none */
+HIDDEN void cr_io_end(struct cr_io io, const MPI_Status *status);
+HIDDEN void cr_io_cancelled(struct cr_io io);
+HIDDEN void cr_io_later(MPI_Request request, struct cr_io io);
+HIDDEN void cr_io_request(MPI_Request request, struct cr_io io);
+HIDDEN void cr_io_split(MPI_File fh, struct cr_io io);
+HIDDEN struct cr_io cr_io_joined(MPI_File fh);
 
 #endif

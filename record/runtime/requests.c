@@ -48,8 +48,8 @@ static uint64_t cr_root(int root)
 	return root == MPI_ROOT ? UINT32_MAX : root == MPI_PROC_NULL ? UINT32_MAX - 1 : 0;
 }
 
-/* received is the length of a message: in the field that mpi.h has for it, where the library is known. */
-static uint64_t received(const MPI_Status *status)
+/* The length of a message is in the field that mpi.h has for it, where the library is known. */
+HIDDEN uint64_t cr_received(const MPI_Status *status)
 {
 #ifdef OPEN_MPI
 	return status->_ucount;
@@ -74,7 +74,7 @@ HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status)
 {
 	if (status->MPI_SOURCE < 0) /* MPI_PROC_NULL */
 		return;
-	uint64_t a[4] = {(uint64_t)status->MPI_SOURCE, cr_comm(comm), (uint64_t)(uint32_t)status->MPI_TAG, received(status)};
+	uint64_t a[4] = {(uint64_t)status->MPI_SOURCE, cr_comm(comm), (uint64_t)(uint32_t)status->MPI_TAG, cr_received(status)};
 	cr_event(EV_RECV, 4, a);
 }
 
@@ -344,6 +344,20 @@ HIDDEN void cr_rma_request(MPI_Request request, uint64_t window, uint64_t id)
 	pthread_mutex_unlock(&lock);
 }
 
+HIDDEN void cr_io_request(MPI_Request request, struct cr_io io)
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = add(request, io.id ? RQ_FILE : RQ_NOTHING);
+	if (s) {
+		s->comm = io.file;
+		s->op = io.id;
+		s->bytes = io.asked;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static struct cr_io io_of(const struct slot *s) { return (struct cr_io){s->comm, s->op, s->bytes}; }
+
 HIDDEN void cr_started(MPI_Request request)
 {
 	int kind = 0;
@@ -393,10 +407,12 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 	int gone = 0;
 	if (r.cancelled && status)
 		PMPI_Test_cancelled((MPI_Status *)status, &gone);
-	if (gone) {
+	if (gone && r.kind == RQ_FILE)
+		cr_io_cancelled(io_of(&r));
+	else if (gone)
 		cr_event(EV_CANCELLED, 1, &r.number);
+	if (gone)
 		return;
-	}
 	switch (r.kind & ~(uint64_t)RQ_PERSISTENT) {
 	case RQ_BOTH:
 		if (r.peer != (uint64_t)(int64_t)MPI_PROC_NULL)
@@ -408,7 +424,7 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 	case RQ_RECV: {
 		if (status->MPI_SOURCE < 0)
 			break;
-		uint64_t a[5] = {(uint64_t)(uint32_t)status->MPI_SOURCE, r.comm, (uint64_t)(uint32_t)status->MPI_TAG, received(status), r.number};
+		uint64_t a[5] = {(uint64_t)(uint32_t)status->MPI_SOURCE, r.comm, (uint64_t)(uint32_t)status->MPI_TAG, cr_received(status), r.number};
 		cr_event(EV_IRECV, 5, a);
 		break;
 	}
@@ -427,6 +443,9 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		break;
 	case RQ_RMA:
 		cr_rma_done(r.comm, r.op);
+		break;
+	case RQ_FILE:
+		cr_io_end(io_of(&r), status);
 		break;
 	case RQ_COMM:
 		comm_there(&r);
@@ -460,6 +479,8 @@ HIDDEN void cr_request_gone(MPI_Request request)
 		cr_event(EV_ISEND_DONE, 1, &r.number);
 	else if (kind == RQ_RECV)
 		cr_event(EV_CANCELLED, 1, &r.number);
+	else if (kind == RQ_FILE)
+		cr_io_cancelled(io_of(&r));
 }
 
 HIDDEN void cr_coll_begin(void) { cr_event(EV_COLL_BEGIN, 0, NULL); }

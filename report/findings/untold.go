@@ -115,6 +115,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed, but for fences that are recorded as collectives")
+	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")

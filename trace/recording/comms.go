@@ -118,3 +118,48 @@ func (b *definer) windows(s *Source) {
 		}
 	}
 }
+
+// files defines the files of all processes. All members of a communicator open files on it together, so what they open first,
+// second and so on under one name is one and the same handle.
+func (b *definer) files(s *Source) {
+	type opening struct {
+		comm  uint32
+		name  string
+		count int // of those before
+	}
+	files, handles := make(map[string]uint32), make(map[opening]uint32)
+	for _, p := range s.processes {
+		before := make(map[opening]int)
+		for i := range p.ioFiles {
+			f := &p.ioFiles[i]
+			ref, ok := files[f.name]
+			if !ok {
+				ref = uint32(len(b.d.IoRegularFiles))
+				files[f.name] = ref
+				b.d.IoRegularFiles = append(b.d.IoRegularFiles, trace.IoRegularFile{Ref: ref, Name: b.str(f.name), Scope: trace.Undefined})
+			}
+			f.file, f.handle = ref, trace.Undefined
+			if f.comm == 0 {
+				continue
+			}
+			key := opening{comm: p.commRef(f.comm), name: f.name}
+			n := before[key]
+			before[key]++
+			key.count = n
+			if f.handle, ok = handles[key]; !ok {
+				f.handle = uint32(len(b.d.IoHandles))
+				handles[key] = f.handle
+				b.d.IoHandles = append(b.d.IoHandles, trace.IoHandle{
+					Ref: f.handle, Name: b.str(""), File: ref, Paradigm: ioParadigm, Comm: key.comm, Parent: trace.Undefined,
+				})
+			}
+		}
+	}
+	if len(files) > 0 {
+		const parallel = 1
+		b.d.IoParadigms = []trace.IoParadigm{{Ref: ioParadigm, Identification: b.str("MPI-IO"), Name: b.str("MPI-IO"), Class: parallel}}
+		b.d.Attributes = []trace.Attribute{{
+			Ref: attributeOffset, Name: b.str("Offset"), Type: trace.TypeUint64, Description: b.str("Absolute read/write offset within a file."),
+		}}
+	}
+}

@@ -37,6 +37,7 @@ func (s *Source) definitions() {
 	b.callSites(s)
 	b.communicators(s)
 	b.windows(s)
+	b.files(s)
 	b.allCounters(s)
 	b.d.Clocks = []trace.ClockProperties{s.clock()}
 	b.d.Seal()

@@ -29,13 +29,14 @@ const (
 	evStopped
 	evMetric // how many counters, as many values
 	evRMA
+	evFile
 	numEvents
 )
 
 // numbers is how many numbers follow the time of an event.
 var numbers = [numEvents]int{
 	evEnter: 1, evLeave: 1, evSend: 4, evIsend: 5, evIsendDone: 1, evRecv: 4, evIrecvRequest: 1, evIrecv: 5, evCancelled: 1,
-	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1, evRMA: 6,
+	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1, evRMA: 6, evFile: 5,
 }
 
 // maxCounters is how many counters an event has at most.
@@ -124,6 +125,8 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 		r.count(b, n[1:1+n[0]], t)
 	case evRMA:
 		r.oneSided(b, n, t)
+	case evFile:
+		r.file(b, n, t)
 	case evPcontrol:
 		b.Append(t, trace.ParameterInt, 0, paramLevel, uint64(int64(n[0]>>1)^-int64(n[0]&1)))
 		if n[1] > 0 {
@@ -161,6 +164,33 @@ func (r *reader) oneSided(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Ti
 	}
 }
 
+// file appends an event of a file: of what is opened, closed or deleted, of a position, or of an operation on data.
+func (r *reader) file(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time) {
+	f := r.p.opened(n[1])
+	handle, how := uint64(f.handle), n[0]>>8&0xff
+	switch n[0] & 0xff {
+	case 0:
+		b.Append(t, trace.IoCreateHandle, 0, handle, how, n[2]&mask, n[3]&mask)
+	case 1:
+		b.Append(t, trace.IoDestroyHandle, 0, handle)
+	case 2:
+		b.Append(t, trace.IoDeleteFile, 0, ioParadigm, uint64(f.file))
+	case 3:
+		b.Append(t, trace.IoSeek, 0, handle, n[2]>>1^-(n[2]&1), how, n[3])
+	case 4:
+		b.Append(t, trace.IoOperationBegin, 0, handle, how, n[0]>>16&mask, n[2], n[4])
+		if n[3] > 0 {
+			b.AppendAttributes(trace.EventAttribute{Ref: attributeOffset, Type: trace.TypeUint64, Value: n[3] - 1})
+		}
+	case 5:
+		b.Append(t, trace.IoOperationIssued, 0, handle, n[4])
+	case 6:
+		b.Append(t, trace.IoOperationComplete, 0, handle, n[2], n[4])
+	case 7:
+		b.Append(t, trace.IoOperationCancelled, 0, handle, n[4])
+	}
+}
+
 // count appends the values of the counters, which are relative to those before in the window.
 func (r *reader) count(b *trace.Batch, n []uint64, t trace.Time) {
 	if len(n) != len(r.p.counters) {
@@ -176,6 +206,12 @@ func (r *reader) count(b *trace.Batch, n []uint64, t trace.Time) {
 }
 
 const mask = 0xffffffff
+
+// References of the definitions of files.
+const (
+	ioParadigm      = 0
+	attributeOffset = 0 // of an operation: bytes from the beginning of the file
+)
 
 // Parameters of the definitions.
 const (

@@ -23,6 +23,7 @@ const (
 	defUncounted = 9
 	defUsage     = 10
 	defWindow    = 11
+	defFile      = 12
 	defModule    = 20
 	defSite      = 21
 )
@@ -49,6 +50,7 @@ type process struct {
 	names      []string
 	functions  []string
 	wins       []uint64 // numbers of the communicators of windows
+	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
 	newest     uint64 // time of the last event, where it did
@@ -76,6 +78,13 @@ type comm struct {
 	inter        bool
 	members      []uint64 // of the first member's process
 	name         string
+}
+
+// ioFile is a file that the program opened on a communicator, or deleted: its comm is 0.
+type ioFile struct {
+	comm         uint64
+	name         string
+	file, handle uint32 // references
 }
 
 // clockReading says how far rank 0 was ahead at a time of the process.
@@ -157,6 +166,11 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.wins = append(p.wins, word(0))
+	case defFile:
+		if len(b) < 8 {
+			return false
+		}
+		p.ioFiles = append(p.ioFiles, ioFile{comm: word(0), name: clean(b[8:])})
 	case defModule:
 		return p.addModule(b)
 	case defSite:
@@ -277,6 +291,14 @@ func (p *process) winRef(n uint64) uint32 {
 		return ref
 	}
 	return trace.Undefined
+}
+
+// opened returns a file with its references.
+func (p *process) opened(n uint64) ioFile {
+	if n == 0 || n > uint64(len(p.ioFiles)) {
+		return ioFile{file: trace.Undefined, handle: trace.Undefined}
+	}
+	return p.ioFiles[n-1]
 }
 func (p *process) textRef(n uint64) uint32 { return ref(p.textRefs, n) }
 
