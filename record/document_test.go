@@ -19,6 +19,7 @@ var recordedAs = map[string]string{
 	"cr_isend": "a message begins: destination, tag, communicator, bytes, request", "cr_irecv": "a receive begins: request",
 	"cr_isendrecv":  "a message and a receive begin: as `MPI_Isend` and `MPI_Irecv`",
 	"cr_persistent": "what each start begins", "cr_persistent_coll": "what each start begins",
+	"cr_partitioned": "", "cr_ready": "", "cr_ready_last": "of the last partitions: the message begins, as `MPI_Isend`",
 	"cr_started": "what was prepared begins: a message, a receive, a collective, or messages with neighbours, with a new request",
 	"cr_completed": "what each request that is done was: the end of a send; a message received, with source, tag, communicator, bytes; a collective, " +
 		"with operation, communicator, root, bytes; messages with neighbours; a new communicator; an operation on a file, with the bytes moved",

@@ -90,10 +90,11 @@ var pointToPoint = map[string]hook{
 	"Isend":            immediate, "Ibsend": immediate, "Issend": immediate, "Irsend": immediate,
 	"Irecv":     {after: "cr_irecv(*request, source, comm);"},
 	"Send_init": persistent, "Bsend_init": persistent, "Ssend_init": persistent, "Rsend_init": persistent,
-	"Recv_init":         {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, count, datatype);"},
-	"Start":             {after: "cr_started(*request);"},
-	"Psend_init":        {after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, partitions * count, datatype);"},
-	"Precv_init":        {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, partitions * count, datatype);"},
+	"Recv_init":  {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, count, datatype);"},
+	"Start":      {after: "cr_started(*request);"},
+	"Psend_init": {after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, partitions * count, datatype); cr_partitioned(*request, partitions);"},
+	"Precv_init": {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, partitions * count, datatype);"},
+	"Pready":     ready("1"), "Pready_range": ready("partition_high - partition_low + 1"), "Pready_list": ready("length"),
 	"Isendrecv":         {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(sendcount, sendtype), source);"},
 	"Isendrecv_replace": {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(count, datatype), source);"},
 	"Startall":          {after: "for (int i = 0; i < count; i++) cr_started(array_of_requests[i]);"},
@@ -123,6 +124,16 @@ var (
 	persistent = hook{after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, count, datatype);"}
 	some       = hook{after: "for (int i = 0; i < *outcount && i < incount; i++) if (cr_taken(rc, &array_of_statuses[i])) cr_completed(saved[array_of_indices[i] - from], &array_of_statuses[i]);", taken: inStatus}
 )
+
+// ready is the hook of a call that gives some partitions of a message to MPI. Another thread may see the message done before
+// the call returns, so they are counted before it.
+func ready(partitions string) hook {
+	return hook{
+		before:  "uint64_t last[6] = {0};\n\tcr_ready(request, " + partitions + ", last);",
+		entered: "cr_ready_last(last);",
+		failed:  "cr_ready(request, -(" + partitions + "), last);",
+	}
+}
 
 // collective is an operation with the bytes that a member sends and receives: what the library would move if everybody sent
 // to everybody concerned, itself included, as Score-P counts them. A member of an all-to-all operation whose data are in the

@@ -127,6 +127,9 @@ HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_
 HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
 HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_partitioned(MPI_Request request, int partitions);
+HIDDEN void cr_ready(MPI_Request request, int partitions, uint64_t last[6]); /* last: an event, of kind 0 where others are missing */
+HIDDEN void cr_ready_last(const uint64_t last[6]);
 HIDDEN void cr_started(MPI_Request request);
 HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status);
 HIDDEN void cr_cancel(MPI_Request request);

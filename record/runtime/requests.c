@@ -277,6 +277,40 @@ HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * A message in partitions is sent when the last of them is ready: before, nobody can have it. Of a persistent send op is the number
+ * of partitions, root how many are not ready since it was started. received: another thread than that which started it gave the last;
+ * then the message has no request, because events of a request belong into one stream.
+ */
+HIDDEN void cr_partitioned(MPI_Request request, int partitions)
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = find(&requests, HANDLE(request));
+	if (s)
+		s->op = (uint64_t)partitions;
+	pthread_mutex_unlock(&lock);
+}
+
+HIDDEN void cr_ready(MPI_Request request, int partitions, uint64_t last[6])
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = find(&requests, HANDLE(request));
+	if (s && s->active && s->op && s->kind == (RQ_SEND | RQ_PERSISTENT)) {
+		s->root -= (uint64_t)(int64_t)partitions;
+		s->received = !s->root && s->thread != cr_thread();
+		uint64_t message[6] = {s->received ? EV_SEND : EV_ISEND, s->peer, s->comm, s->tag, s->bytes, s->active};
+		if (!s->root)
+			memcpy(last, message, sizeof message);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+HIDDEN void cr_ready_last(const uint64_t last[6])
+{
+	if (last[0])
+		cr_event((int)last[0], last[0] == EV_SEND ? 4 : 5, last + 1);
+}
+
 /* near_events writes that all messages of an operation with neighbours begin, or that they are done. */
 static void near_events(const struct neighbours *near, int done)
 {
@@ -372,6 +406,12 @@ HIDDEN void cr_started(MPI_Request request)
 		memcpy(a, b, sizeof a);
 		if ((near = s->near))
 			number(near);
+		s->thread = cr_thread();
+		if (kind == RQ_SEND && s->op) {
+			s->root = s->op;
+			s->received = 0;
+			kind = 0;
+		}
 	}
 	pthread_mutex_unlock(&lock);
 	if (kind == RQ_SEND)
@@ -429,7 +469,8 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		break;
 	}
 	case RQ_SEND:
-		cr_event(EV_ISEND_DONE, 1, &r.number);
+		if (!r.received)
+			cr_event(EV_ISEND_DONE, 1, &r.number);
 		break;
 	case RQ_COLL: {
 		uint64_t a[6] = {r.op, r.comm, r.root, r.bytes, r.received, r.number};
@@ -475,7 +516,7 @@ HIDDEN void cr_request_gone(MPI_Request request)
 	pthread_mutex_unlock(&lock);
 	free(r.near);
 	uint64_t kind = r.number ? r.kind & ~(uint64_t)RQ_PERSISTENT : 0;
-	if (kind == RQ_SEND)
+	if (kind == RQ_SEND && !r.received && !(r.op && r.root))
 		cr_event(EV_ISEND_DONE, 1, &r.number);
 	else if (kind == RQ_RECV)
 		cr_event(EV_CANCELLED, 1, &r.number);
