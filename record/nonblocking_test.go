@@ -66,6 +66,12 @@ func (l *library) nonBlocking(t *testing.T, program string, least int) (wrong []
 			t.Errorf("process %d: %d operations done of %d", rank, begun["done"], operations)
 		}
 	}
+	return waitsAsPrinted(t, raw, printed, least)
+}
+
+// waitsAsPrinted analyses a recording, and returns the intervals whose waits are not those of the program's lines.
+func waitsAsPrinted(t *testing.T, raw, printed string, least int) (wrong []string) {
+	t.Helper()
 	analyzed(t, raw)
 	file := filepath.Join(t.TempDir(), "run.xtf")
 	analyse(t, raw, file)
@@ -92,6 +98,44 @@ func (l *library) nonBlocking(t *testing.T, program string, least int) (wrong []
 		t.Errorf("%d operations in %q", lines, printed)
 	}
 	return wrong
+}
+
+// TestPartitioned records messages in partitions: each is one message of all its bytes, for which the receiver waits until the last
+// partition is ready, by whichever thread.
+func TestPartitioned(t *testing.T) {
+	found := false
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "partitioned.c", "-w", "-Iinclude", "-pthread")
+		var wrong []string
+		for try := 0; try == 0 || len(wrong) > 0 && try < plantedTries; try++ {
+			raw, printed, err := l.attempt(t, 2, "", nil, program)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, printed)
+			}
+			if printed == "" {
+				break // a library of MPI 3
+			}
+			found = true
+			counts := tally(t, raw, func(count map[string]uint64, name string, e *trace.Event, w []uint64) {
+				if (e.Kind == trace.MpiIsend || e.Kind == trace.MpiSend || e.Kind == trace.MpiIrecv) && strings.HasPrefix(name, "MPI_Pready") || name == "MPI_Wait" && e.Kind == trace.MpiIrecv {
+					count["messages"]++
+					count["bytes"] += w[3]
+				}
+			})
+			for rank, n := range counts {
+				if n["messages"] != 4 || n["bytes"] != 4*4*500*4 {
+					t.Errorf("process %d: %v", rank, n)
+				}
+			}
+			wrong = waitsAsPrinted(t, raw, printed, 4)
+		}
+		for _, text := range wrong {
+			t.Error(text)
+		}
+	}
+	if !found {
+		t.Skip("no MPI library with messages in partitions")
+	}
 }
 
 // countBegun counts the operations that begin, by the call that begins them, and those that are done. With neighbours, of
