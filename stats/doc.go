@@ -72,7 +72,7 @@
 // # Memory
 //
 // Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request, 136 per region, 96 per
-// operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
+// operation of one call plus twice stagedBytes of staged rows,
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting
 // borders of markers that wait for a call,

@@ -104,8 +104,6 @@ type mpiCall struct {
 	n       uint64
 	region  uint32
 	index   int32
-	p2p     uint64 // first staged row of the call
-	coll    uint64
 	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
 	probe   uint32 // the call path of that
 	asides  int    // open calls outside MPI in states that have sums
@@ -150,8 +148,8 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	bins.bins.Rows = l.bins.bins.Rows[:0]
 	*l = Loader{
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
-		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
-		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
+		p2p:   l.p2p.to(out.P2P, xtf.P2PRowBytes),
+		coll:  l.coll.to(out.Coll, xtf.CollRowBytes),
 		paths: callpath.New(), late: l.late.to(out.Late), sorted: l.sorted,
 		overhead:   overheadSpans{rowStream: l.overhead.to(out.Overhead)},
 		stays:      stays{rowStream: l.stays.to(out.Stays)},
@@ -292,7 +290,6 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 		clear(l.mpi.ops[:])
 	}
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
-	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
 	l.beginStay(index)
 }
 

@@ -83,21 +83,6 @@ func (l *Loader) operates() {
 	}
 }
 
-// keepP2P and keepColl are the first staged rows whose End is still missing.
-func (l *Loader) keepP2P() uint64 {
-	if l.mpi.depth > 0 {
-		return l.mpi.p2p
-	}
-	return l.p2p.len()
-}
-
-func (l *Loader) keepColl() uint64 {
-	if l.mpi.depth > 0 {
-		return l.mpi.coll
-	}
-	return l.coll.len()
-}
-
 func (l *Loader) post(id uint64, k requestKind, row uint64) {
 	l.mpi.told = true
 	l.cut()
@@ -177,7 +162,7 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 		l.skip(&l.p2p)
 		return
 	}
-	row, n := l.p2p.add(l.keepP2P())
+	row, n := l.p2p.add()
 	r.MateP = l.innermostPath() // until its match
 	if r.Kind&xtf.P2PProbed != 0 {
 		r.MateP = l.mpi.probe // where it waits
@@ -256,7 +241,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 		l.skip(&l.coll)
 		return
 	}
-	row, n := l.coll.add(l.keepColl())
+	row, n := l.coll.add()
 	r.Ordinal = uint64(l.innermostPath()) // until its match
 	r.Put(row)
 	l.pending = append(l.pending, pendingOp{posting: posting, row: n, coll: true})
@@ -280,6 +265,10 @@ func (l *Loader) completeOps(flags uint32) {
 		l.late.add(x.row, l.now, enter, l.mpi.n, uint64(x.path), uint64(l.mpi.region))
 	}
 	l.pending, l.done = l.pending[:0], l.done[:0]
+	if l.markers.recognizer.Idle() {
+		l.p2p.settle()
+		l.coll.settle()
+	}
 }
 
 func (l *Loader) completeP2P(op *pendingOp, flags uint32) {

@@ -135,7 +135,7 @@ func eachLate(data Stored, f func(r *result)) error {
 var errResults = errors.New("damaged results")
 
 // resultBlock is the number of staged rows whose results lie together.
-const resultBlock = stageBlock
+const resultBlock = 4096
 
 // Results are what was found out about the staged rows of a rank's locations: those of a block of rows lie together, in no
 // order.

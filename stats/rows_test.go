@@ -31,15 +31,16 @@ func (m *memory) Drop()       { m.b = nil }
 
 // TestStage adds rows in calls of any length and fills fields late.
 func TestStage(t *testing.T) {
-	const width = 12
+	const width, block = 12, stagedBytes / 12
 	rng := rand.New(rand.NewPCG(2, 2))
-	for _, total := range []int{0, 1, stageBlock - 1, stageBlock, stageBlock + 1, 5*stageBlock + 17} {
+	for _, total := range []int{0, 1, block - 1, block, block + 1, 5*block + 17} {
 		sink := &memory{}
-		s := stage{sink: sink, width: width}
+		var s stage
+		s = s.to(sink, width)
 		want := make([]byte, 0, total*width)
 		keep := uint64(0)
 		for n := range total {
-			row, got := s.add(keep)
+			row, got := s.add()
 			if got != uint64(n) {
 				t.Fatalf("row %d has number %d", n, got)
 			}
@@ -48,6 +49,7 @@ func TestStage(t *testing.T) {
 			}
 			want = append(want, row...)
 			if rng.IntN(50) == 0 {
+				s.settle()
 				keep = s.len()
 			}
 			for late := max(int(keep), n-20); late <= n; late++ { // rows of the call in hand can be filled
@@ -59,8 +61,8 @@ func TestStage(t *testing.T) {
 				want[late*width]++
 			}
 		}
-		if n := len(s.blocks); total > 3*stageBlock && n > 3 {
-			t.Errorf("%d blocks in memory", n)
+		if n := len(s.rows); n > 2*stagedBytes {
+			t.Errorf("%d bytes of rows in memory", n)
 		}
 		if err := s.finish(); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // TestStagedRows appends rows in pieces of any length, in two parts that are joined, and reads them in pieces of other lengths.
 func TestStagedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	types, enc := StandardTypes(Packed), NewEncoder()
+	types := StandardTypes(Packed)
 	unknown := []string{"mateN", "seq", "mateT", "lastEnter", "firstLeave", "lastLeave"}
 	for _, id := range []TypeID{TypeP2P, TypeColl} {
 		typ := types.Lookup(id)
@@ -29,7 +29,7 @@ func TestStagedRows(t *testing.T) {
 			}
 			half := total / 2 * typ.RowBytes
 			for _, part := range [][]byte{want[:half], want[half:]} {
-				s := NewStagedRows(enc, typ, sink)
+				s := NewStagedRows(typ, sink)
 				for at := 0; at < len(part); {
 					n := min(len(part)-at, (1+r.IntN(1200))*typ.RowBytes)
 					off, err := s.Append(part[at : at+n])
@@ -39,7 +39,7 @@ func TestStagedRows(t *testing.T) {
 					at += n
 				}
 			}
-			s := NewStagedRows(enc, typ, sink)
+			s := NewStagedRows(typ, sink)
 			for range 2 { // the second time from the begin again
 				for at := 0; at < len(want); {
 					got := make([]byte, min(len(want)-at, (1+r.IntN(1200))*typ.RowBytes))
@@ -63,7 +63,7 @@ func TestStagedRows(t *testing.T) {
 				}
 				b[r.IntN(len(b))] ^= byte(1 << (i % 8))
 				_, _ = damaged.Append(b[:len(b)-i%3])
-				if n, err := NewStagedRows(enc, typ, damaged).ReadAt(make([]byte, len(want)), 0); n < len(want) && !errors.Is(err, ErrCorrupt) && err != io.EOF && err != io.ErrUnexpectedEOF {
+				if n, err := NewStagedRows(typ, damaged).ReadAt(make([]byte, len(want)), 0); n < len(want) && !errors.Is(err, ErrCorrupt) && err != io.EOF && err != io.ErrUnexpectedEOF {
 					t.Fatal(n, err)
 				}
 			}

@@ -76,7 +76,7 @@ func (s *shelf) scratch() stats.Scratch { return s.store.Scratch() }
 
 // stagedRows are rows that wait for a match in a segment.
 func (s *shelf) stagedRows(t xtf.TypeID, to *xtfwriter.Segment) *xtf.StagedRows {
-	return xtf.NewStagedRows(s.enc, s.types.Lookup(t), to)
+	return xtf.NewStagedRows(s.types.Lookup(t), to)
 }
 
 // arrays are those of a unit in progress.
