@@ -19,14 +19,13 @@ const stagedHead = 8
 // their size. Rows are appended whole, and read whole and in order; a read of earlier ones begins anew. The bytes of
 // several, one after the other, are those of all their rows. It is a Sink whose offsets are those of plain rows.
 //
-// A row is a control word u32 and the bytes that its wide columns have left after what is expected of them is taken off: 3 bits
-// of the word for each column say how many, 7 for 8. What does not change from operation to operation of a kind (partner, tag,
-// region, ...) is kept in one of stagedKinds places; a row names its place, and has these bytes before the others where the
-// place had something else.
+// A row is a control word u32 and the bytes that its values have left after what is expected of them is taken off: 3 bits
+// of the word for each value say how many, 7 for 8. What operations of a kind have in common (partner, region, ...) is kept in
+// one of stagedKinds places; a row names its place, and has these words before the values where the place had others.
 //
 // Memory: a block of rows, and what it is packed to.
 type StagedRows struct {
-	form  *stagedForm
+	coll  bool
 	sink  Sink
 	size  int64 // of the rows appended here
 	kinds [stagedKinds]stagedKind
@@ -36,73 +35,42 @@ type StagedRows struct {
 	at    int64  // of the next block in the sink
 }
 
-// stagedForm says how rows of a type are kept.
-type stagedForm struct {
-	row        int // bytes
-	wide       []stagedColumn
-	kind, next int   // the columns of 4 bytes begin here, and end here
-	unknown    []int // offsets of columns that are not kept
-}
+// stagedRow is the bytes of a row, of either type.
+const stagedRow = P2PRowBytes
 
-// stagedColumn is a column of 8 bytes.
-type stagedColumn struct {
-	offset int
-	expect stagedRule
-}
-
-// stagedRule is what is expected of a column.
-type stagedRule uint8
-
+// A control word has 3 bits for each value from the lowest on, then these.
 const (
-	asBefore stagedRule = iota // in the row before: it grows
-	fromT                      // the first column: it is later
-	toT                        // the first column: it is earlier
-	atEnd                      // the column after the first, or Never
-	asKind                     // in the newest row of the kind
+	stagedValues = 8
+	stagedNever  = 1 << 24 // Done is Never
+	stagedNew    = 1 << 25 // the place of the kind had another one
+	stagedPlace  = 26      // from here on: the place
+	stagedBits   = 6
+	stagedKinds  = 1 << stagedBits
+	mostStaged   = 4 + 24 + 8*stagedValues
 )
 
-var (
-	stagedP2P = stagedForm{
-		row: P2PRowBytes, kind: P2PRegion, next: P2PMateT, unknown: matched[TypeP2P],
-		wide: []stagedColumn{{P2PT, asBefore}, {P2PEnd, fromT}, {P2PPost, toT}, {P2PDone, atEnd}, {P2PCallN, asBefore}, {P2PBytes, asKind}},
-	}
-	stagedColl = stagedForm{
-		row: CollRowBytes, kind: CollRegion, next: CollRowBytes, unknown: matched[TypeColl],
-		wide: []stagedColumn{{CollT, asBefore}, {CollEnd, fromT}, {CollPost, toT}, {CollCallN, asBefore}, {CollSent, asKind}, {CollReceived, asKind}, {CollOrdinal, asKind}},
-	}
-)
-
-// A control word has 3 bits for each wide column from the lowest on, then these.
-const (
-	stagedWide  = 7
-	stagedNever = 1 << 21 // the column that is expected at the end is Never
-	stagedNew   = 1 << 22 // the place of the kind had another one
-	stagedPlace = 23      // from here on: the place
-	stagedBits  = 6
-	stagedKinds = 1 << stagedBits
-	mostStaged  = 4 + 24 + 8*stagedWide
-)
-
-// stagedKind is the columns of 4 bytes, and of each wide one the value in the newest row that had them.
+// stagedKind is what operations of a kind have in common, and other columns of the newest one.
 type stagedKind struct {
 	words  [3]uint64
-	newest [stagedWide]uint64
+	newest [3]uint64
 }
+
+// lowHalf is the first of two columns of 4 bytes in a word.
+const lowHalf = math.MaxUint32
+
+// stagedBefore is what a row needs to know of the one before.
+type stagedBefore struct{ t, callN uint64 }
 
 // NewStagedRows returns the rows of an array of a type, P2P or COLL, in a sink.
 func NewStagedRows(t *Type, sink Sink) *StagedRows {
-	s := &StagedRows{form: &stagedP2P, sink: sink}
-	if t.ID == TypeColl {
-		s.form = &stagedColl
-	}
-	return s
+	return &StagedRows{coll: t.ID == TypeColl, sink: sink}
 }
 
 // Append adds rows.
 func (s *StagedRows) Append(rows []byte) (off int64, err error) {
 	off, s.size = s.size, s.size+int64(len(rows))
-	for block := range slices.Chunk(rows, stagedBlock*s.form.row) {
-		n := len(block) / s.form.row
+	for block := range slices.Chunk(rows, stagedBlock*stagedRow) {
+		n := len(block) / stagedRow
 		if need := stagedHead + n*mostStaged + 8; cap(s.pack) < need {
 			s.pack = make([]byte, need)
 		}
@@ -120,53 +88,63 @@ func (s *StagedRows) Append(rows []byte) (off int64, err error) {
 // encode puts rows into b, which has room for them and 8 bytes more.
 func (s *StagedRows) encode(b, rows []byte) (size int) {
 	clear(s.kinds[:])
-	f, noRow := s.form, make([]byte, s.form.row)
-	for last := noRow; len(rows) > 0; rows = rows[f.row:] {
-		row := rows[:f.row]
-		var words [3]uint64
-		hash := uint64(0)
-		for i, at := 0, f.kind; at < f.next; i, at = i+1, at+8 {
-			words[i] = le.Uint64(row[at:])
-			hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15
+	var before stagedBefore
+	for ; len(rows) > 0; rows = rows[stagedRow:] {
+		row := rows[:stagedRow]
+		t, end := le.Uint64(row[P2PT:]), le.Uint64(row[P2PEnd:])
+		callN, done := le.Uint64(row[P2PCallN:]), le.Uint64(row[P2PDone:])
+		word0, word1, word2 := le.Uint64(row[P2PRegion:]), le.Uint64(row[P2PComm:]), le.Uint64(row[P2PKind:])
+		own0, own1, own2 := le.Uint64(row[P2PBytes:]), word1>>32, uint64(0)
+		word1 &= lowHalf
+		if s.coll {
+			callN, done = le.Uint64(row[CollCallN:]), end
+			word0, word1, word2 = le.Uint64(row[CollRegion:]), le.Uint64(row[CollRoot:]), 0
+			own0, own1, own2 = le.Uint64(row[CollSent:]), le.Uint64(row[CollReceived:]), le.Uint64(row[CollOrdinal:])
 		}
-		place := hash >> (64 - stagedBits)
+		hash := (word0*0x9E3779B97F4A7C15 ^ word1) * 0xD6E8FEB86659FD93
+		place := (hash ^ word2) * 0x9E3779B97F4A7C15 >> (64 - stagedBits)
 		kind := &s.kinds[place]
-		control := uint32(place) << stagedPlace
-		head := size
-		size += 4
-		if kind.words != words {
-			kind.words = words
+		control, at := uint32(place)<<stagedPlace, size+4
+		if w := &kind.words; w[0] != word0 || w[1] != word1 || w[2] != word2 {
+			w[0], w[1], w[2] = word0, word1, word2
 			control |= stagedNew
-			size += copy(b[size:], row[f.kind:f.next])
-		}
-		t, end := le.Uint64(row), le.Uint64(row[8:])
-		for i, c := range f.wide {
-			v := le.Uint64(row[c.offset:])
-			switch c.expect {
-			case asBefore:
-				v -= le.Uint64(last[c.offset:])
-			case fromT:
-				v -= t
-			case toT:
-				v = t - v
-			case atEnd:
-				if v == Never {
-					control |= stagedNever
-					v = end
-				}
-				v -= end
-			case asKind:
-				v, kind.newest[i] = v^kind.newest[i], v
+			for _, x := range w {
+				le.PutUint64(b[at:], x)
+				at += 8
 			}
-			le.PutUint64(b[size:], v)
-			n := min((bits.Len64(v)+7)/8, 7)
-			control |= uint32(n) << (3 * i)
-			size += n + n/7
 		}
-		le.PutUint32(b[head:], control)
-		last = row
+		if done == Never {
+			control |= stagedNever
+			done = end
+		}
+		p := b[at : at+8*stagedValues+8]
+		n, control := putValue(p, 0, control, t-before.t, 0)
+		n, control = putValue(p, n, control, end-t, 1)
+		n, control = putValue(p, n, control, t-le.Uint64(row[P2PPost:]), 2)
+		n, control = putValue(p, n, control, done-end, 3)
+		n, control = putValue(p, n, control, callN-before.callN, 4)
+		n, control = putValue(p, n, control, own0^kind.newest[0], 5)
+		n, control = putValue(p, n, control, own1^kind.newest[1], 6)
+		n, control = putValue(p, n, control, own2^kind.newest[2], 7)
+		le.PutUint32(b[size:], control)
+		kind.newest[0], kind.newest[1], kind.newest[2] = own0, own1, own2
+		before, size = stagedBefore{t, callN}, at+n
 	}
 	return size
+}
+
+// putValue puts the bytes that a value has, and their number as number i into a control word.
+func putValue(b []byte, at int, control uint32, v uint64, i int) (next int, _ uint32) {
+	le.PutUint64(b[at:], v)
+	n := min((bits.Len64(v)+7)>>3, 7)
+	return at + n + (n+1)>>3, control | uint32(n)<<(3*i)
+}
+
+// takeValue is the inverse of putValue.
+func takeValue(b []byte, at int, control uint32, i int) (next int, v uint64) {
+	n := int(control >> (3 * i) & 7)
+	n += (n + 1) >> 3
+	return at + n, le.Uint64(b[at:]) & (1<<(8*n) - 1)
 }
 
 // ReadAt reads rows.
@@ -203,7 +181,7 @@ func (s *StagedRows) next() error {
 		return err
 	}
 	s.first, s.at = s.first+int64(len(s.block)), s.at+stagedHead+int64(size)
-	s.block = slices.Grow(s.block[:0], count*s.form.row)[:count*s.form.row]
+	s.block = slices.Grow(s.block[:0], count*stagedRow)[:count*stagedRow]
 	if s.decode(s.pack, size) != size {
 		s.block = s.block[:0]
 		return corrupt("%d staged rows are not %d bytes", count, size)
@@ -215,57 +193,62 @@ func (s *StagedRows) next() error {
 // bytes the rows had.
 func (s *StagedRows) decode(b []byte, size int) (at int) {
 	clear(s.kinds[:])
-	f, noRow := s.form, make([]byte, s.form.row)
-	for last, rows := noRow, s.block; len(rows) > 0; rows = rows[f.row:] {
-		if at >= size {
-			return -1
-		}
-		row := rows[:f.row]
+	unknown := matched[TypeP2P]
+	if s.coll {
+		unknown = matched[TypeColl]
+	}
+	var before stagedBefore
+	for rows := s.block; len(rows) > 0 && at < size; rows = rows[stagedRow:] {
+		row := rows[:stagedRow]
 		control := le.Uint32(b[at:])
 		at += 4
-		kind := &s.kinds[control>>stagedPlace%stagedKinds]
+		kind := &s.kinds[control>>stagedPlace]
 		if control&stagedNew != 0 {
-			for i, o := 0, f.kind; o < f.next; i, o = i+1, o+8 {
+			for i := range kind.words {
 				kind.words[i] = le.Uint64(b[at:])
 				at += 8
 			}
 		}
-		for i, o := 0, f.kind; o < f.next; i, o = i+1, o+8 {
-			le.PutUint64(row[o:], kind.words[i])
+		p := b[at : at+8*stagedValues+8]
+		next, t := takeValue(p, 0, control, 0)
+		next, end := takeValue(p, next, control, 1)
+		next, post := takeValue(p, next, control, 2)
+		next, done := takeValue(p, next, control, 3)
+		next, callN := takeValue(p, next, control, 4)
+		next, own0 := takeValue(p, next, control, 5)
+		next, own1 := takeValue(p, next, control, 6)
+		next, own2 := takeValue(p, next, control, 7)
+		at += next
+		t, callN = before.t+t, before.callN+callN
+		end += t
+		if done += end; control&stagedNever != 0 {
+			done = Never
 		}
-		var t, end uint64
-		for i, c := range f.wide {
-			n := int(control >> (3 * i) & 7)
-			n += n / 7
-			v := le.Uint64(b[at:]) & (math.MaxUint64 >> (64 - 8*n))
-			at += n
-			switch c.expect {
-			case asBefore:
-				v += le.Uint64(last[c.offset:])
-			case fromT:
-				v += t
-			case toT:
-				v = t - v
-			case atEnd:
-				if v += end; control&stagedNever != 0 {
-					v = Never
-				}
-			case asKind:
-				v ^= kind.newest[i]
-				kind.newest[i] = v
-			}
-			switch c.offset {
-			case 0:
-				t = v
-			case 8:
-				end = v
-			}
-			le.PutUint64(row[c.offset:], v)
+		before = stagedBefore{t, callN}
+		own := &kind.newest
+		own0, own1, own2 = own[0]^own0, own[1]^own1, own[2]^own2
+		own[0], own[1], own[2] = own0, own1, own2
+		le.PutUint64(row[P2PT:], t)
+		le.PutUint64(row[P2PEnd:], end)
+		le.PutUint64(row[P2PPost:], t-post)
+		if s.coll {
+			le.PutUint64(row[CollCallN:], callN)
+			le.PutUint64(row[CollSent:], own0)
+			le.PutUint64(row[CollReceived:], own1)
+			le.PutUint64(row[CollOrdinal:], own2)
+			le.PutUint64(row[CollRegion:], kind.words[0])
+			le.PutUint64(row[CollRoot:], kind.words[1])
+		} else {
+			le.PutUint64(row[P2PDone:], done)
+			le.PutUint64(row[P2PCallN:], callN)
+			le.PutUint64(row[P2PBytes:], own0)
+			le.PutUint64(row[P2PRegion:], kind.words[0])
+			le.PutUint64(row[P2PComm:], kind.words[1]&lowHalf|own1<<32)
+			le.PutUint64(row[P2PKind:], kind.words[2])
 		}
-		for _, o := range f.unknown {
+		for _, o := range unknown {
 			le.PutUint64(row[o:], Never)
 		}
-		last = row
 	}
 	return at
 }
