@@ -58,28 +58,6 @@ func (p *Program) Check() error {
 	return nil
 }
 
-// check reports whether a network has a place for all processes and no negative or endless times.
-func (n *Network) check(processes int) error {
-	if n.Node != nil && len(n.Node) < processes {
-		return programError("the network has places for %d of %d processes", len(n.Node), processes)
-	}
-	for i := range n.Links {
-		l := &n.Links[i]
-		for _, t := range []int64{l.Latency, l.Hop, l.SendOver, l.RecvOver, l.Gap} {
-			if t < 0 || t > largest {
-				return programError("a time of the network is %d ps", t)
-			}
-		}
-		if n.Topology != nil && l.Hop > largest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
-			return programError("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
-		}
-	}
-	if n.Files.Open < 0 {
-		return programError("opening a file takes %d ps", n.Files.Open)
-	}
-	return nil
-}
-
 func (p *Program) checkNode(i int) error {
 	n := &p.Nodes[i]
 	end := uint64(n.First) + uint64(n.Len)

@@ -118,31 +118,6 @@ func ceilShare(b uint64, n uint32) uint64 {
 	return q
 }
 
-// dependence says whom a rank of a collective operation waits for under the closed forms.
-type dependence uint8
-
-const (
-	onNobody dependence = iota
-	onRoot
-	onAll
-)
-
-// dependsOn returns whose entry rank's leave depends on.
-func (k CollKind) dependsOn(isRoot bool) dependence {
-	switch {
-	case !k.Rooted():
-		return onAll
-	case k == Bcast || k == Scatter:
-		if isRoot {
-			return onNobody
-		}
-		return onRoot
-	case isRoot:
-		return onAll
-	}
-	return onNobody
-}
-
 // closedLink returns the parameters of the widest class of links that a communicator spans, with the latency of rank 0 to
 // the farthest of the ranks at distances 1, 2, 4, ...
 func (n *Network) closedLink(c *Comm) closedLink {
@@ -158,19 +133,4 @@ func (n *Network) closedLink(c *Comm) closedLink {
 	}
 	far.link = &n.Links[class]
 	return far
-}
-
-// addTime and mulTime stop at Never; their arguments are not negative.
-func addTime(a, b int64) int64 {
-	if a > Never-b {
-		return Never
-	}
-	return a + b
-}
-
-func mulTime(n, t int64) int64 {
-	if t != 0 && n > Never/t {
-		return Never
-	}
-	return n * t
 }

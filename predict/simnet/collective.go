@@ -130,9 +130,6 @@ var algorithms = [numAlgorithms]struct {
 	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
 }
 
-// Rooted tells whether one rank of a kind is special.
-func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
-
 // choice is an algorithm for operations of at most max bytes.
 type choice struct {
 	max uint64

@@ -113,63 +113,6 @@ type port struct {
 	tag  uint32
 }
 
-// cost is what a message of a size costs on a class of links, in picoseconds.
-type cost struct {
-	send int64 // overhead of the processor that sends
-	// The receiver's processor is busy for take, from land after the arrival of the first byte on: after the bytes under the
-	// policy DMA, else with them.
-	land, take int64
-	wire       int64 // of the bytes after the first
-	busy       int64 // of the network interface: the gap and the bytes
-	eager      bool
-}
-
-// costTable is the costs of messages by size and class: NumLinkClasses entries for a size.
-type costTable struct {
-	network *Network
-	costs   []cost
-	sizes   []uint64
-	known   map[uint64]uint32 // the first entry of each size
-	recent  [256]recentCost   // the sizes of a schedule are few
-}
-
-// recentCost is a size that was asked for, and the number after its first entry; 0 is none.
-type recentCost struct {
-	bytes uint64
-	after uint32
-}
-
-// at returns the first entry of a size.
-func (t *costTable) at(bytes uint64) (uint32, error) {
-	e := &t.recent[(bytes*31+bytes>>8)%uint64(len(t.recent))]
-	if e.after > 0 && e.bytes == bytes {
-		return e.after - 1, nil
-	}
-	first, ok := t.known[bytes]
-	if ok {
-		*e = recentCost{bytes, first + 1}
-		return first, nil
-	}
-	first = uint32(len(t.costs))
-	for k := range t.network.Links {
-		x, err := t.network.Links[k].cost(bytes, t.network.Policy)
-		if err != nil {
-			return 0, err
-		}
-		t.costs = append(t.costs, x)
-	}
-	t.sizes = append(t.sizes, bytes)
-	t.known[bytes], *e = first, recentCost{bytes, first + 1}
-	return first, nil
-}
-
-// size returns the bytes of an entry.
-func (t *costTable) size(entry uint32) uint64 { return t.sizes[entry/uint32(NumLinkClasses)] }
-
-// largest is the limit of any single time that the network or a message costs: a clock plus three of them does not wrap
-// around, so an overflow is negative.
-const largest = 1 << 60
-
 // compile prepares a program that Check passed.
 func compile(p *Program, n *Network) (*code, error) {
 	c := &code{program: p, network: n}
@@ -200,7 +143,7 @@ func (c *code) compileActions() error {
 	p := c.program
 	c.ops = make([]op, len(p.Actions))
 	ports := map[port]uint32{}
-	c.costs = costTable{network: c.network, known: map[uint64]uint32{}}
+	c.costs = newCosts(c.network)
 	for i := range p.Actions {
 		a := &p.Actions[i]
 		o := op{kind: a.Kind, age: a.Age}
@@ -232,7 +175,7 @@ func (c *code) compileActions() error {
 		}
 		if a.Kind == FileIO {
 			o.size = uint32(len(c.files))
-			t := c.fileTime(a.Bytes)
+			t := c.network.fileTime(a.Bytes, uint64(len(p.Roots)))
 			if t > largest {
 				return programError("a file operation of %d bytes takes longer than 13 days", a.Bytes)
 			}
@@ -240,31 +183,7 @@ func (c *code) compileActions() error {
 		}
 		c.ops[i] = o
 	}
-	c.costs.known = nil
 	return nil
-}
-
-// fileTime returns what a file operation of one process takes. All processes share the file system.
-func (c *code) fileTime(bytes uint64) int64 {
-	f := &c.network.Files
-	all := f.Total.Of(mulSat(bytes, uint64(len(c.program.Roots))))
-	return addTime(f.Open, max(f.Client.Of(bytes), all))
-}
-
-// cost returns what a message costs, which must be within the limit.
-func (l *Link) cost(bytes uint64, policy Policy) (x cost, err error) {
-	wire, over := l.Wire(bytes)
-	x = cost{wire: wire, eager: bytes <= l.Eager}
-	x.send, x.take, x.busy = addTime(l.SendOver, over), addTime(l.RecvOver, over), addTime(l.Gap, wire)
-	if max(x.send, x.take, x.busy) > largest {
-		err = programError("a message of %d bytes takes longer than 13 days", bytes)
-	}
-	if policy == DMA {
-		x.land = wire
-	} else {
-		x.take = addTime(x.take, wire)
-	}
-	return x, err
 }
 
 // compileNodes makes blocks and calls. A loop takes over the children of a sequence in it. What has no calls below it
@@ -498,15 +417,6 @@ func (c *code) plan(x *collOp, process uint32) (schedule, *Comm) {
 	m := &c.program.Comms[x.comm]
 	rank, _ := c.rank(x.comm, process)
 	return newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
-}
-
-// reduction returns how long a process takes to combine bytes with its own.
-func (c *code) reduction(bytes uint64) (int64, error) {
-	t := c.network.Gamma.Of(bytes)
-	if t > largest {
-		return 0, programError("the reduction of %d bytes takes longer than 13 days", bytes)
-	}
-	return t, nil
 }
 
 // rank returns the rank of a process in a communicator.

@@ -249,7 +249,7 @@ func (e *ending) gatherRecv(p *proc, k *kind, o *op) verdict {
 		slot := e.w.wide(c, n)
 		x.time, x.cost = slot[slotArrival], uint32(slot[slotCost]>>costShift)
 		if slot[slotCost]&byRendezvous != 0 {
-			x.time = e.start(c, slot) + e.w.code.handshake(c.lat)
+			x.time = e.start(c, slot) + e.w.code.network.handshake(c.lat)
 			e.w.clock |= x.time
 		}
 	}
@@ -306,7 +306,7 @@ func (e *ending) gatherSend(p *proc, k *kind, o *op) verdict {
 
 // start returns when the data of a rendezvous start: after the request and the receive, and the way back.
 func (e *ending) start(c *channel, slot []int64) int64 {
-	d := max(max(slot[slotPosted], slot[slotArrival])+e.w.code.handshake(c.lat), slot[slotData])
+	d := max(max(slot[slotPosted], slot[slotArrival])+e.w.code.network.handshake(c.lat), slot[slotData])
 	e.w.clock |= d
 	return d
 }

@@ -103,7 +103,7 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 		ctx: ctx, calc: calc, observer: o.Observer, running: count, cursors: cursors{code: c},
 		traffic: traffic{
 			network: n, arrival: n.Policy == Arrival, shared: n.Contention != NoContention, procs: make([]eventProc, count), current: noChannel, queue: newEventQueue(count),
-			costs: costTable{network: n, costs: slices.Clip(c.costs.costs), sizes: slices.Clip(c.costs.sizes), known: map[uint64]uint32{}},
+			costs: c.costs.grown(),
 		},
 	}
 	r.queue.clock = &r.clock
@@ -557,7 +557,7 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	if s.reduce == 0 {
 		return true
 	}
-	t, err := r.code.reduction(s.reduce)
+	t, err := r.code.network.reduction(s.reduce)
 	if err != nil {
 		r.fail(err)
 		return false

@@ -129,7 +129,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	if e.colls > 0 {
 		w.steps = stepping{
 			code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count),
-			costs: costTable{network: c.network, known: map[uint64]uint32{}},
+			costs: newCosts(c.network),
 		}
 		for i := range w.steps.states {
 			w.steps.states[i].limLog = limLog

@@ -192,17 +192,6 @@ func (s *walk) kind(root NodeID) (kind, error) {
 	return k, nil
 }
 
-// events returns what an action counts: an operation, and the message of a send.
-func (k ActionKind) events() uint64 {
-	switch k {
-	case PostSend, PostSync, PostBuffered:
-		return 2
-	case PostRecv, FileIO:
-		return 1
-	}
-	return 0
-}
-
 // use notes an action of a kind.
 func (s *walk) use(k *kind, used []uint32, action uint32, times uint64) []uint32 {
 	o := &s.c.ops[action]

@@ -155,22 +155,5 @@ func posts(list []end) (n uint64) {
 	return n
 }
 
-// latency returns the latency between two processes, within the limit.
-func (c *code) latency(src, dst uint32) (int64, error) {
-	lat := c.network.Latency(src, dst)
-	if lat < 0 || lat > largest {
-		return 0, programError("the latency from process %d to %d is longer than 13 days", src, dst)
-	}
-	return lat, nil
-}
-
-// handshake returns the latency of the request and of the answer of a rendezvous on a channel.
-func (c *code) handshake(lat int64) int64 {
-	if c.network.NoRendezvousLatency {
-		return 0
-	}
-	return lat
-}
-
 // log2 returns the least k with 1<<k >= n.
 func log2(n int) uint8 { return uint8(bits.Len(uint(max(n, 1) - 1))) }

@@ -272,7 +272,7 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 
 // newChain makes a channel.
 func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
-	lat, err := r.code.latency(src, dst)
+	lat, err := r.code.network.latency(src, dst)
 	if uint64(len(r.chains)) >= 1<<31 {
 		err = programError("more than 2^31 channels")
 	}

@@ -61,9 +61,6 @@ type assembly struct {
 	crowded    []uint32 // communicators with too many meetings
 }
 
-// spreads tells whether a kind goes from the root to the others.
-func (k CollKind) spreads() bool { return k == Bcast || k == Scatter }
-
 // prepare makes the tables of processes [lo, lo+count), where they have collective operations. Posts beyond those of all members are counted.
 func (a *assembly) prepare(colls uint64, limLog uint8, lo uint32, count int) {
 	if colls == 0 {

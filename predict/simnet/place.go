@@ -28,12 +28,6 @@ type nic struct {
 	rx int64 // to receive
 }
 
-// receive takes a message that arrives at a, and returns the clocks of the processor and of the interface after it.
-func (x *cost) receive(cpu, rx, a int64) (int64, int64) {
-	a = max(a, rx)
-	return max(cpu, a+x.land) + x.take, a + x.busy
-}
-
 // place is where a process is in its program, and where it begins in the tables of its engine.
 type place struct {
 	calls    uint64 // begun

@@ -1,7 +1,5 @@
 package simnet
 
-import "math"
-
 // NodeID is the index of a node in a Program.
 type NodeID uint32
 
@@ -136,21 +134,44 @@ type Program struct {
 // Processes returns how many processes the program has.
 func (p *Program) Processes() int { return len(p.Roots) }
 
-// Calc is the computation between calls.
-type Calc interface {
-	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
-	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
-	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin, but where iterations are
-	// skipped (see Periodic). Entries after the last are 0.
-	Fill(process uint32, first uint64, dst []int64) error
+// Rooted tells whether one rank of a kind is special.
+func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
+
+// spreads tells whether a kind goes from the root to the others.
+func (k CollKind) spreads() bool { return k == Bcast || k == Scatter }
+
+// dependence says whom a rank of a collective operation waits for under the closed forms.
+type dependence uint8
+
+const (
+	onNobody dependence = iota
+	onRoot
+	onAll
+)
+
+// dependsOn returns whose entry rank's leave depends on.
+func (k CollKind) dependsOn(isRoot bool) dependence {
+	switch {
+	case !k.Rooted():
+		return onAll
+	case k == Bcast || k == Scatter:
+		if isRoot {
+			return onNobody
+		}
+		return onRoot
+	case isRoot:
+		return onAll
+	}
+	return onNobody
 }
 
-// Observer is called when calls begin and end.
-type Observer interface {
-	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
-	// in order for one process, and from one goroutine at a time for one process.
-	Calls(process uint32, first uint64, times []int64) error
+// events returns what an action counts: an operation, and the message of a send.
+func (k ActionKind) events() uint64 {
+	switch k {
+	case PostSend, PostSync, PostBuffered:
+		return 2
+	case PostRecv, FileIO:
+		return 1
+	}
+	return 0
 }
-
-// Never is a time after all times.
-const Never = math.MaxInt64

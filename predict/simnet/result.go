@@ -13,6 +13,30 @@ type Options struct {
 	Observer Observer
 }
 
+// Calc is the computation between calls.
+type Calc interface {
+	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
+	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
+	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin, but where iterations are
+	// skipped (see Periodic). Entries after the last are 0.
+	Fill(process uint32, first uint64, dst []int64) error
+}
+
+// Observer is called when calls begin and end.
+type Observer interface {
+	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
+	// in order for one process, and from one goroutine at a time for one process.
+	Calls(process uint32, first uint64, times []int64) error
+}
+
+// Periodic is what a Calc may be, to let iterations be skipped.
+type Periodic interface {
+	// Repeats returns how often, at most n times, the entries [first, first+period) come again right after themselves: for
+	// each i below the result and k below the period, entry first+(i+1)*period+k equals entry first+k. Calls for one process
+	// come from one goroutine at a time.
+	Repeats(process uint32, first, period, n uint64) (uint64, error)
+}
+
 // ProcessTimes is where the time of one process went, in picoseconds. Compute, Send, Receive, Wait, Collective and File
 // add up to Finish.
 type ProcessTimes struct {

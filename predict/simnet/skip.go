@@ -11,14 +11,6 @@ import (
 // iterations before, and what is left of the loop has the computation of those iterations, it takes the same time again and
 // again. This is exact: all numbers are compared.
 
-// Periodic is what a Calc may be, to let iterations be skipped.
-type Periodic interface {
-	// Repeats returns how often, at most n times, the entries [first, first+period) come again right after themselves: for
-	// each i below the result and k below the period, entry first+(i+1)*period+k equals entry first+k. Calls for one process
-	// come from one goroutine at a time.
-	Repeats(process uint32, first, period, n uint64) (uint64, error)
-}
-
 // leastLoop is the least number of iterations of a loop that is looked at.
 const leastLoop = 4
 

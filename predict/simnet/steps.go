@@ -96,7 +96,7 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pa
 		c.posted = false
 	}
 	if do.Reduce > 0 {
-		t, err := s.code.reduction(do.Reduce)
+		t, err := s.code.network.reduction(do.Reduce)
 		if err != nil {
 			s.book.fail(err)
 			return false

@@ -540,7 +540,7 @@ func (r *traffic) requested(m uint32) {
 // start lets the data of a rendezvous go, as soon as its answer is back.
 func (r *traffic) start(m uint32) {
 	x := &r.messages[m]
-	answer := max(x.posted, x.time) + r.code.handshake(r.origins[x.chain].lat)
+	answer := max(x.posted, x.time) + r.code.network.handshake(r.origins[x.chain].lat)
 	if r.shared {
 		r.queue.at(answer, answerEvent, m)
 		return
@@ -553,7 +553,7 @@ func (r *traffic) startAt(m uint32, d int64) {
 	x := &r.messages[m]
 	k, from := &r.costs.costs[x.cost], &r.origins[x.chain]
 	src := from.src
-	x.time, x.free, x.busy = d+r.code.handshake(from.lat), d+k.wire, d+k.busy
+	x.time, x.free, x.busy = d+r.code.network.handshake(from.lat), d+k.wire, d+k.busy
 	if r.network.NoRendezvousLatency {
 		x.free = d
 	}
