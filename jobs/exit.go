@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -176,7 +176,7 @@ var exitCodes = []struct {
 	{platform.ErrInvalid, ExitInput},
 	{predict.ErrTooLong, ExitInput},
 	{predict.ErrTooLarge, ExitResource},
-	{simnet.ErrProgram, ExitInput},
+	{program.ErrInvalid, ExitInput},
 	{cluster.ErrMemory, ExitResource},
 	{cluster.ErrTooMany, ExitUsage},
 	{cluster.ErrRange, ExitUsage},

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -18,7 +18,7 @@ var ErrTooLarge = errors.New("a program of too many different parts")
 // builder makes the nodes of a program, equal ones once.
 type builder struct {
 	tables  *tables
-	program simnet.Program
+	program program.Program
 	region  []uint32 // by node
 	slots   []uint64 // open addressing: upper half of the hash over node + 1; 0 is free
 	left    Left
@@ -29,12 +29,12 @@ func newBuilder(d *trace.Definitions) *builder {
 }
 
 // call returns the node of a call of a region.
-func (b *builder) call(region uint32, actions []simnet.Action) (simnet.NodeID, error) {
-	h := hashWord(hashWord(0, uint64(simnet.Call)), uint64(region))
+func (b *builder) call(region uint32, actions []program.Action) (program.NodeID, error) {
+	h := hashWord(hashWord(0, uint64(program.Call)), uint64(region))
 	for i := range actions {
 		h = hashAction(h, &actions[i])
 	}
-	return b.intern(h, simnet.Node{Kind: simnet.Call, Len: uint32(len(actions))}, region, func(n simnet.Node) bool {
+	return b.intern(h, program.Node{Kind: program.Call, Len: uint32(len(actions))}, region, func(n program.Node) bool {
 		return slices.Equal(b.program.Actions[n.First:n.First+n.Len], actions)
 	}, func() uint32 {
 		b.program.Actions = append(b.program.Actions, actions...)
@@ -43,21 +43,21 @@ func (b *builder) call(region uint32, actions []simnet.Action) (simnet.NodeID, e
 }
 
 // sequence returns the node of children in a row.
-func (b *builder) sequence(children []simnet.NodeID) (simnet.NodeID, error) {
-	return b.parent(simnet.Node{Kind: simnet.Seq, Len: uint32(len(children))}, children)
+func (b *builder) sequence(children []program.NodeID) (program.NodeID, error) {
+	return b.parent(program.Node{Kind: program.Seq, Len: uint32(len(children))}, children)
 }
 
 // loop returns the node of a child that follows itself.
-func (b *builder) loop(child simnet.NodeID, count uint64) (simnet.NodeID, error) {
-	return b.parent(simnet.Node{Kind: simnet.Loop, Len: 1, Count: count}, []simnet.NodeID{child})
+func (b *builder) loop(child program.NodeID, count uint64) (program.NodeID, error) {
+	return b.parent(program.Node{Kind: program.Loop, Len: 1, Count: count}, []program.NodeID{child})
 }
 
-func (b *builder) parent(n simnet.Node, children []simnet.NodeID) (simnet.NodeID, error) {
+func (b *builder) parent(n program.Node, children []program.NodeID) (program.NodeID, error) {
 	h := hashWord(hashWord(0, uint64(n.Kind)), n.Count)
 	for _, c := range children {
 		h = hashWord(h, uint64(c))
 	}
-	return b.intern(h, n, trace.Undefined, func(o simnet.Node) bool {
+	return b.intern(h, n, trace.Undefined, func(o program.Node) bool {
 		return slices.Equal(b.program.Children[o.First:o.First+o.Len], children)
 	}, func() uint32 {
 		b.program.Children = append(b.program.Children, children...)
@@ -66,7 +66,7 @@ func (b *builder) parent(n simnet.Node, children []simnet.NodeID) (simnet.NodeID
 }
 
 // intern returns the node equal to n, whose words equal compares, or adds it.
-func (b *builder) intern(h uint64, n simnet.Node, region uint32, equal func(simnet.Node) bool, add func() uint32) (simnet.NodeID, error) {
+func (b *builder) intern(h uint64, n program.Node, region uint32, equal func(program.Node) bool, add func() uint32) (program.NodeID, error) {
 	if 4*(len(b.program.Nodes)+1) > 3*len(b.slots) {
 		b.grow()
 	}
@@ -76,7 +76,7 @@ func (b *builder) intern(h uint64, n simnet.Node, region uint32, equal func(simn
 		if uint32(b.slots[i]>>32) != uint32(h) {
 			continue
 		}
-		id := simnet.NodeID(uint32(b.slots[i]) - 1)
+		id := program.NodeID(uint32(b.slots[i]) - 1)
 		o := b.program.Nodes[id]
 		if o.Kind == n.Kind && o.Len == n.Len && o.Count == n.Count && b.region[id] == region && equal(o) {
 			return id, nil
@@ -89,7 +89,7 @@ func (b *builder) intern(h uint64, n simnet.Node, region uint32, equal func(simn
 	}
 	b.program.Nodes, b.region = append(b.program.Nodes, n), append(b.region, region)
 	b.slots[i] = uint64(uint32(h))<<32 | uint64(uint32(id)+1)
-	return simnet.NodeID(id), nil
+	return program.NodeID(id), nil
 }
 
 func (b *builder) grow() {
@@ -114,7 +114,7 @@ func hashWord(h, w uint64) uint64 {
 	return h ^ h>>29
 }
 
-func hashAction(h uint64, a *simnet.Action) uint64 {
+func hashAction(h uint64, a *program.Action) uint64 {
 	h = hashWord(h, uint64(a.Kind)|uint64(a.Flags)<<8|uint64(a.Mode)<<16|uint64(a.Coll)<<24|uint64(a.Comm)<<32)
 	h = hashWord(h, uint64(uint32(a.Peer))|uint64(a.Tag)<<32)
 	h = hashWord(h, uint64(a.Age))
@@ -123,12 +123,12 @@ func hashAction(h uint64, a *simnet.Action) uint64 {
 
 // runs collects children in a row, equal neighbours counted.
 type runs struct {
-	id    simnet.NodeID
+	id    program.NodeID
 	count uint64
 }
 
 // fold returns one node for a list of runs: none for an empty list.
-func (b *builder) fold(list []runs, scratch []simnet.NodeID) (id simnet.NodeID, some bool, err error) {
+func (b *builder) fold(list []runs, scratch []program.NodeID) (id program.NodeID, some bool, err error) {
 	scratch = scratch[:0]
 	for _, r := range list {
 		id = r.id
@@ -185,9 +185,9 @@ func (in *Input) unite(c mpi.Comm, own *builder) error {
 // take appends the processes of another program, and the nodes that they use.
 func (b *builder) take(o *builder) error {
 	p := &o.program
-	to := make([]simnet.NodeID, len(p.Nodes)) // 1 + node
+	to := make([]program.NodeID, len(p.Nodes)) // 1 + node
 	var stack []walkFrame
-	var children []simnet.NodeID
+	var children []program.NodeID
 	for _, root := range p.Roots {
 		stack = append(stack[:0], walkFrame{node: uint32(root)})
 		for len(stack) > 0 {
@@ -197,7 +197,7 @@ func (b *builder) take(o *builder) error {
 				stack = stack[:len(stack)-1]
 				continue
 			}
-			if n.Kind != simnet.Call && f.next < int(n.Len) {
+			if n.Kind != program.Call && f.next < int(n.Len) {
 				c := p.Children[n.First+uint32(f.next)]
 				f.next++
 				if to[c] == 0 {
@@ -205,16 +205,16 @@ func (b *builder) take(o *builder) error {
 				}
 				continue
 			}
-			var id simnet.NodeID
+			var id program.NodeID
 			var err error
-			if n.Kind == simnet.Call {
+			if n.Kind == program.Call {
 				id, err = b.call(o.region[f.node], p.Actions[n.First:n.First+n.Len])
 			} else {
 				children = children[:0]
 				for _, c := range p.Children[n.First : n.First+n.Len] {
 					children = append(children, to[c]-1)
 				}
-				id, err = b.parent(simnet.Node{Kind: n.Kind, Len: n.Len, Count: n.Count}, children)
+				id, err = b.parent(program.Node{Kind: n.Kind, Len: n.Len, Count: n.Count}, children)
 			}
 			if err != nil {
 				return err
@@ -230,7 +230,7 @@ func (b *builder) take(o *builder) error {
 
 // message is what ranks tell each other of a builder.
 type message struct {
-	Program simnet.Program // without communicators, which all have
+	Program program.Program // without communicators, which all have
 	Region  []uint32
 	Left    Left
 }
@@ -252,15 +252,15 @@ func decodeBuilder(src []byte) (*builder, error) {
 	p := &m.Program
 	for i, n := range p.Nodes {
 		end, of := uint64(n.First)+uint64(n.Len), len(p.Children)
-		if n.Kind == simnet.Call {
+		if n.Kind == program.Call {
 			of = len(p.Actions)
 		}
-		if n.Kind > simnet.Loop || n.Kind == simnet.Loop && n.Len != 1 || end > uint64(of) ||
-			n.Kind != simnet.Call && slices.ContainsFunc(p.Children[n.First:end], func(c simnet.NodeID) bool { return uint64(c) >= uint64(i) }) {
+		if n.Kind > program.Loop || n.Kind == program.Loop && n.Len != 1 || end > uint64(of) ||
+			n.Kind != program.Call && slices.ContainsFunc(p.Children[n.First:end], func(c program.NodeID) bool { return uint64(c) >= uint64(i) }) {
 			return nil, errMessage
 		}
 	}
-	if slices.ContainsFunc(p.Roots, func(r simnet.NodeID) bool { return uint64(r) >= uint64(len(p.Nodes)) }) {
+	if slices.ContainsFunc(p.Roots, func(r program.NodeID) bool { return uint64(r) >= uint64(len(p.Nodes)) }) {
 		return nil, errMessage
 	}
 	return &builder{program: m.Program, region: m.Region, left: m.Left}, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -60,9 +60,9 @@ func (in *Input) strictKeys() []uint64 {
 // group parts the processes by their sequences: ascending lists in the order of their first members. Equal hashes are verified
 // by comparing the calls themselves: each rank compares the roots that its processes are the first to have.
 func (in *Input) group(c mpi.Comm, keys []uint64, seq []sequence) ([][]uint32, error) {
-	lists := in.split(seq, func(a, b simnet.NodeID) bool { return true })
+	lists := in.split(seq, func(a, b program.NodeID) bool { return true })
 	same := []int64{1}
-	checked := map[simnet.NodeID]bool{}
+	checked := map[program.NodeID]bool{}
 	for _, list := range lists {
 		leader := in.Program.Roots[list[0]]
 		for _, p := range list {
@@ -80,17 +80,17 @@ func (in *Input) group(c mpi.Comm, keys []uint64, seq []sequence) ([][]uint32, e
 		return nil, err
 	}
 	if same[0] == 0 { // two sequences with one hash
-		lists = in.split(seq, func(a, b simnet.NodeID) bool { return equalSequences(in.Program, seq, keys, a, b) })
+		lists = in.split(seq, func(a, b program.NodeID) bool { return equalSequences(in.Program, seq, keys, a, b) })
 	}
 	return lists, nil
 }
 
 // split lists the processes of each sequence.
-func (in *Input) split(seq []sequence, equal func(a, b simnet.NodeID) bool) [][]uint32 {
+func (in *Input) split(seq []sequence, equal func(a, b program.NodeID) bool) [][]uint32 {
 	type key struct{ hash, counted uint64 }
 	var lists [][]uint32
 	leaders := map[key][]int{}
-	of := map[simnet.NodeID]int{}
+	of := map[program.NodeID]int{}
 	for p, root := range in.Program.Roots {
 		g, ok := of[root]
 		if !ok {
@@ -269,22 +269,22 @@ func (a sequence) repeated(n uint64) sequence {
 }
 
 // sequences returns the sequence of each node of a program, given the key of each call; 0 is a call that does not count.
-func sequences(p *simnet.Program, keys []uint64) []sequence {
+func sequences(p *program.Program, keys []uint64) []sequence {
 	s := make([]sequence, len(p.Nodes))
 	for i, n := range p.Nodes {
 		switch n.Kind {
-		case simnet.Call:
+		case program.Call:
 			s[i] = sequence{power: 1, calls: 1}
 			if k := keys[i]; k != 0 {
 				s[i].hash, s[i].power, s[i].counted = k%prime, base, 1
 			}
-		case simnet.Seq:
+		case program.Seq:
 			r := sequence{power: 1}
 			for _, c := range p.Children[n.First : n.First+n.Len] {
 				r = r.then(s[c])
 			}
 			s[i] = r
-		case simnet.Loop:
+		case program.Loop:
 			s[i] = s[p.Children[n.First]].repeated(n.Count)
 		}
 	}
@@ -294,17 +294,17 @@ func sequences(p *simnet.Program, keys []uint64) []sequence {
 // rope goes through the calls of a process without writing its loops out: its position is the next node of the program, which
 // is passed or entered.
 type rope struct {
-	p     *simnet.Program
+	p     *program.Program
 	stack []ropePlace // the last one is next
 }
 
 // ropePlace is a node, so many times as it follows itself.
 type ropePlace struct {
-	node simnet.NodeID
+	node program.NodeID
 	left uint64
 }
 
-func newRope(p *simnet.Program, root simnet.NodeID) *rope {
+func newRope(p *program.Program, root program.NodeID) *rope {
 	return &rope{p, []ropePlace{{root, 1}}}
 }
 
@@ -328,7 +328,7 @@ func (r *rope) skip(n uint64) {
 func (r *rope) enter() {
 	n := &r.p.Nodes[r.stack[len(r.stack)-1].node]
 	r.skip(1)
-	if n.Kind == simnet.Loop {
+	if n.Kind == program.Loop {
 		r.stack = append(r.stack, ropePlace{r.p.Children[n.First], n.Count})
 		return
 	}
@@ -338,13 +338,13 @@ func (r *rope) enter() {
 }
 
 // next returns the next call; false at the end.
-func (r *rope) next() (simnet.NodeID, bool) {
+func (r *rope) next() (program.NodeID, bool) {
 	for {
 		top, ok := r.top()
 		if !ok {
 			return 0, false
 		}
-		if r.p.Nodes[top.node].Kind == simnet.Call {
+		if r.p.Nodes[top.node].Kind == program.Call {
 			r.skip(1)
 			return top.node, true
 		}
@@ -354,7 +354,7 @@ func (r *rope) next() (simnet.NodeID, bool) {
 
 // equalSequences compares the calls that count of two processes, one after the other, passing over what both have. It takes
 // O(calls) steps at most, and few where loops are alike.
-func equalSequences(p *simnet.Program, s []sequence, keys []uint64, a, b simnet.NodeID) bool {
+func equalSequences(p *program.Program, s []sequence, keys []uint64, a, b program.NodeID) bool {
 	x, y := newRope(p, a), newRope(p, b)
 	for {
 		u, more := x.ahead(s)
@@ -366,14 +366,14 @@ func equalSequences(p *simnet.Program, s []sequence, keys []uint64, a, b simnet.
 			n := min(u.left, v.left)
 			x.skip(n)
 			y.skip(n)
-		case s[u.node].counted == 1 && s[v.node].counted == 1 && p.Nodes[u.node].Kind == simnet.Call && p.Nodes[v.node].Kind == simnet.Call:
+		case s[u.node].counted == 1 && s[v.node].counted == 1 && p.Nodes[u.node].Kind == program.Call && p.Nodes[v.node].Kind == program.Call:
 			if keys[u.node] != keys[v.node] {
 				return false
 			}
 			n := min(u.left, v.left)
 			x.skip(n)
 			y.skip(n)
-		case p.Nodes[u.node].Kind != simnet.Call && (s[u.node].counted >= s[v.node].counted || p.Nodes[v.node].Kind == simnet.Call):
+		case p.Nodes[u.node].Kind != program.Call && (s[u.node].counted >= s[v.node].counted || p.Nodes[v.node].Kind == program.Call):
 			x.enter()
 		default:
 			y.enter()

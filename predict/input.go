@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -28,7 +29,7 @@ import (
 type Input struct {
 	Defs    *trace.Definitions
 	Shared  *ccg.Shared
-	Program *simnet.Program // of all processes, the same on all ranks
+	Program *program.Program // of all processes, the same on all ranks
 	// Region is the MPI function of each Call of the program, trace.Undefined where a record stands outside of calls.
 	Region  []uint32
 	Ranges  []partition.Range // processes of each rank
@@ -209,7 +210,7 @@ func (in *Input) callKeys() []uint64 {
 	keys := make([]uint64, len(in.Program.Nodes))
 	names := map[string]uint64{}
 	for i, n := range in.Program.Nodes {
-		if n.Kind != simnet.Call {
+		if n.Kind != program.Call {
 			continue
 		}
 		name := ""
@@ -226,7 +227,7 @@ func (in *Input) callKeys() []uint64 {
 		}
 		size := uint32(0)
 		for _, a := range in.Program.Actions[n.First : n.First+n.Len] {
-			if a.Kind != simnet.FileIO {
+			if a.Kind != program.FileIO {
 				size = max(size, in.Program.Comms[a.Comm].Size)
 			}
 		}
@@ -285,12 +286,12 @@ var LeftKinds = [...]struct {
 }
 
 // CallNodes returns the calls of a process in order, as nodes of the program: 4 bytes a call.
-func (in *Input) CallNodes(process uint32) ([]simnet.NodeID, error) {
+func (in *Input) CallNodes(process uint32) ([]program.NodeID, error) {
 	calls := in.Calls(process)
 	if calls >= math.MaxInt32 {
 		return nil, fmt.Errorf("process %d: %d calls are too many to be replaced", process, calls)
 	}
-	list := make([]simnet.NodeID, 0, calls)
+	list := make([]program.NodeID, 0, calls)
 	r := newRope(in.Program, in.Program.Roots[process])
 	for c, ok := r.next(); ok; c, ok = r.next() {
 		list = append(list, c)
@@ -299,7 +300,7 @@ func (in *Input) CallNodes(process uint32) ([]simnet.NodeID, error) {
 }
 
 // Function returns the name of the MPI function of a call.
-func (in *Input) Function(node simnet.NodeID) string {
+func (in *Input) Function(node program.NodeID) string {
 	if r := in.Defs.Region(in.Region[node]); r != nil {
 		if name := in.Defs.Text(r.Name); name != "" {
 			return name
@@ -310,7 +311,7 @@ func (in *Input) Function(node simnet.NodeID) string {
 }
 
 // Functions returns a number for the function of each call, and the names by number.
-func (in *Input) Functions(calls []simnet.NodeID) (numbers []uint32, names []string) {
+func (in *Input) Functions(calls []program.NodeID) (numbers []uint32, names []string) {
 	known := map[uint32]uint32{} // by region
 	numbers = make([]uint32, len(calls))
 	for i, c := range calls {

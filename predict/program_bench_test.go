@@ -8,7 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // BenchmarkOpen makes programs and vectors. Operations are calls of MPI functions and messages or collectives in them.
@@ -72,10 +72,10 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // unrolledActions counts the actions of all processes.
-func unrolledActions(p *simnet.Program) (n uint64) {
+func unrolledActions(p *program.Program) (n uint64) {
 	weight := make([]uint64, len(p.Nodes))
 	for i, x := range p.Nodes {
-		if x.Kind == simnet.Call {
+		if x.Kind == program.Call {
 			weight[i] = uint64(x.Len)
 			continue
 		}

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
 // plainAction is an action with its partner as a process.
 type plainAction struct {
-	Kind        simnet.ActionKind
-	Flags       simnet.CallFlags
-	Coll        simnet.CollKind
+	Kind        program.ActionKind
+	Flags       program.CallFlags
+	Coll        program.CollKind
 	Comm        uint32
 	Partner     int64 // process; root of a collective
 	Tag, Age    uint32
@@ -32,22 +32,22 @@ type plainCall struct {
 // unrolled returns the calls of a process in order.
 func unrolled(in *Input, process uint32) []plainCall {
 	var list []plainCall
-	var walk func(n simnet.NodeID)
+	var walk func(n program.NodeID)
 	p := in.Program
-	walk = func(n simnet.NodeID) {
+	walk = func(n program.NodeID) {
 		x := p.Nodes[n]
 		switch x.Kind {
-		case simnet.Call:
+		case program.Call:
 			c := plainCall{Region: in.Region[n]}
 			for _, a := range p.Actions[x.First : x.First+x.Len] {
 				c.Actions = append(c.Actions, plain(p, &a, process))
 			}
 			list = append(list, c)
-		case simnet.Seq:
+		case program.Seq:
 			for _, c := range p.Children[x.First : x.First+x.Len] {
 				walk(c)
 			}
-		case simnet.Loop:
+		case program.Loop:
 			for range x.Count {
 				walk(p.Children[x.First])
 			}
@@ -57,9 +57,9 @@ func unrolled(in *Input, process uint32) []plainCall {
 	return list
 }
 
-func plain(p *simnet.Program, a *simnet.Action, process uint32) plainAction {
+func plain(p *program.Program, a *program.Action, process uint32) plainAction {
 	x := plainAction{a.Kind, a.Flags, a.Coll, a.Comm, 0, a.Tag, a.Age, a.Bytes, a.Recv}
-	if a.Kind == simnet.PostColl || a.Kind == simnet.WaitColl || a.Kind == simnet.FileIO {
+	if a.Kind == program.PostColl || a.Kind == program.WaitColl || a.Kind == program.FileIO {
 		x.Partner = int64(a.Peer)
 		return x
 	}
@@ -69,11 +69,11 @@ func plain(p *simnet.Program, a *simnet.Action, process uint32) plainAction {
 	}
 	var rank int64
 	switch a.Mode {
-	case simnet.PeerAbsolute:
+	case program.PeerAbsolute:
 		rank = int64(a.Peer)
-	case simnet.PeerRelative:
+	case program.PeerRelative:
 		rank = (own + int64(a.Peer)) % int64(c.Size)
-	case simnet.PeerXor:
+	case program.PeerXor:
 		rank = own ^ int64(a.Peer)
 	}
 	x.Partner = int64(c.Process(uint32(rank)))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -53,7 +53,7 @@ func FuzzMessage(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	if b.program.Roots, b.program.Nodes, b.region = []simnet.NodeID{0}, []simnet.Node{{Kind: simnet.Loop, Len: 1}}, []uint32{0}; err == nil {
+	if b.program.Roots, b.program.Nodes, b.region = []program.NodeID{0}, []program.Node{{Kind: program.Loop, Len: 1}}, []uint32{0}; err == nil {
 		good, err = b.encode() // a loop that is its own child
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -190,15 +190,15 @@ func TestRandomPrograms(t *testing.T) {
 }
 
 // checkProgram checks what the simulator relies on.
-func checkProgram(p *simnet.Program) error {
+func checkProgram(p *program.Program) error {
 	for i, n := range p.Nodes {
-		if n.Kind == simnet.Call {
+		if n.Kind == program.Call {
 			if uint64(n.First)+uint64(n.Len) > uint64(len(p.Actions)) {
 				return fmt.Errorf("node %d: actions %d to %d", i, n.First, n.First+n.Len)
 			}
 			continue
 		}
-		if n.Kind == simnet.Loop && (n.Len != 1 || n.Count < 2) {
+		if n.Kind == program.Loop && (n.Len != 1 || n.Count < 2) {
 			return fmt.Errorf("node %d: a loop of %d children, %d times", i, n.Len, n.Count)
 		}
 		for _, c := range p.Children[n.First : n.First+n.Len] {
@@ -208,7 +208,7 @@ func checkProgram(p *simnet.Program) error {
 		}
 	}
 	for i, a := range p.Actions {
-		if a.Kind != simnet.FileIO && a.Comm >= uint32(len(p.Comms)) {
+		if a.Kind != program.FileIO && a.Comm >= uint32(len(p.Comms)) {
 			return fmt.Errorf("action %d: communicator %d", i, a.Comm)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/column"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -58,9 +58,9 @@ type value struct {
 // record is an Event as the program has it.
 type record struct {
 	kind    recordKind
-	drop    bool          // of a partner or operation that the program has not: the request is followed all the same
-	action  simnet.Action // without bytes and age
-	channel uint32        // number of its channel in the location
+	drop    bool           // of a partner or operation that the program has not: the request is followed all the same
+	action  program.Action // without bytes and age
+	channel uint32         // number of its channel in the location
 	bytes   value
 	recv    value
 	request value // id: distance where constant
@@ -69,7 +69,7 @@ type record struct {
 
 // channelKey names a channel or the collectives of a communicator.
 type channelKey struct {
-	kind    simnet.ActionKind // PostSend, PostRecv, PostColl
+	kind    program.ActionKind // PostSend, PostRecv, PostColl
 	comm    uint32
 	process uint32
 	tag     uint32
@@ -131,7 +131,7 @@ func (r *reader) record(n uint32, x *ccg.Node) (record, error) {
 			rec.recv, err = r.value(&f[4])
 		}
 	case recFile:
-		rec.action = simnet.Action{Kind: simnet.FileIO}
+		rec.action = program.Action{Kind: program.FileIO}
 		rec.bytes, err = r.value(&f[3])
 	}
 	if rec.drop && !rec.kind.posts() && !rec.kind.completes() {
@@ -196,9 +196,9 @@ func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 		r.left[LeftUnknown] += instances
 		return
 	}
-	rec.action = simnet.Action{Kind: simnet.PostSend, Mode: simnet.PeerAbsolute, Comm: number, Tag: uint32(f[2].Value), Peer: int32(rank)}
+	rec.action = program.Action{Kind: program.PostSend, Mode: program.PeerAbsolute, Comm: number, Tag: uint32(f[2].Value), Peer: int32(rank)}
 	if rec.kind == recRecv || rec.kind == recIrecvDone {
-		rec.action.Kind = simnet.PostRecv
+		rec.action.Kind = program.PostRecv
 	}
 	r.partner(&rec.action, comm, number, rank, peer, f[0].Partner)
 	rec.channel = r.channel(channelKey{rec.action.Kind, number, peer, rec.action.Tag})
@@ -206,7 +206,7 @@ func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 
 // partner chooses how the program names a partner: as the graph does, so that processes share nodes as they share those of the
 // graph.
-func (r *reader) partner(a *simnet.Action, comm, number, rank, peer uint32, how ccg.Partner) {
+func (r *reader) partner(a *program.Action, comm, number, rank, peer uint32, how ccg.Partner) {
 	own, size := r.place(comm).rank, r.tables.comms[number].Size
 	if r.tables.kinds[number] != commPlain { // partners by process
 		own, rank = r.process, peer
@@ -216,11 +216,11 @@ func (r *reader) partner(a *simnet.Action, comm, number, rank, peer uint32, how 
 	}
 	switch {
 	case how == ccg.PartnerShift:
-		a.Mode, a.Peer = simnet.PeerRelative, int32((uint64(rank)+uint64(size)-uint64(own))%uint64(size))
+		a.Mode, a.Peer = program.PeerRelative, int32((uint64(rank)+uint64(size)-uint64(own))%uint64(size))
 	case how == ccg.PartnerXor:
-		a.Mode, a.Peer = simnet.PeerXor, int32(rank^own)
+		a.Mode, a.Peer = program.PeerXor, int32(rank^own)
 	default:
-		a.Mode, a.Peer = simnet.PeerAbsolute, int32(rank)
+		a.Mode, a.Peer = program.PeerAbsolute, int32(rank)
 	}
 }
 
@@ -250,9 +250,9 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 		r.left[LeftBetweenGroups] += instances
 		return
 	}
-	rec.action = simnet.Action{Kind: simnet.PostColl, Coll: kind, Comm: number}
+	rec.action = program.Action{Kind: program.PostColl, Coll: kind, Comm: number}
 	if varying {
-		rec.action.Flags = simnet.Varying
+		rec.action.Flags = program.Varying
 	}
 	switch size := r.tables.comms[number].Size; {
 	case !kind.Rooted():
@@ -261,7 +261,7 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	default:
 		r.left[LeftNoRoot] += instances
 	}
-	rec.channel = r.channel(channelKey{kind: simnet.PostColl, comm: number})
+	rec.channel = r.channel(channelKey{kind: program.PostColl, comm: number})
 }
 
 // tables hold what the definitions say of regions and communicators.
@@ -269,7 +269,7 @@ type tables struct {
 	defs    *trace.Definitions
 	regions []regionInfo
 	none    regionInfo
-	comms   []simnet.Comm
+	comms   []program.Comm
 	kinds   []commKind        // by number in comms
 	number  map[uint32]uint32 // communicator -> number in comms
 }
@@ -277,10 +277,10 @@ type tables struct {
 // regionInfo is what matters of a region.
 type regionInfo struct {
 	class trace.CallClass
-	post  simnet.ActionKind // of its sends
-	test  bool              // may complete nothing
-	some  bool              // may complete some of its requests
-	probe bool              // waits for a message that another call receives
+	post  program.ActionKind // of its sends
+	test  bool               // may complete nothing
+	some  bool               // may complete some of its requests
+	probe bool               // waits for a message that another call receives
 	spawn bool
 	apart bool // a file operation or one-sided call outside of MPI
 }
@@ -313,7 +313,7 @@ func newTables(d *trace.Definitions) *tables {
 }
 
 func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
-	x := regionInfo{class: d.Class(r), post: simnet.PostSend, probe: d.IsProbe(r)}
+	x := regionInfo{class: d.Class(r), post: program.PostSend, probe: d.IsProbe(r)}
 	if x.class&trace.ClassMPI == 0 {
 		x.apart = x.class&trace.ClassIO != 0 || r.Role == trace.RoleRMA
 		return x
@@ -322,9 +322,9 @@ func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
 	is := func(names string) bool { return slices.Contains(strings.Fields(names), name) }
 	switch {
 	case is("ssend issend"):
-		x.post = simnet.PostSync
+		x.post = program.PostSync
 	case is("bsend ibsend rsend irsend"):
-		x.post = simnet.PostBuffered
+		x.post = program.PostBuffered
 	}
 	x.spawn = is("comm_spawn comm_spawn_multiple comm_connect comm_accept comm_join")
 	x.some = is("waitany waitsome test testany testsome testall")
@@ -346,9 +346,9 @@ func (t *tables) addComm(ref uint32) {
 	case t.defs.IsInter(ref) || !distinct(members, everybody):
 		kind = commParts
 	}
-	c := simnet.Comm{Size: everybody}
+	c := program.Comm{Size: everybody}
 	if kind == commPlain {
-		c = simnet.Comm{Size: uint32(len(members)), Members: members}
+		c = program.Comm{Size: uint32(len(members)), Members: members}
 		if identity(members) {
 			c.Members = nil
 		}
@@ -386,11 +386,11 @@ func (t *tables) region(ref uint32) *regionInfo {
 }
 
 // collKind returns what the network does for a collective operation of OTF2, and whether members have parts of their own size.
-func collKind(op uint64) (k simnet.CollKind, varying, ok bool) {
-	kinds := [...]simnet.CollKind{
-		simnet.Barrier, simnet.Bcast, simnet.Gather, simnet.Gather, simnet.Scatter, simnet.Scatter, simnet.Allgather, simnet.Allgather,
-		simnet.Alltoall, simnet.Alltoall, simnet.Alltoall, simnet.Allreduce, simnet.Reduce, simnet.ReduceScatter, simnet.Scan, simnet.Scan, simnet.ReduceScatter,
-		22: simnet.Barrier, // from 17 on handles and memory: at least nobody goes on before all have come
+func collKind(op uint64) (k program.CollKind, varying, ok bool) {
+	kinds := [...]program.CollKind{
+		program.Barrier, program.Bcast, program.Gather, program.Gather, program.Scatter, program.Scatter, program.Allgather, program.Allgather,
+		program.Alltoall, program.Alltoall, program.Alltoall, program.Allreduce, program.Reduce, program.ReduceScatter, program.Scan, program.Scan, program.ReduceScatter,
+		22: program.Barrier, // from 17 on handles and memory: at least nobody goes on before all have come
 	}
 	if op >= uint64(len(kinds)) {
 		return 0, false, false
@@ -400,7 +400,7 @@ func collKind(op uint64) (k simnet.CollKind, varying, ok bool) {
 
 // collBytes turns the bytes of a record into those of an action: for one partner where there is a part for each. Records count
 // what the library would move if everybody sent to everybody concerned, itself included, as Score-P does.
-func collBytes(k simnet.CollKind, size uint32, sent, received uint64) (bytes, got uint64) {
+func collBytes(k program.CollKind, size uint32, sent, received uint64) (bytes, got uint64) {
 	n := uint64(size)
 	part := func(b uint64) uint64 {
 		q := b / n
@@ -410,23 +410,23 @@ func collBytes(k simnet.CollKind, size uint32, sent, received uint64) (bytes, go
 		return q
 	}
 	switch k {
-	case simnet.Bcast:
+	case program.Bcast:
 		b := max(received, part(sent))
 		return b, b
-	case simnet.Reduce:
+	case program.Reduce:
 		b := max(sent, part(received))
 		return b, b
-	case simnet.Gather:
+	case program.Gather:
 		b := max(sent, part(received)) // of the root, which may gather in place
 		return b, part(received)
-	case simnet.Scatter:
+	case program.Scatter:
 		return part(sent), max(received, part(sent))
-	case simnet.Scan:
+	case program.Scan:
 		return sent, received
-	case simnet.Allreduce:
+	case program.Allreduce:
 		b := part(max(sent, received))
 		return b, b
-	case simnet.Barrier:
+	case program.Barrier:
 		return 0, 0
 	}
 	return part(sent), part(received)

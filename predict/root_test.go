@@ -3,7 +3,7 @@ package predict
 import (
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -26,7 +26,7 @@ func TestForeignRoot(t *testing.T) {
 		var roots []int64
 		for _, c := range unrolled(in, p) {
 			for _, a := range c.Actions {
-				if a.Kind == simnet.PostColl {
+				if a.Kind == program.PostColl {
 					roots = append(roots, a.Partner)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Rule says how the computation of a process follows from that of its representative.
@@ -207,19 +208,19 @@ func (in *Input) joins(process uint32) bool {
 }
 
 // Counts reports whether a call is one of those that processes of a class have in common.
-func (in *Input) Counts(call simnet.NodeID) bool { return in.keys[call] != 0 }
+func (in *Input) Counts(call program.NodeID) bool { return in.keys[call] != 0 }
 
 // IsMPI reports whether a call is none of those outside of MPI.
-func (in *Input) IsMPI(call simnet.NodeID) bool { return !in.tables.region(in.Region[call]).apart }
+func (in *Input) IsMPI(call program.NodeID) bool { return !in.tables.region(in.Region[call]).apart }
 
 // Counted returns the calls that count out of all calls of a process. It may change list.
-func Counted(list []simnet.NodeID, counts func(simnet.NodeID) bool) []simnet.NodeID {
-	return slices.DeleteFunc(list, func(c simnet.NodeID) bool { return !counts(c) })
+func Counted(list []program.NodeID, counts func(program.NodeID) bool) []program.NodeID {
+	return slices.DeleteFunc(list, func(c program.NodeID) bool { return !counts(c) })
 }
 
 // Join adds up the entries of a process's vector around calls that do not count. One that lacks a part is not measured. It may
 // change v.
-func Join(calls []simnet.NodeID, v []int64, counts func(simnet.NodeID) bool) ([]int64, error) {
+func Join(calls []program.NodeID, v []int64, counts func(program.NodeID) bool) ([]int64, error) {
 	n := 0
 	sum := int64(0)
 	for i, t := range v {

@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // inputOf makes a run of processes that are lists of calls: call 0 counts for nothing, the others do. Vectors are in ps.
-func inputOf(t *testing.T, calls [][]simnet.NodeID, vectors [][]int64) *Input {
+func inputOf(t *testing.T, calls [][]program.NodeID, vectors [][]int64) *Input {
 	t.Helper()
-	p := &simnet.Program{Nodes: make([]simnet.Node, 4)} // call 0 to 3, then a sequence for each process
+	p := &program.Program{Nodes: make([]program.Node, 4)} // call 0 to 3, then a sequence for each process
 	in := &Input{Program: p, keys: []uint64{0, 1, 2, 3}, Vectors: newVectors(0, uint32(len(calls)), picosecondClock, nil), End: uint32(len(calls))}
 	for i, list := range calls {
-		p.Roots = append(p.Roots, simnet.NodeID(len(p.Nodes)))
-		p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: uint32(len(p.Children)), Len: uint32(len(list))})
+		p.Roots = append(p.Roots, program.NodeID(len(p.Nodes)))
+		p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: uint32(len(p.Children)), Len: uint32(len(list))})
 		p.Children = append(p.Children, list...)
 		in.keys = append(in.keys, 0)
 		v := &in.Vectors.list[i]
@@ -31,7 +31,7 @@ func inputOf(t *testing.T, calls [][]simnet.NodeID, vectors [][]int64) *Input {
 }
 
 // slowJoin adds up entries between calls that count.
-func slowJoin(calls []simnet.NodeID, v []int64) (joined []int64) {
+func slowJoin(calls []program.NodeID, v []int64) (joined []int64) {
 	joined = []int64{0}
 	for i, t := range v {
 		joined[len(joined)-1] += t
@@ -47,14 +47,14 @@ func TestJoinedSubstitution(t *testing.T) {
 	const us = 1_000_000
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 50 {
-		counted := make([]simnet.NodeID, 1+r.IntN(20))
+		counted := make([]program.NodeID, 1+r.IntN(20))
 		for i := range counted {
-			counted[i] = simnet.NodeID(1 + r.IntN(3))
+			counted[i] = program.NodeID(1 + r.IntN(3))
 		}
-		var calls [][]simnet.NodeID
+		var calls [][]program.NodeID
 		var vectors [][]int64
 		for p := range 4 {
-			var list []simnet.NodeID
+			var list []program.NodeID
 			for _, c := range counted {
 				for p > 0 && r.IntN(3) == 0 {
 					list = append(list, 0)
@@ -102,12 +102,12 @@ func TestJoinedSubstitution(t *testing.T) {
 
 // TestJoinNotMeasured keeps what lacks a part as not measured.
 func TestJoinNotMeasured(t *testing.T) {
-	in := inputOf(t, [][]simnet.NodeID{{0, 1, 0, 2}}, [][]int64{{1, 1, 1, 1, 1}})
-	got, err := Join([]simnet.NodeID{0, 1, 0, 2}, []int64{notMeasured, 5, 3, 4, notMeasured}, in.Counts)
+	in := inputOf(t, [][]program.NodeID{{0, 1, 0, 2}}, [][]int64{{1, 1, 1, 1, 1}})
+	got, err := Join([]program.NodeID{0, 1, 0, 2}, []int64{notMeasured, 5, 3, 4, notMeasured}, in.Counts)
 	if err != nil || !slices.Equal(got, []int64{notMeasured, 7, notMeasured}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got := Counted([]simnet.NodeID{0, 1, 0, 2}, in.Counts); !slices.Equal(got, []simnet.NodeID{1, 2}) {
+	if got := Counted([]program.NodeID{0, 1, 0, 2}, in.Counts); !slices.Equal(got, []program.NodeID{1, 2}) {
 		t.Errorf("counted %v", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/column"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -44,7 +44,7 @@ type nodeInfo struct {
 	bloom  uint64 // channels whose requests it completes or operations it performs
 	values uint32 // byte counts that differ, capped
 	record uint32 // 1 + number in records
-	node   simnet.NodeID
+	node   program.NodeID
 	flags  nodeFlags
 }
 
@@ -70,7 +70,7 @@ func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
 }
 
 // run returns the node of the whole location.
-func (t *tracer) run() (simnet.NodeID, error) {
+func (t *tracer) run() (program.NodeID, error) {
 	if err := t.survey(); err != nil {
 		return 0, err
 	}
@@ -212,7 +212,7 @@ func (t *tracer) event(x *nodeInfo, rec *record) {
 			t.ids = true
 		}
 	}
-	if rec.action.Kind != simnet.FileIO && !rec.drop && (!k.posts() || k == recIsend) && k != recSendDone && k != recCancel {
+	if rec.action.Kind != program.FileIO && !rec.drop && (!k.posts() || k == recIsend) && k != recSendDone && k != recCancel {
 		x.bloom = 1 << channelBit(rec.channel)
 	}
 }
@@ -481,10 +481,10 @@ func (w *walker) next() (walkStep, uint32) {
 // combination of them.
 type unitNodes struct {
 	columns []int32 // of the byte counts, in the order of execution
-	known   map[[unitValues]uint64]simnet.NodeID
+	known   map[[unitValues]uint64]program.NodeID
 	last    [unitValues]uint64
-	id      simnet.NodeID // of last
-	any     bool          // there is a last
+	id      program.NodeID // of last
+	any     bool           // there is a last
 }
 
 // unit returns the unit of a node.
@@ -493,7 +493,7 @@ func (t *tracer) unit(n uint32) *unitNodes {
 	if u != nil {
 		return u
 	}
-	u = &unitNodes{known: map[[unitValues]uint64]simnet.NodeID{}}
+	u = &unitNodes{known: map[[unitValues]uint64]program.NodeID{}}
 	w := walker{plain: true}
 	for st, id := w.begin(t, n); st != walkEnd; st, id = w.next() {
 		switch st {
@@ -511,7 +511,7 @@ func (t *tracer) unit(n uint32) *unitNodes {
 }
 
 // node returns the node of an instance with the given byte counts.
-func (u *unitNodes) node(t *tracer, n uint32, values []uint64) (simnet.NodeID, error) {
+func (u *unitNodes) node(t *tracer, n uint32, values []uint64) (program.NodeID, error) {
 	var key [unitValues]uint64
 	copy(key[:], values)
 	if u.any && u.last == key {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -175,7 +175,7 @@ func (w *twin) record(k recordKind, words []uint64) bool {
 		}
 		w.block(a)
 	case recFile:
-		w.post(plainAction{Kind: simnet.FileIO, Bytes: words[3]}, true)
+		w.post(plainAction{Kind: program.FileIO, Bytes: words[3]}, true)
 	default:
 		w.request(k, words)
 	}
@@ -245,9 +245,9 @@ func (w *twin) message(receive bool, words []uint64) (plainAction, bool) {
 	if !ok || peer == trace.UnknownProcess {
 		return plainAction{}, false
 	}
-	a := plainAction{Kind: simnet.PostSend, Comm: number, Partner: int64(peer), Tag: uint32(words[2]), Bytes: words[3]}
+	a := plainAction{Kind: program.PostSend, Comm: number, Partner: int64(peer), Tag: uint32(words[2]), Bytes: words[3]}
 	if receive {
-		a.Kind = simnet.PostRecv
+		a.Kind = program.PostRecv
 	}
 	return a, true
 }
@@ -258,9 +258,9 @@ func (w *twin) collective(words []uint64) (plainAction, bool) {
 	if _, member := w.in.Defs.RankIn(uint32(words[1]), w.process); !ok || !known || !member || w.tables.kinds[number] != commPlain {
 		return plainAction{}, false
 	}
-	a := plainAction{Kind: simnet.PostColl, Coll: kind, Comm: number}
+	a := plainAction{Kind: program.PostColl, Coll: kind, Comm: number}
 	if varying {
-		a.Flags = simnet.Varying
+		a.Flags = program.Varying
 	}
 	size := w.tables.comms[number].Size
 	if kind.Rooted() && words[2] < uint64(size) {
@@ -282,13 +282,13 @@ func (w *twin) finish() {
 			if !ok {
 				continue
 			}
-			if a.Flags&simnet.Detached == 0 && a.Kind != simnet.FileIO && a.Kind != simnet.ProbeRecv {
+			if a.Flags&program.Detached == 0 && a.Kind != program.FileIO && a.Kind != program.ProbeRecv {
 				open = append(open, p)
 			}
-			if a.Kind == simnet.PostSend {
+			if a.Kind == program.PostSend {
 				a.Kind = r.post
 			}
-			if p.block && a.Kind == simnet.PostRecv {
+			if p.block && a.Kind == program.PostRecv {
 				early = append(early, a)
 			} else {
 				posts = append(posts, a)
@@ -302,7 +302,7 @@ func (w *twin) finish() {
 		}
 		call.Actions = slices.Concat(early, posts, waits)
 		if len(early)+len(posts) == 1 && len(waits) == 1 && w.lists[c][0].block {
-			call.Actions[0].Flags |= simnet.Blocking
+			call.Actions[0].Flags |= program.Blocking
 		}
 		if r.mute() {
 			call.Actions = nil
@@ -315,12 +315,12 @@ func (w *twin) posted(p *twinPost, c int) (plainAction, bool) {
 	a := p.action
 	switch {
 	case slices.Contains(p.probed, c):
-		a.Kind, a.Bytes = simnet.ProbeRecv, 0
+		a.Kind, a.Bytes = program.ProbeRecv, 0
 		return a, p.known && p.done
-	case !p.known || p.cancel || a.Kind == simnet.PostRecv && !p.done:
+	case !p.known || p.cancel || a.Kind == program.PostRecv && !p.done:
 		return a, false
 	case p.request && !p.done:
-		a.Flags |= simnet.Detached
+		a.Flags |= program.Detached
 	}
 	return a, true
 }
@@ -330,19 +330,19 @@ func (p *twinPost) wait(open []*twinPost) plainAction {
 	a := p.action
 	a.Bytes, a.Recv, a.Flags = 0, 0, 0
 	switch a.Kind {
-	case simnet.PostSend:
-		a.Kind = simnet.WaitSend
-	case simnet.PostRecv:
-		a.Kind = simnet.WaitRecv
+	case program.PostSend:
+		a.Kind = program.WaitSend
+	case program.PostRecv:
+		a.Kind = program.WaitRecv
 	default:
-		a = plainAction{Kind: simnet.WaitColl, Comm: a.Comm}
+		a = plainAction{Kind: program.WaitColl, Comm: a.Comm}
 	}
 	for _, q := range open {
 		if q == p {
 			break
 		}
 		x, y := q.action, p.action
-		if x.Kind == y.Kind && x.Comm == y.Comm && (x.Kind == simnet.PostColl || x.Partner == y.Partner && x.Tag == y.Tag) {
+		if x.Kind == y.Kind && x.Comm == y.Comm && (x.Kind == program.PostColl || x.Partner == y.Partner && x.Tag == y.Tag) {
 			a.Age++
 		}
 	}

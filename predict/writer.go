@@ -3,7 +3,7 @@ package predict
 import (
 	"slices"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -21,11 +21,11 @@ type writer struct {
 	values  [unitValues]uint64
 	lists   []runs // children so far of all nodes in progress
 	marks   []int  // where each one's begin
-	scratch []simnet.NodeID
-	early   []simnet.Action // of the call in progress: blocking receives, which are posted first
-	posts   []simnet.Action
+	scratch []program.NodeID
+	early   []program.Action // of the call in progress: blocking receives, which are posted first
+	posts   []program.Action
 	waits   []wait
-	actions []simnet.Action
+	actions []program.Action
 
 	broken bool // what was to be made does not have all of its requests
 
@@ -42,8 +42,8 @@ type part struct {
 type openPost struct {
 	channel uint32
 	token   uint64
-	action  simnet.Action // its completion
-	drop    bool          // the program does not have it
+	action  program.Action // its completion
+	drop    bool           // the program does not have it
 }
 
 // wait is a completion of the call in progress.
@@ -67,7 +67,7 @@ func (t *tracer) numbering(replay []uint64) numbering {
 
 // convert makes the node of an instance of graph node n with all requests of its own. With values it is one whose byte counts
 // are these; without, it is the only one or the first.
-func (w *writer) convert(n uint32, values []uint64) (simnet.NodeID, error) {
+func (w *writer) convert(n uint32, values []uint64) (program.NodeID, error) {
 	t := w.t
 	w.walk.plain = values != nil
 	w.parts, w.broken = append(w.parts[:0], part{}), false
@@ -199,7 +199,7 @@ func (w *writer) leave() {
 }
 
 // add appends a child to the node in progress.
-func (w *writer) add(id simnet.NodeID, count uint64) {
+func (w *writer) add(id program.NodeID, count uint64) {
 	if at := w.marks[len(w.marks)-1]; len(w.lists) > at && w.lists[len(w.lists)-1].id == id {
 		w.lists[len(w.lists)-1].count += count
 		return
@@ -233,7 +233,7 @@ func (w *writer) probe() {
 		return
 	}
 	a := rec.action
-	a.Kind = simnet.ProbeRecv
+	a.Kind = program.ProbeRecv
 	w.posts = append(w.posts, a)
 }
 
@@ -306,7 +306,7 @@ func (w *writer) block(rec *record, bytes, recv uint64) {
 		return
 	}
 	a, p := w.start(rec, bytes, recv)
-	if a.Kind == simnet.PostRecv {
+	if a.Kind == program.PostRecv {
 		w.early = append(w.early, a)
 	} else {
 		w.posts = append(w.posts, a)
@@ -318,7 +318,7 @@ func (w *writer) block(rec *record, bytes, recv uint64) {
 func (w *writer) post(n uint64, rec *record, bytes, recv uint64, detached bool) {
 	if detached {
 		a := w.action(rec, bytes, recv)
-		a.Flags |= simnet.Detached
+		a.Flags |= program.Detached
 		w.posts = append(w.posts, a)
 		w.left[LeftDetached]++
 		return
@@ -329,26 +329,26 @@ func (w *writer) post(n uint64, rec *record, bytes, recv uint64, detached bool) 
 }
 
 // action returns the post of an operation.
-func (w *writer) action(rec *record, bytes, recv uint64) simnet.Action {
+func (w *writer) action(rec *record, bytes, recv uint64) program.Action {
 	a := rec.action
 	a.Bytes, a.Recv = bytes, recv
-	if a.Kind == simnet.PostColl {
+	if a.Kind == program.PostColl {
 		a.Bytes, a.Recv = collBytes(a.Coll, w.t.b.tables.comms[a.Comm].Size, bytes, recv)
 	}
 	return a
 }
 
 // start opens an operation on its channel.
-func (w *writer) start(rec *record, bytes, recv uint64) (simnet.Action, openPost) {
+func (w *writer) start(rec *record, bytes, recv uint64) (program.Action, openPost) {
 	a := w.action(rec, bytes, recv)
 	done := a
 	switch a.Kind {
-	case simnet.PostSend:
-		done.Kind = simnet.WaitSend
-	case simnet.PostRecv:
-		done.Kind = simnet.WaitRecv
+	case program.PostSend:
+		done.Kind = program.WaitSend
+	case program.PostRecv:
+		done.Kind = program.WaitRecv
 	default:
-		done = simnet.Action{Kind: simnet.WaitColl, Comm: a.Comm}
+		done = program.Action{Kind: program.WaitColl, Comm: a.Comm}
 	}
 	done.Bytes, done.Recv = 0, 0
 	w.token++
@@ -362,7 +362,7 @@ func channelBit(channel uint32) uint64 { return uint64(channel) * 0x9E3779B97F4A
 
 // finish makes the call in progress: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
 func (w *writer) finish(n uint32) error {
-	region, mode, mute := uint32(trace.Undefined), simnet.PostSend, false
+	region, mode, mute := uint32(trace.Undefined), program.PostSend, false
 	if n > 0 {
 		region = w.t.nodes[n].Region
 		r := w.t.b.tables.region(region)
@@ -371,7 +371,7 @@ func (w *writer) finish(n uint32) error {
 	w.actions = append(append(w.actions[:0], w.early...), w.posts...)
 	posts := len(w.actions)
 	for i := range w.actions {
-		if w.actions[i].Kind == simnet.PostSend {
+		if w.actions[i].Kind == program.PostSend {
 			w.actions[i].Kind = mode
 		}
 	}
@@ -384,7 +384,7 @@ func (w *writer) finish(n uint32) error {
 		w.actions = append(w.actions, x.action)
 	}
 	if posts == 1 && len(w.waits) == 1 && w.waits[0].own {
-		w.actions[0].Flags |= simnet.Blocking
+		w.actions[0].Flags |= program.Blocking
 	}
 	w.early, w.posts, w.waits = w.early[:0], w.posts[:0], w.waits[:0]
 	if mute {

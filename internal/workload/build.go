@@ -1,94 +1,96 @@
 package workload
 
-import "github.com/coppice-hpc/coppice/predict/simnet"
+import (
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // builder puts a program together from below.
-type builder struct{ p simnet.Program }
+type builder struct{ p program.Program }
 
-func (b *builder) node(kind simnet.NodeKind, first, n int, count uint64) simnet.NodeID {
-	b.p.Nodes = append(b.p.Nodes, simnet.Node{Kind: kind, First: uint32(first), Len: uint32(n), Count: count})
-	return simnet.NodeID(len(b.p.Nodes) - 1)
+func (b *builder) node(kind program.NodeKind, first, n int, count uint64) program.NodeID {
+	b.p.Nodes = append(b.p.Nodes, program.Node{Kind: kind, First: uint32(first), Len: uint32(n), Count: count})
+	return program.NodeID(len(b.p.Nodes) - 1)
 }
 
-func (b *builder) call(actions ...simnet.Action) simnet.NodeID {
+func (b *builder) call(actions ...program.Action) program.NodeID {
 	first := len(b.p.Actions)
 	b.p.Actions = append(b.p.Actions, actions...)
-	return b.node(simnet.Call, first, len(actions), 0)
+	return b.node(program.Call, first, len(actions), 0)
 }
 
-func (b *builder) seq(children ...simnet.NodeID) simnet.NodeID {
+func (b *builder) seq(children ...program.NodeID) program.NodeID {
 	first := len(b.p.Children)
 	b.p.Children = append(b.p.Children, children...)
-	return b.node(simnet.Seq, first, len(children), 0)
+	return b.node(program.Seq, first, len(children), 0)
 }
 
-func (b *builder) loop(count uint64, child simnet.NodeID) simnet.NodeID {
+func (b *builder) loop(count uint64, child program.NodeID) program.NodeID {
 	first := len(b.p.Children)
 	b.p.Children = append(b.p.Children, child)
-	return b.node(simnet.Loop, first, 1, count)
+	return b.node(program.Loop, first, 1, count)
 }
 
 // table adds a table of partners and returns an action's peer and mode for it.
 func (b *builder) table(peers []int32) partner {
 	b.p.Peers = append(b.p.Peers, peers)
-	return partner{simnet.PeerTable, int32(len(b.p.Peers) - 1)}
+	return partner{program.PeerTable, int32(len(b.p.Peers) - 1)}
 }
 
 // partner is the other end of a message.
 type partner struct {
-	mode simnet.PeerMode
+	mode program.PeerMode
 	peer int32
 }
 
-func (o partner) action(kind simnet.ActionKind, flags simnet.CallFlags, tag uint32, bytes uint64) simnet.Action {
-	return simnet.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: o.peer, Tag: tag, Bytes: bytes}
+func (o partner) action(kind program.ActionKind, flags program.CallFlags, tag uint32, bytes uint64) program.Action {
+	return program.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: o.peer, Tag: tag, Bytes: bytes}
 }
 
 // send and recv are the actions of MPI_Send and MPI_Recv.
-func (o partner) send(tag uint32, bytes uint64) []simnet.Action {
-	return []simnet.Action{
-		o.action(simnet.PostSend, simnet.Blocking, tag, bytes), o.action(simnet.WaitSend, 0, tag, bytes),
+func (o partner) send(tag uint32, bytes uint64) []program.Action {
+	return []program.Action{
+		o.action(program.PostSend, program.Blocking, tag, bytes), o.action(program.WaitSend, 0, tag, bytes),
 	}
 }
 
-func (o partner) recv(tag uint32, bytes uint64) []simnet.Action {
-	return []simnet.Action{
-		o.action(simnet.PostRecv, simnet.Blocking, tag, bytes), o.action(simnet.WaitRecv, 0, tag, bytes),
+func (o partner) recv(tag uint32, bytes uint64) []program.Action {
+	return []program.Action{
+		o.action(program.PostRecv, program.Blocking, tag, bytes), o.action(program.WaitRecv, 0, tag, bytes),
 	}
 }
 
 // absolute returns an action of a process with an absolute partner, which all communicators must allow: they are the identity.
-func absolute(p *simnet.Program, a simnet.Action, process int32) simnet.Action {
+func absolute(p *program.Program, a program.Action, process int32) program.Action {
 	size := int32(len(p.Roots))
 	switch {
-	case a.Kind == simnet.PostColl || a.Kind == simnet.WaitColl || a.Kind == simnet.FileIO:
+	case a.Kind == program.PostColl || a.Kind == program.WaitColl || a.Kind == program.FileIO:
 		return a
-	case a.Mode == simnet.PeerRelative:
+	case a.Mode == program.PeerRelative:
 		a.Peer = ((process+a.Peer)%size + size) % size
-	case a.Mode == simnet.PeerXor:
+	case a.Mode == program.PeerXor:
 		a.Peer ^= process
-	case a.Mode == simnet.PeerTable:
+	case a.Mode == program.PeerTable:
 		a.Peer = p.Peers[a.Peer][process]
 	}
-	a.Mode = simnet.PeerAbsolute
+	a.Mode = program.PeerAbsolute
 	return a
 }
 
 // Walk calls f with the actions of every call of a process in order, their partners absolute. The slice is valid until the next call.
-func Walk(p *simnet.Program, process int, f func(actions []simnet.Action)) {
+func Walk(p *program.Program, process int, f func(actions []program.Action)) {
 	type level struct {
-		node simnet.NodeID
+		node program.NodeID
 		at   uint64
 	}
 	stack := []level{{node: p.Roots[process]}}
-	var actions []simnet.Action
+	var actions []program.Action
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
 		n := &p.Nodes[top.node]
 		end := uint64(n.Len)
 		child := uint64(n.First) + top.at
 		switch n.Kind {
-		case simnet.Call:
+		case program.Call:
 			actions = actions[:0]
 			for _, a := range p.Actions[n.First : n.First+n.Len] {
 				actions = append(actions, absolute(p, a, int32(process)))
@@ -96,7 +98,7 @@ func Walk(p *simnet.Program, process int, f func(actions []simnet.Action)) {
 			f(actions)
 			stack = stack[:len(stack)-1]
 			continue
-		case simnet.Loop:
+		case program.Loop:
 			end, child = n.Count, uint64(n.First)
 		}
 		if top.at == end {

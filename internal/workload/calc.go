@@ -1,6 +1,8 @@
 package workload
 
-import "github.com/coppice-hpc/coppice/predict/simnet"
+import (
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // Nanosecond is one in picoseconds.
 const Nanosecond = 1000
@@ -10,7 +12,7 @@ const none = -1
 
 // shape is an iteration of processes that make the same calls.
 type shape struct {
-	root  simnet.NodeID
+	root  program.NodeID
 	calcs []int32 // the number of the computation before each call of an iteration, or none
 	trail int32   // the number of the computation after the last call, or none
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Spec describes a program of iterations.
@@ -40,20 +41,20 @@ func Patterns() []string {
 
 // Make returns the program of a spec, in loops that processes share, and its computation.
 // The processes of allreduce_rd are a power of two.
-func Make(s Spec) (*simnet.Program, simnet.Calc, error) {
+func Make(s Spec) (*program.Program, simnet.Calc, error) {
 	shapes, ok := patterns[s.Pattern]
 	if !ok || s.Processes < 2 || s.Iterations < 1 || s.Pattern == "allreduce_rd" && s.Processes&(s.Processes-1) != 0 {
 		return nil, nil, fmt.Errorf("no workload %+v", s)
 	}
 	b := &builder{}
-	b.p.Comms = []simnet.Comm{{Size: uint32(s.Processes)}}
+	b.p.Comms = []program.Comm{{Size: uint32(s.Processes)}}
 	c := &iterations{count: uint64(s.Iterations), base: s.Calc, jitter: s.Jitter, of: make([]uint8, s.Processes)}
 	c.perIteration = 1
 	if s.Pattern == "sweep2d" {
 		c.perIteration = octants * blocks
 	}
 	c.shapes = shapes(b, s)
-	roots := make(map[uint8]simnet.NodeID, len(c.shapes))
+	roots := make(map[uint8]program.NodeID, len(c.shapes))
 	for p := range s.Processes {
 		i := shapeOf(s, p)
 		if _, ok := roots[i]; !ok {
@@ -95,7 +96,7 @@ func pingpong(b *builder, s Spec) []shape {
 
 // chain: a pipeline; each process receives from the one before, computes, and sends to the next.
 func chain(b *builder, s Spec) []shape {
-	before, next := partner{simnet.PeerRelative, -1}, partner{simnet.PeerRelative, 1}
+	before, next := partner{program.PeerRelative, -1}, partner{program.PeerRelative, 1}
 	recv, send := b.call(before.recv(0, s.Bytes)...), b.call(next.send(0, s.Bytes)...)
 	return []shape{
 		{b.seq(send), []int32{0}, none},
@@ -106,10 +107,10 @@ func chain(b *builder, s Spec) []shape {
 
 // allreduceDoubling: recursive doubling of blocking sends and receives. Processes must be a power of two.
 func allreduceDoubling(b *builder, s Spec) []shape {
-	var calls []simnet.NodeID
+	var calls []program.NodeID
 	var calcs []int32
 	for mask := 1; mask < s.Processes; mask *= 2 {
-		o := partner{simnet.PeerXor, int32(mask)}
+		o := partner{program.PeerXor, int32(mask)}
 		calls = append(calls, b.call(o.send(0, s.Bytes)...), b.call(o.recv(0, s.Bytes)...))
 		calcs = append(calcs, none, none)
 	}
@@ -120,19 +121,19 @@ func allreduceDoubling(b *builder, s Spec) []shape {
 // stencil3d: six neighbours of a periodic grid, non-blocking.
 func stencil3d(b *builder, s Spec) []shape {
 	x, y, z := stencilGrid(s.Processes)
-	var calls []simnet.NodeID
-	var waits []simnet.Action
+	var calls []program.NodeID
+	var waits []program.Action
 	var neighbours [6]partner
 	for d := range neighbours {
 		neighbours[d] = b.table(shift(s.Processes, x, y, z, d))
 	}
 	for d, o := range neighbours {
-		calls = append(calls, b.call(o.action(simnet.PostRecv, 0, uint32(d), s.Bytes)))
-		waits = append(waits, o.action(simnet.WaitRecv, 0, uint32(d), s.Bytes))
+		calls = append(calls, b.call(o.action(program.PostRecv, 0, uint32(d), s.Bytes)))
+		waits = append(waits, o.action(program.WaitRecv, 0, uint32(d), s.Bytes))
 	}
 	for d, o := range neighbours {
-		calls = append(calls, b.call(o.action(simnet.PostSend, 0, uint32(d^1), s.Bytes)))
-		waits = append(waits, o.action(simnet.WaitSend, 0, uint32(d^1), s.Bytes))
+		calls = append(calls, b.call(o.action(program.PostSend, 0, uint32(d^1), s.Bytes)))
+		waits = append(waits, o.action(program.WaitSend, 0, uint32(d^1), s.Bytes))
 	}
 	calls = append(calls, b.call(waits...))
 	return []shape{{b.seq(calls...), slices.Repeat([]int32{none}, len(calls)), 0}}

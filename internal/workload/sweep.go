@@ -1,6 +1,8 @@
 package workload
 
-import "github.com/coppice-hpc/coppice/predict/simnet"
+import (
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 const (
 	octants = 8
@@ -36,7 +38,7 @@ func sweep2d(b *builder, s Spec) []shape {
 	_, columns := sweepGrid(s.Processes)
 	var sides [4]partner
 	for i, distance := range [4]int{-columns, columns, -1, 1} {
-		sides[i] = partner{simnet.PeerRelative, int32(distance)}
+		sides[i] = partner{program.PeerRelative, int32(distance)}
 	}
 	shapes := make([]shape, 16)
 	for e := 1; e < len(shapes); e++ {
@@ -51,7 +53,7 @@ func sweepShape(b *builder, s Spec, e uint8, sides *[4]partner) shape {
 		sh.trail = octants*blocks - 1
 	}
 	pending := none // a computation that no call has come after yet; in the first octant that of the iteration before
-	var parts []simnet.NodeID
+	var parts []program.NodeID
 	for oct := range octants {
 		recvs, sends := octantCalls(b, s, e, oct, sides)
 		if len(recvs) == 0 && (pending != none || oct == 0 && sh.trail != none) {
@@ -78,7 +80,7 @@ func sweepShape(b *builder, s Spec, e uint8, sides *[4]partner) shape {
 }
 
 // octantCalls returns the calls of a block: receives from where the octant comes from, sends to where it goes.
-func octantCalls(b *builder, s Spec, e uint8, oct int, sides *[4]partner) (recvs, sends []simnet.NodeID) {
+func octantCalls(b *builder, s Spec, e uint8, oct int, sides *[4]partner) (recvs, sends []program.NodeID) {
 	for axis := range 2 {
 		up := 2*axis + oct>>axis&1
 		if e>>up&1 != 0 {

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // calls lists a process's calls as text, with the computation before each.
-func calls(t *testing.T, p *simnet.Program, c simnet.Calc, process int) string {
+func calls(t *testing.T, p *program.Program, c simnet.Calc, process int) string {
 	t.Helper()
 	var out strings.Builder
 	n := uint64(0)
@@ -23,7 +24,7 @@ func calls(t *testing.T, p *simnet.Program, c simnet.Calc, process int) string {
 			fmt.Fprintf(&out, "calc %d\n", x[0])
 		}
 	}
-	Walk(p, process, func(actions []simnet.Action) {
+	Walk(p, process, func(actions []program.Action) {
 		fill()
 		for _, a := range actions {
 			fmt.Fprintf(&out, "%d %d %d %d\n", a.Kind, a.Peer, a.Tag, a.Bytes)
@@ -52,12 +53,12 @@ func TestMatched(t *testing.T) {
 				if got, want := uint64(strings.Count(own, "calc 1000000\n")), 3*computations[name]; got != want {
 					t.Errorf("%v: process %d computes %d times, not %d", s, r, got, want)
 				}
-				Walk(p, r, func(actions []simnet.Action) {
+				Walk(p, r, func(actions []program.Action) {
 					for _, a := range actions {
 						switch a.Kind {
-						case simnet.PostSend:
+						case program.PostSend:
 							open[[3]int32{int32(r), a.Peer, int32(a.Tag)}]++
-						case simnet.PostRecv:
+						case program.PostRecv:
 							open[[3]int32{a.Peer, int32(r), int32(a.Tag)}]--
 						}
 					}

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
@@ -206,7 +206,7 @@ func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor
 }
 
 // joinDonor makes a donor whose entries lie between calls that count.
-func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, times []int64) (*predict.Donor, error) {
+func (x *prediction) joinDonor(process uint32, nodes []program.NodeID, host, times []int64) (*predict.Donor, error) {
 	host, err := predict.Join(nodes, slices.Clone(host), x.in.Counts)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, time
 }
 
 // sitesOf returns the place in the program of each entry: the call after it.
-func sitesOf(nodes []simnet.NodeID) []uint32 {
+func sitesOf(nodes []program.NodeID) []uint32 {
 	sites := make([]uint32, len(nodes)+1)
 	for i, n := range nodes {
 		sites[i] = uint32(n) + 1

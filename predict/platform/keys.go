@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // ErrInvalid is what every error about a platform is.
@@ -141,7 +142,7 @@ func (in *platformReader) check() error {
 		}
 	}
 	for k, list := range p.Collectives {
-		if err := in.checkAlgorithms(simnet.CollKind(k), list); err != nil {
+		if err := in.checkAlgorithms(program.CollKind(k), list); err != nil {
 			return err
 		}
 	}
@@ -165,7 +166,7 @@ func (in *platformReader) checkSizes(class string, l *simnet.Link) error {
 }
 
 // checkAlgorithms verifies the algorithms of a collective.
-func (in *platformReader) checkAlgorithms(kind simnet.CollKind, list []simnet.Algorithm) error {
+func (in *platformReader) checkAlgorithms(kind program.CollKind, list []simnet.Algorithm) error {
 	for i := range list {
 		table := fmt.Sprintf("collectives.%s[%d]", collNames[kind], i)
 		names := simnet.Algorithms(kind)

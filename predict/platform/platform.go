@@ -27,6 +27,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Platform is a machine as a platform file describes it. Network makes what the simulator takes.
@@ -52,7 +53,7 @@ type Platform struct {
 	Files    FileSystem
 
 	Gamma            simnet.Rate // of a reduction
-	Collectives      [simnet.NumCollKinds][]simnet.Algorithm
+	Collectives      [program.NumCollKinds][]simnet.Algorithm
 	ModelCollectives bool
 
 	folder string // where a relative Mapping lies

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -78,7 +79,7 @@ func TestPlatformFile(t *testing.T) {
 		Files: FileSystem{Open: 200e6, Client: 2e9, Total: 20e9},
 		Gamma: 100 << 32,
 	}
-	want.Collectives[simnet.Allreduce] = []simnet.Algorithm{{Max: 2048, Name: "recursive-doubling"}, {Max: math.MaxUint64, Name: "rabenseifner"}}
+	want.Collectives[program.Allreduce] = []simnet.Algorithm{{Max: 2048, Name: "recursive-doubling"}, {Max: math.MaxUint64, Name: "rabenseifner"}}
 	if d := cmp.Diff(want, p, cmpopts.IgnoreUnexported(Platform{})); d != "" {
 		t.Error(d)
 	}
@@ -190,7 +191,7 @@ func randomPlatform(r *rand.Rand) *Platform {
 	p.Gamma = simnet.Rate(r.Uint64N(1 << 40))
 	p.ModelCollectives = r.IntN(2) == 0
 	for k := range p.Collectives {
-		names := simnet.Algorithms(simnet.CollKind(k))
+		names := simnet.Algorithms(program.CollKind(k))
 		for i := range r.IntN(3) {
 			p.Collectives[k] = append(p.Collectives[k], simnet.Algorithm{Max: uint64(i) * 1000, Name: names[r.IntN(len(names))]})
 		}

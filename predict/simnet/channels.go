@@ -3,6 +3,8 @@ package simnet
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // channel is a stream of messages: (communicator, source, destination, tag). The k-th send is what the k-th receive gets, so
@@ -149,7 +151,7 @@ func (t *channels) take(n uint32) uint32 {
 	}
 	at := len(t.words)
 	if uint64(at)+uint64(n) > 1<<32-1 {
-		t.book.fail(programError("more than 2^32 words of messages in progress"))
+		t.book.fail(program.Errorf("more than 2^32 words of messages in progress"))
 		return 0
 	}
 	t.words = slices.Grow(t.words, int(n))[:at+int(n)]
@@ -305,7 +307,7 @@ func (w *worker) makeChannels(limLog uint8) error {
 		own += uint64(len(w.code.kinds[w.procs[i].kind].sends))
 	}
 	if own+l.far >= noChannel {
-		return programError("more than 2^32 channels")
+		return program.Errorf("more than 2^32 channels")
 	}
 	w.chans = make([]channel, own, own+l.far)
 	for i := range w.chans {

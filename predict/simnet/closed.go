@@ -1,5 +1,7 @@
 package simnet
 
+import "github.com/coppice-hpc/coppice/predict/simnet/program"
+
 // closedLink is what a closed form needs to know of the network.
 type closedLink struct {
 	link    *Link
@@ -18,6 +20,17 @@ func (c *closedLink) hop(n uint64) int64 {
 func (c *closedLink) spacing(n uint64) int64 {
 	wire, over := c.link.Wire(n)
 	return max(addTime(c.link.SendOver, over), addTime(c.link.Gap, wire))
+}
+
+// Closed returns how long an algorithm takes on the ranks of a communicator by its closed form, where one puts in and gets at most
+// so many bytes, and how long a process that waits for nobody is busy with those that it puts in. Times that do not fit are Never.
+func (n *Network) Closed(alg algorithm, c *program.Comm, most, put uint64) (time, over int64) {
+	link := n.closedLink(c)
+	own, err := link.link.cost(put, n.Policy)
+	if err != nil {
+		return Never, 0
+	}
+	return closedForm(alg, c.Size, most, &link), own.send
 }
 
 // closedForm returns how long an algorithm takes from the moment all ranks are there until the last leaves, on an idle
@@ -71,7 +84,7 @@ func closedForm(alg algorithm, size uint32, bytes uint64, c *closedLink) int64 {
 
 // vector returns the bytes of a broadcast or barrier.
 func (s *schedule) vector() uint64 {
-	if algorithms[s.alg].kind == Barrier {
+	if s.alg.Kind() == program.Barrier {
 		return 0
 	}
 	return s.bytes
@@ -120,7 +133,7 @@ func ceilShare(b uint64, n uint32) uint64 {
 
 // closedLink returns the parameters of the widest class of links that a communicator spans, with the latency of rank 0 to
 // the farthest of the ranks at distances 1, 2, 4, ...
-func (n *Network) closedLink(c *Comm) closedLink {
+func (n *Network) closedLink(c *program.Comm) closedLink {
 	far := closedLink{link: &n.Links[LinkSelf], gamma: n.Gamma}
 	if c.Size == 0 {
 		return far

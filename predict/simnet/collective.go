@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // nobody is the partner of a half of a step that is not there.
@@ -53,7 +55,7 @@ func (s *schedule) at(p *collProgress) step { return algorithms[s.alg].step(s, p
 
 // newSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
 func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) schedule {
-	if root >= size || !algorithms[alg].kind.Rooted() {
+	if root >= size || !alg.Kind().Rooted() {
 		root = 0
 	}
 	s := schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
@@ -102,33 +104,39 @@ const (
 // algorithms describes each algorithm: the operation, the name in platform files, the number of steps of a rank (of at
 // least two), and its i-th step.
 var algorithms = [numAlgorithms]struct {
-	kind  CollKind
+	kind  program.CollKind
 	name  string
 	steps func(s *schedule) uint32
 	step  func(s *schedule, i uint32, p *collProgress) step
 }{
-	barrierDissemination:  {Barrier, "dissemination", levelSteps, disseminationStep},
-	barrierLinear:         {Barrier, "linear", linearBarrierSteps, linearBarrierStep},
-	bcastBinomial:         {Bcast, "binomial", treeSteps, bcastStep},
-	bcastScatterRing:      {Bcast, "scatter-ring", scatterRingSteps, scatterRingStep},
-	reduceBinomial:        {Reduce, "binomial", treeSteps, reduceStep},
-	reduceScatterGather:   {Reduce, "reduce-scatter-gather", reduceGatherSteps, reduceGatherStep},
-	allreduceDoubling:     {Allreduce, "recursive-doubling", doublingSteps, doublingStep},
-	allreduceRabenseifner: {Allreduce, "rabenseifner", rabenseifnerSteps, rabenseifnerStep},
-	allreduceRing:         {Allreduce, "ring", ringReduceSteps, ringReduceStep},
-	gatherBinomial:        {Gather, "binomial", treeSteps, gatherStep},
-	gatherLinear:          {Gather, "linear", linearSteps, linearGatherStep},
-	scatterBinomial:       {Scatter, "binomial", treeSteps, scatterStep},
-	scatterLinear:         {Scatter, "linear", linearSteps, linearScatterStep},
-	allgatherDoubling:     {Allgather, "recursive-doubling", levelSteps, gatherDoublingStep},
-	allgatherBruck:        {Allgather, "bruck", levelSteps, gatherBruckStep},
-	allgatherRing:         {Allgather, "ring", peerSteps, gatherRingStep},
-	alltoallBruck:         {Alltoall, "bruck", levelSteps, alltoallBruckStep},
-	alltoallPairwise:      {Alltoall, "pairwise", peerSteps, pairwiseStep},
-	reduceScatterHalving:  {ReduceScatter, "recursive-halving", doublingSteps, halvingStep},
-	reduceScatterPairwise: {ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
-	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
+	barrierDissemination:  {program.Barrier, "dissemination", levelSteps, disseminationStep},
+	barrierLinear:         {program.Barrier, "linear", linearBarrierSteps, linearBarrierStep},
+	bcastBinomial:         {program.Bcast, "binomial", treeSteps, bcastStep},
+	bcastScatterRing:      {program.Bcast, "scatter-ring", scatterRingSteps, scatterRingStep},
+	reduceBinomial:        {program.Reduce, "binomial", treeSteps, reduceStep},
+	reduceScatterGather:   {program.Reduce, "reduce-scatter-gather", reduceGatherSteps, reduceGatherStep},
+	allreduceDoubling:     {program.Allreduce, "recursive-doubling", doublingSteps, doublingStep},
+	allreduceRabenseifner: {program.Allreduce, "rabenseifner", rabenseifnerSteps, rabenseifnerStep},
+	allreduceRing:         {program.Allreduce, "ring", ringReduceSteps, ringReduceStep},
+	gatherBinomial:        {program.Gather, "binomial", treeSteps, gatherStep},
+	gatherLinear:          {program.Gather, "linear", linearSteps, linearGatherStep},
+	scatterBinomial:       {program.Scatter, "binomial", treeSteps, scatterStep},
+	scatterLinear:         {program.Scatter, "linear", linearSteps, linearScatterStep},
+	allgatherDoubling:     {program.Allgather, "recursive-doubling", levelSteps, gatherDoublingStep},
+	allgatherBruck:        {program.Allgather, "bruck", levelSteps, gatherBruckStep},
+	allgatherRing:         {program.Allgather, "ring", peerSteps, gatherRingStep},
+	alltoallBruck:         {program.Alltoall, "bruck", levelSteps, alltoallBruckStep},
+	alltoallPairwise:      {program.Alltoall, "pairwise", peerSteps, pairwiseStep},
+	reduceScatterHalving:  {program.ReduceScatter, "recursive-halving", doublingSteps, halvingStep},
+	reduceScatterPairwise: {program.ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
+	scanDoubling:          {program.Scan, "recursive-doubling", levelSteps, scanStep},
 }
+
+// Kind returns the operation that the algorithm performs.
+func (a algorithm) Kind() program.CollKind { return algorithms[a].kind }
+
+// String returns the name in platform files.
+func (a algorithm) String() string { return algorithms[a].name }
 
 // choice is an algorithm for operations of at most max bytes.
 type choice struct {
@@ -138,23 +146,23 @@ type choice struct {
 
 // defaults are the choices of a network that has none of its own; the switch points are the classic ones of MPICH
 // (Thakur, Rabenseifner, Gropp 2005).
-var defaults = [NumCollKinds][]choice{
-	Barrier:       {{anySize, barrierDissemination}},
-	Bcast:         {{12<<10 - 1, bcastBinomial}, {anySize, bcastScatterRing}},
-	Reduce:        {{2 << 10, reduceBinomial}, {anySize, reduceScatterGather}},
-	Allreduce:     {{2 << 10, allreduceDoubling}, {anySize, allreduceRabenseifner}},
-	Gather:        {{anySize, gatherBinomial}},
-	Scatter:       {{anySize, scatterBinomial}},
-	Allgather:     {{512<<10 - 1, allgatherDoubling}, {anySize, allgatherRing}},
-	Alltoall:      {{256, alltoallBruck}, {anySize, alltoallPairwise}},
-	ReduceScatter: {{512<<10 - 1, reduceScatterHalving}, {anySize, reduceScatterPairwise}},
-	Scan:          {{anySize, scanDoubling}},
+var defaults = [program.NumCollKinds][]choice{
+	program.Barrier:       {{anySize, barrierDissemination}},
+	program.Bcast:         {{12<<10 - 1, bcastBinomial}, {anySize, bcastScatterRing}},
+	program.Reduce:        {{2 << 10, reduceBinomial}, {anySize, reduceScatterGather}},
+	program.Allreduce:     {{2 << 10, allreduceDoubling}, {anySize, allreduceRabenseifner}},
+	program.Gather:        {{anySize, gatherBinomial}},
+	program.Scatter:       {{anySize, scatterBinomial}},
+	program.Allgather:     {{512<<10 - 1, allgatherDoubling}, {anySize, allgatherRing}},
+	program.Alltoall:      {{256, alltoallBruck}, {anySize, alltoallPairwise}},
+	program.ReduceScatter: {{512<<10 - 1, reduceScatterHalving}, {anySize, reduceScatterPairwise}},
+	program.Scan:          {{anySize, scanDoubling}},
 }
 
 const anySize = 1<<64 - 1
 
 // selection is the table of choices of a network.
-type selection [NumCollKinds][]choice
+type selection [program.NumCollKinds][]choice
 
 // newSelection reads the choices of a network.
 func newSelection(n *Network) (*selection, error) {
@@ -165,7 +173,7 @@ func newSelection(n *Network) (*selection, error) {
 		}
 		s[kind] = nil
 		for _, a := range own {
-			alg, err := algorithmByName(CollKind(kind), a.Name)
+			alg, err := algorithmByName(program.CollKind(kind), a.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -176,7 +184,7 @@ func newSelection(n *Network) (*selection, error) {
 }
 
 // Algorithms returns the names of the algorithms of a kind.
-func Algorithms(kind CollKind) []string {
+func Algorithms(kind program.CollKind) []string {
 	var names []string
 	for _, a := range algorithms {
 		if a.kind == kind {
@@ -186,7 +194,7 @@ func Algorithms(kind CollKind) []string {
 	return names
 }
 
-func algorithmByName(kind CollKind, name string) (algorithm, error) {
+func algorithmByName(kind program.CollKind, name string) (algorithm, error) {
 	for i, a := range algorithms {
 		if a.kind == kind && a.name == name {
 			return algorithm(i), nil
@@ -199,35 +207,35 @@ func algorithmByName(kind CollKind, name string) (algorithm, error) {
 // the one they agree about. It is that of the whole vector for reductions and broadcasts, of all parts together for
 // gathers to all and reductions with scattered results, and of one part for the others. With Varying parts no two ranks need
 // know the same, so there the algorithm is one that does not depend on sizes.
-func (s *selection) pick(a *Action, size uint32) algorithm {
-	if a.Flags&Varying != 0 {
+func (s *selection) pick(a *program.Action, size uint32) algorithm {
+	if a.Flags&program.Varying != 0 {
 		switch a.Coll {
-		case Gather:
+		case program.Gather:
 			return gatherLinear
-		case Scatter:
+		case program.Scatter:
 			return scatterLinear
-		case Alltoall:
+		case program.Alltoall:
 			return alltoallPairwise
 		}
 	}
 	n := a.Bytes
 	switch a.Coll {
-	case Bcast, Gather, Scatter:
+	case program.Bcast, program.Gather, program.Scatter:
 		n = max(a.Bytes, a.Recv)
-	case Allgather:
+	case program.Allgather:
 		n = a.Recv
 		if n == 0 {
 			n = a.Bytes
 		}
 		n = mulSat(n, uint64(size))
-	case ReduceScatter:
+	case program.ReduceScatter:
 		n = mulSat(n, uint64(size))
 	}
-	return fit(s.bySize(a.Coll, n), size)
+	return s.bySize(a.Coll, n).Fit(size)
 }
 
 // bySize returns the algorithm of the first choice that n fits into, else of the last.
-func (s *selection) bySize(kind CollKind, n uint64) algorithm {
+func (s *selection) bySize(kind program.CollKind, n uint64) algorithm {
 	own := s[kind]
 	for _, c := range own[:len(own)-1] {
 		if n <= c.max {
@@ -237,8 +245,8 @@ func (s *selection) bySize(kind CollKind, n uint64) algorithm {
 	return own[len(own)-1].alg
 }
 
-// fit replaces an algorithm that does not work, or does not pay, for that many ranks.
-func fit(alg algorithm, size uint32) algorithm {
+// Fit replaces an algorithm that does not work, or does not pay, for that many ranks.
+func (alg algorithm) Fit(size uint32) algorithm {
 	switch {
 	case alg == allgatherDoubling && size&(size-1) != 0:
 		return allgatherBruck

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // flying is one message of a collective operation in flight.
@@ -46,12 +48,12 @@ func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank 
 	}
 	for r := range ms {
 		if ms[r].p.Next != ms[r].s.steps {
-			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", algorithms[alg].name, size, r, ms[r].p.Next, ms[r].s.steps)
+			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", alg.String(), size, r, ms[r].p.Next, ms[r].s.steps)
 		}
 	}
 	for ch, q := range queues {
 		if len(q) != 0 {
-			t.Fatalf("%v of %d ranks: nobody receives a message from %d to %d", algorithms[alg].name, size, ch[0], ch[1])
+			t.Fatalf("%v of %d ranks: nobody receives a message from %d to %d", alg.String(), size, ch[0], ch[1])
 		}
 	}
 	return ms
@@ -110,9 +112,9 @@ func equal(n uint64) func(uint32) uint64 { return func(uint32) uint64 { return n
 // missing.
 func TestScheduleReaches(t *testing.T) {
 	for alg := range numAlgorithms {
-		kind := algorithms[alg].kind
+		kind := alg.Kind()
 		for size := uint32(1); size <= 37; size++ {
-			if fit(alg, size) != alg {
+			if alg.Fit(size) != alg {
 				continue
 			}
 			for _, root := range []uint32{0, 1 % size, size / 2, size - 1} {
@@ -122,8 +124,8 @@ func TestScheduleReaches(t *testing.T) {
 				}
 				for r := range ms {
 					for o, known := range ms[r].known {
-						if need := needs(kind, uint32(r), uint32(o), root); need && !known || kind == Scan && known != need {
-							t.Fatalf("%s of %d ranks, root %d: rank %d knows of %d: %v", algorithms[alg].name, size, root, r, o, known)
+						if need := needs(kind, uint32(r), uint32(o), root); need && !known || kind == program.Scan && known != need {
+							t.Fatalf("%s of %d ranks, root %d: rank %d knows of %d: %v", alg.String(), size, root, r, o, known)
 						}
 					}
 				}
@@ -133,13 +135,13 @@ func TestScheduleReaches(t *testing.T) {
 	}
 }
 
-func needs(kind CollKind, rank, other, root uint32) bool {
+func needs(kind program.CollKind, rank, other, root uint32) bool {
 	switch kind {
-	case Bcast, Scatter:
+	case program.Bcast, program.Scatter:
 		return other == root
-	case Reduce, Gather:
+	case program.Reduce, program.Gather:
 		return rank == root
-	case Scan:
+	case program.Scan:
 		return other <= rank
 	}
 	return true
@@ -157,7 +159,7 @@ func checkBytes(t *testing.T, alg algorithm, ms []member, size, root uint32) {
 		switch alg {
 		case allgatherBruck, allgatherDoubling, allgatherRing, alltoallPairwise, reduceScatterPairwise:
 			if ms[r].got != (n-1)*b {
-				t.Fatalf("%s of %d: rank %d gets %d", algorithms[alg].name, size, r, ms[r].got)
+				t.Fatalf("%s of %d: rank %d gets %d", alg.String(), size, r, ms[r].got)
 			}
 		}
 	}
@@ -166,16 +168,16 @@ func checkBytes(t *testing.T, alg algorithm, ms []member, size, root uint32) {
 		allreduceRing: 2 * (n - 1) * b,
 	}
 	if w, ok := want[alg]; ok && got != w {
-		t.Fatalf("%s of %d: %d bytes in all, not %d", algorithms[alg].name, size, got, w)
+		t.Fatalf("%s of %d: %d bytes in all, not %d", alg.String(), size, got, w)
 	}
 	switch alg {
 	case reduceBinomial, reduceScatterGather, allreduceRabenseifner, allreduceRing:
 		if combined != (n-1)*b {
-			t.Fatalf("%s of %d: %d bytes combined", algorithms[alg].name, size, combined)
+			t.Fatalf("%s of %d: %d bytes combined", alg.String(), size, combined)
 		}
 	case reduceScatterHalving, reduceScatterPairwise:
 		if combined != n*(n-1)*b {
-			t.Fatalf("%s of %d: %d bytes combined", algorithms[alg].name, size, combined)
+			t.Fatalf("%s of %d: %d bytes combined", alg.String(), size, combined)
 		}
 	case gatherBinomial:
 		if ms[root].got != (n-1)*b {
@@ -211,12 +213,12 @@ func TestScheduleVaries(t *testing.T) {
 		}
 		of := func(r uint32) uint64 { return parts[r] }
 		for _, alg := range []algorithm{gatherBinomial, gatherLinear, allgatherRing, allgatherDoubling} {
-			if fit(alg, size) != alg {
+			if alg.Fit(size) != alg {
 				continue
 			}
 			for r, m := range collective(t, alg, size, 0, of, DMA) {
-				if (r == 0 || algorithms[alg].kind == Allgather) && m.got != sum-parts[r] {
-					t.Errorf("%s of %d: rank %d gets %d of %d", algorithms[alg].name, size, r, m.got, sum-parts[r])
+				if (r == 0 || alg.Kind() == program.Allgather) && m.got != sum-parts[r] {
+					t.Errorf("%s of %d: rank %d gets %d of %d", alg.String(), size, r, m.got, sum-parts[r])
 				}
 			}
 		}
@@ -227,7 +229,7 @@ func TestScheduleVaries(t *testing.T) {
 func TestScheduleExpects(t *testing.T) {
 	for alg := range numAlgorithms {
 		for _, size := range []uint32{2, 3, 8, 13, 32} {
-			if fit(alg, size) != alg {
+			if alg.Fit(size) != alg {
 				continue
 			}
 			var want uint64
@@ -239,7 +241,7 @@ func TestScheduleExpects(t *testing.T) {
 					want += st.Recv
 				}
 				if want != ms[r].got {
-					t.Errorf("%s of %d: rank %d expects %d and gets %d", algorithms[alg].name, size, r, want, ms[r].got)
+					t.Errorf("%s of %d: rank %d expects %d and gets %d", alg.String(), size, r, want, ms[r].got)
 				}
 			}
 		}
@@ -258,7 +260,7 @@ func makespan(ms []member) int64 {
 func TestScheduleTimes(t *testing.T) {
 	for _, c := range collectiveTimes {
 		if got := makespan(collective(t, c.alg, c.size, 0, equal(c.bytes), c.policy)); got != c.ns*1000 {
-			t.Errorf("%s of %d, %d bytes: %d ps, want %d ns", algorithms[c.alg].name, c.size, c.bytes, got, c.ns)
+			t.Errorf("%s of %d, %d bytes: %d ps, want %d ns", c.alg.String(), c.size, c.bytes, got, c.ns)
 		}
 	}
 }
@@ -287,25 +289,25 @@ var collectiveTimes = []struct {
 
 // TestClosedForms: on powers of two the closed forms are the schedules' times.
 func TestClosedForms(t *testing.T) {
-	c := closedLink{link: &testLink, latency: testLink.Latency}
+	n := oracleNet(DMA)
 	for alg := range numAlgorithms {
 		for _, size := range []uint32{1, 2, 4, 8, 16, 32, 64} {
-			if fit(alg, size) != alg {
+			if alg.Fit(size) != alg {
 				continue
 			}
 			for _, bytes := range []uint64{0, 64, 4096, 1 << 20} {
-				if algorithms[alg].kind == Barrier {
+				if alg.Kind() == program.Barrier {
 					bytes = 0
 				}
 				want := makespan(collective(t, alg, size, 0, equal(bytes), DMA))
-				if got := closedForm(alg, size, bytes, &c); got != want {
-					t.Errorf("%s %s of %d, %d bytes: closed form %d, steps %d", names[algorithms[alg].kind], algorithms[alg].name, size, bytes, got, want)
+				if got, _ := n.Closed(alg, &program.Comm{Size: size}, bytes, bytes); got != want {
+					t.Errorf("%s %s of %d, %d bytes: closed form %d, steps %d", names[alg.Kind()], alg.String(), size, bytes, got, want)
 				}
 			}
 		}
 	}
 }
 
-var names = [NumCollKinds]string{
+var names = [program.NumCollKinds]string{
 	"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce-scatter", "scan",
 }

@@ -3,11 +3,13 @@ package simnet
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // code is a program on a network as the dataflow engine runs it. It is read-only while it runs, and shared by all workers.
 type code struct {
-	program *Program
+	program *program.Program
 	network *Network
 	picks   *selection
 	order   [][]uint32 // of each communicator, see Comm.order
@@ -85,7 +87,7 @@ const isCall = 1 << 31
 // op is an action. off is, of a completion, how many posts after the oldest open one its own is, if the calls before this
 // one completed the oldest ones only.
 type op struct {
-	kind ActionKind
+	kind program.ActionKind
 	port uint32
 	size uint32 // of a send: index of the first of NumLinkClasses costs; else into colls or files
 	off  uint32
@@ -107,14 +109,14 @@ const (
 // partners.
 type port struct {
 	dir  direction
-	mode PeerMode
+	mode program.PeerMode
 	comm uint32
 	peer int32
 	tag  uint32
 }
 
 // compile prepares a program that Check passed.
-func compile(p *Program, n *Network) (*code, error) {
+func compile(p *program.Program, n *Network) (*code, error) {
 	c := &code{program: p, network: n}
 	err := n.check(len(p.Roots))
 	if err != nil {
@@ -125,7 +127,7 @@ func compile(p *Program, n *Network) (*code, error) {
 	}
 	c.order = make([][]uint32, len(p.Comms))
 	for i := range p.Comms {
-		c.order[i] = p.Comms[i].order()
+		c.order[i] = p.Comms[i].Order()
 	}
 	if err := c.compileActions(); err != nil {
 		return nil, err
@@ -149,12 +151,12 @@ func (c *code) compileActions() error {
 		o := op{kind: a.Kind, age: a.Age}
 		at := port{mode: a.Mode, comm: a.Comm, peer: a.Peer, tag: a.Tag}
 		switch a.Kind {
-		case PostRecv, WaitRecv, ProbeRecv:
+		case program.PostRecv, program.WaitRecv, program.ProbeRecv:
 			at.dir = inward
-		case PostColl, WaitColl:
+		case program.PostColl, program.WaitColl:
 			at = port{dir: together, comm: a.Comm}
 		}
-		if a.Kind != FileIO {
+		if a.Kind != program.FileIO {
 			id, ok := ports[at]
 			if !ok {
 				id = uint32(len(c.ports))
@@ -164,20 +166,20 @@ func (c *code) compileActions() error {
 			o.port = id
 		}
 		switch a.Kind {
-		case PostColl:
+		case program.PostColl:
 			o.size = uint32(len(c.colls))
 			c.colls = append(c.colls, c.compileColl(a))
-		case PostSend, PostSync, PostBuffered:
+		case program.PostSend, program.PostSync, program.PostBuffered:
 			var err error
 			if o.size, err = c.costs.at(a.Bytes); err != nil {
 				return err
 			}
 		}
-		if a.Kind == FileIO {
+		if a.Kind == program.FileIO {
 			o.size = uint32(len(c.files))
 			t := c.network.fileTime(a.Bytes, uint64(len(p.Roots)))
 			if t > largest {
-				return programError("a file operation of %d bytes takes longer than 13 days", a.Bytes)
+				return program.Errorf("a file operation of %d bytes takes longer than 13 days", a.Bytes)
 			}
 			c.files = append(c.files, t)
 		}
@@ -195,21 +197,21 @@ func (c *code) compileNodes() {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch n.Kind {
-		case Call:
+		case program.Call:
 			c.blocks[i] = block{first: uint32(len(c.calls))}
 			c.calls = append(c.calls, c.compileCall(n, seen))
-		case Seq:
+		case program.Seq:
 			c.blocks[i] = block{first: n.First, len: n.Len, count: 1}
-		case Loop:
+		case program.Loop:
 			child := p.Children[n.First]
 			c.blocks[i] = block{first: n.First, len: 1, count: n.Count}
-			if p.Nodes[child].Kind == Seq {
+			if p.Nodes[child].Kind == program.Seq {
 				c.blocks[i].first, c.blocks[i].len = c.blocks[child].first, c.blocks[child].len
 			}
 		}
 		if b := &c.blocks[i]; b.count > 0 {
 			kids := p.Children[b.first : b.first+b.len]
-			if !slices.ContainsFunc(kids, func(k NodeID) bool { return c.blocks[k].count == 0 || c.blocks[k].len > 0 }) {
+			if !slices.ContainsFunc(kids, func(k program.NodeID) bool { return c.blocks[k].count == 0 || c.blocks[k].len > 0 }) {
 				b.len = 0
 			}
 		}
@@ -222,7 +224,7 @@ func (c *code) compileNodes() {
 	}
 }
 
-func (c *code) compileCall(n *Node, seen *offsets) call {
+func (c *code) compileCall(n *program.Node, seen *offsets) call {
 	x := call{first: n.First, n: n.Len}
 	ops := c.ops[n.First : n.First+n.Len]
 	var posts, receives, waits, colls, files bool
@@ -230,22 +232,22 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 	for i := range ops {
 		o := &ops[i]
 		switch o.kind {
-		case PostRecv:
+		case program.PostRecv:
 			posts, receives = true, true
-		case PostSend, PostSync, PostBuffered:
+		case program.PostSend, program.PostSync, program.PostBuffered:
 			posts = true
-		case PostColl, WaitColl:
+		case program.PostColl, program.WaitColl:
 			colls = true
-		case FileIO:
+		case program.FileIO:
 			files = true
 		default:
 			waits = true
 		}
-		if o.kind.completes() == 0 {
+		if o.kind.Completes() == 0 {
 			x.posts++
 		} else {
 			o.off = o.age
-			if o.kind != ProbeRecv {
+			if o.kind != program.ProbeRecv {
 				o.off = seen.take(o.port, o.age)
 			}
 		}
@@ -265,10 +267,10 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 	if !posts && waits {
 		x.events = 1
 	}
-	x.ordinary = !slices.ContainsFunc(ops[x.posts:], func(o op) bool { return o.kind != WaitSend && o.kind != WaitRecv })
+	x.ordinary = !slices.ContainsFunc(ops[x.posts:], func(o op) bool { return o.kind != program.WaitSend && o.kind != program.WaitRecv })
 	c.most = max(c.most, int(x.n-x.posts))
 	x.form = formOf(ops)
-	if n.Len == 2 && ops[0].kind == PostColl && ops[1].kind == WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
+	if n.Len == 2 && ops[0].kind == program.PostColl && ops[1].kind == program.WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
 		c.colls[ops[0].size].steps = true
 		x.n = 1
 	}
@@ -283,18 +285,18 @@ func formOf(ops []op) callForm {
 	last := &ops[len(ops)-1]
 	ended := len(ops) == 2 && ops[0].port == last.port && last.age == 0
 	switch ops[0].kind {
-	case PostRecv:
+	case program.PostRecv:
 		if len(ops) == 1 {
 			return onlyRecv
 		}
-		if ended && last.kind == WaitRecv {
+		if ended && last.kind == program.WaitRecv {
 			return recvNow
 		}
-	case PostSend, PostBuffered:
+	case program.PostSend, program.PostBuffered:
 		if len(ops) == 1 {
 			return onlySend
 		}
-		if ended && last.kind == WaitSend {
+		if ended && last.kind == program.WaitSend {
 			return sendNow
 		}
 	}
@@ -364,7 +366,7 @@ func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
 // collOp is a PostColl action.
 type collOp struct {
 	comm       uint32
-	kind       CollKind
+	kind       program.CollKind
 	alg        algorithm
 	root       uint32 // rank
 	bytes, got uint64
@@ -374,15 +376,10 @@ type collOp struct {
 }
 
 // compileColl prepares a collective operation.
-func (c *code) compileColl(a *Action) collOp {
+func (c *code) compileColl(a *program.Action) collOp {
 	m := &c.program.Comms[a.Comm]
 	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.pick(a, m.Size)}
-	link := c.network.closedLink(m)
-	x.time = closedForm(x.alg, m.Size, max(a.Bytes, a.Recv), &link)
-	cost, err := link.link.cost(a.Bytes, c.network.Policy)
-	if x.over = cost.send; err != nil {
-		x.over, x.time = 0, Never
-	}
+	x.time, x.over = c.network.Closed(x.alg, m, max(a.Bytes, a.Recv), a.Bytes)
 	return x
 }
 
@@ -396,7 +393,7 @@ func (c *code) collLimits() ([]uint64, error) {
 		for i, port := range k.colls {
 			comm := c.ports[port].comm
 			if _, ok := c.rank(comm, uint32(q)); !ok {
-				return nil, programError("process %d communicates in communicator %d, which it is not a member of", q, comm)
+				return nil, program.Errorf("process %d communicates in communicator %d, which it is not a member of", q, comm)
 			}
 			if members[comm] == 0 || k.enters[i] < limits[comm] {
 				limits[comm] = k.enters[i]
@@ -413,7 +410,7 @@ func (c *code) collLimits() ([]uint64, error) {
 }
 
 // plan returns the steps of a process in a collective operation.
-func (c *code) plan(x *collOp, process uint32) (schedule, *Comm) {
+func (c *code) plan(x *collOp, process uint32) (schedule, *program.Comm) {
 	m := &c.program.Comms[x.comm]
 	rank, _ := c.rank(x.comm, process)
 	return newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
@@ -444,25 +441,25 @@ func (c *code) partner(at *port, process uint32) (partner uint32, ok bool, err e
 	m := &c.program.Comms[at.comm]
 	own, member := c.rank(at.comm, process)
 	if !member {
-		return 0, false, programError("process %d communicates in communicator %d, which it is not a member of", process, at.comm)
+		return 0, false, program.Errorf("process %d communicates in communicator %d, which it is not a member of", process, at.comm)
 	}
 	r := int64(at.peer)
 	switch at.mode {
-	case PeerRelative:
+	case program.PeerRelative:
 		r = (int64(own) + r) % int64(m.Size)
 		if r < 0 {
 			r += int64(m.Size)
 		}
-	case PeerXor:
+	case program.PeerXor:
 		r = int64(own ^ uint32(at.peer))
-	case PeerTable:
+	case program.PeerTable:
 		r = int64(c.program.Peers[at.peer][process])
-		if r == NoPeer {
+		if r == program.NoPeer {
 			return 0, false, nil
 		}
 	}
 	if r < 0 || r >= int64(m.Size) {
-		return 0, false, programError("process %d communicates with rank %d of %d of communicator %d", process, r, m.Size, at.comm)
+		return 0, false, program.Errorf("process %d communicates with rank %d of %d of communicator %d", process, r, m.Size, at.comm)
 	}
 	return m.Process(uint32(r)), true, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // standstill is what one process waits for when the run stops. It goes to other ranks as it is.
@@ -42,7 +43,7 @@ func (a *assembly) waiting() map[uint32]awaited {
 
 // keeps notes who keeps a process in a collective operation: the root, or somebody who is not there.
 func (s *standstill) keeps(c *code, w awaited) {
-	if x := &c.colls[w.coll]; x.kind.spreads() {
+	if x := &c.colls[w.coll]; x.kind.Spreads() {
 		s.For = c.program.Comms[x.comm].Process(x.root)
 		return
 	}
@@ -106,15 +107,15 @@ func (w *worker) blockedOn(i uint32, waiting map[uint32]awaited) standstill {
 	o := &w.code.ops[action]
 	s := w.standstillOf(w.lo+i, &p.place, action)
 	switch o.kind {
-	case WaitRecv, ProbeRecv:
+	case program.WaitRecv, program.ProbeRecv:
 		if id := w.recvEnd[p.recvBase+k.find(o.port)]; id != noChannel {
 			s.For = w.chans[id].src
 		}
-	case PostColl:
+	case program.PostColl:
 		w.stepPartner(&s, i, &w.code.colls[o.size])
-	case WaitColl:
+	case program.WaitColl:
 		s.keeps(w.code, waiting[w.lo+i])
-	case WaitSend:
+	case program.WaitSend:
 		w.missingReceiver(&s, p, k, o)
 	}
 	return s
@@ -231,16 +232,16 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited
 		o := &r.code.ops[i]
 		s.Action = i
 		switch o.kind {
-		case WaitRecv, ProbeRecv:
+		case program.WaitRecv, program.ProbeRecv:
 			what := awaitsRecv
-			if o.kind == ProbeRecv {
+			if o.kind == program.ProbeRecv {
 				what = awaitsProbe
 			}
 			if ch := r.recvChain(p, o); r.awaits(ch, what) != nil {
 				s.For = r.origins[ch].src
 				return s
 			}
-		case WaitSend:
+		case program.WaitSend:
 			if x := r.awaits(r.sendChain(p, o), awaitsSend); x != nil {
 				s.For = x.dst
 				if x.flags&(isRendezvous|isSync) == isRendezvous {
@@ -248,7 +249,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited
 				}
 				return s
 			}
-		case WaitColl:
+		case program.WaitColl:
 			if w, ok := waiting[id]; ok {
 				s.keeps(r.code, w)
 				return s

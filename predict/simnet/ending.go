@@ -3,6 +3,8 @@ package simnet
 import (
 	"cmp"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // item is a message that a call completes.
@@ -59,7 +61,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 			recvs, sends, i, from = 0, 0, 0, 0
 		}
 		o := &ops[i]
-		if o.kind == WaitSend {
+		if o.kind == program.WaitSend {
 			id := p.sendBase + k.at(o)
 			c := &w.chans[id]
 			n := c.doneS + o.off
@@ -204,13 +206,13 @@ func (e *ending) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdic
 		o := &ops[i]
 		v := there
 		switch o.kind {
-		case WaitRecv:
+		case program.WaitRecv:
 			v = e.gatherRecv(p, k, o)
-		case WaitSend:
+		case program.WaitSend:
 			v = e.gatherSend(p, k, o)
-		case ProbeRecv:
+		case program.ProbeRecv:
 			v = e.gatherProbe(p, k, o)
-		case WaitColl:
+		case program.WaitColl:
 			v = e.gatherColl(p, k, o)
 		}
 		if v != there {
@@ -369,7 +371,7 @@ func (e *ending) earlier(a, b item) int {
 
 // tooMany stops the run: a call completes what was not posted.
 func (e *ending) tooMany(p *proc) verdict {
-	e.w.fail(programError("call %d of process %d completes more than was posted", p.calls-1, e.w.lo+e.w.me))
+	e.w.fail(program.Errorf("call %d of process %d completes more than was posted", p.calls-1, e.w.lo+e.w.me))
 	return missing
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Events runs a program with the event engine and returns the times of all processes. It knows what the dataflow engine
@@ -16,7 +18,7 @@ import (
 //
 // Memory: about 400 bytes for each process, 50 for each channel, 90 where steps of collective operations take it, and 64 for
 // each message in progress.
-func Events(ctx context.Context, p *Program, calc Calc, n *Network, o Options) (*Result, error) {
+func Events(ctx context.Context, p *program.Program, calc Calc, n *Network, o Options) (*Result, error) {
 	r, err := newEventRun(ctx, p, calc, n, o)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ type stepState struct {
 	reduce uint64 // bytes to combine
 }
 
-func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Options) (*eventRun, error) {
+func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *Network, o Options) (*eventRun, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 	}
 	count := len(p.Roots)
 	if count >= maxEventID {
-		return nil, programError("more than 2^29 processes")
+		return nil, program.Errorf("more than 2^29 processes")
 	}
 	r := &eventRun{
 		ctx: ctx, calc: calc, observer: o.Observer, running: count, cursors: cursors{code: c},
@@ -149,7 +151,7 @@ func (r *eventRun) run() error {
 	case r.err != nil:
 		return r.err
 	case r.clock < 0:
-		return programError("a process is " + busyTooLong)
+		return program.Errorf("a process is " + busyTooLong)
 	case r.running > 0:
 		return r.deadlock()
 	}
@@ -355,13 +357,13 @@ func (r *eventRun) posts(p *eventProc, id uint32) bool {
 		}
 		o := &r.code.ops[c.first+p.at]
 		switch o.kind {
-		case PostRecv:
+		case program.PostRecv:
 			r.postRecv(p, r.recvChain(p, o), c.posts == 1 && c.n == 2)
-		case PostColl:
+		case program.PostColl:
 			if r.enterColl(p, id, o) {
 				return true
 			}
-		case FileIO:
+		case program.FileIO:
 			if p.at++; r.works(p, r.code.files[o.size]) {
 				continue
 			}
@@ -406,9 +408,9 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 		return
 	}
 	x.cost = o.size + uint32(r.chains[ch].class)
-	if o.kind == PostSync || o.kind == PostSend && !r.costs.costs[x.cost].eager {
+	if o.kind == program.PostSync || o.kind == program.PostSend && !r.costs.costs[x.cost].eager {
 		x.flags |= isRendezvous
-		if o.kind == PostSync {
+		if o.kind == program.PostSync {
 			x.flags |= isSync
 		}
 	}
@@ -433,27 +435,27 @@ func (r *eventRun) await(p *eventProc, id uint32) bool {
 	for i := c.first + c.posts; i < c.first+c.n; i++ {
 		o, ok := &r.code.ops[i], true
 		switch o.kind {
-		case WaitRecv:
+		case program.WaitRecv:
 			if ch := r.recvChain(p, o); ch != 0 {
 				m := r.takeRecv(ch, o.age)
 				if ok = m != 0; ok {
 					r.awaitRecv(p, m)
 				}
 			}
-		case WaitSend:
+		case program.WaitSend:
 			if ch := r.sendChain(p, o); ch != 0 {
 				m := r.takeSend(ch, o.age)
 				if ok = m != 0; ok {
 					r.awaitSend(p, m)
 				}
 			}
-		case ProbeRecv:
+		case program.ProbeRecv:
 			r.awaitProbe(p, r.recvChain(p, o))
-		case WaitColl:
+		case program.WaitColl:
 			ok = r.awaitColl(p, id, o)
 		}
 		if !ok {
-			r.fail(programError("call %d of process %d completes more than was posted", p.calls-1, id))
+			r.fail(program.Errorf("call %d of process %d completes more than was posted", p.calls-1, id))
 			return false
 		}
 	}

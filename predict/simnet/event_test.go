@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 func TestEventsRendezvous(t *testing.T) {
@@ -36,7 +38,7 @@ func TestEventsRefused(t *testing.T) {
 		func(n *Network) { n.Node = []uint32{0} },
 		func(n *Network) { n.Links[LinkNet].Latency = -1 },
 		func(n *Network) { n.Links[LinkNode].Gap = Never },
-		func(n *Network) { n.Collectives[Bcast] = []Algorithm{{0, "none"}} },
+		func(n *Network) { n.Collectives[program.Bcast] = []Algorithm{{0, "none"}} },
 		func(n *Network) { n.Policy, n.Contention = Arrival, NICContention },
 	} {
 		n := oracleNet(DMA)
@@ -53,7 +55,7 @@ func TestEventsOverflow(t *testing.T) {
 	for _, policy := range []Policy{DMA, Arrival} {
 		for _, x := range []int64{Never, Never - 10, -5} {
 			v[0][0] = x
-			if _, err := Events(context.Background(), p, v, oracleNet(policy), Options{}); !errors.Is(err, ErrProgram) {
+			if _, err := Events(context.Background(), p, v, oracleNet(policy), Options{}); !errors.Is(err, program.ErrInvalid) {
 				t.Errorf("policy %d, computation of %d: %v", policy, x, err)
 			}
 		}
@@ -75,7 +77,7 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
-func compareEngines(t *testing.T, seed uint64, p *Program, v vectors, n *Network) {
+func compareEngines(t *testing.T, seed uint64, p *program.Program, v vectors, n *Network) {
 	t.Helper()
 	want, err := flow(p, v, n, Options{Workers: 1})
 	if err != nil {
@@ -143,7 +145,7 @@ func TestEventsDeadlock(t *testing.T) {
 }
 
 // compareErrors runs a program with both engines and returns 1 if it stops for ever.
-func compareErrors(t *testing.T, seed uint64, p *Program, v vectors, n *Network) int {
+func compareErrors(t *testing.T, seed uint64, p *program.Program, v vectors, n *Network) int {
 	t.Helper()
 	_, want := flow(p, v, n, Options{Workers: 1})
 	_, got := Events(context.Background(), p, v, n, Options{})
@@ -184,26 +186,26 @@ func buildable(s script) bool {
 // TestEventsCollectives: LogGOPSim's makespans of collective operations, under Arrival too.
 func TestEventsCollectives(t *testing.T) {
 	for _, c := range collectiveTimes {
-		kind := algorithms[c.alg].kind
-		a := Action{Kind: PostColl, Flags: Blocking, Coll: kind, Bytes: c.bytes, Recv: c.bytes}
-		p := &Program{
-			Nodes:   []Node{{Kind: Call, Len: 2}},
-			Actions: []Action{a, {Kind: WaitColl}},
-			Comms:   []Comm{{Size: c.size}},
-			Roots:   make([]NodeID, c.size),
+		kind := c.alg.Kind()
+		a := program.Action{Kind: program.PostColl, Flags: program.Blocking, Coll: kind, Bytes: c.bytes, Recv: c.bytes}
+		p := &program.Program{
+			Nodes:   []program.Node{{Kind: program.Call, Len: 2}},
+			Actions: []program.Action{a, {Kind: program.WaitColl}},
+			Comms:   []program.Comm{{Size: c.size}},
+			Roots:   make([]program.NodeID, c.size),
 		}
 		for _, policy := range []Policy{c.policy, Arrival} {
 			if policy == Arrival && c.policy == DMA {
 				continue
 			}
 			n := oracleNet(policy)
-			n.Collectives[kind] = []Algorithm{{anySize, algorithms[c.alg].name}}
+			n.Collectives[kind] = []Algorithm{{anySize, c.alg.String()}}
 			r, err := Events(context.Background(), p, make(vectors, c.size), n, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Makespan != c.ns*ns {
-				t.Errorf("%s of %d, policy %d: %d ps, want %d ns", algorithms[c.alg].name, c.size, policy, r.Makespan, c.ns)
+				t.Errorf("%s of %d, policy %d: %d ps, want %d ns", c.alg.String(), c.size, policy, r.Makespan, c.ns)
 			}
 		}
 	}
@@ -211,11 +213,11 @@ func TestEventsCollectives(t *testing.T) {
 
 // TestEventsFiles: file operations take the processor under every policy.
 func TestEventsFiles(t *testing.T) {
-	p := &Program{
-		Nodes:   []Node{{Kind: Call, Len: 1}},
-		Actions: []Action{{Kind: FileIO, Bytes: 1000}},
-		Comms:   []Comm{{Size: 1}},
-		Roots:   []NodeID{0},
+	p := &program.Program{
+		Nodes:   []program.Node{{Kind: program.Call, Len: 1}},
+		Actions: []program.Action{{Kind: program.FileIO, Bytes: 1000}},
+		Comms:   []program.Comm{{Size: 1}},
+		Roots:   []program.NodeID{0},
 	}
 	n := oracleNet(DMA)
 	n.Files = FileSystem{Open: 5 * ns, Client: 2 << 32}

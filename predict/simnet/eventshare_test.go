@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 func events(t *testing.T, s script, n *Network) *Result {
@@ -140,7 +142,7 @@ func TestInterfacesFar(t *testing.T) {
 	}
 	n.Contention, n.Topology = LinkContention, torus
 	p, v := s.build(t)
-	if _, err := Events(context.Background(), p, v, n, Options{}); !errors.Is(err, ErrProgram) {
+	if _, err := Events(context.Background(), p, v, n, Options{}); !errors.Is(err, program.ErrInvalid) {
 		t.Errorf("a node without a place: %v", err)
 	}
 }

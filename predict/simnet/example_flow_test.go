@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // silent is not a computation.
@@ -18,17 +19,17 @@ func (silent) Fill(_ uint32, _ uint64, dst []int64) error {
 
 // Two processes exchange a message of 1000 bytes a hundred times.
 func ExampleDataflow() {
-	p := &simnet.Program{
-		Comms: []simnet.Comm{{Size: 2}},
-		Actions: []simnet.Action{ // MPI_Sendrecv with the other
-			{Kind: simnet.PostRecv, Mode: simnet.PeerXor, Peer: 1, Bytes: 1000},
-			{Kind: simnet.PostSend, Mode: simnet.PeerXor, Peer: 1, Bytes: 1000},
-			{Kind: simnet.WaitRecv, Mode: simnet.PeerXor, Peer: 1},
-			{Kind: simnet.WaitSend, Mode: simnet.PeerXor, Peer: 1},
+	p := &program.Program{
+		Comms: []program.Comm{{Size: 2}},
+		Actions: []program.Action{ // MPI_Sendrecv with the other
+			{Kind: program.PostRecv, Mode: program.PeerXor, Peer: 1, Bytes: 1000},
+			{Kind: program.PostSend, Mode: program.PeerXor, Peer: 1, Bytes: 1000},
+			{Kind: program.WaitRecv, Mode: program.PeerXor, Peer: 1},
+			{Kind: program.WaitSend, Mode: program.PeerXor, Peer: 1},
 		},
-		Nodes:    []simnet.Node{{Kind: simnet.Call, Len: 4}, {Kind: simnet.Loop, Len: 1, Count: 100}},
-		Children: []simnet.NodeID{0},
-		Roots:    []simnet.NodeID{1, 1},
+		Nodes:    []program.Node{{Kind: program.Call, Len: 4}, {Kind: program.Loop, Len: 1, Count: 100}},
+		Children: []program.NodeID{0},
+		Roots:    []program.NodeID{1, 1},
 	}
 	n := &simnet.Network{RanksPerNode: 1}
 	n.Links[simnet.LinkNet] = simnet.Link{

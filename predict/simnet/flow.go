@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Dataflow runs a program with the dataflow engine and returns the times of processes [lo, hi), which are those of this
@@ -17,7 +18,7 @@ import (
 //
 // Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message in progress that the first two
 // are not; nothing grows with the length of the program. Collective.
-func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*Result, error) {
+func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *Network, o Options) (*Result, error) {
 	if n.Contention != NoContention || n.Policy == Arrival {
 		return nil, errors.New("simnet: contention and the policy arrival need the event engine")
 	}
@@ -197,7 +198,7 @@ func (w *worker) turn(id uint32) {
 		w.fail(w.report.flush(w.observer, id))
 	}
 	if w.clock < 0 {
-		w.fail(programError("process %d is "+busyTooLong, id))
+		w.fail(program.Errorf("process %d is "+busyTooLong, id))
 	}
 }
 
@@ -339,12 +340,12 @@ func (w *worker) recvOne(p *proc, c *channel) bool {
 // post performs an action before the completions of a call; false if the process has to wait.
 func (w *worker) post(p *proc, k *kind, o *op) bool {
 	switch o.kind {
-	case PostRecv:
+	case program.PostRecv:
 		w.postRecv(p, k, o)
-	case FileIO:
+	case program.FileIO:
 		p.cpu += w.code.files[o.size]
 		w.clock |= p.cpu
-	case PostColl:
+	case program.PostColl:
 		return w.postColl(p, k, o)
 	default:
 		return w.postSend(p, k, o)
@@ -421,12 +422,12 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 	n := o.size + c.class()
 	x := &w.code.costs.costs[n]
 	s := max(p.cpu, p.tx)
-	request := o.kind == PostSync || o.kind == PostSend && !x.eager
+	request := o.kind == program.PostSync || o.kind == program.PostSend && !x.eager
 	arrival, data, mode := s+x.send+c.lat, int64(0), int64(n)<<costShift
 	p.cpu += x.send
 	if request {
 		mode |= byRendezvous
-		if o.kind == PostSync {
+		if o.kind == program.PostSync {
 			mode |= bySync
 		}
 		p.tx = s + x.busy - x.wire

@@ -6,27 +6,29 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // collCall is a blocking collective operation.
-func collCall(kind CollKind, comm uint32, root int32, bytes, recv uint64) []Action {
-	return []Action{
-		{Kind: PostColl, Flags: Blocking, Coll: kind, Comm: comm, Peer: root, Bytes: bytes, Recv: recv},
-		{Kind: WaitColl, Comm: comm},
+func collCall(kind program.CollKind, comm uint32, root int32, bytes, recv uint64) []program.Action {
+	return []program.Action{
+		{Kind: program.PostColl, Flags: program.Blocking, Coll: kind, Comm: comm, Peer: root, Bytes: bytes, Recv: recv},
+		{Kind: program.WaitColl, Comm: comm},
 	}
 }
 
 // programOf makes a program of the calls of each process.
-func programOf(comms []Comm, processes ...[][]Action) *Program {
-	p := &Program{Comms: comms}
+func programOf(comms []program.Comm, processes ...[][]program.Action) *program.Program {
+	p := &program.Program{Comms: comms}
 	for _, calls := range processes {
 		b := &scripter{p: p}
 		for _, c := range calls {
 			b.call(c...)
 		}
-		p.Nodes = append(p.Nodes, Node{Kind: Seq, First: uint32(len(p.Children)), Len: uint32(len(b.kids))})
+		p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: uint32(len(p.Children)), Len: uint32(len(b.kids))})
 		p.Children = append(p.Children, b.kids...)
-		p.Roots = append(p.Roots, NodeID(len(p.Nodes)-1))
+		p.Roots = append(p.Roots, program.NodeID(len(p.Nodes)-1))
 	}
 	return p
 }
@@ -34,27 +36,27 @@ func programOf(comms []Comm, processes ...[][]Action) *Program {
 // TestFlowCollectives compares every algorithm with its evaluation rank by rank.
 func TestFlowCollectives(t *testing.T) {
 	for alg := range numAlgorithms {
-		kind := algorithms[alg].kind
+		kind := alg.Kind()
 		for _, size := range []uint32{1, 2, 3, 7, 8, 13, 16} {
-			if fit(alg, size) != alg {
+			if alg.Fit(size) != alg {
 				continue
 			}
 			for _, policy := range []Policy{DMA, Copy} {
 				root, bytes := size/2, uint64(1000)
 				n := oracleNet(policy)
-				n.Collectives[kind] = []Algorithm{{Max: anySize, Name: algorithms[alg].name}}
-				var calls [][][]Action
+				n.Collectives[kind] = []Algorithm{{Max: anySize, Name: alg.String()}}
+				var calls [][][]program.Action
 				for range size {
-					calls = append(calls, [][]Action{collCall(kind, 0, int32(root), bytes, bytes)})
+					calls = append(calls, [][]program.Action{collCall(kind, 0, int32(root), bytes, bytes)})
 				}
-				p := programOf([]Comm{{Size: size}}, calls...)
+				p := programOf([]program.Comm{{Size: size}}, calls...)
 				r, err := flow(p, make(vectors, size), n, Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i, m := range collective(t, alg, size, root, equal(bytes), policy) {
 					if got := r.Times[i].Finish; got != m.cpu || r.Times[i].Collective != got {
-						t.Errorf("%s of %d, policy %d: rank %d ends at %d, want %d", algorithms[alg].name, size, policy, i, got, m.cpu)
+						t.Errorf("%s of %d, policy %d: rank %d ends at %d, want %d", alg.String(), size, policy, i, got, m.cpu)
 					}
 				}
 			}
@@ -64,11 +66,11 @@ func TestFlowCollectives(t *testing.T) {
 
 // TestNonBlockingCollective: operations that only a later call completes do not hold up what lies between.
 func TestNonBlockingCollective(t *testing.T) {
-	post := Action{Kind: PostColl, Coll: Barrier}
-	wait := Action{Kind: WaitColl}
-	send := []Action{{Kind: PostSync, Peer: 1}, {Kind: WaitSend, Peer: 1}}
-	recv := []Action{{Kind: PostRecv, Peer: 0}, {Kind: WaitRecv, Peer: 0}}
-	p := programOf([]Comm{{Size: 2}}, [][]Action{{post}, send, {wait}}, [][]Action{{post}, recv, {wait}})
+	post := program.Action{Kind: program.PostColl, Coll: program.Barrier}
+	wait := program.Action{Kind: program.WaitColl}
+	send := []program.Action{{Kind: program.PostSync, Peer: 1}, {Kind: program.WaitSend, Peer: 1}}
+	recv := []program.Action{{Kind: program.PostRecv, Peer: 0}, {Kind: program.WaitRecv, Peer: 0}}
+	p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{{post}, send, {wait}}, [][]program.Action{{post}, recv, {wait}})
 	r, err := flow(p, vectors{{0}, {7_000_000}}, oracleNet(DMA), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,47 +81,47 @@ func TestNonBlockingCollective(t *testing.T) {
 			t.Errorf("process %d ends at %d, want %d", i, r.Times[i].Finish, want)
 		}
 	}
-	rooted := func(kind CollKind) int64 {
-		post := Action{Kind: PostColl, Coll: kind, Bytes: 1, Recv: 1}
-		p := programOf([]Comm{{Size: 2}}, [][]Action{{post}, {wait}}, [][]Action{{post}, {wait}})
+	rooted := func(kind program.CollKind) int64 {
+		post := program.Action{Kind: program.PostColl, Coll: kind, Bytes: 1, Recv: 1}
+		p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{{post}, {wait}}, [][]program.Action{{post}, {wait}})
 		r, err := flow(p, vectors{{0}, {90_000_000}}, oracleNet(DMA), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Times[0].Finish
 	}
-	if got := rooted(Bcast); got != 1_500_000 {
+	if got := rooted(program.Bcast); got != 1_500_000 {
 		t.Errorf("the root of a broadcast leaves at %d", got)
 	}
-	if got := rooted(Reduce); got != 90_000_000+hop {
+	if got := rooted(program.Reduce); got != 90_000_000+hop {
 		t.Errorf("the root of a reduction leaves at %d", got)
 	}
 }
 
 // randomColls makes programs of collective operations on random communicators, blocking or not, that are completed in any order.
-func randomColls(r *rand.Rand) (*Program, vectors) {
+func randomColls(r *rand.Rand) (*program.Program, vectors) {
 	n := 2 + r.IntN(9)
-	comms := []Comm{{Size: uint32(n)}}
+	comms := []program.Comm{{Size: uint32(n)}}
 	for range r.IntN(3) {
 		m := r.Perm(n)[:1+r.IntN(n)]
-		c := Comm{Size: uint32(len(m))}
+		c := program.Comm{Size: uint32(len(m))}
 		for _, x := range m {
 			c.Members = append(c.Members, uint32(x))
 		}
 		comms = append(comms, c)
 	}
-	calls := make([][][]Action, n)
+	calls := make([][][]program.Action, n)
 	open := make([][]int, len(comms)) // of each communicator: 1 for each operation in progress
 	for range 1 + r.IntN(40) {
 		i := r.IntN(len(comms))
 		c := &comms[i]
 		root := int32(r.IntN(int(c.Size)))
-		kind, size := CollKind(r.IntN(int(NumCollKinds))), []uint64{0, 1, 100, 3000, 20000, 600000}[r.IntN(6)]
+		kind, size := program.CollKind(r.IntN(int(program.NumCollKinds))), []uint64{0, 1, 100, 3000, 20000, 600000}[r.IntN(6)]
 		how := r.IntN(4)
 		for rank := range c.Size {
 			q := c.Process(rank)
 			full := collCall(kind, uint32(i), root, size, size)
-			if kind == Barrier {
+			if kind == program.Barrier {
 				full[0].Bytes, full[0].Recv = 0, 0
 			}
 			if how == 0 { // completes itself, not the oldest
@@ -140,7 +142,7 @@ func randomColls(r *rand.Rand) (*Program, vectors) {
 			open[i] = open[i][1:]
 			for rank := range c.Size {
 				q := c.Process(rank)
-				calls[q] = append(calls[q], []Action{{Kind: WaitColl, Comm: uint32(i), Age: age}})
+				calls[q] = append(calls[q], []program.Action{{Kind: program.WaitColl, Comm: uint32(i), Age: age}})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 var errTest = errors.New("no vector")
@@ -48,11 +49,11 @@ func TestFlowErrors(t *testing.T) {
 		{"gap", func(c mpi.Comm, _, hi uint32) error {
 			_, err := Dataflow(context.Background(), c, hi, hi, p, v, oracleNet(DMA), Options{})
 			return err
-		}, ErrProgram.Error()},
+		}, program.ErrInvalid.Error()},
 		{"range", func(c mpi.Comm, lo, _ uint32) error {
 			_, err := Dataflow(context.Background(), c, lo, 99, p, v, oracleNet(DMA), Options{})
 			return err
-		}, ErrProgram.Error()},
+		}, program.ErrInvalid.Error()},
 		{"policy", func(c mpi.Comm, lo, hi uint32) error {
 			_, err := Dataflow(context.Background(), c, lo, hi, p, v, oracleNet(Arrival), Options{})
 			return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // TestFlowUnmatched: what has no partner is left out and counted, and holds nothing up.
@@ -40,8 +41,8 @@ func TestFlowUnmatched(t *testing.T) {
 			}
 		}
 	}
-	bar := collCall(Barrier, 0, 0, 0, 0)
-	p := programOf([]Comm{{Size: 2}}, [][]Action{bar, bar, bar}, [][]Action{bar})
+	bar := collCall(program.Barrier, 0, 0, 0, 0)
+	p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{bar, bar, bar}, [][]program.Action{bar})
 	r, err := flow(p, make(vectors, 2), oracleNet(DMA), Options{})
 	if err != nil || r.Unmatched != 2 || r.Makespan != hop*ns {
 		t.Errorf("barriers: %+v, %v", r, err)
@@ -111,14 +112,14 @@ func TestOverflow(t *testing.T) {
 		if x.change != nil {
 			x.change(n)
 		}
-		if _, err := flowOn(2, p, v, n, Options{}); !errors.Is(err, ErrProgram) {
+		if _, err := flowOn(2, p, v, n, Options{}); !errors.Is(err, program.ErrInvalid) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 	}
 	p, v := exchange.build(t)
 	v[0][0] = 1 << 62
 	p = looping(p, 1<<40)
-	if _, err := flow(p, looped{body: bodyOf(v)}, oracleNet(DMA), Options{}); !errors.Is(err, ErrProgram) {
+	if _, err := flow(p, looped{body: bodyOf(v)}, oracleNet(DMA), Options{}); !errors.Is(err, program.ErrInvalid) {
 		t.Errorf("loop: %v", err)
 	}
 }
@@ -195,13 +196,13 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func hostileProgram(r *rand.Rand) *Program {
-	p := &Program{}
+func hostileProgram(r *rand.Rand) *program.Program {
+	p := &program.Program{}
 	for range 1 + r.IntN(4) {
-		p.Roots = append(p.Roots, NodeID(r.IntN(8)))
+		p.Roots = append(p.Roots, program.NodeID(r.IntN(8)))
 	}
 	for range 1 + r.IntN(3) {
-		c := Comm{Size: uint32(r.IntN(6))}
+		c := program.Comm{Size: uint32(r.IntN(6))}
 		if r.IntN(2) == 0 {
 			for _, x := range r.Perm(len(p.Roots)) {
 				c.Members = append(c.Members, uint32(x))
@@ -216,28 +217,28 @@ func hostileProgram(r *rand.Rand) *Program {
 	}
 	p.Peers = [][]int32{table}
 	for range r.IntN(30) {
-		p.Actions = append(p.Actions, Action{
-			Kind: ActionKind(r.IntN(11)), Mode: PeerMode(r.IntN(4)), Coll: CollKind(r.IntN(10)), Comm: uint32(r.IntN(len(p.Comms))),
+		p.Actions = append(p.Actions, program.Action{
+			Kind: program.ActionKind(r.IntN(11)), Mode: program.PeerMode(r.IntN(4)), Coll: program.CollKind(r.IntN(10)), Comm: uint32(r.IntN(len(p.Comms))),
 			Peer: int32(r.IntN(3)) - r.Int32N(2), Tag: uint32(r.IntN(2)), Age: uint32(r.IntN(8) / 6), Bytes: r.Uint64() >> r.IntN(64),
 		})
-		if a := &p.Actions[len(p.Actions)-1]; a.Mode == PeerTable {
+		if a := &p.Actions[len(p.Actions)-1]; a.Mode == program.PeerTable {
 			a.Peer = 0
 		}
 	}
 	at := uint32(0)
 	for i := range 8 {
-		n := Node{Kind: NodeKind(r.IntN(3)), Count: 1 + r.Uint64N(4)}
+		n := program.Node{Kind: program.NodeKind(r.IntN(3)), Count: 1 + r.Uint64N(4)}
 		switch {
-		case n.Kind == Call || i == 0:
-			n.Kind, n.First, n.Len = Call, at, min(uint32(r.IntN(5)), uint32(len(p.Actions))-at)
+		case n.Kind == program.Call || i == 0:
+			n.Kind, n.First, n.Len = program.Call, at, min(uint32(r.IntN(5)), uint32(len(p.Actions))-at)
 			at += n.Len
 		default:
 			n.First, n.Len = uint32(len(p.Children)), 1
-			if n.Kind == Seq {
+			if n.Kind == program.Seq {
 				n.Len = uint32(r.IntN(4))
 			}
 			for range n.Len {
-				p.Children = append(p.Children, NodeID(r.IntN(i)))
+				p.Children = append(p.Children, program.NodeID(r.IntN(i)))
 			}
 		}
 		p.Nodes = append(p.Nodes, n)

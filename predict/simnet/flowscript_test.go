@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // A script is a program for tests: the operations of each process as text,
@@ -35,38 +36,38 @@ func (v vectors) Fill(p uint32, first uint64, dst []int64) error {
 
 // scripter turns the operations of one process into calls.
 type scripter struct {
-	p    *Program
+	p    *program.Program
 	calc []int64 // ends with the entry before the next call
-	kids []NodeID
+	kids []program.NodeID
 	open map[string][]string // requests by direction, partner and tag
 	of   map[string]string   // where each request is in open
 }
 
-func (s script) build(t testing.TB) (*Program, vectors) {
+func (s script) build(t testing.TB) (*program.Program, vectors) {
 	t.Helper()
-	p := &Program{Comms: []Comm{{Size: uint32(len(s))}}}
+	p := &program.Program{Comms: []program.Comm{{Size: uint32(len(s))}}}
 	var v vectors
 	for _, ops := range s {
 		b := &scripter{p: p, calc: []int64{0}, open: map[string][]string{}, of: map[string]string{}}
 		for _, o := range ops {
 			b.op(t, strings.Fields(o))
 		}
-		p.Nodes = append(p.Nodes, Node{Kind: Seq, First: uint32(len(p.Children)), Len: uint32(len(b.kids))})
+		p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: uint32(len(p.Children)), Len: uint32(len(b.kids))})
 		p.Children = append(p.Children, b.kids...)
-		p.Roots = append(p.Roots, NodeID(len(p.Nodes)-1))
+		p.Roots = append(p.Roots, program.NodeID(len(p.Nodes)-1))
 		v = append(v, b.calc)
 	}
 	return p, v
 }
 
-func (b *scripter) call(actions ...Action) {
-	b.p.Nodes = append(b.p.Nodes, Node{Kind: Call, First: uint32(len(b.p.Actions)), Len: uint32(len(actions))})
+func (b *scripter) call(actions ...program.Action) {
+	b.p.Nodes = append(b.p.Nodes, program.Node{Kind: program.Call, First: uint32(len(b.p.Actions)), Len: uint32(len(actions))})
 	b.p.Actions = append(b.p.Actions, actions...)
-	b.kids = append(b.kids, NodeID(len(b.p.Nodes)-1))
+	b.kids = append(b.kids, program.NodeID(len(b.p.Nodes)-1))
 	b.calc = append(b.calc, 0)
 }
 
-var sendKinds = map[string]ActionKind{"send": PostSend, "ssend": PostSync, "bsend": PostBuffered}
+var sendKinds = map[string]program.ActionKind{"send": program.PostSend, "ssend": program.PostSync, "bsend": program.PostBuffered}
 
 func (b *scripter) op(t testing.TB, f []string) {
 	var n [4]int
@@ -79,49 +80,49 @@ func (b *scripter) op(t testing.TB, f []string) {
 	case "calc":
 		b.calc[len(b.calc)-1] += int64(n[0]) * ns
 	case "probe":
-		b.call(Action{Kind: ProbeRecv, Peer: int32(n[0]), Tag: uint32(n[1])})
+		b.call(program.Action{Kind: program.ProbeRecv, Peer: int32(n[0]), Tag: uint32(n[1])})
 	case "wait":
-		var list []Action
+		var list []program.Action
 		for _, r := range f[1:] {
 			list = append(list, b.wait(r))
 		}
 		b.call(list...)
 	case "sendrecv":
-		r := b.post(PostRecv, n[1], n[2], n[3], "r!")
-		s := b.post(PostSend, n[0], n[2], n[3], "s!")
+		r := b.post(program.PostRecv, n[1], n[2], n[3], "r!")
+		s := b.post(program.PostSend, n[0], n[2], n[3], "s!")
 		b.call(r, s, b.wait("r!"), b.wait("s!"))
 	default:
 		kind, ok := sendKinds[strings.TrimPrefix(f[0], "i")]
 		if !ok {
-			kind = PostRecv
+			kind = program.PostRecv
 		}
 		if f[0][0] == 'i' {
 			b.call(b.post(kind, n[0], n[1], n[2], f[4]))
 			return
 		}
 		a := b.post(kind, n[0], n[1], n[2], "!")
-		a.Flags = Blocking
+		a.Flags = program.Blocking
 		b.call(a, b.wait("!"))
 	}
 }
 
-func (b *scripter) post(kind ActionKind, peer, tag, bytes int, request string) Action {
-	key := fmt.Sprint(kind == PostRecv, peer, tag)
+func (b *scripter) post(kind program.ActionKind, peer, tag, bytes int, request string) program.Action {
+	key := fmt.Sprint(kind == program.PostRecv, peer, tag)
 	b.open[key] = append(b.open[key], request)
 	b.of[request] = key
-	return Action{Kind: kind, Peer: int32(peer), Tag: uint32(tag), Bytes: uint64(bytes)}
+	return program.Action{Kind: kind, Peer: int32(peer), Tag: uint32(tag), Bytes: uint64(bytes)}
 }
 
-func (b *scripter) wait(request string) Action {
+func (b *scripter) wait(request string) program.Action {
 	key := b.of[request]
-	a := Action{Kind: WaitSend}
+	a := program.Action{Kind: program.WaitSend}
 	var recv bool
 	var peer, tag int
 	if _, err := fmt.Sscan(key, &recv, &peer, &tag); err != nil {
 		panic(err)
 	}
 	if recv {
-		a.Kind = WaitRecv
+		a.Kind = program.WaitRecv
 	}
 	a.Peer, a.Tag = int32(peer), uint32(tag)
 	for i, r := range b.open[key] {
@@ -144,7 +145,7 @@ func oracleNet(policy Policy) *Network {
 }
 
 // flow runs a program on one rank.
-func flow(p *Program, c Calc, n *Network, o Options) (*Result, error) {
+func flow(p *program.Program, c Calc, n *Network, o Options) (*Result, error) {
 	return Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, n, o)
 }
 

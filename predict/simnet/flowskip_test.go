@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // looped is the vector of processes whose iterations are equal but for the entries in other.
@@ -42,19 +44,19 @@ func (l looped) Repeats(p uint32, first, period, n uint64) (uint64, error) {
 }
 
 // looping turns a program of one pass into one of several.
-func looping(p *Program, times uint64) *Program {
+func looping(p *program.Program, times uint64) *program.Program {
 	q := *p
 	q.Roots = slices.Clone(p.Roots)
 	for i, root := range q.Roots {
-		q.Nodes = append(q.Nodes, Node{Kind: Loop, First: uint32(len(q.Children)), Len: 1, Count: times})
+		q.Nodes = append(q.Nodes, program.Node{Kind: program.Loop, First: uint32(len(q.Children)), Len: 1, Count: times})
 		q.Children = append(q.Children, root)
-		q.Roots[i] = NodeID(len(q.Nodes) - 1)
+		q.Roots[i] = program.NodeID(len(q.Nodes) - 1)
 	}
 	return &q
 }
 
 // expanded is looping without a loop.
-func expanded(p *Program, times uint64) *Program {
+func expanded(p *program.Program, times uint64) *program.Program {
 	q := *p
 	q.Roots = slices.Clone(p.Roots)
 	for i, root := range q.Roots {
@@ -63,8 +65,8 @@ func expanded(p *Program, times uint64) *Program {
 		for range times {
 			q.Children = append(q.Children, p.Children[kids.First:kids.First+kids.Len]...)
 		}
-		q.Nodes = append(q.Nodes, Node{Kind: Seq, First: first, Len: uint32(len(q.Children)) - first})
-		q.Roots[i] = NodeID(len(q.Nodes) - 1)
+		q.Nodes = append(q.Nodes, program.Node{Kind: program.Seq, First: first, Len: uint32(len(q.Children)) - first})
+		q.Roots[i] = program.NodeID(len(q.Nodes) - 1)
 	}
 	return &q
 }
@@ -88,7 +90,7 @@ func TestSkip(t *testing.T) {
 	skips := 0
 	for seed := range uint64(count) {
 		r := rng(seed)
-		var p *Program
+		var p *program.Program
 		var v vectors
 		if seed%3 == 0 {
 			p, v = randomColls(r)

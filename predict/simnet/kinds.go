@@ -1,10 +1,14 @@
 package simnet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // kind is what the processes with the same root have in common.
 type kind struct {
-	root         NodeID
+	root         program.NodeID
 	entry        uint32   // block
 	sends, recvs []uint32 // ports
 	colls        []uint32
@@ -59,7 +63,7 @@ func (c *code) compileRoots() error {
 		s.index[i] = noPort
 	}
 	s.depths()
-	known := map[NodeID]uint32{}
+	known := map[program.NodeID]uint32{}
 	c.kindOf = make([]uint32, len(c.program.Roots))
 	for q, root := range c.program.Roots {
 		number, ok := known[root]
@@ -91,7 +95,7 @@ type walk struct {
 	depth []uint32
 	times []uint64 // how often each node is visited; 0 outside of kind
 	index []uint32 // of each port in the kind; noPort outside of kind
-	nodes []NodeID
+	nodes []program.NodeID
 }
 
 // depths computes how many blocks are open at once below and with each node.
@@ -109,7 +113,7 @@ func (s *walk) depths() {
 }
 
 // below lists the nodes below a root, parents before children, with how often each is visited.
-func (s *walk) below(root NodeID) bool {
+func (s *walk) below(root program.NodeID) bool {
 	s.nodes = append(s.nodes[:0], root)
 	s.times[root] = 1
 	for i := 0; i < len(s.nodes); i++ {
@@ -145,7 +149,7 @@ func (s *walk) below(root NodeID) bool {
 }
 
 // kind describes the processes that begin at root.
-func (s *walk) kind(root NodeID) (kind, error) {
+func (s *walk) kind(root program.NodeID) (kind, error) {
 	k := kind{root: root, entry: uint32(root), depth: s.depth[root]}
 	ok := s.below(root)
 	var used []uint32
@@ -159,7 +163,7 @@ func (s *walk) kind(root NodeID) (kind, error) {
 		events := uint64(x.events)
 		for i := x.first; i < x.first+x.n; i++ {
 			used = s.use(&k, used, i, times)
-			events += s.c.ops[i].kind.events()
+			events += s.c.ops[i].kind.Events()
 		}
 		var fits bool
 		k.calls, fits = mulCount(times, 1, k.calls)
@@ -168,10 +172,10 @@ func (s *walk) kind(root NodeID) (kind, error) {
 		ok = ok && fits
 	}
 	if k.depth >= 1<<16 {
-		return k, programError("more than 65535 loops and sequences in each other")
+		return k, program.Errorf("more than 65535 loops and sequences in each other")
 	}
 	if !ok {
-		return k, programError("a process makes more than 2^62 calls")
+		return k, program.Errorf("a process makes more than 2^62 calls")
 	}
 	size := 1
 	for size < len(used)*3/2 {
@@ -195,7 +199,7 @@ func (s *walk) kind(root NodeID) (kind, error) {
 // use notes an action of a kind.
 func (s *walk) use(k *kind, used []uint32, action uint32, times uint64) []uint32 {
 	o := &s.c.ops[action]
-	if o.kind == FileIO {
+	if o.kind == program.FileIO {
 		return used
 	}
 	i := s.index[o.port]
@@ -218,13 +222,13 @@ func (s *walk) use(k *kind, used []uint32, action uint32, times uint64) []uint32
 		s.index[o.port] = i
 	}
 	switch o.kind {
-	case PostSend, PostSync, PostBuffered:
+	case program.PostSend, program.PostSync, program.PostBuffered:
 		k.out[i].add(s.c, o, times)
-	case WaitSend:
+	case program.WaitSend:
 		k.out[i].waited = true
-	case PostRecv:
+	case program.PostRecv:
 		k.in[i] += times
-	case PostColl:
+	case program.PostColl:
 		k.enters[i] += times
 	}
 	return used
@@ -237,12 +241,12 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 	u.posts += times
 	u.mixed = u.mixed || u.size != o.size
 	switch o.kind {
-	case PostSend:
+	case program.PostSend:
 		if !u.usesStandard || c.costs.size(o.size) > c.costs.size(u.standard) {
 			u.standard = o.size
 		}
 		u.usesStandard = true
-	case PostSync:
+	case program.PostSync:
 		u.sync = true
 	}
 }
@@ -266,7 +270,7 @@ func (c *code) direct() {
 		}
 	}
 	for i := range c.ops {
-		if o := &c.ops[i]; o.kind != FileIO {
+		if o := &c.ops[i]; o.kind != program.FileIO {
 			o.index = index[o.port]
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // noChannel is where a port leads whose other end nobody has.
@@ -75,7 +77,7 @@ func (l *linker) collect() error {
 		sum += uint64(n)
 	}
 	if sum >= noChannel {
-		return programError("more than 2^32 channels")
+		return program.Errorf("more than 2^32 channels")
 	}
 	l.list = make([]portOf, sum)
 	return l.eachSend(func(x portOf, dst uint32) {

@@ -1,5 +1,7 @@
 package simnet
 
+import "github.com/coppice-hpc/coppice/predict/simnet/program"
+
 // message is the k-th send of a channel and the k-th receive of it, from the first of their posts until both are complete.
 // It has the size of a cache line.
 type message struct {
@@ -87,7 +89,7 @@ func (r *matching) newMessage(id uint32) uint32 {
 		m = r.unused[n-1]
 		r.unused = r.unused[:n-1]
 	case m == maxEventID-1:
-		r.book.fail(programError("more than 2^29 messages in progress"))
+		r.book.fail(program.Errorf("more than 2^29 messages in progress"))
 		return 0
 	default:
 		r.messages = append(r.messages, message{})
@@ -274,7 +276,7 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
 	lat, err := r.code.network.latency(src, dst)
 	if uint64(len(r.chains)) >= 1<<31 {
-		err = programError("more than 2^31 channels")
+		err = program.Errorf("more than 2^31 channels")
 	}
 	r.chains = append(r.chains, chain{dst: dst, class: r.code.network.Class(src, dst)})
 	r.origins = append(r.origins, origin{src: src, lat: lat, port: port})

@@ -1,6 +1,10 @@
 package simnet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // Collective operations by closed forms: members leave when the last of those they wait for is there, and the closed form
 // has passed. This is how all non-blocking operations are computed, from the times at which they were posted: steps that
@@ -109,7 +113,7 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 		return true
 	}
 	if max(x.time, x.over) > largest {
-		a.book.fail(programError("a collective operation on communicator %d takes longer than 13 days", x.comm))
+		a.book.fail(program.Errorf("a collective operation on communicator %d takes longer than 13 days", x.comm))
 		return false
 	}
 	a.book.events++
@@ -118,10 +122,10 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 	m.entered++
 	m.rooted = x.kind.Rooted()
 	root := a.isRoot(x, process)
-	if !x.kind.spreads() || root {
+	if !x.kind.Spreads() || root {
 		m.most, m.time = max(m.most, cpu), max(m.time, x.time)
 	}
-	if x.kind.spreads() && root || !x.kind.spreads() && m.entered == g.local {
+	if x.kind.Spreads() && root || !x.kind.Spreads() && m.entered == g.local {
 		a.conclude(key, m, x)
 	}
 	return true
@@ -171,10 +175,10 @@ func (a *assembly) settle(m *meeting) {
 func (a *assembly) leaves(process uint32, q *pending, m *meeting) int64 {
 	x := &a.code.colls[q.coll]
 	at := q.enter + x.over
-	switch x.kind.dependsOn(a.isRoot(x, process)) {
-	case onRoot:
+	switch x.kind.DependsOn(a.isRoot(x, process)) {
+	case program.OnRoot:
 		at = max(q.enter, m.most+x.time)
-	case onAll:
+	case program.OnAll:
 		at = m.most + m.time
 	}
 	a.book.clock |= at
@@ -185,7 +189,7 @@ func (a *assembly) leaves(process uint32, q *pending, m *meeting) int64 {
 func (a *assembly) await(process uint32, q *pending) (at int64, ok bool) {
 	x := &a.code.colls[q.coll]
 	m := a.meet(meetingKey{x.comm, q.number})
-	if !m.known && x.kind.dependsOn(a.isRoot(x, process)) != onNobody {
+	if !m.known && x.kind.DependsOn(a.isRoot(x, process)) != program.OnNobody {
 		m.waiters = append(m.waiters, waiter{process, *q})
 		return 0, false
 	}
@@ -235,7 +239,7 @@ func (a *assembly) conclude(key meetingKey, m *meeting, x *collOp) {
 	switch {
 	case away:
 		a.mail.put(to, address(key.Comm, 0, farEntered), uint64(key.Number)<<32|uint64(m.entered), uint64(m.most), uint64(m.time))
-	case x.kind.spreads():
+	case x.kind.Spreads():
 		a.tellOthers(key, m)
 		a.settle(m)
 	default:

@@ -1,6 +1,10 @@
 package simnet
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // Rate is a time per byte: picoseconds with 32 binary places.
 type Rate uint64
@@ -107,7 +111,7 @@ type Network struct {
 
 	Gamma Rate // reduction, per byte
 	// Collectives are the algorithms of each kind by size; nil: the defaults.
-	Collectives [NumCollKinds][]Algorithm
+	Collectives [program.NumCollKinds][]Algorithm
 	// ModelCollectives computes collectives by closed forms instead of steps.
 	ModelCollectives bool
 
@@ -159,21 +163,21 @@ func (n *Network) Latency(a, b uint32) int64 {
 // check reports whether a network has a place for all processes and no negative or endless times.
 func (n *Network) check(processes int) error {
 	if n.Node != nil && len(n.Node) < processes {
-		return programError("the network has places for %d of %d processes", len(n.Node), processes)
+		return program.Errorf("the network has places for %d of %d processes", len(n.Node), processes)
 	}
 	for i := range n.Links {
 		l := &n.Links[i]
 		for _, t := range []int64{l.Latency, l.Hop, l.SendOver, l.RecvOver, l.Gap} {
 			if t < 0 || t > largest {
-				return programError("a time of the network is %d ps", t)
+				return program.Errorf("a time of the network is %d ps", t)
 			}
 		}
 		if n.Topology != nil && l.Hop > largest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
-			return programError("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
+			return program.Errorf("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
 		}
 	}
 	if n.Files.Open < 0 {
-		return programError("opening a file takes %d ps", n.Files.Open)
+		return program.Errorf("opening a file takes %d ps", n.Files.Open)
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package simnet
 
+import "github.com/coppice-hpc/coppice/predict/simnet/program"
+
 // What both engines share: a place in the program for each process, the interface of a process or node, and the ledger of a run.
 
 // ledger is what all parts of an engine know of a run.
@@ -74,7 +76,7 @@ func (c *cursors) place(book *ledger, lo uint32, count int, of func(i int) *plac
 		book.events += k.events
 	}
 	if max(e.sends, e.recvs, e.colls, e.depth) >= noChannel {
-		return e, programError("more than 2^32 partners or open loops of all processes together")
+		return e, program.Errorf("more than 2^32 partners or open loops of all processes together")
 	}
 	c.frames = make([]frame, e.depth)
 	return e, nil
@@ -131,7 +133,7 @@ func (c *cursors) next(p *place) bool {
 }
 
 // node returns the node of the call that a process is in.
-func (c *cursors) node(p *place) NodeID {
+func (c *cursors) node(p *place) program.NodeID {
 	f := &c.frames[p.stack+p.top-1]
 	if int64(f.block) >= int64(len(c.code.program.Nodes)) {
 		return c.code.kinds[p.kind].root

@@ -7,6 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 const ns = 1000 // ps
@@ -22,7 +23,7 @@ func published(policy simnet.Policy) *simnet.Network {
 	return n
 }
 
-func dataflow(tb testing.TB, p *simnet.Program, c simnet.Calc, n *simnet.Network, o simnet.Options) *simnet.Result {
+func dataflow(tb testing.TB, p *program.Program, c simnet.Calc, n *simnet.Network, o simnet.Options) *simnet.Result {
 	tb.Helper()
 	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, n, o)
 	if err != nil {

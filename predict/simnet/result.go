@@ -3,6 +3,8 @@ package simnet
 import (
 	"fmt"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Options steer a run. The zero value is good.
@@ -76,10 +78,10 @@ func (r *Result) add(list ...ProcessTimes) {
 // Blocked is one process of a deadlock: the call it is in and the process it waits for.
 type Blocked struct {
 	Process uint32
-	Call    uint64 // ordinal
-	Node    NodeID // the call's node
-	Action  uint32 // index into Program.Actions
-	For     uint32 // the process that does not post what this one needs
+	Call    uint64         // ordinal
+	Node    program.NodeID // the call's node
+	Action  uint32         // index into Program.Actions
+	For     uint32         // the process that does not post what this one needs
 }
 
 // Deadlock says that the program stops for ever.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 var errBatch = errors.New("simnet: a damaged message from another rank")
@@ -47,7 +48,7 @@ const (
 )
 
 // newRun prepares a run. Collective.
-func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*run, error) {
+func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *Network, o Options) (*run, error) {
 	r := &run{comm: comm, idled: make(chan struct{}, 1), control: make(chan control, comm.Size()+4)}
 	r.skip.run = r
 	err := p.Check()
@@ -55,7 +56,7 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *Program, calc 
 		r.code, err = compile(p, n)
 	}
 	if err == nil && (lo > hi || int64(hi) > int64(len(p.Roots))) {
-		err = programError("processes %d to %d of %d", lo, hi, len(p.Roots))
+		err = program.Errorf("processes %d to %d of %d", lo, hi, len(p.Roots))
 	}
 	if err := r.agree(err); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (r *run) agree(err error) error {
 	if r.comm.Size() == 1 {
 		return err
 	}
-	return mpi.AgreeOn(r.comm, err, ErrProgram, context.Canceled, context.DeadlineExceeded)
+	return mpi.AgreeOn(r.comm, err, program.ErrInvalid, context.Canceled, context.DeadlineExceeded)
 }
 
 // least returns the least n of all ranks.
@@ -127,7 +128,7 @@ func (r *run) share(workers int, lo, hi uint32) error {
 	for rank, b := range all {
 		lo, hi, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
 		if lo != next {
-			return programError("rank %d has processes from %d on, not %d", rank, lo, next)
+			return program.Errorf("rank %d has processes from %d on, not %d", rank, lo, next)
 		}
 		next = hi
 		if rank == r.comm.Rank() {
@@ -140,7 +141,7 @@ func (r *run) share(workers int, lo, hi uint32) error {
 		}
 	}
 	if int(next) != len(r.code.program.Roots) {
-		return programError("the ranks have %d of %d processes", next, len(r.code.program.Roots))
+		return program.Errorf("the ranks have %d of %d processes", next, len(r.code.program.Roots))
 	}
 	return nil
 }

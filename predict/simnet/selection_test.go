@@ -1,6 +1,10 @@
 package simnet
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 func TestSelection(t *testing.T) {
 	s, err := newSelection(&Network{})
@@ -8,59 +12,59 @@ func TestSelection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		action Action
+		action program.Action
 		size   uint32
 		want   algorithm
 	}{
-		{Action{Coll: Barrier}, 3, barrierDissemination},
-		{Action{Coll: Bcast, Bytes: 12<<10 - 1}, 8, bcastBinomial},
-		{Action{Coll: Bcast, Recv: 12 << 10}, 8, bcastScatterRing},
-		{Action{Coll: Bcast, Bytes: 12 << 10}, 7, bcastBinomial},
-		{Action{Coll: Reduce, Bytes: 2048}, 8, reduceBinomial},
-		{Action{Coll: Reduce, Bytes: 2049}, 8, reduceScatterGather},
-		{Action{Coll: Allreduce, Bytes: 2048}, 8, allreduceDoubling},
-		{Action{Coll: Allreduce, Bytes: 2049}, 8, allreduceRabenseifner},
-		{Action{Coll: Gather, Bytes: 1 << 40}, 8, gatherBinomial},
-		{Action{Coll: Gather, Flags: Varying}, 8, gatherLinear},
-		{Action{Coll: Scatter, Flags: Varying}, 8, scatterLinear},
-		{Action{Coll: Alltoall, Flags: Varying}, 8, alltoallPairwise},
-		{Action{Coll: Alltoall, Bytes: 256}, 8, alltoallBruck},
-		{Action{Coll: Alltoall, Bytes: 257}, 8, alltoallPairwise},
-		{Action{Coll: Allgather, Recv: 1}, 8, allgatherDoubling},
-		{Action{Coll: Allgather, Recv: 1}, 9, allgatherBruck},
-		{Action{Coll: Allgather, Recv: 1 << 16}, 8, allgatherRing},
-		{Action{Coll: Allgather, Bytes: 1 << 62}, 8, allgatherRing},
-		{Action{Coll: ReduceScatter, Bytes: 1 << 16}, 8, reduceScatterPairwise},
-		{Action{Coll: ReduceScatter, Bytes: 1 << 15}, 8, reduceScatterHalving},
+		{program.Action{Coll: program.Barrier}, 3, barrierDissemination},
+		{program.Action{Coll: program.Bcast, Bytes: 12<<10 - 1}, 8, bcastBinomial},
+		{program.Action{Coll: program.Bcast, Recv: 12 << 10}, 8, bcastScatterRing},
+		{program.Action{Coll: program.Bcast, Bytes: 12 << 10}, 7, bcastBinomial},
+		{program.Action{Coll: program.Reduce, Bytes: 2048}, 8, reduceBinomial},
+		{program.Action{Coll: program.Reduce, Bytes: 2049}, 8, reduceScatterGather},
+		{program.Action{Coll: program.Allreduce, Bytes: 2048}, 8, allreduceDoubling},
+		{program.Action{Coll: program.Allreduce, Bytes: 2049}, 8, allreduceRabenseifner},
+		{program.Action{Coll: program.Gather, Bytes: 1 << 40}, 8, gatherBinomial},
+		{program.Action{Coll: program.Gather, Flags: program.Varying}, 8, gatherLinear},
+		{program.Action{Coll: program.Scatter, Flags: program.Varying}, 8, scatterLinear},
+		{program.Action{Coll: program.Alltoall, Flags: program.Varying}, 8, alltoallPairwise},
+		{program.Action{Coll: program.Alltoall, Bytes: 256}, 8, alltoallBruck},
+		{program.Action{Coll: program.Alltoall, Bytes: 257}, 8, alltoallPairwise},
+		{program.Action{Coll: program.Allgather, Recv: 1}, 8, allgatherDoubling},
+		{program.Action{Coll: program.Allgather, Recv: 1}, 9, allgatherBruck},
+		{program.Action{Coll: program.Allgather, Recv: 1 << 16}, 8, allgatherRing},
+		{program.Action{Coll: program.Allgather, Bytes: 1 << 62}, 8, allgatherRing},
+		{program.Action{Coll: program.ReduceScatter, Bytes: 1 << 16}, 8, reduceScatterPairwise},
+		{program.Action{Coll: program.ReduceScatter, Bytes: 1 << 15}, 8, reduceScatterHalving},
 	} {
 		if got := s.pick(&c.action, c.size); got != c.want {
-			t.Errorf("%s %+v on %d: %s, want %s", names[c.action.Coll], c.action, c.size, algorithms[got].name, algorithms[c.want].name)
+			t.Errorf("%+v on %d: %s, want %s", c.action, c.size, got.String(), c.want.String())
 		}
 	}
 }
 
 func TestSelectionOfNetwork(t *testing.T) {
 	var n Network
-	n.Collectives[Allreduce] = []Algorithm{{100, "ring"}, {200, "rabenseifner"}}
+	n.Collectives[program.Allreduce] = []Algorithm{{100, "ring"}, {200, "rabenseifner"}}
 	s, err := newSelection(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for b, want := range map[uint64]algorithm{100: allreduceRing, 101: allreduceRabenseifner, 201: allreduceRabenseifner} {
-		if got := s.pick(&Action{Coll: Allreduce, Bytes: b}, 4); got != want {
-			t.Errorf("%d bytes: %s", b, algorithms[got].name)
+		if got := s.pick(&program.Action{Coll: program.Allreduce, Bytes: b}, 4); got != want {
+			t.Errorf("%d bytes: %s", b, got.String())
 		}
 	}
-	if s.pick(&Action{Coll: Reduce}, 4) != reduceBinomial {
+	if s.pick(&program.Action{Coll: program.Reduce}, 4) != reduceBinomial {
 		t.Error("another kind has lost its defaults")
 	}
-	n.Collectives[Scan] = []Algorithm{{1, "ring"}}
+	n.Collectives[program.Scan] = []Algorithm{{1, "ring"}}
 	if _, err := newSelection(&n); err == nil {
 		t.Error("a name of another kind is taken")
 	}
-	for k := range NumCollKinds {
+	for k := range program.NumCollKinds {
 		if len(Algorithms(k)) == 0 {
-			t.Errorf("%s has no algorithm", names[k])
+			t.Errorf("kind %d has no algorithm", k)
 		}
 	}
 }
@@ -69,18 +73,18 @@ func TestSelectionOfNetwork(t *testing.T) {
 func TestScheduleHostile(t *testing.T) {
 	for alg := range numAlgorithms {
 		for _, size := range []uint32{1, 2, 5, 1<<31 - 1} {
-			s := newSchedule(fit(alg, size), size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)
+			s := newSchedule(alg.Fit(size), size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)
 			p := collProgress{}
 			for i := 0; p.Next < s.steps && i < 100; i++ {
 				st := s.at(&p)
 				if st.To < nobody || int64(st.To) >= int64(size) || st.From < nobody || int64(st.From) >= int64(size) {
-					t.Fatalf("%s of %d: %+v", algorithms[alg].name, size, st)
+					t.Fatalf("%s of %d: %+v", alg.String(), size, st)
 				}
 				p.received(1<<64 - 1)
 				p.Next++
 			}
-			if got := closedForm(alg, size, 1<<64-1, &closedLink{link: &testLink}); got < 0 {
-				t.Errorf("%s of %d: closed form %d", algorithms[alg].name, size, got)
+			if got := closedForm(alg, size, 1<<64-1, &closedLink{link: &Link{PerByte: 6000 << 32}}); got < 0 {
+				t.Errorf("%s of %d: closed form %d", alg.String(), size, got)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Iterations that repeat are added instead of run. At the end of some iterations of an outermost loop that all processes
@@ -374,7 +375,7 @@ func (m *mark) jump(n, iterations uint64, time int64) error {
 	}
 	shift := mulTime(int64(n), time)
 	if most > Never-shift-largest {
-		return programError("a process is busy for more than 106 days, the range of a clock")
+		return program.Errorf("a process is busy for more than 106 days, the range of a clock")
 	}
 	for i := range w.procs {
 		p, t, old := &w.procs[i], &w.times[i], &m.times[i]

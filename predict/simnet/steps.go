@@ -1,5 +1,7 @@
 package simnet
 
+import "github.com/coppice-hpc/coppice/predict/simnet/program"
+
 // stepping is the collective operations that the processes of a worker perform by steps.
 type stepping struct {
 	code     *code
@@ -68,7 +70,7 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 }
 
 // step performs one step: a send and a receive posted together, and then waited for. own is the process.
-func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pairKey, m *Comm) bool {
+func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pairKey, m *program.Comm) bool {
 	if do.To != nobody && !c.posted {
 		if c.ahead >= 1<<c.limLog {
 			p.state = crowded

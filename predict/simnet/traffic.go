@@ -3,6 +3,8 @@ package simnet
 import (
 	"cmp"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // traffic is messages on their way, and the processors and interfaces that they take.
@@ -186,7 +188,7 @@ type interfaces struct {
 	route []uint32
 }
 
-func (f *interfaces) init(p *Program, n *Network) error {
+func (f *interfaces) init(p *program.Program, n *Network) error {
 	if n.Contention == NoContention {
 		return nil
 	}
@@ -197,7 +199,7 @@ func (f *interfaces) init(p *Program, n *Network) error {
 	if places, ok := n.Topology.(interface{ Nodes() uint64 }); ok {
 		for i := range f.of {
 			if node := n.NodeOf(uint32(i)); uint64(node) >= places.Nodes() {
-				return programError("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
+				return program.Errorf("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
 			}
 		}
 	}
@@ -281,7 +283,7 @@ func (r *traffic) enterLinks(m uint32) {
 	}
 	until := addTime(start, n.LinkRate.Of(max(r.costs.size(x.cost), 1)))
 	if until > Never/2 {
-		r.fail(programError("a message of %d bytes takes a link for too long", r.costs.size(x.cost)))
+		r.fail(program.Errorf("a message of %d bytes takes a link for too long", r.costs.size(x.cost)))
 		return
 	}
 	for _, l := range r.nics.route {

@@ -1,4 +1,4 @@
-package simnet
+package program
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 )
 
 // ErrProgram is in the chain of errors about programs that are damaged or not possible.
-var ErrProgram = errors.New("the program cannot be simulated")
+var ErrInvalid = errors.New("the program cannot be simulated")
 
-func programError(format string, args ...any) error {
-	return fmt.Errorf("simnet: %w: %s", ErrProgram, fmt.Sprintf(format, args...))
+func Errorf(format string, args ...any) error {
+	return fmt.Errorf("simnet: %w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 // Check reports whether all references of a program lead somewhere. It costs O(size of the program), sorting
@@ -18,7 +18,7 @@ func programError(format string, args ...any) error {
 func (p *Program) Check() error {
 	const limit = 1<<31 - 1
 	if len(p.Nodes) > limit || len(p.Actions) > limit || len(p.Roots) > limit || len(p.Comms) > limit {
-		return programError("more than 2^31 nodes, actions, processes or communicators")
+		return Errorf("more than 2^31 nodes, actions, processes or communicators")
 	}
 	taken := make([]bool, len(p.Actions))
 	for i := range p.Nodes {
@@ -28,7 +28,7 @@ func (p *Program) Check() error {
 		if n := &p.Nodes[i]; n.Kind == Call {
 			mine := taken[n.First : n.First+n.Len]
 			if slices.Contains(mine, true) {
-				return programError("node %d shares actions with another call", i)
+				return Errorf("node %d shares actions with another call", i)
 			}
 			for k := range mine {
 				mine[k] = true
@@ -37,7 +37,7 @@ func (p *Program) Check() error {
 	}
 	for i, r := range p.Roots {
 		if int64(r) >= int64(len(p.Nodes)) {
-			return programError("process %d begins at node %d of %d", i, r, len(p.Nodes))
+			return Errorf("process %d begins at node %d of %d", i, r, len(p.Nodes))
 		}
 	}
 	for i := range p.Comms {
@@ -47,7 +47,7 @@ func (p *Program) Check() error {
 	}
 	for i := range p.Peers {
 		if len(p.Peers[i]) != len(p.Roots) {
-			return programError("table %d of partners has %d entries for %d processes", i, len(p.Peers[i]), len(p.Roots))
+			return Errorf("table %d of partners has %d entries for %d processes", i, len(p.Peers[i]), len(p.Roots))
 		}
 	}
 	for i := range p.Actions {
@@ -64,28 +64,28 @@ func (p *Program) checkNode(i int) error {
 	switch n.Kind {
 	case Call:
 		if end > uint64(len(p.Actions)) {
-			return programError("node %d has actions %d to %d of %d", i, n.First, end, len(p.Actions))
+			return Errorf("node %d has actions %d to %d of %d", i, n.First, end, len(p.Actions))
 		}
 		for k := n.First + 1; k < n.First+n.Len; k++ {
-			if p.Actions[k].Kind.completes() < p.Actions[k-1].Kind.completes() {
-				return programError("node %d: action %d is a post after a completion", i, k)
+			if p.Actions[k].Kind.Completes() < p.Actions[k-1].Kind.Completes() {
+				return Errorf("node %d: action %d is a post after a completion", i, k)
 			}
 		}
 		return nil
 	case Loop:
 		if n.Len != 1 || n.Count < 1 {
-			return programError("node %d: a loop with %d children and %d iterations", i, n.Len, n.Count)
+			return Errorf("node %d: a loop with %d children and %d iterations", i, n.Len, n.Count)
 		}
 	case Seq:
 	default:
-		return programError("node %d is of no known kind", i)
+		return Errorf("node %d is of no known kind", i)
 	}
 	if end > uint64(len(p.Children)) {
-		return programError("node %d has children %d to %d of %d", i, n.First, end, len(p.Children))
+		return Errorf("node %d has children %d to %d of %d", i, n.First, end, len(p.Children))
 	}
 	for _, c := range p.Children[n.First:end] {
 		if int64(c) >= int64(i) {
-			return programError("node %d has node %d as child", i, c)
+			return Errorf("node %d has node %d as child", i, c)
 		}
 	}
 	return nil
@@ -95,26 +95,26 @@ func (p *Program) checkComm(i int) error {
 	c := &p.Comms[i]
 	if c.Members == nil {
 		if int64(c.Size) > int64(len(p.Roots)) {
-			return programError("communicator %d has %d ranks, the program %d processes", i, c.Size, len(p.Roots))
+			return Errorf("communicator %d has %d ranks, the program %d processes", i, c.Size, len(p.Roots))
 		}
 		return nil
 	}
 	if int64(c.Size) != int64(len(c.Members)) {
-		return programError("communicator %d has %d ranks and %d members", i, c.Size, len(c.Members))
+		return Errorf("communicator %d has %d ranks and %d members", i, c.Size, len(c.Members))
 	}
 	for _, m := range c.Members {
 		if int64(m) >= int64(len(p.Roots)) {
-			return programError("communicator %d has process %d of %d", i, m, len(p.Roots))
+			return Errorf("communicator %d has process %d of %d", i, m, len(p.Roots))
 		}
 	}
-	order := c.order()
+	order := c.Order()
 	for k := 1; k < len(c.Members); k++ {
 		a, b := k-1, k
 		if order != nil {
 			a, b = int(order[a]), int(order[b])
 		}
 		if c.Members[a] == c.Members[b] {
-			return programError("communicator %d has process %d twice", i, c.Members[a])
+			return Errorf("communicator %d has process %d twice", i, c.Members[a])
 		}
 	}
 	return nil
@@ -124,25 +124,25 @@ func (p *Program) checkAction(i int) error {
 	a := &p.Actions[i]
 	switch {
 	case a.Kind > FileIO:
-		return programError("action %d is of no known kind", i)
+		return Errorf("action %d is of no known kind", i)
 	case a.Kind == FileIO:
 		return nil
 	case int64(a.Comm) >= int64(len(p.Comms)):
-		return programError("action %d is on communicator %d of %d", i, a.Comm, len(p.Comms))
+		return Errorf("action %d is on communicator %d of %d", i, a.Comm, len(p.Comms))
 	case a.Kind == PostColl && (a.Coll >= NumCollKinds || a.Coll.Rooted() && (a.Peer < 0 || int64(a.Peer) >= int64(p.Comms[a.Comm].Size))):
-		return programError("action %d is a collective operation of no known kind or with rank %d as root", i, a.Peer)
+		return Errorf("action %d is a collective operation of no known kind or with rank %d as root", i, a.Peer)
 	case a.Kind == PostColl || a.Kind == WaitColl:
 		return nil
 	case a.Mode > PeerTable:
-		return programError("action %d has a partner of no known mode", i)
+		return Errorf("action %d has a partner of no known mode", i)
 	case a.Mode == PeerTable && (a.Peer < 0 || int(a.Peer) >= len(p.Peers)):
-		return programError("action %d has table %d of partners of %d", i, a.Peer, len(p.Peers))
+		return Errorf("action %d has table %d of partners of %d", i, a.Peer, len(p.Peers))
 	}
 	return nil
 }
 
 // completes is 1 for actions that wait and 0 for those before them in a call.
-func (k ActionKind) completes() int {
+func (k ActionKind) Completes() int {
 	switch k {
 	case WaitSend, WaitRecv, ProbeRecv, WaitColl:
 		return 1
@@ -151,7 +151,7 @@ func (k ActionKind) completes() int {
 }
 
 // order returns the ranks sorted by process, nil where they are.
-func (c *Comm) order() []uint32 {
+func (c *Comm) Order() []uint32 {
 	if c.Members == nil || slices.IsSorted(c.Members) {
 		return nil
 	}

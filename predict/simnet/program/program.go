@@ -1,4 +1,4 @@
-package simnet
+package program
 
 // NodeID is the index of a node in a Program.
 type NodeID uint32
@@ -138,35 +138,35 @@ func (p *Program) Processes() int { return len(p.Roots) }
 func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
 // spreads tells whether a kind goes from the root to the others.
-func (k CollKind) spreads() bool { return k == Bcast || k == Scatter }
+func (k CollKind) Spreads() bool { return k == Bcast || k == Scatter }
 
 // dependence says whom a rank of a collective operation waits for under the closed forms.
 type dependence uint8
 
 const (
-	onNobody dependence = iota
-	onRoot
-	onAll
+	OnNobody dependence = iota
+	OnRoot
+	OnAll
 )
 
 // dependsOn returns whose entry rank's leave depends on.
-func (k CollKind) dependsOn(isRoot bool) dependence {
+func (k CollKind) DependsOn(isRoot bool) dependence {
 	switch {
 	case !k.Rooted():
-		return onAll
+		return OnAll
 	case k == Bcast || k == Scatter:
 		if isRoot {
-			return onNobody
+			return OnNobody
 		}
-		return onRoot
+		return OnRoot
 	case isRoot:
-		return onAll
+		return OnAll
 	}
-	return onNobody
+	return OnNobody
 }
 
 // events returns what an action counts: an operation, and the message of a send.
-func (k ActionKind) events() uint64 {
+func (k ActionKind) Events() uint64 {
 	switch k {
 	case PostSend, PostSync, PostBuffered:
 		return 2
