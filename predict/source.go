@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -131,7 +132,7 @@ func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
 		ps := r.o.Recorded.Tick().Of(int64(min(e.Time-min(r.o.Origin, e.Time), math.MaxInt64)))
-		if ps == simnet.Never {
+		if ps == network.Never {
 			return ErrTooLong
 		}
 		e.Time = trace.Time(ps)

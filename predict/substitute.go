@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -172,7 +173,7 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 		switch {
 		case d == nil:
 			v = s.Scale.Of(dst[k])
-			ok = v != simnet.Never
+			ok = v != network.Never
 		case i < uint64(len(d.host)):
 			v, ok = s.entry(d, int(i), dst[k])
 		}

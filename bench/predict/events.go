@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // events runs a program with the event engine and the policy Arrival, which has the rules of LogGOPSim.
@@ -19,7 +20,7 @@ func events(w io.Writer, args []string) error {
 		return err
 	}
 	before := processorTime()
-	r, err := simnet.Events(context.Background(), p, c, network(simnet.Arrival), simnet.Options{})
+	r, err := simnet.Events(context.Background(), p, c, comparison(network.Arrival), simnet.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // flow runs a program with the dataflow engine. Arguments before those of the program: unroll makes one long sequence of each
@@ -50,7 +52,7 @@ func flow(w io.Writer, args []string) error {
 	best := 0.0
 	for i := range max(runs, 1) {
 		before := processorTime()
-		r, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, network(simnet.Copy), o)
+		r, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, comparison(network.Copy), o)
 		if err != nil {
 			return err
 		}
@@ -62,8 +64,8 @@ func flow(w io.Writer, args []string) error {
 }
 
 // unroll replaces the loop at the root of each process by one sequence.
-func unroll(p *simnet.Program) {
-	done := map[simnet.NodeID]simnet.NodeID{}
+func unroll(p *program.Program) {
+	done := map[program.NodeID]program.NodeID{}
 	for i, root := range p.Roots {
 		if _, ok := done[root]; !ok {
 			loop := p.Nodes[root]
@@ -72,8 +74,8 @@ func unroll(p *simnet.Program) {
 			for range loop.Count {
 				p.Children = append(p.Children, p.Children[body.First:body.First+body.Len]...)
 			}
-			p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: first, Len: uint32(len(p.Children)) - first})
-			done[root] = simnet.NodeID(len(p.Nodes) - 1)
+			p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: first, Len: uint32(len(p.Children)) - first})
+			done[root] = program.NodeID(len(p.Nodes) - 1)
 		}
 		p.Roots[i] = done[root]
 	}

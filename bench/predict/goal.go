@@ -7,11 +7,12 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // writeGOAL writes a program of point-to-point messages as a schedule in the text form that LogGOPSim's txt2bin reads
 // (Hoefler, Siebert, Lumsdaine 2009). Times are rounded down to workload.Nanoseconds, empty messages have one byte.
-func writeGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
+func writeGOAL(w io.Writer, p *program.Program, calc simnet.Calc) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	fmt.Fprintf(out, "num_ranks %d\n", len(p.Roots))
 	for process := range p.Roots {
@@ -19,7 +20,7 @@ func writeGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
 		g := goalRank{out: out, process: process}
 		ordinal := uint64(0)
 		var buf [1]int64
-		workload.Walk(p, process, func(actions []simnet.Action) {
+		workload.Walk(p, process, func(actions []program.Action) {
 			if g.err == nil {
 				g.err = calc.Fill(uint32(process), ordinal, buf[:])
 			}
@@ -73,19 +74,19 @@ func (g *goalRank) compute(ps int64) {
 	}
 }
 
-func (g *goalRank) call(actions []simnet.Action) {
+func (g *goalRank) call(actions []program.Action) {
 	if g.open == nil {
 		g.open = map[channelKey][]int{}
 	}
 	var waited []int
 	for _, a := range actions {
-		key := channelKey{a.Kind == simnet.PostSend || a.Kind == simnet.WaitSend, a.Peer, a.Tag}
+		key := channelKey{a.Kind == program.PostSend || a.Kind == program.WaitSend, a.Peer, a.Tag}
 		switch a.Kind {
-		case simnet.PostSend:
+		case program.PostSend:
 			g.open[key] = append(g.open[key], g.op("send %db to %d tag %d", max(a.Bytes, 1), a.Peer, a.Tag))
-		case simnet.PostRecv:
+		case program.PostRecv:
 			g.open[key] = append(g.open[key], g.op("recv %db from %d tag %d", max(a.Bytes, 1), a.Peer, a.Tag))
-		case simnet.WaitSend, simnet.WaitRecv:
+		case program.WaitSend, program.WaitRecv:
 			q := g.open[key]
 			if int(a.Age) >= len(q) {
 				g.err = fmt.Errorf("process %d completes what it has not posted", g.process)
@@ -100,7 +101,7 @@ func (g *goalRank) call(actions []simnet.Action) {
 	}
 	switch {
 	case len(waited) == 0:
-	case len(actions) == 2 && actions[0].Flags&simnet.Blocking != 0:
+	case len(actions) == 2 && actions[0].Flags&program.Blocking != 0:
 		g.after = waited
 	default: // an operation that takes no time stands for the wait
 		g.after = append(g.after, waited...)

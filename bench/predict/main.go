@@ -19,6 +19,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // sections are what the first argument names.
@@ -74,11 +75,11 @@ func spec(args []string) (workload.Spec, error) {
 	}, nil
 }
 
-// network is that of the comparison with LogGOPSim: L=2500 o=1500 g=1000 G=6 O=0 S=65535, ns.
-func network(policy simnet.Policy) *simnet.Network {
-	n := &simnet.Network{Policy: policy, RanksPerNode: 1, NoRendezvousLatency: policy == simnet.Arrival}
+// comparison is the network of those with LogGOPSim: L=2500 o=1500 g=1000 G=6 O=0 S=65535, ns.
+func comparison(policy network.Policy) *network.Network {
+	n := &network.Network{Policy: policy, RanksPerNode: 1, NoRendezvousLatency: policy == network.Arrival}
 	for i := range n.Links {
-		n.Links[i] = simnet.Link{
+		n.Links[i] = network.Link{
 			Latency: 2_500_000, SendOver: 1_500_000, RecvOver: 1_500_000, Gap: 1_000_000, PerByte: 6000 << 32, Eager: 65535,
 		}
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // writeSMPI writes what a process of a program does as a time-independent trace, which SimGrid's smpirun -replay reads
 // (Casanova, Desprez, Markomanolis, Suter 2015). Computation is in workload.Nanoseconds, so hosts make 10^9 operations a second.
 // Messages are point to point, of bytes.
-func writeSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) error {
+func writeSMPI(w io.Writer, p *program.Program, calc simnet.Calc, process int) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	r := smpiRank{out: out, process: process}
 	fmt.Fprintf(out, "%d init\n", process)
@@ -27,7 +28,7 @@ func writeSMPI(w io.Writer, p *simnet.Program, calc simnet.Calc, process int) er
 		}
 		ordinal++
 	}
-	workload.Walk(p, process, func(actions []simnet.Action) {
+	workload.Walk(p, process, func(actions []program.Action) {
 		compute()
 		r.call(actions)
 	})
@@ -50,14 +51,14 @@ type smpiRank struct {
 const smpiByte = 6 // a type of one byte in time-independent traces
 
 // smpiNames are the calls that post: blocking ones complete what they post.
-var smpiNames = map[simnet.ActionKind][2]string{simnet.PostSend: {"isend", "send"}, simnet.PostRecv: {"irecv", "recv"}}
+var smpiNames = map[program.ActionKind][2]string{program.PostSend: {"isend", "send"}, program.PostRecv: {"irecv", "recv"}}
 
-func (r *smpiRank) call(actions []simnet.Action) {
-	blocking := len(actions) == 2 && actions[0].Flags&simnet.Blocking != 0
+func (r *smpiRank) call(actions []program.Action) {
+	blocking := len(actions) == 2 && actions[0].Flags&program.Blocking != 0
 	waits := 0
 	for i, a := range actions {
 		switch a.Kind {
-		case simnet.PostSend, simnet.PostRecv:
+		case program.PostSend, program.PostRecv:
 			name := smpiNames[a.Kind][0]
 			if blocking {
 				name = smpiNames[a.Kind][1]
@@ -65,7 +66,7 @@ func (r *smpiRank) call(actions []simnet.Action) {
 				r.open++
 			}
 			fmt.Fprintf(r.out, "%d %s %d %d %d %d\n", r.process, name, a.Peer, a.Tag, a.Bytes, smpiByte)
-		case simnet.WaitSend, simnet.WaitRecv:
+		case program.WaitSend, program.WaitRecv:
 			if !(blocking && i == 1) {
 				waits++
 			}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // input is the described trace of a simulated run, and what its ranks do with it next to their calls.
@@ -13,15 +13,15 @@ type input struct {
 	loose  looseCounts
 }
 
-// program is a job as the simulator takes it: all ranks make the same calls, with partners that may be nobody.
-type program struct {
-	simnet.Program
+// ranksProgram is a job as the simulator takes it: all ranks make the same calls, with partners that may be nobody.
+type ranksProgram struct {
+	program.Program
 	size   int
 	in     *input
 	spans  []span
 	stages []string
 	calls  uint64
-	seq    []simnet.NodeID
+	seq    []program.NodeID
 }
 
 // span is consecutive calls, all of one stage.
@@ -32,9 +32,9 @@ type span struct {
 }
 
 // newProgram makes the program of so many ranks, a power of two.
-func newProgram(segments []segment, size int, in *input) *program {
-	p := &program{size: size, in: in}
-	p.Comms = []simnet.Comm{{Size: uint32(size)}}
+func newProgram(segments []segment, size int, in *input) *ranksProgram {
+	p := &ranksProgram{size: size, in: in}
+	p.Comms = []program.Comm{{Size: uint32(size)}}
 	p.tables()
 	for i := range segments {
 		g := &segments[i]
@@ -45,9 +45,9 @@ func newProgram(segments []segment, size int, in *input) *program {
 	}
 	first := len(p.Children)
 	p.Children = append(p.Children, p.seq...)
-	p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: uint32(first), Len: uint32(len(p.seq))})
-	root := simnet.NodeID(len(p.Nodes) - 1)
-	p.Roots = make([]simnet.NodeID, size)
+	p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: uint32(first), Len: uint32(len(p.seq))})
+	root := program.NodeID(len(p.Nodes) - 1)
+	p.Roots = make([]program.NodeID, size)
 	for i := range p.Roots {
 		p.Roots[i] = root
 	}
@@ -55,11 +55,11 @@ func newProgram(segments []segment, size int, in *input) *program {
 }
 
 // tables makes the partners of a binomial tree: table 2k says who sends to whom over a distance of 1<<k, table 2k+1 who receives.
-func (p *program) tables() {
+func (p *ranksProgram) tables() {
 	for k := range levels(p.size) {
 		to, from := make([]int32, p.size), make([]int32, p.size)
 		for r := range to {
-			to[r], from[r] = simnet.NoPeer, simnet.NoPeer
+			to[r], from[r] = program.NoPeer, program.NoPeer
 			switch r & (2<<k - 1) {
 			case 1 << k:
 				to[r] = int32(r - 1<<k)
@@ -74,32 +74,32 @@ func (p *program) tables() {
 }
 
 // begin begins a stage with its computation and what it reads.
-func (p *program) begin(stage string) {
+func (p *ranksProgram) begin(stage string) {
 	p.stages = append(p.stages, stage)
 	own := p.in.events * p.in.costs.picos[stage]
 	p.span(func(int) int64 { return own })
 	switch stage {
 	case "load":
-		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: uint64(p.in.events * p.in.costs.input)})
+		p.call(1, program.Action{Kind: program.FileIO, Bytes: uint64(p.in.events * p.in.costs.input)})
 	case "causes":
 		p.causes()
 	}
 }
 
 // span begins calls before which ranks work.
-func (p *program) span(work func(rank int) int64) {
+func (p *ranksProgram) span(work func(rank int) int64) {
 	p.spans = append(p.spans, span{first: p.calls, stage: len(p.stages) - 1, work: work})
 }
 
 // call appends a call that is made count times.
-func (p *program) call(count uint64, actions ...simnet.Action) {
+func (p *ranksProgram) call(count uint64, actions ...program.Action) {
 	first := len(p.Actions)
 	p.Actions = append(p.Actions, actions...)
-	p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Call, First: uint32(first), Len: uint32(len(actions))})
-	id := simnet.NodeID(len(p.Nodes) - 1)
+	p.Nodes = append(p.Nodes, program.Node{Kind: program.Call, First: uint32(first), Len: uint32(len(actions))})
+	id := program.NodeID(len(p.Nodes) - 1)
 	if count > 1 {
 		p.Children = append(p.Children, id)
-		p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Loop, First: uint32(len(p.Children) - 1), Len: 1, Count: count})
+		p.Nodes = append(p.Nodes, program.Node{Kind: program.Loop, First: uint32(len(p.Children) - 1), Len: 1, Count: count})
 		id++
 	}
 	p.seq = append(p.seq, id)
@@ -109,35 +109,35 @@ func (p *program) call(count uint64, actions ...simnet.Action) {
 
 // partner is the other end of a message.
 type partner struct {
-	mode simnet.PeerMode
+	mode program.PeerMode
 	peer int
 }
 
-func (o partner) action(kind simnet.ActionKind, flags simnet.CallFlags, bytes int64) simnet.Action {
-	return simnet.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: int32(o.peer), Bytes: uint64(bytes)}
+func (o partner) action(kind program.ActionKind, flags program.CallFlags, bytes int64) program.Action {
+	return program.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: int32(o.peer), Bytes: uint64(bytes)}
 }
 
 // exchange is MPI_Sendrecv.
-func (p *program) exchange(count uint64, from, to partner, bytes int64) {
-	p.call(count, from.action(simnet.PostRecv, 0, bytes), to.action(simnet.PostSend, 0, bytes), from.action(simnet.WaitRecv, 0, bytes), to.action(simnet.WaitSend, 0, bytes))
+func (p *ranksProgram) exchange(count uint64, from, to partner, bytes int64) {
+	p.call(count, from.action(program.PostRecv, 0, bytes), to.action(program.PostSend, 0, bytes), from.action(program.WaitRecv, 0, bytes), to.action(program.WaitSend, 0, bytes))
 }
 
 // collectives are the operations of the simulator for those of package mpi. Groups and files are made and closed by all ranks
 // together: they meet.
-var collectives = map[mpi.OpKind]simnet.CollKind{
-	mpi.OpBarrier: simnet.Barrier, mpi.OpBcast: simnet.Bcast, mpi.OpGather: simnet.Gather,
-	mpi.OpAlltoall: simnet.Alltoall, mpi.OpExscan: simnet.Scan, mpi.OpAllreduce: simnet.Allreduce,
-	mpi.OpReduce: simnet.Reduce, mpi.OpGroup: simnet.Barrier, mpi.OpFile: simnet.Barrier,
+var collectives = map[mpi.OpKind]program.CollKind{
+	mpi.OpBarrier: program.Barrier, mpi.OpBcast: program.Bcast, mpi.OpGather: program.Gather,
+	mpi.OpAlltoall: program.Alltoall, mpi.OpExscan: program.Scan, mpi.OpAllreduce: program.Allreduce,
+	mpi.OpReduce: program.Reduce, mpi.OpGroup: program.Barrier, mpi.OpFile: program.Barrier,
 }
 
-func (p *program) collective(kind simnet.CollKind, bytes int64) {
-	x := simnet.Action{Kind: simnet.PostColl, Flags: simnet.Blocking, Coll: kind, Bytes: uint64(bytes), Recv: uint64(bytes)}
+func (p *ranksProgram) collective(kind program.CollKind, bytes int64) {
+	x := program.Action{Kind: program.PostColl, Flags: program.Blocking, Coll: kind, Bytes: uint64(bytes), Recv: uint64(bytes)}
 	y := x
-	y.Kind, y.Flags = simnet.WaitColl, 0
+	y.Kind, y.Flags = program.WaitColl, 0
 	p.call(1, x, y)
 }
 
-func (p *program) segment(g *segment) {
+func (p *ranksProgram) segment(g *segment) {
 	switch g.pattern {
 	case collective:
 		bytes := g.sizes[2].of(p.size)
@@ -145,8 +145,8 @@ func (p *program) segment(g *segment) {
 			bytes = g.sizes[0].of(p.size)
 		}
 		if g.kind == mpi.OpAllgather { // of small parts, as package mpi makes it
-			p.collective(simnet.Gather, bytes)
-			p.collective(simnet.Bcast, bytes*int64(p.size))
+			p.collective(program.Gather, bytes)
+			p.collective(program.Bcast, bytes*int64(p.size))
 			return
 		}
 		p.collective(collectives[g.kind], bytes)
@@ -166,36 +166,36 @@ func (p *program) segment(g *segment) {
 }
 
 // climb joins tables up a tree of so many levels.
-func (p *program) climb(g *segment, n int) {
+func (p *ranksProgram) climb(g *segment, n int) {
 	for k := range n {
 		bytes := g.edge(k)
-		to, from := partner{simnet.PeerTable, 2 * k}, partner{simnet.PeerTable, 2*k + 1}
+		to, from := partner{program.PeerTable, 2 * k}, partner{program.PeerTable, 2*k + 1}
 		p.span(nil)
 		for range g.times {
-			p.call(1, from.action(simnet.PostRecv, simnet.Blocking, bytes), from.action(simnet.WaitRecv, 0, bytes))
+			p.call(1, from.action(program.PostRecv, program.Blocking, bytes), from.action(program.WaitRecv, 0, bytes))
 		}
 		join := bytes * int64(g.times) * p.in.costs.joined
 		table := p.Peers[2*k+1]
 		p.span(func(rank int) int64 {
-			if table[rank] == simnet.NoPeer {
+			if table[rank] == program.NoPeer {
 				return 0
 			}
 			return join
 		})
 		for range g.times {
-			p.call(1, to.action(simnet.PostSend, simnet.Blocking, bytes), to.action(simnet.WaitSend, 0, bytes))
+			p.call(1, to.action(program.PostSend, program.Blocking, bytes), to.action(program.WaitSend, 0, bytes))
 		}
 	}
 }
 
-func (p *program) hops(g *segment) {
+func (p *ranksProgram) hops(g *segment) {
 	n := levels(p.size)
 	for i := range n {
 		k := n - 1 - i
 		if g.pattern == back {
 			k = i
 		}
-		half := partner{simnet.PeerXor, 1 << k}
+		half := partner{program.PeerXor, 1 << k}
 		bytes := g.edge(k)
 		if g.items > 0 {
 			bytes = (int64(g.items)*p.in.factor>>(n-k) + 1) * itemBytes
@@ -208,8 +208,8 @@ func (p *program) hops(g *segment) {
 const pieceEntries = 16 << 10
 
 // shift is the exchange of sends and replies with the neighbours, in as many pieces as the described trace needs.
-func (p *program) shift(g *segment) {
-	next, before := partner{simnet.PeerRelative, 1}, partner{simnet.PeerRelative, -1}
+func (p *ranksProgram) shift(g *segment) {
+	next, before := partner{program.PeerRelative, 1}, partner{program.PeerRelative, -1}
 	bytes := int64(0)
 	for _, x := range g.calls {
 		bytes = max(bytes, x.Sent)
@@ -222,11 +222,11 @@ func (p *program) shift(g *segment) {
 }
 
 // output writes the region of each rank and reads it back, or what rank 0 alone writes, which grows with the ranks.
-func (p *program) output(g *segment) {
+func (p *ranksProgram) output(g *segment) {
 	if g.root != 0 {
 		bytes := uint64(p.in.events * p.in.costs.output)
-		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: bytes})
-		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: bytes})
+		p.call(1, program.Action{Kind: program.FileIO, Bytes: bytes})
+		p.call(1, program.Action{Kind: program.FileIO, Bytes: bytes})
 		return
 	}
 	alone := g.sizes[0].of(p.size) * p.in.costs.written
@@ -240,11 +240,11 @@ func (p *program) output(g *segment) {
 
 // causes is what depends on the trace: crossings, passed costs and the critical path go over the ranks one after the other, and
 // records of waits and steps to few others.
-func (p *program) causes() {
+func (p *ranksProgram) causes() {
 	l := &p.in.loose
 	alone := chains * int64(p.size) * p.in.costs.message
 	p.span(func(int) int64 { return alone })
-	next, before := partner{simnet.PeerRelative, 1}, partner{simnet.PeerRelative, -1}
+	next, before := partner{program.PeerRelative, 1}, partner{program.PeerRelative, -1}
 	pieces := l.recordBytes*p.in.factor/outboxBytes + 1
 	p.exchange(uint64(pieces), before, next, l.recordBytes*p.in.factor/pieces)
 }

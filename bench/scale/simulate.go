@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // learned are the numbers of ranks of the runs that lists are made from.
@@ -30,7 +31,7 @@ func simulation(w io.Writer, s *settings) error {
 	if in.costs, err = measureCosts(w, 2_000_000); err != nil {
 		return err
 	}
-	net := machine.Links[simnet.LinkNet]
+	net := machine.Links[network.LinkNet]
 	in.costs.message = net.Latency + net.SendOver + net.RecvOver
 	small, err := s.eventsOf(largest)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *settings) eventsOf(x sample) (int64, error) {
 }
 
 // Fill implements [simnet.Calc].
-func (p *program) Fill(rank uint32, first uint64, dst []int64) error {
+func (p *ranksProgram) Fill(rank uint32, first uint64, dst []int64) error {
 	clear(dst)
 	end := first + uint64(len(dst))
 	i := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].first >= first })
@@ -92,7 +93,7 @@ func (p *program) Fill(rank uint32, first uint64, dst []int64) error {
 }
 
 // Repeats implements [simnet.Periodic]: inside of a span, and after its first call, nothing is computed.
-func (p *program) Repeats(_ uint32, first, period, n uint64) (uint64, error) {
+func (p *ranksProgram) Repeats(_ uint32, first, period, n uint64) (uint64, error) {
 	i := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].first+p.spans[i].count > first })
 	if i == len(p.spans) || first == p.spans[i].first {
 		return 0, nil
@@ -110,7 +111,7 @@ type clock struct {
 	ends  []atomic.Int64 // of each stage, ps
 }
 
-func newClock(p *program) *clock {
+func newClock(p *ranksProgram) *clock {
 	c := &clock{make([]uint16, p.calls), make([]atomic.Int64, len(p.stages))}
 	for _, s := range p.spans {
 		for i := range s.count {
@@ -137,7 +138,7 @@ type simulated struct {
 }
 
 // run simulates the program on a machine.
-func (p *program) run(machine *platform.Platform) (*simulated, error) {
+func (p *ranksProgram) run(machine *platform.Platform) (*simulated, error) {
 	network, err := machine.Network(uint32(p.size))
 	if err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (s *simulated) time(i int) int64 {
 const picosPerSecond = 1e12
 
 // print prints the stages: simulated time, that of a rank alone, efficiency, and what the rest is.
-func (s *simulated) print(w io.Writer, p *program, machine *platform.Platform) {
+func (s *simulated) print(w io.Writer, p *ranksProgram, machine *platform.Platform) {
 	fmt.Fprintf(w, "simulated: %d ranks, %d events each (%.3g TB of input), on %s\n\n", p.size, p.in.events, float64(p.in.events*p.in.costs.input)*float64(p.size)/1e12, machine.Name)
 	fmt.Fprintf(w, "%-8s %12s %12s %12s %12s  %s\n", "stage", "simulated s", "work s", "files s", "efficiency", "limit")
 	var all, works, files float64
@@ -199,7 +200,7 @@ func limit(t, work, file float64) string {
 }
 
 // files is how long a stage's bytes take when all ranks transfer them at once, s.
-func (p *program) files(stage string, machine *platform.Platform) float64 {
+func (p *ranksProgram) files(stage string, machine *platform.Platform) float64 {
 	per := map[string]int64{"load": p.in.costs.input, "commit": 2 * p.in.costs.output}[stage]
 	bytes := float64(p.in.events * per)
 	slowest := bytes / float64(machine.Files.Client)

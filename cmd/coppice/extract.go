@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/cobra"
@@ -100,7 +100,7 @@ func (o *extractFlags) complete() error {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", o.network, err))
 	}
 	const bytes = 1 << 20
-	l := &n.Links[simnet.LinkNet]
+	l := &n.Links[network.LinkNet]
 	wire, _ := l.Wire(bytes)
 	o.x.Net = &extract.NetCost{PerByte: float64(wire) / (bytes - 1) / 1e12, Latency: float64(l.Latency) / 1e12}
 	return nil

@@ -64,6 +64,8 @@ var Table = []Package{
 	{Path: "predict", Layer: 3},
 	// Below the platforms that describe networks, and the extraction of models.
 	{Path: "predict/simnet", Layer: 2},
+	{Path: "predict/simnet/network", Layer: 1},
+	{Path: "predict/simnet/program", Layer: 0, Only: nothing},
 	{Path: "predict/pipeline", Layer: 2},
 	{Path: "report/results", Layer: 3, NoMPI: true},
 	// Programs with known times: for the tests of the simulator and for measurements.

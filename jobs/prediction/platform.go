@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // MeasureOptions steer MeasurePlatform.
@@ -53,7 +53,7 @@ func MeasurePlatform(c mpi.Comm, o MeasureOptions) (*MeasuredPlatform, error) {
 		return nil, err
 	}
 	pairs := pairsOf(nodes)
-	var links [simnet.NumLinkClasses]*measuredLink
+	var links [network.NumLinkClasses]*measuredLink
 	for class, peer := range pairs {
 		if peer < 0 {
 			continue
@@ -113,12 +113,12 @@ func nodesOf(c mpi.Comm) ([]int, error) {
 }
 
 // pairsOf returns the rank that rank 0 measures each class of links with, -1 where there is none.
-func pairsOf(nodes []int) [simnet.NumLinkClasses]int {
-	pairs := [simnet.NumLinkClasses]int{0, -1, -1}
+func pairsOf(nodes []int) [network.NumLinkClasses]int {
+	pairs := [network.NumLinkClasses]int{0, -1, -1}
 	for rank, node := range nodes {
-		class := simnet.LinkNode
+		class := network.LinkNode
 		if node != nodes[0] {
-			class = simnet.LinkNet
+			class = network.LinkNet
 		}
 		if rank != 0 && pairs[class] < 0 {
 			pairs[class] = rank
@@ -153,7 +153,7 @@ func ranksOf(nodes []int) []int {
 }
 
 // describePlatform puts the parts together.
-func describePlatform(o MeasureOptions, nodes []int, links [simnet.NumLinkClasses]*measuredLink, gamma simnet.Rate, crowded int) *MeasuredPlatform {
+func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClasses]*measuredLink, gamma network.Rate, crowded int) *MeasuredPlatform {
 	p := platform.New()
 	ranks := ranksOf(nodes)
 	p.Name, p.Nodes, p.Gamma = o.Name, uint32(len(ranks)), gamma
@@ -170,7 +170,7 @@ func describePlatform(o MeasureOptions, nodes []int, links [simnet.NumLinkClasse
 		if l == nil {
 			continue
 		}
-		name := platform.LinkName(simnet.LinkClass(class))
+		name := platform.LinkName(network.LinkClass(class))
 		fit := l.samples.Fit()
 		p.Links[class] = &fit.Link
 		if l.fewest < o.Repetitions {
@@ -359,7 +359,7 @@ func (m *measurer) isEager(op mpi.Operation, bytes int) (bool, error) {
 }
 
 // gamma measures reductions, on this rank alone.
-func (m *measurer) gamma() (simnet.Rate, error) {
+func (m *measurer) gamma() (network.Rate, error) {
 	m.peer, m.fewest = m.c.Rank(), math.MaxInt
 	var s []platform.Sample
 	for n := 1 << 10; n <= 256<<10; n *= 2 {

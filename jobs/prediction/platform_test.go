@@ -12,13 +12,13 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 func TestPairs(t *testing.T) {
 	for _, c := range []struct {
 		nodes []int
-		want  [simnet.NumLinkClasses]int
+		want  [network.NumLinkClasses]int
 	}{
 		{[]int{0, 0}, [...]int{0, 1, -1}},
 		{[]int{0, 1}, [...]int{0, -1, 1}},
@@ -53,7 +53,7 @@ func TestDescribe(t *testing.T) {
 			Trips: []platform.Sample{{N: 1, NS: 1020}, {N: 1000, NS: 1420}, {N: 5000, NS: 4020}}, Bursts: []platform.Sample{{N: 1, NS: 500}, {N: 9, NS: 2100}},
 		}}
 	}
-	m := describePlatform(MeasureOptions{Name: "x", Repetitions: 1000}, []int{0, 0, 0, 1}, [simnet.NumLinkClasses]*measuredLink{nil, link(1000), link(40)}, 500<<32, 1)
+	m := describePlatform(MeasureOptions{Name: "x", Repetitions: 1000}, []int{0, 0, 0, 1}, [network.NumLinkClasses]*measuredLink{nil, link(1000), link(40)}, 500<<32, 1)
 	var b bytes.Buffer
 	if err := m.Platform.Write(&b, m.Notes...); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := p.Links[simnet.LinkNode]
+	l := p.Links[network.LinkNode]
 	if p.Name != "x" || p.Nodes != 2 || p.RanksPerNode != 3 || l.SendOver != 100e3 || l.RecvOver != 150e3 || l.Latency != 250e3 || l.Gap != 200e3 || l.Eager != 1000 || p.Gamma != 500<<32 {
 		t.Errorf("%+v %+v", p, l)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/platform"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -251,7 +251,7 @@ func leftOut(l *predict.Left) []predicted.LeftOut {
 
 // NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
 func NeedsEvents(p *platform.Platform) bool {
-	return p.Contention != simnet.NoContention || p.Policy == simnet.Arrival
+	return p.Contention != network.NoContention || p.Policy == network.Arrival
 }
 
 func platformError(err error) error {

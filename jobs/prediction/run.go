@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
@@ -347,7 +348,7 @@ func (x *prediction) delayed() {
 
 // rows are the numbers of this rank's processes.
 func (x *prediction) rows() ([]byte, error) {
-	var n *simnet.Network
+	var n *network.Network
 	if x.platform != nil {
 		var err error
 		if n, err = x.platform.Network(x.sim.Processes()); err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // Sample is a measured time: of a message of N bytes, or of N messages.
@@ -27,7 +27,7 @@ type LinkSamples struct {
 
 // LinkFit is a link and how well it says what was measured.
 type LinkFit struct {
-	Link simnet.Link
+	Link network.Link
 	// Rows compare half round trips, measured and as the link has them, ns.
 	Rows []FitRow
 	// Worst is the largest relative difference of the rows, in per cent.
@@ -92,7 +92,7 @@ func (f *LinkFit) rates(half []point) {
 	eager := func(p point) bool { return uint64(p.X) <= l.Eager }
 	for first := 0; first < len(half); {
 		end := first + 1
-		base := float64(hop(&simnet.Link{Latency: l.Latency, SendOver: l.SendOver, RecvOver: l.RecvOver, Eager: l.Eager}, uint64(half[first].X))) / 1000
+		base := float64(hop(&network.Link{Latency: l.Latency, SendOver: l.SendOver, RecvOver: l.RecvOver, Eager: l.Eager}, uint64(half[first].X))) / 1000
 		rate, _ := relativeSlope(half[first:end], base)
 		for end < len(half) && eager(half[end]) == eager(half[first]) {
 			longer, worst := relativeSlope(half[first:end+1], base)
@@ -104,7 +104,7 @@ func (f *LinkFit) rates(half []point) {
 		if end == len(half) {
 			l.PerByte = rateFloat(rate)
 		} else {
-			l.Sizes = append(l.Sizes, simnet.SizeRate{Max: uint64(half[end-1].X), PerByte: rateFloat(rate)})
+			l.Sizes = append(l.Sizes, network.SizeRate{Max: uint64(half[end-1].X), PerByte: rateFloat(rate)})
 		}
 		first = end
 	}
@@ -139,7 +139,7 @@ func (f *LinkFit) note(format string, args ...any) {
 }
 
 // hop is the time of a message between two idle processes that call MPI_Send and MPI_Recv at once, ps.
-func hop(l *simnet.Link, n uint64) int64 {
+func hop(l *network.Link, n uint64) int64 {
 	wire, over := l.Wire(n)
 	t := l.SendOver + l.Latency + wire + l.RecvOver + 2*over
 	if n > l.Eager {
@@ -149,7 +149,7 @@ func hop(l *simnet.Link, n uint64) int64 {
 }
 
 // FitGamma returns the time a byte of a reduction, from times by bytes.
-func FitGamma(samples []Sample) simnet.Rate { return rateFloat(growth(samples)) }
+func FitGamma(samples []Sample) network.Rate { return rateFloat(growth(samples)) }
 
 // point is a point of a plot.
 type point struct{ X, Y float64 }
@@ -180,6 +180,6 @@ func psOf(ns float64) int64 {
 }
 
 // rateFloat rounds ns a byte to a rate, within what a platform file may hold.
-func rateFloat(ns float64) simnet.Rate {
-	return simnet.Rate(math.Round(min(max(ns, 0), maxRateNS) * 1000 * (1 << 32)))
+func rateFloat(ns float64) network.Rate {
+	return network.Rate(math.Round(min(max(ns, 0), maxRateNS) * 1000 * (1 << 32)))
 }

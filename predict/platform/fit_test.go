@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // samplesOf makes what an ideal measurement of a link would give, each time up to noise ns too long.
-func samplesOf(l *simnet.Link, clock int64, noise int64, r *rand.Rand) *LinkSamples {
+func samplesOf(l *network.Link, clock int64, noise int64, r *rand.Rand) *LinkSamples {
 	more := func() int64 { return clock + r.Int64N(noise+1) }
 	s := &LinkSamples{Clock: clock, Send: l.SendOver/1000 + more(), Receive: l.RecvOver/1000 + more(), Eager: l.Eager}
 	for n := uint64(1); n <= 4<<20; n *= 2 {
@@ -32,14 +32,14 @@ func TestFit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		link  simnet.Link
+		link  network.Link
 		noise int64
 	}{
-		{"net", simnet.Link{Latency: 1200e3, SendOver: 400e3, RecvOver: 300e3, Gap: 450e3, PerByte: 80 << 32, Eager: 16384, Sizes: []simnet.SizeRate{{Max: 16384, PerByte: 200 << 32}}}, 0},
-		{"noise", simnet.Link{Latency: 300e3, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 4096, Sizes: []simnet.SizeRate{{Max: 4096, PerByte: 300 << 32}}}, 6},
-		{"all eager", simnet.Link{Latency: 300e3, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 1 << 40}, 3},
-		{"nothing eager", simnet.Link{Latency: 0, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 0}, 3},
-		{"slow", simnet.Link{Latency: 2e9, SendOver: 1e9, RecvOver: 1e9, Gap: 2e9, PerByte: 9000 << 32, Eager: 65536, Sizes: []simnet.SizeRate{{Max: 65536, PerByte: 7000 << 32}}}, 100},
+		{"net", network.Link{Latency: 1200e3, SendOver: 400e3, RecvOver: 300e3, Gap: 450e3, PerByte: 80 << 32, Eager: 16384, Sizes: []network.SizeRate{{Max: 16384, PerByte: 200 << 32}}}, 0},
+		{"noise", network.Link{Latency: 300e3, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 4096, Sizes: []network.SizeRate{{Max: 4096, PerByte: 300 << 32}}}, 6},
+		{"all eager", network.Link{Latency: 300e3, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 1 << 40}, 3},
+		{"nothing eager", network.Link{Latency: 0, SendOver: 100e3, RecvOver: 150e3, Gap: 200e3, PerByte: 100 << 32, Eager: 0}, 3},
+		{"slow", network.Link{Latency: 2e9, SendOver: 1e9, RecvOver: 1e9, Gap: 2e9, PerByte: 9000 << 32, Eager: 65536, Sizes: []network.SizeRate{{Max: 65536, PerByte: 7000 << 32}}}, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := samplesOf(&c.link, 40, c.noise, rand.New(rand.NewPCG(5, 6)))

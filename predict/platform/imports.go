@@ -13,16 +13,16 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/internal/tomltree"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // ImportLogGOPS makes the platform that LogGOPSim has for some letters, such as "L=2500,o=1500,g=1000,G=6,O=0,S=65535" in ns
 // and bytes; letters left out have those values, its defaults. The network takes an arrived message at once and a rendezvous
 // has no latency for the answer, as there (Hoefler, Schneider, Lumsdaine 2010).
 func ImportLogGOPS(letters string) (*Platform, error) {
-	l := &simnet.Link{Latency: 2500e3, SendOver: 1500e3, RecvOver: 1500e3, Gap: 1000e3, PerByte: 6000 << 32, Eager: 65535}
+	l := &network.Link{Latency: 2500e3, SendOver: 1500e3, RecvOver: 1500e3, Gap: 1000e3, PerByte: 6000 << 32, Eager: 65535}
 	p := New()
-	p.Name, p.Policy, p.NoRendezvousLatency, p.Links[simnet.LinkNet] = "LogGOPSim", simnet.Arrival, true, l
+	p.Name, p.Policy, p.NoRendezvousLatency, p.Links[network.LinkNet] = "LogGOPSim", network.Arrival, true, l
 	seen := map[string]bool{}
 	for _, part := range strings.Split(letters, ",") {
 		letter, text, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -42,7 +42,7 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 }
 
 // setLetter sets what a letter of LogGOPSim means.
-func setLetter(l *simnet.Link, letter string, x exact.Number) error {
+func setLetter(l *network.Link, letter string, x exact.Number) error {
 	var ps uint64
 	ok, allowed := true, aTime
 	time := func(to ...*int64) {
@@ -77,7 +77,7 @@ func setLetter(l *simnet.Link, letter string, x exact.Number) error {
 }
 
 // bandwidth turns bytes a second into the time of a byte.
-func bandwidth(bytesPerSecond exact.Number) (simnet.Rate, bool) {
+func bandwidth(bytesPerSecond exact.Number) (network.Rate, bool) {
 	if bytesPerSecond.Sign() <= 0 {
 		return 0, false
 	}
@@ -213,7 +213,7 @@ func (in *dimemasReader) environment(name string, fields []string) {
 		in.p.Name = strings.ToValidUTF8(fields[0], "?")
 	}
 	in.p.Nodes = uint32(in.number(name, "nodes", fields[3], aCount, whole(1, maxNodes)))
-	in.link(simnet.LinkNet).PerByte = simnet.Rate(in.number(name, "bandwidth", fields[4], "MB/s, or 0", megabytes))
+	in.link(network.LinkNet).PerByte = network.Rate(in.number(name, "bandwidth", fields[4], "MB/s, or 0", megabytes))
 	if fields[5] != "0" {
 		in.notes = append(in.notes, "the "+tomltree.Clip(fields[5])+" buses of the network were left out")
 	}
@@ -244,20 +244,20 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) {
 		}
 		return 0, ok
 	})
-	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
+	node, net := in.link(network.LinkNode), in.link(network.LinkNet)
 	seconds := func(x exact.Number) (uint64, bool) { return scaled(x, 1e12, maxTimeNS*1000) }
-	node.PerByte = simnet.Rate(in.number(name, "bandwidth", fields[at.localRate], "MB/s, or 0", megabytes))
+	node.PerByte = network.Rate(in.number(name, "bandwidth", fields[at.localRate], "MB/s, or 0", megabytes))
 	node.Latency = int64(in.number(name, "latency", fields[at.localLatency], "a time of 0 to 1000 s", seconds))
 	net.Latency = int64(in.number(name, "latency", fields[at.latency], "a time of 0 to 1000 s", seconds))
 	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: as many as there are messages
-		in.p.NICs, in.p.Contention = uint32(links), simnet.NICContention
+		in.p.NICs, in.p.Contention = uint32(links), network.NICContention
 	}
 }
 
 // link is a class of links of the platform.
-func (in *dimemasReader) link(c simnet.LinkClass) *simnet.Link {
+func (in *dimemasReader) link(c network.LinkClass) *network.Link {
 	if in.p.Links[c] == nil {
-		in.p.Links[c] = &simnet.Link{Eager: maxBytes}
+		in.p.Links[c] = &network.Link{Eager: maxBytes}
 	}
 	return in.p.Links[c]
 }
@@ -381,8 +381,8 @@ func (in *simgridReader) cluster() error {
 		p.Name = strings.ToValidUTF8(id, "?")
 	}
 	p.RanksPerNode = 1
-	net := &simnet.Link{Eager: maxBytes}
-	p.Links[simnet.LinkNet] = net
+	net := &network.Link{Eager: maxBytes}
+	p.Links[network.LinkNet] = net
 	var lat, backbone int64
 	set(in, "radical", false, &p.Nodes, hosts, "ranges such as 0-15,20")
 	set(in, "core", true, &p.RanksPerNode, count, aCount)
@@ -409,15 +409,15 @@ func (in *simgridReader) loopback() {
 		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
 		return
 	}
-	node := &simnet.Link{Eager: maxBytes}
-	in.p.Links[simnet.LinkNode] = node
+	node := &network.Link{Eager: maxBytes}
+	in.p.Links[network.LinkNode] = node
 	set(in, "loopback_bw", false, &node.PerByte, simgridBandwidth, aBandwidth)
 	set(in, "loopback_lat", false, &node.Latency, simgridTime, aLatency)
 }
 
 // topology reads topo_parameters. Each link has the latency lat.
 func (in *simgridReader) topology(lat int64) {
-	t, net := &in.p.Topology, in.p.Links[simnet.LinkNet]
+	t, net := &in.p.Topology, in.p.Links[network.LinkNet]
 	kind := strings.ToUpper(in.attr["topology"])
 	if kind == "" || kind == "FLAT" {
 		return
@@ -425,7 +425,7 @@ func (in *simgridReader) topology(lat int64) {
 	if net.Hop = lat; lat > maxHopNS*1000 {
 		in.fail("lat", "a time up to 1ms where there is a topology")
 	}
-	in.p.Contention = simnet.LinkContention
+	in.p.Contention = network.LinkContention
 	lists, ok := numberLists(in.attr["topo_parameters"])
 	switch {
 	case kind == "TORUS" && ok && len(lists) == 1:
@@ -533,7 +533,7 @@ func simgridTime(text string) (int64, bool) {
 var simgridPrefixes = map[string]uint64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 // simgridBandwidth reads bits or bytes a second.
-func simgridBandwidth(text string) (simnet.Rate, bool) {
+func simgridBandwidth(text string) (network.Rate, bool) {
 	x, u, ok := numberUnit(text)
 	if !ok {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 func TestImportLogGOPS(t *testing.T) {
@@ -16,8 +16,8 @@ func TestImportLogGOPS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := p.Links[simnet.LinkNet]
-	if l.Latency != 2e6 || l.SendOver != 1500 || l.RecvOver != 1500 || l.Gap != 1e6 || l.PerByte != 250<<32 || l.OverByte != 1000<<32 || l.Eager != 100 || p.Policy != simnet.Arrival || !p.NoRendezvousLatency {
+	l := p.Links[network.LinkNet]
+	if l.Latency != 2e6 || l.SendOver != 1500 || l.RecvOver != 1500 || l.Gap != 1e6 || l.PerByte != 250<<32 || l.OverByte != 1000<<32 || l.Eager != 100 || p.Policy != network.Arrival || !p.NoRendezvousLatency {
 		t.Errorf("%+v %+v", p, l)
 	}
 	for text, want := range map[string]string{
@@ -47,7 +47,7 @@ func TestImportSimGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, node := p.Links[simnet.LinkNet], p.Links[simnet.LinkNode]
+	net, node := p.Links[network.LinkNet], p.Links[network.LinkNode]
 	if p.Name != "c1" || p.Nodes != 16 || p.RanksPerNode != 4 || net.Latency != 100500e3 || net.PerByte != 8000<<32 || node.PerByte != 100<<32 || node.Latency != 100e3 || len(notes) != 1 {
 		t.Errorf("%+v %+v %+v %v", p, net, node, notes)
 	}
@@ -97,8 +97,8 @@ func TestImportDimemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		net, local := p.Links[simnet.LinkNet], p.Links[simnet.LinkNode]
-		if p.Name != "mare" || p.Nodes != 64 || p.RanksPerNode != 16 || p.Scale != (Scale{1, 2}) || p.NICs != 2 || p.Contention != simnet.NICContention ||
+		net, local := p.Links[network.LinkNet], p.Links[network.LinkNode]
+		if p.Name != "mare" || p.Nodes != 64 || p.RanksPerNode != 16 || p.Scale != (Scale{1, 2}) || p.NICs != 2 || p.Contention != network.NICContention ||
 			net.Latency != 8e6 || local.Latency != 1e6 || net.PerByte.Of(1000<<20) != 1e12-1 && net.PerByte.Of(1000<<20) != 1e12 || len(notes) != 1 {
 			t.Errorf("%s: %+v %+v %+v %v", node, p, net, local, notes)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/internal/tomltree"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -95,10 +95,10 @@ func (in *platformReader) links(v *tomltree.Value, path string) error {
 	var tables []tomltree.Part
 	for c, name := range linkNames {
 		tables = append(tables, tomltree.Part{Name: name, Allowed: "a table of L_ns, o_send_ns and so on", Read: func(v *tomltree.Value, path string) error {
-			l := &simnet.Link{Eager: maxBytes}
+			l := &network.Link{Eager: maxBytes}
 			in.p.Links[c] = l
 			return tomltree.ReadTable(in.Reader, v, path, linkKeys, l, tomltree.Part{Name: "sizes", Allowed: aSize, List: true, Read: func(v *tomltree.Value, path string) error {
-				l.Sizes = append(l.Sizes, simnet.SizeRate{})
+				l.Sizes = append(l.Sizes, network.SizeRate{})
 				return tomltree.ReadTable(in.Reader, v, path, sizeKeys, last(l.Sizes))
 			}})
 		}})
@@ -111,7 +111,7 @@ func (in *platformReader) collectives(v *tomltree.Value, path string) error {
 	for k, name := range collNames {
 		tables = append(tables, tomltree.Part{Name: name, Allowed: "{ max_bytes = N, algorithm = NAME }", List: true, Read: func(v *tomltree.Value, path string) error {
 			list := &in.p.Collectives[k]
-			*list = append(*list, simnet.Algorithm{Max: math.MaxUint64})
+			*list = append(*list, network.Algorithm{Max: math.MaxUint64})
 			return tomltree.ReadTable(in.Reader, v, path, algorithmKeys, last(*list))
 		}})
 	}
@@ -127,10 +127,10 @@ func (in *platformReader) check() error {
 		return err
 	}
 	p := in.p
-	if p.Links[simnet.LinkNode] == nil && p.Links[simnet.LinkNet] == nil {
+	if p.Links[network.LinkNode] == nil && p.Links[network.LinkNet] == nil {
 		return in.Wrong("links", "neither links.node nor links.net is there", "one of them or both")
 	}
-	if p.Policy == simnet.Arrival && p.Contention != simnet.NoContention {
+	if p.Policy == network.Arrival && p.Contention != network.NoContention {
 		return in.Wrong("contention", fmt.Sprintf("%q", contentionNames[p.Contention]), "none, where receive_policy is arrival")
 	}
 	for c, l := range p.Links {
@@ -150,7 +150,7 @@ func (in *platformReader) check() error {
 }
 
 // checkSizes verifies the piecewise rates of a link.
-func (in *platformReader) checkSizes(class string, l *simnet.Link) error {
+func (in *platformReader) checkSizes(class string, l *network.Link) error {
 	for i := range l.Sizes {
 		table := fmt.Sprintf("links.%s.sizes[%d]", class, i)
 		for _, key := range []string{"max_bytes", "G_ns_per_byte"} {
@@ -166,10 +166,10 @@ func (in *platformReader) checkSizes(class string, l *simnet.Link) error {
 }
 
 // checkAlgorithms verifies the algorithms of a collective.
-func (in *platformReader) checkAlgorithms(kind program.CollKind, list []simnet.Algorithm) error {
+func (in *platformReader) checkAlgorithms(kind program.CollKind, list []network.Algorithm) error {
 	for i := range list {
 		table := fmt.Sprintf("collectives.%s[%d]", collNames[kind], i)
-		names := simnet.Algorithms(kind)
+		names := network.Algorithms(kind)
 		if !slices.Contains(names, list[i].Name) {
 			key, text := table+".algorithm", fmt.Sprintf("%q", tomltree.Clip(list[i].Name))
 			if _, ok := in.Lines[key]; !ok {
@@ -272,13 +272,13 @@ var (
 )
 
 // LinkName is the word for a class of links in platform files and reports.
-func LinkName(c simnet.LinkClass) string { return linkNames[c] }
+func LinkName(c network.LinkClass) string { return linkNames[c] }
 
 // ContentionName and PolicyName are the words for them.
-func ContentionName(c simnet.Contention) string { return contentionNames[c] }
+func ContentionName(c network.Contention) string { return contentionNames[c] }
 
 // PolicyName is the word for a way to receive.
-func PolicyName(p simnet.Policy) string { return policyNames[p] }
+func PolicyName(p network.Policy) string { return policyNames[p] }
 
 const (
 	aTime  = "a time of 0 to 10^12 ns"
@@ -294,8 +294,8 @@ var (
 	platformRoot = []tomltree.Key[Platform]{
 		tomltree.SchemaKey[Platform](platformSchema),
 		tomltree.TextKey("name", "a string of at most 200 bytes without control characters", printable(0, 200), func(p *Platform) *string { return &p.Name }),
-		tomltree.WordKey("receive_policy", policyNames, func(p *Platform) *simnet.Policy { return &p.Policy }),
-		tomltree.WordKey("contention", contentionNames, func(p *Platform) *simnet.Contention { return &p.Contention }),
+		tomltree.WordKey("receive_policy", policyNames, func(p *Platform) *network.Policy { return &p.Policy }),
+		tomltree.WordKey("contention", contentionNames, func(p *Platform) *network.Contention { return &p.Contention }),
 		tomltree.SwitchKey("rendezvous", tomltree.String, "latency", "nolatency", func(p *Platform) *bool { return &p.NoRendezvousLatency }),
 	}
 	nodesKeys = []tomltree.Key[Platform]{
@@ -314,19 +314,19 @@ var (
 		},
 		Write: func(p *Platform) string { return p.Scale.String() },
 	}}
-	linkKeys = []tomltree.Key[simnet.Link]{
-		timeKey("L_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Latency }),
-		timeKey("hop_ns", "a time of 0 to 1000000 ns", maxHopNS, false, func(l *simnet.Link) *int64 { return &l.Hop }),
-		timeKey("o_send_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.SendOver }),
-		timeKey("o_recv_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.RecvOver }),
-		timeKey("g_ns", aTime, maxTimeNS, true, func(l *simnet.Link) *int64 { return &l.Gap }),
-		rateKey("G_ns_per_byte", true, func(l *simnet.Link) *simnet.Rate { return &l.PerByte }),
-		rateKey("O_ns_per_byte", false, func(l *simnet.Link) *simnet.Rate { return &l.OverByte }),
-		tomltree.WholeKey("eager_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, maxBytes, func(l *simnet.Link) *uint64 { return &l.Eager }),
+	linkKeys = []tomltree.Key[network.Link]{
+		timeKey("L_ns", aTime, maxTimeNS, true, func(l *network.Link) *int64 { return &l.Latency }),
+		timeKey("hop_ns", "a time of 0 to 1000000 ns", maxHopNS, false, func(l *network.Link) *int64 { return &l.Hop }),
+		timeKey("o_send_ns", aTime, maxTimeNS, true, func(l *network.Link) *int64 { return &l.SendOver }),
+		timeKey("o_recv_ns", aTime, maxTimeNS, true, func(l *network.Link) *int64 { return &l.RecvOver }),
+		timeKey("g_ns", aTime, maxTimeNS, true, func(l *network.Link) *int64 { return &l.Gap }),
+		rateKey("G_ns_per_byte", true, func(l *network.Link) *network.Rate { return &l.PerByte }),
+		rateKey("O_ns_per_byte", false, func(l *network.Link) *network.Rate { return &l.OverByte }),
+		tomltree.WholeKey("eager_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, maxBytes, func(l *network.Link) *uint64 { return &l.Eager }),
 	}
-	sizeKeys = []tomltree.Key[simnet.SizeRate]{
-		tomltree.WholeKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *simnet.SizeRate) *uint64 { return &s.Max }),
-		rateKey("G_ns_per_byte", true, func(s *simnet.SizeRate) *simnet.Rate { return &s.PerByte }),
+	sizeKeys = []tomltree.Key[network.SizeRate]{
+		tomltree.WholeKey("max_bytes", "a whole number of 1 to 2^62 bytes", 1, maxBytes, 0, func(s *network.SizeRate) *uint64 { return &s.Max }),
+		rateKey("G_ns_per_byte", true, func(s *network.SizeRate) *network.Rate { return &s.PerByte }),
 	}
 	topologyKeys = []tomltree.Key[Topology]{
 		tomltree.WordKey("kind", topologyNames, func(t *Topology) *TopologyKind { return &t.Kind }),
@@ -336,7 +336,7 @@ var (
 		tomltree.WholeKey("groups", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Groups }),
 		tomltree.WholeKey("routers", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Routers }),
 		tomltree.WholeKey("ports", aCount, 1, maxNodes, 0, func(t *Topology) *uint32 { return &t.Ports }),
-		rateKey("G_ns_per_byte", false, func(t *Topology) *simnet.Rate { return &t.LinkRate }),
+		rateKey("G_ns_per_byte", false, func(t *Topology) *network.Rate { return &t.LinkRate }),
 	}
 	filesKeys = []tomltree.Key[FileSystem]{
 		timeKey("open_ns", aTime, maxTimeNS, true, func(f *FileSystem) *int64 { return &f.Open }),
@@ -344,12 +344,12 @@ var (
 		tomltree.WholeKey("total_bytes_per_s", aBand, minBand, maxBand, 0, func(f *FileSystem) *uint64 { return &f.Total }),
 	}
 	collectivesKeys = []tomltree.Key[Platform]{
-		rateKey("gamma_ns_per_byte", true, func(p *Platform) *simnet.Rate { return &p.Gamma }),
+		rateKey("gamma_ns_per_byte", true, func(p *Platform) *network.Rate { return &p.Gamma }),
 		tomltree.SwitchKey("model", tomltree.Bool, "false", "true", func(p *Platform) *bool { return &p.ModelCollectives }),
 	}
-	algorithmKeys = []tomltree.Key[simnet.Algorithm]{
-		tomltree.WholeKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *simnet.Algorithm) *uint64 { return &a.Max }),
-		tomltree.TextKey("algorithm", "the name of an algorithm", printable(0, maxPlatform), func(a *simnet.Algorithm) *string { return &a.Name }),
+	algorithmKeys = []tomltree.Key[network.Algorithm]{
+		tomltree.WholeKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *network.Algorithm) *uint64 { return &a.Max }),
+		tomltree.TextKey("algorithm", "the name of an algorithm", printable(0, maxPlatform), func(a *network.Algorithm) *string { return &a.Name }),
 	}
 )
 
@@ -369,7 +369,7 @@ func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T
 }
 
 // rateKey is a number of ns a byte.
-func rateKey[T any](name string, always bool, at func(*T) *simnet.Rate) tomltree.Key[T] {
+func rateKey[T any](name string, always bool, at func(*T) *network.Rate) tomltree.Key[T] {
 	return tomltree.Key[T]{Name: name, Allowed: aRate, Read: func(to *T, v *tomltree.Value) (ok bool) {
 		x, ok := numberOf(v)
 		if ok {
@@ -449,11 +449,11 @@ func scaled(x exact.Number, factor, most uint64) (uint64, bool) {
 }
 
 // rateOf turns ns a byte into a rate.
-func rateOf(x exact.Number) (simnet.Rate, bool) {
+func rateOf(x exact.Number) (network.Rate, bool) {
 	const unit = 1000 << 32
 	n := x.Floor()
 	part, ok := scaled(x.Minus(exact.Int(n)), unit, unit)
-	return simnet.Rate(uint64(n)*unit + part), ok && n >= 0 && x.Compare(exact.Int(maxRateNS)) <= 0
+	return network.Rate(uint64(n)*unit + part), ok && n >= 0 && x.Compare(exact.Int(maxRateNS)) <= 0
 }
 
 // nsOf writes ps as ns.
@@ -462,7 +462,7 @@ func nsOf(ps int64) string {
 }
 
 // rateNS writes a rate as ns a byte, with the fewest digits that read as the same rate.
-func rateNS(r simnet.Rate) string {
+func rateNS(r network.Rate) string {
 	for digits := 0; ; digits++ {
 		s := exact.Share(0, uint64(r), 1000<<32).Fixed(digits)
 		x, _ := exact.Parse(s)

@@ -26,15 +26,15 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/tomltree"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Platform is a machine as a platform file describes it. Network makes what the simulator takes.
 type Platform struct {
 	Name       string
-	Policy     simnet.Policy
-	Contention simnet.Contention
+	Policy     network.Policy
+	Contention network.Contention
 	// NoRendezvousLatency leaves the latency of the answer out of a rendezvous.
 	NoRendezvousLatency bool
 
@@ -47,13 +47,13 @@ type Platform struct {
 
 	// Links are the classes that the file gives, nil the others: those are as the next one that is given, self as node, node
 	// and net as each other.
-	Links [simnet.NumLinkClasses]*simnet.Link
+	Links [network.NumLinkClasses]*network.Link
 
 	Topology Topology
 	Files    FileSystem
 
-	Gamma            simnet.Rate // of a reduction
-	Collectives      [program.NumCollKinds][]simnet.Algorithm
+	Gamma            network.Rate // of a reduction
+	Collectives      [program.NumCollKinds][]network.Algorithm
 	ModelCollectives bool
 
 	folder string // where a relative Mapping lies
@@ -80,16 +80,16 @@ func (s Scale) Of(t int64) int64 {
 	if v, ok := s.Checked(uint64(t)); ok {
 		return v
 	}
-	return simnet.Never
+	return network.Never
 }
 
-// of returns t times the factor, rounded down; false where that does not fit.
+// Checked returns t times the factor, rounded down; false where that does not fit.
 func (s Scale) Checked(t uint64) (int64, bool) {
 	q, ok := s.Times(t)
 	return int64(q), ok && q <= math.MaxInt64
 }
 
-// times is of for a number of 64 bits.
+// Times is of for a number of 64 bits.
 func (s Scale) Times(t uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(t, s.Num)
 	if hi >= s.Den {
@@ -99,24 +99,24 @@ func (s Scale) Times(t uint64) (uint64, bool) {
 	return q, true
 }
 
-// compare is the order of factors, exact.
+// Compare is the order of factors, exact.
 func (s Scale) Compare(o Scale) int {
 	ah, al := bits.Mul64(s.Num, o.Den)
 	bh, bl := bits.Mul64(o.Num, s.Den)
 	return cmp.Or(cmp.Compare(ah, bh), cmp.Compare(al, bl))
 }
 
-// NewPlatform returns a platform with the values of a file that gives nothing.
+// New returns a platform with the values of a file that gives nothing.
 func New() *Platform {
 	return &Platform{NICs: 1, Mapping: "block", Scale: One}
 }
 
 // link returns the parameters of a class, given or not; nil if the platform has no links at all.
-func (p *Platform) link(c simnet.LinkClass) *simnet.Link {
-	order := [simnet.NumLinkClasses][]simnet.LinkClass{
-		simnet.LinkSelf: {simnet.LinkSelf, simnet.LinkNode, simnet.LinkNet},
-		simnet.LinkNode: {simnet.LinkNode, simnet.LinkNet, simnet.LinkSelf},
-		simnet.LinkNet:  {simnet.LinkNet, simnet.LinkNode, simnet.LinkSelf},
+func (p *Platform) link(c network.LinkClass) *network.Link {
+	order := [network.NumLinkClasses][]network.LinkClass{
+		network.LinkSelf: {network.LinkSelf, network.LinkNode, network.LinkNet},
+		network.LinkNode: {network.LinkNode, network.LinkNet, network.LinkSelf},
+		network.LinkNet:  {network.LinkNet, network.LinkNode, network.LinkSelf},
 	}
 	for _, o := range order[c] {
 		if p.Links[o] != nil {
@@ -138,14 +138,14 @@ func (p *Platform) perNode(processes uint32) uint32 {
 }
 
 // Network places so many processes on the platform. A mapping table is read from its file.
-func (p *Platform) Network(processes uint32) (*simnet.Network, error) {
+func (p *Platform) Network(processes uint32) (*network.Network, error) {
 	per := p.perNode(processes)
 	need := uint32((uint64(processes) + uint64(per) - 1) / uint64(per))
-	n := &simnet.Network{
+	n := &network.Network{
 		Policy: p.Policy, Contention: p.Contention, NoRendezvousLatency: p.NoRendezvousLatency,
 		Nodes: max(need, 1), RanksPerNode: per, NICs: max(p.NICs, 1),
 		Gamma: p.Gamma, Collectives: p.Collectives, ModelCollectives: p.ModelCollectives,
-		Files: simnet.FileSystem{Open: p.Files.Open, Client: perSecond(p.Files.Client), Total: perSecond(p.Files.Total)},
+		Files: network.FileSystem{Open: p.Files.Open, Client: perSecond(p.Files.Client), Total: perSecond(p.Files.Total)},
 	}
 	if p.Nodes != 0 {
 		n.Nodes = p.Nodes
@@ -153,7 +153,7 @@ func (p *Platform) Network(processes uint32) (*simnet.Network, error) {
 	if need > n.Nodes && (p.Mapping == "block" || p.Mapping == "cyclic") {
 		return nil, fmt.Errorf("%w: %d processes do not fit: %d nodes with %d each. Raise nodes.count or nodes.ranks_per_node", ErrInvalid, processes, n.Nodes, per)
 	}
-	for c := range simnet.NumLinkClasses {
+	for c := range network.NumLinkClasses {
 		l := p.link(c)
 		if l == nil {
 			return nil, fmt.Errorf("%w: it has no links: give links.net or links.node", ErrInvalid)
@@ -169,7 +169,7 @@ func (p *Platform) Network(processes uint32) (*simnet.Network, error) {
 }
 
 // perSecond turns a bandwidth into the time of a byte, rounded up, 0 for no limit.
-func perSecond(bytes uint64) simnet.Rate {
+func perSecond(bytes uint64) network.Rate {
 	if bytes == 0 {
 		return 0
 	}
@@ -181,11 +181,11 @@ func perSecond(bytes uint64) simnet.Rate {
 		return math.MaxUint64
 	}
 	q, _ := bits.Div64(hi, lo, bytes)
-	return simnet.Rate(q)
+	return network.Rate(q)
 }
 
 // place puts the processes on the nodes of n. Block mapping needs no table.
-func (p *Platform) place(n *simnet.Network, processes, need uint32) error {
+func (p *Platform) place(n *network.Network, processes, need uint32) error {
 	switch p.Mapping {
 	case "block":
 		return nil
@@ -291,22 +291,22 @@ var topologyNames = []string{"flat", "fat-tree", "torus", "dragonfly"}
 // Topology describes a topology by the numbers of the platform file.
 type Topology struct {
 	Kind     TopologyKind
-	Down, Up []uint32    // fat tree: for each level from the nodes up, children of a switch and its parents
-	Dims     []uint32    // torus
-	Groups   uint32      // dragonfly
-	Routers  uint32      // dragonfly: of a group
-	Ports    uint32      // dragonfly: nodes of a router
-	LinkRate simnet.Rate // of a link; 0: as of links.net
+	Down, Up []uint32     // fat tree: for each level from the nodes up, children of a switch and its parents
+	Dims     []uint32     // torus
+	Groups   uint32       // dragonfly
+	Routers  uint32       // dragonfly: of a group
+	Ports    uint32       // dragonfly: nodes of a router
+	LinkRate network.Rate // of a link; 0: as of links.net
 }
 
 // topologyNeeds are the keys that each kind has, next to those of all.
 var topologyNeeds = [...][]string{FatTree: {"down", "up"}, Torus: {"dims"}, Dragonfly: {"groups", "routers", "ports"}}
 
 // build makes the simulator's topology for the nodes of n.
-func (t *Topology) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error) {
+func (t *Topology) build(n *network.Network) (network.Topology, network.Rate, error) {
 	rate := t.LinkRate
 	if rate == 0 {
-		rate = n.Links[simnet.LinkNet].PerByte
+		rate = n.Links[network.LinkNet].PerByte
 	}
 	topology, nodes, err := t.make()
 	if err != nil || topology == nil {
@@ -319,19 +319,19 @@ func (t *Topology) build(n *simnet.Network) (simnet.Topology, simnet.Rate, error
 }
 
 // make returns the topology, nil for flat, and how many nodes it has places for.
-func (t *Topology) make() (simnet.Topology, uint64, error) {
+func (t *Topology) make() (network.Topology, uint64, error) {
 	var x interface {
-		simnet.Topology
+		network.Topology
 		Nodes() uint64
 	}
 	var err error
 	switch t.Kind {
 	case FatTree:
-		x, err = simnet.NewFatTree(t.Down, t.Up)
+		x, err = network.NewFatTree(t.Down, t.Up)
 	case Torus:
-		x, err = simnet.NewTorus(t.Dims)
+		x, err = network.NewTorus(t.Dims)
 	case Dragonfly:
-		x, err = simnet.NewDragonfly(t.Groups, t.Routers, t.Ports)
+		x, err = network.NewDragonfly(t.Groups, t.Routers, t.Ports)
 	default:
 		return nil, 0, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -68,18 +68,18 @@ func read(t *testing.T, text string) *Platform {
 func TestPlatformFile(t *testing.T) {
 	p := read(t, wholePlatform)
 	want := &Platform{
-		Name: "cluster-a", Contention: simnet.NICContention, Nodes: 256, RanksPerNode: 32, NICs: 1, Mapping: "block", Scale: Scale{7, 10},
-		Links: [simnet.NumLinkClasses]*simnet.Link{
-			simnet.LinkNode: {Latency: 300e3, SendOver: 150e3, RecvOver: 150e3, Gap: 100e3, PerByte: 50 << 32, Eager: 16384},
-			simnet.LinkNet: {
+		Name: "cluster-a", Contention: network.NICContention, Nodes: 256, RanksPerNode: 32, NICs: 1, Mapping: "block", Scale: Scale{7, 10},
+		Links: [network.NumLinkClasses]*network.Link{
+			network.LinkNode: {Latency: 300e3, SendOver: 150e3, RecvOver: 150e3, Gap: 100e3, PerByte: 50 << 32, Eager: 16384},
+			network.LinkNet: {
 				Latency: 1200e3, Hop: 80e3, SendOver: 400500, RecvOver: 400e3, Gap: 250e3, PerByte: 80 << 32, Eager: 16384,
-				Sizes: []simnet.SizeRate{{Max: 1024, PerByte: 120 << 32}, {Max: 4096, PerByte: 1000 << 32}},
+				Sizes: []network.SizeRate{{Max: 1024, PerByte: 120 << 32}, {Max: 4096, PerByte: 1000 << 32}},
 			},
 		},
 		Files: FileSystem{Open: 200e6, Client: 2e9, Total: 20e9},
 		Gamma: 100 << 32,
 	}
-	want.Collectives[program.Allreduce] = []simnet.Algorithm{{Max: 2048, Name: "recursive-doubling"}, {Max: math.MaxUint64, Name: "rabenseifner"}}
+	want.Collectives[program.Allreduce] = []network.Algorithm{{Max: 2048, Name: "recursive-doubling"}, {Max: math.MaxUint64, Name: "rabenseifner"}}
 	if d := cmp.Diff(want, p, cmpopts.IgnoreUnexported(Platform{})); d != "" {
 		t.Error(d)
 	}
@@ -87,7 +87,7 @@ func TestPlatformFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Nodes != 256 || n.Class(0, 31) != simnet.LinkNode || n.Class(31, 32) != simnet.LinkNet || n.Links[simnet.LinkSelf].Latency != 300e3 {
+	if n.Nodes != 256 || n.Class(0, 31) != network.LinkNode || n.Class(31, 32) != network.LinkNet || n.Links[network.LinkSelf].Latency != 300e3 {
 		t.Errorf("network: %+v", n)
 	}
 	if got := n.Files.Client.Of(2e9); got != 1e12 {
@@ -167,8 +167,8 @@ func TestPlatformErrors(t *testing.T) {
 func randomPlatform(r *rand.Rand) *Platform {
 	p := New()
 	p.Name = []string{"", "a", `quo"te\ é`, "x#y"}[r.IntN(4)]
-	if p.Policy = simnet.Policy(r.IntN(3)); p.Policy != simnet.Arrival {
-		p.Contention = simnet.Contention(r.IntN(3))
+	if p.Policy = network.Policy(r.IntN(3)); p.Policy != network.Arrival {
+		p.Contention = network.Contention(r.IntN(3))
 	}
 	p.NoRendezvousLatency = r.IntN(2) == 0
 	p.Nodes, p.RanksPerNode, p.NICs = uint32(r.IntN(3)), uint32(r.IntN(3)), 1+uint32(r.IntN(3))
@@ -176,24 +176,24 @@ func randomPlatform(r *rand.Rand) *Platform {
 	p.Scale, _ = ParseScale(fmt.Sprintf("%d.%09d", r.IntN(9), 1+r.IntN(999999999)))
 	for c := range p.Links {
 		if c == 2 || r.IntN(2) == 0 {
-			p.Links[c] = &simnet.Link{
+			p.Links[c] = &network.Link{
 				Latency: r.Int64N(1e15), Hop: r.Int64N(2), SendOver: r.Int64N(1e9), RecvOver: r.Int64N(1e4), Gap: r.Int64N(1e4),
-				PerByte: simnet.Rate(r.Uint64N(4e9 << 32)), OverByte: simnet.Rate(r.Uint64N(3)), Eager: []uint64{maxBytes, 0, 65536}[r.IntN(3)],
+				PerByte: network.Rate(r.Uint64N(4e9 << 32)), OverByte: network.Rate(r.Uint64N(3)), Eager: []uint64{maxBytes, 0, 65536}[r.IntN(3)],
 			}
 			for i := range r.IntN(3) {
-				p.Links[c].Sizes = append(p.Links[c].Sizes, simnet.SizeRate{Max: uint64(i+1) << 20, PerByte: simnet.Rate(r.Uint64() >> (1 + r.IntN(62)))})
+				p.Links[c].Sizes = append(p.Links[c].Sizes, network.SizeRate{Max: uint64(i+1) << 20, PerByte: network.Rate(r.Uint64() >> (1 + r.IntN(62)))})
 			}
 		}
 	}
 	p.Topology = []Topology{{}, {Kind: Torus, Dims: []uint32{3, 1, 4}}, {Kind: FatTree, Down: []uint32{4, 4}, Up: []uint32{1, 2}}, {Kind: Dragonfly, Groups: 3, Routers: 2, Ports: 2}}[r.IntN(4)]
-	p.Topology.LinkRate = simnet.Rate(r.Uint64N(2) << 32)
+	p.Topology.LinkRate = network.Rate(r.Uint64N(2) << 32)
 	p.Files = FileSystem{Open: r.Int64N(3) * 1e6, Client: uint64(r.IntN(2)) * 1e9, Total: uint64(r.IntN(2)) * 5e10}
-	p.Gamma = simnet.Rate(r.Uint64N(1 << 40))
+	p.Gamma = network.Rate(r.Uint64N(1 << 40))
 	p.ModelCollectives = r.IntN(2) == 0
 	for k := range p.Collectives {
-		names := simnet.Algorithms(program.CollKind(k))
+		names := network.Algorithms(program.CollKind(k))
 		for i := range r.IntN(3) {
-			p.Collectives[k] = append(p.Collectives[k], simnet.Algorithm{Max: uint64(i) * 1000, Name: names[r.IntN(len(names))]})
+			p.Collectives[k] = append(p.Collectives[k], network.Algorithm{Max: uint64(i) * 1000, Name: names[r.IntN(len(names))]})
 		}
 		if p.Collectives[k] != nil {
 			last(p.Collectives[k]).Max = math.MaxUint64
@@ -284,7 +284,7 @@ func TestScale(t *testing.T) {
 		want := new(big.Int).Mul(big.NewInt(x), new(big.Int).SetUint64(s.Num))
 		want.Quo(want, new(big.Int).SetUint64(s.Den))
 		if !want.IsInt64() {
-			want.SetInt64(simnet.Never)
+			want.SetInt64(network.Never)
 		}
 		if got := s.Of(x); got != want.Int64() {
 			t.Fatalf("%v of %d: %d, want %d", s, x, got, want)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/tomltree"
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // ErrSweep says that a sweep is misspelt.
@@ -28,7 +28,7 @@ type sweepKind struct {
 	name    string
 	allowed string
 	links   bool // net.NAME and node.NAME exist too
-	parse   func(text string, class simnet.LinkClass) (func(p *Platform) bool, bool)
+	parse   func(text string, class network.LinkClass) (func(p *Platform) bool, bool)
 }
 
 const aFactor = "a factor of 0 to 1000000 with at most nine decimals"
@@ -36,18 +36,18 @@ const aFactor = "a factor of 0 to 1000000 with at most nine decimals"
 // sweepKinds are the axes there are.
 func sweepKinds() []sweepKind {
 	return []sweepKind{
-		{"latency", aFactor, true, factorOf(func(l *simnet.Link, f Scale) bool { return f.time(&l.Latency) && f.time(&l.Hop) })},
-		{"overhead", aFactor, true, factorOf(func(l *simnet.Link, f Scale) bool {
+		{"latency", aFactor, true, factorOf(func(l *network.Link, f Scale) bool { return f.time(&l.Latency) && f.time(&l.Hop) })},
+		{"overhead", aFactor, true, factorOf(func(l *network.Link, f Scale) bool {
 			return f.time(&l.SendOver) && f.time(&l.RecvOver) && f.rate(&l.OverByte)
 		})},
 		{"bandwidth", "a factor above 0 and up to 1000000 with at most nine decimals", true, faster},
 		{"eager", "a number of bytes", true, eagerLimit},
-		{"cpu", aFactor, false, func(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
+		{"cpu", aFactor, false, func(text string, _ network.LinkClass) (func(p *Platform) bool, bool) {
 			f, ok := parseFactor(text)
 			return func(p *Platform) bool { p.Scale = f; return true }, ok
 		}},
 		{"ranks-per-node", "a number of processes of a node, from 1", false, perNode},
-		{"mapping", "block, cyclic or the path of a table", false, func(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
+		{"mapping", "block, cyclic or the path of a table", false, func(text string, _ network.LinkClass) (func(p *Platform) bool, bool) {
 			return func(p *Platform) bool { p.Mapping = text; return true }, text != ""
 		}},
 	}
@@ -64,13 +64,13 @@ func parseFactor(text string) (Scale, bool) {
 // time multiplies t by s, rounded down; false if it does not fit.
 func (s Scale) time(t *int64) bool {
 	*t = s.Of(*t)
-	return *t != simnet.Never
+	return *t != network.Never
 }
 
 // rate multiplies r by s, rounded down; false if it does not fit.
-func (s Scale) rate(r *simnet.Rate) bool {
+func (s Scale) rate(r *network.Rate) bool {
 	q, ok := s.Times(uint64(*r))
-	*r = simnet.Rate(q)
+	*r = network.Rate(q)
 	return ok
 }
 
@@ -84,51 +84,51 @@ func lowest(a, b uint64) (uint64, uint64) {
 }
 
 // eachLink changes the links of a class, or all, each once.
-func eachLink(p *Platform, class simnet.LinkClass, f func(l *simnet.Link) bool) bool {
+func eachLink(p *Platform, class network.LinkClass, f func(l *network.Link) bool) bool {
 	ok := true
-	for c := range simnet.NumLinkClasses {
-		if l := p.Links[c]; l != nil && (class == c || class == simnet.NumLinkClasses) {
+	for c := range network.NumLinkClasses {
+		if l := p.Links[c]; l != nil && (class == c || class == network.NumLinkClasses) {
 			ok = f(l) && ok
 		}
 	}
 	return ok
 }
 
-func factorOf(change func(l *simnet.Link, f Scale) bool) func(string, simnet.LinkClass) (func(p *Platform) bool, bool) {
-	return func(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
+func factorOf(change func(l *network.Link, f Scale) bool) func(string, network.LinkClass) (func(p *Platform) bool, bool) {
+	return func(text string, class network.LinkClass) (func(p *Platform) bool, bool) {
 		f, ok := parseFactor(text)
-		return func(p *Platform) bool { return eachLink(p, class, func(l *simnet.Link) bool { return change(l, f) }) }, ok
+		return func(p *Platform) bool { return eachLink(p, class, func(l *network.Link) bool { return change(l, f) }) }, ok
 	}
 }
 
 // faster divides the time of a byte.
-func faster(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
+func faster(text string, class network.LinkClass) (func(p *Platform) bool, bool) {
 	f, ok := ParseScale(text)
 	f.Num, f.Den = f.Den, f.Num
 	return func(p *Platform) bool {
-		fits := eachLink(p, class, func(l *simnet.Link) bool {
+		fits := eachLink(p, class, func(l *network.Link) bool {
 			ok := f.rate(&l.PerByte)
 			for i := range l.Sizes {
 				ok = f.rate(&l.Sizes[i].PerByte) && ok
 			}
 			return ok
 		})
-		if class == simnet.LinkNet || class == simnet.NumLinkClasses {
+		if class == network.LinkNet || class == network.NumLinkClasses {
 			fits = f.rate(&p.Topology.LinkRate) && fits
 		}
 		return fits
 	}, ok
 }
 
-func eagerLimit(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
+func eagerLimit(text string, class network.LinkClass) (func(p *Platform) bool, bool) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	return func(p *Platform) bool {
-		return eachLink(p, class, func(l *simnet.Link) bool { l.Eager = n; return true })
+		return eachLink(p, class, func(l *network.Link) bool { l.Eager = n; return true })
 	}, err == nil && n <= maxBytes
 }
 
 // perNode puts so many processes on a node, on as many nodes as that takes.
-func perNode(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
+func perNode(text string, _ network.LinkClass) (func(p *Platform) bool, bool) {
 	n, ok := count(text)
 	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = n, 0; return true }, ok
 }
@@ -165,16 +165,16 @@ func ParseSweep(texts []string) ([]Axis, error) {
 
 // add reads a value.
 func (a *Axis) add(value string) error {
-	plain, class := a.Name, simnet.NumLinkClasses
+	plain, class := a.Name, network.NumLinkClasses
 	for c, name := range linkNames {
 		if rest, ok := strings.CutPrefix(a.Name, name+"."); ok {
-			plain, class = rest, simnet.LinkClass(c)
+			plain, class = rest, network.LinkClass(c)
 		}
 	}
 	var names []string
 	for _, k := range sweepKinds() {
 		names = append(names, k.name)
-		if k.name != plain || class != simnet.NumLinkClasses && !k.links {
+		if k.name != plain || class != network.NumLinkClasses && !k.links {
 			continue
 		}
 		apply, ok := k.parse(value, class)
@@ -212,10 +212,10 @@ func (p *Platform) Point(axes []Axis, i int) (*Platform, []int, error) {
 	q := *p
 	q.Scale = One
 	// Classes that the file leaves out get links of their own: a sweep of node.latency changes them, one of net.latency does not.
-	for c := range simnet.NumLinkClasses {
+	for c := range network.NumLinkClasses {
 		if l := p.link(c); l != nil {
 			own := *l
-			own.Sizes = append([]simnet.SizeRate(nil), l.Sizes...)
+			own.Sizes = append([]network.SizeRate(nil), l.Sizes...)
 			q.Links[c] = &own
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 func TestSweep(t *testing.T) {
@@ -16,8 +16,8 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := New()
-	p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, Hop: 10, PerByte: 100, Sizes: []simnet.SizeRate{{Max: 9, PerByte: 50}}}
-	p.Links[simnet.LinkNode] = &simnet.Link{Latency: 300, PerByte: 40}
+	p.Links[network.LinkNet] = &network.Link{Latency: 1000, Hop: 10, PerByte: 100, Sizes: []network.SizeRate{{Max: 9, PerByte: 50}}}
+	p.Links[network.LinkNode] = &network.Link{Latency: 300, PerByte: 40}
 	if n := Points(axes); n != 4 {
 		t.Fatalf("%d points", n)
 	}
@@ -30,7 +30,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("point %d is %v", i, at)
 		}
 		half := int64(2 - want[0])
-		net, node := q.Links[simnet.LinkNet], q.Links[simnet.LinkNode]
+		net, node := q.Links[network.LinkNet], q.Links[network.LinkNode]
 		if net.Latency != 1000/half || net.Hop != 10/half || node.Latency != 300/half {
 			t.Errorf("point %d: latencies %d, %d, %d", i, net.Latency, net.Hop, node.Latency)
 		}
@@ -44,7 +44,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("point %d: %d a node, %s", i, q.RanksPerNode, q.Mapping)
 		}
 	}
-	if l := p.Links[simnet.LinkNet]; l.Latency != 1000 || l.Sizes[0].PerByte != 50 {
+	if l := p.Links[network.LinkNet]; l.Latency != 1000 || l.Sizes[0].PerByte != 50 {
 		t.Errorf("the platform itself changed: %+v", l)
 	}
 }
@@ -54,7 +54,7 @@ func TestSweepMissingLinks(t *testing.T) {
 	for _, x := range []struct {
 		sweep          string
 		net, node, own int64
-		rate           simnet.Rate
+		rate           network.Rate
 	}{
 		{"latency=2", 2000, 2000, 2000, 80},
 		{"net.latency=2", 2000, 1000, 1000, 80},
@@ -69,7 +69,7 @@ func TestSweepMissingLinks(t *testing.T) {
 		}
 		p := New()
 		p.Topology.LinkRate = 80
-		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
+		p.Links[network.LinkNet] = &network.Link{Latency: 1000, PerByte: 100}
 		q, _, err := p.Point(axes, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestSweepMissingLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := [...]int64{n.Links[simnet.LinkNet].Latency, n.Links[simnet.LinkNode].Latency, n.Links[simnet.LinkSelf].Latency}
+		got := [...]int64{n.Links[network.LinkNet].Latency, n.Links[network.LinkNode].Latency, n.Links[network.LinkSelf].Latency}
 		if got != [...]int64{x.net, x.node, x.own} || q.Topology.LinkRate != x.rate {
 			t.Errorf("%s: latencies %v, links %d", x.sweep, got, q.Topology.LinkRate)
 		}
@@ -111,18 +111,18 @@ func TestSweepRange(t *testing.T) {
 	const half, rate = math.MaxInt64 / 2, math.MaxUint64 / 2
 	for _, x := range []struct {
 		name, fits, not string
-		link            simnet.Link
+		link            network.Link
 	}{
-		{"latency", "2", "2.000000001", simnet.Link{Latency: half}},
-		{"net.latency", "2", "2.000000001", simnet.Link{Hop: half}},
-		{"overhead", "2", "2.000000001", simnet.Link{SendOver: half}},
-		{"overhead", "2", "2.000000001", simnet.Link{RecvOver: half}},
-		{"overhead", "2", "2.000000001", simnet.Link{OverByte: rate}},
-		{"bandwidth", "0.5", "0.499999999", simnet.Link{PerByte: rate}},
-		{"net.bandwidth", "0.5", "0.499999999", simnet.Link{Sizes: []simnet.SizeRate{{Max: 1, PerByte: 1}, {Max: 9, PerByte: rate}}}},
+		{"latency", "2", "2.000000001", network.Link{Latency: half}},
+		{"net.latency", "2", "2.000000001", network.Link{Hop: half}},
+		{"overhead", "2", "2.000000001", network.Link{SendOver: half}},
+		{"overhead", "2", "2.000000001", network.Link{RecvOver: half}},
+		{"overhead", "2", "2.000000001", network.Link{OverByte: rate}},
+		{"bandwidth", "0.5", "0.499999999", network.Link{PerByte: rate}},
+		{"net.bandwidth", "0.5", "0.499999999", network.Link{Sizes: []network.SizeRate{{Max: 1, PerByte: 1}, {Max: 9, PerByte: rate}}}},
 	} {
 		p := New()
-		p.Links[simnet.LinkNet] = &x.link
+		p.Links[network.LinkNet] = &x.link
 		for value, fits := range map[string]bool{x.fits: true, x.not: false, "1," + x.fits: true, "1," + x.not: false} {
 			axes, err := ParseSweep([]string{x.name + "=" + value})
 			if err != nil {
@@ -135,7 +135,7 @@ func TestSweepRange(t *testing.T) {
 		}
 	}
 	p := New()
-	p.Links[simnet.LinkNet], p.Topology.LinkRate = &simnet.Link{}, rate
+	p.Links[network.LinkNet], p.Topology.LinkRate = &network.Link{}, rate
 	for value, fits := range map[string]bool{"0.5": true, "0.499999999": false} {
 		axes, _ := ParseSweep([]string{"bandwidth=" + value})
 		if err := p.CheckSweep(axes); (err == nil) != fits {
@@ -143,7 +143,7 @@ func TestSweepRange(t *testing.T) {
 		}
 	}
 	// Each of two axes fits, but not both.
-	p.Links[simnet.LinkNet] = &simnet.Link{Latency: math.MaxInt64 / 4}
+	p.Links[network.LinkNet] = &network.Link{Latency: math.MaxInt64 / 4}
 	axes, err := ParseSweep([]string{"latency=1,3,net.latency=1,2"})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func FuzzParseSweep(f *testing.F) {
 			return
 		}
 		p := New()
-		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
+		p.Links[network.LinkNet] = &network.Link{Latency: 1000, PerByte: 100}
 		n := Points(axes)
 		if n < 1 || n > maxPoints {
 			t.Fatalf("%d points", n)

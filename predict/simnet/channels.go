@@ -335,12 +335,12 @@ func (w *worker) makeChannels(limLog uint8) error {
 func (c *code) newChannel(sends []end, dst uint32) (channel, error) {
 	src, k := sends[0].src, c.kind(sends[0].src)
 	class := uint32(c.network.Class(src, dst))
-	lat, err := c.network.latency(src, dst)
+	lat, err := c.network.CheckedLatency(src, dst)
 	ch := channel{src: src, dst: dst, lat: lat, cost: k.out[sends[0].index].size + class, flags: chanFlags(class) | unwaited}
 	for _, s := range sends {
 		use := &k.out[s.index]
 		switch {
-		case use.sync, use.usesStandard && !c.costs.costs[use.standard+class].eager:
+		case use.sync, use.usesStandard && !c.costs.List[use.standard+class].Eager:
 			ch.flags |= rendezvous | wide
 		case use.mixed, use.size+class != ch.cost:
 			ch.flags |= wide

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -17,8 +18,8 @@ type flying struct {
 
 // member is one rank in the slow evaluation of a collective operation.
 type member struct {
-	s                   schedule
-	p                   collProgress
+	s                   network.Schedule
+	p                   network.Progress
 	known               []bool
 	sent, got, combined uint64
 	cpu, tx, rx         int64
@@ -28,12 +29,12 @@ type member struct {
 
 // collective runs a collective operation rank by rank until nothing moves: messages in queues, times as in the rules of
 // the dataflow engine. It fails the test when messages or ranks are left.
-func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank uint32) uint64, policy Policy) []member {
+func collective(t *testing.T, alg network.Scheme, size, root uint32, bytes func(rank uint32) uint64, policy network.Policy) []member {
 	t.Helper()
 	ms := make([]member, size)
 	for r := range ms {
 		b := bytes(uint32(r))
-		ms[r].s = newSchedule(alg, size, uint32(r), root, b, b)
+		ms[r].s = network.NewSchedule(alg, size, uint32(r), root, b, b)
 		ms[r].known = make([]bool, size)
 		ms[r].known[r] = true
 	}
@@ -41,14 +42,14 @@ func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank 
 	for moved := true; moved; {
 		moved = false
 		for r := range ms {
-			for ms[r].p.Next < ms[r].s.steps && ms[r].advance(int32(r), queues, policy) {
+			for ms[r].p.Next < ms[r].s.Steps && ms[r].advance(int32(r), queues, policy) {
 				moved = true
 			}
 		}
 	}
 	for r := range ms {
-		if ms[r].p.Next != ms[r].s.steps {
-			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", alg.String(), size, r, ms[r].p.Next, ms[r].s.steps)
+		if ms[r].p.Next != ms[r].s.Steps {
+			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", alg.String(), size, r, ms[r].p.Next, ms[r].s.Steps)
 		}
 	}
 	for ch, q := range queues {
@@ -59,15 +60,15 @@ func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank 
 	return ms
 }
 
-var testLink = Link{
+var testLink = network.Link{
 	Latency: 2_500_000, SendOver: 1_500_000, RecvOver: 1_500_000, Gap: 1_000_000, PerByte: 6000 << 32, Eager: 65535,
 }
 
 // advance performs a step, or its first half.
-func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) bool {
+func (m *member) advance(r int32, queues map[[2]int32][]flying, policy network.Policy) bool {
 	l := &testLink
-	st := m.s.at(&m.p)
-	if !m.posted && st.To != nobody {
+	st := m.s.At(&m.p)
+	if !m.posted && st.To != network.Nobody {
 		start := max(m.cpu, m.tx)
 		wire, _ := l.Wire(st.Send)
 		m.tx = start + l.Gap + wire
@@ -78,7 +79,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		m.sent += st.Send
 	}
 	m.posted = true
-	if st.From != nobody {
+	if st.From != network.Nobody {
 		ch := [2]int32{st.From, r}
 		if len(queues[ch]) == 0 {
 			return false
@@ -88,7 +89,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		wire, _ := l.Wire(msg.bytes)
 		at := max(msg.a, m.rx)
 		m.rx = at + l.Gap + wire
-		if policy == DMA {
+		if policy == network.DMA {
 			m.cpu = max(m.cpu, at+wire) + l.RecvOver
 		} else {
 			m.cpu = max(m.cpu, at) + l.RecvOver + wire
@@ -98,7 +99,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		for i, k := range msg.known {
 			m.known[i] = m.known[i] || k
 		}
-		m.p.received(msg.bytes)
+		m.p.Received(msg.bytes)
 	}
 	m.cpu = max(m.cpu, m.free)
 	m.p.Next++
@@ -111,14 +112,14 @@ func equal(n uint64) func(uint32) uint64 { return func(uint32) uint64 { return n
 // TestScheduleReaches: data of whom each needs gets there, over messages that are all received in order, and no bytes are
 // missing.
 func TestScheduleReaches(t *testing.T) {
-	for alg := range numAlgorithms {
+	for alg := range network.NumSchemes {
 		kind := alg.Kind()
 		for size := uint32(1); size <= 37; size++ {
 			if alg.Fit(size) != alg {
 				continue
 			}
 			for _, root := range []uint32{0, 1 % size, size / 2, size - 1} {
-				ms := collective(t, alg, size, root, equal(1000), DMA)
+				ms := collective(t, alg, size, root, equal(1000), network.DMA)
 				if !kind.Rooted() {
 					root = 0
 				}
@@ -148,7 +149,7 @@ func needs(kind program.CollKind, rank, other, root uint32) bool {
 }
 
 // checkBytes compares what ranks get and combine with what the operation demands.
-func checkBytes(t *testing.T, alg algorithm, ms []member, size, root uint32) {
+func checkBytes(t *testing.T, alg network.Scheme, ms []member, size, root uint32) {
 	t.Helper()
 	const b = 1000
 	n := uint64(size)
@@ -157,33 +158,33 @@ func checkBytes(t *testing.T, alg algorithm, ms []member, size, root uint32) {
 		got += ms[r].got
 		combined += ms[r].combined
 		switch alg {
-		case allgatherBruck, allgatherDoubling, allgatherRing, alltoallPairwise, reduceScatterPairwise:
+		case network.AllgatherBruck, network.AllgatherDoubling, network.AllgatherRing, network.AlltoallPairwise, network.ReduceScatterPairwise:
 			if ms[r].got != (n-1)*b {
 				t.Fatalf("%s of %d: rank %d gets %d", alg.String(), size, r, ms[r].got)
 			}
 		}
 	}
-	want := map[algorithm]uint64{
-		bcastBinomial: (n - 1) * b, reduceBinomial: (n - 1) * b, gatherLinear: (n - 1) * b, scatterLinear: (n - 1) * b,
-		allreduceRing: 2 * (n - 1) * b,
+	want := map[network.Scheme]uint64{
+		network.BcastBinomial: (n - 1) * b, network.ReduceBinomial: (n - 1) * b, network.GatherLinear: (n - 1) * b, network.ScatterLinear: (n - 1) * b,
+		network.AllreduceRing: 2 * (n - 1) * b,
 	}
 	if w, ok := want[alg]; ok && got != w {
 		t.Fatalf("%s of %d: %d bytes in all, not %d", alg.String(), size, got, w)
 	}
 	switch alg {
-	case reduceBinomial, reduceScatterGather, allreduceRabenseifner, allreduceRing:
+	case network.ReduceBinomial, network.ReduceScatterGather, network.AllreduceRabenseifner, network.AllreduceRing:
 		if combined != (n-1)*b {
 			t.Fatalf("%s of %d: %d bytes combined", alg.String(), size, combined)
 		}
-	case reduceScatterHalving, reduceScatterPairwise:
+	case network.ReduceScatterHalving, network.ReduceScatterPairwise:
 		if combined != n*(n-1)*b {
 			t.Fatalf("%s of %d: %d bytes combined", alg.String(), size, combined)
 		}
-	case gatherBinomial:
+	case network.GatherBinomial:
 		if ms[root].got != (n-1)*b {
 			t.Fatalf("gather of %d: root gets %d", size, ms[root].got)
 		}
-	case alltoallBruck:
+	case network.AlltoallBruck:
 		if moved := n * bitsBelow(n); got != moved*b {
 			t.Fatalf("bruck of %d: %d bytes", size, got)
 		}
@@ -212,11 +213,11 @@ func TestScheduleVaries(t *testing.T) {
 			sum += parts[i]
 		}
 		of := func(r uint32) uint64 { return parts[r] }
-		for _, alg := range []algorithm{gatherBinomial, gatherLinear, allgatherRing, allgatherDoubling} {
+		for _, alg := range []network.Scheme{network.GatherBinomial, network.GatherLinear, network.AllgatherRing, network.AllgatherDoubling} {
 			if alg.Fit(size) != alg {
 				continue
 			}
-			for r, m := range collective(t, alg, size, 0, of, DMA) {
+			for r, m := range collective(t, alg, size, 0, of, network.DMA) {
 				if (r == 0 || alg.Kind() == program.Allgather) && m.got != sum-parts[r] {
 					t.Errorf("%s of %d: rank %d gets %d of %d", alg.String(), size, r, m.got, sum-parts[r])
 				}
@@ -227,17 +228,17 @@ func TestScheduleVaries(t *testing.T) {
 
 // TestScheduleExpects: where all parts are equal, a receive expects what is sent.
 func TestScheduleExpects(t *testing.T) {
-	for alg := range numAlgorithms {
+	for alg := range network.NumSchemes {
 		for _, size := range []uint32{2, 3, 8, 13, 32} {
 			if alg.Fit(size) != alg {
 				continue
 			}
 			var want uint64
-			ms := collective(t, alg, size, size/3, equal(777), DMA)
+			ms := collective(t, alg, size, size/3, equal(777), network.DMA)
 			for r := range ms {
-				p := collProgress{}
-				for want = 0; p.Next < ms[r].s.steps; p.Next++ {
-					st := ms[r].s.at(&p)
+				p := network.Progress{}
+				for want = 0; p.Next < ms[r].s.Steps; p.Next++ {
+					st := ms[r].s.At(&p)
 					want += st.Recv
 				}
 				if want != ms[r].got {
@@ -267,30 +268,30 @@ func TestScheduleTimes(t *testing.T) {
 
 // collectiveTimes are makespans on the network of the comparison.
 var collectiveTimes = []struct {
-	alg    algorithm
+	alg    network.Scheme
 	size   uint32
 	bytes  uint64
-	policy Policy
+	policy network.Policy
 	ns     int64
 }{
-	{bcastBinomial, 8, 1, Copy, 16500},
-	{bcastBinomial, 1024, 1, Copy, 55000},
-	{bcastBinomial, 1024, 1024, Copy, 116380},
-	{reduceBinomial, 8, 1024, Copy, 34914},
-	{barrierDissemination, 8, 0, Copy, 16500},
-	{barrierDissemination, 1024, 0, Copy, 55000},
-	{allreduceRing, 8, 8 * 1024, Copy, 162932},
-	{allreduceRing, 64, 64 * 1024, Copy, 1466388},
-	{gatherLinear, 16, 1024, Copy, 118570},
-	{gatherLinear, 16, 1024, DMA, 111570},
-	{scatterLinear, 16, 1024, Copy, 111570},
-	{barrierLinear, 16, 0, Copy, 53000},
+	{network.BcastBinomial, 8, 1, network.Copy, 16500},
+	{network.BcastBinomial, 1024, 1, network.Copy, 55000},
+	{network.BcastBinomial, 1024, 1024, network.Copy, 116380},
+	{network.ReduceBinomial, 8, 1024, network.Copy, 34914},
+	{network.BarrierDissemination, 8, 0, network.Copy, 16500},
+	{network.BarrierDissemination, 1024, 0, network.Copy, 55000},
+	{network.AllreduceRing, 8, 8 * 1024, network.Copy, 162932},
+	{network.AllreduceRing, 64, 64 * 1024, network.Copy, 1466388},
+	{network.GatherLinear, 16, 1024, network.Copy, 118570},
+	{network.GatherLinear, 16, 1024, network.DMA, 111570},
+	{network.ScatterLinear, 16, 1024, network.Copy, 111570},
+	{network.BarrierLinear, 16, 0, network.Copy, 53000},
 }
 
 // TestClosedForms: on powers of two the closed forms are the schedules' times.
 func TestClosedForms(t *testing.T) {
-	n := oracleNet(DMA)
-	for alg := range numAlgorithms {
+	n := oracleNet(network.DMA)
+	for alg := range network.NumSchemes {
 		for _, size := range []uint32{1, 2, 4, 8, 16, 32, 64} {
 			if alg.Fit(size) != alg {
 				continue
@@ -299,7 +300,7 @@ func TestClosedForms(t *testing.T) {
 				if alg.Kind() == program.Barrier {
 					bytes = 0
 				}
-				want := makespan(collective(t, alg, size, 0, equal(bytes), DMA))
+				want := makespan(collective(t, alg, size, 0, equal(bytes), network.DMA))
 				if got, _ := n.Closed(alg, &program.Comm{Size: size}, bytes, bytes); got != want {
 					t.Errorf("%s %s of %d, %d bytes: closed form %d, steps %d", names[alg.Kind()], alg.String(), size, bytes, got, want)
 				}

@@ -4,14 +4,15 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // code is a program on a network as the dataflow engine runs it. It is read-only while it runs, and shared by all workers.
 type code struct {
 	program *program.Program
-	network *Network
-	picks   *selection
+	network *network.Network
+	picks   *network.Selection
 	order   [][]uint32 // of each communicator, see Comm.order
 	blocks  []block    // of each node
 	kids    []uint32   // children: nodes, or calls marked with isCall
@@ -19,7 +20,7 @@ type code struct {
 	ops     []op // of each action
 	ports   []port
 	most    int // completions of a call
-	costs   costTable
+	costs   network.Costs
 	files   []int64 // times of file operations
 	colls   []collOp
 	limits  []uint64 // of each communicator, collective operations that all members enter
@@ -116,13 +117,13 @@ type port struct {
 }
 
 // compile prepares a program that Check passed.
-func compile(p *program.Program, n *Network) (*code, error) {
+func compile(p *program.Program, n *network.Network) (*code, error) {
 	c := &code{program: p, network: n}
-	err := n.check(len(p.Roots))
+	err := n.Check(len(p.Roots))
 	if err != nil {
 		return nil, err
 	}
-	if c.picks, err = newSelection(n); err != nil {
+	if c.picks, err = network.NewSelection(n); err != nil {
 		return nil, err
 	}
 	c.order = make([][]uint32, len(p.Comms))
@@ -145,7 +146,7 @@ func (c *code) compileActions() error {
 	p := c.program
 	c.ops = make([]op, len(p.Actions))
 	ports := map[port]uint32{}
-	c.costs = newCosts(c.network)
+	c.costs = network.NewCosts(c.network)
 	for i := range p.Actions {
 		a := &p.Actions[i]
 		o := op{kind: a.Kind, age: a.Age}
@@ -171,14 +172,14 @@ func (c *code) compileActions() error {
 			c.colls = append(c.colls, c.compileColl(a))
 		case program.PostSend, program.PostSync, program.PostBuffered:
 			var err error
-			if o.size, err = c.costs.at(a.Bytes); err != nil {
+			if o.size, err = c.costs.At(a.Bytes); err != nil {
 				return err
 			}
 		}
 		if a.Kind == program.FileIO {
 			o.size = uint32(len(c.files))
-			t := c.network.fileTime(a.Bytes, uint64(len(p.Roots)))
-			if t > largest {
+			t := c.network.FileTime(a.Bytes, uint64(len(p.Roots)))
+			if t > network.Longest {
 				return program.Errorf("a file operation of %d bytes takes longer than 13 days", a.Bytes)
 			}
 			c.files = append(c.files, t)
@@ -367,7 +368,7 @@ func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
 type collOp struct {
 	comm       uint32
 	kind       program.CollKind
-	alg        algorithm
+	alg        network.Scheme
 	root       uint32 // rank
 	bytes, got uint64
 	steps      bool  // by steps, else by the closed form
@@ -378,7 +379,7 @@ type collOp struct {
 // compileColl prepares a collective operation.
 func (c *code) compileColl(a *program.Action) collOp {
 	m := &c.program.Comms[a.Comm]
-	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.pick(a, m.Size)}
+	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.Pick(a, m.Size)}
 	x.time, x.over = c.network.Closed(x.alg, m, max(a.Bytes, a.Recv), a.Bytes)
 	return x
 }
@@ -410,10 +411,10 @@ func (c *code) collLimits() ([]uint64, error) {
 }
 
 // plan returns the steps of a process in a collective operation.
-func (c *code) plan(x *collOp, process uint32) (schedule, *program.Comm) {
+func (c *code) plan(x *collOp, process uint32) (network.Schedule, *program.Comm) {
 	m := &c.program.Comms[x.comm]
 	rank, _ := c.rank(x.comm, process)
-	return newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
+	return network.NewSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
 }
 
 // rank returns the rank of a process in a communicator.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -137,7 +138,7 @@ func (w *worker) missingReceiver(s *standstill, p *proc, k *kind, o *op) {
 		return
 	}
 	if mode := w.wide(c, n)[slotCost]; mode&bySync == 0 {
-		s.Bytes = w.code.costs.size(uint32(mode >> costShift))
+		s.Bytes = w.code.costs.Size(uint32(mode >> costShift))
 	}
 }
 
@@ -145,8 +146,8 @@ func (w *worker) missingReceiver(s *standstill, p *proc, k *kind, o *op) {
 func (w *worker) stepPartner(s *standstill, i uint32, x *collOp) {
 	at := &w.steps.states[i]
 	plan, m := w.code.plan(x, w.lo+i)
-	if at.Next < plan.steps {
-		if from := plan.at(&at.collProgress).From; from != nobody {
+	if at.Next < plan.Steps {
+		if from := plan.At(&at.Progress).From; from != network.Nobody {
 			s.For = m.Process(uint32(from))
 		}
 	}
@@ -245,7 +246,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited
 			if x := r.awaits(r.sendChain(p, o), awaitsSend); x != nil {
 				s.For = x.dst
 				if x.flags&(isRendezvous|isSync) == isRendezvous {
-					s.Bytes = r.costs.size(x.cost)
+					s.Bytes = r.costs.Size(x.cost)
 				}
 				return s
 			}

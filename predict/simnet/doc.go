@@ -2,17 +2,9 @@
 // network, from its operations and the computation between them. Nothing is
 // executed: processes are clocks.
 //
-// # Program
-//
-// A [Program] is a shared structure of calls, sequences and loops, and a root for
-// each process. A call is one call of an MPI function as the trace knows it: its
-// actions, the posts first. Before each call lies computation, one entry of the
-// process's computation vector (a [Calc]), and one more after the last call.
-//
-// # Time
-//
-// All times are integer picoseconds (int64, 106 days). Rates per byte are
-// [Rate], picoseconds with 32 binary places; a product is rounded down.
+// What the processes do is a program (package program), each call of which has computation before it, one
+// entry of the process's computation vector (a [Calc]), and one more after the last call. The machine is a
+// network (package network). All times are integer picoseconds (int64, 106 days).
 //
 // # Dataflow engine
 //
@@ -61,9 +53,9 @@
 // # Parts
 //
 // Both engines run the same code of a program (compile.go, kinds.go), move processes
-// through it with cursors (place.go), join ports to channels (link.go), compute
-// collective operations by schedules of steps (collective.go, ring.go, tree.go) and
-// meetings with closed forms (closed.go, meeting.go), and report deadlocks (deadlock.go).
+// through it with cursors (place.go), join ports to channels (link.go), perform
+// collective operations by the schedules of the network or in meetings with closed
+// forms (meeting.go), and report deadlocks (deadlock.go).
 //
 //   - A worker of the dataflow engine (flow.go) has channels, an ending for the call
 //     that completes, collective operations by steps, and a mailbox for what goes to

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -91,7 +92,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 		recvs++
 	}
 	if recvs > 0 {
-		w.receiveEqual(p, recvs, &w.code.costs.costs[cost])
+		w.receiveEqual(p, recvs, &w.code.costs.List[cost])
 	}
 	for _, id := range w.ending.outs[:sends] {
 		w.chans[id].doneS++
@@ -102,7 +103,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 }
 
 // receiveEqual takes the first n messages of w.ins, which all cost the same, in the order in which they arrive.
-func (w *worker) receiveEqual(p *proc, n int, x *cost) {
+func (w *worker) receiveEqual(p *proc, n int, x *network.Cost) {
 	list := w.ending.arrivals[:n]
 	if n > insertionLimit {
 		slices.Sort(list)
@@ -117,7 +118,7 @@ func (w *worker) receiveEqual(p *proc, n int, x *cost) {
 	}
 	cpu, rx, clock := p.cpu, p.rx, int64(0)
 	for _, t := range list {
-		cpu, rx = x.receive(cpu, rx, t)
+		cpu, rx = x.Receive(cpu, rx, t)
 		clock |= rx | cpu
 	}
 	p.cpu, p.rx = cpu, rx
@@ -251,7 +252,7 @@ func (e *ending) gatherRecv(p *proc, k *kind, o *op) verdict {
 		slot := e.w.wide(c, n)
 		x.time, x.cost = slot[slotArrival], uint32(slot[slotCost]>>costShift)
 		if slot[slotCost]&byRendezvous != 0 {
-			x.time = e.start(c, slot) + e.w.code.network.handshake(c.lat)
+			x.time = e.start(c, slot) + e.w.code.network.Handshake(c.lat)
 			e.w.clock |= x.time
 		}
 	}
@@ -294,9 +295,9 @@ func (e *ending) gatherSend(p *proc, k *kind, o *op) verdict {
 			c.flags |= sendWaits
 			return missing
 		}
-		cost := &e.w.code.costs.costs[slot[slotCost]>>costShift]
+		cost := &e.w.code.costs.List[slot[slotCost]>>costShift]
 		d := e.start(c, slot)
-		x.time, x.busy = d+cost.wire, d+cost.busy
+		x.time, x.busy = d+cost.Wire, d+cost.Busy
 		if e.w.code.network.NoRendezvousLatency {
 			x.time = d
 		}
@@ -308,7 +309,7 @@ func (e *ending) gatherSend(p *proc, k *kind, o *op) verdict {
 
 // start returns when the data of a rendezvous start: after the request and the receive, and the way back.
 func (e *ending) start(c *channel, slot []int64) int64 {
-	d := max(max(slot[slotPosted], slot[slotArrival])+e.w.code.network.handshake(c.lat), slot[slotData])
+	d := max(max(slot[slotPosted], slot[slotArrival])+e.w.code.network.Handshake(c.lat), slot[slotData])
 	e.w.clock |= d
 	return d
 }
@@ -346,7 +347,7 @@ func (e *ending) receive(p *proc) {
 	}
 	for i := range e.recvs {
 		x := &e.recvs[i]
-		p.cpu, p.rx = e.w.code.costs.costs[x.cost].receive(p.cpu, p.rx, x.time)
+		p.cpu, p.rx = e.w.code.costs.List[x.cost].Receive(p.cpu, p.rx, x.time)
 		e.w.clock |= p.rx | p.cpu
 		e.w.done(x, recvHoles)
 		if c := &e.w.chans[x.id]; c.flags&fromFar != 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // Memory: about 400 bytes for each process, 50 for each channel, 90 where steps of collective operations take it, and 64 for
 // each message in progress.
-func Events(ctx context.Context, p *program.Program, calc Calc, n *Network, o Options) (*Result, error) {
+func Events(ctx context.Context, p *program.Program, calc Calc, n *network.Network, o Options) (*Result, error) {
 	r, err := newEventRun(ctx, p, calc, n, o)
 	if err != nil {
 		return nil, err
@@ -80,17 +81,17 @@ const (
 
 // stepState is how far a process is in the collective operation that it performs by steps.
 type stepState struct {
-	collProgress
+	network.Progress
 	coll   uint32 // in code.colls
 	recv   uint32 // the message that the step receives
 	reduce uint64 // bytes to combine
 }
 
-func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *Network, o Options) (*eventRun, error) {
+func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *network.Network, o Options) (*eventRun, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if n.Policy == Arrival && n.Contention != NoContention {
+	if n.Policy == network.Arrival && n.Contention != network.NoContention {
 		return nil, fmt.Errorf("simnet: the policy %q knows no contention", "arrival")
 	}
 	c, err := compile(p, n)
@@ -104,12 +105,12 @@ func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *Network,
 	r := &eventRun{
 		ctx: ctx, calc: calc, observer: o.Observer, running: count, cursors: cursors{code: c},
 		traffic: traffic{
-			network: n, arrival: n.Policy == Arrival, shared: n.Contention != NoContention, procs: make([]eventProc, count), current: noChannel, queue: newEventQueue(count),
-			costs: c.costs.grown(),
+			network: n, arrival: n.Policy == network.Arrival, shared: n.Contention != network.NoContention, procs: make([]eventProc, count), current: noChannel, queue: newEventQueue(count),
+			costs: c.costs.Grown(),
 		},
 	}
 	r.queue.clock = &r.clock
-	r.matching = matching{code: c, book: &r.ledger, queue: &r.queue, flat: n.Topology == nil || n.Links[LinkNet].Hop == 0}
+	r.matching = matching{code: c, book: &r.ledger, queue: &r.queue, flat: n.Topology == nil || n.Links[network.LinkNet].Hop == 0}
 	e, err := r.place(&r.ledger, 0, count, func(i int) *place { return &r.procs[i].place })
 	if err != nil {
 		return nil, err
@@ -408,7 +409,7 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 		return
 	}
 	x.cost = o.size + uint32(r.chains[ch].class)
-	if o.kind == program.PostSync || o.kind == program.PostSend && !r.costs.costs[x.cost].eager {
+	if o.kind == program.PostSync || o.kind == program.PostSend && !r.costs.List[x.cost].Eager {
 		x.flags |= isRendezvous
 		if o.kind == program.PostSync {
 			x.flags |= isSync
@@ -506,14 +507,14 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 	s := &r.steps[id]
 	x := &r.code.colls[s.coll]
 	plan, m := r.code.plan(x, id)
-	if s.Next == plan.steps {
+	if s.Next == plan.Steps {
 		p.stage = atPosts
 		p.at++
 		return true
 	}
-	do := plan.at(&s.collProgress)
+	do := plan.At(&s.Progress)
 	p.stage, p.need, s.recv, s.reduce = atStep, 0, 0, do.Reduce
-	if do.From != nobody {
+	if do.From != network.Nobody {
 		ch := r.stepChain(x.comm, m.Process(uint32(do.From)), id)
 		if ch == 0 {
 			return false
@@ -523,12 +524,12 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 		r.takeRecv(ch, 0)
 		r.awaitRecv(p, s.recv)
 	}
-	if do.To != nobody {
+	if do.To != network.Nobody {
 		ch := r.stepChain(x.comm, id, m.Process(uint32(do.To)))
 		if ch == 0 {
 			return false
 		}
-		first, err := r.costs.at(do.Send)
+		first, err := r.costs.At(do.Send)
 		if err != nil {
 			r.fail(err)
 			return false
@@ -547,7 +548,7 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	s := &r.steps[id]
 	if s.recv != 0 {
-		s.received(r.costs.size(r.messages[s.recv].cost))
+		s.Received(r.costs.Size(r.messages[s.recv].cost))
 		r.events++
 		if r.arrival {
 			r.close(s.recv, recvClosed)
@@ -559,7 +560,7 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	if s.reduce == 0 {
 		return true
 	}
-	t, err := r.code.network.reduction(s.reduce)
+	t, err := r.code.network.Reduction(s.reduce)
 	if err != nil {
 		r.fail(err)
 		return false

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 func TestEventsRendezvous(t *testing.T) {
 	for _, x := range rendezvousCases {
 		p, v := x.script.build(t)
-		r, err := Events(context.Background(), p, v, oracleNet(DMA), Options{})
+		r, err := Events(context.Background(), p, v, oracleNet(network.DMA), Options{})
 		checkRendezvous(t, x.name, x.want, r, err)
 	}
 }
@@ -34,14 +35,14 @@ func TestEventsAsDataflow(t *testing.T) {
 // TestEventsRefused: networks that no machine has give errors.
 func TestEventsRefused(t *testing.T) {
 	p, v := script{{"send 1 0 10"}, {"recv 0 0 10"}}.build(t)
-	for i, spoil := range []func(n *Network){
-		func(n *Network) { n.Node = []uint32{0} },
-		func(n *Network) { n.Links[LinkNet].Latency = -1 },
-		func(n *Network) { n.Links[LinkNode].Gap = Never },
-		func(n *Network) { n.Collectives[program.Bcast] = []Algorithm{{0, "none"}} },
-		func(n *Network) { n.Policy, n.Contention = Arrival, NICContention },
+	for i, spoil := range []func(n *network.Network){
+		func(n *network.Network) { n.Node = []uint32{0} },
+		func(n *network.Network) { n.Links[network.LinkNet].Latency = -1 },
+		func(n *network.Network) { n.Links[network.LinkNode].Gap = network.Never },
+		func(n *network.Network) { n.Collectives[program.Bcast] = []network.Algorithm{{Max: 0, Name: "none"}} },
+		func(n *network.Network) { n.Policy, n.Contention = network.Arrival, network.NICContention },
 	} {
-		n := oracleNet(DMA)
+		n := oracleNet(network.DMA)
 		spoil(n)
 		if _, err := Events(context.Background(), p, v, n, Options{}); err == nil {
 			t.Errorf("network %d is taken", i)
@@ -52,8 +53,8 @@ func TestEventsRefused(t *testing.T) {
 // TestEventsOverflow: clocks beyond their range are refused.
 func TestEventsOverflow(t *testing.T) {
 	p, v := script{{"calc 1", "send 1 0 10"}, {"recv 0 0 10"}}.build(t)
-	for _, policy := range []Policy{DMA, Arrival} {
-		for _, x := range []int64{Never, Never - 10, -5} {
+	for _, policy := range []network.Policy{network.DMA, network.Arrival} {
+		for _, x := range []int64{network.Never, network.Never - 10, -5} {
 			v[0][0] = x
 			if _, err := Events(context.Background(), p, v, oracleNet(policy), Options{}); !errors.Is(err, program.ErrInvalid) {
 				t.Errorf("policy %d, computation of %d: %v", policy, x, err)
@@ -73,11 +74,11 @@ func TestUnmatched(t *testing.T) {
 		{{"probe 1 0", "calc 5"}, {"calc 1"}},
 	} {
 		p, v := s.build(t)
-		compareEngines(t, uint64(i), p, v, oracleNet(DMA))
+		compareEngines(t, uint64(i), p, v, oracleNet(network.DMA))
 	}
 }
 
-func compareEngines(t *testing.T, seed uint64, p *program.Program, v vectors, n *Network) {
+func compareEngines(t *testing.T, seed uint64, p *program.Program, v vectors, n *network.Network) {
 	t.Helper()
 	want, err := flow(p, v, n, Options{Workers: 1})
 	if err != nil {
@@ -104,7 +105,7 @@ func TestCollectivesAsDataflow(t *testing.T) {
 		p, v := randomColls(r)
 		n := randomNet(r)
 		n.ModelCollectives = seed%4 == 0
-		n.Gamma = Rate(r.Uint64N(1000)) << 32
+		n.Gamma = network.Rate(r.Uint64N(1000)) << 32
 		compareEngines(t, seed, p, v, n)
 	}
 }
@@ -145,7 +146,7 @@ func TestEventsDeadlock(t *testing.T) {
 }
 
 // compareErrors runs a program with both engines and returns 1 if it stops for ever.
-func compareErrors(t *testing.T, seed uint64, p *program.Program, v vectors, n *Network) int {
+func compareErrors(t *testing.T, seed uint64, p *program.Program, v vectors, n *network.Network) int {
 	t.Helper()
 	_, want := flow(p, v, n, Options{Workers: 1})
 	_, got := Events(context.Background(), p, v, n, Options{})
@@ -194,12 +195,12 @@ func TestEventsCollectives(t *testing.T) {
 			Comms:   []program.Comm{{Size: c.size}},
 			Roots:   make([]program.NodeID, c.size),
 		}
-		for _, policy := range []Policy{c.policy, Arrival} {
-			if policy == Arrival && c.policy == DMA {
+		for _, policy := range []network.Policy{c.policy, network.Arrival} {
+			if policy == network.Arrival && c.policy == network.DMA {
 				continue
 			}
 			n := oracleNet(policy)
-			n.Collectives[kind] = []Algorithm{{anySize, c.alg.String()}}
+			n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Name: c.alg.String()}}
 			r, err := Events(context.Background(), p, make(vectors, c.size), n, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -219,11 +220,11 @@ func TestEventsFiles(t *testing.T) {
 		Comms:   []program.Comm{{Size: 1}},
 		Roots:   []program.NodeID{0},
 	}
-	n := oracleNet(DMA)
-	n.Files = FileSystem{Open: 5 * ns, Client: 2 << 32}
+	n := oracleNet(network.DMA)
+	n.Files = network.FileSystem{Open: 5 * ns, Client: 2 << 32}
 	v := vectors{{7, 9}}
 	compareEngines(t, 0, p, v, n)
-	n.Policy = Arrival
+	n.Policy = network.Arrival
 	r, err := Events(context.Background(), p, v, n, Options{})
 	if err != nil || r.Makespan != 7+5*ns+2000+9 || r.Times[0].File != 5*ns+2000 {
 		t.Errorf("%+v, %v", r, err)
@@ -240,9 +241,9 @@ func TestEventsModels(t *testing.T) {
 		n.ModelCollectives = seed%2 == 0
 		n.Gamma = 3 << 32
 		for _, c := range []struct {
-			policy     Policy
-			contention Contention
-		}{{Arrival, NoContention}, {DMA, NICContention}, {Copy, LinkContention}} {
+			policy     network.Policy
+			contention network.Contention
+		}{{network.Arrival, network.NoContention}, {network.DMA, network.NICContention}, {network.Copy, network.LinkContention}} {
 			n.Policy, n.Contention = c.policy, c.contention
 			got, err := Events(context.Background(), p, v, n, Options{})
 			if err != nil {

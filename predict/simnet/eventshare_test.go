@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-func events(t *testing.T, s script, n *Network) *Result {
+func events(t *testing.T, s script, n *network.Network) *Result {
 	t.Helper()
 	p, v := s.build(t)
 	r, err := Events(context.Background(), p, v, n, Options{})
@@ -40,14 +41,14 @@ func TestArrival(t *testing.T) {
 		}, false, []int64{403710, 403710}},
 		{"probe", script{{"send 1 0 1000"}, {"probe 0 0", "recv 0 0 1000"}}, false, []int64{1500, 11494}},
 	} {
-		n := oracleNet(Arrival)
+		n := oracleNet(network.Arrival)
 		n.NoRendezvousLatency = x.noAnswer
 		if got := finishes(events(t, x.s, n)); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %d, want %d", x.name, got, x.want)
 		}
 	}
 	p, v := script{{"send 1 0 65536", "recv 1 0 65536"}, {"send 0 0 65536", "recv 0 0 65536"}}.build(t)
-	_, err := Events(context.Background(), p, v, oracleNet(Arrival), Options{})
+	_, err := Events(context.Background(), p, v, oracleNet(network.Arrival), Options{})
 	var dead *Deadlock
 	if !errors.As(err, &dead) || dead.Eager != 65536 || len(dead.Cycle) != 2 {
 		t.Errorf("%v", err)
@@ -77,21 +78,21 @@ func TestInterfaces(t *testing.T) {
 		name          string
 		s             script
 		perNode, nics uint32
-		contention    Contention
+		contention    network.Contention
 		want          []int64 // ps
 	}{
-		{"apart", two, 1, 1, NICContention, []int64{over, over, hop, hop}},
-		{"not shared", two, 2, 1, NoContention, []int64{over, over, hop, hop}},
-		{"together", two, 2, 1, NICContention, []int64{over, over + gap + wire, hop, hop + gap + wire}},
-		{"two interfaces", two, 2, 2, NICContention, []int64{over, over, hop, hop}},
-		{"in order of time", reverse, 2, 1, NICContention, []int64{over + gap + wire, over, hop + gap + wire, hop}},
-		{"at the receiver", gathered, 1, 1, NICContention, []int64{hop + gap + wire, over, over}},
-		{"in the node", near, 2, 1, NICContention, []int64{over, hop}},
-		{"bulk in order of answers", bulk, 2, 1, NICContention, []int64{
+		{"apart", two, 1, 1, network.NICContention, []int64{over, over, hop, hop}},
+		{"not shared", two, 2, 1, network.NoContention, []int64{over, over, hop, hop}},
+		{"together", two, 2, 1, network.NICContention, []int64{over, over + gap + wire, hop, hop + gap + wire}},
+		{"two interfaces", two, 2, 2, network.NICContention, []int64{over, over, hop, hop}},
+		{"in order of time", reverse, 2, 1, network.NICContention, []int64{over + gap + wire, over, hop + gap + wire, hop}},
+		{"at the receiver", gathered, 1, 1, network.NICContention, []int64{hop + gap + wire, over, over}},
+		{"in the node", near, 2, 1, network.NICContention, []int64{over, hop}},
+		{"bulk in order of answers", bulk, 2, 1, network.NICContention, []int64{
 			first + bulkWire, second + bulkWire, first + 2500*ns + bulkWire + over, second + 2500*ns + bulkWire + over,
 		}},
 	} {
-		n := oracleNet(DMA)
+		n := oracleNet(network.DMA)
 		n.RanksPerNode, n.NICs, n.Contention = x.perNode, x.nics, x.contention
 		r := events(t, x.s, n)
 		for i, want := range x.want {
@@ -104,17 +105,17 @@ func TestInterfaces(t *testing.T) {
 
 // TestLinks: messages that share a link of the topology follow one another there.
 func TestLinks(t *testing.T) {
-	torus, err := NewTorus([]uint32{8})
+	torus, err := network.NewTorus([]uint32{8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 0 to 2 and 1 to 2 share the link from 1 to 2; 3 to 2 comes from the other side.
 	s := script{{"send 2 0 1000"}, {"calc 1", "send 2 0 1000"}, {"recv 0 0 1000", "recv 1 0 1000", "recv 3 0 1000"}, {"send 2 0 1000"}}
-	n := oracleNet(DMA)
-	n.Contention, n.Topology, n.LinkRate = LinkContention, torus, 50*ns<<32
-	n.Links[LinkNet].Hop = 100 * ns
-	n.Links[LinkNet].PerByte = 0
-	n.Links[LinkNet].Gap = 0
+	n := oracleNet(network.DMA)
+	n.Contention, n.Topology, n.LinkRate = network.LinkContention, torus, 50*ns<<32
+	n.Links[network.LinkNet].Hop = 100 * ns
+	n.Links[network.LinkNet].PerByte = 0
+	n.Links[network.LinkNet].Gap = 0
 	const link = 1000 * 50 * ns
 	// The first message enters the links at 1500 ns, the second waits for it.
 	want := over + int64(link) + 2500*ns + 100*ns + over
@@ -122,7 +123,7 @@ func TestLinks(t *testing.T) {
 		// The third message was there before the second, so the last two receives follow one another.
 		t.Errorf("ends at %d, want %d", r.Times[2].Finish, want+over)
 	}
-	n.Contention = NICContention
+	n.Contention = network.NICContention
 	if r := events(t, s, n); r.Times[2].Finish > want-link/2 {
 		t.Errorf("without links: ends at %d", r.Times[2].Finish)
 	}
@@ -131,16 +132,16 @@ func TestLinks(t *testing.T) {
 // TestInterfacesFar: numbers of nodes and interfaces decide no amount of memory, and those without a place are refused.
 func TestInterfacesFar(t *testing.T) {
 	s := script{{"send 1 0 1000"}, {"recv 0 0 1000"}}
-	n := oracleNet(DMA)
-	n.Contention, n.Node, n.NICs = NICContention, []uint32{1<<32 - 1, 7}, 1<<32-1
+	n := oracleNet(network.DMA)
+	n.Contention, n.Node, n.NICs = network.NICContention, []uint32{1<<32 - 1, 7}, 1<<32-1
 	if got := finishes(events(t, s, n)); !slices.Equal(got, []int64{1500, 11494}) {
 		t.Errorf("%d", got)
 	}
-	torus, err := NewTorus([]uint32{8})
+	torus, err := network.NewTorus([]uint32{8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Contention, n.Topology = LinkContention, torus
+	n.Contention, n.Topology = network.LinkContention, torus
 	p, v := s.build(t)
 	if _, err := Events(context.Background(), p, v, n, Options{}); !errors.Is(err, program.ErrInvalid) {
 		t.Errorf("a node without a place: %v", err)
@@ -149,7 +150,7 @@ func TestInterfacesFar(t *testing.T) {
 
 // TestShareless: where no two messages meet, contention changes nothing.
 func TestShareless(t *testing.T) {
-	torus, err := NewTorus([]uint32{2})
+	torus, err := network.NewTorus([]uint32{2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +158,11 @@ func TestShareless(t *testing.T) {
 		{"send 1 0 1000", "recv 1 0 70000", "calc 5", "send 1 0 70000"},
 		{"recv 0 0 1000", "send 0 0 70000", "recv 0 0 70000"},
 	}
-	for _, policy := range []Policy{DMA, Copy} {
+	for _, policy := range []network.Policy{network.DMA, network.Copy} {
 		n := oracleNet(policy)
-		n.Topology, n.LinkRate = torus, n.Links[LinkNet].PerByte
+		n.Topology, n.LinkRate = torus, n.Links[network.LinkNet].PerByte
 		want := events(t, s, n)
-		for _, c := range []Contention{NICContention, LinkContention} {
+		for _, c := range []network.Contention{network.NICContention, network.LinkContention} {
 			n.Contention = c
 			if got := events(t, s, n); !reflect.DeepEqual(got, want) {
 				t.Errorf("contention %d: %+v, want %+v", c, got, want)
@@ -206,7 +207,7 @@ func TestArrivalAddsUp(t *testing.T) {
 		r := rng(seed)
 		p, v := randomScript(r, false).build(t)
 		n := randomNet(r)
-		n.Policy = Arrival
+		n.Policy = network.Arrival
 		seen := recorder{}
 		got, err := Events(context.Background(), p, v, n, Options{Observer: seen})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -31,8 +32,8 @@ func ExampleDataflow() {
 		Children: []program.NodeID{0},
 		Roots:    []program.NodeID{1, 1},
 	}
-	n := &simnet.Network{RanksPerNode: 1}
-	n.Links[simnet.LinkNet] = simnet.Link{
+	n := &network.Network{RanksPerNode: 1}
+	n.Links[network.LinkNet] = network.Link{
 		Latency: 1_000_000, SendOver: 400_000, RecvOver: 400_000, Gap: 200_000, PerByte: 80 << 32, Eager: 16384,
 	}
 	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, 2, p, silent{}, n, simnet.Options{})

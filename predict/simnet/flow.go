@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -18,8 +19,8 @@ import (
 //
 // Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message in progress that the first two
 // are not; nothing grows with the length of the program. Collective.
-func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *Network, o Options) (*Result, error) {
-	if n.Contention != NoContention || n.Policy == Arrival {
+func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*Result, error) {
+	if n.Contention != network.NoContention || n.Policy == network.Arrival {
 		return nil, errors.New("simnet: contention and the policy arrival need the event engine")
 	}
 	r, err := newRun(ctx, c, lo, hi, p, calc, n, o)
@@ -130,7 +131,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	if e.colls > 0 {
 		w.steps = stepping{
 			code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count),
-			costs: newCosts(c.network),
+			costs: network.NewCosts(c.network),
 		}
 		for i := range w.steps.states {
 			w.steps.states[i].limLog = limLog
@@ -328,7 +329,7 @@ func (w *worker) quick(p *proc, k *kind, c *call) bool {
 // recvOne receives a message that is there. It returns true.
 func (w *worker) recvOne(p *proc, c *channel) bool {
 	cpu := p.cpu
-	p.cpu, p.rx = w.code.costs.costs[c.cost].receive(p.cpu, p.rx, *w.narrow(c, c.doneR))
+	p.cpu, p.rx = w.code.costs.List[c.cost].Receive(p.cpu, p.rx, *w.narrow(c, c.doneR))
 	w.clock |= p.rx | p.cpu
 	c.posted++
 	c.doneR++
@@ -370,11 +371,11 @@ func (w *worker) postSend(p *proc, k *kind, o *op) bool {
 
 // sendNarrow sends an eager message on an ordinary channel.
 func (w *worker) sendNarrow(p *proc, c *channel) {
-	x := &w.code.costs.costs[c.cost]
+	x := &w.code.costs.List[c.cost]
 	s := max(p.cpu, p.tx)
-	arrival := s + x.send + c.lat
-	p.cpu += x.send
-	p.tx = s + x.busy
+	arrival := s + x.Send + c.lat
+	p.cpu += x.Send
+	p.tx = s + x.Busy
 	w.clock |= p.tx | arrival
 	n := c.sent
 	if n-c.first() >= 1<<c.capLog {
@@ -420,21 +421,21 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 		}
 	}
 	n := o.size + c.class()
-	x := &w.code.costs.costs[n]
+	x := &w.code.costs.List[n]
 	s := max(p.cpu, p.tx)
-	request := o.kind == program.PostSync || o.kind == program.PostSend && !x.eager
-	arrival, data, mode := s+x.send+c.lat, int64(0), int64(n)<<costShift
-	p.cpu += x.send
+	request := o.kind == program.PostSync || o.kind == program.PostSend && !x.Eager
+	arrival, data, mode := s+x.Send+c.lat, int64(0), int64(n)<<costShift
+	p.cpu += x.Send
 	if request {
 		mode |= byRendezvous
 		if o.kind == program.PostSync {
 			mode |= bySync
 		}
-		p.tx = s + x.busy - x.wire
+		p.tx = s + x.Busy - x.Wire
 		data = max(p.tb, p.tx)
-		p.tb = data + x.busy
+		p.tb = data + x.Busy
 	} else {
-		p.tx = s + x.busy
+		p.tx = s + x.Busy
 	}
 	w.clock |= p.tx | arrival | p.tb
 	w.put(c, arrival, data, mode)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -35,16 +36,16 @@ func programOf(comms []program.Comm, processes ...[][]program.Action) *program.P
 
 // TestFlowCollectives compares every algorithm with its evaluation rank by rank.
 func TestFlowCollectives(t *testing.T) {
-	for alg := range numAlgorithms {
+	for alg := range network.NumSchemes {
 		kind := alg.Kind()
 		for _, size := range []uint32{1, 2, 3, 7, 8, 13, 16} {
 			if alg.Fit(size) != alg {
 				continue
 			}
-			for _, policy := range []Policy{DMA, Copy} {
+			for _, policy := range []network.Policy{network.DMA, network.Copy} {
 				root, bytes := size/2, uint64(1000)
 				n := oracleNet(policy)
-				n.Collectives[kind] = []Algorithm{{Max: anySize, Name: alg.String()}}
+				n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Name: alg.String()}}
 				var calls [][][]program.Action
 				for range size {
 					calls = append(calls, [][]program.Action{collCall(kind, 0, int32(root), bytes, bytes)})
@@ -71,7 +72,7 @@ func TestNonBlockingCollective(t *testing.T) {
 	send := []program.Action{{Kind: program.PostSync, Peer: 1}, {Kind: program.WaitSend, Peer: 1}}
 	recv := []program.Action{{Kind: program.PostRecv, Peer: 0}, {Kind: program.WaitRecv, Peer: 0}}
 	p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{{post}, send, {wait}}, [][]program.Action{{post}, recv, {wait}})
-	r, err := flow(p, vectors{{0}, {7_000_000}}, oracleNet(DMA), Options{})
+	r, err := flow(p, vectors{{0}, {7_000_000}}, oracleNet(network.DMA), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestNonBlockingCollective(t *testing.T) {
 	rooted := func(kind program.CollKind) int64 {
 		post := program.Action{Kind: program.PostColl, Coll: kind, Bytes: 1, Recv: 1}
 		p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{{post}, {wait}}, [][]program.Action{{post}, {wait}})
-		r, err := flow(p, vectors{{0}, {90_000_000}}, oracleNet(DMA), Options{})
+		r, err := flow(p, vectors{{0}, {90_000_000}}, oracleNet(network.DMA), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +209,7 @@ func TestDeadlock(t *testing.T) {
 	} {
 		p, v := x.script.build(t)
 		for _, ranks := range []int{1, 2, 3} {
-			_, err := flowOn(ranks, p, v, oracleNet(DMA), Options{Workers: 1})
+			_, err := flowOn(ranks, p, v, oracleNet(network.DMA), Options{Workers: 1})
 			var d *Deadlock
 			if !errors.As(err, &d) {
 				t.Errorf("%s: %v", x.name, err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // stuckScript makes a program of messages whose ends are anywhere in their processes: many such stop for ever.
@@ -102,7 +104,7 @@ func TestDeadlockModel(t *testing.T) {
 	for seed := range uint64(count) {
 		s := stuckScript(rng(seed))
 		p, v := s.build(t)
-		n := oracleNet(DMA)
+		n := oracleNet(network.DMA)
 		_, err := flow(p, v, n, Options{Ring: 1})
 		var d *Deadlock
 		if err != nil && !errors.As(err, &d) {

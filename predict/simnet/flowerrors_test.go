@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -35,7 +36,7 @@ func TestFlowErrors(t *testing.T) {
 		want string
 	}{
 		{"vector", func(c mpi.Comm, lo, hi uint32) error {
-			_, err := Dataflow(context.Background(), c, lo, hi, p, broken{3}, oracleNet(DMA), Options{})
+			_, err := Dataflow(context.Background(), c, lo, hi, p, broken{3}, oracleNet(network.DMA), Options{})
 			return err
 		}, errTest.Error()},
 		{"cancelled", func(c mpi.Comm, lo, hi uint32) error {
@@ -43,19 +44,19 @@ func TestFlowErrors(t *testing.T) {
 			if c.Rank() == c.Size()-1 {
 				ctx = gone
 			}
-			_, err := Dataflow(ctx, c, lo, hi, p, v, oracleNet(DMA), Options{})
+			_, err := Dataflow(ctx, c, lo, hi, p, v, oracleNet(network.DMA), Options{})
 			return err
 		}, context.Canceled.Error()},
 		{"gap", func(c mpi.Comm, _, hi uint32) error {
-			_, err := Dataflow(context.Background(), c, hi, hi, p, v, oracleNet(DMA), Options{})
+			_, err := Dataflow(context.Background(), c, hi, hi, p, v, oracleNet(network.DMA), Options{})
 			return err
 		}, program.ErrInvalid.Error()},
 		{"range", func(c mpi.Comm, lo, _ uint32) error {
-			_, err := Dataflow(context.Background(), c, lo, 99, p, v, oracleNet(DMA), Options{})
+			_, err := Dataflow(context.Background(), c, lo, 99, p, v, oracleNet(network.DMA), Options{})
 			return err
 		}, program.ErrInvalid.Error()},
 		{"policy", func(c mpi.Comm, lo, hi uint32) error {
-			_, err := Dataflow(context.Background(), c, lo, hi, p, v, oracleNet(Arrival), Options{})
+			_, err := Dataflow(context.Background(), c, lo, hi, p, v, oracleNet(network.Arrival), Options{})
 			return err
 		}, "event engine"},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -31,7 +32,7 @@ func TestFlowUnmatched(t *testing.T) {
 	} {
 		p, v := x.script.build(t)
 		for _, ranks := range []int{1, 2} {
-			r, err := flowOn(ranks, p, v, oracleNet(DMA), Options{Ring: 1})
+			r, err := flowOn(ranks, p, v, oracleNet(network.DMA), Options{Ring: 1})
 			if err != nil {
 				t.Errorf("%s: %v", x.name, err)
 				continue
@@ -43,7 +44,7 @@ func TestFlowUnmatched(t *testing.T) {
 	}
 	bar := collCall(program.Barrier, 0, 0, 0, 0)
 	p := programOf([]program.Comm{{Size: 2}}, [][]program.Action{bar, bar, bar}, [][]program.Action{bar})
-	r, err := flow(p, make(vectors, 2), oracleNet(DMA), Options{})
+	r, err := flow(p, make(vectors, 2), oracleNet(network.DMA), Options{})
 	if err != nil || r.Unmatched != 2 || r.Makespan != hop*ns {
 		t.Errorf("barriers: %+v, %v", r, err)
 	}
@@ -62,7 +63,7 @@ func TestRandomTails(t *testing.T) {
 			s[q] = s[q][:len(s[q])-r.IntN(len(s[q])+1)/8]
 		}
 		p, v := s.build(t)
-		want, err := flow(p, v, oracleNet(DMA), Options{Workers: 1})
+		want, err := flow(p, v, oracleNet(network.DMA), Options{Workers: 1})
 		var dead *Deadlock
 		if errors.As(err, &dead) {
 			continue // what was dropped may have been needed
@@ -70,7 +71,7 @@ func TestRandomTails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := flowOn(3, p, v, oracleNet(DMA), Options{Ring: 1})
+		got, err := flowOn(3, p, v, oracleNet(network.DMA), Options{Ring: 1})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: %+v, %v, want %+v", seed, got, err, want)
 		}
@@ -85,22 +86,22 @@ func TestOverflow(t *testing.T) {
 		name   string
 		script script
 		v      vectors
-		change func(n *Network)
+		change func(n *network.Network)
 	}{
 		{"computation", exchange, vectors{{huge, huge}, {}}, nil},
 		{"message", exchange, vectors{{huge}, {}}, nil},
 		{"negative", exchange, vectors{{-1}, {}}, nil},
-		{"latency", exchange, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].Latency = math.MaxInt64 }},
-		{"bytes", script{{"send 1 0 2147483647"}, {"recv 0 0 1"}}, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].PerByte = math.MaxUint64 }},
-		{"overhead", exchange, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].SendOver = -1 }},
-		{"hop", exchange, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].Hop = -1 }},
+		{"latency", exchange, vectors{{}, {}}, func(n *network.Network) { n.Links[network.LinkNet].Latency = math.MaxInt64 }},
+		{"bytes", script{{"send 1 0 2147483647"}, {"recv 0 0 1"}}, vectors{{}, {}}, func(n *network.Network) { n.Links[network.LinkNet].PerByte = math.MaxUint64 }},
+		{"overhead", exchange, vectors{{}, {}}, func(n *network.Network) { n.Links[network.LinkNet].SendOver = -1 }},
+		{"hop", exchange, vectors{{}, {}}, func(n *network.Network) { n.Links[network.LinkNet].Hop = -1 }},
 		// 2^24 hops of 2^40 ps would be no time at all.
-		{"hops", exchange, vectors{{}, {}}, func(n *Network) {
-			torus, err := NewTorus([]uint32{1 << 26})
+		{"hops", exchange, vectors{{}, {}}, func(n *network.Network) {
+			torus, err := network.NewTorus([]uint32{1 << 26})
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Links[LinkNet].Hop, n.Topology, n.Node = 1<<40, torus, []uint32{0, 1 << 24}
+			n.Links[network.LinkNet].Hop, n.Topology, n.Node = 1<<40, torus, []uint32{0, 1 << 24}
 		}},
 		{"rendezvous", script{{"ssend 1 0 8"}, {"recv 0 0 8"}}, vectors{{}, {huge}}, nil},
 	} {
@@ -108,7 +109,7 @@ func TestOverflow(t *testing.T) {
 		for q := range x.v {
 			copy(v[q], x.v[q])
 		}
-		n := oracleNet(DMA)
+		n := oracleNet(network.DMA)
 		if x.change != nil {
 			x.change(n)
 		}
@@ -119,7 +120,7 @@ func TestOverflow(t *testing.T) {
 	p, v := exchange.build(t)
 	v[0][0] = 1 << 62
 	p = looping(p, 1<<40)
-	if _, err := flow(p, looped{body: bodyOf(v)}, oracleNet(DMA), Options{}); !errors.Is(err, program.ErrInvalid) {
+	if _, err := flow(p, looped{body: bodyOf(v)}, oracleNet(network.DMA), Options{}); !errors.Is(err, program.ErrInvalid) {
 		t.Errorf("loop: %v", err)
 	}
 }
@@ -135,7 +136,7 @@ func TestProperties(t *testing.T) {
 		r := rng(seed)
 		p, v := randomScript(r, true).build(t)
 		n := randomNet(r)
-		run := func(v vectors, n *Network) int64 {
+		run := func(v vectors, n *network.Network) int64 {
 			res, err := flow(p, v, n, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +168,7 @@ func TestProperties(t *testing.T) {
 			t.Errorf("seed %d: %d, with more computation %d", seed, base, got)
 		}
 		slow := *n
-		l := &slow.Links[r.IntN(int(NumLinkClasses))]
+		l := &slow.Links[r.IntN(int(network.NumLinkClasses))]
 		d := r.Int64N(1_000_000)
 		switch r.IntN(4) {
 		case 0:
@@ -191,7 +192,7 @@ func TestHostile(t *testing.T) {
 		r := rng(seed)
 		p := hostileProgram(r)
 		ctx, cancel := context.WithCancel(context.Background())
-		_, _ = Dataflow(ctx, mpi.Serial(), 0, uint32(len(p.Roots)), p, make(vectors, len(p.Roots)), oracleNet(DMA), Options{Ring: 1 + r.IntN(3), Workers: 1 + r.IntN(3)})
+		_, _ = Dataflow(ctx, mpi.Serial(), 0, uint32(len(p.Roots)), p, make(vectors, len(p.Roots)), oracleNet(network.DMA), Options{Ring: 1 + r.IntN(3), Workers: 1 + r.IntN(3)})
 		cancel()
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // flowOn runs a program on ranks of this process, each with the workers that o says, and joins their results.
-func flowOn(ranks int, p *program.Program, c Calc, n *Network, o Options) (*Result, error) {
+func flowOn(ranks int, p *program.Program, c Calc, n *network.Network, o Options) (*Result, error) {
 	all := uint32(len(p.Roots))
 	parts := make([]*Result, ranks)
 	errs := make([]error, ranks)

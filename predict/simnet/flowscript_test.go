@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -136,16 +137,16 @@ func (b *scripter) wait(request string) program.Action {
 }
 
 // oracleNet is the network of the published comparisons: L=2500 o=1500 g=1000 G=6 O=0 S=65535, ns.
-func oracleNet(policy Policy) *Network {
-	n := &Network{Policy: policy, RanksPerNode: 1}
+func oracleNet(policy network.Policy) *network.Network {
+	n := &network.Network{Policy: policy, RanksPerNode: 1}
 	for i := range n.Links {
-		n.Links[i] = Link{Latency: 2500 * ns, SendOver: 1500 * ns, RecvOver: 1500 * ns, Gap: 1000 * ns, PerByte: 6 * ns << 32, Eager: 65535}
+		n.Links[i] = network.Link{Latency: 2500 * ns, SendOver: 1500 * ns, RecvOver: 1500 * ns, Gap: 1000 * ns, PerByte: 6 * ns << 32, Eager: 65535}
 	}
 	return n
 }
 
 // flow runs a program on one rank.
-func flow(p *program.Program, c Calc, n *Network, o Options) (*Result, error) {
+func flow(p *program.Program, c Calc, n *network.Network, o Options) (*Result, error) {
 	return Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, n, o)
 }
 

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // twin computes the clocks of a script by the equations of the model alone: all stamps begin at 0, and all processes are
 // evaluated with those of the round before until nothing changes. That is the longest path through the operations.
 type twin struct {
-	net    *Network
+	net    *network.Network
 	stamps map[string]*[4]int64 // arrival or request, data, posted, and of which size and mode, by channel and number
 	modes  map[string]twinMode
 	marks  int // changes
@@ -103,7 +105,7 @@ func (p *twinProc) op(f []string) {
 	}
 }
 
-func (p *twinProc) link(peer int) *Link {
+func (p *twinProc) link(peer int) *network.Link {
 	return &p.t.net.Links[p.t.net.Class(uint32(p.rank), uint32(peer))]
 }
 
@@ -140,7 +142,7 @@ func (p *twinProc) recv(peer, tag int, request string) {
 }
 
 // data returns when the data of a rendezvous start, and the latency after it.
-func (p *twinProc) data(x *[4]int64, l *Link) (int64, int64) {
+func (p *twinProc) data(x *[4]int64, l *network.Link) (int64, int64) {
 	lat := l.Latency
 	if p.t.net.NoRendezvousLatency {
 		lat = 0
@@ -178,7 +180,7 @@ func (p *twinProc) wait(names []string) {
 		wire, over := l.Wire(p.t.modes[fmt.Sprint(r.src, r.dst, r.tag, r.k)].bytes)
 		a := max(r.time, p.rx)
 		p.rx = a + l.Gap + wire
-		if p.t.net.Policy == DMA {
+		if p.t.net.Policy == network.DMA {
 			p.cpu = max(p.cpu, a+wire) + l.RecvOver + over
 		} else {
 			p.cpu = max(p.cpu, a) + l.RecvOver + over + wire
@@ -316,16 +318,16 @@ func (g *generator) waitSome(p, n int) {
 }
 
 // randomNet has different links within and between nodes.
-func randomNet(r *rand.Rand) *Network {
-	n := &Network{Policy: Policy(r.IntN(2)), RanksPerNode: uint32(1 + r.IntN(3)), NoRendezvousLatency: r.IntN(4) == 0}
+func randomNet(r *rand.Rand) *network.Network {
+	n := &network.Network{Policy: network.Policy(r.IntN(2)), RanksPerNode: uint32(1 + r.IntN(3)), NoRendezvousLatency: r.IntN(4) == 0}
 	for i := range n.Links {
 		l := &n.Links[i]
-		*l = Link{
+		*l = network.Link{
 			Latency: r.Int64N(5000) * ns, SendOver: r.Int64N(3000) * ns, RecvOver: r.Int64N(3000) * ns, Gap: r.Int64N(2000) * ns,
-			PerByte: Rate(r.Int64N(10 * ns << 32)), Eager: uint64(r.IntN(100000)),
+			PerByte: network.Rate(r.Int64N(10 * ns << 32)), Eager: uint64(r.IntN(100000)),
 		}
 		if r.IntN(2) == 0 {
-			l.OverByte = Rate(r.Int64N(ns << 32))
+			l.OverByte = network.Rate(r.Int64N(ns << 32))
 		}
 	}
 	return n

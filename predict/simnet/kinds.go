@@ -242,7 +242,7 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 	u.mixed = u.mixed || u.size != o.size
 	switch o.kind {
 	case program.PostSend:
-		if !u.usesStandard || c.costs.size(o.size) > c.costs.size(u.standard) {
+		if !u.usesStandard || c.costs.Size(o.size) > c.costs.Size(u.standard) {
 			u.standard = o.size
 		}
 		u.usesStandard = true

@@ -1,6 +1,9 @@
 package simnet
 
-import "github.com/coppice-hpc/coppice/predict/simnet/program"
+import (
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // message is the k-th send of a channel and the k-th receive of it, from the first of their posts until both are complete.
 // It has the size of a cache line.
@@ -53,7 +56,7 @@ type chain struct {
 	openSend   uint32 // the first whose send is posted and not taken
 	openRecv   uint32
 	dst        uint32 // process
-	class      LinkClass
+	class      network.LinkClass
 	unwaited   bool // no call completes a send
 	limited    bool // one end posts more than the other
 }
@@ -274,7 +277,7 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 
 // newChain makes a channel.
 func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
-	lat, err := r.code.network.latency(src, dst)
+	lat, err := r.code.network.CheckedLatency(src, dst)
 	if uint64(len(r.chains)) >= 1<<31 {
 		err = program.Errorf("more than 2^31 channels")
 	}

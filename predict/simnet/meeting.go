@@ -3,6 +3,7 @@ package simnet
 import (
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -112,7 +113,7 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 		a.pending[i] = append(a.pending[i], pending{null: true})
 		return true
 	}
-	if max(x.time, x.over) > largest {
+	if max(x.time, x.over) > network.Longest {
 		a.book.fail(program.Errorf("a collective operation on communicator %d takes longer than 13 days", x.comm))
 		return false
 	}

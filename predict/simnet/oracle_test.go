@@ -6,11 +6,12 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
 
 // logGOPSim is the network of the comparison as LogGOPSim sees it.
-func logGOPSim() *simnet.Network {
-	n := published(simnet.Arrival)
+func logGOPSim() *network.Network {
+	n := published(network.Arrival)
 	n.NoRendezvousLatency = true
 	return n
 }

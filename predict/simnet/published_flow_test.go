@@ -7,23 +7,24 @@ import (
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 const ns = 1000 // ps
 
 // published is the network of the published comparisons: L=2500 o=1500 g=1000 G=6 O=0 S=65535, ns.
-func published(policy simnet.Policy) *simnet.Network {
-	n := &simnet.Network{Policy: policy, RanksPerNode: 1}
+func published(policy network.Policy) *network.Network {
+	n := &network.Network{Policy: policy, RanksPerNode: 1}
 	for i := range n.Links {
-		n.Links[i] = simnet.Link{
+		n.Links[i] = network.Link{
 			Latency: 2500 * ns, SendOver: 1500 * ns, RecvOver: 1500 * ns, Gap: 1000 * ns, PerByte: 6 * ns << 32, Eager: 65535,
 		}
 	}
 	return n
 }
 
-func dataflow(tb testing.TB, p *program.Program, c simnet.Calc, n *simnet.Network, o simnet.Options) *simnet.Result {
+func dataflow(tb testing.TB, p *program.Program, c simnet.Calc, n *network.Network, o simnet.Options) *simnet.Result {
 	tb.Helper()
 	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, n, o)
 	if err != nil {
@@ -74,7 +75,7 @@ func TestFlowPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := dataflow(t, p, c, published(simnet.Copy), simnet.Options{})
+		r := dataflow(t, p, c, published(network.Copy), simnet.Options{})
 		if r.Makespan != x.want*ns {
 			t.Errorf("%v: %d ps, want %d ns", s, r.Makespan, x.want)
 		}
@@ -97,7 +98,7 @@ func BenchmarkFlow(b *testing.B) {
 			b.ReportAllocs()
 			events := uint64(0)
 			for b.Loop() {
-				events += dataflow(b, p, c, published(simnet.Copy), simnet.Options{Workers: 1, NoSkip: true}).Events
+				events += dataflow(b, p, c, published(network.Copy), simnet.Options{Workers: 1, NoSkip: true}).Events
 			}
 			b.ReportMetric(float64(events)/1e6/b.Elapsed().Seconds(), "Mevents/s")
 		})
@@ -119,8 +120,8 @@ func TestFlowSkipPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := dataflow(t, p, c, published(simnet.Copy), simnet.Options{})
-		full := dataflow(t, p, c, published(simnet.Copy), simnet.Options{NoSkip: true})
+		r := dataflow(t, p, c, published(network.Copy), simnet.Options{})
+		full := dataflow(t, p, c, published(network.Copy), simnet.Options{NoSkip: true})
 		if r.Makespan != x.want*ns || r.Events != full.Events {
 			t.Errorf("%s: %d ps, %d events, want %d ns, %d events", x.pattern, r.Makespan, r.Events, x.want, full.Events)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -48,7 +49,7 @@ const (
 )
 
 // newRun prepares a run. Collective.
-func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *Network, o Options) (*run, error) {
+func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*run, error) {
 	r := &run{comm: comm, idled: make(chan struct{}, 1), control: make(chan control, comm.Size()+4)}
 	r.skip.run = r
 	err := p.Check()

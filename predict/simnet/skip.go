@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -197,7 +198,7 @@ func (s *skipper) advance() error {
 
 // origin returns the clock of process 0, and a time before which no message can still arrive but those in progress.
 func (s *skipper) origin() (base, floor int64, err error) {
-	v := []int64{Never, Never}
+	v := []int64{network.Never, network.Never}
 	for _, w := range s.run.workers {
 		if w.lo == 0 && len(w.procs) > 0 {
 			v[0] = w.procs[0].cpu
@@ -265,7 +266,7 @@ func (s *skipper) jump(n, period uint64, time int64) error {
 // earliest returns the earliest clock of a process and arrival of a message that is not received.
 func (m *mark) earliest() int64 {
 	w := m.w
-	t := int64(Never)
+	t := int64(network.Never)
 	for i := range w.procs {
 		t = min(t, w.procs[i].cpu)
 	}
@@ -373,8 +374,8 @@ func (m *mark) jump(n, iterations uint64, time int64) error {
 		p := &w.procs[i]
 		most = max(most, p.cpu, p.tx, p.tb, p.rx)
 	}
-	shift := mulTime(int64(n), time)
-	if most > Never-shift-largest {
+	shift := network.MulTime(int64(n), time)
+	if most > network.Never-shift-network.Longest {
 		return program.Errorf("a process is busy for more than 106 days, the range of a clock")
 	}
 	for i := range w.procs {

@@ -1,6 +1,9 @@
 package simnet
 
-import "github.com/coppice-hpc/coppice/predict/simnet/program"
+import (
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // stepping is the collective operations that the processes of a worker perform by steps.
 type stepping struct {
@@ -10,13 +13,13 @@ type stepping struct {
 	lo       uint32
 	states   []collState // of each process
 	messages pairs
-	costs    costTable
+	costs    network.Costs
 	crowded  []uint32 // processes, relative to lo
 }
 
 // collState is how far a process is in the collective operation that it performs by steps.
 type collState struct {
-	collProgress
+	network.Progress
 	free   int64  // when the send of the step is complete
 	ahead  uint32 // messages sent that are not received
 	limLog uint8  // ahead is at most 1 << limLog
@@ -58,10 +61,10 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 		if !w.coll.next(i, x) {
 			return true
 		}
-		s.inside, s.collProgress = true, collProgress{}
+		s.inside, s.Progress = true, network.Progress{}
 	}
-	for plan, m := w.code.plan(x, w.lo+w.me); s.Next < plan.steps; s.Next++ {
-		if !w.steps.step(p, w.my, s, plan.at(&s.collProgress), pairKey{x.comm, w.lo + w.me, 0}, m) {
+	for plan, m := w.code.plan(x, w.lo+w.me); s.Next < plan.Steps; s.Next++ {
+		if !w.steps.step(p, w.my, s, plan.At(&s.Progress), pairKey{x.comm, w.lo + w.me, 0}, m) {
 			return false
 		}
 	}
@@ -70,8 +73,8 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 }
 
 // step performs one step: a send and a receive posted together, and then waited for. own is the process.
-func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pairKey, m *program.Comm) bool {
-	if do.To != nobody && !c.posted {
+func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step, own pairKey, m *program.Comm) bool {
+	if do.To != network.Nobody && !c.posted {
 		if c.ahead >= 1<<c.limLog {
 			p.state = crowded
 			if c.full = true; !c.listed {
@@ -83,7 +86,7 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pa
 		my.Messages++
 		s.send(p, c, pairKey{own.comm, own.src, m.Process(uint32(do.To))}, do.Send)
 	}
-	if do.From != nobody {
+	if do.From != network.Nobody {
 		key := pairKey{own.comm, m.Process(uint32(do.From)), own.src}
 		x, ok := s.messages.get(key)
 		if !ok {
@@ -98,7 +101,7 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pa
 		c.posted = false
 	}
 	if do.Reduce > 0 {
-		t, err := s.code.network.reduction(do.Reduce)
+		t, err := s.code.network.Reduction(do.Reduce)
 		if err != nil {
 			s.book.fail(err)
 			return false
@@ -113,10 +116,10 @@ func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pa
 func (s *stepping) send(p *proc, c *collState, key pairKey, bytes uint64) {
 	x := s.cost(bytes, key)
 	begin := max(p.cpu, p.tx)
-	c.free = begin + x.send
+	c.free = begin + x.Send
 	arrival := c.free + s.code.network.Latency(key.src, key.dst)
-	p.cpu += x.send
-	p.tx = begin + x.busy
+	p.cpu += x.Send
+	p.tx = begin + x.Busy
 	s.book.clock |= p.tx | arrival
 	s.book.events += 2
 	c.posted = true
@@ -136,10 +139,10 @@ func (s *stepping) put(key pairKey, m pairMessage) {
 }
 
 func (s *stepping) receive(p *proc, c *collState, key pairKey, m pairMessage) {
-	p.cpu, p.rx = s.cost(m.bytes, key).receive(p.cpu, p.rx, m.arrival)
+	p.cpu, p.rx = s.cost(m.bytes, key).Receive(p.cpu, p.rx, m.arrival)
 	s.book.clock |= p.rx | p.cpu
 	s.book.events++
-	c.collProgress.received(m.bytes)
+	c.Progress.Received(m.bytes)
 	if !s.owns(key.src) {
 		s.mail.stepCredit(key.src)
 		return
@@ -158,13 +161,13 @@ func (s *stepping) received(process uint32) {
 }
 
 // cost returns the cost of a message between two processes.
-func (s *stepping) cost(bytes uint64, key pairKey) *cost {
-	first, err := s.costs.at(bytes)
+func (s *stepping) cost(bytes uint64, key pairKey) *network.Cost {
+	first, err := s.costs.At(bytes)
 	if err != nil {
 		s.book.fail(err)
-		return &cost{}
+		return &network.Cost{}
 	}
-	return &s.costs.costs[first+uint32(s.code.network.Class(key.src, key.dst))]
+	return &s.costs.List[first+uint32(s.code.network.Class(key.src, key.dst))]
 }
 
 // pairs holds the messages of collective operations that are in progress, by communicator and the two processes. Between two

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/predict/simnet/network"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -12,8 +13,8 @@ type traffic struct {
 	ledger
 	matching
 	queue   eventQueue
-	network *Network
-	costs   costTable
+	network *network.Network
+	costs   network.Costs
 	arrival bool // the policy
 	shared  bool // network interfaces are shared
 	procs   []eventProc
@@ -188,12 +189,12 @@ type interfaces struct {
 	route []uint32
 }
 
-func (f *interfaces) init(p *program.Program, n *Network) error {
-	if n.Contention == NoContention {
+func (f *interfaces) init(p *program.Program, n *network.Network) error {
+	if n.Contention == network.NoContention {
 		return nil
 	}
 	f.deal(len(p.Roots), n)
-	if n.Contention == NICContention || n.Topology == nil {
+	if n.Contention == network.NICContention || n.Topology == nil {
 		return nil
 	}
 	if places, ok := n.Topology.(interface{ Nodes() uint64 }); ok {
@@ -208,7 +209,7 @@ func (f *interfaces) init(p *program.Program, n *Network) error {
 }
 
 // deal gives the interfaces of each node to its processes in turns.
-func (f *interfaces) deal(processes int, n *Network) {
+func (f *interfaces) deal(processes int, n *network.Network) {
 	members := map[uint32]uint32{}
 	taken := map[[2]uint32]uint32{} // by node and number
 	f.of = make([]uint32, processes)
@@ -227,8 +228,8 @@ func (f *interfaces) deal(processes int, n *Network) {
 }
 
 // nicOf returns the interface of a process for messages of a class: its own for what stays in the node.
-func (r *traffic) nicOf(process uint32, class LinkClass) *nic {
-	if r.shared && class == LinkNet {
+func (r *traffic) nicOf(process uint32, class network.LinkClass) *nic {
+	if r.shared && class == network.LinkNet {
 		return &r.nics.nodes[r.nics.of[process]]
 	}
 	return &r.procs[process].nic
@@ -237,23 +238,23 @@ func (r *traffic) nicOf(process uint32, class LinkClass) *nic {
 // transmitNow sends a message at the clock of its process.
 func (r *traffic) transmitNow(p *eventProc, id, m uint32) {
 	x := &r.messages[m]
-	k, f := &r.costs.costs[x.cost], r.nicOf(id, r.chains[x.chain].class)
+	k, f := &r.costs.List[x.cost], r.nicOf(id, r.chains[x.chain].class)
 	s := max(p.cpu, f.tx)
-	p.cpu += k.send
-	x.free = s + k.send
+	p.cpu += k.Send
+	x.free = s + k.Send
 	x.time += x.free
 	r.clock |= x.time | p.cpu
 	if x.flags&isRendezvous != 0 {
-		f.tx = s + k.busy - k.wire
+		f.tx = s + k.Busy - k.Wire
 		if !r.shared {
 			x.busy = max(f.tb, f.tx)
-			f.tb = x.busy + k.busy
+			f.tb = x.busy + k.Busy
 			r.clock |= f.tb
 		}
 		r.requested(m)
 		return
 	}
-	f.tx = s + k.busy
+	f.tx = s + k.Busy
 	r.clock |= f.tx
 	x.busy = 0
 	r.isOver(m, id)
@@ -269,7 +270,7 @@ func (r *traffic) transmitNow(p *eventProc, id, m uint32) {
 
 // overLinks tells whether a message takes links of the topology that others use too.
 func (r *traffic) overLinks(m uint32) bool {
-	return r.nics.links != nil && r.chains[r.messages[m].chain].class == LinkNet
+	return r.nics.links != nil && r.chains[r.messages[m].chain].class == network.LinkNet
 }
 
 // enterLinks lets a message go when all links of its way are free, and keeps them for its bytes.
@@ -281,9 +282,9 @@ func (r *traffic) enterLinks(m uint32) {
 	for _, l := range r.nics.route {
 		start = max(start, r.nics.links[l])
 	}
-	until := addTime(start, n.LinkRate.Of(max(r.costs.size(x.cost), 1)))
-	if until > Never/2 {
-		r.fail(program.Errorf("a message of %d bytes takes a link for too long", r.costs.size(x.cost)))
+	until := network.AddTime(start, n.LinkRate.Of(max(r.costs.Size(x.cost), 1)))
+	if until > network.Never/2 {
+		r.fail(program.Errorf("a message of %d bytes takes a link for too long", r.costs.Size(x.cost)))
 		return
 	}
 	for _, l := range r.nics.route {
@@ -298,7 +299,7 @@ func (r *traffic) arrive(m uint32) {
 	x := &r.messages[m]
 	f := r.nicOf(x.dst, r.chains[x.chain].class)
 	x.time = max(x.time, f.rx)
-	f.rx = x.time + r.costs.costs[x.cost].busy
+	f.rx = x.time + r.costs.List[x.cost].Busy
 	r.clock |= f.rx
 	r.hasCome(m)
 }
@@ -308,16 +309,16 @@ func (r *traffic) answer(m uint32) {
 	x := &r.messages[m]
 	f := r.nicOf(r.origins[x.chain].src, r.chains[x.chain].class)
 	d := max(r.queue.now, f.tb)
-	f.tb = d + r.costs.costs[x.cost].busy
+	f.tb = d + r.costs.List[x.cost].Busy
 	r.startAt(m, d)
 }
 
 func (r *traffic) takeReceive(p *eventProc, x *message) {
-	k := &r.costs.costs[x.cost]
+	k := &r.costs.List[x.cost]
 	if r.shared { // the interface was taken when the message came
-		p.cpu, _ = k.receive(p.cpu, 0, x.time)
+		p.cpu, _ = k.Receive(p.cpu, 0, x.time)
 	} else {
-		p.cpu, p.rx = k.receive(p.cpu, p.rx, x.time)
+		p.cpu, p.rx = k.Receive(p.cpu, p.rx, x.time)
 		r.clock |= p.rx
 	}
 	r.clock |= p.cpu
@@ -407,7 +408,7 @@ func (d *duty) operate(kind opKind, time int64, seq uint32) {
 // nextDue returns what can happen next at a process.
 func (r *traffic) nextDue(p *eventProc) dueKind {
 	what := dueNothing
-	p.dueTime = Never
+	p.dueTime = network.Never
 	if m := p.out.head; m != 0 {
 		p.dueTime, p.dueSeq, what = max(p.cpu, p.tx), r.messages[m].seq, dueSend
 	}
@@ -450,21 +451,21 @@ func (r *traffic) poke(id uint32) {
 func (r *traffic) transmit(p *eventProc, id uint32) {
 	m := r.pop(&p.out)
 	x := &r.messages[m]
-	k := &r.costs.costs[x.cost]
-	p.cpu = r.queue.now + k.send
+	k := &r.costs.List[x.cost]
+	p.cpu = r.queue.now + k.Send
 	x.time += p.cpu
 	r.clock |= x.time
 	if x.flags&isRendezvous == 0 || r.network.NoRendezvousLatency {
-		p.tx = r.queue.now + k.busy
+		p.tx = r.queue.now + k.Busy
 		r.deliver(m)
 		if x.flags&isRendezvous == 0 {
 			r.isOver(m, id)
 		}
 		return
 	}
-	p.tx = r.queue.now + k.busy - k.wire
+	p.tx = r.queue.now + k.Busy - k.Wire
 	x.busy = max(p.tb, p.tx)
-	p.tb = x.busy + k.busy
+	p.tb = x.busy + k.Busy
 	r.clock |= p.tb
 	r.requested(m)
 }
@@ -507,7 +508,7 @@ func (r *traffic) drain(p *eventProc) {
 	}
 	m := r.pop(from)
 	x := &r.messages[m]
-	p.cpu, p.rx = r.costs.costs[x.cost].receive(r.queue.now, 0, r.queue.now)
+	p.cpu, p.rx = r.costs.List[x.cost].Receive(r.queue.now, 0, r.queue.now)
 	r.clock |= p.cpu | p.rx
 	x.flags &^= inFlight
 	r.hasCome(m)
@@ -542,7 +543,7 @@ func (r *traffic) requested(m uint32) {
 // start lets the data of a rendezvous go, as soon as its answer is back.
 func (r *traffic) start(m uint32) {
 	x := &r.messages[m]
-	answer := max(x.posted, x.time) + r.code.network.handshake(r.origins[x.chain].lat)
+	answer := max(x.posted, x.time) + r.code.network.Handshake(r.origins[x.chain].lat)
 	if r.shared {
 		r.queue.at(answer, answerEvent, m)
 		return
@@ -553,9 +554,9 @@ func (r *traffic) start(m uint32) {
 // startAt lets the data of a rendezvous go.
 func (r *traffic) startAt(m uint32, d int64) {
 	x := &r.messages[m]
-	k, from := &r.costs.costs[x.cost], &r.origins[x.chain]
+	k, from := &r.costs.List[x.cost], &r.origins[x.chain]
 	src := from.src
-	x.time, x.free, x.busy = d+r.code.network.handshake(from.lat), d+k.wire, d+k.busy
+	x.time, x.free, x.busy = d+r.code.network.Handshake(from.lat), d+k.Wire, d+k.Busy
 	if r.network.NoRendezvousLatency {
 		x.free = d
 	}

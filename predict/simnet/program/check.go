@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ErrProgram is in the chain of errors about programs that are damaged or not possible.
+// ErrInvalid is in the chain of errors about programs that are damaged or not possible.
 var ErrInvalid = errors.New("the program cannot be simulated")
 
 func Errorf(format string, args ...any) error {
@@ -141,7 +141,7 @@ func (p *Program) checkAction(i int) error {
 	return nil
 }
 
-// completes is 1 for actions that wait and 0 for those before them in a call.
+// Completes is 1 for actions that wait and 0 for those before them in a call.
 func (k ActionKind) Completes() int {
 	switch k {
 	case WaitSend, WaitRecv, ProbeRecv, WaitColl:
@@ -150,7 +150,7 @@ func (k ActionKind) Completes() int {
 	return 0
 }
 
-// order returns the ranks sorted by process, nil where they are.
+// Order returns the ranks sorted by process, nil where they are.
 func (c *Comm) Order() []uint32 {
 	if c.Members == nil || slices.IsSorted(c.Members) {
 		return nil

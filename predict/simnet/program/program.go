@@ -1,3 +1,10 @@
+// Package program is what the processes of a simulated program do: a shared structure of calls, sequences and loops, and a
+// root for each process. A call is one call of an MPI function as the trace knows it: its actions, the posts first.
+//
+//	Roots[process] -> Node{Seq, Loop} -> Children -> Node{Call} -> Actions
+//
+// A child's number is below its parent's, so there are no cycles. [Program.Check] tells whether all references lead
+// somewhere; a program that passed it is only read. It takes 24 bytes a node, 40 an action, 4 a child and a process.
 package program
 
 // NodeID is the index of a node in a Program.
@@ -137,20 +144,20 @@ func (p *Program) Processes() int { return len(p.Roots) }
 // Rooted tells whether one rank of a kind is special.
 func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
-// spreads tells whether a kind goes from the root to the others.
+// Spreads tells whether a kind goes from the root to the others.
 func (k CollKind) Spreads() bool { return k == Bcast || k == Scatter }
 
-// dependence says whom a rank of a collective operation waits for under the closed forms.
-type dependence uint8
+// Dependence says whom a rank of a collective operation waits for under the closed forms.
+type Dependence uint8
 
 const (
-	OnNobody dependence = iota
+	OnNobody Dependence = iota
 	OnRoot
 	OnAll
 )
 
-// dependsOn returns whose entry rank's leave depends on.
-func (k CollKind) DependsOn(isRoot bool) dependence {
+// DependsOn returns whose entry rank's leave depends on.
+func (k CollKind) DependsOn(isRoot bool) Dependence {
 	switch {
 	case !k.Rooted():
 		return OnAll
@@ -165,7 +172,7 @@ func (k CollKind) DependsOn(isRoot bool) dependence {
 	return OnNobody
 }
 
-// events returns what an action counts: an operation, and the message of a send.
+// Events returns what an action counts: an operation, and the message of a send.
 func (k ActionKind) Events() uint64 {
 	switch k {
 	case PostSend, PostSync, PostBuffered:

@@ -1,4 +1,4 @@
-package simnet
+package network
 
 import "github.com/coppice-hpc/coppice/predict/simnet/program"
 
@@ -12,78 +12,78 @@ type closedLink struct {
 // hop returns the time from the start of a send of n bytes to the end of its receive, on an idle network.
 func (c *closedLink) hop(n uint64) int64 {
 	wire, over := c.link.Wire(n)
-	t := addTime(addTime(c.link.SendOver, over), c.latency)
-	return addTime(addTime(t, wire), addTime(c.link.RecvOver, over))
+	t := AddTime(AddTime(c.link.SendOver, over), c.latency)
+	return AddTime(AddTime(t, wire), AddTime(c.link.RecvOver, over))
 }
 
 // spacing returns the time between the starts of two sends of n bytes of one process.
 func (c *closedLink) spacing(n uint64) int64 {
 	wire, over := c.link.Wire(n)
-	return max(addTime(c.link.SendOver, over), addTime(c.link.Gap, wire))
+	return max(AddTime(c.link.SendOver, over), AddTime(c.link.Gap, wire))
 }
 
 // Closed returns how long an algorithm takes on the ranks of a communicator by its closed form, where one puts in and gets at most
 // so many bytes, and how long a process that waits for nobody is busy with those that it puts in. Times that do not fit are Never.
-func (n *Network) Closed(alg algorithm, c *program.Comm, most, put uint64) (time, over int64) {
+func (n *Network) Closed(alg Scheme, c *program.Comm, most, put uint64) (time, over int64) {
 	link := n.closedLink(c)
 	own, err := link.link.cost(put, n.Policy)
 	if err != nil {
 		return Never, 0
 	}
-	return closedForm(alg, c.Size, most, &link), own.send
+	return closedForm(alg, c.Size, most, &link), own.Send
 }
 
 // closedForm returns how long an algorithm takes from the moment all ranks are there until the last leaves, on an idle
 // network of one class; exact for powers of two under the policy DMA where sends are apart by hops, else an estimate. For
 // other sizes the surplus ranks cost two hops more. bytes is the size of the vector, or of one part. Times that do not fit
 // come out as Never. It costs O(log size).
-func closedForm(alg algorithm, size uint32, bytes uint64, c *closedLink) int64 {
+func closedForm(alg Scheme, size uint32, bytes uint64, c *closedLink) int64 {
 	if size < 2 {
 		return 0
 	}
-	s := newSchedule(alg, size, 0, 0, bytes, bytes)
+	s := NewSchedule(alg, size, 0, 0, bytes, bytes)
 	peers, levels := int64(size-1), int64(s.levels)
-	reduced := func(n uint64) int64 { return addTime(c.hop(n), c.gamma.Of(n)) }
+	reduced := func(n uint64) int64 { return AddTime(c.hop(n), c.gamma.Of(n)) }
 	switch alg {
-	case barrierDissemination, bcastBinomial:
-		return mulTime(levels, c.hop(s.vector()))
-	case barrierLinear:
-		return addTime(closedForm(gatherLinear, size, 0, c), closedForm(scatterLinear, size, 0, c))
+	case BarrierDissemination, BcastBinomial:
+		return MulTime(levels, c.hop(s.vector()))
+	case BarrierLinear:
+		return AddTime(closedForm(GatherLinear, size, 0, c), closedForm(ScatterLinear, size, 0, c))
 	case bcastScatterRing:
-		return addTime(c.halves(&s, bytes, false), mulTime(peers, c.hop(ceilShare(bytes, size))))
-	case reduceBinomial, scanDoubling:
-		return mulTime(levels, reduced(bytes))
-	case reduceScatterGather, allreduceRabenseifner:
-		t := addTime(c.halves(&s, bytes, true), c.halves(&s, bytes, false))
-		return addTime(t, c.fold(&s, bytes, bytes, alg == allreduceRabenseifner))
+		return AddTime(c.halves(&s, bytes, false), MulTime(peers, c.hop(ceilShare(bytes, size))))
+	case ReduceBinomial, scanDoubling:
+		return MulTime(levels, reduced(bytes))
+	case ReduceScatterGather, AllreduceRabenseifner:
+		t := AddTime(c.halves(&s, bytes, true), c.halves(&s, bytes, false))
+		return AddTime(t, c.fold(&s, bytes, bytes, alg == AllreduceRabenseifner))
 	case allreduceDoubling:
-		return addTime(mulTime(int64(s.log), reduced(bytes)), c.fold(&s, bytes, bytes, true))
-	case allreduceRing:
+		return AddTime(MulTime(int64(s.log), reduced(bytes)), c.fold(&s, bytes, bytes, true))
+	case AllreduceRing:
 		n := ceilShare(bytes, size)
-		return addTime(mulTime(2*peers, c.hop(n)), mulTime(peers, c.gamma.Of(n)))
-	case gatherBinomial, scatterBinomial, allgatherDoubling, allgatherBruck:
+		return AddTime(MulTime(2*peers, c.hop(n)), MulTime(peers, c.gamma.Of(n)))
+	case GatherBinomial, scatterBinomial, AllgatherDoubling, AllgatherBruck:
 		return c.doubled(size, bytes)
-	case gatherLinear:
+	case GatherLinear:
 		wire, over := c.link.Wire(bytes)
-		apart := max(addTime(c.link.RecvOver, over), addTime(c.link.Gap, wire))
-		return addTime(c.hop(bytes), mulTime(peers-1, apart))
-	case scatterLinear:
-		return addTime(c.hop(bytes), mulTime(peers-1, c.spacing(bytes)))
-	case allgatherRing, alltoallPairwise:
-		return mulTime(peers, c.hop(bytes))
-	case alltoallBruck:
-		return mulTime(levels, c.hop(mulSat(bytes, uint64(size/2))))
-	case reduceScatterPairwise:
-		return mulTime(peers, reduced(bytes))
-	case reduceScatterHalving:
+		apart := max(AddTime(c.link.RecvOver, over), AddTime(c.link.Gap, wire))
+		return AddTime(c.hop(bytes), MulTime(peers-1, apart))
+	case ScatterLinear:
+		return AddTime(c.hop(bytes), MulTime(peers-1, c.spacing(bytes)))
+	case AllgatherRing, AlltoallPairwise:
+		return MulTime(peers, c.hop(bytes))
+	case AlltoallBruck:
+		return MulTime(levels, c.hop(mulSat(bytes, uint64(size/2))))
+	case ReduceScatterPairwise:
+		return MulTime(peers, reduced(bytes))
+	case ReduceScatterHalving:
 		all := mulSat(bytes, uint64(size))
-		return addTime(c.halves(&s, all, true), c.fold(&s, all, bytes, true))
+		return AddTime(c.halves(&s, all, true), c.fold(&s, all, bytes, true))
 	}
 	return Never
 }
 
 // vector returns the bytes of a broadcast or barrier.
-func (s *schedule) vector() uint64 {
+func (s *Schedule) vector() uint64 {
 	if s.alg.Kind() == program.Barrier {
 		return 0
 	}
@@ -91,12 +91,12 @@ func (s *schedule) vector() uint64 {
 }
 
 // halves returns the time of log messages of b/2, b/4, ... bytes.
-func (c *closedLink) halves(s *schedule, b uint64, reduce bool) int64 {
+func (c *closedLink) halves(s *Schedule, b uint64, reduce bool) int64 {
 	t := int64(0)
 	for k := uint32(1); k <= s.log; k++ {
-		t = addTime(t, c.hop(b>>k))
+		t = AddTime(t, c.hop(b>>k))
 		if reduce {
-			t = addTime(t, c.gamma.Of(b>>k))
+			t = AddTime(t, c.gamma.Of(b>>k))
 		}
 	}
 	return t
@@ -106,19 +106,19 @@ func (c *closedLink) halves(s *schedule, b uint64, reduce bool) int64 {
 func (c *closedLink) doubled(size uint32, b uint64) int64 {
 	t := int64(0)
 	for d := uint64(1); d < uint64(size); d *= 2 {
-		t = addTime(t, c.hop(mulSat(b, min(d, uint64(size)-d))))
+		t = AddTime(t, c.hop(mulSat(b, min(d, uint64(size)-d))))
 	}
 	return t
 }
 
 // fold returns what the ranks beyond a power of two cost.
-func (c *closedLink) fold(s *schedule, in, out uint64, back bool) int64 {
+func (c *closedLink) fold(s *Schedule, in, out uint64, back bool) int64 {
 	if s.surp == 0 {
 		return 0
 	}
-	t := addTime(c.hop(in), c.gamma.Of(in))
+	t := AddTime(c.hop(in), c.gamma.Of(in))
 	if back {
-		t = addTime(t, c.hop(out))
+		t = AddTime(t, c.hop(out))
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package simnet
+package network
 
 import (
 	"math/rand/v2"

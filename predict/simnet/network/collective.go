@@ -1,4 +1,4 @@
-package simnet
+package network
 
 import (
 	"fmt"
@@ -8,57 +8,57 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-// nobody is the partner of a half of a step that is not there.
-const nobody = -1
+// Nobody is the partner of a half of a step that is not there.
+const Nobody = -1
 
-// step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
+// Step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
 // at any size, and when the message is there the process combines Reduce bytes with its own. A message has the size its
 // sender gives it; Recv is that size where all processes have equal parts.
-type step struct {
+type Step struct {
 	To, From int32 // ranks of the communicator, or nobody
 	Send     uint64
 	Recv     uint64
 	Reduce   uint64
 }
 
-// collProgress is how far a rank is in a collective operation. The zero value is the beginning.
-type collProgress struct {
+// Progress is how far a rank is in a collective operation. The zero value is the beginning.
+type Progress struct {
 	Next uint32 // number of the next step
 	Last uint64 // bytes of the message received last
 	Sum  uint64 // bytes received so far
 }
 
-// received notes that the message of a step came, and how large it is.
-func (p *collProgress) received(n uint64) {
+// Received notes that the message of a step came, and how large it is.
+func (p *Progress) Received(n uint64) {
 	p.Last = n
 	p.Sum = addSat(p.Sum, n)
 }
 
-// schedule is a collective operation as one rank performs it: so many steps, computed when asked for. On every channel the
+// Schedule is a collective operation as one rank performs it: so many steps, computed when asked for. On every channel the
 // messages come in the order in which their sender's steps send them. A schedule is a value that its arguments determine,
 // so it need not be kept while a rank waits.
-type schedule struct {
-	alg        algorithm
+type Schedule struct {
+	alg        Scheme
 	size       uint32
 	rank       uint32
 	virtual    uint32 // rank relative to the root
 	root       uint32
-	steps      uint32 // of this rank
+	Steps      uint32 // of this rank
 	pow, surp  uint32 // largest power of two not above size, and the ranks above it
 	log        uint32 // pow = 1 << log
 	levels     uint32 // least l with 1<<l >= size
 	bytes, got uint64 // what the rank puts in and gets, of an operation with parts for each one part
 }
 
-// at returns step p.Next, which is below steps. It costs O(1).
-func (s *schedule) at(p *collProgress) step { return algorithms[s.alg].step(s, p.Next, p) }
+// At returns step p.Next, which is below steps. It costs O(1).
+func (s *Schedule) At(p *Progress) Step { return algorithms[s.alg].step(s, p.Next, p) }
 
-// newSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
-func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) schedule {
+// NewSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
+func NewSchedule(alg Scheme, size, rank, root uint32, bytes, got uint64) Schedule {
 	if root >= size || !alg.Kind().Rooted() {
 		root = 0
 	}
-	s := schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
+	s := Schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
 	if rank < root {
 		s.virtual += size
 	}
@@ -69,104 +69,104 @@ func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) sche
 	s.levels = uint32(bits.Len32(size - 1))
 	s.pow = 1 << s.log
 	s.surp = size - s.pow
-	s.steps = algorithms[alg].steps(&s)
+	s.Steps = algorithms[alg].steps(&s)
 	return s
 }
 
-// algorithm is a way to perform a kind of collective operation.
-type algorithm uint8
+// Scheme is a way to perform a kind of collective operation.
+type Scheme uint8
 
 const (
-	barrierDissemination algorithm = iota
-	barrierLinear
-	bcastBinomial
+	BarrierDissemination Scheme = iota
+	BarrierLinear
+	BcastBinomial
 	bcastScatterRing
-	reduceBinomial
-	reduceScatterGather
+	ReduceBinomial
+	ReduceScatterGather
 	allreduceDoubling
-	allreduceRabenseifner
-	allreduceRing
-	gatherBinomial
-	gatherLinear
+	AllreduceRabenseifner
+	AllreduceRing
+	GatherBinomial
+	GatherLinear
 	scatterBinomial
-	scatterLinear
-	allgatherDoubling
-	allgatherBruck
-	allgatherRing
-	alltoallBruck
-	alltoallPairwise
-	reduceScatterHalving
-	reduceScatterPairwise
+	ScatterLinear
+	AllgatherDoubling
+	AllgatherBruck
+	AllgatherRing
+	AlltoallBruck
+	AlltoallPairwise
+	ReduceScatterHalving
+	ReduceScatterPairwise
 	scanDoubling
-	numAlgorithms
+	NumSchemes
 )
 
 // algorithms describes each algorithm: the operation, the name in platform files, the number of steps of a rank (of at
 // least two), and its i-th step.
-var algorithms = [numAlgorithms]struct {
+var algorithms = [NumSchemes]struct {
 	kind  program.CollKind
 	name  string
-	steps func(s *schedule) uint32
-	step  func(s *schedule, i uint32, p *collProgress) step
+	steps func(s *Schedule) uint32
+	step  func(s *Schedule, i uint32, p *Progress) Step
 }{
-	barrierDissemination:  {program.Barrier, "dissemination", levelSteps, disseminationStep},
-	barrierLinear:         {program.Barrier, "linear", linearBarrierSteps, linearBarrierStep},
-	bcastBinomial:         {program.Bcast, "binomial", treeSteps, bcastStep},
+	BarrierDissemination:  {program.Barrier, "dissemination", levelSteps, disseminationStep},
+	BarrierLinear:         {program.Barrier, "linear", linearBarrierSteps, linearBarrierStep},
+	BcastBinomial:         {program.Bcast, "binomial", treeSteps, bcastStep},
 	bcastScatterRing:      {program.Bcast, "scatter-ring", scatterRingSteps, scatterRingStep},
-	reduceBinomial:        {program.Reduce, "binomial", treeSteps, reduceStep},
-	reduceScatterGather:   {program.Reduce, "reduce-scatter-gather", reduceGatherSteps, reduceGatherStep},
+	ReduceBinomial:        {program.Reduce, "binomial", treeSteps, reduceStep},
+	ReduceScatterGather:   {program.Reduce, "reduce-scatter-gather", reduceGatherSteps, reduceGatherStep},
 	allreduceDoubling:     {program.Allreduce, "recursive-doubling", doublingSteps, doublingStep},
-	allreduceRabenseifner: {program.Allreduce, "rabenseifner", rabenseifnerSteps, rabenseifnerStep},
-	allreduceRing:         {program.Allreduce, "ring", ringReduceSteps, ringReduceStep},
-	gatherBinomial:        {program.Gather, "binomial", treeSteps, gatherStep},
-	gatherLinear:          {program.Gather, "linear", linearSteps, linearGatherStep},
+	AllreduceRabenseifner: {program.Allreduce, "rabenseifner", rabenseifnerSteps, rabenseifnerStep},
+	AllreduceRing:         {program.Allreduce, "ring", ringReduceSteps, ringReduceStep},
+	GatherBinomial:        {program.Gather, "binomial", treeSteps, gatherStep},
+	GatherLinear:          {program.Gather, "linear", linearSteps, linearGatherStep},
 	scatterBinomial:       {program.Scatter, "binomial", treeSteps, scatterStep},
-	scatterLinear:         {program.Scatter, "linear", linearSteps, linearScatterStep},
-	allgatherDoubling:     {program.Allgather, "recursive-doubling", levelSteps, gatherDoublingStep},
-	allgatherBruck:        {program.Allgather, "bruck", levelSteps, gatherBruckStep},
-	allgatherRing:         {program.Allgather, "ring", peerSteps, gatherRingStep},
-	alltoallBruck:         {program.Alltoall, "bruck", levelSteps, alltoallBruckStep},
-	alltoallPairwise:      {program.Alltoall, "pairwise", peerSteps, pairwiseStep},
-	reduceScatterHalving:  {program.ReduceScatter, "recursive-halving", doublingSteps, halvingStep},
-	reduceScatterPairwise: {program.ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
+	ScatterLinear:         {program.Scatter, "linear", linearSteps, linearScatterStep},
+	AllgatherDoubling:     {program.Allgather, "recursive-doubling", levelSteps, gatherDoublingStep},
+	AllgatherBruck:        {program.Allgather, "bruck", levelSteps, gatherBruckStep},
+	AllgatherRing:         {program.Allgather, "ring", peerSteps, gatherRingStep},
+	AlltoallBruck:         {program.Alltoall, "bruck", levelSteps, alltoallBruckStep},
+	AlltoallPairwise:      {program.Alltoall, "pairwise", peerSteps, pairwiseStep},
+	ReduceScatterHalving:  {program.ReduceScatter, "recursive-halving", doublingSteps, halvingStep},
+	ReduceScatterPairwise: {program.ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
 	scanDoubling:          {program.Scan, "recursive-doubling", levelSteps, scanStep},
 }
 
 // Kind returns the operation that the algorithm performs.
-func (a algorithm) Kind() program.CollKind { return algorithms[a].kind }
+func (a Scheme) Kind() program.CollKind { return algorithms[a].kind }
 
 // String returns the name in platform files.
-func (a algorithm) String() string { return algorithms[a].name }
+func (a Scheme) String() string { return algorithms[a].name }
 
 // choice is an algorithm for operations of at most max bytes.
 type choice struct {
 	max uint64
-	alg algorithm
+	alg Scheme
 }
 
 // defaults are the choices of a network that has none of its own; the switch points are the classic ones of MPICH
 // (Thakur, Rabenseifner, Gropp 2005).
 var defaults = [program.NumCollKinds][]choice{
-	program.Barrier:       {{anySize, barrierDissemination}},
-	program.Bcast:         {{12<<10 - 1, bcastBinomial}, {anySize, bcastScatterRing}},
-	program.Reduce:        {{2 << 10, reduceBinomial}, {anySize, reduceScatterGather}},
-	program.Allreduce:     {{2 << 10, allreduceDoubling}, {anySize, allreduceRabenseifner}},
-	program.Gather:        {{anySize, gatherBinomial}},
-	program.Scatter:       {{anySize, scatterBinomial}},
-	program.Allgather:     {{512<<10 - 1, allgatherDoubling}, {anySize, allgatherRing}},
-	program.Alltoall:      {{256, alltoallBruck}, {anySize, alltoallPairwise}},
-	program.ReduceScatter: {{512<<10 - 1, reduceScatterHalving}, {anySize, reduceScatterPairwise}},
-	program.Scan:          {{anySize, scanDoubling}},
+	program.Barrier:       {{AnySize, BarrierDissemination}},
+	program.Bcast:         {{12<<10 - 1, BcastBinomial}, {AnySize, bcastScatterRing}},
+	program.Reduce:        {{2 << 10, ReduceBinomial}, {AnySize, ReduceScatterGather}},
+	program.Allreduce:     {{2 << 10, allreduceDoubling}, {AnySize, AllreduceRabenseifner}},
+	program.Gather:        {{AnySize, GatherBinomial}},
+	program.Scatter:       {{AnySize, scatterBinomial}},
+	program.Allgather:     {{512<<10 - 1, AllgatherDoubling}, {AnySize, AllgatherRing}},
+	program.Alltoall:      {{256, AlltoallBruck}, {AnySize, AlltoallPairwise}},
+	program.ReduceScatter: {{512<<10 - 1, ReduceScatterHalving}, {AnySize, ReduceScatterPairwise}},
+	program.Scan:          {{AnySize, scanDoubling}},
 }
 
-const anySize = 1<<64 - 1
+const AnySize = 1<<64 - 1
 
-// selection is the table of choices of a network.
-type selection [program.NumCollKinds][]choice
+// Selection is the table of choices of a network.
+type Selection [program.NumCollKinds][]choice
 
-// newSelection reads the choices of a network.
-func newSelection(n *Network) (*selection, error) {
-	s := selection(defaults)
+// NewSelection reads the choices of a network.
+func NewSelection(n *Network) (*Selection, error) {
+	s := Selection(defaults)
 	for kind, own := range n.Collectives {
 		if len(own) == 0 {
 			continue
@@ -194,28 +194,28 @@ func Algorithms(kind program.CollKind) []string {
 	return names
 }
 
-func algorithmByName(kind program.CollKind, name string) (algorithm, error) {
+func algorithmByName(kind program.CollKind, name string) (Scheme, error) {
 	for i, a := range algorithms {
 		if a.kind == kind && a.name == name {
-			return algorithm(i), nil
+			return Scheme(i), nil
 		}
 	}
 	return 0, fmt.Errorf("no algorithm %q for this collective operation; there are: %s", name, strings.Join(Algorithms(kind), ", "))
 }
 
-// pick returns the algorithm of a collective operation on size ranks. All ranks must come to the same: the size in bytes is
+// Pick returns the algorithm of a collective operation on size ranks. All ranks must come to the same: the size in bytes is
 // the one they agree about. It is that of the whole vector for reductions and broadcasts, of all parts together for
 // gathers to all and reductions with scattered results, and of one part for the others. With Varying parts no two ranks need
 // know the same, so there the algorithm is one that does not depend on sizes.
-func (s *selection) pick(a *program.Action, size uint32) algorithm {
+func (s *Selection) Pick(a *program.Action, size uint32) Scheme {
 	if a.Flags&program.Varying != 0 {
 		switch a.Coll {
 		case program.Gather:
-			return gatherLinear
+			return GatherLinear
 		case program.Scatter:
-			return scatterLinear
+			return ScatterLinear
 		case program.Alltoall:
-			return alltoallPairwise
+			return AlltoallPairwise
 		}
 	}
 	n := a.Bytes
@@ -235,7 +235,7 @@ func (s *selection) pick(a *program.Action, size uint32) algorithm {
 }
 
 // bySize returns the algorithm of the first choice that n fits into, else of the last.
-func (s *selection) bySize(kind program.CollKind, n uint64) algorithm {
+func (s *Selection) bySize(kind program.CollKind, n uint64) Scheme {
 	own := s[kind]
 	for _, c := range own[:len(own)-1] {
 		if n <= c.max {
@@ -246,12 +246,12 @@ func (s *selection) bySize(kind program.CollKind, n uint64) algorithm {
 }
 
 // Fit replaces an algorithm that does not work, or does not pay, for that many ranks.
-func (alg algorithm) Fit(size uint32) algorithm {
+func (alg Scheme) Fit(size uint32) Scheme {
 	switch {
-	case alg == allgatherDoubling && size&(size-1) != 0:
-		return allgatherBruck
+	case alg == AllgatherDoubling && size&(size-1) != 0:
+		return AllgatherBruck
 	case alg == bcastScatterRing && size < 8:
-		return bcastBinomial
+		return BcastBinomial
 	}
 	return alg
 }
@@ -260,7 +260,7 @@ func (alg algorithm) Fit(size uint32) algorithm {
 func addSat(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
-		return anySize
+		return AnySize
 	}
 	return s
 }
@@ -268,7 +268,7 @@ func addSat(a, b uint64) uint64 {
 func mulSat(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	if hi != 0 {
-		return anySize
+		return AnySize
 	}
 	return lo
 }

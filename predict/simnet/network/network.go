@@ -1,4 +1,14 @@
-package simnet
+// Package network is a network as the simulator sees it: what a message costs by its size and how far it goes (LogGPS), the
+// ways that it takes through a topology, and the messages that collective operations are made of.
+//
+//	Network -> Costs                 of messages, by size and class of link (cost.go)
+//	Network -> Topology.Route        fat trees, tori, dragonflies
+//	Network -> Selection -> Schedule the steps of one rank in a collective operation, each computed in O(1) when asked for
+//	Network.Closed                   how long a collective operation takes by its closed form
+//
+// Times are integer picoseconds, rates per byte [Rate]; sums and products stop at [Never]. All values are only read while a
+// program runs, but for Costs, which belong to one goroutine.
+package network
 
 import (
 	"math/bits"
@@ -160,19 +170,19 @@ func (n *Network) Latency(a, b uint32) int64 {
 	return l.Latency + l.Hop*int64(n.Topology.Hops(n.NodeOf(a), n.NodeOf(b)))
 }
 
-// check reports whether a network has a place for all processes and no negative or endless times.
-func (n *Network) check(processes int) error {
+// Check reports whether a network has a place for all processes and no negative or endless times.
+func (n *Network) Check(processes int) error {
 	if n.Node != nil && len(n.Node) < processes {
 		return program.Errorf("the network has places for %d of %d processes", len(n.Node), processes)
 	}
 	for i := range n.Links {
 		l := &n.Links[i]
 		for _, t := range []int64{l.Latency, l.Hop, l.SendOver, l.RecvOver, l.Gap} {
-			if t < 0 || t > largest {
+			if t < 0 || t > Longest {
 				return program.Errorf("a time of the network is %d ps", t)
 			}
 		}
-		if n.Topology != nil && l.Hop > largest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
+		if n.Topology != nil && l.Hop > Longest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
 			return program.Errorf("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
 		}
 	}

@@ -1,21 +1,21 @@
-package simnet
+package network
 
 import "math/bits"
 
 // Steps that all ranks do alike: with the rank at a distance that doubles, or with each other rank in turn.
 
-func levelSteps(s *schedule) uint32 { return s.levels }
+func levelSteps(s *Schedule) uint32 { return s.levels }
 
-func peerSteps(s *schedule) uint32 { return s.size - 1 }
+func peerSteps(s *Schedule) uint32 { return s.size - 1 }
 
 // disseminationStep: Hensgen, Finkel, Manber 1988.
-func disseminationStep(s *schedule, i uint32, _ *collProgress) step {
-	return step{To: int32(s.around(s.rank, 1<<i)), From: int32(s.before(s.rank, 1<<i))}
+func disseminationStep(s *Schedule, i uint32, _ *Progress) Step {
+	return Step{To: int32(s.around(s.rank, 1<<i)), From: int32(s.before(s.rank, 1<<i))}
 }
 
 // scanStep: Hillis, Steele 1986.
-func scanStep(s *schedule, i uint32, _ *collProgress) step {
-	st := step{To: nobody, From: nobody}
+func scanStep(s *Schedule, i uint32, _ *Progress) Step {
+	st := Step{To: Nobody, From: Nobody}
 	if d := uint32(1) << i; s.rank+d < s.size {
 		st.To, st.Send = int32(s.rank+d), s.bytes
 	}
@@ -25,31 +25,31 @@ func scanStep(s *schedule, i uint32, _ *collProgress) step {
 	return st
 }
 
-func gatherDoublingStep(s *schedule, i uint32, p *collProgress) step {
+func gatherDoublingStep(s *Schedule, i uint32, p *Progress) Step {
 	peer := int32(s.rank ^ 1<<i)
-	return step{To: peer, From: peer, Send: addSat(s.bytes, p.Sum), Recv: mulSat(s.part(), 1<<i)}
+	return Step{To: peer, From: peer, Send: addSat(s.bytes, p.Sum), Recv: mulSat(s.part(), 1<<i)}
 }
 
 // gatherBruckStep sends the first parts of what the rank has; the last step does not need all of them (Bruck et al. 1997).
-func gatherBruckStep(s *schedule, i uint32, p *collProgress) step {
+func gatherBruckStep(s *Schedule, i uint32, p *Progress) Step {
 	d := uint32(1) << i
 	n := min(d, s.size-d)
-	return step{
+	return Step{
 		To: int32(s.before(s.rank, d)), From: int32(s.around(s.rank, d)),
 		Send: share(addSat(s.bytes, p.Sum), n, d), Recv: mulSat(s.part(), uint64(n)),
 	}
 }
 
-func gatherRingStep(s *schedule, i uint32, p *collProgress) step {
+func gatherRingStep(s *Schedule, i uint32, p *Progress) Step {
 	send := p.Last
 	if i == 0 {
 		send = s.bytes
 	}
-	return step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)), Send: send, Recv: s.part()}
+	return Step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)), Send: send, Recv: s.part()}
 }
 
 // part returns the size of a part of a rank, where what the rank gets is not known that of its own.
-func (s *schedule) part() uint64 {
+func (s *Schedule) part() uint64 {
 	if s.got == 0 {
 		return s.bytes
 	}
@@ -57,17 +57,17 @@ func (s *schedule) part() uint64 {
 }
 
 // alltoallBruckStep passes on the parts whose distance has bit i.
-func alltoallBruckStep(s *schedule, i uint32, _ *collProgress) step {
+func alltoallBruckStep(s *Schedule, i uint32, _ *Progress) Step {
 	d := uint32(1) << i
 	n := uint64(s.size>>(i+1))<<i + uint64(s.size&(2*d-1)) - min(uint64(s.size&(2*d-1)), uint64(d))
-	return step{
+	return Step{
 		To: int32(s.around(s.rank, d)), From: int32(s.before(s.rank, d)),
 		Send: mulSat(s.bytes, n), Recv: mulSat(s.part(), n),
 	}
 }
 
-func pairwiseStep(s *schedule, i uint32, _ *collProgress) step {
-	st := step{Send: s.bytes, Recv: s.part()}
+func pairwiseStep(s *Schedule, i uint32, _ *Progress) Step {
+	st := Step{Send: s.bytes, Recv: s.part()}
 	if s.surp == 0 {
 		st.To = int32(s.rank ^ (i + 1))
 		st.From = st.To
@@ -77,8 +77,8 @@ func pairwiseStep(s *schedule, i uint32, _ *collProgress) step {
 	return st
 }
 
-func pairwiseReduceStep(s *schedule, i uint32, _ *collProgress) step {
-	return step{
+func pairwiseReduceStep(s *Schedule, i uint32, _ *Progress) Step {
+	return Step{
 		To: int32(s.around(s.rank, i+1)), From: int32(s.before(s.rank, i+1)),
 		Send: s.bytes, Recv: s.bytes, Reduce: s.bytes,
 	}
@@ -86,9 +86,9 @@ func pairwiseReduceStep(s *schedule, i uint32, _ *collProgress) step {
 
 // A reduction in a ring: first each part goes around and is reduced, then it goes around once more (Patarasuk, Yuan 2009).
 
-func ringReduceSteps(s *schedule) uint32 { return 2 * (s.size - 1) }
+func ringReduceSteps(s *Schedule) uint32 { return 2 * (s.size - 1) }
 
-func ringReduceStep(s *schedule, i uint32, _ *collProgress) step {
+func ringReduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	last := s.size - 1
 	if i < last {
 		return s.ringStep(s.before(s.rank, i), s.before(s.rank, i+1), true)
@@ -96,8 +96,8 @@ func ringReduceStep(s *schedule, i uint32, _ *collProgress) step {
 	return s.ringStep(s.before(s.around(s.rank, 1), i-last), s.before(s.rank, i-last), false)
 }
 
-func (s *schedule) ringStep(send, recv uint32, reduce bool) step {
-	st := step{
+func (s *Schedule) ringStep(send, recv uint32, reduce bool) Step {
+	st := Step{
 		To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)),
 		Send: partAt(s.bytes, send, s.size), Recv: partAt(s.bytes, recv, s.size),
 	}
@@ -111,7 +111,7 @@ func (s *schedule) ringStep(send, recv uint32, reduce bool) step {
 // rank before and get the result from it; the others have numbers of their own (Rabenseifner 2004).
 
 // folded tells whether the rank hands over its vector, and the number it has if not.
-func (s *schedule) folded() (number uint32, gone bool) {
+func (s *Schedule) folded() (number uint32, gone bool) {
 	v := s.virtual
 	if v >= 2*s.surp {
 		return v - s.surp, false
@@ -120,7 +120,7 @@ func (s *schedule) folded() (number uint32, gone bool) {
 }
 
 // numbered returns the rank with a number.
-func (s *schedule) numbered(number uint32) int32 {
+func (s *Schedule) numbered(number uint32) int32 {
 	if number < s.surp {
 		return s.peer(2 * number)
 	}
@@ -128,10 +128,10 @@ func (s *schedule) numbered(number uint32) int32 {
 }
 
 // partner returns the rank that hands its vector to this one or takes it.
-func (s *schedule) partner() int32 { return s.peer(s.virtual ^ 1) }
+func (s *Schedule) partner() int32 { return s.peer(s.virtual ^ 1) }
 
 // foldSteps returns the steps before and after the main ones, and whether the rank takes part in those.
-func (s *schedule) foldSteps() (extra uint32, main bool) {
+func (s *Schedule) foldSteps() (extra uint32, main bool) {
 	if s.virtual >= 2*s.surp {
 		return 0, true
 	}
@@ -139,24 +139,24 @@ func (s *schedule) foldSteps() (extra uint32, main bool) {
 }
 
 // foldIn returns the step before the main ones.
-func (s *schedule) foldIn(b uint64) step {
+func (s *Schedule) foldIn(b uint64) Step {
 	if s.virtual%2 == 1 {
-		return step{To: s.partner(), From: nobody, Send: b}
+		return Step{To: s.partner(), From: Nobody, Send: b}
 	}
-	return step{To: nobody, From: s.partner(), Recv: b, Reduce: b}
+	return Step{To: Nobody, From: s.partner(), Recv: b, Reduce: b}
 }
 
 // foldOut returns the step after them.
-func (s *schedule) foldOut(b uint64) step {
+func (s *Schedule) foldOut(b uint64) Step {
 	if s.virtual%2 == 1 {
-		return step{To: nobody, From: s.partner(), Recv: b}
+		return Step{To: Nobody, From: s.partner(), Recv: b}
 	}
-	return step{To: s.partner(), From: nobody, Send: b}
+	return Step{To: s.partner(), From: Nobody, Send: b}
 }
 
 // halve returns step k of log: the rank with number keeps the half of its range that its number is in. begin(i) is where
 // part i of pow begins.
-func (s *schedule) halve(number, k uint32, begin func(s *schedule, i uint32) uint64) step {
+func (s *Schedule) halve(number, k uint32, begin func(s *Schedule, i uint32) uint64) Step {
 	half := s.pow >> (k + 1)
 	low := number &^ (2*half - 1)
 	mine, other := low, low+half
@@ -165,31 +165,31 @@ func (s *schedule) halve(number, k uint32, begin func(s *schedule, i uint32) uin
 	}
 	keep := begin(s, mine+half) - begin(s, mine)
 	peer := s.numbered(number ^ half)
-	return step{To: peer, From: peer, Send: begin(s, other+half) - begin(s, other), Recv: keep, Reduce: keep}
+	return Step{To: peer, From: peer, Send: begin(s, other+half) - begin(s, other), Recv: keep, Reduce: keep}
 }
 
 // double returns step k of log, which undoes step log-1-k of halving.
-func (s *schedule) double(number, k uint32, begin func(s *schedule, i uint32) uint64) step {
+func (s *Schedule) double(number, k uint32, begin func(s *Schedule, i uint32) uint64) Step {
 	n := uint32(1) << k
 	mine := number &^ (n - 1)
 	other := mine ^ n
 	peer := s.numbered(number ^ n)
-	return step{
+	return Step{
 		To: peer, From: peer,
 		Send: begin(s, mine+n) - begin(s, mine), Recv: begin(s, other+n) - begin(s, other),
 	}
 }
 
 // vectorPart is where part i of the power of two of the vector begins.
-func vectorPart(s *schedule, i uint32) uint64 { return share(s.bytes, i, s.pow) }
+func vectorPart(s *Schedule, i uint32) uint64 { return share(s.bytes, i, s.pow) }
 
 // rankPart is where the part of the rank with number i begins in the vector of all ranks' parts.
-func rankPart(s *schedule, i uint32) uint64 {
+func rankPart(s *Schedule, i uint32) uint64 {
 	return mulSat(s.bytes, uint64(i)+uint64(min(i, s.surp)))
 }
 
 // foldedSteps returns how many steps there are with so many main ones.
-func (s *schedule) foldedSteps(main uint32) uint32 {
+func (s *Schedule) foldedSteps(main uint32) uint32 {
 	extra, takesPart := s.foldSteps()
 	if !takesPart {
 		return 2
@@ -199,7 +199,7 @@ func (s *schedule) foldedSteps(main uint32) uint32 {
 
 // foldedStep returns step i with so many main ones: in bytes are handed over before them, out after them. Of a main step it is
 // how many were before and the rank's number.
-func (s *schedule) foldedStep(i, steps uint32, in, out uint64) (st step, number, k uint32, main bool) {
+func (s *Schedule) foldedStep(i, steps uint32, in, out uint64) (st Step, number, k uint32, main bool) {
 	number, gone := s.folded()
 	extra, _ := s.foldSteps()
 	switch k = i - extra; {
@@ -211,20 +211,20 @@ func (s *schedule) foldedStep(i, steps uint32, in, out uint64) (st step, number,
 	return st, number, k, true
 }
 
-func doublingSteps(s *schedule) uint32 { return s.foldedSteps(s.log) }
+func doublingSteps(s *Schedule) uint32 { return s.foldedSteps(s.log) }
 
-func doublingStep(s *schedule, i uint32, _ *collProgress) step {
+func doublingStep(s *Schedule, i uint32, _ *Progress) Step {
 	st, number, k, main := s.foldedStep(i, s.log, s.bytes, s.bytes)
 	if main {
 		peer := s.numbered(number ^ 1<<k)
-		return step{To: peer, From: peer, Send: s.bytes, Recv: s.bytes, Reduce: s.bytes}
+		return Step{To: peer, From: peer, Send: s.bytes, Recv: s.bytes, Reduce: s.bytes}
 	}
 	return st
 }
 
-func rabenseifnerSteps(s *schedule) uint32 { return s.foldedSteps(2 * s.log) }
+func rabenseifnerSteps(s *Schedule) uint32 { return s.foldedSteps(2 * s.log) }
 
-func rabenseifnerStep(s *schedule, i uint32, _ *collProgress) step {
+func rabenseifnerStep(s *Schedule, i uint32, _ *Progress) Step {
 	switch st, number, k, main := s.foldedStep(i, 2*s.log, s.bytes, s.bytes); {
 	case !main:
 		return st
@@ -236,7 +236,7 @@ func rabenseifnerStep(s *schedule, i uint32, _ *collProgress) step {
 }
 
 // halvingStep reduces all ranks' parts; what is left is the own part, and that of the rank that folded in.
-func halvingStep(s *schedule, i uint32, _ *collProgress) step {
+func halvingStep(s *Schedule, i uint32, _ *Progress) Step {
 	st, number, k, main := s.foldedStep(i, s.log, mulSat(s.bytes, uint64(s.size)), s.bytes)
 	if main {
 		return s.halve(number, k, rankPart)
@@ -244,7 +244,7 @@ func halvingStep(s *schedule, i uint32, _ *collProgress) step {
 	return st
 }
 
-func reduceGatherSteps(s *schedule) uint32 {
+func reduceGatherSteps(s *Schedule) uint32 {
 	extra, main := s.foldSteps()
 	if !main {
 		return 1
@@ -257,7 +257,7 @@ func reduceGatherSteps(s *schedule) uint32 {
 }
 
 // reduceGatherStep halves, and gathers the parts along a binomial tree of the numbers; the root has number 0.
-func reduceGatherStep(s *schedule, i uint32, _ *collProgress) step {
+func reduceGatherStep(s *Schedule, i uint32, _ *Progress) Step {
 	number, _ := s.folded()
 	extra, _ := s.foldSteps()
 	if i < extra {
@@ -269,7 +269,7 @@ func reduceGatherStep(s *schedule, i uint32, _ *collProgress) step {
 	}
 	n := uint32(1) << (i - s.log)
 	if number&n != 0 {
-		return step{To: s.numbered(number - n), From: nobody, Send: part(s.bytes, number, number+n, s.pow)}
+		return Step{To: s.numbered(number - n), From: Nobody, Send: part(s.bytes, number, number+n, s.pow)}
 	}
-	return step{To: nobody, From: s.numbered(number + n), Recv: part(s.bytes, number+n, number+2*n, s.pow)}
+	return Step{To: Nobody, From: s.numbered(number + n), Recv: part(s.bytes, number+n, number+2*n, s.pow)}
 }

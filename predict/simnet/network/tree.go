@@ -1,4 +1,4 @@
-package simnet
+package network
 
 import "math/bits"
 
@@ -6,7 +6,7 @@ import "math/bits"
 // that bit.
 
 // children returns how many children the rank has in the binomial tree: all are at distances 1<<k for k below it.
-func (s *schedule) children() uint32 {
+func (s *Schedule) children() uint32 {
 	k := s.levels
 	if s.virtual != 0 {
 		k = uint32(bits.TrailingZeros32(s.virtual))
@@ -15,10 +15,10 @@ func (s *schedule) children() uint32 {
 }
 
 // subtree returns how many ranks are in the tree below and with the rank at distance 1<<k.
-func (s *schedule) subtree(k uint32) uint32 { return min(1<<k, s.size-s.virtual-1<<k) }
+func (s *Schedule) subtree(k uint32) uint32 { return min(1<<k, s.size-s.virtual-1<<k) }
 
 // own returns how many ranks are in the rank's own tree.
-func (s *schedule) own() uint32 {
+func (s *Schedule) own() uint32 {
 	if s.virtual == 0 {
 		return s.size
 	}
@@ -26,7 +26,7 @@ func (s *schedule) own() uint32 {
 }
 
 // peer returns the rank of a rank relative to the root.
-func (s *schedule) peer(virtual uint32) int32 {
+func (s *Schedule) peer(virtual uint32) int32 {
 	r := uint64(virtual) + uint64(s.root)
 	if r >= uint64(s.size) {
 		r -= uint64(s.size)
@@ -35,12 +35,12 @@ func (s *schedule) peer(virtual uint32) int32 {
 }
 
 // parent returns the rank of the parent.
-func (s *schedule) parent() int32 { return s.peer(s.virtual & (s.virtual - 1)) }
+func (s *Schedule) parent() int32 { return s.peer(s.virtual & (s.virtual - 1)) }
 
 // child returns the rank at distance 1<<k.
-func (s *schedule) child(k uint32) int32 { return s.peer(s.virtual + 1<<k) }
+func (s *Schedule) child(k uint32) int32 { return s.peer(s.virtual + 1<<k) }
 
-func treeSteps(s *schedule) uint32 {
+func treeSteps(s *Schedule) uint32 {
 	if s.virtual == 0 {
 		return s.children()
 	}
@@ -49,7 +49,7 @@ func treeSteps(s *schedule) uint32 {
 
 // down returns what step i of a tree from the root is: receive from the parent (ok false), or send to the child at
 // distance 1<<k, the farthest first.
-func (s *schedule) down(i uint32) (k uint32, ok bool) {
+func (s *Schedule) down(i uint32) (k uint32, ok bool) {
 	if s.virtual != 0 {
 		if i == 0 {
 			return 0, false
@@ -59,112 +59,112 @@ func (s *schedule) down(i uint32) (k uint32, ok bool) {
 	return s.children() - 1 - i, true
 }
 
-func bcastStep(s *schedule, i uint32, _ *collProgress) step {
+func bcastStep(s *Schedule, i uint32, _ *Progress) Step {
 	b := max(s.bytes, s.got)
 	if k, ok := s.down(i); ok {
-		return step{To: s.child(k), From: nobody, Send: b}
+		return Step{To: s.child(k), From: Nobody, Send: b}
 	}
-	return step{To: nobody, From: s.parent(), Recv: b}
+	return Step{To: Nobody, From: s.parent(), Recv: b}
 }
 
-func scatterStep(s *schedule, i uint32, _ *collProgress) step {
+func scatterStep(s *Schedule, i uint32, _ *Progress) Step {
 	b := s.bytes
 	if s.virtual != 0 {
 		b = s.got
 	}
 	if k, ok := s.down(i); ok {
-		return step{To: s.child(k), From: nobody, Send: mulSat(b, uint64(s.subtree(k)))}
+		return Step{To: s.child(k), From: Nobody, Send: mulSat(b, uint64(s.subtree(k)))}
 	}
-	return step{To: nobody, From: s.parent(), Recv: mulSat(b, uint64(s.own()))}
+	return Step{To: Nobody, From: s.parent(), Recv: mulSat(b, uint64(s.own()))}
 }
 
-func reduceStep(s *schedule, i uint32, _ *collProgress) step {
+func reduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	if i < s.children() {
-		return step{To: nobody, From: s.child(i), Recv: s.bytes, Reduce: s.bytes}
+		return Step{To: Nobody, From: s.child(i), Recv: s.bytes, Reduce: s.bytes}
 	}
-	return step{To: s.parent(), From: nobody, Send: s.bytes}
+	return Step{To: s.parent(), From: Nobody, Send: s.bytes}
 }
 
 // gatherStep sends on what came from below with the own part.
-func gatherStep(s *schedule, i uint32, p *collProgress) step {
+func gatherStep(s *Schedule, i uint32, p *Progress) Step {
 	if i < s.children() {
-		return step{To: nobody, From: s.child(i), Recv: mulSat(max(s.bytes, s.got), uint64(s.subtree(i)))}
+		return Step{To: Nobody, From: s.child(i), Recv: mulSat(max(s.bytes, s.got), uint64(s.subtree(i)))}
 	}
-	return step{To: s.parent(), From: nobody, Send: addSat(s.bytes, p.Sum)}
+	return Step{To: s.parent(), From: Nobody, Send: addSat(s.bytes, p.Sum)}
 }
 
 // Linear algorithms: the root and each other rank in turn.
 
-func linearSteps(s *schedule) uint32 {
+func linearSteps(s *Schedule) uint32 {
 	if s.virtual == 0 {
 		return s.size - 1
 	}
 	return 1
 }
 
-func linearGatherStep(s *schedule, i uint32, _ *collProgress) step {
+func linearGatherStep(s *Schedule, i uint32, _ *Progress) Step {
 	if s.virtual == 0 {
-		return step{To: nobody, From: s.peer(i + 1), Recv: max(s.bytes, s.got)}
+		return Step{To: Nobody, From: s.peer(i + 1), Recv: max(s.bytes, s.got)}
 	}
-	return step{To: s.peer(0), From: nobody, Send: s.bytes}
+	return Step{To: s.peer(0), From: Nobody, Send: s.bytes}
 }
 
-func linearScatterStep(s *schedule, i uint32, _ *collProgress) step {
+func linearScatterStep(s *Schedule, i uint32, _ *Progress) Step {
 	if s.virtual == 0 {
-		return step{To: s.peer(i + 1), From: nobody, Send: s.bytes}
+		return Step{To: s.peer(i + 1), From: Nobody, Send: s.bytes}
 	}
-	return step{To: nobody, From: s.peer(0), Recv: s.got}
+	return Step{To: Nobody, From: s.peer(0), Recv: s.got}
 }
 
-func linearBarrierSteps(s *schedule) uint32 {
+func linearBarrierSteps(s *Schedule) uint32 {
 	if s.rank == 0 {
 		return 2 * (s.size - 1)
 	}
 	return 2
 }
 
-func linearBarrierStep(s *schedule, i uint32, _ *collProgress) step {
+func linearBarrierStep(s *Schedule, i uint32, _ *Progress) Step {
 	peer, up := int32(0), i == 1
 	if s.rank == 0 {
 		peer, up = int32(i%(s.size-1))+1, i < s.size-1
 	}
 	if up {
-		return step{To: nobody, From: peer}
+		return Step{To: Nobody, From: peer}
 	}
-	return step{To: peer, From: nobody}
+	return Step{To: peer, From: Nobody}
 }
 
 // A broadcast of a long vector: its parts are scattered along the binomial tree and gathered by all in a ring (Barnett et
 // al. 1994; van de Geijn).
 
-func scatterRingSteps(s *schedule) uint32 { return treeSteps(s) + s.size - 1 }
+func scatterRingSteps(s *Schedule) uint32 { return treeSteps(s) + s.size - 1 }
 
-func scatterRingStep(s *schedule, i uint32, _ *collProgress) step {
+func scatterRingStep(s *Schedule, i uint32, _ *Progress) Step {
 	b, v, n := max(s.bytes, s.got), s.virtual, s.size
 	tree := treeSteps(s)
 	if i >= tree {
 		j := i - tree
-		return step{
+		return Step{
 			To: s.peer(s.around(v, 1)), From: s.peer(s.before(v, 1)),
 			Send: partAt(b, s.before(v, j), n), Recv: partAt(b, s.before(v, j+1), n),
 		}
 	}
 	if k, ok := s.down(i); ok {
 		c := v + 1<<k
-		return step{To: s.child(k), From: nobody, Send: part(b, c, c+s.subtree(k), n)}
+		return Step{To: s.child(k), From: Nobody, Send: part(b, c, c+s.subtree(k), n)}
 	}
-	return step{To: nobody, From: s.parent(), Recv: part(b, v, v+s.own(), n)}
+	return Step{To: Nobody, From: s.parent(), Recv: part(b, v, v+s.own(), n)}
 }
 
 // around and before return the rank d ranks on and back, for d up to the size.
-func (s *schedule) around(r, d uint32) uint32 {
+func (s *Schedule) around(r, d uint32) uint32 {
 	if left := s.size - r; d >= left {
 		return d - left
 	}
 	return r + d
 }
 
-func (s *schedule) before(r, d uint32) uint32 {
+func (s *Schedule) before(r, d uint32) uint32 {
 	if d > r {
 		return r + (s.size - d)
 	}
