@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -8,19 +9,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"mime"
+	"net"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -266,4 +274,299 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 		b, err := fs.ReadFile(s.assets, name)
 		return asset(b), err
 	})
+}
+
+// mostArrow is how many rows one stream has at most.
+const mostArrow = 1_000_000
+
+// stream is an answer that is written while it is read.
+type stream struct {
+	mediaType string
+	write     func(w io.Writer) error
+}
+
+// arrow answers api/arrow: it counts the rows; what it returns reads them.
+func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
+	table, o, most := p.choice("table", export.Tables()...), p.window(), p.limit(mostArrow, mostArrow)
+	if p.err != nil {
+		return nil, p.err
+	}
+	labels, err := results.NodeLabels(p.run.Run)
+	if err != nil {
+		return nil, err
+	}
+	of := o.ranks.Locations(p.run.Defs)
+	src := &export.Source{
+		File: p.run.File, Defs: p.run.Defs, Nodes: labels, Window: export.Window{Begin: o.begin, End: o.end},
+		Selected: func(l trace.P) bool { return ctx.Err() == nil && of(l) },
+	}
+	n, err := src.Rows(table, uint64(most))
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n > uint64(most) {
+		return nil, bad("t", fmt.Sprintf("more than %d rows of %s overlap the window", most, table),
+			"Choose fewer ranks or a shorter window, or use coppice export --to arrow")
+	}
+	return stream{"application/vnd.apache.arrow.stream", func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<16)
+		_, err := src.Events(table, func(schema *export.Schema) (export.TableWriter, error) { return export.NewTable(b, "arrow", schema) })
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		return b.Flush()
+	}}, nil
+}
+
+// stream sends a stream. An error after its first bytes breaks the connection, so that nobody takes a part for all.
+func (t *turn) stream(r *http.Request, x stream) error {
+	if r.Method == http.MethodHead {
+		t.w.Header().Set("Content-Type", x.mediaType)
+		return nil
+	}
+	if err := t.hold(streamHeld); err != nil {
+		return err
+	}
+	t.w.Header().Set("Cache-Control", "no-store")
+	out := &begun{t: t, ctx: r.Context(), mediaType: x.mediaType}
+	err := x.write(out)
+	if err != nil && out.n > 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// begun counts what was written of an answer, and gives it its type. While the reader takes it, others have their turns.
+type begun struct {
+	t         *turn
+	ctx       context.Context
+	mediaType string
+	n         int
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	if b.n == 0 {
+		b.t.w.Header().Set("Content-Type", b.mediaType)
+	}
+	n, err := b.t.send(p)
+	b.n += max(1, n)
+	if err == nil {
+		err = b.t.wait(b.ctx, math.MaxInt)
+	}
+	return n, err
+}
+
+// Bounds of what is in progress. All that answers takes its turn from turns; nothing else does.
+const (
+	maxWaiting  = 256              // requests that wait for their turn; more are refused
+	chunkBytes  = 64 << 10         // of an answer, written at a time
+	leastHeld   = 256 << 10        // what an answer counts for at least: its connection and goroutine
+	streamHeld  = 16 << 20         // and one that is written while it is read: export.GroupRows rows, twice
+	sendBytes   = 64 << 20         // Options.SendBytes where it is 0
+	stallTime   = 30 * time.Second // a reader that does not take a chunk within it loses its answer
+	pressedTime = time.Second      // the same where other answers find no room
+)
+
+// share is what one remote address may have of a bound, so that others find the rest.
+func share[T int | int64](n T) T { return n / 4 * 3 }
+
+// turns says who computes and who is sent to. As many requests compute as there are turns. They go around among the
+// addresses that ask, at each to the request that waits longest. Nobody holds a turn while a reader is waited for. What waits for its
+// reader is bounded in bytes: where an answer finds no room, the one goes whose reader did not take anything for longest,
+// and pressedTime at least. Without one like that, the new answer is status 503.
+type turns struct {
+	stall, pressed time.Duration
+	bytes          int64 // bound of sending
+
+	mu      sync.Mutex
+	free    int
+	queue   []*turn           // oldest first
+	last    map[string]uint64 // number of the turn that an address got last; lost where too many asked
+	given   uint64
+	sending map[*turn]struct{}
+}
+
+// turn is a request on its way through turns; mu of turns guards it.
+type turn struct {
+	of      *turns
+	address string
+	w       http.ResponseWriter
+	ready   chan struct{} // gets one value with each turn
+	has     bool          // it is its turn
+	held    int64         // bytes, in sending
+	since   time.Time     // when the chunk was written that the reader has not taken; zero: there is none
+}
+
+func newTurns(n int, bytes int64) *turns {
+	if bytes <= 0 {
+		bytes = sendBytes
+	}
+	return &turns{
+		stall: stallTime, pressed: pressedTime, bytes: max(bytes, 4*leastHeld), free: n,
+		last: map[string]uint64{}, sending: map[*turn]struct{}{},
+	}
+}
+
+// busy is the error of requests that had better come again.
+func busy(where, why string) error {
+	return &problem{http.StatusServiceUnavailable, Failure{What: "too many requests at a time", Where: where, Why: why, Do: "Ask again in a second"}}
+}
+
+// take waits for the turn of a request. end gives it back.
+func (s *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
+	t := &turn{of: s, address: r.RemoteAddr, w: w, ready: make(chan struct{}, 1)}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		t.address = host
+	}
+	return t, t.wait(r.Context(), maxWaiting)
+}
+
+// wait waits for a turn after at most so many others.
+func (t *turn) wait(ctx context.Context, most int) error {
+	s := t.of
+	s.mu.Lock()
+	if t.has {
+		s.mu.Unlock()
+		return nil
+	}
+	n, same := len(s.queue), 0
+	for _, x := range s.queue {
+		if x.address == t.address {
+			same++
+		}
+	}
+	if n >= most || same >= share(most) {
+		s.mu.Unlock()
+		return busy(t.address, fmt.Sprintf("%d wait already, %d of them from this address", n, same))
+	}
+	s.queue = append(s.queue, t)
+	s.give()
+	s.mu.Unlock()
+	select {
+	case <-t.ready:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.queue, t); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+	}
+	t.put()
+	return ctx.Err()
+}
+
+// give hands out free turns.
+func (s *turns) give() {
+	for s.free > 0 && len(s.queue) > 0 {
+		k := 0
+		for i, t := range s.queue {
+			if s.last[t.address] < s.last[s.queue[k].address] {
+				k = i
+			}
+		}
+		t := s.queue[k]
+		s.queue = slices.Delete(s.queue, k, k+1)
+		s.free--
+		if s.given++; len(s.last) > maxWaiting {
+			clear(s.last)
+		}
+		s.last[t.address] = s.given
+		t.has = true
+		t.ready <- struct{}{}
+	}
+}
+
+// put gives the turn back, if t has it.
+func (t *turn) put() {
+	if !t.has {
+		return
+	}
+	t.has = false
+	t.of.free++
+	t.of.give()
+}
+
+// end gives back all that t has.
+func (t *turn) end() {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.put()
+	delete(t.of.sending, t)
+}
+
+// hold finds room for an answer that is sent. It leaves as much free, for smaller ones.
+func (t *turn) hold(bytes int64) error {
+	s := t.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes = min(max(bytes, leastHeld), share(s.bytes)/2)
+	for _, bound := range []struct {
+		most int64
+		of   func(x *turn) bool
+	}{
+		{share(s.bytes), func(x *turn) bool { return x.address == t.address }},
+		{s.bytes, func(*turn) bool { return true }},
+	} {
+		for {
+			var held int64
+			var oldest *turn
+			for x := range s.sending {
+				if !bound.of(x) {
+					continue
+				}
+				held += x.held
+				if !x.since.IsZero() && (oldest == nil || x.since.Before(oldest.since)) {
+					oldest = x
+				}
+			}
+			if held+2*bytes <= bound.most {
+				break
+			}
+			if oldest == nil || time.Since(oldest.since) < s.pressed {
+				return busy(t.address, fmt.Sprintf("answers of %d bytes wait for their readers", held))
+			}
+			delete(s.sending, oldest)
+			_ = http.NewResponseController(oldest.w).SetWriteDeadline(time.Unix(1, 0)) // its write ends now
+		}
+	}
+	t.held = bytes
+	s.sending[t] = struct{}{}
+	return nil
+}
+
+// send writes b while others have their turns. The reader has stallTime for each chunk.
+func (t *turn) send(b []byte) (n int, err error) {
+	s := t.of
+	for len(b) > 0 && err == nil {
+		s.mu.Lock()
+		t.put()
+		_, ok := s.sending[t]
+		if ok {
+			t.since = time.Now()
+			deadline(t.w, s.stall)
+		}
+		s.mu.Unlock()
+		if !ok {
+			return n, fmt.Errorf("answer to %s: %w", t.address, context.DeadlineExceeded)
+		}
+		var k int
+		k, err = t.w.Write(b[:min(len(b), chunkBytes)])
+		s.mu.Lock()
+		t.since = time.Time{}
+		s.mu.Unlock()
+		n, b = n+k, b[k:]
+	}
+	return n, err
+}
+
+// deadline bounds the next writes of an answer; a writer without connection needs none.
+func deadline(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
 }

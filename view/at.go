@@ -2,7 +2,10 @@ package view
 
 import (
 	"context"
+	"fmt"
+	"iter"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -16,21 +19,14 @@ const (
 
 // at answers api/at.
 func (s *Server) at(_ context.Context, p *params) (any, error) {
-	if err := p.run.needRows(); err != nil {
-		return nil, err
+	p.needRows()
+	loc := p.loc()
+	x := &At{T: p.number("t", p.run.first, 0, 1<<64-1), Stack: []Call{}, Message: []Message{}, Waits: []Wait{}, Interval: []Execution{}}
+	n := p.number("n", xtf.Never, 0, xtf.Never)
+	if p.err != nil {
+		return nil, p.err
 	}
-	loc, err := p.loc()
-	if err != nil {
-		return nil, err
-	}
-	x := &At{Stack: []Call{}, Message: []Message{}, Waits: []Wait{}, Interval: []Execution{}}
-	if x.T, err = p.number("t", p.run.first, 0, 1<<64-1); err != nil {
-		return nil, err
-	}
-	n, err := p.number("n", xtf.Never, 0, xtf.Never)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if x.Location, err = p.run.location(loc); err != nil {
 		return nil, err
 	}
@@ -46,35 +42,31 @@ func (x *run) stackAt(to *At, p trace.P, n uint64) error {
 	if err != nil {
 		return err
 	}
-	take := func(n uint64, row []byte) bool {
-		var c xtf.Call
-		c.Load(row)
+	take := func(n uint64, c *xtf.Call) bool {
 		if len(to.Stack) < mostStack {
-			to.Stack = append(to.Stack, x.callOf(n, &c))
+			to.Stack = append(to.Stack, x.callOf(n, c))
 			return true
 		}
 		to.More = int(min(c.Depth, 1<<31-2)) + 1
 		return false
 	}
 	if n == xtf.Never {
-		if err := a.Stack(to.T, take); err != nil {
-			return err
+		err = a.Stack(to.T, func(n uint64, row []byte) bool {
+			var c xtf.Call
+			c.Load(row)
+			return take(n, &c)
+		})
+	} else {
+		var c xtf.Call
+		c, err = rowOf[xtf.Call](x, p, n)
+		to.T = c.T
+		for err == nil && take(n, &c) && c.Parent < n {
+			n = c.Parent
+			c, err = results.Referred[xtf.Call](x.Run, uint32(p), n)
 		}
-		return x.neighbours(to, a)
 	}
-	row, err := x.row(p, xtf.TypeCall, n)
 	if err != nil {
 		return err
-	}
-	var c xtf.Call
-	c.Load(row)
-	to.T = c.T
-	for more := take(n, row); more && c.Parent < n; more = take(n, row) {
-		n = c.Parent
-		if row, err = a.Row(n, row); err != nil {
-			return err
-		}
-		c.Load(row)
 	}
 	return x.neighbours(to, a)
 }
@@ -114,17 +106,12 @@ func (x *run) about(to *At, p trace.P) error {
 	if err := x.waitsAt(to, p); err != nil {
 		return err
 	}
-	a, err := x.array(p, xtf.TypeCPath)
-	if err != nil {
-		return err
+	var err error
+	for _, c := range results.Overlapping[xtf.CPath](x.Run, p, to.T, behind(to.T), &err) {
+		piece := x.pieceOf(p, c)
+		to.Critical = &piece
+		break
 	}
-	err = a.Overlapping(to.T, behind(to.T), func(_ uint64, row []byte) bool {
-		var c xtf.CPath
-		c.Load(row)
-		v := x.pieceOf(p, &c)
-		to.Critical = &v
-		return false
-	})
 	if err != nil {
 		return err
 	}
@@ -135,65 +122,55 @@ func (x *run) about(to *At, p trace.P) error {
 // after is the tick after t.
 func behind(t uint64) uint64 { return max(t, t+1) }
 
-// within visits the rows of a type that begin in a call.
-func (x *run) within(p trace.P, t xtf.TypeID, c *Call, visit func(n uint64, row []byte) bool) error {
-	a, err := x.array(p, t)
-	if err != nil || a.Len() == 0 {
-		return err
+// within passes the rows of a type that begin in a call, up to mostLooked.
+func within[T any, R xtf.Form[T]](x *run, p trace.P, c *Call, err *error) iter.Seq2[uint64, *T] {
+	return func(yield func(uint64, *T) bool) {
+		looked := 0
+		for n, row := range results.Begun[T, R](x.Run, p, c.Begin, behind(c.End), err) {
+			if looked++; looked > mostLooked || !yield(n, row) {
+				return
+			}
+		}
 	}
-	n1, err := a.Rank(c.Begin)
-	if err != nil {
-		return err
-	}
-	n2, err := a.RankAfter(c.End)
-	if err != nil {
-		return err
-	}
-	return a.Each(n1, min(n2, n1+mostLooked), visit)
 }
 
 // messagesOf fills the messages of a call.
-func (x *run) messagesOf(to *At, p trace.P, c *Call) error {
-	var failed error
-	err := x.within(p, xtf.TypeP2P, c, func(n uint64, row []byte) bool {
-		var m xtf.P2P
-		if m.Load(row); m.CallN != c.N {
-			return true
+func (x *run) messagesOf(to *At, p trace.P, c *Call) (err error) {
+	for n, m := range within[xtf.P2P](x, p, c, &err) {
+		if m.CallN != c.N {
+			continue
 		}
-		var v Message
-		if v, failed = x.messageOf(p, n, &m); failed == nil {
-			to.Message = append(to.Message, v)
+		v, err := x.messageOf(p, n, m)
+		if err != nil {
+			return err
 		}
-		return failed == nil && len(to.Message) < mostAbout
-	})
-	if err == nil {
-		err = failed
+		if to.Message = append(to.Message, v); len(to.Message) == mostAbout {
+			break
+		}
 	}
 	return err
 }
 
 // collectiveOf fills the collective operation of a call.
-func (x *run) collectiveOf(to *At, p trace.P, c *Call) error {
-	return x.within(p, xtf.TypeColl, c, func(n uint64, row []byte) bool {
-		var v xtf.Coll
-		if v.Load(row); v.CallN != c.N {
-			return true
+func (x *run) collectiveOf(to *At, p trace.P, c *Call) (err error) {
+	for n, v := range within[xtf.Coll](x, p, c, &err) {
+		if v.CallN == c.N {
+			to.Coll = x.collOf(p, n, v)
+			break
 		}
-		to.Coll = x.collOf(p, n, &v)
-		return false
-	})
+	}
+	return err
 }
 
 // fileOpOf fills the file operation of a call.
-func (x *run) fileOpOf(to *At, p trace.P, c *Call) error {
-	return x.within(p, xtf.TypeIO, c, func(_ uint64, row []byte) bool {
-		var v xtf.IO
-		if v.Load(row); v.CallN != c.N {
-			return true
+func (x *run) fileOpOf(to *At, p trace.P, c *Call) (err error) {
+	for _, v := range within[xtf.IO](x, p, c, &err) {
+		if v.CallN == c.N {
+			to.IO = &FileOp{Asked: v.Asked, Done: v.Done, File: x.fileName(v.Handle), Op: v.Op & xtf.IOOpMask}
+			break
 		}
-		to.IO = &FileOp{Asked: v.Asked, Done: v.Done, File: x.fileName(v.Handle), Op: v.Op & xtf.IOOpMask}
-		return false
-	})
+	}
+	return err
 }
 
 // fileName is the name of the file after a handle, "" where the trace does not tell.
@@ -212,28 +189,20 @@ func (x *run) fileName(handle uint32) string {
 }
 
 // waitsAt fills the waits at the time and in the innermost MPI call, there also with what they belong to.
-func (x *run) waitsAt(to *At, p trace.P) error {
+func (x *run) waitsAt(to *At, p trace.P) (err error) {
 	begin, end := to.T, behind(to.T)
 	if len(to.Stack) > 0 && to.Stack[0].Class != xtf.ShareOwn {
 		begin, end = min(begin, to.Stack[0].Begin), max(end, to.Stack[0].End)
 	}
-	a, err := x.array(p, xtf.TypeWait)
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = a.Overlapping(begin, end, func(n uint64, row []byte) bool {
-		var w xtf.Wait
-		w.Load(row)
-		var v Wait
-		if v, failed = x.waitOf(p, n, &w); failed == nil {
-			to.Waits = append(to.Waits, v)
-			x.attach(to, &w, &v)
+	for n, w := range results.Overlapping[xtf.Wait](x.Run, p, begin, end, &err) {
+		v, err := x.waitOf(p, n, w)
+		if err != nil {
+			return err
 		}
-		return failed == nil && len(to.Waits) < mostAbout
-	})
-	if err == nil {
-		err = failed
+		to.Waits = append(to.Waits, v)
+		if x.attach(to, w, &v); len(to.Waits) == mostAbout {
+			break
+		}
 	}
 	return err
 }
@@ -250,5 +219,248 @@ func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 		if to.Message[i].N == w.RecN {
 			to.Message[i].Wait = v
 		}
+	}
+}
+
+// mostSteps is how many rows a step may pass over.
+const mostSteps = 1 << 20
+
+// stepKinds are the kinds of things that steps go to, and their rows.
+var stepKinds = map[string]xtf.TypeID{
+	"call": xtf.TypeCall, "sibling": xtf.TypeCall, "region": xtf.TypeCall, "mpi": xtf.TypeCall, "marker": xtf.TypeCall,
+	"message": xtf.TypeP2P, "collective": xtf.TypeColl, "wait": xtf.TypeWait, "interval": xtf.TypeIval, "critical": xtf.TypeCPath,
+}
+
+// step is one question of api/next.
+type step struct {
+	x       *run
+	p       trace.P
+	kind    string
+	a       *xtf.Array
+	forward bool
+	want    func(c *xtf.Call) bool // of calls; nil: any row
+}
+
+// next answers api/next.
+func (s *Server) next(ctx context.Context, p *params) (any, error) {
+	p.needRows()
+	loc := p.loc()
+	kind, way := p.choice("kind", "call", "sibling", "region", "mpi", "message", "collective", "wait", "marker", "interval", "critical"), p.choice("step", "1", "-1")
+	t, n := p.number("t", p.run.first, 0, 1<<64-1), p.number("n", xtf.Never, 0, xtf.Never)
+	region := p.number("region", 0, 0, uint64(max(1, len(p.run.meta.Regions)))-1)
+	if p.err != nil {
+		return nil, p.err
+	}
+	var err error
+	q := &step{x: p.run, p: loc, kind: kind, forward: way == "1"}
+	if q.a, err = p.run.array(loc, stepKinds[kind]); err != nil {
+		return nil, err
+	}
+	if err := q.choose(n, int(region)); err != nil {
+		return nil, err
+	}
+	return q.answer(ctx, t, n)
+}
+
+// choose says which calls are wanted.
+func (q *step) choose(n uint64, region int) error {
+	switch q.kind {
+	case "mpi":
+		q.want = func(c *xtf.Call) bool { return c.Flags&xtf.FlagOutermostMPI != 0 }
+	case "marker":
+		q.want = func(c *xtf.Call) bool { return c.Flags&xtf.FlagMarker != 0 }
+	case "region":
+		q.want = func(c *xtf.Call) bool { return q.x.region(c.Region) == region }
+	case "sibling":
+		if n == xtf.Never {
+			return bad("n", "it is not given", "Siblings are those of a call: give its row")
+		}
+		of, err := rowOf[xtf.Call](q.x, q.p, n)
+		if err != nil {
+			return err
+		}
+		q.want = func(c *xtf.Call) bool { return c.Depth == of.Depth }
+	}
+	return nil
+}
+
+// answer goes from row n, or from a time, to the next row that is wanted.
+func (q *step) answer(ctx context.Context, t, n uint64) (*NextEvent, error) {
+	v := &NextEvent{Kind: q.kind, Location: int(q.p), T: t}
+	if n == xtf.Never {
+		var err error
+		if q.forward {
+			n, err = q.a.RankAfter(t)
+		} else {
+			n, err = q.a.Rank(t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else if n >= q.a.Len() {
+		return nil, missing("n")
+	} else if q.forward {
+		n++
+	}
+	at, found, err := q.search(ctx, n)
+	switch {
+	case err != nil:
+		return nil, err
+	case found:
+		return v, q.fill(v, at)
+	case q.forward && at >= q.a.Len():
+		v.Side = "after"
+	case !q.forward && at == 0:
+		v.Side = "before"
+	default:
+		v.Side, v.N = "beyond", at
+		v.T, err = q.a.At(at)
+	}
+	return v, err
+}
+
+// search returns the first wanted row at or after n, or the last one before n.
+func (q *step) search(ctx context.Context, n uint64) (at uint64, found bool, err error) {
+	end := q.a.Len()
+	if q.want == nil {
+		if q.forward {
+			return n, n < end, nil
+		}
+		return max(n, 1) - 1, n > 0, nil
+	}
+	for passed := uint64(0); passed < mostSteps; {
+		if err := ctx.Err(); err != nil {
+			return 0, false, err
+		}
+		n1, n2 := n, min(end, n+uint64(q.a.Type().PageRows))
+		if !q.forward {
+			n1, n2 = n-min(n, uint64(q.a.Type().PageRows)), n
+		}
+		if n1 >= n2 {
+			break
+		}
+		err := q.a.Each(n1, n2, func(k uint64, row []byte) bool {
+			var c xtf.Call
+			if c.Load(row); q.want(&c) {
+				at, found = k, true
+			}
+			return !found || !q.forward
+		})
+		if err != nil || found {
+			return at, found, err
+		}
+		passed += n2 - n1
+		if n = n2; !q.forward {
+			n = n1
+		}
+	}
+	return n, false, nil
+}
+
+// fill describes the row that was found.
+func (q *step) fill(v *NextEvent, n uint64) error {
+	row, err := q.a.Row(n, nil)
+	if err != nil {
+		return err
+	}
+	v.Found, v.N = true, n
+	v.T, v.End = xtf.U64(row, 0), max(xtf.U64(row, 0), xtf.U64(row, 8)) // T and End begin the rows of all these types
+	switch stepKinds[q.kind] {
+	case xtf.TypeCall:
+		v.Call = &n
+	case xtf.TypeP2P:
+		call := xtf.U64(row, xtf.P2PCallN)
+		v.Call = &call
+	case xtf.TypeColl:
+		call := xtf.U64(row, xtf.CollCallN)
+		v.Call = &call
+	}
+	return nil
+}
+
+// callOf describes a row of CALL.
+func (x *run) callOf(n uint64, c *xtf.Call) Call {
+	return Call{
+		N: n, Begin: c.T, End: max(c.T, c.End), Exclusive: c.Exclusive, Region: x.region(c.Region), Name: x.RegionName(c.Region), Depth: c.Depth,
+		Class: xtf.ShareOf(c.Class), Cut: c.Flags&xtf.FlagCut != 0, Estimated: c.Flags&xtf.FlagEstimated != 0,
+	}
+}
+
+// rowOf reads row n of an array; one that does not exist is missing.
+func rowOf[T any, R xtf.Form[T]](x *run, p trace.P, n uint64) (v T, err error) {
+	a, err := xtf.ArrayOf[T, R](x.File, xtf.Proc(p))
+	if err == nil && n >= a.Len() {
+		err = missing(fmt.Sprintf("row %d of %d of type %s", n, a.Len(), a.Type().Name))
+	}
+	if err != nil {
+		return v, err
+	}
+	return results.Referred[T, R](x.Run, uint32(p), n)
+}
+
+// side describes where something happened, nil for nowhere.
+func (x *run) side(o *results.Side, err error) (*Side, error) {
+	if o == nil || err != nil {
+		return nil, err
+	}
+	process, _ := x.Defs.Process(o.P)
+	s := &Side{Location: int(o.P), Process: process, Begin: o.Begin, End: max(o.Begin, o.End), Region: x.region(o.Region), Name: x.RegionName(o.Region)}
+	if o.Call != xtf.Never {
+		s.Call = &o.Call
+	}
+	return s, nil
+}
+
+// messageOf describes row n of P2P of location p.
+func (x *run) messageOf(p trace.P, n uint64, m *xtf.P2P) (Message, error) {
+	v := Message{
+		N: n, Kind: "send", Location: int(p), Begin: m.T, End: max(m.T, m.End), Call: m.CallN, Bytes: m.Bytes, Tag: m.Tag,
+		Comm: x.CommName(m.Comm), Peer: -1,
+	}
+	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		v.Kind = "receive"
+	}
+	if m.Peer != trace.UnknownProcess {
+		v.Peer = int64(m.Peer)
+	}
+	var err error
+	v.Mate, err = x.side(results.Mate(x.Run, m))
+	return v, err
+}
+
+// collOf describes row n of COLL of location p.
+func (x *run) collOf(p trace.P, n uint64, c *xtf.Coll) *Collective {
+	process, _ := x.Defs.Process(p)
+	v := &Collective{
+		N: n, Name: x.RegionName(c.Region), Comm: x.CommName(c.Comm), Members: x.Defs.CommSize(c.Comm), Root: -1, Ordinal: c.Ordinal,
+		Sent: c.Sent, Received: c.Received, Begin: c.T, End: max(c.T, c.End), LastEnter: c.LastEnter, FirstLeave: c.FirstLeave, LastLeave: c.LastLeave,
+	}
+	if root := x.Defs.Peer(c.Comm, c.Root, process); root != trace.UnknownProcess {
+		v.Root = int64(root)
+	}
+	return v
+}
+
+// waitOf describes row n of WAIT of location p, with the way to its cause.
+func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
+	process, _ := x.Defs.Process(p)
+	v := Wait{
+		N: n, Location: int(p), Process: process, Begin: w.T, End: max(w.T, w.End), Pattern: results.PatternName(w.Pattern), Order: results.OrderName(w.Pattern),
+		Node: w.Node, Path: []string{}, Region: -1,
+	}
+	v.Ticks = v.End - v.Begin
+	paths, err := x.paths()
+	if err != nil {
+		return v, err
+	}
+	v.Path, v.Region = paths.Names(w.Path), x.region(paths.Region(w.Path))
+	v.Cause, err = x.side(results.WaitedFor(x.Run, p, w))
+	return v, err
+}
+
+// pieceOf describes a row of CPATH of location p.
+func (x *run) pieceOf(p trace.P, c *xtf.CPath) Piece {
+	return Piece{
+		Location: int(p), Begin: c.T, End: max(c.T, c.End), Region: x.region(c.Region), Activity: results.ActivityName(c.Activity), Node: c.Node,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -16,28 +17,17 @@ const (
 
 // counter answers api/counter.
 func (s *Server) counter(ctx context.Context, p *params) (any, error) {
-	loc, err := p.loc()
-	if err != nil {
-		return nil, err
-	}
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	bins, err := p.number("bins", 512, 1, counterBins)
-	if err != nil {
-		return nil, err
-	}
+	loc := p.loc()
+	begin, end := p.span()
+	bins := p.number("bins", 512, 1, counterBins)
 	if len(p.run.meta.Counters) == 0 {
-		return nil, missing("metric")
+		p.wrong(missing("metric"))
 	}
-	metric, err := p.number("metric", 0, 0, uint64(len(p.run.meta.Counters)-1))
-	if err != nil {
-		return nil, err
+	metric := p.number("metric", 0, 0, uint64(max(len(p.run.meta.Counters), 1)-1))
+	if p.needRows(); p.err != nil {
+		return nil, p.err
 	}
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
+	var err error
 	r := &readings{x: p.run, metric: int(metric), begin: begin, end: max(end, behind(begin)), refs: p.run.metricRefs(int(metric))}
 	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
 	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
@@ -105,8 +95,8 @@ func (r *readings) read(ctx context.Context) error {
 			return err
 		}
 		var first, last uint64
-		if first, err = r.a.Rank(r.begin + scaled(r.end-r.begin, uint64(b), uint64(len(r.count)))); err == nil {
-			last, err = r.a.Rank(r.begin + scaled(r.end-r.begin, uint64(b+1), uint64(len(r.count))))
+		if first, err = r.a.Rank(r.begin + numbers.MulDiv(r.end-r.begin, uint64(b), uint64(len(r.count)))); err == nil {
+			last, err = r.a.Rank(r.begin + numbers.MulDiv(r.end-r.begin, uint64(b+1), uint64(len(r.count))))
 		}
 		if err == nil {
 			err = r.rows(first, min(last, first+readingsOfBin))
@@ -156,7 +146,7 @@ func (r *readings) rows(n1, n2 uint64) error {
 		if !ok {
 			return true
 		}
-		b := min(scaled(xtf.U64(row, 0)-r.begin, uint64(len(r.count)), r.end-r.begin), uint64(len(r.count)-1))
+		b := min(numbers.MulDiv(xtf.U64(row, 0)-r.begin, uint64(len(r.count)), r.end-r.begin), uint64(len(r.count)-1))
 		if r.count[b]++; r.count[b] == 1 {
 			low, high, mean := v, v, 0.0
 			r.to.Min[b], r.to.Max[b], r.to.Mean[b] = &low, &high, &mean

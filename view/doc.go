@@ -3,7 +3,7 @@
 //
 // # Answers
 //
-// The types in api.go and apirun.go are the contract with the client in assets, which is plain files. The server answers from pyramids
+// The types in api.go are the contract with the client in assets, which is plain files. The server answers from pyramids
 // and indexes, in time and memory that depend on what is asked, not on the size of the run: a tile is a descent for each of
 // its rows and what it shows; statistics of a window are two descents for each process. Lists are bounded, and say when they
 // leave something out. Approximate numbers carry bounds that hold. Times are ticks.

@@ -27,20 +27,16 @@ func (x *run) readTree() (*Intervals, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := x.File.Array(xtf.WholeRun, xtf.TypeInterval)
-	if err != nil {
-		return nil, err
-	}
-	if uint64(len(doc.Nodes)) != a.Len() {
-		return nil, fmt.Errorf("%s: %d intervals in %d rows: %w", x.Name, len(doc.Nodes), a.Len(), xtf.ErrCorrupt)
-	}
-	v := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes)}
-	err = a.Each(0, uint64(len(doc.Nodes)-v.More), func(n uint64, row []byte) bool {
-		var r xtf.Interval
-		r.Load(row)
-		v.Nodes = append(v.Nodes, nodeOf(doc.Nodes[n], &r))
-		return true
+	v, n := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes)}, 0
+	err = results.Load(x.Run, xtf.WholeRun, func(r *xtf.Interval) {
+		if n < len(doc.Nodes)-v.More {
+			v.Nodes = append(v.Nodes, nodeOf(doc.Nodes[n], r))
+		}
+		n++
 	})
+	if err == nil && len(doc.Nodes) != n {
+		err = fmt.Errorf("%s: %d intervals in %d rows: %w", x.Name, len(doc.Nodes), n, xtf.ErrCorrupt)
+	}
 	return v, err
 }
 
@@ -65,20 +61,15 @@ func (s *Server) interval(ctx context.Context, p *params) (any, error) {
 	if err != nil || n >= uint64(p.run.meta.Intervals) {
 		return nil, missing("interval/" + p.tail)
 	}
-	ranks, err := p.ranks()
-	if err != nil {
-		return nil, err
+	o := results.IntervalOptions{Ranks: p.ranks()}
+	if p.v.Has("t") {
+		o.Span = &results.Span{}
+		if o.Span.Begin, o.Span.End = p.span(); p.err == nil {
+			p.err = p.run.fewExecutions(ctx, o)
+		}
 	}
-	o := results.IntervalOptions{Ranks: ranks}
-	if p.has("t") {
-		begin, end, err := p.span()
-		if err != nil {
-			return nil, err
-		}
-		o.Span = &results.Span{Begin: begin, End: end}
-		if err := p.run.fewExecutions(ctx, o); err != nil {
-			return nil, err
-		}
+	if p.err != nil {
+		return nil, p.err
 	}
 	doc, lost, err := report.NewIntervals(p.run.Run, o)
 	if err != nil {
@@ -99,27 +90,19 @@ const mostSpanRuns = 1024
 
 // fewExecutions refuses spans with too many executions.
 func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) error {
-	of, n := o.Ranks.Locations(x.Defs), uint64(0)
-	for p := range trace.P(x.meta.Locations) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !of(p) {
-			continue
-		}
+	n := uint64(0)
+	_, err := x.each(ctx, o.Ranks, "intervals", func(p trace.P) error {
 		a, err := x.array(p, xtf.TypeIval)
 		if err != nil {
 			return err
 		}
 		in, err := a.Size(o.Span.Begin, o.Span.End)
-		if err != nil {
-			return err
-		}
 		if n += in; n > mostSpanRuns {
 			return bad("t", fmt.Sprintf("more than %d executions of intervals begin in the window", mostSpanRuns), "Choose fewer ranks or a shorter window")
 		}
-	}
-	return nil
+		return err
+	})
+	return err // what is lost is told with the characteristics
 }
 
 // anyNode stands for all intervals.
@@ -127,22 +110,13 @@ const anyNode = 1<<64 - 1
 
 // executionsOf answers api/executions.
 func (s *Server) executionsOf(_ context.Context, p *params) (any, error) {
-	loc, err := p.loc()
-	if err != nil {
-		return nil, err
+	loc := p.loc()
+	begin, end := p.span()
+	node, limit := p.number("node", anyNode, 0, anyNode), p.limit(500, 4096)
+	if p.err != nil {
+		return nil, p.err
 	}
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	node, err := p.number("node", anyNode, 0, anyNode)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := p.limit(500, 4096)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	v := &Executions{}
 	v.List, v.More, err = p.run.executions(loc, begin, end, node, limit)
 	return v, err
@@ -150,34 +124,30 @@ func (s *Server) executionsOf(_ context.Context, p *params) (any, error) {
 
 // executions lists the executions of a node, or of all, that overlap a span on location p.
 func (x *run) executions(p trace.P, begin, end, node uint64, limit int) ([]Execution, bool, error) {
-	list, more := []Execution{}, false
-	a, err := x.array(p, xtf.TypeIval)
-	if err != nil {
-		return list, false, err
-	}
+	list := []Execution{}
 	tree, err := x.tree.of(0, x.readTree)
 	if err != nil {
 		return list, false, err
 	}
 	looked := 0
-	err = a.Overlapping(begin, end, func(n uint64, row []byte) bool {
-		var iv xtf.Ival
-		iv.Load(row)
-		if looked++; node != anyNode && uint64(iv.Node) != node {
-			more = looked >= mostPieceRows
-			return !more
-		}
-		if more = len(list) == limit; more {
-			return false
+	for n, iv := range results.Overlapping[xtf.Ival](x.Run, p, begin, end, &err) {
+		looked++
+		switch {
+		case node != anyNode && uint64(iv.Node) != node:
+			if looked >= mostPieceRows {
+				return list, true, nil
+			}
+			continue
+		case len(list) == limit:
+			return list, true, nil
 		}
 		e := Execution{N: n, Node: iv.Node, K: iv.Execution, Begin: iv.T, End: max(iv.T, iv.End)}
 		if uint64(iv.Node) < uint64(len(tree.Nodes)) {
 			e.Label = tree.Nodes[iv.Node].Label
 		}
 		list = append(list, e)
-		return true
-	})
-	return list, more, err
+	}
+	return list, false, err
 }
 
 // classesOf answers api/classes.

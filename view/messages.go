@@ -3,9 +3,9 @@ package view
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"sync"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -20,22 +20,16 @@ const (
 
 // messages answers api/messages.
 func (s *Server) messages(ctx context.Context, p *params) (any, error) {
-	o, err := p.window()
-	if err != nil {
-		return nil, err
+	o, limit := p.window(), p.limit(mostMessages, mostMessages)
+	if p.err != nil {
+		return nil, p.err
 	}
-	limit, err := p.limit(mostMessages, mostMessages)
-	if err != nil {
-		return nil, err
-	}
-	q := &arrows{x: p.run, begin: o.begin, end: o.end, of: o.ranks.Locations(p.run.Defs), limit: limit}
+	q := &arrows{x: p.run, begin: o.begin, end: o.end, ranks: o.ranks, of: o.ranks.Locations(p.run.Defs), limit: limit}
 	v := &Messages{Begin: o.begin, End: o.end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []table.Lost{}}
 	q.to = v
-	if err := q.count(ctx); err != nil {
-		return nil, err
-	}
-	if !v.Truncated {
-		err = q.list(ctx)
+	err := q.each(ctx, q.count)
+	if err == nil && !v.Truncated {
+		err = q.each(ctx, q.list)
 	}
 	if err == nil && v.Truncated {
 		v.List = noArrows()
@@ -53,81 +47,42 @@ func noArrows() Arrows {
 type arrows struct {
 	x          *run
 	begin, end uint64
+	ranks      results.Ranks
 	of         func(trace.P) bool
 	limit      int
 	to         *Messages
 }
 
-// count counts sends and receives until there are too many: each message has two.
-func (q *arrows) count(ctx context.Context) error {
-	for p := range trace.P(q.x.meta.Locations) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !q.of(p) {
-			continue
-		}
-		a, err := q.x.array(p, xtf.TypeP2P)
-		n := uint64(0)
-		if err == nil {
-			n, err = a.Size(q.begin, q.end)
-		}
-		if results.Partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if q.to.Total += n; q.to.Total > 2*uint64(q.limit) {
-			q.to.Truncated = true
+// each calls f for the locations, until there are too many messages.
+func (q *arrows) each(ctx context.Context, f func(p trace.P) error) error {
+	lost, err := q.x.each(ctx, q.ranks, "messages", func(p trace.P) error {
+		if q.to.Truncated {
 			return nil
 		}
+		return f(p)
+	})
+	q.to.Lost = append([]table.Lost{}, lost...)
+	return err
+}
+
+// count counts sends and receives until there are too many: each message has two.
+func (q *arrows) count(p trace.P) error {
+	a, err := q.x.array(p, xtf.TypeP2P)
+	if err != nil {
+		return err
 	}
-	return nil
+	n, err := a.Size(q.begin, q.end)
+	q.to.Total += n
+	q.to.Truncated = q.to.Total > 2*uint64(q.limit)
+	return err
 }
 
 // list reads the messages: sends in the window, and receives whose send is not.
-func (q *arrows) list(ctx context.Context) error {
-	q.to.Lost = []table.Lost{}
-	for p := range trace.P(q.x.meta.Locations) {
-		if err := ctx.Err(); err != nil {
+func (q *arrows) list(p trace.P) (err error) {
+	for n, m := range results.Begun[xtf.P2P](q.x.Run, p, q.begin, q.end, &err) {
+		if err := q.add(p, n, m); err != nil || q.to.Truncated {
 			return err
 		}
-		if !q.of(p) || q.to.Truncated {
-			continue
-		}
-		if err := q.listLocation(p); results.Partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (q *arrows) listLocation(p trace.P) error {
-	a, err := q.x.array(p, xtf.TypeP2P)
-	if err != nil || a.Len() == 0 {
-		return err
-	}
-	n1, err := a.Rank(q.begin)
-	if err != nil {
-		return err
-	}
-	n2, err := a.Rank(q.end)
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = a.Each(n1, n2, func(n uint64, row []byte) bool {
-		var m xtf.P2P
-		m.Load(row)
-		failed = q.add(p, n, &m)
-		return failed == nil && !q.to.Truncated
-	})
-	if err == nil {
-		err = failed
 	}
 	return err
 }
@@ -137,12 +92,10 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil
 	}
-	row, err := results.Referred(q.x.Run, m.MateP, xtf.TypeP2P, m.MateN)
+	o, err := results.Referred[xtf.P2P](q.x.Run, m.MateP, m.MateN)
 	if err != nil {
 		return err
 	}
-	var o xtf.P2P
-	o.Load(row)
 	from, to, send, recv, sendN, recvN := p, trace.P(m.MateP), m, &o, n, m.MateN
 	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		if q.of(to) && o.T >= q.begin && o.T < q.end {
@@ -179,22 +132,17 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 }
 
 // waited is how long a receive waited for its sender.
-func (q *arrows) waited(p trace.P, n uint64, m *xtf.P2P) (uint64, error) {
-	a, err := q.x.array(p, xtf.TypeWait)
-	if err != nil || a.Len() == 0 {
-		return 0, err
-	}
-	ticks := uint64(0)
+func (q *arrows) waited(p trace.P, n uint64, m *xtf.P2P) (_ uint64, err error) {
 	looked := 0
-	err = a.Overlapping(m.T, max(m.End, behind(m.T)), func(_ uint64, row []byte) bool {
-		var w xtf.Wait
-		if w.Load(row); w.RecN == n && w.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
-			ticks = max(w.T, w.End) - w.T
+	for _, w := range results.Overlapping[xtf.Wait](q.x.Run, p, m.T, max(m.End, behind(m.T)), &err) {
+		if w.RecN == n && w.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
+			return max(w.T, w.End) - w.T, nil
 		}
-		looked++
-		return ticks == 0 && looked < mostLooked
-	})
-	return ticks, err
+		if looked++; looked == mostLooked {
+			break
+		}
+	}
+	return 0, err
 }
 
 // density fills the number of sends and receives, and their bytes, by bins, from sums at pages; of very many locations
@@ -300,23 +248,23 @@ func (q *arrows) deal(bins []uint64, from, to, v uint64) uint64 {
 		return 0
 	}
 	inside := uint64(0)
-	edge := func(b int) uint64 { return q.begin + scaled(q.end-q.begin, uint64(b), densityBins) }
+	edge := func(b int) uint64 { return q.begin + numbers.MulDiv(q.end-q.begin, uint64(b), densityBins) }
 	if to <= from { // all at one instant
 		if from < q.begin || from >= q.end {
 			return 0
 		}
-		bins[min(scaled(from-q.begin, densityBins, q.end-q.begin), densityBins-1)] += v
+		bins[min(numbers.MulDiv(from-q.begin, densityBins, q.end-q.begin), densityBins-1)] += v
 		return v
 	}
 	if to <= q.begin || from >= q.end {
 		return 0
 	}
-	b := int(min(scaled(max(from, q.begin)-q.begin, densityBins, q.end-q.begin), densityBins-1))
+	b := int(min(numbers.MulDiv(max(from, q.begin)-q.begin, densityBins, q.end-q.begin), densityBins-1))
 	for ; b < densityBins && edge(b) < to; b++ {
 		a, z := max(from, edge(b)), min(to, edge(b+1))
 		if a < z {
 			// differences of the running share lose nothing
-			part := scaled(v, z-from, to-from) - scaled(v, a-from, to-from)
+			part := numbers.MulDiv(v, z-from, to-from) - numbers.MulDiv(v, a-from, to-from)
 			bins[b] += part
 			inside += part
 		}
@@ -324,12 +272,108 @@ func (q *arrows) deal(bins []uint64, from, to, v uint64) uint64 {
 	return inside
 }
 
-// scaled is v * a / b for a <= b, or where the quotient fits.
-func scaled(v, a, b uint64) uint64 {
-	hi, lo := bits.Mul64(v, a)
-	if hi >= b {
-		return 1<<64 - 1
+// kept is an answer about a whole run that is computed once; an error is not kept.
+type kept[T any] struct {
+	mu  sync.Mutex
+	v   *T
+	key int
+}
+
+// of returns the value, computed by f unless it is there. One request computes, others wait.
+func (k *kept[T]) of(key int, f func() (*T, error)) (*T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.v != nil && k.key == key {
+		return k.v, nil
 	}
-	q, _ := bits.Div64(hi, lo, b)
-	return q
+	v, err := f()
+	if err == nil {
+		k.v, k.key = v, key
+	}
+	return v, err
+}
+
+// matrix answers api/matrix.
+func (s *Server) matrix(ctx context.Context, p *params) (any, error) {
+	cells := p.number("cells", matrixCells, 1, matrixCells)
+	if p.needRows(); p.err != nil {
+		return nil, p.err
+	}
+	return p.run.pairs.of(int(cells), func() (*Matrix, error) { return p.run.addPairs(ctx, int(cells)) })
+}
+
+// pairSums are the messages of the cells of a matrix.
+type pairSums struct {
+	merged, cells   int
+	messages, bytes []uint64
+	unknown         uint64
+}
+
+// addPairs adds up the channels of all locations, at the senders. One row of CHANNEL for each communication partner,
+// communicator and tag is read.
+func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
+	n := max(1, x.meta.Processes)
+	t := pairSums{merged: (n + most - 1) / most}
+	t.cells = (n + t.merged - 1) / t.merged
+	t.messages, t.bytes = make([]uint64, t.cells*t.cells), make([]uint64, t.cells*t.cells)
+	m := &Matrix{
+		Processes: x.meta.Processes, Merged: t.merged, Cells: t.cells, From: []int{}, To: []int{}, Messages: []uint64{}, Bytes: []uint64{},
+		Lost: []table.Lost{},
+	}
+	var mu sync.Mutex
+	err := parallel(ctx, x.meta.Locations, func(i int) error {
+		list, err := x.sent(trace.P(i))
+		mu.Lock()
+		defer mu.Unlock()
+		if results.Partial(err) {
+			m.Lost = append(m.Lost, x.Lost(trace.P(i), "matrix", err))
+			return nil
+		}
+		process, _ := x.Defs.Process(trace.P(i))
+		for k := range list {
+			t.add(process, &list[k])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sortLost(m.Lost)
+	m.Unknown, m.Complete = t.unknown, len(m.Lost) == 0
+	for c, messages := range t.messages {
+		if messages > 0 {
+			m.From, m.To = append(m.From, c/t.cells), append(m.To, c%t.cells)
+			m.Messages, m.Bytes = append(m.Messages, messages), append(m.Bytes, t.bytes[c])
+		}
+	}
+	return m, nil
+}
+
+// sent lists the channels that location p sends on.
+func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
+	var list []xtf.Channel
+	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // that may follow
+	err := xtf.Each(x.File, xtf.Proc(p), func(_ uint64, v *xtf.Channel) error {
+		switch {
+		case v.Direction != xtf.ChannelSend:
+			return nil
+		case v.Count > count || v.Bytes > bytes:
+			return fmt.Errorf("channels of %d messages or %d bytes more than sums hold: %w", v.Count, v.Bytes, xtf.ErrCorrupt)
+		}
+		count, bytes = count-v.Count, bytes-v.Bytes
+		list = append(list, *v)
+		return nil
+	})
+	return list, err
+}
+
+// add adds a channel.
+func (t *pairSums) add(from uint32, c *xtf.Channel) {
+	f, to := int(from)/t.merged, c.Key>>32/uint64(t.merged)
+	if f >= t.cells || to >= uint64(t.cells) {
+		t.unknown += c.Count
+		return
+	}
+	i := f*t.cells + int(to)
+	t.messages[i], t.bytes[i] = t.messages[i]+c.Count, t.bytes[i]+c.Bytes
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -178,10 +180,114 @@ func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	return a, nil
 }
 
-// needRows is the error of endpoints that show events, where the file keeps none.
+// needRows is the error of what shows events, where the file keeps none.
 func (x *run) needRows() error {
 	if !x.meta.Rows {
 		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, results.ErrNoResult)
 	}
 	return nil
 }
+
+// each calls f for the locations of the chosen processes, one after another, unless the client is gone. What of them cannot be read is
+// returned as lost.
+func (x *run) each(ctx context.Context, ranks results.Ranks, section string, f func(p trace.P) error) ([]table.Lost, error) {
+	return x.EachLocation(ranks, section, func(p trace.P) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return f(p)
+	})
+}
+
+// meta answers api/meta.
+func (s *Server) meta(_ context.Context, _ *params) (any, error) {
+	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
+		TileBins: tileBins, TileRows: tileRows, TileSpans: tileSpans, Messages: mostMessages, Matrix: matrixCells,
+		Columns: profileColumns, CounterBins: counterBins,
+	}}
+	for _, x := range s.runs {
+		m.Runs = append(m.Runs, x.meta)
+	}
+	classes := results.ShareWords(s.runs[0].Run)
+	m.Classes = classes[:]
+	for i := range xtf.NumItems {
+		m.Words[i.String()] = results.ItemWord(i)
+	}
+	return m, nil
+}
+
+// Bounds of answers.
+const (
+	mostMessages   = 2000
+	matrixCells    = 256
+	profileColumns = 1000
+	counterBins    = 2048
+	mostLocations  = 4096
+)
+
+// locations answers api/locations.
+func (s *Server) locations(_ context.Context, p *params) (any, error) {
+	n := uint64(p.run.Defs.NumLocations())
+	from, limit := p.number("from", 0, 0, n), p.limit(mostLocations, mostLocations)
+	if p.err != nil {
+		return nil, p.err
+	}
+	x := &Locations{From: from, List: []Location{}}
+	for i := from; i < min(n, from+uint64(limit)); i++ {
+		l, err := p.run.location(trace.P(i))
+		if err != nil {
+			return nil, err
+		}
+		x.List = append(x.List, l)
+	}
+	return x, nil
+}
+
+// location describes a row of the timeline.
+func (x *run) location(p trace.P) (Location, error) {
+	d := x.Defs
+	l := d.Location(p)
+	process, thread := d.Process(p)
+	row, err := x.File.Dir(xtf.Proc(p))
+	if err != nil {
+		return Location{}, err
+	}
+	loc := Location{
+		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events,
+	}
+	if g := x.groups[l.Group]; g != nil {
+		loc.Group, loc.Node = d.Text(g.Name), x.nodes[g.Parent]
+	}
+	return loc, nil
+}
+
+func locationType(t trace.LocationType) string {
+	switch t {
+	case trace.CPUThread:
+		return "cpu"
+	case trace.AcceleratorStream:
+		return "accelerator"
+	case trace.MetricLocation:
+		return "metric"
+	}
+	return "other"
+}
+
+// counters lists the metrics of the definitions.
+func counters(d *trace.Definitions) []Counter {
+	list := []Counter{}
+	for i := range d.MetricMembers {
+		m := &d.MetricMembers[i]
+		list = append(list, Counter{
+			ID: i, Name: d.Text(m.Name), Unit: strings.TrimSpace(d.Text(m.Unit)), Description: d.Text(m.Description),
+			Cumulative: m.Mode&metricValueMask == metricAccumulated, Signed: m.ValueType == trace.TypeInt64, Float: m.ValueType == trace.TypeDouble,
+		})
+	}
+	return list
+}
+
+// Properties of a metric's value: the low bits of its mode in OTF2.
+const (
+	metricValueMask   = 0xf
+	metricAccumulated = 0
+)

@@ -29,13 +29,9 @@ type find struct {
 
 // search answers api/search.
 func (s *Server) search(ctx context.Context, p *params) (any, error) {
-	q, err := p.text("q", mostQuery)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := p.limit(50, 1000)
-	if err != nil {
-		return nil, err
+	q, limit := p.text("q", mostQuery), p.limit(50, 1000)
+	if p.err != nil {
+		return nil, p.err
 	}
 	f := &find{x: p.run, limit: limit, to: &Search{Query: q, Hits: []Hit{}}}
 	text := strings.ToLower(strings.TrimSpace(q))
@@ -216,23 +212,19 @@ func (f *find) longCall(t *xtf.Tile, f0, level uint8) (*Hit, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		row, err := a.Row(pos.N, nil)
+		own, err := results.Referred[xtf.Tile](f.x.Run, uint32(p), pos.N)
 		if err != nil {
 			return nil, err
 		}
-		var own xtf.Tile
-		own.Load(row)
 		n = own.Longest
 	}
 	if n == xtf.Never {
 		return nil, nil
 	}
-	row, err := results.Referred(f.x.Run, uint32(p), xtf.TypeCall, n)
+	c, err := results.Referred[xtf.Call](f.x.Run, uint32(p), n)
 	if err != nil {
 		return nil, err
 	}
-	var c xtf.Call
-	c.Load(row)
 	v, at := f.x.callOf(n, &c), int(p)
 	return &Hit{
 		Kind: "call", Label: v.Name, Detail: fmt.Sprintf("%d ticks on location %d", v.End-v.Begin, at), Region: &v.Region,

@@ -2,18 +2,26 @@ package view
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 //go:embed assets
@@ -139,7 +147,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	p, err := s.params(r, rest)
 	if err == nil {
-		err = p.checkVersion()
+		p.checkVersion()
+		err = p.err
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -180,4 +189,322 @@ func (s *Server) produce(w http.ResponseWriter, r *http.Request, make func() (an
 	if err != nil {
 		s.fail(w, r, err)
 	}
+}
+
+// params reads the parameters of a request, each once. The first one that is wrong is err; those after it have their defaults.
+type params struct {
+	s    *Server
+	run  *run
+	path string // of the endpoint, for messages
+	tail string // what follows the endpoint's name in the path
+	v    url.Values
+	used []string
+	err  error
+}
+
+// params parses the query of a request; it is bounded by the size of headers.
+func (s *Server) params(r *http.Request, tail string) (*params, error) {
+	v, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, bad("query", clip(err.Error()), "Escape the parameters")
+	}
+	p := &params{s: s, path: clip(r.URL.Path), tail: tail, v: v}
+	p.run = s.runs[p.number("run", 0, 0, uint64(len(s.runs)-1))]
+	return p, p.err
+}
+
+// wrong notes an error, unless there was one before.
+func (p *params) wrong(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// checkVersion refuses requests about another file or another program.
+func (p *params) checkVersion() {
+	if v := p.text("v", 64); v != "" && v != p.s.version {
+		p.wrong(&problem{http.StatusConflict, Failure{
+			"another version", "v=" + clip(v), "the server shows another file now, or is another program", "Load the page again",
+		}})
+	}
+}
+
+// caching is how long an answer may be kept: for ever, if its address names the version.
+func (p *params) caching() string {
+	if p.v.Get("v") != "" {
+		return "private, max-age=31536000, immutable"
+	}
+	return "private, no-cache"
+}
+
+// rest complains about parameters that nobody read.
+func (p *params) rest() error {
+	for name := range p.v {
+		if !slices.Contains(p.used, name) {
+			return bad(clip(name), "the endpoint has no such parameter", "Leave it away")
+		}
+	}
+	return nil
+}
+
+// text reads a parameter of at most so many bytes.
+func (p *params) text(name string, most int) string {
+	p.used = append(p.used, name)
+	switch list := p.v[name]; {
+	case len(list) == 0:
+	case len(list) > 1:
+		p.wrong(bad(name, "it is given several times", "Give it once"))
+	case len(list[0]) > most:
+		p.wrong(bad(name, fmt.Sprintf("it has %d bytes", len(list[0])), fmt.Sprintf("Give at most %d", most)))
+	default:
+		return list[0]
+	}
+	return ""
+}
+
+// number reads a decimal number between least and most; without the parameter it is def.
+func (p *params) number(name string, def, least, most uint64) uint64 {
+	text := p.text(name, 24)
+	if p.err != nil || text == "" && !p.v.Has(name) {
+		return def
+	}
+	n, err := parseDecimal(text)
+	if err != nil || n < least || n > most {
+		p.wrong(bad(name+"="+clip(text), "no number in range", fmt.Sprintf("Give one from %d to %d", least, most)))
+		return def
+	}
+	return n
+}
+
+// parseDecimal reads digits only.
+func parseDecimal(text string) (uint64, error) {
+	if strings.HasPrefix(text, "+") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// span reads t=A..B with either side left out, by default the whole run. The end is not below the begin.
+func (p *params) span() (begin, end uint64) {
+	begin, end = p.run.first, p.run.end()
+	text := p.text("t", 64)
+	if text == "" {
+		return begin, end
+	}
+	a, b, ok := strings.Cut(text, "..")
+	var err error
+	if ok && a != "" {
+		begin, err = parseDecimal(a)
+	}
+	if ok && b != "" && err == nil {
+		end, err = parseDecimal(b)
+	}
+	if !ok || err != nil || begin > end {
+		p.wrong(bad("t="+clip(text), "no span of time", "Give A..B in ticks, A not above B"))
+	}
+	return begin, end
+}
+
+// ranks reads ranks=SET.
+func (p *params) ranks() results.Ranks {
+	text := p.text("ranks", 8192)
+	if text == "" || text == "all" {
+		return results.Ranks{}
+	}
+	r, err := results.ParseRanks(text, p.run.Defs)
+	if err != nil {
+		p.wrong(bad("ranks="+clip(text), err.Error(), "Give a set such as 0-3,8 or comm:NAME"))
+	}
+	return r
+}
+
+// needRows refuses a file without events.
+func (p *params) needRows() { p.wrong(p.run.needRows()) }
+
+// window reads t and ranks, of a run with events.
+func (p *params) window() *windowOptions {
+	p.needRows()
+	o := &windowOptions{}
+	o.begin, o.end = p.span()
+	o.ranks = p.ranks()
+	return o
+}
+
+// mostExact is how many locations are read exactly without being asked: some pages at either border of each.
+const mostExact = 256
+
+// summed reads a window, and exact=1 or 0: whether its sums are to be exact. Without it few locations are read exactly: bounds of a
+// short window may be as wide as it.
+func (p *params) summed() *windowOptions {
+	o := p.window()
+	if p.v.Has("exact") {
+		o.exact = p.number("exact", 0, 0, 1) == 1
+		return o
+	}
+	of, n := o.ranks.Locations(p.run.Defs), 0
+	for l := trace.P(0); int(l) < p.run.meta.Locations && n <= mostExact; l++ {
+		if of(l) {
+			n++
+		}
+	}
+	o.exact = n <= mostExact
+	return o
+}
+
+// loc reads loc=L, which must be given.
+func (p *params) loc() trace.P {
+	n := uint64(p.run.meta.Locations)
+	switch {
+	case !p.v.Has("loc"):
+		p.wrong(bad("loc", "it is not given", "Give the number of a location"))
+		return 0
+	case n == 0:
+		p.wrong(missing("locations"))
+		return 0
+	}
+	return trace.P(p.number("loc", 0, 0, n-1))
+}
+
+// limit reads max=M.
+func (p *params) limit(def, most int) int {
+	return int(p.number("max", uint64(def), 1, uint64(most)))
+}
+
+// choice reads one of some words, the first by default.
+func (p *params) choice(name string, words ...string) string {
+	text := p.text(name, 64)
+	switch {
+	case text == "":
+		return words[0]
+	case !slices.Contains(words, text):
+		p.wrong(bad(name+"="+clip(text), "no such choice", "Choose one of "+strings.Join(words, ", ")))
+	}
+	return text
+}
+
+// tokenBytes is the length of a random token: 256 bits.
+const tokenBytes = 32
+
+// NewToken returns a random token that can be in a URL.
+func NewToken() (string, error) {
+	b := make([]byte, tokenBytes)
+	if _, err := rand.Read(b); err != nil {
+		return "", fmt.Errorf("random token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(b), nil
+}
+
+// harden sets the headers of every answer: nothing from elsewhere is loaded, run or allowed to frame the page.
+func harden(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+}
+
+// admit lets a request pass that only reads, is meant for this server, comes from its own page or none, and shows the
+// token. It returns the path below the base.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (string, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return "", &problem{http.StatusMethodNotAllowed, Failure{
+			What: "method not allowed", Where: r.Method, Why: "the server only shows a run", Do: "Use GET or HEAD",
+		}}
+	}
+	if !s.hostAllowed(r.Host) {
+		return "", &problem{http.StatusForbidden, Failure{
+			What: "wrong host", Where: "Host: " + clip(r.Host), Why: "the request is meant for another server",
+			Do: "Use the printed address; --host NAME allows another name, for example that of a proxy",
+		}}
+	}
+	if why := foreign(r); why != "" {
+		return "", &problem{http.StatusForbidden, Failure{
+			What: "foreign origin", Where: clip(why), Why: "another page made this request", Do: "Open the printed address itself",
+		}}
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, s.o.Base)
+	if !ok || path != "" && path[0] != '/' {
+		return "", missing(r.URL.Path)
+	}
+	return path, s.authenticate(w, r, path)
+}
+
+// hostAllowed says whether Host names this server. Any port will do: ssh may forward another one. Names that an
+// attacker's name server could point here (DNS rebinding) are none of these.
+func (s *Server) hostAllowed(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if name == "localhost" {
+		return true
+	}
+	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() {
+		return true
+	}
+	return name != "" && slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(strings.Trim(h, "[]"), name) })
+}
+
+// foreign says which header tells that another site made the request, "" if none does. The page itself may be opened
+// from anywhere: the cookie does not come along then, and nothing is shown without the token.
+func foreign(r *http.Request) string {
+	if o := r.Header.Get("Origin"); o != "" {
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return "Origin: " + o
+		}
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	if (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return "Sec-Fetch-Site: " + site
+	}
+	return ""
+}
+
+// cookieName is the name of the cookie as the browser sees this server: cookies do not part by port.
+func cookieName(host string) string {
+	if _, port, err := net.SplitHostPort(host); err == nil {
+		return "coppice-" + port
+	}
+	return "coppice"
+}
+
+// authenticate wants the token: in the cookie, in the Authorization header, or, on the page, in its address.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, path string) error {
+	if path == "" { // relative addresses of the page need the slash
+		http.Redirect(w, r, s.o.Base+"/?"+r.URL.RawQuery, http.StatusPermanentRedirect)
+		return errAnswered
+	}
+	if k := r.URL.Query().Get("k"); path == "/" && s.right(k) {
+		http.SetCookie(w, &http.Cookie{
+			Name: cookieName(r.Host), Value: s.o.Token, Path: s.o.Base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		})
+		return nil
+	}
+	if c, err := r.Cookie(cookieName(r.Host)); err == nil && s.right(c.Value) {
+		return nil
+	}
+	if t, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.right(t) {
+		return nil
+	}
+	return &problem{http.StatusUnauthorized, Failure{
+		What: "no token", Where: r.URL.Path, Why: "only who started the server may look", Do: "Open the address with ?k=... that coppice serve printed",
+	}}
+}
+
+// right compares in constant time.
+func (s *Server) right(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.o.Token)) == 1
+}
+
+// clip shortens what a message repeats of a request.
+func clip(text string) string {
+	if len(text) > 100 {
+		text = text[:100]
+	}
+	return strings.ToValidUTF8(text, "?")
 }

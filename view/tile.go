@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -143,8 +145,8 @@ func newPicture(g *grid) *picture {
 
 // tile answers api/tile/{z}/{x}/{rows}.
 func (s *Server) tile(ctx context.Context, p *params) (any, error) {
-	if err := p.run.needRows(); err != nil {
-		return nil, err
+	if p.needRows(); p.err != nil {
+		return nil, p.err
 	}
 	g, err := p.run.parseTile(p.tail)
 	if err != nil {
@@ -364,4 +366,489 @@ func (t *picture) appendSpans(b []byte) []byte {
 	column(func(_ int, s *span) { b = append(b, s.class) })
 	column(func(_ int, s *span) { b = append(b, s.flags) })
 	return b
+}
+
+// paintPyramid fills row i from the tiles of its group. Bins of the pyramid are 4^level ticks wide: a bin of the picture
+// is one of them, several, or, below the finest level, a part.
+func (x *run) paintPyramid(t *picture, i int, p trace.P) error {
+	a, err := x.array(p, xtf.TypeTile)
+	if err != nil {
+		return err
+	}
+	pyr, err := a.Pyramid(t.f)
+	if err != nil {
+		return err
+	}
+	flags := t.flags[i*tileBins : (i+1)*tileBins]
+	for b := range flags {
+		flags[b] = binExact
+	}
+	if pyr.Top == 0 && a.Len() == 0 {
+		return nil
+	}
+	level := min(max(uint8(t.shift/2), pyr.Finest), pyr.Top)
+	n1, n2, err := pyr.Find(level, t.begin, t.end)
+	if err != nil {
+		return err
+	}
+	var m *mixer
+	switch {
+	case 2*int(level) > t.shift:
+		for b := range flags {
+			flags[b] = binCoarse
+		}
+	case 2*int(level) < t.shift:
+		m = &mixer{weight: t.shift - 2*int(level)}
+	}
+	err = a.Each(n1, n2, func(_ uint64, row []byte) bool {
+		var r xtf.Tile
+		r.Load(row)
+		x.paintTile(t, i, &r, m)
+		return true
+	})
+	if m != nil {
+		m.flush(t, i)
+	}
+	return err
+}
+
+// paintTile puts a row of the pyramid where it belongs.
+func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
+	first, last := xtf.BinSpan(r.Key)
+	if last < t.begin || first >= t.end || last < first {
+		return
+	}
+	region := x.regionWord(r.Region)
+	b1, b2 := t.bin(max(first, t.begin)), t.bin(min(last, t.end-1))
+	if m != nil {
+		m.add(t, i, b1, r, region, x.shareOf(region))
+		return
+	}
+	// A bin that reaches beyond the run is shown as what is in its part of the run.
+	width, inRun := last-first+1, min(last, x.last)-max(first, x.first)+1
+	if first > x.last || last < x.first || width == 0 {
+		inRun = width
+	} else {
+		b1, b2 = max(b1, t.bin(min(max(x.first, t.begin), t.end-1))), min(b2, t.bin(max(min(x.last, t.end-1), t.begin)))
+	}
+	for b := i*tileBins + b1; b <= i*tileBins+b2; b++ {
+		t.region[b] = region
+		for k := range t.share {
+			t.share[k][b] = widened(r.Share[k], width, inRun)
+		}
+		t.calls[b] = callsByte(uint64(r.Rows))
+	}
+}
+
+// widened is a share of width ticks as one of part of them.
+func widened(share uint8, width, part uint64) uint8 {
+	if part >= width || part == 0 {
+		return share
+	}
+	return uint8(min(numbers.MulDiv(uint64(share), width, part), 255))
+}
+
+// callsByte is 0 for none, else one more than the logarithm.
+func callsByte(n uint64) uint8 { return uint8(min(bits.Len64(n), 33)) }
+
+// regionWord is a region's index as it is in a tile.
+func (x *run) regionWord(ref uint32) uint32 {
+	if i := x.region(ref); i >= 0 {
+		return uint32(i)
+	}
+	return noRegion
+}
+
+// shareOf is the class of time of a region of a tile.
+func (x *run) shareOf(word uint32) int {
+	if uint64(word) < uint64(len(x.shares)) {
+		return x.shares[word]
+	}
+	return xtf.ShareOwn
+}
+
+// mixer joins the 2^weight bins of the pyramid that make a bin of the picture. The region is that of the part whose
+// class has most time there.
+type mixer struct {
+	weight int
+	bin    int
+	any    bool
+	share  [8]uint64
+	calls  uint64
+	region uint32
+	most   uint8
+}
+
+func (m *mixer) add(t *picture, i, bin int, r *xtf.Tile, region uint32, class int) {
+	if m.any && bin != m.bin {
+		m.flush(t, i)
+	}
+	if !m.any || r.Share[class] > m.most {
+		m.region, m.most = region, r.Share[class]
+	}
+	m.any, m.bin = true, bin
+	for k, v := range r.Share {
+		m.share[k] += uint64(v)
+	}
+	m.calls += uint64(r.Rows)
+}
+
+// flush writes the bin in progress.
+func (m *mixer) flush(t *picture, i int) {
+	if !m.any {
+		return
+	}
+	b := i*tileBins + m.bin
+	t.region[b], t.calls[b] = m.region, callsByte(m.calls)
+	for k := range m.share {
+		t.share[k][b] = uint8(min(m.share[k]>>m.weight, 255))
+	}
+	*m = mixer{weight: m.weight}
+}
+
+// maxWaitRows is the number of waits of a row that are looked at one by one; of more the sums at pages tell.
+const maxWaitRows = 4096
+
+// paintWaits fills the plane of waits of row i.
+func (x *run) paintWaits(t *picture, i int, p trace.P) error {
+	a, err := x.array(p, xtf.TypeWait)
+	if err != nil || a.Len() == 0 {
+		return err
+	}
+	n, err := a.Size(t.begin, t.end)
+	if err != nil {
+		return err
+	}
+	out := t.wait[i*tileBins : (i+1)*tileBins]
+	if n > maxWaitRows && a.HasSums() {
+		return t.waitsAlong(a, out)
+	}
+	ticks := make([]uint64, tileBins)
+	for _, w := range results.Overlapping[xtf.Wait](x.Run, p, t.begin, t.end, &err) {
+		t.spread(ticks, w.T, w.End)
+	}
+	for b, v := range ticks {
+		out[b] = t.part(v)
+	}
+	return err
+}
+
+// spread adds the ticks of [from, to) to the bins that they lie in.
+func (t *picture) spread(ticks []uint64, from, to uint64) {
+	from, to = max(from, t.begin), min(to, t.end)
+	if from >= to {
+		return
+	}
+	b1, b2 := t.bin(from), t.bin(to-1)
+	if b1 == b2 {
+		ticks[b1] += to - from
+		return
+	}
+	width := uint64(1) << t.shift
+	ticks[b1] += t.begin + uint64(b1+1)<<t.shift - from
+	for b := b1 + 1; b < b2; b++ {
+		ticks[b] += width
+	}
+	ticks[b2] += to - (t.begin + uint64(b2)<<t.shift)
+}
+
+// part is a number of ticks as a share of a bin in 1/255; of anything there is at least 1.
+func (t *picture) part(ticks uint64) uint8 {
+	if ticks == 0 {
+		return 0
+	}
+	return max(shareByte(ticks, t.shift), 1)
+}
+
+// waitsAlong fills the waits from running totals at the borders of pages, even in between.
+func (t *picture) waitsAlong(a *xtf.Array, out []uint8) error {
+	s, err := a.SumsAlong(t.begin, t.end, tileBins)
+	if err != nil {
+		return err
+	}
+	ticks := make([]uint64, tileBins)
+	for k := 0; k+1 < len(s.T); k++ {
+		sum := uint64(0)
+		for j := range s.K {
+			sum += s.Sums[(k+1)*s.K+j] - s.Sums[k*s.K+j]
+		}
+		t.spreadEven(ticks, s.T[k], s.T[k+1], sum)
+	}
+	for b, v := range ticks {
+		out[b] = t.part(v)
+	}
+	return nil
+}
+
+// spreadEven deals sum out to the bins of [from, to), by their part of it.
+func (t *picture) spreadEven(ticks []uint64, from, to, sum uint64) {
+	if to <= from {
+		return
+	}
+	for at := max(from, t.begin); at < min(to, t.end); {
+		b := t.bin(at)
+		next := min(to, t.end)
+		if border := t.begin + uint64(b+1)<<t.shift; border > at {
+			next = min(next, border)
+		}
+		ticks[b] += numbers.MulDiv(sum, next-at, to-from)
+		at = next
+	}
+}
+
+// paintCalls fills row i exactly from the calls of location p.
+func (x *run) paintCalls(t *picture, i int, p trace.P) error {
+	a, err := x.array(p, xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	w := walker{x: x, t: t, row: i, calls: a, at: t.begin, bin: -1}
+	for b := range t.flags[i*tileBins : (i+1)*tileBins] {
+		t.flags[i*tileBins+b] = binExact
+	}
+	if err := w.open(); err != nil {
+		return err
+	}
+	for n, c := range results.Begun[xtf.Call](x.Run, p, t.begin, t.end, &err) {
+		if err := w.enter(n, c); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = w.advance(t.end)
+	}
+	w.flush()
+	return err
+}
+
+// frame is an open call.
+type frame struct {
+	end, parent uint64
+	region      uint32
+	class       int
+}
+
+// walker goes over the calls of a location in the order of time and gives every tick to the innermost open one.
+type walker struct {
+	x     *run
+	t     *picture
+	row   int
+	calls *xtf.Array
+	at    uint64
+	stack []frame // innermost last; what is around the first one is read when that ends
+
+	bin   int // in progress, -1 none
+	parts []part
+	begun uint64
+	mark  bool
+}
+
+// part is the ticks of a region in the bin in progress.
+type part struct {
+	region uint32
+	class  int
+	ticks  uint64
+}
+
+func (w *walker) frameOf(c *xtf.Call) frame {
+	word := w.x.regionWord(c.Region)
+	return frame{end: c.End, parent: c.Parent, region: word, class: xtf.ShareOf(c.Class)}
+}
+
+// open begins with the innermost call that is open before the tile, and lists all around it.
+func (w *walker) open() error {
+	if w.t.begin == 0 {
+		return nil
+	}
+	pos, ok, err := w.calls.Search(w.t.begin-1, xtf.LE)
+	if err != nil || !ok {
+		return err
+	}
+	var around []span
+	for n := pos.N; n != xtf.Never; {
+		c, err := w.x.call(w.calls, n)
+		if err != nil {
+			return err
+		}
+		if c.End > w.t.begin {
+			if len(w.stack) == 0 {
+				w.stack = append(w.stack, w.frameOf(&c))
+			}
+			if !w.t.spans {
+				break
+			}
+			if around = append(around, w.spanOf(n, &c)); len(around) > tileSpans {
+				break
+			}
+		}
+		n = c.Parent
+	}
+	slices.Reverse(around)
+	if w.t.spans {
+		w.t.lists[w.row] = append(w.t.lists[w.row], around...)
+	}
+	return nil
+}
+
+// callKey names a row of CALL.
+type callKey struct {
+	p xtf.Proc
+	n uint64
+}
+
+// mostCalls is how many rows are kept: 80 bytes each, with the table.
+const mostCalls = 1 << 16
+
+// call reads a row of CALL. Climbs go to the same few outer calls from every tile, whose pages hold nothing else of it:
+// they are kept apart.
+func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
+	k := callKey{a.Proc(), n}
+	x.callsMu.Lock()
+	c, ok := x.calls[k]
+	x.callsMu.Unlock()
+	if ok {
+		return c, nil
+	}
+	c, err := results.Referred[xtf.Call](x.Run, uint32(a.Proc()), n)
+	if err == nil && c.Parent != xtf.Never && c.Parent >= n { // the climb ends for any bytes
+		err = fmt.Errorf("%s: call %d has call %d around it: %w", x.Name, n, c.Parent, xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return c, err
+	}
+	x.callsMu.Lock()
+	defer x.callsMu.Unlock()
+	if x.calls == nil || len(x.calls) >= mostCalls {
+		x.calls = make(map[callKey]xtf.Call)
+	}
+	x.calls[k] = c
+	return c, nil
+}
+
+func (w *walker) spanOf(n uint64, c *xtf.Call) span {
+	s := span{
+		begin: c.T, end: max(c.End, c.T), n: n, region: w.x.regionWord(c.Region), depth: uint16(min(c.Depth, math.MaxUint16)),
+		class: uint8(xtf.ShareOf(c.Class)),
+	}
+	for _, f := range []struct {
+		flag uint32
+		out  uint8
+	}{{xtf.FlagOutermostMPI, spanMPI}, {xtf.FlagMarker, spanMarker}, {xtf.FlagCut, spanCut}} {
+		if c.Flags&f.flag != 0 {
+			s.flags |= f.out
+		}
+	}
+	return s
+}
+
+// enter begins a call.
+func (w *walker) enter(n uint64, c *xtf.Call) error {
+	if err := w.advance(c.T); err != nil {
+		return err
+	}
+	w.move(w.t.bin(c.T))
+	w.begun++
+	w.mark = w.mark || c.Flags&xtf.FlagMarker != 0
+	if w.t.spans {
+		w.t.lists[w.row] = append(w.t.lists[w.row], w.spanOf(n, c))
+	}
+	w.stack = append(w.stack, w.frameOf(c))
+	return nil
+}
+
+// advance gives the ticks up to t to the calls that are open meanwhile.
+func (w *walker) advance(t uint64) error {
+	for w.at < t && len(w.stack) > 0 {
+		f := w.stack[len(w.stack)-1]
+		if f.end > t {
+			w.give(&f, t)
+			return nil
+		}
+		w.give(&f, max(f.end, w.at))
+		w.stack = w.stack[:len(w.stack)-1]
+		if len(w.stack) == 0 && f.parent != xtf.Never {
+			if err := w.climb(f.parent); err != nil {
+				return err
+			}
+		}
+	}
+	w.at = max(w.at, t)
+	return nil
+}
+
+// climb makes the innermost open call around row n the only one known.
+func (w *walker) climb(n uint64) error {
+	for n != xtf.Never {
+		c, err := w.x.call(w.calls, n)
+		if err != nil {
+			return err
+		}
+		if c.End > w.at {
+			w.stack = append(w.stack, w.frameOf(&c))
+			return nil
+		}
+		n = c.Parent
+	}
+	return nil
+}
+
+// give adds [w.at, to) to a call.
+func (w *walker) give(f *frame, to uint64) {
+	for w.at < to {
+		b := w.t.bin(w.at)
+		next := to
+		if border := w.t.begin + uint64(b+1)<<w.t.shift; border > w.at {
+			next = min(next, border)
+		}
+		w.move(b)
+		w.add(f, next-w.at)
+		w.at = next
+	}
+}
+
+func (w *walker) add(f *frame, ticks uint64) {
+	for i := range w.parts {
+		if p := &w.parts[i]; p.region == f.region && p.class == f.class {
+			p.ticks += ticks
+			return
+		}
+	}
+	w.parts = append(w.parts, part{f.region, f.class, ticks})
+}
+
+// move makes b the bin in progress.
+func (w *walker) move(b int) {
+	if b != w.bin {
+		w.flush()
+		w.bin = b
+	}
+}
+
+// flush writes the bin in progress.
+func (w *walker) flush() {
+	if w.bin < 0 || w.bin >= tileBins {
+		return
+	}
+	b := w.row*tileBins + w.bin
+	var ticks [8]uint64
+	most := uint64(0)
+	for _, p := range w.parts {
+		ticks[p.class] += p.ticks
+		if p.ticks > most {
+			most, w.t.region[b] = p.ticks, p.region
+		}
+	}
+	for k := range ticks {
+		w.t.share[k][b] = shareByte(ticks[k], w.t.shift)
+	}
+	w.t.calls[b] = callsByte(w.begun)
+	if w.mark {
+		w.t.flags[b] |= binMarker
+	}
+	w.parts, w.begun, w.mark = w.parts[:0], 0, false
+}
+
+// shareByte is ticks of a bin of 1<<shift in 1/255, rounded down as in the pyramid.
+func shareByte(ticks uint64, shift int) uint8 {
+	return uint8(min(numbers.MulDiv(ticks, 255, 1<<shift), 255))
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -27,18 +28,11 @@ type waitRow struct {
 
 // waits answers api/waits.
 func (s *Server) waits(ctx context.Context, p *params) (any, error) {
-	o, err := p.summed()
-	if err != nil {
-		return nil, err
-	}
+	o, limit := p.summed(), p.limit(100, 1000)
 	o.types = []xtf.TypeID{xtf.TypeWait}
-	limit, err := p.limit(100, 1000)
-	if err != nil {
-		return nil, err
-	}
-	pattern, err := p.choice("pattern", append([]string{"all"}, patternNames()...)...)
-	if err != nil {
-		return nil, err
+	pattern := p.choice("pattern", append([]string{"all"}, patternNames()...)...)
+	if p.err != nil {
+		return nil, p.err
 	}
 	v := &Waits{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []table.Lost{}}
 	sums := &windowSums{}
@@ -98,28 +92,19 @@ type waitPiece struct {
 // run looks at all waits, or, where there are too many, at the pieces with most waiting.
 func (h *waitSearch) run(ctx context.Context) error {
 	total, locations := uint64(0), []trace.P{}
-	of := h.o.ranks.Locations(h.x.Defs)
-	for p := range trace.P(h.x.meta.Locations) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !of(p) {
-			continue
-		}
+	_, err := h.x.each(ctx, h.o.ranks, "waits", func(p trace.P) error { // what is lost is listed already
 		a, err := h.x.array(p, xtf.TypeWait)
-		n := uint64(0)
-		if err == nil {
-			n, err = a.Size(h.o.begin, h.o.end)
-		}
-		if results.Partial(err) {
-			continue // listed as lost already
-		}
-		if err != nil {
+		if err != nil || a.Len() == 0 {
 			return err
 		}
-		if a.Len() > 0 {
+		n, err := a.Size(h.o.begin, h.o.end)
+		if err == nil {
 			total, locations = total+n, append(locations, p)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if total > mostWaitRows {
 		h.to.Complete = false
@@ -129,31 +114,22 @@ func (h *waitSearch) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := h.look(p, h.o.begin, h.o.end); err != nil && !results.Partial(err) {
+		var err error
+		for n, w := range results.Overlapping[xtf.Wait](h.x.Run, p, h.o.begin, h.o.end, &err) {
+			h.add(p, n, w)
+		}
+		if err != nil && !results.Partial(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// look looks at the waits of a location in a span.
-func (h *waitSearch) look(p trace.P, begin, end uint64) error {
-	a, err := h.x.array(p, xtf.TypeWait)
-	if err != nil {
-		return err
-	}
-	return a.Overlapping(begin, end, func(n uint64, row []byte) bool {
-		h.add(p, n, row)
-		return true
-	})
-}
-
 // add adds a wait if it is one that is looked for.
-func (h *waitSearch) add(p trace.P, n uint64, row []byte) {
-	r := waitRow{p: p, n: n}
-	r.w.Load(row)
+func (h *waitSearch) add(p trace.P, n uint64, w *xtf.Wait) {
+	r := waitRow{p: p, n: n, w: *w}
 	h.to.Seen++
-	if h.pattern == "all" && results.IsCompletion(r.w.Pattern) || h.pattern != "all" && results.PatternName(r.w.Pattern) != h.pattern {
+	if h.pattern == "all" && results.IsCompletion(w.Pattern) || h.pattern != "all" && results.PatternName(w.Pattern) != h.pattern {
 		return
 	}
 	if from, to := max(r.w.T, h.o.begin), min(r.w.End, h.o.end); from < to {
@@ -195,31 +171,15 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 		if err := ctx.Err(); err != nil || h.to.Seen > mostWaitRows {
 			return err
 		}
-		if err := h.lookPiece(&w); err != nil && !results.Partial(err) {
+		var err error
+		for n, row := range results.Begun[xtf.Wait](h.x.Run, w.p, w.t1, w.t2, &err) {
+			h.add(w.p, n, row)
+		}
+		if err != nil && !results.Partial(err) {
 			return err
 		}
 	}
 	return nil
-}
-
-// lookPiece looks at the waits that begin in a piece.
-func (h *waitSearch) lookPiece(w *waitPiece) error {
-	a, err := h.x.array(w.p, xtf.TypeWait)
-	if err != nil {
-		return err
-	}
-	n1, err := a.Rank(w.t1)
-	if err != nil {
-		return err
-	}
-	n2, err := a.Rank(w.t2)
-	if err != nil {
-		return err
-	}
-	return a.Each(n1, n2, func(n uint64, row []byte) bool {
-		h.add(w.p, n, row)
-		return true
-	})
 }
 
 // counts reports whether an item is a wait that is looked for.
@@ -228,4 +188,66 @@ func (h *waitSearch) counts(i xtf.Item) bool {
 		return i < xtf.NumItems && i != xtf.ItemBarrierCompletion && i != xtf.ItemNxNCompletion
 	}
 	return i.String() == h.pattern
+}
+
+// mostPieceRows is how many rows of the critical path one answer looks at.
+const mostPieceRows = 1 << 20
+
+// critical answers api/critical.
+func (s *Server) critical(ctx context.Context, p *params) (any, error) {
+	begin, end := p.span()
+	limit := p.limit(2000, 10000)
+	if p.needRows(); p.err != nil {
+		return nil, p.err
+	}
+	v := &Critical{Begin: begin, End: end, Pieces: []Piece{}, Complete: true, Lost: []table.Lost{}}
+	best := longest[Piece]{limit: limit, order: func(a, b Piece) int {
+		return cmp.Or(cmp.Compare(b.End-b.Begin, a.End-a.Begin), cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Location, b.Location))
+	}}
+	lost, err := p.run.each(ctx, results.Ranks{}, "critical", func(l trace.P) (err error) {
+		if !v.Complete {
+			return nil
+		}
+		for _, c := range results.Overlapping[xtf.CPath](p.run.Run, l, begin, end, &err) {
+			best.add(p.run.pieceOf(l, c))
+			v.Total++
+			if v.Complete = v.Total < mostPieceRows; !v.Complete {
+				break
+			}
+		}
+		return err
+	})
+	v.Lost = append(v.Lost, lost...)
+	if err != nil {
+		return nil, err
+	}
+	v.Pieces, v.Truncated = best.list(), v.Total > uint64(limit)
+	slices.SortFunc(v.Pieces, func(a, b Piece) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Location, b.Location))
+	})
+	return v, nil
+}
+
+// longest keeps the first of many things in an order. Memory: twice the limit.
+type longest[T any] struct {
+	limit int
+	order func(a, b T) int
+	all   []T
+}
+
+func (l *longest[T]) add(v T) {
+	if l.all = append(l.all, v); len(l.all) >= 2*l.limit {
+		l.cut()
+	}
+}
+
+func (l *longest[T]) cut() {
+	slices.SortFunc(l.all, l.order)
+	l.all = l.all[:min(len(l.all), l.limit)]
+}
+
+// list is what is kept, in order; never nil.
+func (l *longest[T]) list() []T {
+	l.cut()
+	return append([]T{}, l.all...)
 }

@@ -1,11 +1,19 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -304,4 +312,275 @@ func unitOf(i xtf.Item) string {
 		return "count"
 	}
 	return "ticks"
+}
+
+// mostFunctions is how many regions statistics list at most.
+const mostFunctions = 10000
+
+// stats answers api/stats.
+func (s *Server) stats(ctx context.Context, p *params) (any, error) {
+	o, limit := p.summed(), p.limit(200, mostFunctions)
+	if p.err != nil {
+		return nil, p.err
+	}
+	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Lost: []table.Lost{}}
+	sums := &windowSums{}
+	lost, cost, err := p.run.eachProcess(ctx, o, func(v *processWindow) { sums.add(v) })
+	if err != nil {
+		return nil, err
+	}
+	x.Items, x.Processes = sums.items(o.exact), sums.processes
+	x.Lost, x.Cost.PageReads = append(x.Lost, lost...), cost.PageReads
+	return x, p.run.addFunctions(ctx, o, x, limit)
+}
+
+// addFunctions adds the regions of the window.
+func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, limit int) error {
+	f, lost, cost, err := x.functions(ctx, o)
+	if err != nil {
+		return err
+	}
+	to.Lost, to.Functions = append(to.Lost, lost...), []FunctionSum{}
+	to.Cost.PageReads += cost.PageReads
+	list := f.Lines()
+	to.More = max(0, len(list)-limit)
+	for i := range list[:len(list)-to.More] {
+		l := &list[i]
+		to.Functions = append(to.Functions, FunctionSum{
+			Region: x.region(l.Region), Name: l.Name, Calls: boundsOf(l.Calls), Inclusive: boundsOf(l.Inclusive),
+			Exclusive: boundsOf(l.Exclusive), Bytes: boundsOf(l.Bytes),
+		})
+	}
+	return nil
+}
+
+// boundsOf takes the middle for the best guess.
+func boundsOf(l lookup.Limits) Bounds {
+	return Bounds{decimal(l.Lower), decimal(l.Upper), decimal(l.Lower + (l.Upper-l.Lower)/2)}
+}
+
+func decimal(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
+
+// functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
+func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Functions, []table.Lost, xtf.Stats, error) {
+	all := lookup.NewFunctions(x.Run, o.begin, o.end)
+	var cost xtf.Stats
+	if o.ranks.All() && !o.exact {
+		if err := all.Add(xtf.WholeRun, false, &cost); !results.Partial(err) {
+			return all, nil, cost, err
+		}
+		all = lookup.NewFunctions(x.Run, o.begin, o.end)
+	}
+	var mu sync.Mutex
+	var lost []table.Lost
+	of := o.ranks.Locations(x.Defs)
+	n, workers := x.Defs.NumLocations(), max(1, runtime.GOMAXPROCS(0))
+	err := parallel(ctx, workers, func(w int) error {
+		f, st := lookup.NewFunctions(x.Run, o.begin, o.end), xtf.Stats{}
+		var out []table.Lost
+		for i := w; i < n; i += workers {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !of(trace.P(i)) {
+				continue
+			}
+			if err := f.Add(xtf.Proc(i), o.exact, &st); results.Partial(err) {
+				out = append(out, x.Lost(trace.P(i), "window", err))
+			} else if err != nil {
+				return err
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.Join(f)
+		lost = append(lost, out...)
+		cost.PageReads += st.PageReads
+		return nil
+	})
+	sortLost(lost)
+	return all, lost, cost, err
+}
+
+func sortLost(list []table.Lost) {
+	slices.SortFunc(list, func(a, b table.Lost) int {
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
+	})
+}
+
+// profile answers api/profile.
+func (s *Server) profile(ctx context.Context, p *params) (any, error) {
+	o, columns := p.summed(), p.number("columns", profileColumns, 1, profileColumns)
+	if p.err != nil {
+		return nil, p.err
+	}
+	t := newColumns(p.run.meta.Processes, o.ranks, int(columns))
+	lost, cost, err := p.run.eachProcess(ctx, o, t.add)
+	if err != nil {
+		return nil, err
+	}
+	v := &Profile{
+		Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
+		Lost: append([]table.Lost{}, lost...), Cost: Cost{cost.PageReads},
+	}
+	for k, i := range xtf.Parts {
+		v.Series = append(v.Series, Series{i.String(), results.ItemShare(i), decimals(t.sums[k]), t.all[k].bounds()})
+	}
+	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), t.waits.bounds()
+	return v, nil
+}
+
+func decimals(list []uint64) []json.Number {
+	out := make([]json.Number, len(list))
+	for i := range list {
+		out[i] = decimal(list[i])
+	}
+	return out
+}
+
+// columns add up neighbouring ranks of a set.
+type columns struct {
+	merged     int
+	first      []uint32
+	count      []int
+	place      []int // column of each rank, -1: not chosen
+	time, wait []uint64
+	sums       [][]uint64 // by xtf.Parts
+	all        []limited
+	waits      limited
+	exact      bool
+}
+
+// newColumns makes columns of the ranks of a set below n.
+func newColumns(n int, ranks results.Ranks, most int) *columns {
+	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}}
+	chosen := 0
+	for r := range t.place {
+		if t.place[r] = -1; ranks.Contains(uint32(r)) {
+			t.place[r] = chosen
+			chosen++
+		}
+	}
+	t.merged = max(1, (chosen+most-1)/most)
+	for r, c := range t.place {
+		if c < 0 {
+			continue
+		}
+		if t.place[r] = c / t.merged; t.place[r] == len(t.first) {
+			t.first, t.count = append(t.first, uint32(r)), append(t.count, 0)
+		}
+		t.count[t.place[r]]++
+	}
+	t.time, t.wait = make([]uint64, len(t.first)), make([]uint64, len(t.first))
+	t.all = make([]limited, len(xtf.Parts))
+	for range xtf.Parts {
+		t.sums = append(t.sums, make([]uint64, len(t.first)))
+	}
+	return t
+}
+
+func (t *columns) add(v *processWindow) {
+	c := t.place[v.rank]
+	if c < 0 {
+		return
+	}
+	t.time[c] += v.items[xtf.ItemTime].about
+	for _, i := range results.WaitItems {
+		t.wait[c] += v.items[i].about
+		t.waits.add(v.items[i])
+	}
+	for k, i := range xtf.Parts {
+		l := v.items[i]
+		t.exact = t.exact && l.lower == l.upper
+		for _, part := range xtf.PartsOf(i) {
+			l = l.without(&v.items[part])
+		}
+		t.sums[k][c] += l.about
+		t.all[k].add(l)
+	}
+}
+
+// compare answers api/compare.
+func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
+	if len(s.runs) < 2 {
+		return nil, &problem{http.StatusUnprocessableEntity, Failure{"no second run", "compare", "one file is shown", "Start coppice serve RUN.xtf PREDICTED.xtf"}}
+	}
+	v := &Compare{Runs: []CompareRun{}, First: []uint32{}, Series: []CompareSeries{}}
+	var parts [2]*columns
+	for i, x := range s.runs[:2] {
+		if err := x.needRows(); err != nil {
+			return nil, err
+		}
+		// both have the ranks of the larger one, so that columns match
+		n := max(s.runs[0].meta.Processes, s.runs[1].meta.Processes)
+		parts[i] = newColumns(n, results.Ranks{}, profileColumns)
+		r, err := x.headline(ctx, parts[i])
+		if err != nil {
+			return nil, err
+		}
+		v.Runs = append(v.Runs, *r)
+	}
+	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
+	for k, i := range xtf.Parts {
+		v.Series = append(v.Series, CompareSeries{i.String(), results.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
+	}
+	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
+	v.Series = append(v.Series, CompareSeries{"time", -1, s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})
+	return v, nil
+}
+
+// headline sums up the whole run, from running totals, and fills the columns.
+func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
+	r := &CompareRun{Name: x.Name, Processes: x.meta.Processes, Items: []CompareItem{}}
+	tree, err := x.tree.of(0, x.readTree)
+	if err != nil {
+		return nil, err
+	}
+	if len(tree.Nodes) > 0 {
+		r.Efficiency = tree.Nodes[0].Efficiency
+	}
+	r.Seconds = x.seconds(x.last - min(x.first, x.last))
+	all := &windowSums{}
+	_, _, err = x.eachProcess(ctx, &windowOptions{begin: 0, end: xtf.Never}, func(v *processWindow) {
+		all.add(v)
+		t.add(v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range xtf.NumItems {
+		s := all.sums[i].about
+		if s == 0 {
+			continue
+		}
+		item := CompareItem{Item: i.String()}
+		if unitOf(i) == "ticks" {
+			item.Seconds = x.seconds(s)
+		} else {
+			item.Count = new(float64(s))
+		}
+		r.Items = append(r.Items, item)
+	}
+	return r, nil
+}
+
+// seconds converts ticks; nil where the trace does not tell how long one is.
+func (x *run) seconds(ticks uint64) *float64 {
+	if x.meta.Resolution == 0 {
+		return nil
+	}
+	return new(numbers.NewRatio(ticks, x.meta.Resolution).Value)
+}
+
+// secondsOf converts sums; without a known resolution they stay ticks.
+func (x *run) secondsOf(list []uint64) []float64 {
+	out := make([]float64, len(list))
+	for i := range list {
+		if v := x.seconds(list[i]); v != nil {
+			out[i] = *v
+		} else {
+			out[i] = float64(list[i])
+		}
+	}
+	return out
 }

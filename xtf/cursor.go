@@ -422,10 +422,15 @@ func (r *Rows[T]) Err() error {
 	return r.Cursor.Err()
 }
 
+// ArrayOf is the array of the rows of type T of location p.
+func ArrayOf[T any, P Form[T]](f *File, p Proc) (*Array, error) {
+	id, _ := P(nil).form()
+	return f.Array(p, id)
+}
+
 // Each visits all rows of type T of location p in their order, until visit fails. The row is valid during the call.
 func Each[T any, P Form[T]](f *File, p Proc, visit func(n uint64, row *T) error) error {
-	id, _ := P(nil).form()
-	a, err := f.Array(p, id)
+	a, err := ArrayOf[T, P](f, p)
 	if err != nil {
 		return err
 	}

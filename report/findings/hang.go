@@ -19,11 +19,11 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 		rank, _ := r.Defs.Process(p)
 		v, err := r.Components(p)
 		if last := v[xtf.ItemLast]; err == nil && v[xtf.ItemEvents] > 0 {
-			err = results.Overlapping(r, p, xtf.TypeCall, last-min(last, 1), xtf.Never, func(c *xtf.Call) {
+			for _, c := range results.Overlapping[xtf.Call](r, p, last-min(last, 1), xtf.Never, &err) {
 				if c.Flags&xtf.FlagCut != 0 && c.Flags&xtf.FlagOutermostMPI != 0 && c.Class&xtf.ClassInit == 0 {
 					list = append(list, endCall{rank, c.Region, c.Class, c.T})
 				}
-			})
+			}
 		}
 		return r.Failed(xtf.Proc(p), "open calls", err)
 	})

@@ -239,9 +239,9 @@ func (c *Causes) readLocation(p trace.P) error {
 	var err error
 	if c.Span != nil {
 		if begin, end, err = c.borders(p); err == nil {
-			err = Overlapping(c.R, p, xtf.TypeWait, begin, end, func(x *xtf.Wait) {
+			for _, x := range Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
 				add(0)(CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, CauseSum{Count: 1, Ticks: Inside(x.T, x.End, begin, end)})
-			})
+			}
 		}
 	} else {
 		for k := range 2 {
@@ -250,10 +250,11 @@ func (c *Causes) readLocation(p trace.P) error {
 			}
 		}
 	}
-	if err == nil {
-		err = Overlapping(c.R, p, xtf.TypeCPath, begin, end, func(x *xtf.CPath) {
-			add(2)(CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}, CauseSum{Ticks: Inside(x.T, x.End, begin, end)})
-		})
+	if err != nil {
+		return err
+	}
+	for _, x := range Overlapping[xtf.CPath](c.R, p, begin, end, &err) {
+		add(2)(CauseKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}, CauseSum{Ticks: Inside(x.T, x.End, begin, end)})
 	}
 	if err != nil {
 		return err

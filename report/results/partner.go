@@ -17,18 +17,22 @@ type Side struct {
 }
 
 // Referred reads a row that another one names: without it the file is damaged.
-func Referred(r *Run, p uint32, t xtf.TypeID, n uint64) ([]byte, error) {
+func Referred[T any, R xtf.Form[T]](r *Run, p uint32, n uint64) (x T, err error) {
 	if uint64(p) >= uint64(r.Defs.NumLocations()) {
-		return nil, fmt.Errorf("%s: location %d of %d: %w", r.Name, p, r.Defs.NumLocations(), xtf.ErrCorrupt)
+		return x, fmt.Errorf("%s: location %d of %d: %w", r.Name, p, r.Defs.NumLocations(), xtf.ErrCorrupt)
 	}
-	a, err := r.File.Array(xtf.Proc(p), t)
+	a, err := xtf.ArrayOf[T, R](r.File, xtf.Proc(p))
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	if n >= a.Len() {
-		return nil, fmt.Errorf("%s: row %d of %d of type %s: %w", r.Name, n, a.Len(), a.Type().Name, xtf.ErrCorrupt)
+		return x, fmt.Errorf("%s: row %d of %d of type %s: %w", r.Name, n, a.Len(), a.Type().Name, xtf.ErrCorrupt)
 	}
-	return a.Row(n, nil)
+	row, err := a.Row(n, nil)
+	if err == nil {
+		R(&x).Load(row)
+	}
+	return x, err
 }
 
 // Mate is the other side of a message, nil for none.
@@ -36,13 +40,8 @@ func Mate(r *Run, m *xtf.P2P) (*Side, error) {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PUnmatched != 0 {
 		return nil, nil
 	}
-	row, err := Referred(r, m.MateP, xtf.TypeP2P, m.MateN)
-	if err != nil {
-		return nil, err
-	}
-	var o xtf.P2P
-	o.Load(row)
-	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN, o.T}, nil
+	o, err := Referred[xtf.P2P](r, m.MateP, m.MateN)
+	return &Side{trace.P(m.MateP), o.T, o.End, o.Region, o.CallN, o.T}, err
 }
 
 // Member is what location p did in the collective of c; nil if it took no part.
@@ -62,18 +61,12 @@ func started(r *Run, s *Side) (*Side, error) {
 	if s == nil || s.posted >= s.Begin {
 		return s, nil
 	}
-	a, err := r.File.Array(xtf.Proc(s.P), xtf.TypeCall)
-	if err != nil {
-		return nil, err
-	}
-	err = a.Overlapping(s.posted, s.posted+1, func(n uint64, row []byte) bool {
-		var x xtf.Call
-		if x.Load(row); x.T == s.posted && trace.CallClass(x.Class)&trace.ClassMPI != 0 {
-			s = &Side{s.P, x.T, x.End, x.Region, n, x.T}
-			return false
+	var err error
+	for n, x := range Overlapping[xtf.Call](r, s.P, s.posted, s.posted+1, &err) {
+		if x.T == s.posted && trace.CallClass(x.Class)&trace.ClassMPI != 0 {
+			return &Side{s.P, x.T, x.End, x.Region, n, x.T}, nil
 		}
-		return true
-	})
+	}
 	return s, err
 }
 
@@ -81,23 +74,19 @@ func started(r *Run, s *Side) (*Side, error) {
 // collective last; nil where that is not known.
 func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
-		row, err := Referred(r, uint32(p), xtf.TypeP2P, w.RecN)
+		m, err := Referred[xtf.P2P](r, uint32(p), w.RecN)
 		if err != nil {
 			return nil, err
 		}
-		var m xtf.P2P
-		m.Load(row)
 		return Mate(r, &m)
 	}
 	if uint64(w.CauseP) >= uint64(r.Defs.NumLocations()) {
 		return nil, nil
 	}
-	row, err := Referred(r, uint32(p), xtf.TypeColl, w.RecN)
+	c, err := Referred[xtf.Coll](r, uint32(p), w.RecN)
 	if err != nil {
 		return nil, err
 	}
-	var c xtf.Coll
-	c.Load(row)
 	s, err := Member(r, &c, trace.P(w.CauseP))
 	if err != nil {
 		return nil, err

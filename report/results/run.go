@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -86,18 +87,41 @@ func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
 	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
 }
 
-// Overlapping calls f for the rows of type T of location p that overlap [begin, end).
-func Overlapping[T any, R xtf.Form[T]](r *Run, p trace.P, id xtf.TypeID, begin, end uint64, f func(x *T)) error {
-	a, err := r.File.Array(xtf.Proc(p), id)
-	if err != nil {
-		return err
-	}
-	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
-		var x T
-		R(&x).Load(row)
-		f(&x)
-		return true
+// Overlapping passes the rows of type T of location p that overlap [begin, end), with their numbers. A row is valid until the next one.
+// What ends them before their end is in err.
+func Overlapping[T any, R xtf.Form[T]](r *Run, p trace.P, begin, end uint64, err *error) iter.Seq2[uint64, *T] {
+	return passed[T, R](r, p, err, func(a *xtf.Array, visit func(uint64, []byte) bool) error { return a.Overlapping(begin, end, visit) })
+}
+
+// Begun does the same for the rows that begin in [begin, end).
+func Begun[T any, R xtf.Form[T]](r *Run, p trace.P, begin, end uint64, err *error) iter.Seq2[uint64, *T] {
+	return passed[T, R](r, p, err, func(a *xtf.Array, visit func(uint64, []byte) bool) error {
+		first, err := a.Rank(begin)
+		last := a.Len()
+		if err == nil && end != xtf.Never {
+			last, err = a.Rank(end)
+		}
+		if err != nil {
+			return err
+		}
+		return a.Each(first, last, visit)
 	})
+}
+
+func passed[T any, R xtf.Form[T]](r *Run, p trace.P, err *error, each func(a *xtf.Array, visit func(n uint64, row []byte) bool) error) iter.Seq2[uint64, *T] {
+	return func(yield func(uint64, *T) bool) {
+		a, failed := xtf.ArrayOf[T, R](r.File, xtf.Proc(p))
+		if failed == nil && a.Len() > 0 {
+			var x T
+			failed = each(a, func(n uint64, row []byte) bool {
+				R(&x).Load(row)
+				return yield(n, &x)
+			})
+		}
+		if failed != nil {
+			*err = failed
+		}
+	}
 }
 
 // Failed says of which part of the run an error is, and what could not be read; nil stays.
