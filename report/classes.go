@@ -71,11 +71,7 @@ func NewClasses(r *results.Run) (*Classes, error) {
 	if len(t.Members) != len(r.Defs.Processes()) {
 		return nil, fmt.Errorf("%s: classes of %d processes, the run has %d: %w", r.Name, len(t.Members), len(r.Defs.Processes()), xtf.ErrCorrupt)
 	}
-	k, err := r.Kept()
-	if err != nil {
-		return nil, err
-	}
-	x := &Classes{Options: k.Classes, members: t.Members}
+	x := &Classes{Options: r.Kept.Classes, members: t.Members}
 	groups, classes := make([][]uint32, len(t.Groups)), make([][]uint32, len(t.Classes))
 	for p, m := range t.Members {
 		groups[m.Group], classes[m.Class] = append(groups[m.Group], uint32(p)), append(classes[m.Class], uint32(p))

@@ -36,7 +36,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 		return ref
 	}
 	w.defs.MetricMembers = []trace.MetricMember{
-		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: scaling.ModeRelative | 32, ValueType: trace.TypeUint64},
+		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: results.Relative | 32, ValueType: trace.TypeUint64},
 		{Ref: 2, Name: text("instructions"), ValueType: trace.TypeUint64},
 		{Ref: 3, Name: text("instructions"), ValueType: trace.TypeDouble},
 	}

@@ -187,11 +187,7 @@ func (d *Document) Section() Section {
 // PageSections are those of a page about the whole run: all that the file has results for.
 func PageSections(r *results.Run) ([]Section, error) {
 	list := []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics, SectionUntold}
-	rows, err := r.HasRows()
-	if err != nil {
-		return nil, err
-	}
-	if rows {
+	if r.Rows {
 		list = append(list, SectionWaits)
 	}
 	classes, err := r.File.Classes()

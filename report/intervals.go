@@ -34,12 +34,8 @@ type RulesNames struct {
 
 // NewIntervals reports the intervals.
 func NewIntervals(r *results.Run, o results.IntervalOptions) (*Intervals, []table.Lost, error) {
-	x := &Intervals{Resolution: r.Defs.Clock().TimerResolution, Ranks: o.Ranks.String(), Span: o.Span, text: o}
-	k, err := r.Kept()
-	if err != nil {
-		return nil, nil, err
-	}
-	x.Options = RulesNames{string(o.Rules.Rule()), k.MarkerCost(), "participants"}
+	x := &Intervals{Resolution: r.Units().Resolution, Ranks: o.Ranks.String(), Span: o.Span, text: o}
+	x.Options = RulesNames{string(o.Rules.Rule()), r.Kept.MarkerCost(), "participants"}
 	if o.Rules.AllProcesses {
 		x.Options.Processors = "all"
 	}

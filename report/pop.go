@@ -34,7 +34,7 @@ type NodePOP struct {
 
 // NewPOPs reports the efficiencies.
 func NewPOPs(r *results.Run, ranks results.Ranks, span *results.Span, rules results.Rules) (*POPs, []table.Lost, error) {
-	x := &POPs{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
+	x := &POPs{Resolution: r.Units().Resolution, Ranks: ranks.String(), Span: span}
 	nodes, of := results.Hosts(r.Defs)
 	x.Hosts = len(nodes)
 	useful := map[uint64]*hostSum{} // by interval and host

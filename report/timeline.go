@@ -452,8 +452,8 @@ func (s runSpan) part(i, n uint64) (begin, end uint64) {
 // exactTable has the shares of all locations' time in tenths of the run, from running
 // totals: exact. Nil where there are none, too many locations, or a damaged one.
 func exactTable(r *results.Run, s runSpan, lives []lifetime, u numbers.Units) (*table.Table, error) {
-	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
-		return nil, err
+	if !r.Rows || len(lives) == 0 || len(lives) > exactLocations {
+		return nil, nil
 	}
 	var sums [timelineParts][xtf.NumItems]uint64
 	for _, l := range lives {

@@ -118,10 +118,10 @@ type WaitProcess struct {
 
 // NewWaits reports wait states, their causes and the critical path.
 func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, []table.Lost, error) {
-	if rows, err := r.HasRows(); err != nil || !rows {
-		return nil, nil, cmp.Or(err, fmt.Errorf("%s: wait states: %w: it was analyzed with --events none", r.Name, results.ErrNoResult))
+	if !r.Rows {
+		return nil, nil, fmt.Errorf("%s: wait states: %w: it was analyzed with --events none", r.Name, results.ErrNoResult)
 	}
-	x := &Waits{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
+	x := &Waits{Resolution: r.Units().Resolution, Ranks: ranks.String(), Span: span}
 	s, err := r.Survey(results.SurveyOptions{Ranks: ranks, Span: span, Section: "waits", Deep: true, Each: func(p *results.ProcessItems) {
 		x.Processes = append(x.Processes, waitProcess(p))
 	}})

@@ -297,7 +297,7 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	}
 	of := o.ranks.Locations(p.run.Defs)
 	src := &export.Source{
-		File: p.run.File, Defs: p.run.Defs, Nodes: labels, Window: export.Window{Begin: o.begin, End: o.end},
+		Run: p.run.Run, Nodes: labels, Window: results.Span{Begin: o.begin, End: o.end},
 		Selected: func(l trace.P) bool { return ctx.Err() == nil && of(l) },
 	}
 	n, err := src.Rows(table, uint64(most))

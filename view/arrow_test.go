@@ -26,7 +26,7 @@ func TestArrow(t *testing.T) {
 		for _, table := range export.Tables() {
 			begin, end := window(x, rng)
 			src := &export.Source{
-				File: x.File, Defs: x.Defs, Nodes: labels, Window: export.Window{Begin: begin, End: end},
+				Run: x.Run, Nodes: labels, Window: results.Span{Begin: begin, End: end},
 				Selected: func(p trace.P) bool { r, _ := x.Defs.Process(p); return r <= 1 },
 			}
 			var want bytes.Buffer

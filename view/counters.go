@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -28,7 +28,7 @@ func (s *Server) counter(ctx context.Context, p *params) (any, error) {
 		return nil, p.err
 	}
 	var err error
-	r := &readings{x: p.run, metric: int(metric), begin: begin, end: max(end, behind(begin)), refs: p.run.metricRefs(int(metric))}
+	r := &readings{x: p.run, metric: int(metric), begin: begin, end: max(end, behind(begin)), of: results.NewCounters(p.run.Defs)}
 	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
 	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
 	r.count = make([]uint64, bins)
@@ -38,37 +38,13 @@ func (s *Server) counter(ctx context.Context, p *params) (any, error) {
 	return &r.to, r.read(ctx)
 }
 
-// metricRef is how rows name a metric: a class or an instance, and its place there.
-type metricRef struct{ ref, index uint32 }
-
-// metricRefs finds the names of a metric.
-func (x *run) metricRefs(metric int) map[metricRef]bool {
-	d := x.Defs
-	list := map[metricRef]bool{}
-	of := map[uint32][]uint32{} // places by class
-	for i := range d.MetricClasses {
-		for k, m := range d.MetricClasses[i].Members {
-			if m == d.MetricMembers[metric].Ref {
-				of[d.MetricClasses[i].Ref] = append(of[d.MetricClasses[i].Ref], uint32(k))
-				list[metricRef{d.MetricClasses[i].Ref, uint32(k)}] = true
-			}
-		}
-	}
-	for i := range d.MetricInstances {
-		for _, k := range of[d.MetricInstances[i].Class] {
-			list[metricRef{d.MetricInstances[i].Ref, k}] = true
-		}
-	}
-	return list
-}
-
 // readings adds up the values of a metric by bins.
 type readings struct {
 	x          *run
 	a          *xtf.Array
 	metric     int
 	begin, end uint64
-	refs       map[metricRef]bool
+	of         *results.Counters
 	count      []uint64
 	to         CounterBins
 }
@@ -124,18 +100,10 @@ func (r *readings) before(n uint64) error {
 func (r *readings) value(row []byte) (float64, bool) {
 	var m xtf.Metric
 	m.Load(row)
-	if !r.refs[metricRef{m.Metric, m.Flags >> 8}] {
+	if i, ok := r.of.Of(&m); !ok || i != r.metric {
 		return 0, false
 	}
-	v := float64(m.Value)
-	switch trace.ValueType(m.Flags & 0xff) {
-	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
-		v = float64(int64(m.Value))
-	case trace.TypeDouble:
-		v = math.Float64frombits(m.Value)
-	case trace.TypeFloat:
-		v = float64(math.Float32frombits(uint32(m.Value)))
-	}
+	v, _ := results.CounterValue(&m)
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 

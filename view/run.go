@@ -3,10 +3,8 @@ package view
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math/bits"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -84,21 +82,13 @@ func openRun(r *results.Run) (*run, error) {
 		m.Regions = append(m.Regions, Region{Ref: g.Ref, Name: r.RegionName(g.Ref), File: file, Line: line, Class: share})
 	}
 	x.lives = make([]atomic.Pointer[life], d.NumLocations())
-	return x, x.fill(b.Provenance)
+	return x, x.fill()
 }
 
 // fill reads what the file has.
-func (x *run) fill(provenance []byte) error {
-	var of struct{ Options struct{ Intervals string } }
-	err := json.Unmarshal(provenance, &of)
-	if err != nil {
-		return fmt.Errorf("%s: provenance: %w: %w", x.Name, xtf.ErrCorrupt, err)
-	}
-	x.cut = slices.Contains(strings.Fields(of.Options.Intervals), "init=exclude")
+func (x *run) fill() error {
 	m := &x.meta
-	if m.Rows, err = x.HasRows(); err != nil {
-		return err
-	}
+	m.Rows, x.cut = x.Rows, x.Kept.Has("init=exclude")
 	for _, part := range []struct {
 		t  xtf.TypeID
 		to *int
@@ -280,14 +270,8 @@ func counters(d *trace.Definitions) []Counter {
 		m := &d.MetricMembers[i]
 		list = append(list, Counter{
 			ID: i, Name: d.Text(m.Name), Unit: strings.TrimSpace(d.Text(m.Unit)), Description: d.Text(m.Description),
-			Cumulative: m.Mode&metricValueMask == metricAccumulated, Signed: m.ValueType == trace.TypeInt64, Float: m.ValueType == trace.TypeDouble,
+			Cumulative: results.CounterMode(m) == results.Accumulated, Signed: m.ValueType == trace.TypeInt64, Float: m.ValueType == trace.TypeDouble,
 		})
 	}
 	return list
 }
-
-// Properties of a metric's value: the low bits of its mode in OTF2.
-const (
-	metricValueMask   = 0xf
-	metricAccumulated = 0
-)

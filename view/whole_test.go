@@ -150,11 +150,11 @@ func TestCounter(t *testing.T) {
 		end = max(end, begin+1)
 		metric, p, bins := i%len(x.meta.Counters), trace.P(rng.IntN(x.meta.Locations)), 1+rng.IntN(40)
 		v := answer[CounterBins](t, s, fmt.Sprintf("counter?metric=%d&loc=%d&t=%d..%d&bins=%d", metric, p, begin, end, bins))
-		refs := x.metricRefs(metric)
+		of := results.NewCounters(x.Defs)
 		counts, sums, seen := make([]int, bins), make([]float64, bins), 0
 		var before *float64
 		for _, m := range rowsOf(t, x, p, xtf.TypeMetric, func(b []byte) (m xtf.Metric) { m.Load(b); return m }) {
-			if !refs[metricRef{m.Metric, m.Flags >> 8}] {
+			if i, ok := of.Of(&m); !ok || i != metric {
 				continue
 			}
 			value := float64(m.Value)

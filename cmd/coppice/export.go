@@ -302,27 +302,20 @@ func (x *exporting) tell(format string, args ...any) {
 // source is the part of the run that the flags choose. A file without rows of events cannot be exported from.
 func (x *exporting) source() (*export.Source, error) {
 	run := x.run
-	rows, err := run.HasRows()
-	if err == nil && !rows {
-		err = fmt.Errorf("%s: events: %w: it was analyzed with --events none, so it has the call graph and sums alone; --to otf2 writes the call graph's events", run.Path, results.ErrNoResult)
+	if !run.Rows {
+		return nil, fmt.Errorf("%s: events: %w: it was analyzed with --events none, so it has the call graph and sums alone; --to otf2 writes the call graph's events", run.Path, results.ErrNoResult)
 	}
-	var labels []string
-	if err == nil {
-		labels, err = results.NodeLabels(run)
-	}
+	labels, err := results.NodeLabels(run)
 	if err != nil {
 		return nil, err
 	}
-	src := &export.Source{File: run.File, Defs: run.Defs, Nodes: labels, Window: export.Everything}
+	src := &export.Source{Run: run, Nodes: labels, Window: export.Everything}
 	span, err := results.ParseSpan(run, x.time)
 	if err != nil {
 		return nil, err
 	}
 	if span != nil {
-		src.Window = export.Window{Begin: span.Begin, End: span.End}
-		if span.Of != nil {
-			src.Window.Of = &export.Execution{Node: span.Of.Node, K: span.Of.K}
-		}
+		src.Window = *span
 	}
 	if x.ranks != "" {
 		src.Selected, err = x.selected(run.Defs)

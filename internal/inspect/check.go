@@ -113,7 +113,7 @@ func (c *checked) checkRun(path string, parallel int) error {
 		c.Problems = append(c.Problems, pageProblem(f, run, p))
 	}
 	if openErr != nil {
-		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()}})
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Text: "definitions or provenance cannot be read, so nothing was compared: " + openErr.Error()}})
 		c.brief.Partial = true
 		return nil
 	}

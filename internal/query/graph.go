@@ -40,7 +40,7 @@ func answered[T any](q *asked, v T, err error, text func(T, io.Writer, numbers.U
 	if err != nil {
 		return nil, err
 	}
-	u := numbers.UnitsOf(q.run.Defs.Clock().TimerResolution)
+	u := q.run.Units()
 	return &graphAnswer{q.Primitive, results.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
 }
 

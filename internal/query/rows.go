@@ -29,12 +29,8 @@ func (q *asked) open() error {
 	if err != nil {
 		return err
 	}
-	rows, err := q.run.HasRows()
-	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.Whole && typ.ID == xtf.TypeTimeBin) {
-		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, results.ErrNoResult, strings.Join(graphPrimitives, ", "))
-	}
-	if err != nil {
-		return err
+	if !q.run.Rows && slices.Contains(eventTypes, typ.ID) && !(q.Whole && typ.ID == xtf.TypeTimeBin) {
+		return fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, results.ErrNoResult, strings.Join(graphPrimitives, ", "))
 	}
 	p := xtf.WholeRun
 	if !q.Whole && typ.ID < xtf.TypeInterval {
@@ -402,7 +398,7 @@ func (q *asked) part(a *answer, of string, run func(*xtf.Stats) error) error {
 
 // window prints the answer about a span of time.
 func (a *answer) window(w io.Writer, run *results.Run) error {
-	u := numbers.UnitsOf(run.Defs.Clock().TimerResolution)
+	u := run.Units()
 	fmt.Fprintf(w, "%s to %s", u.Time(*a.Begin), u.Time(*a.End))
 	if a.Sums == nil {
 		fmt.Fprintf(w, ": %s\n", plural(uint64(len(a.Rows)), "row"))
@@ -449,7 +445,7 @@ func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 
 // text prints the level.
 func (b *binsAt) text(w io.Writer, a *answer, run *results.Run) error {
-	u := numbers.UnitsOf(run.Defs.Clock().TimerResolution)
+	u := run.Units()
 	_, err := fmt.Fprintf(w, "%s to %s: %s at level %d of %d to %d, bins of %s\n", u.Time(*a.Begin), u.Time(*a.End), plural(*a.Size, "row"), b.Level, b.Finest, b.Top, u.Time(b.Ticks))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -71,7 +72,7 @@ func source(t testing.TB, d *trace.Definitions, locations []rows) *Source {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
-	return &Source{File: x, Defs: d, Window: Everything}
+	return &Source{Run: &results.Run{File: x, Defs: d}, Window: Everything}
 }
 
 func writeRegion(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Proc, list rows) {

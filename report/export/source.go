@@ -6,36 +6,24 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Source is what is exported: an open run, and the part of it that was chosen.
 type Source struct {
-	File *xtf.File
-	Defs *trace.Definitions
+	*results.Run
 	// Nodes are the names of the interval tree's nodes, by their number.
 	Nodes []string
 	// Selected tells which locations are chosen; nil chooses all.
 	Selected func(p trace.P) bool
-	// Window chooses what overlaps [Begin, End), in ticks.
-	Window Window
-}
-
-// Window is a span of time, [Begin, End) in ticks. With Of it is that execution of an interval, on each location its own.
-type Window struct {
-	Begin, End uint64
-	Of         *Execution
-}
-
-// Execution is the K-th execution of a node of the interval tree, from 0.
-type Execution struct {
-	Node uint32
-	K    uint64
+	// Window chooses what overlaps it.
+	Window results.Span
 }
 
 // Everything is the window that leaves nothing out.
-var Everything = Window{End: math.MaxUint64}
+var Everything = results.Span{End: math.MaxUint64}
 
 // ErrRun says that a run cannot be exported in the form asked for.
 var ErrRun = errors.New("cannot be exported")
@@ -48,14 +36,8 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 	if w.Of == nil {
 		return w.Begin, w.End, w.Begin < w.End, nil
 	}
-	a, err := s.array(p, xtf.TypeIval)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	c := a.Rows(0, a.Len())
-	for c.Next() {
-		var iv xtf.Ival
-		if iv.Load(c.Row()); iv.Node == w.Of.Node && iv.Execution == w.Of.K {
+	for _, iv := range results.Begun[xtf.Ival](s.Run, p, 0, xtf.Never, &err) {
+		if iv.Node == w.Of.Node && iv.Execution == w.Of.K {
 			end = iv.End
 			if iv.Flags&xtf.IvalWhole != 0 && end < math.MaxUint64 {
 				end++ // its last instant is inside
@@ -63,7 +45,7 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 			return iv.T, end, iv.T < end, nil
 		}
 	}
-	return 0, 0, false, c.Err()
+	return 0, 0, false, err
 }
 
 // array opens an array.
@@ -165,16 +147,11 @@ func (r *regionNames) cell(ref uint32) Cell {
 // commNames are the names of communicators, by their reference.
 func (s *Source) commNames() map[uint32]string {
 	names := make(map[uint32]string, len(s.Defs.Comms)+len(s.Defs.InterComms))
-	name := func(ref, text uint32) {
-		if names[ref] = s.Defs.Text(text); names[ref] == "" {
-			names[ref] = fmt.Sprintf("communicator %d", ref)
-		}
+	for i := range s.Defs.Comms {
+		names[s.Defs.Comms[i].Ref] = s.CommName(s.Defs.Comms[i].Ref)
 	}
 	for i := range s.Defs.InterComms {
-		name(s.Defs.InterComms[i].Ref, s.Defs.InterComms[i].Name)
-	}
-	for i := range s.Defs.Comms {
-		name(s.Defs.Comms[i].Ref, s.Defs.Comms[i].Name)
+		names[s.Defs.InterComms[i].Ref] = s.CommName(s.Defs.InterComms[i].Ref)
 	}
 	return names
 }
@@ -205,12 +182,4 @@ func stateNames() []string {
 		names[s] = trace.State(s).String()
 	}
 	return names
-}
-
-// waitName is the name of the pattern of a wait.
-func waitName(pattern uint32) string {
-	if i := xtf.PatternItem(pattern); i != xtf.NumItems {
-		return i.String()
-	}
-	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -37,7 +38,7 @@ func TestEvents(t *testing.T) {
 	d, list := pingPong(2)
 	s := source(t, d, list)
 	s.Nodes = []string{"whole program", "loop"}
-	s.Window = Window{Begin: 120, End: 200}
+	s.Window = results.Span{Begin: 120, End: 200}
 	for name, want := range map[string][]string{
 		"calls": {
 			"rank,thread,n,begin,end,begin_ns,end_ns,exclusive,parent,depth,class,region,region_ref,flags",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -70,19 +71,19 @@ func TestTimelineWindows(t *testing.T) {
 	second := func(p trace.P) bool { return p == 1 }
 	for _, c := range []struct {
 		name     string
-		w        Window
+		w        results.Span
 		selected func(trace.P) bool
 		want     Drawn
 	}{
-		{"empty", Window{Begin: 300, End: 300}, nil, Drawn{}},
-		{"after", Window{Begin: 1 << 40, End: 1 << 41}, nil, Drawn{}},
-		{"between", Window{Begin: 190, End: 195}, nil, Drawn{Slices: 4}}, // main and the interval
-		{"inside of both calls", Window{Begin: 330, End: 350}, nil, Drawn{Slices: 6, OneEnded: 2}},
-		{"one message", Window{Begin: 300, End: 400}, nil, Drawn{Slices: 6, Flows: 1, Counters: 2}},
-		{"begin of one end", Window{Begin: 310, End: 400}, nil, Drawn{Slices: 6, OneEnded: 2}},
-		{"one process", Window{Begin: 300, End: 400}, second, Drawn{Slices: 3, OneEnded: 1, Counters: 1}},
-		{"execution", Window{Of: &Execution{Node: 1}}, nil, Drawn{Slices: 4 + 10, Flows: 5, Counters: 10}},
-		{"no such execution", Window{Of: &Execution{Node: 1, K: 3}}, nil, Drawn{}},
+		{"empty", results.Span{Begin: 300, End: 300}, nil, Drawn{}},
+		{"after", results.Span{Begin: 1 << 40, End: 1 << 41}, nil, Drawn{}},
+		{"between", results.Span{Begin: 190, End: 195}, nil, Drawn{Slices: 4}}, // main and the interval
+		{"inside of both calls", results.Span{Begin: 330, End: 350}, nil, Drawn{Slices: 6, OneEnded: 2}},
+		{"one message", results.Span{Begin: 300, End: 400}, nil, Drawn{Slices: 6, Flows: 1, Counters: 2}},
+		{"begin of one end", results.Span{Begin: 310, End: 400}, nil, Drawn{Slices: 6, OneEnded: 2}},
+		{"one process", results.Span{Begin: 300, End: 400}, second, Drawn{Slices: 3, OneEnded: 1, Counters: 1}},
+		{"execution", results.Span{Of: &results.Execution{Node: 1}}, nil, Drawn{Slices: 4 + 10, Flows: 5, Counters: 10}},
+		{"no such execution", results.Span{Of: &results.Execution{Node: 1, K: 3}}, nil, Drawn{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			part := *s
@@ -114,7 +115,7 @@ func TestTimelineHostile(t *testing.T) {
 			}
 		}
 		s := source(t, d, list)
-		s.Window = Window{Begin: rng.Uint64N(200), End: rng.Uint64N(900)}
+		s.Window = results.Span{Begin: rng.Uint64N(200), End: rng.Uint64N(900)}
 		bothForms(t, s)
 	}
 	d := definitions(1, "a")

@@ -206,10 +206,7 @@ const (
 
 // read takes the components of each process, and its delay costs.
 func (f *finder) read() error {
-	rows, err := f.r.HasRows()
-	if err != nil {
-		return err
-	}
+	var err error
 	if f.nodes, err = f.r.Nodes(); err != nil {
 		return err
 	}
@@ -217,7 +214,7 @@ func (f *finder) read() error {
 		return err
 	}
 	processes := make([]locationSums, len(f.r.Defs.Processes()))
-	if rows {
+	if f.r.Rows {
 		f.causes = &results.Causes{R: f.r}
 		if err := f.causes.Read(); err != nil {
 			return err

@@ -408,7 +408,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 	for _, piece := range pieces {
 		length := piece.End - piece.Begin
 		waits, single := uint64(0), true
-		s := &results.Survey{Run: f.r, Rows: true, Nodes: make([]results.Node, 1)}
+		s := &results.Survey{Run: f.r, Nodes: make([]results.Node, 1)}
 		lost, err := s.EachWindow(&results.SurveyOptions{Span: &piece, Section: "findings"}, func(x *results.ProcessItems) {
 			if x.Rank == c.Process {
 				single = single && mostlyOf(x.At(0, xtf.ItemCPU), length)

@@ -60,12 +60,9 @@ func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact
 		return nil, fmt.Errorf("from tick %d to %d: %w", begin, end, ErrSpan)
 	}
 	x := &Statistics{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact}
-	rows, err := r.HasRows()
-	if err != nil {
-		return nil, err
-	}
-	s := &results.Survey{Run: r, Rows: rows, Nodes: make([]results.Node, 1)}
+	s := &results.Survey{Run: r, Nodes: make([]results.Node, 1)}
 	var sum results.Gathered
+	var err error
 	x.Lost, err = s.EachWindow(&results.SurveyOptions{Ranks: ranks, Span: &results.Span{Begin: begin, End: end}, Section: "window"}, func(p *results.ProcessItems) {
 		if p.Took(0) {
 			delete(p.Values, xtf.NodeKey(0, uint32(xtf.ItemExecutions)))

@@ -473,8 +473,8 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 // WorstWait says in a sentence which waits take most time, where, and who causes
 // them; "" where there are none.
 func WorstWait(r *Run) (string, error) {
-	if rows, err := r.HasRows(); err != nil || !rows {
-		return "", err
+	if !r.Rows {
+		return "", nil
 	}
 	s, err := r.NodeStats(0, 1)
 	if err != nil {
@@ -484,7 +484,7 @@ func WorstWait(r *Run) (string, error) {
 	if worst == nil {
 		return "", nil
 	}
-	u := numbers.Units{Resolution: r.Defs.Clock().TimerResolution}
+	u := r.Units()
 	text := fmt.Sprintf("%s %s %s, %s on rank %d", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)), u.Name(), numbers.PercentOf(numbers.Divide64(worst.Max, 1), numbers.Whole(worst.Sum)), worst.MaxP)
 	c := Causes{R: r}
 	if err := c.Read(); err != nil {

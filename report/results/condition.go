@@ -221,7 +221,7 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := numbers.Units{Resolution: r.Defs.Clock().TimerResolution}
+	u := r.Units()
 	var verdicts []Verdict
 	for _, c := range list {
 		n, err := FindNode(s.Nodes, c.Interval)

@@ -92,16 +92,13 @@ type Brief struct {
 
 // Brief reads what a short document tells about the run.
 func (r *Run) Brief() (*Brief, error) {
-	b := &Brief{Resolution: r.Defs.Clock().TimerResolution}
+	b := &Brief{Resolution: r.Units().Resolution, Provenance: r.Provenance}
 	codes, err := r.Codes()
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range codes {
 		b.Partial = b.Partial || c.Code.Severity() == trace.Damage
-	}
-	if b.Provenance, err = r.Provenance(); err != nil {
-		return nil, err
 	}
 	root, err := programOf(r)
 	if root != nil {
@@ -194,12 +191,9 @@ func NewContent(r *Run) (*Content, error) {
 	id := r.File.FileID()
 	c := &Content{
 		Format: fmt.Sprintf("XTF %d", xtf.Major), ID: hex.EncodeToString(id[:]), Bytes: r.Size, PageBytes: r.File.Types().Align(),
-		Locations: CountLocations(r.Defs), Definitions: CountDefinitions(r.Defs),
+		Rows: r.Rows, Locations: CountLocations(r.Defs), Definitions: CountDefinitions(r.Defs),
 	}
 	var err error
-	if c.Rows, err = r.HasRows(); err != nil {
-		return nil, err
-	}
 	if c.Bound, err = keptBound(r); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s *Survey) PerExecution(nodes []*Interval, o *IntervalOptions) ([]table.Lo
 		return nil, err
 	}
 	for _, x := range nodes {
-		x.Each = sums.lines(x.Index, s.Rows)
+		x.Each = sums.lines(x.Index, s.Run.Rows)
 		if n := uint64(len(x.Each)); o.Span == nil && x.Executions > n {
 			x.MoreRuns = x.Executions - n
 		}

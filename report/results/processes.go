@@ -99,14 +99,8 @@ func (r *Run) ProcessItems(rank uint32, p trace.Process) (*ProcessItems, error) 
 			}
 		}
 	}
-	if p.Count > 1 {
-		k, err := r.Kept()
-		if err != nil {
-			return nil, err
-		}
-		if !k.Has("init=exclude") {
-			x.spanTime()
-		}
+	if p.Count > 1 && !r.Kept.Has("init=exclude") {
+		x.spanTime()
 	}
 	return x, nil
 }

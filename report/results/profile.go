@@ -654,7 +654,7 @@ func (s *Sampling) Text(r *Run) string {
 			every += fmt.Sprintf(" x %d^%d", 2+8*int(min(g.Base, 1)), g.Exponent)
 		}
 		if ticks, ok := r.Defs.PeriodTicks(g); ok {
-			every = "every " + numbers.Units{Resolution: r.Defs.Clock().TimerResolution}.Span(ticks)
+			every = "every " + r.Units().Span(ticks)
 		}
 		timers = append(timers, numbers.Clean(r.Defs.Text(g.Name), 40)+" "+every)
 	}

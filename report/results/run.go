@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -31,6 +32,10 @@ type Run struct {
 	Path string // as it was given
 	Size int64  // of the file in bytes
 
+	Provenance json.RawMessage // canonical JSON of what decided the result
+	Kept       Kept            // and what it says of the events in the file
+	Rows       bool            // calls, messages and collectives have rows; else there is the call graph and sums
+
 	shared func() (*ccg.Shared, error) // read once
 }
 
@@ -46,41 +51,50 @@ func Open(path string, o xtf.Options) (*Run, error) {
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
 	}
-	b, err := f.Definitions()
-	if err == nil {
-		r.Defs, err = parseDefinitions(b)
-	}
-	if err == nil && uint64(r.Defs.NumLocations()) != uint64(f.Procs()) {
-		err = fmt.Errorf("%d regions for %d locations: %w", f.Procs(), r.Defs.NumLocations(), xtf.ErrCorrupt)
+	if err = r.readDefinitions(); err == nil {
+		err = r.readProvenance()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: definitions: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return r, nil
 }
 
-func parseDefinitions(b []byte) (*trace.Definitions, error) {
-	d := &trace.Definitions{}
-	if err := d.UnmarshalBinary(b); err != nil {
-		return nil, errors.Join(err, xtf.ErrCorrupt)
+func (r *Run) readDefinitions() error {
+	b, err := r.File.Definitions()
+	r.Defs = &trace.Definitions{}
+	if err == nil {
+		if err = r.Defs.UnmarshalBinary(b); err != nil {
+			err = errors.Join(err, xtf.ErrCorrupt)
+		}
 	}
-	return d, nil
+	if err == nil && uint64(r.Defs.NumLocations()) != uint64(r.File.Procs()) {
+		err = fmt.Errorf("%d regions for %d locations: %w", r.File.Procs(), r.Defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("definitions: %w", err)
+	}
+	return nil
 }
+
+func (r *Run) readProvenance() error {
+	b, err := r.File.Provenance()
+	if err != nil {
+		return fmt.Errorf("provenance: %w", err)
+	}
+	var p struct{ Options Kept }
+	if err := json.Unmarshal(b, &p); err != nil {
+		return fmt.Errorf("provenance: %w: %w", xtf.ErrCorrupt, err)
+	}
+	r.Provenance, r.Kept, r.Rows = b, p.Options, p.Options.Events != "none"
+	return nil
+}
+
+// Units are those of the run's clock.
+func (r *Run) Units() numbers.Units { return numbers.UnitsOf(r.Defs.Clock().TimerResolution) }
 
 // Close closes the file.
 func (r *Run) Close() error { return r.File.Close() }
-
-// Provenance returns the canonical JSON of what decided the result.
-func (r *Run) Provenance() (json.RawMessage, error) {
-	b, err := r.File.Provenance()
-	if err != nil {
-		return nil, fmt.Errorf("%s: provenance: %w", r.Name, err)
-	}
-	if !json.Valid(b) {
-		return nil, fmt.Errorf("%s: provenance: %w", r.Name, xtf.ErrCorrupt)
-	}
-	return b, nil
-}
 
 // Load calls f for every row of type T of location p, in their order. The row is valid during the call.
 func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {

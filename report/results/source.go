@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,35 +43,12 @@ func (k *Kept) MarkerCost() string {
 	return "overhead"
 }
 
-// Kept reads what the provenance says of the events in the file.
-func (r *Run) Kept() (Kept, error) {
-	b, err := r.Provenance()
-	if err != nil {
-		return Kept{}, err
-	}
-	var p struct{ Options Kept }
-	if err := json.Unmarshal(b, &p); err != nil {
-		return Kept{}, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
-	}
-	return p.Options, nil
-}
-
-// HasRows reports whether the analysis kept rows of calls, messages and
-// collectives; without them there is the call graph and sums.
-func (r *Run) HasRows() (bool, error) {
-	k, err := r.Kept()
-	return k.Events != "none", err
-}
-
 // Source decides what a section is computed from.
 func (r *Run) Source(want Source) (Source, error) {
-	rows, err := r.HasRows()
 	switch {
-	case err != nil:
-		return "", err
-	case want == SourceRows && !rows:
+	case want == SourceRows && !r.Rows:
 		return "", r.Failed(xtf.WholeRun, "rows", errNoRows)
-	case want == SourceGraph || !rows:
+	case want == SourceGraph || !r.Rows:
 		return SourceGraph, nil
 	}
 	return SourceRows, nil
@@ -132,7 +108,7 @@ func (r *Run) BoundOf(d ccg.Deviation) *Bound {
 	if d.Lossless() {
 		return nil
 	}
-	b := &Bound{Text: BoundText(d, numbers.Units{Resolution: r.Defs.Clock().TimerResolution}), Absolute: d.Abs, TimeStamps: d.TimeStamps, deviation: d}
+	b := &Bound{Text: BoundText(d, r.Units()), Absolute: d.Abs, TimeStamps: d.TimeStamps, deviation: d}
 	if d.Num > 0 {
 		b.Relative = float64(d.Num) / float64(d.Den)
 	}
@@ -141,11 +117,10 @@ func (r *Run) BoundOf(d ccg.Deviation) *Bound {
 
 // keptBound is Bound from the provenance, without a look at the graph.
 func keptBound(r *Run) (*Bound, error) {
-	k, err := r.Kept()
-	if err != nil || k.Deviation == "" {
-		return nil, err
+	if r.Kept.Deviation == "" {
+		return nil, nil
 	}
-	d, err := ccg.ParseDeviation(k.Deviation, 0)
+	d, err := ccg.ParseDeviation(r.Kept.Deviation, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
 	}

@@ -15,7 +15,6 @@ type Survey struct {
 	Run      *Run
 	Nodes    []Node
 	Measured []Measured // by node
-	Rows     bool       // of events
 	Replayed bool       // on an ideal network
 	cut      bool       // Init and Finalize are left out: first and last events are not the program's
 	Lost     []table.Lost
@@ -40,14 +39,7 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 	if s.Nodes, err = r.Nodes(); err != nil {
 		return nil, err
 	}
-	if s.Rows, err = r.HasRows(); err != nil {
-		return nil, err
-	}
-	k, err := r.Kept()
-	if err != nil {
-		return nil, err
-	}
-	s.cut = k.Has("init=exclude")
+	s.cut = r.Kept.Has("init=exclude")
 	s.Measured = make([]Measured, len(s.Nodes))
 	for n := range s.Measured {
 		s.Measured[n].rules, s.Measured[n].ideal = o.Rules, numbers.NotKnown
@@ -88,7 +80,7 @@ func (s *Survey) readStats() error {
 	}
 	for n := range s.Nodes {
 		x, m := &s.Nodes[n], &at[n]
-		m.Participants, m.processes, m.rows = uint64(x.Participants), uint64(len(s.Run.Defs.Processes())), s.Rows
+		m.Participants, m.processes, m.rows = uint64(x.Participants), uint64(len(s.Run.Defs.Processes())), s.Run.Rows
 		m.single, m.span, m.sumMax = x.ExeMax <= 1, x.LastEnd-min(x.FirstBegin, x.LastEnd), x.SumMax
 		if x.SumMax == 0 && n > 0 {
 			m.sumMax = xtf.Never
@@ -164,7 +156,7 @@ func (s *Survey) setGathered(o *SurveyOptions, sums []*Gathered) {
 		if sums[n] == nil {
 			sums[n] = none
 		}
-		m.Spreads, m.Participants, m.processes, m.rows, m.sumMax = sums[n].Spreads(), sums[n].Count, chosen, s.Rows, xtf.Never
+		m.Spreads, m.Participants, m.processes, m.rows, m.sumMax = sums[n].Spreads(), sums[n].Count, chosen, s.Run.Rows, xtf.Never
 		m.part = o.Span != nil
 		if first, last := m.Spreads.Item(xtf.ItemFirst), m.Spreads.Item(xtf.ItemLast); n == 0 {
 			m.single, m.span = !s.cut || o.Span != nil, last.Max-min(first.Min, last.Max)
@@ -178,7 +170,7 @@ func (s *Survey) setIdeal(o *SurveyOptions, whole bool) {
 	s.Replayed = s.Measured[0].Spreads.Has(xtf.ItemIdeal) && o.Span == nil
 	for n := range s.Measured {
 		m := &s.Measured[n]
-		if m.Participants == 0 || !s.Rows {
+		if m.Participants == 0 || !s.Run.Rows {
 			m.ideal = numbers.NotKnown
 			continue
 		}
@@ -247,7 +239,7 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Sample{Run: r, Survey: s, Regions: map[string]*RegionTotal{}, Resolution: max(r.Defs.Clock().TimerResolution, 1), Processes: s.Measured[0].Participants}
+	x := &Sample{Run: r, Survey: s, Regions: map[string]*RegionTotal{}, Resolution: max(r.Units().Resolution, 1), Processes: s.Measured[0].Participants}
 	t, err := WholeTable(r)
 	if err != nil {
 		return nil, err

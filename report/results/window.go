@@ -37,15 +37,11 @@ type running struct {
 
 // Running opens the arrays of location p; what they read is counted in st.
 func (r *Run) Running(p trace.P, st *xtf.Stats) (*running, error) {
-	k, err := r.Kept()
-	if err != nil {
-		return nil, err
-	}
 	v, err := r.Components(p)
 	if err != nil {
 		return nil, err
 	}
-	x := &running{First: v[xtf.ItemFirst], Last: v[xtf.ItemLast], Cut: k.Has("init=exclude")}
+	x := &running{First: v[xtf.ItemFirst], Last: v[xtf.ItemLast], Cut: r.Kept.Has("init=exclude")}
 	if x.Cut {
 		x.First, x.Last = 0, 0
 	}
@@ -131,7 +127,7 @@ func (x *running) Between(begin, end uint64) (interval.Items, error) {
 // EachWindow calls f with what every chosen process did in the span, of the
 // whole program and of every interval with executions in there.
 func (s *Survey) EachWindow(o *SurveyOptions, f func(x *ProcessItems)) ([]table.Lost, error) {
-	if !s.Rows {
+	if !s.Run.Rows {
 		return nil, s.Run.Failed(xtf.WholeRun, "statistics of a span of time", errNoRows)
 	}
 	return s.Run.each(o.Ranks, o.Section, func(rank uint32, p trace.Process) error {

@@ -1,7 +1,6 @@
 package scaling
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/results"
@@ -16,52 +15,30 @@ type useful struct {
 	HasCycles            bool
 }
 
-// counter is a hardware counter that efficiencies use.
-type counter struct {
-	index    uint32 // in its class
-	relative bool   // counted since the record before
-	cycles   bool   // else instructions
-}
-
-// Properties of a metric's value: the low bits of its mode in OTF2.
-const (
-	modeValueMask   = 0xf
-	modeAccumulated = 0
-	ModeRelative    = 2
-)
-
-// counterNames are how tools call the two counters, in lower case.
+// counterNames are how tools call the two counters, in lower case, and whether they count cycles.
 var counterNames = map[string]bool{
 	"papi_tot_ins": false, "instructions": false, "perf::instructions": false,
 	"papi_tot_cyc": true, "cycles": true, "cpu-cycles": true, "perf::cycles": true, "perf::cpu-cycles": true,
 }
 
-// counters finds the counters of each metric class or instance.
-func counters(d *trace.Definitions) map[uint32][]counter {
-	members := map[uint32]*trace.MetricMember{}
+// counters are the hardware counters that efficiencies use, of the metrics of a trace.
+type counters struct {
+	*results.Counters
+	cycles map[int]bool // by the place of a member: else it counts instructions
+	modes  map[int]uint32
+}
+
+func countersOf(d *trace.Definitions) *counters {
+	c := &counters{results.NewCounters(d), map[int]bool{}, map[int]uint32{}}
 	for i := range d.MetricMembers {
-		members[d.MetricMembers[i].Ref] = &d.MetricMembers[i]
-	}
-	found := map[uint32][]counter{}
-	for i := range d.MetricClasses {
-		class := &d.MetricClasses[i]
-		for k, ref := range class.Members {
-			m := members[ref]
-			if m == nil || m.ValueType != trace.TypeUint64 && m.ValueType != trace.TypeInt64 {
-				continue
-			}
-			cycles, known := counterNames[strings.ToLower(d.Text(m.Name))]
-			if mode := m.Mode & modeValueMask; known && (mode == modeAccumulated || mode == ModeRelative) {
-				found[class.Ref] = append(found[class.Ref], counter{uint32(k), mode == ModeRelative, cycles})
-			}
+		m := &d.MetricMembers[i]
+		cycles, known := counterNames[strings.ToLower(d.Text(m.Name))]
+		mode := results.CounterMode(m)
+		if known && (m.ValueType == trace.TypeUint64 || m.ValueType == trace.TypeInt64) && (mode == results.Accumulated || mode == results.Relative) {
+			c.cycles[i], c.modes[i] = cycles, mode
 		}
 	}
-	for i := range d.MetricInstances {
-		if x := &d.MetricInstances[i]; found[x.Class] != nil {
-			found[x.Ref] = found[x.Class]
-		}
-	}
-	return found
+	return c
 }
 
 // UsefulCounters adds up what the counters of all locations saw between two
@@ -69,9 +46,9 @@ func counters(d *trace.Definitions) map[uint32][]counter {
 // only where the trace defines the counters.
 func UsefulCounters(r *results.Run) (*useful, error) {
 	u := &useful{}
-	of := counters(r.Defs)
-	if rows, err := r.HasRows(); err != nil || !rows || len(of) == 0 {
-		return u, err
+	of := countersOf(r.Defs)
+	if !r.Rows || len(of.modes) == 0 {
+		return u, nil
 	}
 	for p := range trace.P(r.Defs.NumLocations()) {
 		if err := addCounters(r, p, of, u); err != nil {
@@ -81,7 +58,7 @@ func UsefulCounters(r *results.Run) (*useful, error) {
 	return u, nil
 }
 
-func addCounters(r *results.Run, p trace.P, of map[uint32][]counter, u *useful) error {
+func addCounters(r *results.Run, p trace.P, of *counters, u *useful) error {
 	calls, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
 	if err != nil {
 		return err
@@ -96,19 +73,19 @@ func addCounters(r *results.Run, p trace.P, of map[uint32][]counter, u *useful) 
 		seen bool
 	}
 	err = results.EachRow(metrics, 0, metrics.Len(), func(m *xtf.Metric) {
-		list := of[m.Metric]
-		i := slices.IndexFunc(list, func(c counter) bool { return c.index == m.Flags>>8 })
-		if i < 0 {
+		i, ok := of.Of(m)
+		mode, counts := of.modes[i]
+		if !ok || !counts {
 			return
 		}
-		c, k := list[i], 0
-		if c.cycles {
+		k := 0
+		if of.cycles[i] {
 			k = 1
 		}
 		before := last[k]
 		last[k].t, last[k].v, last[k].seen = m.T, m.Value, true
 		v := m.Value
-		if !c.relative {
+		if mode != results.Relative {
 			if v < before.v {
 				return // counted anew
 			}
@@ -117,7 +94,7 @@ func addCounters(r *results.Run, p trace.P, of map[uint32][]counter, u *useful) 
 		if !before.seen || m.T <= before.t || mpi.most(before.t, m.T) {
 			return
 		}
-		if c.cycles {
+		if k == 1 {
 			u.Cycles += float64(v)
 			u.HasCycles = true
 		} else {

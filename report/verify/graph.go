@@ -94,7 +94,7 @@ func (c *locationCheck) graphCalls(l *ccg.Location) error {
 // graphTime compares the sum of all gaps with the location's time.
 func (c *locationCheck) graphTime(l *ccg.Location, g *results.GraphSums, d ccg.Deviation) {
 	want := c.stored[xtf.ItemTime]
-	if c.kept.Has(withoutInit) {
+	if c.r.Kept.Has(withoutInit) {
 		want = c.stored[xtf.ItemLast] - min(c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast])
 	}
 	if got := g.Time; max(got, want)-min(got, want) > d.StoredBound(max(l.Events(), 1)-1, got) {
@@ -109,10 +109,10 @@ func (c *locationCheck) graphCounts(t *results.ProfileTable, g *results.GraphSum
 		calls += t.Sums[i].Sums[0]
 	}
 	want := c.stored[xtf.ItemCalls]
-	if c.kept.Has(withoutInit) { // the graph has all of them
+	if c.r.Kept.Has(withoutInit) { // the graph has all of them
 		want = c.counts.calls
 	}
-	if ofCalls && calls != want && (c.rows || !c.kept.Has(withoutInit)) {
+	if ofCalls && calls != want && (c.rows || !c.r.Kept.Has(withoutInit)) {
 		c.add("call graph", nil, "%d calls, the location has %d", calls, want)
 	}
 	var got [len(graphItems)]uint64
@@ -124,7 +124,7 @@ func (c *locationCheck) graphCounts(t *results.ProfileTable, g *results.GraphSum
 		got[6] += x.BytesIn
 	}
 	for k, item := range graphItems {
-		if got[k] != c.stored[item] && !c.kept.Has(withoutInit) {
+		if got[k] != c.stored[item] && !c.r.Kept.Has(withoutInit) {
 			c.add("call graph", nil, "%s is %d, the location has %d", item, got[k], c.stored[item])
 		}
 	}

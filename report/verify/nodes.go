@@ -42,12 +42,8 @@ func (v *Verified) Intervals(r *results.Run, rows bool) error {
 	if err != nil {
 		return err
 	}
-	kept, err := r.Kept()
-	if err != nil {
-		return err
-	}
 	c := newNodeCheck(v, r, list, rows)
-	c.cut = kept.Has(withoutInit)
+	c.cut = r.Kept.Has(withoutInit)
 	c.order()
 	for rank, p := range r.Defs.Processes() {
 		x, err := r.ProcessItems(uint32(rank), p)

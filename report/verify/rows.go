@@ -236,7 +236,7 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
 		counts := c.program.completion(x.End)
 		c.span(xtf.ItemSendRecv, x.End-min(x.End, m.T), counts)
-		c.span(xtf.ItemPotentialSync, m.T-min(m.T, readyAt(&c.kept, x)), counts)
+		c.span(xtf.ItemPotentialSync, m.T-min(m.T, readyAt(&c.r.Kept, x)), counts)
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ type program struct {
 // readProgram finds the row of the whole program.
 func (c *locationCheck) readProgram() error {
 	c.program = program{to: xtf.Never}
-	if !c.kept.Has(withoutInit) {
+	if !c.r.Kept.Has(withoutInit) {
 		return nil
 	}
 	c.program = program{begins: true, ends: true} // nothing, where there is none

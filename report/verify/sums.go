@@ -57,7 +57,7 @@ func (c *locationCheck) compareSums() error {
 	v[xtf.ItemEvents] = dir.Events
 	v[xtf.ItemFirst], v[xtf.ItemLast] = c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast] // no row has them
 	v[xtf.ItemTime] = v[xtf.ItemLast] - min(v[xtf.ItemFirst], v[xtf.ItemLast])
-	if c.kept.Has(withoutInit) {
+	if c.r.Kept.Has(withoutInit) {
 		v[xtf.ItemTime] = c.program.clip(0, xtf.Never)
 	}
 	if stored := c.stored[xtf.ItemMarker]; v[xtf.ItemMarker] > 0 && stored > v[xtf.ItemMarker] {

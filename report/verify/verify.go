@@ -85,17 +85,13 @@ func New(r *results.Run, parallel int) (*Verified, error) {
 
 // locations checks every location by itself, some at once.
 func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel int) error {
-	kept, err := r.Kept()
-	if err != nil {
-		return err
-	}
 	checks := make([]*locationCheck, r.Defs.NumLocations())
 	var g errgroup.Group
 	g.SetLimit(max(parallel, 1))
 	for p := range trace.P(r.Defs.NumLocations()) {
 		g.Go(func() error {
 			c := newLocationCheck(r, p)
-			c.rows, c.kept = all.From == results.SourceRows, kept
+			c.rows = all.From == results.SourceRows
 			err := c.run(all.Shared)
 			c.drop()
 			checks[p] = c
@@ -137,12 +133,8 @@ func CheckGraph(r *results.Run) error {
 	if err != nil {
 		return err
 	}
-	k, err := r.Kept()
-	if err != nil {
-		return err
-	}
-	if got := shared.Options().Deviation.String(); k.Deviation != "" && got != k.Deviation {
-		return fmt.Errorf("%s: call graph: deviation %s, the provenance says %s: %w", r.Name, got, k.Deviation, ccg.ErrCorrupt)
+	if got := shared.Options().Deviation.String(); r.Kept.Deviation != "" && got != r.Kept.Deviation {
+		return fmt.Errorf("%s: call graph: deviation %s, the provenance says %s: %w", r.Name, got, r.Kept.Deviation, ccg.ErrCorrupt)
 	}
 	err = ccg.Check(shared, func(yield func(*ccg.Location, error) bool) {
 		for p := range trace.P(r.Defs.NumLocations()) {
@@ -163,7 +155,6 @@ type locationCheck struct {
 	p        trace.P
 	process  uint32
 	rows     bool // there are rows of events
-	kept     results.Kept
 	findings []Contradiction
 	found    uint64
 	counts   struct{ calls, messages, mates, collectives, channels, graphs uint64 }

@@ -142,7 +142,7 @@ func TestPerfetto(t *testing.T) {
 	}
 	defer run.Close()
 	var b bytes.Buffer
-	s := &export.Source{File: run.File, Defs: run.Defs, Window: export.Everything}
+	s := &export.Source{Run: run, Window: export.Everything}
 	drawn, err := s.Timeline(&b, "perfetto", 1<<30)
 	if err != nil {
 		t.Fatal(err)
