@@ -154,6 +154,9 @@ func (t *commTable) add(p trace.P) error {
 	var count, bytes uint64
 	fits := true
 	err := t.channels(p, func(x *xtf.Channel) {
+		if xtf.IsNotice(x.Tag) {
+			return
+		}
 		fits = xtf.Add(&count, x.Count) && xtf.Add(&bytes, x.Bytes) && fits
 		peer, comm := uint32(x.Key>>32), uint32(x.Key)
 		uses = append(uses, use{comm, *x})

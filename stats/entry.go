@@ -43,6 +43,7 @@ const (
 	entryClock                          // the receive ended before the send began
 	entryTakes                          // a member of a collective that gets bytes
 	entryPosted                         // the receive was posted when the send began
+	entryExclusive                      // the release of a lock that nobody else could hold
 	entryFlags       = 1<<iota - 1
 )
 

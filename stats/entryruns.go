@@ -43,6 +43,11 @@ type entryRuns struct {
 	runs     []Scratch
 }
 
+// order is that in a channel: that of postings, and of what matchLocks makes, which releases of other processes share.
+func (o *operation) order(x *operation) int {
+	return cmp.Or(cmp.Compare(o.posting, x.posting), cmp.Compare(o.bytes, x.bytes), cmp.Compare(o.row, x.row))
+}
+
 // reset prepares the entries of another location in the memory of those before.
 func (r *entryRuns) reset(p uint32, scratch func() Scratch) {
 	r.p, r.scratch, r.runs = p, scratch, nil
@@ -59,7 +64,7 @@ func (r *entryRuns) empty() {
 // add adds an operation, which has ended, to a channel.
 func (r *entryRuns) add(k channelKey, o *operation) error {
 	c := r.channel(k)
-	late := o.posting < c.posting
+	late := c.n > 0 && o.posting <= c.posting
 	if late || c.open == nil || c.open.full() {
 		if mixed := late || c.mixed; len(r.next) == runBlocks || mixed && c.n >= runMixed {
 			if err := r.endRun(); err != nil {
@@ -133,7 +138,7 @@ func (r *entryRuns) sorted(w *entryWriter) error {
 				return err
 			}
 		}
-		slices.SortFunc(list, func(a, b operation) int { return cmp.Compare(a.posting, b.posting) })
+		slices.SortFunc(list, func(a, b operation) int { return a.order(&b) })
 		for k := range list {
 			if err := w.add(&entry{c.channelKey, r.p, list[k]}); err != nil {
 				return err
@@ -173,7 +178,7 @@ func (r *entryRuns) each(w *entryWriter) error {
 		streams = append(streams, s)
 	}
 	return mergeEntries(streams, func(a, b *entry) int {
-		return cmp.Or(a.compare(&b.channelKey), cmp.Compare(a.posting, b.posting))
+		return cmp.Or(a.compare(&b.channelKey), a.order(&b.operation))
 	}, w.add)
 }
 

@@ -52,6 +52,7 @@ type message struct {
 	mate struct {
 		end, bytes uint64
 		flags      uint32 // entry flags of both sides
+		found      bool   // by matchLocks
 	}
 }
 
@@ -164,7 +165,7 @@ func (m *message) load(row []byte, n uint64) {
 	m.P2P.Load(row)
 	m.N, m.Path, m.Late = n, m.MateP, false
 	m.MateP = trace.Undefined
-	m.mate.end, m.mate.bytes, m.mate.flags = xtf.Never, m.Bytes, 0
+	m.mate.end, m.mate.bytes, m.mate.flags, m.mate.found = xtf.Never, m.Bytes, 0, false
 	c := &m.Call // field by field, as in enter
 	c.CallN, c.Enter, c.Post, c.Out, c.Ready, c.Region, c.Path = m.CallN, m.T, xtf.Never, 0, xtf.Never, m.Region, m.Path
 }
@@ -177,8 +178,13 @@ func (m *message) join(r *result) {
 		m.Call.Enter, m.Call.CallN, m.Call.Path, m.Call.Region = r.a, r.mateN, r.mateP, r.flags
 	case resultCancelled:
 		m.Kind |= xtf.P2PIncomplete
+	case resultHolder:
+		m.MateN, m.MateP, m.MateT, m.mate.flags, m.mate.found = r.mateN, r.mateP, r.t, r.flags, true
 	case resultMate:
-		m.MateN, m.MateP, m.MateT, m.Seq = r.mateN, r.mateP, r.t, r.a
+		if m.Seq = r.a; m.mate.found {
+			return
+		}
+		m.MateN, m.MateP, m.MateT = r.mateN, r.mateP, r.t
 		m.mate.flags = r.flags
 		if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 			m.mate.end, m.mate.bytes = r.b, r.c
@@ -223,6 +229,8 @@ func (f *Finisher) endMessage(m *message) {
 		m.Kind |= xtf.P2PIncomplete
 	}
 	switch {
+	case m.Kind&xtf.P2PNotice != 0:
+		m.endNotice(receive)
 	case m.MateN == xtf.Never:
 		m.Kind |= xtf.P2PUnmatched
 		code := trace.DiagUnmatchedSend
@@ -243,12 +251,25 @@ func (f *Finisher) endMessage(m *message) {
 		ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0
 		m.Late = ends && max(m.Call.Post, m.Call.Ready) > m.Call.Enter
 	}
-	if m.Kind&xtf.P2PBestEffort != 0 {
+	if m.Kind&(xtf.P2PBestEffort|xtf.P2PNotice) == xtf.P2PBestEffort {
 		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
 	if f.out.P2P != nil {
 		row, _ := f.out.P2P.Append()
 		m.Put(row)
+	}
+}
+
+// endNotice flags the row of a notice. That a call leaves before it is sent says that it does not wait for it: clocks may be right.
+func (m *message) endNotice(receive bool) {
+	switch {
+	case m.MateN == xtf.Never:
+		m.Kind |= xtf.P2PUnmatched
+	case receive && m.End < m.MateT, !receive && m.mate.flags&entryClock != 0:
+		m.Kind |= xtf.P2PClock
+	}
+	if m.mate.flags&entryShared != 0 {
+		m.Kind |= xtf.P2PBestEffort
 	}
 }
 

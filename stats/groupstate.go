@@ -77,7 +77,7 @@ func (l *Loader) State() *State {
 		f := &l.stack[i]
 		s.b = varint.Append(s.b, f.enter, f.child, f.n, uint64(f.region), uint64(f.path))
 	}
-	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
+	for _, q := range []*requests{&l.requests, &l.io, &l.rma, &l.locks} {
 		s.b = q.appendBinary(s.b)
 	}
 	s.b = l.paths.AppendBinary(s.b)
@@ -128,7 +128,7 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 		f.index = int32(l.regionIndex(f.region))
 		l.stack = append(l.stack, f)
 	}
-	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
+	for _, q := range []*requests{&l.requests, &l.io, &l.rma, &l.locks} {
 		for n := r.Next(); n > 0 && !r.Failed(); n-- {
 			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), stay: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
 		}

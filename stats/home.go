@@ -25,6 +25,8 @@ const (
 	tagInstances
 	tagWhole
 	tagPrefixes
+	tagLocks
+	tagHolders
 	tagTiles // and one for each size of groups above
 )
 
@@ -288,6 +290,7 @@ func extendRanges(peers []PeerRange, k *channelKey, n, at uint64) []PeerRange {
 	last.Count += n
 	if k.direction == xtf.ChannelSend {
 		last.Sends += n
+		last.Locks = last.Locks || isLock(k.tag)
 	}
 	return peers
 }

@@ -65,6 +65,7 @@ type Loader struct {
 	requests requests
 	io       requests // open file operations: row is N in the IO array
 	rma      requests // open one-sided operations
+	locks    requests // of windows that are held, see acquired
 	posting  uint64   // number of the next posting
 	pending  []pendingOp
 	done     []doneSend      // that complete in the current MPI call
@@ -122,7 +123,8 @@ type mpiCall struct {
 type pendingOp struct {
 	posting uint64
 	row     uint64
-	stay    uint64 // of a receive, see request.stay; Never without a request
+	stay    uint64  // of a receive, see request.stay; Never without a request
+	locked  *locked // of a release
 	coll    bool
 }
 
@@ -463,6 +465,7 @@ type PeerRange struct {
 	Peer  uint32 // process; trace.Undefined for collectives and for unknown peers
 	Comm  uint32 // of collectives
 	Coll  bool
+	Locks bool   // there are releases of locks
 	At    uint64 // byte of the entries at which they begin
 	Count uint64
 	Sends uint64

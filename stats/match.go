@@ -108,6 +108,7 @@ func Match(o MatchOptions) (*Results, MatchReport, error) {
 	m.takeLate()
 	m.matchUnknown()
 	m.exchangeMessages()
+	m.fail(m.matchLocks())
 	m.matchCollectives()
 	m.returnForeign()
 	if err := o.Comm.Agree(m.err); err != nil {

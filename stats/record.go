@@ -153,7 +153,8 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Bytes
 	}
-	if self := r.Peer == l.process; r.Kind&xtf.P2PKindMask == xtf.P2PSend {
+	if self := r.Peer == l.process; r.Kind&xtf.P2PNotice != 0 { // no marker
+	} else if r.Kind&xtf.P2PKindMask == xtf.P2PSend {
 		r.Kind |= l.sent(self, r.Comm, r.Tag, l.p2p.len())
 	} else {
 		r.Kind |= l.received(self, r.Comm, r.Tag, l.p2p.len())
@@ -290,11 +291,14 @@ func (l *Loader) completeP2P(op *pendingOp, flags uint32) {
 	o.bytes, o.post, o.stay = xtf.U64(row, xtf.P2PBytes), xtf.U64(row, xtf.P2PPost), op.stay
 	if receive {
 		k.direction = xtf.ChannelReceive
-	} else {
+	} else if kind&xtf.P2PNotice == 0 {
 		o.flags = l.sendFlags(kind)
 	}
 	if kind&xtf.P2PProbed != 0 {
 		o.post = o.t // a probe posts nothing
+	}
+	if op.locked != nil {
+		op.locked.put(&o)
 	}
 	l.addEntry(k, &o)
 }
@@ -402,6 +406,12 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 		l.oneSided(k, w[0], w[1], w[2], w[3])
 	case trace.RmaAtomic:
 		l.oneSided(k, w[0], w[1], w[3]+w[4], w[5])
+	case trace.RmaSync:
+		l.synchronised(uint32(w[0]), uint32(w[1]))
+	case trace.RmaAcquireLock:
+		l.acquired(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
+	case trace.RmaReleaseLock:
+		l.released(uint32(w[0]), uint32(w[1]))
 	case trace.RmaOpCompleteBlocking, trace.RmaOpCompleteNonBlocking, trace.RmaOpCompleteRemote:
 		l.closeRow(&l.rma, l.out.RMA, w[1], -1, 0)
 	}

@@ -17,6 +17,7 @@ const (
 	resultDone      uint32 = iota // completion of a send: a, t = enter and leave of the call, mateN = its number, mateP = its path, flags = its region
 	resultCancelled               // the send was cancelled
 	resultMate                    // P2P: mateP, mateN, t = the mate's T, a = place in the channel; receives: b = the mate's End, c = its bytes; sends: b, c = what matcher.received returns
+	resultHolder                  // P2P, of a lock: mateP, mateN, t = the mate's T; flags as of a mate
 	resultColl                    // COLL: t = last enter, a = ordinal, b = first leave, c = last leave; flags of the row and resultLowest; mateN, mateP = the enter waited for
 	resultCause                   // COLL: t, mateP = the enter waited for; a, b = the last one needed
 )

@@ -21,6 +21,8 @@ type Tables struct {
 
 	synchronous []bool            // Definitions.IsSynchronous
 	unrecorded  []trace.Code      // Definitions.Unrecorded
+	epoch       []trace.Epoch     // Definitions.Epoch
+	windows     map[uint32]uint32 // communicators of windows
 	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
@@ -33,13 +35,17 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), progress: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), epoch: make([]trace.Epoch, n), progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
 	}
 	for i := range defs.Attributes {
 		if a := &defs.Attributes[i]; defs.Text(a.Name) == "GUID" {
 			t.guid = int64(a.Ref)
 		}
+	}
+	t.windows = make(map[uint32]uint32, len(defs.RmaWins))
+	for i := range defs.RmaWins {
+		t.windows[defs.RmaWins[i].Ref] = defs.RmaWins[i].Comm
 	}
 	t.periods = make(map[uint32]uint64, len(defs.InterruptGenerators))
 	for i := range defs.InterruptGenerators {
@@ -56,6 +62,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 		t.unrecorded[i] = defs.Unrecorded(&defs.Regions[i])
+		t.epoch[i] = defs.Epoch(&defs.Regions[i])
 		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0
 	}
 	return t

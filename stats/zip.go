@@ -185,6 +185,7 @@ type sender struct {
 	pairs []pair
 	cur   cursor
 	in    bool // cur reads pairs[0]
+	locks sequence
 	last  [groupBytes - 8]byte
 	n     uint64 // sends answered on the channel last
 }
@@ -215,13 +216,16 @@ func (s *sender) peek() (*pair, *entry) {
 	for len(s.pairs) > 0 {
 		p := &s.pairs[0]
 		if !s.in {
-			s.cur, s.in = newCursor(p.src.data, p.r.At, p.r.Count, s.m.zip.sends), true
+			s.cur, s.in, s.locks = newCursor(p.src.data, p.r.At, p.r.Count, s.m.zip.sends), true, sequence{}
 		}
 		e, err := s.cur.peek()
 		s.m.fail(err)
 		switch {
 		case e == nil:
 			s.pairs, s.in = s.pairs[1:], false
+		case e.direction == xtf.ChannelSend && isLock(e.tag): // matchLocks finds who waits for it
+			s.m.deliver(&result{p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, a: s.locks.next(e), b: xtf.Never, c: xtf.Never})
+			s.cur.take()
 		case e.direction == xtf.ChannelSend:
 			return p, e
 		default:

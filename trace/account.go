@@ -25,14 +25,16 @@ func (k Kind) Unread() bool { return accounts[k].Untold != "" && !accounts[k].Un
 
 // Texts that several kinds share. Kinds with the same Untold are one line of a report.
 const (
-	showCalls = "query call, report profile, paths, viewer"
-	showP2P   = "query p2p, report comm, waits, viewer"
-	showColl  = "query coll, report comm, waits, viewer"
-	showIO    = "query io, export, viewer"
-	showRMA   = "query rma, export"
+	showCalls   = "query call, report profile, paths, viewer"
+	showP2P     = "query p2p, report comm, waits, viewer"
+	showColl    = "query coll, report comm, waits, viewer"
+	showIO      = "query io, export, viewer"
+	showNotices = "query p2p, report waits, viewer"
+	showRMA     = "query rma, export"
 
 	readCalls    = "profile, efficiencies, waits, causes, threads, predict"
 	readMessages = "matching, waits, causes, predict, clock repair"
+	readNotices  = "waits, causes: in epochs, and of locks of one target"
 	readOverhead = "efficiencies: measurement overhead"
 	readMarkers  = "intervals, where --interval or a marker names it"
 
@@ -89,10 +91,10 @@ var accounts = [256]Account{
 	RmaCollectiveEnd:              {"", "", "", untoldFence, false, false, true},
 	RmaGroupSync:                  {"", "", "", untoldFence, false, false, false},
 	RmaRequestLock:                {"", "", "", untoldRMALock, false, false, false},
-	RmaAcquireLock:                {"", "", "", untoldRMALock, false, false, true},
+	RmaAcquireLock:                {"P2P", showNotices, readNotices, "", false, false, true},
 	RmaTryLock:                    {"", "", "", untoldRMALock, false, false, false},
-	RmaReleaseLock:                {"", "", "", untoldRMALock, false, false, true},
-	RmaSync:                       {"", "", "", untoldFence, false, false, true},
+	RmaReleaseLock:                {"P2P", showNotices, readNotices, "", false, false, true},
+	RmaSync:                       {"P2P", showNotices, readNotices, "", false, false, true},
 	RmaWaitChange:                 {"", "", "", untoldFence, false, false, false},
 	RmaPut:                        {"RMA", showRMA, "", untoldRMA, false, false, true},
 	RmaGet:                        {"RMA", showRMA, "", untoldRMA, false, false, true},

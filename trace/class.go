@@ -105,6 +105,34 @@ func (d *Definitions) Unrecorded(r *Region) Code {
 // synchronises are the calls MPI_Win_... after which one-sided operations are done, or may begin.
 var synchronises = strings.Fields("fence start complete post wait test lock lock_all unlock unlock_all flush flush_all flush_local flush_local_all")
 
+// Epoch is what a call does to an epoch of general active target synchronisation.
+type Epoch uint8
+
+// Epochs begin with MPI_Win_post and MPI_Win_start and end with MPI_Win_wait, or MPI_Win_test, and MPI_Win_complete.
+const (
+	EpochNone Epoch = iota
+	EpochPost
+	EpochStart
+	EpochComplete
+	EpochWait
+)
+
+// Epoch returns what a call of a region does to an epoch.
+func (d *Definitions) Epoch(r *Region) Epoch {
+	for e, names := range [...][]string{EpochPost: {"win_post"}, EpochStart: {"win_start"}, EpochComplete: {"win_complete"}, EpochWait: {"win_wait", "win_test"}} {
+		if d.isCall(r, names...) {
+			return Epoch(e)
+		}
+	}
+	return EpochNone
+}
+
+// TellsWaits reports whether the waits of a one-sided call are known by its records: of synchronisation, but not of what may wait for
+// transfers, or is shared by all.
+func (d *Definitions) TellsWaits(r *Region) bool {
+	return d.isCall(r, "win_fence", "win_post", "win_start", "win_complete", "win_wait", "win_lock")
+}
+
 // OfRequests reports whether a region is a point-to-point call that starts or completes what other calls made: messages, or
 // collective operations.
 func (d *Definitions) OfRequests(r *Region) bool {

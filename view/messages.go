@@ -355,7 +355,7 @@ func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // that may follow
 	err := xtf.Each(x.File, xtf.Proc(p), func(_ uint64, v *xtf.Channel) error {
 		switch {
-		case v.Direction != xtf.ChannelSend:
+		case v.Direction != xtf.ChannelSend || xtf.IsNotice(v.Tag):
 			return nil
 		case v.Count > count || v.Bytes > bytes:
 			return fmt.Errorf("channels of %d messages or %d bytes more than sums hold: %w", v.Count, v.Bytes, xtf.ErrCorrupt)

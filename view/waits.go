@@ -67,8 +67,8 @@ func compareWaits(a, b waitRow) int {
 // patternNames are the names of the patterns.
 func patternNames() []string {
 	var list []string
-	for p := xtf.WaitLateSender; p <= xtf.WaitEarlyScan; p++ {
-		list = append(list, results.PatternName(p))
+	for p := range xtf.PatternItems {
+		list = append(list, results.PatternName(uint32(p)))
 	}
 	return list
 }

@@ -74,7 +74,11 @@ const (
 	ItemSetup      Item = 58 // part of management: Init and Finalize
 	ItemMeasured   Item = 59 // time - set-up
 	ItemThreadWait Item = 60 // part of CPU: in calls that wait for what other threads do
-	NumItems       Item = 61
+
+	ItemLatePost       Item = 61 // waits by pattern, as from ItemLateSender on; these are for synchronisation of windows
+	ItemEarlyWait      Item = 62
+	ItemLockContention Item = 63
+	NumItems           Item = 64
 )
 
 // itemNames are the names in reports and in the file's table of names.
@@ -88,6 +92,7 @@ var itemNames = [NumItems]string{
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
 	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "late_progress",
 	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured", "thread_wait",
+	"late_post", "early_wait", "lock_contention",
 }
 
 // String returns the item's name.
@@ -101,7 +106,7 @@ func (i Item) String() string {
 // NeedsPartners reports whether the item compares the two sides of messages or
 // the members of collectives, or is known only where rows are kept.
 func (i Item) NeedsPartners() bool {
-	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i <= ItemThreadScheduling && i != ItemOverlap
+	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i <= ItemThreadScheduling && i != ItemOverlap || i >= ItemLatePost
 }
 
 // Adds reports whether the item of a process is the sum over its locations: counts

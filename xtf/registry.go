@@ -134,11 +134,11 @@ func (s *rowSpec) sums() (list []Sum) {
 var typeSums = map[TypeID][]itemSum{
 	TypeCall: callSums(),
 	TypeP2P: {
-		count(ItemSends, "sends", is(P2PKind, P2PKindMask, P2PSend)),
-		at(RuleAtT, P2PBytes, noColumn, ItemBytesOut, "bytesOut", is(P2PKind, P2PKindMask, P2PSend)),
-		count(NumItems, "unmatched", has(P2PKind, P2PUnmatched)),
-		at(RuleAtEnd, noColumn, noColumn, ItemReceives, "receives", is(P2PKind, P2PKindMask, P2PRecv)),
-		at(RuleAtEnd, P2PBytes, noColumn, ItemBytesIn, "bytesIn", is(P2PKind, P2PKindMask, P2PRecv)),
+		count(ItemSends, "sends", is(P2PKind, P2PKindMask|P2PNotice, P2PSend)),
+		at(RuleAtT, P2PBytes, noColumn, ItemBytesOut, "bytesOut", is(P2PKind, P2PKindMask|P2PNotice, P2PSend)),
+		count(NumItems, "unmatched", is(P2PKind, P2PUnmatched|P2PNotice, P2PUnmatched)),
+		at(RuleAtEnd, noColumn, noColumn, ItemReceives, "receives", is(P2PKind, P2PKindMask|P2PNotice, P2PRecv)),
+		at(RuleAtEnd, P2PBytes, noColumn, ItemBytesIn, "bytesIn", is(P2PKind, P2PKindMask|P2PNotice, P2PRecv)),
 		at(RuleAtEnd, P2PEnd, P2PMateT, ItemSendRecv, "sendRecv", is(P2PKind, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)),
 		at(RuleAtEnd, P2PMateT, P2PT, ItemPotentialSync, "potentSync", is(P2PKind, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)),
 	},

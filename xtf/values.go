@@ -43,13 +43,35 @@ const (
 	P2PUnmatched   uint32 = 1 << 8  // no mate: mateN is Never
 	P2PNonBlocking uint32 = 1 << 9  // posted by an initiating call
 	P2PClock       uint32 = 1 << 10 // the receive ends before the send begins
-	P2PMarker      uint32 = 1 << 11 // a marker's message to oneself
+	P2PMarker      uint32 = 1 << 11 // a marker's message to oneself, or P2PNotice: it carries nothing for the program
 	P2PBestEffort  uint32 = 1 << 12 // several locations share the channel
 	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
 	P2PProbed      uint32 = 1 << 14 // a blocking receive right after a blocking probe, with whose enter post is
 	P2PAwaited     uint32 = 1 << 15 // the send ends when the receive is at T: synchronous, or seen to have waited
 	P2PAwaitedPost uint32 = 1 << 16 // the send is synchronous, and ends when the receive is posted
+	P2PNotice      uint32 = 1 << 17 // no message: a synchronisation of a window that lets the receiver go on, see NoticeTag
 )
+
+// Notices, which synchronise two processes that use a window. Those of locks have the process of the target as their peer on both
+// sides; P2PBestEffort says that a lock waited for the row that MateN names, which has another mate.
+const (
+	NoticePost     uint32 = iota // of MPI_Win_post, to MPI_Win_start
+	NoticeAccess                 // of MPI_Win_post, to the MPI_Win_complete of the epoch, which waits where MPI_Win_start did not
+	NoticeComplete               // of MPI_Win_complete, to MPI_Win_wait
+	NoticeLock                   // of the release of a lock, to the next acquisition that cannot be granted before
+	noticeShift    = 29
+)
+
+// NoticeTag is the tag of notices of a kind on a window, false for a window that has none. Messages of MPI have smaller tags.
+func NoticeTag(kind, window uint32) (tag uint32, ok bool) {
+	return 1<<31 | kind<<noticeShift | window, window < 1<<noticeShift
+}
+
+// NoticeKind is the kind of a notice by its tag.
+func NoticeKind(tag uint32) uint32 { return tag >> noticeShift & 3 }
+
+// IsNotice reports whether a channel with a tag is one of notices.
+func IsNotice(tag uint32) bool { return tag>>31 != 0 && tag != undefined }
 
 // COLL.flags: the low byte is the operation (OTF2 CollectiveOp), the bits above
 // are flags.
@@ -88,6 +110,9 @@ const (
 	WaitEarlyReduce       uint32 = 7
 	WaitEarlyScan         uint32 = 8
 	WaitLateProgress      uint32 = 9
+	WaitLatePost          uint32 = 10
+	WaitEarlyWait         uint32 = 11
+	WaitLock              uint32 = 12
 
 	WaitOrderMask      uint32 = 0xff << 8 // of a late sender
 	WaitOrderSame      uint32 = 1 << 8    // a message of the same source was there first
@@ -99,7 +124,11 @@ var PatternItems = [...]Item{
 	WaitLateSender: ItemLateSender, WaitLateReceiver: ItemLateReceiver, WaitBarrier: ItemWaitBarrier, WaitBarrierCompletion: ItemBarrierCompletion,
 	WaitNxN: ItemWaitNxN, WaitNxNCompletion: ItemNxNCompletion, WaitLateBroadcast: ItemLateBroadcast, WaitEarlyReduce: ItemEarlyReduce,
 	WaitEarlyScan: ItemEarlyScan, WaitLateProgress: ItemLateProgress,
+	WaitLatePost: ItemLatePost, WaitEarlyWait: ItemEarlyWait, WaitLock: ItemLockContention,
 }
+
+// NoticePatterns are the patterns of waits for notices, by their kind.
+var NoticePatterns = [...]uint32{NoticePost: WaitLatePost, NoticeAccess: WaitLatePost, NoticeComplete: WaitEarlyWait, NoticeLock: WaitLock}
 
 // PatternItem is the component of the pattern of a WAIT row; NumItems for one that is not known.
 func PatternItem(pattern uint32) Item {
@@ -112,7 +141,7 @@ func PatternItem(pattern uint32) Item {
 // WaitsForMessage reports whether the record of a wait is a P2P row, of a COLL row otherwise.
 func WaitsForMessage(pattern uint32) bool {
 	switch pattern & WaitPatternMask {
-	case WaitLateSender, WaitLateReceiver, WaitLateProgress:
+	case WaitLateSender, WaitLateReceiver, WaitLateProgress, WaitLatePost, WaitEarlyWait, WaitLock:
 		return true
 	}
 	return false

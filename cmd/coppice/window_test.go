@@ -122,7 +122,7 @@ func slowSums(t testing.TB, f *xtf.File, p xtf.Proc, a, b uint64) *spanSums {
 			xtf.WaitLateSender: xtf.ItemLateSender, xtf.WaitLateReceiver: xtf.ItemLateReceiver, xtf.WaitBarrier: xtf.ItemWaitBarrier,
 			xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion, xtf.WaitNxN: xtf.ItemWaitNxN, xtf.WaitNxNCompletion: xtf.ItemNxNCompletion,
 			xtf.WaitLateBroadcast: xtf.ItemLateBroadcast, xtf.WaitEarlyReduce: xtf.ItemEarlyReduce, xtf.WaitEarlyScan: xtf.ItemEarlyScan,
-			xtf.WaitLateProgress: xtf.ItemLateProgress,
+			xtf.WaitLateProgress: xtf.ItemLateProgress, xtf.WaitLatePost: xtf.ItemLatePost, xtf.WaitEarlyWait: xtf.ItemEarlyWait, xtf.WaitLock: xtf.ItemLockContention,
 		}[x.Pattern&xtf.WaitPatternMask]
 		s.items[item] += clip(x.T, x.End, a, b)
 	})

@@ -153,6 +153,9 @@ func (s *slicer) leave(b *trace.Batch, e *trace.Event) {
 
 // message takes a message: its row says whether it belongs to the slice.
 func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) error {
+	for s.messages.More && s.messages.Row.Kind&xtf.P2PNotice != 0 { // of other records
+		s.messages.Next()
+	}
 	if !s.messages.More {
 		return tooFew(s.messages.Err())
 	}

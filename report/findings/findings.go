@@ -419,7 +419,7 @@ func (f *finder) transfer() {
 		}
 		without := "without waits"
 		switch {
-		case f.causes == nil || k.sum == sumRMA || k.sum == sumMgmt || k.sum == sumP2P && m.Sent+m.Received == 0:
+		case f.causes == nil || k.sum == sumRMA && !f.tellsWaits(most) || k.sum == sumMgmt || k.sum == sumP2P && m.Sent+m.Received == 0:
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
@@ -547,6 +547,15 @@ func (f *finder) clock() {
 		x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
 		f.list = append(f.list, x)
 	}
+}
+
+// tellsWaits reports whether the waits of a one-sided call are known.
+func (f *finder) tellsWaits(x *results.RegionTime) bool {
+	if x == nil {
+		return false
+	}
+	r := f.r.Defs.Region(x.Region)
+	return r != nil && f.r.Defs.TellsWaits(r) && !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoRecord })
 }
 
 // waited are the known waits of all processes, in ticks, by the region in which they wait.

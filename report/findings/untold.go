@@ -80,7 +80,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
-	transfers, spawned := false, false
+	transfers, spawned, oneSided := false, false, false
 	own := false // a function of the program itself
 	var sum results.Sampling
 	for i := range profile.Regions {
@@ -96,6 +96,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
+		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
 		own = own || x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
 	}
 	mpi := called&trace.ClassMPI != 0
@@ -114,7 +115,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
-	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed, but for fences that are recorded as collectives")
+	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")

@@ -174,6 +174,7 @@ type waitKind uint8
 const (
 	waitP2P waitKind = iota
 	waitColl
+	waitRMA
 	waitPart
 	waitCompletion
 )
@@ -197,13 +198,16 @@ var WaitLabels = []struct {
 	{"Late Broadcast", xtf.ItemLateBroadcast, waitColl, "the root comes late to a broadcast"},
 	{"Early Reduce", xtf.ItemEarlyReduce, waitColl, "the root of a reduction waits for the first contribution"},
 	{"Early Scan", xtf.ItemEarlyScan, waitColl, "processes wait in prefix operations for those below them"},
+	{"Late Post", xtf.ItemLatePost, waitRMA, "origins wait in MPI_Win_start or MPI_Win_complete for the target's MPI_Win_post"},
+	{"Early Wait", xtf.ItemEarlyWait, waitRMA, "targets wait in MPI_Win_wait for the last MPI_Win_complete of an origin"},
+	{"Lock Contention", xtf.ItemLockContention, waitRMA, "processes wait for a lock of a window that another one holds"},
 }
 
 // The patterns of kinds: inside of these calls, all waits for a partner, and spans of completion.
 var (
 	P2pWaits        = patternsOf(waitP2P)
 	CollWaits       = patternsOf(waitColl)
-	WaitItems       = patternsOf(waitP2P, waitColl)
+	WaitItems       = patternsOf(waitP2P, waitColl, waitRMA)
 	CompletionItems = patternsOf(waitCompletion)
 )
 

@@ -135,11 +135,11 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	if x.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		direction = xtf.ChannelReceive
 		c.carried[xtf.ChannelReceive] += x.Bytes
-		if c.program.completion(x.End) {
+		if x.Kind&xtf.P2PNotice == 0 && c.program.completion(x.End) {
 			v[xtf.ItemReceives]++
 			v[xtf.ItemBytesIn] += x.Bytes
 		}
-	} else if c.program.point(x.T) {
+	} else if x.Kind&xtf.P2PNotice == 0 && c.program.point(x.T) {
 		v[xtf.ItemSends]++
 		v[xtf.ItemBytesOut] += x.Bytes
 	}
@@ -219,11 +219,17 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 		send, receive = &m, x
 	}
 	late := receive.End < send.T
+	lock := x.Kind&xtf.P2PNotice != 0 && xtf.NoticeKind(x.Tag) == xtf.NoticeLock // its peer is the target, and several may wait for one
 	switch {
+	case lock && (m.Kind&xtf.P2PNotice == 0 || m.Comm != x.Comm || m.Tag != x.Tag || m.Peer != x.Peer || m.T != x.MateT || late):
+		c.at("P2P", n, "its mate is of another lock, or at tick %d, not %d", m.T, x.MateT)
+	case lock && x.Kind&xtf.P2PBestEffort != 0:
 	case m.MateN != n || m.MateP != uint32(c.p):
 		c.at("P2P", n, "its mate, row %d of location %d, points to row %d of location %d", x.MateN, x.MateP, int64(m.MateN), m.MateP)
 	case m.Kind&xtf.P2PKindMask == x.Kind&xtf.P2PKindMask:
 		c.at("P2P", n, "its mate is on the same side")
+	case lock:
+		c.counts.mates++
 	case m.Comm != x.Comm || m.Tag != x.Tag || m.Peer != c.process || x.Peer != process:
 		c.at("P2P", n, "its mate has another channel: communicator %d, tag %d, process %d", m.Comm, m.Tag, m.Peer)
 	case m.T != x.MateT || m.Seq != x.Seq:

@@ -123,13 +123,20 @@ func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait) error {
 	}
 	// A sender waits until the receive is posted, or its receiver makes progress: both are where it completes, at the latest.
 	side, begin, exact, end := xtf.P2PSend, m.T, x.End, min(m.MateT, m.Done)
-	if x.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
+	notice := uint32(0)
+	switch pattern := x.Pattern & xtf.WaitPatternMask; {
+	case pattern >= xtf.WaitLatePost:
+		if notice = xtf.P2PMarker | xtf.P2PNotice; xtf.NoticePatterns[xtf.NoticeKind(m.Tag)] != pattern {
+			notice = xtf.P2PUnmatched // no row has this and a mate
+		}
+		fallthrough
+	case pattern == xtf.WaitLateSender:
 		side, exact, end = xtf.P2PRecv, min(m.MateT, m.End), m.End
 		if m.Kind&xtf.P2PProbed != 0 {
 			begin = m.Post
 		}
 	}
-	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker) != 0 || x.CauseP != m.MateP || x.T < begin || x.End != exact || x.End > end {
+	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker|xtf.P2PNotice) != notice || x.CauseP != m.MateP || x.T < begin || x.End != exact || x.End > end {
 		c.at("WAIT", n, "from %d to %d for location %d, by message %d: kind %#x, from %d to %d, its mate at %d of location %d",
 			x.T, x.End, x.CauseP, x.RecN, m.Kind, m.T, m.End, m.MateT, m.MateP)
 	}

@@ -224,7 +224,7 @@ func (s *replayScript) before(t uint64) {
 // side adds one side of a message to the call in hand. Without partner it
 // depends on nothing.
 func (s *replayScript) side(m *messageRow) {
-	if m.mate == xtf.Never || m.kind&xtf.P2PMarker != 0 || uint64(m.mateP) >= uint64(s.defs.NumLocations()) {
+	if m.mate == xtf.Never || m.kind&xtf.P2PMarker != 0 && (s.clocks || m.kind&(xtf.P2PNotice|xtf.P2PClock|xtf.P2PBestEffort) != xtf.P2PNotice) || uint64(m.mateP) >= uint64(s.defs.NumLocations()) {
 		return
 	}
 	awaited := m.kind & (xtf.P2PAwaited | xtf.P2PAwaitedPost)

@@ -256,6 +256,9 @@ func (w *walk) message(m *xtf.Message) {
 	if m.Late && sent(m.Kind) {
 		w.send(m)
 	}
+	if noticed(m) {
+		w.messages.noticed(m)
+	}
 	received := received(m.Kind)
 	w.received.row(m, received)
 	if received {

@@ -23,6 +23,11 @@ func received(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PRecv
 }
 
+// noticed reports whether a message row is a notice that a call may wait for.
+func noticed(m *xtf.Message) bool {
+	return m.Kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PNotice) == xtf.P2PRecv|xtf.P2PNotice && m.MateT <= m.End
+}
+
 // sent reports whether a message row is a send with a partner, and no marker's.
 func sent(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PSend
@@ -65,6 +70,14 @@ func (m *messageWaits) received(row *xtf.Message) {
 		m.any, m.sent = true, r.Sent
 		from, to := r.LateSender()
 		m.late = wait{from, to, row.N, xtf.WaitLateSender, row.MateP}
+	}
+}
+
+// noticed takes a notice that the call may wait for.
+func (m *messageWaits) noticed(row *xtf.Message) {
+	if !m.any || row.MateT > m.sent {
+		m.any, m.sent = true, row.MateT
+		m.late = wait{row.T, row.MateT, row.N, xtf.NoticePatterns[xtf.NoticeKind(row.Tag)], row.MateP}
 	}
 }
 
