@@ -75,6 +75,7 @@ type follower struct {
 type otherTimes struct {
 	offset       int
 	steps, place []uint64 // by row; no steps: of the same call
+	begin, end   []uint64 // of the other call, where there is one
 }
 
 // Columns of times.
@@ -218,6 +219,9 @@ func (f *follower) locate(keys []uint64, rows []byte) error {
 	}
 	var err error
 	f.number = grow64(f.number, len(keys))
+	for i := range f.others {
+		f.others[i].steps = f.others[i].steps[:0]
+	}
 	if f.at >= 0 {
 		loadColumn(f.number, rows, f.typ.RowBytes, Column{Offset: f.at, Width: 8})
 	} else {
@@ -287,23 +291,17 @@ func swapped(place uint64, c Column) uint64 {
 }
 
 // undo turns places of a column into the times.
-func (f *follower) undo(v []uint64, c Column, keys []uint64) (err error) {
-	steps := f.times(c).steps
-	if c.Offset == 0 {
-		steps = nil
+func (f *follower) undo(v []uint64, c Column, keys []uint64) error {
+	begin, end := f.begin, f.end
+	if x := f.times(c); c.Offset > 0 && len(x.steps) > 0 {
+		begin, end = x.begin, x.end
 	}
 	for i, place := range v {
-		b, e := f.begin[i], f.end[i]
-		if len(steps) > 0 && steps[i] != 0 {
-			if b, e, err = f.calls.span(f.number[i] + unzigzag(steps[i])); err != nil {
-				return err
-			}
-		}
 		switch swapped(place, c) {
 		case placeBegin:
-			v[i] = b
+			v[i] = begin[i]
 		case placeEnd:
-			v[i] = e
+			v[i] = end[i]
 		case placeNever:
 			v[i] = Never
 		case placeNext:
@@ -312,7 +310,7 @@ func (f *follower) undo(v []uint64, c Column, keys []uint64) (err error) {
 			}
 			v[i] = keys[i+1]
 		default:
-			v[i] = b + unzigzag(place-placeAfter)
+			v[i] = begin[i] + unzigzag(place-placeAfter)
 		}
 	}
 	return nil
@@ -342,15 +340,22 @@ func (f *follower) ask(first uint64) (err error) {
 	f.begin, f.end = grow64(f.begin, len(f.number)), grow64(f.end, len(f.number))
 	b, e, c := first, first, f.calls
 	c.most = 0
-	for i, n := range f.number {
+	for _, n := range f.number {
 		if n < c.rows {
 			c.most = max(c.most, n)
 		}
-		for k := range f.others[:timesT] {
-			if steps := f.others[k].steps; len(steps) > 0 {
-				if other := n + unzigzag(steps[i]); other < c.rows {
-					c.most = max(c.most, other)
-				}
+	}
+	var stepping []*otherTimes
+	for k := range f.others[:timesT] {
+		x := &f.others[k]
+		if len(x.steps) == 0 {
+			continue
+		}
+		stepping = append(stepping, x)
+		x.begin, x.end = grow64(x.begin, len(x.steps)), grow64(x.end, len(x.steps))
+		for i, step := range x.steps {
+			if n := f.number[i] + unzigzag(step); n < c.rows {
+				c.most = max(c.most, n)
 			}
 		}
 	}
@@ -361,6 +366,14 @@ func (f *follower) ask(first uint64) (err error) {
 			}
 		}
 		f.begin[i], f.end[i] = b, e
+		for _, x := range stepping { // at once: calls are read in their order
+			x.begin[i], x.end[i] = b, e
+			if step := x.steps[i]; step != 0 {
+				if x.begin[i], x.end[i], err = c.span(n + unzigzag(step)); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }
