@@ -1,8 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -58,3 +64,268 @@ func (d *Document) nested(x *results.RegionTime) table.Cell {
 	}
 	return c
 }
+
+// Paths is the call-path profile: what every chain of open regions took, over
+// the chosen processes, from the call graph.
+type Paths struct {
+	Source results.Source `json:"source"` // the graph
+	Ranks  string         `json:"ranks"`
+	Paths  []Path         `json:"paths"` // depth first; the first is outside all calls
+	Time   uint64         `json:"time"`  // of all locations, first to last event
+	Bound  *results.Bound `json:"bound"`
+}
+
+// Path is one chain of regions. Times are ticks.
+type Path struct {
+	Parent    int           `json:"parent"` // number of the path without its last region, -1 of the first
+	Depth     int           `json:"depth"`
+	Region    uint32        `json:"region"`
+	Name      string        `json:"name"`
+	Calls     uint64        `json:"calls"`                     // that were recorded
+	Samples   uint64        `json:"samples,omitempty"`         // with the whole path
+	Estimated uint64        `json:"estimated_calls,omitempty"` // calls that calling contexts alone tell of
+	Inclusive uint64        `json:"inclusive"`
+	Exclusive uint64        `json:"exclusive"`
+	Share     numbers.Ratio `json:"share"` // inclusive, of the time of all locations
+
+	// How far times from a lossy graph may be off; nil: exact.
+	InclusiveOff *uint64 `json:"inclusive_deviation,omitempty"`
+	ExclusiveOff *uint64 `json:"exclusive_deviation,omitempty"`
+}
+
+// NewPaths adds up the call paths of the chosen processes.
+func NewPaths(r *results.Run, ranks results.Ranks) (*Paths, []table.Lost, error) {
+	p := &Paths{Source: results.SourceGraph, Ranks: ranks.String(), Paths: []Path{}}
+	var sum ccg.PathProfile
+	var dev ccg.Deviation
+	lost, err := lookup.EachReader(r, ranks, "paths", func(g *lookup.GraphReader) error {
+		dev = g.Dev
+		return sum.Add(g.Loc)
+	})
+	if err != nil {
+		return nil, lost, err
+	}
+	list, err := sum.Paths()
+	if err != nil {
+		return nil, lost, fmt.Errorf("%s: %w", r.Name, err)
+	}
+	p.Bound = r.BoundOf(dev)
+	time := uint64(0)
+	for _, x := range list {
+		time += x.Exclusive
+	}
+	p.Time = time
+	for i, x := range list {
+		y := Path{
+			Parent: x.Parent, Depth: x.Depth, Region: x.Region, Name: r.RegionName(x.Region),
+			Calls: x.Calls - x.Estimated, Samples: x.Samples, Estimated: x.Estimated, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: numbers.NewRatio(x.Inclusive, p.Time),
+		}
+		if i == 0 {
+			y.Name = "(outside recorded calls)"
+		}
+		if p.Bound != nil {
+			inclusive, exclusive := dev.StoredBound(x.GapsIn, x.Inclusive), dev.StoredBound(x.Gaps, x.Exclusive)
+			y.InclusiveOff, y.ExclusiveOff = &inclusive, &exclusive
+		}
+		p.Paths = append(p.Paths, y)
+	}
+	return p, lost, nil
+}
+
+// largest returns the numbers of the n paths with most inclusive time as a tree:
+// depth first, siblings by falling time. A path is never without its parent.
+func (p *Paths) largest(n int) []int {
+	order := make([]int, len(p.Paths))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Paths[b].Inclusive, p.Paths[a].Inclusive) })
+	children := make([][]int, len(p.Paths))
+	for _, i := range order[:min(n, len(order))] {
+		if x := p.Paths[i].Parent; x >= 0 {
+			children[x] = append(children[x], i)
+		}
+	}
+	var list []int
+	todo := []int{0}
+	for len(todo) > 0 && len(order) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		list = append(list, i)
+		for k := range children[i] {
+			todo = append(todo, children[i][len(children[i])-1-k])
+		}
+	}
+	return list
+}
+
+// chapter has the paths with most inclusive time, at most so many, as a tree.
+func (p *Paths) chapter(d *Document, b *table.Book, c *table.Chapter) {
+	u := b.Unit
+	c.Title = fmt.Sprintf("call paths, %s %s in %s", u.Ticks(p.Time), u.Name(), numbers.Plural(max(len(p.Paths)-1, 0), "path"))
+	results.NoteGraph(c, results.SourceGraph, p.Bound)
+	var sum results.Sampling
+	for i := range p.Paths {
+		sum.Add(p.Paths[i].Samples, p.Paths[i].Estimated)
+	}
+	sum.Note(c, d.run)
+	t := &table.Table{Title: "Call paths by inclusive time", Columns: append([]table.Column{
+		table.Words("path", "path"), table.Ints("", "region").Hidden(), table.Ints("calls", "calls"), table.Ints(table.Of(u, "inclusive"), "inclusive"), table.Reals("share", "share"), table.Ints(table.Of(u, "exclusive"), "exclusive"),
+		table.Ints("inclusive ±", "inclusive_deviation"), table.Ints("exclusive ±", "exclusive_deviation"),
+	}, sum.Columns()...)}
+	row := func(i *int) []table.Cell {
+		x := &p.Paths[*i]
+		calls := table.Number(x.Calls)
+		if x.Estimated > 0 && x.Calls == 0 {
+			calls = table.None()
+		}
+		label := table.Cell{Text: numbers.Clean(x.Name, 60), Value: strings.Join(p.names(*i), " > "), Level: min(max(x.Depth-1, 0), 30)}
+		return append([]table.Cell{label, table.PlainNumber(x.Region), calls, table.Time(u, x.Inclusive), table.Share(x.Share), table.Time(u, x.Exclusive), table.Off(u, x.InclusiveOff), table.Off(u, x.ExclusiveOff)},
+			sum.Cells(x.Samples, x.Estimated)...)
+	}
+	shown := p.largest(b.Rows + 1)
+	if len(shown) > 0 {
+		if x := &p.Paths[0]; x.Exclusive > 0 { // not a call: what is inside lies below
+			t.Add(table.Word(x.Name), table.None(), table.None(), table.None(), table.None(), table.Time(u, x.Exclusive), table.Off(u, x.InclusiveOff), table.Off(u, x.ExclusiveOff))
+		}
+		table.Fill(t, "path", shown[1:], row)
+		t.Parts[len(t.Parts)-1].N = len(p.Paths) - 1
+	}
+	c.Table(t)
+}
+
+// names are the regions of path i, outermost first.
+func (p *Paths) names(i int) []string {
+	var list []string
+	for ; i > 0; i = p.Paths[i].Parent {
+		list = append(list, p.Paths[i].Name)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Histogram is the distribution of the durations of a region's calls, or of the
+// stretches between two events inside of them.
+type Histogram struct {
+	Source results.Source `json:"source"` // the graph
+	Ranks  string         `json:"ranks"`
+	Region uint32         `json:"region"`
+	Name   string         `json:"name"`
+	Of     string         `json:"of"` // calls, or gaps
+	Count  uint64         `json:"count"`
+	Min    uint64         `json:"min"` // ticks, as all that follow
+	Max    uint64         `json:"max"`
+	Sum    uint64         `json:"sum"`
+	Mean   numbers.Ratio  `json:"mean"`
+	Median Between        `json:"median"`
+	P90    Between        `json:"p90"`
+	P99    Between        `json:"p99"`
+	Bins   []HistogramBin `json:"bins"` // those with any, ascending
+	Bound  *results.Bound `json:"bound"`
+	Off    *uint64        `json:"deviation,omitempty"` // how far each duration may be off
+	SumOff *uint64        `json:"sum_deviation,omitempty"`
+}
+
+// Between is a number that is known to lie between two others.
+type Between struct {
+	Lower uint64 `json:"lower"`
+	Upper uint64 `json:"upper"`
+}
+
+// HistogramBin counts the durations from Least to Most ticks.
+type HistogramBin struct {
+	Least uint64 `json:"least"`
+	Most  uint64 `json:"most"`
+	Count uint64 `json:"count"`
+}
+
+// NewHistogram counts durations of a region over the chosen processes; gaps: of the
+// stretches that are exclusive time of the region, instead of whole calls.
+func NewHistogram(r *results.Run, ranks results.Ranks, region uint32, gaps bool) (*Histogram, []table.Lost, error) {
+	h := &Histogram{Source: results.SourceGraph, Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
+	if gaps {
+		h.Of = "gaps"
+	}
+	var sum ccg.Durations
+	lost, err := lookup.EachReader(r, ranks, "histogram", func(g *lookup.GraphReader) error {
+		h.Bound = r.BoundOf(g.Dev)
+		var d *ccg.Durations
+		var err error
+		if gaps {
+			d, err = g.Loc.GapDurations(region)
+		} else {
+			d, err = g.Index.CallDurations(region)
+		}
+		if err != nil {
+			return g.Failed(err)
+		}
+		return sum.Add(d)
+	})
+	if err != nil {
+		return nil, lost, err
+	}
+	h.fill(&sum)
+	return h, lost, nil
+}
+
+func (h *Histogram) fill(d *ccg.Durations) {
+	h.Count, h.Min, h.Max, h.Sum, h.Mean = d.Count, d.Min, d.Max, d.Sum, numbers.NewRatio(d.Sum, d.Count)
+	if h.Bound != nil {
+		h.Off, h.SumOff = &d.Bound, &d.SumBound
+	}
+	for i, n := range d.Bins {
+		if n > 0 {
+			least, most := ccg.DurationRange(i)
+			h.Bins = append(h.Bins, HistogramBin{least, most, n})
+		}
+	}
+	h.Median, h.P90, h.P99 = h.quantile(50), h.quantile(90), h.quantile(99)
+}
+
+// quantile returns where the least duration lies that is not exceeded by percent
+// per cent of them.
+func (h *Histogram) quantile(percent uint64) Between {
+	// the number of durations up to it, rounded up; the product of both parts fits
+	want := h.Count/100*percent + (h.Count%100*percent+99)/100
+	seen := uint64(0)
+	for _, b := range h.Bins {
+		if seen += b.Count; seen >= want {
+			return Between{max(b.Least, h.Min), min(b.Most, h.Max)}
+		}
+	}
+	return Between{h.Min, h.Max}
+}
+
+// chapter has how many calls or stretches take how long.
+func (h *Histogram) chapter(b *table.Book, c *table.Chapter) {
+	u := b.Unit
+	what := "calls"
+	if h.Of == "gaps" {
+		what = "stretches between two events, exclusive time"
+	}
+	c.Title = fmt.Sprintf("durations of %s %s of %s", numbers.Count(h.Count), what, numbers.Clean(h.Name, 60))
+	results.NoteBound(c, h.Bound, h.Off, u)
+	between := func(b Between) string {
+		if b.Lower == b.Upper {
+			return u.Span(b.Lower)
+		}
+		return u.Span(b.Lower) + " to " + u.Span(b.Upper)
+	}
+	if h.Count > 0 {
+		c.Say("least %s, mean %s, largest %s, sum %s %s", u.Span(h.Min), u.Span(numbers.MeanOf(h.Sum, h.Count)), u.Span(h.Max), u.Ticks(h.Sum), u.Name())
+		c.Say("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
+	}
+	most := uint64(0)
+	for _, b := range h.Bins {
+		most = max(most, b.Count)
+	}
+	t := &table.Table{Title: "Durations", Columns: []table.Column{table.Ints("from", "from"), table.Ints("to", "to"), table.Ints("count", "count"), table.Reals("share", "share"), table.Words("", "")}}
+	for _, b := range h.Bins {
+		t.Add(table.Named(u.Span(b.Least), strconv.FormatUint(b.Least, 10)), table.Named(u.Span(b.Most), strconv.FormatUint(b.Most, 10)), table.Number(b.Count), table.Share(numbers.NewRatio(b.Count, h.Count)),
+			table.Word(strings.Repeat("#", int((b.Count*barCells+most-1)/most))))
+	}
+	c.Table(t)
+}
+
+// barCells is the length of the longest bar of a histogram.
+const barCells = 40

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -289,4 +292,239 @@ func (r *Run) Place(p trace.P) Place {
 // Text names the place for people.
 func (p Place) Text() string {
 	return fmt.Sprintf("process %d, thread %d (location %d)", p.Process, p.Thread, p.Location)
+}
+
+// Source is what numbers of a section come from.
+type Source string
+
+// Sources. Rows are exact; the graph is exact or within its bound.
+const (
+	SourceAuto  Source = ""      // rows where the file has them, else the graph
+	SourceRows  Source = "rows"  // calls, messages, collectives, and sums of them
+	SourceGraph Source = "graph" // the complete call graph
+)
+
+// Kept is what the provenance says of the events in the file.
+type Kept struct {
+	Events    string // "none": the call graph and sums alone
+	Deviation string // of the call graph, as ccg.ParseDeviation reads it
+	Intervals string // interval.Options.Canonical
+	Classes   string // predict.ClassOptions; "": no classes
+}
+
+// Has reports whether an option of intervals was given.
+func (k *Kept) Has(option string) bool { return slices.Contains(strings.Fields(k.Intervals), option) }
+
+// MarkerCost is what calls of markers count as.
+func (k *Kept) MarkerCost() string {
+	if k.Has("marker-cost=mpi") {
+		return "mpi"
+	}
+	return "overhead"
+}
+
+// Source decides what a section is computed from.
+func (r *Run) Source(want Source) (Source, error) {
+	switch {
+	case want == SourceRows && !r.Rows:
+		return "", r.Failed(xtf.WholeRun, "rows", errNoRows)
+	case want == SourceGraph || !r.Rows:
+		return SourceGraph, nil
+	}
+	return SourceRows, nil
+}
+
+// Graph returns the part of the call graph that all locations share. It is read
+// once.
+func (r *Run) Graph() (*ccg.Shared, error) {
+	s, err := r.shared()
+	return s, r.Failed(xtf.WholeRun, "call graph", err)
+}
+
+func openShared(r *Run) (*ccg.Shared, error) {
+	b, err := r.File.SectionBytes(xtf.KindCCG)
+	if errors.Is(err, xtf.ErrNoSection) {
+		err = errors.Join(ErrNoResult, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := ccg.OpenShared(r.Defs, b)
+	if Partial(err) {
+		r.File.Damaged(xtf.WholeRun, err)
+	}
+	return s, err
+}
+
+// Location opens the graph of location p.
+func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
+	l, _, err := callview.Location(r.File, shared, xtf.Proc(p))
+	if err = r.Failed(xtf.Proc(p), "call graph", err); Partial(err) {
+		r.File.Damaged(xtf.Proc(p), err)
+	}
+	return l, err
+}
+
+// Bound is how far times from a lossy graph may be from the truth.
+type Bound struct {
+	Text       string  `json:"text"`
+	Absolute   uint64  `json:"absolute"` // ticks
+	Relative   float64 `json:"relative"`
+	TimeStamps bool    `json:"time_stamps"` // bounded too
+	deviation  ccg.Deviation
+}
+
+// Bound returns the bound of the file's call graph, nil if it is lossless.
+func (r *Run) Bound() (*Bound, error) {
+	s, err := r.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return r.BoundOf(s.Options().Deviation), nil
+}
+
+// BoundOf says what a deviation guarantees, nil if it is lossless.
+func (r *Run) BoundOf(d ccg.Deviation) *Bound {
+	if d.Lossless() {
+		return nil
+	}
+	b := &Bound{Text: BoundText(d, r.Units()), Absolute: d.Abs, TimeStamps: d.TimeStamps, deviation: d}
+	if d.Num > 0 {
+		b.Relative = float64(d.Num) / float64(d.Den)
+	}
+	return b
+}
+
+// keptBound is Bound from the provenance, without a look at the graph.
+func keptBound(r *Run) (*Bound, error) {
+	if r.Kept.Deviation == "" {
+		return nil, nil
+	}
+	d, err := ccg.ParseDeviation(r.Kept.Deviation, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
+	}
+	return r.BoundOf(d), nil
+}
+
+// BoundText says what a deviation guarantees.
+func BoundText(d ccg.Deviation, u numbers.Units) string {
+	text := ""
+	if d.Num > 0 {
+		text = percentText(d)
+	}
+	if d.Abs > 0 {
+		if text != "" {
+			text += " or "
+		}
+		text += u.Span(d.Abs)
+	}
+	text = "every gap within " + text
+	if d.TimeStamps {
+		text += fmt.Sprintf(", no time stamp late or early by %s or more", u.Span(d.Abs))
+	}
+	return text
+}
+
+// percentText writes the relative part of a deviation.
+func percentText(d ccg.Deviation) string {
+	d.Abs, d.TimeStamps = 0, false
+	text := d.String()
+	if n := len(text) - 1; text[n] == '%' {
+		return text[:n] + " %"
+	}
+	return text + " of it"
+}
+
+// NoteGraph says that numbers come from the graph, and how exact they are.
+func NoteGraph(c *table.Chapter, s Source, b *Bound) {
+	switch {
+	case s != SourceGraph:
+	case b == nil:
+		c.Say("from the call graph, exact")
+	default:
+		c.Say("from the call graph: %s", b.Text)
+	}
+}
+
+// NoteBound says how exact the times of an answer are.
+func NoteBound(c *table.Chapter, b *Bound, off *uint64, u numbers.Units) {
+	switch {
+	case b == nil:
+	case off == nil:
+		c.Say("lossy graph: %s", b.Text)
+	default:
+		c.Say("lossy graph: %s; times here are off by at most %s", b.Text, u.Span(*off))
+	}
+}
+
+// Counters find the counter that a row of METRIC is about, and its value.
+type Counters struct {
+	defs    *trace.Definitions
+	member  map[uint32]int                // place of a member in the definitions
+	classes map[uint32]*trace.MetricClass // by their own references, and those of their instances
+}
+
+// NewCounters reads the definitions.
+func NewCounters(d *trace.Definitions) *Counters {
+	x := &Counters{defs: d, member: make(map[uint32]int, len(d.MetricMembers)), classes: make(map[uint32]*trace.MetricClass, len(d.MetricClasses))}
+	for i := range d.MetricMembers {
+		x.member[d.MetricMembers[i].Ref] = i
+	}
+	for i := range d.MetricClasses {
+		x.classes[d.MetricClasses[i].Ref] = &d.MetricClasses[i]
+	}
+	for i := range d.MetricInstances {
+		if c := x.classes[d.MetricInstances[i].Class]; c != nil {
+			x.classes[d.MetricInstances[i].Ref] = c
+		}
+	}
+	return x
+}
+
+// Of returns the place of the row's counter among the members of the definitions.
+func (x *Counters) Of(m *xtf.Metric) (int, bool) {
+	c := x.classes[m.Metric]
+	k := m.Flags >> 8
+	if c == nil || uint64(k) >= uint64(len(c.Members)) {
+		return 0, false
+	}
+	i, ok := x.member[c.Members[k]]
+	return i, ok
+}
+
+// Name is the name of a member, by its place.
+func (x *Counters) Name(i int) string {
+	m := &x.defs.MetricMembers[i]
+	return cmp.Or(x.defs.Text(m.Name), fmt.Sprintf("metric %d", m.Ref))
+}
+
+// Unit is the unit of a member, by its place.
+func (x *Counters) Unit(i int) string { return x.defs.Text(x.defs.MetricMembers[i].Unit) }
+
+// How values of a metric come: the low bits of its mode in OTF2.
+const (
+	counterModeMask = 0xf
+
+	Accumulated = 0 // since the begin
+	Relative    = 2 // since the record before
+)
+
+// CounterMode is how the values of a member come.
+func CounterMode(m *trace.MetricMember) uint32 { return uint32(m.Mode) & counterModeMask }
+
+// CounterTypes are what the bits of a value are, as OTF2 allows for metrics.
+var CounterTypes = []string{"uint64", "int64", "double"}
+
+// CounterValue is a value as a floating-point number, rounded where an integer is beyond 2^53, and its place in CounterTypes.
+func CounterValue(m *xtf.Metric) (v float64, kind int) {
+	switch trace.ValueType(m.Flags & 0xff) {
+	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
+		return float64(int64(m.Value)), 1
+	case trace.TypeDouble:
+		return math.Float64frombits(m.Value), 2
+	case trace.TypeFloat:
+		return float64(math.Float32frombits(uint32(m.Value))), 2
+	}
+	return float64(m.Value), 0
 }

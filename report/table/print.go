@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/coppice-hpc/coppice/internal/csvwriter"
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
@@ -407,4 +410,185 @@ func WriteJSON[T any](w io.Writer, v T) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// ErrCSV says that a document is not a single table.
+var ErrCSV = fmt.Errorf("not one table: choose one section that has a table of its own")
+
+// Data is the table that programs get of a result: the columns with a name of all its tables. Where these have rows of several
+// kinds, the first column is the kind.
+func Data(x Printable) ([]Column, iter.Seq2[[]string, error], error) {
+	b, err := x.Book(false, -1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.data()
+}
+
+func (b *Book) data() ([]Column, iter.Seq2[[]string, error], error) {
+	var tables []*Table
+	var columns []Column
+	kinds := false
+	for _, c := range b.Chapters {
+		for _, t := range c.tables() {
+			if t.merge(&columns) {
+				tables = append(tables, t)
+				kinds = kinds || t.Kind != ""
+			}
+		}
+	}
+	if len(tables) == 0 || b.Mixed {
+		return nil, nil, ErrCSV
+	}
+	if kinds {
+		columns = slices.Insert(columns, 0, Words("", "kind"))
+	}
+	return columns, func(yield func([]string, error) bool) {
+		for _, t := range tables {
+			for cells := range t.rows(-1) {
+				if len(cells) > 0 && cells[0].Sum {
+					continue
+				}
+				row := make([]string, len(columns))
+				if kinds {
+					row[0] = t.Kind
+				}
+				for i, c := range t.Columns {
+					if c.Key != "" && i < len(cells) {
+						row[columnOf(columns, c.Key)] = cells[i].Value
+					}
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if t.Failed != nil {
+				yield(nil, t.Failed)
+				return
+			}
+		}
+	}, nil
+}
+
+func columnOf(columns []Column, key string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Key == key })
+}
+
+// merge adds the columns that programs get to those of other tables, each after the one before it, and reports whether there are any.
+func (t *Table) merge(to *[]Column) (any bool) {
+	at := len(*to)
+	for _, c := range t.Columns {
+		if c.Key == "" {
+			continue
+		}
+		any = true
+		if i := columnOf(*to, c.Key); i >= 0 {
+			at = i + 1
+			continue
+		}
+		*to = slices.Insert(*to, at, c)
+		at++
+	}
+	return any
+}
+
+// writeCSV writes the table that programs get, with a heading.
+func (b *Book) writeCSV(out io.Writer) error {
+	columns, rows, err := b.data()
+	if err != nil {
+		return err
+	}
+	head := make([]string, len(columns))
+	for i, c := range columns {
+		head[i] = c.Key
+	}
+	w := csvwriter.New(out)
+	if err := w.Write(head); err != nil {
+		return err
+	}
+	for row, err := range rows {
+		if err == nil {
+			err = w.Write(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// marks are what has a meaning in Markdown.
+var marks = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "#", "\\#", "~", "\\~")
+
+// writeMarkdown prints for a text that others include.
+func (b *Book) writeMarkdown(out io.Writer, style Style) error {
+	var w strings.Builder
+	for i, h := range b.Heads {
+		fmt.Fprintf(&w, "%s %s\n\n", "##"[:1+min(i, 1)], marks.Replace(h))
+	}
+	for _, n := range b.Notes {
+		fmt.Fprintf(&w, "%s\n\n", marks.Replace(n))
+	}
+	for _, c := range b.Chapters {
+		c.markdown(&w, style, 2)
+	}
+	LostTable(b.Lost).markdown(&w, style)
+	_, err := io.WriteString(out, strings.TrimRight(w.String(), "\n")+"\n")
+	return err
+}
+
+func (c *Chapter) markdown(w *strings.Builder, style Style, level int) {
+	fmt.Fprintf(w, "%s %s\n\n", strings.Repeat("#", level), marks.Replace(cmp.Or(c.Heading, c.Title)))
+	if c.Heading != "" && c.Title != "" {
+		fmt.Fprintf(w, "%s\n\n", marks.Replace(c.Title))
+	}
+	for i, b := range c.Blocks {
+		switch {
+		case b.Table != nil:
+			b.Table.markdown(w, style)
+		case b.Inner != nil:
+			b.Inner.markdown(w, style, level+1)
+		case b.figure != nil, b.Cards != nil, b.kind == GapLine:
+		case b.kind == sentenceLine:
+			fmt.Fprintf(w, "%s\n\n", marks.Replace(b.line))
+		default:
+			fmt.Fprintf(w, "* %s\n", marks.Replace(b.line))
+			if i+1 == len(c.Blocks) || c.Blocks[i+1].kind != b.kind {
+				w.WriteByte('\n')
+			}
+		}
+	}
+}
+
+func (t *Table) markdown(w *strings.Builder, style Style) {
+	limit := t.limit(cmp.Or(style.Limit, textRows))
+	columns, rows := t.shown(limit, true)
+	if len(columns) == 0 {
+		return
+	}
+	for _, text := range []string{t.Title, t.Lead} {
+		if text != "" {
+			fmt.Fprintf(w, "%s\n\n", marks.Replace(text))
+		}
+	}
+	head, rule := "|", "|"
+	for _, c := range columns {
+		head += " " + marks.Replace(c.Name) + " |"
+		rule += map[bool]string{true: " --- |", false: " ---: |"}[c.AlignLeft]
+	}
+	fmt.Fprintf(w, "%s\n%s\n", head, rule)
+	for _, row := range rows {
+		w.WriteByte('|')
+		for _, c := range row {
+			fmt.Fprintf(w, " %s%s |", strings.Repeat("&emsp;", c.Level), marks.Replace(c.Text))
+		}
+		w.WriteByte('\n')
+	}
+	w.WriteByte('\n')
+	for _, text := range append([]string{t.more(limit, "")}, t.Notes...) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\n\n", marks.Replace(text))
+		}
+	}
 }

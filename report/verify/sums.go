@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -252,6 +253,297 @@ func (v *Verified) codes(r *results.Run) error {
 	}
 	if len(sum) > 0 {
 		v.add("DIAG", "%d codes of locations are not in the whole run", len(sum))
+	}
+	return nil
+}
+
+// levelSums are order-free sums over the rows of one level of TIMEBIN. Each value
+// is weighed by its bin and region, modulo 2^64, so that they add up over
+// locations and tell levels apart.
+type levelSums struct {
+	rows   uint64
+	own    uint64 // by the rows' bins
+	coarse uint64 // by the bins of the level above
+}
+
+func (s *levelSums) add(bin uint64, x *xtf.TimeBin) {
+	s.rows++
+	for i, v := range [...]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes} {
+		s.own += v * spread(bin, uint64(x.Region), uint64(i))
+		s.coarse += v * spread(bin>>2, uint64(x.Region), uint64(i))
+	}
+}
+
+// pyramid is what the levels of an array of TIMEBIN add up to.
+type pyramid struct {
+	levels [256]levelSums
+	found  []string // what is wrong
+}
+
+// runPyramid reads the time bins of p. Levels must follow one another without gaps
+// up to one with a single bin, bins must not run backwards, a region occurs once
+// in a bin, and each level must be the sum of the one below. O(rows).
+func runPyramid(r *results.Run, p xtf.Proc) (*pyramid, error) {
+	y := &pyramid{}
+	a, err := r.File.Array(p, xtf.TypeTimeBin)
+	if err != nil {
+		return nil, err
+	}
+	place := func(ref uint32) int {
+		if i, ok := r.Defs.RegionIndex(ref); ok {
+			return i
+		}
+		return len(r.Defs.Regions)
+	}
+	var last xtf.TimeBin
+	n := uint64(0)
+	err = results.EachRow(a, 0, a.Len(), func(x *xtf.TimeBin) {
+		level, bin := x.Key>>52, x.Key&(1<<52-1)
+		switch order := cmp.Or(cmp.Compare(last.Key, x.Key), cmp.Compare(place(last.Region), place(x.Region))); {
+		case level > 32:
+			y.add("row %d is of level %d", n, level)
+			level = 255
+		case n > 0 && order >= 0:
+			y.add("row %d is not after the one before", n)
+		case n > 0 && level > last.Key>>52+1:
+			y.add("level %d is missing", level-1)
+		}
+		y.levels[level].add(bin, x)
+		last = *x
+		n++
+	})
+	if err != nil || n == 0 {
+		return y, err
+	}
+	if last.Key&(1<<52-1) != 0 {
+		y.add("the top level has more than one bin")
+	}
+	finest, top := y.span()
+	for l := finest; l < top; l++ {
+		if y.levels[l].coarse != y.levels[l+1].own {
+			y.add("level %d is not the sum of level %d", l+1, l)
+		}
+	}
+	return y, nil
+}
+
+func (y *pyramid) add(format string, args ...any) {
+	if len(y.found) < keptFindings {
+		y.found = append(y.found, fmt.Sprintf(format, args...))
+	}
+}
+
+// span is the lowest level with rows, -1 without, and the highest, the profile.
+func (y *pyramid) span() (finest, top int) {
+	finest = -1
+	for l := range y.levels {
+		if y.levels[l].rows > 0 {
+			if finest < 0 {
+				finest = l
+			}
+			top = l
+		}
+	}
+	return finest, top
+}
+
+// comparePyramid checks the levels of a location's time bins.
+func (c *locationCheck) comparePyramid() error {
+	y, err := runPyramid(c.r, xtf.Proc(c.p))
+	if err != nil {
+		return err
+	}
+	for _, what := range y.found {
+		c.add("TIMEBIN", nil, "%s", what)
+	}
+	return nil
+}
+
+// pyramids checks that the whole run's time bins are the sum of the locations'.
+func (v *Verified) pyramids(r *results.Run, rows bool) error {
+	whole, err := runPyramid(r, xtf.WholeRun)
+	if err != nil {
+		return err
+	}
+	for _, what := range whole.found {
+		v.add("TIMEBIN", "whole run: %s", what)
+	}
+	finest, top := whole.span()
+	if !rows || finest < 0 {
+		return nil
+	}
+	var sum uint64 // of the locations' rows, at the whole run's finest level
+	for p := range xtf.Proc(r.File.Procs()) {
+		y, err := runPyramid(r, p)
+		if err != nil {
+			return err
+		}
+		if low, high := y.span(); low >= 0 && (low > finest || high != top) {
+			v.add("TIMEBIN", "location %d has levels %d to %d, the whole run %d to %d", p, low, high, finest, top)
+			return nil
+		}
+		sum += y.levels[finest].own
+	}
+	if sum != whole.levels[finest].own {
+		v.add("TIMEBIN", "level %d of the whole run is not the sum of the locations'", finest)
+	}
+	return nil
+}
+
+// compareTiles makes the tiles of the levels that TIMEBIN has from its rows, and
+// looks at the calls that tiles name. O(rows).
+func (c *locationCheck) compareTiles() error {
+	tiles, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeTile)
+	if err != nil {
+		return err
+	}
+	bins, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeTimeBin)
+	if err != nil {
+		return err
+	}
+	own, err := tiles.RankAfter(xtf.TileKey(1, 0, 0) - 1) // without those of groups
+	if err != nil {
+		return err
+	}
+	if err := c.longestCalls(tiles, own); err != nil {
+		return err
+	}
+	low, _, ok := bins.Bounds()
+	first, _, _ := tiles.Bounds()
+	if !ok || own == 0 {
+		if ok != (own > 0) {
+			c.add("TILE", nil, "%d rows, TIMEBIN has %d", own, bins.Len())
+		}
+		return nil
+	}
+	low = max(low, first) >> 52 << 52 // the finest level of both
+	n, err := tiles.Rank(low)
+	if err != nil {
+		return err
+	}
+	from, err := bins.Rank(low)
+	if err != nil {
+		return err
+	}
+	return c.tilesFrom(bins, from, tiles.Rows(n, own))
+}
+
+// tilesFrom compares tiles with those of the rows of bins from number from on.
+func (c *locationCheck) tilesFrom(bins *xtf.Array, from uint64, list *xtf.Cursor) error {
+	var sums xtf.TileSums
+	key, any := uint64(0), false
+	end := func() {
+		var got xtf.Tile
+		if !list.Next() {
+			c.add("TILE", nil, "the tile of level %d, bin %d is missing", xtf.BinLevel(key), key&(1<<52-1))
+			return
+		}
+		got.Load(list.Row())
+		if want := sums.Tile(key, 1, got.Longest); got != want {
+			c.at("TILE", list.N(), "is %+v, TIMEBIN says %+v", got, want)
+		}
+		sums = xtf.TileSums{}
+	}
+	err := results.EachRow(bins, from, bins.Len(), func(x *xtf.TimeBin) {
+		if x.Key != key && any {
+			end()
+		}
+		key, any = x.Key, true
+		sums.Add(x)
+	})
+	if err != nil {
+		return err
+	}
+	if end(); list.Next() {
+		c.add("TILE", nil, "there are tiles after the last bin of TIMEBIN")
+	}
+	return list.Err()
+}
+
+// longestCalls checks that the calls that tiles name begin in their bins.
+func (c *locationCheck) longestCalls(tiles *xtf.Array, own uint64) error {
+	calls, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	list := tiles.Rows(0, own)
+	for list.Next() {
+		var x xtf.Tile
+		if x.Load(list.Row()); (x.Longest == xtf.Never) != (x.Rows == 0) {
+			c.at("TILE", list.N(), "%d calls begin, the longest is row %d", x.Rows, x.Longest)
+		}
+		if x.Longest == xtf.Never {
+			continue
+		}
+		first, last := xtf.BinSpan(x.Key)
+		if x.Longest >= calls.Len() {
+			c.at("TILE", list.N(), "row %d of %d calls", x.Longest, calls.Len())
+			continue
+		}
+		t, err := calls.At(x.Longest)
+		if err != nil {
+			return err
+		}
+		if t < first || t > last {
+			c.at("TILE", list.N(), "call %d begins at tick %d, outside of [%d, %d]", x.Longest, t, first, last)
+		}
+	}
+	return list.Err()
+}
+
+// tileGroups checks the tiles of groups of 16, 256, ... locations: all calls of a
+// group are those of its locations, and the location with the longest call is one
+// of them. O(locations and rows), with 8 bytes for each location.
+func (v *Verified) tileGroups(r *results.Run) error {
+	calls := make([]uint64, r.File.Procs()) // in the top tile of each location
+	arrays := func(p xtf.Proc, f uint8) (*xtf.Array, uint64, uint64, error) {
+		a, err := r.File.Array(p, xtf.TypeTile)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		first, err := a.Rank(xtf.TileKey(f, 0, 0))
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		end, err := a.RankAfter(xtf.TileKey(f+1, 0, 0) - 1)
+		return a, first, end, err
+	}
+	for p := range calls {
+		a, first, end, err := arrays(xtf.Proc(p), 0)
+		if err != nil {
+			return err
+		}
+		err = results.EachRow(a, max(end, first+1)-1, end, func(x *xtf.Tile) {
+			calls[p] = uint64(x.Rows)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for f, size := uint8(1), 16; size < 16*len(calls) && f < 15; f, size = f+1, size*16 {
+		for head := 0; head < len(calls); head += size {
+			end := min(head+size, len(calls))
+			a, n1, n2, err := arrays(xtf.Proc(head), f)
+			if err != nil {
+				return err
+			}
+			var want, got uint64
+			for _, n := range calls[head:end] {
+				want += n
+			}
+			err = results.EachRow(a, n1, n2, func(x *xtf.Tile) {
+				got = uint64(x.Rows) // the last row is the top
+				if x.Longest != xtf.Never && (x.Longest < uint64(head) || x.Longest >= uint64(end)) {
+					v.add("TILE", "locations %d to %d: the longest call is one of location %d", head, end-1, x.Longest)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if got != min(want, math.MaxUint32) {
+				v.add("TILE", "locations %d to %d: %d calls, the locations have %d", head, end-1, got, want)
+			}
+		}
 	}
 	return nil
 }

@@ -1,0 +1,404 @@
+package numbers
+
+import (
+	"encoding/json"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
+)
+
+// MulDiv is a * b / c, rounded down, or the largest number where that does not fit.
+func MulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= c {
+		return math.MaxUint64
+	}
+	q, _ := bits.Div64(hi, lo, c)
+	return q
+}
+
+// Sum is a number of ticks, bytes or things summed over locations, or a difference of two: less than 2^63, see xtf.Most. notKnown
+// is null in JSON and n/a in text.
+type Sum int64
+
+// NotKnown is also what a damaged file would make too large.
+const NotKnown Sum = math.MinInt64
+
+// MarshalJSON writes the number or null.
+func (s Sum) MarshalJSON() ([]byte, error) { return []byte(s.JSON()), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Sum) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*s = NotKnown
+		return nil
+	}
+	return json.Unmarshal(b, (*int64)(s))
+}
+
+// JSON is the number, or null.
+func (s Sum) JSON() string {
+	if s == NotKnown {
+		return "null"
+	}
+	return s.String()
+}
+
+func (s Sum) String() string {
+	if s == NotKnown {
+		return "n/a"
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// Count prints a number of things.
+func (s Sum) Count() string { return Group(s.String()) }
+
+// Integer is v as a sum.
+func Integer(v uint64) Sum {
+	if v > math.MaxInt64 {
+		return NotKnown
+	}
+	return Sum(v)
+}
+
+// Add adds sums; it is not known where one is not, or where it does not fit.
+func Add(list ...Sum) Sum {
+	x := Sum(0)
+	for _, v := range list {
+		x = Sub(x, -v) // -notKnown is notKnown
+	}
+	return x
+}
+
+// Sub returns a - b, not known as Add is.
+func Sub(a, b Sum) Sum {
+	x := a - b
+	if a == NotKnown || b == NotKnown || (a < 0) != (b < 0) && (x < 0) != (a < 0) {
+		return NotKnown
+	}
+	return x
+}
+
+// Times returns a * n for a of 0 or more.
+func Times(a Sum, n uint64) Sum {
+	hi, lo := bits.Mul64(uint64(a), n)
+	if a < 0 || hi != 0 {
+		return NotKnown
+	}
+	return Integer(lo)
+}
+
+// Ratio is a quotient; undefined ones are null in JSON and n/a in text.
+type Ratio struct {
+	Value   float64
+	Defined bool
+}
+
+// MarshalJSON writes the number with all its digits, or null.
+func (r Ratio) MarshalJSON() ([]byte, error) {
+	if !r.Defined || math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(r.Value)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Ratio) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*r = Ratio{}
+		return nil
+	}
+	r.Defined = true
+	return json.Unmarshal(b, &r.Value)
+}
+
+// Text prints the ratio with the given digits.
+func (r Ratio) Text(digits int) string {
+	if !r.Defined {
+		return "n/a"
+	}
+	return strconv.FormatFloat(r.Value, 'f', digits, 64)
+}
+
+// Mean prints the mean of counts.
+func (r Ratio) Mean() string { return Grouped(r.Text(1)) }
+
+// Percent prints the ratio as a percentage.
+func (r Ratio) Percent() string {
+	if !r.Defined {
+		return "n/a"
+	}
+	return strconv.FormatFloat(float64(r.Value*100), 'f', 1, 64) + " %"
+}
+
+// Known is percent, "" where there is none.
+func (r Ratio) Known() string {
+	if !r.Defined {
+		return ""
+	}
+	return r.Percent()
+}
+
+// Quotient returns a / b, undefined for b of 0 or less and for sums that are not known.
+func Quotient(a, b Sum) Ratio { return Part(Whole(a), b) }
+
+// NewRatio returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
+func NewRatio(a, b uint64) Ratio {
+	if b == 0 {
+		return Ratio{}
+	}
+	return Ratio{exact.Quotient(0, a, b), true}
+}
+
+// MeanOf is a / b, half up; b is positive.
+func MeanOf(a, b uint64) uint64 { return uint64(Divide64(a, b).Round()) }
+
+// Csv is the number with all its digits, empty where it is not defined.
+func (r Ratio) Csv() string {
+	if !r.Defined {
+		return ""
+	}
+	return strconv.FormatFloat(r.Value, 'g', -1, 64)
+}
+
+// Fraction is an exact number of ticks, or a share; in JSON [numerator, denominator], null where it is not known.
+type Fraction = exact.Number
+
+// Whole is a sum as a fraction.
+func Whole(v Sum) Fraction {
+	if v == NotKnown {
+		return Fraction{}
+	}
+	return exact.Int(int64(v))
+}
+
+// Divide returns a / b, not known where b is not above 0.
+func Divide(a, b Sum) Fraction { return Whole(a).Div(uint64(max(b, 0))) }
+
+// Divide64 returns a / b, not known for b = 0.
+func Divide64(a, b uint64) Fraction { return exact.Share(0, a, b) }
+
+// Nearest is the nearest floating-point number.
+func Nearest(f Fraction) Ratio { return Ratio{f.Float(), f.Known()} }
+
+// Part returns f / d.
+func Part(f Fraction, d Sum) Ratio { return Nearest(f.Div(uint64(max(d, 0)))) }
+
+// Fraction is the number exactly.
+func (r Ratio) Fraction() Fraction {
+	if !r.Defined {
+		return Fraction{}
+	}
+	return exact.Float(r.Value)
+}
+
+// Variance is that of n numbers with a sum, and with a sum of squares of 128 bits: (n * squares - sum * sum) / (n * n).
+func Variance(n, sum, high, low uint64) Ratio {
+	if n == 0 || n > math.MaxUint32 {
+		return Ratio{}
+	}
+	top, middle := bits.Mul64(n, high)
+	hi, lo := bits.Mul64(n, low)
+	hi, carry := bits.Add64(hi, middle, 0)
+	x, y := bits.Mul64(sum, sum)
+	lo, borrow := bits.Sub64(lo, y, 0)
+	hi, borrow = bits.Sub64(hi, x, borrow)
+	if top += carry - borrow; top != 0 {
+		return Ratio{math.Ldexp(exact.Quotient(top, hi, n*n), 64), true}
+	}
+	return Ratio{exact.Quotient(hi, lo, n*n), true}
+}
+
+// UnitsOf returns the units of a clock with this resolution in ticks per second.
+func UnitsOf(resolution uint64) Units { return Units{resolution} }
+
+// Time prints ticks with their unit.
+func (u Units) Time(ticks uint64) string { return u.Ticks(ticks) + " " + u.Name() }
+
+// Plain prints an exact number of ticks as seconds with 6 decimals, half away
+// from zero, without groups of digits: the layout is read by programs too.
+func (u Units) Plain(f Fraction) string {
+	if u.Resolution == 0 {
+		return f.Fixed(0)
+	}
+	return f.Div(u.Resolution).Fixed(6)
+}
+
+// PlainTicks prints a sum of ticks without groups of digits.
+func (u Units) PlainTicks(v Sum) string { return u.Plain(Whole(v)) }
+
+// Short prints ticks as seconds with 3 decimals.
+func (u Units) Short(f Fraction) string {
+	if u.Resolution == 0 {
+		return u.Fraction(f)
+	}
+	return f.Div(u.Resolution).Fixed(3)
+}
+
+// PercentOf prints a / b in whole per cent.
+func PercentOf(a, b Fraction) string { return a.Over(b).Times(100).Fixed(0) + " %" }
+
+// Plural prints a number of things.
+func Plural(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return Count(uint64(n)) + " " + what + "es"
+	}
+	return Count(uint64(n)) + " " + what + "s"
+}
+
+// Units turns ticks into what people read.
+type Units struct {
+	Resolution uint64 // ticks per second, 0: ticks stay
+}
+
+// Name is "s" or "ticks".
+func (u Units) Name() string {
+	if u.Resolution == 0 {
+		return "ticks"
+	}
+	return "s"
+}
+
+// Big prints ticks as seconds with 6 decimals, rounded half away from zero.
+// n/a for a sum that is not known.
+func (u Units) Big(ticks Sum) string {
+	return u.Fraction(Whole(ticks))
+}
+
+// Ticks prints a time.
+func (u Units) Ticks(v uint64) string { return u.Fraction(Divide64(v, 1)) }
+
+// Fraction prints an exact fraction of ticks.
+func (u Units) Fraction(f Fraction) string {
+	if u.Resolution == 0 {
+		return Group(f.Fixed(0))
+	}
+	return Grouped(f.Div(u.Resolution).Fixed(6))
+}
+
+// Real prints a mean of ticks.
+func (u Units) Real(r Ratio) string {
+	if !r.Defined || u.Resolution == 0 {
+		return r.Mean()
+	}
+	return Grouped(strconv.FormatFloat(r.Value/float64(u.Resolution), 'f', 6, 64))
+}
+
+// PerCall prints the time of one of n calls, in microseconds.
+func (u Units) PerCall(t, n uint64) string {
+	r := NewRatio(t, n)
+	switch {
+	case !r.Defined:
+		return "n/a"
+	case u.Resolution == 0:
+		return r.Mean()
+	}
+	return Grouped(strconv.FormatFloat(float64(r.Value*1e6)/float64(u.Resolution), 'f', 3, 64))
+}
+
+// PerCallName is the heading of such a column.
+func (u Units) PerCallName() string {
+	if u.Resolution == 0 {
+		return "ticks/call"
+	}
+	return "µs/call"
+}
+
+// Span prints a short time in the unit that suits it, with four digits.
+func (u Units) Span(ticks uint64) string {
+	if u.Resolution == 0 {
+		return Plural(int(min(ticks, math.MaxInt64)), "tick")
+	}
+	v := float64(ticks) / float64(u.Resolution)
+	if v >= 9999.5 {
+		return Group(strconv.FormatFloat(v, 'f', 0, 64)) + " s"
+	}
+	for _, x := range []struct {
+		scale float64
+		name  string
+	}{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}} {
+		if v := float64(v * x.scale); v >= 0.9995 {
+			return strconv.FormatFloat(v, 'g', 4, 64) + " " + x.name
+		}
+	}
+	return strconv.FormatFloat(float64(v*1e9), 'g', 4, 64) + " ns"
+}
+
+// Group puts a space between groups of three digits.
+func Group(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return sign + b.String()
+}
+
+// Grouped groups the digits before the point.
+func Grouped(text string) string {
+	whole, rest, ok := strings.Cut(text, ".")
+	if !ok {
+		return text
+	}
+	return Group(whole) + "." + rest
+}
+
+// Count prints a number in groups of three digits.
+func Count(v uint64) string { return Group(strconv.FormatUint(v, 10)) }
+
+// Bytes prints a number of bytes in decimal units with three digits.
+func Bytes(n uint64) string {
+	if n < 1000 {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	v := float64(n)
+	for _, u := range []string{"kB", "MB", "GB", "TB"} {
+		v /= 1000
+		if v < 999.5 {
+			return strconv.FormatFloat(v, 'g', 3, 64) + " " + u
+		}
+	}
+	return strconv.FormatFloat(v/1000, 'f', 1, 64) + " PB"
+}
+
+// Clean makes a name from a file safe to print: no control characters, and not
+// longer than limit.
+func Clean(name string, limit int) string {
+	name = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, name)
+	if utf8.RuneCountInString(name) > limit {
+		return string([]rune(name)[:limit-1]) + "…"
+	}
+	return name
+}
+
+// SpanOf prints a sum of ticks as span does.
+func (u Units) SpanOf(f Fraction) string {
+	if !f.Known() {
+		return "n/a"
+	}
+	v := f.Round()
+	if v < 0 {
+		return u.Fraction(f) + " " + u.Name()
+	}
+	return u.Span(uint64(v))
+}
