@@ -67,7 +67,7 @@ func (c *locationCheck) compareSums() error {
 	c.overhead()
 	v.Derive()
 	for i := range xtf.NumItems {
-		if (i <= xtf.ItemLast || i >= xtf.ItemDeviceCall && c.stored[xtf.ItemMeasured] > 0) && v[i] != c.stored[i] {
+		if (i <= xtf.ItemLast || i >= xtf.ItemDeviceCall && i <= xtf.ItemThreadWait && c.stored[xtf.ItemMeasured] > 0) && v[i] != c.stored[i] {
 			c.add("COMP", nil, "%s is %d, the rows add up to %d", i, c.stored[i], v[i])
 		}
 	}
