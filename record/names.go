@@ -9,18 +9,10 @@ import (
 
 // named opens a recording whose call sites have names, as far as the programs and libraries that ran still tell them.
 func named(raw string) (*recording.Source, error) {
-	src, err := recording.OpenPath(raw)
-	if err != nil {
-		return nil, err
-	}
-	addresses := src.Addresses()
-	if len(addresses) == 0 {
-		return src, nil
-	}
-	if err := recording.WriteNames(raw, namesOf(addresses)); err != nil {
-		return nil, written(err)
-	}
-	return recording.OpenPath(raw)
+	return recording.OpenNaming(raw, func(addresses []recording.Address) ([]byte, error) {
+		b, err := recording.WriteNames(raw, namesOf(addresses))
+		return b, written(err)
+	})
 }
 
 // namesOf names addresses, which are sorted by module.

@@ -38,16 +38,16 @@ type Named struct {
 // NamesFile holds the names of the addresses of all processes, lines of JSON. It is made after the program's end.
 const NamesFile = "addresses.json"
 
-// WriteNames writes the names file of a recording.
-func WriteNames(dir string, list []Named) error {
+// WriteNames writes the names file of a recording, and returns what is in it.
+func WriteNames(dir string, list []Named) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	for i := range list {
 		if err := e.Encode(&list[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, NamesFile), b.Bytes(), 0o644)
+	return b.Bytes(), os.WriteFile(filepath.Join(dir, NamesFile), b.Bytes(), 0o644)
 }
 
 // readNames reads the names file; none is no names.
@@ -114,8 +114,8 @@ func (p *process) addSite(b []byte) bool {
 	return true
 }
 
-// Addresses returns the addresses of all call sites.
-func (s *Source) Addresses() []Address {
+// addresses returns the addresses of all call sites, sorted by module.
+func (s *Source) addresses() []Address {
 	seen := make(map[Address]bool)
 	var list []Address
 	for _, p := range s.processes {

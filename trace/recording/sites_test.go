@@ -1,18 +1,31 @@
 package recording
 
-import (
-	"encoding/binary"
-	"testing"
-)
+import "testing"
+
+// TestOpenNaming opens a recording that gets names: it is the one that is opened afterwards.
+func TestOpenNaming(t *testing.T) {
+	sites := append(definition(defModule, append(words(0), "- /bin/p"...)), definition(defSite, words(0, 0, 0, 16))...)
+	dir := write(t, map[string][]byte{"0.def": append(definitions(0, 1), sites...), "1.def": definitions(1, 1)})
+	named, err := OpenNaming(dir, func(list []Address) ([]byte, error) {
+		return WriteNames(dir, []Named{{list[0], []Frame{{"solve", "halo.c", 42}}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Source{named, again} {
+		d := s.Definitions()
+		if last := d.Regions[len(d.Regions)-1]; d.RegionLabel(last.Ref) != "MPI_Send (halo.c:42)" || s.identity != named.identity {
+			t.Errorf("%s, identity %x and %x", d.RegionLabel(last.Ref), s.identity, named.identity)
+		}
+	}
+}
 
 // TestHostileSites defines call sites that are none: they are refused, and nothing is taken from lengths that are not there.
 func TestHostileSites(t *testing.T) {
-	words := func(list ...uint64) (b []byte) {
-		for _, v := range list {
-			b = binary.LittleEndian.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, x := range []struct {
 		name string
 		kind byte

@@ -49,6 +49,22 @@ func Is(dir string) bool {
 
 // Load reads the definition files of a recording into one string of bytes, for Open here or on other ranks.
 func Load(dir string) ([]byte, error) {
+	all, err := loadProcesses(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := readNames(dir)
+	return withNames(all, names), err
+}
+
+func withNames(all, names []byte) []byte {
+	if len(names) == 0 {
+		return all
+	}
+	return append(varint.Append(all, namesRank, uint64(len(names))), names...)
+}
+
+func loadProcesses(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -68,15 +84,41 @@ func Load(dir string) ([]byte, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w: no process has written here", dir, trace.ErrNotTrace)
 	}
-	b, err := readNames(dir)
-	if err != nil || len(b) == 0 {
-		return all, err
-	}
-	return append(varint.Append(all, namesRank, uint64(len(b))), b...), nil
+	return all, nil
 }
 
 // Open makes the source of a recording from what Load read.
 func Open(dir string, loaded []byte) (*Source, error) {
+	s, err := parse(dir, loaded)
+	if err == nil {
+		s.definitions()
+	}
+	return s, err
+}
+
+// OpenNaming opens a recording whose call sites have the names in a file that write writes.
+func OpenNaming(dir string, write func([]Address) ([]byte, error)) (*Source, error) {
+	b, err := loadProcesses(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(dir, b)
+	if err != nil {
+		return nil, err
+	}
+	if list := s.addresses(); len(list) > 0 {
+		text, err := write(list)
+		if err != nil {
+			return nil, err
+		}
+		s.names, s.identity = parseNames(text), sha256.Sum256(withNames(b, text))
+	}
+	s.definitions()
+	return s, nil
+}
+
+// parse reads what the processes defined.
+func parse(dir string, loaded []byte) (*Source, error) {
 	s := &Source{dir: dir, identity: sha256.Sum256(loaded)}
 	byRank := make(map[int]*process)
 	for r := varint.Read(loaded); r.Len() > 0; {
@@ -100,7 +142,6 @@ func Open(dir string, loaded []byte) (*Source, error) {
 	for _, p := range s.processes {
 		p.findFiles(dir)
 	}
-	s.definitions()
 	return s, nil
 }
 
