@@ -1,9 +1,12 @@
 package record
 
 import (
+	"bufio"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -181,6 +184,9 @@ func findCompiler(ctx context.Context, k kind) (string, error) {
 func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder string) (string, error), cc string, command []string, cache string) (string, error) {
 	if cc == "" {
 		_, k, err := findProgram(ctx, command)
+		if err != nil && loads(ctx, command) {
+			k, err = likely(ctx, command)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -189,4 +195,79 @@ func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder 
 		}
 	}
 	return compile(ctx, cc, cache)
+}
+
+// loads reports whether a command has a program that loads libraries while it runs, or a script for one, such as Python.
+func loads(ctx context.Context, command []string) bool {
+	for i, arg := range command {
+		path, err := exec.LookPath(arg)
+		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
+			continue
+		}
+		if interpreter := interpreterOf(path); interpreter != "" {
+			path = interpreter
+		}
+		b, err := exec.CommandContext(ctx, "ldd", path).Output()
+		if err == nil && opens(path) {
+			return true
+		}
+		for name := range strings.FieldsSeq(string(b)) {
+			if err == nil && filepath.IsAbs(name) && !strings.HasPrefix(filepath.Base(name), "libc.so") && opens(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// interpreterOf returns the program that runs a script, "" for what is none.
+func interpreterOf(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(io.LimitReader(f, 256), 256).ReadString('\n')
+	words, script := strings.CutPrefix(line, "#!")
+	list := strings.Fields(words)
+	if !script || len(list) == 0 {
+		return ""
+	}
+	if filepath.Base(list[0]) == "env" {
+		list = list[len(list)-1:]
+	}
+	path, _ = exec.LookPath(list[0])
+	return path
+}
+
+// opens reports whether a program or library calls dlopen.
+func opens(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	list, _ := f.ImportedSymbols()
+	return slices.ContainsFunc(list, func(s elf.ImportedSymbol) bool { return s.Name == "dlopen" })
+}
+
+// likely returns the MPI library of a program that does not name one: its launcher's, or the only one there is a compiler for.
+func likely(ctx context.Context, command []string) (kind, error) {
+	switch launcherOf(ctx, command) {
+	case openMPILauncher:
+		return openMPI, nil
+	case hydra:
+		return mpich, nil
+	}
+	var found []kind
+	for _, k := range [...]kind{openMPI, mpich} {
+		if _, err := findCompiler(ctx, k); err == nil {
+			found = append(found, k)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return unknownMPI, fmt.Errorf("%w: no word of %q names an MPI library. If the program loads one while it runs, give --cc the compiler wrapper of that one",
+		ErrProgram, strings.Join(command, " "))
 }

@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
 	if err == nil && !began(raw) {
-		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s%s", ErrNothing, strings.Join(o.Command, " "), sessions(raw), slots(ctx, o.Command, exit))
+		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s%s", ErrNothing, strings.Join(o.Command, " "), reason(raw), slots(ctx, o.Command, exit))
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
@@ -141,12 +141,18 @@ func began(raw string) bool {
 	return err == nil && len(list) > 0
 }
 
-// sessions says that a program has MPI sessions alone, if it does: the recorder leaves a note.
-func sessions(raw string) string {
-	if _, err := os.Stat(filepath.Join(raw, "sessions")); err != nil {
+// reason says why nothing was recorded, where the recorder left a note of that.
+func reason(raw string) string {
+	b, err := os.ReadFile(filepath.Join(raw, "note"))
+	switch {
+	case err != nil:
 		return ""
+	case string(b) == "sessions":
+		return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init next to it"
+	case string(b) == "past":
+		return ": it calls its MPI library past the recorder, by PMPI names or from a library that it loads with RTLD_DEEPBIND; call MPI names, load without that flag"
 	}
-	return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init next to it"
+	return fmt.Sprintf(": it uses %s, another MPI library than that of the recorder; give --cc the compiler wrapper of that one", b)
 }
 
 // slots tells the flag that helps where Open MPI's launcher failed and may have refused to start more processes than there are cores.

@@ -13,22 +13,22 @@ HIDDEN void *cr_library(const char *symbol)
 {
 	char name[256];
 	size_t n = strlen(symbol);
-	void *f = dlsym(RTLD_NEXT, symbol);
+	void *f = cr_symbol(symbol);
 	if (!f && n < sizeof name - 1 && symbol[n - 1] == '_') {
 		memcpy(name, symbol, n + 1);
 		name[n - 1] = 0;
-		if (!(f = dlsym(RTLD_NEXT, name))) {
+		if (!(f = cr_symbol(name))) {
 			memcpy(name + n - 1, "__", 3);
-			f = dlsym(RTLD_NEXT, name);
+			f = cr_symbol(name);
 		}
 		name[n - 1] = 0;
 		for (size_t i = 0; i < n; i++)
 			name[i] = (char)toupper((unsigned char)name[i]);
 		if (!f)
-			f = dlsym(RTLD_NEXT, name);
+			f = cr_symbol(name);
 	}
 	if (!f) {
-		fprintf(stderr, "coppice record: the program calls %s, which no library after the recorder has\n", symbol);
+		fprintf(stderr, "coppice record: the program calls %s, which no library but the recorder has\n", symbol);
 		abort();
 	}
 	return f;

@@ -3,6 +3,7 @@
 #define COPPICE_FORTRAN_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FEW 32 /* requests of a call that need no memory from the heap */
@@ -14,6 +15,12 @@ extern const char cr_classes[];   /* and what the receive log has of them, a let
 
 /* cr_library finds the function that the wrapper of the same name is before. */
 HIDDEN void *cr_library(const char *symbol);
+
+/* cr_symbol finds a symbol in what comes after the recorder, and in MPI libraries that only their users see; NULL for none. */
+HIDDEN void *cr_symbol(const char *symbol);
+
+/* cr_other_library tells the path of a loaded MPI library that the recorder is not made for. */
+HIDDEN int cr_other_library(char *path, size_t size);
 
 /* Whether a call that returned this code received what it was for: with success, or with a message longer than its buffer. Where
  * the code says so the status has that of one of several; cr_in_status tells such a code. */

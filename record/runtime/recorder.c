@@ -193,17 +193,26 @@ static atomic_int begun, sessions;
 
 HIDDEN void cr_session(void) { atomic_store(&sessions, 1); }
 
-/* leave_note tells record, where nothing was recorded, that the program has sessions and does without MPI_Init: there is no
- * world then whose members could be numbered. */
+/* leave_note tells record, where nothing was recorded, why: the program has sessions and does without MPI_Init, so that there is no
+ * world whose members could be numbered; it has another MPI library; or it calls this one, and not by the recorder. */
 static void leave_note(void)
 {
-	char name[3100];
+	char name[3100], text[3100] = "sessions";
 	const char *folder = getenv("COPPICE_RECORD_DIR");
-	if (!atomic_load(&sessions) || atomic_load(&begun) || !folder || snprintf(name, sizeof name, "%s/sessions", folder) >= (int)sizeof name)
+	int past = 0;
+	if (atomic_load(&begun) || !folder || snprintf(name, sizeof name, "%s/note", folder) >= (int)sizeof name)
 		return;
-	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (fd >= 0)
+	if (!atomic_load(&sessions) && !cr_other_library(text, sizeof text)) {
+		if (PMPI_Initialized(&past) != MPI_SUCCESS || !past)
+			return;
+		strcpy(text, "past");
+	}
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		if (write(fd, text, strlen(text)) < 0)
+			cr_complain(name);
 		close(fd);
+	}
 }
 
 /* cr_spawned tells whether MPI_Comm_spawn started this process. Its world has ranks of its own, whose files are other processes'. */
