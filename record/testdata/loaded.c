@@ -1,7 +1,6 @@
 /*
- * Loads the MPI library while it runs, as some bindings of other languages do: loaded LIBRARY FLAGS [PLUG-IN]. FLAGS are letters: g for
- * RTLD_GLOBAL, v for dlvsym where there is a version, d for RTLD_DEEPBIND of the plug-in, p for names that begin with PMPI. The plug-in
- * is found by the program's own RUNPATH, and called between MPI_Init and MPI_Finalize.
+ * Loads the MPI library while it runs, as bindings of other languages do: loaded LIBRARY FLAGS [PLUG-IN]. FLAGS are letters: g for
+ * RTLD_GLOBAL, p for names that begin with PMPI. The plug-in is called between MPI_Init and MPI_Finalize.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +36,7 @@ int main(int argc, char **argv)
 	((int (*)(int *, char ***))find("MPI_Init"))(&argc, &argv);
 	((int (*)(int *))find("MPI_Initialized"))(&flag);
 	if (argc > 3) {
-		void *h = dlopen(argv[3], RTLD_NOW | (strchr(flags, 'd') ? RTLD_DEEPBIND : 0)), *plugged = h ? dlsym(h, "plugged") : NULL;
+		void *h = dlopen(argv[3], RTLD_NOW), *plugged = h ? dlsym(h, "plugged") : NULL;
 		if (!plugged || dlclose(h) != 0 || !(h = dlopen(argv[3], RTLD_NOW))) {
 			fprintf(stderr, "%s\n", dlerror());
 			return 1;
