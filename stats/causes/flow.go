@@ -512,34 +512,38 @@ const phases = 3
 // Collective.
 func (f *flow) runSlabs(locations int) (*crossing, error) {
 	c := f.r.Comm
-	start := &crossing{places: make([]standing, locations)}
-	first, end := f.steps.own, f.steps.own+len(f.runs)
-	in := start
+	in := &crossing{places: make([]standing, locations)}
 	for phase := range phases {
-		err := f.pass(first, end, in, phase == 0 && first > 0)
-		if err = c.Agree(err); err != nil {
+		if err := c.Agree(f.pass(in, phase == 0)); err != nil {
 			return nil, err
 		}
 		f.report.Phases++
 		if c.Size() == 1 {
 			break
 		}
-		out := in
-		if len(f.runs) > 0 {
-			out = f.runs[len(f.runs)-1].to
+		sent, err := f.send(f.after(in))
+		if err != nil {
+			return nil, err
 		}
-		if in, err = f.shift(in, out, locations); err != nil {
+		var failed error
+		if in, failed, err = f.receiveCrossing(in); err == nil {
+			err = c.Wait(sent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Agree(failed); err != nil {
 			return nil, err
 		}
 	}
-	return f.settle(first, end, start, locations)
+	return f.settle(in)
 }
 
-// pass runs the slabs of this rank from a crossing, but those that would find the same.
-func (f *flow) pass(first, end int, in *crossing, guess bool) error {
-	for k := first; k < end; k++ {
-		run := &f.runs[k-first]
-		f.guess = guess && k == first
+// pass runs the slabs of this rank from a crossing, but those that would find the same. At first that is a guess, but on the first rank.
+func (f *flow) pass(in *crossing, first bool) error {
+	for i := range f.runs {
+		run, k := &f.runs[i], f.steps.own+i
+		f.guess = first && i == 0 && k > 0
 		if d, ok := later(run.from, in, run.active, f.r.clocks); ok && run.to != nil {
 			run.delay(in, d)
 		} else if err := f.slab(k, in); err != nil {
@@ -550,65 +554,65 @@ func (f *flow) pass(first, end int, in *crossing, guess bool) error {
 	return nil
 }
 
-// shift gives the crossing after this rank's slabs to the next rank, and takes that of the rank below.
-func (f *flow) shift(in, out *crossing, locations int) (*crossing, error) {
+// after is the crossing after this rank's slabs, which began with another one.
+func (f *flow) after(in *crossing) *crossing {
+	if len(f.runs) == 0 {
+		return in
+	}
+	return f.runs[len(f.runs)-1].to
+}
+
+// send gives a crossing to the next rank, if there is one.
+func (f *flow) send(x *crossing) (*mpi.Request, error) {
 	c := f.r.Comm
-	var sent *mpi.Request
-	var err error
-	if c.Rank()+1 < c.Size() {
-		b := out.append(nil)
-		f.report.count(b)
-		if sent, err = c.Isend(b, c.Rank()+1, tagCrossing); err != nil {
-			return nil, err
-		}
+	if c.Rank()+1 == c.Size() {
+		return nil, nil
 	}
-	if c.Rank() > 0 {
-		b, _, err := c.Recv(c.Rank()-1, tagCrossing)
-		if err != nil {
-			return nil, err
-		}
-		if in, err = parseCrossing(b, locations); err != nil {
-			in = nil
-		}
+	b := x.append(nil)
+	f.report.count(b)
+	return c.Isend(b, c.Rank()+1, tagCrossing)
+}
+
+// receiveCrossing takes the crossing of the rank below, if there is one. Of what is damaged failed tells, for all to agree on.
+func (f *flow) receiveCrossing(in *crossing) (x *crossing, failed, err error) {
+	c := f.r.Comm
+	if c.Rank() == 0 {
+		return in, nil, nil
 	}
-	if err := c.Wait(sent); err != nil {
-		return nil, err
+	b, _, err := c.Recv(c.Rank()-1, tagCrossing)
+	if err != nil {
+		return nil, nil, err
 	}
-	if in == nil {
-		err = errDamaged
+	if x, failed = parseCrossing(b, len(in.places)); failed != nil {
+		x = in
 	}
-	return in, c.Agree(err)
+	return x, failed, nil
 }
 
 // settle takes the crossing of each rank through all ranks in their order.
-func (f *flow) settle(first, end int, in *crossing, locations int) (*crossing, error) {
+func (f *flow) settle(in *crossing) (*crossing, error) {
 	c := f.r.Comm
-	var failed error
-	if c.Rank() > 0 {
-		b, _, err := c.Recv(c.Rank()-1, tagCrossing)
-		if err != nil {
-			return nil, err
-		}
-		if in, failed = parseCrossing(b, locations); failed != nil {
-			in = &crossing{places: make([]standing, locations)}
-		}
+	in, failed, err := f.receiveCrossing(in)
+	if err != nil {
+		return nil, err
 	}
 	if failed == nil {
-		failed = f.pass(first, end, in, false)
+		failed = f.pass(in, false)
 	}
-	out := in
-	if len(f.runs) > 0 && failed == nil {
-		out = f.runs[len(f.runs)-1].to
+	if failed == nil {
+		in = f.after(in)
+	}
+	sent, err := f.send(in)
+	if err == nil {
+		err = c.Wait(sent)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if c.Rank()+1 < c.Size() {
-		b := out.append(nil)
-		f.report.count(b)
-		if err := c.Send(b, c.Rank()+1, tagCrossing); err != nil {
-			return nil, err
-		}
-		out = nil
+		in = nil
 	}
-	return out, c.Agree(failed)
+	return in, c.Agree(failed)
 }
 
 // append encodes a crossing.

@@ -45,11 +45,10 @@ type timeline struct {
 	busyNow   bool     // records tell overhead
 	location  *Location
 	run       *Run
-	calls     [5][]uint64 // of a page, see callColumns
-	call      int         // the next one there
-	first     uint64      // number of the first one
-	flags     uint64      // of the last call ...
-	activity0 uint32      // ... and the activity of its own, xtf.NumActivities for none
+	calls     [5][]uint64    // of a page, see callColumns
+	call      int            // the next one there
+	first     uint64         // number of the first one
+	known     [256]knownCall // calls that were opened lately, by hash
 	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
@@ -127,7 +126,7 @@ func (x *slotTable) find(key uint64, node uint32) int32 {
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
 func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable) *timeline {
-	x := &timeline{location: l, run: run, script: script, slots: slots, activity0: xtf.NumActivities}
+	x := &timeline{location: l, run: run, script: script, slots: slots}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
 	x.page()
 	x.intervals.Next()
@@ -239,25 +238,21 @@ func (x *timeline) enterCalls(t uint64) {
 	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
 		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
 		x.stack = x.stack[:min(int(x.calls[3][x.call]), len(x.stack))]
-		o := openCall{end: end, region: region}
+		up := openCall{end: xtf.Never}
 		if n := len(x.stack); n > 0 {
-			up := &x.stack[n-1]
-			o.end, o.local, o.path, o.activity = min(end, up.end), up.local, up.path, up.activity
+			up = x.stack[n-1]
 		}
-		o.local = x.location.Paths.Child(o.local, region)
-		if uint64(o.local) < uint64(len(x.location.Global)) {
-			o.path = x.location.Global[o.local]
+		key := callKey{uint64(region)<<32 | flags, up.local, up.activity}
+		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56]
+		if k.callKey != key || !k.set {
+			*k = knownCall{key, x.callOf(up, region, ownActivity(uint32(flags))), true}
 		}
-		if region == x.run.Regions[o.path] {
-			o.region = trace.Undefined
+		if k.found != x.slots.around {
+			x.place(&k.openCall)
 		}
-		if flags != x.flags {
-			x.flags, x.activity0 = flags, ownActivity(uint32(flags))
-		}
-		if x.activity0 < xtf.NumActivities {
-			o.activity = x.activity0
-		}
-		if x.activity0 == xtf.ActivityMPI && uint32(flags)&xtf.FlagOutermostMPI != 0 {
+		o := k.openCall
+		o.end = min(end, up.end)
+		if uint32(flags)&(xtf.FlagOutermostMPI|xtf.FlagMarker) == xtf.FlagOutermostMPI {
 			x.script.call(begin, end, x.first+uint64(x.call))
 		}
 		x.stack = append(x.stack, o)
@@ -265,6 +260,33 @@ func (x *timeline) enterCalls(t uint64) {
 			x.page()
 		}
 	}
+}
+
+// callOf makes a call out of what is around it: its path, and the activity of its own, if any.
+func (x *timeline) callOf(o openCall, region, activity uint32) openCall {
+	o.local, o.region, o.found = x.location.Paths.Child(o.local, region), region, 0
+	if uint64(o.local) < uint64(len(x.location.Global)) {
+		o.path = x.location.Global[o.local]
+	}
+	if region == x.run.Regions[o.path] {
+		o.region = trace.Undefined
+	}
+	if activity < xtf.NumActivities {
+		o.activity = activity
+	}
+	return o
+}
+
+// callKey is what decides what a call is: its region and flags, and the path and activity of its caller.
+type callKey struct {
+	call            uint64
+	local, activity uint32
+}
+
+type knownCall struct {
+	callKey
+	openCall
+	set bool
 }
 
 // ownActivity is the activity of a call with these flags, where it is not that of its caller; else xtf.NumActivities.
