@@ -14,11 +14,11 @@ func generate(header string) ([]string, error) {
 		return nil, err
 	}
 	g := &generator{head: "/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */\n" +
-		"#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n\n"}
+		"" + extensions(all) + "#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n\n"}
 	var names []string
 	for i := range all {
 		if wrapped(&all[i]) {
-			names = append(names, all[i].name)
+			names = append(names, all[i].symbol())
 		}
 	}
 	var classes strings.Builder
@@ -28,10 +28,10 @@ func generate(header string) ([]string, error) {
 		}
 	}
 	g.line("HIDDEN const char cr_classes[] = \"%s\";", classes.String())
-	g.line("HIDDEN const char cr_functions[] = \"MPI_%s\";\n", strings.Join(names, "\\n\"\n\t\"MPI_"))
+	g.line("HIDDEN const char cr_functions[] = \"%s\";\n", strings.Join(names, "\\n\"\n\t\""))
 	for i := range all {
 		p := &all[i]
-		if id := slices.Index(names, p.name); id >= 0 {
+		if id := slices.Index(names, p.symbol()); id >= 0 {
 			g.wrapC(p, id)
 			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
 				g.wrapFortran(p, id)
@@ -124,8 +124,8 @@ func (g *generator) wrapC(p *prototype, id int) {
 	for _, q := range p.params {
 		decl, args = append(decl, q.text), append(args, q.name)
 	}
-	call := fmt.Sprintf("PMPI_%s(%s)", p.name, strings.Join(args, ", "))
-	g.line("int MPI_%s(%s)\n{", p.name, orVoid(decl))
+	call := fmt.Sprintf("P%s(%s)", p.symbol(), strings.Join(args, ", "))
+	g.line("int %s(%s)\n{", p.symbol(), orVoid(decl))
 	g.session(p)
 	g.line("\tif (!cr_enter(%d, CR_PLACE))\n\t\treturn %s;", id, call)
 	q, length := p.request()
@@ -254,7 +254,7 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 		types = append(types, "void *")
 	}
 	sig := strings.Join(types, ", ")
-	lower := strings.ToLower(p.name)
+	lower := strings.ToLower(p.symbol())
 	g.line("typedef void f_%s(%s);", lower, sig)
 	g.line("static void fortran_%s(f_%s *real, struct cr_place place, %s)\n{", lower, lower, strings.Join(decl, ", "))
 	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
@@ -267,13 +267,13 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, CR_PLACE, %s);\n}",
 			symbol, args, lower, lower, symbol, lower, strings.Join(pass, ", "))
 	}
-	define("mpi_" + lower + "_")
-	for _, symbol := range [...]string{"mpi_" + lower, "mpi_" + lower + "__", "MPI_" + strings.ToUpper(p.name)} {
-		if symbol != "MPI_"+p.name {
-			g.line("void %s(%s) __attribute__((alias(\"mpi_%s_\")));", symbol, args, lower)
+	define(lower + "_")
+	for _, symbol := range [...]string{lower, lower + "__", strings.ToUpper(p.symbol())} {
+		if symbol != p.symbol() {
+			g.line("void %s(%s) __attribute__((alias(\"%s_\")));", symbol, args, lower)
 		}
 	}
-	define("mpi_" + lower + "_f08_")
+	define(lower + "_f08_")
 	g.line("")
 }
 

@@ -42,7 +42,7 @@ func libraries(t *testing.T) []library {
 		if _, err := exec.LookPath(l.run); err != nil {
 			continue
 		}
-		header, err := output(t.Context(), l.cc, "-E", "-P", "-include", "mpi.h", "-x", "c", os.DevNull)
+		header, err := header(t.Context(), l.cc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +84,13 @@ func (l *library) counter(t *testing.T, fortran bool) string {
 	var b strings.Builder
 	for i := range all {
 		p := &all[i]
-		lower := "mpi_" + strings.ToLower(p.name)
+		lower := strings.ToLower(p.symbol())
 		switch {
 		case !wrapped(p) && !strings.Contains("Init Init_thread Finalize Pcontrol", p.name):
 		case fortran:
 			fmt.Fprintf(&b, "CALL(%s_)\nCALL(%s_f08_)\nCALL(%s_f08ts_)\n", lower, lower, lower)
 		case p.name != "Send" && p.name != "Ssend" && p.name != "Isend":
-			fmt.Fprintf(&b, "CALL(MPI_%s)\n", p.name)
+			fmt.Fprintf(&b, "CALL(%s)\n", p.symbol())
 		}
 	}
 	dir := t.TempDir()

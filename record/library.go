@@ -49,7 +49,7 @@ func ReplayLibrary(ctx context.Context, cc, folder string) (string, error) {
 }
 
 func (m *product) library(ctx context.Context, cc, folder string) (string, error) {
-	header, err := output(ctx, cc, "-E", "-P", "-include", "mpi.h", "-x", "c", os.DevNull)
+	header, err := header(ctx, cc)
 	if err != nil {
 		return "", err
 	}
@@ -91,6 +91,15 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 		err = fmt.Errorf("the cache of recorders, which XDG_CACHE_HOME moves: %w", written(err))
 	}
 	return path, err
+}
+
+// header returns what mpi.h declares, and what Open MPI has of later standards.
+func header(ctx context.Context, cc string) (string, error) {
+	arguments := []string{"-E", "-P", "-include", "mpi.h", "-include", "mpi-ext.h", "-x", "c", os.DevNull}
+	if text, err := output(ctx, cc, arguments...); err == nil {
+		return text, nil
+	}
+	return output(ctx, cc, slices.Delete(arguments, 4, 6)...)
 }
 
 // compile makes the shared library; it appears under its name complete or not at all.

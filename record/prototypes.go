@@ -11,6 +11,7 @@ import (
 // prototype is a function of the MPI library, as its mpi.h declares it.
 type prototype struct {
 	name    string // without MPI_
+	extra   bool   // it has MPIX_ instead: what it does is in the standard, but in a later one than the library
 	returns string
 	params  []param
 }
@@ -24,7 +25,7 @@ type param struct {
 }
 
 var (
-	declaration = regexp.MustCompile(`(?s)\b(int|double|MPI_[A-Za-z0-9_]+)\s+(MPI_[A-Z][A-Za-z0-9_]*)\s*\(([^;{}()]*)\)\s*(?:__attribute__[^;]*)?;`)
+	declaration = regexp.MustCompile(`(?s)\b(int|double|MPI_[A-Za-z0-9_]+)\s+(MPIX?_[A-Z][A-Za-z0-9_]*)\s*\(([^;{}()]*)\)\s*(?:__attribute__[^;]*)?;`)
 	parameter   = regexp.MustCompile(`^(.*?)([A-Za-z_][A-Za-z0-9_]*)?((?:\s*\[[^\]]*\])*)$`)
 	spaces      = regexp.MustCompile(`\s+`)
 )
@@ -33,24 +34,24 @@ var (
 var errHeader = errors.New("no MPI functions in the preprocessed mpi.h")
 
 // parsePrototypes finds the functions of a preprocessed mpi.h, sorted by name. Those of the tools interface are
-// left out.
+// left out. Of extensions those are taken that prepare a request.
 func parsePrototypes(header string) ([]prototype, error) {
 	found := make(map[string]prototype)
 	for _, m := range declaration.FindAllStringSubmatch(header, -1) {
-		name := strings.TrimPrefix(m[2], "MPI_")
-		if strings.HasPrefix(name, "T_") {
+		prefix, name, _ := strings.Cut(m[2], "_")
+		p := prototype{name: name, extra: prefix == "MPIX", returns: m[1]}
+		if strings.HasPrefix(name, "T_") || p.extra && !p.prepares() {
 			continue
 		}
-		p := prototype{name: name, returns: m[1]}
 		for _, text := range strings.Split(m[3], ",") {
 			if text = strings.TrimSpace(spaces.ReplaceAllString(text, " ")); text != "" && text != "void" {
 				p.params = append(p.params, parseParam(text))
 			}
 		}
-		found[name] = p
+		found[p.symbol()] = p
 	}
 	for _, must := range [...]string{"Init", "Finalize", "Send", "Waitall"} {
-		if _, ok := found[must]; !ok {
+		if _, ok := found["MPI_"+must]; !ok {
 			return nil, fmt.Errorf("%w: MPI_%s is missing", errHeader, must)
 		}
 	}
@@ -58,8 +59,24 @@ func parsePrototypes(header string) ([]prototype, error) {
 	for _, p := range found {
 		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b prototype) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b prototype) int { return strings.Compare(a.symbol(), b.symbol()) })
 	return list, nil
+}
+
+// symbol returns the name of p in C.
+func (p *prototype) symbol() string {
+	if p.extra {
+		return "MPIX_" + p.name
+	}
+	return "MPI_" + p.name
+}
+
+// extensions returns the lines that include what declares the extensions among some functions.
+func extensions(list []prototype) string {
+	if slices.ContainsFunc(list, func(p prototype) bool { return p.extra }) {
+		return "#include <mpi.h>\n#include <mpi-ext.h>\n"
+	}
+	return ""
 }
 
 func parseParam(text string) param {

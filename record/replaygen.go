@@ -11,11 +11,11 @@ func generateReplay(header string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{head: "/* Made from mpi.h: every function, answered from a receive log. */\n#include \"replayer.h\"\n#include <stdint.h>\n\n"}
+	g := &generator{head: "/* Made from mpi.h: every function, answered from a receive log. */\n" + extensions(all) + "#include \"replayer.h\"\n#include <stdint.h>\n\n"}
 	var names []string
 	for i := range all {
 		if wrapped(&all[i]) {
-			names = append(names, all[i].name)
+			names = append(names, strings.TrimPrefix(all[i].symbol(), "MPI_"))
 		}
 	}
 	g.line("HIDDEN const char rp_functions[] = \"%s\";", strings.Join(names, "\\n\"\n\t\""))
@@ -41,15 +41,15 @@ func (g *generator) replayC(p *prototype, id int) {
 		decl, args = append(decl, q.text), append(args, q.name)
 	}
 	l := logOf(p)
-	g.line("int PMPI_%s(%s)\n{", p.name, orVoid(decl))
-	g.line("\tstatic __typeof__(&PMPI_%s) real;\n\tint how = rp_enter(%d), rc;", p.name, id)
+	g.line("int P%s(%s)\n{", p.symbol(), orVoid(decl))
+	g.line("\tstatic __typeof__(&P%s) real;\n\tint how = rp_enter(%d), rc;", p.symbol(), id)
 	switch p.name {
 	case "Comm_size":
 		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = (int)lg_size(%s);\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
 	case "Cartdim_get":
 		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = rp_comm_of(%s)->dims;\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
 	}
-	g.line("\tif (how != RP_ANSWER) {\n\t\tif (!real)\n\t\t\treal = (__typeof__(real))cr_library(\"PMPI_%s\");", p.name)
+	g.line("\tif (how != RP_ANSWER) {\n\t\tif (!real)\n\t\t\treal = (__typeof__(real))cr_library(\"P%s\");", p.symbol())
 	g.line("\t\trc = real(%s);\n\t\treturn how == RP_LOCAL ? rp_leave(rc) : rc;\n\t}", strings.Join(args, ", "))
 	g.line("\trp_begin(%d);", id)
 	if l.class == classCall {
@@ -57,7 +57,7 @@ func (g *generator) replayC(p *prototype, id int) {
 	} else { // rp_begin has refused it
 		g.line("\trc = MPI_ERR_UNSUPPORTED_OPERATION;")
 	}
-	g.line("\treturn rp_leave(rc);\n}\nint MPI_%s(%s) __attribute__((alias(\"PMPI_%s\")));\n", p.name, orVoid(decl), p.name)
+	g.line("\treturn rp_leave(rc);\n}\nint %s(%s) __attribute__((alias(\"P%s\")));\n", p.symbol(), orVoid(decl), p.symbol())
 }
 
 // replayAnswer makes the body of a function that is answered: the checks, the memory for data, the outputs.
@@ -212,14 +212,14 @@ func (g *generator) replayFortran(p *prototype, id int) {
 	for i := range hidden {
 		add(fmt.Sprintf("l%d", i))
 	}
-	lower, args := strings.ToLower(p.name), strings.Join(decl, ", ")
-	for _, symbol := range [...]string{"mpi_" + lower + "_", "mpi_" + lower + "_f08_", "mpi_" + lower + "_f08ts_"} {
+	lower, args := strings.ToLower(p.symbol()), strings.Join(decl, ", ")
+	for _, symbol := range [...]string{lower + "_", lower + "_f08_", lower + "_f08ts_"} {
 		g.line("void %s(%s)\n{\n\tstatic void (*real)(%s);\n\tif (!real)\n\t\treal = (void (*)(%s))cr_library(\"%s\");", symbol, args, args, args, symbol)
 		g.line("\tunsigned before = rp_fortran(%d);\n\treal(%s);\n\trp_fortran_done(before);\n}", id, strings.Join(pass, ", "))
 	}
-	for _, symbol := range [...]string{"mpi_" + lower, "mpi_" + lower + "__", "MPI_" + strings.ToUpper(p.name)} {
-		if symbol != "MPI_"+p.name {
-			g.line("void %s(%s) __attribute__((alias(\"mpi_%s_\")));", symbol, args, lower)
+	for _, symbol := range [...]string{lower, lower + "__", strings.ToUpper(p.symbol())} {
+		if symbol != p.symbol() {
+			g.line("void %s(%s) __attribute__((alias(\"%s_\")));", symbol, args, lower)
 		}
 	}
 }

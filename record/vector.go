@@ -133,7 +133,10 @@ var handWritten = [...]string{"Init", "Init_thread", "Finalize", "Abort", "Pcont
 func functionName(names []string, f uint32) string {
 	switch {
 	case int64(f) < int64(len(names)):
-		return "MPI_" + strings.TrimPrefix(names[f], "MPI_")
+		if strings.HasPrefix(names[f], "MPI") {
+			return names[f]
+		}
+		return "MPI_" + names[f]
 	case f >= 1<<12 && f-1<<12 < uint32(len(handWritten)):
 		return "MPI_" + handWritten[f-1<<12]
 	}

@@ -107,7 +107,7 @@ static struct planned {
 #define BLOCK 1, MPI_INT
 
 /* Both forms of an operation; the arguments are those without the last ones. */
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || defined MPI_Barrier_init /* an extension by that name */
 #define PERSISTENT(name, pattern, who, ...) \
 	name##_init(__VA_ARGS__, MPI_INFO_NULL, &r); \
 	OPERATION("MPI_Start", pattern, who, MPI_Start(&r)); \
