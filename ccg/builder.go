@@ -461,6 +461,24 @@ func (b *Builder) listTuple(f *frame) (uint32, error) {
 // Finish closes open calls and returns the location's graph. b can then be
 // Reset.
 func (b *Builder) Finish() (*Local, error) {
+	l, err := b.finish()
+	if err == nil {
+		l.gaps, l.values, l.payload = slices.Clone(l.gaps), slices.Clone(l.values), slices.Clone(l.payload)
+	}
+	return l, err
+}
+
+// AppendBinary is Finish and AppendBinary of the Local.
+func (b *Builder) AppendBinary(dst []byte) ([]byte, error) {
+	l, err := b.finish()
+	if err != nil {
+		return dst, err
+	}
+	return l.AppendBinary(dst)
+}
+
+// finish is Finish, but the streams are those of b.
+func (b *Builder) finish() (*Local, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -486,27 +504,13 @@ func (b *Builder) Finish() (*Local, error) {
 	}
 	l := &Local{
 		p: b.p, opt: b.opt, first: b.first, last: b.last, events: b.events,
-		gaps: take(&b.gaps), values: take(&b.values), payload: take(&b.payload),
+		gaps: b.gaps, values: b.values, payload: b.payload,
 	}
 	if l.graph, err = canonical(b.store, b.tuples, root); err != nil {
 		return nil, b.fail(err)
 	}
 	b.err = fmt.Errorf("call graph: location %d is finished: reset the builder", b.p)
 	return l, nil
-}
-
-// keepStream is the largest buffer that a builder keeps for the next location.
-const keepStream = 16 << 20
-
-// take returns the contents of a stream: a copy of a small one, whose buffer
-// stays, and a large one itself.
-func take(stream *[]byte) []byte {
-	if cap(*stream) <= keepStream {
-		return slices.Clone(*stream)
-	}
-	s := *stream
-	*stream = nil
-	return s
 }
 
 func (b *Builder) fail(err error) error {

@@ -19,6 +19,7 @@ type Distributor struct {
 	enc     column.Encoder
 	writers []column.Writer
 	single  column.Writer // of columns of less than a block
+	body    []byte        // of a blob: its columns
 	program program
 	gaps    stream
 	values  stream
@@ -292,7 +293,7 @@ func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
 	if !d.shared.opt.Deviation.Lossless() {
 		dst = l.errors.append(binary.AppendUvarint(dst, uint64(v.rootRow+1)))
 	}
-	var body []byte
+	body := d.body[:0]
 	for i, c := range v.cols {
 		w, rest := &d.writers[i], d.place[d.begin[i]:d.at[i]]
 		if c.count < column.BlockSize {
@@ -309,6 +310,6 @@ func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
 		body = w.AppendBare(body)
 		dst = binary.AppendUvarint(dst, uint64(len(body)-start))
 	}
-	dst = append(dst, body...)
+	dst, d.body = append(slices.Grow(dst, len(body)+crc32.Size), body...), body
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli)), nil
 }

@@ -239,7 +239,7 @@ func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	if a.encoded, err = encodeGraph(a.encoded[:0], graph); err != nil {
+	if a.encoded, err = graph.AppendBinary(a.encoded[:0]); err != nil {
 		return err
 	}
 	return a.endLocation(p, loaded, found, a.encoded)
@@ -293,15 +293,6 @@ func (a *loads) takeOver(p trace.P) error {
 	a.found.add(a.tables, &a.counts, loaded)
 	a.meter.Add(loaded.Bytes)
 	return nil
-}
-
-// encodeGraph appends the graph of a location.
-func encodeGraph(dst []byte, graph *ccg.Builder) ([]byte, error) {
-	local, err := graph.Finish()
-	if err != nil {
-		return nil, err
-	}
-	return local.AppendBinary(dst)
 }
 
 // decode passes the events of location p, with repaired times where they are known, to add, with the place of each

@@ -438,5 +438,5 @@ func (a *loads) makeGraph(p trace.P) ([]byte, error) {
 	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return graph.Add(b) }); err != nil {
 		return nil, fmt.Errorf("call graph of location %d: %w", p, err)
 	}
-	return encodeGraph(nil, graph)
+	return graph.AppendBinary(nil)
 }
