@@ -13,9 +13,9 @@ type code struct {
 	program *program.Program
 	network *network.Network
 	picks   *network.Selection
-	order   [][]uint32 // of each communicator, see Comm.order
-	blocks  []block    // of each node
-	kids    []uint32   // children: nodes, or calls marked with isCall
+	ranks   program.Ranks
+	blocks  []block  // of each node
+	kids    []uint32 // children: nodes, or calls marked with isCall
 	calls   []call
 	ops     []op // of each action
 	ports   []port
@@ -126,10 +126,7 @@ func compile(p *program.Program, n *network.Network) (*code, error) {
 	if c.picks, err = network.NewSelection(n); err != nil {
 		return nil, err
 	}
-	c.order = make([][]uint32, len(p.Comms))
-	for i := range p.Comms {
-		c.order[i] = p.Comms[i].Order()
-	}
+	c.ranks = program.NewRanks(p)
 	if err := c.compileActions(); err != nil {
 		return nil, err
 	}
@@ -393,7 +390,7 @@ func (c *code) collLimits() ([]uint64, error) {
 		k := c.kind(uint32(q))
 		for i, port := range k.colls {
 			comm := c.ports[port].comm
-			if _, ok := c.rank(comm, uint32(q)); !ok {
+			if _, ok := c.ranks.Rank(comm, uint32(q)); !ok {
 				return nil, program.Errorf("process %d communicates in communicator %d, which it is not a member of", q, comm)
 			}
 			if members[comm] == 0 || k.enters[i] < limits[comm] {
@@ -413,56 +410,8 @@ func (c *code) collLimits() ([]uint64, error) {
 // plan returns the steps of a process in a collective operation.
 func (c *code) plan(x *collOp, process uint32) (network.Schedule, *program.Comm) {
 	m := &c.program.Comms[x.comm]
-	rank, _ := c.rank(x.comm, process)
+	rank, _ := c.ranks.Rank(x.comm, process)
 	return network.NewSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
-}
-
-// rank returns the rank of a process in a communicator.
-func (c *code) rank(comm, process uint32) (uint32, bool) {
-	m := &c.program.Comms[comm]
-	switch {
-	case m.Members == nil:
-		return process, process < m.Size
-	case c.order[comm] == nil:
-		i, ok := slices.BinarySearch(m.Members, process)
-		return uint32(i), ok
-	}
-	order := c.order[comm]
-	i, ok := slices.BinarySearchFunc(order, process, func(r, process uint32) int {
-		return int(int64(m.Members[r]) - int64(process))
-	})
-	if !ok {
-		return 0, false
-	}
-	return order[i], true
-}
-
-// partner returns the process at the other end of a port of a process; ok is false where there is none.
-func (c *code) partner(at *port, process uint32) (partner uint32, ok bool, err error) {
-	m := &c.program.Comms[at.comm]
-	own, member := c.rank(at.comm, process)
-	if !member {
-		return 0, false, program.Errorf("process %d communicates in communicator %d, which it is not a member of", process, at.comm)
-	}
-	r := int64(at.peer)
-	switch at.mode {
-	case program.PeerRelative:
-		r = (int64(own) + r) % int64(m.Size)
-		if r < 0 {
-			r += int64(m.Size)
-		}
-	case program.PeerXor:
-		r = int64(own ^ uint32(at.peer))
-	case program.PeerTable:
-		r = int64(c.program.Peers[at.peer][process])
-		if r == program.NoPeer {
-			return 0, false, nil
-		}
-	}
-	if r < 0 || r >= int64(m.Size) {
-		return 0, false, program.Errorf("process %d communicates with rank %d of %d of communicator %d", process, r, m.Size, at.comm)
-	}
-	return m.Process(uint32(r)), true, nil
 }
 
 // mulCount multiplies and adds counts, and reports whether the result stays below 2^62.

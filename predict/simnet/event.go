@@ -115,10 +115,7 @@ func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *network.
 	if err != nil {
 		return nil, err
 	}
-	r.coll = assembly{code: c, book: &r.ledger, told: func(process uint32, time int64) {
-		r.procs[process].until = max(r.procs[process].until, time)
-		r.satisfy(process)
-	}}
+	r.coll = assembly{code: c, book: &r.ledger, told: r.mayLeave}
 	const anyNumber = 31 // of meetings: there are no more than processes and operations of theirs
 	r.coll.prepare(e.colls, anyNumber, 0, count)
 	if e.colls > 0 {
@@ -140,7 +137,7 @@ func (r *eventRun) run() error {
 		r.ready = append(r.ready, uint32(i))
 	}
 	r.wake()
-	for turns := 0; !r.queue.empty() && r.err == nil && r.clock >= 0; turns++ {
+	for turns := 0; len(r.queue.items) > heapRoot && r.err == nil && r.clock >= 0; turns++ {
 		if turns%checkEvery == 0 {
 			if err := context.Cause(r.ctx); err != nil {
 				return err
@@ -161,7 +158,7 @@ func (r *eventRun) run() error {
 
 // handle takes the first event.
 func (r *eventRun) handle() {
-	x := r.queue.first()
+	x := r.queue.items[heapRoot]
 	r.queue.now = x.time
 	id := x.id()
 	if x.kind() == turnEvent && r.arrival {

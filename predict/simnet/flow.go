@@ -131,7 +131,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	if e.colls > 0 {
 		w.steps = stepping{
 			code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count),
-			costs: network.NewCosts(c.network),
+			costs: network.NewCosts(c.network), messages: pairs{map[pairKey]pairEntry{}, map[pairKey][]pairMessage{}},
 		}
 		for i := range w.steps.states {
 			w.steps.states[i].limLog = limLog

@@ -47,7 +47,8 @@ func (l *linker) eachSend(f func(x portOf, dst uint32)) error {
 	for q := range l.code.program.Roots {
 		src := uint32(q)
 		for i, port := range l.code.kind(src).sends {
-			dst, ok, err := l.code.partner(&l.code.ports[port], src)
+			at := &l.code.ports[port]
+			dst, ok, err := l.code.ranks.Partner(src, at.comm, at.mode, at.peer)
 			if err != nil {
 				return err
 			}
@@ -113,7 +114,7 @@ func (l *linker) match(dst uint32, list []portOf, join func(dst uint32, sends, r
 	k := c.kind(dst)
 	for i, port := range k.recvs {
 		at := &c.ports[port]
-		src, ok, err := c.partner(at, dst)
+		src, ok, err := c.ranks.Partner(dst, at.comm, at.mode, at.peer)
 		if err != nil {
 			return err
 		}

@@ -171,25 +171,20 @@ func (r *matching) peekRecv(id uint32) uint32 {
 
 // takeSend returns the message of the open send with that many older ones, 0 where there is none. It is open no more.
 func (r *matching) takeSend(id, age uint32) uint32 {
-	c := &r.chains[id]
-	m := r.nextOpen(c.openSend, age, isSent, sendTaken)
-	if m == 0 {
-		return 0
-	}
-	r.messages[m].flags |= sendTaken
-	c.openSend = r.nextOpen(c.openSend, 0, isSent, sendTaken)
-	return m
+	return r.take(&r.chains[id].openSend, age, isSent, sendTaken)
 }
 
 // takeRecv is takeSend for receives.
 func (r *matching) takeRecv(id, age uint32) uint32 {
-	c := &r.chains[id]
-	m := r.nextOpen(c.openRecv, age, hasReceive, recvTaken)
-	if m == 0 {
-		return 0
+	return r.take(&r.chains[id].openRecv, age, hasReceive, recvTaken)
+}
+
+func (r *matching) take(open *uint32, age uint32, posted, taken messageFlags) uint32 {
+	m := r.nextOpen(*open, age, posted, taken)
+	if m != 0 {
+		r.messages[m].flags |= taken
+		*open = r.nextOpen(*open, 0, posted, taken)
 	}
-	r.messages[m].flags |= recvTaken
-	c.openRecv = r.nextOpen(c.openRecv, 0, hasReceive, recvTaken)
 	return m
 }
 

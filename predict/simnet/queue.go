@@ -71,10 +71,6 @@ func (q *eventQueue) at(time int64, kind eventKind, id uint32) {
 	q.push(newEvent(time, q.number(), kind, id))
 }
 
-func (h *eventHeap) empty() bool { return len(h.items) == heapRoot }
-
-func (h *eventHeap) first() eventItem { return h.items[heapRoot] }
-
 func (h *eventHeap) push(x eventItem) {
 	s := append(h.items, x)
 	h.items = s

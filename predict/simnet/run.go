@@ -100,6 +100,20 @@ func (r *run) agree(err error) error {
 	return mpi.AgreeOn(r.comm, err, program.ErrInvalid, context.Canceled, context.DeadlineExceeded)
 }
 
+// packed makes a message of words, and unpacked the words of a message.
+func packed(lists ...[]uint64) (b []byte) {
+	for _, list := range lists {
+		b, _ = binary.Append(b, binary.LittleEndian, list) // fails for other types alone
+	}
+	return b
+}
+
+func unpacked(b []byte) []uint64 {
+	words := make([]uint64, len(b)/8)
+	_, _ = binary.Decode(b, binary.LittleEndian, words) // likewise
+	return words
+}
+
 // least returns the least n of all ranks.
 func (r *run) least(n int64) (int64, error) {
 	v := []int64{n}
@@ -117,17 +131,14 @@ func (r *run) share(workers int, lo, hi uint32) error {
 		workers = min(runtime.GOMAXPROCS(0), count/perWorker)
 	}
 	workers = max(min(workers, count), 1)
-	mine := make([]byte, 0, 12)
-	for _, x := range []uint32{lo, hi, uint32(workers)} {
-		mine = binary.LittleEndian.AppendUint32(mine, x)
-	}
-	all, err := r.comm.Allgather(mine)
+	all, err := r.comm.Allgather(packed([]uint64{uint64(lo), uint64(hi), uint64(workers)}))
 	if err != nil {
 		return err
 	}
 	next := uint32(0)
 	for rank, b := range all {
-		lo, hi, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+		x := unpacked(b)
+		lo, hi, n := uint32(x[0]), uint32(x[1]), x[2]
 		if lo != next {
 			return program.Errorf("rank %d has processes from %d on, not %d", rank, lo, next)
 		}
@@ -136,8 +147,8 @@ func (r *run) share(workers int, lo, hi uint32) error {
 			r.first = len(r.begins)
 			r.workers = make([]*worker, n)
 		}
-		for i := range uint64(n) {
-			r.begins = append(r.begins, lo+uint32(uint64(hi-lo)*i/uint64(n)))
+		for i := range n {
+			r.begins = append(r.begins, lo+uint32(uint64(hi-lo)*i/n))
 			r.ranks = append(r.ranks, rank)
 		}
 	}
@@ -173,10 +184,7 @@ func (r *run) send(to int, b []uint64) error {
 		r.deliver(to-r.first, b, false)
 		return nil
 	}
-	bytes := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+8*len(b)), uint64(to-r.firstOf(to)))
-	for _, x := range b {
-		bytes = binary.LittleEndian.AppendUint64(bytes, x)
-	}
+	bytes := packed([]uint64{uint64(to - r.firstOf(to))}, b)
 	r.mu.Lock()
 	r.sent++
 	r.mu.Unlock()
@@ -307,10 +315,7 @@ func (r *run) receive(done chan struct{}) {
 			r.control <- control{err: err}
 			return
 		}
-		words := make([]uint64, 0, len(b)/8)
-		for ; len(b) >= 8; b = b[8:] {
-			words = append(words, binary.LittleEndian.Uint64(b))
-		}
+		words := unpacked(b)
 		switch {
 		case st.Tag == tagBatch && words[0] < uint64(len(r.workers)):
 			r.deliver(int(words[0]), words[1:], true)
@@ -326,11 +331,7 @@ func (r *run) receive(done chan struct{}) {
 }
 
 func (r *run) tell(to int, c control) error {
-	var b []byte
-	for _, x := range []int64{c.kind, c.sent, c.received} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(x))
-	}
-	return r.comm.Send(b, to, tagControl)
+	return r.comm.Send(packed([]uint64{uint64(c.kind), uint64(c.sent), uint64(c.received)}), to, tagControl)
 }
 
 // tellAll sends to all other ranks.

@@ -320,7 +320,7 @@ func (m *mark) scan(list []int64, base, floor int64) []int64 {
 // isPlain tells whether the state holds all that is in progress: no collective operation and nothing completed out of order.
 func (m *mark) isPlain() bool {
 	w := m.w
-	return len(w.holes) == 0 && len(w.coll.meetings) == 0 && w.steps.messages.used == 0 &&
+	return len(w.holes) == 0 && len(w.coll.meetings) == 0 && len(w.steps.messages.first) == 0 &&
 		!slices.ContainsFunc(w.coll.pending, func(q []pending) bool { return len(q) > 0 })
 }
 

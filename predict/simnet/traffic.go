@@ -116,7 +116,7 @@ func (r *traffic) hasCome(m uint32) {
 	x.flags |= hasArrived
 	if x.flags&awaitsProbe != 0 {
 		x.flags &^= awaitsProbe
-		r.probeFound(x.dst, x.time)
+		r.mayLeave(x.dst, x.time)
 	}
 	r.received(m)
 }
@@ -134,9 +134,10 @@ func (r *traffic) received(m uint32) {
 	}
 }
 
-func (r *traffic) probeFound(dst uint32, time int64) {
-	r.procs[dst].until = max(r.procs[dst].until, time)
-	r.satisfy(dst)
+// mayLeave ends a probe or a collective operation that a process waits for at a time.
+func (r *traffic) mayLeave(process uint32, time int64) {
+	r.procs[process].until = max(r.procs[process].until, time)
+	r.satisfy(process)
 }
 
 // isOver notes that the send of a message can be completed.
@@ -193,38 +194,14 @@ func (f *interfaces) init(p *program.Program, n *network.Network) error {
 	if n.Contention == network.NoContention {
 		return nil
 	}
-	f.deal(len(p.Roots), n)
+	var count int
+	f.of, count = n.Interfaces(len(p.Roots))
+	f.nodes = make([]nic, count)
 	if n.Contention == network.NICContention || n.Topology == nil {
 		return nil
 	}
-	if places, ok := n.Topology.(interface{ Nodes() uint64 }); ok {
-		for i := range f.of {
-			if node := n.NodeOf(uint32(i)); uint64(node) >= places.Nodes() {
-				return program.Errorf("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
-			}
-		}
-	}
 	f.links = make([]int64, n.Topology.Links())
-	return nil
-}
-
-// deal gives the interfaces of each node to its processes in turns.
-func (f *interfaces) deal(processes int, n *network.Network) {
-	members := map[uint32]uint32{}
-	taken := map[[2]uint32]uint32{} // by node and number
-	f.of = make([]uint32, processes)
-	for i := range f.of {
-		node := n.NodeOf(uint32(i))
-		key := [2]uint32{node, members[node] % max(n.NICs, 1)}
-		members[node]++
-		id, ok := taken[key]
-		if !ok {
-			id = uint32(len(taken))
-			taken[key] = id
-		}
-		f.of[i] = id
-	}
-	f.nodes = make([]nic, len(taken))
+	return n.CheckPlaces(len(p.Roots))
 }
 
 // nicOf returns the interface of a process for messages of a class: its own for what stays in the node.
@@ -533,7 +510,7 @@ func (r *traffic) requested(m uint32) {
 	x.flags |= isRequested
 	if x.flags&awaitsProbe != 0 {
 		x.flags &^= awaitsProbe
-		r.probeFound(x.dst, x.time)
+		r.mayLeave(x.dst, x.time)
 	}
 	if x.flags&isPosted != 0 {
 		r.start(m)

@@ -191,3 +191,34 @@ func (n *Network) Check(processes int) error {
 	}
 	return nil
 }
+
+// Interfaces returns the number of the interface of each process, and how many there are: those of a node go to its processes
+// in turns.
+func (n *Network) Interfaces(processes int) (of []uint32, count int) {
+	members := map[uint32]uint32{}
+	taken := map[[2]uint32]uint32{} // by node and number
+	of = make([]uint32, processes)
+	for i := range of {
+		node := n.NodeOf(uint32(i))
+		key := [2]uint32{node, members[node] % max(n.NICs, 1)}
+		members[node]++
+		id, ok := taken[key]
+		if !ok {
+			id = uint32(len(taken))
+			taken[key] = id
+		}
+		of[i] = id
+	}
+	return of, len(taken)
+}
+
+// CheckPlaces reports whether the topology, if it says how many nodes it has, has a place for the node of each process.
+func (n *Network) CheckPlaces(processes int) error {
+	places, ok := n.Topology.(interface{ Nodes() uint64 })
+	for i := 0; ok && i < processes; i++ {
+		if node := n.NodeOf(uint32(i)); uint64(node) >= places.Nodes() {
+			return program.Errorf("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
+		}
+	}
+	return nil
+}

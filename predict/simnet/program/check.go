@@ -107,7 +107,7 @@ func (p *Program) checkComm(i int) error {
 			return Errorf("communicator %d has process %d of %d", i, m, len(p.Roots))
 		}
 	}
-	order := c.Order()
+	order := c.order()
 	for k := 1; k < len(c.Members); k++ {
 		a, b := k-1, k
 		if order != nil {
@@ -148,17 +148,4 @@ func (k ActionKind) Completes() int {
 		return 1
 	}
 	return 0
-}
-
-// Order returns the ranks sorted by process, nil where they are.
-func (c *Comm) Order() []uint32 {
-	if c.Members == nil || slices.IsSorted(c.Members) {
-		return nil
-	}
-	order := make([]uint32, len(c.Members))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return int(int64(c.Members[a]) - int64(c.Members[b])) })
-	return order
 }
