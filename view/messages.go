@@ -152,45 +152,32 @@ func (q *arrows) density(ctx context.Context) error {
 	d.Count, d.Bytes = make([]uint64, densityBins), make([]uint64, densityBins)
 	d.BinTicks = float64(q.end-q.begin) / densityBins
 	list, every := q.chosen()
-	var mu sync.Mutex
 	var total uint64
-	err := parallel(ctx, len(list), func(i int) error {
-		a, err := q.x.array(list[i], xtf.TypeP2P)
-		var s *xtf.SumSeries
-		if err == nil {
-			s, err = a.SumsAlong(q.begin, q.end, densityBins)
+	type series struct {
+		of   *xtf.Array
+		sums *xtf.SumSeries
+	}
+	lost, err := gather(ctx, q.x, list, "messages", func(p trace.P) (v series, err error) {
+		if v.of, err = q.x.array(p, xtf.TypeP2P); err == nil {
+			v.sums, err = v.of.SumsAlong(q.begin, q.end, densityBins)
 		}
 		if err == nil {
-			err = q.check(a, s)
+			err = q.check(v.of, v.sums)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if results.Partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.Lost(list[i], "messages", err))
-			return nil
-		}
-		if err == nil {
-			total += q.addSeries(a, s)
-		}
-		return err
-	})
+		return v, err
+	}, func(_ trace.P, v series) { total += q.addSeries(v.of, v.sums) })
 	for b := range d.Count {
 		d.Count[b] *= every
 		d.Bytes[b] *= every
 	}
 	q.to.Total = max(q.to.Total, total*every)
-	sortLost(q.to.Lost)
+	q.to.Lost = append(q.to.Lost, lost...)
 	return err
 }
 
 // chosen lists the locations to look at, and for how many others each stands.
 func (q *arrows) chosen() ([]trace.P, uint64) {
-	var list []trace.P
-	for p := range trace.P(q.x.meta.Locations) {
-		if q.of(p) {
-			list = append(list, p)
-		}
-	}
+	list := q.x.chosen(q.ranks)
 	every := (len(list) + densityLocations - 1) / densityLocations
 	if every <= 1 {
 		return list, 1
@@ -320,25 +307,15 @@ func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 		Processes: x.meta.Processes, Merged: t.merged, Cells: t.cells, From: []int{}, To: []int{}, Messages: []uint64{}, Bytes: []uint64{},
 		Lost: []table.Lost{},
 	}
-	var mu sync.Mutex
-	err := parallel(ctx, x.meta.Locations, func(i int) error {
-		list, err := x.sent(trace.P(i))
-		mu.Lock()
-		defer mu.Unlock()
-		if results.Partial(err) {
-			m.Lost = append(m.Lost, x.Lost(trace.P(i), "matrix", err))
-			return nil
-		}
-		process, _ := x.Defs.Process(trace.P(i))
+	lost, err := gather(ctx, x, x.chosen(results.Ranks{}), "matrix", x.sent, func(p trace.P, list []xtf.Channel) {
+		process, _ := x.Defs.Process(p)
 		for k := range list {
 			t.add(process, &list[k])
 		}
-		return err
 	})
-	if err != nil {
+	if m.Lost = append(m.Lost, lost...); err != nil {
 		return nil, err
 	}
-	sortLost(m.Lost)
 	m.Unknown, m.Complete = t.unknown, len(m.Lost) == 0
 	for c, messages := range t.messages {
 		if messages > 0 {

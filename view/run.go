@@ -189,6 +189,39 @@ func (x *run) each(ctx context.Context, ranks results.Ranks, section string, f f
 	})
 }
 
+// chosen are the locations of the chosen processes.
+func (x *run) chosen(ranks results.Ranks) []trace.P {
+	var list []trace.P
+	of := ranks.Locations(x.Defs)
+	for p := range trace.P(x.meta.Locations) {
+		if of(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// gather reads something of each location, a few at a time, and takes it in, one after another in any order. What cannot be read is
+// returned as lost, in the order of processes.
+func gather[T any](ctx context.Context, x *run, list []trace.P, section string, read func(p trace.P) (T, error), take func(p trace.P, v T)) ([]table.Lost, error) {
+	var mu sync.Mutex
+	var lost []table.Lost
+	err := parallel(ctx, len(list), func(i int) error {
+		v, err := read(list[i])
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case results.Partial(err):
+			lost, err = append(lost, x.Lost(list[i], section, err)), nil
+		case err == nil:
+			take(list[i], v)
+		}
+		return err
+	})
+	sortLost(lost)
+	return lost, err
+}
+
 // meta answers api/meta.
 func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{

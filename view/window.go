@@ -215,12 +215,8 @@ func (x *run) livesIn(p trace.P) (*life, error) {
 	var err error
 	if x.cut {
 		err = x.findIval(p, l)
-	} else {
-		for item, to := range map[xtf.Item]*uint64{xtf.ItemFirst: &l.first, xtf.ItemLast: &l.last} {
-			if err == nil {
-				*to, err = x.component(p, item)
-			}
-		}
+	} else if l.first, err = x.Component(p, xtf.ItemFirst, nil); err == nil {
+		l.last, err = x.Component(p, xtf.ItemLast, nil)
 	}
 	if err == nil {
 		x.lives[p].Store(l)
@@ -230,36 +226,14 @@ func (x *run) livesIn(p trace.P) (*life, error) {
 
 // findIval takes the time from the execution of the whole program, one of the first rows.
 func (x *run) findIval(p trace.P, l *life) error {
-	a, err := x.array(p, xtf.TypeIval)
-	if err != nil {
-		return err
-	}
-	return a.Each(0, a.Len(), func(_ uint64, row []byte) bool {
-		var iv xtf.Ival
-		if iv.Load(row); iv.Node == 0 {
+	var err error
+	for _, iv := range results.Begun[xtf.Ival](x.Run, p, 0, xtf.Never, &err) {
+		if iv.Node == 0 {
 			*l = life{iv.T, iv.End}
+			break
 		}
-		return iv.Node != 0
-	})
-}
-
-// component is an item of a location over the whole run.
-func (x *run) component(p trace.P, item xtf.Item) (uint64, error) {
-	a, err := x.array(p, xtf.TypeComp)
-	if err != nil {
-		return 0, err
 	}
-	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
-	if err != nil || !ok {
-		return 0, err
-	}
-	row, err := a.Row(pos.N, nil)
-	if err != nil {
-		return 0, err
-	}
-	var c xtf.Comp
-	c.Load(row)
-	return c.Value, nil
+	return err
 }
 
 func (l limited) bounds() Bounds {
@@ -373,20 +347,16 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Function
 	}
 	var mu sync.Mutex
 	var lost []table.Lost
-	of := o.ranks.Locations(x.Defs)
-	n, workers := x.Defs.NumLocations(), max(1, runtime.GOMAXPROCS(0))
+	list, workers := x.chosen(o.ranks), max(1, runtime.GOMAXPROCS(0))
 	err := parallel(ctx, workers, func(w int) error {
 		f, st := lookup.NewFunctions(x.Run, o.begin, o.end), xtf.Stats{}
 		var out []table.Lost
-		for i := w; i < n; i += workers {
+		for i := w; i < len(list); i += workers {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if !of(trace.P(i)) {
-				continue
-			}
-			if err := f.Add(xtf.Proc(i), o.exact, &st); results.Partial(err) {
-				out = append(out, x.Lost(trace.P(i), "window", err))
+			if err := f.Add(xtf.Proc(list[i]), o.exact, &st); results.Partial(err) {
+				out = append(out, x.Lost(list[i], "window", err))
 			} else if err != nil {
 				return err
 			}

@@ -161,26 +161,12 @@ func (f *Functions) around(p xtf.Proc, st *xtf.Stats) (bool, error) {
 		first, last := s.Item(xtf.ItemFirst), s.Item(xtf.ItemLast)
 		return f.begin <= first.Min && f.end > last.Max, err
 	}
-	a, err := f.r.File.Array(p, xtf.TypeComp)
+	first, err := f.r.Component(trace.P(p), xtf.ItemFirst, st)
 	if err != nil {
 		return false, err
 	}
-	a = a.Counted(st)
-	var at [2]uint64
-	for i, item := range [...]xtf.Item{xtf.ItemFirst, xtf.ItemLast} {
-		pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
-		if err != nil {
-			return false, err
-		}
-		if ok { // the file leaves out what is 0
-			row, err := a.Row(pos.N, nil)
-			if err != nil {
-				return false, err
-			}
-			at[i] = xtf.U64(row, 8)
-		}
-	}
-	return f.begin <= at[0] && f.end > at[1], nil
+	last, err := f.r.Component(trace.P(p), xtf.ItemLast, st)
+	return f.begin <= first && f.end > last, err
 }
 
 // fills reports whether a bin lies in the span as a whole.

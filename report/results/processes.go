@@ -21,6 +21,25 @@ func (r *Run) Components(p trace.P) (interval.Items, error) {
 	return v, r.Failed(xtf.Proc(p), "components", err)
 }
 
+// Component finds one of them, of a location; what that reads is counted in st.
+func (r *Run) Component(p trace.P, item xtf.Item, st *xtf.Stats) (uint64, error) {
+	a, err := xtf.ArrayOf[xtf.Comp](r.File, xtf.Proc(p))
+	if err != nil {
+		return 0, err
+	}
+	a = a.Counted(st)
+	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
+	if err != nil || !ok { // the file leaves out what is 0
+		return 0, err
+	}
+	var c xtf.Comp
+	row, err := a.Row(pos.N, nil)
+	if err == nil {
+		c.Load(row)
+	}
+	return c.Value, err
+}
+
 // ProcessItems are the components of one process, of all interval nodes.
 type ProcessItems struct {
 	Rank   uint32

@@ -49,18 +49,15 @@ type LegendKey struct {
 // The page as its templates take it.
 type (
 	htmlPage struct {
-		Title, Name, Subtitle string
+		*Book
+		Title                 string
 		Policy, Style, Script template.HTML
-		Heads, Notes          []string
 		Chapters              []htmlChapter
 		Lost                  *htmlTable
-		Commands              []string
-		About                 [][2]string
 	}
 	htmlChapter struct {
-		ID, Heading, Title string
-		Folded             bool
-		Blocks             []htmlBlock
+		*Chapter
+		Blocks []htmlBlock
 	}
 	htmlBlock struct {
 		Line   string
@@ -73,13 +70,10 @@ type (
 		Cards  []Card
 	}
 	htmlTable struct {
-		Caption, Label string
-		Lead, More     string
-		Notes          []string
-		Tree           bool
-		Wide           bool // as the whole page
-		Head           []Column
-		Rows           []htmlRow
+		*Table
+		Label, More string
+		Head        []Column
+		Rows        []htmlRow
 	}
 	htmlRow struct {
 		Level int
@@ -94,17 +88,16 @@ type (
 // Left tells whether the column is one of texts.
 func (c Column) Left() bool { return c.AlignLeft && c.Kind == TextColumn }
 
-// newHTMLPage embeds style and script, and names them in the policy by their digests, which lets a browser load nothing and run
+// embed puts style and script into the page, and names them in its policy by their digests, which lets a browser load nothing and run
 // nothing else.
-func newHTMLPage(title string) (*htmlPage, error) {
-	p := &htmlPage{Title: title}
+func (p *htmlPage) embed() error {
 	css, err := htmlFiles.ReadFile("html/style.css")
 	if err != nil {
-		return p, err
+		return err
 	}
 	js, err := htmlFiles.ReadFile("html/script.js")
 	if err != nil {
-		return p, err
+		return err
 	}
 	hash := func(b []byte) string {
 		sum := sha256.Sum256(b)
@@ -112,7 +105,7 @@ func newHTMLPage(title string) (*htmlPage, error) {
 	}
 	p.Policy = template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src %s; script-src %s">`, hash(css), hash(js)))
 	p.Style, p.Script = template.HTML("<style>"+string(css)+"</style>"), template.HTML("<script>"+string(js)+"</script>") // files of ours
-	return p, nil
+	return nil
 }
 
 // writeHTML writes one file of HTML that needs no other and no network: pictures are SVG in it, tables are complete without its small
@@ -122,21 +115,19 @@ func (b *Book) writeHTML(out io.Writer, style Style) error {
 	if err != nil {
 		return err
 	}
-	p, err := newHTMLPage(numbers.Clean(b.Name, 80) + ": " + b.Subtitle)
-	if err != nil {
+	p := &htmlPage{Book: b, Title: numbers.Clean(b.Name, 80) + ": " + b.Subtitle, Lost: LostTable(b.Lost).Html(PageRows, "coppice report")}
+	if err := p.embed(); err != nil {
 		return err
 	}
-	p.Name, p.Subtitle, p.Heads, p.Notes, p.Commands, p.About = numbers.Clean(b.Name, 120), b.Subtitle, b.Heads, b.Notes, b.Commands, b.About
 	for _, c := range b.Chapters {
 		p.Chapters = append(p.Chapters, c.html(cmp.Or(style.Limit, PageRows), c.Command, ""))
 	}
-	p.Lost = LostTable(b.Lost).Html(PageRows, "coppice report")
 	return t.ExecuteTemplate(out, "page.tmpl", p)
 }
 
 // html is the chapter as the templates take it.
 func (c *Chapter) html(rows int, command, of string) htmlChapter {
-	x := htmlChapter{ID: c.Id, Heading: c.Heading, Title: c.Title, Folded: c.Folded}
+	x := htmlChapter{Chapter: c}
 	kind := sentenceLine
 	for _, b := range c.Blocks {
 		y := htmlBlock{Cards: b.Cards}
@@ -178,11 +169,11 @@ func (t *Table) Html(rows int, command string) *htmlTable {
 	if len(columns) == 0 {
 		return nil
 	}
-	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.Folds, Wide: !t.Entries, Head: columns, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
+	x := &htmlTable{Table: t, Label: t.Title, Head: columns, More: t.more(limit, command)}
 	for _, row := range list {
 		y := htmlRow{}
 		for k := range row {
-			c := htmlCell{row[k], columns[k].Left(), x.Tree && k == 0}
+			c := htmlCell{row[k], columns[k].Left(), t.Folds && k == 0}
 			if c.Grade.Defined {
 				c.Class = "word " + GradeClass(c.Grade)
 			}
@@ -207,6 +198,9 @@ func (c *htmlCell) Sort() string {
 	}
 	return c.Value
 }
+
+// Heading is the name for a heading.
+func (b *Book) Heading() string { return numbers.Clean(b.Name, 120) }
 
 // htmlBar draws a ratio next to its number, which says the same.
 func htmlBar(r numbers.Ratio) template.HTML {

@@ -1,5 +1,5 @@
 import {count, share} from './format.js';
-import {bins, tileRows} from './tiles.js';
+import {bins, tileRows} from './source.js';
 
 // What the picture shows at a point, found in the tile, and in words.
 

@@ -4,7 +4,7 @@ import {recall, remember} from './theme.js';
 // One table holds every key, what it does and what `?` says about it. Single letters can be switched off, for people
 // whose speech input types them; keys that are no letters stay.
 
-export const keyTable = [
+const keyTable = [
   ['w', 'zoom in at the pointer'], ['s', 'zoom out at the pointer'],
   ['a', 'pan left'], ['d', 'pan right'],
   ['ArrowUp', 'row above', '↑'], ['ArrowDown', 'row below', '↓'],

@@ -1,5 +1,5 @@
 import {colours, hatch} from './theme.js';
-import {bins, flagLost, Recent, tileRows, Tiles} from './tiles.js';
+import {bins, flagLost, Recent, tileRows, Tiles} from './source.js';
 import {cut} from './dom.js';
 
 // Painting rows from tiles. A tile becomes a small picture, each bin a stack of its classes' shares, which is scaled to the

@@ -1,7 +1,7 @@
 import {el} from './dom.js';
 import {count, share} from './format.js';
 import {table} from './table.js';
-import {bins, tileRows} from './tiles.js';
+import {bins, tileRows} from './source.js';
 
 // The picture as a table: for every visible row the shares of its classes in the visible window, from the same tiles.
 
