@@ -16,8 +16,10 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Generated returns the Source of a spec.
@@ -55,6 +57,24 @@ func Analyze(n int, o analyze.Options) (res *analyze.Result, err error) {
 		return err
 	})
 	return res, err
+}
+
+// Opened analyses a program in the text of tracetest, for examples, and opens the result; the function closes and removes it.
+func Opened(program string) (*results.Run, func()) {
+	must := func(err error) {
+		if err != nil {
+			panic(err) // of an example, whose program is a constant
+		}
+	}
+	src, err := tracetest.Parse(program)
+	must(err)
+	dir, err := os.MkdirTemp("", "coppice")
+	must(err)
+	_, err = Analyze(1, analyze.Options{Source: src, Output: filepath.Join(dir, "run.xtf")})
+	must(err)
+	run, err := results.Open(filepath.Join(dir, "run.xtf"), xtf.Options{})
+	must(err)
+	return run, func() { must(errors.Join(run.Close(), os.RemoveAll(dir))) }
 }
 
 // Archives lists the real archives that lie next to the repository.

@@ -4,45 +4,15 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
 
+	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/query"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs/analyze"
-	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report/results"
-	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// open analyses a trace of one process.
-func open(dir string) *results.Run {
-	src, err := tracetest.Parse("-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 10 ENTER solve\n0 60 LEAVE solve\n0 100 LEAVE main\n")
-	if err != nil {
-		log.Fatal(err)
-	}
-	path := filepath.Join(dir, "run.xtf")
-	if err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-		_, err := analyze.Run(c, analyze.Options{Source: src, Output: path})
-		return err
-	}); err != nil {
-		log.Fatal(err)
-	}
-	run, err := results.Open(path, xtf.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return run
-}
 
 // What is open at tick 50, and a question that makes no sense.
 func ExampleAsk() {
-	dir, err := os.MkdirTemp("", "query")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	run := open(dir)
-	defer run.Close()
+	run, done := jobtest.Opened("-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 10 ENTER solve\n0 60 LEAVE solve\n0 100 LEAVE main\n")
+	defer done()
 	answer, err := query.Ask(run, &query.Question{Primitive: "search", Time: "#50", Mode: "le", Limit: 20})
 	if err != nil {
 		log.Fatal(err)
