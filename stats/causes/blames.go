@@ -56,28 +56,28 @@ func (d *Delays) openWaits(k int) error {
 // waitEnd is when a wait ends, after the begin of the slab, and its place in the list.
 type waitEnd struct {
 	end uint64
-	i   int
+	i   uint32
 }
 
-// sort puts the waits of the slab in the order of their ends, byte by byte.
+// sort puts the waits of the slab in the order of their ends, 11 bits at a time.
 func (d *Delays) sort() {
 	most, list := uint64(0), d.order[0][:0]
 	for i := range d.list {
 		end := d.list[i].end - d.start
-		list, most = append(list, waitEnd{end, i}), most|end
+		list, most = append(list, waitEnd{end, uint32(i)}), most|end
 	}
 	other := slices.Grow(d.order[1][:0], len(list))[:len(list)]
-	for shift := 0; most>>shift > 0; shift += 8 {
-		var at [1 << 8]int
+	for shift := 0; most>>shift > 0; shift += 11 {
+		var at [1 << 11]uint32
 		for _, x := range list {
-			at[uint8(x.end>>shift)]++
+			at[x.end>>shift%(1<<11)]++
 		}
-		for i, n, sum := 0, 0, 0; i < len(at); i++ {
-			n, at[i] = at[i], sum
-			sum += n
+		sum := uint32(0)
+		for i, n := range at {
+			at[i], sum = sum, sum+n
 		}
 		for _, x := range list {
-			k := &at[uint8(x.end>>shift)]
+			k := &at[x.end>>shift%(1<<11)]
 			other[*k] = x
 			*k++
 		}

@@ -75,8 +75,10 @@ func (c *Path) deliver() error {
 		return err
 	}
 	var err error
+	var sums slotTable
 	for p := c.found.own; p < c.found.end && err == nil; p++ {
-		x := pathWriter{c: c, p: trace.P(p), sums: map[slotKey]uint64{}}
+		sums.clear()
+		x := pathWriter{c: c, p: trace.P(p), sums: &sums}
 		err = c.found.each(0, p, x.slab)
 		if err == nil {
 			err = x.end()
@@ -92,7 +94,7 @@ type pathWriter struct {
 	row    xtf.CPath // the last one
 	on     slotKey
 	goesOn bool
-	sums   map[slotKey]uint64
+	sums   *slotTable
 }
 
 // slab takes the pieces of the next slab.
@@ -128,16 +130,16 @@ func (x *pathWriter) write() error {
 	if x.row.T == x.row.End {
 		return nil
 	}
-	x.sums[x.on] += x.row.End - x.row.T
+	x.sums.list[x.sums.find(x.on.key, x.on.node)].total += x.row.End - x.row.T
 	return x.c.write(x.p, &x.row)
 }
 
 // end writes the last piece, and adds the location to the totals; locations ascend.
 func (x *pathWriter) end() error {
 	err := x.write()
-	for k, ticks := range x.sums {
+	for _, k := range x.sums.list[1:] { // of waits there are none
 		name := totals.Name{Key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), Activity: activityOf(k.key)}
-		x.c.totals.Add(&totals.Row{Name: name, Sum: [2]uint64{ticks}, Worst: ticks, WorstP: uint32(x.p)})
+		x.c.totals.Add(&totals.Row{Name: name, Sum: [2]uint64{k.total}, Worst: k.total, WorstP: uint32(x.p)})
 	}
 	return err
 }

@@ -141,24 +141,21 @@ func (x *lineSlab) sum() {
 	x.block, x.sums = max(leastBlock, n), x.sums[:0]
 	x.now = slices.Grow(x.now[:0], n)[:n]
 	clear(x.now)
-	at := x.start
-	for i := 0; i < len(x.ends); {
-		x.sums = append(x.sums, x.now...)
-		for end := min(i+x.block, len(x.ends)); i < end; i++ {
-			id := x.ids[i]
-			x.ids[i] = x.place[id>>pieceBits]<<pieceBits | id&(1<<pieceBits-1)
-			x.now[x.of(i)] += x.ends[i] - at
-			at = x.ends[i]
+	now, place, at := x.now, x.place, x.start
+	for ends, ids := x.ends, x.ids; len(ends) > 0; {
+		x.sums = append(x.sums, now...)
+		block := min(x.block, len(ends))
+		for i, id := range ids[:block] {
+			of := place[id>>pieceBits]
+			ids[i] = of<<pieceBits | id&pieceWaits
+			if id&pieceWaits != 0 {
+				of = x.wait
+			}
+			now[of] += ends[i] - at
+			at = ends[i]
 		}
+		ends, ids = ends[block:], ids[block:]
 	}
-}
-
-// of is the place in keys of a piece.
-func (x *lineSlab) of(i int) uint32 {
-	if x.ids[i]&pieceWaits != 0 {
-		return x.wait
-	}
-	return x.ids[i] >> pieceBits
 }
 
 // from is the begin of a piece.

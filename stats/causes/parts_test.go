@@ -335,6 +335,9 @@ func TestSpan(t *testing.T) {
 	for range 1000 {
 		from := 7 + r.Uint64N(last-7)
 		to := from + r.Uint64N(last-from+1)
+		if i := line.find(&line.near[1], from); line.from(i) > from || line.ends[i] <= from {
+			t.Fatalf("piece %d, [%d, %d), holds %d", i, line.from(i), line.ends[i], from)
+		}
 		want, at := make([]uint64, 5), uint64(7)
 		for _, p := range pieces {
 			if first, end := max(from, at), min(to, at+p.ticks); first < end {
@@ -377,7 +380,8 @@ func TestPathPieces(t *testing.T) {
 			got = append(got, *row)
 			return nil
 		}}
-		x := pathWriter{c: c, sums: map[slotKey]uint64{}}
+		x := pathWriter{c: c, sums: &slotTable{}}
+		x.sums.clear()
 		for _, b := range [][]byte{varint.Append(nil, 3, 2, 1, 0, goesOn), varint.Append(nil, 5, 4, 1, 0, 0)} {
 			if err := x.slab(0, b); err != nil {
 				t.Fatal(err)
