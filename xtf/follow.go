@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // A following page has its first column among the others, as the differences from row to row; rows are found by number alone
@@ -21,7 +23,7 @@ const (
 )
 
 // followHead is the bytes before its raw planes and its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0
-// without calls, bytes of the raw planes u32, 4 zero.
+// without calls, bytes of the raw planes u32, bytes of the first values of columns of differences u32, which come before the raw planes.
 const followHead = 24
 
 // rawPlanes is where the byte before the planes of a column has the number of its raw ones, the lowest.
@@ -63,6 +65,7 @@ const noCalls = -2
 // follower makes and reads following pages of one type of rows.
 type follower struct {
 	typ    Type // the columns in the order of the page, the first one in the place of the keys
+	early  bool // of the earlier form
 	at     int  // offset of the number of the call, inferred, or noCalls
 	number []uint64
 	begin  []uint64 // by row, of its call
@@ -92,7 +95,7 @@ func newFollower(t *Type, earlier bool) *follower {
 	if !ok || t.Codec != CodecPacked || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Transform == TransformMinusSpan }) {
 		return nil
 	}
-	f := &follower{typ: *t, at: x.call}
+	f := &follower{typ: *t, early: earlier, at: x.call}
 	if earlier && x.call == inferred {
 		f.at = noCalls
 	}
@@ -160,6 +163,7 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	}
 	e.begins, e.leaves = f.begin, f.end
 	e.cold, e.raw, e.vals = e.cold[:0], e.raw[:0], grow64(e.vals, len(e.keys))
+	firsts := e.alt[:0]
 	for _, c := range f.typ.Columns[1:] {
 		mix, raw := uint64(0), byte(0)
 		switch {
@@ -172,6 +176,11 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 			mix = e.transform(c, firstN)
 		default:
 			mix = e.column(&f.typ, c, rows, firstN)
+		}
+		if c.Transform == TransformDelta { // the first value is large, the differences are small
+			firsts = varint.Append(firsts, e.vals[0])
+			e.vals[0] = 0
+			mix = copyMixed(e.vals, e.vals)
 		}
 		for ; mix > 0 && noisy(e.vals); mix >>= 8 {
 			raw++
@@ -187,8 +196,9 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	}
 	e.out = append(le.AppendUint64(e.out[:0], e.keys[0]), followKeys, 0, 0, 0)
 	e.out = le.AppendUint32(e.out, crc)
-	e.out = le.AppendUint64(e.out, uint64(len(e.raw)))
-	e.out = append(e.out, e.raw...)
+	e.out = le.AppendUint32(le.AppendUint32(e.out, uint32(len(e.raw))), uint32(len(firsts)))
+	e.out = append(append(e.out, firsts...), e.raw...)
+	e.alt = firsts
 	e.appendCold(true)
 	return nil
 }
@@ -391,12 +401,12 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		}
 		d.followers[form] = f
 	}
-	size := uint64(le.Uint32(payload[16:]))
-	if size > uint64(len(payload)-followHead) {
-		return corrupt("raw planes of %d bytes in %d", size, len(payload))
+	size, before := uint64(le.Uint32(payload[16:])), uint64(le.Uint32(payload[20:]))
+	if size+before > uint64(len(payload)-followHead) {
+		return corrupt("first values of %d bytes and raw planes of %d in %d", before, size, len(payload))
 	}
-	raw := payload[followHead:][:size]
-	cold, err := d.coldBlock(&f.typ, payload[followHead+size:], count)
+	firsts, raw := varint.Read(payload[followHead:][:before]), payload[followHead+before:][:size]
+	cold, err := d.coldBlock(&f.typ, payload[followHead+before+size:], count)
 	if err != nil {
 		return err
 	}
@@ -433,6 +443,9 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 					return err
 				}
 			case base == nil:
+				if c.Transform == TransformDelta && !f.early {
+					v[0] = firsts.Next()
+				}
 				d.undo(c, firstN)
 			}
 			if c.Transform == transformEnd || c.Transform == transformBegin || c.Transform == TransformMinusT {
@@ -465,7 +478,7 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		}
 		storeColumn(dst, v, t.RowBytes, c)
 	}
-	if len(cold)+len(raw) != 0 {
+	if len(cold)+len(raw) != 0 || !firsts.Done() {
 		return corrupt("%d bytes after the last column", len(cold)+len(raw))
 	}
 	if f.at != noCalls && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
