@@ -391,6 +391,36 @@ stages = [ { name = "first", demand = { a = 1.0 } }, { name = "second", demand =
 	// Output: response 2.75 s, 0.727 jobs per second
 }
 
+// The cheapest number of servers at b for jobs that take no longer than two seconds.
+func ExampleMakePlan() {
+	m, err := Parse([]byte(`
+schema = "coppice.capacity/1"
+load = { jobs = 4 }
+centers = [ { name = "a", kind = "is" }, { name = "b", kind = "ps" } ]
+[classes.work]
+demand = { a = 1.0, b = 0.5 }
+[[tasks]]
+id = 1
+class = "work"
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	servers, err := ParseKnob("b.servers=1..4")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, err := MakePlan(context.Background(), m, []Knob{servers}, Target{MaxResponse: 2}, PlanOptions{NoSim: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v servers: response %.2f s\n", plan.Answer.Values[0], plan.Answer.Response)
+	// Output: 2 servers: response 1.58 s
+}
+
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // FuzzSolve: no model that is small enough makes a solver panic or say what is not a number.
