@@ -33,6 +33,8 @@ type waitCase struct {
 	last  []uint64 // of each process
 	waits [][]waitRow
 	items []nodeItem
+
+	definitions string // more of them
 }
 
 // smallCall is a call: what happens at its begin and at its end.
@@ -53,7 +55,7 @@ type nodeItem struct {
 func (c *waitCase) source(t *testing.T) trace.Source {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- program --\nprocesses %d\n-- events --\n", len(c.last))
+	fmt.Fprintf(&b, "-- definitions --\n%s-- program --\nprocesses %d\n-- events --\n", c.definitions, len(c.last))
 	for p := range c.last {
 		fmt.Fprintf(&b, "%d 0 ENTER main\n", p)
 	}
@@ -218,7 +220,48 @@ func goldenWaits() []waitCase {
 			{1, xtf.ItemWaitCount, []uint64{2, 0}},
 			{2, xtf.ItemWaitCount, []uint64{1, 0}},
 		},
-	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll())
+	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll(), windows())
+}
+
+// windows has two epochs of process 0 on the window of process 1, in the first of which MPI_Win_start waits, in the second
+// MPI_Win_complete; then all want its lock: process 0 and 2 alone, then 0 and 1 together, who both wait for 2, and 2 again for the last of
+// them.
+func windows() waitCase {
+	sync := func(p int, enter, leave uint64, region string, remote int, way string) smallCall {
+		return smallCall{p, enter, leave, region, "", fmt.Sprintf("RMA_SYNC 0 %d %s", remote, way)}
+	}
+	lock := func(p int, enter, leave uint64, kind string) smallCall {
+		return smallCall{p, enter, leave, "MPI_Win_lock", "", "RMA_ACQUIRE_LOCK 0 1 0 " + kind}
+	}
+	unlock := func(p int, enter, leave uint64) smallCall {
+		return smallCall{p, enter, leave, "MPI_Win_unlock", "", "RMA_RELEASE_LOCK 0 1 0"}
+	}
+	return waitCase{
+		name: "windows", last: []uint64{200, 200, 200}, definitions: "RMA_WIN self=0 name=0 comm=0\n",
+		calls: []smallCall{
+			sync(0, 10, 32, "MPI_Win_start", 1, "NOTIFY_IN"), sync(0, 40, 42, "MPI_Win_complete", 1, "NOTIFY_OUT"),
+			sync(0, 50, 51, "MPI_Win_start", 1, "NOTIFY_IN"), sync(0, 55, 72, "MPI_Win_complete", 1, "NOTIFY_OUT"),
+			sync(1, 30, 31, "MPI_Win_post", 0, "NOTIFY_OUT"), sync(1, 35, 43, "MPI_Win_wait", 0, "NOTIFY_IN"),
+			sync(1, 70, 71, "MPI_Win_post", 0, "NOTIFY_OUT"), sync(1, 75, 76, "MPI_Win_wait", 0, "NOTIFY_IN"),
+			lock(0, 100, 101, "EXCLUSIVE"), unlock(0, 120, 122), lock(0, 125, 131, "SHARED"), unlock(0, 140, 141),
+			lock(1, 126, 131, "SHARED"), unlock(1, 145, 146),
+			lock(2, 105, 121, "EXCLUSIVE"), unlock(2, 130, 132), lock(2, 135, 147, "EXCLUSIVE"), unlock(2, 150, 151),
+		},
+		waits: [][]waitRow{
+			{{10, 30, xtf.WaitLatePost, 1, 0}, {55, 70, xtf.WaitLatePost, 1, 0}, {125, 130, xtf.WaitLock, 2, 0}},
+			{{35, 40, xtf.WaitEarlyWait, 0, 0}, {126, 130, xtf.WaitLock, 2, 0}},
+			{{105, 120, xtf.WaitLock, 0, 0}, {135, 145, xtf.WaitLock, 1, 0}},
+		},
+		items: []nodeItem{
+			{0, xtf.ItemLatePost, []uint64{35, 0, 0}},
+			{0, xtf.ItemEarlyWait, []uint64{0, 5, 0}},
+			{0, xtf.ItemLockContention, []uint64{5, 4, 25}},
+			{0, xtf.ItemWaitCount, []uint64{3, 2, 2}},
+			{0, xtf.ItemSends, []uint64{0, 0, 0}},
+			{0, xtf.ItemReceives, []uint64{0, 0, 0}},
+			{0, xtf.ItemPotentialSync, []uint64{0, 0, 0}},
+		},
+	}
 }
 
 // lateReceivers has a tick of 1 ms: five times MPI_Isend and MPI_Wait of a message whose receiver computes 50 ms longer

@@ -19,6 +19,10 @@
 //	late broadcast      not the root    [E, min(E of root, L))
 //	early reduce        root            [E, min(first E of the others, L))
 //	early scan          member          [E, min(last E of lower ranks, L))
+//	late post           origin          [E, σ)  in MPI_Win_start or MPI_Win_complete, σ the enter of the target's MPI_Win_post, if σ <= L
+//	early wait          target          [E, σ)  in MPI_Win_wait, σ the last enter of an origin's MPI_Win_complete, if σ <= L
+//	lock contention     origin          [E, σ)  in MPI_Win_lock, σ the enter of the MPI_Win_unlock of the last holder that excludes it, if
+//	                                            the lock was granted after σ
 //
 // The rules of messages are functions on these instants (Receive, Send).
 //
@@ -34,6 +38,12 @@
 // collective has the same: its members enter when they start it, and E and L are of the call that completes it. So what passes
 // between the two calls is no wait, only the part in the second; calls that test have none. A persistent one starts with MPI_Start.
 // An operation with neighbours needs these alone; recordings have it as messages, and its waits are those of late senders.
+//
+// Windows have Scalasca's Late Post, Early Wait (with its Late Complete) and Lock Contention (M.-A. Hermanns et al., Verifying causality
+// between distant performance phenomena in large-scale MPI applications, and the same help); Wait at Fence is that of a barrier, where the
+// fence is recorded as a collective. Their partners are notices, rows of P2P that carry nothing. A call that leaves before σ did not wait:
+// a library may put off the wait of MPI_Win_start to MPI_Win_complete. What records do not tell has no waits: those in operations, flushes
+// and MPI_Win_unlock (for progress of the target, or for a lock that the library asks for only there), and those of MPI_Win_lock_all.
 //
 // Init and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one
 // that was sent before it is received by a later call; the same source if one such message has its source. One call that
