@@ -30,6 +30,9 @@ func (d *Document) findingLines() []string {
 		if !d.Summary.Rows {
 			text += " is known; waits are not: the file has the call graph alone (--events none)"
 		}
+		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
+			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
+		}
 		list = append([]string{text}, list...)
 	}
 	return list

@@ -33,6 +33,7 @@ const (
 	amountOverhead
 	amountSetup // part of amountManagement
 	amountThreadWait
+	amountPolling
 	amountCalls
 	amountSends
 	amountBytesOut
@@ -52,7 +53,7 @@ var amountItems = [numAmounts]xtf.Item{
 	amountMPI: xtf.ItemMPI, amountP2P: xtf.ItemP2P, amountStart: xtf.ItemStart, amountColl: xtf.ItemColl, amountNxN: xtf.ItemNxN,
 	amountBarrier: xtf.ItemBarrier, amountFileIO: xtf.ItemFileIO, amountRMA: xtf.ItemRMA, amountManagement: xtf.ItemManagement,
 	amountIO: xtf.ItemIO, amountMarker: xtf.ItemMarker, amountOverlap: xtf.ItemOverlap,
-	amountDeviceCall: xtf.ItemDeviceCall, amountDeviceWait: xtf.ItemDeviceWait, amountLock: xtf.ItemLockWait, amountOverhead: xtf.ItemOverhead, amountSetup: xtf.ItemSetup, amountThreadWait: xtf.ItemThreadWait,
+	amountDeviceCall: xtf.ItemDeviceCall, amountDeviceWait: xtf.ItemDeviceWait, amountLock: xtf.ItemLockWait, amountOverhead: xtf.ItemOverhead, amountSetup: xtf.ItemSetup, amountThreadWait: xtf.ItemThreadWait, amountPolling: xtf.ItemPolling,
 	amountCalls: xtf.ItemCalls, amountSends: xtf.ItemSends, amountBytesOut: xtf.ItemBytesOut,
 	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,

@@ -107,6 +107,7 @@ type mpiCall struct {
 	index   int32
 	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
 	probe   uint32 // the call path of that
+	polled  uint64 // leave of the call before it, if that asked for messages in vain; else Never
 	asides  int    // open calls outside MPI in states that have sums
 	aside   int    // amount of the outermost of them
 	path    uint32
@@ -159,7 +160,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}
 	l.entries.reset(uint32(p), out.Scratch)
-	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
+	l.mpi.n, l.mpi.probed, l.mpi.polled = xtf.Never, xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
 	l.site = trace.Undefined
 	l.markers.reset(t.plan)
@@ -284,6 +285,9 @@ func (l *Loader) enter(ref uint32, event uint8) {
 
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.cut()
+	if l.mpi.polled != xtf.Never && l.t.polls[index] && len(l.ledger.waiting) == 0 {
+		l.settle(&outermost{enter: l.mpi.polled, leave: l.now, times: 1 << amountPolling})
+	}
 	l.mpi.site = l.site
 	l.mpi.calls = l.ledger.callsBefore(l.now)
 	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.told = false, false, false, false, false
@@ -426,6 +430,10 @@ func (l *Loader) closeMPI(n uint64, flags uint32) {
 	l.ledger.since = l.now
 	l.endStay()
 	l.completeOps(flags)
+	l.mpi.polled = xtf.Never
+	if l.t.polls[l.mpi.index] && !l.mpi.counted {
+		l.mpi.polled = l.now
+	}
 	l.mpi.probed = xtf.Never
 	if l.t.probe[l.mpi.index] {
 		l.mpi.probed, l.mpi.probe = l.mpi.enter, l.mpi.path

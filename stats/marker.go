@@ -54,6 +54,7 @@ func (l *Loader) border(kind borderKind, t uint64, at amounts, key interval.Key)
 		return false
 	}
 	l.ledger.add(border{t, at, kind, key})
+	l.mpi.polled = xtf.Never // what lies between two calls is not cut
 	l.wake = min(l.wake, t+1)
 	return true
 }

@@ -113,8 +113,8 @@ func (n *NodeSpread) merge(o *NodeSpread) {
 type Spreads []NodeSpread
 
 // encode appends nothing but variable-length integers: of each node the number of
-// processes, and if there are any the lowest, a bit per item that is there, and the
-// words of those.
+// processes, and if there are any the lowest, and of each item that is there 1 +
+// the distance to the one before, and its words; then 0.
 func (s Spreads) encode() ([]byte, error) {
 	var b []byte
 	for i := range s {
@@ -123,21 +123,18 @@ func (s Spreads) encode() ([]byte, error) {
 			continue
 		}
 		b = binary.AppendUvarint(b, uint64(n.lowest))
-		mask := uint64(0)
+		next := 0
 		for k, x := range n.items {
-			if x != nil {
-				mask |= 1 << k
-			}
-		}
-		b = binary.AppendUvarint(b, mask)
-		for _, x := range n.items {
 			if x == nil {
 				continue
 			}
+			b = binary.AppendUvarint(b, uint64(1+k-next))
 			for _, w := range x.words() {
 				b = binary.AppendUvarint(b, w)
 			}
+			next = k + 1
 		}
+		b = append(b, 0)
 	}
 	return b, nil
 }
@@ -152,12 +149,13 @@ func decodeSpreads(nodes int, b []byte) (Spreads, error) {
 			continue
 		}
 		n.lowest = uint32(r.Next())
-		mask := r.Next()
-		for k := range n.items {
-			if mask>>k&1 == 0 || r.Failed() {
-				continue
+		end := uint64(0)
+		for d := r.Next(); d > 0; d = r.Next() {
+			if d > uint64(len(n.items))-end {
+				return nil, errSummary
 			}
-			n.items[k] = &Spread{
+			end += d
+			n.items[end-1] = &Spread{
 				Sum: r.Next(), Squares: [2]uint64{r.Next(), r.Next()},
 				Min: r.Next(), Max: r.Next(), MinP: uint32(r.Next()), MaxP: uint32(r.Next()),
 			}

@@ -18,6 +18,7 @@ type Tables struct {
 	state  []trace.State // Definitions.StateOf
 	alone  bool          // a region is in a state that has no part in what is called inside
 	probe  []bool        // Definitions.IsProbe
+	polls  []bool        // Definitions.Polls
 
 	synchronous []bool            // Definitions.IsSynchronous
 	unrecorded  []trace.Code      // Definitions.Unrecorded
@@ -35,7 +36,7 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), epoch: make([]trace.Epoch, n), progress: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), polls: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), epoch: make([]trace.Epoch, n), progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
 	}
 	for i := range defs.Attributes {
@@ -60,6 +61,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.state[i] = defs.StateOf(&defs.Regions[i])
 		t.alone = t.alone || xtf.States[t.state[i]].Inside != 0
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
+		t.polls[i] = defs.Polls(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 		t.unrecorded[i] = defs.Unrecorded(&defs.Regions[i])
 		t.epoch[i] = defs.Epoch(&defs.Regions[i])

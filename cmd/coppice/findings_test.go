@@ -426,3 +426,58 @@ resolution 1000
 		t.Errorf("%+v", doc.Findings)
 	}
 }
+
+// TestPolling: rank 0 asks for a message of rank 1 at 100, 200, ..., 900 and sleeps between, which is not known to be no work. Rank 1
+// asks again after what it asked for was there: it does not poll.
+func TestPolling(t *testing.T) {
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n0 100 ENTER MPI_Irecv\n0 100 MPI_IRECV_REQUEST 7\n0 100 LEAVE MPI_Irecv\n"
+	for at := 100; at < 900; at += 100 {
+		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+1)
+	}
+	run := foundTrace(t, text+`0 900 ENTER MPI_Test
+0 901 MPI_IRECV 1 MPI_COMM_WORLD 7 8 7
+0 901 LEAVE MPI_Test
+0 1000 LEAVE main
+1 0 ENTER main
+1 890 ENTER MPI_Isend
+1 890 MPI_ISEND 0 MPI_COMM_WORLD 7 8 3
+1 890 LEAVE MPI_Isend
+1 895 ENTER MPI_Test
+1 895 MPI_ISEND_COMPLETE 3
+1 896 LEAVE MPI_Test
+1 1000 LEAVE main
+`)
+	out := must(t, "report", run)
+	for _, want := range []string{
+		"whether 0.792000 s of rank 0 (79.2 % of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known",
+		"> nothing above 1 % of the run is known; own code between calls that ask for messages in vain may be waiting",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// TestWaitsBesideRoots: rank 0 stays in a broadcast of rank 1 until rank 2 comes, which passes the data on to it, and rank 3 waits for
+// rank 0 in the MPI_Allreduce that follows. The time of rank 0 is not said to be without waits, nor to be in MPI_Allreduce.
+func TestWaitsBesideRoots(t *testing.T) {
+	text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
+	for rank, at := range [4][3]int{{10, 800, 901}, {10, 11, 901}, {799, 799, 901}, {10, 11, 901}} {
+		text += fmt.Sprintf("%d 0 ENTER main\n", rank)
+		for k, name := range []string{"Bcast", "Allreduce"} {
+			root := []string{"1", "none"}[k]
+			text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_%[4]s\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END %[5]s MPI_COMM_WORLD %[6]s 8 8\n%[1]d %[3]d LEAVE MPI_%[4]s\n",
+				rank, at[k], at[k+1], name, strings.ToUpper(name), root)
+		}
+		text += fmt.Sprintf("%d 1000 LEAVE main\n", rank)
+	}
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+		if f.Kind == "transfer" {
+			if f.Where.Region != "MPI_Bcast" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") {
+				t.Errorf("%+v", f)
+			}
+			return
+		}
+	}
+	t.Error("no finding")
+}

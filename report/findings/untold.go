@@ -118,6 +118,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
+	if asks := s.Item(xtf.ItemPolling); float64(asks.Max) > float64(s.Ticks.Runtime)/100*LeastFinding {
+		u := numbers.Units{Resolution: s.Resolution}
+		add(true, "polling", fmt.Sprintf("whether %s of rank %d (%s of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known",
+			u.Time(asks.Max), asks.MaxP, numbers.NewRatio(asks.Max, s.Ticks.Runtime).Percent()))
+	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")

@@ -2,7 +2,6 @@ package interval
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -107,8 +106,8 @@ func (c *Components) Renumber(table []uint32) error {
 }
 
 // AppendBinary appends c: the number of nodes with values, then of each the
-// distance to the one before, a bit per item that is not 0, and their values, all
-// as variable-length integers.
+// distance to the one before, and of each item that is not 0 1 + the distance to
+// the one before, and its value; then 0; all as variable-length integers.
 func (c *Components) AppendBinary(b []byte) []byte {
 	count, last := uint64(0), 0
 	for _, x := range c.nodes {
@@ -123,18 +122,15 @@ func (c *Components) AppendBinary(b []byte) []byte {
 		}
 		b = binary.AppendUvarint(b, uint64(n-last))
 		last = n
-		mask := uint64(0)
+		next := 0
 		for i, v := range x {
 			if v != 0 {
-				mask |= 1 << i
-			}
-		}
-		b = binary.AppendUvarint(b, mask)
-		for _, v := range x {
-			if v != 0 {
+				b = binary.AppendUvarint(b, uint64(1+i-next))
 				b = binary.AppendUvarint(b, v)
+				next = i + 1
 			}
 		}
+		b = append(b, 0)
 	}
 	return b
 }
@@ -147,16 +143,22 @@ func ParseComponents(b []byte) (*Components, error) {
 	for i := r.AtMost(MaxNodes); i > 0 && !r.Failed(); i-- {
 		back := r.AtMost(MaxNodes)
 		node += back
-		mask := r.AtMost(1<<xtf.NumItems - 1)
-		if r.Failed() || node >= MaxNodes || mask == 0 || back == 0 && len(c.nodes) > 0 {
+		if r.Failed() || node >= MaxNodes || back == 0 && len(c.nodes) > 0 {
 			return nil, errDamaged
 		}
 		x := c.Node(uint32(node))
-		for m := mask; m != 0; m &= m - 1 {
-			item := bits.TrailingZeros64(m)
-			if x[item] = r.Next(); x[item] == 0 {
+		end := uint64(0)
+		for d := r.Next(); d > 0; d = r.Next() {
+			if d > uint64(len(x))-end {
 				return nil, errDamaged
 			}
+			end += d
+			if x[end-1] = r.Next(); x[end-1] == 0 {
+				return nil, errDamaged
+			}
+		}
+		if end == 0 {
+			return nil, errDamaged
 		}
 	}
 	if !r.Done() {
