@@ -53,6 +53,9 @@ type plantedReport struct {
 			Waits map[string]float64
 		}
 	}
+	CannotTell struct {
+		Missing []struct{ What string }
+	} `json:"cannot_tell"`
 	Findings []struct {
 		Kind, Text string
 		Seconds    float64

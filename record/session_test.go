@@ -8,6 +8,20 @@ import (
 	"testing"
 )
 
+// cannotTell fails where the report of an archive does not say that something is missing.
+func cannotTell(t *testing.T, archive, what string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "run.xtf")
+	analyse(t, archive, file)
+	missing := readPlanted(t, file).CannotTell.Missing
+	for _, x := range missing {
+		if x.What == what {
+			return
+		}
+	}
+	t.Errorf("%v, without %s", missing, what)
+}
+
 // TestSession records programs with MPI sessions: with MPI_Init next to them as ever, else the user is told why not.
 func TestSession(t *testing.T) {
 	found := false
@@ -25,9 +39,11 @@ func TestSession(t *testing.T) {
 		if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "MPI_Session_init alone") || r.Exit != 0 {
 			t.Errorf("%v, %+v\n%s", err, r, out.String())
 		}
-		if r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, program, "both"), Compiler: l.cc}); r.Processes != 2 || len(r.Found) > 0 {
+		r, _, _ = l.runRecorded(t, Options{Command: l.launch(t, 2, program, "both"), Compiler: l.cc})
+		if r.Processes != 2 || len(r.Found) > 0 {
 			t.Errorf("%+v", r)
 		}
+		cannotTell(t, r.Archive, "sessions")
 	}
 	if !found {
 		t.Skip("no MPI library with sessions")

@@ -23,6 +23,7 @@ func TestSpawn(t *testing.T) {
 		if r.Exit != 0 || r.Processes != 2 || len(r.Found) > 0 || len(r.Cut) > 0 || len(r.Logs) != 2 {
 			t.Errorf("%s: %+v", l.cc, r)
 		}
+		cannotTell(t, r.Archive, "processes")
 		if !strings.Contains(out, "got 40") || !strings.Contains(out, "got 41") {
 			t.Errorf("%s: the program printed %q", l.cc, out)
 		}

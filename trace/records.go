@@ -255,10 +255,11 @@ type LocationGroupProperty struct {
 	Value         Value  `otf2:"value"`
 }
 
-// Names of the location properties that say why a recording has no MPI_Finalize. Their values are strings.
+// Names of the location properties that say why a recording has no MPI_Finalize, or what else is missing. Their values are strings.
 const (
 	PropertyCut        = "coppice: cut"        // the recording ended before the program did
 	PropertyUnfinished = "coppice: unfinished" // the program did: DiagUnfinished
+	PropertySessions   = "coppice: sessions"   // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
 )
 
 // CutBy returns the diagnostic that a location property stands for, and false for other properties.

@@ -191,7 +191,11 @@ static void forked(void)
 /* begun: Fortran's initialisation may call that of C, whose wrapper comes first. */
 static atomic_int begun, sessions;
 
-HIDDEN void cr_session(void) { atomic_store(&sessions, 1); }
+HIDDEN void cr_session(void)
+{
+	if (!atomic_exchange(&sessions, 1) && cr.def >= 0)
+		cr_define(DEF_SESSIONS, "", 0);
+}
 
 /* leave_note tells record, where nothing was recorded, why: the program has sessions and does without MPI_Init, so that there is no
  * world whose members could be numbered; it has another MPI library; or it calls this one, and not by the recorder. */
@@ -248,6 +252,8 @@ static int begin(const char *folder)
 		return 0;
 	}
 	cr_define_process();
+	if (atomic_load(&sessions))
+		cr_define(DEF_SESSIONS, "", 0);
 	cr_define_counters();
 	errno = 0;
 	cr_mine = cr_open_stream(cr.begin);

@@ -62,6 +62,7 @@ enum {
 	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
 	DEF_WIN,         /* communicator that has the members of a window, and its number in events */
 	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted; its name. Its number comes from the order, from 1 */
+	DEF_SESSIONS,    /* MPI_Session_init was called */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE         /* number; function; of each return address, the call's first, module and address in it */
 };

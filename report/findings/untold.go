@@ -125,6 +125,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
+	sessions := slices.ContainsFunc(r.Defs.LocationProperties, func(x trace.LocationProperty) bool { return r.Defs.Text(x.Name) == trace.PropertySessions })
+	add(sessions, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	var alone []string
 	for _, x := range []struct {

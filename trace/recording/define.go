@@ -89,6 +89,7 @@ func (b *definer) system(s *Source) {
 		property, why := p.cut()
 		b.property(p, property, why)
 		b.property(p, PropertyUncounted, p.uncounted)
+		b.property(p, trace.PropertySessions, p.sessions)
 		b.property(p, trace.PropertyProcessors, p.processors)
 		for i, name := range [usageWords]string{trace.PropertyCPUTime, trace.PropertyDelay, trace.PropertySwitches} {
 			if p.usage != nil && p.usage[i] != math.MaxUint64 {

@@ -24,6 +24,7 @@ const (
 	defUsage     = 10
 	defWindow    = 11
 	defFile      = 12
+	defSessions  = 13
 	defModule    = 20
 	defSite      = 21
 )
@@ -49,6 +50,7 @@ type process struct {
 	comms      []comm // by number here, from 1
 	names      []string
 	functions  []string
+	sessions   string   // what sessions of MPI leave out, "" without them
 	wins       []uint64 // numbers of the communicators of windows
 	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
@@ -166,6 +168,8 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.wins = append(p.wins, word(0))
+	case defSessions:
+		p.sessions = "calls before MPI_Init and after MPI_Finalize are not recorded"
 	case defFile:
 		if len(b) < 8 {
 			return false
