@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -407,4 +408,58 @@ func FuzzOpen(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestFiles has a file that both processes opened, again under another number, one that was deleted, and numbers that are none.
+func TestFiles(t *testing.T) {
+	files := func(rank int) []byte {
+		b := definitions(rank, endFinalize)
+		for _, f := range []ioFile{{comm: 1, name: "all"}, {comm: 1, name: "all"}, {name: "old"}, {comm: 77, name: "all"}} {
+			b = append(b, definition(defFile, append(words(f.comm), f.name...))...)
+		}
+		return b
+	}
+	events := []event{
+		{evFile, 1, []uint64{0 | 2<<8, 2, 1, 0, 0}},
+		{evFile, 1, []uint64{4 | 1<<8 | 2<<16, 2, 100, 41, 5}},
+		{evFile, 1, []uint64{6, 2, 90, 0, 5}},
+		{evFile, 1, []uint64{3 | 1<<8, 1, 3, 7, 0}},
+		{evFile, 1, []uint64{2, 3, 0, 0, 0}},
+		{evFile, 1, []uint64{1, 9, 0, 0, 0}},
+		{evFile, 1, []uint64{200, 0, 0, 0, 0}},
+	}
+	s, err := OpenPath(write(t, map[string][]byte{
+		"0.def": files(0), "1.def": files(1), "0.evt": window(0, 1500, false, events...), "1.evt": window(0, 1500, false, events...),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Definitions(); len(d.IoRegularFiles) != 2 || len(d.IoHandles) != 3 || d.IoHandles[1].File != 0 || d.IoHandles[2].Comm != trace.Undefined {
+		t.Errorf("files %v, handles %v", d.IoRegularFiles, d.IoHandles)
+	}
+	for p := range trace.P(2) {
+		st, err := s.Stream(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		r, err := st.Chunk(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b trace.Batch
+		var got []string
+		for r.Next(&b) == nil {
+			for i := range b.Events {
+				got = append(got, fmt.Sprintf("%v%v", b.Events[i].Kind, b.Words(&b.Events[i])))
+			}
+		}
+		want := []string{
+			"IoCreateHandle[1 2 1 0]", fmt.Sprintf("IoOperationBegin[1 1 2 100 5 1 %d 40]", uint64(trace.TypeUint64)<<32),
+			"IoOperationComplete[1 90 5]", fmt.Sprintf("IoSeek[0 %d 1 7]", ^uint64(1)), "IoDeleteFile[0 1]", fmt.Sprintf("IoDestroyHandle[%d]", trace.Undefined),
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
 }
