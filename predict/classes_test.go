@@ -66,6 +66,7 @@ func classify(t testing.TB, f Graphs, ranks int, o ClassOptions) *xtf.ClassTable
 
 // TestPlantedClasses finds the classes that were planted, on any number of ranks.
 func TestPlantedClasses(t *testing.T) {
+	t.Parallel()
 	const n = 25
 	f := planted(t, n)
 	o := ClassOptions{Options: cluster.Options{Threshold: cluster.Threshold{PPM: 50_000}}}
@@ -109,6 +110,7 @@ func TestPlantedClasses(t *testing.T) {
 // TestSequences compares sequences of random processes call by call: equal hashes and equal ropes where the lists are equal,
 // in whatever loops.
 func TestSequences(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		var list []*trace.Batch
@@ -157,6 +159,7 @@ func TestSequences(t *testing.T) {
 
 // TestArchiveClasses finds the same classes of real traces on any number of ranks.
 func TestArchiveClasses(t *testing.T) {
+	t.Parallel()
 	dir := archives(t)
 	for _, name := range []string{"lulesh-8", "lammps-melt-8", "npb-mg.S-8"} {
 		f := archive(t, dir, name)

@@ -9,6 +9,7 @@ import (
 
 // TestRepeat compares with counts of all ranks.
 func TestRepeat(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	regular := 0
 	for range 2000 {

@@ -52,6 +52,7 @@ func keptRun(t *testing.T) *graphFile {
 // TestCallsAreNoComputation has the vector of a run by hand: calls without communication, one-sided ones and files are not in
 // it, and keep their time next to it.
 func TestCallsAreNoComputation(t *testing.T) {
+	t.Parallel()
 	in := inputs(t, keptRun(t), 1)[0]
 	want := []uint64{100, 7, 5, 11, 13, 17, 1} // 154 ns
 	kept := []uint64{640, 3, 50, 40, 0, 300, 0}
@@ -76,6 +77,7 @@ func TestCallsAreNoComputation(t *testing.T) {
 // keep what they took: every process ends at 154/10 + 640 + 3 + 50 + 40 + 300 = 1048.4 ns, and the predicted run has every call
 // where the sums before it say.
 func TestScaleKeepsCalls(t *testing.T) {
+	t.Parallel()
 	in := inputs(t, keptRun(t), 1)[0]
 	machine, err := platform.Read(strings.NewReader("schema = \"coppice.platform/1\"\n[nodes]\ncount = 2\nranks_per_node = 1\n[links.net]\nL_ns = 0\n"), "p.toml")
 	if err != nil {
@@ -125,6 +127,7 @@ func TestScaleKeepsCalls(t *testing.T) {
 // they compute there is one entry: 30 + 30 + 40 = 100 ns, and 100 ns. Process 2 writes through MPI: the barrier in its write is the call, and
 // the 5 ns before it and after it are what it computes.
 func TestApartFromMPI(t *testing.T) {
+	t.Parallel()
 	var list []*trace.Batch
 	for p := range 3 {
 		s := &scribe{Batch: &trace.Batch{}}
@@ -199,6 +202,7 @@ func timesOf(t *testing.T, src trace.Source, p trace.P) (list []trace.Time) {
 // archive have outside of all MPI calls, added up here one by one: a mean of 12.2 ms on 4 processes and 8.3 ms on 9, no two of which
 // are within 5 % of each other. With MPI_Init it would be 315 ms in 2 classes, and 459 ms in 3.
 func TestArchiveMean(t *testing.T) {
+	t.Parallel()
 	dir := archives(t)
 	for _, x := range []struct {
 		name      string

@@ -136,6 +136,7 @@ func archives(t testing.TB) string {
 
 // TestArchives compares the programs of real traces with their events.
 func TestArchives(t *testing.T) {
+	t.Parallel()
 	dir := archives(t)
 	list, err := filepath.Glob(filepath.Join(dir, "otf2", "*", "*.otf2"))
 	if err != nil || len(list) == 0 {

@@ -152,6 +152,7 @@ func (w *rambler) request(k int) {
 
 // TestRandomPrograms compares programs of random processes with their events, on one rank and on several.
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	rounds := 400
 	if testing.Short() {
 		rounds = 60

@@ -9,6 +9,7 @@ import (
 
 // TestForeignRoot has broadcasts of roots that are in the communicator and of those that are not: these are told.
 func TestForeignRoot(t *testing.T) {
+	t.Parallel()
 	const n, bcast = 3, 1
 	var list []*trace.Batch
 	for range n {

@@ -45,6 +45,7 @@ func (s *memorySegments) Reader(process uint32) (io.Reader, error) {
 }
 
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	var s memorySegments
 	x := NewTimes(&s, 3, 2)
 	want := map[uint32][]int64{3: {0, 5, 5, math.MaxInt64 - 1, math.MaxInt64 - 1}, 4: {7}}
@@ -80,6 +81,7 @@ func TestTimes(t *testing.T) {
 
 // TestKnotTimes compares times between knots with fractions, and keeps them in order.
 func TestKnotTimes(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 9))
 	for range 2000 {
 		k := &knots{tick: platform.Scale{Num: 1000, Den: 1}, last: r.IntN(2) == 0}
@@ -127,6 +129,7 @@ func manyLocations(processes, threads int) *trace.Definitions {
 
 // TestGather deals out locations otherwise than processes: every rank has the times of its locations afterwards.
 func TestGather(t *testing.T) {
+	t.Parallel()
 	const processes, threads = 7, 3
 	defs := manyLocations(processes, threads)
 	big := bytes.Repeat([]byte("0123456789abcdef"), pieceBytes/16+1) // two pieces
@@ -168,6 +171,7 @@ func TestGather(t *testing.T) {
 
 // TestGatherFailure loses no rank when the times of a process cannot be read.
 func TestGatherFailure(t *testing.T) {
+	t.Parallel()
 	defs := manyLocations(4, 1)
 	failed := make([]error, 2)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {

@@ -92,6 +92,7 @@ func (s *slowScale) entry(host int64, i int) int64 {
 }
 
 func TestScaleRule(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		n := 1 + r.IntN(300)
@@ -125,6 +126,7 @@ func TestScaleRule(t *testing.T) {
 }
 
 func TestSubstituteRules(t *testing.T) {
+	t.Parallel()
 	const us = 1_000_000
 	host := vectorCalc{{10 * us, 20 * us, 30 * us, 20 * us}, {10 * us, 40 * us, 30 * us, 20 * us}, {1 * us, 2 * us, 3 * us}}
 	target := []int64{5 * us, 40 * us, 15 * us, notMeasured}
@@ -161,6 +163,7 @@ func TestSubstituteRules(t *testing.T) {
 }
 
 func TestSubstituteTooLong(t *testing.T) {
+	t.Parallel()
 	d, err := NewDonor(0, []int64{1_000_000}, []int64{1_000_000_000_000}, []uint32{0})
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func slowJoin(calls []program.NodeID, v []int64) (joined []int64) {
 
 // TestJoinedSubstitution gives processes whose tests fail more or less often the vector of one that has none.
 func TestJoinedSubstitution(t *testing.T) {
+	t.Parallel()
 	const us = 1_000_000
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 50 {
@@ -102,6 +103,7 @@ func TestJoinedSubstitution(t *testing.T) {
 
 // TestJoinNotMeasured keeps what lacks a part as not measured.
 func TestJoinNotMeasured(t *testing.T) {
+	t.Parallel()
 	in := inputOf(t, [][]program.NodeID{{0, 1, 0, 2}}, [][]int64{{1, 1, 1, 1, 1}})
 	got, err := Join([]program.NodeID{0, 1, 0, 2}, []int64{notMeasured, 5, 3, 4, notMeasured}, in.Counts)
 	if err != nil || !slices.Equal(got, []int64{notMeasured, 7, notMeasured}) {

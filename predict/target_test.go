@@ -9,6 +9,7 @@ import (
 )
 
 func TestReadTargetsTable(t *testing.T) {
+	t.Parallel()
 	list, err := ReadTargets("v.csv", strings.NewReader("\ufeffrank,index,ns\r\n3,2,50\n0,1,7\n 3, 0 ,40\n"), WallClock)
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +27,7 @@ func TestReadTargetsTable(t *testing.T) {
 }
 
 func TestReadTargetsErrors(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ name, file, text, want string }{
 		{"empty", "v.csv", "", "v.csv:1:"},
 		{"header", "v.csv", "a,b,c\n", "first line"},
@@ -61,6 +63,7 @@ func replayOf(functions ...string) string {
 }
 
 func TestPlaceReplay(t *testing.T) {
+	t.Parallel()
 	names := []string{"MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Finalize"}
 	run := []uint32{0, 1, 2, 1, 2, 1, 2, 3}
 	const n = notMeasured
@@ -105,6 +108,7 @@ func TestPlaceReplay(t *testing.T) {
 
 // TestTargetTotals reads the sums below a replay.
 func TestTargetTotals(t *testing.T) {
+	t.Parallel()
 	text := replayOf("MPI_Send") + "sum,,1,100,130\nleast,,1,90,120\nmost,,1,140,170\n"
 	for clock, want := range map[Clock]Totals{CPUClock: {100, 30, 90, 140}, WallClock: {130, 30, 120, 170}} {
 		list, err := ReadTargets("7.csv", strings.NewReader(text), clock)

@@ -148,6 +148,7 @@ func random(rng *rand.Rand, n, m int, limit int64) [][]int64 {
 
 // Tiny values are full of ties; large ones need all bits.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	rounds := 40
 	if testing.Short() {
@@ -178,6 +179,7 @@ func TestReference(t *testing.T) {
 
 // The cut at the X-th largest height leaves at most X classes, and the next lower height would leave more.
 func TestMaxClasses(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for x := uint32(1); x < 30; x++ {
 		data := random(rng, 30, 2, 9)

@@ -17,6 +17,7 @@ func big128(hi, lo uint64) *big.Int {
 func word(rng *rand.Rand) uint64 { return rng.Uint64() >> rng.IntN(64) }
 
 func Test128Bits(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
 	one := big.NewInt(1)
 	for range 20000 {
@@ -40,6 +41,7 @@ func Test128Bits(t *testing.T) {
 }
 
 func TestRootUp(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(25, 26))
 	for i := range 50000 {
 		hi, lo := word(rng)>>2, word(rng)
@@ -61,6 +63,7 @@ func TestRootUp(t *testing.T) {
 }
 
 func TestHeight(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(27, 28))
 	for range 20000 {
 		g := Height{word(rng), word(rng) | 1}
@@ -89,6 +92,7 @@ func TestHeight(t *testing.T) {
 
 // A value is moved by at most half a quantum, equal ones to the same, and what is on the grid stays.
 func TestRounded(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(29, 30))
 	for range 50000 {
 		x, ppm := int64(word(rng)), uint32(1+rng.IntN(1_000_000))

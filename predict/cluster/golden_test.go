@@ -81,6 +81,7 @@ func readGolden(t *testing.T) []goldenData {
 }
 
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	for _, d := range readGolden(t) {
 		if testing.Short() && len(d.vectors) > 500 {
 			continue
@@ -138,6 +139,7 @@ func compareGolden(t *testing.T, want golden, vectors [][]int64, o Options, with
 
 // The smallest data set in full, as the definition has it.
 func TestGoldenClasses(t *testing.T) {
+	t.Parallel()
 	d := readGolden(t)[0]
 	r := must(t, 1, d.vectors, Options{Threshold: Threshold{Absolute: 10}})
 	want := []Class{{0, 0, 3}, {3, 3, 3}, {6, 6, 2}}

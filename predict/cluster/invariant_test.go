@@ -13,6 +13,7 @@ import (
 
 // The same result for any number of ranks, however the members are dealt out, for small and large memory.
 func TestRanks(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	rounds := 12
 	if testing.Short() {
@@ -44,6 +45,7 @@ func TestRanks(t *testing.T) {
 
 // Long vectors come in several panels, and give what short pieces of them give.
 func TestPanels(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(9, 10))
 	data := random(rng, 12, surveyPiece+1000, 1000)
 	n := len(data)
@@ -62,6 +64,7 @@ func TestPanels(t *testing.T) {
 
 // Without ties the order of the members changes their numbers alone.
 func TestPermutation(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(11, 12))
 	data := make([][]int64, 60)
 	for i := range data {
@@ -81,6 +84,7 @@ func TestPermutation(t *testing.T) {
 
 // Times scaled by a number scale the heights by it.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(13, 14))
 	data := random(rng, 50, 4, 200)
 	scaled := make([][]int64, len(data))
@@ -104,6 +108,7 @@ func TestScale(t *testing.T) {
 // Heights never fall, there is one merge less than members, and with complete linkage the sum of a member and of its
 // representative are within the threshold.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(15, 16))
 	for range 20 {
 		data := random(rng, 80, 5, 1000)
@@ -131,6 +136,7 @@ func TestBounds(t *testing.T) {
 
 // Entries near 2^62, of which sums and squares need all bits.
 func TestLargeEntries(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
 	for round := range 20 {
 		data := make([][]int64, 12)
@@ -150,6 +156,7 @@ func TestLargeEntries(t *testing.T) {
 // Sums up to 63 bits give what the definition has, for all linkages, metrics and representatives. One more is refused before distances are
 // computed, with what is too far and what to do.
 func TestRange(t *testing.T) {
+	t.Parallel()
 	for _, linkage := range []Linkage{Complete, Average, Single, Centroid} {
 		for _, metric := range []Metric{L1, L2} {
 			for _, rep := range []Representative{NearestMean, Medoid} {
@@ -187,6 +194,7 @@ func TestRange(t *testing.T) {
 
 // Heights of means in L2 have as many binary places as fit: fewer for more members that are further apart, and others as many as ever.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	data := make([][]int64, 40)
 	for i := range data {
 		data[i] = []int64{int64(i) * 1e10, int64(i*i) * 1e7}

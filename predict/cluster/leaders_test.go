@@ -26,6 +26,7 @@ func refLeaders(o Options, fraction uint8, data [][]int64, radius uint64) []int 
 
 // More points than can be clustered exactly are led by a few, whose clusters are exact.
 func TestLeaders(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(19, 20))
 	for round := range 12 {
 		data := make([][]int64, 60)

@@ -13,6 +13,7 @@ import (
 
 // Behaviours whose sums are equal are told apart by pivots, and no pair across parts is within the threshold.
 func TestSplit(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
 	for _, metric := range []Metric{L1, L2} {
 		data := make([][]int64, 90)
@@ -81,6 +82,7 @@ func checkParts(t *testing.T, m Metric, parts [][]int32, data [][]int64, t0 int6
 
 // Points on a line with growing gaps have one pair at a time that is each other's nearest: the chain takes over.
 func TestGrowingGaps(t *testing.T) {
+	t.Parallel()
 	data := make([][]int64, 120)
 	for i := range data {
 		data[i] = []int64{int64(i*i) * 1000, int64(i % 2)}
@@ -123,6 +125,7 @@ func merges[E element](t *testing.T, ranks int, f form, weights []uint64, distan
 
 // The chain alone, and the rounds alone, give the same merges, on one rank and on several; so do both elements.
 func TestChain(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(33, 34))
 	for round := range 60 {
 		n := 2 + rng.IntN(40)
@@ -167,6 +170,7 @@ func (b broken) Read(i int, from uint64, dst []int64) error {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	unreadable := errors.New("the file is gone")
 	row := func(x ...int64) [][]int64 { return [][]int64{x, x, x} }
 	for _, tc := range []struct {
@@ -228,6 +232,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := mpi.RunInProcess(3, func(c mpi.Comm) error {
@@ -241,6 +246,7 @@ func TestCancelled(t *testing.T) {
 
 // Nothing, one member, vectors without entries, and ranks without members.
 func TestSmall(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		data    [][]int64
 		classes int
@@ -268,6 +274,7 @@ func TestSmall(t *testing.T) {
 
 // Rounded entries give what vectors of rounded entries give, and the largest change is told.
 func TestQuantum(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(37, 38))
 	data := random(rng, 40, 5, 1<<30)
 	after := make([][]int64, len(data))
@@ -297,6 +304,7 @@ func TestQuantum(t *testing.T) {
 
 // A threshold in millionths is one of the mean sum, rounded down, also of sums that do not fit 64 bits.
 func TestRelativeThreshold(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(39, 40))
 	for round := range 50 {
 		data := make([][]int64, 1+rng.IntN(9))

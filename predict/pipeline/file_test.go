@@ -37,6 +37,7 @@ self_check_error = 0.031
 `
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	got, err := Parse([]byte(manual))
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func TestParse(t *testing.T) {
 const head = "schema = \"coppice.capacity/1\"\ncenters = [{name = \"cpu\", kind = \"ps\"}, {name = \"disk\", kind = \"fcfs\"}]\n"
 
 func TestParseGraphs(t *testing.T) {
+	t.Parallel()
 	m, err := Parse([]byte(head + `
 [load]
 jobs = 3
@@ -82,6 +84,7 @@ class = "b"
 }
 
 func TestParseTree(t *testing.T) {
+	t.Parallel()
 	m, err := Parse([]byte(head + `
 tree = ["S", "a", ["P", "b", "b", "c"], ["OR", "d", "e"], ["ALT", [0.7, "f"], [0.3, "g"]]]
 [classes]
@@ -116,6 +119,7 @@ g.demand = { disk = 2 }
 }
 
 func TestParseTypes(t *testing.T) {
+	t.Parallel()
 	m, err := Parse([]byte(head + `
 [[types]]
 name = "query"
@@ -140,6 +144,7 @@ stages = [{ name = "t", demand = { disk = 1 } }]
 
 // TestParseErrors: line and name of what is wrong.
 func TestParseErrors(t *testing.T) {
+	t.Parallel()
 	change := func(old, next string) string {
 		if !strings.Contains(manual, old) {
 			t.Fatalf("no %q", old)

@@ -77,6 +77,7 @@ func exactMVA(m *Model) []float64 {
 // TestPlainNetworks compares with the values of octave-queueing 1.2.7: walk with exact analysis, tree with Schweitzer's
 // approximation, and the oracles of this package with both.
 func TestPlainNetworks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		m          *Model
@@ -125,6 +126,7 @@ func TestPlainNetworks(t *testing.T) {
 
 // TestActiveSet: the rates of tasks in progress at once are those of a network with one customer for each (M2 of the plain networks).
 func TestActiveSet(t *testing.T) {
+	t.Parallel()
 	m := fork(cpus(3), 1, d(0, 1, 1, .5, 2, .2), d(0, .5, 1, 1, 2, .2), d(0, .3, 1, .3, 2, .9))
 	s := m.compile(nil)
 	h := newShape(s, &s.jobs[0])

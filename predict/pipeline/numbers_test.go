@@ -7,6 +7,7 @@ import (
 )
 
 func TestVariates(t *testing.T) {
+	t.Parallel()
 	for x := 1e-300; x < 1e300; x *= 1.7 {
 		if got, want := logarithm(x), math.Log(x); math.Abs(got-want) > 1e-15*max(1, math.Abs(want)) {
 			t.Fatalf("log %v = %v, not %v", x, got, want)
@@ -34,6 +35,7 @@ func TestVariates(t *testing.T) {
 
 // TestSlowdown compares with the sum over all counts, one by one.
 func TestSlowdown(t *testing.T) {
+	t.Parallel()
 	naive := func(list []float64) []float64 {
 		p := []float64{1}
 		for _, x := range list {
@@ -81,6 +83,7 @@ func TestSlowdown(t *testing.T) {
 
 // TestMaxima of independent times.
 func TestMaxima(t *testing.T) {
+	t.Parallel()
 	near(t, "two exponentials", maxExponential([]float64{1, 2}).mean, 1+2-1/(1+.5), 1e-12)
 	h, h2 := harmonic(20)
 	same := make([]float64, 20)

@@ -42,6 +42,7 @@ func planOf(t *testing.T, m *Model, target Target, o PlanOptions, vary ...string
 
 // TestPlanServersAndMachines: one processor, 8 jobs: response 8/m with m servers, ceil(8/K) on K machines.
 func TestPlanServersAndMachines(t *testing.T) {
+	t.Parallel()
 	m := fork([]Center{{"cpu", PS, 1}}, 8, d(0, 1))
 	m.Machines = []Machine{{"node", []int{0}, 1, 1}}
 	p := planOf(t, m, Target{MaxResponse: 2}, PlanOptions{}, "cpu.servers=1..8")
@@ -59,6 +60,7 @@ func TestPlanServersAndMachines(t *testing.T) {
 
 // TestPlanDisk is the model of the documentation.
 func TestPlanDisk(t *testing.T) {
+	t.Parallel()
 	p := planOf(t, disks(4), Target{MaxResponse: 15}, PlanOptions{}, "node0.disk.servers=1..4")
 	a := p.Answer
 	if a == nil || a.Values[0] != 2 || a.Verdict != Confirmed || !p.Cheaper.Bounded || p.Cheaper.ByPath || !p.Cheaper.ByWork {
@@ -76,6 +78,7 @@ func TestPlanDisk(t *testing.T) {
 
 // TestPlanChunks: chunks help under light load, servers after saturation.
 func TestPlanChunks(t *testing.T) {
+	t.Parallel()
 	const chunks = "chunks=1,2,4,8,16,32"
 	p := planOf(t, finding(4, 36, 1), Target{MaxResponse: 2.3}, PlanOptions{}, chunks)
 	if p.Answer == nil || p.Answer.Values[0] != 8 {
@@ -121,6 +124,7 @@ func randomModel(src *source) *Model {
 
 // TestPlanBruteForce compares with the solution of every setting, in any order of knobs and with any number of workers.
 func TestPlanBruteForce(t *testing.T) {
+	t.Parallel()
 	rounds := 200
 	if testing.Short() {
 		rounds = 15
@@ -186,6 +190,7 @@ func bruteForce(t *testing.T, m *Model, list []Knob, target Target, o Options) s
 
 // TestPlanBisects: with too many settings the answer still meets the target, and no neighbour that costs less does.
 func TestPlanBisects(t *testing.T) {
+	t.Parallel()
 	m := finding(6, 0, 4)
 	p := planOf(t, m, Target{MaxResponse: 4}, PlanOptions{NoSim: true, Options: Options{Samples: 50}},
 		"c0.servers=1..10", "c1.servers=1..10", "c2.servers=1..10", "c3.servers=1..10", "chunks=4")
@@ -212,6 +217,7 @@ func TestPlanBisects(t *testing.T) {
 }
 
 func TestKnobs(t *testing.T) {
+	t.Parallel()
 	k, err := ParseKnob("a.b=1,3..5,0.5")
 	if err != nil || !cmp.Equal(k, Knob{"a.b", []float64{1, 3, 4, 5, .5}}) {
 		t.Errorf("%v %v", k, err)
@@ -247,6 +253,7 @@ func TestKnobs(t *testing.T) {
 
 // TestSweep: rows come in the order of the knobs, for any number of workers.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	list := knobs(t, "jobs=1,3", "chunks=1..4")
 	var first []Row
 	for _, workers := range []int{1, 3} {
@@ -272,6 +279,7 @@ func TestSweep(t *testing.T) {
 // TestPlanRare: a type of which too few jobs end in a simulation has no response there, and no setting is judged by the
 // responses of the others.
 func TestPlanRare(t *testing.T) {
+	t.Parallel()
 	m := fork([]Center{{"a", PS, 1}, {"b", PS, 1}}, 1, d(0, 1))
 	rare := fork(nil, 1, d(1, 1e5)).Types[0]
 	m.Types[0].Name, rare.Name = "often", "rare"

@@ -90,6 +90,7 @@ func exactCases() []exactCase {
 
 // TestExactCases compares walk, the simulator and the Markov chain with each other.
 func TestExactCases(t *testing.T) {
+	t.Parallel()
 	for _, c := range exactCases() {
 		t.Run(c.name, func(t *testing.T) {
 			r, states := exactResponse(t, c.m)
@@ -114,6 +115,7 @@ func TestExactCases(t *testing.T) {
 
 // TestChainsThroughWalk: without parallel tasks walk is exact mean value analysis.
 func TestChainsThroughWalk(t *testing.T) {
+	t.Parallel()
 	src := newSource(3, 0)
 	for range 50 {
 		n := 1 + src.rng.IntN(30)
@@ -158,6 +160,7 @@ func simCases() []simCase {
 
 // TestSimulatedCases compares walk and the simulator with long simulations.
 func TestSimulatedCases(t *testing.T) {
+	t.Parallel()
 	for _, c := range simCases() {
 		near(t, c.name+" walk", walkOf(t, c.m, fewSamples()).response, c.sim, c.half+.04*c.sim)
 		if testing.Short() {
@@ -170,6 +173,7 @@ func TestSimulatedCases(t *testing.T) {
 
 // TestConstantLine: with constant service on own processors a line of S stages with M chunks takes S-1+M times one chunk.
 func TestConstantLine(t *testing.T) {
+	t.Parallel()
 	m := line(cpus(4), 1, 0, 8, 0, service{visits: 1}, d(0, 8), d(1, 8), d(2, 8), d(3, 8))
 	if r := walkOf(t, m, 0).response; math.Abs(r-11) > 1e-12 {
 		t.Errorf("%v, not 11", r)
@@ -178,6 +182,7 @@ func TestConstantLine(t *testing.T) {
 
 // TestFinding: pipelining pays under light load, and not after saturation.
 func TestFinding(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		n     int
 		think float64
@@ -225,6 +230,7 @@ func TestFinding(t *testing.T) {
 
 // TestTree: what the method is off by was published with the cases.
 func TestTree(t *testing.T) {
+	t.Parallel()
 	off := func(m *Model, sim float64, o Options) float64 {
 		a, err := Solve(context.Background(), m, o)
 		if err != nil {

@@ -24,6 +24,7 @@ func samplesOf(l *network.Link, clock int64, noise int64, r *rand.Rand) *LinkSam
 
 // TestFit: parameters come back from the times they make.
 func TestFit(t *testing.T) {
+	t.Parallel()
 	near := func(t *testing.T, what string, got, want, slack float64) {
 		t.Helper()
 		if math.Abs(got-want) > slack {
@@ -62,6 +63,7 @@ func TestFit(t *testing.T) {
 
 // TestFitOdd: samples that no link explains give parameters that a file may hold all the same.
 func TestFitOdd(t *testing.T) {
+	t.Parallel()
 	for _, s := range []LinkSamples{
 		{},
 		{Clock: 50},

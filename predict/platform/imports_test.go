@@ -12,6 +12,7 @@ import (
 )
 
 func TestImportLogGOPS(t *testing.T) {
+	t.Parallel()
 	p, err := ImportLogGOPS("L=2000, o=1.5,G=0.25,O=1,S=100")
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +44,7 @@ func clusterXML(attributes string) string {
 }
 
 func TestImportSimGrid(t *testing.T) {
+	t.Parallel()
 	p, notes, err := readSimGrid([]byte(clusterXML(`bw="125MBps" lat="50us" bb_lat="500ns" bb_bw="1GBps" core="4" loopback_bw="80Gbps" loopback_lat="0.1us"`)), "c.xml")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +89,7 @@ func TestImportSimGrid(t *testing.T) {
 const dimemasHead = "#DIMEMAS_CONFIGURATION\n/* \"environment information\" {1, 2};;\n*/\n\"wide area network information\" {\"\", 1, 0, 4, 0.0, 0.0, 1};;\n"
 
 func TestImportDimemas(t *testing.T) {
+	t.Parallel()
 	const machine = `"environment information" {"mare", 0, "", 64, 1000.0, 0, 3};;` + "\n"
 	for _, node := range []string{
 		`"multi node information" {0, 64, "", 16, 2.0, 0.000001, 4000.0, 1, 1, 0, 0.000008, 1, 2, 0.0};;`,
@@ -128,6 +131,7 @@ func TestImportDimemas(t *testing.T) {
 
 // TestImportFiles: an importer reads no more than it must, and no file that is not there.
 func TestImportFiles(t *testing.T) {
+	t.Parallel()
 	large := filepath.Join(t.TempDir(), "large")
 	if err := os.WriteFile(large, bytes.Repeat([]byte{' '}, maxImport+1), 0o666); err != nil {
 		t.Fatal(err)

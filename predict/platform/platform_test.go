@@ -66,6 +66,7 @@ func read(t *testing.T, text string) *Platform {
 }
 
 func TestPlatformFile(t *testing.T) {
+	t.Parallel()
 	p := read(t, wholePlatform)
 	want := &Platform{
 		Name: "cluster-a", Contention: network.NICContention, Nodes: 256, RanksPerNode: 32, NICs: 1, Mapping: "block", Scale: Scale{7, 10},
@@ -100,6 +101,7 @@ func TestPlatformFile(t *testing.T) {
 
 // TestPlatformErrors: each names the line, the key and what is allowed.
 func TestPlatformErrors(t *testing.T) {
+	t.Parallel()
 	const head = "schema = \"coppice.platform/1\"\n"
 	const link = "[links.net]\nL_ns = 1\n"
 	for _, c := range []struct{ name, text, want string }{
@@ -204,6 +206,7 @@ func randomPlatform(r *rand.Rand) *Platform {
 
 // TestPlatformRoundTrip: what is written reads as the same platform and writes the same bytes.
 func TestPlatformRoundTrip(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		p := randomPlatform(r)
@@ -228,6 +231,7 @@ func TestPlatformRoundTrip(t *testing.T) {
 }
 
 func TestMapping(t *testing.T) {
+	t.Parallel()
 	const links = "schema = \"coppice.platform/1\"\nlinks.node.L_ns = 1\nlinks.net.L_ns = 2\n[nodes]\n"
 	for _, c := range []struct {
 		name, nodes, table string
@@ -277,6 +281,7 @@ func TestMapping(t *testing.T) {
 
 // TestScale compares with big integers.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {
 		s := Scale{1 + r.Uint64()>>r.IntN(63), 1 + r.Uint64()>>r.IntN(63)}

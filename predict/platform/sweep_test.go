@@ -11,6 +11,7 @@ import (
 )
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	axes, err := ParseSweep([]string{"latency=0.5,1,net.bandwidth=2", "cpu=0,0.7", "ranks-per-node=3", "mapping=cyclic", "node.eager=64"})
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +52,7 @@ func TestSweep(t *testing.T) {
 
 // TestSweepMissingLinks changes classes of links that the file does not give, alone.
 func TestSweepMissingLinks(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		sweep          string
 		net, node, own int64
@@ -86,6 +88,7 @@ func TestSweepMissingLinks(t *testing.T) {
 }
 
 func TestSweepErrors(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ text, want string }{
 		{"", "write NAME=VALUE"},
 		{"2,3", "write NAME=VALUE"},
@@ -108,6 +111,7 @@ func TestSweepErrors(t *testing.T) {
 
 // TestSweepRange multiplies times up to what fits, and refuses a tick more, for each kind of time.
 func TestSweepRange(t *testing.T) {
+	t.Parallel()
 	const half, rate = math.MaxInt64 / 2, math.MaxUint64 / 2
 	for _, x := range []struct {
 		name, fits, not string

@@ -112,6 +112,7 @@ func equal(n uint64) func(uint32) uint64 { return func(uint32) uint64 { return n
 // TestScheduleReaches: data of whom each needs gets there, over messages that are all received in order, and no bytes are
 // missing.
 func TestScheduleReaches(t *testing.T) {
+	t.Parallel()
 	for alg := range network.NumSchemes {
 		kind := alg.Kind()
 		for size := uint32(1); size <= 37; size++ {
@@ -204,6 +205,7 @@ func bitsBelow(n uint64) uint64 {
 
 // TestScheduleVaries: parts of different sizes all arrive.
 func TestScheduleVaries(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for size := uint32(2); size < 20; size++ {
 		parts := make([]uint64, size)
@@ -228,6 +230,7 @@ func TestScheduleVaries(t *testing.T) {
 
 // TestScheduleExpects: where all parts are equal, a receive expects what is sent.
 func TestScheduleExpects(t *testing.T) {
+	t.Parallel()
 	for alg := range network.NumSchemes {
 		for _, size := range []uint32{2, 3, 8, 13, 32} {
 			if alg.Fit(size) != alg {
@@ -259,6 +262,7 @@ func makespan(ms []member) int64 {
 
 // TestScheduleTimes: figures that LogGOPSim gives for the same algorithms.
 func TestScheduleTimes(t *testing.T) {
+	t.Parallel()
 	for _, c := range collectiveTimes {
 		if got := makespan(collective(t, c.alg, c.size, 0, equal(c.bytes), c.policy)); got != c.ns*1000 {
 			t.Errorf("%s of %d, %d bytes: %d ps, want %d ns", c.alg.String(), c.size, c.bytes, got, c.ns)
@@ -290,6 +294,7 @@ var collectiveTimes = []struct {
 
 // TestClosedForms: on powers of two the closed forms are the schedules' times.
 func TestClosedForms(t *testing.T) {
+	t.Parallel()
 	n := oracleNet(network.DMA)
 	for alg := range network.NumSchemes {
 		for _, size := range []uint32{1, 2, 4, 8, 16, 32, 64} {

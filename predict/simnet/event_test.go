@@ -12,6 +12,7 @@ import (
 )
 
 func TestEventsRendezvous(t *testing.T) {
+	t.Parallel()
 	for _, x := range rendezvousCases {
 		p, v := x.script.build(t)
 		r, err := Events(context.Background(), p, v, oracleNet(network.DMA), Options{})
@@ -21,6 +22,7 @@ func TestEventsRendezvous(t *testing.T) {
 
 // TestEventsAsDataflow: without contention both engines give the same times.
 func TestEventsAsDataflow(t *testing.T) {
+	t.Parallel()
 	count := 400
 	if testing.Short() {
 		count = 60
@@ -34,6 +36,7 @@ func TestEventsAsDataflow(t *testing.T) {
 
 // TestEventsRefused: networks that no machine has give errors.
 func TestEventsRefused(t *testing.T) {
+	t.Parallel()
 	p, v := script{{"send 1 0 10"}, {"recv 0 0 10"}}.build(t)
 	for i, spoil := range []func(n *network.Network){
 		func(n *network.Network) { n.Node = []uint32{0} },
@@ -52,6 +55,7 @@ func TestEventsRefused(t *testing.T) {
 
 // TestEventsOverflow: clocks beyond their range are refused.
 func TestEventsOverflow(t *testing.T) {
+	t.Parallel()
 	p, v := script{{"calc 1", "send 1 0 10"}, {"recv 0 0 10"}}.build(t)
 	for _, policy := range []network.Policy{network.DMA, network.Arrival} {
 		for _, x := range []int64{network.Never, network.Never - 10, -5} {
@@ -65,6 +69,7 @@ func TestEventsOverflow(t *testing.T) {
 
 // TestUnmatched: posts without partners do nothing in both engines.
 func TestUnmatched(t *testing.T) {
+	t.Parallel()
 	for i, s := range []script{
 		{{"send 1 0 10", "send 1 0 10"}, {"recv 0 0 10"}},
 		{{"send 1 0 10"}, {"recv 0 0 10", "recv 0 0 10", "calc 7"}},
@@ -96,6 +101,7 @@ func compareEngines(t *testing.T, seed uint64, p *program.Program, v vectors, n 
 
 // TestCollectivesAsDataflow does the same with collective operations, blocking and not.
 func TestCollectivesAsDataflow(t *testing.T) {
+	t.Parallel()
 	count := 300
 	if testing.Short() {
 		count = 50
@@ -112,6 +118,7 @@ func TestCollectivesAsDataflow(t *testing.T) {
 
 // TestEventsDeadlock: programs that stop for ever are described alike by both engines.
 func TestEventsDeadlock(t *testing.T) {
+	t.Parallel()
 	stopped := 0
 	for seed := range uint64(300) {
 		r := rng(seed)
@@ -186,6 +193,7 @@ func buildable(s script) bool {
 
 // TestEventsCollectives: LogGOPSim's makespans of collective operations, under Arrival too.
 func TestEventsCollectives(t *testing.T) {
+	t.Parallel()
 	for _, c := range collectiveTimes {
 		kind := c.alg.Kind()
 		a := program.Action{Kind: program.PostColl, Flags: program.Blocking, Coll: kind, Bytes: c.bytes, Recv: c.bytes}
@@ -214,6 +222,7 @@ func TestEventsCollectives(t *testing.T) {
 
 // TestEventsFiles: file operations take the processor under every policy.
 func TestEventsFiles(t *testing.T) {
+	t.Parallel()
 	p := &program.Program{
 		Nodes:   []program.Node{{Kind: program.Call, Len: 1}},
 		Actions: []program.Action{{Kind: program.FileIO, Bytes: 1000}},
@@ -234,6 +243,7 @@ func TestEventsFiles(t *testing.T) {
 // TestEventsModels: with the policy Arrival and shared interfaces collective operations by closed forms and by steps come to
 // an end, and their parts add up.
 func TestEventsModels(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(60) {
 		r := rng(seed)
 		p, v := randomColls(r)

@@ -23,6 +23,7 @@ func events(t *testing.T, s script, n *network.Network) *Result {
 
 // TestArrival has the late receivers of LogGOPSim, and with a handshake.
 func TestArrival(t *testing.T) {
+	t.Parallel()
 	late := func(bytes string) script {
 		return script{{"send 1 0 " + bytes}, {"calc 500000", "recv 0 0 " + bytes}}
 	}
@@ -66,6 +67,7 @@ const (
 
 // TestInterfaces: processes of a node share its interfaces.
 func TestInterfaces(t *testing.T) {
+	t.Parallel()
 	two := script{{"send 2 0 1000"}, {"send 3 0 1000"}, {"recv 0 0 1000"}, {"recv 1 0 1000"}}
 	reverse := script{{"calc 1", "send 2 0 1000"}, {"send 3 0 1000"}, {"recv 0 0 1000"}, {"recv 1 0 1000"}}
 	gathered := script{{"recv 1 0 1000", "recv 2 0 1000"}, {"send 0 0 1000"}, {"send 0 0 1000"}}
@@ -105,6 +107,7 @@ func TestInterfaces(t *testing.T) {
 
 // TestLinks: messages that share a link of the topology follow one another there.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	torus, err := network.NewTorus([]uint32{8})
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +134,7 @@ func TestLinks(t *testing.T) {
 
 // TestInterfacesFar: numbers of nodes and interfaces decide no amount of memory, and those without a place are refused.
 func TestInterfacesFar(t *testing.T) {
+	t.Parallel()
 	s := script{{"send 1 0 1000"}, {"recv 0 0 1000"}}
 	n := oracleNet(network.DMA)
 	n.Contention, n.Node, n.NICs = network.NICContention, []uint32{1<<32 - 1, 7}, 1<<32-1
@@ -150,6 +154,7 @@ func TestInterfacesFar(t *testing.T) {
 
 // TestShareless: where no two messages meet, contention changes nothing.
 func TestShareless(t *testing.T) {
+	t.Parallel()
 	torus, err := network.NewTorus([]uint32{2})
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +189,7 @@ func (r recorder) Calls(process uint32, first uint64, times []int64) error {
 
 // TestObservers: both engines tell an observer the same.
 func TestObservers(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		r := rng(seed)
 		p, v := randomScript(r, false).build(t)
@@ -203,6 +209,7 @@ func TestObservers(t *testing.T) {
 
 // TestArrivalAddsUp: under every policy the parts of a process's time are its whole.
 func TestArrivalAddsUp(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(100) {
 		r := rng(seed)
 		p, v := randomScript(r, false).build(t)

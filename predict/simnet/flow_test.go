@@ -8,6 +8,7 @@ import (
 )
 
 func TestRendezvous(t *testing.T) {
+	t.Parallel()
 	for _, x := range rendezvousCases {
 		p, v := x.script.build(t)
 		for _, ring := range []int{1, 64} {

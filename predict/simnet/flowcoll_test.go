@@ -36,6 +36,7 @@ func programOf(comms []program.Comm, processes ...[][]program.Action) *program.P
 
 // TestFlowCollectives compares every algorithm with its evaluation rank by rank.
 func TestFlowCollectives(t *testing.T) {
+	t.Parallel()
 	for alg := range network.NumSchemes {
 		kind := alg.Kind()
 		for _, size := range []uint32{1, 2, 3, 7, 8, 13, 16} {
@@ -67,6 +68,7 @@ func TestFlowCollectives(t *testing.T) {
 
 // TestNonBlockingCollective: operations that only a later call completes do not hold up what lies between.
 func TestNonBlockingCollective(t *testing.T) {
+	t.Parallel()
 	post := program.Action{Kind: program.PostColl, Coll: program.Barrier}
 	wait := program.Action{Kind: program.WaitColl}
 	send := []program.Action{{Kind: program.PostSync, Peer: 1}, {Kind: program.WaitSend, Peer: 1}}
@@ -158,6 +160,7 @@ func randomColls(r *rand.Rand) (*program.Program, vectors) {
 
 // TestCollectiveRanks: workers, ranks and rings do not change what collective operations take.
 func TestCollectiveRanks(t *testing.T) {
+	t.Parallel()
 	count := 100
 	if testing.Short() {
 		count = 20
@@ -185,6 +188,7 @@ func TestCollectiveRanks(t *testing.T) {
 
 // TestDeadlock has programs that stop for ever, and the cycle and the advice they give.
 func TestDeadlock(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name   string
 		script script

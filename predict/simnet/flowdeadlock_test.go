@@ -96,6 +96,7 @@ func (s script) ends(eager int) bool {
 
 // TestDeadlockModel compares random programs with the model without times, and the advice with what it promises.
 func TestDeadlockModel(t *testing.T) {
+	t.Parallel()
 	count := 1500
 	if testing.Short() {
 		count = 300

@@ -26,6 +26,7 @@ func (b broken) Fill(p uint32, _ uint64, dst []int64) error {
 
 // TestFlowErrors: an error of one rank is the error of all.
 func TestFlowErrors(t *testing.T) {
+	t.Parallel()
 	s := script{{"send 1 0 8", "recv 1 0 8"}, {"recv 0 0 8", "send 0 0 8"}, {"recv 3 0 8"}, {"send 2 0 8"}}
 	p, v := s.build(t)
 	gone, cancel := context.WithCancel(context.Background())

@@ -15,6 +15,7 @@ import (
 
 // TestFlowUnmatched: what has no partner is left out and counted, and holds nothing up.
 func TestFlowUnmatched(t *testing.T) {
+	t.Parallel()
 	hop := int64(5500)
 	for _, x := range []struct {
 		name   string
@@ -52,6 +53,7 @@ func TestFlowUnmatched(t *testing.T) {
 
 // TestRandomTails drops posts of random programs: the rest runs to its end, the same on any number of ranks.
 func TestRandomTails(t *testing.T) {
+	t.Parallel()
 	count := 60
 	if testing.Short() {
 		count = 15
@@ -80,6 +82,7 @@ func TestRandomTails(t *testing.T) {
 
 // TestOverflow: times that do not fit are refused wherever they come up.
 func TestOverflow(t *testing.T) {
+	t.Parallel()
 	huge := int64(math.MaxInt64 - 1000)
 	exchange := script{{"send 1 0 8", "recv 1 0 8"}, {"recv 0 0 8", "send 0 0 8"}}
 	for _, x := range []struct {
@@ -128,6 +131,7 @@ func TestOverflow(t *testing.T) {
 // TestProperties: times scale, and nothing gets faster with a slower network or more computation, while no call waits for
 // more than one receive.
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	count := 100
 	if testing.Short() {
 		count = 20
@@ -188,6 +192,7 @@ func TestProperties(t *testing.T) {
 
 // TestHostile: programs that make no sense are refused or simulated, and never cause a panic.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3000) {
 		r := rng(seed)
 		p := hostileProgram(r)

@@ -46,6 +46,7 @@ func flowOn(ranks int, p *program.Program, c Calc, n *network.Network, o Options
 
 // TestRanks compares the results of random programs on several ranks and workers.
 func TestRanks(t *testing.T) {
+	t.Parallel()
 	count := 120
 	if testing.Short() {
 		count = 25

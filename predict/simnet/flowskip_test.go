@@ -83,6 +83,7 @@ func bodyOf(v vectors) vectors {
 // TestSkip: iterations that are added, loops that are run and programs without loops take the same time, at any number of
 // ranks.
 func TestSkip(t *testing.T) {
+	t.Parallel()
 	count := 150
 	if testing.Short() {
 		count = 30
@@ -149,6 +150,7 @@ func (o *watcher) Calls(process uint32, first uint64, times []int64) error {
 
 // TestObserver: it is told of all calls in order, those of skipped iterations too.
 func TestObserver(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		r := rng(seed)
 		p, v := randomScript(r, false).build(t)

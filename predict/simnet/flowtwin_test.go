@@ -337,6 +337,7 @@ func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // TestTwin compares random programs with the equations.
 func TestTwin(t *testing.T) {
+	t.Parallel()
 	count := 400
 	if testing.Short() {
 		count = 60

@@ -18,6 +18,7 @@ func logGOPSim() *network.Network {
 
 // TestLogGOPSim: makespans of programs that LogGOPSim 76451de gives, to the nanosecond.
 func TestLogGOPSim(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		pattern               string
 		processes, iterations int

@@ -36,6 +36,7 @@ func dataflow(tb testing.TB, p *program.Program, c simnet.Calc, n *network.Netwo
 // TestFlowPublished has the makespans of an independent prototype, policy Copy. Those of ping-pongs and of recursive
 // doubling are LogGOPSim's too.
 func TestFlowPublished(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		pattern    string
 		processes  int
@@ -107,6 +108,7 @@ func BenchmarkFlow(b *testing.B) {
 
 // TestFlowSkipPublished: uniform programs are over after two iterations and a last one.
 func TestFlowSkipPublished(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		pattern               string
 		processes, iterations int

@@ -62,6 +62,7 @@ func observed(chunks, workers int, synchronous bool, overhead float64, seconds [
 }
 
 func TestExtract(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name        string
 		workers     int
@@ -110,6 +111,7 @@ func TestExtract(t *testing.T) {
 
 // TestRefuses what is not a pipeline.
 func TestRefuses(t *testing.T) {
+	t.Parallel()
 	send := func(to int) Message { return Message{Peer: to, Send: true, End: 1, Bytes: 8} }
 	receive := func(from int) Message { return Message{Peer: from, End: 2, Bytes: 8} }
 	ranks := func(list ...[]Message) *Run {
@@ -136,6 +138,7 @@ func TestRefuses(t *testing.T) {
 
 // TestModel: two runs tell what shrinks with a chunk and what does not.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	var list []*Run
 	for _, chunks := range []int{40, 160} {
 		var seconds [3]float64

@@ -115,6 +115,7 @@ func (p *play) random(r *rand.Rand, ops int) {
 
 // TestGraph: the graph of any program takes as long as its run did.
 func TestGraph(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := newPlay(2 + r.IntN(5))
@@ -136,6 +137,7 @@ func TestGraph(t *testing.T) {
 
 // TestJobs: equal jobs one after the other are one of them, with the mean times.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	p := newPlay(3)
 	var seconds float64
 	for k := range 4 {
@@ -178,6 +180,7 @@ func TestJobs(t *testing.T) {
 
 // TestPipelineJobs: a pipeline that runs several times.
 func TestPipelineJobs(t *testing.T) {
+	t.Parallel()
 	one := observed(50, 2, false, .001, [3]float64{1, 2, .5}, .1)
 	all := &Run{Ranks: make([]Rank, len(one.Ranks))}
 	begin, end := one.span()
@@ -220,6 +223,7 @@ func TestPipelineJobs(t *testing.T) {
 
 // TestCenters: nodes, files, the network, and processors that are too few.
 func TestCenters(t *testing.T) {
+	t.Parallel()
 	run := func(files bool) *Run {
 		p := newPlay(2)
 		for range 10 {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestSelection(t *testing.T) {
+	t.Parallel()
 	s, err := NewSelection(&Network{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +45,7 @@ func TestSelection(t *testing.T) {
 }
 
 func TestSelectionOfNetwork(t *testing.T) {
+	t.Parallel()
 	var n Network
 	n.Collectives[program.Allreduce] = []Algorithm{{100, "ring"}, {200, "rabenseifner"}}
 	s, err := NewSelection(&n)
@@ -71,6 +73,7 @@ func TestSelectionOfNetwork(t *testing.T) {
 
 // TestScheduleHostile: roots and sizes out of range do no harm.
 func TestScheduleHostile(t *testing.T) {
+	t.Parallel()
 	for alg := range NumSchemes {
 		for _, size := range []uint32{1, 2, 5, 1<<31 - 1} {
 			s := NewSchedule(alg.Fit(size), size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)

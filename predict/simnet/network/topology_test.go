@@ -24,6 +24,7 @@ func made[T placed](t *testing.T) func(x T, err error) placed {
 // TestTopologies: ways are as long as said, as long back, and lead over links that exist; between all nodes together every
 // link goes from one switch to one other.
 func TestTopologies(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]placed{
 		"torus 4":             made[*TorusNet](t)(NewTorus([]uint32{4})),
 		"torus 5x1x3":         made[*TorusNet](t)(NewTorus([]uint32{5, 1, 3})),
@@ -84,6 +85,7 @@ func (u union) join(a, b int) { u[u.find(a)] = u.find(b) }
 
 // TestTorusWays: a way is the sum of the distances in all dimensions.
 func TestTorusWays(t *testing.T) {
+	t.Parallel()
 	x, err := NewTorus([]uint32{6, 5, 4})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +127,7 @@ func TestTorusWays(t *testing.T) {
 // TestFatTreeDown: with D-mod-k, messages from far away to one node come down over the same links, and those to the nodes
 // of a switch are spread over all of its parents.
 func TestFatTreeDown(t *testing.T) {
+	t.Parallel()
 	x, err := NewFatTree([]uint32{4, 4, 4}, []uint32{1, 4, 4})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +149,7 @@ func TestFatTreeDown(t *testing.T) {
 }
 
 func TestTopologyLimits(t *testing.T) {
+	t.Parallel()
 	const big = 1 << 31
 	for _, bad := range [][]uint32{{0}, {big, big}, {big}} {
 		if _, err := NewTorus(bad); err == nil {
