@@ -12,6 +12,7 @@ import (
 // TestAdvice is about calls that once were told to send fewer messages, and about
 // conditions: no advice without a row that matches.
 func TestAdvice(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, kind, want string
 		facts            findings.FindingFacts
@@ -43,6 +44,7 @@ func TestAdvice(t *testing.T) {
 // TestAdviceDocument holds docs/metrics.md against the table: one line for each row, in
 // its order.
 func TestAdviceDocument(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)

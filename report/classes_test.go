@@ -74,6 +74,7 @@ func (x *classRows) run(t testing.TB) *results.Run {
 }
 
 func TestClassesText(t *testing.T) {
+	t.Parallel()
 	r := fiveProcesses().run(t)
 	text := textOf(t, r, table.Style{}, SectionClasses)
 	for _, want := range []string{
@@ -112,6 +113,7 @@ func TestClassesText(t *testing.T) {
 
 // TestHostileClasses changes rows at random: the report says that they do not fit, or prints what does, and check agrees.
 func TestHostileClasses(t *testing.T) {
+	t.Parallel()
 	rounds := 300
 	if testing.Short() {
 		rounds = 60

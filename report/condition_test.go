@@ -12,6 +12,7 @@ import (
 )
 
 func TestParseCondition(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ text, interval, metric, op, value, unit string }{
 		{"efficiency<0.8", "root", "efficiency", "<", "[8,10]", ""},
 		{" parallel_efficiency <= 80 % ", "root", "parallel_efficiency", "<=", "[80,1]", "%"},
@@ -34,6 +35,7 @@ func TestParseCondition(t *testing.T) {
 }
 
 func TestBadConditions(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                "character 1: not a condition: a comparison is missing",
 		"efficiency":                      "character 11: not a condition: a comparison is missing",
@@ -59,6 +61,7 @@ func TestBadConditions(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	r := goldenG3(t) // ticks are microseconds
 	for _, x := range []struct {
 		text  string
@@ -97,6 +100,7 @@ func TestJudge(t *testing.T) {
 
 // TestUnknownFails checks that what is not defined counts as failing.
 func TestUnknownFails(t *testing.T) {
+	t.Parallel()
 	r := (&written{nodes: []writtenNode{rootNode(items{})}}).write(t, 1)
 	c, err := results.ParseCondition("parallel_efficiency<0.1")
 	if err != nil {
@@ -138,6 +142,7 @@ func FuzzCondition(f *testing.F) {
 
 // TestMetricsAreDocumented looks for every name in the document of metrics.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 }
 
 func TestCounters(t *testing.T) {
+	t.Parallel()
 	u, err := scaling.UsefulCounters(countedRun(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +58,7 @@ func TestCounters(t *testing.T) {
 
 // TestCounterScaling checks that the three factors are computation.
 func TestCounterScaling(t *testing.T) {
+	t.Parallel()
 	x, err := scaling.New([]*results.Run{countedRun(t, 1, 1), countedRun(t, 2, 3)}, scaling.Options{Mode: scaling.ModeStrong})
 	if err != nil {
 		t.Fatal(err)

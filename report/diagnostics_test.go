@@ -11,6 +11,7 @@ import (
 )
 
 func TestDetail(t *testing.T) {
+	t.Parallel()
 	texts := []byte("\x03abc\x02de\xff\xff\xff\xff\x0f")
 	for _, x := range []struct {
 		at   uint32
@@ -34,6 +35,7 @@ func FuzzDetail(f *testing.F) {
 
 // TestKeepFirst keeps the earliest of each code, by time, then location.
 func TestKeepFirst(t *testing.T) {
+	t.Parallel()
 	var list []results.Occurrence
 	for i := range 40 {
 		list = append(list, results.Occurrence{Code: trace.DiagCorrupt, Time: uint64(100 - i/2), P: trace.P(i % 2), Count: 1})
@@ -51,6 +53,7 @@ func TestKeepFirst(t *testing.T) {
 }
 
 func TestJoinPairs(t *testing.T) {
+	t.Parallel()
 	got := joinPairs([]Pair{{From: 2, To: 1, Messages: 1, Bytes: 10}, {From: 0, To: 3, Received: 5}, {From: 2, To: 1, Received: 1, ReceivedBytes: 9}, {From: 0, To: 3, Messages: 6}})
 	want := []Pair{{From: 0, To: 3, Messages: 6, Received: 5}, {From: 2, To: 1, Messages: 1, Bytes: 10, Received: 1, ReceivedBytes: 9}}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -62,6 +65,7 @@ func TestJoinPairs(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		n    uint64
 		want string

@@ -56,6 +56,7 @@ func newDiff(t *testing.T, a, b *results.Run, o diff.Options) *diff.Diff {
 }
 
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	a, b := scaledRun(t, 0, "solve", "inner", "solve"), scaledRun(t, 20, "solve", "other", "solve")
 	d := newDiff(t, a, b, diff.Options{})
 	var paths []string
@@ -89,6 +90,7 @@ func TestDiff(t *testing.T) {
 
 // TestDiffForms writes a comparison in each form.
 func TestDiffForms(t *testing.T) {
+	t.Parallel()
 	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), diff.Options{})
 	var page, text, js, data bytes.Buffer
 	if err := errors.Join(table.Write(&page, d, "html", table.Style{}), table.Write(&text, d, "text", table.Style{}), d.WriteJSON(&js), table.Write(&data, d, "csv", table.Style{})); err != nil {
@@ -129,6 +131,7 @@ func TestDiffForms(t *testing.T) {
 }
 
 func TestDiffIdentical(t *testing.T) {
+	t.Parallel()
 	a := scaledRun(t, 0, "solve", "inner", "solve")
 	d := newDiff(t, a, scaledRun(t, 0, "solve", "inner", "solve"), diff.Options{})
 	var b bytes.Buffer
@@ -142,6 +145,7 @@ func TestDiffIdentical(t *testing.T) {
 
 // TestDiffProcesses compares runs with other numbers of processes: by efficiency.
 func TestDiffProcesses(t *testing.T) {
+	t.Parallel()
 	a := build(t, []items{process(100, 90, 10, 0), process(100, 80, 20, 0)})
 	b := build(t, []items{process(300, 90, 210, 0), process(300, 80, 220, 0), process(300, 80, 220, 0)})
 	d := newDiff(t, a, b, diff.Options{})
@@ -154,6 +158,7 @@ func TestDiffProcesses(t *testing.T) {
 }
 
 func TestDiffConditions(t *testing.T) {
+	t.Parallel()
 	d := newDiff(t, scaledRun(t, 0, "solve", "inner", "last"), scaledRun(t, 20, "solve", "other", "last"), diff.Options{})
 	for _, x := range []struct {
 		text  string
@@ -196,6 +201,7 @@ func TestDiffConditions(t *testing.T) {
 
 // TestMatchNodes compares with a search through all pairs.
 func TestMatchNodes(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	tree := func() []results.Node {
 		list := []results.Node{{}}

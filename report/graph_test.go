@@ -17,6 +17,7 @@ import (
 )
 
 func TestSpan(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		resolution, ticks uint64
 		want              string
@@ -41,6 +42,7 @@ func TestSpan(t *testing.T) {
 }
 
 func TestBoundText(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ spec, want string }{
 		{"10%", "every gap within 10 %"},
 		{"1us", "every gap within 1 µs"},
@@ -59,6 +61,7 @@ func TestBoundText(t *testing.T) {
 }
 
 func TestFinding(t *testing.T) {
+	t.Parallel()
 	r := func(v float64) numbers.Ratio { return numbers.Ratio{Value: v, Defined: true} }
 	bound := &results.Bound{}
 	for _, x := range []struct {
@@ -80,6 +83,7 @@ func TestFinding(t *testing.T) {
 
 // TestQuantile compares with a sorted list.
 func TestQuantile(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 3))
 	for n := range 300 {
 		var d ccg.Durations
@@ -114,6 +118,7 @@ func TestQuantile(t *testing.T) {
 
 // TestLargestPaths cuts a tree of paths at every size.
 func TestLargestPaths(t *testing.T) {
+	t.Parallel()
 	p := Paths{Paths: []Path{
 		{Parent: -1, Inclusive: 100},
 		{Parent: 0, Inclusive: 30},
@@ -135,6 +140,7 @@ func TestLargestPaths(t *testing.T) {
 
 // TestNoGraph asks a file for what it does not have.
 func TestNoGraph(t *testing.T) {
+	t.Parallel()
 	r := build(t, []items{{}, {}})
 	for name, ask := range map[string]func() error{
 		"ccg":     func() error { _, _, err := NewGraph(r); return err },
@@ -160,6 +166,7 @@ func TestNoGraph(t *testing.T) {
 
 // TestPictureText draws more regions than there are letters.
 func TestPictureText(t *testing.T) {
+	t.Parallel()
 	p := lookup.Picture{End: 60, Width: 60, Rows: []lookup.PictureRow{{Pixels: make([]int, 60)}}}
 	for i := range 60 {
 		p.Regions = append(p.Regions, lookup.PictureRegion{Region: uint32(i), Name: fmt.Sprint("r", i), Pixels: 1, Time: 1})

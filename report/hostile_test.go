@@ -18,6 +18,7 @@ import (
 // TestHostileRows reports runs whose rows are sound as a file, but make no sense:
 // every section is written, or an error says that the file is corrupt.
 func TestHostileRows(t *testing.T) {
+	t.Parallel()
 	rounds := 100
 	if testing.Short() {
 		rounds = 20

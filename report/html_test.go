@@ -201,6 +201,7 @@ func TestHTML(t *testing.T) {
 // TestHTMLWithout writes pages of runs that have few results: none of a section leads
 // nowhere.
 func TestHTMLWithout(t *testing.T) {
+	t.Parallel()
 	for _, list := range [][]items{{process(100, 100, 0, 0)}, {process(0, 0, 0, 0)}, {process(100, 90, 10, 0), process(50, 50, 0, 0)}} {
 		page := pageOf(t, build(t, list))
 		checkPage(t, page)
@@ -213,6 +214,7 @@ func TestHTMLWithout(t *testing.T) {
 // TestHTMLSize draws what is largest: every cell of each picture differs from its
 // neighbours.
 func TestHTMLSize(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	cells := func(rows, columns, classes int) [][]int8 {
 		out := make([][]int8, rows)
@@ -252,6 +254,7 @@ func TestHTMLSize(t *testing.T) {
 }
 
 func TestAxisMarks(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		span, resolution uint64
 		want             string
@@ -278,6 +281,7 @@ func TestAxisMarks(t *testing.T) {
 }
 
 func TestAlive(t *testing.T) {
+	t.Parallel()
 	s := runSpan{100, 200}
 	got := s.alive(10, []lifetime{{0, 100, 200, false}, {1, 0, 130, false}, {2, 150, 1 << 60, false}, {3, 170, 160, false}})
 	if want := "[500 500 500 250 250 500 500 500 500 500]"; fmt.Sprint(got) != want {
@@ -286,6 +290,7 @@ func TestAlive(t *testing.T) {
 }
 
 func TestReproduce(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		options map[string]string
 		want    string
@@ -306,6 +311,7 @@ func TestReproduce(t *testing.T) {
 
 // TestHTMLLost lists what was left out: never more than fits, and never less than is said.
 func TestHTMLLost(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		n, lines int
 		more     string
@@ -331,6 +337,7 @@ func TestHTMLLost(t *testing.T) {
 
 // TestMatrixSteps gives the largest value the strongest colour and the least a fainter one, and says no more steps than there are.
 func TestMatrixSteps(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name   string
 		values []uint64

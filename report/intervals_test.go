@@ -191,6 +191,7 @@ Lost Time                    0.176106
 // TestSeedLayout compares the layout with the seed's, digit for digit. With equal
 // MPI time on all processes the rule does not matter.
 func TestSeedLayout(t *testing.T) {
+	t.Parallel()
 	r := seed(t)
 	for _, rule := range []results.Productive{"", results.ProductiveMean, results.ProductiveMin, results.ProductiveMax, results.ProductiveRank0} {
 		got := sectionText(t, r, Options{Sections: []Section{SectionIntervals}, Intervals: results.IntervalOptions{Rules: results.Rules{Productive: rule}}})
@@ -227,6 +228,7 @@ func goldenG3(t testing.TB) *results.Run {
 }
 
 func TestGoldenG3(t *testing.T) {
+	t.Parallel()
 	x, _, err := NewIntervals(goldenG3(t), results.IntervalOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -284,6 +286,7 @@ func TestGoldenG3(t *testing.T) {
 // TestParticipants is the trace G4: an interval that only two of three processes
 // execute.
 func TestParticipants(t *testing.T) {
+	t.Parallel()
 	cpu := func(time uint64) items {
 		return items{xtf.ItemTime: time, xtf.ItemCPU: time, xtf.ItemExecutions: 1, xtf.ItemLast: time, xtf.ItemEvents: 2}
 	}
@@ -312,6 +315,7 @@ func TestParticipants(t *testing.T) {
 // TestProductiveRules checks the order none <= min <= mean <= max, and that one
 // process loses its markers alone.
 func TestProductiveRules(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name      string
 		processes []items
@@ -344,6 +348,7 @@ func TestProductiveRules(t *testing.T) {
 // TestRanksOfIntervals compares a report about some processes with one about a
 // run that has only these.
 func TestRanksOfIntervals(t *testing.T) {
+	t.Parallel()
 	all := []items{process(100, 70, 30, 0), process(90, 80, 10, 0), process(95, 50, 40, 5)}
 	r := (&written{nodes: []writtenNode{rootNode(all...)}}).write(t, 3)
 	ranks, err := results.ParseRanks("0,2", r.Defs)
@@ -372,6 +377,7 @@ func TestRanksOfIntervals(t *testing.T) {
 
 // TestBeyond has forged values that no sum over all locations can take: damage, not numbers.
 func TestBeyond(t *testing.T) {
+	t.Parallel()
 	for _, v := range []uint64{xtf.Most(1) + 1, xtf.Never} {
 		x := process(100, 70, 30, 0)
 		x[xtf.ItemSendRecv] = v
@@ -395,6 +401,7 @@ func mustRanks(t testing.TB, r *results.Run, spec string) results.Ranks {
 }
 
 func TestIntervalCSV(t *testing.T) {
+	t.Parallel()
 	d, err := New(goldenG3(t), Options{Sections: []Section{SectionIntervals}})
 	if err != nil {
 		t.Fatal(err)
@@ -427,6 +434,7 @@ func TestIntervalCSV(t *testing.T) {
 
 // TestDamagedTrees checks that a tree which is none is an error.
 func TestDamagedTrees(t *testing.T) {
+	t.Parallel()
 	child := func(parent, level uint32) writtenNode {
 		return writtenNode{Interval: xtf.Interval{Parent: parent, Level: level}, processes: map[uint32]items{}}
 	}
@@ -443,6 +451,7 @@ func TestDamagedTrees(t *testing.T) {
 }
 
 func TestFirstScreen(t *testing.T) {
+	t.Parallel()
 	text := sectionText(t, goldenG3(t), Options{})
 	for _, want := range []string{
 		"interval              executions  time s  efficiency  lost s  mostly\n",
@@ -458,6 +467,7 @@ func TestFirstScreen(t *testing.T) {
 
 // TestSummaryRules checks that the rules reach the summary.
 func TestSummaryRules(t *testing.T) {
+	t.Parallel()
 	r := (&written{nodes: []writtenNode{rootNode(process(100, 70, 30, 0), process(100, 90, 10, 0))}}).write(t, 2)
 	for rule, want := range map[results.Productive]string{results.ProductiveMean: "180.0", results.ProductiveMin: "170.0", results.ProductiveRank0: "190.0", results.ProductiveNone: "160.0"} {
 		d, err := New(r, Options{Intervals: results.IntervalOptions{Rules: results.Rules{Productive: rule}}})

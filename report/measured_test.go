@@ -96,6 +96,7 @@ func TestHybrid(t *testing.T) {
 
 // TestOverheadLine: 20 of 100 ticks are flush, 60 CPU: 60 / 100, without the flush 60 / 80.
 func TestOverheadLine(t *testing.T) {
+	t.Parallel()
 	r := build(t, []items{{
 		xtf.ItemTime: 100, xtf.ItemCPU: 60, xtf.ItemMPI: 20, xtf.ItemP2P: 20, xtf.ItemOverhead: 20, xtf.ItemMeasured: 100, xtf.ItemEvents: 2, xtf.ItemLast: 100,
 	}})

@@ -13,6 +13,7 @@ import (
 )
 
 func TestUnit(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		resolution uint64
 		num, den   numbers.Sum
@@ -38,6 +39,7 @@ func TestUnit(t *testing.T) {
 
 // TestMeans groups the digits of means as those of the sums next to them.
 func TestMeans(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ got, want string }{
 		{numbers.Units{Resolution: 1000}.Real(numbers.Ratio{Value: 1234567, Defined: true}), "1 234.567000"},
 		{numbers.Units{Resolution: 1000}.Real(numbers.Ratio{Value: -1234567, Defined: true}), "-1 234.567000"},
@@ -53,6 +55,7 @@ func TestMeans(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		n    uint64
 		want string
@@ -64,6 +67,7 @@ func TestBytes(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	if got := numbers.Clean("a\x1b[31mb\tc\nd\u202ee", 20); strings.ContainsAny(got, "\x1b\t\n\u202e") || got != "a?[31mb?c?d?e" {
 		t.Errorf("%q", got)
 	}
@@ -73,6 +77,7 @@ func TestClean(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	err := table.WriteTable(&b, []string{"<name", "n", "nobody has it"}, [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}})
 	if want := "name   n\na      1\n\x1b[1mlong\x1b[0m  10\n"; err != nil || b.String() != want {
@@ -81,6 +86,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.New(tracetest.Options{Processes: 20, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +146,7 @@ func FuzzRanks(f *testing.F) {
 
 // TestMagnitude prints how bad problems are, in the unit of their code.
 func TestMagnitude(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		u    numbers.Units
 		code trace.Code

@@ -69,6 +69,7 @@ func onHosts(t *testing.T, hosts []uint32, processors []uint64, list []told) *tr
 
 // TestCrowds counts processes and the processors that they may use.
 func TestCrowds(t *testing.T) {
+	t.Parallel()
 	may := func(lists ...string) (x []told) {
 		for _, l := range lists {
 			x = append(x, told{processors: l})
@@ -113,6 +114,7 @@ func TestCrowds(t *testing.T) {
 // MPI too: 200 at most. Of rank 2 only the processor time is known, 600 us: of 1000 - 10 measured it was 390 without, and it
 // computes 900: 390. The largest is 390, together 890.
 func TestOversubscription(t *testing.T) {
+	t.Parallel()
 	processes := []items{
 		{xtf.ItemTime: 1000, xtf.ItemMPI: 300, xtf.ItemManagement: 300, xtf.ItemSetup: 10, xtf.ItemCPU: 700, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
 		{xtf.ItemTime: 1000, xtf.ItemMPI: 800, xtf.ItemManagement: 800, xtf.ItemSetup: 10, xtf.ItemCPU: 200, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},

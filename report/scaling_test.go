@@ -17,6 +17,7 @@ import (
 
 // TestFit plants functions and finds them again.
 func TestFit(t *testing.T) {
+	t.Parallel()
 	five := []uint64{2, 4, 8, 16, 32, 64}
 	for _, x := range []struct {
 		name  string
@@ -59,6 +60,7 @@ func TestFit(t *testing.T) {
 
 // TestBasis compares roots and logarithms with the library's.
 func TestBasis(t *testing.T) {
+	t.Parallel()
 	for _, p := range []uint64{1, 2, 3, 7, 16, 1000, 1 << 20, 1<<40 + 1} {
 		for _, power := range scaling.Powers {
 			for logs := range 3 {
@@ -74,6 +76,7 @@ func TestBasis(t *testing.T) {
 // TestCrossError has the cross validation of a constant by hand. Times 1, 2, 9: each is predicted by the mean of the others, 5.5, 5, 1.5,
 // and is off by |5.5-1|/3.25, |5-2|/3.5, |1.5-9|/5.25 of the mean of both.
 func TestCrossError(t *testing.T) {
+	t.Parallel()
 	got, ok := scaling.CrossError([]scaling.Point{{P: 1, T: 1}, {P: 2, T: 2}, {P: 4, T: 9}}, 0, 0)
 	if want := (4.5/3.25 + 3/3.5 + 7.5/5.25) / 3; !ok || math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, %v, want %v", got, ok, want)
@@ -81,6 +84,7 @@ func TestCrossError(t *testing.T) {
 }
 
 func TestJoinPoints(t *testing.T) {
+	t.Parallel()
 	got := scaling.JoinPoints([]scaling.Point{{P: 4, T: 3}, {P: 2, T: 10}, {P: 4, T: 1}, {P: 2, T: 20}, {P: 4, T: 2}})
 	if fmt.Sprint(got) != "[{2 15} {4 2}]" {
 		t.Error(got)
@@ -167,6 +171,7 @@ func uneven(t *testing.T, cpu ...uint64) *results.Run {
 // TestScalingMode decides between strong and weak scaling at the borders, 5/6 and 6/5 of the reference. The reference computes 2 x 6000
 // = 12000 us where nothing else is.
 func TestScalingMode(t *testing.T) {
+	t.Parallel()
 	ref := []uint64{6000, 6000}
 	for _, x := range []struct {
 		name string
@@ -211,6 +216,7 @@ func TestScalingMode(t *testing.T) {
 // TestUndecidedScaling has both readings. 12000 us of 2 processes against 18000 us of 4, all in runs of 100 ms: strong has a speed-up of 1
 // and computation 12000/18000, weak a speed-up of 4/2 and computation 6000/4500.
 func TestUndecidedScaling(t *testing.T) {
+	t.Parallel()
 	s, err := scaling.New([]*results.Run{uneven(t, 6000, 6000), uneven(t, 4500, 4500, 4500, 4500)}, scaling.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -239,6 +245,7 @@ func TestUndecidedScaling(t *testing.T) {
 }
 
 func TestNoScaling(t *testing.T) {
+	t.Parallel()
 	one := scaled(t, 2, 10, 20)
 	for _, runs := range [][]*results.Run{{one}, {one, one}, {one, (&written{nodes: []writtenNode{{Interval: xtf.Interval{}, processes: map[uint32]items{}}}}).write(t, 1)}} {
 		if _, err := scaling.New(runs, scaling.Options{}); !errors.Is(err, scaling.ErrRuns) {

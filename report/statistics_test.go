@@ -47,6 +47,7 @@ func manyCalls(t testing.TB, n uint64) *results.Run {
 // 60 pages are 5 arrays with two edges, each a descent, an aux page and a page of
 // rows, and the bins of 9 levels.
 func TestStatisticsCost(t *testing.T) {
+	t.Parallel()
 	n := uint64(1 << 20)
 	if testing.Short() {
 		n = 1 << 17
@@ -82,6 +83,7 @@ func mpiBefore(t uint64) uint64 {
 // TestStatisticsOfAll takes the sums of the whole run where a span holds all of it, without bounds, bytes included; a span that
 // leaves out the last tick has bounds that hold.
 func TestStatisticsOfAll(t *testing.T) {
+	t.Parallel()
 	const n = 1 << 13
 	r := manyCalls(t, n)
 	for _, exact := range []bool{false, true} {

@@ -24,6 +24,7 @@ func process(total, cpu, mpi, marker uint64) items {
 // TestSeedExample is the worked example of the DVM school's interval analyzer:
 // microseconds, four processes.
 func TestSeedExample(t *testing.T) {
+	t.Parallel()
 	r := build(t, []items{
 		process(2079975, 2022145, 57830, 0), process(2079103, 2021273, 57830, 0),
 		process(2079103, 2021273, 57830, 0), process(2079103, 2021273, 57830, 0),
@@ -97,6 +98,7 @@ func TestCharacteristics(t *testing.T) {
 // characteristics of the whole program from the golden file of the interval
 // model, where it is there.
 func TestGoldenTraces(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "shared", "specs", "intervals-golden.json"))
 	if err != nil {
 		t.Skip("no golden file of the interval model next to the repository")
@@ -151,6 +153,7 @@ func TestGoldenTraces(t *testing.T) {
 // TestSpread compares mean and deviation of numbers that floating-point sums
 // would lose.
 func TestSpread(t *testing.T) {
+	t.Parallel()
 	const big = 1 << 60
 	r := build(t, []items{{xtf.ItemCPU: big + 1}, {xtf.ItemCPU: big + 3}, {xtf.ItemCPU: big + 5}})
 	s, err := r.Summary(results.Rules{})
@@ -210,6 +213,7 @@ func TestLargestUseful(t *testing.T) {
 }
 
 func TestSummaryText(t *testing.T) {
+	t.Parallel()
 	r := build(t, []items{process(2_000_000_000, 1_500_000_000, 500_000_000, 0), process(1_900_000_000, 700_000_000, 1_200_000_000, 0)})
 	plain := textOf(t, r, table.Style{}, SectionSummary)
 	if strings.ContainsAny(plain, "\x1b\t█") {

@@ -12,6 +12,7 @@ import (
 
 // TestSums adds and takes away up to 2^63, and no further.
 func TestSums(t *testing.T) {
+	t.Parallel()
 	const most = numbers.Sum(math.MaxInt64)
 	for _, x := range []struct{ got, want numbers.Sum }{
 		{numbers.Add(most-1, 1), most},
@@ -36,6 +37,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestRatios(t *testing.T) {
+	t.Parallel()
 	if r := numbers.Quotient(-1, 2); r.Value != -0.5 || numbers.NewRatio(1, 0).Defined || numbers.Quotient(numbers.NotKnown, 1).Defined {
 		t.Error("signs, or what is not known")
 	}
@@ -43,6 +45,7 @@ func TestRatios(t *testing.T) {
 
 // TestSumsOfRows refuses rows that are possible one by one, and wrap when they are added.
 func TestSumsOfRows(t *testing.T) {
+	t.Parallel()
 	r := build(t, []items{{xtf.ItemEvents: 2, xtf.ItemTime: 10, xtf.ItemLast: 10}})
 	x := &results.ProcessItems{Values: map[uint64]uint64{}}
 	most := xtf.Most(1)
@@ -72,6 +75,7 @@ func TestSumsOfRows(t *testing.T) {
 
 // TestForgedSums has files whose rows are within their limits and wrap when they are added: the location is damaged.
 func TestForgedSums(t *testing.T) {
+	t.Parallel()
 	most := xtf.Most(2)
 	r, _ := lateRun(t)
 	a := process(100, 90, 10, 0)

@@ -48,6 +48,7 @@ func nested(t *testing.T, change func(nodes []writtenNode, rows [][]xtf.Ival)) *
 
 // TestVerifyIntervals finds every way in which the rows may contradict each other.
 func TestVerifyIntervals(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		array  string // "": nothing is wrong
 		change func(nodes []writtenNode, rows [][]xtf.Ival)
@@ -85,6 +86,7 @@ func TestVerifyIntervals(t *testing.T) {
 
 // TestVerifyOrder: nodes are numbered depth first.
 func TestVerifyOrder(t *testing.T) {
+	t.Parallel()
 	child := func(parent, level uint32) writtenNode {
 		return writtenNode{Interval: xtf.Interval{Parent: parent, Level: level}, processes: map[uint32]items{}}
 	}

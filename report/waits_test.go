@@ -56,6 +56,7 @@ func lateRun(t testing.TB) (*results.Run, [2]uint32) {
 }
 
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	r, region := lateRun(t)
 	x, lost, err := NewWaits(r, results.Ranks{}, nil)
 	if err != nil || len(lost) > 0 {
@@ -120,6 +121,7 @@ func TestWaits(t *testing.T) {
 // TestWaitsOfPart reports some processes from their own rows, and a span of time
 // from the waits in it.
 func TestWaitsOfPart(t *testing.T) {
+	t.Parallel()
 	r, _ := lateRun(t)
 	one, _, err := NewWaits(r, mustRanks(t, r, "1"), nil)
 	if err != nil {
@@ -152,6 +154,7 @@ func TestWaitsOfPart(t *testing.T) {
 }
 
 func TestWaitsCSV(t *testing.T) {
+	t.Parallel()
 	r, _ := lateRun(t)
 	d, err := New(r, Options{Sections: []Section{SectionWaits}})
 	if err != nil {
@@ -213,6 +216,7 @@ func TestPOP(t *testing.T) {
 
 // TestThreads checks the efficiencies of threads against the definition.
 func TestThreads(t *testing.T) {
+	t.Parallel()
 	x := process(100, 80, 20, 0)
 	x[xtf.ItemEvents], x[xtf.ItemThreadTime], x[xtf.ItemThreadSerial], x[xtf.ItemThreadImbalance], x[xtf.ItemThreadScheduling] = 2, 400, 100, 60, 24
 	r := (&written{nodes: []writtenNode{rootNode(x)}}).write(t, 1)
@@ -231,6 +235,7 @@ func TestThreads(t *testing.T) {
 // TestApproximate checks the estimate of the ideal runtime where there is no
 // replay.
 func TestApproximate(t *testing.T) {
+	t.Parallel()
 	x, _, err := NewPOPs(lateRunOnly(t), results.Ranks{}, nil, results.Rules{})
 	if err != nil {
 		t.Fatal(err)
@@ -245,6 +250,7 @@ func lateRunOnly(t *testing.T) *results.Run { r, _ := lateRun(t); return r }
 
 // TestWorstPattern: completions and parts of other patterns are not the worst wait, however long they are.
 func TestWorstPattern(t *testing.T) {
+	t.Parallel()
 	sums := map[xtf.Item]int64{xtf.ItemNxNCompletion: 90, xtf.ItemBarrierCompletion: 80, xtf.ItemLateSenderSame: 70, xtf.ItemLateSender: 20, xtf.ItemWaitNxN: 30}
 	var stats results.Spreads
 	for i := range xtf.NumItems {

@@ -16,6 +16,7 @@ import (
 
 // TestLegend compares docs/viewer.md with the states of each colour.
 func TestLegend(t *testing.T) {
+	t.Parallel()
 	var states [xtf.NumShares][]string
 	for s := range trace.StateBefore {
 		k := xtf.States[s].Share
@@ -44,6 +45,7 @@ func TestLegend(t *testing.T) {
 
 // TestShareWords: the word of a colour has the states that a run has, so that what waits for a device is not called own code.
 func TestShareWords(t *testing.T) {
+	t.Parallel()
 	d := &trace.Definitions{Strings: []trace.String{{Ref: 0, Value: "hipEventSynchronize"}, {Ref: 1, Value: "MPI_Init"}, {Ref: 2, Value: "MPI_File_open"}, {Ref: 3, Value: "write"}}}
 	d.Regions = []trace.Region{
 		{Ref: 0, Name: 0, Paradigm: trace.ParadigmHIP, Role: trace.RoleWrapper},
@@ -62,6 +64,7 @@ func TestShareWords(t *testing.T) {
 
 // TestItemWords: a component has the word of the table, of its first state, in every list of components.
 func TestItemWords(t *testing.T) {
+	t.Parallel()
 	for s, x := range xtf.States {
 		switch {
 		case x.Item == xtf.NumItems:
@@ -88,6 +91,7 @@ func TestItemWords(t *testing.T) {
 // TestStatesInReports: what is not productive outside of MPI is a loss by its word, and a component in documents; every part
 // of the time is in the list of components and in the profile of ranks.
 func TestStatesInReports(t *testing.T) {
+	t.Parallel()
 	var m results.Measured
 	for i := range xtf.NumItems {
 		m.Spreads = append(m.Spreads, results.Spread{Item: i, Sum: numbers.Integer(1 << i % 50)})

@@ -13,6 +13,7 @@ import (
 
 // TestCompression: an answer is the same in every encoding that a client may ask for.
 func TestCompression(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	plain := ask(s, "tile/0/0/0-0").Body.Bytes()
 	for _, c := range []struct {
@@ -42,6 +43,7 @@ func TestCompression(t *testing.T) {
 
 // TestMarshal: texts have nothing in them that controls or turns around; all else is as it was.
 func TestMarshal(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"main \"<b>\" & \\u0000 \\ \t\n é 日本 \u200d": "main \"<b>\" & \\u0000 \\ \t\n é 日本 \u200d",
 		"a\x00b\x1b[31m\b\f\x7f\u0085":               "a\ufffdb\ufffd[31m\ufffd\ufffd\ufffd\ufffd",

@@ -17,6 +17,7 @@ import (
 
 // TestArrow: the stream of a window is what export writes of it, of every table, and no longer than allowed.
 func TestArrow(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		labels, err := results.NodeLabels(x.Run)
@@ -60,6 +61,7 @@ func TestArrow(t *testing.T) {
 
 // TestStreamBreaks: an error before the first byte is an answer, after it the connection breaks.
 func TestStreamBreaks(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	for _, begins := range []bool{false, true} {
 		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

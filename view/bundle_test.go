@@ -11,6 +11,7 @@ import (
 
 // TestAssets bounds the size of the page's files, and keeps the rules by which they become one file.
 func TestAssets(t *testing.T) {
+	t.Parallel()
 	size := int64(0)
 	owner := map[string]string{}
 	top := regexp.MustCompile(`(?m)^(?:export )?(?:const|let|class|function|async function) ([A-Za-z0-9_$]+)`)
@@ -54,6 +55,7 @@ func TestAssets(t *testing.T) {
 
 // TestBundle joins the page's program.
 func TestBundle(t *testing.T) {
+	t.Parallel()
 	files, err := fs.Sub(embedded, "assets")
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +85,7 @@ func TestBundle(t *testing.T) {
 
 // TestBundleOrder puts modules after those they import, and finds circles.
 func TestBundleOrder(t *testing.T) {
+	t.Parallel()
 	got, err := inOrder("a", map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"b", "d"}})
 	if err != nil || strings.Join(got, "") != "dbca" {
 		t.Errorf("order %v, %v", got, err)
@@ -94,6 +97,7 @@ func TestBundleOrder(t *testing.T) {
 
 // TestContrast computes the contrast of the colours of both themes by WCAG: text 4.5, parts of pictures 3.
 func TestContrast(t *testing.T) {
+	t.Parallel()
 	b, err := embedded.ReadFile("assets/style.css")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // TestDamagedAnswers turns bits of a file: every answer is that about the sound one, an error that says so, or tells what it leaves
 // out. What a request costs does not count, nor which the identity of the file is.
 func TestDamagedAnswers(t *testing.T) {
+	t.Parallel()
 	file := generated(t, "stencil:procs=3,events=600,depth=2,metrics,seed=4")
 	sound, err := os.ReadFile(file)
 	if err != nil {

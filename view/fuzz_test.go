@@ -44,6 +44,7 @@ func FuzzRequests(f *testing.F) {
 
 // TestExamples: every example is answered, or refused for a reason that it has.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	for _, e := range examples {
 		want := map[string]int{"compare": 422, "meta?v=1": 409}[e]
@@ -97,6 +98,7 @@ func FuzzFile(f *testing.F) {
 
 // TestGivenUp: a request whose client is gone ends with its context's error.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

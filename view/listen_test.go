@@ -16,6 +16,7 @@ import (
 
 // TestListen: the loopback address and a socket of the user alone; both end with the server.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "view") // short: names of sockets are
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +71,7 @@ func TestListen(t *testing.T) {
 
 // TestSockets: what is not a socket stays, a socket without a server is replaced.
 func TestSockets(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "view")
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +125,7 @@ func TestIdle(t *testing.T) {
 
 // TestAnnounce prints the way through the login node from inside a batch job.
 func TestAnnounce(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	var b bytes.Buffer
 	s.Announce(&b, &Place{Port: 8412, Address: "127.0.0.1"}, Around{User: "ann", Host: "node7", Jump: "login1"})
@@ -135,6 +138,7 @@ func TestAnnounce(t *testing.T) {
 
 // TestHosts: who listens for other machines answers to its own name, also where --listen names a port alone.
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		listen string
 		other  bool

@@ -10,6 +10,7 @@ import (
 
 // TestAdmission: only requests that read, name this server, come from its own page and show the token see anything.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	s.o.Hosts = []string{"hub.example.org"}
 	header := func(pairs ...string) map[string]string {
@@ -100,6 +101,7 @@ func TestAdmission(t *testing.T) {
 // TestCookie: the page's address gives a cookie that scripts and other sites do not get, for the port that the browser
 // sees, below the base path.
 func TestCookie(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	s.o.Base = "/user/ann/proxy"
 	r := httptest.NewRequest("GET", "http://localhost:9000/user/ann/proxy/?k="+testToken, nil)
@@ -126,6 +128,7 @@ func TestCookie(t *testing.T) {
 
 // TestToken: tokens are random, long, and fit into a URL.
 func TestToken(t *testing.T) {
+	t.Parallel()
 	a, err := NewToken()
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +141,7 @@ func TestToken(t *testing.T) {
 
 // TestCaching: what names the version is kept for ever, another version is refused, and what did not change is not sent.
 func TestCaching(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	v := answer[Meta](t, s, "meta").Version
 	w := ask(s, "tile/0/0/0-0?v="+v)
@@ -162,6 +166,7 @@ func TestCaching(t *testing.T) {
 
 // TestPanic: a broken endpoint is an answer, not the end of the server.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	s.routes["stats"] = func(context.Context, *params) (any, error) { panic("of a test") }
 	if w := ask(s, "stats"); w.Code != 500 || !strings.Contains(w.Body.String(), "internal error") {

@@ -9,6 +9,7 @@ import (
 
 // TestRunningTotals refuses running totals that fall, or that are more than sums over locations hold.
 func TestRunningTotals(t *testing.T) {
+	t.Parallel()
 	x := serving(t, generated(t, "stencil:procs=3,events=600,depth=2,metrics,seed=4")).runs[0]
 	a, err := x.array(0, xtf.TypeP2P)
 	if err != nil {
@@ -39,6 +40,7 @@ func TestRunningTotals(t *testing.T) {
 
 // TestLimited adds up to 2^63, where the window is refused, and no further.
 func TestLimited(t *testing.T) {
+	t.Parallel()
 	l := limited{1, 2, xtf.Most(1)}
 	for range 3 {
 		l.add(limited{1, xtf.Most(1), xtf.Most(1)})

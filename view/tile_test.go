@@ -108,6 +108,7 @@ func exclusiveIn(x *run, calls []xtf.Call, t1, t2 uint64) binTwin {
 
 // TestTiles compares tiles of all kinds with bins computed from all calls.
 func TestTiles(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 8))
 	files := []string{generated(t, generatedSpecs[0]), generated(t, generatedSpecs[1])}
 	kinds := map[string]int{}
@@ -123,6 +124,7 @@ func TestTiles(t *testing.T) {
 
 // TestTilesOfTraces does the same on collected traces.
 func TestTilesOfTraces(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long")
 	}
@@ -310,6 +312,7 @@ func (c *tileCheck) waits(row int) {
 
 // TestWaitsAlong: running totals at pages tell about where waits are, and exactly how long in all.
 func TestWaitsAlong(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	x := s.runs[0]
 	g, err := x.parseTile("0/0/0-0")

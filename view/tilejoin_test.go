@@ -75,6 +75,7 @@ func pyramidOf(t *testing.T, tiles []xtf.Tile) *run {
 
 // TestPyramidRows: bins of a picture are bins of the pyramid, the sum of several, or copies of a wider one.
 func TestPyramidRows(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 4))
 	const finest, bins = 3, 3000
 	tiles := make([]xtf.Tile, bins)

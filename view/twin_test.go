@@ -73,6 +73,7 @@ type statsJSON struct {
 
 // TestStats: exact statistics are those of the report, and approximate ones enclose them.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		windows := 8
@@ -185,6 +186,7 @@ func compareApproximate(t *testing.T, path string, exact, about *statsJSON) {
 
 // TestAt compares stacks, messages and waits at a point with all rows.
 func TestAt(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		for range 40 {
@@ -274,6 +276,7 @@ func hasCause(w *Wait) bool {
 
 // TestNext compares steps with a look at all calls.
 func TestNext(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		for range 60 {
@@ -332,6 +335,7 @@ func checkNextByTime(t *testing.T, s *Server, rng *rand.Rand) {
 
 // TestMessages compares arrows, and densities, with all rows.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		var all [][]xtf.P2P
@@ -403,6 +407,7 @@ func checkMessages(t *testing.T, x *run, path string, all [][]xtf.P2P, ranks res
 
 // TestWaits compares the longest waits with all of them.
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		for i := range 6 {
@@ -437,6 +442,7 @@ func TestWaits(t *testing.T) {
 
 // TestCritical compares the pieces of the critical path with all rows; they cover the run without gap or overlap.
 func TestCritical(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		for range 5 {

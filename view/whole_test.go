@@ -19,6 +19,7 @@ import (
 
 // TestMeta compares what a client learns first with the definitions.
 func TestMeta(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		x, m := s.runs[0], answer[Meta](t, s, "meta")
 		r := &m.Runs[0]
@@ -42,6 +43,7 @@ func TestMeta(t *testing.T) {
 
 // TestMatrix compares the matrix with all messages sent.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		x := s.runs[0]
 		for _, cells := range []int{256, 3, 1} {
@@ -73,6 +75,7 @@ func TestMatrix(t *testing.T) {
 
 // TestProfile: the columns of all ranks add up to the time, and to the statistics of the whole run.
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		for _, columns := range []int{1000, 3} {
 			v := answer[Profile](t, s, fmt.Sprintf("profile?columns=%d", columns))
@@ -102,6 +105,7 @@ func TestProfile(t *testing.T) {
 
 // TestProfileBounds: few processes are exact without being asked for, and bounds of a window enclose what is exact.
 func TestProfileBounds(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		for range 6 {
 			begin, end := window(s.runs[0], rng)
@@ -139,6 +143,7 @@ func integer(t testing.TB, n json.Number) uint64 {
 
 // TestCounter compares bins of metrics with all readings.
 func TestCounter(t *testing.T) {
+	t.Parallel()
 	s := serving(t, generated(t, generatedSpecs[0]))
 	x := s.runs[0]
 	if len(x.meta.Counters) == 0 {
@@ -187,6 +192,7 @@ func TestCounter(t *testing.T) {
 
 // TestIntervals compares tree and executions with the rows.
 func TestIntervals(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
 		tree := answer[Intervals](t, s, "intervals")
@@ -230,6 +236,7 @@ func TestIntervals(t *testing.T) {
 
 // TestClasses: every process is in one class.
 func TestClasses(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		v := answer[Classes](t, s, "classes")
 		members := uint32(0)
@@ -249,6 +256,7 @@ func TestClasses(t *testing.T) {
 
 // TestSearch finds functions, ranks, times and the longest calls.
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		x := s.runs[0]
 		for i := range x.meta.Regions {
@@ -278,6 +286,7 @@ func TestSearch(t *testing.T) {
 
 // TestCompare puts a run next to itself.
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	file := generated(t, generatedSpecs[0])
 	s := serving(t, file, file)
 	v := answer[Compare](t, s, "compare")
@@ -301,6 +310,7 @@ func TestCompare(t *testing.T) {
 
 // TestWords: the page has no words of states of its own, it gets those of the table.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
 		m := answer[Meta](t, s, "meta")
 		if want := results.ShareWords(s.runs[0].Run); !slices.Equal(m.Classes, want[:]) {

@@ -38,3 +38,24 @@ func TestArchitecture(t *testing.T) {
 		}
 	}
 }
+
+// TestWalk bounds the number of files that one event passes, as ARCHITECTURE.md lists them; that they exist is tested with all links.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	const most = 44
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk := regexp.MustCompile(`(?s)## The walk of one event(.*?)\n## `).FindSubmatch(text)
+	if walk == nil {
+		t.Fatal("ARCHITECTURE.md does not describe the walk of one event")
+	}
+	files := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\]\(([^)]+\.(?:go|js))\)`).FindAllSubmatch(walk[1], -1) {
+		files[string(m[1])] = true
+	}
+	if len(files) == 0 || len(files) > most {
+		t.Errorf("one event passes %d files, want at most %d", len(files), most)
+	}
+}

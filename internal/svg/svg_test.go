@@ -10,6 +10,7 @@ import (
 )
 
 func TestMosaic(t *testing.T) {
+	t.Parallel()
 	var w Picture
 	w.Mosaic(10, 20, 40, 30, [][]int8{{0, 0, 1, NoCell}, {1, 0, 0, 0}, {1, 1, 1, 0}}, []string{"a", "b"})
 	want := `<g class="mosaic" transform="translate(10 20) scale(10.0000 10.0000) translate(0 0.5)" shape-rendering="crispEdges">
@@ -28,6 +29,7 @@ func TestMosaic(t *testing.T) {
 }
 
 func TestStack(t *testing.T) {
+	t.Parallel()
 	var w Picture
 	w.Stack(10, 20, 100, 50, [][]int{{500, 0}, {600, 250}}, []string{"a", "b"}) // what is above the whole is cut
 	want := `<path class="a" d="M10.0 45.0H60.0V70.0H10.0z" shape-rendering="crispEdges"/>
@@ -39,6 +41,7 @@ func TestStack(t *testing.T) {
 }
 
 func TestStep(t *testing.T) {
+	t.Parallel()
 	for x, want := range map[float64]float64{0: 1, -1: 1, math.NaN(): 1, 1: 0.2, 8: 1, 9: 2, 79: 10, 81: 20, 1e-12: 2e-13, 3e12: 5e11} {
 		if got := step(x); math.Abs(got-want) > want/1e9 {
 			t.Errorf("%v: %v, want %v", x, got, want)
@@ -48,6 +51,7 @@ func TestStep(t *testing.T) {
 
 // TestFile draws numbers and names that are hard: the picture is well-formed, and lines have gaps where there are no values.
 func TestFile(t *testing.T) {
+	t.Parallel()
 	hard := "<b> & \x00\x1b \xff \" ' ]]> " + strings.Repeat("x", 100)
 	nan, inf := math.NaN(), math.Inf(1)
 	charts := []Chart{
@@ -84,6 +88,7 @@ func TestFile(t *testing.T) {
 
 // TestManyLines names as many lines as there is room for.
 func TestManyLines(t *testing.T) {
+	t.Parallel()
 	c := Chart{}
 	for range 40 {
 		c.Lines = append(c.Lines, Line{Name: "name", X: []float64{0, 1}, Y: []float64{0, 1}})

@@ -23,6 +23,7 @@ func milli(name string, kind results.MetricKind, a, b int64) DiffLine {
 // TestJudgeBorders judges changes at the borders. By time: more than 1/20 of the interval's own time, and 1/100 of the run at least, 10 s.
 // By efficiency: more than 1/20 in efficiency, of intervals that take 10 s or more. Numbers are thousandths.
 func TestJudgeBorders(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name    string
 		d       *Diff
@@ -57,6 +58,7 @@ func boolCount(b bool) int {
 // TestJudgeText names the part that changed most in the direction of the whole: of 100 s more, 40 s are computing, 50 s MPI of which 30 s are
 // waiting. 60 s less of idle time is the largest change, but in the other direction.
 func TestJudgeText(t *testing.T) {
+	t.Parallel()
 	d := judged("time", milli("execution", results.KindTime, 400_000, 500_000), milli("cpu", results.KindTime, 100_000, 140_000), milli("mpi", results.KindTime, 100_000, 150_000),
 		milli("idle", results.KindTime, 100_000, 40_000), milli("wait", results.KindTime, 10_000, 40_000))
 	for _, want := range []string{"+25.0 %", "50 ticks more in MPI on average", "30 ticks more waiting for others"} {

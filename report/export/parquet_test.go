@@ -15,6 +15,7 @@ import (
 // TestParquetBytes writes a table of all types and compares the file with the one of every other machine: the library
 // has assembly for some and plain Go for others. A new version of it may make another file.
 func TestParquetBytes(t *testing.T) {
+	t.Parallel()
 	s := &Schema{Meta: []Meta{{Key: "b", Value: "1"}, {Key: "a", Value: ""}}}
 	for of := Uint64; of <= Text; of++ {
 		for _, nullable := range []bool{false, true} {
@@ -63,6 +64,7 @@ func TestParquetBytes(t *testing.T) {
 
 // TestParquetRowGroups writes as many row groups as a file can have, and one more.
 func TestParquetRowGroups(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes 32 768 row groups, left out with -short")
 	}

@@ -35,6 +35,7 @@ func table(t *testing.T, s *Source, name string) [][]string {
 }
 
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	d, list := pingPong(2)
 	s := source(t, d, list)
 	s.Nodes = []string{"whole program", "loop"}
@@ -77,6 +78,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsOdd writes rows of all tables with numbers that name nothing.
 func TestEventsOdd(t *testing.T) {
+	t.Parallel()
 	d := definitions(1, "a", "a", "")
 	never := uint32(trace.Undefined)
 	s := source(t, d, []rows{{
@@ -112,6 +114,7 @@ func TestEventsOdd(t *testing.T) {
 
 // TestTableRefuses gives what is not a table, or rows of another one.
 func TestTableRefuses(t *testing.T) {
+	t.Parallel()
 	s := &Schema{Columns: []Column{{Name: "a", Type: Text, Dict: []string{"x"}}, {Name: "b", Nullable: true}}}
 	if _, err := NewTable(io.Discard, "xls", s); !errors.Is(err, ErrForm) {
 		t.Error(err)
@@ -155,6 +158,7 @@ func (f *failing) Write(b []byte) (int, error) {
 
 // TestWriteErrors lets every write fail once: each form says so.
 func TestWriteErrors(t *testing.T) {
+	t.Parallel()
 	d, list := pingPong(50)
 	s := source(t, d, list)
 	for _, form := range []string{"csv", "parquet", "arrow", "perfetto", "chrome"} {
@@ -189,6 +193,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 
 // TestTableStreams writes a table of many batches: each is written when it is full, not at the end.
 func TestTableStreams(t *testing.T) {
+	t.Parallel()
 	s := &Schema{Columns: []Column{{Name: "a"}, {Name: "b", Type: Uint32}}}
 	for _, form := range []string{"csv", "parquet", "arrow"} {
 		out := &pieces{}

@@ -38,6 +38,7 @@ func bothForms(t *testing.T, s *Source) (*lanes, *Drawn) {
 }
 
 func TestTimeline(t *testing.T) {
+	t.Parallel()
 	d, list := pingPong(2)
 	s := source(t, d, list)
 	s.Nodes = []string{"whole program", "loop\x80"}
@@ -66,6 +67,7 @@ func TestTimeline(t *testing.T) {
 
 // TestTimelineWindows draws windows: slices are cut, and messages flow only with both ends inside.
 func TestTimelineWindows(t *testing.T) {
+	t.Parallel()
 	d, list := pingPong(10)
 	s := source(t, d, list)
 	second := func(p trace.P) bool { return p == 1 }
@@ -98,6 +100,7 @@ func TestTimelineWindows(t *testing.T) {
 
 // TestTimelineHostile draws rows that no analysis writes: what comes out is balanced and in order all the same.
 func TestTimelineHostile(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		d := definitions(2, "a", "b", "")
@@ -138,6 +141,7 @@ func TestTimelineHostile(t *testing.T) {
 
 // TestTimelineLimit stops at the limit, and estimates before.
 func TestTimelineLimit(t *testing.T) {
+	t.Parallel()
 	d, list := pingPong(12_000)
 	s := source(t, d, list)
 	for _, form := range []string{"perfetto", "chrome"} {

@@ -39,6 +39,7 @@ func somePrediction() *Prediction {
 }
 
 func TestPredictionClasses(t *testing.T) {
+	t.Parallel()
 	p := somePrediction()
 	c := p.Classes[0]
 	if c.Processes != 2 || c.Mean.Compute != 4_500_000_000 || c.Least.Compute != 3_000_000_000 || c.Most.Compute != 6_000_000_000 || c.Mean.Collective != math.MaxInt64 || c.Measured.Compute != 15_000_000_000 {
@@ -50,6 +51,7 @@ func TestPredictionClasses(t *testing.T) {
 }
 
 func TestPredictionText(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	if err := table.Write(&b, somePrediction(), "text", table.Style{}); err != nil {
 		t.Fatal(err)
@@ -80,6 +82,7 @@ func TestPredictionText(t *testing.T) {
 
 // TestPredictionMeasured prints what is known of the measurement.
 func TestPredictionMeasured(t *testing.T) {
+	t.Parallel()
 	p, process := somePrediction(), uint32(2)
 	e := &p.Errors
 	e.Replay, e.WorstReplay, e.Replayed, e.Recorded = numbers.Ratio{Value: 0.5, Defined: true}, &process, 2_000_000_000, 4_000_000_000
@@ -110,6 +113,7 @@ func TestPredictionMeasured(t *testing.T) {
 }
 
 func TestPredictionTables(t *testing.T) {
+	t.Parallel()
 	p := somePrediction()
 	var b bytes.Buffer
 	if err := table.Write(&b, p, "csv", table.Style{}); err != nil {
@@ -133,6 +137,7 @@ func TestPredictionTables(t *testing.T) {
 }
 
 func TestPredictionPlot(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	if err := somePrediction().Sweep.WriteSVG(&b, "a <title>"); err != nil {
 		t.Fatal(err)
@@ -148,6 +153,7 @@ func TestPredictionPlot(t *testing.T) {
 }
 
 func TestPredictConditions(t *testing.T) {
+	t.Parallel()
 	p := somePrediction()
 	for text, holds := range map[string]bool{
 		"makespan>15ms": false, "makespan>=0.015": true, "measured<21000us": true, "ratio>74%": true, "speedup<1.4": true, "speedup<1.3": false,
