@@ -47,7 +47,7 @@
 // deals its operations to their channels (entryRuns). Sends
 // travel to the rank that holds the destination's process, in the order
 // (source, destination, communicator, tag, posting); that rank joins them with
-// its own receives and answers. Every result enters one row, so bytes do not
+// its own receives and answers. Notices of windows match alike, locks by times (windows.go). Every result enters one row, so bytes do not
 // depend on the number of ranks, nor on the order of results: those of a block of
 // rows lie together until Finisher takes them.
 //
@@ -71,7 +71,7 @@
 //
 // # Memory
 //
-// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request, 136 per region, 96 per
+// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request and held lock of a window, 136 per region, 96 per
 // operation of one call plus twice stagedBytes of staged rows,
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting
