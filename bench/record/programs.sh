@@ -1,7 +1,8 @@
 #!/bin/bash
-# Run time of programs with and without the recorder: bench/record/programs.sh [-n PROCESSES] [-r ROUNDS]. LAMMPS
-# (bench/predict/melt.lmp) and the Fortran wavefront of record/examples/ run in turns, plain and recorded. Printed are the seconds of all
-# runs, from start to end of the process that takes longest, the medians, their ratio, and how far runs of a kind lie apart.
+# What recording costs per program: bench/record/programs.sh [-n PROCESSES] [-r ROUNDS] [PROGRAM...]. LAMMPS (bench/predict/melt.lmp) and
+# the examples of record/examples/ run in turns: plain, recorded without call sites and with those of depth 1 and 8, and with mpiP where
+# MPIP_LIBRARY names its libmpiP.so, built with libunwind. Printed is a table, in Markdown, of the least seconds of processor time of
+# all processes together, and how far plain runs lie apart. PROGRAM is a name of the table.
 # Needs mpicc, mpif90, mpirun (Open MPI), lmp, and coppice in PATH or COPPICE.
 set -euo pipefail
 processes=2 rounds=7
@@ -12,40 +13,52 @@ while getopts n:r: o; do
 	*) exit 2 ;;
 	esac
 done
-here=$(cd "$(dirname "$0")" && pwd) coppice=${COPPICE:-coppice}
+shift $((OPTIND - 1))
+chosen=" ${*:-LAMMPS stencil wavefront pipeline} "
+here=$(cd "$(dirname "$0")" && pwd) coppice=${COPPICE:-coppice} record=$here/../../record
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpif90 -O2 -J "$work" -I "$here/../../record/include" -o "$work/wavefront" "$here/../../record/include/coppice_intervals.f90" "$here/../../record/examples/wavefront.f90"
+mpicc -g -O2 -I "$record/include" -o "$work/stencil" "$record/examples/stencil.c"
+mpicc -g -O2 -I "$record/include" -o "$work/pipeline" "$record/examples/pipeline.c"
+mpif90 -g -O2 -J "$work" -I "$record/include" -o "$work/wavefront" "$record/include/coppice_intervals.f90" "$record/examples/wavefront.f90"
 launch="mpirun --oversubscribe --bind-to none -n $processes"
+kinds="plain off 1 8${MPIP_LIBRARY:+ mpiP-1 mpiP-8}"
 
-cat >"$work/timed" <<'EOF'
+cat >"$work/timed" <<'END'
 #!/bin/bash
-TIMEFORMAT='%R seconds'
-{ time "$@" >"$0.out"; } 2>&1
-EOF
+TIMEFORMAT='seconds %U %S'
+{ time "$@" >/dev/null; } 2>&1
+END
 chmod +x "$work/timed"
-seconds() { sed -n 's/^\([0-9.]*\) seconds$/\1/p' | sort -n | tail -1; } # of the process that took longest
+seconds() { awk '$1 == "seconds" { s += $2 + $3 } END { printf "%.3f\n", s }'; } # of all processes
 
 compare() {
-	local name=$1
+	local name=$1 line
 	shift
-	rm -f "$work"/plain "$work"/recorded
+	[[ $chosen == *" $name "* ]] || return 0
 	for _ in $(seq "$rounds"); do
-		$launch "$work/timed" "$@" | seconds >>"$work/plain"
-		rm -rf "$work/run"
-		"$coppice" record --cc mpicc -o "$work/run" -- $launch "$work/timed" "$@" 2>"$work/err" | seconds >>"$work/recorded"
+		for kind in $kinds; do
+			case $kind in
+			plain) $launch "$work/timed" "$@" ;;
+			mpiP-*) $launch -x LD_PRELOAD="$MPIP_LIBRARY" -x MPIP="-k${kind#mpiP-},-f$work" "$work/timed" "$@" 2>"$work/err" ;;
+			*)
+				rm -rf "$work/run"
+				"$coppice" record --cc mpicc --call-sites "$kind" -o "$work/run" -- $launch "$work/timed" "$@" 2>"$work/err"
+				;;
+			esac | seconds >>"$work/$name.$kind"
+		done
 	done
-	for kind in plain recorded; do
-		sort -n "$work/$kind" | awk -v n="$name, $kind" '{ x[NR] = $1 } END {
-			printf "%-20s median %.3f s, spread %.1f %%:", n, x[int((NR + 1) / 2)], 100 * (x[NR] / x[1] - 1)
-			for (i = 1; i <= NR; i++) printf " %.3f", x[i]
-			print "" }'
-	done
-	paste <(sort -n "$work/plain") <(sort -n "$work/recorded") | awk -v n="$name" '
-		{ p[NR] = $1; r[NR] = $2 }
-		END { m = int((NR + 1) / 2); printf "%-20s recorded / plain %.3f\n", n, r[m] / p[m] }'
+	line="| $name |"
+	for kind in $kinds; do line+=" $(sort -n "$work/$name.$kind" | head -1) |"; done
+	echo "$line $(sort -n "$work/$name.plain" | awk '{ x[NR] = $1 } END { printf "%.1f", 100 * (x[NR] / x[1] - 1) }') % |"
 }
 
+echo "| s | ${kinds// / | } | spread |"
+printf '|---|'
+for _ in $kinds; do printf -- '---|'; done
+echo '---|'
 compare LAMMPS lmp -in "$here/../predict/melt.lmp" -log none
-compare wavefront "$work/wavefront" --size 512 --steps 100
+compare stencil "$work/stencil" --size=512 --steps=2000
+compare wavefront "$work/wavefront" --size=512 --steps=100
+compare pipeline "$work/pipeline" --size=512 --steps=200
