@@ -59,6 +59,6 @@ printf '|---|'
 for _ in $kinds; do printf -- '---|'; done
 echo '---|'
 compare LAMMPS lmp -in "$here/../predict/melt.lmp" -log none
-compare stencil "$work/stencil" --size=512 --steps=2000
-compare wavefront "$work/wavefront" --size=512 --steps=100
-compare pipeline "$work/pipeline" --size=512 --steps=200
+compare stencil "$work/stencil" --size=512 --steps=500
+compare wavefront "$work/wavefront" --size=256 --steps=20
+compare pipeline "$work/pipeline" --size=256 --steps=20
