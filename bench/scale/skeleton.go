@@ -89,7 +89,7 @@ const (
 	tagPartners  = 107
 	tagInstances = 108
 	tagWhole     = 109
-	tagTiles     = 111
+	tagTiles     = 113
 	mostTiles    = 8
 )
 

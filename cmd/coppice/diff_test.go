@@ -34,6 +34,7 @@ processes 1
 `, line, line+5))
 	}
 	a, b := build(10), build(11)
+	must(t, "check", a)
 	profile := must(t, "report", a, "profile")
 	sum := regexp.MustCompile(`(?m)^MPI_Barrier +2 +.*\n  MPI_Barrier \(a\.c:1[05]\) +1 +.*\n  MPI_Barrier \(a\.c:1[05]\) +1 `)
 	if !sum.MatchString(profile) {

@@ -193,14 +193,15 @@ type RegionSum struct {
 }
 
 // ProfileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
-// in their order, one more for all others, and then sums of MPI functions that are called from several places.
+// in their order, and one more for all others.
 type ProfileTable struct {
 	r      *Run
 	From   Source
 	Shared *ccg.Shared // of SourceGraph
 	Sums   []RegionSum
-	within []int  // of each region: the place in Sums of its function, 0 for none
-	time   uint64 // of the locations
+	all    []RegionSum // Sums, and after them those of MPI functions that are called from several places
+	within []int       // of each region: the place in all of its function, 0 for none
+	time   uint64      // of the locations
 }
 
 // NewProfileTable returns a table of rows.
@@ -223,7 +224,8 @@ func NewProfileTable(r *Run) *ProfileTable {
 			next++
 		}
 	}
-	t.Sums = make([]RegionSum, next)
+	t.all = make([]RegionSum, next)
+	t.Sums = t.all[:len(t.within)+1]
 	return t
 }
 
@@ -235,7 +237,7 @@ func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
 			i = len(t.within)
 		}
 		if yield(&t.Sums[i]) && ok && t.within[i] > 0 {
-			yield(&t.Sums[t.within[i]])
+			yield(&t.all[t.within[i]])
 		}
 	}
 }
@@ -430,8 +432,8 @@ func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 
 // EndProcess puts the process in hand into the spread of every region.
 func (t *ProfileTable) EndProcess(rank uint64, first bool) {
-	for i := range t.Sums {
-		s := &t.Sums[i]
+	for i := range t.all {
+		s := &t.all[i]
 		if s.ownCalls > 0 {
 			s.processes++
 		}
@@ -445,9 +447,9 @@ func (t *ProfileTable) EndProcess(rank uint64, first bool) {
 	}
 }
 
-// line returns what t.Sums[i] says, of a region or a function.
+// line returns what t.all[i] says, of a region or a function.
 func (t *ProfileTable) line(i int) RegionTime {
-	s := &t.Sums[i]
+	s := &t.all[i]
 	x := RegionTime{
 		Region: trace.Undefined, Name: "(undefined region)", Kind: s.Class,
 		Calls: s.Sums[0] - min(s.Sums[0], s.estimated), Samples: s.samples, Estimated: s.estimated, Inclusive: s.Sums[1], Exclusive: s.Sums[2], Bytes: s.Sums[3],
@@ -470,7 +472,7 @@ func (x *RegionTime) setState(state trace.State) {
 
 func (t *ProfileTable) lines() []RegionTime {
 	list := []RegionTime{}
-	for i := range t.Sums[:len(t.within)+1] {
+	for i := range t.Sums {
 		if !t.Sums[i].seen {
 			continue
 		}
@@ -495,7 +497,7 @@ func (t *ProfileTable) functions() []RegionTime {
 		}
 	}
 	var list []RegionTime
-	for k := len(t.within) + 1; k < len(t.Sums); k++ {
+	for k := len(t.Sums); k < len(t.all); k++ {
 		if len(sites[k]) > 1 {
 			x := t.line(k)
 			x.Sites, x.Name = sites[k], CallName(t.r, sites[k][0])
