@@ -169,10 +169,11 @@ func (s *StagedRows) next() error {
 	if n, err := s.sink.ReadAt(head[:], s.at); n < len(head) {
 		return err
 	}
-	count, size := int(le.Uint32(head[:])), int(le.Uint32(head[4:]))
-	if count == 0 || count > stagedBlock || size > count*mostStaged {
-		return corrupt("block of %d staged rows in %d bytes", count, size)
+	rows, bytes := uint64(le.Uint32(head[:])), uint64(le.Uint32(head[4:]))
+	if rows == 0 || rows > stagedBlock || bytes > rows*mostStaged {
+		return corrupt("block of %d staged rows in %d bytes", rows, bytes)
 	}
+	count, size := int(rows), int(bytes)
 	s.pack = slices.Grow(s.pack[:0], size+mostStaged+8)[:size+mostStaged+8]
 	if n, err := s.sink.ReadAt(s.pack[:size], s.at+stagedHead); n < size {
 		if err == io.EOF {

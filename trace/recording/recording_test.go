@@ -456,7 +456,7 @@ func TestFiles(t *testing.T) {
 		}
 		want := []string{
 			"IoCreateHandle[1 2 1 0]", fmt.Sprintf("IoOperationBegin[1 1 2 100 5 1 %d 40]", uint64(trace.TypeUint64)<<32),
-			"IoOperationComplete[1 90 5]", fmt.Sprintf("IoSeek[0 %d 1 7]", ^uint64(1)), "IoDeleteFile[0 1]", fmt.Sprintf("IoDestroyHandle[%d]", trace.Undefined),
+			"IoOperationComplete[1 90 5]", fmt.Sprintf("IoSeek[0 %d 1 7]", ^uint64(1)), "IoDeleteFile[0 1]", fmt.Sprintf("IoDestroyHandle[%d]", uint32(trace.Undefined)),
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q\nwant %q", got, want)
