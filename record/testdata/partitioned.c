@@ -18,6 +18,7 @@ static MPI_Request r;
 static void *others(void *arg)
 {
 	(void)arg;
+	note(); /* here: a new thread may wait for a processor */
 	MPI_Pready(3, r);
 	return NULL;
 }
@@ -50,7 +51,6 @@ static void ready(int way)
 	case 3:
 		MPI_Pready_range(0, 2, r);
 		work(LATE);
-		note();
 		pthread_create(&thread, NULL, others, NULL);
 		pthread_join(thread, NULL);
 	}
