@@ -320,6 +320,15 @@ func TestHooks(t *testing.T) {
 						t.Errorf("process %d: recorded\n%v, called\n%v", rank, have, want)
 					}
 				}
+				for rank, none := range tally(t, raw, func(count map[string]uint64, name string, e *trace.Event, w []uint64) {
+					if e.Kind == trace.MpiCollectiveEnd && w[3] == 0 && w[4] > 0 && trace.CollectiveClass(uint32(w[0]))&trace.ClassNxN != 0 {
+						count[name]++
+					}
+				}) {
+					if len(none) > 0 { // in place, too, a member gives what it gets
+						t.Errorf("process %d: bytes are received and none sent: %v", rank, none)
+					}
+				}
 				analyzed(t, raw)
 			})
 		}

@@ -58,7 +58,7 @@ func TestLoaded(t *testing.T) {
 		} {
 			t.Run(l.cc+" "+x.name, func(t *testing.T) {
 				if err := exec.Command(x.command[0], "--version").Run(); errors.Is(err, exec.ErrNotFound) {
-					t.Skip(err)
+					t.Skipf("no %s: ./scripts/setup --test installs it", x.command[0])
 				}
 				dir := filepath.Join(t.TempDir(), "run")
 				command := l.launch(t, 2, x.command...)

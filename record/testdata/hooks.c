@@ -192,6 +192,8 @@ static void collectives(MPI_Comm comm)
 	MPI_Alltoall(a, 1, MPI_INT, b, 1, MPI_INT, comm);
 	MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, 1, MPI_INT, comm);
 	MPI_Alltoallv(a, counts, at, MPI_INT, b, counts, at, MPI_INT, comm);
+	MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, b, counts, at, MPI_INT, comm);
+	MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, counts, at, MPI_INT, comm);
 	for (int i = 0; i < 16; i++)
 		at[i] *= 4;
 	MPI_Alltoallw(a, counts, at, types, b, counts, at, types, comm);
