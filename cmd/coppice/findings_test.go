@@ -266,6 +266,7 @@ func TestFindings(t *testing.T) {
 		{"serial section", serialSection, "serial", "prepare", 600, []uint32{0}, "prepare", 0, "give the other processes a part"},
 		// Nothing is gained, so there are no ticks.
 		{"hang", hung, "hang", "MPI_Allreduce", 0, []uint32{0, 1, 2}, "", 0, "look at the calls"},
+		{"abort", strings.Replace(hung, "2 500 ENTER MPI_Recv", "2 500 ENTER MPI_Abort", 1), "abort", "MPI_Abort", 0, []uint32{2}, "", 0, "look at why"},
 		// Both write for 500: even, and no message.
 		{"file output", fileWrites, "io", "MPI_File_write_at", 500, []uint32{0}, "", 0, "read or write more at once"},
 	} {
@@ -288,7 +289,7 @@ func TestFindings(t *testing.T) {
 				t.Errorf("cause %+v, want %s of rank %d", f.Cause, x.cause, x.process)
 			}
 			for _, other := range doc.Findings[1:] { // one loss is one finding
-				if other.Kind == "imbalance" || other.Kind == "idle" || strings.HasSuffix(other.Kind, "_wait") && x.kind != "hang" {
+				if other.Kind == "imbalance" || other.Kind == "idle" || strings.HasSuffix(other.Kind, "_wait") && x.kind != "hang" && x.kind != "abort" {
 					t.Errorf("also %+v", other)
 				}
 			}
@@ -474,6 +475,60 @@ func TestWaitsBesideRoots(t *testing.T) {
 	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
 		if f.Kind == "transfer" {
 			if f.Where.Region != "MPI_Bcast" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") {
+				t.Errorf("%+v", f)
+			}
+			return
+		}
+	}
+	t.Error("no finding")
+}
+
+// TestWaitsOfExchanges: rank 0 has what it receives, and its send waits for rank 1, which the records do not tell. So nobody says
+// that it does not wait.
+func TestWaitsOfExchanges(t *testing.T) {
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 200 ENTER MPI_Sendrecv
+0 200 MPI_SEND 1 MPI_COMM_WORLD 7 8
+0 700 MPI_RECV 1 MPI_COMM_WORLD 7 8
+0 700 LEAVE MPI_Sendrecv
+0 1000 LEAVE main
+1 0 ENTER main
+1 100 ENTER MPI_Send
+1 100 MPI_SEND 0 MPI_COMM_WORLD 7 8
+1 110 LEAVE MPI_Send
+1 690 ENTER MPI_Recv
+1 710 MPI_RECV 0 MPI_COMM_WORLD 7 8
+1 710 LEAVE MPI_Recv
+1 1000 LEAVE main
+`)).Findings {
+		if f.Kind == "transfer" {
+			if f.Where.Region != "MPI_Sendrecv" || !strings.HasPrefix(f.Text, "point to point calls with waits of their sends, which are not known: ") {
+				t.Errorf("%+v", f)
+			}
+			return
+		}
+	}
+	t.Error("no finding")
+}
+
+// TestWaitsWithoutData: of three that exchange in MPI_Alltoallv nobody has anything for rank 2, which leaves after the last one came.
+func TestWaitsWithoutData(t *testing.T) {
+	text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
+	for rank, x := range [3]struct {
+		enter          int
+		sent, received int
+	}{{700, 8, 0}, {600, 0, 8}, {100, 0, 0}} {
+		text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d %[2]d ENTER MPI_Alltoallv\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 710 MPI_COLLECTIVE_END ALLTOALLV MPI_COMM_WORLD none %[3]d %[4]d\n%[1]d 710 LEAVE MPI_Alltoallv\n%[1]d 1000 LEAVE main\n",
+			rank, x.enter, x.sent, x.received)
+	}
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+		if f.Kind == "transfer" {
+			if f.Where.Region != "MPI_Alltoallv" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") {
 				t.Errorf("%+v", f)
 			}
 			return

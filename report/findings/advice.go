@@ -38,7 +38,7 @@ type adviceRow struct {
 var AdviceTable = []adviceRow{
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
-	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending"},
+	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending; that saves no more than the time between the two sends"},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return !x.SameSource }, "receive from any source, or in the order of arrival"},
 	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
 	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
@@ -63,6 +63,7 @@ var AdviceTable = []adviceRow{
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
+	{kindAbort, "", nil, "look at why the program calls MPI_Abort there"},
 	{KindClock, "", nil, "analyze with --clock-repair"},
 }
 

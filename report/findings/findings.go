@@ -37,6 +37,7 @@ const (
 	kindIdle             = "idle"
 	KindSetup            = "setup"
 	kindHang             = "hang"
+	kindAbort            = "abort"
 	KindOversubscription = "oversubscription"
 	KindClock            = "clock"
 )
@@ -423,9 +424,11 @@ func (f *finder) transfer() {
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
+		case k.sum == sumP2P && exchanges(f.r, most):
+			without = "with waits of their sends, which are not known"
 		case unrecorded:
 			without = "without waits for what has records"
-		case k.sum == sumColl && most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassNToOne|xtf.ClassPrefix) != 0 && f.each.before > f.each.largest[sumColl]/2:
+		case k.sum == sumColl && most != nil && f.each.before > f.each.largest[sumColl]/2:
 			without = "before their last member comes, with waits that are not known"
 		}
 		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
@@ -440,6 +443,9 @@ func (f *finder) transfer() {
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
 			}
+		}
+		if k.sum == sumP2P && exchanges(f.r, most) {
+			x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
 		}
 		if most != nil && most.Kind&xtf.ClassNToOne != 0 {
 			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known, of that of others nothing"

@@ -157,6 +157,15 @@ func polls(r *results.Run, ref uint32) bool {
 	return d != nil && r.Defs.Polls(d)
 }
 
+// exchanges reports whether a region is a call that sends and receives in one.
+func exchanges(r *results.Run, x *results.RegionTime) bool {
+	if x == nil {
+		return false
+	}
+	d := r.Defs.Region(x.Region)
+	return d != nil && r.Defs.IsExchange(d)
+}
+
 // Chapter has what the trace cannot tell: in a summary, which names where the others are, the first lines alone.
 func (l *Untold) Chapter(c *table.Chapter, most int, whole string) {
 	var list [][]table.Cell

@@ -604,6 +604,11 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint
 	}
 	x.Evidence = strings.Join(append(parts, never...), "; ")
 	x.Text = "hang, or the trace was cut there: calls that never returned: " + x.Evidence
+	if at := slices.IndexFunc(list, func(g *openGroup) bool { return results.CallName(r, g.region) == "MPI_Abort" }); at >= 0 {
+		x.Kind, x.Basis = kindAbort, "no gain: the program ended itself"
+		x.Where = FindingWhere{Processes: list[at].ranks.List, Region: "MPI_Abort", Place: results.CallPlace(r, list[at].region), Path: []string{"MPI_Abort"}}
+		x.Text = "ended by MPI_Abort: calls that never returned: " + x.Evidence
+	}
 	return x
 }
 
