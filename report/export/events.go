@@ -196,22 +196,13 @@ func known32(v uint32) Cell {
 	return Number(uint64(v))
 }
 
-// rankOf is the process of a location that a row names.
-func (s *Source) rankOf(p uint32) Cell {
+// placeOf is the process and the thread of a location that a row names.
+func (s *Source) placeOf(p uint32) (rank, thread Cell) {
 	if uint64(p) >= uint64(s.Defs.NumLocations()) {
-		return Absent
+		return Absent, Absent
 	}
-	process, _ := s.Defs.Process(trace.P(p))
-	return Number(uint64(process))
-}
-
-// threadOf is the thread of a location that a row names.
-func (s *Source) threadOf(p uint32) Cell {
-	if uint64(p) >= uint64(s.Defs.NumLocations()) {
-		return Absent
-	}
-	_, thread := s.Defs.Process(trace.P(p))
-	return Number(uint64(thread))
+	r, t := s.Defs.Process(trace.P(p))
+	return Number(uint64(r)), Number(uint64(t))
 }
 
 // eventTables are the tables of events, by the arrays of a file. Their columns are described in docs/export.md.
@@ -353,7 +344,7 @@ func bindMessages(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	return each(func(dst []Cell, x *xtf.P2P) []Cell {
 		rank, thread := Absent, Absent
 		if x.MateN != xtf.Never {
-			rank, thread = s.rankOf(x.MateP), s.threadOf(x.MateP)
+			rank, thread = s.placeOf(x.MateP)
 		}
 		return append(dst, Number(uint64(min(x.Kind&xtf.P2PKindMask, 2))), known32(x.Peer), Number(x.Bytes), Number(uint64(x.Tag)), comms.cell(x.Comm),
 			known(x.CallN), regions.cell(x.Region), Number(x.Post), known(x.Done), rank, thread, known(x.MateN), known(x.MateT), Number(uint64(x.Kind>>8)))
@@ -383,7 +374,8 @@ func bindWaits(s *Source, c []Column) func([]Cell, []byte) []Cell {
 		c[0].Dict = append(c[0].Dict, results.PatternName(k))
 	}
 	return each(func(dst []Cell, x *xtf.Wait) []Cell {
-		return append(dst, Number(uint64(x.Pattern&xtf.WaitPatternMask)), known(x.RecN), s.rankOf(x.CauseP), s.threadOf(x.CauseP), known32(x.Node), known32(x.Path))
+		rank, thread := s.placeOf(x.CauseP)
+		return append(dst, Number(uint64(x.Pattern&xtf.WaitPatternMask)), known(x.RecN), rank, thread, known32(x.Node), known32(x.Path))
 	})
 }
 

@@ -313,7 +313,7 @@ func (l *lane) waits(x *xtf.Call, e *event) error {
 		return nil
 	}
 	e.args = append(e.args, arg{name: argWait, value: ns}, arg{name: argPattern, text: results.PatternName(worst.Pattern)})
-	if r := l.t.s.rankOf(worst.CauseP); !r.None {
+	if r, _ := l.t.s.placeOf(worst.CauseP); !r.None {
 		e.args = append(e.args, arg{name: argCause, value: r.Bits})
 	}
 	return nil
