@@ -71,7 +71,7 @@
 //
 // # Memory
 //
-// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request and held lock of a window, 136 per region, 96 per
+// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request and held lock of a window, 4 per member of each group of an epoch, 136 per region, 96 per
 // operation of one call plus twice stagedBytes of staged rows,
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting

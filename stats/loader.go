@@ -63,10 +63,11 @@ type Loader struct {
 	p2p      stage
 	coll     stage
 	requests requests
-	io       requests // open file operations: row is N in the IO array
-	rma      requests // open one-sided operations
-	locks    requests // of windows that are held, see acquired
-	posting  uint64   // number of the next posting
+	io       requests            // open file operations: row is N in the IO array
+	rma      requests            // open one-sided operations
+	locks    requests            // of windows that are held, see acquired
+	groups   map[uint32][]uint32 // processes of the groups that epochs were with, see synchronisedAll
+	posting  uint64              // number of the next posting
 	pending  []pendingOp
 	done     []doneSend      // that complete in the current MPI call
 	begin    uint64          // time of the last MpiCollectiveBegin

@@ -408,6 +408,8 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 		l.oneSided(k, w[0], w[1], w[3]+w[4], w[5])
 	case trace.RmaSync:
 		l.synchronised(uint32(w[0]), uint32(w[1]))
+	case trace.RmaGroupSync:
+		l.synchronisedAll(uint32(w[1]), uint32(w[2]))
 	case trace.RmaAcquireLock:
 		l.acquired(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
 	case trace.RmaReleaseLock:

@@ -61,6 +61,26 @@ func (l *Loader) synchronised(win, remote uint32) {
 	}
 }
 
+// synchronisedAll takes a synchronisation with all processes of a group.
+func (l *Loader) synchronisedAll(win, group uint32) {
+	list, ok := l.groups[group]
+	if !ok {
+		if list = l.t.Defs.GroupProcesses(group); l.groups == nil {
+			l.groups = map[uint32][]uint32{}
+		}
+		l.groups[group] = list
+	}
+	comm := l.t.windows[win]
+	if len(list) > l.t.Defs.CommSize(comm) {
+		return // no group of its processes
+	}
+	for _, process := range list {
+		if remote, ok := l.t.Defs.RankIn(comm, process); ok {
+			l.synchronised(win, remote)
+		}
+	}
+}
+
 // locked is a lock that was held: what the entry of its release says in place of what entries of messages do.
 type locked struct {
 	row, enter, since uint64 // of the acquisition, whose call begins at enter and has the lock at since

@@ -89,7 +89,7 @@ var accounts = [256]Account{
 	RmaWinDestroy:                 {"", "", "", untoldWindow, false, false, true},
 	RmaCollectiveBegin:            {"", "", "", untoldFence, false, false, true},
 	RmaCollectiveEnd:              {"", "", "", untoldFence, false, false, true},
-	RmaGroupSync:                  {"", "", "", untoldFence, false, false, false},
+	RmaGroupSync:                  {"P2P", showNotices, readNotices, "", false, false, false},
 	RmaRequestLock:                {"", "", "", untoldRMALock, false, false, false},
 	RmaAcquireLock:                {"P2P", showNotices, readNotices, "", false, false, true},
 	RmaTryLock:                    {"", "", "", untoldRMALock, false, false, false},

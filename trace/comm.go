@@ -183,6 +183,13 @@ func (d *Definitions) CommMembers(comm uint32) []uint32 {
 	return nil
 }
 
+// GroupProcesses returns the processes of a group by their ranks in it, UnknownProcess where the definitions do not tell, and nil
+// of a group that is not defined or is that of whoever calls.
+func (d *Definitions) GroupProcesses(ref uint32) []uint32 {
+	groups := newIndex(len(d.Groups), func(i int) uint64 { return uint64(d.Groups[i].Ref) })
+	return d.groupRanks(groups, ref, map[ParadigmID]commRank{}).ranks
+}
+
 // IsSelf reports whether comm holds only the process that uses it, so that its
 // operations involve no other process.
 func (d *Definitions) IsSelf(comm uint32) bool {

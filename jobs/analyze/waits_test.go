@@ -220,7 +220,7 @@ func goldenWaits() []waitCase {
 			{1, xtf.ItemWaitCount, []uint64{2, 0}},
 			{2, xtf.ItemWaitCount, []uint64{1, 0}},
 		},
-	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll(), windows())
+	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll(), windows(), groupSyncs())
 }
 
 // windows has two epochs of process 0 on the window of process 1, in the first of which MPI_Win_start waits, in the second
@@ -260,6 +260,33 @@ func windows() waitCase {
 			{0, xtf.ItemSends, []uint64{0, 0, 0}},
 			{0, xtf.ItemReceives, []uint64{0, 0, 0}},
 			{0, xtf.ItemPotentialSync, []uint64{0, 0, 0}},
+		},
+	}
+}
+
+// groupSyncs has the epochs as Score-P writes them, one record for a group: processes 0 and 2 start, and process 1 posts for both.
+// Of these, 2 is the last to complete. The groups have members in places that are not their ranks in the window.
+func groupSyncs() waitCase {
+	sync := func(p int, enter, leave uint64, region string, group int) smallCall {
+		return smallCall{p, enter, leave, region, "", fmt.Sprintf("RMA_GROUP_SYNC PROCESS 0 %d", group)}
+	}
+	return waitCase{
+		name: "epochs with groups", last: []uint64{200, 200, 200},
+		definitions: "RMA_WIN self=0 name=0 comm=0\nGROUP self=50 number_of_members=1 1 group_type=5 paradigm=4\nGROUP self=51 number_of_members=2 2 0 group_type=5 paradigm=4\n",
+		calls: []smallCall{
+			sync(0, 10, 32, "MPI_Win_start", 50), sync(0, 40, 42, "MPI_Win_complete", 50),
+			sync(1, 30, 31, "MPI_Win_post", 51), sync(1, 35, 62, "MPI_Win_wait", 51),
+			sync(2, 20, 32, "MPI_Win_start", 50), sync(2, 60, 61, "MPI_Win_complete", 50),
+		},
+		waits: [][]waitRow{
+			{{10, 30, xtf.WaitLatePost, 1, 0}},
+			{{35, 60, xtf.WaitEarlyWait, 2, 0}},
+			{{20, 30, xtf.WaitLatePost, 1, 0}},
+		},
+		items: []nodeItem{
+			{0, xtf.ItemLatePost, []uint64{20, 0, 10}},
+			{0, xtf.ItemEarlyWait, []uint64{0, 25, 0}},
+			{0, xtf.ItemWaitCount, []uint64{1, 1, 1}},
 		},
 	}
 }
