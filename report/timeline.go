@@ -362,7 +362,7 @@ func graphRows(r *results.Run, s runSpan, lives []lifetime, rows []timelineRow) 
 	}
 	classes := make([]int8, len(p.Regions))
 	for i := range p.Regions {
-		if k, ok := r.Defs.RegionIndex(p.Regions[i].Region); ok {
+		if k, ok := r.RegionIndex(p.Regions[i].Region); ok {
 			classes[i] = int8(xtf.ShareOf(t.Sums[k].Class))
 		}
 	}

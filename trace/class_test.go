@@ -2,6 +2,7 @@ package trace
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,11 +70,40 @@ func TestClass(t *testing.T) {
 		{"!$omp barrier", ParadigmOpenMP, RoleBarrier, 0},
 		{"", ParadigmMPI, 0, mgmt},
 	} {
-		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Role: c.role, Paradigm: c.paradigm}}}
+		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Role: c.role, Paradigm: c.paradigm}, {Ref: 2, Paradigm: ParadigmMPI}}}
 		d.Seal()
 		if got := d.Class(d.Region(1)); got != c.want {
 			t.Errorf("%q (paradigm %d, role %d): class %#x, want %#x", c.name, c.paradigm, c.role, got, c.want)
 		}
+	}
+}
+
+// TestNamesAlone: where no region is of MPI by its paradigm, names tell, as in archives of EZTrace.
+func TestNamesAlone(t *testing.T) {
+	d := &Definitions{Strings: []String{{1, "MPI_Send"}, {2, "solve"}}, Regions: []Region{{Ref: 1, Name: 1, Paradigm: ParadigmUser}, {Ref: 2, Name: 2, Paradigm: ParadigmUser}}}
+	d.Seal()
+	if a, b := d.Class(d.Region(1)), d.Class(d.Region(2)); a != ClassMPI|ClassP2P || b != 0 {
+		t.Errorf("classes %#x and %#x", a, b)
+	}
+}
+
+// TestSameRegions: regions that differ in anything but references are not the same.
+func TestSameRegions(t *testing.T) {
+	d := &Definitions{
+		Strings: []String{{1, "solve"}, {2, "solve"}, {3, "solve.c"}},
+		Regions: []Region{{Ref: 7, Name: 1}, {Ref: 8, Name: 2}, {Ref: 9, Name: 1, BeginLine: 1}, {Ref: 10, Name: 2, SourceFile: 3}, {Ref: 11, Name: 3}, {Ref: 12, Name: 2, BeginLine: 1}},
+	}
+	for i := range d.Regions {
+		r := &d.Regions[i]
+		for _, ref := range []*uint32{&r.Description, &r.SourceFile, &r.CanonicalName} {
+			if *ref == 0 {
+				*ref = Undefined
+			}
+		}
+	}
+	d.Seal()
+	if got := d.SameRegions(); !slices.Equal(got, []int{0, 0, 2, 3, 4, 2}) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -107,7 +137,7 @@ func TestIsProbe(t *testing.T) {
 		{"MPI_Recv", ParadigmMPI, false},
 		{"MPI_Probe", ParadigmUser, false},
 	} {
-		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Paradigm: c.paradigm}}}
+		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Paradigm: c.paradigm}, {Ref: 2, Paradigm: ParadigmMPI}}}
 		d.Seal()
 		if got := d.IsProbe(d.Region(1)); got != c.want {
 			t.Errorf("%q, paradigm %d: %v", c.name, c.paradigm, got)

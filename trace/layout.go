@@ -24,6 +24,7 @@ type layout struct {
 	contexts  index      // calling context reference -> index in CallingContexts
 	comms     index      // communicator reference -> index in ranks
 	ranks     []commRank // ranks of communicators and inter-communicators
+	byName    bool       // no region is of MPI by its paradigm: names tell
 	problems  Diagnostics
 }
 
@@ -39,6 +40,7 @@ func (d *Definitions) Seal() {
 	d.layout = layout{}
 	d.strs = newIndex(len(d.Strings), func(i int) uint64 { return uint64(d.Strings[i].Ref) })
 	d.regions = newIndex(len(d.Regions), func(i int) uint64 { return uint64(d.Regions[i].Ref) })
+	d.byName = !slices.ContainsFunc(d.Regions, func(r Region) bool { return r.Paradigm == ParadigmMPI })
 	d.contexts = newIndex(len(d.CallingContexts), func(i int) uint64 { return uint64(d.CallingContexts[i].Ref) })
 	for _, t := range []struct {
 		name string
@@ -240,9 +242,30 @@ func (d *Definitions) commLocations(p ParadigmID) *Group {
 }
 
 // IsMPI reports whether r is an MPI function: by its paradigm, or by its name
-// where the writer recorded none.
+// where the writer recorded none, or has no region of MPI: EZTrace calls them all functions of the user.
 func (d *Definitions) IsMPI(r *Region) bool {
-	return r.Paradigm == ParadigmMPI || r.Paradigm == ParadigmUnknown && strings.HasPrefix(d.Text(r.Name), "MPI_")
+	return r.Paradigm == ParadigmMPI || (d.byName || r.Paradigm == ParadigmUnknown) && strings.HasPrefix(d.Text(r.Name), "MPI_")
+}
+
+// SameRegions returns, of each region, the index in Regions of the first one that differs from it by its reference alone. Writers that do
+// not join the definitions of processes have a region for each of them.
+func (d *Definitions) SameRegions() []int {
+	type key struct {
+		text [4]string
+		rest Region
+	}
+	same, first := make([]int, len(d.Regions)), make(map[key]int, len(d.Regions))
+	for i, r := range d.Regions {
+		k := key{[...]string{d.Text(r.Name), d.Text(r.Description), d.Text(r.SourceFile), d.Text(r.CanonicalName)}, r}
+		k.rest.Ref, k.rest.Name, k.rest.Description, k.rest.SourceFile, k.rest.CanonicalName = 0, 0, 0, 0, 0
+		at, ok := first[k]
+		if !ok {
+			at = i
+			first[k] = i
+		}
+		same[i] = at
+	}
+	return same
 }
 
 // index maps references to ordinals: a dense table where the references are

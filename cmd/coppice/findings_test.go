@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/results"
 )
 
 // foundIn is what tests look at in the document of a report.
@@ -535,4 +536,29 @@ func TestWaitsWithoutData(t *testing.T) {
 		}
 	}
 	t.Error("no finding")
+}
+
+// TestRegionsOfEachProcess: a writer that does not join the definitions of processes, and calls MPI functions of the user, has a region
+// of each process for the same function. Sums are of all of them, and nobody says that one process alone executes it.
+func TestRegionsOfEachProcess(t *testing.T) {
+	text := "-- definitions --\n"
+	for i, name := range []string{"Working", "Working", "MPI_Barrier", "MPI_Barrier"} {
+		text += fmt.Sprintf("STRING self=%[1]d string=%[2]q\nREGION self=%[3]d name=%[1]d description=%[1]d canonical_name=%[1]d region_role=1 paradigm=1\n", i, name, 90+i)
+	}
+	text += "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+	for rank, at := range []int{100, 700} {
+		text += fmt.Sprintf("%[1]d 0 ENTER %[2]d\n%[1]d %[4]d ENTER %[3]d\n%[1]d %[4]d MPI_COLLECTIVE_BEGIN\n%[1]d 710 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0\n%[1]d 710 LEAVE %[3]d\n%[1]d 1000 LEAVE %[2]d\n",
+			rank, 90+rank, 92+rank, at)
+	}
+	file := foundTrace(t, text)
+	if f := jsonOf[foundIn](t, "report", file).Findings; len(f) == 0 || f[0].Ticks != 600 || f[0].Where.Region != "Working" || strings.Contains(f[0].Text, "execute Working") {
+		t.Errorf("%+v", f)
+	}
+	p := jsonOf[struct {
+		Profile struct{ Regions []results.RegionTime }
+	}](t, "report", file, "profile").Profile.Regions
+	if len(p) != 2 || p[0].Name != "Working" || p[0].Processes != 2 || p[0].Calls != 2 || p[0].Exclusive != 100+290+700+290 || p[1].Class != "barrier" || p[1].Calls != 2 {
+		t.Errorf("%+v", p)
+	}
+	must(t, "check", file)
 }

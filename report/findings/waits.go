@@ -357,7 +357,11 @@ func (f *finder) serial() error {
 			continue
 		}
 		what := ""
-		if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
+		cause, known := f.r.RegionIndex(x.facts.causeRegion)
+		if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
+			at, ok := f.r.RegionIndex(r.Region)
+			return ok == known && at == cause
+		}); k >= 0 && p.Regions[k].Processes <= few {
 			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
 		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
 			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))

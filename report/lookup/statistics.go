@@ -100,7 +100,7 @@ func NewFunctions(r *results.Run, begin, end uint64) *Functions {
 }
 
 func (f *Functions) index(region uint32) int {
-	if i, ok := f.r.Defs.RegionIndex(region); ok {
+	if i, ok := f.r.RegionIndex(region); ok {
 		return i
 	}
 	return len(f.r.Defs.Regions)

@@ -232,7 +232,7 @@ func NewProfileTable(r *Run) *ProfileTable {
 // of yields the sums that a region's numbers are part of: its own, and those of its function.
 func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
 	return func(yield func(*RegionSum) bool) {
-		i, ok := t.r.Defs.RegionIndex(ref)
+		i, ok := t.r.RegionIndex(ref)
 		if !ok {
 			i = len(t.within)
 		}

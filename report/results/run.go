@@ -40,6 +40,7 @@ type Run struct {
 	Rows       bool            // calls, messages and collectives have rows; else there is the call graph and sums
 
 	shared func() (*ccg.Shared, error) // read once
+	same   []int                       // trace.Definitions.SameRegions
 }
 
 // Open opens the run at path.
@@ -55,6 +56,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		r.Size = st.Size()
 	}
 	if err = r.readDefinitions(); err == nil {
+		r.same = r.Defs.SameRegions()
 		err = r.readProvenance()
 	}
 	if err != nil {
@@ -241,6 +243,16 @@ func CallName(r *Run, ref uint32) string {
 		return r.Defs.Text(x.Name)
 	}
 	return r.RegionName(ref)
+}
+
+// RegionIndex returns the index in Defs.Regions of a region, or of the first one that differs by its reference alone: sums are of all
+// these together.
+func (r *Run) RegionIndex(ref uint32) (int, bool) {
+	i, ok := r.Defs.RegionIndex(ref)
+	if ok {
+		i = r.same[i]
+	}
+	return i, ok
 }
 
 // CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.

@@ -249,7 +249,7 @@ func rowOf[T any, R xtf.Form[T]](a *xtf.Array, n uint64, buf *[]byte) (x T, err 
 
 // index is the place of a region in the profile.
 func (c *locationCheck) index(ref uint32) int {
-	if i, ok := c.r.Defs.RegionIndex(ref); ok {
+	if i, ok := c.r.RegionIndex(ref); ok {
 		return i
 	}
 	return len(c.profile) - 1
