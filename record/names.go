@@ -31,7 +31,7 @@ func namesOf(addresses []recording.Address) (list []recording.Named) {
 		}
 		x := recording.Named{Address: a}
 		for _, frame := range f.Frames(a.Offset - 1) { // a return address may be the first of another line
-			x.Frames = append(x.Frames, recording.Frame{Function: frame.Function, File: frame.File, Line: uint32(max(frame.Line, 0))})
+			x.Frames = append(x.Frames, recording.Frame{Function: frame.Function, File: frame.File, Line: uint32(max(frame.Line, 0)), Begin: uint32(max(frame.Begin, 0))})
 		}
 		if len(x.Frames) > 0 {
 			list = append(list, x)

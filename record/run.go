@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -22,15 +23,16 @@ import (
 
 // Options say what to record and where.
 type Options struct {
-	Output   string   // folder of the archive: traces.otf2, traces.def, traces/
-	Command  []string // launcher and program
-	Compiler string   // wrapper of the program's MPI library; "" to find it
-	Cache    string   // folder of compiled recorders
-	Bytes    int64    // most bytes of the archive, of which every process has the same share; 0: no limit
-	Keep     bool     // keep the recording next to the archive
-	CPUTime  bool     // write the processor time between calls: vectors/R.csv
-	Sites    int      // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
-	Counters []string // of the processor and the kernel, at every enter and leave, by the names that perf gives them
+	Output   string        // folder of the archive: traces.otf2, traces.def, traces/
+	Command  []string      // launcher and program
+	Compiler string        // wrapper of the program's MPI library; "" to find it
+	Cache    string        // folder of compiled recorders
+	Bytes    int64         // most bytes of the archive, of which every process has the same share; 0: no limit
+	Keep     bool          // keep the recording next to the archive
+	CPUTime  bool          // write the processor time between calls: vectors/R.csv
+	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
+	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
+	Counters []string      // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
 }
@@ -99,6 +101,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Sites > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_CALL_SITES", strconv.Itoa(o.Sites)})
+	}
+	if o.Sample > 0 {
+		vars = append(vars, [2]string{"COPPICE_RECORD_SAMPLE", strconv.FormatInt(o.Sample.Nanoseconds(), 10)})
 	}
 	if counters != "" {
 		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})

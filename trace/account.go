@@ -118,7 +118,7 @@ var accounts = [256]Account{
 	ThreadEnd:                     {"", "", "", untoldThread, false, false, false},
 	CallingContextEnter:           {"CALL", showCalls, readCalls, "", false, false, false},
 	CallingContextLeave:           {"CALL", showCalls, readCalls, "", false, false, false},
-	CallingContextSample:          {"CALL", showCalls, readCalls, "", false, false, false},
+	CallingContextSample:          {"CALL", showCalls, readCalls, "", false, false, true},
 	IoCreateHandle:                {"", "", "", untoldHandle, false, false, true},
 	IoDestroyHandle:               {"", "", "", untoldHandle, false, false, true},
 	IoDuplicateHandle:             {"", "", "", untoldHandle, false, false, false},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -44,6 +45,12 @@ func recordVerb(s streams) *cobra.Command {
 	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
 	o.Sites = 1
 	f.Var((*sites)(&o.Sites), "call-sites", "frames of the place in the source from which each MPI call comes, 1 to 32, or off")
+	f.Func("sample", "with samples of where each thread computes between its MPI calls, every so much of its processor time, such as 1ms; from 100us", func(text string) (err error) {
+		if o.Sample, err = time.ParseDuration(text); err == nil && (o.Sample < 100*time.Microsecond || o.Sample > time.Minute) {
+			err = errors.New("it is from 100us to 1m")
+		}
+		return err
+	})
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {

@@ -24,6 +24,7 @@ type row struct {
 // function is one with code, or a copy of one that was inlined.
 type function struct {
 	name   string
+	begin  int // line of its declaration
 	ranges [][2]uint64
 	file   int // where it is called, of an inlined one
 	line   int
@@ -71,7 +72,7 @@ func (f *File) inDWARF(address uint64) (frames []Frame) {
 		return []Frame{{File: file, Line: line}}
 	}
 	for _, x := range inside {
-		frames = append(frames, Frame{Function: x.name, File: file, Line: line})
+		frames = append(frames, Frame{Function: x.name, File: file, Line: line, Begin: x.begin})
 		file, line = u.file(x.file), x.line
 	}
 	return frames
@@ -140,7 +141,8 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 		}
 		if e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine {
 			if ranges, err := f.data.Ranges(e); err == nil && len(ranges) > 0 {
-				x := function{name: f.name(e), ranges: ranges, depth: depth, file: -1}
+				name, begin := f.name(e)
+				x := function{name: name, begin: begin, ranges: ranges, depth: depth, file: -1}
 				if e.Tag == dwarf.TagInlinedSubroutine {
 					if n, ok := e.Val(dwarf.AttrCallFile).(int64); ok {
 						x.file = int(n)
@@ -158,28 +160,31 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 	return u
 }
 
-// name returns the name of a function, which its copies and its code have from its declaration; of one in a class or namespace or
+// name returns the name of a function, and the line of its declaration, which its copies and its code have from its declaration; of one in a class or namespace or
 // module with that.
-func (f *File) name(e *dwarf.Entry) string {
+func (f *File) name(e *dwarf.Entry) (name string, begin int) {
 	for range maxOrigins {
+		if n, ok := e.Val(dwarf.AttrDeclLine).(int64); ok && begin == 0 {
+			begin = int(n)
+		}
 		if s, ok := e.Val(dwarf.AttrLinkageName).(string); ok {
-			return readable(s)
+			return readable(s), begin
 		}
 		if s, ok := e.Val(dwarf.AttrName).(string); ok {
-			return s
+			return s, begin
 		}
 		at, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
 		if !ok {
 			if at, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset); !ok {
-				return ""
+				return "", begin
 			}
 		}
 		r := f.data.Reader()
 		r.Seek(at)
 		var err error
 		if e, err = r.Next(); err != nil || e == nil {
-			return ""
+			return "", begin
 		}
 	}
-	return ""
+	return "", begin
 }

@@ -24,6 +24,7 @@ type Frame struct {
 	Function string
 	File     string
 	Line     int
+	Begin    int // line of the function's declaration
 }
 
 // File is an open program or library. It is not safe for concurrent use.

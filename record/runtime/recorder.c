@@ -57,12 +57,12 @@ static void meter(struct stream *s, uint64_t t)
 /* edge writes an enter or a leave. */
 static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
 {
-	if (s->counters) {
+	s->busy++; /* counters are relative to those of the event before */
+	if (s->counters)
 		meter(s, t);
-		if (!atomic_load_explicit(&cr.active, memory_order_relaxed)) /* no room: the recording ended */
-			return;
-	}
-	put(s, t, kind, 1, &region);
+	if (!s->counters || atomic_load_explicit(&cr.active, memory_order_relaxed)) /* else there was no room: the recording ended */
+		put(s, t, kind, 1, &region);
+	s->busy--;
 }
 
 HIDDEN int cr_enter(unsigned function, struct cr_place from)
@@ -123,15 +123,26 @@ HIDDEN void cr_event(int kind, int n, const uint64_t *args)
 /* Names of the regions that this thread is in, 0 for those left out. Regions beyond REGIONS are left out too. */
 #define REGIONS 1024
 static _Thread_local uint32_t regions[REGIONS];
+static _Thread_local uintptr_t region_frames[REGIONS]; /* where they begin on the stack */
 static _Thread_local unsigned region_depth;
 
 HIDDEN int cr_recording(void) { return atomic_load_explicit(&cr.active, memory_order_relaxed); }
+
+HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame)
+{
+	unsigned n = region_depth < REGIONS ? region_depth : REGIONS;
+	*names = regions;
+	while (n > 0 && !regions[n - 1])
+		n--;
+	*frame = n > 0 ? region_frames[n - 1] : UINTPTR_MAX;
+	return n;
+}
 
 HIDDEN void cr_region_begin(uint64_t name)
 {
 	int use = name && region_depth < REGIONS && cr_recording() && (cr_mine || (cr_mine = cr_open_stream(now()))) && !cr_mine->depth && !cr_mine->quiet;
 	if (region_depth < REGIONS)
-		regions[region_depth] = use ? (uint32_t)name : 0;
+		regions[region_depth] = use ? (uint32_t)name : 0, region_frames[region_depth] = (uintptr_t)__builtin_frame_address(0);
 	region_depth++;
 	if (use) {
 		count(cr_mine);
@@ -280,6 +291,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 	edge(cr_mine, cr.begin, EV_REGION_ENTER, 0); /* name 0 is the program */
 	memcpy(cr_mine->values, cr.entered, sizeof cr.entered);
 	cr_sites_open();
+	cr_samples_open();
 	cr_mine->call = cr_site(cr_mine, function, from);
 	edge(cr_mine, entered, EV_ENTER, cr_mine->call);
 	cr_mine->stamp = entered;
@@ -328,12 +340,14 @@ HIDDEN void cr_stop(int reason)
 				close_region(regions[region_depth]);
 		close_region(0);
 	}
+	cr_sample_end();
 	pthread_mutex_lock(&cr.lock);
 	cr.leaving = 1;
 	pthread_cond_signal(&cr.work);
 	pthread_mutex_unlock(&cr.lock);
 	if (!pthread_equal(pthread_self(), cr.helper))
 		pthread_join(cr.helper, NULL);
+	cr_samples_define();
 	uint64_t end[5] = {(uint64_t)reason};
 	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
 	cr.stopped = 1;

@@ -44,7 +44,8 @@ enum {
 	EV_STOPPED,      /* reason: nothing follows */
 	EV_METRIC,       /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
 	EV_RMA,          /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
-	EV_FILE          /* what, see FILE_CREATE; file; two numbers; number of the operation */
+	EV_FILE,         /* what, see FILE_CREATE; file; two numbers; number of the operation */
+	EV_SAMPLE        /* calling context, 0 for none */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -64,7 +65,9 @@ enum {
 	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted; its name. Its number comes from the order, from 1 */
 	DEF_SESSIONS,    /* MPI_Session_init was called */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
-	DEF_SITE         /* number; function; of each return address, the call's first, module and address in it */
+	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
+	DEF_SAMPLES,     /* ns of processor time from one to the next */
+	DEF_CONTEXT      /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name */
 };
 
 /* Reasons of an end. */

@@ -135,6 +135,17 @@ static struct module *module_of(uintptr_t address)
 	return m;
 }
 
+HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset)
+{
+	pthread_mutex_lock(&lock);
+	struct module *m = module_of(address);
+	if (m) {
+		*number = m->number;
+		*offset = address - m->bias;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* define makes a site known. The lock is held. */
 static void define(const struct site *x)
 {

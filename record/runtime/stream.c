@@ -71,6 +71,7 @@ HIDDEN void *cr_help(void *unused)
 	while (!cr.leaving) {
 		pthread_mutex_unlock(&cr.lock);
 		int busy = 0;
+		cr_samples_define();
 		for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
 			uint8_t *full = atomic_load(&s->full);
 			if (full) {
@@ -85,7 +86,12 @@ HIDDEN void *cr_help(void *unused)
 			}
 		}
 		pthread_mutex_lock(&cr.lock);
-		if (!busy && !cr.leaving)
+		if (!busy && !cr.leaving && cr_sampling()) {
+			struct timespec until;
+			clock_gettime(CLOCK_REALTIME, &until);
+			until.tv_sec++;
+			pthread_cond_timedwait(&cr.work, &cr.lock, &until);
+		} else if (!busy && !cr.leaving)
 			pthread_cond_wait(&cr.work, &cr.lock);
 	}
 	pthread_mutex_unlock(&cr.lock);
@@ -178,6 +184,19 @@ HIDDEN int cr_turn(struct stream *s)
 	}
 	pthread_mutex_unlock(&cr.lock);
 	return !stopped;
+}
+
+HIDDEN int cr_free(struct stream *s)
+{
+	uint8_t *next = atomic_load(&s->next);
+	if (s->at < s->end && s->room >= EVENT)
+		return 1;
+	if (s->at >= s->end && (!next || failed(next) || atomic_load(&s->full)) || atomic_load(&cr.left) < GRANT)
+		return 0;
+	if (pthread_mutex_trylock(&cr.lock) != 0) /* this thread may have it */
+		return 0;
+	pthread_mutex_unlock(&cr.lock);
+	return 1;
 }
 
 HIDDEN struct stream *cr_open_stream(uint64_t first)

@@ -18,6 +18,7 @@ struct stream {
 	int fd;
 	uint32_t thread;
 	unsigned depth, quiet;
+	volatile unsigned busy; /* its thread writes an event: a signal must not */
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
 	int64_t room; /* bytes that its events may take in the archive before it asks for more */
@@ -72,6 +73,16 @@ HIDDEN void cr_computes(uint64_t t);
 
 HIDDEN void cr_uncounted(void);
 
+/* Samples. A thread begins and ends its own. */
+HIDDEN void cr_samples_open(void);
+HIDDEN void cr_samples_define(void);
+HIDDEN int cr_sampling(void);
+HIDDEN void cr_sample_begin(void);
+HIDDEN void cr_sample_end(void);
+HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
+HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame); /* that this thread is in; where the newest begins on the stack */
+HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
+
 HIDDEN void cr_sites_open(void);
 HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */
 
@@ -106,10 +117,16 @@ static inline int64_t archived(int kind, int n, int64_t varints, int stamp)
 /* put writes an event: its kind last, so that a process that is killed leaves whole events. */
 static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
 {
+	s->busy++;
+	atomic_signal_fence(memory_order_seq_cst);
 	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
+	if (t < s->last) /* a sample came since it was read */
+		t = s->last;
 	if (at >= s->end || s->room < EVENT) {
-		if (!cr_turn(s))
+		if (!cr_turn(s)) {
+			s->busy--;
 			return;
+		}
 		at = atomic_load_explicit(&s->at, memory_order_relaxed);
 	}
 	uint8_t *from = varint(at + 1, t - s->last), *p = from;
@@ -120,6 +137,8 @@ static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint
 	atomic_store_explicit(&s->at, p, memory_order_release);
 	s->last = t;
 	s->events++;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->busy--;
 }
 
 #endif

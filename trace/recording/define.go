@@ -35,6 +35,7 @@ func (s *Source) definitions() {
 	b.system(s)
 	b.allRegions(s)
 	b.callSites(s)
+	b.callingContexts(s)
 	b.communicators(s)
 	b.windows(s)
 	b.files(s)

@@ -31,6 +31,9 @@
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's
+//	22 samples       ns of processor time from one to the next: u64
+//	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
+//	                 all bits set and its name: u64 each
 //
 // addresses.json, made after the program's end, has lines of JSON: what an address of a call site belongs to.
 //

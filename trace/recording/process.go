@@ -27,6 +27,8 @@ const (
 	defSessions  = 13
 	defModule    = 20
 	defSite      = 21
+	defSamples   = 22
+	defContext   = 23
 )
 
 // Words of defUsage.
@@ -62,6 +64,8 @@ type process struct {
 	uncounted  string // why counters are missing, "" if none are
 	modules    []Address
 	sites      []site
+	period     uint64 // ns of processor time between samples, 0 where none are taken
+	contexts   []context
 
 	// references of the definitions, by number here
 	functionRefs []uint32 // regions; from 0
@@ -71,6 +75,7 @@ type process struct {
 	siteRefs     []uint32 // regions; from 0
 	metric       uint32   // class of the counters
 	winRefs      map[uint64]uint32
+	contextRefs  map[uint64]contextRef
 }
 
 type comm struct {
@@ -179,6 +184,13 @@ func (p *process) define(kind byte, b []byte) bool {
 		return p.addModule(b)
 	case defSite:
 		return p.addSite(b)
+	case defSamples:
+		if len(b) < 8 {
+			return false
+		}
+		p.period = word(0)
+	case defContext:
+		return p.addContext(b)
 	case defEnd:
 		if len(b) < 40 {
 			return false

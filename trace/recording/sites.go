@@ -27,6 +27,7 @@ type Frame struct {
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     uint32 `json:"line,omitempty"`
+	Begin    uint32 `json:"begin,omitempty"` // line of the function's declaration
 }
 
 // Named is what the instruction before an address, a call, belongs to, innermost first.
@@ -118,13 +119,21 @@ func (p *process) addSite(b []byte) bool {
 func (s *Source) addresses() []Address {
 	seen := make(map[Address]bool)
 	var list []Address
+	add := func(a Address) {
+		if !seen[a] {
+			seen[a] = true
+			list = append(list, a)
+		}
+	}
 	for _, p := range s.processes {
 		for i := range p.sites {
 			for _, a := range p.sites[i].frames {
-				if !seen[a] {
-					seen[a] = true
-					list = append(list, a)
-				}
+				add(a)
+			}
+		}
+		for i := range p.contexts {
+			if c := &p.contexts[i]; c.region == 0 {
+				add(c.at)
 			}
 		}
 	}

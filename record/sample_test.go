@@ -1,0 +1,119 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// TestSamples compares where samples found a program with its own clock, with the lines of its source, and with what the report
+// says: the function that is late. Call sites are recorded next to them.
+func TestSamples(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			program := l.compileProgram(t, "sampled.c", "-g", "-O1")
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program), Sample: time.Millisecond, Sites: 4})
+			var heavy, light float64
+			if _, err := fmt.Sscan(out, &heavy, &light); err != nil || r.Exit != 0 {
+				t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)
+			}
+			src, err := otf2.OpenPath(r.Archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			d := src.Definitions()
+			period, ok := d.PeriodTicks(&d.InterruptGenerators[0])
+			if !ok {
+				t.Fatal("the period of the timer is not a time")
+			}
+			in := samplesOf(t, src)
+			n := in["heavy"] + in["light"]
+			want := (heavy + light) * float64(d.Clock().TimerResolution) / float64(period)
+			share, error := in["heavy"]/n, 4*math.Sqrt(0.21/n)
+			t.Logf("%v samples, by the clock %.0f; heavy %.3f, by the clock %.3f", n, want, share, heavy/(heavy+light))
+			if math.Abs(share-heavy/(heavy+light)) > error {
+				t.Errorf("%.3f of %v samples in heavy, by the clock %.3f", share, n, heavy/(heavy+light))
+			}
+			if math.Abs(n-want) > 0.1*want {
+				t.Errorf("%v samples, by the clock %.0f", n, want)
+			}
+			for _, function := range [...]string{"heavy", "light"} {
+				declaredAt(t, d, function)
+			}
+			if path, err := exec.LookPath("otf2-print"); err == nil {
+				if text, err := exec.Command(path, "-Werror", r.Archive).CombinedOutput(); err != nil {
+					t.Errorf("otf2-print: %v %s", err, text[max(0, len(text)-500):])
+				}
+			}
+			file := filepath.Join(t.TempDir(), "run.xtf")
+			analyse(t, r.Archive, file)
+			if f := readPlanted(t, file).Findings; len(f) == 0 || f[0].Kind != "imbalance" || !strings.Contains(f[0].Text, "heavy") {
+				t.Errorf("the first finding does not name heavy: %+v", f)
+			}
+		})
+	}
+}
+
+// samplesOf counts the samples of all locations by the functions on their paths.
+func samplesOf(t *testing.T, src trace.Source) map[string]float64 {
+	t.Helper()
+	d := src.Definitions()
+	in := make(map[string]float64)
+	for i := range d.Locations {
+		st, err := src.Stream(trace.P(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		for k := range st.Chunks() {
+			c, err := st.Chunk(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b trace.Batch
+			for c.Next(&b) == nil {
+				for j := range b.Events {
+					if e := &b.Events[j]; e.Kind == trace.CallingContextSample {
+						for x := d.Context(uint32(b.Words(e)[0])); x != nil; x = d.Context(x.Parent) {
+							in[d.Text(d.Regions[x.Region].Name)]++
+						}
+					}
+				}
+			}
+		}
+	}
+	return in
+}
+
+// declaredAt compares the line of a function's region with the source.
+func declaredAt(t *testing.T, d *trace.Definitions, function string) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/sampled.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := uint32(0)
+	for i, line := range strings.Split(string(b), "\n") {
+		if strings.Contains(line, "/* "+function+" */") {
+			want = uint32(i + 1)
+		}
+	}
+	for i := range d.Regions {
+		if x := &d.Regions[i]; d.Text(x.Name) == function {
+			if x.BeginLine != want || filepath.Base(d.Text(x.SourceFile)) != "sampled.c" {
+				t.Errorf("%s is at %s:%d, not sampled.c:%d", function, d.Text(x.SourceFile), x.BeginLine, want)
+			}
+			return
+		}
+	}
+	t.Errorf("no region %s", function)
+}

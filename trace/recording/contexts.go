@@ -1,0 +1,191 @@
+package recording
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// context is a node of the tree of what samples found on the stack: a place in code, or a region that the program marks.
+type context struct {
+	number, parent uint64 // parent: 0 for none
+	at             Address
+	region         uint64 // name
+}
+
+// contextRef is a calling context of the definitions, and how many are above it.
+type contextRef struct{ ref, depth uint32 }
+
+const (
+	maxContexts = 1 << 16
+	maxDepth    = 1 << 10 // of a context; deeper ones are their parents
+	generator   = 0       // reference of the timer of samples
+)
+
+func (p *process) addContext(b []byte) bool {
+	if len(b) < 32 || len(p.contexts) >= maxContexts {
+		return false
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	c := context{number: word(0), parent: word(1), at: Address{Module: "?"}}
+	switch m := word(2); {
+	case m < uint64(len(p.modules)):
+		c.at = p.modules[m]
+	case word(3) < maxContexts:
+		c.region = word(3)
+	}
+	c.at.Offset = word(3)
+	p.contexts = append(p.contexts, c)
+	return c.number != 0
+}
+
+// callingContexts defines what samples found, as calls below the program. Processes share what is the same.
+func (b *definer) callingContexts(s *Source) {
+	t := contextTree{b: b, s: s, contexts: make(map[trace.CallingContext]uint32), lines: make(map[trace.SourceCodeLocation]uint32)}
+	period := uint64(0)
+	for _, p := range s.processes {
+		if p.period == 0 {
+			continue
+		}
+		if period == 0 {
+			t.below(contextRef{ref: trace.Undefined}, regionProgram, trace.Undefined)
+		}
+		period = max(period, p.period)
+		t.process(p)
+	}
+	if period > 0 {
+		b.d.InterruptGenerators = []trace.InterruptGenerator{{Ref: generator, Name: b.str("processor time"), Base: 1, Exponent: -9, Period: period}}
+	}
+}
+
+// contextTree joins the contexts of all processes.
+type contextTree struct {
+	b        *definer
+	s        *Source
+	contexts map[trace.CallingContext]uint32 // their references, without them
+	lines    map[trace.SourceCodeLocation]uint32
+}
+
+// process defines the contexts of one process, parents first.
+func (t *contextTree) process(p *process) {
+	p.contextRefs = map[uint64]contextRef{0: {}}
+	byNumber := make(map[uint64]*context, len(p.contexts))
+	for i := range p.contexts {
+		byNumber[p.contexts[i].number] = &p.contexts[i]
+	}
+	var path []*context
+	for i := range p.contexts {
+		path = path[:0]
+		above, known := contextRef{}, false
+		for c := &p.contexts[i]; c != nil && len(path) < maxDepth; c = byNumber[c.parent] {
+			if above, known = p.contextRefs[c.number]; known {
+				break
+			}
+			path = append(path, c)
+			if c.parent == 0 {
+				known = true
+				break
+			}
+		}
+		for k := len(path) - 1; k >= 0 && known; k-- {
+			above = t.add(p, path[k], byNumber[path[k].parent], above)
+			p.contextRefs[path[k].number] = above
+		}
+	}
+}
+
+// add defines the frames of a node. Those of the recorder, and of the C library before a program's or a thread's first function, are none.
+func (t *contextTree) add(p *process, c, parent *context, above contextRef) contextRef {
+	if c.region > 0 {
+		return t.below(above, p.nameRef(c.region), trace.Undefined)
+	}
+	list := t.s.names[c.at]
+	first := above.depth == 0
+	if strings.HasPrefix(filepath.Base(c.at.Module), "coppice-record-") {
+		return above
+	}
+	if first && (len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || len(list) == 0 && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {
+		return above
+	}
+	if len(list) == 0 {
+		list = []Frame{{}}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		f := &list[i]
+		name, _, _ := strings.Cut(f.Function, "+0x")
+		if name == "" {
+			name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset)
+			if above.depth > 0 && i == 0 { // code without a name: its file alone
+				name = filepath.Base(c.at.Module)
+			}
+		}
+		above = t.below(above, t.function(shorten(name), f), t.line(f))
+	}
+	return above
+}
+
+func (t *contextTree) outer(c *context) string {
+	if list := t.s.names[c.at]; len(list) > 0 {
+		return list[len(list)-1].Function
+	}
+	return ""
+}
+
+// isStart reports whether a function is that of a program's file which calls the C library first.
+func isStart(function string) bool {
+	name, _, _ := strings.Cut(function, "+0x")
+	return name == "_start"
+}
+
+// function returns the region of a function.
+func (t *contextTree) function(name string, f *Frame) uint32 {
+	b := t.b
+	key := name + "\x00\x00" + f.File
+	ref, ok := b.regions[key]
+	if !ok {
+		ref = uint32(len(b.d.Regions))
+		r := trace.Region{Ref: ref, Name: b.str(name), CanonicalName: b.str(name), Description: b.str(""), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmCompiler}
+		if f.File != "" && f.Begin > 0 {
+			r.SourceFile, r.BeginLine, r.EndLine = b.file(f), f.Begin, f.Begin
+		}
+		b.regions[key] = ref
+		b.d.Regions = append(b.d.Regions, r)
+	}
+	return ref
+}
+
+func (b *definer) file(f *Frame) uint32 {
+	return b.str(strings.ToValidUTF8(f.File[max(0, len(f.File)-mostFile):], ""))
+}
+
+// line returns the source code location of a frame.
+func (t *contextTree) line(f *Frame) uint32 {
+	if f.File == "" || f.Line == 0 {
+		return trace.Undefined
+	}
+	key := trace.SourceCodeLocation{File: t.b.file(f), LineNumber: f.Line}
+	ref, ok := t.lines[key]
+	if !ok {
+		ref = uint32(len(t.lines))
+		t.lines[key] = ref
+		key.Ref = ref
+		t.b.d.SourceCodeLocations = append(t.b.d.SourceCodeLocations, key)
+	}
+	return ref
+}
+
+// below returns the calling context of a region below another.
+func (t *contextTree) below(above contextRef, region, line uint32) contextRef {
+	key := trace.CallingContext{Region: region, SourceCodeLocation: line, Parent: above.ref}
+	ref, ok := t.contexts[key]
+	if !ok {
+		ref = uint32(len(t.contexts))
+		t.contexts[key] = ref
+		key.Ref = ref
+		t.b.d.CallingContexts = append(t.b.d.CallingContexts, key)
+	}
+	return contextRef{ref, above.depth + 1}
+}
