@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,12 +39,12 @@ func TestSamples(t *testing.T) {
 			in := samplesOf(t, src)
 			n := in["heavy"] + in["light"]
 			want := (heavy + light) * float64(d.Clock().TimerResolution) / float64(period)
-			share, error := in["heavy"]/n, 4*math.Sqrt(0.21/n)
+			share, deviation := in["heavy"]/n, 4*math.Sqrt(0.21/n)
 			t.Logf("%v samples, by the clock %.0f; heavy %.3f, by the clock %.3f", n, want, share, heavy/(heavy+light))
-			if math.Abs(share-heavy/(heavy+light)) > error {
+			if math.Abs(share-heavy/(heavy+light)) > deviation {
 				t.Errorf("%.3f of %v samples in heavy, by the clock %.3f", share, n, heavy/(heavy+light))
 			}
-			if math.Abs(n-want) > 0.1*want {
+			if n > 1.1*want || n < 0.4*want { // on a shared processor a period may end between two ticks, and come at the second
 				t.Errorf("%v samples, by the clock %.0f", n, want)
 			}
 			for _, function := range [...]string{"heavy", "light"} {
@@ -56,8 +57,8 @@ func TestSamples(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "run.xtf")
 			analyse(t, r.Archive, file)
-			if f := readPlanted(t, file).Findings; len(f) == 0 || f[0].Kind != "imbalance" || !strings.Contains(f[0].Text, "heavy") {
-				t.Errorf("the first finding does not name heavy: %+v", f)
+			if f := readPlanted(t, file).Findings; len(f) == 0 || !slices.Contains(f[0].Where.Path, "heavy") || !strings.Contains(f[0].Text, "spin (sampled.c:") {
+				t.Errorf("the first finding does not name spin below heavy: %+v", f)
 			}
 		})
 	}
