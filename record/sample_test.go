@@ -44,7 +44,7 @@ func TestSamples(t *testing.T) {
 			if math.Abs(share-heavy/(heavy+light)) > deviation {
 				t.Errorf("%.3f of %v samples in heavy, by the clock %.3f", share, n, heavy/(heavy+light))
 			}
-			if n > 1.1*want || n < 0.4*want { // on a shared processor a period may end between two ticks, and come at the second
+			if n > 1.1*want || n < 0.1*want { // on a shared processor periods end between two ticks, and come at a later one: how many depends on what else runs
 				t.Errorf("%v samples, by the clock %.0f", n, want)
 			}
 			for _, function := range [...]string{"heavy", "light"} {
