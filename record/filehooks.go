@@ -7,7 +7,7 @@ import (
 
 // onFiles are the calls on files that move no data.
 var onFiles = map[string]hook{
-	"File_open": {after: "cr_file_opened(comm, filename, filename_length, amode, *fh);"},
+	"File_open": {before: "cr_clear_stack();", after: "cr_file_opened(comm, filename, filename_length, amode, *fh);"},
 	"File_close": {
 		before: "struct file *const old_file = cr_file_gone(fh);", after: "cr_file_closed(old_file);",
 		failed: "cr_file_stays(*fh, old_file);",

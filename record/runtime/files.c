@@ -90,6 +90,15 @@ static uint64_t creation(int mode)
 }
 static uint64_t status_flags(int mode) { return (mode & MPI_MODE_APPEND ? 2u : 0) | (mode & MPI_MODE_DELETE_ON_CLOSE ? 256u : 0); }
 
+/* cr_clear_stack clears the stack that the call after it gets. From Fortran, MPICH 4.0 reads the handle of a file that could not be
+ * opened, which it has not set: of a handle that is 0 there it makes one that is none, of others it may crash. */
+HIDDEN __attribute__((noinline)) void cr_clear_stack(void)
+{
+	char room[4096];
+	memset(room, 0, sizeof room);
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
 HIDDEN void cr_file_opened(MPI_Comm comm, const char *name, long length, int mode, MPI_File fh)
 {
 	uint64_t number = cr_comm(comm);

@@ -218,6 +218,7 @@ struct file;
 struct cr_io {
 	uint64_t file, id, asked; /* id: 0 where the file is not known; asked: bytes */
 };
+HIDDEN void cr_clear_stack(void);
 HIDDEN void cr_file_opened(MPI_Comm comm, const char *name, long length, int mode, MPI_File fh);
 HIDDEN struct file *cr_file_gone(const MPI_File *fh); /* NULL where it is not known */
 HIDDEN void cr_file_stays(MPI_File fh, struct file *f);
