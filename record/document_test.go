@@ -37,7 +37,7 @@ var recordedAs = map[string]string{
 	"cr_rma_sync":    "a lock, its release or a synchronisation: window, target, shared or not; the end of operations with the target",
 	"cr_epoch":       "a synchronisation with each process of the group: window, process",
 	"cr_epoch_over":  "a synchronisation with each process of the group: window, process; the end of operations",
-	"cr_file_opened": "the file and its handle: communicator, name, how it is opened", "cr_file_gone": "", "cr_file_stays": "",
+	"cr_clear_stack": "", "cr_file_opened": "the file and its handle: communicator, name, how it is opened", "cr_file_gone": "", "cr_file_stays": "",
 	"cr_file_closed": "the end of the handle", "cr_file_deleted": "the file is deleted", "cr_file_view": "the unit of offsets",
 	"cr_file_seek": "the position: where it is set to, in bytes; that of all processes where it is set from the beginning",
 	"cr_io_begin":  "an operation begins: file, read, write or flush, collective or not, bytes, offset of the call in bytes",
