@@ -20,6 +20,7 @@ type FindingFacts struct {
 	item        xtf.Item // of a component that is a loss by itself
 	outside     bool     // work outside of recorded calls
 	Uneven      bool
+	Even        bool // over the run no process computes much more than the others
 	bound       bool // to processors that others may not use
 	mean        numbers.Ratio
 }
@@ -45,7 +46,9 @@ var AdviceTable = []adviceRow{
 	{"late_post", "", nil, "post the window before the origin needs it, or give the target less to compute before"},
 	{"early_wait", "", nil, "complete the epoch earlier, or give the target something to do before it waits"},
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
+	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "balance each step, or let processes meet less often: over the run no process computes much more than the others"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{"late_broadcast", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "move the operation up, or the root's work after it"},
 	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},

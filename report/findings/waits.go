@@ -279,6 +279,11 @@ func (f *finder) imbalance() {
 		return
 	}
 	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
+	// What others compute less on average: with one of two processes the mean hides half of it.
+	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
+	for i := range f.list {
+		f.list[i].facts.Even = above(over) < f.list[i].Ticks/4
+	}
 	if over == 0 {
 		return
 	}
@@ -289,8 +294,7 @@ func (f *finder) imbalance() {
 		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
 	}
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
-	// What others compute less on average: with one of two processes the mean hides half of it.
-	others := numbers.MulDiv(ticks, f.s.Processors, f.s.Processors-1)
+	others := above(ticks)
 	known := false
 	for i := range f.list {
 		x := &f.list[i]
