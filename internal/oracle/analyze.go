@@ -59,6 +59,7 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 		a.communication(l)
 	}
 	a.match()
+	a.synchronise()
 	a.gather()
 	for _, l := range a.locs {
 		a.findMarks(l)

@@ -92,6 +92,11 @@ func (a *analysis) dependencies() [][][]dependency {
 				}
 			}
 		}
+		for _, n := range l.notices {
+			if n.mate != nil && n.mate.enter() <= l.visits[n.visit].leave && n.firstAfter(a) {
+				need(n.visit, dependency{n.mate.at, n.mate.visit})
+			}
+		}
 		for _, m := range l.colls {
 			for _, q := range m.needed(a) {
 				need(m.visit, dependency{q.at, q.start})

@@ -9,7 +9,7 @@ import (
 )
 
 // message is one side of a point-to-point message. Its row is its place among
-// all sends and receives of the location.
+// all sends, receives and notices of windows of the location.
 type message struct {
 	at          *location
 	row         int
@@ -61,6 +61,8 @@ func (a *analysis) communication(l *location) {
 	for i := range l.records {
 		if e := &l.records[i]; e.visit >= 0 && communicates(e.kind) {
 			w.record(e)
+		} else if e.visit >= 0 {
+			w.synchronisation(e)
 		}
 	}
 	for _, r := range w.open {
@@ -141,7 +143,7 @@ func (w *requests) complete(id uint64, visit int, post *int) int {
 
 func (w *requests) message(e *record, m *message) {
 	f := e.fields
-	m.at, m.row, m.visit, m.probe = w.l, len(w.l.ops), e.visit, -1
+	m.at, m.row, m.visit, m.probe = w.l, len(w.l.ops)+len(w.l.notices), e.visit, -1
 	m.comm, m.tag, m.bytes = uint32(f[1]), uint32(f[2]), f[3]
 	m.peer = w.a.d.Peer(m.comm, uint32(f[0]), w.l.process)
 	if !m.send && !m.nonBlocking {

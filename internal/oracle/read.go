@@ -53,6 +53,7 @@ type location struct {
 	calls   []call
 	visits  []visit
 	ops     []*message
+	notices []*notice
 	colls   []*member
 	windows []window
 	first   uint64
@@ -175,6 +176,8 @@ func (a *analysis) nest(l *location) {
 			e.call = open
 			if e.visit = -1; communicates(e.kind) {
 				e.visit = l.visitOf(i)
+			} else if synchronises(e.kind) && open >= 0 {
+				e.visit = l.calls[open].visit
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const NoCause = trace.P(trace.Undefined)
 
 // kindOrder puts waits for messages before those for collectives.
 var kindOrder = map[Item]int{
-	LateSender: 0, LateReceiver: 0, LateProgress: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, BarrierDone: 1, NxNDone: 1,
+	LateSender: 0, LateReceiver: 0, LateProgress: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, LatePost: 0, EarlyWait: 0, LockContention: 0, BarrierDone: 1, NxNDone: 1,
 }
 
 // WaitSpan is a wait state of one location.
@@ -75,6 +75,9 @@ func (a *analysis) waits(l *location) []WaitSpan {
 		for _, w := range a.messageWaits(l, v, messages) {
 			add(w)
 		}
+	}
+	for _, w := range l.noticeWaits() {
+		add(w)
 	}
 	for _, m := range l.colls {
 		for _, w := range m.waits(a) {
@@ -192,8 +195,8 @@ func (a *analysis) progress(m *message, sent uint64) (out, back uint64) {
 // order looks for a message that was sent before m and is received after it.
 func (a *analysis) order(l *location, m *message) Order {
 	found := InOrder
-	for _, x := range l.ops[m.row:] {
-		if x.send || x.mate == nil || x.marker || x.visit <= m.visit || x.mate.enter() >= m.mate.enter() {
+	for _, x := range l.ops {
+		if x.row < m.row || x.send || x.mate == nil || x.marker || x.visit <= m.visit || x.mate.enter() >= m.mate.enter() {
 			continue
 		}
 		if x.peer == m.peer {

@@ -243,6 +243,7 @@ func openFile(t *testing.T, name string) *xtf.File {
 var patternItems = []xtf.Item{
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
+	xtf.WaitLatePost: xtf.ItemLatePost, xtf.WaitEarlyWait: xtf.ItemEarlyWait, xtf.WaitLock: xtf.ItemLockContention,
 }
 
 func delayText(t *testing.T, f *xtf.File, src trace.Source) string {

@@ -183,7 +183,7 @@ var itemOfPattern = map[uint32]oracle.Item{
 	xtf.WaitLateSender: oracle.LateSender, xtf.WaitLateReceiver: oracle.LateReceiver, xtf.WaitBarrier: oracle.WaitBarrier,
 	xtf.WaitBarrierCompletion: oracle.BarrierDone, xtf.WaitNxN: oracle.WaitNxN, xtf.WaitNxNCompletion: oracle.NxNDone,
 	xtf.WaitLateBroadcast: oracle.LateBroadcast, xtf.WaitEarlyReduce: oracle.EarlyReduce, xtf.WaitEarlyScan: oracle.EarlyScan,
-	xtf.WaitLateProgress: oracle.LateProgress,
+	xtf.WaitLateProgress: oracle.LateProgress, xtf.WaitLatePost: oracle.LatePost, xtf.WaitEarlyWait: oracle.EarlyWait, xtf.WaitLock: oracle.LockContention,
 }
 
 // fileLines tells what a file says.
