@@ -22,13 +22,16 @@ var survivals = []struct {
 	least  uint64 // sends that must be in the archive; what fits into 1 MiB depends on how far apart the calls are
 	cut    string // what it says of the cut
 	done   bool   // the program comes to its end
+	kind   string // of the first finding
+	text   string // how that begins
 }{
-	{"exit", "100", 0, 200, "exit", false},
-	{"abort", "100", 0, 200, "MPI_Abort", false},
-	{"kill", "100", 0, 200, "killed", false},
-	{"crash", "100", 0, 200, "killed", false},
-	{"budget", "60000", 4 << 20, 40_000, "its share of the size given was used up", true},
-	{"disk", "110000", 0, 40_000, "no room on the disk", true},
+	{"exit", "100", 0, 200, "exit with status 7", false, "abort", "ended without MPI_Finalize: ranks 0-1 by exit with status 7"},
+	{"leave", "100", 0, 200, "exit with status 3", false, "abort", "ended without MPI_Finalize: rank 1 by exit with status 3; calls that never returned: rank 0 in MPI_Barrier since "},
+	{"abort", "100", 0, 200, "MPI_Abort", false, "abort", "ended by MPI_Abort: "},
+	{"kill", "100", 0, 200, "killed", false, "hang", "hang, or the trace was cut there: "},
+	{"crash", "100", 0, 200, "killed", false, "hang", "hang, or the trace was cut there: "},
+	{"budget", "60000", 4 << 20, 40_000, "its share of the size given was used up", true, "", ""},
+	{"disk", "110000", 0, 40_000, "no room on the disk", true, "", ""},
 }
 
 // TestSurvival has programs that end badly, and recordings that find no room: what was recorded until then is in the
@@ -58,13 +61,20 @@ func TestSurvival(t *testing.T) {
 				if n := sends(t, r.Archive); !cut || n < x.least || len(r.Found) > 0 {
 					t.Errorf("%d sends, %d at least; %v, %v", n, x.least, r.Cut, r.Found)
 				}
-				res := analyse(t, r.Archive, filepath.Join(t.TempDir(), "run.xtf"))
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				res := analyse(t, r.Archive, file)
 				want := trace.DiagUnfinished
 				if x.done {
 					want = trace.DiagTruncated
 				}
 				if known := slices.ContainsFunc(res.Codes, func(c stats.CodeTotal) bool { return c.Code == want && c.Count == uint64(len(r.Cut)) }); !known || !res.Partial {
 					t.Errorf("the analysis of the archive does not know how it ended: %v", res.Codes)
+				}
+				if x.kind != "" {
+					first := readPlanted(t, file).Findings[0]
+					if first.Kind != x.kind || !strings.HasPrefix(first.Text, x.text) {
+						t.Errorf("the first finding is %s: %s", first.Kind, first.Text)
+					}
 				}
 				for _, c := range res.Codes {
 					if x.how == "abort" && c.Code == trace.DiagShortCollective { // the other process may be in the barrier before it

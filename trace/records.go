@@ -262,6 +262,10 @@ const (
 	PropertySessions   = "coppice: sessions"   // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
 )
 
+// UnfinishedExit begins the value of PropertyUnfinished where a process ended itself, by exit or at the end of main. The status follows
+// where it is known.
+const UnfinishedExit = "exit"
+
 // CutBy returns the diagnostic that a location property stands for, and false for other properties.
 func CutBy(property string) (Code, bool) {
 	switch property {

@@ -237,10 +237,20 @@ HIDDEN int cr_spawned(void)
 	return PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
 }
 
-/* define_end ends the definitions. */
-static void define_end(const uint64_t end[5])
+/* What the program gave exit, or returned from main, + 1. Not every C library says. */
+static uint64_t exit_status;
+#pragma weak on_exit
+
+static void exits(int status, void *unused)
 {
-	cr_define(DEF_END, end, 5 * sizeof *end);
+	(void)unused;
+	exit_status = (uint64_t)(status & 0xff) + 1;
+}
+
+/* define_end ends the definitions. */
+static void define_end(const uint64_t end[6])
+{
+	cr_define(DEF_END, end, 6 * sizeof *end);
 	close(cr.def);
 	cr.def = -1;
 }
@@ -270,7 +280,7 @@ static int begin(const char *folder)
 	cr_mine = cr_open_stream(cr.begin);
 	if (cr_mine && (errno = pthread_create(&cr.helper, NULL, cr_help, NULL)) == 0)
 		return 1;
-	uint64_t end[5] = {errno == ENOMEM || errno == EAGAIN ? END_MEMORY : END_DISK};
+	uint64_t end[6] = {errno == ENOMEM || errno == EAGAIN ? END_MEMORY : END_DISK};
 	if (cr_mine)
 		cr_complain("no thread for the recording");
 	define_end(end);
@@ -297,6 +307,8 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 	cr_mine->stamp = entered;
 	cr_mine->depth = 1;
 	pthread_atfork(NULL, NULL, forked);
+	if (on_exit)
+		on_exit(exits, NULL);
 	if (cr.rank == 0)
 		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
 	cr_comm_start();
@@ -348,7 +360,9 @@ HIDDEN void cr_stop(int reason)
 	if (!pthread_equal(pthread_self(), cr.helper))
 		pthread_join(cr.helper, NULL);
 	cr_samples_define();
-	uint64_t end[5] = {(uint64_t)reason};
+	uint64_t end[6] = {(uint64_t)reason};
+	if (reason == END_EXIT)
+		end[5] = exit_status;
 	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
 	cr.stopped = 1;
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)

@@ -56,7 +56,7 @@ enum {
 	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
 	DEF_COMM_NAME,
 	DEF_FUNCTIONS,   /* of rank 0: names of the wrapped functions, a line each, numbered from 0 */
-	DEF_END,         /* reason, events, time stalled, threads, newest time */
+	DEF_END,         /* reason, events, time stalled, threads, newest time, status given to exit + 1 or 0 */
 	DEF_COUNTERS,    /* names of the counters, a line each */
 	DEF_UNCOUNTED,   /* text: why nothing is counted, or no more */
 	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in

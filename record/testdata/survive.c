@@ -33,6 +33,8 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!strcmp(how, "exit"))
 		exit(7);
+	if (!strcmp(how, "leave") && rank == 1)
+		return 3;
 	if (!strcmp(how, "abort") && rank == 0)
 		MPI_Abort(MPI_COMM_WORLD, 9);
 	if (!strcmp(how, "kill") && rank == 1)

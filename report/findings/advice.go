@@ -66,7 +66,8 @@ var AdviceTable = []adviceRow{
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
-	{kindAbort, "", nil, "look at why the program calls MPI_Abort there"},
+	{kindAbort, "MPI_Abort", nil, "look at why the program calls MPI_Abort there"},
+	{kindAbort, "", nil, "look at why these processes end, and what the program printed then"},
 	{KindClock, "", nil, "analyze with --clock-repair"},
 }
 

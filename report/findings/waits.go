@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -500,13 +501,14 @@ type endCall struct {
 	since  uint64
 }
 
-// hang says who is in which MPI call at the end of the trace, and since when.
+// hang says who is in which MPI call at the end of the trace, and since when, and which processes ended themselves.
 func (f *finder) hang() ([]Finding, error) {
-	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagOpenCall }) {
+	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagOpenCall || c.Code == trace.DiagUnfinished }) {
 		return nil, nil
 	}
+	exits := exits(f.r)
 	open, unknown, err := openCalls(f.r)
-	if err != nil || len(open) == 0 {
+	if err != nil || len(open) == 0 && len(exits) == 0 {
 		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
@@ -514,7 +516,7 @@ func (f *finder) hang() ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Finding{hangFinding(f.r, f.u, open, unknown, f.query("diagnostics"), last)}, nil
+	return []Finding{hangFinding(f.r, f.u, open, exits, unknown, f.query("diagnostics"), last)}, nil
 }
 
 // openCalls are the outermost MPI calls that never returned, of the locations that
@@ -537,6 +539,23 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 		unknown = append(unknown, lost[i].Process)
 	}
 	return list, slices.Compact(unknown), err
+}
+
+// exits are the processes that called exit, or came to the end of main, without MPI_Finalize, by how they did.
+func exits(r *results.Run) map[string][]uint32 {
+	list := map[string][]uint32{}
+	for i := range r.Defs.LocationProperties {
+		q := &r.Defs.LocationProperties[i]
+		how := r.Defs.Text(uint32(q.Value.Bits))
+		if r.Defs.Text(q.Name) != trace.PropertyUnfinished || q.Value.Type != trace.TypeString || !strings.HasPrefix(how, trace.UnfinishedExit) {
+			continue
+		}
+		if p, ok := r.Defs.Ordinal(q.Location); ok {
+			rank, _ := r.Defs.Process(p)
+			list[how] = append(list[how], rank)
+		}
+	}
+	return list
 }
 
 // openGroup is the processes that are in one region at the end.
@@ -566,8 +585,8 @@ func groups(open []endCall) []*openGroup {
 	return list
 }
 
-// hangFinding is the report of calls that never returned; open and unknown are by rank.
-func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint32, query, last string) Finding {
+// hangFinding is the report of calls that never returned, and of processes that ended themselves; open and unknown are by rank.
+func hangFinding(r *results.Run, u numbers.Units, open []endCall, exits map[string][]uint32, unknown []uint32, query, last string) Finding {
 	list := groups(open)
 	x := Finding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
 	var parts []string
@@ -581,8 +600,17 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint
 	}
 	slices.Sort(x.Where.Processes)
 	x.Where.Processes = slices.Compact(x.Where.Processes)
-	x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(r, list[0].region), 60), results.CallPlace(r, list[0].region)
-	x.Where.Path = []string{x.Where.Region}
+	if len(list) > 0 {
+		x.Where.Region, x.Where.Place = numbers.Clean(results.CallName(r, list[0].region), 60), results.CallPlace(r, list[0].region)
+		x.Where.Path = []string{x.Where.Region}
+	}
+	var ended []uint32
+	var how []string
+	for _, text := range slices.Sorted(maps.Keys(exits)) {
+		ended = append(ended, exits[text]...)
+		how = append(how, fmt.Sprintf("%s by %s", rankText(results.Ranks{List: exits[text]}), numbers.Clean(text, 60)))
+	}
+	slices.Sort(ended)
 	without := func(list []uint32) (others []uint32) {
 		for rank := range r.Defs.Processes() {
 			_, ok := slices.BinarySearch(list, uint32(rank))
@@ -592,7 +620,8 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint
 		}
 		return others
 	}
-	if others := without(x.Where.Processes); len(others) > 0 {
+	others := slices.DeleteFunc(without(x.Where.Processes), func(rank uint32) bool { return slices.Contains(ended, rank) })
+	if len(others) > 0 {
 		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end")
 	}
 	if len(unknown) > 0 {
@@ -611,11 +640,25 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, unknown []uint
 		never = append(never, last)
 	}
 	x.Evidence = strings.Join(append(parts, never...), "; ")
-	x.Text = "hang, or the trace was cut there: calls that never returned: " + x.Evidence
-	if at := slices.IndexFunc(list, func(g *openGroup) bool { return results.CallName(r, g.region) == "MPI_Abort" }); at >= 0 {
+	at := slices.IndexFunc(list, func(g *openGroup) bool { return results.CallName(r, g.region) == "MPI_Abort" })
+	if at >= 0 || len(ended) > 0 {
 		x.Kind, x.Basis = kindAbort, "no gain: the program ended itself"
+	}
+	const calls = "calls that never returned: "
+	switch {
+	case at >= 0:
 		x.Where = FindingWhere{Processes: list[at].ranks.List, Region: "MPI_Abort", Place: results.CallPlace(r, list[at].region), Path: []string{"MPI_Abort"}}
-		x.Text = "ended by MPI_Abort: calls that never returned: " + x.Evidence
+		x.facts.Region = x.Where.Region
+		x.Text = "ended by MPI_Abort: " + calls + x.Evidence
+	case len(ended) > 0:
+		x.Where = FindingWhere{Processes: ended}
+		if len(list) > 0 {
+			how = append(how, calls+x.Evidence)
+		}
+		x.Evidence = strings.Join(how, "; ")
+		x.Text = "ended without MPI_Finalize: " + x.Evidence
+	default:
+		x.Text = "hang, or the trace was cut there: " + calls + x.Evidence
 	}
 	return x
 }

@@ -19,7 +19,7 @@
 //	4 clock          own time, ticks that rank 0 is ahead, round trip: i64
 //	5 name of a communicator   number here u64, text
 //	6 functions      of rank 0: names of MPI functions, a line each, numbered from 0
-//	7 end            reason, events, ns stalled, threads, newest time: u64
+//	7 end            reason, events, ns stalled, threads, newest time, status given to exit + 1 or 0: u64
 //	8 counters       their names, a line each
 //	9 uncounted      text: why a thread has no counters, or none from some time on
 //	10 usage         of the first thread, without MPI_Init and MPI_Finalize: ns of processor time; ns between MPI calls in

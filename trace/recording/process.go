@@ -57,6 +57,7 @@ type process struct {
 	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
+	exit       uint64 // status given to exit + 1, 0 where it is not known
 	newest     uint64 // time of the last event, where it did
 	damaged    string // what is wrong with the file, "" if nothing is
 	files      []file // event files, the first thread's first
@@ -196,6 +197,9 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.ended, p.newest = word(0), word(4)
+		if len(b) >= 48 {
+			p.exit = word(5)
+		}
 	}
 	return true
 }

@@ -319,7 +319,10 @@ func (p *process) cut() (property, why string) {
 		}
 		return trace.PropertyUnfinished, "it crashed or was killed"
 	case endExit:
-		return trace.PropertyUnfinished, "exit"
+		if p.exit > 0 {
+			return trace.PropertyUnfinished, fmt.Sprintf("%s with status %d", trace.UnfinishedExit, p.exit-1)
+		}
+		return trace.PropertyUnfinished, trace.UnfinishedExit
 	case endAbort:
 		return trace.PropertyUnfinished, "MPI_Abort"
 	case endBudget:
