@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +178,49 @@ func TestCallPaths(t *testing.T) {
 	for n := 2; n < 6; n++ {
 		if !depths[n] {
 			t.Errorf("no recursion of depth %d in %v", n, depths)
+		}
+	}
+}
+
+// TestCallsThroughLibrary holds that calls of a library without lines are at the line of the program that calls the library, but those
+// whose frames move on the stack, which would be unwound each time: after a few they have the library's place alone.
+func TestCallsThroughLibrary(t *testing.T) {
+	if goruntime.GOARCH != "amd64" {
+		t.Skip("return addresses have a fixed place below the frames of x86-64 alone")
+	}
+	l := libraries(t)[0]
+	library := l.compileProgram(t, "through.c", "-O1", "-shared", "-fPIC")
+	for _, x := range [...]struct {
+		debug string
+		want  map[string]uint64 // calls on each process
+	}{
+		{"-g", map[string]uint64{"MPI_Barrier main > plugged": 40, "MPI_Allreduce main > plugged > swaying": 8, "MPI_Allreduce swaying": 32}},
+		{"-s", map[string]uint64{"MPI_Barrier plugged": 40, "MPI_Allreduce swaying": 40}},
+	} {
+		d, raw, _ := l.recordSites(t, 1, l.compileProgram(t, "sites.c", "-O1", "-ldl", x.debug), library)
+		calls := map[uint32]uint64{}
+		eachEvent(t, filepath.Join(filepath.Dir(raw), "traces.otf2"), func(p trace.P, e *trace.Event) {
+			if p == 0 && e.Kind == trace.Enter {
+				calls[e.Ref]++
+			}
+		})
+		got := map[string]uint64{}
+		offset := regexp.MustCompile(`\+0x[0-9a-f]+`)
+		for i := range d.Regions {
+			r := &d.Regions[i]
+			frames := d.CallSite(r)
+			if len(frames) == 0 || !strings.Contains(frames[len(frames)-1], "+0x") {
+				continue
+			}
+			for k := range frames {
+				frames[k], _, _ = strings.Cut(offset.ReplaceAllString(frames[k], ""), " (")
+			}
+			if last := frames[len(frames)-1]; last == "plugged" || last == "swaying" {
+				got[d.Text(r.Name)+" "+strings.Join(frames, " > ")] += calls[r.Ref]
+			}
+		}
+		if !maps.Equal(got, x.want) {
+			t.Errorf("%s: calls %v, want %v", x.debug, got, x.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,15 +30,24 @@ func (d *Definitions) CallSite(r *Region) []string {
 	return strings.Split(frames, siteSeparator)
 }
 
-// CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none.
+// CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a
+// library without lines calls, it is the line that calls the library, and the place in that: "halo.c:42 > solve+0x2a".
 func (d *Definitions) CallPlace(r *Region) string {
 	frames := d.CallSite(r)
 	if len(frames) == 0 {
 		return ""
 	}
 	last := frames[len(frames)-1]
-	if at := strings.LastIndex(last, " ("); at >= 0 && strings.HasSuffix(last, ")") {
-		return last[at+2 : len(last)-1]
+	for i, frame := range slices.Backward(frames) {
+		at := strings.LastIndex(frame, " (")
+		if at < 0 || !strings.HasSuffix(frame, ")") {
+			continue
+		}
+		line := frame[at+2 : len(frame)-1]
+		if i == len(frames)-1 {
+			return line
+		}
+		return line + siteSeparator + last
 	}
 	return last
 }

@@ -3,6 +3,7 @@
 #include "stream.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -19,6 +20,8 @@
  * lie: where the same ones lie there again, counted from the wrapper's frame, the call comes along the same path.
  *
  * Frames of the MPI library itself, whose functions for Fortran may call those for C, are not of the program: they are left out.
+ * Those of libraries without lines, such as a system's, do not say where in the source a call comes from: frames are found on to the
+ * first that has lines, and stay without them as they are where none has.
  *
  * What the addresses are called is not looked up here: a site is addresses in files, which may be looked into afterwards.
  */
@@ -26,8 +29,15 @@
 #define SITE_FIRST (1 << 13) /* numbers of functions are below */
 #define MOST_SITES (1 << 16) /* of a process; other calls have their function alone */
 #define MOST_FRAMES 32
+#define MOST_MOVES 8
 #define SITE_BYTES 400  /* that a site takes in the archive, with the name of its file */
 #define FRAME_BYTES 200 /* and each of its frames more */
+
+#ifdef __x86_64__ /* the return address lies below the end of the frame that was called */
+#define FIXED 1
+#else
+#define FIXED 0
+#endif
 
 struct frame {
 	uintptr_t address;
@@ -39,6 +49,7 @@ struct site {
 	struct site *following;
 	uint32_t number, function, frames;
 	int fixed; /* the addresses lie where frames say */
+	unsigned moves; /* how often they lay elsewhere */
 	struct frame frame[];
 };
 
@@ -48,6 +59,7 @@ struct module {
 	ElfW(Addr) bias;
 	uint64_t number;
 	int mpi; /* the library's, or the recorder itself, between its two */
+	int lines; /* it has lines of its source */
 	char path[];
 };
 
@@ -99,6 +111,29 @@ static int find_id(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
+/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
+static int has_lines(const char *path, const char *id)
+{
+	char name[PATH_MAX];
+	ElfW(Ehdr) h;
+	ElfW(Shdr) s, names;
+	int found = *id && snprintf(name, sizeof name, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2) < (int)sizeof name && access(name, R_OK) == 0;
+	int fd = found ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return found;
+	if (pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h && memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 && h.e_shentsize == sizeof s &&
+		pread(fd, &names, sizeof names, (off_t)(h.e_shoff + (uint64_t)h.e_shstrndx * sizeof names)) == (ssize_t)sizeof names)
+		for (unsigned i = 0; i < h.e_shnum && !found; i++) {
+			char text[16] = "";
+			if (pread(fd, &s, sizeof s, (off_t)(h.e_shoff + (uint64_t)i * sizeof s)) != (ssize_t)sizeof s ||
+				pread(fd, text, sizeof text - 1, (off_t)(names.sh_offset + s.sh_name)) <= 0)
+				break;
+			found = strcmp(text, ".debug_line") == 0 || strcmp(text, ".zdebug_line") == 0;
+		}
+	close(fd);
+	return found;
+}
+
 /* module_of returns the program or library that a call belongs to, by its return address; NULL for none. The lock is held. */
 static struct module *module_of(uintptr_t address)
 {
@@ -127,6 +162,8 @@ static struct module *module_of(uintptr_t address)
 	m->mpi = name && strncmp(name, "/libmpi", 7) == 0;
 	if (dladdr((const void *)cr_functions, &own))
 		m->mpi |= own.dli_fbase == info.dli_fbase;
+	int system = dladdr((const void *)(uintptr_t)qsort, &own) && own.dli_fbase == info.dli_fbase; /* C's, which calls main */
+	m->lines = !m->mpi && !system && has_lines(path, w.id);
 	modules = m;
 	char body[8 + sizeof w.id + sizeof path + 1];
 	memcpy(body, &m->number, 8);
@@ -163,8 +200,9 @@ static void define(const struct site *x)
 
 struct walk {
 	struct cr_place from;
-	unsigned n, left; /* frames found; of the program, to be found */
-	int fixed;
+	unsigned n, left, wanted; /* frames found; of the program, to be found; the same of those with lines */
+	unsigned plain, lined;    /* how many were found with the last of the first, and with the last that has lines */
+	unsigned fixed; /* how many of the first lie on the stack where they say */
 	struct frame frame[MOST_FRAMES];
 };
 
@@ -177,29 +215,38 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 	if (w->n == 0 && address != (uintptr_t)w->from.address) /* the recorder's own frames */
 		return _URC_NO_REASON;
 	uintptr_t at = end - sizeof at;
-#ifdef __x86_64__ /* the return address lies below the end of the frame that was called */
-	w->fixed &= *(uintptr_t *)at == address;
-#else
-	w->fixed = 0;
-#endif
+	w->fixed += FIXED && w->fixed == w->n && *(uintptr_t *)at == address;
 	struct module *m = module_of(address);
 	w->frame[w->n++] = (struct frame){address, (ptrdiff_t)(at - (uintptr_t)w->from.frame), m};
-	w->left -= !m || !m->mpi;
-	return w->left > 0 && w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+	if (w->left > 0) {
+		w->left -= !m || !m->mpi;
+		w->plain = w->n;
+	}
+	if (m && m->lines) {
+		w->wanted--;
+		w->lined = w->n;
+	}
+	return (FIXED ? w->wanted : w->left) > 0 && w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* alone leaves the call's own return address, which is cheap to compare. */
+static void alone(struct walk *w)
+{
+	w->n = w->fixed = 1;
+	w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0, module_of((uintptr_t)w->from.address)};
 }
 
 /* unwind finds the return addresses of a call; without tables of the caller's, one. The lock is held. */
 static void unwind(struct walk *w)
 {
-	struct module *m = module_of((uintptr_t)w->from.address);
-	int one = depth == 1 && (!m || !m->mpi);
-	if (!one)
+	const struct module *m = module_of((uintptr_t)w->from.address);
+	int one = depth == 1 && !(m && m->mpi);
+	w->n = w->fixed = 0;
+	if (!one || (FIXED && m && !m->lines))
 		_Unwind_Backtrace(step, w);
-	if (w->n == 0) {
-		w->n = 1;
-		w->fixed = one;
-		w->frame[0] = (struct frame){(uintptr_t)w->from.address, 0, m};
-	}
+	w->n = w->lined > w->plain ? w->lined : w->plain;
+	if (w->n == 0 || (one && (w->n == 1 || w->fixed < w->n)))
+		alone(w);
 }
 
 static uint64_t hash(const struct walk *w, unsigned function)
@@ -210,26 +257,66 @@ static uint64_t hash(const struct walk *w, unsigned function)
 	return h >> 32;
 }
 
-/* found returns the site of a path, a new one where there is none yet, NULL for one too many. The lock is held. */
-static struct site *found(const struct walk *w, unsigned function)
+static struct site **bucket_of(const struct walk *w, unsigned function)
 {
-	size_t bytes = w->n * sizeof w->frame[0];
-	struct site **bucket = &buckets[hash(w, function) % (sizeof buckets / sizeof *buckets)], *x = *bucket;
-	for (; x; x = x->following) {
+	return &buckets[hash(w, function) % (sizeof buckets / sizeof *buckets)];
+}
+
+/* known returns the site of a path, NULL where there is none yet. The lock is held. */
+static struct site *known(const struct walk *w, unsigned function)
+{
+	for (struct site *x = *bucket_of(w, function); x; x = x->following) {
 		unsigned i = 0;
 		if (x->function == function && x->frames == w->n)
 			while (i < w->n && x->frame[i].address == w->frame[i].address)
 				i++;
 		if (i == w->n)
-			break;
+			return x;
 	}
-	if (!x && sites < MOST_SITES && cr_take(SITE_BYTES + FRAME_BYTES * (int64_t)w->n) && (x = malloc(sizeof *x + bytes))) {
-		*x = (struct site){.following = *bucket, .number = sites++, .function = function, .frames = w->n, .fixed = w->fixed};
+	return NULL;
+}
+
+/* made returns a new site, NULL for one too many. The lock is held. */
+static struct site *made(const struct walk *w, unsigned function)
+{
+	size_t bytes = w->n * sizeof w->frame[0];
+	struct site **bucket = bucket_of(w, function), *x = NULL;
+	if (sites < MOST_SITES && cr_take(SITE_BYTES + FRAME_BYTES * (int64_t)w->n) && (x = malloc(sizeof *x + bytes))) {
+		*x = (struct site){.following = *bucket, .number = sites++, .function = function, .frames = w->n, .fixed = w->fixed >= w->n};
 		memcpy(x->frame, w->frame, bytes);
 		define(x);
 		*bucket = x;
 	}
 	return x;
+}
+
+/* moved tells whether a path was found where its return addresses lie elsewhere than they did. */
+static int moved(const struct site *x, const struct walk *w)
+{
+	for (unsigned i = 1; i < x->frames; i++)
+		if (x->frame[i].above != w->frame[i].above)
+			return 1;
+	return 0;
+}
+
+/* site_of returns the site of a call. Of one frame it stays cheap: where frames up to the first with lines do not keep their places,
+ * it has but its own. The lock is held. */
+static struct site *site_of(struct walk *w, unsigned function)
+{
+	struct site *x = NULL;
+	if (depth == 1) {
+		alone(w);
+		x = known(w, function);
+	}
+	if (x)
+		return x;
+	unwind(w);
+	x = known(w, function);
+	if (x && depth == 1 && !(w->frame[0].module && w->frame[0].module->mpi) && moved(x, w) && ++x->moves >= MOST_MOVES) {
+		alone(w);
+		x = NULL;
+	}
+	return x ? x : made(w, function);
 }
 
 /* same tells whether a call of a function from a place is one of a site. */
@@ -252,10 +339,9 @@ HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place fro
 	for (size_t i = home; i < home + SITE_WAYS; i++)
 		if (same(s->sites[i % SITES], function, from))
 			return SITE_FIRST + s->sites[i % SITES]->number;
-	struct walk w = {.from = from, .left = depth, .fixed = 1};
+	struct walk w = {.from = from, .left = depth, .wanted = depth};
 	pthread_mutex_lock(&lock);
-	unwind(&w);
-	struct site *x = found(&w, function);
+	struct site *x = site_of(&w, function);
 	pthread_mutex_unlock(&lock);
 	if (!x)
 		return function;
