@@ -32,6 +32,7 @@ type Options struct {
 	CPUTime  bool          // write the processor time between calls: vectors/R.csv
 	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
+	Threads  string        // what is recorded of threads: none, openmp or all; "" as none
 	Counters []string      // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
@@ -48,6 +49,13 @@ type Result struct {
 	Found     []trace.Diagnostic // what is missing or damaged besides
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
 }
+
+// What Options.Threads may be.
+const (
+	ThreadsNone   = "none"
+	ThreadsOpenMP = "openmp" // parallel regions of OpenMP, their barriers, locks and tasks
+	ThreadsAll    = "all"    // and waits of POSIX threads
+)
 
 // MaxSites is the most frames that a call site has.
 const MaxSites = 32
@@ -104,6 +112,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Sample > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_SAMPLE", strconv.FormatInt(o.Sample.Nanoseconds(), 10)})
+	}
+	if o.Threads != "" && o.Threads != ThreadsNone {
+		vars = append(vars, [2]string{"COPPICE_RECORD_THREADS", o.Threads})
 	}
 	if counters != "" {
 		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})

@@ -51,6 +51,14 @@ func recordVerb(s streams) *cobra.Command {
 		}
 		return err
 	})
+	o.Threads = record.ThreadsNone
+	f.Func("threads", "what threads do outside of MPI: none, openmp (parallel regions, barriers, locks and tasks of OpenMP) or all (and waits of POSIX threads)", func(text string) error {
+		if text != record.ThreadsNone && text != record.ThreadsOpenMP && text != record.ThreadsAll {
+			return errors.New("it is none, openmp or all")
+		}
+		o.Threads = text
+		return nil
+	})
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "stream.h"
+#include "threads.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,9 +48,9 @@ HIDDEN void cr_define_process(void)
 	clock_gettime(CLOCK_REALTIME, &wall);
 	uint64_t real = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
 	cr_processors(processors, sizeof processors);
-	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\nonline=%ld\nprocessors=%s\ncommand=%s\n",
+	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\nonline=%ld\nprocessors=%s\nthreads=%s\ncommand=%s\n",
 		cr.rank, cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot,
-		sysconf(_SC_NPROCESSORS_ONLN), processors, command);
+		sysconf(_SC_NPROCESSORS_ONLN), processors, cr_threads() == THREADS_ALL ? "all" : cr_threads() ? "openmp" : "", command);
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 

@@ -45,7 +45,8 @@ enum {
 	EV_METRIC,       /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
 	EV_RMA,          /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
 	EV_FILE,         /* what, see FILE_CREATE; file; two numbers; number of the operation */
-	EV_SAMPLE        /* calling context, 0 for none */
+	EV_SAMPLE,       /* calling context, 0 for none */
+	EV_THREAD        /* what, see THREAD_FORK; two numbers */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -64,6 +65,7 @@ enum {
 	DEF_WIN,         /* communicator that has the members of a window, and its number in events */
 	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted; its name. Its number comes from the order, from 1 */
 	DEF_SESSIONS,    /* MPI_Session_init was called */
+	DEF_TEAM,        /* number of a thread that is in teams of OpenMP */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
 	DEF_SAMPLES,     /* ns of processor time from one to the next */

@@ -118,7 +118,7 @@ static void sampled(int number, siginfo_t *info, void *context)
 	const uint32_t *regions;
 	unsigned n = cr_regions(&regions, &w.limit);
 	for (unsigned i = 0; i < n; i++)
-		if (regions[i])
+		if (regions[i] && !(regions[i] & CONSTRUCT))
 			at = node(at, regions[i]);
 	if (UNWINDS)
 		_Unwind_Backtrace(step, &w);

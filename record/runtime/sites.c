@@ -330,7 +330,8 @@ static inline int same(const struct site *x, unsigned function, struct cr_place 
 	return 1;
 }
 
-HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from)
+/* site is cr_site, with the callers of the place or without. */
+static uint64_t site(struct stream *s, unsigned function, struct cr_place from, int callers)
 {
 	if (!depth)
 		return function;
@@ -341,11 +342,23 @@ HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place fro
 			return SITE_FIRST + s->sites[i % SITES]->number;
 	struct walk w = {.from = from, .left = depth, .wanted = depth};
 	pthread_mutex_lock(&lock);
-	struct site *x = site_of(&w, function);
+	struct site *x = callers ? site_of(&w, function) : NULL;
+	if (!callers) {
+		alone(&w);
+		if (!(x = known(&w, function)))
+			x = made(&w, function);
+	}
 	pthread_mutex_unlock(&lock);
 	if (!x)
 		return function;
 	size_t way = s->newest++ % SITE_WAYS;
 	s->sites[(home + way) % SITES] = x;
 	return SITE_FIRST + x->number;
+}
+
+HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from) { return site(s, function, from, 1); }
+
+HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address)
+{
+	return address ? site(s, function, (struct cr_place){address, NULL}, 0) : function;
 }

@@ -12,6 +12,7 @@
 #define SITES 256 /* call sites that a stream keeps */
 #define SITE_WAYS 4
 struct site;
+struct opened;
 
 /* A stream is the event file of one thread. The helper owns next while it is NULL, and full while it is not. */
 struct stream {
@@ -30,6 +31,13 @@ struct stream {
 	uint64_t call; /* what enter and leave of the call in hand say: its function or its call site */
 	struct site *sites[SITES]; /* of latest calls */
 	unsigned newest;
+	_Atomic(struct opened *) waiting; /* its thread waits at the end of a parallel region for what comes next: these are open */
+	struct stream *unused;            /* another one whose thread ended */
+	uint32_t held_n, tasks;
+	struct {
+		uint32_t lock, order;
+	} held[16]; /* locks that its thread has */
+	int member; /* of teams */
 };
 
 struct recording {
@@ -80,11 +88,15 @@ HIDDEN int cr_sampling(void);
 HIDDEN void cr_sample_begin(void);
 HIDDEN void cr_sample_end(void);
 HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
+#define CONSTRUCT (1u << 31) /* no region of the program */
 HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame); /* that this thread is in; where the newest begins on the stack */
 HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
 
 HIDDEN void cr_sites_open(void);
 HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */
+HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address); /* the same without callers */
+HIDDEN struct stream *cr_stream(void); /* this thread's, NULL where there can be none */
+HIDDEN void cr_threads_end(struct stream *s); /* at the end of the recording: what the thread of another stream has open */
 
 static inline uint64_t now(void)
 {

@@ -34,9 +34,11 @@ func (s *Source) definitions() {
 	b.d.Parameters = []trace.Parameter{{Ref: paramLevel, Name: b.str("level"), Type: 1}, {Ref: paramName, Name: b.str("name"), Type: 0}}
 	b.system(s)
 	b.allRegions(s)
+	b.constructs(s)
 	b.callSites(s)
 	b.callingContexts(s)
 	b.communicators(s)
+	b.teams(s)
 	b.windows(s)
 	b.files(s)
 	b.allCounters(s)

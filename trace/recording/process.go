@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ const (
 	defWindow    = 11
 	defFile      = 12
 	defSessions  = 13
+	defTeam      = 14
 	defModule    = 20
 	defSite      = 21
 	defSamples   = 22
@@ -48,6 +50,7 @@ type process struct {
 	processors string   // those that the process may use, as the kernel writes lists
 	usage      []uint64 // words of defUsage, nil if there are none
 	command    string
+	threads    bool   // threads are recorded
 	real       int64  // ns between the process's clock and the time of day
 	comms      []comm // by number here, from 1
 	names      []string
@@ -67,16 +70,19 @@ type process struct {
 	sites      []site
 	period     uint64 // ns of processor time between samples, 0 where none are taken
 	contexts   []context
+	team       map[uint32]uint32 // members of teams of OpenMP, by thread, numbered as they came
 
 	// references of the definitions, by number here
-	functionRefs []uint32 // regions; from 0
-	commRefs     []uint32
-	nameRefs     []uint32 // regions
-	textRefs     []uint32 // strings
-	siteRefs     []uint32 // regions; from 0
-	metric       uint32   // class of the counters
-	winRefs      map[uint64]uint32
-	contextRefs  map[uint64]contextRef
+	functionRefs  []uint32 // regions; from 0
+	commRefs      []uint32
+	nameRefs      []uint32 // regions
+	textRefs      []uint32 // strings
+	siteRefs      []uint32 // regions; from 0
+	metric        uint32   // class of the counters
+	winRefs       map[uint64]uint32
+	contextRefs   map[uint64]contextRef
+	constructRefs []uint32 // regions; from 0
+	teamRef       uint32   // communicator of the team
 }
 
 type comm struct {
@@ -103,7 +109,7 @@ const maxMembers = 1 << 24
 
 // parseProcess reads a definition file. What is damaged ends it; what is before is used.
 func parseProcess(b []byte) *process {
-	p := &process{rank: -1}
+	p := &process{rank: -1, team: map[uint32]uint32{}, teamRef: trace.Undefined}
 	p.read(b)
 	if !p.ticks() {
 		p.clocks = p.clocks[:1]
@@ -181,6 +187,11 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.ioFiles = append(p.ioFiles, ioFile{comm: word(0), name: clean(b[8:])})
+	case defTeam:
+		if len(b) < 8 || word(0) > math.MaxUint32 {
+			return false
+		}
+		p.team[uint32(word(0))] = uint32(len(p.team))
 	case defModule:
 		return p.addModule(b)
 	case defSite:
@@ -250,6 +261,7 @@ func (p *process) describe(text string) bool {
 	}
 	p.rank = rank
 	p.host, p.command = clean([]byte(values["host"])), clean([]byte(values["command"]))
+	p.threads = values["threads"] != ""
 	p.boot, p.processors = values["boot"], clean([]byte(values["processors"]))
 	p.online, _ = strconv.ParseUint(values["online"], 10, 64) // 0 where the recorder does not tell
 	return true
@@ -299,6 +311,8 @@ func (p *process) functionRef(n uint64) uint32 {
 		return p.functionRefs[n]
 	case n >= lifeFirst && n < lifeFirst+uint64(len(lifeFunctions)):
 		return regionLife + uint32(n-lifeFirst)
+	case n >= threadFirst && n < threadFirst+uint64(len(constructs)):
+		return ref(p.constructRefs, n-threadFirst+1)
 	case n >= siteFirst && n-siteFirst < uint64(len(p.siteRefs)):
 		return p.siteRefs[n-siteFirst]
 	}
