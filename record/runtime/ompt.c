@@ -43,9 +43,9 @@ static void parallel_begin(union data *task, const void *frame, union data *para
 
 static void parallel_end(union data *parallel, union data *task, int flags, const void *address)
 {
-	(void)task, (void)flags, (void)address;
-	cr_parallel_end(parallel->ptr);
-	parallel->ptr = NULL;
+	/* The data may be another region's by now: LLVM's runtime gives the team away first. */
+	(void)parallel, (void)task, (void)flags, (void)address;
+	cr_parallel_end();
 }
 
 static void implicit_task(int endpoint, union data *parallel, union data *task, unsigned threads, unsigned index, int flags)

@@ -129,7 +129,8 @@ HIDDEN void cr_event(int kind, int n, const uint64_t *args)
 struct opened {
 	uint32_t regions[REGIONS];
 	uintptr_t frames[REGIONS]; /* where regions begin on the stack */
-	unsigned depth, teams_n;
+	unsigned depth, teams_n, begun_n;
+	struct parallel *begun[TEAMS]; /* parallel regions that this thread began */
 	struct {
 		struct parallel *p;
 		unsigned base; /* depth at its begin */
@@ -258,7 +259,10 @@ HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t)
 
 HIDDEN struct parallel *cr_parallel_begin(unsigned requested, const void *address)
 {
-	struct parallel *p = cr_recording() ? malloc(sizeof *p) : NULL;
+	unsigned n = opened.begun_n++;
+	if (n < TEAMS)
+		opened.begun[n] = NULL;
+	struct parallel *p = n < TEAMS && cr_recording() ? malloc(sizeof *p) : NULL;
 	if (!p)
 		return NULL;
 	*p = (struct parallel){.users = 1, .address = address};
@@ -268,11 +272,12 @@ HIDDEN struct parallel *cr_parallel_begin(unsigned requested, const void *addres
 		return NULL;
 	}
 	cr_thread_event(THREAD_OPENMP | THREAD_FORK, requested, 0, cr_mine->last);
-	return p;
+	return opened.begun[n] = p;
 }
 
-HIDDEN void cr_parallel_end(struct parallel *p)
+HIDDEN void cr_parallel_end(void)
 {
+	struct parallel *p = opened.begun_n > 0 && --opened.begun_n < TEAMS ? opened.begun[opened.begun_n] : NULL;
 	if (!p)
 		return;
 	uint64_t t = now();

@@ -61,7 +61,7 @@ HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t);
 /* A parallel region. Its threads have it until they leave it, which may be after its end. */
 struct parallel;
 HIDDEN struct parallel *cr_parallel_begin(unsigned requested, const void *address); /* NULL where it is not recorded */
-HIDDEN void cr_parallel_end(struct parallel *p);
+HIDDEN void cr_parallel_end(void); /* of the one that this thread began last */
 HIDDEN void cr_team_begin(struct parallel *p, int first); /* this thread, the one that began it or another, begins its implicit task */
 HIDDEN void cr_team_end(void);
 HIDDEN void cr_team_barrier_begin(const void *address); /* an implicit barrier, perhaps the one at the end of the region */

@@ -28,6 +28,7 @@
 //	11 window        number of the communicator that has its members, and is its own in events: u64
 //	12 file          number of the communicator on which it is opened, 0 for one that is deleted: u64; its name. Numbered from 1
 //	13 sessions      nothing: MPI_Session_init was called
+//	14 team         number of a thread that was in a team of OpenMP: u64
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's

@@ -1,0 +1,142 @@
+package record
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// TestOpenMP records a program that LLVM's runtime runs: its result is what it is alone, each event of a team, a lock or a task is
+// there as often as the program's source says, and the first finding has the seconds of its own clock.
+func TestOpenMP(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			if _, err := exec.LookPath("clang-14"); err != nil {
+				t.Skip("no clang-14")
+			}
+			t.Setenv("OMPI_CC", "clang-14")
+			t.Setenv("MPICH_CC", "clang-14")
+			program := l.compileProgram(t, "openmp.c", "-g", "-O1", "-fopenmp", "-w")
+			const rounds, threads = 20, 3
+			archive, _ := l.openMP(t, program, rounds, rounds*(2*threads+threads+4))
+			countThreads(t, archive, map[trace.Kind]int{
+				trace.ThreadFork: 1 + rounds*(1+threads), trace.ThreadJoin: 1 + rounds*(1+threads),
+				trace.ThreadTeamBegin: threads + rounds*(threads+2*threads), trace.ThreadTeamEnd: threads + rounds*(threads+2*threads),
+				trace.ThreadAcquireLock: rounds * 3 * threads, trace.ThreadReleaseLock: rounds * 3 * threads,
+				trace.ThreadTaskCreate: rounds * 8, trace.ThreadTaskComplete: rounds * 8,
+			})
+			var wrong error
+			for range plantedTries {
+				archive, waited := l.openMP(t, program, 0, 0)
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				analyse(t, archive, file)
+				f := readPlanted(t, file).Findings
+				if len(f) > 0 && f[0].Kind == "thread_imbalance" && near(f[0].Seconds, waited) {
+					return
+				}
+				wrong = fmt.Errorf("the first finding is not a wait of %.6f s for threads: %+v", waited, f)
+			}
+			t.Error(wrong)
+		})
+	}
+}
+
+// openMP records the program, whose result is known, and returns the archive and what its threads wait.
+func (l *library) openMP(t *testing.T, program string, rounds, sum int) (archive string, waited float64) {
+	t.Helper()
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program, strconv.Itoa(rounds)), Threads: ThreadsOpenMP, Sites: 1})
+	got := 0
+	if _, err := fmt.Sscan(out, &got, &waited); err != nil || got != sum || r.Exit != 0 {
+		t.Fatalf("%v, status %d: %q, not %d\n%s", err, r.Exit, out, sum, errs)
+	}
+	if path, err := exec.LookPath("otf2-print"); err == nil {
+		if text, err := exec.Command(path, "-Werror", r.Archive).CombinedOutput(); err != nil {
+			t.Fatalf("otf2-print: %v %s", err, text[max(0, len(text)-500):])
+		}
+	}
+	return r.Archive, waited
+}
+
+// countThreads compares the numbers of events of each of two processes, and looks that calls nest.
+func countThreads(t *testing.T, archive string, want map[trace.Kind]int) {
+	t.Helper()
+	src, err := otf2.OpenPath(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	d := src.Definitions()
+	const processes = 2
+	var seen [processes]map[trace.Kind]int
+	for i := range seen {
+		seen[i] = make(map[trace.Kind]int)
+	}
+	for i := range d.Locations {
+		p := trace.P(i)
+		rank := uint32(d.Location(p).Ref)
+		var open []uint32
+		st, err := src.Stream(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range st.Chunks() {
+			c, err := st.Chunk(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b trace.Batch
+			for c.Next(&b) == nil {
+				for j := range b.Events {
+					switch e := &b.Events[j]; e.Kind {
+					case trace.Enter:
+						open = append(open, e.Ref)
+					case trace.Leave:
+						if len(open) == 0 || open[len(open)-1] != e.Ref {
+							t.Fatalf("location %d, event %d: a leave of %s that is not the innermost call", i, b.First+uint64(j), d.Text(d.Region(e.Ref).Name))
+						}
+						open = open[:len(open)-1]
+					default:
+						seen[rank][e.Kind]++
+					}
+				}
+			}
+		}
+		if len(open) > 0 {
+			t.Errorf("location %d ends inside of %d calls", i, len(open))
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rank := range seen {
+		for kind, n := range want {
+			if seen[rank][kind] != n {
+				t.Errorf("rank %d has %d events %s, the program %d", rank, seen[rank][kind], kind.Info().Name, n)
+			}
+		}
+	}
+}
+
+// TestNoThreads records the same program without its threads: only those that call MPI are locations.
+func TestNoThreads(t *testing.T) {
+	l := libraries(t)[0]
+	if _, err := exec.LookPath("clang-14"); err != nil {
+		t.Skip("no clang-14")
+	}
+	t.Setenv("OMPI_CC", "clang-14")
+	t.Setenv("MPICH_CC", "clang-14")
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp", "-w"), "1")})
+	src, err := otf2.OpenPath(r.Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if n := src.Definitions().NumLocations(); n != 2 {
+		t.Errorf("%d locations of 2 processes", n)
+	}
+}
