@@ -32,7 +32,7 @@ type Options struct {
 	CPUTime  bool          // write the processor time between calls: vectors/R.csv
 	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
-	Threads  string        // what is recorded of threads: none, openmp or all; "" as none
+	Threads  string        // what is recorded of threads: none or openmp; "" as none
 	Counters []string      // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
@@ -54,7 +54,6 @@ type Result struct {
 const (
 	ThreadsNone   = "none"
 	ThreadsOpenMP = "openmp" // parallel regions of OpenMP, their barriers, locks and tasks
-	ThreadsAll    = "all"    // and waits of POSIX threads
 )
 
 // MaxSites is the most frames that a call site has.

@@ -50,7 +50,7 @@ HIDDEN void cr_define_process(void)
 	cr_processors(processors, sizeof processors);
 	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\nonline=%ld\nprocessors=%s\nthreads=%s\ncommand=%s\n",
 		cr.rank, cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot,
-		sysconf(_SC_NPROCESSORS_ONLN), processors, cr_threads() == THREADS_ALL ? "all" : cr_threads() ? "openmp" : "", command);
+		sysconf(_SC_NPROCESSORS_ONLN), processors, cr_threads() ? "openmp" : "", command);
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 

@@ -403,7 +403,7 @@ HIDDEN int cr_threads(void)
 	static atomic_int known = -1;
 	if (known < 0) {
 		const char *text = getenv("COPPICE_RECORD_THREADS");
-		known = !text || !getenv("COPPICE_RECORD_DIR") ? THREADS_NONE : strcmp(text, "all") == 0 ? THREADS_ALL : strcmp(text, "openmp") == 0 ? THREADS_OPENMP : THREADS_NONE;
+		known = text && getenv("COPPICE_RECORD_DIR") && strcmp(text, "openmp") == 0;
 	}
 	return known;
 }

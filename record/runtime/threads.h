@@ -1,5 +1,5 @@
 /*
- * Threads: what the tool of OpenMP's runtime and the wrappers of runtimes that have none tell of parallel regions, barriers, locks and
+ * Threads: what the tool of OpenMP's runtime tells of parallel regions, barriers, locks and
  * tasks. Every function is a no-op while nothing is recorded.
  */
 #ifndef COPPICE_THREADS_H
@@ -26,12 +26,7 @@ enum {
 	C_TASKWAIT,
 	C_TASKGROUP,
 	C_SET_LOCK,
-	C_SET_NEST_LOCK,
-	C_MUTEX_LOCK,
-	C_COND_WAIT,
-	C_COND_TIMEDWAIT,
-	C_BARRIER_WAIT,
-	C_JOIN
+	C_SET_NEST_LOCK
 };
 
 /* What EV_THREAD says, with its paradigm, of OTF2, times 256. */
@@ -47,11 +42,8 @@ enum {
 	THREAD_TASK_COMPLETE
 };
 #define THREAD_OPENMP (3 << 8)
-#define THREAD_PTHREAD (7 << 8)
 
-/* What is recorded of threads: that of --threads. */
-enum { THREADS_NONE, THREADS_OPENMP, THREADS_ALL };
-HIDDEN int cr_threads(void);
+HIDDEN int cr_threads(void); /* threads are recorded */
 
 /* A construct that a thread begins and ends. t: its time, 0 for now. Ends that were missed inside come with the end around them. */
 HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t);

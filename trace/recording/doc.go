@@ -12,7 +12,7 @@
 // A definition is a byte for its kind, the length of its body as u32, and the body. Integers are little-endian.
 //
 //	1 process        lines name=value: rank, size, pid, begin, now, real (ns), host, boot, online (processors of the host),
-//	                 processors (that the process may use: 0-3,8), command
+//	                 processors (that the process may use: 0-3,8), threads (openmp, where they are recorded), command
 //	2 communicator   number here, number everywhere, size, remote size, rank here, inter, members: u64 each; the world
 //	                 ranks of all members (of the first member's process only); the name
 //	3 name           number u64, text: user regions and texts of MPI_Pcontrol

@@ -34,11 +34,6 @@ var constructs = [...]struct {
 	{"!$omp taskgroup", trace.RoleTaskWait, trace.ParadigmOpenMP},
 	{"omp_set_lock", trace.RoleWrapper, trace.ParadigmOpenMP},
 	{"omp_set_nest_lock", trace.RoleWrapper, trace.ParadigmOpenMP},
-	{"pthread_mutex_lock", trace.RoleWrapper, trace.ParadigmPthread},
-	{"pthread_cond_wait", trace.RoleThreadWait, trace.ParadigmPthread},
-	{"pthread_cond_timedwait", trace.RoleThreadWait, trace.ParadigmPthread},
-	{"pthread_barrier_wait", trace.RoleThreadWait, trace.ParadigmPthread},
-	{"pthread_join", trace.RoleThreadWait, trace.ParadigmPthread},
 }
 
 // constructs defines their regions, where a process records threads.
