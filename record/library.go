@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-//go:embed runtime/*.c runtime/*.h replayer/*.c replayer/*.h
+//go:embed runtime/*.c runtime/*.h posix/*.c replayer/*.c replayer/*.h
 var runtime embed.FS
 
 // product is a library that is made: from which sources, next to the wrappers.
@@ -29,7 +29,9 @@ type product struct {
 
 var (
 	recorder = product{"record", generate, []string{"runtime/*"}}
-	replayer = product{"replay", generateReplay, []string{
+	// fileRecorder stands between the program and the C library too. Without it, a program's I/O does not pass the recorder.
+	fileRecorder = product{"record-io", generate, []string{"runtime/*", "posix/*"}}
+	replayer     = product{"replay", generateReplay, []string{
 		"replayer/*", "runtime/arguments.c", "runtime/dlopen.c", "runtime/vector.[ch]", "runtime/crc.h", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
 	}}
 )
@@ -41,6 +43,11 @@ var ErrCompiler = errors.New("the recorder is made with the compiler of the prog
 // compiled once and kept in folder, under a name that depends on sources, header and compiler.
 func Library(ctx context.Context, cc, folder string) (string, error) {
 	return recorder.library(ctx, cc, folder)
+}
+
+// FileLibrary returns the path of the recorder that records file I/O without MPI too.
+func FileLibrary(ctx context.Context, cc, folder string) (string, error) {
+	return fileRecorder.library(ctx, cc, folder)
 }
 
 // ReplayLibrary returns the path of the library that answers a program's MPI calls from a receive log.

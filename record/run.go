@@ -29,6 +29,7 @@ type Options struct {
 	Cache    string        // folder of compiled recorders
 	Bytes    int64         // most bytes of the archive, of which every process has the same share; 0: no limit
 	Keep     bool          // keep the recording next to the archive
+	IO       bool          // record file I/O of POSIX and of C's streams
 	CPUTime  bool          // write the processor time between calls: vectors/R.csv
 	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
@@ -88,7 +89,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	lib, err := compiled(ctx, Library, o.Compiler, o.Command, o.Cache)
+	library := Library
+	if o.IO {
+		library = FileLibrary
+	}
+	lib, err := compiled(ctx, library, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}

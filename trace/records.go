@@ -257,9 +257,10 @@ type LocationGroupProperty struct {
 
 // Names of the location properties that say why a recording has no MPI_Finalize, or what else is missing. Their values are strings.
 const (
-	PropertyCut        = "coppice: cut"        // the recording ended before the program did
-	PropertyUnfinished = "coppice: unfinished" // the program did: DiagUnfinished
-	PropertySessions   = "coppice: sessions"   // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
+	PropertyCut        = "coppice: cut"                 // the recording ended before the program did
+	PropertyUnfinished = "coppice: unfinished"          // the program did: DiagUnfinished
+	PropertySessions   = "coppice: sessions"            // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
+	PropertyUnseen     = "coppice: unrecorded file I/O" // of threads without MPI calls, and of signal handlers
 )
 
 // UnfinishedExit begins the value of PropertyUnfinished where a process ended itself, by exit or at the end of main. The status follows

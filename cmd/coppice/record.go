@@ -43,6 +43,7 @@ func recordVerb(s streams) *cobra.Command {
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
 	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
+	f.BoolVar(&o.IO, "io", false, "with file I/O outside of MPI: calls of read, write, open, fread, fopen and the like on regular files and block devices")
 	o.Sites = 1
 	f.Var((*sites)(&o.Sites), "call-sites", "frames of the place in the source from which each MPI call comes, 1 to 32, or off")
 	f.Func("sample", "with samples of where each thread computes between its MPI calls, every so much of its processor time, such as 1ms; from 100us", func(text string) (err error) {

@@ -20,10 +20,13 @@ HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 	if (counts && !cr_take((int64_t)bytes + DEFINITION))
 		cr_stop(END_BUDGET);
 	memcpy(head + 1, &n, 4);
+	int before = cr_inside;
+	cr_inside = 1;
 	pthread_mutex_lock(&cr.lock);
 	if (cr.def >= 0 && (write(cr.def, head, 5) != 5 || write(cr.def, body, bytes) != (ssize_t)bytes))
 		cr_complain("definitions cannot be written");
 	pthread_mutex_unlock(&cr.lock);
+	cr_inside = before;
 }
 
 HIDDEN void cr_define_process(void)

@@ -2,25 +2,29 @@
 
 #include "hashtable.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 /*
- * Files by the value of their handles. What events call a file is the number of a definition: its communicator and its name. One that
- * is opened again after it was closed has the same definition.
+ * Files by the value of their handles. What events call a file is the number of a definition: its communicator, or how it is opened
+ * without MPI, and its name. One that is opened again after it was closed has the same definition.
  */
 
 struct file {
-	uint64_t number, comm;
+	uint64_t number;
 	uint64_t unit;     /* bytes of an elementary datatype, in which the program counts offsets */
 	struct cr_io split; /* the collective operation that has begun in a call of its own */
 	int open;
 	struct file *next; /* with the same hash */
 	size_t length;
+	uint64_t comm; /* with the name it is the body of the definition */
 	char name[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table opened, known; /* by handle; by hash of communicator and name */
-static uint64_t defined, newest;
+static struct table opened;            /* by handle */
+static struct file *known[1 << 12];    /* by hash of communicator and name */
+static uint64_t defined;
+static _Atomic(uint64_t) newest;
 
 static void event(unsigned what, uint64_t file, uint64_t a, uint64_t b, uint64_t id)
 {
@@ -38,34 +42,23 @@ static struct file *definition(uint64_t comm, const char *name, long length)
 	uint64_t hash = comm + 1469598103934665603u;
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ (unsigned char)name[i]) * 1099511628211u;
-	struct slot *s = find(&known, hash);
-	struct file *f = s ? (struct file *)(uintptr_t)s->root : NULL, *first = f;
+	struct file **bucket = &known[hash % (sizeof known / sizeof *known)], *f = *bucket;
 	while (f && (f->open || f->comm != comm || f->length != n || memcmp(f->name, name, n) != 0))
 		f = f->next;
 	if (f)
 		return f;
-	f = calloc(1, sizeof *f + n + 1);
-	if (f && !s)
-		s = insert(&known, hash);
-	uint64_t *body = f && s ? malloc(sizeof comm + n) : NULL;
-	if (!body) {
+	f = cr_alloc(sizeof *f + n + 1);
+	if (!f) {
 		cr_no_memory();
-		if (s)
-			s->number = 1;
-		free(f);
 		return NULL;
 	}
 	f->number = ++defined;
 	f->comm = comm;
 	f->length = n;
-	f->next = first;
+	f->next = *bucket;
 	memcpy(f->name, name, n);
-	s->number = 1;
-	s->root = (uint64_t)(uintptr_t)f;
-	*body = comm;
-	memcpy(body + 1, name, n);
-	cr_define(DEF_FILE, body, sizeof comm + n);
-	free(body);
+	*bucket = f;
+	cr_define(DEF_FILE, &f->comm, sizeof comm + n);
 	return f;
 }
 
@@ -180,8 +173,8 @@ HIDDEN struct cr_io cr_io_begin(MPI_File fh, unsigned what, MPI_Offset offset, u
 	struct cr_io io = {.asked = bytes};
 	pthread_mutex_lock(&lock);
 	io.file = file_of(fh)->number;
-	io.id = io.file ? ++newest : 0;
 	pthread_mutex_unlock(&lock);
+	io.id = io.file ? atomic_fetch_add(&newest, 1) + 1 : 0;
 	if (io.id && offset >= 0 && PMPI_File_get_byte_offset(fh, offset, &byte) != MPI_SUCCESS)
 		byte = -1;
 	if (io.id)
@@ -230,3 +223,38 @@ HIDDEN struct cr_io cr_io_joined(MPI_File fh)
 	pthread_mutex_unlock(&lock);
 	return io;
 }
+
+/* Files without MPI. */
+
+HIDDEN struct file *cr_handle(uint64_t how, const char *name)
+{
+	pthread_mutex_lock(&lock);
+	struct file *f = definition(how, name, -1);
+	if (f)
+		f->open = 1;
+	pthread_mutex_unlock(&lock);
+	return f;
+}
+
+HIDDEN void cr_handle_event(unsigned what, const struct file *f, uint64_t a, uint64_t b) { event(what, f->number, a, b, 0); }
+
+HIDDEN void cr_handle_copied(const struct file *f, const struct file *copy, uint64_t flags)
+{
+	event(FILE_DUPLICATE, f->number, copy->number, flags, 0);
+}
+
+HIDDEN void cr_handle_lost(struct file *f)
+{
+	pthread_mutex_lock(&lock);
+	f->open = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+HIDDEN struct cr_io cr_handle_begin(const struct file *f, unsigned what, int64_t offset, uint64_t bytes)
+{
+	struct cr_io io = {f->number, atomic_fetch_add(&newest, 1) + 1, bytes};
+	event(FILE_BEGIN | what, io.file, bytes, (uint64_t)(offset + 1), io.id);
+	return io;
+}
+
+HIDDEN void cr_handle_end(struct cr_io io, uint64_t moved) { event(FILE_COMPLETE, io.file, moved, 0, io.id); }

@@ -66,6 +66,18 @@ static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
 	s->busy--;
 }
 
+/* abandon ends a call of file I/O that was left by longjmp. */
+static void abandon(struct stream *s, const char *frame)
+{
+	if (s->depth != 1 || !s->frame || frame < s->frame) /* the stack grows down */
+		return;
+	count(s);
+	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
+		edge(s, now(), EV_LEAVE, s->call);
+	s->frame = NULL;
+	s->depth = 0;
+}
+
 HIDDEN int cr_enter(unsigned function, struct cr_place from)
 {
 	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
@@ -75,6 +87,8 @@ HIDDEN int cr_enter(unsigned function, struct cr_place from)
 		lg_second_thread();
 	if (!cr_mine && (!active || !cr_stream()))
 		return 0;
+	if (cr_mine->frame)
+		abandon(cr_mine, from.frame);
 	if (cr_mine->depth++ > 0 || cr_mine->quiet) {
 		cr_mine->depth--;
 		return 0;
@@ -112,6 +126,51 @@ HIDDEN void cr_leave(void)
 	cr_mine->depth--;
 	if (cr_vector_on)
 		cr_vector_leave();
+}
+
+HIDDEN int cr_call_state(struct cr_place from)
+{
+	struct stream *s = cr_mine;
+	if (cr_inside || !atomic_load_explicit(&cr.active, memory_order_relaxed))
+		return CALL_NOT;
+	if (!s || s->busy)
+		return CALL_UNSEEN;
+	if (s->frame)
+		abandon(s, from.frame);
+	if (s->quiet || (s->depth > 0 && !s->frame))
+		return CALL_NOT;
+	return s->depth ? CALL_UNSEEN : CALL_RECORDED;
+}
+
+HIDDEN uint64_t cr_call_begins(void)
+{
+	count(cr_mine);
+	return now();
+}
+
+HIDDEN void cr_call_enter(unsigned function, struct cr_place from, uint64_t t)
+{
+	struct stream *s = cr_mine;
+	s->depth = 1;
+	s->frame = from.frame;
+	s->call = cr_site(s, function, from);
+	if (s->thread == 0 && t > s->stamp && t - s->stamp >= PIECE)
+		cr_computed(s->stamp, t);
+	s->stamp = t;
+	edge(s, t, EV_ENTER, s->call);
+}
+
+HIDDEN int cr_call_goes_on(struct cr_place from) { return cr_mine && cr_mine->depth == 1 && cr_mine->frame == from.frame; }
+
+HIDDEN void cr_call_leave(void)
+{
+	struct stream *s = cr_mine;
+	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
+		edge(s, s->stamp, EV_LEAVE, s->call);
+	if (s->thread == 0)
+		cr_computes(s->stamp);
+	s->frame = NULL;
+	s->depth = 0;
 }
 
 /* cr_event writes an event of the call in hand, at the time of its enter or, after cr_returned, of its leave. */
@@ -653,6 +712,8 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 		on_exit(exits, NULL);
 	if (cr.rank == 0)
 		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
+	if (cr_posix_start)
+		cr_posix_start();
 	cr_comm_start();
 	cr_clock(0);
 	cr_usage(1);
@@ -716,6 +777,8 @@ HIDDEN void cr_stop(int reason)
 	}
 	pthread_mutex_unlock(&cr.lock);
 	cr_define_usage();
+	if (cr_posix_end)
+		cr_posix_end();
 	define_end(end);
 }
 

@@ -63,8 +63,11 @@ enum {
 	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
 	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
 	DEF_WIN,         /* communicator that has the members of a window, and its number in events */
-	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted; its name. Its number comes from the order, from 1 */
+	DEF_FILE,        /* communicator on which a file is opened, 0 for a file that is deleted, or HANDLE_POSIX and so on; its name. Its number
+	                    comes from the order, from 1 */
 	DEF_SESSIONS,    /* MPI_Session_init was called */
+	DEF_CALLS,       /* of rank 0: functions of file I/O, a line each: paradigm, data or metadata, name; numbered from CALL_FIRST */
+	DEF_UNSEEN,      /* calls of file I/O that are not recorded; bytes that they read, bytes that they wrote */
 	DEF_TEAM,        /* number of a thread that is in teams of OpenMP */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
@@ -210,7 +213,8 @@ enum {
 	FILE_BEGIN, /* bytes asked for, offset in bytes + 1 or 0 */
 	FILE_ISSUED,
 	FILE_COMPLETE, /* bytes */
-	FILE_CANCELLED
+	FILE_CANCELLED,
+	FILE_DUPLICATE /* file that the copy is, flags of status */
 };
 #define FILE_WRITE (1 << 8)
 #define FILE_FLUSH (2 << 8)
@@ -235,5 +239,37 @@ HIDDEN void cr_io_later(MPI_Request request, struct cr_io io);
 HIDDEN void cr_io_request(MPI_Request request, struct cr_io io);
 HIDDEN void cr_io_split(MPI_File fh, struct cr_io io);
 HIDDEN struct cr_io cr_io_joined(MPI_File fh);
+
+/*
+ * Files without MPI. How one is opened: the interface, and for one that was open before its first use is seen, its access mode times
+ * 65536 and its flags of status times 2^32.
+ */
+#define HANDLE_POSIX (UINT64_C(1) << 63)
+#define HANDLE_ISOC (HANDLE_POSIX | 1)
+#define HANDLE_BEFORE (1 << 8)
+#define CALL_FIRST (5 << 10) /* numbers of the functions; those of MPI are below, call sites above */
+HIDDEN struct file *cr_handle(uint64_t how, const char *name); /* NULL without memory */
+HIDDEN void cr_handle_event(unsigned what, const struct file *f, uint64_t a, uint64_t b);
+HIDDEN void cr_handle_copied(const struct file *f, const struct file *copy, uint64_t flags);
+HIDDEN void cr_handle_lost(struct file *f); /* closed where nothing is recorded */
+HIDDEN struct cr_io cr_handle_begin(const struct file *f, unsigned what, int64_t offset, uint64_t bytes); /* offset: -1 for none */
+HIDDEN void cr_handle_end(struct cr_io io, uint64_t moved);
+
+/*
+ * Calls of file I/O: like those of MPI, but one that a signal handler leaves by longjmp ends when a call comes from where it came from,
+ * or further out.
+ */
+enum { CALL_NOT, CALL_RECORDED, CALL_UNSEEN }; /* nothing is recorded, or it is part of another call; it is recorded; it is of the program and is not */
+HIDDEN int cr_call_state(struct cr_place from);
+HIDDEN uint64_t cr_call_begins(void); /* the time */
+HIDDEN void cr_call_enter(unsigned function, struct cr_place from, uint64_t t);
+HIDDEN int cr_call_goes_on(struct cr_place from); /* it was not left before */
+HIDDEN void cr_call_leave(void);
+
+/* The part of the recorder that stands between the program and the C library, in recorders that have it. */
+HIDDEN __attribute__((weak)) void cr_posix_start(void);
+HIDDEN __attribute__((weak)) void cr_posix_end(void);
+
+HIDDEN void *cr_alloc(size_t bytes); /* memory that is zero and never freed, NULL for none; safe in a signal handler that interrupts malloc */
 
 #endif

@@ -153,7 +153,7 @@ static struct module *module_of(uintptr_t address)
 	struct wanted w = {.bias = map->l_addr, .name = map->l_name};
 	dl_iterate_phdr(find_id, &w);
 	size_t length = strlen(path);
-	struct module *m = malloc(sizeof *m + length + 1);
+	struct module *m = cr_alloc(sizeof *m + length + 1);
 	if (!m)
 		return NULL;
 	*m = (struct module){.following = modules, .map = map, .bias = map->l_addr, .number = modules ? modules->number + 1 : 0};
@@ -281,7 +281,7 @@ static struct site *made(const struct walk *w, unsigned function)
 {
 	size_t bytes = w->n * sizeof w->frame[0];
 	struct site **bucket = bucket_of(w, function), *x = NULL;
-	if (sites < MOST_SITES && cr_take(SITE_BYTES + FRAME_BYTES * (int64_t)w->n) && (x = malloc(sizeof *x + bytes))) {
+	if (sites < MOST_SITES && cr_take(SITE_BYTES + FRAME_BYTES * (int64_t)w->n) && (x = cr_alloc(sizeof *x + bytes))) {
 		*x = (struct site){.following = *bucket, .number = sites++, .function = function, .frames = w->n, .fixed = w->fixed >= w->n};
 		memcpy(x->frame, w->frame, bytes);
 		define(x);

@@ -29,6 +29,7 @@ struct head {
 };
 
 HIDDEN _Thread_local struct stream *cr_mine;
+HIDDEN _Thread_local int cr_inside;
 
 /* new_window makes room for the next window in the file and maps it, or returns NULL with errno set. */
 static uint8_t *new_window(struct stream *s)
@@ -67,6 +68,7 @@ static void close_window(uint8_t *w, size_t used)
 HIDDEN void *cr_help(void *unused)
 {
 	(void)unused;
+	cr_inside = 1;
 	pthread_mutex_lock(&cr.lock);
 	while (!cr.leaving) {
 		pthread_mutex_unlock(&cr.lock);
@@ -199,7 +201,7 @@ HIDDEN int cr_free(struct stream *s)
 	return 1;
 }
 
-HIDDEN struct stream *cr_open_stream(uint64_t first)
+static struct stream *open_stream(uint64_t first)
 {
 	char name[sizeof cr.folder + 64];
 	struct stream *s = calloc(1, sizeof *s);
@@ -236,6 +238,15 @@ HIDDEN struct stream *cr_open_stream(uint64_t first)
 	do
 		s->following = head;
 	while (!atomic_compare_exchange_weak(&cr.streams, &head, s));
+	return s;
+}
+
+HIDDEN struct stream *cr_open_stream(uint64_t first)
+{
+	int before = cr_inside;
+	cr_inside = 1;
+	struct stream *s = open_stream(first);
+	cr_inside = before;
 	return s;
 }
 

@@ -29,6 +29,7 @@ struct stream {
 	uint64_t values[COUNTERS], counted[COUNTERS]; /* of the counters: those at stamp; those of the event before in this window */
 	struct stream *following;
 	uint64_t call; /* what enter and leave of the call in hand say: its function or its call site */
+	const char *frame; /* of the call in hand, if it is one of file I/O */
 	struct site *sites[SITES]; /* of latest calls */
 	unsigned newest;
 	_Atomic(struct opened *) waiting; /* its thread waits at the end of a parallel region for what comes next: these are open */
@@ -61,6 +62,7 @@ extern HIDDEN struct recording cr;
 
 /* This thread's stream. */
 extern HIDDEN _Thread_local struct stream *cr_mine;
+extern HIDDEN _Thread_local int cr_inside; /* what this thread reads and writes now is the recorder's */
 
 HIDDEN struct stream *cr_open_stream(uint64_t first);
 HIDDEN int cr_turn(struct stream *s);                       /* finds room in the archive and the next window; 0: the recording ended */

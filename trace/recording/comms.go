@@ -120,14 +120,16 @@ func (b *definer) windows(s *Source) {
 }
 
 // files defines the files of all processes. All members of a communicator open files on it together, so what they open first,
-// second and so on under one name is one and the same handle.
+// second and so on under one name is one and the same handle. So it is, without MPI, for the processes that open a file each for itself,
+// as for what is opened on MPI_COMM_SELF.
 func (b *definer) files(s *Source) {
 	type opening struct {
-		comm  uint32
+		comm  uint64
 		name  string
 		count int // of those before
 	}
 	files, handles := make(map[string]uint32), make(map[opening]uint32)
+	var paradigms [len(ioInterfaces)]uint8 // references and 1
 	for _, p := range s.processes {
 		before := make(map[opening]int)
 		for i := range p.ioFiles {
@@ -139,27 +141,47 @@ func (b *definer) files(s *Source) {
 				b.d.IoRegularFiles = append(b.d.IoRegularFiles, trace.IoRegularFile{Ref: ref, Name: b.str(f.name), Scope: trace.Undefined})
 			}
 			f.file, f.handle = ref, trace.Undefined
+			f.paradigm = b.ioParadigm(f.ioInterface(), &paradigms)
 			if f.comm == 0 {
 				continue
 			}
-			key := opening{comm: p.commRef(f.comm), name: f.name}
-			n := before[key]
-			before[key]++
-			key.count = n
-			if f.handle, ok = handles[key]; !ok {
-				f.handle = uint32(len(b.d.IoHandles))
-				handles[key] = f.handle
-				b.d.IoHandles = append(b.d.IoHandles, trace.IoHandle{
-					Ref: f.handle, Name: b.str(""), File: ref, Paradigm: ioParadigm, Comm: key.comm, Parent: trace.Undefined,
+			h := trace.IoHandle{Name: b.str(""), File: ref, Paradigm: f.paradigm, Comm: trace.Undefined, Parent: trace.Undefined}
+			key := opening{comm: f.comm, name: f.name}
+			if f.comm&withoutMPI == 0 {
+				h.Comm = p.commRef(f.comm)
+				key.comm = uint64(h.Comm)
+			}
+			key.count = before[key]
+			before[opening{comm: key.comm, name: key.name}]++
+			if f.handle, ok = handles[key]; ok {
+				continue
+			}
+			f.handle = uint32(len(b.d.IoHandles))
+			handles[key] = f.handle
+			h.Ref = f.handle
+			if f.comm&withoutMPI != 0 && f.comm&openedBefore != 0 {
+				h.Flags = 1
+				b.d.IoPreCreatedHandleStates = append(b.d.IoPreCreatedHandleStates, trace.IoPreCreatedHandleState{
+					Handle: f.handle, Mode: uint8(f.comm >> 16 & 0xff), StatusFlags: uint32(f.comm>>32) & 0xffff,
 				})
 			}
+			b.d.IoHandles = append(b.d.IoHandles, h)
 		}
 	}
 	if len(files) > 0 {
-		const parallel = 1
-		b.d.IoParadigms = []trace.IoParadigm{{Ref: ioParadigm, Identification: b.str("MPI-IO"), Name: b.str("MPI-IO"), Class: parallel}}
 		b.d.Attributes = []trace.Attribute{{
 			Ref: attributeOffset, Name: b.str("Offset"), Type: trace.TypeUint64, Description: b.str("Absolute read/write offset within a file."),
 		}}
 	}
+}
+
+// ioParadigm returns the reference of a paradigm of files, which it defines at its first use.
+func (b *definer) ioParadigm(i int, known *[len(ioInterfaces)]uint8) uint8 {
+	if known[i] == 0 {
+		p := ioInterfaces[i]
+		p.Ref, p.Identification, p.Name = uint8(len(b.d.IoParadigms)), b.str(ioNames[i][0]), b.str(ioNames[i][1])
+		b.d.IoParadigms = append(b.d.IoParadigms, p)
+		known[i] = p.Ref + 1
+	}
+	return known[i] - 1
 }

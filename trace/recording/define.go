@@ -93,6 +93,7 @@ func (b *definer) system(s *Source) {
 		b.property(p, property, why)
 		b.property(p, PropertyUncounted, p.uncounted)
 		b.property(p, trace.PropertySessions, p.sessions)
+		b.property(p, trace.PropertyUnseen, p.unseenText())
 		b.property(p, trace.PropertyProcessors, p.processors)
 		for i, name := range [usageWords]string{trace.PropertyCPUTime, trace.PropertyDelay, trace.PropertySwitches} {
 			if p.usage != nil && p.usage[i] != math.MaxUint64 {
@@ -128,9 +129,13 @@ func (b *definer) region(name string, r trace.Region) uint32 {
 	if ref, ok := b.regions[name]; ok {
 		return ref
 	}
+	b.regions[name] = b.newRegion(name, r)
+	return b.regions[name]
+}
+
+func (b *definer) newRegion(name string, r trace.Region) uint32 {
 	r.Ref, r.Name, r.CanonicalName, r.SourceFile = uint32(len(b.d.Regions)), b.str(name), b.str(name), trace.Undefined
 	r.Description = b.str("")
-	b.regions[name] = r.Ref
 	b.d.Regions = append(b.d.Regions, r)
 	return r.Ref
 }
@@ -165,10 +170,31 @@ func (b *definer) allRegions(s *Source) {
 		}
 		p.functionRefs = list
 	}
+	b.calls(s)
 	for _, p := range s.processes {
 		for _, name := range p.names {
 			p.textRefs = append(p.textRefs, b.str(name))
 			p.nameRefs = append(p.nameRefs, b.region(name, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser}))
+		}
+	}
+}
+
+// calls defines the functions of file I/O. The program may have a region of such a name too.
+func (b *definer) calls(s *Source) {
+	refs := make(map[string]uint32)
+	for _, p := range s.processes {
+		for _, line := range p.calls {
+			ref, ok := refs[line]
+			if !ok {
+				words := append(strings.Fields(line), "", "", "")
+				role := trace.RoleFileIO
+				if words[1] == "metadata" {
+					role = trace.RoleFileIOMetadata
+				}
+				ref = b.newRegion(words[2], trace.Region{Role: role, Paradigm: trace.ParadigmUnknown})
+				refs[line] = ref
+			}
+			p.callRefs = append(p.callRefs, ref)
 		}
 	}
 }

@@ -26,9 +26,13 @@
 //	                 which it was ready to run and had no processor, all bits set where the kernel does not tell; involuntary
 //	                 switches: u64 each
 //	11 window        number of the communicator that has its members, and is its own in events: u64
-//	12 file          number of the communicator on which it is opened, 0 for one that is deleted: u64; its name. Numbered from 1
+//	12 file          number of the communicator on which it is opened, 0 for one that is deleted: u64; its name. Numbered from 1. Without
+//	                 MPI, instead of the communicator: 2^63, and 1 for a stream of C; where it was open before its first use was
+//	                 seen, 2^8, and its access mode times 2^16 and flags of status times 2^32
 //	13 sessions      nothing: MPI_Session_init was called
-//	14 team         number of a thread that was in a team of OpenMP: u64
+//	14 calls         of rank 0: functions of file I/O, a line each, numbered from 5120: paradigm, data or metadata, name
+//	15 unseen        calls of file I/O that are not recorded, bytes that they read, bytes that they wrote: u64 each
+//	16 team          number of a thread that was in a team of OpenMP: u64
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's

@@ -182,7 +182,7 @@ func (r *reader) file(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time) 
 	case 1:
 		b.Append(t, trace.IoDestroyHandle, 0, handle)
 	case 2:
-		b.Append(t, trace.IoDeleteFile, 0, ioParadigm, uint64(f.file))
+		b.Append(t, trace.IoDeleteFile, 0, uint64(f.paradigm), uint64(f.file))
 	case 3:
 		b.Append(t, trace.IoSeek, 0, handle, n[2]>>1^-(n[2]&1), how, n[3])
 	case 4:
@@ -196,6 +196,8 @@ func (r *reader) file(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time) 
 		b.Append(t, trace.IoOperationComplete, 0, handle, n[2], n[4])
 	case 7:
 		b.Append(t, trace.IoOperationCancelled, 0, handle, n[4])
+	case 8:
+		b.Append(t, trace.IoDuplicateHandle, 0, handle, uint64(r.p.opened(n[2]).handle), n[3]&mask)
 	}
 }
 
@@ -215,11 +217,8 @@ func (r *reader) count(b *trace.Batch, n []uint64, t trace.Time) {
 
 const mask = 0xffffffff
 
-// References of the definitions of files.
-const (
-	ioParadigm      = 0
-	attributeOffset = 0 // of an operation: bytes from the beginning of the file
-)
+// attributeOffset refers to the attribute of an operation: bytes from the beginning of the file.
+const attributeOffset = 0
 
 // Parameters of the definitions.
 const (

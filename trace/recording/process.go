@@ -26,7 +26,9 @@ const (
 	defWindow    = 11
 	defFile      = 12
 	defSessions  = 13
-	defTeam      = 14
+	defCalls     = 14
+	defUnseen    = 15
+	defTeam      = 16
 	defModule    = 20
 	defSite      = 21
 	defSamples   = 22
@@ -55,6 +57,8 @@ type process struct {
 	comms      []comm // by number here, from 1
 	names      []string
 	functions  []string
+	calls      []string // functions of file I/O: paradigm, data or metadata, name
+	unseen     []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
 	sessions   string   // what sessions of MPI leave out, "" without them
 	wins       []uint64 // numbers of the communicators of windows
 	ioFiles    []ioFile // by number here, from 1
@@ -74,6 +78,7 @@ type process struct {
 
 	// references of the definitions, by number here
 	functionRefs  []uint32 // regions; from 0
+	callRefs      []uint32 // regions; from 0
 	commRefs      []uint32
 	nameRefs      []uint32 // regions
 	textRefs      []uint32 // strings
@@ -94,11 +99,42 @@ type comm struct {
 	name         string
 }
 
-// ioFile is a file that the program opened on a communicator, or deleted: its comm is 0.
+// ioFile is a file that the program opened on a communicator, or deleted: its comm is 0. Without MPI its comm is withoutMPI and what
+// follows there.
 type ioFile struct {
 	comm         uint64
 	name         string
 	file, handle uint32 // references
+	paradigm     uint8
+}
+
+// Files that are opened without MPI: their comm has this bit; the interface; a bit for one that was open before its first use was seen, and
+// then the access mode and flags of status.
+const (
+	withoutMPI   = 1 << 63
+	openedBefore = 1 << 8
+)
+
+// ioInterfaces are the paradigms of files, by the reference that they would have if all were used: that of MPI, then those of the
+// numbers of interfaces.
+var ioInterfaces = [...]trace.IoParadigm{{Class: 1}, {Flags: 1}, {}}
+
+var ioNames = [len(ioInterfaces)][2]string{{"MPI-IO", "MPI-IO"}, {"POSIX", "POSIX I/O"}, {"ISOC", "ISO C I/O"}}
+
+// ioInterface is the place of f's paradigm there.
+func (f *ioFile) ioInterface() int {
+	if f.comm&withoutMPI == 0 {
+		return 0
+	}
+	return 1 + int(f.comm&1)
+}
+
+// unseenText says what file I/O is not recorded, "" for none.
+func (p *process) unseenText() string {
+	if p.unseen == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d calls, %d bytes read, %d bytes written, of threads that do not call MPI, or in signal handlers that interrupt a call", p.unseen[0], p.unseen[1], p.unseen[2])
 }
 
 // clockReading says how far rank 0 was ahead at a time of the process.
@@ -182,6 +218,15 @@ func (p *process) define(kind byte, b []byte) bool {
 		p.wins = append(p.wins, word(0))
 	case defSessions:
 		p.sessions = "calls before MPI_Init and after MPI_Finalize are not recorded"
+	case defCalls:
+		if p.calls = strings.Split(clean(b), "\n"); len(p.calls) > maxCalls {
+			return false
+		}
+	case defUnseen:
+		if len(b) < 24 {
+			return false
+		}
+		p.unseen = []uint64{word(0), word(1), word(2)}
 	case defFile:
 		if len(b) < 8 {
 			return false
@@ -305,6 +350,12 @@ var lifeFunctions = [...]string{"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "
 
 const lifeFirst = 1 << 12
 
+// Numbers of the functions of file I/O.
+const (
+	callFirst = 5 << 10
+	maxCalls  = siteFirst - callFirst
+)
+
 func (p *process) functionRef(n uint64) uint32 {
 	switch {
 	case n < uint64(len(p.functionRefs)):
@@ -313,6 +364,8 @@ func (p *process) functionRef(n uint64) uint32 {
 		return regionLife + uint32(n-lifeFirst)
 	case n >= threadFirst && n < threadFirst+uint64(len(constructs)):
 		return ref(p.constructRefs, n-threadFirst+1)
+	case n >= callFirst && n-callFirst < uint64(len(p.callRefs)):
+		return p.callRefs[n-callFirst]
 	case n >= siteFirst && n-siteFirst < uint64(len(p.siteRefs)):
 		return p.siteRefs[n-siteFirst]
 	}

@@ -173,10 +173,13 @@ func (s *Source) fill(byRank map[int]*process) error {
 		return fmt.Errorf("%s: %w: no process has written here", s.dir, trace.ErrNotTrace)
 	}
 	size := 0
-	var functions []string // of the process that wrote them for all
+	var functions, calls []string // of the process that wrote them for all
 	for _, p := range byRank {
 		if len(p.functions) > len(functions) {
 			functions = p.functions
+		}
+		if len(p.calls) > len(calls) {
+			calls = p.calls
 		}
 		size = max(size, p.size)
 	}
@@ -193,6 +196,9 @@ func (s *Source) fill(byRank map[int]*process) error {
 		}
 		if len(p.functions) == 0 {
 			p.functions = functions
+		}
+		if len(p.calls) == 0 {
+			p.calls = calls
 		}
 		s.processes = append(s.processes, p)
 	}
