@@ -49,6 +49,7 @@ type Result struct {
 	Cut       map[int]string     // processes whose recordings have no MPI_Finalize, and why
 	Found     []trace.Diagnostic // what is missing or damaged besides
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
+	Alone     []int              // processes of which threads were asked for and no parallel region was seen
 }
 
 // What Options.Threads may be.
@@ -263,7 +264,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted()}
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted(), Alone: src.Alone()}
 	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool { return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished })
 	if !keep {
 		err = written(os.RemoveAll(raw))

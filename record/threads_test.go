@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -11,17 +13,23 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
+// withOMPT are the options of a program of GNU's compiler that LLVM's runtime runs: it has the functions of GNU's, and OMPT.
+func withOMPT(t *testing.T) []string {
+	t.Helper()
+	const library = "libomp.so.5"
+	path, err := exec.Command("gcc", "-print-file-name="+library).Output()
+	if err != nil || string(bytes.TrimSpace(path)) == library {
+		t.Skip("no libomp, which Debian's libomp5-14 has: ", err)
+	}
+	return []string{"-g", "-O1", "-w", "-fopenmp", "-Wl,--as-needed", "-l:" + library}
+}
+
 // TestOpenMP records a program that LLVM's runtime runs: its result is what it is alone, each event of a team, a lock or a task is
 // there as often as the program's source says, and the first finding has the seconds of its own clock.
 func TestOpenMP(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
-			if _, err := exec.LookPath("clang-14"); err != nil {
-				t.Skip("no clang-14")
-			}
-			t.Setenv("OMPI_CC", "clang-14")
-			t.Setenv("MPICH_CC", "clang-14")
-			program := l.compileProgram(t, "openmp.c", "-g", "-O1", "-fopenmp", "-w")
+			program := l.compileProgram(t, "openmp.c", withOMPT(t)...)
 			const rounds, threads = 20, 3
 			archive, _ := l.openMP(t, program, rounds, rounds*(2*threads+threads+4))
 			countThreads(t, archive, map[trace.Kind]int{
@@ -125,12 +133,7 @@ func countThreads(t *testing.T, archive string, want map[trace.Kind]int) {
 // TestNoThreads records the same program without its threads: only those that call MPI are locations.
 func TestNoThreads(t *testing.T) {
 	l := libraries(t)[0]
-	if _, err := exec.LookPath("clang-14"); err != nil {
-		t.Skip("no clang-14")
-	}
-	t.Setenv("OMPI_CC", "clang-14")
-	t.Setenv("MPICH_CC", "clang-14")
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp", "-w"), "1")})
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", withOMPT(t)...), "1")})
 	src, err := otf2.OpenPath(r.Archive)
 	if err != nil {
 		t.Fatal(err)
@@ -138,5 +141,14 @@ func TestNoThreads(t *testing.T) {
 	defer src.Close()
 	if n := src.Definitions().NumLocations(); n != 2 {
 		t.Errorf("%d locations of 2 processes", n)
+	}
+}
+
+// TestWithoutOMPT records the program with GNU's runtime, and learns that nothing of its threads is there.
+func TestWithoutOMPT(t *testing.T) {
+	l := libraries(t)[0]
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-w", "-fopenmp"), "1"), Threads: ThreadsOpenMP})
+	if !slices.Equal(r.Alone, []int{0, 1}) {
+		t.Errorf("processes without parallel regions: %v", r.Alone)
 	}
 }

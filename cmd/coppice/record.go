@@ -154,6 +154,9 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}
+	if len(r.Alone) > 0 {
+		s.say("%s of %d without a parallel region of OpenMP (rank %s): there is none, or its runtime has no OMPT, as GNU's libgomp: LLVM's libomp may take its place", numbers.Plural(len(r.Alone), "process"), r.Processes, results.RankList(r.Alone))
+	}
 	for _, rank := range slices.Sorted(maps.Keys(r.Uncounted)) {
 		s.say("%s without the counters; rank %d: %s", numbers.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
 		break

@@ -58,6 +58,16 @@ func (p *process) members() []uint64 {
 	return list
 }
 
+// Alone returns the processes of which threads were asked for and that have no parallel region.
+func (s *Source) Alone() (ranks []int) {
+	for _, p := range s.processes {
+		if p.threads && len(p.team) == 0 {
+			ranks = append(ranks, p.rank)
+		}
+	}
+	return ranks
+}
+
 // teams defines the communicator that stands for the teams of each process: its members are all threads that were in one.
 func (b *definer) teams(s *Source) {
 	var all []uint64
