@@ -46,7 +46,7 @@ func TestPOSIX(t *testing.T) {
 				}
 				want[strings.TrimSuffix(m[1], "64")] += n
 			}
-			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, folder), IO: true, Keep: true})
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, folder), IO: true, Sites: 1, Keep: true})
 			if r.Exit != 0 || len(r.Found) > 0 {
 				t.Fatalf("status %d, %v\n%s%s", r.Exit, r.Found, out, errs)
 			}
