@@ -24,10 +24,15 @@ func (d *Definitions) CallSite(r *Region) []string {
 		return nil
 	}
 	frames, ok := strings.CutPrefix(d.Text(r.Description), calledFrom)
-	if !ok || frames == "" || !d.IsMPI(r) {
+	if !ok || frames == "" || !d.HasSites(r) {
 		return nil
 	}
 	return strings.Split(frames, siteSeparator)
+}
+
+// HasSites reports whether the calls of a region may tell from where they come: those of MPI and of file I/O.
+func (d *Definitions) HasSites(r *Region) bool {
+	return d.IsMPI(r) || r.Role == RoleFileIO || r.Role == RoleFileIOMetadata
 }
 
 // CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a

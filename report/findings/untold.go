@@ -127,6 +127,15 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
 	sessions := slices.ContainsFunc(r.Defs.LocationProperties, func(x trace.LocationProperty) bool { return r.Defs.Text(x.Name) == trace.PropertySessions })
 	add(sessions, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
+	var unseen []string
+	for _, x := range r.Defs.LocationProperties {
+		if r.Defs.Text(x.Name) == trace.PropertyUnseen && x.Value.Type == trace.TypeString {
+			unseen = append(unseen, r.Defs.Text(uint32(x.Value.Bits)))
+		}
+	}
+	if len(unseen) > 0 {
+		add(true, "file I/O", fmt.Sprintf("file I/O of %s that the recorder could only count: %s", numbers.Plural(len(unseen), "process"), unseen[0]))
+	}
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	var alone []string
 	for _, x := range []struct {

@@ -209,7 +209,7 @@ func NewProfileTable(r *Run) *ProfileTable {
 	t := &ProfileTable{r: r, From: SourceRows, within: make([]int, len(r.Defs.Regions))}
 	regions, places := map[string][]int{}, map[string]bool{}
 	for i := range r.Defs.Regions {
-		if x := &r.Defs.Regions[i]; r.Defs.IsMPI(x) {
+		if x := &r.Defs.Regions[i]; r.Defs.HasSites(x) {
 			name := CallName(r, x.Ref)
 			regions[name] = append(regions[name], i)
 			places[name] = places[name] || r.Defs.CallSite(x) != nil
