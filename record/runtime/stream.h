@@ -82,6 +82,7 @@ HIDDEN void cr_computed(uint64_t from, uint64_t to);
 HIDDEN void cr_computes(uint64_t t);
 
 HIDDEN void cr_uncounted(void);
+HIDDEN void cr_meter(struct stream *s, uint64_t t);
 
 /* Samples. A thread begins and ends its own. */
 HIDDEN void cr_samples_open(void);
@@ -98,6 +99,7 @@ HIDDEN void cr_sites_open(void);
 HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */
 HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address); /* the same without callers */
 HIDDEN struct stream *cr_stream(void); /* this thread's, NULL where there can be none */
+HIDDEN void cr_leave_all(void); /* what this thread has open, at the end of the recording, if its window has room */
 HIDDEN void cr_threads_end(struct stream *s); /* at the end of the recording: what the thread of another stream has open */
 
 static inline uint64_t now(void)
@@ -152,6 +154,26 @@ static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint
 	s->last = t;
 	s->events++;
 	atomic_signal_fence(memory_order_seq_cst);
+	s->busy--;
+}
+
+/* count reads the counters of the thread, for the event that is about to be written. */
+static inline void count(struct stream *s)
+{
+	if (s->counters && !cr_counters_read(s->counters, s->values)) {
+		s->counters = NULL;
+		cr_uncounted();
+	}
+}
+
+/* edge writes an enter or a leave. */
+static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
+{
+	s->busy++; /* counters are relative to those of the event before */
+	if (s->counters)
+		cr_meter(s, t);
+	if (!s->counters || atomic_load_explicit(&cr.active, memory_order_relaxed)) /* else there was no room: the recording ended */
+		put(s, t, kind, 1, &region);
 	s->busy--;
 }
 

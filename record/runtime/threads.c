@@ -1,0 +1,406 @@
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What this thread has open: names of regions, 0 for those left out, and constructs. What is beyond REGIONS is left out too. */
+#define REGIONS 1024
+#define TEAMS 32
+#define TAKEN (1u << 30) /* of a construct: it is recorded; its number among them and its number in events follow */
+#define CONSTRUCT_AT 20
+struct opened {
+	uint32_t regions[REGIONS];
+	uintptr_t frames[REGIONS]; /* where regions begin on the stack */
+	unsigned depth, teams_n, begun_n;
+	struct parallel *begun[TEAMS]; /* parallel regions that this thread began */
+	struct {
+		struct parallel *p;
+		unsigned base; /* depth at its begin */
+	} teams[TEAMS];
+};
+static _Thread_local struct opened opened;
+
+HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame)
+{
+	unsigned n = opened.depth < REGIONS ? opened.depth : REGIONS;
+	*names = opened.regions;
+	while (n > 0 && (!opened.regions[n - 1] || opened.regions[n - 1] & CONSTRUCT))
+		n--;
+	*frame = n > 0 ? opened.frames[n - 1] : UINTPTR_MAX;
+	return n;
+}
+
+/* usable tells whether this thread records outside of MPI calls. */
+static int usable(void)
+{
+	return opened.depth < REGIONS && cr_recording() && cr_stream() && !cr_mine->depth && !cr_mine->quiet;
+}
+
+HIDDEN void cr_region_begin(uint64_t name)
+{
+	int use = name && usable();
+	if (opened.depth < REGIONS)
+		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)__builtin_frame_address(0);
+	opened.depth++;
+	if (use) {
+		count(cr_mine);
+		edge(cr_mine, now(), EV_REGION_ENTER, name);
+	}
+}
+
+HIDDEN void cr_region_end(void)
+{
+	if (!opened.depth)
+		return;
+	unsigned top = opened.depth - 1;
+	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* it began outside of that */
+		return;
+	opened.depth = top;
+	if (top >= REGIONS || !opened.regions[top] || !cr_recording())
+		return;
+	count(cr_mine);
+	edge(cr_mine, now(), EV_REGION_LEAVE, opened.regions[top]);
+}
+
+HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t)
+{
+	uint64_t number = 0;
+	int use = usable();
+	if (use)
+		number = cr_site_alone(cr_mine, construct, address);
+	if (opened.depth < REGIONS) {
+		opened.regions[opened.depth] = CONSTRUCT | (use ? TAKEN : 0) | (construct - C_PARALLEL) << CONSTRUCT_AT | (uint32_t)number;
+		opened.frames[opened.depth] = 0;
+	}
+	opened.depth++;
+	if (use) {
+		count(cr_mine);
+		edge(cr_mine, t ? t : now(), EV_ENTER, number);
+	}
+	return use;
+}
+
+/* close_to ends what this thread opened when so much was open. */
+static void close_to(unsigned depth, uint64_t t)
+{
+	while (opened.depth > depth) {
+		unsigned top = --opened.depth;
+		uint32_t r = top < REGIONS ? opened.regions[top] : 0;
+		if (!r || r & CONSTRUCT && !(r & TAKEN) || !cr_recording())
+			continue;
+		count(cr_mine);
+		edge(cr_mine, t, r & CONSTRUCT ? EV_LEAVE : EV_REGION_LEAVE, r & CONSTRUCT ? r & ((1u << CONSTRUCT_AT) - 1) : r);
+	}
+}
+
+HIDDEN void cr_construct_end(unsigned construct, uint64_t t)
+{
+	unsigned n = opened.depth;
+	unsigned base = opened.teams_n > 0 && opened.teams_n <= TEAMS ? opened.teams[opened.teams_n - 1].base : 0;
+	if (n > REGIONS) {
+		opened.depth--;
+		return;
+	}
+	while (n > base && (opened.regions[n - 1] & ~TAKEN) >> CONSTRUCT_AT != (CONSTRUCT >> CONSTRUCT_AT | (construct - C_PARALLEL)))
+		n--;
+	if (n > base)
+		close_to(n - 1, t ? t : now());
+}
+
+/*
+ * Teams. A thread other than the one that begins a parallel region learns that it is over when it gets other work, or ends, long after
+ * that. So it waits in the last barrier from its own arrival to the end that the first thread has seen, and these events are
+ * written when the thread goes on, or by cr_stop where it never does: the one that takes waiting writes them.
+ */
+struct parallel {
+	_Atomic(uint64_t) end;
+	atomic_int users;
+	const void *address;
+};
+
+static void drop(struct parallel *p)
+{
+	if (p && atomic_fetch_sub(&p->users, 1) == 1)
+		free(p);
+}
+
+HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t)
+{
+	if (!cr_recording() || !cr_mine)
+		return;
+	if (!cr_mine->member && (what & 0xff) != THREAD_ACQUIRE && (what & 0xff) != THREAD_RELEASE) {
+		uint64_t body = cr_mine->thread;
+		cr_mine->member = 1;
+		cr_define(DEF_TEAM, &body, sizeof body);
+	}
+	uint64_t n[3] = {what, a, b};
+	put(cr_mine, t ? t : now(), EV_THREAD, 3, n);
+}
+
+HIDDEN struct parallel *cr_parallel_begin(unsigned requested, const void *address)
+{
+	unsigned n = opened.begun_n++;
+	if (n < TEAMS)
+		opened.begun[n] = NULL;
+	struct parallel *p = n < TEAMS && cr_recording() ? malloc(sizeof *p) : NULL;
+	if (!p)
+		return NULL;
+	*p = (struct parallel){.users = 1, .address = address};
+	if (!cr_construct_begin(C_PARALLEL, address, 0)) {
+		opened.depth--;
+		free(p);
+		return NULL;
+	}
+	cr_thread_event(THREAD_OPENMP | THREAD_FORK, requested, 0, cr_mine->last);
+	return opened.begun[n] = p;
+}
+
+HIDDEN void cr_parallel_end(void)
+{
+	struct parallel *p = opened.begun_n > 0 && --opened.begun_n < TEAMS ? opened.begun[opened.begun_n] : NULL;
+	if (!p)
+		return;
+	uint64_t t = now();
+	atomic_store(&p->end, t);
+	cr_thread_event(THREAD_OPENMP | THREAD_JOIN, 0, 0, t);
+	cr_construct_end(C_PARALLEL, t);
+	drop(p);
+}
+
+HIDDEN void cr_team_begin(struct parallel *p, int first)
+{
+	if (p && (!cr_recording() || !cr_stream()))
+		p = NULL;
+	if (opened.teams_n < TEAMS) {
+		opened.teams[opened.teams_n].p = p;
+		opened.teams[opened.teams_n].base = opened.depth;
+	}
+	if (opened.teams_n++ >= TEAMS || !p)
+		return;
+	atomic_fetch_add(&p->users, 1);
+	cr_thread_event(THREAD_OPENMP | THREAD_TEAM_BEGIN, 0, 0, 0);
+	if (!first)
+		cr_construct_begin(C_PARALLEL, p->address, cr_mine->last);
+}
+
+/* over returns when the team of this thread ended; until then, the time. */
+static uint64_t over(const struct parallel *p)
+{
+	uint64_t t = p ? atomic_load(&p->end) : 0;
+	return t ? t : now();
+}
+
+static struct parallel *team(void) { return opened.teams_n > 0 && opened.teams_n <= TEAMS ? opened.teams[opened.teams_n - 1].p : NULL; }
+
+HIDDEN void cr_team_end(void)
+{
+	if (!opened.teams_n)
+		return;
+	struct parallel *p = team();
+	if (opened.teams_n <= TEAMS && p) {
+		uint64_t t = over(p);
+		atomic_exchange(&cr_mine->waiting, NULL);
+		close_to(opened.teams[opened.teams_n - 1].base, t);
+		cr_thread_event(THREAD_OPENMP | THREAD_TEAM_END, 0, 0, t);
+		drop(p);
+	}
+	opened.teams_n--;
+}
+
+HIDDEN void cr_team_barrier_begin(const void *address)
+{
+	struct parallel *p = team();
+	cr_construct_begin(C_IMPLICIT_BARRIER, address || !p ? address : p->address, 0);
+	if (p)
+		atomic_store(&cr_mine->waiting, &opened);
+}
+
+HIDDEN void cr_team_barrier_end(void)
+{
+	if (cr_mine)
+		atomic_exchange(&cr_mine->waiting, NULL);
+	cr_construct_end(C_IMPLICIT_BARRIER, over(team()));
+}
+
+HIDDEN void cr_threads_end(struct stream *s)
+{
+	const struct opened *o = atomic_exchange(&s->waiting, NULL);
+	if (!o || s == cr_mine || o->teams_n == 0 || o->teams_n > TEAMS || o->depth > REGIONS)
+		return;
+	uint64_t n[3] = {THREAD_OPENMP | THREAD_TEAM_END}, t = over(o->teams[o->teams_n - 1].p);
+	unsigned base = o->teams[o->teams_n - 1].base;
+	s->room += EVENT * (int64_t)(o->depth - base + 1);
+	for (unsigned i = o->depth; i > base && s->at < s->end; i--) {
+		uint64_t r = o->regions[i - 1] & ((1u << CONSTRUCT_AT) - 1);
+		if ((o->regions[i - 1] & (CONSTRUCT | TAKEN)) == (CONSTRUCT | TAKEN))
+			put(s, t, EV_LEAVE, 1, &r);
+	}
+	if (s->at < s->end)
+		put(s, t, EV_THREAD, 3, n);
+}
+
+/*
+ * Streams of threads that ended are used again, because runtimes may begin and end threads for each region: a location is
+ * then one thread after the other.
+ */
+static pthread_key_t ending;
+static struct stream *unused;
+
+static void thread_ended(void *stream)
+{
+	struct stream *s = stream;
+	while (opened.teams_n > 0)
+		cr_team_end();
+	close_to(0, now());
+	opened.depth = 0;
+	pthread_mutex_lock(&cr.lock);
+	s->counters = NULL;
+	s->depth = 0;
+	s->held_n = 0;
+	s->unused = unused;
+	unused = s;
+	cr_mine = NULL;
+	pthread_mutex_unlock(&cr.lock);
+}
+
+HIDDEN struct stream *cr_stream(void)
+{
+	if (cr_mine || !cr_threads())
+		return cr_mine ? cr_mine : (cr_mine = cr_open_stream(now()));
+	pthread_mutex_lock(&cr.lock);
+	if ((cr_mine = unused))
+		unused = cr_mine->unused;
+	pthread_mutex_unlock(&cr.lock);
+	if (!cr_mine)
+		cr_mine = cr_open_stream(now());
+	if (cr_mine)
+		pthread_setspecific(ending, cr_mine);
+	return cr_mine;
+}
+
+HIDDEN int cr_threads(void)
+{
+	static atomic_int known = -1;
+	if (known < 0) {
+		const char *text = getenv("COPPICE_RECORD_THREADS");
+		known = text && getenv("COPPICE_RECORD_DIR") && strcmp(text, "openmp") == 0;
+	}
+	return known;
+}
+
+/* Locks, by their addresses. The number of a lock stays that of its address. */
+#define LOCKS (1 << 14)
+static struct {
+	_Atomic(uint64_t) lock;
+	atomic_uint order;
+} locks[LOCKS];
+
+/* number_of finds or adds a lock; LOCKS where there are too many. */
+static uint32_t number_of(uint64_t lock)
+{
+	uint32_t at = (uint32_t)(lock * 0x9E3779B97F4A7C15u >> 50);
+	for (int tries = 0; tries < 64; tries++, at = (at + 1) % LOCKS) {
+		uint64_t there = atomic_load(&locks[at].lock);
+		if (there == lock || there == 0 && (atomic_compare_exchange_strong(&locks[at].lock, &there, lock) || there == lock))
+			return at;
+	}
+	return LOCKS;
+}
+
+HIDDEN void cr_lock_acquired(unsigned paradigm, uint64_t lock)
+{
+	uint32_t number = number_of(lock);
+	struct stream *s = cr_mine;
+	if (number == LOCKS || !s || s->depth || s->quiet || !cr_recording() || s->held_n >= sizeof s->held / sizeof *s->held)
+		return;
+	s->held[s->held_n].lock = number;
+	s->held[s->held_n].order = atomic_fetch_add(&locks[number].order, 1) + 1;
+	cr_thread_event(paradigm | THREAD_ACQUIRE, number, s->held[s->held_n].order, 0);
+	s->held_n++;
+}
+
+HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock)
+{
+	struct stream *s = cr_mine;
+	if (!s || s->held_n == 0)
+		return;
+	uint32_t number = number_of(lock), i = s->held_n;
+	while (i > 0 && s->held[i - 1].lock != number)
+		i--;
+	if (i == 0) /* its acquisition is not recorded */
+		return;
+	cr_thread_event(paradigm | THREAD_RELEASE, number, s->held[i - 1].order, 0);
+	memmove(&s->held[i - 1], &s->held[i], (s->held_n - i) * sizeof *s->held);
+	s->held_n--;
+}
+
+/*
+ * Tasks. A task is a number: 1, whether it began, 14 bits of the thread that creates it, 17 of its construct's number in events, 31 of
+ * its own number there.
+ */
+#define TASK_THREAD_BITS 14
+#define TASK_SITE_BITS 17
+#define TASK_NUMBER_BITS 31
+
+HIDDEN uint64_t cr_task_create(const void *address)
+{
+	if (!usable() || cr_mine->thread >> TASK_THREAD_BITS || cr_mine->tasks >> TASK_NUMBER_BITS)
+		return 0;
+	uint64_t site = cr_site_alone(cr_mine, C_TASK, address);
+	uint64_t number = ++cr_mine->tasks;
+	cr_thread_event(THREAD_OPENMP | THREAD_TASK_CREATE, cr_mine->thread, number, 0);
+	return 1 | (uint64_t)cr_mine->thread << 2 | site << (2 + TASK_THREAD_BITS) | number << (2 + TASK_THREAD_BITS + TASK_SITE_BITS);
+}
+
+static uint64_t task_thread(uint64_t task) { return task >> 2 & ((1 << TASK_THREAD_BITS) - 1); }
+static uint64_t task_site(uint64_t task) { return task >> (2 + TASK_THREAD_BITS) & ((1 << TASK_SITE_BITS) - 1); }
+static uint64_t task_number(uint64_t task) { return task >> (2 + TASK_THREAD_BITS + TASK_SITE_BITS); }
+
+HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next)
+{
+	if (!usable())
+		return;
+	uint64_t t = now();
+	if (before && complete && *before & 2) {
+		cr_construct_end(C_TASK, t);
+		cr_thread_event(THREAD_OPENMP | THREAD_TASK_COMPLETE, task_thread(*before), task_number(*before), t);
+	}
+	if (!next) {
+		cr_thread_event(THREAD_OPENMP | THREAD_TASK_SWITCH, cr_mine->thread, 0, t);
+		return;
+	}
+	cr_thread_event(THREAD_OPENMP | THREAD_TASK_SWITCH, task_thread(*next), task_number(*next), t);
+	if (*next & 2)
+		return;
+	*next |= 2;
+	opened.regions[opened.depth] = CONSTRUCT | TAKEN | (C_TASK - C_PARALLEL) << CONSTRUCT_AT | (uint32_t)task_site(*next);
+	opened.frames[opened.depth++] = 0;
+	count(cr_mine);
+	edge(cr_mine, t, EV_ENTER, task_site(*next));
+}
+
+/* close_region leaves a region at the end of the recording, if the window has room. */
+static void close_region(uint64_t name)
+{
+	uint64_t t = now(), number = name & ((1u << CONSTRUCT_AT) - 1);
+	if (name & CONSTRUCT && !(name & TAKEN))
+		return;
+	if (cr_mine->at < cr_mine->end && cr_mine->counters)
+		cr_meter(cr_mine, t);
+	if (cr_mine->at < cr_mine->end)
+		put(cr_mine, t, name & CONSTRUCT ? EV_LEAVE : EV_REGION_LEAVE, 1, name & CONSTRUCT ? &number : &name);
+}
+
+HIDDEN void cr_leave_all(void)
+{
+	cr_mine->room += EVENT * ((int64_t)opened.depth + 1);
+	count(cr_mine);
+	while (opened.depth > 0 && cr_mine->at < cr_mine->end)
+		if (--opened.depth < REGIONS && opened.regions[opened.depth])
+			close_region(opened.regions[opened.depth]);
+	if (cr_mine->thread == 0)
+		close_region(0);
+}
+
+__attribute__((constructor)) static void loaded(void) { pthread_key_create(&ending, thread_ended); }
