@@ -50,7 +50,8 @@ func table(fuzz time.Duration) []step {
 		{"short", "the short tests: with quick or by name, as test runs them too", nil, testEverywhere(nil, "-short")},
 		{"archive", "a real archive through analyze, check, report and export, on ranks of both kinds", needsArchive, realArchive},
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
-		{"test", "all tests, long ones and those under mpirun too", nil, testEverywhere(nil)},
+		{"test", "all tests but the recorder's, long ones and those under mpirun too", nil, testAllBut("record")},
+		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", nil, goTest(nil, "./record")},
 		{"readers", "what export writes, read by the libraries of others", nil, commands(
 			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
 		{
@@ -208,6 +209,20 @@ func goTest(env []string, args ...string) func(*output, *tally) { return goTestI
 func testEverywhere(env []string, args ...string) func(*output, *tally) {
 	args = append(args, "./...")
 	return all(goTest(env, args...), goTestIn("bench", env, args...))
+}
+
+// testAllBut is testEverywhere without one package of the module.
+func testAllBut(name string) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		out, err := exec.Command("go", "list", "./...").Output()
+		if err != nil {
+			fmt.Fprintf(b.out, "FAIL go list: %v\n", err)
+			t.fail("go list")
+			return
+		}
+		packages := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return p == module+"/"+name })
+		all(goTest(nil, packages...), goTestIn("bench", nil, "./..."))(b, t)
+	}
 }
 
 func goTestIn(dir string, env []string, args ...string) func(*output, *tally) {
