@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )

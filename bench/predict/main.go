@@ -6,7 +6,7 @@
 //	predict smpi FOLDER the same                                           writes traces and a cluster for SimGrid
 //
 // The first two print makespan in ns, events, seconds of processor time without making the program, millions of events in
-// such a second, and the peak of the process's memory in MB. Patterns are those of internal/workload. bench/run simulation
+// such a second, and the peak of the process's memory in MB. Patterns are those of bench/predict/workload. bench/run simulation
 // compares.
 package main
 
@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 )
 
 func TestGOAL(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 )
 
 // smpi writes a program for SimGrid's smpirun -replay into a folder: a trace for each process, their list, and a cluster

@@ -68,8 +68,6 @@ var Table = []Package{
 	{Path: "predict/simnet/program", Layer: 0, Only: nothing},
 	{Path: "predict/pipeline", Layer: 2},
 	{Path: "report/results", Layer: 3, NoMPI: true},
-	// Programs with known times: for the tests of the simulator and for measurements.
-	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},
 
 	{Path: "jobs", Layer: 4},
 	{Path: "jobs/analyze", Layer: 5},
@@ -103,6 +101,8 @@ var Table = []Package{
 	{Path: "bench/xtf/records", Layer: 9, Importers: []string{"bench/xtf"}},
 	// A headless browser: for the tests of the viewer and for pictures.
 	{Path: "bench/browser", Layer: 9, Importers: []string{"bench"}},
+	// Programs with known times, for measurements of the network simulator.
+	{Path: "bench/predict/workload", Layer: 9, Importers: []string{"bench"}},
 	{Path: "bench/firsthour", Layer: 10, Only: []string{"bench/browser"}},
 	{Path: "internal/layers", Layer: 10, Only: nothing},
 	{Path: "internal/schema", Layer: 10, Only: nothing},

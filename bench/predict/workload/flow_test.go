@@ -1,10 +1,10 @@
-package simnet_test
+package workload_test
 
 import (
 	"context"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/bench/predict/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
