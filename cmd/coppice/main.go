@@ -72,7 +72,11 @@ func conclude(err error, s streams) int {
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
 		verb = s.verb + ": "
 	}
-	s.say("%s%s.%s", verb, strings.TrimSuffix(err.Error(), "."), advice(err))
+	text := err.Error()
+	if !strings.HasSuffix(text, "?") {
+		text = strings.TrimSuffix(text, ".") + "."
+	}
+	s.say("%s%s%s", verb, text, advice(err))
 	if code == jobs.ExitInternal {
 		s.say("this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}

@@ -192,7 +192,7 @@ func TestExitCodes(t *testing.T) {
 		{"verb with a slip", 2, []string{"anlyze", anchor}, "Did you mean analyze?"},
 		{"part with a slip", 2, []string{"capacity", "slove"}, "Did you mean solve?"},
 		{"flag with a slip", 2, []string{"report", run, "--detials"}, "report: unknown flag: --detials. Did you mean --details? Run coppice report --help."},
-		{"section with a slip", 2, []string{"report", run, "summery"}, "Did you mean summary?"},
+		{"section with a slip", 2, []string{"report", run, "summery"}, "Did you mean summary?\n"},
 		{"part of a verb", 2, []string{"capacity"}, "say what to do: extract, solve, sweep, check or plan"},
 		{"flag that is not a number", 2, []string{"query", run, "search", "--rank", "first"}, "--rank first: not a number"},
 		{"unknown flag", 2, []string{"report", run, "--frobnicate"}, "--help"},
