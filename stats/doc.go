@@ -37,7 +37,7 @@
 // # Tasks
 //
 // A switch of tasks ends the open calls of the one that is suspended and begins those of the other one again, so that
-// calls always nest (task.go). Records that no analysis reads are counted by kind (unread.go, trace.Account).
+// calls always nest (task.go). Records that no analysis reads are counted by kind (unread.go, trace.Kind.Unread).
 //
 // # Matching
 //

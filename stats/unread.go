@@ -2,7 +2,7 @@ package stats
 
 import "github.com/coppice-hpc/coppice/trace"
 
-// unread counts the records of a kind that no analysis reads: trace.Account.
+// unread counts the records of a kind that no analysis reads: trace.Kind.Unread.
 type unread struct {
 	count uint64
 	first uint64 // time of the first, ticks since the origin

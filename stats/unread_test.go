@@ -62,7 +62,7 @@ func TestUnreadRecords(t *testing.T) {
 	for i := range 256 {
 		k := trace.Kind(i)
 		want := uint64(0)
-		if k.Known() && k.Account().Untold != "" {
+		if k.Known() && k.Info().Untold != "" {
 			want = 2
 		}
 		if got := found[trace.UnreadCode(k).String()]; got != want && (k.Known() || got > 0) {

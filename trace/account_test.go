@@ -10,32 +10,140 @@ import (
 	"testing"
 )
 
+// account says what becomes of the event records of a kind, as docs/records.md tells it.
+type account struct {
+	makes     string // the row or state that it makes; "" for none: it is in the call graph alone
+	shown     string // where that is shown
+	read      string // the analyses that read it
+	paraver   bool   // the reader of Paraver traces makes such events too
+	recording bool   // and the reader of recordings
+}
+
+// Texts that several kinds share.
+const (
+	showCalls   = "query call, report profile, paths, viewer"
+	showP2P     = "query p2p, report comm, waits, viewer"
+	showColl    = "query coll, report comm, waits, viewer"
+	showIO      = "query io, export, viewer"
+	showNotices = "query p2p, report waits, viewer"
+	showRMA     = "query rma, export"
+
+	readCalls    = "profile, efficiencies, waits, causes, threads, predict"
+	readMessages = "matching, waits, causes, predict, clock repair"
+	readNotices  = "waits, causes: in epochs, and of locks of one target"
+	readOverhead = "efficiencies: measurement overhead"
+	readMarkers  = "intervals, where --interval or a marker names it"
+)
+
+// accounts has a line for each known kind.
+var accounts = [256]account{
+	BufferFlush:                   {"", "", readOverhead, false, false},
+	MeasurementOnOff:              {"", "", readOverhead, false, false},
+	Enter:                         {"CALL", showCalls, readCalls, true, true},
+	Leave:                         {"CALL", showCalls, readCalls, true, true},
+	MpiSend:                       {"P2P", showP2P, readMessages, true, true},
+	MpiIsend:                      {"P2P", showP2P, readMessages, true, true},
+	MpiIsendComplete:              {"P2P", showP2P, readMessages, true, true},
+	MpiIrecvRequest:               {"P2P", showP2P, readMessages, true, true},
+	MpiRecv:                       {"P2P", showP2P, readMessages, true, true},
+	MpiIrecv:                      {"P2P", showP2P, readMessages, true, true},
+	MpiRequestTest:                {"", "", "", false, false},
+	MpiRequestCancelled:           {"P2P", showP2P, "matching", false, true},
+	MpiCollectiveBegin:            {"COLL", showColl, readMessages, true, true},
+	MpiCollectiveEnd:              {"COLL", showColl, readMessages, true, true},
+	OmpFork:                       {"", "", "", false, false},
+	OmpJoin:                       {"", "", "", false, false},
+	OmpAcquireLock:                {"", "", "", false, false},
+	OmpReleaseLock:                {"", "", "", false, false},
+	OmpTaskCreate:                 {"", "", "", false, false},
+	OmpTaskSwitch:                 {"CALL", showCalls, readCalls, false, false},
+	OmpTaskComplete:               {"", "", "", false, false},
+	Metric:                        {"METRIC", "query metric, export, viewer", "report scaling: instructions and cycles", true, true},
+	ParameterString:               {"", "", readMarkers, false, true},
+	ParameterInt:                  {"", "", readMarkers, false, true},
+	ParameterUnsignedInt:          {"", "", readMarkers, true, false},
+	RmaWinCreate:                  {"", "", "", false, true},
+	RmaWinDestroy:                 {"", "", "", false, true},
+	RmaCollectiveBegin:            {"", "", "", false, true},
+	RmaCollectiveEnd:              {"", "", "", false, true},
+	RmaGroupSync:                  {"P2P", showNotices, readNotices, false, false},
+	RmaRequestLock:                {"", "", "", false, false},
+	RmaAcquireLock:                {"P2P", showNotices, readNotices, false, true},
+	RmaTryLock:                    {"", "", "", false, false},
+	RmaReleaseLock:                {"P2P", showNotices, readNotices, false, true},
+	RmaSync:                       {"P2P", showNotices, readNotices, false, true},
+	RmaWaitChange:                 {"", "", "", false, false},
+	RmaPut:                        {"RMA", showRMA, "", false, true},
+	RmaGet:                        {"RMA", showRMA, "", false, true},
+	RmaAtomic:                     {"RMA", showRMA, "", false, true},
+	RmaOpCompleteBlocking:         {"RMA", showRMA, "", false, false},
+	RmaOpCompleteNonBlocking:      {"RMA", showRMA, "", false, true},
+	RmaOpTest:                     {"", "", "", false, false},
+	RmaOpCompleteRemote:           {"RMA", showRMA, "", false, false},
+	ThreadFork:                    {"", "", "", false, true},
+	ThreadJoin:                    {"", "", "", false, true},
+	ThreadTeamBegin:               {"", "", "", false, true},
+	ThreadTeamEnd:                 {"", "", "", false, true},
+	ThreadAcquireLock:             {"", "", "", false, true},
+	ThreadReleaseLock:             {"", "", "", false, true},
+	ThreadTaskCreate:              {"", "", "", false, true},
+	ThreadTaskSwitch:              {"CALL", showCalls, readCalls, false, true},
+	ThreadTaskComplete:            {"", "", "", false, true},
+	ThreadCreate:                  {"", "", "", false, false},
+	ThreadBegin:                   {"", "", "", false, false},
+	ThreadWait:                    {"", "", "", false, false},
+	ThreadEnd:                     {"", "", "", false, false},
+	CallingContextEnter:           {"CALL", showCalls, readCalls, false, false},
+	CallingContextLeave:           {"CALL", showCalls, readCalls, false, false},
+	CallingContextSample:          {"CALL", showCalls, readCalls, false, true},
+	IoCreateHandle:                {"", "", "", false, true},
+	IoDestroyHandle:               {"", "", "", false, true},
+	IoDuplicateHandle:             {"", "", "", false, true},
+	IoSeek:                        {"", "", "", false, true},
+	IoChangeStatusFlags:           {"", "", "", false, false},
+	IoDeleteFile:                  {"", "", "", false, true},
+	IoOperationBegin:              {"IO", showIO, "predict", false, true},
+	IoOperationTest:               {"", "", "", false, false},
+	IoOperationIssued:             {"", "", "", false, true},
+	IoOperationComplete:           {"IO", showIO, "predict", false, true},
+	IoOperationCancelled:          {"IO", showIO, "predict", false, true},
+	IoAcquireLock:                 {"", "", "", false, false},
+	IoReleaseLock:                 {"", "", "", false, false},
+	IoTryLock:                     {"", "", "", false, false},
+	ProgramBegin:                  {"", "", "", false, false},
+	ProgramEnd:                    {"", "", "", false, false},
+	NonBlockingCollectiveRequest:  {"COLL", showColl, readMessages, true, true},
+	NonBlockingCollectiveComplete: {"COLL", showColl, readMessages, true, true},
+	CommCreate:                    {"", "", "", false, false},
+	CommDestroy:                   {"", "", "", false, false},
+}
+
 var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
 
 // accountTable is the table of all kinds, as docs/records.md has it.
 func accountTable() string {
 	var b strings.Builder
 	b.WriteString("| record | OTF2 | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|---|\n")
-	row := func(name, decoded string, a *Account) {
+	row := func(name, decoded string, a *account, untold string) {
 		var others []string
-		if a.Paraver {
+		if a.paraver {
 			others = append(others, "Paraver")
 		}
-		if a.Recording {
+		if a.recording {
 			others = append(others, "recording")
 		}
-		makes := a.Makes
+		makes := a.makes
 		if makes == "" {
 			makes = "call graph only"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, decoded, strings.Join(others, ", "), makes, a.Shown, a.Read, a.Untold)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, decoded, strings.Join(others, ", "), makes, a.shown, a.read, untold)
 	}
 	for k := range accounts {
 		if Kind(k).Known() {
-			row(Kind(k).String(), "decoded", &accounts[k])
+			row(Kind(k).String(), "decoded", &accounts[k], Kind(k).Info().Untold)
 		}
 	}
-	row("any other", "kept as bytes", &unknownAccount)
+	row("any other", "kept as bytes", &account{}, Kind(0).Info().Untold)
 	return b.String()
 }
 
@@ -58,7 +166,7 @@ func TestRecordsDocument(t *testing.T) {
 		return
 	}
 	if string(want) != string(text) {
-		t.Errorf("%s has another table than trace/account.go; go test ./trace -run RecordsDocument -update", path)
+		t.Errorf("%s has another table than trace/account_test.go and kinds.go; go test ./trace -run RecordsDocument -update", path)
 	}
 }
 
@@ -69,24 +177,25 @@ func TestAccounts(t *testing.T) {
 	for i := range accounts {
 		k, a := Kind(i), &accounts[i]
 		if !k.Known() {
-			if *a != (Account{}) {
+			if *a != (account{}) {
 				t.Errorf("kind %d has a line and is not known", i)
 			}
-			if k.Account() != &unknownAccount {
-				t.Errorf("kind %d is not known and has another line than all such kinds", i)
+			if k.Unread() || k.Info().Untold != Kind(0).Info().Untold {
+				t.Errorf("kind %d is not known and has another text than all such kinds", i)
 			}
 			continue
 		}
 		known++
+		untold := k.Info().Untold
 		switch {
-		case a.Read == "" && a.Untold == "":
+		case a.read == "" && untold == "":
 			t.Errorf("%v: no line, or one that says neither who reads it nor what is lost", k)
-		case (a.Makes == "") != (a.Shown == ""):
-			t.Errorf("%v makes %q, shown in %q", k, a.Makes, a.Shown)
-		case a.Unless && (a.Read == "" || a.Untold == ""):
-			t.Errorf("%v: read where an option names it, by %q; else %q", k, a.Read, a.Untold)
+		case (a.makes == "") != (a.shown == ""):
+			t.Errorf("%v makes %q, shown in %q", k, a.makes, a.shown)
+		case untold != "" && !k.Unread() && a.read == "":
+			t.Errorf("%v: read where an option names it, but by nobody; else %q", k, untold)
 		}
-		if strings.ContainsAny(a.Makes+a.Shown+a.Read+a.Untold, "|\n") {
+		if strings.ContainsAny(a.makes+a.shown+a.read+untold, "|\n") {
 			t.Errorf("%v: a cell of a table with | or a line break", k)
 		}
 	}
@@ -119,9 +228,9 @@ func TestAccountReaders(t *testing.T) {
 		}
 		for i := range accounts {
 			k := Kind(i)
-			says := accounts[i].Paraver
+			says := accounts[i].paraver
 			if reader == "recording" {
-				says = accounts[i].Recording
+				says = accounts[i].recording
 			}
 			if k.Known() && says != made[k.String()] {
 				t.Errorf("%v: the table says that trace/%s makes it: %v, its source: %v", k, reader, says, !says)

@@ -150,7 +150,7 @@ func (c Code) String() string {
 // Text returns the code's meaning in words.
 func (c Code) Text() string {
 	if k, ok := c.Unread(); ok {
-		return k.String() + " records: " + k.Account().Untold
+		return k.String() + " records: " + k.Info().Untold
 	}
 	return codes[c].text
 }

@@ -163,12 +163,12 @@ const (
 
 // Info describes one event record kind.
 type Info struct {
-	Kind      Kind
 	Name      string // the name in the OTF2 documentation, for example MpiSend
 	Label     string // the name in event listings, for example MPI_SEND
 	Fields    []Field
 	List      List
-	Singleton bool // written without a length in OTF2
+	Singleton bool   // written without a length in OTF2
+	Untold    string // what no analysis reads of such records; "" where all is read
 }
 
 // Info returns the description of k. Kinds that this version does not know get
@@ -191,6 +191,11 @@ var sizes = func() (s [256][]int) {
 	}
 	return s
 }()
+
+// Unread reports whether no analysis reads records of the kind, whatever the options.
+func (k Kind) Unread() bool {
+	return kinds[k].Untold != "" && k.Known() && (k < ParameterString || k > ParameterUnsignedInt) // those are markers, if an option names them
+}
 
 // Known reports whether k is a record kind of this vocabulary.
 func (k Kind) Known() bool { return kinds[k].List != PayloadList }

@@ -1,351 +1,184 @@
 package trace
 
-// kinds is the one table of event records (OTF2 3.0, section "Event records").
-// Entries left empty here are unknown kinds; see newKinds.
-var kinds = newKinds([256]Info{
-	BufferFlush: {BufferFlush, "BufferFlush", "BUFFER_FLUSH", []Field{
-		{"stop_time", Stamp, RefNone, FromStamp, EnumNone},
-	}, NoList, false},
-	MeasurementOnOff: {MeasurementOnOff, "MeasurementOnOff", "MEASUREMENT_ON_OFF", []Field{
-		{"measurement_mode", U8, RefNone, Hard, EnumMeasurementMode},
-	}, NoList, false},
-	Enter: {Enter, "Enter", "ENTER", []Field{
-		{"region", U32, RefRegion, Hard, EnumNone},
-	}, NoList, true},
-	Leave: {Leave, "Leave", "LEAVE", []Field{
-		{"region", U32, RefRegion, Hard, EnumNone},
-	}, NoList, true},
-	MpiSend: {MpiSend, "MpiSend", "MPI_SEND", []Field{
-		{"receiver", U32, RefNone, Rank, EnumNone},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"msg_tag", U32, RefNone, Hard, EnumNone},
-		{"msg_length", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	MpiIsend: {MpiIsend, "MpiIsend", "MPI_ISEND", []Field{
-		{"receiver", U32, RefNone, Rank, EnumNone},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"msg_tag", U32, RefNone, Hard, EnumNone},
-		{"msg_length", U64, RefNone, Number, EnumNone},
-		{"request_id", U64, RefNone, PostMpi, EnumNone},
-	}, NoList, false},
-	MpiIsendComplete: {MpiIsendComplete, "MpiIsendComplete", "MPI_ISEND_COMPLETE", []Field{
-		{"request_id", U64, RefNone, UseMpi, EnumNone},
-	}, NoList, true},
-	MpiIrecvRequest: {MpiIrecvRequest, "MpiIrecvRequest", "MPI_IRECV_REQUEST", []Field{
-		{"request_id", U64, RefNone, PostMpi, EnumNone},
-	}, NoList, true},
-	MpiRecv: {MpiRecv, "MpiRecv", "MPI_RECV", []Field{
-		{"sender", U32, RefNone, Rank, EnumNone},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"msg_tag", U32, RefNone, Hard, EnumNone},
-		{"msg_length", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	MpiIrecv: {MpiIrecv, "MpiIrecv", "MPI_IRECV", []Field{
-		{"sender", U32, RefNone, Rank, EnumNone},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"msg_tag", U32, RefNone, Hard, EnumNone},
-		{"msg_length", U64, RefNone, Number, EnumNone},
-		{"request_id", U64, RefNone, UseMpi, EnumNone},
-	}, NoList, false},
-	MpiRequestTest: {MpiRequestTest, "MpiRequestTest", "MPI_REQUEST_TEST", []Field{
-		{"request_id", U64, RefNone, UseMpi, EnumNone},
-	}, NoList, true},
-	MpiRequestCancelled: {MpiRequestCancelled, "MpiRequestCancelled", "MPI_REQUEST_CANCELLED", []Field{
-		{"request_id", U64, RefNone, UseMpi, EnumNone},
-	}, NoList, true},
-	MpiCollectiveBegin: {MpiCollectiveBegin, "MpiCollectiveBegin", "MPI_COLLECTIVE_BEGIN", []Field{}, NoList, false},
-	MpiCollectiveEnd: {MpiCollectiveEnd, "MpiCollectiveEnd", "MPI_COLLECTIVE_END", []Field{
-		{"collective_op", U8, RefNone, Hard, EnumCollectiveOp},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"root", U32, RefNone, Rank, EnumNone},
-		{"size_sent", U64, RefNone, Number, EnumNone},
-		{"size_received", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	OmpFork: {OmpFork, "OmpFork", "OMP_FORK", []Field{
-		{"number_of_requested_threads", U32, RefNone, Hard, EnumNone},
-	}, NoList, true},
-	OmpJoin: {OmpJoin, "OmpJoin", "OMP_JOIN", []Field{}, NoList, false},
-	OmpAcquireLock: {OmpAcquireLock, "OmpAcquireLock", "OMP_ACQUIRE_LOCK", []Field{
-		{"lock_id", U32, RefNone, Hard, EnumNone},
-		{"acquisition_order", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	OmpReleaseLock: {OmpReleaseLock, "OmpReleaseLock", "OMP_RELEASE_LOCK", []Field{
-		{"lock_id", U32, RefNone, Hard, EnumNone},
-		{"acquisition_order", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	OmpTaskCreate: {OmpTaskCreate, "OmpTaskCreate", "OMP_TASK_CREATE", []Field{
-		{"task_id", U64, RefNone, Number, EnumNone},
-	}, NoList, true},
-	OmpTaskSwitch: {OmpTaskSwitch, "OmpTaskSwitch", "OMP_TASK_SWITCH", []Field{
-		{"task_id", U64, RefNone, Number, EnumNone},
-	}, NoList, true},
-	OmpTaskComplete: {OmpTaskComplete, "OmpTaskComplete", "OMP_TASK_COMPLETE", []Field{
-		{"task_id", U64, RefNone, Number, EnumNone},
-	}, NoList, true},
-	Metric: {Metric, "Metric", "METRIC", []Field{
-		{"metric", U32, RefMetric, Hard, EnumNone},
-		{"number_of_metrics", U8, RefNone, Hard, EnumNone},
-	}, MetricList, false},
-	ParameterString: {ParameterString, "ParameterString", "PARAMETER_STRING", []Field{
-		{"parameter", U32, RefParameter, Hard, EnumNone},
-		{"string", U32, RefString, Hard, EnumNone},
-	}, NoList, false},
-	ParameterInt: {ParameterInt, "ParameterInt", "PARAMETER_INT64", []Field{
-		{"parameter", U32, RefParameter, Hard, EnumNone},
-		{"value", S64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ParameterUnsignedInt: {ParameterUnsignedInt, "ParameterUnsignedInt", "PARAMETER_UINT64", []Field{
-		{"parameter", U32, RefParameter, Hard, EnumNone},
-		{"value", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	RmaWinCreate: {RmaWinCreate, "RmaWinCreate", "RMA_WIN_CREATE", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-	}, NoList, false},
-	RmaWinDestroy: {RmaWinDestroy, "RmaWinDestroy", "RMA_WIN_DESTROY", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-	}, NoList, false},
-	RmaCollectiveBegin: {RmaCollectiveBegin, "RmaCollectiveBegin", "RMA_COLLECTIVE_BEGIN", []Field{}, NoList, false},
-	RmaCollectiveEnd: {RmaCollectiveEnd, "RmaCollectiveEnd", "RMA_COLLECTIVE_END", []Field{
-		{"collective_op", U8, RefNone, Hard, EnumCollectiveOp},
-		{"sync_level", U32, RefNone, Hard, EnumRmaSyncLevel},
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"root", U32, RefNone, Rank, EnumNone},
-		{"bytes_sent", U64, RefNone, Number, EnumNone},
-		{"bytes_received", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	RmaGroupSync: {RmaGroupSync, "RmaGroupSync", "RMA_GROUP_SYNC", []Field{
-		{"sync_level", U32, RefNone, Hard, EnumRmaSyncLevel},
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"group", U32, RefGroup, Hard, EnumNone},
-	}, NoList, false},
-	RmaRequestLock: {RmaRequestLock, "RmaRequestLock", "RMA_REQUEST_LOCK", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"lock_id", U64, RefNone, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	RmaAcquireLock: {RmaAcquireLock, "RmaAcquireLock", "RMA_ACQUIRE_LOCK", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"lock_id", U64, RefNone, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	RmaTryLock: {RmaTryLock, "RmaTryLock", "RMA_TRY_LOCK", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"lock_id", U64, RefNone, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	RmaReleaseLock: {RmaReleaseLock, "RmaReleaseLock", "RMA_RELEASE_LOCK", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"lock_id", U64, RefNone, Hard, EnumNone},
-	}, NoList, false},
-	RmaSync: {RmaSync, "RmaSync", "RMA_SYNC", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"sync_type", U8, RefNone, Hard, EnumRmaSyncType},
-	}, NoList, false},
-	RmaWaitChange: {RmaWaitChange, "RmaWaitChange", "RMA_WAIT_CHANGE", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-	}, NoList, false},
-	RmaPut: {RmaPut, "RmaPut", "RMA_PUT", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"bytes", U64, RefNone, Number, EnumNone},
-		{"matching_id", U64, RefNone, PostRma, EnumNone},
-	}, NoList, false},
-	RmaGet: {RmaGet, "RmaGet", "RMA_GET", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"bytes", U64, RefNone, Number, EnumNone},
-		{"matching_id", U64, RefNone, PostRma, EnumNone},
-	}, NoList, false},
-	RmaAtomic: {RmaAtomic, "RmaAtomic", "RMA_ATOMIC", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"remote", U32, RefNone, Rank, EnumNone},
-		{"type", U8, RefNone, Hard, EnumRmaAtomic},
-		{"bytes_sent", U64, RefNone, Number, EnumNone},
-		{"bytes_received", U64, RefNone, Number, EnumNone},
-		{"matching_id", U64, RefNone, PostRma, EnumNone},
-	}, NoList, false},
-	RmaOpCompleteBlocking: {RmaOpCompleteBlocking, "RmaOpCompleteBlocking", "RMA_OP_COMPLETE_BLOCKING", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseRma, EnumNone},
-	}, NoList, false},
-	RmaOpCompleteNonBlocking: {RmaOpCompleteNonBlocking, "RmaOpCompleteNonBlocking", "RMA_OP_COMPLETE_NON_BLOCKING", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseRma, EnumNone},
-	}, NoList, false},
-	RmaOpTest: {RmaOpTest, "RmaOpTest", "RMA_OP_TEST", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseRma, EnumNone},
-	}, NoList, false},
-	RmaOpCompleteRemote: {RmaOpCompleteRemote, "RmaOpCompleteRemote", "RMA_OP_COMPLETE_REMOTE", []Field{
-		{"win", U32, RefRmaWin, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseRma, EnumNone},
-	}, NoList, false},
-	ThreadFork: {ThreadFork, "ThreadFork", "THREAD_FORK", []Field{
-		{"model", U8, RefNone, Hard, EnumParadigm},
-		{"number_of_requested_threads", U32, RefNone, Hard, EnumNone},
-	}, NoList, false},
-	ThreadJoin: {ThreadJoin, "ThreadJoin", "THREAD_JOIN", []Field{
-		{"model", U8, RefNone, Hard, EnumParadigm},
-	}, NoList, false},
-	ThreadTeamBegin: {ThreadTeamBegin, "ThreadTeamBegin", "THREAD_TEAM_BEGIN", []Field{
-		{"thread_team", U32, RefComm, Hard, EnumNone},
-	}, NoList, false},
-	ThreadTeamEnd: {ThreadTeamEnd, "ThreadTeamEnd", "THREAD_TEAM_END", []Field{
-		{"thread_team", U32, RefComm, Hard, EnumNone},
-	}, NoList, false},
-	ThreadAcquireLock: {ThreadAcquireLock, "ThreadAcquireLock", "THREAD_ACQUIRE_LOCK", []Field{
-		{"model", U8, RefNone, Hard, EnumParadigm},
-		{"lock_id", U32, RefNone, Hard, EnumNone},
-		{"acquisition_order", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadReleaseLock: {ThreadReleaseLock, "ThreadReleaseLock", "THREAD_RELEASE_LOCK", []Field{
-		{"model", U8, RefNone, Hard, EnumParadigm},
-		{"lock_id", U32, RefNone, Hard, EnumNone},
-		{"acquisition_order", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadTaskCreate: {ThreadTaskCreate, "ThreadTaskCreate", "THREAD_TASK_CREATE", []Field{
-		{"thread_team", U32, RefComm, Hard, EnumNone},
-		{"creating_thread", U32, RefNone, Hard, EnumNone},
-		{"generation_number", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadTaskSwitch: {ThreadTaskSwitch, "ThreadTaskSwitch", "THREAD_TASK_SWITCH", []Field{
-		{"thread_team", U32, RefComm, Hard, EnumNone},
-		{"creating_thread", U32, RefNone, Hard, EnumNone},
-		{"generation_number", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadTaskComplete: {ThreadTaskComplete, "ThreadTaskComplete", "THREAD_TASK_COMPLETE", []Field{
-		{"thread_team", U32, RefComm, Hard, EnumNone},
-		{"creating_thread", U32, RefNone, Hard, EnumNone},
-		{"generation_number", U32, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadCreate: {ThreadCreate, "ThreadCreate", "THREAD_CREATE", []Field{
-		{"thread_contingent", U32, RefComm, Hard, EnumNone},
-		{"sequence_count", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadBegin: {ThreadBegin, "ThreadBegin", "THREAD_BEGIN", []Field{
-		{"thread_contingent", U32, RefComm, Hard, EnumNone},
-		{"sequence_count", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadWait: {ThreadWait, "ThreadWait", "THREAD_WAIT", []Field{
-		{"thread_contingent", U32, RefComm, Hard, EnumNone},
-		{"sequence_count", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	ThreadEnd: {ThreadEnd, "ThreadEnd", "THREAD_END", []Field{
-		{"thread_contingent", U32, RefComm, Hard, EnumNone},
-		{"sequence_count", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	CallingContextEnter: {CallingContextEnter, "CallingContextEnter", "CALLING_CONTEXT_ENTER", []Field{
-		{"calling_context", U32, RefCallingContext, Hard, EnumNone},
-		{"unwind_distance", U32, RefNone, Hard, EnumNone},
-	}, NoList, false},
-	CallingContextLeave: {CallingContextLeave, "CallingContextLeave", "CALLING_CONTEXT_LEAVE", []Field{
-		{"calling_context", U32, RefCallingContext, Hard, EnumNone},
-	}, NoList, false},
-	CallingContextSample: {CallingContextSample, "CallingContextSample", "CALLING_CONTEXT_SAMPLE", []Field{
-		{"calling_context", U32, RefCallingContext, Hard, EnumNone},
-		{"unwind_distance", U32, RefNone, Hard, EnumNone},
-		{"interrupt_generator", U32, RefInterruptGenerator, Hard, EnumNone},
-	}, NoList, false},
-	IoCreateHandle: {IoCreateHandle, "IoCreateHandle", "IO_CREATE_HANDLE", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"mode", U8, RefNone, Hard, EnumIoAccess},
-		{"creation_flags", U32, RefNone, Hard, EnumIoCreation},
-		{"status_flags", U32, RefNone, Hard, EnumIoStatus},
-	}, NoList, false},
-	IoDestroyHandle: {IoDestroyHandle, "IoDestroyHandle", "IO_DESTROY_HANDLE", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-	}, NoList, false},
-	IoDuplicateHandle: {IoDuplicateHandle, "IoDuplicateHandle", "IO_DUPLICATE_HANDLE", []Field{
-		{"old_handle", U32, RefIoHandle, Hard, EnumNone},
-		{"new_handle", U32, RefIoHandle, Hard, EnumNone},
-		{"status_flags", U32, RefNone, Hard, EnumIoStatus},
-	}, NoList, false},
-	IoSeek: {IoSeek, "IoSeek", "IO_SEEK", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"offset_request", S64, RefNone, Number, EnumNone},
-		{"whence", U8, RefNone, Hard, EnumIoSeek},
-		{"offset_result", U64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	IoChangeStatusFlags: {IoChangeStatusFlags, "IoChangeStatusFlags", "IO_CHANGE_FLAGS", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"status_flags", U32, RefNone, Hard, EnumIoStatus},
-	}, NoList, false},
-	IoDeleteFile: {IoDeleteFile, "IoDeleteFile", "IO_DELETE_FILE", []Field{
-		{"io_paradigm", U8, RefNone, Hard, EnumNone},
-		{"file", U32, RefIoFile, Hard, EnumNone},
-	}, NoList, false},
-	IoOperationBegin: {IoOperationBegin, "IoOperationBegin", "IO_OPERATION_BEGIN", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"mode", U8, RefNone, Hard, EnumIoOperation},
-		{"operation_flags", U32, RefNone, Hard, EnumIoOperationFlag},
-		{"bytes_request", U64, RefNone, Number, EnumNone},
-		{"matching_id", U64, RefNone, PostIo, EnumNone},
-	}, NoList, false},
-	IoOperationTest: {IoOperationTest, "IoOperationTest", "IO_OPERATION_TEST", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseIo, EnumNone},
-	}, NoList, false},
-	IoOperationIssued: {IoOperationIssued, "IoOperationIssued", "IO_OPERATION_ISSUED", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseIo, EnumNone},
-	}, NoList, false},
-	IoOperationComplete: {IoOperationComplete, "IoOperationComplete", "IO_OPERATION_COMPLETE", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"bytes_result", U64, RefNone, Number, EnumNone},
-		{"matching_id", U64, RefNone, UseIo, EnumNone},
-	}, NoList, false},
-	IoOperationCancelled: {IoOperationCancelled, "IoOperationCancelled", "IO_OPERATION_CANCELLED", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"matching_id", U64, RefNone, UseIo, EnumNone},
-	}, NoList, false},
-	IoAcquireLock: {IoAcquireLock, "IoAcquireLock", "IO_ACQUIRE_LOCK", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	IoReleaseLock: {IoReleaseLock, "IoReleaseLock", "IO_RELEASE_LOCK", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	IoTryLock: {IoTryLock, "IoTryLock", "IO_TRY_LOCK", []Field{
-		{"handle", U32, RefIoHandle, Hard, EnumNone},
-		{"lock_type", U8, RefNone, Hard, EnumLockType},
-	}, NoList, false},
-	ProgramBegin: {ProgramBegin, "ProgramBegin", "PROGRAM_BEGIN", []Field{
-		{"program_name", U32, RefString, Hard, EnumNone},
-		{"number_of_arguments", U32, RefNone, Hard, EnumNone},
-	}, StringList, false},
-	ProgramEnd: {ProgramEnd, "ProgramEnd", "PROGRAM_END", []Field{
-		{"exit_status", S64, RefNone, Number, EnumNone},
-	}, NoList, false},
-	NonBlockingCollectiveRequest: {NonBlockingCollectiveRequest, "NonBlockingCollectiveRequest", "NON_BLOCKING_COLLECTIVE_REQUEST", []Field{
-		{"request_id", U64, RefNone, PostMpi, EnumNone},
-	}, NoList, false},
-	NonBlockingCollectiveComplete: {NonBlockingCollectiveComplete, "NonBlockingCollectiveComplete", "NON_BLOCKING_COLLECTIVE_COMPLETE", []Field{
-		{"collective_op", U8, RefNone, Hard, EnumCollectiveOp},
-		{"communicator", U32, RefComm, Hard, EnumNone},
-		{"root", U32, RefNone, Rank, EnumNone},
-		{"size_sent", U64, RefNone, Number, EnumNone},
-		{"size_received", U64, RefNone, Number, EnumNone},
-		{"request_id", U64, RefNone, UseMpi, EnumNone},
-	}, NoList, false},
-	CommCreate: {CommCreate, "CommCreate", "COMM_CREATE", []Field{
-		{"communicator", U32, RefComm, Hard, EnumNone},
-	}, NoList, false},
-	CommDestroy: {CommDestroy, "CommDestroy", "COMM_DESTROY", []Field{
-		{"communicator", U32, RefComm, Hard, EnumNone},
-	}, NoList, false},
-})
+var kinds = newKinds()
 
-func newKinds(t [256]Info) [256]Info {
-	for i := range t {
-		if t[i].Name == "" {
-			t[i] = Info{Kind(i), "Unknown", "UNKNOWN", []Field{{"length", U64, RefNone, Hard, EnumNone}}, PayloadList, false}
+// newKinds makes the one table of event records (OTF2 3.0, section "Event records"). Numbers without a line are kinds that this version
+// does not know: their payload is kept as bytes.
+func newKinds() (kinds [256]Info) {
+	var (
+		stopTime         = Field{"stop_time", Stamp, RefNone, FromStamp, EnumNone}
+		measurementMode  = Field{"measurement_mode", U8, RefNone, Hard, EnumMeasurementMode}
+		region           = Field{"region", U32, RefRegion, Hard, EnumNone}
+		receiver         = Field{"receiver", U32, RefNone, Rank, EnumNone}
+		comm             = Field{"communicator", U32, RefComm, Hard, EnumNone}
+		tag              = Field{"msg_tag", U32, RefNone, Hard, EnumNone}
+		length           = Field{"msg_length", U64, RefNone, Number, EnumNone}
+		newRequest       = Field{"request_id", U64, RefNone, PostMpi, EnumNone}
+		request          = Field{"request_id", U64, RefNone, UseMpi, EnumNone}
+		sender           = Field{"sender", U32, RefNone, Rank, EnumNone}
+		operation        = Field{"collective_op", U8, RefNone, Hard, EnumCollectiveOp}
+		root             = Field{"root", U32, RefNone, Rank, EnumNone}
+		sent             = Field{"size_sent", U64, RefNone, Number, EnumNone}
+		received         = Field{"size_received", U64, RefNone, Number, EnumNone}
+		threads          = Field{"number_of_requested_threads", U32, RefNone, Hard, EnumNone}
+		lock             = Field{"lock_id", U32, RefNone, Hard, EnumNone}
+		acquisitionOrder = Field{"acquisition_order", U32, RefNone, Number, EnumNone}
+		taskID           = Field{"task_id", U64, RefNone, Number, EnumNone}
+		metric           = Field{"metric", U32, RefMetric, Hard, EnumNone}
+		metrics          = Field{"number_of_metrics", U8, RefNone, Hard, EnumNone}
+		parameter        = Field{"parameter", U32, RefParameter, Hard, EnumNone}
+		text             = Field{"string", U32, RefString, Hard, EnumNone}
+		signed           = Field{"value", S64, RefNone, Number, EnumNone}
+		unsigned         = Field{"value", U64, RefNone, Number, EnumNone}
+		window           = Field{"win", U32, RefRmaWin, Hard, EnumNone}
+		syncLevel        = Field{"sync_level", U32, RefNone, Hard, EnumRmaSyncLevel}
+		bytesSent        = Field{"bytes_sent", U64, RefNone, Number, EnumNone}
+		bytesReceived    = Field{"bytes_received", U64, RefNone, Number, EnumNone}
+		group            = Field{"group", U32, RefGroup, Hard, EnumNone}
+		remote           = Field{"remote", U32, RefNone, Rank, EnumNone}
+		rmaLock          = Field{"lock_id", U64, RefNone, Hard, EnumNone}
+		lockType         = Field{"lock_type", U8, RefNone, Hard, EnumLockType}
+		syncType         = Field{"sync_type", U8, RefNone, Hard, EnumRmaSyncType}
+		bytes            = Field{"bytes", U64, RefNone, Number, EnumNone}
+		newRma           = Field{"matching_id", U64, RefNone, PostRma, EnumNone}
+		atomic           = Field{"type", U8, RefNone, Hard, EnumRmaAtomic}
+		rma              = Field{"matching_id", U64, RefNone, UseRma, EnumNone}
+		model            = Field{"model", U8, RefNone, Hard, EnumParadigm}
+		team             = Field{"thread_team", U32, RefComm, Hard, EnumNone}
+		creatingThread   = Field{"creating_thread", U32, RefNone, Hard, EnumNone}
+		generationNumber = Field{"generation_number", U32, RefNone, Number, EnumNone}
+		contingent       = Field{"thread_contingent", U32, RefComm, Hard, EnumNone}
+		sequenceCount    = Field{"sequence_count", U64, RefNone, Number, EnumNone}
+		context          = Field{"calling_context", U32, RefCallingContext, Hard, EnumNone}
+		unwindDistance   = Field{"unwind_distance", U32, RefNone, Hard, EnumNone}
+		generator        = Field{"interrupt_generator", U32, RefInterruptGenerator, Hard, EnumNone}
+		handle           = Field{"handle", U32, RefIoHandle, Hard, EnumNone}
+		access           = Field{"mode", U8, RefNone, Hard, EnumIoAccess}
+		creationFlags    = Field{"creation_flags", U32, RefNone, Hard, EnumIoCreation}
+		statusFlags      = Field{"status_flags", U32, RefNone, Hard, EnumIoStatus}
+		oldHandle        = Field{"old_handle", U32, RefIoHandle, Hard, EnumNone}
+		newHandle        = Field{"new_handle", U32, RefIoHandle, Hard, EnumNone}
+		offsetRequest    = Field{"offset_request", S64, RefNone, Number, EnumNone}
+		whence           = Field{"whence", U8, RefNone, Hard, EnumIoSeek}
+		offsetResult     = Field{"offset_result", U64, RefNone, Number, EnumNone}
+		ioParadigm       = Field{"io_paradigm", U8, RefNone, Hard, EnumNone}
+		file             = Field{"file", U32, RefIoFile, Hard, EnumNone}
+		ioMode           = Field{"mode", U8, RefNone, Hard, EnumIoOperation}
+		operationFlags   = Field{"operation_flags", U32, RefNone, Hard, EnumIoOperationFlag}
+		bytesRequest     = Field{"bytes_request", U64, RefNone, Number, EnumNone}
+		newIo            = Field{"matching_id", U64, RefNone, PostIo, EnumNone}
+		io               = Field{"matching_id", U64, RefNone, UseIo, EnumNone}
+		bytesResult      = Field{"bytes_result", U64, RefNone, Number, EnumNone}
+		program          = Field{"program_name", U32, RefString, Hard, EnumNone}
+		arguments        = Field{"number_of_arguments", U32, RefNone, Hard, EnumNone}
+		exitStatus       = Field{"exit_status", S64, RefNone, Number, EnumNone}
+	)
+	type fields = []Field
+	kinds = [256]Info{
+		BufferFlush:                   {"BufferFlush", "BUFFER_FLUSH", fields{stopTime}, NoList, false, ""},
+		MeasurementOnOff:              {"MeasurementOnOff", "MEASUREMENT_ON_OFF", fields{measurementMode}, NoList, false, ""},
+		Enter:                         {"Enter", "ENTER", fields{region}, NoList, true, ""},
+		Leave:                         {"Leave", "LEAVE", fields{region}, NoList, true, ""},
+		MpiSend:                       {"MpiSend", "MPI_SEND", fields{receiver, comm, tag, length}, NoList, false, ""},
+		MpiIsend:                      {"MpiIsend", "MPI_ISEND", fields{receiver, comm, tag, length, newRequest}, NoList, false, ""},
+		MpiIsendComplete:              {"MpiIsendComplete", "MPI_ISEND_COMPLETE", fields{request}, NoList, true, ""},
+		MpiIrecvRequest:               {"MpiIrecvRequest", "MPI_IRECV_REQUEST", fields{newRequest}, NoList, true, ""},
+		MpiRecv:                       {"MpiRecv", "MPI_RECV", fields{sender, comm, tag, length}, NoList, false, ""},
+		MpiIrecv:                      {"MpiIrecv", "MPI_IRECV", fields{sender, comm, tag, length, request}, NoList, false, ""},
+		MpiRequestTest:                {"MpiRequestTest", "MPI_REQUEST_TEST", fields{request}, NoList, true, untoldTest},
+		MpiRequestCancelled:           {"MpiRequestCancelled", "MPI_REQUEST_CANCELLED", fields{request}, NoList, true, ""},
+		MpiCollectiveBegin:            {"MpiCollectiveBegin", "MPI_COLLECTIVE_BEGIN", fields{}, NoList, false, ""},
+		MpiCollectiveEnd:              {"MpiCollectiveEnd", "MPI_COLLECTIVE_END", fields{operation, comm, root, sent, received}, NoList, false, ""},
+		OmpFork:                       {"OmpFork", "OMP_FORK", fields{threads}, NoList, true, untoldTeam},
+		OmpJoin:                       {"OmpJoin", "OMP_JOIN", fields{}, NoList, false, untoldTeam},
+		OmpAcquireLock:                {"OmpAcquireLock", "OMP_ACQUIRE_LOCK", fields{lock, acquisitionOrder}, NoList, false, untoldLock},
+		OmpReleaseLock:                {"OmpReleaseLock", "OMP_RELEASE_LOCK", fields{lock, acquisitionOrder}, NoList, false, untoldLock},
+		OmpTaskCreate:                 {"OmpTaskCreate", "OMP_TASK_CREATE", fields{taskID}, NoList, true, untoldTask},
+		OmpTaskSwitch:                 {"OmpTaskSwitch", "OMP_TASK_SWITCH", fields{taskID}, NoList, true, ""},
+		OmpTaskComplete:               {"OmpTaskComplete", "OMP_TASK_COMPLETE", fields{taskID}, NoList, true, untoldTask},
+		Metric:                        {"Metric", "METRIC", fields{metric, metrics}, MetricList, false, ""},
+		ParameterString:               {"ParameterString", "PARAMETER_STRING", fields{parameter, text}, NoList, false, untoldParameter},
+		ParameterInt:                  {"ParameterInt", "PARAMETER_INT64", fields{parameter, signed}, NoList, false, untoldParameter},
+		ParameterUnsignedInt:          {"ParameterUnsignedInt", "PARAMETER_UINT64", fields{parameter, unsigned}, NoList, false, untoldParameter},
+		RmaWinCreate:                  {"RmaWinCreate", "RMA_WIN_CREATE", fields{window}, NoList, false, untoldWindow},
+		RmaWinDestroy:                 {"RmaWinDestroy", "RMA_WIN_DESTROY", fields{window}, NoList, false, untoldWindow},
+		RmaCollectiveBegin:            {"RmaCollectiveBegin", "RMA_COLLECTIVE_BEGIN", fields{}, NoList, false, untoldFence},
+		RmaCollectiveEnd:              {"RmaCollectiveEnd", "RMA_COLLECTIVE_END", fields{operation, syncLevel, window, root, bytesSent, bytesReceived}, NoList, false, untoldFence},
+		RmaGroupSync:                  {"RmaGroupSync", "RMA_GROUP_SYNC", fields{syncLevel, window, group}, NoList, false, ""},
+		RmaRequestLock:                {"RmaRequestLock", "RMA_REQUEST_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, untoldRMALock},
+		RmaAcquireLock:                {"RmaAcquireLock", "RMA_ACQUIRE_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, ""},
+		RmaTryLock:                    {"RmaTryLock", "RMA_TRY_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, untoldRMALock},
+		RmaReleaseLock:                {"RmaReleaseLock", "RMA_RELEASE_LOCK", fields{window, remote, rmaLock}, NoList, false, ""},
+		RmaSync:                       {"RmaSync", "RMA_SYNC", fields{window, remote, syncType}, NoList, false, ""},
+		RmaWaitChange:                 {"RmaWaitChange", "RMA_WAIT_CHANGE", fields{window}, NoList, false, untoldFence},
+		RmaPut:                        {"RmaPut", "RMA_PUT", fields{window, remote, bytes, newRma}, NoList, false, untoldRMA},
+		RmaGet:                        {"RmaGet", "RMA_GET", fields{window, remote, bytes, newRma}, NoList, false, untoldRMA},
+		RmaAtomic:                     {"RmaAtomic", "RMA_ATOMIC", fields{window, remote, atomic, bytesSent, bytesReceived, newRma}, NoList, false, untoldRMA},
+		RmaOpCompleteBlocking:         {"RmaOpCompleteBlocking", "RMA_OP_COMPLETE_BLOCKING", fields{window, rma}, NoList, false, untoldRMA},
+		RmaOpCompleteNonBlocking:      {"RmaOpCompleteNonBlocking", "RMA_OP_COMPLETE_NON_BLOCKING", fields{window, rma}, NoList, false, untoldRMA},
+		RmaOpTest:                     {"RmaOpTest", "RMA_OP_TEST", fields{window, rma}, NoList, false, untoldTest},
+		RmaOpCompleteRemote:           {"RmaOpCompleteRemote", "RMA_OP_COMPLETE_REMOTE", fields{window, rma}, NoList, false, untoldRMA},
+		ThreadFork:                    {"ThreadFork", "THREAD_FORK", fields{model, threads}, NoList, false, untoldTeam},
+		ThreadJoin:                    {"ThreadJoin", "THREAD_JOIN", fields{model}, NoList, false, untoldTeam},
+		ThreadTeamBegin:               {"ThreadTeamBegin", "THREAD_TEAM_BEGIN", fields{team}, NoList, false, untoldTeam},
+		ThreadTeamEnd:                 {"ThreadTeamEnd", "THREAD_TEAM_END", fields{team}, NoList, false, untoldTeam},
+		ThreadAcquireLock:             {"ThreadAcquireLock", "THREAD_ACQUIRE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, untoldLock},
+		ThreadReleaseLock:             {"ThreadReleaseLock", "THREAD_RELEASE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, untoldLock},
+		ThreadTaskCreate:              {"ThreadTaskCreate", "THREAD_TASK_CREATE", fields{team, creatingThread, generationNumber}, NoList, false, untoldTask},
+		ThreadTaskSwitch:              {"ThreadTaskSwitch", "THREAD_TASK_SWITCH", fields{team, creatingThread, generationNumber}, NoList, false, ""},
+		ThreadTaskComplete:            {"ThreadTaskComplete", "THREAD_TASK_COMPLETE", fields{team, creatingThread, generationNumber}, NoList, false, untoldTask},
+		ThreadCreate:                  {"ThreadCreate", "THREAD_CREATE", fields{contingent, sequenceCount}, NoList, false, untoldThread},
+		ThreadBegin:                   {"ThreadBegin", "THREAD_BEGIN", fields{contingent, sequenceCount}, NoList, false, untoldThread},
+		ThreadWait:                    {"ThreadWait", "THREAD_WAIT", fields{contingent, sequenceCount}, NoList, false, untoldThread},
+		ThreadEnd:                     {"ThreadEnd", "THREAD_END", fields{contingent, sequenceCount}, NoList, false, untoldThread},
+		CallingContextEnter:           {"CallingContextEnter", "CALLING_CONTEXT_ENTER", fields{context, unwindDistance}, NoList, false, ""},
+		CallingContextLeave:           {"CallingContextLeave", "CALLING_CONTEXT_LEAVE", fields{context}, NoList, false, ""},
+		CallingContextSample:          {"CallingContextSample", "CALLING_CONTEXT_SAMPLE", fields{context, unwindDistance, generator}, NoList, false, ""},
+		IoCreateHandle:                {"IoCreateHandle", "IO_CREATE_HANDLE", fields{handle, access, creationFlags, statusFlags}, NoList, false, untoldHandle},
+		IoDestroyHandle:               {"IoDestroyHandle", "IO_DESTROY_HANDLE", fields{handle}, NoList, false, untoldHandle},
+		IoDuplicateHandle:             {"IoDuplicateHandle", "IO_DUPLICATE_HANDLE", fields{oldHandle, newHandle, statusFlags}, NoList, false, untoldHandle},
+		IoSeek:                        {"IoSeek", "IO_SEEK", fields{handle, offsetRequest, whence, offsetResult}, NoList, false, untoldHandle},
+		IoChangeStatusFlags:           {"IoChangeStatusFlags", "IO_CHANGE_FLAGS", fields{handle, statusFlags}, NoList, false, untoldHandle},
+		IoDeleteFile:                  {"IoDeleteFile", "IO_DELETE_FILE", fields{ioParadigm, file}, NoList, false, untoldHandle},
+		IoOperationBegin:              {"IoOperationBegin", "IO_OPERATION_BEGIN", fields{handle, ioMode, operationFlags, bytesRequest, newIo}, NoList, false, untoldIO},
+		IoOperationTest:               {"IoOperationTest", "IO_OPERATION_TEST", fields{handle, io}, NoList, false, untoldTest},
+		IoOperationIssued:             {"IoOperationIssued", "IO_OPERATION_ISSUED", fields{handle, io}, NoList, false, untoldIO},
+		IoOperationComplete:           {"IoOperationComplete", "IO_OPERATION_COMPLETE", fields{handle, bytesResult, io}, NoList, false, untoldIO},
+		IoOperationCancelled:          {"IoOperationCancelled", "IO_OPERATION_CANCELLED", fields{handle, io}, NoList, false, untoldIO},
+		IoAcquireLock:                 {"IoAcquireLock", "IO_ACQUIRE_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
+		IoReleaseLock:                 {"IoReleaseLock", "IO_RELEASE_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
+		IoTryLock:                     {"IoTryLock", "IO_TRY_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
+		ProgramBegin:                  {"ProgramBegin", "PROGRAM_BEGIN", fields{program, arguments}, StringList, false, untoldProgram},
+		ProgramEnd:                    {"ProgramEnd", "PROGRAM_END", fields{exitStatus}, NoList, false, untoldProgram},
+		NonBlockingCollectiveRequest:  {"NonBlockingCollectiveRequest", "NON_BLOCKING_COLLECTIVE_REQUEST", fields{newRequest}, NoList, false, ""},
+		NonBlockingCollectiveComplete: {"NonBlockingCollectiveComplete", "NON_BLOCKING_COLLECTIVE_COMPLETE", fields{operation, comm, root, sent, received, request}, NoList, false, ""},
+		CommCreate:                    {"CommCreate", "COMM_CREATE", fields{comm}, NoList, false, untoldComm},
+		CommDestroy:                   {"CommDestroy", "COMM_DESTROY", fields{comm}, NoList, false, untoldComm},
+	}
+	for i := range kinds {
+		if kinds[i].Name == "" {
+			kinds[i] = Info{"Unknown", "UNKNOWN", fields{{"length", U64, RefNone, Hard, EnumNone}}, PayloadList, false, untoldKind}
 		}
 	}
-	return t
+	return kinds
 }
+
+// What nobody reads of records. Kinds with the same text are one line of a report.
+const (
+	untoldTest      = "how often the program asked for requests that were not complete is not analysed"
+	untoldTeam      = "which threads form a team is not analysed; parallel regions are, by their calls"
+	untoldLock      = "who held a lock while others waited for it is not analysed"
+	untoldTask      = "how long a task waited before it ran is not analysed"
+	untoldThread    = "which thread started and which ended another is not analysed"
+	untoldParameter = "values of parameters are not analysed, unless --interval names them"
+	untoldWindow    = "when windows of one-sided communication exist is not analysed"
+	untoldFence     = "waits in synchronisation of one-sided communication are not analysed"
+	untoldRMALock   = "waits for locks of windows are not analysed"
+	untoldRMA       = "bytes, partners and waits of one-sided operations are listed, no report sums them"
+	untoldHandle    = "which files are opened, closed and removed, and how, is not analysed"
+	untoldIO        = "bytes and files are listed, no report sums them (predict uses the bytes)"
+	untoldIOLock    = "waits for locks of files are not analysed"
+	untoldProgram   = "name, arguments and exit status of the program are not shown"
+	untoldComm      = "when communicators exist is not analysed"
+	untoldKind      = "what they say is not known: the kind is of a later version" // DiagUnknownRecord counts these
+)

@@ -119,7 +119,7 @@ func TestUntoldSynthetic(t *testing.T) {
 	}
 	want := map[string]uint64{}
 	for i := range 256 {
-		if k := trace.Kind(i); k.Known() && k.Account().Untold != "" {
+		if k := trace.Kind(i); k.Known() && k.Info().Untold != "" {
 			want[k.String()] = 2
 		}
 	}

@@ -109,11 +109,10 @@ func (s *wildStream) event(b *trace.Batch) {
 	if s.rng.IntN(3) == 0 {
 		kind = trace.Enter + trace.Kind(s.rng.IntN(2))
 	}
-	info := kind.Info()
 	if kind == trace.Enter || kind == trace.Leave {
 		b.Append(s.now, kind, uint32(s.value(32)))
 	} else {
-		b.Append(s.now, kind, 0, s.words(info)...)
+		b.Append(s.now, kind, 0, s.words(kind)...)
 	}
 	if s.rng.IntN(5) == 0 {
 		list := make([]trace.EventAttribute, 1+s.rng.IntN(3))
@@ -126,7 +125,7 @@ func (s *wildStream) event(b *trace.Batch) {
 		}
 		b.AppendAttributes(list...)
 	}
-	if e := &b.Events[len(b.Events)-1]; s.rng.IntN(9) == 0 && !info.Singleton && info.List != trace.PayloadList {
+	if e := &b.Events[len(b.Events)-1]; s.rng.IntN(9) == 0 && !kind.Info().Singleton && kind.Known() {
 		n := 1 + s.rng.IntN(20)
 		e.Flags |= trace.HasSurplus
 		b.Args = append(append(b.Args, uint64(n)), s.bytes(n)...)
@@ -146,10 +145,11 @@ func (s *wildStream) bytes(n int) []uint64 {
 	return words
 }
 
-func (s *wildStream) words(info *trace.Info) []uint64 {
+func (s *wildStream) words(kind trace.Kind) []uint64 {
+	info := kind.Info()
 	var words []uint64
 	for i, f := range info.Fields {
-		if slices.Contains(info.Kind.Sizes(), i) { // more than sums can take is left out
+		if slices.Contains(kind.Sizes(), i) { // more than sums can take is left out
 			words = append(words, s.value(40))
 			continue
 		}

@@ -56,7 +56,7 @@ func unreadRecords(codes []results.CodeTotal) []UnreadRecords {
 		if !ok {
 			continue
 		}
-		text := k.Account().Untold
+		text := k.Info().Untold
 		at := slices.IndexFunc(list, func(x UnreadRecords) bool { return x.Text == text })
 		if at < 0 {
 			at = len(list)

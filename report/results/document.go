@@ -621,7 +621,7 @@ func (x *CodeTotal) Occurrences(u numbers.Units) *table.Table {
 // Text is what was found, how often and where.
 func (c *CodeTotal) Text(u numbers.Units) string {
 	if k, ok := c.Code.Unread(); ok {
-		return fmt.Sprintf("%s %v records in %s: %s", numbers.Count(c.Count), k, numbers.Plural(int(c.Locations), "location"), k.Account().Untold)
+		return fmt.Sprintf("%s %v records in %s: %s", numbers.Count(c.Count), k, numbers.Plural(int(c.Locations), "location"), k.Info().Untold)
 	}
 	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"))
 	if c.Locations == 0 {

@@ -312,13 +312,13 @@ func completeSource(seed uint64, wild bool) *memory {
 	return src
 }
 
-// TestAccountedKinds compares the table of trace.Account with the decoder: a record of a kind with a line is decoded, one
+// TestKnownKinds compares the table of trace.Kind.Info with the decoder: a record of a kind with a line is decoded, one
 // without is reported.
-func TestAccountedKinds(t *testing.T) {
-	for _, accounted := range []bool{true, false} {
+func TestKnownKinds(t *testing.T) {
+	for _, known := range []bool{true, false} {
 		var b trace.Batch
 		for i := firstRecord; i < 256; i++ {
-			if k := trace.Kind(i); accounted == (*k.Account() != *trace.Kind(0).Account()) {
+			if k := trace.Kind(i); known == k.Known() {
 				mix{rand.New(rand.NewPCG(uint64(i), 2)), false}.event(&b, 1000, k)
 			}
 		}
@@ -345,8 +345,8 @@ func TestAccountedKinds(t *testing.T) {
 				t.Errorf("%v: %s", d.Code, d.Detail)
 			}
 		}
-		if got != want || accounted && reported != 0 || !accounted && reported != uint64(want) {
-			t.Errorf("in the table %v: %d of %d records decoded, %d of them as unknown", accounted, got, want, reported)
+		if got != want || known && reported != 0 || !known && reported != uint64(want) {
+			t.Errorf("in the table %v: %d of %d records decoded, %d of them as unknown", known, got, want, reported)
 		}
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
