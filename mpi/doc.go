@@ -64,6 +64,9 @@
 // says (MPI 3.1, 3.5 and 3.8): posted receives in their order, messages of one sender in theirs, by matched probe.
 // In-process, a message of more than 64 KiB waits for its receiver, as it does on MPI.
 //
+// Where all ranks run on one node and share its processors, collective calls other than Alltoall, and those that make
+// communicators, are such messages along a binomial tree; else they are those of the MPI library.
+//
 // SparseAlltoall is for exchanges in which a rank has something for few others: ceil(log2 ranks) messages of each rank.
 //
 // Observe makes a communicator that tells of each call of its rank: its kind, partner and bytes.

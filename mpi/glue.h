@@ -31,7 +31,7 @@ int cop_improbe(int from, int tag, MPI_Comm c, MPI_Message *m, int *found, int *
 int cop_imrecv(void *b, int n, MPI_Message *m, MPI_Request *r, int *done);
 int cop_test(MPI_Request *r, int *done);
 
-int cop_node(int *sharing, int *processors, int *all_rung);
+int cop_node(int most, int *crowded, int *all_rung, int *some_crowded);
 int cop_node_free(void);
 int cop_node_ranks(MPI_Comm c, int n, int *out);
 void cop_ring(int node_rank);

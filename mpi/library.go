@@ -50,6 +50,7 @@ type library struct {
 	moving    int             // MPI messages of open that are in progress: heads, pieces of bodies
 	crowded   bool            // more ranks than processors: waiting takes them away from somebody
 	allRung   bool            // every rank of the job rings a bell here
+	inTree    bool            // ... and some share processors: see up
 	abandoned []C.MPI_Request // barriers that were given up
 	stats     counters
 }

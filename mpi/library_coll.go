@@ -25,14 +25,20 @@ func (c *mpiComm) run(op string, start func(*C.MPI_Request) C.int) error {
 	return c.l.async(context.Background(), op, start)
 }
 
+// reductions are the numbers that the C code has.
+var reductions = [numOps]C.int{Sum: C.COP_SUM, Min: C.COP_MIN, Max: C.COP_MAX, BitOr: C.COP_BOR}
+
 // allreduce replaces v by its reduction.
-func (c *mpiComm) allreduce(op string, v []int64, red C.int) error {
+func (c *mpiComm) allreduce(op string, v []int64, red Op) error {
+	if c.l.inTree {
+		return c.fold(v, red)
+	}
 	var p runtime.Pinner
 	defer p.Unpin()
 	out := make([]int64, len(v))
 	in, res := pinned(&p, v), pinned(&p, out)
 	err := c.run(op, func(r *C.MPI_Request) C.int {
-		return C.cop_iallreduce(in, res, C.int(len(v)), red, c.user(), r)
+		return C.cop_iallreduce(in, res, C.int(len(v)), reductions[red], c.user(), r)
 	})
 	if err == nil {
 		copy(v, out)
@@ -56,7 +62,7 @@ func (c *mpiComm) reduceMin(v int64) (int64, error) {
 	defer leave()
 	c.l.stats.collective(8, 8)
 	w := []int64{v}
-	err = c.allreduce("agree", w, C.COP_MIN)
+	err = c.allreduce("agree", w, Min)
 	return w[0], err
 }
 
@@ -79,6 +85,9 @@ func (c *mpiComm) Bcast(b []byte, root int) ([]byte, error) {
 }
 
 func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
+	if c.l.inTree {
+		return c.down(b, root)
+	}
 	n := []int64{int64(len(b))}
 	var p runtime.Pinner
 	defer p.Unpin()
@@ -141,7 +150,7 @@ func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
 		received += n
 	}
 	most := []int64{max(received, int64(totalLen(parts)))}
-	if err := c.allreduce("alltoall", most, C.COP_MAX); err != nil {
+	if err := c.allreduce("alltoall", most, Max); err != nil {
 		return nil, err
 	}
 	got, err := c.alltoallParts(parts, from, most[0] <= int64(c.l.chunk))
@@ -181,6 +190,9 @@ func (c *mpiComm) Exscan(v int64) (int64, error) {
 	}
 	defer leave()
 	c.l.stats.collective(8, 8)
+	if c.l.inTree {
+		return c.foldBelow(v)
+	}
 	acc := make([]int64, 2)
 	err = c.exchange("exscan", splitSum([]int64{v}), acc, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
 		return C.cop_iexscan(in, out, 2, c.user(), r)
@@ -195,7 +207,7 @@ func (c *mpiComm) Exscan(v int64) (int64, error) {
 	if !joinSum(sum, acc) {
 		bad[0] = int64(c.rank)
 	}
-	if err := c.allreduce("exscan", bad, C.COP_MIN); err != nil {
+	if err := c.allreduce("exscan", bad, Min); err != nil {
 		return 0, err
 	}
 	if bad[0] != math.MaxInt64 {
@@ -224,14 +236,15 @@ func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
 	}
 	defer leave()
 	c.l.stats.collective(8*len(v), 0)
-	n, o, at := int64(len(v)), int64(op), int64(root)
-	same := []int64{n, -n, o, -o, at, -at}
-	if err := c.allreduce(name, same, C.COP_MAX); err != nil {
+	if c.l.inTree {
+		return c.foldReduce(name, v, op, root)
+	}
+	same := compared(v, op, root)
+	if err := c.allreduce(name, same, Max); err != nil {
 		return err
 	}
-	if same[0] != -same[1] || same[2] != -same[3] || same[4] != -same[5] {
-		return errf(name, ErrMismatch, "ranks give %d to %d values, operations %d to %d, roots %d to %d",
-			-same[1], same[0], -same[3], same[2], -same[5], same[4])
+	if err := disagreement(name, same); err != nil {
+		return err
 	}
 	if op >= numOps {
 		return errf(name, ErrOp, "unknown reduction %d", op)
@@ -250,6 +263,20 @@ func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
 	return c.storeReduced(name, v, out, op, root)
 }
 
+// compared are the arguments of a reduction, each next to its negative: their maxima over the ranks show whether all give the same.
+func compared(v []int64, op Op, root int) []int64 {
+	n, o, at := int64(len(v)), int64(op), int64(root)
+	return []int64{n, -n, o, -o, at, -at}
+}
+
+func disagreement(name string, same []int64) error {
+	if same[0] != -same[1] || same[2] != -same[3] || same[4] != -same[5] {
+		return errf(name, ErrMismatch, "ranks give %d to %d values, operations %d to %d, roots %d to %d",
+			-same[1], same[0], -same[3], same[2], -same[5], same[4])
+	}
+	return nil
+}
+
 // storeReduced puts the result into v. Where root alone has it, the root reports an overflow to the others.
 func (c *mpiComm) storeReduced(name string, v, out []int64, op Op, root int) error {
 	mine := root < 0 || root == c.rank
@@ -265,7 +292,7 @@ func (c *mpiComm) storeReduced(name string, v, out []int64, op Op, root int) err
 		bad[0] = 1
 	}
 	if root >= 0 {
-		if err := c.allreduce(name, bad, C.COP_MAX); err != nil {
+		if err := c.allreduce(name, bad, Max); err != nil {
 			return err
 		}
 	}
@@ -287,11 +314,10 @@ func (c *mpiComm) reducePiece(name string, dst, src []int64, op Op, root int) er
 		}
 		return c.world.reduce(dst, src, op, root)
 	}
-	red := [numOps]C.int{Sum: C.COP_SUM, Min: C.COP_MIN, Max: C.COP_MAX, BitOr: C.COP_BOR}[op]
 	return c.exchange(name, src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
 		if root < 0 {
-			return C.cop_iallreduce(in, out, C.int(len(src)), red, c.user(), r)
+			return C.cop_iallreduce(in, out, C.int(len(src)), reductions[op], c.user(), r)
 		}
-		return C.cop_ireduce(in, out, C.int(len(src)), red, C.int(root), c.user(), r)
+		return C.cop_ireduce(in, out, C.int(len(src)), reductions[op], C.int(root), c.user(), r)
 	})
 }

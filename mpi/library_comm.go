@@ -95,6 +95,9 @@ func (c *mpiComm) Barrier() error {
 	}
 	defer leave()
 	c.l.stats.collective(0, 0)
+	if c.l.inTree {
+		return c.fold(nil, Max)
+	}
 	if err := c.meet(context.Background(), "barrier"); err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	if bad != nil {
 		rounds = []int64{0, 1}
 	}
-	err = f.c.allreduce("write", rounds, C.COP_MAX)
+	err = f.c.allreduce("write", rounds, Max)
 	if err == nil && rounds[1] == 0 {
 		for i := range int(rounds[0]) {
 			at := min(i*chunk, len(b))

@@ -20,7 +20,7 @@ func (c *mpiComm) Gather(b []byte, root int) ([][]byte, error) {
 	}
 	defer leave()
 	total := []int64{int64(len(b))}
-	if err := c.allreduce("gather", total, C.COP_SUM); err != nil {
+	if err := c.allreduce("gather", total, Sum); err != nil {
 		return nil, err
 	}
 	if total[0] <= c.treeLimit() {
@@ -71,21 +71,8 @@ func (c *mpiComm) allgatherTree(b []byte) ([][]byte, error) {
 // climb brings the parts of all ranks to root, the others get nothing: for each rank, from root on and around, its length, u64
 // little-endian, and its bytes.
 func (c *mpiComm) climb(b []byte, root int) ([]byte, error) {
-	at := (c.rank - root + c.size) % c.size
 	held := append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	for bit := 1; bit < c.size; bit *= 2 {
-		if at&bit != 0 {
-			return nil, c.sysSend(held, (at-bit+root)%c.size, tagColl)
-		}
-		if at+bit < c.size {
-			got, err := c.sysRecv((at+bit+root)%c.size, tagColl)
-			if err != nil {
-				return nil, err
-			}
-			held = append(held, got...)
-		}
-	}
-	return held, nil
+	return c.up(held, root, func(held, got []byte) []byte { return append(held, got...) })
 }
 
 // splitParts reads what climb brought together.
@@ -158,10 +145,12 @@ func (c *mpiComm) Allgather(b []byte) ([][]byte, error) {
 	}
 	defer leave()
 	total := []int64{int64(len(b))}
-	if err := c.allreduce("allgather", total, C.COP_SUM); err != nil {
-		return nil, err
+	if !c.l.inTree { // else a rank on the way holds less than all get
+		if err := c.allreduce("allgather", total, Sum); err != nil {
+			return nil, err
+		}
 	}
-	if total[0] <= c.treeLimit() {
+	if c.l.inTree || total[0] <= c.treeLimit() {
 		parts, err := c.allgatherTree(b)
 		c.l.stats.collective(len(b), totalLen(parts))
 		return parts, err

@@ -335,6 +335,11 @@ func (c *mpiComm) Wait(reqs ...*Request) error {
 	if err := c.checkRequests(reqs); err != nil {
 		return err
 	}
+	return c.wait(&c.l.stats, reqs)
+}
+
+// wait is Wait, which counts what was received.
+func (c *mpiComm) wait(stats *counters, reqs []*Request) error {
 	next := 0
 	err := c.l.poll(context.Background(), c.l.allRung, func() (bool, error) {
 		for next < len(reqs) && (reqs[next] == nil || reqs[next].done) {
@@ -345,7 +350,7 @@ func (c *mpiComm) Wait(reqs ...*Request) error {
 	if err != nil {
 		return err
 	}
-	return handOut(reqs, &c.l.stats)
+	return handOut(reqs, stats)
 }
 
 func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {

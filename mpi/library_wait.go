@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"context"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -15,34 +16,35 @@ import (
 // How a rank waits. Nothing in an MPI library wakes a rank: it has to look. Between two looks
 //
 //	it spins for awakeTime     where there are processors for all ranks that may use them, as MPI itself does
-//	it yields                  where ranks share processors, for looksAtRing looks
+//	it looks again             where ranks share processors, looksAtRing times in all
 //	it dozes                   after that, until a rank of the same node that sends to this one rings its bell
 //
 // So a chain of messages over ranks that share processors takes no time in which nobody works, and those that wait leave
-// the processors to those that work. Sleeps alone do not do: each rank of a chain waits for the sleeps of all before it, and
-// so sleeps longer and longer itself.
+// the processors to those that work, which ranks that yield do not: they get their turn as often. Sleeps alone do not do: each
+// rank of a chain waits for the sleeps of all before it, and so sleeps longer and longer itself.
 //
 // What does not ring is found at the end of a doze of a tenth of the time waited so far: messages of other nodes, rounds of
-// collective calls, the other side of a long message.
+// collective calls of the library, the other side of a long message.
 const (
 	awakeTime = 20 * time.Millisecond
 	leastDoze = 20 * time.Microsecond
 	mostDoze  = 20 * time.Millisecond
 	// looksAtRing is more than one, because a look may just bring in what the next one finds.
-	looksAtRing = 4
+	looksAtRing = 2
 )
 
 // findNode finds the ranks of this node, and whether they share processors. All ranks call it.
 func (l *library) findNode() error {
-	var sharing, processors, allRung C.int
-	if err := l.failure("init", C.cop_node(&sharing, &processors, &allRung)); err != nil {
+	most := math.MaxInt32
+	if os.Getenv("GOMAXPROCS") == "" { // else it says nothing of a cgroup's limit
+		most = runtime.GOMAXPROCS(0)
+	}
+	var crowded, allRung, someCrowded C.int
+	if err := l.failure("init", C.cop_node(C.int(most), &crowded, &allRung, &someCrowded)); err != nil {
 		return err
 	}
-	n := int(processors)
-	if os.Getenv("GOMAXPROCS") == "" { // else it says nothing of a cgroup's limit
-		n = min(n, runtime.GOMAXPROCS(0))
-	}
-	l.crowded, l.allRung = int(sharing) > n, allRung != 0
+	l.crowded, l.allRung = crowded != 0, allRung != 0
+	l.inTree = l.allRung && someCrowded != 0
 	return nil
 }
 
@@ -70,7 +72,6 @@ func (w *wait) rest(crowded bool) {
 	waited := time.Since(w.start)
 	switch {
 	case crowded && w.looks < looksAtRing:
-		C.cop_pause(0)
 	case !crowded && waited < awakeTime:
 		if w.looks%16 == 0 {
 			runtime.Gosched() // to other goroutines of a rank that has one processor

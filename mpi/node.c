@@ -35,28 +35,28 @@ static int common(const unsigned char *a, const unsigned char *b) {
 	return n;
 }
 
-// Counts the processors that this process may use, and the ranks of its node that may use any of them, itself included.
-static int count_sharing(int *sharing, int *processors) {
-	int n = cop_size(node);
+// Finds whether more ranks of the node, this one included, may use the processors of this process than there are, or than most.
+static int find_crowd(int most, int *crowded) {
+	int n = cop_size(node), sharing = 0;
 	unsigned char own[MASK] = {0}, *all = malloc((size_t)n * MASK);
 	if (all == NULL)
 		return MPI_ERR_NO_MEM;
 	if (sched_getaffinity(0, MASK, (cpu_set_t *)own) != 0)
 		memset(own, 0xff, MASK);
 	int rc = MPI_Allgather(own, MASK, MPI_BYTE, all, MASK, MPI_BYTE, node);
-	*sharing = 0;
-	*processors = common(own, own);
 	for (int i = 0; i < n; i++)
-		*sharing += common(own, all + (size_t)i * MASK) > 0;
+		sharing += common(own, all + (size_t)i * MASK) > 0;
+	*crowded = sharing > most || sharing > common(own, own);
 	free(all);
 	return rc;
 }
 
-// Finds the ranks of the node and hangs up their bells. All ranks call it. all_rung tells that every rank of the job has one.
-int cop_node(int *sharing, int *processors, int *all_rung) {
-	*all_rung = 0;
+// Finds the ranks of the node and hangs up their bells. All ranks call it. crowded tells that this one shares processors, of which it uses
+// at most some number, some_crowded that one of the node does, all_rung that every rank of the job has a bell.
+int cop_node(int most, int *crowded, int *all_rung, int *some_crowded) {
+	*all_rung = *some_crowded = 0;
 	int rc = cop_split_node(MPI_COMM_WORLD, &node);
-	if (rc != MPI_SUCCESS || (rc = count_sharing(sharing, processors)) != MPI_SUCCESS)
+	if (rc != MPI_SUCCESS || (rc = find_crowd(most, crowded)) != MPI_SUCCESS)
 		return rc;
 	bell *own = NULL, *first = NULL;
 	MPI_Aint bytes;
@@ -66,8 +66,10 @@ int cop_node(int *sharing, int *processors, int *all_rung) {
 		memset(own, 0, sizeof(bell));
 		have = MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN) == MPI_SUCCESS && MPI_Win_shared_query(window, 0, &bytes, &unit, &first) == MPI_SUCCESS;
 	}
-	if ((rc = MPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_MIN, node)) != MPI_SUCCESS || !have)
+	int all[2] = {have, !*crowded};
+	if ((rc = MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, node)) != MPI_SUCCESS || !all[0])
 		return rc;
+	*some_crowded = !all[1];
 	bells = first;
 	mine = own;
 	*all_rung = cop_size(node) == cop_size(MPI_COMM_WORLD);
