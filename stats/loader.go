@@ -180,7 +180,8 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 // origin.
 func (l *Loader) Add(b *trace.Batch) error {
 	l.event = b.First
-	for i := range b.Events {
+	leaves := l.sums && len(l.moved) == 0
+	for i := 0; i < len(b.Events); i++ {
 		e := &b.Events[i]
 		l.now = uint64(e.Time - l.t.Origin)
 		if l.totals.Events == 0 {
@@ -192,6 +193,13 @@ func (l *Loader) Add(b *trace.Batch) error {
 		l.totals.Events++
 		switch e.Kind {
 		case trace.Enter:
+			if leaves {
+				if end, index := l.leafEnd(b, i); end > 0 {
+					l.leaf(b, i, end, index)
+					i = end
+					break
+				}
+			}
 			if len(l.moved) == 0 || !l.isMoved(b, e) {
 				l.enter(e.Ref, e.Flags)
 			}

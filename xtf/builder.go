@@ -100,9 +100,12 @@ func (b *ArrayBuilder) Append() (row []byte, n uint64) {
 // or Open, the rest until Close(n).
 func (b *ArrayBuilder) Open() (row []byte, n uint64) {
 	row, n = b.Append()
-	b.cur.markOpen(int(n-b.n), b.typ.PageRows)
+	b.Hold()
 	return row, n
 }
+
+// Hold makes the newest row an open one.
+func (b *ArrayBuilder) Hold() { b.cur.markOpen(int(b.next-1-b.n), b.typ.PageRows) }
 
 // Row returns the bytes of row n, which must be open, valid until the next call on b.
 func (b *ArrayBuilder) Row(n uint64) []byte {

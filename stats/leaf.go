@@ -1,0 +1,114 @@
+package stats
+
+import (
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// A leaf is a call with nothing in it but records of messages and collectives, all in one batch of events: most calls are. It
+// is taken as a whole: it is never on the stack, and its row is written once, when it ends.
+
+// mostLeaf is the most records of a leaf.
+const mostLeaf = 8
+
+// leafRecords are the kinds of the records of leaves: those that look at the open MPI call alone.
+var leafRecords = [256]bool{
+	trace.MpiSend: true, trace.MpiIsend: true, trace.MpiIsendComplete: true, trace.MpiRecv: true, trace.MpiIrecv: true,
+	trace.MpiIrecvRequest: true, trace.MpiCollectiveBegin: true, trace.MpiCollectiveEnd: true,
+	trace.NonBlockingCollectiveRequest: true, trace.NonBlockingCollectiveComplete: true,
+}
+
+// leafEnd returns at which event of the batch the call ends that begins with event i, and the index of its region, if it is a leaf
+// during which no bin of time, slice or known interval ends; 0 else.
+func (l *Loader) leafEnd(b *trace.Batch, i int) (end, index int) {
+	ref := b.Events[i].Ref
+	events := b.Events[i+1 : min(len(b.Events), i+2+mostLeaf)]
+	k := 0
+	for k < len(events) && leafRecords[events[k].Kind] {
+		k++
+	}
+	if k == len(events) || events[k].Kind != trace.Leave || events[k].Ref != ref || uint64(events[k].Time-l.t.Origin) >= l.wake ||
+		b.Events[i].Flags&trace.Estimated != 0 || l.mpi.depth > 0 || len(l.teams) > 0 || l.alone() != trace.StateOwn {
+		return 0, 0
+	}
+	index, ok := l.t.Defs.RegionIndex(ref)
+	if !ok || l.t.plan.Uses[index] != 0 || l.t.class[index]&trace.ClassMPI == 0 && (k > 0 || xtf.States[l.t.state[index]].Flag != 0) {
+		return 0, 0
+	}
+	return i + 1 + k, index
+}
+
+// leaf takes the leaf of a region that begins with event i of the batch, which is the one in hand, and ends with event end.
+func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
+	ref, enter, event, n, path := b.Events[i].Ref, l.now, l.totals.Events-1, xtf.Never, uint32(0)
+	if l.numbers {
+		path = l.path(ref)
+		if n = l.counted.calls; l.rows {
+			n = l.out.Calls.Len()
+		} else {
+			l.counted.calls++
+		}
+	}
+	l.ledger.enter(enter)
+	mpi := l.t.class[index]&trace.ClassMPI != 0
+	if mpi {
+		l.openMPI(n, ref, index)
+		l.mpi.path, l.mpi.depth = path, 1
+	}
+	l.markers.entered = len(l.stack)
+	for k := i + 1; k <= end; k++ {
+		e := &b.Events[k]
+		l.event++
+		if l.now = uint64(e.Time - l.t.Origin); l.now >= l.wake {
+			l.attend(e.Kind, e.Ref)
+		}
+		if l.totals.Events++; k < end {
+			l.record(b, e)
+		}
+	}
+	l.leafSums(int32(index), enter, n)
+	if l.rows {
+		row, _ := l.out.Calls.Append()
+		l.out.Calls.At(event)
+		var c xtf.Call // field by field, as in enter
+		c.T, c.End, c.Parent, c.Exclusive = enter, l.now, l.innermost(), l.now-enter
+		c.Region, c.Depth, c.Class = ref, uint32(len(l.stack)), uint32(l.t.class[index])
+		if mpi {
+			c.Flags = xtf.FlagOutermostMPI
+			if l.mpi.marker {
+				c.Flags |= xtf.FlagMarker
+			}
+		}
+		c.Put(row)
+		if mpi && l.mpi.half {
+			l.out.Calls.Hold() // it waits
+		}
+	}
+	if mpi {
+		l.mpi.depth = 0
+		l.closeMPI(n, 0)
+	}
+}
+
+// leafSums is beginSums and endSums of a leaf that ends now, and adds its time to the call that it is in.
+func (l *Loader) leafSums(index int32, enter, n uint64) {
+	if l.numbers {
+		l.bins.began()
+	}
+	l.spend(enter)
+	took := l.now - enter
+	l.spent = l.now
+	if top := len(l.stack) - 1; top >= 0 {
+		l.stack[top].child += took
+	}
+	p := &l.profile[index]
+	p.Calls++
+	p.Exclusive += took
+	if p.open == 0 {
+		p.Inclusive += took
+		l.bins.leave(index)
+	}
+	if l.numbers {
+		l.bins.ended(enter, took, n)
+	}
+}
