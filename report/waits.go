@@ -385,15 +385,9 @@ func (x *Waits) causeTable(u numbers.Units) *table.Table {
 	return t
 }
 
-// causeSentence says who causes most waits, and what to do about it where the table of
-// advice knows.
+// causeSentence says who causes most waits.
 func causeSentence(x *results.Cause, r *results.Run) string {
-	text := fmt.Sprintf("%s: %s of all waiting", x.Who(r), x.Share.Percent())
-	item, _ := results.ParseItem(x.Pattern)
-	if a := findings.Advice(findings.WaitKind(item), &findings.FindingFacts{Activity: x.Activity}); a != "" {
-		text += "; " + a
-	}
-	return text
+	return fmt.Sprintf("%s: %s of all waiting", x.Who(r), x.Share.Percent())
 }
 
 // criticalTables are what the run's length depends on, by activity and by region; a finding names the region whose imbalance costs most.

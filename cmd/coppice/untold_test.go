@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,5 +212,21 @@ func TestUnknownWaits(t *testing.T) {
 	root = strings.Replace(root, "processes 2", "processes 3", 1)
 	if text := must(t, "report", foundTrace(t, root)); !strings.Contains(text, "of the waiting of a root only the time until the first other process comes is known") {
 		t.Errorf("reduction:\n%s", text)
+	}
+}
+
+// TestOneBlock: a region that holds the whole program, as tracers of MPI calls write it, names no function of it; one that is called in
+// each step does.
+func TestOneBlock(t *testing.T) {
+	for lines, want := range map[string]bool{
+		message(0, 1, 600, 200): true,
+		"0 10 ENTER step\n0 20 LEAVE step\n" + message(0, 1, 600, 200): false,
+	} {
+		doc := jsonOf[struct {
+			Untold findings.Untold `json:"cannot_tell"`
+		}](t, "report", foundTrace(t, program(2, lines)))
+		if got := slices.ContainsFunc(doc.Untold.Missing, func(m findings.Missing) bool { return m.What == "functions" }); got != want {
+			t.Errorf("%s: %v, want %v", lines, doc.Untold.Missing, want)
+		}
 	}
 }

@@ -20,8 +20,10 @@ type FindingFacts struct {
 	item        xtf.Item // of a component that is a loss by itself
 	outside     bool     // work outside of recorded calls
 	Uneven      bool
-	Even        bool // over the run no process computes much more than the others
-	bound       bool // to processors that others may not use
+	Even        bool   // over the run no process computes much more than the others
+	Busy        bool   // who makes others wait computes nearly all the time
+	inTurn      string // says that the processes compute one after another, "" where they do not
+	bound       bool   // to processors that others may not use
 	mean        numbers.Ratio
 }
 
@@ -34,9 +36,19 @@ type adviceRow struct {
 	Text  string
 }
 
+// lessToDo is the advice where no other order of calls helps.
+const lessToDo = "give the process that is late less to do: it is busy nearly all the time, and to send or to receive earlier gains little"
+
+func busy(x *FindingFacts) bool { return x.Busy }
+
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md prints it.
 var AdviceTable = []adviceRow{
+	{KindLateSender, "", busy, lessToDo},
+	{"late_receiver", "", busy, lessToDo},
+	{"late_progress", "", busy, lessToDo},
+	{"late_broadcast", "", busy, lessToDo},
+	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending; that saves no more than the time between the two sends"},
@@ -55,6 +67,7 @@ var AdviceTable = []adviceRow{
 	{kindImbalance, "", func(x *FindingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
 	{kindImbalance, "", nil, "deal out the work more evenly"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
+	{kindSerial, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes compute at the same time, or give them something else to do meanwhile"},
 	{kindSerial, "", func(x *FindingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},

@@ -98,6 +98,7 @@ type finder struct {
 	usages  []usage    // of processors, by process
 	sharing []*sharing // where processes share them
 	crowdOf map[uint32]*sharing
+	times   []processTimes
 	lost    []table.Lost // processes that no finding counts
 	list    []Finding
 }
@@ -181,6 +182,12 @@ func (f *finder) upTo(ticks uint64) string {
 	return fmt.Sprintf("up to %s %s of the run (%s)", f.u.Ticks(ticks), f.u.Name(), numbers.NewRatio(ticks, f.runtime).Percent())
 }
 
+// processTimes are ticks of a process.
+type processTimes struct {
+	cpu  uint64
+	left uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, or not begun or ended
+}
+
 // eachSums are sums of single processes.
 type eachSums struct {
 	slack      uint64               // least of a process: what it waits, makes others wait, idles, or spends in set-up
@@ -215,6 +222,7 @@ func (f *finder) read() error {
 		return err
 	}
 	processes := make([]locationSums, len(f.r.Defs.Processes()))
+	f.times = make([]processTimes, len(processes))
 	if f.r.Rows {
 		f.causes = &results.Causes{R: f.r}
 		if err := f.causes.Read(); err != nil {
@@ -248,7 +256,9 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	}
 	slack := of.caused + x.At(0, xtf.ItemManagement) + waited
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
-	slack += less(f.runtime, x.At(0, xtf.ItemTime))
+	absent := less(f.runtime, x.At(0, xtf.ItemTime))
+	slack += absent
+	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
 	e := &f.each
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.Rank

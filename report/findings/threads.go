@@ -577,7 +577,10 @@ func (f *finder) oversubscription(known bool) {
 	}
 	if !known {
 		x.Where.Processes = s.Ranks[:1]
-		if s.told > 0 {
+		switch {
+		case s.told > 0 && numbers.MulDiv(s.worst, 10000, 1) < f.runtime:
+			x.Evidence += "; between MPI calls they nearly always had one, in MPI calls that is not known"
+		case s.told > 0:
 			x.Evidence += fmt.Sprintf("; between MPI calls rank %d had none for %s %s, in MPI calls that is not known", s.worstRank, f.u.Ticks(s.worst), f.u.Name())
 		}
 		x.Text = "more processes than processors: " + x.Evidence

@@ -81,7 +81,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
 	transfers, spawned, oneSided := false, false, false
-	own := false // a function of the program itself
+	var own uint64 // calls of functions of the program itself, more than that of each process that holds all others
 	var sum results.Sampling
 	for i := range profile.Regions {
 		x := &profile.Regions[i]
@@ -97,7 +97,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
-		own = own || x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
+		if x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement) {
+			own += x.Calls + x.Estimated
+		}
 	}
 	mpi := called&trace.ClassMPI != 0
 	messages := s.Messages.Sent > 0 || s.Messages.Received > 0
@@ -113,7 +115,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
-	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
+	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")

@@ -105,6 +105,7 @@ func (f *finder) waits() error {
 			return err
 		}
 		f.blame(&x, item)
+		f.busy(&x)
 		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
@@ -206,18 +207,31 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		rank, ticks = worst(top.all)
 		part = numbers.Add(part, top.long)
 	}
-	if elsewhere > 0 && top.long > 0 {
+	share := numbers.Quotient(least(top), waited)
+	if elsewhere > 0 && top.long > 0 && share.Percent() != "100.0 %" {
 		atLeast = "at least "
 	}
 	region := f.causes.Paths.Region(top.path)
 	x.Cause = &FindingCause{
 		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path),
-		Share: numbers.Quotient(least(top), waited), OfRow: numbers.Quotient(numbers.Integer(ticks), part),
+		Share: share, OfRow: numbers.Quotient(numbers.Integer(ticks), part),
 	}
 	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
+}
+
+// busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
+// Before barriers and the like the work is to be balanced in any case.
+func (f *finder) busy(x *Finding) {
+	if x.Cause == nil || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
+		return
+	}
+	if left := f.times[x.Cause.Process].left; left < x.Ticks {
+		x.facts.Busy = left < x.Ticks/4
+		x.Evidence += fmt.Sprintf("; as long as rank %d computes that much, the run could be shorter by no more than %s %s", x.Cause.Process, f.u.Ticks(left), f.u.Name())
+	}
 }
 
 // late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
@@ -282,8 +296,18 @@ func (f *finder) imbalance() {
 	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
 	// What others compute less on average: with one of two processes the mean hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
+	critical := f.s.Item(xtf.ItemCriticalCPU).Sum
 	for i := range f.list {
-		f.list[i].facts.Even = above(over) < f.list[i].Ticks/4
+		x := &f.list[i]
+		x.facts.Even = above(over) < x.Ticks/4
+		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(cpu.Sum, critical) > cpu.Sum/4 {
+			continue
+		}
+		x.facts.inTurn = fmt.Sprintf("processes compute one after another, %s of %s %s of all their computing is on the critical path", f.u.Big(critical), f.u.Big(cpu.Sum), f.u.Name())
+		if !x.serialCandidate() {
+			x.Evidence += "; " + x.facts.inTurn
+			x.Text += "; " + x.facts.inTurn
+		}
 	}
 	if over == 0 {
 		return
@@ -308,7 +332,7 @@ func (f *finder) imbalance() {
 			x.Text += "; " + note
 		}
 		known = true
-		if c.Process != cpu.MaxP || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
+		if !f.mostWork(c.Process, over) || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
 			continue
 		}
 		x.Kind = kindImbalance
@@ -333,6 +357,12 @@ func (f *finder) imbalance() {
 	}
 	x.Evidence = note + region
 	f.add(x, "imbalance", ": "+x.Evidence)
+}
+
+// mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
+func (f *finder) mostWork(rank uint32, over uint64) bool {
+	cpu := f.s.Item(xtf.ItemCPU)
+	return rank == cpu.MaxP || uint64(rank) < uint64(len(f.times)) && cpu.Max-f.times[rank].cpu <= over/8
 }
 
 // fewParts is the part of the processes, one of so many, that are few.
@@ -361,9 +391,11 @@ func (f *finder) serial() error {
 		if !x.serialCandidate() {
 			continue
 		}
-		what := ""
+		what := x.facts.inTurn
 		cause, known := f.r.RegionIndex(x.facts.causeRegion)
-		if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
+		if what != "" {
+			// no process does more of it than the others
+		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
 			at, ok := f.r.RegionIndex(r.Region)
 			return ok == known && at == cause
 		}); k >= 0 && p.Regions[k].Processes <= few {
@@ -446,7 +478,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 	if err != nil || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
 		return "", nil
 	}
-	what := fmt.Sprintf("rank %d computes while all others wait or idle, %s of %s %s of its computing on the critical path", c.Process, f.u.Ticks(alone), f.u.Ticks(looked), f.u.Name())
+	what := fmt.Sprintf("rank %d computes while all others mostly wait or idle, %s of %s %s of its computing on the critical path", c.Process, f.u.Ticks(alone), f.u.Ticks(looked), f.u.Name())
 	if all > uint64(len(pieces)) {
 		what += fmt.Sprintf(" in %d of %s pieces of it", len(pieces), numbers.Count(all))
 	}
