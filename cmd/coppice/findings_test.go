@@ -524,7 +524,7 @@ func TestPolling(t *testing.T) {
 }
 
 // TestWaitsBesideRoots: rank 0 stays in a broadcast of rank 1 until rank 2 comes, which passes the data on to it, and rank 3 waits for
-// rank 0 in the MPI_Allreduce that follows. The time of rank 0 is not said to be without waits, nor to be in MPI_Allreduce.
+// rank 0 in the MPI_Allreduce that follows. The time of rank 0 is not said to be without waits, nor to be in MPI_Allreduce, and rank 2 is named.
 func TestWaitsBesideRoots(t *testing.T) {
 	text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
 	for rank, at := range [4][3]int{{10, 800, 901}, {10, 11, 901}, {799, 799, 901}, {10, 11, 901}} {
@@ -538,13 +538,27 @@ func TestWaitsBesideRoots(t *testing.T) {
 	}
 	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
 		if f.Kind == "transfer" {
-			if f.Where.Region != "MPI_Bcast" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") {
+			if f.Where.Region != "MPI_Bcast" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") ||
+				!strings.Contains(f.Evidence, "who comes last is rank 2, in 100.0 % of that time of 1 call of rank 0") {
 				t.Errorf("%+v", f)
 			}
 			return
 		}
 	}
 	t.Error("no finding")
+}
+
+// TestWaitsWithoutPartners: where most messages have no other side, nobody says that their calls do not wait.
+func TestWaitsWithoutPartners(t *testing.T) {
+	for lines, want := range map[string]string{
+		message(0, 1, 600, 580): "point to point calls without waits: ",
+		strings.Replace(message(0, 1, 600, 580), "MPI_COMM_WORLD 7", "MPI_COMM_WORLD 9", 1): "point to point calls with waits, which are not known: ",
+	} {
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, lines)))
+		if !slices.ContainsFunc(doc.Findings, func(f finding) bool { return f.Kind == "transfer" && strings.HasPrefix(f.Text, want) }) {
+			t.Errorf("no %q in %+v", want, doc.Findings)
+		}
+	}
 }
 
 // TestWaitsOfExchanges: rank 0 has what it receives, and its send waits for rank 1, which the records do not tell. So nobody says
@@ -592,7 +606,8 @@ func TestWaitsWithoutData(t *testing.T) {
 	}
 	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
 		if f.Kind == "transfer" {
-			if f.Where.Region != "MPI_Alltoallv" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") {
+			if f.Where.Region != "MPI_Alltoallv" || !strings.HasPrefix(f.Text, "collective calls before their last member comes, with waits that are not known: ") ||
+				!strings.Contains(f.Evidence, "who comes last is rank 0, in 100.0 % of that time of 1 call of rank 2") {
 				t.Errorf("%+v", f)
 			}
 			return

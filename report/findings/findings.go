@@ -125,8 +125,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	f.io()
-	f.transfer()
-	if err := cmp.Or(f.threads(), f.locks()); err != nil {
+	if err := cmp.Or(f.transfer(), f.threads(), f.locks()); err != nil {
 		return nil, nil, err
 	}
 	f.items()
@@ -402,7 +401,7 @@ const (
 )
 
 // transfer is MPI time in which nobody is waited for.
-func (f *finder) transfer() {
+func (f *finder) transfer() error {
 	loss := f.runtime
 	basis := ""
 	if i := f.s.POP.Ideal; i >= 0 && uint64(i) <= f.runtime {
@@ -430,7 +429,7 @@ func (f *finder) transfer() {
 		}
 		without := "without waits"
 		switch {
-		case f.causes == nil || k.sum == sumRMA && !f.tellsWaits(most) || k.sum == sumMgmt || k.sum == sumP2P && m.Sent+m.Received == 0:
+		case f.causes == nil || k.sum == sumRMA && !f.tellsWaits(most) || k.sum == sumMgmt || k.sum == sumP2P && !f.mostlyMatched():
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
@@ -463,8 +462,29 @@ func (f *finder) transfer() {
 		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
+		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && f.each.before > f.each.largest[sumColl]/2 {
+			if err := f.lastMember(&x, most.Region); err != nil {
+				return err
+			}
+		}
 		f.add(x, k.name+" calls "+without, fmt.Sprintf(": rank %d has most%s; %s", f.each.rank[k.sum], x.mostIn(), x.Evidence))
 	}
+	return nil
+}
+
+// mostlyMatched reports whether the other side of half of the messages or more is known: else their waits are not.
+func (f *finder) mostlyMatched() bool {
+	m := &f.s.Messages
+	if m.UnmatchedSends == nil || m.UnmatchedRecvs == nil {
+		return false
+	}
+	all, without := m.Sent+m.Received, *m.UnmatchedSends+*m.UnmatchedRecvs
+	for _, c := range f.codes {
+		if c.Code == trace.DiagUnknownPeer {
+			without += c.Count
+		}
+	}
+	return all > 0 && without <= all/2
 }
 
 // threads are losses inside of processes with several threads.

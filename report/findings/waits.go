@@ -268,13 +268,59 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 	call, ticks := worst(sums)
 	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
 		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
-		of := numbers.Plural(len(list), "wait")
-		if all > uint64(len(list)) {
-			of = fmt.Sprintf("%d of %s waits", len(list), numbers.Count(all))
-		}
-		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), of, process)
+		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), process)
 	}
 	return nil
+}
+
+// lastMember says which process comes last to the collectives of a region in which the process of a finding stays until then.
+func (f *finder) lastMember(x *Finding, region uint32) error {
+	processes := f.r.Defs.Processes()
+	rank := x.Where.Processes[0]
+	until := func(c *xtf.Coll) uint64 { return c.LastEnter - c.T }
+	list, all, err := spread(looks(len(processes), maxWaits), func(use func(c *xtf.Coll)) error {
+		return results.Load(f.r, xtf.Proc(processes[rank].First), func(c *xtf.Coll) {
+			if c.Region == region && c.LastEnter != xtf.Never && c.LastEnter > c.T {
+				use(c)
+			}
+		})
+	}, until)
+	if err != nil {
+		return beyond(err)
+	}
+	sums := map[uint32]uint64{}
+	looked := uint64(0)
+	for i := range list {
+		c := &list[i]
+		looked += until(c)
+		err := f.r.File.Members(c.Comm, c.Ordinal, 0, xtf.Proc(f.r.Defs.NumLocations()), nil, func(p xtf.Proc, _ uint64, row []byte) bool {
+			var o xtf.Coll
+			o.Load(row)
+			if o.Post == c.LastEnter {
+				last, _ := f.r.Defs.Process(trace.P(p))
+				sums[last] += until(c)
+			}
+			return o.Post != c.LastEnter
+		})
+		if err != nil {
+			return beyond(err)
+		}
+	}
+	if last, ticks := worst(sums); ticks >= looked-looked/2 && ticks > 0 {
+		x.Evidence += fmt.Sprintf("; who comes last is rank %d, in %s of that time of %s of rank %d", last, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "call"), rank)
+	}
+	return nil
+}
+
+// looks is how many pieces of time, most or fewer, are looked at where each is looked for on all of so many processes.
+func looks(processes, most int) uint64 { return uint64(min(max(alonePieces/processes, 1), most)) }
+
+// lookedAt says how many of all things were looked at.
+func lookedAt(n int, all uint64, thing string) string {
+	if all > uint64(n) {
+		return fmt.Sprintf("%d of %s %ss", n, numbers.Count(all), thing)
+	}
+	return numbers.Plural(n, thing)
 }
 
 // beyond leaves out errors of what cannot be read, or is not there: nothing is known of it.
@@ -438,7 +484,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 		return "", nil
 	}
 	processes := f.r.Defs.Processes()
-	pieces, all, err := pieces(f.r, processes[c.Process].First, uint64(min(max(alonePieces/len(processes), 1), maxPieces)))
+	pieces, all, err := pieces(f.r, processes[c.Process].First, looks(len(processes), maxPieces))
 	switch {
 	case results.Partial(err):
 		return "", nil // nothing is known of what cannot be read
