@@ -190,20 +190,6 @@ func checkTag(op string, tag int, wildcard bool) error {
 	return nil
 }
 
-func checkSend(op string, to, tag, size int) error {
-	if err := checkPeer(op, to, size, false); err != nil {
-		return err
-	}
-	return checkTag(op, tag, false)
-}
-
-func checkRecv(op string, from, tag, size int) error {
-	if err := checkPeer(op, from, size, true); err != nil {
-		return err
-	}
-	return checkTag(op, tag, true)
-}
-
 func checkRoot(op string, root, size int) error {
 	if root < 0 || root >= size {
 		return errf(op, ErrRoot, "root %d is not in 0..%d", root, size-1)

@@ -149,56 +149,36 @@ func (l *library) failure(op string, rc C.int) error {
 	var buf [2048]C.char
 	C.cop_text(rc, &buf[0], C.int(len(buf)))
 	text := strings.Join(strings.Fields(C.GoString(&buf[0])), " ")
-	return &Error{Op: op, Class: goClass(C.cop_class(rc)), Code: int(rc), Msg: text}
+	class, ok := classes[C.cop_class(rc)]
+	if !ok {
+		class = ErrOther
+	}
+	return &Error{Op: op, Class: class, Code: int(rc), Msg: text}
 }
 
-// goClass translates the library's error class, whose numbers differ between libraries.
-func goClass(class C.int) Class {
-	switch class {
-	case C.MPI_ERR_COMM:
-		return ErrComm
-	case C.MPI_ERR_RANK:
-		return ErrRank
-	case C.MPI_ERR_TAG:
-		return ErrTag
-	case C.MPI_ERR_ROOT:
-		return ErrRoot
-	case C.MPI_ERR_COUNT:
-		return ErrCount
-	case C.MPI_ERR_TYPE:
-		return ErrType
-	case C.MPI_ERR_OP:
-		return ErrOp
-	case C.MPI_ERR_ARG, C.MPI_ERR_BUFFER, C.MPI_ERR_INFO_KEY, C.MPI_ERR_INFO_VALUE:
-		return ErrArg
-	case C.MPI_ERR_TRUNCATE:
-		return ErrTruncate
-	case C.MPI_ERR_REQUEST:
-		return ErrRequest
-	case C.MPI_ERR_NO_MEM:
-		return ErrMemory
-	case C.MPI_ERR_INTERN:
-		return ErrInternal
-	case C.MPI_ERR_IO:
-		return ErrIO
-	case C.MPI_ERR_NO_SUCH_FILE:
-		return ErrNotExist
-	case C.MPI_ERR_FILE_EXISTS:
-		return ErrExists
-	case C.MPI_ERR_ACCESS:
-		return ErrPermission
-	case C.MPI_ERR_READ_ONLY:
-		return ErrReadOnly
-	case C.MPI_ERR_NO_SPACE, C.MPI_ERR_QUOTA:
-		return ErrNoSpace
-	case C.MPI_ERR_BAD_FILE, C.MPI_ERR_FILE:
-		return ErrBadFile
-	case C.MPI_ERR_FILE_IN_USE:
-		return ErrInUse
-	case C.MPI_ERR_AMODE:
-		return ErrMode
-	}
-	return ErrOther
+// classes translates the library's error classes, whose numbers differ between libraries.
+var classes = map[C.int]Class{
+	C.MPI_ERR_COMM:  ErrComm,
+	C.MPI_ERR_RANK:  ErrRank,
+	C.MPI_ERR_TAG:   ErrTag,
+	C.MPI_ERR_ROOT:  ErrRoot,
+	C.MPI_ERR_COUNT: ErrCount,
+	C.MPI_ERR_TYPE:  ErrType,
+	C.MPI_ERR_OP:    ErrOp,
+	C.MPI_ERR_ARG:   ErrArg, C.MPI_ERR_BUFFER: ErrArg, C.MPI_ERR_INFO_KEY: ErrArg, C.MPI_ERR_INFO_VALUE: ErrArg,
+	C.MPI_ERR_TRUNCATE:     ErrTruncate,
+	C.MPI_ERR_REQUEST:      ErrRequest,
+	C.MPI_ERR_NO_MEM:       ErrMemory,
+	C.MPI_ERR_INTERN:       ErrInternal,
+	C.MPI_ERR_IO:           ErrIO,
+	C.MPI_ERR_NO_SUCH_FILE: ErrNotExist,
+	C.MPI_ERR_FILE_EXISTS:  ErrExists,
+	C.MPI_ERR_ACCESS:       ErrPermission,
+	C.MPI_ERR_READ_ONLY:    ErrReadOnly,
+	C.MPI_ERR_NO_SPACE:     ErrNoSpace, C.MPI_ERR_QUOTA: ErrNoSpace,
+	C.MPI_ERR_BAD_FILE: ErrBadFile, C.MPI_ERR_FILE: ErrBadFile,
+	C.MPI_ERR_FILE_IN_USE: ErrInUse,
+	C.MPI_ERR_AMODE:       ErrMode,
 }
 
 // do makes one short MPI call.

@@ -55,27 +55,22 @@ func (c *mpiComm) exchange(op string, in, out []int64, start func(in, out *C.int
 }
 
 func (c *mpiComm) reduceMin(v int64) (int64, error) {
-	leave, err := c.enter("agree")
-	if err != nil {
+	if err := c.enter("agree"); err != nil {
 		return 0, err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(8, 8)
 	w := []int64{v}
-	err = c.allreduce("agree", w, Min)
+	err := c.allreduce("agree", w, Min)
 	return w[0], err
 }
 
-func (c *mpiComm) Bcast(b []byte, root int) ([]byte, error) {
-	if err := checkRoot("bcast", root, c.size); err != nil {
+func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
+	if err := c.enter("bcast"); err != nil {
 		return nil, err
 	}
-	leave, err := c.enter("bcast")
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	b, err = c.bcast(b, root)
+	defer c.leave()
+	b, err := c.spread(b, root)
 	if c.rank == root {
 		c.l.stats.collective(len(b), 0)
 	} else {
@@ -84,7 +79,8 @@ func (c *mpiComm) Bcast(b []byte, root int) ([]byte, error) {
 	return b, err
 }
 
-func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
+// spread gives the bytes of root to all.
+func (c *mpiComm) spread(b []byte, root int) ([]byte, error) {
 	if c.l.inTree {
 		return c.down(b, root)
 	}
@@ -124,11 +120,10 @@ func concat(parts [][]byte) (block []byte, counts, at []int32) {
 }
 
 func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
-	leave, err := c.enter("alltoall")
-	if err != nil {
+	if err := c.enter("alltoall"); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer c.leave()
 	lens, from := make([]int64, c.size), make([]int64, c.size)
 	for i := range lens {
 		lens[i] = -1
@@ -136,7 +131,7 @@ func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
 			lens[i] = int64(len(parts[i]))
 		}
 	}
-	err = c.exchange("alltoall", lens, from, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+	err := c.exchange("alltoall", lens, from, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
 		return C.cop_ialltoall(in, out, 1, c.user(), r)
 	})
 	if err != nil {
@@ -174,8 +169,8 @@ func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byt
 	got[c.rank] = copyOf(parts[c.rank])
 	for i := 1; i < c.size; i++ { // one partner in each direction at a time
 		to, src := (c.rank+i)%c.size, (c.rank-i+c.size)%c.size
-		in, out := c.sysIrecv(src, tagColl), c.sysIsend(parts[to], to, tagColl)
-		if err := c.sysWait(in, out); err != nil {
+		in, out := c.receive(systemPlane, src, tagColl), c.start(systemPlane, parts[to], to, tagColl)
+		if err := c.Wait(in, out); err != nil {
 			return nil, err
 		}
 		got[src] = in.data
@@ -184,17 +179,16 @@ func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byt
 }
 
 func (c *mpiComm) Exscan(v int64) (int64, error) {
-	leave, err := c.enter("exscan")
-	if err != nil {
+	if err := c.enter("exscan"); err != nil {
 		return 0, err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(8, 8)
 	if c.l.inTree {
 		return c.foldBelow(v)
 	}
 	acc := make([]int64, 2)
-	err = c.exchange("exscan", splitSum([]int64{v}), acc, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+	err := c.exchange("exscan", splitSum([]int64{v}), acc, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
 		return C.cop_iexscan(in, out, 2, c.user(), r)
 	})
 	if err != nil {
@@ -216,25 +210,13 @@ func (c *mpiComm) Exscan(v int64) (int64, error) {
 	return sum[0], nil
 }
 
-func (c *mpiComm) AllreduceInt64(v []int64, op Op) error {
-	return c.reduce("allreduce", v, op, -1)
-}
-
-func (c *mpiComm) ReduceInt64(v []int64, op Op, root int) error {
-	if err := checkRoot("reduce", root, c.size); err != nil {
-		return err
-	}
-	return c.reduce("reduce", v, op, root)
-}
-
 // reduce compares length, operation and root of all ranks first, which also makes all ranks meet before a call of gompi
 // that blocks. Root -1 stands for all.
 func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
-	leave, err := c.enter(name)
-	if err != nil {
+	if err := c.enter(name); err != nil {
 		return err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(8*len(v), 0)
 	if c.l.inTree {
 		return c.foldReduce(name, v, op, root)

@@ -7,21 +7,16 @@ import "C"
 
 import (
 	"context"
-	"sync/atomic"
 )
 
 // mpiComm is a communicator of the MPI library. Each plane has an MPI communicator of its own: the first carries the
 // user's messages and all collectives, the second the private messages and the bodies of long ones.
 type mpiComm struct {
 	l     *library
-	rank  int
-	size  int
 	world worldCalls // gompi, on the world communicator only
 	node  []C.int    // of each rank its place among the ranks of this node, -1 on another one
 	plane [numPlanes]mpiPlane
-
-	inside atomic.Bool // a goroutine is in a collective call
-	freed  atomic.Bool
+	endpoint
 }
 
 // mpiPlane is one MPI communicator. pending are the receives that have no message yet, in the order they were posted;
@@ -31,12 +26,11 @@ type mpiPlane struct {
 	pending []*Request
 }
 
-var _ Comm = (*mpiComm)(nil)
-
 // newComm makes a communicator from the handle that create returns. All ranks that get one call it together. The calls
 // block, so the ranks have met before.
 func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
 	c := &mpiComm{l: l}
+	c.self = c
 	var user, system C.MPI_Comm
 	err := l.do("dup", func() C.int {
 		if rc := create(&user); rc != C.MPI_SUCCESS {
@@ -56,32 +50,9 @@ func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
 	return c, nil
 }
 
-func (c *mpiComm) Rank() int        { return c.rank }
-func (c *mpiComm) Size() int        { return c.size }
-func (c *mpiComm) Stats() Stats     { return c.l.stats.snapshot() }
-func (c *mpiComm) system() plane    { return c }
-func (c *mpiComm) tally() *counters { return &c.l.stats }
-func (c *mpiComm) Abort(code int)   { c.l.abort(code) }
-
-func (c *mpiComm) Agree(err error) error { return AgreeOn(c, err) }
-
-func (c *mpiComm) usable(op string) error {
-	if c.freed.Load() {
-		return errf(op, ErrComm, "the communicator was freed")
-	}
-	return nil
-}
-
-// enter begins a collective call and returns what ends it.
-func (c *mpiComm) enter(op string) (leave func(), err error) {
-	if err := c.usable(op); err != nil {
-		return nil, err
-	}
-	if !c.inside.CompareAndSwap(false, true) {
-		panic("mpi: " + op + ": two goroutines of a rank are in collective calls of one communicator")
-	}
-	return func() { c.inside.Store(false) }, nil
-}
+func (c *mpiComm) alive(string) error { return nil } // a rank that fails ends the job
+func (c *mpiComm) tally() *counters   { return &c.l.stats }
+func (c *mpiComm) Abort(code int)     { c.l.abort(code) }
 
 // meet waits for all ranks without holding the lock. After it the library's blocking collectives are short.
 func (c *mpiComm) meet(ctx context.Context, op string) error {
@@ -89,11 +60,10 @@ func (c *mpiComm) meet(ctx context.Context, op string) error {
 }
 
 func (c *mpiComm) Barrier() error {
-	leave, err := c.enter("barrier")
-	if err != nil {
+	if err := c.enter("barrier"); err != nil {
 		return err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(0, 0)
 	if c.l.inTree {
 		return c.fold(nil, Max)
@@ -111,11 +81,10 @@ func (c *mpiComm) Barrier() error {
 }
 
 func (c *mpiComm) BarrierContext(ctx context.Context) error {
-	leave, err := c.enter("barrier")
-	if err != nil {
+	if err := c.enter("barrier"); err != nil {
 		return err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(0, 0)
 	return c.meet(ctx, "barrier")
 }
@@ -149,11 +118,10 @@ func (c *mpiComm) Split(color, key int) (Comm, error) {
 
 // derive makes a communicator out of this one, on the ranks that become members.
 func (c *mpiComm) derive(op string, member bool, create func(*C.MPI_Comm) C.int) (Comm, error) {
-	leave, err := c.enter(op)
-	if err != nil {
+	if err := c.enter(op); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer c.leave()
 	c.l.stats.collective(0, 0)
 	if err := c.meet(context.Background(), op); err != nil {
 		return nil, err
@@ -173,11 +141,10 @@ func (c *mpiComm) Free() error {
 	if c.isWorld() {
 		return errf("free", ErrComm, "the first communicator cannot be freed")
 	}
-	leave, err := c.enter("free")
-	if err != nil {
+	if err := c.enter("free"); err != nil {
 		return err
 	}
-	defer leave()
+	defer c.leave()
 	if err := c.meet(context.Background(), "free"); err != nil {
 		return err
 	}

@@ -122,11 +122,10 @@ func (f *mpiFile) explain(op string, err error) error {
 // together makes a collective call of the I/O layer when all ranks have arrived, and agrees on its error.
 func (f *mpiFile) together(op string, act func() error) error {
 	err := func() error {
-		leave, err := f.c.enter(op)
-		if err != nil {
+		if err := f.c.enter(op); err != nil {
 			return err
 		}
-		defer leave()
+		defer f.c.leave()
 		f.c.l.stats.collective(0, 0)
 		if err := f.c.meet(context.Background(), op); err != nil {
 			return err
@@ -201,8 +200,7 @@ func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
 // WriteAtAll makes one collective call of the I/O layer per chunk of the longest rank; ranks that have no more bytes take
 // part with none. Where the arguments of one are wrong, none writes.
 func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
-	leave, err := f.c.enter("write")
-	if err != nil {
+	if err := f.c.enter("write"); err != nil {
 		return err
 	}
 	bad, chunk := f.checkWrite(b, off), f.c.l.chunk
@@ -210,7 +208,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	if bad != nil {
 		rounds = []int64{0, 1}
 	}
-	err = f.c.allreduce("write", rounds, Max)
+	err := f.c.allreduce("write", rounds, Max)
 	if err == nil && rounds[1] == 0 {
 		for i := range int(rounds[0]) {
 			at := min(i*chunk, len(b))
@@ -219,7 +217,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 			}
 		}
 	}
-	leave()
+	f.c.leave()
 	if err == nil {
 		err = bad
 	}

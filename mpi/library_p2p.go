@@ -70,8 +70,9 @@ func (l *library) progress() {
 	}
 }
 
-// isend starts a send. The lock is held.
-func (c *mpiComm) isend(plane int, b []byte, to, tag int) *Request {
+func (c *mpiComm) send(plane int, b []byte, to, tag int) *Request {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
 	r := c.track("send", plane)
 	q := r.lib
 	r.st = Status{Source: to, Tag: tag, Len: len(b)}
@@ -123,8 +124,10 @@ func (l *library) nextBody() int {
 	return id
 }
 
-// irecv starts a receive: it waits in line until step finds its message. The lock is held.
-func (c *mpiComm) irecv(plane, from, tag int) *Request {
+// receive starts a receive: it waits in line until step finds its message.
+func (c *mpiComm) receive(plane, from, tag int) *Request {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
 	r := c.track("recv", plane)
 	r.lib.from, r.lib.tag = from, tag
 	p := &c.plane[plane]
@@ -258,145 +261,26 @@ func (q *libRequest) step(r *Request) {
 	q.end(r, nil)
 }
 
-func (c *mpiComm) Isend(b []byte, to, tag int) (*Request, error) {
-	if err := checkSend("send", to, tag, c.size); err != nil {
-		return nil, err
-	}
-	if err := c.usable("send"); err != nil {
-		return nil, err
-	}
-	c.l.stats.sent(len(b))
+func (c *mpiComm) try(from, tag int) *Request {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	return c.isend(userPlane, b, to, tag), nil
-}
-
-func (c *mpiComm) Send(b []byte, to, tag int) error {
-	r, err := c.Isend(b, to, tag)
-	if err != nil {
-		return err
-	}
-	return c.Wait(r)
-}
-
-func (c *mpiComm) Irecv(from, tag int) (*Request, error) {
-	if err := checkRecv("recv", from, tag, c.size); err != nil {
-		return nil, err
-	}
-	if err := c.usable("recv"); err != nil {
-		return nil, err
-	}
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	return c.irecv(userPlane, from, tag), nil
-}
-
-func (c *mpiComm) Recv(from, tag int) ([]byte, Status, error) {
-	r, err := c.Irecv(from, tag)
-	if err == nil {
-		err = c.Wait(r)
-	}
-	if err != nil {
-		return nil, Status{}, err
-	}
-	return r.data, r.st, nil
-}
-
-func (c *mpiComm) TryRecv(from, tag int) ([]byte, Status, bool, error) {
-	if err := checkRecv("recv", from, tag, c.size); err != nil {
-		return nil, Status{}, false, err
-	}
-	if err := c.usable("recv"); err != nil {
-		return nil, Status{}, false, err
-	}
-	c.l.mu.Lock()
 	p := &c.plane[userPlane]
 	p.match()
-	var r *Request
-	if !p.blocked(len(p.pending), from, tag) {
-		r = c.track("recv", userPlane)
-		r.lib.from, r.lib.tag = from, tag
-		if !c.probe(r) {
-			r.lib.end(r, nil)
-			r = nil
-		}
+	if p.blocked(len(p.pending), from, tag) {
+		return nil
 	}
-	c.l.mu.Unlock()
-	if r == nil {
-		return nil, Status{}, false, nil
+	r := c.track("recv", userPlane)
+	r.lib.from, r.lib.tag = from, tag
+	if !c.probe(r) {
+		r.lib.end(r, nil)
+		return nil
 	}
-	if err := c.Wait(r); err != nil { // the message is here; only its transfer is waited for
-		return nil, Status{}, false, err
-	}
-	return r.data, r.st, true, nil
+	return r
 }
 
-func (c *mpiComm) Wait(reqs ...*Request) error {
-	if err := c.checkRequests(reqs); err != nil {
-		return err
-	}
-	return c.wait(&c.l.stats, reqs)
-}
+// owns refuses requests of another kind of communicator.
+func (c *mpiComm) owns(r *Request) bool { return r.lib != nil && r.lib.c.l == c.l }
 
-// wait is Wait, which counts what was received.
-func (c *mpiComm) wait(stats *counters, reqs []*Request) error {
-	next := 0
-	err := c.l.poll(context.Background(), c.l.allRung, func() (bool, error) {
-		for next < len(reqs) && (reqs[next] == nil || reqs[next].done) {
-			next++
-		}
-		return next == len(reqs), nil
-	})
-	if err != nil {
-		return err
-	}
-	return handOut(reqs, stats)
-}
-
-func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {
-	if err := c.checkRequests(reqs); err != nil {
-		return nil, err
-	}
-	var list []int
-	err := c.l.poll(context.Background(), c.l.allRung, func() (some bool, _ error) {
-		list, some = ended(reqs, list[:0])
-		return some, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, handOut(pick(reqs, list), &c.l.stats)
-}
-
-// checkRequests refuses requests of another kind of communicator.
-func (c *mpiComm) checkRequests(reqs []*Request) error {
-	for i, r := range reqs {
-		if r != nil && (r.lib == nil || r.lib.c.l != c.l) {
-			return errf("wait", ErrRequest, "request %d belongs to another kind of communicator", i)
-		}
-	}
-	return nil
-}
-
-func (c *mpiComm) sysSend(b []byte, to, tag int) error { return c.sysWait(c.sysIsend(b, to, tag)) }
-
-func (c *mpiComm) sysRecv(from, tag int) ([]byte, error) {
-	r := c.sysIrecv(from, tag)
-	err := c.sysWait(r)
-	return r.data, err
-}
-
-func (c *mpiComm) sysWait(reqs ...*Request) error { return c.Wait(reqs...) }
-
-func (c *mpiComm) sysIsend(b []byte, to, tag int) *Request {
-	c.l.stats.sent(len(b))
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	return c.isend(systemPlane, b, to, tag)
-}
-
-func (c *mpiComm) sysIrecv(from, tag int) *Request {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	return c.irecv(systemPlane, from, tag)
+func (c *mpiComm) await(_ string, w waited) error {
+	return c.l.poll(context.Background(), c.l.allRung, func() (bool, error) { return w.there(), nil })
 }

@@ -43,26 +43,20 @@ func (c *mpiComm) down(b []byte, root int) (_ []byte, err error) {
 	var sent []*Request
 	for bit /= 2; bit > 0; bit /= 2 {
 		if at+bit < c.size {
-			sent = append(sent, c.treeIsend(b, (at+bit+root)%c.size))
+			sent = append(sent, c.send(systemPlane, b, (at+bit+root)%c.size, tagColl))
 		}
 	}
-	return b, c.wait(new(counters), sent)
+	return b, c.wait(new(counters), sent...)
 }
 
 // The messages of a tree are not counted as such: the calls are.
-func (c *mpiComm) treeIsend(b []byte, to int) *Request {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	return c.isend(systemPlane, b, to, tagColl)
-}
-
 func (c *mpiComm) treeSend(b []byte, to int) error {
-	return c.wait(new(counters), []*Request{c.treeIsend(b, to)})
+	return c.wait(new(counters), c.send(systemPlane, b, to, tagColl))
 }
 
 func (c *mpiComm) treeRecv(from int) ([]byte, error) {
-	r := c.sysIrecv(from, tagColl)
-	err := c.wait(new(counters), []*Request{r})
+	r := c.receive(systemPlane, from, tagColl)
+	err := c.wait(new(counters), r)
 	return r.data, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // localWorld is a set of goroutine ranks in this process.
@@ -103,7 +102,9 @@ func (g *localGroup) comms() []*local {
 }
 
 func (g *localGroup) comm(rank int) *local {
-	return &local{g: g, w: g.world, rank: rank, proc: &g.world.procs[g.members[rank]]}
+	c := &local{g: g, w: g.world, proc: &g.world.procs[g.members[rank]]}
+	c.self, c.rank, c.size = c, rank, len(g.members)
+	return c
 }
 
 // local is the communicator of one goroutine rank.
@@ -111,14 +112,9 @@ type local struct {
 	g    *localGroup
 	w    *localWorld
 	proc *localProc
-	rank int
 	seq  uint64 // collective calls entered; under the lock of the group
-
-	inside atomic.Bool // a goroutine is in a collective call
-	freed  atomic.Bool
+	endpoint
 }
-
-var _ Comm = (*local)(nil)
 
 // Serial returns a communicator of one rank. It needs no MPI library. Abort exits the process.
 func Serial() Comm {
@@ -126,10 +122,6 @@ func Serial() Comm {
 	return c[0]
 }
 
-func (c *local) Rank() int        { return c.rank }
-func (c *local) Size() int        { return len(c.g.members) }
-func (c *local) Stats() Stats     { return c.proc.stats.snapshot() }
-func (c *local) system() plane    { return c }
 func (c *local) tally() *counters { return &c.proc.stats }
 
 func (c *local) Barrier() error { return c.BarrierContext(context.Background()) }
@@ -139,8 +131,6 @@ func (c *local) BarrierContext(ctx context.Context) error {
 	c.proc.stats.collective(0, 0)
 	return err
 }
-
-func (c *local) Agree(err error) error { return AgreeOn(c, err) }
 
 func (c *local) Dup() (Comm, error) { return c.split("dup", 0, c.rank) }
 

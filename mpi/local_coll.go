@@ -37,13 +37,10 @@ func (r *round) alloc2(n int) {
 
 // meet is one collective call: deposit runs for every rank, finish once after the last, both under the group's lock.
 func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round)) (*round, error) {
-	if err := c.usable(what.op); err != nil {
+	if err := c.enter(what.op); err != nil {
 		return nil, err
 	}
-	if !c.inside.CompareAndSwap(false, true) {
-		panic("mpi: " + what.op + ": two goroutines of a rank are in collective calls of one communicator")
-	}
-	defer c.inside.Store(false)
+	defer c.leave()
 	g := c.g
 	g.mu.Lock()
 	k := int(c.seq - g.base) // above 0 only after a barrier that was given up
@@ -99,10 +96,7 @@ func (w call) String() string {
 	return w.op
 }
 
-func (c *local) Bcast(b []byte, root int) ([]byte, error) {
-	if err := checkRoot("bcast", root, c.Size()); err != nil {
-		return nil, err
-	}
+func (c *local) bcast(b []byte, root int) ([]byte, error) {
 	var shared [][]byte
 	if c.rank == root {
 		shared = [][]byte{copyOf(b)}
@@ -123,23 +117,12 @@ func (c *local) Bcast(b []byte, root int) ([]byte, error) {
 	return r.bytes[0], nil
 }
 
-func (c *local) Gather(b []byte, root int) ([][]byte, error) {
-	if err := checkRoot("gather", root, c.Size()); err != nil {
-		return nil, err
-	}
-	return c.collect(call{op: "gather", root: root}, b, c.rank == root)
-}
-
-func (c *local) Allgather(b []byte) ([][]byte, error) {
-	return c.collect(call{op: "allgather"}, b, true)
-}
-
-// collect gathers every rank's bytes into one list, which those who want it share.
-func (c *local) collect(what call, b []byte, want bool) ([][]byte, error) {
+// gather puts every rank's bytes into one list, which those who want it share.
+func (c *local) gather(op string, b []byte, root int) ([][]byte, error) {
 	own := copyOf(b)
-	r, err := c.meet(context.Background(), what, func(r *round) {
+	r, err := c.meet(context.Background(), call{op: op, root: root}, func(r *round) {
 		if r.bytes == nil {
-			r.bytes = make([][]byte, c.Size())
+			r.bytes = make([][]byte, c.size)
 		}
 		r.bytes[c.rank] = own
 		r.total += len(own)
@@ -147,7 +130,7 @@ func (c *local) collect(what call, b []byte, want bool) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !want {
+	if root >= 0 && root != c.rank {
 		c.proc.stats.collective(len(b), 0)
 		return nil, nil
 	}
@@ -159,17 +142,17 @@ func (c *local) Alltoall(parts [][]byte) ([][]byte, error) {
 	own := copyParts(parts)
 	r, err := c.meet(context.Background(), call{op: "alltoall"}, func(r *round) {
 		if r.parts == nil {
-			r.parts = make([][][]byte, c.Size())
+			r.parts = make([][][]byte, c.size)
 		}
 		r.parts[c.rank] = own
-		if len(own) != c.Size() && r.err == nil {
-			r.err = errf("alltoall", ErrCount, "rank %d gives %d parts for %d ranks", c.rank, len(own), c.Size())
+		if len(own) != c.size && r.err == nil {
+			r.err = errf("alltoall", ErrCount, "rank %d gives %d parts for %d ranks", c.rank, len(own), c.size)
 		}
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	got := make([][]byte, c.Size())
+	got := make([][]byte, c.size)
 	for i := range got {
 		got[i] = r.parts[i][c.rank]
 	}
@@ -203,11 +186,11 @@ func copyParts(parts [][]byte) [][]byte {
 
 func (c *local) Exscan(v int64) (int64, error) {
 	r, err := c.meet(context.Background(), call{op: "exscan"}, func(r *round) {
-		r.alloc2(c.Size())
+		r.alloc2(c.size)
 		copy(r.ints[2*c.rank:], splitSum([]int64{v}))
 	}, func(r *round) {
 		var acc [2]int64
-		for i := range c.Size() {
+		for i := range c.size {
 			var sum [1]int64
 			if !joinSum(sum[:], acc[:]) {
 				r.err = errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", i)
@@ -225,38 +208,27 @@ func (c *local) Exscan(v int64) (int64, error) {
 	return r.ints[c.rank], nil
 }
 
-func (c *local) AllreduceInt64(v []int64, op Op) error {
-	return c.reduce(call{op: "allreduce", red: op, n: len(v)}, v, true)
-}
-
-func (c *local) ReduceInt64(v []int64, op Op, root int) error {
-	if err := checkRoot("reduce", root, c.Size()); err != nil {
-		return err
-	}
-	return c.reduce(call{op: "reduce", red: op, n: len(v), root: root}, v, root == c.rank)
-}
-
-func (c *local) reduce(what call, v []int64, want bool) error {
-	if what.red >= numOps {
-		return errf(what.op, ErrOp, "unknown reduction %d", what.red)
+func (c *local) reduce(op string, v []int64, red Op, root int) error {
+	if red >= numOps {
+		return errf(op, ErrOp, "unknown reduction %d", red)
 	}
 	in := v
-	if what.red == Sum {
+	if red == Sum {
 		in = splitSum(v)
 	}
-	r, err := c.meet(context.Background(), what, func(r *round) {
+	r, err := c.meet(context.Background(), call{op: op, red: red, n: len(v), root: root}, func(r *round) {
 		if r.arrived == 0 {
 			r.ints = append(make([]int64, 0, len(in)), in...)
 			return
 		}
-		combine(r.ints, in, what.red)
+		combine(r.ints, in, red)
 	}, func(r *round) {
-		if what.red != Sum {
+		if red != Sum {
 			return
 		}
-		out := make([]int64, what.n)
+		out := make([]int64, len(v))
 		if !joinSum(out, r.ints) {
-			r.err = errf(what.op, ErrOverflow, "a sum does not fit 64 bits")
+			r.err = errf(op, ErrOverflow, "a sum does not fit 64 bits")
 		}
 		r.ints = out
 	})
@@ -264,7 +236,7 @@ func (c *local) reduce(what call, v []int64, want bool) error {
 		return err
 	}
 	c.proc.stats.collective(8*len(v), 0)
-	if want {
+	if root < 0 || root == c.rank {
 		copy(v, r.ints)
 	}
 	return nil

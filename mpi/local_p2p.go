@@ -38,8 +38,8 @@ func (r *Request) complete(data []byte, st Status) {
 	p.mu.Unlock()
 }
 
-// start sends b. It returns a complete request when the message was delivered or copied.
-func (c *local) start(plane int, b []byte, to, tag int) *Request {
+// send returns a complete request when the message was delivered or copied.
+func (c *local) send(plane int, b []byte, to, tag int) *Request {
 	req := &Request{op: "send", st: Status{Source: to, Tag: tag, Len: len(b)}, local: &localRequest{proc: c.proc}}
 	dst, box := &c.w.procs[c.g.members[to]], &c.g.boxes[plane][to]
 	env := envelope{src: c.rank, tag: tag}
@@ -99,8 +99,8 @@ func (b *localBox) remove(i int) {
 	}
 }
 
-// post starts a receive: it takes a message that is there, or joins the posted receives.
-func (c *local) post(plane, from, tag int) *Request {
+// receive takes a message that is there, or joins the posted receives.
+func (c *local) receive(plane, from, tag int) *Request {
 	req := &Request{op: "recv", local: &localRequest{proc: c.proc, from: from, tag: tag}}
 	for {
 		if b, st, ok := c.take(plane, from, tag); ok {
@@ -120,17 +120,17 @@ func (c *local) post(plane, from, tag int) *Request {
 	}
 }
 
-// await blocks until ready, which is called under the lock of the rank, holds.
-func (c *local) await(op string, ready func() bool) error {
+// await blocks until what is waited for is there.
+func (c *local) await(op string, w waited) error {
 	c.proc.mu.Lock()
-	if ready() {
+	if w.there() {
 		c.proc.mu.Unlock()
 		return nil
 	}
 	wake := make(chan struct{}, 1)
 	c.proc.waiters = append(c.proc.waiters, wake)
 	var err error
-	for !ready() && err == nil {
+	for !w.there() && err == nil {
 		c.proc.mu.Unlock()
 		select {
 		case <-wake:
@@ -139,7 +139,7 @@ func (c *local) await(op string, ready func() bool) error {
 		}
 		c.proc.mu.Lock()
 	}
-	if err != nil && ready() {
+	if err != nil && w.there() {
 		err = nil
 	}
 	i := slices.Index(c.proc.waiters, wake)
@@ -148,123 +148,19 @@ func (c *local) await(op string, ready func() bool) error {
 	return err
 }
 
-func (c *local) usable(op string) error {
-	if c.freed.Load() {
-		return errf(op, ErrComm, "the communicator was freed")
-	}
-	return c.w.alive(op)
-}
+func (c *local) alive(op string) error { return c.w.alive(op) }
 
-func (c *local) Isend(b []byte, to, tag int) (*Request, error) {
-	if err := checkSend("send", to, tag, c.Size()); err != nil {
-		return nil, err
-	}
-	if err := c.usable("send"); err != nil {
-		return nil, err
-	}
-	c.proc.stats.sent(len(b))
-	return c.start(userPlane, b, to, tag), nil
-}
-
-func (c *local) Send(b []byte, to, tag int) error {
-	req, err := c.Isend(b, to, tag)
-	if err != nil {
-		return err
-	}
-	return c.await("send", func() bool { return req.done })
-}
-
-func (c *local) Irecv(from, tag int) (*Request, error) {
-	if err := checkRecv("recv", from, tag, c.Size()); err != nil {
-		return nil, err
-	}
-	if err := c.usable("recv"); err != nil {
-		return nil, err
-	}
-	return c.post(userPlane, from, tag), nil
-}
-
-func (c *local) Recv(from, tag int) ([]byte, Status, error) {
-	req, err := c.Irecv(from, tag)
-	if err != nil {
-		return nil, Status{}, err
-	}
-	if err := c.Wait(req); err != nil {
-		return nil, Status{}, err
-	}
-	return req.data, req.st, nil
-}
-
-func (c *local) TryRecv(from, tag int) ([]byte, Status, bool, error) {
-	if err := checkRecv("recv", from, tag, c.Size()); err != nil {
-		return nil, Status{}, false, err
-	}
-	if err := c.usable("recv"); err != nil {
-		return nil, Status{}, false, err
-	}
+func (c *local) try(from, tag int) *Request {
 	b, st, ok := c.take(userPlane, from, tag)
-	if ok {
-		c.proc.stats.received(len(b))
+	if !ok {
+		return nil
 	}
-	return b, st, ok, nil
+	return &Request{op: "recv", data: b, st: st, done: true}
 }
 
-func (c *local) Wait(reqs ...*Request) error {
-	if err := c.checkRequests(reqs); err != nil {
-		return err
-	}
-	if err := c.await("wait", func() bool {
-		return !slices.ContainsFunc(reqs, func(r *Request) bool { return r != nil && !r.done })
-	}); err != nil {
-		return err
-	}
-	return handOut(reqs, &c.proc.stats)
-}
-
-func (c *local) WaitSome(reqs []*Request) ([]int, error) {
-	if err := c.checkRequests(reqs); err != nil {
-		return nil, err
-	}
-	var list []int
-	err := c.await("wait", func() (some bool) {
-		list, some = ended(reqs, list[:0])
-		return some
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, handOut(pick(reqs, list), &c.proc.stats)
-}
-
-// checkRequests refuses requests of another rank or of another kind of communicator, which would never complete here.
-func (c *local) checkRequests(reqs []*Request) error {
-	for i, r := range reqs {
-		if r != nil && (r.lib != nil || r.local == nil || r.local.proc != c.proc) {
-			return errf("wait", ErrRequest, "request %d belongs to another rank or communicator", i)
-		}
-	}
-	return nil
-}
-
-func (c *local) sysSend(b []byte, to, tag int) error {
-	if err := c.usable("send"); err != nil {
-		return err
-	}
-	c.proc.stats.sent(len(b))
-	req := c.start(systemPlane, b, to, tag)
-	return c.await("send", func() bool { return req.done })
-}
-
-func (c *local) sysRecv(from, tag int) ([]byte, error) {
-	if err := c.usable("recv"); err != nil {
-		return nil, err
-	}
-	req := c.post(systemPlane, from, tag)
-	if err := c.await("recv", func() bool { return req.done }); err != nil {
-		return nil, err
-	}
-	c.proc.stats.received(len(req.data))
-	return req.data, nil
+// owns refuses requests of another rank or of another kind of communicator.
+func (c *local) owns(r *Request) bool {
+	return r.lib == nil && r.local != nil && r.local.proc == c.proc
 }
 
 // copyOf is never nil, so that an empty message differs from none.

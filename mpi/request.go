@@ -24,31 +24,6 @@ func (r *Request) Status() Status { return r.st }
 // Err returns the error of a completed request.
 func (r *Request) Err() error { return r.err }
 
-// ended appends the indexes of the requests that are complete and were not handed out. It tells whether there is nothing
-// to wait for: one of them, or none that is open. The lock of the implementation is held.
-func ended(reqs []*Request, list []int) (_ []int, enough bool) {
-	open := false
-	for i, r := range reqs {
-		switch {
-		case r == nil || r.reported:
-		case r.done:
-			list = append(list, i)
-		default:
-			open = true
-		}
-	}
-	return list, len(list) > 0 || !open
-}
-
-// pick returns the requests with the given indexes.
-func pick(reqs []*Request, list []int) []*Request {
-	picked := make([]*Request, len(list))
-	for k, i := range list {
-		picked[k] = reqs[i]
-	}
-	return picked
-}
-
 // handOut marks complete requests as handed out and counts what was received. It returns the first error in their order.
 func handOut(reqs []*Request, stats *counters) error {
 	var first error
