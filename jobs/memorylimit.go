@@ -85,7 +85,6 @@ func (s *surroundings) ownHeap(ranks int) int64 {
 	return s.heap / int64(max(ranks, 1))
 }
 
-// machine is the memory of the machine.
 func (s *surroundings) machine() int64 {
 	b, err := s.read("/proc/meminfo")
 	if err == nil {

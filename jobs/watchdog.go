@@ -141,7 +141,6 @@ func (w *Watchdog) judge(silent time.Duration) (dead bool) {
 	return false
 }
 
-// describe says what the rank does.
 func (w *Watchdog) describe(silent time.Duration) string {
 	stage := "start"
 	if s := w.stage.Load(); s != nil {

@@ -28,7 +28,6 @@ func newBuilder(d *trace.Definitions) *builder {
 	return &builder{tables: newTables(d), slots: make([]uint64, 256)}
 }
 
-// call returns the node of a call of a region.
 func (b *builder) call(region uint32, actions []program.Action) (program.NodeID, error) {
 	h := hashWord(hashWord(0, uint64(program.Call)), uint64(region))
 	for i := range actions {

@@ -85,7 +85,6 @@ func (in *Input) group(c mpi.Comm, keys []uint64, seq []sequence) ([][]uint32, e
 	return lists, nil
 }
 
-// split lists the processes of each sequence.
 func (in *Input) split(seq []sequence, equal func(a, b program.NodeID) bool) [][]uint32 {
 	type key struct{ hash, counted uint64 }
 	var lists [][]uint32

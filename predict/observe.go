@@ -259,7 +259,6 @@ type ObservedJobs struct {
 	Repeat bool    // each execution of the outermost interval, or else function, that all processes execute more than once
 }
 
-// jobs finds the jobs of all ranks.
 func (o *observer) jobs(out *extract.Run, j ObservedJobs) error {
 	if j.Repeat {
 		var err error

@@ -22,7 +22,6 @@ import (
 // bytes for each posting outside of closed parts; 16 for each different iteration of a loop that is not closed.
 type tracer struct {
 	b       *builder
-	loc     *ccg.Location
 	s       *ccg.Structure
 	process uint32
 	nodes   []ccg.Node // by node
@@ -64,7 +63,7 @@ const (
 )
 
 func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
-	t := &tracer{b: b, loc: l, s: l.Structure(), process: process}
+	t := &tracer{b: b, s: l.Structure(), process: process}
 	t.nodes, t.info = make([]ccg.Node, t.s.Len()+1), make([]nodeInfo, t.s.Len()+1)
 	return t
 }
@@ -87,7 +86,6 @@ func (t *tracer) run() (program.NodeID, error) {
 	return id, err
 }
 
-// total returns the number of calls.
 func (t *tracer) total() uint64 { return t.info[t.s.Len()].calls }
 
 // roles returns what each node does to the computation around it.
@@ -184,7 +182,6 @@ func (t *tracer) survey() error {
 	return nil
 }
 
-// event notes what a record does.
 func (t *tracer) event(x *nodeInfo, rec *record) {
 	k := rec.kind
 	if rec.varies() {
@@ -420,7 +417,6 @@ func (w *walker) descend() (walkStep, uint32) {
 	return w.enter(w.part)
 }
 
-// next returns what comes next.
 func (w *walker) next() (walkStep, uint32) {
 	t := w.t
 	for len(w.stack) > 0 {
@@ -487,7 +483,6 @@ type unitNodes struct {
 	any     bool           // there is a last
 }
 
-// unit returns the unit of a node.
 func (t *tracer) unit(n uint32) *unitNodes {
 	u := t.units[n]
 	if u != nil {

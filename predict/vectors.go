@@ -238,7 +238,6 @@ func (x *vector) take() (t, own uint64, err error) {
 	return t >> 1, own, nil
 }
 
-// refill reads on.
 func (x *vector) refill() error {
 	if cap(x.bytes) < windowBytes {
 		x.bytes = append(make([]byte, 0, windowBytes), x.bytes...)

@@ -314,7 +314,6 @@ func (w *writer) block(rec *record, bytes, recv uint64) {
 	w.waits = append(w.waits, wait{p, true})
 }
 
-// post posts a request.
 func (w *writer) post(n uint64, rec *record, bytes, recv uint64, detached bool) {
 	if detached {
 		a := w.action(rec, bytes, recv)
@@ -405,7 +404,6 @@ type numbering struct {
 	read *cursors
 }
 
-// post numbers a posting.
 func (q *numbering) post(rec *record) uint64 {
 	if q.ids != nil {
 		id := q.last + rec.request.value

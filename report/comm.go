@@ -193,7 +193,6 @@ func (t *commTable) add(p trace.P) error {
 	return nil
 }
 
-// use adds a channel of a process to its communicator.
 func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 	c := t.comms[ref]
 	if c == nil {

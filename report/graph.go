@@ -97,7 +97,6 @@ func NewGraph(r *results.Run) (*Graph, []table.Lost, error) {
 	return g, lost, nil
 }
 
-// setGroups lists the clusters.
 func (g *Graph) setGroups(clusters []ccg.Cluster) {
 	g.Groups = make([]Group, len(clusters))
 	roots := map[uint32]bool{}

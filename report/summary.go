@@ -72,7 +72,6 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	c.Say("next: coppice report %s %s", d.run.Path, d.next())
 }
 
-// found lists the findings.
 func (d *Document) found(c *table.Chapter) {
 	for _, f := range d.findingLines() {
 		c.Line(table.FindingLine, f)

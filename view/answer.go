@@ -85,7 +85,6 @@ func problemOf(err error, where string) *problem {
 	return &problem{http.StatusInternalServerError, Failure{"cannot be read", where, err.Error(), "See the server's terminal"}}
 }
 
-// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errAnswered) || errors.Is(err, context.Canceled) {
 		return // the client has its answer, or is gone

@@ -344,7 +344,6 @@ func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 	return list, err
 }
 
-// add adds a channel.
 func (t *pairSums) add(from uint32, c *xtf.Channel) {
 	f, to := int(from)/t.merged, c.Key>>32/uint64(t.merged)
 	if f >= t.cells || to >= uint64(t.cells) {

@@ -85,7 +85,6 @@ func openRun(r *results.Run) (*run, error) {
 	return x, x.fill()
 }
 
-// fill reads what the file has.
 func (x *run) fill() error {
 	m := &x.meta
 	m.Rows, x.cut = x.Rows, x.Kept.Has("init=exclude")
@@ -296,7 +295,6 @@ func locationType(t trace.LocationType) string {
 	return "other"
 }
 
-// counters lists the metrics of the definitions.
 func counters(d *trace.Definitions) []Counter {
 	list := []Counter{}
 	for i := range d.MetricMembers {

@@ -195,7 +195,6 @@ func (s *Server) produce(w http.ResponseWriter, r *http.Request, make func() (an
 type params struct {
 	s    *Server
 	run  *run
-	path string // of the endpoint, for messages
 	tail string // what follows the endpoint's name in the path
 	v    url.Values
 	used []string
@@ -208,7 +207,7 @@ func (s *Server) params(r *http.Request, tail string) (*params, error) {
 	if err != nil {
 		return nil, bad("query", clip(err.Error()), "Escape the parameters")
 	}
-	p := &params{s: s, path: clip(r.URL.Path), tail: tail, v: v}
+	p := &params{s: s, tail: tail, v: v}
 	p.run = s.runs[p.number("run", 0, 0, uint64(len(s.runs)-1))]
 	return p, p.err
 }

@@ -133,7 +133,7 @@ func (s *Server) inside(ctx context.Context, name, tail, query string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
+	return compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], tail: tail, v: v})
 }
 
 // leastRows is the number of rows from which a level of groups is worth its bytes: with fewer, finer groups are shown.

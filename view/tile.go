@@ -741,7 +741,6 @@ func (w *walker) spanOf(n uint64, c *xtf.Call) span {
 	return s
 }
 
-// enter begins a call.
 func (w *walker) enter(n uint64, c *xtf.Call) error {
 	if err := w.advance(c.T); err != nil {
 		return err
@@ -792,7 +791,6 @@ func (w *walker) climb(n uint64) error {
 	return nil
 }
 
-// give adds [w.at, to) to a call.
 func (w *walker) give(f *frame, to uint64) {
 	for w.at < to {
 		b := w.t.bin(w.at)

@@ -138,7 +138,6 @@ func (o *analyzeFlags) define(f *pflag.FlagSet) {
 	o.rules.define(f)
 }
 
-// complete checks the flags and operands.
 func (o *analyzeFlags) complete(f *pflag.FlagSet, operands []string) error {
 	o.Trace, o.Profile, o.GraphOnly = operands[0], pageForms[o.pages], o.events == "none"
 	if o.Output == "" {

@@ -48,7 +48,6 @@ func (x *capacityFlags) defineVary(f *pflag.FlagSet) {
 	f.IntVarP(&x.workers, "workers", "j", 0, "settings solved at once (default: one for each processor); results do not depend on it")
 }
 
-// texts are names as texts.
 func texts[T ~string](list []T) []string {
 	var out []string
 	for _, x := range list {

@@ -42,7 +42,6 @@ func diffVerb(s streams) *cobra.Command {
 	return s.does(c, x.compare, x.print.check, func() error { return x.check(f.Changed("threshold")) })
 }
 
-// check completes the flags.
 func (x *diffFlags) check(given bool) error {
 	name, text := "--threshold", x.threshold
 	if x.maxSlowdown != "" {

@@ -106,7 +106,6 @@ func (o *extractFlags) complete() error {
 	return nil
 }
 
-// observe reads a run.
 func (o *extractFlags) observe(path string, s streams) (*extract.Run, error) {
 	run, err := s.runs.open(path)
 	if err != nil {

@@ -73,7 +73,6 @@ type conditions[T any] struct {
 	read func(text string) (*T, error)
 }
 
-// define defines the flag.
 func (c *conditions[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
 	c.read = read
 	f.Var(c, "fail-if", "exit with status 1 if this holds"+use+" (repeatable)")

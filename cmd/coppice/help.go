@@ -118,7 +118,6 @@ coppice help TOPIC explains %s.
 // usageWidth is the width of the lines of --help: flags with long texts are wrapped.
 const usageWidth = 120
 
-// synopsis is how a verb is called.
 func synopsis(c *cobra.Command) string {
 	_, operands, _ := strings.Cut(c.Use, " ")
 	if c.HasAvailableFlags() {
@@ -279,7 +278,6 @@ func overviewPage(root *cobra.Command) string {
 // pageName is the name of a verb's page.
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// verbPage is the page of one verb.
 func verbPage(c *cobra.Command) string {
 	var b strings.Builder
 	page := pageName(c)

@@ -161,7 +161,6 @@ type files struct {
 	folder string
 }
 
-// create begins the file at path.
 func (x *files) create(path string) (*os.File, error) {
 	if _, err := os.Lstat(path); err == nil && !x.force {
 		return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
@@ -174,7 +173,6 @@ func (x *files) create(path string) (*os.File, error) {
 	return f, err
 }
 
-// publish gives all files their names.
 func (x *files) publish() error {
 	for i, f := range x.done {
 		if err := os.Rename(f[0], f[1]); err != nil {
@@ -340,7 +338,6 @@ type openRuns struct {
 	list []*results.Run
 }
 
-// open opens a run for a verb that reads one.
 func (o *openRuns) open(path string) (*results.Run, error) {
 	r, err := results.Open(path, xtf.Options{})
 	if err != nil {

@@ -194,7 +194,6 @@ func (p *plan) submit(ctx context.Context) error {
 	return usage("%w. %s", err, text)
 }
 
-// write prints the plan.
 func (p *plan) write(s streams) error {
 	switch p.flags.format {
 	case "script":

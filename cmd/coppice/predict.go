@@ -228,7 +228,6 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 	return code, nil
 }
 
-// write prints the report.
 func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s streams) error {
 	return o.print.write(s, func(w io.Writer) error {
 		if o.print.format != "json" {

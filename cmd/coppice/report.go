@@ -59,7 +59,7 @@ func (x *ruleFlags) rules() results.Rules {
 func reportVerb(s streams) *cobra.Command {
 	o := output{more: []string{"csv", "parquet", "md", "html"}}
 	var x choice
-	sections := sectionNames()
+	sections := texts(report.Sections())
 	c := verb("report RUN.xtf [SECTION]...", "print results: "+strings.Join(sections, ", "), 1, 1+len(sections),
 		"coppice report run.xtf",
 		"coppice report run.xtf intervals --details",
@@ -208,22 +208,13 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	return o, err
 }
 
-// sectionNames names the sections.
-func sectionNames() []string {
-	var list []string
-	for _, x := range report.Sections() {
-		list = append(list, string(x))
-	}
-	return list
-}
-
 // parseSections reads the names of sections.
 func parseSections(names []string) ([]report.Section, error) {
 	var list []report.Section
 	for _, n := range names {
 		x := report.Section(n)
 		if !slices.Contains(report.Sections(), x) {
-			return nil, usage("%q is not a section: choose from %s.%s", n, strings.Join(sectionNames(), ", "), similar(n, sectionNames()))
+			return nil, usage("%q is not a section: choose from %s.%s", n, strings.Join(texts(report.Sections()), ", "), similar(n, texts(report.Sections())))
 		}
 		if !slices.Contains(list, x) {
 			list = append(list, x)

@@ -53,7 +53,6 @@ func writeParquet(w io.Writer, d *report.Document) error {
 	return out.Close()
 }
 
-// add takes a row.
 func (t *sectionTable) add(row []string) error {
 	if n := len(t.batches); n == 0 || t.batches[n-1].Full() {
 		t.batches = append(t.batches, export.NewBatch(t.schema))

@@ -443,7 +443,6 @@ func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	return n1, min(size, uint64(q.Limit)), nil
 }
 
-// text prints the level.
 func (b *binsAt) text(w io.Writer, a *answer, run *results.Run) error {
 	u := run.Units()
 	_, err := fmt.Fprintf(w, "%s to %s: %s at level %d of %d to %d, bins of %s\n", u.Time(*a.Begin), u.Time(*a.End), plural(*a.Size, "row"), b.Level, b.Finest, b.Top, u.Time(b.Ticks))
@@ -619,7 +618,6 @@ func (r foundRow) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// text prints the answer.
 func (a *answer) text(w io.Writer, run *results.Run) error {
 	where := "the whole run"
 	if a.Location != nil {

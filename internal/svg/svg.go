@@ -120,5 +120,4 @@ func (p *Picture) Stack(x, y, width, height int, parts [][]int, classes []string
 	}
 }
 
-// tenth writes tenths.
 func tenth(v int) string { return fmt.Sprintf("%d.%d", v/10, v%10) }

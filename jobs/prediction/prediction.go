@@ -148,7 +148,6 @@ func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
 	return list, nil
 }
 
-// open opens the file.
 func (x *prediction) open() error {
 	x.meter.Stage("open", 0)
 	var err error

@@ -75,7 +75,6 @@ func apart(x, y int64) uint64 {
 // whole is the height of d units.
 func whole(d uint64) Height { return Height{Units: d, Pairs: 1} }
 
-// compare orders heights.
 func (h Height) compare(g Height) int {
 	ah, al := bits.Mul64(h.Units, g.Pairs)
 	bh, bl := bits.Mul64(g.Units, h.Pairs)

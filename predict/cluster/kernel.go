@@ -33,7 +33,6 @@ func (r rows) every(first, step int) rows {
 	return x
 }
 
-// newRows takes the rows in data.
 func newRows(data []int64, width int) rows {
 	r := rows{data: data, width: width, sum: make([]uint64, len(data)/width)}
 	for i := range r.sum {

@@ -262,7 +262,6 @@ func (f find) id() uint32 { return uint32(f.x[4] >> 32) }
 // compare is the order of digests, then of ids.
 func (f find) compare(g find) int { return slices.Compare(f.x[:5], g.x[:5]) }
 
-// equal tells whether the vectors are equal.
 func (f find) equal(g find) bool { return slices.Equal(f.x[:4], g.x[:4]) }
 
 // space finds equal vectors by their SHA-256 digests, and makes the points known to all ranks. Equal digests count as equal vectors:

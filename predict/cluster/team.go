@@ -71,7 +71,6 @@ func errMessage(what string) error {
 	return fmt.Errorf("cluster: damaged message: %s", what)
 }
 
-// pack writes numbers.
 func pack[T uint32 | uint64 | int64](list []T) []byte { return appendTo(nil, list) }
 
 func appendTo[T uint32 | uint64 | int64](b []byte, list []T) []byte {

@@ -109,7 +109,6 @@ func (f *file) integer(e *entry, key string, otherwise int) int {
 	return otherwise
 }
 
-// list are the items of a list.
 func (f *file) list(e *entry, key string) []*entry {
 	if v := f.field(e, key, tomltree.List); v != nil {
 		return v.Items

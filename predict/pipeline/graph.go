@@ -22,7 +22,6 @@ type graph struct {
 func (g *graph) preds(i int32) []int32 { return g.pred[g.predAt[i]:g.predAt[i+1]] }
 func (g *graph) succs(i int32) []int32 { return g.succ[g.succAt[i]:g.succAt[i+1]] }
 
-// tasks is the number of tasks.
 func (g *graph) tasks() int { return len(g.class) }
 
 // finish completes a graph that has class, predAt and pred.

@@ -238,7 +238,6 @@ func parallel(ctx context.Context, n, workers int, f func(ctx context.Context, i
 	return g.Wait()
 }
 
-// row is an answer as a row of a table.
 func (a *Answer) row(values []float64) Row {
 	r := Row{Values: values}
 	for i := range a.Types {

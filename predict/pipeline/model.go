@@ -119,10 +119,8 @@ type Model struct {
 	Origin   *Origin
 }
 
-// at is the path of an element of a list.
 func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// under is the path of a field.
 func under(path, name string) string {
 	if path == "" {
 		return name

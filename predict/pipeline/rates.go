@@ -85,7 +85,6 @@ type sets struct {
 	key   []byte
 }
 
-// reset forgets all sets.
 func (g *group) reset() {
 	g.sets = sets{
 		index: map[string]int32{}, step: map[uint64]int32{}, first: []int32{0}, key: g.sets.key,

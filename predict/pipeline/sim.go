@@ -315,7 +315,6 @@ func (z *simulator) serve(st *station) {
 	st.heap.push(event{z.now + w.service, z.seq, w.who})
 }
 
-// measure begins the statistics.
 func (z *simulator) measure() {
 	z.warm, z.since = true, z.now
 	for i := range z.stations {

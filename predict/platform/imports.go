@@ -184,7 +184,6 @@ func (in *dimemasReader) fail(key, text, allowed string) {
 	}
 }
 
-// record handles one record.
 func (in *dimemasReader) record(name string, fields []string) {
 	switch name {
 	case "environment information":
@@ -262,7 +261,6 @@ func (in *dimemasReader) link(c network.LinkClass) *network.Link {
 	return in.p.Links[c]
 }
 
-// number reads a field.
 func (in *dimemasReader) number(name, what, text, allowed string, read func(x exact.Number) (uint64, bool)) uint64 {
 	x, ok := decimal(text)
 	v, fits := read(x)

@@ -163,7 +163,6 @@ func ParseSweep(texts []string) ([]Axis, error) {
 	return list, nil
 }
 
-// add reads a value.
 func (a *Axis) add(value string) error {
 	plain, class := a.Name, network.NumLinkClasses
 	for c, name := range linkNames {

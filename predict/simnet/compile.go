@@ -46,7 +46,6 @@ const (
 	inFile
 )
 
-// add adds the time of a call.
 func (t *ProcessTimes) add(c category, d int64) {
 	switch c {
 	case inSend:

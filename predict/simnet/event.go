@@ -415,7 +415,6 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 	r.send(p, id, m)
 }
 
-// send posts a send.
 func (r *eventRun) send(p *eventProc, id, m uint32) {
 	p.times.Messages++
 	if r.arrival {

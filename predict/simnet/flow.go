@@ -267,7 +267,6 @@ func (w *worker) finish(p *proc) bool {
 // pairsHeld is how many numbers of calls a worker keeps for the observer.
 const pairsHeld = 512
 
-// leave ends a call.
 func (w *worker) leave(p *proc) {
 	w.my.add(w.code.calls[p.call].cat, p.cpu-p.enter)
 	if w.observer == nil {

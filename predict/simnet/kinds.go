@@ -196,7 +196,6 @@ func (s *walk) kind(root program.NodeID) (kind, error) {
 	return k, nil
 }
 
-// use notes an action of a kind.
 func (s *walk) use(k *kind, used []uint32, action uint32, times uint64) []uint32 {
 	o := &s.c.ops[action]
 	if o.kind == program.FileIO {

@@ -39,7 +39,6 @@ func (a *end) compare(b *end) int {
 
 func (l *linker) owns(process uint32) bool { return process-l.lo < l.hi-l.lo }
 
-// kind returns what a process does.
 func (c *code) kind(process uint32) *kind { return &c.kinds[c.kindOf[process]] }
 
 // eachSend calls f for each port to send of the processes, and each other that leads to one.

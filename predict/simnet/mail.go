@@ -106,7 +106,6 @@ func (b *mailbox) stepCredit(src uint32) {
 	b.put(b.run.workerOf(src), address(src, 0, farPairCredit))
 }
 
-// take returns the mail.
 func (b *mailbox) take() [][]uint64 {
 	b.run.mu.Lock()
 	defer b.run.mu.Unlock()
@@ -145,7 +144,6 @@ func (w *worker) serve() {
 	}
 }
 
-// read takes the mail.
 func (w *worker) read() {
 	mail := w.mail.take()
 	if len(mail) == 0 {
@@ -165,7 +163,6 @@ func (w *worker) read() {
 	w.mail.run.recycle(mail...)
 }
 
-// takeRecord does what a record says.
 func (w *worker) takeRecord(kind uint64, at, index uint32, b []uint64) {
 	switch kind {
 	case farArrival, farMessage:

@@ -132,7 +132,6 @@ func (c *cursors) next(p *place) bool {
 	return false
 }
 
-// node returns the node of the call that a process is in.
 func (c *cursors) node(p *place) program.NodeID {
 	f := &c.frames[p.stack+p.top-1]
 	if int64(f.block) >= int64(len(c.code.program.Nodes)) {

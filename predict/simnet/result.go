@@ -67,7 +67,6 @@ type Result struct {
 	Unmatched uint64
 }
 
-// add adds the times of processes.
 func (r *Result) add(list ...ProcessTimes) {
 	r.Times = append(r.Times, list...)
 	for i := range list {

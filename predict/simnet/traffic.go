@@ -357,7 +357,6 @@ type duty struct {
 // messageList is a list of messages by their links; 0 is none.
 type messageList struct{ head, tail uint32 }
 
-// push puts a message at the end of a list.
 func (r *matching) push(l *messageList, m uint32) {
 	r.messages[m].link = 0
 	if l.tail == 0 {
@@ -368,7 +367,6 @@ func (r *matching) push(l *messageList, m uint32) {
 	l.tail = m
 }
 
-// pop takes the first message of a list.
 func (r *matching) pop(l *messageList) uint32 {
 	m := l.head
 	if l.head = r.messages[m].link; l.head == 0 {

@@ -14,7 +14,6 @@ import (
 // unitName is the unit of times.
 func (d *Diff) unitName() string { return numbers.Units{Resolution: d.Runs[0].Resolution}.Name() }
 
-// number prints a value of a kind.
 func (d *Diff) number(kind results.MetricKind, v DiffNumber) string {
 	digits := 0
 	switch {
@@ -149,7 +148,6 @@ func (d *Diff) cards() []table.Card {
 
 var verdictGrades = map[string]string{diffWorse: "poor", diffBetter: "good"}
 
-// cell is a number of one run.
 func (d *Diff) cell(kind results.MetricKind, v DiffNumber) table.Cell {
 	c := table.Cell{Text: d.number(kind, v)}
 	if v.Known() {
@@ -159,7 +157,6 @@ func (d *Diff) cell(kind results.MetricKind, v DiffNumber) table.Cell {
 	return c
 }
 
-// change is the change of a line.
 func (d *Diff) change(x *DiffLine) table.Cell {
 	return table.Named(d.signed(x.kind, x.Change), d.cell(x.kind, x.Change).Value)
 }

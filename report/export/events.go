@@ -162,7 +162,6 @@ func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 	return rows, nil
 }
 
-// times appends the times of a row.
 func (t *eventTable) times(dst []Cell, row []byte, c clock) []Cell {
 	begin := xtf.U64(row, 0)
 	if !t.ended {

@@ -120,7 +120,6 @@ func (l *lane) edge() uint64 {
 	return l.window.end
 }
 
-// call draws the begin of a call.
 func (l *lane) call(n uint64, x *xtf.Call) error {
 	if err := l.outside(n, x.T); err != nil {
 		return err

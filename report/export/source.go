@@ -48,7 +48,6 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 	return 0, 0, false, err
 }
 
-// array opens an array.
 func (s *Source) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	a, err := s.File.Array(xtf.Proc(p), t)
 	if err != nil {

@@ -38,7 +38,6 @@ func (s *Source) Timeline(out io.Writer, form string, limit int64) (*Drawn, erro
 	return &t.drawn, err
 }
 
-// write draws the timeline in a form.
 func (t *timeline) write(out io.Writer, form string, limit int64) error {
 	count := &counter{out: out, limit: limit}
 	buffer := bufio.NewWriterSize(count, 1<<16)
@@ -95,7 +94,6 @@ type sink interface {
 // thread is a location in a timeline. Its numbers are those of an imagined system: they are unique in a timeline, and the
 // first thread of a process has the number of the process.
 type thread struct {
-	p             trace.P
 	process, self int32
 	name          string
 }
@@ -259,7 +257,7 @@ func (t *timeline) location(first, p trace.P, unknown int) error {
 	if name == "" {
 		name = fmt.Sprintf("location %d", t.s.Defs.Location(p).Ref)
 	}
-	if err := t.sink.thread(thread{p: p, process: int32(first) + 1, self: int32(p) + 1, name: name}); err != nil {
+	if err := t.sink.thread(thread{process: int32(first) + 1, self: int32(p) + 1, name: name}); err != nil {
 		return err
 	}
 	w := t.windows[p]

@@ -246,7 +246,6 @@ func (f *finder) read() error {
 	return err
 }
 
-// addProcess takes what a process has.
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	f.shares(x)
 	waited := uint64(0)

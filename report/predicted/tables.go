@@ -211,7 +211,6 @@ func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 	return t
 }
 
-// table has the points of a sweep.
 func (s *PredictedSweep) table(u numbers.Units) *table.Table {
 	t := &table.Table{Title: "Sweep", Notes: []string{"x: against the platform as it is"}}
 	for _, a := range s.Axes {

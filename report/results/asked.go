@@ -264,7 +264,6 @@ func (c *ConditionOf[T]) holds(order int) bool {
 	return order != 0
 }
 
-// text prints a value of the metric.
 func (m *MetricOf[T]) text(v numbers.Fraction, u numbers.Units) string {
 	switch {
 	case !v.Known():

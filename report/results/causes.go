@@ -51,7 +51,6 @@ type CriticalSum struct {
 	Imbalance numbers.Fraction `json:"imbalance"`
 	Impact    numbers.Sum      `json:"performance_impact"` // ticks
 	Rank      uint32           `json:"worst_rank"`         // whose part of the path is largest
-	region    uint32
 }
 
 // activity is what a location does, on the critical path and as a cause of waits.
@@ -407,7 +406,7 @@ func (c *Causes) state(region uint32) trace.State {
 // sum completes a line; all is the sum over processes.
 func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, all numbers.Sum, processes uint64) CriticalSum {
 	line := CriticalSum{
-		Name: name, Activity: ActivityName(k.Activity), Ticks: numbers.Integer(s.Ticks), Share: numbers.Quotient(numbers.Integer(s.Ticks), x.Length), Rank: c.Rank(s.WorstP), region: k.Region,
+		Name: name, Activity: ActivityName(k.Activity), Ticks: numbers.Integer(s.Ticks), Share: numbers.Quotient(numbers.Integer(s.Ticks), x.Length), Rank: c.Rank(s.WorstP),
 	}
 	line.Impact = numbers.NotKnown
 	if all == numbers.NotKnown || processes == 0 {

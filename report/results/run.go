@@ -383,7 +383,6 @@ type Bound struct {
 	Absolute   uint64  `json:"absolute"` // ticks
 	Relative   float64 `json:"relative"`
 	TimeStamps bool    `json:"time_stamps"` // bounded too
-	deviation  ccg.Deviation
 }
 
 // Bound returns the bound of the file's call graph, nil if it is lossless.
@@ -400,7 +399,7 @@ func (r *Run) BoundOf(d ccg.Deviation) *Bound {
 	if d.Lossless() {
 		return nil
 	}
-	b := &Bound{Text: BoundText(d, r.Units()), Absolute: d.Abs, TimeStamps: d.TimeStamps, deviation: d}
+	b := &Bound{Text: BoundText(d, r.Units()), Absolute: d.Abs, TimeStamps: d.TimeStamps}
 	if d.Num > 0 {
 		b.Relative = float64(d.Num) / float64(d.Den)
 	}

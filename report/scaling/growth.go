@@ -226,7 +226,6 @@ func log2(p uint64) float64 {
 	return whole
 }
 
-// text writes the function.
 func (g *Growth) text() string {
 	text := fmt.Sprintf("%.4g", g.C0)
 	if g.Power == 0 && g.Logs == 0 {

@@ -150,7 +150,6 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	return s, nil
 }
 
-// newScalingSample reads one run.
 func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.Rules) (*scalingSample, error) {
 	s, err := results.NewSample(r, "scaling", rules)
 	if err != nil {

@@ -279,7 +279,6 @@ func compareChannel(a, b *xtf.Channel) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Direction, b.Direction))
 }
 
-// channel finds the channel of a row.
 func (c *locationCheck) channel(peer, comm, tag, direction uint32) *xtf.Channel {
 	want := xtf.Channel{Key: xtf.ChannelKey(peer, comm), Tag: tag, Direction: direction}
 	i, ok := slices.BinarySearchFunc(c.channels, want, func(a, b xtf.Channel) int { return compareChannel(&a, &b) })

@@ -39,7 +39,6 @@ func concurrent(module string) ([]string, error) {
 	return list, nil
 }
 
-// beginGoroutines says whether one of the files does.
 func beginGoroutines(files []string) (bool, error) {
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

@@ -88,7 +88,6 @@ type fuzzResult struct {
 	used []*os.ProcessState
 }
 
-// fuzzed reports one target.
 func (b *output) fuzzed(t *tally, path, target string, r *fuzzResult) {
 	for _, s := range r.used {
 		t.used(s)

@@ -69,7 +69,6 @@ const (
 	halfOctaves = 16
 )
 
-// graph makes the model of a graph.
 func (e *extraction) graph() error {
 	g := &precedence{extraction: e, mixed: map[taskKind]float64{}}
 	var spans []float64
@@ -428,7 +427,6 @@ func (g *precedence) tasks() {
 	}
 }
 
-// task adds one.
 func (g *precedence) task(k taskKind) int {
 	g.classOf, g.after = append(g.classOf, g.class(k)), append(g.after, nil)
 	return len(g.after) - 1

@@ -38,7 +38,6 @@ type stream struct {
 
 // chunk is the work of one process on one chunk.
 type chunk struct {
-	rank       int
 	begin, end float64
 	busy       float64
 	calls      float64 // of it in calls
@@ -47,7 +46,6 @@ type chunk struct {
 	hops       float64 // messages that brought them
 }
 
-// pipeline makes the model of a pipeline.
 func (e *extraction) pipeline() error {
 	l := &stream{extraction: e}
 	if err := l.findStages(); err != nil {
@@ -165,7 +163,7 @@ func (l *stream) findChunks(job, stage int) error {
 			last = rank.End
 		}
 		for i, m := range brings {
-			c := chunk{rank: r, begin: m.End, end: last}
+			c := chunk{begin: m.End, end: last}
 			switch {
 			case stage == 0 && i == 0:
 				c.begin, c.end = rank.Begin, m.End
@@ -257,7 +255,6 @@ func (l *stream) checkCounts() error {
 	return nil
 }
 
-// build makes the model.
 func (l *stream) build() {
 	p := &pipeline.Pipeline{Chunks: len(l.chunks[0][0])}
 	var traced float64
