@@ -22,14 +22,6 @@ const (
 	perEventUsual = 12        // of its events
 )
 
-// FixedMemory returns what a rank needs next to its segments: a part that
-// depends on the size of the encoded definitions, and what each event of the
-// largest location adds.
-func FixedMemory(defs int64, graphOnly, lossy bool) (fixed, perEvent int64) {
-	m := planOf(defs, 1, graphOnly, lossy)
-	return m.runtime + m.unit + m.lossy + m.defs, m.events
-}
-
 // memoryPlan is the least memory of a rank, in bytes, by what takes it.
 type memoryPlan struct{ runtime, unit, lossy, defs, events, store int64 }
 

@@ -19,13 +19,14 @@ var ErrTooLarge = errors.New("a program of too many different parts")
 type builder struct {
 	tables  *tables
 	program program.Program
-	region  []uint32 // by node
-	slots   []uint64 // open addressing: upper half of the hash over node + 1; 0 is free
+	region  []uint32                  // by node
+	first   map[uint64]program.NodeID // 1 + the last node of each hash
+	next    []program.NodeID          // by node: 1 + the one before it of the same hash
 	left    Left
 }
 
 func newBuilder(d *trace.Definitions) *builder {
-	return &builder{tables: newTables(d), slots: make([]uint64, 256)}
+	return &builder{tables: newTables(d), first: map[uint64]program.NodeID{}}
 }
 
 func (b *builder) call(region uint32, actions []program.Action) (program.NodeID, error) {
@@ -66,19 +67,10 @@ func (b *builder) parent(n program.Node, children []program.NodeID) (program.Nod
 
 // intern returns the node equal to n, whose words equal compares, or adds it.
 func (b *builder) intern(h uint64, n program.Node, region uint32, equal func(program.Node) bool, add func() uint32) (program.NodeID, error) {
-	if 4*(len(b.program.Nodes)+1) > 3*len(b.slots) {
-		b.grow()
-	}
-	mask := len(b.slots) - 1
-	i := int(uint32(h)) & mask
-	for ; b.slots[i] != 0; i = (i + 1) & mask {
-		if uint32(b.slots[i]>>32) != uint32(h) {
-			continue
-		}
-		id := program.NodeID(uint32(b.slots[i]) - 1)
-		o := b.program.Nodes[id]
-		if o.Kind == n.Kind && o.Len == n.Len && o.Count == n.Count && b.region[id] == region && equal(o) {
-			return id, nil
+	for at := b.first[h]; at > 0; at = b.next[at-1] {
+		o := b.program.Nodes[at-1]
+		if o.Kind == n.Kind && o.Len == n.Len && o.Count == n.Count && b.region[at-1] == region && equal(o) {
+			return at - 1, nil
 		}
 	}
 	id := len(b.program.Nodes)
@@ -87,24 +79,9 @@ func (b *builder) intern(h uint64, n program.Node, region uint32, equal func(pro
 		return 0, ErrTooLarge
 	}
 	b.program.Nodes, b.region = append(b.program.Nodes, n), append(b.region, region)
-	b.slots[i] = uint64(uint32(h))<<32 | uint64(uint32(id)+1)
+	b.next = append(b.next, b.first[h])
+	b.first[h] = program.NodeID(id) + 1
 	return program.NodeID(id), nil
-}
-
-func (b *builder) grow() {
-	old := b.slots
-	b.slots = make([]uint64, 2*len(old))
-	mask := len(b.slots) - 1
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		i := int(uint32(s>>32)) & mask
-		for b.slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		b.slots[i] = s
-	}
 }
 
 // hashWord mixes one more word into a hash.
@@ -151,7 +128,7 @@ func (b *builder) fold(list []runs, scratch []program.NodeID) (id program.NodeID
 // unite makes one program of those of all ranks: on every rank the same, its nodes in the order of their first use by
 // processes in ascending order, children first.
 func (in *Input) unite(c mpi.Comm, own *builder) error {
-	mine := &builder{tables: own.tables, slots: make([]uint64, 256)}
+	mine := &builder{tables: own.tables, first: map[uint64]program.NodeID{}}
 	err := mine.take(own)
 	if err := c.Agree(err); err != nil {
 		return err

@@ -45,59 +45,39 @@ func (l limited) without(part *limited) limited {
 type processWindow struct {
 	rank  uint32
 	items [xtf.NumItems]limited
+	cost  xtf.Stats
 }
 
-// eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come
+// eachProcess calls f, in any order, with what every chosen process did in the window. Approximate numbers come
 // from indexes alone: two descents for each of four arrays.
 func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*processWindow)) ([]table.Lost, xtf.Stats, error) {
 	var cost xtf.Stats
-	var lost []table.Lost
-	all := x.Defs.Processes()
-	const piece = 256
-	workers := max(1, runtime.GOMAXPROCS(0))
-	windows, bad, took := make([]processWindow, piece), make([]error, piece), make([]xtf.Stats, workers)
-	for from := 0; from < len(all); from += piece {
-		n := min(piece, len(all)-from)
-		err := parallel(ctx, workers, func(w int) error {
-			for i := w; i < n; i += workers {
-				rank := uint32(from + i)
-				windows[i], bad[i] = processWindow{rank: rank}, nil
-				if !o.ranks.Contains(rank) {
-					continue
-				}
-				if err := x.window(o, &windows[i], all[rank], &took[w]); results.Partial(err) {
-					bad[i] = err
-				} else if err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return nil, cost, err
-		}
-		for i := range n {
-			if bad[i] != nil {
-				lost = append(lost, x.Lost(all[from+i].First, "window", bad[i]))
-			} else if windows[i].items[xtf.ItemTime].upper > 0 {
-				f(&windows[i])
-			}
+	var first []trace.P
+	for rank, p := range x.Defs.Processes() {
+		if p.Count > 0 && o.ranks.Contains(uint32(rank)) {
+			first = append(first, p.First)
 		}
 	}
-	for i := range took {
-		cost.PageReads += took[i].PageReads
-	}
-	return lost, cost, nil
+	lost, err := gather(ctx, x, first, "window", func(p trace.P) (*processWindow, error) {
+		rank, _ := x.Defs.Process(p)
+		v := &processWindow{rank: rank}
+		return v, x.window(o, v, x.Defs.Processes()[rank])
+	}, func(_ trace.P, v *processWindow) {
+		if cost.PageReads += v.cost.PageReads; v.items[xtf.ItemTime].upper > 0 {
+			f(v)
+		}
+	})
+	return lost, cost, err
 }
 
 // window adds up the locations of a process: times of the first one, the one that calls MPI, and the counts of all.
-func (x *run) window(o *windowOptions, v *processWindow, p trace.Process, st *xtf.Stats) error {
+func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error {
 	for i := range trace.P(p.Count) {
 		at := p.First + i
 		if x.Defs.Location(at).Type == trace.MetricLocation {
 			continue
 		}
-		items, err := x.locationWindow(o, at, st)
+		items, err := x.locationWindow(o, at, &v.cost)
 		if err != nil {
 			return err
 		}
@@ -251,11 +231,11 @@ func (s *windowSums) add(v *processWindow) {
 	for i := range v.items {
 		l := &v.items[i]
 		s.sums[i].add(*l)
-		if s.processes == 0 || l.about < s.min[i].Value {
-			s.min[i] = Extreme{l.about, v.rank}
+		if least := &s.min[i]; s.processes == 0 || cmp.Or(cmp.Compare(l.about, least.Value), cmp.Compare(v.rank, least.Rank)) < 0 {
+			*least = Extreme{l.about, v.rank}
 		}
-		if s.processes == 0 || l.about > s.max[i].Value {
-			s.max[i] = Extreme{l.about, v.rank}
+		if most := &s.max[i]; s.processes == 0 || cmp.Or(cmp.Compare(most.Value, l.about), cmp.Compare(v.rank, most.Rank)) < 0 {
+			*most = Extreme{l.about, v.rank}
 		}
 	}
 	s.processes++

@@ -308,35 +308,6 @@ func bindCalls(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	})
 }
 
-// comms are the texts of a column of communicators.
-type comms struct {
-	dict Dictionary
-	by   map[uint32]Cell
-	none Cell
-}
-
-func (s *Source) comms() *comms {
-	c := &comms{by: map[uint32]Cell{}}
-	names := s.commNames()
-	for i := range s.Defs.Comms {
-		ref := s.Defs.Comms[i].Ref
-		c.by[ref] = c.dict.Cell(names[ref])
-	}
-	for i := range s.Defs.InterComms {
-		ref := s.Defs.InterComms[i].Ref
-		c.by[ref] = c.dict.Cell(names[ref])
-	}
-	c.none = c.dict.Cell("(undefined)")
-	return c
-}
-
-func (c *comms) cell(ref uint32) Cell {
-	if x, ok := c.by[ref]; ok {
-		return x
-	}
-	return c.none
-}
-
 func bindMessages(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	regions, comms := s.regionNames(), s.comms()
 	c[0].Dict, c[4].Dict, c[6].Dict = []string{"send", "receive", "other"}, comms.dict.Texts(), regions.dict.Texts()
@@ -413,23 +384,18 @@ func bindMetrics(s *Source, c []Column) func([]Cell, []byte) []Cell {
 }
 
 func bindIO(s *Source, c []Column) func([]Cell, []byte) []Cell {
-	var dict Dictionary
-	handles := map[uint32]Cell{}
+	handles := named{by: map[uint32]Cell{}, none: Absent}
 	for i := range s.Defs.IoHandles {
 		h := &s.Defs.IoHandles[i]
 		name := s.Defs.Text(h.Name)
 		if name == "" {
 			name = fmt.Sprintf("handle %d", h.Ref)
 		}
-		handles[h.Ref] = dict.Cell(name)
+		handles.by[h.Ref] = handles.dict.Cell(name)
 	}
-	c[0].Dict, c[1].Dict = []string{"read", "write", "other"}, dict.Texts()
+	c[0].Dict, c[1].Dict = []string{"read", "write", "other"}, handles.dict.Texts()
 	return each(func(dst []Cell, x *xtf.IO) []Cell {
-		h, ok := handles[x.Handle]
-		if !ok {
-			h = Absent
-		}
-		return append(dst, Number(uint64(min(x.Op&xtf.IOOpMask, 2))), h, known(x.Asked), known(x.Done), known(x.CallN))
+		return append(dst, Number(uint64(min(x.Op&xtf.IOOpMask, 2))), handles.cell(x.Handle), known(x.Asked), known(x.Done), known(x.CallN))
 	})
 }
 

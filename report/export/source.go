@@ -120,39 +120,48 @@ func (c clock) ns(t uint64) (v uint64, ok bool) {
 	return q, q <= math.MaxInt64
 }
 
-// regionNames are the texts of a column of regions: cell finds the one of a region.
-type regionNames struct {
+// named are the texts of a column of references.
+type named struct {
 	dict Dictionary
 	by   map[uint32]Cell
+	none Cell // of what is not defined
 }
 
-func (s *Source) regionNames() *regionNames {
-	r := &regionNames{by: make(map[uint32]Cell, len(s.Defs.Regions)+1)}
-	for i := range s.Defs.Regions {
-		ref := s.Defs.Regions[i].Ref
-		r.by[ref] = r.dict.Cell(s.Defs.RegionLabel(ref))
-	}
-	r.by[trace.Undefined] = Absent
-	return r
-}
-
-func (r *regionNames) cell(ref uint32) Cell {
-	if c, ok := r.by[ref]; ok {
+func (n *named) cell(ref uint32) Cell {
+	if c, ok := n.by[ref]; ok {
 		return c
 	}
-	return Absent
+	return n.none
 }
 
-// commNames are the names of communicators, by their reference.
-func (s *Source) commNames() map[uint32]string {
-	names := make(map[uint32]string, len(s.Defs.Comms)+len(s.Defs.InterComms))
+func (s *Source) regionNames() *named {
+	n := &named{by: make(map[uint32]Cell, len(s.Defs.Regions)+1), none: Absent}
+	for i := range s.Defs.Regions {
+		ref := s.Defs.Regions[i].Ref
+		n.by[ref] = n.dict.Cell(s.Defs.RegionLabel(ref))
+	}
+	n.by[trace.Undefined] = Absent
+	return n
+}
+
+func (s *Source) comms() *named {
+	n := &named{by: map[uint32]Cell{}}
+	for _, ref := range s.commRefs() {
+		n.by[ref] = n.dict.Cell(s.CommName(ref))
+	}
+	n.none = n.dict.Cell("(undefined)")
+	return n
+}
+
+// commRefs are the references of communicators, in the order of the definitions.
+func (s *Source) commRefs() (list []uint32) {
 	for i := range s.Defs.Comms {
-		names[s.Defs.Comms[i].Ref] = s.CommName(s.Defs.Comms[i].Ref)
+		list = append(list, s.Defs.Comms[i].Ref)
 	}
 	for i := range s.Defs.InterComms {
-		names[s.Defs.InterComms[i].Ref] = s.CommName(s.Defs.InterComms[i].Ref)
+		list = append(list, s.Defs.InterComms[i].Ref)
 	}
-	return names
+	return list
 }
 
 // states are the states of regions, by their reference.

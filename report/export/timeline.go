@@ -174,7 +174,10 @@ func (t *timeline) prepare() error {
 		return fmt.Errorf("%d locations, a timeline has at most %d: choose a part with --ranks: %w", n, maxLocations, ErrRun)
 	}
 	t.windows, t.base, t.count = make([]span, n), make([]uint64, n), make([]uint64, n)
-	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), s.commNames(), results.NewCounters(s.Defs)
+	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), make(map[uint32]string), results.NewCounters(s.Defs)
+	for _, ref := range s.commRefs() {
+		t.comms[ref] = s.CommName(ref)
+	}
 	next := uint64(1)
 	for p := range trace.P(n) {
 		if !s.selected(p) {
