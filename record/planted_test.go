@@ -54,7 +54,7 @@ type plantedReport struct {
 		}
 	}
 	CannotTell struct {
-		Missing []struct{ What string }
+		Missing []struct{ What, Text string }
 	} `json:"cannot_tell"`
 	Findings []struct {
 		Kind, Text string

@@ -30,6 +30,7 @@ type Options struct {
 	Bytes    int64         // most bytes of the archive, of which every process has the same share; 0: no limit
 	Keep     bool          // keep the recording next to the archive
 	IO       bool          // record file I/O of POSIX and of C's streams
+	Part     Part          // what part of the run is recorded
 	CPUTime  bool          // write the processor time between calls: vectors/R.csv
 	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
@@ -49,6 +50,7 @@ type Result struct {
 	Cut       map[int]string     // processes whose recordings have no MPI_Finalize, and why
 	Found     []trace.Diagnostic // what is missing or damaged besides
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
+	Unopened  []int              // processes whose part of the run did not begin: nothing is recorded of them
 	Alone     []int              // processes of which threads were asked for and no parallel region was seen
 }
 
@@ -90,6 +92,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	part, err := o.Part.environment()
+	if err != nil {
+		return nil, err
+	}
 	library := Library
 	if o.IO {
 		library = FileLibrary
@@ -124,6 +130,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if counters != "" {
 		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})
 	}
+	vars = append(vars, part...)
 	logs, err := o.Log.prepare(o.Output)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(raw))
@@ -264,8 +271,10 @@ func Finish(output string, keep bool) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted(), Alone: src.Alone()}
-	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool { return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished })
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted(), Alone: src.Alone(), Unopened: src.Unopened()}
+	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool {
+		return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished || d.Code == trace.DiagPart
+	})
 	if !keep {
 		err = written(os.RemoveAll(raw))
 	}

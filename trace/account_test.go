@@ -38,7 +38,7 @@ const (
 // accounts has a line for each known kind.
 var accounts = [256]account{
 	BufferFlush:                   {"", "", readOverhead, false, false},
-	MeasurementOnOff:              {"", "", readOverhead, false, false},
+	MeasurementOnOff:              {"", "", readOverhead, false, true},
 	Enter:                         {"CALL", showCalls, readCalls, true, true},
 	Leave:                         {"CALL", showCalls, readCalls, true, true},
 	MpiSend:                       {"P2P", showP2P, readMessages, true, true},

@@ -21,6 +21,7 @@ const (
 	DiagBadDefinition   Code = 11 // a definition record that is damaged or defined twice
 	DiagSurplus         Code = 12 // a record with bytes of a later version: counted, kept as bytes
 	DiagUnfinished      Code = 13 // a process that ended without MPI_Finalize; all that it recorded until then is there
+	DiagPart            Code = 14 // a process of which a part of the run is recorded, as was asked for
 	DiagStrayLeave      Code = 20 // a leave that does not close the innermost open call
 	DiagOpenCall        Code = 21 // a call still open at the end of the stream, closed there
 	DiagUnmatchedSend   Code = 22 // a send without receive
@@ -94,6 +95,7 @@ var codes = map[Code]codeInfo{
 	DiagMissingEvents:   {"missing-events", Damage, "event file missing"},
 	DiagTruncated:       {"truncated", Damage, "event data cut before the end mark"},
 	DiagUnfinished:      {"unfinished", Damage, "processes that ended without MPI_Finalize, complete up to there"},
+	DiagPart:            {"part", Note, "processes of which a part of the run is recorded, or nothing, as was asked for"},
 	DiagCorrupt:         {"corrupt", Damage, "damaged event data left out"},
 	DiagUnknownRecord:   {"unknown-record", Note, "records of an unknown kind"},
 	DiagEventCount:      {"event-count", Note, "event count differs from the definitions"},

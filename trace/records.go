@@ -261,6 +261,7 @@ const (
 	PropertyUnfinished = "coppice: unfinished"          // the program did: DiagUnfinished
 	PropertySessions   = "coppice: sessions"            // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
 	PropertyUnseen     = "coppice: unrecorded file I/O" // of threads without MPI calls, and of signal handlers
+	PropertyPart       = "coppice: part"                // a part of the run is recorded, as was asked for: DiagPart
 )
 
 // UnfinishedExit begins the value of PropertyUnfinished where a process ended itself, by exit or at the end of main. The status follows
@@ -274,9 +275,19 @@ func CutBy(property string) (Code, bool) {
 		return DiagTruncated, true
 	case PropertyUnfinished:
 		return DiagUnfinished, true
+	case PropertyPart:
+		return DiagPart, true
 	}
 	return 0, false
 }
+
+// Names of the properties that tell, as UINT64, when the part of a run begins and ends that is recorded of a process, in ns since the end of
+// its MPI_Init. Without the first it begins there, without the second it ends with the program. PropertyNothing tells that nothing is.
+const (
+	PropertyBegins  = "coppice: recording begins"
+	PropertyEnds    = "coppice: recording ends"
+	PropertyNothing = "coppice: nothing recorded"
+)
 
 // Names of the properties that tell what processes had of the processors. A value of a property of a location is that of
 // the process whose first location it is.

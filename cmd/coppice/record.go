@@ -60,6 +60,9 @@ func recordVerb(s streams) *cobra.Command {
 		o.Threads = text
 		return nil
 	})
+	f.StringVar(&o.Part.Ranks, "ranks", "", "record these world ranks alone, such as 0-15,20")
+	f.StringVar(&o.Part.From, "from", "", "record from then on: a time since MPI_Init, as 12s, NAME:N, when the region NAME begins for the N-th time, or 'MPI_Pcontrol(LEVEL):N'")
+	f.StringVar(&o.Part.Until, "until", "", "record until then: as --from, but NAME:N is when the region ends for the N-th time")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {
@@ -154,6 +157,9 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}
+	if len(r.Unopened) > 0 {
+		s.say("nothing is recorded of %s of %d (rank %s): what --from names did not come", numbers.Plural(len(r.Unopened), "process"), r.Processes, results.RankList(r.Unopened))
+	}
 	if len(r.Alone) > 0 {
 		s.say("%s of %d without a parallel region of OpenMP (rank %s): there is none, or its runtime has no OMPT, as GNU's libgomp: LLVM's libomp may take its place", numbers.Plural(len(r.Alone), "process"), r.Processes, results.RankList(r.Alone))
 	}
@@ -187,7 +193,7 @@ func failedRecord(r *record.Result, err error, s streams) error {
 		s.say("%s: %v\ncoppice: the command ended with status %d", s.verb, err, r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
 	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank),
-		errors.Is(err, record.ErrCounter):
+		errors.Is(err, record.ErrPart), errors.Is(err, record.ErrCounter):
 		return jobs.Fail(jobs.ExitUsage, err)
 	case errors.Is(err, record.ErrNothing):
 		return jobs.Fail(jobs.ExitInput, err)

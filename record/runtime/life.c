@@ -80,12 +80,14 @@ static int readable(const void *p, char *text, size_t size)
 
 static void control(int level, const char *name, struct cr_place from)
 {
+	cr_part_begins(0, level);
 	if (!cr_enter(F_PCONTROL, from))
 		return;
 	uint64_t a[2] = {(uint64_t)((int64_t)level << 1 ^ (int64_t)level >> 63), name ? cr_name(name) + 1 : 0};
 	cr_event(EV_PCONTROL, 2, a);
 	cr_returned();
 	cr_leave();
+	cr_part_ends(0, level);
 }
 
 int MPI_Pcontrol(const int level, ...)

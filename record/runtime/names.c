@@ -37,6 +37,7 @@ HIDDEN uint64_t cr_name(const char *text)
 		memcpy(b, &number, 8);
 		memcpy(b + 8, text, n);
 		cr_define(DEF_NAME, b, 8 + n);
+		cr_part_named(text, number);
 	} else
 		cr_no_memory();
 	pthread_mutex_unlock(&lock);

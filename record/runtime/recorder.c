@@ -59,6 +59,16 @@ static void abandon(struct stream *s, const char *frame)
 	s->depth = 0;
 }
 
+/* part looks whether what is recorded begins or ends; it tells whether this thread is outside of it. */
+static int part(struct stream *s)
+{
+	uint64_t t = now();
+	cr_part(s, t);
+	if (s->off)
+		s->stamp = t;
+	return s->off;
+}
+
 HIDDEN int cr_enter(unsigned function, struct cr_place from)
 {
 	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
@@ -77,6 +87,8 @@ HIDDEN int cr_enter(unsigned function, struct cr_place from)
 	if (cr_vector_on)
 		cr_vector_enter(function);
 	if (!active)
+		return 1;
+	if (cr.parted && part(cr_mine))
 		return 1;
 	cr_mine->call = cr_site(cr_mine, function, from);
 	count(cr_mine);
@@ -105,6 +117,8 @@ HIDDEN void cr_leave(void)
 	if (cr_mine->thread == 0)
 		cr_computes(cr_mine->stamp);
 	cr_mine->depth--;
+	if (cr.parted)
+		cr_part(cr_mine, cr_mine->stamp);
 	if (cr_vector_on)
 		cr_vector_leave();
 }
@@ -132,8 +146,14 @@ HIDDEN uint64_t cr_call_begins(void)
 HIDDEN void cr_call_enter(unsigned function, struct cr_place from, uint64_t t)
 {
 	struct stream *s = cr_mine;
+	if (cr.parted)
+		cr_part(s, t);
 	s->depth = 1;
 	s->frame = from.frame;
+	if (s->off) {
+		s->stamp = t;
+		return;
+	}
 	s->call = cr_site(s, function, from);
 	if (s->thread == 0 && t > s->stamp && t - s->stamp >= PIECE)
 		cr_computed(s->stamp, t);
@@ -152,6 +172,8 @@ HIDDEN void cr_call_leave(void)
 		cr_computes(s->stamp);
 	s->frame = NULL;
 	s->depth = 0;
+	if (cr.parted)
+		cr_part(s, s->stamp);
 }
 
 /* cr_event writes an event of the call in hand, at the time of its enter or, after cr_returned, of its leave. */
@@ -276,6 +298,11 @@ static int begin(const char *folder)
 		return 0;
 	}
 	cr_define_process();
+	if (!cr_part_open()) {
+		uint64_t end[6] = {END_DISK};
+		define_end(end);
+		return 0;
+	}
 	if (atomic_load(&sessions))
 		cr_define(DEF_SESSIONS, "", 0);
 	cr_define_counters();
@@ -318,8 +345,10 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 		cr_posix_start();
 	cr_comm_start();
 	cr_clock(0);
-	cr_usage(1);
+	if (!cr_mine->off)
+		cr_usage(1);
 	cr_returned();
+	cr_part_starts(cr_mine->stamp);
 	cr_leave();
 }
 
@@ -334,12 +363,14 @@ HIDDEN void cr_quiet(int on)
 /* cr_stop ends the recording of this process: windows get their checksums, files their true length. */
 HIDDEN void cr_stop(int reason)
 {
+	if (cr.parted && cr_mine && cr_mine->depth == 0 && reason <= END_ABORT)
+		cr_part(cr_mine, now());
 	if (!atomic_exchange(&cr.active, 0))
 		return;
 	if (cr_mine && cr_mine->thread == 0 && cr_mine->depth == 0)
 		cr_computed(cr_mine->stamp, now());
 	cr_usage(0);
-	if (cr_mine && reason <= END_ABORT && cr_mine->depth == 0 && cr_mine->at < cr_mine->end) /* the program's end, outside of MPI */
+	if (cr_mine && !cr_mine->off && reason <= END_ABORT && cr_mine->depth == 0 && cr_mine->at < cr_mine->end) /* the program's end, outside of MPI */
 		cr_leave_all();
 	cr_sample_end();
 	pthread_mutex_lock(&cr.lock);

@@ -46,7 +46,8 @@ enum {
 	EV_RMA,          /* what, with its type times 256; window; other process + 1 or 0 for all; bytes sent, bytes received; number of the operation */
 	EV_FILE,         /* what, see FILE_CREATE; file; two numbers; number of the operation */
 	EV_SAMPLE,       /* calling context, 0 for none */
-	EV_THREAD        /* what, see THREAD_FORK; two numbers */
+	EV_THREAD,       /* what, see THREAD_FORK; two numbers */
+	EV_PART          /* 1: what is recorded begins, 0: it ends; completions that follow tell of requests of the part alone */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -69,6 +70,7 @@ enum {
 	DEF_CALLS,       /* of rank 0: functions of file I/O, a line each: paradigm, data or metadata, name; numbered from CALL_FIRST */
 	DEF_UNSEEN,      /* calls of file I/O that are not recorded; bytes that they read, bytes that they wrote */
 	DEF_TEAM,        /* number of a thread that is in teams of OpenMP */
+	DEF_PART,        /* a part of the run is recorded: see PART_NOTHING; ns since the end of MPI_Init */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
 	DEF_SAMPLES,     /* ns of processor time from one to the next */
@@ -77,6 +79,9 @@ enum {
 
 /* Reasons of an end. */
 enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY };
+
+/* What DEF_PART says. */
+enum { PART_NOTHING, PART_WAITS, PART_BEGINS, PART_ENDS };
 
 /* Where a wrapper was called: its return address, and the end of its frame on the stack. */
 struct cr_place {
@@ -109,6 +114,11 @@ HIDDEN void cr_clock(int last); /* reads the clock of rank 0, at the begin and a
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */
 HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
 HIDDEN void cr_stop(int reason);
+/* Instants that may begin or end the part of the run that is recorded: a region of the program, or 0 and a level of MPI_Pcontrol. */
+HIDDEN void cr_part_begins(uint64_t name, int level);
+HIDDEN void cr_part_ends(uint64_t name, int level);
+HIDDEN void cr_part_named(const char *text, uint64_t number);
+
 HIDDEN void cr_no_memory(void); /* ends the recording and the receive log; the user is told once */
 
 /* Definitions. */
@@ -140,6 +150,7 @@ HIDDEN void cr_partitioned(MPI_Request request, int partitions);
 HIDDEN void cr_ready(MPI_Request request, int partitions, uint64_t last[6]); /* last: an event, of kind 0 where others are missing */
 HIDDEN void cr_ready_last(const uint64_t last[6]);
 HIDDEN void cr_started(MPI_Request request);
+HIDDEN uint64_t cr_requests_newest(void); /* number of the newest request */
 HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status);
 HIDDEN void cr_cancel(MPI_Request request);
 HIDDEN void cr_request_gone(MPI_Request request);

@@ -14,6 +14,14 @@ static struct table requests;
 static uint64_t newest;
 static struct slot *spare; /* of queues */
 
+HIDDEN uint64_t cr_requests_newest(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t n = newest;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 /* The type of the library's own that a thread used last: it is never freed, so its handle stays its own. */
 static _Thread_local struct {
 	MPI_Datatype type;

@@ -109,7 +109,7 @@ static void sampled(int number, siginfo_t *info, void *context)
 {
 	struct stream *s = cr_mine;
 	(void)number;
-	if (info->si_code != SI_TIMER || !atomic_load(&cr.active) || !s || s->depth || s->quiet || s->busy || !cr_free(s))
+	if (info->si_code != SI_TIMER || !atomic_load(&cr.active) || !s || s->off || s->depth || s->quiet || s->busy || !cr_free(s))
 		return;
 	int before = errno;
 	uint64_t t = now();

@@ -231,6 +231,7 @@ static struct stream *open_stream(uint64_t first)
 		return NULL;
 	}
 	enter_window(s, w);
+	cr_part_stream(s);
 	s->counters = cr.counters && pthread_equal(pthread_self(), cr.first) ? cr.counters : cr_counters_open();
 	if (cr.counters_n && !s->counters)
 		cr_uncounted();
@@ -239,6 +240,12 @@ static struct stream *open_stream(uint64_t first)
 		s->following = head;
 	while (!atomic_compare_exchange_weak(&cr.streams, &head, s));
 	return s;
+}
+
+HIDDEN void cr_begin_stream(struct stream *s, uint64_t first)
+{
+	s->last = first;
+	((struct head *)s->window)->first = first;
 }
 
 HIDDEN struct stream *cr_open_stream(uint64_t first)

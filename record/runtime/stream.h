@@ -19,6 +19,8 @@ struct stream {
 	int fd;
 	uint32_t thread;
 	unsigned depth, quiet;
+	uint8_t off, part;     /* nothing is written: it is before or after the part of the run that is recorded */
+	uint64_t requests;     /* after it: number of the newest request of the part */
 	volatile unsigned busy; /* its thread writes an event: a signal must not */
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
@@ -50,7 +52,7 @@ struct recording {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_t helper;
-	int leaving, stopped;
+	int leaving, stopped, parted; /* parted: a part of the run is recorded */
 	_Atomic(struct stream *) streams;
 	_Atomic(uint32_t) threads;
 	unsigned counters_n;
@@ -65,6 +67,7 @@ extern HIDDEN _Thread_local struct stream *cr_mine;
 extern HIDDEN _Thread_local int cr_inside; /* what this thread reads and writes now is the recorder's */
 
 HIDDEN struct stream *cr_open_stream(uint64_t first);
+HIDDEN void cr_begin_stream(struct stream *s, uint64_t first); /* its first event is about to be written */
 HIDDEN int cr_turn(struct stream *s);                       /* finds room in the archive and the next window; 0: the recording ended */
 HIDDEN int cr_take(int64_t bytes);                          /* of what is left for the archive; 0: it is less */
 HIDDEN void cr_end_stream(struct stream *s, uint64_t *end); /* the lock is held */
@@ -83,6 +86,15 @@ HIDDEN void cr_computes(uint64_t t);
 
 HIDDEN void cr_uncounted(void);
 HIDDEN void cr_meter(struct stream *s, uint64_t t);
+
+/* The part of the run that is recorded. */
+HIDDEN int cr_part_open(void);             /* 0: it cannot be recorded */
+HIDDEN void cr_part_starts(uint64_t t);    /* MPI_Init ended */
+HIDDEN void cr_part_stream(struct stream *s);
+HIDDEN void cr_part(struct stream *s, uint64_t t);
+HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args);
+HIDDEN void cr_reopen(struct stream *s, uint64_t t); /* enters, or leaves, what this thread has open */
+HIDDEN void cr_reclose(struct stream *s, uint64_t t);
 
 /* Samples. A thread begins and ends its own. */
 HIDDEN void cr_samples_open(void);
@@ -133,6 +145,10 @@ static inline int64_t archived(int kind, int n, int64_t varints, int stamp)
 /* put writes an event: its kind last, so that a process that is killed leaves whole events. */
 static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
 {
+	if (__builtin_expect(s->off, 0)) {
+		cr_left_out(s, t, kind, n, args);
+		return;
+	}
 	s->busy++;
 	atomic_signal_fence(memory_order_seq_cst);
 	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
@@ -169,6 +185,8 @@ static inline void count(struct stream *s)
 /* edge writes an enter or a leave. */
 static inline void edge(struct stream *s, uint64_t t, int kind, uint64_t region)
 {
+	if (s->off)
+		return;
 	s->busy++; /* counters are relative to those of the event before */
 	if (s->counters)
 		cr_meter(s, t);

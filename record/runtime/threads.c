@@ -34,12 +34,20 @@ HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame)
 /* usable tells whether this thread records outside of MPI calls. */
 static int usable(void)
 {
-	return opened.depth < REGIONS && cr_recording() && cr_stream() && !cr_mine->depth && !cr_mine->quiet;
+	if (opened.depth >= REGIONS || !cr_recording() || !cr_stream() || cr_mine->depth || cr_mine->quiet)
+		return 0;
+	if (cr.parted)
+		cr_part(cr_mine, now());
+	return 1;
 }
 
 HIDDEN void cr_region_begin(uint64_t name)
 {
 	int use = name && usable();
+	if (use && cr.parted) {
+		cr_part_begins(name, 0);
+		cr_part(cr_mine, now());
+	}
 	if (opened.depth < REGIONS)
 		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)__builtin_frame_address(0);
 	opened.depth++;
@@ -56,17 +64,20 @@ HIDDEN void cr_region_end(void)
 	unsigned top = opened.depth - 1;
 	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* it began outside of that */
 		return;
+	int free = cr.parted && usable();
 	opened.depth = top;
 	if (top >= REGIONS || !opened.regions[top] || !cr_recording())
 		return;
 	count(cr_mine);
 	edge(cr_mine, now(), EV_REGION_LEAVE, opened.regions[top]);
+	if (free)
+		cr_part_ends(opened.regions[top], 0);
 }
 
 HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t)
 {
 	uint64_t number = 0;
-	int use = usable();
+	int use = usable() && !cr_mine->off;
 	if (use)
 		number = cr_site_alone(cr_mine, construct, address);
 	if (opened.depth < REGIONS) {
@@ -102,6 +113,8 @@ HIDDEN void cr_construct_end(unsigned construct, uint64_t t)
 		opened.depth--;
 		return;
 	}
+	if (cr.parted)
+		usable();
 	while (n > base && (opened.regions[n - 1] & ~TAKEN) >> CONSTRUCT_AT != (CONSTRUCT >> CONSTRUCT_AT | (construct - C_PARALLEL)))
 		n--;
 	if (n > base)
@@ -170,7 +183,7 @@ HIDDEN void cr_parallel_end(void)
 
 HIDDEN void cr_team_begin(struct parallel *p, int first)
 {
-	if (p && (!cr_recording() || !cr_stream()))
+	if (p && (!cr_recording() || !cr_stream() || !usable() || cr_mine->off))
 		p = NULL;
 	if (opened.teams_n < TEAMS) {
 		opened.teams[opened.teams_n].p = p;
@@ -378,6 +391,33 @@ HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next)
 	opened.frames[opened.depth++] = 0;
 	count(cr_mine);
 	edge(cr_mine, t, EV_ENTER, task_site(*next));
+}
+
+/* What this thread has open where the part that is recorded begins or ends. Constructs that began before it have no enter, and get no leave. */
+HIDDEN void cr_reopen(struct stream *s, uint64_t t)
+{
+	count(s);
+	if (s->thread == 0)
+		edge(s, t, EV_REGION_ENTER, 0);
+	for (unsigned i = 0; i < opened.depth && i < REGIONS; i++)
+		if (opened.regions[i] && !(opened.regions[i] & CONSTRUCT))
+			edge(s, t, EV_REGION_ENTER, opened.regions[i]);
+}
+
+HIDDEN void cr_reclose(struct stream *s, uint64_t t)
+{
+	count(s);
+	for (unsigned i = opened.depth < REGIONS ? opened.depth : REGIONS; i > 0; i--) {
+		uint32_t r = opened.regions[i - 1];
+		if ((r & (CONSTRUCT | TAKEN)) == (CONSTRUCT | TAKEN))
+			edge(s, t, EV_LEAVE, r & ((1u << CONSTRUCT_AT) - 1));
+		else if (r && !(r & CONSTRUCT))
+			edge(s, t, EV_REGION_LEAVE, r);
+		if (r & CONSTRUCT)
+			opened.regions[i - 1] = r & ~TAKEN;
+	}
+	if (s->thread == 0)
+		edge(s, t, EV_REGION_LEAVE, 0);
 }
 
 /* close_region leaves a region at the end of the recording, if the window has room. */

@@ -409,7 +409,7 @@ func (f *finder) transfer() error {
 	}
 	waited := f.waited()
 	m := &f.s.Messages
-	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord })
+	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord || c.Code == trace.DiagPart })
 	for _, k := range []struct {
 		sum   int
 		class uint32

@@ -129,6 +129,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
 	sessions := slices.ContainsFunc(r.Defs.LocationProperties, func(x trace.LocationProperty) bool { return r.Defs.Text(x.Name) == trace.PropertySessions })
 	add(sessions, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
+	for _, text := range parts(r) {
+		add(true, "part", text)
+	}
 	var unseen []string
 	for _, x := range r.Defs.LocationProperties {
 		if r.Defs.Text(x.Name) == trace.PropertyUnseen && x.Value.Type == trace.TypeString {
@@ -159,6 +162,50 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
 	_, unknown := Crowds(r.Defs, Usages(r.Defs))
 	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
+	return list
+}
+
+// parts says what part of the run is recorded, where it is not all of it.
+func parts(r *results.Run) (list []string) {
+	var nothing []uint32
+	var least, most [2]uint64 // ns, of begins and ends
+	var count [2]int
+	for i := range r.Defs.LocationProperties {
+		q := &r.Defs.LocationProperties[i]
+		at := slices.Index([]string{trace.PropertyBegins, trace.PropertyEnds, trace.PropertyNothing}, r.Defs.Text(q.Name))
+		p, ok := r.Defs.Ordinal(q.Location)
+		switch {
+		case at < 0 || !ok || q.Value.Type != trace.TypeUint64:
+		case at == 2:
+			rank, _ := r.Defs.Process(p)
+			nothing = append(nothing, rank)
+		default:
+			n := q.Value.Bits
+			if count[at] == 0 {
+				least[at], most[at] = n, n
+			}
+			least[at], most[at] = min(least[at], n), max(most[at], n)
+			count[at]++
+		}
+	}
+	for at, text := range [...]string{"the recording begins %s s after MPI_Init%s: what was before is not known", "the recording ends %s s after MPI_Init%s: what came after is not known"} {
+		if count[at] == 0 {
+			continue
+		}
+		seconds := func(ns uint64) string { return fmt.Sprintf("%.6f", float64(ns)/1e9) }
+		span, of := seconds(least[at]), ""
+		if most[at] > least[at] {
+			span += " to " + seconds(most[at])
+		}
+		if n := len(r.Defs.Processes()); count[at]+len(nothing) < n {
+			of = fmt.Sprintf(" on %s of %d", numbers.Plural(count[at], "process"), n)
+		}
+		list = append(list, fmt.Sprintf(text, span, of))
+	}
+	if len(nothing) > 0 {
+		slices.Sort(nothing)
+		list = append(list, fmt.Sprintf("nothing is recorded of rank %s: waits for them are not known", results.RankList(nothing)))
+	}
 	return list
 }
 

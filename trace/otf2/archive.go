@@ -25,8 +25,8 @@ type Archive struct {
 	window   int    // bytes read at once
 	open     opener // of the locations' files
 	windows  sync.Pool
-	local    func() (bool, error)        // whether any location has local definitions
-	cut      map[uint64]trace.Diagnostic // of locations whose recording has no end of MPI
+	local    func() (bool, error)          // whether any location has local definitions
+	cut      map[uint64][]trace.Diagnostic // of locations whose recording has no end of MPI
 }
 
 var _ trace.Source = (*Archive)(nil)
@@ -66,13 +66,13 @@ func Open(path string, anchor, defs []byte) (*Archive, error) {
 	return a, nil
 }
 
-// cut finds the locations whose recording ended early, by their property.
-func cut(defs *trace.Definitions) map[uint64]trace.Diagnostic {
-	m := make(map[uint64]trace.Diagnostic)
+// cut finds the locations whose recording ended early, or is of a part of the run, by their properties.
+func cut(defs *trace.Definitions) map[uint64][]trace.Diagnostic {
+	m := make(map[uint64][]trace.Diagnostic)
 	for i := range defs.LocationProperties {
 		q := &defs.LocationProperties[i]
 		if code, ok := trace.CutBy(defs.Text(q.Name)); ok && q.Value.Type == trace.TypeString {
-			m[q.Location] = trace.Diagnostic{Code: code, Count: 1, Detail: defs.Text(uint32(q.Value.Bits))}
+			m[q.Location] = append(m[q.Location], trace.Diagnostic{Code: code, Count: 1, Detail: defs.Text(uint32(q.Value.Bits))})
 		}
 	}
 	return m

@@ -34,7 +34,7 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	}
 	s := &stream{a: a, p: p, path: a.file(p, ".evt")}
 	s.name = filepath.Base(s.path)
-	if d, ok := a.cut[a.defs.Location(p).Ref]; ok {
+	for _, d := range a.cut[a.defs.Location(p).Ref] {
 		s.diags = append(s.diags, d)
 	}
 	var err error

@@ -94,6 +94,7 @@ func (b *definer) system(s *Source) {
 		b.property(p, PropertyUncounted, p.uncounted)
 		b.property(p, trace.PropertySessions, p.sessions)
 		b.property(p, trace.PropertyUnseen, p.unseenText())
+		b.part(p)
 		b.property(p, trace.PropertyProcessors, p.processors)
 		for i, name := range [usageWords]string{trace.PropertyCPUTime, trace.PropertyDelay, trace.PropertySwitches} {
 			if p.usage != nil && p.usage[i] != math.MaxUint64 {
@@ -108,6 +109,21 @@ func (b *definer) property(p *process, name, text string) {
 	if text != "" {
 		ref := b.str(text)
 		b.value(p, name, ref, trace.Value{Type: trace.TypeString, Bits: uint64(ref)})
+	}
+}
+
+// part says what part of the run is recorded of a process.
+func (b *definer) part(p *process) {
+	q := &p.part
+	b.property(p, trace.PropertyPart, q.text())
+	switch {
+	case q.nothing:
+		b.number(p, trace.PropertyNothing, 1)
+	case q.late:
+		b.number(p, trace.PropertyBegins, q.begins)
+	}
+	if q.is && q.ends != never {
+		b.number(p, trace.PropertyEnds, q.ends)
 	}
 }
 

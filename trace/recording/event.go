@@ -32,13 +32,14 @@ const (
 	evFile
 	evSample
 	evThread
+	evPart
 	numEvents
 )
 
 // numbers is how many numbers follow the time of an event.
 var numbers = [numEvents]int{
 	evEnter: 1, evLeave: 1, evSend: 4, evIsend: 5, evIsendDone: 1, evRecv: 4, evIrecvRequest: 1, evIrecv: 5, evCancelled: 1,
-	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1, evRMA: 6, evFile: 5, evSample: 1, evThread: 3,
+	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1, evRMA: 6, evFile: 5, evSample: 1, evThread: 3, evPart: 1,
 }
 
 // maxCounters is how many counters an event has at most.
@@ -133,6 +134,8 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 		if x, ok := r.p.contextRefs[n[0]]; ok { // else the process was killed before it defined it
 			b.Append(t, trace.CallingContextSample, 0, uint64(x.ref), uint64(x.depth)+2, generator)
 		}
+	case evPart:
+		b.Append(t, trace.MeasurementOnOff, 0, 2-n[0]&1)
 	case evThread:
 		r.thread(b, n, t)
 	case evPcontrol:

@@ -29,6 +29,7 @@ const (
 	defCalls     = 14
 	defUnseen    = 15
 	defTeam      = 16
+	defPart      = 17
 	defModule    = 20
 	defSite      = 21
 	defSamples   = 22
@@ -74,6 +75,7 @@ type process struct {
 	sites      []site
 	period     uint64 // ns of processor time between samples, 0 where none are taken
 	contexts   []context
+	part       part
 	team       map[uint32]uint32 // members of teams of OpenMP, by thread, numbered as they came
 
 	// references of the definitions, by number here
@@ -237,6 +239,11 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.team[uint32(word(0))] = uint32(len(p.team))
+	case defPart:
+		if len(b) < 16 {
+			return false
+		}
+		p.part.tell(word(0), word(1))
 	case defModule:
 		return p.addModule(b)
 	case defSite:

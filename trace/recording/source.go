@@ -30,6 +30,7 @@ type Source struct {
 type file struct {
 	path string
 	size int64
+	skip map[int][]uint32 // events that are left out, by window
 }
 
 // Marker is the name of the empty file that tells a recording's folder.
@@ -91,9 +92,13 @@ func loadProcesses(dir string) ([]byte, error) {
 func Open(dir string, loaded []byte) (*Source, error) {
 	s, err := parse(dir, loaded)
 	if err == nil {
-		s.definitions()
+		err = s.leaveOut()
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	s.definitions()
+	return s, nil
 }
 
 // OpenNaming opens a recording whose call sites have the names in a file that write writes.
@@ -112,6 +117,9 @@ func OpenNaming(dir string, write func([]Address) ([]byte, error)) (*Source, err
 			return nil, err
 		}
 		s.names, s.identity = parseNames(text), sha256.Sum256(withNames(b, text))
+	}
+	if err := s.leaveOut(); err != nil {
+		return nil, err
 	}
 	s.definitions()
 	return s, nil
@@ -288,6 +296,9 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	if code, ok := trace.CutBy(property); ok && f == &q.files[0] {
 		st.diags.Add(trace.Diagnostic{Code: code, Detail: why})
 	}
+	if text := q.part.text(); text != "" && f == &q.files[0] {
+		st.diags.Add(trace.Diagnostic{Code: trace.DiagPart, Detail: text})
+	}
 	h, err := os.Open(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -391,8 +402,8 @@ func windowTime(path string, i int) (uint64, bool) {
 		return 0, false
 	}
 	defer h.Close()
-	var b [windowHead]byte
-	if _, err := h.ReadAt(b[:], int64(i)*windowBytes); err != nil || !bytes.HasPrefix(b[:], magic) {
+	var b [windowHead + 1]byte // with the kind of its first event
+	if _, err := h.ReadAt(b[:], int64(i)*windowBytes); err != nil || !bytes.HasPrefix(b[:windowHead], magic) || b[windowHead] == evEnd {
 		return 0, false
 	}
 	return binary.LittleEndian.Uint64(b[24:]), true

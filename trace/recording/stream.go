@@ -65,7 +65,7 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	if _, err := s.h.ReadAt(b, int64(i)*windowBytes); err != nil && err != io.EOF {
 		return nil, err
 	}
-	r := &reader{p: s.p, now: s.heads[i].first, high: math.MaxUint64}
+	r := &reader{p: s.p, skip: s.file.skip[i], now: s.heads[i].first, high: math.MaxUint64}
 	for _, w := range s.heads[i+1:] {
 		if w.ordered {
 			r.high = w.first
@@ -91,7 +91,9 @@ func (s *stream) Close() error {
 type reader struct {
 	p       *process
 	b       []byte
-	number  uint64 // of the next event in the window
+	number  uint64   // of the next event in the window
+	skip    []uint32 // numbers of events in the window that are left out and to come
+	at      uint32   // number of the next event, with those
 	last    uint64
 	now     trace.Time          // of the event before, corrected
 	high    trace.Time          // the next window begins here
@@ -161,6 +163,10 @@ func (r *reader) Next(b *trace.Batch) error {
 			break
 		}
 		r.b, r.last, r.now = r.b[n:], e.t, t
+		if r.at++; len(r.skip) > 0 && r.skip[0] == r.at-1 {
+			r.skip = r.skip[1:]
+			continue
+		}
 		r.emit(b, &e, t)
 	}
 	if len(b.Events) == 0 {

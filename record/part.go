@@ -1,0 +1,71 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Part is the part of a run that is recorded; the zero value is all of it. The environment has the same texts as the command line, but
+// for instants, see instant.
+type Part struct {
+	Ranks       string // world ranks, as 0-15,20; others record nothing
+	From, Until string // instants: a time since MPI_Init, as 12s; NAME:N, the N-th time that a region begins, of Until ends; MPI_Pcontrol(LEVEL):N
+}
+
+// ErrPart says that what is to be recorded is not a part of a run.
+var ErrPart = errors.New("not a part of a run")
+
+var (
+	rankList    = regexp.MustCompile(`^[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*$`)
+	controlText = regexp.MustCompile(`^MPI_Pcontrol\((-?[0-9]{1,9})\)$`)
+)
+
+// environment returns the variables that tell the recorder.
+func (p *Part) environment() (vars [][2]string, err error) {
+	if p.Ranks != "" {
+		if !rankList.MatchString(p.Ranks) {
+			return nil, fmt.Errorf("%w: ranks %q: write 0-15,20", ErrPart, p.Ranks)
+		}
+		vars = append(vars, [2]string{"COPPICE_RECORD_RANKS", p.Ranks})
+	}
+	for _, x := range [...][2]string{{"COPPICE_RECORD_FROM", p.From}, {"COPPICE_RECORD_UNTIL", p.Until}} {
+		if x[1] == "" {
+			continue
+		}
+		text, err := instant(x[1])
+		if err != nil {
+			return nil, err
+		}
+		vars = append(vars, [2]string{x[0], text})
+	}
+	return vars, nil
+}
+
+// instant makes what the recorder reads of an instant: time=NS, level=LEVEL:N or region=N:NAME.
+func instant(text string) (string, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		if d < 0 {
+			return "", fmt.Errorf("%w: %s is before MPI_Init", ErrPart, text)
+		}
+		return fmt.Sprintf("time=%d", d.Nanoseconds()), nil
+	}
+	name, n := text, uint64(1)
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		k, err := strconv.ParseUint(text[i+1:], 10, 62)
+		if err != nil || k == 0 {
+			return "", fmt.Errorf("%w: %q: write a time as 12s, or NAME:N, N from 1", ErrPart, text)
+		}
+		name, n = text[:i], k
+	}
+	if m := controlText.FindStringSubmatch(name); m != nil {
+		return fmt.Sprintf("level=%s:%d", m[1], n), nil
+	}
+	if name == "" || len(name) > 255 {
+		return "", fmt.Errorf("%w: %q has no name of a region, or a long one", ErrPart, text)
+	}
+	return fmt.Sprintf("region=%d:%s", n, name), nil
+}

@@ -1,0 +1,43 @@
+/* Steps with a message around the ring, many small messages to itself, and an allreduce in which the last process is late. Prints the steps' number, and for each of the last
+ * ten what this process waited in the allreduce by MPI_Wtime. With an argument it ends by a signal, inside of the region. */
+#include <coppice.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	int rank, size, in, out = 0;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	const int steps = atoi(argv[1]), each = 2000;
+	double *waited = calloc((size_t)steps, sizeof *waited);
+	COPPICE_BEGIN("solver");
+	for (int step = 0; step < steps; step++) {
+		MPI_Request r;
+		MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, &r);
+		for (int i = 0; i < each; i++)
+			MPI_Sendrecv(&out, 1, MPI_INT, 0, 1, &in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+		MPI_Send(&out, 1, MPI_INT, (rank + 1) % size, 5, MPI_COMM_WORLD);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		if (rank == size - 1 && step >= steps - 10)
+			usleep(20000);
+		double t = MPI_Wtime();
+		MPI_Allreduce(&step, &out, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+		waited[step] = MPI_Wtime() - t;
+	}
+	double sum = 0;
+	for (int step = steps - 10; step < steps; step++)
+		sum += waited[step];
+	printf("%d %.6f\n", rank, rank == size - 1 ? 0 : sum);
+	fflush(stdout);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (argc > 2)
+		raise(SIGKILL);
+	COPPICE_END("solver");
+	MPI_Finalize();
+	return 0;
+}
