@@ -8,8 +8,8 @@ import (
 )
 
 // named opens a recording whose call sites have names, as far as the programs and libraries that ran still tell them.
-func named(raw string) (*recording.Source, error) {
-	return recording.OpenNaming(raw, func(addresses []recording.Address) ([]byte, error) {
+func named(raw string, running bool) (*recording.Source, error) {
+	return recording.OpenNaming(raw, running, func(addresses []recording.Address) ([]byte, error) {
 		b, err := recording.WriteNames(raw, namesOf(addresses))
 		return b, written(err)
 	})

@@ -12,9 +12,15 @@ import (
 // Part is the part of a run that is recorded; the zero value is all of it. The environment has the same texts as the command line, but
 // for instants, see instant.
 type Part struct {
-	Ranks       string // world ranks, as 0-15,20; others record nothing
-	From, Until string // instants: a time since MPI_Init, as 12s; NAME:N, the N-th time that a region begins, of Until ends; MPI_Pcontrol(LEVEL):N
+	Ranks       string        // world ranks, as 0-15,20; others record nothing
+	Keep        int64         // bytes of the latest events of each process that are kept; 0: all
+	Functions   string        // instrumented functions that are recorded, patterns as solve*,!*_inner; "": all
+	Hang        time.Duration // a process in an MPI call of which none returned for so long has the recording written; 0: none
+	From, Until string        // instants: a time since MPI_Init, as 12s; NAME:N, the N-th time that a region begins, of Until ends; MPI_Pcontrol(LEVEL):N
 }
+
+// LeastKeep is the least that Part.Keep may be.
+const LeastKeep = 4 << 20
 
 // ErrPart says that what is to be recorded is not a part of a run.
 var ErrPart = errors.New("not a part of a run")
@@ -31,6 +37,18 @@ func (p *Part) environment() (vars [][2]string, err error) {
 			return nil, fmt.Errorf("%w: ranks %q: write 0-15,20", ErrPart, p.Ranks)
 		}
 		vars = append(vars, [2]string{"COPPICE_RECORD_RANKS", p.Ranks})
+	}
+	if p.Functions != "" {
+		vars = append(vars, [2]string{"COPPICE_RECORD_FUNCTIONS", p.Functions})
+	}
+	if p.Hang > 0 {
+		vars = append(vars, [2]string{"COPPICE_RECORD_HANG", strconv.FormatInt(p.Hang.Nanoseconds(), 10)})
+	}
+	if p.Keep > 0 {
+		if p.Keep < LeastKeep {
+			return nil, fmt.Errorf("%w: %d bytes of the latest events: %d at least", ErrPart, p.Keep, LeastKeep)
+		}
+		vars = append(vars, [2]string{"COPPICE_RECORD_KEEP", strconv.FormatInt(p.Keep, 10)})
 	}
 	for _, x := range [...][2]string{{"COPPICE_RECORD_FROM", p.From}, {"COPPICE_RECORD_UNTIL", p.Until}} {
 		if x[1] == "" {

@@ -3,10 +3,13 @@ package record
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
@@ -223,5 +226,88 @@ func TestInstant(t *testing.T) {
 		if _, err := (&Part{Ranks: ranks}).environment(); (err == nil) != ok {
 			t.Errorf("ranks %q: %v", ranks, err)
 		}
+	}
+}
+
+// TestLatest keeps the latest events of each process: what the last steps wait, by the program's clock, is there, whatever came before,
+// and so it is where the processes are killed.
+func TestLatest(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			program := l.compileProgram(t, "latest.c", "-g", "-Iinclude")
+			for _, args := range [][]string{{"150"}, {"150", "killed"}} {
+				const keep = 4 << 20
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, append([]string{program}, args...)...), Sites: 1, Keep: true, Part: Part{Keep: keep}})
+				if (r.Exit != 0) != (len(args) > 1) || len(r.Found) > 0 {
+					t.Fatalf("status %d, %v\n%s", r.Exit, r.Found, errs)
+				}
+				var own float64
+				for line := range strings.Lines(out) {
+					var rank int
+					var s float64
+					if n, _ := fmt.Sscan(line, &rank, &s); n == 2 {
+						own += s
+					}
+				}
+				files, err := filepath.Glob(filepath.Join(filepath.Dir(r.Archive), rawFolder, "*.evt"))
+				if err != nil || len(files) != 2 {
+					t.Fatal(files, err)
+				}
+				for _, f := range files {
+					st, err := os.Stat(f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if kept := st.Sys().(*syscall.Stat_t).Blocks * 512; kept > keep+64<<10 || st.Size() <= keep {
+						t.Errorf("%s: %d bytes of %d on the disk, %d may be kept", f, kept, st.Size(), keep)
+					}
+				}
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				for _, c := range analyse(t, r.Archive, file).Codes {
+					if c.Code.Severity() > trace.Note && c.Code != trace.DiagUnfinished {
+						t.Errorf("%s: %+v", c.Code, c)
+					}
+				}
+				doc := readPlanted(t, file)
+				for _, p := range doc.Waits.Patterns {
+					// Steps before the last ten have waits too, which the program does not time.
+					if s := p.Ticks / doc.Waits.Resolution; p.Pattern == "wait_nxn" && s < 0.9*own-0.010 {
+						t.Errorf("%v: wait at NxN %.6f s, by the program's clock %.6f in the last steps alone", args, s, own)
+					}
+				}
+				told := false
+				for _, m := range doc.CannotTell.Missing {
+					told = told || strings.HasPrefix(m.Text, "the recording begins ")
+				}
+				if own < 0.1 || !told || !strings.Contains(doc.Findings[0].Text, "latest.c:") {
+					t.Errorf("%v: %.6f s by the program's clock, %+v, %+v", args, own, doc.CannotTell, doc.Findings)
+				}
+			}
+		})
+	}
+}
+
+// TestHang: process 1 waits until process 0 sees the archive of the hang. It names the line, and the program goes on.
+func TestHang(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			dump := filepath.Join(folder, "hang-1", "traces.otf2")
+			command := l.launch(t, 2, l.compileProgram(t, "stuck.c", "-g"), dump)
+			r, out, errs := l.runRecorded(t, Options{Command: command, Output: folder, Sites: 1, Part: Part{Hang: time.Second}})
+			if r.Exit != 0 || len(r.Cut) > 0 || strings.Count(out, "done") != 2 || !strings.Contains(errs, dump) {
+				t.Fatalf("status %d, %v, %q\n%s", r.Exit, r.Cut, out, errs)
+			}
+			file := filepath.Join(t.TempDir(), "hang.xtf")
+			analyse(t, dump, file)
+			b, err := os.ReadFile("testdata/stuck.c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := 1 + strings.Count(string(b[:strings.Index(string(b), "/* hangs */")]), "\n")
+			if f := readPlanted(t, file).Findings[0]; f.Kind != "hang" || !strings.Contains(f.Text, fmt.Sprintf("rank 1 in MPI_Recv (stuck.c:%d)", line)) {
+				t.Errorf("%s: %s", f.Kind, f.Text)
+			}
+		})
 	}
 }

@@ -144,7 +144,19 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		vars = append(vars, [2]string{"COPPICE_RECORD_VECTORS", folder})
 	}
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
+	if _, file := o.Err.(*os.File); !file {
+		o.Err = &shared{to: o.Err}
+	}
+	done, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		if o.Part.Hang > 0 {
+			watch(o.Output, raw, o.Err, done)
+		}
+	}()
 	exit, err := start(args, env, o)
+	close(done)
+	<-watched
 	if err == nil && !began(raw) {
 		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s%s", ErrNothing, strings.Join(o.Command, " "), reason(raw), slots(ctx, o.Command, exit))
 	}
@@ -256,7 +268,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if !recording.Is(raw) {
 		return nil, fmt.Errorf("%s: %w: there is no recording in this folder", output, ErrNothing)
 	}
-	src, err := named(raw)
+	src, err := named(raw, false)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@
  * which knows requests and communicators, and no event is written.
  *
  * Messages are matched by their order. So the process counts those that are over before its part begins: sends, receives and collectives,
- * in a table that is a file, R.left, and there even when the process is killed. trace/recording leaves out what has its
+ * or in what is given up where only the latest is kept, in a table that is a file, R.left, and there even when the process is killed. trace/recording leaves out what has its
  * other side outside of a part.
  */
 
@@ -39,7 +39,7 @@ struct counted {
 	uint64_t comm, peer, count;
 };
 static struct {
-	uint64_t lost; /* the table was full */
+	uint32_t lost, dropping; /* it was full; events of a window are being counted */
 	uint64_t used, zero[2];
 	struct counted slots[SLOTS];
 } *table;
@@ -72,22 +72,54 @@ static void count_one(uint32_t kind, uint64_t peer, uint64_t comm, uint32_t tag)
 	pthread_mutex_unlock(&lock);
 }
 
+static void count_event(int kind, const uint64_t *a)
+{
+	switch (kind) {
+	case EV_SEND:
+	case EV_ISEND:
+		count_one(SENT, a[0], a[1], (uint32_t)a[2]);
+		break;
+	case EV_RECV:
+	case EV_IRECV:
+		count_one(RECEIVED, a[0], a[1], (uint32_t)a[2]);
+		break;
+	case EV_COLL_END:
+	case EV_NBC_END:
+		count_one(COLLECTIVE, 0, a[1], 0);
+	}
+}
+
+HIDDEN void cr_part_dropping(int on) { table->dropping = (uint32_t)on; }
+
+/* Numbers of each kind of events after its time. */
+static const uint8_t numbers[] = {
+	[EV_ENTER] = 1, [EV_LEAVE] = 1, [EV_SEND] = 4, [EV_ISEND] = 5, [EV_ISEND_DONE] = 1, [EV_RECV] = 4, [EV_IRECV_REQ] = 1, [EV_IRECV] = 5,
+	[EV_CANCELLED] = 1, [EV_COLL_END] = 5, [EV_NBC_REQ] = 1, [EV_NBC_END] = 6, [EV_REGION_ENTER] = 1, [EV_REGION_LEAVE] = 1, [EV_PCONTROL] = 2,
+	[EV_STOPPED] = 1, [EV_METRIC] = 1, [EV_RMA] = 6, [EV_FILE] = 5, [EV_SAMPLE] = 1, [EV_THREAD] = 3, [EV_PART] = 1,
+};
+
+HIDDEN void cr_part_dropped(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && *p != EV_END && *p < sizeof numbers) {
+		uint64_t a[1 + 1 + COUNTERS] = {0};
+		int kind = *p++, n = 1 + numbers[kind];
+		for (int i = 0; i < n && p < end; i++) {
+			for (int shift = 0; p < end; shift += 7) {
+				a[i] |= (uint64_t)(*p & 0x7f) << shift;
+				if (!(*p++ & 0x80) || shift > 56)
+					break;
+			}
+			if (kind == EV_METRIC && i == 1)
+				n += a[1] < COUNTERS ? (int)a[1] : COUNTERS;
+		}
+		count_event(kind, a + 1);
+	}
+}
+
 HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uint64_t *a)
 {
 	if (s->part == BEFORE)
-		switch (kind) {
-		case EV_SEND:
-		case EV_ISEND:
-			count_one(SENT, a[0], a[1], (uint32_t)a[2]);
-			break;
-		case EV_RECV:
-		case EV_IRECV:
-			count_one(RECEIVED, a[0], a[1], (uint32_t)a[2]);
-			break;
-		case EV_COLL_END:
-		case EV_NBC_END:
-			count_one(COLLECTIVE, 0, a[1], 0);
-		}
+		count_event(kind, a);
 	/* What was asked for before the end tells in which order messages of the part were received. */
 	if (s->part == AFTER && (kind == EV_IRECV || kind == EV_NBC_END) && a[n - 1] <= s->requests) {
 		s->off = 0;
@@ -205,6 +237,8 @@ static int wanted(const char *list)
 
 HIDDEN int cr_part_open(void)
 {
+	const char *hang = getenv("COPPICE_RECORD_HANG");
+	cr.hang = hang ? strtoull(hang, NULL, 10) : 0;
 	read_instant("COPPICE_RECORD_FROM", &from);
 	read_instant("COPPICE_RECORD_UNTIL", &until);
 	if (!wanted(getenv("COPPICE_RECORD_RANKS"))) {
@@ -214,18 +248,21 @@ HIDDEN int cr_part_open(void)
 		return cr.parted = 1;
 	}
 	cr.parted = from.kind || until.kind;
-	if (!from.kind) {
+	const char *keep = getenv("COPPICE_RECORD_KEEP");
+	cr.keep = keep ? strtoull(keep, NULL, 10) >> 20 : 0;
+	if (!from.kind)
 		atomic_store(&opens, 0);
+	if (!from.kind && !cr.keep)
 		return 1;
-	}
 	char name[sizeof cr.folder + 64];
 	snprintf(name, sizeof name, "%s/%d.left", cr.folder, cr.rank);
 	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd >= 0 && posix_fallocate(fd, 0, sizeof *table) == 0)
+	int holes = fd >= 0 && (!cr.keep || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20) == 0);
+	if (fd >= 0 && holes && posix_fallocate(fd, 0, sizeof *table) == 0)
 		table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);
-	if (table && table != MAP_FAILED)
+	if (table && table != MAP_FAILED && holes)
 		return 1;
 	table = NULL;
 	cr_complain(name);
@@ -237,6 +274,8 @@ HIDDEN void cr_part_starts(uint64_t t)
 	start = t;
 	if (from.kind)
 		told(PART_WAITS, t);
+	if (cr.keep)
+		told(PART_LATEST, t + t);
 	if (from.kind == TIME)
 		atomic_store(&opens, t + from.n);
 	if (until.kind == TIME)

@@ -47,7 +47,8 @@ enum {
 	EV_FILE,         /* what, see FILE_CREATE; file; two numbers; number of the operation */
 	EV_SAMPLE,       /* calling context, 0 for none */
 	EV_THREAD,       /* what, see THREAD_FORK; two numbers */
-	EV_PART          /* 1: what is recorded begins, 0: it ends; completions that follow tell of requests of the part alone */
+	EV_PART          /* 1: what is recorded begins, 0: it ends; completions that follow tell of requests of the part alone. 2 and a name: a
+	                    window begins in this region, 2 is the program */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -81,7 +82,7 @@ enum {
 enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY };
 
 /* What DEF_PART says. */
-enum { PART_NOTHING, PART_WAITS, PART_BEGINS, PART_ENDS };
+enum { PART_NOTHING, PART_WAITS, PART_BEGINS, PART_ENDS, PART_LATEST /* the time at which MPI_Init ended */ };
 
 /* Where a wrapper was called: its return address, and the end of its frame on the stack. */
 struct cr_place {

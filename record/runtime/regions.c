@@ -3,8 +3,10 @@
 
 #include "hashtable.h"
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Regions of the program: those it marks with coppice.h, and functions compiled with -finstrument-functions. */
@@ -15,6 +17,28 @@ void coppice_region_end(void) { cr_region_end(); }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table functions;
+
+/* wanted tells whether a function is to be recorded: it matches a pattern of the list, or there is none but those with ! that it does not match. */
+static int wanted(const char *function)
+{
+	const char *list = getenv("COPPICE_RECORD_FUNCTIONS");
+	int positive = 0, matches = 0;
+	char pattern[256];
+	while (list && *list) {
+		size_t n = strcspn(list, ",");
+		int not = *list == '!';
+		snprintf(pattern, sizeof pattern, "%.*s", (int)n - not, list + not);
+		int hit = fnmatch(pattern, function, 0) == 0;
+		if (not && hit)
+			return 0;
+		positive |= !not;
+		matches |= !not && hit;
+		list += n + (list[n] == ',');
+	}
+	return matches || !positive;
+}
+
+#define LEFT_OUT UINT64_MAX
 
 /* named returns the number of a function's name: that of its symbol if the dynamic linker knows it, else file and offset. */
 static uint64_t named(void *function)
@@ -30,7 +54,7 @@ static uint64_t named(void *function)
 		snprintf(text, sizeof text, "%s+0x%lx", file ? file + 1 : info.dli_fname,
 			(unsigned long)((char *)function - (char *)info.dli_fbase));
 	}
-	return cr_name(text);
+	return wanted(text) ? cr_name(text) : LEFT_OUT;
 }
 
 void __cyg_profile_func_enter(void *function, void *site)
@@ -46,7 +70,7 @@ void __cyg_profile_func_enter(void *function, void *site)
 	if (!s && name && (s = insert(&functions, HANDLE(function))))
 		s->number = name;
 	pthread_mutex_unlock(&lock);
-	cr_region_begin(name);
+	cr_region_begin(name == LEFT_OUT ? 0 : name);
 }
 
 void __cyg_profile_func_exit(void *function, void *site)

@@ -64,6 +64,67 @@ static void close_window(uint8_t *w, size_t used)
 	munmap(w, WINDOW);
 }
 
+/* drop_oldest gives up the oldest window of all that are full: its messages are counted, its place in the file becomes a hole. */
+static int drop_oldest(void)
+{
+	struct stream *oldest = NULL;
+	struct head h;
+	uint64_t first = 0;
+	static uint8_t w[WINDOW];
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) /* the last two may be in use */
+		if (s->dropped + 3 <= s->sequence && pread(s->fd, &h, sizeof h, (off_t)(s->dropped * WINDOW)) == sizeof h && h.length && (!oldest || h.first < first)) {
+			oldest = s;
+			first = h.first;
+		}
+	if (!oldest)
+		return 0;
+	off_t at = (off_t)(oldest->dropped * WINDOW);
+	cr_part_dropping(1);
+	if (pread(oldest->fd, w, WINDOW, at) != WINDOW || fallocate(oldest->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, WINDOW) != 0) {
+		cr.keep = 0; /* all is kept from now on */
+		return 0;
+	}
+	memcpy(&h, w, sizeof h);
+	cr_part_dropped(w + HEAD, w + (h.length < WINDOW ? h.length : HEAD));
+	cr_part_dropping(0);
+	oldest->dropped++;
+	return 1;
+}
+
+/* keep_latest keeps no more windows than there is room for. */
+static void keep_latest(void)
+{
+	uint64_t n = 1;
+	while (cr.keep && n) {
+		n = 0;
+		for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
+			n += s->sequence - s->dropped;
+		n = n >= cr.keep && drop_oldest();
+	}
+}
+
+/* look_for_hang leaves a note where the process is in an MPI call and none has returned for long; what is recorded is brought to the disk. */
+static void look_for_hang(void)
+{
+	static uint64_t told;
+	char name[sizeof cr.folder + 64];
+	uint64_t newest = 0;
+	int in = 0;
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
+		newest = s->stamp > newest ? s->stamp : newest;
+		in |= s->depth > 0 && !s->frame;
+	}
+	if (!in || newest == told || now() - newest < cr.hang)
+		return;
+	told = newest;
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
+		msync(s->window, WINDOW, MS_SYNC);
+	snprintf(name, sizeof name, "%s/%d.hang", cr.folder, cr.rank);
+	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* cr_help keeps a window ready for every stream and closes the full ones. */
 HIDDEN void *cr_help(void *unused)
 {
@@ -74,6 +135,8 @@ HIDDEN void *cr_help(void *unused)
 		pthread_mutex_unlock(&cr.lock);
 		int busy = 0;
 		cr_samples_define();
+		if (cr.hang)
+			look_for_hang();
 		for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
 			uint8_t *full = atomic_load(&s->full);
 			if (full) {
@@ -82,13 +145,14 @@ HIDDEN void *cr_help(void *unused)
 				busy = 1;
 			}
 			if (!atomic_load(&s->next)) {
+				keep_latest();
 				uint8_t *w = new_window(s);
 				atomic_store(&s->next, w ? w : (uint8_t *)(intptr_t)-errno);
 				busy = 1;
 			}
 		}
 		pthread_mutex_lock(&cr.lock);
-		if (!busy && !cr.leaving && cr_sampling()) {
+		if (!busy && !cr.leaving && (cr_sampling() || cr.hang)) {
 			struct timespec until;
 			clock_gettime(CLOCK_REALTIME, &until);
 			until.tv_sec++;
@@ -185,6 +249,8 @@ HIDDEN int cr_turn(struct stream *s)
 		pthread_cond_signal(&cr.work);
 	}
 	pthread_mutex_unlock(&cr.lock);
+	if (!stopped && cr.keep)
+		cr_state(s);
 	return !stopped;
 }
 

@@ -25,7 +25,7 @@ struct stream {
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
 	int64_t room; /* bytes that its events may take in the archive before it asks for more */
-	uint64_t last, stamp, sequence, events, stalled, closed; /* stamp: time of the events of the call in hand */
+	uint64_t last, stamp, sequence, dropped, events, stalled, closed; /* stamp: time of the events of the call in hand */
 	_Atomic(uint8_t *) next, full;
 	struct counters *counters;
 	uint64_t values[COUNTERS], counted[COUNTERS]; /* of the counters: those at stamp; those of the event before in this window */
@@ -53,6 +53,8 @@ struct recording {
 	pthread_cond_t work;
 	pthread_t helper;
 	int leaving, stopped, parted; /* parted: a part of the run is recorded */
+	uint64_t hang; /* ns without an MPI call that returns, after which the recording is written; 0: never */
+	uint64_t keep; /* windows that the latest of it takes; 0: all is kept */
 	_Atomic(struct stream *) streams;
 	_Atomic(uint32_t) threads;
 	unsigned counters_n;
@@ -95,6 +97,9 @@ HIDDEN void cr_part(struct stream *s, uint64_t t);
 HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args);
 HIDDEN void cr_reopen(struct stream *s, uint64_t t); /* enters, or leaves, what this thread has open */
 HIDDEN void cr_reclose(struct stream *s, uint64_t t);
+HIDDEN void cr_state(struct stream *s);     /* a window begins: writes what this thread has open */
+HIDDEN void cr_part_dropping(int on); /* a kill in between leaves the counts unknown */
+HIDDEN void cr_part_dropped(const uint8_t *events, const uint8_t *end);
 
 /* Samples. A thread begins and ends its own. */
 HIDDEN void cr_samples_open(void);

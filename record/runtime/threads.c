@@ -48,13 +48,13 @@ HIDDEN void cr_region_begin(uint64_t name)
 		cr_part_begins(name, 0);
 		cr_part(cr_mine, now());
 	}
-	if (opened.depth < REGIONS)
-		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)__builtin_frame_address(0);
-	opened.depth++;
 	if (use) {
 		count(cr_mine);
 		edge(cr_mine, now(), EV_REGION_ENTER, name);
 	}
+	if (opened.depth < REGIONS) /* after the event: one that turns to a new window is not open there */
+		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)__builtin_frame_address(0);
+	opened.depth++;
 }
 
 HIDDEN void cr_region_end(void)
@@ -65,11 +65,13 @@ HIDDEN void cr_region_end(void)
 	if (top < REGIONS && opened.regions[top] & CONSTRUCT) /* it began outside of that */
 		return;
 	int free = cr.parted && usable();
-	opened.depth = top;
-	if (top >= REGIONS || !opened.regions[top] || !cr_recording())
+	if (top >= REGIONS || !opened.regions[top] || !cr_recording()) {
+		opened.depth = top;
 		return;
+	}
 	count(cr_mine);
 	edge(cr_mine, now(), EV_REGION_LEAVE, opened.regions[top]);
+	opened.depth = top;
 	if (free)
 		cr_part_ends(opened.regions[top], 0);
 }
@@ -402,6 +404,17 @@ HIDDEN void cr_reopen(struct stream *s, uint64_t t)
 	for (unsigned i = 0; i < opened.depth && i < REGIONS; i++)
 		if (opened.regions[i] && !(opened.regions[i] & CONSTRUCT))
 			edge(s, t, EV_REGION_ENTER, opened.regions[i]);
+}
+
+HIDDEN void cr_state(struct stream *s)
+{
+	uint64_t name = 2;
+	put(s, s->last, EV_PART, 1, &name);
+	for (unsigned i = 0; s == cr_mine && i < opened.depth && i < REGIONS; i++)
+		if (opened.regions[i] && !(opened.regions[i] & CONSTRUCT)) {
+			name = 2 + (uint64_t)opened.regions[i];
+			put(s, s->last, EV_PART, 1, &name);
+		}
 }
 
 HIDDEN void cr_reclose(struct stream *s, uint64_t t)

@@ -33,7 +33,8 @@
 //	14 calls         of rank 0: functions of file I/O, a line each, numbered from 5120: paradigm, data or metadata, name
 //	15 unseen        calls of file I/O that are not recorded, bytes that they read, bytes that they wrote: u64 each
 //	16 team          number of a thread that was in a team of OpenMP: u64
-//	17 part         what is recorded: 0 nothing, 1 a part that begins later, 2 it begins, 3 it ends; ns since the end of MPI_Init: u64 each
+//	17 part         what is recorded: 0 nothing, 1 a part that begins later, 2 it begins, 3 it ends; ns since the end of MPI_Init; 4 the latest,
+//	                 and the process's time at the end of MPI_Init: u64 each
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's
@@ -41,7 +42,7 @@
 //	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
 //	                 all bits set and its name: u64 each
 //
-// Where the part that is recorded begins after MPI_Init, R.left counts the messages and collectives before it (part.go).
+// Where the part that is recorded begins after MPI_Init, or only the latest is kept and the first windows of event files are holes, R.left counts the messages and collectives before it (part.go).
 //
 // addresses.json, made after the program's end, has lines of JSON: what an address of a call site belongs to.
 //

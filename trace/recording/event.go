@@ -135,7 +135,9 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 			b.Append(t, trace.CallingContextSample, 0, uint64(x.ref), uint64(x.depth)+2, generator)
 		}
 	case evPart:
-		b.Append(t, trace.MeasurementOnOff, 0, 2-n[0]&1)
+		if n[0] < partState {
+			b.Append(t, trace.MeasurementOnOff, 0, 2-n[0]&1)
+		}
 	case evThread:
 		r.thread(b, n, t)
 	case evPcontrol:

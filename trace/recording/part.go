@@ -23,6 +23,8 @@ type part struct {
 	late         bool   // it begins after MPI_Init
 	nothing      bool   // not even a part is
 	begins, ends uint64 // ns since the end of MPI_Init; never where it does not end early
+	latest       bool   // it is what was kept of the latest events, if some were given up
+	started      uint64 // then: the process's time at the end of MPI_Init
 	lost         bool   // what was before it is not known
 	messages     uint64 // that are left out
 	collectives  uint64
@@ -34,15 +36,25 @@ const (
 	partWaits
 	partBegins
 	partEnds
+	partLatest
 )
+
+// partState is what an event of a part says of a window that begins; a name above it is a region that is open there.
+const partState = 2
 
 const never = math.MaxUint64
 
 func (q *part) tell(what, ns uint64) {
-	if !q.is {
-		q.is, q.ends = true, never
+	if !q.is && !q.latest {
+		q.ends = never
+	}
+	if q.is = q.is || what != partLatest; !q.is {
+		q.latest, q.started = true, ns
+		return
 	}
 	switch what {
+	case partLatest:
+		q.latest, q.started = true, ns
 	case partNothing:
 		q.nothing = true
 	case partWaits:
@@ -131,6 +143,11 @@ type edges struct {
 
 // leaveOut marks the events that the Source has not, because their other side is not recorded.
 func (s *Source) leaveOut() error {
+	for _, p := range s.processes {
+		if err := p.findLatest(); err != nil {
+			return err
+		}
+	}
 	if !s.parted() {
 		return nil
 	}
@@ -284,7 +301,7 @@ func (e *edges) readTable(p *process) error {
 		peer, count := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 		switch {
 		case i == 0:
-			p.part.lost = kind != 0
+			p.part.lost = kind != 0 || tag != 0
 			continue
 		case kind == 0 || kind > 3 || count > math.MaxInt64:
 			continue
@@ -342,6 +359,7 @@ type scan struct {
 	asked map[uint64]*operation // requests
 	begun map[[2]uint64]bool    // operations of windows and of files
 	open  *place                // the collective in hand
+	lead  bool                  // inside of a call whose begin was given up
 	after bool                  // the part is over
 }
 
@@ -371,13 +389,18 @@ func (c *scan) thread(thread int) error {
 	}
 	defer h.Close()
 	b := make([]byte, windowBytes)
-	for w := range windows(f.size) {
+	c.lead = false
+	for w := f.first; w < windows(f.size); w++ {
 		n, err := h.ReadAt(b, int64(w)*windowBytes)
 		if err != nil && err != io.EOF {
 			return err
 		}
 		r := &reader{p: c.p}
 		r.open(b[:n], uint64(w))
+		if f.first > 0 && w == f.first {
+			f.opens = []uint64{}
+			c.lead = inCall(r.b, r.last)
+		}
 		var x raw
 		for at := (place{thread: thread, window: w}); ; at.event++ {
 			n := x.decode(r.b, r.last)
@@ -385,6 +408,15 @@ func (c *scan) thread(thread int) error {
 				break
 			}
 			r.b, r.last = r.b[n:], x.t
+			if f.first > 0 {
+				c.begins(f, &x, at)
+			}
+			if c.lead {
+				c.earlier(&x)
+				c.skip(at)
+				c.lead = x.kind != evLeave
+				continue
+			}
 			c.event(&x, at)
 		}
 	}
@@ -444,8 +476,8 @@ func (c *scan) event(x *raw, at place) {
 	case evIrecv:
 		if o := c.done(n[4], at); o != nil {
 			c.operates(o, n[1], n[0], n[2], at)
-		} else if l, ok := c.e.line(c.p, n[1], n[0], uint32(n[2]), receives); ok && c.p.part.late {
-			c.before(l, receives)
+		} else if c.p.part.late {
+			c.earlier(x)
 		}
 	case evCancelled:
 		c.done(n[0], at)
@@ -462,8 +494,8 @@ func (c *scan) event(x *raw, at place) {
 		if o := c.done(n[5], at); o != nil {
 			o.side = sends
 			c.operates(o, n[1], never, 0, at)
-		} else if l, ok := c.e.line(c.p, n[1], never, 0, sends); ok && c.p.part.late {
-			c.before(l, sends)
+		} else if c.p.part.late {
+			c.earlier(x)
 		}
 	case evRMA:
 		const synchronised = 9
@@ -478,6 +510,80 @@ func (c *scan) event(x *raw, at place) {
 	case evPart:
 		c.after = n[0] == 0
 	}
+}
+
+// earlier counts an operation that was asked for before the part.
+func (c *scan) earlier(x *raw) {
+	peer, tag, side := x.n[0], x.n[2], sends
+	switch x.kind {
+	case evSend, evIsend:
+	case evRecv, evIrecv:
+		side = receives
+	case evCollEnd, evNBCEnd:
+		peer, tag = never, 0
+	default:
+		return
+	}
+	if l, ok := c.e.line(c.p, x.n[1], peer, uint32(tag), side); ok {
+		c.before(l, side)
+	}
+}
+
+// begins finds where the events of a stream begin whose first windows were given up, and what is open there.
+func (c *scan) begins(f *file, x *raw, at place) {
+	state := x.kind == evPart && x.n[0] >= partState
+	if state && at.window == f.first && (x.n[0] > partState || at.thread == 0) {
+		f.opens = append(f.opens, x.n[0]-partState)
+	}
+	if c.lead && x.kind == evLeave || !c.lead && state && at.window == f.first && x.n[0] == partState {
+		f.begin = at
+		if at.thread == 0 && x.t > c.p.part.started {
+			c.p.part.begins = x.t - c.p.part.started
+		}
+	}
+}
+
+// inCall reports whether events begin inside of a call.
+func inCall(b []byte, last uint64) bool {
+	var x raw
+	for n := x.decode(b, last); n > 0; n = x.decode(b, last) {
+		switch b, last = b[n:], x.t; x.kind {
+		case evLeave:
+			return true
+		case evEnter, evRegionEnter, evRegionLeave:
+			return false
+		}
+	}
+	return false
+}
+
+// findLatest finds the first windows that were kept of a process.
+func (p *process) findLatest() error {
+	for i := range p.files {
+		if !p.part.latest {
+			break
+		}
+		f := &p.files[i]
+		h, err := os.Open(f.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		defer h.Close()
+		var b [windowHead]byte
+		for n := windows(f.size); f.first+1 < n; f.first++ {
+			if k, err := h.ReadAt(b[:], int64(f.first)*windowBytes); err != nil && err != io.EOF {
+				return err
+			} else if k == windowHead && isHead(b[:], uint64(f.first)) {
+				break
+			}
+		}
+		if f.first > 0 {
+			p.part.is, p.part.late = true, true
+		}
+	}
+	return nil
 }
 
 // moves takes an operation of a window or a file that begins or goes on.

@@ -67,6 +67,7 @@ type process struct {
 	ended      uint64 // reason, 0 where the process did not end its recording
 	exit       uint64 // status given to exit + 1, 0 where it is not known
 	newest     uint64 // time of the last event, where it did
+	running    bool   // and may go on
 	damaged    string // what is wrong with the file, "" if nothing is
 	files      []file // event files, the first thread's first
 	counters   []string

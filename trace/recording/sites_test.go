@@ -6,7 +6,7 @@ import "testing"
 func TestOpenNaming(t *testing.T) {
 	sites := append(definition(defModule, append(words(0), "- /bin/p"...)), definition(defSite, words(0, 0, 0, 16))...)
 	dir := write(t, map[string][]byte{"0.def": append(definitions(0, 1), sites...), "1.def": definitions(1, 1)})
-	named, err := OpenNaming(dir, func(list []Address) ([]byte, error) {
+	named, err := OpenNaming(dir, false, func(list []Address) ([]byte, error) {
 		return WriteNames(dir, []Named{{list[0], []Frame{{Function: "solve", File: "halo.c", Line: 42}}}})
 	})
 	if err != nil {

@@ -28,9 +28,12 @@ type Source struct {
 
 // file is the event file of a thread.
 type file struct {
-	path string
-	size int64
-	skip map[int][]uint32 // events that are left out, by window
+	path  string
+	size  int64
+	skip  map[int][]uint32 // events that are left out, by window
+	first int              // window: those before it were given up
+	begin place            // then: of the event where the recording begins
+	opens []uint64         // names of the regions that are open there, the program's, 0, first
 }
 
 // Marker is the name of the empty file that tells a recording's folder.
@@ -101,8 +104,8 @@ func Open(dir string, loaded []byte) (*Source, error) {
 	return s, nil
 }
 
-// OpenNaming opens a recording whose call sites have the names in a file that write writes.
-func OpenNaming(dir string, write func([]Address) ([]byte, error)) (*Source, error) {
+// OpenNaming opens a recording whose call sites have the names in a file that write writes. running: its processes may go on.
+func OpenNaming(dir string, running bool, write func([]Address) ([]byte, error)) (*Source, error) {
 	b, err := loadProcesses(dir)
 	if err != nil {
 		return nil, err
@@ -110,6 +113,9 @@ func OpenNaming(dir string, write func([]Address) ([]byte, error)) (*Source, err
 	s, err := parse(dir, b)
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range s.processes {
+		p.running = running && p.ended == 0
 	}
 	if list := s.addresses(); len(list) > 0 {
 		text, err := write(list)
@@ -334,6 +340,9 @@ func (p *process) cut() (property, why string) {
 		if p.damaged != "" { // that is told; how the process ended is not known
 			return "", ""
 		}
+		if p.running {
+			return trace.PropertyUnfinished, "it goes on: the recording was written before its end"
+		}
 		return trace.PropertyUnfinished, "it crashed or was killed"
 	case endExit:
 		if p.exit > 0 {
@@ -384,7 +393,7 @@ func windows(size int64) int { return int((size + windowBytes - 1) / windowBytes
 // last window's first event.
 func (p *process) span(f *file) (first, last trace.Time, ok bool) {
 	n := windows(f.size)
-	from, ok := windowTime(f.path, 0)
+	from, ok := windowTime(f.path, f.first)
 	if n == 0 || !ok {
 		return 0, 0, false
 	}

@@ -65,7 +65,10 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	if _, err := s.h.ReadAt(b, int64(i)*windowBytes); err != nil && err != io.EOF {
 		return nil, err
 	}
-	r := &reader{p: s.p, skip: s.file.skip[i], now: s.heads[i].first, high: math.MaxUint64}
+	if i < s.file.first {
+		return &reader{p: s.p, ended: true}, nil
+	}
+	r := &reader{p: s.p, of: s.file, window: i, skip: s.file.skip[i], now: s.heads[i].first, high: math.MaxUint64}
 	for _, w := range s.heads[i+1:] {
 		if w.ordered {
 			r.high = w.first
@@ -91,7 +94,9 @@ func (s *stream) Close() error {
 type reader struct {
 	p       *process
 	b       []byte
-	number  uint64   // of the next event in the window
+	number  uint64 // of the next event in the window
+	of      *file
+	window  int
 	skip    []uint32 // numbers of events in the window that are left out and to come
 	at      uint32   // number of the next event, with those
 	last    uint64
@@ -163,8 +168,19 @@ func (r *reader) Next(b *trace.Batch) error {
 			break
 		}
 		r.b, r.last, r.now = r.b[n:], e.t, t
-		if r.at++; len(r.skip) > 0 && r.skip[0] == r.at-1 {
+		r.at++
+		skipped := len(r.skip) > 0 && r.skip[0] == r.at-1
+		if skipped {
 			r.skip = r.skip[1:]
+		}
+		switch {
+		case r.of.opens != nil && r.of.begin.window == r.window && r.of.begin.event == r.at-1:
+			b.Append(t, trace.MeasurementOnOff, 0, 1)
+			for _, name := range r.of.opens {
+				b.Append(t, trace.Enter, r.p.nameRef(name))
+			}
+			continue
+		case skipped:
 			continue
 		}
 		r.emit(b, &e, t)
