@@ -118,11 +118,11 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// planted runs the programs, or only those of windows, which libraries synchronise in different ways.
+// planted runs the programs, or only those of windows, which libraries synchronise in different ways, and of files.
 func (l *library) planted(t *testing.T, table []planted, windows bool) {
 	folder := l.makeExamples(t, "examples/planted")
 	for _, x := range table {
-		if b, err := os.ReadFile(filepath.Join(plantedFolder, x.file)); err != nil || windows && !bytes.Contains(b, []byte("MPI_Win_")) {
+		if b, err := os.ReadFile(filepath.Join(plantedFolder, x.file)); err != nil || windows && !bytes.Contains(b, []byte("MPI_Win_")) && !strings.HasPrefix(x.file, "io_") {
 			continue
 		}
 		t.Run(x.file, func(t *testing.T) {
@@ -186,7 +186,7 @@ func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
 	}
 	var wrong error
 	for _, mark := range [...]string{"waits", "late"} {
-		marked := regexp.MustCompile(`MPI_.*[/!]\*? .*\b` + mark + `\b`)
+		marked := regexp.MustCompile(`(MPI_|write\().*[/!]\*? .*\b` + mark + `\b`)
 		found, lines := false, 0
 		for i, line := range strings.Split(string(b), "\n") {
 			if marked.MatchString(line) {
@@ -212,7 +212,7 @@ const plantedTries = 3
 // run records and analyses a program, and returns what it says itself.
 func (x *planted) run(t *testing.T, l *library, program, file string, sites int) (own plantedCause) {
 	t.Helper()
-	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program), Sites: sites})
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program), Sites: sites, IO: strings.HasPrefix(x.file, "io_")})
 	line := ""
 	for s := range strings.Lines(out) {
 		if strings.HasPrefix(s, "{") {
