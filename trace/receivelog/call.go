@@ -1,145 +1,97 @@
 package receivelog
 
-func (r *Reader) readCall(b *body) error {
+func (r *Reader) readCall(b *body) {
 	c := &r.call
 	*c = Call{Number: r.calls, Times: 1, Outputs: c.Outputs[:0]}
-	number, err := b.varint()
-	if err != nil {
-		return err
-	}
+	number := b.varint()
 	var known bool
 	if c.Function, known = r.Header.Functions[number]; !known {
-		return corrupt("call %d of function %d, which the header does not name", r.calls, number)
+		b.fail("call %d of function %d, which the header does not name", r.calls, number)
 	}
-	if c.Code, err = b.zigzag(); err != nil {
-		return err
-	}
-	if err := c.inputs(b); err != nil {
-		return err
-	}
+	c.Code = b.zigzag()
+	c.inputs(b)
 	for b.more() {
-		o, err := b.output()
-		if err != nil {
-			return err
-		}
-		c.Outputs = append(c.Outputs, o)
+		c.Outputs = append(c.Outputs, b.output())
 	}
 	r.calls++
 	r.started = true
-	return nil
 }
 
-func (c *Call) inputs(b *body) (err error) {
-	if c.Checked, err = b.byte(); err != nil {
-		return err
-	}
-	if c.Checked >= 1<<7 {
-		return corrupt("call %d: inputs %#x", c.Number, c.Checked)
+func (c *Call) inputs(b *body) {
+	if c.Checked = b.byte(); c.Checked >= 1<<7 {
+		b.fail("call %d: inputs %#x", c.Number, c.Checked)
 	}
 	for i := range c.Inputs {
 		switch bit := byte(1) << i; {
 		case c.Checked&bit == 0:
 		case bit&(Bytes|Communicator|Requests) != 0:
-			c.Inputs[i], err = b.plain()
+			c.Inputs[i] = b.plain()
 		default:
-			c.Inputs[i], err = b.zigzag()
-		}
-		if err != nil {
-			return err
+			c.Inputs[i] = b.zigzag()
 		}
 	}
-	return nil
 }
 
 // plain reads an unsigned number into the form that Values have: the library's counts are less than 2^63.
-func (b *body) plain() (int64, error) {
-	v, err := b.varint()
-	if err == nil && v >= 1<<63 {
-		err = corrupt("the number %d", v)
+func (b *body) plain() int64 {
+	v := b.varint()
+	if v >= 1<<63 {
+		b.fail("the number %d", v)
 	}
-	return int64(v), err
+	return int64(v)
 }
 
 // forms are the numbers of the kinds of outputs that hold nothing else: v plain, z zig-zag.
 var forms = [...]string{Int: "z", Comm: "vvvv", Object: "v", Request: "v", Status: "vzzzvv", Done: "vv", Real: ""}
 
-func (b *body) output() (o Output, err error) {
-	k, err := b.byte()
-	if err != nil {
-		return o, err
-	}
-	o.Kind = Kind(k)
+func (b *body) output() (o Output) {
+	o.Kind = Kind(b.byte())
 	if o.Kind < Int || o.Kind > Real {
-		return o, corrupt("an output of kind %d", k)
+		b.fail("an output of kind %d", o.Kind)
+		return o
 	}
-	if o.Parameter, err = b.varint(); err != nil {
-		return o, err
-	}
+	o.Parameter = b.varint()
 	switch o.Kind {
 	case Ints:
-		return o, b.ints(&o)
+		n := b.varint()
+		if n > b.end-b.offset { // a byte each, at least
+			b.fail("%d integers in a record with %d bytes left", n, b.end-b.offset)
+		}
+		for ; n > 0 && b.err == nil; n-- {
+			o.Values = append(o.Values, b.zigzag())
+		}
 	case Data:
-		return o, b.payload(&o)
+		o.Payload = b.payload()
 	case Text:
-		o.Text, err = b.text()
-		return o, err
+		o.Text = b.text()
 	case Real:
-		o.Real, err = b.real()
-		return o, err
-	}
-	form := forms[o.Kind]
-	o.Values = make([]int64, len(form))
-	for i := range o.Values {
-		if form[i] == 'z' {
-			o.Values[i], err = b.zigzag()
-		} else {
-			o.Values[i], err = b.plain()
-		}
-		if err != nil {
-			return o, err
+		o.Real = b.real()
+	default:
+		o.Values = make([]int64, len(forms[o.Kind]))
+		for i, form := range forms[o.Kind] {
+			if form == 'z' {
+				o.Values[i] = b.zigzag()
+			} else {
+				o.Values[i] = b.plain()
+			}
 		}
 	}
-	return o, nil
-}
-
-func (b *body) ints(o *Output) error {
-	n, err := b.length() // a byte each, at least
-	if err != nil {
-		return err
-	}
-	for range n {
-		v, err := b.zigzag()
-		if err != nil {
-			return err
-		}
-		o.Values = append(o.Values, v)
-	}
-	return nil
+	return o
 }
 
 // payload reads where a payload is, and goes beyond it.
-func (b *body) payload(o *Output) error {
+func (b *body) payload() Payload {
 	begin := b.offset
-	n, err := b.varint()
-	if err != nil {
-		return err
-	}
-	where, err := b.varint()
-	if err != nil {
-		return err
-	}
-	o.Payload = Payload{n, where, where > 0}
+	n, where := b.varint(), b.varint()
 	if where == 0 {
-		o.Payload.Where = b.offset
-		if n > b.end-b.offset {
-			return corrupt("a payload of %d bytes in a record with %d left", n, b.end-b.offset)
-		}
-		return b.skip(n, nil)
+		p := Payload{Bytes: n, Where: b.offset}
+		b.take(n, nil)
+		return p
 	}
 	if where > begin || n > begin-where {
-		return corrupt("a payload of %d bytes at %d, after its use at %d", n, where, begin)
+		b.fail("a payload of %d bytes at %d, after its use at %d", n, where, begin)
 	}
-	return nil
+	return Payload{n, where, true}
 }
 
 // ReadPayload reads a payload that a call of this reader named, into p from byte at on; the blocks were checked when the

@@ -35,25 +35,18 @@ type Function struct {
 	Class Class
 }
 
-func (b *body) header() (*Header, error) {
+func (b *body) header() *Header {
 	h := &Header{Functions: make(map[uint64]Function), Rank: -1}
 	for b.more() {
-		name, err := b.text()
-		if err != nil {
-			return nil, err
-		}
-		value, err := b.text()
-		if err != nil {
-			return nil, err
-		}
+		name, value := b.text(), b.text()
 		if err := h.set(name, value); err != nil {
-			return nil, corrupt("header: %s: %v", name, err)
+			b.fail("header: %s: %v", name, err)
 		}
 	}
 	if h.Rank < 0 || h.Rank >= h.Size {
-		return nil, corrupt("header: rank %d of %d", h.Rank, h.Size)
+		b.fail("header: rank %d of %d", h.Rank, h.Size)
 	}
-	return h, nil
+	return h
 }
 
 func (h *Header) set(name, value string) (err error) {

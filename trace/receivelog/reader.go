@@ -117,7 +117,8 @@ func Open(file io.ReaderAt, size int64) (*Reader, error) {
 		err = corrupt("the first record is of kind %d", kind)
 	}
 	if err == nil {
-		r.Header, err = b.header()
+		r.Header = b.header()
+		err = b.err
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w in its header", ErrCut)
@@ -159,10 +160,10 @@ func (r *Reader) record() (byte, *body, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	b := &body{&r.s, ^uint64(0)}
-	n, err := b.varint()
-	if err != nil {
-		return 0, nil, ended(err)
+	b := &body{stream: &r.s, end: ^uint64(0)}
+	n := b.varint()
+	if b.err != nil {
+		return 0, nil, ended(b.err)
 	}
 	if n > r.s.left() {
 		if n > 1<<62 {
@@ -204,55 +205,47 @@ func (r *Reader) next() error {
 	}
 	switch kind {
 	case recCall:
-		err = r.readCall(b)
+		r.readCall(b)
 	case recRepeat:
-		err = r.readRepeat(b)
+		r.readRepeat(b)
 	case recEnd:
-		if err := r.readEnd(b); err != nil {
-			return ended(err)
-		}
-		return io.EOF
+		return r.readEnd(b)
 	default:
 		return corrupt("a record of kind %d", kind)
 	}
-	if err == nil && b.more() {
-		err = corrupt("call %d: bytes after the contents", r.call.Number)
+	if b.more() {
+		b.fail("call %d: bytes after the contents", r.call.Number)
 	}
-	return ended(err)
+	return ended(b.err)
 }
 
-func (r *Reader) readRepeat(b *body) error {
-	n, err := b.varint()
-	if err != nil {
-		return err
-	}
+func (r *Reader) readRepeat(b *body) {
+	n := b.varint()
 	if !r.started || n == 0 || r.calls+n < n {
-		return corrupt("a call is repeated %d times", n)
+		b.fail("a call is repeated %d times", n)
 	}
 	r.call.Number, r.call.Times = r.calls, n
 	r.calls += n
-	return nil
 }
 
+// readEnd returns io.EOF where nothing follows the last record.
 func (r *Reader) readEnd(b *body) error {
 	var v [5]uint64
 	for i := range v {
-		var err error
-		if v[i], err = b.varint(); err != nil {
-			return err
-		}
+		v[i] = b.varint()
 	}
 	if b.more() || v[1] != r.calls {
-		return corrupt("the end says %d calls after %d", v[1], r.calls)
+		b.fail("the end says %d calls after %d", v[1], r.calls)
+	}
+	if b.err != nil {
+		return ended(b.err)
 	}
 	r.end = &End{Reason(v[0]), v[1], v[2], v[3], v[4]}
-	if _, err := r.s.byte(); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = corrupt("bytes after the end")
-		}
-		return err
+	_, err := r.s.byte()
+	if err == nil {
+		err = corrupt("bytes after the end")
 	}
-	return nil
+	return err
 }
 
 // End returns the end, once Next came to it.

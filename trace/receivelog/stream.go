@@ -138,70 +138,71 @@ func (s *stream) skip(n uint64, to *[]byte) error {
 	return nil
 }
 
-// body reads the body of a record; nothing beyond it.
+// body reads the body of a record; nothing beyond it. The first error stays, and what is read after it is 0.
 type body struct {
 	*stream
 	end uint64 // offset
+	err error
 }
 
-func (b *body) more() bool { return b.offset < b.end }
-
-func (b *body) byte() (byte, error) {
-	if !b.more() {
-		return 0, corrupt("a record ends before its contents")
+func (b *body) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = corrupt(format, args...)
 	}
-	return b.stream.byte()
 }
 
-func (b *body) varint() (uint64, error) {
-	var v uint64
+func (b *body) more() bool { return b.err == nil && b.offset < b.end }
+
+func (b *body) byte() (c byte) {
+	if b.more() {
+		c, b.err = b.stream.byte()
+		return c
+	}
+	b.fail("a record ends before its contents")
+	return 0
+}
+
+// take passes n bytes, and appends them to to unless that is nil.
+func (b *body) take(n uint64, to *[]byte) {
+	if n > b.end-b.offset {
+		b.fail("%d bytes in a record with %d left", n, b.end-b.offset)
+	}
+	if b.err == nil {
+		b.err = b.skip(n, to)
+	}
+}
+
+func (b *body) varint() (v uint64) {
 	for shift := 0; ; shift += 7 {
-		c, err := b.byte()
-		if err != nil {
-			return 0, err
-		}
+		c := b.byte()
 		if shift == 63 && c > 1 {
-			return 0, corrupt("a number of more than 64 bits")
+			b.fail("a number of more than 64 bits")
+		}
+		if b.err != nil {
+			return 0
 		}
 		v |= uint64(c&0x7f) << shift
 		if c < 0x80 {
-			return v, nil
+			return v
 		}
 	}
 }
 
-func (b *body) zigzag() (int64, error) {
-	v, err := b.varint()
-	return int64(v>>1) ^ -int64(v&1), err
+func (b *body) zigzag() int64 {
+	v := b.varint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
-// length reads a number of bytes that must follow in the body.
-func (b *body) length() (uint64, error) {
-	n, err := b.varint()
-	if err == nil && n > b.end-b.offset {
-		return 0, corrupt("%d bytes in a record with %d left", n, b.end-b.offset)
-	}
-	return n, err
-}
-
-func (b *body) text() (string, error) {
-	n, err := b.length()
-	if err != nil {
-		return "", err
-	}
+func (b *body) text() string {
 	var t []byte
-	err = b.skip(n, &t)
-	return string(t), err
+	b.take(b.varint(), &t)
+	return string(t)
 }
 
-func (b *body) real() (float64, error) {
-	if b.end-b.offset < 8 {
-		return 0, corrupt("a record ends before its contents")
-	}
+func (b *body) real() float64 {
 	t := make([]byte, 0, 8)
-	err := b.skip(8, &t)
-	if err != nil {
-		return 0, err
+	if b.take(8, &t); b.err != nil {
+		return 0
 	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(t)), nil
+	return math.Float64frombits(binary.LittleEndian.Uint64(t))
 }

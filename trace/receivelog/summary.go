@@ -1,11 +1,11 @@
 package receivelog
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math/bits"
 	"slices"
-	"strings"
 )
 
 // Summary says what is in a log.
@@ -68,13 +68,7 @@ func Summarise(r *Reader) (*Summary, error) {
 	}
 	slices.Sort(s.Refused)
 	slices.SortFunc(s.Functions, func(a, b FunctionCount) int {
-		switch {
-		case a.Payload != b.Payload && a.Payload > b.Payload, a.Payload == b.Payload && a.Calls > b.Calls:
-			return -1
-		case a.Payload != b.Payload || a.Calls != b.Calls:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.Payload, a.Payload), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name))
 	})
 	return s, nil
 }
