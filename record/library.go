@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-//go:embed runtime/*.c runtime/*.h posix/*.c replayer/*.c replayer/*.h
+//go:embed runtime/*.c runtime/*.h posix/*.c pthreads/*.c replayer/*.c replayer/*.h
 var runtime embed.FS
 
 // product is a library that is made: from which sources, next to the wrappers.
@@ -29,9 +29,7 @@ type product struct {
 
 var (
 	recorder = product{"record", generate, []string{"runtime/*"}}
-	// fileRecorder stands between the program and the C library too. Without it, a program's I/O does not pass the recorder.
-	fileRecorder = product{"record-io", generate, []string{"runtime/*", "posix/*"}}
-	replayer     = product{"replay", generateReplay, []string{
+	replayer = product{"replay", generateReplay, []string{
 		"replayer/*", "runtime/arguments.c", "runtime/dlopen.c", "runtime/vector.[ch]", "runtime/crc.h", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
 	}}
 )
@@ -39,15 +37,21 @@ var (
 // ErrCompiler says that the MPI library's C compiler wrapper cannot be used.
 var ErrCompiler = errors.New("the recorder is made with the compiler of the program's MPI library, and that does not work")
 
-// Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to. It is
-// compiled once and kept in folder, under a name that depends on sources, header and compiler.
-func Library(ctx context.Context, cc, folder string) (string, error) {
-	return recorder.library(ctx, cc, folder)
-}
+// Parts of the recorder that stand between the program and the C library. Without them, what they record does not pass the recorder.
+const (
+	partFiles   = "posix"
+	partThreads = "pthreads"
+)
 
-// FileLibrary returns the path of the recorder that records file I/O without MPI too.
-func FileLibrary(ctx context.Context, cc, folder string) (string, error) {
-	return fileRecorder.library(ctx, cc, folder)
+// Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to, with these parts. It is
+// compiled once and kept in folder, under a name that depends on sources, header and compiler.
+func Library(ctx context.Context, cc, folder string, parts ...string) (string, error) {
+	p := recorder
+	for _, part := range parts {
+		p.name += "-" + part
+		p.sources = append(slices.Clip(p.sources), part+"/*")
+	}
+	return p.library(ctx, cc, folder)
 }
 
 // ReplayLibrary returns the path of the library that answers a program's MPI calls from a receive log.

@@ -34,7 +34,7 @@ type Options struct {
 	CPUTime  bool          // write the processor time between calls: vectors/R.csv
 	Sites    int           // frames of the call site of each MPI call, innermost first, at most MaxSites; 0: none
 	Sample   time.Duration // of processor time of a thread from one sample of where it computes to the next; 0: none
-	Threads  string        // what is recorded of threads: none or openmp; "" as none
+	Threads  string        // what is recorded of threads: none, openmp or all; "" as none
 	Counters []string      // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
@@ -58,6 +58,7 @@ type Result struct {
 const (
 	ThreadsNone   = "none"
 	ThreadsOpenMP = "openmp" // parallel regions of OpenMP, their barriers, locks and tasks
+	ThreadsAll    = "all"    // that, POSIX threads and what they wait for each other
 )
 
 // MaxSites is the most frames that a call site has.
@@ -96,9 +97,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	library := Library
+	var parts []string
 	if o.IO {
-		library = FileLibrary
+		parts = append(parts, partFiles)
+	}
+	if o.Threads == ThreadsAll {
+		parts = append(parts, partThreads)
+	}
+	library := func(ctx context.Context, cc, folder string) (string, error) {
+		return Library(ctx, cc, folder, parts...)
 	}
 	lib, err := compiled(ctx, library, o.Compiler, o.Command, o.Cache)
 	if err != nil {

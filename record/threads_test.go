@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -150,5 +151,57 @@ func TestWithoutOMPT(t *testing.T) {
 	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-w", "-fopenmp"), "1"), Threads: ThreadsOpenMP})
 	if !slices.Equal(r.Alone, []int{0, 1}) {
 		t.Errorf("processes without parallel regions: %v", r.Alone)
+	}
+}
+
+// TestPOSIXThreads records a program whose threads wait for each other in every way: its result is what it is alone, each thread that it
+// made is there from its begin to its end, each wait that took 1 ms by the program's clock is there, and locks are released as often as
+// they are acquired.
+func TestPOSIXThreads(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			program := l.compileProgram(t, "pthreads.c", "-g", "-O1", "-pthread")
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, "3"), Threads: ThreadsAll, Sites: 1, Keep: true})
+			var sum, made, waits uint64
+			if _, err := fmt.Sscan(out, &sum, &made, &waits); err != nil || sum != 22 || r.Exit != 0 || len(r.Found) > 0 || len(r.Alone) > 0 {
+				t.Fatalf("%v, status %d: %q, %v %v\n%s", err, r.Exit, out, r.Found, r.Alone, errs)
+			}
+			if path, err := exec.LookPath("otf2-print"); err == nil {
+				if text, err := exec.Command(path, "-Werror", r.Archive).CombinedOutput(); err != nil {
+					t.Fatalf("otf2-print: %v %s", err, text[max(0, len(text)-500):])
+				}
+			}
+			raw := filepath.Join(filepath.Dir(r.Archive), rawFolder)
+			have := tally(t, raw, func(count map[string]uint64, name string, e *trace.Event, _ []uint64) {
+				count[e.Kind.Info().Name]++
+				if e.Kind == trace.Enter {
+					count[name]++
+				}
+			})[0]
+			names := []string{"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_spin_lock", "sem_wait", "pthread_cond_wait", "pthread_barrier_wait"}
+			for _, name := range names {
+				have["waits"] += have[name]
+			}
+			if have["waits"] < waits {
+				t.Errorf("%d waits are recorded, %d took 1 ms", have["waits"], waits)
+			}
+			for name, want := range map[string]uint64{
+				"ThreadCreate": made, "ThreadBegin": made, "ThreadEnd": made - 1, "ThreadWait": made - 1, "pthread_create": made, // the last one goes on
+				"worker": 3, "ThreadReleaseLock": have["ThreadAcquireLock"],
+			} {
+				if have[name] != want {
+					t.Errorf("%d %s, not %d", have[name], name, want)
+				}
+			}
+			src, err := otf2.OpenPath(r.Archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			d := src.Definitions()
+			if name := d.Text(d.Locations[1].Name); !strings.HasPrefix(name, "Thread 1 (") {
+				t.Errorf("the other thread is called %q", name)
+			}
+		})
 	}
 }

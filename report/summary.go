@@ -196,7 +196,7 @@ func (d *Document) hotTable(b *table.Book) *table.Table {
 func (d *Document) label(x *results.RegionTime, limit int) string {
 	name := numbers.Clean(x.Name, limit)
 	file := numbers.Clean(x.File[strings.LastIndexByte(x.File, '/')+1:], limit)
-	if x.Kind != 0 || !strings.Contains(file, ".") || strings.HasPrefix(file, "<") { // some writers name a paradigm there
+	if x.Kind != 0 || results.CallPlace(d.run, x.Region) != "" || !strings.Contains(file, ".") || strings.HasPrefix(file, "<") { // some writers name a paradigm there
 		return name
 	}
 	if x.Line == 0 || x.Line == trace.Undefined {

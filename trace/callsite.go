@@ -30,9 +30,9 @@ func (d *Definitions) CallSite(r *Region) []string {
 	return strings.Split(frames, siteSeparator)
 }
 
-// HasSites reports whether the calls of a region may tell from where they come: those of MPI and of file I/O.
+// HasSites reports whether the calls of a region may tell from where they come: those of MPI, of file I/O and of threads.
 func (d *Definitions) HasSites(r *Region) bool {
-	return d.IsMPI(r) || r.Role == RoleFileIO || r.Role == RoleFileIOMetadata
+	return d.IsMPI(r) || r.Role == RoleFileIO || r.Role == RoleFileIOMetadata || r.Paradigm == ParadigmOpenMP || r.Paradigm == ParadigmPthread
 }
 
 // CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a

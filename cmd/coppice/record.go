@@ -53,9 +53,9 @@ func recordVerb(s streams) *cobra.Command {
 		return err
 	})
 	o.Threads = record.ThreadsNone
-	f.Func("threads", "what threads do outside of MPI: none, or openmp: parallel regions, barriers, locks and tasks where the runtime is LLVM's or like it", func(text string) error {
-		if text != record.ThreadsNone && text != record.ThreadsOpenMP {
-			return errors.New("it is none or openmp")
+	f.Func("threads", "what threads do outside of MPI: none; openmp: parallel regions, barriers, locks and tasks where the runtime is LLVM's or like it; all: POSIX threads and their waits too", func(text string) error {
+		if text != record.ThreadsNone && text != record.ThreadsOpenMP && text != record.ThreadsAll {
+			return errors.New("it is none, openmp or all")
 		}
 		o.Threads = text
 		return nil

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,13 +21,12 @@ HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 	if (counts && !cr_take((int64_t)bytes + DEFINITION))
 		cr_stop(END_BUDGET);
 	memcpy(head + 1, &n, 4);
-	int before = cr_inside;
-	cr_inside = 1;
+	struct own own = cr_own_begin();
 	pthread_mutex_lock(&cr.lock);
 	if (cr.def >= 0 && (write(cr.def, head, 5) != 5 || write(cr.def, body, bytes) != (ssize_t)bytes))
 		cr_complain("definitions cannot be written");
 	pthread_mutex_unlock(&cr.lock);
-	cr_inside = before;
+	cr_own_end(own);
 }
 
 HIDDEN void cr_define_process(void)
@@ -53,7 +53,7 @@ HIDDEN void cr_define_process(void)
 	cr_processors(processors, sizeof processors);
 	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\nonline=%ld\nprocessors=%s\nthreads=%s\ncommand=%s\n",
 		cr.rank, cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot,
-		sysconf(_SC_NPROCESSORS_ONLN), processors, cr_threads() ? "openmp" : "", command);
+		sysconf(_SC_NPROCESSORS_ONLN), processors, cr_threads() ? getenv("COPPICE_RECORD_THREADS") : "", command);
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 

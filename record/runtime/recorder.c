@@ -195,6 +195,7 @@ __attribute__((constructor)) static void loaded(void)
 /* cr_begins returns the time at which MPI_Init is called. */
 HIDDEN uint64_t cr_begins(void)
 {
+	cr.initialising = 1;
 	if (cr.counters && pthread_equal(pthread_self(), cr.first) && !cr_counters_read(cr.counters, cr.entered))
 		cr.counters = NULL;
 	cr_usage(0);
@@ -321,6 +322,7 @@ static int begin(const char *folder)
 HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 {
 	const char *folder = getenv("COPPICE_RECORD_DIR");
+	cr.initialising = 0;
 	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder || cr_spawned())
 		return;
 	if (!begin(folder)) {

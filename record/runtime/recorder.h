@@ -72,6 +72,8 @@ enum {
 	DEF_UNSEEN,      /* calls of file I/O that are not recorded; bytes that they read, bytes that they wrote */
 	DEF_TEAM,        /* number of a thread that is in teams of OpenMP */
 	DEF_PART,        /* a part of the run is recorded: see PART_NOTHING; ns since the end of MPI_Init */
+	DEF_CONTINGENT,  /* number of a thread that is a POSIX thread, or makes one */
+	DEF_THREAD_NAME, /* number of a thread; what the program calls it */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
 	DEF_SAMPLES,     /* ns of processor time from one to the next */

@@ -341,8 +341,7 @@ static uint64_t site(struct stream *s, unsigned function, struct cr_place from, 
 		if (same(s->sites[i % SITES], function, from))
 			return SITE_FIRST + s->sites[i % SITES]->number;
 	struct walk w = {.from = from, .left = depth, .wanted = depth};
-	int before = cr_inside;
-	cr_inside = 1; /* files that are looked into are not the program's */
+	struct own own = cr_own_begin(); /* files that are looked into are not the program's */
 	pthread_mutex_lock(&lock);
 	struct site *x = callers ? site_of(&w, function) : NULL;
 	if (!callers) {
@@ -351,7 +350,7 @@ static uint64_t site(struct stream *s, unsigned function, struct cr_place from, 
 			x = made(&w, function);
 	}
 	pthread_mutex_unlock(&lock);
-	cr_inside = before;
+	cr_own_end(own);
 	if (!x)
 		return function;
 	size_t way = s->newest++ % SITE_WAYS;

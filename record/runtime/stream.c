@@ -316,10 +316,9 @@ HIDDEN void cr_begin_stream(struct stream *s, uint64_t first)
 
 HIDDEN struct stream *cr_open_stream(uint64_t first)
 {
-	int before = cr_inside;
-	cr_inside = 1;
+	struct own own = cr_own_begin();
 	struct stream *s = open_stream(first);
-	cr_inside = before;
+	cr_own_end(own);
 	return s;
 }
 

@@ -40,7 +40,9 @@ struct stream {
 	struct {
 		uint32_t lock, order;
 	} held[16]; /* locks that its thread has */
-	int member; /* of teams */
+	int member;      /* of teams, of POSIX threads */
+	uint64_t began;  /* number of the POSIX thread, 0 for another */
+	int began_as;    /* of that, its number in the kernel */
 };
 
 struct recording {
@@ -55,6 +57,7 @@ struct recording {
 	int leaving, stopped, parted; /* parted: a part of the run is recorded */
 	uint64_t hang; /* ns without an MPI call that returns, after which the recording is written; 0: never */
 	uint64_t keep; /* windows that the latest of it takes; 0: all is kept */
+	atomic_int initialising; /* MPI_Init is in hand */
 	_Atomic(struct stream *) streams;
 	_Atomic(uint32_t) threads;
 	unsigned counters_n;
@@ -176,6 +179,26 @@ static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint
 	s->events++;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->busy--;
+}
+
+/*
+ * What is between cr_own_begin and cr_own_end is the recorder's own: files that it reads and writes are not the program's, and the thread
+ * is not cancelled meanwhile, when it may have a lock.
+ */
+struct own {
+	int inside, cancel;
+};
+static inline struct own cr_own_begin(void)
+{
+	struct own o = {.inside = cr_inside};
+	cr_inside = 1;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &o.cancel);
+	return o;
+}
+static inline void cr_own_end(struct own o)
+{
+	pthread_setcancelstate(o.cancel, &o.cancel);
+	cr_inside = o.inside;
 }
 
 /* count reads the counters of the thread, for the event that is about to be written. */

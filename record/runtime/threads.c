@@ -1,8 +1,12 @@
 #define _GNU_SOURCE
 #include "threads.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* What this thread has open: names of regions, 0 for those left out, and constructs. What is beyond REGIONS is left out too. */
 #define REGIONS 1024
@@ -140,15 +144,23 @@ static void drop(struct parallel *p)
 		free(p);
 }
 
+/* member makes known that this thread is in teams, or makes or is a POSIX thread. */
+static void member(unsigned paradigm)
+{
+	int is = paradigm == THREAD_OPENMP ? 1 : 2;
+	uint64_t body = cr_mine->thread;
+	if (cr_mine->member & is)
+		return;
+	cr_mine->member |= is;
+	cr_define(is == 1 ? DEF_TEAM : DEF_CONTINGENT, &body, sizeof body);
+}
+
 HIDDEN void cr_thread_event(unsigned what, uint64_t a, uint64_t b, uint64_t t)
 {
 	if (!cr_recording() || !cr_mine)
 		return;
-	if (!cr_mine->member && (what & 0xff) != THREAD_ACQUIRE && (what & 0xff) != THREAD_RELEASE) {
-		uint64_t body = cr_mine->thread;
-		cr_mine->member = 1;
-		cr_define(DEF_TEAM, &body, sizeof body);
-	}
+	if ((what & 0xff) != THREAD_ACQUIRE && (what & 0xff) != THREAD_RELEASE)
+		member(what & 0xff00);
 	uint64_t n[3] = {what, a, b};
 	put(cr_mine, t ? t : now(), EV_THREAD, 3, n);
 }
@@ -238,8 +250,11 @@ HIDDEN void cr_team_barrier_end(void)
 	cr_construct_end(C_IMPLICIT_BARRIER, over(team()));
 }
 
+static void name_thread(struct stream *s);
+
 HIDDEN void cr_threads_end(struct stream *s)
 {
+	name_thread(s);
 	const struct opened *o = atomic_exchange(&s->waiting, NULL);
 	if (!o || s == cr_mine || o->teams_n == 0 || o->teams_n > TEAMS || o->depth > REGIONS)
 		return;
@@ -262,6 +277,30 @@ HIDDEN void cr_threads_end(struct stream *s)
 static pthread_key_t ending;
 static struct stream *unused;
 
+/* name_thread makes known what the program called a thread. Without that it is called as the process is. */
+static void name_thread(struct stream *s)
+{
+	char file[48], text[2][32];
+	uint64_t body[5] = {s->thread};
+	ssize_t n[2] = {0, 0};
+	if (!s->began_as)
+		return;
+	struct own own = cr_own_begin();
+	for (int i = 0; i < 2; i++) {
+		snprintf(file, sizeof file, "/proc/self/task/%ld/comm", i ? (long)s->began_as : (long)getpid());
+		int fd = open(file, O_RDONLY | O_CLOEXEC);
+		n[i] = fd < 0 ? -1 : read(fd, text[i], sizeof text[i]);
+		if (fd >= 0)
+			close(fd);
+	}
+	cr_own_end(own);
+	s->began_as = 0;
+	if (n[1] < 2 || (n[0] == n[1] && memcmp(text[0], text[1], (size_t)n[1]) == 0))
+		return;
+	memcpy(body + 1, text[1], (size_t)n[1] - 1); /* a line */
+	cr_define(DEF_THREAD_NAME, body, 8 + (size_t)n[1] - 1);
+}
+
 static void thread_ended(void *stream)
 {
 	struct stream *s = stream;
@@ -269,6 +308,12 @@ static void thread_ended(void *stream)
 		cr_team_end();
 	close_to(0, now());
 	opened.depth = 0;
+	if (s->began)
+		cr_thread_event(THREAD_PTHREAD | THREAD_END, s->began, 0, s->last);
+	s->began = 0;
+	name_thread(s);
+	if (!cr_recording()) /* in a child of fork the lock may never be free */
+		return;
 	pthread_mutex_lock(&cr.lock);
 	s->counters = NULL;
 	s->depth = 0;
@@ -299,7 +344,7 @@ HIDDEN int cr_threads(void)
 	static atomic_int known = -1;
 	if (known < 0) {
 		const char *text = getenv("COPPICE_RECORD_THREADS");
-		known = text && getenv("COPPICE_RECORD_DIR") && strcmp(text, "openmp") == 0;
+		known = text && getenv("COPPICE_RECORD_DIR") && (strcmp(text, "openmp") == 0 || strcmp(text, "all") == 0);
 	}
 	return known;
 }
@@ -340,14 +385,60 @@ HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock)
 	struct stream *s = cr_mine;
 	if (!s || s->held_n == 0)
 		return;
-	uint32_t number = number_of(lock), i = s->held_n;
-	while (i > 0 && s->held[i - 1].lock != number)
+	uint32_t i = s->held_n;
+	while (i > 0 && atomic_load(&locks[s->held[i - 1].lock].lock) != lock)
 		i--;
 	if (i == 0) /* its acquisition is not recorded */
 		return;
-	cr_thread_event(paradigm | THREAD_RELEASE, number, s->held[i - 1].order, 0);
+	cr_thread_event(paradigm | THREAD_RELEASE, s->held[i - 1].lock, s->held[i - 1].order, 0);
 	memmove(&s->held[i - 1], &s->held[i], (s->held_n - i) * sizeof *s->held);
 	s->held_n--;
+}
+
+HIDDEN uint64_t cr_wait_begin(void)
+{
+	if (cr_inside || (cr_mine && cr_mine->busy) || !usable())
+		return 0;
+	count(cr_mine);
+	return now();
+}
+
+HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end)
+{
+	if (!usable())
+		return 0;
+	uint64_t number = cr_site(cr_mine, construct, from);
+	edge(cr_mine, begin, EV_ENTER, number);
+	count(cr_mine);
+	edge(cr_mine, end, EV_LEAVE, number);
+	return 1;
+}
+
+HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t)
+{
+	if (!usable())
+		return;
+	uint64_t site = cr_site(cr_mine, C_CREATE, from);
+	count(cr_mine);
+	edge(cr_mine, t, EV_ENTER, site);
+	cr_thread_event(THREAD_PTHREAD | THREAD_CREATE, number, 0, cr_mine->last);
+	edge(cr_mine, now(), EV_LEAVE, site);
+}
+
+HIDDEN void cr_thread_begin(uint64_t number, const void *function)
+{
+	if (!usable())
+		return;
+	cr_mine->began = number;
+	cr_mine->began_as = (int)syscall(SYS_gettid);
+	cr_thread_event(THREAD_PTHREAD | THREAD_BEGIN, number, 0, 0);
+	cr_construct_begin(C_THREAD, function, cr_mine->last);
+}
+
+HIDDEN void cr_thread_joined(uint64_t number)
+{
+	if (usable())
+		cr_thread_event(THREAD_PTHREAD | THREAD_WAIT, number, 0, 0);
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
  * Threads: what the tool of OpenMP's runtime tells of parallel regions, barriers, locks and
- * tasks. Every function is a no-op while nothing is recorded.
+ * tasks, and what calls of POSIX threads do. Every function is a no-op while nothing is recorded.
  */
 #ifndef COPPICE_THREADS_H
 #define COPPICE_THREADS_H
@@ -26,7 +26,26 @@ enum {
 	C_TASKWAIT,
 	C_TASKGROUP,
 	C_SET_LOCK,
-	C_SET_NEST_LOCK
+	C_SET_NEST_LOCK,
+	C_THREAD, /* the first function of a POSIX thread */
+	C_CREATE,
+	C_JOIN,
+	C_TIMEDJOIN,
+	C_MUTEX_LOCK,
+	C_MUTEX_TIMEDLOCK,
+	C_MUTEX_CLOCKLOCK,
+	C_RDLOCK,
+	C_TIMEDRDLOCK,
+	C_WRLOCK,
+	C_TIMEDWRLOCK,
+	C_SPIN_LOCK,
+	C_COND_WAIT,
+	C_COND_TIMEDWAIT,
+	C_COND_CLOCKWAIT,
+	C_BARRIER_WAIT,
+	C_SEM_WAIT,
+	C_SEM_TIMEDWAIT,
+	C_SEM_CLOCKWAIT
 };
 
 /* What EV_THREAD says, with its paradigm, of OTF2, times 256. */
@@ -39,9 +58,14 @@ enum {
 	THREAD_RELEASE,
 	THREAD_TASK_CREATE, /* thread that creates it, its number there; 0 for the implicit task */
 	THREAD_TASK_SWITCH,
-	THREAD_TASK_COMPLETE
+	THREAD_TASK_COMPLETE,
+	THREAD_CREATE, /* its number, from 1 */
+	THREAD_BEGIN,
+	THREAD_WAIT,
+	THREAD_END
 };
 #define THREAD_OPENMP (3 << 8)
+#define THREAD_PTHREAD (7 << 8)
 
 HIDDEN int cr_threads(void); /* threads are recorded */
 
@@ -65,5 +89,15 @@ HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock);
 /* An explicit task, 0 for one that is not recorded. */
 HIDDEN uint64_t cr_task_create(const void *address);
 HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next); /* NULL: an implicit task */
+
+/* Waits of POSIX threads, which are written when they are over. */
+#define LEAST_WAIT 10000 /* ns of a wait that is recorded */
+HIDDEN uint64_t cr_wait_begin(void); /* the time, 0 where it is not recorded */
+HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end); /* whether it is recorded */
+
+/* POSIX threads, by their numbers. */
+HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t);
+HIDDEN void cr_thread_begin(uint64_t number, const void *function); /* a return address in the function */
+HIDDEN void cr_thread_joined(uint64_t number);
 
 #endif

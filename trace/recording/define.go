@@ -85,6 +85,9 @@ func (b *definer) system(s *Source) {
 			if t > 0 {
 				name = fmt.Sprintf("Thread %d", t)
 			}
+			if own := p.threadName[uint32(t)]; own != "" {
+				name += " (" + own + ")"
+			}
 			b.d.Locations = append(b.d.Locations, trace.Location{
 				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})

@@ -12,7 +12,7 @@
 // A definition is a byte for its kind, the length of its body as u32, and the body. Integers are little-endian.
 //
 //	1 process        lines name=value: rank, size, pid, begin, now, real (ns), host, boot, online (processors of the host),
-//	                 processors (that the process may use: 0-3,8), threads (openmp, where they are recorded), command
+//	                 processors (that the process may use: 0-3,8), threads (openmp or all, where they are recorded), command
 //	2 communicator   number here, number everywhere, size, remote size, rank here, inter, members: u64 each; the world
 //	                 ranks of all members (of the first member's process only); the name
 //	3 name           number u64, text: user regions and texts of MPI_Pcontrol
@@ -35,6 +35,8 @@
 //	16 team          number of a thread that was in a team of OpenMP: u64
 //	17 part         what is recorded: 0 nothing, 1 a part that begins later, 2 it begins, 3 it ends; ns since the end of MPI_Init; 4 the latest,
 //	                 and the process's time at the end of MPI_Init: u64 each
+//	18 POSIX         number of a thread that is a POSIX thread, or made one: u64
+//	19 thread name   number of a thread: u64; what the program calls it
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's

@@ -30,6 +30,8 @@ const (
 	defUnseen    = 15
 	defTeam      = 16
 	defPart      = 17
+	defPosix     = 18
+	defThread    = 19
 	defModule    = 20
 	defSite      = 21
 	defSamples   = 22
@@ -77,7 +79,9 @@ type process struct {
 	period     uint64 // ns of processor time between samples, 0 where none are taken
 	contexts   []context
 	part       part
-	team       map[uint32]uint32 // members of teams of OpenMP, by thread, numbered as they came
+	team       crew              // of OpenMP
+	contingent crew              // of POSIX threads and those that made them
+	threadName map[uint32]string // what the program calls its threads
 
 	// references of the definitions, by number here
 	functionRefs  []uint32 // regions; from 0
@@ -90,7 +94,6 @@ type process struct {
 	winRefs       map[uint64]uint32
 	contextRefs   map[uint64]contextRef
 	constructRefs []uint32 // regions; from 0
-	teamRef       uint32   // communicator of the team
 }
 
 type comm struct {
@@ -148,7 +151,8 @@ const maxMembers = 1 << 24
 
 // parseProcess reads a definition file. What is damaged ends it; what is before is used.
 func parseProcess(b []byte) *process {
-	p := &process{rank: -1, team: map[uint32]uint32{}, teamRef: trace.Undefined}
+	none := func() crew { return crew{map[uint32]uint32{}, trace.Undefined} }
+	p := &process{rank: -1, team: none(), contingent: none(), threadName: map[uint32]string{}}
 	p.read(b)
 	if !p.ticks() {
 		p.clocks = p.clocks[:1]
@@ -236,10 +240,14 @@ func (p *process) define(kind byte, b []byte) bool {
 		}
 		p.ioFiles = append(p.ioFiles, ioFile{comm: word(0), name: clean(b[8:])})
 	case defTeam:
+		return p.team.add(b)
+	case defPosix:
+		return p.contingent.add(b)
+	case defThread:
 		if len(b) < 8 || word(0) > math.MaxUint32 {
 			return false
 		}
-		p.team[uint32(word(0))] = uint32(len(p.team))
+		p.threadName[uint32(word(0))] = clean(b[8:])
 	case defPart:
 		if len(b) < 16 {
 			return false

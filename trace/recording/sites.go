@@ -242,6 +242,11 @@ func (b *definer) callSites(s *Source) {
 			r := b.d.Regions[function]
 			frames, inner := x.described(s.names)
 			text := trace.DescribeCallSite(frames)
+			if x.function == constructThread { // a function, by its own name, and no call
+				if name, _, _ := strings.Cut(frames[len(frames)-1], " ("); name != "" {
+					r.Name, r.CanonicalName, text = b.str(name), b.str(name), ""
+				}
+			}
 			key := b.d.Strings[r.Name].Value + "\x00" + text + "\x00" + inner.File
 			ref, ok := b.regions[key]
 			if !ok {

@@ -1,7 +1,9 @@
 package recording
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -34,7 +36,29 @@ var constructs = [...]struct {
 	{"!$omp taskgroup", trace.RoleTaskWait, trace.ParadigmOpenMP},
 	{"omp_set_lock", trace.RoleWrapper, trace.ParadigmOpenMP},
 	{"omp_set_nest_lock", trace.RoleWrapper, trace.ParadigmOpenMP},
+	{"POSIX thread", trace.RoleFunction, trace.ParadigmPthread},
+	{"pthread_create", trace.RoleThreadCreate, trace.ParadigmPthread},
+	{"pthread_join", trace.RoleThreadWait, trace.ParadigmPthread},
+	{"pthread_timedjoin_np", trace.RoleThreadWait, trace.ParadigmPthread},
+	{"pthread_mutex_lock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_mutex_timedlock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_mutex_clocklock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_rwlock_rdlock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_rwlock_timedrdlock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_rwlock_wrlock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_rwlock_timedwrlock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_spin_lock", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_cond_wait", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_cond_timedwait", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_cond_clockwait", trace.RoleWrapper, trace.ParadigmPthread},
+	{"pthread_barrier_wait", trace.RoleBarrier, trace.ParadigmPthread},
+	{"sem_wait", trace.RoleWrapper, trace.ParadigmPthread},
+	{"sem_timedwait", trace.RoleWrapper, trace.ParadigmPthread},
+	{"sem_clockwait", trace.RoleThreadWait, trace.ParadigmPthread},
 }
+
+// constructThread is the number in events of the first function of a POSIX thread.
+const constructThread = threadFirst + 18
 
 // constructs defines their regions, where a process records threads.
 func (b *definer) constructs(s *Source) {
@@ -49,59 +73,83 @@ func (b *definer) constructs(s *Source) {
 	}
 }
 
-// members returns the threads of a process that are in teams, in the order of their numbers.
-func (p *process) members() []uint64 {
-	list := make([]uint64, len(p.team))
-	for thread, i := range p.team {
-		list[i] = locationID(p.rank, int(thread))
+// crew is the threads of a process that have records of one paradigm: members, by thread, numbered as they came.
+type crew struct {
+	members map[uint32]uint32
+	ref     uint32 // communicator that stands for them
+}
+
+func (c *crew) add(b []byte) bool {
+	if len(b) < 8 || binary.LittleEndian.Uint64(b) > math.MaxUint32 {
+		return false
+	}
+	thread := uint32(binary.LittleEndian.Uint64(b))
+	if _, ok := c.members[thread]; !ok {
+		c.members[thread] = uint32(len(c.members))
+	}
+	return true
+}
+
+// locations returns the members in the order of their numbers.
+func (c *crew) locations(rank int) []uint64 {
+	list := make([]uint64, len(c.members))
+	for thread, i := range c.members {
+		list[i] = locationID(rank, int(thread))
 	}
 	return list
 }
 
-// Alone returns the processes of which threads were asked for and that have no parallel region.
+// Alone returns the processes of which threads were asked for and that have none with records.
 func (s *Source) Alone() (ranks []int) {
 	for _, p := range s.processes {
-		if p.threads && len(p.team) == 0 {
+		if p.threads && len(p.team.members)+len(p.contingent.members) == 0 {
 			ranks = append(ranks, p.rank)
 		}
 	}
 	return ranks
 }
 
-// teams defines the communicator that stands for the teams of each process: its members are all threads that were in one.
+// teams defines a communicator for the teams of each process, whose members are all threads that were in one, and one for its POSIX
+// threads and those that made them.
 func (b *definer) teams(s *Source) {
+	b.crews(s, trace.ParadigmOpenMP, "OpenMP", func(p *process) *crew { return &p.team })
+	b.crews(s, trace.ParadigmPthread, "POSIX", func(p *process) *crew { return &p.contingent })
+}
+
+func (b *definer) crews(s *Source, paradigm trace.ParadigmID, name string, of func(p *process) *crew) {
 	var all []uint64
 	for _, p := range s.processes {
-		all = append(all, p.members()...)
+		all = append(all, of(p).locations(p.rank)...)
 	}
 	if len(all) == 0 {
 		return
 	}
 	slices.Sort(all)
-	b.d.Paradigms = append(b.d.Paradigms, trace.Paradigm{Paradigm: trace.ParadigmOpenMP, Name: b.str("OpenMP")})
-	b.newGroup(trace.Group{Type: trace.GroupCommLocations, LegacyType: 6, Paradigm: trace.ParadigmOpenMP, Members: all})
+	b.d.Paradigms = append(b.d.Paradigms, trace.Paradigm{Paradigm: paradigm, Name: b.str(name)})
+	b.newGroup(trace.Group{Type: trace.GroupCommLocations, LegacyType: 6, Paradigm: paradigm, Members: all})
 	for _, p := range s.processes {
-		if len(p.team) == 0 {
+		c := of(p)
+		if len(c.members) == 0 {
 			continue
 		}
-		list := p.members()
+		list := c.locations(p.rank)
 		for i, location := range list {
 			at, _ := slices.BinarySearch(all, location)
 			list[i] = uint64(at)
 		}
-		p.teamRef = b.next()
+		c.ref = b.next()
 		b.d.Comms = append(b.d.Comms, trace.Comm{
-			Ref: p.teamRef, Name: b.str(fmt.Sprintf("OpenMP threads of rank %d", p.rank)), Parent: trace.Undefined,
-			Group: b.newGroup(trace.Group{Type: trace.GroupCommGroup, LegacyType: 4, Paradigm: trace.ParadigmOpenMP, Members: list}),
+			Ref: c.ref, Name: b.str(fmt.Sprintf("%s threads of rank %d", name, p.rank)), Parent: trace.Undefined,
+			Group: b.newGroup(trace.Group{Type: trace.GroupCommGroup, LegacyType: 4, Paradigm: paradigm, Members: list}),
 		})
 	}
 }
 
 // thread appends an event of a team, a lock or a task.
 func (r *reader) thread(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time) {
-	paradigm, team := n[0]>>8&0xff, uint64(r.p.teamRef)
+	paradigm, team, contingent := n[0]>>8&0xff, uint64(r.p.team.ref), uint64(r.p.contingent.ref)
 	task := func(k trace.Kind) {
-		if i, ok := r.p.team[uint32(n[1])]; ok {
+		if i, ok := r.p.team.members[uint32(n[1])]; ok {
 			b.Append(t, k, 0, team, uint64(i), n[2]&mask)
 		}
 	}
@@ -124,5 +172,13 @@ func (r *reader) thread(b *trace.Batch, n *[1 + maxCounters]uint64, t trace.Time
 		task(trace.ThreadTaskSwitch)
 	case 8:
 		task(trace.ThreadTaskComplete)
+	case 9:
+		b.Append(t, trace.ThreadCreate, 0, contingent, n[1])
+	case 10:
+		b.Append(t, trace.ThreadBegin, 0, contingent, n[1])
+	case 11:
+		b.Append(t, trace.ThreadWait, 0, contingent, n[1])
+	case 12:
+		b.Append(t, trace.ThreadEnd, 0, contingent, n[1])
 	}
 }

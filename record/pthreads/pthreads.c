@@ -1,0 +1,283 @@
+#define _GNU_SOURCE
+#include "fortran.h"
+#include "stream.h"
+#include "threads.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * POSIX threads of the program: the functions of the C library that make threads, and those that wait for others. What they return,
+ * and errno, is the C library's.
+ *
+ * A lock that is free is taken by the try of the C library, and nothing else is done: no clock is read and nothing is written. Only a call
+ * that finds it taken is a wait. It is recorded when it is over, if it took long enough, so that short waits cost no events.
+ */
+
+/* The C library's functions. Those of conditions have an older version, which is another type's. */
+#define SYMBOLS(X) \
+	X(pthread_create) X(pthread_join) X(pthread_timedjoin_np) X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
+	X(pthread_mutex_unlock) X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) X(pthread_rwlock_wrlock) \
+	X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) X(pthread_rwlock_unlock) X(pthread_spin_lock) X(pthread_spin_trylock) \
+	X(pthread_spin_unlock) X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_barrier_wait) X(sem_wait) X(sem_trywait) X(sem_timedwait)
+/* Those that glibc has since 2.30: they are called by programs that were made with it. */
+#define NEWER(X) X(pthread_mutex_clocklock) X(pthread_cond_clockwait) X(sem_clockwait)
+int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *);
+int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
+
+#define POINTER(name) static void *real_##name;
+SYMBOLS(POINTER)
+NEWER(POINTER)
+#define REAL(name) ((__typeof__(&name))found(&real_##name, #name))
+
+static void *look_up(const char *name)
+{
+	void *f = strncmp(name, "pthread_cond_", 13) == 0 ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : NULL;
+	return f ? f : dlsym(RTLD_NEXT, name);
+}
+static inline void *found(void **at, const char *name) { return *at ? *at : (*at = look_up(name)); }
+
+#define FIND(name) (void)REAL(name);
+__attribute__((constructor(101))) static void find(void) { SYMBOLS(FIND) NEWER(FIND) }
+
+/*
+ * Whose calls are recorded: those of the thread that loaded the recorder, of threads that the program made, and of those that have
+ * events. Threads that the MPI library or a runtime of OpenMP makes for itself are not the program's, nor are calls of such a runtime.
+ */
+static _Thread_local int ours;
+
+/* of_runtime tells whether an address is one of a runtime of OpenMP, or of the recorder. */
+static int of_runtime(const void *address)
+{
+	static _Thread_local struct {
+		const void *address;
+		int runtime;
+	} known[16];
+	Dl_info info, own;
+	size_t at = ((uintptr_t)address * 0x9E3779B97F4A7C15u) >> 60;
+	if (known[at].address == address)
+		return known[at].runtime;
+	int runtime = 0;
+	if (dladdr(address, &info) && info.dli_fname) {
+		const char *name = strrchr(info.dli_fname, '/');
+		name = name ? name + 1 : info.dli_fname;
+		runtime = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libgomp", 7) == 0 || strncmp(name, "libiomp", 7) == 0 ||
+			(dladdr((const void *)cr_functions, &own) && own.dli_fbase == info.dli_fbase);
+	}
+	known[at].address = address;
+	known[at].runtime = runtime;
+	return runtime;
+}
+
+static int of_program(void) { return ours || cr_mine || pthread_equal(pthread_self(), cr.first); }
+
+/* A wait in hand. begin is 0 where it is not recorded. */
+struct wait {
+	struct cr_place from;
+	uint64_t begin;
+};
+
+static struct wait waits(struct cr_place from)
+{
+	int error = errno;
+	struct wait w = {from, cr_recording() && of_program() ? cr_wait_begin() : 0};
+	errno = error;
+	return w;
+}
+
+/* waited ends a wait and tells whether it was recorded. */
+static int waited(unsigned construct, struct wait w)
+{
+	if (!w.begin)
+		return 0;
+	int error = errno;
+	uint64_t t = cr_now();
+	int recorded = t - w.begin >= LEAST_WAIT && !of_runtime(w.from.address) && cr_wait_end(construct, w.from, w.begin, t);
+	errno = error;
+	return recorded;
+}
+
+/* taken ends a wait for a lock. A lock whose owner died is taken too. */
+static void taken(unsigned construct, struct wait w, int rc, const volatile void *lock)
+{
+	if (waited(construct, w) && (rc == 0 || rc == EOWNERDEAD))
+		cr_lock_acquired(THREAD_PTHREAD, (uintptr_t)lock);
+}
+
+static inline void given(const volatile void *lock)
+{
+	if (cr_mine && cr_mine->held_n)
+		cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock);
+}
+
+/* LOCK takes a lock that is free, or waits for it as the program wanted. */
+#define LOCK(construct, lock, try, does) \
+	int rc = REAL(try)(lock); \
+	if (rc != EBUSY) \
+		return rc; \
+	struct wait w = waits(CR_PLACE); \
+	rc = does; \
+	taken(construct, w, rc, lock); \
+	return rc;
+
+int pthread_mutex_lock(pthread_mutex_t *m) { LOCK(C_MUTEX_LOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_lock)(m)) }
+int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+{
+	LOCK(C_MUTEX_TIMEDLOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_timedlock)(m, until))
+}
+int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
+{
+	LOCK(C_MUTEX_CLOCKLOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_clocklock)(m, clock, until))
+}
+int pthread_rwlock_rdlock(pthread_rwlock_t *l) { LOCK(C_RDLOCK, l, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_rdlock)(l)) }
+int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
+{
+	LOCK(C_TIMEDRDLOCK, l, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_timedrdlock)(l, until))
+}
+int pthread_rwlock_wrlock(pthread_rwlock_t *l) { LOCK(C_WRLOCK, l, pthread_rwlock_trywrlock, REAL(pthread_rwlock_wrlock)(l)) }
+int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
+{
+	LOCK(C_TIMEDWRLOCK, l, pthread_rwlock_trywrlock, REAL(pthread_rwlock_timedwrlock)(l, until))
+}
+int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
+
+#define UNLOCK(name, type) \
+	int name(type *lock) \
+	{ \
+		given(lock); \
+		return REAL(name)(lock); \
+	}
+UNLOCK(pthread_mutex_unlock, pthread_mutex_t)
+UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t)
+UNLOCK(pthread_spin_unlock, pthread_spinlock_t)
+
+/* A condition gives its mutex away; when the call returns, the thread has it again, and nobody knows what it waited for that alone. */
+#define WAIT(construct, does) \
+	struct wait w = waits(CR_PLACE); \
+	int rc = does; \
+	waited(construct, w); \
+	return rc;
+#define CONDITION(construct, does) \
+	given(m); \
+	WAIT(construct, does)
+
+int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) { CONDITION(C_COND_WAIT, REAL(pthread_cond_wait)(c, m)) }
+int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+{
+	CONDITION(C_COND_TIMEDWAIT, REAL(pthread_cond_timedwait)(c, m, until))
+}
+int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
+{
+	CONDITION(C_COND_CLOCKWAIT, REAL(pthread_cond_clockwait)(c, m, clock, until))
+}
+int pthread_barrier_wait(pthread_barrier_t *b) { WAIT(C_BARRIER_WAIT, REAL(pthread_barrier_wait)(b)) }
+
+/* free_semaphore takes one that is free. It is a place where a thread may be cancelled, as the wait is. */
+static int free_semaphore(sem_t *s)
+{
+	int error = errno;
+	pthread_testcancel();
+	int rc = REAL(sem_trywait)(s);
+	errno = error;
+	return rc == 0;
+}
+#define SEMAPHORE(construct, does) \
+	if (free_semaphore(s)) \
+		return 0; \
+	WAIT(construct, does)
+int sem_wait(sem_t *s) { SEMAPHORE(C_SEM_WAIT, REAL(sem_wait)(s)) }
+int sem_timedwait(sem_t *s, const struct timespec *until) { SEMAPHORE(C_SEM_TIMEDWAIT, REAL(sem_timedwait)(s, until)) }
+int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until) { SEMAPHORE(C_SEM_CLOCKWAIT, REAL(sem_clockwait)(s, clock, until)) }
+
+/* Threads, by their handles: their numbers, from 1, in the order in which they were made. A handle may come again. */
+#define HANDLES (1 << 12)
+static struct {
+	_Atomic(uint64_t) handle, number;
+} handles[HANDLES];
+static _Atomic(uint64_t) made;
+
+static size_t slot_of(pthread_t handle) { return ((uint64_t)handle * 0x9E3779B97F4A7C15u) >> 52; }
+
+static void remember(pthread_t handle, uint64_t number)
+{
+	size_t at = slot_of(handle);
+	for (size_t i = 0; i < 64; i++, at = (at + 1) % HANDLES) {
+		uint64_t there = atomic_load(&handles[at].handle);
+		if (there == (uint64_t)handle || (there == 0 && atomic_compare_exchange_strong(&handles[at].handle, &there, (uint64_t)handle))) {
+			atomic_store(&handles[at].number, number);
+			return;
+		}
+	}
+}
+
+static uint64_t number_of(pthread_t handle)
+{
+	size_t at = slot_of(handle);
+	for (size_t i = 0; i < 64; i++, at = (at + 1) % HANDLES)
+		if (atomic_load(&handles[at].handle) == (uint64_t)handle)
+			return atomic_load(&handles[at].number);
+	return 0;
+}
+
+/* What a new thread gets: the program's function, and its number, 0 where it is not recorded that it is made. */
+struct start {
+	void *(*function)(void *);
+	void *argument;
+	uint64_t number;
+};
+
+static void *begin(void *argument)
+{
+	struct start s = *(struct start *)argument;
+	free(argument);
+	ours = 1;
+	if (s.number)
+		cr_thread_begin(s.number, (const char *)s.function + 1);
+	return s.function(s.argument);
+}
+
+int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+{
+	struct cr_place from = CR_PLACE;
+	int error = errno;
+	struct start *s = NULL;
+	if (!cr_inside && !cr.initialising && (!cr_mine || cr_outermost()) && of_program() && !of_runtime(from.address))
+		s = malloc(sizeof *s);
+	errno = error;
+	if (!s)
+		return REAL(pthread_create)(handle, attributes, function, argument);
+	uint64_t number = cr_recording() ? atomic_fetch_add(&made, 1) + 1 : 0, t = cr_now();
+	*s = (struct start){function, argument, number};
+	int rc = REAL(pthread_create)(handle, attributes, begin, s);
+	error = errno;
+	if (rc != 0)
+		free(s);
+	else if (number) {
+		remember(*handle, number);
+		cr_thread_created(number, from, t);
+	}
+	errno = error;
+	return rc;
+}
+
+/* joined ends a join. */
+static void joined(unsigned construct, struct wait w, int rc, uint64_t number)
+{
+	waited(construct, w);
+	if (rc == 0 && number && w.begin)
+		cr_thread_joined(number);
+}
+
+#define JOIN(construct, does) \
+	uint64_t number = number_of(t); \
+	struct wait w = waits(CR_PLACE); \
+	int rc = does; \
+	joined(construct, w, rc, number); \
+	return rc;
+int pthread_join(pthread_t t, void **result) { JOIN(C_JOIN, REAL(pthread_join)(t, result)) }
+int pthread_timedjoin_np(pthread_t t, void **result, const struct timespec *until) { JOIN(C_TIMEDJOIN, REAL(pthread_timedjoin_np)(t, result, until)) }
