@@ -36,6 +36,7 @@ const (
 	ParadigmPthread     ParadigmID = 7
 	ParadigmOpenACC     ParadigmID = 18
 	ParadigmOpenCL      ParadigmID = 19
+	ParadigmNone        ParadigmID = 22 // none of parallelism: calls of files
 	ParadigmHIP         ParadigmID = 23
 )
 

@@ -49,9 +49,13 @@ int __openat_2(int, const char *, int);
 int __openat64_2(int, const char *, int);
 size_t __fread_chk(void *, size_t, size_t, size_t, FILE *);
 
+/* Headers of older C libraries do not have these. */
+int close_range(unsigned, unsigned, int);
+void closefrom(int);
+
 /* The C library's functions, found when the recorder is loaded, because a signal handler must not look for them. */
 #define SYMBOLS(X) \
-	X(open) X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(creat) X(creat64) X(close) X(dup) X(dup2) X(dup3) \
+	X(open) X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(creat) X(creat64) X(close) X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) \
 	X(lseek) X(lseek64) X(read) X(__read_chk) X(write) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(readv) X(writev) \
 	X(preadv) X(preadv64) X(pwritev) X(pwritev64) X(preadv2) X(preadv64v2) X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) \
 	X(fopen) X(fopen64) X(fdopen) X(freopen) X(freopen64) X(fclose) X(fseek) X(fseeko) X(fseeko64) X(fread) X(fread_unlocked) X(__fread_chk) \
@@ -405,6 +409,23 @@ static void replaced(struct call c, int fd)
 	if (same_process())
 		destroyed(forget(fd), cr_call_state(c.from) == CALL_RECORDED);
 	errno = error;
+}
+
+/* Descriptors that are closed together are no calls of files: their handles end. */
+#define ONLY_MARK 4 /* of flags: they are closed by exec */
+int close_range(unsigned first, unsigned last, int flags)
+{
+	int rc = REAL(close_range)(first, last, flags);
+	for (unsigned fd = first; rc == 0 && !(flags & ONLY_MARK) && fd <= last && fd < DESCRIPTORS; fd++)
+		replaced((struct call){.from = CR_PLACE, .state = CALL_NOT}, (int)fd);
+	return rc;
+}
+
+void closefrom(int first)
+{
+	REAL(closefrom)(first);
+	for (int fd = first < 0 ? 0 : first; fd < DESCRIPTORS; fd++)
+		replaced((struct call){.from = CR_PLACE, .state = CALL_NOT}, fd);
 }
 
 #define COPY(name, flags, ...) \

@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+int close_range(unsigned, unsigned, int);
+
 #define CHECK(x) do { if (!(x)) { fprintf(stderr, "line %d: %s\n", __LINE__, #x); MPI_Abort(MPI_COMM_WORLD, 1); } } while (0)
 
 int main(int argc, char **argv)
@@ -35,6 +37,9 @@ int main(int argc, char **argv)
 	errno = 0;
 	CHECK(open("/nowhere/at/all", O_RDONLY) == -1 && errno == ENOENT);
 	CHECK(pipe(ends) == 0 && write(ends[1], b, 9) == 9 && read(ends[0], b, 9) == 9); /* no file, with the numbers of closed ones */
+	int again = open(name, O_RDONLY);
+	CHECK(again >= 0 && read(again, b, 3) == 3 && close_range((unsigned)again, (unsigned)again, 0) == 0);
+	CHECK(pipe(ends) == 0 && ends[0] == again && write(ends[1], b, 11) == 11 && read(ends[0], b, 11) == 11);
 	MPI_Finalize();
 	return 0;
 }

@@ -210,7 +210,7 @@ func (b *definer) calls(s *Source) {
 				if words[1] == "metadata" {
 					role = trace.RoleFileIOMetadata
 				}
-				ref = b.newRegion(words[2], trace.Region{Role: role, Paradigm: trace.ParadigmUnknown})
+				ref = b.newRegion(words[2], trace.Region{Role: role, Paradigm: trace.ParadigmNone})
 				refs[line] = ref
 			}
 			p.callRefs = append(p.callRefs, ref)
