@@ -1,6 +1,7 @@
 #!/bin/bash
 # What recording costs per program: bench/record/programs.sh [-n PROCESSES] [-r ROUNDS] [PROGRAM...]. LAMMPS (bench/predict/melt.lmp) and
-# the examples of record/examples/ run in turns: plain, recorded without call sites and with those of depth 1 and 8, and with mpiP where
+# the examples of record/examples/ run in turns: plain, recorded without call sites and with those of depth 1 and 8, with --io, with --sample 1ms, with
+# the latest 64 MB alone (latest), and with mpiP where
 # MPIP_LIBRARY names its libmpiP.so, built with libunwind. Printed is a table, in Markdown, of the least seconds of processor time of
 # all processes together, and how far plain runs lie apart. PROGRAM is a name of the table. The pipeline needs 3 processes or more.
 # Needs mpicc, mpif90, mpirun (Open MPI), lmp, and coppice in PATH or COPPICE.
@@ -22,7 +23,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpicc -g -O2 -I "$record/include" -o "$work/stencil" "$record/examples/stencil.c"
 mpicc -g -O2 -I "$record/include" -o "$work/pipeline" "$record/examples/pipeline.c"
 mpif90 -g -O2 -J "$work" -I "$record/include" -o "$work/wavefront" "$record/include/coppice_intervals.f90" "$record/examples/wavefront.f90"
-kinds="plain off 1 8${MPIP_LIBRARY:+ mpiP-1 mpiP-8}"
+kinds="plain off 1 8 io sample latest${MPIP_LIBRARY:+ mpiP-1 mpiP-8}"
 
 cat >"$work/timed" <<'END'
 #!/bin/bash
@@ -44,7 +45,13 @@ compare() {
 			mpiP-*) $launch -x LD_PRELOAD="$MPIP_LIBRARY" -x MPIP="-k${kind#mpiP-},-f$work" "$work/timed" "$@" 2>"$work/err" ;;
 			*)
 				rm -rf "$work/run"
-				"$coppice" record --cc mpicc --call-sites "$kind" -o "$work/run" -- $launch "$work/timed" "$@" 2>"$work/err"
+				options=(--call-sites "$kind")
+				case $kind in
+				io) options=(--io) ;;
+				sample) options=(--sample 1ms) ;;
+				latest) options=(--keep-last 64M) ;;
+				esac
+				"$coppice" record --cc mpicc "${options[@]}" -o "$work/run" -- $launch "$work/timed" "$@" 2>"$work/err"
 				;;
 			esac | seconds >>"$work/$name.$kind"
 		done
