@@ -139,3 +139,15 @@ func TestShards(t *testing.T) {
 		}
 	}
 }
+
+// bytes is what the cache holds now.
+func (c *cache) bytes() int64 {
+	var n int64
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += s.data.cost + s.index.cost
+		s.mu.Unlock()
+	}
+	return n
+}

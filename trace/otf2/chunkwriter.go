@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -70,13 +69,8 @@ func (w *chunkWriter) next() error {
 }
 
 func (w *chunkWriter) flush() error {
-	if w.big {
-		binary.BigEndian.PutUint64(w.buf[2:], w.first)
-		binary.BigEndian.PutUint64(w.buf[10:], w.count)
-	} else {
-		binary.LittleEndian.PutUint64(w.buf[2:], w.first)
-		binary.LittleEndian.PutUint64(w.buf[10:], w.count)
-	}
+	order(w.big).PutUint64(w.buf[2:], w.first)
+	order(w.big).PutUint64(w.buf[10:], w.count)
 	if _, err := w.file.Write(w.buf); err != nil {
 		return fmt.Errorf("otf2: %w", err)
 	}

@@ -17,24 +17,25 @@ type encoder struct {
 	old bool
 }
 
+// byteOrder is one of encoding/binary.
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+func order(big bool) byteOrder {
+	if big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
 func (e *encoder) u8(v uint8) { e.b = append(e.b, v) }
 
-func (e *encoder) raw16(v uint16) {
-	if e.big {
-		e.b = binary.BigEndian.AppendUint16(e.b, v)
-	} else {
-		e.b = binary.LittleEndian.AppendUint16(e.b, v)
-	}
-}
+func (e *encoder) raw16(v uint16) { e.b = order(e.big).AppendUint16(e.b, v) }
+func (e *encoder) raw32(v uint32) { e.b = order(e.big).AppendUint32(e.b, v) }
 
-func (e *encoder) raw32(v uint32) {
-	if e.big {
-		e.b = binary.BigEndian.AppendUint32(e.b, v)
-	} else {
-		e.b = binary.LittleEndian.AppendUint32(e.b, v)
-	}
-}
-
+// raw64 writes every time stamp: it makes no call that is not inlined.
 func (e *encoder) raw64(v uint64) {
 	if e.big {
 		e.b = binary.BigEndian.AppendUint64(e.b, v)

@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -25,13 +24,11 @@ func parseHeader(b []byte) (header, error) {
 	if len(b) < headerSize || b[0] != headerByte {
 		return header{}, errHeader
 	}
-	switch b[1] {
-	case littleEndian:
-		return header{false, binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])}, nil
-	case bigEndian:
-		return header{true, binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[10:])}, nil
+	big := b[1] == bigEndian
+	if !big && b[1] != littleEndian {
+		return header{}, errHeader
 	}
-	return header{}, errHeader
+	return header{big, order(big).Uint64(b[2:]), order(big).Uint64(b[10:])}, nil
 }
 
 // problem is damage found in a definition file, at a byte offset.

@@ -1,8 +1,8 @@
 package paraver
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -168,27 +168,7 @@ func takeList(r *varint.Reader) []uint64 {
 }
 
 // comparePairs orders by type and value.
-func comparePairs(a, b pair) int {
-	if a.t != b.t {
-		return compare(a.t, b.t)
-	}
-	return compare(a.v, b.v)
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// tooMany is the error of a trace with an absurd number of something.
-func tooMany(what string) error {
-	return fmt.Errorf("paraver: more than %d different %s: %w", mostNames, what, trace.ErrUnsupported)
-}
+func comparePairs(a, b pair) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.v, b.v)) }
 
 // ordered returns the keys of a set in ascending order.
 func ordered[K comparable, V any](set map[K]V, order func(a, b K) int) []K {

@@ -90,7 +90,7 @@ func (x *indexer) run() error {
 		}
 		x.add(uint64(len(line)) + 1)
 		if max(len(x.types), len(x.named), len(x.used)) > mostNames {
-			return tooMany("event types or values")
+			return fmt.Errorf("paraver: more than %d different event types or values: %w", mostNames, trace.ErrUnsupported)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (x *indexer) statesAsCalls() {
 // finish orders what was collected.
 func (x *indexer) finish() error {
 	calls := false
-	for _, t := range ordered(x.types, compare) {
+	for _, t := range ordered(x.types, cmp.Compare) {
 		e := x.types[t]
 		calls = calls || e.isRegion()
 		switch e.use {

@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -36,7 +37,7 @@ func newMerger(data io.ReaderAt, runs []run) *merger {
 	for i, r := range runs {
 		m.closed = append(m.closed, rankedRun{r, i})
 	}
-	slices.SortStableFunc(m.closed, func(a, b rankedRun) int { return compare(a.first, b.first) })
+	slices.SortStableFunc(m.closed, func(a, b rankedRun) int { return cmp.Compare(a.first, b.first) })
 	return m
 }
 

@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -45,7 +46,7 @@ func (l *rootLog) add(n uint64, root uint32) {
 
 // flush moves the n lowest numbers to the runs.
 func (l *rootLog) flush(n int) {
-	slices.SortStableFunc(l.waiting, func(a, b rootRun) int { return compare(a.first, b.first) })
+	slices.SortStableFunc(l.waiting, func(a, b rootRun) int { return cmp.Compare(a.first, b.first) })
 	for _, r := range l.waiting[:n] {
 		if k := len(l.runs); k < mostRoots && (k == 0 || l.runs[k-1].root != r.root) {
 			if k == mostRoots-1 {
@@ -60,7 +61,7 @@ func (l *rootLog) flush(n int) {
 
 // rootOf returns the root of collective number n.
 func rootOf(runs []rootRun, n uint64) (uint32, bool) {
-	i, found := slices.BinarySearchFunc(runs, n, func(r rootRun, n uint64) int { return compare(r.first, n) })
+	i, found := slices.BinarySearchFunc(runs, n, func(r rootRun, n uint64) int { return cmp.Compare(r.first, n) })
 	if !found {
 		i--
 	}

@@ -2,6 +2,7 @@ package paraver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -151,14 +152,14 @@ func (s *split) put(v ...uint64) {
 func compareItems(a, b item) int {
 	switch {
 	case a.location != b.location:
-		return compare(uint64(a.location), uint64(b.location))
+		return cmp.Compare(a.location, b.location)
 	case a.time != b.time:
-		return compare(a.time, b.time)
+		return cmp.Compare(a.time, b.time)
 	}
-	if c := compare(a.kind.class(), b.kind.class()); c != 0 {
+	if c := cmp.Compare(a.kind.class(), b.kind.class()); c != 0 {
 		return c
 	}
-	return compare(uint64(a.off), uint64(b.off))
+	return cmp.Compare(a.off, b.off)
 }
 
 // flush makes a run of each thread's items, in the file or in memory.
