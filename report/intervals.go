@@ -234,7 +234,7 @@ func split(t *results.Ticks) template.HTML {
 	var w table.Drawing
 	w.Add(`<svg class="split" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">`)
 	x := int64(0)
-	other := numbers.Add(t.DeviceWait, t.DeviceCall, t.LockWait, t.Overhead)
+	other := numbers.Add(numbers.Sub(numbers.Add(t.DeviceWait, t.DeviceCall), t.DeviceWork), t.LockWait, t.Overhead)
 	io := t.IO
 	if t.IoProductive {
 		io = 0
@@ -360,7 +360,7 @@ func productiveParts(t *results.Ticks) string {
 	for _, p := range []struct {
 		name string
 		v    numbers.Sum
-	}{{"CPU", t.CPU}, {"MPI", numbers.Sum(t.MPIProductive.Sign())}, {"I/O", t.IO}} {
+	}{{"CPU", t.CPU}, {"device work", t.DeviceWork}, {"MPI", numbers.Sum(t.MPIProductive.Sign())}, {"I/O", t.IO}} {
 		if p.v > 0 && (p.name != "I/O" || t.IoProductive) {
 			parts = append(parts, p.name)
 		}
@@ -502,7 +502,7 @@ func data(n *results.Interval, p *results.ProcessItems, rules results.Rules) []t
 	other := numbers.Sub(n.Ticks.Longest, numbers.Integer(p.At(id, xtf.ItemTime)-min(setup, p.At(id, xtf.ItemTime)))) // idle
 	for _, i := range xtf.AsideItems {
 		if i != xtf.ItemMPI && (i != xtf.ItemIO || !rules.IO) {
-			other = numbers.Add(other, numbers.Integer(p.At(id, i)))
+			other = numbers.Add(other, numbers.Integer(p.Lost(id, i)))
 		}
 	}
 	lost := numbers.Whole(numbers.Add(mpi, other)).Minus(numbers.Divide(mpi, of))

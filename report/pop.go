@@ -108,7 +108,11 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	mean := u.Real(numbers.Quotient(p.Useful, numbers.Integer(p.Participants)))
 	most, runtime := u.Ticks(p.Largest), u.Big(p.Runtime)+" "+u.Name()
 	row(0, "efficiency", table.Barred(s.Efficiency, 6), fmt.Sprintf("productive over total time; speed-up %s of %d", s.Speedup.Text(2), s.Processors), "", "low: much of the time is lost, see there")
+	d.deviceEfficiencies(row)
 	note := "useful time over all time"
+	if p.Offload.Defined {
+		note += ", calls of a device's runtime too"
+	}
 	figures := "load balance × communication = mean useful time / runtime = " + mean + " / " + runtime
 	if p.Threads != nil {
 		note = fmt.Sprintf("process efficiency %s (load balance x communication) x threads %s", p.Process.Text(3), p.Threads.OpenMP.Text(3))
@@ -116,11 +120,16 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	}
 	row(0, "parallel efficiency", table.Barred(p.Parallel, 3), note, figures, "the part of the run between set-up and end in which processes compute")
 	row(1, "load balance", table.Barred(p.LoadBalance, 3), "mean useful time over the largest", mean+" / "+most+" "+u.Name(), "low: some processes have more work than others")
-	row(1, "communication", table.Barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost next to it")
-	if p.Ideal != numbers.NotKnown {
+	if communicates := s.Spreads.Has(xtf.ItemMPI); !communicates {
+		row(1, "busiest process", table.Barred(p.Communication, 3), "largest useful time over the runtime", most+" / "+runtime, "low: even the busiest process does not compute for long")
+	} else if row(1, "communication", table.Barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost next to it"); p.Ideal != numbers.NotKnown {
 		row(2, "serialisation", table.Barred(p.Serialisation, 3), "largest useful time over the runtime on an ideal network", most+" / "+u.Big(p.Ideal)+" "+u.Name(),
 			"low: processes wait for one another in turn, though each has as much work")
 		row(2, "transfer", table.Barred(p.Transfer, 3), "that over the runtime", u.Big(p.Ideal)+" / "+runtime, "low: the network or the MPI library is slow for what is sent")
+	}
+	if p.Offload.Defined {
+		row(0, "host efficiency", table.Quotient(p.Host, 3), "parallel efficiency x device offload", "", "the part of their time in which hosts compute themselves: low is no loss while devices compute")
+		row(1, "device offload", table.Quotient(p.Offload, 3), "useful time but that in calls of a device's runtime, over useful time", "", "low: hosts launch work and wait for it")
 	}
 	if p.IO.Defined {
 		row(0, "I/O efficiency", table.Barred(p.IO, 3), "CPU time over CPU and I/O time", "", "low: much of the time goes to files")
@@ -142,6 +151,7 @@ var popTables = [...]struct{ title, head, note string }{
 	{"Additive efficiencies", "additive", "each is 1 - loss / runtime; process = balance + serialisation + transfer - 2"},
 	{"Load balance by hosts", "load balance", "within x between = load balance"},
 	{"Efficiencies of threads", "threads", "openmp = serial x balance x scheduling, of the threads' time outside MPI"},
+	{"Efficiencies of hosts with devices", "hosts", "host = parallel x device offload"},
 	{"Efficiencies of file input and output", "file input and output", "CPU time over CPU and I/O time; mean I/O time over the largest of a process"},
 }
 
@@ -169,8 +179,10 @@ var popRatios = []struct {
 	{"openmp_serial", 3, "serial", func(n *NodePOP) numbers.Ratio { return n.threads().Serial }},
 	{"openmp_load_balance", 3, "balance", func(n *NodePOP) numbers.Ratio { return n.threads().Balance }},
 	{"openmp_scheduling", 3, "scheduling", func(n *NodePOP) numbers.Ratio { return n.threads().Scheduling }},
-	{"io", 4, "efficiency", func(n *NodePOP) numbers.Ratio { return n.IO }},
-	{"io_balance", 4, "balance", func(n *NodePOP) numbers.Ratio { return n.IOBalance }},
+	{"host", 4, "host", func(n *NodePOP) numbers.Ratio { return n.Host }},
+	{"device_offload", 4, "device offload", func(n *NodePOP) numbers.Ratio { return n.Offload }},
+	{"io", 5, "efficiency", func(n *NodePOP) numbers.Ratio { return n.IO }},
+	{"io_balance", 5, "balance", func(n *NodePOP) numbers.Ratio { return n.IOBalance }},
 }
 
 func (n *NodePOP) threads() results.ThreadPOP {

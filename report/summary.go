@@ -22,13 +22,16 @@ func (d *Document) findingLines() []string {
 		if x.Advice != "" {
 			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
 		}
-		losses = losses || x.Kind != findings.KindSetup && x.Kind != findings.KindClock && (x.Kind != findings.KindOversubscription || x.Ticks > 0)
+		losses = losses || x.Kind != findings.KindSetup && x.Kind != findings.KindKernel && x.Kind != findings.KindClock && (x.Kind != findings.KindOversubscription || x.Ticks > 0)
 		list = append(list, text)
 	}
 	if !losses {
 		text := fmt.Sprintf("nothing above %d %% of the run", findings.LeastFinding)
 		if !d.Summary.Rows {
 			text += " is known; waits are not: the file has the call graph alone (--events none)"
+		}
+		if x := findings.UntoldDevices(d.Summary); x > d.Summary.Ticks.Runtime/100*findings.LeastFinding {
+			text += " is known; what devices compute is not, see what this trace cannot tell"
 		}
 		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
 			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
@@ -53,6 +56,7 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	spreads.Columns[len(spreads.Columns)-1].View = table.ViewWide // the deviation
 	c.Table(spreads)
 	c.Table(d.efficiencyTable(b))
+	d.deviceTables(b, c)
 	if !b.Page || d.Profile == nil {
 		c.Table(d.hotTable(b))
 	}
@@ -87,7 +91,9 @@ func (d *Document) cards(u numbers.Units) []table.Card {
 		processes = numbers.Plural(d.Locations, "location") + ", " + processes
 	}
 	list := []table.Card{{Name: "Efficiency", Value: s.Efficiency.Text(2), Note: "productive part of all time: " + table.GradeWord(s.Efficiency), Grade: table.GradeClass(s.Efficiency)}}
-	if p := s.POP.Parallel; p.Defined {
+	if x := s.Devices; x != nil && x.Efficiency.Defined {
+		list = append(list, table.Card{Name: "Device efficiency", Value: x.Efficiency.Text(2), Note: "kernel time of all devices' time: " + table.GradeWord(x.Efficiency), Grade: table.GradeClass(x.Efficiency)})
+	} else if p := s.POP.Parallel; p.Defined {
 		list = append(list, table.Card{Name: "Parallel efficiency (POP)", Value: p.Text(2), Note: "useful part of all time: " + table.GradeWord(p), Grade: table.GradeClass(p)})
 	}
 	return append(list, table.Card{Name: "Runtime", Value: u.Short(numbers.Whole(numbers.Integer(t.Runtime))) + " " + u.Name(), Note: "first to last event", Grade: ""}, table.Card{Name: "Processes", Value: numbers.Count(uint64(d.Processes)), Note: processes, Grade: ""},
@@ -138,6 +144,7 @@ func (d *Document) programTable(b *table.Book) *table.Table {
 	row(results.ItemWord(xtf.ItemSetup), numbers.Whole(t.Setup), "MPI_Init and MPI_Finalize: what follows is between them", 0)
 	tab.Add(table.Word("productive"), table.Exact(u, t.Productive), table.Share(numbers.Part(t.Productive, t.Total)))
 	row(results.ItemWord(xtf.ItemCPU), numbers.Whole(t.CPU), "", 1)
+	row("device work", numbers.Whole(t.DeviceWork), "the host is in calls of a device's runtime, and a device of its process computes", 1)
 	if t.IoProductive {
 		row(results.ItemWord(xtf.ItemIO), numbers.Whole(t.IO), "", 1)
 	}
@@ -145,6 +152,12 @@ func (d *Document) programTable(b *table.Book) *table.Table {
 	tab.Add(table.Word("lost"), table.Exact(u, t.Lost), table.Share(numbers.Part(t.Lost, t.Total)))
 	row("MPI", t.MPILost, "", 1)
 	for _, x := range t.Losses() {
+		switch {
+		case x.Device && s.Devices == nil:
+			x.Note += "; whether a device computes meanwhile is not known"
+		case x.Device:
+			x.Note += ", and none of its process computes"
+		}
 		row(x.Name, numbers.Whole(x.Ticks), x.Note, 1)
 	}
 	return tab

@@ -32,6 +32,8 @@ const (
 	StateAfter
 	StateCritical
 	StateThreadWait
+	StateLaunch
+	StateTransferCall
 	NumStates
 )
 
@@ -56,27 +58,29 @@ const (
 
 // States is the one table of states, by State.
 var States = [NumStates]StateInfo{
-	StateOwn:        {"cpu", "own code", groupProgram, true, "what no row below covers; where a trace has MPI calls alone, the time between them"},
-	StateP2P:        {"p2p", "point to point", groupMPI, false, "class of the MPI call: its name; its role where the MPI standard does not have the name"},
-	StateCollective: {"collective", "collective", groupMPI, false, "the same; the component has the barriers too"},
-	StateBarrier:    {"barrier", "barrier", groupMPI, false, "the same"},
-	StateMPIIO:      {"mpi_io", "MPI-IO", groupMPI, false, "the same"},
-	StateRMA:        {"rma", "one-sided", groupMPI, false, "the same"},
-	StateManagement: {"mgmt", "MPI management", groupMPI, false, "the same: every other call; the component has set-up and end too"},
-	StateSetup:      {"setup", "set-up and end", groupMPI, false, "names: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`"},
-	StateIO:         {"io", "file I/O", groupIO, false, "roles FILE_IO and FILE_IO_METADATA outside MPI"},
-	StateThread:     {"thread_runtime", "thread runtime", groupThreads, false, "OpenMP: roles FLUSH, TASK_CREATE, WRAPPER; any: role THREAD_CREATE. Part of `cpu`"},
-	StateThreadWait: {"thread_wait", "thread wait", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, TASK_WAIT; any: role THREAD_WAIT; part of `cpu`: the process works meanwhile; names, as of lock waits: " + quoted(threadWaits)},
-	StateCritical:   {"critical_wait", "critical wait", groupThreads, false, "OpenMP: roles CRITICAL and ORDERED, without the body, which is a call inside of them: roles CRITICAL_SBLOCK and ORDERED_SBLOCK, own code; names, as of lock waits: " + quoted(criticalCalls)},
-	StateLock:       {"lock_wait", "lock wait", groupThreads, false, "names, because role WRAPPER has waits and others; of any paradigm, because POSIX, OpenMP and C++ keep them for themselves: " + quoted(lockCalls)},
-	StateDeviceCall: {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL and OpenACC on the host: launch, transfer call, allocation, the rest"},
-	StateDeviceWait: {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits)},
-	StateKernel:     {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface"},
-	StateTransfer:   {"transfer", "transfer", groupDevice, false, "the same paradigms: role DATA_TRANSFER"},
-	StateDeviceIdle: {"device_idle", "device idle", groupDevice, false, "locations of type ACCELERATOR_STREAM outside of kernels and transfers"},
-	StateOverhead:   {"overhead", "measurement overhead", groupMeasure, false, "paradigm MEASUREMENT_SYSTEM and role CODE; role ARTIFICIAL by name: " + quoted(overheadRegions) + "; records: from BufferFlush to its stop time, from MeasurementOnOff off to on"},
-	StateBefore:     {"before", "before the first event", groupMeasure, false, "no record of the location yet"},
-	StateAfter:      {"after", "after the last event", groupMeasure, false, "no record of the location any more"},
+	StateOwn:          {"cpu", "own code", groupProgram, true, "what no row below covers; where a trace has MPI calls alone, the time between them"},
+	StateP2P:          {"p2p", "point to point", groupMPI, false, "class of the MPI call: its name; its role where the MPI standard does not have the name"},
+	StateCollective:   {"collective", "collective", groupMPI, false, "the same; the component has the barriers too"},
+	StateBarrier:      {"barrier", "barrier", groupMPI, false, "the same"},
+	StateMPIIO:        {"mpi_io", "MPI-IO", groupMPI, false, "the same"},
+	StateRMA:          {"rma", "one-sided", groupMPI, false, "the same"},
+	StateManagement:   {"mgmt", "MPI management", groupMPI, false, "the same: every other call; the component has set-up and end too"},
+	StateSetup:        {"setup", "set-up and end", groupMPI, false, "names: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`"},
+	StateIO:           {"io", "file I/O", groupIO, false, "roles FILE_IO and FILE_IO_METADATA outside MPI"},
+	StateThread:       {"thread_runtime", "thread runtime", groupThreads, false, "OpenMP: roles FLUSH, TASK_CREATE, WRAPPER; any: role THREAD_CREATE. Part of `cpu`"},
+	StateThreadWait:   {"thread_wait", "thread wait", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, TASK_WAIT; any: role THREAD_WAIT; part of `cpu`: the process works meanwhile; names, as of lock waits: " + quoted(threadWaits)},
+	StateCritical:     {"critical_wait", "critical wait", groupThreads, false, "OpenMP: roles CRITICAL and ORDERED, without the body, which is a call inside of them: roles CRITICAL_SBLOCK and ORDERED_SBLOCK, own code; names, as of lock waits: " + quoted(criticalCalls)},
+	StateLock:         {"lock_wait", "lock wait", groupThreads, false, "names, because role WRAPPER has waits and others; of any paradigm, because POSIX, OpenMP and C++ keep them for themselves: " + quoted(lockCalls)},
+	StateDeviceCall:   {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL and OpenACC on the host: memory of a device, and what no other row has; the component has launches and transfer calls too"},
+	StateLaunch:       {"launch", "launch", groupDevice, false, "the same paradigms, by name: with " + quoted(launches)},
+	StateTransferCall: {"transfer_call", "transfer call", groupDevice, false, "the same paradigms: a name of the programming interface and role DATA_TRANSFER, or with " + quoted(transfers)},
+	StateDeviceWait:   {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits)},
+	StateKernel:       {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface"},
+	StateTransfer:     {"transfer", "transfer", groupDevice, false, "the same paradigms: role DATA_TRANSFER, and no name of the programming interface"},
+	StateDeviceIdle:   {"device_idle", "device idle", groupDevice, false, "locations of type ACCELERATOR_STREAM outside of kernels and transfers"},
+	StateOverhead:     {"overhead", "measurement overhead", groupMeasure, false, "paradigm MEASUREMENT_SYSTEM and role CODE; role ARTIFICIAL by name: " + quoted(overheadRegions) + "; records: from BufferFlush to its stop time, from MeasurementOnOff off to on"},
+	StateBefore:       {"before", "before the first event", groupMeasure, false, "no record of the location yet"},
+	StateAfter:        {"after", "after the last event", groupMeasure, false, "no record of the location any more"},
 }
 
 // String returns the state's name.
@@ -101,6 +105,8 @@ var (
 		"gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
 	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait"}
+	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask"}
+	transfers       = []string{"memcpy", "memset", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
 	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_"} // beginnings; cuXxx and clXxx next to them
 )
@@ -156,8 +162,12 @@ func deviceState(r *Region, text string) State {
 	switch {
 	case r.Role == RoleKernel, r.Role == RoleFunction && !isDeviceCall(text):
 		return StateKernel
-	case r.Role == RoleDataTransfer:
+	case r.Role == RoleDataTransfer && !isDeviceCall(text):
 		return StateTransfer
+	case r.Role == RoleDataTransfer, hasOne(name, transfers):
+		return StateTransferCall
+	case hasOne(name, launches):
+		return StateLaunch
 	case strings.Contains(name, "synchronize"):
 		return StateDeviceWait
 	}
@@ -166,6 +176,11 @@ func deviceState(r *Region, text string) State {
 		return StateDeviceWait
 	}
 	return StateDeviceCall
+}
+
+// hasOne says whether a name has one of some words in it.
+func hasOne(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
 
 // isDeviceCall says whether a name is one of a programming interface of devices.

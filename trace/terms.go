@@ -21,6 +21,9 @@ const (
 	AcceleratorGroup
 )
 
+// DomainAccelerator is the domain of nodes of the system tree that are devices.
+const DomainAccelerator = 7
+
 // ParadigmID identifies a parallelisation paradigm.
 type ParadigmID uint8
 

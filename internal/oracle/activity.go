@@ -37,7 +37,7 @@ type slice struct {
 
 // asides are the activities of states outside MPI.
 var asides = map[trace.State]Activity{
-	trace.StateIO: IO, trace.StateDeviceCall: InDeviceCall, trace.StateDeviceWait: InDeviceWait,
+	trace.StateIO: IO, trace.StateDeviceCall: InDeviceCall, trace.StateDeviceWait: InDeviceWait, trace.StateLaunch: InDeviceCall, trace.StateTransferCall: InDeviceCall,
 	trace.StateLock: InLock, trace.StateOverhead: InOverhead,
 }
 

@@ -31,8 +31,10 @@ const (
 	KindTransfer         = "transfer"
 	kindThreadImbalance  = "thread_imbalance"
 	kindOverhead         = "overhead"
-	kindDeviceWait       = "device_wait"
-	kindDeviceCall       = "device_call"
+	kindDeviceIdle       = "device_idle"
+	kindDeviceImbalance  = "device_imbalance"
+	kindDeviceTransfer   = "device_transfer"
+	KindKernel           = "kernel"
 	kindLockWait         = "lock_wait"
 	kindIdle             = "idle"
 	KindSetup            = "setup"
@@ -120,6 +122,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
 		f.imbalance()
 		f.idle()
+		f.devices()
 	}
 	if err := f.serial(); err != nil {
 		return nil, nil, err
@@ -132,6 +135,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	f.oversubscription(true)
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+	f.kernel()
 	f.setup()
 	f.oversubscription(false)
 	f.clock()
@@ -520,8 +524,6 @@ var lostItems = []struct {
 	kind string
 	item xtf.Item
 }{
-	{kindDeviceWait, xtf.ItemDeviceWait},
-	{kindDeviceCall, xtf.ItemDeviceCall},
 	{kindOverhead, xtf.ItemOverhead},
 	{kindOverhead, xtf.ItemMarker},
 }

@@ -120,8 +120,22 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
+	u := numbers.Units{Resolution: s.Resolution}
+	if untold := UntoldDevices(s); untold > s.Ticks.Runtime/100*LeastFinding {
+		why := "no locations of devices"
+		if r.HasStreams() {
+			why = "rows of calls were not kept"
+		}
+		add(true, "devices", fmt.Sprintf("%s: whether devices compute in the %s of a process (%s of the run) in calls of their runtime is not known, so this time counts as lost", why, u.Time(untold), numbers.NewRatio(untold, s.Ticks.Runtime).Percent()))
+	}
+	if x := s.Devices; x != nil && len(x.List) > 0 {
+		add(true, "launches", "which call launched which kernel is not known, nor how long kernels wait in a stream")
+		_, transfers := x.Largest(func(d *results.Device) uint64 { return d.Transfer })
+		calls := slices.ContainsFunc(x.Hosts, func(h results.HostTime) bool { return h.State == trace.StateTransferCall.String() })
+		add(calls && transfers == 0, "transfers", "no transfers on devices: what they take of them counts as idle")
+		add(x.Threads, "threads of hosts", "what threads of hosts but the first ones do for devices is not looked at")
+	}
 	if asks := s.Item(xtf.ItemPolling); float64(asks.Max) > float64(s.Ticks.Runtime)/100*LeastFinding {
-		u := numbers.Units{Resolution: s.Resolution}
 		add(true, "polling", fmt.Sprintf("whether %s of rank %d (%s of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known",
 			u.Time(asks.Max), asks.MaxP, numbers.NewRatio(asks.Max, s.Ticks.Runtime).Percent()))
 	}
@@ -207,6 +221,14 @@ func parts(r *results.Run) (list []string) {
 		list = append(list, fmt.Sprintf("nothing is recorded of rank %s: waits for them are not known", results.RankList(nothing)))
 	}
 	return list
+}
+
+// UntoldDevices is the largest time of a process in calls of a device's runtime, where it is not known what devices do meanwhile.
+func UntoldDevices(s *results.Summary) uint64 {
+	if s.Devices != nil {
+		return 0
+	}
+	return s.Item(xtf.ItemDeviceCall).Max + s.Item(xtf.ItemDeviceWait).Max
 }
 
 // polls reports whether a region, by its reference, is a call that asks and does not wait.

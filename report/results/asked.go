@@ -300,6 +300,9 @@ func Metrics() []Metric {
 		share("communication_efficiency", func(i *Interval) (a, b numbers.Sum) { return numbers.Integer(i.POP.Largest), i.POP.Runtime }),
 		share("serialisation_efficiency", func(i *Interval) (a, b numbers.Sum) { return numbers.Integer(i.POP.Largest), i.POP.Ideal }),
 		share("transfer_efficiency", func(i *Interval) (a, b numbers.Sum) { return i.POP.Ideal, i.POP.Runtime }),
+		share("device_offload", func(i *Interval) (a, b numbers.Sum) {
+			return numbers.Sub(i.POP.Useful, numbers.Add(i.Ticks.DeviceCall, i.Ticks.DeviceWait)), i.POP.Useful
+		}),
 		share("wait_share", func(i *Interval) (a, b numbers.Sum) { return i.waitTotal(), i.Stats.Item(xtf.ItemTime).Sum }),
 		ticks("execution", func(t *Ticks) numbers.Fraction { return numbers.Whole(numbers.Integer(t.Execution)) }),
 		ticks("runtime", func(t *Ticks) numbers.Fraction { return numbers.Whole(numbers.Integer(t.Runtime)) }),

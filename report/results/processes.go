@@ -44,6 +44,7 @@ func (r *Run) Component(p trace.P, item xtf.Item, st *xtf.Stats) (uint64, error)
 type ProcessItems struct {
 	Rank   uint32
 	Values map[uint64]uint64 // by node and item, as xtf.NodeKey has them; 0 is absent
+	device *Devices          // of a survey: the work of its devices
 }
 
 // At is the value of an item of a node.
@@ -57,12 +58,18 @@ func (x *ProcessItems) Took(n uint32) bool {
 	return x.At(n, xtf.ItemExecutions) > 0
 }
 
-// Useful is the process's useful time.
+// Useful is the process's useful time: what it computes, and what it does with its devices.
 func (x *ProcessItems) Useful(n uint32, rules Rules) uint64 {
-	if rules.IO {
-		return x.At(n, xtf.ItemCPU) + x.At(n, xtf.ItemIO)
+	useful := uint64(0)
+	for _, i := range rules.useful() {
+		useful += x.At(n, i)
 	}
-	return x.At(n, xtf.ItemCPU)
+	return useful
+}
+
+// Lost is what the process loses in a component that is not productive.
+func (x *ProcessItems) Lost(n uint32, i xtf.Item) uint64 {
+	return x.At(n, i) - min(x.At(n, i), x.device.Work(x.Rank, n, i))
 }
 
 // Keys are those of all values, ascending.

@@ -39,8 +39,9 @@ type Run struct {
 	Kept       Kept            // and what it says of the events in the file
 	Rows       bool            // calls, messages and collectives have rows; else there is the call graph and sums
 
-	shared func() (*ccg.Shared, error) // read once
-	same   []int                       // trace.Definitions.SameRegions
+	shared  func() (*ccg.Shared, error) // read once
+	devices func() (*Devices, error)    // of the whole run; read once
+	same    []int                       // trace.Definitions.SameRegions
 }
 
 // Open opens the run at path.
@@ -51,6 +52,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
 	r.shared = sync.OnceValues(func() (*ccg.Shared, error) { return openShared(r) })
+	r.devices = sync.OnceValues(func() (*Devices, error) { return readDevices(r, nil) })
 	callview.Attach(f, r.Graph)
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()

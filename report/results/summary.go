@@ -3,6 +3,7 @@ package results
 import (
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -29,6 +30,7 @@ type Summary struct {
 	Collectives Collectives     `json:"collectives"`
 	File        FileInfo        `json:"file"`
 	Provenance  json.RawMessage `json:"provenance"`
+	Devices     *Devices        `json:"devices,omitempty"` // nil without any, or without rows
 }
 
 // Ticks are sums over processes but execution and runtime.
@@ -42,6 +44,7 @@ type Ticks struct {
 	Measured      numbers.Sum      `json:"measured"` // the total between set-up and end: productive and lost
 	DeviceCall    numbers.Sum      `json:"device_call"`
 	DeviceWait    numbers.Sum      `json:"device_wait"`
+	DeviceWork    numbers.Sum      `json:"device_work"` // productive part of both: a device of the process computes meanwhile
 	LockWait      numbers.Sum      `json:"lock_wait"`
 	Overhead      numbers.Sum      `json:"overhead"`
 	CPU           numbers.Sum      `json:"cpu"`
@@ -122,6 +125,9 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Devices, err = r.Devices(nil); err != nil {
+		return nil, err
+	}
 	n, err := wholeProgram(r, s, root, rules)
 	if err != nil {
 		return nil, r.Failed(xtf.WholeRun, programPart, err)
@@ -130,6 +136,9 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s.Processors = n.count(rules)
 	s.Efficiency, s.Speedup = s.Ticks.efficiency()
 	s.POP = n.Pop()
+	if s.Devices != nil {
+		s.Devices.setEfficiencies(s.POP.Runtime)
+	}
 	s.setCounts(codes)
 	id := r.File.FileID()
 	s.File = FileInfo{Bytes: r.Size, ID: hex.EncodeToString(id[:])}
@@ -158,7 +167,10 @@ func wholeProgram(r *Run, s *Summary, root *xtf.Interval, rules Rules) (*Measure
 	if n.Spreads.Has(xtf.ItemIdeal) {
 		n.setIdeal()
 	}
-	if !rules.processes() && (!rules.IO || s.Item(xtf.ItemIO).Max == 0) {
+	for rank := range r.Defs.Processes() {
+		n.addWork(s.Devices, uint32(rank), 0)
+	}
+	if !rules.processes() && !rules.several(n.Spreads) {
 		return n, nil
 	}
 	n.Useful = 0
@@ -269,6 +281,20 @@ func (x Rules) Rule() Productive {
 	return x.Productive
 }
 
+// useful are the components that are useful time.
+func (x Rules) useful() []xtf.Item {
+	list := append([]xtf.Item{xtf.ItemCPU}, deviceItems[:]...)
+	if x.IO {
+		list = append(list, xtf.ItemIO)
+	}
+	return list
+}
+
+// several reports whether useful time is the sum of several components, so that its largest value is in no row of the whole run.
+func (x Rules) several(s Spreads) bool {
+	return slices.ContainsFunc(x.useful()[1:], s.Has)
+}
+
 // Measured is what characteristics of one interval are computed from.
 type Measured struct {
 	Spreads      Spreads // over the participants
@@ -284,6 +310,7 @@ type Measured struct {
 	sumMax uint64      // xtf.Never: not known
 	ideal  numbers.Sum // notKnown where it is not
 	approx bool        // ideal is an approximation
+	work   [len(deviceItems)]numbers.Sum
 }
 
 // Sum is the sum of an item over the participants.
@@ -310,10 +337,11 @@ func (m *Measured) setup() numbers.Sum {
 
 // UsefulSum is the useful time of all processes.
 func (m *Measured) UsefulSum() numbers.Sum {
-	if m.rules.IO {
-		return numbers.Add(m.Sum(xtf.ItemCPU), m.Sum(xtf.ItemIO))
+	sum := numbers.Sum(0)
+	for _, i := range m.rules.useful() {
+		sum = numbers.Add(sum, m.Sum(i))
 	}
-	return m.Sum(xtf.ItemCPU)
+	return sum
 }
 
 // visit takes what the rules need of one process.
@@ -377,6 +405,11 @@ func (m *Measured) Ticks(rules Rules) Ticks {
 	for _, i := range xtf.AsideItems {
 		t.asides[i] = m.Sum(i)
 	}
+	for k, i := range deviceItems {
+		work := min(m.work[k], m.Sum(i))
+		t.asides[i] = numbers.Sub(t.asides[i], work)
+		t.DeviceWork = numbers.Add(t.DeviceWork, work)
+	}
 	t.setProductive(numbers.Sub(t.MPI, m.setup()), m.productive(rules))
 	return t
 }
@@ -403,6 +436,7 @@ func (m *Measured) productive(rules Rules) numbers.Fraction {
 type Loss struct {
 	Name, Note string
 	Ticks      numbers.Sum
+	Device     bool // in calls of a device's runtime
 }
 
 // lossNotes explain losses.
@@ -416,17 +450,17 @@ func (t *Ticks) Losses() []Loss {
 	var list []Loss
 	for _, i := range OtherAsides(xtf.ItemMPI, xtf.ItemMarker) {
 		if i != xtf.ItemIO || !t.IoProductive {
-			list = append(list, Loss{ItemWord(i), lossNotes[i], t.asides[i]})
+			list = append(list, Loss{ItemWord(i), lossNotes[i], t.asides[i], slices.Contains(deviceItems[:], i)})
 		}
 	}
-	list = append(list, Loss{"idle", "processes that began late or ended early", t.Idle}, Loss{ItemWord(xtf.ItemMarker), "", t.Marker})
+	list = append(list, Loss{Name: "idle", Note: "processes that began late or ended early", Ticks: t.Idle}, Loss{Name: ItemWord(xtf.ItemMarker), Ticks: t.Marker})
 	return list
 }
 
 // setProductive splits what is measured into productive and lost time; all is the
 // MPI time in there, mpi its productive part.
 func (t *Ticks) setProductive(all numbers.Sum, mpi numbers.Fraction) {
-	useful, lost := t.CPU, numbers.Sum(0)
+	useful, lost := numbers.Add(t.CPU, t.DeviceWork), numbers.Sum(0)
 	if t.IoProductive {
 		useful = numbers.Add(useful, t.IO)
 	}
@@ -485,6 +519,8 @@ type POP struct {
 	Unburdened    numbers.Ratio `json:"without_overhead"` // process, of the time without measurement overhead; not defined without any
 	Serialisation numbers.Ratio `json:"serialisation"`
 	Transfer      numbers.Ratio `json:"transfer"`
+	Offload       numbers.Ratio `json:"device_offload"` // useful time but that in calls of a device's runtime / useful time; not defined without such calls
+	Host          numbers.Ratio `json:"host"`           // parallel x device offload; likewise
 	Additive      Losses        `json:"additive"`
 	Approximate   bool          `json:"approximate,omitempty"` // the ideal runtime is estimated from waits, not replayed
 
@@ -515,11 +551,19 @@ func (m *Measured) Pop() POP {
 	most := numbers.Integer(m.Useful)
 	all := numbers.Times(r, m.Participants)
 	x.Process = numbers.Quotient(x.Useful, all)
-	x.parallel = numbers.Divide(x.Useful, all)
-	if left := m.threadTimes(); left != nil {
-		x.parallel = x.parallel.Over(numbers.Divide(left[0], left[3]))
+	left := m.threadTimes()
+	hybrid := func(useful numbers.Sum) numbers.Fraction {
+		if left == nil {
+			return numbers.Divide(useful, all)
+		}
+		return numbers.Divide(useful, all).Over(numbers.Divide(left[0], left[3]))
 	}
+	x.parallel = hybrid(x.Useful)
 	x.Parallel = numbers.Nearest(x.parallel)
+	if device := numbers.Add(m.Sum(xtf.ItemDeviceCall), m.Sum(xtf.ItemDeviceWait)); device > 0 {
+		own := numbers.Sub(x.Useful, device)
+		x.Offload, x.Host = numbers.Quotient(own, x.Useful), numbers.Nearest(hybrid(own))
+	}
 	if io := m.Sum(xtf.ItemIO); io > 0 {
 		x.IO = numbers.Quotient(m.Sum(xtf.ItemCPU), numbers.Add(m.Sum(xtf.ItemCPU), io))
 		x.IOBalance = numbers.Quotient(io, numbers.Times(numbers.Integer(m.Spreads.Item(xtf.ItemIO).Max), m.Participants))

@@ -23,6 +23,7 @@ type Survey struct {
 	cut      bool       // Init and Finalize are left out: first and last events are not the program's
 	Lost     []table.Lost
 	Cost     xtf.Stats // of index statistics over a span of time
+	devices  *Devices
 }
 
 // SurveyOptions choose what a survey reads. Without any it reads the rows of the
@@ -43,6 +44,9 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 	if s.Nodes, err = r.Nodes(); err != nil {
 		return nil, err
 	}
+	if s.devices, err = r.Devices(o.Span); err != nil {
+		return nil, err
+	}
 	s.cut = r.Kept.Has("init=exclude")
 	s.Measured = make([]Measured, len(s.Nodes))
 	for n := range s.Measured {
@@ -52,11 +56,18 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 	if whole {
 		err = s.readStats()
 	}
-	if err == nil && (!whole || o.Deep || o.Rules.processes() || o.Rules.IO && s.Measured[0].Spreads.Has(xtf.ItemIO)) {
+	if err == nil && (!whole || o.Deep || o.Rules.processes() || o.Rules.several(s.Measured[0].Spreads)) {
 		err = s.readProcesses(&o, whole)
 	}
 	if err != nil {
 		return nil, err
+	}
+	for n := range s.Measured {
+		for rank := range r.Defs.Processes() {
+			if o.Ranks.Contains(uint32(rank)) {
+				s.Measured[n].addWork(s.devices, uint32(rank), uint32(n))
+			}
+		}
 	}
 	s.setIdeal(&o, whole)
 	return s, nil
@@ -92,7 +103,7 @@ func (s *Survey) readStats() error {
 		if n == 0 {
 			m.sumMax = m.Spreads.Item(xtf.ItemTime).Max
 		}
-		m.Useful = m.Spreads.Item(xtf.ItemCPU).Max // with productive I/O readProcesses knows
+		m.Useful = m.Spreads.Item(xtf.ItemCPU).Max // where more is useful readProcesses knows
 	}
 	return nil
 }
@@ -107,6 +118,7 @@ func (s *Survey) readProcesses(o *SurveyOptions, whole bool) error {
 	estimates := make([]uint64, len(s.Nodes))
 	seen := make([]bool, len(s.Nodes))
 	visit := func(x *ProcessItems) {
+		x.device = s.devices
 		for n := range s.Nodes {
 			m, n := &s.Measured[n], uint32(n)
 			if !x.Took(n) {

@@ -1,0 +1,487 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// onDevices makes every thread but the first of each process a stream: of[k] is the device of thread k + 1, in the order of
+// processes too if they do not share devices. Regions have the roles that Score-P gives them: kernels end with "kernel", transfers
+// begin with "copy".
+func onDevices(shared bool, of ...uint32) func(o *analyze.Options) {
+	return func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		const node, group = 1000, 2000
+		text := uint32(100000)
+		add := func(s string) uint32 {
+			text++
+			d.Strings = append(d.Strings, trace.String{Ref: text, Value: s})
+			return text
+		}
+		made := map[uint32]bool{}
+		for i := range d.Locations {
+			l := &d.Locations[i]
+			rank, thread := l.Group, i%(len(of)+1)
+			if thread == 0 {
+				continue
+			}
+			device, context := of[thread-1], group+rank*10+of[thread-1]
+			if !shared {
+				device += rank * 10
+			}
+			if l.Type, l.Group = trace.AcceleratorStream, context; !made[node+device] {
+				made[node+device] = true
+				d.SystemTreeNodes = append(d.SystemTreeNodes, trace.SystemTreeNode{Ref: node + device, Name: add(fmt.Sprint(device)), Class: add("GPU"), Parent: 0})
+				d.SystemTreeNodeDomains = append(d.SystemTreeNodeDomains, trace.SystemTreeNodeDomain{Node: node + device, Domain: trace.DomainAccelerator})
+			}
+			if !made[context] {
+				made[context] = true
+				d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: context, Name: add("context"), Type: trace.AcceleratorGroup, Parent: node + device, Creator: rank})
+			}
+		}
+		for i := range d.Regions {
+			r := &d.Regions[i]
+			switch name := d.Text(r.Name); {
+			case strings.HasSuffix(name, "kernel"):
+				r.Role, r.Paradigm = trace.RoleKernel, trace.ParadigmHIP
+			case strings.HasPrefix(name, "copy"):
+				r.Role, r.Paradigm = trace.RoleDataTransfer, trace.ParadigmHIP
+			case strings.HasPrefix(name, "hip"):
+				r.Role, r.Paradigm = trace.RoleWrapper, trace.ParadigmHIP
+			}
+		}
+		d.Seal()
+	}
+}
+
+// devicesIn is what tests look at in the document of a run with devices.
+type devicesIn struct {
+	Summary struct {
+		Efficiency float64
+		Ticks      map[string]any
+		POP        struct {
+			Parallel float64
+			Balance  float64  `json:"load_balance"`
+			Host     *float64 `json:"host"`
+			Offload  *float64 `json:"device_offload"`
+		}
+		Devices *struct {
+			Efficiency, Communication, Orchestration float64
+			Balance                                  float64 `json:"load_balance"`
+			Hosts                                    []hostIn
+			List                                     []deviceIn
+		}
+	}
+	Findings   []finding
+	CannotTell struct{ Missing []struct{ What, Text string } } `json:"cannot_tell"`
+}
+
+type hostIn struct {
+	State     string
+	Ticks     uint64
+	Computing uint64 `json:"while_computing"`
+}
+
+type deviceIn struct {
+	Name                            string
+	Processes                       []uint32
+	Streams                         int
+	Kernel, Transfer, Overlap, Idle uint64
+	MPI                             uint64    `json:"kernel_and_mpi"`
+	Gap                             [2]uint64 `json:"longest_idle"`
+	While                           []hostIn  `json:"idle_while"`
+	Gaps                            uint64    `json:"idle_gaps"`
+}
+
+func times(list []hostIn) string {
+	var words []string
+	for _, x := range list {
+		words = append(words, fmt.Sprintf("%s %d/%d", x.State, x.Computing, x.Ticks))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+func (d *deviceIn) text() string {
+	return fmt.Sprintf("%s of %v, %d streams: kernels %d, transfers %d, both %d, with MPI %d, idle %d in %d gaps, longest %v: %s",
+		d.Name, d.Processes, d.Streams, d.Kernel, d.Transfer, d.Overlap, d.MPI, d.Idle, d.Gaps, d.Gap, times(d.While))
+}
+
+// twoDevices is a process with two streams on the first device and one on the second. Kernels of the first device run from 110 to 250
+// and 200 to 290, which is 180, and from 520 to 700; its transfer from 600 to 780 is 100 ticks next to a kernel. The second one has a
+// transfer from 310 to 390, as a one-sided operation, and a kernel from 550 to 850.
+const twoDevices = `
+-- program --
+processes 1
+threads 4
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER hipLaunchKernel
+0 110 LEAVE hipLaunchKernel
+0 110 ENTER hipDeviceSynchronize
+0 300 LEAVE hipDeviceSynchronize
+0 300 ENTER hipMemcpy
+0 400 LEAVE hipMemcpy
+0 500 ENTER solve
+0 500 ENTER hipLaunchKernel
+0 510 LEAVE hipLaunchKernel
+0 510 ENTER hipStreamSynchronize
+0 900 LEAVE hipStreamSynchronize
+0 900 LEAVE solve
+0 900 ENTER hipFree
+0 950 LEAVE hipFree
+0 1000 LEAVE main
+1 110 ENTER a_kernel
+1 250 LEAVE a_kernel
+1 520 ENTER b_kernel
+1 700 LEAVE b_kernel
+2 200 ENTER c_kernel
+2 290 LEAVE c_kernel
+2 600 ENTER copy
+2 780 LEAVE copy
+3 310 RMA_PUT 0 0 4096 5
+3 390 RMA_OP_COMPLETE_BLOCKING 0 5
+3 550 ENTER d_kernel
+3 850 LEAVE d_kernel
+`
+
+// ranksWithDevices is two processes with a device each. The second kernel of the first one runs while its host is in MPI.
+const ranksWithDevices = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 90 ENTER hipLaunchKernel
+0 100 LEAVE hipLaunchKernel
+0 100 ENTER hipDeviceSynchronize
+0 310 LEAVE hipDeviceSynchronize
+0 310 ENTER MPI_Barrier
+0 310 MPI_COLLECTIVE_BEGIN
+0 900 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 900 LEAVE MPI_Barrier
+0 1000 LEAVE main
+1 100 ENTER a_kernel
+1 300 LEAVE a_kernel
+1 400 ENTER a_kernel
+1 500 LEAVE a_kernel
+2 0 ENTER main
+2 90 ENTER hipLaunchKernel
+2 100 LEAVE hipLaunchKernel
+2 100 ENTER hipDeviceSynchronize
+2 810 LEAVE hipDeviceSynchronize
+2 810 ENTER MPI_Barrier
+2 810 MPI_COLLECTIVE_BEGIN
+2 900 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 900 LEAVE MPI_Barrier
+2 1000 LEAVE main
+3 100 ENTER a_kernel
+3 800 LEAVE a_kernel
+`
+
+// sharedDevice is two processes on one device. It idles from 400 to 600 because the process whose kernel comes next allocates memory.
+const sharedDevice = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 400 ENTER hipMalloc
+0 600 LEAVE hipMalloc
+0 1000 LEAVE main
+1 100 ENTER a_kernel
+1 300 LEAVE a_kernel
+1 600 ENTER a_kernel
+1 700 LEAVE a_kernel
+2 0 ENTER main
+2 350 ENTER hipMemcpy
+2 1000 LEAVE hipMemcpy
+2 1000 LEAVE main
+3 200 ENTER b_kernel
+3 400 LEAVE b_kernel
+`
+
+// TestDevices compares the sums of devices and their hosts, and efficiencies, with those by hand.
+func TestDevices(t *testing.T) {
+	for _, x := range []struct {
+		name, trace                                       string
+		shared                                            bool
+		of                                                []uint32
+		efficiency, balance, communication, orchestration float64
+		whole, parallel, host                             float64
+		work                                              float64
+		hosts                                             string
+		devices                                           []string
+	}{
+		{
+			"streams and transfers", twoDevices, false, []uint32{0, 0, 1},
+			660. / 2000, 660. / 720, 360. / 440, 440. / 1000, // of kernels 360 and 300, in kernels or transfers 440 and 380
+			0.76, 1, 0.25, 180 + 330, // of synchronisation, kernels run from 110 to 290 and from 520 to 850
+			"cpu 0/250, device_call 0/50, device_wait 510/580, launch 0/20, transfer_call 0/100",
+			[]string{
+				"GPU 0 of [0], 2 streams: kernels 360, transfers 180, both 100, with MPI 0, idle 560 in 3 gaps, longest [290 520]: cpu 0/250, device_call 0/50, device_wait 70/140, launch 0/20, transfer_call 0/100",
+				"GPU 1 of [0], 1 streams: kernels 300, transfers 80, both 0, with MPI 0, idle 620 in 3 gaps, longest [0 310]: cpu 0/250, device_call 0/50, device_wait 210/280, launch 0/20, transfer_call 0/20",
+			},
+		},
+		{
+			"MPI", ranksWithDevices, false, []uint32{0},
+			1000. / 2000, 1000. / 1400, 1, 0.7,
+			(190 + 190 + 900 + 340.) / 2000, (410 + 910) / 2000., 0.19, 200 + 700, // the mean of 590 and 90 ticks in MPI is productive
+			"barrier 100/680, cpu 0/380, device_wait 900/920, launch 0/20",
+			[]string{
+				"GPU 0 of [0], 1 streams: kernels 300, transfers 0, both 0, with MPI 100, idle 700 in 3 gaps, longest [500 1000]: barrier 0/490, cpu 0/190, device_wait 0/10, launch 0/10",
+				"GPU 10 of [1], 1 streams: kernels 700, transfers 0, both 0, with MPI 0, idle 300 in 2 gaps, longest [800 1000]: barrier 0/90, cpu 0/190, device_wait 0/10, launch 0/10",
+			},
+		},
+		{
+			"shared", sharedDevice, true, []uint32{0},
+			0.4, 1, 1, 0.4,
+			(800 + 350 + 50 + 100) / 2000., 1, 1150. / 2000, 50 + 100, // of hipMemcpy, kernels run from 350 to 400 and from 600 to 700
+			"cpu 650/1150, device_call 0/200, transfer_call 150/650",
+			[]string{"GPU 0 of [0 1], 2 streams: kernels 400, transfers 0, both 0, with MPI 0, idle 600 in 3 gaps, longest [700 1000]: cpu 0/400, device_call 0/200"},
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			run := foundTrace(t, x.trace, onDevices(x.shared, x.of...))
+			s := jsonOf[devicesIn](t, "report", run).Summary
+			d := s.Devices
+			if d == nil || s.POP.Host == nil {
+				t.Fatal("no devices")
+			}
+			for _, y := range []struct {
+				what      string
+				got, want float64
+			}{
+				{"device efficiency", d.Efficiency, x.efficiency}, {"load balance", d.Balance, x.balance}, {"communication", d.Communication, x.communication}, {"orchestration", d.Orchestration, x.orchestration},
+				{"product", d.Balance * d.Communication * d.Orchestration, x.efficiency}, {"efficiency", s.Efficiency, x.whole}, {"parallel", s.POP.Parallel, x.parallel}, {"host", *s.POP.Host, x.host},
+				{"device offload", *s.POP.Offload, x.host / x.parallel}, {"device work", s.Ticks["device_work"].(float64), x.work},
+			} {
+				if math.Abs(y.got-y.want) > 1e-12 {
+					t.Errorf("%s is %v, want %v", y.what, y.got, y.want)
+				}
+			}
+			if got := times(d.Hosts); got != x.hosts {
+				t.Errorf("hosts %s, want %s", got, x.hosts)
+			}
+			for i := range d.List {
+				if got := d.List[i].text(); i >= len(x.devices) || got != x.devices[i] {
+					t.Errorf("got %s, want\n%s", got, x.devices)
+				}
+			}
+			if len(d.List) != len(x.devices) {
+				t.Errorf("%d devices", len(d.List))
+			}
+		})
+	}
+}
+
+// TestDeviceIntervals: the work of devices counts in intervals and spans of time too.
+func TestDeviceIntervals(t *testing.T) {
+	run := foundTrace(t, twoDevices, onDevices(false, 0, 0, 1), func(o *analyze.Options) {
+		o.Intervals = interval.Flags{Intervals: []string{"region:solve"}}
+	})
+	type intervals struct {
+		Intervals struct {
+			Nodes []struct {
+				Ticks struct {
+					Work float64 `json:"device_work"`
+				}
+			}
+		}
+	}
+	for _, x := range []struct {
+		span string
+		want []float64
+	}{{"", []float64{510, 330}}, {"#600..#700", []float64{100, 100}}, {"interval:solve", []float64{330, 330}}, {"#200..#540", []float64{110, 20}}} {
+		args := []string{"report", run, "intervals"}
+		if x.span != "" {
+			args = append(args, "--time", x.span)
+		}
+		var got []float64
+		for _, n := range jsonOf[intervals](t, args...).Intervals.Nodes {
+			got = append(got, n.Ticks.Work)
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("--time %q: device work %v, want %v", x.span, got, x.want)
+		}
+	}
+}
+
+// TestRandomDevices compares devices and hosts of random traces with a look at every tick.
+func TestRandomDevices(t *testing.T) {
+	const processes, streams, ticks = 2, 3, 120
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		shared, of := seed%2 == 1, []uint32{uint32(r.IntN(2)), 1, 0}
+		text := fmt.Sprintf("-- program --\nprocesses %d\nthreads %d\nresolution 1000\n-- events --\n", processes, streams+1)
+		var does [processes * (streams + 1)][ticks]string // at each tick
+		for l := range does {
+			host := l%(streams+1) == 0
+			names := []string{"a_kernel", "copy"}
+			if host {
+				names = []string{"hipLaunchKernel", "hipMemcpy", "hipMalloc", "hipDeviceSynchronize", "MPI_Comm_size"}
+				text += fmt.Sprintf("%d 0 ENTER main\n", l)
+			}
+			for at := r.IntN(20); at < ticks-20; at += r.IntN(15) {
+				name, end := names[r.IntN(len(names))], at+1+r.IntN(15)
+				text += fmt.Sprintf("%d %d ENTER %s\n%d %d LEAVE %s\n", l, at, name, l, end, name)
+				for ; at < end; at++ {
+					does[l][at] = name
+				}
+			}
+			if host {
+				text += fmt.Sprintf("%d %d LEAVE main\n", l, ticks)
+			}
+		}
+		s := jsonOf[devicesIn](t, "report", foundTrace(t, text, onDevices(shared, of...))).Summary
+		work := 0
+		got, want := map[string]deviceIn{}, map[string]deviceIn{}
+		for at := range ticks {
+			now := map[string]*deviceIn{}
+			name := func(l int) string {
+				if shared {
+					return fmt.Sprint("GPU ", of[l%(streams+1)-1])
+				}
+				return fmt.Sprint("GPU ", of[l%(streams+1)-1]+uint32(l/(streams+1)*10))
+			}
+			for l := range does {
+				if l%(streams+1) == 0 {
+					continue
+				}
+				d := now[name(l)]
+				if d == nil {
+					d = &deviceIn{}
+					now[name(l)] = d
+				}
+				switch does[l][at] {
+				case "a_kernel":
+					d.Kernel = 1
+				case "copy":
+					d.Transfer = 1
+				}
+			}
+			computes := [processes]bool{}
+			for l := range does {
+				if l%(streams+1) > 0 && now[name(l)].Kernel > 0 {
+					computes[l/(streams+1)] = true
+					if does[l/(streams+1)*(streams+1)][at] == "MPI_Comm_size" {
+						now[name(l)].MPI = 1
+					}
+				}
+			}
+			for p, c := range computes {
+				if c && strings.HasPrefix(does[p*(streams+1)][at], "hip") {
+					work++
+				}
+			}
+			for k, d := range now {
+				x := want[k]
+				x.Kernel, x.Transfer, x.Overlap, x.MPI = x.Kernel+d.Kernel, x.Transfer+d.Transfer, x.Overlap+d.Kernel*d.Transfer, x.MPI+d.MPI
+				x.Idle += (1 - d.Kernel) * (1 - d.Transfer)
+				want[k] = x
+			}
+		}
+		for _, d := range s.Devices.List {
+			idle := uint64(0)
+			for _, w := range d.While {
+				idle += w.Ticks
+			}
+			if idle != d.Idle {
+				t.Errorf("seed %d, %s: hosts do %d ticks of %d", seed, d.Name, idle, d.Idle)
+			}
+			got[d.Name] = deviceIn{Kernel: d.Kernel, Transfer: d.Transfer, Overlap: d.Overlap, MPI: d.MPI, Idle: d.Idle}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || s.Ticks["device_work"] != float64(work) {
+			t.Errorf("seed %d: got %+v and %v, want %+v and %d\n%s", seed, got, s.Ticks["device_work"], want, work, text)
+		}
+	}
+}
+
+// TestDeviceFindings: what devices could gain, and never all of a wait for a device that computes.
+func TestDeviceFindings(t *testing.T) {
+	kinds := func(run string) map[string]finding {
+		list := map[string]finding{}
+		for _, f := range jsonOf[foundIn](t, "report", run).Findings {
+			if strings.HasPrefix(f.Kind, "device") || f.Kind == "kernel" {
+				list[f.Kind] = f
+			}
+		}
+		return list
+	}
+	got := kinds(foundTrace(t, twoDevices, onDevices(false, 0, 0, 1)))
+	for kind, ticks := range map[string]uint64{"device_idle": 560, "device_imbalance": 360 - 330, "device_transfer": 80, "kernel": 0} {
+		if f, ok := got[kind]; !ok || f.Ticks != ticks {
+			t.Errorf("%s: %+v", kind, f)
+		}
+	}
+	for kind, want := range map[string]string{
+		"device_idle":     "devices idle: up to 0.560000 s of the run (56.0 %): the busiest, GPU 0, idles while its host is in own code 0.250000 s, device wait 0.140000 s, of it 0.070000 s while another device computes,",
+		"device_transfer": "where 0.100000 s of 0.180000 s in transfers are next to kernels",
+		"kernel":          "d_kernel: 0.300000 s in 1 call, 42.3 % of the time of all kernels",
+	} {
+		if !strings.Contains(got[kind].Text, want) {
+			t.Errorf("%s: %s, want %s", kind, got[kind].Text, want)
+		}
+	}
+
+	// Without locations of devices, or without rows, nothing is said of what could be gained.
+	host, _, _ := strings.Cut(twoDevices, "1 110")
+	for _, x := range []struct {
+		run, why string
+	}{
+		{foundTrace(t, strings.Replace(host, "threads 4", "threads 1", 1), onDevices(false)), "no locations of devices"},
+		{foundTrace(t, twoDevices, onDevices(false, 0, 0, 1), func(o *analyze.Options) { o.GraphOnly = true }), "rows of calls were not kept"},
+	} {
+		if list := kinds(x.run); len(list) > 1 || len(list) == 1 && list["kernel"].Kind == "" {
+			t.Errorf("%s: %v", x.why, slices.Collect(maps.Keys(list)))
+		}
+		text := must(t, "report", x.run)
+		for _, want := range []string{
+			x.why + ": whether devices compute in the 0.750000 s of a process (75.0 % of the run) in calls of their runtime is not known, so this time counts as lost",
+			"whether a device computes meanwhile is not known", "what devices compute is not, see what this trace cannot tell",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// TestRealDevices: the kernels of a real archive, as otf2-print shows them, run from 6127386368557734 to 6127403889281692 and from
+// 6127405422733255 to 6127411447497340, of 26664065725 ticks. Nothing communicates in it.
+func TestRealDevices(t *testing.T) {
+	anchor := filepath.Join(sharedTraces(t), "hip-mi300-scorep9", "traces.otf2")
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	must(t, "analyze", anchor, "-o", run, "-q")
+	d := jsonOf[devicesIn](t, "report", run).Summary.Devices
+	const a, b, all = 6127403889281692 - 6127386368557734, 6127411447497340 - 6127405422733255, 26664065725
+	for _, x := range [][2]float64{{d.Efficiency, (a + b) / (2. * all)}, {d.Balance, (a + b) / (2. * a)}, {d.Communication, 1}, {d.Orchestration, a * 1. / all}} {
+		if math.Abs(x[0]-x[1]) > 1e-12 {
+			t.Errorf("%+v: %v, want %v", d, x[0], x[1])
+		}
+	}
+	text := must(t, "report", run)
+	for _, want := range []string{"device efficiency       0.442", "  load balance          0.672", "  orchestration         0.657", "device wait       6.363778  88.3 %", "transfer call     0.706341   9.8 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, never := range []string{"ideal network", "up to 6.363"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q in\n%s", never, text)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+)
+
+// deviceTables have what each device did, and what the hosts of all did.
+func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
+	x, u, s := d.Summary.Devices, b.Unit, d.Summary
+	if x == nil || len(x.List) == 0 {
+		return
+	}
+	_, transfers := x.Largest(func(v *results.Device) uint64 { return v.Transfer })
+	transfer := func(ticks uint64) table.Cell {
+		if transfers == 0 {
+			return table.None()
+		}
+		return table.Time(u, ticks)
+	}
+	t := &table.Table{Title: "Devices: what their streams did, each instant once", Kind: "device", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+		table.Words("devices", "name"), table.Words("ranks", "ranks"), table.Ints(table.Of(u, "kernels"), "kernel"), table.Reals("of run", "share"), table.Ints(table.Of(u, "transfers"), "transfer"),
+		table.Ints(table.Of(u, "of it next to kernels"), "overlap"), table.Ints(table.Of(u, "idle"), "idle"), table.Words("while the host", "idle_while"),
+	}}
+	table.Fill(t, "device", x.List, func(p **results.Device) []table.Cell {
+		v := *p
+		return []table.Cell{
+			table.Word(v.Name), table.Word(strings.Trim(fmt.Sprint(v.Processes), "[]")), table.Time(u, v.Kernel), table.Share(numbers.NewRatio(v.Kernel, s.Ticks.Runtime)), transfer(v.Transfer),
+			transfer(v.Both), table.Time(u, v.Idle), table.Word(results.Whiles(v.While)),
+		}
+	})
+	c.Table(t)
+	t = &table.Table{Title: "Hosts of devices: first threads of their processes", Kind: "host", Columns: []table.Column{
+		table.Words("hosts of devices", "name"), table.Ints(u.Name(), "time"), table.Reals("share", "share"), table.Ints(table.Of(u, "while a device computes"), "computing"),
+	}}
+	total := uint64(0)
+	for _, h := range x.Hosts {
+		total += h.Ticks
+	}
+	for _, h := range x.Hosts {
+		t.Add(table.Named(results.StateLabel(h.State), h.State), table.Time(u, h.Ticks), table.Share(numbers.NewRatio(h.Ticks, total)), table.Time(u, h.Computing))
+	}
+	c.Table(t)
+}
+
+// deviceRows is how many devices the summary names.
+const deviceRows = 16
+
+// deviceEfficiencies are rows of the efficiencies of devices: those of TALP.
+func (d *Document) deviceEfficiencies(row func(level int, name string, value table.Cell, formula, figures, meaning string)) {
+	x := d.Summary.Devices
+	if x == nil {
+		return
+	}
+	row(0, "device efficiency", table.Barred(x.Efficiency, 3), "kernel time of all devices over runtime times devices", "", "low: devices idle")
+	row(1, "load balance", table.Barred(x.LoadBalance, 3), "mean kernel time of a device over the largest", "", "low: some devices have more work than others")
+	row(1, "communication", table.Barred(x.Communication, 3), "largest kernel time over the largest time in kernels and transfers", "", "low: devices transfer while they do not compute")
+	row(1, "orchestration", table.Barred(x.Orchestration, 3), "largest time in kernels and transfers over the runtime", "", "low: even the busiest device idles, because its host launches late, or nothing")
+}

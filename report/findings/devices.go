@@ -1,0 +1,87 @@
+package findings
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// devices are losses of devices: what the busiest one idles, what the busiest one computes more than the mean, and transfers next to
+// which it does not compute.
+func (f *finder) devices() {
+	x := f.s.Devices
+	if x == nil || len(x.List) == 0 {
+		return
+	}
+	add := func(kind string, d *results.Device, ticks uint64, basis, what, evidence string) *Finding {
+		y := f.loss(kind, ticks, 0, basis, "summary")
+		y.Where.Processes, y.Evidence = d.Processes, evidence
+		f.add(y, what, ": "+evidence)
+		return &f.list[len(f.list)-1]
+	}
+	d, _ := x.Largest((*results.Device).Active)
+	idle, most := d.Idle, ""
+	evidence := fmt.Sprintf("the busiest, %s, idles while its host is in", d.Name)
+	for _, w := range d.While {
+		switch {
+		case w.State == trace.StateSetup.String():
+			idle -= w.Ticks
+			continue
+		case most == "" && w.Computing > w.Ticks/2:
+			most = otherDevice
+		case most == "":
+			most = w.State
+		}
+		if !f.matters(w.Ticks) {
+			continue
+		}
+		evidence += fmt.Sprintf(" %s %s,", results.StateLabel(w.State), f.u.Time(w.Ticks))
+		if f.matters(w.Computing) {
+			evidence += fmt.Sprintf(" of it %s while another device computes,", f.u.Time(w.Computing))
+		}
+	}
+	evidence += fmt.Sprintf(" longest from %s to %s", f.u.Time(d.Gap[0]), f.u.Time(d.Gap[1]))
+	add(kindDeviceIdle, d, idle, "what the device that is longest in kernels and transfers idles outside of set-up and end: with these kernels and transfers on it the run is as long as they are", "devices idle", evidence).facts.Activity = most
+
+	kernel := func(d *results.Device) uint64 { return d.Kernel }
+	d, largest := x.Largest(kernel)
+	sum := numbers.Sum(0)
+	for _, d := range x.List {
+		sum = numbers.Add(sum, numbers.Integer(d.Kernel))
+	}
+	mean := numbers.Divide(sum, numbers.Integer(uint64(len(x.List))))
+	add(kindDeviceImbalance, d, largest-min(largest, uint64(max(mean.Round(), 0))), "largest time of a device in kernels, less the mean", "devices compute unequally",
+		fmt.Sprintf("%s computes %s, the mean of %s is %s %s, load balance %s", d.Name, f.u.Time(largest), numbers.Plural(len(x.List), "device"), f.u.Fraction(mean), f.u.Name(), x.LoadBalance.Text(3)))
+
+	d, exposed := x.Largest((*results.Device).Exposed)
+	add(kindDeviceTransfer, d, exposed, "largest time of a device in transfers without a kernel next to them", "transfers without kernels next to them",
+		fmt.Sprintf("most on %s, where %s of %s in transfers are next to kernels", d.Name, f.u.Time(d.Both), f.u.Time(d.Transfer)))
+}
+
+// otherDevice is the activity of a host that waits for another device.
+const otherDevice = "other_device"
+
+// kernel names the one that takes most time: no loss, but what the devices do.
+func (f *finder) kernel() {
+	var best *results.RegionTime
+	all := uint64(0)
+	for i := range f.hot.Profile.Regions {
+		x := &f.hot.Profile.Regions[i]
+		if x.Class != trace.StateKernel.String() {
+			continue
+		}
+		if all += x.Exclusive; best == nil || x.Exclusive > best.Exclusive {
+			best = x
+		}
+	}
+	if best == nil || !f.matters(best.Exclusive) {
+		return
+	}
+	x := Finding{Kind: KindKernel, Basis: "no loss: what devices compute", Query: f.query("profile")}
+	f.placeRegion(&x, best)
+	x.Evidence = fmt.Sprintf("%s in %s, %s of the time of all kernels", f.u.Time(best.Exclusive), numbers.Plural(int(best.Calls), "call"), numbers.NewRatio(best.Exclusive, all).Percent())
+	x.Text = fmt.Sprintf("kernel with most time: %s: %s", x.Where.Region, x.Evidence)
+	f.list = append(f.list, x)
+}
