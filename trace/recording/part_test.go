@@ -91,6 +91,47 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// TestLatest: the first window of process 1 was given up, with one receive. Of the sends of process 0 the second is left.
+func TestLatest(t *testing.T) {
+	send := []event{{evEnter, 10, []uint64{0}}, {evSend, 0, []uint64{1, 1, 7, 64}}, {evLeave, 1, []uint64{0}}}
+	state := []event{{evPart, 0, []uint64{partState}}, {evPart, 0, []uint64{partState + 1}}}
+	receive := []event{{evRecv, 1, []uint64{0, 1, 7, 64}}, {evLeave, 0, []uint64{1}}}
+	call := append([]event{{evEnter, 5, []uint64{1}}}, receive...)
+	for _, x := range []struct {
+		name, sends, receives string
+		first                 []event // of the window that is kept
+		sent                  int
+		before                uint64 // receives that were given up
+	}{
+		{"between calls", "Enter Leave Enter MpiSend Leave", "MeasurementOnOff Enter Enter Enter MpiRecv Leave", append(state, call...), 2, 1},
+		{"in a call", "Enter Leave Enter Leave Enter MpiSend Leave", "MeasurementOnOff Enter Enter Enter MpiRecv Leave", append(append(state, receive...), call...), 3, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var sends []event
+			for range x.sent {
+				sends = append(sends, send...)
+			}
+			s, err := OpenPath(write(t, map[string][]byte{
+				Marker: nil, "0.def": definitions(0, endFinalize), "0.evt": window(0, 1000, false, sends...),
+				"1.def": parted(1, [2]uint64{partLatest, 1100}), "1.evt": append(make([]byte, windowBytes), window(1, 1500, false, x.first...)...),
+				"1.left": table([5]uint64{2, 7, 1, 0, x.before}),
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := kindsOf(t, s, 0); got != x.sends {
+				t.Errorf("process 0: %s, want %s", got, x.sends)
+			}
+			if got := kindsOf(t, s, 1); got != x.receives {
+				t.Errorf("process 1: %s, want %s", got, x.receives)
+			}
+			if p := s.processes[1].part; p.begins < 400 || !p.late {
+				t.Errorf("it begins %d ns after MPI_Init: %+v", p.begins, p)
+			}
+		})
+	}
+}
+
 // kindsOf names the events of a location.
 func kindsOf(t *testing.T, s *Source, p trace.P) string {
 	t.Helper()

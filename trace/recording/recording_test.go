@@ -393,6 +393,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(definitions(0, endFinalize), window(0, 1500, false, sender...))
 	f.Add(append(definitions(0, 0), definition(defCounters, []byte("cycles"))...), window(0, 1500, false, event{evMetric, 1, []uint64{1, 9}}))
 	f.Add(definitions(0, 0), window(0, 1500, true, sender...)[:200])
+	part := append(definitions(0, 0), definition(defPart, words(partWaits, 0))...)
+	f.Add(append(part, definition(defPart, words(partBegins, 5))...), window(0, 1500, false, append(append([]event{{evPart, 0, []uint64{1}}}, sender...), event{evPart, 1, []uint64{0}}, event{evIrecv, 1, []uint64{0, 1, 7, 64, 3}})...))
 	f.Fuzz(func(t *testing.T, def, events []byte) {
 		dir := t.TempDir()
 		loaded := append(binary.AppendUvarint(binary.AppendUvarint(nil, 0), uint64(len(def))), def...)
