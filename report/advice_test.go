@@ -31,6 +31,7 @@ func TestAdvice(t *testing.T) {
 		{"a barrier, even work", "barrier_wait", "drop the barrier", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, even work", "nxn_wait", "balance each step", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, uneven work", "nxn_wait", "balance the work before", findings.FindingFacts{Activity: "cpu"}},
+		{"early scan", "early_scan", "balance the work before", findings.FindingFacts{Activity: "cpu"}},
 		{"lock contention", "lock_contention", "hold the lock for a shorter time", findings.FindingFacts{}},
 		{"order of one source", findings.KindWrongOrder, "receive in the order of sending", findings.FindingFacts{SameSource: true}},
 		{"order of several sources", findings.KindWrongOrder, "receive from any source", findings.FindingFacts{}},

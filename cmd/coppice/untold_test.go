@@ -88,7 +88,7 @@ func TestUntold(t *testing.T) {
 	for _, m := range doc.Untold.Missing {
 		missing = append(missing, m.What)
 	}
-	if diff := cmp.Diff([]string{"functions", "records of calls", "counters", "processors"}, missing); diff != "" {
+	if diff := cmp.Diff([]string{"functions", "threads", "records of calls", "counters", "processors"}, missing); diff != "" {
 		t.Error(diff)
 	}
 	for _, args := range [][]string{{"report", run}, {"report", run, "untold"}, {"report", run, "--format", "html", "-o", "-"}} {

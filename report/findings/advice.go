@@ -64,6 +64,7 @@ var AdviceTable = []adviceRow{
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{"late_broadcast", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "move the operation up, or the root's work after it"},
 	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
+	{"early_scan", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{kindImbalance, "", func(x *FindingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
 	{kindImbalance, "", nil, "deal out the work more evenly"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},

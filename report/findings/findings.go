@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -196,6 +197,8 @@ type eachSums struct {
 	slack      uint64               // least of a process: what it waits, makes others wait, idles, or spends in set-up
 	slackRank  uint32               // who has it
 	withIO     uint64               // least of a process: the same and its file input and output
+	leastIO    uint64               // of a process: file input and output
+	leastRank  uint32               // who has it
 	largest    [numSums]uint64      // of a process, by sum
 	rank       [numSums]uint32      // who has it
 	total      [numSums]numbers.Sum // over all processes
@@ -241,7 +244,7 @@ func (f *finder) read() error {
 		return err
 	}
 	e := &f.each
-	e.slack, e.withIO = xtf.Never, xtf.Never
+	e.slack, e.withIO, e.leastIO = xtf.Never, xtf.Never, xtf.Never
 	f.lost, err = f.r.EachProcess(results.Ranks{}, "findings", func(x *results.ProcessItems) { f.addProcess(x, &processes[x.Rank]) })
 	f.lose(lost...)
 	if e.slack == xtf.Never {
@@ -267,6 +270,9 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	}
 	io := x.At(0, xtf.ItemIO) + x.At(0, xtf.ItemFileIO)
 	e.withIO = min(e.withIO, slack+io)
+	if io < e.leastIO {
+		e.leastIO, e.leastRank = io, x.Rank
+	}
 	count := uint64(max(threads.TeamOf(f.r.Defs, int(x.Rank)).Count, 1))
 	waits := f.teams.of(x.Rank)
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
@@ -351,6 +357,10 @@ func (f *finder) io() {
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(x.facts.mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), ticks)).Text(3))
 	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(ticks), x.mostIn())
+	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") {
+		x.facts.Uneven = false
+		x.Evidence += fmt.Sprintf("; all processes take part in such a call, and waits for the last one are part of its time, which are not known: rank %d has least, %s", f.each.leastRank, f.u.Ticks(f.each.leastIO))
+	}
 	f.absorb(&x, "io")
 	f.add(x, "file input and output", spread+x.Evidence)
 }
@@ -458,6 +468,9 @@ func (f *finder) transfer() error {
 		}
 		if k.sum == sumP2P && exchanges(f.r, most) {
 			x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
+			if err := f.lateMate(&x, most.Region); err != nil {
+				return err
+			}
 		}
 		if most != nil && most.Kind&xtf.ClassNToOne != 0 {
 			x.Evidence += "; of the waiting of a root only the time until the first other process comes is known, of that of others nothing"

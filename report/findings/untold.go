@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/stats/threads"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -116,6 +117,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named")
+	threaded := false
+	for i := range r.Defs.Processes() {
+		threaded = threaded || threads.TeamOf(r.Defs, i).Count > 1
+	}
+	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")

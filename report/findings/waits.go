@@ -220,6 +220,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
+	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
+		x.Evidence += ", in " + results.PathLabel(p)
+	}
 }
 
 // busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
@@ -308,6 +311,42 @@ func (f *finder) lastMember(x *Finding, region uint32) error {
 	}
 	if last, ticks := worst(sums); ticks >= looked-looked/2 && ticks > 0 {
 		x.Evidence += fmt.Sprintf("; who comes last is rank %d, in %s of that time of %s of rank %d", last, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "call"), rank)
+	}
+	return nil
+}
+
+// lateMate says for how much of the time of calls that send and receive in one, of the process of a finding, the receive of what they send
+// had not begun, and on which process mostly.
+func (f *finder) lateMate(x *Finding, region uint32) error {
+	if !f.matters(x.Ticks) {
+		return nil
+	}
+	rank := x.Where.Processes[0]
+	list, all, err := spread(maxWaits, func(use func(m *xtf.P2P)) error {
+		return results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[rank].First), func(m *xtf.P2P) {
+			if m.Region == region && m.Kind&xtf.P2PKindMask == xtf.P2PSend && m.Kind&xtf.P2PUnmatched == 0 && m.MateN != xtf.Never && m.End > m.T {
+				use(m)
+			}
+		})
+	}, func(m *xtf.P2P) uint64 { return m.End - m.T })
+	if err != nil {
+		return beyond(err)
+	}
+	sums := map[uint32]uint64{}
+	var looked, late uint64
+	for i := range list {
+		m := &list[i]
+		o, err := results.Referred[xtf.P2P](f.r, m.MateP, m.MateN)
+		if err != nil {
+			return beyond(err)
+		}
+		before := min(max(o.Post, m.T), m.End) - m.T
+		receiver, _ := f.r.Defs.Process(trace.P(m.MateP))
+		sums[receiver] += before
+		looked, late = looked+m.End-m.T, late+before
+	}
+	if receiver, ticks := worst(sums); late >= looked-looked/2 && ticks > 0 {
+		x.Evidence += fmt.Sprintf("; in %s of the time of %s of rank %d the receive of what they send had not begun, most of that on rank %d", numbers.NewRatio(late, looked).Percent(), lookedAt(len(list), all, "such call"), rank, receiver)
 	}
 	return nil
 }
