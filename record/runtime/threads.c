@@ -372,7 +372,7 @@ HIDDEN void cr_lock_acquired(unsigned paradigm, uint64_t lock)
 {
 	uint32_t number = number_of(lock);
 	struct stream *s = cr_mine;
-	if (number == LOCKS || !s || s->depth || s->quiet || !cr_recording() || s->held_n >= sizeof s->held / sizeof *s->held)
+	if (number == LOCKS || !s || s->off || s->depth || s->quiet || !cr_recording() || s->held_n >= sizeof s->held / sizeof *s->held)
 		return;
 	s->held[s->held_n].lock = number;
 	s->held[s->held_n].order = atomic_fetch_add(&locks[number].order, 1) + 1;
@@ -451,7 +451,7 @@ HIDDEN void cr_thread_joined(uint64_t number)
 
 HIDDEN uint64_t cr_task_create(const void *address)
 {
-	if (!usable() || cr_mine->thread >> TASK_THREAD_BITS || cr_mine->tasks >> TASK_NUMBER_BITS)
+	if (!usable() || cr_mine->off || cr_mine->thread >> TASK_THREAD_BITS || cr_mine->tasks >> TASK_NUMBER_BITS)
 		return 0;
 	uint64_t site = cr_site_alone(cr_mine, C_TASK, address);
 	uint64_t number = ++cr_mine->tasks;
