@@ -208,12 +208,8 @@ func (f *find) longCall(t *xtf.Tile, f0, level uint8) (*Hit, error) {
 			return nil, err
 		}
 		first, _ := xtf.BinSpan(t.Key)
-		pos, ok, err := a.Search(xtf.BinKey(level, first>>(2*level)), xtf.First)
+		own, ok, err := xtf.Find[xtf.Tile](a, xtf.BinKey(level, first>>(2*level)))
 		if err != nil || !ok {
-			return nil, err
-		}
-		own, err := results.Referred[xtf.Tile](f.x.Run, uint32(p), pos.N)
-		if err != nil {
 			return nil, err
 		}
 		n = own.Longest

@@ -428,6 +428,19 @@ func ArrayOf[T any, P Form[T]](f *File, p Proc) (*Array, error) {
 	return f.Array(p, id)
 }
 
+// Find is the first row of type T that has a key; ok tells whether there is one.
+func Find[T any, P Form[T]](a *Array, key uint64) (row T, ok bool, err error) {
+	pos, ok, err := a.Search(key, First)
+	if err != nil || !ok {
+		return row, false, err
+	}
+	b, err := a.Row(pos.N, nil)
+	if err == nil {
+		P(&row).Load(b)
+	}
+	return row, err == nil, err
+}
+
 // Each visits all rows of type T of location p in their order, until visit fails. The row is valid during the call.
 func Each[T any, P Form[T]](f *File, p Proc, visit func(n uint64, row *T) error) error {
 	a, err := ArrayOf[T, P](f, p)

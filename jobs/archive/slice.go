@@ -156,20 +156,14 @@ func later(t trace.Time, ticks uint64) trace.Time {
 
 // origin is the time of tick 0, which the rows count from.
 func (x *export) origin(loc *ccg.Location) (trace.Time, error) {
-	a, err := x.file.Array(xtf.Proc(loc.P()), xtf.TypeComp)
+	a, err := xtf.ArrayOf[xtf.Comp](x.file, xtf.Proc(loc.P()))
 	if err != nil {
 		return 0, err
 	}
-	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(xtf.ItemFirst)), xtf.First)
-	if err != nil || !ok {
-		return loc.First(), err // 0 has no row
-	}
-	row, err := a.Row(pos.N, nil)
+	c, _, err := xtf.Find[xtf.Comp](a, xtf.NodeKey(0, uint32(xtf.ItemFirst))) // 0 has no row
 	if err != nil {
 		return 0, err
 	}
-	var c xtf.Comp
-	c.Load(row)
 	if c.Value > uint64(loc.First()) {
 		return 0, fmt.Errorf("first event at tick %d, in the call graph at %d: %w", c.Value, loc.First(), xtf.ErrCorrupt)
 	}

@@ -51,7 +51,7 @@ func dealt(n, machines int) int { return (n-1)/machines + 1 }
 
 // saturation is the least mean cycle R+Z of n jobs alone on the centers: n D*max, where a center is dealt out to machines its
 // share of them. Which center binds comes with it; -1 where none has a queue.
-func (s *system) saturation(j *job, demand []float64, n int) (cycle float64, center int) {
+func (s *system) saturation(demand []float64, n int) (cycle float64, center int) {
 	center = -1
 	for k, c := range s.centers {
 		if c.Kind == Delay || demand[k] == 0 {
@@ -91,7 +91,7 @@ func (s *system) recursion(w *walker) *walked {
 			r.alone = r.last.response
 		}
 		r.demand = j.used(r.last) // which part of an Or wins depends on the load
-		cycle, _ := s.saturation(j, r.demand, n)
+		cycle, _ := s.saturation(r.demand, n)
 		r.response = max(r.last.response, r.alone, cycle-j.think)
 		r.curve = append(r.curve, Point{n, r.response, float64(n) / (r.response + j.think)})
 	}
@@ -260,7 +260,7 @@ func (z *linearizer) bound() {
 	for t, r := range z.out {
 		r.response = max(r.last.response, r.alone)
 		if len(z.out) == 1 {
-			cycle, _ := z.s.saturation(z.walkers[0].j, r.demand, z.walkers[t].j.n)
+			cycle, _ := z.s.saturation(r.demand, z.walkers[t].j.n)
 			r.response = max(r.response, cycle-z.walkers[0].j.think)
 		}
 	}

@@ -326,7 +326,7 @@ const Nowhere = "-"
 func (s *system) bound(t *TypeAnswer, j *job, demand []float64, alone float64) {
 	t.demand, t.Bounds = demand, Bounds{Alone: alone, Path: j.path, Bottleneck: Nowhere}
 	var k int
-	if t.Bounds.Work, k = s.saturation(j, demand, j.n); k >= 0 {
+	if t.Bounds.Work, k = s.saturation(demand, j.n); k >= 0 {
 		t.Bounds.Bottleneck = s.centers[k].Name
 	}
 	t.complete()

@@ -27,16 +27,7 @@ func (r *Run) Component(p trace.P, item xtf.Item, st *xtf.Stats) (uint64, error)
 	if err != nil {
 		return 0, err
 	}
-	a = a.Counted(st)
-	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
-	if err != nil || !ok { // the file leaves out what is 0
-		return 0, err
-	}
-	var c xtf.Comp
-	row, err := a.Row(pos.N, nil)
-	if err == nil {
-		c.Load(row)
-	}
+	c, _, err := xtf.Find[xtf.Comp](a.Counted(st), xtf.NodeKey(0, uint32(item))) // the file leaves out what is 0
 	return c.Value, err
 }
 
