@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -120,9 +121,9 @@ func TestPlanted(t *testing.T) {
 
 // planted runs the programs, or only those of windows, which libraries synchronise in different ways, and of files.
 func (l *library) planted(t *testing.T, table []planted, windows bool) {
-	folder := l.makeExamples(t, "examples/planted")
+	folder := l.makeExamples(t, "examples/planted", openMPRuntime())
 	for _, x := range table {
-		if b, err := os.ReadFile(filepath.Join(plantedFolder, x.file)); err != nil || windows && !bytes.Contains(b, []byte("MPI_Win_")) && !strings.HasPrefix(x.file, "io_") {
+		if b, err := os.ReadFile(filepath.Join(plantedFolder, x.file)); err != nil || windows && !bytes.Contains(b, []byte("MPI_Win_")) && !strings.HasPrefix(x.file, "io_") && !withThreads(b) {
 			continue
 		}
 		t.Run(x.file, func(t *testing.T) {
@@ -154,7 +155,7 @@ func (l *library) planted(t *testing.T, table []planted, windows bool) {
 func TestPlantedLines(t *testing.T) {
 	table := plantedTable(t)
 	l := libraries(t)[0]
-	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g")
+	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g", openMPRuntime())
 	for _, x := range table {
 		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is no line
 			continue
@@ -173,6 +174,20 @@ func TestPlantedLines(t *testing.T) {
 	}
 }
 
+// withThreads reports whether a program makes threads.
+func withThreads(source []byte) bool {
+	return bytes.Contains(source, []byte("pthread_create")) || bytes.Contains(source, []byte("#pragma omp"))
+}
+
+// openMPRuntime is the variable of the Makefile for a runtime with OMPT, where there is one.
+func openMPRuntime() string {
+	path, err := exec.Command("gcc", "-print-file-name=libomp.so.5").Output()
+	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(path))) {
+		return "OPENMP=-fopenmp"
+	}
+	return "OPENMP=-fopenmp -Wl,--as-needed -l:libomp.so.5"
+}
+
 // wrongLines looks in the first finding for a line that waits, and for one that is late where one is marked.
 func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
 	t.Helper()
@@ -186,7 +201,7 @@ func (r *plantedReport) wrongLines(t *testing.T, x *planted) error {
 	}
 	var wrong error
 	for _, mark := range [...]string{"waits", "late"} {
-		marked := regexp.MustCompile(`(MPI_|write\().*[/!]\*? .*\b` + mark + `\b`)
+		marked := regexp.MustCompile(`(MPI_|write\(|pthread_|#pragma omp).*[/!]\*? .*\b` + mark + `\b`)
 		found, lines := false, 0
 		for i, line := range strings.Split(string(b), "\n") {
 			if marked.MatchString(line) {
@@ -212,7 +227,18 @@ const plantedTries = 3
 // run records and analyses a program, and returns what it says itself.
 func (x *planted) run(t *testing.T, l *library, program, file string, sites int) (own plantedCause) {
 	t.Helper()
-	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program), Sites: sites, IO: strings.HasPrefix(x.file, "io_")})
+	o := Options{Command: l.launch(t, x.ranks, program), Sites: sites, IO: strings.HasPrefix(x.file, "io_")}
+	source, err := os.ReadFile(filepath.Join(plantedFolder, x.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if withThreads(source) {
+		o.Threads = ThreadsAll
+	}
+	r, out, errs := l.runRecorded(t, o)
+	if len(r.Alone) > 0 {
+		t.Skip("no runtime with OMPT: scripts/setup --test installs libomp")
+	}
 	line := ""
 	for s := range strings.Lines(out) {
 		if strings.HasPrefix(s, "{") {

@@ -73,6 +73,7 @@ var AdviceTable = []adviceRow{
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
 	{KindSmallMessages, "", nil, "join messages to the same process"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
 	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},

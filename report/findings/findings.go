@@ -520,6 +520,9 @@ func (f *finder) threads() error {
 			if err := f.imbalancedThreads(&x); err != nil {
 				return err
 			}
+			if x.facts.Region == posixBarrier {
+				k.sentence = "threads wait in barriers of POSIX threads"
+			}
 		}
 		if t := f.s.POP.Threads; t != nil {
 			if x.Evidence != "" {

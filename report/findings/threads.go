@@ -26,9 +26,12 @@ type ThreadWait struct {
 	Wait uint64 `json:"thread_wait"` // for what other threads do: barriers, tasks, joins, conditions
 
 	p       trace.P
-	barrier uint64    // part of Wait: OpenMP
+	barrier uint64    // part of Wait: OpenMP, and barriers of POSIX threads
 	most    [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
 }
+
+// posixBarrier is the function in which POSIX threads wait for the last of them.
+const posixBarrier = "pthread_barrier_wait"
 
 // threadStates is the state of each region by its index, nil where no thread waits for
 // another one in any.
@@ -96,8 +99,8 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 		switch {
 		case own == 0 || !waitsForThread(s):
 			continue
-		case xtf.States[s].Item == xtf.ItemThreadWait && region.Paradigm != trace.ParadigmOpenMP:
-			continue
+		case xtf.States[s].Item == xtf.ItemThreadWait && region.Paradigm != trace.ParadigmOpenMP && r.Defs.Text(region.Name) != posixBarrier:
+			continue // a thread may wait there for work
 		case xtf.States[s].Item == xtf.ItemThreadWait:
 			kind = 1
 			x.barrier += own
@@ -112,7 +115,7 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 // teamWait is what the threads of a process wait for each other.
 type teamWait struct {
 	any     bool       // a thread that could be read
-	longest ThreadWait // with most in barriers of OpenMP
+	longest ThreadWait // with most in barriers
 	least   ThreadWait // with least there
 	first   uint64     // what the first one waits for locks
 	locks   uint64     // what the others wait for them longer
@@ -311,7 +314,7 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	if err := f.placeThread(x, &w.longest, w.longest.most[1]); err != nil {
 		return err
 	}
-	x.Basis = "largest time of a thread in barriers and waits for tasks of OpenMP"
+	x.Basis = "largest time of a thread in barriers and waits for tasks"
 	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
 	return nil
 }
