@@ -227,7 +227,8 @@ func TestDevices(t *testing.T) {
 		devices                                           []string
 	}{
 		{
-			"streams and transfers", twoDevices, false, []uint32{0, 0, 1},
+			"streams and transfers", twoDevices, false,
+			[]uint32{0, 0, 1},
 			660. / 2000, 660. / 720, 360. / 440, 440. / 1000, // of kernels 360 and 300, in kernels or transfers 440 and 380
 			0.76, 1, 0.25, 180 + 330, // of synchronisation, kernels run from 110 to 290 and from 520 to 850
 			"cpu 0/250, device_call 0/50, device_wait 510/580, launch 0/20, transfer_call 0/100",
@@ -237,7 +238,8 @@ func TestDevices(t *testing.T) {
 			},
 		},
 		{
-			"MPI", ranksWithDevices, false, []uint32{0},
+			"MPI", ranksWithDevices, false,
+			[]uint32{0},
 			1000. / 2000, 1000. / 1400, 1, 0.7,
 			(190 + 190 + 900 + 340.) / 2000, (410 + 910) / 2000., 0.19, 200 + 700, // the mean of 590 and 90 ticks in MPI is productive
 			"barrier 100/680, cpu 0/380, device_wait 900/920, launch 0/20",
@@ -247,7 +249,8 @@ func TestDevices(t *testing.T) {
 			},
 		},
 		{
-			"shared", sharedDevice, true, []uint32{0},
+			"shared", sharedDevice, true,
+			[]uint32{0},
 			0.4, 1, 1, 0.4,
 			(800 + 350 + 50 + 100) / 2000., 1, 1150. / 2000, 50 + 100, // of hipMemcpy, kernels run from 350 to 400 and from 600 to 700
 			"cpu 650/1150, device_call 0/200, transfer_call 150/650",
@@ -265,9 +268,16 @@ func TestDevices(t *testing.T) {
 				what      string
 				got, want float64
 			}{
-				{"device efficiency", d.Efficiency, x.efficiency}, {"load balance", d.Balance, x.balance}, {"communication", d.Communication, x.communication}, {"orchestration", d.Orchestration, x.orchestration},
-				{"product", d.Balance * d.Communication * d.Orchestration, x.efficiency}, {"efficiency", s.Efficiency, x.whole}, {"parallel", s.POP.Parallel, x.parallel}, {"host", *s.POP.Host, x.host},
-				{"device offload", *s.POP.Offload, x.host / x.parallel}, {"device work", s.Ticks["device_work"].(float64), x.work},
+				{"device efficiency", d.Efficiency, x.efficiency},
+				{"load balance", d.Balance, x.balance},
+				{"communication", d.Communication, x.communication},
+				{"orchestration", d.Orchestration, x.orchestration},
+				{"product", d.Balance * d.Communication * d.Orchestration, x.efficiency},
+				{"efficiency", s.Efficiency, x.whole},
+				{"parallel", s.POP.Parallel, x.parallel},
+				{"host", *s.POP.Host, x.host},
+				{"device offload", *s.POP.Offload, x.host / x.parallel},
+				{"device work", s.Ticks["device_work"].(float64), x.work},
 			} {
 				if math.Abs(y.got-y.want) > 1e-12 {
 					t.Errorf("%s is %v, want %v", y.what, y.got, y.want)

@@ -34,9 +34,7 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	}
 	s := &stream{a: a, p: p, path: a.file(p, ".evt")}
 	s.name = filepath.Base(s.path)
-	for _, d := range a.cut[a.defs.Location(p).Ref] {
-		s.diags = append(s.diags, d)
-	}
+	s.diags = append(s.diags, a.cut[a.defs.Location(p).Ref]...)
 	var err error
 	if s.file, s.size, s.loc, err = a.openLocation(p); err != nil {
 		return nil, err
