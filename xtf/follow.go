@@ -694,6 +694,9 @@ func (s *storedPages) payload(ord uint64) (payload, error) {
 // calls returns the spans of the location's calls for pages that follow them. One page of them is read at a time, or as much as is
 // good for a scan.
 func (a *pages) calls(ahead int64) (*callSpans, error) {
+	if a.f.dir == nil { // salvaged: no region can be looked up, and no graph be asked
+		return nil, ErrNoTimes
+	}
 	of, err := a.f.array(a.proc, TypeCall, a.cost)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package analyze_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
+	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -162,5 +164,47 @@ func TestCallviewDamage(t *testing.T) {
 		if _, _, err := callview.Location(b, shared, 1); !errors.Is(err, ccg.ErrCorrupt) {
 			t.Errorf("a graph %s: %v", name, err)
 		}
+	}
+}
+
+// TestSalvageViews cuts a file whose rows of messages, collectives, waits and the critical path follow from its calls: what is left of it is
+// read, without the call graph too.
+func TestSalvageViews(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: jobtest.Generated(t, "stencil:procs=4,events=20k,jitter=20,seed=3"), Output: path}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := uint64(0)
+	for i := 1; i <= 8; i++ {
+		n := len(b) * i / 8
+		if i == 8 {
+			n -= 100 // without its end
+		}
+		res, err := xtf.Salvage(bytes.NewReader(b[:n]), int64(n))
+		if err != nil {
+			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+		}
+		if res.Rows < whole {
+			t.Errorf("%d of %d bytes have %d rows, fewer than a shorter piece", n, len(b), res.Rows)
+		}
+		whole = res.Rows
+		for _, p := range res.Problems {
+			if i == 8 {
+				t.Errorf("all regions are whole: %v", p)
+			}
+		}
+	}
+	f, err := callview.OpenFile(path, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	res, err := xtf.Check(f)
+	if err != nil || whole != res.Rows {
+		t.Errorf("%d rows of %d are left: %v", whole, res.Rows, err)
 	}
 }
