@@ -17,6 +17,7 @@ type Spans struct {
 	program program // of gaps
 	kinds   []step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
 	gaps    []column.Cursor
+	read    []int32  // those of them that have gaps
 	steps   []uint32 // of program: what comes next
 	next    uint64   // number of the event after, the begin of a call
 	err     error
@@ -34,6 +35,11 @@ func (l *Location) Spans() (*Spans, error) {
 	}
 	s := &Spans{c: l.Cursor(), gaps: l.cursors(), next: math.MaxUint64, kinds: make([]step, len(l.cols))}
 	v := l.view
+	for i := range v.cols {
+		if v.cols[i].gap {
+			s.read = append(s.read, int32(i))
+		}
+	}
 	err := s.program.compile(v, func(id, slot uint32, st step) []int32 {
 		if st == stepCut {
 			return nil
@@ -109,9 +115,9 @@ func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 
 // failure returns what is wrong with the values read so far.
 func (s *Spans) failure() error {
-	for i := range s.gaps {
+	for _, i := range s.read {
 		if err := s.gaps[i].Err(); err != nil && s.err == nil {
-			s.err = s.c.x.columnError(int32(i), err)
+			s.err = s.c.x.columnError(i, err)
 		}
 	}
 	return s.err
@@ -130,10 +136,8 @@ func (s *Spans) seek(event uint64) {
 		return
 	}
 	s.steps = s.program.resume(v, s.c.walk.stack)
-	for i := range s.gaps {
-		if v.cols[i].gap {
-			s.gaps[i].Seek(s.c.pos[i])
-		}
+	for _, i := range s.read {
+		s.gaps[i].Seek(s.c.pos[i])
 	}
 }
 

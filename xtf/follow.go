@@ -234,14 +234,11 @@ func (f *follower) locate(keys []uint64, rows []byte) error {
 	}
 	if f.at >= 0 {
 		loadColumn(f.number, rows, f.typ.RowBytes, Column{Offset: f.at, Width: 8})
+		err = f.ask(keys[0])
 	} else {
-		for i, t := range keys {
-			if f.number[i], err = f.calls.find(t); err != nil {
-				return err
-			}
-		}
+		err = f.infer(keys)
 	}
-	if err := f.ask(keys[0]); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, c := range f.typ.Columns[1:] {
@@ -250,6 +247,23 @@ func (f *follower) locate(keys []uint64, rows []byte) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// infer finds the calls of rows that do not have their numbers, with begin and end.
+func (f *follower) infer(keys []uint64) (err error) {
+	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
+	b, e := keys[0], keys[0] // as ask has them
+	for i, t := range keys {
+		n, err := f.calls.find(t)
+		if err == nil && n < f.calls.rows {
+			b, e, err = f.calls.span(n)
+		}
+		if err != nil {
+			return err
+		}
+		f.number[i], f.begin[i], f.end[i] = n, b, e
 	}
 	return nil
 }
@@ -521,6 +535,7 @@ type callSpans struct {
 	pages    [4]spanPage
 	in       *spanPage  // in hand
 	turn     int        // which of pages is next to go
+	near     int        // where find found a call in its page
 	most     uint64     // the last call that is asked for
 	src      pageSource // of pages as they are stored
 	index    []pageRef  // of a segment
@@ -571,8 +586,18 @@ func (c *callSpans) find(t uint64) (uint64, error) {
 		}
 	}
 	p := c.in
-	k := sort.Search(len(p.begin), func(i int) bool { return p.begin[i] > t })
-	return p.first + uint64(max(k, 1)-1), nil
+	k := c.near // times ascend in most searches: the call is this one or a few after it
+	if k >= len(p.begin) || p.begin[k] > t {
+		k = 0
+	}
+	for most := k + 16; k+1 < len(p.begin) && p.begin[k+1] <= t; k++ {
+		if k == most {
+			k += sort.Search(len(p.begin)-k, func(i int) bool { return p.begin[k+i] > t }) - 1
+			break
+		}
+	}
+	c.near = k
+	return p.first + uint64(k), nil
 }
 
 // page takes the page of call n in hand; unless the whole is wanted, a view for one page of rows only up to the last call asked for.
