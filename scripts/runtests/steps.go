@@ -160,10 +160,10 @@ func (c cmdline) String() string {
 	return text
 }
 
-// stepLimit ends a command that hangs; go test ends its own tests before.
+// stepLimit ends a command that hangs; go test ends its own tests before. A busy machine takes half of that.
 const (
-	stepLimit = 12 * time.Minute
-	testLimit = 8 * time.Minute
+	stepLimit = 20 * time.Minute
+	testLimit = 15 * time.Minute
 )
 
 func (c cmdline) start(ctx context.Context) *exec.Cmd {
