@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -121,7 +120,7 @@ func TestPlanted(t *testing.T) {
 
 // planted runs the programs, or only those of windows, which libraries synchronise in different ways, and of files.
 func (l *library) planted(t *testing.T, table []planted, windows bool) {
-	folder := l.makeExamples(t, "examples/planted", openMPRuntime())
+	folder := l.makeExamples(t, "examples/planted")
 	for _, x := range table {
 		if b, err := os.ReadFile(filepath.Join(plantedFolder, x.file)); err != nil || windows && !bytes.Contains(b, []byte("MPI_Win_")) && !strings.HasPrefix(x.file, "io_") && !withThreads(b) {
 			continue
@@ -155,7 +154,7 @@ func (l *library) planted(t *testing.T, table []planted, windows bool) {
 func TestPlantedLines(t *testing.T) {
 	table := plantedTable(t)
 	l := libraries(t)[0]
-	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g", openMPRuntime())
+	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g")
 	for _, x := range table {
 		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is no line
 			continue
@@ -177,15 +176,6 @@ func TestPlantedLines(t *testing.T) {
 // withThreads reports whether a program makes threads.
 func withThreads(source []byte) bool {
 	return bytes.Contains(source, []byte("pthread_create")) || bytes.Contains(source, []byte("#pragma omp"))
-}
-
-// openMPRuntime is the variable of the Makefile for a runtime with OMPT, where there is one.
-func openMPRuntime() string {
-	path, err := exec.Command("gcc", "-print-file-name=libomp.so.5").Output()
-	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(path))) {
-		return "OPENMP=-fopenmp"
-	}
-	return "OPENMP=-fopenmp -Wl,--as-needed -l:libomp.so.5"
 }
 
 // wrongLines looks in the first finding for a line that waits, and for one that is late where one is marked.

@@ -52,6 +52,8 @@ type Result struct {
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
 	Unopened  []int              // processes whose part of the run did not begin: nothing is recorded of them
 	Alone     []int              // processes of which threads were asked for and no parallel region was seen
+	Runtime   string             // library that was loaded in the place of GNU's runtime of OpenMP, "" for none
+	GNU       string             // why the program was left with that one, where there was nothing to take its place
 }
 
 // What Options.Threads may be.
@@ -104,10 +106,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Threads == ThreadsAll {
 		parts = append(parts, partThreads)
 	}
-	library := func(ctx context.Context, cc, folder string) (string, error) {
-		return Library(ctx, cc, folder, parts...)
+	cc := o.Compiler
+	library := func(ctx context.Context, wrapper, folder string) (string, error) {
+		cc = wrapper
+		return Library(ctx, wrapper, folder, parts...)
 	}
-	lib, err := compiled(ctx, library, o.Compiler, o.Command, o.Cache)
+	lib, err := compiled(ctx, library, cc, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +124,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if before := os.Getenv("LD_PRELOAD"); before != "" {
 		lib = before + ":" + lib
+	}
+	var runtime, kept string
+	if o.Threads != "" && o.Threads != ThreadsNone {
+		if runtime, kept = openMPRuntime(ctx, cc, o.Command); runtime != "" {
+			lib += ":" + runtime
+		}
 	}
 	vars := [][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
 	if o.Bytes > 0 {
@@ -177,7 +187,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if r == nil {
 		r = &Result{}
 	}
-	r.Exit = exit
+	r.Exit, r.Runtime, r.GNU = exit, runtime, kept
 	r.Logs, r.Unlogged = o.Log.paths(o.Output)
 	return r, errors.Join(err, finishVectors(o.Output))
 }

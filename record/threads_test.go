@@ -14,23 +14,22 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
-// withOMPT are the options of a program of GNU's compiler that LLVM's runtime runs: it has the functions of GNU's, and OMPT.
-func withOMPT(t *testing.T) []string {
+// needOMPT skips a test where no runtime with OMPT can take the place of GNU's.
+func needOMPT(t *testing.T) {
 	t.Helper()
 	const library = "libomp.so.5"
-	path, err := exec.Command("gcc", "-print-file-name="+library).Output()
-	if err != nil || string(bytes.TrimSpace(path)) == library {
-		t.Skip("no libomp, which Debian's libomp5-14 has: ", err)
+	if path, err := exec.Command("gcc", "-print-file-name="+library).Output(); err != nil || string(bytes.TrimSpace(path)) == library {
+		t.Skip("no libomp: scripts/setup --test installs it: ", err)
 	}
-	return []string{"-g", "-O1", "-w", "-fopenmp", "-Wl,--as-needed", "-l:" + library}
 }
 
-// TestOpenMP records a program that LLVM's runtime runs: its result is what it is alone, each event of a team, a lock or a task is
+// TestOpenMP records a program of GNU's compiler, which LLVM's runtime runs then: its result is what it is alone, each event of a team, a lock or a task is
 // there as often as the program's source says, and the first finding has the seconds of its own clock.
 func TestOpenMP(t *testing.T) {
+	needOMPT(t)
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
-			program := l.compileProgram(t, "openmp.c", withOMPT(t)...)
+			program := l.compileProgram(t, "openmp.c", "-g", "-O1", "-fopenmp")
 			const rounds, threads = 20, 3
 			archive, _ := l.openMP(t, program, rounds, rounds*(2*threads+threads+4))
 			countThreads(t, archive, map[trace.Kind]int{
@@ -134,7 +133,7 @@ func countThreads(t *testing.T, archive string, want map[trace.Kind]int) {
 // TestNoThreads records the same program without its threads: only those that call MPI are locations.
 func TestNoThreads(t *testing.T) {
 	l := libraries(t)[0]
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", withOMPT(t)...), "1")})
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp"), "1")})
 	src, err := otf2.OpenPath(r.Archive)
 	if err != nil {
 		t.Fatal(err)
@@ -145,12 +144,70 @@ func TestNoThreads(t *testing.T) {
 	}
 }
 
-// TestWithoutOMPT records the program with GNU's runtime, and learns that nothing of its threads is there.
+// TestGNU records programs of GNU's compilers, C and Fortran, as the NAS parallel benchmarks are: LLVM's runtime takes the place of GNU's, the
+// results are those of the programs alone, and events are there as often as the source says.
+func TestGNU(t *testing.T) {
+	needOMPT(t)
+	const rounds, threads = 10, 3
+	for _, l := range libraries(t) {
+		for file, want := range map[string]map[string]uint64{
+			"gnu.c": {
+				"ThreadFork": 1 + rounds, "ThreadJoin": 1 + rounds, "ThreadTeamBegin": threads * (1 + rounds), "ThreadTeamEnd": threads * (1 + rounds),
+				"!$omp critical": threads * rounds, "!$omp critical sblock": threads * rounds, "omp_set_lock": threads * rounds,
+				"ThreadAcquireLock": 2 * threads * rounds, "ThreadReleaseLock": 2 * threads * rounds,
+				"!$omp ordered": 6 * rounds, "ThreadTaskCreate": 4 * rounds, "ThreadTaskComplete": 4 * rounds,
+			},
+			"gnu.f90": {
+				"ThreadFork": 2 * rounds, "ThreadJoin": 2 * rounds, "ThreadTeamBegin": 2 * threads * rounds, "ThreadTeamEnd": 2 * threads * rounds,
+				"!$omp critical": threads * rounds, "ThreadAcquireLock": threads * rounds, "ThreadReleaseLock": threads * rounds,
+			},
+		} {
+			t.Run(l.cc+"/"+file, func(t *testing.T) {
+				program := l.compileProgram(t, file, "-g", "-O1", "-fopenmp", "-lm")
+				plain := l.launch(t, 2, program)
+				alone, err := exec.Command(plain[0], plain[1:]...).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, out, errs := l.runRecorded(t, Options{Command: plain, Threads: ThreadsOpenMP, Sites: 1, Keep: true})
+				if out != string(alone) || r.Exit != 0 || len(r.Found)+len(r.Alone) > 0 || !strings.Contains(r.Runtime, "libomp.so") || r.GNU != "" {
+					t.Errorf("%q, alone %q, status %d, %v, %q, %q\n%s", out, alone, r.Exit, r.Found, r.Runtime, r.GNU, errs)
+				}
+				have := tally(t, filepath.Join(filepath.Dir(r.Archive), rawFolder), func(count map[string]uint64, name string, e *trace.Event, _ []uint64) {
+					count[e.Kind.Info().Name]++
+					if e.Kind == trace.Enter {
+						count[name]++
+					}
+				})
+				for rank := range have {
+					for name, n := range want {
+						if have[rank][name] != n {
+							t.Errorf("rank %d: %d of %s, the program does %d", rank, have[rank][name], name, n)
+						}
+					}
+				}
+				d := definitionsOf(t, r.Archive)
+				said := slices.ContainsFunc(d.LocationProperties, func(x trace.LocationProperty) bool {
+					return d.Text(x.Name) == trace.PropertyReplaced && strings.HasPrefix(d.Text(x.StringValue), "LLVM ")
+				})
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				analyse(t, r.Archive, file)
+				if told := fmt.Sprint(readPlanted(t, file).CannotTell.Missing); !said || !strings.Contains(told, "with LLVM ") {
+					t.Errorf("the archive does not say which runtime it was: %v, %s", said, told)
+				}
+			})
+		}
+	}
+}
+
+// TestWithoutOMPT records a program that calls a function of GNU's runtime that LLVM's has not: it stays with its own, and that its threads are not
+// there is said with the reason.
 func TestWithoutOMPT(t *testing.T) {
+	needOMPT(t)
 	l := libraries(t)[0]
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-w", "-fopenmp"), "1"), Threads: ThreadsOpenMP})
-	if !slices.Equal(r.Alone, []int{0, 1}) {
-		t.Errorf("processes without parallel regions: %v", r.Alone)
+	r, out, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp", "-DALLOCATES"), "1"), Threads: ThreadsOpenMP})
+	if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, "omp_alloc") || r.Exit != 0 {
+		t.Errorf("processes without parallel regions: %v; %q, %q; status %d, %q", r.Alone, r.Runtime, r.GNU, r.Exit, out)
 	}
 }
 

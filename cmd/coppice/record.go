@@ -171,8 +171,14 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	if len(r.Unopened) > 0 {
 		s.say("nothing is recorded of %s of %d (rank %s): what --from names did not come", numbers.Plural(len(r.Unopened), "process"), r.Processes, results.RankList(r.Unopened))
 	}
+	if r.Runtime != "" {
+		s.say("%s is in the place of GNU's runtime of OpenMP, which does not tell what threads do", r.Runtime)
+	}
+	if r.GNU != "" {
+		s.say("parallel regions of OpenMP are not recorded: %s", r.GNU)
+	}
 	if len(r.Alone) > 0 {
-		s.say("%s of %d without a parallel region of OpenMP (rank %s): there is none, or its runtime has no OMPT, as GNU's libgomp: LLVM's libomp may take its place", numbers.Plural(len(r.Alone), "process"), r.Processes, results.RankList(r.Alone))
+		s.say("%s of %d without a parallel region of OpenMP (rank %s): there is none, or its runtime has no OMPT", numbers.Plural(len(r.Alone), "process"), r.Processes, results.RankList(r.Alone))
 	}
 	for _, rank := range slices.Sorted(maps.Keys(r.Uncounted)) {
 		s.say("%s without the counters; rank %d: %s", numbers.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])

@@ -1,6 +1,9 @@
+#define _GNU_SOURCE
 #include "threads.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The tool of OpenMP's tools interface, OMPT (OpenMP 5.0, chapter 4): a runtime that has the interface, such as that of LLVM, looks
@@ -156,6 +159,19 @@ static void task_schedule(union data *before, int status, union data *next)
 			next && next->value ? &next->value : NULL);
 }
 
+static _Atomic(const char *) began; /* a runtime, by its name */
+
+HIDDEN void cr_replaced(void)
+{
+	const char *runtime = atomic_load(&began);
+	void *gnu = runtime && cr.def >= 0 ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	if (!gnu)
+		return;
+	if (dlsym(gnu, "GOMP_parallel") != dlsym(RTLD_DEFAULT, "GOMP_parallel"))
+		cr_define(DEF_REPLACED, runtime, strlen(runtime));
+	dlclose(gnu);
+}
+
 static int initialize(lookup *find, int device, union data *tool)
 {
 	static const struct {
@@ -174,6 +190,7 @@ static int initialize(lookup *find, int device, union data *tool)
 	(void)device, (void)tool;
 	for (size_t i = 0; set && i < sizeof all / sizeof *all; i++)
 		set(all[i].event, all[i].function);
+	cr_replaced();
 	return set != NULL;
 }
 
@@ -189,6 +206,9 @@ struct start_result {
 struct start_result *ompt_start_tool(unsigned version, const char *runtime)
 {
 	static struct start_result result = {initialize, finalize, {0}};
-	(void)version, (void)runtime;
-	return cr_threads() ? &result : NULL;
+	(void)version;
+	if (!cr_threads())
+		return NULL;
+	atomic_store(&began, runtime);
+	return &result;
 }

@@ -2,6 +2,7 @@
 #include "fortran.h"
 #include "log.h"
 #include "stream.h"
+#include "threads.h"
 #include "vector.h"
 
 #include <errno.h>
@@ -345,6 +346,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
 	if (cr_posix_start)
 		cr_posix_start();
+	cr_replaced();
 	cr_comm_start();
 	cr_clock(0);
 	if (!cr_mine->off)

@@ -77,7 +77,8 @@ enum {
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
 	DEF_SAMPLES,     /* ns of processor time from one to the next */
-	DEF_CONTEXT      /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name */
+	DEF_CONTEXT,     /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name */
+	DEF_REPLACED     /* name of the runtime of OpenMP that is in the place of GNU's */
 };
 
 /* Reasons of an end. */

@@ -69,6 +69,8 @@ enum {
 
 HIDDEN int cr_threads(void); /* threads are recorded */
 
+HIDDEN void cr_replaced(void); /* makes known that another runtime of OpenMP is in the place of GNU's, if one is and has begun */
+
 /* A construct that a thread begins and ends. t: its time, 0 for now. Ends that were missed inside come with the end around them. */
 HIDDEN int cr_construct_begin(unsigned construct, const void *address, uint64_t t);
 HIDDEN void cr_construct_end(unsigned construct, uint64_t t);

@@ -18,6 +18,9 @@ int main(int argc, char **argv)
 	double arrived[THREADS], end = 0, waited = 0;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	omp_init_lock(&lock);
+#ifdef ALLOCATES
+	omp_free(omp_alloc(1, omp_default_mem_alloc), omp_default_mem_alloc);
+#endif
 	omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(THREADS)
 	{

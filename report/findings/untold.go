@@ -147,18 +147,14 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
-	sessions := slices.ContainsFunc(r.Defs.LocationProperties, func(x trace.LocationProperty) bool { return r.Defs.Text(x.Name) == trace.PropertySessions })
-	add(sessions, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
+	add(len(property(r, trace.PropertySessions)) > 0, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
+	if runtime := property(r, trace.PropertyReplaced); len(runtime) > 0 {
+		add(true, "OpenMP runtime", fmt.Sprintf("with GNU's runtime of OpenMP barriers, loops and tasks may take another time: it was recorded with %s in its place", runtime[0]))
+	}
 	for _, text := range parts(r) {
 		add(true, "part", text)
 	}
-	var unseen []string
-	for _, x := range r.Defs.LocationProperties {
-		if r.Defs.Text(x.Name) == trace.PropertyUnseen && x.Value.Type == trace.TypeString {
-			unseen = append(unseen, r.Defs.Text(uint32(x.Value.Bits)))
-		}
-	}
-	if len(unseen) > 0 {
+	if unseen := property(r, trace.PropertyUnseen); len(unseen) > 0 {
 		add(true, "file I/O", fmt.Sprintf("file I/O of %s that the recorder could only count: %s", numbers.Plural(len(unseen), "process"), unseen[0]))
 	}
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
@@ -182,6 +178,16 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
 	_, unknown := Crowds(r.Defs, Usages(r.Defs))
 	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
+	return list
+}
+
+// property returns the texts of a property of locations.
+func property(r *results.Run, name string) (list []string) {
+	for i := range r.Defs.LocationProperties {
+		if x := &r.Defs.LocationProperties[i]; r.Defs.Text(x.Name) == name && x.Value.Type == trace.TypeString {
+			list = append(list, r.Defs.Text(uint32(x.Value.Bits)))
+		}
+	}
 	return list
 }
 

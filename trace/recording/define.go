@@ -96,6 +96,7 @@ func (b *definer) system(s *Source) {
 		b.property(p, property, why)
 		b.property(p, PropertyUncounted, p.uncounted)
 		b.property(p, trace.PropertySessions, p.sessions)
+		b.property(p, trace.PropertyReplaced, p.replaced)
 		b.property(p, trace.PropertyUnseen, p.unseenText())
 		b.part(p)
 		b.property(p, trace.PropertyProcessors, p.processors)

@@ -36,6 +36,7 @@ const (
 	defSite      = 21
 	defSamples   = 22
 	defContext   = 23
+	defReplaced  = 24
 )
 
 // Words of defUsage.
@@ -63,6 +64,7 @@ type process struct {
 	calls      []string // functions of file I/O: paradigm, data or metadata, name
 	unseen     []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
 	sessions   string   // what sessions of MPI leave out, "" without them
+	replaced   string   // the runtime of OpenMP that is in the place of GNU's, "" for none
 	wins       []uint64 // numbers of the communicators of windows
 	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
@@ -262,6 +264,8 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.period = word(0)
+	case defReplaced:
+		p.replaced = clean(b)
 	case defContext:
 		return p.addContext(b)
 	case defEnd:

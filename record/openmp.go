@@ -1,0 +1,96 @@
+package record
+
+import (
+	"context"
+	"debug/elf"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gnuRuntime is the runtime of gcc and gfortran for OpenMP, which has no OMPT. That of LLVM has its functions too, with their versions.
+const gnuRuntime = "libgomp.so.1"
+
+// ompt is the function by which a runtime of OpenMP finds its tool.
+const ompt = "ompt_start_tool"
+
+// openMPRuntime returns the library with OMPT that can take the place of GNU's runtime of OpenMP in the command's program: "" where the
+// program has no such runtime or another one, with the reason where there is no library for it.
+func openMPRuntime(ctx context.Context, cc string, command []string) (path, why string) {
+	i, _, err := programAt(ctx, command)
+	if err != nil {
+		return "", ""
+	}
+	program, err := exec.LookPath(command[i])
+	if err != nil {
+		return "", ""
+	}
+	loaded := []string{program}
+	b, _ := exec.CommandContext(ctx, "ldd", program).Output()
+	for line := range strings.Lines(string(b)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " (")
+		if _, path, ok := strings.Cut(name, " => "); ok {
+			name = path
+		}
+		loaded = append(loaded, name)
+	}
+	named := func(name string) func(string) bool {
+		return func(path string) bool { return strings.HasPrefix(filepath.Base(path), name) }
+	}
+	if !slices.ContainsFunc(loaded, named(gnuRuntime)) || slices.ContainsFunc(loaded, named("libomp.so")) || slices.ContainsFunc(loaded, named("libiomp5.so")) {
+		return "", ""
+	}
+	for _, name := range [...]string{"libomp.so.5", "libomp.so"} {
+		b, err := exec.CommandContext(ctx, cc, "-print-file-name="+name).Output()
+		path := strings.TrimSpace(string(b))
+		if err != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		has, err := exported(path)
+		if err != nil || !slices.ContainsFunc(has, func(s elf.Symbol) bool { return s.Name == ompt }) {
+			continue
+		}
+		if missing := lacking(has, loaded); len(missing) > 0 {
+			return "", fmt.Sprintf("%s has not all functions of %s that are called: %s", path, gnuRuntime, strings.Join(missing, ", "))
+		}
+		return path, ""
+	}
+	return "", fmt.Sprintf("the program needs %s, which has no OMPT, and there is no libomp of LLVM to take its place", gnuRuntime)
+}
+
+// exported returns the functions that a library has for others.
+func exported(path string) ([]elf.Symbol, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := f.DynamicSymbols()
+	return slices.DeleteFunc(list, func(s elf.Symbol) bool { return s.Section == elf.SHN_UNDEF }), err
+}
+
+// lacking names what the files call in GNU's runtime and another one has not, or has in another version.
+func lacking(has []elf.Symbol, files []string) (missing []string) {
+	type versioned struct{ name, version string }
+	known := map[versioned]bool{}
+	for _, s := range has {
+		known[versioned{s.Name, s.Version}] = true
+	}
+	for _, path := range files {
+		f, err := elf.Open(path)
+		if err != nil { // such as linux-vdso, which is no file
+			continue
+		}
+		list, _ := f.ImportedSymbols()
+		f.Close()
+		for _, s := range list {
+			if s.Library == gnuRuntime && !known[versioned{s.Name, s.Version}] && !slices.Contains(missing, s.Name) {
+				missing = append(missing, s.Name)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
