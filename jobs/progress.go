@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -22,6 +23,16 @@ type Progress struct {
 	Share       float64 // of the slowest rank
 	Elapsed     time.Duration
 	End         bool // of the stage
+
+	From, To float64       // about the share of the whole job before the stage and after it; To is 0 where that is not planned
+	Begin    float64       // what was done when this process began
+	Running  time.Duration // since then
+}
+
+// Cost is about what a stage takes of the processor time of a job, in any unit.
+type Cost struct {
+	Stage string
+	Cost  float64
 }
 
 // Meter counts the work of one rank and carries the counts up a binomial tree,
@@ -38,7 +49,10 @@ type Meter struct {
 	began   time.Time
 	next    time.Time
 	pending *mpi.Request
-	Dog     *Watchdog // learns of stages and work too; nil: there is none
+	plan    []Cost
+	started time.Time
+	from    [3]float64 // shares of the job: at its first stage, before the stage, and after it
+	Dog     *Watchdog  // learns of stages and work too; nil: there is none
 }
 
 // tally is the state of a subtree.
@@ -58,9 +72,31 @@ func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
 	return m
 }
 
+// Plan says which stages are to come, in their order, so that progress is that of the whole job.
+func (m *Meter) Plan(stages []Cost) { m.plan = stages }
+
+// enter finds what of the whole job lies before a stage and in it. One that is not planned takes nothing.
+func (m *Meter) enter(stage string) {
+	i := slices.IndexFunc(m.plan, func(c Cost) bool { return c.Stage == stage })
+	if i < 0 {
+		m.from[1] = m.from[2]
+		return
+	}
+	sum := make([]float64, len(m.plan)+1)
+	for k, c := range m.plan {
+		sum[k+1] = sum[k] + c.Cost
+	}
+	whole := sum[len(m.plan)]
+	m.from[1], m.from[2] = sum[i]/whole, sum[i+1]/whole
+	if m.started.IsZero() {
+		m.started, m.from[0] = time.Now(), m.from[1]
+	}
+}
+
 // Stage begins a stage in which this rank has total bytes to do.
 func (m *Meter) Stage(name string, total uint64) {
 	m.endStage()
+	m.enter(name)
 	m.stage, m.began = name, time.Now()
 	m.number++
 	m.own = tally{stage: m.number, total: total, slowest: m.comm.Rank()}
@@ -142,6 +178,7 @@ func (m *Meter) display(end bool) {
 	m.show(Progress{
 		Stage: m.stage, Done: t.done, Total: t.total, Ranks: m.comm.Size(),
 		Slowest: t.slowest, Share: float64(t.share) / (1 << 32), Elapsed: time.Since(m.began), End: end,
+		Begin: m.from[0], From: m.from[1], To: m.from[2], Running: time.Since(m.started),
 	})
 }
 

@@ -1,6 +1,11 @@
 package jobs
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+)
 
 // StatusSchema names the form of status files.
 const StatusSchema = "coppice.status/1"
@@ -21,7 +26,9 @@ type Status struct {
 	Ranks   int     `json:"ranks"`
 	Slowest int     `json:"slowest_rank"`
 	Slow    float64 `json:"slowest_share"`
-	Left    float64 `json:"seconds_left"` // of the stage, about
+	Left    float64 `json:"seconds_left"`               // of the stage, about
+	Job     float64 `json:"job_share,omitempty"`        // done of the whole job, about; 0 if the stages to come are not known
+	JobLeft float64 `json:"job_seconds_left,omitempty"` // of the whole job, about
 }
 
 // Status is the progress of a running job at a time.
@@ -38,8 +45,44 @@ func (p *Progress) Status(now time.Time) *Status {
 	if p.Elapsed > 0 {
 		s.Rate = uint64(float64(p.Done) / p.Elapsed.Seconds())
 	}
-	if s.Share > 0 && s.Share < 1 {
-		s.Left = time.Duration(float64(p.Elapsed) * (1 - s.Share) / s.Share).Round(time.Second).Seconds()
+	s.Left = left(p.Elapsed, s.Share, 1-s.Share)
+	if p.To > 0 {
+		s.Job = p.From + (p.To-p.From)*s.Share
+		s.JobLeft = left(p.Running, s.Job-p.Begin, 1-s.Job)
 	}
 	return s
+}
+
+// left is how many seconds the rest of some work takes, when what is done took so long.
+func left(took time.Duration, done, rest float64) float64 {
+	if done <= 0 || rest <= 0 {
+		return 0
+	}
+	return (time.Duration(float64(took) * rest / done)).Round(time.Second).Seconds()
+}
+
+// Text is a status in one line.
+func (s *Status) Text() string {
+	at := numbers.Clean(s.Time, 40)
+	if s.State != Running {
+		return at + " " + numbers.Clean(s.State, 300)
+	}
+	text := at + " "
+	if s.Job > 0 {
+		text += fmt.Sprintf("%.0f %%, ", 100*s.Job)
+	}
+	text += fmt.Sprintf("%s %.0f %%", numbers.Clean(s.Stage, 40), 100*s.Share)
+	if s.Total > 0 {
+		text += fmt.Sprintf(", %s of %s, %s/s", numbers.Bytes(s.Done), numbers.Bytes(s.Total), numbers.Bytes(s.Rate))
+	}
+	if s.Ranks > 1 && s.Total > 0 {
+		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", s.Ranks, s.Slowest, 100*s.Slow)
+	}
+	switch {
+	case s.JobLeft > 0:
+		text += fmt.Sprintf(", about %.0f s left", s.JobLeft)
+	case s.Left > 0:
+		text += fmt.Sprintf(", about %.0f s left in this stage", s.Left)
+	}
+	return text
 }

@@ -37,7 +37,7 @@ func TestFollowStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `2026-11-20T23:41:07Z load 25 % 1 GB of 4 GB, 100 MB/s, 8 ranks, slowest 3 at 10 %, about 30 s left in this stage
+	want := `2026-11-20T23:41:07Z load 25 %, 1 GB of 4 GB, 100 MB/s, 8 ranks, slowest 3 at 10 %, about 30 s left in this stage
 2026-11-20T23:41:07Z match 50 %
 2026-11-20T23:41:07Z done
 `

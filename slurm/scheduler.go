@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
 // ErrSubmit is what every error of Submit is.
@@ -165,25 +164,6 @@ func ReadStatus(path string) (*jobs.Status, error) {
 	return st, nil
 }
 
-// statusLine is a status in one line.
-func statusLine(st *jobs.Status) string {
-	at := numbers.Clean(st.Time, 40)
-	if st.State != jobs.Running {
-		return fmt.Sprintf("%s %s", at, numbers.Clean(st.State, 300))
-	}
-	text := fmt.Sprintf("%s %s %.0f %%", at, numbers.Clean(st.Stage, 40), 100*st.Share)
-	if st.Total > 0 {
-		text += fmt.Sprintf(" %s of %s, %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))
-	}
-	if st.Ranks > 1 {
-		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)
-	}
-	if st.Left > 0 {
-		text += fmt.Sprintf(", about %.0f s left in this stage", st.Left)
-	}
-	return text
-}
-
 // follower prints the states of one job as they change.
 type follower struct {
 	w     io.Writer
@@ -199,7 +179,7 @@ func (f *follower) look() error {
 		return err
 	}
 	f.state = st.State
-	if line := statusLine(st); line != f.last {
+	if line := st.Text(); line != f.last {
 		f.last = line
 		_, err = fmt.Fprintln(f.w, line)
 	}

@@ -30,8 +30,8 @@ type exportDoc struct {
 func TestExport(t *testing.T) {
 	dir := analysed(t, "stencil:procs=4,events=4k")
 	run, again := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again")
-	code, out, errs := call("export", run, "--to", "otf2", "-o", again, "-j", "2", "--progress", "plain")
-	if code != jobs.ExitDone || out != "" || !strings.Contains(errs, "coppice write ") || !strings.Contains(errs, "of 4 locations") || !strings.Contains(errs, "times exact") {
+	code, out, errs := call("export", run, "--to", "otf2", "-o", again, "-j", "2", "--progress", "json")
+	if code != jobs.ExitDone || out != "" || !strings.Contains(errs, `"stage":"write"`) || !strings.Contains(errs, "of 4 locations") || !strings.Contains(errs, "times exact") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	must(t, "analyze", again, "-o", filepath.Join(dir, "again.xtf"), "-q", "-j", "2")

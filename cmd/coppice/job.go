@@ -50,14 +50,8 @@ func (o *jobFlags) display(c mpi.Comm, show *func(jobs.Progress), s streams) *di
 	return d
 }
 
-// Steps of the plain form: a line at the start of a stage, then when 5 % more
-// and 60 s have passed, or after 10 minutes of silence.
-const (
-	plainStep    = 0.05
-	plainEvery   = time.Minute
-	plainSilence = 10 * time.Minute
-	statusEvery  = 10 * time.Second
-)
+// newsEvery is the least time between two lines of the plain form, and between two writes of the status file.
+const newsEvery = 10 * time.Second
 
 // display shows the progress of a job on rank 0.
 type display struct {
@@ -65,8 +59,7 @@ type display struct {
 	form   string
 	status string        // file, "" for none
 	now    jobs.Progress // what was shown last
-	shown  float64       // share at the last plain line
-	last   time.Time
+	last   time.Time     // of the plain form
 	saved  time.Time
 	drawn  bool // the terminal shows a line of the tty form
 }
@@ -78,7 +71,7 @@ func newDisplay(w io.Writer, form, status string) *display {
 			form = "tty"
 		}
 	}
-	return &display{w: w, form: form, status: status}
+	return &display{w: w, form: form, status: status, last: time.Now()}
 }
 
 // show is called by the job whenever there is news.
@@ -86,39 +79,37 @@ func (d *display) show(p jobs.Progress) {
 	now := time.Now()
 	begin := p.Stage != d.now.Stage
 	st := p.Status(now)
-	if d.status != "" && (begin || now.Sub(d.saved) >= statusEvery) {
+	if d.status != "" && (begin || now.Sub(d.saved) >= newsEvery) {
 		d.saved = now
 		d.writeStatus(st)
 	}
 	switch d.form {
 	case "tty":
 		d.draw(st)
-	case "plain", "json":
-		due := now.Sub(d.last) >= plainEvery && st.Share >= d.shown+plainStep || now.Sub(d.last) >= plainSilence
-		if !begin && !due {
-			break
+	case "plain":
+		if now.Sub(d.last) >= newsEvery {
+			d.last = now
+			fmt.Fprintf(d.w, "coppice: %s\n", st.Text())
 		}
-		d.shown, d.last = st.Share, now
-		d.line(st)
+	case "json":
+		if begin || now.Sub(d.last) >= newsEvery {
+			d.last = now
+			b, _ := json.Marshal(st) // plain struct of numbers and strings
+			fmt.Fprintf(d.w, "%s\n", b)
+		}
 	}
 	d.now = p
-}
-
-func (d *display) line(st *jobs.Status) {
-	if d.form == "json" {
-		b, _ := json.Marshal(st) // plain struct of numbers and strings
-		fmt.Fprintf(d.w, "%s\n", b)
-		return
-	}
-	fmt.Fprintf(d.w, "%s coppice %s %.0f%% bytes=%s/%s rate=%s/s slow=%d:%.0f%% eta=%.0fs\n",
-		st.Time, st.Stage, 100*st.Share, numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate), st.Slowest, 100*st.Slow, st.Left)
 }
 
 // draw redraws the line of the tty form.
 func (d *display) draw(st *jobs.Status) {
 	const cells = 10
-	full := int(st.Share * cells)
-	text := fmt.Sprintf("%-8s %s %3.0f %%", st.Stage, strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*st.Share)
+	share, left := st.Share, st.Left
+	if st.Job > 0 {
+		share, left = st.Job, st.JobLeft
+	}
+	full := int(share * cells)
+	text := fmt.Sprintf("%-8s %s %3.0f %%", st.Stage, strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*share)
 	if st.Total > 0 {
 		text += fmt.Sprintf("  %s/%s  %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))
 	}
@@ -126,8 +117,8 @@ func (d *display) draw(st *jobs.Status) {
 	if st.Ranks > 1 && st.Total > 0 {
 		text += fmt.Sprintf(" (slowest: rank %d, %.0f %%)", st.Slowest, 100*st.Slow)
 	}
-	if st.Left > 0 {
-		text += fmt.Sprintf("  left %s", time.Duration(st.Left)*time.Second)
+	if left > 0 {
+		text += fmt.Sprintf("  left %s", time.Duration(left)*time.Second)
 	}
 	fmt.Fprintf(d.w, "\r\x1b[K%s", text)
 	d.drawn = true

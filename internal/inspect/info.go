@@ -442,6 +442,7 @@ func Status(path string, b []byte) (*results.Answer, error) {
 			{"at", numbers.Clean(st.Time, 40)},
 			{"bytes", when(st.Total > 0, "%s of %s, %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))},
 			{"ranks", when(st.Ranks > 0, "%d, slowest: rank %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)},
+			{"job", when(st.Job > 0, "%.0f %%, about %.0f s left", 100*st.Job, st.JobLeft)},
 			{"left", when(st.Left > 0, "about %.0f s in this stage", st.Left)},
 		})
 	}}, nil

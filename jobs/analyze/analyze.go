@@ -138,6 +138,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	a.meter, a.pace = jobs.NewMeter(side, o.Show), newPacer(a, side)
 	a.dog, a.c = jobs.Observe(c, o.Watch)
 	a.meter.Dog = a.dog
+	a.meter.Plan(o.costs())
 	err = a.run()
 	a.dog.Stop()
 	a.res.Traffic = c.Stats()
@@ -146,6 +147,23 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 		return &a.res, err
 	}
 	return &a.res, side.Free()
+}
+
+// costs are about what the stages take, in ns an event of programs with a message for 5 to 20 events.
+func (o *Options) costs() []jobs.Cost {
+	var list []jobs.Cost
+	if o.ClockRepair {
+		list = append(list, jobs.Cost{Stage: "clocks", Cost: 40})
+	}
+	list = append(list, jobs.Cost{Stage: "load", Cost: 90})
+	if !o.GraphOnly {
+		list = append(list, jobs.Cost{Stage: "match", Cost: 10})
+	}
+	list = append(list, jobs.Cost{Stage: "graph", Cost: 12})
+	if !o.GraphOnly {
+		list = append(list, jobs.Cost{Stage: "finish", Cost: 90}, jobs.Cost{Stage: "causes", Cost: 60})
+	}
+	return append(list, jobs.Cost{Stage: "commit", Cost: 1})
 }
 
 func (a *job) run() error {
@@ -397,7 +415,7 @@ func (a *job) match(in *numbered) (*matched, error) {
 	if a.o.GraphOnly {
 		return out, nil
 	}
-	a.meter.Stage("match", 0)
+	a.meter.Stage("match", a.ownBytes())
 	var err error
 	out.results, a.res.Match, err = stats.Match(stats.MatchOptions{
 		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,

@@ -26,7 +26,7 @@ func (a *job) causes(in *finished) (*finished, error) {
 	if a.o.GraphOnly {
 		return in, nil
 	}
-	a.meter.Stage("causes", 0)
+	a.meter.Stage("causes", a.ownBytes())
 	f := causeFinder{a, in}
 	delays, path, err := f.delays()
 	if err != nil {
@@ -86,6 +86,7 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	run.Did = func(part float64) { a.meter.Add(uint64(0.8 * part * float64(a.ownBytes()))) } // path and replay before take a fifth of the time
 	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a.job, t: xtf.TypeCPath}}, causeWriter{a: a.job, t: xtf.TypeDelay}
 	found, err := causes.FindPath(run, a.extent, pieces.add)
 	if err != nil {

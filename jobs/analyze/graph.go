@@ -22,18 +22,17 @@ type shared struct {
 type graphs struct {
 	*job
 	streams bool
+	opens   uint64 // how often each is opened
 	encoded []byte
 }
 
 // graph makes the shared call graph and the columns of this rank's locations.
 func (a *job) graph(in *matched) (*shared, error) {
-	lossy := !a.graphs.Deviation.Lossless()
-	passes := uint64(3) // ccgmerge.Locals are opened twice, and once for their columns
-	if lossy {
-		passes = 6
+	g := &graphs{job: a, streams: !a.graphs.Deviation.Lossless(), opens: 3} // ccgmerge opens each twice, and once for its columns
+	if g.streams {
+		g.opens = 6
 	}
-	a.meter.Stage("graph", passes*a.ownBytes())
-	g := &graphs{job: a, streams: lossy}
+	a.meter.Stage("graph", a.ownBytes())
 	graph, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {
@@ -69,7 +68,7 @@ func (a *graphs) Open(i int) (*ccg.Local, error) { return a.local(a.own.First+tr
 
 // local opens the graph of a location, with its streams or without. It is valid until the next call.
 func (a *graphs) local(p trace.P, streams bool) (*ccg.Local, error) {
-	a.meter.Add(a.size.Weights[p])
+	a.meter.Add(a.size.Weights[p] / a.opens)
 	s, err := a.store.Segment(a.key(p, stageLoad, kindGraph))
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ type Run struct {
 	// Regions is the innermost region of each call path of the run.
 	Regions []uint32
 
+	// Did is called as Costs goes on, with the part of all that it is to do that is done since the last call.
+	Did func(part float64)
+
 	parcels *parcels // what Pass left, by slab
 }
 
