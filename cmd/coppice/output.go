@@ -295,6 +295,9 @@ func advice(err error) string {
 	if file := (*fileError)(nil); errors.As(err, &file) {
 		path, missing = file.path, "Give the path of a trace, or of a file that coppice analyze wrote."
 	}
+	if errors.Is(err, xtf.ErrNotXTF) {
+		return " " + instead(path)
+	}
 	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " lists what is still sound."
 	for _, a := range []struct {
 		is   error
@@ -315,7 +318,6 @@ func advice(err error) string {
 		{trace.ErrCorrupt, "Copy the archive again."},
 		{fs.ErrNotExist, missing},
 		{fs.ErrPermission, "Ask its owner for the right to read it."},
-		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " shows what this one is."},
 		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
 		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
 		{xtf.ErrCorrupt, changed},
@@ -330,6 +332,19 @@ func advice(err error) string {
 		}
 	}
 	return ""
+}
+
+// instead is what to give where a result is asked for and path is none.
+func instead(path string) string {
+	result := filepath.Join(path, "run.xtf")
+	if _, err := os.Stat(result); err == nil {
+		return "Its result is " + result + ": give that."
+	}
+	if src, err := jobs.OpenPath(path); err == nil {
+		_ = src.Close()
+		return "It is a trace: coppice analyze " + path + " -o run.xtf makes such a file of it."
+	}
+	return "Give a file that coppice analyze wrote; coppice info " + path + " shows what this one is."
 }
 
 // openRuns are the runs that a verb reads; they are closed when it has ended. It is safe for concurrent use.

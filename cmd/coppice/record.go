@@ -164,7 +164,11 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	for _, d := range r.Found {
 		s.say("%s: %d times; first: %s", d.Code.Text(), max(d.Count, 1), d.Detail)
 	}
-	s.say("%s: %s recorded. Next: coppice analyze %s -o run.xtf", r.Archive, numbers.Plural(r.Processes, "process"), r.Archive)
+	next := ""
+	if s.verb == "record" {
+		next = ". Next: coppice analyze " + r.Archive + " -o run.xtf"
+	}
+	s.say("%s: %s recorded%s", r.Archive, numbers.Plural(r.Processes, "process"), next)
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}

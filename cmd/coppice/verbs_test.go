@@ -243,7 +243,7 @@ func TestExitCodes(t *testing.T) {
 		{"archive exists", 2, []string{"demo", "-o", dir}, "-f replaces it"},
 		{"bad spec", 2, []string{"demo", "--spec", "stencil:procs=x"}, "procs"},
 		{"report of nothing", 3, []string{"report", missing}, "Give the path"},
-		{"report of an archive", 3, []string{"report", anchor}, "coppice info"},
+		{"report of an archive", 3, []string{"report", anchor}, "It is a trace: coppice analyze " + anchor + " -o run.xtf makes"},
 		{"report of JSON", 3, []string{"report", text}, "coppice info"},
 		{"report of a directory", 3, []string{"report", dir}, dir},
 		{"report of a cut file", 3, []string{"report", cut}, "nalyze the trace again"},
