@@ -27,6 +27,7 @@ func TestAdvice(t *testing.T) {
 		{"late receiver", "late_receiver", "post the receive", findings.FindingFacts{}},
 		{"late progress", "late_progress", "enter MPI during the computation (MPI_Test)", findings.FindingFacts{}},
 		{"late post", "late_post", "post the window", findings.FindingFacts{}},
+		{"late post of a busy target", "late_post", "give the process that is late less to do", findings.FindingFacts{Busy: true}},
 		{"early wait", "early_wait", "complete the epoch earlier", findings.FindingFacts{}},
 		{"a barrier, even work", "barrier_wait", "drop the barrier", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, even work", "nxn_wait", "balance each step", findings.FindingFacts{Activity: "cpu", Even: true}},

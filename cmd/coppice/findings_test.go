@@ -280,11 +280,16 @@ func program(processes int, lines string) string {
 //   - Two processes compute one after the other, 0 until 600, then 1: 980 of 1195 are on the critical path, nobody has too much.
 //   - So do three, which meet after each turn of 300.
 //   - One of four computes in a function of a function: the finding has the path.
+//   - Process 0 waits for its threads until 600, process 1 for 10: what process 1 waits for is work of these threads.
 //   - Two of four have all the work, the one that is late for longer less of it than the other by a call of 10: an imbalance all the same.
 func TestWhoMustChange(t *testing.T) {
 	turns := message(0, 1, 600, 200) + message(1, 0, 980, 615)
 	ring := message(0, 1, 300, 0) + message(1, 2, 600, 0) + meeting(0, 315, 902) + meeting(1, 615, 902) + meeting(2, 900, 902)
 	called := strings.NewReplacer("ENTER solve", "ENTER solve\n1 1 ENTER kernel", "LEAVE solve", "LEAVE kernel\n1 700 LEAVE solve").Replace(slowRank[:strings.Index(slowRank, "2 0 ENTER main")]) + slowRank[strings.Index(slowRank, "2 0 ENTER main"):]
+	joins := ""
+	for p, at := range [...]int{600, 110} {
+		joins += fmt.Sprintf("%[1]d 100 ENTER pthread_join\n%[1]d %[2]d LEAVE pthread_join\n", p, at) + meeting(p, at, 602)
+	}
 	two := ""
 	for p, at := range [][2]int{{310, 597}, {308, 600}, {10, 315}, {10, 315}} {
 		two += meeting(p, at[0], 312)
@@ -301,6 +306,8 @@ func TestWhoMustChange(t *testing.T) {
 		{"in turn", program(2, turns), "late_sender", "send earlier, or let all compute at the same time", "processes compute one after another, 0.980000 of 1.195000 s of all their computing", 0},
 		{"in functions", called, "serial", "give the other", ", in main > solve > kernel", 1},
 		{"a ring", program(3, ring), "serial", "let the processes compute at the same time", "processes compute one after another", 0},
+		{"for threads", program(2, joins), "imbalance", "deal out", "rank 0 computes longer than others, most of it while it waits for its threads in pthread_join: ", 0},
+		{"because of threads", program(2, joins), "imbalance", "deal out", "100.0 % of the waits come from waits for other threads in pthread_join, most on rank 0", 0},
 		{"two of four", program(4, two), "imbalance", "deal out", "rank 0 computes longer than others", 0},
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, x.trace))
@@ -310,6 +317,47 @@ func TestWhoMustChange(t *testing.T) {
 		}
 		if f := doc.Findings[i]; !strings.HasPrefix(f.Advice, x.advice) || !strings.Contains(f.Text, x.text) || f.Cause == nil || f.Cause.Process != x.cause {
 			t.Errorf("%s: %+v", x.name, f)
+		}
+	}
+}
+
+// TestSetup: process 1 comes to MPI_Init at 300, the others wait there, and at the end process 0 waits in MPI_Finalize: set-up takes no more
+// than the 100 of process 1, and 60 more of it at the end.
+func TestSetup(t *testing.T) {
+	lines := ""
+	for p, x := range [...][2]int{{0, 600}, {300, 840}, {10, 700}} {
+		lines += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Init\n%[1]d 400 LEAVE MPI_Init\n%[1]d %[3]d ENTER MPI_Finalize\n%[1]d 900 LEAVE MPI_Finalize\n", p, x[0], x[1])
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(3, lines)))
+	i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "setup" })
+	if i < 0 {
+		t.Fatalf("%+v", doc.Findings)
+	}
+	want := "set-up and end: MPI_Init and the like take 0.160000 s of each process or more (16.0 % of the run), most of it in MPI_Init; rank 0 is in them for 0.700000: it may wait there for others, which is not known"
+	if f := doc.Findings[i]; f.Ticks != 160 || f.Where.Processes[0] != 1 || f.Text != want {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestMostWork: processes 0 and 3 wait from 100 to 500 for messages of 1 and 4, which compute until then. Afterwards they wait for process 2 in a
+// barrier, from 520 to 900: 380. Process 2 computes most, 998 of a mean of 638: that is said about the wait for it, though it is the shorter one.
+func TestMostWork(t *testing.T) {
+	lines := message(1, 0, 500, 100) + message(4, 3, 500, 100)
+	for p, from := range [...]int{520, 800, 900, 520, 800} {
+		lines += meeting(p, from, 902)
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(5, lines)))
+	if len(doc.Findings) < 2 {
+		t.Fatalf("%+v", doc.Findings)
+	}
+	for i, want := range []struct {
+		kind  string
+		ticks uint64
+		cause uint32
+	}{{"late_sender", 400, 1}, {"imbalance", 380, 2}} {
+		f := doc.Findings[i]
+		if f.Kind != want.kind || f.Ticks != want.ticks || f.Cause == nil || f.Cause.Process != want.cause || strings.Contains(f.Text, "rank 2 computes 0.998000 s, the mean is 0.638000") != (want.cause == 2) {
+			t.Errorf("%+v", f)
 		}
 	}
 }

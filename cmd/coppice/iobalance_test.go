@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -33,6 +36,54 @@ resolution 1000
 1 1100 LEAVE MPI_Barrier
 1 1100 LEAVE main
 `
+
+// writes makes calls of write file output.
+func writes(d *trace.Definitions) {
+	for i := range d.Regions {
+		if r := &d.Regions[i]; d.Text(r.Name) == "write" {
+			r.Role = trace.RoleFileIO
+		}
+	}
+}
+
+// TestOutputInTurn: three processes write for 200 each.
+//
+//   - Each waits for a message of the one before, which it sends when it has written: all 600 are on the critical path, and the run could
+//     be that much shorter. What the others wait is part of it: one finding.
+//   - All write at the same time and meet: 200 are on the path, and nothing is uneven.
+//   - Process 0 writes when the others have met it, and they wait: the output is that of one process.
+func TestOutputInTurn(t *testing.T) {
+	written := func(p, from int) string {
+		return fmt.Sprintf("%[1]d %[2]d ENTER write\n%[1]d %[3]d LEAVE write\n", p, from, from+200)
+	}
+	turns := written(0, 100) + message(0, 1, 300, 200) + written(1, 310) + message(1, 2, 510, 200) + written(2, 520) +
+		meeting(0, 310, 722) + meeting(1, 520, 722) + meeting(2, 720, 722)
+	together, alone := "", meeting(0, 100, 101)+written(0, 101)+meeting(0, 301, 302)
+	for p := range 3 {
+		together += written(p, 100) + meeting(p, 300, 302)
+		if p > 0 {
+			alone += meeting(p, 100, 101) + meeting(p, 101, 302)
+		}
+	}
+	for _, x := range []struct {
+		name, trace, advice string
+		ticks               uint64
+		turns               bool
+	}{
+		{"in turn", turns, "let the processes read and write at the same time", 600, true},
+		{"together", together, "", 200, false},
+		{"alone", alone, "read and write on all processes evenly", 200, false},
+	} {
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, program(3, x.trace), func(o *analyze.Options) { writes(o.Source.Definitions()) }))
+		if len(doc.Findings) == 0 || slices.ContainsFunc(doc.Findings, func(f finding) bool { return f.Cause != nil }) {
+			t.Fatalf("%s: %+v", x.name, doc.Findings)
+		}
+		f := doc.Findings[0]
+		if f.Kind != "io" || f.Ticks != x.ticks || f.Advice != x.advice || strings.Contains(f.Text, "processes read and write one after another, 0.600000 of 0.600000 s") != x.turns {
+			t.Errorf("%s: %+v", x.name, f)
+		}
+	}
+}
 
 // TestIOBalance: an archive whose processes write half of the time, one ten times as much as the other. I/O is 1000 + 100 of
 // 2 x 1100 ms, 50 %; its balance is 550 / 1000.
@@ -65,12 +116,7 @@ func TestIOBalance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := src.Definitions()
-			for i := range d.Regions {
-				if r := &d.Regions[i]; d.Text(r.Name) == "write" {
-					r.Role = trace.RoleFileIO
-				}
-			}
+			writes(src.Definitions())
 			dir := t.TempDir()
 			if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
 				t.Fatal(err)

@@ -37,7 +37,7 @@ type adviceRow struct {
 }
 
 // lessToDo is the advice where no other order of calls helps.
-const lessToDo = "give the process that is late less to do: it is busy nearly all the time, and to send or to receive earlier gains little"
+const lessToDo = "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"
 
 func busy(x *FindingFacts) bool { return x.Busy }
 
@@ -48,6 +48,8 @@ var AdviceTable = []adviceRow{
 	{"late_receiver", "", busy, lessToDo},
 	{"late_progress", "", busy, lessToDo},
 	{"late_broadcast", "", busy, lessToDo},
+	{"late_post", "", busy, lessToDo},
+	{"early_wait", "", busy, lessToDo},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
@@ -70,9 +72,11 @@ var AdviceTable = []adviceRow{
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes compute at the same time, or give them something else to do meanwhile"},
 	{kindSerial, "", func(x *FindingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
+	{KindIO, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes read and write at the same time"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
 	{KindSmallMessages, "", nil, "join messages to the same process"},
+	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},

@@ -345,21 +345,32 @@ func kindOfCall(d *trace.Definitions, region uint32) int {
 
 // io is what file input and output takes.
 func (f *finder) io() {
-	ticks, rank := f.each.largest[sumIO], f.each.rank[sumIO]
-	basis := "largest time of a process in file input and output"
-	if f.each.withIO < ticks {
-		basis = "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; the largest time of a process in file input and output is more"
+	largestTime, rank := f.each.largest[sumIO], f.each.rank[sumIO]
+	ticks, basis := largestTime, "largest time of a process in file input and output"
+	outside, onPath := f.s.Item(xtf.ItemIO), uint64(max(f.s.Item(xtf.ItemCriticalIO).Sum, 0))
+	if f.causes != nil && outside.Max > 0 { // of a chain of processes that write in turn all of it is on the path
+		ticks, basis = onPath, "file input and output on the critical path"
+		if mpi := f.s.Item(xtf.ItemFileIO).Max; mpi > 0 {
+			ticks, basis = onPath+mpi, basis+", and the largest time of a process in that of MPI"
+		}
 	}
-	x := f.loss(KindIO, min(ticks, f.each.withIO), rank, basis, "profile")
+	if f.each.withIO < ticks {
+		ticks, basis = f.each.withIO, "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; "+basis+" is more"
+	}
+	x := f.loss(KindIO, ticks, rank, basis, "profile")
 	f.placeRegion(&x, largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO, nil))
 	x.facts.mean = numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
-	x.facts.Uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
+	x.facts.Uneven = x.facts.mean.Defined && float64(largestTime) >= 1.5*x.facts.mean.Value
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(x.facts.mean),
-		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), ticks)).Text(3))
-	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(ticks), x.mostIn())
+		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), largestTime)).Text(3))
+	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(largestTime), x.mostIn())
 	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") {
 		x.facts.Uneven = false
 		x.Evidence += fmt.Sprintf("; all processes take part in such a call, and waits for the last one are part of its time, which are not known: rank %d has least, %s", f.each.leastRank, f.u.Ticks(f.each.leastIO))
+	}
+	if all := uint64(max(outside.Sum, 0)); f.causes != nil && mostlyOf(onPath, all) && !mostlyOf(outside.Max, all) {
+		x.facts.inTurn = fmt.Sprintf("processes read and write one after another, %s of %s %s of all that is on the critical path", f.u.Ticks(onPath), f.u.Ticks(all), f.u.Name())
+		x.Evidence += "; " + x.facts.inTurn
 	}
 	f.absorb(&x, "io")
 	f.add(x, "file input and output", spread+x.Evidence)
@@ -569,20 +580,25 @@ func (f *finder) idle() {
 }
 
 // setup is what MPI_Init and the like take: a line of its own after the others, for
-// it says little about the program.
+// it says little about the program. Processes meet there: who has more than another one may wait.
 func (f *finder) setup() {
 	m := f.s.Item(xtf.ItemSetup)
 	if !f.matters(m.Max) {
 		return
 	}
-	x := f.loss(KindSetup, m.Max, m.MaxP, "largest time of a process in MPI_Init and MPI_Finalize", "profile")
+	x := f.loss(KindSetup, m.Min, m.MinP, "least time of a process in MPI_Init and MPI_Finalize: who has more may wait there for others", "profile")
 	f.placeRegion(&x, largest(f.hot, xtf.ClassInit, nil))
 	x.Evidence = f.together(m.Sum)
 	if t := f.s.Item(xtf.ItemTime); f.s.Ticks.Idle > 0 {
 		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.Ticks(t.Min), f.u.Ticks(t.Max), f.u.Name())
 	}
-	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s on rank %d (%s of the run)%s", results.ItemWord(xtf.ItemSetup),
-		f.u.Ticks(m.Max), f.u.Name(), m.MaxP, numbers.NewRatio(m.Max, f.runtime).Percent(), x.mostIn())
+	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s of each process or more (%s of the run)%s", results.ItemWord(xtf.ItemSetup),
+		f.u.Ticks(m.Min), f.u.Name(), numbers.NewRatio(m.Min, f.runtime).Percent(), x.mostIn())
+	if f.matters(m.Max - m.Min) {
+		more := fmt.Sprintf("; rank %d is in them for %s: it may wait there for others, which is not known", m.MaxP, f.u.Ticks(m.Max))
+		x.Evidence += more
+		x.Text += more
+	}
 	f.list = append(f.list, x)
 }
 

@@ -405,27 +405,37 @@ func (f *finder) imbalance() {
 	}
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
 	others := above(ticks)
-	known := false
+	same := -1 // the finding of the same loss: that about who computes most, else the largest
+	for i := range f.list {
+		c := f.list[i].Cause
+		if c == nil || c.Activity != "cpu" || ticks > f.list[i].Ticks {
+			continue
+		}
+		if same < 0 || f.mostWork(c.Process, over) && !f.mostWork(f.list[same].Cause.Process, over) {
+			same = i
+		}
+	}
+	if same >= 0 {
+		x := &f.list[same]
+		x.Evidence += "; " + note
+		x.Text += "; " + note
+	}
 	for i := range f.list {
 		x := &f.list[i]
 		c := x.Cause
-		if c == nil || c.Activity != "cpu" || ticks > x.Ticks {
-			continue
-		}
-		if !known { // the same loss: one finding
-			x.Evidence += "; " + note
-			x.Text += "; " + note
-		}
-		known = true
-		if !f.mostWork(c.Process, over) || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
+		if c == nil || c.Activity != "cpu" || ticks > x.Ticks || !f.mostWork(c.Process, over) || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
 			continue
 		}
 		x.Kind = kindImbalance
 		x.Where.Path, x.Where.Region, x.Where.Place, x.Where.Processes = c.Path, c.Region, c.Place, []uint32{c.Process}
 		x.Where.Interval = f.interval(x.facts.causeNode)
-		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, most in %s: %s", f.upTo(x.Ticks), c.Process, c.Region, x.Evidence)
+		most := "most in "
+		if results.WaitsForThreads(f.r, x.facts.causeRegion) {
+			most = "most of it while it waits for its threads in "
+		}
+		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, %s%s: %s", f.upTo(x.Ticks), c.Process, most, c.Region, x.Evidence)
 	}
-	if known {
+	if same >= 0 {
 		return
 	}
 	x := f.loss(kindImbalance, ticks, cpu.MaxP, basis, "intervals --ordered cpu")

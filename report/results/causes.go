@@ -497,6 +497,12 @@ func WorstWait(r *Run) (string, error) {
 	return text, nil
 }
 
+// WaitsForThreads reports whether a process waits for its other threads in a region, by its reference.
+func WaitsForThreads(r *Run, region uint32) bool {
+	d := r.Defs.Region(region)
+	return d != nil && r.Defs.StateOf(d) == trace.StateThreadWait
+}
+
 // Who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
 func (x *Cause) Who(r *Run) string {
 	text := ""
@@ -504,6 +510,9 @@ func (x *Cause) Who(r *Run) string {
 		if Activities[a].Name == x.Activity {
 			text = Activities[a].Cause
 		}
+	}
+	if x.Activity == ActivityName(xtf.ActivityCPU) && WaitsForThreads(r, x.Region) {
+		text = "waits for other threads"
 	}
 	switch {
 	case x.Activity == ActivityName(xtf.ActivityOutside):
