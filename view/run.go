@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -23,8 +22,6 @@ type run struct {
 	shares      []int                           // class of time of each region, by its index
 	nodes       map[uint32]string               // names of machines by reference
 	groups      map[uint32]*trace.LocationGroup // by reference
-	cut         bool                            // Init and Finalize are left out of times
-	lives       []atomic.Pointer[life]          // of locations, read when needed
 	classes     func() ([]xtf.Member, error)    // of processes, read once
 	paths       func() (*results.CallPaths, error)
 	callsMu     sync.Mutex
@@ -81,13 +78,12 @@ func openRun(r *results.Run) (*run, error) {
 		}
 		m.Regions = append(m.Regions, Region{Ref: g.Ref, Name: r.RegionName(g.Ref), File: file, Line: line, Class: share})
 	}
-	x.lives = make([]atomic.Pointer[life], d.NumLocations())
 	return x, x.fill()
 }
 
 func (x *run) fill() error {
 	m := &x.meta
-	m.Rows, x.cut = x.Rows, x.Kept.Has("init=exclude")
+	m.Rows = x.Rows
 	for _, part := range []struct {
 		t  xtf.TypeID
 		to *int

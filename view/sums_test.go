@@ -37,15 +37,3 @@ func TestRunningTotals(t *testing.T) {
 		}
 	}
 }
-
-// TestLimited adds up to 2^63, where the window is refused, and no further.
-func TestLimited(t *testing.T) {
-	t.Parallel()
-	l := limited{1, 2, xtf.Most(1)}
-	for range 3 {
-		l.add(limited{1, xtf.Most(1), xtf.Most(1)})
-	}
-	if l != (limited{4, xtf.Most(1), xtf.Most(1)}) {
-		t.Errorf("%d", l)
-	}
-}

@@ -28,23 +28,10 @@ type windowOptions struct {
 	types      []xtf.TypeID // arrays to read; nil: all with running totals
 }
 
-// limited is a number between two others.
-type limited struct{ lower, about, upper uint64 }
-
-func (l *limited) add(o limited) {
-	const most = 1<<63 - 1 // sums of a damaged location stay below it, and window refuses them
-	l.lower, l.about, l.upper = min(l.lower+o.lower, most), min(l.about+o.about, most), min(l.upper+o.upper, most)
-}
-
-// without is what is left of a number without a part of it.
-func (l limited) without(part *limited) limited {
-	return limited{l.lower - min(l.lower, part.upper), l.about - min(l.about, part.about), l.upper - min(l.upper, part.lower)}
-}
-
 // processWindow is what one process did in a window.
 type processWindow struct {
 	rank  uint32
-	items [xtf.NumItems]limited
+	items results.ItemLimits
 	cost  xtf.Stats
 }
 
@@ -63,7 +50,7 @@ func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*process
 		v := &processWindow{rank: rank}
 		return v, x.window(o, v, x.Defs.Processes()[rank])
 	}, func(_ trace.P, v *processWindow) {
-		if cost.PageReads += v.cost.PageReads; v.items[xtf.ItemTime].upper > 0 {
+		if cost.PageReads += v.cost.PageReads; v.items[xtf.ItemTime].Upper > 0 {
 			f(v)
 		}
 	})
@@ -83,7 +70,7 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 		}
 		for k := range items {
 			if item := xtf.Item(k); i == 0 || item.Adds() {
-				v.items[k].add(items[k])
+				v.items[k].Add(items[k])
 			}
 		}
 	}
@@ -91,151 +78,45 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 		if xtf.Item(k) == xtf.ItemComm { // of uncertain parts that may each be as long as the window
 			continue
 		}
-		if v.items[k].upper > xtf.Most(x.Defs.NumLocations())*uint64(p.Count) {
-			return fmt.Errorf("process %d: %s of %d: %w", v.rank, xtf.Item(k), v.items[k].upper, xtf.ErrCorrupt)
+		if v.items[k].Upper > xtf.Most(x.Defs.NumLocations())*uint64(p.Count) {
+			return fmt.Errorf("process %d: %s of %d: %w", v.rank, xtf.Item(k), v.items[k].Upper, xtf.ErrCorrupt)
 		}
 	}
 	return nil
 }
 
 // locationWindow is what one location did.
-func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items [xtf.NumItems]limited, err error) {
-	begin, end := o.begin, o.end
-	l, err := x.livesIn(p)
+func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items results.ItemLimits, err error) {
+	l, err := x.Running(p, st, o.types...)
 	if err != nil {
 		return items, err
 	}
-	if x.cut {
-		begin, end = max(begin, l.first), min(end, l.last)
-		end = max(begin, end)
+	if !l.Cut && o.begin <= l.First && o.end > l.Last { // all of it: nothing to look up
+		return l.Window(0, xtf.Never, o.exact)
 	}
-	from, to := max(o.begin, l.first), min(o.end, l.last)
-	time := max(from, to) - from
-	types := o.types
-	if types == nil {
-		types = results.SummedTypes
-	}
-	if begin <= l.first && end > l.last { // all of it: nothing to look up
-		begin, end = 0, xtf.Never
-	}
-	for _, t := range types {
-		a, err := x.array(p, t)
-		if err != nil {
-			return items, err
-		}
-		if err := addSums(&items, a.Counted(st), begin, end, xtf.Most(x.Defs.NumLocations()), o.exact); err != nil {
-			return items, err
-		}
-	}
-	for i := range items {
-		if l := &items[i]; outermost(xtf.Item(i)) { // these calls do not overlap: they cannot exceed the window
-			l.upper = max(l.lower, min(l.upper, time))
-			l.about = min(max(l.about, l.lower), l.upper)
-		}
-	}
-	items[xtf.ItemTime] = limited{time, time, time}
-	items[xtf.ItemCPU] = items[xtf.ItemTime]
-	for _, i := range xtf.AsideItems {
-		items[xtf.ItemCPU] = items[xtf.ItemCPU].without(&items[i])
-	}
-	items[xtf.ItemMeasured] = items[xtf.ItemTime].without(&items[xtf.ItemSetup])
-	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
-		items[xtf.ItemComm].add(items[part])
-	}
-	return items, nil
+	return l.Window(o.begin, o.end, o.exact)
 }
 
-// addSums adds the running totals of an array between two instants; limit is what a sum of a location may be.
-func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, limit uint64, exact bool) error {
-	if !a.HasSums() {
-		return nil
-	}
-	about := a.Totals()
-	lower, upper := about, about
-	var err error
-	switch {
-	case begin == 0 && end == xtf.Never: // all rows
-	case exact:
-		about, err = a.SumsBetween(begin, end)
-		lower, upper = about, about
-	default:
-		lower, about, upper, err = a.SumLimits(begin, end)
-	}
-	if err != nil {
-		return err
-	}
-	for k, all := range a.Totals() {
-		if item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name); item < xtf.NumItems && all <= limit { // more is left out, as in COMP
-			l := limited{min(lower[k], all), min(about[k], all), min(upper[k], all)}
-			if less {
-				items[item] = items[item].without(&l)
-				continue
-			}
-			items[item].add(l)
-		}
-	}
-	return nil
-}
-
-// outermost reports whether an item is the time of calls that do not overlap. Markers do, those of two calls.
-func outermost(i xtf.Item) bool {
-	return xtf.HasSum(xtf.TypeCall, i) && i != xtf.ItemCalls && i != xtf.ItemMarker
-}
-
-// life is the time of a location, from its first to its last event.
-type life struct{ first, last uint64 }
-
-// livesIn is the time of a location; where Init and Finalize are left out, that of the whole program's interval. It is
-// read once: 24 bytes a location.
-func (x *run) livesIn(p trace.P) (*life, error) {
-	if l := x.lives[p].Load(); l != nil {
-		return l, nil
-	}
-	l := &life{}
-	var err error
-	if x.cut {
-		err = x.findIval(p, l)
-	} else if l.first, err = x.Component(p, xtf.ItemFirst, nil); err == nil {
-		l.last, err = x.Component(p, xtf.ItemLast, nil)
-	}
-	if err == nil {
-		x.lives[p].Store(l)
-	}
-	return l, err
-}
-
-// findIval takes the time from the execution of the whole program, one of the first rows.
-func (x *run) findIval(p trace.P, l *life) error {
-	var err error
-	for _, iv := range results.Begun[xtf.Ival](x.Run, p, 0, xtf.Never, &err) {
-		if iv.Node == 0 {
-			*l = life{iv.T, iv.End}
-			break
-		}
-	}
-	return err
-}
-
-func (l limited) bounds() Bounds {
-	return Bounds{Lower: decimal(l.lower), Upper: decimal(l.upper), About: decimal(l.about)}
+func bounded(l results.Limits) Bounds {
+	return Bounds{Lower: decimal(l.Lower), Upper: decimal(l.Upper), About: decimal(l.About)}
 }
 
 // windowSums adds up processes.
 type windowSums struct {
 	processes uint64
-	sums      [xtf.NumItems]limited
+	sums      results.ItemLimits
 	min, max  [xtf.NumItems]Extreme
 }
 
 func (s *windowSums) add(v *processWindow) {
 	for i := range v.items {
 		l := &v.items[i]
-		s.sums[i].add(*l)
-		if least := &s.min[i]; s.processes == 0 || cmp.Or(cmp.Compare(l.about, least.Value), cmp.Compare(v.rank, least.Rank)) < 0 {
-			*least = Extreme{l.about, v.rank}
+		s.sums[i].Add(*l)
+		if least := &s.min[i]; s.processes == 0 || cmp.Or(cmp.Compare(l.About, least.Value), cmp.Compare(v.rank, least.Rank)) < 0 {
+			*least = Extreme{l.About, v.rank}
 		}
-		if most := &s.max[i]; s.processes == 0 || cmp.Or(cmp.Compare(most.Value, l.about), cmp.Compare(v.rank, most.Rank)) < 0 {
-			*most = Extreme{l.about, v.rank}
+		if most := &s.max[i]; s.processes == 0 || cmp.Or(cmp.Compare(most.Value, l.About), cmp.Compare(v.rank, most.Rank)) < 0 {
+			*most = Extreme{l.About, v.rank}
 		}
 	}
 	s.processes++
@@ -245,10 +126,10 @@ func (s *windowSums) add(v *processWindow) {
 func (s *windowSums) items(exact bool) []ItemSum {
 	list := []ItemSum{}
 	for i := range xtf.NumItems {
-		if s.sums[i].upper == 0 {
+		if s.sums[i].Upper == 0 {
 			continue
 		}
-		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: s.sums[i].bounds()}
+		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: bounded(s.sums[i])}
 		if exact {
 			least, most := s.min[i], s.max[i]
 			v.Min, v.Max = &least, &most
@@ -374,9 +255,9 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Lost: append([]table.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, Series{i.String(), results.ItemShare(i), decimals(t.sums[k]), t.all[k].bounds()})
+		v.Series = append(v.Series, Series{i.String(), results.ItemShare(i), decimals(t.sums[k]), bounded(t.all[k])})
 	}
-	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), t.waits.bounds()
+	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), bounded(t.waits)
 	return v, nil
 }
 
@@ -396,8 +277,8 @@ type columns struct {
 	place      []int // column of each rank, -1: not chosen
 	time, wait []uint64
 	sums       [][]uint64 // by xtf.Parts
-	all        []limited
-	waits      limited
+	all        []results.Limits
+	waits      results.Limits
 	exact      bool
 }
 
@@ -422,7 +303,7 @@ func newColumns(n int, ranks results.Ranks, most int) *columns {
 		t.count[t.place[r]]++
 	}
 	t.time, t.wait = make([]uint64, len(t.first)), make([]uint64, len(t.first))
-	t.all = make([]limited, len(xtf.Parts))
+	t.all = make([]results.Limits, len(xtf.Parts))
 	for range xtf.Parts {
 		t.sums = append(t.sums, make([]uint64, len(t.first)))
 	}
@@ -434,19 +315,19 @@ func (t *columns) add(v *processWindow) {
 	if c < 0 {
 		return
 	}
-	t.time[c] += v.items[xtf.ItemTime].about
+	t.time[c] += v.items[xtf.ItemTime].About
 	for _, i := range results.WaitItems {
-		t.wait[c] += v.items[i].about
-		t.waits.add(v.items[i])
+		t.wait[c] += v.items[i].About
+		t.waits.Add(v.items[i])
 	}
 	for k, i := range xtf.Parts {
 		l := v.items[i]
-		t.exact = t.exact && l.lower == l.upper
+		t.exact = t.exact && l.Lower == l.Upper
 		for _, part := range xtf.PartsOf(i) {
-			l = l.without(&v.items[part])
+			l = l.Without(&v.items[part])
 		}
-		t.sums[k][c] += l.about
-		t.all[k].add(l)
+		t.sums[k][c] += l.About
+		t.all[k].Add(l)
 	}
 }
 
@@ -499,7 +380,7 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 		return nil, err
 	}
 	for i := range xtf.NumItems {
-		s := all.sums[i].about
+		s := all.sums[i].About
 		if s == 0 {
 			continue
 		}

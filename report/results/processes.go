@@ -116,7 +116,7 @@ func (r *Run) ProcessItems(rank uint32, p trace.Process) (*ProcessItems, error) 
 			}
 		}
 	}
-	if p.Count > 1 && !r.Kept.Has("init=exclude") {
+	if p.Count > 1 && !r.cuts() {
 		x.spanTime()
 	}
 	return x, nil
@@ -194,58 +194,84 @@ type Execution struct {
 	K    uint64 `json:"k"`
 }
 
-// SummedTypes are the arrays with running totals that a window reads.
-var SummedTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
+// Life is the time of location p, from its first to its last event; where Init and Finalize are left out, that of the whole
+// program's execution. It is read once: 24 bytes a location.
+func (r *Run) Life(p trace.P) (*Span, error) {
+	if l := r.lives[p].Load(); l != nil {
+		return l, nil
+	}
+	l := &Span{}
+	var err error
+	if r.cuts() {
+		for _, iv := range Begun[xtf.Ival](r, p, 0, xtf.Never, &err) { // one of the first
+			if iv.Node == 0 {
+				l.Begin, l.End = iv.T, iv.End
+				break
+			}
+		}
+	} else if l.Begin, err = r.Component(p, xtf.ItemFirst, nil); err == nil {
+		l.End, err = r.Component(p, xtf.ItemLast, nil)
+	}
+	if err == nil {
+		r.lives[p].Store(l)
+	}
+	return l, r.Failed(xtf.Proc(p), "time of its events", err)
+}
+
+// cuts reports whether what lies before the program's execution and after it counts for nothing.
+func (r *Run) cuts() bool { return r.Kept.Has("init=exclude") }
+
+// Limits is a number between two others, and the best guess.
+type Limits struct{ Lower, About, Upper uint64 }
+
+// Add adds a number to a sum, which stays below 2^63: those of a damaged location are refused.
+func (l *Limits) Add(o Limits) {
+	const most = 1<<63 - 1
+	l.Lower, l.About, l.Upper = min(l.Lower+o.Lower, most), min(l.About+o.About, most), min(l.Upper+o.Upper, most)
+}
+
+// Without is what is left of a number without a part of it.
+func (l Limits) Without(part *Limits) Limits {
+	return Limits{l.Lower - min(l.Lower, part.Upper), l.About - min(l.About, part.About), l.Upper - min(l.Upper, part.Lower)}
+}
+
+// ItemLimits are the items of a location, or of a process, in a window.
+type ItemLimits [xtf.NumItems]Limits
 
 // running reads running totals of a location: what its rows have added up to at
 // an instant. Every read costs a descent and an aux page of each array, and the
 // pages with rows open at that instant, whatever the number of rows.
 type running struct {
 	arrays []*xtf.Array
+	ival   *xtf.Array
+	most   uint64 // what a sum of a location may be
 	First  uint64 // of the location's time
 	Last   uint64
 	Cut    bool // what lies outside of that time counts for nothing
-	ival   *xtf.Array
 }
 
-// Running opens the arrays of location p; what they read is counted in st.
-func (r *Run) Running(p trace.P, st *xtf.Stats) (*running, error) {
-	v, err := r.Components(p)
+// Running opens the arrays of location p, of all types with running totals unless some are given; what they read is counted in st.
+func (r *Run) Running(p trace.P, st *xtf.Stats, types ...xtf.TypeID) (*running, error) {
+	life, err := r.Life(p)
 	if err != nil {
 		return nil, err
 	}
-	x := &running{First: v[xtf.ItemFirst], Last: v[xtf.ItemLast], Cut: r.Kept.Has("init=exclude")}
-	if x.Cut {
-		x.First, x.Last = 0, 0
+	x := &running{most: xtf.Most(r.Defs.NumLocations()), First: life.Begin, Last: life.End, Cut: r.cuts()}
+	if len(types) == 0 {
+		types = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
 	}
-	for _, t := range append(SummedTypes[:len(SummedTypes):len(SummedTypes)], xtf.TypeIval) {
+	for _, t := range append(types, xtf.TypeIval) {
 		a, err := r.File.Array(xtf.Proc(p), t)
 		if err != nil {
 			return nil, r.Failed(xtf.Proc(p), "running totals", err)
 		}
-		if t == xtf.TypeIval {
-			x.ival = a.Counted(st)
-			if err := x.setCut(); err != nil {
-				return nil, r.Failed(xtf.Proc(p), "executions", err)
-			}
-			continue
+		if a = a.Counted(st); t == xtf.TypeIval {
+			x.ival = a
+		} else if a.HasSums() {
+			x.arrays = append(x.arrays, a)
 		}
-		x.arrays = append(x.arrays, a.Counted(st))
 	}
 	return x, nil
-}
-
-// setCut takes the time without Init and Finalize from the execution of the whole
-// program, one of the first rows.
-func (x *running) setCut() error {
-	if !x.Cut {
-		return nil
-	}
-	iv, ok, err := x.find(0, 0)
-	if ok {
-		x.First, x.Last = iv.T, iv.End
-	}
-	return err
 }
 
 // find is the k-th execution of a node on the location.
@@ -259,42 +285,92 @@ func (x *running) find(node uint32, k uint64) (iv xtf.Ival, ok bool, err error) 
 	return iv, false, rows.Err()
 }
 
-// Between returns the items of [begin, end). The time is that of the location in
+// Between returns the items of [begin, end), exactly. The time is that of the location in
 // there; without Init and Finalize (--init=exclude) all else is too. Times are clipped at the borders, counts and bytes are
 // of what begins in there, receives and their values of what completes in there
 // or at its end.
-func (x *running) Between(begin, end uint64) (interval.Items, error) {
-	var v interval.Items
-	if x.Cut {
-		begin, end = max(begin, x.First), min(end, x.Last)
-		end = max(begin, end)
+func (x *running) Between(begin, end uint64) (v interval.Items, err error) {
+	items, err := x.Window(begin, end, true)
+	for i := range items {
+		v[i] = items[i].About
+	}
+	if from, to := x.within(begin, end); from < to {
+		v[xtf.ItemFirst], v[xtf.ItemLast] = from, to
+	}
+	return v, err
+}
+
+// within is the part of [begin, end) that is in the location's time.
+func (x *running) within(begin, end uint64) (from, to uint64) {
+	from, to = max(begin, x.First), min(end, x.Last)
+	return from, max(from, to)
+}
+
+// Window returns the items of [begin, end) as Between does, exactly, or from indexes alone. The window from 0 to xtf.Never has all
+// rows, and costs nothing.
+func (x *running) Window(begin, end uint64, exact bool) (v ItemLimits, err error) {
+	from, to := x.within(begin, end)
+	if x.Cut && end < xtf.Never {
+		begin, end = from, to
 	}
 	for _, a := range x.arrays {
-		if !a.HasSums() {
-			continue
-		}
-		sums, err := a.SumsBetween(begin, end)
-		if err != nil {
+		if err := x.add(&v, a, begin, end, exact); err != nil {
 			return v, err
 		}
-		for k, n := range sums {
-			switch item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name); {
-			case item == xtf.NumItems:
-			case less:
-				v[item] -= min(v[item], n)
-			default:
-				v[item] += n
-			}
+	}
+	time := to - from
+	for i := range v {
+		if l := &v[i]; outermost(xtf.Item(i)) { // these calls do not overlap: they cannot exceed the window
+			l.Upper = max(l.Lower, min(l.Upper, time))
+			l.About = min(max(l.About, l.Lower), l.Upper)
 		}
 	}
-	from, to := max(begin, x.First), min(end, x.Last)
-	if from >= to {
-		from, to = 0, 0
+	v[xtf.ItemTime] = Limits{time, time, time}
+	v[xtf.ItemCPU] = v[xtf.ItemTime]
+	for _, i := range xtf.AsideItems {
+		v[xtf.ItemCPU] = v[xtf.ItemCPU].Without(&v[i])
 	}
-	v[xtf.ItemTime] = to - from
-	v[xtf.ItemFirst], v[xtf.ItemLast] = from, to
-	v.Derive()
+	v[xtf.ItemMeasured] = v[xtf.ItemTime].Without(&v[xtf.ItemSetup])
+	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
+		v[xtf.ItemComm].Add(v[part])
+	}
 	return v, nil
+}
+
+// outermost reports whether an item is the time of calls that do not overlap. Markers do, those of two calls.
+func outermost(i xtf.Item) bool {
+	return xtf.HasSum(xtf.TypeCall, i) && i != xtf.ItemCalls && i != xtf.ItemMarker
+}
+
+// add adds the running totals of an array between two instants.
+func (x *running) add(v *ItemLimits, a *xtf.Array, begin, end uint64, exact bool) error {
+	totals := a.Totals()
+	lower, about, upper := totals, totals, totals
+	var err error
+	switch {
+	case begin == 0 && end == xtf.Never:
+	case exact:
+		about, err = a.SumsBetween(begin, end)
+		lower, upper = about, about
+	default:
+		lower, about, upper, err = a.SumLimits(begin, end)
+	}
+	if err != nil {
+		return err
+	}
+	for k, all := range totals {
+		item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name)
+		if item == xtf.NumItems || all > x.most { // more is left out, as in COMP
+			continue
+		}
+		l := Limits{min(lower[k], all), min(about[k], all), min(upper[k], all)}
+		if less {
+			v[item] = v[item].Without(&l)
+		} else {
+			v[item].Add(l)
+		}
+	}
+	return nil
 }
 
 // EachWindow calls f with what every chosen process did in the span, of the

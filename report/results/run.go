@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
@@ -42,6 +43,7 @@ type Run struct {
 	shared  func() (*ccg.Shared, error) // read once
 	devices func() (*Devices, error)    // of the whole run; read once
 	same    []int                       // trace.Definitions.SameRegions
+	lives   []atomic.Pointer[Span]      // of locations, read when needed
 }
 
 // Open opens the run at path.
@@ -58,7 +60,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		r.Size = st.Size()
 	}
 	if err = r.readDefinitions(); err == nil {
-		r.same = r.Defs.SameRegions()
+		r.same, r.lives = r.Defs.SameRegions(), make([]atomic.Pointer[Span], r.Defs.NumLocations())
 		err = r.readProvenance()
 	}
 	if err != nil {

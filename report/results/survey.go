@@ -47,7 +47,7 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 	if s.devices, err = r.Devices(o.Span); err != nil {
 		return nil, err
 	}
-	s.cut = r.Kept.Has("init=exclude")
+	s.cut = r.cuts()
 	s.Measured = make([]Measured, len(s.Nodes))
 	for n := range s.Measured {
 		s.Measured[n].rules, s.Measured[n].ideal = o.Rules, numbers.NotKnown
