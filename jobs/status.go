@@ -58,7 +58,7 @@ func left(took time.Duration, done, rest float64) float64 {
 	if done <= 0 || rest <= 0 {
 		return 0
 	}
-	return (time.Duration(float64(took) * rest / done)).Round(time.Second).Seconds()
+	return time.Duration(float64(took) * rest / done).Round(time.Second).Seconds()
 }
 
 // Text is a status in one line.

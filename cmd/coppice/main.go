@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -72,7 +73,7 @@ func conclude(err error, s streams) int {
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
 		verb = s.verb + ": "
 	}
-	text := err.Error()
+	text := packages.ReplaceAllString(err.Error(), "$1")
 	if !strings.HasSuffix(text, "?") {
 		text = strings.TrimSuffix(text, ".") + "."
 	}
@@ -82,6 +83,9 @@ func conclude(err error, s streams) int {
 	}
 	return code
 }
+
+// packages are names of packages in front of what they say, which is nothing to a user.
+var packages = regexp.MustCompile(`(^|: )(?:(?:xtf|xtfwriter|otf2|paraver|ccg|ccgmerge|column|simnet|callpath): )+`)
 
 // ofVerb is an error whose message begins with the name of the verb.
 type ofVerb struct{ error }

@@ -307,4 +307,9 @@ func TestConclude(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d: %s", x.err, code, x.code, errs.String())
 		}
 	}
+	var errs strings.Builder
+	conclude(jobs.Fail(jobs.ExitInput, errors.New("load: otf2: a/1.evt: xtfwriter: xtf: no space")), streams{err: &errs})
+	if errs.String() != "coppice: load: a/1.evt: no space.\n" {
+		t.Errorf("names of packages in %q", errs.String())
+	}
 }
