@@ -25,6 +25,7 @@ const (
 	SectionPaths       Section = "paths"
 	SectionHistogram   Section = "histogram"
 	SectionComm        Section = "comm"
+	SectionIO          Section = "io"
 	SectionClasses     Section = "classes"
 	SectionCCG         Section = "ccg"
 	SectionDiagnostics Section = "diagnostics"
@@ -65,6 +66,9 @@ var sections = []section{
 	{SectionComm, "Messages between ranks", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.Comm)(NewComm(r, d.Summary, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Comm.chapter(d, b, c) }},
+	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
+		return keep(&d.IO)(NewFileIO(r, o.Ranks))
+	}, func(d *Document, b *table.Book, c *table.Chapter) { d.IO.chapter(b, c, d.Summary.Ticks.Runtime) }},
 	{SectionClasses, "Classes of processes", func(d *Document, r *results.Run, _ *Options) (_ []table.Lost, err error) {
 		d.Classes, err = NewClasses(r)
 		return nil, err
@@ -119,6 +123,7 @@ type Document struct {
 	Paths     *Paths             `json:"paths,omitempty"`
 	Histogram *Histogram         `json:"histogram,omitempty"`
 	Comm      *Comm              `json:"comm,omitempty"`
+	IO        *FileIO            `json:"io,omitempty"`
 	Classes   *Classes           `json:"classes,omitempty"`
 	CCG       *Graph             `json:"ccg,omitempty"`
 	Untold    *findings.Untold   `json:"cannot_tell,omitempty"` // of the summary too
@@ -190,6 +195,9 @@ func PageSections(r *results.Run) ([]Section, error) {
 	list := []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics, SectionUntold}
 	if r.Rows {
 		list = append(list, SectionWaits)
+	}
+	if r.Rows && len(r.Defs.IoHandles) > 0 {
+		list = append(list, SectionIO)
 	}
 	classes, err := r.File.Classes()
 	if err == nil && classes != nil {

@@ -24,7 +24,7 @@ const (
 	showCalls   = "query call, report profile, paths, viewer"
 	showP2P     = "query p2p, report comm, waits, viewer"
 	showColl    = "query coll, report comm, waits, viewer"
-	showIO      = "query io, export, viewer"
+	showIO      = "query io, report io, export, viewer"
 	showNotices = "query p2p, report waits, viewer"
 	showRMA     = "query rma, export"
 
@@ -241,14 +241,14 @@ func TestAccountReaders(t *testing.T) {
 
 // TestUnreadCodes: each kind that nobody reads has a code of its own, with what it would have told.
 func TestUnreadCodes(t *testing.T) {
-	c := UnreadCode(IoOperationBegin)
-	if c != 256+75 { // the number of the kind in OTF2, after those of other problems: it is in files
-		t.Errorf("code %d of IoOperationBegin, want 331", c)
+	c := UnreadCode(IoAcquireLock)
+	if c != 256+80 { // the number of the kind in OTF2, after those of other problems: it is in files
+		t.Errorf("code %d of IoAcquireLock, want 336", c)
 	}
-	if k, ok := c.Unread(); !ok || k != IoOperationBegin {
+	if k, ok := c.Unread(); !ok || k != IoAcquireLock {
 		t.Errorf("code %d counts %v, %v", c, k, ok)
 	}
-	if c.String() != "not-analysed:IoOperationBegin" || !strings.HasPrefix(c.Text(), "IoOperationBegin records: bytes and files") || c.Severity() != Note {
+	if c.String() != "not-analysed:IoAcquireLock" || !strings.HasPrefix(c.Text(), "IoAcquireLock records: waits for locks") || c.Severity() != Note {
 		t.Errorf("code %d: %s, %s, %d", c, c, c.Text(), c.Severity())
 	}
 	for c := range codes {

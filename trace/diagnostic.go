@@ -152,7 +152,11 @@ func (c Code) String() string {
 // Text returns the code's meaning in words.
 func (c Code) Text() string {
 	if k, ok := c.Unread(); ok {
-		return k.String() + " records: " + k.Info().Untold
+		untold := k.Info().Untold
+		if untold == "" { // in a file that an earlier version wrote
+			untold = "the version that wrote the file did not analyse them"
+		}
+		return k.String() + " records: " + untold
 	}
 	return codes[c].text
 }

@@ -140,11 +140,11 @@ func newKinds() (kinds [256]Info) {
 		IoSeek:                        {"IoSeek", "IO_SEEK", fields{handle, offsetRequest, whence, offsetResult}, NoList, false, untoldHandle},
 		IoChangeStatusFlags:           {"IoChangeStatusFlags", "IO_CHANGE_FLAGS", fields{handle, statusFlags}, NoList, false, untoldHandle},
 		IoDeleteFile:                  {"IoDeleteFile", "IO_DELETE_FILE", fields{ioParadigm, file}, NoList, false, untoldHandle},
-		IoOperationBegin:              {"IoOperationBegin", "IO_OPERATION_BEGIN", fields{handle, ioMode, operationFlags, bytesRequest, newIo}, NoList, false, untoldIO},
+		IoOperationBegin:              {"IoOperationBegin", "IO_OPERATION_BEGIN", fields{handle, ioMode, operationFlags, bytesRequest, newIo}, NoList, false, ""},
 		IoOperationTest:               {"IoOperationTest", "IO_OPERATION_TEST", fields{handle, io}, NoList, false, untoldTest},
 		IoOperationIssued:             {"IoOperationIssued", "IO_OPERATION_ISSUED", fields{handle, io}, NoList, false, untoldIO},
-		IoOperationComplete:           {"IoOperationComplete", "IO_OPERATION_COMPLETE", fields{handle, bytesResult, io}, NoList, false, untoldIO},
-		IoOperationCancelled:          {"IoOperationCancelled", "IO_OPERATION_CANCELLED", fields{handle, io}, NoList, false, untoldIO},
+		IoOperationComplete:           {"IoOperationComplete", "IO_OPERATION_COMPLETE", fields{handle, bytesResult, io}, NoList, false, ""},
+		IoOperationCancelled:          {"IoOperationCancelled", "IO_OPERATION_CANCELLED", fields{handle, io}, NoList, false, ""},
 		IoAcquireLock:                 {"IoAcquireLock", "IO_ACQUIRE_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
 		IoReleaseLock:                 {"IoReleaseLock", "IO_RELEASE_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
 		IoTryLock:                     {"IoTryLock", "IO_TRY_LOCK", fields{handle, lockType}, NoList, false, untoldIOLock},
@@ -176,7 +176,7 @@ const (
 	untoldRMALock   = "waits for locks of windows are not analysed"
 	untoldRMA       = "bytes, partners and waits of one-sided operations are listed, no report sums them"
 	untoldHandle    = "which files are opened, closed and removed, and how, is not analysed"
-	untoldIO        = "bytes and files are listed, no report sums them (predict uses the bytes)"
+	untoldIO        = "when a file operation was issued that goes on after its call is not analysed"
 	untoldIOLock    = "waits for locks of files are not analysed"
 	untoldProgram   = "name, arguments and exit status of the program are not shown"
 	untoldComm      = "when communicators exist is not analysed"

@@ -17,31 +17,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// untoldProgram has records that no analysis reads: process p does p+1 file operations, process 1 forks a team.
+// untoldProgram has records that no analysis reads: process p takes p+1 locks of a file, process 1 forks a team.
 const untoldProgram = `-- program --
 processes 3
 -- events --
 0 1 ENTER MPI_Win_fence
 0 2 LEAVE MPI_Win_fence
-0 3 IO_OPERATION_BEGIN 0 WRITE NONE 100 1
-0 4 IO_OPERATION_COMPLETE 0 100 1
+0 3 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+0 4 IO_RELEASE_LOCK 0 EXCLUSIVE
 0 9 ENTER MPI_Ibarrier
 0 10 LEAVE MPI_Ibarrier
 1 1 ENTER MPI_Win_fence
 1 2 LEAVE MPI_Win_fence
-1 3 IO_OPERATION_BEGIN 0 WRITE NONE 100 1
-1 4 IO_OPERATION_COMPLETE 0 100 1
-1 5 IO_OPERATION_BEGIN 0 WRITE NONE 100 2
-1 6 IO_OPERATION_COMPLETE 0 100 2
+1 3 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+1 4 IO_RELEASE_LOCK 0 EXCLUSIVE
+1 5 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+1 6 IO_RELEASE_LOCK 0 EXCLUSIVE
 1 7 THREAD_FORK OPENMP 4
 2 1 ENTER MPI_Win_fence
 2 2 LEAVE MPI_Win_fence
-2 3 IO_OPERATION_BEGIN 0 READ NONE 100 1
-2 4 IO_OPERATION_COMPLETE 0 100 1
-2 5 IO_OPERATION_BEGIN 0 READ NONE 100 2
-2 6 IO_OPERATION_COMPLETE 0 100 2
-2 7 IO_OPERATION_BEGIN 0 READ NONE 100 3
-2 8 IO_OPERATION_COMPLETE 0 100 3
+2 3 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+2 4 IO_RELEASE_LOCK 0 EXCLUSIVE
+2 5 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+2 6 IO_RELEASE_LOCK 0 EXCLUSIVE
+2 7 IO_ACQUIRE_LOCK 0 EXCLUSIVE
+2 8 IO_RELEASE_LOCK 0 EXCLUSIVE
 `
 
 // TestUntold: what nobody reads is counted for each kind, and what is missing is said, in every form and for any number of
@@ -74,9 +74,9 @@ func TestUntold(t *testing.T) {
 	doc := jsonOf[struct {
 		Untold findings.Untold `json:"cannot_tell"`
 	}](t, "report", run)
-	want := []findings.UnreadRecords{{ // 1 + 2 + 3 operations of two records each
-		Kinds: []findings.UnreadKind{{Kind: "IoOperationBegin", Count: 6, Locations: 3}, {Kind: "IoOperationComplete", Count: 6, Locations: 3}},
-		Count: 12, Text: "bytes and files are listed, no report sums them (predict uses the bytes)",
+	want := []findings.UnreadRecords{{ // 1 + 2 + 3 locks of two records each
+		Kinds: []findings.UnreadKind{{Kind: "IoAcquireLock", Count: 6, Locations: 3}, {Kind: "IoReleaseLock", Count: 6, Locations: 3}},
+		Count: 12, Text: "waits for locks of files are not analysed",
 	}, {
 		Kinds: []findings.UnreadKind{{Kind: "ThreadFork", Count: 1, Locations: 1}},
 		Count: 1, Text: "which threads form a team is not analysed; parallel regions are, by their calls",
@@ -93,13 +93,13 @@ func TestUntold(t *testing.T) {
 	}
 	for _, args := range [][]string{{"report", run}, {"report", run, "untold"}, {"report", run, "--format", "html", "-o", "-"}} {
 		text := must(t, args...)
-		for _, want := range []string{"What this trace cannot tell", "no functions but MPI", "12 IoOperationBegin, IoOperationComplete records: bytes and files"} {
+		for _, want := range []string{"What this trace cannot tell", "no functions but MPI", "12 IoAcquireLock, IoReleaseLock records: waits for locks"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: not in it: %s", args[1:], want)
 			}
 		}
 	}
-	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "6 IoOperationBegin records in 3 locations: bytes and files") || strings.Contains(text, "the first 3") {
+	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "6 IoAcquireLock records in 3 locations: waits for locks") || strings.Contains(text, "the first 3") {
 		t.Errorf("section diagnostics:\n%s", text)
 	}
 }
