@@ -152,3 +152,32 @@ func TestReportPage(t *testing.T) {
 		}
 	}
 }
+
+// TestSetupOfRuns: how long set-up takes says nothing about a program that computes as it did. Two processes compute 200 and later 300, of 720
+// both times because MPI_Init takes 100 less: the time from 500 to 710 and from 400 to 710 is compared, 210 and 310. And where MPI_Init
+// grows with the processes it is what a job of 64 mostly does, but not what its runtime without set-up grows by.
+func TestSetupOfRuns(t *testing.T) {
+	run := func(processes, setup, compute int) string {
+		text := fmt.Sprintf("-- definitions --\nSTRING self=0 string=\"computes %d\"\n-- program --\nprocesses %d\nresolution 1000\n-- events --\n", compute, processes) // the string makes files differ in identity
+		for p := range processes {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 0 ENTER MPI_Init\n%[1]d %[2]d LEAVE MPI_Init\n", p, setup) + meeting(p, setup+compute, setup+compute+10) +
+				fmt.Sprintf("%[1]d %[2]d ENTER MPI_Finalize\n%[1]d %[3]d LEAVE MPI_Finalize\n%[1]d %[3]d LEAVE main\n", p, setup+compute+10, setup+compute+20)
+		}
+		return foundTrace(t, text)
+	}
+	a, b := run(2, 500, 200), run(2, 400, 300)
+	worse := "worse: whole program: 0.310000 s, was 0.210000 (+47.6 %): a process spends 0.100000 s more in computing on average"
+	if text := must(t, "diff", a, b); !strings.Contains(text, worse) || !strings.Contains(text, "a process spends 0.100000 s less in them on average") {
+		t.Error(text)
+	}
+	if text := must(t, "diff", a, b, "--init", "include"); !strings.Contains(text, "no interval got worse or better") {
+		t.Error(text)
+	}
+	args := []string{"report", "scaling", run(2, 100, 800), run(4, 400, 400), run(8, 1600, 200), "--at", "64"}
+	if text := must(t, args...); strings.Contains(text, "MPI_Init dominates") || !strings.Contains(text, "times are without MPI_Init and MPI_Finalize") {
+		t.Error(text)
+	}
+	if text := must(t, append(args, "--init", "include")...); !strings.Contains(text, "with 64 processes MPI_Init dominates") {
+		t.Error(text)
+	}
+}

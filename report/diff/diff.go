@@ -50,6 +50,7 @@ type Diff struct {
 	Lost       []table.Lost `json:"lost,omitempty"` // what could not be read, of both
 	samples    [2]*diffSample
 	pairs      [][2]int
+	rules      results.Rules
 }
 
 // DiffRun is one of the two runs.
@@ -162,7 +163,7 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 	if !o.Threshold.Known() {
 		o.Threshold = numbers.Divide(1, 20)
 	}
-	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
+	d := &Diff{Schema: DiffSchema, rules: o.Rules, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
 	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
 		return nil, fmt.Errorf("%s and %s: %w: one gives the resolution of its clock, the other does not", a.Name, b.Name, ErrRuns)
 	}

@@ -61,6 +61,9 @@ func labels(list []results.Node, i int) []string {
 	}
 }
 
+// timeMetric is the time of an interval that is judged: without set-up and end, which say little about the program, but by other rules.
+const timeMetric = "measured_execution"
+
 // DiffMetrics are the numbers of an interval that are compared. Times but execution
 // are means of a process, so that runs with other numbers of processes compare.
 var DiffMetrics = []struct {
@@ -68,6 +71,7 @@ var DiffMetrics = []struct {
 	mean bool
 }{
 	{"execution", false},
+	{timeMetric, false},
 	{"efficiency", false},
 	{"parallel_efficiency", false},
 	{"load_balance", false},
@@ -76,7 +80,9 @@ var DiffMetrics = []struct {
 	{"transfer_efficiency", false},
 	{"lost", true},
 	{"cpu", true},
+	{"largest_useful", false},
 	{"mpi", true},
+	{"setup", true},
 	{"wait", true},
 	{"idle", true},
 	{"executions", false},
@@ -181,14 +187,14 @@ func (d *Diff) compareRegions() {
 }
 
 // findWorse finds what got worse and better. Runs with as many processes compare by
-// execution time: more or less of it by the threshold, and by leastShare of the
+// time without set-up: more or less of it by the threshold, and by leastShare of the
 // first run's length at least. Others compare by parallel efficiency: a difference
 // above the threshold, of intervals that take leastShare of the first run or more.
 func (d *Diff) findWorse() {
 	least := d.Runs[0].Runtime.Div(leastShare)
 	for i := range d.Intervals {
 		n := &d.Intervals[i]
-		name := "execution"
+		name := timeMetric
 		if d.Rule == "efficiency" {
 			name = "parallel_efficiency"
 		}
@@ -205,7 +211,7 @@ func (d *Diff) findWorse() {
 			}
 		} else {
 			worse = !worse
-			if size.Compare(d.Threshold.Fraction) <= 0 || n.Metric("execution").A.Compare(least) < 0 {
+			if size.Compare(d.Threshold.Fraction) <= 0 || n.Metric(timeMetric).A.Compare(least) < 0 {
 				continue
 			}
 		}
@@ -233,9 +239,14 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	if m.Ratio.Known() {
 		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Fraction))
 	}
-	best, most := "", numbers.Whole(0)
+	size, best, most := m.Change.Abs(), "", numbers.Whole(0)
+	mpi := *n.Metric("mpi")
+	if x := n.Metric("setup"); !d.rules.Init && x.Change.Known() {
+		mpi = newLine("mpi", mpi.kind, mpi.A.Minus(x.A.Fraction), mpi.B.Minus(x.B.Fraction))
+	}
+	parts := map[string]*DiffLine{"cpu": n.Metric("cpu"), "mpi": &mpi, "idle": n.Metric("idle")}
 	for _, part := range []string{"cpu", "mpi", "idle"} {
-		if x := n.Metric(part); x.Change.Known() && x.Change.Sign() == m.Change.Sign() {
+		if x := parts[part]; x.Change.Known() && x.Change.Sign() == m.Change.Sign() {
 			if v := x.Change.Abs(); v.Compare(most) > 0 {
 				best, most = part, v
 			}
@@ -244,10 +255,13 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	if best == "" {
 		return text
 	}
-	x := n.Metric(best)
+	x := parts[best]
 	text += fmt.Sprintf(": a process spends %s in %s on average", d.moreOrLess(x), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
 	if w := n.Metric("wait"); best == "mpi" && w.Change.Known() && w.Change.Sign() == x.Change.Sign() {
 		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
+	}
+	if most := n.Metric("largest_useful"); best != "cpu" && most.Change.Known() && most.Change.Sign() == m.Change.Sign() && most.Change.Abs().Times(2).Compare(size) >= 0 {
+		text += fmt.Sprintf("; the process that computes most computes %s", d.moreOrLess(most))
 	}
 	return text
 }

@@ -138,7 +138,7 @@ func (d *Diff) cards() []table.Card {
 		}
 		return c
 	}
-	list := []table.Card{one("Execution time", "execution"), one("Parallel efficiency", "parallel_efficiency"), one("Computing, mean of a process", "cpu"), one("MPI, mean of a process", "mpi")}
+	list := []table.Card{one("Execution time", timeMetric), one("Parallel efficiency", "parallel_efficiency"), one("Computing, mean of a process", "cpu"), one("MPI, mean of a process", "mpi")}
 	if root.Metric("wait").B.Known() {
 		list = append(list, one("Waiting, mean of a process", "wait"))
 	}
@@ -169,7 +169,7 @@ func (d *Diff) ratio(x *DiffLine) table.Cell {
 // intervals has a line for each interval of both runs, and what one has alone.
 func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 	longest := numbers.Whole(0)
-	if x := d.Intervals[0].Metric("execution"); x.A.Known() && x.B.Known() {
+	if x := d.Intervals[0].Metric(timeMetric); x.A.Known() && x.B.Known() {
 		longest = x.A.Fraction
 		if x.B.Compare(longest) > 0 {
 			longest = x.B.Fraction
@@ -178,12 +178,12 @@ func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 	t := &table.Table{Title: "Intervals that both runs have", Folds: true, Columns: []table.Column{
 		table.Words("interval", ""), table.Ints("time A", ""), table.Ints("time B", ""), table.Ints("change", ""), table.Words("%", ""), table.Reals("efficiency A", ""), table.Reals("B", ""), table.Ints("waits A", ""), table.Ints("B", ""),
 		table.Words("verdict", ""), table.Words("A above B", "").Wide(),
-	}, Notes: []string{"in " + d.unitName() + ", time of the longest process, waits of a process on average; efficiency is POP's parallel efficiency"}}
+	}, Notes: []string{"in " + d.unitName() + ", time of the longest process" + d.without() + ", waits of a process on average; efficiency is POP's parallel efficiency"}}
 	if t.Least = results.ScreenRows; b.Page {
 		t.Least = results.HtmlNodes
 	}
 	table.Fill(t, "interval", d.Intervals, func(n *DiffNode) []table.Cell {
-		time, eff, wait := n.Metric("execution"), n.Metric("parallel_efficiency"), n.Metric("wait")
+		time, eff, wait := n.Metric(timeMetric), n.Metric("parallel_efficiency"), n.Metric("wait")
 		mark := table.Cell{}
 		if n.Verdict != diffSame {
 			mark = table.Cell{Text: n.Verdict, Class: "word " + verdictGrades[n.Verdict]}
@@ -200,6 +200,14 @@ func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 		table.Fill(only, "interval", d.Only[i], func(name *string) []table.Cell { return []table.Cell{table.Word("  " + numbers.Clean(*name, 120))} })
 		c.Table(only)
 	}
+}
+
+// without says what times of intervals leave out.
+func (d *Diff) without() string {
+	if x := d.Intervals[0].Metric("setup"); !d.rules.Init && x.A.Known() && x.B.Known() && (x.A.Sign() > 0 || x.B.Sign() > 0) {
+		return " without MPI_Init and MPI_Finalize"
+	}
+	return ""
 }
 
 // diffBars draws two times, one above the other.
@@ -299,7 +307,7 @@ func (x *DiffLine) bytes(v DiffNumber) table.Cell {
 // sentences say what got worse and better, and by which rule.
 func (d *Diff) sentences() []string {
 	const most = 5
-	rule := fmt.Sprintf("an interval counts as worse or better where its time changed by more than %s and by 1 %% of A's runtime or more", percentRat(d.Threshold.Fraction))
+	rule := fmt.Sprintf("an interval counts as worse or better where its time%s changed by more than %s and by 1 %% of A's runtime or more", d.without(), percentRat(d.Threshold.Fraction))
 	if d.Rule == "efficiency" {
 		rule = fmt.Sprintf("the runs have %d and %d processes, so times do not compare: an interval that takes 1 %% of A's runtime or more counts as worse or better where its parallel efficiency changed by more than %s points",
 			d.Runs[0].Processes, d.Runs[1].Processes, strings.TrimSuffix(percentRat(d.Threshold.Fraction), " %"))
@@ -318,6 +326,9 @@ func (d *Diff) sentences() []string {
 	}
 	if len(list) == 0 {
 		list = append(list, "no interval got worse or better")
+	}
+	if x := d.Intervals[0].Metric("setup"); d.without() != "" && x.Change.Abs().Compare(d.Runs[0].Runtime.Div(leastShare)) >= 0 {
+		list = append(list, fmt.Sprintf("MPI_Init and MPI_Finalize: a process spends %s in them on average, which may be waiting for processes that come late", d.moreOrLess(x)))
 	}
 	return append(list, rule)
 }

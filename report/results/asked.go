@@ -305,6 +305,8 @@ func Metrics() []Metric {
 		}),
 		share("wait_share", func(i *Interval) (a, b numbers.Sum) { return i.waitTotal(), i.Stats.Item(xtf.ItemTime).Sum }),
 		ticks("execution", func(t *Ticks) numbers.Fraction { return numbers.Whole(numbers.Integer(t.Execution)) }),
+		{"measured_execution", KindTime, func(i *Interval) numbers.Fraction { return numbers.Whole(i.POP.Runtime) }},
+		{"largest_useful", KindTime, func(i *Interval) numbers.Fraction { return numbers.Divide64(i.POP.Largest, 1) }},
 		ticks("runtime", func(t *Ticks) numbers.Fraction { return numbers.Whole(numbers.Integer(t.Runtime)) }),
 		ticks("total", func(t *Ticks) numbers.Fraction { return numbers.Whole(t.Total) }),
 		ticks("productive", func(t *Ticks) numbers.Fraction { return t.Productive }),

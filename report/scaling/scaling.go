@@ -3,6 +3,7 @@ package scaling
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ type Scaling struct {
 	At        uint64          `json:"at,omitempty"`
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
 	Lost      []table.Lost    `json:"lost,omitempty"`
+	without   bool            // set-up and end are left out
 }
 
 // ScalingRun is one run.
@@ -106,6 +108,7 @@ type scalingSample struct {
 	nodes   map[int]int // by the number of their names, the same in all runs
 	numbers []int
 	counted *useful
+	without bool // set-up and end are left out
 }
 
 // New compares runs.
@@ -136,6 +139,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 		s.Mode, s.Told = toldMode(list), true
 	}
 	for _, x := range list {
+		s.without = s.without || x.without
 		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution})
 	}
 	if s.Mode == ModeUndecided {
@@ -171,6 +175,13 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	}
 	if rest > 0 {
 		x.Regions["(outside recorded calls)"] = &results.RegionTotal{Time: uint64(rest)}
+	}
+	if !rules.Init { // as runtimes have it
+		maps.DeleteFunc(x.Regions, func(_ string, y *results.RegionTotal) bool {
+			setup := y.Kind == trace.StateSetup.String()
+			x.without = x.without || setup
+			return setup
+		})
 	}
 	return x, nil
 }

@@ -38,6 +38,9 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	} else if distinct < fivePoints {
 		say("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
 	}
+	if s.without {
+		say("times are without MPI_Init and MPI_Finalize; --init include has them too")
+	}
 	c := b.Chapter("intervals", "Intervals", "")
 	if s.Mode == ModeUndecided {
 		s.nodeTables(c, "as strong scaling", "interval", s.Intervals)
