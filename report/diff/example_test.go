@@ -26,5 +26,5 @@ func ExampleNew() {
 		fmt.Println(x.Interval, x.Metric, x.Ratio.Fixed(2))
 	}
 	// Output:
-	// whole program execution 1.30
+	// whole program measured_execution 1.30
 }
