@@ -189,7 +189,7 @@ func (r *run) standstills() ([]standstill, error) {
 	for _, b := range all {
 		part := make([]standstill, len(b)/binary.Size(standstill{}))
 		if _, e := binary.Decode(b, binary.LittleEndian, part); e != nil && err == nil {
-			err = errBatch
+			err = errRecord
 		}
 		list = append(list, part...)
 	}

@@ -31,9 +31,9 @@
 //   - Where the Calc is [Periodic], iterations of loops that all processes have
 //     are skipped once clocks and stamps repeat. This is exact.
 //
-// Workers are goroutines and own adjoining processes. Stamps for processes of
-// others are collected and sent in batches, also between ranks; the run is over
-// when two rounds of counting find the same numbers of batches sent and received.
+// Workers are goroutines and own adjoining processes. They run in rounds: each until none of its processes can go on, then
+// stamps for processes of others change hands, also between ranks. When no worker of any rank has written one, the run is over, or all
+// decide together how it goes on.
 //
 // # Event engine
 //

@@ -30,7 +30,7 @@ func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program
 	return r.simulate()
 }
 
-// checkEvery is the number of turns of processes after which a worker looks at its mail and whether it is to stop.
+// checkEvery is the number of turns of processes after which a worker looks whether it is to stop.
 const checkEvery = 256
 
 // defaultRing is how many messages a sender may be ahead of the receiver.
@@ -112,7 +112,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 		lo: lo, hi: hi, procs: make([]proc, count), times: make([]ProcessTimes, count), running: count, observer: o.Observer,
 		cursors: cursors{code: c}, windows: windows{calc: calc, log: entriesOf(len(c.program.Roots))},
 	}
-	w.mail = mailbox{run: r, book: &w.ledger, self: number, desk: desk{wake: make(chan struct{}, 1)}, out: make([][]uint64, len(r.begins))}
+	w.mail = mailbox{run: r, self: number, writing: make([][]uint64, len(r.begins)), sent: make([][]uint64, len(r.begins))}
 	w.mark.w = w
 	w.coll = assembly{code: c, book: &w.ledger, mail: &w.mail, told: func(process uint32, _ int64) { w.ready = append(w.ready, process) }}
 	w.ending = ending{w: w, ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), closing: map[holeKey]openPosts{}}
@@ -155,7 +155,6 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 func (w *worker) work() {
 	for turns := 0; len(w.ready) > 0 && w.err == nil; turns++ {
 		if turns%checkEvery == 0 {
-			w.read()
 			if err := context.Cause(w.mail.run.ctx); err != nil {
 				w.fail(err)
 				return

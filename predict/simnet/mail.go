@@ -23,54 +23,36 @@ var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 4, 4, 2, 2}
 // maxPorts is the number of ports of a process that a record can name.
 const maxPorts = 1 << 24
 
-// batchWords is how much is collected before it is sent: at most one message of package mpi.
-const batchWords = 480
-
 // address is the first word of a record.
 func address(at, index uint32, kind uint64) uint64 { return uint64(at)<<32 | uint64(index)<<8 | kind }
 
-// mailbox is where a worker writes to others, and finds what they write.
+// mailbox is where a worker writes to others in a round, and what they wrote in the last one.
 type mailbox struct {
-	run    *run
-	book   *ledger
-	self   int // number among the workers of all ranks
-	desk   desk
-	out    [][]uint64 // records for each worker
-	unsent []int      // workers for which there may be some
-}
-
-// desk is where a worker finds what others send. The lock of the run guards it.
-type desk struct {
-	mail [][]uint64
-	idle bool
-	wake chan struct{} // of capacity 1
+	run     *run
+	self    int        // number among the workers of all ranks
+	writing [][]uint64 // records for each worker
+	written []int      // workers for which there are some
+	sent    [][]uint64 // those of the round before, while they are read
+	to      []int
+	far     [][]uint64 // from workers of other ranks
 }
 
 // put adds a record to what goes to a worker.
 func (b *mailbox) put(to int, record ...uint64) {
-	list := b.out[to]
-	if len(list)+len(record) > batchWords {
-		b.book.fail(b.run.send(to, list))
-		list = nil
+	if len(b.writing[to]) == 0 {
+		b.written = append(b.written, to)
 	}
-	if list == nil {
-		list = b.run.buffer()
-	}
-	if len(list) == 0 {
-		b.unsent = append(b.unsent, to)
-	}
-	b.out[to] = append(list, record...)
+	b.writing[to] = append(b.writing[to], record...)
 }
 
-// flush sends all that was collected.
-func (b *mailbox) flush() {
-	for _, to := range b.unsent {
-		if list := b.out[to]; len(list) > 0 {
-			b.out[to] = nil
-			b.book.fail(b.run.send(to, list))
-		}
+// turn ends a round, and returns to whom the worker wrote in it.
+func (b *mailbox) turn() []int {
+	for _, to := range b.to {
+		b.sent[to] = b.sent[to][:0]
 	}
-	b.unsent = b.unsent[:0]
+	b.writing, b.sent = b.sent, b.writing
+	b.written, b.to = b.to[:0], b.written
+	return b.to
 }
 
 // stamps sends the stamps of a message.
@@ -106,61 +88,26 @@ func (b *mailbox) stepCredit(src uint32) {
 	b.put(b.run.workerOf(src), address(src, 0, farPairCredit))
 }
 
-func (b *mailbox) take() [][]uint64 {
-	b.run.mu.Lock()
-	defer b.run.mu.Unlock()
-	mail := b.desk.mail
-	b.desk.mail = nil
-	return mail
-}
-
-// rest waits until there is mail or work; false when the run ends.
-func (b *mailbox) rest() bool {
-	r := b.run
-	r.mu.Lock()
-	if len(b.desk.mail) == 0 && !r.quit {
-		b.desk.idle = true
-		if r.idle++; r.idle == len(r.workers) {
-			nudge(r.idled)
-		}
-		r.mu.Unlock()
-		<-b.desk.wake
-		r.mu.Lock()
+// read takes what other workers wrote in the last round.
+func (w *worker) read() {
+	for _, other := range w.mail.run.workers {
+		w.readAll(other.mail.sent[w.mail.self])
 	}
-	defer r.mu.Unlock()
-	return !r.quit
+	for _, list := range w.mail.far {
+		w.readAll(list)
+	}
 }
 
-// serve runs a worker until the run ends.
-func (w *worker) serve() {
-	defer w.mail.run.group.Done()
-	for {
-		w.work()
-		w.mail.flush()
-		if !w.mail.rest() {
+func (w *worker) readAll(b []uint64) {
+	for w.err == nil && len(b) > 0 {
+		kind := b[0] & 0xff
+		if kind >= farKinds || len(b) < farWords[kind] {
+			w.fail(errRecord)
 			return
 		}
-		w.read()
+		w.takeRecord(kind, uint32(b[0]>>32), uint32(b[0]>>8)&(maxPorts-1), b[1:farWords[kind]])
+		b = b[farWords[kind]:]
 	}
-}
-
-func (w *worker) read() {
-	mail := w.mail.take()
-	if len(mail) == 0 {
-		return
-	}
-	for _, b := range mail {
-		for w.err == nil && len(b) > 0 {
-			kind := b[0] & 0xff
-			if kind >= farKinds || len(b) < farWords[kind] {
-				w.fail(errBatch)
-				break
-			}
-			w.takeRecord(kind, uint32(b[0]>>32), uint32(b[0]>>8)&(maxPorts-1), b[1:farWords[kind]])
-			b = b[farWords[kind]:]
-		}
-	}
-	w.mail.run.recycle(mail...)
 }
 
 func (w *worker) takeRecord(kind uint64, at, index uint32, b []uint64) {

@@ -14,43 +14,27 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
-var errBatch = errors.New("simnet: a damaged message from another rank")
+var errRecord = errors.New("simnet: a damaged message from another rank")
 
-// run is one simulation on one rank: its workers, and what lies between them and those of other ranks. Each worker has a
-// goroutine; a goroutine receives what other ranks send; the caller's decides when nothing moves any more.
+// run is one simulation on one rank, in rounds: all workers run, each with a goroutine, until none of their processes can go on; then
+// what they wrote to each other changes hands. When no worker of any rank wrote anything, all ranks decide together how to go on.
 type run struct {
-	comm    mpi.Comm // where there are several ranks, one for this run alone
+	comm    mpi.Comm
 	code    *code
 	workers []*worker
 	begins  []uint32 // first process of each worker of all ranks
 	ranks   []int    // rank of each
 	first   int      // number of the first of this rank
 	ctx     context.Context
-	stop    context.CancelFunc
 	skip    skipper
-
-	mu       sync.Mutex
-	idle     int  // workers that have nothing to do
-	held     bool // workers that have mail are not woken: all ranks decide what to do next
-	quit     bool
-	sent     int64 // batches to other ranks
-	received int64 // batches from other ranks
-	spare    [][]uint64
-
-	idled   chan struct{} // of capacity 1: all workers were idle
-	control chan control  // from other ranks
-	group   sync.WaitGroup
 }
 
-// Tags of messages between ranks.
-const (
-	tagBatch   = 1
-	tagControl = 2
-)
+// tagRecords is the tag of messages between ranks.
+const tagRecords = 1
 
 // newRun prepares a run. Collective.
 func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*run, error) {
-	r := &run{comm: comm, idled: make(chan struct{}, 1), control: make(chan control, comm.Size()+4)}
+	r := &run{comm: comm, ctx: ctx}
 	r.skip.run = r
 	err := p.Check()
 	if err == nil {
@@ -65,31 +49,22 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Progra
 	if err := r.share(o.Workers, lo, hi); err != nil {
 		return nil, err
 	}
-	r.ctx, r.stop = context.WithCancel(ctx)
 	errs := make([]error, len(r.workers))
-	for i := range r.workers {
-		r.group.Add(1)
-		go func() {
-			defer r.group.Done()
-			r.workers[i], errs[i] = newWorker(r, r.first+i, calc, o)
-		}()
-	}
-	r.group.Wait()
+	r.each(func(i int) { r.workers[i], errs[i] = newWorker(r, r.first+i, calc, o) })
 	if err := r.agree(cmp.Or(errs...)); err != nil {
-		r.stop()
 		return nil, err
 	}
-	if err := r.skip.lookForLoops(calc, o); err != nil {
-		r.stop()
-		return nil, err
+	return r, r.skip.lookForLoops(calc, o)
+}
+
+// each calls f for every worker of the rank at once.
+func (r *run) each(f func(i int)) {
+	var group sync.WaitGroup
+	for i := range r.workers[1:] {
+		group.Go(func() { f(i + 1) })
 	}
-	if comm.Size() > 1 {
-		if r.comm, err = comm.Dup(); err != nil {
-			r.stop()
-			return nil, err
-		}
-	}
-	return r, nil
+	f(0)
+	group.Wait()
 }
 
 // agree makes an error of one rank that of all. Collective.
@@ -166,39 +141,6 @@ func (r *run) end(number int) uint32 {
 	return uint32(len(r.code.program.Roots))
 }
 
-// buffer returns an empty batch.
-func (r *run) buffer() []uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := len(r.spare); n > 0 {
-		b := r.spare[n-1]
-		r.spare = r.spare[:n-1]
-		return b[:0]
-	}
-	return make([]uint64, 0, batchWords)
-}
-
-// send hands a batch to a worker, which may be another rank's.
-func (r *run) send(to int, b []uint64) error {
-	if r.ranks[to] == r.comm.Rank() {
-		r.deliver(to-r.first, b, false)
-		return nil
-	}
-	bytes := packed([]uint64{uint64(to - r.firstOf(to))}, b)
-	r.mu.Lock()
-	r.sent++
-	r.mu.Unlock()
-	r.recycle(b)
-	return r.comm.Send(bytes, r.ranks[to], tagBatch)
-}
-
-// recycle keeps batches that were read.
-func (r *run) recycle(batches ...[]uint64) {
-	r.mu.Lock()
-	r.spare = append(r.spare, batches...)
-	r.mu.Unlock()
-}
-
 // workerOf returns the number of the worker, of all ranks, that runs a process.
 func (r *run) workerOf(process uint32) int {
 	i, found := slices.BinarySearch(r.begins, process)
@@ -211,247 +153,80 @@ func (r *run) workerOf(process uint32) int {
 	return i
 }
 
-// firstOf returns the number of the first worker of the rank of a worker.
-func (r *run) firstOf(worker int) int {
-	n, _ := slices.BinarySearch(r.ranks, r.ranks[worker])
-	return n
-}
-
-// deliver puts a batch on a worker's desk.
-func (r *run) deliver(worker int, b []uint64, remote bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if remote {
-		r.received++
-	}
-	d := &r.workers[worker].mail.desk
-	d.mail = append(d.mail, b)
-	if !r.held {
-		r.rouse(d)
-	}
-}
-
-// rouse wakes a worker that is idle. The lock is held.
-func (r *run) rouse(d *desk) {
-	if d.idle {
-		d.idle = false
-		r.idle--
-		d.wake <- struct{}{}
-	}
-}
-
-// nudge sends on a channel of capacity 1, unless something is in it.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// When no worker of any rank has anything to do and no batch is in progress, all ranks decide together how to go on. Rank 0
-// finds that moment by counting: it asks all ranks how many batches they sent and received, which they answer when they are
-// idle. When two rounds give the same numbers, and as many were received as sent, nothing moves (Mattern 1987, four
-// counters).
-
-// control is a message about the run.
-type control struct {
-	kind           int64
-	sent, received int64
-	err            error // of the communicator
-}
-
-const (
-	controlAsk  = iota // rank 0 asks for counts
-	controlTell        // the answer
-	controlStop        // nothing moves: decide
-	controlEnd         // to one's own goroutine that receives
-)
-
 // simulate runs the workers to the end. Collective.
 func (r *run) simulate() (*Result, error) {
-	many := r.comm.Size() > 1
-	received := make(chan struct{})
-	if many {
-		go r.receive(received)
-	}
-	for _, w := range r.workers {
-		r.group.Add(1)
-		go w.serve()
-	}
-	err := r.govern()
-	r.mu.Lock()
-	r.quit, r.held = true, false
-	for _, w := range r.workers {
-		r.rouse(&w.mail.desk)
-	}
-	r.mu.Unlock()
-	r.stop()
-	r.group.Wait()
-	if !many {
+	for {
+		r.each(func(i int) {
+			r.workers[i].read()
+			r.workers[i].work()
+		})
+		moved, err := r.exchange()
+		done := false
+		if err == nil && !moved {
+			done, err = r.decide()
+		}
 		if err != nil {
 			return nil, err
 		}
-		return r.result()
-	}
-	if e := r.tell(r.comm.Rank(), control{kind: controlEnd}); e == nil {
-		<-received
-	}
-	var res *Result
-	if err == nil {
-		res, err = r.result()
-	}
-	return res, cmp.Or(err, r.comm.Free())
-}
-
-// receive takes what other ranks send.
-func (r *run) receive(done chan struct{}) {
-	defer close(done)
-	for {
-		b, st, err := r.comm.Recv(mpi.AnySource, mpi.AnyTag)
-		if err == nil && len(b) < 8 {
-			err = errBatch
-		}
-		if err != nil {
-			r.control <- control{err: err}
-			return
-		}
-		words := unpacked(b)
-		switch {
-		case st.Tag == tagBatch && words[0] < uint64(len(r.workers)):
-			r.deliver(int(words[0]), words[1:], true)
-		case st.Tag == tagControl && len(words) == 3 && words[0] == controlEnd:
-			return
-		case st.Tag == tagControl && len(words) == 3:
-			r.control <- control{kind: int64(words[0]), sent: int64(words[1]), received: int64(words[2])}
-		default:
-			r.control <- control{err: errBatch}
-			return
+		if done {
+			return r.result()
 		}
 	}
 }
 
-func (r *run) tell(to int, c control) error {
-	return r.comm.Send(packed([]uint64{uint64(c.kind), uint64(c.sent), uint64(c.received)}), to, tagControl)
-}
-
-// tellAll sends to all other ranks.
-func (r *run) tellAll(kind int64) error {
-	for to := range r.comm.Size() {
-		if to == r.comm.Rank() {
-			continue
-		}
-		if err := r.tell(to, control{kind: kind}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// counting is where a rank is in the search for the moment at which nothing moves.
-type counting struct {
-	asked          bool // a round is in progress; at other ranks, an answer is due
-	answers        int
-	sent, received int64
-	last           int64 // what the last round counted, sent and received alike; -1 where they differed
-}
-
-// govern waits for the moments at which nothing moves, and decides how to go on, until the run ends.
-func (r *run) govern() error {
-	n := counting{last: -1}
-	for {
-		stop := false
-		select {
-		case <-r.idled:
-		case c := <-r.control:
-			if c.err != nil {
-				return c.err
-			}
-			switch c.kind {
-			case controlAsk:
-				n.asked = true
-			case controlTell:
-				n.answers++
-				n.sent += c.sent
-				n.received += c.received
-			case controlStop:
-				stop = true
-			}
-		}
-		still, err := r.count(&n)
-		if err != nil {
-			return err
-		}
-		if !still && !stop {
-			continue
-		}
-		n = counting{last: -1}
-		if done, err := r.decide(); done || err != nil {
-			return err
-		}
-	}
-}
-
-// count takes the next step of counting, if the rank is idle, and reports whether nothing moves.
-func (r *run) count(n *counting) (still bool, err error) {
-	r.mu.Lock()
-	idle, sent, received := r.idle == len(r.workers), r.sent, r.received
-	r.mu.Unlock()
-	switch {
-	case !idle:
-		return false, nil
-	case r.comm.Size() == 1:
-		return true, nil
-	case r.comm.Rank() > 0:
-		if n.asked {
-			n.asked = false
-			err = r.tell(0, control{kind: controlTell, sent: sent, received: received})
-		}
-		return false, err
-	case !n.asked:
-		n.asked = true
-		return false, r.tellAll(controlAsk)
-	case n.answers < r.comm.Size()-1:
-		return false, nil
-	}
-	sent, received = sent+n.sent, received+n.received
-	if sent == received && sent == n.last {
-		r.hold()
-		return true, r.tellAll(controlStop)
-	}
-	last := int64(-1)
-	if sent == received {
-		last = sent
-	}
-	*n = counting{asked: true, last: last}
-	return false, r.tellAll(controlAsk)
-}
-
-// hold keeps workers from running until release.
-func (r *run) hold() {
-	r.mu.Lock()
-	r.held = true
-	r.mu.Unlock()
-}
-
-// release wakes the workers that have something to do.
-func (r *run) release() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held = false
+// exchange hands over what the workers wrote in a round, and reports whether any of any rank wrote something. To another rank goes, for each
+// of its workers, its number and the number of words, and then those. Collective.
+func (r *run) exchange() (moved bool, err error) {
+	parts := map[int][]byte{} // by rank
+	var n [2]int64            // workers written to, errors
 	for _, w := range r.workers {
-		if len(w.ready) > 0 || len(w.mail.desk.mail) > 0 {
-			r.rouse(&w.mail.desk)
+		n[0] += int64(len(w.mail.turn()))
+		w.mail.far = w.mail.far[:0]
+		for _, to := range w.mail.to {
+			if rank := r.ranks[to]; rank != r.comm.Rank() {
+				list := w.mail.sent[to]
+				parts[rank] = append(parts[rank], packed([]uint64{uint64(to), uint64(len(list))}, list)...)
+			}
 		}
 	}
-	if r.idle == len(r.workers) {
-		nudge(r.idled)
+	if r.comm.Size() == 1 {
+		return n[0] > 0, nil
 	}
+	var out []mpi.Part
+	for rank, b := range parts {
+		out = append(out, mpi.Part{Rank: rank, Data: b})
+	}
+	got, err := mpi.SparseAlltoall(r.comm, tagRecords, out)
+	if err != nil {
+		return false, err
+	}
+	for _, x := range got {
+		for words := unpacked(x.Data); len(words) > 0; {
+			i := uint64(len(r.workers))
+			if len(words) > 1 {
+				i = words[0] - uint64(r.first)
+			}
+			if i >= uint64(len(r.workers)) || words[1] > uint64(len(words)-2) {
+				n[1]++
+				break
+			}
+			mail := &r.workers[i].mail
+			mail.far = append(mail.far, words[2:2+words[1]])
+			words = words[2+words[1]:]
+		}
+	}
+	if err := r.comm.AllreduceInt64(n[:], mpi.Sum); err != nil {
+		return false, err
+	}
+	if n[1] > 0 {
+		return false, errRecord
+	}
+	return n[0] > 0, nil
 }
 
 // decide lets senders go further ahead where the run stands still for that, and ends it where all processes are finished or
-// it stands still for ever. All workers of all ranks are idle. Collective.
+// it stands still for ever. Nothing moves on any rank. Collective.
 func (r *run) decide() (done bool, err error) {
-	r.hold()
 	const failed, running, woken, standing = 0, 1, 2, 3
 	var n [4]int64
 	for _, w := range r.workers {
@@ -484,7 +259,6 @@ func (r *run) decide() (done bool, err error) {
 	default:
 		return true, r.deadlock()
 	}
-	r.release()
 	return false, nil
 }
 
