@@ -24,7 +24,6 @@ type channel struct {
 	far    uint32 // index of the port at the other end, of a half
 	flags  chanFlags
 	capLog uint8 // the ring has 1<<capLog slots
-	limLog uint8 // the sender may be 1<<limLog messages ahead of the receiver
 }
 
 // chanFlags say what a channel is, and who waits for it.
@@ -44,7 +43,6 @@ const (
 	recvWaits                        // the destination waits for the other end
 	sendHoles                        // sends after doneS are complete
 	recvHoles                        // receives after doneR are complete
-	listed                           // in channels.crowded
 )
 
 // unusualSend and unusualRecv are what the short ways of posts do not know.
@@ -78,7 +76,6 @@ type channels struct {
 	free    [32][]uint32
 	tails   map[uint32]*tail
 	holes   map[holeKey][]uint32
-	crowded []uint32 // channels whose source may wait for room
 }
 
 func (c *channel) class() uint32 { return uint32(c.flags & classBits) }
@@ -187,32 +184,6 @@ func (e *tailEnd) beyond(limit uint64, k uint32) bool {
 // has reports whether post k is beyond the limit.
 func (e *tailEnd) has(k uint32) bool { return e.over && int32(k-e.end) >= 0 }
 
-// crowd notes that the source of a channel waits for room.
-func (t *channels) crowd(id uint32) {
-	c := &t.chans[id]
-	if c.flags&listed == 0 {
-		t.crowded = append(t.crowded, id)
-	}
-	c.flags |= sendWaits | listed
-}
-
-// makeRoom lets all senders go further ahead that wait for nothing else; false if there are none.
-func (t *channels) makeRoom() (some bool) {
-	for _, id := range t.crowded {
-		c := &t.chans[id]
-		if c.flags&sendWaits != 0 && c.sent-c.doneR >= 1<<c.limLog {
-			some = true
-			c.limLog++
-			t.wakeSender(c)
-		}
-	}
-	for _, id := range t.crowded {
-		t.chans[id].flags &^= listed
-	}
-	t.crowded = t.crowded[:0]
-	return some
-}
-
 func (t *channels) wakeSender(c *channel) {
 	if c.flags&sendWaits != 0 {
 		c.flags &^= sendWaits
@@ -296,8 +267,8 @@ func (t *channels) done(x *item, end chanFlags) {
 	}
 }
 
-// makeChannels makes the channels of the worker's processes, each with as many messages in progress as a ring has slots.
-func (w *worker) makeChannels(limLog uint8) error {
+// makeChannels makes the channels of the worker's processes.
+func (w *worker) makeChannels() error {
 	l := linker{code: w.code, lo: w.lo, hi: w.hi}
 	if err := l.collect(); err != nil {
 		return err
@@ -325,7 +296,6 @@ func (w *worker) makeChannels(limLog uint8) error {
 		if err != nil {
 			return err
 		}
-		ch.limLog = limLog
 		w.join(ch, sends, recvs)
 		return nil
 	})

@@ -351,7 +351,7 @@ func (e *ending) receive(p *proc) {
 		e.w.clock |= p.rx | p.cpu
 		e.w.done(x, recvHoles)
 		if c := &e.w.chans[x.id]; c.flags&fromFar != 0 {
-			e.w.mail.credit(c)
+			e.w.mail.credit(c, e.w.limLog)
 		} else {
 			e.w.wakeSender(c)
 		}

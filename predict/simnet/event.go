@@ -116,8 +116,8 @@ func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *network.
 		return nil, err
 	}
 	r.coll = assembly{code: c, book: &r.ledger, told: r.mayLeave}
-	const anyNumber = 31 // of meetings: there are no more than processes and operations of theirs
-	r.coll.prepare(e.colls, anyNumber, 0, count)
+	r.limLog = 31 // there are no more meetings than processes and operations of theirs
+	r.coll.prepare(e.colls, 0, count)
 	if e.colls > 0 {
 		r.steps = make([]stepState, count)
 	}

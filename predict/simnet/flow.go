@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -92,7 +93,7 @@ const (
 	fresh procState = iota // has not begun
 	ready                  // in a call
 	blocked
-	crowded // the ring of a channel is full: the simulator's limit, not the program's
+	crowded // too far ahead of others: the simulator's limit, not the program's
 	stopped // at the end of an iteration, see skipper
 	finished
 )
@@ -116,10 +117,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	w.mark.w = w
 	w.coll = assembly{code: c, book: &w.ledger, mail: &w.mail, told: func(process uint32, _ int64) { w.ready = append(w.ready, process) }}
 	w.ending = ending{w: w, ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), closing: map[holeKey]openPosts{}}
-	limLog := log2(o.Ring)
-	if o.Ring <= 0 {
-		limLog = log2(defaultRing)
-	}
+	w.limLog = log2(cmp.Or(o.Ring, defaultRing))
 	if o.Observer != nil {
 		w.report.times = make([]int64, 0, pairsHeld)
 	}
@@ -127,21 +125,18 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.coll.prepare(e.colls, limLog, lo, count)
+	w.coll.prepare(e.colls, lo, count)
 	if e.colls > 0 {
 		w.steps = stepping{
 			code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count),
 			costs: network.NewCosts(c.network), messages: pairs{map[pairKey]pairEntry{}, map[pairKey][]pairMessage{}},
-		}
-		for i := range w.steps.states {
-			w.steps.states[i].limLog = limLog
 		}
 	}
 	w.windows.entries = make([]int64, count<<w.windows.log)
 	w.channels = channels{
 		book: &w.ledger, words: make([]int64, 1), recvEnd: slices.Repeat([]uint32{noChannel}, int(e.recvs)), tails: map[uint32]*tail{}, holes: map[holeKey][]uint32{},
 	}
-	if err := w.makeChannels(limLog); err != nil {
+	if err := w.makeChannels(); err != nil {
 		return nil, err
 	}
 	w.ready = make([]uint32, count)
@@ -166,10 +161,29 @@ func (w *worker) work() {
 	}
 }
 
-// makeRoom lets all go further ahead that wait for nothing else; false if there are none.
-func (w *worker) makeRoom() bool {
-	channels, steps, meetings := w.channels.makeRoom(), w.steps.makeRoom(), w.coll.makeRoom()
-	return channels || steps || meetings
+// makeRoom wakes the processes that wait for nothing but room; false if there are none.
+func (w *worker) makeRoom() (some bool) {
+	for i := range w.procs {
+		if w.procs[i].state == crowded {
+			some = true
+			w.ready = append(w.ready, w.lo+uint32(i))
+		}
+	}
+	if !some {
+		return false
+	}
+	for i := range w.chans {
+		if c := &w.chans[i]; w.owns(c.src) && w.procs[c.src-w.lo].state == crowded {
+			c.flags &^= sendWaits
+		}
+	}
+	for i := range w.steps.states {
+		w.steps.states[i].full = false
+	}
+	for i := range w.coll.gatherings {
+		w.coll.gatherings[i].full = nil
+	}
+	return true
 }
 
 // turn runs a process until it waits or ends.
@@ -294,7 +308,7 @@ func (w *worker) quick(p *proc, k *kind, c *call) bool {
 	o := &w.code.ops[c.first]
 	if c.form == onlySend || c.form == sendNow {
 		ch := &w.chans[p.sendBase+k.at(o)]
-		if ch.flags&unusualSend != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
+		if ch.flags&unusualSend != 0 || ch.sent-ch.doneR >= 1<<w.limLog {
 			return false
 		}
 		cpu := p.cpu
@@ -358,9 +372,9 @@ func (w *worker) postSend(p *proc, k *kind, o *op) bool {
 	if c.flags&unusualSend != 0 {
 		return w.postUnusual(p, o, id)
 	}
-	if c.sent-c.doneR >= 1<<c.limLog {
+	if c.sent-c.doneR >= 1<<w.limLog {
 		p.state = crowded
-		w.crowd(id)
+		c.flags |= sendWaits
 		return false
 	}
 	w.sendNarrow(p, c)
@@ -407,9 +421,9 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 	if c.flags&null != 0 {
 		return true
 	}
-	if c.sent-c.doneR >= 1<<c.limLog && !(c.flags&tailed != 0 && w.tails[id].sends.over) {
+	if c.sent-c.doneR >= 1<<w.limLog && !(c.flags&tailed != 0 && w.tails[id].sends.over) {
 		p.state = crowded
-		w.crowd(id)
+		c.flags |= sendWaits
 		return false
 	}
 	if c.flags&tailed != 0 {

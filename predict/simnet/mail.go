@@ -10,15 +10,15 @@ const (
 	farCredit            // to the source: receives that are complete
 	farPair              // of a collective operation, to the destination: communicator and source, arrival, bytes
 	farPairCredit        // to the source: a message was received
-	farEntered           // to the owner of a meeting: number and members, latest entry, longest closed form
+	farEntered           // to the owner of a meeting: number, members, latest entry, longest closed form
 	farKnown             // to the others: number, latest entry, longest closed form
-	farReleased          // to the owner: number; the worker needs the meeting no more
+	farReleased          // to the owner: number; a worker needs the meeting no more
 	farEnded             // to the others: number
 	farKinds
 )
 
 // farWords is the length of each record, the first word included.
-var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 4, 4, 2, 2}
+var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 5, 4, 2, 2}
 
 // maxPorts is the number of ports of a process that a record can name.
 const maxPorts = 1 << 24
@@ -72,8 +72,8 @@ func (b *mailbox) answer(c *channel, posted int64) {
 
 // credit tells the source of a channel how many messages are received, when that is worth a record. What it told is
 // doneS, which this half does not need.
-func (b *mailbox) credit(c *channel) {
-	if 2*(c.doneR-c.doneS) >= 1<<c.limLog {
+func (b *mailbox) credit(c *channel, limLog uint8) {
+	if 2*(c.doneR-c.doneS) >= 1<<limLog {
 		c.doneS = c.doneR
 		b.put(b.run.workerOf(c.src), address(c.src, c.far, farCredit), uint64(c.doneR))
 	}

@@ -37,10 +37,8 @@ type waiter struct {
 
 // gathering is a communicator as a worker knows it.
 type gathering struct {
-	local  uint32 // members that are processes of this worker
-	live   uint32 // meetings
-	limLog uint8  // live is at most 1 << limLog
-	listed bool
+	local  uint32   // members that are processes of this worker
+	live   uint32   // meetings
 	full   []uint32 // processes that wait for fewer meetings
 	others []int    // workers, once known
 }
@@ -63,19 +61,15 @@ type assembly struct {
 	pending    [][]pending
 	gatherings []gathering // of each communicator
 	meetings   map[meetingKey]*meeting
-	crowded    []uint32 // communicators with too many meetings
 }
 
 // prepare makes the tables of processes [lo, lo+count), where they have collective operations. Posts beyond those of all members are counted.
-func (a *assembly) prepare(colls uint64, limLog uint8, lo uint32, count int) {
+func (a *assembly) prepare(colls uint64, lo uint32, count int) {
 	if colls == 0 {
 		return
 	}
 	a.entered, a.pending, a.meetings = make([]uint64, colls), make([][]pending, colls), map[meetingKey]*meeting{}
 	a.gatherings = make([]gathering, len(a.code.program.Comms))
-	for i := range a.gatherings {
-		a.gatherings[i].limLog = limLog
-	}
 	for i := range count {
 		k := a.code.kind(lo + uint32(i))
 		for j, port := range k.colls {
@@ -101,12 +95,8 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 	x := &a.code.colls[coll]
 	key := meetingKey{x.comm, uint32(a.entered[i])}
 	g := &a.gatherings[x.comm]
-	if a.entered[i] < a.code.limits[x.comm] && a.meetings[key] == nil && g.live >= 1<<g.limLog {
+	if a.entered[i] < a.code.limits[x.comm] && a.meetings[key] == nil && g.live >= 1<<a.book.limLog {
 		g.full = append(g.full, process)
-		if !g.listed {
-			g.listed = true
-			a.crowded = append(a.crowded, x.comm)
-		}
 		return false
 	}
 	if !a.next(i, x) {
@@ -126,25 +116,13 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 	if !x.kind.Spreads() || root {
 		m.most, m.time = max(m.most, cpu), max(m.time, x.time)
 	}
-	if x.kind.Spreads() && root || !x.kind.Spreads() && m.entered == g.local {
-		a.conclude(key, m, x)
+	switch {
+	case x.kind.Spreads() && root:
+		a.tellAll(farKnown, key, uint64(m.most), uint64(m.time))
+	case !x.kind.Spreads() && m.entered == g.local:
+		a.tell(a.owner(x), farEntered, key, uint64(m.entered), uint64(m.most), uint64(m.time))
 	}
 	return true
-}
-
-// makeRoom lets communicators have more meetings where processes wait for nothing else; false if there are none.
-func (a *assembly) makeRoom() (some bool) {
-	for _, comm := range a.crowded {
-		g := &a.gatherings[comm]
-		if g.listed = false; len(g.full) > 0 {
-			some = true
-			g.limLog++
-			a.book.ready = append(a.book.ready, g.full...)
-			g.full = g.full[:0]
-		}
-	}
-	a.crowded = a.crowded[:0]
-	return some
 }
 
 func (a *assembly) isRoot(x *collOp, process uint32) bool {
@@ -197,19 +175,14 @@ func (a *assembly) await(process uint32, q *pending) (at int64, ok bool) {
 	return a.leaves(process, q, m), true
 }
 
-// leave completes an operation, and ends its meeting for this worker when all of its members have left.
+// leave completes an operation. When all members of this worker have left, it needs the meeting no more.
 func (a *assembly) leave(q *pending) {
 	x := &a.code.colls[q.coll]
 	key := meetingKey{x.comm, q.number}
 	m := a.meet(key)
-	if m.left++; m.left < a.gatherings[key.Comm].local {
-		return
+	if m.left++; m.left == a.gatherings[key.Comm].local {
+		a.tell(a.owner(x), farReleased, key)
 	}
-	if to, away := a.owner(x); away {
-		a.mail.put(to, address(key.Comm, 0, farReleased), uint64(key.Number))
-		return
-	}
-	a.endIfDone(key)
 }
 
 // end forgets a meeting, and lets processes begin others.
@@ -221,65 +194,34 @@ func (a *assembly) end(key meetingKey) {
 	g.full = g.full[:0]
 }
 
-// owner returns the number of the worker that brings a meeting together, where it is another one: that of the root, or of rank 0.
-func (a *assembly) owner(x *collOp) (worker int, away bool) {
+// owner returns the number of the worker that brings a meeting together: that of the root, or of rank 0.
+func (a *assembly) owner(x *collOp) int {
 	if a.mail == nil {
-		return 0, false
+		return 0
 	}
 	r := uint32(0)
 	if x.kind.Rooted() {
 		r = x.root
 	}
-	worker = a.mail.run.workerOf(a.code.program.Comms[x.comm].Process(r))
-	return worker, worker != a.mail.self
+	return a.mail.run.workerOf(a.code.program.Comms[x.comm].Process(r))
 }
 
-// conclude passes on what the members of this worker know together.
-func (a *assembly) conclude(key meetingKey, m *meeting, x *collOp) {
-	to, away := a.owner(x)
-	switch {
-	case away:
-		a.mail.put(to, address(key.Comm, 0, farEntered), uint64(key.Number)<<32|uint64(m.entered), uint64(m.most), uint64(m.time))
-	case x.kind.Spreads():
-		a.tellOthers(key, m)
-		a.settle(m)
-	default:
-		a.takeEntered(key, m.entered, m.most, m.time)
-	}
-}
-
-// takeEntered notes at the owner that all members of a worker have entered. When all members have, they may leave; of a
-// rooted operation only the root waits for that.
-func (a *assembly) takeEntered(key meetingKey, members uint32, most, time int64) {
-	m := a.meet(key)
-	m.total += members
-	m.most, m.time = max(m.most, most), max(m.time, time)
-	if m.total < a.code.program.Comms[key.Comm].Size {
+// tell sends a record about a meeting to a worker, which may be this one.
+func (a *assembly) tell(to int, kind uint64, key meetingKey, words ...uint64) {
+	record := append([]uint64{address(key.Comm, 0, kind), uint64(key.Number)}, words...)
+	if a.mail == nil || to == a.mail.self {
+		a.takeRecord(kind, key.Comm, record[1:])
 		return
 	}
-	if !m.rooted {
-		a.tellOthers(key, m)
-	}
-	a.settle(m)
+	a.mail.put(to, record...)
 }
 
-// tellOthers sends what a meeting came to.
-func (a *assembly) tellOthers(key meetingKey, m *meeting) {
+// tellAll sends a record to all workers that have members of a communicator, this one last.
+func (a *assembly) tellAll(kind uint64, key meetingKey, words ...uint64) {
 	for _, to := range a.others(key.Comm) {
-		a.mail.put(to, address(key.Comm, 0, farKnown), uint64(key.Number), uint64(m.most), uint64(m.time))
+		a.tell(to, kind, key, words...)
 	}
-}
-
-// endIfDone ends a meeting for all when no worker needs it.
-func (a *assembly) endIfDone(key meetingKey) {
-	m, others := a.meet(key), a.others(key.Comm)
-	if m.left < a.gatherings[key.Comm].local || int(m.released) < len(others) {
-		return
-	}
-	for _, to := range others {
-		a.mail.put(to, address(key.Comm, 0, farEnded), uint64(key.Number))
-	}
-	a.end(key)
+	a.takeRecord(kind, key.Comm, append([]uint64{uint64(key.Number)}, words...))
 }
 
 // others returns the workers that have members of a communicator, but this one.
@@ -299,19 +241,30 @@ func (a *assembly) others(comm uint32) []int {
 	return g.others
 }
 
-// takeRecord reads a record about a meeting.
+// takeRecord reads a record about a meeting. When all members have entered, they may leave; of a rooted operation only the root waits for that.
+// When no worker needs the meeting, it ends for all.
 func (a *assembly) takeRecord(kind uint64, comm uint32, b []uint64) {
 	key := meetingKey{comm, uint32(b[0])}
+	m := a.meet(key)
 	switch kind {
 	case farEntered:
-		a.takeEntered(meetingKey{comm, uint32(b[0] >> 32)}, uint32(b[0]), int64(b[1]), int64(b[2]))
+		m.total += uint32(b[1])
+		m.most, m.time = max(m.most, int64(b[2])), max(m.time, int64(b[3]))
+		if m.total < a.code.program.Comms[comm].Size {
+			return
+		}
+		if m.rooted {
+			a.settle(m)
+		} else {
+			a.tellAll(farKnown, key, uint64(m.most), uint64(m.time))
+		}
 	case farKnown:
-		m := a.meet(key)
 		m.most, m.time = int64(b[1]), int64(b[2])
 		a.settle(m)
 	case farReleased:
-		a.meet(key).released++
-		a.endIfDone(key)
+		if m.released++; int(m.released) > len(a.others(comm)) {
+			a.tellAll(farEnded, key)
+		}
 	case farEnded:
 		a.end(key)
 	}

@@ -11,6 +11,7 @@ type ledger struct {
 	ready     []uint32 // processes that can go on
 	events    uint64
 	unmatched uint64
+	limLog    uint8 // a sender may be 1<<limLog messages ahead of a receiver, and a communicator have so many meetings
 }
 
 // fail notes the first error, if there is one; the engine stops.

@@ -253,6 +253,9 @@ func (r *run) decide() (done bool, err error) {
 		}
 		r.skip.goOn()
 	case n[woken] > 0:
+		for _, w := range r.workers {
+			w.limLog++
+		}
 	case n[standing] > 0: // a process needs what another does in the next iteration
 		r.skip.giveUp()
 		r.skip.goOn()

@@ -14,7 +14,6 @@ type stepping struct {
 	states   []collState // of each process
 	messages pairs
 	costs    network.Costs
-	crowded  []uint32 // processes, relative to lo
 }
 
 // collState is how far a process is in the collective operation that it performs by steps.
@@ -22,25 +21,9 @@ type collState struct {
 	network.Progress
 	free   int64  // when the send of the step is complete
 	ahead  uint32 // messages sent that are not received
-	limLog uint8  // ahead is at most 1 << limLog
 	inside bool
 	posted bool // the send of the step
 	full   bool // waits until ahead is less
-	listed bool // in stepping.crowded
-}
-
-// makeRoom lets all senders go further ahead that wait for nothing else; false if there are none.
-func (s *stepping) makeRoom() (some bool) {
-	for _, i := range s.crowded {
-		c := &s.states[i]
-		if c.listed = false; c.full {
-			some, c.full = true, false
-			c.limLog++
-			s.book.ready = append(s.book.ready, s.lo+i)
-		}
-	}
-	s.crowded = s.crowded[:0]
-	return some
 }
 
 // owns tells whether a process is one of the worker's.
@@ -75,12 +58,8 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 // step performs one step: a send and a receive posted together, and then waited for. own is the process.
 func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do network.Step, own pairKey, m *program.Comm) bool {
 	if do.To != network.Nobody && !c.posted {
-		if c.ahead >= 1<<c.limLog {
-			p.state = crowded
-			if c.full = true; !c.listed {
-				c.listed = true
-				s.crowded = append(s.crowded, own.src-s.lo)
-			}
+		if c.ahead >= 1<<s.book.limLog {
+			p.state, c.full = crowded, true
 			return false
 		}
 		my.Messages++
