@@ -228,30 +228,6 @@ func TestScheduleVaries(t *testing.T) {
 	}
 }
 
-// TestScheduleExpects: where all parts are equal, a receive expects what is sent.
-func TestScheduleExpects(t *testing.T) {
-	t.Parallel()
-	for alg := range network.NumSchemes {
-		for _, size := range []uint32{2, 3, 8, 13, 32} {
-			if alg.Fit(size) != alg {
-				continue
-			}
-			var want uint64
-			ms := collective(t, alg, size, size/3, equal(777), network.DMA)
-			for r := range ms {
-				p := network.Progress{}
-				for want = 0; p.Next < ms[r].s.Steps; p.Next++ {
-					st := ms[r].s.At(&p)
-					want += st.Recv
-				}
-				if want != ms[r].got {
-					t.Errorf("%s of %d: rank %d expects %d and gets %d", alg.String(), size, r, want, ms[r].got)
-				}
-			}
-		}
-	}
-}
-
 func makespan(ms []member) int64 {
 	last := int64(0)
 	for r := range ms {

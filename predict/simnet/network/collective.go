@@ -13,11 +13,10 @@ const Nobody = -1
 
 // Step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
 // at any size, and when the message is there the process combines Reduce bytes with its own. A message has the size its
-// sender gives it; Recv is that size where all processes have equal parts.
+// sender gives it.
 type Step struct {
 	To, From int32 // ranks of the communicator, or nobody
 	Send     uint64
-	Recv     uint64
 	Reduce   uint64
 }
 

@@ -20,24 +20,20 @@ func scanStep(s *Schedule, i uint32, _ *Progress) Step {
 		st.To, st.Send = int32(s.rank+d), s.bytes
 	}
 	if d := uint32(1) << i; s.rank >= d {
-		st.From, st.Recv, st.Reduce = int32(s.rank-d), s.bytes, s.bytes
+		st.From, st.Reduce = int32(s.rank-d), s.bytes
 	}
 	return st
 }
 
 func gatherDoublingStep(s *Schedule, i uint32, p *Progress) Step {
 	peer := int32(s.rank ^ 1<<i)
-	return Step{To: peer, From: peer, Send: addSat(s.bytes, p.Sum), Recv: mulSat(s.part(), 1<<i)}
+	return Step{To: peer, From: peer, Send: addSat(s.bytes, p.Sum)}
 }
 
 // gatherBruckStep sends the first parts of what the rank has; the last step does not need all of them (Bruck et al. 1997).
 func gatherBruckStep(s *Schedule, i uint32, p *Progress) Step {
 	d := uint32(1) << i
-	n := min(d, s.size-d)
-	return Step{
-		To: int32(s.before(s.rank, d)), From: int32(s.around(s.rank, d)),
-		Send: share(addSat(s.bytes, p.Sum), n, d), Recv: mulSat(s.part(), uint64(n)),
-	}
+	return Step{To: int32(s.before(s.rank, d)), From: int32(s.around(s.rank, d)), Send: share(addSat(s.bytes, p.Sum), min(d, s.size-d), d)}
 }
 
 func gatherRingStep(s *Schedule, i uint32, p *Progress) Step {
@@ -45,43 +41,26 @@ func gatherRingStep(s *Schedule, i uint32, p *Progress) Step {
 	if i == 0 {
 		send = s.bytes
 	}
-	return Step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)), Send: send, Recv: s.part()}
-}
-
-// part returns the size of a part of a rank, where what the rank gets is not known that of its own.
-func (s *Schedule) part() uint64 {
-	if s.got == 0 {
-		return s.bytes
-	}
-	return s.got
+	return Step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)), Send: send}
 }
 
 // alltoallBruckStep passes on the parts whose distance has bit i.
 func alltoallBruckStep(s *Schedule, i uint32, _ *Progress) Step {
 	d := uint32(1) << i
 	n := uint64(s.size>>(i+1))<<i + uint64(s.size&(2*d-1)) - min(uint64(s.size&(2*d-1)), uint64(d))
-	return Step{
-		To: int32(s.around(s.rank, d)), From: int32(s.before(s.rank, d)),
-		Send: mulSat(s.bytes, n), Recv: mulSat(s.part(), n),
-	}
+	return Step{To: int32(s.around(s.rank, d)), From: int32(s.before(s.rank, d)), Send: mulSat(s.bytes, n)}
 }
 
 func pairwiseStep(s *Schedule, i uint32, _ *Progress) Step {
-	st := Step{Send: s.bytes, Recv: s.part()}
 	if s.surp == 0 {
-		st.To = int32(s.rank ^ (i + 1))
-		st.From = st.To
-		return st
+		peer := int32(s.rank ^ (i + 1))
+		return Step{To: peer, From: peer, Send: s.bytes}
 	}
-	st.To, st.From = int32(s.around(s.rank, i+1)), int32(s.before(s.rank, i+1))
-	return st
+	return Step{To: int32(s.around(s.rank, i+1)), From: int32(s.before(s.rank, i+1)), Send: s.bytes}
 }
 
 func pairwiseReduceStep(s *Schedule, i uint32, _ *Progress) Step {
-	return Step{
-		To: int32(s.around(s.rank, i+1)), From: int32(s.before(s.rank, i+1)),
-		Send: s.bytes, Recv: s.bytes, Reduce: s.bytes,
-	}
+	return Step{To: int32(s.around(s.rank, i+1)), From: int32(s.before(s.rank, i+1)), Send: s.bytes, Reduce: s.bytes}
 }
 
 // A reduction in a ring: first each part goes around and is reduced, then it goes around once more (Patarasuk, Yuan 2009).
@@ -89,20 +68,11 @@ func pairwiseReduceStep(s *Schedule, i uint32, _ *Progress) Step {
 func ringReduceSteps(s *Schedule) uint32 { return 2 * (s.size - 1) }
 
 func ringReduceStep(s *Schedule, i uint32, _ *Progress) Step {
-	last := s.size - 1
-	if i < last {
-		return s.ringStep(s.before(s.rank, i), s.before(s.rank, i+1), true)
-	}
-	return s.ringStep(s.before(s.around(s.rank, 1), i-last), s.before(s.rank, i-last), false)
-}
-
-func (s *Schedule) ringStep(send, recv uint32, reduce bool) Step {
-	st := Step{
-		To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1)),
-		Send: partAt(s.bytes, send, s.size), Recv: partAt(s.bytes, recv, s.size),
-	}
-	if reduce {
-		st.Reduce = st.Recv
+	st := Step{To: int32(s.around(s.rank, 1)), From: int32(s.before(s.rank, 1))}
+	if last := s.size - 1; i < last {
+		st.Send, st.Reduce = partAt(s.bytes, s.before(s.rank, i), s.size), partAt(s.bytes, s.before(s.rank, i+1), s.size)
+	} else {
+		st.Send = partAt(s.bytes, s.before(s.around(s.rank, 1), i-last), s.size)
 	}
 	return st
 }
@@ -110,13 +80,14 @@ func (s *Schedule) ringStep(send, recv uint32, reduce bool) Step {
 // Reductions by halving and doubling on a power of two. Of the first 2*surp ranks the odd ones hand their vector to the
 // rank before and get the result from it; the others have numbers of their own (Rabenseifner 2004).
 
-// folded tells whether the rank hands over its vector, and the number it has if not.
-func (s *Schedule) folded() (number uint32, gone bool) {
+// folded returns the number of a rank, how many steps it has before the main ones and after them, and whether it hands over its vector and has no
+// number.
+func (s *Schedule) folded() (number, extra uint32, gone bool) {
 	v := s.virtual
 	if v >= 2*s.surp {
-		return v - s.surp, false
+		return v - s.surp, 0, false
 	}
-	return v / 2, v%2 == 1
+	return v / 2, 1, v%2 == 1
 }
 
 // numbered returns the rank with a number.
@@ -130,26 +101,18 @@ func (s *Schedule) numbered(number uint32) int32 {
 // partner returns the rank that hands its vector to this one or takes it.
 func (s *Schedule) partner() int32 { return s.peer(s.virtual ^ 1) }
 
-// foldSteps returns the steps before and after the main ones, and whether the rank takes part in those.
-func (s *Schedule) foldSteps() (extra uint32, main bool) {
-	if s.virtual >= 2*s.surp {
-		return 0, true
-	}
-	return 1, s.virtual%2 == 0
-}
-
 // foldIn returns the step before the main ones.
 func (s *Schedule) foldIn(b uint64) Step {
 	if s.virtual%2 == 1 {
 		return Step{To: s.partner(), From: Nobody, Send: b}
 	}
-	return Step{To: Nobody, From: s.partner(), Recv: b, Reduce: b}
+	return Step{To: Nobody, From: s.partner(), Reduce: b}
 }
 
 // foldOut returns the step after them.
 func (s *Schedule) foldOut(b uint64) Step {
 	if s.virtual%2 == 1 {
-		return Step{To: Nobody, From: s.partner(), Recv: b}
+		return Step{To: Nobody, From: s.partner()}
 	}
 	return Step{To: s.partner(), From: Nobody, Send: b}
 }
@@ -165,19 +128,15 @@ func (s *Schedule) halve(number, k uint32, begin func(s *Schedule, i uint32) uin
 	}
 	keep := begin(s, mine+half) - begin(s, mine)
 	peer := s.numbered(number ^ half)
-	return Step{To: peer, From: peer, Send: begin(s, other+half) - begin(s, other), Recv: keep, Reduce: keep}
+	return Step{To: peer, From: peer, Send: begin(s, other+half) - begin(s, other), Reduce: keep}
 }
 
 // double returns step k of log, which undoes step log-1-k of halving.
 func (s *Schedule) double(number, k uint32, begin func(s *Schedule, i uint32) uint64) Step {
 	n := uint32(1) << k
 	mine := number &^ (n - 1)
-	other := mine ^ n
 	peer := s.numbered(number ^ n)
-	return Step{
-		To: peer, From: peer,
-		Send: begin(s, mine+n) - begin(s, mine), Recv: begin(s, other+n) - begin(s, other),
-	}
+	return Step{To: peer, From: peer, Send: begin(s, mine+n) - begin(s, mine)}
 }
 
 // vectorPart is where part i of the power of two of the vector begins.
@@ -190,8 +149,8 @@ func rankPart(s *Schedule, i uint32) uint64 {
 
 // foldedSteps returns how many steps there are with so many main ones.
 func (s *Schedule) foldedSteps(main uint32) uint32 {
-	extra, takesPart := s.foldSteps()
-	if !takesPart {
+	_, extra, gone := s.folded()
+	if gone {
 		return 2
 	}
 	return main + 2*extra
@@ -200,8 +159,7 @@ func (s *Schedule) foldedSteps(main uint32) uint32 {
 // foldedStep returns step i with so many main ones: in bytes are handed over before them, out after them. Of a main step it is
 // how many were before and the rank's number.
 func (s *Schedule) foldedStep(i, steps uint32, in, out uint64) (st Step, number, k uint32, main bool) {
-	number, gone := s.folded()
-	extra, _ := s.foldSteps()
+	number, extra, gone := s.folded()
 	switch k = i - extra; {
 	case i < extra:
 		return s.foldIn(in), 0, 0, false
@@ -217,7 +175,7 @@ func doublingStep(s *Schedule, i uint32, _ *Progress) Step {
 	st, number, k, main := s.foldedStep(i, s.log, s.bytes, s.bytes)
 	if main {
 		peer := s.numbered(number ^ 1<<k)
-		return Step{To: peer, From: peer, Send: s.bytes, Recv: s.bytes, Reduce: s.bytes}
+		return Step{To: peer, From: peer, Send: s.bytes, Reduce: s.bytes}
 	}
 	return st
 }
@@ -245,21 +203,19 @@ func halvingStep(s *Schedule, i uint32, _ *Progress) Step {
 }
 
 func reduceGatherSteps(s *Schedule) uint32 {
-	extra, main := s.foldSteps()
-	if !main {
+	switch number, extra, gone := s.folded(); {
+	case gone:
 		return 1
-	}
-	number, _ := s.folded()
-	if number == 0 {
+	case number == 0:
 		return extra + 2*s.log
+	default:
+		return extra + s.log + uint32(bits.TrailingZeros32(number)) + 1
 	}
-	return extra + s.log + uint32(bits.TrailingZeros32(number)) + 1
 }
 
 // reduceGatherStep halves, and gathers the parts along a binomial tree of the numbers; the root has number 0.
 func reduceGatherStep(s *Schedule, i uint32, _ *Progress) Step {
-	number, _ := s.folded()
-	extra, _ := s.foldSteps()
+	number, extra, _ := s.folded()
 	if i < extra {
 		return s.foldIn(s.bytes)
 	}
@@ -271,5 +227,5 @@ func reduceGatherStep(s *Schedule, i uint32, _ *Progress) Step {
 	if number&n != 0 {
 		return Step{To: s.numbered(number - n), From: Nobody, Send: part(s.bytes, number, number+n, s.pow)}
 	}
-	return Step{To: Nobody, From: s.numbered(number + n), Recv: part(s.bytes, number+n, number+2*n, s.pow)}
+	return Step{To: Nobody, From: s.numbered(number + n)}
 }

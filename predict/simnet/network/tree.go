@@ -17,14 +17,6 @@ func (s *Schedule) children() uint32 {
 // subtree returns how many ranks are in the tree below and with the rank at distance 1<<k.
 func (s *Schedule) subtree(k uint32) uint32 { return min(1<<k, s.size-s.virtual-1<<k) }
 
-// own returns how many ranks are in the rank's own tree.
-func (s *Schedule) own() uint32 {
-	if s.virtual == 0 {
-		return s.size
-	}
-	return min(s.virtual&-s.virtual, s.size-s.virtual)
-}
-
 // peer returns the rank of a rank relative to the root.
 func (s *Schedule) peer(virtual uint32) int32 {
 	r := uint64(virtual) + uint64(s.root)
@@ -64,7 +56,7 @@ func bcastStep(s *Schedule, i uint32, _ *Progress) Step {
 	if k, ok := s.down(i); ok {
 		return Step{To: s.child(k), From: Nobody, Send: b}
 	}
-	return Step{To: Nobody, From: s.parent(), Recv: b}
+	return Step{To: Nobody, From: s.parent()}
 }
 
 func scatterStep(s *Schedule, i uint32, _ *Progress) Step {
@@ -75,12 +67,12 @@ func scatterStep(s *Schedule, i uint32, _ *Progress) Step {
 	if k, ok := s.down(i); ok {
 		return Step{To: s.child(k), From: Nobody, Send: mulSat(b, uint64(s.subtree(k)))}
 	}
-	return Step{To: Nobody, From: s.parent(), Recv: mulSat(b, uint64(s.own()))}
+	return Step{To: Nobody, From: s.parent()}
 }
 
 func reduceStep(s *Schedule, i uint32, _ *Progress) Step {
 	if i < s.children() {
-		return Step{To: Nobody, From: s.child(i), Recv: s.bytes, Reduce: s.bytes}
+		return Step{To: Nobody, From: s.child(i), Reduce: s.bytes}
 	}
 	return Step{To: s.parent(), From: Nobody, Send: s.bytes}
 }
@@ -88,7 +80,7 @@ func reduceStep(s *Schedule, i uint32, _ *Progress) Step {
 // gatherStep sends on what came from below with the own part.
 func gatherStep(s *Schedule, i uint32, p *Progress) Step {
 	if i < s.children() {
-		return Step{To: Nobody, From: s.child(i), Recv: mulSat(max(s.bytes, s.got), uint64(s.subtree(i)))}
+		return Step{To: Nobody, From: s.child(i)}
 	}
 	return Step{To: s.parent(), From: Nobody, Send: addSat(s.bytes, p.Sum)}
 }
@@ -104,7 +96,7 @@ func linearSteps(s *Schedule) uint32 {
 
 func linearGatherStep(s *Schedule, i uint32, _ *Progress) Step {
 	if s.virtual == 0 {
-		return Step{To: Nobody, From: s.peer(i + 1), Recv: max(s.bytes, s.got)}
+		return Step{To: Nobody, From: s.peer(i + 1)}
 	}
 	return Step{To: s.peer(0), From: Nobody, Send: s.bytes}
 }
@@ -113,7 +105,7 @@ func linearScatterStep(s *Schedule, i uint32, _ *Progress) Step {
 	if s.virtual == 0 {
 		return Step{To: s.peer(i + 1), From: Nobody, Send: s.bytes}
 	}
-	return Step{To: Nobody, From: s.peer(0), Recv: s.got}
+	return Step{To: Nobody, From: s.peer(0)}
 }
 
 func linearBarrierSteps(s *Schedule) uint32 {
@@ -144,16 +136,13 @@ func scatterRingStep(s *Schedule, i uint32, _ *Progress) Step {
 	tree := treeSteps(s)
 	if i >= tree {
 		j := i - tree
-		return Step{
-			To: s.peer(s.around(v, 1)), From: s.peer(s.before(v, 1)),
-			Send: partAt(b, s.before(v, j), n), Recv: partAt(b, s.before(v, j+1), n),
-		}
+		return Step{To: s.peer(s.around(v, 1)), From: s.peer(s.before(v, 1)), Send: partAt(b, s.before(v, j), n)}
 	}
 	if k, ok := s.down(i); ok {
 		c := v + 1<<k
 		return Step{To: s.child(k), From: Nobody, Send: part(b, c, c+s.subtree(k), n)}
 	}
-	return Step{To: Nobody, From: s.parent(), Recv: part(b, v, v+s.own(), n)}
+	return Step{To: Nobody, From: s.parent()}
 }
 
 // around and before return the rank d ranks on and back, for d up to the size.
