@@ -34,46 +34,25 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 		if !ok || x.Sign() < 0 {
 			return nil, fmt.Errorf("%q: give L, o, g, G, O in ns and S in bytes, as in L=2500,o=1500,G=0.5", tomltree.Clip(part))
 		}
-		if err := setLetter(l, letter, x); err != nil {
-			return nil, fmt.Errorf("%s: %w", tomltree.Clip(part), err)
+		if loggopsKeys[letter] == nil {
+			return nil, fmt.Errorf("%s: no letter of LogGOPSim: there are L, o, g, G, O and S", tomltree.Clip(part))
+		}
+		v := &tomltree.Value{Kind: tomltree.Float, Text: text}
+		if x.IsInt() {
+			v.Kind, v.Whole = tomltree.Integer, x.Floor()
+		}
+		for _, k := range linkKeys {
+			if slices.Contains(loggopsKeys[letter], k.Name) && !k.Read(l, v) {
+				return nil, fmt.Errorf("%s: allowed is %s", tomltree.Clip(part), k.Allowed)
+			}
 		}
 	}
 	return p, nil
 }
 
-// setLetter sets what a letter of LogGOPSim means.
-func setLetter(l *network.Link, letter string, x exact.Number) error {
-	var ps uint64
-	ok, allowed := true, aTime
-	time := func(to ...*int64) {
-		ps, ok = scaled(x, 1000, maxTimeNS*1000)
-		for _, t := range to {
-			*t = int64(ps)
-		}
-	}
-	switch letter {
-	case "L":
-		time(&l.Latency)
-	case "o":
-		time(&l.SendOver, &l.RecvOver)
-	case "g":
-		time(&l.Gap)
-	case "G":
-		l.PerByte, ok = rateOf(x)
-		allowed = aRate
-	case "O":
-		l.OverByte, ok = rateOf(x)
-		allowed = aRate
-	case "S":
-		l.Eager, ok = scaled(x, 1, maxBytes)
-		ok, allowed = ok && x.IsInt(), "a whole number of 0 to 2^62 bytes"
-	default:
-		return fmt.Errorf("no letter of LogGOPSim: there are L, o, g, G, O and S")
-	}
-	if !ok {
-		return fmt.Errorf("allowed is %s", allowed)
-	}
-	return nil
+// loggopsKeys are the keys of a link in platform files that a letter of LogGOPSim stands for.
+var loggopsKeys = map[string][]string{
+	"L": {"L_ns"}, "o": {"o_send_ns", "o_recv_ns"}, "g": {"g_ns"}, "G": {"G_ns_per_byte"}, "O": {"O_ns_per_byte"}, "S": {"eager_bytes"},
 }
 
 // bandwidth turns bytes a second into the time of a byte.
@@ -82,6 +61,36 @@ func bandwidth(bytesPerSecond exact.Number) (network.Rate, bool) {
 		return 0, false
 	}
 	return rateOf(exact.Int(1e9).Over(bytesPerSecond))
+}
+
+// importer is where a file of another tool has been read to. It keeps the first error.
+type importer struct {
+	file  string
+	line  int
+	p     *Platform
+	notes []string // what was left out
+	err   error
+}
+
+func (in *importer) fail(key, text, allowed string) {
+	if in.err == nil {
+		in.err = &tomltree.Error{Base: ErrInvalid, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
+	}
+}
+
+// note says, once, what was left out.
+func (in *importer) note(text string) {
+	if !slices.Contains(in.notes, text) {
+		in.notes = append(in.notes, text)
+	}
+}
+
+// link is a class of links of the platform.
+func (in *importer) link(c network.LinkClass) *network.Link {
+	if in.p.Links[c] == nil {
+		in.p.Links[c] = &network.Link{Eager: maxBytes}
+	}
+	return in.p.Links[c]
 }
 
 // maxImport bounds the size of a file of another tool, bytes.
@@ -117,13 +126,9 @@ func ImportDimemas(path string) (*Platform, []string, error) {
 
 // dimemasReader is where a configuration has been read to.
 type dimemasReader struct {
-	file    string
-	line    int
-	p       *Platform
+	importer
 	machine bool
 	node    []string
-	notes   []string
-	err     error
 }
 
 // dimemasNodes are the forms of a record about a node by its number of fields: where each value is, -1 for nowhere.
@@ -134,7 +139,7 @@ var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, l
 }
 
 func readDimemas(text, file string) (*Platform, []string, error) {
-	in := dimemasReader{file: file, p: New()}
+	in := dimemasReader{importer: importer{file: file, p: New()}}
 	comment := false
 	for i, line := range strings.Split(text, "\n") {
 		in.line = i + 1
@@ -177,13 +182,6 @@ func dimemasRecord(line string) (name string, fields []string, ok bool) {
 	return name, fields, true
 }
 
-// fail keeps the first error.
-func (in *dimemasReader) fail(key, text, allowed string) {
-	if in.err == nil {
-		in.err = &tomltree.Error{Base: ErrInvalid, File: in.file, Line: in.line, Key: key, Text: text, Allowed: allowed}
-	}
-}
-
 func (in *dimemasReader) record(name string, fields []string) {
 	switch name {
 	case "environment information":
@@ -191,9 +189,7 @@ func (in *dimemasReader) record(name string, fields []string) {
 	case "node information", "multi node information":
 		in.nodeRecord(name, fields)
 	case "mapping information", "predefined mapping information", "modules information", "dedicated connection information", "accelerator node information":
-		if note := name + " was left out"; !slices.Contains(in.notes, note) {
-			in.notes = append(in.notes, note)
-		}
+		in.note(name + " was left out")
 	}
 }
 
@@ -214,7 +210,7 @@ func (in *dimemasReader) environment(name string, fields []string) {
 	in.p.Nodes = uint32(in.number(name, "nodes", fields[3], aCount, whole(1, maxNodes)))
 	in.link(network.LinkNet).PerByte = network.Rate(in.number(name, "bandwidth", fields[4], "MB/s, or 0", megabytes))
 	if fields[5] != "0" {
-		in.notes = append(in.notes, "the "+tomltree.Clip(fields[5])+" buses of the network were left out")
+		in.note("the " + tomltree.Clip(fields[5]) + " buses of the network were left out")
 	}
 }
 
@@ -251,14 +247,6 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) {
 	if links := in.number(name, "links", fields[at.links], "a whole number of 0 to 1024", whole(0, 1024)); links > 0 { // 0: as many as there are messages
 		in.p.NICs, in.p.Contention = uint32(links), network.NICContention
 	}
-}
-
-// link is a class of links of the platform.
-func (in *dimemasReader) link(c network.LinkClass) *network.Link {
-	if in.p.Links[c] == nil {
-		in.p.Links[c] = &network.Link{Eager: maxBytes}
-	}
-	return in.p.Links[c]
 }
 
 func (in *dimemasReader) number(name, what, text, allowed string, read func(x exact.Number) (uint64, bool)) uint64 {
@@ -300,12 +288,8 @@ func ImportSimGrid(path string) (*Platform, []string, error) {
 
 // simgridReader turns one <cluster> into a platform.
 type simgridReader struct {
-	file  string
-	line  int
-	attr  map[string]string
-	p     *Platform
-	notes []string
-	err   error
+	importer
+	attr map[string]string
 }
 
 func readSimGrid(data []byte, file string) (*Platform, []string, error) {
@@ -330,7 +314,7 @@ func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 			if in != nil {
 				return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
 			}
-			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: New()}
+			in = &simgridReader{importer{file: file, line: line, p: New()}, map[string]string{}}
 			for _, a := range e.Attr {
 				in.attr[a.Name.Local] = a.Value
 			}
@@ -354,17 +338,13 @@ func set[T any](in *simgridReader, name string, optional bool, to *T, parse func
 	}
 	var ok bool
 	if *to, ok = parse(in.attr[name]); !ok {
-		in.fail(name, allowed)
+		in.wrong(name, allowed)
 	}
 }
 
-// fail keeps the first error.
-func (in *simgridReader) fail(name, allowed string) {
-	if in.err == nil {
-		in.err = &tomltree.Error{
-			Base: ErrInvalid, File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(tomltree.Clip(in.attr[name])), Allowed: allowed,
-		}
-	}
+// wrong is an error in an attribute.
+func (in *simgridReader) wrong(name, allowed string) {
+	in.fail("cluster "+name, strconv.Quote(tomltree.Clip(in.attr[name])), allowed)
 }
 
 const (
@@ -379,8 +359,7 @@ func (in *simgridReader) cluster() error {
 		p.Name = strings.ToValidUTF8(id, "?")
 	}
 	p.RanksPerNode = 1
-	net := &network.Link{Eager: maxBytes}
-	p.Links[network.LinkNet] = net
+	net := in.link(network.LinkNet)
 	var lat, backbone int64
 	set(in, "radical", false, &p.Nodes, hosts, "ranges such as 0-15,20")
 	set(in, "core", true, &p.RanksPerNode, count, aCount)
@@ -390,7 +369,7 @@ func (in *simgridReader) cluster() error {
 	net.Latency = 2*lat + backbone
 	for _, name := range []string{"bb_bw", "limiter_link", "sharing_policy", "bb_sharing_policy"} {
 		if _, given := in.attr[name]; given {
-			in.notes = append(in.notes, "cluster "+name+" was left out")
+			in.note("cluster " + name + " was left out")
 		}
 	}
 	in.loopback()
@@ -404,11 +383,10 @@ func (in *simgridReader) cluster() error {
 func (in *simgridReader) loopback() {
 	_, given := in.attr["loopback_bw"]
 	if _, also := in.attr["loopback_lat"]; !given && !also {
-		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
+		in.note("no loopback: processes of a node send as over the network")
 		return
 	}
-	node := &network.Link{Eager: maxBytes}
-	in.p.Links[network.LinkNode] = node
+	node := in.link(network.LinkNode)
 	set(in, "loopback_bw", false, &node.PerByte, simgridBandwidth, aBandwidth)
 	set(in, "loopback_lat", false, &node.Latency, simgridTime, aLatency)
 }
@@ -421,7 +399,7 @@ func (in *simgridReader) topology(lat int64) {
 		return
 	}
 	if net.Hop = lat; lat > maxHopNS*1000 {
-		in.fail("lat", "a time up to 1ms where there is a topology")
+		in.wrong("lat", "a time up to 1ms where there is a topology")
 	}
 	in.p.Contention = network.LinkContention
 	lists, ok := numberLists(in.attr["topo_parameters"])
@@ -431,30 +409,27 @@ func (in *simgridReader) topology(lat int64) {
 		net.Latency -= 2 * lat // hosts are the switches
 	case kind == "FAT_TREE" && ok && len(lists) == 4 && len(lists[0]) == 1 && len(lists[1]) == int(lists[0][0]) && len(lists[2]) == len(lists[1]):
 		t.Kind, t.Down, t.Up = FatTree, lists[1], lists[2]
-		for _, n := range lists[3] {
-			if n != 1 {
-				in.notes = append(in.notes, "parallel links of the fat tree were left out")
-				break
-			}
+		if slices.ContainsFunc(lists[3], func(n uint32) bool { return n != 1 }) {
+			in.note("parallel links of the fat tree were left out")
 		}
 	case kind == "DRAGONFLY" && ok && len(lists) == 4 && len(lists[0]) == 2 && len(lists[1]) == 2 && len(lists[2]) == 2 && len(lists[3]) == 1:
 		t.Kind, t.Groups, t.Ports = Dragonfly, lists[0][0], lists[3][0]
 		routers := uint64(lists[1][0]) * uint64(lists[2][0])
 		if routers > maxNodes {
-			in.fail("topo_parameters", "at most 16777216 routers in a group")
+			in.wrong("topo_parameters", "at most 16777216 routers in a group")
 		}
 		t.Routers = uint32(routers)
-		in.notes = append(in.notes, "the chassis of a group and parallel links of the dragonfly were left out")
+		in.note("the chassis of a group and parallel links of the dragonfly were left out")
 	case kind != "TORUS" && kind != "FAT_TREE" && kind != "DRAGONFLY":
-		in.fail("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
+		in.wrong("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
 	default:
-		in.fail("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
+		in.wrong("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
 	}
 	if in.err != nil {
 		return
 	}
 	if _, places, err := t.make(); err != nil || places < uint64(in.p.Nodes) {
-		in.fail("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
+		in.wrong("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
 	}
 }
 
