@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
@@ -57,6 +58,7 @@ type Graphs interface {
 // OpenOptions say who makes what of a program. The zero value is good for an open file.
 type OpenOptions struct {
 	Ranges  []partition.Range // processes of each rank; nil: even shares of the events
+	Alone   bool              // rank 0 has all processes
 	Primary bool              // look at the first location of each process alone: what others do is not counted
 	Vectors Segments          // keeps the vectors; nil: memory
 }
@@ -76,7 +78,11 @@ func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 		if err := c.Agree(err); err != nil {
 			return nil, err
 		}
-		in.Ranges = partition.Ranges(weights, c.Size())
+		if in.Ranges = partition.Ranges(weights, c.Size()); o.Alone {
+			end := trace.P(len(weights))
+			in.Ranges = slices.Repeat([]partition.Range{{First: end, End: end}}, c.Size())
+			in.Ranges[0].First = 0
+		}
 	}
 	own := in.Ranges[c.Rank()]
 	in.First, in.End = uint32(own.First), uint32(own.End)

@@ -26,34 +26,30 @@ type startTimes struct {
 
 // measureStarts reads when processes began and ended. Collective.
 func (x *prediction) measureStarts() error {
-	s := &startTimes{}
+	kept := x.in.Vectors.Kept()
+	s := &startTimes{first: x.in.First, calls: kept}
 	x.start = s
-	var kept *predict.Vectors
 	var begin, end []trace.Time
 	const none = 1<<63 - 1
 	bounds := []int64{none, 0} // least first, largest last
 	var err error
-	if x.sim != nil {
-		s.first, kept = x.sim.First, x.sim.Vectors.Kept()
-		s.calls = kept
-		for p := x.sim.First; p < x.sim.End && err == nil; p++ {
-			var a, b trace.Time
-			var ok bool
-			var sum int64
-			if sum, err = sumOf(kept, p); err != nil {
-				break
-			}
-			s.kept = append(s.kept, sum)
-			if a, b, ok, err = x.sim.Span(p); !ok {
-				a, b = none, none
-			}
-			begin, end = append(begin, a), append(end, b)
-			if ok && (uint64(a) > none || uint64(b) > none) {
-				err = fmt.Errorf("process %d ends at tick %d: %w", p, b, predict.ErrTooLong)
-			}
-			if ok {
-				bounds[0], bounds[1] = min(bounds[0], int64(a)), max(bounds[1], int64(b))
-			}
+	for p := x.in.First; p < x.in.End && err == nil; p++ {
+		var a, b trace.Time
+		var ok bool
+		var sum int64
+		if sum, err = sumOf(kept, p); err != nil {
+			break
+		}
+		s.kept = append(s.kept, sum)
+		if a, b, ok, err = x.in.Span(p); !ok {
+			a, b = none, none
+		}
+		begin, end = append(begin, a), append(end, b)
+		if ok && (uint64(a) > none || uint64(b) > none) {
+			err = fmt.Errorf("process %d ends at tick %d: %w", p, b, predict.ErrTooLong)
+		}
+		if ok {
+			bounds[0], bounds[1] = min(bounds[0], int64(a)), max(bounds[1], int64(b))
 		}
 	}
 	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {

@@ -72,9 +72,7 @@ type prediction struct {
 	c         mpi.Comm
 	file      *xtf.File
 	in        *predict.Input
-	sim       *predict.Input // what this rank simulates; in, or all on rank 0 where the event engine is used
-	simComm   mpi.Comm       // nil on a rank that simulates nothing
-	single    bool           // rank 0 simulates alone
+	single    bool // rank 0 has all processes, for the event engine
 	platform  *platform.Platform
 	host      *platform.Platform
 	start     *startTimes
@@ -264,21 +262,10 @@ func platformError(err error) error {
 func (x *prediction) openProgram() error {
 	x.meter.Stage("program", 0)
 	var err error
-	if x.in, err = predict.Open(x.c, x.file); err != nil {
+	if x.in, err = predict.OpenGraphs(x.c, x.file, predict.OpenOptions{Alone: x.single}); err != nil {
 		return jobs.InputError(x.o.Run, err)
 	}
 	x.res.LeftOut = leftOut(&x.in.Left)
-	x.sim, x.simComm = x.in, x.c
-	if x.single {
-		x.sim, x.simComm = nil, nil
-		if x.c.Rank() == 0 {
-			x.simComm = jobs.KeepingCodes{Comm: mpi.Serial()}
-			x.sim, err = predict.Open(x.simComm, x.file)
-		}
-		if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
-			return err
-		}
-	}
 	if x.in.Processes() == 0 {
 		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes", x.o.Run)))
 	}

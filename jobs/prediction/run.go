@@ -28,48 +28,37 @@ func (o *outcome) makespan() *uint64 { return new(uint64(o.result.Makespan)) }
 
 // runOn simulates on a platform. Collective: all ranks return the same error.
 func (x *prediction) runOn(p *platform.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
+	n, err := p.Network(x.in.Processes())
+	if err := jobs.Agree(x.c, err); err != nil {
+		return nil, err
+	}
+	calc = codedCalc{calc}
+	ctx := x.o.Analyze.Stop.Context()
+	r := &simnet.Result{First: x.in.First} // of a rank that simulates nothing
+	switch {
+	case !NeedsEvents(p):
+		r, err = simnet.Dataflow(ctx, x.c, x.in.First, x.in.End, x.in.Program, calc, n, o)
+	case x.c.Rank() == 0:
+		r, err = simnet.Events(ctx, x.in.Program, calc, n, o)
+	}
 	out := &outcome{}
-	var err error
-	if x.sim != nil {
-		err = x.runHere(p, calc, o, out)
+	if errors.Is(err, context.Canceled) {
+		err = x.stopped()
+	} else if d, ok := errors.AsType[*simnet.Deadlock](err); ok {
+		out.deadlock, r, err = d, &simnet.Result{}, nil
 	}
 	if err := jobs.Agree(x.c, err); err != nil {
 		return nil, err
 	}
-	return out, x.share(out)
-}
-
-// runHere runs an engine on the ranks that simulate.
-func (x *prediction) runHere(p *platform.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
-	n, err := p.Network(x.sim.Processes())
-	if err := jobs.Agree(x.simComm, err); err != nil {
-		return err
-	}
-	calc = codedCalc{calc}
-	ctx := x.o.Analyze.Stop.Context()
-	var r *simnet.Result
-	if NeedsEvents(p) {
-		r, err = simnet.Events(ctx, x.sim.Program, calc, n, o)
-	} else {
-		r, err = simnet.Dataflow(ctx, x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
-	}
-	if errors.Is(err, context.Canceled) {
-		return x.stopped()
-	}
-	if d, ok := errors.AsType[*simnet.Deadlock](err); ok {
-		out.deadlock = d
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	for k := range r.Times {
 		r.Times[k].Compute -= x.start.delay[k] + x.start.kept[k] // which the engine counts as computation
 	}
-	out.times, out.first = r.Times, r.First
-	out.result = *r
+	out.times, out.first, out.result = r.Times, r.First, *r
 	out.result.Times = nil
-	return nil
+	if !NeedsEvents(p) {
+		return out, nil
+	}
+	return out, x.share(out)
 }
 
 // boundary ends a stage: all ranks go on, or all stop. Collective.
@@ -98,9 +87,6 @@ func (c codedCalc) Fill(process uint32, first uint64, dst []int64) error {
 
 // share tells the ranks that simulated nothing what came out. Collective.
 func (x *prediction) share(out *outcome) error {
-	if !x.single {
-		return nil
-	}
 	stuck := int64(0)
 	if out.deadlock != nil {
 		stuck = 1
@@ -127,10 +113,7 @@ func (x *prediction) scale() platform.Scale {
 
 // computation is what the processes of this rank compute on the target, f times that.
 func (x *prediction) computation(f platform.Scale) simnet.Calc {
-	if x.sim == nil {
-		return nil
-	}
-	var calc simnet.Calc = x.sim.Substitute(x.o.Rule, x.scale(), x.donors.donor)
+	var calc simnet.Calc = x.in.Substitute(x.o.Rule, x.scale(), x.donors.donor)
 	if f != platform.One {
 		calc = &predict.Substituted{Host: calc, Scale: f}
 	}
@@ -138,12 +121,7 @@ func (x *prediction) computation(f platform.Scale) simnet.Calc {
 }
 
 // recorded is what they computed in the recorded run.
-func (x *prediction) recorded() simnet.Calc {
-	if x.sim == nil {
-		return nil
-	}
-	return x.start.from(x.sim.Vectors)
-}
+func (x *prediction) recorded() simnet.Calc { return x.start.from(x.in.Vectors) }
 
 // check simulates the recorded run on its own machine, and what representatives lose. Collective.
 func (x *prediction) check() error {
@@ -173,10 +151,7 @@ func (x *prediction) check() error {
 	if err != nil {
 		return err
 	}
-	var calc simnet.Calc
-	if x.sim != nil {
-		calc = x.start.from(x.sim.Substitute(predict.CopyRule, platform.One, s.donor))
-	}
+	calc := x.start.from(x.in.Substitute(predict.CopyRule, platform.One, s.donor))
 	some, err := x.runOn(base, calc, simnet.Options{})
 	if err != nil || some.deadlock != nil {
 		return err
@@ -239,7 +214,7 @@ func (x *prediction) simulate() error {
 		return nil
 	}
 	r.Makespan, r.Ratio = out.makespan(), numbers.NewRatio(*out.makespan(), r.Measured)
-	if x.times != nil && x.sim != nil {
+	if x.times != nil {
 		out.result.Times, out.result.First = out.times, out.first
 		err = x.times.Finish(&out.result)
 	}
@@ -288,11 +263,7 @@ func (x *prediction) sweep() error {
 
 // collect gives rank 0 what all ranks know of their processes. Collective.
 func (x *prediction) collect() error {
-	var own []byte
-	var err error
-	if x.sim != nil {
-		own, err = x.rows()
-	}
+	own, err := x.rows()
 	if err := jobs.Agree(x.c, err); err != nil {
 		return err
 	}
@@ -351,14 +322,14 @@ func (x *prediction) rows() ([]byte, error) {
 	var n *network.Network
 	if x.platform != nil {
 		var err error
-		if n, err = x.platform.Network(x.sim.Processes()); err != nil {
+		if n, err = x.platform.Network(x.in.Processes()); err != nil {
 			return nil, err
 		}
 	}
 	var b []byte
-	for p := x.sim.First; p < x.sim.End; p++ {
-		k := p - x.sim.First
-		compute, err := sumOf(x.sim.Vectors, p)
+	for p := x.in.First; p < x.in.End; p++ {
+		k := p - x.in.First
+		compute, err := sumOf(x.in.Vectors, p)
 		if err != nil {
 			return nil, err
 		}

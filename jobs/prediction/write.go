@@ -38,10 +38,8 @@ func (x *prediction) openTimes(o *simnet.Options) error {
 	}
 	x.store = newTimeStore(x.o.Output, x.c.Rank())
 	x.simulated = jobs.NewProcessSegments(x.store)
-	if x.sim != nil {
-		x.times = predict.NewTimes(x.simulated, x.sim.First, int(x.sim.End-x.sim.First))
-		o.Observer = x.times
-	}
+	x.times = predict.NewTimes(x.simulated, x.in.First, int(x.in.End-x.in.First))
+	o.Observer = x.times
 	return nil
 }
 
@@ -55,11 +53,8 @@ func (x *prediction) write() error {
 		return err
 	}
 	o := predict.RunOptions{
-		Comm: comm, Recorded: x.in, Times: x.simulated,
+		Comm: comm, Recorded: x.in, Times: x.simulated, First: x.in.First, End: x.in.End,
 		Origin: x.start.origin, Makespan: x.out.result.Makespan, Properties: x.properties(),
-	}
-	if x.sim != nil {
-		o.First, o.End = x.sim.First, x.sim.End
 	}
 	if o.Identity, err = x.identified(); err != nil {
 		return err
