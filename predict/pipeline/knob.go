@@ -157,20 +157,23 @@ func (m *Model) apply(knobs []Knob, values []float64) (*Model, error) {
 	return m, m.Validate()
 }
 
-// settings are all combinations of values; the last knob changes fastest.
-func settings(knobs []Knob, limit int) ([][]float64, error) {
+// combinations is how many there are of the values of knobs, up to a limit.
+func combinations(knobs []Knob, limit int) (int, error) {
 	n := 1
 	for i, k := range knobs {
-		for _, other := range knobs[:i] {
-			if other.Name == k.Name {
-				return nil, fmt.Errorf("%s %w: it is varied twice", k.Name, ErrKnob)
-			}
+		if slices.ContainsFunc(knobs[:i], func(other Knob) bool { return other.Name == k.Name }) {
+			return 0, fmt.Errorf("%s %w: it is varied twice", k.Name, ErrKnob)
 		}
 		if len(k.Values) == 0 || n > limit/len(k.Values) {
-			return nil, fmt.Errorf("%s %w: more than %d combinations, or none", k.Name, ErrKnob, limit)
+			return 0, fmt.Errorf("%s %w: more than %d combinations, or none", k.Name, ErrKnob, limit)
 		}
 		n *= len(k.Values)
 	}
+	return n, nil
+}
+
+// settings are n combinations, all that there are; the last knob changes fastest.
+func settings(knobs []Knob, n int) [][]float64 {
 	out := make([][]float64, n)
 	for i := range out {
 		row, rest := make([]float64, len(knobs)), i
@@ -180,7 +183,7 @@ func settings(knobs []Knob, limit int) ([][]float64, error) {
 		}
 		out[i] = row
 	}
-	return out, nil
+	return out
 }
 
 // Row is one setting of a sweep and what it gives.
@@ -200,10 +203,11 @@ const maxSweep = 100_000
 // Sweep solves the model at all combinations of the values of the knobs, the last one changing fastest. Workers at most
 // solve at once, 0 means one for each processor; rows do not depend on it.
 func Sweep(ctx context.Context, m *Model, knobs []Knob, o Options, workers int) ([]Row, error) {
-	list, err := settings(knobs, maxSweep)
+	n, err := combinations(knobs, maxSweep)
 	if err != nil {
 		return nil, err
 	}
+	list := settings(knobs, n)
 	rows := make([]Row, len(list))
 	err = parallel(ctx, len(list), workers, func(ctx context.Context, i int) error {
 		x, err := m.apply(knobs, list[i])

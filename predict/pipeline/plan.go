@@ -136,20 +136,16 @@ func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o Plan
 // prepare sorts the knobs and finds what each costs.
 func (s *search) prepare(knobs []Knob) error {
 	p := s.plan
-	p.Settings = 1
 	for _, k := range knobs {
 		k.Values = slices.Sorted(slices.Values(k.Values))
 		p.Knobs = append(p.Knobs, k)
 	}
 	slices.SortFunc(p.Knobs, func(a, b Knob) int { return strings.Compare(a.Name, b.Name) })
+	var err error
+	if p.Settings, err = combinations(p.Knobs, mostSettings); err != nil {
+		return err
+	}
 	for i, k := range p.Knobs {
-		if i > 0 && p.Knobs[i-1].Name == k.Name {
-			return fmt.Errorf("%s %w: it is varied twice", k.Name, ErrKnob)
-		}
-		if len(k.Values) == 0 || p.Settings > mostSettings/len(k.Values) {
-			return fmt.Errorf("%s %w: more than %d settings, or none", k.Name, ErrKnob, mostSettings)
-		}
-		p.Settings *= len(k.Values)
 		price := 0.0
 		switch last := k.Name[strings.LastIndexByte(k.Name, '.')+1:]; {
 		case slices.ContainsFunc(s.m.Centers, func(c Center) bool { return k.Name == c.Name+".servers" }):
@@ -190,10 +186,7 @@ func (s *search) order(a, b []float64) int {
 
 // scan looks at all settings, cheapest first, several at once.
 func (s *search) scan(ctx context.Context) error {
-	list, err := settings(s.plan.Knobs, mostScanned)
-	if err != nil {
-		return err
-	}
+	list := settings(s.plan.Knobs, s.plan.Settings)
 	slices.SortFunc(list, s.order)
 	for part := range slices.Chunk(list, 16) {
 		found := make([]*Setting, len(part))
