@@ -360,8 +360,7 @@ const (
 	walkCall             // an outermost call of MPI begins
 	walkCallEnd          // it ends
 	walkRecord           // a record, in a call or outside of all
-	walkPart             // a node of the program: take or descend
-	walkUnit             // a unit: read its values, and pass over it or descend
+	walkPart             // a node of the program, or a unit: read its values, and take or descend
 )
 
 // walker goes through the instances of a node in the order of execution, with an explicit stack, and passes over what has no
@@ -404,15 +403,15 @@ func (w *walker) enter(n uint32) (walkStep, uint32) {
 
 // take passes over the part that was met, so many times as it follows itself.
 func (w *walker) take() {
-	if top := &w.stack[len(w.stack)-1]; w.t.nodes[top.node].Kind == ccg.RepeatNode {
+	if top := &w.stack[len(w.stack)-1]; top.next == 0 {
 		top.left, top.next = 1, 1
 	}
 }
 
 // descend enters the part that was met.
 func (w *walker) descend() (walkStep, uint32) {
-	if top := &w.stack[len(w.stack)-1]; w.t.nodes[top.node].Kind == ccg.RepeatNode {
-		top.next = 1 // of a unit it is already
+	if top := &w.stack[len(w.stack)-1]; top.next == 0 {
+		top.next = 1
 	}
 	return w.enter(w.part)
 }
@@ -450,18 +449,14 @@ func (w *walker) next() (walkStep, uint32) {
 			}
 			continue
 		}
-		if info.flags&nodeDone != 0 {
+		if info.flags&nodeDone != 0 && x.Kind == ccg.RepeatNode {
 			w.part, w.times = c, top.left
-			if x.Kind != ccg.RepeatNode {
-				top.next++
-				w.times = 1
-			}
 			return walkPart, c
 		}
 		top.next++
-		if info.flags&nodeUnit != 0 && !w.plain {
-			w.part = c
-			return walkUnit, c
+		if info.flags&nodeDone != 0 || info.flags&nodeUnit != 0 && !w.plain {
+			w.part, w.times = c, 1
+			return walkPart, c
 		}
 		if info.calls > 0 || info.flags&nodeReads != 0 {
 			return w.enter(c)
@@ -481,6 +476,14 @@ type unitNodes struct {
 	last    [unitValues]uint64
 	id      program.NodeID // of last
 	any     bool           // there is a last
+}
+
+// columns of the byte counts of a closed part, which has none that differ, or of a unit.
+func (t *tracer) columns(n uint32) []int32 {
+	if t.info[n].flags&nodeUnit == 0 {
+		return nil
+	}
+	return t.unit(n).columns
 }
 
 func (t *tracer) unit(n uint32) *unitNodes {

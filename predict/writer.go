@@ -101,25 +101,12 @@ func (w *writer) convert(n uint32, values []uint64) (program.NodeID, error) {
 	return node, err
 }
 
-// part adds a closed part, or walks through it if requests are open on its channels.
+// part adds a closed part or a unit, or walks through it if requests are open on its channels.
 func (w *writer) part(n uint32) error {
 	t := w.t
-	if !w.conflicts(n) {
-		w.add(t.info[n].node, w.walk.times)
-		w.q.n += times(t.info[n].posts, w.walk.times)
-		w.walk.take()
-		return nil
-	}
-	w.parts = append(w.parts, part{t.resolve(n, numbering{n: w.q.n, read: w.q.read}, false), len(w.walk.stack)})
-	return w.step(w.walk.descend())
-}
-
-// unit adds a unit, or walks through it likewise.
-func (w *writer) unit(n uint32) error {
-	t := w.t
-	u := t.unit(n)
-	values := w.values[:len(u.columns)]
-	for i, c := range u.columns {
+	columns := t.columns(n)
+	values := w.values[:len(columns)]
+	for i, c := range columns {
 		values[i] = w.q.read.next(c)
 	}
 	if w.conflicts(n) {
@@ -128,12 +115,16 @@ func (w *writer) unit(n uint32) error {
 		w.q.read.replay = append(again, w.q.read.replay...)
 		return w.step(w.walk.descend())
 	}
-	id, err := u.node(t, n, values)
-	if err != nil {
-		return err
+	id := t.info[n].node
+	if t.info[n].flags&nodeUnit != 0 {
+		var err error
+		if id, err = t.unit(n).node(t, n, values); err != nil {
+			return err
+		}
 	}
-	w.add(id, 1)
-	w.q.n += t.info[n].posts
+	w.add(id, w.walk.times)
+	w.q.n += times(t.info[n].posts, w.walk.times)
+	w.walk.take()
 	return nil
 }
 
@@ -155,8 +146,6 @@ func (w *writer) step(st walkStep, n uint32) error {
 	switch st {
 	case walkPart:
 		return w.part(n)
-	case walkUnit:
-		return w.unit(n)
 	case walkOpen:
 		w.marks = append(w.marks, len(w.lists))
 	case walkClose:
@@ -509,13 +498,10 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 		case walkPart:
 			r.part(id)
 			r.q.n += times(t.info[id].posts, r.walk.times)
-			r.walk.take()
-		case walkUnit:
-			r.part(id)
-			r.q.n += t.info[id].posts
-			for _, c := range t.unit(id).columns {
+			for _, c := range t.columns(id) {
 				r.q.read.next(c)
 			}
+			r.walk.take()
 		case walkRecord:
 			rec := &t.records[t.info[id].record-1]
 			r.acts = r.acts || rec.kind != recSkip
