@@ -29,7 +29,7 @@ func (d *decoder) endCollective(b *trace.Batch, f *frame) {
 	c := &f.coll
 	root := uint64(trace.Undefined)
 	if c.rooted {
-		if r, ok := rootOf(d.t.index.roots[c.comm], f.ordinal); ok {
+		if r, ok := rootOf(d.t.index.Roots[c.comm], f.ordinal); ok {
 			root = uint64(r)
 		}
 	}

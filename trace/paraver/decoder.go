@@ -158,17 +158,17 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 	d.counters(b)
 	d.callers = d.callers[:0]
 	for _, p := range d.pairs {
-		if a, ok := d.t.tables.attributes[p.t]; ok && p.v != 0 {
+		if a, ok := d.t.tables.attributes[p.Type]; ok && p.Value != 0 {
 			d.callers = append(d.callers, trace.EventAttribute{Ref: a, Type: trace.TypeString, Value: uint64(d.t.tables.values[p])})
 		}
 	}
 	called, collective := len(d.callers) > 0, false
 	var placed [places + 1]bool
 	for _, p := range d.pairs {
-		e := typeOf(p.t)
+		e := typeOf(p.Type)
 		switch {
 		case e.isRegion():
-			placed[placeOf(p.t)] = true
+			placed[placeOf(p.Type)] = true
 			collective = d.region(b, p, &e, line) || collective
 		case e.use == marker:
 			d.marker(b, p)
@@ -176,13 +176,13 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 	}
 	called = called && len(d.callers) == 0
 	for _, p := range d.pairs {
-		switch e := typeOf(p.t); e.use {
+		switch e := typeOf(p.Type); e.use {
 		case sendBytes, recvBytes, rootFlag, commArg:
 			if !collective {
 				d.marker(b, p)
 			}
 		case calledFrom:
-			if !called && p.v != 0 {
+			if !called && p.Value != 0 {
 				d.marker(b, p)
 			}
 		case sourceLine:
@@ -194,7 +194,7 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 }
 
 func (d *decoder) marker(b *trace.Batch, p pair) {
-	b.Append(d.now, trace.ParameterUnsignedInt, 0, uint64(d.t.tables.parameters[p.t]), p.v)
+	b.Append(d.now, trace.ParameterUnsignedInt, 0, uint64(d.t.tables.parameters[p.Type]), p.Value)
 }
 
 // counters records what the pairs count: as one record if the set is known.
@@ -202,9 +202,9 @@ func (d *decoder) counters(b *trace.Batch) {
 	t := d.t.tables
 	d.words = append(d.words[:0], 0, 0)
 	for _, p := range d.pairs {
-		e := typeOf(p.t)
+		e := typeOf(p.Type)
 		if e.use == counter {
-			d.words = append(d.words, uint64(trace.TypeUint64), p.v)
+			d.words = append(d.words, uint64(trace.TypeUint64), p.Value)
 		}
 	}
 	n := len(d.words)/2 - 1
@@ -219,8 +219,8 @@ func (d *decoder) counters(b *trace.Batch) {
 		}
 	}
 	for _, p := range d.pairs {
-		if e := typeOf(p.t); e.use == counter {
-			b.Append(d.now, trace.Metric, 0, uint64(len(t.sets))+uint64(t.counters[p.t]), 1, uint64(trace.TypeUint64), p.v)
+		if e := typeOf(p.Type); e.use == counter {
+			b.Append(d.now, trace.Metric, 0, uint64(len(t.sets))+uint64(t.counters[p.Type]), 1, uint64(trace.TypeUint64), p.Value)
 		}
 	}
 }
@@ -229,8 +229,8 @@ func (d *decoder) counters(b *trace.Batch) {
 func (d *decoder) counts(set []uint64) bool {
 	i := 0
 	for _, p := range d.pairs {
-		if e := typeOf(p.t); e.use == counter {
-			if set[i] != p.t {
+		if e := typeOf(p.Type); e.use == counter {
+			if set[i] != p.Type {
 				return false
 			}
 			i++
@@ -242,11 +242,11 @@ func (d *decoder) counts(set []uint64) bool {
 // region opens or closes a call; it says whether that is a collective whose
 // arguments are known.
 func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool {
-	if p.v == 0 || e.use == lock && p.v == lockHeld {
-		d.close(b, p.t, line)
+	if p.Value == 0 || e.use == lock && p.Value == lockHeld {
+		d.close(b, p.Type, line)
 		return false
 	}
-	if top := len(d.open) - 1; e.use != nested && top >= 0 && d.open[top].opener.t == p.t {
+	if top := len(d.open) - 1; e.use != nested && top >= 0 && d.open[top].opener.Type == p.Type {
 		d.leave(b) // the value of a type holds until its next one
 	}
 	ref, ok := d.t.tables.regions[p]
@@ -264,7 +264,7 @@ func (d *decoder) close(b *trace.Batch, t uint64, line uint64) {
 		return
 	}
 	i := len(d.open) - 1
-	for d.open[i].opener.t != t {
+	for d.open[i].opener.Type != t {
 		i--
 	}
 	if n := len(d.open) - 1 - i; n > 0 {
@@ -286,11 +286,11 @@ func (d *decoder) enter(b *trace.Batch, p pair, ref uint32, line uint64) (collec
 	b.Append(d.now, trace.Enter, ref)
 	b.AppendAttributes(d.callers...)
 	d.callers = d.callers[:0]
-	if p.t == typeColl {
+	if p.Type == typeColl {
 		f.coll, f.ordinal, f.collective = d.beginCollective(b, line)
 	}
 	d.open = append(d.open, f)
-	d.depths[p.t]++
+	d.depths[p.Type]++
 	d.attach(b, &d.open[len(d.open)-1], false)
 	return f.collective
 }
@@ -303,6 +303,6 @@ func (d *decoder) leave(b *trace.Batch) {
 		d.endCollective(b, f)
 	}
 	b.Append(d.now, trace.Leave, f.region)
-	d.depths[f.opener.t]--
+	d.depths[f.opener.Type]--
 	d.open = d.open[:len(d.open)-1]
 }

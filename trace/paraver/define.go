@@ -48,15 +48,15 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 		Definitions: &trace.Definitions{}, head: h, names: n, rows: rows, index: x, strings: make(map[string]uint32),
 		tables: &tables{
 			regions: make(map[pair]uint32), parameters: make(map[uint64]uint32), attributes: make(map[uint64]uint32),
-			values: make(map[pair]uint32), counters: make(map[uint64]uint32), sets: x.sets,
+			values: make(map[pair]uint32), counters: make(map[uint64]uint32), sets: x.Sets,
 		},
 	}
 	d.text("")
 	d.Clocks = []trace.ClockProperties{{TimerResolution: h.resolution, TraceLength: h.length, RealtimeTimestamp: trace.Undefined64}}
 	d.machine()
 	d.communicators()
-	for _, p := range x.named {
-		e := typeOf(p.t)
+	for _, p := range x.Named {
+		e := typeOf(p.Type)
 		switch {
 		case e.isRegion():
 			d.region(p, &e)
@@ -64,17 +64,17 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 			d.caller(p)
 		}
 	}
-	for _, p := range x.positions {
+	for _, p := range x.Positions {
 		d.locate(p)
 	}
 	d.metrics()
-	for i, t := range x.types {
+	for i, t := range x.Types {
 		d.parameters[t] = uint32(i)
 		d.Parameters = append(d.Parameters, trace.Parameter{Ref: uint32(i), Name: d.text(n.typed(t)), Type: parameterUint64})
 	}
 	d.Seal()
 	d.Problems().Merge(&h.problems)
-	d.Problems().Merge(&x.problems)
+	d.Problems().Merge(&x.Problems)
 	return d.Definitions, d.tables
 }
 
@@ -161,7 +161,7 @@ func (d *definer) communicators() {
 			next++
 		}
 	}
-	if d.universe = next; d.index.foreign {
+	if d.universe = next; d.index.Foreign {
 		d.communicator(next, "all applications", from(0, uint32(len(h.tasks))))
 	}
 }
@@ -187,26 +187,26 @@ func (d *definer) communicator(ref uint32, name string, members []uint32) uint32
 
 // region defines the region that a value of a type opens.
 func (d *definer) region(p pair, e *eventType) {
-	if e.use == lock && p.v != lockAsked && p.v != lockGiven {
+	if e.use == lock && p.Value != lockAsked && p.Value != lockGiven {
 		return
 	}
-	if p.t == typeState {
-		*e = stateType(p.v)
+	if p.Type == typeState {
+		*e = stateType(p.Value)
 	}
 	ref := uint32(len(d.Regions))
-	name := d.names.region(p.t, p.v)
+	name := d.names.region(p.Type, p.Value)
 	r := trace.Region{
-		Ref: ref, Name: d.text(name), CanonicalName: d.text(name), Description: d.text(d.names.typed(p.t)), SourceFile: d.text(""),
+		Ref: ref, Name: d.text(name), CanonicalName: d.text(name), Description: d.text(d.names.typed(p.Type)), SourceFile: d.text(""),
 		Role: e.role, Paradigm: e.paradigm,
 	}
 	b := behaviour{collective: noCollective}
-	if e.paradigm == trace.ParadigmMPI && p.t != typeState {
+	if e.paradigm == trace.ParadigmMPI && p.Type != typeState {
 		b = behaviourOf(name)
 		r.Role = collectiveRole(b.collective, r.Role)
 	}
 	if e.use == lock {
 		r.Role = trace.RoleCritical // whose body is not a call
-		if p.v == lockGiven {
+		if p.Value == lockGiven {
 			r.Role = trace.RoleWrapper
 		}
 	}
@@ -234,24 +234,24 @@ func collectiveRole(op uint8, other trace.RegionRole) trace.RegionRole {
 
 // caller defines the attribute of a caller and its value.
 func (d *definer) caller(p pair) {
-	if _, ok := d.attributes[p.t]; !ok {
+	if _, ok := d.attributes[p.Type]; !ok {
 		ref := uint32(len(d.Attributes))
-		d.attributes[p.t] = ref
+		d.attributes[p.Type] = ref
 		d.Attributes = append(d.Attributes, trace.Attribute{
-			Ref: ref, Name: d.text(d.names.typed(p.t)), Type: trace.TypeString, Description: d.text(""),
+			Ref: ref, Name: d.text(d.names.typed(p.Type)), Type: trace.TypeString, Description: d.text(""),
 		})
 	}
-	label, ok := d.names.value(p.t, p.v)
+	label, ok := d.names.value(p.Type, p.Value)
 	if !ok {
-		label = strconv.FormatUint(p.v, 10)
+		label = strconv.FormatUint(p.Value, 10)
 	}
 	d.values[p] = d.text(label)
 }
 
 // locate sets the position of a region from a label "line (file, module)".
 func (d *definer) locate(p position) {
-	ref, ok := d.regions[p.region]
-	label, known := d.names.value(p.at.t, p.at.v)
+	ref, ok := d.regions[p.Region]
+	label, known := d.names.value(p.At.Type, p.At.Value)
 	if !ok || !known {
 		return
 	}
@@ -267,7 +267,7 @@ func (d *definer) locate(p position) {
 // metrics defines the counters, their sets, and after these a set for each
 // counter alone.
 func (d *definer) metrics() {
-	for i, t := range d.index.counters {
+	for i, t := range d.index.Counters {
 		d.counters[t] = uint32(i)
 		name, description, _ := strings.Cut(strings.TrimSuffix(d.names.types[t].label, "]"), " [")
 		if name == "" {
@@ -287,14 +287,14 @@ func (d *definer) metrics() {
 			Ref: uint32(len(d.MetricClasses)), Members: members, Occurrence: 1, RecorderKind: 2,
 		})
 	}
-	for _, s := range d.index.sets {
+	for _, s := range d.index.Sets {
 		members := make([]uint32, len(s))
 		for i, t := range s {
 			members[i] = d.counters[t]
 		}
 		class(members...)
 	}
-	for i := range d.index.counters {
+	for i := range d.index.Counters {
 		class(uint32(i))
 	}
 }

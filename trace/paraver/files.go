@@ -81,9 +81,9 @@ func (f *Files) scan(r io.Reader, size uint64) error {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	f.Head = x.records.head
-	x.out.identity = identity(h, f.Names, f.Rows)
-	f.Index = x.out.appendBinary(nil)
-	return nil
+	x.out.Identity = identity(h, f.Names, f.Rows)
+	f.Index, err = x.out.encode()
+	return err
 }
 
 // identity is a hash of the records as text, whether compressed or not, and of

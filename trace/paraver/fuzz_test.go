@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -95,14 +96,21 @@ func FuzzIndex(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(x.index.appendBinary(nil))
+	b, err := x.index.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := parseIndex(b)
 		if err != nil {
 			return
 		}
-		again, err := parseIndex(x.appendBinary(nil))
-		if err != nil || !bytes.Equal(again.appendBinary(nil), x.appendBinary(nil)) {
+		b, err = x.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := parseIndex(b); err != nil || !reflect.DeepEqual(again, x) {
 			t.Errorf("what was read is not written back: %v", err)
 		}
 	})

@@ -230,17 +230,17 @@ func (h *head) collectiveOf(app uint32, pairs []pair, behaviourOf func(p pair) b
 	id, given := uint64(0), false
 	for _, p := range pairs {
 		switch {
-		case p.t == typeColl && p.v != 0:
+		case p.Type == typeColl && p.Value != 0:
 			c.behaviour = behaviourOf(p)
-		case p.t < 50100001 || p.t > 50100004:
-		case typeOf(p.t).use == sendBytes:
-			c.sent = p.v
-		case typeOf(p.t).use == recvBytes:
-			c.received = p.v
-		case typeOf(p.t).use == rootFlag:
-			c.root = p.v != 0
-		case typeOf(p.t).use == commArg:
-			id, given = p.v, true
+		case p.Type < 50100001 || p.Type > 50100004:
+		case typeOf(p.Type).use == sendBytes:
+			c.sent = p.Value
+		case typeOf(p.Type).use == recvBytes:
+			c.received = p.Value
+		case typeOf(p.Type).use == rootFlag:
+			c.root = p.Value != 0
+		case typeOf(p.Type).use == commArg:
+			id, given = p.Value, true
 		}
 	}
 	if c.collective == noCollective || !given {

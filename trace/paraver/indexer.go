@@ -59,12 +59,12 @@ func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 	if x.head, err = parseHead(x.records.head, size); err != nil {
 		return nil, err
 	}
-	x.out.locations = make([]locationIndex, x.threads)
-	for i := range x.out.locations {
-		x.out.locations[i].first = trace.Undefined64
+	x.out.Locations = make([]locationIndex, x.threads)
+	for i := range x.out.Locations {
+		x.out.Locations[i].First = trace.Undefined64
 	}
 	x.ranks = ranks{x.head, make(map[int]map[uint32]uint32)}
-	x.began = slices.Clone(x.out.locations)
+	x.began = slices.Clone(x.out.Locations)
 	x.last = make([]uint64, x.threads)
 	x.logs = make([]rootLog, len(x.comms))
 	return x, nil
@@ -121,37 +121,37 @@ func (x *indexer) wrong(why string) {
 }
 
 func (x *indexer) problem(code trace.Code, what string) {
-	x.out.problems.Add(trace.Diagnostic{Code: code, Detail: fmt.Sprintf("line %d: %s", x.records.number, what)})
+	x.out.Problems.Add(trace.Diagnostic{Code: code, Detail: fmt.Sprintf("line %d: %s", x.records.number, what)})
 }
 
 // add counts a record of so many bytes.
 func (x *indexer) add(bytes uint64) {
 	r := &x.record
-	l := &x.out.locations[r.location]
-	l.bytes += bytes
+	l := &x.out.Locations[r.location]
+	l.Bytes += bytes
 	switch r.kind {
 	case stateRecord:
-		x.out.states++
+		x.out.States++
 		x.state()
 	case eventRecord:
-		x.out.events++
-		l.records += uint64(len(r.pairs))
-		l.first = min(l.first, r.time)
+		x.out.Events++
+		l.Records += uint64(len(r.pairs))
+		l.First = min(l.First, r.time)
 		if r.time < x.last[r.location] {
 			x.problem(trace.DiagTimeBackwards, "an event before its predecessor; brought in order")
 		}
 		x.last[r.location] = max(x.last[r.location], r.time)
 		x.event()
 	case commRecord:
-		x.out.comms++
+		x.out.Comms++
 		m := &r.message
-		l.records += 2
-		l.first = min(l.first, r.time)
-		to := &x.out.locations[m.receiver]
-		to.records += 2
-		to.first = min(to.first, m.posted)
+		l.Records += 2
+		l.First = min(l.First, r.time)
+		to := &x.out.Locations[m.receiver]
+		to.Records += 2
+		to.First = min(to.First, m.posted)
 		if x.tasks[m.from].app != x.tasks[m.to].app {
-			x.out.foreign = true
+			x.out.Foreign = true
 		}
 	}
 }
@@ -164,8 +164,8 @@ func (x *indexer) state() {
 	}
 	x.used[r.state] = struct{}{}
 	l := &x.began[r.location]
-	l.records += 2
-	l.first = min(l.first, r.time)
+	l.Records += 2
+	l.First = min(l.First, r.time)
 }
 
 // event notes what definitions the pairs of an event need.
@@ -174,36 +174,36 @@ func (x *indexer) event() {
 	collective := false
 	var opened, lines [places]pair
 	for _, p := range x.record.pairs {
-		e, known := x.types[p.t]
+		e, known := x.types[p.Type]
 		if !known {
-			e = typeOf(p.t)
-			x.types[p.t] = e
+			e = typeOf(p.Type)
+			x.types[p.Type] = e
 		}
 		switch {
 		case e.use == counter:
-			x.set = append(x.set, p.t)
+			x.set = append(x.set, p.Type)
 		case e.use == commArg:
 			collective = true
-		case e.hasNames() && p.v != 0:
+		case e.hasNames() && p.Value != 0:
 			x.named[p] = struct{}{}
 		}
 		switch {
-		case p.v == 0:
+		case p.Value == 0:
 		case e.use == sourceLine:
 			lines[placeOf(e.of)] = p
-		case e.isRegion() && placeOf(p.t) < places:
-			opened[placeOf(p.t)] = p
+		case e.isRegion() && placeOf(p.Type) < places:
+			opened[placeOf(p.Type)] = p
 		}
 	}
 	for i, at := range lines {
-		if _, known := x.places[opened[i]]; at.v != 0 && opened[i].v != 0 && !known {
+		if _, known := x.places[opened[i]]; at.Value != 0 && opened[i].Value != 0 && !known {
 			x.places[opened[i]] = at
 		}
 	}
-	if len(x.set) > 0 && len(x.out.sets) < mostSets && len(x.set) <= mostMembers {
+	if len(x.set) > 0 && len(x.out.Sets) < mostSets && len(x.set) <= mostMembers {
 		same := func(s []uint64) bool { return slices.Equal(s, x.set) }
-		if !slices.ContainsFunc(x.out.sets, same) {
-			x.out.sets = append(x.out.sets, slices.Clone(x.set))
+		if !slices.ContainsFunc(x.out.Sets, same) {
+			x.out.Sets = append(x.out.Sets, slices.Clone(x.set))
 		}
 	}
 	x.collect(collective)
@@ -220,7 +220,7 @@ func (x *indexer) collect(given bool) {
 		x.collective(append(h.pairs, r.pairs...))
 	case given:
 		x.collective(r.pairs)
-	case slices.ContainsFunc(r.pairs, func(p pair) bool { return p.t == typeColl && p.v != 0 }):
+	case slices.ContainsFunc(r.pairs, func(p pair) bool { return p.Type == typeColl && p.Value != 0 }):
 		x.halves[r.location] = half{r.time, slices.Clone(r.pairs)}
 	}
 }
@@ -250,7 +250,7 @@ func (x *indexer) collective(pairs []pair) {
 func (x *indexer) behaviour(p pair) behaviour {
 	b, known := x.behaviours[p]
 	if !known {
-		b = behaviourOf(x.names.region(p.t, p.v))
+		b = behaviourOf(x.names.region(p.Type, p.Value))
 		x.behaviours[p] = b
 	}
 	return b
@@ -258,14 +258,14 @@ func (x *indexer) behaviour(p pair) behaviour {
 
 // statesAsCalls makes calls of states.
 func (x *indexer) statesAsCalls() {
-	x.out.stateful = true
+	x.out.Stateful = true
 	for v := range x.used {
 		x.named[pair{typeState, v}] = struct{}{}
 	}
 	for i := range x.began {
-		l := &x.out.locations[i]
-		l.records += x.began[i].records
-		l.first = min(l.first, x.began[i].first)
+		l := &x.out.Locations[i]
+		l.Records += x.began[i].Records
+		l.First = min(l.First, x.began[i].First)
 	}
 }
 
@@ -277,25 +277,25 @@ func (x *indexer) finish() error {
 		calls = calls || e.isRegion()
 		switch e.use {
 		case counter:
-			x.out.counters = append(x.out.counters, t)
+			x.out.Counters = append(x.out.Counters, t)
 		case call, nested:
 		default:
-			x.out.types = append(x.out.types, t)
+			x.out.Types = append(x.out.Types, t)
 		}
 	}
 	if !calls && len(x.used) > 0 {
 		x.statesAsCalls()
 	}
-	x.out.named = ordered(x.named, comparePairs)
+	x.out.Named = ordered(x.named, comparePairs)
 	for _, p := range ordered(x.places, comparePairs) {
-		x.out.positions = append(x.out.positions, position{p, x.places[p]})
+		x.out.Positions = append(x.out.Positions, position{p, x.places[p]})
 	}
 	for i := range x.logs {
 		l := &x.logs[i]
 		l.flush(len(l.waiting))
-		x.out.roots = append(x.out.roots, l.runs)
+		x.out.Roots = append(x.out.Roots, l.runs)
 		if l.late > 0 || len(l.runs) == mostRoots {
-			x.out.problems.Add(trace.Diagnostic{
+			x.out.Problems.Add(trace.Diagnostic{
 				Code: trace.DiagMixedCollective, Count: max(l.late, 1),
 				Detail: fmt.Sprintf("communicator %d: roots out of order or too many changes of them: some are not known", x.comms[i].id),
 			})

@@ -12,7 +12,7 @@ const (
 )
 
 // pair is an event type and its value.
-type pair struct{ t, v uint64 }
+type pair struct{ Type, Value uint64 }
 
 // record is one line of a trace, its objects looked up.
 type record struct {

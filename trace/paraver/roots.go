@@ -10,8 +10,8 @@ import (
 // rootRun says that collectives of a communicator from number first on have
 // this root, up to the next run.
 type rootRun struct {
-	first uint64 // number among the communicator's collectives, from 0
-	root  uint32 // rank in the communicator
+	First uint64 // number among the communicator's collectives, from 0
+	Root  uint32 // rank in the communicator
 }
 
 // mostRoots bounds the changes of roots that are kept of a trace; collectives
@@ -46,27 +46,27 @@ func (l *rootLog) add(n uint64, root uint32) {
 
 // flush moves the n lowest numbers to the runs.
 func (l *rootLog) flush(n int) {
-	slices.SortStableFunc(l.waiting, func(a, b rootRun) int { return cmp.Compare(a.first, b.first) })
+	slices.SortStableFunc(l.waiting, func(a, b rootRun) int { return cmp.Compare(a.First, b.First) })
 	for _, r := range l.waiting[:n] {
-		if k := len(l.runs); k < mostRoots && (k == 0 || l.runs[k-1].root != r.root) {
+		if k := len(l.runs); k < mostRoots && (k == 0 || l.runs[k-1].Root != r.Root) {
 			if k == mostRoots-1 {
-				r.root = trace.Undefined
+				r.Root = trace.Undefined
 			}
 			l.runs = append(l.runs, r)
 		}
-		l.closed = r.first + 1
+		l.closed = r.First + 1
 	}
 	l.waiting = l.waiting[:copy(l.waiting, l.waiting[n:])]
 }
 
 // rootOf returns the root of collective number n.
 func rootOf(runs []rootRun, n uint64) (uint32, bool) {
-	i, found := slices.BinarySearchFunc(runs, n, func(r rootRun, n uint64) int { return cmp.Compare(r.first, n) })
+	i, found := slices.BinarySearchFunc(runs, n, func(r rootRun, n uint64) int { return cmp.Compare(r.First, n) })
 	if !found {
 		i--
 	}
 	if i < 0 {
 		return 0, false
 	}
-	return runs[i].root, runs[i].root != trace.Undefined
+	return runs[i].Root, runs[i].Root != trace.Undefined
 }

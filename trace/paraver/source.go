@@ -50,7 +50,7 @@ func Open(f *Files) (*Trace, error) {
 	if t.index, err = parseIndex(f.Index); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	if len(t.index.locations) != int(t.head.threads) || len(t.index.roots) != len(t.head.comms) {
+	if len(t.index.Locations) != int(t.head.threads) || len(t.index.Roots) != len(t.head.comms) {
 		return nil, fmt.Errorf("%s: %w", f.Path, errIndex)
 	}
 	t.defs, t.tables = define(t.head, t.names, parseRows(f.Rows), t.index)
@@ -69,11 +69,11 @@ func (t *Trace) Format() string { return "Paraver" }
 
 // Identity is the SHA-256 of the names and of the hash of all lines, whether
 // the file is compressed or not.
-func (t *Trace) Identity() [32]byte { return t.index.identity }
+func (t *Trace) Identity() [32]byte { return t.index.Identity }
 
 // Records returns how many state, event and communication records there are.
 func (t *Trace) Records() (states, events, comms uint64) {
-	return t.index.states, t.index.events, t.index.comms
+	return t.index.States, t.index.Events, t.index.Comms
 }
 
 // Date returns the date in the header, as written.
@@ -85,10 +85,10 @@ func (t *Trace) Measure(p trace.P) (trace.Extent, error) {
 	if err := t.check(p); err != nil {
 		return trace.Extent{}, err
 	}
-	l := &t.index.locations[p]
-	x := trace.Extent{Bytes: l.bytes, Events: l.records, Chunks: 1}
-	if l.first != trace.Undefined64 {
-		x.First, x.HasFirst = trace.Time(l.first), true
+	l := &t.index.Locations[p]
+	x := trace.Extent{Bytes: l.Bytes, Events: l.Records, Chunks: 1}
+	if l.First != trace.Undefined64 {
+		x.First, x.HasFirst = trace.Time(l.First), true
 	}
 	return x, nil
 }
@@ -121,7 +121,7 @@ func (t *Trace) gather(first, end uint32, dir string) (*split, error) {
 		return nil, err
 	}
 	defer r.Close()
-	s, err := newSplit(t.head, r, first, end, dir, t.index.stateful, t.limits)
+	s, err := newSplit(t.head, r, first, end, dir, t.index.Stateful, t.limits)
 	if err != nil {
 		return nil, err
 	}

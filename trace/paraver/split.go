@@ -110,7 +110,7 @@ func (s *split) add(r *record, number uint64) error {
 		if s.begin(r.location, r.time, eventItem, number) {
 			s.put(uint64(len(r.pairs)))
 			for _, p := range r.pairs {
-				s.put(p.t, p.v)
+				s.put(p.Type, p.Value)
 			}
 		}
 	case commRecord:

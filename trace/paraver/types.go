@@ -151,7 +151,7 @@ func (e *eventType) hasNames() bool {
 // before it: tools write a message of the same instant in between.
 func addsTo(pairs []pair) bool {
 	for _, p := range pairs {
-		if e := typeOf(p.t); e.isRegion() || e.use == marker {
+		if e := typeOf(p.Type); e.isRegion() || e.use == marker {
 			return false
 		}
 	}
