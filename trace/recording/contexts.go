@@ -26,7 +26,7 @@ const (
 )
 
 func (p *process) addContext(b []byte) bool {
-	if len(b) < 32 || len(p.contexts) >= maxContexts {
+	if len(p.contexts) >= maxContexts {
 		return false
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }

@@ -182,8 +182,20 @@ func (p *process) read(b []byte) {
 	}
 }
 
+// leastWords are the words that definitions of a kind begin with.
+var leastWords = [256]int{
+	defName: 1, defCommName: 1, defClock: 3, defUsage: usageWords, defWindow: 1, defUnseen: 3, defFile: 1, defThread: 1, defPart: 2, defModule: 1,
+	defSite: 4, defSamples: 1, defEnd: 5, defComm: commWords, defTeam: 1, defPosix: 1, defContext: 4,
+}
+
+// commWords are the words of a communicator before its members.
+const commWords = 7
+
 // define takes one definition; unknown kinds are left out.
 func (p *process) define(kind byte, b []byte) bool {
+	if len(b) < 8*leastWords[kind] {
+		return false
+	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	switch kind {
 	case defProcess:
@@ -191,19 +203,16 @@ func (p *process) define(kind byte, b []byte) bool {
 	case defComm:
 		return p.addComm(b)
 	case defName:
-		if len(b) < 8 || word(0) != uint64(len(p.names)+1) {
+		if word(0) != uint64(len(p.names)+1) {
 			return false
 		}
 		p.names = append(p.names, clean(b[8:]))
 	case defCommName:
-		if len(b) < 8 || word(0) == 0 || word(0) > uint64(len(p.comms)) {
+		if word(0) == 0 || word(0) > uint64(len(p.comms)) {
 			return false
 		}
 		p.comms[word(0)-1].name = clean(b[8:])
 	case defClock:
-		if len(b) < 24 {
-			return false
-		}
 		p.clocks = append(p.clocks, clockReading{int64(word(0)), int64(word(1))})
 	case defFunctions:
 		if p.functions = strings.Split(clean(b), "\n"); len(p.functions) > lifeFirst {
@@ -216,14 +225,8 @@ func (p *process) define(kind byte, b []byte) bool {
 	case defUncounted:
 		p.uncounted = clean(b)
 	case defUsage:
-		if len(b) < 8*usageWords {
-			return false
-		}
 		p.usage = []uint64{word(usageCPU), word(usageDelay), word(usageSwitches)}
 	case defWindow:
-		if len(b) < 8 {
-			return false
-		}
 		p.wins = append(p.wins, word(0))
 	case defSessions:
 		p.sessions = "calls before MPI_Init and after MPI_Finalize are not recorded"
@@ -232,46 +235,31 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 	case defUnseen:
-		if len(b) < 24 {
-			return false
-		}
 		p.unseen = []uint64{word(0), word(1), word(2)}
 	case defFile:
-		if len(b) < 8 {
-			return false
-		}
 		p.ioFiles = append(p.ioFiles, ioFile{comm: word(0), name: clean(b[8:])})
 	case defTeam:
 		return p.team.add(b)
 	case defPosix:
 		return p.contingent.add(b)
 	case defThread:
-		if len(b) < 8 || word(0) > math.MaxUint32 {
+		if word(0) > math.MaxUint32 {
 			return false
 		}
 		p.threadName[uint32(word(0))] = clean(b[8:])
 	case defPart:
-		if len(b) < 16 {
-			return false
-		}
 		p.part.tell(word(0), word(1))
 	case defModule:
 		return p.addModule(b)
 	case defSite:
 		return p.addSite(b)
 	case defSamples:
-		if len(b) < 8 {
-			return false
-		}
 		p.period = word(0)
 	case defReplaced:
 		p.replaced = clean(b)
 	case defContext:
 		return p.addContext(b)
 	case defEnd:
-		if len(b) < 40 {
-			return false
-		}
 		p.ended, p.newest = word(0), word(4)
 		if len(b) >= 48 {
 			p.exit = word(5)
@@ -284,10 +272,7 @@ func (p *process) define(kind byte, b []byte) bool {
 func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 func (p *process) addComm(b []byte) bool {
-	const head = 7 * 8
-	if len(b) < head {
-		return false
-	}
+	const head = 8 * commWords
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	members := word(6)
 	if word(0) != uint64(len(p.comms)+1) || word(2) > maxMembers || word(3) > maxMembers || members > uint64(len(b)-head)/8 {

@@ -87,7 +87,7 @@ const (
 )
 
 func (p *process) addModule(b []byte) bool {
-	if len(b) < 8 || binary.LittleEndian.Uint64(b) != uint64(len(p.modules)) || len(p.modules) >= maxModules {
+	if binary.LittleEndian.Uint64(b) != uint64(len(p.modules)) || len(p.modules) >= maxModules {
 		return false
 	}
 	id, path, ok := strings.Cut(clean(b[8:]), " ")
@@ -99,7 +99,7 @@ func (p *process) addSite(b []byte) bool {
 	const head, frame = 16, 16
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	n := (len(b) - head) / frame
-	if len(b) < head+frame || n > maxFrames || word(0) != uint64(len(p.sites)) || len(p.sites) >= maxSites {
+	if n > maxFrames || word(0) != uint64(len(p.sites)) || len(p.sites) >= maxSites {
 		return false
 	}
 	s := site{function: word(1)}

@@ -80,7 +80,7 @@ type crew struct {
 }
 
 func (c *crew) add(b []byte) bool {
-	if len(b) < 8 || binary.LittleEndian.Uint64(b) > math.MaxUint32 {
+	if binary.LittleEndian.Uint64(b) > math.MaxUint32 {
 		return false
 	}
 	thread := uint32(binary.LittleEndian.Uint64(b))
