@@ -47,17 +47,16 @@ type Unknown struct {
 
 // Communicator is the use of one communicator.
 type Communicator struct {
-	Ref       uint32    `json:"communicator"`
-	Name      string    `json:"name"`
-	Size      int       `json:"size"` // 0: the definitions do not tell
-	Channels  uint64    `json:"channels"`
-	Messages  uint64    `json:"messages"`
-	Bytes     uint64    `json:"bytes"`
-	CollCalls uint64    `json:"collective_calls"` // of all members
-	Instances uint64    `json:"collectives"`      // operations, one for all members together
-	CollBytes uint64    `json:"collective_bytes"` // sent
-	counts    [4]uint64 // messages, bytes, calls, sent
-	process   uint32    // the one in hand, and its calls
+	Ref       uint32 `json:"communicator"`
+	Name      string `json:"name"`
+	Size      int    `json:"size"` // 0: the definitions do not tell
+	Channels  uint64 `json:"channels"`
+	Messages  uint64 `json:"messages"`
+	Bytes     uint64 `json:"bytes"`
+	CollCalls uint64 `json:"collective_calls"` // of all members
+	Instances uint64 `json:"collectives"`      // operations, one for all members together
+	CollBytes uint64 `json:"collective_bytes"` // sent
+	process   uint32 // the one in hand, and its calls
 	calls     uint64
 }
 
@@ -85,12 +84,10 @@ func NewComm(r *results.Run, s *results.Summary, want results.Source) (*Comm, []
 		return nil, nil, err
 	}
 	c := &Comm{Source: from, Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
-	var messages, bytes uint64
 	for i := range c.Pairs {
-		messages += c.Pairs[i].Messages
-		bytes += c.Pairs[i].Bytes
+		c.Messages += c.Pairs[i].Messages
+		c.Bytes += c.Pairs[i].Bytes
 	}
-	c.Messages, c.Bytes = messages, bytes
 	all, err := results.Totals(r, s)
 	if err != nil {
 		return nil, nil, err
@@ -202,11 +199,11 @@ func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 	switch x.Direction {
 	case xtf.ChannelSend:
 		c.Channels++
-		c.counts[0] += x.Count
-		c.counts[1] += x.Bytes
+		c.Messages += x.Count
+		c.Bytes += x.Bytes
 	case xtf.ChannelColl:
-		c.counts[2] += x.Count
-		c.counts[3] += x.Bytes
+		c.CollCalls += x.Count
+		c.CollBytes += x.Bytes
 		if t.r.Defs.IsSelf(ref) {
 			c.Instances += x.Count
 			break
@@ -222,7 +219,6 @@ func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 func (t *commTable) used() []Communicator {
 	list := []Communicator{}
 	for _, c := range t.comms {
-		c.Messages, c.Bytes, c.CollCalls, c.CollBytes = c.counts[0], c.counts[1], c.counts[2], c.counts[3]
 		list = append(list, *c)
 	}
 	slices.SortFunc(list, func(a, b Communicator) int { return cmp.Compare(a.Ref, b.Ref) })
@@ -414,10 +410,7 @@ func (d *Document) matrix() *table.Figure {
 	}
 	n := min(d.Processes, matrixCells)
 	sums := make([]uint64, n*n)
-	messages := false // where no message has bytes, they are counted
-	if c.Bytes == 0 {
-		messages = true
-	}
+	messages := c.Bytes == 0 // where no message has bytes, they are counted
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if int64(p.From) >= int64(d.Processes) || int64(p.To) >= int64(d.Processes) {
