@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -88,43 +89,49 @@ func countThreads(t *testing.T, archive string, want map[trace.Kind]int) {
 		p := trace.P(i)
 		rank := uint32(d.Location(p).Ref)
 		var open []uint32
-		st, err := src.Stream(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k := range st.Chunks() {
-			c, err := st.Chunk(k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var b trace.Batch
-			for c.Next(&b) == nil {
-				for j := range b.Events {
-					switch e := &b.Events[j]; e.Kind {
-					case trace.Enter:
-						open = append(open, e.Ref)
-					case trace.Leave:
-						if len(open) == 0 || open[len(open)-1] != e.Ref {
-							t.Fatalf("location %d, event %d: a leave of %s that is not the innermost call", i, b.First+uint64(j), d.Text(d.Region(e.Ref).Name))
-						}
-						open = open[:len(open)-1]
-					default:
-						seen[rank][e.Kind]++
-					}
+		eventsOf(t, src, p, func(e *trace.Event, _ []uint64) {
+			switch e.Kind {
+			case trace.Enter:
+				open = append(open, e.Ref)
+			case trace.Leave:
+				if len(open) == 0 || open[len(open)-1] != e.Ref {
+					t.Fatalf("location %d at %d: a leave of %s that is not the innermost call", i, e.Time, d.Text(d.Region(e.Ref).Name))
 				}
+				open = open[:len(open)-1]
+			default:
+				seen[rank][e.Kind]++
 			}
-		}
+		})
 		if len(open) > 0 {
 			t.Errorf("location %d ends inside of %d calls", i, len(open))
-		}
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 	for rank := range seen {
 		for kind, n := range want {
 			if seen[rank][kind] != n {
 				t.Errorf("rank %d has %d events %s, the program %d", rank, seen[rank][kind], kind.Info().Name, n)
+			}
+		}
+	}
+}
+
+// eventsOf hands the events of a location to a function.
+func eventsOf(t *testing.T, src trace.Source, p trace.P, do func(e *trace.Event, words []uint64)) {
+	t.Helper()
+	st, err := src.Stream(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for k := range st.Chunks() {
+		c, err := st.Chunk(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b trace.Batch
+		for c.Next(&b) == nil {
+			for j := range b.Events {
+				do(&b.Events[j], b.Words(&b.Events[j]))
 			}
 		}
 	}
@@ -260,5 +267,118 @@ func TestPOSIXThreads(t *testing.T) {
 				t.Errorf("the other thread is called %q", name)
 			}
 		})
+	}
+}
+
+// TestTogether records threads of OpenMP next to a POSIX thread together with each of the recorder's other kinds of records, and with parts of
+// the run: the program's result is its own, and events of each process are there as often as the source says.
+func TestTogether(t *testing.T) {
+	needOMPT(t)
+	const ranks, steps, threads = 2, 12, 3
+	team := func(n uint64) map[string]uint64 {
+		return map[string]uint64{
+			"ThreadFork": n, "ThreadJoin": n, "ThreadTeamBegin": threads * n, "ThreadTeamEnd": threads * n,
+			"!$omp critical": threads * n, "ThreadAcquireLock": threads * n, "ThreadReleaseLock": threads * n,
+		}
+	}
+	const most = 300 << 10
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "together.c", "-g", "-O1", "-fopenmp", "-pthread", "-Iinclude")
+		for _, x := range []struct {
+			name  string
+			o     Options
+			args  []string
+			want  [ranks]map[string]uint64
+			known []trace.Code // of the analysis
+		}{
+			{"samples and counters", Options{Sample: time.Millisecond, Counters: []string{"task-clock", "page-faults"}}, nil, [ranks]map[string]uint64{team(steps), team(steps)}, nil},
+			{"bytes", Options{Bytes: most}, []string{"20000"}, [ranks]map[string]uint64{}, []trace.Code{trace.DiagTruncated}},
+			{"steps", Options{Part: Part{From: "step:4", Until: "step:8"}}, nil, [ranks]map[string]uint64{team(5), team(5)}, nil},
+			{"ranks", Options{Part: Part{Ranks: "1"}}, nil, [ranks]map[string]uint64{{"ThreadFork": 0}, team(steps)}, nil},
+			{"times", Options{Sample: time.Millisecond, Part: Part{From: "20ms", Until: "150ms"}}, nil, [ranks]map[string]uint64{}, nil},
+			{"latest", Options{Part: Part{Keep: LeastKeep}}, []string{"15000"}, [ranks]map[string]uint64{}, nil},
+		} {
+			t.Run(l.cc+"/"+x.name, func(t *testing.T) {
+				x.o.Command, x.o.Threads, x.o.Sites, x.o.Keep = l.launch(t, ranks, append([]string{program, strconv.Itoa(steps)}, x.args...)...), ThreadsAll, 1, true
+				r, out, errs := l.runRecorded(t, x.o)
+				var in [2]float64
+				for line := range strings.Lines(out) {
+					var sum int
+					var own [2]float64
+					if _, err := fmt.Sscan(line, &sum, &own[0], &own[1]); err != nil || sum != steps*threads {
+						t.Fatalf("%v: %q", err, line)
+					}
+					in[0], in[1] = in[0]+own[0], in[1]+own[1]
+				}
+				if r.Exit != 0 || len(r.Found) > 0 || len(r.Uncounted) > 0 || (len(r.Cut) > 0) != (x.o.Bytes > 0) {
+					t.Fatalf("status %d, %v %v %v\n%s", r.Exit, r.Found, r.Uncounted, r.Cut, errs)
+				}
+				if path, err := exec.LookPath("otf2-print"); err == nil {
+					if text, err := exec.Command(path, "-Werror", "--silent", r.Archive).CombinedOutput(); err != nil {
+						t.Errorf("otf2-print: %v %s", err, text[max(0, len(text)-500):])
+					}
+				}
+				for _, c := range analyse(t, r.Archive, filepath.Join(t.TempDir(), "run.xtf")).Codes {
+					if c.Code.Severity() > trace.Note && !slices.Contains(x.known, c.Code) {
+						t.Errorf("%s: %+v", c.Code, c)
+					}
+				}
+				have := tally(t, filepath.Join(filepath.Dir(r.Archive), rawFolder), func(count map[string]uint64, name string, e *trace.Event, _ []uint64) {
+					count[e.Kind.Info().Name]++
+					if e.Kind == trace.Enter {
+						count[name]++
+					}
+				}, append(x.known, trace.DiagPart)...)
+				for rank, want := range x.want {
+					for name, n := range want {
+						if have[rank][name] != n {
+							t.Errorf("rank %d: %d of %s, the program does %d", rank, have[rank][name], name, n)
+						}
+					}
+				}
+				if x.o.Sample > 0 && len(x.o.Counters) > 0 {
+					countsOn(t, r.Archive)
+					src, err := otf2.OpenPath(r.Archive)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer src.Close()
+					shares(t, samplesOf(t, src), in)
+				}
+				if x.o.Bytes > 0 {
+					n := onDisk(t, filepath.Dir(r.Archive)) - onDisk(t, filepath.Join(filepath.Dir(r.Archive), rawFolder))
+					if n > most || n < most/3 {
+						t.Errorf("the archive has %d bytes, %d were given", n, most)
+					}
+				}
+				if x.o.Part.Keep > 0 && (have[0]["ThreadFork"] == 0 || have[0]["ThreadAcquireLock"] >= 15000*steps*threads) {
+					t.Errorf("not the latest events alone: %v", have[0])
+				}
+			})
+		}
+	}
+}
+
+// countsOn looks that each thread has counters at its calls, and that they count on.
+func countsOn(t *testing.T, archive string) {
+	t.Helper()
+	src, err := otf2.OpenPath(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for i := range src.Definitions().Locations {
+		var n, last uint64
+		eventsOf(t, src, trace.P(i), func(e *trace.Event, w []uint64) {
+			if e.Kind == trace.Metric {
+				if n++; w[3] < last {
+					t.Fatalf("location %d: task-clock is %d after %d", i, w[3], last)
+				}
+				last = w[3]
+			}
+		})
+		if n < 2 || last == 0 {
+			t.Errorf("location %d has %d values of counters, the last is %d ns", i, n, last)
+		}
 	}
 }

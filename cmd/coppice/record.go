@@ -63,7 +63,7 @@ func recordVerb(s streams) *cobra.Command {
 	f.StringVar(&o.Part.Ranks, "ranks", "", "record these world ranks alone, such as 0-15,20")
 	f.StringVar(&o.Part.From, "from", "", "record from then on: a time since MPI_Init, as 12s, NAME:N, when the region NAME begins for the N-th time, or 'MPI_Pcontrol(LEVEL):N'")
 	f.StringVar(&o.Part.Until, "until", "", "record until then: as --from, but NAME:N is when the region ends for the N-th time")
-	f.Var(&keep, "keep-last", "keep the latest events of each process alone, so much of them, such as 200M; not with --max-bytes or --threads")
+	f.Var(&keep, "keep-last", "keep the latest events of each process alone, so much of them, such as 200M; not with --max-bytes")
 	f.StringVar(&o.Part.Functions, "functions", "", "of instrumented functions, those whose names match, such as 'solve*,halo'; with ! those that do not, as '!*_inner'")
 	f.Func("dump-on-hang", "where no MPI call returned for so long, such as 60s, on a process that is in one, write the recording so far to hang-1 and so on in the folder; the program goes on", func(text string) (err error) {
 		if o.Part.Hang, err = time.ParseDuration(text); err == nil && o.Part.Hang < time.Second {
@@ -75,8 +75,8 @@ func recordVerb(s streams) *cobra.Command {
 	f.SetInterspersed(false)
 	return s.does(c, func(operands []string, s streams) error {
 		o.Bytes, o.Log.Bytes, o.Part.Keep = int64(bytes), int64(logBytes), int64(keep)
-		if keep > 0 && (bytes > 0 || o.Threads != record.ThreadsNone) {
-			return usage("--keep-last is not for --max-bytes, nor for --threads")
+		if keep > 0 && bytes > 0 {
+			return usage("--keep-last is not for --max-bytes")
 		}
 		return recordRun(&o, finish, ranks, operands, s)
 	})

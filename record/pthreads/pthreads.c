@@ -97,7 +97,7 @@ static int waited(unsigned construct, struct wait w)
 		return 0;
 	int error = errno;
 	uint64_t t = cr_now();
-	int recorded = t - w.begin >= LEAST_WAIT && !of_runtime(w.from.address) && cr_wait_end(construct, w.from, w.begin, t);
+	int recorded = cr_wait_end(construct, w.from, w.begin, t, t - w.begin >= LEAST_WAIT && !of_runtime(w.from.address));
 	errno = error;
 	return recorded;
 }
@@ -237,7 +237,7 @@ static void *begin(void *argument)
 	free(argument);
 	ours = 1;
 	if (s.number)
-		cr_thread_begin(s.number, (const char *)s.function + 1);
+		cr_thread_begin(s.number, (const char *)s.function + 1, (char *)__builtin_dwarf_cfa() - 1);
 	return s.function(s.argument);
 }
 

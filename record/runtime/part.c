@@ -170,6 +170,8 @@ HIDDEN void cr_part(struct stream *s, uint64_t t)
 	}
 }
 
+HIDDEN int cr_part_over(uint64_t t) { return t >= atomic_load(&closes); }
+
 /* happens tells whether an instant is this time that something comes. Those of the first thread count. */
 static int happens(struct instant *i, uint64_t name, int level)
 {

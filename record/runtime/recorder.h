@@ -77,7 +77,7 @@ enum {
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
 	DEF_SAMPLES,     /* ns of processor time from one to the next */
-	DEF_CONTEXT,     /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name */
+	DEF_CONTEXT,     /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name, of a construct ~1 and its number in events */
 	DEF_REPLACED     /* name of the runtime of OpenMP that is in the place of GNU's */
 };
 
@@ -104,7 +104,7 @@ HIDDEN void cr_event(int kind, int n, const uint64_t *args);
 
 /* Regions of the program. A region that begins where nothing is recorded, or inside of an MPI call, is left out. */
 HIDDEN int cr_recording(void);
-HIDDEN void cr_region_begin(uint64_t name);
+HIDDEN void cr_region_begin(uint64_t name, const void *frame); /* frame: below the stack pointer of the function that calls, above that of what it calls next */
 HIDDEN void cr_region_end(void);
 
 /* Life of the recorder, called by the wrappers of initialisation and end. */

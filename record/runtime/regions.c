@@ -11,7 +11,7 @@
 
 /* Regions of the program: those it marks with coppice.h, and functions compiled with -finstrument-functions. */
 
-void coppice_region_begin(const char *name) { cr_region_begin(cr_recording() ? cr_name(name) : 0); }
+void coppice_region_begin(const char *name) { cr_region_begin(cr_recording() ? cr_name(name) : 0, (char *)__builtin_dwarf_cfa() - 1); }
 
 void coppice_region_end(void) { cr_region_end(); }
 
@@ -61,7 +61,7 @@ void __cyg_profile_func_enter(void *function, void *site)
 {
 	(void)site;
 	if (!cr_recording()) {
-		cr_region_begin(0);
+		cr_region_begin(0, NULL);
 		return;
 	}
 	pthread_mutex_lock(&lock);
@@ -70,7 +70,7 @@ void __cyg_profile_func_enter(void *function, void *site)
 	if (!s && name && (s = insert(&functions, HANDLE(function))))
 		s->number = name;
 	pthread_mutex_unlock(&lock);
-	cr_region_begin(name == LEFT_OUT ? 0 : name);
+	cr_region_begin(name == LEFT_OUT ? 0 : name, (char *)__builtin_dwarf_cfa() - 1);
 }
 
 void __cyg_profile_func_exit(void *function, void *site)

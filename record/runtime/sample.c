@@ -73,7 +73,7 @@ static uint32_t node(uint32_t parent, uint64_t address)
 
 struct walk {
 	uintptr_t from, below, limit; /* interrupted instruction; end of the frame before; frames beyond it are not wanted */
-	unsigned n;
+	unsigned n, limited; /* limited: it ended at the limit */
 	uintptr_t address[MOST_DEPTH];
 };
 
@@ -83,7 +83,8 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
 	if (w->n == 0 && address != w->from) /* the handler's frames */
 		return _URC_NO_REASON;
-	if (!address || end > w->limit)
+	w->limited = end > w->limit;
+	if (!address || w->limited)
 		return _URC_END_OF_STACK;
 	w->address[w->n] = address + (w->n == 0); /* the others are after a call */
 	w->n++;
@@ -108,22 +109,24 @@ static uintptr_t interrupted(const ucontext_t *u)
 static void sampled(int number, siginfo_t *info, void *context)
 {
 	struct stream *s = cr_mine;
+	static const struct itimerspec none;
 	(void)number;
+	if (info->si_code == SI_TIMER && armed && !atomic_load(&cr.active)) /* the recording is over */
+		timer_settime(timer, 0, &none, NULL);
 	if (info->si_code != SI_TIMER || !atomic_load(&cr.active) || !s || s->off || s->depth || s->quiet || s->busy || !cr_free(s))
 		return;
 	int before = errno;
 	uint64_t t = now();
 	struct walk w = {.from = interrupted(context)};
 	uint32_t at = 0;
-	const uint32_t *regions;
-	unsigned n = cr_regions(&regions, &w.limit);
-	for (unsigned i = 0; i < n; i++)
-		if (regions[i] && !(regions[i] & CONSTRUCT))
-			at = node(at, regions[i]);
+	int function;
+	if (cr_part_over(t) || !cr_path(&at, node, &w.limit, &function))
+		return;
 	if (UNWINDS)
 		_Unwind_Backtrace(step, &w);
 	else if (w.from)
 		w.address[w.n++] = w.from + 1;
+	w.n -= function && w.limited && w.n > 0;
 	while (w.n > 0)
 		at = node(at, w.address[--w.n]);
 	uint64_t a = at;
@@ -139,8 +142,12 @@ HIDDEN void cr_samples_define(void)
 		if (!number) /* it is about to be there */
 			return;
 		uint64_t key = atomic_load(&nodes[number]), address = key & (UINT64_MAX >> 16);
-		uint64_t body[4] = {number, key >> 48, UINT64_MAX, address};
-		if (address >= NODES) /* else a region of the program, by its name */
+		uint64_t body[4] = {number, key >> 48, UINT64_MAX, address}; /* of a region of the program, its name */
+		if (address >= CONTEXT_CONSTRUCT) {
+			body[2]--;
+			body[3] = address - CONTEXT_CONSTRUCT;
+		}
+		if (address >= CONTEXT_CONSTRUCT + CONSTRUCTS)
 			cr_module((uintptr_t)address, &body[2], &body[3]);
 		if (cr_take(CONTEXT_BYTES))
 			cr_define(DEF_CONTEXT, body, sizeof body);

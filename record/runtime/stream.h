@@ -21,6 +21,7 @@ struct stream {
 	unsigned depth, quiet;
 	uint8_t off, part;     /* nothing is written: it is before or after the part of the run that is recorded */
 	uint64_t requests;     /* after it: number of the newest request of the part */
+	volatile unsigned waits; /* its thread is in a wait that is written when it is over */
 	volatile unsigned busy; /* its thread writes an event: a signal must not */
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
@@ -97,6 +98,7 @@ HIDDEN int cr_part_open(void);             /* 0: it cannot be recorded */
 HIDDEN void cr_part_starts(uint64_t t);    /* MPI_Init ended */
 HIDDEN void cr_part_stream(struct stream *s);
 HIDDEN void cr_part(struct stream *s, uint64_t t);
+HIDDEN int cr_part_over(uint64_t t); /* whether it is, though this thread has not seen it */
 HIDDEN void cr_left_out(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args);
 HIDDEN void cr_reopen(struct stream *s, uint64_t t); /* enters, or leaves, what this thread has open */
 HIDDEN void cr_reclose(struct stream *s, uint64_t t);
@@ -112,7 +114,11 @@ HIDDEN void cr_sample_begin(void);
 HIDDEN void cr_sample_end(void);
 HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
 #define CONSTRUCT (1u << 31) /* no region of the program */
-HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame); /* that this thread is in; where the newest begins on the stack */
+#define CONSTRUCTS (1u << 20) /* more than their numbers in events */
+#define CONTEXT_CONSTRUCT (1u << 16) /* contexts of samples: names of regions, from here on constructs by their numbers in events, then addresses */
+/* What this thread is in, as nodes below at; the highest stack pointer of functions that it calls, and whether the outermost of them is that one's own. 0 where it
+ * computes nothing of its own. */
+HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function);
 HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
 
 HIDDEN void cr_sites_open(void);

@@ -12,7 +12,7 @@
 #define REGIONS 1024
 #define TEAMS 32
 #define TAKEN (1u << 30) /* of a construct: it is recorded; its number among them and its number in events follow */
-#define CONSTRUCT_AT 20
+#define CONSTRUCT_AT 20 /* CONSTRUCTS are below */
 struct opened {
 	uint32_t regions[REGIONS];
 	uintptr_t frames[REGIONS]; /* where regions begin on the stack */
@@ -25,14 +25,35 @@ struct opened {
 };
 static _Thread_local struct opened opened;
 
-HIDDEN unsigned cr_regions(const uint32_t **names, uintptr_t *frame)
+/* waits_in tells whether a construct is one in which a thread waits, or does what others gave it. */
+static int waits_in(uint32_t region)
+{
+	switch ((region & ~(CONSTRUCT | TAKEN)) >> CONSTRUCT_AT) {
+	case C_BARRIER - C_PARALLEL: case C_IMPLICIT_BARRIER - C_PARALLEL: case C_CRITICAL - C_PARALLEL: case C_ORDERED - C_PARALLEL:
+	case C_TASKWAIT - C_PARALLEL: case C_TASKGROUP - C_PARALLEL: case C_SET_LOCK - C_PARALLEL: case C_SET_NEST_LOCK - C_PARALLEL:
+		return region & CONSTRUCT;
+	}
+	return 0;
+}
+
+HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function)
 {
 	unsigned n = opened.depth < REGIONS ? opened.depth : REGIONS;
-	*names = opened.regions;
-	while (n > 0 && (!opened.regions[n - 1] || opened.regions[n - 1] & CONSTRUCT))
-		n--;
-	*frame = n > 0 ? opened.frames[n - 1] : UINTPTR_MAX;
-	return n;
+	if (cr_mine->waits || (n > 0 ? waits_in(opened.regions[n - 1]) : cr_mine->member & 1 && cr_mine->thread > 0)) /* or is between two regions of others */
+		return 0;
+	*frame = UINTPTR_MAX;
+	*function = 0;
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t r = opened.regions[i];
+		if (!r || (r & (CONSTRUCT | TAKEN)) == CONSTRUCT)
+			continue;
+		*at = below(*at, r & CONSTRUCT ? CONTEXT_CONSTRUCT + (r & (CONSTRUCTS - 1)) : r);
+		if (opened.frames[i]) {
+			*frame = opened.frames[i];
+			*function = (r & CONSTRUCT) != 0;
+		}
+	}
+	return 1;
 }
 
 /* usable tells whether this thread records outside of MPI calls. */
@@ -45,7 +66,7 @@ static int usable(void)
 	return 1;
 }
 
-HIDDEN void cr_region_begin(uint64_t name)
+HIDDEN void cr_region_begin(uint64_t name, const void *frame)
 {
 	int use = name && usable();
 	if (use && cr.parted) {
@@ -57,7 +78,7 @@ HIDDEN void cr_region_begin(uint64_t name)
 		edge(cr_mine, now(), EV_REGION_ENTER, name);
 	}
 	if (opened.depth < REGIONS) /* after the event: one that turns to a new window is not open there */
-		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)__builtin_frame_address(0);
+		opened.regions[opened.depth] = use ? (uint32_t)name : 0, opened.frames[opened.depth] = (uintptr_t)frame;
 	opened.depth++;
 }
 
@@ -107,7 +128,7 @@ static void close_to(unsigned depth, uint64_t t)
 		if (!r || r & CONSTRUCT && !(r & TAKEN) || !cr_recording())
 			continue;
 		count(cr_mine);
-		edge(cr_mine, t, r & CONSTRUCT ? EV_LEAVE : EV_REGION_LEAVE, r & CONSTRUCT ? r & ((1u << CONSTRUCT_AT) - 1) : r);
+		edge(cr_mine, t, r & CONSTRUCT ? EV_LEAVE : EV_REGION_LEAVE, r & CONSTRUCT ? r & (CONSTRUCTS - 1) : r);
 	}
 }
 
@@ -239,7 +260,7 @@ HIDDEN void cr_team_barrier_begin(const void *address)
 {
 	struct parallel *p = team();
 	cr_construct_begin(C_IMPLICIT_BARRIER, address || !p ? address : p->address, 0);
-	if (p)
+	if (p && cr_recording()) /* else there may have been no room for the enter */
 		atomic_store(&cr_mine->waiting, &opened);
 }
 
@@ -262,7 +283,7 @@ HIDDEN void cr_threads_end(struct stream *s)
 	unsigned base = o->teams[o->teams_n - 1].base;
 	s->room += EVENT * (int64_t)(o->depth - base + 1);
 	for (unsigned i = o->depth; i > base && s->at < s->end; i--) {
-		uint64_t r = o->regions[i - 1] & ((1u << CONSTRUCT_AT) - 1);
+		uint64_t r = o->regions[i - 1] & (CONSTRUCTS - 1);
 		if ((o->regions[i - 1] & (CONSTRUCT | TAKEN)) == (CONSTRUCT | TAKEN))
 			put(s, t, EV_LEAVE, 1, &r);
 	}
@@ -304,6 +325,9 @@ static void name_thread(struct stream *s)
 static void thread_ended(void *stream)
 {
 	struct stream *s = stream;
+	cr_sample_end();
+	if (!cr_threads())
+		return;
 	while (opened.teams_n > 0)
 		cr_team_end();
 	close_to(0, now());
@@ -317,6 +341,7 @@ static void thread_ended(void *stream)
 	pthread_mutex_lock(&cr.lock);
 	s->counters = NULL;
 	s->depth = 0;
+	s->waits = 0;
 	s->held_n = 0;
 	s->unused = unused;
 	unused = s;
@@ -326,16 +351,20 @@ static void thread_ended(void *stream)
 
 HIDDEN struct stream *cr_stream(void)
 {
-	if (cr_mine || !cr_threads())
-		return cr_mine ? cr_mine : (cr_mine = cr_open_stream(now()));
-	pthread_mutex_lock(&cr.lock);
-	if ((cr_mine = unused))
-		unused = cr_mine->unused;
-	pthread_mutex_unlock(&cr.lock);
+	if (cr_mine)
+		return cr_mine;
+	if (cr_threads()) {
+		pthread_mutex_lock(&cr.lock);
+		if ((cr_mine = unused))
+			unused = cr_mine->unused;
+		pthread_mutex_unlock(&cr.lock);
+	}
 	if (!cr_mine)
 		cr_mine = cr_open_stream(now());
-	if (cr_mine)
+	if (cr_mine) {
 		pthread_setspecific(ending, cr_mine);
+		cr_sample_begin();
+	}
 	return cr_mine;
 }
 
@@ -400,12 +429,15 @@ HIDDEN uint64_t cr_wait_begin(void)
 	if (cr_inside || (cr_mine && cr_mine->busy) || !usable())
 		return 0;
 	count(cr_mine);
+	cr_mine->waits = 1;
 	return now();
 }
 
-HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end)
+HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end, int recorded)
 {
-	if (!usable())
+	int is = recorded && usable();
+	cr_mine->waits = 0;
+	if (!is)
 		return 0;
 	uint64_t number = cr_site(cr_mine, construct, from);
 	edge(cr_mine, begin, EV_ENTER, number);
@@ -425,14 +457,15 @@ HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t)
 	edge(cr_mine, now(), EV_LEAVE, site);
 }
 
-HIDDEN void cr_thread_begin(uint64_t number, const void *function)
+HIDDEN void cr_thread_begin(uint64_t number, const void *function, const void *frame)
 {
 	if (!usable())
 		return;
 	cr_mine->began = number;
 	cr_mine->began_as = (int)syscall(SYS_gettid);
 	cr_thread_event(THREAD_PTHREAD | THREAD_BEGIN, number, 0, 0);
-	cr_construct_begin(C_THREAD, function, cr_mine->last);
+	if (cr_construct_begin(C_THREAD, function, cr_mine->last))
+		opened.frames[opened.depth - 1] = (uintptr_t)frame;
 }
 
 HIDDEN void cr_thread_joined(uint64_t number)
@@ -510,11 +543,17 @@ HIDDEN void cr_state(struct stream *s)
 
 HIDDEN void cr_reclose(struct stream *s, uint64_t t)
 {
+	unsigned k = opened.teams_n < TEAMS ? opened.teams_n : TEAMS;
 	count(s);
-	for (unsigned i = opened.depth < REGIONS ? opened.depth : REGIONS; i > 0; i--) {
+	for (unsigned i = opened.depth < REGIONS ? opened.depth : REGIONS;; i--) {
+		for (; k > 0 && opened.teams[k - 1].base >= i; k--)
+			if (opened.teams[k - 1].p)
+				cr_thread_event(THREAD_OPENMP | THREAD_TEAM_END, 0, 0, t);
+		if (i == 0)
+			break;
 		uint32_t r = opened.regions[i - 1];
 		if ((r & (CONSTRUCT | TAKEN)) == (CONSTRUCT | TAKEN))
-			edge(s, t, EV_LEAVE, r & ((1u << CONSTRUCT_AT) - 1));
+			edge(s, t, EV_LEAVE, r & (CONSTRUCTS - 1));
 		else if (r && !(r & CONSTRUCT))
 			edge(s, t, EV_REGION_LEAVE, r);
 		if (r & CONSTRUCT)
@@ -527,7 +566,7 @@ HIDDEN void cr_reclose(struct stream *s, uint64_t t)
 /* close_region leaves a region at the end of the recording, if the window has room. */
 static void close_region(uint64_t name)
 {
-	uint64_t t = now(), number = name & ((1u << CONSTRUCT_AT) - 1);
+	uint64_t t = now(), number = name & (CONSTRUCTS - 1);
 	if (name & CONSTRUCT && !(name & TAKEN))
 		return;
 	if (cr_mine->at < cr_mine->end && cr_mine->counters)

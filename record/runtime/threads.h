@@ -95,11 +95,11 @@ HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next); /* N
 /* Waits of POSIX threads, which are written when they are over. */
 #define LEAST_WAIT 10000 /* ns of a wait that is recorded */
 HIDDEN uint64_t cr_wait_begin(void); /* the time, 0 where it is not recorded */
-HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end); /* whether it is recorded */
+HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end, int recorded); /* whether it is */
 
 /* POSIX threads, by their numbers. */
 HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t);
-HIDDEN void cr_thread_begin(uint64_t number, const void *function); /* a return address in the function */
+HIDDEN void cr_thread_begin(uint64_t number, const void *function, const void *frame); /* a return address in the function; as of cr_region_begin */
 HIDDEN void cr_thread_joined(uint64_t number);
 
 #endif

@@ -56,7 +56,7 @@ static double solve(void)
 int main(int argc, char **argv)
 {
 	int rank, provided;
-	long sum = 0, ordered = 0;
+	long sum = 0, ordered = 0, locked = 0;
 	omp_lock_t lock;
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 #pragma omp critical
 			sum++;
 			omp_set_lock(&lock);
-			sum++;
+			locked++;
 			omp_unset_lock(&lock);
 #pragma omp barrier
 #pragma omp sections
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	}
 	MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
-		printf("%ld %ld %.6e\n", sum, ordered, rest);
+		printf("%ld %ld %ld %.6e\n", sum, locked, ordered, rest);
 	MPI_Finalize();
 	return 0;
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -14,10 +15,17 @@ type context struct {
 	number, parent uint64 // parent: 0 for none
 	at             Address
 	region         uint64 // name
+	construct      uint64 // number in events
 }
 
-// contextRef is a calling context of the definitions, and how many are above it.
-type contextRef struct{ ref, depth uint32 }
+// ofConstruct is the module of a context that is a construct of threads.
+const ofConstruct = math.MaxUint64 - 1
+
+// contextRef is a calling context of the definitions, how many are above it, and whether it is a frame.
+type contextRef struct {
+	ref, depth uint32
+	frame      bool
+}
 
 const (
 	maxContexts = 1 << 16
@@ -34,6 +42,8 @@ func (p *process) addContext(b []byte) bool {
 	switch m := word(2); {
 	case m < uint64(len(p.modules)):
 		c.at = p.modules[m]
+	case m == ofConstruct:
+		c.construct = word(3)
 	case word(3) < maxContexts:
 		c.region = word(3)
 	}
@@ -103,7 +113,13 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 		return t.below(above, p.nameRef(c.region), trace.Undefined)
 	}
 	list := t.s.names[c.at]
-	first := above.depth == 0
+	if c.construct > 0 {
+		if p.functionRef(c.construct) == trace.Undefined {
+			return above
+		}
+		return t.below(above, p.functionRef(c.construct), trace.Undefined)
+	}
+	first := !above.frame
 	if strings.HasPrefix(filepath.Base(c.at.Module), "coppice-record-") {
 		return above
 	}
@@ -118,11 +134,12 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 		name, _, _ := strings.Cut(f.Function, "+0x")
 		if name == "" {
 			name = fmt.Sprintf("%s+0x%x", filepath.Base(c.at.Module), c.at.Offset)
-			if above.depth > 0 && i == 0 { // code without a name: its file alone
+			if !first && i == 0 { // code without a name: its file alone
 				name = filepath.Base(c.at.Module)
 			}
 		}
 		above = t.below(above, t.function(shorten(name), f), t.line(f))
+		above.frame = true
 	}
 	return above
 }
@@ -187,5 +204,5 @@ func (t *contextTree) below(above contextRef, region, line uint32) contextRef {
 		key.Ref = ref
 		t.b.d.CallingContexts = append(t.b.d.CallingContexts, key)
 	}
-	return contextRef{ref, above.depth + 1}
+	return contextRef{ref, above.depth + 1, false}
 }

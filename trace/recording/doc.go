@@ -42,7 +42,7 @@
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's
 //	22 samples       ns of processor time from one to the next: u64
 //	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
-//	                 all bits set and its name: u64 each
+//	                 all bits set and its name; of a construct of threads, all but the lowest bit and its number in events: u64 each
 //	24 replaced      name of the runtime of OpenMP that is in the place of GNU's
 //
 // Where the part that is recorded begins after MPI_Init, or only the latest is kept and the first windows of event files are holes, R.left counts the messages and collectives before it (part.go).

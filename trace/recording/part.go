@@ -360,6 +360,8 @@ type scan struct {
 	begun map[[2]uint64]bool    // operations of windows and of files
 	open  *place                // the collective in hand
 	lead  bool                  // inside of a call whose begin was given up
+	calls int                   // that are open, where begins were given up
+	teams [2]int                // of OpenMP that are, begun by the thread, with it as a member
 	after bool                  // the part is over
 }
 
@@ -389,7 +391,7 @@ func (c *scan) thread(thread int) error {
 	}
 	defer h.Close()
 	b := make([]byte, windowBytes)
-	c.lead = false
+	c.lead, c.calls, c.teams = false, 0, [2]int{}
 	for w := f.first; w < windows(f.size); w++ {
 		n, err := h.ReadAt(b, int64(w)*windowBytes)
 		if err != nil && err != io.EOF {
@@ -416,6 +418,9 @@ func (c *scan) thread(thread int) error {
 				c.skip(at)
 				c.lead = x.kind != evLeave
 				continue
+			}
+			if f.first > 0 {
+				c.ends(&x, at)
 			}
 			c.event(&x, at)
 		}
@@ -540,6 +545,32 @@ func (c *scan) begins(f *file, x *raw, at place) {
 		if at.thread == 0 && x.t > c.p.part.started {
 			c.p.part.begins = x.t - c.p.part.started
 		}
+	}
+}
+
+// ends leaves out ends of constructs, teams and locks of a thread whose begins were given up.
+func (c *scan) ends(x *raw, at place) {
+	closes := func(n *int) {
+		if *n == 0 {
+			c.skip(at)
+		} else {
+			*n--
+		}
+	}
+	lock := [2]uint64{evThread, x.n[1]<<32 | x.n[2]&mask}
+	switch what := x.n[0] & 0xff; {
+	case x.kind == evEnter:
+		c.calls++
+	case x.kind == evLeave:
+		closes(&c.calls)
+	case x.kind == evThread && (what == 0 || what == 2):
+		c.teams[what/2]++
+	case x.kind == evThread && (what == 1 || what == 3):
+		closes(&c.teams[what/2])
+	case x.kind == evThread && what == 4:
+		c.begun[lock] = true
+	case x.kind == evThread && what == 5 && !c.begun[lock]:
+		c.skip(at)
 	}
 }
 
