@@ -264,7 +264,8 @@ func TestLatest(t *testing.T) {
 				}
 				file := filepath.Join(t.TempDir(), "run.xtf")
 				for _, c := range analyse(t, r.Archive, file).Codes {
-					if c.Code.Severity() > trace.Note && c.Code != trace.DiagUnfinished {
+					inBarrier := c.Code == trace.DiagShortCollective && len(args) > 1 // the launcher kills the other process, perhaps before it is out of the barrier
+					if c.Code.Severity() > trace.Note && c.Code != trace.DiagUnfinished && !inBarrier {
 						t.Errorf("%s: %+v", c.Code, c)
 					}
 				}
