@@ -362,6 +362,61 @@ func TestMostWork(t *testing.T) {
 	}
 }
 
+// TestLongCollective: a megabyte goes from process 0 to two others in MPI_Bcast, which all leave at 500. Process 0 comes at 100, 2 at 200: a
+// quarter of the 400 of process 0 are before the last member comes, the rest is the transfer: without it the run is 300 shorter.
+func TestLongCollective(t *testing.T) {
+	lines := "0 50 THREAD_CREATE 0 1\n"
+	for p, x := range [...][3]int{{100, 2_000_000, 1_000_000}, {150, 0, 1_000_000}, {200, 0, 1_000_000}} {
+		lines += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Bcast\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 500 MPI_COLLECTIVE_END BCAST MPI_COMM_WORLD 0 %[3]d %[4]d\n%[1]d 500 LEAVE MPI_Bcast\n", p, x[0], x[1], x[2])
+	}
+	file := foundTrace(t, program(3, lines))
+	f := jsonOf[foundIn](t, "report", file).Findings[0]
+	if f.Kind != "long_messages" || f.Ticks != 300 || !strings.HasPrefix(f.Advice, "send less") || !strings.HasPrefix(f.Text, "collective calls without waits: ") ||
+		!strings.Contains(f.Text, "; a process sends and receives 1.67 MB in a call of MPI_Bcast on average; 0.100000 of rank 0 are before their last member comes; who comes last is rank 2") {
+		t.Errorf("%+v", f)
+	}
+	if text := must(t, "report", file, "untold"); !strings.Contains(text, "whether threads that a process starts compute while its first one is in MPI is not compared") {
+		t.Error(text)
+	}
+}
+
+// TestHeavyMember: process 1 of three stays in MPI_Alltoallv from 100 to 400, the others to 110: then they wait for it in the next one from 120 to
+// 410, and so on, three times. It moves a million bytes in each call, 0 as many with it, and 2 a thousand: who makes others wait has half of all.
+// With 300 thousand for each all move as much.
+func TestHeavyMember(t *testing.T) {
+	for _, x := range []struct {
+		bytes [3]int
+		heavy string
+	}{
+		{[3]int{1_000_000, 1_000_000, 1000}, "; rank 1 sends and receives there 3 MB of 6 MB that all do"},
+		{[3]int{300_000, 300_000, 300_000}, ""},
+		{[3]int{1000, 1000, 10}, ""},
+	} {
+		lines := ""
+		for p, bytes := range x.bytes {
+			for i := range 3 {
+				from, to := 100+300*i, 120+300*i
+				if i > 0 && p != 1 {
+					from = 120 + 300*(i-1)
+				}
+				if p == 1 {
+					to = 390 + 300*i
+				}
+				lines += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Alltoallv\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END ALLTOALLV MPI_COMM_WORLD none %[4]d %[4]d\n%[1]d %[3]d LEAVE MPI_Alltoallv\n", p, from, to, bytes/2)
+			}
+		}
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, program(3, lines)))
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "nxn_wait" })
+		if i < 0 {
+			t.Fatalf("%+v", doc.Findings)
+		}
+		f := doc.Findings[i]
+		if heavy := strings.HasPrefix(f.Advice, "deal out more evenly what"); f.Cause == nil || f.Cause.Process != 1 || f.Cause.Activity != "mpi" || heavy != (x.heavy != "") || !strings.HasSuffix(f.Evidence, x.heavy) || strings.Contains(f.Evidence, "sends and receives there") != heavy {
+			t.Errorf("%v: %+v", x.bytes, f)
+		}
+	}
+}
+
 // TestFindings analyses programs with one cause each; the expected ticks are worked
 // out in the comments.
 func TestFindings(t *testing.T) {

@@ -23,6 +23,7 @@ type FindingFacts struct {
 	Even        bool   // over the run no process computes much more than the others
 	Busy        bool   // who makes others wait computes nearly all the time
 	inTurn      string // says that the processes compute one after another, "" where they do not
+	heavy       bool   // who makes others wait moves more bytes than others
 	bound       bool   // to processors that others may not use
 	mean        numbers.Ratio
 }
@@ -62,8 +63,10 @@ var AdviceTable = []adviceRow{
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
+	{kindBarrier, "", nil, "drop the barrier if nothing needs it"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "balance each step, or let processes meet less often: over the run no process computes much more than the others"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
+	{kindNxN, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
 	{"late_broadcast", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "move the operation up, or the root's work after it"},
 	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
 	{"early_scan", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},

@@ -461,7 +461,7 @@ func (f *finder) transfer() error {
 			without = "with waits of their sends, which are not known"
 		case unrecorded:
 			without = "without waits for what has records"
-		case k.sum == sumColl && most != nil && f.each.before > f.each.largest[sumColl]/2:
+		case k.sum == sumColl && most != nil && mostlyOf(f.each.before, f.each.largest[sumColl]):
 			without = "before their last member comes, with waits that are not known"
 		}
 		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
@@ -489,7 +489,17 @@ func (f *finder) transfer() error {
 		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
-		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && f.each.before > f.each.largest[sumColl]/2 {
+		mostly := mostlyOf(f.each.before, f.each.largest[sumColl])
+		if k.sum == sumColl && most != nil && !mostly {
+			if mean := numbers.MeanOf(most.Bytes, max(most.Calls, 1)); mean >= longMessage {
+				x.Kind = kindLongMessages
+				x.Evidence += fmt.Sprintf("; a process sends and receives %s in a call of %s on average", numbers.Bytes(mean), x.Where.Region)
+			}
+		}
+		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && f.each.before >= f.each.largest[sumColl]/4 {
+			if !mostly {
+				x.Evidence += fmt.Sprintf("; %s of rank %d are before their last member comes", f.u.Ticks(min(f.each.before, f.each.largest[sumColl])), f.each.rank[sumColl])
+			}
 			if err := f.lastMember(&x, most.Region); err != nil {
 				return err
 			}

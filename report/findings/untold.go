@@ -122,6 +122,10 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		threaded = threaded || threads.TeamOf(r.Defs, i).Count > 1
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known")
+	add(mpi && slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
+		k, ok := c.Code.Unread()
+		return ok && k == trace.ThreadCreate
+	}), "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")

@@ -106,6 +106,9 @@ func (f *finder) waits() error {
 		}
 		f.blame(&x, item)
 		f.busy(&x)
+		if err := f.heavy(&x); err != nil {
+			return err
+		}
 		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
@@ -235,6 +238,33 @@ func (f *finder) busy(x *Finding) {
 		x.facts.Busy = left < x.Ticks/4
 		x.Evidence += fmt.Sprintf("; as long as rank %d computes that much, the run could be shorter by no more than %s %s", x.Cause.Process, f.u.Ticks(left), f.u.Name())
 	}
+}
+
+// heavy says how much of what all send and receive in an all-to-all operation the process does that makes others wait by it, where that is
+// a third more than an even share, and long messages.
+func (f *finder) heavy(x *Finding) error {
+	processes := f.r.Defs.Processes()
+	if x.Cause == nil || x.Cause.Activity != "mpi" || uint64(x.Cause.Process) >= uint64(len(processes)) {
+		return nil
+	}
+	k := slices.IndexFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
+		return r.Region == x.facts.causeRegion && r.Kind&xtf.ClassNxN != 0
+	})
+	if k < 0 {
+		return nil
+	}
+	all, own, calls := f.hot.Profile.Regions[k].Bytes, uint64(0), uint64(0)
+	err := results.Load(f.r, xtf.Proc(processes[x.Cause.Process].First), func(c *xtf.Coll) {
+		if c.Region == x.facts.causeRegion && xtf.Add(&own, c.Sent) && xtf.Add(&own, c.Received) {
+			calls++
+		}
+	})
+	if err != nil || own > all || own/max(calls, 1) < longMessage || numbers.MulDiv(own, 3*uint64(len(processes)), 4) < all {
+		return beyond(err)
+	}
+	x.facts.heavy = true
+	x.Evidence += fmt.Sprintf("; rank %d sends and receives there %s of %s that all do", x.Cause.Process, numbers.Bytes(own), numbers.Bytes(all))
+	return nil
 }
 
 // late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
