@@ -61,6 +61,7 @@ type plantedReport struct {
 		Seconds    float64
 		Where      struct {
 			Region    string
+			Place     string
 			Path      []string
 			Processes []int
 		}

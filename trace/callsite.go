@@ -37,24 +37,59 @@ func (d *Definitions) HasSites(r *Region) bool {
 
 // CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a
 // library without lines calls, it is the line that calls the library, and the place in that: "halo.c:42 > solve+0x2a".
-func (d *Definitions) CallPlace(r *Region) string {
-	frames := d.CallSite(r)
+func (d *Definitions) CallPlace(r *Region) string { return placeOf(d.CallSite(r)) }
+
+// placeOf returns the place of frames, as CallPlace does.
+func placeOf(frames []string) string {
 	if len(frames) == 0 {
 		return ""
 	}
 	last := frames[len(frames)-1]
-	for i, frame := range slices.Backward(frames) {
-		at := strings.LastIndex(frame, " (")
-		if at < 0 || !strings.HasSuffix(frame, ")") {
-			continue
-		}
-		line := frame[at+2 : len(frame)-1]
-		if i == len(frames)-1 {
-			return line
-		}
-		return line + siteSeparator + last
+	i, line := lined(frames)
+	switch {
+	case i < 0:
+		return last
+	case i == len(frames)-1:
+		return line
 	}
-	return last
+	return line + siteSeparator + last
+}
+
+// lined returns the index of the innermost frame that has a line, and that, as "halo.c:42"; -1 for none.
+func lined(frames []string) (int, string) {
+	for i, frame := range slices.Backward(frames) {
+		if at := strings.LastIndex(frame, " ("); at >= 0 && strings.HasSuffix(frame, ")") {
+			return i, frame[at+2 : len(frame)-1]
+		}
+	}
+	return -1, ""
+}
+
+// signalIn is between the name of a signal and the frames where it came.
+const signalIn = " in "
+
+// DescribeSignal returns the value of PropertyUnfinished of a process that a signal ended: its name, and frames as in DescribeCallSite.
+func DescribeSignal(name string, frames []string) string {
+	if len(frames) > 0 {
+		name += signalIn + strings.Join(frames, siteSeparator)
+	}
+	return UnfinishedSignal + name
+}
+
+// SignalOf returns what a value of PropertyUnfinished says of a signal: its name with the innermost frame that has a line and the one that it
+// called, and the place, as CallPlace does. ok is false for other values.
+func SignalOf(value string) (name, place string, ok bool) {
+	text, ok := strings.CutPrefix(value, UnfinishedSignal)
+	name, path, in := strings.Cut(text, signalIn)
+	if !ok || !in {
+		return name, "", ok
+	}
+	frames := strings.Split(path, siteSeparator)
+	shown := frames[len(frames)-1:]
+	if i, _ := lined(frames); i >= 0 {
+		shown = frames[i:min(i+2, len(frames))]
+	}
+	return name + signalIn + strings.Join(shown, siteSeparator), placeOf(shown), true
 }
 
 // RegionLabel returns the name of a region for people, with the place of its calls: "MPI_Recv (halo.c:42)".

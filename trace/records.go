@@ -269,6 +269,9 @@ const (
 // where it is known.
 const UnfinishedExit = "exit"
 
+// UnfinishedSignal begins it where a signal did that the process brought upon itself: see DescribeSignal.
+const UnfinishedSignal = "signal "
+
 // CutBy returns the diagnostic that a location property stands for, and false for other properties.
 func CutBy(property string) (Code, bool) {
 	switch property {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,18 +14,25 @@
 
 #define DEFINITION 96 /* bytes that one takes in the archive besides its text and its members: a string and a record or two */
 
-HIDDEN void cr_define(int kind, const void *body, size_t bytes)
+/* cr_define_now adds a definition in one piece, whatever other threads write. */
+HIDDEN void cr_define_now(int kind, const void *body, size_t bytes)
 {
 	uint8_t head[5] = {(uint8_t)kind};
 	uint32_t n = (uint32_t)bytes;
+	memcpy(head + 1, &n, 4);
+	struct iovec parts[2] = {{head, sizeof head}, {(void *)body, bytes}};
+	if (cr.def >= 0 && writev(cr.def, parts, 2) != (ssize_t)(sizeof head + bytes))
+		cr_complain("definitions cannot be written");
+}
+
+HIDDEN void cr_define(int kind, const void *body, size_t bytes)
+{
 	int counts = kind == DEF_COMM || kind == DEF_WIN || kind == DEF_FILE || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are in the process's share from the start */
 	if (counts && !cr_take((int64_t)bytes + DEFINITION))
 		cr_stop(END_BUDGET);
-	memcpy(head + 1, &n, 4);
 	struct own own = cr_own_begin();
 	pthread_mutex_lock(&cr.lock);
-	if (cr.def >= 0 && (write(cr.def, head, 5) != 5 || write(cr.def, body, bytes) != (ssize_t)bytes))
-		cr_complain("definitions cannot be written");
+	cr_define_now(kind, body, bytes);
 	pthread_mutex_unlock(&cr.lock);
 	cr_own_end(own);
 }

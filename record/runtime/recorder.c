@@ -334,6 +334,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function, struct cr_place from)
 	edge(cr_mine, cr.begin, EV_REGION_ENTER, 0); /* name 0 is the program */
 	memcpy(cr_mine->values, cr.entered, sizeof cr.entered);
 	cr_sites_open();
+	cr_signals_open();
 	cr_samples_open();
 	cr_mine->call = cr_site(cr_mine, function, from);
 	edge(cr_mine, entered, EV_ENTER, cr_mine->call);

@@ -1,15 +1,12 @@
 #define _GNU_SOURCE
 #include "stream.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <unwind.h>
 
 /*
  * Samples: where a thread computes between its MPI calls. A timer of its processor time interrupts it; the handler unwinds the
@@ -36,21 +33,6 @@ static uint64_t period;
 static int number_of_signal;
 static _Thread_local timer_t timer;
 static _Thread_local int armed;
-static _Thread_local uintptr_t top; /* of the thread's stack */
-
-/* _dl_find_object, of glibc 2.35 and later, finds the tables of code without a lock; the compiler's unwinder uses it too. Without it
- * a sample is the interrupted instruction alone. */
-#if defined __GLIBC_PREREQ && __GLIBC_PREREQ(2, 35)
-#define UNWINDS 1
-static int has_tables(uintptr_t address)
-{
-	struct dl_find_object found;
-	return _dl_find_object((void *)address, &found) == 0;
-}
-#else
-#define UNWINDS 0
-static int has_tables(uintptr_t address) { return address == 0; }
-#endif
 
 /* node returns the number of an address below a parent, the parent's where the table is full. */
 static uint32_t node(uint32_t parent, uint64_t address)
@@ -71,41 +53,6 @@ static uint32_t node(uint32_t parent, uint64_t address)
 	}
 }
 
-struct walk {
-	uintptr_t from, below, limit; /* interrupted instruction; end of the frame before; frames beyond it are not wanted */
-	unsigned n, limited; /* limited: it ended at the limit */
-	uintptr_t address[MOST_DEPTH];
-};
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
-{
-	struct walk *w = data;
-	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
-	if (w->n == 0 && address != w->from) /* the handler's frames */
-		return _URC_NO_REASON;
-	w->limited = end > w->limit;
-	if (!address || w->limited)
-		return _URC_END_OF_STACK;
-	w->address[w->n] = address + (w->n == 0); /* the others are after a call */
-	w->n++;
-	/* What the unwinder would read next must be a stack, and code that has tables. */
-	int wrong = end < w->below || end >= top || !has_tables(address - (w->n > 1));
-	w->below = end;
-	return wrong || w->n == MOST_DEPTH ? _URC_END_OF_STACK : _URC_NO_REASON;
-}
-
-static uintptr_t interrupted(const ucontext_t *u)
-{
-#if defined __x86_64__
-	return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-#elif defined __aarch64__
-	return (uintptr_t)u->uc_mcontext.pc;
-#else
-	(void)u;
-	return 0;
-#endif
-}
-
 static void sampled(int number, siginfo_t *info, void *context)
 {
 	struct stream *s = cr_mine;
@@ -117,18 +64,15 @@ static void sampled(int number, siginfo_t *info, void *context)
 		return;
 	int before = errno;
 	uint64_t t = now();
-	struct walk w = {.from = interrupted(context)};
 	uint32_t at = 0;
-	int function;
-	if (cr_part_over(t) || !cr_path(&at, node, &w.limit, &function))
+	int function, limited;
+	uintptr_t limit, address[MOST_DEPTH];
+	if (cr_part_over(t) || !cr_path(&at, node, &limit, &function))
 		return;
-	if (UNWINDS)
-		_Unwind_Backtrace(step, &w);
-	else if (w.from)
-		w.address[w.n++] = w.from + 1;
-	w.n -= function && w.limited && w.n > 0;
-	while (w.n > 0)
-		at = node(at, w.address[--w.n]);
+	unsigned n = cr_unwind(context, limit, address, MOST_DEPTH, &limited);
+	n -= function && limited && n > 0;
+	while (n > 0)
+		at = node(at, address[--n]);
 	uint64_t a = at;
 	put(s, t, EV_SAMPLE, 1, &a);
 	errno = before;
@@ -175,8 +119,6 @@ HIDDEN void cr_samples_open(void)
 		ns = (ns + each - 1) / each * each;
 	if (!number_of_signal || sigaction(number_of_signal, &own, NULL) != 0)
 		return;
-	struct walk w = {.from = 1};
-	_Unwind_Backtrace(step, &w); /* its library is loaded now, and not in the handler */
 	period = ns;
 	cr_define(DEF_SAMPLES, &ns, sizeof ns);
 	cr_sample_begin();
@@ -185,14 +127,9 @@ HIDDEN void cr_samples_open(void)
 /* cr_sample_begin begins the samples of the thread that calls it, which has a stream or will have one. */
 HIDDEN void cr_sample_begin(void)
 {
-	pthread_attr_t attributes;
-	void *bottom;
-	size_t size;
-	if (!period || armed || pthread_getattr_np(pthread_self(), &attributes) != 0)
+	if (!period || armed)
 		return;
-	if (pthread_attr_getstack(&attributes, &bottom, &size) == 0)
-		top = (uintptr_t)bottom + size;
-	pthread_attr_destroy(&attributes);
+	cr_unwind_thread();
 	struct sigevent e = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number_of_signal};
 	e._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	struct timespec t = {(time_t)(period / 1000000000), (long)(period % 1000000000)};

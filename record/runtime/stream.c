@@ -298,6 +298,8 @@ static struct stream *open_stream(uint64_t first)
 	}
 	enter_window(s, w);
 	cr_part_stream(s);
+	cr_unwind_thread();
+	cr_signals_thread();
 	s->counters = cr.counters && pthread_equal(pthread_self(), cr.first) ? cr.counters : cr_counters_open();
 	if (cr.counters_n && !s->counters)
 		cr_uncounted();

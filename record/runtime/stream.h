@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define SITES 256 /* call sites that a stream keeps */
 #define SITE_WAYS 4
@@ -120,6 +121,16 @@ HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
  * computes nothing of its own. */
 HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function);
 HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
+
+/* In the handler of a signal: the stack that it interrupted, as return addresses, innermost first, of frames up to the limit; and whether
+ * there are others beyond it. */
+struct link_map;
+HIDDEN unsigned cr_unwind(const ucontext_t *context, uintptr_t limit, uintptr_t *address, unsigned most, int *limited);
+HIDDEN const struct link_map *cr_tables(uintptr_t address); /* the program or library whose code is there, as far as it is known without a lock */
+HIDDEN void cr_unwind_thread(void); /* the calling thread may be interrupted from now on */
+HIDDEN void cr_signals_open(void);
+HIDDEN void cr_signals_thread(void);
+HIDDEN void cr_define_now(int kind, const void *body, size_t bytes); /* without a lock */
 
 HIDDEN void cr_sites_open(void);
 HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place from); /* number of a call in events */

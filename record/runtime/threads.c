@@ -359,7 +359,9 @@ HIDDEN struct stream *cr_stream(void)
 			unused = cr_mine->unused;
 		pthread_mutex_unlock(&cr.lock);
 	}
-	if (!cr_mine)
+	if (cr_mine)
+		cr_unwind_thread();
+	else
 		cr_mine = cr_open_stream(now());
 	if (cr_mine) {
 		pthread_setspecific(ending, cr_mine);

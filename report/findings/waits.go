@@ -663,9 +663,9 @@ func (f *finder) hang() ([]Finding, error) {
 	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagOpenCall || c.Code == trace.DiagUnfinished }) {
 		return nil, nil
 	}
-	exits := exits(f.r)
+	ended := exits(f.r)
 	open, unknown, err := openCalls(f.r)
-	if err != nil || len(open) == 0 && len(exits) == 0 {
+	if err != nil || len(open) == 0 && len(ended.how) == 0 {
 		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
@@ -673,7 +673,7 @@ func (f *finder) hang() ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Finding{hangFinding(f.r, f.u, open, exits, unknown, f.query("diagnostics"), last)}, nil
+	return []Finding{hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last)}, nil
 }
 
 // openCalls are the outermost MPI calls that never returned, of the locations that
@@ -698,21 +698,38 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 	return list, slices.Compact(unknown), err
 }
 
-// exits are the processes that called exit, or came to the end of main, without MPI_Finalize, by how they did.
-func exits(r *results.Run) map[string][]uint32 {
-	list := map[string][]uint32{}
+// ending is processes that ended without MPI_Finalize, by how they did.
+type ending struct {
+	how    map[string][]uint32
+	signal string // of how: the first one that is a signal, "" for none
+	place  string // in the source where it came
+}
+
+// exits are the processes that called exit, or came to the end of main, or that a signal ended.
+func exits(r *results.Run) ending {
+	x := ending{how: map[string][]uint32{}}
 	for i := range r.Defs.LocationProperties {
 		q := &r.Defs.LocationProperties[i]
+		if r.Defs.Text(q.Name) != trace.PropertyUnfinished || q.Value.Type != trace.TypeString {
+			continue
+		}
 		how := r.Defs.Text(uint32(q.Value.Bits))
-		if r.Defs.Text(q.Name) != trace.PropertyUnfinished || q.Value.Type != trace.TypeString || !strings.HasPrefix(how, trace.UnfinishedExit) {
+		signal, place, ok := trace.SignalOf(how)
+		switch {
+		case ok:
+			how = trace.UnfinishedSignal + signal
+			if x.signal == "" {
+				x.signal, x.place = how, place
+			}
+		case !strings.HasPrefix(how, trace.UnfinishedExit):
 			continue
 		}
 		if p, ok := r.Defs.Ordinal(q.Location); ok {
 			rank, _ := r.Defs.Process(p)
-			list[how] = append(list[how], rank)
+			x.how[how] = append(x.how[how], rank)
 		}
 	}
-	return list
+	return x
 }
 
 // openGroup is the processes that are in one region at the end.
@@ -743,7 +760,7 @@ func groups(open []endCall) []*openGroup {
 }
 
 // hangFinding is the report of calls that never returned, and of processes that ended themselves; open and unknown are by rank.
-func hangFinding(r *results.Run, u numbers.Units, open []endCall, exits map[string][]uint32, unknown []uint32, query, last string) Finding {
+func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, unknown []uint32, query, last string) Finding {
 	list := groups(open)
 	x := Finding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
 	var parts []string
@@ -763,9 +780,14 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, exits map[stri
 	}
 	var ended []uint32
 	var how []string
-	for _, text := range slices.Sorted(maps.Keys(exits)) {
-		ended = append(ended, exits[text]...)
-		how = append(how, fmt.Sprintf("%s by %s", rankText(results.Ranks{List: exits[text]}), numbers.Clean(text, 60)))
+	for _, text := range slices.Sorted(maps.Keys(ways.how)) {
+		ended = append(ended, ways.how[text]...)
+		way := fmt.Sprintf("%s by %s", rankText(results.Ranks{List: ways.how[text]}), numbers.Clean(text, 200))
+		if text == ways.signal { // what others did may follow from it
+			how = slices.Insert(how, 0, way)
+		} else {
+			how = append(how, way)
+		}
 	}
 	slices.Sort(ended)
 	without := func(list []uint32) (others []uint32) {
@@ -803,12 +825,15 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, exits map[stri
 	}
 	const calls = "calls that never returned: "
 	switch {
-	case at >= 0:
+	case at >= 0 && ways.signal == "":
 		x.Where = FindingWhere{Processes: list[at].ranks.List, Region: "MPI_Abort", Place: results.CallPlace(r, list[at].region), Path: []string{"MPI_Abort"}}
 		x.facts.Region = x.Where.Region
 		x.Text = "ended by MPI_Abort: " + calls + x.Evidence
 	case len(ended) > 0:
-		x.Where = FindingWhere{Processes: ended}
+		x.Where = FindingWhere{Processes: ended, Place: ways.place}
+		if ways.signal != "" {
+			x.Where.Processes, x.Basis = ways.how[ways.signal], "no gain: a signal ended the program"
+		}
 		if len(list) > 0 {
 			how = append(how, calls+x.Evidence)
 		}

@@ -120,7 +120,7 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 		return t.below(above, p.functionRef(c.construct), trace.Undefined)
 	}
 	first := !above.frame
-	if strings.HasPrefix(filepath.Base(c.at.Module), "coppice-record-") {
+	if ofRecorder(c.at.Module) {
 		return above
 	}
 	if first && (len(list) > 0 && (starts(list[0].Function) || isStart(list[0].Function)) || len(list) == 0 && parent != nil && (parent.at.Module == c.at.Module || isStart(t.outer(parent)))) {

@@ -92,6 +92,7 @@ func (b *definer) system(s *Source) {
 				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})
 		}
+		p.signaled = s.ending(p)
 		property, why := p.cut()
 		b.property(p, property, why)
 		b.property(p, PropertyUncounted, p.uncounted)

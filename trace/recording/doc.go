@@ -44,6 +44,8 @@
 //	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
 //	                 all bits set and its name; of a construct of threads, all but the lowest bit and its number in events: u64 each
 //	24 replaced      name of the runtime of OpenMP that is in the place of GNU's
+//	25 signal        text: number of a signal that may have ended the process, number of the thread or -1, time; for each return address
+//	                 of its stack, innermost first, a line: address in its file, path
 //
 // Where the part that is recorded begins after MPI_Init, or only the latest is kept and the first windows of event files are holes, R.left counts the messages and collectives before it (part.go).
 //

@@ -37,6 +37,7 @@ const (
 	defSamples   = 22
 	defContext   = 23
 	defReplaced  = 24
+	defSignal    = 25
 )
 
 // Words of defUsage.
@@ -70,6 +71,8 @@ type process struct {
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
 	exit       uint64 // status given to exit + 1, 0 where it is not known
+	signal     fatal
+	signaled   string // which signal ended it, and where, "" for none
 	newest     uint64 // time of the last event, where it did
 	running    bool   // and may go on
 	damaged    string // what is wrong with the file, "" if nothing is
@@ -259,6 +262,8 @@ func (p *process) define(kind byte, b []byte) bool {
 		p.replaced = clean(b)
 	case defContext:
 		return p.addContext(b)
+	case defSignal:
+		return p.addSignal(clean(b))
 	case defEnd:
 		p.ended, p.newest = word(0), word(4)
 		if len(b) >= 48 {

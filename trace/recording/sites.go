@@ -131,6 +131,9 @@ func (s *Source) addresses() []Address {
 				add(a)
 			}
 		}
+		for _, a := range p.signal.site.frames {
+			add(a)
+		}
 		for i := range p.contexts {
 			if c := &p.contexts[i]; c.region == 0 {
 				add(c.at)
@@ -165,10 +168,18 @@ func (f *Frame) text(a *Address) string {
 		name = fmt.Sprintf("%s+0x%x", filepath.Base(a.Module), a.Offset)
 	}
 	name = shorten(name)
-	if f.Line == 0 {
+	if f.Line == 0 || ofC(a.Module) {
 		return name
 	}
 	return fmt.Sprintf("%s (%s:%d)", name, shorten(filepath.Base(f.File)), f.Line)
+}
+
+// ofC reports whether a file is the C library: what it does itself is no line of the program.
+func ofC(module string) bool { return strings.HasPrefix(filepath.Base(module), "libc.so.") }
+
+// ofRecorder reports whether a file is the recorder itself.
+func ofRecorder(module string) bool {
+	return strings.HasPrefix(filepath.Base(module), "coppice-record-")
 }
 
 func shorten(name string) string {

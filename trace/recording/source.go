@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -343,7 +344,7 @@ func (p *process) cut() (property, why string) {
 		if p.running {
 			return trace.PropertyUnfinished, "it goes on: the recording was written before its end"
 		}
-		return trace.PropertyUnfinished, "it crashed or was killed"
+		return trace.PropertyUnfinished, cmp.Or(p.signaled, "it crashed or was killed")
 	case endExit:
 		if p.exit > 0 {
 			return trace.PropertyUnfinished, fmt.Sprintf("%s with status %d", trace.UnfinishedExit, p.exit-1)

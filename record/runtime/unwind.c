@@ -1,0 +1,109 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include <dlfcn.h>
+#include <unwind.h>
+
+/*
+ * The stack of what a signal interrupted, found in its handler: nothing here takes a lock of the dynamic linker or memory.
+ *
+ * _dl_find_object, of glibc 2.35 and later, finds the tables of code without a lock; the compiler's unwinder uses it too. Without it
+ * a stack is the interrupted instruction alone.
+ */
+
+static _Thread_local uintptr_t top; /* of the thread's stack, 0 where it is not known */
+
+#if defined __GLIBC_PREREQ && __GLIBC_PREREQ(2, 35)
+#define UNWINDS 1
+HIDDEN const struct link_map *cr_tables(uintptr_t address)
+{
+	struct dl_find_object found;
+	return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+}
+#else
+#define UNWINDS 0
+HIDDEN const struct link_map *cr_tables(uintptr_t address)
+{
+	(void)address;
+	return NULL;
+}
+#endif
+
+struct walk {
+	uintptr_t from, below, limit; /* interrupted instruction; end of the frame before; frames beyond it are not wanted */
+	unsigned n, most;
+	int limited; /* it ended at the limit */
+	uintptr_t *address;
+};
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
+{
+	struct walk *w = data;
+	uintptr_t address = _Unwind_GetIP(context), end = _Unwind_GetCFA(context);
+	if (w->n == 0 && address != w->from) /* the handler's frames */
+		return _URC_NO_REASON;
+	w->limited = end > w->limit;
+	if (!address || w->limited)
+		return _URC_END_OF_STACK;
+	w->address[w->n] = address + (w->n == 0); /* the others are after a call */
+	w->n++;
+	/* What the unwinder would read next must be a stack, and code that has tables. */
+	int wrong = end < w->below || end >= top || !cr_tables(address - (w->n > 1));
+	w->below = end;
+	return wrong || w->n == w->most ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+static uintptr_t interrupted(const ucontext_t *u)
+{
+#if defined __x86_64__
+	return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+	return (uintptr_t)u->uc_mcontext.pc;
+#else
+	(void)u;
+	return 0;
+#endif
+}
+
+/* caller returns the return address at the first instruction of a function. */
+static uintptr_t caller(const ucontext_t *u)
+{
+#if defined __x86_64__
+	uintptr_t stack = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
+	return stack < top && stack % sizeof stack == 0 ? *(uintptr_t *)stack : 0;
+#elif defined __aarch64__
+	return (uintptr_t)u->uc_mcontext.regs[30];
+#else
+	(void)u;
+	return 0;
+#endif
+}
+
+HIDDEN unsigned cr_unwind(const ucontext_t *u, uintptr_t limit, uintptr_t *address, unsigned most, int *limited)
+{
+	struct walk w = {.from = interrupted(u), .limit = limit, .most = most, .address = address};
+	if (UNWINDS && cr_tables(w.from))
+		_Unwind_Backtrace(step, &w);
+	else if (UNWINDS && cr_tables(caller(u) - 1)) /* it jumped to no code */
+		address[w.n++] = caller(u);
+	if (w.n == 0 && w.from)
+		address[w.n++] = w.from + 1;
+	*limited = w.limited;
+	return w.n;
+}
+
+HIDDEN void cr_unwind_thread(void)
+{
+	pthread_attr_t attributes;
+	void *bottom;
+	size_t size;
+	uintptr_t none;
+	struct walk w = {.from = 1, .most = 1, .address = &none};
+	if (top || pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	if (pthread_attr_getstack(&attributes, &bottom, &size) == 0)
+		top = (uintptr_t)bottom + size;
+	pthread_attr_destroy(&attributes);
+	if (UNWINDS)
+		_Unwind_Backtrace(step, &w); /* its library is loaded now, and not in a handler */
+}

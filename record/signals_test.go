@@ -1,0 +1,55 @@
+package record
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSignals has programs that a signal ends: it is the first finding, with the process and the line that the program printed just before, and
+// the launcher's status is what it is without the recorder. A signal that a handler of the program takes is none.
+func TestSignals(t *testing.T) {
+	const segmentation = "SIGSEGV (segmentation fault)"
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "signals.c", "-g", "-O0")
+		for _, x := range []struct {
+			how, signal string
+			in, to      string // functions: which has the line; a regular expression of what it called there
+		}{
+			{"null", segmentation, "raises", ""},
+			{"jump", segmentation, "raises", ""},
+			{"abort", "SIGABRT (abort)", "raises", " > .*abort.*"},
+			{"call", segmentation, "raises", " > MPI_Send.*"},
+			{"stack", segmentation, "deeper", "( > .*)?"},
+			{"thread", segmentation, "thread", ""},
+			{how: "handled"},
+			{how: "survived"},
+		} {
+			t.Run(l.cc+"/"+x.how, func(t *testing.T) {
+				command, status := noting(t, l.launch(t, 2, program, x.how))
+				r, out, errs := l.runRecorded(t, Options{Command: command, Sites: 1})
+				if want := status(); r.Exit != want || want == 0 {
+					t.Errorf("status %d, the launcher's is %d: %s", r.Exit, want, errs)
+				}
+				file := filepath.Join(t.TempDir(), "run.xtf")
+				analyse(t, r.Archive, file)
+				first := readPlanted(t, file).Findings[0]
+				if x.signal == "" {
+					if first.Kind != "hang" || strings.Contains(first.Text, "by signal") {
+						t.Errorf("%s: %s", first.Kind, first.Text)
+					}
+					return
+				}
+				_, line, _ := strings.Cut(out, "line ")
+				line, _, _ = strings.Cut(line, "\n")
+				place := fmt.Sprintf("%s (signals.c:%s)", x.in, line)
+				want := "^" + regexp.QuoteMeta("ended without MPI_Finalize: rank 1 by signal "+x.signal+" in "+place)
+				if first.Kind != "abort" || !regexp.MustCompile(want+x.to+"; calls that never returned: rank 0 in MPI_Recv").MatchString(first.Text) || !strings.HasPrefix(first.Where.Place, "signals.c:"+line) {
+					t.Errorf("%s: %s, at %q instead of %s", first.Kind, first.Text, first.Where.Place, place)
+				}
+			})
+		}
+	}
+}

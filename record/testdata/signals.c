@@ -1,0 +1,72 @@
+/* Process 1 comes to a signal in the way that its argument names, and prints the line in which it does. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HERE (printf("line %d\n", __LINE__), fflush(stdout))
+
+static int *volatile nowhere;
+static void (*volatile no_code)(void);
+static sigjmp_buf back;
+
+static void leaves(int number) { _exit(number); }
+static void goes_on(int number) { siglongjmp(back, number); }
+
+static int deeper(volatile char *above) { volatile char room[4096]; HERE; room[0] = above[0]; return deeper(room) + room[0]; }
+
+static void *thread(void *unused)
+{
+	HERE, *nowhere = 1;
+	return unused;
+}
+
+static void raises(const char *how)
+{
+	pthread_t other;
+	if (!strcmp(how, "null"))
+		HERE, *nowhere = 1;
+	if (!strcmp(how, "jump"))
+		HERE, no_code();
+	if (!strcmp(how, "abort"))
+		HERE, abort();
+	if (!strcmp(how, "call"))
+		HERE, MPI_Send((void *)16, 10, MPI_INT, 0, 0, MPI_COMM_WORLD);
+	if (!strcmp(how, "stack"))
+		deeper((char *)how);
+	if (!strcmp(how, "thread")) {
+		pthread_create(&other, NULL, thread, NULL);
+		pthread_join(other, NULL);
+	}
+	if (!strcmp(how, "handled")) { /* by the program, with a status of its own */
+		signal(SIGSEGV, leaves);
+		*nowhere = 1;
+	}
+	if (!strcmp(how, "survived")) {
+		if (!sigsetjmp(back, 1))
+			*nowhere = 1;
+		MPI_Barrier(MPI_COMM_SELF);
+		raise(SIGKILL);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int rank, value = 0;
+	const char *how = argc > 1 ? argv[1] : "";
+	if (!strcmp(how, "survived"))
+		signal(SIGSEGV, goes_on);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		raises(how);
+	MPI_Recv(&value, 1, MPI_INT, 1 - rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Finalize();
+	return 0;
+}

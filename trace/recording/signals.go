@@ -1,0 +1,96 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// fatal is a signal that may have ended a process: a handler that was there before the recorder's may have let it go on.
+type fatal struct {
+	number int // 0 for none
+	thread int // of the recording, -1 for another one
+	t      uint64
+	site   site // where the thread was
+}
+
+// signals are the names of those that the recorder looks for, by their numbers, which are the same on x86-64, ARM and POWER.
+var signals = map[int]string{
+	4: "SIGILL (illegal instruction)", 5: "SIGTRAP (trap)", 6: "SIGABRT (abort)", 7: "SIGBUS (bus error)",
+	8: "SIGFPE (arithmetic error)", 11: "SIGSEGV (segmentation fault)", 31: "SIGSYS (bad system call)",
+}
+
+// addSignal reads a line of numbers, and a line for each address.
+func (p *process) addSignal(text string) bool {
+	var x fatal
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if n, err := fmt.Sscanf(lines[0], "%d %d %d", &x.number, &x.thread, &x.t); n != 3 || err != nil || len(lines) > maxFrames+1 {
+		return false
+	}
+	for _, line := range lines[1:] {
+		offset, path, ok := strings.Cut(line, " ")
+		n, err := strconv.ParseUint(offset, 16, 64)
+		if !ok || err != nil {
+			return false
+		}
+		if ofRecorder(path) && len(x.site.frames) > 0 { // it called what raised the signal
+			continue
+		}
+		a := Address{Module: path, Offset: n}
+		for _, m := range p.modules {
+			if m.Module == path {
+				a.ID = m.ID
+			}
+		}
+		x.site.frames = append(x.site.frames, a)
+	}
+	p.signal = x
+	return true
+}
+
+// survived reports whether the thread of a signal went on after it.
+func (p *process) survived() bool {
+	if p.signal.thread < 0 || p.signal.thread >= len(p.files) {
+		return false
+	}
+	f := &p.files[p.signal.thread]
+	h, err := os.Open(f.path)
+	if err != nil {
+		return false
+	}
+	defer h.Close()
+	b := make([]byte, windowBytes)
+	for w := max(f.first, windows(f.size)-2); w < windows(f.size); w++ { // the last one may be prepared for events that did not come
+		n, err := h.ReadAt(b, int64(w)*windowBytes)
+		if err != nil && err != io.EOF {
+			return false
+		}
+		r := &reader{p: p}
+		r.open(b[:n], uint64(w))
+		var x raw
+		for n := x.decode(r.b, r.last); n > 0; n = x.decode(r.b, r.last) {
+			if r.b, r.last = r.b[n:], x.t; x.t > p.signal.t {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ending says which signal ended the process, and where, "" for none.
+func (s *Source) ending(p *process) string {
+	if p.signal.number == 0 || p.ended != 0 || p.survived() {
+		return ""
+	}
+	var frames []string
+	if len(p.signal.site.frames) > 0 {
+		frames, _ = p.signal.site.described(s.names)
+	}
+	return trace.DescribeSignal(cmp.Or(signals[p.signal.number], strconv.Itoa(p.signal.number)), slices.Compact(frames)) // of a recursion one frame
+}
