@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -150,6 +151,9 @@ func (b *Builder) addGaps(events []trace.Event) error {
 	}
 	if b.events == 0 {
 		b.first, b.last = events[0].Time, events[0].Time
+	}
+	if need := len(events) * binary.MaxVarintLen64; cap(b.gaps)-len(b.gaps) < need {
+		b.gaps = slices.Grow(b.gaps, max(need, cap(b.gaps))) // twice as much: append grows in small steps, and touches new memory in each
 	}
 	gaps, last := b.gaps, b.last
 	for i := range events {

@@ -150,10 +150,14 @@ func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {
 
 // Of a job with so little input the heap may grow to five times what is live, below
 // its limit: in tens of MiB the collector takes up to a quarter of the processor
-// time else, of larger jobs little.
+// time else, of larger jobs little. Once a larger one has loaded its locations garbage
+// may be a quarter of what is live: memory that is touched for the first time costs more
+// than a collection.
 const (
-	smallInput   = 2 << 20 // bytes, of all ranks
-	smallPercent = 400
+	smallInput    = 2 << 20 // bytes, of all ranks
+	smallPercent  = 400
+	usualPercent  = 100
+	loadedPercent = 25
 )
 
 // limitHeap tells the collector what the rank may use, unless the user did.
@@ -162,7 +166,23 @@ func limitHeap(mem int64, ranksHere int, input uint64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(mem * int64(ranksHere))
 	}
-	if input <= smallInput && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(smallPercent)
+	percent := usualPercent
+	if input <= smallInput {
+		percent = smallPercent
+	}
+	setGarbage(percent)
+}
+
+// LimitGarbage tells the collector that the locations of so much input are loaded.
+func LimitGarbage(input uint64) {
+	if input > smallInput {
+		setGarbage(loadedPercent)
+	}
+}
+
+// setGarbage says how much garbage there may be, in hundredths of what is live, unless the user did.
+func setGarbage(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
 	}
 }

@@ -108,6 +108,9 @@ func (l *Loader) endBin(border uint64) {
 	}
 	b.left = b.left[:0]
 	slices.Sort(b.order)
+	if rows := b.bins.Rows; cap(rows)-len(rows) < len(b.order) {
+		b.bins.Rows = slices.Grow(rows, max(len(b.order), cap(rows))) // as Builder.addGaps in ccg
+	}
 	for _, i := range b.order {
 		s, p := &b.regions[i], &l.profile[i]
 		now := BinSums{p.Calls + uint64(p.open), p.Inclusive, p.Exclusive, p.Bytes}

@@ -149,7 +149,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	t := l.t
 	process, thread := t.Defs.Process(p)
 	bins := newBinner(len(t.class))
-	bins.bins.Rows = l.bins.bins.Rows[:0]
+	bins.bins.Rows, bins.long = l.bins.bins.Rows[:0], l.bins.long[:0]
 	*l = Loader{
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   l.p2p.to(out.P2P, xtf.P2PRowBytes),

@@ -44,7 +44,7 @@ const (
 	firstChunk = 4 << 10
 	lastChunk  = 256 << 10
 	chunkSizes = 7
-	spareBytes = 8 << 20 // of dropped chunks that are kept for reuse
+	spillBytes = 8 << 20 // of the oldest chunks that go to the file at once
 )
 
 // chunkSize is the number of the least size that has room for n bytes, of the largest one if none has.
@@ -54,7 +54,7 @@ func chunkSize(n int) int { return min(bits.Len(uint(max(n, 1)-1)/firstChunk), c
 // append-only file. It may be used by many goroutines; a segment is written by
 // one at a time.
 //
-// Memory: at most the budget plus one chunk (256 KiB) of segment data, 8 MiB of
+// Memory: at most the budget plus one chunk (256 KiB) of segment data and of
 // chunks kept for reuse, and about 100 bytes for each segment and 48 for each
 // piece of it in the file.
 type Store struct {
@@ -76,7 +76,7 @@ type Store struct {
 	live     int64                // bytes of all segments
 	dead     int                  // entries of order without memory
 	spare    [chunkSizes][][]byte // memory of dropped chunks
-	spared   int64                // bytes of it, spareBytes at most
+	spared   int64                // bytes of it
 	done     map[Unit]unitState
 	list     List // of this run
 }
@@ -217,25 +217,34 @@ func (st *Store) take(size int) []byte {
 		st.spared -= int64(cap(b))
 		return b
 	}
+	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+firstChunk<<size > st.budget; {
+		if n := len(st.spare[k]) - 1; n >= 0 {
+			st.spared -= firstChunk << k
+			st.spare[k][n] = nil
+			st.spare[k] = st.spare[k][:n]
+		} else {
+			k--
+		}
+	}
 	return make([]byte, 0, firstChunk<<size)
 }
 
-// give keeps the memory of a chunk for later.
+// give keeps the memory of a chunk for later, as far as the budget goes: memory that was used before costs less than new one.
 func (st *Store) give(b []byte) {
 	size := chunkSize(cap(b))
-	if cap(b) == firstChunk<<size && st.spared+int64(cap(b)) <= spareBytes {
+	if cap(b) == firstChunk<<size && st.memory+st.spared+int64(cap(b)) <= st.budget {
 		st.spare[size] = append(st.spare[size], b[:0])
 		st.spared += int64(cap(b))
 	}
 }
 
-// shrink spills the oldest chunks, as many as are kept for reuse or a quarter of the budget: new ones take their memory.
+// shrink spills the oldest chunks, of spillBytes or a quarter of the budget: new ones take their memory.
 func (st *Store) shrink() error {
 	if st.memory <= st.budget {
 		return nil
 	}
 	i := 0
-	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spareBytes); i++ {
+	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spillBytes); i++ {
 		c := st.order[i]
 		if c.mem == nil {
 			continue

@@ -58,12 +58,54 @@ func TestStore(t *testing.T) {
 					}
 					want[i] = append(want[i], b...)
 				}
-				if u := st.Usage(); u.Memory > max(budget, 0)+lastChunk || (budget == 1<<40 && u.Spilled > 0) {
+				if u := st.Usage(); u.Memory+st.spared > max(budget, 0)+lastChunk || (budget == 1<<40 && u.Spilled > 0) {
 					t.Fatalf("usage %+v with budget %d", u, budget)
 				}
 			}
 			checkClosed(t, st, segs, want)
 		})
+	}
+}
+
+// TestDroppedMemory fills the budget again and again: the memory of dropped segments is enough, of every size.
+func TestDroppedMemory(t *testing.T) {
+	const budget = 4 << 20
+	st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), budget)
+	defer st.Close(true)
+	fill := func(piece int) {
+		var list []*Segment
+		for at := 0; at+piece <= budget; at += piece {
+			s := st.Scratch()
+			if _, err := s.Append(make([]byte, piece)); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, s)
+		}
+		for _, s := range list {
+			s.Drop()
+		}
+	}
+	for _, piece := range []int{lastChunk, firstChunk, 2 * firstChunk, lastChunk} {
+		fill(piece)
+		size := chunkSize(piece)
+		if st.memory != 0 || st.spared != budget || len(st.spare[size]) != budget/piece {
+			t.Fatalf("pieces of %d: %d bytes held, %d for reuse", piece, st.memory, st.spared)
+		}
+		held := &st.spare[size][0][:1][0]
+		fill(piece)
+		if len(st.spare[size]) != budget/piece {
+			t.Fatalf("pieces of %d: %d for reuse", piece, len(st.spare[size]))
+		}
+		found := false
+		for _, b := range st.spare[size] {
+			found = found || &b[:1][0] == held
+		}
+		if !found {
+			t.Fatalf("pieces of %d: new memory in place of what was there", piece)
+		}
+	}
+	if u := st.Usage(); u.Spilled > 0 || u.Peak > budget {
+		t.Fatalf("usage %+v with budget %d", u, budget)
 	}
 }
 

@@ -41,7 +41,7 @@ type loads struct {
 	loader  *stats.Loader
 	batch   trace.Batch
 	builder *ccg.Builder
-	encoded []byte // graph of a location
+	encoded []byte // graph of a location, then what it leaves next to rows
 	counts  stats.LevelCounts
 	led     map[trace.P]bool // locations whose team this rank has led
 	found   loaded
@@ -61,6 +61,7 @@ func (a *job) load(in *clocks) (*loaded, error) {
 	if err := jobs.Agree(a.c, err); err != nil {
 		return nil, err
 	}
+	jobs.LimitGarbage(a.size.Bytes)
 	found := &l.found
 	return found, l.sum(&found.facts)
 }
@@ -249,7 +250,11 @@ func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
 func (a *loads) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
 	a.addSourceDiagnostics(loaded, found)
 	loaded.Bytes = a.size.Weights[p]
-	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
+	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
+		return err
+	}
+	a.encoded = loaded.AppendBinary(a.encoded[:0])
+	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), a.encoded); err != nil {
 		return err
 	}
 	f := forest{loaded.Tree, loaded.Paths}
@@ -257,9 +262,6 @@ func (a *loads) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagno
 		return err
 	}
 	if err := a.putComponents(p, loaded.Components); err != nil {
-		return err
-	}
-	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
 		return err
 	}
 	a.found.add(a.tables, &a.counts, loaded)

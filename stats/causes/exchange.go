@@ -69,6 +69,9 @@ func (o *outbox) put(to int, record []byte) error {
 		x = &box{}
 		o.boxes[to] = x
 	}
+	if cap(x.buffer)-len(x.buffer) < 4+len(record) {
+		x.buffer = slices.Grow(x.buffer, max(4+len(record), cap(x.buffer)))
+	}
 	x.buffer = binary.LittleEndian.AppendUint32(x.buffer, uint32(len(record)))
 	x.buffer = append(x.buffer, record...)
 	if o.held += 4 + len(record); o.held < o.most {
