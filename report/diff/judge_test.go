@@ -74,6 +74,14 @@ func TestJudgeText(t *testing.T) {
 	if len(d.Worse) != 1 || !strings.HasSuffix(d.Worse[0].Text, "80 ticks more in MPI on average; the process that computes most computes 50 ticks more") {
 		t.Errorf("%+v", d.Worse)
 	}
+	// larger messages, not more of them, nor more collectives than 1/20
+	count := func(name string, a, b int64) DiffLine {
+		return newLine(name, results.KindCount, numbers.Whole(numbers.Sum(a)), numbers.Whole(numbers.Sum(b)))
+	}
+	d = judged("time", milli(timeMetric, results.KindTime, 400_000, 500_000), milli("mpi", results.KindTime, 100_000, 180_000), count("sends", 20, 20), count("bytes_out", 8_000_000, 24_000_000), count("collectives", 100, 105), count("coll_bytes_out", 0, 400))
+	if len(d.Worse) != 1 || !strings.HasSuffix(d.Worse[0].Text, "more in MPI on average; bytes of messages: 24 MB, was 8 MB; bytes of collectives: 400 B, was 0 B") {
+		t.Errorf("%+v", d.Worse)
+	}
 	// set-up counts for nothing: of MPI it is the change alone, so computing is what changed
 	d = judged("time", milli(timeMetric, results.KindTime, 400_000, 500_000), milli("cpu", results.KindTime, 100_000, 190_000), milli("mpi", results.KindTime, 100_000, 200_000), milli("setup", results.KindTime, 20_000, 110_000))
 	if len(d.Worse) != 1 || !strings.Contains(d.Worse[0].Text, "90 ticks more in computing") {

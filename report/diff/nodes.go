@@ -260,8 +260,31 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	if w := n.Metric("wait"); best == "mpi" && w.Change.Known() && w.Change.Sign() == x.Change.Sign() {
 		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
 	}
+	if best == "mpi" {
+		text += d.moved(n, m.Change.Sign())
+	}
 	if most := n.Metric("largest_useful"); best != "cpu" && most.Change.Known() && most.Change.Sign() == m.Change.Sign() && most.Change.Abs().Times(2).Compare(size) >= 0 {
 		text += fmt.Sprintf("; the process that computes most computes %s", d.moreOrLess(most))
+	}
+	return text
+}
+
+// moved says what of calls and bytes of MPI changed by more than the threshold, in the direction of the time.
+func (d *Diff) moved(n *DiffNode, sign int) (text string) {
+	for _, x := range []struct {
+		metric, what string
+		write        func(uint64) string
+	}{
+		{"sends", "messages", numbers.Count}, {"bytes_out", "bytes of messages", numbers.Bytes},
+		{"collectives", "calls of collectives", numbers.Count}, {"coll_bytes_out", "bytes of collectives", numbers.Bytes},
+	} {
+		v := n.Metric(x.metric)
+		if !v.Change.Known() || v.Change.Sign() != sign {
+			continue
+		}
+		if part := v.Change.Abs().Over(v.A.Fraction); !part.Known() || part.Compare(d.Threshold.Fraction) > 0 {
+			text += fmt.Sprintf("; %s: %s, was %s", x.what, x.write(uint64(v.B.Round())), x.write(uint64(v.A.Round())))
+		}
 	}
 	return text
 }
