@@ -51,6 +51,8 @@ func writes(d *trace.Definitions) {
 //   - Each waits for a message of the one before, which it sends when it has written: all 600 are on the critical path, and the run could
 //     be that much shorter. What the others wait is part of it: one finding.
 //   - All write at the same time and meet: 200 are on the path, and nothing is uneven.
+//   - Process 0 writes in two functions for 90 each, and computes for 20 before it meets the others, who wait for all of it: though neither
+//     makes half of what they wait, the output makes most.
 //   - Process 0 writes when the others have met it, and they wait: the output is that of one process.
 func TestOutputInTurn(t *testing.T) {
 	written := func(p, from int) string {
@@ -65,11 +67,16 @@ func TestOutputInTurn(t *testing.T) {
 			alone += meeting(p, 100, 101) + meeting(p, 101, 302)
 		}
 	}
+	places := meeting(0, 100, 101) + "0 101 ENTER save\n0 101 ENTER write\n0 191 LEAVE write\n0 191 LEAVE save\n0 201 ENTER write\n0 291 LEAVE write\n" + meeting(0, 301, 302)
+	for p := 1; p < 3; p++ {
+		places += meeting(p, 100, 101) + meeting(p, 101, 302)
+	}
 	for _, x := range []struct {
 		name, trace, advice string
 		ticks               uint64
 		turns               bool
 	}{
+		{"in places", places, "read and write on all processes evenly", 180, false},
 		{"in turn", turns, "let the processes read and write at the same time", 600, true},
 		{"together", together, "", 200, false},
 		{"alone", alone, "read and write on all processes evenly", 200, false},

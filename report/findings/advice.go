@@ -20,11 +20,12 @@ type FindingFacts struct {
 	item        xtf.Item // of a component that is a loss by itself
 	outside     bool     // work outside of recorded calls
 	Uneven      bool
-	Even        bool   // over the run no process computes much more than the others
-	Busy        bool   // who makes others wait computes nearly all the time
-	inTurn      string // says that the processes compute one after another, "" where they do not
-	heavy       bool   // who makes others wait moves more bytes than others
-	bound       bool   // to processors that others may not use
+	Even        bool          // over the run no process computes much more than the others
+	Busy        bool          // who makes others wait computes nearly all the time
+	inTurn      string        // says that the processes compute one after another, "" where they do not
+	ofActivity  numbers.Ratio // of waits: the part that the cause's activity makes, in all places
+	heavy       bool          // who makes others wait moves more bytes than others
+	bound       bool          // to processors that others may not use
 	mean        numbers.Ratio
 }
 

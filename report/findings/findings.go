@@ -408,7 +408,7 @@ func (f *finder) absorb(x *Finding, activity string) {
 		return
 	}
 	f.list = slices.DeleteFunc(f.list, func(w Finding) bool {
-		if w.Cause == nil || w.Cause.Activity != activity || !(w.Cause.Share.Value >= 0.5) || w.Ticks > x.Ticks {
+		if w.Cause == nil || w.Cause.Activity != activity || !(w.facts.ofActivity.Value >= 0.5) || w.Ticks > x.Ticks && !(w.facts.ofActivity.Value >= 0.75) {
 			return false
 		}
 		note := fmt.Sprintf("; others wait for it: %s %s %s on one process", results.PatternLabel(w.facts.pattern), f.u.Ticks(w.Ticks), f.u.Name())

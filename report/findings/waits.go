@@ -211,6 +211,13 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		part = numbers.Add(part, top.long)
 	}
 	share := numbers.Quotient(least(top), waited)
+	all := numbers.Sum(0)
+	for _, p := range list {
+		if p.activity == top.activity {
+			all = numbers.Add(all, least(p))
+		}
+	}
+	x.facts.ofActivity = numbers.Quotient(min(all, waited), waited)
 	if elsewhere > 0 && top.long > 0 && share.Percent() != "100.0 %" {
 		atLeast = "at least "
 	}
@@ -225,6 +232,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
 	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
 		x.Evidence += ", in " + results.PathLabel(p)
+	}
+	if x.facts.ofActivity.Value >= 1.25*share.Value {
+		x.Evidence += fmt.Sprintf("; with %s in other places it is %s", results.Activities[top.activity].Cause, x.facts.ofActivity.Percent())
 	}
 }
 
