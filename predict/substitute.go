@@ -29,16 +29,15 @@ const quantile = 100
 // Donor is a process whose computation on the target is known: others of its class take theirs from it. It is read-only once
 // made. Memory: 20 bytes an entry.
 type Donor struct {
-	Process  uint32
-	Measured uint64 // entries that have a measured time
-	host     []int64
-	target   []int64 // ps; notMeasured, kept
-	site     []uint32
-	sites    []siteTotal
-	all      siteTotal
-	low      platform.Scale // least and largest ratio of an entry that is used
-	high     platform.Scale
-	bounded  bool
+	Process uint32
+	host    []int64
+	target  []int64 // ps; notMeasured, kept
+	site    []uint32
+	sites   []siteTotal
+	all     siteTotal
+	low     platform.Scale // least and largest ratio of an entry that is used
+	high    platform.Scale
+	bounded bool
 }
 
 // siteTotal is what was measured at a site: a place of the program.
@@ -73,7 +72,6 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 		if target[i] == notMeasured {
 			continue
 		}
-		d.Measured++
 		if !d.sites[k].add(host[i], target[i]) || !d.all.add(host[i], target[i]) {
 			return nil, fmt.Errorf("process %d: %w", process, ErrTooLong)
 		}

@@ -51,9 +51,10 @@
 // # Parts
 //
 // Both engines run the same code of a program (compile.go, kinds.go), move processes
-// through it with cursors (place.go), join ports to channels (link.go), perform
-// collective operations by the schedules of the network or in meetings with closed
-// forms (meeting.go), and report deadlocks (deadlock.go).
+// through it with cursors (place.go), join ports to channels (link.go), and
+// perform collective operations by the schedules of the network or in meetings with
+// closed forms (meeting.go). Deadlocks of both are described by the event engine
+// (deadlock.go).
 //
 //   - A worker of the dataflow engine (flow.go) has channels, an ending for the call
 //     that completes, collective operations by steps, and a mailbox for what goes to

@@ -19,7 +19,8 @@ import (
 // that the program alone determines, so the order in which processes run does not matter, and there is no queue of events.
 //
 // Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message in progress that the first two
-// are not; nothing grows with the length of the program. Collective.
+// are not; nothing grows with the length of the program. To say why a program stops for ever, rank 0 takes the memory of [Events]
+// too. Collective.
 func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*Result, error) {
 	if n.Contention != network.NoContention || n.Policy == network.Arrival {
 		return nil, errors.New("simnet: contention and the policy arrival need the event engine")

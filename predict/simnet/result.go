@@ -67,7 +67,6 @@ type Blocked struct {
 	Process uint32
 	Call    uint64         // ordinal
 	Node    program.NodeID // the call's node
-	Action  uint32         // index into Program.Actions
 	For     uint32         // the process that does not post what this one needs
 }
 
