@@ -2,6 +2,7 @@ package predict
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -302,17 +303,17 @@ func (r *timeReader) next() (int64, error) {
 	return r.last, nil
 }
 
-// Pieces of a process's times in progress between ranks begin with one of these.
 const (
-	pieceMore   = iota // another one follows
-	pieceLast          // the last one
-	pieceFailed        // the sender could not read on
-)
-
-const (
-	pieceBytes = 1 << 20
+	pieceBytes = 1 << 20 // of a process's times that go to another rank at once
 	tagPiece   = 12
 )
+
+// passage is the times of a process on their way to another rank.
+type passage struct {
+	process uint32
+	to      int
+	from    io.Reader
+}
 
 // Gather brings the times of the processes that locations first to end-1 belong to onto this rank. The simulation deals out
 // processes, the analysis locations: at the borders between ranks, they may differ. Collective; folder dir is not used.
@@ -323,72 +324,45 @@ func (r *Run) Gather(first, end trace.P, _ string) error {
 		b, _ := r.defs.Process(end - 1)
 		need = [2]uint32{min(a, r.o.Recorded.Processes()), min(b+1, r.o.Recorded.Processes())}
 	}
-	var own []byte
-	for _, v := range [...]uint32{need[0], need[1], r.o.First, r.o.End} {
-		own = binary.LittleEndian.AppendUint32(own, v)
-	}
-	all, err := r.o.Comm.Allgather(own)
+	all, err := r.o.Comm.Allgather(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, need[0]), need[1]))
 	if err != nil {
 		return err
 	}
-	field := func(rank, i int) uint32 { return binary.LittleEndian.Uint32(all[rank][4*i:]) }
+	var list []passage
 	var failed error
-	me := r.o.Comm.Rank()
-	for from := range all {
-		for to := range all {
-			if from == to || from != me && to != me {
-				continue
-			}
-			for p := max(field(to, 0), field(from, 2)); p < min(field(to, 1), field(from, 3)); p++ {
-				if from == me {
-					err = r.send(p, to)
-				} else {
-					err = r.receive(p, from)
-				}
-				failed = errors.Join(failed, err)
-			}
+	for to, b := range all {
+		from, end := max(binary.LittleEndian.Uint32(b), r.o.First), min(binary.LittleEndian.Uint32(b[4:]), r.o.End)
+		for p := from; p < end && to != r.o.Comm.Rank() && failed == nil; p++ {
+			x := passage{process: p, to: to}
+			x.from, failed = r.o.Times.Reader(p)
+			list = append(list, x)
 		}
 	}
-	return failed
-}
-
-// send sends the times of a process. An error of reading reaches the receiver, which waits for them.
-func (r *Run) send(process uint32, to int) error {
-	from, err := r.o.Times.Reader(process)
-	buf := make([]byte, 1+pieceBytes)
-	for err == nil {
-		var n int
-		n, err = io.ReadFull(from, buf[1:])
-		kind := byte(pieceMore)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			kind = pieceLast
-		} else if err != nil {
-			break
-		}
-		buf[0] = kind
-		if e := r.o.Comm.Send(buf[:1+n], to, tagPiece); e != nil || kind == pieceLast {
-			return e
-		}
-	}
-	return errors.Join(err, r.o.Comm.Send([]byte{pieceFailed}, to, tagPiece))
-}
-
-// receive takes the times of a process, all of them whatever happens.
-func (r *Run) receive(process uint32, from int) error {
-	var failed error
 	for {
-		b, _, err := r.o.Comm.Recv(from, tagPiece)
+		var parts []mpi.Part
+		for i := 0; i < len(list) && failed == nil; i++ {
+			b := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+pieceBytes), list[i].process)[:4+pieceBytes]
+			n, err := io.ReadFull(list[i].from, b[4:])
+			if n > 0 {
+				parts = append(parts, mpi.Part{Rank: list[i].to, Data: b[:4+n]})
+			}
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				failed = err
+			}
+		}
+		left := []int64{int64(len(parts))}
+		got, err := mpi.SparseAlltoall(r.o.Comm, tagPiece, parts)
 		if err != nil {
 			return err
 		}
-		if len(b) == 0 || b[0] == pieceFailed {
-			return fmt.Errorf("process %d: rank %d could not send its times: %w", process, from, mpi.ErrOther)
+		for _, x := range got {
+			failed = cmp.Or(failed, r.o.Times.Append(binary.LittleEndian.Uint32(x.Data), x.Data[4:]))
 		}
-		if failed == nil {
-			failed = r.o.Times.Append(process, b[1:])
+		if err := r.o.Comm.AllreduceInt64(left, mpi.Sum); err != nil {
+			return err
 		}
-		if b[0] == pieceLast {
-			return failed
+		if left[0] == 0 {
+			return r.o.Comm.Agree(failed)
 		}
 	}
 }
