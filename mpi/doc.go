@@ -50,7 +50,8 @@
 //     at a time, whatever the communicator. Two goroutines inside one communicator cause a panic.
 //   - Messages of the MPI library move only while some goroutine of the rank is inside a call of this package. An Isend
 //     followed by computation may be delivered at the next Wait only.
-//   - Keep computing goroutines at GOMAXPROCS-1 while messages matter: a return from cgo needs a free P.
+//   - Keep computing goroutines at GOMAXPROCS-1 while messages matter: a return from cgo needs a free P. Where ranks share
+//     processors GOMAXPROCS is set to 1, unless the environment says what it is: a rank computes or waits.
 //
 // Time is the exception: both ranks of a pair hold their lock while they measure, and are in nothing else.
 //

@@ -35,8 +35,8 @@ const (
 
 // findNode finds the ranks of this node, and whether they share processors. All ranks call it.
 func (l *library) findNode() error {
-	most := math.MaxInt32
-	if os.Getenv("GOMAXPROCS") == "" { // else it says nothing of a cgroup's limit
+	most, free := math.MaxInt32, os.Getenv("GOMAXPROCS") == "" // else it says nothing of a cgroup's limit
+	if free {
 		most = runtime.GOMAXPROCS(0)
 	}
 	var crowded, allRung, someCrowded C.int
@@ -45,6 +45,9 @@ func (l *library) findNode() error {
 	}
 	l.crowded, l.allRung = crowded != 0, allRung != 0
 	l.inTree = l.allRung && someCrowded != 0
+	if free && l.crowded {
+		runtime.GOMAXPROCS(1) // the threads of more would take turns with those of other ranks
+	}
 	return nil
 }
 
