@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -190,7 +191,7 @@ func (d *Delays) ask() error {
 	if err != nil {
 		return err
 	}
-	out := d.asks.writer(0)
+	out, circle := d.asks.writer(0), []int64{0}
 	put := func(p trace.P, t uint64, k, n int, what uint64) {
 		if t == 0 || t > d.start {
 			return
@@ -204,6 +205,9 @@ func (d *Delays) ask() error {
 		}
 		d.sort()
 		d.meet(last)
+		if d.circle() {
+			circle[0] = 1
+		}
 		since := make([]uint64, len(d.list))
 		d.report.Waits += uint64(len(d.list))
 		for n := range d.list {
@@ -219,10 +223,14 @@ func (d *Delays) ask() error {
 		d.since = append(d.since, since)
 	}
 	out.flush()
-	err = d.asks.deliver(cmp.Or(err, out.err))
-	if err != nil {
+	if err = d.asks.deliver(cmp.Or(err, out.err)); err != nil {
 		return err
 	}
+	if err = d.run.Comm.AllreduceInt64(circle, mpi.Max); err != nil {
+		return err
+	}
+	d.strict = circle[0] > 0
+	d.report.Strict = d.strict
 	for k := d.asks.own; k < d.asks.end && err == nil; k++ {
 		err = d.answer(k, false)
 	}
@@ -295,7 +303,7 @@ func (d *Delays) openSlab(k int) error {
 		d.heard[uint64(n)] = x
 		return err
 	})
-	if err == nil && !d.strict { // else they are there
+	if err == nil {
 		err = d.answer(k, true)
 	}
 	return cmp.Or(err, d.path.pieces(k, d.lines))

@@ -21,20 +21,27 @@ func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) 
 	return parts, nil
 }
 
-// deal deals out ticks of each kind over what the late location did too long: by activity,
-// then by call path, then by the intervals in which it was there. What falls to its waits handOn has dealt out.
-func (d *Delays) deal(b *blame, amounts [costKinds]uint64) error {
-	if amounts == [costKinds]uint64{} {
+// deal deals out a wait of the slab in hand, and what it has got, over what the late location did too long: by activity. What falls to
+// waits is passed on; the rest goes to call paths, then to the intervals in which it was there.
+func (d *Delays) deal(n int, pass, rest bool) error {
+	w, x, b := &d.list[n], &d.links[n], &d.blame
+	amounts := [costKinds]uint64{shortTerm: w.end - w.begin, longTerm: *d.passedBy(n)}
+	if amounts == [costKinds]uint64{} || !rest && x.excess[xtf.ActivityWait] == 0 {
 		return nil
 	}
-	parts, err := split(&d.dealer.activities, amounts, b.excess[:])
-	for x := range b.excess {
-		if err != nil {
-			return err
-		}
-		costs := [costKinds]uint64{parts[shortTerm][x], parts[longTerm][x]}
-		if uint32(x) != xtf.ActivityWait && costs != [costKinds]uint64{} {
-			err = d.dealPaths(b, uint32(x), costs)
+	parts, err := split(&d.dealer.activities, amounts, x.excess[:])
+	for kind := 0; pass && kind < costKinds && err == nil; kind++ {
+		err = d.passOn(w.cause, x, parts[kind][xtf.ActivityWait])
+	}
+	if !rest || err != nil {
+		return err
+	}
+	b.slabWait = *w
+	err = b.parsePlaces(x.rest)
+	for i := range x.excess {
+		costs := [costKinds]uint64{parts[shortTerm][i], parts[longTerm][i]}
+		if uint32(i) != xtf.ActivityWait && costs != [costKinds]uint64{} && err == nil {
+			err = d.dealPaths(b, uint32(i), costs)
 		}
 	}
 	return err

@@ -1,8 +1,6 @@
 package causes
 
 import (
-	"fmt"
-
 	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -84,6 +82,7 @@ type Delays struct {
 
 	blamed blamed
 	links  []link
+	ready  []int
 	asked  []question
 	packed []byte
 }
@@ -108,18 +107,8 @@ func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Ro
 		return nil, &d.report, err
 	}
 	d.costs, d.far = newCosts(&d.run.Storage), newCosts(&d.run.Storage)
-	for {
-		circle, err := d.passBack()
-		if err == nil && circle && d.strict {
-			err = fmt.Errorf("causes: waits in strict order wait for each other")
-		}
-		if err != nil {
-			return nil, &d.report, err
-		}
-		if !circle {
-			break
-		}
-		d.strict, d.report.Strict = true, true
+	if err := d.passBack(); err != nil {
+		return nil, &d.report, err
 	}
 	if err := d.path.deliver(); err != nil {
 		return nil, &d.report, err

@@ -46,7 +46,7 @@
 // that d is on then, so that costs only go back in time. Where clocks differ w may
 // have begun to wait before s0; a_w is 0 then and the wait is conserved all the
 // same (DelayReport.Reversed). Waits that end at one instant and wait for each
-// other in a cycle exist in broken traces only: the costs are then computed again
+// other in a cycle exist in broken traces only: the costs are then computed
 // with waits that end at s as time in MPI (DelayReport.Strict).
 //
 // # Critical path
@@ -72,7 +72,7 @@
 // Pass: the open calls and intervals of one location, the rows of a call and 256 more, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
-// every block of pieces, 240 for each wait, 16 for each jump of the path, and 32 for each step of
+// every block of pieces, 264 for each wait, 16 for each jump of the path, and 32 for each step of
 // locations of which some take effect before their row. Next to that
 // twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
 // 400 bytes per location, 8 for each wait of the rank's slabs, 24 for each part of the path in them, and 40 for each

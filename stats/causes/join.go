@@ -17,12 +17,13 @@ type blame struct {
 	spots  []spot  // of all places
 }
 
-// link is how a wait is linked with those of the late location itself, which it passes a share on to. Memory: 120 bytes.
+// link is how a wait is linked with those of the late location itself, which it passes a share on to. Memory: 144 bytes.
 type link struct {
 	over   uint64                    // own waits of the late location that were over at the end ...
 	ended  uint64                    // ... and the last ones of them, which ended since the pair met
 	waited uint64                    // time in these waits since then
 	excess [xtf.NumActivities]uint64 // what the late location did more of, by activity
+	rest   []byte                    // places, as append has them
 }
 
 // append encodes the wait, which ends after start, the link, and the places of activities that the late location had too much of.
@@ -59,8 +60,8 @@ func (b *blame) append(dst []byte, start uint64) []byte {
 // blockHead is the number of bytes of places, u32 little-endian.
 const blockHead = 4
 
-// parse reads the wait and the link, and returns the rest.
-func (b *blame) parse(r *varint.Reader, start uint64) []byte {
+// parse reads the wait and the link.
+func (b *blame) parse(r *varint.Reader, start uint64) {
 	b.p, b.cause, b.pattern, b.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
 	b.end = start + r.Next()
 	b.begin = b.end - r.Next()
@@ -69,10 +70,10 @@ func (b *blame) parse(r *varint.Reader, start uint64) []byte {
 	for some := r.AtMost(1<<xtf.NumActivities - 1); some != 0; some &= some - 1 {
 		b.excess[bits.TrailingZeros64(some)] = r.Next()
 	}
+	b.rest = nil
 	if head := r.Bytes(blockHead); head != nil {
-		return r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
+		b.rest = r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
 	}
-	return nil
 }
 
 // parsePlaces reads the rest.

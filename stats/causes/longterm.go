@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // ownWaits are the waits of a location in a slab, which follow each other.
@@ -37,16 +35,16 @@ const tagCarried = 15
 
 // passBack deals out all waits and what they pass on, in three passes over the slabs of this rank: blameAll finds what each wait
 // is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other, the last slab first;
-// dealAll deals both out. The first and the last one take most of the time and need no other rank.
-// It is true if waits that end at one instant wait for each other. Collective.
-func (d *Delays) passBack() (circle bool, err error) {
+// dealAll deals both out, which rank 0 does on the way: no other one waits for it. The first and the last one take most of the time
+// and need no other rank. Collective.
+func (d *Delays) passBack() error {
 	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
 	defer d.blamed.scratch.Drop()
-	circle, err = d.handOn(d.blameAll())
-	if err == nil && !circle {
-		err = d.run.Comm.Agree(d.dealAll())
+	err := d.handOn(d.blameAll())
+	if err == nil && d.run.Comm.Rank() > 0 {
+		err = d.dealAll()
 	}
-	return circle, err
+	return d.run.Comm.Agree(err)
 }
 
 // blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 32 bytes for each slab.
@@ -94,38 +92,29 @@ func (d *Delays) blameAll() error {
 }
 
 // handOn finds how much each wait gets of those it caused: the last wait of the run comes first, a wait that no later one adds to any
-// more. It is true if waits that end at one instant wait for each other. Collective.
-func (d *Delays) handOn(failed error) (circle bool, err error) {
+// more. Collective.
+func (d *Delays) handOn(failed error) error {
 	c := d.run.Comm
 	if c.Rank()+1 < c.Size() {
 		b, _, err := c.Recv(c.Rank()+1, tagCarried)
 		if err != nil {
-			return false, err
+			return err
 		}
-		var perr error
-		circle, perr = d.parseCarried(b)
-		failed = cmp.Or(failed, perr)
+		failed = cmp.Or(failed, d.parseCarried(b))
 	}
-	for i := len(d.blamed.slabs) - 1; i >= 0 && failed == nil && !circle; i-- {
-		circle, failed = d.passSlab(i)
+	for i := len(d.blamed.slabs) - 1; i >= 0 && failed == nil; i-- {
+		failed = d.passSlab(i)
 	}
 	if c.Rank() > 0 {
-		b := d.appendCarried(circle)
+		b := d.appendCarried()
 		d.report.Bytes += uint64(len(b))
 		d.report.Messages++
 		if err := c.Send(b, c.Rank()-1, tagCarried); err != nil {
-			return false, err
+			return err
 		}
 	}
 	d.carried = nil
-	any := []int64{0}
-	if circle {
-		any[0] = 1
-	}
-	if err := c.AllreduceInt64(any, mpi.Max); err != nil {
-		return false, err
-	}
-	return any[0] > 0, c.Agree(failed)
+	return c.Agree(failed)
 }
 
 // openLinks reads the waits of a slab and their links.
@@ -148,9 +137,9 @@ func (d *Delays) openLinks(i int) error {
 }
 
 // passSlab finds what the waits that end in a slab get, and pass on.
-func (d *Delays) passSlab(i int) (circle bool, err error) {
+func (d *Delays) passSlab(i int) error {
 	if err := d.openLinks(i); err != nil {
-		return false, err
+		return err
 	}
 	kept := d.carried[:0]
 	for _, x := range d.carried {
@@ -159,81 +148,86 @@ func (d *Delays) passSlab(i int) (circle bool, err error) {
 		}
 	}
 	d.carried = kept
-	for n := len(d.list); n > 0 && !circle && err == nil; {
-		first := n - 1
-		for first > 0 && d.list[first-1].end == d.list[n-1].end {
-			first--
+	deal := d.run.Comm.Rank() == 0
+	for first, end := 0, len(d.list); end > 0; end = first {
+		first = d.instant(end)
+		for _, n := range d.inOrder(first, end) {
+			if err := d.deal(n, true, deal); err != nil {
+				return err
+			}
 		}
-		circle, err = d.passInstant(first, n)
-		n = first
 	}
-	if circle || err != nil {
-		return circle, err
+	if deal {
+		d.did(0.4)
+		return nil
 	}
 	d.packed = d.packed[:0]
 	for n := range d.list {
-		d.packed = binary.AppendUvarint(d.packed, d.passedBy(n))
+		d.packed = binary.AppendUvarint(d.packed, *d.passedBy(n))
 	}
+	var err error
 	d.blamed.slabs[i].passed, err = d.blamed.write(d.packed)
-	return false, err
+	return err
 }
 
 // passedBy is what a wait of the slab has got.
-func (d *Delays) passedBy(n int) uint64 {
+func (d *Delays) passedBy(n int) *uint64 {
 	w := &d.list[n]
 	own := &d.waits[w.p]
-	return own.list[w.index-own.first].passed
+	return &own.list[w.index-own.first].passed
 }
 
-// passInstant passes on what the waits from first on have, which end at one instant, each after those that are caused by who waits in
-// it. With strict order none depends on another.
-func (d *Delays) passInstant(first, end int) (circle bool, err error) {
-	if end-first == 1 || d.strict {
-		for i := first; i < end && err == nil; i++ {
-			err = d.pass(i)
-		}
-		return false, err
+// instant is the first of the waits up to end that end when the last one of them does.
+func (d *Delays) instant(end int) int {
+	first := end - 1
+	for first > 0 && d.list[first-1].end == d.list[end-1].end {
+		first--
 	}
-	caused := map[trace.P]int{} // waits that a location causes, not dealt out yet
+	return first
+}
+
+// inOrder lists the waits from first on, which end at one instant, each after those that are caused by who waits in it; those that wait
+// for each other are missing. With strict order none depends on another.
+func (d *Delays) inOrder(first, end int) []int {
+	list := d.ready[:0]
+	if end-first == 1 || d.strict {
+		for i := first; i < end; i++ {
+			list = append(list, i)
+		}
+		d.ready = list
+		return list
+	}
+	caused := map[trace.P]int{} // waits that a location causes, not listed yet
 	waits := map[trace.P][]int{}
 	for i := first; i < end; i++ {
 		w := &d.list[i]
 		caused[w.cause]++
 		waits[w.p] = append(waits[w.p], i)
 	}
-	var ready []int
 	for i := first; i < end; i++ {
 		if caused[d.list[i].p] == 0 {
-			ready = append(ready, i)
+			list = append(list, i)
 		}
 	}
-	left := end - first
-	for ; len(ready) > 0; left-- {
-		n := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		if err := d.pass(n); err != nil {
-			return false, err
-		}
-		cause := d.list[n].cause
+	for n := 0; n < len(list); n++ {
+		cause := d.list[list[n]].cause
 		if caused[cause]--; caused[cause] == 0 {
-			ready = append(ready, waits[cause]...)
+			list = append(list, waits[cause]...)
 		}
 	}
-	return left > 0, nil
+	d.ready = list
+	return list
 }
 
-// pass gives the waits of the late location their share of one wait of the slab, and of what that has got.
-func (d *Delays) pass(n int) error {
-	x, w := &d.links[n], &d.list[n]
-	for _, amount := range [costKinds]uint64{shortTerm: w.end - w.begin, longTerm: d.passedBy(n)} {
-		if amount == 0 || x.excess[xtf.ActivityWait] == 0 {
-			continue
-		}
-		if err := d.passOn(w.cause, x, d.dealer.activities[0].split(amount, x.excess[:])[xtf.ActivityWait]); err != nil {
-			return err
+// circle reports whether waits of the slab that end at one instant wait for each other.
+func (d *Delays) circle() bool {
+	for first, end := 0, len(d.list); end > 0; end = first {
+		first = d.instant(end)
+		if len(d.inOrder(first, end)) < end-first {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // dealAll deals out what waits are, and what they have got to pass on.
@@ -245,13 +239,16 @@ func (d *Delays) dealAll() error {
 		}
 		d.packed = append(d.packed[:0], passed.Rest()...)
 		passed = varint.Read(d.packed)
-		r, err := d.blamed.open(d.blamed.slabs[i].blames)
-		for b := &d.blame; err == nil && r.Len() > 0; {
-			if err = b.parsePlaces(b.parse(&r, d.start)); err == nil {
-				err = d.deal(b, [costKinds]uint64{shortTerm: b.end - b.begin, longTerm: passed.Next()})
+		if err := d.openLinks(i); err != nil {
+			return err
+		}
+		for n := range d.list {
+			*d.passedBy(n) = passed.Next()
+			if err := d.deal(n, false, true); err != nil {
+				return err
 			}
 		}
-		if err = cmp.Or(err, failure(&r), failure(&passed)); err != nil {
+		if err := failure(&passed); err != nil {
 			return err
 		}
 		d.did(0.4)
@@ -267,12 +264,8 @@ func (d *Delays) did(part float64) {
 }
 
 // appendCarried encodes what is left for earlier slabs.
-func (d *Delays) appendCarried(circle bool) []byte {
-	b := []byte{0}
-	if circle {
-		b[0] = 1
-	}
-	b = binary.AppendUvarint(b, uint64(len(d.carried)))
+func (d *Delays) appendCarried() []byte {
+	b := binary.AppendUvarint(nil, uint64(len(d.carried)))
 	for i := range d.carried {
 		x := &d.carried[i]
 		b = varint.Append(b, uint64(x.p), x.next, x.low, x.amount, x.total, x.length, x.given)
@@ -280,17 +273,16 @@ func (d *Delays) appendCarried(circle bool) []byte {
 	return b
 }
 
-func (d *Delays) parseCarried(b []byte) (circle bool, err error) {
+func (d *Delays) parseCarried(b []byte) error {
 	r := varint.Read(b)
-	circle = r.Byte() == 1
 	for range r.Count(7) {
 		x := carried{p: trace.P(r.Next()), next: r.Next(), low: r.Next(), amount: r.Next(), total: r.Next(), length: r.Next(), given: r.Next()}
 		if uint64(x.p) >= uint64(d.locations()) || x.total == 0 {
-			return circle, errDamaged
+			return errDamaged
 		}
 		d.carried = append(d.carried, x)
 	}
-	return circle, failure(&r)
+	return failure(&r)
 }
 
 // gather brings the costs that were found in slabs to the ranks of their locations. Collective.
