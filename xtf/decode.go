@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // decoder turns page payloads into rows. It belongs to one goroutine at a time.
@@ -164,31 +166,26 @@ func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN 
 }
 
 // coldColumns decodes all columns but the first, whose values are in d.keys, from their byte planes.
-func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, firstN uint64, want columnSet) (err error) {
+func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, firstN uint64, want columnSet) error {
 	d.vals = grow64(d.vals, count)
+	r := planeReader{cold: cold, n: count}
 	for i := 1; i < len(t.Columns); i++ {
 		c := t.Columns[i]
-		if !want.has(i) {
-			var planes int
-			if planes, cold, err = countPlanes(cold, c.Width, count); err != nil {
-				return err
-			}
-			cold = cold[planes*count:]
-			continue
-		}
-		if cold, err = takePlanes(d.vals, cold, c.Width, count); err != nil {
+		x, err := r.next(c.Width)
+		if err != nil {
 			return err
 		}
+		if !want.has(i) {
+			continue
+		}
+		x.load(d.vals)
 		d.undo(c, firstN)
 		if i == t.End {
 			d.ends = append(d.ends[:0], d.vals...)
 		}
 		d.put(dst, d.vals, t, c)
 	}
-	if len(cold) != 0 {
-		return corrupt("%d bytes after the last column", len(cold))
-	}
-	return nil
+	return r.end()
 }
 
 // put stores a column in rows, or where columns go.
@@ -224,21 +221,75 @@ func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
 	}
 	limit := 0
 	for _, c := range t.Columns[1:] {
-		limit += 1 + c.Width*count
+		limit += repeatsHead + c.Width*count
 	}
 	var err error
 	d.cold, err = d.inflate(d.cold, b[coldHead:], limit)
 	return d.cold, err
 }
 
-// takePlanes reads one column of n values from its planes in src and returns the rest of src.
-func takePlanes(dst []uint64, src []byte, width, n int) ([]byte, error) {
-	planes, src, err := countPlanes(src, width, n)
-	if err != nil {
-		return nil, err
+// planeReader reads the columns of a block of byte planes one after the other.
+type planeReader struct {
+	cold []byte // what is left of the block ...
+	raw  []byte // ... and of the raw planes next to it
+	n    int    // values of a column
+}
+
+// packedColumn is a column of a block: its raw planes, which are the lowest, and the others.
+type packedColumn struct {
+	raw, cold    []byte
+	lower, upper int    // numbers of planes
+	period       int    // values that are stored, see appendRepeating; 0: all
+	first        uint64 // the one before them
+}
+
+func (r *planeReader) next(width int) (c packedColumn, err error) {
+	if len(r.cold) == 0 {
+		return c, corrupt("column missing from a cold block")
 	}
-	joinPlanes(dst, nil, 0, src, planes)
-	return src[planes*n:], nil
+	head, n := r.cold[0], r.n
+	c.lower, c.upper, r.cold = int(head>>rawPlanes), int(head&(1<<rawPlanes-1)), r.cold[1:]
+	if c.lower == repeats {
+		b := varint.Read(r.cold)
+		period := b.Next()
+		c.first = b.Next()
+		if b.Failed() || period == 0 || period >= uint64(n) {
+			return c, corrupt("a column of %d values that repeats after %d", n, period)
+		}
+		r.cold = b.Rest()
+		c.lower, c.period, n = 0, int(period), int(period)
+	}
+	if c.lower+c.upper > width || c.lower*n > len(r.raw) || c.upper*n > len(r.cold) {
+		return c, corrupt("%d and %d planes of %d bytes in %d and %d", c.lower, c.upper, n, len(r.raw), len(r.cold))
+	}
+	c.raw, r.raw = r.raw[:c.lower*n], r.raw[c.lower*n:]
+	c.cold, r.cold = r.cold[:c.upper*n], r.cold[c.upper*n:]
+	return c, nil
+}
+
+// end says whether all was read.
+func (r *planeReader) end() error {
+	if n := len(r.cold) + len(r.raw); n != 0 {
+		return corrupt("%d bytes after the last column", n)
+	}
+	return nil
+}
+
+// zero says whether all values are 0.
+func (c *packedColumn) zero() bool { return c.lower+c.upper+c.period == 0 }
+
+// load puts the values together.
+func (c *packedColumn) load(dst []uint64) {
+	if c.period == 0 {
+		joinPlanes(dst, c.raw, c.lower, c.cold, c.upper)
+		return
+	}
+	dst[0] = c.first
+	dst = dst[1:]
+	joinPlanes(dst[:c.period], nil, 0, c.cold, c.upper)
+	for have := c.period; have < len(dst); have *= 2 {
+		copy(dst[have:], dst[:have])
+	}
 }
 
 // joinPlanes puts values together from their lower planes in raw and the others in cold. Nearly all have three at most.
@@ -276,19 +327,6 @@ func joinPlanes(dst []uint64, raw []byte, lower int, cold []byte, upper int) {
 			dst[i] |= uint64(x) << shift
 		}
 	}
-}
-
-// countPlanes returns the number of planes of the column that src begins with, and
-// the planes themselves with what follows.
-func countPlanes(src []byte, width, n int) (planes int, rest []byte, err error) {
-	if len(src) == 0 {
-		return 0, nil, corrupt("column missing from a cold block")
-	}
-	planes, rest = int(src[0]), src[1:]
-	if planes > width || planes*n > len(rest) {
-		return 0, nil, corrupt("%d planes of %d bytes in %d bytes", planes, n, len(rest))
-	}
-	return planes, rest, nil
 }
 
 // undo reverses the column's transform on d.vals. Bits above the column's width

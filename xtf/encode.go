@@ -5,6 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // Sizes of the packed payload's fixed parts.
@@ -168,7 +170,7 @@ func (e *Encoder) planes(t *Type, rows []byte, firstN uint64) {
 	e.cold = e.cold[:0]
 	e.vals = grow64(e.vals, len(e.keys))
 	for _, c := range t.Columns[1:] {
-		e.cold = appendPlanes(e.cold, e.vals, e.column(t, c, rows, firstN))
+		e.cold = appendColumn(e.cold, e.vals, e.column(t, c, rows, firstN))
 	}
 }
 
@@ -321,6 +323,65 @@ func zigzag(x uint64, width int) uint64 {
 }
 
 func unzigzag(x uint64) uint64 { return x>>1 ^ -(x & 1) }
+
+// rawPlanes is where the byte before the planes of a column has the number of its raw ones, the lowest, or repeats.
+const rawPlanes = 4
+
+// repeats is in place of the number of raw planes of a column that repeats: the period and the first value follow as
+// variable-length integers, then planes of as many values as the period has.
+const (
+	repeats       = 1<<rawPlanes - 1
+	repeatsHead   = 16 // more than the bytes before the planes of a column
+	leastRepeated = 16 // values of a column
+)
+
+// appendColumn appends a column, values and their bitwise or, in one of its two forms.
+func appendColumn(dst []byte, v []uint64, mix uint64) []byte {
+	if dst, ok := appendRepeating(dst, v, mix); ok {
+		return dst
+	}
+	return appendPlanes(dst, v, mix)
+}
+
+// appendRepeating appends a column whose values, but for the first one, begin anew after some of them; false if they do not.
+func appendRepeating(dst []byte, v []uint64, mix uint64) ([]byte, bool) {
+	if mix == 0 || len(v) < leastRepeated {
+		return dst, false
+	}
+	p := period(v[1:])
+	if p == 0 {
+		return dst, false
+	}
+	at := len(dst)
+	dst = varint.Append(append(dst, 0), uint64(p), v[0])
+	planes := len(dst)
+	v, mix = v[1:][:p], 0
+	for _, x := range v {
+		mix |= x
+	}
+	dst = appendPlanes(dst, v, mix)
+	dst[at] = repeats<<rawPlanes | dst[planes]
+	return append(dst[:planes], dst[planes+1:]...), true
+}
+
+// period returns after how many values v begins anew, all along; 0 if that is after the half, or not found soon.
+func period(v []uint64) int {
+	last := len(v) - 1
+	for p, left := 1, 4*len(v); 2*p <= len(v) && left > 0; p++ {
+		if v[p] != v[0] || v[last] != v[last-p] {
+			continue
+		}
+		k := p + 1
+		for k < last && v[k] == v[k-p] {
+			k++
+		}
+		if k >= last {
+			return p
+		}
+		left -= k - p
+	}
+	return 0
+}
 
 // appendPlanes appends the number of bytes that carry anything, then that many
 // byte planes: all lowest bytes, all second bytes, and so on. Real traces are

@@ -1,6 +1,7 @@
 package xtf
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"math/bits"
@@ -25,9 +26,6 @@ const (
 // followHead is the bytes before its raw planes and its cold block: the first key u64, followKeys u8, 3 zero, CRC of the rows u32, 0
 // without calls, bytes of the raw planes u32, bytes of the first values of columns of differences u32, which come before the raw planes.
 const followHead = 24
-
-// rawPlanes is where the byte before the planes of a column has the number of its raw ones, the lowest.
-const rawPlanes = 4
 
 // Transforms that no type has: of columns of a page that follows calls.
 const (
@@ -181,6 +179,10 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 			firsts = varint.Append(firsts, e.vals[0])
 			e.vals[0] = 0
 			mix = copyMixed(e.vals, e.vals)
+		}
+		var ok bool
+		if e.cold, ok = appendRepeating(e.cold, e.vals, mix); ok {
+			continue
 		}
 		for ; mix > 0 && noisy(e.vals); mix >>= 8 {
 			raw++
@@ -429,14 +431,11 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 	}
 	d.keys, d.vals = grow64(d.keys, count), grow64(d.vals, count)
 	keys, asked := d.keys, f.at == noCalls
+	r := planeReader{cold: cold, raw: raw, n: count}
 	for _, c := range f.typ.Columns[1:] {
-		if len(cold) == 0 {
-			return corrupt("column missing from a cold block")
-		}
-		lower, upper := int(cold[0]>>rawPlanes), int(cold[0]&(1<<rawPlanes-1))
-		cold = cold[1:]
-		if lower+upper > c.Width || lower*count > len(raw) || upper*count > len(cold) {
-			return corrupt("%d and %d planes of %d bytes in %d and %d", lower, upper, count, len(raw), len(cold))
+		x, err := r.next(c.Width)
+		if err != nil {
+			return err
 		}
 		if c.Transform != transformStep && c.Offset != f.at && !asked {
 			if err := f.ask(le.Uint64(payload)); err != nil {
@@ -445,11 +444,11 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 			asked = true
 		}
 		base, v := f.base(c, keys), d.vals
-		same := base != nil && lower+upper == 0
+		same := base != nil && x.zero()
 		if same {
 			v = base
 		} else {
-			joinPlanes(v, raw, lower, cold, upper)
+			x.load(v)
 			switch {
 			case c.Transform == transformStep:
 			case c.Transform == transformPlace || c.Transform == transformLate:
@@ -468,13 +467,11 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 				}
 			}
 		}
-		raw, cold = raw[lower*count:], cold[upper*count:]
 		switch {
 		case c.Transform == transformStep:
-			if x := f.times(c); lower+upper > 0 {
-				x.steps = append(x.steps[:0], v...)
-			} else {
-				x.steps = x.steps[:0]
+			of := f.times(c)
+			if of.steps = of.steps[:0]; !x.zero() {
+				of.steps = append(of.steps, v...)
 			}
 			continue
 		case c.Offset == f.at:
@@ -492,8 +489,8 @@ func (d *decoder) following(dst []byte, t *Type, payload []byte, count int, firs
 		}
 		storeColumn(dst, v, t.RowBytes, c)
 	}
-	if len(cold)+len(raw) != 0 || !firsts.Done() {
-		return corrupt("%d bytes after the last column", len(cold)+len(raw))
+	if err := r.end(); err != nil || !firsts.Done() {
+		return cmp.Or(err, corrupt("first values after the last column"))
 	}
 	if f.at != noCalls && crc32.Checksum(dst, castagnoli) != le.Uint32(payload[12:]) {
 		return corrupt("rows differ from those that follow their calls")
@@ -661,7 +658,10 @@ func (d *decoder) spans(begin, end []uint64, t *Type, times []byte) error {
 	}
 	cold, err := d.coldBlock(t, times[size:], len(begin))
 	if err == nil {
-		_, err = takePlanes(end, cold, 8, len(begin))
+		var c packedColumn
+		if c, err = (&planeReader{cold: cold, n: len(begin)}).next(8); err == nil {
+			c.load(end)
+		}
 	}
 	kb.load(begin)
 	for i, x := range end {

@@ -58,9 +58,10 @@ var (
 
 // Incompatible features of packed files.
 const (
-	featureViews uint64 = 1 << iota // pages may be views, or follow others
-	featureTimes                    // following pages may be of the form in which all times follow
-	features     = featureViews | featureTimes
+	featureViews   uint64 = 1 << iota // pages may be views, or follow others
+	featureTimes                      // following pages may be of the form in which all times follow
+	featureRepeats                    // columns may repeat
+	features       = featureViews | featureTimes | featureRepeats
 )
 
 // Superblock is the first structure of a file, written last.

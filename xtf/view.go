@@ -202,7 +202,7 @@ func (e *Encoder) view(v *viewer, rows []byte, firstN, event uint64, isLate []ui
 	e.planes(&v.untied, rows, firstN)
 	var mix uint64
 	mix, v.last = parents(e.vals, rows, firstN, false, v.last)
-	e.cold = appendPlanes(e.cold, e.vals, mix)
+	e.cold = appendColumn(e.cold, e.vals, mix)
 	e.appendCold(true)
 	size = len(e.out)
 	e.planes(&v.times, rows, firstN)
