@@ -65,6 +65,7 @@ type follower struct {
 	typ    Type // the columns in the order of the page, the first one in the place of the keys
 	early  bool // of the earlier form
 	at     int  // offset of the number of the call, inferred, or noCalls
+	own    bool // rows with a call begin and end with it
 	number []uint64
 	begin  []uint64 // by row, of its call
 	end    []uint64
@@ -154,7 +155,7 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	if f.at == noCalls {
 		f.after(e.keys)
 	} else {
-		if err := f.locate(e.keys, rows); err != nil {
+		if err := f.locate(e.keys, e.ends, rows); err != nil {
 			return err
 		}
 		crc = crc32.Checksum(rows, castagnoli)
@@ -225,7 +226,7 @@ func (f *follower) times(c Column) *otherTimes {
 }
 
 // locate finds the calls of the rows of a page, and where other times are.
-func (f *follower) locate(keys []uint64, rows []byte) error {
+func (f *follower) locate(keys, ends []uint64, rows []byte) error {
 	if f.calls == nil {
 		return ErrNoTimes
 	}
@@ -236,8 +237,13 @@ func (f *follower) locate(keys []uint64, rows []byte) error {
 	}
 	if f.at >= 0 {
 		loadColumn(f.number, rows, f.typ.RowBytes, Column{Offset: f.at, Width: 8})
+	}
+	switch {
+	case f.own:
+		f.take(keys, ends)
+	case f.at >= 0:
 		err = f.ask(keys[0])
-	} else {
+	default:
 		err = f.infer(keys)
 	}
 	if err != nil {
@@ -251,6 +257,18 @@ func (f *follower) locate(keys []uint64, rows []byte) error {
 		}
 	}
 	return nil
+}
+
+// take makes begin and end of calls from those of their rows, which are the same; of a row without a call as ask has them.
+func (f *follower) take(keys, ends []uint64) {
+	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
+	b, e := keys[0], keys[0]
+	for i, n := range f.number {
+		if n < f.calls.rows {
+			b, e = keys[i], ends[i]
+		}
+		f.begin[i], f.end[i] = b, e
+	}
 }
 
 // infer finds the calls of rows that do not have their numbers, with begin and end.
@@ -729,12 +747,14 @@ func (a *pages) calls(ahead int64) (*callSpans, error) {
 	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc, once: ahead == 0}, nil
 }
 
-// Follow says to which calls rows of a builder leave their times.
-func (b *ArrayBuilder) Follow(tt *TypeTable, calls FinishedArray) {
+// Follow says to which calls rows of a builder leave their times. Rows that have the number of a call say by own that they begin and
+// end with it: it need not be looked up.
+func (b *ArrayBuilder) Follow(tt *TypeTable, calls FinishedArray, own bool) {
 	f := newFollower(b.typ, false)
 	if f == nil {
 		return
 	}
+	f.own = own && f.at >= 0
 	f.calls = &callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders}
 	if calls.Summary != nil {
 		f.calls.rows, f.calls.src, f.calls.index = calls.Summary.rows, &segmentSource{a: calls}, calls.Summary.pages

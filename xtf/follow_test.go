@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// madeRows builds an array of a type of random rows, which follow or do not. Rows with a call are as if of one of these, but for a few.
-func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls FinishedArray, list []byte, follow bool) FinishedArray {
+// madeRows builds an array of a type of random rows, which follow or do not. Rows with a call are as if of one of these, but for a few; with
+// own they begin and end with it.
+func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls FinishedArray, list []byte, follow, own bool) FinishedArray {
 	t.Helper()
 	typ, sink, rng := tt.Lookup(id), &MemorySink{}, rand.New(rand.NewPCG(seed, 1))
 	b := NewArrayBuilder(NewEncoder(), typ, 0, sink)
@@ -16,7 +17,7 @@ func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls 
 	if b.follower = nil; follow && x.call == noCalls {
 		b.follower = newFollower(typ, false)
 	} else if follow {
-		b.Follow(tt, calls)
+		b.Follow(tt, calls, own)
 	}
 	now, call := uint64(1000), uint64(0)
 	for range n {
@@ -29,7 +30,12 @@ func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls 
 		if x.call > 0 {
 			number := min(call, uint64(len(list)/CallRowBytes-1))
 			call += rng.Uint64N(3)
-			now, end = max(now, U64(list[number*CallRowBytes:], CallT)), U64(list[number*CallRowBytes:], CallEnd)
+			begin := U64(list[number*CallRowBytes:], CallT)
+			if end = U64(list[number*CallRowBytes:], CallEnd); own {
+				now = begin
+			} else {
+				now = max(now, begin)
+			}
 			if rng.IntN(20) == 0 {
 				number = Never - rng.Uint64N(2)
 			}
@@ -58,9 +64,9 @@ func TestFollow(t *testing.T) {
 			continue
 		}
 		for id, x := range followers {
-			n, seed := 1+rng.IntN(200), rng.Uint64()
-			plain := madeRows(t, tt, id, n, seed, calls, rows, false)
-			other := madeRows(t, tt, id, n, seed, calls, rows, true)
+			n, seed, own := 1+rng.IntN(200), rng.Uint64(), rng.IntN(2) == 0
+			plain := madeRows(t, tt, id, n, seed, calls, rows, false, own)
+			other := madeRows(t, tt, id, n, seed, calls, rows, true, own)
 			want := allRows(t, ScanArray(tt, plain, 0))
 			if x.call == noCalls {
 				if got := allRows(t, ScanArray(tt, other, 0)); !bytes.Equal(got, want) {
@@ -115,7 +121,7 @@ func TestFollowDamaged(t *testing.T) {
 	wrong := 0
 	for id, x := range followers {
 		typ := tt.Lookup(id)
-		a := madeRows(t, tt, id, 5*typ.PageRows, 3, calls, rows, true)
+		a := madeRows(t, tt, id, 5*typ.PageRows, 3, calls, rows, true, false)
 		dec, dst := newDecoder(), make([]byte, typ.PageRows*typ.RowBytes)
 		for range 2000 {
 			b, err := readStored(nil, a.Data, a.Summary.pages[1], a.Summary.codec)

@@ -24,7 +24,8 @@ type sumBuilder struct {
 	filter []Column // that filters read
 	from   []Column // by sum, what is added, and ...
 	less   []Column // ... taken off; without a width: nothing
-	packs  bool     // they fit the key of an entry
+	keyAt  int      // where they are in a row: the key of an entry is 8 bytes from here on ...
+	mask   uint64   // ... but for these bits; 0 without filters, and where they do not fit
 	memo   [memoSize]passes
 	a, c   []uint64 // k per page, one page more than sealed
 	totals []uint64
@@ -76,11 +77,7 @@ func newSumBuilder(t *Type) *sumBuilder {
 			}
 		}
 	}
-	bytes := 0
-	for _, c := range s.filter {
-		bytes += max(4, c.Width)
-	}
-	s.packs = bytes <= 8
+	s.place()
 	zero := make([]byte, t.RowBytes)
 	for i := range s.memo { // an entry of any key is right for it
 		s.replace(&s.memo[i], 0, zero)
@@ -88,15 +85,22 @@ func newSumBuilder(t *Type) *sumBuilder {
 	return s
 }
 
-// find returns the entry of the row's combination of filter columns.
-func (s *sumBuilder) find(row []byte) *passes {
-	var key uint64
-	for i := range s.filter {
-		c := &s.filter[i]
-		key = key<<32 | loadValue(row[c.Offset:], c.Width)
+// place finds where the filter columns are in a row.
+func (s *sumBuilder) place() {
+	first, end, bytes := s.typ.RowBytes, 0, 0 // they fit where there is nothing between them
+	for _, c := range s.filter {
+		first, end, bytes = min(first, c.Offset), max(end, c.Offset+c.Width), bytes+c.Width
 	}
+	if bytes > 0 && bytes <= 8 && end-first == bytes {
+		s.keyAt = min(first, s.typ.RowBytes-8)
+		s.mask = ^uint64(0) >> (64 - 8*bytes) << (8 * (first - s.keyAt))
+	}
+}
+
+// find returns the entry of a row with a key.
+func (s *sumBuilder) find(key uint64, row []byte) *passes {
 	p := &s.memo[key*0x9E3779B97F4A7C15>>58]
-	if p.key != key || !s.packs {
+	if p.key != key || s.mask == 0 && len(s.filter) > 0 {
 		s.flush(p)
 		s.replace(p, key, row)
 	}
@@ -187,10 +191,13 @@ func (s *sumBuilder) page(ord uint64, rows []byte, pages []pageRef) {
 	t, r := s.typ, s.typ.RowBytes
 	end := t.Columns[t.End].Offset
 	last := le.Uint64(rows[len(rows)-r:])
+	p, same := &s.memo[0], s.mask != 0 || len(s.filter) == 0
 	clear(s.acc)
 	for o := 0; o < len(rows); o += r {
 		row := rows[o : o+r : o+r]
-		p := s.find(row)
+		if key := le.Uint64(row[s.keyAt:]) & s.mask; key != p.key || !same {
+			p = s.find(key, row)
+		}
 		at, e := le.Uint64(row), le.Uint64(row[end:])
 		if e > last || e == Never {
 			s.late(ord, row, p.mask)

@@ -145,11 +145,12 @@ func (a *finishPass) location(p trace.P) error {
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
 }
 
-// follow lets rows of a location leave their times to its calls.
+// follow lets rows of a location leave their times to its calls. A message or collective in a call begins and ends with it: so
+// stats.Loader makes them.
 func (a *job) follow(p trace.P, arrays ...*xtfwriter.Array) error {
 	calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
 	for _, x := range arrays {
-		x.Follow(a.types, calls)
+		x.Follow(a.types, calls, true)
 	}
 	return err
 }
