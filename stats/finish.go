@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -14,8 +13,8 @@ import (
 // FinishInput is a loaded and matched location.
 type FinishInput struct {
 	Loaded    *Loaded
-	P2P, Coll io.ReaderAt // what Outputs.P2P and Outputs.Coll got
-	Results   *Results    // of Match; nil without rows
+	P2P, Coll *xtf.StagedRows // that Outputs.P2P and Outputs.Coll got
+	Results   *Results        // of Match; nil without rows
 }
 
 // FinishOutputs is where the last rows of a location go. The caller finishes
@@ -72,8 +71,8 @@ func NewFinisher(t *Tables, in FinishInput, out FinishOutputs, done *Finisher) *
 	if in.Results != nil {
 		r := in.Results.of(in.Loaded.P)
 		f.results = r
-		f.p2p = joined[message, *message]{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p, block: done.p2p.block[:0], store: done.p2p.store}
-		f.coll = joined[collective, *collective]{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll, block: done.coll.block[:0], store: done.coll.store}
+		f.p2p = joined[message, *message]{data: in.P2P, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p, block: done.p2p.block[:0]}
+		f.coll = joined[collective, *collective]{data: in.Coll, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll, block: done.coll.block[:0]}
 	}
 	return f
 }
@@ -106,21 +105,19 @@ func (f *Finisher) Err() error {
 	return nil
 }
 
-// joined are staged rows of some width with their results, block by block.
+// joined are staged rows with their results, block by block.
 type joined[R any, P interface {
 	*R
-	load(b []byte, n uint64)
+	load(row *xtf.StagedRow, n uint64)
 	join(*result)
 }] struct {
-	data  io.ReaderAt
-	width int
+	data  *xtf.StagedRows
 	rows  uint64
 	sink  xtf.Sink
 	lists []resultList // of the blocks that are left
 	block []R
 	at    int    // next in block
 	first uint64 // number of the first row after block
-	store []byte
 	err   error
 }
 
@@ -142,12 +139,12 @@ func (j *joined[R, P]) next() P {
 func (j *joined[R, P]) read() error {
 	n := int(min(j.rows-j.first, resultBlock))
 	j.block, j.at = slices.Grow(j.block[:0], n)[:n], 0
-	j.store = slices.Grow(j.store[:0], n*j.width)[:n*j.width]
-	if _, err := j.data.ReadAt(j.store, int64(j.first)*int64(j.width)); err != nil && err != io.EOF {
-		return fmt.Errorf("staged rows: %w", err)
-	}
 	for k := range j.block {
-		P(&j.block[k]).load(j.store[k*j.width:(k+1)*j.width], j.first+uint64(k))
+		row, err := j.data.Next()
+		if err != nil {
+			return fmt.Errorf("staged rows: %w", err)
+		}
+		P(&j.block[k]).load(row, j.first+uint64(k))
 	}
 	err := j.lists[0].each(j.sink, func(r *result) error {
 		if r.row >= uint64(n) {
@@ -161,8 +158,8 @@ func (j *joined[R, P]) read() error {
 	return err
 }
 
-func (m *message) load(row []byte, n uint64) {
-	m.P2P.Load(row)
+func (m *message) load(row *xtf.StagedRow, n uint64) {
+	row.P2P(&m.P2P)
 	m.N, m.Path, m.Late = n, m.MateP, false
 	m.MateP = trace.Undefined
 	m.mate.end, m.mate.bytes, m.mate.flags, m.mate.found = xtf.Never, m.Bytes, 0, false
@@ -200,9 +197,9 @@ func (m *message) join(r *result) {
 	}
 }
 
-func (c *collective) load(row []byte, n uint64) {
+func (c *collective) load(row *xtf.StagedRow, n uint64) {
 	*c = collective{}
-	c.Coll.Load(row)
+	row.Coll(&c.Coll)
 	c.N, c.Path, c.Ordinal = n, uint32(c.Ordinal), xtf.Never
 	c.Cause = xtf.NoCollCause()
 }

@@ -16,7 +16,7 @@ import (
 // the Loader makes sums and diagnostics only.
 type Outputs struct {
 	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
-	P2P, Coll               xtf.Sink // staged rows of xtf.P2PRowBytes and xtf.CollRowBytes
+	P2P, Coll               xtf.Appender // rows of xtf.P2PRowBytes and xtf.CollRowBytes, for xtf.StagedRows
 	Channels, Chan          *xtf.ArrayBuilder
 	Sorted                  xtf.Sink       // the channel entries in order, for Match; of a group for AddEntries
 	Scratch                 func() Scratch // for those of a long location

@@ -39,7 +39,7 @@ func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P) *staging {
 	s := &staging{}
 	l := NewLoader(t, p, Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
-		P2P: &s.p2p, Coll: &s.coll, Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
+		P2P: xtf.NewStagedRows(types.Lookup(xtf.TypeP2P), &s.p2p), Coll: xtf.NewStagedRows(types.Lookup(xtf.TypeColl), &s.coll), Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
 		Scratch: func() Scratch { return &memory{} }, Sorted: &s.sorted, Late: &s.late,
 	})
 	st, err := src.Stream(p)
@@ -125,7 +125,7 @@ func finished(t *Tables, s *staging, results *Results, p trace.P) error {
 	out := FinishOutputs{
 		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag),
 	}
-	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll, Results: results}, out, nil)
+	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: xtf.NewStagedRows(types.Lookup(xtf.TypeP2P), &s.p2p), Coll: xtf.NewStagedRows(types.Lookup(xtf.TypeColl), &s.coll), Results: results}, out, nil)
 	for c := f.NextCollective(); c != nil; c = f.NextCollective() {
 		s.causes = append(s.causes, c.Cause)
 	}

@@ -14,7 +14,7 @@ const stagedBytes = 16 << 10
 // are known. The newest rows stay in memory, where late fields can be filled, until
 // settle says that there are none. Memory: stagedBytes, and the rows of one call or marker.
 type stage struct {
-	sink  xtf.Sink
+	sink  xtf.Appender
 	width int
 	rows  []byte // the newest ones
 	base  uint64 // number of the first of them
@@ -23,7 +23,7 @@ type stage struct {
 }
 
 // to returns an empty stage in the memory of s.
-func (s *stage) to(sink xtf.Sink, width int) stage {
+func (s *stage) to(sink xtf.Appender, width int) stage {
 	return stage{sink: sink, width: width, rows: s.rows[:0]}
 }
 

@@ -11,10 +11,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Sink keeps encoded pages: append-only storage that can be read back.
 type Sink interface {
+	Appender
+	io.ReaderAt
+}
+
+// Appender is append-only storage.
+type Appender interface {
 	// Append stores b, which the caller reuses, and returns the offset of its
 	// first byte.
 	Append(b []byte) (off int64, err error)
-	io.ReaderAt
 }
 
 // openPage is a page that still takes rows or has rows without their late fields.

@@ -425,12 +425,6 @@ var amounts = map[TypeID][]int{
 	TypePathTotal:  {16, 24},
 }
 
-// matched are the offsets of columns that only a match can fill.
-var matched = map[TypeID][]int{
-	TypeP2P:  {40, 48, 88},
-	TypeColl: {56, 64, 72},
-}
-
 func (*Call) form() (TypeID, func(*Call, []byte)) { return TypeCall, (*Call).Load }
 
 // Put writes dst.

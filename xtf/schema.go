@@ -15,7 +15,6 @@ package xtf
 //	name=parentN                   the name of the column, where it is not that of the field
 //	delta minusT minusN minusSpan  the Transform
 //	amount                         readers add it up: no more than Most allows
-//	matched                        only a match fills it: before, it is all ones. MateP and Ordinal hold the call path until then
 //
 // A line //xtf:form CONSTANT gives other structures of fixed size Put, Load and Append, and the constant that is their size.
 //
@@ -45,8 +44,8 @@ type P2P struct {
 	Post   uint64 `xtf:"minusT"`
 	Done   uint64 `xtf:"minusT"`
 	CallN  uint64 `xtf:"delta"`
-	MateN  uint64 `xtf:"delta matched"`
-	Seq    uint64 `xtf:"delta matched"`
+	MateN  uint64 `xtf:"delta"`
+	Seq    uint64 `xtf:"delta"`
 	Bytes  uint64
 	Region uint32
 	Peer   uint32
@@ -54,7 +53,7 @@ type P2P struct {
 	Tag    uint32
 	Kind   uint32
 	MateP  uint32
-	MateT  uint64 `xtf:"minusT matched"`
+	MateT  uint64 `xtf:"minusT"`
 }
 
 // Coll is one member of a collective operation.
@@ -68,9 +67,9 @@ type Coll struct {
 	Sent       uint64
 	Received   uint64
 	Ordinal    uint64 `xtf:"delta"`
-	LastEnter  uint64 `xtf:"minusT matched"`
-	FirstLeave uint64 `xtf:"minusT matched"`
-	LastLeave  uint64 `xtf:"minusT matched"`
+	LastEnter  uint64 `xtf:"minusT"`
+	FirstLeave uint64 `xtf:"minusT"`
+	LastLeave  uint64 `xtf:"minusT"`
 	Region     uint32
 	Comm       uint32
 	Root       uint32

@@ -16,8 +16,8 @@ const stagedBlock = 512
 const stagedHead = 8
 
 // StagedRows keep P2P or COLL rows, in which only a match can fill what is about the other side, in a sink: a tenth of
-// their size. Rows are appended whole, and read whole and in order; a read of earlier ones begins anew. The bytes of
-// several, one after the other, are those of all their rows. It is a Sink whose offsets are those of plain rows.
+// their size. Rows are appended whole, and read one after the other. The bytes of several, one after the other, are those of all
+// their rows.
 //
 // A row is a control word u32 and the bytes that its values have left after what is expected of them is taken off: 3 bits
 // of the word for each value say how many, 7 for 8. What operations of a kind have in common (partner, region, ...) is kept in
@@ -30,9 +30,11 @@ type StagedRows struct {
 	size  int64 // of the rows appended here
 	kinds [stagedKinds]stagedKind
 	pack  []byte // a block in the sink
-	block []byte // its rows
-	first int64  // offset of the first of them
-	at    int64  // of the next block in the sink
+	row   StagedRow
+	left  int   // rows of the block after that
+	used  int   // bytes of those before
+	bytes int   // of the block
+	at    int64 // of the next block in the sink
 }
 
 // stagedRow is the bytes of a row, of either type.
@@ -147,20 +149,29 @@ func takeValue(b []byte, at int, control uint32, i int) (next int, v uint64) {
 	return at + n, le.Uint64(b[at:]) & (1<<(8*n) - 1)
 }
 
-// ReadAt reads rows.
-func (s *StagedRows) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < s.first {
-		s.block, s.first, s.at = s.block[:0], 0, 0
-	}
-	for n < len(p) {
-		skip := off + int64(n) - s.first
-		if skip < int64(len(s.block)) {
-			n += copy(p[n:], s.block[skip:])
-		} else if err := s.next(); err != nil {
-			return n, err
+// StagedRow is a row that waits for a match.
+type StagedRow struct {
+	t, end, post, done, callN uint64
+	own, words                [3]uint64
+}
+
+// Next returns the next row, which is valid until the call after; io.EOF after the last one.
+func (s *StagedRows) Next() (*StagedRow, error) {
+	if s.left == 0 {
+		if err := s.next(); err != nil {
+			return nil, err
 		}
 	}
-	return n, nil
+	s.left--
+	if s.used < s.bytes {
+		s.used += s.row.take(s.pack[s.used:], &s.kinds)
+	} else {
+		s.used = -1
+	}
+	if s.used > s.bytes || s.used < 0 || s.left == 0 && s.used != s.bytes {
+		return nil, corrupt("staged rows are not %d bytes", s.bytes)
+	}
+	return &s.row, nil
 }
 
 // next reads a block.
@@ -173,85 +184,68 @@ func (s *StagedRows) next() error {
 	if rows == 0 || rows > stagedBlock || bytes > rows*mostStaged {
 		return corrupt("block of %d staged rows in %d bytes", rows, bytes)
 	}
-	count, size := int(rows), int(bytes)
-	s.pack = slices.Grow(s.pack[:0], size+mostStaged+8)[:size+mostStaged+8]
-	if n, err := s.sink.ReadAt(s.pack[:size], s.at+stagedHead); n < size {
+	s.left, s.bytes, s.used = int(rows), int(bytes), 0
+	room := s.bytes + mostStaged + 8 // as many more as one row may take
+	s.pack = slices.Grow(s.pack[:0], room)[:room]
+	if n, err := s.sink.ReadAt(s.pack[:s.bytes], s.at+stagedHead); n < s.bytes {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		return err
 	}
-	s.first, s.at = s.first+int64(len(s.block)), s.at+stagedHead+int64(size)
-	s.block = slices.Grow(s.block[:0], count*stagedRow)[:count*stagedRow]
-	if s.decode(s.pack, size) != size {
-		s.block = s.block[:0]
-		return corrupt("%d staged rows are not %d bytes", count, size)
-	}
+	s.at += stagedHead + int64(s.bytes)
+	s.row.t, s.row.callN = 0, 0
+	clear(s.kinds[:])
 	return nil
 }
 
-// decode makes the rows of the block from b, which has size bytes of them and as many more as one row may take. It returns how many
-// bytes the rows had.
-func (s *StagedRows) decode(b []byte, size int) (at int) {
-	clear(s.kinds[:])
-	unknown := matched[TypeP2P]
-	if s.coll {
-		unknown = matched[TypeColl]
-	}
-	var before stagedBefore
-	for rows := s.block; len(rows) > 0 && at < size; rows = rows[stagedRow:] {
-		row := rows[:stagedRow]
-		control := le.Uint32(b[at:])
-		at += 4
-		kind := &s.kinds[control>>stagedPlace]
-		if control&stagedNew != 0 {
-			for i := range kind.words {
-				kind.words[i] = le.Uint64(b[at:])
-				at += 8
-			}
-		}
-		p := b[at : at+8*stagedValues+8]
-		next, t := takeValue(p, 0, control, 0)
-		next, end := takeValue(p, next, control, 1)
-		next, post := takeValue(p, next, control, 2)
-		next, done := takeValue(p, next, control, 3)
-		next, callN := takeValue(p, next, control, 4)
-		next, own0 := takeValue(p, next, control, 5)
-		next, own1 := takeValue(p, next, control, 6)
-		next, own2 := takeValue(p, next, control, 7)
-		at += next
-		t, callN = before.t+t, before.callN+callN
-		end += t
-		if done += end; control&stagedNever != 0 {
-			done = Never
-		}
-		before = stagedBefore{t, callN}
-		own := &kind.newest
-		own0, own1, own2 = own[0]^own0, own[1]^own1, own[2]^own2
-		own[0], own[1], own[2] = own0, own1, own2
-		le.PutUint64(row[P2PT:], t)
-		le.PutUint64(row[P2PEnd:], end)
-		le.PutUint64(row[P2PPost:], t-post)
-		if s.coll {
-			le.PutUint64(row[CollCallN:], callN)
-			le.PutUint64(row[CollSent:], own0)
-			le.PutUint64(row[CollReceived:], own1)
-			le.PutUint64(row[CollOrdinal:], own2)
-			le.PutUint64(row[CollRegion:], kind.words[0])
-			le.PutUint64(row[CollRoot:], kind.words[1])
-		} else {
-			le.PutUint64(row[P2PDone:], done)
-			le.PutUint64(row[P2PCallN:], callN)
-			le.PutUint64(row[P2PBytes:], own0)
-			le.PutUint64(row[P2PRegion:], kind.words[0])
-			le.PutUint64(row[P2PComm:], kind.words[1]&lowHalf|own1<<32)
-			le.PutUint64(row[P2PKind:], kind.words[2])
-		}
-		for _, o := range unknown {
-			le.PutUint64(row[o:], Never)
+// take makes r, the row before, the one that b begins with, and returns its bytes there.
+func (r *StagedRow) take(b []byte, kinds *[stagedKinds]stagedKind) (size int) {
+	control := le.Uint32(b)
+	at := 4
+	kind := &kinds[control>>stagedPlace]
+	if control&stagedNew != 0 {
+		for i := range kind.words {
+			kind.words[i] = le.Uint64(b[at:])
+			at += 8
 		}
 	}
-	return at
+	p := b[at : at+8*stagedValues+8]
+	next, t := takeValue(p, 0, control, 0)
+	next, end := takeValue(p, next, control, 1)
+	next, post := takeValue(p, next, control, 2)
+	next, done := takeValue(p, next, control, 3)
+	next, callN := takeValue(p, next, control, 4)
+	next, own0 := takeValue(p, next, control, 5)
+	next, own1 := takeValue(p, next, control, 6)
+	next, own2 := takeValue(p, next, control, 7)
+	r.t += t
+	r.callN += callN
+	r.end, r.post = r.t+end, r.t-post
+	if r.done = r.end + done; control&stagedNever != 0 {
+		r.done = Never
+	}
+	own := &kind.newest
+	own[0], own[1], own[2] = own[0]^own0, own[1]^own1, own[2]^own2
+	r.own, r.words = *own, kind.words
+	return at + next
+}
+
+// P2P makes a message of it.
+func (r *StagedRow) P2P(x *P2P) {
+	x.T, x.End, x.Post, x.Done, x.CallN, x.Bytes = r.t, r.end, r.post, r.done, r.callN, r.own[0]
+	x.MateN, x.Seq, x.MateT = Never, Never, Never
+	x.Region, x.Peer = uint32(r.words[0]), uint32(r.words[0]>>32)
+	x.Comm, x.Tag = uint32(r.words[1]), uint32(r.own[1])
+	x.Kind, x.MateP = uint32(r.words[2]), uint32(r.words[2]>>32)
+}
+
+// Coll makes a member of a collective operation of it.
+func (r *StagedRow) Coll(x *Coll) {
+	x.T, x.End, x.Post, x.CallN, x.Sent, x.Received, x.Ordinal = r.t, r.end, r.post, r.callN, r.own[0], r.own[1], r.own[2]
+	x.LastEnter, x.FirstLeave, x.LastLeave = Never, Never, Never
+	x.Region, x.Comm = uint32(r.words[0]), uint32(r.words[0]>>32)
+	x.Root, x.Flags = uint32(r.words[1]), uint32(r.words[1]>>32)
 }
 
 // Message is a P2P row after the match.

@@ -14,7 +14,7 @@ type column struct {
 	name          string
 	offset, width int
 	transform     string
-	marks         []string // amount, matched
+	amount        bool // readers add it up
 }
 
 // form is a record of fixed size.
@@ -65,8 +65,8 @@ func formOf(r record, sizeName string) (form, error) {
 			switch {
 			case renamed:
 				c.name = name
-			case word == "amount" || word == "matched":
-				c.marks = append(c.marks, word)
+			case word == "amount":
+				c.amount = true
 			default:
 				c.transform = word
 			}
@@ -145,8 +145,7 @@ func writeRows(b *bytes.Buffer, records []record) error {
 		p("}},\n")
 	}
 	p("}\n")
-	marked(b, types, "amount", "amounts are the offsets of columns that readers add up, over rows and over locations.")
-	marked(b, types, "matched", "matched are the offsets of columns that only a match can fill.")
+	amounts(b, types)
 	for i := range types {
 		p("\nfunc (*%s) form() (TypeID, func(*%[1]s, []byte)) { return Type%s, (*%[1]s).Load }\n", types[i].name, types[i].short)
 		types[i].methods(b)
@@ -159,13 +158,13 @@ func writeRows(b *bytes.Buffer, records []record) error {
 	return nil
 }
 
-// marked writes the columns that have a mark.
-func marked(b *bytes.Buffer, types []rowType, mark, comment string) {
-	fmt.Fprintf(b, "\n// %s\nvar %s = map[TypeID][]int{\n", comment, strings.Fields(comment)[0])
+// amounts writes which columns readers add up.
+func amounts(b *bytes.Buffer, types []rowType) {
+	fmt.Fprintf(b, "\n// amounts are the offsets of columns that readers add up, over rows and over locations.\nvar amounts = map[TypeID][]int{\n")
 	for i := range types {
 		var list []string
 		for _, c := range types[i].columns {
-			if slices.Contains(c.marks, mark) {
+			if c.amount {
 				list = append(list, fmt.Sprint(c.offset))
 			}
 		}
