@@ -15,6 +15,7 @@ const (
 	keyBlockSpare = 8  // readable bytes after the last value
 	coldHead      = 8  // flags u8, 7 zero
 	coldPlain     = 1  // flag: the cold block is stored plain
+	leastFrame    = 64 // bytes of a cold block that may be smaller in a frame
 	maxKeyBits    = 57 // a value of up to 57 bits lies in one unaligned 8-byte load
 )
 
@@ -155,7 +156,7 @@ func (e *Encoder) packed(t *Type, rows []byte, firstN uint64) {
 // appendCold appends e.cold to e.out as a cold block, plain where compression is not wanted or gains nothing.
 func (e *Encoder) appendCold(compress bool) {
 	head := len(e.out)
-	if compress {
+	if compress = compress && len(e.cold) >= leastFrame; compress {
 		e.out = append(e.out, 0, 0, 0, 0, 0, 0, 0, 0)
 		e.out = e.zstd.EncodeAll(e.cold, e.out)
 	}

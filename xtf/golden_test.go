@@ -53,19 +53,22 @@ func dumpArray(b *bytes.Buffer, f *File, p Proc, id TypeID) error {
 	return c.Err()
 }
 
-// Following pages of the earlier form, which nothing writes any more, stay readable.
+// Pages of earlier forms, which nothing writes any more, stay readable: following ones, and those without columns that repeat.
 func TestEarlierForm(t *testing.T) {
-	f, err := OpenFile(filepath.Join("testdata", "v1-follow.xtf.bin"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	got, err := dump(f)
-	if want, rerr := os.ReadFile(filepath.Join("testdata", "v1-follow.txt")); err != nil || rerr != nil || got != string(want) {
-		t.Errorf("dump differs from the golden text: %v %v", err, rerr)
-	}
-	if res, err := Check(f); err != nil || res.Found > 0 {
-		t.Errorf("%+v %v", res, err)
+	var f *File
+	for _, x := range [][2]string{{"v1-plain", "v1-packed"}, {"v1-follow", "v1-follow"}} {
+		var err error
+		if f, err = OpenFile(filepath.Join("testdata", x[0]+".xtf.bin"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		got, err := dump(f)
+		if want, rerr := os.ReadFile(filepath.Join("testdata", x[1]+".txt")); err != nil || rerr != nil || got != string(want) {
+			t.Errorf("%s: dump differs from the golden text: %v %v", x[0], err, rerr)
+		}
+		if res, err := Check(f); err != nil || res.Found > 0 {
+			t.Errorf("%s: %+v %v", x[0], res, err)
+		}
 	}
 	for id, x := range followers {
 		a, err := f.Array(0, id)
