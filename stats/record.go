@@ -249,7 +249,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 }
 
 // completeOps ends the operations of the current call now: their rows get End,
-// their channel entries are written.
+// their channel entries are written. So rows with a call have its begin and end, which xtf.ArrayBuilder.Follow relies on.
 func (l *Loader) completeOps(flags uint32) {
 	for i := range l.pending {
 		if op := &l.pending[i]; op.coll {
