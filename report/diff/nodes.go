@@ -275,8 +275,10 @@ func (d *Diff) moved(n *DiffNode, sign int) (text string) {
 		metric, what string
 		write        func(uint64) string
 	}{
-		{"sends", "messages", numbers.Count}, {"bytes_out", "bytes of messages", numbers.Bytes},
-		{"collectives", "calls of collectives", numbers.Count}, {"coll_bytes_out", "bytes of collectives", numbers.Bytes},
+		{"sends", "messages", numbers.Count},
+		{"bytes_out", "bytes of messages", numbers.Bytes},
+		{"collectives", "calls of collectives", numbers.Count},
+		{"coll_bytes_out", "bytes of collectives", numbers.Bytes},
 	} {
 		v := n.Metric(x.metric)
 		if !v.Change.Known() || v.Change.Sign() != sign {
