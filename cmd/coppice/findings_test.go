@@ -362,6 +362,18 @@ func TestMostWork(t *testing.T) {
 	}
 }
 
+// TestTwoCauses: process 1 is in solve until 300, where the others wait for it from 100 on, and process 2 in assemble until 600, where they wait
+// from 410 on: 400 and 380 in all. Both causes are named.
+func TestTwoCauses(t *testing.T) {
+	lines := meeting(0, 100, 302) + meeting(0, 410, 602) +
+		"1 0 ENTER solve\n1 300 LEAVE solve\n" + meeting(1, 300, 302) + meeting(1, 410, 602) +
+		meeting(2, 100, 302) + "2 310 ENTER assemble\n2 600 LEAVE assemble\n" + meeting(2, 600, 602)
+	f := jsonOf[foundIn](t, "report", foundTrace(t, program(3, lines))).Findings[0]
+	if f.Cause == nil || f.Cause.Process != 1 || f.Cause.Region != "solve" || !strings.Contains(f.Evidence, "% from CPU time in assemble, most on rank 2") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestLongCollective: a megabyte goes from process 0 to two others in MPI_Bcast, which all leave at 500. Process 0 comes at 100, 2 at 200: a
 // quarter of the 400 of process 0 are before the last member comes, the rest is the transfer: without it the run is 300 shorter.
 func TestLongCollective(t *testing.T) {

@@ -200,40 +200,56 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 	elsewhere = max(elsewhere, 0)
 	least := func(p *placeSum) numbers.Sum { return numbers.Add(p.here, max(numbers.Sub(p.long, elsewhere), 0)) }
-	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(a), least(b)) })
+	slices.SortStableFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(b), least(a)) })
+	top := list[0]
 	if least(top) <= 0 {
 		return
 	}
-	rank, ticks := worst(top.ranks)
-	part, atLeast := top.here, ""
-	if top.long > elsewhere { // what was handed on counts too
-		rank, ticks = worst(top.all)
-		part = numbers.Add(part, top.long)
+	// who has most of a place, and of what; what was handed on counts too where some of it is sure
+	who := func(p *placeSum) (part numbers.Sum, rank uint32, ticks uint64) {
+		if p.long > elsewhere {
+			rank, ticks = worst(p.all)
+			return numbers.Add(p.here, p.long), rank, ticks
+		}
+		rank, ticks = worst(p.ranks)
+		return p.here, rank, ticks
 	}
+	sentence := func(p *placeSum, rank uint32) string {
+		c := results.Cause{Activity: results.ActivityName(p.activity), Region: f.causes.Paths.Region(p.path), Rank: rank}
+		return c.Who(f.r)
+	}
+	part, rank, ticks := who(top)
 	share := numbers.Quotient(least(top), waited)
-	all := numbers.Sum(0)
+	atLeast := ""
+	if elsewhere > 0 && top.long > 0 && share.Percent() != "100.0 %" {
+		atLeast = "at least "
+	}
+	x.Cause = &FindingCause{
+		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path),
+		Share: share, OfRow: numbers.Quotient(numbers.Integer(ticks), part),
+	}
+	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
+	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, f.causes.Paths.Region(top.path), top.node
+	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), sentence(top, rank), x.Cause.OfRow.Percent())
+	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
+		x.Evidence += ", in " + results.PathLabel(p)
+	}
+	all, named := numbers.Sum(0), least(top) // of the cause's activity
 	for _, p := range list {
 		if p.activity == top.activity {
 			all = numbers.Add(all, least(p))
 		}
 	}
 	x.facts.ofActivity = numbers.Quotient(min(all, waited), waited)
-	if elsewhere > 0 && top.long > 0 && share.Percent() != "100.0 %" {
-		atLeast = "at least "
+	if len(list) > 1 && least(list[1]) > 0 && least(list[1]) >= least(top)/2 {
+		second := list[1]
+		_, rank, _ := who(second)
+		x.Evidence += fmt.Sprintf("; %s from %s", numbers.Quotient(least(second), waited).Percent(), sentence(second, rank))
+		if second.activity == top.activity {
+			named = numbers.Add(named, least(second))
+		}
 	}
-	region := f.causes.Paths.Region(top.path)
-	x.Cause = &FindingCause{
-		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path),
-		Share: share, OfRow: numbers.Quotient(numbers.Integer(ticks), part),
-	}
-	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
-	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
-	cause := results.Cause{Activity: x.Cause.Activity, Region: region, Rank: rank}
-	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.Percent(), cause.Who(f.r), x.Cause.OfRow.Percent())
-	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
-		x.Evidence += ", in " + results.PathLabel(p)
-	}
-	if x.facts.ofActivity.Value >= 1.25*share.Value {
+	if numbers.Sub(all, named) >= named/4 && all > named {
 		x.Evidence += fmt.Sprintf("; with %s in other places it is %s", results.Activities[top.activity].Cause, x.facts.ofActivity.Percent())
 	}
 }
