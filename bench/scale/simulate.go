@@ -92,6 +92,19 @@ func (p *ranksProgram) Fill(rank uint32, first uint64, dst []int64) error {
 	return nil
 }
 
+// Repeats implements [simnet.Periodic]: inside of a span, and after its first call, nothing is computed.
+func (p *ranksProgram) Repeats(_ uint32, first, period, n uint64) (uint64, error) {
+	i := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].first+p.spans[i].count > first })
+	if i == len(p.spans) || first == p.spans[i].first {
+		return 0, nil
+	}
+	end := p.spans[i].first + p.spans[i].count
+	if end < first+2*period {
+		return 0, nil
+	}
+	return min(n, (end-first-period)/period), nil
+}
+
 // clock is when each stage ended.
 type clock struct {
 	stage []uint16       // of each call

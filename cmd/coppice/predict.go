@@ -250,6 +250,9 @@ func printPredicted(s streams, job *prediction.Options, r *prediction.Result, ra
 		s.say("%s: %d operations and messages simulated in %.2f s (%s), %.2f s in all on %d ranks",
 			job.Run, r.Simulated, r.Elapsed.Seconds(), perSecond(r.Simulated, r.Elapsed), took.Seconds(), ranks)
 	}
+	if verbose > 0 && r.Skipped > 0 {
+		s.say("%d iterations were like others before them and were added, not run", r.Skipped)
+	}
 	if r.WithoutSidecar {
 		s.say("%s does not have the intervals of --intervals-file: their times are those of the recorded run", job.Output)
 	}

@@ -58,6 +58,7 @@ type Options struct {
 // on rank 0.
 type Result struct {
 	predicted.Prediction
+	Skipped   uint64
 	Simulated uint64 // operations and messages
 	Elapsed   time.Duration
 	Output    *analyze.Result

@@ -205,7 +205,7 @@ func (x *prediction) simulate() error {
 	}
 	r := &x.res
 	x.out, r.Elapsed = out, time.Since(began)
-	r.Unmatched, r.Simulated = out.result.Unmatched, out.result.Events
+	r.Unmatched, r.Simulated, r.Skipped = out.result.Unmatched, out.result.Events, out.result.Skipped
 	if d := out.deadlock; d != nil {
 		r.Deadlock = &predicted.PredictedDeadlock{Cycle: []predicted.BlockedCall{}, Eager: d.Eager}
 		for _, b := range d.Cycle {

@@ -198,6 +198,26 @@ func (t *channels) wakeReceiver(c *channel) {
 	}
 }
 
+// each calls stamp for the stamps of the messages of a channel in progress, and posted for when their receives were posted.
+func (t *channels) each(c *channel, stamp, posted func(x *int64)) {
+	first := c.first()
+	for k := first; k != c.sent; k++ {
+		if c.flags&wide == 0 {
+			stamp(t.narrow(c, k))
+			continue
+		}
+		slot := t.wide(c, k)
+		stamp(&slot[slotArrival])
+		stamp(&slot[slotData])
+	}
+	if c.flags&rendezvous == 0 {
+		return
+	}
+	for k := first; int32(c.posted-k) > 0; k++ {
+		posted(&t.wide(c, k)[slotPosted])
+	}
+}
+
 // put notes a message that was sent.
 func (t *channels) put(c *channel, arrival, data, cost int64) {
 	t.room(c, c.sent)

@@ -44,6 +44,7 @@ type worker struct {
 	procs   []proc
 	times   []ProcessTimes
 	running int // processes that have not ended
+	stopped int // see skipper
 	ledger
 	cursors
 	channels
@@ -54,6 +55,7 @@ type worker struct {
 	ending   ending
 	observer Observer
 	report   report // of the process that runs
+	mark     mark
 	// Of the process that runs.
 	me uint32 // relative to lo
 	my *ProcessTimes
@@ -93,6 +95,7 @@ const (
 	ready                  // in a call
 	blocked
 	crowded // too far ahead of others: the simulator's limit, not the program's
+	stopped // at the end of an iteration, see skipper
 	finished
 )
 
@@ -112,6 +115,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 		cursors: cursors{code: c}, windows: windows{calc: calc, log: entriesOf(len(c.program.Roots))},
 	}
 	w.mail = mailbox{run: r, self: number, writing: make([][]uint64, len(r.begins)), sent: make([][]uint64, len(r.begins))}
+	w.mark.w = w
 	w.coll = assembly{code: c, book: &w.ledger, mail: &w.mail, told: func(process uint32, _ int64) { w.ready = append(w.ready, process) }}
 	w.ending = ending{w: w, ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), closing: map[holeKey]openPosts{}}
 	w.limLog = log2(cmp.Or(o.Ring, defaultRing))
@@ -192,6 +196,8 @@ func (w *worker) turn(id uint32) {
 	if p.state == fresh {
 		p.state = ready
 		w.begin(&p.place)
+	} else if p.state == stopped {
+		p.state = ready
 	} else if !w.act(p, k, &w.code.calls[p.call]) {
 		return
 	} else {
@@ -240,8 +246,10 @@ func (w *worker) next(p *proc, k *kind) bool {
 			p.call, p.at, p.enter = kid&^isCall, 0, p.cpu
 			return true
 		}
-		if f.child == b.len && &w.frames[p.stack+p.top-1] == f {
-			w.repeat(&p.place, f)
+		if f.child == b.len && &w.frames[p.stack+p.top-1] == f && !w.repeat(&p.place, f) {
+			p.state = stopped
+			w.stopped++
+			return false
 		}
 	}
 	return w.finish(p)
@@ -277,6 +285,9 @@ func (w *worker) leave(p *proc) {
 	w.my.add(w.code.calls[p.call].cat, p.cpu-p.enter)
 	if w.observer == nil {
 		return
+	}
+	if w.mark.kept {
+		w.mark.log[w.me] = append(w.mark.log[w.me], p.enter, p.cpu)
 	}
 	w.fail(w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld))
 }

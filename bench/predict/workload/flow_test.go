@@ -99,15 +99,15 @@ func BenchmarkFlow(b *testing.B) {
 			b.ReportAllocs()
 			events := uint64(0)
 			for b.Loop() {
-				events += dataflow(b, p, c, published(network.Copy), simnet.Options{Workers: 1}).Events
+				events += dataflow(b, p, c, published(network.Copy), simnet.Options{Workers: 1, NoSkip: true}).Events
 			}
 			b.ReportMetric(float64(events)/1e6/b.Elapsed().Seconds(), "Mevents/s")
 		})
 	}
 }
 
-// TestFlowUniform: programs whose iterations are equal, by their closed forms.
-func TestFlowUniform(t *testing.T) {
+// TestFlowSkipPublished: uniform programs are over after two iterations and a last one.
+func TestFlowSkipPublished(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		pattern               string
@@ -122,8 +122,13 @@ func TestFlowUniform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := dataflow(t, p, c, published(network.Copy), simnet.Options{}); r.Makespan != x.want*ns {
-			t.Errorf("%s: %d ps, want %d ns", x.pattern, r.Makespan, x.want)
+		r := dataflow(t, p, c, published(network.Copy), simnet.Options{})
+		full := dataflow(t, p, c, published(network.Copy), simnet.Options{NoSkip: true})
+		if r.Makespan != x.want*ns || r.Events != full.Events {
+			t.Errorf("%s: %d ps, %d events, want %d ns, %d events", x.pattern, r.Makespan, r.Events, x.want, full.Events)
+		}
+		if r.Skipped < uint64(x.iterations-5) {
+			t.Errorf("%s: %d of %d iterations skipped", x.pattern, r.Skipped, x.iterations)
 		}
 	}
 }

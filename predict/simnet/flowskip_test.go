@@ -32,6 +32,17 @@ func (l looped) at(p uint32, i uint64) int64 {
 	return l.body[p][i%uint64(len(l.body[p]))]
 }
 
+func (l looped) Repeats(p uint32, first, period, n uint64) (uint64, error) {
+	for i := range n {
+		for k := range period {
+			if l.at(p, first+(i+1)*period+k) != l.at(p, first+k) {
+				return i, nil
+			}
+		}
+	}
+	return n, nil
+}
+
 // looping turns a program of one pass into one of several.
 func looping(p *program.Program, times uint64) *program.Program {
 	q := *p
@@ -69,13 +80,15 @@ func bodyOf(v vectors) vectors {
 	return out
 }
 
-// TestLoops: loops and programs without loops take the same time, at any number of ranks.
-func TestLoops(t *testing.T) {
+// TestSkip: iterations that are added, loops that are run and programs without loops take the same time, at any number of
+// ranks.
+func TestSkip(t *testing.T) {
 	t.Parallel()
 	count := 150
 	if testing.Short() {
 		count = 30
 	}
+	skips := 0
 	for seed := range uint64(count) {
 		r := rng(seed)
 		var p *program.Program
@@ -99,17 +112,28 @@ func TestLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []struct {
-			ranks int
-			o     Options
-		}{{1, Options{Workers: 1}}, {1, Options{Workers: 2, Ring: 1}}, {3, Options{Workers: 1}}} {
+			ranks, workers int
+			o              Options
+		}{{1, 1, Options{NoSkip: true}}, {1, 1, Options{}}, {1, 2, Options{Ring: 1}}, {3, 1, Options{}}} {
+			x.o.Workers = x.workers
 			got, err := flowOn(x.ranks, looping(p, times), c, n, x.o)
 			if err != nil {
 				t.Fatalf("seed %d, %+v: %v", seed, x, err)
 			}
+			if got.Skipped > 0 {
+				skips++
+			}
+			if got.Skipped >= times || x.o.NoSkip && got.Skipped > 0 {
+				t.Errorf("seed %d: %d of %d iterations skipped", seed, got.Skipped, times)
+			}
+			got.Skipped = 0
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, %d times, %+v: %+v, want %+v", seed, times, x, got, want)
 			}
 		}
+	}
+	if skips < count/2 {
+		t.Errorf("only %d runs skipped iterations", skips)
 	}
 }
 
@@ -124,17 +148,18 @@ func (o *watcher) Calls(process uint32, first uint64, times []int64) error {
 	return nil
 }
 
-// TestObserver: it is told of all calls in order.
+// TestObserver: it is told of all calls in order, those of skipped iterations too.
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		r := rng(seed)
 		p, v := randomScript(r, false).build(t)
+		c := looped{body: bodyOf(v)}
 		n := randomNet(r)
 		var lists [2][][]int64
-		for i, form := range []func(*program.Program, uint64) *program.Program{looping, expanded} {
+		for i, skip := range []bool{false, true} {
 			o := &watcher{list: make([][]int64, len(v))}
-			res, err := flow(form(p, 40), looped{body: bodyOf(v)}, n, Options{Observer: o, Workers: 2})
+			res, err := flow(looping(p, 40), c, n, Options{Observer: o, NoSkip: !skip, Workers: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,10 +168,12 @@ func TestObserver(t *testing.T) {
 					t.Fatalf("seed %d: process %d has %d times for %d calls", seed, q, len(o.list[q]), x.Calls)
 				}
 			}
-			lists[i] = o.list
-		}
-		if !reflect.DeepEqual(lists[0], lists[1]) {
-			t.Fatalf("seed %d: a loop has other times than its iterations in a row", seed)
+			if lists[i] = o.list; !skip {
+				continue
+			}
+			if !reflect.DeepEqual(lists[0], lists[1]) {
+				t.Fatalf("seed %d: other times with %d skipped", seed, res.Skipped)
+			}
 		}
 	}
 }
