@@ -671,6 +671,36 @@ func TestWaitsBesideRoots(t *testing.T) {
 	t.Error("no finding")
 }
 
+// TestCauseInRootedCollective: rank 0 stays in a gather until rank 2 comes, and ranks 1 and 3 wait for rank 0 in the barrier that follows. The
+// barrier's waits come from the gather on rank 0, and the sentence goes on to rank 2. Where rank 2 comes first and the gather itself takes
+// long, nobody is named.
+func TestCauseInRootedCollective(t *testing.T) {
+	for comes, want := range map[int]bool{1790: true, 1005: false} {
+		text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
+		for rank, at := range [4][3]int{{1010, 1800, 1901}, {1010, 1011, 1901}, {comes, comes + 1, 1901}, {1010, 1011, 1901}} {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 0 ENTER MPI_Init\n%[1]d 1000 LEAVE MPI_Init\n", rank)
+			for k, x := range [2][2]string{{"MPI_Gather", "GATHER MPI_COMM_WORLD 0 8 8"}, {"MPI_Barrier", "BARRIER MPI_COMM_WORLD none 0 0"}} {
+				text += fmt.Sprintf("%[1]d %[2]d ENTER %[4]s\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END %[5]s\n%[1]d %[3]d LEAVE %[4]s\n", rank, at[k], at[k+1], x[0], x[1])
+			}
+			text += fmt.Sprintf("%d 2000 LEAVE main\n", rank)
+		}
+		found := false
+		for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+			if f.Kind != "barrier_wait" {
+				continue
+			}
+			found = true
+			const named = "; 98.7 % of its time there is before the last member comes; who comes last is rank 2, in 100.0 % of that time of 1 call of rank 0"
+			if !strings.Contains(f.Evidence, "MPI calls in MPI_Gather on rank 0") && !strings.Contains(f.Evidence, "MPI calls in MPI_Gather, most on rank 0") || strings.Contains(f.Evidence, named) != want {
+				t.Errorf("rank 2 at %d: %s", comes, f.Evidence)
+			}
+		}
+		if !found {
+			t.Errorf("rank 2 at %d: no finding: %+v", comes, jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings)
+		}
+	}
+}
+
 // TestWaitsWithoutPartners: where most messages have no other side, nobody says that their calls do not wait.
 func TestWaitsWithoutPartners(t *testing.T) {
 	for lines, want := range map[string]string{

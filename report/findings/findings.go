@@ -500,7 +500,7 @@ func (f *finder) transfer() error {
 			if !mostly {
 				x.Evidence += fmt.Sprintf("; %s of rank %d are before their last member comes", f.u.Ticks(min(f.each.before, f.each.largest[sumColl])), f.each.rank[sumColl])
 			}
-			if err := f.lastMember(&x, most.Region); err != nil {
+			if err := f.lastMember(&x, most.Region, x.Where.Processes[0], false); err != nil {
 				return err
 			}
 		}

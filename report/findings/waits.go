@@ -105,6 +105,11 @@ func (f *finder) waits() error {
 			return err
 		}
 		f.blame(&x, item)
+		if x.Cause != nil && x.Cause.Activity == results.ActivityName(xtf.ActivityMPI) {
+			if err := f.lastMember(&x, x.facts.causeRegion, x.Cause.Process, true); err != nil {
+				return err
+			}
+		}
 		f.busy(&x)
 		if err := f.heavy(&x); err != nil {
 			return err
@@ -332,10 +337,10 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 	return nil
 }
 
-// lastMember says which process comes last to the collectives of a region in which the process of a finding stays until then.
-func (f *finder) lastMember(x *Finding, region uint32) error {
+// lastMember says which process comes last to the collectives of a region in which a process stays until then. Where the process makes
+// others wait there, it says so if that is most of its time in them.
+func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error {
 	processes := f.r.Defs.Processes()
-	rank := x.Where.Processes[0]
 	until := func(c *xtf.Coll) uint64 { return c.LastEnter - c.T }
 	list, all, err := spread(looks(len(processes), maxWaits), func(use func(c *xtf.Coll)) error {
 		return results.Load(f.r, xtf.Proc(processes[rank].First), func(c *xtf.Coll) {
@@ -348,10 +353,11 @@ func (f *finder) lastMember(x *Finding, region uint32) error {
 		return beyond(err)
 	}
 	sums := map[uint32]uint64{}
-	looked := uint64(0)
+	looked, whole := uint64(0), uint64(0)
 	for i := range list {
 		c := &list[i]
 		looked += until(c)
+		whole += c.End - c.T
 		err := f.r.File.Members(c.Comm, c.Ordinal, 0, xtf.Proc(f.r.Defs.NumLocations()), nil, func(p xtf.Proc, _ uint64, row []byte) bool {
 			var o xtf.Coll
 			o.Load(row)
@@ -365,7 +371,13 @@ func (f *finder) lastMember(x *Finding, region uint32) error {
 			return beyond(err)
 		}
 	}
+	if blamed && looked < whole-whole/2 {
+		return nil
+	}
 	if last, ticks := worst(sums); ticks >= looked-looked/2 && ticks > 0 {
+		if blamed {
+			x.Evidence += fmt.Sprintf("; %s of its time there is before the last member comes", numbers.NewRatio(looked, whole).Percent())
+		}
 		x.Evidence += fmt.Sprintf("; who comes last is rank %d, in %s of that time of %s of rank %d", last, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "call"), rank)
 	}
 	return nil
