@@ -204,8 +204,6 @@ func reason(raw string) string {
 	switch {
 	case err != nil:
 		return ""
-	case string(b) == "sessions":
-		return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init next to it"
 	case string(b) == "past":
 		return ": it calls its MPI library past the recorder, by PMPI names or from a library that it loads with RTLD_DEEPBIND; call MPI names, load without that flag"
 	}

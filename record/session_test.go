@@ -1,11 +1,14 @@
 package record
 
 import (
-	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // cannotTell fails where the report of an archive does not say that something is missing.
@@ -22,7 +25,7 @@ func cannotTell(t *testing.T, archive, what string) {
 	t.Errorf("%v, without %s", missing, what)
 }
 
-// TestSession records programs with MPI sessions: with MPI_Init next to them as ever, else the user is told why not.
+// TestSession records programs with MPI sessions: with MPI_Init next to them as ever, else the archive has no events, and says why.
 func TestSession(t *testing.T) {
 	found := false
 	for _, l := range libraries(t) {
@@ -32,13 +35,15 @@ func TestSession(t *testing.T) {
 			continue // a library of MPI 3
 		}
 		found = true
-		var out strings.Builder
-		r, err := Run(t.Context(), Options{
-			Output: filepath.Join(t.TempDir(), "run"), Command: command, Compiler: l.cc, Cache: cacheFolder, Out: &out, Err: &out,
-		})
-		if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "MPI_Session_init alone") || r.Exit != 0 {
-			t.Errorf("%v, %+v\n%s", err, r, out.String())
+		r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, program), Compiler: l.cc})
+		if r.Exit != 0 || r.Processes != 2 || !strings.Contains(r.Cut[0], "MPI_Session_init alone") || r.Cut[1] != r.Cut[0] || len(r.Found) > 0 {
+			t.Errorf("sessions alone: %+v", r)
 		}
+		res := analyse(t, r.Archive, filepath.Join(t.TempDir(), "run.xtf"))
+		if !res.Partial || !slices.ContainsFunc(res.Codes, func(c stats.CodeTotal) bool { return c.Code == trace.DiagTruncated && c.Count == 2 }) {
+			t.Errorf("the analysis of an archive that has no events for that reason: %+v", res.Codes)
+		}
+		cannotTell(t, r.Archive, "sessions")
 		r, _, _ = l.runRecorded(t, Options{Command: l.launch(t, 2, program, "both"), Compiler: l.cc})
 		if r.Processes != 2 || len(r.Found) > 0 {
 			t.Errorf("%+v", r)

@@ -265,6 +265,9 @@ const (
 	PropertyPart       = "coppice: part"                // a part of the run is recorded, as was asked for: DiagPart
 )
 
+// SessionsAlone is the value of PropertySessions of a program without MPI_Init.
+const SessionsAlone = "no call is recorded: MPI begins by MPI_Session_init alone"
+
 // UnfinishedExit begins the value of PropertyUnfinished where a process ended itself, by exit or at the end of main. The status follows
 // where it is known.
 const UnfinishedExit = "exit"

@@ -235,20 +235,55 @@ HIDDEN void cr_session(void)
 		cr_define(DEF_SESSIONS, "", 0);
 }
 
-/* leave_note tells record, where nothing was recorded, why: the program has sessions and does without MPI_Init, so that there is no
- * world whose members could be numbered; it has another MPI library; or it calls this one, and not by the recorder. */
+/* define_end ends the definitions. */
+static void define_end(const uint64_t end[6])
+{
+	cr_define(DEF_END, end, 6 * sizeof *end);
+	close(cr.def);
+	cr.def = -1;
+}
+
+/* refuse defines a process whose program has sessions and does without MPI_Init: there is no world whose members could be numbered, so
+ * nothing is recorded, and the archive says why. It has the number that the launcher gave it. */
+static void refuse(const char *folder)
+{
+	static const char *const numbers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+	char name[sizeof cr.folder + 64];
+	cr.size = 1;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		const char *rank = getenv(numbers[i][0]), *size = getenv(numbers[i][1]);
+		if (rank && size && atoi(rank) >= 0 && atoi(size) > atoi(rank)) {
+			cr.rank = atoi(rank);
+			cr.size = atoi(size);
+			break;
+		}
+	}
+	if (snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank) >= (int)sizeof name)
+		return;
+	cr.def = open(name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+	if (cr.def < 0)
+		return;
+	uint64_t end[6] = {END_SESSIONS};
+	cr_define_process();
+	cr_define(DEF_SESSIONS, "", 0);
+	define_end(end);
+}
+
+/* leave_note tells record, where nothing was recorded, why: the program has sessions alone, or another MPI library, or it calls this one, and
+ * not by the recorder. */
 static void leave_note(void)
 {
-	char name[3100], text[3100] = "sessions";
+	char name[3100], text[3100] = "past";
 	const char *folder = getenv("COPPICE_RECORD_DIR");
 	int past = 0;
 	if (atomic_load(&begun) || !folder || snprintf(name, sizeof name, "%s/note", folder) >= (int)sizeof name)
 		return;
-	if (!atomic_load(&sessions) && !cr_other_library(text, sizeof text)) {
-		if (PMPI_Initialized(&past) != MPI_SUCCESS || !past)
-			return;
-		strcpy(text, "past");
+	if (atomic_load(&sessions)) {
+		refuse(folder);
+		return;
 	}
+	if (!cr_other_library(text, sizeof text) && (PMPI_Initialized(&past) != MPI_SUCCESS || !past))
+		return;
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd >= 0) {
 		if (write(fd, text, strlen(text)) < 0)
@@ -272,14 +307,6 @@ static void exits(int status, void *unused)
 {
 	(void)unused;
 	exit_status = (uint64_t)(status & 0xff) + 1;
-}
-
-/* define_end ends the definitions. */
-static void define_end(const uint64_t end[6])
-{
-	cr_define(DEF_END, end, 6 * sizeof *end);
-	close(cr.def);
-	cr.def = -1;
 }
 
 /* begin opens the files of this process; without them, and a thread that helps, nothing is recorded. */

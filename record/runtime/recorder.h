@@ -84,7 +84,7 @@ enum {
 };
 
 /* Reasons of an end. */
-enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY };
+enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY, END_SESSIONS };
 
 /* What DEF_PART says. */
 enum { PART_NOTHING, PART_WAITS, PART_BEGINS, PART_ENDS, PART_LATEST /* the time at which MPI_Init ended */ };

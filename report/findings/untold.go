@@ -151,7 +151,10 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
-	add(len(property(r, trace.PropertySessions)) > 0, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
+	sessions := property(r, trace.PropertySessions)
+	worldless := slices.Contains(sessions, trace.SessionsAlone)
+	add(worldless, "sessions", "calls of MPI are not in the trace: the program begins MPI by MPI_Session_init alone, which is not recorded")
+	add(len(sessions) > 0 && !worldless, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
 	if runtime := property(r, trace.PropertyReplaced); len(runtime) > 0 {
 		add(true, "OpenMP runtime", fmt.Sprintf("with GNU's runtime of OpenMP barriers, loops and tasks may take another time: it was recorded with %s in its place", runtime[0]))
 	}

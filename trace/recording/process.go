@@ -265,7 +265,9 @@ func (p *process) define(kind byte, b []byte) bool {
 	case defSignal:
 		return p.addSignal(clean(b))
 	case defEnd:
-		p.ended, p.newest = word(0), word(4)
+		if p.ended, p.newest = word(0), word(4); p.ended == endSessions {
+			p.sessions = trace.SessionsAlone
+		}
 		if len(b) >= 48 {
 			p.exit = word(5)
 		}

@@ -308,6 +308,8 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	}
 	h, err := os.Open(f.path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && q.ended == endSessions:
+		return st, nil
 	case errors.Is(err, fs.ErrNotExist):
 		st.diags.Add(trace.Diagnostic{Code: trace.DiagMissingEvents, Detail: "the event file is not there"})
 		return st, nil
@@ -329,6 +331,7 @@ const (
 	endBudget
 	endDisk
 	endMemory
+	endSessions
 )
 
 // cut returns the property that says why the recording of a process has no MPI_Finalize, and its value; "" where it has.
@@ -358,6 +361,8 @@ func (p *process) cut() (property, why string) {
 		return trace.PropertyCut, recording + "no room on the disk"
 	case endMemory:
 		return trace.PropertyCut, recording + "no memory for the recorder"
+	case endSessions:
+		return trace.PropertyCut, trace.SessionsAlone + "; call MPI_Init next to it"
 	}
 	return trace.PropertyCut, recording + "unknown reason"
 }
