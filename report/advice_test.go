@@ -29,6 +29,8 @@ func TestAdvice(t *testing.T) {
 		{"late post", "late_post", "post the window", findings.FindingFacts{}},
 		{"late post of a busy target", "late_post", "give the process that is late less to do", findings.FindingFacts{Busy: true}},
 		{"early wait", "early_wait", "complete the epoch earlier", findings.FindingFacts{}},
+		{"a barrier after calls", "barrier_wait", "drop the barrier if nothing needs it", findings.FindingFacts{Activity: "mpi"}},
+		{"a barrier after files", "barrier_wait", "", findings.FindingFacts{Activity: "io"}},
 		{"a barrier, even work", "barrier_wait", "drop the barrier", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, even work", "nxn_wait", "balance each step", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, uneven work", "nxn_wait", "balance the work before", findings.FindingFacts{Activity: "cpu"}},

@@ -362,6 +362,23 @@ func TestMostWork(t *testing.T) {
 	}
 }
 
+// TestOneLoss: process 1 waits 400 for a message of process 0, which computes 990, the mean being 540, because 2 and 3 make a communicator for
+// 700. To balance the work could gain 450, not to wait 400: that is one loss, and one finding.
+func TestOneLoss(t *testing.T) {
+	lines := message(0, 1, 600, 200)
+	for p := 2; p < 4; p++ {
+		lines += fmt.Sprintf("%[1]d 100 ENTER MPI_Comm_dup\n%[1]d 810 LEAVE MPI_Comm_dup\n", p)
+	}
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(4, lines)))
+	i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "late_sender" })
+	if i < 0 || slices.ContainsFunc(doc.Findings, func(f finding) bool { return f.Kind == "imbalance" }) {
+		t.Fatalf("%+v", doc.Findings)
+	}
+	if f := doc.Findings[i]; f.Ticks != 450 || !strings.Contains(f.Text, "up to 0.450000 s") || !strings.Contains(f.Text, "rank 0 computes 0.990000 s, the mean is 0.540000") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestTwoCauses: process 1 is in solve until 300, where the others wait for it from 100 on, and process 2 in assemble until 600, where they wait
 // from 410 on: 400 and 380 in all. Both causes are named.
 func TestTwoCauses(t *testing.T) {

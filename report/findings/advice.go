@@ -24,6 +24,7 @@ type FindingFacts struct {
 	Busy        bool          // who makes others wait computes nearly all the time
 	inTurn      string        // says that the processes compute one after another, "" where they do not
 	ofActivity  numbers.Ratio // of waits: the part that the cause's activity makes, in all places
+	fromSetup   bool          // the cause is a call of set-up
 	heavy       bool          // who makes others wait moves more bytes than others
 	bound       bool          // to processors that others may not use
 	mean        numbers.Ratio
@@ -64,7 +65,7 @@ var AdviceTable = []adviceRow{
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
-	{kindBarrier, "", nil, "drop the barrier if nothing needs it"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup }, "drop the barrier if nothing needs it"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "balance each step, or let processes meet less often: over the run no process computes much more than the others"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},

@@ -235,6 +235,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, f.causes.Paths.Region(top.path), top.node
+	if d := f.r.Defs.Region(x.facts.causeRegion); d != nil {
+		x.facts.fromSetup = f.r.Defs.StateOf(d) == trace.StateSetup
+	}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), sentence(top, rank), x.Cause.OfRow.Percent())
 	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
 		x.Evidence += ", in " + results.PathLabel(p)
@@ -473,25 +476,30 @@ func (f *finder) imbalance() {
 	}
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
 	others := above(ticks)
+	// Waits that computing causes are the same loss where they are as long, those for who computes most where they are nearly as long.
+	covers := func(x *Finding) bool {
+		c := x.Cause
+		return c != nil && c.Activity == "cpu" && (ticks <= x.Ticks || f.mostWork(c.Process, over) && ticks-x.Ticks <= x.Ticks/4)
+	}
 	same := -1 // the finding of the same loss: that about who computes most, else the largest
 	for i := range f.list {
-		c := f.list[i].Cause
-		if c == nil || c.Activity != "cpu" || ticks > f.list[i].Ticks {
-			continue
-		}
-		if same < 0 || f.mostWork(c.Process, over) && !f.mostWork(f.list[same].Cause.Process, over) {
+		if covers(&f.list[i]) && (same < 0 || f.mostWork(f.list[i].Cause.Process, over) && !f.mostWork(f.list[same].Cause.Process, over)) {
 			same = i
 		}
 	}
 	if same >= 0 {
 		x := &f.list[same]
+		if ticks > x.Ticks {
+			x.Text = strings.Replace(x.Text, f.upTo(x.Ticks), f.upTo(ticks), 1)
+			x.Ticks, x.Basis = ticks, basis
+		}
 		x.Evidence += "; " + note
 		x.Text += "; " + note
 	}
 	for i := range f.list {
 		x := &f.list[i]
 		c := x.Cause
-		if c == nil || c.Activity != "cpu" || ticks > x.Ticks || !f.mostWork(c.Process, over) || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
+		if !covers(x) || !f.mostWork(c.Process, over) || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
 			continue
 		}
 		x.Kind = kindImbalance
