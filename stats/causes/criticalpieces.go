@@ -65,13 +65,13 @@ func (c *Path) cut(s *span, x *lineSlab, at uint64) bool {
 	return end == s.end
 }
 
-// deliver writes the pieces of this rank's locations, in order. Collective.
-func (c *Path) deliver() error {
+// deliver writes the pieces of this rank's locations, in order, where no rank failed before. Collective.
+func (c *Path) deliver(failed error) error {
 	if c.found == nil {
-		return nil
+		return c.run.Comm.Agree(failed)
 	}
 	defer c.found.drop()
-	if err := c.found.deliver(nil); err != nil {
+	if err := c.found.deliver(failed); err != nil {
 		return err
 	}
 	var err error

@@ -107,10 +107,11 @@ func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Ro
 		return nil, &d.report, err
 	}
 	d.costs, d.far = newCosts(&d.run.Storage), newCosts(&d.run.Storage)
-	if err := d.passBack(); err != nil {
+	failed, err := d.passBack()
+	if err != nil {
 		return nil, &d.report, err
 	}
-	if err := d.path.deliver(); err != nil {
+	if err := d.path.deliver(failed); err != nil {
 		return nil, &d.report, err
 	}
 	rows, err := d.finish(write)

@@ -513,8 +513,12 @@ const phases = 3
 func (f *flow) runSlabs(locations int) (*crossing, error) {
 	c := f.r.Comm
 	in := &crossing{places: make([]standing, locations)}
+	var failed error // in taking the crossing, for all to agree on after the next pass
 	for phase := range phases {
-		if err := c.Agree(f.pass(in, phase == 0)); err != nil {
+		if failed == nil {
+			failed = f.pass(in, phase == 0)
+		}
+		if err := c.Agree(failed); err != nil {
 			return nil, err
 		}
 		f.report.Phases++
@@ -525,18 +529,14 @@ func (f *flow) runSlabs(locations int) (*crossing, error) {
 		if err != nil {
 			return nil, err
 		}
-		var failed error
 		if in, failed, err = f.receiveCrossing(in); err == nil {
 			err = c.Wait(sent)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Agree(failed); err != nil {
-			return nil, err
-		}
 	}
-	return f.settle(in)
+	return f.settle(in, failed)
 }
 
 // pass runs the slabs of this rank from a crossing, but those that would find the same. At first that is a guess, but on the first rank.
@@ -590,13 +590,13 @@ func (f *flow) receiveCrossing(in *crossing) (x *crossing, failed, err error) {
 }
 
 // settle takes the crossing of each rank through all ranks in their order.
-func (f *flow) settle(in *crossing) (*crossing, error) {
+func (f *flow) settle(in *crossing, failed error) (*crossing, error) {
 	c := f.r.Comm
-	in, failed, err := f.receiveCrossing(in)
+	in, damaged, err := f.receiveCrossing(in)
 	if err != nil {
 		return nil, err
 	}
-	if failed == nil {
+	if failed = cmp.Or(failed, damaged); failed == nil {
 		failed = f.pass(in, false)
 	}
 	if failed == nil {

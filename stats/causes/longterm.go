@@ -36,15 +36,15 @@ const tagCarried = 15
 // passBack deals out all waits and what they pass on, in three passes over the slabs of this rank: blameAll finds what each wait
 // is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other, the last slab first;
 // dealAll deals both out, which rank 0 does on the way: no other one waits for it. The first and the last one take most of the time
-// and need no other rank. Collective.
-func (d *Delays) passBack() error {
+// and need no other rank. Of what fails here failed tells, for all to agree on. Collective.
+func (d *Delays) passBack() (failed, err error) {
 	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
 	defer d.blamed.scratch.Drop()
-	err := d.handOn(d.blameAll())
-	if err == nil && d.run.Comm.Rank() > 0 {
-		err = d.dealAll()
+	failed, err = d.handOn(d.blameAll())
+	if failed == nil && err == nil && d.run.Comm.Rank() > 0 {
+		failed = d.dealAll()
 	}
-	return d.run.Comm.Agree(err)
+	return failed, err
 }
 
 // blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 32 bytes for each slab.
@@ -93,12 +93,12 @@ func (d *Delays) blameAll() error {
 
 // handOn finds how much each wait gets of those it caused: the last wait of the run comes first, a wait that no later one adds to any
 // more. Collective.
-func (d *Delays) handOn(failed error) error {
+func (d *Delays) handOn(failed error) (error, error) {
 	c := d.run.Comm
 	if c.Rank()+1 < c.Size() {
 		b, _, err := c.Recv(c.Rank()+1, tagCarried)
 		if err != nil {
-			return err
+			return failed, err
 		}
 		failed = cmp.Or(failed, d.parseCarried(b))
 	}
@@ -110,11 +110,11 @@ func (d *Delays) handOn(failed error) error {
 		d.report.Bytes += uint64(len(b))
 		d.report.Messages++
 		if err := c.Send(b, c.Rank()-1, tagCarried); err != nil {
-			return err
+			return failed, err
 		}
 	}
 	d.carried = nil
-	return c.Agree(failed)
+	return failed, nil
 }
 
 // openLinks reads the waits of a slab and their links.
