@@ -65,7 +65,6 @@ func (pl place) decode(e encoding, word uint64) (uint64, bool) {
 // places finds the rank of one process in communicators, and remembers it.
 type places struct {
 	defs    *trace.Definitions
-	windows map[uint32]uint32 // RMA window -> communicator
 	process uint32
 	comm    uint32 // the last one asked for
 	window  bool
@@ -74,14 +73,7 @@ type places struct {
 }
 
 func newPlaces(defs *trace.Definitions) *places {
-	p := &places{defs: defs, windows: make(map[uint32]uint32, len(defs.RmaWins))}
-	for i := range defs.RmaWins {
-		w := &defs.RmaWins[i]
-		if _, ok := p.windows[w.Ref]; !ok {
-			p.windows[w.Ref] = w.Comm
-		}
-	}
-	return p
+	return &places{defs: defs}
 }
 
 // of prepares p for the process of a location.
@@ -115,7 +107,7 @@ func (p *places) look(ref uint32, window bool) place {
 	}
 	comm, ok := ref, true
 	if window {
-		comm, ok = p.windows[ref]
+		comm, ok = p.defs.WindowComm(ref)
 	}
 	var pl place
 	if ok {

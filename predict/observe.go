@@ -23,10 +23,9 @@ const nobody = 1<<32 - 1
 type observer struct {
 	f       *xtf.File
 	d       *trace.Definitions
-	seconds float64           // of a tick
-	rank    []int             // by location: its process where it is the first of it, else -1
-	class   []string          // by location, of processes; nil: there are none
-	node    map[uint32]string // by location group, the name of where it ran; "" where it has none
+	seconds float64  // of a tick
+	rank    []int    // by location: its process where it is the first of it, else -1
+	class   []string // by location, of processes; nil: there are none
 }
 
 // Observe reads messages, collectives, files and wait states of all processes of a file: what a capacity model is
@@ -50,7 +49,6 @@ func Observe(f *xtf.File, jobs ObservedJobs) (*extract.Run, error) {
 	if err := o.classes(); err != nil {
 		return nil, err
 	}
-	o.places()
 	for r, p := range o.d.Processes() {
 		if err := o.process(&out.Ranks[r], p); err != nil {
 			return nil, fmt.Errorf("process %d: %w", r, err)
@@ -95,7 +93,8 @@ func (o *observer) input() (string, error) {
 // process reads the first location of a process.
 func (o *observer) process(r *extract.Rank, p trace.Process) error {
 	proc := xtf.Proc(p.First)
-	r.Node = cmp.Or(o.node[p.Group], "node")
+	_, node := o.d.Place(p.Group)
+	r.Node = cmp.Or(strings.ToValidUTF8(node, "?"), "node")
 	if o.class != nil {
 		r.Class = o.class[proc]
 	}
@@ -235,18 +234,6 @@ func (o *observer) name(region uint32) string {
 		return o.d.Text(r.Name)
 	}
 	return ""
-}
-
-// places finds the part of the system that each location group ran on.
-func (o *observer) places() {
-	names := map[uint32]string{}
-	for _, n := range o.d.SystemTreeNodes {
-		names[n.Ref] = cmp.Or(names[n.Ref], strings.ToValidUTF8(o.d.Text(n.Name), "?"))
-	}
-	o.node = make(map[uint32]string, len(o.d.LocationGroups))
-	for _, g := range o.d.LocationGroups {
-		o.node[g.Ref] = cmp.Or(o.node[g.Ref], names[g.Parent])
-	}
 }
 
 // ErrNoJob means that what was to be a job is not in a run.

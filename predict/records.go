@@ -303,11 +303,8 @@ func newTables(d *trace.Definitions) *tables {
 	for i := range d.Regions {
 		t.regions[i] = newRegionInfo(d, &d.Regions[i])
 	}
-	for i := range d.Comms {
-		t.addComm(d.Comms[i].Ref)
-	}
-	for i := range d.InterComms {
-		t.addComm(d.InterComms[i].Ref)
+	for _, ref := range d.CommRefs() {
+		t.addComm(ref)
 	}
 	return t
 }

@@ -196,22 +196,13 @@ func (g *fileTable) use(k useKey) *FileUse {
 			u.Process = &k.number
 		case 'n':
 			u.Node = fmt.Sprintf("node %d", k.number)
-			if name := g.nodeName(g.nodes[k.number]); name != "" {
+			if name := g.defs.NodeName(g.nodes[k.number]); name != "" {
 				u.Node += " " + name
 			}
 		}
 		g.uses[k] = u
 	}
 	return u
-}
-
-func (g *fileTable) nodeName(ref uint32) string {
-	for i := range g.defs.SystemTreeNodes {
-		if n := &g.defs.SystemTreeNodes[i]; n.Ref == ref {
-			return g.defs.Text(n.Name)
-		}
-	}
-	return ""
 }
 
 // join adds what a process did with a handle; processes ascend.

@@ -23,7 +23,6 @@ type Tables struct {
 	synchronous []bool            // Definitions.IsSynchronous
 	unrecorded  []trace.Code      // Definitions.Unrecorded
 	epoch       []trace.Epoch     // Definitions.Epoch
-	windows     map[uint32]uint32 // communicators of windows
 	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
@@ -43,10 +42,6 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		if a := &defs.Attributes[i]; defs.Text(a.Name) == "GUID" {
 			t.guid = int64(a.Ref)
 		}
-	}
-	t.windows = make(map[uint32]uint32, len(defs.RmaWins))
-	for i := range defs.RmaWins {
-		t.windows[defs.RmaWins[i].Ref] = defs.RmaWins[i].Comm
 	}
 	t.periods = make(map[uint32]uint64, len(defs.InterruptGenerators))
 	for i := range defs.InterruptGenerators {

@@ -21,7 +21,7 @@ const sharedLock = 1
 
 // window returns the tag of notices of a kind on a window and its communicator, false for a window that is not known.
 func (l *Loader) window(kind, win uint32) (comm, tag uint32, ok bool) {
-	if comm, ok = l.t.windows[win]; !ok {
+	if comm, ok = l.t.Defs.WindowComm(win); !ok {
 		return 0, 0, false
 	}
 	tag, ok = xtf.NoticeTag(kind, win)
@@ -70,7 +70,7 @@ func (l *Loader) synchronisedAll(win, group uint32) {
 		}
 		l.groups[group] = list
 	}
-	comm := l.t.windows[win]
+	comm, _ := l.t.Defs.WindowComm(win)
 	if len(list) > l.t.Defs.CommSize(comm) {
 		return // no group of its processes
 	}

@@ -17,30 +17,27 @@ type commRank struct {
 }
 
 func (d *Definitions) sealComms() {
-	groups := newIndex(len(d.Groups), func(i int) uint64 { return uint64(d.Groups[i].Ref) })
 	tables := make(map[uint32]commRank, len(d.Groups))
 	whole := make(map[ParadigmID]commRank)
 	table := func(ref uint32) commRank {
 		t, ok := tables[ref]
 		if !ok {
-			t = d.groupRanks(groups, ref, whole)
+			t = d.groupRanks(ref, whole)
 			tables[ref] = t
 		}
 		return t
 	}
-	refs := make([]uint64, 0, len(d.Comms)+len(d.InterComms))
 	for i := range d.Comms {
 		d.ranks = append(d.ranks, table(d.Comms[i].Group))
-		refs = append(refs, uint64(d.Comms[i].Ref))
 	}
 	for i := range d.InterComms {
 		a, b := table(d.InterComms[i].GroupA), table(d.InterComms[i].GroupB)
 		a.self, b.self = false, false // a group of "whoever calls" has no ranks to others
 		a.remote = &b
 		d.ranks = append(d.ranks, a)
-		refs = append(refs, uint64(d.InterComms[i].Ref))
 	}
-	d.comms = newIndex(len(refs), func(i int) uint64 { return refs[i] })
+	refs := d.CommRefs()
+	d.comms = newIndex(len(refs), func(i int) uint64 { return uint64(refs[i]) })
 	if n := d.comms.duplicates; n > 0 {
 		d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(n), Detail: "communicator defined twice, the first is used"})
 	}
@@ -49,13 +46,12 @@ func (d *Definitions) sealComms() {
 // groupRanks builds the rank table of a group (OTF2: members of a COMM_GROUP
 // index the COMM_LOCATIONS group of the same paradigm). Groups of all members
 // share the table in whole: they have no list that would pay for their own.
-func (d *Definitions) groupRanks(groups index, ref uint32, whole map[ParadigmID]commRank) commRank {
-	i, ok := groups.find(uint64(ref))
-	if !ok {
+func (d *Definitions) groupRanks(ref uint32, whole map[ParadigmID]commRank) commRank {
+	g := d.groups.Find(ref)
+	switch {
+	case g == nil:
 		return commRank{}
-	}
-	g := &d.Groups[i]
-	if g.Type == GroupCommSelf {
+	case g.Type == GroupCommSelf:
 		return commRank{self: true}
 	}
 	locations := d.commLocations(g.Paradigm)
@@ -155,6 +151,29 @@ func (d *Definitions) IsRoot(comm, root, process uint32) bool {
 	return ok && r == root
 }
 
+// CommRefs returns the references of all communicators, in the order of their records, those of two groups last.
+func (d *Definitions) CommRefs() (list []uint32) {
+	for i := range d.Comms {
+		list = append(list, d.Comms[i].Ref)
+	}
+	for i := range d.InterComms {
+		list = append(list, d.InterComms[i].Ref)
+	}
+	return list
+}
+
+// CommName returns the name of a communicator, and whether it is defined.
+func (d *Definitions) CommName(comm uint32) (string, bool) {
+	i, ok := d.comms.find(uint64(comm))
+	switch {
+	case !ok:
+		return "", false
+	case i < len(d.Comms):
+		return d.Text(d.Comms[i].Name), true
+	}
+	return d.Text(d.InterComms[i-len(d.Comms)].Name), true
+}
+
 // IsInter reports whether a communicator has two groups. Their members name the root of an operation differently.
 func (d *Definitions) IsInter(comm uint32) bool {
 	i, ok := d.comms.find(uint64(comm))
@@ -186,8 +205,7 @@ func (d *Definitions) CommMembers(comm uint32) []uint32 {
 // GroupProcesses returns the processes of a group by their ranks in it, UnknownProcess where the definitions do not tell, and nil
 // of a group that is not defined or is that of whoever calls.
 func (d *Definitions) GroupProcesses(ref uint32) []uint32 {
-	groups := newIndex(len(d.Groups), func(i int) uint64 { return uint64(d.Groups[i].Ref) })
-	return d.groupRanks(groups, ref, map[ParadigmID]commRank{}).ranks
+	return d.groupRanks(ref, map[ParadigmID]commRank{}).ranks
 }
 
 // IsSelf reports whether comm holds only the process that uses it, so that its

@@ -243,7 +243,7 @@ func askAll(t *testing.T, d *Definitions) {
 			t.Fatalf("region %d not found", d.Regions[i].Ref)
 		}
 	}
-	for _, comm := range append(commRefs(d), 0, 1<<31, Undefined) {
+	for _, comm := range append(d.CommRefs(), 0, 1<<31, Undefined) {
 		for _, rank := range []uint32{0, 1, uint32(d.CommSize(comm)), math.MaxUint32} {
 			if p := d.Peer(comm, rank, 0); p != UnknownProcess && int(p) >= max(len(d.Processes()), 1) {
 				t.Fatalf("rank %d of communicator %d is process %d of %d", rank, comm, p, len(d.Processes()))
@@ -253,15 +253,4 @@ func askAll(t *testing.T, d *Definitions) {
 		d.IsSelf(comm)
 		d.CommMembers(comm)
 	}
-}
-
-func commRefs(d *Definitions) []uint32 {
-	var out []uint32
-	for _, c := range d.Comms {
-		out = append(out, c.Ref)
-	}
-	for _, c := range d.InterComms {
-		out = append(out, c.Ref)
-	}
-	return out
 }

@@ -15,13 +15,17 @@ type Process struct {
 
 // layout is what Seal derives from the records.
 type layout struct {
-	order     []int32    // P -> index in Locations
-	process   []uint32   // P -> process
-	processes []Process  // process -> its locations
-	byID      index      // location id -> P
-	regions   index      // region reference -> index in Regions
-	strs      index      // string reference -> index in Strings
-	contexts  index      // calling context reference -> index in CallingContexts
+	order     []int32   // P -> index in Locations
+	process   []uint32  // P -> process
+	processes []Process // process -> its locations
+	byID      index     // location id -> P
+	regions   Refs[Region]
+	strs      Refs[String]
+	contexts  Refs[CallingContext]
+	units     Refs[LocationGroup]
+	groups    Refs[Group]
+	nodes     Refs[SystemTreeNode]
+	windows   Refs[RmaWin]
 	comms     index      // communicator reference -> index in ranks
 	ranks     []commRank // ranks of communicators and inter-communicators
 	byName    bool       // no region is of MPI by its paradigm: names tell
@@ -38,14 +42,18 @@ type layout struct {
 // ascending location id, and the location that called MPI before all.
 func (d *Definitions) Seal() {
 	d.layout = layout{}
-	d.strs = newIndex(len(d.Strings), func(i int) uint64 { return uint64(d.Strings[i].Ref) })
-	d.regions = newIndex(len(d.Regions), func(i int) uint64 { return uint64(d.Regions[i].Ref) })
+	d.strs = NewRefs(d.Strings, func(x *String) uint32 { return x.Ref })
+	d.regions = NewRefs(d.Regions, func(x *Region) uint32 { return x.Ref })
 	d.byName = !slices.ContainsFunc(d.Regions, func(r Region) bool { return r.Paradigm == ParadigmMPI })
-	d.contexts = newIndex(len(d.CallingContexts), func(i int) uint64 { return uint64(d.CallingContexts[i].Ref) })
+	d.contexts = NewRefs(d.CallingContexts, func(x *CallingContext) uint32 { return x.Ref })
+	d.groups = NewRefs(d.Groups, func(x *Group) uint32 { return x.Ref })
+	d.units = NewRefs(d.LocationGroups, func(x *LocationGroup) uint32 { return x.Ref })
+	d.nodes = NewRefs(d.SystemTreeNodes, func(x *SystemTreeNode) uint32 { return x.Ref })
+	d.windows = NewRefs(d.RmaWins, func(x *RmaWin) uint32 { return x.Ref })
 	for _, t := range []struct {
 		name string
 		dup  int
-	}{{"string", d.strs.duplicates}, {"region", d.regions.duplicates}} {
+	}{{"string", d.strs.at.duplicates}, {"region", d.regions.at.duplicates}} {
 		if t.dup > 0 {
 			d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(t.dup), Detail: t.name + " defined twice, the first is used"})
 		}
@@ -79,38 +87,58 @@ func (d *Definitions) Ordinal(id uint64) (P, bool) {
 }
 
 // Region returns the region with the given reference, nil if there is none.
-func (d *Definitions) Region(ref uint32) *Region {
-	if i, ok := d.regions.find(uint64(ref)); ok {
-		return &d.Regions[i]
-	}
-	return nil
-}
+func (d *Definitions) Region(ref uint32) *Region { return d.regions.Find(ref) }
 
 // RegionIndex returns the index in Regions of a reference.
 func (d *Definitions) RegionIndex(ref uint32) (int, bool) {
-	return d.regions.find(uint64(ref))
+	return d.regions.at.find(uint64(ref))
 }
 
 // Context returns the calling context with the given reference, nil if there is none.
-func (d *Definitions) Context(ref uint32) *CallingContext {
-	if i, ok := d.contexts.find(uint64(ref)); ok {
-		return &d.CallingContexts[i]
+func (d *Definitions) Context(ref uint32) *CallingContext { return d.contexts.Find(ref) }
+
+// LocationGroup returns the location group with the given reference, nil if there is none.
+func (d *Definitions) LocationGroup(ref uint32) *LocationGroup { return d.units.Find(ref) }
+
+// Node returns the node of the system tree with the given reference, nil if there is none.
+func (d *Definitions) Node(ref uint32) *SystemTreeNode { return d.nodes.Find(ref) }
+
+// NodeName returns the name of a node, "" if there is none.
+func (d *Definitions) NodeName(ref uint32) string {
+	if n := d.Node(ref); n != nil {
+		return d.Text(n.Name)
 	}
-	return nil
+	return ""
+}
+
+// Place returns the names of a location group and of its node of the system tree, "" where there is none.
+func (d *Definitions) Place(ref uint32) (group, node string) {
+	if g := d.LocationGroup(ref); g != nil {
+		return d.Text(g.Name), d.NodeName(g.Parent)
+	}
+	return "", ""
+}
+
+// WindowComm returns the communicator of a window for one-sided operations.
+func (d *Definitions) WindowComm(win uint32) (uint32, bool) {
+	if w := d.windows.Find(win); w != nil {
+		return w.Comm, true
+	}
+	return Undefined, false
 }
 
 // ContextRegion returns the region reference of a calling context.
 func (d *Definitions) ContextRegion(ref uint32) (uint32, bool) {
-	if i, ok := d.contexts.find(uint64(ref)); ok {
-		return d.CallingContexts[i].Region, true
+	if c := d.Context(ref); c != nil {
+		return c.Region, true
 	}
 	return Undefined, false
 }
 
 // Text returns the string with the given reference, "" if there is none.
 func (d *Definitions) Text(ref uint32) string {
-	if i, ok := d.strs.find(uint64(ref)); ok {
-		return d.Strings[i].Value
+	if s := d.strs.Find(ref); s != nil {
+		return s.Value
 	}
 	return ""
 }
@@ -132,13 +160,12 @@ type place struct {
 }
 
 func (d *Definitions) sealLocations() {
-	groups := newIndex(len(d.LocationGroups), func(i int) uint64 { return uint64(d.LocationGroups[i].Ref) })
 	master := d.mpiRanks()
 	rankOfGroup := make(map[uint32]uint64, len(master))
 	for i := range d.Locations {
 		l := &d.Locations[i]
 		if r, ok := master[l.Ref]; ok {
-			g := d.owner(groups, l.Group)
+			g := d.owner(l.Group)
 			if old, seen := rankOfGroup[g]; !seen || r < old {
 				rankOfGroup[g] = r
 			}
@@ -147,11 +174,11 @@ func (d *Definitions) sealLocations() {
 	places := make([]place, len(d.Locations))
 	for i := range d.Locations {
 		l := &d.Locations[i]
-		g := d.owner(groups, l.Group)
+		g := d.owner(l.Group)
 		r, ok := rankOfGroup[g]
 		if !ok {
 			r = 1<<40 + uint64(g)
-			if k, known := groups.find(uint64(g)); known {
+			if k, known := d.units.at.find(uint64(g)); known {
 				r = 1<<32 + uint64(k)
 			}
 		}
@@ -159,7 +186,7 @@ func (d *Definitions) sealLocations() {
 		places[i] = place{int32(i), r, m}
 	}
 	slices.SortStableFunc(places, d.comparePlaces)
-	d.setOrder(places, groups)
+	d.setOrder(places)
 }
 
 func (d *Definitions) comparePlaces(a, b place) int {
@@ -183,12 +210,12 @@ func (d *Definitions) comparePlaces(a, b place) int {
 		cmp.Compare(la.Ref, lb.Ref))
 }
 
-func (d *Definitions) setOrder(places []place, groups index) {
+func (d *Definitions) setOrder(places []place) {
 	last := uint64(Undefined64)
 	for _, pl := range places {
 		if pl.process != last {
 			last = pl.process
-			d.processes = append(d.processes, Process{d.owner(groups, d.Locations[pl.location].Group), P(len(d.order)), 0})
+			d.processes = append(d.processes, Process{d.owner(d.Locations[pl.location].Group), P(len(d.order)), 0})
 		}
 		d.processes[len(d.processes)-1].Count++
 		d.process = append(d.process, uint32(len(d.processes)-1))
@@ -201,17 +228,13 @@ func (d *Definitions) setOrder(places []place, groups index) {
 }
 
 // owner returns the process group that location group ref belongs to.
-func (d *Definitions) owner(groups index, ref uint32) uint32 {
+func (d *Definitions) owner(ref uint32) uint32 {
 	for range 8 { // creators of creators; a cycle ends here
-		i, ok := groups.find(uint64(ref))
-		if !ok || d.LocationGroups[i].Type != AcceleratorGroup {
+		g := d.LocationGroup(ref)
+		if g == nil || g.Type != AcceleratorGroup || d.LocationGroup(g.Creator) == nil {
 			break
 		}
-		c := d.LocationGroups[i].Creator
-		if _, ok := groups.find(uint64(c)); !ok {
-			break
-		}
-		ref = c
+		ref = g.Creator
 	}
 	return ref
 }
@@ -266,6 +289,25 @@ func (d *Definitions) SameRegions() []int {
 		same[i] = at
 	}
 	return same
+}
+
+// Refs finds the definitions of a list by their references. Of several with one reference the first counts.
+type Refs[T any] struct {
+	list []T
+	at   index
+}
+
+// NewRefs looks at the references of a list.
+func NewRefs[T any](list []T, ref func(x *T) uint32) Refs[T] {
+	return Refs[T]{list, newIndex(len(list), func(i int) uint64 { return uint64(ref(&list[i])) })}
+}
+
+// Find returns the definition with a reference, nil if there is none.
+func (x *Refs[T]) Find(ref uint32) *T {
+	if i, ok := x.at.find(uint64(ref)); ok {
+		return &x.list[i]
+	}
+	return nil
 }
 
 // index maps references to ordinals: a dense table where the references are

@@ -17,12 +17,10 @@ import (
 // run is an open file with what every request needs of it. Memory: that of the definitions.
 type run struct {
 	*results.Run
-	first, last uint64                          // events, ticks
-	scale       int                             // see RunMeta.Scale
-	shares      []int                           // class of time of each region, by its index
-	nodes       map[uint32]string               // names of machines by reference
-	groups      map[uint32]*trace.LocationGroup // by reference
-	classes     func() ([]xtf.Member, error)    // of processes, read once
+	first, last uint64                       // events, ticks
+	scale       int                          // see RunMeta.Scale
+	shares      []int                        // class of time of each region, by its index
+	classes     func() ([]xtf.Member, error) // of processes, read once
 	paths       func() (*results.CallPaths, error)
 	callsMu     sync.Mutex
 	calls       map[callKey]xtf.Call // some of those that were climbed to
@@ -36,7 +34,7 @@ const exactTimes = 1<<53 - 1
 
 // openRun reads what requests need; its cost depends on the definitions alone.
 func openRun(r *results.Run) (*run, error) {
-	x := &run{Run: r, nodes: map[uint32]string{}, groups: map[uint32]*trace.LocationGroup{}}
+	x := &run{Run: r}
 	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
@@ -52,12 +50,6 @@ func openRun(r *results.Run) (*run, error) {
 		x.first, x.last = *b.First, *b.Last
 	}
 	x.scale = max(0, bits.Len64(x.last)-bits.Len(tileBins-1))
-	for i := range d.SystemTreeNodes {
-		x.nodes[d.SystemTreeNodes[i].Ref] = d.Text(d.SystemTreeNodes[i].Name)
-	}
-	for i := range d.LocationGroups {
-		x.groups[d.LocationGroups[i].Ref] = &d.LocationGroups[i]
-	}
 	id := r.File.FileID()
 	m := &x.meta
 	*m = RunMeta{
@@ -273,9 +265,7 @@ func (x *run) location(p trace.P) (Location, error) {
 	loc := Location{
 		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events,
 	}
-	if g := x.groups[l.Group]; g != nil {
-		loc.Group, loc.Node = d.Text(g.Name), x.nodes[g.Parent]
-	}
+	loc.Group, loc.Node = d.Place(l.Group)
 	return loc, nil
 }
 

@@ -135,10 +135,8 @@ func (f *find) locations(ctx context.Context, text string) error {
 			return ctx.Err()
 		}
 		l := d.Location(p)
-		name, group, node := d.Text(l.Name), "", ""
-		if g := f.x.groups[l.Group]; g != nil {
-			group, node = d.Text(g.Name), f.x.nodes[g.Parent]
-		}
+		name := d.Text(l.Name)
+		group, node := d.Place(l.Group)
 		if strings.Contains(strings.ToLower(name), text) || strings.Contains(strings.ToLower(group), text) || strings.Contains(strings.ToLower(node), text) {
 			at := int(p)
 			f.add(Hit{Kind: "location", Label: strings.TrimSpace(group + " " + name), Detail: node, Location: &at})

@@ -146,22 +146,11 @@ func (s *Source) regionNames() *named {
 
 func (s *Source) comms() *named {
 	n := &named{by: map[uint32]Cell{}}
-	for _, ref := range s.commRefs() {
+	for _, ref := range s.Defs.CommRefs() {
 		n.by[ref] = n.dict.Cell(s.CommName(ref))
 	}
 	n.none = n.dict.Cell("(undefined)")
 	return n
-}
-
-// commRefs are the references of communicators, in the order of the definitions.
-func (s *Source) commRefs() (list []uint32) {
-	for i := range s.Defs.Comms {
-		list = append(list, s.Defs.Comms[i].Ref)
-	}
-	for i := range s.Defs.InterComms {
-		list = append(list, s.Defs.InterComms[i].Ref)
-	}
-	return list
 }
 
 // states are the states of regions, by their reference.

@@ -175,7 +175,7 @@ func (t *timeline) prepare() error {
 	}
 	t.windows, t.base, t.count = make([]span, n), make([]uint64, n), make([]uint64, n)
 	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), make(map[uint32]string), results.NewCounters(s.Defs)
-	for _, ref := range s.commRefs() {
+	for _, ref := range s.Defs.CommRefs() {
 		t.comms[ref] = s.CommName(ref)
 	}
 	next := uint64(1)

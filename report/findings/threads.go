@@ -421,20 +421,16 @@ func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 			limits[q.Node] = q.Value.Bits
 		}
 	}
-	names := make(map[uint32]string, len(d.SystemTreeNodes))
-	for i := range d.SystemTreeNodes {
-		names[d.SystemTreeNodes[i].Ref] = d.Text(d.SystemTreeNodes[i].Name)
-	}
 	nodes, of := results.Hosts(d)
 	ranks := make([][]uint32, len(nodes))
 	for rank, h := range of {
 		ranks[h] = append(ranks[h], uint32(rank))
 	}
 	for h, node := range nodes {
-		name, ok := names[node]
-		if !ok { // the trace has no host for these
+		if d.Node(node) == nil { // the trace has no host for these
 			continue
 		}
+		name := d.NodeName(node)
 		bound := map[string][]uint32{}
 		var order []string
 		var all processorSet

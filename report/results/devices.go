@@ -245,17 +245,17 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 	for _, n := range defs.SystemTreeNodeDomains {
 		domains[n.Node] = domains[n.Node] || n.Domain == trace.DomainAccelerator
 	}
-	list := make(map[uint32]*trace.LocationGroup, len(defs.LocationGroups))
-	for i := range defs.LocationGroups {
-		list[defs.LocationGroups[i].Ref] = &defs.LocationGroups[i]
-	}
-	nodes := make(map[uint32]string, len(defs.SystemTreeNodes))
-	for i := range defs.SystemTreeNodes {
-		n := &defs.SystemTreeNodes[i]
-		nodes[n.Ref] = defs.Text(n.Class) + " " + defs.Text(n.Name)
-	}
 	at := map[deviceKey]*Device{}
-	of := make([]int, len(defs.Processes())) // group of each process
+	shares := make([]uint32, len(defs.Processes())) // an earlier process of the same group, or the process itself
+	for i := range shares {
+		shares[i] = uint32(i)
+	}
+	first := func(rank uint32) uint32 {
+		for shares[rank] != rank {
+			rank = shares[rank]
+		}
+		return rank
+	}
 	for p := range trace.P(defs.NumLocations()) {
 		l := defs.Location(p)
 		if l.Type != trace.AcceleratorStream {
@@ -263,10 +263,10 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 		}
 		rank, _ := defs.Process(p)
 		key, name := deviceKey{false, l.Group}, fmt.Sprintf("device of rank %d", rank)
-		if g := list[l.Group]; g != nil && g.Type == trace.AcceleratorGroup {
+		if g := defs.LocationGroup(l.Group); g != nil && g.Type == trace.AcceleratorGroup {
 			name = defs.Text(g.Name)
-			if domains[g.Parent] {
-				key, name = deviceKey{true, g.Parent}, nodes[g.Parent]
+			if n := defs.Node(g.Parent); n != nil && domains[g.Parent] {
+				key, name = deviceKey{true, g.Parent}, defs.Text(n.Class)+" "+defs.Text(n.Name)
 			}
 		}
 		d := at[key]
@@ -279,31 +279,20 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 		d.streams = append(d.streams, p)
 		if !slices.Contains(d.Processes, rank) {
 			d.Processes = append(d.Processes, rank)
+			a, b := first(d.Processes[0]), first(rank)
+			shares[max(a, b)] = min(a, b)
 		}
 	}
+	number := map[uint32]int{} // of a group, by its first process
 	for _, d := range x.List {
-		into := 0
-		for _, rank := range d.Processes {
-			into = cmp.Or(into, of[rank])
+		k, ok := number[first(d.Processes[0])]
+		if !ok {
+			k, groups = len(groups), append(groups, nil)
+			number[first(d.Processes[0])] = k
 		}
-		if into == 0 {
-			groups = append(groups, nil)
-			into = len(groups)
-		}
-		groups[into-1] = append(groups[into-1], d)
-		for _, rank := range d.Processes {
-			if old := of[rank]; old != 0 && old != into { // two groups become one
-				groups[into-1], groups[old-1] = append(groups[into-1], groups[old-1]...), nil
-				for k := range of {
-					if of[k] == old {
-						of[k] = into
-					}
-				}
-			}
-			of[rank] = into
-		}
+		groups[k] = append(groups[k], d)
 	}
-	return slices.DeleteFunc(groups, func(g []*Device) bool { return len(g) == 0 })
+	return groups
 }
 
 // sweep passes over the time of devices and their hosts, from one change to the next. Memory: a page of each stream and host.

@@ -279,17 +279,11 @@ func (r *Run) Where(ref uint32) (file string, line uint32) {
 
 // CommName returns the name of a communicator for people.
 func (r *Run) CommName(ref uint32) string {
-	for i := range r.Defs.Comms {
-		if r.Defs.Comms[i].Ref == ref {
-			return cmp.Or(r.Defs.Text(r.Defs.Comms[i].Name), fmt.Sprintf("communicator %d", ref))
-		}
+	name, known := r.Defs.CommName(ref)
+	if !known {
+		return fmt.Sprintf("communicator %d (undefined)", ref)
 	}
-	for i := range r.Defs.InterComms {
-		if r.Defs.InterComms[i].Ref == ref {
-			return cmp.Or(r.Defs.Text(r.Defs.InterComms[i].Name), fmt.Sprintf("communicator %d", ref))
-		}
-	}
-	return fmt.Sprintf("communicator %d (undefined)", ref)
+	return cmp.Or(name, fmt.Sprintf("communicator %d", ref))
 }
 
 // Place is where an answer is about.

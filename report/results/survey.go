@@ -216,13 +216,12 @@ func (m *Measured) Waits() (partner, completion numbers.Sum) {
 // Hosts returns the nodes of the system that processes run on, in the order of
 // their first process, and which of them each process runs on.
 func Hosts(d *trace.Definitions) (nodes []uint32, of []int) {
-	parents := make(map[uint32]uint32, len(d.LocationGroups))
-	for i := range d.LocationGroups {
-		parents[d.LocationGroups[i].Ref] = d.LocationGroups[i].Parent
-	}
 	at := map[uint32]int{}
 	for _, x := range d.Processes() {
-		host := parents[x.Group]
+		host := uint32(0)
+		if g := d.LocationGroup(x.Group); g != nil {
+			host = g.Parent
+		}
 		i, ok := at[host]
 		if !ok {
 			i = len(nodes)

@@ -31,11 +31,11 @@ type Plan struct {
 	comms  map[uint32]bool   // named CommName
 	values map[uint32]Form   // parameters that mark intervals: FormParameter or FormParaver
 	events map[uint32]string // names of those that are Paraver events
-	sites  map[uint32]int    // of source code locations
-	world  uint32            // communicator of --between
-	width  uint64            // of a slice, ticks; 0: none
-	clock  uint64            // ticks per second
-	forms  []Form            // of regions with UseInterval
+	sites  trace.Refs[trace.SourceCodeLocation]
+	world  uint32 // communicator of --between
+	width  uint64 // of a slice, ticks; 0: none
+	clock  uint64 // ticks per second
+	forms  []Form // of regions with UseInterval
 }
 
 // NewPlan applies options to a trace. An option that matches nothing there is an
@@ -54,12 +54,7 @@ func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 		}
 	}
 	if len(defs.CallingContexts) > 0 {
-		p.sites = make(map[uint32]int, len(defs.SourceCodeLocations))
-		for i := range defs.SourceCodeLocations {
-			if _, twice := p.sites[defs.SourceCodeLocations[i].Ref]; !twice {
-				p.sites[defs.SourceCodeLocations[i].Ref] = i
-			}
-		}
+		p.sites = trace.NewRefs(defs.SourceCodeLocations, func(x *trace.SourceCodeLocation) uint32 { return x.Ref })
 	}
 	for _, step := range []func() error{p.planRegions, p.planParaver, p.planGiven, p.planSlices, p.planBetween} {
 		if err := step(); err != nil {
@@ -250,12 +245,11 @@ func (p *Plan) AtSite(k Key, context uint32) (Key, bool) {
 	if c == nil {
 		return k, false
 	}
-	i, ok := p.sites[c.SourceCodeLocation]
-	if ok {
-		s := &p.defs.SourceCodeLocations[i]
+	s := p.sites.Find(c.SourceCodeLocation)
+	if s != nil {
 		k.File, k.Line = p.defs.Text(s.File), s.LineNumber
 	}
-	return k, ok
+	return k, s != nil
 }
 
 // Value says what an integer parameter marks: FormParameter, FormParaver, or
