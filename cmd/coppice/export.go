@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -354,22 +355,19 @@ func (x *exporting) events() (any, []string, error) {
 	}
 	var result []written
 	var lines []string
-	left := int64(-1) // bytes that may be written, below 0: any number
-	if x.maxSize > 0 {
-		left = int64(x.maxSize)
-	}
+	left := cmp.Or(int64(x.maxSize), math.MaxInt64) // bytes that may be written
 	for _, name := range names {
 		t := written{Table: name, Path: x.output}
 		if len(names) > 1 {
 			t.Path = filepath.Join(x.output, name+"."+x.to)
 		}
 		err := x.files.write(t.Path, x.s, func(w io.Writer) (err error) {
-			count := &counted{out: w, left: left}
+			count := &export.Counted{Out: w, Limit: left}
 			b := bufio.NewWriterSize(count, 1<<18)
 			if t.Rows, err = src.Events(name, func(schema *export.Schema) (export.TableWriter, error) { return export.NewTable(b, x.to, schema) }); err == nil {
 				err = b.Flush()
 			}
-			t.Bytes, left = count.n, count.left
+			t.Bytes, left = count.N, left-count.N
 			return err
 		})
 		if errors.Is(err, export.ErrTooLarge) {
@@ -386,27 +384,6 @@ func (x *exporting) events() (any, []string, error) {
 		Output string    `json:"output"`
 		Tables []written `json:"tables"`
 	}{x.to, x.output, result}, lines, nil
-}
-
-// counted counts the bytes on their way, and takes no more than are left, unless left is below 0.
-type counted struct {
-	out     io.Writer
-	n, left int64
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	if c.left >= 0 {
-		if c.left < int64(len(b)) {
-			return 0, export.ErrTooLarge
-		}
-		c.left -= int64(len(b))
-	}
-	n, err := c.out.Write(b)
-	c.n += int64(n)
-	if err != nil {
-		err = outputError(err)
-	}
-	return n, err
 }
 
 // browserLimit is how much of a form browsers take, and why.

@@ -133,21 +133,9 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 	if err := make(&b); err != nil {
 		return err
 	}
-	if o.toStdout() {
-		if _, err := s.out.Write(b.Bytes()); err != nil {
-			return outputError(fmt.Errorf("standard output: %w", err))
-		}
-		return nil
-	}
 	x := files{force: o.force}
 	defer x.discard()
-	err := x.write(o.path, s, func(w io.Writer) error {
-		if _, err := w.Write(b.Bytes()); err != nil {
-			return outputError(err)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := x.write(cmp.Or(o.path, "-"), s, writeBytes(b.Bytes())); err != nil {
 		return err
 	}
 	return x.publish()
@@ -194,10 +182,24 @@ func (x *files) discard() {
 	}
 }
 
+// outputErrors gives errors of writing their exit code.
+type outputErrors struct {
+	io.Writer
+	to string // what their text does not tell
+}
+
+func (w outputErrors) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if err != nil {
+		err = outputError(fmt.Errorf("%s%w", w.to, err))
+	}
+	return n, err
+}
+
 // write makes one file, or writes to a device or a pipe, or to standard output for "-".
 func (x *files) write(path string, s streams, fill func(w io.Writer) error) error {
 	if path == "-" {
-		return fill(s.out)
+		return fill(outputErrors{s.out, "standard output: "})
 	}
 	open := x.create
 	if isDevice(path) { // which is never replaced
@@ -207,7 +209,7 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	if err != nil {
 		return outputError(err)
 	}
-	err = fill(f)
+	err = fill(outputErrors{f, ""})
 	if cerr := f.Close(); err == nil && cerr != nil {
 		err = outputError(cerr)
 	}

@@ -39,7 +39,7 @@ func (s *Source) Timeline(out io.Writer, form string, limit int64) (*Drawn, erro
 }
 
 func (t *timeline) write(out io.Writer, form string, limit int64) error {
-	count := &counter{out: out, limit: limit}
+	count := &Counted{Out: out, Limit: limit}
 	buffer := bufio.NewWriterSize(count, 1<<16)
 	switch form {
 	case "perfetto":
@@ -49,27 +49,27 @@ func (t *timeline) write(out io.Writer, form string, limit int64) error {
 	default:
 		return fmt.Errorf("%q: not a form of timelines: perfetto or chrome: %w", form, ErrRun)
 	}
-	t.written = func() int64 { return count.n + int64(buffer.Buffered()) }
+	t.written = func() int64 { return count.N + int64(buffer.Buffered()) }
 	err := t.draw()
 	if err == nil {
 		err = buffer.Flush()
 	}
-	t.drawn.Bytes = count.n
+	t.drawn.Bytes = count.N
 	return err
 }
 
-// counter counts the bytes on their way, up to a limit.
-type counter struct {
-	out      io.Writer
-	n, limit int64
+// Counted counts the bytes on their way, up to a limit.
+type Counted struct {
+	Out      io.Writer
+	N, Limit int64
 }
 
-func (c *counter) Write(b []byte) (int, error) {
-	if c.n+int64(len(b)) > c.limit {
-		return 0, fmt.Errorf("more than %d bytes: %w", c.limit, ErrTooLarge)
+func (c *Counted) Write(b []byte) (int, error) {
+	if int64(len(b)) > c.Limit-c.N {
+		return 0, fmt.Errorf("more than %d bytes: %w", c.Limit, ErrTooLarge)
 	}
-	n, err := c.out.Write(b)
-	c.n += int64(n)
+	n, err := c.Out.Write(b)
+	c.N += int64(n)
 	return n, err
 }
 
