@@ -218,330 +218,330 @@ func (d *Definitions) Each(f func(k DefKind, r Record)) {
 
 // Visit passes the fields of r to v.
 func (r *ClockProperties) Visit(v Visitor) {
-	v.U64("timer_resolution", &r.TimerResolution, RefNone)
-	v.U64("global_offset", &r.GlobalOffset, RefNone)
-	v.U64("trace_length", &r.TraceLength, RefNone)
-	v.U64("realtime_timestamp", &r.RealtimeTimestamp, RefNone)
+	v.Field("timer_resolution", &r.TimerResolution, RefNone)
+	v.Field("global_offset", &r.GlobalOffset, RefNone)
+	v.Field("trace_length", &r.TraceLength, RefNone)
+	v.Field("realtime_timestamp", &r.RealtimeTimestamp, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *Paradigm) Visit(v Visitor) {
-	v.U8("paradigm", (*uint8)(&r.Paradigm))
-	v.U32("name", &r.Name, RefString)
-	v.U8("paradigm_class", &r.Class)
+	v.Field("paradigm", (*uint8)(&r.Paradigm), RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("paradigm_class", &r.Class, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *ParadigmProperty) Visit(v Visitor) {
-	v.U8("paradigm", (*uint8)(&r.Paradigm))
-	v.U8("property", &r.Property)
-	v.Value("value", &r.Value)
+	v.Field("paradigm", (*uint8)(&r.Paradigm), RefNone)
+	v.Field("property", &r.Property, RefNone)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoParadigm) Visit(v Visitor) {
-	v.U8("self", &r.Ref)
-	v.U32("identification", &r.Identification, RefString)
-	v.U32("name", &r.Name, RefString)
-	v.U8("io_paradigm_class", &r.Class)
-	v.U32("io_paradigm_flags", &r.Flags, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("identification", &r.Identification, RefString)
+	v.Field("name", &r.Name, RefString)
+	v.Field("io_paradigm_class", &r.Class, RefNone)
+	v.Field("io_paradigm_flags", &r.Flags, RefNone)
 	visitProperties(v, "number_of_properties", &r.Properties)
 }
 
 // Visit passes the fields of r to v.
 func (r *String) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.String("string", &r.Value)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("string", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *Attribute) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("type", (*uint8)(&r.Type))
-	v.U32("description", &r.Description, RefString)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("type", (*uint8)(&r.Type), RefNone)
+	v.Field("description", &r.Description, RefString)
 }
 
 // Visit passes the fields of r to v.
 func (r *SystemTreeNode) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("class_name", &r.Class, RefString)
-	v.U32("parent", &r.Parent, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("class_name", &r.Class, RefString)
+	v.Field("parent", &r.Parent, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *LocationGroup) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("location_group_type", (*uint8)(&r.Type))
-	v.U32("system_tree_parent", &r.Parent, RefNone)
-	v.U32("creating_location_group", &r.Creator, RefLocationGroup)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("location_group_type", (*uint8)(&r.Type), RefNone)
+	v.Field("system_tree_parent", &r.Parent, RefNone)
+	v.Field("creating_location_group", &r.Creator, RefLocationGroup)
 }
 
 // Visit passes the fields of r to v.
 func (r *Location) Visit(v Visitor) {
-	v.U64("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("location_type", (*uint8)(&r.Type))
-	v.U64("number_of_events", &r.Events, RefNone)
-	v.U32("location_group", &r.Group, RefLocationGroup)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("location_type", (*uint8)(&r.Type), RefNone)
+	v.Field("number_of_events", &r.Events, RefNone)
+	v.Field("location_group", &r.Group, RefLocationGroup)
 }
 
 // Visit passes the fields of r to v.
 func (r *Region) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("description", &r.Description, RefString)
-	v.U8("region_type", &r.LegacyType)
-	v.U32("source_file", &r.SourceFile, RefString)
-	v.U32("begin_line_number", &r.BeginLine, RefNone)
-	v.U32("end_line_number", &r.EndLine, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("description", &r.Description, RefString)
+	v.Field("region_type", &r.LegacyType, RefNone)
+	v.Field("source_file", &r.SourceFile, RefString)
+	v.Field("begin_line_number", &r.BeginLine, RefNone)
+	v.Field("end_line_number", &r.EndLine, RefNone)
 	if v.Reading() {
 		r.legacy()
 	}
-	v.U32("canonical_name", &r.CanonicalName, RefString)
-	v.U8("region_role", (*uint8)(&r.Role))
-	v.U8("paradigm", (*uint8)(&r.Paradigm))
-	v.U32("region_flags", &r.Flags, RefNone)
+	v.Field("canonical_name", &r.CanonicalName, RefString)
+	v.Field("region_role", (*uint8)(&r.Role), RefNone)
+	v.Field("paradigm", (*uint8)(&r.Paradigm), RefNone)
+	v.Field("region_flags", &r.Flags, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *Callsite) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("source_file", &r.SourceFile, RefString)
-	v.U32("line_number", &r.LineNumber, RefNone)
-	v.U32("entered_region", &r.EnteredRegion, RefRegion)
-	v.U32("left_region", &r.LeftRegion, RefRegion)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("source_file", &r.SourceFile, RefString)
+	v.Field("line_number", &r.LineNumber, RefNone)
+	v.Field("entered_region", &r.EnteredRegion, RefRegion)
+	v.Field("left_region", &r.LeftRegion, RefRegion)
 }
 
 // Visit passes the fields of r to v.
 func (r *Callpath) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("parent", &r.Parent, RefNone)
-	v.U32("region", &r.Region, RefRegion)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("parent", &r.Parent, RefNone)
+	v.Field("region", &r.Region, RefRegion)
 }
 
 // Visit passes the fields of r to v.
 func (r *Group) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("group_type_pre12", &r.LegacyType)
-	visitList64(v, "number_of_members", U32, &r.Members)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("group_type_pre12", &r.LegacyType, RefNone)
+	visitNumbers(v, "number_of_members", U32, &r.Members)
 	if v.Reading() {
 		r.legacy()
 	}
-	v.U8("group_type", (*uint8)(&r.Type))
-	v.U8("paradigm", (*uint8)(&r.Paradigm))
-	v.U32("group_flags", &r.Flags, RefNone)
+	v.Field("group_type", (*uint8)(&r.Type), RefNone)
+	v.Field("paradigm", (*uint8)(&r.Paradigm), RefNone)
+	v.Field("group_flags", &r.Flags, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *MetricMember) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("description", &r.Description, RefString)
-	v.U8("metric_type", &r.Type)
-	v.U8("metric_mode", &r.Mode)
-	v.U8("value_type", (*uint8)(&r.ValueType))
-	v.U8("base", &r.Base)
-	v.S64("exponent", &r.Exponent)
-	v.U32("unit", &r.Unit, RefString)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("description", &r.Description, RefString)
+	v.Field("metric_type", &r.Type, RefNone)
+	v.Field("metric_mode", &r.Mode, RefNone)
+	v.Field("value_type", (*uint8)(&r.ValueType), RefNone)
+	v.Field("base", &r.Base, RefNone)
+	v.Field("exponent", &r.Exponent, RefNone)
+	v.Field("unit", &r.Unit, RefString)
 }
 
 // Visit passes the fields of r to v.
 func (r *MetricClass) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	visitList32(v, "number_of_metrics", U8, &r.Members)
-	v.U8("metric_occurrence", &r.Occurrence)
-	v.U8("recorder_kind", &r.RecorderKind)
+	v.Field("self", &r.Ref, RefNone)
+	visitNumbers(v, "number_of_metrics", U8, &r.Members)
+	v.Field("metric_occurrence", &r.Occurrence, RefNone)
+	v.Field("recorder_kind", &r.RecorderKind, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *MetricInstance) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("metric_class", &r.Class, RefMetric)
-	v.U64("recorder", &r.Recorder, RefLocation)
-	v.U8("metric_scope", &r.ScopeType)
-	v.U64("scope", &r.Scope, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("metric_class", &r.Class, RefMetric)
+	v.Field("recorder", &r.Recorder, RefLocation)
+	v.Field("metric_scope", &r.ScopeType, RefNone)
+	v.Field("scope", &r.Scope, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *Comm) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("group", &r.Group, RefGroup)
-	v.U32("parent", &r.Parent, RefComm)
-	v.U32("flags", &r.Flags, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("group", &r.Group, RefGroup)
+	v.Field("parent", &r.Parent, RefComm)
+	v.Field("flags", &r.Flags, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *Parameter) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("parameter_type", &r.Type)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("parameter_type", &r.Type, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *RmaWin) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("comm", &r.Comm, RefComm)
-	v.U32("flags", &r.Flags, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("comm", &r.Comm, RefComm)
+	v.Field("flags", &r.Flags, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *MetricClassRecorder) Visit(v Visitor) {
-	v.U32("metric", &r.Metric, RefMetric)
-	v.U64("recorder", &r.Recorder, RefLocation)
+	v.Field("metric", &r.Metric, RefMetric)
+	v.Field("recorder", &r.Recorder, RefLocation)
 }
 
 // Visit passes the fields of r to v.
 func (r *SystemTreeNodeProperty) Visit(v Visitor) {
-	v.U32("system_tree_node", &r.Node, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("string_value", &r.StringValue, RefString)
+	v.Field("system_tree_node", &r.Node, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("string_value", &r.StringValue, RefString)
 	if v.Reading() {
 		r.legacy()
 	}
-	v.Value("value", &r.Value)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *SystemTreeNodeDomain) Visit(v Visitor) {
-	v.U32("system_tree_node", &r.Node, RefNone)
-	v.U8("system_tree_domain", &r.Domain)
+	v.Field("system_tree_node", &r.Node, RefNone)
+	v.Field("system_tree_domain", &r.Domain, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *LocationGroupProperty) Visit(v Visitor) {
-	v.U32("location_group", &r.LocationGroup, RefLocationGroup)
-	v.U32("name", &r.Name, RefString)
-	v.U32("string_value", &r.StringValue, RefString)
+	v.Field("location_group", &r.LocationGroup, RefLocationGroup)
+	v.Field("name", &r.Name, RefString)
+	v.Field("string_value", &r.StringValue, RefString)
 	if v.Reading() {
 		r.legacy()
 	}
-	v.Value("value", &r.Value)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *LocationProperty) Visit(v Visitor) {
-	v.U64("location", &r.Location, RefLocation)
-	v.U32("name", &r.Name, RefString)
-	v.U32("string_value", &r.StringValue, RefString)
+	v.Field("location", &r.Location, RefLocation)
+	v.Field("name", &r.Name, RefString)
+	v.Field("string_value", &r.StringValue, RefString)
 	if v.Reading() {
 		r.legacy()
 	}
-	v.Value("value", &r.Value)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *CartDimension) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("size", &r.Size, RefNone)
-	v.U8("cart_periodicity", &r.Periodicity)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("size", &r.Size, RefNone)
+	v.Field("cart_periodicity", &r.Periodicity, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *CartTopology) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("communicator", &r.Comm, RefComm)
-	visitList32(v, "number_of_dimensions", U8, &r.Dimensions)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("communicator", &r.Comm, RefComm)
+	visitNumbers(v, "number_of_dimensions", U8, &r.Dimensions)
 }
 
 // Visit passes the fields of r to v.
 func (r *CartCoordinate) Visit(v Visitor) {
-	v.U32("cart_topology", &r.Topology, RefNone)
-	v.U32("rank", &r.Rank, RefNone)
-	visitList32(v, "number_of_dimensions", U8, &r.Coordinates)
+	v.Field("cart_topology", &r.Topology, RefNone)
+	v.Field("rank", &r.Rank, RefNone)
+	visitNumbers(v, "number_of_dimensions", U8, &r.Coordinates)
 }
 
 // Visit passes the fields of r to v.
 func (r *SourceCodeLocation) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("file", &r.File, RefString)
-	v.U32("line_number", &r.LineNumber, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("file", &r.File, RefString)
+	v.Field("line_number", &r.LineNumber, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *CallingContext) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("region", &r.Region, RefRegion)
-	v.U32("source_code_location", &r.SourceCodeLocation, RefSourceCodeLocation)
-	v.U32("parent", &r.Parent, RefCallingContext)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("region", &r.Region, RefRegion)
+	v.Field("source_code_location", &r.SourceCodeLocation, RefSourceCodeLocation)
+	v.Field("parent", &r.Parent, RefCallingContext)
 }
 
 // Visit passes the fields of r to v.
 func (r *CallingContextProperty) Visit(v Visitor) {
-	v.U32("calling_context", &r.Context, RefCallingContext)
-	v.U32("name", &r.Name, RefString)
-	v.Value("value", &r.Value)
+	v.Field("calling_context", &r.Context, RefCallingContext)
+	v.Field("name", &r.Name, RefString)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *InterruptGenerator) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U8("interrupt_generator_mode", &r.Mode)
-	v.U8("base", &r.Base)
-	v.S64("exponent", &r.Exponent)
-	v.U64("period", &r.Period, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("interrupt_generator_mode", &r.Mode, RefNone)
+	v.Field("base", &r.Base, RefNone)
+	v.Field("exponent", &r.Exponent, RefNone)
+	v.Field("period", &r.Period, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoFileProperty) Visit(v Visitor) {
-	v.U32("io_file", &r.File, RefIoFile)
-	v.U32("name", &r.Name, RefString)
-	v.Value("value", &r.Value)
+	v.Field("io_file", &r.File, RefIoFile)
+	v.Field("name", &r.Name, RefString)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoRegularFile) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("scope", &r.Scope, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("scope", &r.Scope, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoDirectory) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("scope", &r.Scope, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("scope", &r.Scope, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoHandle) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("file", &r.File, RefIoFile)
-	v.U8("io_paradigm", &r.Paradigm)
-	v.U32("io_handle_flags", &r.Flags, RefNone)
-	v.U32("comm", &r.Comm, RefComm)
-	v.U32("parent", &r.Parent, RefIoHandle)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("file", &r.File, RefIoFile)
+	v.Field("io_paradigm", &r.Paradigm, RefNone)
+	v.Field("io_handle_flags", &r.Flags, RefNone)
+	v.Field("comm", &r.Comm, RefComm)
+	v.Field("parent", &r.Parent, RefIoHandle)
 }
 
 // Visit passes the fields of r to v.
 func (r *IoPreCreatedHandleState) Visit(v Visitor) {
-	v.U32("io_handle", &r.Handle, RefIoHandle)
-	v.U8("mode", &r.Mode)
-	v.U32("status_flags", &r.StatusFlags, RefNone)
+	v.Field("io_handle", &r.Handle, RefIoHandle)
+	v.Field("mode", &r.Mode, RefNone)
+	v.Field("status_flags", &r.StatusFlags, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *CallpathParameter) Visit(v Visitor) {
-	v.U32("callpath", &r.Callpath, RefNone)
-	v.U32("parameter", &r.Parameter, RefParameter)
-	v.Value("value", &r.Value)
+	v.Field("callpath", &r.Callpath, RefNone)
+	v.Field("parameter", &r.Parameter, RefParameter)
+	v.Field("value", &r.Value, RefNone)
 }
 
 // Visit passes the fields of r to v.
 func (r *InterComm) Visit(v Visitor) {
-	v.U32("self", &r.Ref, RefNone)
-	v.U32("name", &r.Name, RefString)
-	v.U32("group_a", &r.GroupA, RefGroup)
-	v.U32("group_b", &r.GroupB, RefGroup)
-	v.U32("common_communicator", &r.CommonComm, RefComm)
-	v.U32("flags", &r.Flags, RefNone)
+	v.Field("self", &r.Ref, RefNone)
+	v.Field("name", &r.Name, RefString)
+	v.Field("group_a", &r.GroupA, RefGroup)
+	v.Field("group_b", &r.GroupB, RefGroup)
+	v.Field("common_communicator", &r.CommonComm, RefComm)
+	v.Field("flags", &r.Flags, RefNone)
 }

@@ -67,21 +67,26 @@ func (d *Definitions) UnmarshalBinary(src []byte) error {
 // encoder is the writing Visitor of the canonical encoding.
 type encoder struct{ b []byte }
 
-func (e *encoder) Reading() bool                      { return false }
-func (e *encoder) U8(_ string, v *uint8)              { e.b = append(e.b, *v) }
-func (e *encoder) U32(_ string, v *uint32, _ RefKind) { e.uvarint(uint64(*v)) }
-func (e *encoder) U64(_ string, v *uint64, _ RefKind) { e.uvarint(*v) }
-func (e *encoder) S64(_ string, v *int64)             { e.b = binary.AppendVarint(e.b, *v) }
-func (e *encoder) uvarint(v uint64)                   { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) Reading() bool    { return false }
+func (e *encoder) uvarint(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
 
-func (e *encoder) String(_ string, v *string) {
-	e.uvarint(uint64(len(*v)))
-	e.b = append(e.b, *v...)
-}
-
-func (e *encoder) Value(_ string, v *Value) {
-	e.b = append(e.b, byte(v.Type))
-	e.uvarint(v.Bits)
+func (e *encoder) Field(_ string, field any, _ RefKind) {
+	switch v := field.(type) {
+	case *uint8:
+		e.b = append(e.b, *v)
+	case *uint32:
+		e.uvarint(uint64(*v))
+	case *uint64:
+		e.uvarint(*v)
+	case *int64:
+		e.b = binary.AppendVarint(e.b, *v)
+	case *string:
+		e.uvarint(uint64(len(*v)))
+		e.b = append(e.b, *v...)
+	case *Value:
+		e.b = append(e.b, byte(v.Type))
+		e.uvarint(v.Bits)
+	}
 }
 
 func (e *encoder) Count(_ string, n int, _ Width) int {
@@ -98,51 +103,36 @@ type decoder struct {
 
 func (e *decoder) Reading() bool { return true }
 
-func (e *decoder) U8(_ string, v *uint8) {
-	if len(e.b) > 0 {
-		*v, e.b = e.b[0], e.b[1:]
-	}
-}
-
-func (e *decoder) U32(_ string, v *uint32, _ RefKind) {
-	var x uint64
-	if e.uvarint(&x) {
-		e.bad = e.bad || x > Undefined
-		*v = uint32(x)
-	}
-}
-
-func (e *decoder) U64(_ string, v *uint64, _ RefKind) { e.uvarint(v) }
-
-func (e *decoder) S64(_ string, v *int64) {
+func (e *decoder) Field(_ string, field any, _ RefKind) {
 	if len(e.b) == 0 {
 		return
 	}
-	x, w := binary.Varint(e.b)
-	if w <= 0 {
-		e.bad, e.b = true, nil
-		return
+	var x uint64
+	switch v := field.(type) {
+	case *uint8:
+		*v, e.b = e.b[0], e.b[1:]
+	case *uint32:
+		if e.uvarint(&x) {
+			e.bad = e.bad || x > Undefined
+			*v = uint32(x)
+		}
+	case *uint64:
+		e.uvarint(v)
+	case *int64:
+		if e.uvarint(&x) {
+			*v = int64(x>>1) ^ -int64(x&1) // as binary.AppendVarint has it
+		}
+	case *string:
+		if n := e.Count("", 0, 0); !e.bad {
+			*v, e.b = string(e.b[:n]), e.b[n:]
+		}
+	case *Value:
+		v.Type, e.b = ValueType(e.b[0]), e.b[1:]
+		e.uvarint(&v.Bits)
 	}
-	*v, e.b = x, e.b[w:]
 }
 
-func (e *decoder) String(_ string, v *string) {
-	var n uint64
-	if !e.uvarint(&n) {
-		return
-	}
-	if n > uint64(len(e.b)) {
-		e.bad, e.b = true, nil
-		return
-	}
-	*v, e.b = string(e.b[:n]), e.b[n:]
-}
-
-func (e *decoder) Value(_ string, v *Value) {
-	e.U8("", (*uint8)(&v.Type))
-	e.uvarint(&v.Bits)
-}
-
+// Count reads a number of elements, of which each has a byte at least.
 func (e *decoder) Count(_ string, _ int, _ Width) int {
 	var n uint64
 	if e.uvarint(&n) && n > uint64(len(e.b)) {

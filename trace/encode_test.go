@@ -27,13 +27,26 @@ func (f filler) bits(width uint) uint64 {
 	return f.Uint64() >> (64 - width) >> f.UintN(width)
 }
 
-func (f filler) U8(_ string, v *uint8)              { *v = uint8(f.bits(8)) }
-func (f filler) U32(_ string, v *uint32, _ RefKind) { *v = uint32(f.bits(32)) }
-func (f filler) U64(_ string, v *uint64, _ RefKind) { *v = f.bits(63) }
-func (f filler) S64(_ string, v *int64)             { *v = int64(f.bits(63)) - 1<<f.UintN(63) }
-func (f filler) String(_ string, v *string)         { *v = "s\x00é\xff"[:f.IntN(6)] }
-func (f filler) Value(_ string, v *Value)           { *v = Value{ValueType(f.bits(8)), f.bits(63)} }
-func (f filler) Count(string, int, Width) int       { return f.IntN(4) }
+func (f filler) Field(_ string, field any, _ RefKind) {
+	switch v := field.(type) {
+	case *uint8:
+		*v = uint8(f.bits(8))
+	case *uint32:
+		*v = uint32(f.bits(32))
+	case *uint64:
+		*v = f.bits(63)
+	case *int64:
+		*v = int64(f.bits(63)) - 1<<f.UintN(63)
+	case *string:
+		*v = "s\x00é\xff"[:f.IntN(6)]
+	case *Value:
+		*v = Value{ValueType(f.bits(8)), f.bits(63)}
+	default:
+		panic("a field of another type")
+	}
+}
+
+func (f filler) Count(string, int, Width) int { return f.IntN(4) }
 
 // defKinds lists all kinds that Add knows.
 func defKinds() []DefKind {

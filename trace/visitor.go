@@ -5,13 +5,9 @@ package trace
 // its record ends early: such fields keep their defaults.
 type Visitor interface {
 	Reading() bool
-	U8(name string, v *uint8)
-	U32(name string, v *uint32, ref RefKind)
-	U64(name string, v *uint64, ref RefKind)
-	S64(name string, v *int64)
-	String(name string, v *string)
-	// Value passes a type byte and a value of that type.
-	Value(name string, v *Value)
+	// Field passes a pointer to a uint8, uint32, uint64, int64, string or Value. In a record a Value is a byte for its
+	// type and a value of that type.
+	Field(name string, field any, ref RefKind)
 	// Count passes the length of a list, written with width w. A reading
 	// visitor bounds it by the bytes left, of which every element needs one.
 	Count(name string, n int, w Width) int
@@ -79,33 +75,23 @@ type IoProperty struct {
 	Value    Value
 }
 
-func visitList32(v Visitor, name string, w Width, list *[]uint32) {
+func visitList[T any](v Visitor, name string, w Width, list *[]T, element func(x *T)) {
 	n := v.Count(name, len(*list), w)
 	if v.Reading() {
-		*list = make([]uint32, n)
+		*list = make([]T, n)
 	}
 	for i := range *list {
-		v.U32("", &(*list)[i], RefNone)
+		element(&(*list)[i])
 	}
 }
 
-func visitList64(v Visitor, name string, w Width, list *[]uint64) {
-	n := v.Count(name, len(*list), w)
-	if v.Reading() {
-		*list = make([]uint64, n)
-	}
-	for i := range *list {
-		v.U64("", &(*list)[i], RefNone)
-	}
+func visitNumbers[T uint32 | uint64](v Visitor, name string, w Width, list *[]T) {
+	visitList(v, name, w, list, func(x *T) { v.Field("", x, RefNone) })
 }
 
 func visitProperties(v Visitor, name string, list *[]IoProperty) {
-	n := v.Count(name, len(*list), U8)
-	if v.Reading() {
-		*list = make([]IoProperty, n)
-	}
-	for i := range *list {
-		v.U8("property", &(*list)[i].Property)
-		v.Value("value", &(*list)[i].Value)
-	}
+	visitList(v, name, U8, list, func(x *IoProperty) {
+		v.Field("property", &x.Property, RefNone)
+		v.Field("value", &x.Value, RefNone)
+	})
 }

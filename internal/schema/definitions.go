@@ -91,15 +91,9 @@ func (f *field) visit(words []string) string {
 	case f.list && f.typ == "IoProperty":
 		return fmt.Sprintf("visitProperties(v, %q, %s)", name, at)
 	case f.list:
-		return fmt.Sprintf("visitList%s(v, %q, %s, %s)", strings.TrimPrefix(f.typ, "uint"), name, ref, at)
-	case f.typ == "uint32" || f.typ == "uint64":
-		return fmt.Sprintf("v.U%s(%q, %s, Ref%s)", f.typ[4:], name, at, ref)
-	case f.typ == "int64":
-		return fmt.Sprintf("v.S64(%q, %s)", name, at)
-	case f.typ == "string" || f.typ == "Value":
-		return fmt.Sprintf("v.%s(%q, %s)", strings.ToUpper(f.typ[:1])+f.typ[1:], name, at)
-	case f.typ == "uint8":
-		return fmt.Sprintf("v.U8(%q, %s)", name, at)
+		return fmt.Sprintf("visitNumbers(v, %q, %s, %s)", name, ref, at)
+	case !slices.Contains([]string{"uint8", "uint32", "uint64", "int64", "string", "Value"}, f.typ):
+		at = "(*uint8)(" + at + ")"
 	}
-	return fmt.Sprintf("v.U8(%q, (*uint8)(%s))", name, at)
+	return fmt.Sprintf("v.Field(%q, %s, Ref%s)", name, at, ref)
 }

@@ -2,7 +2,6 @@ package tracetest
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -33,82 +32,50 @@ func (r *tokenReader) take(name string) (string, bool) {
 	return value, true
 }
 
-func (r *tokenReader) number(name string, limit uint64) (uint64, bool) {
-	s, ok := r.take(name)
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n > limit {
-		r.err = fmt.Errorf("%w: %s: number %q", ErrText, name, s)
-		return 0, false
-	}
-	return n, true
-}
-
 func (r *tokenReader) Reading() bool { return true }
 
-func (r *tokenReader) U8(name string, v *uint8) {
-	if n, ok := r.number(name, math.MaxUint8); ok {
-		*v = uint8(n)
+func (r *tokenReader) Field(name string, field any, _ trace.RefKind) {
+	s, ok := r.take(name)
+	if !ok {
+		return
 	}
-}
-
-func (r *tokenReader) U32(name string, v *uint32, _ trace.RefKind) {
-	if n, ok := r.number(name, math.MaxUint32); ok {
-		*v = uint32(n)
+	number := func(text string, bits int) uint64 {
+		n, err := strconv.ParseUint(text, 10, bits)
+		r.wrong(err, name, s)
+		return n
 	}
-}
-
-func (r *tokenReader) U64(name string, v *uint64, _ trace.RefKind) {
-	if n, ok := r.number(name, math.MaxUint64); ok {
+	switch v := field.(type) {
+	case *uint8:
+		*v = uint8(number(s, 8))
+	case *uint32:
+		*v = uint32(number(s, 32))
+	case *uint64:
+		*v = number(s, 64)
+	case *int64:
+		n, err := strconv.ParseInt(s, 10, 64)
+		r.wrong(err, name, s)
 		*v = n
+	case *string:
+		q, err := strconv.Unquote(s)
+		r.wrong(err, name, s)
+		*v = q
+	case *trace.Value:
+		t, bits, _ := strings.Cut(s, ":")
+		v.Type, v.Bits = trace.ValueType(number(t, 8)), number(bits, 64)
 	}
 }
 
-func (r *tokenReader) S64(name string, v *int64) {
-	s, ok := r.take(name)
-	if !ok {
-		return
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
+// wrong notes that the text of a field cannot be read.
+func (r *tokenReader) wrong(err error, name, text string) {
 	if err != nil {
-		r.err = fmt.Errorf("%w: %s: number %q", ErrText, name, s)
-	}
-	*v = n
-}
-
-func (r *tokenReader) String(name string, v *string) {
-	s, ok := r.take(name)
-	if !ok {
-		return
-	}
-	q, err := strconv.Unquote(s)
-	if err != nil {
-		r.err = fmt.Errorf("%w: %s: string %s", ErrText, name, s)
-	}
-	*v = q
-}
-
-func (r *tokenReader) Value(name string, v *trace.Value) {
-	s, ok := r.take(name)
-	if !ok {
-		return
-	}
-	t, bits, _ := strings.Cut(s, ":")
-	n, err := strconv.ParseUint(t, 10, 8)
-	if err == nil {
-		v.Type = trace.ValueType(n)
-		v.Bits, err = strconv.ParseUint(bits, 10, 64)
-	}
-	if err != nil {
-		r.err = fmt.Errorf("%w: %s: value %q", ErrText, name, s)
+		r.err = fmt.Errorf("%w: %s: %q", ErrText, name, text)
 	}
 }
 
 func (r *tokenReader) Count(name string, _ int, _ trace.Width) int {
-	n, ok := r.number(name, math.MaxUint32)
-	if ok && n > uint64(len(r.rest)) {
+	var n uint32
+	r.Field(name, &n, trace.RefNone)
+	if uint64(n) > uint64(len(r.rest)) {
 		r.err = fmt.Errorf("%w: list of %d elements, %d follow", ErrText, n, len(r.rest))
 		return 0
 	}

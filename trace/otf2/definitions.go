@@ -55,42 +55,25 @@ func optional(k trace.DefKind, name string) bool {
 	return false
 }
 
-func (r *defReader) U8(name string, v *uint8) {
-	if !r.absent(name) {
-		*v = r.u8()
-	}
-}
-
-func (r *defReader) U32(name string, v *uint32, _ trace.RefKind) {
-	if !r.absent(name) {
-		*v = r.v32()
-	}
-}
-
-func (r *defReader) U64(name string, v *uint64, _ trace.RefKind) {
-	if !r.absent(name) {
-		*v = r.v64()
-	}
-}
-
-func (r *defReader) S64(name string, v *int64) {
-	if !r.absent(name) {
-		*v = int64(r.v64())
-	}
-}
-
-func (r *defReader) String(name string, v *string) {
-	if !r.absent(name) {
-		*v = r.str()
-	}
-}
-
-func (r *defReader) Value(name string, v *trace.Value) {
+func (r *defReader) Field(name string, field any, _ trace.RefKind) {
 	if r.absent(name) {
 		return
 	}
-	v.Type = trace.ValueType(r.u8())
-	v.Bits = r.value(v.Type)
+	switch v := field.(type) {
+	case *uint8:
+		*v = r.u8()
+	case *uint32:
+		*v = r.v32()
+	case *uint64:
+		*v = r.v64()
+	case *int64:
+		*v = int64(r.v64())
+	case *string:
+		*v = r.str()
+	case *trace.Value:
+		v.Type = trace.ValueType(r.u8())
+		v.Bits = r.value(v.Type)
+	}
 }
 
 func (r *defReader) Count(name string, _ int, w trace.Width) int {

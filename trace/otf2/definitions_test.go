@@ -31,28 +31,24 @@ type field struct {
 type fields struct{ list []field }
 
 func (f *fields) Reading() bool { return false }
-func (f *fields) U8(n string, v *uint8) {
-	f.list = append(f.list, field{n, uint64(*v), "", trace.RefNone, nil})
-}
 
-func (f *fields) U32(n string, v *uint32, r trace.RefKind) {
-	f.list = append(f.list, field{n, uint64(*v), "", r, nil})
-}
-
-func (f *fields) U64(n string, v *uint64, r trace.RefKind) {
-	f.list = append(f.list, field{n, *v, "", r, nil})
-}
-
-func (f *fields) S64(n string, v *int64) {
-	f.list = append(f.list, field{n, uint64(*v), "", trace.RefNone, nil})
-}
-
-func (f *fields) String(n string, v *string) {
-	f.list = append(f.list, field{n, 0, *v, trace.RefNone, nil})
-}
-
-func (f *fields) Value(n string, v *trace.Value) {
-	f.list = append(f.list, field{n, v.Bits, "", trace.RefNone, v})
+func (f *fields) Field(n string, x any, r trace.RefKind) {
+	at := field{name: n, ref: r}
+	switch v := x.(type) {
+	case *uint8:
+		at.value = uint64(*v)
+	case *uint32:
+		at.value = uint64(*v)
+	case *uint64:
+		at.value = *v
+	case *int64:
+		at.value = uint64(*v)
+	case *string:
+		at.text = *v
+	case *trace.Value:
+		at.value, at.typed = v.Bits, v
+	}
+	f.list = append(f.list, at)
 }
 
 func (f *fields) Count(n string, c int, _ trace.Width) int {

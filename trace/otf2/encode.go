@@ -137,38 +137,22 @@ func (w *defWriter) skips(name string) bool {
 
 func (w *defWriter) Reading() bool { return false }
 
-func (w *defWriter) U8(name string, v *uint8) {
-	if !w.skips(name) {
+func (w *defWriter) Field(name string, field any, _ trace.RefKind) {
+	if w.skips(name) {
+		return
+	}
+	switch v := field.(type) {
+	case *uint8:
 		w.u8(*v)
-	}
-}
-
-func (w *defWriter) U32(name string, v *uint32, _ trace.RefKind) {
-	if !w.skips(name) {
+	case *uint32:
 		w.v32(*v)
-	}
-}
-
-func (w *defWriter) U64(name string, v *uint64, _ trace.RefKind) {
-	if !w.skips(name) {
+	case *uint64:
 		w.v64(*v)
-	}
-}
-
-func (w *defWriter) S64(name string, v *int64) {
-	if !w.skips(name) {
+	case *int64:
 		w.v64(uint64(*v))
-	}
-}
-
-func (w *defWriter) String(name string, v *string) {
-	if !w.skips(name) {
+	case *string:
 		w.str(*v)
-	}
-}
-
-func (w *defWriter) Value(name string, v *trace.Value) {
-	if !w.skips(name) {
+	case *trace.Value:
 		w.u8(uint8(v.Type))
 		w.value(v.Type, v.Bits)
 	}
