@@ -32,9 +32,6 @@ func (a *job) causes(in *finished) (*finished, error) {
 	if err != nil {
 		return nil, err
 	}
-	for p := a.own.First; p < a.own.End; p++ {
-		a.drop(p, stageFinish, kindLines)
-	}
 	if a.c.Rank() == 0 {
 		err = f.write(delays, path)
 	}

@@ -66,7 +66,7 @@ func (w *Pass) put(record []byte) error {
 	return err
 }
 
-// Deal gives the slabs what Pass left in segments of this rank's locations. Collective.
+// Deal gives the slabs what Pass left in segments of this rank's locations, and drops these. Collective.
 func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 	r.parcels = newParcels(r.Comm, &r.Storage, r.Slabs, passKinds)
 	own := r.Ranges[r.Comm.Rank()]
@@ -75,6 +75,7 @@ func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 		var s Segment
 		if s, err = segment(p); err == nil {
 			err = r.parcels.putAll(s)
+			s.Drop()
 		}
 	}
 	return r.parcels.deliver(err)
@@ -84,6 +85,7 @@ func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 type Segment interface {
 	io.ReaderAt
 	Size() int64
+	Drop()
 }
 
 // putAll puts the records of a segment.
