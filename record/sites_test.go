@@ -189,15 +189,17 @@ func TestCallsThroughLibrary(t *testing.T) {
 		t.Skip("return addresses have a fixed place below the frames of x86-64 alone")
 	}
 	l := libraries(t)[0]
-	library := l.compileProgram(t, "through.c", "-O1", "-shared", "-fPIC")
+	library, object := l.compileProgram(t, "through.c", "-O1", "-shared", "-fPIC"), l.compileProgram(t, "through.c", "-O1", "-c")
 	for _, x := range [...]struct {
-		debug string
-		want  map[string]uint64 // calls on each process
+		debug  string
+		loaded []string
+		want   map[string]uint64 // calls on each process
 	}{
-		{"-g", map[string]uint64{"MPI_Barrier main > plugged": 40, "MPI_Allreduce main > plugged > swaying": 8, "MPI_Allreduce swaying": 32}},
-		{"-s", map[string]uint64{"MPI_Barrier plugged": 40, "MPI_Allreduce swaying": 40}},
+		{"-g " + object, nil, map[string]uint64{"MPI_Barrier main > plugged": 40, "MPI_Allreduce main > plugged > swaying": 8, "MPI_Allreduce swaying": 32}},
+		{"-g", []string{library}, map[string]uint64{"MPI_Barrier main > plugged": 40, "MPI_Allreduce main > plugged > swaying": 8, "MPI_Allreduce swaying": 32}},
+		{"-s", []string{library}, map[string]uint64{"MPI_Barrier plugged": 40, "MPI_Allreduce swaying": 40}},
 	} {
-		d, raw, _ := l.recordSites(t, 1, l.compileProgram(t, "sites.c", "-O1", "-ldl", x.debug), library)
+		d, raw, _ := l.recordSites(t, 1, append([]string{l.compileProgram(t, "sites.c", append([]string{"-O1", "-ldl"}, strings.Fields(x.debug)...)...)}, x.loaded...)...)
 		calls := map[uint32]uint64{}
 		eachEvent(t, filepath.Join(filepath.Dir(raw), "traces.otf2"), func(p trace.P, e *trace.Event) {
 			if p == 0 && e.Kind == trace.Enter {

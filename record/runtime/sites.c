@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -20,8 +22,8 @@
  * lie: where the same ones lie there again, counted from the wrapper's frame, the call comes along the same path.
  *
  * Frames of the MPI library itself, whose functions for Fortran may call those for C, are not of the program: they are left out.
- * Those of libraries without lines, such as a system's, do not say where in the source a call comes from: frames are found on to the
- * first that has lines, and stay without them as they are where none has.
+ * Those of libraries without lines, such as a system's, also where they are linked statically, do not say where in the source a call comes
+ * from: frames are found on to the first that has lines, and stay without them as they are where none has.
  *
  * What the addresses are called is not looked up here: a site is addresses in files, which may be looked into afterwards.
  */
@@ -60,6 +62,7 @@ struct module {
 	uint64_t number;
 	int mpi; /* the library's, or the recorder itself, between its two */
 	int lines; /* it has lines of its source */
+	const uint8_t *ranges, *ranges_end; /* for which code, NULL where all or not known: .debug_aranges */
 	char path[];
 };
 
@@ -111,9 +114,46 @@ static int find_id(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
-static int has_lines(const char *path, const char *id)
+/* map_ranges keeps the section that says which code of a file has lines: libraries that are linked statically may have none. */
+static void map_ranges(struct module *m, int fd, const ElfW(Shdr) *s)
 {
+	uint64_t skip = s->sh_offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	struct stat st;
+	if (s->sh_flags & SHF_COMPRESSED || fstat(fd, &st) != 0 || s->sh_offset > (uint64_t)st.st_size || s->sh_size > (uint64_t)st.st_size - s->sh_offset)
+		return;
+	uint8_t *p = mmap(NULL, s->sh_size + skip, PROT_READ, MAP_PRIVATE, fd, (off_t)(s->sh_offset - skip));
+	if (p != MAP_FAILED) {
+		m->ranges = p + skip;
+		m->ranges_end = m->ranges + s->sh_size;
+	}
+}
+
+/* lined tells whether a return address is in code that has lines. What cannot be read has. */
+static int lined(const struct module *m, uintptr_t address)
+{
+	if (!m || !m->lines || !m->ranges)
+		return m && m->lines;
+	address -= m->bias + 1;
+	for (const uint8_t *p = m->ranges, *next; m->ranges_end - p > 4; p = next) {
+		uint32_t bytes;
+		uint64_t range[2];
+		memcpy(&bytes, p, sizeof bytes);
+		if (bytes > (uint64_t)(m->ranges_end - p - 4) || bytes < 12 || p[10] != sizeof address) /* another form of DWARF */
+			return 1;
+		next = p + 4 + bytes;
+		for (p += 16; next - p >= (ptrdiff_t)sizeof range; p += sizeof range) { /* after its head */
+			memcpy(range, p, sizeof range);
+			if (address - range[0] < range[1])
+				return 1;
+		}
+	}
+	return 0;
+}
+
+/* has_lines looks among the sections of a file for lines, or for another file with what belongs to a build id. */
+static int has_lines(struct module *m, const char *id)
+{
+	const char *path = m->path;
 	char name[PATH_MAX];
 	ElfW(Ehdr) h;
 	ElfW(Shdr) s, names;
@@ -123,12 +163,14 @@ static int has_lines(const char *path, const char *id)
 		return found;
 	if (pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h && memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 && h.e_shentsize == sizeof s &&
 		pread(fd, &names, sizeof names, (off_t)(h.e_shoff + (uint64_t)h.e_shstrndx * sizeof names)) == (ssize_t)sizeof names)
-		for (unsigned i = 0; i < h.e_shnum && !found; i++) {
+		for (unsigned i = 0; i < h.e_shnum; i++) {
 			char text[16] = "";
 			if (pread(fd, &s, sizeof s, (off_t)(h.e_shoff + (uint64_t)i * sizeof s)) != (ssize_t)sizeof s ||
 				pread(fd, text, sizeof text - 1, (off_t)(names.sh_offset + s.sh_name)) <= 0)
 				break;
-			found = strcmp(text, ".debug_line") == 0 || strcmp(text, ".zdebug_line") == 0;
+			found |= strcmp(text, ".debug_line") == 0 || strcmp(text, ".zdebug_line") == 0;
+			if (strcmp(text, ".debug_aranges") == 0)
+				map_ranges(m, fd, &s);
 		}
 	close(fd);
 	return found;
@@ -163,7 +205,7 @@ static struct module *module_of(uintptr_t address)
 	if (dladdr((const void *)cr_functions, &own))
 		m->mpi |= own.dli_fbase == info.dli_fbase;
 	int system = dladdr((const void *)(uintptr_t)qsort, &own) && own.dli_fbase == info.dli_fbase; /* C's, which calls main */
-	m->lines = !m->mpi && !system && has_lines(path, w.id);
+	m->lines = !m->mpi && !system && has_lines(m, w.id);
 	modules = m;
 	char body[8 + sizeof w.id + sizeof path + 1];
 	memcpy(body, &m->number, 8);
@@ -222,7 +264,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
 		w->left -= !m || !m->mpi;
 		w->plain = w->n;
 	}
-	if (m && m->lines) {
+	if (lined(m, address)) {
 		w->wanted--;
 		w->lined = w->n;
 	}
@@ -242,7 +284,7 @@ static void unwind(struct walk *w)
 	const struct module *m = module_of((uintptr_t)w->from.address);
 	int one = depth == 1 && !(m && m->mpi);
 	w->n = w->fixed = 0;
-	if (!one || (FIXED && m && !m->lines))
+	if (!one || (FIXED && m && !lined(m, (uintptr_t)w->from.address)))
 		_Unwind_Backtrace(step, w);
 	w->n = w->lined > w->plain ? w->lined : w->plain;
 	if (w->n == 0 || (one && (w->n == 1 || w->fixed < w->n)))

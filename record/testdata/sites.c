@@ -35,6 +35,9 @@ static __attribute__((noinline)) int deep(int level)
 	return size;
 }
 
+#pragma weak plugged /* linked, or loaded */
+void plugged(void);
+
 int main(int argc, char **argv)
 {
 	int x = 0;
@@ -48,6 +51,8 @@ int main(int argc, char **argv)
 	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	if (library)
 		((void (*)(void))dlsym(library, "plugged"))();
+	else if (plugged)
+		plugged();
 	MPI_Finalize(); /* in main */
 	printf("%d\n", x);
 	return 0;
