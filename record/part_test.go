@@ -288,6 +288,46 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestDeadlock: threads have mutexes that others wait for. The archive of the hang names them, the lines and who has the locks.
+func TestDeadlock(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "run")
+			dump := filepath.Join(folder, "hang-1", "traces.otf2")
+			command := l.launch(t, 2, l.compileProgram(t, "deadlock.c", "-g", "-pthread"), dump)
+			r, _, errs := l.runRecorded(t, Options{Command: command, Output: folder, Sites: 1, Threads: ThreadsAll, Part: Part{Hang: 2 * time.Second}})
+			if r.Exit == 0 || !strings.Contains(errs, dump) {
+				t.Fatalf("status %d, %v\n%s", r.Exit, r.Cut, errs)
+			}
+			b, err := os.ReadFile("testdata/deadlock.c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := func(mark string) int {
+				return 1 + strings.Count(string(b[:strings.Index(string(b), "/* waits for "+mark)]), "\n")
+			}
+			for _, archive := range []string{dump, r.Archive} {
+				if path, err := exec.LookPath("otf2-print"); err == nil {
+					if text, err := exec.Command(path, "-Werror", "--silent", archive).CombinedOutput(); err != nil {
+						t.Errorf("otf2-print: %v %s", err, text)
+					}
+				}
+				file := filepath.Join(t.TempDir(), "hang.xtf")
+				analyse(t, archive, file)
+				f := readPlanted(t, file).Findings[0]
+				for _, want := range []string{
+					fmt.Sprintf("pthread_mutex_lock (deadlock.c:%d)", line("forward")), fmt.Sprintf("pthread_mutex_lock (deadlock.c:%d)", line("backward")),
+					fmt.Sprintf("pthread_join (deadlock.c:%d)", line("both")), ", which Thread 1 has", ", which Thread 2 has",
+				} {
+					if kind := map[bool]string{true: "hang", false: "abort"}[archive == dump]; f.Kind != kind || !strings.Contains(f.Text, want) {
+						t.Errorf("no %s in %s: %s", want, f.Kind, f.Text)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestHang: process 1 waits until process 0 sees the archive of the hang. It names the line, and the program goes on.
 func TestHang(t *testing.T) {
 	for _, l := range libraries(t) {

@@ -261,6 +261,7 @@ const (
 	PropertyUnfinished = "coppice: unfinished"          // the program did: DiagUnfinished
 	PropertySessions   = "coppice: sessions"            // the program has sessions of MPI: calls outside of MPI_Init and MPI_Finalize are missing
 	PropertyReplaced   = "coppice: in place of libgomp" // the runtime of OpenMP that the program ran with
+	PropertyWaitsFor   = "coppice: waits for"           // of a thread's location, the lock that it waits for at its end, and who has it
 	PropertyUnseen     = "coppice: unrecorded file I/O" // of threads without MPI calls, and of signal handlers
 	PropertyPart       = "coppice: part"                // a part of the run is recorded, as was asked for: DiagPart
 )

@@ -35,7 +35,8 @@
 	X(preadv2, "POSIX data preadv2") X(pwritev2, "POSIX data pwritev2") \
 	X(fsync, "POSIX data fsync") X(fdatasync, "POSIX data fdatasync") X(sync_file_range, "POSIX data sync_file_range") \
 	X(fopen, "ISOC metadata fopen") X(fdopen, "ISOC metadata fdopen") X(freopen, "ISOC metadata freopen") X(fclose, "ISOC metadata fclose") \
-	X(fseek, "ISOC metadata fseek") X(fread, "ISOC data fread") X(fwrite, "ISOC data fwrite") X(fflush, "ISOC data fflush")
+	X(fseek, "ISOC metadata fseek") X(fread, "ISOC data fread") X(fwrite, "ISOC data fwrite") X(fflush, "ISOC data fflush") \
+	X(fgets, "ISOC data fgets") X(getdelim, "ISOC data getdelim") X(fputs, "ISOC data fputs") X(fprintf, "ISOC data fprintf")
 #define NUMBER(name, text) C_##name,
 enum { C_before_first = CALL_FIRST - 1, FUNCTIONS(NUMBER) };
 
@@ -48,6 +49,10 @@ int __open64_2(const char *, int);
 int __openat_2(int, const char *, int);
 int __openat64_2(int, const char *, int);
 size_t __fread_chk(void *, size_t, size_t, size_t, FILE *);
+char *__fgets_chk(char *, size_t, int, FILE *);
+ssize_t __getdelim(char **, size_t *, int, FILE *);
+int __fprintf_chk(FILE *, int, const char *, ...);
+int __vfprintf_chk(FILE *, int, const char *, va_list);
 
 /* Headers of older C libraries do not have these. */
 int close_range(unsigned, unsigned, int);
@@ -59,7 +64,7 @@ void closefrom(int);
 	X(lseek) X(lseek64) X(read) X(__read_chk) X(write) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(readv) X(writev) \
 	X(preadv) X(preadv64) X(pwritev) X(pwritev64) X(preadv2) X(preadv64v2) X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) \
 	X(fopen) X(fopen64) X(fdopen) X(freopen) X(freopen64) X(fclose) X(fseek) X(fseeko) X(fseeko64) X(fread) X(fread_unlocked) X(__fread_chk) \
-	X(fwrite) X(fwrite_unlocked) X(fflush)
+	X(fwrite) X(fwrite_unlocked) X(fflush) X(fgets) X(__fgets_chk) X(getline) X(getdelim) X(__getdelim) X(fputs) X(vfprintf) X(__vfprintf_chk)
 #define POINTER(name) static void *real_##name;
 SYMBOLS(POINTER)
 #define REAL(name) ((__typeof__(&name))found(&real_##name, #name))
@@ -581,6 +586,42 @@ size_t fread_unlocked(void *p, size_t size, size_t n, FILE *f) { STREAM(fread, 0
 size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f) { STREAM(fread, 0, REAL(__fread_chk)(p, room, size, n, f)) }
 size_t fwrite(const void *p, size_t size, size_t n, FILE *f) { STREAM(fwrite, FILE_WRITE, REAL(fwrite)(p, size, n, f)) }
 size_t fwrite_unlocked(const void *p, size_t size, size_t n, FILE *f) { STREAM(fwrite, FILE_WRITE, REAL(fwrite_unlocked)(p, size, n, f)) }
+
+/* Lines and texts. At the end of a file nothing is moved. A line has the bytes up to its first zero. */
+#define TEXT(function, type, what, does, asked, bytes) \
+	struct call c = begin(C_##function, descriptor(f), ISOC, CR_PLACE); \
+	type rc = does; \
+	if (c.state != CALL_NOT) \
+		moved(c, what, -1, (uint64_t)(asked), bytes); \
+	return rc;
+char *fgets(char *s, int n, FILE *f) { TEXT(fgets, char *, 0, REAL(fgets)(s, n, f), n, rc ? (int64_t)strlen(s) : 0) }
+char *__fgets_chk(char *s, size_t room, int n, FILE *f) { TEXT(fgets, char *, 0, REAL(__fgets_chk)(s, room, n, f), n, rc ? (int64_t)strlen(s) : 0) }
+#define LINE_OF(does) TEXT(getdelim, ssize_t, 0, does, rc < 0 ? 0 : rc, rc < 0 ? 0 : rc)
+ssize_t getline(char **s, size_t *n, FILE *f) { LINE_OF(REAL(getline)(s, n, f)) }
+ssize_t getdelim(char **s, size_t *n, int end, FILE *f) { LINE_OF(REAL(getdelim)(s, n, end, f)) }
+ssize_t __getdelim(char **s, size_t *n, int end, FILE *f) { LINE_OF(REAL(__getdelim)(s, n, end, f)) }
+int fputs(const char *s, FILE *f) { TEXT(fputs, int, FILE_WRITE, REAL(fputs)(s, f), strlen(s), rc < 0 ? -1 : (int64_t)strlen(s)) }
+int vfprintf(FILE *f, const char *text, va_list list) { TEXT(fprintf, int, FILE_WRITE, REAL(vfprintf)(f, text, list), rc, rc) }
+int __vfprintf_chk(FILE *f, int flag, const char *text, va_list list) { TEXT(fprintf, int, FILE_WRITE, REAL(__vfprintf_chk)(f, flag, text, list), rc, rc) }
+#define ARGUMENTS(does) \
+	va_list list; \
+	va_start(list, text); \
+	int n = does; \
+	va_end(list);
+int fprintf(FILE *f, const char *text, ...)
+{
+	struct call c = begin(C_fprintf, descriptor(f), ISOC, CR_PLACE);
+	ARGUMENTS(REAL(vfprintf)(f, text, list))
+	moved(c, FILE_WRITE, -1, (uint64_t)n, n);
+	return n;
+}
+int __fprintf_chk(FILE *f, int flag, const char *text, ...)
+{
+	struct call c = begin(C_fprintf, descriptor(f), ISOC, CR_PLACE);
+	ARGUMENTS(REAL(__vfprintf_chk)(f, flag, text, list))
+	moved(c, FILE_WRITE, -1, (uint64_t)n, n);
+	return n;
+}
 
 int fflush(FILE *f)
 {

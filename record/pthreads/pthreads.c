@@ -76,36 +76,30 @@ static int of_runtime(const void *address)
 
 static int of_program(void) { return ours || cr_mine || pthread_equal(pthread_self(), cr.first); }
 
-/* A wait in hand. begin is 0 where it is not recorded. */
-struct wait {
-	struct cr_place from;
-	uint64_t begin;
-};
-
-static struct wait waits(struct cr_place from)
+/* waits begins a wait, for a lock and with where the C library keeps whose it is, and tells whether it may be recorded. */
+static int waits(unsigned construct, struct cr_place from, const volatile void *lock, const int *owner)
 {
 	int error = errno;
-	struct wait w = {from, cr_recording() && of_program() ? cr_wait_begin() : 0};
+	int may = cr_recording() && of_program() && !of_runtime(from.address) && cr_wait_begin(construct, from, lock, owner);
 	errno = error;
-	return w;
+	return may;
 }
 
 /* waited ends a wait and tells whether it was recorded. */
-static int waited(unsigned construct, struct wait w)
+static int waited(int may)
 {
-	if (!w.begin)
+	if (!may)
 		return 0;
 	int error = errno;
-	uint64_t t = cr_now();
-	int recorded = cr_wait_end(construct, w.from, w.begin, t, t - w.begin >= LEAST_WAIT && !of_runtime(w.from.address));
+	int recorded = cr_wait_end(cr_now());
 	errno = error;
 	return recorded;
 }
 
 /* taken ends a wait for a lock. A lock whose owner died is taken too. */
-static void taken(unsigned construct, struct wait w, int rc, const volatile void *lock)
+static void taken(int may, int rc, const volatile void *lock)
 {
-	if (waited(construct, w) && (rc == 0 || rc == EOWNERDEAD))
+	if (waited(may) && (rc == 0 || rc == EOWNERDEAD))
 		cr_lock_acquired(THREAD_PTHREAD, (uintptr_t)lock);
 }
 
@@ -115,36 +109,44 @@ static inline void given(const volatile void *lock)
 		cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock);
 }
 
+#ifdef __GLIBC__
+#define MUTEX_OWNER &m->__data.__owner
+#define RWLOCK_OWNER &l->__data.__cur_writer
+#else
+#define MUTEX_OWNER NULL
+#define RWLOCK_OWNER NULL
+#endif
+
 /* LOCK takes a lock that is free, or waits for it as the program wanted. */
-#define LOCK(construct, lock, try, does) \
+#define LOCK(construct, lock, owner, try, does) \
 	int rc = REAL(try)(lock); \
 	if (rc != EBUSY) \
 		return rc; \
-	struct wait w = waits(CR_PLACE); \
+	int may = waits(construct, CR_PLACE, lock, owner); \
 	rc = does; \
-	taken(construct, w, rc, lock); \
+	taken(may, rc, lock); \
 	return rc;
 
-int pthread_mutex_lock(pthread_mutex_t *m) { LOCK(C_MUTEX_LOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_lock)(m)) }
+int pthread_mutex_lock(pthread_mutex_t *m) { LOCK(C_MUTEX_LOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_lock)(m)) }
 int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	LOCK(C_MUTEX_TIMEDLOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_timedlock)(m, until))
+	LOCK(C_MUTEX_TIMEDLOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_timedlock)(m, until))
 }
 int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	LOCK(C_MUTEX_CLOCKLOCK, m, pthread_mutex_trylock, REAL(pthread_mutex_clocklock)(m, clock, until))
+	LOCK(C_MUTEX_CLOCKLOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_clocklock)(m, clock, until))
 }
-int pthread_rwlock_rdlock(pthread_rwlock_t *l) { LOCK(C_RDLOCK, l, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_rdlock)(l)) }
+int pthread_rwlock_rdlock(pthread_rwlock_t *l) { LOCK(C_RDLOCK, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_rdlock)(l)) }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	LOCK(C_TIMEDRDLOCK, l, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_timedrdlock)(l, until))
+	LOCK(C_TIMEDRDLOCK, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_timedrdlock)(l, until))
 }
-int pthread_rwlock_wrlock(pthread_rwlock_t *l) { LOCK(C_WRLOCK, l, pthread_rwlock_trywrlock, REAL(pthread_rwlock_wrlock)(l)) }
+int pthread_rwlock_wrlock(pthread_rwlock_t *l) { LOCK(C_WRLOCK, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_wrlock)(l)) }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	LOCK(C_TIMEDWRLOCK, l, pthread_rwlock_trywrlock, REAL(pthread_rwlock_timedwrlock)(l, until))
+	LOCK(C_TIMEDWRLOCK, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_timedwrlock)(l, until))
 }
-int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
+int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, NULL, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
 
 #define UNLOCK(name, type) \
 	int name(type *lock) \
@@ -158,9 +160,9 @@ UNLOCK(pthread_spin_unlock, pthread_spinlock_t)
 
 /* A condition gives its mutex away; when the call returns, the thread has it again, and nobody knows what it waited for that alone. */
 #define WAIT(construct, does) \
-	struct wait w = waits(CR_PLACE); \
+	int may = waits(construct, CR_PLACE, NULL, NULL); \
 	int rc = does; \
-	waited(construct, w); \
+	waited(may); \
 	return rc;
 #define CONDITION(construct, does) \
 	given(m); \
@@ -266,18 +268,18 @@ int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*
 }
 
 /* joined ends a join. */
-static void joined(unsigned construct, struct wait w, int rc, uint64_t number)
+static void joined(int may, int rc, uint64_t number)
 {
-	waited(construct, w);
-	if (rc == 0 && number && w.begin)
+	waited(may);
+	if (rc == 0 && number && may)
 		cr_thread_joined(number);
 }
 
 #define JOIN(construct, does) \
 	uint64_t number = number_of(t); \
-	struct wait w = waits(CR_PLACE); \
+	int may = waits(construct, CR_PLACE, NULL, NULL); \
 	int rc = does; \
-	joined(construct, w, rc, number); \
+	joined(may, rc, number); \
 	return rc;
 int pthread_join(pthread_t t, void **result) { JOIN(C_JOIN, REAL(pthread_join)(t, result)) }
 int pthread_timedjoin_np(pthread_t t, void **result, const struct timespec *until) { JOIN(C_TIMEDJOIN, REAL(pthread_timedjoin_np)(t, result, until)) }

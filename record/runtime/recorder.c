@@ -129,7 +129,7 @@ HIDDEN int cr_call_state(struct cr_place from)
 	struct stream *s = cr_mine;
 	if (cr_inside || !atomic_load_explicit(&cr.active, memory_order_relaxed))
 		return CALL_NOT;
-	if (!s || s->busy)
+	if (!s || s->busy || s->waits)
 		return CALL_UNSEEN;
 	if (s->frame)
 		abandon(s, from.frame);
@@ -418,7 +418,7 @@ HIDDEN void cr_stop(int reason)
 	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
 	cr.stopped = 1;
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
-		cr_threads_end(s);
+		cr_threads_end(s, reason == END_FINALIZE);
 		cr_end_stream(s, end);
 	}
 	pthread_mutex_unlock(&cr.lock);

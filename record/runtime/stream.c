@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "stream.h"
+#include "threads.h"
 
 #include "crc.h"
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Event files: windows that are made, filled, changed and closed. */
@@ -103,18 +105,23 @@ static void keep_latest(void)
 	}
 }
 
-/* look_for_hang leaves a note where the process is in an MPI call and none has returned for long; what is recorded is brought to the disk. */
+/* look_for_hang leaves a note where the process is in an MPI call, or all its threads wait, and none has returned for long; what is recorded is brought to the
+ * disk. */
 static void look_for_hang(void)
 {
 	static uint64_t told;
 	char name[sizeof cr.folder + 64];
 	uint64_t newest = 0;
-	int in = 0;
+	int in = 0, waits = 0, computes = 0;
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
+		int waiting = atomic_load(&s->waits);
 		newest = s->stamp > newest ? s->stamp : newest;
+		newest = waiting && s->wait_begin > newest ? s->wait_begin : newest;
 		in |= s->depth > 0 && !s->frame;
+		waits |= waiting;
+		computes |= !waiting && !s->ended && !atomic_load(&s->waiting) && s->depth == 0;
 	}
-	if (!in || newest == told || now() - newest < cr.hang)
+	if ((!in && (!waits || computes)) || newest == told || now() - newest < cr.hang)
 		return;
 	told = newest;
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
@@ -135,6 +142,8 @@ HIDDEN void *cr_help(void *unused)
 		pthread_mutex_unlock(&cr.lock);
 		int busy = 0;
 		cr_samples_define();
+		if (cr_threads() > 1)
+			cr_write_waits();
 		if (cr.hang)
 			look_for_hang();
 		for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
@@ -152,7 +161,7 @@ HIDDEN void *cr_help(void *unused)
 			}
 		}
 		pthread_mutex_lock(&cr.lock);
-		if (!busy && !cr.leaving && (cr_sampling() || cr.hang)) {
+		if (!busy && !cr.leaving && (cr_sampling() || cr.hang || cr_threads() > 1)) {
 			struct timespec until;
 			clock_gettime(CLOCK_REALTIME, &until);
 			until.tv_sec++;
@@ -280,6 +289,7 @@ static struct stream *open_stream(uint64_t first)
 		snprintf(name, sizeof name, "%s/%d.evt", cr.folder, cr.rank);
 	else
 		snprintf(name, sizeof name, "%s/%d.%u.evt", cr.folder, cr.rank, s->thread);
+	s->tid = (int)syscall(SYS_gettid);
 	s->last = first;
 	s->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	uint8_t *w = s->fd < 0 ? NULL : new_window(s);

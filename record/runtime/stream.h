@@ -22,7 +22,12 @@ struct stream {
 	unsigned depth, quiet;
 	uint8_t off, part;     /* nothing is written: it is before or after the part of the run that is recorded */
 	uint64_t requests;     /* after it: number of the newest request of the part */
-	volatile unsigned waits; /* its thread is in a wait that is written when it is over */
+	atomic_int waits;      /* its thread is in a wait: see WAIT_NONE */
+	uint8_t ended;         /* it has no thread */
+	int tid;               /* of its thread, in the kernel */
+	uint64_t wait_begin, wait_site;
+	const void *wait_for;  /* the lock */
+	const int *wait_owner; /* where the C library keeps whose it is; NULL where it does not */
 	volatile unsigned busy; /* its thread writes an event: a signal must not */
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
@@ -46,6 +51,9 @@ struct stream {
 	uint64_t began;  /* number of the POSIX thread, 0 for another */
 	int began_as;    /* of that, its number in the kernel */
 };
+
+/* A wait of POSIX threads is written when it is over, by its thread. The helper writes the begin of one that is long. */
+enum { WAIT_NONE, WAIT_SILENT, WAIT_WRITING, WAIT_WRITTEN };
 
 struct recording {
 	atomic_int active;
@@ -137,7 +145,8 @@ HIDDEN uint64_t cr_site(struct stream *s, unsigned function, struct cr_place fro
 HIDDEN uint64_t cr_site_alone(struct stream *s, unsigned function, const void *address); /* the same without callers */
 HIDDEN struct stream *cr_stream(void); /* this thread's, NULL where there can be none */
 HIDDEN void cr_leave_all(void); /* what this thread has open, at the end of the recording, if its window has room */
-HIDDEN void cr_threads_end(struct stream *s); /* at the end of the recording: what the thread of another stream has open */
+HIDDEN void cr_threads_end(struct stream *s, int finalized); /* at the end of the recording: what the thread of another stream has open */
+HIDDEN void cr_write_waits(void);  /* the helper's: those that are long */
 
 static inline uint64_t now(void)
 {

@@ -2,6 +2,7 @@
 #include "threads.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,10 +273,13 @@ HIDDEN void cr_team_barrier_end(void)
 }
 
 static void name_thread(struct stream *s);
+static int end_wait(struct stream *s, uint64_t t);
 
-HIDDEN void cr_threads_end(struct stream *s)
+HIDDEN void cr_threads_end(struct stream *s, int finalized)
 {
 	name_thread(s);
+	if (finalized && s->at < s->end)
+		end_wait(s, now());
 	const struct opened *o = atomic_exchange(&s->waiting, NULL);
 	if (!o || s == cr_mine || o->teams_n == 0 || o->teams_n > TEAMS || o->depth > REGIONS)
 		return;
@@ -328,6 +332,7 @@ static void thread_ended(void *stream)
 	cr_sample_end();
 	if (!cr_threads())
 		return;
+	end_wait(s, now()); /* it was cancelled there */
 	while (opened.teams_n > 0)
 		cr_team_end();
 	close_to(0, now());
@@ -341,7 +346,7 @@ static void thread_ended(void *stream)
 	pthread_mutex_lock(&cr.lock);
 	s->counters = NULL;
 	s->depth = 0;
-	s->waits = 0;
+	s->ended = 1;
 	s->held_n = 0;
 	s->unused = unused;
 	unused = s;
@@ -364,6 +369,8 @@ HIDDEN struct stream *cr_stream(void)
 	else
 		cr_mine = cr_open_stream(now());
 	if (cr_mine) {
+		cr_mine->ended = 0;
+		cr_mine->tid = (int)syscall(SYS_gettid);
 		pthread_setspecific(ending, cr_mine);
 		cr_sample_begin();
 	}
@@ -375,7 +382,7 @@ HIDDEN int cr_threads(void)
 	static atomic_int known = -1;
 	if (known < 0) {
 		const char *text = getenv("COPPICE_RECORD_THREADS");
-		known = text && getenv("COPPICE_RECORD_DIR") && (strcmp(text, "openmp") == 0 || strcmp(text, "all") == 0);
+		known = !text || !getenv("COPPICE_RECORD_DIR") ? 0 : strcmp(text, "all") == 0 ? 2 : strcmp(text, "openmp") == 0;
 	}
 	return known;
 }
@@ -426,26 +433,80 @@ HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock)
 	s->held_n--;
 }
 
-HIDDEN uint64_t cr_wait_begin(void)
+HIDDEN uint64_t cr_wait_begin(unsigned construct, struct cr_place from, const volatile void *lock, const int *owner)
 {
-	if (cr_inside || (cr_mine && cr_mine->busy) || !usable())
+	struct stream *s = cr_mine;
+	if (cr_inside || (s && (s->busy || s->waits)) || !usable())
 		return 0;
-	count(cr_mine);
-	cr_mine->waits = 1;
-	return now();
+	s = cr_mine;
+	count(s);
+	s->wait_site = cr_site(s, construct, from);
+	s->wait_for = (const void *)lock;
+	s->wait_owner = owner;
+	s->wait_begin = now();
+	atomic_store(&s->waits, WAIT_SILENT);
+	return s->wait_begin;
 }
 
-HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end, int recorded)
+/* stuck makes known that a thread waits for a lock, or no more: LOCKS. */
+static void stuck(const struct stream *s, uint32_t lock, uint64_t owner)
 {
-	int is = recorded && usable();
-	cr_mine->waits = 0;
-	if (!is)
+	uint64_t body[3] = {s->thread, lock == LOCKS ? UINT64_MAX : lock, owner};
+	cr_define(DEF_STUCK, body, sizeof body);
+}
+
+/* end_wait ends the wait of a stream's thread and tells what of it was written. */
+static int end_wait(struct stream *s, uint64_t t)
+{
+	int was = atomic_load(&s->waits);
+	while (was == WAIT_WRITING || !atomic_compare_exchange_weak(&s->waits, &was, WAIT_NONE)) {
+		sched_yield();
+		was = atomic_load(&s->waits);
+	}
+	if (was != WAIT_WRITTEN)
+		return was;
+	put(s, t, EV_LEAVE, 1, &s->wait_site);
+	if (s->wait_for && cr_recording())
+		stuck(s, LOCKS, 0);
+	return was;
+}
+
+HIDDEN int cr_wait_end(uint64_t end)
+{
+	struct stream *s = cr_mine;
+	uint64_t begin = s->wait_begin;
+	if (end_wait(s, end) == WAIT_WRITTEN)
+		return 1;
+	if (end - begin < LEAST_WAIT || !usable())
 		return 0;
-	uint64_t number = cr_site(cr_mine, construct, from);
-	edge(cr_mine, begin, EV_ENTER, number);
-	count(cr_mine);
-	edge(cr_mine, end, EV_LEAVE, number);
+	edge(s, begin, EV_ENTER, s->wait_site);
+	count(s);
+	edge(s, end, EV_LEAVE, s->wait_site);
 	return 1;
+}
+
+#define LONG_WAIT 1000000000 /* ns of a wait whose begin is written before it is over */
+
+HIDDEN void cr_write_waits(void)
+{
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
+		int silent = WAIT_SILENT;
+		if (atomic_load(&s->waits) != silent || now() - s->wait_begin < LONG_WAIT || !atomic_compare_exchange_strong(&s->waits, &silent, WAIT_WRITING))
+			continue;
+		if (s->off || s->depth || s->end - s->at < EVENT || s->room < 2 * EVENT) {
+			atomic_store(&s->waits, WAIT_SILENT);
+			continue;
+		}
+		edge(s, s->wait_begin, EV_ENTER, s->wait_site);
+		if (s->wait_for) {
+			int tid = s->wait_owner ? *(const volatile int *)s->wait_owner : 0;
+			uint64_t owner = 0;
+			for (struct stream *o = atomic_load(&cr.streams); o && tid > 0; o = o->following)
+				owner = o->tid == tid && !o->ended ? o->thread + UINT64_C(1) : owner;
+			stuck(s, number_of((uint64_t)(uintptr_t)s->wait_for), owner);
+		}
+		atomic_store(&s->waits, WAIT_WRITTEN);
+	}
 }
 
 HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t)

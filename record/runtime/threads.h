@@ -67,7 +67,7 @@ enum {
 #define THREAD_OPENMP (3 << 8)
 #define THREAD_PTHREAD (7 << 8)
 
-HIDDEN int cr_threads(void); /* threads are recorded */
+HIDDEN int cr_threads(void); /* threads are recorded; 2: POSIX threads too */
 
 HIDDEN void cr_replaced(void); /* makes known that another runtime of OpenMP is in the place of GNU's, if one is and has begun */
 
@@ -94,8 +94,8 @@ HIDDEN void cr_task_switch(uint64_t *before, int complete, uint64_t *next); /* N
 
 /* Waits of POSIX threads, which are written when they are over. */
 #define LEAST_WAIT 10000 /* ns of a wait that is recorded */
-HIDDEN uint64_t cr_wait_begin(void); /* the time, 0 where it is not recorded */
-HIDDEN int cr_wait_end(unsigned construct, struct cr_place from, uint64_t begin, uint64_t end, int recorded); /* whether it is */
+HIDDEN uint64_t cr_wait_begin(unsigned construct, struct cr_place from, const volatile void *lock, const int *owner); /* the time, 0 where it is not recorded */
+HIDDEN int cr_wait_end(uint64_t end); /* whether it is recorded */
 
 /* POSIX threads, by their numbers. */
 HIDDEN void cr_thread_created(uint64_t number, struct cr_place from, uint64_t t);

@@ -37,6 +37,13 @@ int main(int argc, char **argv)
 	errno = 0;
 	CHECK(open("/nowhere/at/all", O_RDONLY) == -1 && errno == ENOENT);
 	CHECK(pipe(ends) == 0 && write(ends[1], b, 9) == 9 && read(ends[0], b, 9) == 9); /* no file, with the numbers of closed ones */
+	FILE *text = fopen(name, "w+"), *copied;
+	char *line = NULL;
+	size_t room = 0;
+	CHECK(text && fprintf(text, "%d lines\n", 3) == 8 && fputs("of text\n", text) >= 0 && fputs("and an end", text) >= 0 && fseek(text, 0, SEEK_SET) == 0);
+	CHECK(fgets(b, 100, text) == b && getline(&line, &room, text) == 8 && getdelim(&line, &room, ' ', text) == 4 && fgets(b, 4, text) == b);
+	CHECK(fgets(b, 100, text) == b && fgets(b, 100, text) == NULL && getline(&line, &room, text) == -1 && fclose(text) == 0);
+	CHECK((copied = fmemopen(b, sizeof b, "w")) && fprintf(copied, "%s", "memory") == 6 && fclose(copied) == 0);
 	int again = open(name, O_RDONLY);
 	CHECK(again >= 0 && read(again, b, 3) == 3 && close_range((unsigned)again, (unsigned)again, 0) == 0);
 	CHECK(pipe(ends) == 0 && ends[0] == again && write(ends[1], b, 11) == 11 && read(ends[0], b, 11) == 11);

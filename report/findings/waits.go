@@ -696,12 +696,13 @@ func (x *Finding) serialCandidate() bool {
 	return collective && x.Cause != nil && x.Cause.Activity == "cpu"
 }
 
-// endCall is the MPI call that a location is in at its end.
+// endCall is the MPI call, or the wait for another thread, that a location is in at its end.
 type endCall struct {
 	rank   uint32
 	region uint32
 	class  uint32
 	since  uint64
+	lock   string // it waits for, with who has it; "" where that is not known
 }
 
 // hang says who is in which MPI call at the end of the trace, and since when, and which processes ended themselves.
@@ -731,8 +732,13 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 		v, err := r.Components(p)
 		if last := v[xtf.ItemLast]; err == nil && v[xtf.ItemEvents] > 0 {
 			for _, c := range results.Overlapping[xtf.Call](r, p, last-min(last, 1), xtf.Never, &err) {
-				if c.Flags&xtf.FlagCut != 0 && c.Flags&xtf.FlagOutermostMPI != 0 && c.Class&xtf.ClassInit == 0 {
-					list = append(list, endCall{rank, c.Region, c.Class, c.T})
+				if c.Flags&xtf.FlagCut == 0 || c.Class&xtf.ClassInit != 0 {
+					continue
+				}
+				if c.Flags&xtf.FlagOutermostMPI != 0 {
+					list = append(list, endCall{rank, c.Region, c.Class, c.T, ""})
+				} else if waitsForThreads(r.Defs, c.Region) {
+					list = append(list, endCall{rank, c.Region, c.Class, c.T, waitedLock(r.Defs, p)})
 				}
 			}
 		}
@@ -742,6 +748,27 @@ func openCalls(r *results.Run) (list []endCall, unknown []uint32, err error) {
 		unknown = append(unknown, lost[i].Process)
 	}
 	return list, slices.Compact(unknown), err
+}
+
+// waitsForThreads reports whether a call ends when another thread does something: lets a lock go, or of POSIX threads anything.
+func waitsForThreads(d *trace.Definitions, region uint32) bool {
+	x := d.Region(region)
+	if x == nil {
+		return false
+	}
+	state := d.StateOf(x)
+	return state == trace.StateLock || state == trace.StateCritical || state == trace.StateThreadWait && x.Paradigm == trace.ParadigmPthread
+}
+
+// waitedLock is the lock that a location waits for at its end, with who has it.
+func waitedLock(d *trace.Definitions, p trace.P) string {
+	for i := range d.LocationProperties {
+		q := &d.LocationProperties[i]
+		if at, ok := d.Ordinal(q.Location); ok && at == p && d.Text(q.Name) == trace.PropertyWaitsFor && q.Value.Type == trace.TypeString {
+			return d.Text(uint32(q.Value.Bits))
+		}
+	}
+	return ""
 }
 
 // ending is processes that ended without MPI_Finalize, by how they did.
@@ -784,7 +811,10 @@ type openGroup struct {
 	class       uint32
 	ranks       results.Ranks
 	first, last uint64 // enters
+	locks       []string
 }
+
+const mostLocks = 4 // that are named of one region
 
 // groups joins open calls of one region, in the order of the first rank.
 func groups(open []endCall) []*openGroup {
@@ -801,6 +831,9 @@ func groups(open []endCall) []*openGroup {
 			g.ranks.List = append(g.ranks.List, c.rank)
 		}
 		g.first, g.last = min(g.first, c.since), max(g.last, c.since)
+		if c.lock != "" && len(g.locks) < mostLocks {
+			g.locks = append(g.locks, numbers.Clean(c.lock, 80))
+		}
 	}
 	return list
 }
@@ -816,7 +849,11 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		if g.last > g.first {
 			since += " to " + u.Ticks(g.last)
 		}
-		parts = append(parts, fmt.Sprintf("%s in %s since %s", rankText(g.ranks), numbers.Clean(r.RegionName(g.region), 60), since))
+		text := fmt.Sprintf("%s in %s since %s", rankText(g.ranks), numbers.Clean(r.RegionName(g.region), 60), since)
+		if len(g.locks) > 0 {
+			text += " for " + strings.Join(g.locks, "; ")
+		}
+		parts = append(parts, text)
 	}
 	slices.Sort(x.Where.Processes)
 	x.Where.Processes = slices.Compact(x.Where.Processes)

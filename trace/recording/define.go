@@ -81,16 +81,19 @@ func (b *definer) system(s *Source) {
 			Ref: uint32(p.rank), Name: b.str(fmt.Sprintf("MPI Rank %d", p.rank)), Type: trace.ProcessGroup, Parent: node, Creator: trace.Undefined,
 		})
 		for t := range p.files {
-			name := "Master thread"
-			if t > 0 {
-				name = fmt.Sprintf("Thread %d", t)
-			}
-			if own := p.threadName[uint32(t)]; own != "" {
-				name += " (" + own + ")"
-			}
 			b.d.Locations = append(b.d.Locations, trace.Location{
-				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
+				Ref: locationID(p.rank, t), Name: b.str(p.threadTitle(t)), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})
+			if x, ok := p.stuck[uint32(t)]; ok {
+				text := fmt.Sprintf("lock %d", x[0])
+				if x[1] > 0 {
+					text += ", which " + p.threadTitle(int(x[1]-1)) + " has"
+				}
+				ref := b.str(text)
+				b.d.LocationProperties = append(b.d.LocationProperties, trace.LocationProperty{
+					Location: locationID(p.rank, t), Name: b.str(trace.PropertyWaitsFor), StringValue: ref, Value: trace.Value{Type: trace.TypeString, Bits: uint64(ref)},
+				})
+			}
 		}
 		p.signaled = s.ending(p)
 		property, why := p.cut()
@@ -107,6 +110,18 @@ func (b *definer) system(s *Source) {
 			}
 		}
 	}
+}
+
+// threadTitle is the name of a thread's location.
+func (p *process) threadTitle(t int) string {
+	name := "Master thread"
+	if t > 0 {
+		name = fmt.Sprintf("Thread %d", t)
+	}
+	if own := p.threadName[uint32(t)]; own != "" {
+		name += " (" + own + ")"
+	}
+	return name
 }
 
 // property gives the first thread of a process a property, if there is a text for it.

@@ -46,6 +46,8 @@
 //	24 replaced      name of the runtime of OpenMP that is in the place of GNU's
 //	25 signal        text: number of a signal that may have ended the process, number of the thread or -1, time; for each return address
 //	                 of its stack, innermost first, a line: address in its file, path
+//	26 stuck         number of a thread that waits for a lock for long; number of the lock, all bits set where that is over; number of the
+//	                 thread that has it + 1, or 0: u64 each
 //
 // Where the part that is recorded begins after MPI_Init, or only the latest is kept and the first windows of event files are holes, R.left counts the messages and collectives before it (part.go).
 //

@@ -38,6 +38,7 @@ const (
 	defContext   = 23
 	defReplaced  = 24
 	defSignal    = 25
+	defStuck     = 26
 )
 
 // Words of defUsage.
@@ -84,9 +85,10 @@ type process struct {
 	period     uint64 // ns of processor time between samples, 0 where none are taken
 	contexts   []context
 	part       part
-	team       crew              // of OpenMP
-	contingent crew              // of POSIX threads and those that made them
-	threadName map[uint32]string // what the program calls its threads
+	team       crew                 // of OpenMP
+	contingent crew                 // of POSIX threads and those that made them
+	threadName map[uint32]string    // what the program calls its threads
+	stuck      map[uint32][2]uint64 // threads that wait for long: the lock, the thread that has it + 1 or 0
 
 	// references of the definitions, by number here
 	functionRefs  []uint32 // regions; from 0
@@ -157,7 +159,7 @@ const maxMembers = 1 << 24
 // parseProcess reads a definition file. What is damaged ends it; what is before is used.
 func parseProcess(b []byte) *process {
 	none := func() crew { return crew{map[uint32]uint32{}, trace.Undefined} }
-	p := &process{rank: -1, team: none(), contingent: none(), threadName: map[uint32]string{}}
+	p := &process{rank: -1, team: none(), contingent: none(), threadName: map[uint32]string{}, stuck: map[uint32][2]uint64{}}
 	p.read(b)
 	if !p.ticks() {
 		p.clocks = p.clocks[:1]
@@ -188,7 +190,7 @@ func (p *process) read(b []byte) {
 // leastWords are the words that definitions of a kind begin with.
 var leastWords = [256]int{
 	defName: 1, defCommName: 1, defClock: 3, defUsage: usageWords, defWindow: 1, defUnseen: 3, defFile: 1, defThread: 1, defPart: 2, defModule: 1,
-	defSite: 4, defSamples: 1, defEnd: 5, defComm: commWords, defTeam: 1, defPosix: 1, defContext: 4,
+	defSite: 4, defSamples: 1, defEnd: 5, defComm: commWords, defTeam: 1, defPosix: 1, defContext: 4, defStuck: 3,
 }
 
 // commWords are the words of a communicator before its members.
@@ -250,6 +252,10 @@ func (p *process) define(kind byte, b []byte) bool {
 			return false
 		}
 		p.threadName[uint32(word(0))] = clean(b[8:])
+	case defStuck:
+		if delete(p.stuck, uint32(word(0)&mask)); word(1) != math.MaxUint64 {
+			p.stuck[uint32(word(0)&mask)] = [2]uint64{word(1), word(2)}
+		}
 	case defPart:
 		p.part.tell(word(0), word(1))
 	case defModule:
