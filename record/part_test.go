@@ -288,6 +288,19 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestFunctions records those of the program's instrumented functions that the patterns name. Regions that it marks are there always.
+func TestFunctions(t *testing.T) {
+	l := libraries(t)[0]
+	program := l.compileProgram(t, "regions.c", "-finstrument-functions", "-rdynamic")
+	for patterns, want := range map[string]uint64{"": 4, "counted*": 4, "!counted*": 0, "main,count?d_function": 4, "main": 0, "counted*,!*_function": 0, "!main": 4} {
+		r, _, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program), Keep: true, Part: Part{Functions: patterns}})
+		have := tally(t, filepath.Join(filepath.Dir(r.Archive), rawFolder), countEntered)[0]
+		if have["counted_function"] != want || have["outer"] != 3 || have["inner"] != 3 || r.Exit != 0 {
+			t.Errorf("%q: status %d, %d calls of the function, not %d; %d and %d of the regions\n%s", patterns, r.Exit, have["counted_function"], want, have["outer"], have["inner"], errs)
+		}
+	}
+}
+
 // TestDeadlock: threads have mutexes that others wait for. The archive of the hang names them, the lines and who has the locks.
 func TestDeadlock(t *testing.T) {
 	for _, l := range libraries(t) {

@@ -71,6 +71,50 @@ func shares(t *testing.T, found map[string]float64, own [2]float64) float64 {
 	return n
 }
 
+// TestPerf samples a program while perf does: of the samples of its two functions both find as many in the one, within 4 deviations.
+func TestPerf(t *testing.T) {
+	perf, err := exec.LookPath("perf")
+	if err != nil {
+		t.Skip("no perf: scripts/setup --test installs it")
+	}
+	l := libraries(t)[0]
+	program := l.compileProgram(t, "sampled.c", "-g", "-O1", "-fno-omit-frame-pointer")
+	data := filepath.Join(t.TempDir(), "perf.data")
+	front := []string{perf, "record", "-q", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", data}
+	if b, err := exec.Command(front[0], append(front[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("perf cannot count here: %v\n%s", err, b)
+	}
+	r, out, errs := l.runRecorded(t, Options{Command: append(front, l.launch(t, 2, program)...), Sample: time.Millisecond})
+	var own [2]float64
+	if _, err := fmt.Sscan(out, &own[0], &own[1]); err != nil || r.Exit != 0 {
+		t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)
+	}
+	text, err := exec.Command(perf, "script", "-i", data, "--comm", "sampled", "-F", "comm,ip,sym").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := map[string]float64{}
+	for chain := range strings.SplitSeq(string(text), "\n\n") {
+		for _, function := range [...]string{"heavy", "light"} {
+			if strings.Contains(chain, " "+function+"\n") {
+				theirs[function]++
+			}
+		}
+	}
+	src, err := otf2.OpenPath(r.Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	ours := samplesOf(t, src)
+	n, m := ours["heavy"]+ours["light"], theirs["heavy"]+theirs["light"]
+	p, q := ours["heavy"]/n, theirs["heavy"]/m
+	t.Logf("%.3f of %v samples in heavy; by perf %.3f of %v; by the program's clock %.3f", p, n, q, m, own[0]/(own[0]+own[1]))
+	if deviation := 4 * math.Sqrt(q*(1-q)*(1/n+1/m)); m < 100 || n < 50 || math.Abs(p-q) > deviation {
+		t.Errorf("%.3f of %v samples in heavy, by perf %.3f of %v", p, n, q, m)
+	}
+}
+
 // samplesOf counts the samples of all locations by the functions on their paths.
 func samplesOf(t *testing.T, src trace.Source) map[string]float64 {
 	t.Helper()
