@@ -61,7 +61,7 @@ func labels(list []results.Node, i int) []string {
 	}
 }
 
-// timeMetric is the time of an interval that is judged: without set-up and end, which say little about the program, but by other rules.
+// timeMetric is the time of an interval that is judged: without set-up and end, unless the rules count them.
 const timeMetric = "measured_execution"
 
 // DiffMetrics are the numbers of an interval that are compared. Times but execution
