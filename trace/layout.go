@@ -143,6 +143,20 @@ func (d *Definitions) Text(ref uint32) string {
 	return ""
 }
 
+// Interned returns what adds strings that are not defined yet and gives one reference to each text. The map is of those
+// that are, and filled.
+func (d *Definitions) Interned(refs map[string]uint32) func(text string) uint32 {
+	return func(text string) uint32 {
+		ref, ok := refs[text]
+		if !ok {
+			ref = uint32(len(d.Strings))
+			refs[text] = ref
+			d.Strings = append(d.Strings, String{ref, text})
+		}
+		return ref
+	}
+}
+
 // Clock returns the clock; resolution 0 means that the trace does not tell it
 // and times are ticks.
 func (d *Definitions) Clock() ClockProperties {

@@ -9,12 +9,13 @@ import (
 // definer builds definitions as Score-P writes them.
 type definer struct {
 	*model
-	d    *trace.Definitions
-	refs map[string]uint32
+	d   *trace.Definitions
+	str func(text string) uint32 // the reference of a string
 }
 
 func (m *model) definitions() *trace.Definitions {
-	b := &definer{m, &trace.Definitions{}, map[string]uint32{}}
+	d := &trace.Definitions{}
+	b := &definer{m, d, d.Interned(map[string]uint32{})}
 	b.str("")
 	b.str("/opt/" + m.o.Program)
 	b.clock()
@@ -25,17 +26,6 @@ func (m *model) definitions() *trace.Definitions {
 	b.extras()
 	b.d.Seal()
 	return b.d
-}
-
-// str returns the reference of a string.
-func (b *definer) str(s string) uint32 {
-	r, ok := b.refs[s]
-	if !ok {
-		r = uint32(len(b.d.Strings))
-		b.refs[s] = r
-		b.d.Strings = append(b.d.Strings, trace.String{Ref: r, Value: s})
-	}
-	return r
 }
 
 func (b *definer) clock() {

@@ -133,7 +133,7 @@ func (g *textProgram) line(t []string) error {
 
 // define makes the definitions of a program section.
 func (g *textProgram) define(p *parser) {
-	b := &definer{model: &model{n: uint32(g.processes), own: g.comms}, d: p.defs, refs: p.strings}
+	b := &definer{model: &model{n: uint32(g.processes), own: g.comms}, d: p.defs, str: p.defs.Interned(p.strings)}
 	b.str("")
 	p.defs.Clocks = append(p.defs.Clocks, trace.ClockProperties{TimerResolution: g.resolution, RealtimeTimestamp: trace.Undefined64})
 	p.defs.Paradigms = append(p.defs.Paradigms, trace.Paradigm{Paradigm: trace.ParadigmMPI, Name: b.str("MPI")})
@@ -181,7 +181,7 @@ func (p *parser) region(name string) (uint32, error) {
 	if !p.auto {
 		return 0, fmt.Errorf("%w: unknown region %q", ErrText, name)
 	}
-	b := definer{d: p.defs, refs: p.strings}
+	b := definer{d: p.defs, str: p.defs.Interned(p.strings)}
 	var ref uint32
 	for i := range p.defs.Regions {
 		ref = max(ref, p.defs.Regions[i].Ref+1)
@@ -342,8 +342,7 @@ func (p *parser) field(f *trace.Field, s string) (uint64, error) {
 			return uint64(c), nil
 		}
 	case f.Ref == trace.RefString && p.auto:
-		b := definer{d: p.defs, refs: p.strings}
-		return uint64(b.str(s)), nil
+		return uint64(p.defs.Interned(p.strings)(s)), nil
 	case f.Enum != trace.EnumNone:
 		for _, n := range f.Enum.Names() {
 			if n.Name == s {

@@ -34,18 +34,19 @@ type tables struct {
 type definer struct {
 	*trace.Definitions
 	*tables
-	head    *head
-	names   *names
-	rows    map[string][]string
-	index   *index
-	strings map[string]uint32
+	head  *head
+	names *names
+	rows  map[string][]string
+	index *index
+	text  func(text string) uint32 // the reference of a string
 }
 
 // define makes the definitions of a trace. Processes are the tasks in the
 // order of the header, and so are their ranks; locations are numbered like that too.
 func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Definitions, *tables) {
+	defs := &trace.Definitions{}
 	d := &definer{
-		Definitions: &trace.Definitions{}, head: h, names: n, rows: rows, index: x, strings: make(map[string]uint32),
+		Definitions: defs, head: h, names: n, rows: rows, index: x, text: defs.Interned(map[string]uint32{}),
 		tables: &tables{
 			regions: make(map[pair]uint32), parameters: make(map[uint64]uint32), attributes: make(map[uint64]uint32),
 			values: make(map[pair]uint32), counters: make(map[uint64]uint32), sets: x.Sets,
@@ -76,17 +77,6 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 	d.Problems().Merge(&h.problems)
 	d.Problems().Merge(&x.Problems)
 	return d.Definitions, d.tables
-}
-
-// text returns the reference of a string.
-func (d *definer) text(s string) uint32 {
-	ref, ok := d.strings[s]
-	if !ok {
-		ref = uint32(len(d.Strings))
-		d.strings[s] = ref
-		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: s})
-	}
-	return ref
 }
 
 // row returns the name of an object of a level of the .row file.

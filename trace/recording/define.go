@@ -20,7 +20,7 @@ const (
 // definer makes definitions as Score-P writes them.
 type definer struct {
 	d       *trace.Definitions
-	strings map[string]uint32
+	str     func(text string) uint32 // the reference of a string
 	regions map[string]uint32
 	groups  map[string]uint32
 	comms   map[uint64]uint32
@@ -28,7 +28,8 @@ type definer struct {
 
 // definitions joins what the processes say. Processes come by rank.
 func (s *Source) definitions() {
-	b := definer{&trace.Definitions{}, map[string]uint32{}, map[string]uint32{}, map[string]uint32{}, map[uint64]uint32{}}
+	d := &trace.Definitions{}
+	b := definer{d, d.Interned(map[string]uint32{}), map[string]uint32{}, map[string]uint32{}, map[uint64]uint32{}}
 	b.str("")
 	b.d.Paradigms = []trace.Paradigm{{Paradigm: trace.ParadigmMPI, Name: b.str("MPI")}}
 	b.d.Parameters = []trace.Parameter{{Ref: paramLevel, Name: b.str("level"), Type: 1}, {Ref: paramName, Name: b.str("name"), Type: 0}}
@@ -45,16 +46,6 @@ func (s *Source) definitions() {
 	b.d.Clocks = []trace.ClockProperties{s.clock()}
 	b.d.Seal()
 	s.defs = b.d
-}
-
-func (b *definer) str(text string) uint32 {
-	r, ok := b.strings[text]
-	if !ok {
-		r = uint32(len(b.d.Strings))
-		b.strings[text] = r
-		b.d.Strings = append(b.d.Strings, trace.String{Ref: r, Value: text})
-	}
-	return r
 }
 
 // system defines machine, nodes, processes and their threads.
