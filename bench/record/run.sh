@@ -7,7 +7,8 @@ calls=${1:-1000000} runs=${2:-5} here=$(dirname "$0") coppice=${COPPICE:-coppice
 kinds="plain off 1 8 io outside latest${MPIP_LIBRARY:+ mpiP-1 mpiP-8}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$cc" -g -O2 -o "$work/loop" "$here/loop.c"
+"$cc" -O2 -fno-optimize-sibling-calls -fno-inline -c -o "$work/library.o" "$here/library.c"
+"$cc" -g -O2 -o "$work/loop" "$here/loop.c" "$work/library.o"
 for _ in $(seq "$runs"); do
 	for kind in $kinds; do
 		case $kind in
