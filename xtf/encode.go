@@ -280,6 +280,18 @@ func (e *Encoder) column4(rows []byte, r int, tr Transform, firstN uint64) uint6
 		}
 		return uint64(mix)
 	}
+	if tr == TransformDelta {
+		var prev, mix uint32
+		for i := range v {
+			x := le.Uint32(rows[o:])
+			o += r
+			d := (x-prev)<<1 ^ uint32(int32(x-prev)>>31)
+			prev = x
+			v[i] = uint64(d)
+			mix |= d
+		}
+		return uint64(mix)
+	}
 	for i := range v {
 		v[i] = uint64(le.Uint32(rows[o:]))
 		o += r

@@ -66,12 +66,16 @@ type follower struct {
 	early  bool // of the earlier form
 	at     int  // offset of the number of the call, inferred, or noCalls
 	own    bool // rows with a call begin and end with it
+	told   []toldCall
 	number []uint64
 	begin  []uint64 // by row, of its call
 	end    []uint64
 	others [timesOf]otherTimes
 	calls  *callSpans // nil: none can be read
 }
+
+// toldCall is the call of a row and its begin, as Of has them.
+type toldCall struct{ call, begin uint64 }
 
 // otherTimes is a column of times that are of other calls than those of their rows, or T where the call is inferred.
 type otherTimes struct {
@@ -271,13 +275,15 @@ func (f *follower) take(keys, ends []uint64) {
 	}
 }
 
-// infer finds the calls of rows that do not have their numbers, with begin and end.
+// infer finds the calls of rows that do not have their numbers, with begin and end; of calls that were told the end does not matter.
 func (f *follower) infer(keys []uint64) (err error) {
 	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
-	b, e := keys[0], keys[0] // as ask has them
+	b, e, told := keys[0], keys[0], len(f.told) == len(keys) // as ask has them
 	for i, t := range keys {
-		n, err := f.calls.find(t)
-		if err == nil && n < f.calls.rows {
+		var n uint64
+		if told && f.told[i].call < f.calls.rows {
+			n, b, e = f.told[i].call, f.told[i].begin, f.told[i].begin
+		} else if n, err = f.calls.find(t); err == nil && n < f.calls.rows {
 			b, e, err = f.calls.span(n)
 		}
 		if err != nil {
@@ -285,6 +291,7 @@ func (f *follower) infer(keys []uint64) (err error) {
 		}
 		f.number[i], f.begin[i], f.end[i] = n, b, e
 	}
+	f.told = f.told[:0]
 	return nil
 }
 
@@ -745,6 +752,14 @@ func (a *pages) calls(ahead int64) (*callSpans, error) {
 		return nil, err
 	}
 	return &callSpans{typ: of.typ, rows: of.Len(), src: &storedPages{fileSource{a: of, ahead: ahead}}, decoders: &a.f.decoders, readers: &a.f.times, p: a.proc, once: ahead == 0}, nil
+}
+
+// Of says which call the newest row, of a type without numbers of calls, is of, and when that begins: it need not be looked up. That
+// of all rows is told, or of none; Never is for one that is of no call.
+func (b *ArrayBuilder) Of(call, begin uint64) {
+	if b.follower != nil {
+		b.follower.told = append(b.follower.told, toldCall{call, begin})
+	}
 }
 
 // Follow says to which calls rows of a builder leave their times. Rows that have the number of a call say by own that they begin and

@@ -41,6 +41,14 @@ func madeRows(t *testing.T, tt *TypeTable, id TypeID, n int, seed uint64, calls 
 			}
 			SetU64(row, x.call, number)
 		}
+		if x.call == inferred && follow && own { // any call may be told, or none
+			number := now % uint64(len(list)/CallRowBytes+1)
+			begin := uint64(0)
+			if at := number * CallRowBytes; at < uint64(len(list)) {
+				begin = U64(list[at:], CallT)
+			}
+			b.Of(number, begin)
+		}
 		if SetU64(row, 0, now); typ.End > 0 {
 			SetU64(row, typ.Columns[typ.End].Offset, end)
 		}

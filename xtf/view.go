@@ -85,12 +85,12 @@ func (c *callReaders) give(p Proc, r CallReader) {
 	c.idle = append(c.idle, procReader{p, r})
 }
 
-// viewTypes are the columns of calls: all but the times, and the times alone.
+// viewTypes are the columns of calls: all but the times, and begins and ends alone, which tell the exclusive times.
 func viewTypes(t *Type) (rest, times Type) {
 	rest, times = *t, *t
-	timed := func(c Column) bool { return c.Offset == CallT || c.Offset == CallEnd || c.Offset == CallExclusive }
-	parent := func(c Column) bool { return c.Offset == CallParent }
-	rest.Columns = slices.DeleteFunc(slices.Clone(t.Columns[1:]), func(c Column) bool { return timed(c) || parent(c) })
+	timed := func(c Column) bool { return c.Offset == CallT || c.Offset == CallEnd }
+	inferred := func(c Column) bool { return c.Offset == CallExclusive || c.Offset == CallParent }
+	rest.Columns = slices.DeleteFunc(slices.Clone(t.Columns[1:]), func(c Column) bool { return timed(c) || inferred(c) })
 	rest.Columns = append(rest.Columns, Column{Name: "parent", Offset: CallParent, Width: 8}) // see parents
 	rest.Columns = slices.Insert(rest.Columns, 0, t.Columns[0])                               // the place of the keys
 	rest.End = -1
@@ -285,12 +285,16 @@ func (d *decoder) view(dst []byte, v *viewer, payload []byte, count int, firstN 
 	return w.finish(dst, firstN, d.vals)
 }
 
-// staged decodes columns of a view in a segment, which has the times.
+// staged decodes columns of a view in a segment, which has begins and ends. Exclusive times follow from whole rows.
 func (d *decoder) staged(dst []byte, t *Type, p *payload, firstN uint64, want columnSet) error {
 	v := d.viewerOf(t)
 	w, err := parseView(p.b, p.count)
 	if err != nil {
 		return err
+	}
+	whole := want.has(columnAt(t.Columns, CallExclusive))
+	if whole {
+		want = allColumns
 	}
 	if err := d.packed(dst, &v.times, p.times, p.count, firstN, t.wanted(&v.times, want)); err != nil {
 		return err
@@ -298,7 +302,10 @@ func (d *decoder) staged(dst []byte, t *Type, p *payload, firstN uint64, want co
 	if want = t.wanted(&v.rest, want); want&^1 == 0 {
 		return nil
 	}
-	return d.cool(dst, v, w.cold, p.count, firstN, want)
+	if err := d.cool(dst, v, w.cold, p.count, firstN, want); err != nil || !whole {
+		return err
+	}
+	return w.finish(dst, firstN, d.vals)
 }
 
 // wanted are the columns of another type with some of t's columns among those of t that are wanted.

@@ -89,6 +89,13 @@ type Outputs struct {
 	Follower    Follower
 }
 
+// A wait is kept as its row, without its order, the number of its call, and when that begins.
+const (
+	waitCall  = xtf.WaitRowBytes
+	waitEnter = waitCall + 8
+	waitBytes = waitEnter + 8
+)
+
 // walk is the pass over one location.
 type walk struct {
 	run *Run
@@ -96,7 +103,7 @@ type walk struct {
 	out *Outputs
 
 	received receives
-	waits    journal // rows of WAIT, without orders
+	waits    journal // see waitBytes
 	past     uint64  // end of the newest one
 	orders   orders
 	sends    sentMessages
@@ -152,7 +159,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	w := &walk{
 		run: r, in: in, out: out, call: xtf.Never, region: trace.Undefined, without: callSilent,
 		received: receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
-		waits:    journal{to: out.Scratch, width: xtf.WaitRowBytes},
+		waits:    journal{to: out.Scratch, width: waitBytes},
 		orders:   orders{journal: journal{to: out.Scratch, width: orderBytes}},
 		nodes:    innermost{rows: intervals(), derived: r.Derived},
 		sums:     summing{at: map[place]*amount{}},
@@ -320,7 +327,10 @@ func (w *walk) endCall() {
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
 			r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
-			r.Put(w.waits.add())
+			b := w.waits.add()
+			r.Put(b)
+			xtf.SetU64(b, waitCall, w.call)
+			xtf.SetU64(b, waitEnter, w.enter)
 			w.out.Follower.Wait(&r)
 		}
 	}
@@ -332,12 +342,13 @@ func (w *walk) endCall() {
 func (w *walk) write() {
 	w.orders.begin()
 	for i := range w.waits.len() {
-		for b := range slices.Chunk(w.waits.block(i), xtf.WaitRowBytes) {
+		for b := range slices.Chunk(w.waits.block(i), waitBytes) {
 			var x xtf.Wait
 			if x.Load(b); x.Pattern == xtf.WaitLateSender {
 				x.Pattern |= w.orders.of(x.RecN)
 			}
 			w.add(&x)
+			w.out.Waits.Of(xtf.U64(b, waitCall), xtf.U64(b, waitEnter))
 		}
 	}
 	w.fail(w.waits.err)
