@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -360,4 +361,44 @@ func benchEncode(b *testing.B, id TypeID, prof Profile) {
 		stored = sum.StoredBytes()
 	}
 	b.ReportMetric(float64(len(rows))/float64(stored), "ratio")
+}
+
+// A column that begins anew after some values is as small as these, and read as it was; one that does not is read too, and a damaged one is
+// an error or other values.
+func TestRepeatingColumns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for round := range 2000 {
+		n := 1 + rng.IntN(600)
+		p := 1 + rng.IntN(n)
+		v := make([]uint64, n)
+		for i := range v {
+			if v[i] = rng.Uint64() >> rng.IntN(64); i > p {
+				v[i] = v[i-p]
+			}
+		}
+		broken := round%3 == 0
+		if broken {
+			v[rng.IntN(n)] ^= 1 << rng.IntN(64)
+		}
+		mix := copyMixed(v, v)
+		b := appendColumn(nil, v, mix)
+		if most := repeatsHead + 8*p; !broken && n >= leastRepeated && 2*p < n && len(b) > most {
+			t.Fatalf("%d values that repeat after %d take %d bytes", n, p, len(b))
+		}
+		r, got := planeReader{cold: b, n: n}, make([]uint64, n)
+		c, err := r.next(8)
+		if err != nil || r.end() != nil {
+			t.Fatal(err, r.end())
+		}
+		if c.load(got); !slices.Equal(got, v) {
+			t.Fatalf("%d values that repeat after %d are read as others", n, p)
+		}
+		b[rng.IntN(min(len(b), 12))] ^= 1 << rng.IntN(8)
+		r = planeReader{cold: b[:len(b)-rng.IntN(2)], n: n}
+		if c, err = r.next(8); err == nil {
+			c.load(got)
+		} else if !errors.Is(err, ErrCorrupt) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -66,6 +66,7 @@ type follower struct {
 	early  bool // of the earlier form
 	at     int  // offset of the number of the call, inferred, or noCalls
 	own    bool // rows with a call begin and end with it
+	exact  bool // ... and all on the page have one
 	told   []toldCall
 	number []uint64
 	begin  []uint64 // by row, of its call
@@ -170,6 +171,9 @@ func (e *Encoder) follow(f *follower, rows []byte, firstN uint64) error {
 	for _, c := range f.typ.Columns[1:] {
 		mix, raw := uint64(0), byte(0)
 		switch {
+		case f.zero(c):
+			e.cold = append(e.cold, 0)
+			continue
 		case c.Transform == transformStep:
 			mix = copyMixed(e.vals, f.times(c).steps)
 		case c.Transform == transformPlace || c.Transform == transformLate:
@@ -263,13 +267,27 @@ func (f *follower) locate(keys, ends []uint64, rows []byte) error {
 	return nil
 }
 
+// zero says whether a column of a page is known to be 0 all along.
+func (f *follower) zero(c Column) bool {
+	switch c.Transform {
+	case transformStep:
+		return len(f.times(c).steps) == 0
+	case transformBegin, transformEnd:
+		return f.exact
+	}
+	return false
+}
+
 // take makes begin and end of calls from those of their rows, which are the same; of a row without a call as ask has them.
 func (f *follower) take(keys, ends []uint64) {
 	f.begin, f.end = grow64(f.begin, len(keys)), grow64(f.end, len(keys))
 	b, e := keys[0], keys[0]
+	f.exact = true
 	for i, n := range f.number {
 		if n < f.calls.rows {
 			b, e = keys[i], ends[i]
+		} else {
+			f.exact = false
 		}
 		f.begin[i], f.end[i] = b, e
 	}
@@ -300,10 +318,15 @@ func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 	x := f.times(c)
 	x.steps, x.place = grow64(x.steps, len(keys)), grow64(x.place, len(keys))
 	loadColumn(x.place, rows, f.typ.RowBytes, c)
-	z := uint64(f.calls.typ.PageRows)
+	z, stepped := uint64(f.calls.typ.PageRows), uint64(0)
+	atBegin, atEnd, pieces := swapped(placeBegin, c), swapped(placeEnd, c), f.at == inferred && c.Offset > 0
 	for i, t := range x.place {
 		b, e, step := f.begin[i], f.end[i], uint64(0)
-		next := f.at == inferred && i+1 < len(keys) && keys[i+1] == t && c.Offset > 0
+		if t == b && !pieces { // as most are
+			x.steps[i], x.place[i] = 0, atBegin
+			continue
+		}
+		next := pieces && i+1 < len(keys) && keys[i+1] == t
 		if n := f.number[i]; c.Offset > 0 && !next && t != b && t != e && t != Never && n < f.calls.rows {
 			k, err := f.calls.find(t)
 			if err != nil {
@@ -317,18 +340,22 @@ func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 			}
 		}
 		x.steps[i] = step
+		stepped |= step
 		switch {
 		case next:
 			x.place[i] = placeNext
 		case t == b:
-			x.place[i] = swapped(placeBegin, c)
+			x.place[i] = atBegin
 		case t == e:
-			x.place[i] = swapped(placeEnd, c)
+			x.place[i] = atEnd
 		case t == Never:
 			x.place[i] = placeNever
 		default:
 			x.place[i] = placeAfter + zigzag8(t-b)
 		}
+	}
+	if stepped == 0 {
+		x.steps = x.steps[:0]
 	}
 	return nil
 }
