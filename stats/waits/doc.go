@@ -66,7 +66,7 @@
 //
 // # Memory
 //
-// Locate: five cursors, or 64 KiB where there are few executions, 72 KiB of notes and 8 bytes for each 512 of them, 32 bytes
+// Locate: five cursors, or 64 KiB where there are few executions, 88 KiB of notes and 8 bytes for each 512 of them, 32 bytes
 // per process that the location receives from, 80 per send in progress whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
 // take. Totals: 64 bytes per (node, path, pattern) of the run.
 //
