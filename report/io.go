@@ -84,6 +84,7 @@ type fileTable struct {
 	uses       map[useKey]*FileUse
 	sizes      map[string]*[len(ioSizes)][2]uint64
 	operations map[uint32]*handleUse // of the location in hand
+	over       bool                  // a sum exceeds 64 bits
 }
 
 // useKey names a sum: of an interface, and of a file, a node or a process, or of all.
@@ -101,32 +102,39 @@ func NewFileIO(r *results.Run, ranks results.Ranks) (*FileIO, []table.Lost, erro
 	g := fileTable{defs: r.Defs, names: handleNames(r.Defs), uses: map[useKey]*FileUse{}, sizes: map[string]*[len(ioSizes)][2]uint64{}}
 	g.nodes, g.of = results.Hosts(r.Defs)
 	lost, err := r.EachLocation(ranks, "io", func(p trace.P) error {
+		over := g.over
 		g.operations = map[uint32]*handleUse{}
 		if err := results.Load(r, xtf.Proc(p), g.count); err != nil {
 			return err
 		}
+		if g.over && !over { // this location is left out
+			g.over = false
+			return tooMuch(r)
+		}
 		g.join(p)
 		return nil
 	})
+	if err == nil && g.over {
+		err = tooMuch(r)
+	}
 	return g.result(), lost, err
+}
+
+// tooMuch says that operations cannot be those of a trace.
+func tooMuch(r *results.Run) error {
+	return fmt.Errorf("%s: file operations: bytes or times beyond 63 bits: %w", r.Name, xtf.ErrCorrupt)
 }
 
 // handleNames finds interface and file of each handle.
 func handleNames(d *trace.Definitions) map[uint32][2]string {
-	paradigms, files := map[uint8]string{}, map[uint32]string{}
+	paradigms := map[uint8]string{}
 	for i := range d.IoParadigms {
 		paradigms[d.IoParadigms[i].Ref] = d.Text(d.IoParadigms[i].Name)
 	}
-	for i := range d.IoRegularFiles {
-		files[d.IoRegularFiles[i].Ref] = d.Text(d.IoRegularFiles[i].Name)
-	}
-	for i := range d.IoDirectories {
-		files[d.IoDirectories[i].Ref] = d.Text(d.IoDirectories[i].Name)
-	}
-	names := map[uint32][2]string{}
+	names, files := map[uint32][2]string{}, d.IoFiles()
 	for i := range d.IoHandles {
 		h := &d.IoHandles[i]
-		names[h.Ref] = [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.File], d.Text(h.Name), fmt.Sprintf("handle %d", h.Ref))}
+		names[h.Ref] = [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.Ref], fmt.Sprintf("handle %d", h.Ref))}
 	}
 	return names
 }
@@ -155,10 +163,11 @@ func (g *fileTable) count(x *xtf.IO) {
 		s.Unended++
 		return
 	}
-	s.Time += x.End - x.T
-	if x.Done != xtf.Never {
-		s.Bytes += x.Done
+	done := x.Done
+	if done == xtf.Never {
+		done = 0
 	}
+	g.over = !xtf.Add(&s.Time, x.End-x.T) || !xtf.Add(&s.Bytes, done) || g.over
 }
 
 // join adds the location in hand to what it belongs to.
@@ -169,11 +178,12 @@ func (g *fileTable) join(p trace.P) {
 		if !ok {
 			name = [2]string{"not known", fmt.Sprintf("handle %d", handle)}
 		}
-		g.use(useKey{'i', [2]string{name[0]}, 0}).join(process, u)
-		g.use(useKey{'f', name, 0}).join(process, u)
-		g.use(useKey{'p', [2]string{name[0]}, process}).join(process, u)
+		keys := []useKey{{'i', [2]string{name[0]}, 0}, {'f', name, 0}, {'p', [2]string{name[0]}, process}}
 		if int(process) < len(g.of) {
-			g.use(useKey{'n', [2]string{name[0]}, uint32(g.of[process])}).join(process, u)
+			keys = append(keys, useKey{'n', [2]string{name[0]}, uint32(g.of[process])})
+		}
+		for _, k := range keys {
+			g.over = !g.use(k).join(process, u) || g.over
 		}
 		sizes := g.sizes[name[0]]
 		if sizes == nil {
@@ -206,18 +216,20 @@ func (g *fileTable) use(k useKey) *FileUse {
 }
 
 // join adds what a process did with a handle; processes ascend.
-func (u *FileUse) join(process uint32, x *handleUse) {
+func (u *FileUse) join(process uint32, x *handleUse) (fits bool) {
+	fits = true
 	if u.Users == 0 || u.user != process {
 		u.Users, u.user, u.own = u.Users+1, process, 0
 	}
 	for i, to := range []*IOSum{&u.Read, &u.Write, &u.Other} {
 		s := &x.sums[i]
-		*to = IOSum{to.Count + s.Count, to.Bytes + s.Bytes, to.Time + s.Time, to.Small + s.Small, to.Unended + s.Unended}
-		u.own += s.Bytes
+		to.Count, to.Small, to.Unended = to.Count+s.Count, to.Small+s.Small, to.Unended+s.Unended
+		fits = xtf.Add(&to.Bytes, s.Bytes) && xtf.Add(&to.Time, s.Time) && xtf.Add(&u.own, s.Bytes) && fits
 	}
 	if u.own > u.TopBytes || u.Users == 1 {
 		u.Top, u.TopBytes = process, u.own
 	}
+	return fits
 }
 
 // time is that of all operations.

@@ -119,6 +119,26 @@ func (d *Definitions) Place(ref uint32) (group, node string) {
 	return "", ""
 }
 
+// IoFiles returns the name of the file of each handle, or that of the handle where the trace names no file.
+func (d *Definitions) IoFiles() map[uint32]string {
+	files := map[uint32]uint32{}
+	for i := range d.IoRegularFiles {
+		files[d.IoRegularFiles[i].Ref] = d.IoRegularFiles[i].Name
+	}
+	for i := range d.IoDirectories {
+		files[d.IoDirectories[i].Ref] = d.IoDirectories[i].Name
+	}
+	names := make(map[uint32]string, len(d.IoHandles))
+	for i := range d.IoHandles {
+		h := &d.IoHandles[i]
+		name, ok := files[h.File]
+		if names[h.Ref] = d.Text(name); !ok || names[h.Ref] == "" {
+			names[h.Ref] = d.Text(h.Name)
+		}
+	}
+	return names
+}
+
 // WindowComm returns the communicator of a window for one-sided operations.
 func (d *Definitions) WindowComm(win uint32) (uint32, bool) {
 	if w := d.windows.Find(win); w != nil {

@@ -166,26 +166,11 @@ func (x *run) collectiveOf(to *At, p trace.P, c *Call) (err error) {
 func (x *run) fileOpOf(to *At, p trace.P, c *Call) (err error) {
 	for _, v := range within[xtf.IO](x, p, c, &err) {
 		if v.CallN == c.N {
-			to.IO = &FileOp{Asked: v.Asked, Done: v.Done, File: x.fileName(v.Handle), Op: v.Op & xtf.IOOpMask}
+			to.IO = &FileOp{Asked: v.Asked, Done: v.Done, File: x.Defs.IoFiles()[v.Handle], Op: v.Op & xtf.IOOpMask}
 			break
 		}
 	}
 	return err
-}
-
-// fileName is the name of the file after a handle, "" where the trace does not tell.
-func (x *run) fileName(handle uint32) string {
-	for i := range x.Defs.IoHandles {
-		if h := &x.Defs.IoHandles[i]; h.Ref == handle {
-			for k := range x.Defs.IoRegularFiles {
-				if x.Defs.IoRegularFiles[k].Ref == h.File {
-					return x.Defs.Text(x.Defs.IoRegularFiles[k].Name)
-				}
-			}
-			return x.Defs.Text(h.Name)
-		}
-	}
-	return ""
 }
 
 // waitsAt fills the waits at the time and in the innermost MPI call, there also with what they belong to.

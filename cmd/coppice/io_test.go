@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/google/go-cmp/cmp"
@@ -110,5 +111,28 @@ func TestFileIO(t *testing.T) {
 	must(t, "analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", none, "-q", "--events", "none")
 	if code, _, errs := call("report", none, "io"); code == 0 || !strings.Contains(errs, "--events none") {
 		t.Errorf("without rows: status %d, %s", code, errs)
+	}
+}
+
+// TestFileIOBeyond has a process that read more bytes than sums hold: the analysis says so, and the operation counts as one without an end.
+func TestFileIOBeyond(t *testing.T) {
+	text := strings.Replace(ioProgram, "1 50 IO_OPERATION_BEGIN 2 FLUSH NONE 0 2\n1 52 IO_OPERATION_COMPLETE 2 0 2\n",
+		"1 50 IO_OPERATION_BEGIN 1 READ NONE 100 2\n1 52 IO_OPERATION_COMPLETE 1 9223372036854775807 2\n", 1)
+	src, err := tracetest.Parse(text)
+	if err != nil || text == ioProgram {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run.xtf")
+	code, _, errs := call("analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", run, "-q")
+	if code != jobs.ExitPartial || !strings.Contains(errs, "too large to add up") {
+		t.Errorf("status %d: %s", code, errs)
+	}
+	got := jsonOf[struct{ IO report.FileIO }](t, "report", run, "io").IO
+	if len(got.Interfaces) == 0 || got.Interfaces[0].Read != (report.IOSum{Count: 4, Bytes: 2_000_150, Time: 45, Small: 3, Unended: 1}) {
+		t.Errorf("%+v", got.Interfaces)
 	}
 }
