@@ -5,10 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
-	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -52,16 +50,9 @@ processes 2
 
 // TestFileIO compares section io with sums worked out by hand.
 func TestFileIO(t *testing.T) {
-	src, err := tracetest.Parse(ioProgram)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run := filepath.Join(dir, "run.xtf")
-	must(t, "analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", run, "-q", "-j", "2")
+	archive, run := archiveOf(t, filepath.Join(dir, "archive"), ioProgram), filepath.Join(dir, "run.xtf")
+	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
 	zero, one := uint32(0), uint32(1)
 	read0, read1 := report.IOSum{Count: 2, Bytes: 2_000_050, Time: 40, Small: 1}, report.IOSum{Count: 1, Bytes: 100, Time: 5, Small: 1}
 	read := report.IOSum{Count: 3, Bytes: 2_000_150, Time: 45, Small: 2}
@@ -108,7 +99,7 @@ func TestFileIO(t *testing.T) {
 		t.Error("operations that section io sums are said to be read by nobody")
 	}
 	none := filepath.Join(dir, "none.xtf")
-	must(t, "analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", none, "-q", "--events", "none")
+	must(t, "analyze", archive, "-o", none, "-q", "--events", "none")
 	if code, _, errs := call("report", none, "io"); code == 0 || !strings.Contains(errs, "--events none") {
 		t.Errorf("without rows: status %d, %s", code, errs)
 	}
@@ -118,16 +109,12 @@ func TestFileIO(t *testing.T) {
 func TestFileIOBeyond(t *testing.T) {
 	text := strings.Replace(ioProgram, "1 50 IO_OPERATION_BEGIN 2 FLUSH NONE 0 2\n1 52 IO_OPERATION_COMPLETE 2 0 2\n",
 		"1 50 IO_OPERATION_BEGIN 1 READ NONE 100 2\n1 52 IO_OPERATION_COMPLETE 1 9223372036854775807 2\n", 1)
-	src, err := tracetest.Parse(text)
-	if err != nil || text == ioProgram {
-		t.Fatal(err)
+	if text == ioProgram {
+		t.Fatal("the program has another flush")
 	}
 	dir := t.TempDir()
-	if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run := filepath.Join(dir, "run.xtf")
-	code, _, errs := call("analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", run, "-q")
+	archive, run := archiveOf(t, filepath.Join(dir, "archive"), text), filepath.Join(dir, "run.xtf")
+	code, _, errs := call("analyze", archive, "-o", run, "-q")
 	if code != jobs.ExitPartial || !strings.Contains(errs, "too large to add up") {
 		t.Errorf("status %d: %s", code, errs)
 	}

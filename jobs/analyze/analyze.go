@@ -149,7 +149,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	return &a.res, side.Free()
 }
 
-// costs are about what the stages take, in ns an event of programs with a message for 5 to 20 events.
+// costs are about what the stages take, in ns an event of a ring with a message for 10 of them; of clocks, which read the events, a guess.
 func (o *Options) costs() []jobs.Cost {
 	var list []jobs.Cost
 	if o.ClockRepair {
