@@ -23,8 +23,9 @@ const (
 // of integers after loading what they lead to, so that after the data of a
 // window there is room for the loads of a damaged record.
 const (
-	margin = 64
-	room   = margin + 4*256
+	margin    = 64
+	room      = margin + 4*256
+	stampSize = 9 // of a time stamp, which may stand before a record
 )
 
 // decoder turns the bytes of a chunk into events. The window buf holds data up

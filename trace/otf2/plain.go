@@ -107,8 +107,8 @@ func words(w *[margin]byte, q int, a []uint64, n int, big bool) int {
 }
 
 // metric decodes a metric record in the first bytes of w to a. It returns the
-// sizes of the record and of what it became, 0 where the record takes more than
-// these bytes, has no room in a or needs more care.
+// sizes of the record and of what it became, 0 where the record and a time stamp
+// may take more than margin bytes, where a has no room or it needs more care.
 func (d *decoder) metric(w *[margin]byte, a []uint64) (size, n int) {
 	c := w[2]
 	if c > 4 {
@@ -122,7 +122,7 @@ func (d *decoder) metric(w *[margin]byte, a []uint64) (size, n int) {
 	a[1] = uint64(values)
 	q := 4 + int(c)
 	a = a[2 : 2+2*values]
-	for ; len(a) >= 2 && q <= margin-10; a = a[2:] {
+	for ; len(a) >= 2 && q <= margin-stampSize-10; a = a[2:] {
 		c := w[q+1]
 		if c > 8 {
 			return 0, 0

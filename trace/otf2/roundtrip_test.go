@@ -304,6 +304,31 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestListAtEnd has lists of metrics, which the fast paths decode up to a length,
+// at every place of a window and of the end of a file that was cut.
+func TestListAtEnd(t *testing.T) {
+	src := longLists()
+	dir := t.TempDir()
+	for i, big := range []bool{false, true} {
+		name := fmt.Sprint(i)
+		if _, err := Copy(dir, name, src, Options{BigEndian: big}); err != nil {
+			t.Fatal(err)
+		}
+		files := load(t, dir)
+		whole, part := files[name+".otf2"], name+"/7.evt"
+		for cut := range 2000 {
+			a, err := Open(name+".otf2", whole, files[name+".def"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.open = files.with(part, files[part][:headerSize+cut]).open
+			sameEvents(t, carefulRecords(t, a, 0), allRecords(t, a, 0))
+			a.open, a.window = files.open, margin+cut%500
+			sameEvents(t, allRecords(t, src, 0), allRecords(t, a, 0))
+		}
+	}
+}
+
 // TestLongRecord has a record longer than the usual window.
 func TestLongRecord(t *testing.T) {
 	var b trace.Batch
