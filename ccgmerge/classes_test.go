@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -25,11 +25,11 @@ type graphOf struct {
 // locate makes the graphs of all locations of a generated program.
 func locate(t testing.TB, spec string, o ccg.Options) (*trace.Definitions, []*ccg.Local) {
 	t.Helper()
-	options, err := tracetest.ParseOptions(spec)
+	options, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(options)
+	src, err := synthetic.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
 // stencil builds the locations of a generated program.
-func stencil(t testing.TB, spec string, o ccg.Options) (*tracetest.Source, []*ccg.Local) {
+func stencil(t testing.TB, spec string, o ccg.Options) (*synthetic.Source, []*ccg.Local) {
 	t.Helper()
-	opt, err := tracetest.ParseOptions(spec)
+	opt, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(opt)
+	src, err := synthetic.New(opt)
 	if err != nil {
 		t.Fatal(err)
 	}

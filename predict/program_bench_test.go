@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
@@ -17,11 +17,11 @@ func BenchmarkOpen(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var f *graphFile
 			if strings.Contains(name, ":") {
-				o, err := tracetest.ParseOptions(name)
+				o, err := synthetic.ParseOptions(name)
 				if err != nil {
 					b.Fatal(err)
 				}
-				src, err := tracetest.New(o)
+				src, err := synthetic.New(o)
 				if err != nil {
 					b.Fatal(err)
 				}

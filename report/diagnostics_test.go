@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -77,7 +77,7 @@ func TestShort(t *testing.T) {
 }
 
 func ExampleParseRanks() {
-	src, err := tracetest.New(tracetest.Options{Processes: 32, Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: 32, Iterations: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -21,7 +21,7 @@ type items map[xtf.Item]uint64
 // an analysis would write them.
 func build(t testing.TB, processes []items) *results.Run {
 	t.Helper()
-	src, err := tracetest.New(tracetest.Options{Processes: len(processes), Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: len(processes), Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

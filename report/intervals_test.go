@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -57,7 +57,7 @@ func put(a *xtf.ArrayBuilder, r row) {
 func (x *written) write(t testing.TB, processes int) *results.Run {
 	t.Helper()
 	if x.defs == nil {
-		src, err := tracetest.New(tracetest.Options{Processes: processes, Iterations: 1})
+		src, err := synthetic.New(synthetic.Options{Processes: processes, Iterations: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

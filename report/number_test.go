@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -87,7 +87,7 @@ func TestTable(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	t.Parallel()
-	src, err := tracetest.New(tracetest.Options{Processes: 20, Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: 20, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestRanks(t *testing.T) {
 }
 
 func FuzzRanks(f *testing.F) {
-	src, err := tracetest.New(tracetest.Options{Processes: 20, Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: 20, Iterations: 1})
 	if err != nil {
 		f.Fatal(err)
 	}

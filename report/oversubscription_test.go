@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/trace"
@@ -23,7 +23,7 @@ type told struct {
 // onHosts are definitions of processes that lie on hosts, by number, with some processors each; 0: the trace does not tell.
 func onHosts(t *testing.T, hosts []uint32, processors []uint64, list []told) *trace.Definitions {
 	t.Helper()
-	src, err := tracetest.New(tracetest.Options{Processes: len(list), Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: len(list), Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
@@ -16,11 +16,11 @@ import (
 // archive writes a generated trace and opens it.
 func archive(t *testing.T, spec string) trace.Source {
 	t.Helper()
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +98,11 @@ func (c *chunky) Measure(p trace.P) (trace.Extent, error) {
 
 // TestSample takes no more than it may, and what is around the largest location.
 func TestSample(t *testing.T) {
-	o, err := tracetest.ParseOptions("ring:procs=20,events=400")
+	o, err := synthetic.ParseOptions("ring:procs=20,events=400")
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package stats_test
 import (
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -22,11 +22,11 @@ func (d *dropped) ReadAt([]byte, int64) (int, error) { return 0, nil }
 // rows and without.
 func BenchmarkLoader(b *testing.B) {
 	for _, spec := range []string{"stencil:procs=4,events=800k,seed=1", "irregular:procs=4,events=800k,seed=1"} {
-		o, err := tracetest.ParseOptions(spec)
+		o, err := synthetic.ParseOptions(spec)
 		if err != nil {
 			b.Fatal(err)
 		}
-		src, err := tracetest.New(o)
+		src, err := synthetic.New(o)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -172,11 +172,11 @@ func loadedOf(t *testing.T, tables *Tables, p trace.P, batches []*trace.Batch) *
 
 func generated(t *testing.T, spec string) trace.Source {
 	t.Helper()
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

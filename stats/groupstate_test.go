@@ -6,17 +6,17 @@ import (
 	"io"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // states returns the tables of a small run and the states of its first location before each event at which there is one.
 func states(tb testing.TB) (*Tables, [][]byte) {
-	o, err := tracetest.ParseOptions("irregular:procs=3,events=600,io,depth=5,seed=4")
+	o, err := synthetic.ParseOptions("irregular:procs=3,events=600,io,depth=5,seed=4")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		tb.Fatal(err)
 	}

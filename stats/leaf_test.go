@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/interval"
@@ -96,11 +97,11 @@ func TestLeaves(t *testing.T) {
 	for _, spec := range []string{
 		"stencil:procs=4,events=40k,seed=1", "irregular:procs=4,events=40k,seed=1", "irregular:procs=3,events=6k,io,depth=5,seed=4",
 	} {
-		o, err := tracetest.ParseOptions(spec)
+		o, err := synthetic.ParseOptions(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, err := tracetest.New(o)
+		src, err := synthetic.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -91,7 +91,7 @@ func TestMatchScale(t *testing.T) {
 		if testing.Short() && ranks > 16 {
 			break
 		}
-		src, err := tracetest.New(tracetest.Options{Program: "ring", Processes: ranks, Iterations: 1})
+		src, err := synthetic.New(synthetic.Options{Program: "ring", Processes: ranks, Iterations: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func cpuTime(b *testing.B) time.Duration {
 // rank of its own.
 func BenchmarkMatch(b *testing.B) {
 	const processes, messages = 16, 100_000 // of each process
-	src, err := tracetest.New(tracetest.Options{Program: "ring", Processes: processes, Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Program: "ring", Processes: processes, Iterations: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -81,11 +81,11 @@ func analysed(t testing.TB, name string, src func() (trace.Source, error)) strin
 func generated(t testing.TB, spec string) string {
 	t.Helper()
 	return analysed(t, spec, func() (trace.Source, error) {
-		o, err := tracetest.ParseOptions(spec)
+		o, err := synthetic.ParseOptions(spec)
 		if err != nil {
 			return nil, err
 		}
-		return tracetest.New(o)
+		return synthetic.New(o)
 	})
 }
 

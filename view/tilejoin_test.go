@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -31,7 +31,7 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 // pyramidOf makes a run of one location whose only rows are tiles.
 func pyramidOf(t *testing.T, tiles []xtf.Tile) *run {
 	t.Helper()
-	src, err := tracetest.New(tracetest.Options{Processes: 1, Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: 1, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

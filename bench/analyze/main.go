@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -51,11 +51,11 @@ func archive(dir, input string) (string, error) {
 	if filepath.Ext(input) == ".otf2" {
 		return input, nil
 	}
-	o, err := tracetest.ParseOptions(input)
+	o, err := synthetic.ParseOptions(input)
 	if err != nil {
 		return "", err
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/bench/browser"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -46,7 +46,7 @@ var hostile = []struct {
 // tells what a call does.
 func hostileRun(t testing.TB, name string, whole bool, names []string) string {
 	t.Helper()
-	src, err := tracetest.New(tracetest.Options{Processes: 4, Iterations: 3, Metrics: true, IO: true, Parameters: true, Depth: 11})
+	src, err := synthetic.New(synthetic.Options{Processes: 4, Iterations: 3, Metrics: true, IO: true, Parameters: true, Depth: 11})
 	must(t, err)
 	d := src.Definitions()
 	for i := range d.Strings {

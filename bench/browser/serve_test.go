@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/bench/browser"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -51,11 +51,11 @@ func analyzed(t testing.TB, spec string) string {
 	if file := shared.runs[spec]; file != "" {
 		return file
 	}
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

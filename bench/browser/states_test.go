@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/bench/browser"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 )
 
 // TestRuns opens runs of unusual sizes: nothing in them, one process, several threads of each.
 func TestRuns(t *testing.T) {
 	s := started(t)
-	two, err := tracetest.New(tracetest.Options{Processes: 2, Iterations: 1})
+	two, err := synthetic.New(synthetic.Options{Processes: 2, Iterations: 1})
 	must(t, err)
 	for name, file := range map[string]string{
 		"empty": analyzedSource(t, silent{two}, "empty.xtf"), "one": analyzed(t, "stencil:procs=1,events=2k"),

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -21,15 +21,15 @@ type program struct {
 	open func() (trace.Source, error)
 }
 
-// generated returns a program of package tracetest, with noise in percent on
+// generated returns a program of package synthetic, with noise in percent on
 // every gap.
 func generated(name, spec string, noise int64) program {
 	return program{name: name, open: func() (trace.Source, error) {
-		o, err := tracetest.ParseOptions(spec)
+		o, err := synthetic.ParseOptions(spec)
 		if err != nil {
 			return nil, err
 		}
-		src, err := tracetest.New(o)
+		src, err := synthetic.New(o)
 		if err != nil || noise == 0 {
 			return src, err
 		}

@@ -10,7 +10,7 @@ import (
 
 // noisy is a source with every gap stretched or shrunk at random, as on a
 // machine where nothing takes the same time twice. The generators of package
-// tracetest jitter the computation and keep causality; here each location is by
+// synthetic jitter the computation and keep causality; here each location is by
 // itself, which sizes do not mind.
 type noisy struct {
 	trace.Source

@@ -88,7 +88,7 @@ func local(a *otf2.Archive, touch bool, t *tally) error {
 
 // merged reads all locations in global order.
 func merged(a *otf2.Archive, t *tally) error {
-	m, err := otf2.Merge(a)
+	m, err := Merge(a)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (t *tally) add(b *trace.Batch, from, to int) {
 }
 
 // addRuns is add for the short runs of a merge.
-func (t *tally) addRuns(runs []otf2.Run) {
+func (t *tally) addRuns(runs []Run) {
 	sum := t.sum
 	for _, r := range runs {
 		for i := r.From; i < r.To; i++ {

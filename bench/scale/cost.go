@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 )
@@ -55,11 +55,11 @@ func (s *stopwatch) of(stage string) int64 {
 // measureCosts analyses a trace of a few processes on one rank.
 func measureCosts(w io.Writer, events uint64) (costs, error) {
 	c := costs{picos: map[string]int64{}, input: 12, written: int64(time.Second) * 1000 / (1 << 30)}
-	o, err := tracetest.ParseOptions(fmt.Sprintf("ring:every=10,jitter=5,seed=1,procs=8,events=%d", events))
+	o, err := synthetic.ParseOptions(fmt.Sprintf("ring:every=10,jitter=5,seed=1,procs=8,events=%d", events))
 	if err != nil {
 		return c, err
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		return c, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 )
 
 // settings say what is run.
@@ -52,8 +52,8 @@ func newSettings(f *flag.FlagSet) *settings {
 }
 
 // source makes the trace for so many ranks.
-func (s *settings) source(ranks int) (*tracetest.Source, error) {
-	o, err := tracetest.ParseOptions(s.program)
+func (s *settings) source(ranks int) (*synthetic.Source, error) {
+	o, err := synthetic.ParseOptions(s.program)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *settings) source(ranks int) (*tracetest.Source, error) {
 	if !s.strong {
 		o.Processes *= ranks
 	}
-	return tracetest.New(o)
+	return synthetic.New(o)
 }
 
 // list is a flag of numbers.

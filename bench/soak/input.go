@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -83,9 +84,9 @@ func (r *round) makeProgram(x *rand.Rand, in *input) error {
 		}
 	}
 	if x.IntN(4) == 0 {
-		d := tracetest.Defects(x.Uint32N(1<<14)) &^ tracetest.Backwards // which no writer takes
+		d := synthetic.Defects(x.Uint32N(1<<14)) &^ synthetic.Backwards // which no writer takes
 		if in.procs < 2 {
-			d &^= tracetest.UnmatchedSend | tracetest.UnmatchedRecv | tracetest.BytesDiffer | tracetest.ShortCollective | tracetest.MixedCollective
+			d &^= synthetic.UnmatchedSend | synthetic.UnmatchedRecv | synthetic.BytesDiffer | synthetic.ShortCollective | synthetic.MixedCollective
 		}
 		if d != 0 {
 			spec += ",broken=" + d.String()

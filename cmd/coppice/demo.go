@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/spf13/cobra"
@@ -38,11 +38,11 @@ func demoVerb(s streams) *cobra.Command {
 
 // demo writes the trace of a program into a folder.
 func demo(dir, spec string, force bool, s streams) error {
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		return usage("--spec %s: %w", spec, err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		return usage("--spec %s: %w", spec, err)
 	}
@@ -76,7 +76,7 @@ func removeArchive(dir string) error {
 }
 
 // writeArchive writes the archive with the offsets of clocks that the program has.
-func writeArchive(dir string, src *tracetest.Source) error {
+func writeArchive(dir string, src *synthetic.Source) error {
 	o := otf2.Options{Creator: "coppice demo", Description: src.Options().String()}
 	o.Local = func(p trace.P) *otf2.Local {
 		l := &otf2.Local{}
@@ -89,7 +89,7 @@ func writeArchive(dir string, src *tracetest.Source) error {
 	return err
 }
 
-func printDemo(w io.Writer, dir string, src *tracetest.Source) {
+func printDemo(w io.Writer, dir string, src *synthetic.Source) {
 	d := src.Definitions()
 	anchor, run := filepath.Join(dir, archiveName+".otf2"), filepath.Join(dir, "run.xtf")
 	fmt.Fprintf(w, "%s: %d events of %d locations, the trace of a generated program (%s)\n\nTry\n\n", anchor, src.Events(), d.NumLocations(), src.Options().Program)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -95,11 +95,11 @@ var programs = []string{
 func TestReportKnownAnswers(t *testing.T) {
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
-			o, err := tracetest.ParseOptions(spec)
+			o, err := synthetic.ParseOptions(spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			src, err := tracetest.New(o)
+			src, err := synthetic.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -25,11 +26,11 @@ import (
 // Generated returns the Source of a spec.
 func Generated(tb testing.TB, spec string) trace.Source {
 	tb.Helper()
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		tb.Fatal(err)
 	}

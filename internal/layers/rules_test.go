@@ -45,15 +45,16 @@ var Table = []Package{
 	{Path: "partition", Layer: 1, NoMPI: true},
 	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact"}, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
-	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
-	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle", "internal/jobtest"}},
+	// Runs of programs with known faults: for the demo, for measurements, for tests.
+	{Path: "internal/synthetic", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/tracetest", "internal/oracle", "internal/jobtest"}},
 
 	{Path: "stats/interval", Layer: 2, NoMPI: true},
 	{Path: "stats/callpath", Layer: 2, NoMPI: true},
 	{Path: "internal/callview", Layer: 2, NoMPI: true},
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
-	// A slow second computation of all that an analysis finds, for tests.
-	{Path: "internal/oracle", Layer: 2, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
+	// Small traces, and a slow second computation of all that an analysis finds, for tests.
+	{Path: "internal/tracetest", Layer: 2, Only: []string{"trace", "internal/synthetic"}, Importers: []string{"bench", "internal/oracle", "internal/jobtest"}},
+	{Path: "internal/oracle", Layer: 3, Only: []string{"trace", "internal/tracetest", "internal/synthetic"}, Importers: nothing},
 
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},

@@ -6,17 +6,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-func generate(t *testing.T, spec string) *tracetest.Source {
+func generate(t *testing.T, spec string) *synthetic.Source {
 	t.Helper()
-	o, err := tracetest.ParseOptions(spec)
+	o, err := synthetic.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := tracetest.New(o)
+	s, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func generate(t *testing.T, spec string) *tracetest.Source {
 
 // TestSound finds no problem in sound programs.
 func TestSound(t *testing.T) {
-	for _, spec := range tracetest.Programs {
+	for _, spec := range synthetic.Programs {
 		t.Run(spec, func(t *testing.T) {
 			r := analyze(t, generate(t, spec), oracle.Options{})
 			if len(r.Diagnostics) != 0 {
@@ -37,7 +37,7 @@ func TestSound(t *testing.T) {
 
 // TestFaults plants every fault alone and all together in every program.
 func TestFaults(t *testing.T) {
-	for _, spec := range tracetest.FaultyPrograms() {
+	for _, spec := range synthetic.FaultyPrograms() {
 		t.Run(spec, func(t *testing.T) {
 			s := generate(t, spec)
 			r := analyze(t, s, oracle.Options{})
@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 
 // TestSkew checks that uncorrected clock errors break causality.
 func TestSkew(t *testing.T) {
-	r := analyze(t, generate(t, tracetest.SkewedProgram), oracle.Options{})
+	r := analyze(t, generate(t, synthetic.SkewedProgram), oracle.Options{})
 	if r.Diagnostics[trace.DiagClockViolation] == 0 || r.WorstReverse == 0 {
 		t.Error("no message was received before it was sent")
 	}
@@ -59,7 +59,7 @@ func TestSkew(t *testing.T) {
 // TestPhysics checks that no message arrives before its flight time, and that receives do not end before.
 func TestPhysics(t *testing.T) {
 	var late, pairs uint64
-	for _, spec := range tracetest.Programs {
+	for _, spec := range synthetic.Programs {
 		t.Run(spec, func(t *testing.T) {
 			r := analyze(t, generate(t, spec), oracle.Options{})
 			pairs += uint64(len(r.Matches))
@@ -70,7 +70,7 @@ func TestPhysics(t *testing.T) {
 				if m.Send.Bytes != m.Recv.Bytes {
 					t.Fatalf("sent %d bytes, received %d: %+v", m.Send.Bytes, m.Recv.Bytes, m)
 				}
-				if m.Recv.Leave < m.Send.Enter+tracetest.Flight(m.Send.Bytes) {
+				if m.Recv.Leave < m.Send.Enter+synthetic.Flight(m.Send.Bytes) {
 					t.Fatalf("received before it can have arrived: %+v", m)
 				}
 				if m.Recv.Posted > m.Recv.Visit || m.Send.Leave < m.Send.Enter {

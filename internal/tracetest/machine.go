@@ -60,7 +60,7 @@ func newMachine(s *Script) *machine {
 	}
 	for i, c := range s.Comms {
 		m.members[c.Name] = c.Members
-		m.members[fmt.Sprint(int(commOwn)+i)] = c.Members
+		m.members[fmt.Sprint(ownComm+i)] = c.Members
 	}
 	return m
 }

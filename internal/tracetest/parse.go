@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -67,7 +68,7 @@ const (
 // textProgram is the program section.
 type textProgram struct {
 	processes, threads, resolution uint64
-	comms                          []commInfo
+	comms                          []synthetic.Comm
 	any                            bool
 }
 
@@ -117,13 +118,13 @@ func (g *textProgram) line(t []string) error {
 		if len(t) < 2 {
 			return fmt.Errorf("%w: comm takes a name and processes", ErrText)
 		}
-		c := commInfo{name: t[1]}
+		c := synthetic.Comm{Name: t[1]}
 		for _, s := range t[2:] {
 			n, err := strconv.ParseUint(s, 10, 32)
 			if err != nil {
 				return fmt.Errorf("%w: process %q", ErrText, s)
 			}
-			c.members = append(c.members, uint32(n))
+			c.Members = append(c.Members, uint32(n))
 		}
 		g.comms = append(g.comms, c)
 		return nil
@@ -133,22 +134,8 @@ func (g *textProgram) line(t []string) error {
 
 // define makes the definitions of a program section.
 func (g *textProgram) define(p *parser) {
-	b := &definer{model: &model{n: uint32(g.processes), own: g.comms}, d: p.defs, str: p.defs.Interned(p.strings)}
-	b.str("")
 	p.defs.Clocks = append(p.defs.Clocks, trace.ClockProperties{TimerResolution: g.resolution, RealtimeTimestamp: trace.Undefined64})
-	p.defs.Paradigms = append(p.defs.Paradigms, trace.Paradigm{Paradigm: trace.ParadigmMPI, Name: b.str("MPI")})
-	b.system()
-	for r := range b.n {
-		p.defs.LocationGroups = append(p.defs.LocationGroups, trace.LocationGroup{
-			Ref: r, Name: b.str(fmt.Sprintf("MPI Rank %d", r)), Type: trace.ProcessGroup, Parent: 1 + r/processesPerNode, Creator: trace.Undefined,
-		})
-		for t := range uint32(g.threads) {
-			p.defs.Locations = append(p.defs.Locations, trace.Location{
-				Ref: locationID(r, t), Name: b.str(fmt.Sprintf("thread %d", t)), Type: trace.CPUThread, Group: r,
-			})
-		}
-	}
-	b.groups()
+	synthetic.Define(p.defs, p.defs.Interned(p.strings), uint32(g.processes), uint32(g.threads), g.comms)
 }
 
 // index collects the names that events may use.
@@ -181,16 +168,14 @@ func (p *parser) region(name string) (uint32, error) {
 	if !p.auto {
 		return 0, fmt.Errorf("%w: unknown region %q", ErrText, name)
 	}
-	b := definer{d: p.defs, str: p.defs.Interned(p.strings)}
+	str := p.defs.Interned(p.strings)
 	var ref uint32
 	for i := range p.defs.Regions {
 		ref = max(ref, p.defs.Regions[i].Ref+1)
 	}
-	r := trace.Region{Ref: ref, Name: b.str(name), CanonicalName: b.str(name), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmUser}
-	for _, known := range regionTable() {
-		if known.name == name {
-			r.Role, r.Paradigm = known.role, known.paradigm
-		}
+	r := trace.Region{Ref: ref, Name: str(name), CanonicalName: str(name), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmUser}
+	if role, paradigm, ok := synthetic.Region(name); ok {
+		r.Role, r.Paradigm = role, paradigm
 	}
 	if strings.HasPrefix(name, "MPI_") {
 		r.Paradigm = trace.ParadigmMPI

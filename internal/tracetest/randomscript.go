@@ -272,9 +272,12 @@ func (r *scriptWriter) markers() {
 	}
 }
 
+// ownComm is the first communicator after MPI_COMM_WORLD and MPI_COMM_SELF.
+const ownComm = 2
+
 // OwnComm is the reference of process p's own communicator, if these are the first
 // ones of a script.
-func OwnComm(p int) string { return fmt.Sprint(int(commOwn) + p) }
+func OwnComm(p int) string { return fmt.Sprint(ownComm + p) }
 
 // Mark returns the steps of a marker of forms F1 to F5 on process p. F3 takes the
 // process's own communicator of the name coppice.intervals.

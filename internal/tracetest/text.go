@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -109,9 +110,18 @@ func (s *textSource) Format() string                  { return "text" }
 func (s *textSource) Identity() [32]byte              { return s.identity }
 func (s *textSource) Close() error                    { return nil }
 
+// textStream is a location: all its events in one chunk.
+type textStream struct{ events *trace.Batch }
+
+// textChunk gives the events of a location once.
+type textChunk struct {
+	events *trace.Batch
+	done   bool
+}
+
 func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
-	if err := check(s.defs, p); err != nil {
-		return trace.Extent{}, err
+	if int(p) >= len(s.events) {
+		return trace.Extent{}, fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
 	}
 	b := s.events[p]
 	if len(b.Events) == 0 {
@@ -122,22 +132,27 @@ func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
 	}, nil
 }
 
-// Stream gives all events of a location in one chunk.
 func (s *textSource) Stream(p trace.P) (trace.Stream, error) {
-	if err := check(s.defs, p); err != nil {
-		return nil, err
+	if int(p) >= len(s.events) {
+		return nil, fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
 	}
-	all := s.events[p]
-	return &stream{min(len(all.Events), 1), func(int) func(b *trace.Batch) bool {
-		done := false
-		return func(b *trace.Batch) bool {
-			if done {
-				return false
-			}
-			b.Events, b.Args, done = append(b.Events, all.Events...), append(b.Args, all.Args...), true
-			return true
-		}
-	}}, nil
+	return textStream{s.events[p]}, nil
+}
+
+func (s textStream) Chunks() int                          { return min(len(s.events.Events), 1) }
+func (s textStream) Diagnostics() []trace.Diagnostic      { return nil }
+func (s textStream) Close() error                         { return nil }
+func (s textStream) Chunk(int) (trace.ChunkReader, error) { return &textChunk{events: s.events}, nil }
+
+func (c *textChunk) Diagnostics() []trace.Diagnostic { return nil }
+func (c *textChunk) Close() error                    { return nil }
+
+func (c *textChunk) Next(b *trace.Batch) error {
+	if b.Reset(); c.done {
+		return io.EOF
+	}
+	b.Events, b.Args, c.done = append(b.Events, c.events.Events...), append(b.Args, c.events.Args...), true
+	return nil
 }
 
 // tokens splits a line at spaces; a quoted string is one token with what

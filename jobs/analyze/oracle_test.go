@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/oracle"
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -60,11 +60,11 @@ func TestGenerated(t *testing.T) {
 	for _, spec := range jobtest.Programs {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
-			o, err := tracetest.ParseOptions(spec)
+			o, err := synthetic.ParseOptions(spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			src, err := tracetest.New(o)
+			src, err := synthetic.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
@@ -574,11 +575,11 @@ func TestWaitLimits(t *testing.T) {
 		{"irregular:procs=7,events=8k,jitter=20,seed=3", false},
 	} {
 		t.Run(x.spec, func(t *testing.T) {
-			o, err := tracetest.ParseOptions(x.spec)
+			o, err := synthetic.ParseOptions(x.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			src, err := tracetest.New(o)
+			src, err := synthetic.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}

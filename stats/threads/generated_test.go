@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -84,11 +84,11 @@ func meaning(d *trace.Definitions, r *trace.Region) uint32 {
 
 // TestGenerated compares with a count of every tick of generated programs.
 func TestGenerated(t *testing.T) {
-	o, err := tracetest.ParseOptions("irregular:procs=1,threads=3,events=400,seed=2")
+	o, err := synthetic.ParseOptions("irregular:procs=1,threads=3,events=400,seed=2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -209,37 +208,6 @@ func touch(b *trace.Batch) (sum uint64) {
 	return sum
 }
 
-func BenchmarkMerge(b *testing.B) {
-	for _, n := range []int{16, 64} {
-		b.Run([]string{16: "16", 64: "64"}[n], func(b *testing.B) {
-			a, bytes, events := benchArchive(b, newRing(n, 200000/n), Options{})
-			b.ReportAllocs()
-			for b.Loop() {
-				m, err := Merge(a)
-				if err != nil {
-					b.Fatal(err)
-				}
-				var sum uint64
-				for {
-					runs, err := m.Next()
-					if errors.Is(err, io.EOF) {
-						break
-					}
-					for _, r := range runs {
-						for i := r.From; i < r.To; i++ {
-							e := &r.Batch.Events[i]
-							sum ^= uint64(e.Time) + uint64(e.Ref)
-						}
-					}
-				}
-				m.Close()
-			}
-			perSecond(b, bytes, events)
-		})
-	}
-}
-
-// BenchmarkWrite writes one location of 800 000 events that are in memory.
 func BenchmarkWrite(b *testing.B) {
 	ring := &memory{newRing(1, 1).defs, [][]trace.Batch{nil}}
 	drain(b, newRing(1, 100_000), 0, func(x *trace.Batch) {

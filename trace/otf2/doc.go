@@ -54,11 +54,10 @@
 // An Archive holds its definitions. An open stream holds its mapping tables: 4
 // bytes per local reference. A chunk reader holds a window of 128 KiB, more
 // where a record is longer; a batch has up to 2048 events (24 bytes) and 4096
-// words, or what the caller's has room for. A [Merger] holds a window and a
-// small batch per location. No event allocates.
+// words, or what the caller's has room for. No event allocates.
 //
-// An Archive and its streams may be used by several goroutines; a chunk reader,
-// a Merger and a LocationWriter belong to one each.
+// An Archive and its streams may be used by several goroutines; a chunk reader
+// and a LocationWriter belong to one each.
 //
 //	a, err := otf2.OpenPath("scorep_run/traces.otf2")
 //	st, err := a.Stream(0)

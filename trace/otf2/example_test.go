@@ -82,38 +82,3 @@ func Example() {
 	// 190 Leave solve
 	// 200 Leave main
 }
-
-func ExampleMerge() {
-	dir, err := os.MkdirTemp("", "otf2")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := write(dir); err != nil {
-		log.Fatal(err)
-	}
-	a, err := otf2.OpenPath(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	m, err := otf2.Merge(a)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer m.Close()
-	events := 0
-	for {
-		runs, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, r := range runs {
-			events += len(r.Batch.Events[r.From:r.To])
-		}
-	}
-	fmt.Println(events)
-	// Output: 4
-}

@@ -1,9 +1,7 @@
 package otf2
 
 import (
-	"cmp"
 	"errors"
-	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -219,87 +217,6 @@ func TestTimeBackwards(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// merged reads a source by Merge.
-func merged(t testing.TB, src trace.Source) (ps []trace.P, all []record) {
-	t.Helper()
-	m, err := Merge(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for {
-		runs, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			return ps, all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range runs {
-			for i := r.From; i < r.To; i++ {
-				e := &r.Batch.Events[i]
-				ps = append(ps, r.P)
-				all = append(all, record{e.Time, e.Kind, e.Flags, e.Ref, slices.Clone(r.Batch.Words(e))})
-			}
-		}
-	}
-}
-
-// TestMerge compares the merge with a stable sort, for few and many locations,
-// many equal times, and times further apart than a key can hold.
-func TestMerge(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	rounds := 120
-	if testing.Short() {
-		rounds = 32
-	}
-	for round := range rounds {
-		n := []int{0, 1, 2, 3, 5, 8, 17, 40}[round%8]
-		src := &memory{defs: &trace.Definitions{}, chunks: make([][]trace.Batch, n)}
-		ids := r.Perm(n)
-		for i := range n {
-			add(src.defs, trace.DefLocation, trace.Location{Ref: uint64(ids[i]) << 33, Group: uint32(r.IntN(3)), Type: trace.LocationType(r.IntN(4))})
-		}
-		src.defs.Seal()
-		type place struct {
-			id  uint64
-			p   trace.P
-			rec record
-		}
-		var want []place
-		step := uint64(1) << []int{0, 2, 20, 57}[r.IntN(4)]
-		for p := range trace.P(n) {
-			at := r.Uint64N(step + 1)
-			for range r.IntN(3) {
-				var b trace.Batch
-				for range r.IntN(600) {
-					if r.IntN(3) > 0 {
-						more := at + r.Uint64N(step)/uint64(1+r.IntN(100))
-						at = max(at, more)
-					}
-					b.Append(trace.Time(at), trace.MpiIsendComplete, 0, r.Uint64())
-				}
-				src.chunks[p] = append(src.chunks[p], b)
-				for _, rec := range appendRecords(nil, &b) {
-					want = append(want, place{src.defs.Location(p).Ref, p, rec})
-				}
-			}
-		}
-		slices.SortStableFunc(want, func(a, b place) int {
-			return cmp.Or(cmp.Compare(a.rec.Time, b.rec.Time), cmp.Compare(a.id, b.id))
-		})
-		ps, got := merged(t, src)
-		if len(got) != len(want) {
-			t.Fatalf("%d locations: %d events, want %d", n, len(got), len(want))
-		}
-		for i := range want {
-			if want[i].p != ps[i] || !sameRecords([]record{want[i].rec}, got[i:i+1]) {
-				t.Fatalf("%d locations, event %d: location %d %v, want %d %v", n, i, ps[i], got[i], want[i].p, want[i].rec)
-			}
-		}
 	}
 }
 

@@ -2,9 +2,11 @@ package otf2
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -15,31 +17,46 @@ import (
 // "name" <reference>, ranks with the location they stand for. It is the form of
 // the event listing of OTF2's own tools.
 func Print(w io.Writer, src trace.Source) error {
-	m, err := Merge(src)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	out := bufio.NewWriterSize(w, 1<<16)
 	p := newPrinter(src.Definitions())
-	out.WriteString(listingHead)
-	for {
-		runs, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			return out.Flush()
-		}
+	type line struct {
+		at       trace.Time
+		location uint64
+		text     string
+	}
+	var lines []line
+	for q := range trace.P(p.defs.NumLocations()) {
+		st, err := src.Stream(q)
 		if err != nil {
 			return err
 		}
-		for _, r := range runs {
-			for i := r.From; i < r.To; i++ {
-				p.event(r.Batch, &r.Batch.Events[i], p.defs.Location(r.P).Ref)
-				if _, err := out.Write(p.b); err != nil {
-					return err
+		ref := p.defs.Location(q).Ref
+		for i := range st.Chunks() {
+			r, err := st.Chunk(i)
+			if err != nil {
+				return err
+			}
+			var b trace.Batch
+			for err = r.Next(&b); err == nil; err = r.Next(&b) {
+				for j := range b.Events {
+					p.event(&b, &b.Events[j], ref)
+					lines = append(lines, line{b.Events[j].Time, ref, string(p.b)})
 				}
 			}
+			if err = errors.Join(err, r.Close()); !errors.Is(err, io.EOF) {
+				return err
+			}
+		}
+		if err := st.Close(); err != nil {
+			return err
 		}
 	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.location, b.location)) })
+	out := bufio.NewWriterSize(w, 1<<16)
+	out.WriteString(listingHead)
+	for _, l := range lines {
+		out.WriteString(l.text)
+	}
+	return out.Flush()
 }
 
 const listingHead = "=== Events =====================================================================\n" +

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/export"
@@ -121,11 +121,11 @@ func unknown(m protoreflect.Message) (n int) {
 // TestPerfetto reads a timeline of an analysed run by the published schema: all of it is known, and writing it again gives as
 // many bytes, so no field has a form of its own.
 func TestPerfetto(t *testing.T) {
-	o, err := tracetest.ParseOptions("irregular:procs=4,events=10k,metrics")
+	o, err := synthetic.ParseOptions("irregular:procs=4,events=10k,metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := tracetest.New(o)
+	src, err := synthetic.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import "github.com/coppice-hpc/coppice/trace"
 
@@ -44,6 +44,16 @@ type regionInfo struct {
 	role     trace.RegionRole
 	paradigm trace.ParadigmID
 	class    trace.CallClass // what the program means; tests compare it with trace.Class
+}
+
+// Region returns role and paradigm of a region that programs have, by its name.
+func Region(name string) (role trace.RegionRole, paradigm trace.ParadigmID, ok bool) {
+	for _, r := range regionTable() {
+		if r.name == name {
+			return r.role, r.paradigm, true
+		}
+	}
+	return 0, 0, false
 }
 
 func regionTable() []regionInfo {

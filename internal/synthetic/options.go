@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 )
 
 // ErrOptions is returned for options that contradict each other or the limits.
-var ErrOptions = errors.New("tracetest: invalid options")
+var ErrOptions = errors.New("synthetic: invalid options")
 
 // Options describe a synthetic program. The zero value of a field means its
 // default. Times are ticks of the trace clock (1 tick = 1 ns).

@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ type model struct {
 	extra   uint64     // largest persistent part
 	workMax uint64
 	prog    program
-	own     []commInfo
+	own     []Comm
 	skews   bool
 	counts  map[countKey][]uint64
 }
@@ -62,7 +62,7 @@ type program interface {
 	period() uint64
 	shape(proc uint32) uint32
 	// comms lists the program's own communicators.
-	comms() []commInfo
+	comms() []Comm
 }
 
 // base is what most programs do alike.
@@ -70,7 +70,7 @@ type base struct{ *model }
 
 func (b base) rounds(_ uint32, slots uint64) uint64 { return slots }
 func (b base) idle(_ uint32, i uint64) trace.Time   { return b.slotStart(i) - slack }
-func (b base) comms() []commInfo                    { return nil }
+func (b base) comms() []Comm                        { return nil }
 func (b base) shape(uint32) uint32                  { return 0 }
 func (b base) period() uint64                       { return 0 }
 
@@ -89,10 +89,10 @@ func (b base) repeats(every uint64) uint64 {
 	return period
 }
 
-// commInfo is a communicator of a program: its processes by rank.
-type commInfo struct {
-	name    string
-	members []uint32
+// Comm is a communicator of a program: its processes by rank.
+type Comm struct {
+	Name    string
+	Members []uint32
 }
 
 func newModel(o Options) (*model, error) {

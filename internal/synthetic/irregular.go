@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import "github.com/coppice-hpc/coppice/trace"
 
@@ -47,19 +47,19 @@ const (
 	families
 )
 
-func (v *irregular) comms() []commInfo {
-	var out []commInfo
+func (v *irregular) comms() []Comm {
+	var out []Comm
 	for b := range v.numBlocks {
-		c := commInfo{name: "block"}
+		c := Comm{Name: "block"}
 		for p := min((b+1)*v.edge, v.n); p > b*v.edge; p-- {
-			c.members = append(c.members, p-1)
+			c.Members = append(c.Members, p-1)
 		}
 		out = append(out, c)
 	}
 	for s := range min(v.edge, v.n) {
-		c := commInfo{name: "stride"}
+		c := Comm{Name: "stride"}
 		for p := s; p < v.n; p += v.edge {
-			c.members = append(c.members, p)
+			c.Members = append(c.Members, p)
 		}
 		out = append(out, c)
 	}

@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 // mix is a hash of four words (the finaliser of splitmix64 over a sum of
 // products with odd constants). All randomness of a program comes from it, so

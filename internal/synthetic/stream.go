@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // check reports a location that there is not.
 func check(d *trace.Definitions, p trace.P) error {
 	if int(p) >= d.NumLocations() {
-		return fmt.Errorf("tracetest: location %d of %d: %w", p, d.NumLocations(), trace.ErrMissing)
+		return fmt.Errorf("synthetic: location %d of %d: %w", p, d.NumLocations(), trace.ErrMissing)
 	}
 	return nil
 }
@@ -27,7 +27,7 @@ func (s *stream) Close() error                    { return nil }
 
 func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	if i < 0 || i >= s.chunks {
-		return nil, fmt.Errorf("tracetest: chunk %d of %d: %w", i, s.chunks, trace.ErrMissing)
+		return nil, fmt.Errorf("synthetic: chunk %d of %d: %w", i, s.chunks, trace.ErrMissing)
 	}
 	return &chunkReader{s.open(i)}, nil
 }

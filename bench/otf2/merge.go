@@ -1,4 +1,4 @@
-package otf2
+package main
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import "github.com/coppice-hpc/coppice/trace"
 

@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 // grid lays processes out in two dimensions, as square as their number allows.
 type grid struct{ width, height uint32 }

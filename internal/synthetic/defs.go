@@ -1,4 +1,4 @@
-package tracetest
+package synthetic
 
 import (
 	"fmt"
@@ -46,6 +46,22 @@ func (b *definer) clock() {
 	}
 }
 
+// Define adds to d what Score-P defines for an MPI program of so many processes and threads: the system, locations, groups and
+// communicators, the program's own after the two of MPI. str returns the reference of a string.
+func Define(d *trace.Definitions, str func(text string) uint32, processes, threads uint32, own []Comm) {
+	b := &definer{&model{n: processes, own: own}, d, str}
+	b.str("")
+	b.d.Paradigms = append(b.d.Paradigms, trace.Paradigm{Paradigm: trace.ParadigmMPI, Name: b.str("MPI")})
+	b.system()
+	for p := range processes {
+		b.process(p)
+		for t := range threads {
+			b.thread(p, t, fmt.Sprintf("thread %d", t), 0)
+		}
+	}
+	b.groups()
+}
+
 const processesPerNode = 32
 
 func (b *definer) system() {
@@ -65,10 +81,7 @@ func locationID(proc, thread uint32) uint64 { return uint64(thread)<<32 | uint64
 
 func (b *definer) locations() {
 	for p := range b.n {
-		b.d.LocationGroups = append(b.d.LocationGroups, trace.LocationGroup{
-			Ref: p, Name: b.str(fmt.Sprintf("MPI Rank %d", p)), Type: trace.ProcessGroup,
-			Parent: 1 + p/processesPerNode, Creator: trace.Undefined,
-		})
+		b.process(p)
 		for t := range uint32(b.o.Threads) {
 			name := "Master thread"
 			if t > 0 {
@@ -78,16 +91,22 @@ func (b *definer) locations() {
 			if b.hits(WrongCount, p) && t == 0 {
 				events += wrongCount
 			}
-			b.d.Locations = append(b.d.Locations, trace.Location{
-				Ref: locationID(p, t), Name: b.str(name), Type: trace.CPUThread, Events: events, Group: p,
-			})
+			b.thread(p, t, name, events)
 		}
 	}
 	if b.o.Broken&EmptyLocation != 0 {
-		b.d.Locations = append(b.d.Locations, trace.Location{
-			Ref: locationID(b.n-1, uint32(b.o.Threads)), Name: b.str("idle thread"), Type: trace.CPUThread, Group: b.n - 1,
-		})
+		b.thread(b.n-1, uint32(b.o.Threads), "idle thread", 0)
 	}
+}
+
+func (b *definer) process(p uint32) {
+	b.d.LocationGroups = append(b.d.LocationGroups, trace.LocationGroup{
+		Ref: p, Name: b.str(fmt.Sprintf("MPI Rank %d", p)), Type: trace.ProcessGroup, Parent: 1 + p/processesPerNode, Creator: trace.Undefined,
+	})
+}
+
+func (b *definer) thread(p, t uint32, name string, events uint64) {
+	b.d.Locations = append(b.d.Locations, trace.Location{Ref: locationID(p, t), Name: b.str(name), Type: trace.CPUThread, Events: events, Group: p})
 }
 
 func (b *definer) regions() {
@@ -150,12 +169,12 @@ func (b *definer) groups() {
 		own++
 	}
 	for i, c := range b.own {
-		members := make([]uint64, len(c.members))
-		for r, p := range c.members {
+		members := make([]uint64, len(c.Members))
+		for r, p := range c.Members {
 			members[r] = uint64(p)
 		}
 		b.group(own+uint32(i), trace.GroupCommGroup, trace.ParadigmMPI, members)
-		b.comm(commOwn+uint32(i), c.name, own+uint32(i), commWorld, 0)
+		b.comm(commOwn+uint32(i), c.Name, own+uint32(i), commWorld, 0)
 	}
 	if b.o.Threads > 1 {
 		b.teams(own + uint32(len(b.own)))
