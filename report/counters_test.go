@@ -47,12 +47,12 @@ func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 
 func TestCounters(t *testing.T) {
 	t.Parallel()
-	u, err := scaling.UsefulCounters(countedRun(t, 2, 1))
+	instructions, cycles, err := results.Useful(countedRun(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !u.HasInstructions || !u.HasCycles || u.Instructions != 2*250 || u.Cycles != 2*100 {
-		t.Errorf("%+v", u)
+	if !instructions.Defined || !cycles.Defined || instructions.Value != 2*250 || cycles.Value != 2*100 {
+		t.Errorf("%v %v", instructions, cycles)
 	}
 }
 

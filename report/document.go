@@ -26,6 +26,7 @@ const (
 	SectionHistogram   Section = "histogram"
 	SectionComm        Section = "comm"
 	SectionIO          Section = "io"
+	SectionCounters    Section = "counters"
 	SectionClasses     Section = "classes"
 	SectionCCG         Section = "ccg"
 	SectionDiagnostics Section = "diagnostics"
@@ -69,6 +70,9 @@ var sections = []section{
 	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.IO)(NewFileIO(r, o.Ranks))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.IO.chapter(b, c, d.Summary.Ticks.Runtime) }},
+	{SectionCounters, "Counters", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
+		return keep(&d.Counters)(results.NewCounted(r, o.Ranks, nil))
+	}, func(d *Document, b *table.Book, c *table.Chapter) { countersChapter(d.Counters, b, c) }},
 	{SectionClasses, "Classes of processes", func(d *Document, r *results.Run, _ *Options) (_ []table.Lost, err error) {
 		d.Classes, err = NewClasses(r)
 		return nil, err
@@ -124,6 +128,7 @@ type Document struct {
 	Histogram *Histogram         `json:"histogram,omitempty"`
 	Comm      *Comm              `json:"comm,omitempty"`
 	IO        *FileIO            `json:"io,omitempty"`
+	Counters  *results.Counted   `json:"counters,omitempty"`
 	Classes   *Classes           `json:"classes,omitempty"`
 	CCG       *Graph             `json:"ccg,omitempty"`
 	Untold    *findings.Untold   `json:"cannot_tell,omitempty"` // of the summary too
@@ -198,6 +203,9 @@ func PageSections(r *results.Run) ([]Section, error) {
 	}
 	if r.Rows && len(r.Defs.IoHandles) > 0 {
 		list = append(list, SectionIO)
+	}
+	if r.Rows && len(r.Defs.MetricMembers) > 0 {
+		list = append(list, SectionCounters)
 	}
 	classes, err := r.File.Classes()
 	if err == nil && classes != nil {

@@ -136,7 +136,7 @@ func printDocument(path string, d *report.Document, o *output, s streams) error 
 
 // define defines the flags that choose the content.
 func (x *choice) define(f *pflag.FlagSet) {
-	f.StringVar(&x.ranks, "ranks", "", "processes of intervals, waits, pop, profile, paths, io and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&x.ranks, "ranks", "", "processes of intervals, waits, pop, profile, paths, io, counters and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
 	f.StringVar(&x.time, "time", "", "part of the run for intervals, waits and pop: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or interval:NAME[K], its K-th execution")
 	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
@@ -168,8 +168,8 @@ func defineSource(f *pflag.FlagSet, to *string, of string) {
 func (x *choice) check(path string, o *output) error {
 	x.page = o.format == "html" && len(x.sections) == 0
 	switch {
-	case x.ranks != "" && !x.has(report.SectionProfile, report.SectionPaths, report.SectionHistogram, report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionIO):
-		return usage("--ranks chooses the processes of sections intervals, waits, pop, profile, paths, io and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
+	case x.ranks != "" && !x.has(report.SectionProfile, report.SectionPaths, report.SectionHistogram, report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionIO, report.SectionCounters):
+		return usage("--ranks chooses the processes of sections intervals, waits, pop, profile, paths, io, counters and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
 	case x.time != "" && !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP):
 		return usage("--time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
 	case (x.details || x.perExecution || len(x.ordered) > 0) && !x.has(report.SectionIntervals):

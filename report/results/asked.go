@@ -11,6 +11,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -22,6 +23,7 @@ var ErrCondition = errors.New("not a condition")
 //
 //	condition = [ "interval:" name "." ] metric op number [ unit ]
 //	name      = "root" | id | NAME | FILE:LINE | "#" node number, or any text in double quotes
+//	metric    = a name of the verb's, or "counter:" and the name of a counter, which may be in double quotes, with or without one of its numbers
 //	op        = "<" | "<=" | ">" | ">=" | "==" | "!="
 //	number    = decimal digits with a point, no exponent
 //	unit      = "%" of shares; "s", "ms", "us", "ns" or "ticks" of times
@@ -50,6 +52,7 @@ const (
 	KindShare MetricKind = iota // a quotient; % divides by 100
 	KindTime                    // ticks
 	KindCount
+	KindReal // a number of any unit
 )
 
 // MetricOf is a number that conditions can name.
@@ -89,7 +92,9 @@ func conditionAt(text string, at int, format string, args ...any) error {
 }
 
 // ParseCondition reads a condition about an interval.
-func ParseCondition(text string) (*Condition, error) { return ParseOf(text, Metrics()) }
+func ParseCondition(text string) (*Condition, error) {
+	return ParseOf(text, append(Metrics(), counterMetrics(text)...))
+}
 
 // ParseOf reads a condition about metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
 func ParseOf[T any](text string, metrics []MetricOf[T], suffixes ...string) (*ConditionOf[T], error) {
@@ -105,7 +110,7 @@ func ParseOf[T any](text string, metrics []MetricOf[T], suffixes ...string) (*Co
 			return nil, err
 		}
 	}
-	op := strings.IndexAny(text[at:], "<>=!")
+	op := operator(text[at:])
 	if op < 0 {
 		return nil, conditionAt(text, len(text), "a comparison is missing: METRIC<NUMBER, or one of <= > >= == !=")
 	}
@@ -138,6 +143,15 @@ func ParseOf[T any](text string, metrics []MetricOf[T], suffixes ...string) (*Co
 	return nil, conditionAt(text, at, "no comparison: choose one of < <= > >= == !=")
 }
 
+// operator is the place of the first character of a comparison outside of quotes, -1 for none.
+func operator(text string) int {
+	quoted := false
+	return strings.IndexFunc(text, func(r rune) bool {
+		quoted = quoted != (r == '"')
+		return !quoted && strings.ContainsRune("<>=!", r)
+	})
+}
+
 // intervalName reads the name of an interval and the point after it.
 func intervalName(text string, from int, suffixes []string) (name string, at int, err error) {
 	if strings.HasPrefix(text[from:], `"`) {
@@ -151,9 +165,12 @@ func intervalName(text string, from int, suffixes []string) (name string, at int
 		}
 		return text[from+1 : from+1+end], at + 1, nil
 	}
-	end := strings.IndexAny(text[from:], "<>=!")
+	end := operator(text[from:])
 	if end < 0 {
 		end = len(text) - from
+	}
+	if k := strings.Index(text[from:from+end], "."+counterMark); k > 0 {
+		return text[from : from+k], from + k + 1, nil
 	}
 	rest := strings.TrimRight(text[from:from+end], " ")
 	for _, s := range suffixes {
@@ -225,6 +242,18 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	var counted *Counted
+	if slices.ContainsFunc(list, func(c *Condition) bool {
+		return c.Metric.Name == "ipc" || strings.HasPrefix(c.Metric.Name, counterMark)
+	}) {
+		var lost []table.Lost
+		if counted, lost, err = NewCounted(r, Ranks{}, nil); err == nil && len(lost) > 0 {
+			err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, lost[0].Error)
+		}
+		if err != nil && !errors.Is(err, ErrNoResult) {
+			return nil, err
+		}
+	}
 	u := r.Units()
 	var verdicts []Verdict
 	for _, c := range list {
@@ -233,6 +262,7 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 			return nil, err
 		}
 		i := s.Interval(n, rules)
+		i.counted = counted
 		verdict, err := c.Verdict(c.Metric.Value(i), u, " of "+i.Text)
 		if err != nil {
 			return nil, err

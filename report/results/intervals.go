@@ -70,6 +70,8 @@ type Interval struct {
 	MoreRuns   uint64        `json:"executions_more,omitempty"` // that were not looked at
 	Text       string        `json:"-"`
 	Index      int           `json:"-"`
+
+	counted *Counted // of the run, where a condition needs it
 }
 
 // Label is the interval's name for people.

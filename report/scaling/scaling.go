@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -105,10 +104,10 @@ type ScalingRegion struct {
 // scalingSample is what a run contributes to a series.
 type scalingSample struct {
 	*results.Sample
-	nodes   map[int]int // by the number of their names, the same in all runs
-	numbers []int
-	counted *useful
-	without bool // set-up and end are left out
+	nodes                map[int]int // by the number of their names, the same in all runs
+	numbers              []int
+	instructions, cycles numbers.Ratio // counted outside MPI
+	without              bool          // set-up and end are left out
 }
 
 // New compares runs.
@@ -166,7 +165,7 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	for i, n := range x.numbers {
 		x.nodes[n] = i
 	}
-	if x.counted, err = UsefulCounters(r); err != nil {
+	if x.instructions, x.cycles, err = results.Useful(r); err != nil {
 		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
 	}
 	rest := s.Survey.Measured[0].Sum(xtf.ItemTime)
@@ -306,22 +305,21 @@ func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) Scal
 // setCounters splits computation by what the counters saw; here and there are the
 // numbers of processes that useful time is divided by.
 func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
-	a, b := x.counted, ref.counted
 	quotient := func(a, b float64) numbers.Ratio {
 		return numbers.Ratio{Value: a / max(b, math.SmallestNonzeroFloat64), Defined: b > 0}
 	}
-	if a.HasInstructions && b.HasInstructions {
-		f.Instructions = quotient(b.Instructions/float64(there), a.Instructions/float64(here))
+	if x.instructions.Defined && ref.instructions.Defined {
+		f.Instructions = quotient(ref.instructions.Value/float64(there), x.instructions.Value/float64(here))
 	}
-	if !a.HasCycles || !b.HasCycles {
+	if !x.cycles.Defined || !ref.cycles.Defined {
 		return
 	}
 	if f.Instructions.Defined {
-		f.IPC = quotient(a.Instructions/a.Cycles, b.Instructions/b.Cycles)
+		f.IPC = quotient(x.instructions.Value/x.cycles.Value, ref.instructions.Value/ref.cycles.Value)
 	}
 	rate := func(s *scalingSample) float64 {
 		m := &s.Survey.Measured[0]
-		return quotient(s.counted.Cycles, s.seconds(m.UsefulSum(), 1).Value).Value
+		return quotient(s.cycles.Value, s.seconds(m.UsefulSum(), 1).Value).Value
 	}
 	f.Frequency = quotient(rate(x), rate(ref))
 }
@@ -371,138 +369,4 @@ func (s *Scaling) addRegions(list []*scalingSample) {
 	}
 	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
 	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
-}
-
-// useful counts what hardware counters saw outside MPI.
-type useful struct {
-	Instructions, Cycles float64 // those of a large run need more than 64 bits
-	HasInstructions      bool
-	HasCycles            bool
-}
-
-// counterNames are how tools call the two counters, in lower case, and whether they count cycles.
-var counterNames = map[string]bool{
-	"papi_tot_ins": false, "instructions": false, "perf::instructions": false,
-	"papi_tot_cyc": true, "cycles": true, "cpu-cycles": true, "perf::cycles": true, "perf::cpu-cycles": true,
-}
-
-// counters are the hardware counters that efficiencies use, of the metrics of a trace.
-type counters struct {
-	*results.Counters
-	cycles map[int]bool // by the place of a member: else it counts instructions
-	modes  map[int]uint32
-}
-
-func countersOf(d *trace.Definitions) *counters {
-	c := &counters{results.NewCounters(d), map[int]bool{}, map[int]uint32{}}
-	for i := range d.MetricMembers {
-		m := &d.MetricMembers[i]
-		cycles, known := counterNames[strings.ToLower(d.Text(m.Name))]
-		mode := results.CounterMode(m)
-		if known && (m.ValueType == trace.TypeUint64 || m.ValueType == trace.TypeInt64) && (mode == results.Accumulated || mode == results.Relative) {
-			c.cycles[i], c.modes[i] = cycles, mode
-		}
-	}
-	return c
-}
-
-// UsefulCounters adds up what the counters of all locations saw between two
-// readings that do not lie in MPI. It reads all rows of metrics and calls, and
-// only where the trace defines the counters.
-func UsefulCounters(r *results.Run) (*useful, error) {
-	u := &useful{}
-	of := countersOf(r.Defs)
-	if !r.Rows || len(of.modes) == 0 {
-		return u, nil
-	}
-	for p := range trace.P(r.Defs.NumLocations()) {
-		if err := addCounters(r, p, of, u); err != nil {
-			return nil, err
-		}
-	}
-	return u, nil
-}
-
-func addCounters(r *results.Run, p trace.P, of *counters, u *useful) error {
-	calls, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
-	if err != nil {
-		return err
-	}
-	metrics, err := r.File.Array(xtf.Proc(p), xtf.TypeMetric)
-	if err != nil {
-		return err
-	}
-	mpi := outermost{rows: calls.Rows(0, calls.Len())}
-	var last [2]struct { // reading of instructions, of cycles
-		t, v uint64
-		seen bool
-	}
-	err = results.EachRow(metrics, 0, metrics.Len(), func(m *xtf.Metric) {
-		i, ok := of.Of(m)
-		mode, counts := of.modes[i]
-		if !ok || !counts {
-			return
-		}
-		k := 0
-		if of.cycles[i] {
-			k = 1
-		}
-		before := last[k]
-		last[k].t, last[k].v, last[k].seen = m.T, m.Value, true
-		v := m.Value
-		if mode != results.Relative {
-			if v < before.v {
-				return // counted anew
-			}
-			v -= before.v
-		}
-		if !before.seen || m.T <= before.t || mpi.most(before.t, m.T) {
-			return
-		}
-		if k == 1 {
-			u.Cycles += float64(v)
-			u.HasCycles = true
-		} else {
-			u.Instructions += float64(v)
-			u.HasInstructions = true
-		}
-	})
-	if err == nil {
-		err = mpi.rows.Err()
-	}
-	return err
-}
-
-// outermost walks over the outermost MPI calls of a location; the spans it is
-// asked about may step back by a reading of another counter.
-type outermost struct {
-	rows *xtf.Cursor
-	open []xtf.Call // that may still overlap a span, ascending
-	done bool
-}
-
-// most reports whether MPI calls take at least half of [a, b).
-func (o *outermost) most(a, b uint64) bool {
-	for !o.done && (len(o.open) == 0 || o.open[len(o.open)-1].T < b) {
-		if o.done = !o.rows.Next(); o.done {
-			break
-		}
-		var x xtf.Call
-		if x.Load(o.rows.Row()); x.Flags&xtf.FlagOutermostMPI != 0 {
-			o.open = append(o.open, x)
-		}
-	}
-	gone := 0
-	inside := uint64(0)
-	for i := range o.open {
-		x := &o.open[i]
-		if x.End <= a && gone == i && len(o.open) > 64 {
-			gone++
-		}
-		if from, to := max(x.T, a), min(x.End, b); from < to {
-			inside += to - from
-		}
-	}
-	o.open = o.open[gone:]
-	return inside >= (b-a+1)/2
 }

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
+)
+
+// countersChapter has what the metrics of the trace add up to.
+func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
+	if len(x.Counters) == 0 {
+		c.Say("no readings of counters: they were not recorded (coppice record --counters)")
+	}
+	c.Title = fmt.Sprintf("counters: %s", numbers.Plural(len(x.Counters), "metric"))
+	t := &table.Table{Title: "Counters", Kind: "counter", Columns: append([]table.Column{
+		table.Words("counter", "name"), table.Words("unit", "unit"), table.Words("kind", "values"), table.Ints("readings", "readings"),
+	}, counterColumns(b.Unit)...)}
+	table.Fill(t, "counter", x.Counters, func(y *results.Counter) []table.Cell {
+		return append([]table.Cell{table.Named(numbers.Clean(y.Name, 48), y.Name), table.Word(numbers.Clean(y.Unit, 16)), table.Word(y.Kind), table.Number(y.Readings)}, counterCells(b.Unit, &y.CounterSum)...)
+	})
+	c.Table(t)
+	for _, p := range []struct {
+		title, kind string
+		list        []results.CounterPart
+	}{{"Regions", "region", x.Regions}, {"Call paths", "path", x.Paths}, {"Intervals", "interval", x.Intervals}, {"Processes", "process", x.Processes}} {
+		t := &table.Table{Title: p.title, Kind: p.kind, Columns: append([]table.Column{table.Words("counter", "counter"), table.Words(p.kind, "name")}, counterColumns(b.Unit)...)}
+		table.Fill(t, p.kind, p.list, func(y *results.CounterPart) []table.Cell {
+			return append([]table.Cell{table.Named(numbers.Clean(y.Counter, 48), y.Counter), table.Named(numbers.Clean(y.Name, 60), y.Name)}, counterCells(b.Unit, &y.CounterSum)...)
+		})
+		c.Table(t)
+	}
+	for i := range x.Counters {
+		for _, text := range x.Counters[i].Notes() {
+			c.Say("%s", text)
+		}
+	}
+}
+
+func counterColumns(u numbers.Units) []table.Column {
+	return []table.Column{
+		table.Reals("sum", "sum"), table.Reals("per "+u.Name(), "per_second"), table.Ints("calls", "calls"), table.Reals("per call", "per_call"), table.Reals("per cycle", "per_cycle"),
+		table.Reals("mean", "mean"), table.Reals("least", "least"), table.Reals("largest", "largest"), table.Reals("J", "joules"), table.Reals("W", "watts"), table.Reals("J s", "edp"), table.Ints(u.Name(), "time"),
+	}
+}
+
+func counterCells(u numbers.Units, s *results.CounterSum) []table.Cell {
+	cells := []table.Cell{amount(s.Sum), amount(s.Rate), {}, amount(s.PerCall), amount(s.PerCycle), amount(s.Mean), amount(s.Least), amount(s.Largest), amount(s.Joules), amount(s.Watts), amount(s.EDP), table.Time(u, s.Time)}
+	if s.Calls > 0 {
+		cells[2] = table.Number(s.Calls)
+	}
+	return cells
+}
+
+// amount is a number of any size: whole ones with all digits, others with four that count.
+func amount(r numbers.Ratio) table.Cell {
+	if !r.Defined {
+		return table.None()
+	}
+	v := r.Value
+	size := math.Abs(v)
+	text := strconv.FormatFloat(v, 'g', 4, 64)
+	switch {
+	case size >= 1e15:
+	case v == math.Trunc(v) || size >= 1000:
+		text = numbers.Group(strconv.FormatFloat(v, 'f', 0, 64))
+	case size >= 1e-4:
+		text = strconv.FormatFloat(v, 'f', min(max(3-int(math.Floor(math.Log10(size))), 0), 8), 64)
+	}
+	return table.Named(text, r.Csv())
+}

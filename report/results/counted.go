@@ -1,0 +1,433 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Counted is what the metrics of a trace add up to, by what the location was in meanwhile: from one reading to the next, what a counter
+// has counted belongs to the innermost calls in between, by their time, and to the executions of intervals there. A metric that tells of
+// another location, or of a process, belongs to the calls of that one, of a process to those of its first thread; one that tells of
+// several processes belongs to no calls, and to the executions of the first of them. Memory: of the call paths where something is
+// counted, times counters.
+type Counted struct {
+	Counters  []Counter     `json:"counters"`
+	Regions   []CounterPart `json:"regions"`   // without what they call
+	Paths     []CounterPart `json:"paths"`     // the same
+	Intervals []CounterPart `json:"intervals"` // with those inside of them
+	Processes []CounterPart `json:"processes"` // or what else a metric tells of
+}
+
+// Counter is a metric of the trace, over all that was chosen.
+type Counter struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	Kind string `json:"kind"` // count: values add up; level: a value holds for a time, such as a temperature
+	CounterSum
+	Readings uint64  `json:"readings"`
+	Shared   uint64  `json:"shared"` // readings with several calls since the one before, among which the time decides
+	Falls    uint64  `json:"falls"`  // readings of what the trace says to grow that are less than the one before
+	Scale    float64 `json:"-"`      // of values as they are in the trace
+	physical physical
+	ByName   bool    `json:"unit_by_name,omitempty"` // joules or watts are known from the name, not from the trace
+	declared uint32  // its mode
+	odd      uint64  // readings that are not numbers
+	outside  float64 // of a count: outside MPI
+}
+
+// CounterPart is a counter in a part of the run.
+type CounterPart struct {
+	Name    string `json:"name"`
+	Counter string `json:"counter"`
+	CounterSum
+	node uint32 // of an interval
+}
+
+// CounterSum is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
+type CounterSum struct {
+	Sum      numbers.Ratio `json:"sum"`        // of a count
+	Rate     numbers.Ratio `json:"per_second"` // of that time; or per tick
+	PerCall  numbers.Ratio `json:"per_call"`   // of calls begun in that time
+	PerCycle numbers.Ratio `json:"per_cycle"`  // where cycles are counted: of instructions this is IPC
+	Mean     numbers.Ratio `json:"mean"`       // of a level, over that time
+	Least    numbers.Ratio `json:"least"`
+	Largest  numbers.Ratio `json:"largest"`
+	Joules   numbers.Ratio `json:"joules"` // of energy; of power: its mean times that time
+	Watts    numbers.Ratio `json:"watts"`  // joules over the longest such time of a location
+	EDP      numbers.Ratio `json:"edp"`    // joules times that, J s
+	Time     uint64        `json:"time"`   // ticks
+	Calls    uint64        `json:"calls"`  // of a region or path
+}
+
+// cell adds up a counter in a part of the run; a count's values are held too, in case it proves to be a level.
+type cell struct {
+	sum, held   float64
+	ticks, span uint64 // of all locations, of the longest
+	calls       uint64
+	least, most float64 // of held values
+	holds       bool
+}
+
+func (c *cell) add(sum, held float64, share float64, holds bool, at spent) {
+	c.sum += float64(sum * share)
+	c.ticks, c.span, c.calls = c.ticks+at.ticks, c.span+at.ticks, c.calls+at.calls
+	if !holds {
+		return
+	}
+	c.held += float64(held * float64(at.ticks))
+	if !c.holds {
+		c.least, c.most = held, held
+	}
+	c.least, c.most, c.holds = min(c.least, held), max(c.most, held), true
+}
+
+// join adds the cell of a location.
+func (c *cell) join(o *cell) {
+	if o.holds && !c.holds {
+		c.least, c.most = o.least, o.most
+	}
+	if o.holds {
+		c.least, c.most, c.holds = min(c.least, o.least), max(c.most, o.most), true
+	}
+	c.sum, c.held, c.ticks, c.span, c.calls = c.sum+o.sum, c.held+o.held, c.ticks+o.ticks, max(c.span, o.span), c.calls+o.calls
+}
+
+// cellKey names a cell: of a member, on all, a region, a path, an interval, a process or a node of the machine.
+type cellKey struct {
+	of     byte // 'a', 'g', 'p', 'i', 'r', 'n'
+	id     uint32
+	member int
+}
+
+// spent is what a location spent in a part since the reading before.
+type spent struct{ ticks, calls uint64 }
+
+func (s spent) plus(ticks, calls uint64) spent { return spent{s.ticks + ticks, s.calls + calls} }
+
+// tally is what is known of a member from its readings.
+type tally struct{ readings, shared, falls, changes, odd uint64 }
+
+// callPaths numbers chains of regions; 0 is outside of calls.
+type callPaths struct {
+	r    *Run
+	list []callChain
+	at   map[[2]uint32]uint32
+}
+
+type callChain struct {
+	parent, region uint32 // numbers of a path and, of a region, its place in the definitions or beyond them
+	mpi            bool   // in a call of MPI
+}
+
+// enter is the path of a call inside of another path.
+func (x *callPaths) enter(parent, ref uint32, mpi bool) uint32 {
+	region := uint32(len(x.r.Defs.Regions))
+	if i, ok := x.r.RegionIndex(ref); ok {
+		region = uint32(i)
+	}
+	k := [2]uint32{parent, region}
+	i, ok := x.at[k]
+	if !ok {
+		i = uint32(len(x.list))
+		x.at[k] = i
+		x.list = append(x.list, callChain{parent, region, x.list[parent].mpi || mpi})
+	}
+	return i
+}
+
+// region is the name of a region by the number that paths have.
+func (x *callPaths) region(i uint32) string {
+	switch n := uint32(len(x.r.Defs.Regions)); {
+	case i < n:
+		return x.r.RegionName(x.r.Defs.Regions[i].Ref)
+	case i == n:
+		return "(undefined region)"
+	}
+	return "(outside recorded calls)"
+}
+
+// namedCalls is how many calls the name of a path has.
+const namedCalls = 32
+
+// name has the regions of a path, outermost first; of a long one the innermost.
+func (x *callPaths) name(id uint32) string {
+	list := []string{x.region(x.list[id].region)}
+	for id = x.list[id].parent; id > 0 && len(list) < namedCalls; id = x.list[id].parent {
+		list = append(list, x.region(x.list[id].region))
+	}
+	if id > 0 {
+		list = append(list, "...")
+	}
+	slices.Reverse(list)
+	return strings.Join(list, " > ")
+}
+
+// counting adds up all counters.
+type counting struct {
+	*Counters
+	r       *Run
+	scopes  *counterScopes
+	paths   callPaths
+	cells   map[cellKey]*cell
+	tallies map[int]*tally
+	last    uint64 // end of the run
+}
+
+// NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
+func NewCounted(r *Run, ranks Ranks, only func(name string) bool) (*Counted, []table.Lost, error) {
+	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
+		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
+	}
+	g := &counting{Counters: NewCounters(r.Defs), r: r, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+	g.paths = callPaths{r, []callChain{{region: uint32(len(r.Defs.Regions)) + 1}}, map[[2]uint32]uint32{}}
+	if only != nil {
+		for ref, i := range g.member {
+			if !only(g.Name(i)) {
+				delete(g.member, ref)
+			}
+		}
+	}
+	root, err := programOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if root != nil {
+		g.last = root.LastEnd
+	}
+	lost, err := r.EachLocation(ranks, "counters", func(p trace.P) error {
+		l := &countedLocation{g: g, p: p, windows: map[uint32]*window{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+		if err := l.read(); err != nil {
+			return r.Failed(xtf.Proc(p), "counters", err)
+		}
+		l.join()
+		return nil
+	})
+	if err != nil {
+		return nil, lost, err
+	}
+	x, err := g.result()
+	return x, lost, err
+}
+
+// fallsOneOf is the part of the changes of a value that are falls from which on it does not grow, whatever the trace says of it.
+const fallsOneOf = 10
+
+// result computes the numbers of all cells.
+func (g *counting) result() (*Counted, error) {
+	x := &Counted{Counters: []Counter{}, Regions: []CounterPart{}, Paths: []CounterPart{}, Intervals: []CounterPart{}, Processes: []CounterPart{}}
+	places := sortedKeys(g.tallies)
+	at, cycles := map[int]int{}, -1
+	for n, i := range places {
+		y, m := g.tallies[i], &g.defs.MetricMembers[i]
+		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: counterScale(m), declared: CounterMode(m), odd: y.odd}
+		c.physical, c.ByName = g.physicalOf(i)
+		if CounterMode(m) == absolute || c.physical.power || y.falls > y.changes/fallsOneOf {
+			c.Kind = "level"
+		}
+		if named(c.Name, cycleNames) && c.Kind == "count" {
+			cycles = i
+		}
+		x.Counters = append(x.Counters, c)
+		at[i] = n
+	}
+	nodes, err := g.r.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range sortedCells(g.cells) {
+		of := &x.Counters[at[k.member]]
+		c := g.cells[k]
+		part := CounterPart{Counter: of.Name, CounterSum: of.sums(c, g.cells[cellKey{k.of, k.id, cycles}], g.r.Units().Resolution)}
+		switch k.of {
+		case 'a':
+			of.CounterSum = part.CounterSum
+		case 'g':
+			part.Name = g.paths.region(k.id)
+			x.Regions = append(x.Regions, part)
+		case 'p':
+			part.Name = g.paths.name(k.id)
+			x.Paths = append(x.Paths, part)
+			if !g.paths.list[k.id].mpi {
+				of.outside += c.sum
+			}
+		case 'i':
+			if uint64(k.id) < uint64(len(nodes)) {
+				part.Name, part.node = nodes[k.id].Label(), k.id
+				x.Intervals = append(x.Intervals, part)
+			}
+		case 'r':
+			part.Name = fmt.Sprintf("rank %d", k.id)
+			x.Processes = append(x.Processes, part)
+		case 'n':
+			part.Name = cmp.Or(g.defs.NodeName(k.id), "several locations")
+			x.Processes = append(x.Processes, part)
+		}
+	}
+	for _, list := range [][]CounterPart{x.Regions, x.Paths} {
+		slices.SortStableFunc(list, func(a, b CounterPart) int {
+			return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(b.size(), a.size()))
+		})
+	}
+	return x, nil
+}
+
+// size orders parts: a count, or a level times its time.
+func (c *CounterSum) size() float64 {
+	return max(math.Abs(c.Sum.Value), math.Abs(float64(float64(c.Time)*c.Mean.Value)))
+}
+
+// sums are the numbers of a cell; cycles is the one of cycles in the same part, nil without.
+func (x *Counter) sums(c, cycles *cell, resolution uint64) CounterSum {
+	per := func(v, n float64) numbers.Ratio {
+		if n == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+			return numbers.Ratio{}
+		}
+		return numbers.Ratio{Value: v / n, Defined: true}
+	}
+	scaled := func(v float64) float64 { return float64(v * x.Scale) }
+	s := CounterSum{Time: c.ticks, Calls: c.calls}
+	seconds := func(ticks uint64) float64 { return float64(ticks) / float64(max(resolution, 1)) }
+	joules := numbers.Ratio{}
+	if x.Kind == "level" {
+		s.Mean = per(scaled(c.held), float64(c.ticks))
+		if c.holds {
+			s.Least, s.Largest = per(scaled(c.least), 1), per(scaled(c.most), 1)
+		}
+		if x.physical.power {
+			joules = per(float64(c.held*x.physical.scale), float64(resolution))
+		}
+	} else {
+		s.Sum = per(scaled(c.sum), 1)
+		s.Rate, s.PerCall = per(scaled(c.sum), seconds(c.ticks)), per(scaled(c.sum), float64(c.calls))
+		if cycles != nil && cycles != c {
+			s.PerCycle = per(scaled(c.sum), cycles.sum)
+		}
+		if x.physical.scale > 0 && resolution > 0 {
+			joules = per(float64(c.sum*x.physical.scale), 1)
+		}
+	}
+	if s.Joules = joules; joules.Defined {
+		s.Watts, s.EDP = per(joules.Value, seconds(c.span)), per(float64(joules.Value*seconds(c.span)), 1)
+	}
+	return s
+}
+
+// Notes say what has to be known to read the numbers of a counter.
+func (x *Counter) Notes() (list []string) {
+	name := numbers.Clean(x.Name, 48)
+	say := func(format string, args ...any) { list = append(list, name+": "+fmt.Sprintf(format, args...)) }
+	if x.Kind == "level" && x.declared == Accumulated {
+		say("the trace says that it grows, but %s: its values are read as levels", map[bool]string{true: "it is a power", false: fmt.Sprintf("%s of %s are less than the one before", numbers.Count(x.Falls), numbers.Count(x.Readings))}[x.physical.power])
+	} else if x.Falls > 0 {
+		say("%s are less than the one before, as if counted anew: what was counted between is not known", numbers.Plural(int(x.Falls), "reading"))
+	}
+	if x.ByName {
+		say("joules and watts by its name, %g for each; the trace does not give the unit", x.physical.scale)
+	}
+	if x.Shared > 0 {
+		say("several calls between %s of %s readings: there calls have their share by time, which is an estimate", numbers.Count(x.Shared), numbers.Count(x.Readings))
+	}
+	if x.odd > 0 {
+		say("%s are not numbers, and left out", numbers.Plural(int(x.odd), "reading"))
+	}
+	return list
+}
+
+// interval is a counter in an interval, nil where it is not counted there.
+func (x *Counted) interval(node uint32, is func(counter string) bool) *CounterSum {
+	for i := range x.Intervals {
+		if p := &x.Intervals[i]; p.node == node && is(p.Counter) {
+			return &p.CounterSum
+		}
+	}
+	return nil
+}
+
+// counterMark begins the name of a counter in a condition.
+const counterMark = "counter:"
+
+// counterNumbers are the numbers of a counter that conditions can name after a point.
+var counterNumbers = map[string]func(s *CounterSum) numbers.Ratio{
+	"sum": func(s *CounterSum) numbers.Ratio { return s.Sum }, "rate": func(s *CounterSum) numbers.Ratio { return s.Rate },
+	"per_cycle": func(s *CounterSum) numbers.Ratio { return s.PerCycle }, "mean": func(s *CounterSum) numbers.Ratio { return s.Mean },
+	"least": func(s *CounterSum) numbers.Ratio { return s.Least }, "largest": func(s *CounterSum) numbers.Ratio { return s.Largest },
+	"joules": func(s *CounterSum) numbers.Ratio { return s.Joules }, "watts": func(s *CounterSum) numbers.Ratio { return s.Watts }, "edp": func(s *CounterSum) numbers.Ratio { return s.EDP },
+}
+
+// counterMetrics are instructions per cycle, and the counter that a condition names; its sum, or the mean of a level, without a number.
+func counterMetrics(text string) []Metric {
+	metric := func(name string, is func(string) bool, number func(*CounterSum) numbers.Ratio) Metric {
+		return Metric{name, KindReal, func(i *Interval) numbers.Fraction {
+			if i.counted == nil {
+				return numbers.Fraction{}
+			}
+			s := i.counted.interval(i.Node(), is)
+			if s == nil {
+				return numbers.Fraction{}
+			}
+			return number(s).Fraction()
+		}}
+	}
+	list := []Metric{metric("ipc", func(name string) bool { return named(name, instructionNames) }, counterNumbers["per_cycle"])}
+	at := strings.Index(text, counterMark)
+	if at < 0 {
+		return list
+	}
+	text = text[at:]
+	if end := operator(text); end >= 0 {
+		text = text[:end]
+	}
+	text = strings.TrimSpace(text)
+	name, number := strings.TrimPrefix(text, counterMark), func(s *CounterSum) numbers.Ratio {
+		if s.Sum.Defined {
+			return s.Sum
+		}
+		return s.Mean
+	}
+	if k := strings.LastIndexByte(name, '.'); k >= 0 && counterNumbers[name[k+1:]] != nil {
+		name, number = name[:k], counterNumbers[name[k+1:]]
+	}
+	if n := len(name); n > 1 && name[0] == '"' && name[n-1] == '"' {
+		name = name[1 : n-1]
+	}
+	return append(list, metric(text, func(is string) bool { return is == name }, number))
+}
+
+// Useful adds up instructions and cycles that are counted outside of calls of MPI; not defined where the trace has none.
+func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
+	isOne := func(name string) bool { return named(name, instructionNames) || named(name, cycleNames) }
+	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name)) }) {
+		return
+	}
+	x, _, err := NewCounted(r, Ranks{}, isOne)
+	if err != nil {
+		return
+	}
+	for i := range x.Counters {
+		c, to := &x.Counters[i], &instructions
+		if named(c.Name, cycleNames) {
+			to = &cycles
+		}
+		if c.Kind == "count" {
+			*to = numbers.Ratio{Value: to.Value + c.outside, Defined: true}
+		}
+	}
+	return
+}
+
+func sortedCells(cells map[cellKey]*cell) []cellKey {
+	return slices.SortedFunc(maps.Keys(cells), func(a, b cellKey) int {
+		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.member, b.member), cmp.Compare(a.id, b.id))
+	})
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,156 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Counters find the counter that a row of METRIC is about, and its value.
+type Counters struct {
+	defs    *trace.Definitions
+	member  map[uint32]int                // place of a member in the definitions
+	classes map[uint32]*trace.MetricClass // by their own references, and those of their instances
+}
+
+// NewCounters reads the definitions.
+func NewCounters(d *trace.Definitions) *Counters {
+	x := &Counters{defs: d, member: make(map[uint32]int, len(d.MetricMembers)), classes: make(map[uint32]*trace.MetricClass, len(d.MetricClasses))}
+	for i := range d.MetricMembers {
+		x.member[d.MetricMembers[i].Ref] = i
+	}
+	for i := range d.MetricClasses {
+		x.classes[d.MetricClasses[i].Ref] = &d.MetricClasses[i]
+	}
+	for i := range d.MetricInstances {
+		if c := x.classes[d.MetricInstances[i].Class]; c != nil {
+			x.classes[d.MetricInstances[i].Ref] = c
+		}
+	}
+	return x
+}
+
+// Of returns the place of the row's counter among the members of the definitions.
+func (x *Counters) Of(m *xtf.Metric) (int, bool) {
+	c := x.classes[m.Metric]
+	k := m.Flags >> 8
+	if c == nil || uint64(k) >= uint64(len(c.Members)) {
+		return 0, false
+	}
+	i, ok := x.member[c.Members[k]]
+	return i, ok
+}
+
+// Name is the name of a member, by its place.
+func (x *Counters) Name(i int) string {
+	m := &x.defs.MetricMembers[i]
+	return cmp.Or(x.defs.Text(m.Name), fmt.Sprintf("metric %d", m.Ref))
+}
+
+// Unit is the unit of a member, by its place.
+func (x *Counters) Unit(i int) string { return x.defs.Text(x.defs.MetricMembers[i].Unit) }
+
+// How values of a metric come: the low bits of its mode in OTF2.
+const (
+	counterModeMask = 0xf
+
+	Accumulated = 0 // since the begin
+	Relative    = 2 // since the record before
+)
+
+// CounterMode is how the values of a member come.
+func CounterMode(m *trace.MetricMember) uint32 { return uint32(m.Mode) & counterModeMask }
+
+// CounterTypes are what the bits of a value are, as OTF2 allows for metrics.
+var CounterTypes = []string{"uint64", "int64", "double"}
+
+// CounterValue is a value as a floating-point number, rounded where an integer is beyond 2^53, and its place in CounterTypes.
+func CounterValue(m *xtf.Metric) (v float64, kind int) {
+	switch trace.ValueType(m.Flags & 0xff) {
+	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
+		return float64(int64(m.Value)), 1
+	case trace.TypeDouble:
+		return math.Float64frombits(m.Value), 2
+	case trace.TypeFloat:
+		return float64(math.Float32frombits(uint32(m.Value))), 2
+	}
+	return float64(m.Value), 0
+}
+
+// Bits of the mode in OTF2: what values are, and which time they are about; 0 of those is the time since the begin.
+const (
+	counterTiming = 0xf0
+
+	absolute = 1
+
+	atPoint   = 0x10
+	sinceLast = 0x20
+	untilNext = 0x30
+)
+
+// counterScale is what a value is multiplied by to be in the unit of a member.
+func counterScale(m *trace.MetricMember) float64 {
+	base := 10.0
+	if m.Base == 0 {
+		base = 2
+	}
+	return math.Pow(base, float64(m.Exponent))
+}
+
+// Names of the two counters that efficiencies use, in lower case.
+var (
+	instructionNames = []string{"papi_tot_ins", "instructions", "perf::instructions"}
+	cycleNames       = []string{"papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::cpu-cycles"}
+)
+
+// named reports whether a counter has one of the names, with or without perf's mark of user mode.
+func named(name string, names []string) bool {
+	return slices.Contains(names, strings.TrimSuffix(strings.ToLower(name), ":u"))
+}
+
+// physical is what a counter measures in joules or watts: the factor of its values, 0 for neither.
+type physical struct {
+	power bool
+	scale float64
+}
+
+// physicalUnits are units as tracers write them.
+var physicalUnits = map[string]physical{
+	"J": {false, 1}, "Joule": {false, 1}, "Joules": {false, 1}, "joules": {false, 1}, "mJ": {false, 1e-3}, "uJ": {false, 1e-6}, "µJ": {false, 1e-6}, "nJ": {false, 1e-9}, "kJ": {false, 1e3},
+	"W": {true, 1}, "Watt": {true, 1}, "Watts": {true, 1}, "watts": {true, 1}, "mW": {true, 1e-3}, "uW": {true, 1e-6}, "µW": {true, 1e-6}, "kW": {true, 1e3},
+}
+
+// physicalNames are counters whose unit traces do not give, by their source: components of PAPI, and hwmon of Linux below one.
+var physicalNames = []struct {
+	source, part string
+	physical
+}{
+	{"rocm_smi:::", "energy_count", physical{false, 1e-6}},
+	{"rocm_smi:::", "current_socket_power", physical{true, 1e-6}},
+	{"rocm_smi:::", "power_average", physical{true, 1e-6}},
+	{":::hwmon", "energy", physical{false, 1e-6}},
+	{":::hwmon", "power", physical{true, 1e-6}},
+	{"rapl:::", "_ENERGY:", physical{false, 1e-9}},
+	{"powercap:::", "ENERGY_UJ", physical{false, 1e-6}},
+}
+
+// physicalOf tells what a counter measures: by its unit, else by its name, which is said.
+func (x *Counters) physicalOf(i int) (p physical, byName bool) {
+	m := &x.defs.MetricMembers[i]
+	if p, ok := physicalUnits[x.Unit(i)]; ok {
+		p.scale *= counterScale(m)
+		return p, false
+	}
+	name := x.Name(i)
+	for _, k := range physicalNames {
+		if _, rest, ok := strings.Cut(name, k.source); ok && strings.Contains(rest, k.part) && (k.source != ":::hwmon" || strings.HasSuffix(name, "_input")) {
+			return k.physical, true
+		}
+	}
+	return physical{}, false
+}

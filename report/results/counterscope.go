@@ -1,0 +1,106 @@
+package results
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// counterScope is what a metric tells of.
+type counterScope struct {
+	target trace.P
+	calls  bool   // values belong to the calls of the target
+	single bool   // of one process: id is its rank, else a node of the machine
+	id     uint32 // trace.Undefined of a group of locations
+}
+
+// counterScopes finds what metrics tell of.
+type counterScopes struct {
+	defs      *trace.Definitions
+	instances map[uint32]*trace.MetricInstance
+	groups    map[uint32][]trace.P // up to two locations of each group that record no metrics
+}
+
+func newCounterScopes(d *trace.Definitions) *counterScopes {
+	s := &counterScopes{d, map[uint32]*trace.MetricInstance{}, map[uint32][]trace.P{}}
+	for i := range d.MetricInstances {
+		s.instances[d.MetricInstances[i].Ref] = &d.MetricInstances[i]
+	}
+	for p := range trace.P(d.NumLocations()) {
+		if l := d.Location(p); l.Type != trace.MetricLocation && len(s.groups[l.Group]) < 2 {
+			s.groups[l.Group] = append(s.groups[l.Group], p)
+		}
+	}
+	return s
+}
+
+// Scopes of metrics in OTF2.
+const (
+	scopeLocation = iota
+	scopeGroup
+	scopeNode
+)
+
+// of is what readings on location p are about.
+func (s *counterScopes) of(p trace.P, ref uint32) counterScope {
+	own := s.location(p)
+	x := s.instances[ref]
+	switch {
+	case x == nil && s.defs.Location(p).Type == trace.MetricLocation:
+		return s.process(own.id)
+	case x == nil:
+		return own
+	case x.ScopeType == scopeLocation:
+		if at, ok := s.defs.Ordinal(x.Scope); ok {
+			return s.location(at)
+		}
+	case x.ScopeType == scopeGroup:
+		switch list := s.groups[uint32(x.Scope)]; {
+		case len(list) == 0:
+		case len(list) == 1 || s.defs.Location(list[0]).Type == trace.CPUThread:
+			return s.location(list[0])
+		default: // several streams
+			at := s.location(list[0])
+			at.calls = false
+			return at
+		}
+	case x.ScopeType == scopeNode:
+		return s.node(uint32(x.Scope), own)
+	}
+	return counterScope{target: own.target, id: trace.Undefined}
+}
+
+func (s *counterScopes) location(p trace.P) counterScope {
+	rank, _ := s.defs.Process(p)
+	return counterScope{p, true, true, rank}
+}
+
+func (s *counterScopes) process(rank uint32) counterScope {
+	return counterScope{s.defs.Processes()[rank].First, true, true, rank}
+}
+
+// node is that of one process, if the node has no other one.
+func (s *counterScopes) node(ref uint32, own counterScope) counterScope {
+	var ranks []uint32
+	for rank, x := range s.defs.Processes() {
+		at := uint32(trace.Undefined)
+		if g := s.defs.LocationGroup(x.Group); g != nil {
+			at = g.Parent
+		}
+		for steps := 0; at != ref && steps < len(s.defs.SystemTreeNodes); steps++ {
+			n := s.defs.Node(at)
+			if n == nil {
+				break
+			}
+			at = n.Parent
+		}
+		if at == ref {
+			if ranks = append(ranks, uint32(rank)); len(ranks) > 1 {
+				break
+			}
+		}
+	}
+	switch len(ranks) {
+	case 0:
+		return counterScope{target: own.target, id: ref}
+	case 1:
+		return s.process(ranks[0])
+	}
+	return counterScope{target: s.process(ranks[0]).target, id: ref}
+}

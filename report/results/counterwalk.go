@@ -1,0 +1,149 @@
+package results
+
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// walk passes over the calls of a location and the executions of its process.
+type walk struct {
+	g      *counting
+	calls  xtf.Rows[xtf.Call]
+	runs   xtf.Rows[xtf.Ival]
+	n      uint64 // number of the call that comes next
+	stack  []openCall
+	open   []xtf.Ival
+	first  uint64 // event of the location
+	now    uint64
+	passed int // borders of calls passed at this time
+	path   uint32
+	paths  map[uint32]spent // since the reading before, by path, and by node of intervals
+	nodes  map[uint32]spent
+}
+
+type openCall struct {
+	n, end uint64
+	path   uint32
+}
+
+func newWalk(g *counting, p trace.P) (*walk, error) {
+	calls, err := xtf.ArrayOf[xtf.Call](g.r.File, xtf.Proc(p))
+	if err != nil {
+		return nil, err
+	}
+	rank, _ := g.defs.Process(p)
+	first := p
+	if uint64(rank) < uint64(len(g.defs.Processes())) {
+		first = g.defs.Processes()[rank].First
+	}
+	runs, err := xtf.ArrayOf[xtf.Ival](g.r.File, xtf.Proc(first))
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.r.Components(p)
+	w := &walk{g: g, calls: xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), runs: xtf.RowsOf[xtf.Ival](runs.Rows(0, runs.Len())), first: v[xtf.ItemFirst], paths: map[uint32]spent{}, nodes: map[uint32]spent{}}
+	w.calls.Next()
+	w.runs.Next()
+	return w, err
+}
+
+// pass goes on to t, and of the borders of calls at t to as many.
+func (w *walk) pass(t uint64, borders int) {
+	for {
+		call, enters := w.border()
+		run, begins := w.edge()
+		next, passed := max(min(call, run), w.now), 0
+		if w.now == t {
+			passed = w.passed
+		}
+		switch {
+		case next > t || call == xtf.Never && run == xtf.Never:
+			w.spend(t)
+			return
+		case run <= call:
+			w.spend(next)
+			w.turn(begins)
+			continue
+		case next == t && passed >= borders:
+			w.spend(t)
+			return
+		}
+		w.spend(next)
+		w.passed++
+		w.move(enters)
+	}
+}
+
+// spend gives the time until t to what the location is in.
+func (w *walk) spend(t uint64) {
+	if t <= w.now {
+		return
+	}
+	took := t - w.now
+	w.now, w.passed = t, 0
+	w.paths[w.path] = w.paths[w.path].plus(took, 0)
+	for i := range w.open {
+		w.nodes[w.open[i].Node] = w.nodes[w.open[i].Node].plus(took, 0)
+	}
+}
+
+// forget begins to count anew.
+func (w *walk) forget() {
+	clear(w.paths)
+	clear(w.nodes)
+}
+
+// border is when the next call begins, or the innermost one ends.
+func (w *walk) border() (t uint64, enters bool) {
+	top := len(w.stack) - 1
+	switch {
+	case top >= 0 && !w.calls.More:
+		return w.stack[top].end, false
+	case top >= 0 && w.calls.Row.Parent != w.stack[top].n:
+		return min(w.stack[top].end, w.calls.Row.T), false
+	case w.calls.More:
+		return w.calls.Row.T, true
+	}
+	return xtf.Never, false
+}
+
+func (w *walk) move(enters bool) {
+	if !enters {
+		w.stack = w.stack[:len(w.stack)-1]
+		w.path = 0
+		if top := len(w.stack) - 1; top >= 0 {
+			w.path = w.stack[top].path
+		}
+		return
+	}
+	w.path = w.g.paths.enter(w.path, w.calls.Row.Region, w.calls.Row.Flags&xtf.FlagOutermostMPI != 0)
+	w.stack = append(w.stack, openCall{w.n, w.calls.Row.End, w.path})
+	w.paths[w.path] = w.paths[w.path].plus(0, 1)
+	w.n++
+	w.calls.Next()
+}
+
+// edge is when the next execution of an interval begins or ends.
+func (w *walk) edge() (t uint64, begins bool) {
+	t = xtf.Never
+	for i := range w.open {
+		t = min(t, w.open[i].End)
+	}
+	if w.runs.More && w.runs.Row.T <= t {
+		return w.runs.Row.T, true
+	}
+	return t, false
+}
+
+func (w *walk) turn(begins bool) {
+	if begins {
+		w.open = append(w.open, w.runs.Row)
+		w.runs.Next()
+		return
+	}
+	t, _ := w.edge()
+	i := slices.IndexFunc(w.open, func(x xtf.Ival) bool { return x.End == t })
+	w.open = slices.Delete(w.open, i, i+1)
+}
