@@ -61,7 +61,8 @@ loggopsim() {
 }
 
 # scout reads OTF2 with the library that comes with it. Of collectives it does not know those that create handles; they become barriers,
-# which its patterns leave out by the names of the calls. It is C++ of 1998. Its generated files are as old as their sources, so that
+# which its patterns leave out by the names of the calls. It knows MPI by the file of a region, where other tracers than Score-P have a file
+# of the program, so it gets the paradigm instead. It is C++ of 1998. Its generated files are as old as their sources, so that
 # nothing is made again.
 scout() {
 	local src=$work/scalasca build=$work/scalasca.build
@@ -78,6 +79,7 @@ scout() {
 	esac
 	sed -i '/^otf2ConvertCollectiveType/,/switch/s/switch/if (type > OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK) return MpiCollEnd_rep::BARRIER; switch/' \
 		"$src/src/pearl/base/Otf2TypeHelpers.cpp"
+	sed -i 's/if (file == "MPI")/if (paradigm == Paradigm::MPI \&\& name.compare(0, 4, "MPI_") == 0)/' "$src/src/pearl/base/Region.cpp"
 	find "$src" -exec touch -d 2020-01-01 {} +
 	mkdir "$build"
 	(

@@ -89,7 +89,9 @@ func tableOfCalls(t *testing.T) string {
 	for _, name := range [...]string{"Comm_idup", "Comm_idup_with_info", "Comm_free", "Comm_disconnect", "Comm_set_name"} {
 		list = append(list, prototype{name: name, params: []param{request}})
 	}
-	list = append(list, prototype{name: "Comm_dup", params: []param{{ctype: "MPI_Comm*", name: "newcomm"}}})
+	for _, name := range append(agreed, "Intercomm_merge") {
+		list = append(list, prototype{name: name, params: []param{{ctype: "MPI_Comm", name: "comm"}, {ctype: "MPI_Comm*", name: "newcomm"}}})
+	}
 	for _, name := range slices.Sorted(maps.Keys(oneSided)) {
 		list = append(list, prototype{name: name})
 	}
@@ -121,8 +123,8 @@ func tableOfCalls(t *testing.T) string {
 	b.WriteString("| call, without `MPI_` | recorded besides its begin and end |\n|---|---|\n")
 	for _, what := range order {
 		names := strings.Join(calls[what], ", ")
-		if names == "`Comm_dup`" {
-			names = "all that make a communicator at once, such as `Comm_dup`, `Comm_split`, `Cart_create`, `Intercomm_merge`"
+		if names == "`Intercomm_merge`" {
+			names = "all others that make a communicator at once, such as `Comm_create_group`, `Intercomm_merge`"
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", names, what)
 	}

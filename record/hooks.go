@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -67,15 +68,29 @@ func hookOf(p *prototype) hook {
 	case "Comm_get_parent":
 		return hook{} // not a new one
 	}
+	old := ""
 	for _, q := range p.params {
-		if q.ctype == "MPI_Win*" && p.has("comm") {
-			return hook{after: "cr_win_made(*" + q.name + ", comm);"}
-		}
-		if q.ctype == "MPI_Comm*" && !q.array {
+		switch {
+		case q.ctype == "MPI_Comm" && old == "":
+			old = q.name
+		case q.ctype == "MPI_Win*" && old != "":
+			return agreement(old, "cr_win_made(*"+q.name+", "+old+");")
+		case q.ctype == "MPI_Comm*" && !q.array && slices.Contains(agreed, name):
+			return agreement(old, "cr_comm_made(*"+q.name+");")
+		case q.ctype == "MPI_Comm*" && !q.array:
 			return hook{after: "cr_comm_made(*" + q.name + ");"}
 		}
 	}
 	return hook{}
+}
+
+// agreed are the calls for whose new communicator all members of the old one have to come. Others need a group of them alone, or two groups.
+var agreed = strings.Fields("Comm_dup Comm_dup_with_info Comm_split Comm_split_type Comm_create Cart_create Cart_sub " +
+	"Graph_create Dist_graph_create Dist_graph_create_adjacent")
+
+// agreement is the hook of a call that makes what all members of a communicator have to agree on.
+func agreement(comm, made string) hook {
+	return hook{entered: "cr_coll_begin();", after: "cr_coll_end(CR_CREATE, " + comm + ", CR_NO_ROOT, 0, 0);\n\t\t" + made}
 }
 
 var pointToPoint = map[string]hook{

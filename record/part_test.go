@@ -108,11 +108,11 @@ func TestPart(t *testing.T) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "part.c", "-g", "-Iinclude")
 			for _, x := range []partCase{
-				{"all", Part{Until: "1h"}, 0, partSteps, 96, 81, nil},
+				{"all", Part{Until: "1h"}, 0, partSteps, 96, 84, nil},
 				{"steps", Part{From: "step:4", Until: "step:7"}, 3, 7, 26, 21, []string{"the recording begins ", "the recording ends "}},
 				{"level", Part{From: "MPI_Pcontrol(2):4", Until: "MPI_Pcontrol(2):7"}, 3, 6, 18, 15, []string{"the recording begins ", "the recording ends "}},
 				{"begin", Part{From: "step:9"}, 8, partSteps, 32, 33, []string{"the recording begins "}},
-				{"end", Part{Until: "step:2"}, 0, 2, 10, 9, []string{"the recording ends "}},
+				{"end", Part{Until: "step:2"}, 0, 2, 10, 12, []string{"the recording ends "}},
 				{"ranks", Part{Ranks: "0,2"}, 0, 0, 24, 0, []string{"nothing is recorded of rank 1: waits for them are not known"}},
 				{"ranks and steps", Part{Ranks: "1-2", From: "step:4", Until: "step:7"}, 3, 7, 10, 0, []string{"the recording begins ", "the recording ends ", "nothing is recorded of rank 0: "}},
 				{"never", Part{From: "other"}, 0, 0, 0, 0, []string{"nothing is recorded of rank 0-2: "}},

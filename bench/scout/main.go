@@ -1,8 +1,10 @@
 // Command scout prints what SCOUT, the trace analyser of Scalasca, found in an archive: waits by pattern, call path and process, in
-// ticks of the archive's clock. run.sh next to it starts SCOUT, and keeps the lines of all archives as test data.
+// ticks of the archive's clock. run.sh next to it starts SCOUT, and keeps the lines of all archives as test data; compare.sh has its
+// figures next to ours.
 //
-//	scout ARCHIVE.otf2                 the number of processes of MPI
-//	scout ARCHIVE.otf2 scout.cubex     what SCOUT found
+//	scout ARCHIVE.otf2                         the number of processes of MPI
+//	scout ARCHIVE.otf2 scout.cubex             what SCOUT found
+//	scout ARCHIVE.otf2 scout.cubex RUN.xtf     sums of both, metric by metric (compare.go)
 //
 // A line has, separated by tabs, the pattern, the call path and, for each process with a value, PROCESS:TICKS. Lines are in the order
 // of the patterns below and of the call tree.
@@ -77,8 +79,8 @@ type location struct {
 }
 
 func main() {
-	if len(os.Args) != 2 && len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: scout ARCHIVE.otf2 [scout.cubex]")
+	if len(os.Args) < 2 || len(os.Args) > 4 {
+		fmt.Fprintln(os.Stderr, "usage: scout ARCHIVE.otf2 [scout.cubex [RUN.xtf]]")
 		os.Exit(2)
 	}
 	if err := show(os.Args[1], os.Args[2:]); err != nil {
@@ -102,38 +104,45 @@ func show(archive string, rest []string) error {
 		fmt.Println(n)
 		return nil
 	}
-	cubex := rest[0]
+	r, err := openResult(rest[0], float64(src.Definitions().Clock().TimerResolution))
+	if err != nil {
+		return fmt.Errorf("%s: %w", rest[0], err)
+	}
+	if len(rest) == 2 {
+		return compare(r, rest[1])
+	}
+	for _, name := range patterns {
+		if err := r.print(name); err != nil {
+			return fmt.Errorf("%s: %w", rest[0], err)
+		}
+	}
+	return nil
+}
+
+// openResult reads what SCOUT wrote about an archive with a clock of so many ticks a second.
+func openResult(cubex string, second float64) (*result, error) {
 	files, err := untar(cubex)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var a anchor
 	if err := xml.Unmarshal(files["anchor.xml"], &a); err != nil {
-		return fmt.Errorf("%s: anchor.xml: %w", cubex, err)
+		return nil, fmt.Errorf("anchor.xml: %w", err)
 	}
-	r := result{files: files, second: float64(src.Definitions().Clock().TimerResolution)}
+	r := &result{files: files, second: second, metrics: map[string]metric{}}
 	names := map[int]string{}
 	for _, x := range a.Regions {
 		names[x.ID] = x.Name
 	}
 	for _, c := range a.Calls {
+		r.wide = append(r.wide, names[c.Callee])
 		r.addPaths("", c, names)
 	}
 	for _, n := range a.Nodes {
 		r.addProcesses(n)
 	}
-	metrics := map[string]metric{}
-	addMetrics(metrics, a.Metrics)
-	for _, name := range patterns {
-		m, ok := metrics[name]
-		if !ok {
-			return fmt.Errorf("%s: no metric %s", cubex, name)
-		}
-		if err := r.print(m); err != nil {
-			return fmt.Errorf("%s: metric %s: %w", cubex, name, err)
-		}
-	}
-	return nil
+	addMetrics(r.metrics, a.Metrics)
+	return r, nil
 }
 
 func untar(path string) (map[string][]byte, error) {
@@ -149,10 +158,10 @@ func untar(path string) (map[string][]byte, error) {
 			return files, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 		if files[h.Name], err = io.ReadAll(t); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, h.Name, err)
+			return nil, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
 }
@@ -167,14 +176,19 @@ func addMetrics(all map[string]metric, list []metric) {
 // result is one file.
 type result struct {
 	files     map[string][]byte
-	second    float64  // in ticks
-	paths     []string // in the order of a walk that visits callers first, the order of exclusive metrics
+	second    float64 // in ticks
+	metrics   map[string]metric
+	deep      []string // call paths in the order of a walk that visits callers first, the order of exclusive metrics
+	wide      []string // the same where all calls of a caller follow each other, and then what is inside of them, the order of inclusive metrics
 	processes []int    // of each location
 }
 
 func (r *result) addPaths(outer string, c call, names map[int]string) {
 	path := outer + names[c.Callee]
-	r.paths = append(r.paths, path)
+	r.deep = append(r.deep, path)
+	for _, x := range c.Inside {
+		r.wide = append(r.wide, path+"/"+names[x.Callee])
+	}
 	for _, x := range c.Inside {
 		r.addPaths(path+"/", x, names)
 	}
@@ -194,36 +208,56 @@ func (r *result) addProcesses(n treeNode) {
 var errFormat = errors.New("not the binary form that is known")
 
 // print writes the lines of a metric.
-func (r *result) print(m metric) error {
-	if m.Type != "EXCLUSIVE" || m.DType != "FLOAT" && m.DType != "DOUBLE" { // of Cube both have 8 bytes
-		return fmt.Errorf("%s %s: %w", m.Type, m.DType, errFormat)
-	}
-	rows, err := r.rows(m.ID)
-	if err != nil {
-		return err
-	}
-	data, ok := bytes.CutPrefix(r.files[fmt.Sprintf("%d.data", m.ID)], []byte("CUBEX.DATA"))
-	if !ok && len(rows) > 0 || len(data) < len(rows)*len(r.processes)*8 {
-		return errFormat
-	}
-	for _, path := range rows {
+func (r *result) print(name string) error {
+	return r.each(name, func(path string, values []float64) {
 		var line strings.Builder
-		for _, p := range r.processes {
-			seconds := math.Float64frombits(binary.LittleEndian.Uint64(data))
-			data = data[8:]
+		for i, seconds := range values {
 			if ticks := math.Round(seconds * r.second); ticks != 0 {
-				line.WriteString("\t" + strconv.Itoa(p) + ":" + strconv.FormatFloat(ticks, 'f', 0, 64))
+				line.WriteString("\t" + strconv.Itoa(r.processes[i]) + ":" + strconv.FormatFloat(ticks, 'f', 0, 64))
 			}
 		}
 		if line.Len() > 0 {
-			fmt.Printf("%s\t%s%s\n", m.Name, path, line.String())
+			fmt.Printf("%s\t%s%s\n", name, path, line.String())
 		}
+	})
+}
+
+// each calls f for each call path that has values of a metric, with those of all locations; they are valid until f returns. Those of an
+// inclusive metric are with what is inside of the calls.
+func (r *result) each(name string, f func(path string, values []float64)) error {
+	m, ok := r.metrics[name]
+	if !ok {
+		return fmt.Errorf("no metric %s", name)
+	}
+	paths := r.deep
+	if m.Type == "INCLUSIVE" {
+		paths = r.wide
+	}
+	rows, err := r.rows(m.ID, paths)
+	if err != nil {
+		return fmt.Errorf("metric %s: %w", name, err)
+	}
+	data, ok := bytes.CutPrefix(r.files[fmt.Sprintf("%d.data", m.ID)], []byte("CUBEX.DATA"))
+	if !ok && len(rows) > 0 || len(data) < len(rows)*len(r.processes)*8 {
+		return fmt.Errorf("metric %s: %s %s: %w", name, m.Type, m.DType, errFormat)
+	}
+	values := make([]float64, len(r.processes))
+	for _, path := range rows {
+		for i := range values {
+			bits := binary.LittleEndian.Uint64(data)
+			if data = data[8:]; m.DType == "INTEGER" {
+				values[i] = float64(int64(bits))
+			} else {
+				values[i] = math.Float64frombits(bits)
+			}
+		}
+		f(path, values)
 	}
 	return nil
 }
 
 // rows are the call paths of a metric's rows.
-func (r *result) rows(id int) ([]string, error) {
+func (r *result) rows(id int, paths []string) ([]string, error) {
 	b, ok := r.files[fmt.Sprintf("%d.index", id)]
 	if !ok {
 		return nil, nil // no process has a value
@@ -240,10 +274,10 @@ func (r *result) rows(id int) ([]string, error) {
 	list := make([]string, n)
 	for i := range list {
 		x := uint64(binary.LittleEndian.Uint32(b[4*i:]))
-		if x >= uint64(len(r.paths)) {
+		if x >= uint64(len(paths)) {
 			return nil, errFormat
 		}
-		list[i] = r.paths[x]
+		list[i] = paths[x]
 	}
 	return list, nil
 }

@@ -6,15 +6,19 @@
 #   bench/scout/run.sh [-p PEERS] ../shared/traces/otf2/* | gzip -9n >jobs/testdata/scout.txt.gz
 #   bench/scout/run.sh [-p PEERS] -t ROUNDS ../shared/traces/otf2/*-16 ring:procs=16,events=10M,jitter=5
 #
+# With -c coppice analyses them too, and of each the sums of both are printed, metric by metric (compare.go).
+#
+#   bench/scout/run.sh [-p PEERS] -c ../shared/traces/otf2/npb-ft.S-4 wavefront:procs=4,events=100k
+#
 # With -t it measures instead, SCOUT and coppice analyze in turns, both under mpirun with as many ranks, and prints rows of bench/run:
 # wall time with the start of mpirun, medians of the rounds. CPU is user and system time of all ranks, memory the peak of the largest.
 # An archive that is not there is made, by coppice demo --spec.
 . "$(dirname "${BASH_SOURCE[0]}")/../sections/lib.sh"
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-peers=$root/out/bench/peers rounds=0
-while getopts p:t: o; do
-	case $o in p) peers=$OPTARG ;; t) rounds=$OPTARG ;; *) exit 2 ;; esac
+peers=$root/out/bench/peers rounds=0 compare=
+while getopts cp:t: o; do
+	case $o in c) compare=yes ;; p) peers=$OPTARG ;; t) rounds=$OPTARG ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
 work=$(mktemp -d)
@@ -39,6 +43,11 @@ for folder; do
 		why="SCOUT failed: $(grep -v '^[ -]*$' "$copy/log" | tail -1)"
 		[ "$rounds" = 0 ] || skip scout "$name, $processes ranks" SCOUT "$why"
 		echo "$name: $why" >&2
+		continue
+	fi
+	if [ "$compare" ]; then
+		"$work/coppice" analyze --quiet --force -o "$work/run.xtf" "$archive"
+		"$work/scout" "$archive" "$copy/scout.cubex" "$work/run.xtf" | sed "s|^|$name\t|"
 		continue
 	fi
 	if [ "$rounds" = 0 ]; then

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -192,13 +193,23 @@ func TestUnknownWaits(t *testing.T) {
 	}
 	for _, x := range []struct{ name, trace, finding, untold string }{
 		{"tests", tests, "point to point calls with waits in tests, which are not known", "call MPI_Test, MPI_Iprobe or similar calls again and again"},
-		{"communicators", during("MPI_Comm_split"), "MPI management calls with waits, which are not known", "calls that make communicators"},
+		{"communicators", during("MPI_Comm_split"), "MPI management calls with waits, which are not known", "waits in calls of MPI management are known where a record tells"},
 		{"processes", during("MPI_Comm_spawn"), "MPI management calls with waits, which are not known", "processes that MPI_Comm_spawn started are not in the trace"},
 	} {
 		text := must(t, "report", foundTrace(t, x.trace))
 		if !strings.Contains(text, x.untold) || !strings.Contains(text, "> "+x.finding) || strings.Contains(text, "calls without waits") {
 			t.Errorf("%s:\n%s", x.name, text)
 		}
+	}
+	known := regexp.MustCompile(`(\d) (\d+) (ENTER|LEAVE) MPI_Comm_split\n`).ReplaceAllStringFunc(during("MPI_Comm_split"), func(line string) string {
+		part := strings.Fields(line)
+		if part[2] == "ENTER" {
+			return line + part[0] + " " + part[1] + " MPI_COLLECTIVE_BEGIN\n"
+		}
+		return part[0] + " " + part[1] + " MPI_COLLECTIVE_END CREATE_HANDLE MPI_COMM_WORLD none 0 0\n" + line
+	})
+	if text := must(t, "report", foundTrace(t, known)); strings.Contains(text, "with waits, which are not known") || !strings.Contains(text, "% of it in main > MPI_Comm_split") {
+		t.Errorf("with records of what is made:\n%s", text)
 	}
 	for call, moves := range map[string]bool{"MPI_Wait": false, "MPI_Recv": true} {
 		if text := must(t, "report", foundTrace(t, during(call))); strings.Contains(text, "without records of messages") != moves {

@@ -227,6 +227,15 @@ func (m *member) waits(a *analysis) []WaitSpan {
 		}
 		return WaitSpan{From: max(at, first), To: end, Pattern: pattern, Cause: NoCause}
 	}
+	if trace.CreatesHandle(m.op) {
+		w := wait(WaitBarrier, last(m.all))
+		for _, q := range m.all {
+			if m.start != m.visit || !m.alike(a) || q.leave() < last(m.all).started() {
+				return nil
+			}
+		}
+		return []WaitSpan{w}
+	}
 	givers := m.givers(a)
 	if len(givers) == 0 {
 		return nil // there is no data to wait for

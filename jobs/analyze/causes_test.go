@@ -118,7 +118,7 @@ func TestMeeting(t *testing.T) {
 		{"no data of the last one", "ALLGATHERV MPI_COMM_WORLD none SENT 8", not},
 		{"pairs may exchange nothing", "ALLTOALLV MPI_COMM_WORLD none 8 8", not + ", 2 wait_nxn cpu 2+0"},
 		{"one to all", "BCAST MPI_COMM_WORLD 2 8 8", not + ", 2 late_broadcast cpu 2+0"},
-		{"handle", "CREATE_HANDLE MPI_COMM_WORLD none 0 0", met},
+		{"handle", "CREATE_HANDLE MPI_COMM_WORLD none 0 0", met + ", 2 wait_barrier cpu 2+0"},
 		{"without the third one", "BARRIER pair none 0 0", met},
 	} {
 		t.Run(x.name, func(t *testing.T) {

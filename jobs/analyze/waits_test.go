@@ -122,6 +122,18 @@ func goldenWaits() []waitCase {
 		return smallCall{p, from, to, "MPI_Recv", "", fmt.Sprintf("MPI_RECV %d MPI_COMM_WORLD %d 8", peer, tag)}
 	}
 	list := []waitCase{{
+		// All agree on a new communicator until 52, the last one comes at 50. Another operation of the kind lets process 0 go at 70,
+		// before 2 comes at 90: it did not wait for that one, and nobody knows whether 1 did. In Init nobody waits.
+		name: "making handles", last: []uint64{120, 120, 120},
+		calls: slices.Concat(
+			collective("MPI_Init", "CREATE_HANDLE", "none", [2]uint64{1, 8}, [2]uint64{2, 8}, [2]uint64{5, 8}),
+			collective("MPI_Comm_dup", "CREATE_HANDLE", "none", [2]uint64{10, 52}, [2]uint64{20, 53}, [2]uint64{50, 54}),
+			collective("MPI_Comm_create", "CREATE_HANDLE", "none", [2]uint64{60, 70}, [2]uint64{60, 95}, [2]uint64{90, 95}),
+			collective("MPI_Comm_free", "DESTROY_HANDLE", "none", [2]uint64{100, 112}, [2]uint64{100, 112}, [2]uint64{110, 112}),
+		),
+		waits: [][]waitRow{{{10, 50, xtf.WaitBarrier, 2, 0}}, {{20, 50, xtf.WaitBarrier, 2, 0}}, nil},
+		items: []nodeItem{{0, xtf.ItemWaitBarrier, []uint64{40, 30, 0}}, {0, xtf.ItemBarrierCompletion, []uint64{0, 0, 0}}},
+	}, {
 		name: "point to point", last: []uint64{100, 90},
 		calls: []smallCall{send(0, 20, 30, "MPI_Send", 1, 1), send(0, 40, 72, "MPI_Ssend", 1, 2), recv(1, 10, 34, 0, 1), recv(1, 60, 75, 0, 2)},
 		waits: [][]waitRow{{{40, 60, xtf.WaitLateReceiver, 1, 0}}, {{10, 20, xtf.WaitLateSender, 0, 0}}},

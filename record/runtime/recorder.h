@@ -167,6 +167,7 @@ HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle,
 
 /* Collectives: bytes of one call that cover one or all members, by the meaning of the argument. */
 #define CR_NO_ROOT INT32_MIN
+#define CR_CREATE 17 /* collective operation of OTF2: a handle is made */
 HIDDEN void cr_coll_begin(void);
 HIDDEN void cr_coll_end(int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
 

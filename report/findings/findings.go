@@ -211,7 +211,7 @@ const (
 	sumP2P     = iota // in point-to-point calls, less waits there
 	sumColl           // in collective calls, less waits there and spans of completion
 	sumRMA            // in one-sided calls
-	sumMgmt           // in calls of management but set-up and end
+	sumMgmt           // in calls of management but set-up and end, less waits there
 	sumIO             // file input and output, of MPI too
 	sumSerial         // of threads: idle outside of parallel regions, of one thread
 	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
@@ -259,8 +259,8 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	for _, i := range append(results.WaitItems[:len(results.WaitItems):len(results.WaitItems)], results.CompletionItems...) {
 		waited += x.At(0, i)
 	}
-	slack := of.caused + x.At(0, xtf.ItemManagement) + waited
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
 	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
@@ -280,7 +280,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	for i, v := range [numSums]uint64{
 		sumP2P: less(x.At(0, xtf.ItemP2P), of.waits[sumP2P]), sumColl: less(x.At(0, xtf.ItemColl), of.waits[sumColl]),
 		sumRMA:  less(x.At(0, xtf.ItemRMA), of.waits[sumRMA]),
-		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)),
+		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)+of.waits[sumMgmt]),
 		sumIO:   io, sumSerial: x.At(0, xtf.ItemThreadSerial) / count,
 		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
 	} {
@@ -302,7 +302,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 // communication, a fence is one of one-sided communication.
 type locationSums struct {
 	caused uint64
-	waits  [sumRMA + 1]uint64
+	waits  [sumMgmt + 1]uint64
 }
 
 // readLocations adds up these sums. A location that cannot be read has none.
@@ -319,7 +319,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 				kind = kindOfCall(r.Defs, region)
 				kinds[region] = kind
 			}
-			if kind <= sumRMA {
+			if kind <= sumMgmt {
 				of.waits[kind] += x.Ticks
 			}
 		}))
@@ -331,10 +331,10 @@ func (f *finder) readLocations(sums []locationSums) error {
 	return err
 }
 
-// kindOfCall is sumP2P, sumColl or sumRMA; of others numSums.
+// kindOfCall is sumP2P, sumColl, sumRMA or sumMgmt; of others numSums.
 func kindOfCall(d *trace.Definitions, region uint32) int {
 	if x := d.Region(region); x != nil {
-		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA} {
+		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement} {
 			if d.Class(x)&class != 0 {
 				return kind
 			}
@@ -452,14 +452,15 @@ func (f *finder) transfer() error {
 			loss, basis = f.runtime, ""
 		}
 		without := "without waits"
+		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
 		switch {
-		case f.causes == nil || k.sum == sumRMA && !f.tellsWaits(most) || k.sum == sumMgmt || k.sum == sumP2P && !f.mostlyMatched():
+		case f.causes == nil || k.sum == sumRMA && untold && !f.tellsWaits(most) || k.sum == sumMgmt && untold || k.sum == sumP2P && !f.mostlyMatched():
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
 		case k.sum == sumP2P && exchanges(f.r, most):
 			without = "with waits of their sends, which are not known"
-		case unrecorded:
+		case unrecorded, k.sum == sumMgmt, k.sum == sumRMA && !f.tellsWaits(most):
 			without = "without waits for what has records"
 		case k.sum == sumColl && most != nil && mostlyOf(f.each.before, f.each.largest[sumColl]):
 			without = "before their last member comes, with waits that are not known"

@@ -150,7 +150,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 			u.Time(asks.Max), asks.MaxP, numbers.NewRatio(asks.Max, s.Ticks.Runtime).Percent()))
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
-	add(matters(managing), "management", "waits in calls that make communicators, and in other calls of MPI management, are not known")
+	add(matters(managing), "management", "waits in calls of MPI management are known where a record tells that they make a communicator, a window or a file; not in others")
 	sessions := property(r, trace.PropertySessions)
 	worldless := slices.Contains(sessions, trace.SessionsAlone)
 	add(worldless, "sessions", "calls of MPI are not in the trace: the program begins MPI by MPI_Session_init alone, which is not recorded")

@@ -153,13 +153,15 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) erro
 	if err != nil {
 		return err
 	}
-	class := trace.CollectiveClass(m.Flags & xtf.CollOpMask)
+	op := m.Flags & xtf.CollOpMask
+	class := trace.CollectiveClass(op)
 	pattern := x.Pattern & xtf.WaitPatternMask
 	want := [...]trace.CallClass{
 		xtf.WaitBarrier: trace.ClassBarrier, xtf.WaitBarrierCompletion: trace.ClassBarrier, xtf.WaitNxN: trace.ClassNxN,
 		xtf.WaitNxNCompletion: trace.ClassNxN, xtf.WaitLateBroadcast: trace.ClassOneToN, xtf.WaitEarlyReduce: trace.ClassNToOne, xtf.WaitEarlyScan: trace.ClassPrefix,
 	}[pattern]
-	wrong := class&want == 0 || x.T < m.T || x.End > m.End
+	creates := pattern == xtf.WaitBarrier && trace.CreatesHandle(op) && m.LastEnter <= m.FirstLeave
+	wrong := class&want == 0 && !creates || x.T < m.T || x.End > m.End
 	switch pattern {
 	case xtf.WaitBarrierCompletion, xtf.WaitNxNCompletion:
 		wrong = wrong || x.T < m.FirstLeave || x.End != m.End || x.CauseP != trace.Undefined
@@ -170,7 +172,7 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) erro
 	}
 	if wrong {
 		c.at("WAIT", n, "pattern %d from %d to %d, by collective %d: operation %d, from %d to %d, last enter %d, first leave %d",
-			pattern, x.T, x.End, x.RecN, m.Flags&xtf.CollOpMask, m.T, m.End, m.LastEnter, m.FirstLeave)
+			pattern, x.T, x.End, x.RecN, op, m.T, m.End, m.LastEnter, m.FirstLeave)
 	}
 	return nil
 }

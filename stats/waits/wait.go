@@ -115,7 +115,14 @@ func collWaits(list []wait, c *xtf.Collective) []wait {
 	entry := func(pattern uint32) wait {
 		return wait{c.T, min(c.Cause.CauseT, c.End), c.N, pattern, c.Cause.CauseP}
 	}
-	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
+	op := c.Flags & xtf.CollOpMask
+	class := trace.CollectiveClass(op)
+	if trace.CreatesHandle(op) {
+		if c.LastEnter <= c.FirstLeave && c.Flags&(xtf.CollNonBlocking|xtf.CollShort|xtf.CollMixed) == 0 {
+			list = append(list, entry(xtf.WaitBarrier))
+		}
+		return list
+	}
 	if class&(trace.ClassBarrier|trace.ClassNxN) != 0 {
 		first, done := xtf.WaitBarrier, xtf.WaitBarrierCompletion
 		if class&trace.ClassNxN != 0 {
