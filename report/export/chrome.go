@@ -52,24 +52,19 @@ func quoted(list []string) []string {
 	return q
 }
 
-func (c *chrome) head(id string, regions, categories []string) error {
+func (c *chrome) head(id string, regions, categories []string) {
 	c.names, c.classes = quoted(regions), quoted(categories)
-	_, err := c.out.WriteString(`{"displayTimeUnit":"ns","otherData":{"producer":"coppice","file":"` + id + `"},"traceEvents":[`)
-	return err
+	c.out.WriteString(`{"displayTimeUnit":"ns","otherData":{"producer":"coppice","file":"` + id + `"},"traceEvents":[`)
 }
 
 // put writes what is in line as an event.
-func (c *chrome) put() error {
-	sep := "\n"
+func (c *chrome) put() {
 	if c.comma {
-		sep = ",\n"
+		c.out.WriteByte(',')
 	}
 	c.comma = true
-	if _, err := c.out.WriteString(sep); err != nil {
-		return err
-	}
-	_, err := c.out.Write(c.line)
-	return err
+	c.out.WriteByte('\n')
+	c.out.Write(c.line)
 }
 
 // phase begins an event of the location.
@@ -86,32 +81,28 @@ func (c *chrome) key(name string) {
 	c.line = append(append(append(c.line, `,"`...), name...), `":`...)
 }
 
-func (c *chrome) finish() error {
+func (c *chrome) finish() {
 	c.line = append(c.line, '}')
-	return c.put()
+	c.put()
 }
 
 // named writes a metadata event.
-func (c *chrome) named(where, what, key, value string) error {
+func (c *chrome) named(where, what, key, value string) {
 	c.line = append(c.line[:0], `{"ph":"M",`+where+`,"name":"`+what+`","args":{"`+key+`":`+value+`}}`...)
-	return c.put()
+	c.put()
 }
 
-func (c *chrome) process(first trace.P, rank uint32, name string) error {
+func (c *chrome) process(first trace.P, rank uint32, name string) {
 	where := `"pid":` + strconv.FormatUint(uint64(first)+1, 10)
-	if err := c.named(where, "process_name", "name", quote(name)); err != nil {
-		return err
-	}
-	return c.named(where, "process_sort_index", "sort_index", strconv.FormatUint(uint64(rank), 10))
+	c.named(where, "process_name", "name", quote(name))
+	c.named(where, "process_sort_index", "sort_index", strconv.FormatUint(uint64(rank), 10))
 }
 
-func (c *chrome) thread(x thread) error {
+func (c *chrome) thread(x thread) {
 	c.self = strconv.FormatInt(int64(x.self), 10)
 	c.where = `"pid":` + strconv.FormatInt(int64(x.process), 10) + `,"tid":` + c.self
-	if err := c.named(c.where, "thread_name", "name", quote(x.name)); err != nil {
-		return err
-	}
-	return c.named(c.where, "thread_sort_index", "sort_index", c.self)
+	c.named(c.where, "thread_name", "name", quote(x.name))
+	c.named(c.where, "thread_sort_index", "sort_index", c.self)
 }
 
 func (c *chrome) describe(e *event) {
@@ -138,7 +129,7 @@ func (c *chrome) describe(e *event) {
 }
 
 // flows writes one end of messages: ph is s or f.
-func (c *chrome) flows(ph string, ns uint64, list []uint64) error {
+func (c *chrome) flows(ph string, ns uint64, list []uint64) {
 	for _, f := range list {
 		c.phase(ph, ns)
 		c.line = append(c.line, `,"name":"message","cat":"message","id":"0x`...)
@@ -146,68 +137,58 @@ func (c *chrome) flows(ph string, ns uint64, list []uint64) error {
 		if ph == "f" {
 			c.line = append(c.line, `,"bp":"e"`...)
 		}
-		if err := c.finish(); err != nil {
-			return err
-		}
+		c.finish()
 	}
-	return nil
 }
 
-func (c *chrome) begin(ns uint64, e *event) error {
-	c.phase("B", ns)
-	c.key("name")
-	c.line = append(c.line, c.names[e.region]...)
-	c.describe(e)
-	if err := c.finish(); err != nil {
-		return err
-	}
-	return c.flows("s", ns, e.flows)
-}
-
-func (c *chrome) end(ns uint64, flows []uint64) error {
-	if err := c.flows("f", ns, flows); err != nil {
-		return err
-	}
-	c.phase("E", ns)
-	return c.finish()
-}
-
-// instant writes a message outside of calls as a slice without length, for flows need one to be bound to.
-func (c *chrome) instant(ns uint64, receive bool, e *event) error {
-	ph, name := "s", `"send"`
-	if receive {
-		ph, name = "f", `"receive"`
-	}
+// slice begins a slice with a name in JSON.
+func (c *chrome) slice(ns uint64, name string, e *event) {
 	c.phase("B", ns)
 	c.key("name")
 	c.line = append(c.line, name...)
 	c.describe(e)
-	if err := c.finish(); err != nil {
-		return err
-	}
-	if err := c.flows(ph, ns, e.flows); err != nil {
-		return err
-	}
+	c.finish()
+}
+
+func (c *chrome) begin(ns uint64, e *event) {
+	c.slice(ns, c.names[e.region], e)
+	c.flows("s", ns, e.flows)
+}
+
+func (c *chrome) end(ns uint64, flows []uint64) {
+	c.flows("f", ns, flows)
 	c.phase("E", ns)
-	return c.finish()
+	c.finish()
+}
+
+// instant writes a message outside of calls as a slice without length, for flows need one to be bound to.
+func (c *chrome) instant(ns uint64, receive bool, e *event) {
+	if receive {
+		c.slice(ns, `"receive"`, e)
+		c.end(ns, e.flows)
+		return
+	}
+	c.slice(ns, `"send"`, e)
+	c.flows("s", ns, e.flows)
+	c.end(ns, nil)
 }
 
 // interval writes a border of an execution.
-func (c *chrome) interval(ph string, ns uint64, name string) error {
+func (c *chrome) interval(ph string, ns uint64, name string) {
 	c.phase(ph, ns)
 	c.line = append(c.line, `,"cat":"interval","id":"`+c.self+`"`...)
 	c.key("name")
 	c.line = append(c.line, quote(name)...)
-	return c.finish()
+	c.finish()
 }
 
-func (c *chrome) intervalBegin(ns uint64, name string) error { return c.interval("b", ns, name) }
-func (c *chrome) intervalEnd(ns uint64, name string) error   { return c.interval("e", ns, name) }
+func (c *chrome) intervalBegin(ns uint64, name string) { c.interval("b", ns, name) }
+func (c *chrome) intervalEnd(ns uint64, name string)   { c.interval("e", ns, name) }
 
 // counter writes a value. JSON has no words for those that are not numbers: they are left out.
-func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits uint64, kind int) error {
+func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits uint64, kind int) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return nil
+		return
 	}
 	c.phase("C", ns)
 	c.key("name")
@@ -223,10 +204,7 @@ func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits u
 		c.line = strconv.AppendFloat(c.line, value, 'g', -1, 64)
 	}
 	c.line = append(c.line, '}')
-	return c.finish()
+	c.finish()
 }
 
-func (c *chrome) tail() error {
-	_, err := c.out.WriteString("\n]}\n")
-	return err
-}
+func (c *chrome) tail() { c.out.WriteString("\n]}\n") }

@@ -87,19 +87,9 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 	b := NewBatch(schema)
 	line := make([]Cell, 0, len(schema.Columns))
 	clock := s.clock()
-	for p := range trace.P(s.Defs.NumLocations()) {
-		if !s.selected(p) {
-			continue
-		}
+	err = s.eachWindow(func(p trace.P, begin, end uint64) error {
 		process, thread := s.Defs.Process(p)
-		begin, end, ok, err := s.window(p)
-		if err != nil {
-			return rows, err
-		}
-		if !ok {
-			continue
-		}
-		err = s.overlapping(p, t.typ, begin, end, func(n uint64, row []byte) error {
+		return s.overlapping(p, t.typ, begin, end, func(n uint64, row []byte) error {
 			line = append(line[:0], Number(uint64(process)), Number(uint64(thread)), Number(n))
 			line = t.times(line, row, clock)
 			b.Append(cells(line, row)...)
@@ -111,14 +101,14 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 			b.Reset()
 			return err
 		})
-		if err != nil {
-			return rows, err
-		}
+	})
+	if err == nil {
+		err = w.Write(b)
 	}
-	if err := w.Write(b); err != nil {
-		return rows, err
+	if err == nil {
+		err = w.Close()
 	}
-	return rows, w.Close()
+	return rows, err
 }
 
 // Rows counts the rows that Events writes; it stops after most. It costs two descents a location, and the rows that are
@@ -128,38 +118,28 @@ func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for p := range trace.P(s.Defs.NumLocations()) {
+	err = s.eachWindow(func(p trace.P, begin, end uint64) error {
 		if rows > most {
-			break
-		}
-		if !s.selected(p) {
-			continue
-		}
-		begin, end, ok, err := s.window(p)
-		if err != nil {
-			return rows, err
-		}
-		if !ok {
-			continue
+			return nil
 		}
 		a, err := s.array(p, t.typ)
 		if err != nil {
-			return rows, err
+			return err
 		}
 		first, last, err := s.between(a, begin, end)
-		if err != nil {
-			return rows, s.at(p, err)
-		}
 		rows += last - first
-		err = a.Overlapping(begin, begin, func(uint64, []byte) bool {
-			rows++
-			return rows <= most
-		})
-		if err != nil {
-			return rows, s.at(p, err)
+		if err == nil {
+			err = a.Overlapping(begin, begin, func(uint64, []byte) bool {
+				rows++
+				return rows <= most
+			})
 		}
-	}
-	return rows, nil
+		if err != nil {
+			return s.at(p, err)
+		}
+		return nil
+	})
+	return rows, err
 }
 
 func (t *eventTable) times(dst []Cell, row []byte, c clock) []Cell {

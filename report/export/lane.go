@@ -20,6 +20,7 @@ type lane struct {
 	last    uint64 // time of the last event drawn, ns
 	open    []openCall
 	drawn   uint64
+	over    error // of a time that no timeline holds
 	fed     bool
 	p2p     xtf.Rows[xtf.P2P]
 	coll    xtf.Rows[xtf.Coll]
@@ -81,20 +82,19 @@ func (l *lane) calls() error {
 		if err := l.feed(&x); err != nil {
 			return err
 		}
-		return l.call(n, &x)
+		l.call(n, &x)
+		return l.failed()
 	})
+	if err == nil {
+		if err = l.feeds(l.window.begin); err == nil {
+			l.outside(xtf.Never, xtf.Never)
+		}
+	}
 	if err != nil && !errors.Is(err, errSampled) {
 		return err
 	}
-	if err == nil {
-		if err := l.feeds(l.window.begin); err != nil {
-			return err
-		}
-		if err := l.outside(xtf.Never, xtf.Never); err != nil {
-			return err
-		}
-	}
-	return errors.Join(l.close(0), l.p2p.Err(), l.coll.Err(), l.wait.Err())
+	l.close(0)
+	return errors.Join(l.over, l.p2p.Err(), l.coll.Err(), l.wait.Err())
 }
 
 // enough reports whether a sample has all the rows of an array that it takes, and counts one more.
@@ -106,10 +106,17 @@ func (l *lane) enough() bool {
 	return l.drawn > l.t.part.rows
 }
 
+// failed is the first error of what was drawn.
+func (l *lane) failed() error { return cmp.Or(l.over, l.t.failed()) }
+
 // time is a time of the window in ns, not before what was drawn last.
-func (l *lane) time(ticks uint64) (uint64, error) {
-	v, err := l.t.ns(min(max(ticks, l.window.begin), l.edge()))
-	return max(v, l.last), err
+func (l *lane) time(ticks uint64) uint64 {
+	ticks = min(max(ticks, l.window.begin), l.edge())
+	v, ok := l.t.clock.ns(ticks)
+	if !ok {
+		l.over = cmp.Or(l.over, fmt.Errorf("time of %d ticks does not fit into nanoseconds: %w", ticks, ErrRun))
+	}
+	return max(v, l.last)
 }
 
 // edge is the last instant that is drawn.
@@ -120,21 +127,10 @@ func (l *lane) edge() uint64 {
 	return l.window.end
 }
 
-func (l *lane) call(n uint64, x *xtf.Call) error {
-	if err := l.outside(n, x.T); err != nil {
-		return err
-	}
-	if err := l.close(x.Depth); err != nil {
-		return err
-	}
-	begin, err := l.time(x.T)
-	if err != nil {
-		return err
-	}
-	end, err := l.time(x.End)
-	if err != nil {
-		return err
-	}
+func (l *lane) call(n uint64, x *xtf.Call) {
+	l.outside(n, x.T)
+	l.close(x.Depth)
+	begin, end := l.time(x.T), l.time(x.End)
 	if k := len(l.open); k > 0 {
 		begin, end = min(begin, l.open[k-1].end), min(end, l.open[k-1].end)
 	}
@@ -150,16 +146,14 @@ func (l *lane) call(n uint64, x *xtf.Call) error {
 	l.messages(n, e, &c)
 	l.collective(n, e)
 	if x.Flags&xtf.FlagOutermostMPI != 0 {
-		if err := l.waits(x, e); err != nil {
-			return err
-		}
+		l.waits(x, e)
 	}
 	if x.T < l.window.begin || x.End > l.window.end {
 		e.args = append(e.args, arg{name: argCut, text: cutText(x, l.window)})
 	}
 	l.open = append(l.open, c)
 	l.t.drawn.Slices++
-	return l.t.sink.begin(begin, e)
+	l.t.sink.begin(begin, e)
 }
 
 func cutText(x *xtf.Call, w span) string {
@@ -173,16 +167,13 @@ func cutText(x *xtf.Call, w span) string {
 }
 
 // close ends the open calls that are as deep as depth, or deeper.
-func (l *lane) close(depth uint32) error {
+func (l *lane) close(depth uint32) {
 	for k := len(l.open); k > 0 && l.open[k-1].depth >= depth; k = len(l.open) {
 		c := &l.open[k-1]
 		l.last = max(l.last, c.end)
-		if err := l.t.sink.end(l.last, c.flows); err != nil {
-			return err
-		}
+		l.t.sink.end(l.last, c.flows)
 		l.open = l.open[:k-1]
 	}
-	return nil
 }
 
 // flow returns the number of a message in the run, 0 if it has no flow: then its other end is not in the timeline.
@@ -199,7 +190,7 @@ func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
 }
 
 // outside draws the messages before call n, which begins at t, that belong to no call that is drawn.
-func (l *lane) outside(n, t uint64) error {
+func (l *lane) outside(n, t uint64) {
 	for m := &l.p2p.Row; l.p2p.More && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); l.p2p.Next() {
 		e := &l.event
 		e.args, e.flows, e.category = l.messageArgs(e.args[:0], m), e.flows[:0], trace.StateP2P
@@ -210,19 +201,13 @@ func (l *lane) outside(n, t uint64) error {
 		} else {
 			l.t.drawn.OneEnded++
 		}
-		ns, err := l.time(m.T)
-		if err != nil {
-			return err
-		}
+		ns := l.time(m.T)
 		if k := len(l.open); k > 0 {
 			ns = min(ns, l.open[k-1].end)
 		}
 		l.last = ns
-		if err := l.t.sink.instant(ns, receive, e); err != nil {
-			return err
-		}
+		l.t.sink.instant(ns, receive, e)
 	}
-	return nil
 }
 
 // countFlow counts a message once, where it is received.
@@ -293,7 +278,7 @@ func (l *lane) collective(n uint64, e *event) {
 }
 
 // waits annotates an MPI call with the time it waited, the pattern of its longest wait and who was late in that.
-func (l *lane) waits(x *xtf.Call, e *event) error {
+func (l *lane) waits(x *xtf.Call, e *event) {
 	var ticks, longest uint64
 	var worst xtf.Wait
 	for w := &l.wait.Row; l.wait.More && w.T < x.End; l.wait.Next() {
@@ -304,18 +289,14 @@ func (l *lane) waits(x *xtf.Call, e *event) error {
 			}
 		}
 	}
-	if ticks == 0 {
-		return nil
-	}
 	ns, ok := l.t.clock.ns(ticks)
-	if !ok {
-		return nil
+	if ticks == 0 || !ok {
+		return
 	}
 	e.args = append(e.args, arg{name: argWait, value: ns}, arg{name: argPattern, text: results.PatternName(worst.Pattern)})
 	if r, _ := l.t.s.placeOf(worst.CauseP); !r.None {
 		e.args = append(e.args, arg{name: argCause, value: r.Bits})
 	}
-	return nil
 }
 
 // intervals draws the executions of intervals on a track of their own, without that of the whole program.
@@ -326,15 +307,12 @@ func (l *lane) intervals() error {
 	}
 	var open []execution
 	l.last, l.drawn = 0, 0
-	closeUntil := func(ns uint64) error {
+	closeUntil := func(ns uint64) {
 		for k := len(open); k > 0 && open[k-1].end <= ns; k = len(open) {
 			l.last = max(l.last, open[k-1].end)
-			if err := l.t.sink.intervalEnd(l.last, open[k-1].name); err != nil {
-				return err
-			}
+			l.t.sink.intervalEnd(l.last, open[k-1].name)
 			open = open[:k-1]
 		}
-		return nil
 	}
 	err := l.t.s.overlapping(l.p, xtf.TypeIval, l.window.begin, l.window.end, func(_ uint64, row []byte) error {
 		var x xtf.Ival
@@ -344,17 +322,9 @@ func (l *lane) intervals() error {
 		if l.enough() {
 			return errSampled
 		}
-		begin, err := l.time(x.T)
-		if err != nil {
-			return err
-		}
-		if err := closeUntil(begin); err != nil {
-			return err
-		}
-		end, err := l.time(x.End)
-		if err != nil {
-			return err
-		}
+		begin := l.time(x.T)
+		closeUntil(begin)
+		end := l.time(x.End)
 		if k := len(open); k > 0 {
 			end = min(end, open[k-1].end)
 		}
@@ -365,12 +335,14 @@ func (l *lane) intervals() error {
 		l.last = begin
 		open = append(open, execution{max(begin, end), name})
 		l.t.drawn.Slices++
-		return l.t.sink.intervalBegin(begin, name)
+		l.t.sink.intervalBegin(begin, name)
+		return l.failed()
 	})
 	if err != nil && !errors.Is(err, errSampled) {
 		return err
 	}
-	return closeUntil(xtf.Never)
+	closeUntil(xtf.Never)
+	return nil
 }
 
 // counters draws the values of metrics, each metric on its own track.
@@ -386,15 +358,12 @@ func (l *lane) counters() error {
 		if l.enough() {
 			return errSampled
 		}
-		ns, err := l.time(x.T)
-		if err != nil {
-			return err
-		}
-		l.last = ns
+		l.last = l.time(x.T)
 		l.t.drawn.Counters++
 		value, kind := results.CounterValue(&x)
 		m := l.t.metrics
-		return l.t.sink.counter(ns, i, strings.ToValidUTF8(m.Name(i), "\uFFFD"), strings.ToValidUTF8(m.Unit(i), "\uFFFD"), value, x.Value, kind)
+		l.t.sink.counter(l.last, i, strings.ToValidUTF8(m.Name(i), "\uFFFD"), strings.ToValidUTF8(m.Unit(i), "\uFFFD"), value, x.Value, kind)
+		return l.failed()
 	})
 	if errors.Is(err, errSampled) {
 		return nil

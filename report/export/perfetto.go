@@ -110,10 +110,9 @@ func newPerfetto(out *bufio.Writer) *perfetto {
 }
 
 // write writes the packet whose body is in body.
-func (p *perfetto) write() error {
+func (p *perfetto) write() {
 	p.packet = p.packet[:0].bytes(tracePacket, p.body)
-	_, err := p.out.Write(p.packet)
-	return err
+	p.out.Write(p.packet)
 }
 
 // begun begins a packet of the sequence.
@@ -124,7 +123,7 @@ func interned(w wire, field int, id uint64, name string) wire {
 	return w.bytes(field, entry)
 }
 
-func (p *perfetto) head(_ string, regions, categories []string) error {
+func (p *perfetto) head(_ string, regions, categories []string) {
 	p.names, p.given = regions, make([]bool, len(regions))
 	p.begun()
 	p.body = p.body.uint(packetFlags, stateCleared)
@@ -136,35 +135,34 @@ func (p *perfetto) head(_ string, regions, categories []string) error {
 		p.sub = interned(p.sub, internedArgName, uint64(i)+1, a)
 	}
 	p.body = p.body.bytes(packetInterned, p.sub)
-	return p.write()
+	p.write()
 }
 
 // descriptor writes a track of which p.sub holds all but its number, and returns that.
-func (p *perfetto) descriptor() (uint64, error) {
+func (p *perfetto) descriptor() uint64 {
 	id := p.next
 	p.next++
 	p.sub = p.sub.uint(descriptorUUID, id)
 	p.begun()
 	p.body = p.body.bytes(packetDescriptor, p.sub)
-	return id, p.write()
+	p.write()
+	return id
 }
 
-func (p *perfetto) process(first trace.P, _ uint32, name string) (err error) {
+func (p *perfetto) process(first trace.P, _ uint32, name string) {
 	p.sub = p.sub[:0].bytes(descriptorProcess, wire{}.uint(processPID, uint64(first)+1).text(processName, name))
-	p.parents[first], err = p.descriptor()
-	return err
+	p.parents[first] = p.descriptor()
 }
 
-func (p *perfetto) thread(x thread) (err error) {
+func (p *perfetto) thread(x thread) {
 	p.sub = p.sub[:0].uint(descriptorParent, p.parents[trace.P(x.process-1)])
 	p.sub = p.sub.bytes(descriptorThread, wire{}.uint(threadPID, uint64(x.process)).uint(threadTID, uint64(x.self)).text(threadName, x.name))
 	p.intervals, p.counts = 0, nil
-	p.track, err = p.descriptor()
-	return err
+	p.track = p.descriptor()
 }
 
 // event writes the event in p.sub, of a kind on a track, with the name of a region unless that is -1.
-func (p *perfetto) event(ns, track uint64, kind uint64, region int) error {
+func (p *perfetto) event(ns, track uint64, kind uint64, region int) {
 	p.sub = p.sub.uint(eventType, kind).uint(eventTrack, track)
 	if region >= 0 {
 		p.sub = p.sub.uint(eventNameID, uint64(region)+1)
@@ -176,7 +174,7 @@ func (p *perfetto) event(ns, track uint64, kind uint64, region int) error {
 		p.body = p.body.bytes(packetInterned, interned(nil, internedEventName, uint64(region)+1, p.names[region]))
 	}
 	p.body = p.body.bytes(packetEvent, p.sub)
-	return p.write()
+	p.write()
 }
 
 // describe begins an event with its category and annotations.
@@ -200,19 +198,19 @@ func (p *perfetto) flows(field int, list []uint64) {
 	}
 }
 
-func (p *perfetto) begin(ns uint64, e *event) error {
+func (p *perfetto) begin(ns uint64, e *event) {
 	p.describe(e)
 	p.flows(eventFlows, e.flows)
-	return p.event(ns, p.track, typeBegin, e.region)
+	p.event(ns, p.track, typeBegin, e.region)
 }
 
-func (p *perfetto) end(ns uint64, flows []uint64) error {
+func (p *perfetto) end(ns uint64, flows []uint64) {
 	p.sub = p.sub[:0]
 	p.flows(eventEndFlows, flows)
-	return p.event(ns, p.track, typeEnd, -1)
+	p.event(ns, p.track, typeEnd, -1)
 }
 
-func (p *perfetto) instant(ns uint64, receive bool, e *event) error {
+func (p *perfetto) instant(ns uint64, receive bool, e *event) {
 	p.describe(e)
 	if receive {
 		p.flows(eventEndFlows, e.flows)
@@ -221,7 +219,7 @@ func (p *perfetto) instant(ns uint64, receive bool, e *event) error {
 		p.flows(eventFlows, e.flows)
 		p.sub = p.sub.text(eventName, "send")
 	}
-	return p.event(ns, p.track, typeInstant, -1)
+	p.event(ns, p.track, typeInstant, -1)
 }
 
 // child makes a track below that of the location.
@@ -229,23 +227,21 @@ func (p *perfetto) child(name string) {
 	p.sub = p.sub[:0].uint(descriptorParent, p.track).text(descriptorName, name)
 }
 
-func (p *perfetto) intervalBegin(ns uint64, name string) (err error) {
+func (p *perfetto) intervalBegin(ns uint64, name string) {
 	if p.intervals == 0 {
 		p.child("intervals")
-		if p.intervals, err = p.descriptor(); err != nil {
-			return err
-		}
+		p.intervals = p.descriptor()
 	}
 	p.sub = p.sub[:0].text(eventName, name)
-	return p.event(ns, p.intervals, typeBegin, -1)
+	p.event(ns, p.intervals, typeBegin, -1)
 }
 
-func (p *perfetto) intervalEnd(ns uint64, _ string) error {
+func (p *perfetto) intervalEnd(ns uint64, _ string) {
 	p.sub = p.sub[:0]
-	return p.event(ns, p.intervals, typeEnd, -1)
+	p.event(ns, p.intervals, typeEnd, -1)
 }
 
-func (p *perfetto) counter(ns uint64, i int, name, unit string, value float64, bits uint64, kind int) (err error) {
+func (p *perfetto) counter(ns uint64, i int, name, unit string, value float64, bits uint64, kind int) {
 	track, ok := p.counts[i]
 	if !ok {
 		p.child(name)
@@ -254,9 +250,7 @@ func (p *perfetto) counter(ns uint64, i int, name, unit string, value float64, b
 			c = c.uint(counterUnit, unitBytes)
 		}
 		p.sub = p.sub.bytes(descriptorCounter, c)
-		if track, err = p.descriptor(); err != nil {
-			return err
-		}
+		track = p.descriptor()
 		if p.counts == nil {
 			p.counts = map[int]uint64{}
 		}
@@ -267,7 +261,7 @@ func (p *perfetto) counter(ns uint64, i int, name, unit string, value float64, b
 	} else {
 		p.sub = p.sub[:0].uint(eventCounter, bits)
 	}
-	return p.event(ns, track, typeCounter, -1)
+	p.event(ns, track, typeCounter, -1)
 }
 
-func (p *perfetto) tail() error { return nil }
+func (p *perfetto) tail() {}

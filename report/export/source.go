@@ -48,6 +48,23 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 	return 0, 0, false, err
 }
 
+// eachWindow calls f for the chosen locations that have a window, with it.
+func (s *Source) eachWindow(f func(p trace.P, begin, end uint64) error) error {
+	for p := range trace.P(s.Defs.NumLocations()) {
+		if !s.selected(p) {
+			continue
+		}
+		begin, end, ok, err := s.window(p)
+		if err == nil && ok {
+			err = f(p, begin, end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Source) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	a, err := s.File.Array(xtf.Proc(p), t)
 	if err != nil {

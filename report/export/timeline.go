@@ -50,6 +50,10 @@ func (t *timeline) write(out io.Writer, form string, limit int64) error {
 		return fmt.Errorf("%q: not a form of timelines: perfetto or chrome: %w", form, ErrRun)
 	}
 	t.written = func() int64 { return count.N + int64(buffer.Buffered()) }
+	t.failed = func() error {
+		_, err := buffer.Write(nil)
+		return err
+	}
 	err := t.draw()
 	if err == nil {
 		err = buffer.Flush()
@@ -73,22 +77,22 @@ func (c *Counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// sink writes the events of a timeline in one form. Times are nanoseconds from the begin of the trace on; those of
-// one track never decrease, and begins and ends are balanced.
+// sink writes the events of a timeline in one form, into a writer that remembers its first error. Times are nanoseconds from the begin of
+// the trace on; those of one track never decrease, and begins and ends are balanced.
 type sink interface {
-	head(id string, regions, categories []string) error
-	process(first trace.P, rank uint32, name string) error
+	head(id string, regions, categories []string)
+	process(first trace.P, rank uint32, name string)
 	// thread begins the tracks of a location; what follows belongs to it.
-	thread(x thread) error
-	begin(ns uint64, e *event) error
-	end(ns uint64, flows []uint64) error
+	thread(x thread)
+	begin(ns uint64, e *event)
+	end(ns uint64, flows []uint64)
 	// instant is a message outside of calls.
-	instant(ns uint64, receive bool, e *event) error
-	intervalBegin(ns uint64, name string) error
-	intervalEnd(ns uint64, name string) error
+	instant(ns uint64, receive bool, e *event)
+	intervalBegin(ns uint64, name string)
+	intervalEnd(ns uint64, name string)
 	// counter takes member i's next value.
-	counter(ns uint64, i int, name, unit string, value float64, bits uint64, kind int) error
-	tail() error
+	counter(ns uint64, i int, name, unit string, value float64, bits uint64, kind int)
+	tail()
 }
 
 // thread is a location in a timeline. Its numbers are those of an imagined system: they are unique in a timeline, and the
@@ -146,6 +150,7 @@ type timeline struct {
 	clock   clock
 	drawn   Drawn
 	written func() int64 // bytes so far
+	failed  func() error // the first error of what was written
 	windows []span       // of each location, empty where it is not chosen
 	base    []uint64     // number of the first message of each location in the run, from 1
 	count   []uint64     // of messages of each location
@@ -200,15 +205,6 @@ func (t *timeline) prepare() error {
 	return nil
 }
 
-// ns is a time of the timeline.
-func (t *timeline) ns(ticks uint64) (uint64, error) {
-	v, ok := t.clock.ns(ticks)
-	if !ok {
-		return 0, fmt.Errorf("time of %d ticks does not fit into nanoseconds: %w", ticks, ErrRun)
-	}
-	return v, nil
-}
-
 // names lists the regions' names by the numbers that events use; the last is that of all unknown ones.
 func (t *timeline) names() []string {
 	var list []string
@@ -224,9 +220,7 @@ func (t *timeline) draw() error {
 	s := t.s
 	names := t.names()
 	id := s.File.FileID()
-	if err := t.sink.head(fmt.Sprintf("%x", id[:]), names, stateNames()); err != nil {
-		return err
-	}
+	t.sink.head(fmt.Sprintf("%x", id[:]), names, stateNames())
 	for rank, x := range s.Defs.Processes() {
 		chosen := slices.Collect(func(yield func(trace.P) bool) {
 			for i := range trace.P(x.Count) {
@@ -238,16 +232,15 @@ func (t *timeline) draw() error {
 		if len(chosen) == 0 {
 			continue
 		}
-		if err := t.sink.process(x.First, uint32(rank), fmt.Sprintf("rank %d", rank)); err != nil {
-			return err
-		}
+		t.sink.process(x.First, uint32(rank), fmt.Sprintf("rank %d", rank))
 		for _, p := range chosen {
 			if err := t.location(x.First, p, len(names)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return t.sink.tail()
+	t.sink.tail()
+	return nil
 }
 
 func (t *timeline) shown(p trace.P) bool {
@@ -260,9 +253,7 @@ func (t *timeline) location(first, p trace.P, unknown int) error {
 	if name == "" {
 		name = fmt.Sprintf("location %d", t.s.Defs.Location(p).Ref)
 	}
-	if err := t.sink.thread(thread{process: int32(first) + 1, self: int32(p) + 1, name: name}); err != nil {
-		return err
-	}
+	t.sink.thread(thread{process: int32(first) + 1, self: int32(p) + 1, name: name})
 	w := t.windows[p]
 	if w.begin >= w.end {
 		return nil
