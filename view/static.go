@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -236,60 +235,38 @@ var (
 	exportWord = regexp.MustCompile(`(?m)^export (const|let|class|function|async function) `)
 )
 
-// bundle joins a module and all it imports.
+// bundle joins a module and all it imports, each after those that it imports.
 func bundle(files fs.FS, main string) (string, error) {
-	text := map[string]string{}
-	imports := map[string][]string{}
-	for list := []string{main}; len(list) > 0; list = list[1:] {
-		name := list[0]
-		if _, ok := text[name]; ok {
-			continue
-		}
-		b, err := fs.ReadFile(files, name)
-		if err != nil {
-			return "", err
-		}
-		text[name] = string(b)
-		for _, m := range importLine.FindAllStringSubmatch(text[name], -1) {
-			imports[name] = append(imports[name], m[1])
-			list = append(list, m[1])
-		}
-	}
-	order, err := inOrder(main, imports)
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
-	for _, name := range order {
-		b.WriteString(exportWord.ReplaceAllString(importLine.ReplaceAllString(text[name], ""), "$1 "))
+	known := map[string]bool{} // false: its imports are in progress
+	var add func(name string) error
+	add = func(name string) error {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		known[name] = false
+		for _, m := range importLine.FindAllSubmatch(text, -1) {
+			next := string(m[1])
+			done, begun := known[next]
+			if begun && !done {
+				return fmt.Errorf("%s and %s import each other", name, next)
+			}
+			if !begun {
+				if err := add(next); err != nil {
+					return err
+				}
+			}
+		}
+		known[name] = true
+		b.Write(exportWord.ReplaceAll(importLine.ReplaceAll(text, nil), []byte("$1 ")))
+		return nil
+	}
+	if err := add(main); err != nil {
+		return "", err
 	}
 	if strings.Contains(strings.ToLower(b.String()), "</script") {
 		return "", fmt.Errorf("%s: the program of the page must not end its own element", main)
 	}
 	return b.String(), nil
-}
-
-// inOrder lists modules so that each is after those that it imports.
-func inOrder(main string, imports map[string][]string) ([]string, error) {
-	var order []string
-	onPath := map[string]bool{}
-	for stack := []string{main}; len(stack) > 0; {
-		name := stack[len(stack)-1]
-		onPath[name] = true
-		k := slices.IndexFunc(imports[name], func(m string) bool { return !slices.Contains(order, m) })
-		if k < 0 {
-			if !slices.Contains(order, name) {
-				order = append(order, name)
-			}
-			delete(onPath, name)
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		if next := imports[name][k]; onPath[next] {
-			return nil, fmt.Errorf("%s and %s import each other", name, next)
-		} else {
-			stack = append(stack, next)
-		}
-	}
-	return order, nil
 }
