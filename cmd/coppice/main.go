@@ -107,7 +107,7 @@ func commands(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.AddCommand(
-		infoVerb(s), analyzeVerb(s), reportVerb(s), diffVerb(s), serveVerb(s), queryVerb(s), exportVerb(s), checkVerb(s), runVerb(s), recordVerb(s), replayVerb(s), planVerb(s),
+		infoVerb(s), analyzeVerb(s), reportVerb(s), leversVerb(s), diffVerb(s), serveVerb(s), queryVerb(s), exportVerb(s), checkVerb(s), runVerb(s), recordVerb(s), replayVerb(s), planVerb(s),
 		parts(s, "platform", "the machine of a prediction", platformShow(s), platformConvert(s), platformMeasure(s)),
 		predictVerb(s),
 		parts(s, "capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",

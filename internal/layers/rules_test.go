@@ -75,6 +75,7 @@ var Table = []Package{
 	// Analyses for the tests of what works with their results.
 	{Path: "internal/jobtest", Layer: 6, Importers: nothing},
 	{Path: "jobs/archive", Layer: 7},
+	{Path: "jobs/levers", Layer: 7},
 	{Path: "jobs/prediction", Layer: 7},
 	{Path: "report/lookup", Layer: 4, NoMPI: true},
 	{Path: "report/verify", Layer: 4, NoMPI: true},

@@ -230,24 +230,24 @@ func (f *flow) clockStep(p uint32, x *flowing) bool {
 			x.enter, x.leave, x.need = o.t, o.key, 0
 		}
 	case stepSend:
-		f.give(valueKey{o.peer, 0, o.key}, x.last.at(o.t))
+		f.give(valueKey{o.peer, 0, o.key}, instant{x.last.at(o.t), o.t})
 	case stepEnter:
-		f.enter(p, o, x.last.at(o.t))
+		f.enter(p, o, instant{x.last.at(o.t), o.t})
 	case stepAttend:
-		f.enter(p, o, 0)
+		f.enter(p, o, instant{})
 	case stepNeed:
 		v, ok := f.receive(p, valueKey{p, 0, o.key})
 		if !ok {
 			return false
 		}
-		x.need = max(x.need, v)
+		x.need = max(x.need, v.v)
 	case stepResult, stepIgnore:
 		v, ok := f.result(p, o)
 		if !ok {
 			return false
 		}
 		if o.kind == stepResult {
-			x.need = max(x.need, v)
+			x.need = max(x.need, v.v)
 		}
 	case stepLeave:
 		if x.need > x.last.at(x.leave) {

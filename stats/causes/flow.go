@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // A replay runs slab after slab, each from the crossing that the slab before left. Slabs of different ranks run at once:
@@ -44,15 +45,23 @@ func compareKeys(a, b valueKey) int {
 
 type value struct {
 	valueKey
-	v uint64
+	instant
 }
 
+// instant is one of the replay and what it was in the trace.
+type instant struct{ v, m uint64 }
+
+// later is the later one, in replay and trace each by itself.
+func (a instant) later(b instant) instant { return instant{max(a.v, b.v), max(a.m, b.m)} }
+
 // standing is where a location is in the replay. Instants are ticks. In an ideal network: before is how much later the last
-// call began in the trace than in the replay, modulo 2^64, wait how long it lasts there. In the repair of clocks: need is the latest enter that the call in hand depends on.
+// call began in the trace than in the replay, modulo 2^64, wait how long it lasts there. With a lever too, and there need is how long it waited in the trace, late how
+// long it waits in the replay, path where it is. In the repair of clocks: need is the latest enter that the call in hand depends on.
 type standing struct {
 	enter, leave uint64 // the last MPI call in the trace
 	before, wait uint64
-	need         uint64
+	need, late   uint64
+	path         uint32
 	last         correction
 	rest         []replayOp // steps of slabs before this one that wait
 }
@@ -62,7 +71,8 @@ type instance struct {
 	coll    replayOp // comm, ordinal, kind, root
 	entered uint32
 	known   bool // of prefix operations: for the members below next
-	value   uint64
+	gone    bool // a member does without it
+	value   instant
 	next    uint32        // of prefix operations: all members below have entered, as far as they are known
 	waiting []uint32      // locations that get the value
 	prefix  []memberValue // of those that have entered, from next on, the last member first
@@ -70,7 +80,7 @@ type instance struct {
 
 type memberValue struct {
 	member, p uint32
-	v         uint64
+	instant
 }
 
 // crossing is what a slab leaves to the next one. It is not changed once it is made.
@@ -103,8 +113,10 @@ type slabRun struct {
 	from, to *crossing
 	active   []bool // locations that have steps
 	nodes    map[uint64]nodeTicks
-	fixed    []placed // corrections of clocks, in order by location
-	late     uint64   // what nodes and to were shifted by since the run, modulo 2^64
+	fixed    []placed          // corrections of clocks, in order by location
+	waited   map[uint32]waited // with a lever, by path
+	ignored  uint64            // dependencies that the trace contradicts
+	late     uint64            // what nodes and to were shifted by since the run, modulo 2^64
 }
 
 // placed is a correction of a location.
@@ -124,6 +136,7 @@ type flowing struct {
 	key     valueKey
 	queued  bool
 	skipped bool // op is not waited for
+	work    work // with a lever
 }
 
 // members looks a communicator up in the definitions, once.
@@ -173,7 +186,7 @@ func (o *replayOp) gets(member uint32) bool {
 func (o *replayOp) valueKey(p uint32) valueKey { return valueKey{p, 1 + o.peer, o.key} }
 
 // give gives a location a value.
-func (f *flow) give(k valueKey, v uint64) {
+func (f *flow) give(k valueKey, v instant) {
 	if uint64(k.p) >= uint64(len(f.places)) {
 		return
 	}
@@ -191,7 +204,7 @@ func (f *flow) push(p uint32) {
 }
 
 // enter takes part in a collective. Where the members are not known nothing happens.
-func (f *flow) enter(p uint32, o *replayOp, v uint64) {
+func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	member, ok := f.member(p, o)
 	if !ok {
 		return
@@ -210,6 +223,10 @@ func (f *flow) enter(p uint32, o *replayOp, v uint64) {
 	}
 	x.entered++
 	all := x.entered >= f.members(o.peer)
+	waits := true
+	if f.r.lever != nil && f.r.lever.removes(&f.places[p].standing, o) {
+		x.gone, waits = true, false
+	}
 	switch o.coll {
 	case prefixMax:
 		i, _ := slices.BinarySearchFunc(x.prefix, member, func(m memberValue, n uint32) int { return cmp.Compare(n, m.member) })
@@ -218,24 +235,32 @@ func (f *flow) enter(p uint32, o *replayOp, v uint64) {
 	case rootToAll:
 		if member == o.root {
 			x.value, x.known = v, true
-		} else {
+		} else if waits {
 			x.waiting = append(x.waiting, p)
 		}
 	default:
-		x.value, x.known = max(x.value, v), all
-		if o.gets(member) {
+		x.value, x.known = x.value.later(v), all
+		if o.gets(member) && waits {
 			x.waiting = append(x.waiting, p)
 		}
 	}
 	if x.known {
 		for _, w := range x.waiting {
-			f.give(x.coll.valueKey(w), x.value)
+			f.give(x.coll.valueKey(w), x.result())
 		}
 		x.waiting = nil
 	}
 	if all && o.coll != prefixMax {
 		delete(f.open, k)
 	}
+}
+
+// result is what members get: nothing to wait for where one of them does without the operation.
+func (x *instance) result() instant {
+	if x.gone {
+		return instant{}
+	}
+	return x.value
 }
 
 // prefixes gives members of a prefix operation what they wait for: the greatest value up to themselves, when all below have
@@ -250,9 +275,9 @@ func (f *flow) prefixes(x *instance) {
 			}
 			x.next++
 		}
-		x.value, x.known = max(x.value, m.v), true
+		x.value, x.known = x.value.later(m.instant), true
 		x.next, x.prefix = max(x.next, m.member+1), x.prefix[:n]
-		f.give(x.coll.valueKey(m.p), x.value)
+		f.give(x.coll.valueKey(m.p), x.result())
 	}
 	if x.entered >= f.members(x.coll.peer) {
 		delete(f.open, x.coll.valueKey(0))
@@ -260,23 +285,23 @@ func (f *flow) prefixes(x *instance) {
 }
 
 // receive takes a value, or has the location wait for it.
-func (f *flow) receive(p uint32, k valueKey) (uint64, bool) {
+func (f *flow) receive(p uint32, k valueKey) (instant, bool) {
 	x := &f.places[p]
 	if v, ok := f.values.take(k); ok {
 		return v, true
 	}
 	if x.skipped {
 		x.skipped = false
-		return 0, true
+		return instant{}, true
 	}
 	x.held, x.key = true, k
-	return 0, false
+	return instant{}, false
 }
 
 // result is the result of a collective for a location, 0 where it gets none.
-func (f *flow) result(p uint32, o *replayOp) (uint64, bool) {
+func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 	if member, ok := f.member(p, o); !ok || !o.gets(member) {
-		return 0, true
+		return instant{}, true
 	}
 	return f.receive(p, o.valueKey(p))
 }
@@ -284,7 +309,7 @@ func (f *flow) result(p uint32, o *replayOp) (uint64, bool) {
 // slab runs a slab from a crossing.
 func (f *flow) slab(k int, from *crossing) error {
 	run := &f.runs[k-f.steps.own]
-	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
+	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}, waited: map[uint32]waited{}}
 	f.run = run
 	f.places = make([]flowing, len(from.places))
 	f.queue = f.queue[:0]
@@ -292,6 +317,7 @@ func (f *flow) slab(k int, from *crossing) error {
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		f.places[i].standing = from.places[i]
+		f.places[i].work.at = xtf.Never
 		f.places[i].src = varint.Read(nil)
 		if len(from.places[i].rest) > 0 {
 			run.active[i] = true
@@ -299,12 +325,17 @@ func (f *flow) slab(k int, from *crossing) error {
 		}
 	}
 	for _, v := range from.values {
-		f.values.put(v.valueKey, v.v)
+		f.values.put(v.valueKey, v.instant)
 	}
 	for i := range from.instances {
 		x := from.instances[i]
 		x.waiting, x.prefix = slices.Clone(x.waiting), slices.Clone(x.prefix)
 		f.open[x.coll.valueKey(0)] = &x
+	}
+	if f.r.lever != nil {
+		if err := f.workOf(k); err != nil {
+			return err
+		}
 	}
 	early := map[uint32][]earlyOp{}
 	err := f.steps.each(earlyParcels, k, func(p uint32, b []byte) (err error) {
@@ -337,8 +368,10 @@ func (f *flow) slab(k int, from *crossing) error {
 	if err != nil {
 		return err
 	}
-	for f.drain(); f.guess && f.release(); f.drain() {
-		run.from = nil // not what the slab finds from there
+	for f.drain(); f.guess && f.release() || f.r.lever != nil && f.goOn(); f.drain() {
+		if f.guess {
+			run.from = nil // not what the slab finds from there
+		}
 	}
 	f.report.Slabs++
 	return f.leave()
@@ -391,10 +424,21 @@ func (f *flow) walk(p uint32) {
 			return
 		}
 		f.report.Steps++
-		if f.r.clocks && !f.clockStep(p, x) || !f.r.clocks && !f.idealStep(p, x) {
+		if !f.step(p, x) {
 			return
 		}
 	}
+}
+
+// step does the step in hand, false if the location has to wait.
+func (f *flow) step(p uint32, x *flowing) bool {
+	switch {
+	case f.r.clocks:
+		return f.clockStep(p, x)
+	case f.r.lever != nil:
+		return f.leverStep(p, x)
+	}
+	return f.idealStep(p, x)
 }
 
 // leave makes the crossing after the slab.
@@ -402,6 +446,9 @@ func (f *flow) leave() error {
 	to := &crossing{places: make([]standing, len(f.places))}
 	for p := range f.places {
 		x := &f.places[p]
+		if f.r.lever != nil {
+			x.before += x.work.to(xtf.Never)
+		}
 		to.places[p] = x.standing
 		rest := slices.Clone(x.standing.rest[min(x.rest, len(x.standing.rest)):])
 		if x.held {
@@ -447,23 +494,23 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 		}
 		x, y := &a.places[p], &b.places[p]
 		if y.before-x.before != c || x.enter != y.enter || x.leave != y.leave || x.wait != y.wait ||
-			x.need != y.need || x.last != y.last || !slices.Equal(x.rest, y.rest) {
+			x.need != y.need || x.late != y.late || x.path != y.path || x.last != y.last || !slices.Equal(x.rest, y.rest) {
 			return 0, false
 		}
 	}
 	for i := range a.values {
-		if x, y := &a.values[i], &b.values[i]; x.valueKey != y.valueKey || x.v-y.v != c {
+		if x, y := &a.values[i], &b.values[i]; x.valueKey != y.valueKey || x.m != y.m || x.v-y.v != c {
 			return 0, false
 		}
 	}
 	for i := range a.instances {
 		x, y := &a.instances[i], &b.instances[i]
-		if x.coll != y.coll || x.entered != y.entered || x.known != y.known || x.next != y.next || len(x.prefix) != len(y.prefix) || !slices.Equal(x.waiting, y.waiting) ||
-			(x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot) && x.value-y.value != c {
+		if x.coll != y.coll || x.entered != y.entered || x.known != y.known || x.gone != y.gone || x.next != y.next || len(x.prefix) != len(y.prefix) || !slices.Equal(x.waiting, y.waiting) ||
+			(x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot) && (x.value.v-y.value.v != c || x.value.m != y.value.m) {
 			return 0, false
 		}
 		for k := range x.prefix {
-			if m, n := &x.prefix[k], &y.prefix[k]; m.member != n.member || m.p != n.p || m.v-n.v != c {
+			if m, n := &x.prefix[k], &y.prefix[k]; m.member != n.member || m.p != n.p || m.m != n.m || m.v-n.v != c {
 				return 0, false
 			}
 		}
@@ -492,7 +539,7 @@ func (r *slabRun) delay(from *crossing, c uint64) {
 	for i := range to.instances {
 		x := &to.instances[i]
 		if x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot {
-			x.value -= c
+			x.value.v -= c
 		}
 		x.prefix = slices.Clone(x.prefix)
 		for k := range x.prefix {
@@ -619,7 +666,7 @@ func (f *flow) settle(in *crossing, failed error) (*crossing, error) {
 func (x *crossing) append(b []byte) []byte {
 	for i := range x.places {
 		p := &x.places[i]
-		b = varint.Append(b, p.enter, p.leave-p.enter, zigzag(p.before), p.wait, p.need, p.last.event, p.last.t, p.last.raised, uint64(len(p.rest)))
+		b = varint.Append(b, p.enter, p.leave-p.enter, zigzag(p.before), p.wait, p.need, p.late, uint64(p.path), p.last.event, p.last.t, p.last.raised, uint64(len(p.rest)))
 		var code stepCoder
 		for k := range p.rest {
 			b = code.put(b, &p.rest[k])
@@ -628,7 +675,7 @@ func (x *crossing) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(x.values)))
 	for i := range x.values {
 		v := &x.values[i]
-		b = varint.Append(b, uint64(v.p), uint64(v.comm), v.key, v.v)
+		b = varint.Append(b, uint64(v.p), uint64(v.comm), v.key, v.v, v.m)
 	}
 	b = binary.AppendUvarint(b, uint64(len(x.instances)))
 	for i := range x.instances {
@@ -637,14 +684,17 @@ func (x *crossing) append(b []byte) []byte {
 		if y.known {
 			known = 1
 		}
-		b = varint.Append(b, uint64(y.coll.coll), uint64(y.coll.peer), uint64(y.coll.root), y.coll.key, uint64(y.entered), known, y.value, uint64(y.next), uint64(len(y.waiting)))
+		if y.gone {
+			known |= 2
+		}
+		b = varint.Append(b, uint64(y.coll.coll), uint64(y.coll.peer), uint64(y.coll.root), y.coll.key, uint64(y.entered), known, y.value.v, y.value.m, uint64(y.next), uint64(len(y.waiting)))
 		for _, p := range y.waiting {
 			b = binary.AppendUvarint(b, uint64(p))
 		}
 		b = binary.AppendUvarint(b, uint64(len(y.prefix)))
 		for k := range y.prefix {
 			m := &y.prefix[k]
-			b = varint.Append(b, uint64(m.member), uint64(m.p), m.v)
+			b = varint.Append(b, uint64(m.member), uint64(m.p), m.v, m.m)
 		}
 	}
 	return b
@@ -658,7 +708,7 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 		p := &x.places[i]
 		p.enter = r.Next()
 		p.leave = p.enter + r.Next()
-		p.before, p.wait, p.need = unzigzag(r.Next()), r.Next(), r.Next()
+		p.before, p.wait, p.need, p.late, p.path = unzigzag(r.Next()), r.Next(), r.Next(), r.Next(), r.Uint32()
 		p.last = correction{r.Next(), r.Next(), r.Next()}
 		var code stepCoder
 		for range r.Count(1) {
@@ -667,16 +717,18 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 			p.rest = append(p.rest, o)
 		}
 	}
-	for range r.Count(4) {
-		x.values = append(x.values, value{valueKey{uint32(r.AtMost(uint64(locations - 1))), r.Uint32(), r.Next()}, r.Next()})
+	for range r.Count(5) {
+		x.values = append(x.values, value{valueKey{uint32(r.AtMost(uint64(locations - 1))), r.Uint32(), r.Next()}, instant{r.Next(), r.Next()}})
 	}
-	for range r.Count(10) {
-		y := instance{coll: replayOp{coll: collectiveKind(r.Next()), peer: r.Uint32(), root: r.Uint32(), key: r.Next()}, entered: r.Uint32(), known: r.Next() == 1, value: r.Next(), next: r.Uint32()}
+	for range r.Count(11) {
+		y := instance{coll: replayOp{coll: collectiveKind(r.Next()), peer: r.Uint32(), root: r.Uint32(), key: r.Next()}, entered: r.Uint32()}
+		known := r.Next()
+		y.known, y.gone, y.value, y.next = known&1 != 0, known&2 != 0, instant{r.Next(), r.Next()}, r.Uint32()
 		for range r.Count(1) {
 			y.waiting = append(y.waiting, r.Uint32())
 		}
-		for range r.Count(3) {
-			y.prefix = append(y.prefix, memberValue{r.Uint32(), r.Uint32(), r.Next()})
+		for range r.Count(4) {
+			y.prefix = append(y.prefix, memberValue{r.Uint32(), r.Uint32(), instant{r.Next(), r.Next()}})
 		}
 		x.instances = append(x.instances, y)
 	}
@@ -701,14 +753,14 @@ func (t *valueTable) home(k valueKey) int {
 }
 
 // put sets a value. A key has one only.
-func (t *valueTable) put(k valueKey, v uint64) {
+func (t *valueTable) put(k valueKey, v instant) {
 	if 2*t.n >= len(t.slots) {
 		old := t.slots
 		t.slots, t.n = make([]value, max(1<<10, 2*len(old))), 0
 		for _, x := range old {
 			if x.p > 0 {
 				x.p--
-				t.put(x.valueKey, x.v)
+				t.put(x.valueKey, x.instant)
 			}
 		}
 	}
@@ -728,18 +780,18 @@ func (t *valueTable) at(i int, k valueKey) bool {
 }
 
 // take removes a value.
-func (t *valueTable) take(k valueKey) (uint64, bool) {
+func (t *valueTable) take(k valueKey) (v instant, ok bool) {
 	if t.n == 0 {
-		return 0, false
+		return v, false
 	}
 	mask := len(t.slots) - 1
 	i := t.home(k)
 	for ; !t.at(i, k); i = (i + 1) & mask {
 		if t.slots[i].p == 0 {
-			return 0, false
+			return v, false
 		}
 	}
-	v := t.slots[i].v
+	v = t.slots[i].instant
 	for j := (i + 1) & mask; t.slots[j].p > 0; j = (j + 1) & mask { // values after it move into the hole
 		x := t.slots[j].valueKey
 		x.p--

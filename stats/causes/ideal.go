@@ -123,7 +123,10 @@ func (x *standing) instant(t uint64) uint64 {
 	return t - x.lag()
 }
 
-// after is how much later it is in the trace than in the replay after the last call.
+// moment is an instant with what it was.
+func (x *standing) moment(t uint64) instant { return instant{x.instant(t), t} }
+
+// lag is how much later it is in the trace than in the replay after the last call.
 func (x *standing) lag() uint64 { return x.leave - (x.enter - x.before + x.wait) }
 
 // idealStep does one step of a location, false if it has to wait.
@@ -137,23 +140,23 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 			x.call(o)
 		}
 	case stepSend:
-		f.give(valueKey{o.peer, 0, o.key}, x.instant(o.t))
+		f.give(valueKey{o.peer, 0, o.key}, x.moment(o.t))
 	case stepNeed, stepDrop:
 		v, ok := f.receive(p, valueKey{p, 0, o.key})
 		if !ok {
 			return false
 		}
 		if o.kind == stepNeed {
-			x.until(v)
+			x.until(v.v)
 		}
 	case stepEnter:
-		f.enter(p, o, x.instant(o.t))
+		f.enter(p, o, x.moment(o.t))
 	case stepResult:
 		v, ok := f.result(p, o)
 		if !ok {
 			return false
 		}
-		x.until(v)
+		x.until(v.v)
 	case stepBegin, stepEnd:
 		k, at := nodeOf(p, o.peer), x.instant(o.t)
 		n, ok := f.run.nodes[k]

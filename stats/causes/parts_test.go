@@ -150,17 +150,17 @@ func TestPassOn(t *testing.T) {
 func TestValueTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 3))
 	var table valueTable
-	want := map[valueKey]uint64{}
+	want := map[valueKey]instant{}
 	for i := range uint64(50_000) {
 		k := valueKey{r.Uint32N(4), r.Uint32N(3), r.Uint64N(100)}
 		if r.IntN(2) == 0 {
-			table.put(k, i)
-			want[k] = i
+			want[k] = instant{i, i + 1}
+			table.put(k, want[k])
 			continue
 		}
 		v, ok := table.take(k)
 		if w, there := want[k]; v != w || ok != there {
-			t.Fatalf("%+v: %d, %t, want %d, %t", k, v, ok, w, there)
+			t.Fatalf("%+v: %v, %t, want %v, %t", k, v, ok, w, there)
 		}
 		delete(want, k)
 	}
@@ -169,8 +169,8 @@ func TestValueTable(t *testing.T) {
 		t.Errorf("%d values, want %d in order", len(list), len(want))
 	}
 	for _, x := range list {
-		if want[x.valueKey] != x.v {
-			t.Errorf("%+v, want %d", x, want[x.valueKey])
+		if want[x.valueKey] != x.instant {
+			t.Errorf("%+v, want %v", x, want[x.valueKey])
 		}
 	}
 }
@@ -249,11 +249,11 @@ func TestOutboxFails(t *testing.T) {
 // crossingOf makes a crossing with some of everything.
 func crossingOf(locations int) *crossing {
 	x := &crossing{places: make([]standing, locations)}
-	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), wait: 2, need: 8, last: correction{1, 2, 3}, rest: []replayOp{
+	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), wait: 2, need: 8, late: 6, path: 5, last: correction{1, 2, 3}, rest: []replayOp{
 		{kind: stepCall, t: 9, key: 12}, {kind: stepNeed, peer: 1, key: 4}, {kind: stepResult, coll: maxToAll, peer: 3, key: 1 << 40}, {kind: stepLeave, key: 5},
 	}}
-	x.values = []value{{valueKey{0, 0, 4}, 11}, {valueKey{1, 4, 9}, ^uint64(0)}}
-	x.instances = []instance{{coll: replayOp{coll: prefixMax, peer: 3, key: 2}, entered: 1, value: 4, waiting: []uint32{1}, prefix: []memberValue{{2, 1, 9}}}}
+	x.values = []value{{valueKey{0, 0, 4}, instant{11, 12}}, {valueKey{1, 4, 9}, instant{^uint64(0), 1}}}
+	x.instances = []instance{{coll: replayOp{coll: prefixMax, peer: 3, key: 2}, entered: 1, gone: true, value: instant{4, 3}, waiting: []uint32{1}, prefix: []memberValue{{2, 1, instant{9, 8}}}}}
 	return x
 }
 
@@ -269,7 +269,7 @@ func TestLater(t *testing.T) {
 			x.values[i].v -= c
 		}
 		x.instances[0].prefix[0].v -= c
-		x.instances = append(x.instances, instance{coll: replayOp{coll: maxToAll, peer: 1, key: 3}, entered: 1, value: 20 - c})
+		x.instances = append(x.instances, instance{coll: replayOp{coll: maxToAll, peer: 1, key: 3}, entered: 1, value: instant{v: 20 - c}})
 		return x
 	}
 	if c, ok := later(by(0), by(7), nil, false); !ok || c != 7 {
@@ -281,12 +281,15 @@ func TestLater(t *testing.T) {
 		t.Errorf("delayed by 7: %+v, want %+v", run.to, want)
 	}
 	for what, change := range map[string]func(x *crossing){
-		"before": func(x *crossing) { x.places[1].before++ },
-		"wait":   func(x *crossing) { x.places[1].wait++ },
-		"rest":   func(x *crossing) { x.places[0].rest = x.places[0].rest[1:] },
-		"value":  func(x *crossing) { x.values[1].v++ },
-		"result": func(x *crossing) { x.instances[1].value++ },
-		"prefix": func(x *crossing) { x.instances[0].prefix[0].v++ },
+		"before":   func(x *crossing) { x.places[1].before++ },
+		"wait":     func(x *crossing) { x.places[1].wait++ },
+		"rest":     func(x *crossing) { x.places[0].rest = x.places[0].rest[1:] },
+		"value":    func(x *crossing) { x.values[1].v++ },
+		"result":   func(x *crossing) { x.instances[1].value.v++ },
+		"measured": func(x *crossing) { x.values[1].m++ },
+		"gone":     func(x *crossing) { x.instances[1].gone = true },
+		"path":     func(x *crossing) { x.places[0].path++ },
+		"prefix":   func(x *crossing) { x.instances[0].prefix[0].v++ },
 	} {
 		x := by(7)
 		change(x)

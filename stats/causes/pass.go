@@ -56,6 +56,7 @@ func NewPass(r *Run) *Pass {
 	}
 	x.out, x.waits, x.jumps = writer(lineParcels), writer(waitParcels), writer(jumpParcels)
 	x.script = newScript(r.Defs, false, writer)
+	x.script.probes = r.Probes
 	return x
 }
 

@@ -9,7 +9,8 @@ package causes
 type Replay struct {
 	*Run
 
-	clocks bool // see replayScript
+	clocks bool       // see replayScript
+	lever  *leverPlan // see Levers
 }
 
 // ReplayReport says what a replay did. Counts of a rank are for logs; Deadlock is
@@ -28,10 +29,16 @@ func (r *ReplayReport) count(b []byte) {
 	r.Bytes += uint64(len(b))
 }
 
-// run replays all locations, whose steps have been delivered. Collective.
-func (r *Replay) run() (*flow, error) {
+// begin prepares to replay all locations, whose steps have been delivered.
+func (r *Replay) begin() *flow {
 	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.parcels, report: &ReplayReport{Bytes: r.parcels.box.sent}}
 	f.runs = make([]slabRun, f.steps.end-f.steps.own)
+	return f
+}
+
+// run replays them. Collective.
+func (r *Replay) run() (*flow, error) {
+	f := r.begin()
 	last, err := f.runSlabs(r.Defs.NumLocations())
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ const (
 	stepIgnore                   // the collective is complete, which the call does not need
 	stepBegin                    // an execution of node peer begins at t
 	stepEnd                      // ... ends
+	stepProbe                    // the call does not leave before that instant, which another one needs too
 	stepResume                   // a call that began in a slab before, as stepCall has it
 )
 
@@ -44,6 +45,7 @@ type replayOp struct {
 type replayScript struct {
 	defs   *trace.Definitions
 	clocks bool
+	probes bool // see Run.Probes
 	steps  stepWriter
 	early  earlyWriter
 	p      trace.P
@@ -65,8 +67,8 @@ type dueOp struct {
 
 // messageRow is what steps are made of.
 type messageRow struct {
-	t, end, done, call, n, mate uint64
-	kind, mateP                 uint32
+	t, end, post, done, call, n, mate uint64
+	kind, mateP                       uint32
 }
 
 // collectiveRow is the same of a collective: what it does, if anything.
@@ -98,6 +100,7 @@ func (s *replayScript) begin(p trace.P) {
 // message takes the next row of the location.
 func (s *replayScript) message(m *xtf.Message) {
 	r := s.p2p.push()
+	r.post = m.Post
 	r.t, r.end, r.done, r.call, r.n, r.mate, r.kind, r.mateP = m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP
 	if o, ok := earlyMessage(&m.P2P, s.defs.NumLocations()); ok && !s.clocks {
 		s.early.add(uint32(s.p), &o, m.N<<1)
@@ -161,6 +164,9 @@ func (s *replayScript) add(enter, leave, n uint64) {
 	}
 	for ; s.coll.more() && s.coll.head().t == enter && s.coll.head().call == n; s.coll.pop() {
 		s.member(s.coll.head())
+	}
+	if s.probes && s.p2p.more() && s.p2p.head().kind&xtf.P2PProbed != 0 && s.p2p.head().post == enter {
+		s.probe(s.p2p.head())
 	}
 	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
 		d := popDue(&s.syncs)
@@ -247,6 +253,13 @@ func (s *replayScript) side(m *messageRow) {
 		s.needs = append(s.needs, need)
 	default:
 		s.begun = append(s.begun, dueOp{due: m.done, row: m.n, who: m.mateP})
+	}
+}
+
+// probe has the call in hand wait for a message that it does not take.
+func (s *replayScript) probe(m *messageRow) {
+	if m.mate != xtf.Never && uint64(m.mateP) < uint64(s.defs.NumLocations()) {
+		s.needs = append(s.needs, replayOp{kind: stepProbe, peer: m.mateP, key: m.n})
 	}
 }
 

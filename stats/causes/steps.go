@@ -47,7 +47,7 @@ func (c *stepCoder) put(b []byte, o *replayOp) []byte {
 		b = binary.AppendUvarint(b, zigzag(o.key-*k))
 		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
 		*k, c.t = o.key, o.t
-	case stepNeed, stepDrop:
+	case stepNeed, stepDrop, stepProbe:
 		b = binary.AppendUvarint(b, uint64(o.peer))
 		b = binary.AppendUvarint(b, zigzag(o.key-c.own))
 		c.own = o.key
@@ -83,7 +83,7 @@ func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
 		k := c.key(0, o.peer)
 		o.key, o.t = *k+unzigzag(r.Next()), c.t+unzigzag(r.Next())
 		*k, c.t = o.key, o.t
-	case stepNeed, stepDrop:
+	case stepNeed, stepDrop, stepProbe:
 		o.peer = uint32(r.Next())
 		o.key = c.own + unzigzag(r.Next())
 		c.own = o.key
@@ -117,7 +117,7 @@ func (w *stepWriter) begin(p uint32) {
 // add adds the next step of the location.
 func (w *stepWriter) add(o *replayOp) {
 	switch o.kind {
-	case stepNeed, stepDrop, stepResult, stepIgnore, stepLeave:
+	case stepNeed, stepDrop, stepProbe, stepResult, stepIgnore, stepLeave:
 		w.now = max(w.now, w.call.key)
 	default:
 		w.now = max(w.now, o.t)

@@ -1,0 +1,13 @@
+// Package levers finds out what changes of a program would be worth: it replays a recorded run with each of them (causes.Levers),
+// collectively over the ranks of a communicator.
+//
+//	open     each rank reads the definitions, the call paths and the intervals of the file
+//	read     each rank reads the calls, messages and collective operations of its locations; slabs of time get their time
+//	         lines and steps, as in the analysis
+//	replay   all ranks: the run as it was, then once for each change of each target
+//
+// A target is a part of the program: a function, an interval, a call site. Those are tried that take most of the critical path or
+// wait most.
+//
+// Memory of a rank: that of causes.Levers; 24 bytes for each call path, 16 for each location, and 8 for each target and location.
+package levers

@@ -1,0 +1,272 @@
+package levers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/jobs/levers"
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// tried analyses a script and tries all levers, on so many ranks.
+func tried(t *testing.T, s *tracetest.Script, ranks int) *levers.Report {
+	t.Helper()
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	return report(t, run, ranks)
+}
+
+func report(t *testing.T, run string, ranks int) *levers.Report {
+	t.Helper()
+	var r *levers.Report
+	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+		x, err := levers.Run(c, levers.Options{Run: run, Targets: 1000, MemBytes: 1 << 20, Scratch: t.TempDir()})
+		if c.Rank() == 0 {
+			r = x
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// runtime is how long a script takes: the last instant of its text less the first one.
+func runtime(t *testing.T, s *tracetest.Script) int64 {
+	t.Helper()
+	text, err := s.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := int64(-1), int64(0)
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		if _, err := strconv.Atoi(f[0]); err != nil {
+			continue
+		}
+		v, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			continue
+		}
+		if last = max(last, v); first < 0 || v < first {
+			first = v
+		}
+	}
+	return last - first
+}
+
+// changed is a script in which the own time in a function is another one.
+func changed(s *tracetest.Script, function string, share func(p int, ticks uint64) uint64) *tracetest.Script {
+	c := *s
+	c.Steps = make([][]tracetest.Step, len(s.Steps))
+	for p, steps := range s.Steps {
+		c.Steps[p] = slices.Clone(steps)
+		var open []string
+		for i := range steps {
+			switch st := &c.Steps[p][i]; {
+			case st.Enter != "":
+				open = append(open, st.Enter)
+			case st.Leave != "":
+				open = open[:len(open)-1]
+			case st.Call == "" && append([]string{"(outside recorded calls)"}, open...)[len(open)] == function:
+				st.Ticks = share(p, st.Ticks)
+			}
+		}
+	}
+	return &c
+}
+
+// without is a script without the collective operations of a call path, nil if some of their members come on other paths.
+func without(s *tracetest.Script, path []string) *tracetest.Script {
+	c := *s
+	c.Steps = make([][]tracetest.Step, len(s.Steps))
+	type operation struct {
+		comm    string
+		ordinal int
+	}
+	removed, members := map[operation]int{}, map[operation]int{}
+	for p, steps := range s.Steps {
+		var open []string
+		count := map[string]int{}
+		for _, st := range steps {
+			switch {
+			case st.Enter != "":
+				open = append(open, st.Enter)
+			case st.Leave != "":
+				open = open[:len(open)-1]
+			case collective(st.Call):
+				o := operation{st.Comm, count[st.Comm]}
+				count[st.Comm]++
+				members[o]++
+				if slices.Equal(append(slices.Clone(open), "MPI_"+st.Call), path) {
+					removed[o]++
+					continue
+				}
+			}
+			c.Steps[p] = append(c.Steps[p], st)
+		}
+	}
+	for o, n := range removed {
+		if n < members[o] {
+			return nil
+		}
+	}
+	return &c
+}
+
+// collective tells of the calls of random programs which are collective operations, and count as such in their order.
+func collective(call string) bool {
+	return slices.Contains([]string{"Barrier", "Allreduce", "Bcast", "Reduce", "Scan", "Alltoall", "Ibarrier", "Iallreduce", "Ibcast", "Ireduce", "Iscan", "Init"}, call)
+}
+
+// scriptOf is a random program that makes each time a multiple of 20. It is without sends that are still there when their receiver
+// comes: these look as if they waited for it, and so they do in the replay.
+func scriptOf(seed uint64) *tracetest.Script {
+	s := tracetest.RandomScript(seed)
+	s.Latency = 0
+	for p := range s.Start {
+		s.Start[p] *= 20
+	}
+	for p := range s.Steps {
+		s.Steps[p] = slices.DeleteFunc(s.Steps[p], func(x tracetest.Step) bool { return x.Call == "Sendrecv" && x.Peer != p })
+		for i := range s.Steps[p] {
+			x := &s.Steps[p][i]
+			x.Ticks, x.Blocks = 20*x.Ticks, false
+			switch x.Call {
+			case "Send", "Ssend", "Wait", "Waitall":
+				x.Ticks = 0
+			}
+		}
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Enter: "kernel"}, tracetest.Step{Leave: "kernel"}) // all have a last event
+	}
+	return s
+}
+
+// TestRandomPrograms makes functions of random programs faster, runs them again, and compares with what their replay found.
+func TestRandomPrograms(t *testing.T) {
+	removed := 0
+	defer func() {
+		if removed < 100 {
+			t.Errorf("%d operations removed", removed)
+		}
+	}()
+	for seed := range uint64(200) {
+		s := scriptOf(seed)
+		r := tried(t, s, 1+int(seed%4))
+		if r.Runtime != r.Replayed || r.Runtime != uint64(runtime(t, s)) {
+			t.Errorf("seed %d: runtime %d, replayed %d, want %d", seed, r.Runtime, r.Replayed, runtime(t, s))
+		}
+		for _, x := range r.Targets {
+			if c := without(s, x.Path); x.Kind == "collective" && c != nil {
+				removed++
+				if want := int64(r.Runtime) - runtime(t, c); *x.Gone != want {
+					t.Errorf("seed %d: without %v saves %d, want %d", seed, x.Path, *x.Gone, want)
+				}
+			}
+			if x.Kind != "function" {
+				continue
+			}
+			for _, c := range []struct {
+				got       *int64
+				part, all uint64
+			}{{x.Tenth, 9, 10}, {x.Half, 1, 2}, {x.Gone, 0, 1}} {
+				want := int64(r.Runtime) - runtime(t, changed(s, x.Name, func(_ int, ticks uint64) uint64 { return ticks * c.part / c.all }))
+				if *c.got != want {
+					t.Errorf("seed %d: %s at %d/%d saves %d, want %d", seed, x.Name, c.part, c.all, *c.got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestByHand has three processes that compute 1000, 2000 and 6000 ticks, meet in a barrier, and do it again with 6000, 2000, 1000.
+func TestByHand(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "first"}, {Name: "second"}}, Steps: make([][]tracetest.Step, 3)}
+	for p := range s.Steps {
+		work := []uint64{1000, 2000, 6000}
+		s.Steps[p] = []tracetest.Step{
+			{Enter: "main"},
+			{Enter: "first"},
+			{Ticks: work[p]},
+			{Leave: "first"},
+			{Call: "Barrier", Ticks: 10},
+			{Enter: "second"},
+			{Ticks: work[2-p]},
+			{Leave: "second"},
+			{Call: "Barrier", Ticks: 10},
+			{Leave: "main"},
+		}
+	}
+	r := tried(t, s, 2)
+	if r.Runtime != 12020 {
+		t.Errorf("runtime %d", r.Runtime)
+	}
+	want := map[string][4]int64{ // 10 %, 50 %, balanced, gone; not tried: -1
+		"function first":                                  {600, 3000, 3000, 6000},
+		"function second":                                 {600, 3000, 3000, 6000},
+		"collective main > MPI_Barrier":                   {-1, -1, -1, 12020 - 7000}, // each computes 7000, 4000 or 7000 in all
+		"wait main > MPI_Barrier":                         {-1, -1, -1, 12020 - 7020},
+		"transfer main > MPI_Barrier":                     {2, 10, -1, 20},
+		"transfer all messages and collective operations": {2, 10, -1, 20},
+	}
+	for _, x := range r.Targets {
+		w, ok := want[x.Kind+" "+x.Name]
+		if !ok {
+			t.Errorf("%s %s is not expected", x.Kind, x.Name)
+		}
+		delete(want, x.Kind+" "+x.Name)
+		for i, v := range []*int64{x.Tenth, x.Half, x.Balanced, x.Gone} {
+			if got := value(v); got != w[i] {
+				t.Errorf("%s %s: change %d saves %d, want %d", x.Kind, x.Name, i, got, w[i])
+			}
+		}
+	}
+	for name := range want {
+		t.Errorf("%s was not tried", name)
+	}
+}
+
+func value(v *int64) int64 {
+	if v == nil {
+		return -1
+	}
+	return *v
+}
+
+// TestRanks compares the bytes on several numbers of ranks.
+func TestRanks(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(2, analyze.Options{Source: jobtest.Generated(t, "stencil:procs=12,events=40000,imbalance=30"), Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	for _, ranks := range []int{1, 2, 3, 7, 12} {
+		var got bytes.Buffer
+		if err := json.NewEncoder(&got).Encode(report(t, run, ranks)); err != nil {
+			t.Fatal(err)
+		}
+		if ranks == 1 {
+			want = got
+		} else if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%d ranks give other bytes", ranks)
+		}
+	}
+}

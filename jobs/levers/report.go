@@ -1,0 +1,134 @@
+package levers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+)
+
+// Report is what changes would be worth. Times are ticks.
+type Report struct {
+	Name       string   `json:"-"`
+	Resolution uint64   `json:"resolution"`
+	Runtime    uint64   `json:"runtime"`              // of the run
+	Replayed   uint64   `json:"replayed"`             // of its replay without a change
+	Ignored    uint64   `json:"dependencies_ignored"` // of the replay: the trace contradicts them
+	Threads    bool     `json:"threads"`              // there are threads whose waits for each other are not replayed
+	Devices    bool     `json:"devices"`              // and streams of devices
+	Targets    []Target `json:"targets"`
+}
+
+// Target is a part of the program and what changes of it would be worth.
+type Target struct {
+	Kind     string   `json:"kind"`
+	Name     string   `json:"name"`
+	Path     []string `json:"path,omitempty"`
+	Time     uint64   `json:"time"`     // ticks in all processes
+	Critical uint64   `json:"critical"` // of them on the critical path
+	Tenth    *int64   `json:"saved_10_percent"`
+	Half     *int64   `json:"saved_50_percent"`
+	Balanced *int64   `json:"saved_balanced"`
+	Gone     *int64   `json:"saved_gone"`
+	Goes     string   `json:"waits_then,omitempty"` // where most of the waiting goes instead
+	GoesTo   uint64   `json:"waits_then_ticks,omitempty"`
+}
+
+// worth is what decides about the rank.
+func (t *Target) worth() int64 {
+	most := int64(math.MinInt64)
+	for _, v := range []*int64{t.Half, t.Balanced} {
+		if v != nil {
+			most = max(most, *v)
+		}
+	}
+	if most == math.MinInt64 && t.Gone != nil {
+		return *t.Gone
+	}
+	return most
+}
+
+// kinds are those of targets, in the order of the report.
+var kinds = []struct{ kind, title, lead string }{
+	{kindFunction, "own code", "Time outside of MPI, by function: seconds of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
+	{kindInterval, "intervals", "The same of all own code in an interval."},
+	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time."},
+	{kindCollective, "collective operations", "Call sites of collective operations: seconds that would be saved without them."},
+	{kindTransfer, "transfers", "Time in messages and collective operations apart from waits, by call site: seconds that would be saved, were it 10 % or 50 % less, or gone."},
+}
+
+// Book has the targets, a chapter for each kind.
+func (r *Report) Book(page bool, _ int) (*table.Book, error) {
+	u := numbers.Units{Resolution: r.Resolution}
+	b := &table.Book{Unit: u, Page: page, Name: r.Name, Subtitle: "What changes would be worth"}
+	b.Heads = []string{fmt.Sprintf("%s  %s", numbers.Clean(r.Name, 60), table.Time(u, r.Runtime).Text)}
+	b.Notes = append(b.Notes, r.judge()...)
+	for _, k := range kinds {
+		t := &table.Table{Title: k.title, Lead: k.lead, Kind: k.kind, Columns: []table.Column{
+			table.Words("what", "name"), table.Ints("total "+u.Name(), "time"), table.Ints("critical "+u.Name(), "critical"),
+			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints("gone "+u.Name(), "saved_gone"),
+			table.Words("waits then", "waits_then"),
+		}}
+		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })
+		table.Fill(t, "target", list, func(x *Target) []table.Cell {
+			return []table.Cell{
+				table.Word(x.Name), some(u, x.Time), some(u, x.Critical), saved(u, x.Tenth), saved(u, x.Half), saved(u, x.Balanced), saved(u, x.Gone), table.Word(x.Goes),
+			}
+		})
+		c := b.Chapter(k.kind, k.title, "")
+		c.Table(t)
+	}
+	return b, nil
+}
+
+// some is a time that is known.
+func some(u numbers.Units, v uint64) table.Cell {
+	if v == 0 {
+		return table.None()
+	}
+	return table.Time(u, v)
+}
+
+func saved(u numbers.Units, v *int64) table.Cell {
+	if v == nil {
+		return table.None()
+	}
+	if *v < 0 {
+		x := table.Time(u, uint64(-*v))
+		return table.Named("-"+x.Text, "-"+x.Value)
+	}
+	return table.Time(u, uint64(*v))
+}
+
+// judge says how far the list can be trusted.
+func (r *Report) judge() (list []string) {
+	off := numbers.Quotient(numbers.Integer(max(r.Runtime, r.Replayed)-min(r.Runtime, r.Replayed)), numbers.Integer(r.Runtime))
+	text := "The replay of the unchanged run is off by " + off.Percent() + "."
+	if 20*(max(r.Runtime, r.Replayed)-min(r.Runtime, r.Replayed)) > r.Runtime {
+		text += " What is worth less than that cannot be ranked."
+	}
+	list = append(list, text)
+	if r.Ignored > 0 {
+		list = append(list, fmt.Sprintf("Left out: %s for others that the times of the trace contradict.", numbers.Plural(int(r.Ignored), "wait")))
+	}
+	if r.Threads {
+		list = append(list, "Threads do not wait for each other in the replay: what a function of a parallel region saves is that of the first thread.")
+	}
+	if r.Devices {
+		list = append(list, "Streams of devices are not replayed: a wait for a device is own code of the function that waits.")
+	}
+	return list
+}
+
+func (r *Report) sort() {
+	order := map[string]int{}
+	for i, k := range kinds {
+		order[k.kind] = i
+	}
+	slices.SortStableFunc(r.Targets, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(order[a.Kind], order[b.Kind]), cmp.Compare(b.worth(), a.worth()))
+	})
+}

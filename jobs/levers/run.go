@@ -1,0 +1,309 @@
+package levers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Options says what to try. It is the same on all ranks.
+type Options struct {
+	Run      string // the XTF file
+	Changes  []string
+	Targets  int                 // of each kind that are tried
+	MemBytes int64               // of a rank, of what was read; the rest goes to a file in Scratch
+	Scratch  string              // a folder
+	Show     func(jobs.Progress) // on rank 0
+}
+
+// search is one job on one rank.
+type search struct {
+	o      Options
+	c      mpi.Comm
+	run    *results.Run
+	nodes  []results.Node
+	paths  pathTable
+	ranges []partition.Range
+	store  *xtfwriter.Store
+	levers causes.Levers
+	meter  *jobs.Meter
+	first  uint64                // event of the run
+	own    []map[placeKey]uint64 // by own location: ticks of its own code
+	res    Report
+}
+
+// Run replays a recorded run with changes. Collective: all ranks return the same error; rank 0 gets the report. Its bytes do not
+// depend on the number of ranks.
+func Run(c mpi.Comm, o Options) (*Report, error) {
+	side, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	x := &search{o: o, c: c, meter: jobs.NewMeter(side, o.Show)}
+	err = x.work()
+	if x.run != nil {
+		x.run.Close()
+	}
+	if x.store != nil {
+		if e := x.store.Close(true); err == nil {
+			err = jobs.Agree(c, e)
+		}
+	}
+	x.meter.Close(err != nil)
+	if err != nil {
+		return nil, err
+	}
+	return &x.res, side.Free()
+}
+
+func (x *search) work() error {
+	for _, step := range []func() error{x.open, x.read, x.try} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open reads what all ranks have.
+func (x *search) open() error {
+	x.meter.Stage("open", 0)
+	err := x.openRun()
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	weights := make([]uint64, x.run.Defs.NumLocations())
+	for p := range weights {
+		d, e := x.run.File.Dir(xtf.Proc(p))
+		if e != nil {
+			err = e
+		}
+		weights[p] = d.Events
+	}
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	x.ranges = partition.Ranges(weights, x.c.Size())
+	return nil
+}
+
+func (x *search) openRun() (err error) {
+	if x.run, err = results.Open(x.o.Run, xtf.Options{}); err != nil {
+		return err
+	}
+	if !x.run.Rows {
+		return fmt.Errorf("%w: it was analyzed with --events none, without the calls that are replayed", results.ErrNoResult)
+	}
+	if x.nodes, err = x.run.Nodes(); err != nil {
+		return err
+	}
+	return x.paths.read(x.run)
+}
+
+// pathTable is the call paths of the run. Memory: 24 bytes each.
+type pathTable struct {
+	regions  []uint32
+	parents  []uint32
+	children map[[2]uint32]uint32
+	all      []uint32 // each its own number
+}
+
+func (t *pathTable) read(r *results.Run) error {
+	t.children = map[[2]uint32]uint32{}
+	err := results.Load(r, xtf.WholeRun, func(x *xtf.Path) {
+		n := uint32(len(t.regions))
+		t.regions, t.parents, t.all = append(t.regions, x.Region), append(t.parents, x.Parent), append(t.all, n)
+		t.children[[2]uint32{x.Parent, x.Region}] = n
+	})
+	return r.Failed(xtf.WholeRun, "call paths", err)
+}
+
+// Child implements causes.Paths. A path beyond the limits counts for its caller.
+func (t *pathTable) Child(parent, region uint32) uint32 {
+	if n, ok := t.children[[2]uint32{parent, region}]; ok {
+		return n
+	}
+	return parent
+}
+
+// read gives the slabs what the locations did.
+func (x *search) read() error {
+	own := x.ranges[x.c.Rank()]
+	all := uint64(0)
+	for p := own.First; p < own.End; p++ {
+		if d, err := x.run.File.Dir(xtf.Proc(p)); err == nil {
+			all += d.Events
+		}
+	}
+	x.meter.Stage("read", all)
+	x.store = xtfwriter.NewStore(filepath.Join(x.o.Scratch, fmt.Sprintf(".coppice.levers-%d-%d", os.Getpid(), x.c.Rank())), x.o.MemBytes)
+	x.store.Unname()
+	run := &causes.Run{
+		Comm: x.c, Defs: x.run.Defs, Ranges: x.ranges, Regions: x.paths.regions, Derived: make([]bool, len(x.nodes)), Probes: true,
+		Storage: causes.Storage{Scratch: func() causes.Scratch { return x.store.Scratch() }},
+	}
+	for n := range x.nodes {
+		run.Derived[n] = interval.Form(x.nodes[n].Form) == interval.FormDerived
+	}
+	x.levers = causes.Levers{Replay: causes.Replay{Run: run}}
+	var cuts causes.Counts
+	lasts, err := x.extents(own, run, &cuts)
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	if err := x.c.AllreduceInt64(lasts, mpi.Max); err != nil {
+		return err
+	}
+	x.levers.Lasts = ends(lasts)
+	if err := jobs.OverRanks(x.c, mpi.Max, &run.Last); err != nil {
+		return err
+	}
+	if err := jobs.OverRanks(x.c, mpi.Min, &x.first); err != nil {
+		return err
+	}
+	if err := run.Cut(&cuts); err != nil {
+		return err
+	}
+	pass := causes.NewPass(run)
+	lines := make([]*xtfwriter.Segment, own.Len())
+	err = nil
+	for p := own.First; p < own.End && err == nil; p++ {
+		lines[p-own.First] = x.store.Scratch()
+		err = x.location(p, pass, lines[p-own.First])
+	}
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	return run.Deal(func(p trace.P) (causes.Segment, error) { return lines[p-own.First], nil })
+}
+
+// ends are those of the locations that a run ends with: they have MPI calls, or no location has any. Lasts has the ends of
+// processors, then the same of those with MPI calls.
+func ends(lasts []int64) []uint64 {
+	n := len(lasts) / 2
+	if of := lasts[n:]; slices.Max(append(of, 0)) > 0 {
+		lasts = of
+	}
+	list := make([]uint64, n)
+	for p := range list {
+		list[p] = uint64(lasts[p])
+	}
+	return list
+}
+
+// extents says when locations end, and counts their MPI calls by time.
+func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Counts) (lasts []int64, err error) {
+	n := x.run.Defs.NumLocations()
+	lasts, x.first = make([]int64, 2*n), xtf.Never
+	for p := own.First; p < own.End; p++ {
+		life, err := x.run.Life(p)
+		if err != nil {
+			return lasts, err
+		}
+		run.Last = max(run.Last, life.End)
+		if life.End > 0 {
+			x.first = min(x.first, life.Begin)
+		}
+		least, calls := xtf.Never, uint64(0)
+		err = results.Load(x.run, xtf.Proc(p), func(b *xtf.TimeBin) {
+			level, bin := b.Key>>52, b.Key&(1<<52-1)
+			if least = min(least, level); level > least || trace.CallClass(b.Class)&trace.ClassMPI == 0 {
+				return
+			}
+			if calls += b.Count; level <= 26 && bin <= life.End>>(2*level) {
+				cuts.Add(bin<<(2*level), b.Count)
+			}
+		})
+		if err != nil {
+			return lasts, err
+		}
+		if x.run.Defs.Location(p).Type == trace.CPUThread {
+			lasts[p] = int64(life.End)
+			if calls > 0 {
+				lasts[n+int(p)] = int64(life.End)
+			}
+		}
+	}
+	return lasts, nil
+}
+
+// location makes the time line and the steps of a location.
+func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) error {
+	life, err := x.run.Life(p)
+	if err != nil {
+		return err
+	}
+	calls, err := xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	executions, err := xtf.ArrayOf[xtf.Ival](x.run.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	messages, err := xtf.ArrayOf[xtf.P2P](x.run.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	operations, err := xtf.ArrayOf[xtf.Coll](x.run.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	pass.Begin(p, &causes.Location{
+		Calls: calls.Rows(0, calls.Len()), Intervals: executions.Rows(0, executions.Len()), Paths: &x.paths, Global: x.paths.all, First: life.Begin, Last: life.End,
+	}, to)
+	m, c := xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len())), xtf.RowsOf[xtf.Coll](operations.Rows(0, operations.Len()))
+	m.Next()
+	c.Next()
+	for m.More || c.More {
+		t := xtf.Never
+		if m.More {
+			t = m.Row.T
+		}
+		if c.More {
+			t = min(t, c.Row.T)
+		}
+		known := t
+		if m.More && m.Row.Kind&xtf.P2PProbed != 0 {
+			known = min(t, m.Row.Post)
+		}
+		if err := pass.To(known); err != nil {
+			return err
+		}
+		for ; m.More && m.Row.T == t; m.Next() {
+			pass.Message(&xtf.Message{P2P: m.Row, N: m.Cursor.N()})
+		}
+		for ; c.More && c.Row.T == t; c.Next() {
+			pass.Collective(&xtf.Collective{Coll: c.Row, N: c.Cursor.N(), Cause: xtf.NoCollCause()})
+		}
+	}
+	if err := m.Err(); err != nil {
+		return err
+	}
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if err := pass.End(); err != nil {
+		return err
+	}
+	own := map[placeKey]uint64{}
+	for at, ticks := range pass.Own() {
+		if x.levers.Lasts[p] > 0 {
+			own[placeKey{at.Path, at.Activity, at.Node}] += ticks
+		}
+	}
+	x.own = append(x.own, own)
+	x.meter.Add(calls.Len())
+	return nil
+}

@@ -1,0 +1,309 @@
+package levers
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Kinds of targets.
+const (
+	kindFunction   = "function"
+	kindInterval   = "interval"
+	kindWait       = "wait"
+	kindCollective = "collective"
+	kindTransfer   = "transfer"
+)
+
+// placeKey is where a location spends time of its own.
+type placeKey struct{ path, activity, node uint32 }
+
+// target is a part of the program that is tried.
+type target struct {
+	Target
+	region uint32
+	node   uint32
+	path   uint32
+	own    []int64 // ticks by location
+}
+
+// changeable tells which time outside of MPI calls levers change.
+func changeable(activity uint32) bool {
+	switch activity {
+	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside, xtf.ActivityOverhead:
+		return false
+	}
+	return true
+}
+
+// try replays the run with each lever.
+func (x *search) try() error {
+	list, err := x.targets()
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	if err := x.measure(list); err != nil {
+		return err
+	}
+	x.meter.Stage("replay", uint64(len(list)+1))
+	base, err := x.levers.Try(&causes.Lever{})
+	if err != nil {
+		return err
+	}
+	x.meter.Add(1)
+	for _, t := range x.levers.Lasts {
+		x.res.Runtime = max(x.res.Runtime, t)
+	}
+	x.res.Runtime -= min(x.first, x.res.Runtime)
+	x.res.Replayed, x.res.Ignored = base.Runtime-min(x.first, base.Runtime), base.Ignored
+	for i := range list {
+		if err := x.tryTarget(&list[i], base); err != nil {
+			return err
+		}
+		x.meter.Add(1)
+		x.res.Targets = append(x.res.Targets, list[i].Target)
+	}
+	x.res.Name, x.res.Resolution = x.run.Name, x.run.Units().Resolution
+	n := results.CountLocations(x.run.Defs)
+	x.res.Threads, x.res.Devices = uint64(n.CPU) > uint64(len(x.run.Defs.Processes())), n.Accelerator > 0
+	x.res.sort()
+	return nil
+}
+
+// targets chooses what is tried: what takes most of the critical path, and what waits most.
+func (x *search) targets() ([]target, error) {
+	functions, nodes, sites := map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}
+	err := results.Load(x.run, xtf.WholeRun, func(t *xtf.PathTotal) {
+		path, node := uint32(t.Key), uint32(t.Key>>32)
+		switch {
+		case uint64(path) >= uint64(len(x.paths.regions)):
+		case changeable(t.Activity):
+			functions[x.paths.regions[path]] += t.Ticks
+			nodes[node] += t.Ticks
+		case t.Activity == xtf.ActivityMPI:
+			sites[path] += t.Ticks
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	waits := map[uint32]uint64{}
+	err = results.Load(x.run, xtf.WholeRun, func(t *xtf.WaitTotal) {
+		if path := uint32(t.Key); uint64(path) < uint64(len(x.paths.regions)) && !results.IsCompletion(t.Pattern) {
+			waits[path] += t.Ticks
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	paths, err := results.ReadCallPaths(x.run)
+	if err != nil {
+		return nil, err
+	}
+	var list []target
+	for _, region := range most(functions, x.o.Targets) {
+		list = append(list, target{Target: Target{Kind: kindFunction, Name: x.function(region), Critical: functions[region]}, region: region})
+	}
+	labels, err := results.NodeLabels(x.run)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range most(nodes, x.o.Targets) {
+		if node > 0 && uint64(node) < uint64(len(x.nodes)) && !x.levers.Derived[node] {
+			list = append(list, target{Target: Target{Kind: kindInterval, Name: labels[node], Critical: nodes[node]}, node: node})
+		}
+	}
+	for _, path := range most(waits, x.o.Targets) {
+		names := paths.Names(path)
+		list = append(list, target{Target: Target{Kind: kindWait, Name: results.PathLabel(names), Path: names, Time: waits[path]}, path: path})
+	}
+	own := maps.Clone(sites)
+	for path := range own {
+		if !x.communicates(path) {
+			delete(own, path)
+		}
+	}
+	for path, ticks := range waits {
+		sites[path] += ticks
+	}
+	for path := range sites {
+		r := x.run.Defs.Region(x.paths.regions[path])
+		if r == nil || !collective(x.run.Defs, r) {
+			delete(sites, path)
+		}
+	}
+	for _, path := range most(sites, x.o.Targets) {
+		names := paths.Names(path)
+		list = append(list, target{Target: Target{Kind: kindCollective, Name: results.PathLabel(names), Path: names, Time: sites[path]}, path: path})
+	}
+	list = append(list, target{Target: Target{Kind: kindTransfer, Name: "all messages and collective operations", Critical: sum(own)}})
+	for _, path := range most(own, x.o.Targets) {
+		names := paths.Names(path)
+		list = append(list, target{Target: Target{Kind: kindTransfer, Name: results.PathLabel(names), Path: names, Critical: own[path]}, path: path})
+	}
+	return list, nil
+}
+
+// communicates reports whether a call path is one of a message or collective operation.
+func (x *search) communicates(path uint32) bool {
+	r := x.run.Defs.Region(x.paths.regions[path])
+	return r != nil && x.run.Defs.Class(r)&(trace.ClassP2P|trace.ClassColl) != 0
+}
+
+func sum(of map[uint32]uint64) (all uint64) {
+	for _, v := range of {
+		all += v
+	}
+	return all
+}
+
+// function names a region, or what is outside of all.
+func (x *search) function(region uint32) string {
+	if region == trace.Undefined {
+		return results.PathLabel(nil)
+	}
+	return results.CallName(x.run, region)
+}
+
+// collective reports whether a region is a blocking collective operation that is not set-up.
+func collective(d *trace.Definitions, r *trace.Region) bool {
+	c := d.Class(r)
+	return c&(trace.ClassColl|trace.ClassStart) == trace.ClassColl
+}
+
+// most are the keys of the largest values, largest first.
+func most(of map[uint32]uint64, n int) []uint32 {
+	list := slices.SortedFunc(maps.Keys(of), func(a, b uint32) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	list = slices.DeleteFunc(list, func(k uint32) bool { return of[k] == 0 })
+	return list[:min(n, len(list))]
+}
+
+// is reports whether time in a place belongs to the target.
+func (t *target) is(x *search, path, activity, node uint32) bool {
+	switch t.Kind {
+	case kindFunction:
+		return changeable(activity) && x.paths.regions[path] == t.region
+	case kindInterval:
+		return changeable(activity) && node == t.node
+	}
+	return false
+}
+
+// measure sums up what targets take on each location. Collective.
+func (x *search) measure(list []target) error {
+	first := x.ranges[x.c.Rank()].First
+	for i := range list {
+		t := &list[i]
+		if t.Kind != kindFunction && t.Kind != kindInterval {
+			continue
+		}
+		t.own = make([]int64, x.run.Defs.NumLocations())
+		for k, own := range x.own {
+			for at, ticks := range own {
+				if t.is(x, at.path, at.activity, at.node) {
+					t.own[int(first)+k] += int64(ticks)
+				}
+			}
+		}
+		if err := x.c.AllreduceInt64(t.own, mpi.Sum); err != nil {
+			return err
+		}
+		for _, ticks := range t.own {
+			t.Time += uint64(ticks)
+		}
+	}
+	return nil
+}
+
+// tryTarget tries what can be done about a target.
+func (x *search) tryTarget(t *target, base *causes.Outcome) error {
+	var err error
+	saved := func(l *causes.Lever) *int64 {
+		if err != nil {
+			return nil
+		}
+		var out *causes.Outcome
+		if out, err = x.levers.Try(l); err != nil {
+			return nil
+		}
+		v := int64(base.Runtime) - int64(out.Runtime)
+		t.goes(x, base, out)
+		return &v
+	}
+	work := func(share func(p trace.P) causes.Share) *causes.Lever {
+		return &causes.Lever{Work: func(at causes.Place) causes.Share {
+			if t.is(x, at.Path, at.Activity, at.Node) {
+				return share(at.P)
+			}
+			return causes.Whole
+		}}
+	}
+	calls := func(change func(path uint32) causes.ChangedCall) *causes.Lever { return &causes.Lever{Call: change} }
+	only := func(c causes.ChangedCall) func(uint32) causes.ChangedCall {
+		return func(path uint32) causes.ChangedCall {
+			if path == t.path || t.Kind == kindTransfer && t.path == 0 && x.communicates(path) {
+				return c
+			}
+			return causes.ChangedCall{Own: causes.Whole}
+		}
+	}
+	every := func(s causes.Share) func(trace.P) causes.Share { return func(trace.P) causes.Share { return s } }
+	switch t.Kind {
+	case kindFunction, kindInterval:
+		t.Tenth = saved(work(every(causes.Whole * 9 / 10)))
+		t.Gone = saved(work(every(0)))
+		t.Balanced = saved(work(t.balance()))
+		t.Half = saved(work(every(causes.Whole / 2)))
+	case kindWait:
+		t.Gone = saved(calls(only(causes.ChangedCall{Waitless: true, Own: causes.Whole})))
+	case kindCollective:
+		t.Gone = saved(calls(only(causes.ChangedCall{Removed: true})))
+	case kindTransfer:
+		t.Tenth = saved(calls(only(causes.ChangedCall{Own: causes.Whole * 9 / 10})))
+		t.Gone = saved(calls(only(causes.ChangedCall{Own: 0})))
+		t.Half = saved(calls(only(causes.ChangedCall{Own: causes.Whole / 2})))
+	}
+	return err
+}
+
+// balance gives every location that runs the target the mean of those.
+func (t *target) balance() func(p trace.P) causes.Share {
+	n, sum := int64(0), int64(0)
+	for _, ticks := range t.own {
+		if ticks > 0 {
+			n, sum = n+1, sum+ticks
+		}
+	}
+	return func(p trace.P) causes.Share {
+		own := t.own[p]
+		if own == 0 {
+			return causes.Whole
+		}
+		return causes.Share(float64(sum) / float64(n) / float64(own) * float64(causes.Whole))
+	}
+}
+
+// goes says where the waiting grows most.
+func (t *target) goes(x *search, base, out *causes.Outcome) {
+	t.Goes, t.GoesTo = "", 0
+	was := map[uint32]uint64{}
+	for _, m := range base.Moved {
+		was[m.Path] = m.Waited + m.Later
+	}
+	most, at := int64(0), uint32(0)
+	for _, m := range out.Moved {
+		if more := int64(m.Waited + m.Later - was[m.Path]); more > most {
+			most, at = more, m.Path
+		}
+	}
+	if most > 0 {
+		t.Goes, t.GoesTo = x.function(x.paths.regions[at]), uint64(most)
+	}
+}

@@ -1,0 +1,369 @@
+package causes
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Whole is the share of a time that is not changed.
+const Whole Share = 1_000_000
+
+// Share is what is left of a time, in parts of Whole.
+type Share uint64
+
+// of is the share of the first ticks of a time, so that parts of it sum up.
+func (s Share) of(ticks uint64) uint64 {
+	hi, lo := bits.Mul64(ticks, uint64(s))
+	q, _ := bits.Div64(hi%uint64(Whole), lo, uint64(Whole))
+	return q
+}
+
+// Place is where a location spends time of its own.
+type Place struct {
+	P        trace.P
+	Path     uint32 // of the run
+	Activity uint32
+	Node     uint32
+}
+
+// Lever is a change of the program. It changes nothing where a function is nil.
+type Lever struct {
+	Work func(x Place) Share           // what is left of time outside of MPI calls
+	Call func(path uint32) ChangedCall // how outermost MPI calls change
+}
+
+// ChangedCall is how an outermost MPI call changes.
+type ChangedCall struct {
+	Removed  bool  // it does nothing, and nobody waits for it
+	Waitless bool  // it waits for nobody
+	Own      Share // what is left of its time but for waiting
+}
+
+// Moved says how much longer the calls of a path waited in the replay, modulo 2^64, and how long they did in the trace.
+type Moved struct {
+	Path          uint32
+	Waited, Later uint64
+}
+
+// Outcome is what a lever does to the run.
+type Outcome struct {
+	Runtime uint64  // ticks from 0 to the last event of a location with MPI calls
+	Moved   []Moved // by path
+	Ignored uint64  // dependencies that the trace contradicts
+}
+
+// Levers replays a run as it would be with changes of the program, from its measured times:
+//
+//	time outside of MPI calls   what the lever leaves of it
+//	MPI call                    waits until the last instant that it depends on, as in Ideal, then takes as long as it took
+//	                            after that instant in the trace
+//
+// So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
+// counts without a transfer. Which messages a program receives, and how often it tests, does not change; threads do not wait for each other.
+//
+// First Pass and Deal for all locations, without waits, then Try. Memory: that of Replay, the time lines of one slab, 1 to 3 bytes for each piece, and 16
+// bytes for each path and 40 for each (activity, path, node) of each location.
+type Levers struct {
+	Replay
+	Lasts []uint64 // last events of the locations, 0 of those without MPI calls, on all ranks
+}
+
+// leverPlan is a lever that is tried.
+type leverPlan struct {
+	*Lever
+	calls []ChangedCall // by path
+}
+
+// removes reports whether a location does without an operation, which the call in hand begins.
+func (l *leverPlan) removes(x *standing, o *replayOp) bool {
+	return o.t == x.enter && l.calls[x.path].Removed
+}
+
+// waited is how much longer calls of a path wait in the replay, and how long they did in the trace; modulo 2^64.
+type waited struct{ late, need uint64 }
+
+// Try replays the run with a lever. Collective.
+func (r *Levers) Try(l *Lever) (*Outcome, error) {
+	plan := &leverPlan{Lever: l, calls: make([]ChangedCall, len(r.Regions))}
+	for path := range plan.calls {
+		plan.calls[path].Own = Whole
+		if l.Call != nil {
+			plan.calls[path] = l.Call(uint32(path))
+		}
+	}
+	x := r.Replay
+	x.lever = plan
+	f := x.begin()
+	last, err := f.runSlabs(r.Defs.NumLocations())
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{}
+	sums := make([]int64, 2*len(r.Regions)+1)
+	for i := range f.runs {
+		for path, w := range f.runs[i].waited {
+			sums[2*path] += int64(w.late)
+			sums[2*path+1] += int64(w.need)
+		}
+		sums[len(sums)-1] += int64(f.runs[i].ignored)
+	}
+	if err := r.Comm.AllreduceInt64(sums, mpi.Sum); err != nil {
+		return nil, err
+	}
+	for path := range r.Regions {
+		if w := sums[2*path:]; w[0] != 0 || w[1] != 0 {
+			out.Moved = append(out.Moved, Moved{uint32(path), uint64(w[1]), uint64(w[0] - w[1])})
+		}
+	}
+	out.Ignored = uint64(sums[len(sums)-1])
+	end := []int64{0}
+	if last != nil {
+		for p := range last.places {
+			if t := r.Lasts[p]; t > 0 {
+				end[0] = max(end[0], int64(t-last.places[p].lag()))
+			}
+		}
+	}
+	err = r.Comm.AllreduceInt64(end, mpi.Max)
+	out.Runtime = uint64(end[0])
+	return out, err
+}
+
+// work is what a location does in a slab, piece by piece, and what a lever leaves of it.
+type work struct {
+	r      varint.Reader
+	lever  *Lever
+	p      trace.P
+	at     uint64 // all before was taken
+	end    uint64 // of the piece in hand
+	number uint32 // of its key; 0: waits, or no piece
+	keys   []workKey
+}
+
+// workKey is a key of the time line, with the time that passed there.
+type workKey struct {
+	slotKey
+	share Share
+	ticks uint64
+}
+
+// workOf begins the time lines of a slab.
+func (f *flow) workOf(k int) error {
+	start := f.steps.slabs.start(k)
+	return f.steps.each(lineParcels, k, func(p uint32, b []byte) error {
+		if uint64(p) >= uint64(len(f.places)) {
+			return errDamaged
+		}
+		f.run.active[p] = true
+		x := &f.places[p].work
+		*x = work{r: varint.Read(slices.Clone(b)), lever: f.r.lever.Lever, p: trace.P(p), at: start, end: start}
+		x.r.Next() // waits that are over
+		x.r.Next() // and their ticks
+		x.keys = append(x.keys, workKey{waitSlot, Whole, 0})
+		for range x.r.Count(3) {
+			x.key()
+			x.keys[len(x.keys)-1].ticks = x.r.Next()
+		}
+		x.piece()
+		return failure(&x.r)
+	})
+}
+
+// key reads a new key.
+func (x *work) key() {
+	k := workKey{slotKey{x.r.Next(), x.r.Uint32()}, Whole, 0}
+	switch activity := activityOf(k.key); activity {
+	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside:
+	default:
+		if x.lever.Work != nil {
+			k.share = x.lever.Work(Place{x.p, uint32(k.key >> activityBits), activity, k.node})
+		}
+	}
+	x.keys = append(x.keys, k)
+}
+
+// piece takes the next piece in hand, which begins where the one before ends; without any there is nothing to come.
+func (x *work) piece() {
+	for x.number = 0; x.r.Len() > 0; {
+		h := x.r.Next()
+		switch n := uint64(h >> pieceBits); {
+		case h == 0: // a wait that goes on
+			x.r.Next()
+			continue
+		case h == uint64(pieceWaits): // a region that is not that of the path
+			x.r.Next()
+			continue
+		case n == uint64(len(x.keys)):
+			x.key()
+			x.number = uint32(n)
+		case n > uint64(len(x.keys)):
+			x.r.Fail()
+			return
+		default:
+			x.number = uint32(n)
+		}
+		if x.end += x.r.Next(); x.end > x.at {
+			return
+		}
+	}
+	x.end = xtf.Never
+}
+
+// to takes what lies before an instant, and returns by how much less it is with the lever, modulo 2^64.
+func (x *work) to(t uint64) (less uint64) {
+	for x.at < t {
+		e := min(x.end, t)
+		if x.number > 0 {
+			k, n := &x.keys[x.number], e-x.at
+			if k.share != Whole {
+				less += n - (k.share.of(k.ticks+n) - k.share.of(k.ticks))
+			}
+			k.ticks += n
+		}
+		if x.at = e; e == x.end {
+			x.piece()
+		}
+	}
+	return less
+}
+
+// path is the call path at the instant up to which all was taken.
+func (x *work) path() uint32 {
+	if x.number == 0 || activityOf(x.keys[x.number].key) != xtf.ActivityMPI {
+		return 0
+	}
+	return uint32(x.keys[x.number].key >> activityBits)
+}
+
+// leverStep does one step of a location, false if it has to wait.
+func (f *flow) leverStep(p uint32, x *flowing) bool {
+	o := &x.op
+	switch o.kind {
+	case stepCall:
+		x.workTo(o.t)
+		x.before, x.enter, x.leave = x.lag(), o.t, o.key
+		f.beginCall(x)
+	case stepResume:
+		if f.guess {
+			x.before, x.enter, x.leave = 0, o.t, o.key
+			f.beginCall(x)
+		}
+	case stepSend:
+		x.workTo(o.t)
+		f.give(valueKey{o.peer, 0, o.key}, x.moment(o.t))
+	case stepNeed, stepDrop:
+		v, ok := f.receive(p, valueKey{p, 0, o.key})
+		if !ok {
+			return false
+		}
+		if o.kind == stepNeed {
+			f.depend(x, v)
+		}
+	case stepProbe:
+		k := valueKey{p, 0, o.key}
+		v, ok := f.receive(p, k)
+		if !ok {
+			return false
+		}
+		if v != (instant{}) {
+			f.values.put(k, v)
+		}
+		f.depend(x, v)
+	case stepEnter:
+		x.workTo(o.t)
+		f.enter(p, o, x.moment(o.t))
+	case stepResult:
+		if f.r.lever.calls[x.path].Removed {
+			return true
+		}
+		v, ok := f.result(p, o)
+		if !ok {
+			return false
+		}
+		f.depend(x, v)
+	}
+	return true
+}
+
+// workTo takes what lies after the last call, up to an instant.
+func (x *flowing) workTo(t uint64) {
+	if t >= x.leave {
+		x.before += x.work.to(t)
+	}
+}
+
+// beginCall begins a call that depends on nothing yet.
+func (f *flow) beginCall(x *flowing) {
+	x.need, x.late, x.path = 0, 0, 0
+	if path := x.work.path(); uint64(path) < uint64(len(f.r.lever.calls)) {
+		x.path = path
+	}
+	f.lasts(x)
+}
+
+// lasts sets how long the call in hand lasts: it waits, and then takes what it took after it had waited in the trace.
+func (f *flow) lasts(x *flowing) {
+	c := &f.r.lever.calls[x.path]
+	switch own := x.leave - x.enter - x.need; {
+	case c.Removed:
+		x.wait = 0
+	case c.Own == Whole:
+		x.wait = x.late + own
+	default:
+		x.wait = x.late + c.Own.of(own)
+	}
+}
+
+// depend has the call in hand wait for an instant. One after its end in the trace is none that it waited for.
+func (f *flow) depend(x *flowing, v instant) {
+	if v.m > x.leave {
+		f.run.ignored++
+		return
+	}
+	was := waited{x.late, x.need}
+	if from := x.enter - x.before; v.v > from && !f.r.lever.calls[x.path].Waitless {
+		x.late = max(x.late, v.v-from)
+	}
+	if v.m > x.enter {
+		x.need = max(x.need, v.m-x.enter)
+	}
+	if is := (waited{x.late, x.need}); is != was {
+		sum := f.run.waited[x.path]
+		f.run.waited[x.path] = waited{sum.late + is.late - was.late, sum.need + is.need - was.need}
+		f.lasts(x)
+	}
+}
+
+// goOn has the location go on without what it waits for whose call ended first in the trace: what it waits for comes after that.
+func (f *flow) goOn() bool {
+	first := -1
+	for p := range f.places {
+		if x := &f.places[p]; x.held && !x.skipped && (first < 0 || x.leave < f.places[first].leave) {
+			first = p
+		}
+	}
+	if first < 0 {
+		return false
+	}
+	f.places[first].skipped = true
+	f.run.ignored++
+	f.push(uint32(first))
+	return true
+}
+
+// Own passes how long the location in hand, which has ended, spent in each place.
+func (w *Pass) Own() iter.Seq2[Place, uint64] {
+	return func(yield func(Place, uint64) bool) {
+		for _, s := range w.slots.list[1:] {
+			if s.total > 0 && !yield(Place{w.p, uint32(s.key >> activityBits), activityOf(s.key), s.node}, s.total) {
+				return
+			}
+		}
+	}
+}
