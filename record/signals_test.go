@@ -8,22 +8,25 @@ import (
 	"testing"
 )
 
-// TestSignals has programs that a signal ends: it is the first finding, with the process and the line that the program printed just before, and
-// the launcher's status is what it is without the recorder. A signal that a handler of the program takes is none.
+// TestSignals has programs that a signal ends, or an error of MPI: it is the first finding, with the process and the line that the program
+// printed just before, and the launcher's status is what it is without the recorder. One that the program takes is none.
 func TestSignals(t *testing.T) {
-	const segmentation = "SIGSEGV (segmentation fault)"
+	const segmentation = `signal SIGSEGV \(segmentation fault\)`
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "signals.c", "-g", "-O0")
 		for _, x := range []struct {
-			how, signal string
-			in, to      string // functions: which has the line; a regular expression of what it called there
+			how, what string // a regular expression
+			in, to    string // functions: which has the line; a regular expression of what it called there
 		}{
 			{"null", segmentation, "raises", ""},
 			{"jump", segmentation, "raises", ""},
-			{"abort", "SIGABRT (abort)", "raises", " > .*abort.*"},
+			{"abort", `signal SIGABRT \(abort\)`, "raises", " > .*abort.*"},
 			{"call", segmentation, "raises", " > MPI_Send.*"},
 			{"stack", segmentation, "deeper", "( > .*)?"},
 			{"thread", segmentation, "thread", ""},
+			{"rank", `MPI error "(MPI_ERR_RANK: invalid|Invalid) rank"`, "raises", " > MPI_Send"},
+			{"truncated", `MPI error "(MPI_ERR_TRUNCATE: message|Message) truncated"`, "raises", " > MPI_Wait"},
+			{how: "returned"},
 			{how: "handled"},
 			{how: "survived"},
 		} {
@@ -36,8 +39,8 @@ func TestSignals(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "run.xtf")
 				analyse(t, r.Archive, file)
 				first := readPlanted(t, file).Findings[0]
-				if x.signal == "" {
-					if first.Kind != "hang" || strings.Contains(first.Text, "by signal") {
+				if x.what == "" {
+					if first.Kind != "hang" || strings.Contains(first.Text, "by signal") || strings.Contains(first.Text, "MPI error") {
 						t.Errorf("%s: %s", first.Kind, first.Text)
 					}
 					return
@@ -45,7 +48,7 @@ func TestSignals(t *testing.T) {
 				_, line, _ := strings.Cut(out, "line ")
 				line, _, _ = strings.Cut(line, "\n")
 				place := fmt.Sprintf("%s (signals.c:%s)", x.in, line)
-				want := "^" + regexp.QuoteMeta("ended without MPI_Finalize: rank 1 by signal "+x.signal+" in "+place)
+				want := "^ended without MPI_Finalize: rank 1 by " + x.what + " in " + regexp.QuoteMeta(place)
 				if first.Kind != "abort" || !regexp.MustCompile(want+x.to+"; calls that never returned: rank 0 in MPI_Recv").MatchString(first.Text) || !strings.HasPrefix(first.Where.Place, "signals.c:"+line) {
 					t.Errorf("%s: %s, at %q instead of %s", first.Kind, first.Text, first.Where.Place, place)
 				}

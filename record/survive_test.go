@@ -31,8 +31,8 @@ var survivals = []struct {
 	// the launcher may kill one of them before it ends itself
 	{"exit", "100", 0, 200, "exit with status 7", false, "abort", "ended without MPI_Finalize: (ranks 0-1|rank [01]) by exit with status 7"},
 	{"leave", "100", 0, 200, "exit with status 3", false, "abort", "ended without MPI_Finalize: rank 1 by exit with status 3; calls that never returned: rank 0 in MPI_Barrier since "},
-	{"abort", "100", 0, 200, "MPI_Abort", false, "abort", "ended by MPI_Abort: "},
-	{"kill", "100", 0, 200, "killed", false, "hang", "hang, or the trace was cut there: "},
+	{"abort", "100", 0, 200, "MPI_Abort", false, "abort", "ended by MPI_Abort with code 9: "},
+	{"kill", "100", 0, 200, "SIGKILL", false, "hang", `hang, or ended from outside \(SIGKILL cannot be seen\): `},
 	{"budget", "60000", 4 << 20, 40_000, "its share of the size given was used up", true, "", ""},
 	{"disk", "110000", 0, 40_000, "no room on the disk", true, "", ""},
 }

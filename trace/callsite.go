@@ -65,31 +65,38 @@ func lined(frames []string) (int, string) {
 	return -1, ""
 }
 
-// signalIn is between the name of a signal and the frames where it came.
-const signalIn = " in "
+// fatalIn is between what ended a process and the frames where it came.
+const fatalIn = " in "
 
-// DescribeSignal returns the value of PropertyUnfinished of a process that a signal ended: its name, and frames as in DescribeCallSite.
-func DescribeSignal(name string, frames []string) string {
+// DescribeFatal returns the value of PropertyUnfinished of a process that a signal ended, or an error of MPI: what it is, which is
+// UnfinishedSignal and a name or UnfinishedError and a text in quotes, and frames as in DescribeCallSite.
+func DescribeFatal(what string, frames []string) string {
 	if len(frames) > 0 {
-		name += signalIn + strings.Join(frames, siteSeparator)
+		what += fatalIn + strings.Join(frames, siteSeparator)
 	}
-	return UnfinishedSignal + name
+	return what
 }
 
-// SignalOf returns what a value of PropertyUnfinished says of a signal: its name with the innermost frame that has a line and the one that it
-// called, and the place, as CallPlace does. ok is false for other values.
-func SignalOf(value string) (name, place string, ok bool) {
-	text, ok := strings.CutPrefix(value, UnfinishedSignal)
-	name, path, in := strings.Cut(text, signalIn)
-	if !ok || !in {
-		return name, "", ok
+// FatalOf returns what a value of PropertyUnfinished says of such an end: what it was with the innermost frame that has a line and the one that
+// it called, and the place, as CallPlace does. ok is false for other values.
+func FatalOf(value string) (what, place string, ok bool) {
+	quoted := 0
+	if strings.HasPrefix(value, UnfinishedError) {
+		quoted = strings.LastIndexByte(value, '"') + 1
+	} else if !strings.HasPrefix(value, UnfinishedSignal) {
+		return "", "", false
+	}
+	what, path, in := strings.Cut(value[quoted:], fatalIn)
+	what = value[:quoted] + what
+	if !in {
+		return what, "", true
 	}
 	frames := strings.Split(path, siteSeparator)
 	shown := frames[len(frames)-1:]
 	if i, _ := lined(frames); i >= 0 {
 		shown = frames[i:min(i+2, len(frames))]
 	}
-	return name + signalIn + strings.Join(shown, siteSeparator), placeOf(shown), true
+	return what + fatalIn + strings.Join(shown, siteSeparator), placeOf(shown), true
 }
 
 // RegionLabel returns the name of a region for people, with the place of its calls: "MPI_Recv (halo.c:42)".

@@ -269,12 +269,16 @@ const (
 // SessionsAlone is the value of PropertySessions of a program without MPI_Init.
 const SessionsAlone = "no call is recorded: MPI begins by MPI_Session_init alone"
 
-// UnfinishedExit begins the value of PropertyUnfinished where a process ended itself, by exit or at the end of main. The status follows
-// where it is known.
-const UnfinishedExit = "exit"
+// Beginnings of the value of PropertyUnfinished.
+const (
+	UnfinishedExit   = "exit"       // the process ended itself, by exit or at the end of main; with its status where it is known
+	UnfinishedAbort  = "MPI_Abort"  // with its code
+	UnfinishedSignal = "signal "    // a signal that the process brought upon itself: see DescribeFatal
+	UnfinishedError  = "MPI error " // the handler of an error of MPI ended it: the same
+)
 
-// UnfinishedSignal begins it where a signal did that the process brought upon itself: see DescribeSignal.
-const UnfinishedSignal = "signal "
+// UnfinishedUnknown is its value where the end left no trace in the process.
+const UnfinishedUnknown = "ended from outside, such as by SIGKILL, which cannot be seen, or by _exit, or by a signal that the program handles"
 
 // CutBy returns the diagnostic that a location property stands for, and false for other properties.
 func CutBy(property string) (Code, bool) {

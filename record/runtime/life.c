@@ -55,7 +55,7 @@ int MPI_Finalize(void)
 int MPI_Abort(MPI_Comm comm, int code)
 {
 	if (cr_enter(F_ABORT, CR_PLACE))
-		cr_stop(END_ABORT);
+		cr_abort(code);
 	lg_stop(LG_ABORT);
 	return PMPI_Abort(comm, code);
 }
@@ -147,7 +147,7 @@ static void f_finalize(void *f, void *ierror, struct cr_place from)
 static void f_abort(void *f, void *comm, void *code, void *ierror, struct cr_place from)
 {
 	if (cr_enter(F_ABORT, from))
-		cr_stop(END_ABORT);
+		cr_abort(*(MPI_Fint *)code);
 	lg_stop(LG_ABORT);
 	((fortran_3 *)f)(comm, code, ierror);
 }

@@ -299,7 +299,7 @@ HIDDEN int cr_spawned(void)
 	return PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
 }
 
-/* What the program gave exit, or returned from main, + 1. Not every C library says. */
+/* What the program gave exit or MPI_Abort, or returned from main, + 1. Not every C library says. */
 static uint64_t exit_status;
 #pragma weak on_exit
 
@@ -413,7 +413,7 @@ HIDDEN void cr_stop(int reason)
 		pthread_join(cr.helper, NULL);
 	cr_samples_define();
 	uint64_t end[6] = {(uint64_t)reason};
-	if (reason == END_EXIT)
+	if (reason == END_EXIT || reason == END_ABORT)
 		end[5] = exit_status;
 	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
 	cr.stopped = 1;
@@ -426,6 +426,12 @@ HIDDEN void cr_stop(int reason)
 	if (cr_posix_end)
 		cr_posix_end();
 	define_end(end);
+}
+
+HIDDEN void cr_abort(int code)
+{
+	exit_status = (uint64_t)(uint32_t)code + 1;
+	cr_stop(END_ABORT);
 }
 
 __attribute__((destructor)) static void unloaded(void)

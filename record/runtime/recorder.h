@@ -59,7 +59,7 @@ enum {
 	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
 	DEF_COMM_NAME,
 	DEF_FUNCTIONS,   /* of rank 0: names of the wrapped functions, a line each, numbered from 0 */
-	DEF_END,         /* reason, events, time stalled, threads, newest time, status given to exit + 1 or 0 */
+	DEF_END,         /* reason, events, time stalled, threads, newest time, status given to exit or code given to MPI_Abort, 32 bits, + 1 or 0 */
 	DEF_COUNTERS,    /* names of the counters, a line each */
 	DEF_UNCOUNTED,   /* text: why nothing is counted, or no more */
 	DEF_USAGE,       /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
@@ -79,8 +79,8 @@ enum {
 	DEF_SAMPLES,     /* ns of processor time from one to the next */
 	DEF_CONTEXT,     /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name, of a construct ~1 and its number in events */
 	DEF_REPLACED,    /* name of the runtime of OpenMP that is in the place of GNU's */
-	DEF_SIGNAL,      /* text: number of a signal that may end the process, number of the thread or -1, time; then for each return address, the
-	                    innermost first, a line: address in its file, path */
+	DEF_SIGNAL,      /* text: number of a signal that may end the process, 0 for an error of MPI; number of the thread or -1, time, what the error
+	                    is; then for each return address, the innermost first, a line: address in its file, path */
 	DEF_STUCK        /* number of a thread that waits for long for a lock; number of the lock, ~0: it is over; number of the thread that has it + 1 or 0 */
 };
 
@@ -121,6 +121,7 @@ HIDDEN void cr_clock(int last); /* reads the clock of rank 0, at the begin and a
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */
 HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
 HIDDEN void cr_stop(int reason);
+HIDDEN void cr_abort(int code); /* the same, by MPI_Abort */
 /* Instants that may begin or end the part of the run that is recorded: a region of the program, or 0 and a level of MPI_Pcontrol. */
 HIDDEN void cr_part_begins(uint64_t name, int level);
 HIDDEN void cr_part_ends(uint64_t name, int level);

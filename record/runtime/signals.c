@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "fortran.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -24,36 +25,36 @@ static const int fatal[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, S
 #define KINDS (sizeof fatal / sizeof *fatal)
 #define MOST_FRAMES 32
 #define STACK (64 << 10)
+#define ROOM ((size_t)MOST_FRAMES * 512)
 
 static struct sigaction before[KINDS];
 static char program[PATH_MAX];
 static atomic_flag seen = ATOMIC_FLAG_INIT;
 
-/* note defines the signal. Addresses are told by the paths of their files: their numbers may not be known, and take locks. */
-static void note(int number, const ucontext_t *context)
+/* note defines the signal, or the error, whose number is 0, in a text that is made in room. Addresses are told by the paths of their files:
+ * their numbers may not be known, and take locks. */
+static void note(int number, const char *error, const uintptr_t *address, unsigned n, char *room)
 {
-	static char text[MOST_FRAMES * 512];
-	uintptr_t address[MOST_FRAMES];
 	const struct stream *s = cr_mine;
-	size_t used = (size_t)snprintf(text, sizeof text, "%d %ld %llu\n", number, s ? (long)s->thread : -1L, (unsigned long long)now());
-	int limited;
-	unsigned n = cr_unwind(context, UINTPTR_MAX, address, MOST_FRAMES, &limited);
+	size_t used = (size_t)snprintf(room, ROOM, "%d %ld %llu %s\n", number, s ? (long)s->thread : -1L, (unsigned long long)now(), error);
 	for (unsigned i = 0; i < n; i++) {
 		const struct link_map *map = cr_tables(address[i] - 1);
 		const char *path = !map ? "?" : *map->l_name ? map->l_name : program;
-		int took = snprintf(text + used, sizeof text - used, "%llx %s\n", (unsigned long long)(address[i] - (map ? map->l_addr : 0)), path);
-		if (took < 0 || (size_t)took >= sizeof text - used)
+		int took = snprintf(room + used, ROOM - used, "%llx %s\n", (unsigned long long)(address[i] - (map ? map->l_addr : 0)), path);
+		if (took < 0 || (size_t)took >= ROOM - used)
 			break;
 		used += (size_t)took;
 	}
-	cr_define_now(DEF_SIGNAL, text, used);
+	cr_define_now(DEF_SIGNAL, room, used);
 }
 
 static void came(int number, siginfo_t *info, void *context)
 {
-	int error = errno;
+	static char room[ROOM];
+	uintptr_t address[MOST_FRAMES];
+	int error = errno, limited;
 	if (atomic_load(&cr.active) && !atomic_flag_test_and_set(&seen))
-		note(number, context);
+		note(number, "", address, cr_unwind(context, UINTPTR_MAX, address, MOST_FRAMES, &limited), room);
 	for (size_t i = 0; i < KINDS; i++)
 		if (fatal[i] == number)
 			sigaction(number, &before[i], NULL);
@@ -81,3 +82,60 @@ HIDDEN void cr_signals_thread(void)
 	if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE) && (own.ss_sp = cr_alloc(STACK)))
 		sigaltstack(&own, NULL);
 }
+
+/*
+ * Errors of MPI whose handler ends the process, as MPI_ERRORS_ARE_FATAL does. A library comes to its error handlers by a function of its own,
+ * and the recorder's comes before that: handlers, results and messages stay what they are. Whether the process ends is not known yet, and what
+ * it records afterwards tells that it did not. A program that lives with its errors has the first of them noted.
+ */
+
+#define MOST_ERRORS 64
+
+/* failed notes the error that the function at this return address comes with. */
+static void failed(int code, uintptr_t from)
+{
+	static atomic_int errors;
+	static _Thread_local int inside;
+	char text[MPI_MAX_ERROR_STRING + 1] = "", room[ROOM];
+	uintptr_t address[MOST_FRAMES];
+	int class = code, length = 0;
+	if (code == MPI_SUCCESS || inside || !cr_mine || !atomic_load(&cr.active) || atomic_fetch_add(&errors, 1) >= MOST_ERRORS)
+		return;
+	inside = 1;
+	PMPI_Error_class(code, &class);
+	if (PMPI_Error_string(class, text, &length) != MPI_SUCCESS)
+		*text = 0;
+	for (char *c = text; *c; c++)
+		if (*c == '\n' || *c == '"')
+			*c = ' ';
+	note(0, text, address, cr_unwind_call(from, address, MOST_FRAMES), room);
+	inside = 0;
+}
+
+#define FAILED(code) failed(code, (uintptr_t)__builtin_return_address(0))
+#define NEXT(function) \
+	static __typeof__(function) *next; \
+	if (!next) \
+		next = (__typeof__(function) *)cr_library(#function)
+
+#if defined OPEN_MPI
+int ompi_errhandler_invoke(void *handler, void *object, int type, int code, const char *message);
+int ompi_errhandler_invoke(void *handler, void *object, int type, int code, const char *message)
+{
+	NEXT(ompi_errhandler_invoke);
+	if (handler == (void *)MPI_ERRORS_ARE_FATAL)
+		FAILED(code);
+	return next(handler, object, type, code, message);
+}
+#elif defined MPICH_NUMVERSION
+#define RETURNS(function) \
+	int function(void *object, const char *name, int code); \
+	int function(void *object, const char *name, int code) \
+	{ \
+		NEXT(function); \
+		FAILED(code); \
+		return next(object, name, code); \
+	}
+RETURNS(MPIR_Err_return_comm)
+RETURNS(MPIR_Err_return_win)
+#endif

@@ -134,6 +134,7 @@ HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
  * there are others beyond it. */
 struct link_map;
 HIDDEN unsigned cr_unwind(const ucontext_t *context, uintptr_t limit, uintptr_t *address, unsigned most, int *limited);
+HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most); /* frames from the one that goes on at from */
 HIDDEN const struct link_map *cr_tables(uintptr_t address); /* the program or library whose code is there, as far as it is known without a lock */
 HIDDEN void cr_unwind_thread(void); /* the calling thread may be interrupted from now on */
 HIDDEN void cr_signals_open(void);

@@ -92,6 +92,16 @@ HIDDEN unsigned cr_unwind(const ucontext_t *u, uintptr_t limit, uintptr_t *addre
 	return w.n;
 }
 
+HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most)
+{
+	struct walk w = {.from = from, .limit = UINTPTR_MAX, .most = most, .address = address};
+	if (UNWINDS)
+		_Unwind_Backtrace(step, &w);
+	if (w.n > 0)
+		address[0]--; /* it is after a call, as the others are */
+	return w.n;
+}
+
 HIDDEN void cr_unwind_thread(void)
 {
 	pthread_attr_t attributes;

@@ -1,4 +1,4 @@
-/* Process 1 comes to a signal in the way that its argument names, and prints the line in which it does. */
+/* Process 1 comes to a signal, or an error of MPI, in the way that its argument names, and prints the line in which it does. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -29,6 +29,8 @@ static void *thread(void *unused)
 static void raises(const char *how)
 {
 	pthread_t other;
+	MPI_Request request[2];
+	char one[1], two[2] = "";
 	if (!strcmp(how, "null"))
 		HERE, *nowhere = 1;
 	if (!strcmp(how, "jump"))
@@ -37,6 +39,18 @@ static void raises(const char *how)
 		HERE, abort();
 	if (!strcmp(how, "call"))
 		HERE, MPI_Send((void *)16, 10, MPI_INT, 0, 0, MPI_COMM_WORLD);
+	if (!strcmp(how, "rank"))
+		HERE, MPI_Send(one, 1, MPI_CHAR, 77, 0, MPI_COMM_WORLD);
+	if (!strcmp(how, "truncated")) {
+		MPI_Isend(two, 2, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request[0]);
+		MPI_Irecv(one, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request[1]);
+		HERE, MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+	}
+	if (!strcmp(how, "returned")) { /* an error that the program lives with */
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		MPI_Send(one, 1, MPI_CHAR, 77, 0, MPI_COMM_WORLD);
+		_exit(3);
+	}
 	if (!strcmp(how, "stack"))
 		deeper((char *)how);
 	if (!strcmp(how, "thread")) {

@@ -712,7 +712,7 @@ func (f *finder) hang() ([]Finding, error) {
 	}
 	ended := exits(f.r)
 	open, unknown, err := openCalls(f.r)
-	if err != nil || len(open) == 0 && len(ended.how) == 0 {
+	if err != nil || len(open) == 0 && len(ended.how) == 0 && !ended.outside {
 		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
@@ -773,12 +773,14 @@ func waitedLock(d *trace.Definitions, p trace.P) string {
 
 // ending is processes that ended without MPI_Finalize, by how they did.
 type ending struct {
-	how    map[string][]uint32
-	signal string // of how: the first one that is a signal, "" for none
-	place  string // in the source where it came
+	how     map[string][]uint32
+	fatal   string   // of how: the first one that is a signal or an error of MPI, "" for none
+	place   string   // in the source where it came
+	aborts  []string // how MPI_Abort was called, each way once
+	outside bool     // a process left no trace of how it ended
 }
 
-// exits are the processes that called exit, or came to the end of main, or that a signal ended.
+// exits are the processes that called exit, or came to the end of main, or that a signal or an error of MPI ended.
 func exits(r *results.Run) ending {
 	x := ending{how: map[string][]uint32{}}
 	for i := range r.Defs.LocationProperties {
@@ -787,13 +789,21 @@ func exits(r *results.Run) ending {
 			continue
 		}
 		how := r.Defs.Text(uint32(q.Value.Bits))
-		signal, place, ok := trace.SignalOf(how)
+		what, place, ok := trace.FatalOf(how)
 		switch {
 		case ok:
-			how = trace.UnfinishedSignal + signal
-			if x.signal == "" {
-				x.signal, x.place = how, place
+			how = what
+			if x.fatal == "" {
+				x.fatal, x.place = how, place
 			}
+		case strings.HasPrefix(how, trace.UnfinishedAbort):
+			if !slices.Contains(x.aborts, how) {
+				x.aborts = append(x.aborts, how)
+			}
+			continue
+		case how == trace.UnfinishedUnknown:
+			x.outside = true
+			continue
 		case !strings.HasPrefix(how, trace.UnfinishedExit):
 			continue
 		}
@@ -866,7 +876,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	for _, text := range slices.Sorted(maps.Keys(ways.how)) {
 		ended = append(ended, ways.how[text]...)
 		way := fmt.Sprintf("%s by %s", rankText(results.Ranks{List: ways.how[text]}), numbers.Clean(text, 200))
-		if text == ways.signal { // what others did may follow from it
+		if text == ways.fatal { // what others did may follow from it
 			how = slices.Insert(how, 0, way)
 		} else {
 			how = append(how, way)
@@ -908,20 +918,28 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	}
 	const calls = "calls that never returned: "
 	switch {
-	case at >= 0 && ways.signal == "":
+	case at >= 0 && ways.fatal == "":
 		x.Where = FindingWhere{Processes: list[at].ranks.List, Region: "MPI_Abort", Place: results.CallPlace(r, list[at].region), Path: []string{"MPI_Abort"}}
 		x.facts.Region = x.Where.Region
-		x.Text = "ended by MPI_Abort: " + calls + x.Evidence
+		x.Text = "ended by " + numbers.Clean(cmp.Or(strings.Join(ways.aborts, ", "), trace.UnfinishedAbort), 200) + ": " + calls + x.Evidence
 	case len(ended) > 0:
 		x.Where = FindingWhere{Processes: ended, Place: ways.place}
-		if ways.signal != "" {
-			x.Where.Processes, x.Basis = ways.how[ways.signal], "no gain: a signal ended the program"
+		if ways.fatal != "" {
+			x.Where.Processes, x.Basis = ways.how[ways.fatal], "no gain: a signal ended the program"
+			if strings.HasPrefix(ways.fatal, trace.UnfinishedError) {
+				x.Basis = "no gain: an error of MPI ended the program"
+			}
 		}
 		if len(list) > 0 {
 			how = append(how, calls+x.Evidence)
 		}
 		x.Evidence = strings.Join(how, "; ")
 		x.Text = "ended without MPI_Finalize: " + x.Evidence
+	case len(list) == 0:
+		x.Kind, x.Basis = kindAbort, "no gain: the program was ended"
+		x.Text = "ended from outside, or by _exit (SIGKILL cannot be seen): " + x.Evidence
+	case ways.outside:
+		x.Text = "hang, or ended from outside (SIGKILL cannot be seen): " + calls + x.Evidence
 	default:
 		x.Text = "hang, or the trace was cut there: " + calls + x.Evidence
 	}

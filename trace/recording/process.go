@@ -71,9 +71,9 @@ type process struct {
 	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
-	exit       uint64 // status given to exit + 1, 0 where it is not known
+	exit       uint64 // status given to exit, or code given to MPI_Abort, + 1; 0 where it is not known
 	signal     fatal
-	signaled   string // which signal ended it, and where, "" for none
+	signaled   string // which signal or error ended it, and where, "" for none
 	newest     uint64 // time of the last event, where it did
 	running    bool   // and may go on
 	damaged    string // what is wrong with the file, "" if nothing is

@@ -186,7 +186,7 @@ func TestRecording(t *testing.T) {
 	if got, want := strings.Join(properties, "\n"), `0 coppice: processors: 0-1,0
 0 coppice: cpu time: 600
 0 coppice: involuntary switches: 3
-1 coppice: unfinished: it crashed or was killed
+1 coppice: unfinished: ended from outside, such as by SIGKILL, which cannot be seen, or by _exit, or by a signal that the program handles
 1 coppice: processors: 0-1,1`; got != want {
 		t.Errorf("properties\n%s\nwant\n%s", got, want)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// fatal is a signal that may have ended a process: a handler that was there before the recorder's may have let it go on.
+// fatal is a signal, or an error of MPI, that may have ended a process: a handler may have let it go on.
 type fatal struct {
-	number int // 0 for none
-	thread int // of the recording, -1 for another one
+	what   string // as trace.DescribeFatal has it, "" for none
+	thread int    // of the recording, -1 for another one
 	t      uint64
 	site   site // where the thread was
 }
@@ -29,9 +29,14 @@ var signals = map[int]string{
 // addSignal reads a line of numbers, and a line for each address.
 func (p *process) addSignal(text string) bool {
 	var x fatal
+	var number int
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if n, err := fmt.Sscanf(lines[0], "%d %d %d", &x.number, &x.thread, &x.t); n != 3 || err != nil || len(lines) > maxFrames+1 {
+	if n, err := fmt.Sscanf(lines[0], "%d %d %d", &number, &x.thread, &x.t); n != 3 || err != nil || len(lines) > maxFrames+1 {
 		return false
+	}
+	x.what = trace.UnfinishedSignal + cmp.Or(signals[number], strconv.Itoa(number))
+	if words := strings.SplitN(lines[0], " ", 4); number == 0 {
+		x.what = trace.UnfinishedError + `"` + strings.ReplaceAll(words[len(words)-1], `"`, "") + `"`
 	}
 	for _, line := range lines[1:] {
 		offset, path, ok := strings.Cut(line, " ")
@@ -83,14 +88,19 @@ func (p *process) survived() bool {
 	return false
 }
 
-// ending says which signal ended the process, and where, "" for none.
+// ending says which signal or error ended the process, and where, "" for none.
 func (s *Source) ending(p *process) string {
-	if p.signal.number == 0 || p.ended != 0 || p.survived() {
+	if p.signal.what == "" || p.ended != 0 || p.survived() {
 		return ""
 	}
 	var frames []string
 	if len(p.signal.site.frames) > 0 {
 		frames, _ = p.signal.site.described(s.names)
+		for i, frame := range frames { // the library's own function, and not where in it
+			if name, _, ok := strings.Cut(strings.TrimPrefix(frame, "P"), "+0x"); ok && strings.HasPrefix(name, "MPI_") {
+				frames[i] = name
+			}
+		}
 	}
-	return trace.DescribeSignal(cmp.Or(signals[p.signal.number], strconv.Itoa(p.signal.number)), slices.Compact(frames)) // of a recursion one frame
+	return trace.DescribeFatal(p.signal.what, slices.Compact(frames)) // of a recursion one frame
 }

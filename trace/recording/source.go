@@ -347,14 +347,17 @@ func (p *process) cut() (property, why string) {
 		if p.running {
 			return trace.PropertyUnfinished, "it goes on: the recording was written before its end"
 		}
-		return trace.PropertyUnfinished, cmp.Or(p.signaled, "it crashed or was killed")
+		return trace.PropertyUnfinished, cmp.Or(p.signaled, trace.UnfinishedUnknown)
 	case endExit:
 		if p.exit > 0 {
 			return trace.PropertyUnfinished, fmt.Sprintf("%s with status %d", trace.UnfinishedExit, p.exit-1)
 		}
 		return trace.PropertyUnfinished, trace.UnfinishedExit
 	case endAbort:
-		return trace.PropertyUnfinished, "MPI_Abort"
+		if p.exit > 0 {
+			return trace.PropertyUnfinished, fmt.Sprintf("%s with code %d", trace.UnfinishedAbort, int32(p.exit-1))
+		}
+		return trace.PropertyUnfinished, trace.UnfinishedAbort
 	case endBudget:
 		return trace.PropertyCut, recording + "its share of the size given was used up"
 	case endDisk:
