@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/stats/interval"
 )
 
 // foundIn is what tests look at in the document of a report.
@@ -810,4 +811,45 @@ func TestRegionsOfEachProcess(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	must(t, "check", file)
+}
+
+// TestTrend: 40 executions of an interval end with a barrier, in each process 1 computes 10 and waits for process 0, which computes as a
+// case says; all leave the barrier 1 after process 0 comes.
+//
+//   - From execution 10 on process 0 computes 1 more in each: 0 + 1 + ... + 29 = 435 in all, the last one takes 10 + 29 + 1.
+//   - From execution 20 on it computes 10 more: 200.
+//   - Long ones now and then, a long one at the end, shorter ones, or a change of a tenth are no trend.
+func TestTrend(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		work     func(k int) int
+		ticks    uint64
+		evidence string
+	}{
+		{"rising", func(k int) int { return 10 + max(0, k-10) }, 435, "interval step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
+		{"from the first", func(k int) int { return 10 + k }, 780, "takes 0.011000 s in execution 0 of 40, then 0.001000 more in each, 0.050000 at the end"},
+		{"a jump", func(k int) int { return 10 + k/20*10 }, 200, "takes 0.011000 s before execution 20 of 40, from then on 0.021000; "},
+		{"now and then", func(k int) int { return 10 + []int{0, 1, 30, 2, 0, 1, 0}[k%7] }, 0, ""},
+		{"the last one", func(k int) int { return 10 + k/39*200 }, 0, ""},
+		{"falling", func(k int) int { return 60 - k }, 0, ""},
+		{"a tenth", func(k int) int { return 100 + k/4 }, 0, ""},
+	} {
+		text := strings.Replace(three, "processes 3", "processes 2", 1)
+		for p := range 2 {
+			at := 0
+			for k := range 40 {
+				end := at + x.work(k) + 1
+				text += fmt.Sprintf("%d %d ENTER step\n", p, at) + meeting(p, [...]int{end - 1, at + 10}[p], end) + fmt.Sprintf("%d %d LEAVE step\n", p, end)
+				at = end
+			}
+		}
+		file := foundTrace(t, text, func(o *analyze.Options) { o.Intervals = interval.Flags{Intervals: []string{"region:step"}} })
+		doc := jsonOf[foundIn](t, "report", file)
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "trend" })
+		switch {
+		case i < 0 && x.ticks == 0:
+		case i < 0 || doc.Findings[i].Ticks != x.ticks || !strings.Contains(doc.Findings[i].Evidence, x.evidence):
+			t.Errorf("%s: %+v", x.name, doc.Findings)
+		}
+	}
 }

@@ -77,6 +77,7 @@ var AdviceTable = []adviceRow{
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes compute at the same time, or give them something else to do meanwhile"},
 	{kindSerial, "", func(x *FindingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
+	{kindTrend, "", nil, "look at what grows from execution to execution: data that is kept, lists that are searched, or the problem itself"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes read and write at the same time"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},

@@ -38,6 +38,7 @@ const (
 	KindKernel           = "kernel"
 	kindLockWait         = "lock_wait"
 	kindIdle             = "idle"
+	kindTrend            = "trend"
 	KindSetup            = "setup"
 	kindHang             = "hang"
 	kindAbort            = "abort"
@@ -129,7 +130,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	f.io()
-	if err := cmp.Or(f.transfer(), f.threads(), f.locks()); err != nil {
+	if err := cmp.Or(f.trends(), f.transfer(), f.threads(), f.locks()); err != nil {
 		return nil, nil, err
 	}
 	f.items()
