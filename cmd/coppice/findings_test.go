@@ -826,7 +826,7 @@ func TestTrend(t *testing.T) {
 		ticks    uint64
 		evidence string
 	}{
-		{"rising", func(k int) int { return 10 + max(0, k-10) }, 435, "interval step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
+		{"rising", func(k int) int { return 10 + max(0, k-10) }, 435, "step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
 		{"from the first", func(k int) int { return 10 + k }, 780, "takes 0.011000 s in execution 0 of 40, then 0.001000 more in each, 0.050000 at the end"},
 		{"a jump", func(k int) int { return 10 + k/20*10 }, 200, "takes 0.011000 s before execution 20 of 40, from then on 0.021000; "},
 		{"now and then", func(k int) int { return 10 + []int{0, 1, 30, 2, 0, 1, 0}[k%7] }, 0, ""},
