@@ -427,7 +427,12 @@ func (d *Document) matrix() *table.Figure {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
 	}
 	steps := newMatrixSteps(sums)
-	f.Legend = steps.legend(messages)
+	f.Legend = steps.legend(func(v uint64) string {
+		if messages {
+			return numbers.Count(v) + " messages"
+		}
+		return numbers.Bytes(v)
+	})
 	const left, top, side = 60, 24, 560
 	var w table.Drawing
 	w.Open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
@@ -468,9 +473,9 @@ func newMatrixSteps(sums []uint64) matrixSteps {
 // class is the colour of a step: the colours from the faintest to the strongest are dealt out to those that are used.
 func (s matrixSteps) class(k int) int { return (k+1)*len(matrixClasses)/s.used - 1 }
 
-// rows are the colours of n by n cells.
+// rows are the colours of rows of n cells.
 func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
-	rows := make([][]int8, n)
+	rows := make([][]int8, len(sums)/n)
 	for i := range rows {
 		rows[i] = make([]int8, n)
 		for k := range rows[i] {
@@ -483,16 +488,11 @@ func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
 	return rows
 }
 
-// legend says from how many bytes on a cell has a colour.
-func (s matrixSteps) legend(messages bool) []table.LegendKey {
+// legend says from which value on a cell has a colour.
+func (s matrixSteps) legend(value func(v uint64) string) []table.LegendKey {
 	var list []table.LegendKey
 	for k := range s.used {
-		from := uint64(1) << (s.least + k*s.step)
-		text := "from " + numbers.Bytes(from)
-		if messages {
-			text = "from " + numbers.Count(from) + " messages"
-		}
-		list = append(list, table.LegendKey{Class: matrixClasses[s.class(k)], Text: text})
+		list = append(list, table.LegendKey{Class: matrixClasses[s.class(k)], Text: "from " + value(1<<(s.least+k*s.step))})
 	}
 	return list
 }

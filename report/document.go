@@ -68,8 +68,8 @@ var sections = []section{
 		return keep(&d.Comm)(NewComm(r, d.Summary, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Comm.chapter(d, b, c) }},
 	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.IO)(NewFileIO(r, o.Ranks))
-	}, func(d *Document, b *table.Book, c *table.Chapter) { d.IO.chapter(b, c, d.Summary.Ticks.Runtime) }},
+		return keep(&d.IO)(results.NewFileIO(r, o.Ranks))
+	}, func(d *Document, b *table.Book, c *table.Chapter) { fileChapter(d.IO, b, c, d.Summary.Ticks.Runtime) }},
 	{SectionCounters, "Counters", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.Counters)(results.NewCounted(r, o.Ranks, nil))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { countersChapter(d.Counters, b, c) }},
@@ -127,7 +127,7 @@ type Document struct {
 	Paths     *Paths             `json:"paths,omitempty"`
 	Histogram *Histogram         `json:"histogram,omitempty"`
 	Comm      *Comm              `json:"comm,omitempty"`
-	IO        *FileIO            `json:"io,omitempty"`
+	IO        *results.FileIO    `json:"io,omitempty"`
 	Counters  *results.Counted   `json:"counters,omitempty"`
 	Classes   *Classes           `json:"classes,omitempty"`
 	CCG       *Graph             `json:"ccg,omitempty"`

@@ -358,7 +358,7 @@ func TestMatrixSteps(t *testing.T) {
 		if got := slices.Concat(s.rows(sums, 2)...); !slices.Equal(got, x.want) {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)
 		}
-		if got := s.legend(false); len(got) != x.legend || got[len(got)-1].Class != "h8" {
+		if got := s.legend(numbers.Count); len(got) != x.legend || got[len(got)-1].Class != "h8" {
 			t.Errorf("%s: %v", x.name, got)
 		}
 	}

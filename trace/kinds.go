@@ -137,7 +137,7 @@ func newKinds() (kinds [256]Info) {
 		IoCreateHandle:                {"IoCreateHandle", "IO_CREATE_HANDLE", fields{handle, access, creationFlags, statusFlags}, NoList, false, untoldHandle},
 		IoDestroyHandle:               {"IoDestroyHandle", "IO_DESTROY_HANDLE", fields{handle}, NoList, false, untoldHandle},
 		IoDuplicateHandle:             {"IoDuplicateHandle", "IO_DUPLICATE_HANDLE", fields{oldHandle, newHandle, statusFlags}, NoList, false, untoldHandle},
-		IoSeek:                        {"IoSeek", "IO_SEEK", fields{handle, offsetRequest, whence, offsetResult}, NoList, false, untoldHandle},
+		IoSeek:                        {"IoSeek", "IO_SEEK", fields{handle, offsetRequest, whence, offsetResult}, NoList, false, ""},
 		IoChangeStatusFlags:           {"IoChangeStatusFlags", "IO_CHANGE_FLAGS", fields{handle, statusFlags}, NoList, false, untoldHandle},
 		IoDeleteFile:                  {"IoDeleteFile", "IO_DELETE_FILE", fields{ioParadigm, file}, NoList, false, untoldHandle},
 		IoOperationBegin:              {"IoOperationBegin", "IO_OPERATION_BEGIN", fields{handle, ioMode, operationFlags, bytesRequest, newIo}, NoList, false, ""},

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -54,36 +54,36 @@ func TestFileIO(t *testing.T) {
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), ioProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
 	zero, one := uint32(0), uint32(1)
-	read0, read1 := report.IOSum{Count: 2, Bytes: 2_000_050, Time: 40, Small: 1}, report.IOSum{Count: 1, Bytes: 100, Time: 5, Small: 1}
-	read := report.IOSum{Count: 3, Bytes: 2_000_150, Time: 45, Small: 2}
-	unended, cancelled, flush := report.IOSum{Count: 1, Small: 1, Unended: 1}, report.IOSum{Count: 1, Small: 1, Time: 1}, report.IOSum{Count: 1, Time: 2}
-	a := report.FileUse{Interface: "POSIX I/O", Users: 2, TopBytes: 2_000_050, Read: read, Write: unended}
-	b := report.FileUse{Interface: "not known", Users: 1, Top: 1, Write: cancelled, Other: flush}
-	with := func(u report.FileUse, file string, p *uint32) report.FileUse {
+	read0, read1 := results.IOSum{Count: 2, Bytes: 2_000_050, Time: 40, Small: 1}, results.IOSum{Count: 1, Bytes: 100, Time: 5, Small: 1}
+	read := results.IOSum{Count: 3, Bytes: 2_000_150, Time: 45, Small: 2}
+	unended, cancelled, flush := results.IOSum{Count: 1, Small: 1, Unended: 1}, results.IOSum{Count: 1, Small: 1, Time: 1}, results.IOSum{Count: 1, Time: 2}
+	a := results.FileUse{Interface: "POSIX I/O", Users: 2, TopBytes: 2_000_050, Read: read, Write: unended}
+	b := results.FileUse{Interface: "not known", Users: 1, Top: 1, Write: cancelled, Other: flush}
+	with := func(u results.FileUse, file string, p *uint32) results.FileUse {
 		u.File, u.Process = file, p
 		return u
 	}
-	want := report.FileIO{
-		Interfaces: []report.FileUse{a, b},
-		Files:      []report.FileUse{with(a, "/data/a", nil), with(b, "b", nil)},
-		Nodes:      []report.FileUse{},
-		Processes: []report.FileUse{
+	want := results.FileIO{
+		Interfaces: []results.FileUse{a, b},
+		Files:      []results.FileUse{with(a, "/data/a", nil), with(b, "b", nil)},
+		Nodes:      []results.FileUse{},
+		Processes: []results.FileUse{
 			{Interface: "POSIX I/O", Process: &zero, Users: 1, TopBytes: 2_000_050, Read: read0, Write: unended},
 			{Interface: "POSIX I/O", Process: &one, Users: 1, Top: 1, TopBytes: 100, Read: read1},
 			with(b, "", &one),
 		},
-		Sizes: []report.IOSizes{
+		Sizes: []results.IOSizes{
 			{Interface: "POSIX I/O", From: 0, Writes: 1},
 			{Interface: "POSIX I/O", From: 100, Reads: 2},
 			{Interface: "POSIX I/O", From: 1e6, Reads: 1},
 			{Interface: "not known", From: 0, Writes: 1},
 		},
 	}
-	got := jsonOf[struct{ IO report.FileIO }](t, "report", run, "io").IO
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(report.FileUse{})); diff != "" {
+	got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(results.FileUse{})); diff != "" {
 		t.Error(diff)
 	}
-	if got := jsonOf[struct{ IO report.FileIO }](t, "report", run, "io", "--ranks", "1").IO; len(got.Files) != 2 || got.Files[0].Read != read1 {
+	if got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io", "--ranks", "1").IO; len(got.Files) != 2 || got.Files[0].Read != read1 {
 		t.Errorf("of rank 1: %+v", got.Files)
 	}
 	for _, form := range []string{"text", "md", "html", "csv"} {
@@ -118,8 +118,8 @@ func TestFileIOBeyond(t *testing.T) {
 	if code != jobs.ExitPartial || !strings.Contains(errs, "too large to add up") {
 		t.Errorf("status %d: %s", code, errs)
 	}
-	got := jsonOf[struct{ IO report.FileIO }](t, "report", run, "io").IO
-	if len(got.Interfaces) == 0 || got.Interfaces[0].Read != (report.IOSum{Count: 4, Bytes: 2_000_150, Time: 45, Small: 3, Unended: 1}) {
+	got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
+	if len(got.Interfaces) == 0 || got.Interfaces[0].Read != (results.IOSum{Count: 4, Bytes: 2_000_150, Time: 45, Small: 3, Unended: 1}) {
 		t.Errorf("%+v", got.Interfaces)
 	}
 }

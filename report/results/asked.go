@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func conditionAt(text string, at int, format string, args ...any) error {
 
 // ParseCondition reads a condition about an interval.
 func ParseCondition(text string) (*Condition, error) {
-	return ParseOf(text, append(Metrics(), counterMetrics(text)...))
+	return ParseOf(text, slices.Concat(Metrics(), fileMetrics(), counterMetrics(text)))
 }
 
 // ParseOf reads a condition about metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
@@ -242,18 +243,7 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	var counted *Counted
-	if slices.ContainsFunc(list, func(c *Condition) bool {
-		return c.Metric.Name == "ipc" || strings.HasPrefix(c.Metric.Name, counterMark)
-	}) {
-		var lost []table.Lost
-		if counted, lost, err = NewCounted(r, Ranks{}, nil); err == nil && len(lost) > 0 {
-			err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, lost[0].Error)
-		}
-		if err != nil && !errors.Is(err, ErrNoResult) {
-			return nil, err
-		}
-	}
+	more := &readOnDemand{r: r}
 	u := r.Units()
 	var verdicts []Verdict
 	for _, c := range list {
@@ -262,14 +252,58 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 			return nil, err
 		}
 		i := s.Interval(n, rules)
-		i.counted = counted
+		i.more = more
 		verdict, err := c.Verdict(c.Metric.Value(i), u, " of "+i.Text)
-		if err != nil {
+		if err = cmp.Or(more.err, err); err != nil {
 			return nil, err
 		}
 		verdicts = append(verdicts, verdict)
 	}
 	return verdicts, nil
+}
+
+// readOnDemand has what only some conditions are about, of the whole run, each read when the first one asks.
+type readOnDemand struct {
+	r       *Run
+	counted *Counted
+	files   *FileIO
+	err     error
+}
+
+// Counted is nil where the file has no counters.
+func (x *readOnDemand) Counted() *Counted {
+	if x != nil && x.counted == nil {
+		x.counted = demanded(x, func() (*Counted, []table.Lost, error) { return NewCounted(x.r, Ranks{}, nil) })
+	}
+	if x == nil {
+		return nil
+	}
+	return x.counted
+}
+
+// Files is nil where the file has no operations on files.
+func (x *readOnDemand) Files() *FileIO {
+	if x != nil && x.files == nil {
+		x.files = demanded(x, func() (*FileIO, []table.Lost, error) { return NewFileIO(x.r, Ranks{}) })
+	}
+	if x == nil {
+		return nil
+	}
+	return x.files
+}
+
+func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) *T {
+	v, lost, err := read()
+	if err == nil && len(lost) > 0 {
+		err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, lost[0].Error)
+	}
+	if err != nil {
+		if !errors.Is(err, ErrNoResult) {
+			x.err = err
+		}
+		return nil
+	}
+	return v
 }
 
 // Verdict compares the value of the metric, of what is named, with the limit. One that is not known holds.

@@ -367,14 +367,12 @@ var counterNumbers = map[string]func(s *CounterSum) numbers.Ratio{
 func counterMetrics(text string) []Metric {
 	metric := func(name string, is func(string) bool, number func(*CounterSum) numbers.Ratio) Metric {
 		return Metric{name, KindReal, func(i *Interval) numbers.Fraction {
-			if i.counted == nil {
-				return numbers.Fraction{}
+			if x := i.more.Counted(); x != nil {
+				if s := x.interval(i.Node(), is); s != nil {
+					return number(s).Fraction()
+				}
 			}
-			s := i.counted.interval(i.Node(), is)
-			if s == nil {
-				return numbers.Fraction{}
-			}
-			return number(s).Fraction()
+			return numbers.Fraction{}
 		}}
 	}
 	list := []Metric{metric("ipc", func(name string) bool { return named(name, instructionNames) }, counterNumbers["per_cycle"])}

@@ -71,7 +71,7 @@ type Interval struct {
 	Text       string        `json:"-"`
 	Index      int           `json:"-"`
 
-	counted *Counted // of the run, where a condition needs it
+	more *readOnDemand // for conditions
 }
 
 // Label is the interval's name for people.

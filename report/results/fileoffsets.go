@@ -1,0 +1,277 @@
+package results
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// handleOf is a handle of a process.
+type handleOf struct{ process, handle uint32 }
+
+// places adds what is known of offsets, from the events in the call graph, which has what rows of operations have not: the attribute
+// Offset of an operation, or the position of its handle, which opening, seeking and each operation without an offset move. A handle that
+// several locations of a process use has no position here: who moves it first is not looked at. Offsets of MPI-IO count elements of a view.
+func (g *fileTable) places(r *Run, ranks Ranks) ([]table.Lost, error) {
+	if len(g.owner) == 0 {
+		return nil, nil
+	}
+	offset := map[uint32]bool{}
+	for i := range r.Defs.Attributes {
+		offset[r.Defs.Attributes[i].Ref] = r.Defs.Text(r.Defs.Attributes[i].Name) == "Offset"
+	}
+	parallel := map[uint8]bool{}
+	for i := range r.Defs.IoParadigms {
+		parallel[r.Defs.IoParadigms[i].Ref] = r.Defs.IoParadigms[i].Class == parallelIO
+	}
+	elements := map[uint32]bool{}
+	for i := range r.Defs.IoHandles {
+		elements[r.Defs.IoHandles[i].Ref] = parallel[r.Defs.IoHandles[i].Paradigm]
+	}
+	shared, err := r.Graph()
+	if errors.Is(err, ErrNoResult) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	uses := map[trace.P]bool{}
+	for _, p := range g.owner {
+		uses[p] = true
+	}
+	return r.EachLocation(ranks, "io", func(p trace.P) error {
+		process, _ := g.defs.Process(p)
+		if !uses[p] {
+			return nil
+		}
+		l, err := r.Location(shared, p)
+		if err != nil {
+			return err
+		}
+		x := &placing{table: g, p: p, process: process, offset: offset, elements: elements, positions: map[uint32]*position{}, files: map[[2]string]*placedFile{}, begun: map[uint64]begunAt{}}
+		events, b := l.Expand(), &trace.Batch{}
+		for err = events.Next(b); err == nil; err = events.Next(b) {
+			for i := range b.Events {
+				x.event(b, &b.Events[i])
+			}
+		}
+		if err != io.EOF {
+			return r.Failed(xtf.Proc(p), "offsets", err)
+		}
+		for name, f := range x.files {
+			for _, k := range g.keys(process, name) {
+				u := g.use(k)
+				u.Read.add(&f.sums[xtf.IORead])
+				u.Write.add(&f.sums[xtf.IOWrite])
+			}
+		}
+		return nil
+	})
+}
+
+// Values of OTF2.
+const (
+	parallelIO = 1 // class of a paradigm
+	appendTo   = 2 // status flag of a handle
+)
+
+// placing follows the positions of a location's handles.
+type placing struct {
+	table     *fileTable
+	p         trace.P
+	process   uint32
+	offset    map[uint32]bool // attributes
+	elements  map[uint32]bool // handles whose offsets are no bytes
+	positions map[uint32]*position
+	files     map[[2]string]*placedFile
+	begun     map[uint64]begunAt
+	list      []trace.EventAttribute
+}
+
+// position is where the next operation on a handle is, and on its duplicates.
+type position struct {
+	at    uint64
+	known bool
+}
+
+// begunAt is an operation in progress.
+type begunAt struct {
+	handle, op uint32
+	at         uint64
+	known      bool
+	moves      *position
+}
+
+// placedFile is what a location did with a file at known offsets.
+type placedFile struct {
+	sums [2]IOSum
+	ends [2]uint64 // of the newest read and write
+	has  [2]bool
+	read ranges
+}
+
+func (x *placing) of(handle uint32) *position {
+	p := x.positions[handle]
+	if p == nil {
+		p = &position{}
+		x.positions[handle] = p
+	}
+	return p
+}
+
+func (x *placing) event(b *trace.Batch, e *trace.Event) {
+	w := b.Words(e)
+	switch e.Kind {
+	case trace.IoCreateHandle:
+		x.positions[uint32(w[0])] = &position{known: w[3]&appendTo == 0}
+	case trace.IoDestroyHandle:
+		delete(x.positions, uint32(w[0]))
+	case trace.IoDuplicateHandle:
+		x.positions[uint32(w[1])] = x.of(uint32(w[0]))
+	case trace.IoSeek:
+		*x.of(uint32(w[0])) = position{w[3], w[3] != trace.Undefined64}
+	case trace.IoOperationBegin:
+		x.begin(b, e, w)
+	case trace.IoOperationComplete:
+		if o, ok := x.begun[w[2]]; ok {
+			delete(x.begun, w[2])
+			x.complete(&o, w[1])
+		}
+	case trace.IoOperationCancelled:
+		delete(x.begun, w[1])
+	}
+}
+
+func (x *placing) begin(b *trace.Batch, e *trace.Event, w []uint64) {
+	handle := uint32(w[0])
+	if w[1] > uint64(xtf.IOWrite) || x.elements[handle] {
+		return
+	}
+	o := begunAt{handle: handle, op: uint32(w[1])}
+	x.list = b.Attributes(x.list[:0], e)
+	if i := slices.IndexFunc(x.list, func(a trace.EventAttribute) bool { return x.offset[a.Ref] }); i >= 0 {
+		o.at, o.known = x.list[i].Value, true
+	} else if x.table.owner[handleOf{x.process, handle}] == x.p {
+		o.moves = x.of(handle)
+		o.at, o.known = o.moves.at, o.moves.known
+	}
+	x.begun[w[4]] = o
+}
+
+// complete takes an operation that moved so many bytes.
+func (x *placing) complete(o *begunAt, bytes uint64) {
+	end := o.at + bytes
+	if bytes == trace.Undefined64 || end < o.at {
+		if o.moves != nil {
+			o.moves.known = false
+		}
+		return
+	}
+	if o.moves != nil {
+		o.moves.at = end
+	}
+	if !o.known || bytes == 0 {
+		return
+	}
+	name := x.table.name(o.handle)
+	f := x.files[name]
+	if f == nil {
+		f = &placedFile{}
+		x.files[name] = f
+	}
+	s := &f.sums[o.op]
+	s.Placed++
+	if o.at%FileAlignment != 0 {
+		s.Unaligned++
+	}
+	if f.has[o.op] {
+		s.Followed++
+		if o.at >= f.ends[o.op] {
+			s.Sequential++
+		}
+		if o.at == f.ends[o.op] {
+			s.Consecutive++
+		}
+	}
+	f.ends[o.op], f.has[o.op] = end, true
+	if o.op == xtf.IORead {
+		s.Again += f.read.add(o.at, end)
+	} else {
+		f.read.remove(o.at, end)
+	}
+}
+
+// ranges are bytes of a file, ascending and apart; mostRanges at most, of which the shortest ones are forgotten.
+type ranges []Span
+
+const mostRanges = 1024
+
+// first is the place of the first range that ends after at, or where it would be.
+func (r ranges) first(at uint64) int {
+	i, _ := slices.BinarySearchFunc(r, at, func(x Span, at uint64) int {
+		if x.End <= at {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// add adds bytes, and returns how many of them were there.
+func (r *ranges) add(from, to uint64) (again uint64) {
+	i := r.first(from)
+	k := i
+	joined := Span{Begin: from, End: to}
+	for ; k < len(*r) && (*r)[k].Begin < to; k++ {
+		x := &(*r)[k]
+		again += min(x.End, to) - max(x.Begin, from)
+		joined.Begin, joined.End = min(joined.Begin, x.Begin), max(joined.End, x.End)
+	}
+	if i > 0 && (*r)[i-1].End == joined.Begin {
+		i--
+		joined.Begin = (*r)[i].Begin
+	}
+	if k < len(*r) && (*r)[k].Begin == joined.End {
+		joined.End = (*r)[k].End
+		k++
+	}
+	*r = slices.Replace(*r, i, k, joined)
+	r.bound()
+	return again
+}
+
+// remove takes bytes away.
+func (r *ranges) remove(from, to uint64) {
+	i := r.first(from)
+	k := i
+	var left []Span
+	for ; k < len(*r) && (*r)[k].Begin < to; k++ {
+		if x := (*r)[k]; x.Begin < from {
+			left = append(left, Span{Begin: x.Begin, End: from})
+		}
+		if x := (*r)[k]; x.End > to {
+			left = append(left, Span{Begin: to, End: x.End})
+		}
+	}
+	if k > i {
+		*r = slices.Replace(*r, i, k, left...)
+		r.bound()
+	}
+}
+
+// bound forgets the shortest range of too many.
+func (r *ranges) bound() {
+	if len(*r) <= mostRanges {
+		return
+	}
+	least := 0
+	for i, x := range *r {
+		if x.End-x.Begin < (*r)[least].End-(*r)[least].Begin {
+			least = i
+		}
+	}
+	*r = slices.Delete(*r, least, least+1)
+}

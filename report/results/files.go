@@ -1,0 +1,367 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// FileIO is what a run reads from files and writes to them: operations that the trace has, each counted for the interface that the program
+// called. One that MPI-IO does through POSIX is in the sums of both, where both were recorded.
+type FileIO struct {
+	Interfaces []FileUse `json:"interfaces"` // over all files and processes
+	Files      []FileUse `json:"files"`      // by file and interface
+	Nodes      []FileUse `json:"nodes"`      // where processes of more than one have operations
+	Processes  []FileUse `json:"processes"`
+	Sizes      []IOSizes `json:"sizes"` // by interface and size, ascending
+}
+
+// FileUse adds up operations. Lists of it have the longest first.
+type FileUse struct {
+	Interface string  `json:"interface"`
+	File      string  `json:"file,omitempty"`
+	Node      string  `json:"node,omitempty"`
+	Process   *uint32 `json:"process,omitempty"`
+	Users     int     `json:"used_by"` // processes
+	Top       uint32  `json:"most_by"` // the process that read and wrote most bytes
+	TopBytes  uint64  `json:"most_bytes"`
+	Read      IOSum   `json:"read"`
+	Write     IOSum   `json:"write"`
+	Other     IOSum   `json:"other"` // flush and the like
+
+	user uint32 // the last process
+	own  uint64 // its bytes
+	busy [FileBins]uint64
+}
+
+// FileBins is how many parts of the run the times of a file are told for.
+const FileBins = 96
+
+// Busy is the time of operations in each of as many equal parts of the run.
+func (u *FileUse) Busy() []uint64 { return u.busy[:] }
+
+// IOSum is operations of one kind. Time is from begin to end of each, in ticks: those in progress at the same time add up.
+type IOSum struct {
+	Count   uint64 `json:"count"`
+	Bytes   uint64 `json:"bytes"` // that were read or written
+	Time    uint64 `json:"time"`
+	Small   uint64 `json:"small"`       // asked for fewer than SmallIO bytes
+	Unended uint64 `json:"without_end"` // have no time, and no bytes
+
+	// Of operations that moved bytes at an offset that is known. Sequential ones begin at the end of the one before of the process, on the
+	// file and of the kind, or beyond it; consecutive ones exactly there.
+	Placed      uint64 `json:"placed"`
+	Followed    uint64 `json:"followed"` // those with one before
+	Sequential  uint64 `json:"sequential"`
+	Consecutive uint64 `json:"consecutive"`
+	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of FileAlignment
+	Again       uint64 `json:"bytes_again"` // at least so many were read before by the process, and not written since
+}
+
+// Random are operations that begin before the end of the one before.
+func (s *IOSum) Random() uint64 { return s.Followed - s.Sequential }
+
+// add adds another sum, and reports whether bytes and time fit.
+func (s *IOSum) add(o *IOSum) bool {
+	s.Count, s.Small, s.Unended = s.Count+o.Count, s.Small+o.Small, s.Unended+o.Unended
+	s.Placed, s.Followed, s.Sequential = s.Placed+o.Placed, s.Followed+o.Followed, s.Sequential+o.Sequential
+	s.Consecutive, s.Unaligned, s.Again = s.Consecutive+o.Consecutive, s.Unaligned+o.Unaligned, s.Again+o.Again
+	return xtf.Add(&s.Bytes, o.Bytes) && xtf.Add(&s.Time, o.Time)
+}
+
+// IOSizes counts operations that ask for at least From bytes and fewer than those of the next size.
+type IOSizes struct {
+	Interface string `json:"interface"`
+	From      uint64 `json:"from"`
+	Reads     uint64 `json:"reads"`
+	Writes    uint64 `json:"writes"`
+}
+
+const (
+	SmallIO       = 1 << 20 // bytes
+	FileAlignment = 4096    // bytes: the usual block of file systems, which Darshan takes too where they tell no other
+)
+
+// ioSizes begin the classes of sizes.
+var ioSizes = [...]uint64{0, 100, 1e3, 10e3, 100e3, 1e6, 10e6, 100e6, 1e9}
+
+// handleUse is what a location did with a handle: read, write, other.
+type handleUse struct {
+	sums  [3]IOSum
+	sizes [len(ioSizes)][2]uint64
+	busy  [FileBins]uint64
+}
+
+// addBusy adds the time of an operation to parts of the run.
+func (u *handleUse) addBusy(run Span, from, to uint64) {
+	if from, to = max(from, run.Begin), min(to, run.End); from >= to {
+		return
+	}
+	length := run.End - run.Begin
+	for k := numbers.MulDiv(from-run.Begin, FileBins, length); k < FileBins; k++ {
+		end := min(run.Begin+numbers.MulDiv(length, k+1, FileBins), to)
+		u.busy[k] += end - min(from, end)
+		if from = end; from >= to {
+			return
+		}
+	}
+}
+
+// fileTable adds up what locations do. Memory: of the handles of a location, and of files, nodes and processes that have operations.
+type fileTable struct {
+	defs       *trace.Definitions
+	names      map[uint32][2]string // interface and file of a handle
+	nodes      []uint32
+	of         []int // node of each process
+	uses       map[useKey]*FileUse
+	sizes      map[string]*[len(ioSizes)][2]uint64
+	operations map[uint32]*handleUse // of the location in hand
+	over       bool                  // a sum exceeds 64 bits
+	run        Span
+	owner      map[handleOf]trace.P // the location of a process that uses a handle; several: Undefined32
+}
+
+// useKey names a sum: of an interface, and of a file, a node or a process, or of all.
+type useKey struct {
+	of     byte // 'f', 'n', 'p' or 'i'
+	name   [2]string
+	number uint32
+}
+
+// NewFileIO adds up the file operations of the chosen processes.
+func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
+	if !r.Rows {
+		return nil, nil, fmt.Errorf("%s: file operations: %w: it was analyzed with --events none", r.Name, ErrNoResult)
+	}
+	g := fileTable{defs: r.Defs, names: handleNames(r.Defs), uses: map[useKey]*FileUse{}, sizes: map[string]*[len(ioSizes)][2]uint64{}}
+	g.nodes, g.of = Hosts(r.Defs)
+	g.owner = map[handleOf]trace.P{}
+	root, err := programOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if root != nil {
+		g.run = Span{Begin: root.FirstBegin, End: root.LastEnd}
+	}
+	lost, err := r.EachLocation(ranks, "io", func(p trace.P) error {
+		over := g.over
+		g.operations = map[uint32]*handleUse{}
+		if err := Load(r, xtf.Proc(p), g.count); err != nil {
+			return err
+		}
+		if g.over && !over { // this location is left out
+			g.over = false
+			return tooMuch(r)
+		}
+		g.join(p)
+		return nil
+	})
+	if err == nil && g.over {
+		err = tooMuch(r)
+	}
+	if err == nil {
+		var more []table.Lost
+		more, err = g.places(r, ranks)
+		lost = append(lost, more...)
+	}
+	return g.result(), lost, err
+}
+
+// tooMuch says that operations cannot be those of a trace.
+func tooMuch(r *Run) error {
+	return fmt.Errorf("%s: file operations: bytes or times beyond 63 bits: %w", r.Name, xtf.ErrCorrupt)
+}
+
+// handleNames finds interface and file of each handle.
+func handleNames(d *trace.Definitions) map[uint32][2]string {
+	paradigms := map[uint8]string{}
+	for i := range d.IoParadigms {
+		paradigms[d.IoParadigms[i].Ref] = d.Text(d.IoParadigms[i].Name)
+	}
+	names, files := map[uint32][2]string{}, d.IoFiles()
+	for i := range d.IoHandles {
+		h := &d.IoHandles[i]
+		names[h.Ref] = [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.Ref], fmt.Sprintf("handle %d", h.Ref))}
+	}
+	return names
+}
+
+// count takes an operation of the location in hand.
+func (g *fileTable) count(x *xtf.IO) {
+	u := g.operations[x.Handle]
+	if u == nil {
+		u = &handleUse{}
+		g.operations[x.Handle] = u
+	}
+	op := min(x.Op&xtf.IOOpMask, xtf.IOOther)
+	s := &u.sums[op]
+	s.Count++
+	if op != xtf.IOOther && x.Asked != xtf.Never {
+		if x.Asked < SmallIO {
+			s.Small++
+		}
+		k, exact := slices.BinarySearch(ioSizes[:], x.Asked)
+		if !exact {
+			k--
+		}
+		u.sizes[k][op]++
+	}
+	if x.End == xtf.Never {
+		s.Unended++
+		return
+	}
+	done := x.Done
+	if done == xtf.Never {
+		done = 0
+	}
+	u.addBusy(g.run, x.T, x.End)
+	g.over = !xtf.Add(&s.Time, x.End-x.T) || !xtf.Add(&s.Bytes, done) || g.over
+}
+
+// join adds the location in hand to what it belongs to.
+func (g *fileTable) join(p trace.P) {
+	process, _ := g.defs.Process(p)
+	for handle, u := range g.operations {
+		of := handleOf{process, handle}
+		if _, several := g.owner[of]; several {
+			g.owner[of] = trace.P(trace.Undefined)
+		} else {
+			g.owner[of] = p
+		}
+		name := g.name(handle)
+		for _, k := range g.keys(process, name) {
+			g.over = !g.use(k).join(process, u) || g.over
+		}
+		sizes := g.sizes[name[0]]
+		if sizes == nil {
+			sizes = new([len(ioSizes)][2]uint64)
+			g.sizes[name[0]] = sizes
+		}
+		for k := range sizes {
+			sizes[k][0] += u.sizes[k][0]
+			sizes[k][1] += u.sizes[k][1]
+		}
+	}
+}
+
+// name is interface and file of a handle.
+func (g *fileTable) name(handle uint32) [2]string {
+	if name, ok := g.names[handle]; ok {
+		return name
+	}
+	return [2]string{"not known", fmt.Sprintf("handle %d", handle)}
+}
+
+// keys are the sums that operations of a process belong to.
+func (g *fileTable) keys(process uint32, name [2]string) []useKey {
+	keys := []useKey{{'i', [2]string{name[0]}, 0}, {'f', name, 0}, {'p', [2]string{name[0]}, process}}
+	if int(process) < len(g.of) {
+		keys = append(keys, useKey{'n', [2]string{name[0]}, uint32(g.of[process])})
+	}
+	return keys
+}
+
+func (g *fileTable) use(k useKey) *FileUse {
+	u := g.uses[k]
+	if u == nil {
+		u = &FileUse{Interface: k.name[0], File: k.name[1]}
+		switch k.of {
+		case 'p':
+			u.Process = &k.number
+		case 'n':
+			u.Node = fmt.Sprintf("node %d", k.number)
+			if name := g.defs.NodeName(g.nodes[k.number]); name != "" {
+				u.Node += " " + name
+			}
+		}
+		g.uses[k] = u
+	}
+	return u
+}
+
+// join adds what a process did with a handle; processes ascend.
+func (u *FileUse) join(process uint32, x *handleUse) (fits bool) {
+	fits = true
+	if u.Users == 0 || u.user != process {
+		u.Users, u.user, u.own = u.Users+1, process, 0
+	}
+	for i, to := range []*IOSum{&u.Read, &u.Write, &u.Other} {
+		s := &x.sums[i]
+		fits = to.add(s) && xtf.Add(&u.own, s.Bytes) && fits
+	}
+	for k, v := range x.busy {
+		u.busy[k] += v
+	}
+	if u.own > u.TopBytes || u.Users == 1 {
+		u.Top, u.TopBytes = process, u.own
+	}
+	return fits
+}
+
+// Ticks is the time of all operations.
+func (u *FileUse) Ticks() uint64 { return u.Read.Time + u.Write.Time + u.Other.Time }
+
+// Moved is the bytes that were read or written.
+func (u *FileUse) Moved() uint64 { return u.Read.Bytes + u.Write.Bytes }
+
+// result sorts what was found.
+func (g *fileTable) result() *FileIO {
+	lists := map[byte][]FileUse{'i': {}, 'f': {}, 'n': {}, 'p': {}}
+	nodes := map[uint32]bool{}
+	for k, u := range g.uses {
+		lists[k.of] = append(lists[k.of], *u)
+		if k.of == 'n' {
+			nodes[k.number] = true
+		}
+	}
+	for _, list := range lists {
+		slices.SortFunc(list, func(a, b FileUse) int {
+			return cmp.Or(cmp.Compare(b.Ticks(), a.Ticks()), cmp.Compare(b.Moved(), a.Moved()), cmp.Compare(a.Interface, b.Interface), cmp.Compare(a.File, b.File), cmp.Compare(a.Node, b.Node), cmp.Compare(a.user, b.user))
+		})
+	}
+	x := &FileIO{Interfaces: lists['i'], Files: lists['f'], Nodes: []FileUse{}, Processes: lists['p'], Sizes: []IOSizes{}}
+	if len(nodes) > 1 {
+		x.Nodes = lists['n']
+	}
+	for _, u := range x.Interfaces {
+		for k, n := range g.sizes[u.Interface] {
+			if n[0]+n[1] > 0 {
+				x.Sizes = append(x.Sizes, IOSizes{u.Interface, ioSizes[k], n[0], n[1]})
+			}
+		}
+	}
+	return x
+}
+
+// fileMetrics are what conditions can say of the operations on files of the whole program.
+func fileMetrics() (list []Metric) {
+	metric := func(name string, kind MetricKind, of func(read, write *IOSum) (a, b uint64)) {
+		list = append(list, Metric{name, kind, func(i *Interval) numbers.Fraction {
+			x := i.more.Files()
+			if x == nil || i.Index != 0 {
+				return numbers.Fraction{}
+			}
+			var read, write IOSum
+			for k := range x.Interfaces {
+				read.add(&x.Interfaces[k].Read)
+				write.add(&x.Interfaces[k].Write)
+			}
+			return numbers.Divide64(of(&read, &write))
+		}})
+	}
+	metric("file_bytes_read", KindCount, func(r, _ *IOSum) (a, b uint64) { return r.Bytes, 1 })
+	metric("file_bytes_written", KindCount, func(_, w *IOSum) (a, b uint64) { return w.Bytes, 1 })
+	metric("file_bytes_read_again", KindCount, func(r, _ *IOSum) (a, b uint64) { return r.Again, 1 })
+	metric("small_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Small, r.Count })
+	metric("small_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Small, w.Count })
+	metric("random_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Random(), r.Followed })
+	metric("random_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Random(), w.Followed })
+	metric("unaligned_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Unaligned, r.Placed })
+	metric("unaligned_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Unaligned, w.Placed })
+	return list
+}
