@@ -221,7 +221,7 @@ func (w *clockPlace) flush(st *Storage) error {
 
 // clockStep does one step of a location, false if it has to wait.
 func (f *flow) clockStep(p uint32, x *flowing) bool {
-	o := &x.op
+	o := x.op
 	switch o.kind {
 	case stepCall:
 		x.enter, x.leave, x.need = o.t, o.key, 0

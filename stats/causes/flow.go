@@ -3,7 +3,6 @@ package causes
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -99,12 +98,15 @@ type flow struct {
 	comms map[uint32]uint32 // how many members of a communicator are known; 0: not an operation of known members
 
 	// the slab in hand
+	read   *slabSteps
 	places []flowing
 	run    *slabRun
 	guess  bool // values that are missing do not count
 	queue  []uint32
 	values valueTable
 	open   map[valueKey]*instance // p is 0
+	waited []waited               // with a lever, by path
+	moved  []uint32               // paths that have some
 	report *ReplayReport
 }
 
@@ -113,10 +115,10 @@ type slabRun struct {
 	from, to *crossing
 	active   []bool // locations that have steps
 	nodes    map[uint64]nodeTicks
-	fixed    []placed          // corrections of clocks, in order by location
-	waited   map[uint32]waited // with a lever, by path
-	ignored  uint64            // dependencies that the trace contradicts
-	late     uint64            // what nodes and to were shifted by since the run, modulo 2^64
+	fixed    []placed // corrections of clocks, in order by location
+	waited   []waited // with a lever
+	ignored  uint64   // dependencies that the trace contradicts
+	late     uint64   // what nodes and to were shifted by since the run, modulo 2^64
 }
 
 // placed is a correction of a location.
@@ -128,11 +130,10 @@ type placed struct {
 // flowing is a standing while its slab runs.
 type flowing struct {
 	standing
-	src     varint.Reader
-	code    stepCoder
-	rest    int      // next of place.rest
-	op      replayOp // in hand
-	held    bool     // op waits for key
+	rest    int        // next of standing.rest
+	ops     []replayOp // of the slab, those that are left
+	op      *replayOp  // in hand
+	held    bool       // op waits for key
 	key     valueKey
 	queued  bool
 	skipped bool // op is not waited for
@@ -307,19 +308,18 @@ func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 }
 
 // slab runs a slab from a crossing.
-func (f *flow) slab(k int, from *crossing) error {
+func (f *flow) slab(k int, from *crossing) {
 	run := &f.runs[k-f.steps.own]
-	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}, waited: map[uint32]waited{}}
+	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
 	f.run = run
 	f.places = make([]flowing, len(from.places))
 	f.queue = f.queue[:0]
 	f.values.reset()
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
-		f.places[i].standing = from.places[i]
-		f.places[i].work.at = xtf.Never
-		f.places[i].src = varint.Read(nil)
-		if len(from.places[i].rest) > 0 {
+		x := &f.places[i]
+		x.standing, x.ops = from.places[i], f.read.ops[i]
+		if len(x.standing.rest)+len(x.ops) > 0 {
 			run.active[i] = true
 			f.push(uint32(i))
 		}
@@ -333,40 +333,7 @@ func (f *flow) slab(k int, from *crossing) error {
 		f.open[x.coll.valueKey(0)] = &x
 	}
 	if f.r.lever != nil {
-		if err := f.workOf(k); err != nil {
-			return err
-		}
-	}
-	early := map[uint32][]earlyOp{}
-	err := f.steps.each(earlyParcels, k, func(p uint32, b []byte) (err error) {
-		if uint64(p) >= uint64(len(f.places)) {
-			return errDamaged
-		}
-		early[p], err = readEarly(b)
-		return err
-	})
-	if err == nil {
-		err = f.steps.each(stepParcels, k, func(p uint32, b []byte) error {
-			if uint64(p) >= uint64(len(f.places)) {
-				return errDamaged
-			}
-			if list := early[p]; list != nil {
-				delete(early, p)
-				return f.merge(p, b, list)
-			}
-			f.places[p].src = varint.Read(b)
-			run.active[p] = true
-			f.push(p)
-			return nil
-		})
-	}
-	for _, p := range slices.Sorted(maps.Keys(early)) {
-		if err == nil {
-			err = f.merge(p, nil, early[p])
-		}
-	}
-	if err != nil {
-		return err
+		f.beginWork()
 	}
 	for f.drain(); f.guess && f.release() || f.r.lever != nil && f.goOn(); f.drain() {
 		if f.guess {
@@ -374,16 +341,7 @@ func (f *flow) slab(k int, from *crossing) error {
 		}
 	}
 	f.report.Slabs++
-	return f.leave()
-}
-
-// merge gives a location its steps in the slab, of which some take effect before their row.
-func (f *flow) merge(p uint32, steps []byte, early []earlyOp) (err error) {
-	x := &f.places[p]
-	x.standing.rest, err = mergeEarly(slices.Clone(x.standing.rest), steps, early)
-	f.run.active[p] = true
-	f.push(p)
-	return err
+	f.leave()
 }
 
 // drain goes on with all locations that can.
@@ -416,10 +374,10 @@ func (f *flow) walk(p uint32) {
 		case x.held:
 			x.held = false
 		case x.rest < len(x.standing.rest):
-			x.op = x.standing.rest[x.rest]
+			x.op = &x.standing.rest[x.rest]
 			x.rest++
-		case x.src.Len() > 0:
-			x.code.next(&x.src, &x.op)
+		case len(x.ops) > 0:
+			x.op, x.ops = &x.ops[0], x.ops[1:]
 		default:
 			return
 		}
@@ -442,7 +400,7 @@ func (f *flow) step(p uint32, x *flowing) bool {
 }
 
 // leave makes the crossing after the slab.
-func (f *flow) leave() error {
+func (f *flow) leave() {
 	to := &crossing{places: make([]standing, len(f.places))}
 	for p := range f.places {
 		x := &f.places[p]
@@ -452,26 +410,22 @@ func (f *flow) leave() error {
 		to.places[p] = x.standing
 		rest := slices.Clone(x.standing.rest[min(x.rest, len(x.standing.rest)):])
 		if x.held {
-			rest = slices.Insert(rest, 0, x.op)
+			rest = slices.Insert(rest, 0, *x.op)
 		}
-		for x.src.Len() > 0 {
-			var o replayOp
-			x.code.next(&x.src, &o)
-			rest = append(rest, o)
-		}
-		if x.src.Failed() {
-			return errDamaged
-		}
-		to.places[p].rest = rest
+		to.places[p].rest = append(rest, x.ops...)
 	}
 	to.values = f.values.sorted()
 	for _, x := range f.open {
 		to.instances = append(to.instances, *x)
 	}
 	slices.SortFunc(to.instances, func(a, b instance) int { return compareKeys(a.coll.valueKey(0), b.coll.valueKey(0)) })
+	for _, path := range f.moved {
+		f.run.waited = append(f.run.waited, f.waited[path])
+		f.waited[path] = waited{}
+	}
+	f.moved = f.moved[:0]
 	f.run.to = to
 	f.places, f.open = nil, nil
-	return nil
 }
 
 // later says whether b is a but for a constant by which it is later in the trace than in the replay, as far as the
@@ -555,74 +509,100 @@ const tagCrossing = 14
 // phases is how often the slabs of all ranks run at once. What is not right then runs again in the walk over the ranks.
 const phases = 3
 
-// runSlabs runs all slabs of the run, and returns the crossing after the last one on the rank that has it, nil on the others.
+// flows are replays of one run with a lever each, or a single one: they go through the slabs together, which are read once for all.
+type flows []*flow
+
+// runSlabs runs all slabs of the run, and returns the crossings after the last one on the rank that has it, nil on the others.
 // Collective.
-func (f *flow) runSlabs(locations int) (*crossing, error) {
-	c := f.r.Comm
-	in := &crossing{places: make([]standing, locations)}
-	var failed error // in taking the crossing, for all to agree on after the next pass
+func (fs flows) runSlabs(locations int) ([]*crossing, error) {
+	c := fs[0].r.Comm
+	in := make([]*crossing, len(fs))
+	for i := range in {
+		in[i] = &crossing{places: make([]standing, locations)}
+	}
+	var failed error // in taking the crossings, for all to agree on after the next pass
 	for phase := range phases {
 		if failed == nil {
-			failed = f.pass(in, phase == 0)
+			failed = fs.pass(in, phase == 0)
 		}
 		if err := c.Agree(failed); err != nil {
 			return nil, err
 		}
-		f.report.Phases++
+		for _, f := range fs {
+			f.report.Phases++
+		}
 		if c.Size() == 1 {
 			break
 		}
-		sent, err := f.send(f.after(in))
+		sent, err := fs.send(fs.after(in))
 		if err != nil {
 			return nil, err
 		}
-		if in, failed, err = f.receiveCrossing(in); err == nil {
+		if in, failed, err = fs.receive(in); err == nil {
 			err = c.Wait(sent)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return f.settle(in, failed)
+	return fs.settle(in, failed)
 }
 
-// pass runs the slabs of this rank from a crossing, but those that would find the same. At first that is a guess, but on the first rank.
-func (f *flow) pass(in *crossing, first bool) error {
-	for i := range f.runs {
-		run, k := &f.runs[i], f.steps.own+i
-		f.guess = first && i == 0 && k > 0
-		if d, ok := later(run.from, in, run.active, f.r.clocks); ok && run.to != nil {
-			run.delay(in, d)
-		} else if err := f.slab(k, in); err != nil {
-			return err
+// pass runs the slabs of this rank from crossings, but those that would find the same. At first that is a guess, but on the first rank.
+func (fs flows) pass(in []*crossing, first bool) error {
+	in = slices.Clone(in)
+	for i := range fs[0].runs {
+		k, read := fs[0].steps.own+i, false
+		for n, f := range fs {
+			run := &f.runs[i]
+			f.guess = first && i == 0 && k > 0
+			if d, ok := later(run.from, in[n], run.active, f.r.clocks); ok && run.to != nil {
+				run.delay(in[n], d)
+			} else {
+				if !read {
+					if err := f.read.readSlab(f.r, k); err != nil {
+						return err
+					}
+					read = true
+				}
+				f.slab(k, in[n])
+			}
+			in[n] = run.to
 		}
-		in = run.to
 	}
 	return nil
 }
 
-// after is the crossing after this rank's slabs, which began with another one.
-func (f *flow) after(in *crossing) *crossing {
-	if len(f.runs) == 0 {
+// after is the crossings after this rank's slabs, which began with others.
+func (fs flows) after(in []*crossing) []*crossing {
+	if len(fs[0].runs) == 0 {
 		return in
 	}
-	return f.runs[len(f.runs)-1].to
+	list := make([]*crossing, len(fs))
+	for i, f := range fs {
+		list[i] = f.runs[len(f.runs)-1].to
+	}
+	return list
 }
 
-// send gives a crossing to the next rank, if there is one.
-func (f *flow) send(x *crossing) (*mpi.Request, error) {
-	c := f.r.Comm
+// send gives crossings to the next rank, if there is one.
+func (fs flows) send(list []*crossing) (*mpi.Request, error) {
+	c := fs[0].r.Comm
 	if c.Rank()+1 == c.Size() {
 		return nil, nil
 	}
-	b := x.append(nil)
-	f.report.count(b)
+	var b []byte
+	for _, x := range list {
+		one := x.append(nil)
+		b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
+	}
+	fs[0].report.count(b)
 	return c.Isend(b, c.Rank()+1, tagCrossing)
 }
 
-// receiveCrossing takes the crossing of the rank below, if there is one. Of what is damaged failed tells, for all to agree on.
-func (f *flow) receiveCrossing(in *crossing) (x *crossing, failed, err error) {
-	c := f.r.Comm
+// receive takes the crossings of the rank below, if there is one. Of what is damaged failed tells, for all to agree on.
+func (fs flows) receive(in []*crossing) (list []*crossing, failed, err error) {
+	c := fs[0].r.Comm
 	if c.Rank() == 0 {
 		return in, nil, nil
 	}
@@ -630,26 +610,31 @@ func (f *flow) receiveCrossing(in *crossing) (x *crossing, failed, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if x, failed = parseCrossing(b, len(in.places)); failed != nil {
-		x = in
+	r := varint.Read(b)
+	for _, old := range in {
+		x, err := parseCrossing(r.Block(), len(old.places))
+		if err != nil {
+			x, failed = old, err
+		}
+		list = append(list, x)
 	}
-	return x, failed, nil
+	return list, cmp.Or(failed, failure(&r)), nil
 }
 
-// settle takes the crossing of each rank through all ranks in their order.
-func (f *flow) settle(in *crossing, failed error) (*crossing, error) {
-	c := f.r.Comm
-	in, damaged, err := f.receiveCrossing(in)
+// settle takes the crossings of each rank through all ranks in their order.
+func (fs flows) settle(in []*crossing, failed error) ([]*crossing, error) {
+	c := fs[0].r.Comm
+	in, damaged, err := fs.receive(in)
 	if err != nil {
 		return nil, err
 	}
 	if failed = cmp.Or(failed, damaged); failed == nil {
-		failed = f.pass(in, false)
+		failed = fs.pass(in, false)
 	}
 	if failed == nil {
-		in = f.after(in)
+		in = fs.after(in)
 	}
-	sent, err := f.send(in)
+	sent, err := fs.send(in)
 	if err == nil {
 		err = c.Wait(sent)
 	}

@@ -131,7 +131,7 @@ func (x *standing) lag() uint64 { return x.leave - (x.enter - x.before + x.wait)
 
 // idealStep does one step of a location, false if it has to wait.
 func (f *flow) idealStep(p uint32, x *flowing) bool {
-	o := &x.op
+	o := x.op
 	switch o.kind {
 	case stepCall:
 		x.call(o)

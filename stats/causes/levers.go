@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -86,30 +85,54 @@ func (l *leverPlan) removes(x *standing, o *replayOp) bool {
 }
 
 // waited is how much longer calls of a path wait in the replay, and how long they did in the trace; modulo 2^64.
-type waited struct{ late, need uint64 }
+type waited struct {
+	path       uint32
+	late, need uint64
+}
 
-// Try replays the run with a lever. Collective.
-func (r *Levers) Try(l *Lever) (*Outcome, error) {
-	plan := &leverPlan{Lever: l, calls: make([]ChangedCall, len(r.Regions))}
-	for path := range plan.calls {
-		plan.calls[path].Own = Whole
-		if l.Call != nil {
-			plan.calls[path] = l.Call(uint32(path))
+// Try replays the run with levers, each by itself. Collective.
+func (r *Levers) Try(list ...*Lever) (out []*Outcome, err error) {
+	fs := make(flows, len(list))
+	read := &slabSteps{}
+	for i, l := range list {
+		plan := &leverPlan{Lever: l, calls: make([]ChangedCall, len(r.Regions))}
+		for path := range plan.calls {
+			plan.calls[path].Own = Whole
+			if l.Call != nil {
+				plan.calls[path] = l.Call(uint32(path))
+			}
 		}
+		x := r.Replay
+		x.lever = plan
+		fs[i] = x.begin()
+		fs[i].read, fs[i].waited = read, make([]waited, len(r.Regions))
 	}
-	x := r.Replay
-	x.lever = plan
-	f := x.begin()
-	last, err := f.runSlabs(r.Defs.NumLocations())
+	last, err := fs.runSlabs(r.Defs.NumLocations())
 	if err != nil {
 		return nil, err
 	}
+	for i, f := range fs {
+		var end *crossing
+		if last != nil {
+			end = last[i]
+		}
+		x, err := r.outcome(f, end)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// outcome adds up over the ranks what a replay found, which ends with a crossing on one of them.
+func (r *Levers) outcome(f *flow, last *crossing) (*Outcome, error) {
 	out := &Outcome{}
 	sums := make([]int64, 2*len(r.Regions)+1)
 	for i := range f.runs {
-		for path, w := range f.runs[i].waited {
-			sums[2*path] += int64(w.late)
-			sums[2*path+1] += int64(w.need)
+		for _, w := range f.runs[i].waited {
+			sums[2*w.path] += int64(w.late)
+			sums[2*w.path+1] += int64(w.need)
 		}
 		sums[len(sums)-1] += int64(f.runs[i].ignored)
 	}
@@ -130,129 +153,77 @@ func (r *Levers) Try(l *Lever) (*Outcome, error) {
 			}
 		}
 	}
-	err = r.Comm.AllreduceInt64(end, mpi.Max)
+	err := r.Comm.AllreduceInt64(end, mpi.Max)
 	out.Runtime = uint64(end[0])
 	return out, err
 }
 
-// work is what a location does in a slab, piece by piece, and what a lever leaves of it.
+// work is what a location does in a slab, and what a lever leaves of it.
 type work struct {
-	r      varint.Reader
-	lever  *Lever
-	p      trace.P
-	at     uint64 // all before was taken
-	end    uint64 // of the piece in hand
-	number uint32 // of its key; 0: waits, or no piece
-	keys   []workKey
+	line  *lineSlab
+	i     int     // piece in hand
+	at    uint64  // all before was taken
+	share []Share // by number of a key; nil: all of it
+	ticks []uint64
 }
 
-// workKey is a key of the time line, with the time that passed there.
-type workKey struct {
-	slotKey
-	share Share
-	ticks uint64
-}
-
-// workOf begins the time lines of a slab.
-func (f *flow) workOf(k int) error {
-	start := f.steps.slabs.start(k)
-	return f.steps.each(lineParcels, k, func(p uint32, b []byte) error {
-		if uint64(p) >= uint64(len(f.places)) {
-			return errDamaged
+// beginWork begins the time lines of the slab.
+func (f *flow) beginWork() {
+	for p := range f.places {
+		x, line := &f.places[p].work, &f.read.lines[p]
+		*x = work{line: line, at: line.start}
+		if f.run.active[p] = true; f.r.lever.Work == nil {
+			continue
 		}
-		f.run.active[p] = true
-		x := &f.places[p].work
-		*x = work{r: varint.Read(slices.Clone(b)), lever: f.r.lever.Lever, p: trace.P(p), at: start, end: start}
-		x.r.Next() // waits that are over
-		x.r.Next() // and their ticks
-		x.keys = append(x.keys, workKey{waitSlot, Whole, 0})
-		for range x.r.Count(3) {
-			x.key()
-			x.keys[len(x.keys)-1].ticks = x.r.Next()
-		}
-		x.piece()
-		return failure(&x.r)
-	})
-}
-
-// key reads a new key.
-func (x *work) key() {
-	k := workKey{slotKey{x.r.Next(), x.r.Uint32()}, Whole, 0}
-	switch activity := activityOf(k.key); activity {
-	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside:
-	default:
-		if x.lever.Work != nil {
-			k.share = x.lever.Work(Place{x.p, uint32(k.key >> activityBits), activity, k.node})
+		for n, k := range line.found {
+			share := Whole
+			switch activity := activityOf(k.key); activity {
+			case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside:
+			default:
+				share = f.r.lever.Work(Place{trace.P(p), uint32(k.key >> activityBits), activity, k.node})
+			}
+			if share != Whole && x.share == nil {
+				x.share, x.ticks = slices.Repeat([]Share{Whole}, len(line.found)), slices.Clone(line.totals)
+			}
+			if x.share != nil {
+				x.share[n] = share
+			}
 		}
 	}
-	x.keys = append(x.keys, k)
-}
-
-// piece takes the next piece in hand, which begins where the one before ends; without any there is nothing to come.
-func (x *work) piece() {
-	for x.number = 0; x.r.Len() > 0; {
-		h := x.r.Next()
-		switch n := uint64(h >> pieceBits); {
-		case h == 0: // a wait that goes on
-			x.r.Next()
-			continue
-		case h == uint64(pieceWaits): // a region that is not that of the path
-			x.r.Next()
-			continue
-		case n == uint64(len(x.keys)):
-			x.key()
-			x.number = uint32(n)
-		case n > uint64(len(x.keys)):
-			x.r.Fail()
-			return
-		default:
-			x.number = uint32(n)
-		}
-		if x.end += x.r.Next(); x.end > x.at {
-			return
-		}
-	}
-	x.end = xtf.Never
 }
 
 // to takes what lies before an instant, and returns by how much less it is with the lever, modulo 2^64.
 func (x *work) to(t uint64) (less uint64) {
-	for x.at < t {
-		e := min(x.end, t)
-		if x.number > 0 {
-			k, n := &x.keys[x.number], e-x.at
-			if k.share != Whole {
-				less += n - (k.share.of(k.ticks+n) - k.share.of(k.ticks))
-			}
-			k.ticks += n
+	if x.share == nil {
+		return 0
+	}
+	ends, ids := x.line.ends, x.line.ids
+	for x.i < len(ends) && x.at < t {
+		e, id := min(ends[x.i], t), ids[x.i]
+		if s := x.share[id>>pieceBits]; s != Whole && id&pieceWaits == 0 {
+			is, n := &x.ticks[id>>pieceBits], e-x.at
+			less += n - (s.of(*is+n) - s.of(*is))
+			*is += n
 		}
-		if x.at = e; e == x.end {
-			x.piece()
+		if x.at = e; e == ends[x.i] {
+			x.i++
 		}
 	}
 	return less
 }
 
-// path is the call path at the instant up to which all was taken.
-func (x *work) path() uint32 {
-	if x.number == 0 || activityOf(x.keys[x.number].key) != xtf.ActivityMPI {
-		return 0
-	}
-	return uint32(x.keys[x.number].key >> activityBits)
-}
-
 // leverStep does one step of a location, false if it has to wait.
 func (f *flow) leverStep(p uint32, x *flowing) bool {
-	o := &x.op
+	o := x.op
 	switch o.kind {
 	case stepCall:
 		x.workTo(o.t)
 		x.before, x.enter, x.leave = x.lag(), o.t, o.key
-		f.beginCall(x)
+		f.beginCall(x, o.peer)
 	case stepResume:
 		if f.guess {
 			x.before, x.enter, x.leave = 0, o.t, o.key
-			f.beginCall(x)
+			f.beginCall(x, o.peer)
 		}
 	case stepSend:
 		x.workTo(o.t)
@@ -298,12 +269,9 @@ func (x *flowing) workTo(t uint64) {
 	}
 }
 
-// beginCall begins a call that depends on nothing yet.
-func (f *flow) beginCall(x *flowing) {
-	x.need, x.late, x.path = 0, 0, 0
-	if path := x.work.path(); uint64(path) < uint64(len(f.r.lever.calls)) {
-		x.path = path
-	}
+// beginCall begins a call on a path, which depends on nothing yet.
+func (f *flow) beginCall(x *flowing, path uint32) {
+	x.need, x.late, x.path = 0, 0, path
 	f.lasts(x)
 }
 
@@ -326,18 +294,22 @@ func (f *flow) depend(x *flowing, v instant) {
 		f.run.ignored++
 		return
 	}
-	was := waited{x.late, x.need}
+	late, need := x.late, x.need
 	if from := x.enter - x.before; v.v > from && !f.r.lever.calls[x.path].Waitless {
 		x.late = max(x.late, v.v-from)
 	}
 	if v.m > x.enter {
 		x.need = max(x.need, v.m-x.enter)
 	}
-	if is := (waited{x.late, x.need}); is != was {
-		sum := f.run.waited[x.path]
-		f.run.waited[x.path] = waited{sum.late + is.late - was.late, sum.need + is.need - was.need}
-		f.lasts(x)
+	if x.late == late && x.need == need {
+		return
 	}
+	sum := &f.waited[x.path]
+	if *sum == (waited{}) {
+		f.moved = append(f.moved, x.path)
+	}
+	*sum = waited{x.path, sum.late + x.late - late, sum.need + x.need - need}
+	f.lasts(x)
 }
 
 // goOn has the location go on without what it waits for whose call ended first in the trace: what it waits for comes after that.

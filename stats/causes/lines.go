@@ -63,8 +63,16 @@ type otherRegion struct {
 // leastBlock is the least number of pieces of a block.
 const leastBlock = 32
 
-// parse reads the part of a location.
+// parse reads the part of a location, and makes its sums.
 func (x *lineSlab) parse(b []byte, start uint64) error {
+	err := x.read(b, start)
+	x.order()
+	x.sum()
+	return err
+}
+
+// read reads the part of a location: ids are numbers and flags.
+func (x *lineSlab) read(b []byte, start uint64) error {
 	r := varint.Read(b)
 	x.start, x.done, x.begun = start, r.Next(), xtf.Never
 	x.ends, x.ids, x.others = x.ends[:0], x.ids[:0], x.others[:0]
@@ -106,8 +114,6 @@ func (x *lineSlab) parse(b []byte, start uint64) error {
 		}
 	}
 	x.ends, x.ids, x.near = ends, ids, [2]int{}
-	x.order()
-	x.sum()
 	return failure(&r)
 }
 

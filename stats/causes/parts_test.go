@@ -458,8 +458,9 @@ func FuzzSlab(f *testing.F) {
 			return
 		}
 		run := &Replay{Run: &Run{Comm: mpi.Serial(), Defs: defs, Storage: heapStorage()}, clocks: clocks}
-		x := &flow{r: run, defs: defs, comms: map[uint32]uint32{}, runs: make([]slabRun, 1), guess: guess, report: &ReplayReport{}}
+		x := &flow{r: run, defs: defs, comms: map[uint32]uint32{}, runs: make([]slabRun, 1), guess: guess, read: &slabSteps{}, report: &ReplayReport{}}
 		x.steps = newParcels(run.Comm, &run.Storage, Slabs{}, passKinds)
+		run.parcels = x.steps
 		for p, list := range [][]byte{a, b, c} {
 			if err := x.steps.put(append([]byte{stepParcels, 0, 0, 0, byte(p), 0, 0, 0}, list...)); err != nil {
 				t.Fatal(err)
@@ -473,9 +474,10 @@ func FuzzSlab(f *testing.F) {
 			start = &crossing{places: make([]standing, 3)}
 		}
 		for range 2 {
-			if err := x.slab(0, start); err != nil {
+			if err := x.read.readSlab(run, 0); err != nil {
 				return
 			}
+			x.slab(0, start)
 			to := x.runs[0].to
 			again, err := parseCrossing(to.append(nil), 3)
 			if err != nil {

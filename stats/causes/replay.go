@@ -3,7 +3,7 @@ package causes
 // Replay is what passes work with that go through the rows of all locations at
 // once, each location as far as the others let it: Ideal and Clocks.
 //
-// Memory: of one slab, 4 bytes for each step and 200 for each location, and 24 for
+// Memory: of one slab, 36 bytes for each step and 200 for each location, and 24 for
 // each value that is in progress at once; for each slab of the rank 100 bytes for
 // each location and 20 for each value in progress at its borders; 24 per open execution.
 type Replay struct {
@@ -31,7 +31,7 @@ func (r *ReplayReport) count(b []byte) {
 
 // begin prepares to replay all locations, whose steps have been delivered.
 func (r *Replay) begin() *flow {
-	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.parcels, report: &ReplayReport{Bytes: r.parcels.box.sent}}
+	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.parcels, read: &slabSteps{}, report: &ReplayReport{Bytes: r.parcels.box.sent}}
 	f.runs = make([]slabRun, f.steps.end-f.steps.own)
 	return f
 }
@@ -39,10 +39,13 @@ func (r *Replay) begin() *flow {
 // run replays them. Collective.
 func (r *Replay) run() (*flow, error) {
 	f := r.begin()
-	last, err := f.runSlabs(r.Defs.NumLocations())
+	last, err := flows{f}.runSlabs(r.Defs.NumLocations())
 	if err != nil {
 		return nil, err
 	}
-	f.report.Deadlock, err = f.deadlock(last, r.Comm.Size()-1)
+	if last == nil {
+		last = []*crossing{nil}
+	}
+	f.report.Deadlock, err = f.deadlock(last[0], r.Comm.Size()-1)
 	return f, err
 }
