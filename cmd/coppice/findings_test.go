@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // foundIn is what tests look at in the document of a report.
@@ -712,6 +713,9 @@ func TestCauseInRootedCollective(t *testing.T) {
 			if !strings.Contains(f.Evidence, "MPI calls in MPI_Gather on rank 0") && !strings.Contains(f.Evidence, "MPI calls in MPI_Gather, most on rank 0") || strings.Contains(f.Evidence, named) != want {
 				t.Errorf("rank 2 at %d: %s", comes, f.Evidence)
 			}
+			if advice := map[bool]string{true: "balance the work before the call that makes others wait", false: "drop the barrier"}[want]; !strings.HasPrefix(f.Advice, advice) {
+				t.Errorf("rank 2 at %d: %s", comes, f.Advice)
+			}
 		}
 		if !found {
 			t.Errorf("rank 2 at %d: no finding: %+v", comes, jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings)
@@ -850,6 +854,55 @@ func TestTrend(t *testing.T) {
 		case i < 0 && x.ticks == 0:
 		case i < 0 || doc.Findings[i].Ticks != x.ticks || !strings.Contains(doc.Findings[i].Evidence, x.evidence):
 			t.Errorf("%s: %+v", x.name, doc.Findings)
+		}
+	}
+}
+
+// TestNowAndThen: three processes meet 96 times after computing for 5; all leave 1 after the last one comes. In every 12th step, 8 of 96,
+// process 1 computes 60, and the others wait 55: 440 in all. Process 1 computes 96 x 5 + 440 = 920, the others 480. That is no serial
+// section: it may be work of its own or an interruption, and the kernel may know which. Where process 1 computes 60 in each of the
+// first 12 steps, which are all, it computes alone in each of them.
+func TestNowAndThen(t *testing.T) {
+	for _, x := range []struct {
+		name               string
+		steps, every       int
+		delays             []uint64 // ticks that each process had no processor
+		kind, what, advice string
+	}{
+		{"not known", 96, 12, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, by work of its own then, or an interruption: the trace does not tell which", "look at what that process does"},
+		{"known", 96, 12, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls; it was ready to run and had no processor for 0.430000 s between its MPI calls, others for no more than 0.020000", "keep other programs off"},
+		{"another reason", 96, 12, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what that process does"},
+		{"all had to wait", 96, 12, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what that process does"},
+		{"in each", 12, 1, []uint64{10, 430, 20}, "serial", "rank 1 computes while all others mostly wait or idle", "give the other processes a part"},
+	} {
+		text := three
+		for p := range 3 {
+			at := 0
+			for k := range x.steps {
+				last := at + 5
+				if k%x.every == x.every-1 {
+					last = at + 60
+				}
+				from := last
+				if p != 1 {
+					from = at + 5
+				}
+				text += meeting(p, from, last+1)
+				at = last + 1
+			}
+		}
+		file := foundTrace(t, text, func(o *analyze.Options) {
+			d := o.Source.Definitions()
+			name := uint32(len(d.Strings))
+			d.Strings = append(d.Strings, trace.String{Ref: name, Value: trace.PropertyDelay})
+			for p, ticks := range x.delays { // of 1 ms
+				d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Location: uint64(p), Name: name, Value: trace.Value{Type: trace.TypeUint64, Bits: ticks * 1e6}})
+			}
+			d.Seal()
+		})
+		f := jsonOf[foundIn](t, "report", file).Findings[0]
+		if f.Kind != x.kind || !strings.Contains(f.Text, x.what) || !strings.HasPrefix(f.Advice, x.advice) || x.every > 1 && f.Ticks != 440 {
+			t.Errorf("%s: %+v", x.name, f)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 // FindingFacts are what rows of the table of advice ask for.
 type FindingFacts struct {
 	pattern     string // of waits
+	path        uint32 // of waits: the call path with most of them
 	Region      string // the call
 	Activity    string // of the cause
 	causeRegion uint32
@@ -26,6 +27,9 @@ type FindingFacts struct {
 	ofActivity  numbers.Ratio // of waits: the part that the cause's activity makes, in all places
 	fromSetup   bool          // the cause is a call of set-up
 	heavy       bool          // who makes others wait moves more bytes than others
+	seldom      bool          // who makes others wait does so in few of many calls
+	interrupted bool          // and has no processor then
+	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
 	bound       bool          // to processors that others may not use
 	mean        numbers.Ratio
 }
@@ -43,6 +47,15 @@ type adviceRow struct {
 const lessToDo = "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"
 
 func busy(x *FindingFacts) bool { return x.Busy }
+
+// nowAndThen is the advice where a process is late in few of many calls.
+const nowAndThen = "look at what that process does in these steps and in no other, or what else runs on its processor then"
+
+func seldom(x *FindingFacts) bool { return x.seldom }
+
+// makers are calls that make what all agree on.
+const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_split_type MPI_Comm_create MPI_Cart_create MPI_Cart_sub MPI_Graph_create " +
+	"MPI_Dist_graph_create MPI_Dist_graph_create_adjacent MPI_Comm_create_group MPI_Intercomm_create MPI_Intercomm_merge MPI_Win_create MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create_dynamic"
 
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md prints it.
@@ -63,6 +76,13 @@ var AdviceTable = []adviceRow{
 	{"late_post", "", nil, "post the window before the origin needs it, or give the target less to compute before"},
 	{"early_wait", "", nil, "complete the epoch earlier, or give the target something to do before it waits"},
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
+	{kindBarrier, "", seldom, nowAndThen},
+	{kindNxN, "", seldom, nowAndThen},
+	{kindImbalance, "", seldom, nowAndThen},
+	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
+	{kindBarrier, makers, nil, "make the communicator or window once and keep it, or balance the work before"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
+	{kindNxN, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup }, "drop the barrier if nothing needs it"},

@@ -39,6 +39,7 @@ const (
 	kindLockWait         = "lock_wait"
 	kindIdle             = "idle"
 	kindTrend            = "trend"
+	kindInterruptions    = "interruptions"
 	KindSetup            = "setup"
 	kindHang             = "hang"
 	kindAbort            = "abort"

@@ -110,11 +110,19 @@ func (f *finder) waits() error {
 				return err
 			}
 		}
+		if err := f.seldom(&x, item, sum.MaxP); err != nil {
+			return err
+		}
 		f.busy(&x)
 		if err := f.heavy(&x); err != nil {
 			return err
 		}
-		f.add(x, results.PatternLabel(item.String()), ": "+x.Evidence)
+		what := results.PatternLabel(item.String())
+		if x.facts.interrupted {
+			x.Kind, what = kindInterruptions, "interruptions"
+			x.Where.Processes = []uint32{x.Cause.Process}
+		}
+		f.add(x, what, ": "+x.Evidence)
 	}
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	return nil
@@ -136,6 +144,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) erro
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
 	x.Where.Path = f.causes.Paths.Names(top.path)
 	x.Where.Region, x.Where.Place = f.called(top.path, xtf.ActivityMPI)
+	x.facts.path = top.path
 	x.Where.Interval = f.interval(top.node)
 	x.facts.Region = x.Where.Region
 	part := numbers.Quotient(top.here, sum.Sum).Percent()
@@ -379,6 +388,7 @@ func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error 
 	}
 	if last, ticks := worst(sums); ticks >= looked-looked/2 && ticks > 0 {
 		if blamed {
+			x.facts.untilLast = true
 			x.Evidence += fmt.Sprintf("; %s of its time there is before the last member comes", numbers.NewRatio(looked, whole).Percent())
 		}
 		x.Evidence += fmt.Sprintf("; who comes last is rank %d, in %s of that time of %s of rank %d", last, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "call"), rank)
@@ -575,7 +585,7 @@ func (f *finder) serial() error {
 			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
 		}
 		c := x.Cause
-		if what == "" && len(c.Path) < 2 { // below it functions tell who computes what
+		if what == "" && len(c.Path) < 2 && !x.facts.seldom { // below it functions tell who computes what
 			if what, err = f.alone(c); err != nil {
 				return err
 			}
