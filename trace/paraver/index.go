@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/gob"
 	"errors"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -68,14 +67,4 @@ var errIndex = errors.New("paraver: the index of the trace is damaged")
 // comparePairs orders by type and value.
 func comparePairs(a, b pair) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value))
-}
-
-// ordered returns the keys of a set in ascending order.
-func ordered[K comparable, V any](set map[K]V, order func(a, b K) int) []K {
-	list := make([]K, 0, len(set))
-	for k := range set {
-		list = append(list, k)
-	}
-	slices.SortFunc(list, order)
-	return list
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -272,7 +273,7 @@ func (x *indexer) statesAsCalls() {
 // finish orders what was collected.
 func (x *indexer) finish() error {
 	calls := false
-	for _, t := range ordered(x.types, cmp.Compare) {
+	for _, t := range slices.SortedFunc(maps.Keys(x.types), cmp.Compare) {
 		e := x.types[t]
 		calls = calls || e.isRegion()
 		switch e.use {
@@ -286,8 +287,8 @@ func (x *indexer) finish() error {
 	if !calls && len(x.used) > 0 {
 		x.statesAsCalls()
 	}
-	x.out.Named = ordered(x.named, comparePairs)
-	for _, p := range ordered(x.places, comparePairs) {
+	x.out.Named = slices.SortedFunc(maps.Keys(x.named), comparePairs)
+	for _, p := range slices.SortedFunc(maps.Keys(x.places), comparePairs) {
 		x.out.Positions = append(x.out.Positions, position{p, x.places[p]})
 	}
 	for i := range x.logs {

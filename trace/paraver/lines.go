@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -18,103 +19,51 @@ const (
 	mostHead      = 1 << 30 // of all lines before the first record
 	longestRecord = 1 << 20
 	readAtOnce    = 128 << 10
-	shown         = 64 // of a line that is too long
 )
 
-// lines cuts a stream into lines. Memory: 128 KiB, or twice the longest line
-// allowed so far.
+// lines cuts a stream into lines. Memory: 128 KiB, and the longest line that had no room there.
 type lines struct {
-	r      io.Reader
-	buf    []byte
-	at     int // start of what is not used yet
-	end    int
-	err    error
+	r      *bufio.Reader
+	joined []byte // a line that is longer than r holds, up to the limit
+	err    error  // of the stream
 	number uint64 // of the line returned last, from 1
 	limit  int    // bytes of a line
 	whole  bool   // the line returned last had its end
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{r: r, buf: make([]byte, readAtOnce), limit: longestHead}
+	return &lines{r: bufio.NewReaderSize(r, readAtOnce), limit: longestHead}
 }
 
 // next returns the next line without its end, valid until the next call. A line
-// longer than the limit is stepped over and returned as its start, with long
-// set. Errors of the stream come after the last line, io.EOF too.
+// longer than the limit is stepped over: of that one long alone is returned.
+// Errors of the stream come after the last line, io.EOF too.
 func (l *lines) next() (line []byte, long bool, err error) {
-	seen := 0
-	for {
-		if i := bytes.IndexByte(l.buf[l.at+seen:l.end], '\n'); i >= 0 {
-			line, long = l.bounded(l.buf[l.at : l.at+seen+i])
-			l.at += seen + i + 1
-			return l.line(line, true), long, nil
+	if l.err == nil {
+		if line, l.err = l.r.ReadSlice('\n'); errors.Is(l.err, bufio.ErrBufferFull) {
+			line = l.join(line)
 		}
-		seen = l.end - l.at
-		if l.err != nil {
-			if seen == 0 {
-				return nil, false, l.err
-			}
-			line, long = l.bounded(l.buf[l.at:l.end])
-			l.at = l.end
-			return l.line(line, false), long, nil
-		}
-		if seen > l.limit {
-			return l.cut(seen)
-		}
-		l.fill()
 	}
-}
-
-// bounded returns a line, or the start of one that is too long.
-func (l *lines) bounded(line []byte) ([]byte, bool) {
-	if len(line) > l.limit {
-		return line[:shown], true
+	if len(line) == 0 {
+		return nil, false, l.err
 	}
-	return line, false
-}
-
-func (l *lines) line(b []byte, whole bool) []byte {
 	l.number++
-	l.whole = whole
-	return bytes.TrimSuffix(b, []byte("\r"))
+	if line, l.whole = bytes.CutSuffix(line, []byte("\n")); len(line) > l.limit {
+		l.whole = l.err == nil
+		return nil, true, nil
+	}
+	return bytes.TrimSuffix(line, []byte("\r")), false, nil
 }
 
-// cut steps over the rest of a line that is too long.
-func (l *lines) cut(seen int) ([]byte, bool, error) {
-	start := bytes.Clone(l.buf[l.at : l.at+shown])
-	for {
-		l.at = l.end
-		if l.err != nil {
-			return l.line(start, false), true, nil
-		}
-		l.fill()
-		if i := bytes.IndexByte(l.buf[l.at:l.end], '\n'); i >= 0 {
-			l.at += i + 1
-			return l.line(start, true), true, nil
-		}
+// join reads the rest of a line that begins with start.
+func (l *lines) join(start []byte) []byte {
+	l.joined = append(l.joined[:0], start...)
+	for errors.Is(l.err, bufio.ErrBufferFull) {
+		var part []byte
+		part, l.err = l.r.ReadSlice('\n')
+		l.joined = append(l.joined, part[:min(len(part), l.limit+2-len(l.joined))]...) // more than the limit, and no more than that
 	}
-}
-
-// fill reads more after what is there.
-func (l *lines) fill() {
-	if l.at > 0 {
-		copy(l.buf, l.buf[l.at:l.end])
-		l.at, l.end = 0, l.end-l.at
-	}
-	if l.end == len(l.buf) {
-		l.buf = append(l.buf, make([]byte, len(l.buf))...)
-	}
-	for range 100 {
-		n, err := l.r.Read(l.buf[l.end:])
-		l.end += n
-		if err != nil {
-			l.err = err
-		}
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	l.err = io.ErrNoProgress
+	return l.joined
 }
 
 // records reads a trace record by record, after its head.

@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -52,8 +53,9 @@ func (m *merger) next() (entry, error) {
 	}
 	best := m.lowest()
 	for len(m.closed) > 0 && (best == nil || m.closed[0].first <= best.head.time) {
-		r := &runReader{data: m.data, off: m.closed[0].off, limit: m.closed[0].end, rank: m.closed[0].rank}
+		c := m.closed[0]
 		m.closed = m.closed[1:]
+		r := &runReader{in: bufio.NewReaderSize(io.NewSectionReader(m.data, c.off, c.end-c.off), runWindow), left: c.end - c.off, rank: c.rank}
 		if err := r.advance(); err != nil {
 			return entry{}, err
 		}
@@ -80,16 +82,18 @@ func (m *merger) lowest() *runReader {
 
 // runReader reads a run through a window.
 type runReader struct {
-	data       io.ReaderAt
-	off, limit int64 // of the next byte to read, and the end
-	rank       int
-	buf        []byte
-	at         int // in buf: start of the next item
-	head       entry
-	done       bool
+	in   *bufio.Reader
+	left int64 // bytes of the run from the item in head on
+	used int   // bytes of that
+	rank int
+	head entry
+	done bool
 }
 
-const runWindow = 8 << 10
+const (
+	runWindow = 8 << 10
+	itemHead  = 1 + 2*binary.MaxVarintLen64 // its bytes before the fields, at most
+)
 
 func (r *runReader) before(o *runReader) bool {
 	switch {
@@ -104,73 +108,33 @@ func (r *runReader) before(o *runReader) bool {
 // errSplit says that the split file is not what was written.
 var errSplit = errors.New("paraver: a temporary file has been damaged")
 
-// advance reads the next item.
+// advance reads the next item. A window too small for it grows.
 func (r *runReader) advance() error {
-	for {
-		n, ok := r.parse()
-		if ok {
-			r.at += n
-			return nil
-		}
-		if r.off >= r.limit {
-			r.done = r.at == len(r.buf)
-			if !r.done {
-				return errSplit
-			}
-			return nil
-		}
-		if err := r.fill(); err != nil {
-			return err
-		}
+	if r.left -= int64(r.used); r.left == 0 {
+		r.done = true
+		return nil
 	}
-}
-
-// parse reads the item at the start of the window, if it is all there.
-func (r *runReader) parse() (n int, ok bool) {
-	b := r.buf[r.at:]
-	if len(b) == 0 {
-		return 0, false
-	}
-	e := entry{kind: itemKind(b[0])}
-	n = 1
-	var w int
-	if e.time, w = binary.Uvarint(b[n:]); w <= 0 {
-		return 0, false
-	}
-	n += w
-	size, w := binary.Uvarint(b[n:])
-	if n += w; w <= 0 || size > uint64(len(b)-n) {
-		return 0, false
-	}
-	e.fields = b[n : n+int(size)]
-	n += int(size)
-	if e.number, w = binary.Uvarint(e.fields); w <= 0 {
-		return 0, false
-	}
-	e.fields = e.fields[w:]
-	r.head = e
-	return n, true
-}
-
-// fill moves what is left to the start of the window and reads more. A window
-// too small for one item doubles.
-func (r *runReader) fill() error {
-	rest := len(r.buf) - r.at
-	size := max(runWindow, cap(r.buf))
-	if rest == size {
-		size *= 2
-	}
-	next := r.buf[:0]
-	if cap(next) < size {
-		next = make([]byte, 0, size)
-	}
-	next = next[:copy(next[:rest], r.buf[r.at:])]
-	n := int(min(int64(size-rest), r.limit-r.off))
-	next = next[:rest+n]
-	if _, err := r.data.ReadAt(next[rest:], r.off); err != nil {
+	_, _ = r.in.Discard(r.used) // they are in the window
+	b, err := r.in.Peek(int(min(r.left, itemHead)))
+	if err != nil {
 		return errors.Join(errSplit, err)
 	}
-	r.buf, r.at = next, 0
-	r.off += int64(n)
+	time, w := binary.Uvarint(b[1:])
+	size, k := binary.Uvarint(b[1+max(w, 0):])
+	if w <= 0 || k <= 0 || size > uint64(r.left) {
+		return errSplit
+	}
+	at := 1 + w + k
+	if r.used = at + int(size); r.used > r.in.Size() {
+		r.in = bufio.NewReaderSize(r.in, r.used)
+	}
+	if b, err = r.in.Peek(r.used); err != nil {
+		return errors.Join(errSplit, err)
+	}
+	number, w := binary.Uvarint(b[at:])
+	if w <= 0 {
+		return errSplit
+	}
+	r.head = entry{time: time, kind: itemKind(b[0]), number: number, fields: b[at+w:]}
 	return nil
 }

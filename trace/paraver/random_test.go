@@ -1,8 +1,11 @@
 package paraver
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -200,5 +203,31 @@ func TestNoFilesLeft(t *testing.T) {
 	}
 	if err := x.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDamagedRuns reports a split file that is shorter than what was written, or whose items do not fit their run.
+func TestDamagedRuns(t *testing.T) {
+	item := []byte{byte(eventItem), 5, 3, 1, 1, 7}
+	for _, c := range []struct {
+		name string
+		data []byte
+		end  int64
+		want error
+	}{
+		{"whole", item, 6, io.EOF},
+		{"cut", item[:5], 6, errSplit},
+		{"empty", nil, 6, errSplit},
+		{"fields beyond the run", item, 5, errSplit},
+		{"no end of a number", bytes.Repeat([]byte{0xff}, 40), 40, errSplit},
+	} {
+		m := newMerger(bytes.NewReader(c.data), []run{{0, c.end, 5}})
+		_, err := m.next()
+		if err == nil {
+			_, err = m.next()
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
 	}
 }
