@@ -14,32 +14,28 @@ func generate(header string) ([]string, error) {
 		return nil, err
 	}
 	g := &generator{head: "/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */\n" +
-		"" + extensions(all) + "#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n\n"}
-	var names []string
+		extensions(all) + "#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n\n"}
+	all = slices.DeleteFunc(all, func(p prototype) bool { return !wrapped(&p) })
+	names, classes := make([]string, len(all)), make([]byte, len(all))
 	for i := range all {
-		if wrapped(&all[i]) {
-			names = append(names, all[i].symbol())
-		}
+		names[i], classes[i] = all[i].symbol(), logOf(&all[i]).class
 	}
-	var classes strings.Builder
-	for i := range all {
-		if wrapped(&all[i]) {
-			classes.WriteByte(logOf(&all[i]).class)
-		}
-	}
-	g.line("HIDDEN const char cr_classes[] = \"%s\";", classes.String())
+	g.line("HIDDEN const char cr_classes[] = \"%s\";", classes)
 	g.line("HIDDEN const char cr_functions[] = \"%s\";\n", strings.Join(names, "\\n\"\n\t\""))
-	for i := range all {
-		p := &all[i]
-		if id := slices.Index(names, p.symbol()); id >= 0 {
-			g.wrapC(p, id)
-			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
-				g.wrapFortran(p, id)
-			}
-			g.part()
-		}
-	}
+	g.wrap(all, g.wrapC, g.wrapFortran)
 	return g.sources(), nil
+}
+
+// wrap makes the wrappers of functions, which are numbered in their order.
+func (g *generator) wrap(list []prototype, c, fortran func(p *prototype, id int)) {
+	for id := range list {
+		p := &list[id]
+		c(p, id)
+		if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
+			fortran(p, id)
+		}
+		g.part()
+	}
 }
 
 // wrapped tells the functions that are recorded. Left out is what programs call to look at the clock or to convert handles,
@@ -120,12 +116,9 @@ func (p *prototype) request() (q param, length string) {
 func (g *generator) wrapC(p *prototype, id int) {
 	h := hookOf(p).withLog(p, id)
 	needs := h.needs(p)
-	var decl, args []string
-	for _, q := range p.params {
-		decl, args = append(decl, q.text), append(args, q.name)
-	}
-	call := fmt.Sprintf("P%s(%s)", p.symbol(), strings.Join(args, ", "))
-	g.line("int %s(%s)\n{", p.symbol(), orVoid(decl))
+	decl, args := p.parameters()
+	call := fmt.Sprintf("P%s(%s)", p.symbol(), args)
+	g.line("int %s(%s)\n{", p.symbol(), decl)
 	g.session(p)
 	g.line("\tif (!cr_enter(%d, CR_PLACE))\n\t\treturn %s;", id, call)
 	q, length := p.request()
@@ -228,51 +221,58 @@ func (g *generator) session(p *prototype) {
 	}
 }
 
-func orVoid(list []string) string {
-	if len(list) == 0 {
-		return "void"
+// parameters returns the declarations of the parameters and their names, as lists of C.
+func (p *prototype) parameters() (decl, names string) {
+	if len(p.params) == 0 {
+		return "void", ""
 	}
-	return strings.Join(list, ", ")
+	var texts, list []string
+	for _, q := range p.params {
+		texts, list = append(texts, q.text), append(list, q.name)
+	}
+	return strings.Join(texts, ", "), strings.Join(list, ", ")
 }
 
-// wrapFortran makes the wrappers of the Fortran bindings: all arguments are addresses, and characters have their length
-// after the last argument. What the hook names is converted from the Fortran form.
-func (g *generator) wrapFortran(p *prototype, id int) {
-	var decl, pass, types []string
-	hidden := 0
+// fortranParameters returns those of the Fortran bindings: all are addresses, and characters have their length after the last one.
+func (p *prototype) fortranParameters() (names []string) {
+	var lengths []string
 	for i, q := range p.params {
-		decl, pass = append(decl, fmt.Sprintf("void *a%d", i)), append(pass, fmt.Sprintf("a%d", i))
+		names = append(names, fmt.Sprintf("a%d", i))
 		if strings.HasPrefix(q.ctype, "char") {
-			hidden++
+			lengths = append(lengths, fmt.Sprintf("l%d", len(lengths)))
 		}
 	}
-	decl, pass = append(decl, "void *ierror"), append(pass, "ierror")
-	for i := range hidden {
-		decl, pass = append(decl, fmt.Sprintf("void *l%d", i)), append(pass, fmt.Sprintf("l%d", i))
-	}
-	for range decl {
-		types = append(types, "void *")
-	}
-	sig := strings.Join(types, ", ")
+	return append(append(names, "ierror"), lengths...)
+}
+
+// otherNames gives a Fortran binding, the one with an underscore, the names that other compilers call.
+func (g *generator) otherNames(p *prototype, args string) {
 	lower := strings.ToLower(p.symbol())
-	g.line("typedef void f_%s(%s);", lower, sig)
-	g.line("static void fortran_%s(f_%s *real, struct cr_place place, %s)\n{", lower, lower, strings.Join(decl, ", "))
-	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
-	g.session(p)
-	g.line("\tif (!cr_enter(%d, place)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
-	g.fortranBody(p, id, call)
-	g.line("\tcr_leave();\n}\n")
-	args := strings.Join(decl, ", ")
-	define := func(symbol string) {
-		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, CR_PLACE, %s);\n}",
-			symbol, args, lower, lower, symbol, lower, strings.Join(pass, ", "))
-	}
-	define(lower + "_")
 	for _, symbol := range [...]string{lower, lower + "__", strings.ToUpper(p.symbol())} {
 		if symbol != p.symbol() {
 			g.line("void %s(%s) __attribute__((alias(\"%s_\")));", symbol, args, lower)
 		}
 	}
+}
+
+// wrapFortran makes the wrappers of the Fortran bindings. What the hook names is converted from the Fortran form.
+func (g *generator) wrapFortran(p *prototype, id int) {
+	names := p.fortranParameters()
+	args, pass := "void *"+strings.Join(names, ", void *"), strings.Join(names, ", ")
+	lower := strings.ToLower(p.symbol())
+	g.line("typedef void f_%s(void *%s);", lower, strings.Repeat(", void *", len(names)-1))
+	g.line("static void fortran_%s(f_%s *real, struct cr_place place, %s)\n{", lower, lower, args)
+	call := fmt.Sprintf("real(%s);", pass)
+	g.session(p)
+	g.line("\tif (!cr_enter(%d, place)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
+	g.fortranBody(p, id, call)
+	g.line("\tcr_leave();\n}\n")
+	define := func(symbol string) {
+		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, CR_PLACE, %s);\n}",
+			symbol, args, lower, lower, symbol, lower, pass)
+	}
+	define(lower + "_")
+	g.otherNames(p, args)
 	define(lower + "_f08_")
 	g.line("")
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -111,8 +112,25 @@ func launcherOf(ctx context.Context, command []string) launcher {
 	return openMPILauncher
 }
 
+// variables are what processes get in their environment, names and values.
+type variables [][2]string
+
+// text adds a variable, if there is a text for it.
+func (v *variables) text(name, text string) {
+	if text != "" {
+		*v = append(*v, [2]string{name, text})
+	}
+}
+
+// number adds one whose value is a number, if that is more than 0.
+func (v *variables) number(name string, n int64) {
+	if n > 0 {
+		v.text(name, strconv.FormatInt(n, 10))
+	}
+}
+
 // withEnvironment returns the command with what gives the ranks, and only them, the variables.
-func withEnvironment(l launcher, command []string, vars [][2]string) (args, env []string) {
+func withEnvironment(l launcher, command []string, vars variables) (args, env []string) {
 	var extra []string
 	for _, v := range vars {
 		switch l {

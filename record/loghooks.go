@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -73,20 +74,16 @@ func logHook(p *prototype, id int) string {
 	return b.String()
 }
 
+// checked are the names of what a replay checks and their values.
+func (l logged) checked() [][2]string {
+	list := [][2]string{{"PEER", l.peer}, {"TAG", l.tag}, {"BYTES", l.bytes}, {"COMM", l.comm}, {"PEER2", l.peer2}, {"TAG2", l.tag2}, {"REQUEST", l.request}}
+	return slices.DeleteFunc(list, func(c [2]string) bool { return c[1] == "" })
+}
+
 func (l logged) checks() string {
 	var bits, values []string
-	for _, c := range [...]struct{ bit, value string }{
-		{"LG_PEER", l.peer},
-		{"LG_TAG", l.tag},
-		{"LG_BYTES", l.bytes},
-		{"LG_COMM", l.comm},
-		{"LG_PEER2", l.peer2},
-		{"LG_TAG2", l.tag2},
-		{"LG_REQUEST", l.request},
-	} {
-		if c.value != "" {
-			bits, values = append(bits, c.bit), append(values, "(int64_t)("+c.value+")")
-		}
+	for _, c := range l.checked() {
+		bits, values = append(bits, "LG_"+c[0]), append(values, "(int64_t)("+c[1]+")")
 	}
 	if len(bits) == 0 {
 		return "lg_checks(0, NULL);"

@@ -31,25 +31,17 @@ var (
 )
 
 // environment returns the variables that tell the recorder.
-func (p *Part) environment() (vars [][2]string, err error) {
-	if p.Ranks != "" {
-		if !rankList.MatchString(p.Ranks) {
-			return nil, fmt.Errorf("%w: ranks %q: write 0-15,20", ErrPart, p.Ranks)
-		}
-		vars = append(vars, [2]string{"COPPICE_RECORD_RANKS", p.Ranks})
+func (p *Part) environment() (vars variables, err error) {
+	if p.Ranks != "" && !rankList.MatchString(p.Ranks) {
+		return nil, fmt.Errorf("%w: ranks %q: write 0-15,20", ErrPart, p.Ranks)
 	}
-	if p.Functions != "" {
-		vars = append(vars, [2]string{"COPPICE_RECORD_FUNCTIONS", p.Functions})
+	if p.Keep > 0 && p.Keep < LeastKeep {
+		return nil, fmt.Errorf("%w: %d bytes of the latest events: %d at least", ErrPart, p.Keep, LeastKeep)
 	}
-	if p.Hang > 0 {
-		vars = append(vars, [2]string{"COPPICE_RECORD_HANG", strconv.FormatInt(p.Hang.Nanoseconds(), 10)})
-	}
-	if p.Keep > 0 {
-		if p.Keep < LeastKeep {
-			return nil, fmt.Errorf("%w: %d bytes of the latest events: %d at least", ErrPart, p.Keep, LeastKeep)
-		}
-		vars = append(vars, [2]string{"COPPICE_RECORD_KEEP", strconv.FormatInt(p.Keep, 10)})
-	}
+	vars.text("COPPICE_RECORD_RANKS", p.Ranks)
+	vars.text("COPPICE_RECORD_FUNCTIONS", p.Functions)
+	vars.number("COPPICE_RECORD_HANG", p.Hang.Nanoseconds())
+	vars.number("COPPICE_RECORD_KEEP", p.Keep)
 	for _, x := range [...][2]string{{"COPPICE_RECORD_FROM", p.From}, {"COPPICE_RECORD_UNTIL", p.Until}} {
 		if x[1] == "" {
 			continue
@@ -58,7 +50,7 @@ func (p *Part) environment() (vars [][2]string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		vars = append(vars, [2]string{x[0], text})
+		vars.text(x[0], text)
 	}
 	return vars, nil
 }

@@ -22,7 +22,7 @@ const logFolder = "logs"
 var ErrRank = errors.New("no world rank")
 
 // prepare makes the folder of the logs and returns the variables for the processes.
-func (l *LogOptions) prepare(output string) ([][2]string, error) {
+func (l *LogOptions) prepare(output string) (variables, error) {
 	if len(l.Ranks) == 0 {
 		return nil, nil
 	}
@@ -40,12 +40,10 @@ func (l *LogOptions) prepare(output string) ([][2]string, error) {
 		}
 		ranks = append(ranks, strconv.Itoa(r))
 	}
-	vars := [][2]string{{"COPPICE_LOG_DIR", folder}, {"COPPICE_LOG_RANKS", strings.Join(ranks, ",")}}
-	if l.Bytes > 0 {
-		vars = append(vars, [2]string{"COPPICE_LOG_BYTES", strconv.FormatInt(l.Bytes, 10)})
-	}
+	vars := variables{{"COPPICE_LOG_DIR", folder}, {"COPPICE_LOG_RANKS", strings.Join(ranks, ",")}}
+	vars.number("COPPICE_LOG_BYTES", l.Bytes)
 	if l.Wtime {
-		vars = append(vars, [2]string{"COPPICE_LOG_WTIME", "1"})
+		vars.text("COPPICE_LOG_WTIME", "1")
 	}
 	return vars, written(os.MkdirAll(folder, 0o755))
 }

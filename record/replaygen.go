@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,52 +13,38 @@ func generateReplay(header string) ([]string, error) {
 		return nil, err
 	}
 	g := &generator{head: "/* Made from mpi.h: every function, answered from a receive log. */\n" + extensions(all) + "#include \"replayer.h\"\n#include <stdint.h>\n\n"}
-	var names []string
+	all = slices.DeleteFunc(all, func(p prototype) bool { return !wrapped(&p) })
+	names := make([]string, len(all))
 	for i := range all {
-		if wrapped(&all[i]) {
-			names = append(names, strings.TrimPrefix(all[i].symbol(), "MPI_"))
-		}
+		names[i] = strings.TrimPrefix(all[i].symbol(), "MPI_")
 	}
 	g.line("HIDDEN const char rp_functions[] = \"%s\";", strings.Join(names, "\\n\"\n\t\""))
 	g.line("HIDDEN const unsigned rp_function_count = %d; /* and six that are written by hand */\n", len(names)+6)
-	id := 0
-	for i := range all {
-		if p := &all[i]; wrapped(p) {
-			g.replayC(p, id)
-			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") {
-				g.replayFortran(p, id)
-			}
-			g.part()
-			id++
-		}
-	}
+	g.wrap(all, g.replayC, g.replayFortran)
 	return g.sources(), nil
 }
 
 // replayC makes the function under its two names.
 func (g *generator) replayC(p *prototype, id int) {
-	var decl, args []string
-	for _, q := range p.params {
-		decl, args = append(decl, q.text), append(args, q.name)
-	}
+	decl, args := p.parameters()
 	l := logOf(p)
-	g.line("int P%s(%s)\n{", p.symbol(), orVoid(decl))
+	g.line("int P%s(%s)\n{", p.symbol(), decl)
 	g.line("\tstatic __typeof__(&P%s) real;\n\tint how = rp_enter(%d), rc;", p.symbol(), id)
 	switch p.name {
 	case "Comm_size":
-		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = (int)lg_size(%s);\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
+		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = (int)lg_size(%s);\n\t\treturn MPI_SUCCESS;\n\t}", p.params[1].name, p.params[0].name)
 	case "Cartdim_get":
-		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = rp_comm_of(%s)->dims;\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
+		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = rp_comm_of(%s)->dims;\n\t\treturn MPI_SUCCESS;\n\t}", p.params[1].name, p.params[0].name)
 	}
 	g.line("\tif (how != RP_ANSWER) {\n\t\tif (!real)\n\t\t\treal = (__typeof__(real))cr_library(\"P%s\");", p.symbol())
-	g.line("\t\trc = real(%s);\n\t\treturn how == RP_LOCAL ? rp_leave(rc) : rc;\n\t}", strings.Join(args, ", "))
+	g.line("\t\trc = real(%s);\n\t\treturn how == RP_LOCAL ? rp_leave(rc) : rc;\n\t}", args)
 	g.line("\trp_begin(%d);", id)
 	if l.class == classCall {
 		g.replayAnswer(p, l, id)
 	} else { // rp_begin has refused it
 		g.line("\trc = MPI_ERR_UNSUPPORTED_OPERATION;")
 	}
-	g.line("\treturn rp_leave(rc);\n}\nint %s(%s) __attribute__((alias(\"P%s\")));\n", p.symbol(), orVoid(decl), p.symbol())
+	g.line("\treturn rp_leave(rc);\n}\nint %s(%s) __attribute__((alias(\"P%s\")));\n", p.symbol(), decl, p.symbol())
 }
 
 // replayAnswer makes the body of a function that is answered: the checks, the memory for data, the outputs.
@@ -85,12 +72,8 @@ func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 	for _, s := range before {
 		g.line("\t%s", s)
 	}
-	for _, c := range [...]struct{ bit, value string }{
-		{"PEER", l.peer}, {"TAG", l.tag}, {"BYTES", l.bytes}, {"COMM", l.comm}, {"PEER2", l.peer2}, {"TAG2", l.tag2}, {"REQUEST", l.request},
-	} {
-		if c.value != "" {
-			g.line("\tif (rp_wants(CHECK_%s))\n\t\trp_check(CHECK_%s, (int64_t)(%s));", c.bit, c.bit, c.value)
-		}
+	for _, c := range l.checked() {
+		g.line("\tif (rp_wants(CHECK_%s))\n\t\trp_check(CHECK_%s, (int64_t)(%s));", c[0], c[0], c[1])
 	}
 	if l.data != "" {
 		g.line("\t%s", l.data)
@@ -199,27 +182,11 @@ func (q param) form() string {
 // replayFortran marks the bindings of Fortran, which go on to the profiling interface of C: what they call besides is not
 // the program's.
 func (g *generator) replayFortran(p *prototype, id int) {
-	var decl, pass []string
-	add := func(name string) { decl, pass = append(decl, "void *"+name), append(pass, name) }
-	hidden := 0
-	for i, q := range p.params {
-		add(fmt.Sprintf("a%d", i))
-		if strings.HasPrefix(q.ctype, "char") {
-			hidden++
-		}
-	}
-	add("ierror")
-	for i := range hidden {
-		add(fmt.Sprintf("l%d", i))
-	}
-	lower, args := strings.ToLower(p.symbol()), strings.Join(decl, ", ")
+	names := p.fortranParameters()
+	lower, args := strings.ToLower(p.symbol()), "void *"+strings.Join(names, ", void *")
 	for _, symbol := range [...]string{lower + "_", lower + "_f08_", lower + "_f08ts_"} {
 		g.line("void %s(%s)\n{\n\tstatic void (*real)(%s);\n\tif (!real)\n\t\treal = (void (*)(%s))cr_library(\"%s\");", symbol, args, args, args, symbol)
-		g.line("\tunsigned before = rp_fortran(%d);\n\treal(%s);\n\trp_fortran_done(before);\n}", id, strings.Join(pass, ", "))
+		g.line("\tunsigned before = rp_fortran(%d);\n\treal(%s);\n\trp_fortran_done(before);\n}", id, strings.Join(names, ", "))
 	}
-	for _, symbol := range [...]string{lower, lower + "__", strings.ToUpper(p.symbol())} {
-		if symbol != p.symbol() {
-			g.line("void %s(%s) __attribute__((alias(\"%s_\")));", symbol, args, lower)
-		}
-	}
+	g.otherNames(p, args)
 }

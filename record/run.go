@@ -126,27 +126,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		lib = before + ":" + lib
 	}
 	var runtime, kept string
-	if o.Threads != "" && o.Threads != ThreadsNone {
+	threads := o.Threads
+	if threads == ThreadsNone {
+		threads = ""
+	}
+	if threads != "" {
 		if runtime, kept = openMPRuntime(ctx, cc, o.Command); runtime != "" {
 			lib += ":" + runtime
 		}
 	}
-	vars := [][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
-	if o.Bytes > 0 {
-		vars = append(vars, [2]string{"COPPICE_RECORD_BYTES", strconv.FormatInt(o.Bytes, 10)})
-	}
-	if o.Sites > 0 {
-		vars = append(vars, [2]string{"COPPICE_RECORD_CALL_SITES", strconv.Itoa(o.Sites)})
-	}
-	if o.Sample > 0 {
-		vars = append(vars, [2]string{"COPPICE_RECORD_SAMPLE", strconv.FormatInt(o.Sample.Nanoseconds(), 10)})
-	}
-	if o.Threads != "" && o.Threads != ThreadsNone {
-		vars = append(vars, [2]string{"COPPICE_RECORD_THREADS", o.Threads})
-	}
-	if counters != "" {
-		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})
-	}
+	vars := variables{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
+	vars.number("COPPICE_RECORD_BYTES", o.Bytes)
+	vars.number("COPPICE_RECORD_CALL_SITES", int64(o.Sites))
+	vars.number("COPPICE_RECORD_SAMPLE", o.Sample.Nanoseconds())
+	vars.text("COPPICE_RECORD_THREADS", threads)
+	vars.text("COPPICE_RECORD_COUNTERS", counters)
 	vars = append(vars, part...)
 	logs, err := o.Log.prepare(o.Output)
 	if err != nil {
@@ -158,7 +152,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, written(err)
 		}
-		vars = append(vars, [2]string{"COPPICE_RECORD_VECTORS", folder})
+		vars.text("COPPICE_RECORD_VECTORS", folder)
 	}
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	if _, file := o.Err.(*os.File); !file {
