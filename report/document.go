@@ -25,6 +25,7 @@ const (
 	SectionPaths       Section = "paths"
 	SectionHistogram   Section = "histogram"
 	SectionComm        Section = "comm"
+	SectionTopology    Section = "topology"
 	SectionIO          Section = "io"
 	SectionCounters    Section = "counters"
 	SectionClasses     Section = "classes"
@@ -67,6 +68,9 @@ var sections = []section{
 	{SectionComm, "Messages between ranks", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.Comm)(NewComm(r, d.Summary, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Comm.chapter(d, b, c) }},
+	{SectionTopology, "Topology", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
+		return keep(&d.Topology)(NewTopology(r, d.Summary, o))
+	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Topology.chapter(b, c) }},
 	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.IO)(results.NewFileIO(r, o.Ranks))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { fileChapter(d.IO, b, c, d.Summary.Ticks.Runtime) }},
@@ -110,6 +114,7 @@ type Options struct {
 	Source    results.Source          // of profile and comm
 	Region    uint32                  // of the histogram
 	Gaps      bool                    // histogram of gaps, not of calls
+	Counters  []string                // of topology, next to the components that intervals list
 	Span      *results.Span           // of intervals, waits and pop; nil: the whole run
 	Intervals results.IntervalOptions // of intervals, and its rules of the summary; ranks and span are those above
 }
@@ -127,6 +132,7 @@ type Document struct {
 	Paths     *Paths             `json:"paths,omitempty"`
 	Histogram *Histogram         `json:"histogram,omitempty"`
 	Comm      *Comm              `json:"comm,omitempty"`
+	Topology  *Topology          `json:"topology,omitempty"`
 	IO        *results.FileIO    `json:"io,omitempty"`
 	Counters  *results.Counted   `json:"counters,omitempty"`
 	Classes   *Classes           `json:"classes,omitempty"`
@@ -200,6 +206,10 @@ func PageSections(r *results.Run) ([]Section, error) {
 	list := []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics, SectionUntold}
 	if r.Rows {
 		list = append(list, SectionWaits)
+	}
+	nodes, _ := results.Hosts(r.Defs)
+	if len(nodes) > 1 || slices.ContainsFunc(r.Defs.CartTopologies, func(t trace.CartTopology) bool { return newGrid(r, &t) != nil }) {
+		list = append(list, SectionTopology)
 	}
 	if r.Rows && len(r.Defs.IoHandles) > 0 {
 		list = append(list, SectionIO)

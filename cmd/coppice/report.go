@@ -140,7 +140,7 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.StringVar(&x.time, "time", "", "part of the run for intervals, waits and pop: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or interval:NAME[K], its K-th execution")
 	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
-	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...")
+	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...; topology: by place, also counter:NAME")
 	x.rules.define(f)
 	x.rules.defineMeasured(f)
 	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
@@ -172,8 +172,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("--ranks chooses the processes of sections intervals, waits, pop, profile, paths, io, counters and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
 	case x.time != "" && !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP):
 		return usage("--time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
-	case (x.details || x.perExecution || len(x.ordered) > 0) && !x.has(report.SectionIntervals):
-		return usage("--details, --per-execution and --ordered are for section intervals: coppice report %s intervals --details", path)
+	case (x.details || x.perExecution) && !x.has(report.SectionIntervals) || len(x.ordered) > 0 && !x.has(report.SectionIntervals, report.SectionTopology):
+		return usage("--details, --per-execution and --ordered are for section intervals, --ordered for topology too: coppice report %s intervals --details", path)
 	case x.has(report.SectionHistogram) && x.region == "":
 		return usage("section histogram needs --region NAME")
 	case x.region != "" && !x.has(report.SectionHistogram):
@@ -190,6 +190,10 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	var err error
 	o.Intervals.Rules, o.Intervals.Details, o.Intervals.PerExecution, o.Intervals.Russian = x.rules.rules(), x.details, x.perExecution, x.lang == "ru"
 	for _, name := range x.ordered {
+		if counter, ok := strings.CutPrefix(name, "counter:"); ok && x.has(report.SectionTopology) {
+			o.Counters = append(o.Counters, counter)
+			continue
+		}
 		item, ok := results.ParseItem(name)
 		if !ok {
 			return o, usage("--ordered %s: no component; docs/metrics.md lists them", name)

@@ -49,7 +49,8 @@ type CounterPart struct {
 	Name    string `json:"name"`
 	Counter string `json:"counter"`
 	CounterSum
-	node uint32 // of an interval
+	node uint32  // of an interval
+	Rank *uint32 `json:"process,omitempty"`
 }
 
 // CounterSum is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
@@ -265,7 +266,7 @@ func (g *counting) result() (*Counted, error) {
 				x.Intervals = append(x.Intervals, part)
 			}
 		case 'r':
-			part.Name = fmt.Sprintf("rank %d", k.id)
+			part.Name, part.Rank = fmt.Sprintf("rank %d", k.id), &k.id
 			x.Processes = append(x.Processes, part)
 		case 'n':
 			part.Name = cmp.Or(g.defs.NodeName(k.id), "several locations")

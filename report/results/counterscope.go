@@ -1,6 +1,10 @@
 package results
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // counterScope is what a metric tells of.
 type counterScope struct {
@@ -78,19 +82,8 @@ func (s *counterScopes) process(rank uint32) counterScope {
 // node is that of one process, if the node has no other one.
 func (s *counterScopes) node(ref uint32, own counterScope) counterScope {
 	var ranks []uint32
-	for rank, x := range s.defs.Processes() {
-		at := uint32(trace.Undefined)
-		if g := s.defs.LocationGroup(x.Group); g != nil {
-			at = g.Parent
-		}
-		for steps := 0; at != ref && steps < len(s.defs.SystemTreeNodes); steps++ {
-			n := s.defs.Node(at)
-			if n == nil {
-				break
-			}
-			at = n.Parent
-		}
-		if at == ref {
+	for rank := range s.defs.Processes() {
+		if slices.Contains(NodesOf(s.defs, uint32(rank)), ref) {
 			if ranks = append(ranks, uint32(rank)); len(ranks) > 1 {
 				break
 			}

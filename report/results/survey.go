@@ -233,6 +233,18 @@ func Hosts(d *trace.Definitions) (nodes []uint32, of []int) {
 	return nodes, of
 }
 
+// NodesOf are the nodes of the machine that a process is on, from the one above its group to the outermost.
+func NodesOf(d *trace.Definitions, rank uint32) (list []uint32) {
+	g := d.LocationGroup(d.Processes()[rank].Group)
+	if g == nil {
+		return nil
+	}
+	for n := d.Node(g.Parent); n != nil && len(list) < len(d.SystemTreeNodes); n = d.Node(n.Parent) {
+		list = append(list, n.Ref)
+	}
+	return list
+}
+
 // Sample is what a run contributes to a comparison of runs.
 type Sample struct {
 	Run        *Run
