@@ -40,6 +40,17 @@ func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
 	}
 }
 
+// energyTable has the counters of energy and power, without parts of the run.
+func energyTable(list []results.Counter) *table.Table {
+	t := &table.Table{Title: "Energy and power", Kind: "energy", Most: deviceRows, Whole: "coppice report RUN.xtf counters", Columns: []table.Column{
+		table.Words("energy", "name"), table.Reals("J", "joules"), table.Reals("W", "watts"), table.Reals("J s", "edp"),
+	}}
+	table.Fill(t, "counter", list, func(y *results.Counter) []table.Cell {
+		return []table.Cell{table.Named(numbers.Clean(y.Name, 60), y.Name), amount(y.Joules), amount(y.Watts), amount(y.EDP)}
+	})
+	return t
+}
+
 func counterColumns(u numbers.Units) []table.Column {
 	return []table.Column{
 		table.Reals("sum", "sum"), table.Reals("per "+u.Name(), "per_second"), table.Ints("calls", "calls"), table.Reals("per call", "per_call"), table.Reals("per cycle", "per_cycle"),

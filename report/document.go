@@ -125,6 +125,7 @@ type Document struct {
 	Name      string             `json:"-"`
 	Summary   *results.Summary   `json:"summary"`
 	Findings  []findings.Finding `json:"findings,omitzero"` // with the summary
+	Energy    []results.Counter  `json:"energy,omitempty"`  // with the summary: counters of joules and watts
 	Intervals *Intervals         `json:"intervals,omitempty"`
 	Waits     *Waits             `json:"waits,omitempty"`
 	POPs      *POPs              `json:"pop,omitempty"`
@@ -184,8 +185,12 @@ func (d *Document) readSummary(r *results.Run, o *Options) (lost []table.Lost, e
 	if d.Findings, lost, err = findings.New(r, d.Summary, d.hot); err != nil {
 		return nil, err
 	}
+	var more []table.Lost
+	if d.Energy, more, err = results.Energy(r); err != nil {
+		return nil, err
+	}
 	_, err = d.readUntold(r, o)
-	return lost, err
+	return append(lost, more...), err
 }
 
 func (d *Document) readUntold(r *results.Run, _ *Options) (_ []table.Lost, err error) {

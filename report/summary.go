@@ -57,6 +57,7 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	c.Table(spreads)
 	c.Table(d.efficiencyTable(b))
 	d.deviceTables(b, c)
+	c.Table(energyTable(d.Energy))
 	if !b.Page || d.Profile == nil {
 		c.Table(d.hotTable(b))
 	}

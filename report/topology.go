@@ -128,7 +128,7 @@ func (x *Topology) read(r *results.Run, o *Options) ([]table.Lost, error) {
 	if err != nil || len(o.Counters) == 0 {
 		return lost, err
 	}
-	counted, more, err := results.NewCounted(r, results.Ranks{}, func(name string) bool { return slices.Contains(o.Counters, name) })
+	counted, more, err := results.NewCounted(r, results.Ranks{}, func(name, _ string) bool { return slices.Contains(o.Counters, name) })
 	if err != nil {
 		return lost, err
 	}

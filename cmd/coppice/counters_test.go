@@ -208,6 +208,15 @@ func TestEnergyOfDevice(t *testing.T) {
 	if want := float64(155208806863765-155206569483400) * 1e-6; joules["A2rocm_smi:::energy_count:device=0"] != want {
 		t.Errorf("%v J, want %v", joules["A2rocm_smi:::energy_count:device=0"], want)
 	}
+	energy := jsonOf[struct{ Energy []results.Counter }](t, "report", run).Energy
+	for _, c := range energy {
+		if c.Joules.Value != joules[c.Name] || c.Joules.Value == 0 {
+			t.Errorf("%s: %v J in the summary, %v in section counters", c.Name, c.Joules, joules[c.Name])
+		}
+	}
+	if text := must(t, "report", run); len(energy) != 12 || !strings.Contains(text, "2 237  311.3") {
+		t.Errorf("%d counters of energy in\n%s", len(energy), text)
+	}
 	for _, p := range x.Regions {
 		if p.Counter == "HIP Memory" && strings.Contains(p.Name, "heavy_kernel") && p.Mean.Value == 1<<30 {
 			return

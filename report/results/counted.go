@@ -184,7 +184,7 @@ type counting struct {
 }
 
 // NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
-func NewCounted(r *Run, ranks Ranks, only func(name string) bool) (*Counted, []table.Lost, error) {
+func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counted, []table.Lost, error) {
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
 		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
 	}
@@ -192,7 +192,7 @@ func NewCounted(r *Run, ranks Ranks, only func(name string) bool) (*Counted, []t
 	g.paths = callPaths{r, []callChain{{region: uint32(len(r.Defs.Regions)) + 1}}, map[[2]uint32]uint32{}}
 	if only != nil {
 		for ref, i := range g.member {
-			if !only(g.Name(i)) {
+			if !only(g.Name(i), g.Unit(i)) {
 				delete(g.member, ref)
 			}
 		}
@@ -230,7 +230,9 @@ func (g *counting) result() (*Counted, error) {
 	for n, i := range places {
 		y, m := g.tallies[i], &g.defs.MetricMembers[i]
 		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: counterScale(m), declared: CounterMode(m), odd: y.odd}
-		c.physical, c.ByName = g.physicalOf(i)
+		if c.physical, c.ByName = physicalOf(c.Name, c.Unit); !c.ByName {
+			c.physical.scale *= c.Scale
+		}
 		if CounterMode(m) == absolute || c.physical.power || y.falls > y.changes/fallsOneOf {
 			c.Kind = "level"
 		}
@@ -403,8 +405,8 @@ func counterMetrics(text string) []Metric {
 
 // Useful adds up instructions and cycles that are counted outside of calls of MPI; not defined where the trace has none.
 func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
-	isOne := func(name string) bool { return named(name, instructionNames) || named(name, cycleNames) }
-	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name)) }) {
+	isOne := func(name, _ string) bool { return named(name, instructionNames) || named(name, cycleNames) }
+	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name), "") }) {
 		return
 	}
 	x, _, err := NewCounted(r, Ranks{}, isOne)
@@ -421,6 +423,22 @@ func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
 		}
 	}
 	return
+}
+
+// Energy are the counters of energy and power, nil where the trace has none, or no rows.
+func Energy(r *Run) ([]Counter, []table.Lost, error) {
+	is := func(name, unit string) bool {
+		p, _ := physicalOf(name, unit)
+		return p.scale > 0
+	}
+	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return is(r.Defs.Text(m.Name), r.Defs.Text(m.Unit)) }) {
+		return nil, nil, nil
+	}
+	x, lost, err := NewCounted(r, Ranks{}, is)
+	if err != nil {
+		return nil, lost, err
+	}
+	return x.Counters, lost, nil
 }
 
 func sortedCells(cells map[cellKey]*cell) []cellKey {

@@ -140,13 +140,10 @@ var physicalNames = []struct {
 }
 
 // physicalOf tells what a counter measures: by its unit, else by its name, which is said.
-func (x *Counters) physicalOf(i int) (p physical, byName bool) {
-	m := &x.defs.MetricMembers[i]
-	if p, ok := physicalUnits[x.Unit(i)]; ok {
-		p.scale *= counterScale(m)
+func physicalOf(name, unit string) (p physical, byName bool) {
+	if p, ok := physicalUnits[unit]; ok {
 		return p, false
 	}
-	name := x.Name(i)
 	for _, k := range physicalNames {
 		if _, rest, ok := strings.Cut(name, k.source); ok && strings.Contains(rest, k.part) && (k.source != ":::hwmon" || strings.HasSuffix(name, "_input")) {
 			return k.physical, true
