@@ -159,9 +159,19 @@ func (c *predictedChunk) Next(b *trace.Batch) error {
 // Property is a name and a value in the definitions of a prediction. Neither may be a path: they decide bytes.
 type Property struct{ Name, Value string }
 
-// predictedDefinitions are those of the recorded run with the clock of the simulation, and the properties at the root of the
-// system tree or, where there is none, at the first location group.
+// predictedDefinitions are those of the recorded run with the clock of the simulation, and the properties.
 func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Property) (*trace.Definitions, error) {
+	d, err := Annotated(recorded, list)
+	if err == nil {
+		d.Clocks = []trace.ClockProperties{{TimerResolution: picosecondClock, TraceLength: uint64(makespan), RealtimeTimestamp: trace.Undefined64}}
+		d.Seal()
+	}
+	return d, err
+}
+
+// Annotated are the definitions of a recorded run with the properties at the root of the system tree or, where there is none, at the
+// first location group.
+func Annotated(recorded *trace.Definitions, list []Property) (*trace.Definitions, error) {
 	b, err := recorded.AppendBinary(nil)
 	if err != nil {
 		return nil, err
@@ -170,7 +180,6 @@ func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Pr
 	if err := d.UnmarshalBinary(b); err != nil {
 		return nil, err
 	}
-	d.Clocks = []trace.ClockProperties{{TimerResolution: picosecondClock, TraceLength: uint64(makespan), RealtimeTimestamp: trace.Undefined64}}
 	next := uint64(0)
 	for i := range d.Strings {
 		next = max(next, uint64(d.Strings[i].Ref)+1)

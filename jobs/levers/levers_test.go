@@ -3,6 +3,9 @@ package levers_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +17,10 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/google/go-cmp/cmp"
 )
 
 // tried analyses a script and tries all levers, on so many ranks.
@@ -249,6 +256,99 @@ func value(v *int64) int64 {
 		return -1
 	}
 	return *v
+}
+
+// TestSavedRun writes random programs with a function that takes half of its time, and compares all calls with those of the program that
+// was changed and ran again.
+func TestSavedRun(t *testing.T) {
+	calls := func(path string) (list [][]xtf.Call) {
+		r, err := results.Open(path, xtf.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for p := range trace.P(r.Defs.NumLocations()) {
+			list = append(list, nil)
+			if err := results.Load(r, xtf.Proc(p), func(x *xtf.Call) { list[p] = append(list[p], *x) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return list
+	}
+	dir := t.TempDir()
+	change, err := levers.ParseChange("scale", "region:main=0.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(40) {
+		s := scriptOf(seed)
+		for _, steps := range s.Steps { // whether one of them waits for the posting of its receive or for the call that completes it is a guess
+			for i := range steps {
+				steps[i].Call = strings.Replace(strings.Replace(steps[i].Call, "Ssend", "Send", 1), "Issend", "Isend", 1)
+			}
+		}
+		var files [2]string
+		for i, s := range []*tracetest.Script{s, changed(s, "main", func(_ int, ticks uint64) uint64 { return ticks / 2 })} {
+			src, err := s.Source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.xtf", seed, i))
+			if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: files[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var first []byte
+		for ranks := 1; ranks <= 3; ranks += 2 {
+			saved := filepath.Join(dir, fmt.Sprintf("%d-saved-%d.xtf", seed, ranks))
+			err = mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+				_, err := levers.Run(c, levers.Options{Run: files[0], Changes: []levers.Change{change}, Output: saved, Scratch: dir})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = b
+				if d := cmp.Diff(calls(files[1]), calls(saved)); d != "" {
+					t.Errorf("seed %d (-want +got):\n%s", seed, d)
+				}
+			} else if !bytes.Equal(first, b) {
+				t.Errorf("seed %d: %d ranks give other bytes", seed, ranks)
+			}
+		}
+	}
+}
+
+// TestParseChange reads changes and refuses what is none.
+func TestParseChange(t *testing.T) {
+	for _, x := range []struct{ what, text, want string }{
+		{"scale", "region:solve=0.5", "scale region:solve=0.5"},
+		{"scale", "call:MPI_Send@f*=1/4", "scale call:MPI_Send@f*=0.25"},
+		{"balance", "interval:#2", "balance interval:#2"},
+		{"remove", "call:MPI_Barrier@main", "remove call:MPI_Barrier@main"},
+		{"no-wait", "call:MPI_*", "no-wait call:MPI_*"},
+		{"scale", "region:solve", ""},
+		{"scale", "region:solve=-1", ""},
+		{"scale", "region:solve=1001", ""},
+		{"scale", "solve=1", ""},
+		{"remove", "region:solve", ""},
+		{"balance", "call:MPI_Send", ""},
+		{"no-wait", "call:[", ""},
+		{"no-wait", "call:", ""},
+	} {
+		c, err := levers.ParseChange(x.what, x.text)
+		switch {
+		case x.want == "" && !errors.Is(err, levers.ErrChange):
+			t.Errorf("%s %s: %v", x.what, x.text, err)
+		case x.want != "" && (err != nil || c.String() != x.want):
+			t.Errorf("%s %s: %s, %v", x.what, x.text, c.String(), err)
+		}
+	}
 }
 
 // TestRanks compares the bytes on several numbers of ranks.

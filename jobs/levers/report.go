@@ -53,6 +53,7 @@ func (t *Target) worth() int64 {
 
 // kinds are those of targets, in the order of the report.
 var kinds = []struct{ kind, title, lead string }{
+	{kindChange, "changes", "Seconds of the whole run that would be saved."},
 	{kindFunction, "own code", "Time outside of MPI, by function: seconds of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
 	{kindInterval, "intervals", "The same of all own code in an interval."},
 	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time."},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -19,9 +20,11 @@ import (
 
 // Options says what to try. It is the same on all ranks.
 type Options struct {
-	Run      string // the XTF file
-	Changes  []string
-	Targets  int                 // of each kind that are tried
+	Run      string              // the XTF file
+	Changes  []Change            // to try; nil: those that promise most
+	Targets  int                 // of each kind that are tried then
+	Output   string              // file of the run with all Changes; "" for none
+	Analyze  analyze.Options     // how Output is written; Source, Output and Intervals are set here
 	MemBytes int64               // of a rank, of what was read; the rest goes to a file in Scratch
 	Scratch  string              // a folder
 	Show     func(jobs.Progress) // on rank 0

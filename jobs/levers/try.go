@@ -1,9 +1,11 @@
 package levers
 
 import (
+	"errors"
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -20,6 +22,7 @@ const (
 	kindWait       = "wait"
 	kindCollective = "collective"
 	kindTransfer   = "transfer"
+	kindChange     = "change"
 )
 
 // placeKey is where a location spends time of its own.
@@ -28,11 +31,13 @@ type placeKey struct{ path, activity, node uint32 }
 // target is a part of the program that is tried.
 type target struct {
 	Target
-	region uint32
-	node   uint32
-	path   uint32
-	own    []int64 // ticks by location
-	tenth  *change
+	region         uint32
+	node           uint32
+	path           uint32
+	own            []int64 // ticks by location
+	asked          *Change // with what is meant
+	regions, paths map[uint32]bool
+	tenth          *change
 }
 
 // changeable tells which time outside of MPI calls levers change.
@@ -49,7 +54,15 @@ const together = 8
 
 // try replays the run with each change.
 func (x *search) try() error {
-	list, err := x.targets()
+	both := target{Target: Target{Kind: kindChange, Name: "all of these"}}
+	choose := x.targets
+	if len(x.o.Changes) > 0 {
+		choose = x.asked
+	}
+	list, err := choose()
+	if errors.Is(err, ErrChange) || errors.Is(err, results.ErrInterval) {
+		err = jobs.Fail(jobs.ExitUsage, err)
+	}
 	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
 		return err
 	}
@@ -59,6 +72,10 @@ func (x *search) try() error {
 	all := []change{{}}
 	for i := range list {
 		all = append(all, list[i].changes(x)...)
+	}
+	whole := combined(all)
+	if len(x.o.Changes) > 1 {
+		all = append(all, change{*whole, &both, &both.Gone, true})
 	}
 	x.meter.Stage("replay", uint64(len(all)))
 	var base *causes.Outcome
@@ -83,11 +100,21 @@ func (x *search) try() error {
 	for i := range list {
 		x.res.Targets = append(x.res.Targets, list[i].Target)
 	}
+	if both.Gone != nil {
+		x.res.Targets = append(x.res.Targets, both.Target)
+	}
 	x.res.Name, x.res.Resolution = x.run.Name, x.run.Units().Resolution
 	n := results.CountLocations(x.run.Defs)
 	x.res.Threads, x.res.Devices = uint64(n.CPU) > uint64(len(x.run.Defs.Processes())), n.Accelerator > 0
 	x.res.sort()
-	return nil
+	if x.o.Output == "" {
+		return nil
+	}
+	var texts []string
+	for i := range x.o.Changes {
+		texts = append(texts, x.o.Changes[i].String())
+	}
+	return x.save(whole, strings.Join(texts, ", "))
 }
 
 // replay tries changes. The first of all is none, and gives base.
@@ -245,6 +272,8 @@ func (t *target) is(x *search, path, activity, node uint32) bool {
 		return changeable(activity) && x.paths.regions[path] == t.region
 	case kindInterval:
 		return changeable(activity) && node == t.node
+	case kindChange:
+		return changeable(activity) && (t.asked.Of == "interval" && node == t.node || t.regions[x.paths.regions[path]])
 	}
 	return false
 }
@@ -254,7 +283,7 @@ func (x *search) measure(list []target) error {
 	first := x.ranges[x.c.Rank()].First
 	for i := range list {
 		t := &list[i]
-		if t.Kind != kindFunction && t.Kind != kindInterval {
+		if t.Kind != kindFunction && t.Kind != kindInterval && t.Kind != kindChange {
 			continue
 		}
 		t.own = make([]int64, x.run.Defs.NumLocations())
@@ -308,6 +337,8 @@ func (t *target) changes(x *search) (list []change) {
 		work(&t.Balanced, false, t.balance())
 		work(&t.Gone, false, every(0))
 		work(&t.Tenth, false, every(causes.Whole*9/10))
+	case kindChange:
+		return []change{{t.lever(x), t, &t.Gone, true}}
 	case kindWait:
 		calls(&t.Gone, true, causes.ChangedCall{Waitless: true, Own: causes.Whole})
 	case kindCollective:
@@ -320,7 +351,7 @@ func (t *target) changes(x *search) (list []change) {
 		calls(&t.Gone, false, causes.ChangedCall{Own: 0})
 		calls(&t.Tenth, false, causes.ChangedCall{Own: causes.Whole * 9 / 10})
 	}
-	if n := len(list) - 1; list[n].saved == &t.Tenth {
+	if n := len(list) - 1; n >= 0 && list[n].saved == &t.Tenth {
 		t.tenth, list = &list[n], list[:n]
 	}
 	return list

@@ -8,7 +8,6 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // A replay runs slab after slab, each from the crossing that the slab before left. Slabs of different ranks run at once:
@@ -107,6 +106,7 @@ type flow struct {
 	open   map[valueKey]*instance // p is 0
 	waited []waited               // with a lever, by path
 	moved  []uint32               // paths that have some
+	knots  []knots                // by location, where they are asked for
 	report *ReplayReport
 }
 
@@ -138,6 +138,7 @@ type flowing struct {
 	queued  bool
 	skipped bool // op is not waited for
 	work    work // with a lever
+	told    bool // the knots have the end of the call in hand
 }
 
 // members looks a communicator up in the definitions, once.
@@ -405,7 +406,7 @@ func (f *flow) leave() {
 	for p := range f.places {
 		x := &f.places[p]
 		if f.r.lever != nil {
-			x.before += x.work.to(xtf.Never)
+			x.workTo(x.work.line.last())
 		}
 		to.places[p] = x.standing
 		rest := slices.Clone(x.standing.rest[min(x.rest, len(x.standing.rest)):])

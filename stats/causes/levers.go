@@ -16,8 +16,8 @@ const Whole Share = 1_000_000
 // Share is what is left of a time, in parts of Whole.
 type Share uint64
 
-// of is the share of the first ticks of a time, so that parts of it sum up.
-func (s Share) of(ticks uint64) uint64 {
+// Of is the share of the first ticks of a time, so that parts of it sum up.
+func (s Share) Of(ticks uint64) uint64 {
 	hi, lo := bits.Mul64(ticks, uint64(s))
 	q, _ := bits.Div64(hi%uint64(Whole), lo, uint64(Whole))
 	return q
@@ -95,17 +95,8 @@ func (r *Levers) Try(list ...*Lever) (out []*Outcome, err error) {
 	fs := make(flows, len(list))
 	read := &slabSteps{}
 	for i, l := range list {
-		plan := &leverPlan{Lever: l, calls: make([]ChangedCall, len(r.Regions))}
-		for path := range plan.calls {
-			plan.calls[path].Own = Whole
-			if l.Call != nil {
-				plan.calls[path] = l.Call(uint32(path))
-			}
-		}
-		x := r.Replay
-		x.lever = plan
-		fs[i] = x.begin()
-		fs[i].read, fs[i].waited = read, make([]waited, len(r.Regions))
+		fs[i] = r.plan(l)
+		fs[i].read = read
 	}
 	last, err := fs.runSlabs(r.Defs.NumLocations())
 	if err != nil {
@@ -123,6 +114,22 @@ func (r *Levers) Try(list ...*Lever) (out []*Outcome, err error) {
 		out = append(out, x)
 	}
 	return out, nil
+}
+
+// plan prepares a replay with a lever.
+func (r *Levers) plan(l *Lever) *flow {
+	plan := &leverPlan{Lever: l, calls: make([]ChangedCall, len(r.Regions))}
+	for path := range plan.calls {
+		plan.calls[path].Own = Whole
+		if l.Call != nil {
+			plan.calls[path] = l.Call(uint32(path))
+		}
+	}
+	x := r.Replay
+	x.lever = plan
+	f := x.begin()
+	f.waited = make([]waited, len(r.Regions))
+	return f
 }
 
 // outcome adds up over the ranks what a replay found, which ends with a crossing on one of them.
@@ -165,6 +172,7 @@ type work struct {
 	at    uint64  // all before was taken
 	share []Share // by number of a key; nil: all of it
 	ticks []uint64
+	knots *knots // nil: nobody asks for instants
 }
 
 // beginWork begins the time lines of the slab.
@@ -172,6 +180,9 @@ func (f *flow) beginWork() {
 	for p := range f.places {
 		x, line := &f.places[p].work, &f.read.lines[p]
 		*x = work{line: line, at: line.start}
+		if f.knots != nil {
+			x.knots = &f.knots[p]
+		}
 		if f.run.active[p] = true; f.r.lever.Work == nil {
 			continue
 		}
@@ -192,8 +203,8 @@ func (f *flow) beginWork() {
 	}
 }
 
-// to takes what lies before an instant, and returns by how much less it is with the lever, modulo 2^64.
-func (x *work) to(t uint64) (less uint64) {
+// to takes what lies before an instant, and returns by how much less it is with the lever, modulo 2^64, than what it is after a lag.
+func (x *work) to(t, lag uint64) (less uint64) {
 	if x.share == nil {
 		return 0
 	}
@@ -202,7 +213,9 @@ func (x *work) to(t uint64) (less uint64) {
 		e, id := min(ends[x.i], t), ids[x.i]
 		if s := x.share[id>>pieceBits]; s != Whole && id&pieceWaits == 0 {
 			is, n := &x.ticks[id>>pieceBits], e-x.at
-			less += n - (s.of(*is+n) - s.of(*is))
+			x.knots.add(x.at, x.at-lag-less)
+			less += n - (s.Of(*is+n) - s.Of(*is))
+			x.knots.add(e, e-lag-less)
 			*is += n
 		}
 		if x.at = e; e == ends[x.i] {
@@ -218,7 +231,8 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 	switch o.kind {
 	case stepCall:
 		x.workTo(o.t)
-		x.before, x.enter, x.leave = x.lag(), o.t, o.key
+		x.before, x.enter, x.leave, x.told = x.lag(), o.t, o.key, false
+		x.work.knots.call(x.enter, x.enter-x.before, false)
 		f.beginCall(x, o.peer)
 	case stepResume:
 		if f.guess {
@@ -226,7 +240,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 			f.beginCall(x, o.peer)
 		}
 	case stepSend:
-		x.workTo(o.t)
+		x.early(o.t)
 		f.give(valueKey{o.peer, 0, o.key}, x.moment(o.t))
 	case stepNeed, stepDrop:
 		v, ok := f.receive(p, valueKey{p, 0, o.key})
@@ -247,7 +261,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 		}
 		f.depend(x, v)
 	case stepEnter:
-		x.workTo(o.t)
+		x.early(o.t)
 		f.enter(p, o, x.moment(o.t))
 	case stepResult:
 		if f.r.lever.calls[x.path].Removed {
@@ -262,10 +276,22 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 	return true
 }
 
+// early takes what lies before an operation that begins after the last call that has begun.
+func (x *flowing) early(t uint64) {
+	if t > x.leave {
+		x.workTo(t)
+	}
+}
+
 // workTo takes what lies after the last call, up to an instant.
 func (x *flowing) workTo(t uint64) {
 	if t >= x.leave {
-		x.before += x.work.to(t)
+		lag := x.lag()
+		if x.leave > 0 && !x.told {
+			x.work.knots.call(x.leave, x.leave-lag, true)
+			x.told = true
+		}
+		x.before += x.work.to(t, lag)
 	}
 }
 
@@ -284,7 +310,7 @@ func (f *flow) lasts(x *flowing) {
 	case c.Own == Whole:
 		x.wait = x.late + own
 	default:
-		x.wait = x.late + c.Own.of(own)
+		x.wait = x.late + c.Own.Of(own)
 	}
 }
 

@@ -172,6 +172,14 @@ func (x *lineSlab) from(i int) uint64 {
 	return x.ends[i-1]
 }
 
+// last is the instant up to which the pieces go.
+func (x *lineSlab) last() uint64 {
+	if len(x.ends) == 0 {
+		return x.start
+	}
+	return x.ends[len(x.ends)-1]
+}
+
 // find is the first piece that ends after an instant. It takes little time where that is near the one found before.
 func (x *lineSlab) find(near *int, t uint64) int {
 	lo, hi := *near, *near

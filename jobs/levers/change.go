@@ -1,0 +1,190 @@
+package levers
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Change is a change of a program that somebody asks for:
+//
+//	scale    region:NAME=FACTOR    time outside of MPI whose innermost function it is, on all processes
+//	         interval:NAME=FACTOR  all own code in an interval
+//	         call:NAME=FACTOR      what MPI calls take apart from waits
+//	balance  region:NAME, interval:NAME
+//	remove   call:NAME             collective operations that nobody calls
+//	no-wait  call:NAME             calls for which what they wait for comes in time
+//
+// NAME is a pattern of names; call:NAME@CALLER are those below a function.
+type Change struct {
+	What   string // scale, balance, remove or no-wait
+	Of     string // region, interval or call
+	Name   string
+	Caller string // "": any
+	Factor causes.Share
+}
+
+// ErrChange is in the chain of errors about changes that cannot be.
+var ErrChange = errors.New("not a change")
+
+// ParseChange reads a change of a kind.
+func ParseChange(what, text string) (Change, error) {
+	c := Change{What: what, Factor: causes.Whole}
+	bad := func(format string, args ...any) (Change, error) {
+		return c, fmt.Errorf("--%s %q: %w: %s", what, text, ErrChange, fmt.Sprintf(format, args...))
+	}
+	rest := text
+	if what == "scale" {
+		i := strings.LastIndexByte(text, '=')
+		if i < 0 {
+			return bad("write %s=FACTOR, such as region:solve=0.5", text)
+		}
+		f, ok := new(big.Rat).SetString(text[i+1:])
+		if !ok || f.Sign() < 0 || f.Cmp(big.NewRat(1000, 1)) > 0 {
+			return bad("%q is not a factor between 0 and 1000", text[i+1:])
+		}
+		f.Mul(f, new(big.Rat).SetInt64(int64(causes.Whole)))
+		c.Factor, rest = causes.Share(new(big.Int).Quo(f.Num(), f.Denom()).Uint64()), text[:i]
+	}
+	var ok bool
+	c.Of, c.Name, ok = strings.Cut(rest, ":")
+	if c.Of == "call" {
+		c.Name, c.Caller, _ = strings.Cut(c.Name, "@")
+	}
+	allowed := map[string][]string{"scale": {"region", "interval", "call"}, "balance": {"region", "interval"}, "remove": {"call"}, "no-wait": {"call"}}[what]
+	switch {
+	case !ok || c.Name == "" || !slices.Contains(allowed, c.Of):
+		return bad("it begins with %s:NAME", strings.Join(allowed, ":NAME or "))
+	case c.Of != "interval":
+		for _, p := range []string{c.Name, c.Caller} {
+			if _, err := path.Match(p, ""); err != nil {
+				return bad("%q is a broken pattern", p)
+			}
+		}
+	}
+	return c, nil
+}
+
+// String is the change as it is written.
+func (c *Change) String() string {
+	s := c.What + " " + c.Of + ":" + c.Name
+	if c.Caller != "" {
+		s += "@" + c.Caller
+	}
+	if c.What == "scale" {
+		s += "=" + strings.TrimSuffix(strings.TrimRight(new(big.Rat).SetFrac64(int64(c.Factor), int64(causes.Whole)).FloatString(6), "0"), ".")
+	}
+	return s
+}
+
+// asked makes targets of the changes that are asked for.
+func (x *search) asked() ([]target, error) {
+	var list []target
+	for i := range x.o.Changes {
+		c := &x.o.Changes[i]
+		t := target{Target: Target{Kind: kindChange, Name: c.String()}, asked: c, regions: map[uint32]bool{}, paths: map[uint32]bool{}}
+		switch c.Of {
+		case "interval":
+			n, err := results.FindNode(x.nodes, c.Name)
+			if err != nil {
+				return nil, err
+			}
+			if t.node = uint32(n); x.levers.Derived[n] || n == 0 {
+				return nil, fmt.Errorf("%s: %w: only intervals that markers made have code of their own", c, ErrChange)
+			}
+		case "region":
+			for _, region := range x.paths.regions {
+				if ok, _ := path.Match(c.Name, x.function(region)); ok {
+					t.regions[region] = true
+				}
+			}
+		default:
+			for n := range x.paths.regions {
+				if x.matches(c, uint32(n)) {
+					t.paths[uint32(n)] = true
+				}
+			}
+		}
+		if c.Of != "interval" && len(t.regions)+len(t.paths) == 0 {
+			return nil, fmt.Errorf("%s: %w: the run has none; coppice report %s profile lists what there is", c, ErrChange, x.o.Run)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// matches reports whether a call path is that of an MPI call that is meant.
+func (x *search) matches(c *Change, n uint32) bool {
+	r := x.run.Defs.Region(x.paths.regions[n])
+	if r == nil || x.run.Defs.Class(r)&trace.ClassMPI == 0 || c.What == "remove" && !collective(x.run.Defs, r) {
+		return false
+	}
+	if ok, _ := path.Match(c.Name, x.function(r.Ref)); !ok {
+		return false
+	}
+	if c.Caller == "" {
+		return true
+	}
+	for up := x.paths.parents[n]; up != 0 && uint64(up) < uint64(len(x.paths.parents)); up = x.paths.parents[up] {
+		if ok, _ := path.Match(c.Caller, x.function(x.paths.regions[up])); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// lever makes one of a change.
+func (t *target) lever(x *search) causes.Lever {
+	c := t.asked
+	if c.Of != "call" {
+		share := func(trace.P) causes.Share { return c.Factor }
+		if c.What == "balance" {
+			share = t.balance()
+		}
+		return causes.Lever{Work: func(at causes.Place) causes.Share {
+			if t.is(x, at.Path, at.Activity, at.Node) {
+				return share(at.P)
+			}
+			return causes.Whole
+		}}
+	}
+	changed := causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait"}
+	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
+		if t.paths[path] {
+			return changed
+		}
+		return causes.ChangedCall{Own: causes.Whole}
+	}}
+}
+
+// combined is several changes in one lever.
+func combined(list []change) *causes.Lever {
+	return &causes.Lever{
+		Work: func(at causes.Place) causes.Share {
+			s := causes.Whole
+			for _, l := range list {
+				if l.lever.Work != nil {
+					s = causes.Share(l.lever.Work(at).Of(uint64(s)))
+				}
+			}
+			return s
+		},
+		Call: func(path uint32) causes.ChangedCall {
+			c := causes.ChangedCall{Own: causes.Whole}
+			for _, l := range list {
+				if l.lever.Call != nil {
+					x := l.lever.Call(path)
+					c.Own, c.Removed, c.Waitless = causes.Share(x.Own.Of(uint64(c.Own))), c.Removed || x.Removed, c.Waitless || x.Waitless
+				}
+			}
+			return c
+		},
+	}
+}
