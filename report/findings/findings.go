@@ -139,7 +139,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.kernel()
-	f.setup()
+	if err := f.setup(); err != nil {
+		return nil, nil, err
+	}
 	f.oversubscription(false)
 	f.clock()
 	f.list = append(append([]Finding{}, hang...), f.list...)
@@ -254,32 +256,66 @@ func (f *finder) read() error {
 		e.slack, e.withIO = 0, 0
 	}
 	if err == nil && e.leastIO != xtf.Never {
-		var init uint64
-		init, err = f.initOf(e.ioRank)
-		e.withIO -= min(e.withIO, init)
+		var init xtf.Call // ends no earlier for what is gained later
+		init, err = f.setupCall(e.ioRank, "MPI_Init")
+		e.withIO -= min(e.withIO, init.End-init.T)
 	}
 	return err
 }
 
-// initOf is how long a process is in MPI_Init, which ends no earlier for what is gained later; 0 if that is not known, or not among
-// its first calls.
-func (f *finder) initOf(rank uint32) (ticks uint64, err error) {
+// setupCall returns the call of a process whose name begins like that, among its first and last ones; an empty one if there is none.
+func (f *finder) setupCall(rank uint32, name string) (call xtf.Call, err error) {
+	const looked = 64
 	if !f.r.Rows {
-		return 0, nil
+		return call, nil
 	}
-	left := 1024
-	for _, x := range results.Begun[xtf.Call](f.r, f.r.Defs.Processes()[rank].First, 0, xtf.Never, &err) {
-		if left--; left == 0 {
-			break
+	a, err := xtf.ArrayOf[xtf.Call](f.r.File, xtf.Proc(f.r.Defs.Processes()[rank].First))
+	if err != nil {
+		return call, beyond(err)
+	}
+	visit := func(_ uint64, row []byte) bool {
+		var x xtf.Call
+		if x.Load(row); x.Class&xtf.ClassInit != 0 && strings.HasPrefix(results.CallName(f.r, x.Region), name) {
+			call = x
 		}
-		if x.Class&xtf.ClassInit != 0 {
-			if strings.HasPrefix(results.CallName(f.r, x.Region), "MPI_Init") {
-				ticks = x.End - x.T
+		return call.Class == 0
+	}
+	n := a.Len()
+	if err = a.Each(0, min(n, looked), visit); err == nil && call.Class == 0 {
+		err = a.Each(n-min(n, looked), n, visit)
+	}
+	return call, beyond(err)
+}
+
+// setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. That nobody left before is the evidence;
+// known reports whether it is there for both.
+func (f *finder) setupWaits() (text string, known bool, err error) {
+	processes := f.r.Defs.Processes()
+	if len(processes) < 2 || len(processes) > alonePieces/4 { // each costs pages of calls
+		return "", false, nil
+	}
+	known = true
+	for _, name := range []string{"MPI_Init", "MPI_Finalize"} {
+		first, last, leave := uint64(xtf.Never), uint64(0), uint64(xtf.Never)
+		var early, late int
+		for rank := range processes {
+			x, err := f.setupCall(uint32(rank), name)
+			if err != nil || x.Class == 0 {
+				return text, false, err
 			}
-			break
+			if x.T < first {
+				first, early = x.T, rank
+			}
+			if x.T > last {
+				last, late = x.T, rank
+			}
+			leave = min(leave, x.End)
+		}
+		if known = known && leave >= last; leave >= last && f.matters(last-first) {
+			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", early, f.u.Ticks(last-first), f.u.Name(), name, late)
 		}
 	}
-	return ticks, beyond(err)
+	return text, known, nil
 }
 
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
@@ -623,10 +659,10 @@ func (f *finder) idle() {
 
 // setup is what MPI_Init and the like take: a line of its own after the others, for
 // it says little about the program. Processes meet there: who has more than another one may wait.
-func (f *finder) setup() {
+func (f *finder) setup() error {
 	m := f.s.Item(xtf.ItemSetup)
 	if !f.matters(m.Max) {
-		return
+		return nil
 	}
 	x := f.loss(KindSetup, m.Min, m.MinP, "least time of a process in MPI_Init and MPI_Finalize: who has more may wait there for others", "profile")
 	f.placeRegion(&x, largest(f.hot, xtf.ClassInit, nil))
@@ -636,12 +672,14 @@ func (f *finder) setup() {
 	}
 	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s of each process or more (%s of the run)%s", results.ItemWord(xtf.ItemSetup),
 		f.u.Ticks(m.Min), f.u.Name(), numbers.NewRatio(m.Min, f.runtime).Percent(), x.mostIn())
-	if f.matters(m.Max - m.Min) {
-		more := fmt.Sprintf("; rank %d is in them for %s: it may wait there for others, which is not known", m.MaxP, f.u.Ticks(m.Max))
-		x.Evidence += more
-		x.Text += more
+	more, known, err := f.setupWaits()
+	if !known && f.matters(m.Max-m.Min) {
+		more += fmt.Sprintf("; rank %d is in them for %s: it may wait there for others, which is not known", m.MaxP, f.u.Ticks(m.Max))
 	}
+	x.Evidence += more
+	x.Text += more
 	f.list = append(f.list, x)
+	return err
 }
 
 // clockCodes are the diagnostics that say that times of processes do not compare.
