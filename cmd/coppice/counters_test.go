@@ -14,7 +14,7 @@ import (
 )
 
 // countedProgram has a strict class with instructions and cycles on process 0, whose call inner takes no time, a power that holds until it
-// is read again, and on process 1 bytes since the reading before, and a temperature that the trace declares as growing.
+// is read again, and on process 1 bytes since the reading before, of two classes, and a temperature that the trace declares as growing.
 const countedProgram = `-- definitions --
 STRING self=0 string="PAPI_TOT_INS"
 STRING self=1 string="PAPI_TOT_CYC"
@@ -31,6 +31,7 @@ METRIC_CLASS self=0 number_of_metrics=2 0 1
 METRIC_CLASS self=1 number_of_metrics=1 2 metric_occurrence=2
 METRIC_CLASS self=2 number_of_metrics=1 3 metric_occurrence=2
 METRIC_CLASS self=3 number_of_metrics=1 4 metric_occurrence=2
+METRIC_CLASS self=4 number_of_metrics=1 3 metric_occurrence=2
 -- program --
 processes 2
 -- events --
@@ -59,7 +60,7 @@ processes 2
 1 20 METRIC 2 1 4 40
 1 40 METRIC 3 1 8 4
 1 40 ENTER MPI_Finalize
-1 50 METRIC 2 1 4 60
+1 50 METRIC 4 1 4 60
 1 50 METRIC 3 1 8 2
 1 50 LEAVE MPI_Finalize
 `
@@ -216,6 +217,11 @@ func TestEnergyOfDevice(t *testing.T) {
 	}
 	if text := must(t, "report", run); len(energy) != 12 || !strings.Contains(text, "2 237  311.3") {
 		t.Errorf("%d counters of energy in\n%s", len(energy), text)
+	}
+	for _, p := range x.Intervals {
+		if p.Counter == "HIP Memory" && p.Time != 34032532660 { // of both devices, from their first readings to the end of the run
+			t.Errorf("memory of devices is known for %d ticks", p.Time)
+		}
 	}
 	for _, p := range x.Regions {
 		if p.Counter == "HIP Memory" && strings.Contains(p.Name, "heavy_kernel") && p.Mean.Value == 1<<30 {

@@ -78,17 +78,17 @@ type cell struct {
 	holds       bool
 }
 
-func (c *cell) add(sum, held float64, share float64, holds bool, at spent) {
-	c.sum += float64(sum * share)
+func (c *cell) add(v counted, share float64, at spent) {
+	c.sum += float64(v.sum * share)
 	c.ticks, c.span, c.calls = c.ticks+at.ticks, c.span+at.ticks, c.calls+at.calls
-	if !holds {
+	if !v.holds {
 		return
 	}
-	c.held += float64(held * float64(at.ticks))
+	c.held += float64(v.held * float64(at.ticks))
 	if !c.holds {
-		c.least, c.most = held, held
+		c.least, c.most = v.held, v.held
 	}
-	c.least, c.most, c.holds = min(c.least, held), max(c.most, held), true
+	c.least, c.most, c.holds = min(c.least, v.held), max(c.most, v.held), true
 }
 
 // join adds the cell of a location.
@@ -181,6 +181,7 @@ type counting struct {
 	cells   map[cellKey]*cell
 	tallies map[int]*tally
 	last    uint64 // end of the run
+	early   bool   // a counter tells of the time before its first reading
 }
 
 // NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
@@ -197,6 +198,9 @@ func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counte
 			}
 		}
 	}
+	g.early = slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool {
+		return CounterMode(&m) != Accumulated && uint32(m.Mode)&counterTiming != untilNext
+	})
 	root, err := programOf(r)
 	if err != nil {
 		return nil, nil, err
@@ -205,7 +209,7 @@ func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counte
 		g.last = root.LastEnd
 	}
 	lost, err := r.EachLocation(ranks, "counters", func(p trace.P) error {
-		l := &countedLocation{g: g, p: p, windows: map[uint32]*window{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+		l := &countedLocation{g: g, p: p, metrics: map[uint32]*metricRead{}, walks: map[trace.P]*walk{}, members: map[memberRead]*memberValue{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 		if err := l.read(); err != nil {
 			return r.Failed(xtf.Proc(p), "counters", err)
 		}

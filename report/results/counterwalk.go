@@ -9,18 +9,18 @@ import (
 
 // walk passes over the calls of a location and the executions of its process.
 type walk struct {
-	g      *counting
-	calls  xtf.Rows[xtf.Call]
-	runs   xtf.Rows[xtf.Ival]
-	n      uint64 // number of the call that comes next
-	stack  []openCall
-	open   []xtf.Ival
-	first  uint64 // event of the location
-	now    uint64
-	passed int // borders of calls passed at this time
-	path   uint32
-	paths  map[uint32]spent // since the reading before, by path, and by node of intervals
-	nodes  map[uint32]spent
+	g       *counting
+	calls   xtf.Rows[xtf.Call]
+	runs    xtf.Rows[xtf.Ival]
+	n       uint64 // number of the call that comes next
+	stack   []openCall
+	open    []xtf.Ival
+	now     uint64
+	passed  int // borders of calls passed at this time
+	path    uint32
+	start   *window   // since the first event; nil where no counter tells of the time before its first reading
+	windows []*window // that still have counters
+	spare   *window
 }
 
 type openCall struct {
@@ -28,7 +28,8 @@ type openCall struct {
 	path   uint32
 }
 
-func newWalk(g *counting, p trace.P) (*walk, error) {
+// newWalk begins at the first event of a location, or at t before it.
+func newWalk(g *counting, p trace.P, t uint64) (*walk, error) {
 	calls, err := xtf.ArrayOf[xtf.Call](g.r.File, xtf.Proc(p))
 	if err != nil {
 		return nil, err
@@ -43,9 +44,14 @@ func newWalk(g *counting, p trace.P) (*walk, error) {
 		return nil, err
 	}
 	v, err := g.r.Components(p)
-	w := &walk{g: g, calls: xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), runs: xtf.RowsOf[xtf.Ival](runs.Rows(0, runs.Len())), first: v[xtf.ItemFirst], paths: map[uint32]spent{}, nodes: map[uint32]spent{}}
+	w := &walk{g: g, calls: xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), runs: xtf.RowsOf[xtf.Ival](runs.Rows(0, runs.Len()))}
 	w.calls.Next()
 	w.runs.Next()
+	w.pass(min(v[xtf.ItemFirst], t), 0)
+	if g.early {
+		w.start = w.begin(w.now)
+		w.start.members = 1
+	}
 	return w, err
 }
 
@@ -83,16 +89,36 @@ func (w *walk) spend(t uint64) {
 	}
 	took := t - w.now
 	w.now, w.passed = t, 0
-	w.paths[w.path] = w.paths[w.path].plus(took, 0)
-	for i := range w.open {
-		w.nodes[w.open[i].Node] = w.nodes[w.open[i].Node].plus(took, 0)
+	for _, x := range w.windows {
+		x.paths[w.path] = x.paths[w.path].plus(took, 0)
+		for i := range w.open {
+			x.nodes[w.open[i].Node] = x.nodes[w.open[i].Node].plus(took, 0)
+		}
 	}
 }
 
-// forget begins to count anew.
-func (w *walk) forget() {
-	clear(w.paths)
-	clear(w.nodes)
+// begin begins a window.
+func (w *walk) begin(t uint64) *window {
+	x := w.spare
+	if w.spare = nil; x == nil {
+		x = &window{paths: map[uint32]spent{}, nodes: map[uint32]spent{}}
+	}
+	x.since, x.members = t, 0
+	w.windows = append(w.windows, x)
+	return x
+}
+
+// release takes a counter from its window, and ends the window with the last one.
+func (w *walk) release(x *window) {
+	if x == nil || x == w.start {
+		return
+	}
+	if x.members--; x.members == 0 {
+		w.windows = slices.DeleteFunc(w.windows, func(y *window) bool { return x == y })
+		clear(x.paths)
+		clear(x.nodes)
+		w.spare = x
+	}
 }
 
 // border is when the next call begins, or the innermost one ends.
@@ -120,7 +146,9 @@ func (w *walk) move(enters bool) {
 	}
 	w.path = w.g.paths.enter(w.path, w.calls.Row.Region, w.calls.Row.Flags&xtf.FlagOutermostMPI != 0)
 	w.stack = append(w.stack, openCall{w.n, w.calls.Row.End, w.path})
-	w.paths[w.path] = w.paths[w.path].plus(0, 1)
+	for _, x := range w.windows {
+		x.paths[w.path] = x.paths[w.path].plus(0, 1)
+	}
 	w.n++
 	w.calls.Next()
 }

@@ -12,119 +12,132 @@ import (
 type countedLocation struct {
 	g       *counting
 	p       trace.P
-	windows map[uint32]*window // by the reference of their metric
+	metrics map[uint32]*metricRead // by reference
+	walks   map[trace.P]*walk
+	members map[memberRead]*memberValue
+	order   []memberRead // in which they came
+	in      *metricRead  // whose reading is in hand
+	reading int          // number of that
+	fresh   *window      // that begins with it
 	cells   map[cellKey]*cell
 	tallies map[int]*tally
 }
 
-// window is what happens from one reading of a metric to the next.
-type window struct {
-	scope     counterScope
-	walk      *walk
-	strict    bool                 // each enter and leave has its reading
-	since, at uint64               // begin, and the newest reading
-	same      int                  // readings before it at its time
-	readings  int                  // with the newest one
-	before    map[uint32]valueRead // by place in the metric
+// metricRead is a metric that the location reads.
+type metricRead struct {
+	scope  counterScope
+	walk   *walk
+	strict bool   // each enter and leave has its reading
+	at     uint64 // of the newest reading
+	same   int    // readings before it at its time
 }
 
-// valueRead is the newest value of a counter, and the reading that has it.
-type valueRead struct {
+// memberRead is a counter, and what it tells of.
+type memberRead struct {
+	scope  counterScope
+	member int
+}
+
+// memberValue is the newest value of a counter.
+type memberValue struct {
 	xtf.Metric
-	reading int
+	seen    bool
+	reading int     // that has it
+	window  *window // since then, or since the first event
 }
 
-// close begins the next window with the reading in hand.
-func (w *window) close() {
-	w.since = w.at
-	w.walk.forget()
+// window is what happens since a reading, to the counters that were read then and not again.
+type window struct {
+	since   uint64
+	members int
+	paths   map[uint32]spent
+	nodes   map[uint32]spent // of intervals
 }
 
 // read passes over the readings of the location.
 func (l *countedLocation) read() error {
 	var failed error
-	var in *window // whose reading is in hand
 	err := Load(l.g.r, xtf.Proc(l.p), func(m *xtf.Metric) {
 		i, ok := l.g.Of(m)
 		if failed != nil || !ok {
 			return
 		}
-		w := l.windows[m.Metric]
-		if w == nil {
-			if w, failed = l.open(m.Metric, m.T); failed != nil {
+		x := l.metrics[m.Metric]
+		if x == nil {
+			if x, failed = l.open(m.Metric, m.T); failed != nil {
 				return
 			}
-			l.windows[m.Metric] = w
+			l.metrics[m.Metric] = x
 		}
-		if x, again := w.before[m.Flags>>8]; in != w || w.at != m.T || again && x.reading == w.readings {
-			if in != nil {
-				in.close()
-			}
-			in = w
-			w.reads(m.T)
+		key := memberRead{x.scope, i}
+		v := l.members[key]
+		if v == nil {
+			v = &memberValue{window: x.walk.start}
+			l.members[key] = v
+			l.order = append(l.order, key)
 		}
-		l.value(w, i, m)
+		if l.in != x || x.at != m.T || v.reading == l.reading {
+			l.reads(x, m.T)
+		}
+		l.value(x, v, i, m)
 	})
-	if in != nil {
-		in.close()
+	for _, key := range l.order {
+		l.finish(key)
 	}
-	for _, ref := range sortedKeys(l.windows) {
-		w := l.windows[ref]
-		l.finish(w)
-		failed = cmp.Or(failed, w.walk.calls.Err(), w.walk.runs.Err())
+	for _, p := range sortedKeys(l.walks) {
+		failed = cmp.Or(failed, l.walks[p].calls.Err(), l.walks[p].runs.Err())
 	}
 	return cmp.Or(err, failed)
 }
 
-// open finds what a metric tells of that is read at t first. Before that it may tell of the time from the first event on.
-func (l *countedLocation) open(ref uint32, t uint64) (*window, error) {
-	w := &window{scope: l.g.scopes.of(l.p, ref), before: map[uint32]valueRead{}}
+// open finds what a metric tells of that is read at t first.
+func (l *countedLocation) open(ref uint32, t uint64) (*metricRead, error) {
+	x := &metricRead{scope: l.g.scopes.of(l.p, ref)}
 	if c := l.g.classes[ref]; c != nil {
-		w.strict = c.Occurrence == 0 && w.scope.calls && w.scope.target == l.p
+		x.strict = c.Occurrence == 0 && x.scope.calls && x.scope.target == l.p
 	}
-	var err error
-	if w.walk, err = newWalk(l.g, w.scope.target); err != nil {
-		return nil, err
+	if x.walk = l.walks[x.scope.target]; x.walk == nil {
+		var err error
+		if x.walk, err = newWalk(l.g, x.scope.target, t); err != nil {
+			return nil, err
+		}
+		l.walks[x.scope.target] = x.walk
 	}
-	w.walk.pass(min(w.walk.first, t), 0)
-	w.walk.forget()
-	w.since = w.walk.now
-	return w, nil
+	return x, nil
 }
 
 // reads passes to a reading at t.
-func (w *window) reads(t uint64) {
-	if w.same++; t != w.at || w.readings == 0 {
-		w.same = 0
+func (l *countedLocation) reads(x *metricRead, t uint64) {
+	if x.same++; t != x.at || l.reading == 0 {
+		x.same = 0
 	}
-	w.readings++
-	w.at = max(t, w.at)
-	borders := w.same
-	if !w.strict && borders > 0 {
+	l.in, l.reading, l.fresh = x, l.reading+1, nil
+	x.at = t
+	borders := x.same
+	if !x.strict && borders > 0 {
 		borders = math.MaxInt
 	}
-	w.walk.pass(t, borders)
+	x.walk.pass(t, borders)
 }
 
 // value takes a value of the reading in hand.
-func (l *countedLocation) value(w *window, i int, m *xtf.Metric) {
+func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xtf.Metric) {
 	y := l.tallies[i]
 	if y == nil {
 		y = &tally{}
 		l.tallies[i] = y
 	}
 	y.readings++
+	before.reading = l.reading
 	v, kind := CounterValue(m)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		y.odd++
 		return
 	}
-	if len(w.walk.paths) > 1 {
+	w := before.window
+	if w != nil && len(w.paths) > 1 {
 		y.shared++
 	}
-	k := m.Flags >> 8
-	before, seen := w.before[k]
-	w.before[k] = valueRead{*m, w.readings}
 	u, _ := CounterValue(&before.Metric)
 	mode := uint32(l.g.defs.MetricMembers[i].Mode)
 	timing := mode & counterTiming
@@ -132,16 +145,15 @@ func (l *countedLocation) value(w *window, i int, m *xtf.Metric) {
 	case Relative:
 		switch {
 		case timing == atPoint:
-			w.close()
-			l.add(w, i, v, 0, false)
-		case timing == untilNext && seen:
-			l.add(w, i, u, 0, false)
-		case timing != untilNext && (seen || w.at > w.since): // what the first one tells of may lie before the trace
-			l.add(w, i, v, 0, false)
+			l.add(x.scope, x.walk, nil, m.T, i, counted{sum: v})
+		case timing == untilNext && before.seen:
+			l.add(x.scope, x.walk, w, m.T, i, counted{sum: u})
+		case timing != untilNext && w != nil && (before.seen || m.T > w.since): // what the first one tells of may lie before the trace
+			l.add(x.scope, x.walk, w, m.T, i, counted{sum: v})
 		}
 	case Accumulated:
-		if !seen {
-			return
+		if !before.seen {
+			break
 		}
 		delta := v - u
 		if kind < 2 {
@@ -154,47 +166,53 @@ func (l *countedLocation) value(w *window, i int, m *xtf.Metric) {
 			y.falls++
 			delta = 0
 		}
-		l.add(w, i, delta, u, true)
+		l.add(x.scope, x.walk, w, m.T, i, counted{delta, u, true})
 	default:
 		switch {
-		case timing == untilNext && seen:
-			v = u
-		case timing == untilNext:
-			return
-		case timing != sinceLast && seen:
-			v = u + float64((v-u)/2)
-		case timing != sinceLast:
-			return
+		case timing == untilNext && before.seen:
+			l.add(x.scope, x.walk, w, m.T, i, counted{0, u, true})
+		case timing == sinceLast && w != nil:
+			l.add(x.scope, x.walk, w, m.T, i, counted{0, v, true})
+		case timing != untilNext && timing != sinceLast && before.seen:
+			l.add(x.scope, x.walk, w, m.T, i, counted{0, u + float64((v-u)/2), true})
 		}
-		l.add(w, i, 0, v, true)
+	}
+	if l.fresh == nil {
+		l.fresh = x.walk.begin(m.T)
+	}
+	x.walk.release(w)
+	l.fresh.members++
+	before.Metric, before.seen, before.window = *m, true, l.fresh
+}
+
+// finish takes a value that holds after the last reading, until the end of the run.
+func (l *countedLocation) finish(key memberRead) {
+	m := l.members[key]
+	mode := uint32(l.g.defs.MetricMembers[key.member].Mode)
+	if mode&counterTiming != untilNext || !m.seen {
+		return
+	}
+	walk := l.walks[key.scope.target]
+	walk.pass(l.g.last, math.MaxInt)
+	v, _ := CounterValue(&m.Metric)
+	if mode&counterModeMask == Relative {
+		l.add(key.scope, walk, m.window, l.g.last, key.member, counted{sum: v})
+	} else if mode&counterModeMask == absolute {
+		l.add(key.scope, walk, m.window, l.g.last, key.member, counted{0, v, true})
 	}
 }
 
-// finish takes values that hold after the last reading, until the end of the run.
-func (l *countedLocation) finish(w *window) {
-	w.walk.pass(l.g.last, math.MaxInt)
-	w.at = max(w.at, l.g.last)
-	for _, k := range sortedKeys(w.before) {
-		m := w.before[k]
-		i, _ := l.g.Of(&m.Metric)
-		v, _ := CounterValue(&m.Metric)
-		switch mode := uint32(l.g.defs.MetricMembers[i].Mode); {
-		case mode&counterTiming != untilNext:
-		case mode&counterModeMask == Relative:
-			l.add(w, i, v, 0, false)
-		case mode&counterModeMask == absolute:
-			l.add(w, i, 0, v, true)
-		}
-	}
+// counted is what a reading adds: a sum, or a value that holds.
+type counted struct {
+	sum, held float64
+	holds     bool
 }
 
-// add adds a value to all that the window was in.
-func (l *countedLocation) add(w *window, i int, sum, held float64, holds bool) {
-	took := w.at - min(w.since, w.at)
-	whole := spent{ticks: took}
-	of := byte('n')
-	if w.scope.single {
-		of = 'r'
+// add adds to all that the location was in, in the window before t; without one, at that instant.
+func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint64, i int, v counted) {
+	took := uint64(0)
+	if w != nil {
+		took = t - min(w.since, t)
 	}
 	put := func(of byte, id uint32, share float64, at spent) {
 		k := cellKey{of, id, i}
@@ -203,35 +221,49 @@ func (l *countedLocation) add(w *window, i int, sum, held float64, holds bool) {
 			c = &cell{}
 			l.cells[k] = c
 		}
-		c.add(sum, held, share, holds, at)
+		c.add(v, share, at)
 	}
-	put('a', 0, 1, whole)
-	put(of, w.scope.id, 1, whole)
-	if took == 0 { // at an instant
-		if w.scope.calls {
-			put('p', w.walk.path, 1, spent{})
-			put('g', l.g.paths.list[w.walk.path].region, 1, spent{})
+	of := byte('n')
+	if scope.single {
+		of = 'r'
+	}
+	put('a', 0, 1, spent{ticks: took})
+	put(of, scope.id, 1, spent{ticks: took})
+	if took == 0 {
+		if scope.calls {
+			put('p', walk.path, 1, spent{})
+			put('g', l.g.paths.list[walk.path].region, 1, spent{})
 		}
-		for _, x := range w.walk.open {
+		for _, x := range walk.open {
 			put('i', x.Node, 1, spent{})
 		}
 	}
-	part := func(of byte, spends map[uint32]spent) {
-		for _, id := range sortedKeys(spends) { // paths may have one region: the order of sums decides their last digit
-			s, share := spends[id], 0.0
-			if took > 0 {
-				share = float64(s.ticks) / float64(took)
-			}
-			put(of, id, share, s)
-			if of == 'p' {
-				put('g', l.g.paths.list[id].region, share, s)
-			}
+	if w == nil {
+		return
+	}
+	share := func(s spent) float64 {
+		if took == 0 {
+			return 0
+		}
+		return float64(s.ticks) / float64(took)
+	}
+	for id, s := range w.nodes {
+		put('i', id, share(s), s)
+	}
+	if !scope.calls {
+		return
+	}
+	for id, s := range w.paths {
+		put('p', id, share(s), s)
+		if len(w.paths) == 1 {
+			put('g', l.g.paths.list[id].region, share(s), s)
 		}
 	}
-	if w.scope.calls {
-		part('p', w.walk.paths)
+	if len(w.paths) > 1 {
+		for _, id := range sortedKeys(w.paths) { // paths may have one region: the order of sums decides their last digit
+			put('g', l.g.paths.list[id].region, share(w.paths[id]), w.paths[id])
+		}
 	}
-	part('i', w.walk.nodes)
 }
 
 // join adds the location to all.
