@@ -273,7 +273,7 @@ type readOnDemand struct {
 // Counted is nil where the file has no counters.
 func (x *readOnDemand) Counted() *Counted {
 	if x != nil && x.counted == nil {
-		x.counted = demanded(x, func() (*Counted, []table.Lost, error) { return NewCounted(x.r, Ranks{}, nil) })
+		x.counted = demanded(x, func() (*Counted, []table.Lost, error) { return newCounted(x.r, Ranks{}, nil, false) })
 	}
 	if x == nil {
 		return nil

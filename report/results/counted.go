@@ -49,8 +49,8 @@ type CounterPart struct {
 	Name    string `json:"name"`
 	Counter string `json:"counter"`
 	CounterSum
-	node uint32  // of an interval
-	Rank *uint32 `json:"process,omitempty"`
+	Node *uint32 `json:"node,omitempty"`    // of an interval, in the file
+	Rank *uint32 `json:"process,omitempty"` // of a process
 }
 
 // CounterSum is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
@@ -182,14 +182,20 @@ type counting struct {
 	tallies map[int]*tally
 	last    uint64 // end of the run
 	early   bool   // a counter tells of the time before its first reading
+	calls   bool   // regions and paths are asked for
 }
 
 // NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
 func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counted, []table.Lost, error) {
+	return newCounted(r, ranks, only, true)
+}
+
+// newCounted reads no calls where regions and paths are not asked for.
+func newCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
 		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
 	}
-	g := &counting{Counters: NewCounters(r.Defs), r: r, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+	g := &counting{Counters: NewCounters(r.Defs), r: r, calls: calls, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 	g.paths = callPaths{r, []callChain{{region: uint32(len(r.Defs.Regions)) + 1}}, map[[2]uint32]uint32{}}
 	if only != nil {
 		for ref, i := range g.member {
@@ -209,7 +215,7 @@ func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counte
 		g.last = root.LastEnd
 	}
 	lost, err := r.EachLocation(ranks, "counters", func(p trace.P) error {
-		l := &countedLocation{g: g, p: p, metrics: map[uint32]*metricRead{}, walks: map[trace.P]*walk{}, members: map[memberRead]*memberValue{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+		l := &countedLocation{g: g, p: p, metrics: map[uint32]*metricRead{}, walks: map[counterScope]*walk{}, members: map[memberRead]*memberValue{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 		if err := l.read(); err != nil {
 			return r.Failed(xtf.Proc(p), "counters", err)
 		}
@@ -237,7 +243,7 @@ func (g *counting) result() (*Counted, error) {
 		if c.physical, c.ByName = physicalOf(c.Name, c.Unit); !c.ByName {
 			c.physical.scale *= c.Scale
 		}
-		if CounterMode(m) == absolute || c.physical.power || y.falls > y.changes/fallsOneOf {
+		if CounterMode(m) == absolute || c.physical.power || c.physical.scale == 0 && y.falls > y.changes/fallsOneOf {
 			c.Kind = "level"
 		}
 		if named(c.Name, cycleNames) && c.Kind == "count" {
@@ -268,7 +274,7 @@ func (g *counting) result() (*Counted, error) {
 			}
 		case 'i':
 			if uint64(k.id) < uint64(len(nodes)) {
-				part.Name, part.node = nodes[k.id].Label(), k.id
+				part.Name, part.Node = nodes[k.id].Label(), &k.id
 				x.Intervals = append(x.Intervals, part)
 			}
 		case 'r':
@@ -352,7 +358,7 @@ func (x *Counter) Notes() (list []string) {
 // interval is a counter in an interval, nil where it is not counted there.
 func (x *Counted) interval(node uint32, is func(counter string) bool) *CounterSum {
 	for i := range x.Intervals {
-		if p := &x.Intervals[i]; p.node == node && is(p.Counter) {
+		if p := &x.Intervals[i]; *p.Node == node && is(p.Counter) {
 			return &p.CounterSum
 		}
 	}
@@ -438,7 +444,7 @@ func Energy(r *Run) ([]Counter, []table.Lost, error) {
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return is(r.Defs.Text(m.Name), r.Defs.Text(m.Unit)) }) {
 		return nil, nil, nil
 	}
-	x, lost, err := NewCounted(r, Ranks{}, is)
+	x, lost, err := newCounted(r, Ranks{}, is, false)
 	if err != nil {
 		return nil, lost, err
 	}

@@ -3,7 +3,6 @@ package results
 import (
 	"slices"
 
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -28,12 +27,9 @@ type openCall struct {
 	path   uint32
 }
 
-// newWalk begins at the first event of a location, or at t before it.
-func newWalk(g *counting, p trace.P, t uint64) (*walk, error) {
-	calls, err := xtf.ArrayOf[xtf.Call](g.r.File, xtf.Proc(p))
-	if err != nil {
-		return nil, err
-	}
+// newWalk begins at the first event of the location that a metric tells of, or at t before it.
+func newWalk(g *counting, scope counterScope, t uint64) (*walk, error) {
+	p := scope.target
 	rank, _ := g.defs.Process(p)
 	first := p
 	if uint64(rank) < uint64(len(g.defs.Processes())) {
@@ -43,8 +39,15 @@ func newWalk(g *counting, p trace.P, t uint64) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
+	w := &walk{g: g, runs: xtf.RowsOf[xtf.Ival](runs.Rows(0, runs.Len()))}
+	if scope.calls {
+		calls, err := xtf.ArrayOf[xtf.Call](g.r.File, xtf.Proc(p))
+		if err != nil {
+			return nil, err
+		}
+		w.calls = xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len()))
+	}
 	v, err := g.r.Components(p)
-	w := &walk{g: g, calls: xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), runs: xtf.RowsOf[xtf.Ival](runs.Rows(0, runs.Len()))}
 	w.calls.Next()
 	w.runs.Next()
 	w.pass(min(v[xtf.ItemFirst], t), 0)

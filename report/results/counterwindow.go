@@ -13,7 +13,7 @@ type countedLocation struct {
 	g       *counting
 	p       trace.P
 	metrics map[uint32]*metricRead // by reference
-	walks   map[trace.P]*walk
+	walks   map[counterScope]*walk
 	members map[memberRead]*memberValue
 	order   []memberRead // in which they came
 	in      *metricRead  // whose reading is in hand
@@ -84,8 +84,8 @@ func (l *countedLocation) read() error {
 	for _, key := range l.order {
 		l.finish(key)
 	}
-	for _, p := range sortedKeys(l.walks) {
-		failed = cmp.Or(failed, l.walks[p].calls.Err(), l.walks[p].runs.Err())
+	for _, key := range l.order {
+		failed = cmp.Or(failed, l.walks[key.scope].calls.Err(), l.walks[key.scope].runs.Err())
 	}
 	return cmp.Or(err, failed)
 }
@@ -93,15 +93,16 @@ func (l *countedLocation) read() error {
 // open finds what a metric tells of that is read at t first.
 func (l *countedLocation) open(ref uint32, t uint64) (*metricRead, error) {
 	x := &metricRead{scope: l.g.scopes.of(l.p, ref)}
+	x.scope.calls = x.scope.calls && l.g.calls
 	if c := l.g.classes[ref]; c != nil {
 		x.strict = c.Occurrence == 0 && x.scope.calls && x.scope.target == l.p
 	}
-	if x.walk = l.walks[x.scope.target]; x.walk == nil {
+	if x.walk = l.walks[x.scope]; x.walk == nil {
 		var err error
-		if x.walk, err = newWalk(l.g, x.scope.target, t); err != nil {
+		if x.walk, err = newWalk(l.g, x.scope, t); err != nil {
 			return nil, err
 		}
-		l.walks[x.scope.target] = x.walk
+		l.walks[x.scope] = x.walk
 	}
 	return x, nil
 }
@@ -192,7 +193,7 @@ func (l *countedLocation) finish(key memberRead) {
 	if mode&counterTiming != untilNext || !m.seen {
 		return
 	}
-	walk := l.walks[key.scope.target]
+	walk := l.walks[key.scope]
 	walk.pass(l.g.last, math.MaxInt)
 	v, _ := CounterValue(&m.Metric)
 	if mode&counterModeMask == Relative {
