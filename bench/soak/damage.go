@@ -44,6 +44,7 @@ func stepDamage(r *round, x *rand.Rand) {
 			{"export", "--to", "parquet", "-q", "-f", "-o", r.path("d.tables")},
 			{"export", "--to", "viewer", "-q", "-f", "-o", r.path("d.html")},
 			{"diff", r.run},
+			{"levers", "--targets", "2", "-q"},
 			{"capacity", "extract", "-o", r.path("d.toml"), "-f"},
 			{"predict", "--self-check", "--host-platform", r.platformFile(x), "-q"},
 		} {

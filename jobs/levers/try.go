@@ -1,8 +1,8 @@
 package levers
 
 import (
-	"errors"
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
