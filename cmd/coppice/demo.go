@@ -98,6 +98,7 @@ func printDemo(w io.Writer, dir string, src *synthetic.Source) {
 		{"coppice analyze " + anchor + " -o " + run, "the main job, on all cores"},
 		{"coppice report " + run, "how well the program used its time"},
 		{"coppice report " + run + " profile comm", "where the time went, who sent to whom"},
+		{"coppice levers " + run, "what changes would be worth"},
 		{"coppice check " + run, "verify every page"},
 	}
 	width := 0
