@@ -13,7 +13,7 @@ import (
 )
 
 // straced is a line of strace of a call that moves data: the descriptor with its path, and the bytes moved.
-var straced = regexp.MustCompile(`(read|write|pread64|pwrite64|readv|writev)\(\d+<([^>]+)>.* = (\d+)$`)
+var straced = regexp.MustCompile(`(read|write|pread64|pwrite64|readv|writev|preadv|pwritev)\(\d+<([^>]+)>.* = (\d+)$`)
 
 // TestPOSIX records programs that read and write files, by POSIX, from Fortran, and by HDF5. For each kind of call the bytes moved are those that strace
 // saw in a run of the same program, on the files that the program made; those of streams are the program's own.
@@ -35,7 +35,7 @@ func TestPOSIX(t *testing.T) {
 			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
 				var flags []string
 				if x.file == "hdf5.c" {
-					flags = hdf5(t)
+					flags = hdf5(t, "h5cc")
 				}
 				program, folder := l.compileProgram(t, x.file, flags...), t.TempDir()
 				want := traced(t, folder, func(log string) []string {
@@ -85,9 +85,14 @@ func traced(t *testing.T, folder string, command func(log string) []string) map[
 	if b, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Skipf("strace cannot trace here: %v\n%s", err, b)
 	}
-	b, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
+	var b []byte
+	logs, _ := filepath.Glob(log + "*") // of each process one, with -ff
+	for _, path := range logs {
+		part, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append(b, part...)
 	}
 	moved := map[string]uint64{}
 	for line := range strings.Lines(string(b)) {
@@ -104,10 +109,49 @@ func traced(t *testing.T, folder string, command func(log string) []string) map[
 	return moved
 }
 
-// hdf5 returns the options of a program with HDF5.
-func hdf5(t *testing.T) []string {
+// TestParallelHDF5 records a program that writes and reads a file together through HDF5 and MPI-IO: the bytes that MPI moves, and those that HDF5 moves
+// besides, are the bytes that strace saw of all processes.
+func TestParallelHDF5(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace: scripts/setup --test installs it")
+	}
+	for _, l := range libraries(t) {
+		if strings.Contains(l.cc, "mpich") { // Debian has HDF5 for it too, and it is one library for these tests
+			continue
+		}
+		program, folder := l.compileProgram(t, "hdf5_parallel.c", hdf5(t, "h5pcc.openmpi")...), t.TempDir()
+		want := traced(t, folder, func(log string) []string {
+			return append([]string{strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev,preadv,pwritev", "-o", log}, l.launch(t, 2, program, folder)...)
+		})
+		r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program, folder), IO: true, Sites: 1, Keep: true})
+		if r.Exit != 0 || len(r.Found) > 0 {
+			t.Fatalf("status %d, %v\n%s%s", r.Exit, r.Found, out, errs)
+		}
+		have, seen := map[bool]uint64{}, map[bool]uint64{} // by whether they write
+		for _, process := range tally(t, filepath.Join(filepath.Dir(r.Archive), rawFolder), func(count map[string]uint64, name string, e *trace.Event, w []uint64) {
+			if e.Kind == trace.IoOperationComplete {
+				count[name] += w[1]
+			}
+		}) {
+			for name, bytes := range process {
+				have[strings.Contains(name, "write")] += bytes
+			}
+		}
+		for name, bytes := range want {
+			seen[strings.Contains(name, "write")] += bytes
+		}
+		t.Logf("bytes by strace %v, recorded %v", want, have)
+		if have[true] != seen[true] || have[false] != seen[false] || have[true] < 2*256*256*8 {
+			t.Errorf("bytes written and read: %d and %d recorded, strace saw %d and %d", have[true], have[false], seen[true], seen[false])
+		}
+	}
+}
+
+// hdf5 returns the options of a program with HDF5, from its compiler wrapper.
+func hdf5(t *testing.T, wrapper string) []string {
 	t.Helper()
-	b, err := exec.Command("h5cc", "-show").Output()
+	b, err := exec.Command(wrapper, "-show").Output()
 	if err != nil {
 		t.Skip("no HDF5: scripts/setup --test installs it: ", err)
 	}

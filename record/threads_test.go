@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -24,34 +25,50 @@ func needOMPT(t *testing.T) {
 	}
 }
 
-// TestOpenMP records a program of GNU's compiler, which LLVM's runtime runs then: its result is what it is alone, each event of a team, a lock or a task is
-// there as often as the program's source says, and the first finding has the seconds of its own clock.
+// clang compiles a program of testdata with OpenMP of LLVM.
+func (l *library) clang(t *testing.T, name string, more ...string) string {
+	t.Helper()
+	if b, err := exec.Command("clang", "-fopenmp", "-fsyntax-only", "-include", "omp.h", "-x", "c", "/dev/null").CombinedOutput(); err != nil {
+		t.Skipf("no clang with OpenMP: scripts/setup --test installs it: %v %s", err, b)
+	}
+	for _, variable := range [...]string{"OMPI_CC", "MPICH_CC"} {
+		t.Setenv(variable, "clang")
+		defer os.Unsetenv(variable)
+	}
+	return l.compileProgram(t, name, more...)
+}
+
+// TestOpenMP records a program of GNU's compiler, which LLVM's runtime runs then, and one of clang: its result is what it is alone, each event of a team, a
+// lock or a task is there as often as the program's source says, and the first finding has the seconds of its own clock.
 func TestOpenMP(t *testing.T) {
 	needOMPT(t)
 	for _, l := range libraries(t) {
-		t.Run(l.cc, func(t *testing.T) {
-			program := l.compileProgram(t, "openmp.c", "-g", "-O1", "-fopenmp")
-			const rounds, threads = 20, 3
-			archive, _ := l.openMP(t, program, rounds, rounds*(2*threads+threads+4))
-			countThreads(t, archive, map[trace.Kind]int{
-				trace.ThreadFork: 1 + rounds*(1+threads), trace.ThreadJoin: 1 + rounds*(1+threads),
-				trace.ThreadTeamBegin: threads + rounds*(threads+2*threads), trace.ThreadTeamEnd: threads + rounds*(threads+2*threads),
-				trace.ThreadAcquireLock: rounds * 3 * threads, trace.ThreadReleaseLock: rounds * 3 * threads,
-				trace.ThreadTaskCreate: rounds * 8, trace.ThreadTaskComplete: rounds * 8,
-			})
-			var wrong error
-			for range plantedTries {
-				archive, waited := l.openMP(t, program, 0, 0)
-				file := filepath.Join(t.TempDir(), "run.xtf")
-				analyse(t, archive, file)
-				f := readPlanted(t, file).Findings
-				if len(f) > 0 && f[0].Kind == "thread_imbalance" && near(f[0].Seconds, waited) {
-					return
+		compilers := map[string]func(*testing.T, string, ...string) string{l.cc: l.compileProgram, l.cc + " clang": l.clang}
+		for name, compile := range compilers {
+			t.Run(name, func(t *testing.T) {
+				program := compile(t, "openmp.c", "-g", "-O1", "-fopenmp")
+				const rounds, threads = 20, 3
+				archive, _ := l.openMP(t, program, rounds, rounds*(2*threads+threads+4))
+				countThreads(t, archive, map[trace.Kind]int{
+					trace.ThreadFork: 1 + rounds*(1+threads), trace.ThreadJoin: 1 + rounds*(1+threads),
+					trace.ThreadTeamBegin: threads + rounds*(threads+2*threads), trace.ThreadTeamEnd: threads + rounds*(threads+2*threads),
+					trace.ThreadAcquireLock: rounds * 3 * threads, trace.ThreadReleaseLock: rounds * 3 * threads,
+					trace.ThreadTaskCreate: rounds * 8, trace.ThreadTaskComplete: rounds * 8,
+				})
+				var wrong error
+				for range plantedTries {
+					archive, waited := l.openMP(t, program, 0, 0)
+					file := filepath.Join(t.TempDir(), "run.xtf")
+					analyse(t, archive, file)
+					f := readPlanted(t, file).Findings
+					if len(f) > 0 && f[0].Kind == "thread_imbalance" && near(f[0].Seconds, waited) {
+						return
+					}
+					wrong = fmt.Errorf("the first finding is not a wait of %.6f s for threads: %+v", waited, f)
 				}
-				wrong = fmt.Errorf("the first finding is not a wait of %.6f s for threads: %+v", waited, f)
-			}
-			t.Error(wrong)
-		})
+				t.Error(wrong)
+			})
+		}
 	}
 }
 
@@ -265,6 +282,55 @@ func TestPOSIXThreads(t *testing.T) {
 			d := src.Definitions()
 			if name := d.Text(d.Locations[1].Name); !strings.HasPrefix(name, "Thread 1 (") {
 				t.Errorf("the other thread is called %q", name)
+			}
+		})
+	}
+}
+
+// TestCXXThreads records std::thread, std::mutex and std::condition_variable: the sum is right, each thread is there from its begin to its end, and the wait
+// for a mutex has the seconds of the program's clock and its line.
+func TestCXXThreads(t *testing.T) {
+	if exec.Command("g++", "--version").Run() != nil {
+		t.Skip("no g++: scripts/setup --test installs it")
+	}
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			source, err := os.ReadFile(filepath.Join("testdata", "cxxthreads.cc"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _, _ := strings.Cut(string(source), "// the waiting line")
+			line := strconv.Itoa(1 + strings.Count(before, "\n"))
+			program := l.compileProgram(t, "cxxthreads.cc", "-g", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread", "-lstdc++")
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program), Threads: ThreadsAll, Sites: 1})
+			sum, waited, longest := 0, 0.0, 0.0
+			if _, err := fmt.Sscan(out, &sum, &waited); err != nil || sum != 6001 || r.Exit != 0 || len(r.Found) > 0 {
+				t.Fatalf("%v, status %d: %q, %v\n%s", err, r.Exit, out, r.Found, errs)
+			}
+			d, count := definitionsOf(t, r.Archive), map[trace.Kind]int{}
+			place, since := "", map[trace.P]trace.Time{}
+			eachEvent(t, r.Archive, func(p trace.P, e *trace.Event) {
+				count[e.Kind]++
+				if e.Kind != trace.Enter && e.Kind != trace.Leave {
+					return
+				}
+				x := d.Region(e.Ref)
+				if d.Text(x.Name) != "pthread_mutex_lock" {
+					return
+				}
+				if e.Kind == trace.Enter {
+					since[p] = e.Time
+				} else if took := float64(e.Time-since[p]) / float64(d.Clock().TimerResolution); took > longest {
+					longest, place = took, d.CallPlace(x)
+				}
+			})
+			for kind, n := range map[trace.Kind]int{trace.ThreadCreate: 4, trace.ThreadBegin: 4, trace.ThreadEnd: 4, trace.ThreadWait: 4} {
+				if count[kind] != n {
+					t.Errorf("%d of %s, not %d", count[kind], kind.Info().Name, n)
+				}
+			}
+			if !near(longest, waited) || place != "cxxthreads.cc:"+line || count[trace.ThreadAcquireLock] != count[trace.ThreadReleaseLock] {
+				t.Errorf("the longest wait for a mutex took %.6f s at %q, the program waited %.6f; %v", longest, place, waited, count)
 			}
 		})
 	}

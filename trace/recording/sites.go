@@ -201,7 +201,12 @@ func starts(function string) bool {
 	return strings.HasPrefix(name, "libc_start_") || name == "clone" || name == "clone3"
 }
 
-// described returns the frames of a site, outermost first, and the innermost.
+// standard reports whether a frame is in a header of the C++ library, such as that of std::mutex.
+func standard(x *Frame) bool {
+	return strings.Contains(x.File, "/include/") && strings.Contains(x.File, "/c++/")
+}
+
+// described returns the frames of a site, outermost first, and the innermost. Those of the C++ library's headers do not count where others call them.
 func (x *site) described(names map[Address][]Frame) (frames []string, inner Frame) {
 	last := 1
 	for last < len(x.frames) {
@@ -219,14 +224,17 @@ func (x *site) described(names map[Address][]Frame) (frames []string, inner Fram
 		if len(list) == 0 {
 			list = []Frame{{}}
 		}
-		if i == 0 {
-			inner = list[0]
-		}
 		bytes, begun := 0, false
 		for k := range list {
 			text := list[k].text(a)
 			if bytes += len(text) + len(" > "); bytes > mostFrames && k > 0 {
 				break
+			}
+			if len(frames) == 1 && standard(&inner) {
+				frames = frames[:0]
+			}
+			if len(frames) == 0 {
+				inner = list[k]
 			}
 			frames = append(frames, text)
 			begun = begun || isMain(list[k].Function)
