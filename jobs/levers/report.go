@@ -68,9 +68,13 @@ func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 	b.Heads = []string{fmt.Sprintf("%s  %s", numbers.Clean(r.Name, 60), table.Time(u, r.Runtime).Text)}
 	b.Notes = append(b.Notes, r.judge()...)
 	for _, k := range kinds {
+		gone := "gone"
+		if k.kind == kindChange {
+			gone = "saved"
+		}
 		t := &table.Table{Title: k.title, Lead: k.lead, Kind: k.kind, Columns: []table.Column{
 			table.Words("what", "name"), table.Ints("total "+u.Name(), "time"), table.Ints("critical "+u.Name(), "critical"),
-			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints("gone "+u.Name(), "saved_gone"),
+			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints(gone+" "+u.Name(), "saved_gone"),
 			table.Words("waits then", "waits_then"),
 		}}
 		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })

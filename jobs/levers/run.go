@@ -102,7 +102,7 @@ func (x *search) open() error {
 }
 
 func (x *search) openRun() (err error) {
-	if x.run, err = results.Open(x.o.Run, xtf.Options{}); err != nil {
+	if x.run, err = results.Open(x.o.Run, xtf.Options{CacheBytes: 8 << 20}); err != nil {
 		return err
 	}
 	if !x.run.Rows {

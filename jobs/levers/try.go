@@ -49,9 +49,6 @@ func changeable(activity uint32) bool {
 	return true
 }
 
-// together is how many changes are tried at once.
-const together = 8
-
 // try replays the run with each change.
 func (x *search) try() error {
 	both := target{Target: Target{Kind: kindChange, Name: "all of these"}}
@@ -119,7 +116,7 @@ func (x *search) try() error {
 
 // replay tries changes. The first of all is none, and gives base.
 func (x *search) replay(all []change, base **causes.Outcome) error {
-	for some := range slices.Chunk(all, together) {
+	for some := range slices.Chunk(all, x.levers.AtOnce()) {
 		var levers []*causes.Lever
 		for i := range some {
 			levers = append(levers, &some[i].lever)

@@ -66,8 +66,9 @@ type Outcome struct {
 // So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
 // counts without a transfer. Which messages a program receives, and how often it tests, does not change; threads do not wait for each other.
 //
-// First Pass and Deal for all locations, without waits, then Try. Memory: that of Replay, the time lines of one slab, 1 to 3 bytes for each piece, and 16
-// bytes for each path and 40 for each (activity, path, node) of each location.
+// First Pass and Deal for all locations, without waits, then Try. Memory: that of Replay with 32 bytes for each step of a slab and 12 for each piece of
+// its time lines, once; and for each lever that is tried at once what Replay has for places and values, 16 bytes for each path and 40 for
+// each (activity, path, node) of each location.
 type Levers struct {
 	Replay
 	Lasts []uint64 // last events of the locations, 0 of those without MPI calls, on all ranks
@@ -88,6 +89,13 @@ func (l *leverPlan) removes(x *standing, o *replayOp) bool {
 type waited struct {
 	path       uint32
 	late, need uint64
+}
+
+// AtOnce is how many levers should be tried at once: what the slabs leave to each other stays below 256 MiB.
+func (r *Levers) AtOnce() int {
+	const most, place = 8, 104 // bytes of a location
+	slabs := r.parcels.slabs.count()/r.Comm.Size() + 2
+	return max(min(most, 256<<20/(slabs*r.Defs.NumLocations()*place)), 1)
 }
 
 // Try replays the run with levers, each by itself. Collective.
