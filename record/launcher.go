@@ -30,22 +30,14 @@ func (k kind) String() string { return [...]string{"an unknown MPI library", "Op
 // ErrProgram says that the program cannot be recorded.
 var ErrProgram = errors.New("no program that can be recorded")
 
-// findProgram returns the argument of a command that is a program with a dynamic MPI library, and which library that is. The
-// dynamic linker is asked, because the library may be one of a library's.
-func findProgram(ctx context.Context, command []string) (name string, k kind, err error) {
-	i, k, err := programAt(ctx, command)
-	if err != nil {
-		return "", k, err
-	}
-	return command[i], k, nil
-}
-
 // ProgramAt returns the place in a command of the MPI program: what is before it is its launcher, what is after it its arguments.
 func ProgramAt(ctx context.Context, command []string) (int, error) {
 	i, _, err := programAt(ctx, command)
 	return i, err
 }
 
+// programAt returns the place of a word of a command that is a program with a dynamic MPI library, and which library that is. The
+// dynamic linker is asked, because the library may be one of a library's.
 func programAt(ctx context.Context, command []string) (at int, k kind, err error) {
 	var missing error // a path that is none, where no program is found
 	for i, arg := range command {
@@ -201,7 +193,7 @@ func findCompiler(ctx context.Context, k kind) (string, error) {
 // the command's program.
 func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder string) (string, error), cc string, command []string, cache string) (string, error) {
 	if cc == "" {
-		_, k, err := findProgram(ctx, command)
+		_, k, err := programAt(ctx, command)
 		if err != nil && loads(ctx, command) {
 			k, err = likely(ctx, command)
 		}

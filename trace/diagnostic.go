@@ -1,6 +1,9 @@
 package trace
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Code identifies a kind of problem found in a trace. Codes are stored in files:
 // numbers are never reused.
@@ -233,14 +236,9 @@ func (ds *Diagnostics) Severity() (Severity, bool) {
 }
 
 func (ds *Diagnostics) find(code Code) *CodeDiagnostics {
-	i := 0
-	for i < len(ds.Codes) && cmp.Less(ds.Codes[i].Code, code) {
-		i++
-	}
-	if i == len(ds.Codes) || ds.Codes[i].Code != code {
-		ds.Codes = append(ds.Codes, CodeDiagnostics{})
-		copy(ds.Codes[i+1:], ds.Codes[i:])
-		ds.Codes[i] = CodeDiagnostics{Code: code}
+	i, found := slices.BinarySearchFunc(ds.Codes, code, func(c CodeDiagnostics, code Code) int { return cmp.Compare(c.Code, code) })
+	if !found {
+		ds.Codes = slices.Insert(ds.Codes, i, CodeDiagnostics{Code: code})
 	}
 	return &ds.Codes[i]
 }

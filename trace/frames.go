@@ -1,6 +1,9 @@
 package trace
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Frames adds to the events of one location the calls that only calling contexts tell of: frames that a tracer found on the
 // stack, of a sample or above a call that it recorded. What it adds are events Enter and Leave with the flag Estimated, so
@@ -163,9 +166,7 @@ func (f *Frames) above(context uint32) ([]uint32, bool) {
 		}
 		f.path = append(f.path, c.Region)
 	}
-	for i, k := 0, len(f.path)-1; i < k; i, k = i+1, k-1 {
-		f.path[i], f.path[k] = f.path[k], f.path[i]
-	}
+	slices.Reverse(f.path)
 	at := 0
 	for at < min(f.base, len(f.path)) && f.path[at] == f.stack[at].region {
 		at++

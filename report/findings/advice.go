@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -130,22 +131,9 @@ func adviceFor(x *Finding) string { return Advice(x.Kind, &x.facts) }
 func Advice(kind string, x *FindingFacts) string {
 	for i := range AdviceTable {
 		row := &AdviceTable[i]
-		if row.Kind == kind && row.matches(x.Region) && (row.when == nil || row.when(x)) {
+		if row.Kind == kind && (row.calls == "" || slices.Contains(strings.Fields(row.calls), x.Region)) && (row.when == nil || row.when(x)) {
 			return row.Text
 		}
 	}
 	return ""
-}
-
-// matches reports whether a call is one of the row's.
-func (r *adviceRow) matches(region string) bool {
-	if r.calls == "" {
-		return true
-	}
-	for word := range strings.FieldsSeq(r.calls) {
-		if region == word {
-			return true
-		}
-	}
-	return false
 }

@@ -522,11 +522,8 @@ func IntervalNode(r *Run, spec string) (uint32, error) {
 func FindNode(list []Node, spec string) (int, error) {
 	var found []int
 	for i := range list {
-		for _, k := range list[i].keys() {
-			if k == spec {
-				found = append(found, i)
-				break
-			}
+		if slices.Contains(list[i].keys(), spec) {
+			found = append(found, i)
 		}
 	}
 	if text, ok := strings.CutPrefix(spec, "#"); ok {
