@@ -830,27 +830,29 @@ func TestRegionsOfEachProcess(t *testing.T) {
 // case says; all leave the barrier 1 after process 0 comes.
 //
 //   - From execution 10 on process 0 computes 1 more in each: 0 + 1 + ... + 29 = 435 in all, the last one takes 10 + 29 + 1.
-//   - From execution 20 on it computes 10 more: 200.
+//   - From execution 20 on it computes 10 more: 200. The same in 1024 executions, which are looked at in 256 parts, from 512 on: 5120.
 //   - Long ones now and then, a long one at the end, shorter ones, or a change of a tenth are no trend.
 func TestTrend(t *testing.T) {
 	for _, x := range []struct {
 		name     string
+		runs     int
 		work     func(k int) int
 		ticks    uint64
 		evidence string
 	}{
-		{"rising", func(k int) int { return 10 + max(0, k-10) }, 435, "step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
-		{"from the first", func(k int) int { return 10 + k }, 780, "takes 0.011000 s in execution 0 of 40, then 0.001000 more in each, 0.050000 at the end"},
-		{"a jump", func(k int) int { return 10 + k/20*10 }, 200, "takes 0.011000 s before execution 20 of 40, from then on 0.021000; "},
-		{"now and then", func(k int) int { return 10 + []int{0, 1, 30, 2, 0, 1, 0}[k%7] }, 0, ""},
-		{"the last one", func(k int) int { return 10 + k/39*200 }, 0, ""},
-		{"falling", func(k int) int { return 60 - k }, 0, ""},
-		{"a tenth", func(k int) int { return 100 + k/4 }, 0, ""},
+		{"rising", 40, func(k int) int { return 10 + max(0, k-10) }, 435, "step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
+		{"from the first", 40, func(k int) int { return 10 + k }, 780, "takes 0.011000 s in execution 0 of 40, then 0.001000 more in each, 0.050000 at the end"},
+		{"a jump", 40, func(k int) int { return 10 + k/20*10 }, 200, "takes 0.011000 s before execution 20 of 40, from then on 0.021000; "},
+		{"a jump of many", 1024, func(k int) int { return 10 + k/512*10 }, 5120, "takes 0.011000 s before execution 512 of 1 024, from then on 0.021000; "},
+		{"now and then", 40, func(k int) int { return 10 + []int{0, 1, 30, 2, 0, 1, 0}[k%7] }, 0, ""},
+		{"the last one", 40, func(k int) int { return 10 + k/39*200 }, 0, ""},
+		{"falling", 40, func(k int) int { return 60 - k }, 0, ""},
+		{"a tenth", 40, func(k int) int { return 100 + k/4 }, 0, ""},
 	} {
 		text := strings.Replace(three, "processes 3", "processes 2", 1)
 		for p := range 2 {
 			at := 0
-			for k := range 40 {
+			for k := range x.runs {
 				end := at + x.work(k) + 1
 				text += fmt.Sprintf("%d %d ENTER step\n", p, at) + meeting(p, [...]int{end - 1, at + 10}[p], end) + fmt.Sprintf("%d %d LEAVE step\n", p, end)
 				at = end

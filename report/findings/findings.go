@@ -266,10 +266,11 @@ func (f *finder) read() error {
 // setupCall returns the call of a process whose name begins like that, among its first and last ones; an empty one if there is none.
 func (f *finder) setupCall(rank uint32, name string) (call xtf.Call, err error) {
 	const looked = 64
-	if !f.r.Rows {
+	p := f.r.Defs.Processes()[rank]
+	if !f.r.Rows || p.Count == 0 {
 		return call, nil
 	}
-	a, err := xtf.ArrayOf[xtf.Call](f.r.File, xtf.Proc(f.r.Defs.Processes()[rank].First))
+	a, err := xtf.ArrayOf[xtf.Call](f.r.File, xtf.Proc(p.First))
 	if err != nil {
 		return call, beyond(err)
 	}

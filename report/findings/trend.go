@@ -28,7 +28,7 @@ type trendPart struct{ ticks, count uint64 }
 // trend is an interval's executions in order, and what fits them: mean ticks of an execution up to part from, and what comes to
 // that in each part after it, or where jump is set once.
 type trend struct {
-	node       uint32
+	node       uint32 // of the interval
 	each       uint64 // executions in a part
 	parts      []trendPart
 	base, more float64
@@ -96,16 +96,16 @@ func (f *finder) series() ([]trend, error) {
 		if x.ExeMax < trendLeast || !f.matters(x.LastEnd-min(x.FirstBegin, x.LastEnd)) {
 			continue
 		}
-		each := (x.ExeMax + trendParts - 1) / trendParts
+		each := (x.ExeMax-1)/trendParts + 1
 		at[uint32(n)] = len(list)
-		list = append(list, trend{node: uint32(n), each: each, parts: make([]trendPart, (x.ExeMax+each-1)/each)})
+		list = append(list, trend{node: uint32(n), each: each, parts: make([]trendPart, (x.ExeMax-1)/each+1)})
 	}
 	processes := f.r.Defs.Processes()
 	for i := range min(len(processes), trendProcesses) {
-		if len(list) == 0 {
-			break
-		}
 		p := processes[i*len(processes)/min(len(processes), trendProcesses)]
+		if len(list) == 0 || p.Count == 0 {
+			continue
+		}
 		err := f.r.Failed(xtf.Proc(p.First), "executions", results.Load(f.r, xtf.Proc(p.First), func(x *xtf.Ival) {
 			k, ok := at[x.Node]
 			if !ok || x.Execution/list[k].each >= uint64(len(list[k].parts)) {
