@@ -202,7 +202,8 @@ var classByName = newClassNames(map[CallClass]string{
 
 // CollectiveClass returns the class of a collective operation, a value of the
 // OTF2 enumeration CollectiveOp. Operations on communicators, files and windows
-// belong to no subset of the collectives: who waits for whom there is not defined.
+// belong to no subset of the collectives: only of those that CreatesHandle names is
+// it known who waits for whom.
 func CollectiveClass(op uint32) CallClass {
 	switch op {
 	case 0: // barrier

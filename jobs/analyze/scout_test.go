@@ -308,7 +308,7 @@ func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutK
 		{"SCOUT's path begins when all are in MPI_Init, and ends before MPI_Finalize of the process that comes last", scout(jumps)},
 		{"SCOUT's path goes to the last member from all of a reduction that none leaves before", scout(x.reductions(jumps))},
 		{"SCOUT does not know late progress, and its path stays in scans", scout(known)},
-		{"SCOUT's path stays in Alltoallv and Alltoallw, and where clocks contradict", scout(x.pointsOnly(known))},
+		{"SCOUT's path stays in Alltoallv, Alltoallw and calls that make communicators, and where clocks contradict", scout(x.pointsOnly(known))},
 		{"clocks contradict: SCOUT's path goes to the call that sends", x.critical()},
 	}
 	x.delays()

@@ -57,7 +57,7 @@ func (x *scoutRules) costSteps(t *testing.T, f *xtf.File) []costStep {
 	steps = append(steps, costStep{"waits of the late process", dealAll(theirs, costRules{activities: true, longer: true})})
 	steps = append(steps, costStep{"parts of a wait, and of what a collective passes on", dealAll(theirs, costRules{activities: true, longer: true, all: true})})
 	steps = append(steps, costStep{"pattern of long costs", dealAll(theirs, costRules{true, true, true, true})})
-	return append(steps, costStep{"early reduce, early scan, Alltoallv, Alltoallw, late progress", dealAll(ours, costRules{true, true, true, true})})
+	return append(steps, costStep{"early reduce, early scan, Alltoallv, Alltoallw, late progress, calls that make communicators", dealAll(ours, costRules{true, true, true, true})})
 }
 
 // costStep is what the costs are with one more rule of coppice.
