@@ -140,6 +140,9 @@ func (d *Definitions) OfRequests(r *Region) bool {
 		d.isCall(r, looksAtRequests...)
 }
 
+// EndsMPI reports whether a region is MPI_Finalize.
+func (d *Definitions) EndsMPI(r *Region) bool { return d.isCall(r, "finalize") }
+
 // StartsProcesses reports whether a region is a call that starts other processes.
 func (d *Definitions) StartsProcesses(r *Region) bool {
 	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")

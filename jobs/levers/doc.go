@@ -6,8 +6,8 @@
 //	         lines and steps, as in the analysis
 //	replay   all ranks: the run as it was, then once for each change of each target
 //
-// A target is a part of the program: a function, an interval, a call site. Those are tried that take most of the critical path or
-// wait most.
+// A target is a part of the program: a function, an interval, a call site. Those are tried that take most of the critical path or of
+// a process, or wait most.
 //
-// Memory of a rank: that of causes.Levers; 24 bytes for each call path, 16 for each location, and 8 for each target and location.
+// Memory of a rank: that of causes.Levers; 40 bytes for each call path, 120 for each location, and 8 for each target and location.
 package levers

@@ -158,8 +158,10 @@ func scriptOf(seed uint64) *tracetest.Script {
 			x := &s.Steps[p][i]
 			x.Ticks, x.Blocks = 20*x.Ticks, false
 			switch x.Call {
-			case "Send", "Ssend", "Wait", "Waitall":
+			case "Send", "Ssend", "Wait", "Waitall", "Bcast", "Reduce":
 				x.Ticks = 0
+			case "Finalize":
+				x.Init = "Barrier" // as it is
 			}
 		}
 		s.Steps[p] = append(s.Steps[p], tracetest.Step{Enter: "kernel"}, tracetest.Step{Leave: "kernel"}) // all have a last event
@@ -248,6 +250,34 @@ func TestByHand(t *testing.T) {
 	}
 	for name := range want {
 		t.Errorf("%s was not tried", name)
+	}
+}
+
+// TestWaitsWithoutRecords has two waits of which no rule of the analysis knows. In a reduction to process 0, process 1 waits for the
+// contribution of process 3, which it passes on; and in MPI_Finalize all wait for process 0, on which the critical path is not.
+func TestWaitsWithoutRecords(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "work"}, {Name: "output"}}, Steps: make([][]tracetest.Step, 4)}
+	work, reduce, finalize := []uint64{1000, 1000, 2000, 6000}, []uint64{10, 5010, 10, 10}, []uint64{10, 4010, 8010, 4010}
+	for p := range s.Steps {
+		s.Steps[p] = []tracetest.Step{{Enter: "main"}, {Enter: "work"}, {Ticks: work[p]}, {Leave: "work"}, {Call: "Reduce", Ticks: reduce[p]}}
+		if p == 0 {
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Enter: "output"}, tracetest.Step{Ticks: 4000}, tracetest.Step{Leave: "output"})
+		}
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Call: "Finalize", Ticks: finalize[p]}, tracetest.Step{Leave: "main"})
+	}
+	r := tried(t, s, 2)
+	if r.Runtime != 10020 || r.Replayed != 10020 {
+		t.Errorf("runtime %d, replayed %d", r.Runtime, r.Replayed)
+	}
+	half := map[string]int64{"work": 3000, "output": 2000}
+	for _, x := range r.Targets {
+		if want, ok := half[x.Name]; ok && value(x.Half) != want {
+			t.Errorf("%s at 1/2 saves %d, want %d", x.Name, value(x.Half), want)
+		}
+		delete(half, x.Name)
+	}
+	if len(half) > 0 {
+		t.Errorf("not tried: %v", half)
 	}
 }
 

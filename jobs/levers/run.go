@@ -41,9 +41,12 @@ type search struct {
 	store  *xtfwriter.Store
 	levers causes.Levers
 	meter  *jobs.Meter
-	first  uint64                // event of the run
+	first  uint64 // event of the run
+	end    meeting
 	own    []map[placeKey]uint64 // by own location: ticks of its own code
-	res    Report
+
+	functions, intervals map[uint32]uint64 // most ticks on one location, by region and node
+	res                  Report
 }
 
 // Run replays a recorded run with changes. Collective: all ranks return the same error; rank 0 gets the report. Its bytes do not
@@ -168,6 +171,9 @@ func (x *search) read() error {
 	if err := x.c.AllreduceInt64(lasts, mpi.Max); err != nil {
 		return err
 	}
+	if err := x.meet(own); err != nil {
+		return err
+	}
 	x.levers.Lasts = ends(lasts)
 	if err := jobs.OverRanks(x.c, mpi.Max, &run.Last); err != nil {
 		return err
@@ -241,6 +247,78 @@ func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Coun
 	return lasts, nil
 }
 
+// meeting is MPI_Finalize where all processes of a communicator leave it after the last one came: a barrier, though no trace says so.
+// Memory: 96 bytes for each own location, and 8 for each.
+type meeting struct {
+	comm  uint32
+	last  uint64     // begin
+	calls []xtf.Coll // of own locations; those without it end at 0
+	known bool
+}
+
+// meet finds it. Collective.
+func (x *search) meet(own partition.Range) error {
+	var err error
+	took := make([]int64, x.run.Defs.NumLocations()) // by location: where it ends, 0 without it
+	for p := own.First; p < own.End && err == nil; p++ {
+		var c xtf.Coll
+		if c, err = x.finalize(p); err == nil {
+			took[p], x.end.last = int64(c.End), max(x.end.last, c.T)
+			x.end.calls = append(x.end.calls, c)
+		}
+	}
+	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	if err := x.c.AllreduceInt64(took, mpi.Max); err != nil {
+		return err
+	}
+	if err := jobs.OverRanks(x.c, mpi.Max, &x.end.last); err != nil {
+		return err
+	}
+	processes := map[uint32]bool{}
+	for p, end := range took {
+		if process, _ := x.run.Defs.Process(trace.P(p)); end > 0 {
+			if uint64(end) < x.end.last || processes[process] {
+				return nil
+			}
+			processes[process] = true
+		}
+	}
+	for _, comm := range x.run.Defs.CommRefs() {
+		members := x.run.Defs.CommMembers(comm)
+		if !x.run.Defs.IsInter(comm) && len(members) == len(processes) && !slices.ContainsFunc(members, func(p uint32) bool { return !processes[p] }) {
+			x.end.comm, x.end.known = comm, true
+			break
+		}
+	}
+	return nil
+}
+
+// finalize is the last MPI call of a location as a barrier, where it is MPI_Finalize.
+func (x *search) finalize(p trace.P) (c xtf.Coll, err error) {
+	calls, err := xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p))
+	if err != nil {
+		return c, err
+	}
+	const block = 256
+	for to := calls.Len(); to > 0; to -= min(to, block) {
+		from, found := to-min(to, block), false
+		rows := xtf.RowsOf[xtf.Call](calls.Rows(from, to))
+		for rows.Next() {
+			if r := &rows.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
+				if found, c = true, (xtf.Coll{}); x.run.Defs.EndsMPI(x.run.Defs.Region(r.Region)) {
+					c = xtf.Coll{T: r.T, End: r.End, Post: r.T, CallN: rows.Cursor.N(), Region: r.Region}
+				}
+			}
+		}
+		if err := rows.Err(); err != nil || found {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
 // location makes the time line and the steps of a location.
 func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) error {
 	life, err := x.run.Life(p)
@@ -296,6 +374,13 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 	}
 	if err := c.Err(); err != nil {
 		return err
+	}
+	if end := x.end.calls[p-x.ranges[x.c.Rank()].First]; x.end.known && end.End > 0 {
+		if err := pass.To(end.T); err != nil {
+			return err
+		}
+		end.Comm, end.Ordinal, end.LastEnter = x.end.comm, 1<<62, x.end.last
+		pass.Collective(&xtf.Collective{Coll: end, N: operations.Len(), Cause: xtf.NoCollCause()})
 	}
 	if err := pass.End(); err != nil {
 		return err

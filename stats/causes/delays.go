@@ -22,7 +22,8 @@ type Run struct {
 	Derived []bool
 	// Regions is the innermost region of each call path of the run.
 	Regions []uint32
-	// Probes has calls wait that probe for a message, for Levers. Without it the receive after them does.
+	// Probes has calls wait that probe for a message, and members of rooted operations that seem to wait for all, for Levers. Without
+	// it the receive after them does, and nobody.
 	Probes bool
 
 	// Did is called as Costs goes on, with the part of all that it is to do that is done since the last call.

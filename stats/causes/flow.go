@@ -225,7 +225,7 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	}
 	x.entered++
 	all := x.entered >= f.members(o.peer)
-	waits := true
+	waits := o.kind == stepJoin || o.key&allOf == 0
 	if f.r.lever != nil && f.r.lever.removes(&f.places[p].standing, o) {
 		x.gone, waits = true, false
 	}
@@ -255,6 +255,18 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	if all && o.coll != prefixMax {
 		delete(f.open, k)
 	}
+	if f.r.lever != nil && o.coll.rooted() {
+		f.enter(p, o.ofAll(), v)
+	}
+}
+
+// allOf is in the ordinal of what members of a rooted operation take part in too: those that join it get the greatest value of all.
+const allOf = 1 << 63
+
+func (o *replayOp) ofAll() *replayOp {
+	x := *o
+	x.coll, x.key = maxToAll, o.key|allOf
+	return &x
 }
 
 // result is what members get: nothing to wait for where one of them does without the operation.

@@ -62,6 +62,7 @@ type Outcome struct {
 //	time outside of MPI calls   what the lever leaves of it
 //	MPI call                    waits until the last instant that it depends on, as in Ideal, then takes as long as it took
 //	                            after that instant in the trace
+//	member of a collective      waits for all, too, where it left soon after the last one came and nothing else says why it stayed
 //
 // So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
 // counts without a transfer. Which messages a program receives, and how often it tests, does not change; threads do not wait for each other.
@@ -268,18 +269,23 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 			f.values.put(k, v)
 		}
 		f.depend(x, v)
-	case stepEnter:
+	case stepEnter, stepJoin:
 		x.early(o.t)
 		f.enter(p, o, x.moment(o.t))
-	case stepResult:
+	case stepResult, stepMeet:
 		if f.r.lever.calls[x.path].Removed {
 			return true
+		}
+		if o.kind == stepMeet {
+			o = o.ofAll()
 		}
 		v, ok := f.result(p, o)
 		if !ok {
 			return false
 		}
-		f.depend(x, v)
+		if x.op.kind == stepResult || v.m > x.enter+x.need { // what it needs does not say why it stayed so long
+			f.depend(x, v)
+		}
 	}
 	return true
 }

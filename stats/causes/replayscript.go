@@ -24,6 +24,8 @@ const (
 	stepEnd                      // ... ends
 	stepProbe                    // the call does not leave before that instant, which another one needs too
 	stepResume                   // a call that began in a slab before, as stepCall has it
+	stepJoin                     // take part in a collective, as stepEnter, in a call that waits for all members
+	stepMeet                     // the call does not leave before all have entered
 )
 
 // replayOp is one step of a location in the replay. Memory: 32 bytes.
@@ -76,6 +78,7 @@ type collectiveRow struct {
 	t, end, call uint64
 	flags        uint32
 	needs        bool // it gets something
+	meets        bool // it waits for all members, whatever it gets
 	ok           bool
 	op           replayOp
 }
@@ -110,7 +113,7 @@ func (s *replayScript) message(m *xtf.Message) {
 // collective does the same.
 func (s *replayScript) collective(c *xtf.Collective) {
 	o, ok := s.collectiveStep(&c.Coll)
-	*s.coll.push() = collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), ok, o}
+	*s.coll.push() = collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), s.probes && meets(&c.Coll), ok, o}
 	if o.t = c.Post; ok && c.Flags&xtf.CollNonBlocking != 0 {
 		s.early.add(uint32(s.p), &o, c.N<<1|1)
 	}
@@ -276,7 +279,10 @@ func (s *replayScript) member(c *collectiveRow) {
 	if !c.ok {
 		return
 	}
-	o := c.op
+	o, joins := c.op, c.meets && c.op.coll.rooted()
+	if joins {
+		o.kind = stepJoin
+	}
 	if c.flags&xtf.CollNonBlocking == 0 {
 		s.steps.add(&o)
 	}
@@ -285,6 +291,16 @@ func (s *replayScript) member(c *collectiveRow) {
 		o.kind = stepIgnore
 	}
 	s.needs = append(s.needs, o)
+	if joins {
+		o.kind = stepMeet
+		s.needs = append(s.needs, o)
+	}
+}
+
+// meets reports whether a member of a blocking operation leaves it soon after the last one has entered, after a longer wait. By what a
+// rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits for members below it.
+func meets(c *xtf.Coll) bool {
+	return c.Flags&xtf.CollNonBlocking == 0 && c.LastEnter <= c.End && c.LastEnter-min(c.T, c.LastEnter) > c.End-c.LastEnter
 }
 
 // hasData reports whether a collective moves data, so that members without bytes

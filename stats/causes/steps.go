@@ -117,7 +117,7 @@ func (w *stepWriter) begin(p uint32) {
 // add adds the next step of the location.
 func (w *stepWriter) add(o *replayOp) {
 	switch o.kind {
-	case stepNeed, stepDrop, stepProbe, stepResult, stepIgnore, stepLeave:
+	case stepNeed, stepDrop, stepProbe, stepResult, stepMeet, stepIgnore, stepLeave:
 		w.now = max(w.now, w.call.key)
 	default:
 		w.now = max(w.now, o.t)
