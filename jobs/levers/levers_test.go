@@ -14,6 +14,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -400,3 +401,38 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutRows refuses a file without rows, and takes one of no process.
+func TestWithoutRows(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: jobtest.Generated(t, "ring:procs=2,events=1000"), Output: run, GraphOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := levers.Run(c, levers.Options{Run: run, Targets: 1, Scratch: dir})
+		return err
+	})
+	if jobs.ExitCode(err) != jobs.ExitInput {
+		t.Errorf("%v, status %d", err, jobs.ExitCode(err))
+	}
+	empty := filepath.Join(dir, "empty.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: nobody{}, Output: empty}); err != nil {
+		t.Fatal(err)
+	}
+	if r := report(t, empty, 2); r.Runtime != 0 || r.Replayed != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// nobody is a trace without locations.
+type nobody struct{ trace.Source }
+
+func (nobody) Definitions() *trace.Definitions {
+	d := &trace.Definitions{}
+	d.Seal()
+	return d
+}
+func (nobody) Format() string     { return "none" }
+func (nobody) Identity() [32]byte { return [32]byte{} }
+func (nobody) Close() error       { return nil }

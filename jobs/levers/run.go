@@ -1,6 +1,7 @@
 package levers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (x *search) work() error {
 func (x *search) open() error {
 	x.meter.Stage("open", 0)
 	err := x.openRun()
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	weights := make([]uint64, x.run.Defs.NumLocations())
@@ -97,11 +98,19 @@ func (x *search) open() error {
 		}
 		weights[p] = d.Events
 	}
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	x.ranges = partition.Ranges(weights, x.c.Size())
 	return nil
+}
+
+// input gives an error of reading the file the exit code of input. It names the file already.
+func (x *search) input(err error) error {
+	if errors.Is(err, results.ErrNoResult) || errors.Is(err, causes.ErrDamaged) || err != nil && jobs.ExitCode(jobs.InputError(x.o.Run, err)) == jobs.ExitInput {
+		return jobs.Fail(jobs.ExitInput, err)
+	}
+	return err
 }
 
 func (x *search) openRun() (err error) {
@@ -109,7 +118,7 @@ func (x *search) openRun() (err error) {
 		return err
 	}
 	if !x.run.Rows {
-		return fmt.Errorf("%w: it was analyzed with --events none, without the calls that are replayed", results.ErrNoResult)
+		return fmt.Errorf("%s: %w: it was analyzed with --events none, without the calls that are replayed", x.run.Name, results.ErrNoResult)
 	}
 	if x.nodes, err = x.run.Nodes(); err != nil {
 		return err
@@ -165,7 +174,7 @@ func (x *search) read() error {
 	x.levers = causes.Levers{Replay: causes.Replay{Run: run}}
 	var cuts causes.Counts
 	lasts, err := x.extents(own, run, &cuts)
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	if err := x.c.AllreduceInt64(lasts, mpi.Max); err != nil {
@@ -191,7 +200,7 @@ func (x *search) read() error {
 		lines[p-own.First] = x.store.Scratch()
 		err = x.location(p, pass, lines[p-own.First])
 	}
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	return run.Deal(func(p trace.P) (causes.Segment, error) { return lines[p-own.First], nil })
@@ -267,7 +276,7 @@ func (x *search) meet(own partition.Range) error {
 			x.end.calls = append(x.end.calls, c)
 		}
 	}
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	if err := x.c.AllreduceInt64(took, mpi.Max); err != nil {

@@ -42,7 +42,7 @@ func (x *search) save(l *causes.Lever, texts string) error {
 		s.identity = sha256.Sum256(append(append([]byte("levers/1 "), id[:]...), texts...))
 		err = x.inherit()
 	}
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	a := x.o.Analyze

@@ -63,7 +63,7 @@ func (x *search) try() error {
 	if errors.Is(err, ErrChange) || errors.Is(err, results.ErrInterval) {
 		err = jobs.Fail(jobs.ExitUsage, err)
 	}
-	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
+	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
 	}
 	if err := x.measure(list); err != nil {

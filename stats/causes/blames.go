@@ -33,7 +33,7 @@ func (d *Delays) openWaits(k int) error {
 	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
 	return d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
-			return errDamaged
+			return ErrDamaged
 		}
 		own := &d.waits[p]
 		r := varint.Read(b)
@@ -45,7 +45,7 @@ func (d *Delays) openWaits(k int) error {
 				own.first = w.index
 			}
 			if w.index != own.first+uint64(len(own.list)) || int(w.cause) >= len(d.waits) {
-				return errDamaged
+				return ErrDamaged
 			}
 			own.list = append(own.list, ownWait{begin: w.begin, end: w.end})
 			d.list = append(d.list, w)
@@ -245,7 +245,7 @@ func (d *Delays) answer(k int, own bool) error {
 	open, out := own, d.answers.writer(0) // of own slabs the time lines are in hand
 	err := d.asks.each(0, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.lines) {
-			return errDamaged
+			return ErrDamaged
 		}
 		d.asked = d.asked[:0]
 		r := varint.Read(b)
@@ -313,7 +313,7 @@ func (d *Delays) openSlab(k int) error {
 func (d *Delays) openLines(k int) error {
 	return d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.lines) {
-			return errDamaged
+			return ErrDamaged
 		}
 		return d.lines[p].parse(b, d.start)
 	})
@@ -487,7 +487,7 @@ func parseTerms(dst []term, b []byte) ([]term, error) {
 	for r.Len() > 0 {
 		t := term{r.Next(), r.Uint32(), r.Next()}
 		if t.activity() >= xtf.NumActivities {
-			return nil, errDamaged
+			return nil, ErrDamaged
 		}
 		dst = append(dst, t)
 	}

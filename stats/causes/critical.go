@@ -233,7 +233,7 @@ func (c *Path) openSlab(k int) error {
 	clear(c.jumps)
 	return c.run.parcels.each(jumpParcels, k, func(p uint32, b []byte) error {
 		if uint64(p) >= uint64(len(c.jumps)) {
-			return errDamaged
+			return ErrDamaged
 		}
 		var list []jump
 		r := varint.Read(b)

@@ -31,7 +31,7 @@ func (c *Path) pieces(k int, lines []lineSlab) error {
 			at = 0
 		}
 		if c.out.at(uint32(k), int(s.p)); !c.cut(s, &lines[s.p], at) {
-			return errDamaged
+			return ErrDamaged
 		}
 		at = s.end
 	}
@@ -108,7 +108,7 @@ func (x *pathWriter) slab(_ uint32, b []byte) error {
 		if region == trace.Undefined {
 			path := on.key >> activityBits
 			if path >= uint64(len(x.c.run.Regions)) {
-				return errDamaged
+				return ErrDamaged
 			}
 			region = x.c.run.Regions[path]
 		}

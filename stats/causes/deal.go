@@ -15,7 +15,7 @@ type dealer struct {
 func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) (parts [costKinds][]uint64, err error) {
 	for kind, amount := range amounts {
 		if parts[kind] = s[kind].split(amount, weights); parts[kind] == nil {
-			return parts, errDamaged
+			return parts, ErrDamaged
 		}
 	}
 	return parts, nil
@@ -93,7 +93,7 @@ func (d *Delays) passOn(p trace.P, to *link, amount uint64) error {
 		return nil
 	}
 	if to.over < to.ended || to.waited == 0 {
-		return errDamaged
+		return ErrDamaged
 	}
 	c := carried{p: p, next: to.over, low: to.over - to.ended, amount: amount, total: to.waited}
 	d.carry(&c)

@@ -96,7 +96,7 @@ type waited struct {
 func (r *Levers) AtOnce() int {
 	const most, place = 8, 104 // bytes of a location
 	slabs := r.parcels.slabs.count()/r.Comm.Size() + 2
-	return max(min(most, 256<<20/(slabs*r.Defs.NumLocations()*place)), 1)
+	return max(min(most, 256<<20/(slabs*max(r.Defs.NumLocations(), 1)*place)), 1)
 }
 
 // Try replays the run with levers, each by itself. Collective.

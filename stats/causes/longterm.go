@@ -278,7 +278,7 @@ func (d *Delays) parseCarried(b []byte) error {
 	for range r.Count(7) {
 		x := carried{p: trace.P(r.Next()), next: r.Next(), low: r.Next(), amount: r.Next(), total: r.Next(), length: r.Next(), given: r.Next()}
 		if uint64(x.p) >= uint64(d.locations()) || x.total == 0 {
-			return errDamaged
+			return ErrDamaged
 		}
 		d.carried = append(d.carried, x)
 	}
@@ -289,7 +289,7 @@ func (d *Delays) parseCarried(b []byte) error {
 func (d *Delays) gather() error {
 	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
 		if len(b) != costBytes {
-			return errDamaged
+			return ErrDamaged
 		}
 		x, sum := loadCost(b)
 		return d.costs.add(&x, sum)

@@ -232,7 +232,7 @@ func TestOutboxFails(t *testing.T) {
 			err = box.put(int(p), []byte("record"))
 		}
 		if c.Rank() == 1 {
-			err = errDamaged
+			err = ErrDamaged
 		}
 		if err = box.deliver(err); err != nil {
 			mu.Lock()

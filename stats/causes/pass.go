@@ -104,7 +104,7 @@ func (x *parcels) putAll(s Segment) error {
 		}
 		n := int64(binary.LittleEndian.Uint32(head[:]))
 		if left -= 4 + n; left < 0 || n < parcelHead {
-			return errDamaged
+			return ErrDamaged
 		}
 		if int64(cap(record)) < n {
 			record = make([]byte, n)
@@ -113,7 +113,7 @@ func (x *parcels) putAll(s Segment) error {
 			return err
 		}
 		if int(binary.LittleEndian.Uint32(record))/x.kinds >= x.slabs.count() {
-			return errDamaged
+			return ErrDamaged
 		}
 		if err := x.put(record[:n]); err != nil {
 			return err
@@ -237,7 +237,7 @@ func (w *Pass) settle() error {
 		row := w.rows.head()
 		if !w.inside {
 			if row.T < w.line.at {
-				return fmt.Errorf("%w: waits of location %d overlap at %d", errDamaged, w.p, w.line.at)
+				return fmt.Errorf("%w: waits of location %d overlap at %d", ErrDamaged, w.p, w.line.at)
 			}
 			w.inside = true
 		}

@@ -171,11 +171,11 @@ func (x *parcels) put(record []byte) error {
 
 func (x *parcels) take(record []byte) error {
 	if len(record) < parcelHead {
-		return errDamaged
+		return ErrDamaged
 	}
 	k := int(binary.LittleEndian.Uint32(record)) - x.own*x.kinds
 	if k < 0 || k >= len(x.list) {
-		return fmt.Errorf("%w: a record of a slab of another rank", errDamaged)
+		return fmt.Errorf("%w: a record of a slab of another rank", ErrDamaged)
 	}
 	body := record[parcelHead:]
 	x.list[k] = append(x.list[k], parcel{binary.LittleEndian.Uint32(record[4:]), uint32(len(body)), x.size})

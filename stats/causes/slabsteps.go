@@ -33,7 +33,7 @@ func (x *slabSteps) readSlab(r *Replay, k int) error {
 	})
 	add := func(p uint32, b []byte) error {
 		from := len(x.all)
-		err := errDamaged
+		err := ErrDamaged
 		if uint64(p) < uint64(n) {
 			x.all, err = mergeEarly(x.all, b, early[p])
 		}
@@ -71,7 +71,7 @@ func (x *slabSteps) readLines(r *Replay, k int) error {
 	}
 	return r.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 		if uint64(p) >= uint64(len(x.lines)) {
-			return errDamaged
+			return ErrDamaged
 		}
 		line := &x.lines[p]
 		if err := line.read(b, start); err != nil {

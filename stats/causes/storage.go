@@ -38,7 +38,8 @@ type Scratch interface {
 	Drop()
 }
 
-var errDamaged = errors.New("causes: a damaged record")
+// ErrDamaged is in the chain of errors about rows and records that cannot be.
+var ErrDamaged = errors.New("causes: a damaged record")
 
 func readFull(src io.ReaderAt, b []byte, off int64) error {
 	if n, err := src.ReadAt(b, off); err != nil && (err != io.EOF || n < len(b)) {
@@ -50,7 +51,7 @@ func readFull(src io.ReaderAt, b []byte, off int64) error {
 // failure is the error of a record that was not read to its end.
 func failure(r *varint.Reader) error {
 	if r.Failed() {
-		return errDamaged
+		return ErrDamaged
 	}
 	return nil
 }
