@@ -39,6 +39,9 @@ func openMPRuntime(ctx context.Context, cc string, command []string) (path, why 
 	named := func(name string) func(string) bool {
 		return func(path string) bool { return strings.HasPrefix(filepath.Base(path), name) }
 	}
+	if defines(program, "GOMP_parallel") {
+		return "", "the program has GNU's runtime of OpenMP, which has no OMPT, in itself, linked statically: link " + gnuRuntime
+	}
 	if !slices.ContainsFunc(loaded, named(gnuRuntime)) || slices.ContainsFunc(loaded, named("libomp.so")) || slices.ContainsFunc(loaded, named("libiomp5.so")) {
 		return "", ""
 	}
@@ -58,6 +61,17 @@ func openMPRuntime(ctx context.Context, cc string, command []string) (path, why 
 		return path, ""
 	}
 	return "", fmt.Sprintf("the program needs %s, which has no OMPT, and there is no libomp of LLVM to take its place", gnuRuntime)
+}
+
+// defines reports whether a program has a function that is linked into it, where it has a symbol table.
+func defines(path, function string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	list, _ := f.Symbols()
+	return slices.ContainsFunc(list, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
 }
 
 // exported returns the functions that a library has for others.

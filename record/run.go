@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if r == nil {
 		r = &Result{}
 	}
-	r.Exit, r.Runtime, r.GNU = exit, runtime, kept
+	r.Exit, r.Runtime, r.GNU = exit, runtime, cmp.Or(kept, r.GNU)
 	r.Logs, r.Unlogged = o.Log.paths(o.Output)
 	return r, errors.Join(err, finishVectors(o.Output))
 }
@@ -296,6 +297,12 @@ func Finish(output string, keep bool) (*Result, error) {
 	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool {
 		return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished || d.Code == trace.DiagPart
 	})
+	d := src.Definitions()
+	if slices.ContainsFunc(d.LocationProperties, func(x trace.LocationProperty) bool {
+		return d.Text(x.Name) == trace.PropertyReplaced && d.Text(x.StringValue) == trace.NotReplaced
+	}) {
+		r.GNU = "the program has " + gnuRuntime + " since a script started it, or since it loaded that itself; name the program in the command, or put LLVM's libomp.so.5 in LD_PRELOAD"
+	}
 	if !keep {
 		err = written(os.RemoveAll(raw))
 	}

@@ -233,6 +233,21 @@ func TestWithoutOMPT(t *testing.T) {
 	if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, "omp_alloc") || r.Exit != 0 {
 		t.Errorf("processes without parallel regions: %v; %q, %q; status %d, %q", r.Alone, r.Runtime, r.GNU, r.Exit, out)
 	}
+	program := l.compileProgram(t, "openmp.c", "-fopenmp")
+	script := filepath.Join(t.TempDir(), "start")
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %q 1\n", program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	static := l.compileProgram(t, "openmp.c", "-fopenmp", "-Wl,-Bstatic", "-lgomp", "-Wl,-Bdynamic")
+	for _, x := range []struct {
+		why     string
+		command []string
+	}{{"a script started it", []string{script}}, {"linked statically", []string{static, "1"}}} {
+		r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, x.command...), Compiler: l.cc, Threads: ThreadsOpenMP})
+		if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, x.why) || r.Exit != 0 {
+			t.Errorf("%s: %v; %q, %q; status %d, %q %s", x.why, r.Alone, r.Runtime, r.GNU, r.Exit, out, errs)
+		}
+	}
 }
 
 // TestPOSIXThreads records a program whose threads wait for each other in every way: its result is what it is alone, each thread that it

@@ -266,6 +266,9 @@ const (
 	PropertyPart       = "coppice: part"                // a part of the run is recorded, as was asked for: DiagPart
 )
 
+// NotReplaced is the value of PropertyReplaced of a process that ran with libgomp: threads were asked for, and it does not tell what they do.
+const NotReplaced = "nothing"
+
 // SessionsAlone is the value of PropertySessions of a program without MPI_Init.
 const SessionsAlone = "no call is recorded: MPI begins by MPI_Session_init alone"
 

@@ -172,6 +172,15 @@ HIDDEN void cr_replaced(void)
 	dlclose(gnu);
 }
 
+HIDDEN void cr_unreplaced(void)
+{
+	void *gnu = cr_threads() && !atomic_load(&began) ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	if (!gnu)
+		return;
+	cr_define(DEF_REPLACED, "", 0);
+	dlclose(gnu);
+}
+
 static int initialize(lookup *find, int device, union data *tool)
 {
 	static const struct {

@@ -422,6 +422,8 @@ HIDDEN void cr_stop(int reason)
 		cr_end_stream(s, end);
 	}
 	pthread_mutex_unlock(&cr.lock);
+	if (reason <= END_ABORT)
+		cr_unreplaced();
 	cr_define_usage();
 	if (cr_posix_end)
 		cr_posix_end();

@@ -69,6 +69,7 @@ enum {
 
 HIDDEN int cr_threads(void); /* threads are recorded; 2: POSIX threads too */
 
+HIDDEN void cr_unreplaced(void); /* makes known that the process has GNU's runtime of OpenMP, and none that tells what threads do */
 HIDDEN void cr_replaced(void); /* makes known that another runtime of OpenMP is in the place of GNU's, if one is and has begun */
 
 /* A construct that a thread begins and ends. t: its time, 0 for now. Ends that were missed inside come with the end around them. */

@@ -155,7 +155,10 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	worldless := slices.Contains(sessions, trace.SessionsAlone)
 	add(worldless, "sessions", "calls of MPI are not in the trace: the program begins MPI by MPI_Session_init alone, which is not recorded")
 	add(len(sessions) > 0 && !worldless, "sessions", "calls of MPI sessions before MPI_Init and after MPI_Finalize are not in the trace, nor whom they wait for")
-	if runtime := property(r, trace.PropertyReplaced); len(runtime) > 0 {
+	runtime := property(r, trace.PropertyReplaced)
+	if slices.Contains(runtime, trace.NotReplaced) {
+		add(true, "OpenMP", "threads of OpenMP are not in the trace: processes ran with GNU's runtime, which does not tell what they do")
+	} else if len(runtime) > 0 {
 		add(true, "OpenMP runtime", fmt.Sprintf("with GNU's runtime of OpenMP barriers, loops and tasks may take another time: it was recorded with %s in its place", runtime[0]))
 	}
 	for _, text := range parts(r) {

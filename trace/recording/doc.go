@@ -43,7 +43,8 @@
 //	22 samples       ns of processor time from one to the next: u64
 //	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
 //	                 all bits set and its name; of a construct of threads, all but the lowest bit and its number in events: u64 each
-//	24 replaced      name of the runtime of OpenMP that is in the place of GNU's
+//	24 replaced      name of the runtime of OpenMP that is in the place of GNU's; empty where a process has that one, which does not tell what
+//	                 threads do
 //	25 signal        text: number of a signal that may have ended the process, 0 for an error of MPI; number of the thread or -1, time, what
 //	                 the error is; for each return address of its stack, innermost first, a line: address in its file, path
 //	26 stuck         number of a thread that waits for a lock for long; number of the lock, all bits set where that is over; number of the

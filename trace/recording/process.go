@@ -66,7 +66,7 @@ type process struct {
 	calls      []string // functions of file I/O: paradigm, data or metadata, name
 	unseen     []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
 	sessions   string   // what sessions of MPI leave out, "" without them
-	replaced   string   // the runtime of OpenMP that is in the place of GNU's, "" for none
+	replaced   string   // the runtime of OpenMP that is in the place of GNU's, "" where that does not matter
 	wins       []uint64 // numbers of the communicators of windows
 	ioFiles    []ioFile // by number here, from 1
 	clocks     []clockReading
@@ -265,7 +265,7 @@ func (p *process) define(kind byte, b []byte) bool {
 	case defSamples:
 		p.period = word(0)
 	case defReplaced:
-		p.replaced = clean(b)
+		p.replaced = cmp.Or(clean(b), trace.NotReplaced)
 	case defContext:
 		return p.addContext(b)
 	case defSignal:
