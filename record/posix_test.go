@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,13 @@ func TestPOSIX(t *testing.T) {
 						count[name] += w[1]
 					}
 				})[0]
+				if x.text != nil {
+					file := filepath.Join(t.TempDir(), "run.xtf")
+					analyse(t, r.Archive, file)
+					if told := fmt.Sprint(readPlanted(t, file).CannotTell.Missing); !strings.Contains(told, "what getc, putc, ") {
+						t.Errorf("the report does not say what is left out of streams: %s", told)
+					}
+				}
 				if len(want) != x.kinds {
 					t.Fatalf("strace saw %v", want)
 				}

@@ -167,6 +167,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	if unseen := property(r, trace.PropertyUnseen); len(unseen) > 0 {
 		add(true, "file I/O", fmt.Sprintf("file I/O of %s that the recorder could only count: %s", numbers.Plural(len(unseen), "process"), unseen[0]))
 	}
+	streams := slices.ContainsFunc(r.Defs.IoParadigms, func(x trace.IoParadigm) bool { return r.Defs.Text(x.Identification) == "ISOC" })
+	add(streams && len(property(r, trace.PropertyProcessors)) > 0, "streams", "what getc, putc, fscanf, printf and puts move through streams of C is not in the trace")
 	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	var alone []string
 	for _, x := range []struct {
