@@ -40,7 +40,7 @@ func TestPOSIX(t *testing.T) {
 				}
 				program, folder := l.compileProgram(t, x.file, flags...), t.TempDir()
 				want := traced(t, folder, func(log string) []string {
-					return l.launch(t, 1, strace, "-f", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev", "-o", log, program, folder)
+					return l.launch(t, 1, strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev", "-o", log, program, folder)
 				})
 				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, folder), IO: true, Sites: 1, Keep: true})
 				if r.Exit != 0 || len(r.Found) > 0 {
