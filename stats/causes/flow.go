@@ -130,10 +130,13 @@ type placed struct {
 // flowing is a standing while its slab runs.
 type flowing struct {
 	standing
-	rest    int        // next of standing.rest
-	ops     []replayOp // of the slab, those that are left
-	op      *replayOp  // in hand
-	held    bool       // op waits for key
+	rest    int           // next of standing.rest
+	ops     []replayOp    // of the slab, those that are left
+	src     varint.Reader // the same, as they are stored
+	code    stepCoder
+	own     replayOp  // of these, the one in hand
+	op      *replayOp // in hand
+	held    bool      // op waits for key
 	key     valueKey
 	queued  bool
 	skipped bool // op is not waited for
@@ -321,7 +324,7 @@ func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 }
 
 // slab runs a slab from a crossing.
-func (f *flow) slab(k int, from *crossing) {
+func (f *flow) slab(k int, from *crossing) error {
 	run := &f.runs[k-f.steps.own]
 	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
 	f.run = run
@@ -331,8 +334,8 @@ func (f *flow) slab(k int, from *crossing) {
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
-		x.standing, x.ops = from.places[i], f.read.ops[i]
-		if len(x.standing.rest)+len(x.ops) > 0 {
+		x.standing, x.ops, x.src = from.places[i], f.read.ops[i], varint.Read(f.read.raw[i])
+		if len(x.standing.rest)+len(x.ops)+x.src.Len() > 0 {
 			run.active[i] = true
 			f.push(uint32(i))
 		}
@@ -354,7 +357,7 @@ func (f *flow) slab(k int, from *crossing) {
 		}
 	}
 	f.report.Slabs++
-	f.leave()
+	return f.leave()
 }
 
 // drain goes on with all locations that can.
@@ -391,6 +394,9 @@ func (f *flow) walk(p uint32) {
 			x.rest++
 		case len(x.ops) > 0:
 			x.op, x.ops = &x.ops[0], x.ops[1:]
+		case x.src.Len() > 0:
+			x.code.next(&x.src, &x.own)
+			x.op = &x.own
 		default:
 			return
 		}
@@ -413,7 +419,7 @@ func (f *flow) step(p uint32, x *flowing) bool {
 }
 
 // leave makes the crossing after the slab.
-func (f *flow) leave() {
+func (f *flow) leave() error {
 	to := &crossing{places: make([]standing, len(f.places))}
 	for p := range f.places {
 		x := &f.places[p]
@@ -425,7 +431,15 @@ func (f *flow) leave() {
 		if x.held {
 			rest = slices.Insert(rest, 0, *x.op)
 		}
-		to.places[p].rest = append(rest, x.ops...)
+		rest = append(rest, x.ops...)
+		for x.src.Len() > 0 {
+			x.code.next(&x.src, &x.own)
+			rest = append(rest, x.own)
+		}
+		if x.src.Failed() {
+			return ErrDamaged
+		}
+		to.places[p].rest = rest
 	}
 	to.values = f.values.sorted()
 	for _, x := range f.open {
@@ -439,6 +453,7 @@ func (f *flow) leave() {
 	f.moved = f.moved[:0]
 	f.run.to = to
 	f.places, f.open = nil, nil
+	return nil
 }
 
 // later says whether b is a but for a constant by which it is later in the trace than in the replay, as far as the
@@ -578,7 +593,9 @@ func (fs flows) pass(in []*crossing, first bool) error {
 					}
 					read = true
 				}
-				f.slab(k, in[n])
+				if err := f.slab(k, in[n]); err != nil {
+					return err
+				}
 			}
 			in[n] = run.to
 		}

@@ -74,7 +74,9 @@ func (f *flow) tell(i int, to *parcels) error {
 		return err
 	}
 	f.knots, f.guess = make([]knots, f.r.Defs.NumLocations()), false
-	f.slab(k, f.runs[i].from)
+	if err := f.slab(k, f.runs[i].from); err != nil {
+		return err
+	}
 	for p := range f.knots {
 		b := f.knots[p].b
 		if len(b) == 0 {

@@ -477,7 +477,9 @@ func FuzzSlab(f *testing.F) {
 			if err := x.read.readSlab(run, 0); err != nil {
 				return
 			}
-			x.slab(0, start)
+			if err := x.slab(0, start); err != nil {
+				return
+			}
 			to := x.runs[0].to
 			again, err := parseCrossing(to.append(nil), 3)
 			if err != nil {

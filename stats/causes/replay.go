@@ -3,7 +3,7 @@ package causes
 // Replay is what passes work with that go through the rows of all locations at
 // once, each location as far as the others let it: Ideal and Clocks.
 //
-// Memory: of one slab, 36 bytes for each step and 200 for each location, and 32 for
+// Memory: of one slab, 4 bytes for each step, 32 with levers, and 200 for each location, and 32 for
 // each value that is in progress at once; for each slab of the rank 104 bytes for
 // each location and 32 for each value in progress at its borders; 24 per open execution.
 type Replay struct {
