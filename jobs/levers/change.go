@@ -132,7 +132,7 @@ func (x *search) matches(c *Change, n uint32) bool {
 	if c.Caller == "" {
 		return true
 	}
-	for up := x.paths.parents[n]; up != 0 && uint64(up) < uint64(len(x.paths.parents)); up = x.paths.parents[up] {
+	for up := x.paths.Parent(n); up != 0; up = x.paths.Parent(up) {
 		if ok, _ := path.Match(c.Caller, x.function(x.paths.regions[up])); ok {
 			return true
 		}

@@ -12,14 +12,16 @@ import (
 
 // Report is what changes would be worth. Times are ticks.
 type Report struct {
-	Name       string   `json:"-"`
-	Resolution uint64   `json:"resolution"`
-	Runtime    uint64   `json:"runtime"`              // of the run
-	Replayed   uint64   `json:"replayed"`             // of its replay without a change
-	Ignored    uint64   `json:"dependencies_ignored"` // of the replay: the trace contradicts them
-	Threads    bool     `json:"threads"`              // there are threads whose waits for each other are not replayed
-	Devices    bool     `json:"devices"`              // and streams of devices
-	Targets    []Target `json:"targets"`
+	Name       string `json:"-"`
+	Resolution uint64 `json:"resolution"`
+	Runtime    uint64 `json:"runtime"`              // of the run
+	Replayed   uint64 `json:"replayed"`             // of its replay without a change
+	Ignored    uint64 `json:"dependencies_ignored"` // of the replay: the trace contradicts them
+	Threads    bool   `json:"threads"`              // there are threads whose waits for each other are not replayed
+	Devices    bool   `json:"devices"`              // and streams of devices
+	// WithoutSidecar: the run that was written is without the intervals of a file, whose times are not its own.
+	WithoutSidecar bool     `json:"without_sidecar,omitempty"`
+	Targets        []Target `json:"targets"`
 }
 
 // Target is a part of the program and what changes of it would be worth.
@@ -124,6 +126,9 @@ func (r *Report) judge() (list []string) {
 	}
 	if r.Devices {
 		list = append(list, "Streams of devices are not replayed: a wait for a device is own code of the function that waits.")
+	}
+	if r.WithoutSidecar {
+		list = append(list, "The run that was written is without the intervals of --intervals-file, whose times are not its own.")
 	}
 	return list
 }

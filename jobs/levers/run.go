@@ -39,6 +39,7 @@ type search struct {
 	nodes  []results.Node
 	paths  pathTable
 	ranges []partition.Range
+	bytes  []uint64 // of locations in the file
 	store  *xtfwriter.Store
 	levers causes.Levers
 	meter  *jobs.Meter
@@ -91,12 +92,13 @@ func (x *search) open() error {
 		return err
 	}
 	weights := make([]uint64, x.run.Defs.NumLocations())
+	x.bytes = make([]uint64, len(weights))
 	for p := range weights {
 		d, e := x.run.File.Dir(xtf.Proc(p))
 		if e != nil {
 			err = e
 		}
-		weights[p] = d.Events
+		weights[p], x.bytes[p] = d.Events, d.RegionBytes
 	}
 	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
@@ -126,22 +128,25 @@ func (x *search) openRun() (err error) {
 	return x.paths.read(x.run)
 }
 
-// pathTable is the call paths of the run. Memory: 24 bytes each.
+// pathTable is the call paths of the run. Memory: 40 bytes each.
 type pathTable struct {
+	*results.CallPaths
 	regions  []uint32
-	parents  []uint32
 	children map[[2]uint32]uint32
 	all      []uint32 // each its own number
 }
 
-func (t *pathTable) read(r *results.Run) error {
-	t.children = map[[2]uint32]uint32{}
-	err := results.Load(r, xtf.WholeRun, func(x *xtf.Path) {
-		n := uint32(len(t.regions))
-		t.regions, t.parents, t.all = append(t.regions, x.Region), append(t.parents, x.Parent), append(t.all, n)
-		t.children[[2]uint32{x.Parent, x.Region}] = n
-	})
-	return r.Failed(xtf.WholeRun, "call paths", err)
+// read reads them. Path 0 is there always: time lines begin on it.
+func (t *pathTable) read(r *results.Run) (err error) {
+	if t.CallPaths, err = results.ReadCallPaths(r); err != nil {
+		return err
+	}
+	t.children, t.regions, t.all = map[[2]uint32]uint32{}, []uint32{trace.Undefined}, []uint32{0}
+	for n := uint32(1); int(n) < t.Len(); n++ {
+		t.regions, t.all = append(t.regions, t.Region(n)), append(t.all, n)
+		t.children[[2]uint32{t.Parent(n), t.Region(n)}] = n
+	}
+	return nil
 }
 
 // Child implements causes.Paths. A path beyond the limits counts for its caller.
@@ -152,16 +157,19 @@ func (t *pathTable) Child(parent, region uint32) uint32 {
 	return parent
 }
 
+// ownBytes is the size of this rank's locations in the file.
+func (x *search) ownBytes() (all uint64) {
+	own := x.ranges[x.c.Rank()]
+	for _, n := range x.bytes[own.First:own.End] {
+		all += n
+	}
+	return all
+}
+
 // read gives the slabs what the locations did.
 func (x *search) read() error {
 	own := x.ranges[x.c.Rank()]
-	all := uint64(0)
-	for p := own.First; p < own.End; p++ {
-		if d, err := x.run.File.Dir(xtf.Proc(p)); err == nil {
-			all += d.Events
-		}
-	}
-	x.meter.Stage("read", all)
+	x.meter.Stage("read", x.ownBytes())
 	x.store = xtfwriter.NewStore(filepath.Join(x.o.Scratch, fmt.Sprintf(".coppice.levers-%d-%d", os.Getpid(), x.c.Rank())), x.o.MemBytes)
 	x.store.Unname()
 	run := &causes.Run{
@@ -401,6 +409,6 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 		}
 	}
 	x.own = append(x.own, own)
-	x.meter.Add(calls.Len())
+	x.meter.Add(x.bytes[p])
 	return nil
 }

@@ -53,9 +53,11 @@ func (x *search) save(l *causes.Lever, texts string) error {
 
 // inherit gives the changed run the intervals of the recorded one.
 func (x *search) inherit() error {
+	whole := true
 	p, err := jobs.ProvenanceOf(x.run.File)
 	if err == nil {
-		x.o.Analyze.Intervals, _, err = interval.FlagsOf(p.Options["intervals"], x.run.Units().Resolution)
+		x.o.Analyze.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.run.Units().Resolution)
+		x.res.WithoutSidecar = !whole
 	}
 	return err
 }

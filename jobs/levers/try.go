@@ -77,7 +77,7 @@ func (x *search) try() error {
 	if len(x.o.Changes) > 1 {
 		all = append(all, change{*whole, &both, &both.Gone, true})
 	}
-	x.meter.Stage("replay", uint64(len(all)))
+	x.meter.Stage("replay", x.ownBytes()*uint64(len(all)))
 	var base *causes.Outcome
 	if err := x.replay(all, &base); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (x *search) try() error {
 			all = append(all, *c)
 		}
 	}
-	x.meter.Stage("once more", uint64(len(all)))
+	x.meter.Stage("once more", x.ownBytes()*uint64(len(all)))
 	if err := x.replay(all, &base); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (x *search) replay(all []change, base **causes.Outcome) error {
 				c.of.goes(x, *base, out[i])
 			}
 		}
-		x.meter.Add(uint64(len(some)))
+		x.meter.Add(x.ownBytes() * uint64(len(some)))
 	}
 	return nil
 }
@@ -219,10 +219,7 @@ func (x *search) targets() ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, err := results.ReadCallPaths(x.run)
-	if err != nil {
-		return nil, err
-	}
+	paths := x.paths
 	var list []target
 	for _, region := range most(greater(functions, x.functions), x.o.Targets) {
 		list = append(list, target{Target: Target{Kind: kindFunction, Name: x.function(region), Critical: functions[region]}, region: region})
@@ -369,7 +366,7 @@ func (t *target) changes(x *search) (list []change) {
 	}
 	calls := func(to **int64, says bool, c causes.ChangedCall) {
 		list = append(list, change{causes.Lever{Call: func(path uint32) causes.ChangedCall {
-			if path == t.path || t.Kind == kindTransfer && t.path == 0 && x.communicates(path) {
+			if t.path != 0 && path == t.path || t.path == 0 && x.communicates(path) { // without a path all of them
 				return c
 			}
 			return causes.ChangedCall{Own: causes.Whole}

@@ -65,6 +65,12 @@ func ReadCallPaths(r *Run) (*CallPaths, error) {
 	return p, r.Failed(xtf.WholeRun, "call paths", err)
 }
 
+// Len is how many there are, the one outside of all calls included.
+func (p *CallPaths) Len() int { return len(p.parents) }
+
+// Parent is the path of the caller; path 0 has none.
+func (p *CallPaths) Parent(id uint32) uint32 { return p.parents[id] }
+
 // Region is the reference of the innermost region of a path, trace.Undefined
 // outside of all calls.
 func (p *CallPaths) Region(id uint32) uint32 {
