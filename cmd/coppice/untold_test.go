@@ -105,6 +105,34 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// TestUntoldThreads: threads without parallel regions are in no efficiency. Nothing is recorded of the first thread of process 0, so that
+// its time is not computation that anybody saw.
+func TestUntoldThreads(t *testing.T) {
+	const others = "-- program --\nprocesses 2\nthreads 2\n-- events --\n1 10 ENTER step\n1 90 LEAVE step\n3 10 ENTER step\n3 90 LEAVE step\n2 0 ENTER main\n"
+	for _, x := range []struct {
+		text string
+		want []string
+	}{
+		{others + "2 100 LEAVE main\n", []string{"threads", "first threads"}},
+		{others + "2 100 LEAVE main\n0 0 ENTER main\n0 100 LEAVE main\n", []string{"threads"}},
+	} {
+		var missing []string
+		for _, m := range jsonOf[struct {
+			Untold findings.Untold `json:"cannot_tell"`
+		}](t, "report", foundTrace(t, x.text)).Untold.Missing {
+			if strings.HasSuffix(m.What, "threads") {
+				missing = append(missing, m.What)
+			}
+			if m.What == "first threads" && !strings.HasPrefix(m.Text, "nothing is recorded of the first thread of rank 0:") {
+				t.Error(m.Text)
+			}
+		}
+		if diff := cmp.Diff(x.want, missing); diff != "" {
+			t.Errorf("%s: %s", x.text, diff)
+		}
+	}
+}
+
 // TestUntoldSynthetic: the archive of the collection has each kind of record twice, so all that nobody reads are in it, with
 // count 2.
 func TestUntoldSynthetic(t *testing.T) {

@@ -117,11 +117,19 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named")
-	threaded := false
-	for i := range r.Defs.Processes() {
-		threaded = threaded || threads.TeamOf(r.Defs, i).Count > 1
+	threaded, silent := false, []uint32{}
+	for i, p := range r.Defs.Processes() {
+		if threads.TeamOf(r.Defs, i).Count < 2 {
+			continue
+		}
+		threaded = true
+		if v, err := r.Components(p.First); err == nil && v[xtf.ItemTime] == 0 {
+			silent = append(silent, uint32(i))
+		}
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known")
+	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
+	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
 	add(mpi && slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
 		k, ok := c.Code.Unread()
 		return ok && k == trace.ThreadCreate
