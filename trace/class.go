@@ -67,9 +67,9 @@ func (d *Definitions) IsProbe(r *Region) bool { return d.isCall(r, "probe", "mpr
 // receive has begun.
 func (d *Definitions) IsSynchronous(r *Region) bool { return d.isCall(r, "ssend", "issend") }
 
-// IsExchange reports whether a region is a call that sends and receives in one.
+// IsExchange reports whether a region is a call that sends and receives in one, or the state of Paraver that is one.
 func (d *Definitions) IsExchange(r *Region) bool {
-	return d.isCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace")
+	return d.isCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace", "send receive")
 }
 
 // IsTest reports whether a region is a call that completes requests if they are

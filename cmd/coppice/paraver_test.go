@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,5 +143,94 @@ func TestSharedParaver(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// stateSums is what a report says of a trace.
+type stateSums struct {
+	Summary struct {
+		Ticks struct {
+			Total, CPU, MPI, Idle, P2P uint64
+			Collective                 uint64 `json:"collective_all"`
+			Barrier                    uint64
+		}
+	}
+}
+
+// TestStatesAlone: a trace without events, as simulators write it, is what its states and messages say. Process 0 runs to 500, waits for
+// a message to 700, and runs to 1000. Process 1 runs to 690, when it sends, and from 700 to 900: 190 are waited for a late sender, 100 are
+// after the end of process 1.
+func TestStatesAlone(t *testing.T) {
+	const alone = `#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:2(1:1,1:1)
+1:1:1:1:1:0:500:1
+1:1:1:1:1:500:700:3
+1:1:1:1:1:700:1000:1
+1:2:1:2:1:0:690:1
+1:2:1:2:1:690:700:4
+1:2:1:2:1:700:900:1
+3:2:1:2:1:690:690:1:1:1:1:500:700:8:5
+`
+	dir := t.TempDir()
+	file, run := filepath.Join(dir, "a.prv"), filepath.Join(dir, "run.xtf")
+	if err := os.WriteFile(file, []byte(alone), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "analyze", file, "-o", run, "-q")
+	if x := jsonOf[stateSums](t, "report", run).Summary.Ticks; x.Total != 2000 || x.CPU != 800+890 || x.MPI != 210 || x.Idle != 100 {
+		t.Errorf("%+v", x)
+	}
+	if f := jsonOf[foundIn](t, "report", run).Findings[0]; f.Kind != "late_sender" || f.Ticks != 190 || f.Cause == nil || f.Cause.Process != 1 || f.Cause.Region != "Running" {
+		t.Errorf("%+v", f)
+	}
+	if text := must(t, "report", run, "untold"); !strings.Contains(text, "no functions but MPI") {
+		t.Error(text)
+	}
+}
+
+// TestStatesLikeEvents: without its lines of events a trace of EPOCH has the same late senders and receivers, and the same time in calls of each class that
+// states tell apart.
+func TestStatesLikeEvents(t *testing.T) {
+	path := filepath.Join(sharedTraces(t), "..", "paraver", "epoch", "epoch_4proc.prv.gz")
+	packed, err := os.Open(path)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer packed.Close()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var states bytes.Buffer
+	for line := range bytes.Lines(b) {
+		if !bytes.HasPrefix(line, []byte("2:")) {
+			states.Write(line)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "states.prv"), states.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var got [2]stateSums
+	var late [2]string
+	for i, from := range []string{path, filepath.Join(dir, "states.prv")} {
+		run := filepath.Join(dir, fmt.Sprintf("%d.xtf", i))
+		must(t, "analyze", from, "-o", run, "-q")
+		got[i] = jsonOf[stateSums](t, "report", run)
+		for line := range strings.Lines(must(t, "report", run, "waits", "--format", "csv")) {
+			if fields := strings.SplitN(line, ",", 4); fields[0] == "wait" && strings.HasPrefix(fields[3], "late_") && !strings.HasPrefix(fields[3], "late_broadcast") {
+				late[i] += fields[3]
+			}
+		}
+	}
+	with, without := got[0].Summary.Ticks, got[1].Summary.Ticks
+	if with.Total != without.Total || with.P2P != without.P2P || with.Collective != without.Collective || with.Barrier != without.Barrier {
+		t.Errorf("with events %+v, without %+v", with, without)
+	}
+	if late[0] == "" || late[0] != late[1] {
+		t.Errorf("with events %s, without %s", late[0], late[1])
 	}
 }

@@ -188,12 +188,14 @@ func TestEvents(t *testing.T) {
 			1:1:1:1:1:30:30:4
 			1:1:1:1:1:30:40:0
 			2:1:1:1:1:15:1000:1`, `
-			0 10 Enter state 3
+			0 0 Enter Running
+			0 10 Leave Running
+			0 10 Enter Waiting a message
 			0 12 MpiSend 1 0 7 64
 			0 15 ParameterUnsignedInt prv:1000 Phase = 1
-			0 20 Leave state 3
-			0 20 Enter state 13
-			0 30 Leave state 13
+			0 20 Leave Waiting a message
+			0 20 Enter Group Communication
+			0 30 Leave Group Communication
 			1 10 MpiIrecvRequest 7
 			1 20 MpiIrecv 0 0 7 64 7`},
 		{"damaged lines", two + `
@@ -267,11 +269,16 @@ func TestStatesAsCalls(t *testing.T) {
 	d := &trace.Definitions{Strings: []trace.String{{Value: "a state"}}}
 	d.Seal()
 	for state, want := range map[uint64]trace.State{
-		3: trace.StateP2P, 5: trace.StateThreadWait, 7: trace.StateThread, 12: trace.StateIO, 13: trace.StateCollective, 14: trace.StateOverhead, 25: trace.StateRMA,
+		1: trace.StateOwn, 3: trace.StateP2P, 5: trace.StateThreadWait, 7: trace.StateThread, 12: trace.StateIO, 13: trace.StateCollective, 14: trace.StateOverhead, 15: trace.StateOwn, 25: trace.StateRMA,
 	} {
-		e := stateType(state)
-		if got := d.StateOf(&trace.Region{Paradigm: e.paradigm, Role: e.role}); got != want {
-			t.Errorf("state %d is %s, want %s", state, got, want)
+		for _, threaded := range []bool{true, false} {
+			if state == 5 && !threaded {
+				want = trace.StateBarrier
+			}
+			e, _ := stateType(state, threaded)
+			if got := d.StateOf(&trace.Region{Paradigm: e.paradigm, Role: e.role}); got != want {
+				t.Errorf("state %d is %s, want %s", state, got, want)
+			}
 		}
 	}
 }

@@ -180,8 +180,9 @@ func (d *definer) region(p pair, e *eventType) {
 	if e.use == lock && p.Value != lockAsked && p.Value != lockGiven {
 		return
 	}
+	b := behaviour{collective: noCollective}
 	if p.Type == typeState {
-		*e = stateType(p.Value)
+		*e, b.role = stateType(p.Value, int(d.head.threads) > len(d.head.tasks))
 	}
 	ref := uint32(len(d.Regions))
 	name := d.names.region(p.Type, p.Value)
@@ -189,7 +190,6 @@ func (d *definer) region(p pair, e *eventType) {
 		Ref: ref, Name: d.text(name), CanonicalName: d.text(name), Description: d.text(d.names.typed(p.Type)), SourceFile: d.text(""),
 		Role: e.role, Paradigm: e.paradigm,
 	}
-	b := behaviour{collective: noCollective}
 	if e.paradigm == trace.ParadigmMPI && p.Type != typeState {
 		b = behaviourOf(name)
 		r.Role = collectiveRole(b.collective, r.Role)

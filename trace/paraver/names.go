@@ -117,6 +117,9 @@ func (n *names) region(t, v uint64) string {
 		if label, ok := n.states[v]; ok {
 			return label
 		}
+		if v < uint64(len(stateNames)) {
+			return stateNames[v]
+		}
 		return "state " + strconv.FormatUint(v, 10)
 	}
 	e := typeOf(t)

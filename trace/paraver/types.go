@@ -1,6 +1,10 @@
 package paraver
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // use says what becomes of the events of one type.
 type use uint8
@@ -99,31 +103,50 @@ const (
 // typeState stands for states in traces that have no calls: those become calls.
 const typeState = 1<<64 - 1
 
-// isCall says whether a state becomes a call: all but idle, running and not created.
-func isCall(state uint64) bool { return state > 2 }
+// isCall says whether a state becomes a call: all but idle and not created.
+func isCall(state uint64) bool { return state != 0 && state != 2 }
 
-// stateType returns what is known of a state, as Paraver numbers them.
-func stateType(state uint64) eventType {
-	e := eventType{use: call, paradigm: trace.ParadigmMPI}
+// stateNames are the names of states by Paraver's numbers, for traces whose file of names is not there.
+var stateNames = strings.Split("Idle,Running,Not created,Waiting a message,Blocking Send,Synchronization,Test/Probe,"+
+	"Scheduling and Fork/Join,Wait/WaitAll,Blocked,Immediate Send,Immediate Receive,I/O,Group Communication,Tracing Disabled,"+
+	"Others,Send Receive", ",")
+
+// stateType returns what is known of a state, as Paraver numbers them, in a trace with several threads of a task or not, and what it
+// may do with messages.
+func stateType(state uint64, threaded bool) (eventType, role) {
+	e := eventType{use: call, paradigm: trace.ParadigmMPI, role: trace.RolePointToPoint}
 	switch state {
-	case 3, 4, 6, 8, 10, 11, 16: // waiting, send, probe, wait, immediate send and receive, both
-		e.role = trace.RolePointToPoint
+	case 3: // waiting
+		return e, receives
+	case 4:
+		return e, sends
+	case 6: // probe
+	case 8: // wait
+		return e, completes
+	case 10:
+		return e, sends | starts
+	case 11:
+		return e, receives | starts
+	case 16:
+		return e, sends | receives
 	case 13: // group communication
 		e.role = trace.RoleCollOther
 	case 25: // one-sided
 		e.role = trace.RoleRMA
-	case 5: // synchronisation of threads
-		e.paradigm, e.role = trace.ParadigmOpenMP, trace.RoleBarrier
+	case 5: // synchronisation: of threads, or of processes that have one
+		if e.role = trace.RoleBarrier; threaded {
+			e.paradigm = trace.ParadigmOpenMP
+		}
 	case 7: // scheduling, fork and join
 		e.paradigm, e.role = trace.ParadigmOpenMP, trace.RoleWrapper
 	case 12:
 		e.paradigm, e.role = trace.ParadigmUser, trace.RoleFileIO
 	case 14: // tracing is disabled
 		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleCode
-	default:
-		e.paradigm, e.role = trace.ParadigmUser, trace.RoleCode
+	default: // own code, as the call that stands for the whole application: no function is known
+		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleFunction
 	}
-	return e
+	return e, 0
 }
 
 // typeOf returns what is known of type t; others are markers.
