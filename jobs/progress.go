@@ -14,7 +14,7 @@ const reportEvery = 2 * time.Second
 
 const tagProgress = 11
 
-// Progress is how far a stage is, over all ranks that reported.
+// Progress is how far a stage is: what the ranks have done that reported, of what all have to do.
 type Progress struct {
 	Stage       string
 	Done, Total uint64 // bytes
@@ -44,6 +44,7 @@ type Meter struct {
 	parent  int
 	kids    map[int]tally
 	own     tally
+	all     uint64 // bytes of the stage, of all ranks
 	stage   string
 	number  uint64
 	began   time.Time
@@ -93,13 +94,13 @@ func (m *Meter) enter(stage string) {
 	}
 }
 
-// Stage begins a stage in which this rank has total bytes to do.
-func (m *Meter) Stage(name string, total uint64) {
+// Stage begins a stage in which this rank has own bytes to do, and all ranks together all of them.
+func (m *Meter) Stage(name string, own, all uint64) {
 	m.endStage()
 	m.enter(name)
 	m.stage, m.began = name, time.Now()
 	m.number++
-	m.own = tally{stage: m.number, total: total, slowest: m.comm.Rank()}
+	m.own, m.all = tally{stage: m.number, total: own, slowest: m.comm.Rank()}, all
 	m.next = m.began.Add(reportEvery)
 	m.display(false)
 	if m.Dog != nil {
@@ -175,8 +176,11 @@ func (m *Meter) display(end bool) {
 		return
 	}
 	t := m.subtree()
+	if end {
+		t.done = m.all // the ranks ended it together
+	}
 	m.show(Progress{
-		Stage: m.stage, Done: t.done, Total: t.total, Ranks: m.comm.Size(),
+		Stage: m.stage, Done: t.done, Total: m.all, Ranks: m.comm.Size(),
 		Slowest: t.slowest, Share: float64(t.share) / (1 << 32), Elapsed: time.Since(m.began), End: end,
 		Begin: m.from[0], From: m.from[1], To: m.from[2], Running: time.Since(m.started),
 	})

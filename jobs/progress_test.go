@@ -15,13 +15,13 @@ func TestPlan(t *testing.T) {
 	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
 		m := NewMeter(c, func(p Progress) { seen = append(seen, p) })
 		m.Plan([]Cost{{"load", 60}, {"match", 10}, {"commit", 30}})
-		m.Stage("open", 0)
-		m.Stage("load", 200)
+		m.Stage("open", 0, 0)
+		m.Stage("load", 200, 200)
 		m.next = time.Time{} // it is time for a report
 		m.Add(100)
-		m.Stage("number", 0)
-		m.Stage("match", 200)
-		m.Stage("commit", 200)
+		m.Stage("number", 0, 0)
+		m.Stage("match", 200, 200)
+		m.Stage("commit", 200, 200)
 		m.Close(false)
 		return nil
 	})
@@ -64,5 +64,29 @@ func TestJobLeft(t *testing.T) {
 		if !strings.Contains(st.Text(), want) {
 			t.Errorf("%q lacks %q", st.Text(), want)
 		}
+	}
+}
+
+// TestTotal: the total of a stage is that of all ranks from its begin to its end, whoever has reported.
+func TestTotal(t *testing.T) {
+	var seen []Progress
+	err := mpi.RunInProcess(3, func(c mpi.Comm) error {
+		m := NewMeter(c, func(p Progress) { seen = append(seen, p) })
+		m.Stage("load", 100, 300)
+		m.next = time.Time{} // it is time for a report
+		m.Add(100)
+		m.Close(false)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range seen {
+		if p := &seen[i]; p.Total != 300 || p.Done < 100 && i > 0 || i == len(seen)-1 && (!p.End || p.Done != 300) {
+			t.Errorf("report %d: %d of %d bytes, end %t", i, p.Done, p.Total, p.End)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("%d reports", len(seen))
 	}
 }

@@ -42,7 +42,7 @@ func (p *Progress) Status(now time.Time) *Status {
 	} else if p.End {
 		s.Share = 1
 	}
-	if p.Elapsed > 0 {
+	if p.Elapsed > time.Second { // before it is chance
 		s.Rate = uint64(float64(p.Done) / p.Elapsed.Seconds())
 	}
 	s.Left = left(p.Elapsed, s.Share, 1-s.Share)
@@ -71,9 +71,9 @@ func (s *Status) Text() string {
 	if s.Job > 0 {
 		text += fmt.Sprintf("%.0f %%, ", 100*s.Job)
 	}
-	text += fmt.Sprintf("%s %.0f %%", numbers.Clean(s.Stage, 40), 100*s.Share)
+	text += numbers.Clean(s.Stage, 40)
 	if s.Total > 0 {
-		text += fmt.Sprintf(", %s of %s, %s/s", numbers.Bytes(s.Done), numbers.Bytes(s.Total), numbers.Bytes(s.Rate))
+		text += fmt.Sprintf(" %.0f %%, %s of %s, %s/s", 100*s.Share, numbers.Bytes(s.Done), numbers.Bytes(s.Total), numbers.Bytes(s.Rate))
 	}
 	if s.Ranks > 1 && s.Total > 0 {
 		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", s.Ranks, s.Slowest, 100*s.Slow)

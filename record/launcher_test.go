@@ -135,6 +135,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"static", Options{Command: l.launch(t, 1, static)}, ErrProgram, "statically linked", 0},
 		{"no MPI", Options{Command: l.launch(t, 1, "true")}, ErrProgram, "give --cc", 0},
+		{"no such launcher", Options{Command: []string{"mpirunx", "-n", "2", "true"}, Compiler: l.cc}, ErrProgram, "mpirunx is not in PATH", 0},
 		{"no such compiler", Options{Command: []string{"true"}, Compiler: filepath.Join(dir, "mpicc")}, ErrCompiler, "mpicc", 0},
 		{"never begins", Options{Command: []string{"sh", "-c", "exit 3"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 3},
 		{"killed before", Options{Command: []string{"sh", "-c", "kill -9 $$"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 137},

@@ -242,6 +242,9 @@ func start(args, env []string, o Options) (exit int, err error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if err := c.Start(); err != nil {
 		signal.Stop(signals)
+		if errors.Is(err, exec.ErrNotFound) {
+			return 0, fmt.Errorf("%w: %s is not in PATH: load the module of its MPI library, or install that library", ErrProgram, args[0])
+		}
 		return 0, fmt.Errorf("%w: %w", ErrProgram, err)
 	}
 	passed := make(chan struct{})

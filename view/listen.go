@@ -182,8 +182,8 @@ type Around struct {
 	Jump string // login node of a batch job, "" outside of one
 }
 
-// Announce prints how to open the page: here, and from another machine through ssh.
-func (s *Server) Announce(w io.Writer, p *Place, a Around) {
+// Announce prints how to open the page: here, and from another machine through ssh. It returns the address here, "" without one.
+func (s *Server) Announce(w io.Writer, p *Place, a Around) (here string) {
 	query := s.o.Base + "/?k=" + s.o.Token
 	port := p.Port
 	if port == 0 {
@@ -195,7 +195,8 @@ func (s *Server) Announce(w io.Writer, p *Place, a Around) {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 			host = a.Host
 		}
-		fmt.Fprintf(w, "on this machine   http://%s%s\n", net.JoinHostPort(host, strconv.Itoa(p.Port)), query)
+		here = fmt.Sprintf("http://%s%s", net.JoinHostPort(host, strconv.Itoa(p.Port)), query)
+		fmt.Fprintf(w, "on this machine   %s\n", here)
 	}
 	to := fmt.Sprintf("127.0.0.1:%d", p.Port)
 	if p.Socket != "" {
@@ -203,7 +204,8 @@ func (s *Server) Announce(w io.Writer, p *Place, a Around) {
 	}
 	if a.Jump != "" {
 		fmt.Fprintf(w, "from your laptop  ssh -J %s@%s -L %d:%s %s@%s   then  %s\n", a.User, a.Jump, port, to, a.User, a.Host, local)
-		return
+		return here
 	}
 	fmt.Fprintf(w, "from your laptop  ssh -L %d:%s %s@%s   then  %s\n", port, to, a.User, a.Host, local)
+	return here
 }

@@ -58,7 +58,7 @@ func OpenFile(path string, o Options) (*File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w: not a regular file", path, ErrNotXTF)
+		err = fmt.Errorf("%s: %w: a folder or a device", path, ErrNotXTF)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("xtf: %w", err), f.Close())

@@ -29,7 +29,7 @@ func oneOf(f *pflag.FlagSet, to *string, name, usual, use string, from ...string
 func (w word) Set(text string) error {
 	i := slices.IndexFunc(w.from, func(x string) bool { return strings.EqualFold(x, text) })
 	if i < 0 {
-		return errors.New("choose " + alternatives(w.from))
+		return errors.New("choose " + alternatives(w.from) + "." + similar(text, w.from))
 	}
 	*w.to = w.from[i]
 	return nil

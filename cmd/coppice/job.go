@@ -108,10 +108,16 @@ func (d *display) draw(st *jobs.Status) {
 	if st.Job > 0 {
 		share, left = st.Job, st.JobLeft
 	}
-	full := int(share * cells)
-	text := fmt.Sprintf("%-8s %s %3.0f %%", st.Stage, strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*share)
+	text := fmt.Sprintf("%-8s", st.Stage)
+	if st.Total > 0 || st.Job > 0 {
+		full := int(share * cells)
+		text += fmt.Sprintf(" %s %3.0f %%", strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*share)
+	}
 	if st.Total > 0 {
-		text += fmt.Sprintf("  %s/%s  %s/s", numbers.Bytes(st.Done), numbers.Bytes(st.Total), numbers.Bytes(st.Rate))
+		text += fmt.Sprintf("  %s/%s", numbers.Bytes(st.Done), numbers.Bytes(st.Total))
+	}
+	if st.Rate > 0 {
+		text += fmt.Sprintf("  %s/s", numbers.Bytes(st.Rate))
 	}
 	text += fmt.Sprintf("  %d ranks", st.Ranks)
 	if st.Ranks > 1 && st.Total > 0 {

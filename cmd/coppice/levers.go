@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 )
 
@@ -58,6 +60,9 @@ func leversVerb(s streams) *cobra.Command {
 			d := job.display(c, &o.Show, s)
 			r, err := levers.Run(c, o)
 			d.end(err)
+			if errors.Is(err, xtf.ErrNotXTF) {
+				err = readError(o.Run, err)
+			}
 			if err != nil {
 				return stopped(c, err, s)
 			}

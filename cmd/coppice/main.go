@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -73,9 +74,16 @@ func conclude(err error, s streams) int {
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
 		verb = s.verb + ": "
 	}
-	text := packages.ReplaceAllString(err.Error(), "$1")
+	text := err.Error()
+	if agreed := (*mpi.AgreedError)(nil); errors.As(err, &agreed) && !mpi.Launched() {
+		text = strings.Replace(text, agreed.Error(), agreed.Text, 1) // ranks of one process are nothing to a user
+	}
+	text = packages.ReplaceAllString(text, "$1")
 	if !strings.HasSuffix(text, "?") {
 		text = strings.TrimSuffix(text, ".") + "."
+	}
+	if unknown := (*results.Unknown)(nil); errors.As(err, &unknown) {
+		text += similar(unknown.Name, unknown.Among)
 	}
 	s.say("%s%s%s", verb, text, advice(err))
 	if code == jobs.ExitInternal {

@@ -196,7 +196,7 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 		}
 		item, ok := results.ParseItem(name)
 		if !ok {
-			return o, usage("--ordered %s: no component; docs/metrics.md lists them", name)
+			return o, usage("--ordered %s: no component; docs/metrics.md lists them.%s", name, similar(name, results.MetricNames(results.Metrics())))
 		}
 		o.Intervals.Ordered = append(o.Intervals.Ordered, item)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"os/exec"
 	"os/signal"
 	"os/user"
 	"runtime/debug"
@@ -26,7 +27,7 @@ const (
 func serveVerb(s streams) *cobra.Command {
 	var o serveFlags
 	c := verb("serve RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", 1, 2,
-		"coppice serve run.xtf",
+		"coppice serve run.xtf --open",
 		"coppice serve run.xtf predicted.xtf --mem 2G",
 		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")
 	f := c.Flags()
@@ -35,6 +36,7 @@ func serveVerb(s streams) *cobra.Command {
 	f.StringArrayVar(&o.hosts, "host", nil, "name under which browsers reach the server, in addition to localhost (repeatable)")
 	f.Var(&o.mem, "mem", "memory of the server (default 512 MiB)")
 	f.DurationVar(&o.idle, "idle", 8*time.Hour, "stop when nobody asked for so long; 0: never")
+	f.BoolVar(&o.open, "open", false, "open the page in a browser of this machine: that of BROWSER, else what xdg-open finds")
 	return s.does(c, o.serve)
 }
 
@@ -44,6 +46,7 @@ type serveFlags struct {
 	hosts        []string
 	mem          size
 	idle         time.Duration
+	open         bool
 }
 
 func (o *serveFlags) serve(operands []string, s streams) error {
@@ -75,13 +78,38 @@ func (o *serveFlags) serve(operands []string, s streams) error {
 		return readError(operands[0], err)
 	}
 	debug.SetMemoryLimit(int64(o.mem) / 10 * 9) // the rest is the runtime's own and the program text
-	server.Announce(s.out, place, around)
+	here := server.Announce(s.out, place, around)
+	if o.open {
+		s.browse(here)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := server.Serve(ctx, place, o.idle); err != nil {
 		return fail(jobs.ExitResource, "%w", err)
 	}
 	return nil
+}
+
+// browse starts a browser with an address, and does not wait for it.
+func (s streams) browse(address string) {
+	for _, name := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
+		program, err := exec.LookPath(name)
+		if err != nil || address == "" {
+			continue
+		}
+		c := exec.Command(program, address)
+		if err := c.Start(); err != nil {
+			s.say("--open: %v: give a browser the address yourself", err)
+			return
+		}
+		go func() {
+			if err := c.Wait(); err != nil {
+				s.say("--open: %s: %v: give a browser the address yourself", name, err)
+			}
+		}()
+		return
+	}
+	s.say("--open: nothing here opens a browser: set BROWSER to one, or give one the address yourself")
 }
 
 // aroundHere names the user, this machine and, in a batch job, the one that it was submitted from.

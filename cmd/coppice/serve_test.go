@@ -4,10 +4,41 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
 )
+
+// TestServeOpen: the browser gets the address that is printed; without one the server says so and serves.
+func TestServeOpen(t *testing.T) {
+	run := filepath.Join(analysed(t, "stencil:procs=3,events=3k"), "run.xtf")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	browser := pipe + ".sh"
+	err := syscall.Mkfifo(pipe, 0o600)
+	if err == nil {
+		err = os.WriteFile(browser, []byte("#!/bin/sh\necho \"$1\" >"+pipe+"\n"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BROWSER", browser)
+	got := make(chan string)
+	go func() {
+		b, _ := os.ReadFile(pipe) // until the browser has written
+		got <- string(b)
+	}()
+	serve := []string{"serve", run, "--open", "--listen", "127.0.0.1:0", "--idle", "10ms"}
+	out := must(t, serve...)
+	if address := <-got; !strings.HasPrefix(address, "http://127.0.0.1:") || !strings.Contains(out, address) {
+		t.Errorf("the browser got %q of\n%s", address, out)
+	}
+	t.Setenv("BROWSER", "")
+	t.Setenv("PATH", "")
+	if code, _, errs := call(serve...); code != jobs.ExitDone || !strings.Contains(errs, "set BROWSER") {
+		t.Errorf("without a browser: exit code %d: %s", code, errs)
+	}
+}
 
 // TestServeUsage: what cannot be served is said before anything listens.
 func TestServeUsage(t *testing.T) {

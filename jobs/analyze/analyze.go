@@ -251,7 +251,7 @@ func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X, err erro
 
 // open opens the trace, claims the output and deals out the locations.
 func (a *job) open() error {
-	a.meter.Stage("open", 0)
+	a.meter.Stage("open", 0, 0)
 	a.atStage("open")
 	var err error
 	if a.src = a.o.Source; a.src == nil {
@@ -374,6 +374,9 @@ func (a *input) ownBytes() (n uint64) {
 	return n
 }
 
+// begin begins a stage that goes over the whole input.
+func (a *job) begin(stage string) { a.meter.Stage(stage, a.ownBytes(), a.size.Bytes) }
+
 // eachOwn calls f for the locations of this rank until one fails.
 func (a *job) eachOwn(f func(p trace.P) error) (err error) {
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
@@ -415,7 +418,7 @@ func (a *job) match(in *numbered) (*matched, error) {
 	if a.o.GraphOnly {
 		return out, nil
 	}
-	a.meter.Stage("match", a.ownBytes())
+	a.begin("match")
 	var err error
 	out.results, a.res.Match, err = stats.Match(stats.MatchOptions{
 		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,

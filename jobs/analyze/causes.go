@@ -26,7 +26,7 @@ func (a *job) causes(in *finished) (*finished, error) {
 	if a.o.GraphOnly {
 		return in, nil
 	}
-	a.meter.Stage("causes", a.ownBytes())
+	a.begin("causes")
 	f := causeFinder{a, in}
 	delays, path, err := f.delays()
 	if err != nil {

@@ -33,7 +33,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 	if a.o.Classes == nil {
 		return in, nil
 	}
-	a.meter.Stage("classes", a.ownBytes())
+	a.begin("classes")
 	section, err := a.c.Bcast(in.section, 0)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (a *job) repairClocks(nothing) (*clocks, error) {
 	if !a.o.ClockRepair {
 		return nil, nil
 	}
-	a.meter.Stage("clocks", a.ownBytes())
+	a.begin("clocks")
 	r := &clockRepair{loads: &loads{job: a}, types: xtf.StandardTypes(xtf.Raw16K)}
 	err := a.eachOwn(func(p trace.P) error {
 		if err := r.location(p); err != nil {

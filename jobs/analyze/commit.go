@@ -14,7 +14,7 @@ import (
 
 // commit writes the shared file.
 func (a *job) commit(in *reduced) (nothing, error) {
-	a.meter.Stage("commit", a.ownBytes())
+	a.begin("commit")
 	err := a.pace.report()
 	if err != nil {
 		return nothing{}, err

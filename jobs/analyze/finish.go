@@ -33,7 +33,7 @@ type finished struct {
 // finish joins rows and results of every location, and finds its waits, what messages and collectives add to its intervals, and its
 // time line while the rows pass, then sums over all. Nothing is waited for without rows.
 func (a *job) finish(in *shared) (*finished, error) {
-	a.meter.Stage("finish", a.ownBytes())
+	a.begin("finish")
 	out := &finished{facts: in.facts, Forest: in.forest, Section: in.section}
 	pass := finishPass{
 		job: a, found: out, results: in.results, tiles: newTiling(a, in.Levels), sum: stats.NewSummarizer(a.tables, in.Levels), totals: waits.NewTotals(a.c, in.paths),

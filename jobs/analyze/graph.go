@@ -32,7 +32,7 @@ func (a *job) graph(in *matched) (*shared, error) {
 	if g.streams {
 		g.opens = 6
 	}
-	a.meter.Stage("graph", a.ownBytes())
+	a.begin("graph")
 	graph, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {

@@ -49,7 +49,7 @@ type loads struct {
 
 // load turns every location of this rank into segments.
 func (a *job) load(in *clocks) (*loaded, error) {
-	a.meter.Stage("load", a.ownBytes())
+	a.begin("load")
 	l := &loads{job: a, clocks: in, led: map[trace.P]bool{}}
 	if in != nil {
 		l.found.Problems = in.problems

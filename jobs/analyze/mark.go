@@ -59,7 +59,7 @@ func (a *job) restore() (*finished, error) {
 	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) || markNames[k.Stage()] == "" { // another build may have other stages
 		return nil, nil
 	}
-	a.meter.Stage("resume", a.ownBytes())
+	a.begin("resume")
 	var stop error // jobs.ErrStopped, which the workspace does not tell apart
 	ok, err := a.ws.AdoptStage(xtf.Proc(a.own.First), xtf.Proc(a.own.End), a.c.Rank() == 0, func(n int64) error {
 		a.meter.Add(uint64(n))

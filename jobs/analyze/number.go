@@ -48,7 +48,7 @@ type numbered struct {
 // number gives the nodes and call paths of all locations their numbers: components and IVAL rows of the rank's locations hold
 // these afterwards. Memory of a rank: the trees of all, twice.
 func (a *job) number(in *loaded) (*numbered, error) {
-	a.meter.Stage("number", a.ownBytes())
+	a.begin("number")
 	own, err := a.ownForest()
 	all, rerr := mpi.TreeReduce(a.c, own, func(f *forest) ([]byte, error) {
 		if err != nil {

@@ -20,7 +20,7 @@ type reduced struct{ *finished }
 // processes, and ends the analysis: what was found is complete. Memory of a rank:
 // nodes x items.
 func (a *job) reduce(in *finished) (*reduced, error) {
-	a.meter.Stage("reduce", a.ownBytes())
+	a.begin("reduce")
 	r := reduction{job: a, found: in, sums: stats.NewReducer(a.tables, a.ranges, a.c.Rank(), in.Forest.nodes.Len())}
 	var err error
 	for p := a.own.First; p < a.own.End && err == nil; p++ {

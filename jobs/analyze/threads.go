@@ -35,7 +35,7 @@ func (a *job) threads(in *finished) (*finished, error) {
 	if a.o.GraphOnly || !roles.Any() {
 		return in, nil
 	}
-	a.meter.Stage("threads", a.ownBytes())
+	a.begin("threads")
 	t := &threading{job: a, roles: roles, tail: -1}
 	parts, err := t.outlines()
 	if err := jobs.Agree(a.c, err); err != nil {

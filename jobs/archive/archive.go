@@ -110,7 +110,7 @@ func Write(c mpi.Comm, o Options) (*Result, error) {
 }
 
 func (x *export) run() error {
-	x.meter.Stage("open", 0)
+	x.meter.Stage("open", 0, 0)
 	var err error
 	x.file, err = callview.OpenFile(x.o.Run, xtf.Options{})
 	if err == nil {
@@ -148,7 +148,7 @@ func (x *export) work() error {
 	if err := x.write(); err != nil {
 		return err
 	}
-	x.meter.Stage("commit", 0)
+	x.meter.Stage("commit", 0, 0)
 	return x.commit()
 }
 

@@ -145,12 +145,15 @@ const firstChunk = 1 << 20
 // write writes the files of all locations. When a record fits no chunk all
 // ranks begin again with chunks four times as large.
 func (x *export) write() error {
-	var total uint64
+	var own, all uint64
+	for p := range x.sizes {
+		all += x.sizes[p].bytes
+	}
 	for p := x.own.First; p < x.own.End; p++ {
-		total += x.sizes[p].bytes
+		own += x.sizes[p].bytes
 	}
 	for chunk := firstChunk; ; chunk = min(4*chunk, otf2.MaxChunk) {
-		x.meter.Stage("write", total)
+		x.meter.Stage("write", own, all)
 		x.res.EventChunk = chunk
 		err := x.writeLocations(chunk)
 		again := []int64{0}

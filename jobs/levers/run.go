@@ -86,7 +86,7 @@ func (x *search) work() error {
 
 // open reads what all ranks have.
 func (x *search) open() error {
-	x.meter.Stage("open", 0)
+	x.meter.Stage("open", 0, 0)
 	err := x.openRun()
 	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
@@ -157,6 +157,15 @@ func (t *pathTable) Child(parent, region uint32) uint32 {
 	return parent
 }
 
+// begin begins a stage that goes so often over all locations.
+func (x *search) begin(stage string, times int) {
+	var all uint64
+	for _, n := range x.bytes {
+		all += n
+	}
+	x.meter.Stage(stage, x.ownBytes()*uint64(times), all*uint64(times))
+}
+
 // ownBytes is the size of this rank's locations in the file.
 func (x *search) ownBytes() (all uint64) {
 	own := x.ranges[x.c.Rank()]
@@ -169,7 +178,7 @@ func (x *search) ownBytes() (all uint64) {
 // read gives the slabs what the locations did.
 func (x *search) read() error {
 	own := x.ranges[x.c.Rank()]
-	x.meter.Stage("read", x.ownBytes())
+	x.begin("read", 1)
 	x.store = xtfwriter.NewStore(filepath.Join(x.o.Scratch, fmt.Sprintf(".coppice.levers-%d-%d", os.Getpid(), x.c.Rank())), x.o.MemBytes)
 	x.store.Unname()
 	run := &causes.Run{

@@ -77,7 +77,7 @@ func (x *search) try() error {
 	if len(x.o.Changes) > 1 {
 		all = append(all, change{*whole, &both, &both.Gone, true})
 	}
-	x.meter.Stage("replay", x.ownBytes()*uint64(len(all)))
+	x.begin("replay", len(all))
 	var base *causes.Outcome
 	if err := x.replay(all, &base); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (x *search) try() error {
 			all = append(all, *c)
 		}
 	}
-	x.meter.Stage("once more", x.ownBytes()*uint64(len(all)))
+	x.begin("once more", len(all))
 	if err := x.replay(all, &base); err != nil {
 		return err
 	}

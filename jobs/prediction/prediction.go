@@ -147,7 +147,7 @@ func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
 }
 
 func (x *prediction) open() error {
-	x.meter.Stage("open", 0)
+	x.meter.Stage("open", 0, 0)
 	var err error
 	x.file, err = callview.OpenFile(x.o.Run, xtf.Options{})
 	return jobs.Agree(x.c, jobs.InputError(x.o.Run, err))
@@ -260,7 +260,7 @@ func platformError(err error) error {
 
 // openProgram makes the program and says who simulates what.
 func (x *prediction) openProgram() error {
-	x.meter.Stage("program", 0)
+	x.meter.Stage("program", 0, 0)
 	var err error
 	if x.in, err = predict.OpenGraphs(x.c, x.file, predict.OpenOptions{Alone: x.single}); err != nil {
 		return jobs.InputError(x.o.Run, err)

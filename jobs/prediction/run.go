@@ -125,7 +125,7 @@ func (x *prediction) recorded() simnet.Calc { return x.start.from(x.in.Vectors) 
 
 // check simulates the recorded run on its own machine, and what representatives lose. Collective.
 func (x *prediction) check() error {
-	x.meter.Stage("check", 0)
+	x.meter.Stage("check", 0, 0)
 	base := x.host
 	if base == nil {
 		base = x.platform
@@ -191,7 +191,7 @@ func (x *prediction) simulate() error {
 	if x.platform == nil {
 		return nil
 	}
-	x.meter.Stage("simulate", 0)
+	x.meter.Stage("simulate", 0, 0)
 	began := time.Now()
 	o := simnet.Options{}
 	if x.o.Output != "" {
@@ -232,7 +232,7 @@ func (x *prediction) sweep() error {
 	}
 	x.res.Sweep = s
 	n := platform.Points(x.o.Sweep)
-	x.meter.Stage("sweep", uint64(n))
+	x.meter.Stage("sweep", uint64(n), uint64(n*x.c.Size()))
 	for i := range n {
 		p, at, err := x.platform.Point(x.o.Sweep, i)
 		if err != nil { // not after CheckSweep

@@ -87,6 +87,15 @@ func MetricNames[T any](metrics []MetricOf[T]) (list []string) {
 // maxCondition bounds the text of a condition.
 const maxCondition = 1000
 
+// Unknown is an error about a name that is none of those that there are.
+type Unknown struct {
+	error
+	Name  string
+	Among []string
+}
+
+func (e *Unknown) Unwrap() error { return e.error }
+
 // conditionAt is an error at a byte of the text, from 1.
 func conditionAt(text string, at int, format string, args ...any) error {
 	return fmt.Errorf("%q, character %d: %w: %s", numbers.Clean(text, 120), at+1, ErrCondition, fmt.Sprintf(format, args...))
@@ -128,7 +137,8 @@ func ParseOf[T any](text string, metrics []MetricOf[T], suffixes ...string) (*Co
 		if len(suffixes) > 0 {
 			names = append(names, "and these with ."+strings.Join(suffixes, " or ."))
 		}
-		return nil, conditionAt(text, at, "no metric %q: choose from %s", numbers.Clean(name, 60), strings.Join(names, ", "))
+		err := conditionAt(text, at, "no metric %q: choose from %s", numbers.Clean(name, 60), strings.Join(names, ", "))
+		return nil, &Unknown{err, base, MetricNames(metrics)}
 	}
 	c.Metric = metrics[i]
 	if c.Metric.Name = name; c.Suffix == "ratio" {
@@ -556,7 +566,13 @@ func FindRegion(r *Run, name string) (uint32, error) {
 	case 1:
 		return refs[0], nil
 	case 0:
-		return 0, Refuse("--region %s: the trace has no region of this name or number; coppice report %s profile lists them", name, r.Path)
+		var names []string
+		for i := range r.Defs.Regions {
+			names = append(names, r.Defs.Text(r.Defs.Regions[i].Name))
+		}
+		slices.Sort(names)
+		err := fmt.Errorf("--region %s: the trace has no region of this name or number; coppice report %s profile lists them", name, r.Path)
+		return 0, &Refused{&Unknown{err, name, slices.Compact(names)}}
 	}
 	list := make([]string, len(refs))
 	for i, ref := range refs {
