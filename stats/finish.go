@@ -238,10 +238,14 @@ func (f *Finisher) endMessage(m *message) {
 			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 		}
 	case receive:
-		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, m.T)
+		posted := m.Post
+		if m.Kind&xtf.P2PProbed != 0 {
+			posted = m.T
+		}
+		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, posted, m.T)
 		f.endReceive(m)
 	default:
-		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.MateT)
+		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.Call.Post, m.MateT)
 		if m.mate.flags&entryClock != 0 {
 			m.Kind |= xtf.P2PClock
 		}
@@ -271,14 +275,15 @@ func (m *message) endNotice(receive bool) {
 }
 
 // awaited says for both sides of a message alike whether the send, which begins at
-// sent and leaves at left, waits for the receive, which completes in a call entered
-// at received: it is synchronous, or it was blocked until the receiver came.
-func awaited(flags uint32, sent, left, received uint64) uint32 {
-	blocked := flags&entryBlocking != 0 && left > received
+// sent and leaves at left, waits for the receive, which is posted at posted and
+// completes in a call entered at received: it is synchronous, or it was blocked until
+// the receiver came, or posted.
+func awaited(flags uint32, sent, left, posted, received uint64) uint32 {
+	blocked, synchronous := flags&entryBlocking != 0, flags&entrySynchronous != 0
 	switch {
-	case blocked && (received > sent || flags&entrySynchronous != 0):
+	case blocked && left > received && (received > sent || synchronous):
 		return xtf.P2PAwaited
-	case flags&entrySynchronous != 0:
+	case synchronous, blocked && left > posted && posted > sent:
 		return xtf.P2PAwaitedPost
 	}
 	return 0

@@ -48,7 +48,7 @@ const (
 	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
 	P2PProbed      uint32 = 1 << 14 // a blocking receive right after a blocking probe, with whose enter post is
 	P2PAwaited     uint32 = 1 << 15 // the send ends when the receive is at T: synchronous, or seen to have waited
-	P2PAwaitedPost uint32 = 1 << 16 // the send is synchronous, and ends when the receive is posted
+	P2PAwaitedPost uint32 = 1 << 16 // the send ends when the receive is posted: synchronous, or seen to have waited until then
 	P2PNotice      uint32 = 1 << 17 // no message: a synchronisation of a window that lets the receiver go on, see NoticeTag
 )
 

@@ -106,9 +106,9 @@ func (a *analysis) dependencies() [][][]dependency {
 	return needs
 }
 
-// release tells what a synchronous send waits for. A blocking one that was seen to
-// end after the receiver came waits for the call that receives, any other for the
-// posting of the receive.
+// release tells what a send waits for. A blocking one that was seen to end after the
+// receiver came waits for the call that receives, one that was seen to end after the
+// receive was posted, and any other synchronous one, for the posting.
 func (a *analysis) release(m *message) (dependency, bool) {
 	l := m.at
 	came, left := m.mate.enter(), m.leave()
@@ -118,7 +118,7 @@ func (a *analysis) release(m *message) (dependency, bool) {
 	switch {
 	case blocked && (synchronous || came > m.enter()):
 		return dependency{m.mate.at, m.mate.visit}, true
-	case synchronous:
+	case synchronous, !m.nonBlocking && m.enter() < m.mate.postedAt() && m.mate.postedAt() < left:
 		return dependency{m.mate.at, m.mate.post}, true
 	}
 	return dependency{}, false

@@ -282,6 +282,40 @@ func TestWaitsWithoutRecords(t *testing.T) {
 	}
 }
 
+// TestSendsThatWaitForPosts has two processes that exchange messages, each with MPI_Irecv, MPI_Send and MPI_Wait. The sends of process 0
+// end when process 1, which computes longer, has posted its receive, and before it comes to MPI_Wait.
+func TestSendsThatWaitForPosts(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "work"}}, Steps: make([][]tracetest.Step, 2)}
+	for p, work := range []uint64{1000, 3000} {
+		list := []tracetest.Step{{Enter: "main"}}
+		for range 10 {
+			list = append(list, tracetest.Step{Enter: "work"}, tracetest.Step{Ticks: work}, tracetest.Step{Leave: "work"},
+				tracetest.Step{Call: "Irecv", Peer: 1 - p, Requests: []int{1}, Ticks: 5},
+				tracetest.Step{Call: "Send", Peer: 1 - p, Blocks: true, Ticks: 20},
+				tracetest.Step{Call: "Wait", Requests: []int{1}, Ticks: 5})
+		}
+		s.Steps[p] = append(list, tracetest.Step{Leave: "main"})
+	}
+	is := runtime(t, s)
+	saved := func(share func(_ int, ticks uint64) uint64) int64 { return is - runtime(t, changed(s, "work", share)) }
+	half, balanced := saved(func(_ int, ticks uint64) uint64 { return ticks / 2 }), saved(func(int, uint64) uint64 { return 2000 })
+	if half != 15000 || balanced < 9900 {
+		t.Fatalf("half of the work saves %d of %d, balanced work %d", half, is, balanced)
+	}
+	found := false
+	for _, x := range tried(t, s, 2).Targets {
+		if x.Name != "work" {
+			continue
+		}
+		if found = true; value(x.Half) != half || value(x.Balanced) > balanced || value(x.Balanced) < balanced-5 { // an MPI_Irecv takes 5
+			t.Errorf("50 %% less saves %d, want %d; balanced %d, want %d", value(x.Half), half, value(x.Balanced), balanced)
+		}
+	}
+	if !found {
+		t.Error("work was not tried")
+	}
+}
+
 func value(v *int64) int64 {
 	if v == nil {
 		return -1
