@@ -315,7 +315,7 @@ func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
 		x.apart = x.class&trace.ClassIO != 0 || r.Role == trace.RoleRMA
 		return x
 	}
-	name := strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(d.Text(r.Name)), "p"), "mpi_")
+	name := d.CallName(r)
 	is := func(names string) bool { return slices.Contains(strings.Fields(names), name) }
 	switch {
 	case is("ssend issend"):

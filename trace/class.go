@@ -38,7 +38,7 @@ func (d *Definitions) Class(r *Region) CallClass {
 		}
 		return 0
 	}
-	name := d.callName(r)
+	name := d.CallName(r)
 	if c, ok := classByName[name]; ok {
 		return ClassMPI | c
 	}
@@ -48,15 +48,15 @@ func (d *Definitions) Class(r *Region) CallClass {
 	return ClassMPI | classByRole(r.Role)
 }
 
-// callName returns the name of an MPI call in lower case, without prefix.
-func (d *Definitions) callName(r *Region) string {
-	name := strings.ToLower(d.Text(r.Name))
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "pmpi_"), "mpi_"), "_c")
+// CallName returns the name of an MPI call in lower case, without prefix and without the parentheses that TAU writes after it.
+func (d *Definitions) CallName(r *Region) string {
+	name, _, _ := strings.Cut(strings.ToLower(d.Text(r.Name)), "(")
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimRight(name, " _"), "pmpi_"), "mpi_"), "_c")
 }
 
-// isCall reports whether a region is an MPI call with one of these names, which are like those of callName.
+// isCall reports whether a region is an MPI call with one of these names, which are like those of CallName.
 func (d *Definitions) isCall(r *Region, names ...string) bool {
-	return d.IsMPI(r) && slices.Contains(names, d.callName(r))
+	return d.IsMPI(r) && slices.Contains(names, d.CallName(r))
 }
 
 // IsProbe reports whether a region is a call that blocks until a message can be
@@ -91,7 +91,7 @@ func (d *Definitions) Polls(r *Region) bool {
 // one-sided operation or its synchronisation, or a file operation with data. Others are 0: they need none.
 func (d *Definitions) Unrecorded(r *Region) Code {
 	class := d.Class(r)
-	name := d.callName(r)
+	name := d.CallName(r)
 	switch {
 	case class&ClassColl != 0:
 		return DiagNoCollRecord

@@ -300,9 +300,16 @@ func (d *Definitions) commLocations(p ParadigmID) *Group {
 
 // IsMPI reports whether r is an MPI function: by its paradigm, or by its name
 // where the writer recorded none, or has no region of MPI: EZTrace calls them all functions of the user.
+// TAU gives the paradigm to functions of the program too that have a type of MPI among their arguments.
 func (d *Definitions) IsMPI(r *Region) bool {
-	return r.Paradigm == ParadigmMPI || (d.byName || r.Paradigm == ParadigmUnknown) && strings.HasPrefix(d.Text(r.Name), "MPI_")
+	name := d.Text(r.Name)
+	if r.Paradigm == ParadigmMPI {
+		return !strings.Contains(name, "(") || mpiName(name) || mpiName(name[1:])
+	}
+	return (d.byName || r.Paradigm == ParadigmUnknown) && mpiName(name)
 }
+
+func mpiName(name string) bool { return strings.HasPrefix(name, "MPI_") }
 
 // SameRegions returns, of each region, the index in Regions of the first one that differs from it by its reference alone. Writers that do
 // not join the definitions of processes have a region for each of them.

@@ -917,3 +917,44 @@ func TestNowAndThen(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfTAU: TAU writes parentheses after names, a send record in MPI_Isend and the record of a receive in the call that completes it,
+// none of collectives, and takes a function with a type of MPI among its arguments for one of MPI. Process 1 is in exchange until 600, where
+// process 0 waits for its message from 100 on.
+func TestNamesOfTAU(t *testing.T) {
+	lines := `0 90 ENTER MPI_Irecv()
+0 95 LEAVE MPI_Irecv()
+0 100 ENTER MPI_Waitall()
+0 602 MPI_RECV 1 0 7 64
+0 602 LEAVE MPI_Waitall()
+0 700 ENTER MPI_Allreduce()
+0 710 LEAVE MPI_Allreduce()
+1 10 ENTER exchange(MPI_Comm)
+1 600 LEAVE exchange(MPI_Comm)
+1 600 ENTER MPI_Isend()
+1 601 MPI_SEND 0 0 7 64
+1 602 LEAVE MPI_Isend()
+1 650 ENTER MPI_Wait()
+1 655 LEAVE MPI_Wait()
+1 700 ENTER MPI_Allreduce()
+1 710 LEAVE MPI_Allreduce()
+`
+	file := foundTrace(t, program(2, lines), func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		for i := range d.Regions {
+			if r := &d.Regions[i]; strings.Contains(d.Text(r.Name), "MPI_") {
+				r.Paradigm = trace.ParadigmMPI
+			}
+		}
+	})
+	f := jsonOf[foundIn](t, "report", file).Findings[0]
+	if f.Kind != "late_sender" || f.Ticks != 500 || f.Cause == nil || f.Cause.Process != 1 || f.Cause.Region != "exchange(MPI_Comm)" || f.Cause.Activity != "cpu" {
+		t.Errorf("%+v", f)
+	}
+	text := must(t, "report", file)
+	for _, want := range []string{"MPI_Allreduce()", "MPI collective", "2 calls of collectives without a record"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+}

@@ -112,13 +112,15 @@ const stringParameter = 0 // OTF2_PARAMETER_TYPE_STRING
 func slashless(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
 func (p *Plan) callUse(r *trace.Region) (u Use) {
-	name := strings.TrimPrefix(strings.ToLower(p.defs.Text(r.Name)), "p")
-	switch {
-	case name == "mpi_pcontrol" && (p.Forms.Has(FormLevel) || p.Forms.Has(FormName)):
+	if !p.defs.IsMPI(r) {
+		return 0
+	}
+	switch name := p.defs.CallName(r); {
+	case name == "pcontrol" && (p.Forms.Has(FormLevel) || p.Forms.Has(FormName)):
 		return UseControl
-	case (name == "mpi_init" || name == "mpi_init_thread") && p.WithoutInit:
+	case (name == "init" || name == "init_thread") && p.WithoutInit:
 		return UseInit
-	case name == "mpi_finalize" && p.WithoutInit:
+	case name == "finalize" && p.WithoutInit:
 		return UseFinalize
 	}
 	return 0
