@@ -92,8 +92,6 @@ type Comm interface {
 	// AllreduceInt64 replaces v by its reduction over all ranks, element by element. Different lengths or
 	// operations give ErrMismatch on every rank, and v is then unchanged. Collective.
 	AllreduceInt64(v []int64, op Op) error
-	// ReduceInt64 is AllreduceInt64 with the result on root only; v is unchanged elsewhere. Collective.
-	ReduceInt64(v []int64, op Op, root int) error
 
 	// Agree returns nil when err is nil on every rank, and else the same *AgreedError on every rank. Collective.
 	Agree(err error) error
@@ -103,8 +101,6 @@ type Comm interface {
 
 	// Abort ends every rank with the exit code. It does not return.
 	Abort(code int)
-	// Stats returns what this rank has sent and received so far, over this communicator and all its relatives.
-	Stats() Stats
 
 	// system gives this package its private message plane, which no wildcard of a user can reach.
 	system() plane
@@ -117,7 +113,6 @@ type plane interface {
 	sysRecv(from, tag int) ([]byte, error)
 	// reduceMin returns the least v over all ranks. Collective.
 	reduceMin(v int64) (int64, error)
-	tally() *counters
 }
 
 // tagTree is the private tag of TreeReduce.

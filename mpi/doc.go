@@ -28,7 +28,7 @@
 //	call                          by       why
 //	world rank and size           gompi
 //	Barrier of the world          gompi    after our own Ibarrier, so that it never blocks for long
-//	Allreduce, Reduce on world    gompi    int64 only, after a check of lengths, operation and root on all ranks
+//	Allreduce on world            gompi    int64 only, after a check of lengths and operation on all ranks
 //	start, finish, abort          ours     gompi starts single-threaded or with log.Fatal
 //	send, receive, requests       ours     gompi: ints for lengths, no zero length, wildcards matched twice, no requests
 //	bcast, gather, alltoall, ...  ours     gompi: BcastBytes overruns by a factor of four; the others are missing

@@ -20,9 +20,9 @@ type core interface {
 	await(op string, w waited) error
 
 	bcast(b []byte, root int) ([]byte, error)
-	// gather and reduce leave the result on all ranks where root is negative.
+	// gather leaves the result on all ranks where root is negative.
 	gather(op string, b []byte, root int) ([][]byte, error)
-	reduce(op string, v []int64, red Op, root int) error
+	reduce(v []int64, op Op) error
 }
 
 // waited is what a rank waits for. The lock of its requests is held.
@@ -65,7 +65,7 @@ func (w *some) there() bool {
 	return len(w.list) > 0 || !open
 }
 
-// endpoint is what communicators of both kinds do alike: they check arguments, count, and make calls of others.
+// endpoint is what communicators of both kinds do alike: they check arguments, and make calls of others.
 type endpoint struct {
 	self       core
 	rank, size int
@@ -76,7 +76,6 @@ type endpoint struct {
 
 func (e *endpoint) Rank() int     { return e.rank }
 func (e *endpoint) Size() int     { return e.size }
-func (e *endpoint) Stats() Stats  { return e.self.tally().snapshot() }
 func (e *endpoint) system() plane { return e.self }
 
 func (e *endpoint) Agree(err error) error { return AgreeOn(e.self, err) }
@@ -101,18 +100,12 @@ func (e *endpoint) enter(op string) error {
 
 func (e *endpoint) leave() { e.inside.Store(false) }
 
-// start counts and sends a message.
-func (e *endpoint) start(plane int, b []byte, to, tag int) *Request {
-	e.self.tally().sent(len(b))
-	return e.self.send(plane, b, to, tag)
-}
-
 // finish waits for a request.
 func (e *endpoint) finish(op string, r *Request) error {
 	if err := e.self.await(op, r); err != nil {
 		return err
 	}
-	return handOut([]*Request{r}, e.self.tally())
+	return handOut([]*Request{r})
 }
 
 func (e *endpoint) Isend(b []byte, to, tag int) (*Request, error) {
@@ -125,7 +118,7 @@ func (e *endpoint) Isend(b []byte, to, tag int) (*Request, error) {
 	if err := e.usable("send"); err != nil {
 		return nil, err
 	}
-	return e.start(userPlane, b, to, tag), nil
+	return e.self.send(userPlane, b, to, tag), nil
 }
 
 func (e *endpoint) Send(b []byte, to, tag int) error {
@@ -192,15 +185,10 @@ func (e *endpoint) Wait(reqs ...*Request) error {
 	if err := e.checkRequests(reqs); err != nil {
 		return err
 	}
-	return e.wait(e.self.tally(), reqs...)
-}
-
-// wait is Wait of requests of this rank; what was received is counted in stats.
-func (e *endpoint) wait(stats *counters, reqs ...*Request) error {
 	if err := e.self.await("wait", &all{reqs: reqs}); err != nil {
 		return err
 	}
-	return handOut(reqs, stats)
+	return handOut(reqs)
 }
 
 func (e *endpoint) WaitSome(reqs []*Request) ([]int, error) {
@@ -215,14 +203,14 @@ func (e *endpoint) WaitSome(reqs []*Request) ([]int, error) {
 	for k, i := range w.list {
 		picked[k] = reqs[i]
 	}
-	return w.list, handOut(picked, e.self.tally())
+	return w.list, handOut(picked)
 }
 
 func (e *endpoint) sysSend(b []byte, to, tag int) error {
 	if err := e.usable("send"); err != nil {
 		return err
 	}
-	return e.finish("send", e.start(systemPlane, b, to, tag))
+	return e.finish("send", e.self.send(systemPlane, b, to, tag))
 }
 
 func (e *endpoint) sysRecv(from, tag int) ([]byte, error) {
@@ -251,12 +239,5 @@ func (e *endpoint) Gather(b []byte, root int) ([][]byte, error) {
 func (e *endpoint) Allgather(b []byte) ([][]byte, error) { return e.self.gather("allgather", b, -1) }
 
 func (e *endpoint) AllreduceInt64(v []int64, op Op) error {
-	return e.self.reduce("allreduce", v, op, -1)
-}
-
-func (e *endpoint) ReduceInt64(v []int64, op Op, root int) error {
-	if err := checkRoot("reduce", root, e.size); err != nil {
-		return err
-	}
-	return e.self.reduce("reduce", v, op, root)
+	return e.self.reduce(v, op)
 }

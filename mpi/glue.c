@@ -161,10 +161,6 @@ int cop_iallreduce(const int64_t *in, int64_t *out, int n, int op, MPI_Comm c, M
 	return MPI_Iallreduce(in, out, n, MPI_INT64_T, reduction(op), c, r);
 }
 
-int cop_ireduce(const int64_t *in, int64_t *out, int n, int op, int root, MPI_Comm c, MPI_Request *r) {
-	return MPI_Ireduce(in, out, n, MPI_INT64_T, reduction(op), root, c, r);
-}
-
 int cop_iexscan(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r) {
 	return MPI_Iexscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r);
 }

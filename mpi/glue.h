@@ -43,7 +43,6 @@ enum { COP_SUM, COP_MIN, COP_MAX, COP_BOR };
 int cop_ibarrier(MPI_Comm c, MPI_Request *r);
 int cop_ibcast(void *b, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallreduce(const int64_t *in, int64_t *out, int n, int op, MPI_Comm c, MPI_Request *r);
-int cop_ireduce(const int64_t *in, int64_t *out, int n, int op, int root, MPI_Comm c, MPI_Request *r);
 int cop_iexscan(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
 int cop_igather(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallgather(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);

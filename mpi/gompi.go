@@ -20,7 +20,3 @@ func (w gompiWorld) barrier()  { w.c.Barrier() }
 func (w gompiWorld) allreduce(dst, src []int64, op Op) error {
 	return w.c.AllreduceInt64s(dst, src, gompiOps[op], 0)
 }
-
-func (w gompiWorld) reduce(dst, src []int64, op Op, root int) error {
-	return w.c.ReduceInt64s(dst, src, gompiOps[op], root)
-}

@@ -52,7 +52,6 @@ type library struct {
 	allRung   bool            // every rank of the job rings a bell here
 	inTree    bool            // ... and some share processors: see up
 	abandoned []C.MPI_Request // barriers that were given up
-	stats     counters
 }
 
 // firstID is the lowest tag of a message body; those below are for sysSend.
@@ -64,7 +63,6 @@ type worldCalls interface {
 	size() int
 	barrier()
 	allreduce(dst, src []int64, op Op) error
-	reduce(dst, src []int64, op Op, root int) error
 }
 
 // LibraryVersion names the MPI library of this binary.

@@ -59,7 +59,6 @@ func (c *mpiComm) reduceMin(v int64) (int64, error) {
 		return 0, err
 	}
 	defer c.leave()
-	c.l.stats.collective(8, 8)
 	w := []int64{v}
 	err := c.allreduce("agree", w, Min)
 	return w[0], err
@@ -70,13 +69,7 @@ func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
 		return nil, err
 	}
 	defer c.leave()
-	b, err := c.spread(b, root)
-	if c.rank == root {
-		c.l.stats.collective(len(b), 0)
-	} else {
-		c.l.stats.collective(0, len(b))
-	}
-	return b, err
+	return c.spread(b, root)
 }
 
 // spread gives the bytes of root to all.
@@ -148,9 +141,7 @@ func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
 	if err := c.allreduce("alltoall", most, Max); err != nil {
 		return nil, err
 	}
-	got, err := c.alltoallParts(parts, from, most[0] <= int64(c.l.chunk))
-	c.l.stats.collective(totalLen(parts), totalLen(got))
-	return got, err
+	return c.alltoallParts(parts, from, most[0] <= int64(c.l.chunk))
 }
 
 func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byte, error) {
@@ -169,7 +160,7 @@ func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byt
 	got[c.rank] = copyOf(parts[c.rank])
 	for i := 1; i < c.size; i++ { // one partner in each direction at a time
 		to, src := (c.rank+i)%c.size, (c.rank-i+c.size)%c.size
-		in, out := c.receive(systemPlane, src, tagColl), c.start(systemPlane, parts[to], to, tagColl)
+		in, out := c.receive(systemPlane, src, tagColl), c.send(systemPlane, parts[to], to, tagColl)
 		if err := c.Wait(in, out); err != nil {
 			return nil, err
 		}
@@ -183,7 +174,6 @@ func (c *mpiComm) Exscan(v int64) (int64, error) {
 		return 0, err
 	}
 	defer c.leave()
-	c.l.stats.collective(8, 8)
 	if c.l.inTree {
 		return c.foldBelow(v)
 	}
@@ -210,26 +200,22 @@ func (c *mpiComm) Exscan(v int64) (int64, error) {
 	return sum[0], nil
 }
 
-// reduce compares length, operation and root of all ranks first, which also makes all ranks meet before a call of gompi
-// that blocks. Root -1 stands for all.
-func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
-	if err := c.enter(name); err != nil {
+// reduce compares length and operation of all ranks first, which also makes all ranks meet before a call of gompi
+// that blocks.
+func (c *mpiComm) reduce(v []int64, op Op) error {
+	if err := c.enter("allreduce"); err != nil {
 		return err
 	}
 	defer c.leave()
-	c.l.stats.collective(8*len(v), 0)
 	if c.l.inTree {
-		return c.foldReduce(name, v, op, root)
+		return c.foldReduce(v, op)
 	}
-	same := compared(v, op, root)
-	if err := c.allreduce(name, same, Max); err != nil {
+	same := compared(v, op)
+	if err := c.allreduce("allreduce", same, Max); err != nil {
 		return err
 	}
-	if err := disagreement(name, same); err != nil {
+	if err := disagreement(same, op); err != nil {
 		return err
-	}
-	if op >= numOps {
-		return errf(name, ErrOp, "unknown reduction %d", op)
 	}
 	in := v
 	if op == Sum {
@@ -238,68 +224,50 @@ func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
 	out := make([]int64, len(in))
 	for at := 0; at < len(in); at += reduceChunk {
 		end := min(at+reduceChunk, len(in))
-		if err := c.reducePiece(name, out[at:end], in[at:end], op, root); err != nil {
+		if err := c.reducePiece(out[at:end], in[at:end], op); err != nil {
 			return err
 		}
 	}
-	return c.storeReduced(name, v, out, op, root)
+	return storeReduced(v, out, op)
 }
 
 // compared are the arguments of a reduction, each next to its negative: their maxima over the ranks show whether all give the same.
-func compared(v []int64, op Op, root int) []int64 {
-	n, o, at := int64(len(v)), int64(op), int64(root)
-	return []int64{n, -n, o, -o, at, -at}
+func compared(v []int64, op Op) []int64 {
+	n, o := int64(len(v)), int64(op)
+	return []int64{n, -n, o, -o}
 }
 
-func disagreement(name string, same []int64) error {
-	if same[0] != -same[1] || same[2] != -same[3] || same[4] != -same[5] {
-		return errf(name, ErrMismatch, "ranks give %d to %d values, operations %d to %d, roots %d to %d",
-			-same[1], same[0], -same[3], same[2], -same[5], same[4])
+// disagreement refuses a reduction whose arguments, compared over all ranks, differ or name no operation.
+func disagreement(same []int64, op Op) error {
+	if same[0] != -same[1] || same[2] != -same[3] {
+		return errf("allreduce", ErrMismatch, "ranks give %d to %d values, operations %d to %d", -same[1], same[0], -same[3], same[2])
+	}
+	if op >= numOps {
+		return errf("allreduce", ErrOp, "unknown reduction %d", op)
 	}
 	return nil
 }
 
-// storeReduced puts the result into v. Where root alone has it, the root reports an overflow to the others.
-func (c *mpiComm) storeReduced(name string, v, out []int64, op Op, root int) error {
-	mine := root < 0 || root == c.rank
-	if op != Sum {
-		if mine {
-			copy(v, out)
+// storeReduced puts the result into v.
+func storeReduced(v, out []int64, op Op) error {
+	if op == Sum {
+		sums := make([]int64, len(v))
+		if !joinSum(sums, out) {
+			return errf("allreduce", ErrOverflow, "a sum does not fit 64 bits")
 		}
-		return nil
+		out = sums
 	}
-	bad := []int64{0}
-	sums := make([]int64, len(v))
-	if mine && !joinSum(sums, out) {
-		bad[0] = 1
-	}
-	if root >= 0 {
-		if err := c.allreduce(name, bad, Max); err != nil {
-			return err
-		}
-	}
-	if bad[0] != 0 {
-		return errf(name, ErrOverflow, "a sum does not fit 64 bits")
-	}
-	if mine {
-		copy(v, sums)
-	}
+	copy(v, out)
 	return nil
 }
 
-func (c *mpiComm) reducePiece(name string, dst, src []int64, op Op, root int) error {
+func (c *mpiComm) reducePiece(dst, src []int64, op Op) error {
 	if c.world != nil {
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
-		if root < 0 {
-			return c.world.allreduce(dst, src, op)
-		}
-		return c.world.reduce(dst, src, op, root)
+		return c.world.allreduce(dst, src, op)
 	}
-	return c.exchange(name, src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
-		if root < 0 {
-			return C.cop_iallreduce(in, out, C.int(len(src)), reductions[op], c.user(), r)
-		}
-		return C.cop_ireduce(in, out, C.int(len(src)), reductions[op], C.int(root), c.user(), r)
+	return c.exchange("allreduce", src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_iallreduce(in, out, C.int(len(src)), reductions[op], c.user(), r)
 	})
 }

@@ -51,7 +51,6 @@ func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
 }
 
 func (c *mpiComm) alive(string) error { return nil } // a rank that fails ends the job
-func (c *mpiComm) tally() *counters   { return &c.l.stats }
 func (c *mpiComm) Abort(code int)     { c.l.abort(code) }
 
 // meet waits for all ranks without holding the lock. After it the library's blocking collectives are short.
@@ -64,7 +63,6 @@ func (c *mpiComm) Barrier() error {
 		return err
 	}
 	defer c.leave()
-	c.l.stats.collective(0, 0)
 	if c.l.inTree {
 		return c.fold(nil, Max)
 	}
@@ -85,7 +83,6 @@ func (c *mpiComm) BarrierContext(ctx context.Context) error {
 		return err
 	}
 	defer c.leave()
-	c.l.stats.collective(0, 0)
 	return c.meet(ctx, "barrier")
 }
 
@@ -122,7 +119,6 @@ func (c *mpiComm) derive(op string, member bool, create func(*C.MPI_Comm) C.int)
 		return nil, err
 	}
 	defer c.leave()
-	c.l.stats.collective(0, 0)
 	if err := c.meet(context.Background(), op); err != nil {
 		return nil, err
 	}

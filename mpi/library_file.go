@@ -126,7 +126,6 @@ func (f *mpiFile) together(op string, act func() error) error {
 			return err
 		}
 		defer f.c.leave()
-		f.c.l.stats.collective(0, 0)
 		if err := f.c.meet(context.Background(), op); err != nil {
 			return err
 		}
@@ -147,7 +146,6 @@ func (f *mpiFile) WriteAt(b []byte, off int64) error {
 			return err
 		}
 	}
-	f.c.l.stats.wrote(len(b))
 	return nil
 }
 
@@ -221,10 +219,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	if err == nil {
 		err = bad
 	}
-	if err = f.c.Agree(err); err == nil {
-		f.c.l.stats.wrote(len(b))
-	}
-	return err
+	return f.c.Agree(err)
 }
 
 func (f *mpiFile) checkRead(b []byte, off int64) error {
@@ -244,7 +239,6 @@ func (f *mpiFile) ReadAt(b []byte, off int64) error {
 			return err
 		}
 	}
-	f.c.l.stats.read(len(b))
 	return nil
 }
 

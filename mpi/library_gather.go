@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-func (c *mpiComm) gather(op string, b []byte, root int) (parts [][]byte, err error) {
+func (c *mpiComm) gather(op string, b []byte, root int) ([][]byte, error) {
 	if err := c.enter(op); err != nil {
 		return nil, err
 	}
@@ -22,12 +22,9 @@ func (c *mpiComm) gather(op string, b []byte, root int) (parts [][]byte, err err
 		}
 	}
 	if tree || total[0] <= c.treeLimit() {
-		parts, err = c.gatherTree(b, root)
-	} else {
-		parts, err = c.gatherParts(op, b, root, total[0] <= int64(c.l.chunk))
+		return c.gatherTree(b, root)
 	}
-	c.l.stats.collective(len(b), totalLen(parts))
-	return parts, err
+	return c.gatherParts(op, b, root, total[0] <= int64(c.l.chunk))
 }
 
 // treeLimit is the total up to which parts are gathered along a tree, in bytes. Libraries gather parts of different

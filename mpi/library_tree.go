@@ -46,17 +46,17 @@ func (c *mpiComm) down(b []byte, root int) (_ []byte, err error) {
 			sent = append(sent, c.send(systemPlane, b, (at+bit+root)%c.size, tagColl))
 		}
 	}
-	return b, c.wait(new(counters), sent...)
+	return b, c.Wait(sent...)
 }
 
 // The messages of a tree are not counted as such: the calls are.
 func (c *mpiComm) treeSend(b []byte, to int) error {
-	return c.wait(new(counters), c.send(systemPlane, b, to, tagColl))
+	return c.Wait(c.send(systemPlane, b, to, tagColl))
 }
 
 func (c *mpiComm) treeRecv(from int) ([]byte, error) {
 	r := c.receive(systemPlane, from, tagColl)
-	err := c.wait(new(counters), r)
+	err := c.Wait(r)
 	return r.data, err
 }
 
@@ -105,13 +105,13 @@ func takeInts(v []int64, b []byte) []byte {
 	return b
 }
 
-// foldReduce is reduce: what is compared goes up and down together with the values, and those of a root alone from rank 0 to it.
-func (c *mpiComm) foldReduce(name string, v []int64, op Op, root int) error {
+// foldReduce is reduce: what is compared goes up and down together with the values.
+func (c *mpiComm) foldReduce(v []int64, op Op) error {
 	in := v
 	if op == Sum {
 		in = splitSum(v)
 	}
-	head := append(compared(v, op, root), 0) // and whether a sum does not fit
+	head := compared(v, op)
 	n := 8 * len(head)
 	b, err := c.up(appendInts(appendInts(nil, head), in), 0, func(held, got []byte) []byte {
 		n := min(n, len(got))
@@ -119,50 +119,19 @@ func (c *mpiComm) foldReduce(name string, v []int64, op Op, root int) error {
 		foldInts(held[n:], got[n:], op)
 		return held
 	})
+	if err == nil {
+		b, err = c.down(b, 0)
+	}
 	if err != nil {
 		return err
 	}
-	out := make([]int64, len(in))
-	var values []byte
-	if c.rank == 0 {
-		values = b[n:]
-		if takeInts(out, values); op == Sum && !joinSum(make([]int64, len(v)), out) {
-			binary.LittleEndian.PutUint64(b[n-8:], 1)
-		}
-		if root >= 0 {
-			b = b[:n]
-		}
-	}
-	if b, err = c.down(b, 0); err != nil {
-		return err
-	}
 	b = takeInts(head, b)
-	if err := disagreement(name, head); err != nil {
+	if err := disagreement(head, op); err != nil {
 		return err
 	}
-	switch {
-	case op >= numOps:
-		return errf(name, ErrOp, "unknown reduction %d", op)
-	case head[len(head)-1] != 0:
-		return errf(name, ErrOverflow, "a sum does not fit 64 bits")
-	case root < 0:
-	case root == c.rank && root == 0:
-		b = values
-	case root == c.rank:
-		if b, err = c.treeRecv(0); err != nil {
-			return err
-		}
-	case root > 0 && c.rank == 0:
-		return c.treeSend(values, root)
-	default:
-		return nil
-	}
-	if takeInts(out, b); op != Sum {
-		copy(v, out)
-	} else {
-		joinSum(v, out)
-	}
-	return nil
+	out := make([]int64, len(in))
+	takeInts(out, b)
+	return storeReduced(v, out, op)
 }
 
 // foldBelow is the sum of the values of the ranks below this one.

@@ -21,7 +21,6 @@ type localWorld struct {
 type localProc struct {
 	mu      sync.Mutex
 	waiters []chan struct{}
-	stats   counters
 }
 
 // poke wakes the waiting goroutines of a rank, so that they look again. The lock is held.
@@ -122,13 +121,10 @@ func Serial() Comm {
 	return c[0]
 }
 
-func (c *local) tally() *counters { return &c.proc.stats }
-
 func (c *local) Barrier() error { return c.BarrierContext(context.Background()) }
 
 func (c *local) BarrierContext(ctx context.Context) error {
 	_, err := c.meet(ctx, call{op: "barrier"}, nil, nil)
-	c.proc.stats.collective(0, 0)
 	return err
 }
 
@@ -146,7 +142,6 @@ func (c *local) split(op string, color, key int) (Comm, error) {
 			r.ints[2*c.rank], r.ints[2*c.rank+1] = int64(color), int64(key)
 		},
 		func(r *round) { r.comms = c.g.divide(r.ints) })
-	c.proc.stats.collective(0, 0)
 	if err != nil {
 		return nil, err
 	}

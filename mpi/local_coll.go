@@ -22,7 +22,6 @@ type round struct {
 	done    chan struct{}
 
 	bytes [][]byte   // one part per rank
-	total int        // bytes in them
 	parts [][][]byte // one list per rank
 	ints  []int64    // per rank, or the running result of a reduction
 	comms []*local
@@ -110,10 +109,8 @@ func (c *local) bcast(b []byte, root int) ([]byte, error) {
 		return nil, err
 	}
 	if c.rank == root {
-		c.proc.stats.collective(len(b), 0)
 		return b, nil
 	}
-	c.proc.stats.collective(0, len(r.bytes[0]))
 	return r.bytes[0], nil
 }
 
@@ -125,16 +122,13 @@ func (c *local) gather(op string, b []byte, root int) ([][]byte, error) {
 			r.bytes = make([][]byte, c.size)
 		}
 		r.bytes[c.rank] = own
-		r.total += len(own)
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
 	if root >= 0 && root != c.rank {
-		c.proc.stats.collective(len(b), 0)
 		return nil, nil
 	}
-	c.proc.stats.collective(len(b), r.total)
 	return r.bytes, nil
 }
 
@@ -156,7 +150,6 @@ func (c *local) Alltoall(parts [][]byte) ([][]byte, error) {
 	for i := range got {
 		got[i] = r.parts[i][c.rank]
 	}
-	c.proc.stats.collective(totalLen(own), totalLen(got))
 	return got, nil
 }
 
@@ -204,41 +197,37 @@ func (c *local) Exscan(v int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.proc.stats.collective(8, 8)
 	return r.ints[c.rank], nil
 }
 
-func (c *local) reduce(op string, v []int64, red Op, root int) error {
-	if red >= numOps {
-		return errf(op, ErrOp, "unknown reduction %d", red)
+func (c *local) reduce(v []int64, op Op) error {
+	if op >= numOps {
+		return errf("allreduce", ErrOp, "unknown reduction %d", op)
 	}
 	in := v
-	if red == Sum {
+	if op == Sum {
 		in = splitSum(v)
 	}
-	r, err := c.meet(context.Background(), call{op: op, red: red, n: len(v), root: root}, func(r *round) {
+	r, err := c.meet(context.Background(), call{op: "allreduce", red: op, n: len(v)}, func(r *round) {
 		if r.arrived == 0 {
 			r.ints = append(make([]int64, 0, len(in)), in...)
 			return
 		}
-		combine(r.ints, in, red)
+		combine(r.ints, in, op)
 	}, func(r *round) {
-		if red != Sum {
+		if op != Sum {
 			return
 		}
 		out := make([]int64, len(v))
 		if !joinSum(out, r.ints) {
-			r.err = errf(op, ErrOverflow, "a sum does not fit 64 bits")
+			r.err = errf("allreduce", ErrOverflow, "a sum does not fit 64 bits")
 		}
 		r.ints = out
 	})
 	if err != nil {
 		return err
 	}
-	c.proc.stats.collective(8*len(v), 0)
-	if root < 0 || root == c.rank {
-		copy(v, r.ints)
-	}
+	copy(v, r.ints)
 	return nil
 }
 
@@ -252,6 +241,5 @@ func (c *local) reduceMin(v int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.proc.stats.collective(8, 8)
 	return r.ints[0], nil
 }

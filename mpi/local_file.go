@@ -95,7 +95,6 @@ func (f *localFile) WriteAt(b []byte, off int64) error {
 	if err != nil {
 		return fileError("write", f.name, off+int64(n), err)
 	}
-	f.c.proc.stats.wrote(len(b))
 	return nil
 }
 
@@ -108,7 +107,6 @@ func (f *localFile) ReadAt(b []byte, off int64) error {
 	}
 	n, err := f.s.f.ReadAt(b, off)
 	if n == len(b) {
-		f.c.proc.stats.read(n)
 		return nil
 	}
 	if errors.Is(err, io.EOF) {

@@ -17,9 +17,8 @@ const (
 	OpAlltoall
 	OpExscan
 	OpAllreduce // the reduction of Agree, too
-	OpReduce
-	OpGroup // Dup, Split, SplitNode, Free
-	OpFile  // collective call of a file without data: OpenFile, Sync, Close
+	OpGroup     // Dup, Split, SplitNode, Free
+	OpFile      // collective call of a file without data: OpenFile, Sync, Close
 	OpWrite
 	OpRead
 	NumOpKinds
@@ -29,7 +28,7 @@ func (k OpKind) String() string {
 	if k < NumOpKinds {
 		return [...]string{
 			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "alltoall", "exscan",
-			"allreduce", "reduce", "group", "file", "write", "read",
+			"allreduce", "group", "file", "write", "read",
 		}[k]
 	}
 	return "unknown"
@@ -45,7 +44,8 @@ type Note struct {
 	Comm int
 	Peer int // the other rank of a message, the root, or -1
 	Tag  int // of a message; -1 for those of TreeReduce
-	// Sent and Received are bytes of payload, as in Stats; of files those written and read.
+	// Sent and Received are bytes of payload: what the rank contributed, and what it was given by others; of files those
+	// written and read. The parts of a long message are one.
 	Sent, Received int64
 }
 
@@ -214,11 +214,6 @@ func (o *observed) AllreduceInt64(v []int64, op Op) error {
 	return o.all(o.Comm.AllreduceInt64(v, op), OpAllreduce, 8*len(v), 8*len(v))
 }
 
-func (o *observed) ReduceInt64(v []int64, op Op, root int) error {
-	defer o.begin(OpReduce)()
-	return o.tell(o.Comm.ReduceInt64(v, op, root), Note{Kind: OpReduce, Peer: root, Sent: int64(8 * len(v))})
-}
-
 func (o *observed) Agree(err error) error { return AgreeOn(o, err) }
 
 func (o *observed) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
@@ -283,4 +278,12 @@ func (f *observedFile) Sync() error {
 func (f *observedFile) Close() error {
 	defer f.o.begin(OpFile)()
 	return f.o.all(f.File.Close(), OpFile, 0, 0)
+}
+
+func totalLen(parts [][]byte) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
 }

@@ -24,15 +24,12 @@ func (r *Request) Status() Status { return r.st }
 // Err returns the error of a completed request.
 func (r *Request) Err() error { return r.err }
 
-// handOut marks complete requests as handed out and counts what was received. It returns the first error in their order.
-func handOut(reqs []*Request, stats *counters) error {
+// handOut marks complete requests as handed out. It returns the first error in their order.
+func handOut(reqs []*Request) error {
 	var first error
 	for _, r := range reqs {
 		if r == nil {
 			continue
-		}
-		if !r.reported && r.op == "recv" && r.err == nil {
-			stats.received(len(r.data))
 		}
 		r.reported = true
 		if first == nil {

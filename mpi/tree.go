@@ -8,7 +8,7 @@ package mpi
 // most ceil(log2 P) times; it holds its own value, one received encoding and what merge returns.
 //
 // A failing enc, dec or merge stops the merging on its path and nothing else: every rank returns the same AgreedError.
-// Stats.Levels counts the messages and bytes of each level. Collective.
+// Collective.
 func TreeReduce[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte) (T, error),
 	merge func(a, b T) (T, error),
 ) (T, error) {
@@ -29,13 +29,13 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 ) (T, error) {
 	var failed error
 	sys, rank := c.system(), c.Rank()
-	for level, bit := 0, 1; bit < c.Size(); level, bit = level+1, bit*2 {
+	for bit := 1; bit < c.Size(); bit *= 2 {
 		if rank&bit != 0 {
 			var b []byte
 			if failed == nil {
 				b, failed = enc(v)
 			}
-			if err := treeSend(sys, b, rank-bit, level, failed == nil); failed == nil {
+			if err := treeSend(sys, b, rank-bit, failed == nil); failed == nil {
 				failed = err
 			}
 			break
@@ -43,7 +43,7 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 		if rank+bit >= c.Size() {
 			continue
 		}
-		b, ok, err := treeRecv(sys, rank+bit, level)
+		b, ok, err := treeRecv(sys, rank+bit)
 		if err != nil {
 			return v, err
 		}
@@ -60,22 +60,20 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 }
 
 // treeSend sends one encoding and a byte after it, which says whether it is one (1) or missing because this rank failed (0).
-func treeSend(sys plane, b []byte, to, level int, ok bool) error {
+func treeSend(sys plane, b []byte, to int, ok bool) error {
 	if ok {
 		b = append(b[:len(b):len(b)], 1)
 	} else {
 		b = []byte{0}
 	}
-	sys.tally().level(level, Level{SentMessages: 1, SentBytes: int64(len(b))})
 	return sys.sysSend(b, to, tagTree)
 }
 
-func treeRecv(sys plane, from, level int) (b []byte, ok bool, err error) {
+func treeRecv(sys plane, from int) (b []byte, ok bool, err error) {
 	b, err = sys.sysRecv(from, tagTree)
 	if err != nil {
 		return nil, false, err
 	}
-	sys.tally().level(level, Level{ReceivedMessages: 1, ReceivedBytes: int64(len(b))})
 	if len(b) == 0 {
 		return nil, false, errf("tree reduce", ErrInternal, "an empty message from rank %d", from)
 	}

@@ -32,8 +32,8 @@ func mergeSpan(a, b span) (span, error) {
 }
 
 func testTreeReduce(t *rankTest, c Comm) {
-	before := c.Stats().Levels
-	s, err := TreeReduce(c, span{c.Rank(), c.Rank() + 1, fmt.Sprintf("/%d", c.Rank())}, encSpan, decSpan, mergeSpan)
+	var notes []Note
+	s, err := TreeReduce(Observe(c, func(x Note) { notes = append(notes, x) }), span{c.Rank(), c.Rank() + 1, fmt.Sprintf("/%d", c.Rank())}, encSpan, decSpan, mergeSpan)
 	t.ok("tree reduce", err)
 	want := span{}
 	if c.Rank() == 0 {
@@ -45,7 +45,7 @@ func testTreeReduce(t *rankTest, c Comm) {
 	if s != want {
 		t.fatalf("got %.60v, want %.60v", s, want)
 	}
-	checkLevels(t, c, before)
+	checkLevels(t, c, notes)
 	// Empty encodings are values like others.
 	n, err := TreeReduce(c, 1, func(int) ([]byte, error) { return nil, nil }, func(b []byte) (int, error) { return 1 + len(b), nil },
 		func(a, b int) (int, error) { return a + b, nil })
@@ -56,20 +56,16 @@ func testTreeReduce(t *rankTest, c Comm) {
 }
 
 // checkLevels compares the counted messages of each level with the tree: at level k every odd multiple of 2^k sends.
-func checkLevels(t *rankTest, c Comm, before []Level) {
+func checkLevels(t *rankTest, c Comm, notes []Note) {
 	depth := bits.Len(uint(c.Size() - 1))
 	v := make([]int64, 4*depth)
-	for k, l := range c.Stats().Levels {
-		if k >= depth {
-			break
+	for _, x := range notes {
+		switch k := bits.TrailingZeros(uint(c.Rank() ^ x.Peer)); x.Kind {
+		case OpSend:
+			v[4*k], v[4*k+1] = v[4*k]+1, v[4*k+1]+x.Sent
+		case OpRecv:
+			v[4*k+2], v[4*k+3] = v[4*k+2]+1, v[4*k+3]+x.Received
 		}
-		if k < len(before) {
-			l.SentMessages -= before[k].SentMessages
-			l.SentBytes -= before[k].SentBytes
-			l.ReceivedMessages -= before[k].ReceivedMessages
-			l.ReceivedBytes -= before[k].ReceivedBytes
-		}
-		v[4*k], v[4*k+1], v[4*k+2], v[4*k+3] = l.SentMessages, l.SentBytes, l.ReceivedMessages, l.ReceivedBytes
 	}
 	t.ok("allreduce", c.AllreduceInt64(v, Sum))
 	for k := range depth {

@@ -73,7 +73,7 @@ func collectiveMessages(x mpi.Note, rank, size int) int {
 	switch x.Kind {
 	case mpi.OpAlltoall:
 		return 2 * (size - 1)
-	case mpi.OpBcast, mpi.OpReduce, mpi.OpGather:
+	case mpi.OpBcast, mpi.OpGather:
 		return treeDegree((rank-x.Peer+size)%size, size)
 	}
 	return 2 * bits.Len(uint(size-1))

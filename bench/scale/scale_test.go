@@ -165,7 +165,7 @@ func TestFit(t *testing.T) {
 // TestCollectiveMessages: in a tree of n ranks there are n-1 messages.
 func TestCollectiveMessages(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 64} {
-		for _, kind := range []mpi.OpKind{mpi.OpBcast, mpi.OpReduce} {
+		for _, kind := range []mpi.OpKind{mpi.OpBcast, mpi.OpGather} {
 			sum := 0
 			for r := range n {
 				sum += collectiveMessages(mpi.Note{Kind: kind, Peer: n / 2}, r, n)

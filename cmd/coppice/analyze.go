@@ -269,7 +269,7 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 	}
 	s.say("rank 0 segments: peak %s in memory, %s in files", results.Binary(r.Store.Peak), results.Binary(r.Store.Spilled))
 	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
-		r.Traffic.SentMessages, numbers.Bytes(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, numbers.Bytes(uint64(r.Traffic.CollectiveSent)))
+		r.Traffic.Messages.Load(), numbers.Bytes(uint64(r.Traffic.Bytes.Load())), r.Traffic.Collectives.Load(), numbers.Bytes(uint64(r.Traffic.CollectiveBytes.Load())))
 	if m := &r.Matched; !job.GraphOnly {
 		s.say("matched %d messages, %d between ranks (%.1f bytes each, in %d messages), %d collectives (%s in %d messages, %d rounds); a rank sent %d messages of %s at most",
 			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, numbers.Bytes(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -77,7 +78,22 @@ type Result struct {
 	Clocks    ClockReport
 	Graph     ccgmerge.Report
 	Store     xtfwriter.Usage
-	Traffic   mpi.Stats
+	Traffic   Traffic
+}
+
+// Traffic is what a rank sent, and gave to collective calls.
+type Traffic struct{ Messages, Bytes, Collectives, CollectiveBytes atomic.Int64 }
+
+func (t *Traffic) count(x mpi.Note) {
+	calls, bytes := &t.Messages, &t.Bytes
+	switch {
+	case x.Kind.Collective():
+		calls, bytes = &t.Collectives, &t.CollectiveBytes
+	case x.Kind != mpi.OpSend && x.Kind != mpi.OpIsend:
+		return
+	}
+	calls.Add(1)
+	bytes.Add(x.Sent)
 }
 
 // Resumed is what a run found of earlier ones.
@@ -136,12 +152,11 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 		return nil, err
 	}
 	a.meter, a.pace = jobs.NewMeter(side, o.Show), newPacer(a, side)
-	a.dog, a.c = jobs.Observe(c, o.Watch)
+	a.dog, a.c = jobs.Observe(mpi.Observe(c, a.res.Traffic.count), o.Watch)
 	a.meter.Dog = a.dog
 	a.meter.Plan(o.costs())
 	err = a.run()
 	a.dog.Stop()
-	a.res.Traffic = c.Stats()
 	a.meter.Close(err != nil)
 	if err != nil {
 		return &a.res, err

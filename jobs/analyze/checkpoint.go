@@ -221,10 +221,10 @@ func (p *pacer) stopped() error {
 		jobs.ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
 }
 
-// report says on rank 0 what was kept of earlier runs. Collective.
+// report says what was kept of earlier runs. Collective.
 func (p *pacer) report() error {
 	n := []int64{int64(p.kept), int64(p.redo)}
-	if err := p.a.c.ReduceInt64(n, mpi.Sum, 0); err != nil {
+	if err := p.a.c.AllreduceInt64(n, mpi.Sum); err != nil {
 		return err
 	}
 	r := &p.a.res.Resumed

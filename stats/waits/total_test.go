@@ -79,7 +79,7 @@ func slowTotals(all [][]xtf.WaitSum, paths *callpath.Tree, most int) []xtf.WaitT
 }
 
 // reduced runs Totals on some ranks and returns the rows, and the messages of each.
-func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, ranks int) ([]xtf.WaitTotal, []mpi.Stats) {
+func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, ranks int) ([]xtf.WaitTotal, []traffic) {
 	t.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
 	arrays := make([]xtf.FinishedArray, len(all))
@@ -87,9 +87,10 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 		arrays[p] = array(t, types, xtf.TypeWaitSum, all[p])
 	}
 	var list []xtf.WaitTotal
-	traffic := make([]mpi.Stats, ranks)
+	sent := make([]traffic, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		run := NewTotals(c, paths)
+		own := &sent[c.Rank()]
+		run := NewTotals(mpi.Observe(c, func(x mpi.Note) { own.count(x) }), paths)
 		run.most = most
 		first, end := len(all)*c.Rank()/ranks, len(all)*(c.Rank()+1)/ranks
 		for p := first; p < end; p++ {
@@ -108,7 +109,6 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 		if err := run.Reduce(); err != nil {
 			return err
 		}
-		traffic[c.Rank()] = c.Stats()
 		if c.Rank() != 0 {
 			return nil
 		}
@@ -130,7 +130,17 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list, traffic
+	return list, sent
+}
+
+// traffic is what a rank sends and receives up and down the tree.
+type traffic struct{ messages, sent int64 }
+
+func (s *traffic) count(x mpi.Note) {
+	if x.Kind == mpi.OpSend || x.Kind == mpi.OpRecv {
+		s.messages++
+		s.sent += x.Sent
+	}
 }
 
 // TestTotals compares sums over ranks with adding up everything at once, with and
@@ -171,19 +181,14 @@ func TestTotalsScale(t *testing.T) {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
 			_, traffic := reduced(t, all, paths, 1000, ranks)
 			for r, s := range traffic {
-				var messages, sent int64
-				for _, l := range s.Levels {
-					messages += l.SentMessages + l.ReceivedMessages
-					sent += l.SentBytes
-				}
-				if limit := int64(2 * (bits.Len(uint(ranks-1)) + 1)); messages > limit {
-					t.Errorf("rank %d of %d: %d messages, at most %d expected", r, ranks, messages, limit)
+				if limit := int64(2 * (bits.Len(uint(ranks-1)) + 1)); s.messages > limit {
+					t.Errorf("rank %d of %d: %d messages, at most %d expected", r, ranks, s.messages, limit)
 				}
 				if ranks == 2 {
-					least = max(least, sent)
+					least = max(least, s.sent)
 				}
-				if ranks > 2 && sent > 2*least { // sums have more digits, and that is all
-					t.Errorf("rank %d of %d sends %d bytes, %d of two ranks", r, ranks, sent, least)
+				if ranks > 2 && s.sent > 2*least { // sums have more digits, and that is all
+					t.Errorf("rank %d of %d sends %d bytes, %d of two ranks", r, ranks, s.sent, least)
 				}
 			}
 		})
