@@ -69,8 +69,8 @@ type Meta struct {
 	Version string            `json:"version"` // for v=: of the files and of this interface
 	Tool    string            `json:"tool"`    // version of coppice
 	Runs    []RunMeta         `json:"runs"`    // the run and, if given, the predicted one
-	Classes []string          `json:"classes"` // words of the 8 classes of time in tiles, in the order of their planes: of the states of the first run that are in them
-	Words   map[string]string `json:"words"`   // of the items of sums, by their names
+	Classes []string          `json:"classes"` // words of the classes of time, of the states of the first run that are in them: the 8 of tiles in the order of their planes, then kernels, transfers and calls for devices, "" where there are none, which tiles have as own code
+	Words   map[string]string `json:"words"`   // of the items of sums, and of idle states, by their names
 	Limits  Limits            `json:"limits"`
 }
 
@@ -122,7 +122,7 @@ type Region struct {
 	Name  string `json:"name"`
 	File  string `json:"file"`  // "" where the trace does not tell
 	Line  uint32 `json:"line"`  // 0: not known
-	Class int    `json:"class"` // index into Meta.Classes
+	Class int    `json:"class"` // index into Meta.Classes; in tiles own code is 0 for all that are no class of tiles
 }
 
 // Counter is a metric.
@@ -138,8 +138,9 @@ type Counter struct {
 
 // Locations is the answer of api/locations?from=L&max=M (default and bound 4096): names of rows.
 type Locations struct {
-	From uint64     `json:"from"`
-	List []Location `json:"list"`
+	From uint64       `json:"from"`
+	List []Location   `json:"list"`
+	Lost []table.Lost `json:"lost"` // whose first and last event cannot be read
 }
 
 // Location is a row of the timeline.
@@ -153,6 +154,8 @@ type Location struct {
 	Type     string `json:"type"`  // cpu, accelerator, metric, other
 	Class    int    `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
 	Events   uint64 `json:"events"`
+	First    uint64 `json:"first"` // tick of the first event; in api/locations alone, as last; both 0 where they are lost
+	Last     uint64 `json:"last"`
 }
 
 // A tile, api/tile/{z}/{x}/{rows}, is binary (application/octet-stream), little-endian. rows is "F-I": rows of 16^F
@@ -160,7 +163,7 @@ type Location struct {
 // R is the number of rows in it (less than 64 in the last one), B = 512.
 //
 //	0    magic "CTIL"
-//	4    u16 version, 1
+//	4    u16 version, 2
 //	6    u16 flags: 1 spans follow; 2 bins are exact for every row; 4 waits are known
 //	8    u32 R
 //	12   u32 S, number of spans
@@ -177,6 +180,8 @@ type Location struct {
 //	     u8  calls[R*B]     0: no call begins here; else 1 + floor(log2(number that begin)), 33 at most
 //	     u8  flags[R*B]     1 marker calls (known where calls were read); 2 exact: shares and calls are those of this very bin; 4 coarse: copied from the
 //	                        bin of the pyramid around it, which is wider: zoom in; 8 the row could not be read
+//	     u8  gap[R*B]       share of the time, in 1/255, of processes between the first and the last event of their first thread, in which no call is open: own
+//	                        code that the trace has no function of; at least, where a row has other threads or devices too
 //	     (R*B is a multiple of 512, so every plane begins at a multiple of 512 after byte 64)
 //	then spans, if flag 1, column by column, sorted by row, then begin, outer calls first:
 //	     f64 begin[S], f64 end[S]   ticks after the begin of the tile; not clipped: begin may be below 0
@@ -186,8 +191,8 @@ type Location struct {
 //	     u8  class[S], u8 flags[S]  index into Meta.Classes; 1 outermost MPI, 2 marker, 4 cut: the trace has no end
 //
 // With spans the tile has at most 4096 of them and they are all calls that are open or begin in it; bins are there too,
-// exact, and serve where a span is thinner than a pixel. Idle time of a row (nothing recorded) is what the shares leave
-// of 255. Cost: 64 descents, then sequential reads.
+// exact, and serve where a span is thinner than a pixel. What shares and gap leave of 255 is idle: not started, ended, or a device
+// or thread without work. Cost: 64 descents, then sequential reads.
 
 // Stats is the answer of api/stats?t=A..B&ranks=SET&exact=1: the statistics of a window. exact=1 reads the calls at the
 // borders, and makes plain numbers of all bounds but those of Bytes, which a window around the whole run has exactly; without exact=1 or 0 at most 256 locations are read so.

@@ -22,7 +22,7 @@
 //
 // A Server is safe for concurrent use. As many requests compute as there are cores, at least two; others wait, 256 at most.
 // No reader keeps others waiting, and what waits for readers is bounded: turns.go is all of that.
-// Next to the cache of the files and Options.SendBytes it holds the definitions, 24 bytes a location, 80 bytes for each of 65536 calls, the matrix
+// Next to the cache of the files and Options.SendBytes it holds the definitions, 64 bytes a location, 80 bytes for each of 65536 calls, the matrix
 // and the tree of intervals once asked for, and 1 MiB for each tile in progress.
 //
 //	r, err := results.Open("run.xtf", xtf.Options{CacheBytes: 128 << 20})

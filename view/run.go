@@ -19,9 +19,10 @@ type run struct {
 	*results.Run
 	first, last uint64                       // events, ticks
 	scale       int                          // see RunMeta.Scale
-	shares      []int                        // class of time of each region, by its index
+	shares      []int                        // class of time in tiles of each region, by its index
 	classes     func() ([]xtf.Member, error) // of processes, read once
 	paths       func() (*results.CallPaths, error)
+	lives       func() []life // of locations
 	callsMu     sync.Mutex
 	calls       map[callKey]xtf.Call // some of those that were climbed to
 	tree        kept[Intervals]
@@ -36,6 +37,7 @@ const exactTimes = 1<<53 - 1
 func openRun(r *results.Run) (*run, error) {
 	x := &run{Run: r}
 	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
+	x.lives = sync.OnceValue(x.readLives)
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
 	if err != nil {
@@ -62,13 +64,16 @@ func openRun(r *results.Run) (*run, error) {
 	}
 	for i := range d.Regions {
 		g := &d.Regions[i]
-		share := xtf.ShareOf(uint32(d.Class(g)))
-		x.shares = append(x.shares, share)
+		class := xtf.ShareOf(uint32(d.Class(g)))
+		x.shares = append(x.shares, class)
+		if class == xtf.ShareOwn {
+			class = stateClass(d.StateOf(g))
+		}
 		file, line := r.Where(g.Ref)
 		if line == trace.Undefined {
 			line = 0
 		}
-		m.Regions = append(m.Regions, Region{Ref: g.Ref, Name: r.RegionName(g.Ref), File: file, Line: line, Class: share})
+		m.Regions = append(m.Regions, Region{Ref: g.Ref, Name: r.RegionName(g.Ref), File: file, Line: line, Class: class})
 	}
 	return x, x.fill()
 }
@@ -123,6 +128,30 @@ func (x *run) readClasses() ([]xtf.Member, error) {
 		return nil, err
 	}
 	return t.Members, nil
+}
+
+// life is the ticks from the first event of a location to its last one, or what is wrong with it.
+type life struct {
+	first, last uint64
+	err         error
+}
+
+// readLives reads the lives of the first threads of processes; those of other locations are empty.
+func (x *run) readLives() []life {
+	list := make([]life, x.meta.Locations)
+	for p := range list {
+		if _, thread := x.Defs.Process(trace.P(p)); thread != 0 || x.Defs.Location(trace.P(p)).Type != trace.CPUThread {
+			continue
+		}
+		list[p] = x.lifeOf(trace.P(p))
+	}
+	return list
+}
+
+// lifeOf is from the first to the last event of a location.
+func (x *run) lifeOf(p trace.P) life {
+	v, err := x.Components(p)
+	return life{v[xtf.ItemFirst], v[xtf.ItemLast], err}
 }
 
 // classOf is the class of a process, as Location.Class has it.
@@ -209,6 +238,27 @@ func gather[T any](ctx context.Context, x *run, list []trace.P, section string, 
 	return lost, err
 }
 
+// Classes of time after those of tiles, which have them with own code: those of states on devices and of waits for them.
+const (
+	classKernel = xtf.NumShares + iota
+	classTransfer
+	classDevice
+	numClasses
+)
+
+// stateClass is the class of a state.
+func stateClass(s trace.State) int {
+	switch s {
+	case trace.StateKernel:
+		return classKernel
+	case trace.StateTransfer:
+		return classTransfer
+	case trace.StateDeviceCall, trace.StateLaunch, trace.StateTransferCall, trace.StateDeviceWait:
+		return classDevice
+	}
+	return xtf.States[s].Share
+}
+
 // meta answers api/meta.
 func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
@@ -218,10 +268,12 @@ func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	for _, x := range s.runs {
 		m.Runs = append(m.Runs, x.meta)
 	}
-	classes := results.ShareWords(s.runs[0].Run)
-	m.Classes = classes[:]
+	m.Classes = results.ClassWords(s.runs[0].Run, numClasses, stateClass)
 	for i := range xtf.NumItems {
 		m.Words[i.String()] = results.ItemWord(i)
+	}
+	for _, x := range []trace.State{trace.StateBefore, trace.StateAfter, trace.StateDeviceIdle} {
+		m.Words[trace.States[x].Name] = trace.States[x].Text
 	}
 	return m, nil
 }
@@ -242,12 +294,19 @@ func (s *Server) locations(_ context.Context, p *params) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	x := &Locations{From: from, List: []Location{}}
+	x := &Locations{From: from, List: []Location{}, Lost: []table.Lost{}}
 	for i := from; i < min(n, from+uint64(limit)); i++ {
 		l, err := p.run.location(trace.P(i))
 		if err != nil {
 			return nil, err
 		}
+		v := p.run.lifeOf(trace.P(i))
+		if results.Partial(v.err) {
+			x.Lost = append(x.Lost, p.run.Lost(trace.P(i), "locations", v.err))
+		} else if v.err != nil {
+			return nil, v.err
+		}
+		l.First, l.Last = v.first, v.last
 		x.List = append(x.List, l)
 	}
 	return x, nil

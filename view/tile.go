@@ -20,11 +20,12 @@ import (
 
 // Sizes of tiles.
 const (
-	tileBins  = 512
-	tileRows  = 64
-	tileSpans = 4096 // calls that are listed
-	tileExact = 1 << 18
-	tileHead  = 64 // bytes
+	tileBins    = 512
+	tileRows    = 64
+	tileSpans   = 4096 // calls that are listed
+	tileExact   = 1 << 18
+	tileHead    = 64 // bytes
+	tileVersion = 2
 )
 
 // Flags of a tile, of a bin, and of a call, as they are in an answer.
@@ -110,6 +111,7 @@ type picture struct {
 	wait   []uint8
 	calls  []uint8
 	flags  []uint8
+	gap    []uint8
 	lists  [][]span // calls by row; nil without
 	spans  bool
 	lost   int
@@ -126,7 +128,7 @@ type span struct {
 
 func newPicture(g *grid) *picture {
 	n := g.rows * tileBins
-	x := &picture{grid: *g, region: make([]uint32, n), out: make([]byte, tileHead+15*n)}
+	x := &picture{grid: *g, region: make([]uint32, n), out: make([]byte, tileHead+16*n)}
 	for i := range x.region {
 		x.region[i] = noRegion
 	}
@@ -139,7 +141,7 @@ func newPicture(g *grid) *picture {
 	for i := range x.share {
 		x.share[i] = plane()
 	}
-	x.wait, x.calls, x.flags = plane(), plane(), plane()
+	x.wait, x.calls, x.flags, x.gap = plane(), plane(), plane(), plane()
 	return x
 }
 
@@ -198,7 +200,7 @@ func (x *run) paint(ctx context.Context, t *picture) error {
 // loseRow marks a row that could not be read.
 func (t *picture) loseRow(i int) {
 	for b := i * tileBins; b < (i+1)*tileBins; b++ {
-		t.region[b], t.wait[b], t.calls[b], t.flags[b] = noRegion, 0, 0, binLost
+		t.region[b], t.wait[b], t.calls[b], t.flags[b], t.gap[b] = noRegion, 0, 0, binLost, 0
 		for k := range t.share {
 			t.share[k][b] = 0
 		}
@@ -276,10 +278,53 @@ func (x *run) paintRow(t *picture, i int, w way) error {
 	} else if err := x.paintCalls(t, i, p); err != nil {
 		return err
 	}
-	if t.f > 0 {
-		return nil
+	if err := x.paintGaps(t, i, p); err != nil || t.f > 0 {
+		return err
 	}
 	return x.paintWaits(t, i, p)
+}
+
+// paintGaps fills the plane of time in no recorded call of row i, of processes that live: from the first event of their first
+// thread to its last one. Shares are rounded down: what is left by that alone is none.
+func (x *run) paintGaps(t *picture, i int, p trace.P) error {
+	lives := x.lives()
+	lives = lives[p:min(uint64(p)+t.stride, uint64(len(lives)))]
+	const whole = 1 << 16 // of a bin of one location
+	edges := make([]int64, tileBins+2)
+	width := uint64(1) << t.shift
+	for _, l := range lives {
+		if l.err != nil {
+			return l.err
+		}
+		from, to := max(l.first, t.begin), min(l.last, t.end)
+		if from >= to {
+			continue
+		}
+		b1, b2 := t.bin(from), t.bin(to-1)
+		part := func(ticks uint64) int64 { return int64(numbers.MulDiv(ticks, whole, width)) }
+		add := func(b int, v int64) { edges[b], edges[b+1] = edges[b]+v, edges[b+1]-v }
+		if b1 == b2 {
+			add(b1, part(to-from))
+			continue
+		}
+		add(b1, part(t.begin+uint64(b1+1)<<t.shift-from))
+		edges[b1+1], edges[b2] = edges[b1+1]+whole, edges[b2]-whole
+		add(b2, part(to-(t.begin+uint64(b2)<<t.shift)))
+	}
+	alive := int64(0)
+	for b := range tileBins {
+		alive += edges[b]
+		left, rounded := int(alive*255/whole/int64(len(lives))), 0
+		for k := range t.share {
+			if v := int(t.share[k][i*tileBins+b]); v > 0 {
+				left, rounded = left-v, rounded+2
+			}
+		}
+		if left > rounded {
+			t.gap[i*tileBins+b] = uint8(left)
+		}
+	}
+	return nil
 }
 
 // parallel calls f(0) to f(n-1), a few at a time.
@@ -306,7 +351,7 @@ func parallel(ctx context.Context, n int, f func(i int) error) error {
 func (t *picture) encode() []byte {
 	s, le, b := t.count(), binary.LittleEndian, t.out
 	copy(b, "CTIL")
-	le.PutUint16(b[4:], 1)
+	le.PutUint16(b[4:], tileVersion)
 	flags := uint16(0)
 	if t.spans {
 		flags |= tileHasSpans

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -22,7 +24,7 @@ type parsedTile struct {
 	lost                     int
 	region                   []uint32
 	share                    [8][]byte
-	wait, calls, bin         []byte
+	wait, calls, bin, gap    []byte
 	from, to, n              []float64
 	spanRegion               []uint32
 	row, depth               []uint16
@@ -33,7 +35,7 @@ type parsedTile struct {
 func parseBytes(t testing.TB, b []byte) *parsedTile {
 	t.Helper()
 	le := binary.LittleEndian
-	if len(b) < 64 || string(b[:4]) != "CTIL" || le.Uint16(b[4:]) != 1 {
+	if len(b) < 64 || string(b[:4]) != "CTIL" || le.Uint16(b[4:]) != 2 {
 		t.Fatalf("no tile in %d bytes", len(b))
 	}
 	x := &parsedTile{
@@ -41,7 +43,7 @@ func parseBytes(t testing.TB, b []byte) *parsedTile {
 		begin: math.Float64frombits(le.Uint64(b[24:])), width: math.Float64frombits(le.Uint64(b[32:])), lost: int(le.Uint32(b[40:])),
 	}
 	n, s := x.rows*512, x.spans
-	if want := 64 + n*(4+8+3) + s*(24+4+4+2); len(b) != want {
+	if want := 64 + n*(4+8+4) + s*(24+4+4+2); len(b) != want {
 		t.Fatalf("%d bytes for %d rows and %d spans, want %d", len(b), x.rows, s, want)
 	}
 	at := b[64:]
@@ -52,7 +54,7 @@ func parseBytes(t testing.TB, b []byte) *parsedTile {
 	for k := range x.share {
 		x.share[k] = bytes(n)
 	}
-	x.wait, x.calls, x.bin = bytes(n), bytes(n), bytes(n)
+	x.wait, x.calls, x.bin, x.gap = bytes(n), bytes(n), bytes(n), bytes(n)
 	for _, to := range []*[]float64{&x.from, &x.to, &x.n} {
 		for range s {
 			*to = append(*to, math.Float64frombits(le.Uint64(bytes(8))))
@@ -129,7 +131,7 @@ func TestTilesOfTraces(t *testing.T) {
 		t.Skip("long")
 	}
 	rng := rand.New(rand.NewPCG(2, 8))
-	for _, name := range []string{"npb-is.S-4", "pingpong-papi-scorep71"} {
+	for _, name := range []string{"npb-is.S-4", "pingpong-papi-scorep71", "hip-mi300-scorep9"} {
 		checkTiles(t, serving(t, realTrace(t, name)), rng, map[string]int{}, 4)
 	}
 }
@@ -238,6 +240,7 @@ func (c *tileCheck) bin(row, b int) {
 		}
 		sum.calls += one.calls
 	}
+	c.gaps(row, b, &sum, t1, last-first)
 	most, regions := uint64(0), []int{}
 	for k := range sum.class {
 		want := sum.class[k] * 255 / width / uint64(last-first)
@@ -258,6 +261,30 @@ func (c *tileCheck) bin(row, b int) {
 	}
 	if want := uint8(bits.Len64(sum.calls)); c.v.calls[i] != want {
 		c.t.Fatalf("%s: row %d bin %d: calls byte %d for %d calls", c.path, row, b, c.v.calls[i], sum.calls)
+	}
+}
+
+// gaps compares the time in no call with the lives of the locations, as their components have them, less the time in calls. Other
+// threads and devices have no gaps.
+func (c *tileCheck) gaps(row, b int, sum *binTwin, t1 uint64, n int) {
+	alive, width := uint64(0), uint64(c.v.width)
+	for p := row * c.v.stride; p < row*c.v.stride+n; p++ {
+		comp, err := c.x.Components(trace.P(p))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if _, thread := c.x.Defs.Process(trace.P(p)); thread == 0 && c.x.Defs.Location(trace.P(p)).Type == trace.CPUThread {
+			if from, to := max(comp[xtf.ItemFirst], t1), min(comp[xtf.ItemLast], t1+width); from < to {
+				alive += to - from
+			}
+		}
+	}
+	for _, v := range sum.class {
+		alive -= min(alive, v)
+	}
+	want, got := int(alive*255/width/uint64(n)), int(c.v.gap[row*512+b])
+	if got > want+16 || got < want-16 || (got > want+1 || got < want-1) && c.v.stride == 1 && sum.calls == 0 {
+		c.t.Fatalf("%s: row %d bin %d: in no call for %d, want %d", c.path, row, b, got, want)
 	}
 }
 
@@ -348,4 +375,59 @@ func TestWaitsAlong(t *testing.T) {
 			t.Errorf("location %d: %d ticks of waits in bins, %d in all", p, got, want)
 		}
 	}
+}
+
+// TestCellsAsQuery compares random exact cells of real runs at every zoom with the functions that the exact statistics of the cell list, as
+// `coppice query window --exact` does: a share is the time of the functions of its class, in parts of the cell.
+func TestCellsAsQuery(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"npb-is.S-4", "lulesh-8", "npb-lu.S-func-4"} {
+		t.Run(name, func(t *testing.T) {
+			s := serving(t, realTrace(t, name))
+			rng := rand.New(rand.NewPCG(4, 8))
+			n := 0
+			for i := range 4 * (s.runs[0].scale + 1) {
+				n += cellAsQuery(t, s, i/4, rng)
+			}
+			if n < 2*s.runs[0].scale {
+				t.Errorf("only %d cells are exact", n)
+			}
+		})
+	}
+}
+
+// cellAsQuery compares a random cell of a zoom, and returns 1 if it is exact.
+func cellAsQuery(t *testing.T, s *Server, z int, rng *rand.Rand) int {
+	t.Helper()
+	x := s.runs[0]
+	at := x.first + rng.Uint64N(x.last-x.first+1)
+	path := fmt.Sprintf("tile/%d/%d/0-0", z, at>>(x.scale-z)>>9)
+	v := parseBytes(t, ask(s, path).Body.Bytes())
+	row, b := rng.IntN(v.rows), int(at>>(x.scale-z)&511)
+	if v.bin[row*512+b]&binExact == 0 {
+		return 0
+	}
+	t1, width := uint64(v.begin)+uint64(b)*uint64(v.width), uint64(v.width)
+	ranks, err := results.ParseRanks(fmt.Sprint(row), x.Defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := lookup.NewStatistics(x.Run, ranks, t1, t1+width, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var class [8]uint64
+	for _, f := range q.Functions {
+		class[x.shareOf(x.regionWord(f.Region))] += f.Exclusive.Lower
+		if f.Exclusive.Lower != f.Exclusive.Upper {
+			t.Fatalf("%s: %s has bounds", path, f.Name)
+		}
+	}
+	for k, ticks := range class {
+		// Bins of the pyramid that a cell joins are rounded down each, to 1/255 of themselves.
+		if got, want := int(v.share[k][row*512+b]), int(ticks*255/width); got > want || got < want-1 {
+			t.Errorf("%s: row %d bin %d: share of class %d is %d, the query says %d", path, row, b, k, got, want)
+		}
+	}
+	return 1
 }

@@ -74,18 +74,22 @@ func ItemShare(i xtf.Item) int {
 // ShareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
 // the first state of the class.
 func ShareWords(r *Run) [xtf.NumShares]string {
+	return [xtf.NumShares]string(ClassWords(r, xtf.NumShares, func(s trace.State) int { return xtf.States[s].Share }))
+}
+
+// ClassWords are the words of n classes of states, at least those of tiles; of a class without states "".
+func ClassWords(r *Run, n int, class func(s trace.State) int) []string {
 	seen := [trace.NumStates]bool{trace.StateOwn: true}
 	for i := range r.Defs.Regions {
 		seen[r.Defs.StateOf(&r.Defs.Regions[i])] = true
 	}
-	var words [xtf.NumShares]string
-	var found [xtf.NumShares]bool
+	words, found := make([]string, n), make([]bool, n)
 	for s := range trace.NumStates {
-		k, word := xtf.States[s].Share, trace.States[s].Text
+		k, word := class(s), trace.States[s].Text
 		switch {
 		case seen[s] && found[k]:
 			words[k] += ", " + word
-		case seen[s] || words[k] == "":
+		case seen[s] || words[k] == "" && k < xtf.NumShares:
 			words[k], found[k] = word, seen[s]
 		}
 	}

@@ -2,6 +2,7 @@ import {ask, hitButton} from './dialogs.js';
 import {drawDetails} from './details.js';
 import {$, beginning, notice, replace, say} from './dom.js';
 import {Clock, count} from './format.js';
+import {Legend} from './legend.js';
 import {Names} from './names.js';
 import {Overlays} from './overlays.js';
 import {Overview} from './overview.js';
@@ -43,8 +44,10 @@ export class App {
     this.overview = new Overview(this);
     this.pointer = new Pointer(this);
     this.tree = new Tree(this);
+    this.legend = new Legend(this);
     this.panels = new Panels(this, [...new TimePanels(this).list(), ...new RankPanels(this).list()]);
     this.at = null;
+    this.keyed = false; // the keyboard moved the selection last
     this.waitAt = -1;
     this.frame = 0;
     this.answers = new Map();
@@ -89,6 +92,7 @@ export class App {
     this.overview.draw();
     $('window').textContent = this.windowText();
     this.tree.rename();
+    this.pointer.tip();
     if (this.state.table) replace($('table'), visibleTable(this));
   }
 
@@ -132,8 +136,8 @@ export class App {
     $('table').hidden = !this.state.table;
     $('timeline').classList.toggle('hidden-picture', this.state.table);
     $('tree').hidden = !this.state.tree;
-    for (const [id, on] of [['b-waits', this.state.lane('w')], ['b-messages', this.state.lane('m')], ['b-critical', this.state.lane('c')],
-      ['b-table', this.state.table], ['b-details', this.state.details], ['b-tree', this.state.tree]]) {
+    this.legend.follow();
+    for (const [id, on] of [['b-table', this.state.table], ['b-details', this.state.details], ['b-tree', this.state.tree]]) {
       $(id).setAttribute('aria-pressed', on ? 'true' : 'false');
     }
     if (what === 'view') speakWindow(this);
@@ -190,6 +194,7 @@ export class App {
 
   // go selects, and moves the window there.
   go({row, t, n}) {
+    this.keyed = true;
     const fields = this.state.show(t, row);
     this.state.change({...fields, sel: {row, t, n: n ?? null}}, 'go' + row + ' ' + t);
     this.state.tell('sel');
@@ -342,6 +347,7 @@ export class App {
 
   // nextOf goes to the next call of a function, in the selected row or the first visible one.
   async nextOf(h) {
+    this.state.change({fn: h.region});
     const row = this.state.sel ? this.state.sel.row : Math.max(0, Math.floor(this.state.rows[0]));
     const n = await this.source.json('next', {loc: row, t: Math.floor(this.state.t[0]), kind: 'region', region: h.region, step: 1});
     if (n.found) this.go({row, t: n.t, n: n.n});

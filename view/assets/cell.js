@@ -1,5 +1,5 @@
-import {count, share} from './format.js';
-import {bins, tileRows} from './source.js';
+import {bytes, count, share} from './format.js';
+import {bins, flagLost, shares, tileRows} from './source.js';
 
 // What the picture shows at a point, found in the tile, and in words.
 
@@ -15,7 +15,7 @@ export function cellOf(app, used, t, row) {
   const k = local * bins + b;
   const cells = tile.rows * bins;
   const cell = {tile, k, region: tile.region[k], wait: tile.wait[k] / 255, calls: tile.calls[k], flags: tile.flag[k],
-    shares: app.answer.classes.map((_, s) => [s, tile.share[s * cells + k] / 255])};
+    gap: tile.gap[k] / 255, shares: Array.from({length: shares}, (_, s) => [s, tile.share[s * cells + k] / 255])};
   if (!tile.span) return {cell};
   const s = tile.span;
   let call = -1;
@@ -26,28 +26,48 @@ export function cellOf(app, used, t, row) {
     region: s.region[call], class: s.class[call]}};
 }
 
+// idle is what a row is where nothing is recorded and no gap of a process's own code is.
+function idle(app, c) {
+  const l = app.timeline.used.group === 1 ? app.names.of(c.row) : null;
+  if (!l?.last) return 'no call recorded';
+  return c.t < l.first ? app.word('before') : c.t >= l.last ? app.word('after') : l.type === 'accelerator' ? app.word('device_idle') : 'no call recorded';
+}
+
 // describe puts a cell into words, for the tip.
 export function describe(app, c) {
   const group = app.timeline.used.group;
   const first = Math.floor(c.row / group) * group;
   const step = (app.state.t[1] - app.state.t[0]) / 1000;
   const lines = [`${app.names.group(first, first + group)}   ${app.clock.at(c.t, step)}`];
-  if (c.call) {
-    lines.push(`${app.meta.regions[c.call.region]?.name || '?'}   ${app.clock.duration(c.call.end - c.call.begin)}`);
-  }
-  if (!c.cell) return lines.join('\n');
-  if (c.cell.flags & 8) return lines.concat('could not be read').join('\n');
-  if (!c.call && c.cell.region !== 0xffffffff) lines.push('most: ' + (app.meta.regions[c.cell.region]?.name || '?'));
-  const parts = c.cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
-    .map(([s, x]) => `${app.answer.classes[s]} ${share(x)}`);
-  if (!c.call && parts.length) lines.push(parts.join(', '));
-  if (!parts.length && !c.call) lines.push('nothing recorded');
-  if (c.cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(c.cell.wait));
-  else if (app.meta.waits && !(c.cell.tile.flags & 4)) lines.push('waits are drawn for rows of fewer ranks');
+  const {cell} = c;
+  if (!cell) return lines.join('\n');
+  if (cell.flags & flagLost) return lines.concat('could not be read').join('\n');
+  const region = app.meta.regions[(c.call || cell).region];
+  const own = app.answer.classes[region && region.class >= shares ? region.class : 0];
+  if (c.call) lines.push(`${region?.name || '?'}   ${app.clock.duration(c.call.end - c.call.begin)}`);
+  else if (region) lines.push('most: ' + region.name);
+  const where = region && region.file && region.line ? `${region.file}:${region.line}` : '';
+  if (where) lines.push(where);
+  const parts = cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
+    .map(([s, x]) => `${s === 0 ? own : app.answer.classes[s]} ${share(x)}`);
+  if (cell.gap > 0) parts.push(`no function recorded ${share(cell.gap)}`);
+  if (!c.call) lines.push(parts.join(', ') || idle(app, c));
+  if (cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(cell.wait));
+  else if (app.meta.waits && !(cell.tile.flags & 4)) lines.push('waits are drawn for rows of fewer ranks');
   if (!c.call) {
-    if (c.cell.calls > 0) lines.push(`calls that begin: ${c.cell.calls === 1 ? '1' : 'at least ' + count(2 ** (c.cell.calls - 1))}`);
-    lines.push(`a cell is ${app.clock.duration(c.cell.tile.width)}${group > 1 ? ' × ' + count(group) + ' rows' : ''}` +
-      (c.cell.flags & 4 ? ', from a wider one' : ''));
+    if (cell.calls > 0) lines.push(`calls that begin: ${cell.calls === 1 ? '1' : 'at least ' + count(2 ** (cell.calls - 1))}`);
+    lines.push(`a cell is ${app.clock.duration(cell.tile.width)}${group > 1 ? ' × ' + count(group) + ' rows' : ''}` +
+      (cell.flags & 4 ? ', from a wider one' : ''));
   }
   return lines.join('\n');
+}
+
+// describeMessage puts message k of those that are drawn into words.
+export function describeMessage(app, k) {
+  const l = app.overlays.messages.list;
+  const step = (app.state.t[1] - app.state.t[0]) / 1000;
+  return [`message, ${app.names.label(l.from[k])} to ${app.names.label(l.to[k])}`, bytes(l.bytes[k]),
+    `sent ${app.clock.at(l.send_t[k], step)}, received ${app.clock.at(l.recv_t[k], step)}, ${app.clock.duration(l.recv_t[k] - l.send_t[k])}`,
+    l.wait[k] > 0 ? `the receiver waited ${app.clock.duration(l.wait[k])}` : 'the receiver did not wait for it',
+    'click: the send'].join('\n');
 }

@@ -61,7 +61,7 @@ export class Keys {
     const d = $('help');
     replace(d, el('h2', {id: 'help-title'}, 'Keys'), list(keyTable), el('h3', {}, 'Mouse'), list(mouse),
       el('p', {}, el('label', {class: 'lock', for: 'letters'}, box, 'Single-letter keys')),
-      el('p', {class: 'note'}, 'Colours are what the processes did, in shares of the time of a cell. Cells are exact sums. ' +
+      el('p', {class: 'note'}, 'Colours are what the processes did, in shares of the time of a cell; the legend switches them. Cells are exact sums. ' +
         'Stripes are waits. Copy the address of this page to share what you see.'),
       el('button', {onclick: () => d.close(), autofocus: true}, 'Close'));
     d.showModal();

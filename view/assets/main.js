@@ -1,6 +1,6 @@
 import {App} from './app.js';
 import {ask} from './dialogs.js';
-import {$, el, notice, replace} from './dom.js';
+import {$, notice} from './dom.js';
 import {Clock, count, processes} from './format.js';
 import {Keys} from './keys.js';
 import {Failure, openSource} from './source.js';
@@ -40,7 +40,7 @@ function bindKeys(app, keys) {
     if (p) state.change({tab: p.id});
   });
   const buttons = {'b-back': bind.Backspace, 'b-all': bind[0], 'b-search': bind['/'], 'b-goto': bind.g, 'b-table': bind.t, 'b-help': bind['?'],
-    theme: bind.l, 'b-waits': () => state.toggleLane('w'), 'b-messages': () => state.toggleLane('m'), 'b-critical': () => state.toggleLane('c'),
+    theme: bind.l,
     'b-details': () => state.change({details: !state.details}), 'b-tree': () => state.change({tree: !state.tree})};
   for (const [id, f] of Object.entries(buttons)) $(id).addEventListener('click', guard(f));
   $('skip').addEventListener('click', (e) => {
@@ -78,14 +78,6 @@ function divide(app) {
   });
 }
 
-function legend(app) {
-  const items = app.answer.classes.map((name, s) => [s, name]);
-  if (app.meta.waits) items.push([8, 'waiting']);
-  if (app.meta.critical) items.push([9, 'critical path']);
-  items.push([10, 'no call recorded']);
-  replace($('legend'), ...items.map(([s, name]) => el('li', {}, el('span', {class: 'swatch s' + s}), name)));
-}
-
 function summary(meta) {
   const clock = new Clock(meta.resolution);
   return processes(meta.processes) + (meta.locations !== meta.processes ? `, ${count(meta.locations)} rows` : '') +
@@ -107,7 +99,6 @@ async function start() {
   document.title = meta.name + ' · coppice';
   $('title').textContent = meta.name;
   $('summary').textContent = summary(meta);
-  legend(app);
   if (meta.partial) notice(`Part of the input is missing or damaged: ${meta.damage || 'see coppice report diagnostics'}.`, 'bad');
   if (!meta.rows) notice('This file has no rows of events (analyzed with --events none): there is no timeline, but intervals and sums.');
   if (meta.locations === 0 || meta.events === 0) notice('This run has no events.');

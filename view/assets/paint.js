@@ -1,5 +1,5 @@
 import {colours, hatch} from './theme.js';
-import {bins, flagLost, Recent, tileRows, Tiles} from './source.js';
+import {bins, flagLost, Recent, shares, tileRows, Tiles} from './source.js';
 import {cut} from './dom.js';
 
 // Painting rows from tiles. A tile becomes a small picture, each bin a stack of its classes' shares, which is scaled to the
@@ -16,12 +16,42 @@ export class Painter {
     this.tiles = tiles;
     this.regions = regions;
     this.pictures = new Recent(pictureBytes);
+    this.paints = new Map(); // class and region -> colour
     this.waits = true;
+    this.hide = '';
+    this.fn = null;
   }
 
-  // forget drops pictures, after a change of theme.
+  // forget drops pictures, after a change of colours.
   forget() {
     this.pictures.clear();
+    this.paints.clear();
+  }
+
+  // follow takes from the state what is painted: waits or not, hidden classes, and the function that alone has its colour.
+  follow({off, hide, fn}) {
+    this.waits = !off.includes('w');
+    if (hide === this.hide && fn === this.fn) return;
+    Object.assign(this, {hide, fn});
+    this.forget();
+  }
+
+  // paintOf is the colour of a class of tiles in a call of a region, or in a cell in which that region has most time.
+  paintOf(cls, region) {
+    const key = region * shares + cls;
+    let p = this.paints.get(key);
+    if (p) return p;
+    const c = colours();
+    const full = this.regions[region]?.class ?? -1;
+    const mine = cls === (full < shares ? full : 0);
+    const shown = cls === 0 && mine ? full : cls;
+    // Functions of the program differ by lightness; the hue is that of the class.
+    let rgb = blend(c.rgb[shown] || c.rgb[5], c.laneRGB, shown === 0 && mine ? shadeParts[region % 4] : 0);
+    if (this.hide.includes(shown.toString(36))) rgb = c.laneRGB;
+    else if (this.fn !== null && !(mine && region === this.fn)) rgb = blend(rgb, c.laneRGB, 0.8);
+    p = {rgb, word: word(rgb), fill: `rgb(${rgb})`, ink: light(rgb) > 0.179 ? '#000000' : '#ffffff'};
+    this.paints.set(key, p);
+    return p;
   }
 
   // paint draws rows into a rectangle of the canvas. view has t [from, to] and rows [from, to] that fill the rectangle.
@@ -161,12 +191,15 @@ export class Painter {
       let b = 0;
       for (let s = 0; s < 8; s++) {
         const w = Math.min(left, tile.share[s * cells + k]);
+        if (w === 0) continue;
         left -= w;
-        r += w * c.rgb[s][0];
-        g += w * c.rgb[s][1];
-        b += w * c.rgb[s][2];
+        const {rgb} = this.paintOf(s, tile.region[k]);
+        r += w * rgb[0];
+        g += w * rgb[1];
+        b += w * rgb[2];
       }
-      const lane = tile.flag[k] & flagLost ? [128, 128, 128] : c.laneRGB;
+      const gap = this.hide.includes('g') ? 0 : Math.min(left, tile.gap[k]);
+      const lane = blend(tile.flag[k] & flagLost ? [128, 128, 128] : c.laneRGB, c.gapRGB, left ? gap / left : 0);
       r = (r + left * lane[0]) / 255;
       g = (g + left * lane[1]) / 255;
       b = (b + left * lane[2]) / 255;
@@ -177,48 +210,35 @@ export class Painter {
 
   stack(tile, out, c, lines) {
     const cells = tile.rows * bins;
-    const toWord = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-    const word = c.rgb.map(toWord);
-    const own = [0, 1, 2, 3].map((k) => toWord(shaded(0, k).rgb));
+    const gap = word(this.hide.includes('g') ? c.laneRGB : c.gapRGB);
     for (let row = 0; row < tile.rows; row++) {
       for (let b = 0; b < bins; b++) {
         const k = row * bins + b;
         let sum = 0;
         let y = 0;
+        // A share that is there gets a line where it is more than half of one.
+        const add = (share, colour) => {
+          sum += share;
+          for (const to = Math.min(lines, Math.round(sum / 255 * lines)); y < to; y++) out[((row + 1) * lines - 1 - y) * bins + b] = colour;
+        };
         for (const s of stackOrder) {
           const w = tile.share[s * cells + k];
-          if (w === 0) continue;
-          sum += w;
-          // A share that is there gets a line where it is more than half of one.
-          for (const to = Math.min(lines, Math.round(sum / 255 * lines)); y < to; y++) {
-            out[((row + 1) * lines - 1 - y) * bins + b] = s === 0 ? own[tile.region[k] & 3] : word[s];
-          }
+          if (w > 0) add(w, this.paintOf(s, tile.region[k]).word);
         }
+        if (tile.gap[k] > 0) add(tile.gap[k], gap);
       }
     }
   }
 
   // stripes hatches the share of each bin that is waiting, from the bottom of the row.
-  // Where callers are drawn above their callees it stays below half of it, off their names.
   stripes(ctx, view, box, at, tile) {
-    const full = at.group * at.rowHeight;
-    if (full < 4) return;
-    const part = at.steps && tile.span && full >= stepsFrom ? 0.45 : 1;
-    const height = full * part;
+    const height = at.group * at.rowHeight;
+    if (height < 4) return;
     tile.stripes ??= stripePath(tile);
-    if (tile.stripes === 'none') return;
     const scale = box.w / (view.t[1] - view.t[0]) * tile.width;
     const px = box.x + (tile.begin - view.t[0]) / tile.width * scale;
     const py = box.y + (at.i * tileRows * at.group - view.rows[0]) * at.rowHeight;
-    const pattern = hatch(ctx);
-    if (part < 1) {
-      tile.rowStripes ??= Array.from({length: tile.rows}, (_, row) => stripePath(tile, row));
-      tile.rowStripes.forEach((path, row) => {
-        if (path !== 'none') fillScaled(ctx, pattern, path, px, py + (row + 1) * full - height, scale, height);
-      });
-      return;
-    }
-    fillScaled(ctx, pattern, tile.stripes, px, py, scale, height);
+    if (tile.stripes) fillScaled(ctx, hatch(ctx), tile.stripes, px, py, scale, height);
   }
 
   // spans draws calls one by one. In a tall row the open calls around one stay visible above it, like steps.
@@ -249,14 +269,14 @@ export class Painter {
       const name = row + ' ' + s.n[k];
       const known = this.labels.get(name); // from the tile before
       if (known) known.b = Math.min(b, to);
-      else this.labels.set(name, {x: Math.max(a, from), b: Math.min(b, to), y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
+      else this.labels.set(name, {x: Math.max(a, from), b: Math.min(b, to), y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], paint: this.paintOf(s.class[k], s.region[k]), row, depth: s.depth[k]});
     }
     ctx.restore();
   }
 
   span(ctx, s, k, r, step) {
     const c = colours();
-    ctx.fillStyle = shade(s.class[k], s.region[k]);
+    ctx.fillStyle = this.paintOf(s.class[k], s.region[k]).fill;
     ctx.fillRect(r.a, r.y, r.b - r.a, r.h);
     if (r.b - r.a < 8) return; // borders would be most of what is seen
     ctx.fillStyle = c.bg;
@@ -276,9 +296,9 @@ export class Painter {
       const end = next && next.row === l.row && next.y === l.y ? Math.min(l.b, next.x) : l.b;
       const text = cut(ctx, this.regions[l.region]?.name || '?', end - l.x - 6);
       if (!text) return;
-      ctx.strokeStyle = shade(l.cls, l.region); // so that it can be read on stripes
+      ctx.strokeStyle = l.paint.fill; // so that it can be read on stripes
       ctx.strokeText(text, l.x + 3, l.y);
-      ctx.fillStyle = ink(l.cls, l.region);
+      ctx.fillStyle = l.paint.ink;
       ctx.fillText(text, l.x + 3, l.y);
     });
     this.labels = null;
@@ -296,52 +316,28 @@ function fillScaled(ctx, pattern, path, x, y, sx, sy) {
   ctx.restore();
 }
 
-// stripePath is where a tile waits: all of its rows, or one of them, which then is row 0.
-function stripePath(tile, only) {
+// stripePath is where a tile waits, null for nowhere.
+function stripePath(tile) {
   const path = new Path2D();
   let any = false;
-  for (let row = only ?? 0; row < (only === undefined ? tile.rows : only + 1); row++) {
-    const top = only === undefined ? row : 0;
+  for (let row = 0; row < tile.rows; row++) {
+    const level = (b) => Math.ceil(tile.wait[row * bins + b] / 255 * 32);
     for (let b = 0; b < bins;) {
-      const w = tile.wait[row * bins + b];
-      if (w < 2) {
-        b++;
-        continue;
-      }
-      const level = Math.ceil(w / 32);
       const from = b;
-      while (b < bins && tile.wait[row * bins + b] >= 2 && Math.ceil(tile.wait[row * bins + b] / 32) === level) b++;
-      path.rect(from, top + 1 - level / 8, b - from, level / 8);
+      const high = level(b);
+      while (b < bins && level(b) === high) b++;
+      if (high === 0) continue;
+      path.rect(from, row + 1 - high / 32, b - from, high / 32);
       any = true;
     }
   }
-  return any ? path : 'none';
+  return any ? path : null;
 }
 
 const shadeParts = [0, 0.28, 0.14, 0.42];
-const shades = new Map();
-let shadesOf = null;
 
-// shaded tells functions of the program apart by lightness; the hue is that of the class.
-function shaded(cls, region) {
-  const c = colours();
-  if (shadesOf !== c) {
-    shades.clear();
-    shadesOf = c;
-  }
-  const key = cls * 4 + (cls === 0 ? region % 4 : 0);
-  let s = shades.get(key);
-  if (!s) {
-    const part = cls === 0 ? shadeParts[region % 4] : 0;
-    const rgb = (c.rgb[cls] || c.rgb[5]).map((v, k) => Math.round(v * (1 - part) + c.laneRGB[k] * part));
-    s = {rgb, fill: `rgb(${rgb})`, ink: light(rgb) > 0.179 ? '#000000' : '#ffffff'};
-    shades.set(key, s);
-  }
-  return s;
-}
-
-const shade = (cls, region) => shaded(cls, region).fill;
-const ink = (cls, region) => shaded(cls, region).ink;
+const blend = (rgb, with_, part) => rgb.map((v, k) => Math.round(v * (1 - part) + with_[k] * part));
+const word = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 // light is the relative luminance of WCAG.
 function light(rgb) {

@@ -87,7 +87,7 @@ export class RankPanels {
       {head: 'least', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
       {head: 'most', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
     [...series.map((s) => ({name: this.app.word(s.item), cls: s.class, values: s.values, sum: s.sum})),
-      {name: 'of it waiting', cls: 8, values: p.wait, sum: p.waits}]);
+      {name: 'of it waiting', cls: 'wait', values: p.wait, sum: p.waits}]);
     return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table next to it has the extremes', draw, pick),
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
   }

@@ -22,7 +22,7 @@ function sourceOf(region) {
 }
 
 export function swatch(cls) {
-  return el('span', {class: 'swatch s' + cls, 'aria-hidden': 'true'});
+  return el('span', {class: 'swatch ' + (cls === 'wait' ? cls : 's' + cls), 'aria-hidden': 'true'});
 }
 
 export class TimePanels {
@@ -102,7 +102,7 @@ export class TimePanels {
         ['last to leave', this.at(c.last_leave)]])));
     }
     for (const w of at.waits.slice(0, 4)) {
-      out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch s8'}), ' waits: ' + this.app.word(w.pattern)), facts([
+      out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch wait'}), ' waits: ' + this.app.word(w.pattern)), facts([
         ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
         ['cause', w.cause ? this.jump(w.pattern === 'late_sender' ? `go to the sender, rank ${w.cause.process} (c)`
           : `go to rank ${w.cause.process}, ${w.cause.name || 'no call'} (c)`, w.cause, 'go to the cause') : 'not known']])));
@@ -134,7 +134,7 @@ export class TimePanels {
     const all = s.functions.reduce((sum, f) => sum + Number(about(f.exclusive)), 0) || 1;
     const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
     const functions = table('functions of the ' + part(app) + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
-      {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.search(f.name), 'search for it')), by: (f) => f.name},
+      {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.state.change({fn: f.region === app.state.fn || f.region < 0 ? null : f.region}), 'show this function alone in its colour; / finds its calls')), by: (f) => f.name},
       {head: 'share', of: (f) => (vague(f.exclusive) ? '–' : stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all)))},
       {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},
       {head: 'with callees', n: true, of: (f) => this.number(f.inclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.inclusive))},
@@ -188,7 +188,7 @@ export class TimePanels {
     const patterns = table('by pattern, ' + part(app), [
       {head: 'pattern', of: (p) => this.app.word(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
-      {head: 'of waits', of: (p) => (waiting(p) ? stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum)) : '')}], w.patterns, 1);
+      {head: 'of waits', of: (p) => (waiting(p) ? stack([['wait', Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum)) : '')}], w.patterns, 1);
     const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
       {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},

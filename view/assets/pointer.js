@@ -1,4 +1,4 @@
-import {describe} from './cell.js';
+import {describe, describeMessage} from './cell.js';
 import {$} from './dom.js';
 
 // Mouse and touch on the timeline: drag selects, click picks, wheel scrolls, Ctrl+wheel zooms, Shift+drag pans.
@@ -43,6 +43,7 @@ export class Pointer {
 
   move(e) {
     this.at = {x: e.offsetX, y: e.offsetY};
+    this.app.keyed = false;
     if (!this.from) {
       this.tip();
       return;
@@ -80,6 +81,12 @@ export class Pointer {
       if (row >= 0 && row < this.app.meta.locations) this.app.pick({row, t: state.sel ? state.sel.t : (state.t[0] + state.t[1]) / 2});
       return;
     }
+    const l = this.app.overlays.messages?.list;
+    const k = timeline.arrows.at(e.offsetX, e.offsetY);
+    if (k >= 0) {
+      this.app.pick({row: l.from[k], t: l.send_t[k], n: l.send_call[k]});
+      return;
+    }
     const c = timeline.cell(e.offsetX, e.offsetY);
     if (c) this.app.pick({row: c.row, t: c.t, n: c.call ? c.call.n : null});
   }
@@ -92,7 +99,7 @@ export class Pointer {
 
   leave() {
     this.at = null;
-    this.hide();
+    this.tip();
   }
 
   hide() {
@@ -101,7 +108,6 @@ export class Pointer {
 
   wheel(e) {
     e.preventDefault();
-    this.hide();
     const {state, timeline} = this.app;
     const unit = e.deltaMode === 1 ? 16 : e.deltaMode === 2 ? 400 : 1;
     const dy = e.deltaY * unit;
@@ -111,18 +117,26 @@ export class Pointer {
     } else state.panRows(dy / timeline.rowHeight());
   }
 
+  // tip tells what is under the pointer, or, where the keyboard moved it, what is selected. It is drawn again with the timeline.
   tip() {
-    const c = this.app.timeline.cell(this.at.x, this.at.y);
-    const tip = $('tip');
-    if (!c) {
-      tip.hidden = true;
-      return;
+    const {app} = this;
+    const {timeline} = app;
+    const {sel} = app.state;
+    const keys = sel && app.keyed && timeline.used?.group === 1 ? {x: timeline.x(sel.t), y: timeline.y(sel.row + 0.5)} : null;
+    const at = keys || this.at;
+    const k = at && at === this.at && !this.from ? timeline.arrows.at(at.x, at.y) : -1;
+    if (k !== timeline.arrows.hover) {
+      timeline.arrows.hover = k;
+      app.schedule();
     }
-    tip.textContent = describe(this.app, c);
-    tip.hidden = false;
+    const c = !at || this.from ? null : at === keys ? timeline.cellAt(sel.t, sel.row) : timeline.cell(at.x, at.y);
+    const tip = $('tip');
+    tip.hidden = !c && k < 0 || app.state.table;
+    if (tip.hidden) return;
+    tip.textContent = k >= 0 ? describeMessage(app, k) : describe(app, c);
     const stage = $('stage').getBoundingClientRect();
-    const left = this.at.x + 16 + tip.offsetWidth > stage.width ? this.at.x - tip.offsetWidth - 10 : this.at.x + 16;
-    const top = Math.min(this.at.y + 18, stage.height - tip.offsetHeight - 4);
+    const left = at.x + 16 + tip.offsetWidth > stage.width ? at.x - tip.offsetWidth - 10 : at.x + 16;
+    const top = Math.min(at.y + 18, stage.height - tip.offsetHeight - 4);
     tip.style.left = Math.max(0, left) + 'px';
     tip.style.top = Math.max(0, top) + 'px';
   }

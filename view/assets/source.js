@@ -127,6 +127,7 @@ export function openSource() {
 
 export const bins = 512;
 export const tileRows = 64;
+export const shares = 8; // classes that tiles have planes of; own code has all that come after
 const cacheBytes = 48 << 20;
 const atOnce = 6;
 
@@ -136,14 +137,14 @@ export const flagLost = 8;
 // decodeTile reads the layout of api/tile. It throws where the bytes do not fit together.
 function decodeTile(buffer) {
   const v = new DataView(buffer);
-  if (buffer.byteLength < 64 || v.getUint32(0, true) !== 0x4c495443 || v.getUint16(4, true) !== 1) {
+  if (buffer.byteLength < 64 || v.getUint32(0, true) !== 0x4c495443 || v.getUint16(4, true) !== 2) {
     throw new Error('this is not a tile');
   }
   const flags = v.getUint16(6, true);
   const rows = v.getUint32(8, true);
   const spans = v.getUint32(12, true);
   const cells = rows * bins;
-  const tail = 64 + cells * 15;
+  const tail = 64 + cells * 16;
   if (rows > tileRows || buffer.byteLength < tail + spans * 34) throw new Error('a tile is shorter than it says');
   const t = {
     flags, rows, spans, first: v.getUint32(16, true), size: v.getUint32(20, true), begin: v.getFloat64(24, true),
@@ -153,6 +154,7 @@ function decodeTile(buffer) {
     wait: new Uint8Array(buffer, 64 + 12 * cells, cells),
     calls: new Uint8Array(buffer, 64 + 13 * cells, cells),
     flag: new Uint8Array(buffer, 64 + 14 * cells, cells),
+    gap: new Uint8Array(buffer, 64 + 15 * cells, cells),
   };
   let at = tail;
   const next = (Type, n) => {

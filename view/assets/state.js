@@ -33,6 +33,9 @@ export class State {
     this.sel = null; // {row, t, n}: a point, or the call with row number n
     this.marks = []; // [{t, note}]
     this.off = ''; // lanes switched off: letters of w, m, c
+    this.hide = ''; // classes that are not painted, a digit of base 36 each; g: gaps
+    this.fn = null; // region that alone has its colour
+    this.msg = ''; // messages that are drawn: all, late, or row: those of the selected one
     this.table = false;
     this.details = false;
     this.tree = true;
@@ -58,6 +61,9 @@ export class State {
       return {t: Number(cut < 0 ? m : m.slice(0, cut)), note: cut < 0 ? '' : m.slice(cut + 1)};
     }).filter((m) => isFinite(m.t)).slice(0, 50);
     this.off = (q.get('off') || '').replace(/[^wmc]/g, '');
+    this.hide = (q.get('hide') || '').replace(/[^0-9a-g]/g, '');
+    this.fn = /^[0-9]{1,9}$/.test(q.get('fn')) ? Number(q.get('fn')) : null;
+    this.msg = ['late', 'row'].includes(q.get('msg')) ? q.get('msg') : '';
     this.table = q.get('view') === 'table';
     this.details = q.get('details') === '1';
     this.tree = q.get('tree') !== '0';
@@ -73,6 +79,9 @@ export class State {
     if (this.sel) q.set('at', this.sel.row + ':' + Math.round(this.sel.t) + (this.sel.n === null ? '' : ':' + this.sel.n));
     for (const m of this.marks) q.append('mark', Math.round(m.t) + (m.note ? ':' + m.note : ''));
     if (this.off) q.set('off', this.off);
+    if (this.hide) q.set('hide', this.hide);
+    if (this.fn !== null) q.set('fn', this.fn);
+    if (this.msg) q.set('msg', this.msg);
     if (this.table) q.set('view', 'table');
     if (this.details) q.set('details', '1');
     if (!this.tree) q.set('tree', '0');
@@ -150,8 +159,10 @@ export class State {
     return !this.off.includes(letter);
   }
 
-  toggleLane(letter) {
-    this.change({off: this.lane(letter) ? this.off + letter : this.off.replace(letter, '')});
+  // toggle switches a lane (off) or a class (hide) on or off.
+  toggle(field, letter) {
+    const v = this[field];
+    this.change({[field]: v.includes(letter) ? v.replace(letter, '') : v + letter});
   }
 }
 

@@ -37,7 +37,7 @@ export function table(caption, columns, rows, sorted) {
 export function stack(parts, label) {
   const bar = el('div', {class: 'bar', role: 'img', 'aria-label': label || parts.map(([, x]) => Math.round(x * 100) + ' %').join(' ')});
   for (const [s, x] of parts) {
-    const i = el('i', {class: 's' + s});
+    const i = el('i', {class: s === 'wait' ? s : 's' + s});
     i.style.width = Math.max(0, Math.min(100, x * 100)) + '%';
     bar.append(i);
   }

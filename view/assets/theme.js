@@ -56,15 +56,16 @@ export function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue('--' + name).trim();
   palette = {cls: [], rgb: []};
-  for (let i = 0; get('c' + i); i++) { // in the order of the shares of a tile
+  for (let i = 0; get('c' + i); i++) { // in the order of the classes of api/meta
     palette.cls.push(get('c' + i));
     palette.rgb.push(parse(get('c' + i)));
   }
   for (const name of ['bg', 'lane', 'text', 'dim', 'line', 'accent', 'wait', 'critical', 'arrow', 'select', 'mark',
-    'edge', 'panel', 'row']) {
+    'edge', 'panel', 'row', 'gap']) {
     palette[name] = get(name);
   }
   palette.laneRGB = parse(palette.lane);
+  palette.gapRGB = parse(palette.gap);
   palette.waitRGB = parse(palette.wait);
   palette.heat = parse(palette.accent);
   palette.hatch = null;
@@ -86,14 +87,14 @@ export function hatch(ctx) {
   const p = colours();
   if (p.hatch) return p.hatch;
   const tile = document.createElement('canvas');
-  tile.width = tile.height = 8;
+  tile.width = tile.height = 10;
   const t = tile.getContext('2d');
   t.strokeStyle = p.bg;
-  t.lineWidth = 4.5;
+  t.lineWidth = 3.4;
   const stripe = () => {
     t.beginPath();
-    for (const [x, y] of [[-2, 2], [0, 8], [6, 10]]) {
-      const n = y === 8 ? 8 : 4;
+    for (const [x, y] of [[-2, 2], [0, 10], [8, 12]]) {
+      const n = y === 10 ? 10 : 4;
       t.moveTo(x, y);
       t.lineTo(x + n, y - n);
     }
@@ -101,7 +102,7 @@ export function hatch(ctx) {
   };
   stripe();
   t.strokeStyle = p.wait;
-  t.lineWidth = 2.2;
+  t.lineWidth = 1.8;
   stripe();
   p.hatch = ctx.createPattern(tile, 'repeat');
   return p.hatch;

@@ -1,6 +1,6 @@
 import {$, cut, fit, say} from './dom.js';
+import {arrow, Arrows} from './arrows.js';
 import {cellOf} from './cell.js';
-import {count} from './format.js';
 import {colours, hatch} from './theme.js';
 
 // The timeline: axis and lanes on top, rows of processes below, overlays on them. It draws; pointer.js moves it.
@@ -9,7 +9,7 @@ const gutter = 112;
 const axisHeight = 22;
 const laneHeight = 15;
 const criticalHeight = 13;
-const densityHeight = 34;
+const leastStay = 4; // pixels that the critical path stays in a row, to be drawn there
 const font = '12px system-ui, "DejaVu Sans", sans-serif';
 
 export class Timeline {
@@ -20,6 +20,7 @@ export class Timeline {
     this.used = null;
     this.ruler = null; // [from] or [from, to]
     this.drag = null; // [from, to] while the pointer draws a window
+    this.arrows = new Arrows(app, this);
   }
 
   x(t) {
@@ -54,15 +55,17 @@ export class Timeline {
     ctx.fillStyle = c.bg;
     ctx.fillRect(0, 0, width, height);
     ctx.font = font;
-    app.painter.waits = app.state.lane('w');
+    app.painter.follow(app.state);
     this.used = app.painter.paint(ctx, {t: app.state.t, rows: app.state.rows}, this.box);
     app.tiles.want(this.used.wanted);
+    if (this.used.group === 1) this.absent(ctx);
     this.labels(ctx, this.box, this.used.group, app.names, app.state.rows);
     if (app.predicted) this.drawPredicted(ctx);
     this.axis(ctx, width);
     this.intervals(ctx);
     if (app.state.lane('c')) this.critical(ctx);
-    if (app.state.lane('m')) this.messages(ctx);
+    if (app.state.lane('m')) this.arrows.draw(ctx);
+    else this.arrows.drawn = [];
     this.marks(ctx, height);
     this.selection(ctx);
   }
@@ -75,7 +78,7 @@ export class Timeline {
     this.criticalY = axisHeight + depth * laneHeight;
     const critical = app.meta.critical && app.state.lane('c') ? criticalHeight + 3 : 0;
     const m = app.overlays.messages;
-    this.density = app.state.lane('m') && m && m.truncated ? densityHeight : 0;
+    this.density = app.state.lane('m') && m && m.truncated ? this.arrows.height : 0;
     const top = this.criticalY + critical;
     let rest = Math.max(20, height - top - this.density);
     this.lower = null;
@@ -95,7 +98,7 @@ export class Timeline {
     const {app} = this;
     const p = app.predicted;
     const view = {t: app.state.t.map(p.fromMeasured), rows: app.state.rows.map((r) => Math.min(r, p.meta.locations))};
-    p.painter.waits = app.state.lane('w');
+    p.painter.follow(app.state);
     const used = p.painter.paint(ctx, view, this.lower);
     p.tiles.want(used.wanted);
     this.labels(ctx, this.lower, used.group, p.names, view.rows);
@@ -185,7 +188,25 @@ export class Timeline {
     ctx.restore();
   }
 
-  // critical draws the lane of the path, and the path over the rows it runs through.
+  // absent writes into rows of processes what they are before their first event and after their last one.
+  absent(ctx) {
+    const {app, box} = this;
+    if (this.rowHeight() < 12) return;
+    const [t0, t1] = app.state.t;
+    ctx.fillStyle = colours().dim;
+    ctx.textBaseline = 'middle';
+    for (let row = Math.max(0, Math.floor(app.state.rows[0])); row < Math.min(app.meta.locations, app.state.rows[1]); row++) {
+      const l = app.names.of(row);
+      if (!l?.last) continue;
+      for (const [from, to, word] of [[t0, Math.min(l.first, t1), 'before'], [Math.max(l.last, t0), t1, 'after']]) {
+        const x = Math.max(box.x, this.x(from)) + 4;
+        if (to > from) ctx.fillText(cut(ctx, app.word(word), this.x(to) - x - 4), x, this.y(row + 0.5));
+      }
+    }
+  }
+
+  // critical draws the lane of the path, and the path as a line over the rows it runs through. Both have one value for each
+  // pixel: what the path does there for most of the time, and where. Stays of less than a few pixels are left to the lane.
   critical(ctx) {
     const {app} = this;
     const cr = app.overlays.critical;
@@ -195,94 +216,50 @@ export class Timeline {
     ctx.textBaseline = 'middle';
     ctx.fillText(cr?.truncated ? 'critical, longest' : 'critical path', 8, this.criticalY + criticalHeight / 2 + 2);
     if (!cr) return;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(this.box.x, this.criticalY, this.box.w, this.box.y + this.box.h - this.criticalY);
-    ctx.clip();
+    const {x: left, w} = this.box;
     const group = this.used.group;
-    let last = null;
-    ctx.strokeStyle = c.critical;
-    const seen = cr.pieces.filter((p) => p.end >= app.state.t[0] && p.begin <= app.state.t[1]).length;
-    const faint = seen > 300 ? 0.12 : seen > 80 ? 0.35 : 0.7;
+    const pixels = Array.from({length: Math.ceil(w)}, () => new Map()); // of a class and a row: time
     for (const p of cr.pieces) {
-      if (p.end < app.state.t[0] || p.begin > app.state.t[1]) {
-        last = null;
-        continue;
+      const from = Math.max(0, this.x(p.begin) - left);
+      const to = Math.min(w, this.x(p.end) - left);
+      const cls = p.activity === 'cpu' ? 0 : app.meta.regions[p.region]?.class ?? 0;
+      const row = p.activity === 'outside' ? -1 : Math.floor(p.location / group);
+      for (let k = Math.floor(from); k < to; k++) {
+        const key = row * 16 + cls;
+        pixels[k].set(key, (pixels[k].get(key) || 0) + Math.min(to, k + 1) - Math.max(from, k));
       }
-      const from = this.x(p.begin);
-      const to = Math.max(from + 1, this.x(p.end));
-      const cls = p.region >= 0 ? app.meta.regions[p.region].class : 0;
-      ctx.fillStyle = p.activity === 'cpu' ? c.cls[0] : c.cls[cls] || c.cls[5];
-      ctx.fillRect(from, this.criticalY + 2, to - from, criticalHeight);
-      const y = this.y((Math.floor(p.location / group) + 1) * group) - 4;
-      ctx.fillStyle = c.critical;
-      ctx.fillRect(from, y, to - from, 3);
-      if (last && Math.abs(last.x - from) < 60 && last.y !== y) {
-        ctx.globalAlpha = faint;
-        ctx.beginPath();
-        ctx.moveTo(last.x, last.y + 1);
-        ctx.lineTo(from, y + 1);
-        ctx.stroke();
-        ctx.globalAlpha = 1;
-      }
-      last = {x: to, y};
     }
-    ctx.restore();
-  }
-
-  messages(ctx) {
-    const m = this.app.overlays.messages;
-    if (!m) return;
-    if (m.truncated) {
-      this.densityLane(ctx, m);
-      return;
-    }
-    const c = colours();
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(this.box.x, this.box.y, this.box.w, this.box.h);
-    ctx.clip();
-    const l = m.list;
-    const half = this.rowHeight() / 2;
-    const group = this.used.group;
-    const middle = (loc) => (group === 1 ? this.y(loc) + half : this.y((Math.floor(loc / group) + 0.5) * group));
-    ctx.lineWidth = 1;
-    ctx.globalAlpha = l.from.length > 500 ? 0.5 : 0.85;
-    for (const late of [false, true]) {
-      ctx.strokeStyle = ctx.fillStyle = late ? c.wait : c.arrow;
-      ctx.beginPath();
-      for (let k = 0; k < l.from.length; k++) {
-        if (l.wait[k] > 0 === late) arrow(ctx, this.x(l.send_t[k]), middle(l.from[k]), this.x(l.recv_t[k]), middle(l.to[k]));
-      }
-      ctx.stroke();
-    }
-    ctx.restore();
-  }
-
-  // densityLane shows how many messages begin in each part of the window, where they are too many for arrows.
-  densityLane(ctx, m) {
-    const c = colours();
-    const y = this.box.y + this.box.h + (this.lower ? this.lower.h + 18 : 0);
-    const most = Math.max(1, ...m.density.count);
-    ctx.fillStyle = c.bg;
-    ctx.fillRect(0, y, this.box.x + this.box.w, densityHeight);
-    ctx.fillStyle = c.line;
-    ctx.fillRect(0, y, this.box.x + this.box.w, 1);
-    ctx.fillStyle = c.dim;
-    ctx.textBaseline = 'middle';
-    ctx.fillText('sends, receives', 8, y + 11);
-    ctx.fillText(count(m.total), 8, y + 25);
-    ctx.fillStyle = c.cls[1];
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(this.box.x, y, this.box.w, densityHeight);
-    ctx.clip();
-    m.density.count.forEach((n, k) => {
-      const from = this.x(m.begin + k * m.density.bin_ticks);
-      const to = this.x(m.begin + (k + 1) * m.density.bin_ticks);
-      const h = n / most * (densityHeight - 5);
-      ctx.fillRect(from, y + densityHeight - h, Math.max(1, to - from - 0.5), h);
+    const runs = []; // [first pixel, pixel after the last one, class, row]
+    pixels.forEach((m, k) => {
+      if (m.size === 0) return;
+      const [key] = [...m].reduce((a, b) => (b[1] > a[1] ? b : a));
+      const cls = key & 15;
+      ctx.fillStyle = key < 0 ? c.lane : app.painter.hide.includes(cls.toString(36)) ? c.lane : c.cls[cls];
+      ctx.fillRect(left + k, this.criticalY + 2, 1, criticalHeight);
+      const row = key >> 4;
+      const last = runs[runs.length - 1];
+      if (last && last[1] === k && last[2] === row) last[1] = k + 1;
+      else runs.push([k, k + 1, row]);
     });
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, this.box.y, w, this.box.h);
+    ctx.clip();
+    const path = new Path2D();
+    let before = null;
+    for (const [from, to, row] of runs) {
+      if (row < 0 || to - from < leastStay) continue;
+      const y = this.y((row + 1) * group) - 4;
+      if (before !== null && from - before < 2) path.lineTo(left + from, y);
+      else path.moveTo(left + from, y);
+      path.lineTo(left + to, y);
+      before = to;
+    }
+    for (const [width, colour] of [[4, c.bg], [2, c.critical]]) {
+      ctx.lineWidth = width;
+      ctx.strokeStyle = colour;
+      ctx.stroke(path);
+    }
     ctx.restore();
   }
 
@@ -415,6 +392,10 @@ export class Timeline {
     ctx.stroke();
   }
 
+  cellAt(t, row) {
+    return {t, row, ...cellOf(this.app, this.used, t, row)};
+  }
+
   // cell tells what the picture shows at a point: bin of the tile there, and the innermost call if calls are listed.
   cell(x, y) {
     const {app, used} = this;
@@ -422,7 +403,7 @@ export class Timeline {
     const t = this.timeAt(x);
     const row = Math.floor(this.rowAt(y));
     if (row < 0 || row >= app.meta.locations) return null;
-    return {t, row, ...cellOf(app, used, t, row)};
+    return this.cellAt(t, row);
   }
 }
 
@@ -451,17 +432,6 @@ function line(ctx, x0, y0, x1, y1) {
   ctx.moveTo(x0, y0);
   ctx.lineTo(x1, y1);
   ctx.stroke();
-}
-
-// arrow adds a line with a head to the path.
-function arrow(ctx, x0, y0, x1, y1) {
-  ctx.moveTo(x0, y0);
-  ctx.lineTo(x1, y1);
-  const d = Math.atan2(y1 - y0, x1 - x0);
-  for (const turn of [2.6, -2.6]) {
-    ctx.moveTo(x1, y1);
-    ctx.lineTo(x1 + 7 * Math.cos(d + turn), y1 + 7 * Math.sin(d + turn));
-  }
 }
 
 // speakWindow says what is visible.

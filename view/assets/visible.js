@@ -1,7 +1,7 @@
 import {el} from './dom.js';
 import {count, share} from './format.js';
 import {table} from './table.js';
-import {bins, tileRows} from './source.js';
+import {bins, shares, tileRows} from './source.js';
 
 // The picture as a table: for every visible row the shares of its classes in the visible window, from the same tiles.
 
@@ -11,7 +11,8 @@ const mostRows = 256;
 function rowShares(app, used, r) {
   const {t} = app.state;
   const width = app.tiles.width(used.z);
-  const sums = new Float64Array(8);
+  const sums = new Float64Array(shares);
+  let gap = 0;
   let wait = 0;
   let calls = 0;
   let weight = 0;
@@ -26,13 +27,14 @@ function rowShares(app, used, r) {
       if (part <= 0) continue;
       const k = local * bins + b;
       weight += part;
-      for (let s = 0; s < 8; s++) sums[s] += tile.share[s * cells + k] * part;
+      for (let s = 0; s < shares; s++) sums[s] += tile.share[s * cells + k] * part;
+      gap += tile.gap[k] * part;
       wait += tile.wait[k] * part;
       calls += tile.calls[k] ? 2 ** (tile.calls[k] - 1) : 0;
     }
   }
   const scale = weight > 0 ? 1 / 255 / weight : 0;
-  return {shares: [...sums].map((s) => s * scale), wait: wait * scale, calls, known: weight / (t[1] - t[0])};
+  return {shares: [...sums].map((s) => s * scale), gap: gap * scale, wait: wait * scale, calls, known: weight / (t[1] - t[0])};
 }
 
 // visibleTable is the table of what the timeline shows.
@@ -43,11 +45,13 @@ export function visibleTable(app) {
   const rows = [];
   for (let r = first; r < Math.min(last, first + mostRows); r++) rows.push({r, ...rowShares(app, used, r)});
   const {classes} = app.answer;
-  const shown = classes.map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
+  const shown = classes.slice(0, shares).map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
   const name = (x) => (used.group === 1 ? app.names.label(x.r) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
   const columns = [{head: 'row', of: name, by: (x) => x.r}];
   for (const s of shown) columns.push({head: classes[s], n: true, of: (x) => share(x.shares[s]), by: (x) => x.shares[s]});
-  columns.push({head: 'nothing recorded', n: true, of: (x) => share(Math.max(0, 1 - x.shares.reduce((a, b) => a + b, 0))), by: (x) => -x.shares.reduce((a, b) => a + b, 0)},
+  const rest = (x) => Math.max(0, 1 - x.gap - x.shares.reduce((a, b) => a + b, 0));
+  columns.push({head: 'no function recorded', n: true, of: (x) => share(x.gap), by: (x) => x.gap},
+    {head: 'no events', n: true, of: (x) => share(rest(x)), by: rest},
     {head: 'of it waiting', n: true, of: (x) => share(x.wait), by: (x) => x.wait},
     {head: 'calls, at least', n: true, of: (x) => count(x.calls), by: (x) => x.calls});
   const caption = `${app.windowText()}, in shares of the time, rounded to 1/255` +

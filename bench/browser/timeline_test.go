@@ -1,0 +1,162 @@
+package browser_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/coppice-hpc/coppice/bench/browser"
+)
+
+// painted counts pixels of the timeline that have exactly the colour of a name of style.css.
+func painted(t testing.TB, s *browser.Session, colour string) int {
+	t.Helper()
+	return eval[int](t, s, fmt.Sprintf(`(() => {
+		const {canvas, box} = coppice.timeline;
+		const probe = document.createElement('canvas').getContext('2d');
+		probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--%s');
+		const want = parseInt(probe.fillStyle.slice(1), 16);
+		const {data} = canvas.getContext('2d').getImageData(box.x, box.y, box.w, box.h);
+		let n = 0;
+		for (let k = 0; k < data.length; k += 4) n += ((data[k] << 16) | (data[k + 1] << 8) | data[k + 2]) === want;
+		return n;
+	})()`, colour))
+}
+
+// rest waits until all that was asked for is drawn.
+func rest(t testing.TB, s *browser.Session) {
+	t.Helper()
+	must(t, s.Do("document.documentElement.dataset.state = 'busy'; coppice.schedule()"))
+	must(t, s.Wait(browser.Ready))
+}
+
+// tool is the place of a button of the toolbar.
+func tool(t testing.TB, s *browser.Session) [4]float64 {
+	t.Helper()
+	return eval[[4]float64](t, s, "(() => { const a = document.getElementById('b-back').getBoundingClientRect(), b = document.getElementById('b-help').getBoundingClientRect(); return [a.x, a.y, b.x, b.y]; })()")
+}
+
+// TestLegend takes colours and lanes away and brings them back, and gives one function alone its colour. All of it is in the address.
+func TestLegend(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..2400000&rows=0..8&off=wmc&tab=statistics")
+	where := tool(t, s)
+	button := func(name string) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#legend button')].find((b) => b.innerText.startsWith('%s'))", name)
+	}
+	click := func(name, options string) {
+		t.Helper()
+		must(t, s.Do(button(name)+".dispatchEvent(new MouseEvent('click', {bubbles: true, "+options+"}))"))
+		rest(t, s)
+	}
+	p2p, coll := painted(t, s, "c1"), painted(t, s, "c2")
+	if p2p == 0 || coll == 0 {
+		t.Fatalf("%d pixels of point to point, %d of collectives", p2p, coll)
+	}
+	click("point to point", "")
+	if n := painted(t, s, "c1"); n != 0 || eval[string](t, s, button("point to point")+".ariaPressed") != "false" || !strings.Contains(look(t, s).Hash, "hide=1") {
+		t.Errorf("hidden, point to point has %d pixels of %d; the address ends in %s", n, p2p, look(t, s).Hash)
+	}
+	if n := painted(t, s, "c2"); n != coll {
+		t.Errorf("collectives have %d pixels then, %d before", n, coll)
+	}
+	click("point to point", "")
+	if n := painted(t, s, "c1"); n != p2p {
+		t.Errorf("shown again it has %d pixels, %d before", n, p2p)
+	}
+	click("collective", "shiftKey: true")
+	if n, m := painted(t, s, "c1"), painted(t, s, "c2"); n != 0 || m != coll {
+		t.Errorf("alone, collectives have %d pixels of %d; point to point has %d", m, coll, n)
+	}
+	click("collective", "shiftKey: true")
+	must(t, s.Do("[...document.querySelectorAll('#panel td button, #panel th button')].find((b) => b.innerText.startsWith('MPI_Allreduce')).click()"))
+	rest(t, s)
+	if n, m := painted(t, s, "c1"), painted(t, s, "c2"); n != 0 || m == 0 || !strings.Contains(look(t, s).Hash, "fn=") {
+		t.Errorf("with MPI_Allreduce alone in its colour, point to point has %d pixels, collectives have %d", n, m)
+	}
+	click("only MPI_Allreduce", "")
+	if n := painted(t, s, "c1"); n != p2p {
+		t.Errorf("then point to point has %d pixels, %d before", n, p2p)
+	}
+	for _, key := range []string{"w", "d", "l", "l", "0"} {
+		press(t, s, key)
+		if now := tool(t, s); now != where {
+			t.Errorf("after %s the toolbar is at %v, before at %v", key, now, where)
+		}
+	}
+	clean(t, s)
+}
+
+// TestMessagesDrawn hovers, clicks and filters messages, at the places where they are drawn.
+func TestMessagesDrawn(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..1100000")
+	// The middle of an arrow that has no other one near it.
+	const free = `(() => {
+		const {timeline} = coppice, b = timeline.canvas.getBoundingClientRect();
+		for (const [x0, y0, x1, y1, k] of timeline.arrows.drawn) {
+			for (const part of [0.5, 0.3, 0.7]) {
+				const x = x0 + part * (x1 - x0), y = y0 + part * (y1 - y0);
+				if (x > timeline.box.x + 5 && x < timeline.box.x + timeline.box.w - 5 && timeline.arrows.at(x, y) === k &&
+					[[4, 0], [-4, 0], [0, 4], [0, -4]].every(([dx, dy]) => [k, -1].includes(timeline.arrows.at(x + dx, y + dy)))) return [b.x + x, b.y + y, k];
+			}
+		}
+		return [];
+	})()`
+	at := eval[[]float64](t, s, free)
+	if len(at) != 3 {
+		t.Fatal("no message stands free")
+	}
+	must(t, s.Hover(at[0], at[1]))
+	rest(t, s)
+	tip := eval[string](t, s, "document.getElementById('tip').innerText")
+	want := eval[string](t, s, fmt.Sprintf("(() => { const l = coppice.overlays.messages.list, k = %g; return `rank ${l.from[k]} to rank ${l.to[k]}`; })()", at[2]))
+	if !strings.Contains(tip, "message, "+want) || !strings.Contains(tip, "B") {
+		t.Errorf("over a message from %s the tip says %q", want, tip)
+	}
+	must(t, s.Click(at[0], at[1]))
+	rest(t, s)
+	if from := eval[int](t, s, fmt.Sprintf("coppice.overlays.messages.list.from[%g]", at[2])); look(t, s).Sel == nil || look(t, s).Sel.Row != from {
+		t.Errorf("a click on a message from %s selects %+v", want, look(t, s).Sel)
+	}
+	all := eval[int](t, s, "coppice.timeline.arrows.drawn.length")
+	turn(t, s, "t=1000000..1100000&msg=late")
+	late := eval[int](t, s, "coppice.timeline.arrows.drawn.length")
+	if n := eval[int](t, s, "coppice.overlays.messages.list.wait.filter((w) => w > 0).length"); late != n || late == 0 || late >= all {
+		t.Errorf("%d of %d messages were waited for, %d are drawn", n, all, late)
+	}
+	turn(t, s, "t=1000000..1100000&msg=row&at=3:1050000")
+	if n, m := eval[int](t, s, "coppice.timeline.arrows.drawn.length"), eval[int](t, s, "coppice.overlays.messages.list.from.filter((f, k) => f === 3 || coppice.overlays.messages.list.to[k] === 3).length"); n != m || n == 0 || n >= all {
+		t.Errorf("%d messages of rank 3 are drawn, there are %d", n, m)
+	}
+	clean(t, s)
+}
+
+// TestTip: the tip is about what is under it after zooms, and about the selection where keys moved that.
+func TestTip(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..3000000&off=m")
+	b := eval[[2]float64](t, s, "(() => { const b = coppice.timeline.canvas.getBoundingClientRect(); return [b.x + coppice.timeline.x(2000000), b.y + coppice.timeline.y(5.5)]; })()")
+	must(t, s.Hover(b[0], b[1]))
+	text := func() string { return eval[string](t, s, "document.getElementById('tip').innerText") }
+	rest(t, s)
+	if !strings.HasPrefix(text(), "rank 5 ") {
+		t.Errorf("over rank 5 the tip says %q", text())
+	}
+	press(t, s, "d")
+	if got, want := text(), eval[string](t, s, "coppice.clock.at(coppice.timeline.timeAt(coppice.pointer.at.x), (coppice.state.t[1] - coppice.state.t[0]) / 1000)"); !strings.Contains(got, want) {
+		t.Errorf("after a pan to %s the tip says %q", want, got)
+	}
+	press(t, s, kb.ArrowDown)
+	press(t, s, kb.ArrowDown)
+	w := press(t, s, kb.ArrowRight)
+	if !strings.HasPrefix(text(), fmt.Sprintf("rank %d ", w.Sel.Row)) || !strings.Contains(text(), w.Call) {
+		t.Errorf("keys select %+v %s, the tip says %q", w.Sel, w.Call, text())
+	}
+	clean(t, s)
+}
