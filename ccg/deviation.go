@@ -16,7 +16,7 @@ import (
 // A gap of v ticks is stored as v' with |v - v'| <= A(v), where A(v) is the
 // larger of Abs and v*Num/Den, rounded down. With TimeStamps the times
 // themselves are bounded too: none is late, and none is early by Abs or more.
-// docs/deviation.md says what that means for sums of gaps.
+// docs/graph.md says what that means for sums of gaps.
 type Deviation struct {
 	Abs        uint64 // ticks
 	Num, Den   uint64 // relative part, Num < Den; 0, 0 if there is none

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How well call graphs compress, and how fast: counted sizes of generated programs
 # and of the archives beside the repository, at several deviations, then the Go
-# benchmarks with their targets. Prints Markdown. docs/ccg-figures.md quotes one run.
+# benchmarks with their targets. Prints Markdown. docs/graph.md quotes one run.
 #
 # usage: bench/ccg/run.sh [-events N] [-traces DIR] [figures] [scaling] [archives] [speeds]
 #   -events of each generated program, default 4M; -traces a folder with an archive

@@ -140,7 +140,7 @@ func run(c config) error {
 		results = append(results, r)
 	}
 	m.finish()
-	text := markdown(m, c, results)
+	text := markdown(m, c, results, every)
 	fmt.Print(text)
 	if err := os.WriteFile(filepath.Join(c.out, "table.md"), []byte(text), 0o644); err != nil {
 		return err
@@ -152,7 +152,7 @@ func run(c config) error {
 		return fmt.Errorf("failed: %s; their output is in %s", strings.Join(failed, ", "), c.out)
 	}
 	if c.write != "" {
-		return replaceTable(c.write, text)
+		return replaceTable(c.write, markdown(m, c, results, typical))
 	}
 	return nil
 }

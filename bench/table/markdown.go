@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// markdown is the whole text: conditions, a table for each section, and where the other tool is ahead.
-func markdown(m *machine, c config, results []result) string {
+// markdown is the whole text: conditions, a table of the rows of each section that are shown, and where the other tool is ahead in any.
+func markdown(m *machine, c config, results []result, shown func([]row) []row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s, %d cores, %s; %s, %s; commit %s; %s, the whole run %.0f minutes.\n",
 		m.begin.UTC().Format("2006-01-02 15:04 MST"), m.processor, runtime.NumCPU(), m.memory, m.system, runtime.Version(), m.commit,
@@ -22,7 +24,7 @@ func markdown(m *machine, c config, results []result) string {
 	for _, r := range results {
 		fmt.Fprintf(&b, "\n### %s\n\n", r.section.what)
 		cells := [][]string{{"what", "compared with", "coppice", "the other", "unit", "ratio", "note"}}
-		for _, w := range r.rows {
+		for _, w := range shown(r.rows) {
 			cells = append(cells, []string{w.what, w.peer, figure(w.own), figure(w.other), w.unit, figure(w.ratio), w.note})
 		}
 		printTable(&b, cells)
@@ -39,6 +41,26 @@ func markdown(m *machine, c config, results []result) string {
 	}
 	fmt.Fprintf(&b, "\n### Where the other tool is ahead\n\n%s", worse(results))
 	return b.String()
+}
+
+// every shows all rows.
+func every(rows []row) []row { return rows }
+
+// typical shows of the rows about each other tool the one with the median ratio, of two in the middle the lower one.
+func typical(rows []row) (list []row) {
+	of := map[string][]row{}
+	for _, w := range rows {
+		of[w.peer] = append(of[w.peer], w)
+	}
+	ratio := func(w row) float64 { f, _ := strconv.ParseFloat(w.ratio, 64); return f }
+	for _, w := range rows {
+		if own := of[w.peer]; len(own) > 0 {
+			slices.SortStableFunc(own, func(a, b row) int { return cmp.Compare(ratio(a), ratio(b)) })
+			list = append(list, own[(len(own)-1)/2])
+			delete(of, w.peer)
+		}
+	}
+	return list
 }
 
 // loads tells how busy the machine was before each section.

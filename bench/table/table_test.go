@@ -51,7 +51,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &machine{processor: "P", memory: "M", system: "S", commit: "C", begin: time.Unix(0, 0)}
-	got := markdown(m, config{}, []result{{section: section{name: "reading", what: "Reading"}, rows: rows, peers: peers, load: "0.1"}})
+	got := markdown(m, config{}, []result{{section: section{name: "reading", what: "Reading"}, rows: rows, peers: peers, load: "0.1"}}, every)
 	for _, want := range []string{
 		"commit C", "### Reading\n", "| ring | other         | 1.00    | 4.00      | M/s  | 0.250 | note              |", "Measured: libotf2 3.0.\n",
 		"* reading: ring compared with other: 0.250\n", "Ahead or even in 1 rows. Not measured: 1.\n",
@@ -102,5 +102,13 @@ func TestSections(t *testing.T) {
 		if !known[filepath.Base(path)] {
 			t.Errorf("%s is no section", path)
 		}
+	}
+}
+
+// TestTypical: of each other tool the row in the middle, whatever the order.
+func TestTypical(t *testing.T) {
+	list := typical([]row{{peer: "a", ratio: "9"}, {peer: "b", ratio: "1"}, {peer: "a", ratio: "0.5"}, {peer: "a", ratio: "3"}, {peer: "b", ratio: "4"}})
+	if len(list) != 2 || list[0].ratio != "3" || list[1].ratio != "1" {
+		t.Errorf("%+v", list)
 	}
 }

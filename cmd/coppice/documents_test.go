@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +19,7 @@ const repository = "../.."
 func documents(t *testing.T) []string {
 	t.Helper()
 	var list []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/format/*.md", "record/examples/*.md", "bench/*.md", "cmd/coppice/topics/*.txt"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/format/*.md", "docs/guide/*.md", "record/examples/*.md", "bench/*.md", "cmd/coppice/topics/*.txt"} {
 		found, err := filepath.Glob(filepath.Join(repository, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -164,5 +165,52 @@ func TestCommands(t *testing.T) {
 	}
 	if seen < 100 {
 		t.Errorf("only %d commands found", seen)
+	}
+}
+
+// TestGuide: a page of the guide has the program as it is in the planted ones, a picture and a finding, the gallery has each page, and each
+// wait state that a report names has one.
+func TestGuide(t *testing.T) {
+	folder := filepath.Join(repository, "docs", "guide")
+	gallery, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(folder, "[a-z]*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, page := range pages {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		code := regexp.MustCompile("(?s)```(c|fortran)\n(.*)\n```\n\ncoppice says:\n\n(> [^\n]+)").FindSubmatch(b)
+		if code == nil {
+			t.Errorf("%s: no program and finding", name)
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(repository, "record", "examples", "planted", name+map[string]string{"c": ".c", "fortran": ".f90"}[string(code[1])]))
+		if err != nil || !strings.Contains(string(source), string(code[2])) {
+			t.Errorf("%s: the program is not the planted one: scripts/guide %s writes the page (%v)", name, name, err)
+		}
+		found += string(code[3]) + "\n"
+		picture, err := os.ReadFile(filepath.Join(folder, name+".svg"))
+		if err == nil {
+			err = xml.Unmarshal(picture, new(struct{ XMLName xml.Name }))
+		}
+		if err != nil || !strings.Contains(string(b), "("+name+".svg)") || !strings.Contains(string(gallery), "]("+name+".md)") {
+			t.Errorf("%s: its picture, or its line of the gallery: %v", name, err)
+		}
+	}
+	for _, pattern := range []string{
+		"late sender", "late receiver", "late progress", "late broadcast", "early reduce", "early scan", "late post", "early wait", "lock contention", "wait at barrier",
+		"imbalance", "lock wait", "threads idle inside of parallel regions", "file input and output",
+	} {
+		if !strings.Contains(found, "> "+pattern+":") {
+			t.Errorf("no page has the finding %s", pattern)
+		}
 	}
 }
