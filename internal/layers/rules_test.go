@@ -29,7 +29,7 @@ var Table = []Package{
 	{Path: "trace", Layer: 0},
 	{Path: "mpi", Layer: 0, Cgo: true},
 	{Path: "internal/column", Layer: 0},
-	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "report/table", "report/predicted", "cmd/coppice"}},
+	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "report/table", "report/predicted", "cmd/coppice", "bench/guide"}},
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/symbols", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"record"}},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
@@ -106,6 +106,7 @@ var Table = []Package{
 	// Programs with known times, for measurements of the network simulator.
 	{Path: "bench/predict/workload", Layer: 9, Importers: []string{"bench"}},
 	{Path: "bench/firsthour", Layer: 10, Only: []string{"bench/browser"}},
+	{Path: "bench/guide", Layer: 10, Only: []string{"internal/svg"}},
 	{Path: "internal/layers", Layer: 10, Only: nothing},
 	{Path: "internal/schema", Layer: 10, Only: nothing},
 	{Path: "scripts/runtests", Layer: 10, Only: nothing},
