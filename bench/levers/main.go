@@ -1,6 +1,6 @@
 // Command levers holds what coppice levers says of changes against what they do, in record/examples/changes.c and in other programs:
 //
-//	bench/tool levers [-coppice bin/coppice] [-runs 7] [-processes 4] [CASE...]
+//	bench/tool levers [-coppice bin/coppice] [-runs 7] [-processes 4] [-record "FLAGS"] [CASE...]
 //
 // In turns it records the program of a case as it is and has the change predicted, and runs it without the recorder as it is and with
 // the change. A line has the seconds that the program itself measures: medians of the runs; of the recorded run whose prediction is
@@ -8,8 +8,9 @@
 // mpicc and mpirun of Open MPI.
 //
 // A case of another program is NAME=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, as
-// 'cg=cg/bin/cg.A.x=cg/bin/half.A.x=function=conj_grad=saved_50_percent'; its seconds are the last number of a line of its output with
-// the word "time" or "seconds".
+// 'cg=cg/bin/cg.A.x=cg/bin/half.A.x=function=conj_grad=saved_50_percent', or NAME=COMMAND=CHANGED COMMAND=change=FLAGS, as
+// 'split=lmp -var split 0.35=lmp=change=--balance region:pair --balance region:neighbor', with all that the flags of coppice levers
+// ask for. Its seconds are the last number of a line of its output with the word "time" or "seconds".
 package main
 
 import (
@@ -32,7 +33,7 @@ import (
 type change struct {
 	name, what          string
 	command, changed    string
-	kind, target, saved string // TARGET ends the target's name
+	kind, target, saved string // target ends the target's name; of the kind "change" it is flags
 }
 
 const half, gone, balanced = "saved_50_percent", "saved_gone", "saved_balanced"
@@ -58,7 +59,7 @@ var cases = []change{
 // bench is where and how cases run.
 type bench struct {
 	coppice, folder string
-	launch          []string
+	launch, record  []string // the launcher; flags of coppice record
 	runs            int
 }
 
@@ -67,7 +68,9 @@ func main() {
 	flag.StringVar(&b.coppice, "coppice", "bin/coppice", "the program")
 	flag.IntVar(&b.runs, "runs", 7, "of each program")
 	processes := flag.Int("processes", 4, "of each program")
+	record := flag.String("record", "", "flags of coppice record")
 	flag.Parse()
+	b.record = strings.Fields(*record)
 	b.launch = []string{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(*processes)}
 	if err := b.table(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "levers:", err)
@@ -91,9 +94,15 @@ func (b *bench) table(names []string) (err error) {
 		list[i].command, list[i].changed = program+" "+list[i].name, program+" "+list[i].name+" 1"
 	}
 	for _, name := range names {
-		if f := strings.Split(name, "="); len(f) == 6 {
-			list = append(list, change{f[0], "", f[1], f[2], f[3], f[4], f[5]})
+		f := strings.SplitN(name, "=", 5)
+		if len(f) < 5 {
+			continue
 		}
+		x := change{f[0], "", f[1], f[2], f[3], f[4], gone}
+		if at := strings.LastIndexByte(f[4], '='); at >= 0 && x.kind != "change" {
+			x.target, x.saved = f[4][:at], f[4][at+1:]
+		}
+		list = append(list, x)
 	}
 	fmt.Println("| case | change | asked | as it is s | recorded s | saved s | predicted s | changed s | off |\n|---|---|---|---|---|---|---|---|---|")
 	for _, x := range list {
@@ -146,7 +155,7 @@ func (b *bench) predict(x *change) (p prediction, err error) {
 	if err := os.RemoveAll(folder); err != nil {
 		return p, err
 	}
-	out, err := output(append(append([]string{b.coppice, "record", "-o", folder, "--"}, b.launch...), strings.Fields(x.command)...)...)
+	out, err := output(slices.Concat([]string{b.coppice, "record", "-o", folder}, b.record, []string{"--"}, b.launch, strings.Fields(x.command))...)
 	if err != nil {
 		return p, err
 	}
@@ -156,7 +165,11 @@ func (b *bench) predict(x *change) (p prediction, err error) {
 	if _, err := output(b.coppice, "analyze", filepath.Join(folder, "traces.otf2"), "-q", "-f", "-o", run); err != nil {
 		return p, err
 	}
-	text, err := output(b.coppice, "levers", run, "-q", "--targets", "30", "--format", "json")
+	args := []string{b.coppice, "levers", run, "-q", "--targets", "30", "--format", "json"}
+	if x.kind == "change" {
+		args = append(args, strings.Fields(x.target)...)
+	}
+	text, err := output(args...)
 	if err != nil {
 		return p, err
 	}
@@ -169,10 +182,10 @@ func (b *bench) predict(x *change) (p prediction, err error) {
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		return p, err
 	}
-	for _, t := range answer.Levers.Targets { // the first one saves most
+	for _, t := range answer.Levers.Targets { // the first one saves most; of changes, all of them
 		v, ok := t[x.saved].(float64)
 		path, _ := t["path"].([]any)
-		if name := target(t["name"].(string), path); ok && t["kind"] == x.kind && strings.HasSuffix(name, x.target) {
+		if name := target(t["name"].(string), path); ok && t["kind"] == x.kind && (x.kind == "change" || strings.HasSuffix(name, x.target)) {
 			p.saved = v / answer.Levers.Resolution
 			return p, nil
 		}
@@ -200,7 +213,7 @@ var number = regexp.MustCompile(`[0-9]+\.[0-9]+`)
 func seconds(out string) (float64, error) {
 	last := ""
 	for line := range strings.Lines(out) {
-		if low := strings.ToLower(line); last == "" || strings.Contains(low, "time") || strings.Contains(low, "seconds") {
+		if low := strings.ToLower(line); last == "" || strings.Contains(low, "time") && !strings.Contains(low, "timestep") || strings.Contains(low, "seconds") {
 			if n := number.FindAllString(line, -1); len(n) > 0 {
 				last = n[len(n)-1]
 			}
