@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
@@ -346,7 +347,7 @@ type FileOp struct {
 	Op    uint32 `json:"op"`
 }
 
-// Wait is a wait state with the way to its cause.
+// Wait is a wait state with what ended it.
 type Wait struct {
 	N        uint64   `json:"n"` // row in WAIT
 	Location int      `json:"location"`
@@ -359,7 +360,7 @@ type Wait struct {
 	Node     uint32   `json:"node"`    // interval
 	Path     []string `json:"path"`    // call path, outermost first
 	Region   int      `json:"region"`
-	Cause    *Side    `json:"cause"` // null: not known
+	Ended    *Side    `json:"ended"` // the call of another process that ended the wait; null: not known
 }
 
 // Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME&exact=1 (default 100, bound 1000): the longest waits of
@@ -374,6 +375,13 @@ type Waits struct {
 	Seen     uint64       `json:"seen"`     // waits looked at
 	Lost     []table.Lost `json:"lost"`
 	Cost     Cost         `json:"cost"`
+}
+
+// Causes is the answer of api/causes?max=M (default 50, bound 1000): what all waits of the run are caused by, as delay costs, by falling
+// cost. They are those of the table of coppice report RUN.xtf waits.
+type Causes struct {
+	List []results.Cause `json:"list"`
+	More int             `json:"more"`
 }
 
 // NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous thing of a kind on a

@@ -196,7 +196,7 @@ func (x *run) waitsAt(to *At, p trace.P) (err error) {
 func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 	if !xtf.WaitsForMessage(w.Pattern) {
 		if to.Coll != nil && to.Coll.N == w.RecN && to.Coll.Wait == nil {
-			to.Coll.Wait, to.Coll.Last = v, v.Cause
+			to.Coll.Wait, to.Coll.Last = v, v.Ended
 		}
 		return
 	}
@@ -426,7 +426,7 @@ func (x *run) collOf(p trace.P, n uint64, c *xtf.Coll) *Collective {
 	return v
 }
 
-// waitOf describes row n of WAIT of location p, with the way to its cause.
+// waitOf describes row n of WAIT of location p, with the call that ended it.
 func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 	process, _ := x.Defs.Process(p)
 	v := Wait{
@@ -439,7 +439,7 @@ func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 		return v, err
 	}
 	v.Path, v.Region = paths.Names(w.Path), x.region(paths.Region(w.Path))
-	v.Cause, err = x.side(results.WaitedFor(x.Run, p, w))
+	v.Ended, err = x.side(results.WaitedFor(x.Run, p, w))
 	return v, err
 }
 

@@ -95,6 +95,7 @@ func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
 		{"profile", "profile", "exact=1"},
 		{"intervals", "intervals", ""},
 		{"waits", "waits", "max=500"},
+		{"causes", "causes", ""},
 		{"critical", "critical", ""},
 		{"messages", "messages", ""},
 		{"matrix", "matrix", ""},

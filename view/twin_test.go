@@ -263,15 +263,15 @@ func checkAbout(t *testing.T, x *run, p trace.P, path string, v *At) {
 		t.Fatalf("%s: %d waits, want %d", path, len(v.Waits), len(waits))
 	}
 	for i, w := range v.Waits {
-		if w.N != waits[i] || !hasCause(&w) || w.Ticks != w.End-w.Begin {
+		if w.N != waits[i] || !hasEnd(&w) || w.Ticks != w.End-w.Begin {
 			t.Fatalf("%s: wait %+v, want row %d with its cause", path, w, waits[i])
 		}
 	}
 }
 
-// hasCause reports whether a wait leads to who was waited for; spans at the end of collectives wait for nobody.
-func hasCause(w *Wait) bool {
-	return (w.Cause != nil) != (w.Pattern == results.PatternName(xtf.WaitBarrierCompletion) || w.Pattern == results.PatternName(xtf.WaitNxNCompletion))
+// hasEnd reports whether a wait leads to who was waited for; spans at the end of collectives wait for nobody.
+func hasEnd(w *Wait) bool {
+	return (w.Ended != nil) != (w.Pattern == results.PatternName(xtf.WaitBarrierCompletion) || w.Pattern == results.PatternName(xtf.WaitNxNCompletion))
 }
 
 // TestNext compares steps with a look at all calls.
@@ -432,7 +432,7 @@ func TestWaits(t *testing.T) {
 				t.Fatalf("%s: %d waits, want %d", path, len(v.List), len(want))
 			}
 			for i, g := range v.List {
-				if w := want[i]; g.Location != int(w.p) || g.N != w.n || g.Begin != w.w.T || g.Node != w.w.Node || !hasCause(&g) {
+				if w := want[i]; g.Location != int(w.p) || g.N != w.n || g.Begin != w.w.T || g.Node != w.w.Node || !hasEnd(&g) {
 					t.Fatalf("%s: wait %d is %+v, want row %d of %d", path, i, g, w.n, w.p)
 				}
 			}

@@ -41,7 +41,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 		return nil, err
 	}
 	for _, i := range sums.items(false) {
-		if i.Item != xtf.ItemTime.String() && i.Item != xtf.ItemCPU.String() {
+		if slices.Contains(patternNames(), i.Item) {
 			v.Patterns = append(v.Patterns, i)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 		if err != nil && !results.Partial(err) {
 			return nil, err
 		}
-		v.List = append(v.List, w) // without its cause where that is damaged
+		v.List = append(v.List, w) // without what ended it where that is damaged
 	}
 	return v, nil
 }
@@ -188,6 +188,20 @@ func (h *waitSearch) counts(i xtf.Item) bool {
 		return i < xtf.NumItems && i != xtf.ItemBarrierCompletion && i != xtf.ItemNxNCompletion
 	}
 	return i.String() == h.pattern
+}
+
+// causes answers api/causes.
+func (s *Server) causes(_ context.Context, p *params) (any, error) {
+	limit := p.limit(50, 1000)
+	if p.needRows(); p.err != nil {
+		return nil, p.err
+	}
+	c := results.Causes{R: p.run.Run}
+	if err := c.Read(); err != nil {
+		return nil, err
+	}
+	list := c.CauseLines(true)
+	return &Causes{List: list[:min(limit, len(list))], More: max(0, len(list)-limit)}, nil
 }
 
 // mostPieceRows is how many rows of the critical path one answer looks at.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 )
 
 // TestRuns opens runs of unusual sizes: nothing in them, one process, several threads of each.
@@ -143,6 +144,43 @@ func TestToken(t *testing.T) {
 	if text := eval[string](t, s, "document.body.innerText"); !strings.Contains(text, "token") {
 		t.Errorf("without a token the page says %q", text)
 	}
+}
+
+// TestChain follows a planted wait to its origin: rank 2 waits for rank 1, which waits for rank 0, which computes.
+func TestChain(t *testing.T) {
+	s := started(t)
+	script := tracetest.Script{Latency: 10, Steps: [][]tracetest.Step{
+		{{Enter: "slow"}, {Ticks: 5000}, {Leave: "slow"}, {Call: "Send", Peer: 1, Ticks: 20}},
+		{{Enter: "relay"}, {Ticks: 1000}, {Call: "Recv", Peer: 0, Ticks: 20}, {Ticks: 300}, {Call: "Send", Peer: 2, Ticks: 20}, {Leave: "relay"}},
+		{{Enter: "timestep"}, {Ticks: 700}, {Call: "Recv", Peer: 1, Ticks: 20}, {Leave: "timestep"}},
+	}}
+	src, err := script.Source()
+	must(t, err)
+	_, address := page(t, nil, analyzedSource(t, src, "chain.xtf"))
+	open(t, s, address, "tab=selection&at=2:2000")
+	text := eval[string](t, s, "document.getElementById('panel').innerText")
+	for _, want := range []string{"ended by", "rank 1, MPI_Send", "rank 1 waited itself, late sender, for ", "rank 0: slow for "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the selection does not say %q:\n%s", want, text)
+		}
+	}
+	w := press(t, s, "c")
+	if w.Sel.Row != 1 || w.Call != "MPI_Recv" {
+		t.Errorf("c goes to rank %d, %s", w.Sel.Row, w.Call)
+	}
+	w = press(t, s, "c")
+	if w.Sel.Row != 0 || w.Call != "slow" {
+		t.Errorf("c again goes to rank %d, %s", w.Sel.Row, w.Call)
+	}
+	turn(t, s, "tab=waits")
+	// Rank 1 waits 4000 ticks and more for slow; all that rank 2 waits is for slow, in turn, or for what relay does in between.
+	text = eval[string](t, s, "document.getElementById('panel').innerText")
+	for _, want := range []string{"delay costs", "slow", "ended by"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the waits do not say %q:\n%s", want, text)
+		}
+	}
+	clean(t, s)
 }
 
 // TestPrediction shows a predicted run next to the measured one.

@@ -1,3 +1,4 @@
+import {chain} from './chain.js';
 import {ask, hitButton} from './dialogs.js';
 import {drawDetails} from './details.js';
 import {$, beginning, notice, replace, say} from './dom.js';
@@ -246,11 +247,13 @@ export class App {
     this.go({row: m.mate.location, t: m.mate.begin, n: m.mate.call});
   }
 
+  // cause goes a step towards the origin of the selected wait: to what the process that ended it did meanwhile.
   async cause() {
     const at = await this.selected();
-    const w = at?.waits.find((x) => x.cause);
-    if (w) this.go({row: w.cause.location, t: w.cause.begin, n: w.cause.call});
-    else say('No wait with a known cause here.');
+    const w = at?.waits.find((x) => x.ended) || at?.waits[0];
+    const [step] = w ? await chain(this, w, 1) : [];
+    if (step?.row !== undefined) this.go(step);
+    say(step ? step.text : 'No wait here.');
   }
 
   // waitList is the longest waits of the panels' window. A static file has those of the whole run.

@@ -13,7 +13,7 @@ const keyTable = [
   ['f', 'fit the selection; again: its interval'],
   ['0', 'whole trace'], ['Backspace', 'previous view'],
   ['[', 'message partner: to the sender'], [']', 'message partner: to the receiver'],
-  ['n', 'next worst wait'], ['p', 'previous worst wait'], ['c', 'from a wait to its cause'],
+  ['n', 'next worst wait'], ['p', 'previous worst wait'], ['c', 'from a wait a step to its origin'],
   ['/', 'search'], ['g', 'go to a time or record number'],
   ['m', 'mark the selected time'], ['M', 'mark with a note', 'Shift+m'],
   ['r', 'ruler: from here, again: to here'],

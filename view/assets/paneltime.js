@@ -1,3 +1,4 @@
+import {chain} from './chain.js';
 import {el} from './dom.js';
 import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, stack, table} from './table.js';
@@ -73,7 +74,7 @@ export class TimePanels {
       ['critical path', at.critical ? `yes, ${at.critical.activity} from ${this.at(at.critical.begin)} for ${this.time(at.critical.end - at.critical.begin)}` : null],
       ['file operation', at.io ? `${bytes(at.io.done)} of ${bytes(at.io.asked)} ${at.io.file}` : null],
     ]));
-    return [el('div', {class: 'columns'}, left, ...this.partners(at), this.stackOf(at))];
+    return [el('div', {class: 'columns'}, left, ...this.partners(at), at.waits.length ? await this.origin(at.waits.find((x) => x.ended) || at.waits[0]) : null, this.stackOf(at))];
   }
 
   stackOf(at) {
@@ -104,10 +105,23 @@ export class TimePanels {
     for (const w of at.waits.slice(0, 4)) {
       out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch wait'}), ' waits: ' + this.app.word(w.pattern)), facts([
         ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
-        ['cause', w.cause ? this.jump(w.pattern === 'late_sender' ? `go to the sender, rank ${w.cause.process} (c)`
-          : `go to rank ${w.cause.process}, ${w.cause.name || 'no call'} (c)`, w.cause, 'go to the cause') : 'not known']])));
+        ['ended by', w.ended ? this.ended(w) : 'not known']])));
     }
     return out;
+  }
+
+  // ended leads to the call that ended a wait.
+  ended(w) {
+    const late = w.ended.begin > w.end ? ', before ' : ', '; // of a receive that was posted before it is waited for
+    return this.jump(`rank ${w.ended.process}${w.ended.name ? late + w.ended.name : ''}`, w.ended, 'go to the call that ended the wait');
+  }
+
+  // origin lists what led to a wait, back to own code.
+  async origin(wait) {
+    const steps = await chain(this.app, wait);
+    return table('what led to this wait (c goes a step)', [
+      {head: 'step', n: true, of: (s) => count(steps.indexOf(s) + 1)},
+      {head: 'while it was waited for', of: (s) => (s.row === undefined ? s.text : link(s.text, () => this.app.go(s), 'go there'))}], steps);
   }
 
   number(x, write, exact) {
@@ -195,9 +209,18 @@ export class TimePanels {
       {head: 'at', n: true, of: (x) => this.at(x.begin), by: (x) => x.begin},
       {head: 'pattern', of: (x) => this.app.word(x.pattern), by: (x) => x.pattern},
       {head: 'in', of: (x) => x.path[x.path.length - 1] || (x.region >= 0 ? app.meta.regions[x.region].name : '')},
-      {head: 'caused by', of: (x) => (x.cause ? this.jump(`rank ${x.cause.process}${x.cause.name ? ', ' + x.cause.name : ''}`, x.cause, 'go to the cause (c)') : 'not known')}], w.list);
+      {head: 'ended by', of: (x) => (x.ended ? this.ended(x) : 'not known')}], w.list);
+    const c = await app.ask('causes', {});
+    const causes = table('waits of the whole run are caused by (delay costs)' + (c.more ? `; ${count(c.more)} smaller ones left out` : ''), [
+      {head: 'caused by', of: (x) => (x.path.length ? x.path[x.path.length - 1] : 'no call'), by: (x) => x.path.join()},
+      {head: 'activity', of: (x) => this.app.word(x.activity), by: (x) => x.activity},
+      {head: 'waits of', of: (x) => this.app.word(x.pattern), by: (x) => x.pattern},
+      {head: 'short', n: true, of: (x) => this.time(x.short), by: (x) => Number(x.short)},
+      {head: 'long', n: true, of: (x) => this.time(x.long), by: (x) => Number(x.long)},
+      {head: 'of waits', of: (x) => stack([['wait', x.share || 0]], share(x.share)), by: (x) => x.share || 0},
+      {head: 'most', n: true, of: (x) => link(`${this.time(x.worst)} (rank ${x.worst_rank})`, () => app.findRank(x.worst_rank), 'go to the rank'), by: (x) => x.worst}], c.list);
     if (!w.list.length) return [el('p', {class: 'note'}, 'No process waits in this window.'), w.patterns.length ? patterns : null];
-    return [this.lost(w.lost), el('div', {class: 'columns'}, list, patterns)];
+    return [this.lost(w.lost), el('div', {class: 'columns'}, list, patterns, c.list.length ? causes : null)];
   }
 }
 

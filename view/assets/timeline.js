@@ -336,8 +336,8 @@ export class Timeline {
     if (at) {
       for (const w of at.waits) this.waitSpan(ctx, w, y, h);
       for (const m of at.messages) this.mate(ctx, m, c);
-      const cause = at.waits.find((w) => w.cause)?.cause;
-      if (cause) this.link(ctx, cause, at.waits.find((w) => w.cause), c);
+      const w = at.waits.find((x) => x.ended);
+      if (w) this.link(ctx, w.ended, w, c);
       if (at.stack.length > 0) {
         const call = at.stack[0];
         const from = Math.max(this.x(call.begin), this.box.x - 5);
@@ -375,12 +375,12 @@ export class Timeline {
     this.arrowBetween(ctx, from, to);
   }
 
-  // link is the dotted line from a wait to what caused it.
-  link(ctx, cause, w, c) {
+  // link is the dotted line to a wait from what ended it.
+  link(ctx, ended, w, c) {
     ctx.strokeStyle = c.wait;
     ctx.lineWidth = 2;
     ctx.setLineDash([3, 3]);
-    this.arrowBetween(ctx, {loc: cause.location, t: cause.begin}, {loc: w.location, t: w.end});
+    this.arrowBetween(ctx, {loc: ended.location, t: ended.begin}, {loc: w.location, t: w.end});
     ctx.setLineDash([]);
   }
 
