@@ -138,10 +138,8 @@ func (m *Meter) exchange() {
 		m.display(false)
 		return
 	}
-	if m.pending != nil {
-		if done, err := m.comm.WaitSome([]*mpi.Request{m.pending}); err != nil || len(done) == 0 {
-			return
-		}
+	if m.comm.Wait(m.pending) != nil {
+		return
 	}
 	t := m.subtree()
 	b := make([]byte, 0, 40)
@@ -213,7 +211,5 @@ func (m *Meter) Close(failed bool) {
 			}
 		}
 	}
-	if m.pending != nil {
-		_ = m.comm.Wait(m.pending) // 40 bytes leave at once
-	}
+	_ = m.comm.Wait(m.pending) // 40 bytes leave at once
 }

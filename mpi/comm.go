@@ -2,7 +2,7 @@ package mpi
 
 import "context"
 
-// Wildcards of Recv, Irecv and TryRecv, and the colour of a rank that joins no group in Split.
+// Wildcards of Recv and TryRecv, and the colour of a rank that joins no group in Split.
 const (
 	AnySource = -1
 	AnyTag    = -1
@@ -68,15 +68,10 @@ type Comm interface {
 	Recv(from, tag int) ([]byte, Status, error)
 	// Isend starts a Send. b must not be changed until the request is complete.
 	Isend(b []byte, to, tag int) (*Request, error)
-	// Irecv starts a Recv. Request.Data and Request.Status hold the message after completion.
-	Irecv(from, tag int) (*Request, error)
 	// TryRecv receives a matching message if one has arrived, and never waits for one.
 	TryRecv(from, tag int) (b []byte, st Status, ok bool, err error)
 	// Wait waits for all requests and returns the first error in their order. Nil entries are skipped.
 	Wait(reqs ...*Request) error
-	// WaitSome waits until at least one request that was not reported before is complete, and returns the indexes
-	// of all such requests. It returns an empty list when none is left. The error is the first among them.
-	WaitSome(reqs []*Request) ([]int, error)
 
 	// Bcast returns root's b on every rank. Collective.
 	Bcast(b []byte, root int) ([]byte, error)

@@ -16,8 +16,8 @@ type core interface {
 	try(from, tag int) *Request
 	// owns says whether a request can be waited for here.
 	owns(r *Request) bool
-	// await blocks until what is waited for is there.
-	await(op string, w waited) error
+	// await blocks until the requests are complete.
+	await(op string, w *all) error
 
 	bcast(b []byte, root int) ([]byte, error)
 	// gather leaves the result on all ranks where root is negative.
@@ -25,44 +25,18 @@ type core interface {
 	reduce(v []int64, op Op) error
 }
 
-// waited is what a rank waits for. The lock of its requests is held.
-type waited interface{ there() bool }
-
-func (r *Request) there() bool { return r.done }
-
-// all are requests, the first n of which are complete.
+// all are requests that a rank waits for, the first n of which are complete; nil ones are.
 type all struct {
 	reqs []*Request
 	n    int
 }
 
+// there tells whether all are complete. The lock of the requests is held.
 func (w *all) there() bool {
 	for w.n < len(w.reqs) && (w.reqs[w.n] == nil || w.reqs[w.n].done) {
 		w.n++
 	}
 	return w.n == len(w.reqs)
-}
-
-// some are requests, and the indexes of those that are complete and were not handed out.
-type some struct {
-	reqs []*Request
-	list []int
-}
-
-// there tells whether there is nothing to wait for: one of them, or none that is open.
-func (w *some) there() bool {
-	w.list = w.list[:0]
-	open := false
-	for i, r := range w.reqs {
-		switch {
-		case r == nil || r.reported:
-		case r.done:
-			w.list = append(w.list, i)
-		default:
-			open = true
-		}
-	}
-	return len(w.list) > 0 || !open
 }
 
 // endpoint is what communicators of both kinds do alike: they check arguments, and make calls of others.
@@ -100,12 +74,17 @@ func (e *endpoint) enter(op string) error {
 
 func (e *endpoint) leave() { e.inside.Store(false) }
 
-// finish waits for a request.
-func (e *endpoint) finish(op string, r *Request) error {
-	if err := e.self.await(op, r); err != nil {
+// wait waits for all requests and returns the first error in their order. Nil ones are skipped.
+func (e *endpoint) wait(op string, reqs ...*Request) error {
+	if err := e.self.await(op, &all{reqs: reqs}); err != nil {
 		return err
 	}
-	return handOut([]*Request{r})
+	for _, r := range reqs {
+		if r != nil && r.err != nil {
+			return r.err
+		}
+	}
+	return nil
 }
 
 func (e *endpoint) Isend(b []byte, to, tag int) (*Request, error) {
@@ -126,7 +105,7 @@ func (e *endpoint) Send(b []byte, to, tag int) error {
 	if err != nil {
 		return err
 	}
-	return e.finish("send", r)
+	return e.wait("send", r)
 }
 
 func (e *endpoint) checkRecv(from, tag int) error {
@@ -139,19 +118,12 @@ func (e *endpoint) checkRecv(from, tag int) error {
 	return e.usable("recv")
 }
 
-func (e *endpoint) Irecv(from, tag int) (*Request, error) {
-	if err := e.checkRecv(from, tag); err != nil {
-		return nil, err
-	}
-	return e.self.receive(userPlane, from, tag), nil
-}
-
 func (e *endpoint) Recv(from, tag int) ([]byte, Status, error) {
-	r, err := e.Irecv(from, tag)
-	if err == nil {
-		err = e.finish("wait", r)
+	if err := e.checkRecv(from, tag); err != nil {
+		return nil, Status{}, err
 	}
-	if err != nil {
+	r := e.self.receive(userPlane, from, tag)
+	if err := e.wait("wait", r); err != nil {
 		return nil, Status{}, err
 	}
 	return r.data, r.st, nil
@@ -165,52 +137,26 @@ func (e *endpoint) TryRecv(from, tag int) ([]byte, Status, bool, error) {
 	if r == nil {
 		return nil, Status{}, false, nil
 	}
-	if err := e.finish("wait", r); err != nil { // the message is here; only its transfer is waited for
+	if err := e.wait("wait", r); err != nil { // the message is here; only its transfer is waited for
 		return nil, Status{}, false, err
 	}
 	return r.data, r.st, true, nil
 }
 
-// checkRequests refuses requests that would never complete here.
-func (e *endpoint) checkRequests(reqs []*Request) error {
+func (e *endpoint) Wait(reqs ...*Request) error {
 	for i, r := range reqs {
-		if r != nil && !e.self.owns(r) {
+		if r != nil && !e.self.owns(r) { // it would never complete here
 			return errf("wait", ErrRequest, "request %d belongs to another rank or kind of communicator", i)
 		}
 	}
-	return nil
-}
-
-func (e *endpoint) Wait(reqs ...*Request) error {
-	if err := e.checkRequests(reqs); err != nil {
-		return err
-	}
-	if err := e.self.await("wait", &all{reqs: reqs}); err != nil {
-		return err
-	}
-	return handOut(reqs)
-}
-
-func (e *endpoint) WaitSome(reqs []*Request) ([]int, error) {
-	if err := e.checkRequests(reqs); err != nil {
-		return nil, err
-	}
-	w := &some{reqs: reqs}
-	if err := e.self.await("wait", w); err != nil {
-		return nil, err
-	}
-	picked := make([]*Request, len(w.list))
-	for k, i := range w.list {
-		picked[k] = reqs[i]
-	}
-	return w.list, handOut(picked)
+	return e.wait("wait", reqs...)
 }
 
 func (e *endpoint) sysSend(b []byte, to, tag int) error {
 	if err := e.usable("send"); err != nil {
 		return err
 	}
-	return e.finish("send", e.self.send(systemPlane, b, to, tag))
+	return e.wait("send", e.self.send(systemPlane, b, to, tag))
 }
 
 func (e *endpoint) sysRecv(from, tag int) ([]byte, error) {
@@ -218,7 +164,7 @@ func (e *endpoint) sysRecv(from, tag int) ([]byte, error) {
 		return nil, err
 	}
 	r := e.self.receive(systemPlane, from, tag)
-	err := e.finish("recv", r)
+	err := e.wait("recv", r)
 	return r.data, err
 }
 

@@ -281,6 +281,6 @@ func (c *mpiComm) try(from, tag int) *Request {
 // owns refuses requests of another kind of communicator.
 func (c *mpiComm) owns(r *Request) bool { return r.lib != nil && r.lib.c.l == c.l }
 
-func (c *mpiComm) await(_ string, w waited) error {
+func (c *mpiComm) await(_ string, w *all) error {
 	return c.l.poll(context.Background(), c.l.allRung, func() (bool, error) { return w.there(), nil })
 }

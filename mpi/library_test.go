@@ -43,9 +43,9 @@ func child(role string) {
 		os.Exit(2)
 	}
 	time.AfterFunc(childLimit, func() {
-		fmt.Fprintf(os.Stderr, "rank %d hangs\n", w.Comm().Rank())
+		fmt.Fprintf(os.Stderr, "rank %d hangs\n", w.comm.Rank())
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
-		w.Comm().Abort(99)
+		w.comm.Abort(99)
 	})
 	run, ok := childRoles()[role]
 	if !ok {
@@ -190,7 +190,7 @@ func testLibraryErrors(t *rankTest, comm Comm) {
 		t.fatalf("not the MPI communicator: %T", comm)
 	}
 	bad := func(to, tag int) error {
-		return c.send(userPlane, []byte("x"), to, tag).Err()
+		return c.send(userPlane, []byte("x"), to, tag).err
 	}
 	err := bad(c.size, 0)
 	t.is("no such rank", err, ErrRank)

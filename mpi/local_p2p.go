@@ -121,7 +121,7 @@ func (c *local) receive(plane, from, tag int) *Request {
 }
 
 // await blocks until what is waited for is there.
-func (c *local) await(op string, w waited) error {
+func (c *local) await(op string, w *all) error {
 	c.proc.mu.Lock()
 	if w.there() {
 		c.proc.mu.Unlock()

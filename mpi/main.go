@@ -12,9 +12,6 @@ type World struct {
 	finish func(code int) int
 }
 
-// Comm is the communicator of all ranks.
-func (w *World) Comm() Comm { return w.comm }
-
 // Finish ends the communication and returns the exit code for this process: the most severe of all ranks' codes, by
 // Severity. A rank with code 0 waits for the others without limit. A rank with another code waits 10 s; when others
 // still go on then, they would wait for it in vain, and the whole job is aborted with that code.

@@ -9,7 +9,7 @@ type OpKind uint8
 const (
 	OpSend  OpKind = iota // Send, and what TreeReduce sends
 	OpIsend               // its start
-	OpRecv                // Recv, Irecv when it is complete, TryRecv when it had a message, and what TreeReduce receives
+	OpRecv                // Recv, TryRecv when it had a message, and what TreeReduce receives
 	OpBarrier
 	OpBcast
 	OpGather
@@ -149,30 +149,7 @@ func (o *observed) TryRecv(from, tag int) ([]byte, Status, bool, error) {
 
 func (o *observed) Wait(reqs ...*Request) error {
 	defer o.begin(OpRecv)()
-	var open []*Request
-	for _, r := range reqs {
-		if r != nil && r.op == "recv" && !r.reported {
-			open = append(open, r)
-		}
-	}
-	if err := o.Comm.Wait(reqs...); err != nil {
-		return err
-	}
-	for _, r := range open {
-		_ = o.received(nil, r.st)
-	}
-	return nil
-}
-
-func (o *observed) WaitSome(reqs []*Request) ([]int, error) {
-	defer o.begin(OpRecv)()
-	list, err := o.Comm.WaitSome(reqs)
-	for _, i := range list {
-		if r := reqs[i]; r.op == "recv" && r.err == nil {
-			_ = o.received(nil, r.st)
-		}
-	}
-	return list, err
+	return o.Comm.Wait(reqs...)
 }
 
 func (o *observed) Bcast(b []byte, root int) ([]byte, error) {

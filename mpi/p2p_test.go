@@ -42,13 +42,14 @@ func testRing(t *rankTest, c Comm) {
 		if c.Size() > 16 && n > testChunk {
 			continue
 		}
-		r, err := c.Irecv(left, k)
-		t.ok("irecv", err)
-		t.ok("send", c.Send(pattern(n, c.Rank(), k), right, k))
+		r, err := c.Isend(pattern(n, c.Rank(), k), right, k)
+		t.ok("isend", err)
+		b, st, err := c.Recv(left, k)
+		t.ok("recv", err)
 		t.ok("wait", c.Wait(r))
-		t.equal("ring", r.Data(), pattern(n, left, k))
-		if r.Status() != (Status{left, k, n}) {
-			t.fatalf("status %+v", r.Status())
+		t.equal("ring", b, pattern(n, left, k))
+		if st != (Status{left, k, n}) {
+			t.fatalf("status %+v", st)
 		}
 	}
 	// The blocking form: even ranks send first.
@@ -118,78 +119,43 @@ func testRequests(t *rankTest, c Comm) {
 	n := c.Size()
 	var reqs []*Request
 	for i := range n {
-		r, err := c.Irecv(i, 9)
-		t.ok("irecv", err)
-		reqs = append(reqs, r)
-	}
-	for i := range n {
 		r, err := c.Isend(pattern(partLen(c.Rank(), i)*20, c.Rank(), i), i, 9)
 		t.ok("isend", err)
 		reqs = append(reqs, r, nil)
 	}
-	t.ok("wait", c.Wait(reqs...))
-	t.ok("wait again", c.Wait(reqs...))
 	for i := range n {
-		t.equal("request", reqs[i].Data(), pattern(partLen(i, c.Rank())*20, i, c.Rank()))
-		if reqs[i].Err() != nil || reqs[i].Status().Source != i {
-			t.fatalf("request %d: %v %+v", i, reqs[i].Err(), reqs[i].Status())
+		b, st, err := c.Recv(i, 9)
+		t.ok("recv", err)
+		t.equal("message", b, pattern(partLen(i, c.Rank())*20, i, c.Rank()))
+		if st.Source != i {
+			t.fatalf("message of %d: %+v", i, st)
 		}
 	}
+	t.ok("wait", c.Wait(reqs...))
+	t.ok("wait again", c.Wait(reqs...))
 }
 
-// Receives that could match the same message get messages in the order in which they were posted.
+// Receives of several goroutines that could match the same message get messages in the order in which they were posted.
 func testPostedOrder(t *rankTest, c Comm) {
+	if o, ok := c.(*observed); ok {
+		c = o.Comm
+	}
 	switch c.Rank() {
 	case 0:
-		r1, err := c.Irecv(AnySource, AnyTag)
-		t.ok("irecv", err)
-		r2, err := c.Irecv(1, 5)
-		t.ok("irecv", err)
-		r3, err := c.Irecv(AnySource, 5)
-		t.ok("irecv", err)
+		post := c.(core).receive
+		r1, r2, r3 := post(userPlane, AnySource, AnyTag), post(userPlane, 1, 5), post(userPlane, AnySource, 5)
 		if _, _, ok, err := c.TryRecv(AnySource, AnyTag); ok || err != nil {
 			t.fatalf("a receive got past the posted ones: %v %v", ok, err)
 		}
 		t.ok("wait for the last", c.Wait(r3))
 		t.ok("wait", c.Wait(r2, r1))
 		for i, r := range []*Request{r1, r2, r3} {
-			t.equal(fmt.Sprint("posted ", i), r.Data(), pattern(3000*i, 1, i))
+			t.equal(fmt.Sprint("posted ", i), r.data, pattern(3000*i, 1, i))
 		}
 	case 1:
 		for i := range 3 {
 			t.ok("send", c.Send(pattern(3000*i, 1, i), 0, 5))
 		}
-	}
-}
-
-func testWaitSome(t *rankTest, c Comm) {
-	if c.Rank() != 0 {
-		t.ok("send", c.Send(pattern(c.Rank()*100, c.Rank(), 1), 0, 4))
-		return
-	}
-	reqs := make([]*Request, c.Size())
-	for i := 1; i < c.Size(); i++ {
-		var err error
-		reqs[i], err = c.Irecv(i, 4)
-		t.ok("irecv", err)
-	}
-	seen := map[int]bool{}
-	for {
-		list, err := c.WaitSome(reqs)
-		t.ok("wait some", err)
-		if len(list) == 0 {
-			break
-		}
-		for _, i := range list {
-			if seen[i] {
-				t.fatalf("request %d reported twice", i)
-			}
-			seen[i] = true
-			t.equal("request", reqs[i].Data(), pattern(i*100, i, 1))
-		}
-	}
-	if len(seen) != c.Size()-1 {
-		t.fatalf("%d requests reported", len(seen))
 	}
 }
 
