@@ -26,9 +26,10 @@ type layout struct {
 	groups    Refs[Group]
 	nodes     Refs[SystemTreeNode]
 	windows   Refs[RmaWin]
-	comms     index      // communicator reference -> index in ranks
-	ranks     []commRank // ranks of communicators and inter-communicators
-	byName    bool       // no region is of MPI by its paradigm: names tell
+	comms     index             // communicator reference -> index in ranks
+	ranks     []commRank        // ranks of communicators and inter-communicators
+	hosts     map[uint64]uint32 // the process group that is alone below a node, or everywhere
+	byName    bool              // no region is of MPI by its paradigm: names tell
 	problems  Diagnostics
 }
 
@@ -37,7 +38,8 @@ type layout struct {
 //
 // Processes are ordered by their rank in the MPI location list; location groups
 // without an MPI rank follow in the order of their records. The groups of an
-// accelerator belong to the process that created them. Within a process CPU
+// accelerator belong to the process that created them, or is the only one that
+// may have. Within a process CPU
 // threads come first, then accelerator streams, then metric locations, each by
 // ascending location id, and the location that called MPI before all.
 func (d *Definitions) Seal() {
@@ -58,6 +60,7 @@ func (d *Definitions) Seal() {
 			d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(t.dup), Detail: t.name + " defined twice, the first is used"})
 		}
 	}
+	d.sealHosts()
 	d.sealLocations()
 	d.sealComms()
 }
@@ -261,16 +264,50 @@ func (d *Definitions) setOrder(places []place) {
 	}
 }
 
+// everywhere stands for all nodes of the system tree.
+const everywhere = 1 << 32
+
 // owner returns the process group that location group ref belongs to.
 func (d *Definitions) owner(ref uint32) uint32 {
 	for range 8 { // creators of creators; a cycle ends here
 		g := d.LocationGroup(ref)
-		if g == nil || g.Type != AcceleratorGroup || d.LocationGroup(g.Creator) == nil {
+		if g == nil || g.Type != AcceleratorGroup {
 			break
 		}
-		ref = g.Creator
+		next := g.Creator
+		if d.LocationGroup(next) == nil {
+			var ok bool
+			if next, ok = d.hosts[uint64(g.Parent)]; !ok {
+				next, ok = d.hosts[everywhere]
+			}
+			if !ok {
+				break
+			}
+		}
+		ref = next
 	}
 	return ref
+}
+
+// sealHosts finds the process groups that are alone below a node of the system tree, and the one that is alone: accelerators of which no
+// record says who uses them, such as those of rocprofv3, belong to them.
+func (d *Definitions) sealHosts() {
+	d.hosts = make(map[uint64]uint32)
+	several := make(map[uint64]bool)
+	for i := range d.LocationGroups {
+		g := &d.LocationGroups[i]
+		if g.Type == AcceleratorGroup {
+			continue
+		}
+		for _, below := range []uint64{uint64(g.Parent), everywhere} {
+			if _, more := d.hosts[below]; more || several[below] {
+				several[below] = true
+				delete(d.hosts, below)
+				continue
+			}
+			d.hosts[below] = g.Ref
+		}
+	}
 }
 
 // mpiRanks maps the location ids of the MPI location list to their ranks.

@@ -104,11 +104,11 @@ var (
 		"pthread_join", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_barrier_wait", "sem_wait", "sem_timedwait",
 		"gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
-	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait"}
+	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait", "hsa_signal_wait_relaxed", "hsa_signal_wait_scacquire", "hsa_amd_signal_wait_any"}
 	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask"}
-	transfers       = []string{"memcpy", "memset", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
+	transfers       = []string{"memcpy", "memset", "memory_copy", "async_copy", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
-	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_"} // beginnings; cuXxx and clXxx next to them
+	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_", "hsa_"} // beginnings; cuXxx, clXxx and ncclXxx next to them
 )
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
@@ -190,8 +190,12 @@ func isDeviceCall(name string) bool {
 			return true
 		}
 	}
-	short := strings.HasPrefix(name, "cu") || strings.HasPrefix(name, "cl")
-	return short && len(name) > 2 && 'A' <= name[2] && name[2] <= 'Z'
+	for _, begin := range []string{"cu", "cl", "nccl"} {
+		if rest, ok := strings.CutPrefix(name, begin); ok && rest != "" && 'A' <= rest[0] && rest[0] <= 'Z' {
+			return !strings.HasPrefix(name, "ncclDevKernel") && !strings.HasPrefix(name, "ncclKernel")
+		}
+	}
+	return false
 }
 
 // withoutArguments is the name of a function of C++ without what is in parentheses,

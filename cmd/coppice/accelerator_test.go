@@ -495,3 +495,81 @@ func TestRealDevices(t *testing.T) {
 		}
 	}
 }
+
+// TestDevicesOfRocprof: rocprofv3 does not tell who uses an accelerator, gives kernels and calls of its interfaces the role of functions of
+// HIP, has a location of a stream in the process for memory that is freed, and names devices by their kind. The first device computes from
+// 120 to 280 and from 520 to 700, the second one from 120 to 200: (340 + 80) / 2000 of their time.
+func TestDevicesOfRocprof(t *testing.T) {
+	const text = `
+-- program --
+processes 1
+threads 6
+resolution 1000
+-- events --
+0 0 ENTER hipMalloc
+0 10 LEAVE hipMalloc
+0 20 ENTER hipMemcpy
+0 20 ENTER hsa_amd_memory_async_copy_on_engine
+0 25 LEAVE hsa_amd_memory_async_copy_on_engine
+0 26 ENTER hsa_signal_wait_scacquire
+0 99 LEAVE hsa_signal_wait_scacquire
+0 100 LEAVE hipMemcpy
+0 100 ENTER hipLaunchKernel
+0 110 LEAVE hipLaunchKernel
+0 110 ENTER hipDeviceSynchronize
+0 300 LEAVE hipDeviceSynchronize
+0 500 ENTER ncclAllReduce
+0 510 LEAVE ncclAllReduce
+0 990 ENTER hipFree
+0 1000 LEAVE hipFree
+1 30 ENTER MEMORY_COPY_HOST_TO_DEVICE
+1 90 LEAVE MEMORY_COPY_HOST_TO_DEVICE
+2 120 ENTER vecadd(float*)
+2 280 LEAVE vecadd(float*)
+3 520 ENTER ncclDevKernel_Generic
+3 700 LEAVE ncclDevKernel_Generic
+4 992 ENTER MEMORY_ALLOCATION_FREE
+4 998 LEAVE MEMORY_ALLOCATION_FREE
+5 120 ENTER vecadd(float*)
+5 200 LEAVE vecadd(float*)
+`
+	file := foundTrace(t, text, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		name := uint32(100000)
+		for ref, text := range map[uint32]string{1001: "EPYC", 1002: "gfx90a", 1003: "gfx90a"} {
+			name++
+			d.Strings = append(d.Strings, trace.String{Ref: name, Value: text})
+			d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: ref, Name: name, Type: trace.AcceleratorGroup, Creator: trace.Undefined})
+		}
+		for i, group := range []uint32{0, 1002, 1002, 1002, 0, 1003} {
+			if d.Locations[i].Group = group; i > 0 {
+				d.Locations[i].Type = trace.AcceleratorStream
+			}
+		}
+		for i := range d.Regions {
+			r := &d.Regions[i]
+			r.Role, r.Paradigm = trace.RoleFunction, trace.ParadigmHIP
+			switch name := d.Text(r.Name); {
+			case strings.HasPrefix(name, "MEMORY_COPY"):
+				r.Role = trace.RoleDataTransfer
+			case strings.HasPrefix(name, "MEMORY_ALLOCATION"):
+				r.Role = 36 // DEALLOCATE
+			}
+		}
+		d.Seal()
+	})
+	doc := jsonOf[devicesIn](t, "report", file)
+	x := doc.Summary.Devices
+	if x == nil || len(x.List) != 2 {
+		t.Fatalf("%+v", x)
+	}
+	if a, b := x.List[0], x.List[1]; a.Name != "gfx90a 0" || a.Kernel != 340 || a.Transfer != 60 || a.Streams != 3 || b.Name != "gfx90a 1" || b.Kernel != 80 || x.Efficiency != 0.21 {
+		t.Errorf("%+v", x)
+	}
+	if got, want := times(x.Hosts), "cpu 180/690, device_call 0/30, device_wait 160/190, launch 0/10, transfer_call 0/80"; got != want {
+		t.Errorf("hosts: %s, want %s", got, want)
+	}
+	if text := must(t, "report", file); !strings.Contains(text, "kernel with most time: vecadd(float*): 0.240000 s in 2 calls, 57.1 % of the time of all kernels") {
+		t.Error(text)
+	}
+}

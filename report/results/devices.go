@@ -256,14 +256,27 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 		}
 		return rank
 	}
+	grouped := make([]bool, len(shares)) // streams of the process name their devices
+	accelerator := func(l *trace.Location) *trace.LocationGroup {
+		if g := defs.LocationGroup(l.Group); l.Type == trace.AcceleratorStream && g != nil && g.Type == trace.AcceleratorGroup {
+			return g
+		}
+		return nil
+	}
+	for p := range trace.P(defs.NumLocations()) {
+		rank, _ := defs.Process(p)
+		grouped[rank] = grouped[rank] || accelerator(defs.Location(p)) != nil
+	}
+	named := map[string][]*Device{}
 	for p := range trace.P(defs.NumLocations()) {
 		l := defs.Location(p)
-		if l.Type != trace.AcceleratorStream {
-			continue
-		}
 		rank, _ := defs.Process(p)
+		g := accelerator(l)
+		if l.Type != trace.AcceleratorStream || g == nil && grouped[rank] {
+			continue // rocprofv3 has a stream for memory that the process frees
+		}
 		key, name := deviceKey{false, l.Group}, fmt.Sprintf("device of rank %d", rank)
-		if g := defs.LocationGroup(l.Group); g != nil && g.Type == trace.AcceleratorGroup {
+		if g != nil {
 			name = defs.Text(g.Name)
 			if n := defs.Node(g.Parent); n != nil && domains[g.Parent] {
 				key, name = deviceKey{true, g.Parent}, defs.Text(n.Class)+" "+defs.Text(n.Name)
@@ -273,6 +286,7 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 		if d == nil {
 			d = &Device{Name: numbers.Clean(name, 60)}
 			at[key] = d
+			named[name] = append(named[name], d)
 			x.List = append(x.List, d)
 		}
 		d.Streams++
@@ -281,6 +295,13 @@ func (x *Devices) groups(defs *trace.Definitions) (groups [][]*Device) {
 			d.Processes = append(d.Processes, rank)
 			a, b := first(d.Processes[0]), first(rank)
 			shares[max(a, b)] = min(a, b)
+		}
+	}
+	for _, same := range named {
+		for i, d := range same {
+			if len(same) > 1 {
+				d.Name += fmt.Sprintf(" %d", i)
+			}
 		}
 	}
 	number := map[uint32]int{} // of a group, by its first process
