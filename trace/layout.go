@@ -39,9 +39,9 @@ type layout struct {
 // Processes are ordered by their rank in the MPI location list; location groups
 // without an MPI rank follow in the order of their records. The groups of an
 // accelerator belong to the process that created them, or is the only one that
-// may have. Within a process CPU
-// threads come first, then accelerator streams, then metric locations, each by
-// ascending location id, and the location that called MPI before all.
+// may have. Within a process CPU threads come first, then accelerator streams,
+// then metric locations, each by ascending location id, and the location that
+// called MPI before all.
 func (d *Definitions) Seal() {
 	d.layout = layout{}
 	d.strs = NewRefs(d.Strings, func(x *String) uint32 { return x.Ref })
