@@ -1,8 +1,9 @@
 # Names that people expect, for the commands that do the work: everything is in scripts/test and bench/run.
 GO ?= go
+PREFIX ?= /usr/local
 TOOL = $(GO) tool -modfile=scripts/tools/go.mod
 
-.PHONY: all build quick test bench format staticcheck lint lines demo install clean
+.PHONY: all build quick test bench format staticcheck lint lines demo install release clean
 all: build
 
 build:
@@ -38,7 +39,11 @@ demo:
 	./scripts/demo
 
 install:
-	$(GO) install ./cmd/coppice
+	scripts/install $(PREFIX)
+
+# the archives of a release
+release:
+	scripts/release
 
 clean:
 	rm -rf bin

@@ -20,40 +20,18 @@ class Coppice(Package):
     license("BSD-3-Clause")
 
     version("main", branch="main")
+    version("0.1.0", tag="v0.1.0")
 
     variant("mpi", default=True, description="Run on several nodes; without it, on the cores of one")
 
     depends_on("c", type="build", when="+mpi")
     depends_on("go@1.26:", type="build")
-    depends_on("pkgconfig", type="build", when="+mpi")
     depends_on("mpi", when="+mpi")
 
-    phases = ["build", "install"]
-
-    def setup_build_environment(self, env):
-        if self.spec.satisfies("~mpi"):
-            env.set("CGO_ENABLED", "0")
-            return
-        # The module that wraps Open MPI looks in Debian's folders by itself; these come before them.
-        env.set("CGO_CFLAGS", self.spec["mpi"].headers.include_flags)
-        env.set("CGO_LDFLAGS", self.spec["mpi"].libs.ld_flags)
-
-    def build(self, spec, prefix):
-        args = ["build", "-trimpath", "-o", "bin/coppice"]
-        if spec.satisfies("~mpi"):
-            args += ["-tags", "nompi"]
-        elif spec["mpi"].name != "openmpi":
-            args += ["-tags", "mpich"]
-        Executable("go")(*args, "./cmd/coppice")
-
     def install(self, spec, prefix):
-        mkdirp(prefix.bin)
-        install("bin/coppice", prefix.bin)
-        install_tree("record/include", prefix.include)
-        install_tree("docs", join_path(prefix.share, "doc", "coppice"))
-        coppice = Executable(join_path(prefix.bin, "coppice"))
-        coppice("manual", join_path(prefix.share, "man", "man1"))
-        completions = join_path(prefix.share, "bash-completion", "completions")
-        mkdirp(completions)
-        with open(join_path(completions, "coppice"), "w") as f:
-            f.write(coppice("completion", "bash", output=str))
+        install = Executable("scripts/install")
+        if spec.satisfies("~mpi"):
+            install("--mpi", "none", prefix)
+        else:
+            kind = "openmpi" if spec["mpi"].name == "openmpi" else "mpich"
+            install("--mpi", kind, prefix, extra_env={"MPICC": spec["mpi"].mpicc})
