@@ -269,59 +269,20 @@ func testDup(t *rankTest, c Comm) {
 	t.is("send on a freed one", d.Send(nil, 0, 0), ErrComm)
 }
 
-func testSplit(t *rankTest, c Comm) {
-	color := c.Rank() % 3
-	if color == 2 {
-		color = Undefined
-	}
-	s, err := c.Split(color, -c.Rank())
-	t.ok("split", err)
-	if color == Undefined {
-		if s != nil {
-			t.fatalf("a communicator for no colour")
-		}
-	} else {
-		t.ok("members", checkMembers(c, s, color))
-		t.ok("free", s.Free())
-	}
+func testSplitNode(t *rankTest, c Comm) {
 	n, err := c.SplitNode()
 	t.ok("split node", err)
 	if n.Size() != c.Size() || n.Rank() != c.Rank() {
 		t.fatalf("rank %d of %d on this node", n.Rank(), n.Size())
 	}
-	t.ok("free", n.Free())
-}
-
-// checkMembers expects the ranks r%3 == color in descending order.
-func checkMembers(c, s Comm, color int) error {
-	var want []int64
-	for r := c.Size() - 1; r >= 0; r-- {
-		if r%3 == color {
-			want = append(want, int64(r))
-		}
-	}
-	if s.Size() != len(want) || want[s.Rank()] != int64(c.Rank()) {
-		return fmt.Errorf("rank %d is %d of %d", c.Rank(), s.Rank(), s.Size())
-	}
 	v := []int64{int64(c.Rank())}
-	if err := s.AllreduceInt64(v, Max); err != nil {
-		return err
+	t.ok("maximum on the node", n.AllreduceInt64(v, Max))
+	if v[0] != int64(c.Size())-1 {
+		t.fatalf("maximum %d of %d ranks", v[0], c.Size())
 	}
-	if v[0] != want[0] {
-		return fmt.Errorf("maximum %d in the part of %d", v[0], want[0])
-	}
-	if err := s.AllreduceInt64(v, Sum); err != nil {
-		return err
-	}
-	if v[0] != want[0]*int64(len(want)) {
-		return fmt.Errorf("sum %d", v[0])
-	}
-	d, err := s.Dup()
-	if err != nil {
-		return err
-	}
-	if err := d.Barrier(); err != nil {
-		return err
-	}
-	return d.Free()
+	d, err := n.Dup()
+	t.ok("dup of a part", err)
+	t.ok("barrier", d.Barrier())
+	t.ok("free", d.Free())
+	t.ok("free", n.Free())
 }

@@ -2,11 +2,10 @@ package mpi
 
 import "context"
 
-// Wildcards of Recv and TryRecv, and the colour of a rank that joins no group in Split.
+// Wildcards of Recv and TryRecv.
 const (
 	AnySource = -1
 	AnyTag    = -1
-	Undefined = -1
 )
 
 // MaxTag is the largest tag of a message. It is what the standard guarantees everywhere (MPI 3.1, 8.1.2).
@@ -54,12 +53,9 @@ type Comm interface {
 
 	// Dup makes a communicator of the same ranks whose messages never meet those of this one. Collective.
 	Dup() (Comm, error)
-	// Split makes one communicator per colour, its ranks ordered by key and then by rank here. Colour Undefined
-	// gives a nil Comm. Collective.
-	Split(color, key int) (Comm, error)
 	// SplitNode makes one communicator per shared-memory node. Collective.
 	SplitNode() (Comm, error)
-	// Free gives back a communicator made by Dup, Split or SplitNode. Collective.
+	// Free gives back a communicator made by Dup or SplitNode. Collective.
 	Free() error
 
 	// Send sends b, of any length, and returns when b may be reused. It may block until the message is received.

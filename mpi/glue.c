@@ -90,18 +90,12 @@ int cop_size(MPI_Comm c) {
 }
 
 static int returning(int rc, MPI_Comm *out) {
-	if (rc != MPI_SUCCESS || *out == MPI_COMM_NULL)
+	if (rc != MPI_SUCCESS)
 		return rc;
 	return MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
 }
 
 int cop_dup(MPI_Comm c, MPI_Comm *out) { return returning(MPI_Comm_dup(c, out), out); }
-
-int cop_split(MPI_Comm c, int color, int key, MPI_Comm *out, int *member) {
-	int rc = returning(MPI_Comm_split(c, color < 0 ? MPI_UNDEFINED : color, key, out), out);
-	*member = rc == MPI_SUCCESS && *out != MPI_COMM_NULL;
-	return rc;
-}
 
 int cop_split_node(MPI_Comm c, MPI_Comm *out) {
 	return returning(MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, out), out);

@@ -21,7 +21,6 @@ MPI_Comm cop_world(void);
 int cop_rank(MPI_Comm c);
 int cop_size(MPI_Comm c);
 int cop_dup(MPI_Comm c, MPI_Comm *out);
-int cop_split(MPI_Comm c, int color, int key, MPI_Comm *out, int *member);
 int cop_split_node(MPI_Comm c, MPI_Comm *out);
 int cop_free(MPI_Comm *c);
 

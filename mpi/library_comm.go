@@ -87,44 +87,23 @@ func (c *mpiComm) BarrierContext(ctx context.Context) error {
 }
 
 func (c *mpiComm) Dup() (Comm, error) {
-	return c.derive("dup", true, func(out *C.MPI_Comm) C.int { return C.cop_dup(c.plane[userPlane].h, out) })
+	return c.derive("dup", func(out *C.MPI_Comm) C.int { return C.cop_dup(c.plane[userPlane].h, out) })
 }
 
 func (c *mpiComm) SplitNode() (Comm, error) {
-	return c.derive("split node", true, func(out *C.MPI_Comm) C.int {
+	return c.derive("split node", func(out *C.MPI_Comm) C.int {
 		return C.cop_split_node(c.plane[userPlane].h, out)
 	})
 }
 
-func (c *mpiComm) Split(color, key int) (Comm, error) {
-	if int(int32(color)) != color || int(int32(key)) != key {
-		return nil, errf("split", ErrArg, "colour %d or key %d does not fit 32 bits", color, key)
-	}
-	if color < 0 {
-		var none C.MPI_Comm
-		var member C.int
-		return c.derive("split", false, func(*C.MPI_Comm) C.int {
-			return C.cop_split(c.plane[userPlane].h, -1, 0, &none, &member)
-		})
-	}
-	return c.derive("split", true, func(out *C.MPI_Comm) C.int {
-		var member C.int
-		return C.cop_split(c.plane[userPlane].h, C.int(color), C.int(key), out, &member)
-	})
-}
-
-// derive makes a communicator out of this one, on the ranks that become members.
-func (c *mpiComm) derive(op string, member bool, create func(*C.MPI_Comm) C.int) (Comm, error) {
+// derive makes a communicator out of this one.
+func (c *mpiComm) derive(op string, create func(*C.MPI_Comm) C.int) (Comm, error) {
 	if err := c.enter(op); err != nil {
 		return nil, err
 	}
 	defer c.leave()
 	if err := c.meet(context.Background(), op); err != nil {
 		return nil, err
-	}
-	if !member {
-		var none C.MPI_Comm
-		return nil, c.l.do(op, func() C.int { return create(&none) })
 	}
 	sub, err := c.l.newComm(create)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -36,11 +35,7 @@ func (p *localProc) poke() {
 // newLocal makes n ranks and returns the communicator of each.
 func newLocal(n int, exit func(int)) (*localWorld, []*local) {
 	w := &localWorld{procs: make([]localProc, n), failed: make(chan struct{}), exit: exit}
-	members := make([]int, n)
-	for i := range members {
-		members[i] = i
-	}
-	return w, newGroup(w, members, true).comms()
+	return w, newGroup(w, true).comms()
 }
 
 // fail ends the world: every blocked call and every later one returns an error.
@@ -67,10 +62,9 @@ func (w *localWorld) alive(op string) error {
 
 // localGroup is the part of an in-process communicator that its ranks share.
 type localGroup struct {
-	world   *localWorld
-	members []int // world rank of each rank
-	root    bool  // the first communicator, which cannot be freed
-	boxes   [numPlanes][]localBox
+	world *localWorld
+	root  bool // the first communicator, which cannot be freed
+	boxes [numPlanes][]localBox
 
 	mu   sync.Mutex
 	open []*round // the collective calls that some ranks have still to enter
@@ -84,26 +78,22 @@ const (
 	numPlanes
 )
 
-func newGroup(w *localWorld, members []int, root bool) *localGroup {
-	g := &localGroup{world: w, members: members, root: root}
+func newGroup(w *localWorld, root bool) *localGroup {
+	g := &localGroup{world: w, root: root}
 	for i := range g.boxes {
-		g.boxes[i] = make([]localBox, len(members))
+		g.boxes[i] = make([]localBox, len(w.procs))
 	}
 	return g
 }
 
 func (g *localGroup) comms() []*local {
-	list := make([]*local, len(g.members))
+	list := make([]*local, len(g.world.procs))
 	for i := range list {
-		list[i] = g.comm(i)
+		c := &local{g: g, w: g.world, proc: &g.world.procs[i]}
+		c.self, c.rank, c.size = c, i, len(list)
+		list[i] = c
 	}
 	return list
-}
-
-func (g *localGroup) comm(rank int) *local {
-	c := &local{g: g, w: g.world, proc: &g.world.procs[g.members[rank]]}
-	c.self, c.rank, c.size = c, rank, len(g.members)
-	return c
 }
 
 // local is the communicator of one goroutine rank.
@@ -128,55 +118,17 @@ func (c *local) BarrierContext(ctx context.Context) error {
 	return err
 }
 
-func (c *local) Dup() (Comm, error) { return c.split("dup", 0, c.rank) }
+func (c *local) Dup() (Comm, error) { return c.copy("dup") }
 
-func (c *local) SplitNode() (Comm, error) { return c.split("split node", 0, c.rank) }
+func (c *local) SplitNode() (Comm, error) { return c.copy("split node") }
 
-func (c *local) Split(color, key int) (Comm, error) { return c.split("split", color, key) }
-
-// split deposits colour and key; the last rank makes the groups, each rank takes its own.
-func (c *local) split(op string, color, key int) (Comm, error) {
-	r, err := c.meet(context.Background(), call{op: op},
-		func(r *round) {
-			r.alloc2(c.Size())
-			r.ints[2*c.rank], r.ints[2*c.rank+1] = int64(color), int64(key)
-		},
-		func(r *round) { r.comms = c.g.divide(r.ints) })
+// copy makes another communicator of the same ranks.
+func (c *local) copy(op string) (Comm, error) {
+	r, err := c.meet(context.Background(), call{op: op}, nil, func(r *round) { r.comms = newGroup(c.w, false).comms() })
 	if err != nil {
 		return nil, err
 	}
-	if mine := r.comms[c.rank]; mine != nil {
-		return mine, nil
-	}
-	return nil, nil
-}
-
-// divide sorts the ranks by colour, key and rank, and makes a group of every run of one colour. choice holds colour and
-// key of each rank.
-func (g *localGroup) divide(choice []int64) []*local {
-	order := make([]int, 0, len(g.members))
-	for r := range g.members {
-		if choice[2*r] >= 0 {
-			order = append(order, r)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return slices.Compare(choice[2*a:2*a+2], choice[2*b:2*b+2])
-	})
-	out := make([]*local, len(g.members))
-	for i := 0; i < len(order); {
-		j := i
-		var members []int
-		for ; j < len(order) && choice[2*order[j]] == choice[2*order[i]]; j++ {
-			members = append(members, g.members[order[j]])
-		}
-		sub := newGroup(g.world, members, false)
-		for k := range members {
-			out[order[i+k]] = sub.comm(k)
-		}
-		i = j
-	}
-	return out
+	return r.comms[c.rank], nil
 }
 
 func (c *local) Free() error {
@@ -192,6 +144,6 @@ func (c *local) Abort(code int) {
 	if c.w.exit != nil {
 		c.w.exit(code)
 	}
-	c.w.fail(&RankError{Rank: c.g.members[c.rank], Err: &AbortError{ExitCode: code}})
+	c.w.fail(&RankError{Rank: c.rank, Err: &AbortError{ExitCode: code}})
 	runtime.Goexit()
 }

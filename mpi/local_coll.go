@@ -28,12 +28,6 @@ type round struct {
 	file  *sharedFile
 }
 
-func (r *round) alloc2(n int) {
-	if r.ints == nil {
-		r.ints = make([]int64, 2*n)
-	}
-}
-
 // meet is one collective call: deposit runs for every rank, finish once after the last, both under the group's lock.
 func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round)) (*round, error) {
 	if err := c.enter(what.op); err != nil {
@@ -54,7 +48,7 @@ func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round
 		deposit(r)
 	}
 	r.arrived++
-	if r.arrived == len(g.members) {
+	if r.arrived == c.size {
 		g.open[0] = nil
 		g.open = g.open[1:] // rounds are completed in order
 		g.base++
@@ -179,7 +173,9 @@ func copyParts(parts [][]byte) [][]byte {
 
 func (c *local) Exscan(v int64) (int64, error) {
 	r, err := c.meet(context.Background(), call{op: "exscan"}, func(r *round) {
-		r.alloc2(c.size)
+		if r.ints == nil {
+			r.ints = make([]int64, 2*c.size)
+		}
 		copy(r.ints[2*c.rank:], splitSum([]int64{v}))
 	}, func(r *round) {
 		var acc [2]int64

@@ -41,7 +41,7 @@ func (r *Request) complete(data []byte, st Status) {
 // send returns a complete request when the message was delivered or copied.
 func (c *local) send(plane int, b []byte, to, tag int) *Request {
 	req := &Request{op: "send", st: Status{Source: to, Tag: tag, Len: len(b)}, local: &localRequest{proc: c.proc}}
-	dst, box := &c.w.procs[c.g.members[to]], &c.g.boxes[plane][to]
+	dst, box := &c.w.procs[to], &c.g.boxes[plane][to]
 	env := envelope{src: c.rank, tag: tag}
 	dst.mu.Lock()
 	for i, r := range box.posted {

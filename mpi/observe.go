@@ -95,11 +95,6 @@ func (o *observed) Dup() (Comm, error) {
 	return o.derived(o.Comm.Dup())
 }
 
-func (o *observed) Split(color, key int) (Comm, error) {
-	defer o.begin(OpGroup)()
-	return o.derived(o.Comm.Split(color, key))
-}
-
 func (o *observed) SplitNode() (Comm, error) {
 	defer o.begin(OpGroup)()
 	return o.derived(o.Comm.SplitNode())
@@ -108,7 +103,7 @@ func (o *observed) SplitNode() (Comm, error) {
 func (o *observed) derived(c Comm, err error) (Comm, error) {
 	err = o.all(err, OpGroup, 0, 0)
 	*o.made++
-	if err != nil || c == nil {
+	if err != nil {
 		return nil, err
 	}
 	return &observed{Comm: c, begin: o.begin, note: o.note, id: *o.made, made: o.made}, nil
