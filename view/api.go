@@ -19,7 +19,7 @@ import (
 //
 //	v=VERSION    Meta.Version. With it an answer is immutable and cached for ever; without it is checked again each
 //	             time. Another version than the server's is status 409: reload the page.
-//	run=0|1      the run, or the predicted one next to it (Meta.Runs); default 0
+//	run=0|1      the run, or the one next to it (Meta.Runs); default 0
 //	t=A..B       span [A, B) in ticks, decimal; one of the two may be left out
 //	ranks=SET    processes: 0-3,8,16-31:4 or comm:NAME or node:N; default all
 //	loc=L        a location by its number, 0 to RunMeta.Locations-1: the row of the timeline
@@ -69,7 +69,7 @@ type Meta struct {
 	Schema  string            `json:"schema"`  // coppice.view/1
 	Version string            `json:"version"` // for v=: of the files and of this interface
 	Tool    string            `json:"tool"`    // version of coppice
-	Runs    []RunMeta         `json:"runs"`    // the run and, if given, the predicted one
+	Runs    []RunMeta         `json:"runs"`    // the run and, if given, the one to compare it with, predicted or measured
 	Classes []string          `json:"classes"` // words of the classes of time, of the states of the first run that are in them: the 8 of tiles in the order of their planes, then kernels, transfers and calls for devices, "" where there are none, which tiles have as own code
 	Words   map[string]string `json:"words"`   // of the items of sums, and of idle states, by their names
 	Limits  Limits            `json:"limits"`
@@ -98,6 +98,8 @@ type RunMeta struct {
 	Rows       bool   `json:"rows"`    // of events; false: analyzed with --events none, most endpoints answer 422
 	Partial    bool   `json:"partial"` // damage was found in the input
 	Damage     string `json:"damage"`  // in words, "" if none
+
+	PredictedFrom string `json:"predicted_from"` // ID of the run that this one was predicted from; "": it was measured
 
 	Processes int    `json:"processes"`
 	Locations int    `json:"locations"` // rows of the timeline
@@ -598,9 +600,9 @@ type Classes struct {
 	Groups  []report.ClassGroup `json:"groups"`
 }
 
-// Compare is the answer of api/compare: the predicted run next to the measured one, in seconds as the clocks differ.
+// Compare is the answer of api/compare: the second run next to the first one, in seconds as the clocks differ.
 type Compare struct {
-	Runs []CompareRun `json:"runs"` // measured, predicted
+	Runs []CompareRun `json:"runs"` // first, second
 	// Ranks has both runs' time by columns of ranks (at most 1000), in seconds.
 	Merged int             `json:"merged"`
 	First  []uint32        `json:"first"`
@@ -625,8 +627,8 @@ type CompareItem struct {
 
 // CompareSeries is one component by column, of both runs.
 type CompareSeries struct {
-	Item      string    `json:"item"`
-	Class     int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time next to the others
-	Measured  []float64 `json:"measured"`
-	Predicted []float64 `json:"predicted"`
+	Item   string    `json:"item"`
+	Class  int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time next to the others
+	First  []float64 `json:"first"`
+	Second []float64 `json:"second"`
 }

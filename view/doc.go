@@ -1,4 +1,4 @@
-// Package view is the viewer of runs: a server of one open file, or of a run and its prediction, for a browser, the files
+// Package view is the viewer of runs: a server of one open file, or of two runs, measured or predicted, for a browser, the files
 // that the browser gets, and both as one file.
 //
 // # Answers

@@ -55,7 +55,7 @@ func openRun(r *results.Run) (*run, error) {
 	id := r.File.FileID()
 	m := &x.meta
 	*m = RunMeta{
-		Name: r.Name, ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
+		Name: r.Name, PredictedFrom: r.PredictedFrom(), ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
 		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(),
 		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: counters(d),
 	}

@@ -37,7 +37,7 @@ type Options struct {
 	SendBytes int64 // bound of answers that wait for their readers; 0: 64 MiB
 }
 
-// Server answers the requests of browsers about one run, or a run and its prediction. It is an http.Handler, safe for
+// Server answers the requests of browsers about one run, or two. It is an http.Handler, safe for
 // concurrent use.
 type Server struct {
 	o       Options
@@ -53,7 +53,7 @@ type Server struct {
 // endpoint computes an answer: a value for JSON, or raw.
 type endpoint func(ctx context.Context, p *params) (any, error)
 
-// New makes a server of one run, or of a run and the predicted one. The runs stay the caller's.
+// New makes a server of one run, or of two to compare. The runs stay the caller's.
 func New(runs []*results.Run, o Options) (*Server, error) {
 	if o.Base = strings.TrimRight(o.Base, "/"); o.Base != "" && !strings.HasPrefix(o.Base, "/") {
 		o.Base = "/" + o.Base

@@ -294,8 +294,8 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%+v", v.Runs)
 	}
 	for _, l := range v.Series {
-		if !slices.Equal(l.Measured, l.Predicted) || len(l.Measured) != len(v.First) {
-			t.Errorf("%s: %v and %v", l.Item, l.Measured, l.Predicted)
+		if !slices.Equal(l.First, l.Second) || len(l.First) != len(v.First) {
+			t.Errorf("%s: %v and %v", l.Item, l.First, l.Second)
 		}
 	}
 	for _, path := range []string{"meta", "stats?run=1", "tile/0/0/0-0?run=1", "intervals?run=1"} {

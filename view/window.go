@@ -334,7 +334,7 @@ func (t *columns) add(v *processWindow) {
 // compare answers api/compare.
 func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 	if len(s.runs) < 2 {
-		return nil, &problem{http.StatusUnprocessableEntity, Failure{"no second run", "compare", "one file is shown", "Start coppice serve RUN.xtf PREDICTED.xtf"}}
+		return nil, &problem{http.StatusUnprocessableEntity, Failure{"no second run", "compare", "one file is shown", "Start coppice serve RUN.xtf OTHER.xtf"}}
 	}
 	v := &Compare{Runs: []CompareRun{}, First: []uint32{}, Series: []CompareSeries{}}
 	var parts [2]*columns

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"encoding/hex"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,9 @@ import (
 	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // TestRuns opens runs of unusual sizes: nothing in them, one process, several threads of each.
@@ -183,30 +187,71 @@ func TestChain(t *testing.T) {
 	clean(t, s)
 }
 
-// TestPrediction shows a predicted run next to the measured one.
-func TestPrediction(t *testing.T) {
+// TestComparison shows two measured runs: neither is called a prediction. They are drawn from the same execution of an interval on, where
+// that is asked for.
+func TestComparison(t *testing.T) {
 	s := started(t)
 	_, address := page(t, nil, analyzed(t, exampleSpec), analyzed(t, "stencil:procs=16,events=60k,jitter=2,imbalance=5,depth=3,seed=3"))
-	open(t, s, address, "tab=prediction")
+	open(t, s, address, "tab=comparison")
 	press(t, s, "1")
 	press(t, s, "9") // the last of nine tabs
-	text := eval[string](t, s, "document.getElementById('panel').innerText")
-	if !strings.Contains(text, "predicted ÷ measured") {
-		t.Errorf("the panel says %q", text)
+	text := eval[string](t, s, "document.body.innerText")
+	if !strings.Contains(text, "second, measured ÷ first, measured") || strings.Contains(text, "predicted") {
+		t.Errorf("the page says %q", text)
 	}
 	// The columns are all of the time of a rank, barriers too.
 	const off = `(async () => {
 		const {timeParts} = await import('./assets/panelranks.js');
 		const p = await coppice.ask('compare', {});
 		const time = p.series.find((s) => s.item === 'time');
-		return Math.max(...p.first.map((_, k) => Math.abs(timeParts(p).reduce((sum, s) => sum + s.measured[k], 0) - time.measured[k]) / time.measured[k]));
+		return Math.max(...p.first.map((_, k) => Math.abs(timeParts(p).reduce((sum, s) => sum + s.first[k], 0) - time.first[k]) / time.first[k]));
 	})()`
 	if v := eval[float64](t, s, off); v > 1e-9 {
 		t.Errorf("the parts of a rank's time differ from it by a share of %v", v)
 	}
-	must(t, s.Wait("coppice.predicted.tiles.cache.map.size > 0 && "+browser.Ready))
+	must(t, s.Wait("coppice.second.tiles.cache.map.size > 0 && "+browser.Ready))
+	turn(t, s, "tab=comparison&align=1.3")
+	must(t, s.Wait("coppice.second.aligned === '1,3' && coppice.second.at[0] > 0 && "+browser.Ready))
+	const begins = `(async () => {
+		const one = async (run) => (await coppice.source.json('executions', {node: 1, loc: 0, run})).list.find((x) => x.k === 3).begin;
+		return [await one(null), await one(1), coppice.second.fromFirst(await one(null))];
+	})()`
+	if v := eval[[3]float64](t, s, begins); v[0] == v[1] || v[1] != v[2] {
+		t.Errorf("the executions begin at %g and %g; drawn above each other are %g and %g", v[0], v[1], v[0], v[2])
+	}
 	shot, err := s.Shot()
 	must(t, err)
-	keep(t, "prediction", shot)
+	keep(t, "comparison", shot)
+	turn(t, s, "tab=comparison&align=1.4000")
+	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, "has no execution #4000") {
+		t.Errorf("without such an execution the panel says %q", text)
+	}
 	clean(t, s)
 }
+
+// TestPrediction shows a run next to one that says that it was predicted from it.
+func TestPrediction(t *testing.T) {
+	s := started(t)
+	file := analyzed(t, exampleSpec)
+	o, err := synthetic.ParseOptions(exampleSpec)
+	must(t, err)
+	src, err := synthetic.New(o)
+	must(t, err)
+	id := opened(t, file)[0].File.FileID()
+	defs, err := predict.Annotated(src.Definitions(), []predict.Property{{Name: results.PredictedFrom, Value: hex.EncodeToString(id[:])}})
+	must(t, err)
+	_, address := page(t, nil, file, analyzedSource(t, annotated{src, defs}, "predicted.xtf"))
+	open(t, s, address, "tab=comparison")
+	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, "predicted ÷ measured") {
+		t.Errorf("the panel says %q", text)
+	}
+	clean(t, s)
+}
+
+// annotated is a source with other definitions.
+type annotated struct {
+	trace.Source
+	defs *trace.Definitions
+}
+
+func (a annotated) Definitions() *trace.Definitions { return a.defs }

@@ -26,9 +26,9 @@ const (
 
 func serveVerb(s streams) *cobra.Command {
 	var o serveFlags
-	c := verb("serve RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", 1, 2,
+	c := verb("serve RUN.xtf [OTHER.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", 1, 2,
 		"coppice serve run.xtf --open",
-		"coppice serve run.xtf predicted.xtf --mem 2G",
+		"coppice serve before.xtf after.xtf --mem 2G",
 		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -96,7 +97,7 @@ func (x *prediction) inheritIntervals(a *analyze.Options) error {
 func (x *prediction) properties() []predict.Property {
 	id := x.file.FileID()
 	list := []predict.Property{
-		{Name: "coppice: predicted from", Value: hex.EncodeToString(id[:])},
+		{Name: results.PredictedFrom, Value: hex.EncodeToString(id[:])},
 		{Name: "coppice: predicted platform", Value: x.platform.Name},
 		{Name: "coppice: predicted computation", Value: "recorded x " + x.scale().String()},
 	}

@@ -313,6 +313,24 @@ const (
 	SourceGraph Source = "graph" // the complete call graph
 )
 
+// PredictedFrom is the name of the property of a predicted run whose value is the identity of the run that it was predicted from.
+const PredictedFrom = "coppice: predicted from"
+
+// PredictedFrom is the identity of the run that this one was predicted from, in hexadecimal digits; "" of a measured run.
+func (r *Run) PredictedFrom() string {
+	for i := range r.Defs.SystemTreeNodeProperties {
+		if p := &r.Defs.SystemTreeNodeProperties[i]; r.Defs.Text(p.Name) == PredictedFrom {
+			return r.Defs.Text(p.StringValue)
+		}
+	}
+	for i := range r.Defs.LocationGroupProperties {
+		if p := &r.Defs.LocationGroupProperties[i]; r.Defs.Text(p.Name) == PredictedFrom {
+			return r.Defs.Text(p.StringValue)
+		}
+	}
+	return ""
+}
+
 // Kept is what the provenance says of the events in the file.
 type Kept struct {
 	Events    string // "none": the call graph and sums alone

@@ -39,7 +39,7 @@ export class App {
     this.names = new Names(source, 0, this.meta.locations, this.busy, again);
     this.tiles = new Tiles(source, 0, this.meta, this.busy, again, failed);
     this.painter = new Painter(this.tiles, this.meta.regions);
-    this.predicted = answer.runs[1] ? this.second(answer.runs[1], again, failed) : null;
+    this.second = answer.runs[1] ? this.other(answer.runs[1], again, failed) : null;
     this.overlays = new Overlays(this);
     this.timeline = new Timeline(this);
     this.overview = new Overview(this);
@@ -54,8 +54,8 @@ export class App {
     this.answers = new Map();
   }
 
-  // second is the predicted run: its own tiles, and how its clock follows the measured one.
-  second(meta, again, failed) {
+  // other is the second run: what both are called, its own tiles, and how its clock follows the first one's.
+  other(meta, again, failed) {
     const scale = meta.resolution && this.meta.resolution ? meta.resolution / this.meta.resolution : 1;
     const tiles = new Tiles(this.source, 1, meta, this.busy, again, failed);
     const longer = this.meta.first + (meta.last - meta.first) / scale;
@@ -64,9 +64,40 @@ export class App {
       this.state.defaults();
       this.state.read();
     }
-    return {meta, tiles, painter: new Painter(tiles, meta.regions),
-      names: new Names(this.source, 1, meta.locations, this.busy, again),
-      fromMeasured: (t) => meta.first + (t - this.meta.first) * scale};
+    const kind = (m) => (m.predicted_from ? 'predicted' : 'measured');
+    const words = [kind(this.meta), kind(meta)];
+    if (words[0] === words[1]) words.forEach((w, k) => { words[k] = ['first', 'second'][k] + ', ' + w; });
+    if (meta.predicted_from && meta.predicted_from !== this.meta.id) words[1] += ' from another run';
+    const at = [this.meta.first, meta.first]; // ticks that are drawn above each other
+    return {meta, tiles, words, at, note: '', painter: new Painter(tiles, meta.regions),
+      names: new Names(this.source, 1, meta.locations, this.busy, again), fromFirst: (t) => at[1] + (t - at[0]) * scale};
+  }
+
+  // align draws the second run from the execution of an interval on that the state names, or from its begin.
+  async align() {
+    const {second} = this;
+    const key = String(this.state.align);
+    if (!second || second.aligned === key) return;
+    second.aligned = key;
+    let at = [this.meta.first, second.meta.first];
+    second.note = '';
+    if (this.state.align) {
+      const [node, k] = this.state.align;
+      const trees = await Promise.all([this.ask('intervals', {}), this.ask('intervals', {run: 1})]);
+      const mine = trees[0].nodes.find((n) => n.node === node);
+      const nodes = [mine, mine && trees[1].nodes.find((m) => m.label === mine.label && m.level === mine.level)];
+      const begins = await Promise.all(nodes.map(async (n, run) => {
+        if (!n) return undefined;
+        const {list} = await this.source.json('executions', {node: n.node, loc: 0, max: 4096, run: run || null});
+        return list.find((x) => x.k === k)?.begin;
+      }));
+      if (begins.includes(undefined)) second.note = `Row 0 of one of the runs has no execution #${k} of it: they are aligned at their begins.`;
+      else at = begins;
+    }
+    if (second.aligned !== key) return;
+    second.at.splice(0, 2, ...at);
+    this.panels.again();
+    this.schedule();
   }
 
   // word is what people call an item of sums, or a wait.
@@ -143,6 +174,8 @@ export class App {
     }
     if (what === 'view') speakWindow(this);
     if (what === 'off' && this.state.lane('m') === false) this.overlays.asked.messages = '';
+    this.busy.start();
+    this.align().catch((e) => this.failed(e)).finally(() => this.busy.end());
     this.tree.mark();
     drawDetails(this);
     this.panels.follow();

@@ -14,7 +14,7 @@ export function drawDetails(app) {
   replace(box, el('h2', {}, 'Run'), facts([
     ['file', m.name], ['size', bytes(m.bytes)], ['processes', count(m.processes)], ['rows', count(m.locations)], ['events', count(m.events)],
     ['time', app.clock.duration(m.last - m.first)], ['resolution', m.resolution ? count(m.resolution) + ' ticks a second' : 'not known'],
-    ['damage', m.partial ? m.damage || 'partial' : null], ['predicted', app.predicted ? app.predicted.meta.name : null],
+    ['damage', m.partial ? m.damage || 'partial' : null], [app.second?.words[1], app.second?.meta.name],
     ['made by', 'coppice ' + app.answer.tool], ['file id', m.id]]),
   el('h2', {}, 'Marks'),
   app.state.marks.length ? el('ul', {}, ...app.state.marks.map((mark, k) => el('li', {},

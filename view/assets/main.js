@@ -51,7 +51,7 @@ function bindKeys(app, keys) {
 
 function retheme(app) {
   app.painter.forget();
-  app.predicted?.painter.forget();
+  app.second?.painter.forget();
   app.panels.again();
   app.schedule();
 }

@@ -4,7 +4,7 @@ import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
 import {about, part, swatch} from './paneltime.js';
 
-// Panels about processes: ranks, matrix, counters, classes, prediction.
+// Panels about processes: ranks, matrix, counters, classes, comparison.
 
 export class RankPanels {
   constructor(app) {
@@ -23,7 +23,7 @@ export class RankPanels {
       {id: 'counters', name: 'Counters', key: () => app.panels.span() + this.metric + (app.state.sel ? app.state.sel.row : ''), show: () => this.counters()},
       {id: 'classes', name: 'Classes', key: () => '', show: () => this.classes()},
     ];
-    if (app.predicted) list.push({id: 'prediction', name: 'Prediction', key: () => '', show: () => this.prediction()});
+    if (app.second) list.push({id: 'comparison', name: 'Comparison', key: () => String(app.state.align), show: () => this.comparison()});
     return list;
   }
 
@@ -288,22 +288,35 @@ export class RankPanels {
     chart(box.x + box.w + 12, box.y + box.h + 22, `Dendrogram of group ${g.group}`, draw));
   }
 
-  async prediction() {
+  async comparison() {
     const {app} = this;
     const p = await app.ask('compare', {});
     const seconds = (x) => (x === null ? '–' : new Intl.NumberFormat(undefined, {maximumSignificantDigits: 4}).format(x) + ' s');
     const [a, b] = p.runs;
+    const [first, second] = app.second.words;
     const items = a.items.map((i) => ({item: i.item, a: i, b: b.items.find((j) => j.item === i.item)})).filter((i) => i.b);
     const value = (i) => (i.seconds !== null ? seconds(i.seconds) : count(i.count));
     const number = (i) => i.seconds ?? i.count;
-    const t = table('measured and predicted, sums over all processes', [
+    const t = table('sums over all processes', [
       {head: 'item', of: (i) => this.app.word(i.item)},
-      {head: 'measured', n: true, of: (i) => value(i.a), by: (i) => number(i.a)},
-      {head: 'predicted', n: true, of: (i) => value(i.b), by: (i) => number(i.b)},
+      {head: first, n: true, of: (i) => value(i.a), by: (i) => number(i.a)},
+      {head: second, n: true, of: (i) => value(i.b), by: (i) => number(i.b)},
       {head: 'ratio', n: true, of: (i) => (number(i.a) ? ratio(number(i.b) / number(i.a)) : '–'), by: (i) => (number(i.a) ? number(i.b) / number(i.a) : 0)}], items);
-    return [el('div', {class: 'columns'}, el('div', {}, facts([['measured run', `${a.name}: ${seconds(a.seconds)}, efficiency ${ratio(a.efficiency)}`],
-      ['predicted run', `${b.name}: ${seconds(b.seconds)}, efficiency ${ratio(b.efficiency)}`],
-      ['predicted ÷ measured', a.seconds && b.seconds ? ratio(b.seconds / a.seconds) : null]]), this.compared(p)), t)];
+    return [el('div', {class: 'columns'}, el('div', {}, facts([[first, `${a.name}: ${seconds(a.seconds)}, efficiency ${ratio(a.efficiency)}`],
+      [second, `${b.name}: ${seconds(b.seconds)}, efficiency ${ratio(b.efficiency)}`],
+      [`${second} ÷ ${first}`, a.seconds && b.seconds ? ratio(b.seconds / a.seconds) : null]]), await this.alignment(), this.compared(p)), t)];
+  }
+
+  // alignment chooses what both runs are drawn from: their begins, or the begin of an execution of an interval that both have.
+  async alignment() {
+    const {app} = this;
+    const [{nodes}, other] = await Promise.all([app.ask('intervals', {}), app.ask('intervals', {run: 1})]);
+    const common = nodes.filter((n) => n.node > 0 && other.nodes.some((m) => m.label === n.label && m.level === n.level));
+    const [node, k] = app.state.align || [0, 0];
+    const choose = el('select', {'aria-label': 'Interval', onchange: (e) => app.state.change({align: Number(e.target.value) ? [Number(e.target.value), 0] : null})},
+      el('option', {value: 0}, 'the begin of the runs'), ...common.map((n) => el('option', {value: n.node, selected: n.node === node}, n.label.replace(/\s+/g, ' '))));
+    const number = el('input', {type: 'number', min: 0, value: k, 'aria-label': 'Execution', onchange: (e) => app.state.change({align: [node, Math.max(0, Math.floor(e.target.value))]})});
+    return el('p', {}, 'Aligned at ', choose, node ? ' #' : null, node ? number : null, app.second.note ? ' ' + app.second.note : null);
   }
 
   // compared draws the time of ranks in both runs side by side.
@@ -311,10 +324,10 @@ export class RankPanels {
     const parts = timeParts(p);
     const box = {x: 70, y: 18, w: this.width() / 2 - 80, h: 120};
     const total = (k, which) => parts.reduce((sum, s) => sum + s[which][k], 0);
-    const high = Math.max(1e-12, ...p.first.map((_, k) => Math.max(total(k, 'measured'), total(k, 'predicted'))));
-    const one = (which) => chart(this.width() / 2, 160, `Time of ranks, ${which}`, (ctx, c) => {
+    const high = Math.max(1e-12, ...p.first.map((_, k) => Math.max(total(k, 'first'), total(k, 'second'))));
+    const one = (which, name) => chart(this.width() / 2, 160, `Time of ranks, ${name}`, (ctx, c) => {
       ctx.fillStyle = c.text;
-      ctx.fillText(which, box.x, 8);
+      ctx.fillText(name, box.x, 8);
       const y = yAxis(ctx, c, box, 0, high, (v) => new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3}).format(v) + ' s');
       const w = box.w / p.first.length;
       p.first.forEach((_, k) => {
@@ -327,14 +340,14 @@ export class RankPanels {
         }
       });
     });
-    return el('div', {class: 'lock'}, one('measured'), one('predicted'));
+    return el('div', {class: 'lock'}, ...['first', 'second'].map((x, k) => one(x, this.app.second.words[k])));
   }
 }
 
 // timeParts are the series that add up to the time of ranks in one of the runs. Collectives come without barriers; waits and
 // the whole time are no parts next to the others.
 export function timeParts(p) {
-  return p.series.filter((s) => s.class >= 0 && (s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0)));
+  return p.series.filter((s) => s.class >= 0 && (s.first.some((v) => v > 0) || s.second.some((v) => v > 0)));
 }
 
 // placed orders the leaves of merges so that no lines cross, and gives every merge its place. Without recursion.

@@ -35,6 +35,7 @@ export class State {
     this.off = ''; // lanes switched off: letters of w, m, c
     this.hide = ''; // classes that are not painted, a digit of base 36 each; g: gaps
     this.fn = null; // region that alone has its colour
+    this.align = null; // [node, execution] of the first run at which both are drawn above each other
     this.msg = ''; // messages that are drawn: all, late, or row: those of the selected one
     this.table = false;
     this.details = false;
@@ -64,6 +65,8 @@ export class State {
     this.hide = (q.get('hide') || '').replace(/[^0-9a-g]/g, '');
     this.fn = /^[0-9]{1,9}$/.test(q.get('fn')) ? Number(q.get('fn')) : null;
     this.msg = ['late', 'row'].includes(q.get('msg')) ? q.get('msg') : '';
+    const align = /^([0-9]{1,9})\.([0-9]{1,9})$/.exec(q.get('align') || '');
+    this.align = align ? [Number(align[1]), Number(align[2])] : null;
     this.table = q.get('view') === 'table';
     this.details = q.get('details') === '1';
     this.tree = q.get('tree') !== '0';
@@ -82,6 +85,7 @@ export class State {
     if (this.hide) q.set('hide', this.hide);
     if (this.fn !== null) q.set('fn', this.fn);
     if (this.msg) q.set('msg', this.msg);
+    if (this.align) q.set('align', this.align.join('.'));
     if (this.table) q.set('view', 'table');
     if (this.details) q.set('details', '1');
     if (!this.tree) q.set('tree', '0');

@@ -60,7 +60,7 @@ export class Timeline {
     app.tiles.want(this.used.wanted);
     if (this.used.group === 1) this.absent(ctx);
     this.labels(ctx, this.box, this.used.group, app.names, app.state.rows);
-    if (app.predicted) this.drawPredicted(ctx);
+    if (app.second) this.drawSecond(ctx);
     this.axis(ctx, width);
     this.intervals(ctx);
     if (app.state.lane('c')) this.critical(ctx);
@@ -82,7 +82,7 @@ export class Timeline {
     const top = this.criticalY + critical;
     let rest = Math.max(20, height - top - this.density);
     this.lower = null;
-    if (app.predicted) {
+    if (app.second) {
       const head = 18;
       const h = Math.max(10, (rest - 2 * head) / 2);
       this.headY = top;
@@ -93,19 +93,20 @@ export class Timeline {
     this.box = {x: gutter, y: top, w: Math.max(10, width - gutter), h: rest};
   }
 
-  // drawPredicted shows the second run below, on the same clock from its begin on.
-  drawPredicted(ctx) {
+  // drawSecond shows the second run below, on the same clock from where both are aligned.
+  drawSecond(ctx) {
     const {app} = this;
-    const p = app.predicted;
-    const view = {t: app.state.t.map(p.fromMeasured), rows: app.state.rows.map((r) => Math.min(r, p.meta.locations))};
-    p.painter.follow(app.state);
+    const p = app.second;
+    const view = {t: app.state.t.map(p.fromFirst), rows: app.state.rows.map((r) => Math.min(r, p.meta.locations))};
+    const name = app.meta.regions[app.state.fn]?.name;
+    p.painter.follow({off: app.state.off, hide: app.state.hide, fn: name === undefined ? null : p.meta.regions.findIndex((r) => r.name === name)});
     const used = p.painter.paint(ctx, view, this.lower);
     p.tiles.want(used.wanted);
     this.labels(ctx, this.lower, used.group, p.names, view.rows);
     ctx.fillStyle = colours().text;
     ctx.textBaseline = 'middle';
-    ctx.fillText('measured: ' + app.meta.name, gutter + 4, this.headY + 10);
-    ctx.fillText('predicted: ' + p.meta.name, gutter + 4, this.lower.y - 8);
+    ctx.fillText(`${p.words[0]}: ${app.meta.name}`, gutter + 4, this.headY + 10);
+    ctx.fillText(`${p.words[1]}: ${p.meta.name}`, gutter + 4, this.lower.y - 8);
   }
 
   labels(ctx, box, group, names, rows) {
