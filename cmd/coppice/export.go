@@ -48,17 +48,19 @@ var exportForms = []struct {
 	{"csv", exportFiles((*exporting).events)},
 	{"parquet", exportFiles((*exporting).events)},
 	{"arrow", exportFiles((*exporting).events)},
+	{"cubex", exportFiles((*exporting).profile)},
 	{"viewer", exportFiles((*exporting).viewer)},
 }
 
 func exportVerb(s streams) *cobra.Command {
 	var o exportFlags
-	c := verb("export RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2, Perfetto, Chrome, CSV, Parquet, Arrow, or a viewer in one file", 1, 1,
+	c := verb("export RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2, Perfetto, Chrome, CSV, Parquet, Arrow, Cube, or a viewer in one file", 1, 1,
 		"coppice export run.xtf --to perfetto -o run.pftrace --time 40%..60% --ranks 0-15",
 		"coppice export run.xtf --to chrome -o run.json --time interval:solve[3]",
 		"coppice export run.xtf --to parquet -o tables",
 		"coppice export run.xtf --to csv --table messages -o messages.csv --ranks 0-3",
 		"coppice export run.xtf --to arrow --table calls --time 1s..2s -o - | python3 notebook.py",
+		"coppice export run.xtf --to cubex -o run.cubex",
 		"coppice export run.xtf --to viewer -o run.html --max-size 20M",
 		"coppice export run.xtf --to otf2 -o again",
 		"coppice export run.xtf --to otf2 -o slice --time 12.5s..13s --ranks 0-3",
@@ -72,7 +74,9 @@ func exportVerb(s streams) *cobra.Command {
 			return usage("-o is missing: name what to write")
 		case o.to == "viewer" && (o.time != "" || o.ranks != "" || o.table != ""):
 			return usage("--time, --ranks and --table are not for --to viewer: it holds the whole run, as deep as --levels and --max-size say")
-		case (o.to == "chrome" || o.to == "perfetto") && o.table != "":
+		case o.to == "cubex" && o.time != "":
+			return usage("--time is not for --to cubex: a profile is of the whole run")
+		case (o.to == "chrome" || o.to == "perfetto" || o.to == "cubex") && o.table != "":
 			return usage("--table is for --to csv, parquet and arrow")
 		case o.to == "otf2":
 		case o.output == "-" && o.format == "json":
@@ -445,6 +449,34 @@ func (x *exporting) timeline() (any, []string, error) {
 	}
 	return result, []string{fmt.Sprintf("%s: %s, %d slices, %d messages as flows, %d with one end outside, %d values of metrics",
 		x.output, numbers.Bytes(uint64(result.Bytes)), result.Slices, result.Flows, result.OneEnded, result.Counters)}, nil
+}
+
+// profile writes sums by call path and location. The call graph has them.
+func (x *exporting) profile() (any, []string, error) {
+	src := &export.Source{Run: x.run}
+	var err error
+	if x.ranks != "" {
+		if src.Selected, err = x.selected(x.run.Defs); err != nil {
+			return nil, nil, err
+		}
+	}
+	var held *export.Profiled
+	err = x.files.write(x.output, x.s, func(w io.Writer) (err error) {
+		held, err = src.Cube(w, cmp.Or(int64(x.maxSize), math.MaxInt64))
+		return err
+	})
+	if errors.Is(err, export.ErrTooLarge) {
+		return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --ranks, or allow more", x.run.Path, x.to, numbers.Bytes(uint64(x.maxSize)))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	result := struct {
+		To     string `json:"to"`
+		Output string `json:"output"`
+		*export.Profiled
+	}{x.to, x.output, held}
+	return result, []string{fmt.Sprintf("%s: %s, %d metrics of %d call paths and %d locations", x.output, numbers.Bytes(uint64(held.Bytes)), held.Metrics, held.Paths, held.Locations)}, nil
 }
 
 // millions writes a count with a unit.

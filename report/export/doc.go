@@ -1,7 +1,7 @@
 // Package export writes what lies in a part of a run in the forms of other tools: slices of a timeline for browsers
 // (Perfetto's protobuf and Chrome's trace events), and tables of events or of report sections for data frames (CSV,
-// Apache Parquet, Apache Arrow IPC streams). The archive form OTF2 is a job of package jobs, for it comes from the call
-// graph.
+// Apache Parquet, Apache Arrow IPC streams), and profiles by call path and location for Cube. The archive form OTF2 is a
+// job of package jobs, for it comes from the call graph.
 //
 // # Tables
 //
@@ -29,7 +29,7 @@
 //
 // and for Arrow its encoded form, for Parquet 24 bytes a row, the columns again as numbers, their encoded form, and 1 KB
 // a column for each row group. A table with texts holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes for each message that completes in
-// one call, 8 bytes a location, and its buffer.
+// one call, 8 bytes a location, and its buffer. A profile holds 64 MiB of its values at once, and its call paths.
 //
 // # Concurrency
 //

@@ -1,0 +1,408 @@
+package export
+
+import (
+	"archive/tar"
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Profiled is what a profile holds.
+type Profiled struct {
+	Bytes     int64 `json:"bytes"`
+	Metrics   int   `json:"metrics"`
+	Paths     int   `json:"paths"` // with the one outside of calls
+	Locations int   `json:"locations"`
+}
+
+// cubeMetric is a metric of a profile. Its values are those of paths themselves, without what lies below.
+type cubeMetric struct {
+	name, text string
+	count      bool   // of something; else ticks
+	rows       []bool // whether it has values, by node
+}
+
+// Metrics of every profile, those of places after them.
+const (
+	cubeVisits = iota
+	cubeTime
+	cubeCritical
+	cubeShort
+	cubeLong
+	cubeWaits // and, by pattern, the next ones
+)
+
+// cube is a profile in the form of Cube 4, https://www.scalasca.org: metrics by call path and location.
+//
+//	NAME.cubex   a tar archive: anchor.xml and, of each metric, N.index and N.data
+//	anchor.xml   metrics, regions, the tree of call paths, nodes of the machine with processes and locations
+//	N.index      "CUBEX.INDEX" | 1 u32 | version u16 | sparse u8 | rows u32 | rows x place u32, ascending
+//	N.data       "CUBEX.DATA" | rows x locations x value u64 or f64
+//
+// Places are those of call paths depth first. Numbers are little-endian.
+type cube struct {
+	s         *Source
+	shared    *ccg.Shared
+	locations []trace.P
+	metrics   []cubeMetric
+	place     []uint32 // of nodes of the tree, depth first
+	paths     []cubePath
+	index     map[cubePath]uint32
+}
+
+// cubePath is a node of the tree: a region that is called on the path of another node.
+type cubePath struct{ parent, region uint32 }
+
+// cubeBlock is how many values are in memory at once.
+const cubeBlock = 8 << 20
+
+// Cube writes what the chosen processes spent on call paths: time, calls, waits, costs of delays and the critical path. It passes over
+// the locations once for what there is, and once for each 64 MiB of values, at most limit bytes in all.
+func (s *Source) Cube(out io.Writer, limit int64) (*Profiled, error) {
+	c := &cube{s: s, index: map[cubePath]uint32{}, paths: []cubePath{{trace.Undefined, trace.Undefined}}}
+	c.metrics = []cubeMetric{
+		cubeVisits:   {name: "visits", text: "Calls that were recorded", count: true},
+		cubeTime:     {name: "time", text: "Time in the innermost region"},
+		cubeCritical: {name: "critical_path", text: "Time on the critical path"},
+		cubeShort:    {name: "delay_short", text: "Waits of others that were caused here directly"},
+		cubeLong:     {name: "delay_long", text: "Waits of others that were caused here in turn"},
+	}
+	for _, item := range xtf.PatternItems {
+		c.metrics = append(c.metrics, cubeMetric{name: item.String(), text: "Wait: " + results.ItemWord(item)})
+	}
+	var err error
+	if c.shared, err = s.Graph(); err != nil {
+		return nil, err
+	}
+	for p := range trace.P(s.Defs.NumLocations()) {
+		if s.selected(p) && s.Defs.Location(p).Type != trace.MetricLocation {
+			c.locations = append(c.locations, p)
+		}
+	}
+	if len(c.locations) == 0 {
+		return nil, fmt.Errorf("no process is chosen: %w", ErrRun)
+	}
+	if err := c.each(func(_, metric int, node uint32, _ uint64) {
+		x := &c.metrics[metric]
+		x.rows = append(x.rows, make([]bool, max(0, len(c.paths)-len(x.rows)))...)
+		x.rows[node] = true
+	}); err != nil {
+		return nil, err
+	}
+	order := c.order()
+	w := &Counted{Out: out, Limit: limit}
+	b := bufio.NewWriterSize(w, 1<<18)
+	t := tar.NewWriter(b)
+	n, err := c.write(t, order)
+	for _, end := range []func() error{t.Close, b.Flush} {
+		if err == nil {
+			err = end()
+		}
+	}
+	return &Profiled{Bytes: w.N, Metrics: n, Paths: len(c.paths), Locations: len(c.locations)}, err
+}
+
+// node returns the number of a path below another one.
+func (c *cube) node(parent, region uint32) uint32 {
+	k := cubePath{parent, region}
+	n, ok := c.index[k]
+	if !ok {
+		n = uint32(len(c.paths))
+		c.index[k], c.paths = n, append(c.paths, k)
+	}
+	return n
+}
+
+// each passes all values but 0 of all locations, by their place in the list, in parts that add up.
+func (c *cube) each(add func(location, metric int, node uint32, value uint64)) error {
+	calls, err := results.ReadCallPaths(c.s.Run)
+	if err != nil {
+		return err
+	}
+	nodes := make([]uint32, calls.Len())
+	for n := 1; n < len(nodes); n++ {
+		nodes[n] = c.node(nodes[calls.Parent(uint32(n))], calls.Region(uint32(n)))
+	}
+	for i, p := range c.locations {
+		put := func(metric int, node uint32, value uint64) {
+			if value > 0 {
+				add(i, metric, node, value)
+			}
+		}
+		if err := c.times(p, put); err != nil {
+			return c.s.at(p, err)
+		}
+		for k, array := range results.PlaceArrays {
+			err := array.Parts(c.s.Run, xtf.Proc(p), func(at results.CauseKey, x results.CauseSum) {
+				path := uint32(at.Key)
+				if uint64(path) >= uint64(len(nodes)) {
+					path = 0
+				}
+				metric := []int{cubeWaits + int(at.Pattern&xtf.WaitPatternMask), cubeShort, cubeCritical}[k]
+				if metric < len(c.metrics) {
+					put(metric, nodes[path], x.Ticks)
+				}
+				put(cubeLong, nodes[path], x.Long)
+			})
+			if err != nil {
+				return c.s.at(p, err)
+			}
+		}
+	}
+	return nil
+}
+
+// times passes calls and times of a location's call paths.
+func (c *cube) times(p trace.P, put func(metric int, node uint32, value uint64)) error {
+	l, err := c.s.Location(c.shared, p)
+	if err != nil || l.Events() == 0 {
+		return err
+	}
+	var own ccg.PathProfile
+	if err := own.Add(l); err != nil {
+		return err
+	}
+	list, err := own.Paths()
+	nodes := make([]uint32, len(list))
+	for i, x := range list {
+		if i > 0 {
+			nodes[i] = c.node(nodes[x.Parent], x.Region)
+		}
+		put(cubeVisits, nodes[i], x.Calls-x.Estimated)
+		put(cubeTime, nodes[i], x.Exclusive)
+	}
+	return err
+}
+
+// order returns the nodes of the tree depth first, and sets their places.
+func (c *cube) order() (order []uint32) {
+	below := make([][]uint32, len(c.paths))
+	for n := len(c.paths) - 1; n > 0; n-- {
+		below[c.paths[n].parent] = append(below[c.paths[n].parent], uint32(n))
+	}
+	c.place = make([]uint32, len(c.paths))
+	for todo := []uint32{0}; len(todo) > 0; {
+		n := todo[len(todo)-1]
+		c.place[n] = uint32(len(order))
+		order, todo = append(order, n), append(todo[:len(todo)-1], below[n]...)
+	}
+	return order
+}
+
+// cubeRow is the values of a metric on a path.
+type cubeRow struct {
+	metric int
+	place  uint32
+}
+
+// write writes the members of the archive, and returns the number of metrics.
+func (c *cube) write(t *tar.Writer, order []uint32) (int, error) {
+	var rows []cubeRow
+	for m := range c.metrics {
+		x := &c.metrics[m]
+		for place, n := range order {
+			if int(n) < len(x.rows) && x.rows[n] || m == cubeTime && place == 0 {
+				rows = append(rows, cubeRow{m, uint32(place)})
+			}
+		}
+	}
+	ids := map[int]int{} // of metrics with rows
+	for _, r := range rows {
+		if _, ok := ids[r.metric]; !ok {
+			ids[r.metric] = len(ids)
+		}
+	}
+	if err := member(t, "anchor.xml", []byte(c.anchor(ids, order)), 0); err != nil {
+		return 0, err
+	}
+	last := -1
+	for len(rows) > 0 {
+		block := rows[:min(len(rows), max(1, cubeBlock/len(c.locations)))]
+		values, err := c.values(block)
+		for i := 0; err == nil && i < len(block); i++ {
+			if m := block[i].metric; m != last {
+				last = m
+				err = c.head(t, ids[m], rows[i:])
+			}
+			if err == nil {
+				err = c.line(t, block[i].metric, values[i*len(c.locations):][:len(c.locations)])
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		rows = rows[len(block):]
+	}
+	return len(ids), nil
+}
+
+// member begins a member of the archive, and leaves more bytes to come.
+func member(t *tar.Writer, name string, begin []byte, more int) error {
+	err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(begin) + more)})
+	if err == nil {
+		_, err = t.Write(begin)
+	}
+	return err
+}
+
+// head writes the index of the metric that rows begin with, and begins its values.
+func (c *cube) head(t *tar.Writer, id int, rows []cubeRow) error {
+	n := 0
+	for n < len(rows) && rows[n].metric == rows[0].metric {
+		n++
+	}
+	index := binary.LittleEndian.AppendUint32([]byte("CUBEX.INDEX"), 1)
+	index = binary.LittleEndian.AppendUint32(append(index, 0, 0, 1), uint32(n))
+	for _, r := range rows[:n] {
+		index = binary.LittleEndian.AppendUint32(index, r.place)
+	}
+	if err := member(t, fmt.Sprintf("%d.index", id), index, 0); err != nil {
+		return err
+	}
+	return member(t, fmt.Sprintf("%d.data", id), []byte("CUBEX.DATA"), 8*n*len(c.locations))
+}
+
+// values returns rows, location by location.
+func (c *cube) values(rows []cubeRow) ([]uint64, error) {
+	values := make([]uint64, len(rows)*len(c.locations))
+	fits := true
+	err := c.each(func(location, metric int, node uint32, value uint64) {
+		row, ok := slices.BinarySearchFunc(rows, cubeRow{metric, c.place[node]}, func(a, b cubeRow) int {
+			return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.place, b.place))
+		})
+		if ok {
+			fits = xtf.Add(&values[row*len(c.locations)+location], value) && fits
+		}
+	})
+	if err == nil && !fits {
+		err = fmt.Errorf("sums of call paths are too large: %w", xtf.ErrCorrupt)
+	}
+	return values, err
+}
+
+// line writes the values of a row.
+func (c *cube) line(t *tar.Writer, metric int, values []uint64) error {
+	b := make([]byte, 0, 8*len(values))
+	resolution := c.s.Units().Resolution
+	for _, v := range values {
+		if !c.metrics[metric].count && resolution > 0 {
+			v = math.Float64bits(float64(v) / float64(resolution))
+		}
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	_, err := t.Write(b)
+	return err
+}
+
+// xmlText is a text in XML.
+func xmlText(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+	return b.String()
+}
+
+// anchor describes what there is.
+func (c *cube) anchor(ids map[int]int, order []uint32) string {
+	var b strings.Builder
+	put := func(format string, texts ...any) {
+		for i, x := range texts {
+			if text, ok := x.(string); ok {
+				texts[i] = xmlText(text)
+			}
+		}
+		fmt.Fprintf(&b, format+"\n", texts...)
+	}
+	put(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<cube version="4.4">`)
+	put(`<attr key="Creator" value="coppice"/>` + "\n" + `<attr key="CUBE_CT_AGGR" value="SUM"/>`)
+	put(`<attr key="coppice file" value="%x"/>`, c.s.File.FileID())
+	if d := c.shared.Options().Deviation; !d.Lossless() {
+		put(`<attr key="coppice deviation of each gap between events" value="%s"/>`, d.String())
+	}
+	put("<metrics>")
+	for m := range c.metrics {
+		x := &c.metrics[m]
+		kind, unit := "DOUBLE", "sec"
+		if x.count {
+			kind, unit = "UINT64", "occ"
+		} else if c.s.Units().Resolution == 0 {
+			kind, unit = "UINT64", "ticks"
+		}
+		if id, ok := ids[m]; ok {
+			put(`<metric id="%d" type="EXCLUSIVE"><disp_name>%s</disp_name><uniq_name>%s</uniq_name><dtype>%s</dtype><uom>%s</uom><url></url><descr>%s</descr></metric>`,
+				id, strings.ReplaceAll(x.name, "_", " "), x.name, kind, unit, x.text)
+		}
+	}
+	put("</metrics>\n<program>")
+	regions := map[uint32]int{}
+	for _, n := range order {
+		ref := c.paths[n].region
+		if _, ok := regions[ref]; ok {
+			continue
+		}
+		regions[ref] = len(regions)
+		name, paradigm := c.s.RegionName(ref), "user"
+		file, line := c.s.Where(ref)
+		if n == 0 {
+			name, paradigm = "(outside recorded calls)", "measurement"
+		} else if x := c.s.Defs.Region(ref); x != nil && c.s.Defs.IsMPI(x) {
+			paradigm = "mpi"
+		}
+		put(`<region id="%d" mod="%s" begin="%d" end="-1"><name>%s</name><mangled_name>%s</mangled_name><paradigm>%s</paradigm><role>function</role><url></url><descr></descr></region>`,
+			regions[ref], file, int64(line), name, name, paradigm)
+	}
+	var open []uint32
+	for place, n := range order {
+		for len(open) > 0 && open[len(open)-1] != c.paths[n].parent {
+			put("</cnode>")
+			open = open[:len(open)-1]
+		}
+		open = append(open, n)
+		put(`<cnode id="%d" calleeId="%d">`, place, regions[c.paths[n].region])
+	}
+	for range open {
+		put("</cnode>")
+	}
+	put("</program>\n<system>\n" + `<systemtreenode Id="0"><name>machine</name><class>machine</class>`)
+	c.system(put)
+	put("</systemtreenode>\n</system>\n</cube>")
+	return b.String()
+}
+
+// system describes the nodes that processes run on, the processes, and their locations.
+func (c *cube) system(put func(format string, texts ...any)) {
+	nodes, of := results.Hosts(c.s.Defs)
+	ids := make(map[trace.P]int, len(c.locations))
+	chosen := map[int]bool{}
+	for i, p := range c.locations {
+		rank, _ := c.s.Defs.Process(p)
+		ids[p], chosen[int(rank)] = i, true
+	}
+	for i, node := range nodes {
+		put(`<systemtreenode Id="%d"><name>%s</name><class>node</class>`, i+1, c.s.Defs.NodeName(node))
+		for rank, x := range c.s.Defs.Processes() {
+			if of[rank] != i || !chosen[rank] {
+				continue
+			}
+			name, _ := c.s.Defs.Place(x.Group)
+			put(`<locationgroup Id="%d"><name>%s</name><rank>%d</rank><type>process</type>`, rank, name, rank)
+			for k := range trace.P(x.Count) {
+				if id, ok := ids[x.First+k]; ok {
+					put(`<location Id="%d"><name>%s</name><rank>%d</rank><type>thread</type></location>`, id, c.s.Defs.Text(c.s.Defs.Location(x.First+k).Name), uint64(k))
+				}
+			}
+			put("</locationgroup>")
+		}
+		put("</systemtreenode>")
+	}
+}
