@@ -106,7 +106,7 @@ type mpiCall struct {
 	n       uint64
 	region  uint32
 	index   int32
-	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
+	probed  uint64 // enter of the last call before it that is not management without a record, if that was a blocking probe; else Never
 	probe   uint32 // the call path of that
 	polled  uint64 // leave of the call before it, if that asked for messages in vain; else Never
 	asides  int    // open calls outside MPI in states that have sums
@@ -443,7 +443,9 @@ func (l *Loader) closeMPI(n uint64, flags uint32) {
 	if l.t.polls[l.mpi.index] && !l.mpi.counted {
 		l.mpi.polled = l.now
 	}
-	l.mpi.probed = xtf.Never
+	if l.t.class[l.mpi.index]&^(trace.ClassMPI|trace.ClassManagement) != 0 || l.mpi.told { // MPI_Get_count between a probe and its receive changes nothing
+		l.mpi.probed = xtf.Never
+	}
 	if l.t.probe[l.mpi.index] {
 		l.mpi.probed, l.mpi.probe = l.mpi.enter, l.mpi.path
 	}

@@ -302,7 +302,7 @@ func TestCollCauses(t *testing.T) {
 }
 
 // TestProbeMovesReceivePoint: post of a blocking receive is the enter of the
-// blocking probe right before it.
+// blocking probe right before it, with management that says nothing between them or without.
 func TestProbeMovesReceivePoint(t *testing.T) {
 	src, err := tracetest.Parse(`
 -- program --
@@ -320,6 +320,9 @@ processes 2
 0 40 ENTER MPI_Send
 0 40 MPI_SEND 1 MPI_COMM_WORLD 1 8
 0 41 LEAVE MPI_Send
+0 45 ENTER MPI_Send
+0 45 MPI_SEND 1 MPI_COMM_WORLD 1 8
+0 46 LEAVE MPI_Send
 1 5 ENTER MPI_Probe
 1 11 LEAVE MPI_Probe
 1 12 ENTER MPI_Recv
@@ -340,6 +343,15 @@ processes 2
 1 35 ENTER MPI_Recv
 1 42 MPI_RECV 0 MPI_COMM_WORLD 1 8
 1 42 LEAVE MPI_Recv
+1 43 ENTER MPI_Probe
+1 46 LEAVE MPI_Probe
+1 46 ENTER MPI_Wtick
+1 47 LEAVE MPI_Wtick
+1 47 ENTER MPI_Test
+1 48 LEAVE MPI_Test
+1 50 ENTER MPI_Recv
+1 51 MPI_RECV 0 MPI_COMM_WORLD 1 8
+1 51 LEAVE MPI_Recv
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +366,7 @@ processes 2
 		r.Load(row)
 		got = append(got, receive{r.T, r.Post, r.Kind&xtf.P2PProbed != 0})
 	}
-	want := []receive{{12, 5, true}, {14, 14, false}, {32, 32, false}, {35, 35, false}}
+	want := []receive{{12, 5, true}, {14, 14, false}, {32, 23, true}, {35, 35, false}, {50, 50, false}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

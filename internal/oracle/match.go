@@ -152,15 +152,21 @@ func (w *requests) message(e *record, m *message) {
 	w.l.ops = append(w.l.ops, m)
 }
 
-// probeBefore returns the visit of a blocking probe that is the MPI call
-// directly before the given one, -1 if there is none.
+// probeBefore returns the visit of a blocking probe that is the MPI call directly before the given one, but for
+// calls of management that say nothing, as MPI_Get_count; -1 if there is none.
 func (a *analysis) probeBefore(l *location, v int) int {
-	if v == 0 || l.visits[v].call < 0 || l.visits[v-1].call < 0 {
+	if l.visits[v].call < 0 {
 		return -1
 	}
-	switch strings.ToLower(a.regionName(l.visits[v-1].region)) {
-	case "mpi_probe", "mpi_mprobe", "pmpi_probe", "pmpi_mprobe":
-		return v - 1
+	for v--; v >= 0 && l.visits[v].call >= 0; v-- {
+		x := &l.visits[v]
+		switch strings.ToLower(a.regionName(x.region)) {
+		case "mpi_probe", "mpi_mprobe", "pmpi_probe", "pmpi_mprobe":
+			return v
+		}
+		if x.class != trace.ClassMPI|trace.ClassManagement || slices.ContainsFunc(l.records[x.first:x.last], func(e record) bool { return communicates(e.kind) }) {
+			break
+		}
 	}
 	return -1
 }

@@ -5,7 +5,7 @@
 //
 // E and L are enter and leave of the call, E* the last enter of a collective operation's members, L° the first leave;
 // a message was sent by a call that began at σ, and its receiver could block from ρ on: the enter of the call that
-// completes the receive, or of the blocking probe directly before it. A send is completed by a call from ε to λ, which of
+// completes the receive, or of the blocking probe directly before it (but for management without a record, as MPI_Get_count). A send is completed by a call from ε to λ, which of
 // a blocking send is the call itself; its receive was posted by a call that began at π, and the receiver was back in MPI
 // at β after it was outside of it from ο on: its first stay outside of calls in which it communicates and does not only start,
 // counted from where the receive is posted and the call that begins the send has begun; at the latest β is the enter of the
