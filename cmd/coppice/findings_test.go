@@ -958,3 +958,45 @@ func TestNamesOfTAU(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitsOfOtherThreads: both threads of two processes exchange messages. Thread 1 of rank 1 waits 500 ms for thread 1 of rank 0, and
+// thread 0 of rank 1 waits 20 for thread 0 of rank 0.
+func TestWaitsOfOtherThreads(t *testing.T) {
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 120 ENTER MPI_Send
+0 120 MPI_SEND 1 MPI_COMM_WORLD 7 8
+0 121 LEAVE MPI_Send
+0 1000 LEAVE main
+1 0 ENTER work
+1 600 ENTER MPI_Send
+1 600 MPI_SEND 1 MPI_COMM_WORLD 8 8
+1 601 LEAVE MPI_Send
+1 1000 LEAVE work
+2 0 ENTER main
+2 100 ENTER MPI_Recv
+2 122 MPI_RECV 0 MPI_COMM_WORLD 7 8
+2 122 LEAVE MPI_Recv
+2 1000 LEAVE main
+3 0 ENTER work
+3 100 ENTER MPI_Recv
+3 602 MPI_RECV 0 MPI_COMM_WORLD 8 8
+3 602 LEAVE MPI_Recv
+3 1000 LEAVE work
+`))
+	for _, f := range doc.Findings {
+		if f.Kind == "late_sender" {
+			const want = "0.520000 s waited on all processes together, 0.500000 on rank 1, thread 1; 96.2 % of it in work > MPI_Recv"
+			if f.Ticks != 500 || !strings.HasPrefix(f.Evidence, want) {
+				t.Errorf("%d ms: %s", f.Ticks, f.Evidence)
+			}
+			return
+		}
+	}
+	t.Errorf("no late sender in %+v", doc.Findings)
+}

@@ -97,6 +97,7 @@ type finder struct {
 	runtime uint64
 	each    eachSums        // what is largest of a process
 	causes  *results.Causes // nil without rows
+	others  map[xtf.Item]threadWaits
 	teams   *teamWaits
 	nodes   []results.Node
 	codes   []results.CodeTotal
@@ -326,7 +327,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		waited += x.At(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
-	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited
+	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
 	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
@@ -370,17 +371,33 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 // communication, a fence is one of one-sided communication.
 type locationSums struct {
 	caused uint64
-	waits  [sumMgmt + 1]uint64
+	waits  [sumMgmt + 1]uint64 // of the first thread
+	others uint64              // waits of the other thread with most
+}
+
+// threadWaits are waits of a pattern of threads but the first of their process: of all together, and of the one with most.
+type threadWaits struct {
+	sum   numbers.Sum
+	most  uint64
+	where trace.P
 }
 
 // readLocations adds up these sums. A location that cannot be read has none.
 func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
+	f.others = map[xtf.Item]threadWaits{}
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]
+		own := map[xtf.Item]uint64{} // of another thread than the first
 		err := r.Failed(xtf.Proc(p), "waits", results.Load(r, xtf.Proc(p), func(x *xtf.WaitSum) {
+			if p != r.Defs.Processes()[rank].First {
+				if item := xtf.PatternItem(x.Pattern); slices.Contains(results.WaitItems, item) {
+					own[item] += x.Ticks
+				}
+				return
+			}
 			region := f.causes.Paths.Region(uint32(x.Key))
 			kind, known := kinds[region]
 			if !known {
@@ -391,6 +408,17 @@ func (f *finder) readLocations(sums []locationSums) error {
 				of.waits[kind] += x.Ticks
 			}
 		}))
+		all := uint64(0)
+		for item, ticks := range own {
+			o := f.others[item]
+			o.sum = numbers.Add(o.sum, numbers.Integer(ticks))
+			if ticks > o.most {
+				o.most, o.where = ticks, p
+			}
+			f.others[item] = o
+			all += ticks
+		}
+		of.others = max(of.others, all)
 		if err != nil || len(f.causes.Delays) == 0 {
 			return err
 		}

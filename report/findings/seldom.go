@@ -23,12 +23,11 @@ const (
 // longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, for the same process, that one
 // does in these steps what it does not do in others, or is interrupted. Only the kernel knows which: that it was ready to run and had
 // no processor for half of these waits or more, and all others half as long at most.
-func (f *finder) seldom(x *Finding, item xtf.Item, waiting uint32) error {
+func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	c := x.Cause
-	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN || uint64(waiting) >= uint64(len(f.r.Defs.Processes())) {
+	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN {
 		return nil
 	}
-	p := f.r.Defs.Processes()[waiting].First
 	region, calls := f.causes.Paths.Region(x.facts.path), uint64(0)
 	if err := results.Load(f.r, xtf.Proc(p), func(m *xtf.Coll) {
 		if m.Region == region {
@@ -67,7 +66,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, waiting uint32) error {
 		return nil
 	}
 	x.facts.seldom = true
-	x.Evidence += fmt.Sprintf("; rank %d is late now and then: %s of what rank %d waits there are in %s of %s calls", c.Process, numbers.NewRatio(long.ticks, all).Percent(), waiting, numbers.Count(long.waits), numbers.Count(calls))
+	x.Evidence += fmt.Sprintf("; rank %d is late now and then: %s of what rank %d waits there are in %s of %s calls", c.Process, numbers.NewRatio(long.ticks, all).Percent(), x.Where.Processes[0], numbers.Count(long.waits), numbers.Count(calls))
 	if lost, others := f.withoutProcessor(c.Process); lost >= x.Ticks/2 && others <= lost/2 {
 		x.facts.interrupted = true
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))

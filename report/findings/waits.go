@@ -87,7 +87,7 @@ func (f *finder) waits() error {
 		return nil
 	}
 	for _, item := range results.WaitItems {
-		sum := f.s.Item(item)
+		sum, waiting := f.waitsOf(item)
 		if sum.Max == 0 {
 			continue
 		}
@@ -101,7 +101,7 @@ func (f *finder) waits() error {
 			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
 				f.each.slackRank, f.u.Ticks(sum.Max), f.u.Name(), sum.MaxP)
 		}
-		if err := f.placeWaits(&x, item, sum); err != nil {
+		if err := f.placeWaits(&x, item, sum, waiting); err != nil {
 			return err
 		}
 		f.blame(&x, item)
@@ -110,7 +110,7 @@ func (f *finder) waits() error {
 				return err
 			}
 		}
-		if err := f.seldom(&x, item, sum.MaxP); err != nil {
+		if err := f.seldom(&x, item, waiting); err != nil {
 			return err
 		}
 		f.busy(&x)
@@ -128,10 +128,30 @@ func (f *finder) waits() error {
 	return nil
 }
 
+// waitsOf is a pattern over the processes, and the location that waits longest: the first thread of a process, or another one that waits
+// longer than all first ones.
+func (f *finder) waitsOf(item xtf.Item) (results.Spread, trace.P) {
+	sum, o := *f.s.Item(item), f.others[item]
+	sum.Sum = numbers.Add(sum.Sum, o.sum)
+	if o.most > sum.Max {
+		sum.Max = o.most
+		sum.MaxP, _ = f.r.Defs.Process(o.where)
+		return sum, o.where
+	}
+	if uint64(sum.MaxP) >= uint64(len(f.r.Defs.Processes())) {
+		return sum, 0
+	}
+	return sum, f.r.Defs.Processes()[sum.MaxP].First
+}
+
 // placeWaits says where most of a pattern is waited.
-func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) error {
+func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiting trace.P) error {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.Big(sum.Sum), f.u.Name(), f.u.Ticks(sum.Max), sum.MaxP)
+	if _, thread := f.r.Defs.Process(waiting); thread > 0 {
+		x.Where.Thread = &thread
+		x.Evidence += fmt.Sprintf(", thread %d", thread)
+	}
 	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			return 0, 0
@@ -156,7 +176,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum *results.Spread) erro
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of it in %s, in %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if err := f.late(x, item, top.path, sum.MaxP); err != nil || item != xtf.ItemLateSender {
+	if err := f.late(x, item, top.path, waiting); err != nil || item != xtf.ItemLateSender {
 		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
@@ -313,11 +333,10 @@ func (f *finder) heavy(x *Finding) error {
 // late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
 // which makes it late, has none of its own. It looks at waits of the process that waits longest, of many at those that lie at equal
 // distances along their time.
-func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
-	if x.Where.Place == "" || uint64(process) >= uint64(len(f.r.Defs.Processes())) {
+func (f *finder) late(x *Finding, item xtf.Item, path uint32, p trace.P) error {
+	if x.Where.Place == "" {
 		return nil
 	}
-	p := f.r.Defs.Processes()[process].First
 	waits := func(use func(w *xtf.Wait)) error {
 		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
 			if w.Path == path && w.End > w.T && xtf.PatternItem(w.Pattern) == item {
@@ -344,7 +363,7 @@ func (f *finder) late(x *Finding, item xtf.Item, path, process uint32) error {
 	call, ticks := worst(sums)
 	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
 		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
-		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), process)
+		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0])
 	}
 	return nil
 }
