@@ -1000,3 +1000,34 @@ resolution 1000
 	}
 	t.Errorf("no late sender in %+v", doc.Findings)
 }
+
+// TestLastToFinalize: processes 0 and 1 compute until 500, process 2 waits from 50 on for process 3, which computes until 700 and then until
+// 800, when all others are in MPI_Finalize. So nobody computes alone most of the time. The critical path is that of process 3 until 800, and
+// then MPI_Finalize on process 0, which ends last. Where process 1 has left before, nothing tells that process 0 waits: it stays there.
+func TestLastToFinalize(t *testing.T) {
+	for leave, cpu := range map[int]uint64{810: 9 + 688 + 98, 790: 9 + 488 + 8} {
+		text := "-- program --\nprocesses 4\ncomm A 0 1\ncomm B 2 3\nresolution 1000\n-- events --\n"
+		for p, x := range [...]struct{ first, second, left, final, end int }{{1, 500, 502, 510, 815}, {1, 500, 502, 510, leave}, {1, 50, 702, 702, 810}, {10, 700, 702, 800, 810}} {
+			text += meeting(p, 0, 1) + meeting(p, x.first, 12) + strings.ReplaceAll(meeting(p, x.second, x.left), "MPI_COMM_WORLD", [...]string{"A", "B"}[p/2])
+			text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Finalize\n%[1]d %[3]d LEAVE MPI_Finalize\n", p, x.final, x.end)
+		}
+		file := foundTrace(t, text)
+		if f := jsonOf[foundIn](t, "report", file).Findings[0]; f.Kind != "imbalance" || f.Ticks != 339 || f.Cause.Process != 3 {
+			t.Errorf("%+v", f)
+		}
+		path := jsonOf[struct {
+			Waits struct {
+				Path struct {
+					Length     uint64
+					Activities []struct {
+						Activity string
+						Ticks    uint64
+					}
+				} `json:"critical_path"`
+			}
+		}](t, "report", file, "waits").Waits.Path
+		if a := path.Activities; path.Length != 815 || len(a) != 2 || a[0].Ticks != cpu || a[1].Ticks != 815-cpu {
+			t.Errorf("process 1 leaves at %d: %+v, want %d", leave, path, cpu)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -45,6 +46,9 @@ func (a *analysis) criticalPath() [][]Piece {
 	if t < end { // the others have nothing to do with MPI
 		path[at.p] = append(path[at.p], Piece{From: t, To: end, Activity: Outside})
 	}
+	if to, ok := a.lastFinalize(at); ok {
+		jumps[at.p] = append(jumps[at.p], to)
+	}
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
 	for {
 		j, ok := before(jumps[at.p], t, seen)
@@ -71,6 +75,29 @@ func (a *analysis) criticalPath() [][]Piece {
 		path[i] = joined(list)
 	}
 	return path
+}
+
+// lastFinalize is the wait of a location in MPI_Finalize for the one that comes to it last, if each process ends with it and leaves it
+// after that.
+func (a *analysis) lastFinalize(of *location) (last jump, ok bool) {
+	leave, n, own := uint64(noTime), 0, uint64(noTime)
+	for _, l := range a.locs {
+		calls := slices.DeleteFunc(slices.Clone(l.visits), func(v visit) bool { return v.call < 0 })
+		if len(calls) == 0 {
+			continue
+		}
+		v := calls[len(calls)-1]
+		if name := strings.ToLower(a.regionName(v.region)); name != "mpi_finalize" && name != "pmpi_finalize" {
+			continue
+		}
+		if n++; n == 1 || v.enter > last.to {
+			last = jump{v.enter, v.enter, l.p}
+		}
+		if leave = min(leave, v.leave); l == of {
+			own = v.enter
+		}
+	}
+	return last, own < last.to && leave >= last.to && n == len(a.d.Processes())
 }
 
 // communicates reports whether a location uses MPI; a process may have others.

@@ -147,7 +147,13 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 		First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast),
 	}
 	if !a.intervals.WithoutInit || !x.Events {
-		return x, nil
+		calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
+		if err != nil || calls.Summary == nil {
+			return x, err
+		}
+		end, _, ok, err := causes.Finalize(a.defs, calls.Summary.Len(), func(from uint64) *xtf.Cursor { return xtf.ScanArray(a.types, calls, from) })
+		x.Finalized, x.Enter, x.Leave = ok, end.T, end.End
+		return x, err
 	}
 	rows, err := a.rows(p, stageNumber, xtf.TypeIval)
 	if err != nil {

@@ -294,6 +294,13 @@ func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutK
 		})
 	}
 	jumps, end := x.pathJumps(t, f), x.last()
+	left := xtf.Never // when the first process leaves MPI_Finalize
+	for _, s := range x.processes {
+		left = min(left, x.call(s.points[len(s.points)-1]).End)
+	}
+	if left >= x.call(end).T && process != end.process {
+		jumps[process] = append(jumps[process], scoutJump{x.call(end).T, end.process})
+	}
 	if ours := x.follow(jumps, process, last, func(int) uint64 { return first }); !maps.Equal(ours, path) {
 		t.Errorf("the critical path does not follow from the waits: %v, found %v", ours, path)
 	}

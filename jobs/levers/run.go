@@ -327,22 +327,11 @@ func (x *search) finalize(p trace.P) (c xtf.Coll, err error) {
 	if err != nil {
 		return c, err
 	}
-	const block = 256
-	for to := calls.Len(); to > 0; to -= min(to, block) {
-		from, found := to-min(to, block), false
-		rows := xtf.RowsOf[xtf.Call](calls.Rows(from, to))
-		for rows.Next() {
-			if r := &rows.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
-				if found, c = true, (xtf.Coll{}); x.run.Defs.EndsMPI(x.run.Defs.Region(r.Region)) {
-					c = xtf.Coll{T: r.T, End: r.End, Post: r.T, CallN: rows.Cursor.N(), Region: r.Region}
-				}
-			}
-		}
-		if err := rows.Err(); err != nil || found {
-			return c, err
-		}
+	r, n, ok, err := causes.Finalize(x.run.Defs, calls.Len(), func(from uint64) *xtf.Cursor { return calls.Rows(from, calls.Len()) })
+	if ok {
+		c = xtf.Coll{T: r.T, End: r.End, Post: r.T, CallN: n, Region: r.Region}
 	}
-	return c, nil
+	return c, err
 }
 
 // location makes the time line and the steps of a location.

@@ -605,7 +605,7 @@ func (f *finder) serial() error {
 		}
 		c := x.Cause
 		if what == "" && len(c.Path) < 2 && !x.facts.seldom { // below it functions tell who computes what
-			if what, err = f.alone(c); err != nil {
+			if what, err = f.alone(x); err != nil {
 				return err
 			}
 		}
@@ -631,9 +631,10 @@ const (
 func mostlyOf(part, whole uint64) bool { return whole > 0 && part >= whole-whole/4 }
 
 // alone says how long the process that makes others wait computes while all others wait or idle, "" unless most of what they wait
-// in pieces of its computing is in such ones. A piece is time on the critical path, between calls; of many those are looked at that
-// lie at equal distances along their time.
-func (f *finder) alone(c *FindingCause) (string, error) {
+// in pieces of its computing is in such ones, and these pieces are half as long as the finding or more. A piece is time on the critical
+// path, between calls; of many those are looked at that lie at equal distances along their time.
+func (f *finder) alone(x *Finding) (string, error) {
+	c := x.Cause
 	if c.Share.Value < 0.5 || c.OfRow.Value < 0.5 || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) {
 		return "", nil
 	}
@@ -675,7 +676,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 		return "", err
 	}
 	// Spans know of overhead only what regions tell: what records tell of it may lie in any piece.
-	if err != nil || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
+	if err != nil || own[xtf.ItemCriticalCPU] < x.Ticks/2 || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
 		return "", nil
 	}
 	what := fmt.Sprintf("rank %d computes while all others mostly wait or idle, %s of %s %s of its computing on the critical path", c.Process, f.u.Ticks(alone), f.u.Ticks(looked), f.u.Name())

@@ -18,6 +18,26 @@ type Extent struct {
 	Events      bool // it has any
 	MPI         bool // it calls MPI
 	First, Last uint64
+
+	Finalized    bool // its last MPI call is MPI_Finalize
+	Enter, Leave uint64
+}
+
+// Finalize returns the last MPI call of a location, of some calls, where that is MPI_Finalize, and its number. rows begins at a call.
+func Finalize(defs *trace.Definitions, calls uint64, rows func(from uint64) *xtf.Cursor) (call xtf.Call, number uint64, ok bool, err error) {
+	const block = 256
+	for to, found := calls, false; to > 0 && !found; to -= min(to, block) {
+		list := xtf.RowsOf[xtf.Call](rows(to - min(to, block)))
+		for list.Next() && list.Cursor.N() < to {
+			if r := &list.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
+				found, call, number, ok = true, *r, list.Cursor.N(), defs.EndsMPI(defs.Region(r.Region))
+			}
+		}
+		if err := list.Err(); err != nil {
+			return call, 0, false, err
+		}
+	}
+	return call, number, ok, nil
 }
 
 // PathReport counts what the critical path was made of.
@@ -37,8 +57,7 @@ const (
 // Path is the critical path, as far as one rank knows it.
 type Path struct {
 	run    *Run
-	begin  uint64 // first and last event of the run
-	end    uint64
+	ends   // of the whole run
 	report PathReport
 	jumps  [][]jump // of the slab in hand, by location, that were not passed
 	spans  [][]span // of each slab of this rank
@@ -60,8 +79,8 @@ type span struct {
 // jump is the end of a wait, and who caused it: where the path goes over. In the
 // records of a slab it is both as varints.
 type jump struct {
-	end   uint64
-	cause trace.P
+	End   uint64
+	Cause trace.P
 }
 
 // FindPath finds where the critical path is (package comment), after Deal. What it consists of
@@ -69,14 +88,13 @@ type jump struct {
 // the rank of their location. extent says what is known of a location of this rank. Collective.
 func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
 	c := &Path{run: r, write: write}
-	start, ok, err := c.start(extent)
-	if err != nil || !ok {
+	if err := c.start(extent); err != nil || !c.Best.Events {
 		return c, err
 	}
 	c.jumps, c.spans = make([][]jump, r.Defs.NumLocations()), make([][]span, r.parcels.end-r.parcels.own)
 	c.found = newReturned(r)
 	c.out = c.found.writer(0)
-	return c, c.follow(start)
+	return c, c.follow()
 }
 
 // Totals sums over all locations, on rank 0: ticks, without patterns.
@@ -107,54 +125,56 @@ func (c *candidate) better(o *candidate) bool {
 	return c.P < o.P
 }
 
-// start chooses the location on which the path ends; false without any event.
-// Collective.
-func (c *Path) start(extent func(p trace.P) (Extent, error)) (trace.P, bool, error) {
-	var best candidate
+// start chooses the location on which the path ends. Collective.
+func (c *Path) start(extent func(p trace.P) (Extent, error)) error {
 	var err error
-	c.begin = xtf.Never
+	c.ends = noEnds
 	own := c.run.Ranges[c.run.Comm.Rank()]
 	for p := own.First; p < own.End && err == nil; p++ {
 		x := candidate{P: p}
 		if x.Extent, err = extent(p); !x.Events {
 			continue
 		}
-		c.begin, c.end = min(c.begin, x.First), max(c.end, x.Last)
-		if x.better(&best) {
-			best = x
+		one := ends{Best: x, Begin: x.First, End: x.Last, Left: xtf.Never}
+		if x.Finalized {
+			one.Met, one.Left, one.Count = jump{x.Enter, p}, x.Leave, 1
 		}
+		c.ends = c.ends.with(one)
 	}
 	if err := c.run.Comm.Agree(err); err != nil {
-		return 0, false, err
+		return err
 	}
-	return c.agree(best)
-}
-
-// agree finds the best candidate of all ranks, and the begin and the end of the run.
-func (c *Path) agree(best candidate) (trace.P, bool, error) {
-	own := ends{best, c.begin, c.end}
-	all, err := mpi.TreeReduce(c.run.Comm, own, ends.encode, decodeEnds, func(a, b ends) (ends, error) {
-		if b.Best.better(&a.Best) {
-			a.Best = b.Best
-		}
-		a.Begin, a.End = min(a.Begin, b.Begin), max(a.End, b.End)
-		return a, nil
-	})
+	all, err := mpi.TreeReduce(c.run.Comm, c.ends, ends.encode, decodeEnds, func(a, b ends) (ends, error) { return a.with(b), nil })
 	if err != nil {
-		return 0, false, err
+		return err
 	}
 	b, _ := all.encode()
 	if b, err = c.run.Comm.Bcast(b, 0); err == nil {
-		all, err = decodeEnds(b)
+		c.ends, err = decodeEnds(b)
 	}
-	c.begin, c.end = all.Begin, all.End
-	return all.Best.P, all.Best.Events, err
+	return err
 }
 
-// ends is where the path of some locations may begin, and between which instants.
+// ends is where the path of some locations may begin, between which instants they have events, and how they meet in MPI_Finalize.
 type ends struct {
 	Best       candidate
 	Begin, End uint64
+	Met        jump   // who comes last, and when
+	Left       uint64 // when the first one leaves
+	Count      int    // locations in it
+}
+
+var noEnds = ends{Begin: xtf.Never, Left: xtf.Never}
+
+func (e ends) with(o ends) ends {
+	if o.Best.better(&e.Best) {
+		e.Best = o.Best
+	}
+	if o.Count > 0 && (e.Count == 0 || cmp.Or(cmp.Compare(o.Met.End, e.Met.End), cmp.Compare(e.Met.Cause, o.Met.Cause)) > 0) {
+		e.Met = o.Met
+	}
+	e.Begin, e.End, e.Left, e.Count = min(e.Begin, o.Begin), max(e.End, o.End), min(e.Left, o.Left), e.Count+o.Count
+	return e
 }
 
 func (e ends) encode() ([]byte, error) { return json.Marshal(e) }
@@ -164,11 +184,18 @@ func decodeEnds(b []byte) (e ends, err error) {
 	return e, err
 }
 
+// finalize is the end of the wait in MPI_Finalize of the location on which the path ends, for the one that comes last: where each process has the
+// call, and nobody leaves it before.
+func (c *Path) finalize() (jump, bool) {
+	ok := c.Best.Finalized && c.Best.Enter < c.Met.End && c.Count == len(c.run.Defs.Processes()) && c.Left >= c.Met.End
+	return c.Met, ok
+}
+
 // follow goes back over the slabs, from the last one to the first, rank after rank. Collective.
-func (c *Path) follow(start trace.P) error {
+func (c *Path) follow() error {
 	comm := c.run.Comm
 	var failed error
-	p, at, more := start, c.end, true
+	p, at, more := c.Best.P, c.End, true
 	if comm.Rank()+1 < comm.Size() {
 		b, _, err := comm.Recv(comm.Rank()+1, tagPath)
 		if err != nil {
@@ -207,16 +234,16 @@ func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 	for goesOn := true; ; goesOn = false {
 		j, ok := c.jump(p, at)
 		if !ok {
-			c.span(p, max(c.begin, start), at, goesOn)
+			c.span(p, max(c.Begin, start), at, goesOn)
 			return p, min(at, start), true
 		}
-		if j.end < c.begin {
-			c.span(p, c.begin, at, goesOn)
+		if j.End < c.Begin {
+			c.span(p, c.Begin, at, goesOn)
 			return p, at, false
 		}
-		c.span(p, j.end, at, goesOn)
+		c.span(p, j.End, at, goesOn)
 		c.report.Jumps++
-		p, at = j.cause, j.end
+		p, at = j.Cause, j.End
 	}
 }
 
@@ -231,7 +258,7 @@ func (c *Path) span(p trace.P, begin, end uint64, goesOn bool) {
 // the lowest cause first.
 func (c *Path) openSlab(k int) error {
 	clear(c.jumps)
-	return c.run.parcels.each(jumpParcels, k, func(p uint32, b []byte) error {
+	err := c.run.parcels.each(jumpParcels, k, func(p uint32, b []byte) error {
 		if uint64(p) >= uint64(len(c.jumps)) {
 			return ErrDamaged
 		}
@@ -240,10 +267,14 @@ func (c *Path) openSlab(k int) error {
 		for r.Len() > 0 {
 			list = append(list, jump{r.Next(), trace.P(r.AtMost(uint64(len(c.jumps) - 1)))})
 		}
-		slices.SortFunc(list, func(a, b jump) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(b.cause, a.cause)) })
+		slices.SortFunc(list, func(a, b jump) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(b.Cause, a.Cause)) })
 		c.jumps[p] = list
 		return failure(&r)
 	})
+	if j, ok := c.finalize(); ok && c.run.Slabs.at(j.End) == k {
+		c.jumps[c.Best.P] = append(c.jumps[c.Best.P], j) // nothing is waited for after it
+	}
+	return err
 }
 
 // jump returns the last wait of a location that ends by an instant and was not
@@ -252,7 +283,7 @@ func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
 	list := c.jumps[p]
 	for len(list) > 0 && !ok {
 		x = list[len(list)-1]
-		list, ok = list[:len(list)-1], x.end <= at
+		list, ok = list[:len(list)-1], x.End <= at
 	}
 	c.jumps[p] = list
 	return x, ok

@@ -54,7 +54,8 @@
 // From the end of the run, on the location with MPI calls whose last event is
 // latest (the first of them), back in time: at the end of a wait the path goes
 // over to the location that caused it, at the root of an N-to-1 operation to the
-// last sender; all other time is part of it. A wait that is not over when the path
+// last sender. Where each process ends with MPI_Finalize, and nobody leaves that before all have come, the first one
+// is left at the instant when the last one comes, to that one. All other time is part of it. A wait that is not over when the path
 // arrives is time in MPI. So the length of the path is the runtime of the run.
 //
 // # Slabs of time
