@@ -44,7 +44,7 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	master := loc
 	if thread != 0 {
 		var err error
-		if master, err = r.o.Recorded.Location(r.defs.Processes()[process].First); err != nil {
+		if master, err = r.o.Recorded.Location(r.Defs.Processes()[process].First); err != nil {
 			return nil, err
 		}
 	}

@@ -21,16 +21,89 @@ import (
 // picosecondClock is the resolution of predicted runs, in ticks a second.
 const picosecondClock = 1e12
 
-// Run is a predicted run as an input of the analysis: the recorded events of each location, in their order, with new times. It is
-// a [trace.Interleaved].
+// Retimed is a recorded run with other times as an input of the analysis: the recorded events of each location, in their order. With a
+// method Gather it is a [trace.Interleaved].
+type Retimed struct {
+	Defs *trace.Definitions
+	ID   [32]byte // of the recorded run and of what decides the times
+	Size func(p trace.P) (events uint64, err error)
+	Open func(p trace.P) (*ccg.Location, error)
+	// Times gives what sets the times of a location's events, batch by batch.
+	Times func(p trace.P, l *ccg.Location) (set func(b *trace.Batch) error, err error)
+}
+
+// Definitions returns the definitions of the run with other times.
+func (r *Retimed) Definitions() *trace.Definitions { return r.Defs }
+
+// Format names the kind of source.
+func (r *Retimed) Format() string { return "prediction" }
+
+// Identity is a hash of what decides the result.
+func (r *Retimed) Identity() [32]byte { return r.ID }
+
+// Close does nothing: what is open belongs to the caller.
+func (r *Retimed) Close() error { return nil }
+
+// Measure tells the size of a location by its events, which is what reading them costs.
+func (r *Retimed) Measure(p trace.P) (trace.Extent, error) {
+	n, err := r.Size(p)
+	if err != nil || n == 0 {
+		return trace.Extent{}, err
+	}
+	return trace.Extent{Bytes: n, Events: n, Chunks: 1}, nil
+}
+
+// Stream opens a location, whose times must be on this rank.
+func (r *Retimed) Stream(p trace.P) (trace.Stream, error) {
+	loc, err := r.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	return &retimedStream{run: r, p: p, loc: loc}, nil
+}
+
+// retimedStream is one location, one chunk.
+type retimedStream struct {
+	run *Retimed
+	p   trace.P
+	loc *ccg.Location
+}
+
+func (s *retimedStream) Chunks() int                     { return int(min(s.loc.Events(), 1)) }
+func (s *retimedStream) Diagnostics() []trace.Diagnostic { return nil }
+func (s *retimedStream) Close() error                    { return nil }
+
+func (s *retimedStream) Chunk(i int) (trace.ChunkReader, error) {
+	if i != 0 || s.loc.Events() == 0 {
+		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
+	}
+	set, err := s.run.Times(s.p, s.loc)
+	return &retimedChunk{s.loc.Expand(), set}, err
+}
+
+// retimedChunk gives the events of the call graph other times.
+type retimedChunk struct {
+	trace.ChunkReader
+	set func(b *trace.Batch) error
+}
+
+func (c *retimedChunk) Next(b *trace.Batch) error {
+	if err := c.ChunkReader.Next(b); err != nil {
+		return err
+	}
+	err := c.set(b)
+	b.KeepRecords()
+	return err
+}
+
+// Run is a predicted run as an input of the analysis. It is a [trace.Interleaved].
 //
 // The first location of a process gets the simulated times for the calls of the program. All that lies between two of these,
 // in it and in the other threads of the process, keeps its proportions; so do calls whose time is computation. Locations of no
 // process of the program keep their recorded times.
 type Run struct {
-	o        RunOptions
-	defs     *trace.Definitions // of the prediction
-	identity [32]byte
+	Retimed
+	o RunOptions
 }
 
 // RunOptions say what a predicted run is made of.
@@ -55,77 +128,25 @@ func NewRun(o RunOptions) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{o, defs, sha256.Sum256(append(b, o.Identity...))}, nil
+	r := &Run{o: o}
+	r.Retimed = Retimed{Defs: defs, ID: sha256.Sum256(append(b, o.Identity...)), Size: o.Recorded.Events, Open: o.Recorded.Location, Times: r.times}
+	return r, nil
 }
 
-// Definitions returns the definitions of the recorded run with the clock of the prediction.
-func (r *Run) Definitions() *trace.Definitions { return r.defs }
-
-// Format names the kind of source.
-func (r *Run) Format() string { return "prediction" }
-
-// Identity is a hash of definitions, recorded run, platform and computation.
-func (r *Run) Identity() [32]byte { return r.identity }
-
-// Close does nothing: the segments belong to the caller.
-func (r *Run) Close() error { return nil }
-
-// Measure tells the size of a location by its events, which is what reading them costs.
-func (r *Run) Measure(p trace.P) (trace.Extent, error) {
-	n, err := r.o.Recorded.Events(p)
-	if err != nil || n == 0 {
-		return trace.Extent{}, err
+// times stretches the times of a location, which must be on this rank, see Gather.
+func (r *Run) times(p trace.P, l *ccg.Location) (func(b *trace.Batch) error, error) {
+	process, thread := r.Defs.Process(p)
+	if process >= r.o.Recorded.Processes() {
+		return r.recordedTimes, nil
 	}
-	return trace.Extent{Bytes: n, Events: n, Chunks: 1}, nil
-}
-
-// Stream opens a location. Its process's times must be on this rank, see Gather.
-func (r *Run) Stream(p trace.P) (trace.Stream, error) {
-	loc, err := r.o.Recorded.Location(p)
-	if err != nil {
-		return nil, err
-	}
-	return &predictedStream{run: r, p: p, loc: loc}, nil
-}
-
-// predictedStream is one location, one chunk.
-type predictedStream struct {
-	run *Run
-	p   trace.P
-	loc *ccg.Location
-}
-
-func (s *predictedStream) Chunks() int {
-	if s.loc.Events() == 0 {
-		return 0
-	}
-	return 1
-}
-
-func (s *predictedStream) Diagnostics() []trace.Diagnostic { return nil }
-
-func (s *predictedStream) Close() error { return nil }
-
-func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
-	if i != 0 || s.loc.Events() == 0 {
-		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
-	}
-	c := &predictedChunk{ChunkReader: s.loc.Expand()}
-	process, thread := s.run.defs.Process(s.p)
+	k, err := r.knots(process, thread, l)
 	switch {
-	case process >= s.run.o.Recorded.Processes():
-		c.stretch = s.run.recordedTimes
-	default:
-		k, err := s.run.knots(process, thread, s.loc)
-		if err != nil {
-			return nil, err
-		}
-		c.stretch = k.byTime
-		if thread == 0 {
-			c.stretch = k.byNumber
-		}
+	case err != nil:
+		return nil, err
+	case thread == 0:
+		return k.byNumber, nil
 	}
-	return c, nil
+	return k.byTime, nil
 }
 
 // recordedTimes keeps times, in ps.
@@ -139,21 +160,6 @@ func (r *Run) recordedTimes(b *trace.Batch) error {
 		e.Time = trace.Time(ps)
 	}
 	return nil
-}
-
-// predictedChunk gives the events of the call graph other times.
-type predictedChunk struct {
-	trace.ChunkReader
-	stretch func(b *trace.Batch) error
-}
-
-func (c *predictedChunk) Next(b *trace.Batch) error {
-	if err := c.ChunkReader.Next(b); err != nil {
-		return err
-	}
-	err := c.stretch(b)
-	b.KeepRecords()
-	return err
 }
 
 // Property is a name and a value in the definitions of a prediction. Neither may be a path: they decide bytes.
@@ -329,8 +335,8 @@ type passage struct {
 func (r *Run) Gather(first, end trace.P, _ string) error {
 	need := [2]uint32{}
 	if first < end {
-		a, _ := r.defs.Process(first)
-		b, _ := r.defs.Process(end - 1)
+		a, _ := r.Defs.Process(first)
+		b, _ := r.Defs.Process(end - 1)
 		need = [2]uint32{min(a, r.o.Recorded.Processes()), min(b+1, r.o.Recorded.Processes())}
 	}
 	all, err := r.o.Comm.Allgather(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, need[0]), need[1]))

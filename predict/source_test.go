@@ -143,7 +143,7 @@ func TestGather(t *testing.T) {
 		err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 			me := uint32(c.Rank())
 			s := &memorySegments{}
-			r := &Run{defs: defs, o: RunOptions{Comm: c, Recorded: &Input{processes: make([]trace.Process, processes)}, Times: s, First: me * processes / uint32(ranks), End: (me + 1) * processes / uint32(ranks)}}
+			r := &Run{Retimed: Retimed{Defs: defs}, o: RunOptions{Comm: c, Recorded: &Input{processes: make([]trace.Process, processes)}, Times: s, First: me * processes / uint32(ranks), End: (me + 1) * processes / uint32(ranks)}}
 			for p := r.o.First; p < r.o.End; p++ {
 				if err := s.Append(p, text(p)); err != nil {
 					return err
@@ -176,7 +176,7 @@ func TestGatherFailure(t *testing.T) {
 	failed := make([]error, 2)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		s := &memorySegments{bad: 2}
-		r := &Run{defs: defs, o: RunOptions{Comm: c, Recorded: &Input{processes: make([]trace.Process, 4)}, Times: s, First: 2 * uint32(c.Rank()), End: 2 * uint32(c.Rank()+1)}}
+		r := &Run{Retimed: Retimed{Defs: defs}, o: RunOptions{Comm: c, Recorded: &Input{processes: make([]trace.Process, 4)}, Times: s, First: 2 * uint32(c.Rank()), End: 2 * uint32(c.Rank()+1)}}
 		failed[c.Rank()] = r.Gather(trace.P(2*(1-c.Rank())), trace.P(2*(2-c.Rank())), "")
 		return nil
 	})

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/partition"
@@ -16,14 +16,12 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// changedRun is the run with a change as an input of the analysis: the recorded events of each location, in their order, with new
-// times. It is a trace.Interleaved.
+// changedRun is the run with a change as an input of the analysis. It is a trace.Interleaved.
 type changedRun struct {
-	run      *results.Run
-	defs     *trace.Definitions
-	identity [32]byte
-	own      partition.Range
-	maps     *causes.TimeMaps
+	predict.Retimed
+	run  *results.Run
+	own  partition.Range
+	maps *causes.TimeMaps
 }
 
 // save analyses the run with a change. Collective.
@@ -35,11 +33,12 @@ func (x *search) save(l *causes.Lever, texts string) error {
 	defer maps.Drop()
 	id := x.run.File.FileID()
 	s := &changedRun{run: x.run, own: x.ranges[x.c.Rank()], maps: maps}
-	s.defs, err = predict.Annotated(x.run.Defs, []predict.Property{
+	s.Retimed = predict.Retimed{Size: s.events, Open: s.location, Times: s.times}
+	s.Defs, err = predict.Annotated(x.run.Defs, []predict.Property{
 		{Name: "coppice: predicted from", Value: fmt.Sprintf("%x", id)}, {Name: "coppice: predicted change", Value: texts},
 	})
 	if err == nil {
-		s.identity = sha256.Sum256(append(append([]byte("levers/1 "), id[:]...), texts...))
+		s.ID = sha256.Sum256(append(append([]byte("levers/1 "), id[:]...), texts...))
 		err = x.inherit()
 	}
 	if err := jobs.Agree(x.c, x.input(err)); err != nil {
@@ -62,20 +61,6 @@ func (x *search) inherit() error {
 	return err
 }
 
-func (r *changedRun) Definitions() *trace.Definitions { return r.defs }
-func (r *changedRun) Format() string                  { return "prediction" }
-func (r *changedRun) Identity() [32]byte              { return r.identity }
-func (r *changedRun) Close() error                    { return nil }
-
-// Measure tells the size of a location by its events, as those who share out the locations did.
-func (r *changedRun) Measure(p trace.P) (trace.Extent, error) {
-	d, err := r.run.File.Dir(xtf.Proc(p))
-	if err != nil || d.Events == 0 {
-		return trace.Extent{}, err
-	}
-	return trace.Extent{Bytes: d.Events, Events: d.Events, Chunks: 1}, nil
-}
-
 // Gather has nothing to bring: the locations are those of the replay.
 func (r *changedRun) Gather(first, end trace.P, _ string) error {
 	if first < end && (first < r.own.First || end > r.own.End) {
@@ -84,50 +69,36 @@ func (r *changedRun) Gather(first, end trace.P, _ string) error {
 	return nil
 }
 
-// Stream opens a location of this rank.
-func (r *changedRun) Stream(p trace.P) (trace.Stream, error) {
+// events tells the size of a location, as those who shared out the locations did.
+func (r *changedRun) events(p trace.P) (uint64, error) {
+	d, err := r.run.File.Dir(xtf.Proc(p))
+	return d.Events, err
+}
+
+// location opens a location of this rank.
+func (r *changedRun) location(p trace.P) (*ccg.Location, error) {
 	if !r.own.Contains(p) {
 		return nil, fmt.Errorf("location %d: %w", p, trace.ErrMissing)
 	}
-	d, err := r.run.File.Dir(xtf.Proc(p))
-	return &changedStream{r, p, d.Events}, err
-}
-
-// changedStream is one location, one chunk.
-type changedStream struct {
-	run    *changedRun
-	p      trace.P
-	events uint64
-}
-
-func (s *changedStream) Chunks() int                     { return int(min(s.events, 1)) }
-func (s *changedStream) Diagnostics() []trace.Diagnostic { return nil }
-func (s *changedStream) Close() error                    { return nil }
-
-func (s *changedStream) Chunk(i int) (trace.ChunkReader, error) {
-	if i != 0 || s.events == 0 {
-		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
-	}
-	r := s.run.run
-	shared, err := r.Graph()
+	shared, err := r.run.Graph()
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := callview.Location(r.File, shared, xtf.Proc(s.p))
-	if err != nil {
-		return nil, err
-	}
-	first, err := r.Component(s.p, xtf.ItemFirst, nil)
-	if err != nil {
-		return nil, err
-	}
-	times, err := s.run.maps.Of(s.p)
-	return &changedChunk{ChunkReader: l.Expand(), times: times, first: first, defs: r.Defs}, err
+	return r.run.Location(shared, p)
 }
 
-// changedChunk gives the events of the call graph other times.
-type changedChunk struct {
-	trace.ChunkReader
+func (r *changedRun) times(p trace.P, _ *ccg.Location) (func(b *trace.Batch) error, error) {
+	first, err := r.run.Component(p, xtf.ItemFirst, nil)
+	if err != nil {
+		return nil, err
+	}
+	times, err := r.maps.Of(p)
+	c := &changedTimes{times: times, first: first, defs: r.run.Defs}
+	return c.set, err
+}
+
+// changedTimes gives the events of a location other times.
+type changedTimes struct {
 	times  *causes.TimeMap
 	first  uint64     // tick of the first event
 	origin trace.Time // of the ticks; known after the first event
@@ -139,7 +110,7 @@ type changedChunk struct {
 }
 
 // outermost reports whether an event is the begin or the end of an MPI call that is in no other one.
-func (c *changedChunk) outermost(e *trace.Event) (yes, ends bool) {
+func (c *changedTimes) outermost(e *trace.Event) (yes, ends bool) {
 	switch e.Kind {
 	case trace.Enter:
 		r := c.defs.Region(e.Ref)
@@ -161,10 +132,7 @@ func (c *changedChunk) outermost(e *trace.Event) (yes, ends bool) {
 	return false, false
 }
 
-func (c *changedChunk) Next(b *trace.Batch) error {
-	if err := c.ChunkReader.Next(b); err != nil {
-		return err
-	}
+func (c *changedTimes) set(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if !c.begun {
@@ -179,6 +147,5 @@ func (c *changedChunk) Next(b *trace.Batch) error {
 		c.last = max(c.last, c.origin+trace.Time(t))
 		e.Time = c.last
 	}
-	b.KeepRecords()
 	return nil
 }
