@@ -27,31 +27,41 @@ func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause
 
 // openWaits reads the waits of a slab, by location, and of each in order.
 func (d *Delays) openWaits(k int) error {
-	for i := range d.waits {
-		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
-	}
-	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
+	d.begin(k)
 	return d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
 			return ErrDamaged
 		}
-		own := &d.waits[p]
 		r := varint.Read(b)
 		for r.Len() > 0 {
 			w := slabWait{p: trace.P(p), index: r.Next(), begin: r.Next()}
 			w.end = w.begin + r.Next()
 			w.since, w.cause, w.pattern = r.Next(), trace.P(r.Uint32()), r.Uint32()
-			if len(own.list) == 0 {
-				own.first = w.index
-			}
-			if w.index != own.first+uint64(len(own.list)) || int(w.cause) >= len(d.waits) {
+			if !d.add(&w) || int(w.cause) >= len(d.waits) {
 				return ErrDamaged
 			}
-			own.list = append(own.list, ownWait{begin: w.begin, end: w.end})
-			d.list = append(d.list, w)
 		}
 		return failure(&r)
 	})
+}
+
+// begin takes slab k in hand, without its waits.
+func (d *Delays) begin(k int) {
+	for i := range d.waits {
+		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
+	}
+	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
+}
+
+// add adds a wait, if it is the next one of its location.
+func (d *Delays) add(w *slabWait) bool {
+	own := &d.waits[w.p]
+	if len(own.list) == 0 {
+		own.first = w.index
+	}
+	next := w.index == own.first+uint64(len(own.list))
+	own.list, d.list = append(own.list, ownWait{begin: w.begin, end: w.end}), append(d.list, *w)
+	return next
 }
 
 // waitEnd is when a wait ends, after the begin of the slab, and its place in the list.

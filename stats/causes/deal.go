@@ -24,21 +24,23 @@ func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) 
 // deal deals out a wait of the slab in hand, and what it has got, over what the late location did too long: by activity. What falls to
 // waits is passed on; the rest goes to call paths, then to the intervals in which it was there.
 func (d *Delays) deal(n int, pass, rest bool) error {
-	w, x, b := &d.list[n], &d.links[n], &d.blame
-	amounts := [costKinds]uint64{shortTerm: w.end - w.begin, longTerm: *d.passedBy(n)}
-	if amounts == [costKinds]uint64{} || !rest && x.excess[xtf.ActivityWait] == 0 {
+	b := &d.blame
+	b.slabWait = d.list[n]
+	amounts := [costKinds]uint64{shortTerm: b.end - b.begin, longTerm: *d.passedBy(n)}
+	if amounts == [costKinds]uint64{} {
 		return nil
 	}
-	parts, err := split(&d.dealer.activities, amounts, x.excess[:])
+	if err := b.parse(d.blames[n], rest); err != nil || !rest && b.excess[xtf.ActivityWait] == 0 {
+		return err
+	}
+	parts, err := split(&d.dealer.activities, amounts, b.excess[:])
 	for kind := 0; pass && kind < costKinds && err == nil; kind++ {
-		err = d.passOn(w.cause, x, parts[kind][xtf.ActivityWait])
+		err = d.passOn(parts[kind][xtf.ActivityWait])
 	}
 	if !rest || err != nil {
 		return err
 	}
-	b.slabWait = *w
-	err = b.parsePlaces(x.rest)
-	for i := range x.excess {
+	for i := range b.excess {
 		costs := [costKinds]uint64{parts[shortTerm][i], parts[longTerm][i]}
 		if uint32(i) != xtf.ActivityWait && costs != [costKinds]uint64{} && err == nil {
 			err = d.dealPaths(b, uint32(i), costs)
@@ -88,14 +90,15 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amounts [costKinds]uint64)
 // passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
 // from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
 // after it alone, and slabs can deal out one after the other.
-func (d *Delays) passOn(p trace.P, to *link, amount uint64) error {
+func (d *Delays) passOn(amount uint64) error {
+	b := &d.blame
 	if amount == 0 {
 		return nil
 	}
-	if to.over < to.ended || to.waited == 0 {
+	if b.over < b.ended || b.waited == 0 {
 		return ErrDamaged
 	}
-	c := carried{p: p, next: to.over, low: to.over - to.ended, amount: amount, total: to.waited}
+	c := carried{p: b.cause, next: b.over, low: b.over - b.ended, amount: amount, total: b.waited}
 	d.carry(&c)
 	if c.next > c.low {
 		d.carried = append(d.carried, c)

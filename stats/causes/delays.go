@@ -84,7 +84,7 @@ type Delays struct {
 	blame blame
 
 	blamed blamed
-	links  []link
+	blames [][]byte // of each in list, where openBlames made it: what blame.parse reads
 	ready  []int
 	asked  []question
 	packed []byte

@@ -12,34 +12,30 @@ import (
 // blame is how costs of one wait are dealt out on the location that was late.
 type blame struct {
 	slabWait
-	link
-	places []place // what the late location did more of than the waiter, by path and activity
-	spots  []spot  // of all places
-}
-
-// link is how a wait is linked with those of the late location itself, which it passes a share on to. Memory: 144 bytes.
-type link struct {
 	over   uint64                    // own waits of the late location that were over at the end ...
 	ended  uint64                    // ... and the last ones of them, which ended since the pair met
 	waited uint64                    // time in these waits since then
-	excess [xtf.NumActivities]uint64 // what the late location did more of, by activity
-	rest   []byte                    // places, as append has them
+	excess [xtf.NumActivities]uint64 // what the late location did more of than the waiter, by activity
+	places []place                   // the same by path and activity
+	spots  []spot                    // of all places
 }
 
-// append encodes the wait, which ends after start, the link, and the places of activities that the late location had too much of.
+// append encodes the wait, which ends after start, and what it is to be blamed on: of places those of activities that the late location
+// had too much of.
 func (b *blame) append(dst []byte, start uint64) []byte {
+	dst = varint.Append(dst, uint64(b.p), uint64(b.cause), uint64(b.pattern), b.index, b.end-start, b.end-b.begin)
+	at := len(dst)
+	dst = append(dst, make([]byte, blockHead)...)
 	some := uint64(0)
 	for x, ticks := range b.excess {
 		if ticks > 0 {
 			some |= 1 << x
 		}
 	}
-	dst = varint.Append(dst, uint64(b.p), uint64(b.cause), uint64(b.pattern), b.index, b.end-start, b.end-b.begin, b.over, b.ended, b.waited, some)
+	dst = varint.Append(dst, b.over, b.ended, b.waited, some)
 	for ; some != 0; some &= some - 1 {
 		dst = binary.AppendUvarint(dst, b.excess[bits.TrailingZeros64(some)])
 	}
-	at := len(dst)
-	dst = append(dst, make([]byte, blockHead)...)
 	spots := b.spots
 	for i := range b.places {
 		x := &b.places[i]
@@ -57,30 +53,30 @@ func (b *blame) append(dst []byte, start uint64) []byte {
 	return dst
 }
 
-// blockHead is the number of bytes of places, u32 little-endian.
+// blockHead is the number of bytes of what comes after the wait, u32 little-endian.
 const blockHead = 4
 
-// parse reads the wait and the link.
-func (b *blame) parse(r *varint.Reader, start uint64) {
-	b.p, b.cause, b.pattern, b.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
-	b.end = start + r.Next()
-	b.begin = b.end - r.Next()
+// parseWait reads the wait, and gives the bytes of the rest.
+func parseWait(r *varint.Reader, start uint64) (w slabWait, rest []byte) {
+	w.p, w.cause, w.pattern, w.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
+	w.end = start + r.Next()
+	w.begin = w.end - r.Next()
+	if head := r.Bytes(blockHead); head != nil {
+		rest = r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
+	}
+	return w, rest
+}
+
+// parse reads the rest, with places if they are asked for.
+func (b *blame) parse(rest []byte, places bool) error {
+	r := varint.Read(rest)
 	b.over, b.ended, b.waited = r.Next(), r.Next(), r.Next()
 	b.excess = [xtf.NumActivities]uint64{}
 	for some := r.AtMost(1<<xtf.NumActivities - 1); some != 0; some &= some - 1 {
 		b.excess[bits.TrailingZeros64(some)] = r.Next()
 	}
-	b.rest = nil
-	if head := r.Bytes(blockHead); head != nil {
-		b.rest = r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
-	}
-}
-
-// parsePlaces reads the rest.
-func (b *blame) parsePlaces(data []byte) error {
-	r := varint.Read(data)
 	b.places, b.spots = b.places[:0], b.spots[:0]
-	for r.Len() > 0 {
+	for places && r.Len() > 0 {
 		x := place{r.Next(), r.Next(), r.Count(2)}
 		for range x.spots {
 			b.spots = append(b.spots, spot{r.Uint32(), r.Next()})

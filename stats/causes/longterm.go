@@ -117,28 +117,23 @@ func (d *Delays) handOn(failed error) (error, error) {
 	return failed, nil
 }
 
-// openLinks reads the waits of a slab and their links.
-func (d *Delays) openLinks(i int) error {
-	for p := range d.waits {
-		d.waits[p] = ownWaits{list: d.waits[p].list[:0]}
-	}
-	d.list, d.links, d.start = d.list[:0], d.links[:0], d.run.Slabs.start(d.parcels.own+i)
+// openBlames reads the waits of a slab, and what they are to be blamed on.
+func (d *Delays) openBlames(i int) error {
+	d.begin(d.parcels.own + i)
+	d.blames = d.blames[:0]
 	r, err := d.blamed.open(d.blamed.slabs[i].blames)
-	for b := &d.blame; err == nil && r.Len() > 0; {
-		b.parse(&r, d.start)
-		own := &d.waits[b.p]
-		if len(own.list) == 0 {
-			own.first = b.index
+	for err == nil && r.Len() > 0 {
+		w, rest := parseWait(&r, d.start)
+		if d.blames = append(d.blames, rest); !d.add(&w) {
+			return ErrDamaged
 		}
-		own.list = append(own.list, ownWait{begin: b.begin, end: b.end})
-		d.list, d.links = append(d.list, b.slabWait), append(d.links, b.link)
 	}
 	return cmp.Or(err, failure(&r))
 }
 
 // passSlab finds what the waits that end in a slab get, and pass on.
 func (d *Delays) passSlab(i int) error {
-	if err := d.openLinks(i); err != nil {
+	if err := d.openBlames(i); err != nil {
 		return err
 	}
 	kept := d.carried[:0]
@@ -239,7 +234,7 @@ func (d *Delays) dealAll() error {
 		}
 		d.packed = append(d.packed[:0], passed.Rest()...)
 		passed = varint.Read(d.packed)
-		if err := d.openLinks(i); err != nil {
+		if err := d.openBlames(i); err != nil {
 			return err
 		}
 		for n := range d.list {

@@ -118,8 +118,7 @@ func TestPassOn(t *testing.T) {
 		}
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
 			got := make([]uint64, n)
-			d := &Delays{}
-			to := link{over: uint64(n), ended: uint64(n), waited: total}
+			d := &Delays{blame: blame{over: uint64(n), ended: uint64(n), waited: total}}
 			for end, at := n, total; end > 0; {
 				first := max(end-1-r.IntN(n), 0)
 				d.waits = []ownWaits{{first: uint64(first)}}
@@ -128,7 +127,7 @@ func TestPassOn(t *testing.T) {
 					at -= lengths[i]
 				}
 				if end == n {
-					if err := d.passOn(0, &to, amount); err != nil {
+					if err := d.passOn(amount); err != nil {
 						t.Fatal(err)
 					}
 				} else {
