@@ -94,14 +94,14 @@ func TestClassesRoundTrip(t *testing.T) {
 	}
 }
 
-// addPlain adds a location to the figures of the graph without class tables.
-func addPlain(t *testing.T, sum *Summary, l *Local) {
+// addPlain adds a location to the figures of a graph without class tables.
+func addPlain(t *testing.T, sum *Summary, s *Shared, l *Local) {
 	t.Helper()
-	blob, err := NewDistributor(sum.shared).Distribute(l)
+	blob, err := NewDistributor(s).Distribute(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loc, err := OpenLocation(sum.shared, blob)
+	loc, err := OpenLocation(s, blob)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,8 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 		t.Fatal("section differs after reading")
 	}
 	m := &made{defs: defs, shared: read}
-	sum, plain := NewSummary(read, len(section)), NewSummary(join(t, defs, locals, o), 0)
+	without := join(t, defs, locals, o)
+	sum, plain := NewSummary(read, len(section)), NewSummary(without, 0)
 	want := map[uint32]*RegionTotal{}
 	var prof, times Profile
 	for p, l := range locals {
@@ -143,7 +144,7 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 		}
 		m.locs = append(m.locs, loc)
 		sum.Add(loc)
-		addPlain(t, plain, l)
+		addPlain(t, plain, without, l)
 		slowProfile(defs, streams[p], want)
 		if err := prof.Add(loc, true); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,6 @@ func (h *history) identifier(p trace.Place, id uint64) (word uint64, far bool) {
 
 // counters keep the last value of each metric of a location.
 type counters struct {
-	defs  *trace.Definitions
 	modes map[uint32][]uint8 // metric class or instance -> mode of each member
 	last  map[uint32][]uint64
 	ref   uint32 // the last one used
@@ -133,7 +132,7 @@ const (
 )
 
 func newCounters(defs *trace.Definitions) counters {
-	c := counters{defs: defs, modes: map[uint32][]uint8{}, last: map[uint32][]uint64{}}
+	c := counters{modes: map[uint32][]uint8{}, last: map[uint32][]uint64{}}
 	members := map[uint32]uint8{}
 	for i := range defs.MetricMembers {
 		m := &defs.MetricMembers[i]

@@ -45,14 +45,13 @@ func (s *valueSet) count() int {
 // Partners counts, for each encoding of partner ranks, the distinct values per
 // record kind, enclosing region and communicator.
 type Partners struct {
-	defs   *trace.Definitions
 	places *places
 	sets   map[partnerKey]*[numEncodings]valueSet
 }
 
 // NewPartners returns empty counts.
 func NewPartners(defs *trace.Definitions) *Partners {
-	return &Partners{defs: defs, places: newPlaces(defs), sets: map[partnerKey]*[numEncodings]valueSet{}}
+	return &Partners{places: newPlaces(defs), sets: map[partnerKey]*[numEncodings]valueSet{}}
 }
 
 // Add counts the partners of a location.

@@ -117,7 +117,7 @@ func (s *pathSweep) node(id uint32) {
 // returns the path inside them.
 func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	v := s.v
-	path, gaps := at.path, uint64(0)
+	path := at.path
 	if v.nodes.kind(id) == kindCall {
 		path = s.states.enter(v, path, id)
 		s.grow()
@@ -126,28 +126,19 @@ func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 		if h.flags&trace.Estimated != 0 {
 			s.totals[path].estimated += at.count
 		}
-		if !h.cut {
-			gaps++
-		}
 	}
 	times := at.count
 	if v.nodes.kind(id) == kindRepeat {
 		times *= v.nodes.count(id)
 	}
 	for _, c := range v.nodes.children(id) {
-		if v.isReal(c) {
-			gaps++
-		}
 		if v.nodes.kind(c) != kindEvent {
 			s.add(c, path, times)
 		} else if v.shapeOf(c).isSample() {
 			s.totals[path].samples += times
 		}
 	}
-	if v.nodes.kind(id) == kindRepeat {
-		gaps *= v.nodes.count(id)
-	}
-	s.totals[path].gap += gaps * at.count
+	s.totals[path].gap += v.gapsOf(id) * at.count
 	return path
 }
 

@@ -31,14 +31,13 @@ type Stats struct {
 
 // Summary adds up the statistics of a graph over its locations.
 type Summary struct {
-	shared *Shared
-	stats  Stats
-	mult   []uint64
+	stats Stats
+	mult  []uint64
 }
 
 // NewSummary starts the statistics of s, whose section has the given size.
 func NewSummary(s *Shared, section int) *Summary {
-	m := &Summary{shared: s, mult: make([]uint64, s.Nodes()+1)}
+	m := &Summary{mult: make([]uint64, s.Nodes()+1)}
 	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.graph.tuples.len()), SharedBytes: uint64(section)}
 	if !s.opt.Deviation.Lossless() {
 		m.stats.ClassBytes = uint64(len(appendClasses(nil, &s.graph, s.classes, s.opt.Fan)))
@@ -70,16 +69,21 @@ func (m *Summary) Add(l *Location) {
 // values returns the gaps and values of an instance of a node by itself.
 func (v *view) values(id uint32) uint64 {
 	h := v.shapeOf(id)
-	n := uint64(h.values) + uint64(h.leaveValues) + h.payload + h.leavePayload
+	return uint64(h.values) + uint64(h.leaveValues) + h.payload + h.leavePayload + v.gapsOf(id)
+}
+
+// gapsOf returns the gaps of an instance of a node by itself: before its real children, and before its leave.
+func (v *view) gapsOf(id uint32) uint64 {
+	n := uint64(0)
 	for _, c := range v.nodes.children(id) {
 		if v.isReal(c) {
 			n++
 		}
 	}
-	if v.nodes.kind(id) == kindRepeat {
+	switch h := v.shapeOf(id); {
+	case v.nodes.kind(id) == kindRepeat:
 		n *= v.nodes.count(id)
-	}
-	if h.class == classCall && !h.cut {
+	case h.class == classCall && !h.cut:
 		n++
 	}
 	return n

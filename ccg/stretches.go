@@ -14,7 +14,6 @@ const (
 // and of events outside of them. Memory: 8 KiB per column of times, 48 bytes per node in progress, and
 // for an exact graph 12 bytes per node and 4 to 64 per child.
 type Stretches struct {
-	loc     *Location
 	role    []Role // by node
 	walk    *reading
 	inside  int // open calls that separate or end, from the outermost on
@@ -33,7 +32,7 @@ func turnOf(st step, r Role) turn { return turn(st)<<2 | turn(r) }
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
 func (l *Location) Stretches(role []Role) *Stretches {
-	s := &Stretches{loc: l, role: role, walk: l.read(0)}
+	s := &Stretches{role: role, walk: l.read(0)}
 	v := l.view
 	if v.tables != nil {
 		return s

@@ -416,10 +416,7 @@ func (t *ProfileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 	if d.Lossless() {
 		return
 	}
-	gaps := map[uint32]ccg.RegionGaps{}
-	for _, g := range l.RegionGaps() {
-		gaps[g.Region] = g
-	}
+	gaps := l.RegionGaps()
 	for _, x := range regions {
 		for s := range t.of(x.Region) {
 			if x.Calls > 0 {
