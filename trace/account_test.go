@@ -124,6 +124,8 @@ var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
 func accountTable() string {
 	var b strings.Builder
 	b.WriteString("| record | OTF2 | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|---|\n")
+	var lines []string // what is in a line after the name
+	names := map[string][]string{}
 	row := func(name, decoded string, a *account, untold string) {
 		var others []string
 		if a.paraver {
@@ -136,7 +138,11 @@ func accountTable() string {
 		if makes == "" {
 			makes = "call graph only"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, decoded, strings.Join(others, ", "), makes, a.shown, a.read, untold)
+		line := fmt.Sprintf(" | %s | %s | %s | %s | %s | %s |\n", decoded, strings.Join(others, ", "), makes, a.shown, a.read, untold)
+		if names[line] == nil {
+			lines = append(lines, line)
+		}
+		names[line] = append(names[line], name)
 	}
 	for k := range accounts {
 		if Kind(k).Known() {
@@ -144,6 +150,9 @@ func accountTable() string {
 		}
 	}
 	row("any other", "kept as bytes", &account{}, Kind(0).Info().Untold)
+	for _, line := range lines {
+		b.WriteString("| " + strings.Join(names[line], ", ") + line)
+	}
 	return b.String()
 }
 
