@@ -363,3 +363,27 @@ func TestMatrixSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestEvidence: a finding of a page links to the chapter that shows it, and to none that the page does not have.
+func TestEvidence(t *testing.T) {
+	r := nastyRun(t)
+	links := regexp.MustCompile(`<a href="#([a-z]+)">Evidence</a>`)
+	page := pageOf(t, r)
+	found := links.FindAllStringSubmatch(page, -1)
+	for _, m := range found {
+		if !strings.Contains(page, `<section id="`+m[1]+`">`) {
+			t.Errorf("no chapter %s", m[1])
+		}
+	}
+	d, err := New(r, Options{Sections: []Section{SectionSummary}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var alone bytes.Buffer
+	if err := table.Write(&alone, d, "html", table.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(links.FindAllString(alone.String(), -1)); len(found) == 0 || n != 0 {
+		t.Errorf("%d links to chapters, and %d of a page with the summary alone", len(found), n)
+	}
+}

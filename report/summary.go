@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// findingLines are the findings as sentences, with their advice.
-func (d *Document) findingLines() []string {
-	var list []string
+// found adds the findings as sentences with their advice, and the section that shows more of each.
+func (d *Document) found(c *table.Chapter) {
+	var list [][2]string
 	losses := false
 	for i := range d.Findings {
 		x := &d.Findings[i]
@@ -23,7 +23,8 @@ func (d *Document) findingLines() []string {
 			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
 		}
 		losses = losses || x.Kind != findings.KindSetup && x.Kind != findings.KindKernel && x.Kind != findings.KindClock && (x.Kind != findings.KindOversubscription || x.Ticks > 0)
-		list = append(list, text)
+		section, _, _ := strings.Cut(strings.TrimPrefix(x.Query, "coppice report "+d.run.Path+" "), " ")
+		list = append(list, [2]string{text, section})
 	}
 	if !losses {
 		text := fmt.Sprintf("nothing above %d %% of the run", findings.LeastFinding)
@@ -36,9 +37,11 @@ func (d *Document) findingLines() []string {
 		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
 			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
 		}
-		list = append([]string{text}, list...)
+		list = append([][2]string{{text, ""}}, list...)
 	}
-	return list
+	for _, x := range list {
+		c.Found(x[0], x[1])
+	}
 }
 
 // summary is the chapter about the whole program.
@@ -75,12 +78,6 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	c.Line(table.GapLine, "")
 	d.found(c)
 	c.Say("next: coppice report %s %s", d.run.Path, d.next())
-}
-
-func (d *Document) found(c *table.Chapter) {
-	for _, f := range d.findingLines() {
-		c.Line(table.FindingLine, f)
-	}
 }
 
 // cards are the numbers of a page's headline.

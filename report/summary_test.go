@@ -221,7 +221,7 @@ func TestSummaryText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"run.xtf  2 processes  2.000000 s",
-		"efficiency           0.762500  productive over total time; speed-up 1.52 of 2\n",
+		"efficiency           0.762  productive over total time; speed-up 1.52 of 2\n",
 		// 1.5 - (1.5 + 0.7) / 2 = 0.4 s
 		"> imbalance: up to 0.400000 s of the run (20.0 %): rank 0 computes 1.500000 s, the mean is 1.100000, rank 1 has least with 0.700000",
 		"> point to point calls with waits, which are not known: up to 1.200000 s of the run (60.0 %): rank 1 has most",
@@ -231,7 +231,7 @@ func TestSummaryText(t *testing.T) {
 		}
 	}
 	shown := textOf(t, r, table.Style{Color: true, Bars: true}, SectionSummary)
-	if !strings.Contains(shown, "\x1b[33m0.762500") || !strings.Contains(shown, "███████▋") {
+	if !strings.Contains(shown, "\x1b[33m0.762") || !strings.Contains(shown, "███████▋") {
 		t.Errorf("text for terminals:\n%s", shown)
 	}
 }

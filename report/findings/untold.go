@@ -116,7 +116,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
-	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named")
+	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
 	threaded, silent := false, []uint32{}
 	for i, p := range r.Defs.Processes() {
 		if threads.TeamOf(r.Defs, i).Count < 2 {
@@ -127,7 +127,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 			silent = append(silent, uint32(i))
 		}
 	}
-	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known")
+	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
 	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
 	add(mpi && slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
@@ -195,7 +195,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	if n := count(trace.DiagUnknownRecord); n > 0 {
 		add(true, "unknown records", numbers.Plural(int(n), "record")+" of a kind that this version does not know")
 	}
-	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
+	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known; coppice record --counters tells it")
 	_, unknown := Crowds(r.Defs, Usages(r.Defs))
 	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
 	return list

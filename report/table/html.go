@@ -59,9 +59,10 @@ type (
 		*Chapter
 		Blocks []htmlBlock
 	}
+	htmlItem  struct{ Text, See string }
 	htmlBlock struct {
 		Line   string
-		Items  []string
+		Items  []htmlItem
 		Found  bool
 		Table  *htmlTable
 		Inner  *htmlChapter
@@ -119,7 +120,16 @@ func (b *Book) writeHTML(out io.Writer, style Style) error {
 	if err := p.embed(); err != nil {
 		return err
 	}
+	ids := map[string]bool{}
 	for _, c := range b.Chapters {
+		ids[c.Id] = true
+	}
+	for _, c := range b.Chapters {
+		for i := range c.Blocks {
+			if !ids[c.Blocks[i].see] {
+				c.Blocks[i].see = "" // it is not on the page
+			}
+		}
 		p.Chapters = append(p.Chapters, c.html(cmp.Or(style.Limit, PageRows), c.Command, ""))
 	}
 	return t.ExecuteTemplate(out, "page.tmpl", p)
@@ -149,10 +159,10 @@ func (c *Chapter) html(rows int, command, of string) htmlChapter {
 			continue
 		case b.kind != sentenceLine && b.kind == kind:
 			last := &x.Blocks[len(x.Blocks)-1]
-			last.Items = append(last.Items, sentence(b.line))
+			last.Items = append(last.Items, htmlItem{sentence(b.line), b.see})
 			continue
 		case b.kind != sentenceLine:
-			y.Items, y.Found = []string{sentence(b.line)}, b.kind == FindingLine
+			y.Items, y.Found = []htmlItem{{sentence(b.line), b.see}}, b.kind == FindingLine
 		default:
 			y.Line = sentence(b.line)
 		}

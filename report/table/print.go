@@ -80,6 +80,7 @@ type Chapter struct {
 type Block struct {
 	line   string
 	kind   lineKind
+	see    string // chapter with the evidence of a finding
 	Table  *Table
 	Inner  *Chapter
 	figure *Figure
@@ -109,6 +110,11 @@ func (c *Chapter) Say(format string, args ...any) { c.Line(sentenceLine, fmt.Spr
 // Line adds a line of a kind.
 func (c *Chapter) Line(kind lineKind, text string) {
 	c.Blocks = append(c.Blocks, Block{line: text, kind: kind})
+}
+
+// Found adds a finding, whose evidence is in the chapter with an id.
+func (c *Chapter) Found(text, see string) {
+	c.Blocks = append(c.Blocks, Block{line: text, kind: FindingLine, see: see})
 }
 
 // Table adds a table; one without rows is not shown.
