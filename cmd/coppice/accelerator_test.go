@@ -484,7 +484,7 @@ func TestRealDevices(t *testing.T) {
 		}
 	}
 	text := must(t, "report", run)
-	for _, want := range []string{"device efficiency       0.442", "  load balance          0.672", "  orchestration         0.657", "device wait       6.363778  88.3 %", "transfer call     0.706341   9.8 %"} {
+	for _, want := range []string{"device efficiency    0.442", "  load balance       0.672", "  orchestration      0.657", "device wait       6.363778  88.3 %", "transfer call     0.706341   9.8 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
