@@ -58,6 +58,7 @@ const (
 	DiagSampled         Code = 56 // a sample: the calls that it tells of are estimated
 	DiagSampleGap       Code = 57 // more than two periods of an interrupt generator without a record of a calling context; worst: ticks
 	DiagNoRecord        Code = 58 // a call of a one-sided or file operation that is an enter and a leave alone
+	DiagLaunch          Code = 61 // a record that joins a call to what it starts on a device: left out
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -125,6 +126,7 @@ var codes = map[Code]codeInfo{
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of collectives without a record: not matched, their waits are not known"},
+	DiagLaunch:          {"launch", Note, "records that join calls to what they start on devices, left out"},
 	DiagNoRecord:        {"no-record", Note, "calls of one-sided and file operations without a record: their windows, files and bytes are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},

@@ -234,3 +234,61 @@ func TestStatesLikeEvents(t *testing.T) {
 		t.Errorf("with events %s, without %s", late[0], late[1])
 	}
 }
+
+// gpuTrace is a task with a host thread and streams of two devices, the second of them before another host thread. Kernels of the first device
+// run from 120 to 280 and from 520 to 700, its transfer from 30 to 90; the kernel of the second one runs from 120 to 200.
+const gpuTrace = `#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:1(4:1)
+2:1:1:1:1:20:CALL:3
+2:1:1:1:1:100:CALL:0
+2:1:1:1:1:100:CALL:1
+3:1:1:1:1:105:105:1:1:1:2:120:120:0:7
+2:1:1:1:1:110:CALL:0
+2:1:1:1:1:110:CALL:4
+2:1:1:1:1:300:CALL:0
+2:1:1:1:1:1000:1000:1
+2:1:1:1:2:30:MOVE:7
+2:1:1:1:2:90:MOVE:0
+2:1:1:1:2:120:EXEC:1
+2:1:1:1:2:280:EXEC:0
+2:1:1:1:2:520:EXEC:2
+2:1:1:1:2:700:EXEC:0
+2:1:1:1:3:120:EXEC:1
+2:1:1:1:3:200:EXEC:0
+2:1:1:1:4:10:60000019:1
+2:1:1:1:4:900:60000019:0
+`
+
+// TestDevicesOfParaver: kernels and transfers are told by the labels of their event types, whose numbers differ between versions of Extrae.
+func TestDevicesOfParaver(t *testing.T) {
+	for kernel, types := range map[string][3]string{"CUDA kernel execution": {"63000000", "63000001", "63000006"}, "CUDA kernel": {"63000001", "63000014", "63000019"}} {
+		dir := t.TempDir()
+		file, run := filepath.Join(dir, "gpu.prv"), filepath.Join(dir, "run.xtf")
+		text := strings.NewReplacer("CALL", types[0], "MOVE", types[1], "EXEC", types[2]).Replace(gpuTrace)
+		labels := "EVENT_TYPE\n0 " + types[0] + " CUDA library call\nVALUES\n0 End\n1 cudaLaunch\n3 cudaMemcpy\n4 cudaDeviceSynchronize\n\n" +
+			"EVENT_TYPE\n0 " + types[1] + " CUDA memory transfer\nVALUES\n0 End\n7 cudaMemcpyAsync\n\n" +
+			"EVENT_TYPE\n0 " + types[2] + " " + kernel + "\nVALUES\n0 End\n1 vecadd(float*)\n2 reduce\n"
+		const rows = "LEVEL THREAD SIZE 4\nTHREAD 1.1.1\nGPU-D1.S1-host\nGPU-D2.S1-host\nTHREAD 1.1.4\n"
+		for name, text := range map[string]string{file: text, strings.TrimSuffix(file, "prv") + "pcf": labels, strings.TrimSuffix(file, "prv") + "row": rows} {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ranks := range []string{"1", "3"} {
+			must(t, "analyze", file, "-o", run, "-q", "-f", "-j", ranks)
+			x := jsonOf[devicesIn](t, "report", run).Summary.Devices
+			if x == nil || len(x.List) != 2 {
+				t.Fatalf("%s: %+v", kernel, x)
+			}
+			if a, b := x.List[0], x.List[1]; a.Name != "GPU-D1" || a.Kernel != 340 || a.Transfer != 60 || b.Name != "GPU-D2" || b.Kernel != 80 {
+				t.Errorf("%s, %s ranks: %+v, %+v", kernel, ranks, a, b)
+			}
+			if got, want := times(x.Hosts), "before 0/10, cpu 180/700, device_wait 160/190, launch 0/10, transfer_call 0/80"; got != want {
+				t.Errorf("%s: %s, want %s", kernel, got, want)
+			}
+			text := must(t, "report", run, "summary", "diagnostics")
+			if !strings.Contains(text, "vecadd(float*)") || !strings.Contains(text, "records that join calls to what they start on devices, left out: 1") || strings.Contains(text, "messages  ") {
+				t.Error(text)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -16,7 +17,8 @@ import (
 // one instant (mostWaiting of them at most), 8 per communicator in use.
 type decoder struct {
 	t       *Trace
-	p       trace.P
+	task    uint32
+	streams bool // the task has streams of devices
 	app     uint32
 	merge   *merger
 	now     trace.Time
@@ -74,10 +76,12 @@ const mostWaiting = 1024
 // fullBatch is how many events a batch gets before it is delivered.
 const fullBatch = 2048
 
-func newDecoder(t *Trace, p trace.P, m *merger) *decoder {
-	task := t.head.taskAt(uint32(p))
+func newDecoder(t *Trace, at uint32, m *merger) *decoder {
+	task := t.head.taskAt(at)
+	first, n := t.head.tasks[task].first, t.head.tasks[task].threads
+	streams := slices.ContainsFunc(t.index.Locations[first:first+n], func(l locationIndex) bool { return l.Device })
 	return &decoder{
-		t: t, p: p, app: t.head.tasks[task].app, merge: m, depths: make(map[uint64]int), state: make(map[uint64]receiveState), calls: make(map[int]uint64),
+		t: t, task: task, streams: streams, app: t.head.tasks[task].app, merge: m, depths: make(map[uint64]int), state: make(map[uint64]receiveState), calls: make(map[int]uint64),
 	}
 }
 
@@ -127,7 +131,7 @@ func (d *decoder) entry(b *trace.Batch, e *entry) {
 		for range next() {
 			d.more = append(d.more, pair{next(), next()})
 		}
-		if len(d.pairs) == 0 || len(d.pairs) > mostWaiting || !addsTo(d.more) {
+		if len(d.pairs) == 0 || len(d.pairs) > mostWaiting || !d.t.names.addsTo(d.more) {
 			d.flush(b)
 			d.line = e.number
 		}
@@ -137,6 +141,12 @@ func (d *decoder) entry(b *trace.Batch, e *entry) {
 	w := waiting{kind: e.kind, id: e.number, peer: uint32(next()), tag: uint32(next()), size: next()}
 	if e.kind == postItem {
 		w.received = next()
+	}
+	if d.streams && w.peer == d.task { // Extrae joins a call of a device's runtime to what it starts
+		if w.kind == sendItem {
+			d.diag(b, trace.DiagLaunch, "")
+		}
+		return
 	}
 	if len(d.waiting) >= mostWaiting {
 		d.settle(b)
@@ -165,7 +175,7 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 	called, collective := len(d.callers) > 0, false
 	var placed [places + 1]bool
 	for _, p := range d.pairs {
-		e := typeOf(p.Type)
+		e := d.t.names.typeOf(p.Type)
 		switch {
 		case e.isRegion():
 			placed[placeOf(p.Type)] = true
@@ -176,7 +186,7 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 	}
 	called = called && len(d.callers) == 0
 	for _, p := range d.pairs {
-		switch e := typeOf(p.Type); e.use {
+		switch e := d.t.names.typeOf(p.Type); e.use {
 		case sendBytes, recvBytes, rootFlag, commArg:
 			if !collective {
 				d.marker(b, p)
@@ -202,7 +212,7 @@ func (d *decoder) counters(b *trace.Batch) {
 	t := d.t.tables
 	d.words = append(d.words[:0], 0, 0)
 	for _, p := range d.pairs {
-		e := typeOf(p.Type)
+		e := d.t.names.typeOf(p.Type)
 		if e.use == counter {
 			d.words = append(d.words, uint64(trace.TypeUint64), p.Value)
 		}
@@ -219,7 +229,7 @@ func (d *decoder) counters(b *trace.Batch) {
 		}
 	}
 	for _, p := range d.pairs {
-		if e := typeOf(p.Type); e.use == counter {
+		if e := d.t.names.typeOf(p.Type); e.use == counter {
 			b.Append(d.now, trace.Metric, 0, uint64(len(t.sets))+uint64(t.counters[p.Type]), 1, uint64(trace.TypeUint64), p.Value)
 		}
 	}
@@ -229,7 +239,7 @@ func (d *decoder) counters(b *trace.Batch) {
 func (d *decoder) counts(set []uint64) bool {
 	i := 0
 	for _, p := range d.pairs {
-		if e := typeOf(p.Type); e.use == counter {
+		if e := d.t.names.typeOf(p.Type); e.use == counter {
 			if set[i] != p.Type {
 				return false
 			}

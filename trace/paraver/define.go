@@ -34,11 +34,12 @@ type tables struct {
 type definer struct {
 	*trace.Definitions
 	*tables
-	head  *head
-	names *names
-	rows  map[string][]string
-	index *index
-	text  func(text string) uint32 // the reference of a string
+	head    *head
+	names   *names
+	rows    map[string][]string
+	index   *index
+	devices map[string]uint32        // groups of streams, by task and name
+	text    func(text string) uint32 // the reference of a string
 }
 
 // define makes the definitions of a trace. Processes are the tasks in the
@@ -46,7 +47,7 @@ type definer struct {
 func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Definitions, *tables) {
 	defs := &trace.Definitions{}
 	d := &definer{
-		Definitions: defs, head: h, names: n, rows: rows, index: x, text: defs.Interned(map[string]uint32{}),
+		Definitions: defs, head: h, names: n, rows: rows, index: x, devices: map[string]uint32{}, text: defs.Interned(map[string]uint32{}),
 		tables: &tables{
 			regions: make(map[pair]uint32), parameters: make(map[uint64]uint32), attributes: make(map[uint64]uint32),
 			values: make(map[pair]uint32), counters: make(map[uint64]uint32), sets: x.Sets,
@@ -57,7 +58,7 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 	d.machine()
 	d.communicators()
 	for _, p := range x.Named {
-		e := typeOf(p.Type)
+		e := d.names.typeOf(p.Type)
 		switch {
 		case e.isRegion():
 			d.region(p, &e)
@@ -106,12 +107,35 @@ func (d *definer) machine() {
 		})
 		for k := range t.threads {
 			at := t.first + k
-			d.Locations = append(d.Locations, trace.Location{
+			l := trace.Location{
 				Ref: uint64(at), Name: d.row("THREAD", int(at), "THREAD %d.%d.%d", t.app+1, t.number+1, k+1), Type: trace.CPUThread,
 				Events: trace.Undefined64, Group: uint32(i),
-			})
+			}
+			if d.index.Locations[at].Device && k > 0 {
+				l.Type, l.Group = trace.AcceleratorStream, d.device(uint32(i), parent, d.rows["THREAD"], int(at))
+			}
+			d.Locations = append(d.Locations, l)
 		}
 	}
+}
+
+// device returns the group of a stream of a task: that of the device in its name, GPU-D2.S1 of the second one, or that of the task.
+func (d *definer) device(task, node uint32, names []string, at int) uint32 {
+	if at >= len(names) {
+		return task
+	}
+	device, _, ok := strings.Cut(names[at], ".S")
+	if !ok {
+		return task
+	}
+	key := fmt.Sprintf("%d %s", task, device)
+	ref, known := d.devices[key]
+	if !known {
+		ref = uint32(len(d.head.tasks) + len(d.devices))
+		d.devices[key] = ref
+		d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: ref, Name: d.text(device), Type: trace.AcceleratorGroup, Parent: node, Creator: task})
+	}
+	return ref
 }
 
 // communicators defines the lines of the head, in their order, and after them

@@ -38,6 +38,7 @@ type locationIndex struct {
 	Bytes   uint64 // of its lines
 	Records uint64 // events and messages that its stream will have, about
 	First   uint64 // time of the earliest
+	Device  bool   // it is a stream of a device
 }
 
 // position tells where a region lies: the value of its file and line.

@@ -177,8 +177,11 @@ func (x *indexer) event() {
 	for _, p := range x.record.pairs {
 		e, known := x.types[p.Type]
 		if !known {
-			e = typeOf(p.Type)
+			e = x.names.typeOf(p.Type)
 			x.types[p.Type] = e
+		}
+		if e.onDevice() && p.Value != 0 {
+			x.out.Locations[x.record.location].Device = true
 		}
 		switch {
 		case e.use == counter:
@@ -217,7 +220,7 @@ func (x *indexer) collect(given bool) {
 	h, waits := x.halves[r.location]
 	delete(x.halves, r.location)
 	switch {
-	case waits && h.time == r.time && given && addsTo(r.pairs):
+	case waits && h.time == r.time && given && x.names.addsTo(r.pairs):
 		x.collective(append(h.pairs, r.pairs...))
 	case given:
 		x.collective(r.pairs)

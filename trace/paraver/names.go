@@ -122,9 +122,9 @@ func (n *names) region(t, v uint64) string {
 		}
 		return "state " + strconv.FormatUint(v, 10)
 	}
-	e := typeOf(t)
+	e := n.typeOf(t)
 	label, ok := n.value(t, v)
-	if e.use == nested || e.paradigm == trace.ParadigmMPI {
+	if e.use == nested || e.paradigm == trace.ParadigmMPI || e.role == trace.RoleKernel || e.isDeviceCall() {
 		switch {
 		case ok:
 			return label

@@ -85,7 +85,7 @@ func (t *Trace) Measure(p trace.P) (trace.Extent, error) {
 	if err := t.check(p); err != nil {
 		return trace.Extent{}, err
 	}
-	l := &t.index.Locations[p]
+	l := &t.index.Locations[t.thread(p)]
 	x := trace.Extent{Bytes: l.Bytes, Events: l.Records, Chunks: 1}
 	if l.First != trace.Undefined64 {
 		x.First, x.HasFirst = trace.Time(l.First), true
@@ -111,7 +111,11 @@ func (t *Trace) Gather(first, end trace.P, dir string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.gather(uint32(first), uint32(end), dir)
+	lo, hi := t.head.threads, uint32(0)
+	for p := first; p < end; p++ { // streams of devices come after all threads of their process
+		lo, hi = min(lo, t.thread(p)), max(hi, t.thread(p)+1)
+	}
+	_, err := t.gather(lo, hi, dir)
 	return err
 }
 
@@ -137,17 +141,21 @@ func (t *Trace) Stream(p trace.P) (trace.Stream, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	at := t.thread(p)
 	for _, s := range t.splits {
-		if uint32(p) >= s.first && uint32(p) < s.end {
-			return &stream{t, p, s}, nil
+		if at >= s.first && at < s.end {
+			return &stream{t, at, s}, nil
 		}
 	}
 	s, err := t.gather(0, t.head.threads, os.TempDir())
 	if err != nil {
 		return nil, err
 	}
-	return &stream{t, p, s}, nil
+	return &stream{t, at, s}, nil
 }
+
+// thread is the number in the file of a location.
+func (t *Trace) thread(p trace.P) uint32 { return uint32(t.defs.Location(p).Ref) }
 
 // Close frees temporary files.
 func (t *Trace) Close() error {
@@ -164,9 +172,9 @@ func (t *Trace) Close() error {
 // stream is one location. It has one chunk: what a record means depends on the
 // calls that are open.
 type stream struct {
-	t *Trace
-	p trace.P
-	s *split
+	t  *Trace
+	at uint32 // thread
+	s  *split
 }
 
 func (s *stream) Chunks() int                     { return 1 }
@@ -177,5 +185,5 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	if i != 0 {
 		return nil, fmt.Errorf("paraver: %s: no chunk %d, there is 1", s.t.path, i)
 	}
-	return newDecoder(s.t, s.p, newMerger(s.s.data(), s.s.runs[uint32(s.p)-s.s.first])), nil
+	return newDecoder(s.t, s.at, newMerger(s.s.data(), s.s.runs[s.at-s.s.first])), nil
 }

@@ -83,7 +83,7 @@ var eventTypes = map[uint64]eventType{
 	60000123:     {use: sourceLine, of: 60000023},
 	60000124:     {use: sourceLine, of: 60000024},
 	61000000:     {use: call, paradigm: trace.ParadigmPthread, role: trace.RoleFunction},
-	63000001:     {use: call, paradigm: trace.ParadigmCUDA, role: trace.RoleFunction},
+	63000001:     {use: call, paradigm: trace.ParadigmCUDA, role: trace.RoleWrapper}, // of Extrae 3, see names.typeOf
 }
 
 // Types of regions with positions follow each other: placeOf numbers them, and
@@ -170,11 +170,50 @@ func (e *eventType) hasNames() bool {
 	return e.isRegion() || e.use == calledFrom || e.use == sourceLine
 }
 
+// typeOf returns what is known of type t. The numbers of calls, kernels and transfers of devices changed between versions of Extrae: their labels
+// tell.
+func (n *names) typeOf(t uint64) eventType {
+	if t < 63000000 || t >= 63600000 {
+		return typeOf(t)
+	}
+	e := eventType{use: call}
+	interfaced, what, _ := strings.Cut(n.types[t].label, " ")
+	switch interfaced {
+	case "CUDA":
+		e.paradigm = trace.ParadigmCUDA
+	case "HIP":
+		e.paradigm = trace.ParadigmHIP
+	default:
+		return typeOf(t)
+	}
+	switch what {
+	case "library call":
+		e.role = trace.RoleWrapper
+	case "memory transfer":
+		e.role = trace.RoleDataTransfer
+	case "kernel", "kernel execution":
+		e.role = trace.RoleKernel
+	default:
+		return eventType{}
+	}
+	return e
+}
+
+// onDevice says whether values of the type are what a stream of a device does.
+func (e *eventType) onDevice() bool {
+	return e.role == trace.RoleKernel || e.role == trace.RoleDataTransfer
+}
+
+// isDeviceCall says whether values of the type are calls of the runtime of devices.
+func (e *eventType) isDeviceCall() bool {
+	return e.role == trace.RoleWrapper && (e.paradigm == trace.ParadigmCUDA || e.paradigm == trace.ParadigmHIP)
+}
+
 // addsTo says whether a record only adds counters and arguments to the one
 // before it: tools write a message of the same instant in between.
-func addsTo(pairs []pair) bool {
+func (n *names) addsTo(pairs []pair) bool {
 	for _, p := range pairs {
-		if e := typeOf(p.Type); e.isRegion() || e.use == marker {
+		if e := n.typeOf(p.Type); e.isRegion() || e.use == marker {
 			return false
 		}
 	}
