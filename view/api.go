@@ -574,6 +574,34 @@ type Series struct {
 	Sum    Bounds        `json:"sum"`
 }
 
+// CallTree is the answer of api/calltree?t=A..B&ranks=SET&max=M (default 500, bound 5000): the call paths of the window with most time, depth
+// first, siblings by falling time, from the rows of its calls: exact. A window in which more than 2^20 calls begin is status 400.
+type CallTree struct {
+	Begin  uint64       `json:"begin"`
+	End    uint64       `json:"end"`
+	Ranks  string       `json:"ranks"`
+	Merged int          `json:"merged"` // processes in a column of CallNode.By, as in Profile, 64 columns at most
+	First  []uint32     `json:"first"`  // lowest rank of each column
+	Count  []int        `json:"count"`  // processes in it
+	Nodes  []CallNode   `json:"nodes"`
+	More   int          `json:"more"`   // paths with less time, left out
+	Folded uint64       `json:"folded"` // calls that count as their caller's own time: of more than 2^14 paths
+	Lost   []table.Lost `json:"lost"`
+}
+
+// CallNode is a call path. Times are ticks in the window, of all chosen processes.
+type CallNode struct {
+	Parent    int      `json:"parent"` // number of the path around it, -1: none
+	Depth     int      `json:"depth"`
+	Region    int      `json:"region"`
+	Name      string   `json:"name"`
+	Calls     uint64   `json:"calls"` // that begin in the window, but for those of no time at its begin
+	Inclusive uint64   `json:"inclusive"`
+	Exclusive uint64   `json:"exclusive"`
+	Wait      uint64   `json:"wait"` // in wait states, of these very calls
+	By        []uint64 `json:"by"`   // inclusive, by column
+}
+
 // api/arrow?table=NAME&t=A..B&ranks=SET&max=M streams the events that overlap a window as an Arrow IPC stream
 // (application/vnd.apache.arrow.stream), as coppice export --to arrow writes it: docs/export.md has the tables and columns.
 // More than max rows (default and bound 1000000) are status 400. A stream that breaks off has met damage.

@@ -16,7 +16,7 @@ import (
 var examples = []string{
 	"meta", "locations?from=3&max=2", "tile/0/0/0-0", "tile/3/5/0-0", "tile/7/1/1-0", "stats?t=10..200&ranks=0-3", "stats?exact=1&t=5..",
 	"at?loc=1&t=5000", "at?loc=1&n=17", "next?loc=1&n=5&kind=mpi&step=-1", "next?loc=0&t=77&kind=wait", "messages?t=1000..2000&max=3",
-	"waits?max=5&pattern=late_sender", "causes?max=3", "critical?max=3", "matrix?cells=4", "profile?columns=2&ranks=1", "counter?loc=0&metric=0&bins=9",
+	"waits?max=5&pattern=late_sender", "causes?max=3", "calltree?max=5&ranks=1", "critical?max=3", "matrix?cells=4", "profile?columns=2&ranks=1", "counter?loc=0&metric=0&bins=9",
 	"intervals", "interval/1?t=5..500", "executions?loc=2&node=1&max=2", "classes", "search?q=longest", "search?q=1.5s", "compare", "meta?v=1",
 }
 

@@ -259,6 +259,14 @@ func stateClass(s trace.State) int {
 	return xtf.States[s].Share
 }
 
+// itemClass is the class whose colour a component has.
+func itemClass(i xtf.Item) int {
+	if states := xtf.StatesOf(i); len(states) > 0 && stateClass(states[0]) >= xtf.NumShares {
+		return stateClass(states[0])
+	}
+	return results.ItemShare(i)
+}
+
 // meta answers api/meta.
 func (s *Server) meta(_ context.Context, _ *params) (any, error) {
 	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{

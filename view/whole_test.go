@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -337,4 +338,71 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCallTree compares the call paths of whole runs with those that the call graph has, which knows nothing of rows, and waits with their
+// sum; of a part of the time it compares the sums of functions with those of the statistics.
+func TestCallTree(t *testing.T) {
+	t.Parallel()
+	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
+		x := s.runs[0]
+		want, _, err := report.NewPaths(x.Run, results.Ranks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := answer[CallTree](t, s, "calltree?max=5000")
+		name := func(parent int, of func(i int) (string, int)) string {
+			path := ""
+			for i := parent; i >= 0; {
+				n, up := of(i)
+				path, i = n+" > "+path, up
+			}
+			return path
+		}
+		paths := map[string]report.Path{}
+		for i, p := range want.Paths[1:] {
+			if p.Inclusive > 0 {
+				paths[name(i+1, func(i int) (string, int) {
+					if p := &want.Paths[i]; p.Parent > 0 {
+						return p.Name, p.Parent
+					}
+					return want.Paths[i].Name, -1
+				})] = p
+			}
+		}
+		wait := uint64(0)
+		for i, n := range v.Nodes {
+			at := name(i, func(i int) (string, int) { return v.Nodes[i].Name, v.Nodes[i].Parent })
+			p, ok := paths[at]
+			sum := uint64(0)
+			for _, b := range n.By {
+				sum += b
+			}
+			if wait += n.Wait; n.Inclusive > 0 && (!ok || p.Inclusive != n.Inclusive || p.Exclusive != n.Exclusive || p.Calls != n.Calls || sum != n.Inclusive) {
+				t.Errorf("%s: %+v, the graph has %+v", at, n, p)
+			}
+			delete(paths, at)
+		}
+		if len(paths) > 0 || v.More > 0 || v.Folded > 0 {
+			t.Errorf("%d paths of the graph are missing", len(paths))
+		}
+		all := uint64(0)
+		for _, p := range answer[Profile](t, s, "profile?exact=1").Wait {
+			all += integer(t, p)
+		}
+		if wait != all {
+			t.Errorf("paths wait %d ticks, processes %d", wait, all)
+		}
+		begin, end := window(x, rng)
+		part := answer[CallTree](t, s, fmt.Sprintf("calltree?max=5000&t=%d..%d", begin, end))
+		own := map[string]uint64{}
+		for _, n := range part.Nodes {
+			own[n.Name] += n.Exclusive
+		}
+		for _, f := range answer[Stats](t, s, fmt.Sprintf("stats?max=1000&exact=1&t=%d..%d", begin, end)).Functions {
+			if got, want := own[f.Name], integer(t, f.Exclusive.Lower); got != want {
+				t.Errorf("[%d, %d): %s has %d ticks in itself, statistics have %d", begin, end, f.Name, got, want)
+			}
+		}
+	})
 }

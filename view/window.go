@@ -255,7 +255,7 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Lost: append([]table.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, Series{i.String(), results.ItemShare(i), decimals(t.sums[k]), bounded(t.all[k])})
+		v.Series = append(v.Series, Series{i.String(), itemClass(i), decimals(t.sums[k]), bounded(t.all[k])})
 	}
 	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), bounded(t.waits)
 	return v, nil
@@ -353,7 +353,7 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 	}
 	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, CompareSeries{i.String(), results.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
+		v.Series = append(v.Series, CompareSeries{i.String(), itemClass(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
 	}
 	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
 	v.Series = append(v.Series, CompareSeries{"time", -1, s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})

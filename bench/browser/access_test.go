@@ -47,7 +47,7 @@ func TestAccessibility(t *testing.T) {
 		}
 		for i, fragment := range []string{
 			"t=1000000..1400000&at=3:1060000&details=1&mark=1200000:here", "tab=intervals&view=table", "tab=waits", "tab=classes",
-			"tab=statistics", "tab=ranks", "tab=matrix", "tab=counters&t=1000000..2000000",
+			"tab=statistics", "tab=ranks", "tab=matrix", "tab=counters&t=1000000..2000000", "tab=calls&t=1000000..2000000",
 		} {
 			turn(t, s, fragment)
 			scope := "#panel"

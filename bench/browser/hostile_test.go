@@ -124,7 +124,7 @@ func TestHostileNames(t *testing.T) {
 					t.FailNow()
 				}
 			}
-			tabs := []string{"selection&at=1:1100000", "statistics", "intervals", "waits", "ranks", "matrix", "counters", "classes", "prediction"}
+			tabs := []string{"selection&at=1:1100000", "statistics", "intervals", "waits", "ranks", "matrix", "counters", "classes", "comparison", "calls"}
 			walk := func(where, address string) {
 				tips := ""
 				open(t, s, address, "at=1:1000000&details=1&tree=1")

@@ -136,6 +136,36 @@ func TestMessagesDrawn(t *testing.T) {
 	clean(t, s)
 }
 
+// TestCalls goes down a flame graph of a window and back up; the table has the sums of the same paths.
+func TestCalls(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..2000000&tab=calls")
+	text := func() string { return eval[string](t, s, "document.getElementById('panel').innerText") }
+	for _, want := range []string{"call paths of the visible window", "main", "timestep", "MPI_Allreduce", "waiting"} {
+		if !strings.Contains(text(), want) {
+			t.Errorf("the panel does not say %q:\n%s", want, text())
+		}
+	}
+	// main is open all the time on all ranks.
+	if v := eval[[2]float64](t, s, "coppice.ask('calltree', {t: '1000000..2000000', ranks: ''}).then((a) => [a.nodes[0].inclusive, a.nodes.filter((n) => n.parent === 0).reduce((sum, n) => sum + n.inclusive, a.nodes[0].exclusive)])"); v[0] != 16e6 || v[1] != v[0] {
+		t.Errorf("main takes %g ticks of 16 ranks in a window of 1000000, its parts %g", v[0], v[1])
+	}
+	at := eval[[2]float64](t, s, "(() => { const b = document.querySelector('#panel canvas').getBoundingClientRect(); return [b.x + 5, b.y + 27]; })()")
+	must(t, s.Click(at[0], at[1]))
+	rest(t, s)
+	if !strings.Contains(text(), "by rank") || !strings.Contains(text(), "of main › ") || eval[string](t, s, "document.querySelector('#panel td').innerText") != "100%" {
+		t.Errorf("a click on the second row of the graph shows\n%s", text())
+	}
+	must(t, s.Do("[...document.querySelectorAll('#panel button')].find((b) => b.innerText === 'all calls').click()"))
+	must(t, s.Do("const c = document.querySelector('#panel select'); c.value = 'waits'; c.dispatchEvent(new Event('change'))"))
+	rest(t, s)
+	if text := text(); strings.Contains(text, "by rank") || !strings.Contains(text, "main") {
+		t.Errorf("by waiting, from the top, the panel says\n%s", text)
+	}
+	clean(t, s)
+}
+
 // TestTip: the tip is about what is under it after zooms, and about the selection where keys moved that.
 func TestTip(t *testing.T) {
 	s := started(t)

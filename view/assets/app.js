@@ -8,6 +8,7 @@ import {Names} from './names.js';
 import {Overlays} from './overlays.js';
 import {Overview} from './overview.js';
 import {Painter} from './paint.js';
+import {CallPanel} from './panelcalls.js';
 import {RankPanels} from './panelranks.js';
 import {Panels} from './panels.js';
 import {TimePanels} from './paneltime.js';
@@ -46,7 +47,7 @@ export class App {
     this.pointer = new Pointer(this);
     this.tree = new Tree(this);
     this.legend = new Legend(this);
-    this.panels = new Panels(this, [...new TimePanels(this).list(), ...new RankPanels(this).list()]);
+    this.panels = new Panels(this, [...new TimePanels(this).list(), ...new RankPanels(this).list(), ...new CallPanel(this).list()]);
     this.at = null;
     this.keyed = false; // the keyboard moved the selection last
     this.waitAt = -1;

@@ -17,7 +17,7 @@ export function part(app) {
 }
 
 // sourceOf is where a function stands, as far as the trace tells.
-function sourceOf(region) {
+export function sourceOf(region) {
   if (!region || !region.file) return null;
   return region.line ? `${region.file}:${region.line}` : region.file;
 }
