@@ -82,6 +82,7 @@ var AdviceTable = []adviceRow{
 	{kindImbalance, "", seldom, nowAndThen},
 	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
 	{kindBarrier, makers, nil, "make the communicator or window once and keep it, or balance the work before"},
+	{"late_broadcast", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},

@@ -194,7 +194,7 @@ func (f *finder) upTo(ticks uint64) string {
 // processTimes are ticks of a process.
 type processTimes struct {
 	cpu  uint64
-	left uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, or not begun or ended
+	left uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
 }
 
 // eachSums are sums of single processes.
@@ -330,7 +330,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
 	e := &f.each
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.Rank

@@ -16,7 +16,6 @@ import (
 const (
 	seldomCalls = 24 // at least
 	seldomPart  = 8  // in no more than such a part of the calls
-	seldomLeast = 3  // and in no fewer calls than this: fewer may be one section of the program
 )
 
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
@@ -38,11 +37,14 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	}
 	type lengths struct{ waits, ticks, own uint64 } // own are ticks for the process that is blamed
 	var by [65]lengths                              // by the bits of their length
-	var all uint64
+	var all, most, at uint64                        // at is when the longest one ends
 	err := results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
 		ticks := w.End - w.T
 		if w.Path != x.facts.path || xtf.PatternItem(w.Pattern) != item || !xtf.Add(&all, ticks) {
 			return
+		}
+		if ticks > most {
+			most, at = ticks, w.End
 		}
 		b := &by[bits.Len64(ticks)]
 		b.waits++
@@ -62,11 +64,15 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		k--
 		long.waits, long.ticks, long.own = long.waits+by[k].waits, long.ticks+by[k].ticks, long.own+by[k].own
 	}
-	if calls < seldomCalls || long.waits < seldomLeast || long.waits > calls/seldomPart || !mostlyOf(long.own, long.ticks) {
+	if calls < seldomCalls || long.waits > calls/seldomPart || !mostlyOf(long.own, long.ticks) {
 		return nil
 	}
 	x.facts.seldom = true
-	x.Evidence += fmt.Sprintf("; rank %d is late now and then: %s of what rank %d waits there are in %s of %s calls", c.Process, numbers.NewRatio(long.ticks, all).Percent(), x.Where.Processes[0], numbers.Count(long.waits), numbers.Count(calls))
+	often := "now and then"
+	if long.waits == 1 {
+		often = "once"
+	}
+	x.Evidence += fmt.Sprintf("; rank %d is late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", c.Process, often, numbers.NewRatio(long.ticks, all).Percent(), x.Where.Processes[0], numbers.Count(long.waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
 	if lost, others := f.withoutProcessor(c.Process); lost >= x.Ticks/2 && others <= lost/2 {
 		x.facts.interrupted = true
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))

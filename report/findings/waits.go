@@ -484,7 +484,7 @@ func (f *finder) imbalance() {
 	critical := f.s.Item(xtf.ItemCriticalCPU).Sum
 	for i := range f.list {
 		x := &f.list[i]
-		x.facts.Even = above(over) < x.Ticks/4
+		x.facts.Even = above(over) < x.Ticks/4 && critical <= cpu.Sum // else other threads than the first compute
 		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(cpu.Sum, critical) > cpu.Sum/4 {
 			continue
 		}
