@@ -87,8 +87,9 @@ type Comm interface {
 	// Agree returns nil when err is nil on every rank, and else the same *AgreedError on every rank. Collective.
 	Agree(err error) error
 
-	// OpenFile opens one file for all ranks. Hints are passed to the MPI library's I/O layer. Collective.
-	OpenFile(name string, mode Mode, hints map[string]string) (File, error)
+	// CreateFile makes one file for all ranks, or empties the one that is there. Hints are passed to the MPI library's I/O
+	// layer. Collective.
+	CreateFile(name string, hints map[string]string) (File, error)
 
 	// Abort ends every rank with the exit code. It does not return.
 	Abort(code int)
@@ -109,51 +110,15 @@ type plane interface {
 // tagTree is the private tag of TreeReduce.
 const tagTree = 1
 
-// Mode says how OpenFile opens a file.
-type Mode uint
-
-// The access modes; one of the first three is required. Create makes a missing file, Truncate empties it.
-const (
-	ReadOnly Mode = 1 << iota
-	WriteOnly
-	ReadWrite
-	Create
-	Truncate
-)
-
-// check reports a combination of modes that no file can be opened with.
-func (m Mode) check(name string) error {
-	switch m & (ReadOnly | WriteOnly | ReadWrite) {
-	case ReadOnly:
-		if m&(Create|Truncate) != 0 {
-			return errf("open", ErrMode, "%s: a read-only file cannot be created or truncated", name)
-		}
-	case WriteOnly, ReadWrite:
-	default:
-		return errf("open", ErrMode, "%s: choose one of read-only, write-only and read-write", name)
-	}
-	if m >= Truncate<<1 {
-		return errf("open", ErrMode, "%s: unknown mode %#x", name, uint(m))
-	}
-	if name == "" {
-		return errf("open", ErrNotExist, "the file name is empty")
-	}
-	return nil
-}
-
 // File is a file shared by the ranks of a communicator. Offsets and sizes are bytes.
 //
-// WriteAt and ReadAt are independent: one rank at a time may call them, and the error is this rank's own. All other
+// WriteAt is independent: one rank at a time may call it, and the error is this rank's own. All other
 // methods are collective and return the same error on every rank.
 type File interface {
 	// WriteAt writes all of b at offset off, or fails. The count that the library reports is checked.
 	WriteAt(b []byte, off int64) error
 	// WriteAtAll is WriteAt by all ranks together, each with its own b (which may be empty) and off. Collective.
 	WriteAtAll(b []byte, off int64) error
-	// ReadAt fills all of b from offset off; a file that ends earlier gives ErrShortRead.
-	ReadAt(b []byte, off int64) error
-	// Size returns the length of the file. Not collective.
-	Size() (int64, error)
 	// Sync waits until written data is on storage. Collective.
 	Sync() error
 	// Close closes the file. Collective.
@@ -183,9 +148,9 @@ func checkRoot(op string, root, size int) error {
 	return nil
 }
 
-func checkRange(op, name string, b []byte, off int64) error {
+func checkRange(name string, b []byte, off int64) error {
 	if off < 0 || off+int64(len(b)) < off {
-		return errf(op, ErrArg, "%s: offset %d with %d bytes is outside the range of a file", name, off, len(b))
+		return errf("write", ErrArg, "%s: offset %d with %d bytes is outside the range of a file", name, off, len(b))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@
 // Time is the exception: both ranks of a pair hold their lock while they measure, and are in nothing else.
 //
 // Long calls of the MPI library that hold the lock: one piece of a file transfer (64 MiB independent, up to 1 GiB
-// collective), and dup, split, open, close, set size and sync after all ranks have arrived.
+// collective), and dup, split, create, close and sync after all ranks have arrived.
 //
 // # Messages
 //

@@ -172,7 +172,7 @@ func childDiskFull(c Comm, dir string) int {
 	at := int64(c.Rank()) * int64(len(block))
 	for _, together := range []bool{false, true} {
 		name := filepath.Join(dir, "small", fmt.Sprint("out", together))
-		f, err := c.OpenFile(name, ReadWrite|Create, nil)
+		f, err := c.CreateFile(name, nil)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 98
@@ -195,7 +195,7 @@ func childDiskFull(c Comm, dir string) int {
 			return 96
 		}
 	}
-	_, err := c.OpenFile(filepath.Join(dir, "readonly", "out"), ReadWrite|Create, nil)
+	_, err := c.CreateFile(filepath.Join(dir, "readonly", "out"), nil)
 	fmt.Fprintf(os.Stderr, "rank %d: %v\n", c.Rank(), err)
 	if !errors.Is(err, ErrReadOnly) && !errors.Is(err, ErrPermission) {
 		return 95
@@ -253,7 +253,7 @@ func childUnwritable(c Comm, dir string) int {
 		}
 	}
 	run := func(c Comm) error {
-		f, err := c.OpenFile(filepath.Join(dir, "out"), ReadWrite|Create, nil)
+		f, err := c.CreateFile(filepath.Join(dir, "out"), nil)
 		if f != nil || !errors.Is(err, ErrPermission) || !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("got %w", err)
 		}
@@ -377,7 +377,8 @@ func huge(c Comm, dir string) error {
 }
 
 func hugeFile(c Comm, dir string, b []byte) error {
-	f, err := c.OpenFile(filepath.Join(dir, "huge"), ReadWrite|Create, nil)
+	name := filepath.Join(dir, "huge")
+	f, err := c.CreateFile(name, nil)
 	if err != nil {
 		return err
 	}
@@ -386,8 +387,8 @@ func hugeFile(c Comm, dir string, b []byte) error {
 		return err
 	}
 	clear(b)
-	if err := f.ReadAt(b, at); err != nil {
+	if err := readAt(name, b, at); err != nil {
 		return err
 	}
-	return errors.Join(hugeCheck("file", b, byte(c.Rank())), f.Close(), os.RemoveAll(filepath.Join(dir, "huge")))
+	return errors.Join(hugeCheck("file", b, byte(c.Rank())), f.Close(), os.RemoveAll(name))
 }

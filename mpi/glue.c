@@ -205,20 +205,6 @@ int cop_file_write(MPI_File f, int64_t at, const void *b, int n, int all, int *c
 	return rc != MPI_SUCCESS || n == 0 ? rc : MPI_Get_count(&st, MPI_BYTE, count);
 }
 
-int cop_file_read(MPI_File f, int64_t at, void *b, int n, int *count) {
-	MPI_Status st;
-	*count = 0;
-	int rc = MPI_File_read_at(f, at, b, n, MPI_BYTE, &st);
-	return rc != MPI_SUCCESS || n == 0 ? rc : MPI_Get_count(&st, MPI_BYTE, count);
-}
-
-int cop_file_size(MPI_File f, int64_t *n) {
-	MPI_Offset size = 0;
-	int rc = MPI_File_get_size(f, &size);
-	*n = size;
-	return rc;
-}
-
 int cop_file_set_size(MPI_File f, int64_t n) { return MPI_File_set_size(f, n); }
 
 int cop_file_sync(MPI_File f) { return MPI_File_sync(f); }

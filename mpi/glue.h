@@ -56,8 +56,6 @@ int cop_info_free(MPI_Info *i);
 int cop_file_open(MPI_Comm c, const char *name, int mode, MPI_Info i, MPI_File *f);
 int cop_file_close(MPI_File *f);
 int cop_file_write(MPI_File f, int64_t at, const void *b, int n, int all, int *count);
-int cop_file_read(MPI_File f, int64_t at, void *b, int n, int *count);
-int cop_file_size(MPI_File f, int64_t *n);
 int cop_file_set_size(MPI_File f, int64_t n);
 int cop_file_sync(MPI_File f);
 

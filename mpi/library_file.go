@@ -21,13 +21,12 @@ import (
 type mpiFile struct {
 	c    *mpiComm
 	name string
-	mode Mode
 	h    C.MPI_File
 }
 
-func (c *mpiComm) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
-	if err := mode.check(name); err != nil {
-		return nil, err
+func (c *mpiComm) CreateFile(name string, hints map[string]string) (File, error) {
+	if name == "" {
+		return nil, errf("open", ErrNotExist, "the file name is empty")
 	}
 	if err := checkHints(name, hints); err != nil {
 		return nil, err
@@ -41,15 +40,13 @@ func (c *mpiComm) OpenFile(name string, mode Mode, hints map[string]string) (Fil
 	if err := c.Agree(err); err != nil {
 		return nil, err
 	}
-	f := &mpiFile{c: c, name: name, mode: mode}
+	f := &mpiFile{c: c, name: name}
 	// A file that opened on some ranks only is left open: closing is collective and could not succeed.
 	if err := f.together("open", func() error { return c.l.openFile(f, hints) }); err != nil {
 		return nil, err
 	}
-	if mode&Truncate != 0 {
-		if err := f.call("truncate", func() C.int { return C.cop_file_set_size(f.h, 0) }); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
+	if err := f.call("truncate", func() C.int { return C.cop_file_set_size(f.h, 0) }); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -66,20 +63,6 @@ func checkHints(name string, hints map[string]string) error {
 
 // openFile makes the call. The lock is held.
 func (l *library) openFile(f *mpiFile, hints map[string]string) error {
-	mode := C.int(0)
-	for _, m := range [...]struct {
-		mode Mode
-		c    C.int
-	}{
-		{ReadOnly, C.MPI_MODE_RDONLY},
-		{WriteOnly, C.MPI_MODE_WRONLY},
-		{ReadWrite, C.MPI_MODE_RDWR},
-		{Create, C.MPI_MODE_CREATE},
-	} {
-		if f.mode&m.mode != 0 {
-			mode |= m.c
-		}
-	}
 	var info C.MPI_Info
 	if rc := C.cop_info_create(&info); rc != C.MPI_SUCCESS {
 		return l.failure("open", rc)
@@ -97,7 +80,7 @@ func (l *library) openFile(f *mpiFile, hints map[string]string) error {
 	name := C.CString(f.name)
 	defer C.free(unsafe.Pointer(name))
 	var h C.MPI_File
-	rc := C.cop_file_open(f.c.plane[systemPlane].h, name, mode, info, &h)
+	rc := C.cop_file_open(f.c.plane[systemPlane].h, name, C.MPI_MODE_RDWR|C.MPI_MODE_CREATE, info, &h)
 	f.h = h
 	return f.explain("open", l.failure("open", rc))
 }
@@ -111,7 +94,7 @@ func (f *mpiFile) explain(op string, err error) error {
 	e.Msg = f.name + ": " + e.Msg
 	if op == "open" && (e.Class == ErrOther || e.Class == ErrIO) {
 		if _, serr := os.Stat(f.name); serr != nil {
-			if c := classOf(serr); c != 0 && (f.mode&Create == 0 || !errors.Is(serr, fs.ErrNotExist)) {
+			if c := classOf(serr); c != 0 && !errors.Is(serr, fs.ErrNotExist) {
 				e.Class = c
 			}
 		}
@@ -137,7 +120,7 @@ func (f *mpiFile) together(op string, act func() error) error {
 }
 
 func (f *mpiFile) WriteAt(b []byte, off int64) error {
-	if err := f.checkWrite(b, off); err != nil {
+	if err := checkRange(f.name, b, off); err != nil {
 		return err
 	}
 	for at := 0; at < len(b); at += fileChunk {
@@ -147,13 +130,6 @@ func (f *mpiFile) WriteAt(b []byte, off int64) error {
 		}
 	}
 	return nil
-}
-
-func (f *mpiFile) checkWrite(b []byte, off int64) error {
-	if f.mode&ReadOnly != 0 {
-		return errf("write", ErrReadOnly, "%s: opened for reading only", f.name)
-	}
-	return checkRange("write", f.name, b, off)
 }
 
 // write writes one piece and checks the count. It takes the lock.
@@ -201,7 +177,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	if err := f.c.enter("write"); err != nil {
 		return err
 	}
-	bad, chunk := f.checkWrite(b, off), f.c.l.chunk
+	bad, chunk := checkRange(f.name, b, off), f.c.l.chunk
 	rounds := []int64{int64((len(b) + chunk - 1) / chunk), 0}
 	if bad != nil {
 		rounds = []int64{0, 1}
@@ -222,52 +198,7 @@ func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
 	return f.c.Agree(err)
 }
 
-func (f *mpiFile) checkRead(b []byte, off int64) error {
-	if f.mode&WriteOnly != 0 {
-		return errf("read", ErrMode, "%s: opened for writing only", f.name)
-	}
-	return checkRange("read", f.name, b, off)
-}
-
-func (f *mpiFile) ReadAt(b []byte, off int64) error {
-	if err := f.checkRead(b, off); err != nil {
-		return err
-	}
-	for at := 0; at < len(b); at += fileChunk {
-		piece := b[at:min(at+fileChunk, len(b))]
-		if err := f.read(piece, off+int64(at)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *mpiFile) read(b []byte, off int64) error {
-	f.c.l.mu.Lock()
-	defer f.c.l.mu.Unlock()
-	var n C.int
-	rc := C.cop_file_read(f.h, C.int64_t(off), address(b), C.int(len(b)), &n)
-	if rc != C.MPI_SUCCESS {
-		return f.explain("read", f.c.l.failure("read", rc))
-	}
-	if int(n) != len(b) {
-		return errf("read", ErrShortRead, "%s: offset %d: the file ends after %d of %d bytes", f.name, off, int(n), len(b))
-	}
-	return nil
-}
-
-func (f *mpiFile) Size() (int64, error) {
-	f.c.l.mu.Lock()
-	defer f.c.l.mu.Unlock()
-	var n C.int64_t
-	err := f.explain("size", f.c.l.failure("size", C.cop_file_size(f.h, &n)))
-	return int64(n), err
-}
-
 func (f *mpiFile) Sync() error {
-	if f.mode&ReadOnly != 0 { // MPI_File_sync is an error on it
-		return f.together("sync", func() error { return nil })
-	}
 	return f.call("sync", func() C.int { return C.cop_file_sync(f.h) })
 }
 

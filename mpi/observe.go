@@ -18,9 +18,8 @@ const (
 	OpExscan
 	OpAllreduce // the reduction of Agree, too
 	OpGroup     // Dup, Split, SplitNode, Free
-	OpFile      // collective call of a file without data: OpenFile, Sync, Close
+	OpFile      // collective call of a file without data: CreateFile, Sync, Close
 	OpWrite
-	OpRead
 	NumOpKinds
 )
 
@@ -28,7 +27,7 @@ func (k OpKind) String() string {
 	if k < NumOpKinds {
 		return [...]string{
 			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "alltoall", "exscan",
-			"allreduce", "group", "file", "write", "read",
+			"allreduce", "group", "file", "write",
 		}[k]
 	}
 	return "unknown"
@@ -188,9 +187,9 @@ func (o *observed) AllreduceInt64(v []int64, op Op) error {
 
 func (o *observed) Agree(err error) error { return AgreeOn(o, err) }
 
-func (o *observed) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
+func (o *observed) CreateFile(name string, hints map[string]string) (File, error) {
 	defer o.begin(OpFile)()
-	f, err := o.Comm.OpenFile(name, mode, hints)
+	f, err := o.Comm.CreateFile(name, hints)
 	if err = o.all(err, OpFile, 0, 0); err != nil {
 		return nil, err
 	}
@@ -235,11 +234,6 @@ func (f *observedFile) WriteAt(b []byte, off int64) error {
 func (f *observedFile) WriteAtAll(b []byte, off int64) error {
 	defer f.o.begin(OpWrite)()
 	return f.o.all(f.File.WriteAtAll(b, off), OpWrite, len(b), 0)
-}
-
-func (f *observedFile) ReadAt(b []byte, off int64) error {
-	defer f.o.begin(OpRead)()
-	return f.o.all(f.File.ReadAt(b, off), OpRead, 0, len(b))
 }
 
 func (f *observedFile) Sync() error {

@@ -186,7 +186,7 @@ func (m *commit) place() error {
 	first := xtf.FirstRegion(m.p.Types)
 	m.start, m.end = first+at, first+total[0]
 	m.res.RankBytes, m.res.RegionBytes = own, total[0]
-	m.file, err = m.c.OpenFile(m.tmp, mpi.ReadWrite|mpi.Create|mpi.Truncate, m.p.Hints)
+	m.file, err = m.c.CreateFile(m.tmp, m.p.Hints)
 	if err != nil {
 		return agree(m.c, fmt.Errorf("xtfwriter: %w", named(err)))
 	}

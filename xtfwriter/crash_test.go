@@ -385,8 +385,8 @@ type overtakenComm struct {
 	o *overtaken
 }
 
-func (c overtakenComm) OpenFile(name string, mode mpi.Mode, hints map[string]string) (mpi.File, error) {
-	f, err := c.recComm.OpenFile(name, mode, hints)
+func (c overtakenComm) CreateFile(name string, hints map[string]string) (mpi.File, error) {
+	f, err := c.recComm.CreateFile(name, hints)
 	if err != nil {
 		return nil, err
 	}

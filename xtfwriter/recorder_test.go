@@ -97,8 +97,8 @@ type recComm struct {
 	r *recorder
 }
 
-func (c recComm) OpenFile(name string, mode mpi.Mode, hints map[string]string) (mpi.File, error) {
-	f, err := c.Comm.OpenFile(name, mode, hints)
+func (c recComm) CreateFile(name string, hints map[string]string) (mpi.File, error) {
+	f, err := c.Comm.CreateFile(name, hints)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type counts struct {
 	Rounds          int64 // collective calls
 	Inside          int64 // messages that this rank sends and receives in them, see collectiveMessages
 	Bytes           int64 // sent and received, collectives too
-	Written, Read   int64 // bytes of files
+	Written         int64 // bytes of files
 	Live            int64 // bytes of heap at the end of the stage
 }
 
@@ -44,9 +44,6 @@ func (c *counts) note(x mpi.Note, rank, size int) {
 	case x.Kind == mpi.OpWrite:
 		c.Written += x.Sent
 		return
-	case x.Kind == mpi.OpRead:
-		c.Read += x.Received
-		return
 	case x.Kind == mpi.OpRecv:
 		c.Receives++
 	case !x.Kind.Collective():
@@ -63,7 +60,7 @@ func (c *counts) add(o *counts) {
 	c.Sends, c.Receives = c.Sends+o.Sends, c.Receives+o.Receives
 	c.Loose += o.Loose
 	c.Rounds, c.Inside = c.Rounds+o.Rounds, c.Inside+o.Inside
-	c.Bytes, c.Written, c.Read = c.Bytes+o.Bytes, c.Written+o.Written, c.Read+o.Read
+	c.Bytes, c.Written = c.Bytes+o.Bytes, c.Written+o.Written
 	c.Live = max(c.Live, o.Live)
 }
 
