@@ -45,6 +45,18 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 		t.Add(table.Named(results.StateLabel(h.State), h.State), table.Time(u, h.Ticks), table.Share(numbers.NewRatio(h.Ticks, total)), table.Time(u, h.Computing))
 	}
 	c.Table(t)
+	if x.Launches == nil || len(x.Launches.List) == 0 {
+		return
+	}
+	t = &table.Table{Title: "Kernels: from the begin of the call that launches them to their own", Kind: "launch", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+		table.Words("kernels", "name"), table.Words("launched by", "call"), table.Ints("launches", "kernels"), table.Ints(table.Of(u, "delay"), "delay"), table.Ints(table.Of(u, "of it in the queue"), "queued"), table.Ints("longest", "longest_delay"),
+	}}
+	table.Fill(t, "launch", x.Launches.List, func(l *results.Launch) []table.Cell {
+		return []table.Cell{
+			table.Named(numbers.Clean(l.Kernel, 60), l.Kernel), table.Named(numbers.Clean(l.Call, 40), l.Call), table.Number(l.Kernels), table.Time(u, l.Delay), table.Time(u, l.Queued), table.Time(u, l.Longest),
+		}
+	})
+	c.Table(t)
 }
 
 // deviceRows is how many devices the summary names.

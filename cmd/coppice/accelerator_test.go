@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/google/go-cmp/cmp"
 )
 
 // onDevices makes every thread but the first of each process a stream: of[k] is the device of thread k + 1, in the order of
@@ -489,7 +490,7 @@ func TestRealDevices(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	for _, never := range []string{"ideal network", "up to 6.363"} {
+	for _, never := range []string{"ideal network", "up to 6.363", "which call launched"} {
 		if strings.Contains(text, never) {
 			t.Errorf("%q in\n%s", never, text)
 		}
@@ -570,6 +571,68 @@ resolution 1000
 		t.Errorf("hosts: %s, want %s", got, want)
 	}
 	if text := must(t, "report", file); !strings.Contains(text, "kernel with most time: vecadd(float*): 0.240000 s in 2 calls, 57.1 % of the time of all kernels") {
+		t.Error(text)
+	}
+}
+
+// launched has a place that launches two kernels into a stream, one that launches one into another stream, and one that launches into both.
+const launched = `
+-- definitions --
+STRING self=0 string="callsite id"
+PARAMETER self=0 name=0 parameter_type=2
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 10 ENTER hipLaunchKernel
+0 11 PARAMETER_UINT64 0 7
+0 12 LEAVE hipLaunchKernel
+0 30 ENTER hipLaunchKernel
+0 31 PARAMETER_UINT64 0 7
+0 32 LEAVE hipLaunchKernel
+0 50 ENTER hipLaunchKernel
+0 51 PARAMETER_UINT64 0 8
+0 52 LEAVE hipLaunchKernel
+0 70 ENTER hipLaunchKernel
+0 71 PARAMETER_UINT64 0 9
+0 72 LEAVE hipLaunchKernel
+0 80 ENTER hipLaunchKernel
+0 81 PARAMETER_UINT64 0 9
+0 82 LEAVE hipLaunchKernel
+0 200 LEAVE main
+1 20 ENTER a_kernel
+1 20 PARAMETER_UINT64 0 7
+1 60 LEAVE a_kernel
+1 65 ENTER a_kernel
+1 65 PARAMETER_UINT64 0 7
+1 100 LEAVE a_kernel
+1 110 ENTER a_kernel
+1 110 PARAMETER_UINT64 0 9
+1 120 LEAVE a_kernel
+2 55 ENTER b_kernel
+2 55 PARAMETER_UINT64 0 8
+2 65 LEAVE b_kernel
+2 90 ENTER b_kernel
+2 90 PARAMETER_UINT64 0 9
+2 95 LEAVE b_kernel
+`
+
+// TestLaunches: of kernels the call that launched them is known where one stream has the kernels of a place.
+func TestLaunches(t *testing.T) {
+	run := foundTrace(t, launched, onDevices(false, 0, 0))
+	x := jsonOf[struct {
+		Summary struct{ Devices struct{ Launches any } }
+	}](t, "report", run).Summary.Devices.Launches
+	launch := func(kernel string, kernels, delay, queued, longest float64) any {
+		return map[string]any{"kernel": kernel, "call": "hipLaunchKernel", "kernels": kernels, "delay": delay, "queued": queued, "longest_delay": longest}
+	}
+	want := map[string]any{"unknown": 2., "list": []any{launch("a_kernel", 2, 10+35, 30, 35), launch("b_kernel", 1, 5, 0, 5)}}
+	if diff := cmp.Diff(any(want), x); diff != "" {
+		t.Error(diff)
+	}
+	if text := must(t, "report", run); !strings.Contains(text, "which call launched 2 kernels is not known") || !strings.Contains(text, "of it in the queue") {
 		t.Error(text)
 	}
 }

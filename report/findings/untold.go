@@ -147,7 +147,12 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		add(true, "devices", fmt.Sprintf("%s: whether devices compute in the %s of a process (%s of the run) in calls of their runtime is not known, so this time counts as lost", why, u.Time(untold), numbers.NewRatio(untold, s.Ticks.Runtime).Percent()))
 	}
 	if x := s.Devices; x != nil && len(x.List) > 0 {
-		add(true, "launches", "which call launched which kernel is not known, nor how long kernels wait in a stream")
+		switch l := x.Launches; {
+		case l == nil:
+			add(true, "launches", "which call launched which kernel is not known, nor how long kernels wait in a stream")
+		case l.Unknown > 0:
+			add(true, "launches", fmt.Sprintf("which call launched %s is not known: the same call launches into several streams, or some of its launches or kernels are not in the trace", numbers.Plural(int(l.Unknown), "kernel")))
+		}
 		_, transfers := x.Largest(func(d *results.Device) uint64 { return d.Transfer })
 		calls := slices.ContainsFunc(x.Hosts, func(h results.HostTime) bool { return h.State == trace.StateTransferCall.String() })
 		add(calls && transfers == 0, "transfers", "no transfers on devices: what they take of them counts as idle")

@@ -23,7 +23,8 @@ type Devices struct {
 	Orchestration numbers.Ratio `json:"orchestration"`
 	List          []*Device     `json:"list"`
 	Hosts         []HostTime    `json:"hosts"` // all hosts together, by state, most first
-	Threads       bool          `json:"-"`     // a host has several threads
+	Launches      *Launches     `json:"launches,omitempty"`
+	Threads       bool          `json:"-"` // a host has several threads
 
 	work map[uint32]*interval.Components // by rank
 }
@@ -236,7 +237,12 @@ func readDevices(r *Run, span *Span) (*Devices, error) {
 		}
 	}
 	x.Hosts = hosts.list()
-	return x, nil
+	if span == nil {
+		if x.Launches, err = launches(r); Partial(err) {
+			err = nil
+		}
+	}
+	return x, err
 }
 
 // groups lists the devices, and those that are looked at together: devices of the same processes, and of processes that share one.

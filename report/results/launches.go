@@ -1,0 +1,173 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Launch is the kernels of a region whose launches are known. Times are ticks, from the begin of the call that launches to that of the
+// kernel, of all together.
+type Launch struct {
+	Kernel  string `json:"kernel"`
+	Call    string `json:"call"` // the region that launched them
+	Kernels uint64 `json:"kernels"`
+	Delay   uint64 `json:"delay"`
+	Queued  uint64 `json:"queued"` // of it while the stream was in an earlier kernel or transfer that it has as a call
+	Longest uint64 `json:"longest_delay"`
+}
+
+// Launches are those of kernels with a parameter "callsite id", as Score-P has it in the call and in the kernel. It names the place in
+// the program, so kernels and launches of a place are joined by their order. That is right where one thread launches them into one stream,
+// which keeps the order, and there are as many of both; of others launches are not known.
+type Launches struct {
+	List    []Launch `json:"list"` // by falling delay
+	Unknown uint64   `json:"unknown"`
+}
+
+// mostLaunches is how many launches of a process are looked at, 24 bytes each, and as many kernels.
+const mostLaunches = 1 << 20
+
+// launchSite is what has an id in a process: on a host, and on a stream.
+type launchSite struct{ calls, kernels siteSide }
+
+type siteSide struct {
+	at   trace.P
+	many bool // of several locations
+	list []sited
+}
+
+// sited is a call or kernel with an id.
+type sited struct {
+	begin, busy trace.Time // busy: the stream was in kernels and transfers until then
+	region      uint32
+}
+
+func (s *siteSide) add(p trace.P, x sited) {
+	s.many = s.many || len(s.list) > 0 && s.at != p
+	s.at, s.list = p, append(s.list, x)
+}
+
+// launches reads them; nil where the trace does not tell of any, or does not tell exact times.
+func launches(r *Run) (*Launches, error) {
+	named := map[uint32]bool{}
+	for i := range r.Defs.Parameters {
+		if x := &r.Defs.Parameters[i]; r.Defs.Text(x.Name) == "callsite id" {
+			named[x.Ref] = true
+		}
+	}
+	if len(named) == 0 {
+		return nil, nil
+	}
+	shared, err := r.Graph()
+	if err != nil || !shared.Options().Deviation.Lossless() {
+		return nil, err
+	}
+	out, sums := &Launches{}, map[[2]uint32]*Launch{}
+	for _, x := range r.Defs.Processes() {
+		sites := map[uint64]*launchSite{}
+		n := 0
+		for p := x.First; p < x.First+trace.P(x.Count); p++ {
+			stream := r.Defs.Location(p).Type == trace.AcceleratorStream
+			if !stream && r.Defs.Location(p).Type != trace.CPUThread {
+				continue
+			}
+			err := r.eachSited(p, named, func(id uint64, x sited) {
+				s := sites[id]
+				if s == nil {
+					s = &launchSite{}
+					sites[id] = s
+				}
+				side := &s.calls
+				if stream {
+					side = &s.kernels
+				}
+				if n++; n <= 2*mostLaunches {
+					side.add(p, x)
+				} else {
+					side.many = true
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(sites)) {
+			out.join(r, sites[id], sums)
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(sums), func(a, b [2]uint32) int { return slices.Compare(a[:], b[:]) }) {
+		out.List = append(out.List, *sums[k])
+	}
+	slices.SortStableFunc(out.List, func(a, b Launch) int { return cmp.Compare(b.Delay, a.Delay) })
+	return out, nil
+}
+
+// join adds the kernels of a place.
+func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
+	calls, kernels := s.calls.list, s.kernels.list
+	known := !s.calls.many && !s.kernels.many && len(calls) == len(kernels)
+	for i := range kernels {
+		known = known && calls[i].begin <= kernels[i].begin // else clocks differ, or the order does
+	}
+	if !known {
+		x.Unknown += uint64(len(kernels))
+		return
+	}
+	for i, k := range kernels {
+		at := [2]uint32{k.region, calls[i].region}
+		l := sums[at]
+		if l == nil {
+			l = &Launch{Kernel: r.RegionName(k.region), Call: CallName(r, calls[i].region)}
+			sums[at] = l
+		}
+		delay := uint64(k.begin - calls[i].begin)
+		l.Kernels, l.Delay, l.Longest = l.Kernels+1, l.Delay+delay, max(l.Longest, delay)
+		l.Queued += uint64(min(max(k.busy, calls[i].begin), k.begin) - calls[i].begin)
+	}
+}
+
+// eachSited passes the calls of a location with one of the parameters.
+func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) error {
+	shared, err := r.Graph()
+	if err != nil {
+		return err
+	}
+	l, err := r.Location(shared, p)
+	if err != nil {
+		return err
+	}
+	var b trace.Batch
+	var open []sited
+	busy := trace.Time(0)
+	events := l.Expand()
+	for {
+		err := events.Next(&b)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return r.Failed(xtf.Proc(p), "calls", err)
+		}
+		for i := range b.Events {
+			switch e := &b.Events[i]; {
+			case e.Kind == trace.Enter:
+				open = append(open, sited{e.Time, busy, e.Ref})
+			case e.Kind == trace.Leave && len(open) > 0:
+				if d := r.Defs.Region(open[len(open)-1].region); d != nil && slices.Contains(deviceStates[:], r.Defs.StateOf(d)) {
+					busy = e.Time
+				}
+				open = open[:len(open)-1]
+			case e.Kind == trace.ParameterUnsignedInt && len(open) > 0:
+				if w := b.Words(e); len(w) > 1 && named[uint32(w[0])] {
+					f(w[1], open[len(open)-1])
+				}
+			}
+		}
+	}
+}
