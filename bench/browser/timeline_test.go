@@ -166,6 +166,55 @@ func TestCalls(t *testing.T) {
 	clean(t, s)
 }
 
+// TestOrder sorts rows by what their processes do, and hides some: what is drawn, clicked and asked for is about the row that is there.
+func TestOrder(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..3000000&by=wait&off=mc&tab=statistics")
+	list := eval[[]int](t, s, "coppice.order.list")
+	waits := eval[[]float64](t, s, "coppice.ask('profile', {t: '1000000..3000000', columns: 1000, ranks: ''}).then((p) => p.wait.map(Number))")
+	if len(list) != 16 || len(waits) != 16 {
+		t.Fatalf("%d rows of %d ranks", len(list), len(waits))
+	}
+	for k := 1; k < len(list); k++ {
+		if waits[list[k]] > waits[list[k-1]] {
+			t.Errorf("place %d has rank %d, which waits %g, after rank %d with %g", k, list[k], waits[list[k]], list[k-1], waits[list[k-1]])
+		}
+	}
+	at := eval[[2]float64](t, s, "(() => { const b = coppice.timeline.canvas.getBoundingClientRect(); return [b.x + coppice.timeline.x(2000000), b.y + coppice.timeline.y(0.5)]; })()")
+	must(t, s.Click(at[0], at[1]))
+	rest(t, s)
+	w := look(t, s)
+	if w.Sel == nil || w.Sel.Row != list[0] {
+		t.Errorf("a click on the first row, of rank %d, selects %+v", list[0], w.Sel)
+	}
+	if w = press(t, s, kb.ArrowDown); w.Sel.Row != list[1] {
+		t.Errorf("the row below is rank %d, want %d", w.Sel.Row, list[1])
+	}
+	// What is drawn in the second place is what the first run has in that row, drawn alone.
+	const row = `(() => { const {box, canvas} = coppice.timeline, h = coppice.timeline.rowHeight();
+		const {data} = canvas.getContext('2d').getImageData(box.x + 5, Math.round(box.y + %g * h + h / 2), 900, 1); return Array.from(data).join(); })()`
+	turn(t, s, "t=1000000..3000000&by=wait&off=wmc&tab=statistics")
+	ordered := eval[string](t, s, fmt.Sprintf(row, 1.0))
+	turn(t, s, "t=1000000..3000000&off=wmc&tab=statistics")
+	if plain := eval[string](t, s, fmt.Sprintf(row, float64(list[1]))); plain != ordered {
+		t.Errorf("the second place does not look as row %d does", list[1])
+	}
+	turn(t, s, fmt.Sprintf("t=1000000..3000000&by=wait&tab=statistics&at=%d:2000000", list[1]))
+	w = press(t, s, "h")
+	if n := eval[int](t, s, "coppice.order.list.length"); n != 15 || eval[bool](t, s, fmt.Sprintf("coppice.order.list.includes(%d)", list[1])) || !strings.Contains(w.Hash, "gone=") {
+		t.Errorf("with one hidden there are %d rows; the address ends in %s", n, w.Hash)
+	}
+	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, "15 processes in ") {
+		t.Errorf("statistics are of others than the visible rows:\n%s", text)
+	}
+	w = press(t, s, "H")
+	if w.Rows != [2]float64{0, 16} || eval[bool](t, s, "coppice.order.list !== null") {
+		t.Errorf("Shift+h shows rows %v", w.Rows)
+	}
+	clean(t, s)
+}
+
 // TestTip: the tip is about what is under it after zooms, and about the selection where keys moved that.
 func TestTip(t *testing.T) {
 	s := started(t)

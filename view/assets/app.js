@@ -5,6 +5,7 @@ import {$, beginning, notice, replace, say} from './dom.js';
 import {Clock, count} from './format.js';
 import {Legend} from './legend.js';
 import {Names} from './names.js';
+import {Order} from './order.js';
 import {Overlays} from './overlays.js';
 import {Overview} from './overview.js';
 import {Painter} from './paint.js';
@@ -41,6 +42,7 @@ export class App {
     this.tiles = new Tiles(source, 0, this.meta, this.busy, again, failed);
     this.painter = new Painter(this.tiles, this.meta.regions);
     this.second = answer.runs[1] ? this.other(answer.runs[1], again, failed) : null;
+    this.order = new Order(this);
     this.overlays = new Overlays(this);
     this.timeline = new Timeline(this);
     this.overview = new Overview(this);
@@ -137,8 +139,8 @@ export class App {
     const [a, b] = this.state.t;
     const [r0, r1] = this.state.rows;
     const step = (b - a) / 500;
-    const rows = r0 <= 0 && r1 >= this.meta.locations ? 'all ' + count(this.meta.locations) + (this.meta.locations === this.meta.processes ? ' ranks' : ' rows')
-      : this.names.group(Math.floor(r0), Math.ceil(r1));
+    const rows = this.order.text(this.state.rows) || (r0 <= 0 && r1 >= this.meta.locations ? 'all ' + count(this.meta.locations) + (this.meta.locations === this.meta.processes ? ' ranks' : ' rows')
+      : this.names.group(Math.floor(r0), Math.ceil(r1)));
     return `${this.clock.at(a, step, b)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)}), ${rows}`;
   }
 
@@ -176,7 +178,7 @@ export class App {
     if (what === 'view') speakWindow(this);
     if (what === 'off' && this.state.lane('m') === false) this.overlays.asked.messages = '';
     this.busy.start();
-    this.align().catch((e) => this.failed(e)).finally(() => this.busy.end());
+    Promise.all([this.align(), this.order.follow()]).catch((e) => this.failed(e)).finally(() => this.busy.end());
     this.tree.mark();
     drawDetails(this);
     this.panels.follow();
@@ -222,6 +224,11 @@ export class App {
       (at.messages.length ? `, ${at.messages[0].kind} of ${count(at.messages[0].bytes)} bytes` : ''));
   }
 
+  // here is the location of the selection, or of the first visible row.
+  here() {
+    return this.state.sel ? this.state.sel.row : this.order.at(Math.max(0, Math.floor(this.state.rows[0])));
+  }
+
   // pick selects a point or a call.
   pick({row, t, n}) {
     this.state.change({sel: {row, t, n: n ?? null}});
@@ -230,7 +237,7 @@ export class App {
   // go selects, and moves the window there.
   go({row, t, n}) {
     this.keyed = true;
-    const fields = this.state.show(t, row);
+    const fields = this.state.show(t, this.order.of(row));
     this.state.change({...fields, sel: {row, t, n: n ?? null}}, 'go' + row + ' ' + t);
     this.state.tell('sel');
   }
@@ -238,7 +245,7 @@ export class App {
   async step(direction) {
     const {sel} = this.state;
     if (!sel) {
-      this.pick({row: Math.max(0, Math.floor(this.state.rows[0])), t: (this.state.t[0] + this.state.t[1]) / 2});
+      this.pick({row: this.here(), t: (this.state.t[0] + this.state.t[1]) / 2});
       return;
     }
     const from = sel.n === null ? {t: Math.floor(sel.t)} : {n: sel.n};
@@ -250,7 +257,7 @@ export class App {
   row(d) {
     const {sel} = this.state;
     const group = this.timeline.used?.group || 1;
-    const row = sel ? Math.min(this.meta.locations - 1, Math.max(0, sel.row + d * group)) : Math.max(0, Math.floor(this.state.rows[0]));
+    const row = sel ? this.order.at(Math.min(this.state.total - 1, Math.max(0, this.order.of(sel.row) + d * group))) : this.here();
     const t = sel ? sel.t : (this.state.t[0] + this.state.t[1]) / 2;
     this.go({row, t: Math.min(this.state.t[1], Math.max(this.state.t[0], t))});
   }
@@ -372,7 +379,7 @@ export class App {
     try {
       if (h.kind === 'interval' && h.begin !== null) this.state.change({t: [h.begin, Math.max(h.begin + 4, h.end)], tab: 'intervals'}, 'found');
       else if (h.location !== null) this.go({row: h.location, t: h.begin ?? this.state.t[0], n: h.kind === 'call' ? h.n : null});
-      else if (h.kind === 'time' && h.begin !== null) this.go({row: this.state.sel ? this.state.sel.row : Math.floor(this.state.rows[0]), t: h.begin});
+      else if (h.kind === 'time' && h.begin !== null) this.go({row: this.here(), t: h.begin});
       else if (h.region !== null) await this.nextOf(h);
       this.timeline.canvas.focus();
     } catch (e) {
@@ -385,7 +392,7 @@ export class App {
   // nextOf goes to the next call of a function, in the selected row or the first visible one.
   async nextOf(h) {
     this.state.change({fn: h.region});
-    const row = this.state.sel ? this.state.sel.row : Math.max(0, Math.floor(this.state.rows[0]));
+    const row = this.here();
     const n = await this.source.json('next', {loc: row, t: Math.floor(this.state.t[0]), kind: 'region', region: h.region, step: 1});
     if (n.found) this.go({row, t: n.t, n: n.n});
     else notice(`${h.label} is not called on ${this.names.label(row)} after ${this.clock.at(this.state.t[0], 1)}. Select another row and search again.`);
@@ -395,7 +402,7 @@ export class App {
     const hint = 'A time, as 1.25s, 30ms, 40%, or ticks as #12345; or a call of the selected row by its number, as n 77.';
     ask('Go to', 'Time or call number', hint, async (text, show) => {
       const n = /^\s*n\s*([0-9]+)\s*$/i.exec(text);
-      const row = this.state.sel ? this.state.sel.row : Math.max(0, Math.floor(this.state.rows[0]));
+      const row = this.here();
       if (n) {
         try {
           const at = await this.source.json('at', {loc: row, n: Number(n[1])});

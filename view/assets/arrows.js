@@ -28,13 +28,11 @@ export class Arrows {
     ctx.rect(timeline.box.x, timeline.box.y, timeline.box.w, timeline.box.h);
     ctx.clip();
     const l = m.list;
-    const half = timeline.rowHeight() / 2;
-    const group = timeline.used.group;
-    const middle = (loc) => (group === 1 ? timeline.y(loc) + half : timeline.y((Math.floor(loc / group) + 0.5) * group));
     const {msg, sel} = app.state;
     for (let k = 0; k < l.from.length; k++) {
       if (msg === 'late' && !(l.wait[k] > 0) || msg === 'row' && sel && l.from[k] !== sel.row && l.to[k] !== sel.row) continue;
-      this.drawn.push([timeline.x(l.send_t[k]), middle(l.from[k]), timeline.x(l.recv_t[k]), middle(l.to[k]), k]);
+      const [y0, y1] = [timeline.middle(l.from[k]), timeline.middle(l.to[k])];
+      if (y0 !== undefined && y1 !== undefined) this.drawn.push([timeline.x(l.send_t[k]), y0, timeline.x(l.recv_t[k]), y1, k]);
     }
     ctx.lineWidth = 1;
     ctx.globalAlpha = this.drawn.length > 500 ? 0.5 : 0.85;

@@ -16,6 +16,7 @@ const keyTable = [
   ['n', 'next worst wait'], ['p', 'previous worst wait'], ['c', 'from a wait a step to its origin'],
   ['/', 'search'], ['g', 'go to a time or record number'],
   ['m', 'mark the selected time'], ['M', 'mark with a note', 'Shift+m'],
+  ['h', 'hide the selected row'], ['H', 'all rows, as recorded', 'Shift+h'],
   ['r', 'ruler: from here, again: to here'],
   ['1', 'tab by its place', '1 … 9'], ['t', 'table instead of the picture'],
   ['l', 'light, dark or the system’s theme'],

@@ -31,6 +31,7 @@ function bindKeys(app, keys) {
       app.mark(text.trim().slice(0, 80));
       return true;
     }),
+    h: () => state.sel && app.order.hide(state.sel.row), H: () => app.order.natural([0, app.meta.locations]),
     r: () => app.setRuler(), t: () => state.change({table: !state.table}), l: () => nextTheme(() => retheme(app)),
     Escape: () => app.clear(), '?': () => keys.help(),
   };

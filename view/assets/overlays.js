@@ -31,8 +31,8 @@ export class Overlays {
     const {app} = this;
     const meta = app.meta;
     if (!meta.rows) return;
-    const ranks = await app.names.ranks(...app.state.rows);
-    const row = app.state.sel ? app.state.sel.row : Math.max(0, Math.floor(app.state.rows[0]));
+    const ranks = await app.order.ranks(app.state.rows);
+    const row = app.here();
     const jobs = [];
     if (app.state.lane('m')) jobs.push(this.one('messages', 'messages', {t: this.span(), ranks, max: 2000}));
     if (meta.critical && app.state.lane('c')) jobs.push(this.one('critical', 'critical', {t: this.span()}));

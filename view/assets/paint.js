@@ -57,6 +57,7 @@ export class Painter {
   // paint draws rows into a rectangle of the canvas. view has t [from, to] and rows [from, to] that fill the rectangle.
   // It returns what it used: zoom, group level, and whether something was missing.
   paint(ctx, view, box) {
+    if (view.order) return this.ordered(ctx, view, box);
     const perPixel = (view.t[1] - view.t[0]) / box.w;
     const rowHeight = box.h / (view.rows[1] - view.rows[0]);
     const z = this.tiles.zoomFor(perPixel);
@@ -87,6 +88,23 @@ export class Painter {
     const middle = (x0 + x1) / 2;
     used.wanted.sort((a, b) => Math.abs(a[1] - middle) - Math.abs(b[1] - middle));
     return used;
+  }
+
+  // ordered paints rows one by one, where they are not in the order of the file.
+  ordered(ctx, view, box) {
+    const height = box.h / (view.rows[1] - view.rows[0]);
+    const all = {z: 0, f: 0, group: 1, wanted: [], missing: false, single: true, lost: 0};
+    const seen = new Set();
+    for (let k = Math.max(0, Math.floor(view.rows[0])); k < Math.min(view.order.length, view.rows[1]); k++) {
+      const l = view.order[k];
+      const used = this.paint(ctx, {t: view.t, rows: [l, l + 1], level: 0}, {x: box.x, y: box.y + (k - view.rows[0]) * height, w: box.w, h: height});
+      Object.assign(all, {z: used.z, missing: all.missing || used.missing, single: all.single && used.single, lost: all.lost + used.lost});
+      for (const t of used.wanted) {
+        if (!seen.has(t.join())) all.wanted.push(t);
+        seen.add(t.join());
+      }
+    }
+    return all;
   }
 
   // listed reports whether all tiles that are here list their calls. Only then callers are drawn above their callees: they would

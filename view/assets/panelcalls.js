@@ -19,7 +19,7 @@ export class CallPanel {
 
   list() {
     return [{id: 'calls', name: 'Calls', show: () => this.show(),
-      key: () => [this.app.panels.span(), this.app.panels.window().rows, this.metric, ...this.path].join()}];
+      key: () => [this.app.panels.span(), this.app.panels.window().rows, this.app.order.done, this.metric, ...this.path].join()}];
   }
 
   go(path) {

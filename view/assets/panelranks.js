@@ -16,7 +16,7 @@ export class RankPanels {
 
   list() {
     const {app} = this;
-    const span = () => app.panels.span() + ' ' + app.panels.window().rows;
+    const span = () => app.panels.span() + ' ' + app.panels.window().rows + app.order.done;
     const list = [
       {id: 'ranks', name: 'Ranks', key: () => span() + this.exact, show: () => this.ranks()},
       {id: 'matrix', name: 'Matrix', key: () => this.what, show: () => this.matrix()},
@@ -172,7 +172,7 @@ export class RankPanels {
   async counters() {
     const {app} = this;
     if (!app.meta.counters.length) return [el('p', {class: 'note'}, 'The trace has no counters. Score-P records some with SCOREP_METRIC_PAPI.')];
-    const row = app.state.sel ? app.state.sel.row : Math.max(0, Math.floor(app.panels.window().rows[0]));
+    const row = app.here();
     const metric = app.meta.counters.find((m) => m.id === this.metric) || app.meta.counters[0];
     const choose = el('select', {id: 'metric', 'aria-label': 'Counter', onchange: (e) => {
       this.metric = Number(e.target.value);

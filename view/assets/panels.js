@@ -32,7 +32,7 @@ export class Panels {
   }
 
   async ranks() {
-    return this.app.names.ranks(...this.window().rows);
+    return this.app.order.ranks(this.window().rows);
   }
 
   current() {

@@ -34,7 +34,7 @@ export class TimePanels {
   }
 
   list() {
-    const span = () => this.app.panels.span() + ' ' + this.app.panels.window().rows;
+    const span = () => this.app.panels.span() + ' ' + this.app.panels.window().rows + this.app.order.done;
     return [
       {id: 'selection', name: 'Selection', key: () => JSON.stringify(this.app.state.sel), show: () => this.selection()},
       {id: 'statistics', name: 'Statistics', key: () => span() + this.exact, show: () => this.statistics()},

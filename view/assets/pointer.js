@@ -30,7 +30,7 @@ export class Pointer {
   row() {
     const {timeline, state} = this.app;
     if (this.at && this.at.y >= timeline.box.y) return timeline.rowAt(this.at.y);
-    return state.sel ? state.sel.row + 0.5 : undefined;
+    return state.sel ? this.app.order.of(state.sel.row) + 0.5 : undefined;
   }
 
   down(e) {
@@ -77,8 +77,9 @@ export class Pointer {
       return;
     }
     if (e.offsetX < timeline.box.x) {
-      const row = Math.floor(timeline.rowAt(e.offsetY));
-      if (row >= 0 && row < this.app.meta.locations) this.app.pick({row, t: state.sel ? state.sel.t : (state.t[0] + state.t[1]) / 2});
+      const place = Math.floor(timeline.rowAt(e.offsetY));
+      const row = this.app.order.at(place);
+      if (place >= 0 && place < state.total) this.app.pick({row, t: state.sel ? state.sel.t : (state.t[0] + state.t[1]) / 2});
       return;
     }
     const l = this.app.overlays.messages?.list;
@@ -122,7 +123,7 @@ export class Pointer {
     const {app} = this;
     const {timeline} = app;
     const {sel} = app.state;
-    const keys = sel && app.keyed && timeline.used?.group === 1 ? {x: timeline.x(sel.t), y: timeline.y(sel.row + 0.5)} : null;
+    const keys = sel && app.keyed && timeline.used?.group === 1 ? {x: timeline.x(sel.t), y: timeline.middle(sel.row) ?? -1} : null;
     const at = keys || this.at;
     const k = at && at === this.at && !this.from ? timeline.arrows.at(at.x, at.y) : -1;
     if (k !== timeline.arrows.hover) {

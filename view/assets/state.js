@@ -6,7 +6,8 @@ const quick = 600; // ms
 export class State {
   constructor(span, rows) {
     this.span = span; // [begin, end] of the run in ticks
-    this.total = rows; // rows of the picture: locations
+    this.locations = rows;
+    this.total = rows; // rows of the picture, fewer where some are hidden
     this.listeners = [];
     this.last = 0;
     this.lastKind = '';
@@ -35,6 +36,8 @@ export class State {
     this.off = ''; // lanes switched off: letters of w, m, c
     this.hide = ''; // classes that are not painted, a digit of base 36 each; g: gaps
     this.fn = null; // region that alone has its colour
+    this.by = ''; // order of the rows
+    this.gone = []; // locations that are hidden
     this.align = null; // [node, execution] of the first run at which both are drawn above each other
     this.msg = ''; // messages that are drawn: all, late, or row: those of the selected one
     this.table = false;
@@ -54,7 +57,7 @@ export class State {
     this.rows = pair('rows', 0, this.total) || this.rows;
     this.tab = q.get('tab') || this.tab;
     const sel = /^([0-9]+):([0-9.]+)(?::([0-9]+))?$/.exec(q.get('at') || '');
-    if (sel && Number(sel[1]) < this.total) {
+    if (sel && Number(sel[1]) < this.locations) {
       this.sel = {row: Number(sel[1]), t: Number(sel[2]), n: sel[3] === undefined ? null : Number(sel[3])};
     }
     this.marks = q.getAll('mark').map((m) => {
@@ -65,6 +68,8 @@ export class State {
     this.hide = (q.get('hide') || '').replace(/[^0-9a-g]/g, '');
     this.fn = /^[0-9]{1,9}$/.test(q.get('fn')) ? Number(q.get('fn')) : null;
     this.msg = ['late', 'row'].includes(q.get('msg')) ? q.get('msg') : '';
+    this.by = (q.get('by') || '').replace(/[^a-z0-9_]/g, '');
+    this.gone = (q.get('gone') || '').split('.').filter((x) => /^[0-9]{1,9}$/.test(x)).slice(0, 200).map(Number);
     const align = /^([0-9]{1,9})\.([0-9]{1,9})$/.exec(q.get('align') || '');
     this.align = align ? [Number(align[1]), Number(align[2])] : null;
     this.table = q.get('view') === 'table';
@@ -85,6 +90,8 @@ export class State {
     if (this.hide) q.set('hide', this.hide);
     if (this.fn !== null) q.set('fn', this.fn);
     if (this.msg) q.set('msg', this.msg);
+    if (this.by) q.set('by', this.by);
+    if (this.gone.length) q.set('gone', this.gone.join('.'));
     if (this.align) q.set('align', this.align.join('.'));
     if (this.table) q.set('view', 'table');
     if (this.details) q.set('details', '1');
@@ -154,7 +161,7 @@ export class State {
     if (t < a || t > b) {
       fields.t = shifted(this.t, t - (a + b) / 2, this.span);
     }
-    if (row < this.rows[0]) fields.rows = shifted(this.rows, row - this.rows[0], [0, this.total]);
+    if (row >= 0 && row < this.rows[0]) fields.rows = shifted(this.rows, row - this.rows[0], [0, this.total]);
     if (row + 1 > this.rows[1]) fields.rows = shifted(this.rows, row + 1 - this.rows[1], [0, this.total]);
     return fields;
   }

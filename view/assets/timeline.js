@@ -28,9 +28,22 @@ export class Timeline {
     return this.box.x + (t - a) / (b - a) * this.box.w;
   }
 
+  // y of a place.
   y(row) {
     const {rows: [a, b]} = this.app.state;
     return this.box.y + (row - a) / (b - a) * this.box.h;
+  }
+
+  // top and middle are of the row that shows a location; undefined where none does.
+  top(location) {
+    const {group} = this.used;
+    const place = group === 1 ? this.app.order.of(location) : Math.floor(location / group) * group;
+    return place < 0 ? undefined : this.y(place);
+  }
+
+  middle(location) {
+    const y = this.top(location);
+    return y === undefined ? y : y + this.rowHeight() * this.used.group / 2;
   }
 
   timeAt(x) {
@@ -56,10 +69,10 @@ export class Timeline {
     ctx.fillRect(0, 0, width, height);
     ctx.font = font;
     app.painter.follow(app.state);
-    this.used = app.painter.paint(ctx, {t: app.state.t, rows: app.state.rows}, this.box);
+    this.used = app.painter.paint(ctx, {t: app.state.t, rows: app.state.rows, order: app.order.list}, this.box);
     app.tiles.want(this.used.wanted);
     if (this.used.group === 1) this.absent(ctx);
-    this.labels(ctx, this.box, this.used.group, app.names, app.state.rows);
+    this.labels(ctx, this.box, this.used.group, app.names, app.state.rows, app.order.list);
     if (app.second) this.drawSecond(ctx);
     this.axis(ctx, width);
     this.intervals(ctx);
@@ -97,31 +110,33 @@ export class Timeline {
   drawSecond(ctx) {
     const {app} = this;
     const p = app.second;
-    const view = {t: app.state.t.map(p.fromFirst), rows: app.state.rows.map((r) => Math.min(r, p.meta.locations))};
+    const order = app.order.list?.filter((l) => l < p.meta.locations);
+    const view = {t: app.state.t.map(p.fromFirst), rows: app.state.rows.map((r) => Math.min(r, order ? order.length : p.meta.locations)), order};
     const name = app.meta.regions[app.state.fn]?.name;
     p.painter.follow({off: app.state.off, hide: app.state.hide, fn: name === undefined ? null : p.meta.regions.findIndex((r) => r.name === name)});
     const used = p.painter.paint(ctx, view, this.lower);
     p.tiles.want(used.wanted);
-    this.labels(ctx, this.lower, used.group, p.names, view.rows);
+    this.labels(ctx, this.lower, used.group, p.names, view.rows, order);
     ctx.fillStyle = colours().text;
     ctx.textBaseline = 'middle';
     ctx.fillText(`${p.words[0]}: ${app.meta.name}`, gutter + 4, this.headY + 10);
     ctx.fillText(`${p.words[1]}: ${p.meta.name}`, gutter + 4, this.lower.y - 8);
   }
 
-  labels(ctx, box, group, names, rows) {
+  labels(ctx, box, group, names, rows, order) {
     const height = box.h / (rows[1] - rows[0]) * group;
     const every = Math.max(1, Math.ceil(15 / height));
     const first = Math.floor(rows[0] / group / every) * every;
-    const selected = this.app.state.sel ? Math.floor(this.app.state.sel.row / group) : -1;
+    const {sel} = this.app.state;
+    const selected = !sel ? -1 : order ? order.indexOf(sel.row) : Math.floor(sel.row / group);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, box.y, gutter, box.h);
     ctx.clip();
     ctx.textBaseline = 'middle';
-    for (let r = first; r * group < Math.min(rows[1], names.total); r += every) {
+    for (let r = first; r * group < Math.min(rows[1], order ? order.length : names.total); r += every) {
       const y = box.y + (r * group - rows[0]) * height / group;
-      const text = group === 1 ? names.label(r) : names.short(r * group, (r + 1) * group);
+      const text = group === 1 ? names.label(order ? order[r] : r) : names.short(r * group, (r + 1) * group);
       ctx.fillStyle = r === selected ? colours().accent : every > 1 ? colours().dim : colours().text;
       const middle = Math.min(box.y + box.h - 7, Math.max(box.y + 7, y + Math.min(height, 400) / 2));
       ctx.fillText(cut(ctx, text, gutter - 12), 8, middle);
@@ -196,8 +211,8 @@ export class Timeline {
     const [t0, t1] = app.state.t;
     ctx.fillStyle = colours().dim;
     ctx.textBaseline = 'middle';
-    for (let row = Math.max(0, Math.floor(app.state.rows[0])); row < Math.min(app.meta.locations, app.state.rows[1]); row++) {
-      const l = app.names.of(row);
+    for (let row = Math.max(0, Math.floor(app.state.rows[0])); row < Math.min(app.state.total, app.state.rows[1]); row++) {
+      const l = app.names.of(app.order.at(row));
       if (!l?.last) continue;
       for (const [from, to, word] of [[t0, Math.min(l.first, t1), 'before'], [Math.max(l.last, t0), t1, 'after']]) {
         const x = Math.max(box.x, this.x(from)) + 4;
@@ -250,7 +265,8 @@ export class Timeline {
     let before = null;
     for (const [from, to, row] of runs) {
       if (row < 0 || to - from < leastStay) continue;
-      const y = this.y((row + 1) * group) - 4;
+      const y = this.top(row * group) + this.rowHeight() * group - 4;
+      if (Number.isNaN(y)) continue;
       if (before !== null && from - before < 2) path.lineTo(left + from, y);
       else path.moveTo(left + from, y);
       path.lineTo(left + to, y);
@@ -323,10 +339,9 @@ export class Timeline {
     if (!sel) return;
     const c = colours();
     const at = app.at;
-    const group = this.used.group;
-    const row = Math.floor(sel.row / group) * group;
-    const y = this.y(row);
-    const h = Math.max(3, this.rowHeight() * group);
+    const y = this.top(sel.row);
+    if (y === undefined) return;
+    const h = Math.max(3, this.rowHeight() * this.used.group);
     ctx.save();
     ctx.beginPath();
     ctx.rect(this.box.x, this.box.y, this.box.w, this.box.h);
@@ -386,10 +401,10 @@ export class Timeline {
   }
 
   arrowBetween(ctx, from, to) {
-    const g = this.used.group;
-    const y = (loc) => this.y((Math.floor(loc / g) + 0.5) * g);
+    const [y0, y1] = [this.middle(from.loc), this.middle(to.loc)];
+    if (y0 === undefined || y1 === undefined) return;
     ctx.beginPath();
-    arrow(ctx, this.x(from.t), y(from.loc), this.x(to.t), y(to.loc));
+    arrow(ctx, this.x(from.t), y0, this.x(to.t), y1);
     ctx.stroke();
   }
 
@@ -399,12 +414,11 @@ export class Timeline {
 
   // cell tells what the picture shows at a point: bin of the tile there, and the innermost call if calls are listed.
   cell(x, y) {
-    const {app, used} = this;
-    if (!used || x < this.box.x || y < this.box.y || y >= this.box.y + this.box.h) return null;
+    const {app} = this;
+    if (!this.used || x < this.box.x || y < this.box.y || y >= this.box.y + this.box.h) return null;
     const t = this.timeAt(x);
-    const row = Math.floor(this.rowAt(y));
-    if (row < 0 || row >= app.meta.locations) return null;
-    return this.cellAt(t, row);
+    const place = Math.floor(this.rowAt(y));
+    return place < 0 || place >= app.state.total ? null : this.cellAt(t, app.order.at(place));
   }
 }
 

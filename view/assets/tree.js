@@ -6,7 +6,7 @@ import {$, el, replace} from './dom.js';
 export class Tree {
   constructor(app) {
     this.app = app;
-    this.root = $('tree');
+    this.root = $('ranks');
     this.root.addEventListener('keydown', (e) => this.key(e));
   }
 
@@ -73,7 +73,7 @@ export class Tree {
   choose(e) {
     const {from, to, leaf} = e.group;
     if (leaf) this.app.pick({row: from, t: this.app.state.sel ? this.app.state.sel.t : this.app.state.t[0]});
-    else this.app.state.change({rows: [from, to]}, 'tree' + from + to);
+    else this.app.order.natural([from, to]);
   }
 
   focus(e) {
