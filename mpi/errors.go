@@ -37,7 +37,7 @@ const (
 	ErrNotExist                    // no such file or directory
 	ErrExists                      // file exists
 	ErrPermission                  // permission denied
-	ErrReadOnly                    // read-only file or file system, or a write to a file opened for reading
+	ErrReadOnly                    // read-only file or file system
 	ErrNoSpace                     // storage full or quota used up
 	ErrBadFile                     // not a file that can be opened: a directory, an invalid name
 	ErrInUse                       // file is open elsewhere

@@ -33,17 +33,19 @@ func (c *mpiComm) allreduce(op string, v []int64, red Op) error {
 	if c.l.inTree {
 		return c.fold(v, red)
 	}
-	var p runtime.Pinner
-	defer p.Unpin()
 	out := make([]int64, len(v))
-	in, res := pinned(&p, v), pinned(&p, out)
-	err := c.run(op, func(r *C.MPI_Request) C.int {
-		return C.cop_iallreduce(in, res, C.int(len(v)), reductions[red], c.user(), r)
-	})
+	err := c.reduceInto(op, out, v, red)
 	if err == nil {
 		copy(v, out)
 	}
 	return err
+}
+
+// reduceInto is the call of the library.
+func (c *mpiComm) reduceInto(op string, dst, src []int64, red Op) error {
+	return c.exchange(op, src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_iallreduce(in, out, C.int(len(src)), reductions[red], c.user(), r)
+	})
 }
 
 // exchange runs one of the fixed-size collectives on int64 values.
@@ -267,7 +269,5 @@ func (c *mpiComm) reducePiece(dst, src []int64, op Op) error {
 		defer c.l.mu.Unlock()
 		return c.world.allreduce(dst, src, op)
 	}
-	return c.exchange("allreduce", src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
-		return C.cop_iallreduce(in, out, C.int(len(src)), reductions[op], c.user(), r)
-	})
+	return c.reduceInto("allreduce", dst, src, op)
 }

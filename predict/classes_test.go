@@ -46,7 +46,7 @@ func classify(t testing.TB, f Graphs, ranks int, o ClassOptions) *xtf.ClassTable
 	t.Helper()
 	list := make([]*xtf.ClassTable, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		in, err := OpenGraphs(c, f, OpenOptions{})
+		in, err := Open(c, f, OpenOptions{})
 		if err != nil {
 			return err
 		}

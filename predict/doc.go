@@ -13,7 +13,7 @@
 //
 // An [Input] is read-only but for its Vectors, of which each process belongs to one goroutine at a time.
 //
-//	in, err := predict.Open(c, file)
+//	in, err := predict.Open(c, file, predict.OpenOptions{})
 //	p, err := platform.Open("cluster.toml")
 //	network, err := p.Network(in.Processes())
 //	r, err := simnet.Dataflow(ctx, c, in.First, in.End, in.Program, in.Vectors, network, simnet.Options{})

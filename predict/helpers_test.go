@@ -123,7 +123,7 @@ func inputs(t testing.TB, f Graphs, ranks int) []*Input {
 	t.Helper()
 	list := make([]*Input, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		in, err := OpenGraphs(c, f, OpenOptions{})
+		in, err := Open(c, f, OpenOptions{})
 		list[c.Rank()] = in
 		return err
 	})

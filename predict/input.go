@@ -63,12 +63,9 @@ type OpenOptions struct {
 	Vectors Segments          // keeps the vectors; nil: memory
 }
 
-// Open makes the program of an open file. Collective: all ranks return the same input but for their processes, or the same
+// Open makes the program of a run. Collective: all ranks return the same input but for their processes, or the same
 // most severe error.
-func Open(c mpi.Comm, file *xtf.File) (*Input, error) { return OpenGraphs(c, file, OpenOptions{}) }
-
-// OpenGraphs is Open with options.
-func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
+func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in := &Input{file: file, Ranges: o.Ranges}
 	if err := c.Agree(in.open()); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.ReportAllocs()
 			began := processorTime(b)
 			for range b.N {
-				if in, err = OpenGraphs(mpi.Serial(), f, OpenOptions{}); err != nil {
+				if in, err = Open(mpi.Serial(), f, OpenOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

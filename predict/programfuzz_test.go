@@ -31,7 +31,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		binary.LittleEndian.PutUint32(blob[len(blob)-4:], crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 		file.blobs[1] = blob
-		in, err := OpenGraphs(mpi.Serial(), file, OpenOptions{})
+		in, err := Open(mpi.Serial(), file, OpenOptions{})
 		if err != nil {
 			return
 		}

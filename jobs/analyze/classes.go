@@ -40,7 +40,7 @@ func (a *job) classes(in *shared) (*shared, error) {
 	}
 	g, vectors := &storedGraphs{a: a, section: section, events: in.own}, jobs.NewProcessSegments(a.store)
 	defer vectors.Drop()
-	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: processRanges(a.defs, a.ranges), Primary: true, Vectors: vectors})
+	program, err := predict.Open(a.c, g, predict.OpenOptions{Ranges: processRanges(a.defs, a.ranges), Primary: true, Vectors: vectors})
 	if err != nil {
 		return nil, err
 	}

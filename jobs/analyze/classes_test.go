@@ -51,7 +51,7 @@ func checkClasses(t *testing.T, path string, flags *predict.ClassFlags) {
 	if err != nil || got == nil {
 		t.Fatalf("classes %v, %v", got, err)
 	}
-	in, err := predict.Open(mpi.Serial(), f)
+	in, err := predict.Open(mpi.Serial(), f, predict.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestLossyVectors(t *testing.T) {
 		for _, deviation := range []string{"", "10%,1us"} {
 			o := analyze.Options{Source: jobtest.Generated(t, spec), Profile: xtf.Packed, GraphOnly: true, Deviation: deviation, Output: filepath.Join(t.TempDir(), "run.xtf")}
 			analyzed(t, 2, o)
-			in, err := predict.Open(mpi.Serial(), openFile(t, o.Output))
+			in, err := predict.Open(mpi.Serial(), openFile(t, o.Output), predict.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -262,7 +262,7 @@ func platformError(err error) error {
 func (x *prediction) openProgram() error {
 	x.meter.Stage("program", 0, 0)
 	var err error
-	if x.in, err = predict.OpenGraphs(x.c, x.file, predict.OpenOptions{Alone: x.single}); err != nil {
+	if x.in, err = predict.Open(x.c, x.file, predict.OpenOptions{Alone: x.single}); err != nil {
 		return jobs.InputError(x.o.Run, err)
 	}
 	x.res.LeftOut = leftOut(&x.in.Left)

@@ -172,7 +172,7 @@ func graphOf(t *testing.T, path string) *predict.Input {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	in, err := predict.Open(mpi.Serial(), f)
+	in, err := predict.Open(mpi.Serial(), f, predict.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

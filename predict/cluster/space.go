@@ -24,7 +24,6 @@ type space struct {
 	v        Vectors
 	o        Options
 	dim      uint64
-	members  uint32 // of all ranks
 	fraction uint8
 	pts      []point
 	own      []int32 // member of each point of this rank

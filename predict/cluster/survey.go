@@ -277,7 +277,7 @@ func (s *survey) space() (*space, error) {
 		order[i], r.digest = find{x: x, at: int32(i)}, nil
 	}
 	slices.SortFunc(order, find.compare)
-	sp := &space{team: s.team, v: s.v, o: s.o, dim: s.dim, members: s.members, member: make([]int32, len(order))}
+	sp := &space{team: s.team, v: s.v, o: s.o, dim: s.dim, member: make([]int32, len(order))}
 	var list []uint64
 	var first []int32 // member with the lowest id, by vector of this rank
 	for i := 0; i < len(order); {
