@@ -93,7 +93,7 @@ func conclude(err error, s streams) int {
 }
 
 // packages are names of packages in front of what they say, which is nothing to a user.
-var packages = regexp.MustCompile(`(^|: )(?:(?:xtf|xtfwriter|otf2|paraver|ccg|ccgmerge|column|simnet|callpath): )+`)
+var packages = regexp.MustCompile(`(^|: )(?:(?:xtf|xtfwriter|otf2|paraver|recording|receivelog|ccg|ccgmerge|column|simnet|callpath|interval|causes|cluster|synthetic|results): )+`)
 
 // ofVerb is an error whose message begins with the name of the verb.
 type ofVerb struct{ error }
