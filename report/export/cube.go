@@ -144,10 +144,11 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 			return c.s.at(p, err)
 		}
 		for k, array := range results.PlaceArrays {
+			known := true
 			err := array.Parts(c.s.Run, xtf.Proc(p), func(at results.CauseKey, x results.CauseSum) {
 				path := uint32(at.Key)
-				if uint64(path) >= uint64(len(nodes)) {
-					path = 0
+				if known = known && uint64(path) < uint64(len(nodes)); !known {
+					return
 				}
 				metric := []int{cubeWaits + int(at.Pattern&xtf.WaitPatternMask), cubeShort, cubeCritical}[k]
 				if metric < len(c.metrics) {
@@ -155,6 +156,9 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 				}
 				put(cubeLong, nodes[path], x.Long)
 			})
+			if err == nil && !known {
+				err = fmt.Errorf("a call path of %s that the run does not have: %w", array.Name, xtf.ErrCorrupt)
+			}
 			if err != nil {
 				return c.s.at(p, err)
 			}
