@@ -210,8 +210,8 @@ func (p *page) write() error {
 // brief is the begin of a finding, which goes on with more evidence.
 func brief(text string) string {
 	parts := strings.Split(text, "; ")
-	if len(parts) > 3 {
-		return strings.Join(parts[:3], "; ") + " ..."
+	if len(parts) > 2 {
+		return strings.Join(parts[:2], "; ") + " ..."
 	}
 	return text
 }
