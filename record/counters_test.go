@@ -36,7 +36,7 @@ func TestCountersText(t *testing.T) {
 func TestCounters(t *testing.T) {
 	l := libraries(t)[0]
 	names := []string{"task-clock", "page-faults"}
-	r, _, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "regions.c")), Counters: names})
+	r, _, errs := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "regions.c")), Counters: names})
 	if why, ok := r.Uncounted[0]; ok {
 		t.Skipf("the kernel does not count: %s", why)
 	}
@@ -118,7 +118,7 @@ func metered(t *testing.T, src trace.Source, p trace.P) {
 // TestCountersRefused asks for a counter of the processor. Where it cannot be had the program runs, and the user is told.
 func TestCountersRefused(t *testing.T) {
 	l := libraries(t)[0]
-	r, _, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "regions.c")), Counters: []string{"rffffff"}})
+	r, _, errs := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "regions.c")), Counters: []string{"rffffff"}})
 	if r.Exit != 0 || len(r.Found) > 0 {
 		t.Errorf("status %d, %v", r.Exit, r.Found)
 	}

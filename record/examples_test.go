@@ -58,9 +58,7 @@ func (l *library) compileExample(t *testing.T, file string) string {
 }
 
 // launch returns the command that starts a program on some ranks.
-func (l *library) launch(t *testing.T, ranks int, program ...string) []string {
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+func (l *library) launch(ranks int, program ...string) []string {
 	return slices.Concat([]string{l.run}, l.args, []string{"-n", strconv.Itoa(ranks)}, program)
 }
 
@@ -86,14 +84,14 @@ func TestExamples(t *testing.T) {
 		for _, x := range examples {
 			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
 				program := l.compileExample(t, x.file)
-				r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 4, append([]string{program}, sleeping[x.file]...)...)})
+				r, _, _ := l.runRecorded(t, Options{Command: l.launch(4, append([]string{program}, sleeping[x.file]...)...)})
 				if r.Exit != 0 || r.Processes != 4 || len(r.Found) > 0 || len(r.Cut) > 0 {
 					t.Errorf("status %d, %d processes, %v", r.Exit, r.Processes, r.Found)
 				}
 				if ns := work(t, r.Archive, x.slow); ns < x.least {
 					t.Errorf("process %d computes %d ns; planted were %d", x.slow, ns, x.least)
 				}
-				busy := l.launch(t, 4, program, "--size=64", "--steps=20", "--imbalance=50")
+				busy := l.launch(4, program, "--size=64", "--steps=20", "--imbalance=50")
 				plain, err := exec.Command(busy[0], busy[1:]...).Output()
 				if err != nil {
 					t.Fatal(err)

@@ -65,7 +65,7 @@ func TestOtherRecorder(t *testing.T) {
 func (x *planted) other(t *testing.T, l *library, recorder []string, program string) *plantedReport {
 	t.Helper()
 	folder := t.TempDir()
-	args := l.launch(t, x.ranks, slices.Concat(recorder, []string{"-o", folder, program})...)
+	args := l.launch(x.ranks, slices.Concat(recorder, []string{"-o", folder, program})...)
 	b, err := exec.Command(args[0], args[1:]...).Output()
 	at := strings.LastIndex(string(b), "{")
 	if err != nil || at < 0 || json.Unmarshal([]byte(strings.SplitN(string(b)[at:], "\n", 2)[0]), new(plantedCause)) != nil {

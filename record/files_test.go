@@ -21,6 +21,7 @@ type fileOperation struct {
 // TestFiles records calls on files, also such as end later or fail, from C and from Fortran: the operations, in their order, with
 // their bytes and offsets, are those that the program noted.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		for file, opened := range map[string]uint64{"files.c": 4, "files.f90": 1} {
 			t.Run(l.cc+"/"+file, func(t *testing.T) { l.files(t, file, opened) })

@@ -7,10 +7,11 @@ import (
 
 // TestFork records and replays a program with children that it forked: files, logs and vectors are those of the processes alone.
 func TestFork(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "fork.c")
 	dir := filepath.Join(t.TempDir(), "run")
-	r, _, _ := l.runRecorded(t, Options{Output: dir, Command: l.launch(t, 2, program), Log: LogOptions{Ranks: []int{0, 1}}, CPUTime: true})
+	r, _, _ := l.runRecorded(t, Options{Output: dir, Command: l.launch(2, program), Log: LogOptions{Ranks: []int{0, 1}}, CPUTime: true})
 	if r.Exit != 0 || len(r.Found) > 0 || len(r.Logs) != 2 {
 		t.Fatalf("%+v", r)
 	}

@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 	l := libraries(t)[0]
 	disk := smallDisk(t, "3m")
 	var errs strings.Builder
-	command := l.launch(t, 1, l.compileProgram(t, "survive.c"), "", "160000") // of 2 MiB and more
+	command := l.launch(1, l.compileProgram(t, "survive.c"), "", "160000") // of 2 MiB and more
 	r, err := Run(t.Context(), Options{Output: filepath.Join(disk, "run"), Command: command, Cache: cacheFolder, Out: &errs, Err: &errs})
 	if !errors.Is(err, syscall.ENOSPC) || r.Exit != 0 || !strings.Contains(errs.String(), "done") || !strings.Contains(errs.String(), "no more room for events") {
 		t.Fatalf("%v, %+v\n%s", err, r, errs.String())

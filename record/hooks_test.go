@@ -144,7 +144,7 @@ func (l *library) attemptIn(t *testing.T, folder string, ranks int, front string
 	args, env := withEnvironment(l.launcher, append(args, command...), vars)
 	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	c.Dir = folder
-	c.Env = append(append(os.Environ(), env...), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	c.Env = append(os.Environ(), env...)
 	b, err := c.CombinedOutput()
 	return raw, string(b), err
 }
@@ -158,6 +158,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	cacheFolder = dir
+	for _, name := range [...]string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {
+		if err := os.Setenv(name, "1"); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -303,6 +308,7 @@ func analyzed(t *testing.T, raw string) {
 // TestHooks records programs that use all kinds of calls. The calls and bytes are those that an independent counter
 // found in the same run.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		for _, name := range [...]string{"hooks.c", "bindings.f90", "threads.c"} {
 			t.Run(l.cc+"/"+name, func(t *testing.T) {
@@ -337,6 +343,7 @@ func TestHooks(t *testing.T) {
 
 // TestThreadsAtExit records a program that ends while threads are in MPI: all that is in the files is whole.
 func TestThreadsAtExit(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			raw, _, _ := l.attempt(t, 1, "", nil, l.compileProgram(t, "threads.c"), "end") // Open MPI's launcher calls it a failure
@@ -349,6 +356,7 @@ func TestThreadsAtExit(t *testing.T) {
 
 // TestRegions records regions that a program marks, and its functions.
 func TestRegions(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t)[:1] {
 		raw := l.record(t, 2, "", nil, l.compileProgram(t, "regions.c", "-finstrument-functions", "-rdynamic"))
 		for rank, n := range calls(t, raw) {

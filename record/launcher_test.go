@@ -100,7 +100,7 @@ IFS=,
 exec env $vars "$@"
 `)
 	program := l.compileProgram(t, "survive.c")
-	l.launch(t, 1)
+	l.launch(1)
 	r, out, errs := l.runRecorded(t, Options{Command: []string{srun, "-n", "1", "--export=ALL", program}})
 	if r.Exit != 0 || r.Processes != 1 || len(r.Found) > 0 || out != "done\n" {
 		t.Errorf("%+v\n%s%s", r, out, errs)
@@ -133,8 +133,8 @@ func TestRefused(t *testing.T) {
 		message string
 		exit    int
 	}{
-		{"static", Options{Command: l.launch(t, 1, static)}, ErrProgram, "statically linked", 0},
-		{"no MPI", Options{Command: l.launch(t, 1, "true")}, ErrProgram, "give --cc", 0},
+		{"static", Options{Command: l.launch(1, static)}, ErrProgram, "statically linked", 0},
+		{"no MPI", Options{Command: l.launch(1, "true")}, ErrProgram, "give --cc", 0},
 		{"no such launcher", Options{Command: []string{"mpirunx", "-n", "2", "true"}, Compiler: l.cc}, ErrProgram, "mpirunx is not in PATH", 0},
 		{"no such compiler", Options{Command: []string{"true"}, Compiler: filepath.Join(dir, "mpicc")}, ErrCompiler, "mpicc", 0},
 		{"never begins", Options{Command: []string{"sh", "-c", "exit 3"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 3},

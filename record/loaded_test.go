@@ -28,6 +28,7 @@ func (l *library) mpiName(t *testing.T) string {
 // TestLoaded records programs that load the MPI library while they run, and libraries that need it and that they find by their own
 // path: without --cc, since the launcher tells the MPI library. Where calls are not the recorder's, the reason is told.
 func TestLoaded(t *testing.T) {
+	t.Parallel()
 	all := libraries(t)
 	for i, l := range all {
 		name := l.mpiName(t)
@@ -61,7 +62,7 @@ func TestLoaded(t *testing.T) {
 					t.Skipf("no %s: ./scripts/setup --test installs it", x.command[0])
 				}
 				dir := filepath.Join(t.TempDir(), "run")
-				command := l.launch(t, 2, x.command...)
+				command := l.launch(2, x.command...)
 				plain, err := exec.Command(command[0], command[1:]...).Output()
 				if err != nil {
 					t.Fatal(err)
@@ -91,7 +92,7 @@ func TestLoaded(t *testing.T) {
 			t.Run(l.cc+" "+x.reason, func(t *testing.T) {
 				var out strings.Builder
 				r, err := Run(t.Context(), Options{
-					Output: filepath.Join(t.TempDir(), "run"), Command: l.launch(t, 1, program(""), x.name, x.flags), Compiler: l.cc, Cache: cacheFolder, Out: &out, Err: &out,
+					Output: filepath.Join(t.TempDir(), "run"), Command: l.launch(1, program(""), x.name, x.flags), Compiler: l.cc, Cache: cacheFolder, Out: &out, Err: &out,
 				})
 				if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), x.reason) || r.Exit != 0 {
 					t.Errorf("%v, %+v\n%s", err, r, out.String())

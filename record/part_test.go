@@ -150,7 +150,7 @@ func TestPart(t *testing.T) {
 // recordPart records a part of the program, and reads what it printed.
 func (l *library) recordPart(t *testing.T, program string, part Part) (*Result, *partClocks) {
 	t.Helper()
-	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, partRanks, program), Sites: 1, Part: part})
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(partRanks, program), Sites: 1, Part: part})
 	var c partClocks
 	lines := 0
 	for line := range strings.Lines(out) {
@@ -237,7 +237,7 @@ func TestLatest(t *testing.T) {
 			program := l.compileProgram(t, "latest.c", "-g", "-Iinclude")
 			for _, args := range [][]string{{"150"}, {"150", "killed"}} {
 				const keep = 4 << 20
-				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, append([]string{program}, args...)...), Sites: 1, Keep: true, Part: Part{Keep: keep}})
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, append([]string{program}, args...)...), Sites: 1, Keep: true, Part: Part{Keep: keep}})
 				if (r.Exit != 0) != (len(args) > 1) || len(r.Found) > 0 {
 					t.Fatalf("status %d, %v\n%s", r.Exit, r.Found, errs)
 				}
@@ -295,10 +295,11 @@ func TestLatest(t *testing.T) {
 
 // TestFunctions records those of the program's instrumented functions that the patterns name. Regions that it marks are there always.
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "regions.c", "-finstrument-functions", "-rdynamic")
 	for patterns, want := range map[string]uint64{"": 4, "counted*": 4, "!counted*": 0, "main,count?d_function": 4, "main": 0, "counted*,!*_function": 0, "!main": 4} {
-		r, _, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program), Keep: true, Part: Part{Functions: patterns}})
+		r, _, errs := l.runRecorded(t, Options{Command: l.launch(1, program), Keep: true, Part: Part{Functions: patterns}})
 		have := tally(t, filepath.Join(filepath.Dir(r.Archive), rawFolder), countEntered)[0]
 		if have["counted_function"] != want || have["outer"] != 3 || have["inner"] != 3 || r.Exit != 0 {
 			t.Errorf("%q: status %d, %d calls of the function, not %d; %d and %d of the regions\n%s", patterns, r.Exit, have["counted_function"], want, have["outer"], have["inner"], errs)
@@ -308,11 +309,12 @@ func TestFunctions(t *testing.T) {
 
 // TestDeadlock: threads have mutexes that others wait for. The archive of the hang names them, the lines and who has the locks.
 func TestDeadlock(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
 			dump := filepath.Join(folder, "hang-1", "traces.otf2")
-			command := l.launch(t, 2, l.compileProgram(t, "deadlock.c", "-g", "-pthread"), dump)
+			command := l.launch(2, l.compileProgram(t, "deadlock.c", "-g", "-pthread"), dump)
 			r, _, errs := l.runRecorded(t, Options{Command: command, Output: folder, Sites: 1, Threads: ThreadsAll, Part: Part{Hang: 2 * time.Second}})
 			if r.Exit == 0 || !strings.Contains(errs, dump) {
 				t.Fatalf("status %d, %v\n%s", r.Exit, r.Cut, errs)
@@ -352,7 +354,7 @@ func TestHang(t *testing.T) {
 		t.Run(l.cc, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")
 			dump := filepath.Join(folder, "hang-1", "traces.otf2")
-			command := l.launch(t, 2, l.compileProgram(t, "stuck.c", "-g"), dump)
+			command := l.launch(2, l.compileProgram(t, "stuck.c", "-g"), dump)
 			r, out, errs := l.runRecorded(t, Options{Command: command, Output: folder, Sites: 1, Part: Part{Hang: time.Second}})
 			if r.Exit != 0 || len(r.Cut) > 0 || strings.Count(out, "done") != 2 || !strings.Contains(errs, dump) {
 				t.Fatalf("status %d, %v, %q\n%s", r.Exit, r.Cut, out, errs)

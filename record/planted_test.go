@@ -218,7 +218,7 @@ const plantedTries = 3
 // run records and analyses a program, and returns what it says itself.
 func (x *planted) run(t *testing.T, l *library, program, file string, sites int) (own plantedCause) {
 	t.Helper()
-	o := Options{Command: l.launch(t, x.ranks, program), Sites: sites, IO: strings.HasPrefix(x.file, "io_")}
+	o := Options{Command: l.launch(x.ranks, program), Sites: sites, IO: strings.HasPrefix(x.file, "io_")}
 	source, err := os.ReadFile(filepath.Join(plantedFolder, x.file))
 	if err != nil {
 		t.Fatal(err)

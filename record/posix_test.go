@@ -40,9 +40,9 @@ func TestPOSIX(t *testing.T) {
 				}
 				program, folder := l.compileProgram(t, x.file, flags...), t.TempDir()
 				want := traced(t, folder, func(log string) []string {
-					return l.launch(t, 1, strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev", "-o", log, program, folder)
+					return l.launch(1, strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev", "-o", log, program, folder)
 				})
-				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, folder), IO: true, Sites: 1, Keep: true})
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program, folder), IO: true, Sites: 1, Keep: true})
 				if r.Exit != 0 || len(r.Found) > 0 {
 					t.Fatalf("status %d, %v\n%s%s", r.Exit, r.Found, out, errs)
 				}
@@ -130,9 +130,9 @@ func TestParallelHDF5(t *testing.T) {
 		}
 		program, folder := l.compileProgram(t, "hdf5_parallel.c", hdf5(t, "h5pcc.openmpi")...), t.TempDir()
 		want := traced(t, folder, func(log string) []string {
-			return append([]string{strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev,preadv,pwritev", "-o", log}, l.launch(t, 2, program, folder)...)
+			return append([]string{strace, "-ff", "-y", "-s", "0", "-e", "trace=read,write,pread64,pwrite64,readv,writev,preadv,pwritev", "-o", log}, l.launch(2, program, folder)...)
 		})
-		r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program, folder), IO: true, Sites: 1, Keep: true})
+		r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, program, folder), IO: true, Sites: 1, Keep: true})
 		if r.Exit != 0 || len(r.Found) > 0 {
 			t.Fatalf("status %d, %v\n%s%s", r.Exit, r.Found, out, errs)
 		}

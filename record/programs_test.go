@@ -108,7 +108,7 @@ func (x *realProgram) test(t *testing.T, l *library, ranks int) {
 	plain, recorded, counts := t.TempDir(), t.TempDir(), t.TempDir()
 	x.input(t, plain)
 	x.input(t, recorded)
-	args := l.launch(t, ranks, append([]string{x.name}, x.args...)...)
+	args := l.launch(ranks, append([]string{x.name}, x.args...)...)
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = plain
 	printed, err := c.CombinedOutput()

@@ -67,12 +67,13 @@ func hashes(t *testing.T, out string) map[int]uint64 {
 
 // TestReceiveLog compares the payloads in a log, in the order of the calls, with what the program received.
 func TestReceiveLog(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "log.c")
 			dir := filepath.Join(t.TempDir(), "run")
 			r, out, errs := l.runRecorded(t, Options{
-				Output: dir, Command: l.launch(t, 4, program, "an argument"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 3, 7}},
+				Output: dir, Command: l.launch(4, program, "an argument"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 3, 7}},
 			})
 			want := hashes(t, out)
 			if len(r.Logs) != 3 || len(r.Unlogged) != 1 || len(want) != 4 {
@@ -100,7 +101,7 @@ func TestReceiveLog(t *testing.T) {
 func TestReceiveLogTime(t *testing.T) {
 	l := libraries(t)[0]
 	r, _, errs := l.runRecorded(t, Options{
-		Command: l.launch(t, 2, l.compileExample(t, "stencil.c"), "--size=64", "--steps=4"), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}},
+		Command: l.launch(2, l.compileExample(t, "stencil.c"), "--size=64", "--steps=4"), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}},
 	})
 	came := map[trace.P]trace.Time{}
 	same, later := map[trace.P]int{}, map[trace.P]int{}
@@ -129,7 +130,7 @@ func TestReceiveLogBudget(t *testing.T) {
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "log.c")
 	r, out, _ := l.runRecorded(t, Options{
-		Command: l.launch(t, 2, program), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}, Bytes: 20_000},
+		Command: l.launch(2, program), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}, Bytes: 20_000},
 	})
 	if r.Exit != 0 || len(hashes(t, out)) != 2 {
 		t.Fatalf("status %d: %s", r.Exit, out)
@@ -146,6 +147,7 @@ func TestReceiveLogBudget(t *testing.T) {
 
 // TestReceiveLogEnds has programs that end badly: the log says how, or is cut where the process was killed.
 func TestReceiveLogEnds(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "survive.c")
 	for _, x := range [...]struct {
@@ -155,7 +157,7 @@ func TestReceiveLogEnds(t *testing.T) {
 	}{{"exit", 0, 2}, {"abort", 0, 3}, {"kill", 1, 0}} {
 		t.Run(x.how, func(t *testing.T) {
 			r, _, _ := l.runRecorded(t, Options{
-				Command: l.launch(t, 2, program, x.how), Compiler: l.cc, Log: LogOptions{Ranks: []int{x.rank}},
+				Command: l.launch(2, program, x.how), Compiler: l.cc, Log: LogOptions{Ranks: []int{x.rank}},
 			})
 			b, err := os.ReadFile(r.Logs[0])
 			if err != nil {
@@ -178,11 +180,12 @@ func TestReceiveLogEnds(t *testing.T) {
 
 // TestReceiveLogFortran logs the example in Fortran, whose arguments are converted; the calls are those of the program.
 func TestReceiveLogFortran(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			for _, program := range [...]string{l.compileExample(t, "wavefront.f90"), l.compileProgram(t, "bindings.f90")} {
 				r, _, _ := l.runRecorded(t, Options{
-					Command: l.launch(t, 4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{2}},
+					Command: l.launch(4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{2}},
 				})
 				_, log := hashLog(t, r.Logs[0])
 				if end, ok := log.End(); !ok || !end.Reason.Whole() || end.Payload == 0 {
@@ -223,7 +226,7 @@ func TestReceiveLogLAMMPS(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, out, _ := l.runRecorded(t, Options{
-		Command: l.launch(t, 4, "lmp", "-in", in, "-log", "none"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 3}},
+		Command: l.launch(4, "lmp", "-in", in, "-log", "none"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 3}},
 	})
 	if !strings.Contains(out, "Total wall time") {
 		t.Fatal(out)

@@ -19,10 +19,11 @@ import (
 // TestRefusedCalls has a program that makes calls which MPI refuses: the recorder returns what MPI returns, with and without a
 // receive log, and the archive has the messages that were sent and no others.
 func TestRefusedCalls(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "invalid.c", "-w")
-			command := l.launch(t, 1, program)
+			command := l.launch(1, program)
 			plain, err := exec.Command(command[0], command[1:]...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("without the recorder: %v\n%s", err, plain)
@@ -54,6 +55,7 @@ var messageOfRecorder = regexp.MustCompile(`(?m)^coppice record: process (\d+): 
 // TestNoMemory has a recorder that gets no memory from its n-th request on, for many n: the program comes to its end, the user
 // is told once by each process, and what was recorded until then can be read.
 func TestNoMemory(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			shim := filepath.Join(t.TempDir(), "nomemory.so")
@@ -114,6 +116,7 @@ func readable(t *testing.T, raw, what string) {
 // TestMaxBytes bounds archives: their files take no more on the disk, in whole blocks, whatever the processes do; one that has
 // its share stops alone. No bound is smaller than what the definitions take.
 func TestMaxBytes(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "survive.c")
 		for _, x := range []struct {
@@ -132,7 +135,7 @@ func TestMaxBytes(t *testing.T) {
 			{4, 500_000, "comms", "300", 0},
 		} {
 			t.Run(fmt.Sprintf("%s/%d/%d/%s", l.cc, x.ranks, x.bytes, x.how), func(t *testing.T) {
-				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program, x.how, x.rounds), Bytes: x.bytes})
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(x.ranks, program, x.how, x.rounds), Bytes: x.bytes})
 				if r.Exit != 0 || !strings.Contains(out, "done") || len(r.Found) > 0 || len(r.Cut) != x.ranks {
 					t.Errorf("status %d, %v, %v\n%s%s", r.Exit, r.Found, r.Cut, out, errs)
 				}
@@ -170,11 +173,12 @@ func onDisk(t *testing.T, folder string) (bytes int64) {
 
 // TestUnequalEnd has one process whose share is used up long before the other's: none waits for the other for ever.
 func TestUnequalEnd(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "survive.c")
 		for _, how := range [...]string{"first", "last"} {
 			t.Run(l.cc+"/"+how, func(t *testing.T) {
-				r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program, how, "60000"), Bytes: 1_000_000})
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, program, how, "60000"), Bytes: 1_000_000})
 				rank := map[string]int{"first": 0, "last": 1}[how]
 				if r.Exit != 0 || !strings.Contains(out, "done") || len(r.Found) > 0 || len(r.Cut) != 1 || !strings.Contains(r.Cut[rank], "share") {
 					t.Errorf("status %d, %v, %v\n%s%s", r.Exit, r.Found, r.Cut, out, errs)

@@ -14,6 +14,7 @@ import (
 
 // TestReplayLibrary makes the replaying library for every MPI library there is.
 func TestReplayLibrary(t *testing.T) {
+	t.Parallel()
 	for _, cc := range compilers(t) {
 		t.Run(cc, func(t *testing.T) {
 			if _, err := ReplayLibrary(t.Context(), cc, cacheFolder); err != nil {
@@ -42,12 +43,13 @@ func (l *library) replayed(t *testing.T, o ReplayOptions) (list []Replay, out st
 
 // TestReplay replays each process of a program that uses most of MPI: alone it receives what it received among others.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "log.c")
 			dir := filepath.Join(t.TempDir(), "run")
 			r, out, _ := l.runRecorded(t, Options{
-				Output: dir, Command: l.launch(t, 4, program), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 3}}, CPUTime: true,
+				Output: dir, Command: l.launch(4, program), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 3}}, CPUTime: true,
 			})
 			want := hashes(t, out)
 			for _, log := range r.Logs {
@@ -66,10 +68,11 @@ func TestReplay(t *testing.T) {
 
 // TestReplayDiffers replays a program with other arguments than it was recorded with: it stops, and says where and why.
 func TestReplayDiffers(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileExample(t, "stencil.c")
 	r, _, _ := l.runRecorded(t, Options{
-		Command: l.launch(t, 4, program, "--size=64", "--steps=4"), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}},
+		Command: l.launch(4, program, "--size=64", "--steps=4"), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}},
 	})
 	for _, c := range []struct {
 		name, size, steps, end, message string
@@ -98,11 +101,12 @@ func TestReplayDiffers(t *testing.T) {
 // TestReplayFortran replays the example in Fortran, two of its processes and each twice at once, and twice in a row. The least and
 // the most processor time of the four are those of their sums.
 func TestReplayFortran(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileExample(t, "wavefront.f90")
 			r, _, _ := l.runRecorded(t, Options{
-				Command: l.launch(t, 4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 2}},
+				Command: l.launch(4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 2}},
 			})
 			list, _ := l.replayed(t, ReplayOptions{Logs: r.Logs, Command: []string{program, "--size=100", "--steps=3"}, Repeat: 2, PerNode: 2, Yield: true})
 			for _, one := range list {
@@ -139,7 +143,7 @@ func TestReplayLAMMPS(t *testing.T) {
 	}
 	command := []string{"lmp", "-in", in, "-log", "none"}
 	r, _, _ := l.runRecorded(t, Options{
-		Command: l.launch(t, 4, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 2, 3}},
+		Command: l.launch(4, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{0, 1, 2, 3}},
 	})
 	if len(r.Logs) != 4 {
 		t.Fatal(r.Logs)
@@ -205,7 +209,7 @@ func TestReadRows(t *testing.T) {
 func TestReplaySleeps(t *testing.T) {
 	l := libraries(t)[0]
 	command := []string{l.compileExample(t, "stencil.c"), "--size=1000", "--steps=5", "--compute=sleep", "--slow=4"}
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}}, CPUTime: true})
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}}, CPUTime: true})
 	list, _ := l.replayed(t, ReplayOptions{Logs: r.Logs, Command: command, Repeat: 2})
 	recorded, err := ReadVector(filepath.Join(filepath.Dir(r.Archive), vectorFolder, "1.csv"))
 	if err != nil {

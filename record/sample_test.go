@@ -21,7 +21,7 @@ func TestSamples(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "sampled.c", "-g", "-O1")
-			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program), Sample: time.Millisecond, Sites: 4})
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, program), Sample: time.Millisecond, Sites: 4})
 			var heavy, light float64
 			if _, err := fmt.Sscan(out, &heavy, &light); err != nil || r.Exit != 0 {
 				t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)
@@ -84,7 +84,7 @@ func TestPerf(t *testing.T) {
 	if b, err := exec.Command(front[0], append(front[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("perf cannot count here: %v\n%s", err, b)
 	}
-	r, out, errs := l.runRecorded(t, Options{Command: append(front, l.launch(t, 2, program)...), Sample: time.Millisecond})
+	r, out, errs := l.runRecorded(t, Options{Command: append(front, l.launch(2, program)...), Sample: time.Millisecond})
 	var own [2]float64
 	if _, err := fmt.Sscan(out, &own[0], &own[1]); err != nil || r.Exit != 0 {
 		t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)

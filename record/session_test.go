@@ -30,12 +30,12 @@ func TestSession(t *testing.T) {
 	found := false
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "session.c")
-		command := l.launch(t, 1, program)
+		command := l.launch(1, program)
 		if b, err := exec.Command(command[0], command[1:]...).Output(); err != nil || !strings.Contains(string(b), "sessions") {
 			continue // a library of MPI 3
 		}
 		found = true
-		r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, program), Compiler: l.cc})
+		r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, program), Compiler: l.cc})
 		if r.Exit != 0 || r.Processes != 2 || !strings.Contains(r.Cut[0], "MPI_Session_init alone") || r.Cut[1] != r.Cut[0] || len(r.Found) > 0 {
 			t.Errorf("sessions alone: %+v", r)
 		}
@@ -44,7 +44,7 @@ func TestSession(t *testing.T) {
 			t.Errorf("the analysis of an archive that has no events for that reason: %+v", res.Codes)
 		}
 		cannotTell(t, r.Archive, "sessions")
-		r, _, _ = l.runRecorded(t, Options{Command: l.launch(t, 2, program, "both"), Compiler: l.cc})
+		r, _, _ = l.runRecorded(t, Options{Command: l.launch(2, program, "both"), Compiler: l.cc})
 		if r.Processes != 2 || len(r.Found) > 0 {
 			t.Errorf("%+v", r)
 		}

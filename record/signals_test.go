@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,8 +10,9 @@ import (
 )
 
 // TestSignals has programs that a signal ends, or an error of MPI: it is the first finding, with the process and the line that the program
-// printed just before, and the launcher's status is what it is without the recorder. One that the program takes is none.
+// wrote down just before, and the launcher's status is what it is without the recorder. One that the program takes is none.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	const segmentation = `signal SIGSEGV \(segmentation fault\)`
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "signals.c", "-g", "-O0")
@@ -31,8 +33,9 @@ func TestSignals(t *testing.T) {
 			{how: "survived"},
 		} {
 			t.Run(l.cc+"/"+x.how, func(t *testing.T) {
-				command, status := noting(t, l.launch(t, 2, program, x.how))
-				r, out, errs := l.runRecorded(t, Options{Command: command, Sites: 1})
+				lines := filepath.Join(t.TempDir(), "lines")
+				command, status := noting(t, l.launch(2, program, x.how, lines))
+				r, _, errs := l.runRecorded(t, Options{Command: command, Sites: 1})
 				if want := status(); r.Exit != want || want == 0 {
 					t.Errorf("status %d, the launcher's is %d: %s", r.Exit, want, errs)
 				}
@@ -45,8 +48,11 @@ func TestSignals(t *testing.T) {
 					}
 					return
 				}
-				_, line, _ := strings.Cut(out, "line ")
-				line, _, _ = strings.Cut(line, "\n")
+				b, err := os.ReadFile(lines)
+				if err != nil {
+					t.Fatal(err)
+				}
+				line, _, _ := strings.Cut(string(b), "\n")
 				place := fmt.Sprintf("%s (signals.c:%s)", x.in, line)
 				want := "^ended without MPI_Finalize: rank 1 by " + x.what + " in " + regexp.QuoteMeta(place)
 				if first.Kind != "abort" || !regexp.MustCompile(want+x.to+"; calls that never returned: rank 0 in MPI_Recv").MatchString(first.Text) || !strings.HasPrefix(first.Where.Place, "signals.c:"+line) {

@@ -40,7 +40,7 @@ func sitesIn(t *testing.T, name string) (list []string) {
 func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *trace.Definitions, raw string, list []string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	r, _, errs := l.runRecorded(t, Options{Output: dir, Command: l.launch(t, 2, program...), Sites: depth, Keep: true})
+	r, _, errs := l.runRecorded(t, Options{Output: dir, Command: l.launch(2, program...), Sites: depth, Keep: true})
 	if r.Exit != 0 {
 		t.Fatal(r, errs)
 	}
@@ -70,6 +70,7 @@ func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *tr
 
 // TestCallSites compares the call sites of programs in C and Fortran with their sources, and all frames with what addr2line says.
 func TestCallSites(t *testing.T) {
+	t.Parallel()
 	_, addr2line := exec.LookPath("addr2line")
 	for _, l := range libraries(t) {
 		for _, name := range [...]string{"sites.c", "sites.f90"} {
@@ -150,6 +151,7 @@ func asAddr2line(t *testing.T, raw string) {
 // TestCallPaths holds the paths of calls, also where frames have other sizes from call to call, and one path for each depth of a
 // recursion.
 func TestCallPaths(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	d, _, _ := l.recordSites(t, 8, l.compileProgram(t, "sites.c", "-g", "-O1"))
 	paths := map[string]int{}
@@ -185,6 +187,7 @@ func TestCallPaths(t *testing.T) {
 // TestCallsThroughLibrary holds that calls of a library without lines are at the line of the program that calls the library, but those
 // whose frames move on the stack, which would be unwound each time: after a few they have the library's place alone.
 func TestCallsThroughLibrary(t *testing.T) {
+	t.Parallel()
 	if goruntime.GOARCH != "amd64" {
 		t.Skip("return addresses have a fixed place below the frames of x86-64 alone")
 	}
@@ -229,6 +232,7 @@ func TestCallsThroughLibrary(t *testing.T) {
 
 // TestNoCallSites holds what is there without lines, without symbols, and without call sites.
 func TestNoCallSites(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "sites.c", "-O1")
 	_, _, got := l.recordSites(t, 1, program)

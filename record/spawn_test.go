@@ -9,10 +9,11 @@ import (
 
 // TestSpawn records a program that starts others: these run and end as without the recorder, and the archive is that of their parents.
 func TestSpawn(t *testing.T) {
+	t.Parallel()
 	found := false
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "spawn.c")
-		command := l.launch(t, 2, program)
+		command := l.launch(2, program)
 		if exec.Command(command[0], command[1:]...).Run() != nil {
 			t.Logf("%s: its launcher cannot start more processes", l.cc)
 			continue

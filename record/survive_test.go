@@ -40,11 +40,12 @@ var survivals = []struct {
 // TestSurvival has programs that end badly, and recordings that find no room: what was recorded until then is in the
 // archive, which says that it was cut, and the status is the launcher's.
 func TestSurvival(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "survive.c")
 		for _, x := range survivals {
 			t.Run(l.cc+"/"+x.how, func(t *testing.T) {
-				command, status := noting(t, l.launch(t, 2, program, x.how, x.rounds))
+				command, status := noting(t, l.launch(2, program, x.how, x.rounds))
 				r, out, errs := l.runRecorded(t, Options{Command: command, Bytes: x.bytes})
 				if want := status(); r.Exit != want {
 					t.Errorf("status %d, the launcher's is %d", r.Exit, want)
@@ -160,8 +161,9 @@ func eachEvent(t *testing.T, archive string, f func(p trace.P, e *trace.Event)) 
 
 // TestFinish makes the archive of a recording whose launcher was killed, also where an attempt before it came half way.
 func TestFinish(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "survive.c"), "kill"), Keep: true})
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "survive.c"), "kill"), Keep: true})
 	want := sends(t, r.Archive)
 	dir := filepath.Dir(r.Archive)
 	if _, err := Finish(dir, false); !errors.Is(err, ErrExists) {

@@ -75,7 +75,7 @@ func TestOpenMP(t *testing.T) {
 // openMP records the program, whose result is known, and returns the archive and what its threads wait.
 func (l *library) openMP(t *testing.T, program string, rounds, sum int) (archive string, waited float64) {
 	t.Helper()
-	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, program, strconv.Itoa(rounds)), Threads: ThreadsOpenMP, Sites: 1})
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, program, strconv.Itoa(rounds)), Threads: ThreadsOpenMP, Sites: 1})
 	got := 0
 	if _, err := fmt.Sscan(out, &got, &waited); err != nil || got != sum || r.Exit != 0 {
 		t.Fatalf("%v, status %d: %q, not %d\n%s", err, r.Exit, out, sum, errs)
@@ -157,7 +157,7 @@ func eventsOf(t *testing.T, src trace.Source, p trace.P, do func(e *trace.Event,
 // TestNoThreads records the same program without its threads: only those that call MPI are locations.
 func TestNoThreads(t *testing.T) {
 	l := libraries(t)[0]
-	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp"), "1")})
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "openmp.c", "-fopenmp"), "1")})
 	src, err := otf2.OpenPath(r.Archive)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestGNU(t *testing.T) {
 		} {
 			t.Run(l.cc+"/"+file, func(t *testing.T) {
 				program := l.compileProgram(t, file, "-g", "-O1", "-fopenmp", "-lm")
-				plain := l.launch(t, 2, program)
+				plain := l.launch(2, program)
 				alone, err := exec.Command(plain[0], plain[1:]...).Output()
 				if err != nil {
 					t.Fatal(err)
@@ -229,7 +229,7 @@ func TestGNU(t *testing.T) {
 func TestWithoutOMPT(t *testing.T) {
 	needOMPT(t)
 	l := libraries(t)[0]
-	r, out, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, l.compileProgram(t, "openmp.c", "-fopenmp", "-DALLOCATES"), "1"), Threads: ThreadsOpenMP})
+	r, out, _ := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "openmp.c", "-fopenmp", "-DALLOCATES"), "1"), Threads: ThreadsOpenMP})
 	if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, "omp_alloc") || r.Exit != 0 {
 		t.Errorf("processes without parallel regions: %v; %q, %q; status %d, %q", r.Alone, r.Runtime, r.GNU, r.Exit, out)
 	}
@@ -243,7 +243,7 @@ func TestWithoutOMPT(t *testing.T) {
 		why     string
 		command []string
 	}{{"a script started it", []string{script}}, {"linked statically", []string{static, "1"}}} {
-		r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 2, x.command...), Compiler: l.cc, Threads: ThreadsOpenMP})
+		r, out, errs := l.runRecorded(t, Options{Command: l.launch(2, x.command...), Compiler: l.cc, Threads: ThreadsOpenMP})
 		if !slices.Equal(r.Alone, []int{0, 1}) || r.Runtime != "" || !strings.Contains(r.GNU, x.why) || r.Exit != 0 {
 			t.Errorf("%s: %v; %q, %q; status %d, %q %s", x.why, r.Alone, r.Runtime, r.GNU, r.Exit, out, errs)
 		}
@@ -257,7 +257,7 @@ func TestPOSIXThreads(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileProgram(t, "pthreads.c", "-g", "-O1", "-pthread")
-			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program, "3"), Threads: ThreadsAll, Sites: 1, Keep: true})
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program, "3"), Threads: ThreadsAll, Sites: 1, Keep: true})
 			var sum, made, waits uint64
 			if _, err := fmt.Sscan(out, &sum, &made, &waits); err != nil || sum != 22 || r.Exit != 0 || len(r.Found) > 0 || len(r.Alone) > 0 {
 				t.Fatalf("%v, status %d: %q, %v %v\n%s", err, r.Exit, out, r.Found, r.Alone, errs)
@@ -317,7 +317,7 @@ func TestCXXThreads(t *testing.T) {
 			before, _, _ := strings.Cut(string(source), "// the waiting line")
 			line := strconv.Itoa(1 + strings.Count(before, "\n"))
 			program := l.compileProgram(t, "cxxthreads.cc", "-g", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread", "-lstdc++")
-			r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, 1, program), Threads: ThreadsAll, Sites: 1})
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program), Threads: ThreadsAll, Sites: 1})
 			sum, waited, longest := 0, 0.0, 0.0
 			if _, err := fmt.Sscan(out, &sum, &waited); err != nil || sum != 6001 || r.Exit != 0 || len(r.Found) > 0 {
 				t.Fatalf("%v, status %d: %q, %v\n%s", err, r.Exit, out, r.Found, errs)
@@ -380,7 +380,7 @@ func TestTogether(t *testing.T) {
 			{"latest", Options{Part: Part{Keep: LeastKeep}}, []string{"15000"}, [ranks]map[string]uint64{}, nil},
 		} {
 			t.Run(l.cc+"/"+x.name, func(t *testing.T) {
-				x.o.Command, x.o.Threads, x.o.Sites, x.o.Keep = l.launch(t, ranks, append([]string{program, strconv.Itoa(steps)}, x.args...)...), ThreadsAll, 1, true
+				x.o.Command, x.o.Threads, x.o.Sites, x.o.Keep = l.launch(ranks, append([]string{program, strconv.Itoa(steps)}, x.args...)...), ThreadsAll, 1, true
 				r, out, errs := l.runRecorded(t, x.o)
 				var in [2]float64
 				for line := range strings.Lines(out) {

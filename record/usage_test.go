@@ -21,7 +21,7 @@ func TestUsage(t *testing.T) {
 	}
 	_, allowed, _ := strings.Cut(string(own), "Cpus_allowed_list:")
 	processor := strings.FieldsFunc(allowed, func(r rune) bool { return !unicode.IsDigit(r) })[0] // the first that may be used
-	command := l.launch(t, 4, l.compileProgram(t, "usage.c"))
+	command := l.launch(4, l.compileProgram(t, "usage.c"))
 	program := command[len(command)-1]
 	r, out, errs := l.runRecorded(t, Options{Command: append(command[:len(command)-1], "taskset", "-c", processor, program)})
 	var clocks [][3]float64

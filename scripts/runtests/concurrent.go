@@ -50,9 +50,9 @@ func beginGoroutines(files []string) (bool, error) {
 // goroutine is what begins one, or a text that looks like it.
 var goroutine = regexp.MustCompile(`(?m)^([^/\n]|/[^/\n])*(\bgo (func\b|[\w.]+\()|\.(Go|RunInProcess|RunParallel|Parallel)\()`)
 
-// raceTest is the step of the race detector.
-func raceTest(b *output, t *tally) {
-	for _, module := range []string{"", "bench"} {
+// raceTest is the step of the race detector for a module.
+func raceTest(module string) func(*output, *tally) {
+	return func(b *output, t *tally) {
 		packages, err := concurrent(module)
 		if err != nil {
 			fmt.Fprintf(b.out, "FAIL packages with goroutines: %v\n", err)

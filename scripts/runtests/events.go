@@ -42,6 +42,18 @@ func (t *tally) note(name string) {
 
 func (t *tally) skip(name, reason string) { t.skipped = append(t.skipped, skip{name, reason}) }
 
+// add counts what another tally counted.
+func (t *tally) add(o *tally) {
+	t.passed += o.passed
+	t.failed += o.failed
+	t.failures = append(t.failures, o.failures...)
+	t.skipped = append(t.skipped, o.skipped...)
+	t.cpu += o.cpu
+	for name := range o.ran {
+		t.note(name)
+	}
+}
+
 // used adds the processor time of a finished command and of what it started and waited for.
 func (t *tally) used(s *os.ProcessState) {
 	if s != nil {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,5 +191,28 @@ func TestChoose(t *testing.T) {
 			t.Errorf("step %q: a name given twice, or nothing said about it", s.name)
 		}
 		seen[s.name] = true
+	}
+}
+
+func TestTogether(t *testing.T) {
+	var out, log strings.Builder
+	var sum tally
+	begun := make(chan struct{})
+	part := func(name string, step func(*tally)) func(*output, *tally) {
+		return func(b *output, t *tally) {
+			step(t)
+			fmt.Fprintln(b.out, name)
+			fmt.Fprintln(b.log, "log of", name)
+		}
+	}
+	together(
+		part("first", func(t *tally) { <-begun; t.pass("a"); t.skip("b", "no b") }), // ends only where the second one runs
+		part("second", func(t *tally) { close(begun); t.pass("c"); t.fail("d"); t.skip("e", "no e") }),
+	)(&output{out: &out, log: &log}, &sum)
+	if out.String() != "first\nsecond\n" || log.String() != "log of first\nlog of second\n" {
+		t.Errorf("%q %q", out.String(), log.String())
+	}
+	if sum.passed != 2 || sum.failed != 1 || !slices.Equal(sum.failures, []string{"d"}) || len(sum.skipped) != 2 || len(sum.ran) != 3 {
+		t.Errorf("%+v", sum)
 	}
 }

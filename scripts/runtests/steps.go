@@ -56,7 +56,7 @@ func table(fuzz time.Duration) []step {
 			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
-			raceTest,
+			together(raceTest(""), raceTest("bench")),
 		},
 		{"nompi", "without MPI: build, and the tests of package mpi", nil, all(
 			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
@@ -208,7 +208,7 @@ func goTest(env []string, args ...string) func(*output, *tally) { return goTestI
 // testEverywhere is a step of go test on all packages, of the module in bench too.
 func testEverywhere(env []string, args ...string) func(*output, *tally) {
 	args = append(args, "./...")
-	return all(goTest(env, args...), goTestIn("bench", env, args...))
+	return together(goTest(env, args...), goTestIn("bench", env, args...))
 }
 
 // testAllBut is testEverywhere without one package of the module.
@@ -221,7 +221,7 @@ func testAllBut(name string) func(*output, *tally) {
 			return
 		}
 		packages := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return p == module+"/"+name })
-		all(goTest(nil, packages...), goTestIn("bench", nil, "./..."))(b, t)
+		together(goTest(nil, packages...), goTestIn("bench", nil, "./..."))(b, t)
 	}
 }
 
@@ -253,6 +253,24 @@ func all(parts ...func(*output, *tally)) func(*output, *tally) {
 		for _, run := range parts {
 			run(b, t)
 		}
+	}
+}
+
+// together runs two parts of a step at the same time, since each waits now and then. What the second one prints comes after the first.
+func together(first, second func(*output, *tally)) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		var out, log bytes.Buffer
+		var other tally
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			second(&output{out: &out, log: &log}, &other)
+		}()
+		first(b, t)
+		<-done
+		_, _ = io.Copy(b.out, &out)
+		_, _ = io.Copy(b.log, &log)
+		t.add(&other)
 	}
 }
 
