@@ -157,7 +157,8 @@ type Location struct {
 	Type     string `json:"type"`  // cpu, accelerator, metric, other
 	Class    int    `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
 	Events   uint64 `json:"events"`
-	First    uint64 `json:"first"` // tick of the first event; in api/locations alone, as last; both 0 where they are lost
+	Counter  int    `json:"counter"` // of the first reading of a recorder of metrics, by its ID; -1: none; in api/locations alone
+	First    uint64 `json:"first"`   // tick of the first event; in api/locations alone, as last; both 0 where they are lost
 	Last     uint64 `json:"last"`
 }
 

@@ -315,9 +315,32 @@ func (s *Server) locations(_ context.Context, p *params) (any, error) {
 			return nil, v.err
 		}
 		l.First, l.Last = v.first, v.last
+		if l.Counter, err = p.run.firstCounter(trace.P(i)); err != nil && !results.Partial(err) {
+			return nil, err
+		}
 		x.List = append(x.List, l)
 	}
 	return x, nil
+}
+
+// firstCounter is the counter of the first reading of a recorder of metrics; -1 of other locations, and without readings.
+func (x *run) firstCounter(p trace.P) (int, error) {
+	if x.Defs.Location(p).Type != trace.MetricLocation {
+		return -1, nil
+	}
+	a, err := x.array(p, xtf.TypeMetric)
+	found := -1
+	if err == nil && a.Len() > 0 {
+		var row []byte
+		if row, err = a.Row(0, nil); err == nil {
+			var m xtf.Metric
+			m.Load(row)
+			if i, ok := results.NewCounters(x.Defs).Of(&m); ok {
+				found = i
+			}
+		}
+	}
+	return found, err
 }
 
 // location describes a row of the timeline.
@@ -330,7 +353,7 @@ func (x *run) location(p trace.P) (Location, error) {
 		return Location{}, err
 	}
 	loc := Location{
-		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events,
+		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events, Counter: -1,
 	}
 	loc.Group, loc.Node = d.Place(l.Group)
 	return loc, nil

@@ -406,3 +406,27 @@ func TestCallTree(t *testing.T) {
 		}
 	})
 }
+
+// TestRecorders: a row of a recorder of metrics tells which counter it reads, and that has all its readings.
+func TestRecorders(t *testing.T) {
+	t.Parallel()
+	s := serving(t, realTrace(t, "hip-mi300-scorep9"))
+	x, recorders := s.runs[0], 0
+	for _, l := range answer[Locations](t, s, "locations").List {
+		rows := rowsOf(t, x, trace.P(l.Location), xtf.TypeMetric, func(b []byte) (m xtf.Metric) { m.Load(b); return m })
+		if l.Type != "metric" || len(rows) == 0 {
+			if l.Counter != -1 {
+				t.Errorf("row %d of type %s has counter %d", l.Location, l.Type, l.Counter)
+			}
+			continue
+		}
+		recorders++
+		v := answer[CounterBins](t, s, fmt.Sprintf("counter?bins=1&metric=%d&loc=%d", l.Counter, l.Location))
+		if v.Rows != uint64(len(rows)) || v.Mean[0] == nil {
+			t.Errorf("row %d reads %s: %d of %d rows, mean %v", l.Location, x.meta.Counters[l.Counter].Name, v.Rows, len(rows), v.Mean[0])
+		}
+	}
+	if recorders != 29 { // HIP memory, and those of two plugins, by otf2-print
+		t.Errorf("%d rows are recorders of metrics", recorders)
+	}
+}

@@ -215,6 +215,29 @@ func TestOrder(t *testing.T) {
 	clean(t, s)
 }
 
+// TestCounterLane draws the readings of the chosen counter above the rows, those of the selected row.
+func TestCounterLane(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "t=1000000..3000000&tab=counters&off=wmc&at=3:2000000")
+	if n := eval[int](t, s, "coppice.counters.lane()"); n != 0 {
+		t.Errorf("without a chosen counter the lane is %d pixels high", n)
+	}
+	must(t, s.Do("[...document.querySelectorAll('#panel button')].find((b) => b.innerText === 'show it above the timeline').click()"))
+	rest(t, s)
+	const drawn = `(() => {
+		const {canvas, box, counterY} = coppice.timeline, v = coppice.overlays['counter 0 3'];
+		const {data} = canvas.getContext('2d').getImageData(box.x, counterY, box.w, coppice.counters.lane());
+		const columns = new Set();
+		for (let k = 0; k < data.length; k += 4) if (Math.abs(data[k]) < 40 && Math.abs(data[k + 2] - 178) < 40) columns.add(k / 4 % box.w);
+		return [columns.size / box.w, v ? v.mean.filter((x) => x !== null).length : -1, v ? v.location : -1];
+	})()`
+	if v := eval[[3]float64](t, s, drawn); v[0] < 0.8 || v[1] < 10 || v[2] != 3 || !strings.Contains(look(t, s).Hash, "counter=0") {
+		t.Errorf("%g of the lane's width has a curve, of %g bins with readings of row %g", v[0], v[1], v[2])
+	}
+	clean(t, s)
+}
+
 // TestTip: the tip is about what is under it after zooms, and about the selection where keys moved that.
 func TestTip(t *testing.T) {
 	s := started(t)

@@ -1,4 +1,5 @@
 import {chain} from './chain.js';
+import {Counters} from './counters.js';
 import {ask, hitButton} from './dialogs.js';
 import {drawDetails} from './details.js';
 import {$, beginning, notice, replace, say} from './dom.js';
@@ -38,12 +39,13 @@ export class App {
     this.state = new State([first, Math.max(first + 1, last)], Math.max(1, this.meta.locations));
     const again = () => this.schedule();
     const failed = (e) => this.failed(e);
-    this.names = new Names(source, 0, this.meta.locations, this.busy, again);
+    this.names = new Names(source, 0, this.meta, this.busy, again);
     this.tiles = new Tiles(source, 0, this.meta, this.busy, again, failed);
     this.painter = new Painter(this.tiles, this.meta.regions);
     this.second = answer.runs[1] ? this.other(answer.runs[1], again, failed) : null;
     this.order = new Order(this);
     this.overlays = new Overlays(this);
+    this.counters = new Counters(this);
     this.timeline = new Timeline(this);
     this.overview = new Overview(this);
     this.pointer = new Pointer(this);
@@ -73,7 +75,7 @@ export class App {
     if (meta.predicted_from && meta.predicted_from !== this.meta.id) words[1] += ' from another run';
     const at = [this.meta.first, meta.first]; // ticks that are drawn above each other
     return {meta, tiles, words, at, note: '', painter: new Painter(tiles, meta.regions),
-      names: new Names(this.source, 1, meta.locations, this.busy, again), fromFirst: (t) => at[1] + (t - at[0]) * scale};
+      names: new Names(this.source, 1, meta, this.busy, again), fromFirst: (t) => at[1] + (t - at[0]) * scale};
   }
 
   // align draws the second run from the execution of an interval on that the state names, or from its begin.
@@ -167,7 +169,7 @@ export class App {
 
   // changed follows the state: what moved, what is to be asked again.
   changed(what) {
-    if (what === 'off' || what === 'view' || what === 'sel') this.overlays.follow();
+    if (['off', 'view', 'sel', 'counter'].includes(what)) this.overlays.follow();
     $('table').hidden = !this.state.table;
     $('timeline').classList.toggle('hidden-picture', this.state.table);
     $('tree').hidden = !this.state.tree;

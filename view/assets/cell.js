@@ -51,7 +51,7 @@ export function describe(app, c) {
   const parts = cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
     .map(([s, x]) => `${s === 0 ? own : app.answer.classes[s]} ${share(x)}`);
   if (cell.gap > 0) parts.push(`no function recorded ${share(cell.gap)}`);
-  if (!c.call) lines.push(parts.join(', ') || idle(app, c));
+  if (!c.call) lines.push(parts.join(', ') || app.counters.text(c.t, c.row) || idle(app, c));
   if (cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(cell.wait));
   else if (app.meta.waits && !(cell.tile.flags & 4)) lines.push('waits are drawn for rows of fewer ranks');
   if (!c.call) {

@@ -3,8 +3,8 @@
 const chunk = 4096;
 
 export class Names {
-  constructor(source, run, total, busy, changed) {
-    Object.assign(this, {source, run, total, busy, changed});
+  constructor(source, run, {locations, counters}, busy, changed) {
+    Object.assign(this, {source, run, total: locations, counters, busy, changed});
     this.chunks = new Map();
   }
 
@@ -50,6 +50,7 @@ export class Names {
     const l = this.of(row);
     if (!l) return 'row ' + row;
     if (l.type !== 'cpu' && l.name) return l.name;
+    if (l.counter >= 0) return this.counters[l.counter].name.replace(/^.*:::/, ''); // without the part of PAPI that reads it
     return 'rank ' + l.process + (l.thread ? '.' + l.thread : '');
   }
 

@@ -3,7 +3,7 @@ import {$, el, notice} from './dom.js';
 // The order of the rows of the timeline: as recorded, by what their processes did in the window, by machine or class, with some of them
 // hidden. A place is a row of the picture, a location what is drawn there.
 
-const most = 4096; // locations that can be ordered
+const mostOrdered = 4096; // locations that can be ordered
 
 export class Order {
   constructor(app) {
@@ -64,8 +64,8 @@ export class Order {
 
   async sorted(by, gone) {
     const {app} = this;
-    if (app.meta.locations > most) {
-      notice(`Only ${most} rows and fewer can be ordered or hidden; this run has more. Choose ranks with the tree.`);
+    if (app.meta.locations > mostOrdered) {
+      notice(`Only ${mostOrdered} rows and fewer can be ordered or hidden; this run has more. Choose ranks with the tree.`);
       return null;
     }
     await app.names.sure(0);

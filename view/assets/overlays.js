@@ -31,13 +31,14 @@ export class Overlays {
     const {app} = this;
     const meta = app.meta;
     if (!meta.rows) return;
+    await app.names.sure(app.here());
     const ranks = await app.order.ranks(app.state.rows);
     const row = app.here();
     const jobs = [];
     if (app.state.lane('m')) jobs.push(this.one('messages', 'messages', {t: this.span(), ranks, max: 2000}));
     if (meta.critical && app.state.lane('c')) jobs.push(this.one('critical', 'critical', {t: this.span()}));
     if (meta.intervals > 1) jobs.push(this.one('executions', 'executions', {loc: row, t: this.span(), max: 400}));
-    await Promise.all(jobs);
+    await Promise.all([...jobs, ...app.counters.ask(this.span())]);
   }
 
   // one asks, unless the same was asked last; in a static file the answer for the whole run serves every window.

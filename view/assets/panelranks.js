@@ -1,4 +1,5 @@
 import {chart, heat, yAxis} from './chart.js';
+import {curve, rangeOf, writeCounter} from './counters.js';
 import {el} from './dom.js';
 import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
@@ -9,7 +10,6 @@ import {about, part, swatch} from './paneltime.js';
 export class RankPanels {
   constructor(app) {
     this.app = app;
-    this.metric = 0;
     this.what = 'bytes';
     this.exact = '';
   }
@@ -20,7 +20,7 @@ export class RankPanels {
     const list = [
       {id: 'ranks', name: 'Ranks', key: () => span() + this.exact, show: () => this.ranks()},
       {id: 'matrix', name: 'Matrix', key: () => this.what, show: () => this.matrix()},
-      {id: 'counters', name: 'Counters', key: () => app.panels.span() + this.metric + (app.state.sel ? app.state.sel.row : ''), show: () => this.counters()},
+      {id: 'counters', name: 'Counters', key: () => app.panels.span() + app.state.counter + (app.state.sel ? app.state.sel.row : ''), show: () => this.counters()},
       {id: 'classes', name: 'Classes', key: () => '', show: () => this.classes()},
     ];
     if (app.second) list.push({id: 'comparison', name: 'Comparison', key: () => String(app.state.align), show: () => this.comparison()});
@@ -173,51 +173,29 @@ export class RankPanels {
     const {app} = this;
     if (!app.meta.counters.length) return [el('p', {class: 'note'}, 'The trace has no counters. Score-P records some with SCOREP_METRIC_PAPI.')];
     const row = app.here();
-    const metric = app.meta.counters.find((m) => m.id === this.metric) || app.meta.counters[0];
-    const choose = el('select', {id: 'metric', 'aria-label': 'Counter', onchange: (e) => {
-      this.metric = Number(e.target.value);
-      app.panels.follow(true);
-    }}, ...app.meta.counters.map((m) => el('option', {value: m.id, selected: m.id === metric.id}, m.name)));
+    const metric = app.meta.counters[app.state.counter ?? app.names.of(row)?.counter] || app.meta.counters[0];
+    const choose = el('select', {id: 'metric', 'aria-label': 'Counter', onchange: (e) => app.state.change({counter: Number(e.target.value)})},
+      ...app.meta.counters.map((m) => el('option', {value: m.id, selected: m.id === metric.id}, m.name)));
     const v = await app.ask('counter', {metric: metric.id, loc: row, t: app.panels.span(), bins: 512});
-    const known = [...v.min, ...v.max].filter((x) => x !== null);
-    const head = el('p', {}, choose, ` ${app.names.label(row)}` + (metric.unit ? `, in ${metric.unit}` : '') + (metric.description ? `. ${metric.description}` : ''));
-    if (!known.length) return [head, el('p', {class: 'note'}, 'No reading of this counter on this row in the window. Select another row.')];
-    const low = Math.min(...known);
-    const high = Math.max(...known);
-    const base = low >= 0 && low < high * 0.6 ? 0 : low;
+    const head = el('p', {}, choose, ` ${app.names.label(row)}` + (metric.unit ? `, in ${metric.unit}` : '') + (metric.description ? `. ${metric.description} ` : ' '),
+      app.state.counter === null ? link('show it above the timeline', () => app.state.change({counter: metric.id})) : link('take the lane away', () => app.state.change({counter: null})));
+    const r = rangeOf(v);
+    if (!r) return [head, el('p', {class: 'note'}, 'No reading of this counter on this row in the window. Select another row.')];
     const box = {x: 90, y: 8, w: this.width() - 100, h: 130};
-    const write = (x) => new Intl.NumberFormat(undefined, {notation: 'compact', maximumSignificantDigits: 4}).format(x);
     const draw = (ctx, c) => {
-      const y = yAxis(ctx, c, box, base, high > base ? high : base + 1, write);
-      const w = box.w / v.min.length;
-      ctx.fillStyle = c.cls[2];
-      ctx.globalAlpha = 0.35;
-      v.min.forEach((m, k) => {
-        if (m !== null) ctx.fillRect(box.x + k * w, y(v.max[k]) - 0.5, Math.max(1, w), y(m) - y(v.max[k]) + 1);
-      });
-      ctx.globalAlpha = 1;
-      ctx.strokeStyle = c.cls[2];
-      ctx.lineWidth = 1.6;
-      ctx.beginPath();
-      let on = false;
-      v.last.forEach((m, k) => {
-        if (m === null) return;
-        ctx[on ? 'lineTo' : 'moveTo'](box.x + (k + 0.5) * w, y(m));
-        on = true;
-      });
-      ctx.stroke();
+      const x = (t) => box.x + (t - v.begin) / (v.bin_ticks * v.min.length) * box.w;
+      curve(ctx, v, x, yAxis(ctx, c, box, r.base, r.top, writeCounter));
       const marks = app.clock.marks(v.begin, v.begin + v.bin_ticks * v.min.length, 6);
       for (const t of marks.at) {
-        const x = box.x + (t - v.begin) / (v.bin_ticks * v.min.length) * box.w;
         const text = app.clock.at(t, marks.step);
         ctx.fillStyle = c.dim;
-        if (x + ctx.measureText(text).width < box.x + box.w + 8) ctx.fillText(text, x, box.y + box.h + 14);
+        if (x(t) + ctx.measureText(text).width < box.x + box.w + 8) ctx.fillText(text, x(t), box.y + box.h + 14);
       }
     };
     const readings = v.mean.filter((x) => x !== null);
     return [head, el('div', {class: 'columns'}, chart(this.width(), 166, `${metric.name} over time; the list next to it has its extremes`, draw),
-      facts([['readings', count(v.rows) + (v.sampled ? ', a part of them shown' : '')], ['least', write(low)], ['most', write(high)],
-        ['mean of bins', write(readings.reduce((a, b) => a + b, 0) / readings.length)], ['values', metric.cumulative ? 'accumulate: the slope is the rate' : 'as read']]))];
+      facts([['readings', count(v.rows) + (v.sampled ? ', a part of them shown' : '')], ['least', writeCounter(r.low)], ['most', writeCounter(r.high)],
+        ['mean of bins', writeCounter(readings.reduce((a, b) => a + b, 0) / readings.length)], ['values', metric.cumulative ? 'accumulate: the slope is the rate' : 'as read']]))];
   }
 
   async classes() {

@@ -36,6 +36,7 @@ export class State {
     this.off = ''; // lanes switched off: letters of w, m, c
     this.hide = ''; // classes that are not painted, a digit of base 36 each; g: gaps
     this.fn = null; // region that alone has its colour
+    this.counter = null; // the one with a lane
     this.by = ''; // order of the rows
     this.gone = []; // locations that are hidden
     this.align = null; // [node, execution] of the first run at which both are drawn above each other
@@ -68,6 +69,7 @@ export class State {
     this.hide = (q.get('hide') || '').replace(/[^0-9a-g]/g, '');
     this.fn = /^[0-9]{1,9}$/.test(q.get('fn')) ? Number(q.get('fn')) : null;
     this.msg = ['late', 'row'].includes(q.get('msg')) ? q.get('msg') : '';
+    this.counter = /^[0-9]{1,9}$/.test(q.get('counter')) ? Number(q.get('counter')) : null;
     this.by = (q.get('by') || '').replace(/[^a-z0-9_]/g, '');
     this.gone = (q.get('gone') || '').split('.').filter((x) => /^[0-9]{1,9}$/.test(x)).slice(0, 200).map(Number);
     const align = /^([0-9]{1,9})\.([0-9]{1,9})$/.exec(q.get('align') || '');
@@ -90,6 +92,7 @@ export class State {
     if (this.hide) q.set('hide', this.hide);
     if (this.fn !== null) q.set('fn', this.fn);
     if (this.msg) q.set('msg', this.msg);
+    if (this.counter !== null) q.set('counter', this.counter);
     if (this.by) q.set('by', this.by);
     if (this.gone.length) q.set('gone', this.gone.join('.'));
     if (this.align) q.set('align', this.align.join('.'));

@@ -76,6 +76,7 @@ export class Timeline {
     if (app.second) this.drawSecond(ctx);
     this.axis(ctx, width);
     this.intervals(ctx);
+    app.counters.draw(ctx, this.counterY);
     if (app.state.lane('c')) this.critical(ctx);
     if (app.state.lane('m')) this.arrows.draw(ctx);
     else this.arrows.drawn = [];
@@ -88,7 +89,8 @@ export class Timeline {
     const {app} = this;
     const depth = intervalLevels(app.overlays.executions);
     this.laneY = axisHeight;
-    this.criticalY = axisHeight + depth * laneHeight;
+    this.counterY = axisHeight + depth * laneHeight;
+    this.criticalY = this.counterY + app.counters.lane();
     const critical = app.meta.critical && app.state.lane('c') ? criticalHeight + 3 : 0;
     const m = app.overlays.messages;
     this.density = app.state.lane('m') && m && m.truncated ? this.arrows.height : 0;
