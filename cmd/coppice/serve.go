@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -92,24 +93,18 @@ func (o *serveFlags) serve(operands []string, s streams) error {
 
 // browse starts a browser with an address, and does not wait for it.
 func (s streams) browse(address string) {
+	err := errors.New("nothing here opens one")
 	for _, name := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
-		program, err := exec.LookPath(name)
-		if err != nil || address == "" {
-			continue
+		if program, none := exec.LookPath(name); none == nil && address != "" { // a socket has none
+			c := exec.Command(program, address)
+			c.Stderr = os.Stderr // it says what it lacks, such as a display
+			err = c.Start()
+			break
 		}
-		c := exec.Command(program, address)
-		if err := c.Start(); err != nil {
-			s.say("--open: %v: give a browser the address yourself", err)
-			return
-		}
-		go func() {
-			if err := c.Wait(); err != nil {
-				s.say("--open: %s: %v: give a browser the address yourself", name, err)
-			}
-		}()
-		return
 	}
-	s.say("--open: nothing here opens a browser: set BROWSER to one, or give one the address yourself")
+	if err != nil {
+		s.say("--open: no browser was started: %v. Set BROWSER to one, or give one the address yourself", err)
+	}
 }
 
 // aroundHere names the user, this machine and, in a batch job, the one that it was submitted from.

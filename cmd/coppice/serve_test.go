@@ -35,7 +35,7 @@ func TestServeOpen(t *testing.T) {
 	}
 	t.Setenv("BROWSER", "")
 	t.Setenv("PATH", "")
-	if code, _, errs := call(serve...); code != jobs.ExitDone || !strings.Contains(errs, "set BROWSER") {
+	if code, _, errs := call(serve...); code != jobs.ExitDone || !strings.Contains(errs, "Set BROWSER") {
 		t.Errorf("without a browser: exit code %d: %s", code, errs)
 	}
 }
