@@ -387,19 +387,15 @@ type Causes struct {
 	More int             `json:"more"`
 }
 
-// NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous thing of a kind on a
-// location. kind is call (default), sibling (same depth), region (calls of region=I), mpi (outermost MPI), message,
-// collective, wait, marker, interval or critical. With n the step is from that row of the kind (of a call for call,
-// sibling, region, mpi, marker), with t from that time.
+// NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous call on a location, any (kind call, the default)
+// or of a region (kind region, region=I). With n the step is from that row of CALL, with t from that time.
 type NextEvent struct {
-	Found    bool    `json:"found"`
-	Side     string  `json:"side"` // before or after: where the search ended; beyond: given up after 2^20 rows, ask again from T
-	Kind     string  `json:"kind"`
-	Location int     `json:"location"`
-	N        uint64  `json:"n"` // row of the kind
-	T        uint64  `json:"t"`
-	End      uint64  `json:"end"`
-	Call     *uint64 `json:"call"` // row of the call, where there is one
+	Found    bool   `json:"found"`
+	Side     string `json:"side"` // before or after: where the search ended; beyond: given up after 2^20 rows, ask again from T
+	Location int    `json:"location"`
+	N        uint64 `json:"n"` // row of CALL
+	T        uint64 `json:"t"`
+	End      uint64 `json:"end"`
 }
 
 // Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the

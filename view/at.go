@@ -210,68 +210,39 @@ func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 // mostSteps is how many rows a step may pass over.
 const mostSteps = 1 << 20
 
-// stepKinds are the kinds of things that steps go to, and their rows.
-var stepKinds = map[string]xtf.TypeID{
-	"call": xtf.TypeCall, "sibling": xtf.TypeCall, "region": xtf.TypeCall, "mpi": xtf.TypeCall, "marker": xtf.TypeCall,
-	"message": xtf.TypeP2P, "collective": xtf.TypeColl, "wait": xtf.TypeWait, "interval": xtf.TypeIval, "critical": xtf.TypeCPath,
-}
-
 // step is one question of api/next.
 type step struct {
 	x       *run
 	p       trace.P
-	kind    string
 	a       *xtf.Array
 	forward bool
-	want    func(c *xtf.Call) bool // of calls; nil: any row
+	want    func(c *xtf.Call) bool // nil: any call
 }
 
 // next answers api/next.
 func (s *Server) next(ctx context.Context, p *params) (any, error) {
 	p.needRows()
 	loc := p.loc()
-	kind, way := p.choice("kind", "call", "sibling", "region", "mpi", "message", "collective", "wait", "marker", "interval", "critical"), p.choice("step", "1", "-1")
+	kind, way := p.choice("kind", "call", "region"), p.choice("step", "1", "-1")
 	t, n := p.number("t", p.run.first, 0, 1<<64-1), p.number("n", xtf.Never, 0, xtf.Never)
 	region := p.number("region", 0, 0, uint64(max(1, len(p.run.meta.Regions)))-1)
 	if p.err != nil {
 		return nil, p.err
 	}
-	var err error
-	q := &step{x: p.run, p: loc, kind: kind, forward: way == "1"}
-	if q.a, err = p.run.array(loc, stepKinds[kind]); err != nil {
-		return nil, err
+	q := &step{x: p.run, p: loc, forward: way == "1"}
+	if kind == "region" {
+		q.want = func(c *xtf.Call) bool { return q.x.region(c.Region) == int(region) }
 	}
-	if err := q.choose(n, int(region)); err != nil {
+	var err error
+	if q.a, err = p.run.array(loc, xtf.TypeCall); err != nil {
 		return nil, err
 	}
 	return q.answer(ctx, t, n)
 }
 
-// choose says which calls are wanted.
-func (q *step) choose(n uint64, region int) error {
-	switch q.kind {
-	case "mpi":
-		q.want = func(c *xtf.Call) bool { return c.Flags&xtf.FlagOutermostMPI != 0 }
-	case "marker":
-		q.want = func(c *xtf.Call) bool { return c.Flags&xtf.FlagMarker != 0 }
-	case "region":
-		q.want = func(c *xtf.Call) bool { return q.x.region(c.Region) == region }
-	case "sibling":
-		if n == xtf.Never {
-			return bad("n", "it is not given", "Siblings are those of a call: give its row")
-		}
-		of, err := rowOf[xtf.Call](q.x, q.p, n)
-		if err != nil {
-			return err
-		}
-		q.want = func(c *xtf.Call) bool { return c.Depth == of.Depth }
-	}
-	return nil
-}
-
 // answer goes from row n, or from a time, to the next row that is wanted.
 func (q *step) answer(ctx context.Context, t, n uint64) (*NextEvent, error) {
-	v := &NextEvent{Kind: q.kind, Location: int(q.p), T: t}
+	v := &NextEvent{Location: int(q.p), T: t}
 	if n == xtf.Never {
 		var err error
 		if q.forward {
@@ -342,25 +313,11 @@ func (q *step) search(ctx context.Context, n uint64) (at uint64, found bool, err
 	return n, false, nil
 }
 
-// fill describes the row that was found.
+// fill describes the call that was found.
 func (q *step) fill(v *NextEvent, n uint64) error {
-	row, err := q.a.Row(n, nil)
-	if err != nil {
-		return err
-	}
-	v.Found, v.N = true, n
-	v.T, v.End = xtf.U64(row, 0), max(xtf.U64(row, 0), xtf.U64(row, 8)) // T and End begin the rows of all these types
-	switch stepKinds[q.kind] {
-	case xtf.TypeCall:
-		v.Call = &n
-	case xtf.TypeP2P:
-		call := xtf.U64(row, xtf.P2PCallN)
-		v.Call = &call
-	case xtf.TypeColl:
-		call := xtf.U64(row, xtf.CollCallN)
-		v.Call = &call
-	}
-	return nil
+	c, err := rowOf[xtf.Call](q.x, q.p, n)
+	v.Found, v.N, v.T, v.End = err == nil, n, c.T, max(c.T, c.End)
+	return err
 }
 
 // callOf describes a row of CALL.
