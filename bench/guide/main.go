@@ -364,7 +364,7 @@ func (r *run) picture() ([]byte, error) {
 func gallery() error {
 	var b strings.Builder
 	b.WriteString("# Guide\n\n<!-- written by scripts/guide -->\nOne page for each way to lose time: a program that does it, its timeline, what coppice says, what to do. " +
-		"Programs, pictures and findings are real: `scripts/guide` runs each program, compares the finding with the program's own clock, and writes the page.\n\n" +
+		"Programs, pictures and findings are real: `scripts/guide` runs each program, compares the finding with the program's own clock where both say seconds, and writes the page.\n\n" +
 		"Green and blue are functions of the program, grey are calls of libraries. Hatched is a wait state of MPI: this time is lost, and its cause is on another process.\n\n| | |\n|---|---|\n")
 	for _, p := range list {
 		fmt.Fprintf(&b, "| [**%s**](%s.md)<br>%s | ![](%s.svg) |\n", p.title, p.program, p.what, p.program)
