@@ -33,7 +33,7 @@ const (
 // the MPI standard does not have.
 func (d *Definitions) Class(r *Region) CallClass {
 	if !d.IsMPI(r) {
-		if r.Role == RoleFileIO || r.Role == RoleFileIOMetadata {
+		if r.Role == RoleFileIO || r.Role == RoleFileIOMetadata || d.namesIO(r) {
 			return ClassIO
 		}
 		return 0
@@ -47,6 +47,15 @@ func (d *Definitions) Class(r *Region) CallClass {
 	}
 	return ClassMPI | classByRole(r.Role)
 }
+
+// namesIO reports whether a region is a call of the C library on files by its name alone, as EZTrace writes it: all its regions have the role
+// and the paradigm of functions of the user, and only writers that record I/O define handles.
+func (d *Definitions) namesIO(r *Region) bool {
+	return len(d.IoHandles) > 0 && r.Paradigm == ParadigmUser && r.Role == RoleFunction && slices.Contains(ioCalls, d.Text(r.Name))
+}
+
+var ioCalls = strings.Fields("open open64 creat creat64 close read write readv writev pread pwrite pread64 pwrite64 preadv pwritev " +
+	"fopen fopen64 fdopen freopen fclose fread fwrite fgets fputs fseek fflush lseek lseek64 dup dup2 fsync fdatasync")
 
 // CallName returns the name of an MPI call in lower case, without prefix and without the parentheses that TAU writes after it.
 func (d *Definitions) CallName(r *Region) string {

@@ -85,6 +85,17 @@ func TestNamesAlone(t *testing.T) {
 	if a, b := d.Class(d.Region(1)), d.Class(d.Region(2)); a != ClassMPI|ClassP2P || b != 0 {
 		t.Errorf("classes %#x and %#x", a, b)
 	}
+	for _, handles := range [][]IoHandle{nil, {{Ref: 1}}} { // who writes these records I/O
+		d := &Definitions{Strings: []String{{1, "write"}, {2, "writes"}}, Regions: []Region{
+			{Ref: 1, Name: 1, Role: RoleFunction, Paradigm: ParadigmUser},
+			{Ref: 2, Name: 1, Role: RoleFunction, Paradigm: ParadigmCompiler},
+			{Ref: 3, Name: 2, Role: RoleFunction, Paradigm: ParadigmUser},
+		}, IoHandles: handles}
+		d.Seal()
+		if a := d.Class(d.Region(1)); a == ClassIO != (handles != nil) || d.Class(d.Region(2)) != 0 || d.Class(d.Region(3)) != 0 {
+			t.Errorf("%d handles: classes %#x, %#x, %#x", len(handles), a, d.Class(d.Region(2)), d.Class(d.Region(3)))
+		}
+	}
 }
 
 // TestSameRegions: regions that differ in anything but references are not the same.

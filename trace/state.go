@@ -66,7 +66,7 @@ var States = [NumStates]StateInfo{
 	StateRMA:          {"rma", "one-sided", groupMPI, false, "the same"},
 	StateManagement:   {"mgmt", "MPI management", groupMPI, false, "the same: every other call; the component has set-up and end too"},
 	StateSetup:        {"setup", "set-up and end", groupMPI, false, "names: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`"},
-	StateIO:           {"io", "file I/O", groupIO, false, "roles FILE_IO and FILE_IO_METADATA outside MPI"},
+	StateIO:           {"io", "file I/O", groupIO, false, "roles FILE_IO and FILE_IO_METADATA outside MPI; in archives with handles of files, of role FUNCTION and paradigm USER, names: " + quoted(ioCalls)},
 	StateThread:       {"thread_runtime", "thread runtime", groupThreads, false, "OpenMP: roles FLUSH, TASK_CREATE, WRAPPER; any: role THREAD_CREATE. Part of `cpu`"},
 	StateThreadWait:   {"thread_wait", "thread wait", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, TASK_WAIT; any: role THREAD_WAIT; part of `cpu`: the process works meanwhile; names, as of lock waits: " + quoted(threadWaits)},
 	StateCritical:     {"critical_wait", "critical wait", groupThreads, false, "OpenMP: roles CRITICAL and ORDERED, without the body, which is a call inside of them: roles CRITICAL_SBLOCK and ORDERED_SBLOCK, own code; names, as of lock waits: " + quoted(criticalCalls)},
@@ -95,14 +95,14 @@ func (s State) String() string {
 var (
 	lockCalls = []string{
 		"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "pthread_rwlock_rdlock", "pthread_rwlock_timedrdlock",
-		"pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_spin_lock", "omp_set_lock", "omp_set_nest_lock",
+		"pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_spin_lock", "omp_set_lock", "omp_set_nest_lock", "openmp acquire mutex",
 		"std::mutex::lock", "std::timed_mutex::lock", "std::recursive_mutex::lock", "std::recursive_timed_mutex::lock",
 		"std::shared_mutex::lock", "std::shared_mutex::lock_shared", "std::shared_timed_mutex::lock", "std::shared_timed_mutex::lock_shared",
 	}
 	criticalCalls = []string{"gomp_critical_start", "gomp_critical_name_start", "gomp_ordered_start", "__kmpc_critical", "__kmpc_critical_with_hint", "__kmpc_ordered"}
 	threadWaits   = []string{
 		"pthread_join", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_barrier_wait", "sem_wait", "sem_timedwait",
-		"gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
+		"openmp barrier", "openmp implicit barrier", "gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
 	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait", "hsa_signal_wait_relaxed", "hsa_signal_wait_scacquire", "hsa_amd_signal_wait_any"}
 	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask"}
