@@ -140,10 +140,12 @@ export class Painter {
     used.lost += tile.lost;
     if (!tile.span) used.single = false;
     this.blit(ctx, view, box, at, tile, z, x, f, i);
-    if (tile.span && !view.plain && at.group * at.rowHeight >= 5) {
-      this.spans(ctx, view, box, at, tile);
-    }
-    if (this.waits) this.stripes(ctx, view, box, at, tile);
+    const listed = tile.span && !view.plain && at.group * at.rowHeight >= 5;
+    if (listed) this.spans(ctx, view, box, at, tile, false);
+    if (!this.waits) return;
+    this.stripes(ctx, view, box, at, tile);
+    // It is not the callers of a waiting call that wait.
+    if (listed && at.steps && at.group * at.rowHeight >= stepsFrom) this.spans(ctx, view, box, at, tile, true);
   }
 
   // instead draws the part of a coarser tile that covers a missing one.
@@ -259,8 +261,9 @@ export class Painter {
     if (tile.stripes) fillScaled(ctx, hatch(ctx), tile.stripes, px, py, scale, height);
   }
 
-  // spans draws calls one by one. In a tall row the open calls around one stay visible above it, like steps.
-  spans(ctx, view, box, at, tile) {
+  // spans draws calls one by one. In a tall row the open calls around one stay visible above it, like steps; again draws the steps of
+  // own code once more.
+  spans(ctx, view, box, at, tile, again) {
     const scale = box.w / (view.t[1] - view.t[0]);
     const height = at.group * at.rowHeight;
     const step = at.steps && height >= stepsFrom ? stepHeight : 0;
@@ -280,10 +283,11 @@ export class Painter {
       const y = box.y + (row * at.group - view.rows[0]) * at.rowHeight;
       if (b - a < 0.6 || y > box.y + box.h || y + height < box.y) continue;
       const down = Math.min(deepest, s.depth[k]) * step;
-      const h = height - down;
+      if (again && (s.class[k] !== 0 || down + step >= height)) continue;
+      const h = again ? step : height - down;
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
       // Calls without steps hide their callers: only what is in front gets its name.
-      if (b - a < 26 || h < 12) continue;
+      if (b - a < 26 || h < 12 || again) continue;
       const name = row + ' ' + s.n[k];
       const known = this.labels.get(name); // from the tile before
       if (known) known.b = Math.min(b, to);
