@@ -107,7 +107,7 @@ var AdviceTable = []adviceRow{
 	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
-	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "give the threads equal work between their barriers, or make parallel regions longer, or fewer"},
 	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
 	{kindOverhead, "", func(x *FindingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == otherDevice }, "launch work on all devices before the host waits for one"},
