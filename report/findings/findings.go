@@ -250,6 +250,7 @@ func (f *finder) read() error {
 		return err
 	}
 	e := &f.each
+	f.others = map[xtf.Item]threadWaits{}
 	e.slack, e.withIO, e.leastIO = xtf.Never, xtf.Never, xtf.Never
 	f.lost, err = f.r.EachProcess(results.Ranks{}, "findings", func(x *results.ProcessItems) { f.addProcess(x, &processes[x.Rank]) })
 	f.lose(lost...)
@@ -327,6 +328,12 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		waited += x.At(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	if !mostlyOf(x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait), of.others) {
+		of.others, of.each = 0, nil // the first thread works while they wait, as next to a thread that communicates
+	}
+	for item, o := range of.each {
+		f.others[item] = f.others[item].with(o)
+	}
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
@@ -373,6 +380,7 @@ type locationSums struct {
 	caused uint64
 	waits  [sumMgmt + 1]uint64 // of the first thread
 	others uint64              // waits of the other thread with most
+	each   map[xtf.Item]threadWaits
 }
 
 // threadWaits are waits of a pattern of threads but the first of their process: of all together, and of the one with most.
@@ -382,11 +390,18 @@ type threadWaits struct {
 	where trace.P
 }
 
+func (w threadWaits) with(o threadWaits) threadWaits {
+	o.sum = numbers.Add(o.sum, w.sum)
+	if w.most >= o.most && w.most > 0 {
+		o.most, o.where = w.most, w.where
+	}
+	return o
+}
+
 // readLocations adds up these sums. A location that cannot be read has none.
 func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
-	f.others = map[xtf.Item]threadWaits{}
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]
@@ -410,12 +425,10 @@ func (f *finder) readLocations(sums []locationSums) error {
 		}))
 		all := uint64(0)
 		for item, ticks := range own {
-			o := f.others[item]
-			o.sum = numbers.Add(o.sum, numbers.Integer(ticks))
-			if ticks > o.most {
-				o.most, o.where = ticks, p
+			if of.each == nil {
+				of.each = map[xtf.Item]threadWaits{}
 			}
-			f.others[item] = o
+			of.each[item] = of.each[item].with(threadWaits{numbers.Integer(ticks), ticks, p})
 			all += ticks
 		}
 		of.others = max(of.others, all)

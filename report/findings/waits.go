@@ -129,7 +129,7 @@ func (f *finder) waits() error {
 }
 
 // waitsOf is a pattern over the processes, and the location that waits longest: the first thread of a process, or another one that waits
-// longer than all first ones.
+// longer than all first ones and for which its first one waits mostly as long.
 func (f *finder) waitsOf(item xtf.Item) (results.Spread, trace.P) {
 	sum, o := *f.s.Item(item), f.others[item]
 	sum.Sum = numbers.Add(sum.Sum, o.sum)
@@ -161,13 +161,17 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 	if len(list) == 0 {
 		return nil
 	}
+	all := numbers.Sum(0) // of all threads
+	for _, p := range list {
+		all = numbers.Add(all, p.here)
+	}
 	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
 	x.Where.Path = f.causes.Paths.Names(top.path)
 	x.Where.Region, x.Where.Place = f.called(top.path, xtf.ActivityMPI)
 	x.facts.path = top.path
 	x.Where.Interval = f.interval(top.node)
 	x.facts.Region = x.Where.Region
-	part := numbers.Quotient(top.here, sum.Sum).Percent()
+	part := numbers.Quotient(top.here, all).Percent()
 	if x.Where.Place == "" {
 		x.Evidence += fmt.Sprintf("; %s of it in %s", part, results.PathLabel(x.Where.Path))
 	} else {
