@@ -96,7 +96,7 @@ export class App {
         const {list} = await this.source.json('executions', {node: n.node, loc: 0, max: 4096, run: run || null});
         return list.find((x) => x.k === k)?.begin;
       }));
-      if (begins.includes(undefined)) second.note = `Row 0 of one of the runs has no execution #${k} of it: they are aligned at their begins.`;
+      if (begins.includes(undefined)) second.note = `Row 0 of one of the runs has no execution #${k} of it among its first 4096: they are aligned at their begins.`;
       else at = begins;
     }
     if (second.aligned !== key) return;

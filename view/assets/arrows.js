@@ -12,7 +12,7 @@ export class Arrows {
     this.hover = -1; // the one under the pointer
   }
 
-  // messages draws those that the choice in the legend lets through.
+  // draw draws those that the choice in the legend lets through.
   draw(ctx) {
     const {app, timeline} = this;
     this.drawn = [];
