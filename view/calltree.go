@@ -72,9 +72,9 @@ type callNode struct {
 
 // openCall is a call that overlaps the window.
 type openCall struct {
-	n, parent, end uint64
-	node           int
-	folded         bool
+	n, end uint64
+	node   int
+	folded bool
 }
 
 // add adds the calls and waits of a location.
