@@ -19,7 +19,6 @@ func init() {
 
 // TestCompletion asks the shells to complete, each by what runs after its key.
 func TestCompletion(t *testing.T) {
-	slowUnderRace(t) // the shells start the command for each line
 	// Each reads lines, of which the last word is to be completed, and writes a line of what there is. What only runs after a key
 	// is replaced: compopt of bash, _describe and _arguments of zsh.
 	asks := map[string][]string{
