@@ -72,8 +72,14 @@ func (s *Status) Text() string {
 		text += fmt.Sprintf("%.0f %%, ", 100*s.Job)
 	}
 	text += numbers.Clean(s.Stage, 40)
+	if s.Total > 0 || s.Share > 0 {
+		text += fmt.Sprintf(" %.0f %%", 100*s.Share)
+	}
 	if s.Total > 0 {
-		text += fmt.Sprintf(" %.0f %%, %s of %s, %s/s", 100*s.Share, numbers.Bytes(s.Done), numbers.Bytes(s.Total), numbers.Bytes(s.Rate))
+		text += fmt.Sprintf(", %s of %s", numbers.Bytes(s.Done), numbers.Bytes(s.Total))
+	}
+	if s.Rate > 0 {
+		text += fmt.Sprintf(", %s/s", numbers.Bytes(s.Rate))
 	}
 	if s.Ranks > 1 && s.Total > 0 {
 		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", s.Ranks, s.Slowest, 100*s.Slow)
