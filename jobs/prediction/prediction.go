@@ -267,7 +267,7 @@ func (x *prediction) openProgram() error {
 	}
 	x.res.LeftOut = leftOut(&x.in.Left)
 	if x.in.Processes() == 0 {
-		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes", x.o.Run)))
+		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes, so there is nothing to predict. Give a run that has: coppice info tells what is in a file", x.o.Run)))
 	}
 	if x.in.Defs.Clock().TimerResolution == 0 {
 		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: the trace does not give the resolution of its clock, so its times cannot be joined with those of a network", x.o.Run)))
