@@ -341,7 +341,7 @@ func (d *Definitions) commLocations(p ParadigmID) *Group {
 func (d *Definitions) IsMPI(r *Region) bool {
 	name := d.Text(r.Name)
 	if r.Paradigm == ParadigmMPI {
-		return !strings.Contains(name, "(") || mpiName(name) || mpiName(name[1:])
+		return !strings.Contains(name, "(") || mpiName(strings.TrimPrefix(name, "P"))
 	}
 	return (d.byName || r.Paradigm == ParadigmUnknown) && mpiName(name)
 }

@@ -72,7 +72,7 @@ type callNode struct {
 
 // openCall is a call that overlaps the window.
 type openCall struct {
-	n, end uint64
+	n      uint64
 	node   int
 	folded bool
 }
@@ -94,7 +94,7 @@ func (t *callPaths) add(p trace.P) (err error) {
 		if len(open) > 0 {
 			above = open[len(open)-1]
 		}
-		call := openCall{n: n, end: c.End}
+		call := openCall{n: n}
 		call.node, call.folded = t.path(above.node, c.Region)
 		open = append(open, call)
 		span := results.Inside(c.T, c.End, t.o.begin, t.o.end)
