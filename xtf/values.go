@@ -159,6 +159,9 @@ const (
 	ActivityDeviceWait
 	ActivityLock
 	ActivityOverhead // of the measurement
+	ActivityKernel   // of a stream; of a host that waits for it too
+	ActivityTransfer // the same
+	ActivityDeviceIdle
 	NumActivities
 )
 

@@ -22,6 +22,9 @@ const (
 	InDeviceWait
 	InLock
 	InOverhead // of the measurement
+	InKernel   // of a stream; of a host that waits for it too
+	InTransfer // the same
+	InIdle     // a stream
 	activities
 )
 

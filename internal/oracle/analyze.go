@@ -75,6 +75,7 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 		r.P, r.Process = l.p, l.process
 		r.Waits = a.waits(l)
 	}
+	a.devices()
 	a.replays = a.replayAll()
 	a.r.Replayed = a.replays != nil
 	a.r.Delays = a.delays()

@@ -187,6 +187,7 @@ func (a *analysis) contributions(l *location) []contribution {
 var activityItems = map[Activity]struct{ sum, critical Item }{
 	CPU: {CPUTime, CriticalCPU}, MPI: {MPITime, CriticalMPI}, IO: {IOTime, CriticalIO}, Marker: {MarkerTime, CriticalMarker},
 	InDeviceCall: {DeviceCall, CriticalCPU}, InDeviceWait: {DeviceWait, CriticalCPU}, InLock: {LockWait, CriticalCPU}, InOverhead: {Overhead, CriticalCPU},
+	InKernel: {critical: CriticalCPU}, InTransfer: {critical: CriticalCPU}, InIdle: {critical: CriticalCPU},
 }
 
 // overhead is what records tell of the measurement: flushes, and where it is off.

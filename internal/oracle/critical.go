@@ -120,7 +120,7 @@ func before(list []jump, t uint64, seen map[trace.P]bool) (jump, bool) {
 // jumps lists the waits of a location by their ends. The root of an N-to-1
 // operation goes on to the last sender.
 func (a *analysis) jumps(l *location) []jump {
-	var list []jump
+	list := slices.Clone(l.leaves)
 	for _, w := range a.r.Locations[l.p].Waits {
 		if w.Cause != NoCause && w.Pattern != EarlyReduce {
 			list = append(list, jump{w.From, w.To, w.Cause})
@@ -144,9 +144,9 @@ func (a *analysis) jumps(l *location) []jump {
 // pieces cuts a stretch by activity, path and node, in time.
 func pieces(l *location, from, to uint64) []Piece {
 	var out []Piece
-	i, _ := slices.BinarySearchFunc(l.slices, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t+1) })
-	for ; i < len(l.slices) && l.slices[i].from < to; i++ {
-		s := l.slices[i]
+	i, _ := slices.BinarySearchFunc(l.does, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t+1) })
+	for ; i < len(l.does) && l.does[i].from < to; i++ {
+		s := l.does[i]
 		out = append(out, Piece{max(s.from, from), min(s.to, to), s.what, s.path, s.node})
 	}
 	return out

@@ -124,7 +124,7 @@ func (a *analysis) busy(waits map[trace.P][]*wait) [][]slice {
 		for _, w := range waits[l.p] {
 			spans = append(spans, markerSpan{w.span.From, w.span.To})
 		}
-		all := append([]slice{{to: l.first, what: Outside}}, l.slices...)
+		all := append([]slice{{to: l.first, what: Outside}}, l.does...)
 		all = append(all, slice{from: l.last, to: noTime, what: Outside})
 		out[i] = overlay(all, spans, func(s *slice, w markerSpan) { s.what, s.over = Wait, w.to })
 	}

@@ -61,6 +61,8 @@ type location struct {
 	spans   []markerSpan
 	marks   []mark
 	slices  []slice // activity over time
+	does    []slice // the same, with what hosts wait for on devices
+	leaves  []jump  // where the critical path goes over for what devices do
 	execs   []execution
 	whole   bool // the root has all events
 }

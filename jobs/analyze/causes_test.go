@@ -40,7 +40,7 @@ var goldenCauses = []struct {
 	},
 }
 
-var activityNames = []string{"cpu", "mpi", "io", "marker", "wait", "outside", "device_call", "device_wait", "lock_wait", "overhead"}
+var activityNames = []string{"cpu", "mpi", "io", "marker", "wait", "outside", "device_call", "device_wait", "lock_wait", "overhead", "kernel", "transfer", "device_idle"}
 
 // TestGoldenCauses analyses the golden traces.
 func TestGoldenCauses(t *testing.T) {

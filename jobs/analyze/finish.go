@@ -45,6 +45,10 @@ func (a *job) finish(in *shared) (*finished, error) {
 			return nil, err
 		}
 		out.Slabs = run.Slabs
+		if err := a.devices(run); err != nil {
+			return nil, err
+		}
+		defer run.Devices.Close()
 		pass.lines = causes.NewPass(run)
 	}
 	err := a.eachOwn(func(p trace.P) error {
@@ -66,6 +70,33 @@ func (a *job) finish(in *shared) (*finished, error) {
 		return out, err
 	}
 	return out, pass.waitTotals()
+}
+
+// devices finds what hosts wait for on the streams of their devices. Collective.
+func (a *job) devices(run *causes.Run) error {
+	d := causes.NewDevices(run)
+	if d == nil {
+		return nil
+	}
+	run.Devices = d
+	return d.Match(a.eachOwn(func(p trace.P) error {
+		if !d.Has(p) {
+			return nil
+		}
+		paths, err := a.pathTable(p)
+		if err != nil {
+			return err
+		}
+		calls, err := a.rows(p, stageLoad, xtf.TypeCall)
+		if err != nil {
+			return err
+		}
+		transfers, err := a.rows(p, stageLoad, xtf.TypeRMA)
+		if err != nil {
+			return err
+		}
+		return d.Location(p, calls, transfers, paths)
+	}))
 }
 
 // finishPass is the finish of all locations of this rank.

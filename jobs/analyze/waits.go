@@ -106,6 +106,9 @@ func (a *finishPass) timeline(p trace.P, c *interval.Components, paths []uint32)
 	if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
 		return nil, err
 	}
+	if l.Transfers, err = a.rows(p, stageLoad, xtf.TypeRMA); err != nil {
+		return nil, err
+	}
 	overhead, err := a.store.Segment(a.key(p, stageLoad, kindOverhead))
 	if err != nil {
 		return nil, err

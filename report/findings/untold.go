@@ -156,6 +156,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		_, transfers := x.Largest(func(d *results.Device) uint64 { return d.Transfer })
 		calls := slices.ContainsFunc(x.Hosts, func(h results.HostTime) bool { return h.State == trace.StateTransferCall.String() })
 		add(calls && transfers == 0, "transfers", "no transfers on devices: what they take of them counts as idle")
+		add(true, "streams", "which stream a call waits for, and which launch began a kernel, is taken by time; waits of a stream for an event of another one are not known")
 		add(x.Threads, "threads of hosts", "what threads of hosts but the first ones do for devices is not looked at")
 	}
 	if asks := s.Item(xtf.ItemPolling); float64(asks.Max) > float64(s.Ticks.Runtime)/100*LeastFinding {

@@ -26,6 +26,9 @@ type Run struct {
 	// it the receive after them does, and nobody.
 	Probes bool
 
+	// Devices tells what hosts of devices wait for; nil without streams, or where that is not asked for.
+	Devices *Devices
+
 	// Did is called as Costs goes on, with the part of all that it is to do that is done since the last call.
 	Did func(part float64)
 

@@ -6,7 +6,7 @@
 // # Time lines
 //
 // A location has at each instant an activity (CPU, MPI, I/O, marker, device call,
-// device wait, lock wait, overhead, wait, outside), a call path and a node. The
+// device wait, lock wait, overhead, wait, outside; kernel, transfer, device idle), a call path and a node. The
 // activity is that of the outermost MPI call or marker; else overhead where records
 // tell that the tracer was busy with itself or off; else that of the outermost call
 // with one of its own. In the span of a WAIT row with a cause it is wait. Completion
@@ -14,6 +14,18 @@
 // node the innermost interval that markers made. Before its first event and after
 // its last one a location is outside: nobody knows what it does, and no function does
 // it. So all time lines begin together and are of one length.
+//
+// # Devices
+//
+// A stream of a device is in a kernel, in a transfer (a call, or a one-sided operation of the stream), or idle. A host waits for a device in an
+// outermost call that synchronises, for all streams of its process, and in one that transfers and is not asynchronous, for transfers alone.
+// Kernels and transfers that end in the wait are what it waits for: each has the part of the wait from its begin, or from the end of the one
+// that ended before it, up to its own end. There the time line of the host has its path and its activity; what is left of the wait is
+// time of the device's runtime. The trace tells neither which stream a call waits for nor which launch began a kernel. So these are taken by
+// time: the critical path leaves the host at the end of the last kernel or transfer in the wait; and it leaves the stream at the begin of a kernel
+// (or transfer) for the host that launched (or called for a transfer) last before that, if this was after the stream was in one last: else it was in the
+// queue, and the path goes on with what the stream did before. Where a process has no launch before, its first thread made it. That a stream waits for
+// an event of another one is not looked at.
 //
 // # Delay costs
 //
@@ -54,7 +66,7 @@
 // From the end of the run, on the location with MPI calls whose last event is
 // latest (the first of them), back in time: at the end of a wait the path goes
 // over to the location that caused it, at the root of an N-to-1 operation to the
-// last sender. Where each process ends with MPI_Finalize, and nobody leaves that before all have come, the first one
+// last sender, and between hosts and streams as above. Where each process ends with MPI_Finalize, and nobody leaves that before all have come, the first one
 // is left at the instant when the last one comes, to that one. All other time is part of it. A wait that is not over when the path
 // arrives is time in MPI. So the length of the path is the runtime of the run.
 //

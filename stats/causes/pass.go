@@ -172,6 +172,7 @@ func (w *Pass) End() error {
 	}
 	w.line.enterIntervals(xtf.Never)
 	w.line.enterCalls(xtf.Never)
+	w.line.device.around(xtf.Never)
 	err := w.script.end()
 	for _, out := range []*parcelWriter{&w.out, &w.waits, &w.jumps} {
 		if out.flush(); err == nil {
@@ -195,7 +196,7 @@ func (w *Pass) to(t uint64, last bool) error {
 	}
 	w.held = 0
 	if w.line == nil {
-		w.line = newTimeline(w.of, w.run, w.script, &w.slots)
+		w.line = newTimeline(w.of, w.run, w.script, &w.slots, w.onDevice())
 	}
 	x := w.line
 	for {

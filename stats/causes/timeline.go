@@ -19,6 +19,7 @@ type Paths interface {
 // rows.
 type Location struct {
 	Calls     *xtf.Cursor // CALL
+	Transfers *xtf.Cursor // RMA, of a stream
 	Intervals *xtf.Cursor // IVAL
 	Paths     Paths       // empty; calls are added in their order
 	Global    []uint32    // of each of these paths, its number in the whole run
@@ -54,6 +55,7 @@ type timeline struct {
 	nodes     []openNode
 	busy      [2]uint64 // overhead: the span in hand, or the next one; Never after the last
 	busyErr   error
+	device    onDevice
 	script    *replayScript // gets the MPI calls and the executions
 	slots     *slotTable
 }
@@ -125,8 +127,8 @@ func (x *slotTable) find(key uint64, node uint32) int32 {
 
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
-func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable) *timeline {
-	x := &timeline{location: l, run: run, script: script, slots: slots}
+func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable, device onDevice) *timeline {
+	x := &timeline{location: l, run: run, script: script, slots: slots, device: device}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
 	x.page()
 	x.intervals.Next()
@@ -188,11 +190,17 @@ func (x *timeline) enter(t uint64) {
 		x.place(top)
 	}
 	x.slot, x.region = top.slot, top.region
+	if x.device.holds(top.activity) {
+		x.region = trace.Undefined
+	}
 }
 
 // place finds the slot of a call.
 func (x *timeline) place(c *openCall) {
-	activity := c.activity
+	path, activity := c.path, c.activity
+	if x.device.holds(activity) {
+		path, activity = x.device.path, workActivity[x.device.kind]
+	}
 	if x.busyNow {
 		switch activity {
 		case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
@@ -200,19 +208,20 @@ func (x *timeline) place(c *openCall) {
 			activity = xtf.ActivityOverhead
 		}
 	}
-	c.slot, c.found = x.slots.find(termKey(c.path, activity), x.node), x.slots.around
+	c.slot, c.found = x.slots.find(termKey(path, activity), x.node), x.slots.around
 }
 
 // around is what holds at instant t and up to the next change, calls apart.
 func (x *timeline) around(t uint64) {
 	x.enterIntervals(t)
 	x.slots.around++
-	x.alone, x.node, x.change = openCall{region: trace.Undefined}, 0, xtf.Never
+	x.alone, x.node, x.change = openCall{region: trace.Undefined}, 0, x.device.around(t)
+	x.alone.activity = x.device.alone
 	switch {
 	case t < x.location.First:
-		x.alone.activity, x.change = xtf.ActivityOutside, x.location.First
+		x.alone.activity, x.change = xtf.ActivityOutside, min(x.change, x.location.First)
 	case t < x.location.Last:
-		x.change = x.location.Last
+		x.change = min(x.change, x.location.Last)
 	default:
 		x.alone.activity = xtf.ActivityOutside
 	}
@@ -238,14 +247,14 @@ func (x *timeline) enterCalls(t uint64) {
 	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
 		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
 		x.stack = x.stack[:min(int(x.calls[3][x.call]), len(x.stack))]
-		up := openCall{end: xtf.Never}
+		up := openCall{end: xtf.Never, activity: x.device.idle}
 		if n := len(x.stack); n > 0 {
 			up = x.stack[n-1]
 		}
 		key := callKey{uint64(region)<<32 | flags, up.local, up.activity}
 		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56]
 		if k.callKey != key || !k.set {
-			*k = knownCall{key, x.callOf(up, region, ownActivity(uint32(flags))), true}
+			*k = knownCall{key, x.callOf(up, region, x.activityOf(region, uint32(flags))), true}
 		}
 		if k.found != x.slots.around {
 			x.place(&k.openCall)
@@ -275,6 +284,17 @@ func (x *timeline) callOf(o openCall, region, activity uint32) openCall {
 		o.activity = activity
 	}
 	return o
+}
+
+// activityOf is the activity of a call of its own: on a stream that of its region.
+func (x *timeline) activityOf(region, flags uint32) uint32 {
+	if !x.device.stream {
+		return ownActivity(flags)
+	}
+	if kind := workKind(x.run.state(x.device.states, region)); kind < deviceKinds {
+		return workActivity[kind]
+	}
+	return xtf.NumActivities
 }
 
 // callKey is what decides what a call is: its region and flags, and the path and activity of its caller.
@@ -329,5 +349,5 @@ func (x *timeline) err() error {
 	if x.location.Calls != nil && x.location.Calls.Err() != nil {
 		return x.location.Calls.Err()
 	}
-	return cmp.Or(x.intervals.Err(), x.busyErr)
+	return cmp.Or(x.intervals.Err(), x.busyErr, x.device.err)
 }

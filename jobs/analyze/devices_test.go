@@ -1,0 +1,191 @@
+package analyze_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/oracle"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// withStreams makes all threads of each process from the hosts on streams of a device.
+func withStreams(t *testing.T, text string, threads, hosts int) trace.Source {
+	t.Helper()
+	src, err := tracetest.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	for i := range d.Locations {
+		if i%threads >= hosts {
+			d.Locations[i].Type = trace.AcceleratorStream
+		}
+	}
+	for i := range d.Regions {
+		r := &d.Regions[i]
+		switch name := d.Text(r.Name); {
+		case strings.HasSuffix(name, "kernel"):
+			r.Role, r.Paradigm = trace.RoleKernel, trace.ParadigmHIP
+		case strings.HasPrefix(name, "copy"):
+			r.Role, r.Paradigm = trace.RoleDataTransfer, trace.ParadigmHIP
+		case strings.HasPrefix(name, "hip"):
+			r.Role, r.Paradigm = trace.RoleWrapper, trace.ParadigmHIP
+		}
+	}
+	d.Seal()
+	return src
+}
+
+// TestDevicePath: process 0 launches two kernels, from 10 and from 20 on, that run one after the other from 15 to 55 and from 60 to 90, and
+// waits for them from 40 to 95. Then it copies what they made, from 95 to 110, of which a one-sided operation of the stream takes 100 to
+// 108, and comes to the barrier at 110. Process 1 waits for it there from 30 on, 80 ticks.
+//
+// From 0 to 110 process 0 is in own code for 10 + 1 + 14 ticks, in launches for 15 and in the copy call for 7, waits for kernels for 15 + 30 and for
+// the transfer for 8; the rest of its wait for the device is 5 from 55 to 60, when the second kernel was in the queue, and 5 from 90 to 95.
+// Process 1 is in own code for 30. So process 0 has more of device calls, 22, of the device wait, 10, of kernels, 45, and of the transfer, 8: of
+// these 85 each has 80 / 85 of the wait, which is 20.7, 9.4, 42.4 and 7.5.
+//
+// The path comes from the barrier to the copy of process 0, over the transfer to its call, over the end of the second kernel to the stream, and
+// by the queue to the first one, which began after its launch at 10.
+func TestDevicePath(t *testing.T) {
+	const program = `
+-- program --
+processes 2
+threads 2
+-- events --
+0 0 ENTER main
+0 10 ENTER hipLaunchKernel
+0 19 LEAVE hipLaunchKernel
+0 20 ENTER hipLaunchKernel
+0 26 LEAVE hipLaunchKernel
+0 40 ENTER hipStreamSynchronize
+0 95 LEAVE hipStreamSynchronize
+0 95 ENTER hipMemcpy
+0 110 LEAVE hipMemcpy
+0 110 ENTER MPI_Barrier
+0 110 MPI_COLLECTIVE_BEGIN
+0 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 112 LEAVE MPI_Barrier
+0 120 LEAVE main
+1 15 ENTER a_kernel
+1 55 LEAVE a_kernel
+1 60 ENTER b_kernel
+1 90 LEAVE b_kernel
+1 100 RMA_PUT 0 0 4096 5
+1 108 RMA_OP_COMPLETE_BLOCKING 0 5
+2 0 ENTER main
+2 30 ENTER MPI_Barrier
+2 30 MPI_COLLECTIVE_BEGIN
+2 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 112 LEAVE MPI_Barrier
+2 120 LEAVE main
+3 0 ENTER c_kernel
+3 1 LEAVE c_kernel
+`
+	var first []byte
+	for _, ranks := range []int{1, 2, 3, 7} {
+		src := withStreams(t, program, 2, 1)
+		o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
+		analyzed(t, ranks, o)
+		b, err := os.ReadFile(o.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		} else if !bytes.Equal(b, first) {
+			t.Errorf("%d ranks write another file", ranks)
+		}
+		f := openFile(t, o.Output)
+		if got, want := pathText(t, f, src), "0: 0-10 cpu, 10-15 device_call, 90-95 device_wait, 95-100 device_call, 108-110 device_call, 110-112 mpi, 112-120 cpu; "+
+			"1: 15-55 kernel, 55-60 device_idle, 60-90 kernel, 100-108 transfer; 2: ; 3: ; "; got != want {
+			t.Errorf("critical path\n%s, want\n%s", got, want)
+		}
+		if got, want := delayText(t, f, src), "0 wait_barrier device_call 21+0, 0 wait_barrier device_wait 9+0, 0 wait_barrier kernel 42+0, 0 wait_barrier transfer 8+0"; got != want {
+			t.Errorf("delay costs\n%s, want\n%s", got, want)
+		}
+	}
+}
+
+// TestRandomDevicePaths compares causes of random programs, of two threads and two streams for each process, with the slow computation.
+func TestRandomDevicePaths(t *testing.T) {
+	const threads = 4
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 24))
+		processes := 1 + r.IntN(3)
+		var text strings.Builder
+		fmt.Fprintf(&text, "-- program --\nprocesses %d\nthreads %d\n-- events --\n", processes, threads)
+		var lines [3 * threads][]string
+		add := func(l, at int, what string) { lines[l] = append(lines[l], fmt.Sprintf("%d %d %s", l, at, what)) }
+		var at [3 * threads]int
+		call := func(l int, name string, took int) {
+			add(l, at[l], "ENTER "+name)
+			at[l] += took
+			add(l, at[l], "LEAVE "+name)
+		}
+		for l := range processes * threads {
+			if l%threads < 2 {
+				add(l, 0, "ENTER main")
+			}
+		}
+		for range 1 + r.IntN(4) {
+			last := 0
+			for p := range processes {
+				for l := p * threads; l < (p+1)*threads; l++ {
+					names := []string{"hipLaunchKernel", "hipDeviceSynchronize", "hipMemcpy", "hipMemcpyAsync", "hipMalloc", "solve"}
+					if l%threads >= 2 {
+						names = []string{"a_kernel", "b_kernel", "copy", "other"}
+					}
+					for range r.IntN(6) {
+						at[l] += r.IntN(8)
+						call(l, names[r.IntN(len(names))], r.IntN(20))
+					}
+				}
+				last = max(last, at[p*threads])
+			}
+			for p := range processes {
+				l := p * threads
+				add(l, at[l], "ENTER MPI_Barrier")
+				add(l, at[l], "MPI_COLLECTIVE_BEGIN")
+				at[l] = last + 1
+				add(l, at[l], "MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0")
+				add(l, at[l], "LEAVE MPI_Barrier")
+			}
+		}
+		for l := range processes * threads {
+			if l%threads < 2 {
+				add(l, at[l]+r.IntN(5), "LEAVE main")
+			}
+			text.WriteString(strings.Join(append(lines[l], ""), "\n"))
+		}
+		src := withStreams(t, text.String(), threads, 2)
+		want, err := oracle.Analyze(src, oracle.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []byte
+		for _, ranks := range []int{1, 3} {
+			o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
+			analyzed(t, ranks, o)
+			compareCauses(t, o.Output, src, want)
+			b, err := os.ReadFile(o.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first != nil && !bytes.Equal(b, first) {
+				t.Errorf("%d ranks write another file", ranks)
+			}
+			first = b
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, text.String())
+		}
+	}
+}

@@ -1,0 +1,446 @@
+package causes
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/stats/callpath"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Devices finds what hosts wait for on the streams of their devices, and which kernels and transfers of a stream began because they were
+// launched (package comment), before Pass goes along the locations. Each Location of this rank comes first, then Match. Memory: sorters of
+// the storage, an outbox, and what each process that has streams does at an instant.
+type Devices struct {
+	run     *Run
+	streams []bool                 // of processes
+	states  map[uint32]trace.State // by region
+	box     *outbox
+	did     Sorter     // of the processes whose first location is of this rank
+	found   SortedRows // of the locations of this rank
+	row     deviceRow
+	more    bool
+	buf     []byte
+}
+
+// What a host or a stream does is process u32 | t u64 | one of deviceEnds and the others, u8 | location u32 | other u64 | path u32 | kind u8,
+// big-endian, by all of which it is sorted. other is the begin of what ends, the end of what a host waits in, and when the stream was in
+// something last of what begins. What is at one instant is in the order of the kinds of records.
+const (
+	deviceEnds    = iota // a kernel or transfer
+	deviceReturns        // a wait of a host
+	deviceLaunch         // a host launches
+	deviceWaits          // a host begins to wait
+	deviceBegins         // a kernel or transfer
+	didBytes      = 4 + 8 + 1 + 4 + 8 + 4 + 1
+)
+
+// Kinds of work of a stream.
+const (
+	deviceKernel = iota
+	deviceTransfer
+	deviceKinds
+	deviceJump // in a deviceRow: no time of the host, but where the path goes over
+)
+
+// workActivity are the activities of kinds.
+var workActivity = [deviceKinds]uint32{xtf.ActivityKernel, xtf.ActivityTransfer}
+
+// deviceRow is a part of a wait of location p in which a stream, cause, was in a kernel or transfer that the host waits for; or where the
+// critical path goes over from p to cause.
+//
+//	p u32 | begin u64 | kind u8 | end u64 | cause u32 | path u32     big-endian, by all of which it is sorted
+type deviceRow struct {
+	p, cause, path uint32
+	begin, end     uint64
+	kind           uint8
+}
+
+const deviceRowBytes = 4 + 8 + 1 + 8 + 4 + 4
+
+func (r *deviceRow) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.p)
+	b = append(binary.BigEndian.AppendUint64(b, r.begin), r.kind)
+	b = binary.BigEndian.AppendUint64(b, r.end)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, r.cause), r.path)
+}
+
+func (r *deviceRow) load(b []byte) {
+	_ = b[deviceRowBytes-1]
+	r.p, r.begin, r.kind = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12]
+	r.end, r.cause, r.path = binary.BigEndian.Uint64(b[13:]), binary.BigEndian.Uint32(b[21:]), binary.BigEndian.Uint32(b[25:])
+}
+
+// NewDevices begins; nil where the trace has no streams.
+func NewDevices(r *Run) *Devices {
+	d := &Devices{run: r, streams: make([]bool, len(r.Defs.Processes())), states: map[uint32]trace.State{}}
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if isStream(r.Defs, p) {
+			rank, _ := r.Defs.Process(p)
+			d.streams[rank] = true
+		}
+	}
+	if !slices.Contains(d.streams, true) {
+		return nil
+	}
+	d.did = r.Storage.Sorter(didBytes, didBytes)
+	d.box = newOutbox(r.Comm, &r.Storage, func(b []byte) error { return addRow(d.did, b, didBytes) })
+	return d
+}
+
+func addRow(s Sorter, b []byte, bytes int) error {
+	if len(b) != bytes {
+		return ErrDamaged
+	}
+	return s.Add(b)
+}
+
+func isStream(defs *trace.Definitions, p trace.P) bool {
+	return defs.Location(p).Type == trace.AcceleratorStream
+}
+
+// Has reports whether a location is of interest.
+func (d *Devices) Has(p trace.P) bool {
+	rank, _ := d.run.Defs.Process(p)
+	return d.streams[rank] && (isStream(d.run.Defs, p) || d.run.Defs.Location(p).Type == trace.CPUThread)
+}
+
+// state is the state in a region.
+func (r *Run) state(known map[uint32]trace.State, region uint32) trace.State {
+	s, ok := known[region]
+	if !ok {
+		if x := r.Defs.Region(region); x != nil {
+			s = r.Defs.StateOf(x)
+		}
+		known[region] = s
+	}
+	return s
+}
+
+// put sends what a location does to the home of its process.
+func (d *Devices) put(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8) error {
+	b := binary.BigEndian.AppendUint32(d.buf[:0], rank)
+	b = append(binary.BigEndian.AppendUint64(b, t), what)
+	b = binary.BigEndian.AppendUint32(b, uint32(p))
+	b = binary.BigEndian.AppendUint64(b, other)
+	d.buf = append(binary.BigEndian.AppendUint32(b, path), kind)
+	return d.box.put(rankOf(d.run.Ranges, d.run.Defs.Processes()[rank].First), d.buf)
+}
+
+// Location takes the calls and one-sided operations of a location that Has; global is the path of the run of each of its paths.
+func (d *Devices) Location(p trace.P, calls, transfers *xtf.Cursor, global []uint32) error {
+	rank, _ := d.run.Defs.Process(p)
+	rows := xtf.RowsOf[xtf.Call](calls)
+	if !isStream(d.run.Defs, p) {
+		return d.host(p, rank, &rows)
+	}
+	moves := xtf.RowsOf[xtf.RMA](transfers)
+	moves.Next()
+	busy := uint64(0)
+	work := func(begin, end uint64, path uint32, kind uint8) error {
+		if begin >= end || end == xtf.Never {
+			return nil
+		}
+		was := busy
+		busy = max(busy, end)
+		if err := d.put(p, rank, deviceBegins, begin, was, path, kind); err != nil {
+			return err
+		}
+		return d.put(p, rank, deviceEnds, end, begin, path, kind)
+	}
+	paths := callpath.New()
+	var stack []uint32
+	for rows.Next() {
+		c := &rows.Row
+		for ; moves.More && moves.Row.T <= c.T; moves.Next() {
+			if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer); err != nil {
+				return err
+			}
+		}
+		local := uint32(0)
+		if stack = stack[:min(int(c.Depth), len(stack))]; len(stack) > 0 {
+			local = stack[len(stack)-1]
+		}
+		local = paths.Child(local, c.Region)
+		stack = append(stack, local)
+		path := uint32(0)
+		if uint64(local) < uint64(len(global)) {
+			path = global[local]
+		}
+		if kind := workKind(d.run.state(d.states, c.Region)); kind < deviceKinds {
+			if err := work(c.T, c.End, path, uint8(kind)); err != nil {
+				return err
+			}
+		}
+	}
+	for ; moves.More; moves.Next() {
+		if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer); err != nil {
+			return err
+		}
+	}
+	if err := moves.Err(); err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
+// workKind is the kind of work of a stream in a state, deviceKinds for none.
+func workKind(s trace.State) int {
+	switch s {
+	case trace.StateKernel:
+		return deviceKernel
+	case trace.StateTransfer:
+		return deviceTransfer
+	}
+	return deviceKinds
+}
+
+// host takes the calls of a thread of a host.
+func (d *Devices) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
+	for rows.Next() {
+		c := &rows.Row
+		kind, waits := uint8(deviceKernel), false
+		state := d.run.state(d.states, c.Region)
+		switch state {
+		case trace.StateDeviceWait:
+			waits = c.Flags&xtf.FlagOutermostDeviceWait != 0
+		case trace.StateTransferCall:
+			kind = deviceTransfer
+			waits = c.Flags&xtf.FlagOutermostDeviceCall != 0 && !strings.Contains(strings.ToLower(d.run.Defs.Text(d.run.Defs.Region(c.Region).Name)), "async")
+		case trace.StateLaunch:
+		default:
+			continue
+		}
+		var err error
+		if state != trace.StateDeviceWait {
+			err = d.put(p, rank, deviceLaunch, c.T, 0, 0, kind)
+		}
+		if waits && c.T < c.End && c.End != xtf.Never && err == nil {
+			if err = d.put(p, rank, deviceWaits, c.T, c.End, 0, kind); err == nil {
+				err = d.put(p, rank, deviceReturns, c.End, c.T, 0, kind)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Match finds what hosts wait for. failed is what went wrong with a location on this rank. Collective.
+func (d *Devices) Match(failed error) error {
+	if err := d.box.deliver(failed); err != nil {
+		return err
+	}
+	found := d.run.Storage.Sorter(deviceRowBytes, deviceRowBytes)
+	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error { return addRow(found, b, deviceRowBytes) })
+	err := d.sweep(func(r *deviceRow) error {
+		d.buf = r.append(d.buf[:0])
+		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
+	})
+	if err := box.deliver(err); err != nil {
+		return err
+	}
+	if d.found, err = found.Sort(); err == nil {
+		err = d.next()
+	}
+	return d.run.Comm.Agree(err)
+}
+
+// Close ends the reading of what was found.
+func (d *Devices) Close() {
+	if d != nil && d.found != nil {
+		d.found.Close()
+	}
+}
+
+// openWait is a host in a call that waits for a device.
+type openWait struct {
+	p      uint32
+	kind   uint8
+	since  uint64 // what it waited before is known
+	stream uint32
+	last   uint64 // when work of the stream ended last; 0 for not yet
+}
+
+// nodeNow is a process that has streams at an instant: its newest launches by kind, and the waits of its hosts.
+type nodeNow struct {
+	process  uint32
+	launched [deviceKinds]struct {
+		known bool
+		t     uint64
+		by    uint32
+	}
+	waits []openWait
+}
+
+// sweep goes through what the processes at home on this rank did, in the order of time.
+func (d *Devices) sweep(put func(r *deviceRow) error) error {
+	rows, err := d.did.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	now := nodeNow{process: trace.Undefined}
+	for rows.Next() && err == nil {
+		b := rows.Row()
+		process, t, what, p := binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12], binary.BigEndian.Uint32(b[13:])
+		other, path, kind := binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint32(b[25:]), b[29]
+		if kind >= deviceKinds || uint64(process) >= uint64(len(d.streams)) || uint64(p) >= uint64(d.run.Defs.NumLocations()) {
+			return ErrDamaged
+		}
+		if process != now.process {
+			now = nodeNow{process: process, waits: now.waits[:0]}
+		}
+		l := &now.launched[kind]
+		switch what {
+		case deviceLaunch:
+			l.known, l.t, l.by = true, t, p
+		case deviceBegins:
+			by := l.by
+			if !l.known { // the first thread launched it, if the trace does not have the launch
+				by = uint32(d.run.Defs.Processes()[process].First)
+			} else if l.t < other {
+				break // it was in the queue
+			}
+			if !isStream(d.run.Defs, trace.P(by)) {
+				err = put(&deviceRow{p: p, begin: t, end: t, cause: by, kind: deviceJump})
+			}
+		case deviceWaits:
+			now.waits = append(now.waits, openWait{p: p, kind: kind, since: t})
+		case deviceEnds:
+			for i := range now.waits {
+				w := &now.waits[i]
+				if w.kind == deviceTransfer && kind != deviceTransfer {
+					continue
+				}
+				if from := max(w.since, other); from < t && err == nil {
+					err = put(&deviceRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
+				}
+				w.since, w.stream, w.last = t, p, t
+			}
+		case deviceReturns:
+			i := slices.IndexFunc(now.waits, func(w openWait) bool { return w.p == p })
+			if i < 0 {
+				break
+			}
+			if w := now.waits[i]; w.last > 0 {
+				err = put(&deviceRow{p: p, begin: w.last, end: w.last, cause: w.stream, kind: deviceJump})
+			}
+			now.waits = slices.Delete(now.waits, i, i+1)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
+// next takes the next row of this rank's locations in hand.
+func (d *Devices) next() error {
+	if d.more = d.found.Next(); d.more {
+		d.row.load(d.found.Row())
+	}
+	return d.found.Err()
+}
+
+// of takes the next row of a location up to an instant; nil for none. Locations ascend.
+func (d *Devices) of(p trace.P, t uint64) (*deviceRow, error) {
+	for d.more && trace.P(d.row.p) < p {
+		if err := d.next(); err != nil {
+			return nil, err
+		}
+	}
+	if !d.more || trace.P(d.row.p) != p || d.row.begin > t {
+		return nil, nil
+	}
+	r := d.row
+	return &r, d.next()
+}
+
+// at is when the next row of a location begins, Never for none.
+func (d *Devices) at(p trace.P) uint64 {
+	if d.more && trace.P(d.row.p) == p {
+		return d.row.begin
+	}
+	return xtf.Never
+}
+
+// onDevice is what Devices tells a time line: of a host the kernel or transfer that it waits for, of a stream its transfers that are no
+// calls; and of both where the path goes over.
+type onDevice struct {
+	p        trace.P
+	found    *Devices
+	jump     func(end uint64, cause uint32)
+	states   map[uint32]trace.State
+	stream   bool
+	idle     uint32 // activity outside of calls
+	alone    uint32 // the same now
+	waiting  bool   // for what holds until an instant
+	until    uint64
+	path     uint32
+	kind     uint8
+	moves    xtf.Rows[xtf.RMA]
+	movesEnd uint64 // of transfers that have begun
+	err      error
+}
+
+// onDevice is what the time line of the location in hand begins with.
+func (w *Pass) onDevice() onDevice {
+	x := onDevice{p: w.p, found: w.run.Devices, jump: w.jump}
+	if x.found != nil && isStream(w.run.Defs, w.p) {
+		x.stream, x.states, x.idle = true, x.found.states, xtf.ActivityDeviceIdle
+		x.moves = xtf.RowsOf[xtf.RMA](w.of.Transfers)
+		x.moves.Next()
+	}
+	return x
+}
+
+// around goes on to an instant, and returns the next one at which something changes.
+func (x *onDevice) around(t uint64) (change uint64) {
+	x.alone, change = x.idle, xtf.Never
+	if x.found == nil {
+		return change
+	}
+	x.waiting = x.waiting && t < x.until
+	for x.err == nil {
+		var r *deviceRow
+		if r, x.err = x.found.of(x.p, t); r == nil {
+			break
+		}
+		if r.kind == deviceJump {
+			x.jump(r.end, r.cause)
+		} else if t < r.end {
+			x.waiting, x.until, x.path, x.kind = true, r.end, r.path, r.kind
+		}
+	}
+	change = x.found.at(x.p)
+	if x.waiting {
+		change = min(change, x.until)
+	}
+	if !x.stream {
+		return change
+	}
+	for ; x.moves.More && x.moves.Row.T <= t; x.moves.Next() {
+		if end := x.moves.Row.End; end != xtf.Never {
+			x.movesEnd = max(x.movesEnd, end)
+		}
+	}
+	if x.err == nil {
+		x.err = x.moves.Err()
+	}
+	if x.moves.More {
+		change = min(change, x.moves.Row.T)
+	}
+	if t < x.movesEnd {
+		x.alone, change = xtf.ActivityTransfer, min(change, x.movesEnd)
+	}
+	return change
+}
+
+// holds reports whether a host in an activity is in the wait.
+func (x *onDevice) holds(activity uint32) bool {
+	return x.waiting && (activity == xtf.ActivityDeviceWait || activity == xtf.ActivityDeviceCall)
+}
