@@ -39,17 +39,24 @@ func tableOf(name string) (*eventTable, error) {
 	return &eventTables[i], nil
 }
 
-// leading are the columns that every table begins with: the process, the thread in it, the number of the row in its array.
-var leading = []Column{{Name: "rank", Type: Uint32}, {Name: "thread", Type: Uint32}, {Name: "n", Type: Uint64}}
+func u64(name string) Column  { return Column{Name: name, Type: Uint64} }
+func i64(name string) Column  { return Column{Name: name, Type: Int64} }
+func u32(name string) Column  { return Column{Name: name, Type: Uint32} }
+func text(name string) Column { return Column{Name: name, Type: Text} }
 
-var spanColumns = []Column{
-	{Name: "begin", Type: Uint64},
-	{Name: "end", Type: Uint64, Nullable: true},
-	{Name: "begin_ns", Type: Int64, Nullable: true},
-	{Name: "end_ns", Type: Int64, Nullable: true},
+// maybe is a column some rows of which have no value.
+func maybe(c Column) Column {
+	c.Nullable = true
+	return c
 }
 
-var pointColumns = []Column{{Name: "time", Type: Uint64}, {Name: "time_ns", Type: Int64, Nullable: true}}
+// leading are the columns that every table begins with: the process, the thread in it, the number of the row in its array.
+var leading = []Column{u32("rank"), u32("thread"), u64("n")}
+
+var (
+	spanColumns  = []Column{u64("begin"), maybe(u64("end")), maybe(i64("begin_ns")), maybe(i64("end_ns"))}
+	pointColumns = []Column{u64("time"), maybe(i64("time_ns"))}
+)
 
 // schema returns the columns of a table, and the function that makes its cells.
 func (t *eventTable) schema(s *Source) (*Schema, func(dst []Cell, row []byte) []Cell) {
@@ -187,79 +194,34 @@ func (s *Source) placeOf(p uint32) (rank, thread Cell) {
 // eventTables are the tables of events, by the arrays of a file. Their columns are described in docs/export.md.
 var eventTables = []eventTable{
 	{"calls", xtf.TypeCall, true, []Column{
-		{Name: "exclusive", Type: Uint64},
-		{Name: "parent", Type: Uint64, Nullable: true},
-		{Name: "depth", Type: Uint32},
-		{Name: "class", Type: Text},
-		{Name: "region", Type: Text, Nullable: true},
-		{Name: "region_ref", Type: Uint32, Nullable: true},
-		{Name: "flags", Type: Uint32},
+		u64("exclusive"), maybe(u64("parent")), u32("depth"), text("class"), maybe(text("region")), maybe(u32("region_ref")),
+		u32("flags"),
 	}, bindCalls},
 	{"messages", xtf.TypeP2P, true, []Column{
-		{Name: "direction", Type: Text},
-		{Name: "peer", Type: Uint32, Nullable: true},
-		{Name: "bytes", Type: Uint64},
-		{Name: "tag", Type: Uint32},
-		{Name: "comm", Type: Text},
-		{Name: "call", Type: Uint64, Nullable: true},
-		{Name: "region", Type: Text, Nullable: true},
-		{Name: "post", Type: Uint64},
-		{Name: "done", Type: Uint64, Nullable: true},
-		{Name: "partner_rank", Type: Uint32, Nullable: true},
-		{Name: "partner_thread", Type: Uint32, Nullable: true},
-		{Name: "partner_n", Type: Uint64, Nullable: true},
-		{Name: "partner_begin", Type: Uint64, Nullable: true},
-		{Name: "flags", Type: Uint32},
+		text("direction"), maybe(u32("peer")), u64("bytes"), u32("tag"), text("comm"), maybe(u64("call")), maybe(text("region")),
+		u64("post"), maybe(u64("done")), maybe(u32("partner_rank")), maybe(u32("partner_thread")), maybe(u64("partner_n")),
+		maybe(u64("partner_begin")), u32("flags"),
 	}, bindMessages},
 	{"collectives", xtf.TypeColl, true, []Column{
-		{Name: "operation", Type: Text},
-		{Name: "comm", Type: Text},
-		{Name: "instance", Type: Uint64, Nullable: true},
-		{Name: "root", Type: Uint32, Nullable: true},
-		{Name: "sent", Type: Uint64},
-		{Name: "received", Type: Uint64},
-		{Name: "call", Type: Uint64, Nullable: true},
-		{Name: "region", Type: Text, Nullable: true},
-		{Name: "post", Type: Uint64},
-		{Name: "last_enter", Type: Uint64, Nullable: true},
-		{Name: "first_leave", Type: Uint64, Nullable: true},
-		{Name: "last_leave", Type: Uint64, Nullable: true},
-		{Name: "flags", Type: Uint32},
+		text("operation"), text("comm"), maybe(u64("instance")), maybe(u32("root")), u64("sent"), u64("received"),
+		maybe(u64("call")), maybe(text("region")), u64("post"), maybe(u64("last_enter")), maybe(u64("first_leave")),
+		maybe(u64("last_leave")), u32("flags"),
 	}, bindCollectives},
 	{"waits", xtf.TypeWait, true, []Column{
-		{Name: "pattern", Type: Text},
-		{Name: "record", Type: Uint64, Nullable: true},
-		{Name: "cause_rank", Type: Uint32, Nullable: true},
-		{Name: "cause_thread", Type: Uint32, Nullable: true},
-		{Name: "interval", Type: Uint32, Nullable: true},
-		{Name: "path", Type: Uint32, Nullable: true},
+		text("pattern"), maybe(u64("record")), maybe(u32("cause_rank")), maybe(u32("cause_thread")), maybe(u32("interval")),
+		maybe(u32("path")),
 	}, bindWaits},
 	{"intervals", xtf.TypeIval, true, []Column{
-		{Name: "node", Type: Uint32},
-		{Name: "name", Type: Text, Nullable: true},
-		{Name: "execution", Type: Uint64},
-		{Name: "flags", Type: Uint32},
+		u32("node"), maybe(text("name")), u64("execution"), u32("flags"),
 	}, bindIntervals},
 	{"metrics", xtf.TypeMetric, false, []Column{
-		{Name: "metric", Type: Text, Nullable: true},
-		{Name: "unit", Type: Text, Nullable: true},
-		{Name: "value", Type: Float64},
-		{Name: "bits", Type: Uint64},
-		{Name: "type", Type: Text},
+		maybe(text("metric")), maybe(text("unit")), {Name: "value", Type: Float64}, u64("bits"), text("type"),
 	}, bindMetrics},
 	{"io", xtf.TypeIO, true, []Column{
-		{Name: "operation", Type: Text},
-		{Name: "handle", Type: Text, Nullable: true},
-		{Name: "asked", Type: Uint64, Nullable: true},
-		{Name: "done", Type: Uint64, Nullable: true},
-		{Name: "call", Type: Uint64, Nullable: true},
+		text("operation"), maybe(text("handle")), maybe(u64("asked")), maybe(u64("done")), maybe(u64("call")),
 	}, bindIO},
 	{"rma", xtf.TypeRMA, true, []Column{
-		{Name: "operation", Type: Text},
-		{Name: "window", Type: Uint32},
-		{Name: "target", Type: Uint32},
-		{Name: "bytes", Type: Uint64},
-		{Name: "call", Type: Uint64, Nullable: true},
+		text("operation"), u32("window"), u32("target"), u64("bytes"), maybe(u64("call")),
 	}, bindRMA},
 }
 
