@@ -632,6 +632,9 @@ func TestLaunches(t *testing.T) {
 	if diff := cmp.Diff(any(want), x); diff != "" {
 		t.Error(diff)
 	}
+	if text := must(t, "report", run, "untold"); strings.Contains(text, "values of parameters") {
+		t.Error(text)
+	}
 	if text := must(t, "report", run); !strings.Contains(text, "which call launched 2 kernels is not known") || !strings.Contains(text, "of it in the queue") {
 		t.Error(text)
 	}

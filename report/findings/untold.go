@@ -47,10 +47,12 @@ func NewUntold(r *results.Run, s *results.Summary, codes []results.CodeTotal) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Untold{missing(r, s, profile, codes), unreadRecords(codes)}, nil
+	reads, others := s.Devices.ReadsParameters(r)
+	return &Untold{missing(r, s, profile, codes), unreadRecords(codes, reads, others)}, nil
 }
 
-func unreadRecords(codes []results.CodeTotal) []UnreadRecords {
+// unreadRecords lists kinds; of numbers as parameters the launches of kernels are read where reads is set, and there may be others.
+func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecords {
 	list := []UnreadRecords{}
 	for i := range codes {
 		k, ok := codes[i].Code.Unread()
@@ -58,6 +60,12 @@ func unreadRecords(codes []results.CodeTotal) []UnreadRecords {
 			continue
 		}
 		text := k.Info().Untold
+		if reads && k == trace.ParameterUnsignedInt {
+			if !others {
+				continue
+			}
+			text = "values of parameters but those of launches are not analysed, unless --interval names them"
+		}
 		at := slices.IndexFunc(list, func(x UnreadRecords) bool { return x.Text == text })
 		if at < 0 {
 			at = len(list)

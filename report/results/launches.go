@@ -53,11 +53,20 @@ func (s *siteSide) add(p trace.P, x sited) {
 	s.at, s.list = p, append(s.list, x)
 }
 
+// launchParameter is the name of the parameter.
+const launchParameter = "callsite id"
+
+// ReadsParameters reports whether a run's launches are read, and whether its trace has parameters that this does not read.
+func (x *Devices) ReadsParameters(r *Run) (reads, others bool) {
+	others = slices.ContainsFunc(r.Defs.Parameters, func(p trace.Parameter) bool { return r.Defs.Text(p.Name) != launchParameter })
+	return x != nil && x.Launches != nil, others
+}
+
 // launches reads them; nil where the trace does not tell of any, or does not tell exact times.
 func launches(r *Run) (*Launches, error) {
 	named := map[uint32]bool{}
 	for i := range r.Defs.Parameters {
-		if x := &r.Defs.Parameters[i]; r.Defs.Text(x.Name) == "callsite id" {
+		if x := &r.Defs.Parameters[i]; r.Defs.Text(x.Name) == launchParameter {
 			named[x.Ref] = true
 		}
 	}
