@@ -21,6 +21,7 @@ type Topology struct {
 	Machine []Place       `json:"machine"` // nodes that have processes, depth first
 	Grids   []Grid        `json:"cartesian"`
 	Traffic []NodePair    `json:"traffic"` // messages from each innermost node with processes to each
+	*SwitchTraffic
 }
 
 // PlaceMetric is a component of the whole program, or a counter.
@@ -94,6 +95,9 @@ func NewTopology(r *results.Run, s *results.Summary, o *Options) (*Topology, []t
 	}
 	x.machine(r.Defs, comm)
 	x.traffic(r.Defs, comm)
+	if o.Fabric != nil {
+		x.SwitchTraffic = x.overSwitches(r.Defs, comm, o.Fabric)
+	}
 	for i := range r.Defs.CartTopologies {
 		if g := newGrid(r, &r.Defs.CartTopologies[i]); g != nil {
 			x.planes(g, comm)
@@ -356,6 +360,7 @@ func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 	if inside < all {
 		c.Say("%s of the bytes of messages stay on a node", numbers.NewRatio(inside, all).Percent())
 	}
+	x.switchTables(b, c)
 	for i := range x.Grids {
 		g := &x.Grids[i]
 		var sizes []string

@@ -1,5 +1,5 @@
 // Package slurm plans jobs on a cluster: how many ranks, nodes, how much memory and time a job of this tool takes, and
-// the batch scripts that run it, under Slurm, PBS, LSF, Flux, or mpirun alone.
+// the batch scripts that run it, under Slurm, PBS, LSF, Flux, or mpirun alone. ReadNetwork reads how nodes are connected.
 //
 //	site, err := slurm.ReadSite("site.toml", text)  // what the computing centre says about its machine
 //	size := slurm.Fit(&slurm.Work{Bytes: 20e12, Locations: 4096, Largest: 8e9}, site, 15*time.Minute)

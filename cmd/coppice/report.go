@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
+	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -22,6 +24,7 @@ type choice struct {
 	page                      bool // all sections that the file has results for
 	ranks, source, region, of string
 	time, lang                string
+	topology                  string
 	details, perExecution     bool
 	strict                    bool
 	ordered                   []string
@@ -141,6 +144,7 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
 	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...; topology: by place, also counter:NAME")
+	f.StringVar(&x.topology, "topology", "", "topology: Slurm's topology.conf, of switches or of blocks, for traffic by level of switches")
 	x.rules.define(f)
 	x.rules.defineMeasured(f)
 	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
@@ -174,6 +178,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("--time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
 	case (x.details || x.perExecution) && !x.has(report.SectionIntervals) || len(x.ordered) > 0 && !x.has(report.SectionIntervals, report.SectionTopology):
 		return usage("--details, --per-execution and --ordered are for section intervals, --ordered for topology too: coppice report %s intervals --details", path)
+	case x.topology != "" && !x.has(report.SectionTopology):
+		return usage("--topology is for section topology: add it, coppice report %s topology --topology %s", path, x.topology)
 	case x.has(report.SectionHistogram) && x.region == "":
 		return usage("section histogram needs --region NAME")
 	case x.region != "" && !x.has(report.SectionHistogram):
@@ -203,6 +209,11 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	if o.Span, err = results.ParseSpan(run, x.time); err != nil {
 		return o, err
 	}
+	if x.topology != "" {
+		if o.Fabric, err = readFabric(x.topology); err != nil {
+			return o, err
+		}
+	}
 	if x.region != "" {
 		if o.Region, err = results.FindRegion(run, x.region); err != nil {
 			return o, err
@@ -210,6 +221,23 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 	}
 	o.Ranks, err = results.ChosenRanks(x.ranks, run.Defs)
 	return o, err
+}
+
+// readFabric reads how nodes are connected.
+func readFabric(path string) (*report.Fabric, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--topology: %w", err)
+	}
+	n, err := slurm.ReadNetwork(string(text))
+	if err != nil {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("--topology %s: %w", path, err))
+	}
+	x := &report.Fabric{Of: n.Of}
+	for i := range n.Switches {
+		x.Names, x.Above = append(x.Names, n.Switches[i].Name), append(x.Above, n.Switches[i].Above)
+	}
+	return x, nil
 }
 
 // parseSections reads the names of sections.

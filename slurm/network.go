@@ -1,0 +1,237 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrNetwork is what every error about a file topology.conf is.
+var ErrNetwork = errors.New("topology")
+
+// mostNetwork is how long such a file may be, bytes, and mostSwitches how many switches and blocks it may have.
+const (
+	mostNetwork  = 16 << 20
+	mostSwitches = 1 << 12
+)
+
+// Network is how nodes are connected, as Slurm's topology.conf says it: for its plug-in of trees switches, for that of blocks the blocks, and
+// groups of consecutive blocks, one level for each of BlockSizes after the first one.
+type Network struct {
+	Switches []Switch
+}
+
+// Switch is one of a network, or a block, or a group of blocks.
+type Switch struct {
+	Name  string
+	Above []int // those that it is attached to, by place in Switches; always without a circle
+	nodes hostlist
+}
+
+// Of returns the switches that a node is attached to, by place in Switches. A name with a domain is also looked for without it.
+func (n *Network) Of(node string) (list []int) {
+	short, _, _ := strings.Cut(node, ".")
+	for i := range n.Switches {
+		if x := n.Switches[i].nodes; x.has(node) || short != node && x.has(short) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// ReadNetwork reads the text of a file. Lines may go on after a backslash; keys that say nothing about who is connected are skipped.
+func ReadNetwork(text string) (*Network, error) {
+	if len(text) > mostNetwork {
+		return nil, fmt.Errorf("%w: %d bytes are more than %d", ErrNetwork, len(text), mostNetwork)
+	}
+	n := &Network{}
+	at, below, sizes := map[string]int{}, []hostlist{}, []uint64(nil)
+	blocks := 0
+	for number, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		keys := map[string]string{}
+		for _, word := range strings.Fields(line) {
+			key, value, ok := strings.Cut(word, "=")
+			if key = strings.ToLower(key); !ok || key == "include" || keys[key] != "" {
+				return nil, fmt.Errorf("%w: line %d: %q: KEY=VALUE is expected, each key once, without Include", ErrNetwork, number+1, word)
+			}
+			keys[key] = value
+		}
+		if text := keys["blocksizes"]; text != "" {
+			for _, word := range strings.Split(text, ",") {
+				size, err := strconv.ParseUint(word, 10, 32)
+				if last := len(sizes) - 1; err != nil || size == 0 || last >= 0 && (size <= sizes[last] || size%sizes[last] != 0) {
+					return nil, fmt.Errorf("%w: line %d: BlockSizes=%s: numbers of nodes are expected, each a multiple of the one before", ErrNetwork, number+1, text)
+				}
+				sizes = append(sizes, size)
+			}
+		}
+		name := keys["switchname"] + keys["blockname"]
+		if name == "" {
+			continue
+		}
+		if _, twice := at[name]; twice || len(n.Switches) == mostSwitches {
+			return nil, fmt.Errorf("%w: line %d: %s is there twice, or more than %d switches", ErrNetwork, number+1, name, mostSwitches)
+		}
+		nodes, err := parseHostlist(keys["nodes"])
+		var children hostlist
+		if err == nil {
+			children, err = parseHostlist(keys["switches"])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrNetwork, number+1, err)
+		}
+		if keys["blockname"] != "" {
+			blocks++
+		}
+		at[name] = len(n.Switches)
+		n.Switches, below = append(n.Switches, Switch{Name: name, nodes: nodes}), append(below, children)
+	}
+	if len(n.Switches) == 0 || blocks > 0 && blocks < len(n.Switches) {
+		return nil, fmt.Errorf("%w: lines SwitchName=... or BlockName=... are expected, of one of the two kinds", ErrNetwork)
+	}
+	for i, list := range below {
+		for k := range n.Switches {
+			if list.has(n.Switches[k].Name) {
+				n.Switches[k].Above = append(n.Switches[k].Above, i)
+			}
+		}
+	}
+	if blocks > 0 {
+		n.group(sizes)
+	}
+	return n, n.circle()
+}
+
+// group adds groups of blocks: so many consecutive ones as a size is of the first size.
+func (n *Network) group(sizes []uint64) {
+	first, count := 0, len(n.Switches)
+	for k := 1; k < len(sizes) && count > 1; k++ {
+		each := int(min(sizes[k]/sizes[k-1], uint64(count)))
+		next := len(n.Switches)
+		for i := range count {
+			if i%each == 0 {
+				n.Switches = append(n.Switches, Switch{Name: fmt.Sprintf("blocks of %d nodes: %d", sizes[k], i/each)})
+			}
+			n.Switches[first+i].Above = []int{next + i/each}
+		}
+		first, count = next, len(n.Switches)-next
+	}
+}
+
+// circle is the error of switches that are attached to themselves.
+func (n *Network) circle() error {
+	state := make([]uint8, len(n.Switches)) // 1: on the way up, 2: done
+	for i := range n.Switches {
+		way := []int{i}
+		for len(way) > 0 {
+			k := way[len(way)-1]
+			if state[k] > 0 {
+				state[k], way = 2, way[:len(way)-1]
+				continue
+			}
+			state[k] = 1
+			for _, up := range n.Switches[k].Above {
+				if state[up] == 1 {
+					return fmt.Errorf("%w: switch %s is attached to itself, by others", ErrNetwork, n.Switches[up].Name)
+				}
+				if state[up] == 0 {
+					way = append(way, up)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// hostlist is an expression of Slurm for names, as "dev[0-5,07-09]x,login": alternatives, each of texts and ranges of numbers in turn. It is
+// compared with names and never expanded, so that its ranges may be of any size.
+type hostlist [][]hostPart
+
+// hostPart is a text, or ranges in its place.
+type hostPart struct {
+	text   string
+	ranges []hostRange // nil for a text
+}
+
+// hostRange is numbers, written with so many digits at least.
+type hostRange struct {
+	from, to uint64
+	digits   int
+}
+
+func parseHostlist(text string) (list hostlist, err error) {
+	var name []hostPart
+	for text != "" {
+		i := strings.IndexAny(text, "[],")
+		if i < 0 {
+			i = len(text)
+		}
+		if i > 0 {
+			name = append(name, hostPart{text: text[:i]})
+		}
+		if text = text[i:]; text == "" {
+			break
+		}
+		switch text[0] {
+		case ',':
+			if name == nil {
+				return nil, errors.New("a name is missing before a comma")
+			}
+			list, name, text = append(list, name), nil, text[1:]
+			continue
+		case ']':
+			return nil, errors.New("] without [")
+		}
+		inside, rest, ok := strings.Cut(text[1:], "]")
+		if !ok {
+			return nil, errors.New("[ without ]")
+		}
+		part := hostPart{ranges: []hostRange{}}
+		for _, word := range strings.Split(inside, ",") {
+			low, high, is := strings.Cut(word, "-")
+			if !is {
+				high = low
+			}
+			from, lerr := strconv.ParseUint(low, 10, 60)
+			to, herr := strconv.ParseUint(high, 10, 60)
+			if lerr != nil || herr != nil || from > to {
+				return nil, fmt.Errorf("[%s] is no list of numbers and ranges", inside)
+			}
+			part.ranges = append(part.ranges, hostRange{from, to, len(low)})
+		}
+		name, text = append(name, part), rest
+	}
+	if name != nil {
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// has reports whether the list has a name.
+func (l hostlist) has(name string) bool {
+	return slices.ContainsFunc(l, func(parts []hostPart) bool { return matches(parts, name) })
+}
+
+func matches(parts []hostPart, name string) bool {
+	if len(parts) == 0 {
+		return name == ""
+	}
+	p := &parts[0]
+	if p.ranges == nil {
+		rest, ok := strings.CutPrefix(name, p.text)
+		return ok && matches(parts[1:], rest)
+	}
+	for n := 1; n <= min(len(name), 18) && '0' <= name[n-1] && name[n-1] <= '9'; n++ {
+		v, _ := strconv.ParseUint(name[:n], 10, 64)
+		in := slices.ContainsFunc(p.ranges, func(r hostRange) bool {
+			return r.from <= v && v <= r.to && (n == r.digits || n > r.digits && name[0] != '0')
+		})
+		if in && matches(parts[1:], name[n:]) {
+			return true
+		}
+	}
+	return false
+}
