@@ -28,7 +28,6 @@ export function ask(title, label, hint, answer, live) {
   replace(d, el('h2', {id: 'ask-title'}, title), form, note, list);
   d.showModal();
   input.focus();
-  return input;
 }
 
 // hitButton is one thing found.

@@ -43,6 +43,12 @@ function unitOf(seconds) {
   return timeUnits[timeUnits.length - 1];
 }
 
+// roundStep is 1, 2 or 5 times a power of ten, not below x.
+export function roundStep(x) {
+  const power = Math.pow(10, Math.floor(Math.log10(x)));
+  return [1, 2, 5, 10].find((k) => k * power >= x * 0.9999) * power;
+}
+
 // Clock turns ticks into words: seconds where the trace tells its resolution, ticks where not.
 export class Clock {
   constructor(resolution) {
@@ -75,9 +81,7 @@ export class Clock {
   // ticks gives round points of time for an axis: at most n of them in [from, to].
   marks(from, to, n) {
     const unit = this.resolution || 1;
-    const raw = Math.max((to - from) / unit / n, 1e-12);
-    const power = Math.pow(10, Math.floor(Math.log10(raw)));
-    const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.9999) * power;
+    const step = roundStep(Math.max((to - from) / unit / n, 1e-12));
     const out = [];
     for (let k = Math.ceil(from / unit / step - 1e-9) + 0; k * step * unit <= to && out.length <= n + 1; k++) {
       out.push(k * step * unit);

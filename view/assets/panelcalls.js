@@ -1,4 +1,4 @@
-import {chart, yAxis} from './chart.js';
+import {chart, columns} from './chart.js';
 import {cut, el} from './dom.js';
 import {count, share} from './format.js';
 import {shares} from './source.js';
@@ -115,13 +115,7 @@ export class CallPanel {
     const w = box.w / mean.length;
     const cls = a.top.region >= 0 ? app.meta.regions[a.top.region].class : 0;
     const draw = (ctx, c) => {
-      const y = yAxis(ctx, c, box, 0, Math.max(1, ...mean), (v) => app.clock.duration(v));
-      ctx.fillStyle = c.cls[cls];
-      mean.forEach((v, k) => ctx.fillRect(box.x + k * w, y(v), Math.max(1, w - 1), box.y + box.h - y(v)));
-      ctx.fillStyle = c.dim;
-      ctx.fillText('rank ' + a.first[0], box.x, box.y + box.h + 12);
-      const last = String(a.first[a.first.length - 1]);
-      ctx.fillText(last, box.x + box.w - ctx.measureText(last).width, box.y + box.h + 12);
+      columns(ctx, c, box, Math.max(1, ...mean), (v) => app.clock.duration(v), a.first, [{fill: c.cls[cls], of: (k) => mean[k]}]);
     };
     const pick = (x, _, click) => {
       const k = Math.floor((x - box.x) / w);

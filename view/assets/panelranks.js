@@ -1,4 +1,4 @@
-import {chart, heat, yAxis} from './chart.js';
+import {chart, columns, heat, yAxis} from './chart.js';
 import {curve, rangeOf, writeCounter} from './counters.js';
 import {el} from './dom.js';
 import {bytes, count, processes, ratio, share} from './format.js';
@@ -47,29 +47,10 @@ export class RankPanels {
     const column = (x) => Math.floor((x - box.x) / box.w * p.first.length);
     const name = (k) => (p.count[k] > 1 ? `ranks ${p.first[k]}–${p.first[k] + p.count[k] - 1}` : 'rank ' + p.first[k]);
     const draw = (ctx, c) => {
-      const y = yAxis(ctx, c, box, 0, span, (v) => app.clock.duration(v));
-      const w = box.w / p.first.length;
-      p.first.forEach((_, k) => {
-        let sum = 0;
-        const left = Math.round(box.x + k * w); // whole pixels: parts of one would shade the columns
-        const wide = Math.max(1, Math.round(box.x + (k + 1) * w) - left - (w > 4 ? 1 : 0));
-        for (const s of series) {
-          const v = Number(s.values[k]) / p.count[k];
-          ctx.fillStyle = c.cls[s.class];
-          const top = y(sum + v);
-          ctx.fillRect(left, top, wide, y(sum) - top);
-          sum += v;
-        }
-        const wait = Number(p.wait[k]) / p.count[k];
-        ctx.fillStyle = c.wait;
-        ctx.fillRect(left, y(wait), wide, 2);
-      });
-      ctx.fillStyle = c.dim;
-      const every = Math.max(1, Math.ceil(p.first.length / (box.w / 44)));
-      for (let k = 0; k < p.first.length; k += every) {
-        const text = String(p.first[k]);
-        ctx.fillText(text, Math.min(box.x + (k + 0.1) * w, box.x + box.w + 10 - ctx.measureText(text).width), box.y + box.h + 12);
-      }
+      const {x, y, wide} = columns(ctx, c, box, span, (v) => app.clock.duration(v), p.first,
+        series.map((s) => ({fill: c.cls[s.class], of: (k) => Number(s.values[k]) / p.count[k]})));
+      ctx.fillStyle = c.wait;
+      p.wait.forEach((w, k) => ctx.fillRect(x(k), y(Number(w) / p.count[k]), wide(k), 2));
     };
     const pick = (x, _, click) => {
       const k = column(x);
@@ -306,17 +287,8 @@ export class RankPanels {
     const one = (which, name) => chart(this.width() / 2, 160, `Time of ranks, ${name}`, (ctx, c) => {
       ctx.fillStyle = c.text;
       ctx.fillText(name, box.x, 8);
-      const y = yAxis(ctx, c, box, 0, high, (v) => new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3}).format(v) + ' s');
-      const w = box.w / p.first.length;
-      p.first.forEach((_, k) => {
-        let sum = 0;
-        for (const s of parts) {
-          ctx.fillStyle = c.cls[s.class];
-          const top = y(sum + s[which][k]);
-          ctx.fillRect(box.x + k * w, top, Math.max(1, w - (w > 4 ? 1 : 0)), y(sum) - top);
-          sum += s[which][k];
-        }
-      });
+      columns(ctx, c, box, high, (v) => new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3}).format(v) + ' s', p.first,
+        parts.map((s) => ({fill: c.cls[s.class], of: (k) => s[which][k]})));
     });
     return el('div', {class: 'lock'}, ...['first', 'second'].map((x, k) => one(x, this.app.second.words[k])));
   }

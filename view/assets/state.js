@@ -3,6 +3,28 @@
 
 const quick = 600; // ms
 
+// numbers are those of the groups of a pattern, null where the text does not fit.
+const numbers = (pattern, text) => pattern.exec(text || '')?.slice(1).map(Number) || null;
+const number = (v) => numbers(/^([0-9]{1,9})$/, v)?.[0] ?? null;
+
+// What the address has beside window, selection and marks: name there, field, value of a text, and text of a value where it is another
+// one. Without a text the value is the default.
+const fields = [
+  ['tab', 'tab', (v) => v], // '': the selection's where there is one, else statistics
+  ['off', 'off', (v) => v.replace(/[^wmcf]/g, '')], // lanes switched off
+  ['hide', 'hide', (v) => v.replace(/[^0-9a-g]/g, '')], // classes that are not painted, a digit of base 36 each; g: gaps
+  ['fn', 'fn', number], // region that alone has its colour
+  ['msg', 'msg', (v) => (['late', 'row'].includes(v) ? v : '')], // messages that are drawn: all, late, or those of the selected row
+  ['counter', 'counter', number], // the one with a lane
+  ['by', 'by', (v) => v.replace(/[^a-z0-9_.]/g, '')], // order of the rows
+  ['fold', 'fold', (v) => v === '1', Number], // a row for each group of the order
+  ['gone', 'gone', (v) => v.split('.').filter((x) => number(x) !== null).slice(0, 200).map(Number), (x) => x.join('.')], // hidden locations
+  ['align', 'align', (v) => numbers(/^([0-9]{1,9})\.([0-9]{1,9})$/, v), (x) => x.join('.')], // node, and its execution at which both runs are drawn above each other
+  ['view', 'table', (v) => v === 'table', () => 'table'],
+  ['details', 'details', (v) => v === '1', Number],
+  ['tree', 'tree', (v) => v !== '0', Number],
+];
+
 export class State {
   constructor(span, rows) {
     this.span = span; // [begin, end] of the run in ticks
@@ -30,53 +52,26 @@ export class State {
   defaults() {
     this.t = this.span.slice();
     this.rows = [0, this.total];
-    this.tab = ''; // the selection's where there is one, else statistics
     this.sel = null; // {row, t, n}: a point, or the call with row number n
     this.marks = []; // [{t, note}]
-    this.off = ''; // lanes switched off: letters of w, m, c
-    this.hide = ''; // classes that are not painted, a digit of base 36 each; g: gaps
-    this.fn = null; // region that alone has its colour
-    this.counter = null; // the one with a lane
-    this.by = ''; // order of the rows
-    this.gone = []; // locations that are hidden
-    this.align = null; // [node, execution] of the first run at which both are drawn above each other
-    this.msg = ''; // messages that are drawn: all, late, or row: those of the selected one
-    this.table = false;
-    this.details = false;
-    this.tree = true;
+    for (const [, field, from] of fields) this[field] = from('');
   }
 
   read() {
     const q = new URLSearchParams(location.hash.slice(1));
     const pair = (name, low, high) => {
-      const m = /^(-?[0-9.]+)\.\.(-?[0-9.]+)$/.exec(q.get(name) || '');
-      const a = m ? Number(m[1]) : NaN;
-      const b = m ? Number(m[2]) : NaN;
+      const [a, b] = numbers(/^(-?[0-9.]+)\.\.(-?[0-9.]+)$/, q.get(name)) || [];
       return a >= low && b <= high && a < b ? [a, b] : null;
     };
     this.t = pair('t', this.span[0], this.span[1]) || this.t;
     this.rows = pair('rows', 0, this.total) || this.rows;
-    this.tab = q.get('tab') || this.tab;
-    const sel = /^([0-9]+):([0-9.]+)(?::([0-9]+))?$/.exec(q.get('at') || '');
-    if (sel && Number(sel[1]) < this.locations) {
-      this.sel = {row: Number(sel[1]), t: Number(sel[2]), n: sel[3] === undefined ? null : Number(sel[3])};
-    }
+    const [row, t, n] = numbers(/^([0-9]+):([0-9.]+)(?::([0-9]+))?$/, q.get('at')) || [];
+    if (row < this.locations) this.sel = {row, t, n: isNaN(n) ? null : n};
     this.marks = q.getAll('mark').map((m) => {
       const cut = m.indexOf(':');
       return {t: Number(cut < 0 ? m : m.slice(0, cut)), note: cut < 0 ? '' : m.slice(cut + 1)};
     }).filter((m) => isFinite(m.t)).slice(0, 50);
-    this.off = (q.get('off') || '').replace(/[^wmc]/g, '');
-    this.hide = (q.get('hide') || '').replace(/[^0-9a-g]/g, '');
-    this.fn = /^[0-9]{1,9}$/.test(q.get('fn')) ? Number(q.get('fn')) : null;
-    this.msg = ['late', 'row'].includes(q.get('msg')) ? q.get('msg') : '';
-    this.counter = /^[0-9]{1,9}$/.test(q.get('counter')) ? Number(q.get('counter')) : null;
-    this.by = (q.get('by') || '').replace(/[^a-z0-9_]/g, '');
-    this.gone = (q.get('gone') || '').split('.').filter((x) => /^[0-9]{1,9}$/.test(x)).slice(0, 200).map(Number);
-    const align = /^([0-9]{1,9})\.([0-9]{1,9})$/.exec(q.get('align') || '');
-    this.align = align ? [Number(align[1]), Number(align[2])] : null;
-    this.table = q.get('view') === 'table';
-    this.details = q.get('details') === '1';
-    this.tree = q.get('tree') !== '0';
+    for (const [name, field, from] of fields) if (q.has(name)) this[field] = from(q.get(name));
   }
 
   fragment() {
@@ -85,20 +80,11 @@ export class State {
     const whole = (a, b) => a[0] === b[0] && a[1] === b[1];
     if (!whole(this.t, this.span)) q.set('t', Math.round(this.t[0]) + '..' + Math.round(this.t[1]));
     if (!whole(this.rows, [0, this.total])) q.set('rows', round(this.rows[0]) + '..' + round(this.rows[1]));
-    if (this.tab) q.set('tab', this.tab);
     if (this.sel) q.set('at', this.sel.row + ':' + Math.round(this.sel.t) + (this.sel.n === null ? '' : ':' + this.sel.n));
     for (const m of this.marks) q.append('mark', Math.round(m.t) + (m.note ? ':' + m.note : ''));
-    if (this.off) q.set('off', this.off);
-    if (this.hide) q.set('hide', this.hide);
-    if (this.fn !== null) q.set('fn', this.fn);
-    if (this.msg) q.set('msg', this.msg);
-    if (this.counter !== null) q.set('counter', this.counter);
-    if (this.by) q.set('by', this.by);
-    if (this.gone.length) q.set('gone', this.gone.join('.'));
-    if (this.align) q.set('align', this.align.join('.'));
-    if (this.table) q.set('view', 'table');
-    if (this.details) q.set('details', '1');
-    if (!this.tree) q.set('tree', '0');
+    for (const [name, field, from, to] of fields) {
+      if (String(this[field]) !== String(from(''))) q.set(name, to ? to(this[field]) : this[field]);
+    }
     return '#' + q.toString();
   }
 

@@ -3,6 +3,7 @@ import {$} from './dom.js';
 // Themes: light, dark, or the system's. Colours are in style.css alone; the canvas reads them from there.
 
 const themes = ['system', 'light', 'dark'];
+const darkSystem = matchMedia('(prefers-color-scheme: dark)');
 let palette = null;
 
 function stored(key) {
@@ -33,8 +34,14 @@ export function setTheme(name, changed) {
   document.documentElement.dataset.theme = themes.includes(name) ? name : 'system';
   remember('coppice-theme', theme());
   $('theme').textContent = 'Theme: ' + theme();
-  palette = null;
+  follow();
   changed();
+}
+
+// follow makes the page dark or light, and colours be read anew.
+function follow() {
+  document.documentElement.toggleAttribute('data-dark', theme() === 'dark' || theme() === 'system' && darkSystem.matches);
+  palette = null;
 }
 
 export function nextTheme(changed) {
@@ -42,9 +49,11 @@ export function nextTheme(changed) {
 }
 
 export function watchTheme(changed) {
-  const refresh = () => { palette = null; changed(); };
-  for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
-    matchMedia(query).addEventListener('change', refresh);
+  for (const query of [darkSystem, matchMedia('(forced-colors: active)')]) {
+    query.addEventListener('change', () => {
+      follow();
+      changed();
+    });
   }
 }
 
