@@ -167,8 +167,8 @@ func (b *bench) firstPicture() error {
 			return err
 		}
 	}
-	fmt.Printf("%d processes, %d events\nfirst picture: %d ms from the start of the program to api/meta, then %d ms to the tiles of the whole run\n",
-		r.Processes, r.Events, up.Milliseconds(), time.Since(began).Milliseconds())
+	fmt.Printf("%d processes, %d events\nfirst picture: %d ms from the start of the program to api/meta, then %d ms to the tiles of the whole run; %.2f s of processor time\n",
+		r.Processes, r.Events, up.Milliseconds(), time.Since(began).Milliseconds(), b.cpu())
 	return nil
 }
 
