@@ -111,12 +111,26 @@ type RunMeta struct {
 	// Groups are the sizes of row groups there are: 1, and 16, 256, 4096, ... locations as far as the file has them.
 	Groups []int `json:"groups"`
 
-	Regions   []Region  `json:"regions"`
-	Counters  []Counter `json:"counters"`
-	Intervals int       `json:"intervals"` // nodes of the interval tree, the whole program included
-	Classes   int       `json:"classes"`   // classes of processes, 0: not computed
-	Waits     bool      `json:"waits"`     // wait states are known
-	Critical  bool      `json:"critical"`  // and the critical path
+	Regions    []Region   `json:"regions"`
+	Counters   []Counter  `json:"counters"`
+	Topologies []Topology `json:"topologies"` // the first 8 Cartesian ones
+	Intervals  int        `json:"intervals"`  // nodes of the interval tree, the whole program included
+	Classes    int        `json:"classes"`    // classes of processes, 0: not computed
+	Files      bool       `json:"files"`      // the trace names files, or handles of them
+	Waits      bool       `json:"waits"`      // wait states are known
+	Critical   bool       `json:"critical"`   // and the critical path
+}
+
+// Topology is a Cartesian topology of processes.
+type Topology struct {
+	Name       string      `json:"name"`
+	Dimensions []Dimension `json:"dimensions"`
+}
+
+// Dimension is a direction of a topology.
+type Dimension struct {
+	Name string `json:"name"` // "" where the trace does not tell
+	Size uint32 `json:"size"` // coordinates there are
 }
 
 // Region is a function or another part of the program.
@@ -148,18 +162,19 @@ type Locations struct {
 
 // Location is a row of the timeline.
 type Location struct {
-	Location int    `json:"location"`
-	Process  uint32 `json:"process"`
-	Thread   uint32 `json:"thread"`
-	Name     string `json:"name"`
-	Group    string `json:"group"` // name of the process
-	Node     string `json:"node"`  // name of the machine, "" where not known
-	Type     string `json:"type"`  // cpu, accelerator, metric, other
-	Class    int    `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
-	Events   uint64 `json:"events"`
-	Counter  int    `json:"counter"` // of the first reading of a recorder of metrics, by its ID; -1: none; in api/locations alone
-	First    uint64 `json:"first"`   // tick of the first event; in api/locations alone, as last; both 0 where they are lost
-	Last     uint64 `json:"last"`
+	Location int        `json:"location"`
+	Process  uint32     `json:"process"`
+	Thread   uint32     `json:"thread"`
+	Name     string     `json:"name"`
+	Group    string     `json:"group"` // name of the process
+	Node     string     `json:"node"`  // name of the machine, "" where not known
+	Type     string     `json:"type"`  // cpu, accelerator, metric, other
+	Class    int        `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
+	Events   uint64     `json:"events"`
+	Places   [][]uint32 `json:"places"`  // coordinates of its process in each of RunMeta.Topologies, empty: none
+	Counter  int        `json:"counter"` // of the first reading of a recorder of metrics, by its ID; -1: none; in api/locations alone
+	First    uint64     `json:"first"`   // tick of the first event; in api/locations alone, as last; both 0 where they are lost
+	Last     uint64     `json:"last"`
 }
 
 // A tile, api/tile/{z}/{x}/{rows}, is binary (application/octet-stream), little-endian. rows is "F-I": rows of 16^F
@@ -399,12 +414,14 @@ type NextEvent struct {
 }
 
 // Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the
-// window, each once, or how dense they are.
+// window, each once, or how dense they are. With only=late they are those that receivers on the processes wait for in the window, the ones
+// with the longest waits first, without a density.
 type Messages struct {
 	Begin     uint64       `json:"begin"`
 	End       uint64       `json:"end"`
 	Total     uint64       `json:"total"`     // sends and receives that begin in the window, on the chosen processes
 	Truncated bool         `json:"truncated"` // the list is empty, and Density filled
+	More      uint64       `json:"more"`      // of only=late: with shorter waits, left out; at least, where the window has more than 2^20 waits
 	List      Arrows       `json:"list"`
 	Density   Density      `json:"density"`
 	Lost      []table.Lost `json:"lost"`
@@ -546,7 +563,8 @@ type Matrix struct {
 }
 
 // Profile is the answer of api/profile?t=A..B&columns=N&exact=1 (columns: default and bound 1000): where the time of the
-// ranks goes, ranks merged to columns. Values are ticks, one for each column; exact=1 reads the calls at the borders.
+// ranks goes, ranks merged to columns. Values are ticks, one for each column; exact=1 reads the calls at the borders. With item=NAME or
+// region=N it has that item, or the time in that function itself on all locations of a rank, too.
 type Profile struct {
 	Begin  uint64        `json:"begin"`
 	End    uint64        `json:"end"`
@@ -556,8 +574,10 @@ type Profile struct {
 	Count  []int         `json:"count"`  // processes in it
 	Series []Series      `json:"series"` // the components of states (xtf.Parts), each without its parts: they add up to time
 	Time   []json.Number `json:"time"`
-	Wait   []json.Number `json:"wait"`  // part of the MPI time
-	Waits  Bounds        `json:"waits"` // its sum
+	Wait   []json.Number `json:"wait"`   // part of the MPI time
+	Waits  Bounds        `json:"waits"`  // its sum
+	Unit   string        `json:"unit"`   // of Values: ticks, count, bytes
+	Values []json.Number `json:"values"` // of item or region, in the item's unit; best guesses unless exact
 	Exact  bool          `json:"exact"`
 	Lost   []table.Lost  `json:"lost"`
 	Cost   Cost          `json:"cost"`
@@ -617,6 +637,26 @@ type CounterBins struct {
 	Before   *float64   `json:"before"`  // the reading before the window
 	Rows     uint64     `json:"rows"`    // readings in the window
 	Sampled  bool       `json:"sampled"` // too many: each bin holds a part of its readings
+}
+
+// Files is the answer of api/files?t=A..B&ranks=SET&bins=N&max=M (defaults 256, 6, bounds 2048, 64): the files of the window by falling time
+// in operations on them. Handles of one file are one.
+type Files struct {
+	Begin    uint64       `json:"begin"`
+	BinTicks float64      `json:"bin_ticks"`
+	List     []FileUse    `json:"list"`
+	More     int          `json:"more"`     // files with less time, left out
+	Complete bool         `json:"complete"` // false: of more than 2^20 operations those of the first locations were read
+	Lost     []table.Lost `json:"lost"`
+}
+
+// FileUse is what is done with a file in a window.
+type FileUse struct {
+	Name       string    `json:"name"`       // "" where the trace does not tell
+	Operations uint64    `json:"operations"` // that overlap the window
+	Bytes      float64   `json:"bytes"`      // that they read and wrote
+	Ticks      float64   `json:"ticks"`      // in them, inside of the window, summed over locations
+	Busy       []float64 `json:"busy"`       // operations in progress, by bin, on average over its time
 }
 
 // Classes is the answer of api/classes: classes of processes with their dendrograms, as report.Classes.

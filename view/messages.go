@@ -21,12 +21,16 @@ const (
 // messages answers api/messages.
 func (s *Server) messages(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(mostMessages, mostMessages)
+	only := p.choice("only", "all", "late")
 	if p.err != nil {
 		return nil, p.err
 	}
 	q := &arrows{x: p.run, begin: o.begin, end: o.end, ranks: o.ranks, of: o.ranks.Locations(p.run.Defs), limit: limit}
 	v := &Messages{Begin: o.begin, End: o.end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []table.Lost{}}
 	q.to = v
+	if only == "late" {
+		return v, q.late(ctx, o)
+	}
 	err := q.each(ctx, q.count)
 	if err == nil && !v.Truncated {
 		err = q.each(ctx, q.list)
@@ -103,8 +107,7 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 		}
 		from, to, send, recv, sendN, recvN = to, from, &o, m, recvN, sendN
 	}
-	l := &q.to.List
-	if len(l.From) == q.limit {
+	if len(q.to.List.From) == q.limit {
 		q.to.Truncated = true
 		return nil
 	}
@@ -112,6 +115,39 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	if err != nil {
 		return err
 	}
+	q.to.List.add(from, to, send, recv, sendN, recvN, wait)
+	return nil
+}
+
+// late lists the messages that receivers wait for in the window, the longest waits first.
+func (q *arrows) late(ctx context.Context, o *windowOptions) error {
+	h := &waitSearch{x: q.x, o: o, pattern: xtf.ItemLateSender.String(), best: longest[waitRow]{limit: q.limit, order: compareWaits}, to: &Waits{}}
+	if err := h.run(ctx); err != nil {
+		return err
+	}
+	lost := map[trace.P]bool{}
+	for _, w := range h.best.list() {
+		recv, err := results.Referred[xtf.P2P](q.x.Run, uint32(w.p), w.w.RecN)
+		var send xtf.P2P
+		if err == nil && recv.MateN != xtf.Never && recv.Kind&xtf.P2PUnmatched == 0 {
+			if send, err = results.Referred[xtf.P2P](q.x.Run, recv.MateP, recv.MateN); err == nil {
+				q.to.List.add(trace.P(recv.MateP), w.p, &send, &recv, recv.MateN, w.w.RecN, max(w.w.T, w.w.End)-w.w.T)
+			}
+		}
+		if results.Partial(err) && !lost[w.p] {
+			lost[w.p] = true
+			q.to.Lost = append(q.to.Lost, q.x.Lost(w.p, "messages", err))
+		} else if err != nil && !lost[w.p] {
+			return err
+		}
+	}
+	sortLost(q.to.Lost)
+	q.to.Total, q.to.More = h.found, h.found-min(h.found, uint64(q.limit))
+	return nil
+}
+
+// add adds a message.
+func (l *Arrows) add(from, to trace.P, send, recv *xtf.P2P, sendN, recvN, wait uint64) {
 	l.From, l.To = append(l.From, int(from)), append(l.To, int(to))
 	for _, c := range []struct {
 		to *[]uint64
@@ -128,7 +164,6 @@ func (q *arrows) add(p trace.P, n uint64, m *xtf.P2P) error {
 	} {
 		*c.to = append(*c.to, c.v)
 	}
-	return nil
 }
 
 // waited is how long a receive waited for its sender.

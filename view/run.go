@@ -22,7 +22,8 @@ type run struct {
 	shares      []int                        // class of time in tiles of each region, by its index
 	classes     func() ([]xtf.Member, error) // of processes, read once
 	paths       func() (*results.CallPaths, error)
-	lives       func() []life // of locations
+	lives       func() []life         // of locations
+	places      []map[uint32][]uint32 // coordinates of processes, by topology
 	callsMu     sync.Mutex
 	calls       map[callKey]xtf.Call // some of those that were climbed to
 	tree        kept[Intervals]
@@ -57,8 +58,9 @@ func openRun(r *results.Run) (*run, error) {
 	*m = RunMeta{
 		Name: r.Name, PredictedFrom: r.PredictedFrom(), ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
 		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(),
-		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: counters(d),
+		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: counters(d), Files: len(d.IoHandles) > 0,
 	}
+	m.Topologies, x.places = topologies(d)
 	if b.Partial {
 		m.Damage = "The input was damaged: coppice report RUN.xtf diagnostics lists what was found."
 	}
@@ -139,19 +141,23 @@ type life struct {
 // readLives reads the lives of the first threads of processes; those of other locations are empty.
 func (x *run) readLives() []life {
 	list := make([]life, x.meta.Locations)
-	for p := range list {
-		if _, thread := x.Defs.Process(trace.P(p)); thread != 0 || x.Defs.Location(trace.P(p)).Type != trace.CPUThread {
-			continue
+	_ = parallel(context.Background(), len(list), func(p int) error { // what is wrong with one is in it
+		if _, thread := x.Defs.Process(trace.P(p)); thread == 0 && x.Defs.Location(trace.P(p)).Type == trace.CPUThread {
+			list[p] = x.lifeOf(trace.P(p))
 		}
-		list[p] = x.lifeOf(trace.P(p))
-	}
+		return nil
+	})
 	return list
 }
 
 // lifeOf is from the first to the last event of a location.
 func (x *run) lifeOf(p trace.P) life {
-	v, err := x.Components(p)
-	return life{v[xtf.ItemFirst], v[xtf.ItemLast], err}
+	first, err := x.Component(p, xtf.ItemFirst, &xtf.Stats{})
+	if err != nil {
+		return life{err: x.Failed(xtf.Proc(p), "components", err)}
+	}
+	last, err := x.Component(p, xtf.ItemLast, &xtf.Stats{})
+	return life{first, last, x.Failed(xtf.Proc(p), "components", err)}
 }
 
 // classOf is the class of a process, as Location.Class has it.
@@ -356,7 +362,41 @@ func (x *run) location(p trace.P) (Location, error) {
 		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events, Counter: -1,
 	}
 	loc.Group, loc.Node = d.Place(l.Group)
+	for _, of := range x.places {
+		loc.Places = append(loc.Places, append([]uint32{}, of[process]...))
+	}
 	return loc, nil
+}
+
+// topologies are the first Cartesian topologies, and the coordinates of processes in each.
+func topologies(d *trace.Definitions) ([]Topology, []map[uint32][]uint32) {
+	const most = 8
+	list, places, at := []Topology{}, []map[uint32][]uint32{}, map[uint32]int{}
+	dimensions := map[uint32]Dimension{}
+	for i := range d.CartDimensions {
+		v := &d.CartDimensions[i]
+		dimensions[v.Ref] = Dimension{d.Text(v.Name), v.Size}
+	}
+	for i := range min(most, len(d.CartTopologies)) {
+		t := &d.CartTopologies[i]
+		at[t.Ref] = i
+		v := Topology{Name: d.Text(t.Name), Dimensions: []Dimension{}}
+		for _, n := range t.Dimensions {
+			v.Dimensions = append(v.Dimensions, dimensions[n])
+		}
+		list, places = append(list, v), append(places, map[uint32][]uint32{})
+	}
+	for i := range d.CartCoordinates {
+		c := &d.CartCoordinates[i]
+		k, ok := at[c.Topology]
+		if !ok || len(c.Coordinates) != len(list[k].Dimensions) {
+			continue
+		}
+		if of := d.CommMembers(d.CartTopologies[k].Comm); uint64(c.Rank) < uint64(len(of)) {
+			places[k][of[c.Rank]] = c.Coordinates
+		}
+	}
+	return list, places
 }
 
 func locationType(t trace.LocationType) string {

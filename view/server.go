@@ -88,7 +88,7 @@ func New(runs []*results.Run, o Options) (*Server, error) {
 	s.routes = map[string]endpoint{
 		"meta": s.meta, "locations": s.locations, "tile": s.tile, "stats": s.stats, "at": s.at, "next": s.next,
 		"messages": s.messages, "waits": s.waits, "causes": s.causes, "critical": s.critical, "matrix": s.matrix, "profile": s.profile, "counter": s.counter,
-		"intervals": s.intervals, "interval": s.interval, "executions": s.executionsOf, "classes": s.classesOf, "search": s.search, "calltree": s.callTree,
+		"intervals": s.intervals, "interval": s.interval, "executions": s.executionsOf, "classes": s.classesOf, "search": s.search, "calltree": s.callTree, "files": s.files,
 		"compare": s.compare, "arrow": s.arrow,
 	}
 	s.touch()

@@ -98,6 +98,7 @@ func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
 		{"causes", "causes", ""},
 		{"critical", "critical", ""},
 		{"messages", "messages", ""},
+		{"files", "files", ""},
 		{"matrix", "matrix", ""},
 		{"classes", "classes", ""},
 	} {

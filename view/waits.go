@@ -79,6 +79,7 @@ type waitSearch struct {
 	o       *windowOptions
 	pattern string
 	best    longest[waitRow]
+	found   uint64 // of the pattern, among those that were looked at
 	to      *Waits
 }
 
@@ -134,6 +135,7 @@ func (h *waitSearch) add(p trace.P, n uint64, w *xtf.Wait) {
 	}
 	if from, to := max(r.w.T, h.o.begin), min(r.w.End, h.o.end); from < to {
 		r.ticks = to - from
+		h.found++
 		h.best.add(r)
 	}
 }

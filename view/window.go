@@ -242,11 +242,23 @@ func sortLost(list []table.Lost) {
 // profile answers api/profile.
 func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	o, columns := p.summed(), p.number("columns", profileColumns, 1, profileColumns)
+	names := []string{""}
+	for i := range xtf.NumItems {
+		names = append(names, i.String())
+	}
+	item := slices.Index(names, p.choice("item", names...)) - 1
+	region := p.number("region", uint64(len(p.run.meta.Regions)), 0, uint64(len(p.run.meta.Regions)))
 	if p.err != nil {
 		return nil, p.err
 	}
 	t := newColumns(p.run.meta.Processes, o.ranks, int(columns))
+	t.item = item
 	lost, cost, err := p.run.eachProcess(ctx, o, t.add)
+	if err == nil && region < uint64(len(p.run.meta.Regions)) {
+		var out []table.Lost
+		out, err = p.run.timeIn(ctx, o, p.run.meta.Regions[region].Ref, t)
+		lost = append(lost, out...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -254,11 +266,32 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
 		Lost: append([]table.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
+	if v.Unit = "ticks"; item >= 0 {
+		v.Unit = unitOf(xtf.Item(item))
+	}
 	for k, i := range xtf.Parts {
 		v.Series = append(v.Series, Series{i.String(), itemClass(i), decimals(t.sums[k]), bounded(t.all[k])})
 	}
-	v.Time, v.Wait, v.Waits = decimals(t.time), decimals(t.wait), bounded(t.waits)
+	v.Time, v.Wait, v.Waits, v.Values = decimals(t.time), decimals(t.wait), bounded(t.waits), decimals(t.values)
 	return v, nil
+}
+
+// timeIn adds up the time that a function itself takes on the locations of each rank.
+func (x *run) timeIn(ctx context.Context, o *windowOptions, region uint32, t *columns) ([]table.Lost, error) {
+	return gather(ctx, x, x.chosen(o.ranks), "window", func(p trace.P) (v uint64, err error) {
+		f := lookup.NewFunctions(x.Run, o.begin, o.end)
+		err = f.Add(xtf.Proc(p), o.exact, &xtf.Stats{})
+		for _, l := range f.Lines() {
+			if l.Region == region {
+				v = l.Exclusive.Lower + (l.Exclusive.Upper-l.Exclusive.Lower)/2
+			}
+		}
+		return v, err
+	}, func(p trace.P, v uint64) {
+		if rank, _ := x.Defs.Process(p); t.place[rank] >= 0 {
+			t.values[t.place[rank]] += v
+		}
+	})
 }
 
 func decimals(list []uint64) []json.Number {
@@ -276,6 +309,8 @@ type columns struct {
 	count      []int
 	place      []int // column of each rank, -1: not chosen
 	time, wait []uint64
+	item       int // whose sums are in values, -1: none's
+	values     []uint64
 	sums       [][]uint64 // by xtf.Parts
 	all        []results.Limits
 	waits      results.Limits
@@ -284,7 +319,7 @@ type columns struct {
 
 // newColumns makes columns of the ranks of a set below n.
 func newColumns(n int, ranks results.Ranks, most int) *columns {
-	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}}
+	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}, item: -1}
 	chosen := 0
 	for r := range t.place {
 		if t.place[r] = -1; ranks.Contains(uint32(r)) {
@@ -302,7 +337,7 @@ func newColumns(n int, ranks results.Ranks, most int) *columns {
 		}
 		t.count[t.place[r]]++
 	}
-	t.time, t.wait = make([]uint64, len(t.first)), make([]uint64, len(t.first))
+	t.time, t.wait, t.values = make([]uint64, len(t.first)), make([]uint64, len(t.first)), make([]uint64, len(t.first))
 	t.all = make([]results.Limits, len(xtf.Parts))
 	for range xtf.Parts {
 		t.sums = append(t.sums, make([]uint64, len(t.first)))
@@ -316,6 +351,9 @@ func (t *columns) add(v *processWindow) {
 		return
 	}
 	t.time[c] += v.items[xtf.ItemTime].About
+	if t.item >= 0 {
+		t.values[c] += v.items[t.item].About
+	}
 	for _, i := range results.WaitItems {
 		t.wait[c] += v.items[i].About
 		t.waits.Add(v.items[i])

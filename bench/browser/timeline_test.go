@@ -133,6 +133,20 @@ func TestMessagesDrawn(t *testing.T) {
 	if n, m := eval[int](t, s, "coppice.timeline.arrows.drawn.length"), eval[int](t, s, "coppice.overlays.messages.list.from.filter((f, k) => f === 3 || coppice.overlays.messages.list.to[k] === 3).length"); n != m || n == 0 || n >= all {
 		t.Errorf("%d messages of rank 3 are drawn, there are %d", n, m)
 	}
+	// Of a window with more messages than can be drawn, those waited for longest are, and those of a row.
+	turn(t, s, "off=wcf")
+	if !eval[bool](t, s, "coppice.overlays.messages.truncated") {
+		t.Fatal("the whole run has few messages")
+	}
+	turn(t, s, "off=wcf&msg=late")
+	waits := eval[[]float64](t, s, "coppice.ask('messages', {only: 'late', max: 2000}).then((m) => [m.list.from.length, m.total, Math.min(...m.list.wait)])")
+	if n := eval[float64](t, s, "coppice.timeline.arrows.drawn.length"); n != waits[0] || n < 10 || waits[2] <= 0 {
+		t.Errorf("%g late messages are drawn, want %v", n, waits)
+	}
+	turn(t, s, "off=wcf&msg=row&at=3:1050000&t=1000000..2000000")
+	if n, m := eval[int](t, s, "coppice.timeline.arrows.drawn.length"), eval[int](t, s, "coppice.ask('messages', {t: '1000000..2000000', ranks: '3', max: 2000}).then((m) => m.list.from.length)"); n != m || n < 10 {
+		t.Errorf("%d messages of rank 3 are drawn of %d", n, m)
+	}
 	clean(t, s)
 }
 
@@ -211,6 +225,105 @@ func TestOrder(t *testing.T) {
 	w = press(t, s, "H")
 	if w.Rows != [2]float64{0, 16} || eval[bool](t, s, "coppice.order.list !== null") {
 		t.Errorf("Shift+h shows rows %v", w.Rows)
+	}
+	clean(t, s)
+}
+
+// TestFold draws a row for each group of ranks: the mean of its members, in their order; a click on its name shows them one by one.
+func TestFold(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	const whole = "t=1000000..3000000&off=wmcf&tab=statistics"
+	open(t, s, address, whole+"&by=class&fold=1")
+	type group struct {
+		Name    string
+		Members []int
+	}
+	groups := eval[[]group](t, s, "coppice.order.groups.map((g) => ({Name: g.name, Members: g.members}))")
+	members := 0
+	for _, g := range groups {
+		members += len(g.Members)
+		for _, m := range g.Members {
+			if class := eval[int](t, s, fmt.Sprintf("coppice.names.of(%d).class", m)); !strings.HasPrefix(g.Name, fmt.Sprintf("class %d (", class)) {
+				t.Errorf("rank %d of class %d is in %q", m, class, g.Name)
+			}
+		}
+	}
+	if members != 16 || len(groups) < 2 || look(t, s).Rows != [2]float64{0, float64(len(groups))} {
+		t.Fatalf("%d ranks in groups %v, rows %v", members, groups, look(t, s).Rows)
+	}
+	// The first row, against the mean of its members' own tiles.
+	const share = `(() => {
+		const {used} = coppice.timeline;
+		const x = Math.floor(2000000 / used.tiles.width(used.z)), mine = used.tiles.peek(used.z, x, 0, 0);
+		const base = coppice.tiles.peek(used.z, x, 0, 0), list = coppice.order.groups[0].members;
+		let worst = 0, cells = 0;
+		for (let s = 0; s < 8; s++) for (let b = 0; b < 512; b++) {
+			const mean = list.reduce((sum, l) => sum + base.share[s * base.rows * 512 + l * 512 + b], 0) / list.length;
+			worst = Math.max(worst, Math.abs(mean - mine.share[s * mine.rows * 512 + b]));
+			cells += mean > 0;
+		}
+		return [worst, cells, used.tiles === coppice.order.folded.tiles ? 1 : 0];
+	})()`
+	if v := eval[[3]float64](t, s, share); v[0] > 0.5 || v[1] < 100 || v[2] != 1 {
+		t.Errorf("a group's cells differ from the mean of its members by %g of 255, in %g cells; drawn: %g", v[0], v[1], v[2])
+	}
+	at := eval[[2]float64](t, s, "(() => { const b = coppice.timeline.canvas.getBoundingClientRect(); return [b.x + 30, b.y + coppice.timeline.y(0.5)]; })()")
+	must(t, s.Click(at[0], at[1]))
+	rest(t, s)
+	rest(t, s)
+	if w := look(t, s); w.Rows != [2]float64{0, float64(len(groups[0].Members))} || strings.Contains(w.Hash, "fold=1") || eval[int](t, s, "coppice.order.at(0)") != groups[0].Members[0] {
+		t.Errorf("a click on the first of %v shows rows %v of %s", groups, w.Rows, w.Hash)
+	}
+	// Any item, and any function, can order the rows.
+	for _, c := range []struct{ fragment, values string }{
+		{"&by=bytes_out", "coppice.ask('profile', {t: '1000000..3000000', columns: 1000, ranks: '', item: 'bytes_out'}).then((p) => p.values.map(Number))"},
+		{"&by=f2&fn=2", "coppice.ask('profile', {t: '1000000..3000000', columns: 1000, ranks: '', region: '2'}).then((p) => p.values.map(Number))"},
+	} {
+		turn(t, s, whole+c.fragment)
+		rest(t, s)
+		list, values := eval[[]int](t, s, "coppice.order.list"), eval[[]float64](t, s, c.values)
+		for k := 1; k < len(list); k++ {
+			if values[list[k]] > values[list[k-1]] {
+				t.Errorf("%s: place %d has rank %d with %g, after %g", c.fragment, k, list[k], values[list[k]], values[list[k-1]])
+			}
+		}
+		if len(list) != 16 || eval[string](t, s, "coppice.order.choice.selectedOptions[0].text") == "" {
+			t.Errorf("%s: %d rows, by %q", c.fragment, len(list), eval[string](t, s, "coppice.order.choice.selectedOptions[0].text"))
+		}
+	}
+	clean(t, s)
+}
+
+// TestFileLanes draws when processes are in operations on files, and tells about them.
+func TestFileLanes(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "off=wmc")
+	n := eval[int](t, s, "coppice.files.list().length")
+	if n == 0 || eval[int](t, s, "coppice.files.lane()") != 13*n {
+		t.Fatalf("%d files", n)
+	}
+	const drawn = `(() => {
+		const {canvas, box, filesY} = coppice.timeline, {begin, bin_ticks} = coppice.overlays.files;
+		const busy = coppice.files.list()[0].busy, k = busy.indexOf(Math.max(...busy));
+		const at = [coppice.timeline.x(begin + (k + 0.5) * bin_ticks), filesY + 11.5], b = canvas.getBoundingClientRect();
+		const [red, green, blue] = canvas.getContext('2d').getImageData(...at, 1, 1).data;
+		return [red, green, blue, b.x + at[0], b.y + at[1]];
+	})()`
+	v := eval[[5]float64](t, s, drawn)
+	if v[0] < 150 || v[2] > 40 {
+		t.Errorf("at its busiest time a file's lane has the colour %v", v[:3])
+	}
+	must(t, s.Hover(v[3], v[4]))
+	rest(t, s)
+	name := eval[string](t, s, "coppice.files.list()[0].name")
+	if tip := eval[string](t, s, "document.getElementById('tip').innerText"); !strings.Contains(tip, name) || !strings.Contains(tip, "operations in progress here") {
+		t.Errorf("over the lane of %s the tip says %q", name, tip)
+	}
+	turn(t, s, "off=wmcf")
+	if eval[int](t, s, "coppice.files.lane()") != 0 {
+		t.Error("switched off, the lanes stay")
 	}
 	clean(t, s)
 }

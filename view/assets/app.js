@@ -1,5 +1,6 @@
 import {chain} from './chain.js';
 import {Counters} from './counters.js';
+import {Files} from './files.js';
 import {ask, hitButton} from './dialogs.js';
 import {drawDetails} from './details.js';
 import {$, beginning, notice, replace, say} from './dom.js';
@@ -46,6 +47,7 @@ export class App {
     this.order = new Order(this);
     this.overlays = new Overlays(this);
     this.counters = new Counters(this);
+    this.files = new Files(this);
     this.timeline = new Timeline(this);
     this.overview = new Overview(this);
     this.pointer = new Pointer(this);
@@ -169,7 +171,7 @@ export class App {
 
   // changed follows the state: what moved, what is to be asked again.
   changed(what) {
-    if (['off', 'view', 'sel', 'counter'].includes(what)) this.overlays.follow();
+    if (['off', 'view', 'sel', 'counter', 'msg'].includes(what)) this.overlays.follow();
     $('table').hidden = !this.state.table;
     $('timeline').classList.toggle('hidden-picture', this.state.table);
     $('tree').hidden = !this.state.tree;
@@ -355,7 +357,7 @@ export class App {
   }
 
   // search looks for names that contain a text; of names longer than a question may be, their beginning is looked for.
-  search(text) {
+  search() {
     const find = async (q, show) => {
       if (!q.trim()) return show('Regions, intervals, ranks; longest NAME for extreme calls.', []);
       try {
@@ -366,14 +368,7 @@ export class App {
         show(e instanceof Failure ? e.text() : e.message, []);
       }
     };
-    const input = ask('Search', 'Search text', 'Regions, intervals, ranks; longest NAME for extreme calls.', () => true, find);
-    if (text) {
-      input.value = text;
-      find(text, (note, items) => {
-        $('ask').querySelector('.note').textContent = note;
-        replace($('ask').querySelector('ul'), ...(items || []));
-      });
-    }
+    ask('Search', 'Search text', 'Regions, intervals, ranks; longest NAME for extreme calls.', () => true, find);
   }
 
   async found(h) {

@@ -44,6 +44,15 @@ export class Arrows {
       }
       ctx.stroke();
     }
+    if (m.more) {
+      const text = `${count(l.from.length)} of ${count(m.total)} messages, those waited for longest`;
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = c.bg;
+      ctx.fillRect(timeline.box.x + 4, timeline.box.y + 4, ctx.measureText(text).width + 8, 18);
+      ctx.fillStyle = c.text;
+      ctx.textBaseline = 'middle';
+      ctx.fillText(text, timeline.box.x + 8, timeline.box.y + 13);
+    }
     const over = this.drawn.find((a) => a[4] === this.hover);
     if (over) {
       ctx.globalAlpha = 1;

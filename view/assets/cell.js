@@ -7,7 +7,7 @@ import {bins, flagLost, shares, tileRows} from './source.js';
 export function cellOf(app, used, t, row) {
   const {z, f, group} = used;
   const r = Math.floor(row / group);
-  const tile = app.tiles.peek(z, Math.floor(t / app.tiles.width(z)), f, Math.floor(r / tileRows));
+  const tile = used.tiles.peek(z, Math.floor(t / used.tiles.width(z)), f, Math.floor(r / tileRows));
   if (!tile) return {};
   const b = Math.min(bins - 1, Math.max(0, Math.floor((t - tile.begin) / tile.width)));
   const local = r % tileRows;
@@ -28,7 +28,7 @@ export function cellOf(app, used, t, row) {
 
 // idle is what a row is where nothing is recorded and no gap of a process's own code is.
 function idle(app, c) {
-  const l = app.timeline.used.group === 1 ? app.names.of(c.row) : null;
+  const l = app.timeline.used.group === 1 && !app.order.groups ? app.names.of(c.row) : null;
   if (!l?.last) return 'no call recorded';
   return c.t < l.first ? app.word('before') : c.t >= l.last ? app.word('after') : l.type === 'accelerator' ? app.word('device_idle') : 'no call recorded';
 }
@@ -38,7 +38,8 @@ export function describe(app, c) {
   const group = app.timeline.used.group;
   const first = Math.floor(c.row / group) * group;
   const step = (app.state.t[1] - app.state.t[0]) / 1000;
-  const lines = [`${app.names.group(first, first + group)}   ${app.clock.at(c.t, step)}`];
+  const {groups} = app.order;
+  const lines = [`${groups ? groups[app.order.of(c.row)]?.name + ', mean of the rows' : app.names.group(first, first + group)}   ${app.clock.at(c.t, step)}`];
   const {cell} = c;
   if (!cell) return lines.join('\n');
   if (cell.flags & flagLost) return lines.concat('could not be read').join('\n');

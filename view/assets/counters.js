@@ -51,7 +51,7 @@ export class Counters {
   wanted() {
     const {app} = this;
     const list = this.lane() ? [[app.state.counter, app.here()]] : [];
-    for (let k = Math.max(0, Math.floor(app.state.rows[0])); k < app.state.rows[1] && app.timeline.used?.group === 1; k++) {
+    for (let k = Math.max(0, Math.floor(app.state.rows[0])); k < app.state.rows[1] && app.timeline.used?.group === 1 && !app.order.groups; k++) {
       const l = app.names.of(app.order.at(k));
       if (l && l.counter >= 0 && list.length < mostCurves) list.push([l.counter, l.location]);
     }

@@ -12,6 +12,7 @@ export class Legend {
     items.splice(1, 0, ['no function recorded', 'gap', 'hide', 'g']);
     if (meta.waits) items.push(['waiting', 'wait', 'off', 'w']);
     if (meta.rows) items.push(['messages', 'message', 'off', 'm']);
+    if (meta.files) items.push(['files', 's6', 'off', 'f']);
     if (meta.critical) items.push(['critical path', 'critical', 'off', 'c']);
     this.choice = el('select', {'aria-label': 'Which messages', onchange: (e) => state.change({msg: e.target.value})},
       ...[['', 'all'], ['late', 'waited for'], ['row', 'of the selected row']].map(([v, text]) => el('option', {value: v}, text)));

@@ -52,6 +52,7 @@ function bindKeys(app, keys) {
 
 function retheme(app) {
   app.painter.forget();
+  app.order.folded?.forget();
   app.second?.painter.forget();
   app.panels.again();
   app.schedule();

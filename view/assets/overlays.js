@@ -35,7 +35,10 @@ export class Overlays {
     const ranks = await app.order.ranks(app.state.rows);
     const row = app.here();
     const jobs = [];
-    if (app.state.lane('m')) jobs.push(this.one('messages', 'messages', {t: this.span(), ranks, max: 2000}));
+    const {msg, sel} = app.state;
+    const of = msg === 'row' && sel ? (await app.names.sure(sel.row))?.process ?? ranks : ranks;
+    if (app.state.lane('m')) jobs.push(this.one('messages', 'messages', {t: this.span(), ranks: of, max: 2000, only: msg === 'late' ? msg : null}));
+    if (meta.files && app.state.lane('f')) jobs.push(this.one('files', 'files', {t: this.span(), ranks}));
     if (meta.critical && app.state.lane('c')) jobs.push(this.one('critical', 'critical', {t: this.span()}));
     if (meta.intervals > 1) jobs.push(this.one('executions', 'executions', {loc: row, t: this.span(), max: 400}));
     await Promise.all([...jobs, ...app.counters.ask(this.span())]);

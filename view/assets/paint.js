@@ -69,7 +69,7 @@ export class Painter {
     const rowsAll = Math.ceil(this.tiles.meta.locations / group);
     const i0 = Math.max(0, Math.floor(view.rows[0] / group / tileRows));
     const i1 = Math.min(Math.ceil(rowsAll / tileRows) - 1, Math.floor(view.rows[1] / group / tileRows));
-    const used = {z, f, group, wanted: [], missing: false, single: true, lost: 0};
+    const used = {z, f, group, tiles: this.tiles, wanted: [], missing: false, single: true, lost: 0};
     const steps = this.listed(z, f, [x0, x1], [i0, i1]);
     this.labels = new Map(); // row and call -> text to write when all tiles are painted
     ctx.save();
@@ -93,7 +93,7 @@ export class Painter {
   // ordered paints rows one by one, where they are not in the order of the file.
   ordered(ctx, view, box) {
     const height = box.h / (view.rows[1] - view.rows[0]);
-    const all = {z: 0, f: 0, group: 1, wanted: [], missing: false, single: true, lost: 0};
+    const all = {z: 0, f: 0, group: 1, tiles: this.tiles, wanted: [], missing: false, single: true, lost: 0};
     const seen = new Set();
     for (let k = Math.max(0, Math.floor(view.rows[0])); k < Math.min(view.order.length, view.rows[1]); k++) {
       const l = view.order[k];

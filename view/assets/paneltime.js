@@ -141,7 +141,7 @@ export class TimePanels {
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
     const items = table(`${processes(s.processes)} in ${this.time(s.end - s.begin)}, ${part(app)}` + (s.exact ? ', exact' : ''), [
-      {head: 'item', of: (i) => this.app.word(i.item), by: (i) => this.app.word(i.item)},
+      {head: 'item', of: (i) => link(app.word(i.item), () => app.state.change({by: i.item}), 'sort the rows by it'), by: (i) => app.word(i.item)},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
       {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);

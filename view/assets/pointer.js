@@ -79,7 +79,8 @@ export class Pointer {
     if (e.offsetX < timeline.box.x) {
       const place = Math.floor(timeline.rowAt(e.offsetY));
       const row = this.app.order.at(place);
-      if (place >= 0 && place < state.total) this.app.pick({row, t: state.sel ? state.sel.t : (state.t[0] + state.t[1]) / 2});
+      if (this.app.order.groups?.[place]) this.app.order.unfold(place);
+      else if (place >= 0 && place < state.total) this.app.pick({row, t: state.sel ? state.sel.t : (state.t[0] + state.t[1]) / 2});
       return;
     }
     const l = this.app.overlays.messages?.list;
@@ -132,9 +133,10 @@ export class Pointer {
     }
     const c = !at || this.from ? null : at === keys ? timeline.cellAt(sel.t, sel.row) : timeline.cell(at.x, at.y);
     const tip = $('tip');
-    tip.hidden = !c && k < 0 || app.state.table;
+    const file = !c && at && !this.from ? app.files.text(at.x, at.y) : '';
+    tip.hidden = !c && k < 0 && !file || app.state.table;
     if (tip.hidden) return;
-    tip.textContent = k >= 0 ? describeMessage(app, k) : describe(app, c);
+    tip.textContent = file || (k >= 0 ? describeMessage(app, k) : describe(app, c));
     const stage = $('stage').getBoundingClientRect();
     const left = at.x + 16 + tip.offsetWidth > stage.width ? at.x - tip.offsetWidth - 10 : at.x + 16;
     const top = Math.min(at.y + 18, stage.height - tip.offsetHeight - 4);

@@ -68,15 +68,17 @@ export class Timeline {
     ctx.fillStyle = c.bg;
     ctx.fillRect(0, 0, width, height);
     ctx.font = font;
-    app.painter.follow(app.state);
-    this.used = app.painter.paint(ctx, {t: app.state.t, rows: app.state.rows, order: app.order.list}, this.box);
-    app.tiles.want(this.used.wanted);
-    if (this.used.group === 1) this.absent(ctx);
-    this.labels(ctx, this.box, this.used.group, app.names, app.state.rows, app.order.list);
+    const {order} = app;
+    for (const p of [app.painter, order.folded]) p?.follow(app.state);
+    this.used = (order.folded || app.painter).paint(ctx, {t: app.state.t, rows: app.state.rows, order: order.folded ? null : order.list}, this.box);
+    this.used.tiles.want(this.used.wanted);
+    if (this.used.group === 1 && !order.groups) this.absent(ctx);
+    this.labels(ctx, this.box, this.used.group, app.names, app.state.rows, order);
     if (app.second) this.drawSecond(ctx);
     this.axis(ctx, width);
     this.intervals(ctx);
     app.counters.draw(ctx, this.counterY);
+    app.files.draw(ctx, this.filesY);
     if (app.state.lane('c')) this.critical(ctx);
     if (app.state.lane('m')) this.arrows.draw(ctx);
     else this.arrows.drawn = [];
@@ -90,7 +92,8 @@ export class Timeline {
     const depth = intervalLevels(app.overlays.executions);
     this.laneY = axisHeight;
     this.counterY = axisHeight + depth * laneHeight;
-    this.criticalY = this.counterY + app.counters.lane();
+    this.filesY = this.counterY + app.counters.lane();
+    this.criticalY = this.filesY + app.files.lane();
     const critical = app.meta.critical && app.state.lane('c') ? criticalHeight + 3 : 0;
     const m = app.overlays.messages;
     this.density = app.state.lane('m') && m && m.truncated ? this.arrows.height : 0;
@@ -112,13 +115,16 @@ export class Timeline {
   drawSecond(ctx) {
     const {app} = this;
     const p = app.second;
-    const order = app.order.list?.filter((l) => l < p.meta.locations);
-    const view = {t: app.state.t.map(p.fromFirst), rows: app.state.rows.map((r) => Math.min(r, order ? order.length : p.meta.locations)), order};
+    const {groups} = app.order; // which the second run does not have
+    const order = groups ? undefined : app.order.list?.filter((l) => l < p.meta.locations);
+    const rows = groups ? [0, p.meta.locations] : app.state.rows.map((r) => Math.min(r, order ? order.length : p.meta.locations));
+    const view = {t: app.state.t.map(p.fromFirst), rows, order};
     const name = app.meta.regions[app.state.fn]?.name;
     p.painter.follow({off: app.state.off, hide: app.state.hide, fn: name === undefined ? null : p.meta.regions.findIndex((r) => r.name === name)});
     const used = p.painter.paint(ctx, view, this.lower);
     p.tiles.want(used.wanted);
-    this.labels(ctx, this.lower, used.group, p.names, view.rows, order);
+    this.labels(ctx, this.lower, used.group, p.names, view.rows, {
+      of: (l) => (order ? order.indexOf(l) : l), label: (r) => p.names.label(order ? order[r] : r), list: order});
     ctx.fillStyle = colours().text;
     ctx.textBaseline = 'middle';
     ctx.fillText(`${p.words[0]}: ${app.meta.name}`, gutter + 4, this.headY + 10);
@@ -130,15 +136,15 @@ export class Timeline {
     const every = Math.max(1, Math.ceil(15 / height));
     const first = Math.floor(rows[0] / group / every) * every;
     const {sel} = this.app.state;
-    const selected = !sel ? -1 : order ? order.indexOf(sel.row) : Math.floor(sel.row / group);
+    const selected = !sel ? -1 : group === 1 ? order.of(sel.row) : Math.floor(sel.row / group);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, box.y, gutter, box.h);
     ctx.clip();
     ctx.textBaseline = 'middle';
-    for (let r = first; r * group < Math.min(rows[1], order ? order.length : names.total); r += every) {
+    for (let r = first; r * group < Math.min(rows[1], order.list ? order.list.length : names.total); r += every) {
       const y = box.y + (r * group - rows[0]) * height / group;
-      const text = group === 1 ? names.label(order ? order[r] : r) : names.short(r * group, (r + 1) * group);
+      const text = group === 1 ? order.label(r) : names.short(r * group, (r + 1) * group);
       ctx.fillStyle = r === selected ? colours().accent : every > 1 ? colours().dim : colours().text;
       const middle = Math.min(box.y + box.h - 7, Math.max(box.y + 7, y + Math.min(height, 400) / 2));
       ctx.fillText(cut(ctx, text, gutter - 12), 8, middle);
@@ -411,7 +417,7 @@ export class Timeline {
   }
 
   cellAt(t, row) {
-    return {t, row, ...cellOf(this.app, this.used, t, row)};
+    return {t, row, ...cellOf(this.app, this.used, t, this.app.order.row(row))};
   }
 
   // cell tells what the picture shows at a point: bin of the tile there, and the innermost call if calls are listed.

@@ -10,14 +10,14 @@ const mostRows = 256;
 // rowShares sums the bins of a row in the window. The result has the mean shares, and how much of the window was known.
 function rowShares(app, used, r) {
   const {t} = app.state;
-  const width = app.tiles.width(used.z);
+  const width = used.tiles.width(used.z);
   const sums = new Float64Array(shares);
   let gap = 0;
   let wait = 0;
   let calls = 0;
   let weight = 0;
   for (let x = Math.floor(t[0] / width); x <= Math.floor(t[1] / width); x++) {
-    const tile = app.tiles.peek(used.z, x, used.f, Math.floor(r / tileRows));
+    const tile = used.tiles.peek(used.z, x, used.f, Math.floor(r / tileRows));
     const local = r % tileRows;
     if (!tile || local >= tile.rows) continue;
     const cells = tile.rows * bins;
@@ -43,10 +43,10 @@ export function visibleTable(app) {
   const first = Math.floor(app.state.rows[0] / used.group);
   const last = Math.min(Math.ceil(app.state.rows[1] / used.group), Math.ceil(app.state.total / used.group));
   const rows = [];
-  for (let r = first; r < Math.min(last, first + mostRows); r++) rows.push({r, ...rowShares(app, used, used.group === 1 ? app.order.at(r) : r)});
+  for (let r = first; r < Math.min(last, first + mostRows); r++) rows.push({r, ...rowShares(app, used, used.group === 1 ? app.order.row(app.order.at(r)) : r)});
   const {classes} = app.answer;
   const shown = classes.slice(0, shares).map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
-  const name = (x) => (used.group === 1 ? app.names.label(app.order.at(x.r)) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
+  const name = (x) => (used.group === 1 ? app.order.label(x.r, true) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
   const columns = [{head: 'row', of: name, by: (x) => x.r}];
   for (const s of shown) columns.push({head: classes[s], n: true, of: (x) => share(x.shares[s]), by: (x) => x.shares[s]});
   const rest = (x) => Math.max(0, 1 - x.gap - x.shares.reduce((a, b) => a + b, 0));
