@@ -45,6 +45,19 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 		t.Add(table.Named(results.StateLabel(h.State), h.State), table.Time(u, h.Ticks), table.Share(numbers.NewRatio(h.Ticks, total)), table.Time(u, h.Computing))
 	}
 	c.Table(t)
+	if x.Collectives != nil && len(x.Collectives.List) > 0 {
+		t = &table.Table{Title: "Collectives of devices: kernels of a name, the n-th of each device", Kind: "device_collective", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+			table.Words("collectives of devices", "name"), table.Ints("devices", "devices"), table.Ints("operations", "operations"), table.Ints(u.Name(), "time"), table.Ints("waits", "wait"), table.Reals("share", "share"),
+			table.Ints("longest", "longest_wait"), table.Words("late", "late"), table.Ints("waited for it", "wait_for_late"),
+		}}
+		table.Fill(t, "collective", x.Collectives.List, func(v *results.DeviceCollective) []table.Cell {
+			return []table.Cell{
+				table.Named(numbers.Clean(v.Kernel, 48), v.Kernel), table.Number(uint64(v.Devices)), table.Number(v.Operations), table.Time(u, v.Time), table.Time(u, v.Wait), table.Share(v.Share()),
+				table.Time(u, v.Longest), table.Word(v.Late), table.Time(u, v.ForLate),
+			}
+		})
+		c.Table(t)
+	}
 	if x.Launches == nil || len(x.Launches.List) == 0 {
 		return
 	}

@@ -639,3 +639,83 @@ func TestLaunches(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// togetherOnDevices is three processes with a device each: kernels of 100, 800 and 400 ticks, then a sum over all, which begins on each device
+// after its kernel and ends on all at 910 or 920. Then a broadcast, of which the first device is done before the others come. The sum of
+// another type is on two devices once and on the third twice, and a gather ends on the first one before it begins on the second.
+const togetherOnDevices = `
+-- program --
+processes 3
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 2000 LEAVE main
+1 100 ENTER a_kernel
+1 200 LEAVE a_kernel
+1 200 ENTER ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+1 910 LEAVE ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+1 1000 ENTER ncclDevKernel_Broadcast_RING_LL(x)
+1 1010 LEAVE ncclDevKernel_Broadcast_RING_LL(x)
+1 1200 ENTER ncclKernel_AllReduce_Sum_f64(x)
+1 1300 LEAVE ncclKernel_AllReduce_Sum_f64(x)
+1 1400 ENTER rcclGenericKernel(x)
+1 1410 LEAVE rcclGenericKernel(x)
+2 0 ENTER main
+2 2000 LEAVE main
+3 100 ENTER a_kernel
+3 900 LEAVE a_kernel
+3 900 ENTER ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+3 910 LEAVE ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+3 1050 ENTER ncclDevKernel_Broadcast_RING_LL(x)
+3 1100 LEAVE ncclDevKernel_Broadcast_RING_LL(x)
+3 1200 ENTER ncclKernel_AllReduce_Sum_f64(x)
+3 1300 LEAVE ncclKernel_AllReduce_Sum_f64(x)
+3 1420 ENTER rcclGenericKernel(x)
+3 1430 LEAVE rcclGenericKernel(x)
+4 0 ENTER main
+4 2000 LEAVE main
+5 100 ENTER a_kernel
+5 500 LEAVE a_kernel
+5 500 ENTER ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+5 920 LEAVE ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
+5 1020 ENTER ncclDevKernel_Broadcast_RING_LL(x)
+5 1100 LEAVE ncclDevKernel_Broadcast_RING_LL(x)
+5 1200 ENTER ncclKernel_AllReduce_Sum_f64(x)
+5 1250 LEAVE ncclKernel_AllReduce_Sum_f64(x)
+5 1260 ENTER ncclKernel_AllReduce_Sum_f64(x)
+5 1300 LEAVE ncclKernel_AllReduce_Sum_f64(x)
+`
+
+// TestDeviceCollectives: members, waits and late members by hand. In the sum the devices wait 700, 0 and 400 ticks for the second one, of
+// 710 + 10 + 420; in the broadcast the first one waits for its 10 ticks alone and the third one 30, of 10 + 50 + 80.
+func TestDeviceCollectives(t *testing.T) {
+	run := foundTrace(t, togetherOnDevices, func(o *analyze.Options) {
+		for i := range o.Source.Definitions().Regions {
+			r := &o.Source.Definitions().Regions[i]
+			if name := o.Source.Definitions().Text(r.Name); strings.HasPrefix(name, "nccl") || strings.HasPrefix(name, "rccl") {
+				r.Role, r.Paradigm = trace.RoleFunction, trace.ParadigmCUDA
+			}
+		}
+	}, onDevices(false, 0))
+	d := jsonOf[struct {
+		Summary  struct{ Devices struct{ Collectives any } }
+		Findings []finding
+	}](t, "report", run)
+	operation := func(kernel string, count, wait, longest, forLate float64) any {
+		return map[string]any{"kernel": kernel, "devices": 3., "operations": 1., "time": count, "wait": wait, "longest_wait": longest, "late": "GPU 10", "wait_for_late": forLate}
+	}
+	want := map[string]any{"unknown": 4. + 2, "list": []any{
+		operation("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 1140, 1100, 700, 1100), operation("ncclDevKernel_Broadcast_RING_LL(x)", 140, 40, 30, 40),
+	}}
+	if diff := cmp.Diff(any(want), d.Summary.Devices.Collectives); diff != "" {
+		t.Error(diff)
+	}
+	i := slices.IndexFunc(d.Findings, func(f finding) bool { return f.Kind == "device_collective" })
+	if i < 0 || d.Findings[i].Ticks != 1100/3+40/3 {
+		t.Errorf("findings %+v", d.Findings)
+	}
+	if text := must(t, "report", run); !strings.Contains(text, "collectives of devices") || !strings.Contains(text, "which 6 kernels that communicate between devices belong together is not known") {
+		t.Error(text)
+	}
+}

@@ -116,6 +116,7 @@ var AdviceTable = []adviceRow{
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "launch" }, "launch fewer and longer kernels, or several at once"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "launch before the host computes, or compute on the device"},
 	{kindDeviceImbalance, "", nil, "deal out the work of devices more evenly"},
+	{kindDeviceCollective, "", nil, "give the late device less work before the collective, or launch it earlier there"},
 	{kindDeviceTransfer, "", nil, "transfer in a stream of its own while kernels run, or less"},
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},

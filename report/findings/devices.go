@@ -60,6 +60,24 @@ func (f *finder) devices() {
 		fmt.Sprintf("most on %s, where %s of %s in transfers are next to kernels", d.Name, f.u.Time(d.Both), f.u.Time(d.Transfer)))
 }
 
+// deviceCollectives are waits of devices for each other, in kernels that communicate.
+func (f *finder) deviceCollectives() {
+	x := f.s.Devices
+	if x == nil || x.Collectives == nil || len(x.Collectives.List) == 0 {
+		return
+	}
+	ticks := uint64(0)
+	for i := range x.Collectives.List {
+		ticks += x.Collectives.List[i].MeanWait()
+	}
+	worst := &x.Collectives.List[0]
+	y := f.loss(kindDeviceCollective, ticks, 0, "mean wait of a device for the last one, in kernels that communicate between devices; which belong together is taken from their order", "summary")
+	y.Where.Processes = worst.LateProcesses()
+	y.Evidence = fmt.Sprintf("most in %s, of %s on %s: its members wait %s of %s, longest %s; %s of it for %s", numbers.Clean(worst.Kernel, 60), numbers.Plural(int(worst.Operations), "operation"), numbers.Plural(worst.Devices, "device"),
+		f.u.Time(worst.Wait), f.u.Time(worst.Time), f.u.Time(worst.Longest), f.u.Time(worst.ForLate), worst.Late)
+	f.add(y, "devices wait for each other in collectives", ": "+y.Evidence)
+}
+
 // otherDevice is the activity of a host that waits for another device.
 const otherDevice = "other_device"
 

@@ -35,6 +35,7 @@ const (
 	kindDeviceIdle       = "device_idle"
 	kindDeviceImbalance  = "device_imbalance"
 	kindDeviceTransfer   = "device_transfer"
+	kindDeviceCollective = "device_collective"
 	KindKernel           = "kernel"
 	kindLockWait         = "lock_wait"
 	kindIdle             = "idle"
@@ -127,6 +128,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		f.imbalance()
 		f.idle()
 		f.devices()
+		f.deviceCollectives()
 	}
 	if err := f.serial(); err != nil {
 		return nil, nil, err

@@ -161,6 +161,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		case l.Unknown > 0:
 			add(true, "launches", fmt.Sprintf("which call launched %s is not known: the same call launches into several streams, or some of its launches or kernels are not in the trace", numbers.Plural(int(l.Unknown), "kernel")))
 		}
+		if c := x.Collectives; c != nil {
+			add(c.Unknown > 0, "collectives of devices", fmt.Sprintf("which %s that communicate between devices belong together is not known: devices do not have them equally often, or in an order that cannot be", numbers.Plural(int(c.Unknown), "kernel")))
+		}
 		_, transfers := x.Largest(func(d *results.Device) uint64 { return d.Transfer })
 		calls := slices.ContainsFunc(x.Hosts, func(h results.HostTime) bool { return h.State == trace.StateTransferCall.String() })
 		add(calls && transfers == 0, "transfers", "no transfers on devices: what they take of them counts as idle")

@@ -24,7 +24,10 @@ type Devices struct {
 	List          []*Device     `json:"list"`
 	Hosts         []HostTime    `json:"hosts"` // all hosts together, by state, most first
 	Launches      *Launches     `json:"launches,omitempty"`
-	Threads       bool          `json:"-"` // a host has several threads
+
+	Collectives *DeviceCollectives `json:"collectives,omitempty"`
+
+	Threads bool `json:"-"` // a host has several threads
 
 	work map[uint32]*interval.Components // by rank
 }
@@ -238,7 +241,10 @@ func readDevices(r *Run, span *Span) (*Devices, error) {
 	}
 	x.Hosts = hosts.list()
 	if span == nil {
-		if x.Launches, err = launches(r); Partial(err) {
+		if x.Launches, err = launches(r); err == nil || Partial(err) {
+			x.Collectives, err = x.collectives(r)
+		}
+		if Partial(err) {
 			err = nil
 		}
 	}

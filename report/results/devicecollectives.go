@@ -1,0 +1,193 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// DeviceCollectives are the kernels of libraries that communicate between devices, as NCCL and RCCL have them. A trace does not say which
+// kernels belong together. So the n-th kernel of a name on a device is taken for a member of the n-th operation, where all devices that have
+// the name have it equally often; of others, and of kernels that send to one device, nothing is known. A member waits from its begin to
+// that of the last one. Where a member ends before that, the order is wrong or clocks are: nothing is known of the name, but of
+// operations in which a member may be done before others come.
+type DeviceCollectives struct {
+	List    []DeviceCollective `json:"list"` // most wait first
+	Unknown uint64             `json:"unknown"`
+}
+
+// DeviceCollective is the operations of a name. Times are ticks, of all members together.
+type DeviceCollective struct {
+	Kernel     string `json:"kernel"`
+	Devices    int    `json:"devices"`
+	Operations uint64 `json:"operations"`
+	Time       uint64 `json:"time"`
+	Wait       uint64 `json:"wait"`
+	Longest    uint64 `json:"longest_wait"` // of a member
+	Late       string `json:"late"`         // the device for which others wait most, and how long
+	ForLate    uint64 `json:"wait_for_late"`
+	late       *Device
+}
+
+// MeanWait is what a member waits in all operations on average.
+func (x *DeviceCollective) MeanWait() uint64 { return x.Wait / uint64(max(x.Devices, 1)) }
+
+// mostDeviceCollectives is how many such kernels are looked at, 16 bytes each.
+const mostDeviceCollectives = 1 << 22
+
+// communication says what a kernel's name tells of it.
+type communication uint8
+
+const (
+	noCommunication communication = iota
+	allWait                       // nobody is done before all came, as far as is known
+	someWait                      // a member may be done before others come
+	pairsWait                     // between two devices
+)
+
+// communicationOf reads the name of a kernel.
+func communicationOf(name string) communication {
+	name, _, _ = strings.Cut(strings.ToLower(withoutVoid(name)), "(")
+	if !slices.ContainsFunc([]string{"ncclkernel", "nccldevkernel", "rcclgenerickernel", "rcclkernel", "mscclkernel"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		return noCommunication
+	}
+	switch {
+	case strings.Contains(name, "sendrecv"):
+		return pairsWait
+	case strings.Contains(name, "broadcast"), strings.Contains(name, "_reduce_"):
+		return someWait
+	}
+	return allWait
+}
+
+func withoutVoid(name string) string { return strings.TrimPrefix(name, "void ") }
+
+// deviceKernel is a kernel of a library on a device.
+type deviceKernel struct{ begin, end uint64 }
+
+// collectives finds them; nil where the trace has no such kernels.
+func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
+	kinds := map[uint32]communication{}
+	for i := range r.Defs.Regions {
+		d := &r.Defs.Regions[i]
+		if k := communicationOf(r.Defs.Text(d.Name)); k != noCommunication && r.Defs.StateOf(d) == trace.StateKernel {
+			kinds[d.Ref] = k
+		}
+	}
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	type group struct {
+		kind    communication
+		kernels uint64
+		lists   [][]deviceKernel // by device
+	}
+	out, byName, held := &DeviceCollectives{List: []DeviceCollective{}}, map[string]*group{}, 0
+	for i, d := range x.List {
+		for _, p := range d.streams {
+			calls, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
+			if err != nil {
+				return nil, r.Failed(xtf.Proc(p), "calls", err)
+			}
+			rows := calls.Rows(0, calls.Len())
+			for rows.Next() {
+				row := rows.Row()
+				kind, ok := kinds[xtf.U32(row, xtf.CallRegion)]
+				if !ok {
+					continue
+				}
+				name := r.RegionName(xtf.U32(row, xtf.CallRegion))
+				g := byName[name]
+				if g == nil {
+					g = &group{kind: kind, lists: make([][]deviceKernel, len(x.List))}
+					byName[name] = g
+				}
+				g.kernels++
+				if held++; held <= mostDeviceCollectives {
+					g.lists[i] = append(g.lists[i], deviceKernel{xtf.U64(row, xtf.CallT), xtf.U64(row, xtf.CallEnd)})
+				} else {
+					g.kind = pairsWait
+				}
+			}
+			if err := rows.Err(); err != nil {
+				return nil, r.Failed(xtf.Proc(p), "calls", err)
+			}
+		}
+	}
+	for name, g := range byName {
+		c := DeviceCollective{Kernel: name}
+		if c.join(x.List, g.lists, g.kind) {
+			out.List = append(out.List, c)
+		} else {
+			out.Unknown += g.kernels
+		}
+	}
+	slices.SortFunc(out.List, func(a, b DeviceCollective) int {
+		return cmp.Or(cmp.Compare(b.Wait, a.Wait), cmp.Compare(b.Time, a.Time), cmp.Compare(a.Kernel, b.Kernel))
+	})
+	return out, nil
+}
+
+// join joins the kernels of a name, by device; false where it is not known which belong together.
+func (x *DeviceCollective) join(devices []*Device, lists [][]deviceKernel, kind communication) bool {
+	var members []int
+	for i, l := range lists {
+		if len(l) > 0 {
+			members = append(members, i)
+			slices.SortStableFunc(l, func(a, b deviceKernel) int { return cmp.Compare(a.begin, b.begin) })
+		}
+	}
+	if kind == pairsWait || len(members) < 2 {
+		return false
+	}
+	x.Devices, x.Operations = len(members), uint64(len(lists[members[0]]))
+	for _, i := range members {
+		if uint64(len(lists[i])) != x.Operations {
+			return false
+		}
+	}
+	caused := make([]uint64, len(lists))
+	for n := range x.Operations {
+		late := members[0]
+		for _, i := range members {
+			if lists[i][n].begin > lists[late][n].begin {
+				late = i
+			}
+		}
+		last := lists[late][n].begin
+		for _, i := range members {
+			k := lists[i][n]
+			if k.end < last && kind == allWait || k.end < k.begin {
+				return false
+			}
+			wait := min(last, k.end) - k.begin
+			x.Time, x.Wait, x.Longest = x.Time+k.end-k.begin, x.Wait+wait, max(x.Longest, wait)
+			caused[late] += wait
+		}
+	}
+	late := 0
+	for i, w := range caused {
+		if w > caused[late] {
+			late = i
+		}
+	}
+	if x.ForLate = caused[late]; x.ForLate > 0 {
+		x.Late, x.late = devices[late].Name, devices[late]
+	}
+	return true
+}
+
+// LateProcesses are the processes of the late device.
+func (x *DeviceCollective) LateProcesses() []uint32 {
+	if x.late == nil {
+		return nil
+	}
+	return x.late.Processes
+}
+
+// Share is the part of their time that members wait.
+func (x *DeviceCollective) Share() numbers.Ratio { return numbers.NewRatio(x.Wait, x.Time) }
