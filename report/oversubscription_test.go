@@ -150,6 +150,11 @@ func TestOversubscription(t *testing.T) {
 			t.Errorf("no %q in %s", want, x.Text)
 		}
 	}
+	processes[0][xtf.ItemThreadWait] = 500 // of the 700: no more than 200 of its own work can be without a processor
+	if x := find(hosts, []told{list[0], {"0-1", 1, 1, 7}, {"0-1", 1, 1, 7}}, ""); x == nil || x.Ticks != 200 || !strings.Contains(x.Text, "rank 0 computes 0.000200 s, and was ready to run and had no processor for up to 0.000200 of that") {
+		t.Errorf("next to waits for threads: %+v", x)
+	}
+	delete(processes[0], xtf.ItemThreadWait)
 	if x := find(hosts, []told{list[0], list[1], {"0-1", 600_000, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Where.Processes[0] != 0 {
 		t.Errorf("a delay that is known counts in place of processor time: %+v", x)
 	}

@@ -90,10 +90,10 @@ func (d *Definitions) IsTest(r *Region) bool {
 // looksAtRequests are the calls that ask for requests and leave them as they are.
 var looksAtRequests = []string{"request_get_status", "request_get_status_all", "request_get_status_any", "request_get_status_some"}
 
-// Polls reports whether a region is a call that asks whether messages or requests are there, and does not wait for them. A
+// Polls reports whether a region is a call that asks whether messages, requests or ends of epochs are there, and does not wait for them. A
 // process that waits calls it again and again.
 func (d *Definitions) Polls(r *Region) bool {
-	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived") || d.isCall(r, looksAtRequests...)
+	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived", "win_test") || d.isCall(r, looksAtRequests...)
 }
 
 // Unrecorded returns what a call of a region is counted as that has no record between its enter and leave: of a collective, a

@@ -454,6 +454,19 @@ func TestHeavyMember(t *testing.T) {
 	}
 }
 
+// TestUnevenBytes: all are for as long in an all-to-all operation, in which process 1 sends 3 MB to process 0 and the others next to nothing.
+func TestUnevenBytes(t *testing.T) {
+	lines := ""
+	for p, bytes := range [][2]int{{1000, 3_000_000}, {3_000_000, 1000}, {1000, 1000}} {
+		lines += fmt.Sprintf("%[1]d 100 ENTER MPI_Alltoallv\n%[1]d 100 MPI_COLLECTIVE_BEGIN\n%[1]d 600 MPI_COLLECTIVE_END ALLTOALLV MPI_COMM_WORLD none %[2]d %[3]d\n%[1]d 600 LEAVE MPI_Alltoallv\n", p, bytes[0], bytes[1])
+	}
+	f := jsonOf[foundIn](t, "report", foundTrace(t, program(3, lines))).Findings[0]
+	if f.Kind != "long_messages" || f.Ticks != 500 || !strings.HasPrefix(f.Advice, "deal out more evenly what") ||
+		!strings.HasSuffix(f.Evidence, "; rank 1 sends 3 MB of 3 MB that all do in collectives; rank 0 receives 3 MB of 3 MB that all do in collectives") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestFindings analyses programs with one cause each; the expected ticks are worked
 // out in the comments.
 func TestFindings(t *testing.T) {
@@ -650,26 +663,32 @@ func TestPolling(t *testing.T) {
 	for at := 100; at < 900; at += 100 {
 		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+1)
 	}
-	run := foundTrace(t, text+`0 900 ENTER MPI_Test
+	text += `0 900 ENTER MPI_Test
 0 901 MPI_IRECV 1 MPI_COMM_WORLD 7 8 7
 0 901 LEAVE MPI_Test
 0 1000 LEAVE main
 1 0 ENTER main
-1 890 ENTER MPI_Isend
+`
+	alike := ""
+	for at := 100; at < 890; at += 10 {
+		alike += fmt.Sprintf("1 %d ENTER MPI_Iprobe\n1 %d LEAVE MPI_Iprobe\n", at, at+1)
+	}
+	const send = `1 890 ENTER MPI_Isend
 1 890 MPI_ISEND 0 MPI_COMM_WORLD 7 8 3
 1 890 LEAVE MPI_Isend
 1 895 ENTER MPI_Test
 1 895 MPI_ISEND_COMPLETE 3
 1 896 LEAVE MPI_Test
 1 1000 LEAVE main
-`)
-	out := must(t, "report", run)
-	for _, want := range []string{
-		"whether 0.792000 s of rank 0 (79.2 % of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known",
-		"> nothing above 1 % of the run is known; own code between calls that ask for messages in vain may be waiting",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+`
+	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792000 s of the run (79.2 %): rank 0 has 0.792000 s of own code between calls that ask in vain, most of it in MPI_Test, " +
+		"rank 1 has least with 0.000000; without it rank 1 computes most, 0.999000, and the mean is 0.599000. If these processes"
+	const unknown = "> nothing above 1 % of the run is known; own code between calls that ask for messages in vain may be waiting"
+	for _, x := range []struct{ text, want, without string }{{text + send, asks, unknown}, {text + alike + send, "between calls that ask for messages again and again", asks[:20]}} {
+		out := must(t, "report", foundTrace(t, x.text))
+		if !strings.Contains(out, "whether 0.792000 s of rank 0 (79.2 % of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known") ||
+			!strings.Contains(out, x.want) || strings.Contains(out, x.without) {
+			t.Errorf("no %q, or %q, in\n%s", x.want, x.without, out)
 		}
 	}
 }
@@ -877,15 +896,17 @@ func TestNowAndThen(t *testing.T) {
 	for _, x := range []struct {
 		name               string
 		steps, every       int
+		late               []int    // processes that are late, in turn
 		delays             []uint64 // ticks that each process had no processor
 		kind, what, advice string
 	}{
-		{"not known", 96, 12, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what that process does"},
-		{"known", 96, 12, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor for 0.430000 s between its MPI calls, others for no more than 0.020000", "keep other programs off"},
-		{"another reason", 96, 12, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what that process does"},
-		{"all had to wait", 96, 12, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what that process does"},
-		{"once", 30, 30, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what that process does"},
-		{"in each", 12, 1, []uint64{10, 430, 20}, "serial", "rank 1 computes while all others mostly wait or idle", "give the other processes a part"},
+		{"not known", 96, 12, []int{1}, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what the process that is late does"},
+		{"known", 96, 12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor for 0.430000 s between its MPI calls, others for no more than 0.020000", "keep other programs off"},
+		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that is late does"},
+		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that is late does"},
+		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that is late does"},
+		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that is late does"},
+		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 computes while all others mostly wait or idle", "give the other processes a part"},
 	} {
 		text := three
 		for p := range 3 {
@@ -896,7 +917,7 @@ func TestNowAndThen(t *testing.T) {
 					last = at + 60
 				}
 				from := last
-				if p != 1 {
+				if p != x.late[k/x.every%len(x.late)] {
 					from = at + 5
 				}
 				text += meeting(p, from, last+1)
@@ -916,6 +937,38 @@ func TestNowAndThen(t *testing.T) {
 		if f.Kind != x.kind || !strings.Contains(f.Text, x.what) || !strings.HasPrefix(f.Advice, x.advice) || x.every > 1 && f.Ticks != uint64(55*x.steps/x.every) {
 			t.Errorf("%s: %+v", x.name, f)
 		}
+	}
+}
+
+// TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 of its
+// 500 ticks it has a processor, and 20 it wants one.
+func TestLateMessageOnce(t *testing.T) {
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n"
+	for k := range 30 {
+		at, sent := 10*k, 10*k+8
+		if k >= 20 {
+			at, sent = at+200, sent+200
+		}
+		begin := at
+		if k == 20 {
+			begin = at - 200
+		}
+		text += fmt.Sprintf("0 %[1]d ENTER MPI_Send\n0 %[1]d MPI_SEND 1 MPI_COMM_WORLD 7 8\n0 %[1]d LEAVE MPI_Send\n1 %[2]d ENTER MPI_Recv\n1 %[1]d MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 %[1]d LEAVE MPI_Recv\n", sent, begin+7)
+	}
+	file := foundTrace(t, text+"0 500 LEAVE main\n1 500 LEAVE main\n", func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		for k, name := range []string{trace.PropertyCPUTime, trace.PropertyDelay} {
+			ref := uint32(len(d.Strings))
+			d.Strings = append(d.Strings, trace.String{Ref: ref, Value: name})
+			d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Name: ref, Value: trace.Value{Type: trace.TypeUint64, Bits: [...]uint64{50e6, 20e6}[k]}})
+		}
+		d.Seal()
+	})
+	f := jsonOf[foundIn](t, "report", file).Findings[0]
+	if f.Kind != "late_sender" || f.Ticks != 230 || !strings.HasPrefix(f.Advice, "look at what the process that is late does") ||
+		!strings.Contains(f.Evidence, "; rank 0 is late once: 87.4 % of what rank 1 waits there are in 1 of 30 calls, the longest until 0.408000 s") ||
+		!strings.Contains(f.Evidence, "; rank 0 sleeps for 0.430000 s or more of what it computes, as in files, locks or pauses") {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -997,7 +1050,7 @@ resolution 1000
 		evidence string
 	}{
 		"pthread_join": {500, "0.520000 s waited on all processes together, 0.500000 on rank 1, thread 1; 96.2 % of it in work > MPI_Recv"},
-		"work":         {20, "0.020000 s waited on all processes together, 0.020000 on rank 1; 96.2 % of it in work > MPI_Recv"},
+		"work":         {20, "0.020000 s waited on all processes together, 0.020000 on rank 1; 100.0 % of that of rank 1 in main > MPI_Recv"},
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(text, "WAIT", call)))
 		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "late_sender" })

@@ -50,7 +50,7 @@ const lessToDo = "give the process that is late less to do: it is busy nearly al
 func busy(x *FindingFacts) bool { return x.Busy }
 
 // nowAndThen is the advice where a process is late in few of many calls.
-const nowAndThen = "look at what that process does in these steps and in no other, or what else runs on its processor then"
+const nowAndThen = "look at what the process that is late does in these steps and in no other, or what else runs on its processor then"
 
 func seldom(x *FindingFacts) bool { return x.seldom }
 
@@ -61,6 +61,7 @@ const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_spli
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md prints it.
 var AdviceTable = []adviceRow{
+	{KindLateSender, "", seldom, nowAndThen},
 	{KindLateSender, "", busy, lessToDo},
 	{"late_receiver", "", busy, lessToDo},
 	{"late_progress", "", busy, lessToDo},
@@ -99,11 +100,13 @@ var AdviceTable = []adviceRow{
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes compute at the same time, or give them something else to do meanwhile"},
 	{kindSerial, "", func(x *FindingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
+	{kindPolling, "", nil, "if these processes have nothing to do meanwhile, they wait there: give the process that computes most less to do, or let it answer earlier"},
 	{kindTrend, "", nil, "look at what grows from execution to execution: data that is kept, lists that are searched, or the problem itself"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes read and write at the same time"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
 	{KindSmallMessages, "", nil, "join messages to the same process"},
+	{kindLongMessages, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
 	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},

@@ -41,6 +41,7 @@ const (
 	kindIdle             = "idle"
 	kindTrend            = "trend"
 	kindInterruptions    = "interruptions"
+	kindPolling          = "polling"
 	KindSetup            = "setup"
 	kindHang             = "hang"
 	kindAbort            = "abort"
@@ -91,23 +92,24 @@ type FindingCause struct {
 
 // finder gathers the findings of a run.
 type finder struct {
-	r       *results.Run
-	s       *results.Summary
-	hot     *results.Hot
-	u       numbers.Units
-	runtime uint64
-	each    eachSums        // what is largest of a process
-	causes  *results.Causes // nil without rows
-	others  map[xtf.Item]threadWaits
-	teams   *teamWaits
-	nodes   []results.Node
-	codes   []results.CodeTotal
-	usages  []usage    // of processors, by process
-	sharing []*sharing // where processes share them
-	crowdOf map[uint32]*sharing
-	times   []processTimes
-	lost    []table.Lost // processes that no finding counts
-	list    []Finding
+	r           *results.Run
+	s           *results.Summary
+	hot         *results.Hot
+	u           numbers.Units
+	runtime     uint64
+	each        eachSums        // what is largest of a process
+	causes      *results.Causes // nil without rows
+	others      map[xtf.Item]threadWaits
+	waitedInMPI map[trace.P]uint64 // by threads but the first of their process
+	teams       *teamWaits
+	nodes       []results.Node
+	codes       []results.CodeTotal
+	usages      []usage    // of processors, by process
+	sharing     []*sharing // where processes share them
+	crowdOf     map[uint32]*sharing
+	times       []processTimes
+	lost        []table.Lost // processes that no finding counts
+	list        []Finding
 }
 
 // New lists what could be gained, by falling time: at least 1 % of the run each.
@@ -126,6 +128,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	}
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
 		f.imbalance()
+		f.polling()
 		f.idle()
 		f.devices()
 		f.deviceCollectives()
@@ -195,8 +198,11 @@ func (f *finder) upTo(ticks uint64) string {
 
 // processTimes are ticks of a process.
 type processTimes struct {
-	cpu  uint64
-	left uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
+	cpu    uint64
+	polls  uint64 // of it, between calls that ask in vain
+	works  uint64 // of it, but for waits for other threads and for locks
+	waited uint64 // in MPI, by its first thread
+	left   uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
 }
 
 // eachSums are sums of single processes.
@@ -236,7 +242,7 @@ func (f *finder) read() error {
 		return err
 	}
 	processes := make([]locationSums, len(f.r.Defs.Processes()))
-	f.times = make([]processTimes, len(processes))
+	f.times, f.waitedInMPI = make([]processTimes, len(processes)), map[trace.P]uint64{}
 	if f.r.Rows {
 		f.causes = &results.Causes{R: f.r}
 		if err := f.causes.Read(); err != nil {
@@ -324,13 +330,12 @@ func (f *finder) setupWaits() (text string, known bool, err error) {
 }
 
 func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
-	f.shares(x)
 	waited := uint64(0)
 	for _, i := range append(results.WaitItems[:len(results.WaitItems):len(results.WaitItems)], results.CompletionItems...) {
 		waited += x.At(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
-	if !mostlyOf(x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait), of.others) {
+	if !mostlyOf(waited+x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait), of.others) {
 		of.others, of.each = 0, nil // the first thread works while they wait, as next to a thread that communicates
 	}
 	for item, o := range of.each {
@@ -339,7 +344,8 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), waited, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.shares(x)
 	e := &f.each
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.Rank
@@ -352,7 +358,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		e.leastIO, e.leastRank = io, x.Rank
 	}
 	count := uint64(max(threads.TeamOf(f.r.Defs, int(x.Rank)).Count, 1))
-	waits := f.teams.of(x.Rank)
+	waits, inMPI := f.teams.of(x.Rank), f.lastInMPI(x.Rank)
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
 	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
 	for i, v := range [numSums]uint64{
@@ -360,7 +366,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 		sumRMA:  less(x.At(0, xtf.ItemRMA), of.waits[sumRMA]),
 		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)+of.waits[sumMgmt]),
 		sumIO:   io, sumSerial: x.At(0, xtf.ItemThreadSerial) / count,
-		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
+		sumThreads: max(less(waits.longest.barrier, inMPI), less(less(idle, waits.locks), (count-1)*inMPI)/count),
 	} {
 		e.total[i] = numbers.Add(e.total[i], numbers.Integer(v))
 		if v > e.largest[i] {
@@ -427,6 +433,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 		}))
 		all := uint64(0)
 		for item, ticks := range own {
+			f.waitedInMPI[p] += ticks
 			if of.each == nil {
 				of.each = map[xtf.Item]threadWaits{}
 			}
@@ -606,6 +613,7 @@ func (f *finder) transfer() error {
 			if mean := numbers.MeanOf(most.Bytes, max(most.Calls, 1)); mean >= longMessage {
 				x.Kind = kindLongMessages
 				x.Evidence += fmt.Sprintf("; a process sends and receives %s in a call of %s on average", numbers.Bytes(mean), x.Where.Region)
+				f.uneven(&x, most)
 			}
 		}
 		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && f.each.before >= f.each.largest[sumColl]/4 {
@@ -619,6 +627,21 @@ func (f *finder) transfer() error {
 		f.add(x, k.name+" calls "+without, fmt.Sprintf(": rank %d has most%s; %s", f.each.rank[k.sum], x.mostIn(), x.Evidence))
 	}
 	return nil
+}
+
+// uneven says who sends and who receives most in an all-to-all operation that moves most of what collectives do, where that is a third
+// more than an even share.
+func (f *finder) uneven(x *Finding, r *results.RegionTime) {
+	out, in := f.s.Item(xtf.ItemCollOut), f.s.Item(xtf.ItemCollIn)
+	if r.Kind&xtf.ClassNxN == 0 || !mostlyOf(r.Bytes, uint64(max(numbers.Add(out.Sum, in.Sum), 0))) {
+		return
+	}
+	for i, m := range []*results.Spread{out, in} {
+		if m.Sum > 0 && numbers.Times(numbers.Integer(m.Max), 3*f.s.Processors) >= numbers.Times(m.Sum, 4) {
+			x.facts.heavy = true
+			x.Evidence += fmt.Sprintf("; rank %d %s %s of %s that all do in collectives", m.MaxP, [...]string{"sends", "receives"}[i], numbers.Bytes(m.Max), numbers.Bytes(uint64(m.Sum)))
+		}
+	}
 }
 
 // mostlyMatched reports whether the other side of half of the messages or more is known: else their waits are not.

@@ -19,28 +19,41 @@ const (
 )
 
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
-// longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, for the same process, that one
-// does in these steps what it does not do in others, or is interrupted. Only the kernel knows which: that it was ready to run and had
-// no processor for half of these waits or more, and all others half as long at most.
+// longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, who is late then does in these
+// steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
+// run and had no processor for half of these waits or more, and all others half as long at most.
 func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	c := x.Cause
-	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN {
+	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN && x.Kind != KindLateSender {
 		return nil
 	}
 	region, calls := f.causes.Paths.Region(x.facts.path), uint64(0)
-	if err := results.Load(f.r, xtf.Proc(p), func(m *xtf.Coll) {
+	err := results.Load(f.r, xtf.Proc(p), func(m *xtf.Coll) {
 		if m.Region == region {
 			calls++
 		}
-	}); err != nil {
+	})
+	if err == nil && x.Kind == KindLateSender {
+		err = results.Load(f.r, xtf.Proc(p), func(m *xtf.P2P) {
+			if m.Region == region && m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+				calls++
+			}
+		})
+	}
+	if err != nil || calls < seldomCalls {
 		return beyond(err)
 	}
-	type lengths struct{ waits, ticks, own uint64 } // own are ticks for the process that is blamed
-	var by [65]lengths                              // by the bits of their length
-	var all, most, at uint64                        // at is when the longest one ends
-	err := results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
-		ticks := w.End - w.T
-		if w.Path != x.facts.path || xtf.PatternItem(w.Pattern) != item || !xtf.Add(&all, ticks) {
+	each := func(use func(w *xtf.Wait, ticks uint64)) error {
+		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
+			if w.Path == x.facts.path && xtf.PatternItem(w.Pattern) == item {
+				use(w, w.End-w.T)
+			}
+		})
+	}
+	var by [65]struct{ waits, ticks uint64 } // by the bits of their length
+	var all, most, at uint64                 // at is when the longest one ends
+	err = each(func(w *xtf.Wait, ticks uint64) {
+		if !xtf.Add(&all, ticks) {
 			return
 		}
 		if ticks > most {
@@ -49,31 +62,43 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		b := &by[bits.Len64(ticks)]
 		b.waits++
 		b.ticks += ticks
-		if uint64(w.CauseP) < uint64(f.r.Defs.NumLocations()) {
-			if rank, _ := f.r.Defs.Process(trace.P(w.CauseP)); rank == c.Process {
-				b.own += ticks
-			}
-		}
 	})
 	if err != nil {
 		return beyond(err)
 	}
-	var long lengths
-	k := len(by)
-	for k > 0 && !mostlyOf(long.ticks, all) {
+	waits, long, k := uint64(0), uint64(0), len(by)
+	for k > 0 && !mostlyOf(long, all) {
 		k--
-		long.waits, long.ticks, long.own = long.waits+by[k].waits, long.ticks+by[k].ticks, long.own+by[k].own
+		waits, long = waits+by[k].waits, long+by[k].ticks
 	}
-	if calls < seldomCalls || long.waits > calls/seldomPart || !mostlyOf(long.own, long.ticks) {
+	if waits > calls/seldomPart {
 		return nil
 	}
+	late := map[uint32]uint64{}
+	err = each(func(w *xtf.Wait, ticks uint64) {
+		if bits.Len64(ticks) >= k && uint64(w.CauseP) < uint64(f.r.Defs.NumLocations()) {
+			rank, _ := f.r.Defs.Process(trace.P(w.CauseP))
+			late[rank] += ticks
+		}
+	})
+	rank, ticks := worst(late)
+	if err != nil || ticks == 0 {
+		return beyond(err)
+	}
 	x.facts.seldom = true
-	often := "now and then"
-	if long.waits == 1 {
+	who, often := fmt.Sprintf("rank %d is", rank), "now and then"
+	single := mostlyOf(ticks, long)
+	if !single {
+		who = fmt.Sprintf("%s, mostly rank %d, are", numbers.Plural(len(late), "process"), rank)
+	}
+	if waits == 1 {
 		often = "once"
 	}
-	x.Evidence += fmt.Sprintf("; rank %d is late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", c.Process, often, numbers.NewRatio(long.ticks, all).Percent(), x.Where.Processes[0], numbers.Count(long.waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
-	if lost, others := f.withoutProcessor(c.Process); lost >= x.Ticks/2 && others <= lost/2 {
+	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
+	if !single {
+		return nil
+	}
+	if lost, others := f.withoutProcessor(rank); rank == c.Process && lost >= x.Ticks/2 && others <= lost/2 {
 		x.facts.interrupted = true
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))
 		return nil

@@ -162,6 +162,23 @@ func (w *teamWaits) of(rank uint32) teamWait {
 	return w.teams[rank]
 }
 
+// lastInMPI is what the thread that waits least for the others of its process waits in MPI longer than the one that waits longest for
+// them: that one waits so long because messages come late, not because work is dealt out unevenly.
+func (f *finder) lastInMPI(rank uint32) uint64 {
+	waits := func(t *ThreadWait) uint64 {
+		if t.p == f.r.Defs.Processes()[rank].First {
+			return f.times[rank].waited
+		}
+		return f.waitedInMPI[t.p]
+	}
+	w := f.teams.of(rank)
+	if !w.any {
+		return 0
+	}
+	least, longest := waits(&w.least), waits(&w.longest)
+	return least - min(least, longest)
+}
+
 // lose notes locations that findings leave out, each once.
 func (f *finder) lose(lost ...table.Lost) {
 	for _, x := range lost {
@@ -316,6 +333,10 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	}
 	x.Basis = "largest time of a thread in barriers and waits for tasks"
 	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
+	if ticks := f.lastInMPI(x.Where.Processes[0]); ticks > 0 {
+		x.Basis += ", less what the one that waits least there waits in MPI"
+		x.Evidence += fmt.Sprintf("; thread %d waits in MPI %s longer, which is no part of this", w.least.Thread, f.u.Ticks(ticks))
+	}
 	return nil
 }
 
@@ -486,7 +507,8 @@ type sharing struct {
 	crowd
 	worst     uint64 // ticks, of a process
 	worstRank uint32
-	computes  uint64 // that process
+	computes  uint64 // that process, without
+	waits     uint64 // what it waits for threads and locks
 	slept     bool   // what it slept is part of it
 	total     uint64 // over the processes that tell
 	told      int    // how many these are
@@ -527,12 +549,30 @@ func (f *finder) shares(x *results.ProcessItems) {
 	default:
 		return
 	}
-	lost = min(lost, x.At(0, xtf.ItemCPU))
+	t := &f.times[x.Rank]
+	lost = min(lost, t.works) // who waits for a thread needs no processor
 	s.told++
 	s.total += lost
 	if lost > s.worst {
-		s.worst, s.worstRank, s.computes, s.slept = lost, x.Rank, x.At(0, xtf.ItemCPU), slept
+		s.worst, s.worstRank, s.computes, s.waits, s.slept = lost, x.Rank, t.works, t.cpu-t.works, slept
 	}
+}
+
+// sleeps says for how long a process has neither a processor nor wants one while it computes, as far as the kernel tells; "" for less than
+// half. Its processor time has that of MPI calls too, so it is more.
+func (f *finder) sleeps(rank uint32) string {
+	if uint64(rank) >= uint64(len(f.usages)) {
+		return ""
+	}
+	u, t := &f.usages[rank], &f.times[rank]
+	if u.cpu == math.MaxUint64 || u.delay == math.MaxUint64 {
+		return ""
+	}
+	awake := f.ticksOf(u.cpu) + f.ticksOf(u.delay)
+	if awake >= t.works/2 {
+		return ""
+	}
+	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(t.works-awake), f.u.Name())
 }
 
 // ticksOf are the ticks of a time in ns.
@@ -593,7 +633,12 @@ func (f *finder) oversubscription(known bool) {
 		without = "without a processor or asleep"
 		x.Basis = "largest of a process: its time less its processor time, and not more than it computes; what it slept is part of it"
 	}
-	x.Evidence += fmt.Sprintf("; rank %d computes %s %s, and was %s for %s of that; these processes together %s", s.worstRank, f.u.Ticks(s.computes), f.u.Name(), without, f.u.Ticks(s.worst), f.u.Ticks(s.total))
+	ofThat := "for " + f.u.Ticks(s.worst)
+	if s.waits > 0 {
+		x.Basis += " without its waits for threads and locks"
+		ofThat = fmt.Sprintf("for up to %s", f.u.Ticks(s.worst))
+	}
+	x.Evidence += fmt.Sprintf("; rank %d computes %s %s, and was %s %s of that; these processes together %s", s.worstRank, f.u.Ticks(s.computes), f.u.Name(), without, ofThat, f.u.Ticks(s.total))
 	if u.cpu != math.MaxUint64 {
 		x.Evidence += fmt.Sprintf("; it had %s of processor time", f.u.Ticks(f.ticksOf(u.cpu)))
 	}

@@ -114,6 +114,9 @@ func (f *finder) waits() error {
 			return err
 		}
 		f.busy(&x)
+		if x.Cause != nil && x.Cause.Activity == "cpu" {
+			x.Evidence += f.sleeps(x.Cause.Process)
+		}
 		if err := f.heavy(&x); err != nil {
 			return err
 		}
@@ -152,7 +155,17 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		x.Where.Thread = &thread
 		x.Evidence += fmt.Sprintf(", thread %d", thread)
 	}
-	list := places(f.causes, f.causes.Waits, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
+	rows, err := f.waitsAt(item, sum.Sum, waiting)
+	if err != nil {
+		return err
+	}
+	of := "it"
+	if rows != nil {
+		of = fmt.Sprintf("that of rank %d", sum.MaxP)
+	} else {
+		rows = f.causes.Waits
+	}
+	list := places(f.causes, rows, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			return 0, 0
 		}
@@ -173,12 +186,12 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 	x.facts.Region = x.Where.Region
 	part := numbers.Quotient(top.here, all).Percent()
 	if x.Where.Place == "" {
-		x.Evidence += fmt.Sprintf("; %s of it in %s", part, results.PathLabel(x.Where.Path))
+		x.Evidence += fmt.Sprintf("; %s of %s in %s", part, of, results.PathLabel(x.Where.Path))
 	} else {
 		path := slices.Clone(x.Where.Path[:len(x.Where.Path)-1])
 		last := len(path) - 1
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
-		x.Evidence += fmt.Sprintf("; %s of it in %s, in %s", part, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
+		x.Evidence += fmt.Sprintf("; %s of %s in %s, in %s", part, of, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
 	if err := f.late(x, item, top.path, waiting); err != nil || item != xtf.ItemLateSender {
 		return err
@@ -190,6 +203,25 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
 	}
 	return nil
+}
+
+// waitsAt are the waits of a location by place, where those of all locations, which the sums of places have, are more than all that a finding
+// counts; else nil.
+func (f *finder) waitsAt(item xtf.Item, counted numbers.Sum, p trace.P) (rows results.PlaceSums, err error) {
+	all := numbers.Sum(0)
+	for k, s := range f.causes.Waits {
+		if xtf.PatternItem(k.Pattern) == item {
+			all = numbers.Add(all, numbers.Integer(s.Ticks))
+		}
+	}
+	if all <= counted {
+		return nil, nil
+	}
+	rows = results.PlaceSums{}
+	err = results.Load(f.r, xtf.Proc(p), func(x *xtf.WaitSum) {
+		rows.Add(results.CauseKey{Key: x.Key, Pattern: x.Pattern}, results.CauseSum{Ticks: x.Ticks, Worst: x.Ticks, WorstP: uint32(p)})
+	})
+	return rows, beyond(err)
 }
 
 // called names the innermost call of a path in an activity, and its place in the source.
@@ -559,8 +591,38 @@ func (f *finder) imbalance() {
 		x.facts.outside = true
 		region = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.Real(h.Outside), f.u.Name())
 	}
-	x.Evidence = note + region
+	if f.matters(f.s.Item(xtf.ItemPolling).Max) {
+		note += ", with own code between calls that ask in vain"
+	}
+	x.Evidence = note + region + f.sleeps(cpu.MaxP)
 	f.add(x, "imbalance", ": "+x.Evidence)
+}
+
+// polling is own code between calls that ask in vain, where some processes have much more of it than others: it may be how they wait for
+// those. The trace does not tell whether it works.
+func (f *finder) polling() {
+	asks := f.s.Item(xtf.ItemPolling)
+	x := f.loss(kindPolling, asks.Max-min(asks.Min, asks.Max), asks.MaxP, "largest of a process less the least: own code between calls that ask in vain; only if it waits there", "profile")
+	if !f.matters(x.Ticks) || x.Ticks < asks.Max/2 {
+		return
+	}
+	var calls *results.RegionTime
+	for i := range f.hot.Profile.Regions {
+		if r := &f.hot.Profile.Regions[i]; polls(f.r, r.Region) && (calls == nil || r.Calls > calls.Calls) {
+			calls = r
+		}
+	}
+	f.placeRegion(&x, calls)
+	x.Evidence = fmt.Sprintf("rank %d has %s %s of own code between calls that ask in vain%s, rank %d has least with %s", asks.MaxP, f.u.Ticks(asks.Max), f.u.Name(), x.mostIn(), asks.MinP, f.u.Ticks(asks.Min))
+	most, sum, of := uint64(0), numbers.Sum(0), 0
+	for rank, t := range f.times {
+		own := t.cpu - min(t.polls, t.cpu)
+		if sum = numbers.Add(sum, numbers.Integer(own)); own > most {
+			most, of = own, rank
+		}
+	}
+	x.Evidence += fmt.Sprintf("; without it rank %d computes most, %s, and the mean is %s", of, f.u.Ticks(most), f.u.Real(numbers.Quotient(sum, numbers.Integer(uint64(len(f.times))))))
+	f.add(x, "asking again and again, if nothing else is done meanwhile, which is not known", ": "+x.Evidence)
 }
 
 // mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
