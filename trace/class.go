@@ -149,6 +149,9 @@ func (d *Definitions) OfRequests(r *Region) bool {
 		d.isCall(r, looksAtRequests...)
 }
 
+// StartsMPI reports whether a region is MPI_Init or MPI_Init_thread.
+func (d *Definitions) StartsMPI(r *Region) bool { return d.isCall(r, "init", "init_thread") }
+
 // EndsMPI reports whether a region is MPI_Finalize.
 func (d *Definitions) EndsMPI(r *Region) bool { return d.isCall(r, "finalize") }
 

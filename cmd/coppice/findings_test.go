@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -936,6 +937,37 @@ func TestNowAndThen(t *testing.T) {
 		f := jsonOf[foundIn](t, "report", file).Findings[0]
 		if f.Kind != x.kind || !strings.Contains(f.Text, x.what) || !strings.HasPrefix(f.Advice, x.advice) || x.every > 1 && f.Ticks != uint64(55*x.steps/x.every) {
 			t.Errorf("%s: %+v", x.name, f)
+		}
+	}
+}
+
+// TestMetInInit: process 1 begins 100 ticks after process 0, which waits for it in MPI_Init until 120, and for its message from 130 to 298.
+// Process 1 computes longer since they met, and that is all of it. Where process 0 has left MPI_Init before, it is not: what process 1
+// computes more than process 0 is 177 + 1 - 45, and before its first event it is for 100.
+func TestMetInInit(t *testing.T) {
+	for left, share := range map[int]float64{120: 1, 90: 133.0 / 233} {
+		f := jsonOf[foundIn](t, "report", foundTrace(t, fmt.Sprintf(`
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 5 ENTER MPI_Init
+0 %d LEAVE MPI_Init
+0 130 ENTER MPI_Recv
+0 300 MPI_RECV 1 MPI_COMM_WORLD 7 8
+0 300 LEAVE MPI_Recv
+0 310 LEAVE main
+1 100 ENTER main
+1 101 ENTER MPI_Init
+1 121 LEAVE MPI_Init
+1 298 ENTER MPI_Send
+1 298 MPI_SEND 0 MPI_COMM_WORLD 7 8
+1 298 LEAVE MPI_Send
+1 310 LEAVE main
+`, left))).Findings[0]
+		if f.Kind != "late_sender" || f.Ticks != 168 || f.Cause == nil || f.Cause.Process != 1 || f.Cause.Activity != "cpu" || math.Abs(f.Cause.Share-share) > 1e-6 {
+			t.Errorf("left at %d: %+v %+v", left, f, f.Cause)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -48,6 +49,7 @@ func (a *analysis) causes() []*wait {
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *wait) int { return cmp.Or(cmp.Compare(x.span.To, y.span.To), cmp.Compare(x.p, y.p)) })
+	init := a.initialized()
 	last, now := map[[2]trace.P]uint64{}, map[[2]trace.P]uint64{}
 	for i, w := range list {
 		if i > 0 && list[i-1].span.To < w.span.To {
@@ -56,8 +58,32 @@ func (a *analysis) causes() []*wait {
 		}
 		pair := [2]trace.P{min(w.p, w.span.Cause), max(w.p, w.span.Cause)}
 		w.since, now[pair] = max(last[pair], a.met(w)), w.span.To
+		if init <= w.span.From {
+			w.since = max(w.since, init)
+		}
 	}
 	return list
+}
+
+// initialized is when the last process comes to MPI_Init, if that is the first MPI call of each and nobody has left it before; else 0.
+func (a *analysis) initialized() uint64 {
+	came, went, n := uint64(0), uint64(noTime), 0
+	for _, l := range a.locs {
+		i := slices.IndexFunc(l.visits, func(v visit) bool { return v.call >= 0 })
+		if i < 0 {
+			continue
+		}
+		v := l.visits[i]
+		switch strings.TrimPrefix(strings.ToLower(a.regionName(v.region)), "p") {
+		case "mpi_init", "mpi_init_thread":
+			n++
+			came, went = max(came, v.enter), min(went, v.leave)
+		}
+	}
+	if n != len(a.d.Processes()) || went < came {
+		return 0
+	}
+	return came
 }
 
 // met is when both sides of a wait were last in one collective operation that

@@ -146,13 +146,21 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: mpi,
 		First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast),
 	}
+	calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
+	if err == nil && calls.Summary != nil {
+		var begin xtf.Call
+		begin, x.Initialized, err = causes.Initialize(a.defs, xtf.ScanArray(a.types, calls, 0))
+		x.Began, x.Started = begin.T, begin.End
+	}
 	if !a.intervals.WithoutInit || !x.Events {
-		calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
 		if err != nil || calls.Summary == nil {
 			return x, err
 		}
 		end, _, ok, err := causes.Finalize(a.defs, calls.Summary.Len(), func(from uint64) *xtf.Cursor { return xtf.ScanArray(a.types, calls, from) })
 		x.Finalized, x.Enter, x.Leave = ok, end.T, end.End
+		return x, err
+	}
+	if err != nil {
 		return x, err
 	}
 	rows, err := a.rows(p, stageNumber, xtf.TypeIval)

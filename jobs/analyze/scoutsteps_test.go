@@ -99,6 +99,19 @@ func (x *scoutRules) costWaits(t *testing.T, f *xtf.File) (list []*costWait) {
 	return list
 }
 
+// initialized is when the last process comes to MPI_Init, if none leaves it before; else 0.
+func (x *scoutRules) initialized() (came uint64) {
+	left := xtf.Never
+	for p := range x.processes {
+		init := x.call(x.processes[p].points[0])
+		came, left = max(came, init.T), min(left, init.End)
+	}
+	if left < came {
+		return 0
+	}
+	return came
+}
+
 // weigh finds since when the processes of each wait are compared, and what they did since then.
 func (x *scoutRules) weigh(t *testing.T, f *xtf.File, list []*costWait) {
 	t.Helper()
@@ -120,7 +133,10 @@ func (x *scoutRules) weigh(t *testing.T, f *xtf.File, list []*costWait) {
 		if w.cause < 0 {
 			continue
 		}
-		since := uint64(0)
+		since := x.initialized()
+		if since > w.from {
+			since = 0
+		}
 		met := ends[[2]int{min(w.process, w.cause), max(w.process, w.cause)}]
 		if n, _ := slices.BinarySearch(met, w.to); n > 0 {
 			since = met[n-1]

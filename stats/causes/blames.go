@@ -108,6 +108,7 @@ type lastMet struct{ at, before uint64 }
 // meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
 // brings up to date.
 func (d *Delays) meet(last map[pair]*lastMet) {
+	all := d.path.initialized()
 	for i := range d.list {
 		w := &d.list[i]
 		m := last[w.pair()]
@@ -119,6 +120,9 @@ func (d *Delays) meet(last map[pair]*lastMet) {
 			*m = lastMet{w.end, m.at}
 		}
 		w.since = max(w.since, m.before)
+		if all <= w.begin {
+			w.since = max(w.since, all)
+		}
 		if w.begin < w.since {
 			d.report.Reversed++
 		}

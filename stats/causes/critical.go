@@ -21,6 +21,21 @@ type Extent struct {
 
 	Finalized    bool // its last MPI call is MPI_Finalize
 	Enter, Leave uint64
+
+	Initialized    bool // its first MPI call is MPI_Init
+	Began, Started uint64
+}
+
+// Initialize returns the first MPI call of a location, of its first calls, where that is MPI_Init.
+func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bool, err error) {
+	const most = 4096
+	list := xtf.RowsOf[xtf.Call](rows)
+	for list.Next() && list.Cursor.N() < most {
+		if r := &list.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
+			return *r, defs.StartsMPI(defs.Region(r.Region)), nil
+		}
+	}
+	return call, false, list.Err()
 }
 
 // Finalize returns the last MPI call of a location, of some calls, where that is MPI_Finalize, and its number. rows begins at a call.
@@ -135,9 +150,12 @@ func (c *Path) start(extent func(p trace.P) (Extent, error)) error {
 		if x.Extent, err = extent(p); !x.Events {
 			continue
 		}
-		one := ends{Best: x, Begin: x.First, End: x.Last, Left: xtf.Never}
+		one := ends{Best: x, Begin: x.First, End: x.Last, Left: xtf.Never, Went: xtf.Never}
 		if x.Finalized {
 			one.Met, one.Left, one.Count = jump{x.Enter, p}, x.Leave, 1
+		}
+		if x.Initialized {
+			one.Came, one.Went, one.Inits = x.Began, x.Started, 1
 		}
 		c.ends = c.ends.with(one)
 	}
@@ -162,9 +180,13 @@ type ends struct {
 	Met        jump   // who comes last, and when
 	Left       uint64 // when the first one leaves
 	Count      int    // locations in it
+
+	Came  uint64 // when the last one comes to MPI_Init
+	Went  uint64 // when the first one leaves that
+	Inits int    // locations in it
 }
 
-var noEnds = ends{Begin: xtf.Never, Left: xtf.Never}
+var noEnds = ends{Begin: xtf.Never, Left: xtf.Never, Went: xtf.Never}
 
 func (e ends) with(o ends) ends {
 	if o.Best.better(&e.Best) {
@@ -174,6 +196,7 @@ func (e ends) with(o ends) ends {
 		e.Met = o.Met
 	}
 	e.Begin, e.End, e.Left, e.Count = min(e.Begin, o.Begin), max(e.End, o.End), min(e.Left, o.Left), e.Count+o.Count
+	e.Came, e.Went, e.Inits = max(e.Came, o.Came), min(e.Went, o.Went), e.Inits+o.Inits
 	return e
 }
 
@@ -189,6 +212,14 @@ func decodeEnds(b []byte) (e ends, err error) {
 func (c *Path) finalize() (jump, bool) {
 	ok := c.Best.Finalized && c.Best.Enter < c.Met.End && c.Count == len(c.run.Defs.Processes()) && c.Left >= c.Met.End
 	return c.Met, ok
+}
+
+// initialized is when all processes have met in MPI_Init: the last one came, if nobody has left it before; else 0.
+func (c *Path) initialized() uint64 {
+	if c.Inits != len(c.run.Defs.Processes()) || c.Went < c.Came {
+		return 0
+	}
+	return c.Came
 }
 
 // follow goes back over the slabs, from the last one to the first, rank after rank. Collective.

@@ -35,8 +35,9 @@
 // all but alltoallv and alltoallw (of which a pair may exchange nothing), that all
 // members recorded; of a data operation the one that waits gave and got bytes, and
 // no member without bytes came after all that have some. The instant is the last
-// enter of a member, at the latest the leave of the one that waits. With s0 the
-// last instant before at which d and w met, or the start, and wait = [t, s):
+// enter of a member, at the latest the leave of the one that waits. All meet when the last
+// process comes to MPI_Init, where that is the first MPI call of each and nobody leaves it
+// before. With s0 the last instant before at which d and w met, or the start, and wait = [t, s):
 //
 //	a_d(x) = time of d in activity x in [s0, s)      a_w(x) = time of w in x in [s0, t)
 //	δ(x)   = max(0, a_d(x) - a_w(x))                 Σ(a_d - a_w) = s - t
