@@ -13,34 +13,47 @@ import (
 // concurrent names the packages of the module in a folder whose code or tests begin goroutines, by a go statement, a method Go, or as
 // ranks in one process. In the others the race detector has nothing to find.
 func concurrent(module string) ([]string, error) {
+	var list []string
+	found, err := packagesWith(module, "*.go", goroutine)
+	for _, p := range found {
+		list = append(list, p.path)
+	}
+	return list, err
+}
+
+// goPackage is a package and its folder.
+type goPackage struct{ path, dir string }
+
+// packagesWith returns the packages of the module in a folder that have a match in one of the files with such names.
+func packagesWith(module, names string, text *regexp.Regexp) ([]goPackage, error) {
 	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}", "./...")
 	cmd.Dir = module
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	var list []string
+	var list []goPackage
 	for line := range bytes.Lines(out) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(string(line)), "\t")
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		files, err := filepath.Glob(filepath.Join(dir, names))
 		if err != nil {
 			return nil, err
 		}
-		begins, err := beginGoroutines(files)
+		found, err := anyMatches(files, text)
 		if err != nil {
 			return nil, err
 		}
-		if begins {
-			list = append(list, path)
+		if found {
+			list = append(list, goPackage{path, dir})
 		}
 	}
 	return list, nil
 }
 
-func beginGoroutines(files []string) (bool, error) {
+func anyMatches(files []string, text *regexp.Regexp) (bool, error) {
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil || goroutine.Match(text) {
+		b, err := os.ReadFile(name)
+		if err != nil || text.Match(b) {
 			return err == nil, err
 		}
 	}

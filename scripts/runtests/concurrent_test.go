@@ -18,7 +18,7 @@ func TestBeginGoroutines(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := beginGoroutines([]string{name}); err != nil || got != want {
+		if got, err := anyMatches([]string{name}, goroutine); err != nil || got != want {
 			t.Errorf("%v, %v of\n%s", got, err, text)
 		}
 	}

@@ -54,10 +54,12 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// used adds the processor time of a finished command and of what it started and waited for.
-func (t *tally) used(s *os.ProcessState) {
-	if s != nil {
-		t.cpu += s.UserTime() + s.SystemTime()
+// used adds the processor time of finished commands and of what they started and waited for.
+func (t *tally) used(list ...*os.ProcessState) {
+	for _, s := range list {
+		if s != nil {
+			t.cpu += s.UserTime() + s.SystemTime()
+		}
 	}
 }
 

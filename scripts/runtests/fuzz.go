@@ -1,77 +1,51 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// fuzzPackage is a package and its fuzz targets.
-type fuzzPackage struct {
-	path    string
-	targets []string
-}
-
-// fuzzTargets reads the output of go test -json -list.
-func fuzzTargets(in io.Reader) ([]fuzzPackage, error) {
-	found := map[string][]string{}
-	for dec := json.NewDecoder(in); ; {
-		var e event
-		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		if name := strings.TrimSpace(e.Output); e.Action == "output" && strings.HasPrefix(name, "Fuzz") {
-			found[e.Package] = append(found[e.Package], name)
-		}
-	}
-	var list []fuzzPackage
-	for path, targets := range found {
-		list = append(list, fuzzPackage{path, targets})
-	}
-	slices.SortFunc(list, func(a, b fuzzPackage) int { return strings.Compare(a.path, b.path) })
-	return list, nil
-}
+// fuzzTarget is what looks like a fuzz target in a test file.
+var fuzzTarget = regexp.MustCompile(`(?m)^func Fuzz`)
 
 // fuzzAll gives every package the same time, split over its targets, and works on as many packages at a time as there
-// are cores.
+// are cores. The test binary of a package is made once for all its targets.
 func fuzzAll(b *output, t *tally, perPackage time.Duration) {
-	var list, problems bytes.Buffer
-	cmd := exec.Command("go", "test", "-json", "-list", "^Fuzz", "./...")
-	cmd.Stdout, cmd.Stderr = &list, &problems
-	err := cmd.Run()
-	t.used(cmd.ProcessState)
-	pkgs, decodeErr := fuzzTargets(bytes.NewReader(list.Bytes()))
-	if err = errors.Join(err, decodeErr); err != nil {
-		fmt.Fprintf(b.out, "go test -list: %v\n%s", err, problems.String())
-		t.fail("listing the fuzz targets")
-	}
-	if len(pkgs) == 0 {
-		t.skip("", "no package has fuzz targets")
+	list, err := packagesWith("", "*_test.go", fuzzTarget)
+	cache, cacheErr := exec.Command("go", "env", "GOCACHE").Output()
+	dir, dirErr := os.MkdirTemp("", "coppice-fuzz")
+	if err = errors.Join(err, cacheErr, dirErr); err != nil || len(list) == 0 {
+		fmt.Fprintf(b.out, "FAIL %d packages with fuzz targets: %v\n", len(list), err)
+		t.fail("looking for fuzz targets")
 		return
 	}
+	defer os.RemoveAll(dir)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
-	for _, p := range pkgs {
+	for i, p := range list {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			share := max(perPackage/time.Duration(len(p.targets)), time.Second)
-			for _, target := range p.targets {
-				r := fuzzOne(p.path, target, share)
+			f := fuzzer{goPackage: p, binary: filepath.Join(dir, fmt.Sprint(i)), found: filepath.Join(strings.TrimSpace(string(cache)), "fuzz", p.path)}
+			targets, r := f.build()
+			if mu.Lock(); r.ok {
+				t.used(r.used...)
+			} else {
+				b.fuzzed(t, p.path, "(building)", &r)
+			}
+			mu.Unlock()
+			for _, target := range targets {
+				r := f.run(target, max(perPackage/time.Duration(len(targets)), time.Second))
 				mu.Lock()
 				b.fuzzed(t, p.path, target, &r)
 				mu.Unlock()
@@ -89,9 +63,7 @@ type fuzzResult struct {
 }
 
 func (b *output) fuzzed(t *tally, path, target string, r *fuzzResult) {
-	for _, s := range r.used {
-		t.used(s)
-	}
+	t.used(r.used...)
 	name := strings.TrimPrefix(path, module+"/") + " " + target
 	fmt.Fprintf(b.log, "%s\n%s\n", name, r.out)
 	if r.ok {
@@ -103,15 +75,43 @@ func (b *output) fuzzed(t *tally, path, target string, r *fuzzResult) {
 	fmt.Fprintf(b.out, "FAIL %s\n%s", name, r.out)
 }
 
-// fuzzOne runs one target with one worker. Inputs that reach new code are minimised too, by default for up to a minute
-// each, which would leave no time for finding any; so they get few tries. Now and then the go command reports its own deadline at the end of the time
+// fuzzer is a package with fuzz targets, its test binary, and the folder of inputs that reached new code, where go test -fuzz has them.
+type fuzzer struct {
+	goPackage
+	binary, found string
+}
+
+// build makes the binary, with what guides fuzzing, and returns the targets in it.
+func (f *fuzzer) build() (targets []string, r fuzzResult) {
+	for _, args := range [][]string{
+		{"go", "test", "-c", "-vet=off", "-ldflags=-w", "-fuzz", ".", "-o", f.binary, f.path},
+		{f.binary, "-test.list", "^Fuzz"},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		text, err := cmd.CombinedOutput()
+		cancel()
+		r.out, r.ok = string(text), err == nil
+		r.used = append(r.used, cmd.ProcessState)
+		if !r.ok {
+			return nil, r
+		}
+	}
+	if targets = strings.Fields(r.out); len(targets) == 0 {
+		r.ok, r.out = false, "there are no targets\n"
+	}
+	return targets, r
+}
+
+// run runs one target with one worker, as go test -fuzz does. Inputs that reach new code are minimised too, by default for up to a minute
+// each, which would leave no time for finding any; so they get few tries. Now and then a run reports its own deadline at the end of the time
 // as a failure of the target, without an input (https://go.dev/issue/75804); such a run is repeated.
-func fuzzOne(path, target string, share time.Duration) (r fuzzResult) {
+func (f *fuzzer) run(target string, share time.Duration) (r fuzzResult) {
 	for range 3 {
 		ctx, cancel := context.WithTimeout(context.Background(), share+5*time.Minute)
-		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-parallel", "1",
-			"-fuzztime", share.String(), "-fuzzminimizetime", "20x", path)
-		cmd.WaitDelay = 5 * time.Second
+		cmd := exec.CommandContext(ctx, f.binary, "-test.paniconexit0", "-test.run", "^$", "-test.fuzz", "^"+target+"$", "-test.fuzzcachedir", f.found,
+			"-test.parallel", "1", "-test.fuzztime", share.String(), "-test.fuzzminimizetime", "20x")
+		cmd.Dir, cmd.WaitDelay = f.dir, 5*time.Second
 		text, err := cmd.CombinedOutput()
 		cancel()
 		r.out, r.ok = string(text), err == nil

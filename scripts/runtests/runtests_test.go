@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -57,23 +60,34 @@ func TestReadTests(t *testing.T) {
 	}
 }
 
-func TestFuzzTargets(t *testing.T) {
-	in := `{"ImportPath":"m.org/m/broken","Action":"build-output","Output":"FuzzNot a target\n"}
-{"Action":"output","Package":"m.org/m/b","Output":"FuzzTwo\n"}
-{"Action":"output","Package":"m.org/m/a","Output":"FuzzOne\n"}
-{"Action":"output","Package":"m.org/m/b","Output":"FuzzThree\n"}
-{"Action":"output","Package":"m.org/m/b","Output":"ok  \tm.org/m/b\t0.003s\n"}
-`
-	got, err := fuzzTargets(strings.NewReader(in))
-	if err != nil {
-		t.Fatal(err)
+// TestFuzzing fuzzes a package that holds and one that fails on an input at hand.
+func TestFuzzing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for fuzzing, without -short")
 	}
-	want := []fuzzPackage{{"m.org/m/a", []string{"FuzzOne"}}, {"m.org/m/b", []string{"FuzzTwo", "FuzzThree"}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"go.mod":           "module " + module + "\n\ngo 1.26\n",
+		"good/a_test.go":   "package good\n\nimport \"testing\"\n\nfunc FuzzOne(f *testing.F) { f.Fuzz(func(*testing.T, []byte) {}) }\n\nfunc FuzzTwo(f *testing.F) { f.Fuzz(func(*testing.T, int) {}) }\n",
+		"bad/a_test.go":    "package bad\n\nimport \"testing\"\n\nfunc FuzzOne(f *testing.F) {\n\tf.Add(7)\n\tf.Fuzz(func(t *testing.T, n int) {\n\t\tif n == 7 {\n\t\t\tt.Error(\"it is seven\")\n\t\t}\n\t})\n}\n",
+		"none/a_test.go":   "package none\n",
+		"broken/a_test.go": "package broken\n\nimport \"testing\"\n\nfunc FuzzOne(f *testing.F) { none(f) }\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := fuzzTargets(strings.NewReader("no event")); err == nil {
-		t.Error("takes lines that are no events")
+	var out bytes.Buffer
+	var got tally
+	fuzzAll(&output{out: &out, log: io.Discard}, &got, time.Second)
+	slices.Sort(got.failures)
+	if got.passed != 2 || !slices.Equal(got.failures, []string{"bad FuzzOne", "broken (building)"}) || !got.ran["fuzzing good FuzzTwo"] || got.cpu == 0 {
+		t.Errorf("%+v\n%s", got, &out)
+	}
+	for _, part := range []string{"it is seven", "undefined: none", "executions in"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, &out)
+		}
 	}
 }
 
