@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -205,6 +207,28 @@ func TestChoose(t *testing.T) {
 			t.Errorf("step %q: a name given twice, or nothing said about it", s.name)
 		}
 		seen[s.name] = true
+	}
+}
+
+// TestVetted: no file is compiled in the steps race or v3 alone, where go test does not vet, but one, which go vet reads by its name.
+func TestVetted(t *testing.T) {
+	constraint := regexp.MustCompile(`(?m)^//go:build .*(\brace\b|\bamd64\.v)`)
+	var found []string
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) != ".go" || err != nil {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if constraint.Match(b) && !bytes.Contains(b, []byte("\n//go:build !race\n")) && !bytes.HasPrefix(b, []byte("//go:build !race\n")) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(found, []string{"../../" + onlyRace}) {
+		t.Errorf("%v %v", found, err)
+	}
+	if b, err := os.ReadFile("../../" + onlyRace); err != nil || !bytes.Contains(b, []byte("//go:build race\n")) {
+		t.Errorf("%s: %v", onlyRace, err)
 	}
 }
 

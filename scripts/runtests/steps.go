@@ -16,6 +16,9 @@ import (
 
 const module = "github.com/coppice-hpc/coppice"
 
+// onlyRace is the one file that only the race detector compiles. TestVetted keeps that, and go vet reads it by its name.
+const onlyRace = "cmd/coppice/race_test.go"
+
 // startsMPI matches the tests that start MPI programs.
 const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKillAndResume$"
 
@@ -40,8 +43,8 @@ func table(fuzz time.Duration) []step {
 		{"format", "gofumpt has nothing to change", nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
 		{"build", "all packages, and bin/coppice", nil, commands(everywhere(
 			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))...)},
-		{"vet", "go vet, with and without MPI", nil, commands(everywhere(
-			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./..."))...)},
+		{"vet", "go vet, with and without MPI", nil, commands(append(everywhere(
+			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./...")), command("go", "vet", onlyRace))...)},
 		{"staticcheck", "staticcheck", nil, commands(
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
@@ -53,7 +56,7 @@ func table(fuzz time.Duration) []step {
 		{"test", "all tests but the recorder's, long ones and those under mpirun too", nil, testAllBut("record")},
 		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", nil, goTest(nil, "./record")},
 		{"readers", "what export writes, read by the libraries of others", nil, commands(
-			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
+			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-vet=off", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
 			together(raceTest(""), raceTest("bench")),
@@ -73,7 +76,7 @@ func table(fuzz time.Duration) []step {
 			testEverywhere([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI),
 		},
 		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", needsMPICH, all(
-			commands(everywhere(command("go", "build", "-tags", "mpich", "./..."))...),
+			commands(append(everywhere(command("go", "build", "-tags", "mpich", "./...")), command("go", "vet", "-tags", "mpich", "./mpi/...", "./cmd/coppice/..."))...),
 			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
 		{
 			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), nil,
@@ -202,7 +205,8 @@ func commands(list ...cmdline) func(*output, *tally) {
 	}
 }
 
-// goTest is a step of go test with the given flags and packages.
+// goTest is a step of go test with the given flags and packages. It does not vet: another step has vetted all that it compiles, with
+// more checks, and go test would vet all again in each configuration, with the standard library.
 func goTest(env []string, args ...string) func(*output, *tally) { return goTestIn("", env, args...) }
 
 // testEverywhere is a step of go test on all packages, of the module in bench too.
@@ -227,7 +231,7 @@ func testAllBut(name string) func(*output, *tally) {
 
 func goTestIn(dir string, env []string, args ...string) func(*output, *tally) {
 	return func(b *output, t *tally) {
-		c := command(append([]string{"go", "test", "-json", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...).in(dir)
+		c := command(append([]string{"go", "test", "-json", "-vet=off", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...).in(dir)
 		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
 		defer cancel()
 		cmd := c.start(ctx)
