@@ -6,5 +6,8 @@
 // of a test counts as one failure. The last line is "N passed, N failed, N skipped"; the exit status is 0 only without
 // failures.
 //
+// Steps that compile more than they test run aside: one after the other, with less priority, next to the steps after them, which now and
+// then leave a core idle. So the times of all steps add up to more than the whole takes; the processor times do not.
+//
 // The log of each step is out/test/STEP.log.
 package main

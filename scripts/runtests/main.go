@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -61,28 +64,80 @@ func choose(steps *[]step, names []string) error {
 	return nil
 }
 
-// runAll runs the steps in order, writes each one's log under dir and the summary to out. It tells whether anything
-// failed.
+// runAll runs the steps in order, writes each one's log under dir and the summary to out. Steps that may run aside do so one after the
+// other, next to those that follow them in the table, up to one that runs alone. It tells whether anything failed.
 func runAll(out io.Writer, dir string, steps []step) (bool, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return true, err
 	}
 	begin := time.Now()
-	var done []stepResult
-	for _, s := range steps {
+	done, errs := make([]stepResult, len(steps)), make([]error, len(steps))
+	work := func(i int, out io.Writer) {
+		s := &steps[i]
 		fmt.Fprintf(out, "\n== %s: %s\n", s.name, s.what)
-		r, err := runStep(out, dir, s)
-		if err != nil {
-			return true, err
+		done[i], errs[i] = runStep(out, dir, s)
+		fmt.Fprintf(out, "-- %s: %s, %s\n", s.name, done[i].verdict(), seconds(done[i].wall))
+	}
+	var side lane
+	for i := range steps {
+		if steps[i].where == aside {
+			side.add(func(out io.Writer) { work(i, out) })
+			continue
 		}
-		fmt.Fprintf(out, "-- %s: %s, %s\n", s.name, r.verdict(), seconds(r.wall))
-		done = append(done, r)
+		if steps[i].where == alone {
+			side.wait(out)
+		}
+		work(i, out)
+		side.print(out)
+	}
+	side.wait(out)
+	if err := errors.Join(errs...); err != nil {
+		return true, err
 	}
 	return summary(out, done, time.Since(begin)), nil
 }
 
+// lane runs work one after the other, next to its owner. What the work prints waits until the owner has it printed.
+type lane struct {
+	mu      sync.Mutex
+	printed bytes.Buffer
+	last    chan struct{} // closed after what was added last
+}
+
+// add runs f after what was added before.
+func (l *lane) add(f func(out io.Writer)) {
+	before, done := l.last, make(chan struct{})
+	l.last = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		var out bytes.Buffer
+		f(&out)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, _ = out.WriteTo(&l.printed)
+	}()
+}
+
+// print prints what ended work had to say.
+func (l *lane) print(out io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.printed.WriteTo(out)
+}
+
+// wait waits until all work has ended, and prints.
+func (l *lane) wait(out io.Writer) {
+	if l.last != nil {
+		<-l.last
+	}
+	l.print(out)
+}
+
 // runStep runs one step with its log.
-func runStep(out io.Writer, dir string, s step) (stepResult, error) {
+func runStep(out io.Writer, dir string, s *step) (stepResult, error) {
 	log, err := os.Create(filepath.Join(dir, s.name+".log"))
 	if err != nil {
 		return stepResult{}, err
@@ -94,7 +149,7 @@ func runStep(out io.Writer, dir string, s step) (stepResult, error) {
 		r.skip("", reason)
 		fmt.Fprintf(out, "skipped: %s\n", reason)
 	} else {
-		s.run(&output{out: out, log: log}, &r.tally)
+		s.run(&output{out: out, log: log, aside: s.where == aside}, &r.tally)
 	}
 	r.wall = time.Since(begin)
 	return r, nil

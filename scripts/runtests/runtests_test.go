@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -134,37 +135,37 @@ func TestRunAll(t *testing.T) {
 		prints []string
 	}{
 		{"all pass", []step{
-			{"one", "", nil, commands(sh("echo quiet"), sh("true"))},
-			{"two", "", absent, commands(sh("false"))},
+			{"one", "", inTurn, nil, commands(sh("echo quiet"), sh("true"))},
+			{"two", "", inTurn, absent, commands(sh("false"))},
 		}, false, "2 passed, 0 failed, 1 skipped", []string{"  no library\n      step two\n"}},
 		{"one fails", []step{
-			{"one", "", nil, commands(sh("echo the reason >&2; exit 3"))},
-			{"two", "", nil, commands(sh("true"))},
+			{"one", "", inTurn, nil, commands(sh("echo the reason >&2; exit 3"))},
+			{"two", "", inTurn, nil, commands(sh("true"))},
 		}, true, "1 passed, 1 failed, 0 skipped", []string{"the reason", "exit status 3", "  one: sh -c"}},
 		{"speaks where it must be silent", []step{
-			{"one", "", nil, commands(silent("echo", "a.go"))},
+			{"one", "", inTurn, nil, commands(silent("echo", "a.go"))},
 		}, true, "0 passed, 1 failed, 0 skipped", []string{"a.go"}},
 		{"is silent, and downloads", []step{
-			{"one", "", nil, commands(silent("sh", "-c", "echo downloading >&2"))},
+			{"one", "", inTurn, nil, commands(silent("sh", "-c", "echo downloading >&2"))},
 		}, false, "1 passed, 0 failed, 0 skipped", nil},
 		{"no such command", []step{
-			{"one", "", nil, commands(command("./no-such-command"))},
+			{"one", "", inTurn, nil, commands(command("./no-such-command"))},
 		}, true, "0 passed, 1 failed, 0 skipped", nil},
 		{"go test without packages", []step{
-			{"one", "", nil, goTest(nil, "./no/such/package")},
+			{"one", "", inTurn, nil, goTest(nil, "./no/such/package")},
 		}, true, "0 passed, 1 failed, 0 skipped", []string{"no/such/package"}},
 		{"skipped in one step, run in another", []step{
-			{"one", "", nil, func(_ *output, t *tally) { t.skip("long", "short run"); t.skip("never", "no traces") }},
-			{"two", "", nil, func(_ *output, t *tally) { t.pass("long"); t.skip("never", "no traces") }},
+			{"one", "", inTurn, nil, func(_ *output, t *tally) { t.skip("long", "short run"); t.skip("never", "no traces") }},
+			{"two", "", inTurn, nil, func(_ *output, t *tally) { t.pass("long"); t.skip("never", "no traces") }},
 		}, false, "1 passed, 0 failed, 3 skipped", []string{
 			"skipped:\n  no traces\n      never\n  and 1 that another step ran",
 		}},
 		{"skipped as a whole in one step, run in parts in another", []step{
-			{"one", "", nil, func(_ *output, t *tally) { t.skip("p long", "short run") }},
-			{"two", "", nil, func(_ *output, t *tally) { t.pass("p long/a/b"); t.pass("p long/c") }},
+			{"one", "", inTurn, nil, func(_ *output, t *tally) { t.skip("p long", "short run") }},
+			{"two", "", inTurn, nil, func(_ *output, t *tally) { t.pass("p long/a/b"); t.pass("p long/c") }},
 		}, false, "2 passed, 0 failed, 1 skipped", []string{"skipped:\n  and 1 that another step ran"}},
 		{"environment", []step{
-			{"one", "", nil, commands(sh(`test "$GOARCH" = 386`).with("GOARCH=386"))},
+			{"one", "", inTurn, nil, commands(sh(`test "$GOARCH" = 386`).with("GOARCH=386"))},
 		}, false, "1 passed, 0 failed, 0 skipped", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -230,6 +231,56 @@ func TestVetted(t *testing.T) {
 	if b, err := os.ReadFile("../../" + onlyRace); err != nil || !bytes.Contains(b, []byte("//go:build race\n")) {
 		t.Errorf("%s: %v", onlyRace, err)
 	}
+}
+
+// TestPlaces: steps aside run in order next to others, one that is alone next to none, and all say what they found.
+func TestPlaces(t *testing.T) {
+	ended := map[string]chan struct{}{"one": make(chan struct{}), "two": make(chan struct{}), "three": make(chan struct{}), "four": make(chan struct{})}
+	has := func(name string) bool {
+		select {
+		case <-ended[name]:
+			return true
+		default:
+			return false
+		}
+	}
+	work := func(name string, f func(b *output) bool) func(*output, *tally) {
+		return func(b *output, tt *tally) {
+			if fmt.Fprintln(b.out, "in", name); f(b) {
+				tt.pass(name)
+			} else {
+				tt.fail(name)
+			}
+			close(ended[name])
+		}
+	}
+	var out bytes.Buffer
+	failed, err := runAll(&out, t.TempDir(), []step{
+		{"one", "", aside, nil, work("one", func(b *output) bool { <-ended["three"]; return b.aside })},
+		{"two", "", aside, nil, work("two", func(b *output) bool { return b.aside && has("one") })},
+		{"three", "", inTurn, nil, work("three", func(b *output) bool { return !b.aside })}, // one waits for it
+		{"four", "", alone, nil, work("four", func(b *output) bool { return !b.aside && has("two") })},
+		{"five", "", aside, nil, commands(command("sh", "-c", "test $(nice) -gt "+niceness(t)+" -o $(nice) -eq 19"))},
+		{"six", "", inTurn, nil, commands(command("sh", "-c", "test $(nice) -eq "+niceness(t)))},
+	})
+	var order []string
+	for line := range strings.Lines(out.String()) {
+		if name, ok := strings.CutPrefix(line, "== "); ok {
+			order = append(order, strings.TrimRight(name, ": \n"))
+		}
+	}
+	if err != nil || failed || !slices.Equal(order[:4], []string{"three", "one", "two", "four"}) || !strings.HasSuffix(out.String(), "\n6 passed, 0 failed, 0 skipped\n") {
+		t.Errorf("%v %v %q\n%s", err, failed, order, &out)
+	}
+}
+
+func niceness(t *testing.T) string {
+	t.Helper()
+	b, err := exec.Command("nice").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
 }
 
 func TestTogether(t *testing.T) {

@@ -25,9 +25,19 @@ const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKillAndResume$"
 // step is one line of the table.
 type step struct {
 	name, what string
+	where      place
 	needs      func() string // says why the step cannot run here; nil: it always can
 	run        func(b *output, t *tally)
 }
+
+// place says what may run at the same time as a step.
+type place int
+
+const (
+	inTurn place = iota // steps that run aside
+	aside               // all but steps that run alone; it gets what processors have left, as long as tests wait for programs, or the last package is tested
+	alone               // nothing
+)
 
 func (s *step) skipReason() string {
 	if s.needs == nil {
@@ -36,50 +46,50 @@ func (s *step) skipReason() string {
 	return s.needs()
 }
 
-// table lists the steps in the order they run: cheap ones first.
+// table lists the steps in the order they begin: cheap ones first, and those aside where much comes after them.
 func table(fuzz time.Duration) []step {
 	cross := func(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
 	return []step{
-		{"format", "gofumpt has nothing to change", nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
-		{"build", "all packages, and bin/coppice", nil, commands(everywhere(
+		{"format", "gofumpt has nothing to change", inTurn, nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
+		{"build", "all packages, and bin/coppice", inTurn, nil, commands(everywhere(
 			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))...)},
-		{"vet", "go vet, with and without MPI", nil, commands(append(everywhere(
+		{"vet", "go vet, with and without MPI", inTurn, nil, commands(append(everywhere(
 			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./...")), command("go", "vet", onlyRace))...)},
-		{"staticcheck", "staticcheck", nil, commands(
+		{"staticcheck", "staticcheck", aside, nil, commands(
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
-		{"lint", "golangci-lint with .golangci.yml", needsLint, commands(everywhere(command("golangci-lint", "run", "--timeout", "10m", "./..."))...)},
-		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
-		{"short", "the short tests: with quick or by name, as test runs them too", nil, testEverywhere(nil, "-short")},
-		{"archive", "a real archive through analyze, check, report and export, on ranks of both kinds", needsArchive, realArchive},
-		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
-		{"test", "all tests but the recorder's, long ones and those under mpirun too", nil, testAllBut("record")},
-		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", nil, goTest(nil, "./record")},
-		{"readers", "what export writes, read by the libraries of others", nil, commands(
-			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-vet=off", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
-		{
-			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
-			together(raceTest(""), raceTest("bench")),
-		},
-		{"nompi", "without MPI: build, and the tests of package mpi", nil, all(
-			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
-		{"386", "without cgo for 386, where int has 32 bits", nil, commands(everywhere(
+		{"lint", "golangci-lint with .golangci.yml", aside, needsLint, commands(everywhere(command("golangci-lint", "run", "--timeout", "10m", "./..."))...)},
+		{"386", "without cgo for 386, where int has 32 bits", aside, nil, commands(everywhere(
 			command("go", "build", "./...").with(cross("386")...), command("go", "vet", "./...").with(cross("386")...))...)},
 		{
-			"run386", "the short tests as a 386 program", needs386,
+			"run386", "the short tests as a 386 program", aside, needs386,
 			testEverywhere(cross("386"), "-short"),
 		},
-		{"arm64", "without cgo for arm64", nil, commands(everywhere(
+		{"arm64", "without cgo for arm64", aside, nil, commands(everywhere(
 			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))...)},
+		{"nompi", "without MPI: build, and the tests of package mpi", aside, nil, all(
+			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
+		{"readers", "what export writes, read by the libraries of others", aside, nil, commands(
+			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-vet=off", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
+		{"layers", "imports go down only", inTurn, nil, goTest(nil, "./internal/layers")},
+		{"short", "the short tests: with quick or by name, as test runs them too", inTurn, nil, testEverywhere(nil, "-short")},
+		{"archive", "a real archive through analyze, check, report and export, on ranks of both kinds", inTurn, needsArchive, realArchive},
+		{"demo", "the demo of the README, and the session of docs/first-hour.md", inTurn, nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
+		{"test", "all tests but the recorder's, long ones and those under mpirun too", inTurn, nil, testAllBut("record")},
 		{
-			"v3", "the short tests with GOAMD64=v3, without those that start MPI programs: fused multiply-add must not change a byte", needsV3,
+			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", inTurn, nil,
+			together(raceTest(""), raceTest("bench")),
+		},
+		{
+			"v3", "the short tests with GOAMD64=v3, without those that start MPI programs: fused multiply-add must not change a byte", inTurn, needsV3,
 			testEverywhere([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI),
 		},
-		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", needsMPICH, all(
+		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", inTurn, needsMPICH, all(
 			commands(append(everywhere(command("go", "build", "-tags", "mpich", "./...")), command("go", "vet", "-tags", "mpich", "./mpi/...", "./cmd/coppice/..."))...),
 			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
+		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", alone, nil, goTest(nil, "./record")},
 		{
-			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), nil,
+			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), alone, nil,
 			func(b *output, t *tally) { fuzzAll(b, t, fuzz) },
 		},
 	}
@@ -122,7 +132,10 @@ func realArchive(b *output, t *tally) {
 }
 
 // output is where a step writes: out is for people, log takes everything.
-type output struct{ out, log io.Writer }
+type output struct {
+	out, log io.Writer
+	aside    bool // commands leave the processors to others
+}
 
 // cmdline is a command of a step, in the root of the repository or a folder of it. A silent one fails when it prints anything to
 // standard output.
@@ -169,8 +182,12 @@ const (
 	testLimit = 15 * time.Minute
 )
 
-func (c cmdline) start(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+func (c cmdline) start(ctx context.Context, b *output) *exec.Cmd {
+	args := c.args
+	if b.aside {
+		args = append([]string{"nice"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), c.env...)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
@@ -181,7 +198,7 @@ func commands(list ...cmdline) func(*output, *tally) {
 	return func(b *output, t *tally) {
 		for _, c := range list {
 			ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
-			cmd := c.start(ctx)
+			cmd := c.start(ctx, b)
 			var out, aside bytes.Buffer
 			if cmd.Stdout, cmd.Stderr = &out, &out; c.silent {
 				cmd.Stderr = &aside // where the go command says what it downloads
@@ -234,7 +251,7 @@ func goTestIn(dir string, env []string, args ...string) func(*output, *tally) {
 		c := command(append([]string{"go", "test", "-json", "-vet=off", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...).in(dir)
 		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
 		defer cancel()
-		cmd := c.start(ctx)
+		cmd := c.start(ctx, b)
 		out, in := io.Pipe()
 		cmd.Stdout, cmd.Stderr = in, in
 		read := make(chan error)
@@ -268,7 +285,7 @@ func together(first, second func(*output, *tally)) func(*output, *tally) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			second(&output{out: &out, log: &log}, &other)
+			second(&output{out: &out, log: &log, aside: b.aside}, &other)
 		}()
 		first(b, t)
 		<-done
