@@ -34,6 +34,7 @@ func TestCountersText(t *testing.T) {
 // TestCounters records counters of the kernel, which it has without hardware too: they are before every enter and leave, grow,
 // and other tools read them.
 func TestCounters(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	names := []string{"task-clock", "page-faults"}
 	r, _, errs := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "regions.c")), Counters: names})
@@ -117,6 +118,7 @@ func metered(t *testing.T, src trace.Source, p trace.P) {
 
 // TestCountersRefused asks for a counter of the processor. Where it cannot be had the program runs, and the user is told.
 func TestCountersRefused(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	r, _, errs := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "regions.c")), Counters: []string{"rffffff"}})
 	if r.Exit != 0 || len(r.Found) > 0 {

@@ -80,6 +80,7 @@ func (l *library) runRecorded(t *testing.T, o Options) (r *Result, out, errs str
 // TestExamples runs the examples with and without the recorder: they print the same. The analysis has nothing to complain
 // about, and shows the work of the process that has more to do.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	for _, l := range libraries(t) {
 		for _, x := range examples {
 			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
@@ -170,7 +171,10 @@ func analyse(t *testing.T, archive, file string) *analyze.Result {
 }
 
 // TestMakefile builds all examples.
-func TestMakefile(t *testing.T) { libraries(t)[0].makeExamples(t, "examples") }
+func TestMakefile(t *testing.T) {
+	t.Parallel()
+	libraries(t)[0].makeExamples(t, "examples")
+}
 
 // makeExamples builds a copy of the programs of a folder by its Makefile, and returns the copy.
 func (l *library) makeExamples(t *testing.T, folder string, variables ...string) string {

@@ -27,6 +27,7 @@ func smallDisk(t *testing.T, size string) string {
 // TestFullDisk records to a disk that becomes full: the program goes on to its end, the user is told, and what was recorded
 // stays. The archive is made when there is room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	disk := smallDisk(t, "3m")
 	var errs strings.Builder

@@ -89,6 +89,7 @@ func TestLibraryOf(t *testing.T) {
 
 // TestSrun records one process that a script in the place of srun starts with the variables of its option, and only those.
 func TestSrun(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	dir := t.TempDir()
 	srun := script(t, dir, "srun", `[ "$1" = -n ] && [ "$2" = 1 ] || exit 98
@@ -112,6 +113,7 @@ exec env $vars "$@"
 
 // TestRefused has commands that cannot be recorded: the reason is said, and nothing is left behind.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	dir := t.TempDir()
 	source := filepath.Join(dir, "hello.c")

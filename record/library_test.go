@@ -25,6 +25,7 @@ func compilers(t *testing.T) []string {
 
 // TestLibrary makes the recorder for every MPI library there is, and finds it when asked again.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	for _, cc := range compilers(t) {
 		t.Run(cc, func(t *testing.T) {
 			path, err := Library(t.Context(), cc, cacheFolder)

@@ -19,6 +19,7 @@ var straced = regexp.MustCompile(`(read|write|pread64|pwrite64|readv|writev|prea
 // TestPOSIX records programs that read and write files, by POSIX, from Fortran, and by HDF5. For each kind of call the bytes moved are those that strace
 // saw in a run of the same program, on the files that the program made; those of streams are the program's own.
 func TestPOSIX(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("no strace: scripts/setup --test installs it")
@@ -120,6 +121,7 @@ func traced(t *testing.T, folder string, command func(log string) []string) map[
 // TestParallelHDF5 records a program that writes and reads a file together through HDF5 and MPI-IO: the bytes that MPI moves, and those that HDF5 moves
 // besides, are the bytes that strace saw of all processes.
 func TestParallelHDF5(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("no strace: scripts/setup --test installs it")

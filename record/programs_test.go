@@ -88,6 +88,7 @@ func hpccResults(folder, _ string) string {
 // TestPrograms records real programs: their results are those without the recorder, the calls and bytes are those that an
 // independent counter found in the same run, the archive is one that otf2-print and the analysis have nothing to say about.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	if l.cc != "mpicc" {
 		t.Skip("no Open MPI")

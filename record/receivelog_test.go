@@ -127,6 +127,7 @@ func TestReceiveLogTime(t *testing.T) {
 
 // TestReceiveLogBudget stops a log at its most bytes, after a whole call; the program goes on.
 func TestReceiveLogBudget(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "log.c")
 	r, out, _ := l.runRecorded(t, Options{
@@ -214,6 +215,7 @@ run 20
 
 // TestReceiveLogLAMMPS logs a real program, that is linked with Open MPI.
 func TestReceiveLogLAMMPS(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("lmp"); err != nil {
 		t.Skip("no lmp: install lammps")
 	}

@@ -130,6 +130,7 @@ func TestReplayFortran(t *testing.T) {
 
 // TestReplayLAMMPS replays all processes of a real program, that is linked with Open MPI.
 func TestReplayLAMMPS(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("lmp"); err != nil {
 		t.Skip("no lmp: install lammps")
 	}
@@ -207,6 +208,7 @@ func TestReadRows(t *testing.T) {
 // TestReplaySleeps replays a program that sleeps 2 ms in each of 5 steps: that time passes in the replay too. A sleep may take longer, never
 // less.
 func TestReplaySleeps(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	command := []string{l.compileExample(t, "stencil.c"), "--size=1000", "--steps=5", "--compute=sleep", "--slow=4"}
 	r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}}, CPUTime: true})

@@ -27,6 +27,7 @@ func cannotTell(t *testing.T, archive, what string) {
 
 // TestSession records programs with MPI sessions: with MPI_Init next to them as ever, else the archive has no events, and says why.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	found := false
 	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "session.c")

@@ -156,6 +156,7 @@ func eventsOf(t *testing.T, src trace.Source, p trace.P, do func(e *trace.Event,
 
 // TestNoThreads records the same program without its threads: only those that call MPI are locations.
 func TestNoThreads(t *testing.T) {
+	t.Parallel()
 	l := libraries(t)[0]
 	r, _, _ := l.runRecorded(t, Options{Command: l.launch(2, l.compileProgram(t, "openmp.c", "-fopenmp"), "1")})
 	src, err := otf2.OpenPath(r.Archive)

@@ -87,7 +87,7 @@ func table(fuzz time.Duration) []step {
 		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", inTurn, needsMPICH, all(
 			commands(append(everywhere(command("go", "build", "-tags", "mpich", "./...")), command("go", "vet", "-tags", "mpich", "./mpi/...", "./cmd/coppice/..."))...),
 			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
-		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", alone, nil, goTest(nil, "./record")},
+		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", alone, nil, goTest(nil, "-parallel", "4", "./record")},
 		{
 			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), alone, nil,
 			func(b *output, t *tally) { fuzzAll(b, t, fuzz) },
