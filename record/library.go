@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,7 +80,8 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 		sources[fmt.Sprintf("0wrappers%d.c", i)] = text // first, because they take longest
 		fmt.Fprintf(h, "%x\n", sha256.Sum256([]byte(text)))
 	}
-	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", cc, version, header, compileFlags)
+	shared := sha256.New() // what all objects depend on
+	fmt.Fprintf(io.MultiWriter(h, shared), "%s\n%s\n%s\n%s\n", cc, version, header, compileFlags)
 	for _, pattern := range m.sources {
 		paths, err := fs.Glob(runtime, pattern)
 		if err != nil {
@@ -90,14 +93,18 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 				return "", err
 			}
 			sources[filepath.Base(path)] = string(b)
-			fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
+			to := io.Writer(h)
+			if strings.HasSuffix(path, ".h") {
+				to = io.MultiWriter(h, shared)
+			}
+			fmt.Fprintf(to, "%s %x\n", path, sha256.Sum256(b))
 		}
 	}
 	path := filepath.Join(folder, "coppice-"+m.name+"-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	err = compile(ctx, cc, folder, path, sources)
+	err = compile(ctx, cc, folder, path, sources, shared.Sum(nil))
 	if err != nil && !errors.Is(err, ErrCompiler) {
 		err = fmt.Errorf("the cache of recorders, which XDG_CACHE_HOME moves: %w", written(err))
 	}
@@ -113,8 +120,8 @@ func header(ctx context.Context, cc string) (string, error) {
 	return output(ctx, cc, slices.Delete(arguments, 4, 6)...)
 }
 
-// compile makes the shared library; it appears under its name complete or not at all.
-func compile(ctx context.Context, cc, folder, path string, sources map[string]string) error {
+// compile makes the shared library; it appears under its name complete or not at all. What all objects depend on is in shared.
+func compile(ctx context.Context, cc, folder, path string, sources map[string]string, shared []byte) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -128,11 +135,7 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 			return err
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(work, "*.c"))
-	if err != nil {
-		return err
-	}
-	objects, err := compileFiles(ctx, cc, files)
+	objects, err := compileFiles(ctx, cc, folder, work, sources, shared)
 	if err != nil {
 		return err
 	}
@@ -147,16 +150,25 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 // places, which initial-exec makes use of.
 var compileFlags = []string{"-std=gnu11", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wno-deprecated-declarations"}
 
-// compileFiles compiles each file, as many at once as there are processors.
-func compileFiles(ctx context.Context, cc string, files []string) ([]string, error) {
-	objects, errs := make([]string, len(files)), make([]error, len(files))
+// compileFiles compiles the sources in work that are no headers, as many at once as there are processors. Objects stay in folder, under
+// names that depend on all that they are made of: recorders with other parts are made of the same ones.
+func compileFiles(ctx context.Context, cc, folder, work string, sources map[string]string, shared []byte) ([]string, error) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return !strings.HasSuffix(name, ".c") })
+	objects, errs := make([]string, len(names)), make([]error, len(names))
 	free := make(chan struct{}, goruntime.NumCPU())
 	var wg sync.WaitGroup
-	for i, name := range files {
-		objects[i] = strings.TrimSuffix(name, ".c") + ".o"
+	for i, name := range names {
+		key := sha256.Sum256(fmt.Appendf(nil, "%x %s\n%s", shared, name, sources[name]))
+		objects[i] = filepath.Join(folder, "coppice-"+hex.EncodeToString(key[:8])+".o")
+		if _, err := os.Stat(objects[i]); err == nil {
+			continue
+		}
 		wg.Go(func() {
 			free <- struct{}{}
-			_, errs[i] = output(ctx, cc, append(slices.Clip(compileFlags), "-c", "-o", objects[i], name)...)
+			made := filepath.Join(work, name+".o")
+			if _, errs[i] = output(ctx, cc, append(slices.Clip(compileFlags), "-c", "-o", made, filepath.Join(work, name))...); errs[i] == nil {
+				errs[i] = os.Rename(made, objects[i])
+			}
 			<-free
 		})
 	}

@@ -1,7 +1,9 @@
 package record
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,9 +25,8 @@ func compilers(t *testing.T) []string {
 	return found
 }
 
-// TestLibrary makes the recorder for every MPI library there is, and finds it when asked again.
+// TestLibrary makes the recorder for every MPI library there is, and finds it when asked again. One with more parts has its objects.
 func TestLibrary(t *testing.T) {
-	t.Parallel()
 	for _, cc := range compilers(t) {
 		t.Run(cc, func(t *testing.T) {
 			path, err := Library(t.Context(), cc, cacheFolder)
@@ -36,8 +37,40 @@ func TestLibrary(t *testing.T) {
 			if err != nil || again != path {
 				t.Errorf("%s and then %s, %v", path, again, err)
 			}
+			before := objects(t)
+			more, err := Library(t.Context(), cc, cacheFolder, partFiles, partThreads)
+			if err == nil {
+				err = os.Remove(more) // another test may have made it
+			}
+			if err == nil {
+				_, err = Library(t.Context(), cc, cacheFolder, partFiles, partThreads)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			for name, info := range objects(t) {
+				if old := before[name]; old != nil && !os.SameFile(old, info) {
+					t.Errorf("%s is made again for a recorder with more parts", name)
+				}
+			}
 		})
 	}
+}
+
+// objects are the compiled files of recorders.
+func objects(t *testing.T) map[string]os.FileInfo {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(cacheFolder, "*.o"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
+	found := map[string]os.FileInfo{}
+	for _, name := range list {
+		if found[name], err = os.Stat(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
 }
 
 func TestPrototypes(t *testing.T) {
