@@ -17,37 +17,48 @@ import (
 // fuzzTarget is what looks like a fuzz target in a test file.
 var fuzzTarget = regexp.MustCompile(`(?m)^func Fuzz`)
 
-// fuzzAll gives every package the same time, split over its targets, and works on as many packages at a time as there
-// are cores. The test binary of a package is made once for all its targets.
-func fuzzAll(b *output, t *tally, perPackage time.Duration) {
-	list, err := packagesWith("", "*_test.go", fuzzTarget)
+// fuzzing are two steps: one makes the test binary of each package with fuzz targets, once for all its targets, the other one fuzzes.
+type fuzzing struct {
+	dir  string // of the binaries
+	list []fuzzer
+}
+
+// build makes the binaries.
+func (f *fuzzing) build(b *output, t *tally) {
+	packages, err := packagesWith("", "*_test.go", fuzzTarget)
 	cache, cacheErr := exec.Command("go", "env", "GOCACHE").Output()
-	dir, dirErr := os.MkdirTemp("", "coppice-fuzz")
-	if err = errors.Join(err, cacheErr, dirErr); err != nil || len(list) == 0 {
-		fmt.Fprintf(b.out, "FAIL %d packages with fuzz targets: %v\n", len(list), err)
+	dir, dirErr := filepath.Abs(f.dir)
+	if err = errors.Join(err, cacheErr, dirErr); err != nil || len(packages) == 0 {
+		fmt.Fprintf(b.out, "FAIL %d packages with fuzz targets: %v\n", len(packages), err)
 		t.fail("looking for fuzz targets")
 		return
 	}
-	defer os.RemoveAll(dir)
+	for i, p := range packages {
+		one := fuzzer{goPackage: p, binary: filepath.Join(dir, fmt.Sprint(i)), found: filepath.Join(strings.TrimSpace(string(cache)), "fuzz", p.path)}
+		r := one.build(b)
+		b.fuzzed(t, "making the fuzzer", p.path, "", &r)
+		f.list = append(f.list, one)
+	}
+}
+
+// fuzz gives every package the same time, split over its targets, and works on as many packages at a time as there are cores. It makes the
+// binaries where that step did not.
+func (f *fuzzing) fuzz(b *output, t *tally, perPackage time.Duration) {
+	if f.list == nil {
+		f.build(b, t)
+	}
+	defer os.RemoveAll(f.dir)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
-	for i, p := range list {
+	for _, one := range f.list {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			f := fuzzer{goPackage: p, binary: filepath.Join(dir, fmt.Sprint(i)), found: filepath.Join(strings.TrimSpace(string(cache)), "fuzz", p.path)}
-			targets, r := f.build()
-			if mu.Lock(); r.ok {
-				t.used(r.used...)
-			} else {
-				b.fuzzed(t, p.path, "(building)", &r)
-			}
-			mu.Unlock()
-			for _, target := range targets {
-				r := f.run(target, max(perPackage/time.Duration(len(targets)), time.Second))
+			for _, target := range one.targets {
+				r := one.run(target, max(perPackage/time.Duration(len(one.targets)), time.Second))
 				mu.Lock()
-				b.fuzzed(t, p.path, target, &r)
+				b.fuzzed(t, "fuzzing", one.path, target, &r)
 				mu.Unlock()
 			}
 		})
@@ -62,13 +73,16 @@ type fuzzResult struct {
 	used []*os.ProcessState
 }
 
-func (b *output) fuzzed(t *tally, path, target string, r *fuzzResult) {
+func (b *output) fuzzed(t *tally, what, path, target string, r *fuzzResult) {
 	t.used(r.used...)
-	name := strings.TrimPrefix(path, module+"/") + " " + target
+	name, note := what+" "+strings.TrimPrefix(path, module+"/"), ""
+	if target != "" {
+		name, note = name+" "+target, fuzzNote(r.out)
+	}
 	fmt.Fprintf(b.log, "%s\n%s\n", name, r.out)
 	if r.ok {
-		t.pass("fuzzing " + name)
-		fmt.Fprintf(b.out, "ok   %-50s %s\n", name, fuzzNote(r.out))
+		t.pass(name)
+		fmt.Fprintf(b.out, "ok   %-58s %s\n", name, note)
 		return
 	}
 	t.fail(name)
@@ -79,28 +93,29 @@ func (b *output) fuzzed(t *tally, path, target string, r *fuzzResult) {
 type fuzzer struct {
 	goPackage
 	binary, found string
+	targets       []string
 }
 
-// build makes the binary, with what guides fuzzing, and returns the targets in it.
-func (f *fuzzer) build() (targets []string, r fuzzResult) {
-	for _, args := range [][]string{
-		{"go", "test", "-c", "-vet=off", "-ldflags=-w", "-fuzz", ".", "-o", f.binary, f.path},
-		{f.binary, "-test.list", "^Fuzz"},
+// build makes the binary, with what guides fuzzing, and asks it for its targets.
+func (f *fuzzer) build(b *output) (r fuzzResult) {
+	for _, c := range []cmdline{
+		command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-fuzz", ".", "-o", f.binary, f.path),
+		command(f.binary, "-test.list", "^Fuzz"),
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd := c.start(ctx, b)
 		text, err := cmd.CombinedOutput()
 		cancel()
 		r.out, r.ok = string(text), err == nil
 		r.used = append(r.used, cmd.ProcessState)
 		if !r.ok {
-			return nil, r
+			return r
 		}
 	}
-	if targets = strings.Fields(r.out); len(targets) == 0 {
+	if f.targets = strings.Fields(r.out); len(f.targets) == 0 {
 		r.ok, r.out = false, "there are no targets\n"
 	}
-	return targets, r
+	return r
 }
 
 // run runs one target with one worker, as go test -fuzz does. Inputs that reach new code are minimised too, by default for up to a minute

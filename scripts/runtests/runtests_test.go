@@ -82,10 +82,13 @@ func TestFuzzing(t *testing.T) {
 	}
 	var out bytes.Buffer
 	var got tally
-	fuzzAll(&output{out: &out, log: io.Discard}, &got, time.Second)
-	slices.Sort(got.failures)
-	if got.passed != 2 || !slices.Equal(got.failures, []string{"bad FuzzOne", "broken (building)"}) || !got.ran["fuzzing good FuzzTwo"] || got.cpu == 0 {
+	f := fuzzing{dir: "fuzzers"}
+	f.fuzz(&output{out: &out, log: io.Discard}, &got, time.Second)
+	if got.passed != 4 || !slices.Equal(got.failures, []string{"making the fuzzer broken", "fuzzing bad FuzzOne"}) || !got.ran["fuzzing good FuzzTwo"] || got.cpu == 0 {
 		t.Errorf("%+v\n%s", got, &out)
+	}
+	if _, err := os.Stat(f.dir); err == nil {
+		t.Error("the binaries are left")
 	}
 	for _, part := range []string{"it is seven", "undefined: none", "executions in"} {
 		if !strings.Contains(out.String(), part) {

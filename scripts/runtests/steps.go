@@ -49,6 +49,7 @@ func (s *step) skipReason() string {
 // table lists the steps in the order they begin: cheap ones first, and those aside where much comes after them.
 func table(fuzz time.Duration) []step {
 	cross := func(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
+	fuzzers := &fuzzing{dir: filepath.Join("out", "test", "fuzzers")}
 	return []step{
 		{"format", "gofumpt has nothing to change", inTurn, nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
 		{"build", "all packages, and bin/coppice", inTurn, nil, commands(everywhere(
@@ -71,6 +72,7 @@ func table(fuzz time.Duration) []step {
 			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
 		{"readers", "what export writes, read by the libraries of others", aside, nil, commands(
 			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-vet=off", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
+		{"fuzzers", "the tests of packages with fuzz targets, made for fuzzing", aside, nil, fuzzers.build},
 		{"layers", "imports go down only", inTurn, nil, goTest(nil, "./internal/layers")},
 		{"short", "the short tests: with quick or by name, as test runs them too", inTurn, nil, testEverywhere(nil, "-short")},
 		{"archive", "a real archive through analyze, check, report and export, on ranks of both kinds", inTurn, needsArchive, realArchive},
@@ -90,7 +92,7 @@ func table(fuzz time.Duration) []step {
 		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", alone, nil, goTest(nil, "-parallel", "4", "./record")},
 		{
 			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), alone, nil,
-			func(b *output, t *tally) { fuzzAll(b, t, fuzz) },
+			func(b *output, t *tally) { fuzzers.fuzz(b, t, fuzz) },
 		},
 	}
 }
