@@ -130,13 +130,9 @@ type placed struct {
 // flowing is a standing while its slab runs.
 type flowing struct {
 	standing
-	rest    int           // next of standing.rest
-	ops     []replayOp    // of the slab, those that are left
-	src     varint.Reader // the same, as they are stored
-	code    stepCoder
-	own     replayOp  // of these, the one in hand
-	op      *replayOp // in hand
-	held    bool      // op waits for key
+	rest    int  // next of standing.rest
+	steps        // of the slab, those that are left; op is the one in hand
+	held    bool // op waits for key
 	key     valueKey
 	queued  bool
 	skipped bool // op is not waited for
@@ -334,8 +330,9 @@ func (f *flow) slab(k int, from *crossing) error {
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
-		x.standing, x.ops, x.src = from.places[i], f.read.ops[i], varint.Read(f.read.raw[i])
-		if len(x.standing.rest)+len(x.ops)+x.src.Len() > 0 {
+		x.standing = from.places[i]
+		x.ops, x.soon, x.src = f.read.ops[i], f.read.early[i], varint.Read(f.read.raw[i])
+		if len(x.standing.rest) > 0 || x.left() {
 			run.active[i] = true
 			f.push(uint32(i))
 		}
@@ -392,12 +389,7 @@ func (f *flow) walk(p uint32) {
 		case x.rest < len(x.standing.rest):
 			x.op = &x.standing.rest[x.rest]
 			x.rest++
-		case len(x.ops) > 0:
-			x.op, x.ops = &x.ops[0], x.ops[1:]
-		case x.src.Len() > 0:
-			x.code.next(&x.src, &x.own)
-			x.op = &x.own
-		default:
+		case !x.next():
 			return
 		}
 		f.report.Steps++
@@ -431,10 +423,8 @@ func (f *flow) leave() error {
 		if x.held {
 			rest = slices.Insert(rest, 0, *x.op)
 		}
-		rest = append(rest, x.ops...)
-		for x.src.Len() > 0 {
-			x.code.next(&x.src, &x.own)
-			rest = append(rest, x.own)
+		for x.next() {
+			rest = append(rest, *x.op)
 		}
 		if x.src.Failed() {
 			return ErrDamaged

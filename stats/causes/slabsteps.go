@@ -1,73 +1,76 @@
 package causes
 
 import (
-	"maps"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// slabSteps is what the locations do in a slab. One replay takes the steps of most locations as they are stored; with levers, of which
-// several pass, and where some steps take effect before their row, they are decoded once. Memory: 4 bytes for each step, 32 where it is
-// decoded, and with levers 12 for each piece of a time line.
+// slabSteps is what the locations do in a slab. One replay takes the steps as they are stored; with levers, of which several pass,
+// they are decoded once. Memory: 4 bytes for each step, 40 for each early one, and with levers 32 for each and 12 for each piece of a
+// time line.
 type slabSteps struct {
 	raw   [][]byte     // by location
-	ops   [][]replayOp // the same, decoded
+	early [][]earlyOp  // the same, in the order of their instants
+	ops   [][]replayOp // both, with levers
 	lines []lineSlab   // the same, with levers
 	all   []replayOp
-	parts []stepsOf
-}
-
-// stepsOf is the steps of a location among all.
-type stepsOf struct {
-	p        uint32
-	from, to int
+	from  []int // among all, by location
 }
 
 // readSlab reads a slab, in the memory of the one before.
 func (x *slabSteps) readSlab(r *Replay, k int) error {
-	n := r.Defs.NumLocations()
-	x.raw, x.ops, x.all, x.parts = slices.Grow(x.raw[:0], n)[:n], slices.Grow(x.ops[:0], n)[:n], x.all[:0], x.parts[:0]
+	n := uint64(r.Defs.NumLocations())
+	x.raw, x.early, x.ops = slices.Grow(x.raw[:0], int(n))[:n], slices.Grow(x.early[:0], int(n))[:n], slices.Grow(x.ops[:0], int(n))[:n]
 	clear(x.raw)
+	clear(x.early)
 	clear(x.ops)
-	early := map[uint32][]earlyOp{}
 	err := r.parcels.each(earlyParcels, k, func(p uint32, b []byte) (err error) {
-		early[p], err = readEarly(b)
-		return err
-	})
-	add := func(p uint32, b []byte) error {
-		if uint64(p) >= uint64(n) {
+		if uint64(p) >= n {
 			return ErrDamaged
 		}
-		if r.lever == nil && early[p] == nil {
-			x.raw[p] = b
-			return nil
-		}
-		from := len(x.all)
-		var err error
-		x.all, err = mergeEarly(x.all, b, early[p])
-		delete(early, p)
-		x.parts = append(x.parts, stepsOf{p, from, len(x.all)})
+		x.early[p], err = readEarly(b)
 		return err
-	}
-	if err == nil {
-		err = r.parcels.each(stepParcels, k, add)
-	}
-	for _, p := range slices.Sorted(maps.Keys(early)) {
-		if err == nil {
-			err = add(p, nil)
-		}
-	}
+	})
 	if err != nil {
 		return err
 	}
-	for _, l := range x.parts {
-		x.ops[l.p] = x.all[l.from:l.to]
-	}
-	if r.lever == nil {
+	err = r.parcels.each(stepParcels, k, func(p uint32, b []byte) error {
+		if uint64(p) >= n {
+			return ErrDamaged
+		}
+		x.raw[p] = b
 		return nil
+	})
+	if err != nil || r.lever == nil {
+		return err
+	}
+	if err := x.decode(); err != nil {
+		return err
 	}
 	return x.readLines(r, k)
+}
+
+// decode decodes the steps of all locations.
+func (x *slabSteps) decode() error {
+	x.all, x.from = x.all[:0], x.from[:0]
+	for p := range x.raw {
+		x.from = append(x.from, len(x.all))
+		s := steps{soon: x.early[p], src: varint.Read(x.raw[p])}
+		for s.next() {
+			x.all = append(x.all, *s.op)
+		}
+		if s.src.Failed() {
+			return ErrDamaged
+		}
+		x.raw[p], x.early[p] = nil, nil
+	}
+	end := len(x.all)
+	for p := len(x.ops) - 1; p >= 0; p-- {
+		x.ops[p], end = x.all[x.from[p]:end], x.from[p]
+	}
+	return nil
 }
 
 // readLines reads the time lines, and says of each call on which path it is, as its peer.

@@ -164,20 +164,37 @@ func readEarly(b []byte) (list []earlyOp, err error) {
 	return list, failure(&r)
 }
 
-// mergeEarly appends the steps of a location in a slab and the early ones: these come before the next call.
-func mergeEarly(list []replayOp, steps []byte, early []earlyOp) ([]replayOp, error) {
-	var code stepCoder
-	r := varint.Read(steps)
-	for r.Len() > 0 {
-		var o replayOp
-		code.next(&r, &o)
-		for ; o.kind == stepCall && len(early) > 0 && early[0].t <= o.t; early = early[1:] {
-			list = append(list, early[0].replayOp)
-		}
-		list = append(list, o)
+// steps reads the steps of a location in a slab and the early ones: these come before the next call.
+type steps struct {
+	ops   []replayOp // decoded ones, which come first
+	soon  []earlyOp
+	src   varint.Reader
+	code  stepCoder
+	own   replayOp // of src
+	ahead bool     // own is not taken yet
+	op    *replayOp
+}
+
+// left reports whether there are more steps, or what should be.
+func (s *steps) left() bool { return len(s.ops) > 0 || s.ahead || s.src.Len() > 0 || len(s.soon) > 0 }
+
+// next takes the next step, which is op then, until the next call.
+func (s *steps) next() bool {
+	if len(s.ops) > 0 {
+		s.op, s.ops = &s.ops[0], s.ops[1:]
+		return true
 	}
-	for i := range early {
-		list = append(list, early[i].replayOp)
+	if !s.ahead && s.src.Len() > 0 {
+		s.code.next(&s.src, &s.own)
+		s.ahead = true
 	}
-	return list, failure(&r)
+	switch {
+	case len(s.soon) > 0 && (!s.ahead || s.own.kind == stepCall && s.soon[0].t <= s.own.t):
+		s.op, s.soon = &s.soon[0].replayOp, s.soon[1:]
+	case s.ahead:
+		s.op, s.ahead = &s.own, false
+	default:
+		return false
+	}
+	return true
 }
