@@ -25,6 +25,9 @@ type pair struct{ a, b trace.P }
 
 func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause)} }
 
+// waitBytes is about the length of a wait in the records of a slab.
+const waitBytes = 16
+
 // openWaits reads the waits of a slab, by location, and of each in order.
 func (d *Delays) openWaits(k int) error {
 	d.begin(k)
@@ -32,6 +35,7 @@ func (d *Delays) openWaits(k int) error {
 		if int(p) >= len(d.waits) {
 			return ErrDamaged
 		}
+		d.list = slices.Grow(d.list, len(b)/waitBytes)
 		r := varint.Read(b)
 		for r.Len() > 0 {
 			w := slabWait{p: trace.P(p), index: r.Next(), begin: r.Next()}
@@ -72,7 +76,7 @@ type waitEnd struct {
 
 // sort puts the waits of the slab in the order of their ends, 11 bits at a time.
 func (d *Delays) sort() {
-	most, list := uint64(0), d.order[0][:0]
+	most, list := uint64(0), slices.Grow(d.order[0][:0], len(d.list))
 	for i := range d.list {
 		end := d.list[i].end - d.start
 		list, most = append(list, waitEnd{end, uint32(i)}), most|end
@@ -95,7 +99,7 @@ func (d *Delays) sort() {
 		list, other = other, list
 	}
 	d.order = [2][]waitEnd{list, other}
-	sorted := d.spare[:0]
+	sorted := slices.Grow(d.spare[:0], len(list))
 	for _, x := range list {
 		sorted = append(sorted, d.list[x.i])
 	}

@@ -63,6 +63,9 @@ type otherRegion struct {
 // leastBlock is the least number of pieces of a block.
 const leastBlock = 32
 
+// pieceBytes is about the length of a piece.
+const pieceBytes = 3
+
 // parse reads the part of a location, and makes its sums.
 func (x *lineSlab) parse(b []byte, start uint64) error {
 	err := x.read(b, start)
@@ -81,7 +84,7 @@ func (x *lineSlab) read(b []byte, start uint64) error {
 		x.key(&r)
 		x.totals[len(x.totals)-1] = r.Next()
 	}
-	ends, ids := x.ends, x.ids
+	ends, ids := slices.Grow(x.ends, r.Len()/pieceBytes), slices.Grow(x.ids, r.Len()/pieceBytes)
 	for at := start; r.Len() > 0; {
 		list, i, most := r.Rest(), 0, byte(min(len(x.found)<<pieceBits, 0x80))
 		for ; i+2 < len(list) && list[i] < most && list[i] >= 1<<pieceBits && list[i+1]&list[i+2] < 0x80; i += 2 { // most pieces have numbers that are known, and few ticks
@@ -144,7 +147,8 @@ func (x *lineSlab) order() {
 // sum makes the sums at blocks of pieces, which get the places of their keys.
 func (x *lineSlab) sum() {
 	n := len(x.keys)
-	x.block, x.sums = max(leastBlock, n), x.sums[:0]
+	x.block = max(leastBlock, n)
+	x.sums = slices.Grow(x.sums[:0], (len(x.ends)+x.block-1)/x.block*n)
 	x.now = slices.Grow(x.now[:0], n)[:n]
 	clear(x.now)
 	now, place, at := x.now, x.place, x.start
