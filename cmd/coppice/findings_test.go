@@ -752,6 +752,33 @@ func TestCauseInRootedCollective(t *testing.T) {
 	}
 }
 
+// TestEarlyRoot: process 0, the root, is in MPI_Bcast from 100 to 300 and leaves long before process 2 comes at 900; process 1 waits up to 300
+// for what process 0 sends after it, and process 2 up to 600 for process 1. No time of process 0 is before the last member comes, and nobody is named for it.
+func TestEarlyRoot(t *testing.T) {
+	text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
+	for rank, at := range [3][2]int{{100, 300}, {310, 320}, {900, 901}} {
+		text += fmt.Sprintf("%d 0 ENTER main\n", rank)
+		if rank > 0 {
+			text += fmt.Sprintf("%[1]d 10 ENTER MPI_Recv\n%[1]d %[2]d MPI_RECV %[3]d MPI_COMM_WORLD 7 8\n%[1]d %[2]d LEAVE MPI_Recv\n", rank, 300*rank, rank-1)
+		}
+		text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Bcast\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END BCAST MPI_COMM_WORLD 0 8 8\n%[1]d %[3]d LEAVE MPI_Bcast\n", rank, at[0], at[1])
+		if rank < 2 {
+			text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Send\n%[1]d %[2]d MPI_SEND %[3]d MPI_COMM_WORLD 7 8\n%[1]d %[4]d LEAVE MPI_Send\n", rank, 300*rank+300, rank+1, 300*rank+301)
+		}
+		text += fmt.Sprintf("%d 1000 LEAVE main\n", rank)
+	}
+	named := false
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+		named = named || f.Kind == "late_sender" && strings.Contains(f.Evidence, "MPI calls in MPI_Bcast")
+		if strings.Contains(f.Text, "last member") || strings.Contains(f.Text, "comes last is rank 2") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if !named {
+		t.Error("no wait that comes from MPI_Bcast")
+	}
+}
+
 // TestWaitsWithoutPartners: where most messages have no other side, nobody says that their calls do not wait.
 func TestWaitsWithoutPartners(t *testing.T) {
 	for lines, want := range map[string]string{

@@ -217,7 +217,7 @@ type eachSums struct {
 	rank       [numSums]uint32      // who has it
 	total      [numSums]numbers.Sum // over all processes
 	scheduling bool                 // most of the largest of sumThreads is what even the busiest thread idles
-	before     uint64               // of the process with the largest sumColl: potential synchronisation less its waits
+	collWaits  uint64               // in collectives, of the process with the largest sumColl
 }
 
 // Sums of a process that are no item.
@@ -375,7 +375,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 			case sumThreads:
 				e.scheduling = scheduling > idle-scheduling
 			case sumColl:
-				e.before = less(x.At(0, xtf.ItemPotentialSync), waited)
+				e.collWaits = of.waits[sumColl]
 			}
 		}
 	}
@@ -551,6 +551,10 @@ func (f *finder) transfer() error {
 		basis = ", at most what the run is longer than on an ideal network"
 	}
 	waited := f.waited()
+	before, err := f.beforeLast()
+	if err != nil {
+		return err
+	}
 	m := &f.s.Messages
 	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord || c.Code == trace.DiagPart })
 	for _, k := range []struct {
@@ -580,7 +584,7 @@ func (f *finder) transfer() error {
 			without = "with waits of their sends, which are not known"
 		case unrecorded, k.sum == sumMgmt, k.sum == sumRMA && !f.tellsWaits(most):
 			without = "without waits for what has records"
-		case k.sum == sumColl && most != nil && mostlyOf(f.each.before, f.each.largest[sumColl]):
+		case k.sum == sumColl && most != nil && mostlyOf(before, f.each.largest[sumColl]):
 			without = "before their last member comes, with waits that are not known"
 		}
 		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
@@ -608,7 +612,7 @@ func (f *finder) transfer() error {
 		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
-		mostly := mostlyOf(f.each.before, f.each.largest[sumColl])
+		mostly := mostlyOf(before, f.each.largest[sumColl])
 		if k.sum == sumColl && most != nil && !mostly {
 			if mean := numbers.MeanOf(most.Bytes, max(most.Calls, 1)); mean >= longMessage {
 				x.Kind = kindLongMessages
@@ -616,9 +620,9 @@ func (f *finder) transfer() error {
 				f.uneven(&x, most)
 			}
 		}
-		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && f.each.before >= f.each.largest[sumColl]/4 {
+		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && before >= f.each.largest[sumColl]/4 {
 			if !mostly {
-				x.Evidence += fmt.Sprintf("; %s of rank %d are before their last member comes", f.u.Ticks(min(f.each.before, f.each.largest[sumColl])), f.each.rank[sumColl])
+				x.Evidence += fmt.Sprintf("; %s of rank %d are before their last member comes", f.u.Ticks(min(before, f.each.largest[sumColl])), f.each.rank[sumColl])
 			}
 			if err := f.lastMember(&x, most.Region, x.Where.Processes[0], false); err != nil {
 				return err

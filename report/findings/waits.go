@@ -408,29 +408,36 @@ func (f *finder) late(x *Finding, item xtf.Item, path uint32, p trace.P) error {
 // others wait there, it says so if that is most of its time in them.
 func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error {
 	processes := f.r.Defs.Processes()
-	until := func(c *xtf.Coll) uint64 { return c.LastEnter - c.T }
+	var staying, whole uint64
 	list, all, err := spread(looks(len(processes), maxWaits), func(use func(c *xtf.Coll)) error {
+		staying, whole = 0, 0
 		return results.Load(f.r, xtf.Proc(processes[rank].First), func(c *xtf.Coll) {
-			if c.Region == region && c.LastEnter != xtf.Never && c.LastEnter > c.T {
+			if c.Region != region {
+				return
+			}
+			if c.End != xtf.Never {
+				whole += c.End - min(c.T, c.End)
+			}
+			if until := untilLast(c); until > 0 {
+				staying += until
 				use(c)
 			}
 		})
-	}, until)
+	}, untilLast)
 	if err != nil {
 		return beyond(err)
 	}
 	sums := map[uint32]uint64{}
-	looked, whole := uint64(0), uint64(0)
+	looked := uint64(0)
 	for i := range list {
 		c := &list[i]
-		looked += until(c)
-		whole += c.End - c.T
+		looked += untilLast(c)
 		err := f.r.File.Members(c.Comm, c.Ordinal, 0, xtf.Proc(f.r.Defs.NumLocations()), nil, func(p xtf.Proc, _ uint64, row []byte) bool {
 			var o xtf.Coll
 			o.Load(row)
 			if o.Post == c.LastEnter {
 				last, _ := f.r.Defs.Process(trace.P(p))
-				sums[last] += until(c)
+				sums[last] += untilLast(c)
 			}
 			return o.Post != c.LastEnter
 		})
@@ -438,17 +445,39 @@ func (f *finder) lastMember(x *Finding, region, rank uint32, blamed bool) error 
 			return beyond(err)
 		}
 	}
-	if blamed && looked < whole-whole/2 {
+	if blamed && staying < whole-whole/2 {
 		return nil
 	}
 	if last, ticks := worst(sums); ticks >= looked-looked/2 && ticks > 0 {
 		if blamed {
 			x.facts.untilLast = true
-			x.Evidence += fmt.Sprintf("; %s of its time there is before the last member comes", numbers.NewRatio(looked, whole).Percent())
+			x.Evidence += fmt.Sprintf("; %s of its time there is before the last member comes", numbers.NewRatio(staying, whole).Percent())
 		}
 		x.Evidence += fmt.Sprintf("; who comes last is rank %d, in %s of that time of %s of rank %d", last, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "call"), rank)
 	}
 	return nil
+}
+
+// untilLast is the time of a member in a collective until the last one enters it, 0 where it leaves before.
+func untilLast(c *xtf.Coll) uint64 {
+	if c.LastEnter == xtf.Never || c.LastEnter > c.End {
+		return 0
+	}
+	return c.LastEnter - min(c.T, c.LastEnter)
+}
+
+// beforeLast is how long the process with the largest time in collectives stays in them until their last member enters, its waits aside.
+func (f *finder) beforeLast() (uint64, error) {
+	if !f.matters(f.each.largest[sumColl]) {
+		return 0, nil
+	}
+	until := uint64(0)
+	err := results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[f.each.rank[sumColl]].First), func(c *xtf.Coll) {
+		if c.Flags&xtf.CollNonBlocking == 0 {
+			until += untilLast(c)
+		}
+	})
+	return until - min(until, f.each.collWaits), beyond(err)
 }
 
 // lateMate says for how much of the time of calls that send and receive in one, of the process of a finding, the receive of what they send
