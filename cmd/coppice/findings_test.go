@@ -969,10 +969,10 @@ func TestNowAndThen(t *testing.T) {
 }
 
 // TestMetInInit: process 1 begins 100 ticks after process 0, which waits for it in MPI_Init until 120, and for its message from 130 to 298.
-// Process 1 computes longer since they met, and that is all of it. Where process 0 has left MPI_Init before, it is not: what process 1
-// computes more than process 0 is 177 + 1 - 45, and before its first event it is for 100.
+// Process 1 computes longer since they met, and stays in MPI_Init a tick longer. Where process 0 has left MPI_Init before, it is not: what process 1
+// computes more than process 0 is 177 + 1 - 45, and before its first event it is for 100: of 168 these are 96.
 func TestMetInInit(t *testing.T) {
-	for left, share := range map[int]float64{120: 1, 90: 133.0 / 233} {
+	for left, share := range map[int]float64{120: 167.0 / 168, 90: 96.0 / 168} {
 		f := jsonOf[foundIn](t, "report", foundTrace(t, fmt.Sprintf(`
 -- program --
 processes 2
