@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -51,6 +53,7 @@ func TestExportCube(t *testing.T) {
 		want := profileValues{}
 		for rank := range doc.Export.Locations {
 			reported(t, want, run, strconv.Itoa(rank))
+			moved(t, want, filepath.Join(dir, "traces.otf2"), trace.P(rank))
 		}
 		if len(want) != doc.Export.Metrics || want["critical_path"] == nil || want["late_sender"] == nil || want["delay_short"] == nil {
 			t.Errorf("%d metrics of %+v", len(want), doc)
@@ -101,7 +104,7 @@ func TestExportCubeRead(t *testing.T) {
 	for metric, locations := range read {
 		for location, paths := range locations {
 			for path, v := range paths {
-				if metric != "visits" {
+				if metric != "visits" && !strings.HasPrefix(metric, "bytes_") {
 					v *= 1e9
 				}
 				found.add(metric, location, path, uint64(math.Round(v)))
@@ -114,6 +117,91 @@ func TestExportCubeRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(readCube(t, b), found); diff != "" || len(found) < 5 {
 		t.Error(len(found), diff)
+	}
+}
+
+// moved adds the bytes of messages and collectives of a location, of each record on the path of the calls that are open then.
+func moved(t *testing.T, to profileValues, archive string, p trace.P) {
+	t.Helper()
+	src, err := otf2.OpenPath(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	d := src.Definitions()
+	stream, err := src.Stream(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	paths, key := []string{""}, strconv.Itoa(int(p))
+	var b trace.Batch
+	for i := range stream.Chunks() {
+		r, err := stream.Chunk(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err = r.Next(&b); err == nil; err = r.Next(&b) {
+			for i := range b.Events {
+				e, path := &b.Events[i], paths[len(paths)-1]
+				w, _, _, _ := b.Layout(e)
+				switch e.Kind {
+				case trace.Enter:
+					paths = append(paths, path+"/"+d.Text(d.Region(e.Ref).Name))
+				case trace.Leave:
+					paths = paths[:len(paths)-1]
+				case trace.MpiSend, trace.MpiIsend:
+					to.add("bytes_sent", key, path, w[3])
+				case trace.MpiRecv, trace.MpiIrecv:
+					to.add("bytes_received", key, path, w[3])
+				case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
+					to.add("bytes_sent", key, path, w[3])
+					to.add("bytes_received", key, path, w[4])
+				}
+			}
+		}
+		if err != io.EOF {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestExportCubeCounters: counters on paths of a location are those of the report, which TestCountersOfListing holds against a listing.
+func TestExportCubeCounters(t *testing.T) {
+	dir := t.TempDir()
+	run, out := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "run.cubex")
+	must(t, "analyze", filepath.Join(sharedTraces(t), "pingpong-papi-scorep71", "traces.otf2"), "-o", run, "-q", "-j", "2")
+	must(t, "export", run, "--to", "cubex", "-o", out, "-q")
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, compared := readCube(t, b), 0
+	for rank := range 2 {
+		doc := jsonOf[struct {
+			Counters struct {
+				Paths []struct {
+					Name, Counter string
+					Sum           *float64
+				}
+			}
+		}](t, "report", run, "counters", "--ranks", strconv.Itoa(rank))
+		for _, x := range doc.Counters.Paths {
+			path := ""
+			if x.Name != "(outside recorded calls)" {
+				path = "/" + strings.ReplaceAll(x.Name, " > ", "/")
+			}
+			if x.Sum == nil || *x.Sum == 0 {
+				continue
+			}
+			compared++
+			if v := float64(got[x.Counter][strconv.Itoa(rank)][path]) / 1e9; math.Abs(v-*x.Sum) > 1e-6*math.Abs(*x.Sum) {
+				t.Errorf("rank %d: %s on %s is %v, want %v", rank, x.Counter, path, v, *x.Sum)
+			}
+		}
+	}
+	if compared < 20 {
+		t.Errorf("%d sums compared, metrics %d", compared, len(got))
 	}
 }
 

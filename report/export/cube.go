@@ -29,8 +29,11 @@ type Profiled struct {
 // cubeMetric is a metric of a profile. Its values are those of paths themselves, without what lies below.
 type cubeMetric struct {
 	name, text string
-	count      bool   // of something; else ticks
-	rows       []bool // whether it has values, by node
+	count      bool    // of something; else ticks
+	unit       string  // of what is counted
+	counter    bool    // its values are bits of floats
+	scale      float64 // of them
+	rows       []bool  // whether it has values, by node
 }
 
 // Metrics of every profile, those of places after them.
@@ -40,6 +43,8 @@ const (
 	cubeCritical
 	cubeShort
 	cubeLong
+	cubeSent
+	cubeReceived
 	cubeWaits // and, by pattern, the next ones
 )
 
@@ -59,6 +64,8 @@ type cube struct {
 	place     []uint32 // of nodes of the tree, depth first
 	paths     []cubePath
 	index     map[cubePath]uint32
+	counters  map[int]int     // metrics of counters, by their place in the definitions
+	at        map[trace.P]int // places of locations in the list
 }
 
 // cubePath is a node of the tree: a region that is called on the path of another node.
@@ -70,23 +77,29 @@ const cubeBlock = 8 << 20
 // Cube writes what the chosen processes spent on call paths: time, calls, waits, costs of delays and the critical path. It passes over
 // the locations once for what there is, and once for each 64 MiB of values, at most limit bytes in all.
 func (s *Source) Cube(out io.Writer, limit int64) (*Profiled, error) {
-	c := &cube{s: s, index: map[cubePath]uint32{}, paths: []cubePath{{trace.Undefined, trace.Undefined}}}
+	c := &cube{s: s, index: map[cubePath]uint32{}, counters: map[int]int{}, at: map[trace.P]int{}, paths: []cubePath{{trace.Undefined, trace.Undefined}}}
 	c.metrics = []cubeMetric{
-		cubeVisits:   {name: "visits", text: "Calls that were recorded", count: true},
+		cubeVisits:   {name: "visits", text: "Calls that were recorded", count: true, unit: "occ"},
 		cubeTime:     {name: "time", text: "Time in the innermost region"},
 		cubeCritical: {name: "critical_path", text: "Time on the critical path"},
 		cubeShort:    {name: "delay_short", text: "Waits of others that were caused here directly"},
 		cubeLong:     {name: "delay_long", text: "Waits of others that were caused here in turn"},
+		cubeSent:     {name: "bytes_sent", text: "Sent in messages and collectives", count: true, unit: "bytes"},
+		cubeReceived: {name: "bytes_received", text: "Received in messages and collectives", count: true, unit: "bytes"},
 	}
 	for _, item := range xtf.PatternItems {
 		c.metrics = append(c.metrics, cubeMetric{name: item.String(), text: "Wait: " + results.ItemWord(item)})
 	}
-	var err error
+	err := c.countersOf()
+	if err != nil {
+		return nil, err
+	}
 	if c.shared, err = s.Graph(); err != nil {
 		return nil, err
 	}
 	for p := range trace.P(s.Defs.NumLocations()) {
 		if s.selected(p) && s.Defs.Location(p).Type != trace.MetricLocation {
+			c.at[p] = len(c.locations)
 			c.locations = append(c.locations, p)
 		}
 	}
@@ -143,6 +156,9 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 		if err := c.times(p, put); err != nil {
 			return c.s.at(p, err)
 		}
+		if err := c.moved(p, put); err != nil {
+			return c.s.at(p, err)
+		}
 		for k, array := range results.PlaceArrays {
 			known := true
 			err := array.Parts(c.s.Run, xtf.Proc(p), func(at results.CauseKey, x results.CauseSum) {
@@ -151,7 +167,7 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 					return
 				}
 				metric := []int{cubeWaits + int(at.Pattern&xtf.WaitPatternMask), cubeShort, cubeCritical}[k]
-				if metric < len(c.metrics) {
+				if metric < cubeWaits+len(xtf.PatternItems) {
 					put(metric, nodes[path], x.Ticks)
 				}
 				put(cubeLong, nodes[path], x.Long)
@@ -164,7 +180,130 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 			}
 		}
 	}
+	if len(c.counters) == 0 {
+		return nil
+	}
+	_, err = results.EachPathCount(c.s.Run, results.Ranks{}, func(x results.PathCount) {
+		metric, ok := c.counters[x.Member]
+		location, is := c.at[x.P]
+		if !ok || !is || x.Sum == 0 {
+			return
+		}
+		node := uint32(0)
+		for _, region := range x.Regions {
+			node = c.node(node, region)
+		}
+		add(location, metric, node, math.Float64bits(x.Sum))
+	})
+	return err
+}
+
+// countersOf makes metrics of the counters that count.
+func (c *cube) countersOf() error {
+	if len(c.s.Defs.MetricMembers) == 0 || !c.s.Run.Rows {
+		return nil
+	}
+	counted, _, err := results.NewCounted(c.s.Run, results.Ranks{}, nil)
+	if err != nil {
+		return err
+	}
+	for i := range counted.Counters {
+		x := &counted.Counters[i]
+		if x.Kind != "count" {
+			continue
+		}
+		name := x.Name
+		if slices.ContainsFunc(c.metrics, func(m cubeMetric) bool { return m.name == name }) {
+			name = fmt.Sprintf("%s (%d)", x.Name, x.Member)
+		}
+		c.counters[x.Member] = len(c.metrics)
+		c.metrics = append(c.metrics, cubeMetric{name: name, text: "Counter of the trace", count: true, unit: cmp.Or(x.Unit, "occ"), counter: true, scale: x.Scale})
+	}
 	return nil
+}
+
+// moved passes the bytes of a location's messages and collectives, on the paths of their calls.
+func (c *cube) moved(p trace.P, put func(metric int, node uint32, value uint64)) error {
+	if !c.s.Run.Rows {
+		return nil
+	}
+	messages, err := xtf.ArrayOf[xtf.P2P](c.s.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	at := callNodes{c: c, p: p}
+	rows := xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len()))
+	for rows.Next() {
+		m := &rows.Row
+		if m.Bytes == 0 || m.Kind&xtf.P2PMarker != 0 {
+			continue
+		}
+		node, err := at.of(m.CallN)
+		if err != nil {
+			return err
+		}
+		put(map[bool]int{true: cubeSent, false: cubeReceived}[m.Kind&xtf.P2PKindMask == xtf.P2PSend], node, m.Bytes)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	collectives, err := xtf.ArrayOf[xtf.Coll](c.s.File, xtf.Proc(p))
+	if err != nil {
+		return err
+	}
+	at = callNodes{c: c, p: p}
+	members := xtf.RowsOf[xtf.Coll](collectives.Rows(0, collectives.Len()))
+	for members.Next() {
+		m := &members.Row
+		if m.Sent == 0 && m.Received == 0 {
+			continue
+		}
+		node, err := at.of(m.CallN)
+		if err != nil {
+			return err
+		}
+		put(cubeSent, node, m.Sent)
+		put(cubeReceived, node, m.Received)
+	}
+	return members.Err()
+}
+
+// callNodes finds the nodes of a location's calls. It goes along them, and begins again where an earlier one is asked for.
+type callNodes struct {
+	c     *cube
+	p     trace.P
+	rows  xtf.Rows[xtf.Call]
+	next  uint64   // number of the call after those that are open
+	stack []uint32 // nodes of the open calls
+}
+
+// of is the node of a call by its number; the first one outside of calls.
+func (x *callNodes) of(call uint64) (uint32, error) {
+	if call == xtf.Never {
+		return 0, nil
+	}
+	if x.next == 0 || call+1 < x.next {
+		calls, err := xtf.ArrayOf[xtf.Call](x.c.s.File, xtf.Proc(x.p))
+		if err != nil {
+			return 0, err
+		}
+		x.rows, x.next, x.stack = xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), 0, nil
+	}
+	for x.next <= call {
+		if !x.rows.Next() {
+			if err := x.rows.Err(); err != nil {
+				return 0, err
+			}
+			return 0, fmt.Errorf("call %d of %d: %w", call, x.next, xtf.ErrCorrupt)
+		}
+		node := uint32(0)
+		if x.stack = x.stack[:min(int(x.rows.Row.Depth), len(x.stack))]; len(x.stack) > 0 {
+			node = x.stack[len(x.stack)-1]
+		}
+		x.stack = append(x.stack, x.c.node(node, x.rows.Row.Region))
+		x.next++
+	}
+	return x.stack[len(x.stack)-1], nil
 }
 
 // times passes calls and times of a location's call paths.
@@ -285,7 +424,10 @@ func (c *cube) values(rows []cubeRow) ([]uint64, error) {
 		row, ok := slices.BinarySearchFunc(rows, cubeRow{metric, c.place[node]}, func(a, b cubeRow) int {
 			return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.place, b.place))
 		})
-		if ok {
+		if ok && c.metrics[metric].counter {
+			v := &values[row*len(c.locations)+location]
+			*v = math.Float64bits(math.Float64frombits(*v) + math.Float64frombits(value))
+		} else if ok {
 			fits = xtf.Add(&values[row*len(c.locations)+location], value) && fits
 		}
 	})
@@ -300,7 +442,9 @@ func (c *cube) line(t *tar.Writer, metric int, values []uint64) error {
 	b := make([]byte, 0, 8*len(values))
 	resolution := c.s.Units().Resolution
 	for _, v := range values {
-		if !c.metrics[metric].count && resolution > 0 {
+		if x := &c.metrics[metric]; x.counter {
+			v = math.Float64bits(float64(math.Float64frombits(v) * x.scale))
+		} else if !c.metrics[metric].count && resolution > 0 {
 			v = math.Float64bits(float64(v) / float64(resolution))
 		}
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -337,8 +481,10 @@ func (c *cube) anchor(ids map[int]int, order []uint32) string {
 	for m := range c.metrics {
 		x := &c.metrics[m]
 		kind, unit := "DOUBLE", "sec"
-		if x.count {
-			kind, unit = "UINT64", "occ"
+		if x.counter {
+			unit = x.unit
+		} else if x.count {
+			kind, unit = "UINT64", x.unit
 		} else if c.s.Units().Resolution == 0 {
 			kind, unit = "UINT64", "ticks"
 		}

@@ -37,6 +37,7 @@ type Counter struct {
 	Shared   uint64  `json:"shared"` // readings with several calls since the one before, among which the time decides
 	Falls    uint64  `json:"falls"`  // readings of what the trace says to grow that are less than the one before
 	Scale    float64 `json:"-"`      // of values as they are in the trace
+	Member   int     `json:"-"`      // place in the definitions
 	physical physical
 	ByName   bool    `json:"unit_by_name,omitempty"` // joules or watts are known from the name, not from the trace
 	declared uint32  // its mode
@@ -107,6 +108,7 @@ type cellKey struct {
 	of     byte // 'a', 'g', 'p', 'i', 'r', 'n'
 	id     uint32
 	member int
+	target trace.P // of a path of a location; else 0
 }
 
 // spent is what a location spent in a part since the reading before.
@@ -156,6 +158,19 @@ func (x *callPaths) region(i uint32) string {
 	return "(outside recorded calls)"
 }
 
+// regions are the references of the regions of a path, outermost first.
+func (x *callPaths) regions(id uint32) (list []uint32) {
+	for ; id > 0; id = x.list[id].parent {
+		ref := uint32(trace.Undefined)
+		if i := x.list[id].region; uint64(i) < uint64(len(x.r.Defs.Regions)) {
+			ref = x.r.Defs.Regions[i].Ref
+		}
+		list = append(list, ref)
+	}
+	slices.Reverse(list)
+	return list
+}
+
 // namedCalls is how many calls the name of a path has.
 const namedCalls = 32
 
@@ -183,6 +198,28 @@ type counting struct {
 	last    uint64 // end of the run
 	early   bool   // a counter tells of the time before its first reading
 	calls   bool   // regions and paths are asked for
+	put     func(PathCount)
+}
+
+// PathCount is what a counter has counted on a call path of a location, without what that calls, as it is in the trace.
+type PathCount struct {
+	P       trace.P
+	Member  int      // place of the counter in the definitions
+	Regions []uint32 // references, outermost first
+	Sum     float64
+}
+
+// EachPathCount passes what is counted by the readings of the chosen processes; of levels too, which mean nothing.
+func EachPathCount(r *Run, ranks Ranks, put func(PathCount)) ([]table.Lost, error) {
+	if len(r.Defs.MetricMembers) == 0 || !r.Rows {
+		return nil, nil
+	}
+	g, err := newCounting(r, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	g.put = put
+	return g.read(ranks)
 }
 
 // NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
@@ -195,6 +232,19 @@ func newCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bo
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
 		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
 	}
+	g, err := newCounting(r, only, calls)
+	if err != nil {
+		return nil, nil, err
+	}
+	lost, err := g.read(ranks)
+	if err != nil {
+		return nil, lost, err
+	}
+	x, err := g.result()
+	return x, lost, err
+}
+
+func newCounting(r *Run, only func(name, unit string) bool, calls bool) (*counting, error) {
 	g := &counting{Counters: NewCounters(r.Defs), r: r, calls: calls, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 	g.paths = callPaths{r, []callChain{{region: uint32(len(r.Defs.Regions)) + 1}}, map[[2]uint32]uint32{}}
 	if only != nil {
@@ -208,13 +258,16 @@ func newCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bo
 		return CounterMode(&m) != Accumulated && uint32(m.Mode)&counterTiming != untilNext
 	})
 	root, err := programOf(r)
-	if err != nil {
-		return nil, nil, err
-	}
 	if root != nil {
 		g.last = root.LastEnd
 	}
-	lost, err := r.EachLocation(ranks, "counters", func(p trace.P) error {
+	return g, err
+}
+
+// read adds up the readings of the chosen processes.
+func (g *counting) read(ranks Ranks) ([]table.Lost, error) {
+	r := g.r
+	return r.EachLocation(ranks, "counters", func(p trace.P) error {
 		l := &countedLocation{g: g, p: p, metrics: map[uint32]*metricRead{}, walks: map[counterScope]*walk{}, members: map[memberRead]*memberValue{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 		if err := l.read(); err != nil {
 			return r.Failed(xtf.Proc(p), "counters", err)
@@ -222,11 +275,6 @@ func newCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bo
 		l.join()
 		return nil
 	})
-	if err != nil {
-		return nil, lost, err
-	}
-	x, err := g.result()
-	return x, lost, err
 }
 
 // fallsOneOf is the part of the changes of a value that are falls from which on it does not grow, whatever the trace says of it.
@@ -239,7 +287,7 @@ func (g *counting) result() (*Counted, error) {
 	at, cycles := map[int]int{}, -1
 	for n, i := range places {
 		y, m := g.tallies[i], &g.defs.MetricMembers[i]
-		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: counterScale(m), declared: CounterMode(m), odd: y.odd}
+		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: counterScale(m), Member: i, declared: CounterMode(m), odd: y.odd}
 		if c.physical, c.ByName = physicalOf(c.Name, c.Unit); !c.ByName {
 			c.physical.scale *= c.Scale
 		}
@@ -259,7 +307,7 @@ func (g *counting) result() (*Counted, error) {
 	for _, k := range sortedCells(g.cells) {
 		of := &x.Counters[at[k.member]]
 		c := g.cells[k]
-		part := CounterPart{Counter: of.Name, CounterSum: of.sums(c, g.cells[cellKey{k.of, k.id, cycles}], g.r.Units().Resolution)}
+		part := CounterPart{Counter: of.Name, CounterSum: of.sums(c, g.cells[cellKey{k.of, k.id, cycles, 0}], g.r.Units().Resolution)}
 		switch k.of {
 		case 'a':
 			of.CounterSum = part.CounterSum
@@ -453,7 +501,7 @@ func Energy(r *Run) ([]Counter, []table.Lost, error) {
 
 func sortedCells(cells map[cellKey]*cell) []cellKey {
 	return slices.SortedFunc(maps.Keys(cells), func(a, b cellKey) int {
-		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.member, b.member), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.member, b.member), cmp.Compare(a.id, b.id), cmp.Compare(a.target, b.target))
 	})
 }
 

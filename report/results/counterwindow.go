@@ -216,7 +216,10 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 		took = t - min(w.since, t)
 	}
 	put := func(of byte, id uint32, share float64, at spent) {
-		k := cellKey{of, id, i}
+		k := cellKey{of, id, i, 0}
+		if of == 'p' {
+			k.target = scope.target
+		}
 		c := l.cells[k]
 		if c == nil {
 			c = &cell{}
@@ -269,7 +272,15 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 
 // join adds the location to all.
 func (l *countedLocation) join() {
-	for k, c := range l.cells {
+	for _, k := range sortedCells(l.cells) { // of paths there may be several targets: the order of sums decides their last digit
+		c := l.cells[k]
+		if l.g.put != nil {
+			if k.of == 'p' {
+				l.g.put(PathCount{k.target, k.member, l.g.paths.regions(k.id), c.sum})
+			}
+			continue
+		}
+		k.target = 0
 		if l.g.cells[k] == nil {
 			l.g.cells[k] = &cell{}
 		}
