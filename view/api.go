@@ -403,7 +403,8 @@ type Causes struct {
 }
 
 // NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous call on a location, any (kind call, the default)
-// or of a region (kind region, region=I). With n the step is from that row of CALL, with t from that time.
+// or of a region (kind region, region=I). With n the step is from that row of CALL, with t from that time; with k it is to call k of the
+// region on the location, from 1.
 type NextEvent struct {
 	Found    bool   `json:"found"`
 	Side     string `json:"side"` // before or after: where the search ended; beyond: given up after 2^20 rows, ask again from T
@@ -477,6 +478,7 @@ type Hit struct {
 type Intervals struct {
 	Nodes []IntervalNode `json:"nodes"`
 	More  int            `json:"more"` // nodes beyond the first 10000
+	Lost  []table.Lost   `json:"lost"` // POP's efficiencies are not told then
 }
 
 // IntervalNode is a node of the interval tree over all processes.
@@ -493,10 +495,20 @@ type IntervalNode struct {
 	Begin        uint64        `json:"begin"` // first begin on any process
 	End          uint64        `json:"end"`
 	Efficiency   numbers.Ratio `json:"efficiency"` // null: undefined
-	Lost         json.Number   `json:"lost"`       // ticks of all processes
-	Execution    json.Number   `json:"execution"`  // ticks
+	POP          Efficiencies  `json:"pop"`
+	Lost         json.Number   `json:"lost"`      // ticks of all processes
+	Execution    json.Number   `json:"execution"` // ticks
 	MPI          json.Number   `json:"mpi"`
 	Wait         json.Number   `json:"wait"`
+}
+
+// Efficiencies are those of POP, as coppice report RUN.xtf pop has them; null where they are not known.
+type Efficiencies struct {
+	Parallel      numbers.Ratio `json:"parallel"`
+	LoadBalance   numbers.Ratio `json:"load_balance"`
+	Communication numbers.Ratio `json:"communication"`
+	Serialisation numbers.Ratio `json:"serialisation"`
+	Transfer      numbers.Ratio `json:"transfer"`
 }
 
 // Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node, as the report has them

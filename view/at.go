@@ -216,6 +216,7 @@ type step struct {
 	p       trace.P
 	a       *xtf.Array
 	forward bool
+	skip    uint64                 // wanted calls that are passed over
 	want    func(c *xtf.Call) bool // nil: any call
 }
 
@@ -225,17 +226,30 @@ func (s *Server) next(ctx context.Context, p *params) (any, error) {
 	loc := p.loc()
 	kind, way := p.choice("kind", "call", "region"), p.choice("step", "1", "-1")
 	t, n := p.number("t", p.run.first, 0, 1<<64-1), p.number("n", xtf.Never, 0, xtf.Never)
-	region := p.number("region", 0, 0, uint64(max(1, len(p.run.meta.Regions)))-1)
+	region, k := p.number("region", 0, 0, uint64(max(1, len(p.run.meta.Regions)))-1), p.number("k", 0, 0, xtf.Never)
+	if k > 0 && kind != "region" {
+		p.wrong(bad("k", "it counts the calls of a region", "Give kind=region, too"))
+	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	q := &step{x: p.run, p: loc, forward: way == "1"}
+	q := &step{x: p.run, p: loc, forward: way == "1" || k > 0, skip: max(k, 1) - 1}
 	if kind == "region" {
 		q.want = func(c *xtf.Call) bool { return q.x.region(c.Region) == int(region) }
 	}
 	var err error
 	if q.a, err = p.run.array(loc, xtf.TypeCall); err != nil {
 		return nil, err
+	}
+	if k > 0 && q.a.Len() > 0 {
+		at, found, err := q.search(ctx, 0)
+		v := &NextEvent{Location: int(loc), Side: "after"}
+		if err == nil && found {
+			err = q.fill(v, at)
+		} else if at < q.a.Len() {
+			v.Side = "beyond"
+		}
+		return v, err
 	}
 	return q.answer(ctx, t, n)
 }
@@ -298,7 +312,9 @@ func (q *step) search(ctx context.Context, n uint64) (at uint64, found bool, err
 		err := q.a.Each(n1, n2, func(k uint64, row []byte) bool {
 			var c xtf.Call
 			if c.Load(row); q.want(&c) {
-				at, found = k, true
+				if at, found = k, q.skip == 0; !found {
+					q.skip--
+				}
 			}
 			return !found || !q.forward
 		})

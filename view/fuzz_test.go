@@ -15,7 +15,7 @@ import (
 // examples are requests of every endpoint.
 var examples = []string{
 	"meta", "locations?from=3&max=2", "tile/0/0/0-0", "tile/3/5/0-0", "tile/7/1/1-0", "stats?t=10..200&ranks=0-3", "stats?exact=1&t=5..",
-	"at?loc=1&t=5000", "at?loc=1&n=17", "next?loc=1&n=5&kind=region&region=4&step=-1", "next?loc=0&t=77", "messages?t=1000..2000&max=3",
+	"at?loc=1&t=5000", "at?loc=1&n=17", "next?loc=1&n=5&kind=region&region=4&step=-1", "next?loc=0&t=77", "next?loc=0&kind=region&region=4&k=3", "messages?t=1000..2000&max=3",
 	"waits?max=5&pattern=late_sender", "causes?max=3", "calltree?max=5&ranks=1", "critical?max=3", "matrix?cells=4", "profile?columns=2&ranks=1", "profile?item=bytes_out&region=2", "messages?only=late&max=9", "files?bins=7", "counter?loc=0&metric=0&bins=9",
 	"intervals", "interval/1?t=5..500", "executions?loc=2&node=1&max=2", "classes", "search?q=longest", "search?q=1.5s", "compare", "meta?v=1",
 }
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"tile/0/0", "tile/0/1/0-0", "tile/-1/0/0-0", "tile/0/0/9-0", "tile/0/0/0-99", "stats?t=5", "stats?t=9..5", "stats?ranks=x", "stats?what=1",
-		"stats?exact=2", "stats?t=1..2&t=1..2", "at", "at?loc=99", "at?loc=0&n=99999999", "next?loc=0&n=99999999", "next?loc=0&kind=x", "messages?max=2001",
+		"stats?exact=2", "stats?t=1..2&t=1..2", "at", "at?loc=99", "at?loc=0&n=99999999", "next?loc=0&n=99999999", "next?loc=0&kind=x", "next?loc=0&k=2", "messages?max=2001",
 		"waits?pattern=x", "matrix?cells=257", "profile?columns=0", "profile?item=x", "messages?only=x", "files?max=65", "counter?loc=0&metric=99", "interval/99", "interval/x", "executions", "locations?from=99",
 	} {
 		if w := ask(s, bad); w.Code != 400 && w.Code != 404 {

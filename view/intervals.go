@@ -27,10 +27,23 @@ func (x *run) readTree() (*Intervals, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, n := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes)}, 0
+	pops, lost, err := report.NewPOPs(x.Run, results.Ranks{}, nil, results.Rules{})
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]Efficiencies{}
+	for i := range pops.Nodes {
+		if len(lost) == 0 { // without a process they would be wrong
+			p := &pops.Nodes[i]
+			of[fmt.Sprint(p.Path)] = Efficiencies{p.Parallel, p.LoadBalance, p.Communication, p.Serialisation, p.Transfer}
+		}
+	}
+	v, n := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes), Lost: append([]table.Lost{}, lost...)}, 0
 	err = results.Load(x.Run, xtf.WholeRun, func(r *xtf.Interval) {
 		if n < len(doc.Nodes)-v.More {
-			v.Nodes = append(v.Nodes, nodeOf(doc.Nodes[n], r))
+			node := nodeOf(doc.Nodes[n], r)
+			node.POP = of[fmt.Sprint(doc.Nodes[n].Path)]
+			v.Nodes = append(v.Nodes, node)
 		}
 		n++
 	})

@@ -59,18 +59,18 @@ func analyzed(t testing.TB, spec string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := analyzedSource(t, src, fmt.Sprintf("run%d.xtf", len(shared.runs)))
+	file := analyzedSource(t, src, fmt.Sprintf("run%d.xtf", len(shared.runs)), "region:timestep*")
 	shared.runs[spec] = file
 	return file
 }
 
-func analyzedSource(t testing.TB, src trace.Source, name string) string {
+func analyzedSource(t testing.TB, src trace.Source, name string, intervals ...string) string {
 	t.Helper()
 	file := filepath.Join(shared.dir, name)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		_, err := analyze.Run(c, analyze.Options{
 			Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20,
-			Intervals: interval.Flags{Intervals: []string{"region:timestep*"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
+			Intervals: interval.Flags{Intervals: intervals}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
 		})
 		return err
 	})

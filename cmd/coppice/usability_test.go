@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -295,7 +296,12 @@ func TestUsability(t *testing.T) {
 	if err != nil {
 		t.Skip("otf2-print is not installed (Debian: otf2-tools)")
 	}
-	runs, listings := map[string]string{}, map[string]*listing{}
+	answers := "testdata/usability.tsv" // archive, question, answer: the test of the viewer in bench/browser reads them
+	text, err := os.ReadFile(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, listings, told := map[string]string{}, map[string]*listing{}, ""
 	for _, q := range questions {
 		if runs[q.archive] == "" {
 			anchor := filepath.Join(traces, q.archive, "traces.otf2")
@@ -329,9 +335,13 @@ func TestUsability(t *testing.T) {
 					}
 				}
 			}
+			told += q.archive + "\t" + q.text + "\t" + q.want(listings[q.archive]) + "\n"
 			if got, want := strings.ReplaceAll(fill(q.answer), " ", ""), strings.ReplaceAll(q.want(listings[q.archive]), " ", ""); got != want {
 				t.Errorf("%s: %s, by otf2-print %s", q.archive, got, want)
 			}
 		})
+	}
+	if told != string(text) {
+		t.Errorf("%s should be\n%s", answers, told)
 	}
 }

@@ -358,26 +358,28 @@ export class App {
 
   // search looks for names that contain a text; of names longer than a question may be, their beginning is looked for.
   search() {
-    const find = async (q, show) => {
-      if (!q.trim()) return show('Regions, intervals, ranks; longest NAME for extreme calls.', []);
+    const hint = 'Functions, intervals, ranks; NAME #3 for its third call in the selected row, longest NAME for extreme calls.';
+    const find = async (text, show) => {
+      if (!text.trim()) return show(hint, []);
       try {
-        const a = await this.source.json('search', {q: beginning(q, mostQuery), max: 50});
+        const [, name, k] = /^(.*\S)\s*#([1-9][0-9]*)\s*$/.exec(text) || [];
+        const a = await this.source.json('search', {q: beginning(name || text, mostQuery), max: 50});
         const what = {region: 'function', location: 'row', call: 'call'};
-        show(`${count(a.hits.length + a.more)} found`, a.hits.map((h) => hitButton(what[h.kind] || h.kind, h.label, h.detail, () => this.found(h))));
+        show(`${count(a.hits.length + a.more)} found`, a.hits.map((h) => hitButton(what[h.kind] || h.kind, h.label, h.detail, () => this.found(h, k))));
       } catch (e) {
         show(e instanceof Failure ? e.text() : e.message, []);
       }
     };
-    ask('Search', 'Search text', 'Regions, intervals, ranks; longest NAME for extreme calls.', () => true, find);
+    ask('Search', 'Search text', hint, () => true, find);
   }
 
-  async found(h) {
+  async found(h, k) {
     this.busy.start();
     try {
       if (h.kind === 'interval' && h.begin !== null) this.state.change({t: [h.begin, Math.max(h.begin + 4, h.end)], tab: 'intervals'}, 'found');
       else if (h.location !== null) this.go({row: h.location, t: h.begin ?? this.state.t[0], n: h.kind === 'call' ? h.n : null});
       else if (h.kind === 'time' && h.begin !== null) this.go({row: this.here(), t: h.begin});
-      else if (h.region !== null) await this.nextOf(h);
+      else if (h.region !== null) await this.nextOf(h, k);
       this.timeline.canvas.focus();
     } catch (e) {
       this.failed(e);
@@ -386,17 +388,20 @@ export class App {
     }
   }
 
-  // nextOf goes to the next call of a function, in the selected row or the first visible one.
-  async nextOf(h) {
+  // nextOf goes to the next call of a function, or to call k, in the selected row or the first visible one.
+  async nextOf(h, k) {
     this.state.change({fn: h.region});
     const row = this.here();
-    const n = await this.source.json('next', {loc: row, t: Math.floor(this.state.t[0]), kind: 'region', region: h.region, step: 1});
+    const n = await this.source.json('next', {loc: row, kind: 'region', region: h.region, ...(k ? {k} : {t: Math.floor(this.state.t[0]), step: 1})});
     if (n.found) this.go({row, t: n.t, n: n.n});
+    else if (k) notice(n.side === 'beyond' ? 'That call comes too late to be looked for: go to a time near it.' : `${h.label} has fewer than ${k} calls on ${this.names.label(row)}.`);
     else notice(`${h.label} is not called on ${this.names.label(row)} after ${this.clock.at(this.state.t[0], 1)}. Select another row and search again.`);
   }
 
   goTo() {
-    const hint = 'A time, as 1.25s, 30ms, 40%, or ticks as #12345; or a call of the selected row by its number, as n 77.';
+    const hint = 'A time, as 1.25s, 30ms, 40%, or ticks as #12345; a window, as 80%..90%; or a call of the selected row by its number, as n 77.';
+    const time = (text) => this.clock.parse(text, this.state.span[1] - this.state.span[0]) + (/%/.test(text) ? this.state.span[0] : 0);
+    const inside = (t) => t >= this.state.span[0] && t <= this.state.span[1];
     ask('Go to', 'Time or call number', hint, async (text, show) => {
       const n = /^\s*n\s*([0-9]+)\s*$/i.exec(text);
       const row = this.here();
@@ -410,10 +415,13 @@ export class App {
           return false;
         }
       }
-      const t = this.clock.parse(text, this.state.span[1] - this.state.span[0]);
-      const at = /[#]/.test(text) ? t : t + (/%/.test(text) ? this.state.span[0] : 0);
-      if (!(at >= this.state.span[0] && at <= this.state.span[1])) {
-        show(isNaN(t) ? `“${text}” is not a time. ${hint}` : 'That is outside of the run. ' + hint, []);
+      const [at, end] = text.split('..').map(time);
+      if (inside(at) && inside(end) && at < end) {
+        this.state.change({t: [at, end]}, 'go');
+        return true;
+      }
+      if (!inside(at) || end !== undefined) {
+        show(isNaN(at) || isNaN(end ?? 0) ? `“${text}” is not a time. ${hint}` : 'That is outside of the run. ' + hint, []);
         return false;
       }
       this.go({row, t: at});

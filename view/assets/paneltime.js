@@ -178,10 +178,11 @@ export class TimePanels {
       {head: 'processes', n: true, of: (n) => count(n.participants), by: (n) => n.participants},
       {head: 'time', n: true, of: (n) => this.time(n.execution), by: (n) => Number(n.execution)},
       {head: 'efficiency', of: (n) => el('span', {class: 'lock'}, ratio(n.efficiency), stack([[0, n.efficiency || 0]], ratio(n.efficiency))), by: (n) => n.efficiency || 0},
+      {head: 'parallel', n: true, of: (n) => ratio(n.pop.parallel), by: (n) => n.pop.parallel || 0},
       {head: 'lost', n: true, of: (n) => this.time(n.lost), by: (n) => Number(n.lost)},
       {head: 'MPI', n: true, of: (n) => this.time(n.mpi), by: (n) => Number(n.mpi)},
       {head: 'waiting', n: true, of: (n) => this.time(n.wait), by: (n) => Number(n.wait)}], a.nodes);
-    return [el('div', {class: 'columns'}, t, detail)];
+    return [this.lost(a.lost), el('div', {class: 'columns'}, t, detail)];
   }
 
   // intervalDetail has the characteristics of one interval.
@@ -191,7 +192,8 @@ export class TimePanels {
     const ticks = a.interval.ticks || {};
     const rows = Object.entries(ticks).filter(([, v]) => v !== null && v !== 0)
       .map(([k, v]) => [k.replaceAll('_', ' '), this.time(Array.isArray(v) ? v[0] / v[1] : v)]);
-    return el('div', {}, el('h3', {}, node.label.replace(/\s+/g, ' ')), facts([['efficiency', ratio(a.interval.efficiency)], ...rows]));
+    return el('div', {}, el('h3', {}, node.label.replace(/\s+/g, ' ')), facts([['efficiency', ratio(a.interval.efficiency)],
+      ...Object.entries(node.pop).map(([e, v]) => [e.replace('_', ' ') + (e === 'parallel' ? ' efficiency' : ''), ratio(v)]), ...rows]));
   }
 
   async waits() {

@@ -35,6 +35,7 @@ export class Tree {
       if (ev.target.classList.contains('twist')) this.toggle(e);
       else this.choose(e);
     });
+    e.firstChild.addEventListener('dblclick', () => this.app.order.natural([from, to]));
     return e;
   }
 
@@ -113,7 +114,7 @@ export class Tree {
       ArrowDown: () => go(all[k + 1]), ArrowUp: () => go(all[k - 1]), Home: () => go(all[0]), End: () => go(all[all.length - 1]),
       ArrowRight: () => (expanded ? go(all[k + 1]) : this.toggle(item)),
       ArrowLeft: () => (expanded ? this.toggle(item) : go(this.parent(item))),
-      Enter: () => this.choose(item), ' ': () => this.choose(item),
+      Enter: () => (e.shiftKey ? this.app.order.natural([item.group.from, item.group.to]) : this.choose(item)), ' ': () => this.choose(item),
     }[e.key];
     if (!act) return;
     e.preventDefault();

@@ -46,7 +46,7 @@ export function visibleTable(app) {
   for (let r = first; r < Math.min(last, first + mostRows); r++) rows.push({r, ...rowShares(app, used, used.group === 1 ? app.order.row(app.order.at(r)) : r)});
   const {classes} = app.answer;
   const shown = classes.slice(0, shares).map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
-  const name = (x) => (used.group === 1 ? app.order.label(x.r, true) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
+  const name = (x) => (used.group === 1 ? app.order.label(x.r) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
   const columns = [{head: 'row', of: name, by: (x) => x.r}];
   for (const s of shown) columns.push({head: classes[s], n: true, of: (x) => share(x.shares[s]), by: (x) => x.shares[s]});
   const rest = (x) => Math.max(0, 1 - x.gap - x.shares.reduce((a, b) => a + b, 0));
