@@ -999,6 +999,25 @@ resolution 1000
 	}
 }
 
+// TestBeforeInit: of three processes the second one computes 300 ticks before MPI_Init, where the others wait for it. After that all compute
+// 100, and there is no imbalance; or the second one 350: of these the mean is 183, and it has 167 more.
+func TestBeforeInit(t *testing.T) {
+	for late, want := range map[int]uint64{0: 0, 250: 167} {
+		text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
+		for p, x := range [3][2]int{{0, 100}, {300, 100 + late}, {0, 100}} {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d %[2]d ENTER MPI_Init\n%[1]d 310 LEAVE MPI_Init\n%[1]d %[3]d ENTER MPI_Finalize\n%[1]d 700 LEAVE MPI_Finalize\n%[1]d 700 LEAVE main\n", p, x[0], 310+x[1])
+		}
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "imbalance" })
+		switch {
+		case want == 0 && i >= 0:
+			t.Errorf("%+v", doc.Findings[i])
+		case want > 0 && (i < 0 || doc.Findings[i].Ticks != want || !strings.Contains(doc.Findings[i].Evidence, "; 0.300000 of what rank 1 computes is before MPI_Init and not counted here")):
+			t.Errorf("%+v", doc.Findings)
+		}
+	}
+}
+
 // TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 of its
 // 500 ticks it has a processor, and 20 it wants one.
 func TestLateMessageOnce(t *testing.T) {

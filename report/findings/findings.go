@@ -127,7 +127,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
-		f.imbalance()
+		if err := f.imbalance(); err != nil {
+			return nil, nil, err
+		}
 		f.polling()
 		f.idle()
 		f.devices()
@@ -198,6 +200,7 @@ func (f *finder) upTo(ticks uint64) string {
 
 // processTimes are ticks of a process.
 type processTimes struct {
+	first  uint64 // event
 	cpu    uint64
 	polls  uint64 // of it, between calls that ask in vain
 	works  uint64 // of it, but for waits for other threads and for locks
@@ -298,6 +301,16 @@ func (f *finder) setupCall(rank uint32, name string) (call xtf.Call, err error) 
 	return call, beyond(err)
 }
 
+// before is how long a process lives before it calls MPI_Init, where that is among its first calls: the kernel is not asked then, and what
+// it computes makes others wait in MPI_Init alone.
+func (f *finder) before(rank uint32) (uint64, error) {
+	if uint64(rank) >= uint64(len(f.times)) {
+		return 0, nil
+	}
+	init, err := f.setupCall(rank, "MPI_Init")
+	return init.T - min(init.T, f.times[rank].first), err
+}
+
 // setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. That nobody left before is the evidence;
 // known reports whether it is there for both.
 func (f *finder) setupWaits() (text string, known bool, err error) {
@@ -344,7 +357,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), waited, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemFirst), x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), waited, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
 	f.shares(x)
 	e := &f.each
 	if slack < e.slack {

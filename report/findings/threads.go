@@ -558,21 +558,24 @@ func (f *finder) shares(x *results.ProcessItems) {
 	}
 }
 
-// sleeps says for how long a process has neither a processor nor wants one while it computes, as far as the kernel tells; "" for less than
-// half. Its processor time has that of MPI calls too, so it is more.
-func (f *finder) sleeps(rank uint32) string {
+// sleeps says for how long a process has neither a processor nor wants one while it computes after MPI_Init, as far as the kernel tells; ""
+// for less than half. Its processor time has that of MPI calls too, so it is more.
+func (f *finder) sleeps(rank uint32) (string, error) {
 	if uint64(rank) >= uint64(len(f.usages)) {
-		return ""
+		return "", nil
 	}
-	u, t := &f.usages[rank], &f.times[rank]
+	u := &f.usages[rank]
 	if u.cpu == math.MaxUint64 || u.delay == math.MaxUint64 {
-		return ""
+		return "", nil
 	}
+	before, err := f.before(rank)
+	works := f.times[rank].works
+	works -= min(works, before)
 	awake := f.ticksOf(u.cpu) + f.ticksOf(u.delay)
-	if awake >= t.works/2 {
-		return ""
+	if err != nil || awake >= works/2 {
+		return "", err
 	}
-	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(t.works-awake), f.u.Name())
+	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(works-awake), f.u.Name()), nil
 }
 
 // ticksOf are the ticks of a time in ns.

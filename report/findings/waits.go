@@ -115,7 +115,11 @@ func (f *finder) waits() error {
 		}
 		f.busy(&x)
 		if x.Cause != nil && x.Cause.Activity == "cpu" {
-			x.Evidence += f.sleeps(x.Cause.Process)
+			asleep, err := f.sleeps(x.Cause.Process)
+			if err != nil {
+				return err
+			}
+			x.Evidence += asleep
 		}
 		if err := f.heavy(&x); err != nil {
 			return err
@@ -538,12 +542,17 @@ func beyond(err error) error {
 // imbalance is work that is dealt out unevenly: of the waits in collectives that the
 // process with most work makes it is the reason, and is in their place; else the
 // run could be shorter by the largest time less the mean.
-func (f *finder) imbalance() {
+func (f *finder) imbalance() error {
 	cpu := f.s.Item(xtf.ItemCPU)
 	if !cpu.Mean.Defined || f.s.Processors < 2 {
-		return
+		return nil
+	}
+	before, err := f.before(cpu.MaxP)
+	if err != nil {
+		return err
 	}
 	over := cpu.Max - min(numbers.MeanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
+	over -= min(over, before-before/f.s.Processors) // it is part of the mean too
 	// What others compute less on average: with one of two processes the mean hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
 	critical := f.s.Item(xtf.ItemCriticalCPU).Sum
@@ -560,7 +569,7 @@ func (f *finder) imbalance() {
 		}
 	}
 	if over == 0 {
-		return
+		return nil
 	}
 	// Who has most input and output computes the mean too, once all is balanced.
 	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+cpu.Max-over)
@@ -569,6 +578,10 @@ func (f *finder) imbalance() {
 		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
 	}
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.Ticks(cpu.Max), f.u.Name(), f.u.Real(cpu.Mean), cpu.MinP, f.u.Ticks(cpu.Min))
+	if f.matters(before) {
+		basis += ", and what it computes before MPI_Init"
+		note += fmt.Sprintf("; %s of what rank %d computes is before MPI_Init and not counted here", f.u.Ticks(before), cpu.MaxP)
+	}
 	others := above(ticks)
 	// Waits that computing causes are the same loss where they are as long, those for who computes most where they are nearly as long.
 	covers := func(x *Finding) bool {
@@ -606,7 +619,7 @@ func (f *finder) imbalance() {
 		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, %s%s: %s", f.upTo(x.Ticks), c.Process, most, c.Region, x.Evidence)
 	}
 	if same >= 0 {
-		return
+		return nil
 	}
 	x := f.loss(kindImbalance, ticks, cpu.MaxP, basis, "intervals --ordered cpu")
 	region := ""
@@ -623,8 +636,10 @@ func (f *finder) imbalance() {
 	if f.matters(f.s.Item(xtf.ItemPolling).Max) {
 		note += ", with own code between calls that ask in vain"
 	}
-	x.Evidence = note + region + f.sleeps(cpu.MaxP)
+	asleep, err := f.sleeps(cpu.MaxP)
+	x.Evidence = note + region + asleep
 	f.add(x, "imbalance", ": "+x.Evidence)
+	return err
 }
 
 // polling is own code between calls that ask in vain, where some processes have much more of it than others: it may be how they wait for
