@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +107,36 @@ func TestDiff(t *testing.T) {
 	b, err := os.ReadFile(page)
 	if err != nil || !strings.HasPrefix(string(b), "<!DOCTYPE html>") || !strings.Contains(string(b), "Two runs compared") {
 		t.Errorf("%v: %.200s", err, b)
+	}
+	// The bars of the page are as wide as the numbers of the document.
+	doc := must(t, "diff", a, slow, "--format", "json")
+	value := func(name string) (v [2]float64) {
+		m := regexp.MustCompile(`"name": "` + name + `",\s*"a": ([\d.]+),\s*"b": ([\d.]+)`).FindStringSubmatch(doc)
+		if m == nil {
+			t.Fatalf("no %s in\n%s", name, doc)
+		}
+		for i := range v {
+			v[i], _ = strconv.ParseFloat(m[1+i], 64)
+		}
+		return v
+	}
+	bars := regexp.MustCompile(`(?s)>([^<]+)</text>\s*<rect class="k-mgmt"[^>]* width="(\d+)"[^>]*/>\s*<rect class="k-coll"[^>]* width="(\d+)"`).FindAllStringSubmatch(string(b), -1)
+	drawn := map[string][2]float64{}
+	for _, m := range bars {
+		x, _ := strconv.ParseFloat(m[2], 64)
+		y, _ := strconv.ParseFloat(m[3], 64)
+		drawn[m[1]] = [2]float64{x, y}
+	}
+	for _, name := range []string{"parallel_efficiency", "load_balance", "transfer_efficiency"} {
+		got, want := drawn[strings.ReplaceAll(name, "_", " ")], value(name)
+		for i := range got {
+			if math.Abs(got[i]/560-want[i]) > 0.003 {
+				t.Errorf("%s of run %d is a bar of %g of 560, want %g", name, i, got[i], want[i])
+			}
+		}
+	}
+	if x := drawn["compute"]; x[1] != 560 || x[0] >= x[1] {
+		t.Errorf("the region that became slower has bars %v, of %v", x, drawn)
 	}
 }
 

@@ -96,6 +96,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 		found.Line(table.FindingLine, s)
 	}
 	if page {
+		found.Figure(d.efficiencies())
 		b.Chapters = append(b.Chapters, found)
 	}
 	made := b.Chapter("made", "How the files were made", "")
@@ -111,6 +112,9 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 	numbers := b.Chapter("numbers", "Numbers", "")
 	numbers.Table(d.lineTable("Whole program", "whole program", d.Intervals[0].Metrics))
 	numbers.Table(d.lineTable("Waits, mean of a process", "waits, mean of a process", d.Waits))
+	if page {
+		numbers.Figure(d.moves())
+	}
 	numbers.Table(d.regionTable())
 	numbers.Table(d.data())
 	for _, c := range b.Chapters {
