@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -215,8 +216,21 @@ var classByName = newClassNames(map[CallClass]string{
 	ClassManagement | ClassInit: "init init_thread finalize",
 })
 
-// CollectiveClass returns the class of a collective operation, a value of the
-// OTF2 enumeration CollectiveOp. Operations on communicators, files and windows
+// CollectiveOps are the names of collective operations, by their numbers: the OTF2 enumeration CollectiveOp.
+var CollectiveOps = strings.Fields("BARRIER BCAST GATHER GATHERV SCATTER SCATTERV ALLGATHER ALLGATHERV ALLTOALL ALLTOALLV ALLTOALLW " +
+	"ALLREDUCE REDUCE REDUCE_SCATTER SCAN EXSCAN REDUCE_SCATTER_BLOCK CREATE_HANDLE DESTROY_HANDLE ALLOCATE DEALLOCATE " +
+	"CREATE_HANDLE_AND_ALLOCATE DESTROY_HANDLE_AND_DEALLOCATE")
+
+// CollectiveName returns the name of a collective operation, and "INVALID <N>" for a number that is not defined: such are kept, never
+// rejected.
+func CollectiveName(op uint64) string {
+	if op < uint64(len(CollectiveOps)) {
+		return CollectiveOps[op]
+	}
+	return fmt.Sprintf("INVALID <%d>", op)
+}
+
+// CollectiveClass returns the class of a collective operation. Operations on communicators, files and windows
 // belong to no subset of the collectives: only of those that CreatesHandle names is
 // it known who waits for whom.
 func CollectiveClass(op uint32) CallClass {

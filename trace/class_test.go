@@ -121,13 +121,13 @@ func TestSameRegions(t *testing.T) {
 // TestCollectiveClass compares the classes of operations with those of the calls
 // of the same names.
 func TestCollectiveClass(t *testing.T) {
-	for _, op := range EnumCollectiveOp.Names() {
+	for op, name := range CollectiveOps {
 		want := ClassColl
-		if c, ok := classByName[strings.ToLower(op.Name)]; ok {
+		if c, ok := classByName[strings.ToLower(name)]; ok {
 			want = c
 		}
-		if got := CollectiveClass(op.Value); got != want {
-			t.Errorf("%s: class %#x, want %#x", op.Name, got, want)
+		if got := CollectiveClass(uint32(op)); got != want {
+			t.Errorf("%s: class %#x, want %#x", name, got, want)
 		}
 	}
 	if got := CollectiveClass(200); got != ClassColl {

@@ -47,30 +47,3 @@ func TestCodes(t *testing.T) {
 		names[c.String()] = true
 	}
 }
-
-func TestEnumText(t *testing.T) {
-	for _, c := range []struct {
-		enum Enum
-		v    uint64
-		want string
-	}{
-		{EnumCollectiveOp, 0, "BARRIER"},
-		{EnumCollectiveOp, 22, "DESTROY_HANDLE_AND_DEALLOCATE"},
-		{EnumCollectiveOp, 23, "INVALID <23>"},
-		{EnumCollectiveOp, Undefined64, "INVALID <18446744073709551615>"},
-		{EnumRegionFlag, 0, "NONE"},
-		{EnumRegionFlag, 3, "{DYNAMIC, PHASE}"},
-		{EnumRegionFlag, 6, "{PHASE, INVALID <0x4>}"},
-		{EnumNone, 1, "INVALID <1>"},
-	} {
-		if got := c.enum.Text(c.v); got != c.want {
-			t.Errorf("%d of enumeration %d: %s, want %s", c.v, c.enum, got, c.want)
-		}
-	}
-	for e := range enums {
-		list := Enum(e).Names()
-		if !slices.IsSortedFunc(list, func(a, b Name) int { return int(a.Value) - int(b.Value) }) {
-			t.Errorf("enumeration %d is not in order", e)
-		}
-	}
-}

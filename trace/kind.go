@@ -147,7 +147,6 @@ type Field struct {
 	Width Width
 	Ref   RefKind // RefNone where the field is not a reference
 	Place Place
-	Enum  Enum // EnumNone where the field is not an enumeration
 }
 
 // List says what follows the fields of a record.

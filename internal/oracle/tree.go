@@ -165,7 +165,7 @@ func (a *analysis) derive(l *location, pr program) {
 	}
 	k, from := uint64(0), uint64(0)
 	for _, m := range l.colls {
-		if m.comm != a.world() || trace.EnumCollectiveOp.Text(uint64(m.op)) != a.o.Between || m.visit != m.start {
+		if m.comm != a.world() || trace.CollectiveName(uint64(m.op)) != a.o.Between || m.visit != m.start {
 			continue
 		}
 		if k > 0 {

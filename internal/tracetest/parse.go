@@ -225,7 +225,7 @@ func (p *parser) words(b *trace.Batch, time trace.Time, k trace.Kind, t []string
 	}
 	var words []uint64
 	for i := range info.Fields {
-		w, err := p.field(&info.Fields[i], t[i])
+		w, err := p.field(k, &info.Fields[i], t[i])
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func extras(b *trace.Batch, t []string) error {
 }
 
 // field reads one field of an event.
-func (p *parser) field(f *trace.Field, s string) (uint64, error) {
+func (p *parser) field(k trace.Kind, f *trace.Field, s string) (uint64, error) {
 	limit := uint64(math.MaxUint64)
 	switch f.Width {
 	case trace.U8:
@@ -328,8 +328,8 @@ func (p *parser) field(f *trace.Field, s string) (uint64, error) {
 		}
 	case f.Ref == trace.RefString && p.auto:
 		return uint64(p.defs.Interned(p.strings)(s)), nil
-	case f.Enum != trace.EnumNone:
-		for _, n := range f.Enum.Names() {
+	case EnumOf(k, f) != nil:
+		for _, n := range EnumOf(k, f).Names {
 			if n.Name == s {
 				return uint64(n.Value), nil
 			}

@@ -267,7 +267,7 @@ func bindMessages(s *Source, c []Column) func([]Cell, []byte) []Cell {
 func collectiveNames() []string {
 	var list []string
 	for op := range uint64(256) {
-		list = append(list, strings.ToLower(trace.EnumCollectiveOp.Text(op)))
+		list = append(list, strings.ToLower(trace.CollectiveName(op)))
 	}
 	return list
 }

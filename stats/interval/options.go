@@ -141,9 +141,9 @@ func (f *Flags) parseSlices(o *Options) (err error) {
 		return nil
 	}
 	kind, name, _ := strings.Cut(f.Between, ":")
-	for _, n := range trace.EnumCollectiveOp.Names() {
-		if kind == "coll" && strings.EqualFold(n.Name, name) {
-			o.Between = Operation(n.Value + 1)
+	for op, known := range trace.CollectiveOps {
+		if kind == "coll" && strings.EqualFold(known, name) {
+			o.Between = Operation(op + 1)
 		}
 	}
 	if o.Between == 0 {
@@ -254,7 +254,7 @@ func (o *Options) Canonical() string {
 	add(o.givenPresent, "intervals-file=%x", o.givenDigest)
 	add(o.Slice.N != 0, "slice=%v", o.Slice)
 	add(o.SliceCount != 0, "slice-count=%d", o.SliceCount)
-	add(o.Between != 0, "between=coll:%s", trace.EnumCollectiveOp.Text(uint64(o.Between-1)))
+	add(o.Between != 0, "between=coll:%s", trace.CollectiveName(uint64(o.Between-1)))
 	add(o.Fold, "fold-recursion")
 	add(o.MarkerCalls, "marker-cost=mpi")
 	add(o.PostPoint, "recv-point=post")

@@ -269,7 +269,7 @@ func (p *Plan) IsBetween(op, comm uint32) bool {
 
 // BetweenKey is the key of what lies between occurrences k and k+1, from 0.
 func (p *Plan) BetweenKey(k uint64) Key {
-	name := strings.ToLower(trace.EnumCollectiveOp.Text(uint64(p.Between - 1)))
+	name := strings.ToLower(trace.CollectiveName(uint64(p.Between - 1)))
 	return Key{ID: k, Name: "MPI_" + strings.ToUpper(name[:1]) + name[1:], Form: FormDerived}
 }
 

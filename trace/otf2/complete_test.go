@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -189,7 +190,7 @@ func (m mix) value(t trace.ValueType) uint64 {
 	return m.number(64)
 }
 
-func (m mix) field(f *trace.Field, t trace.Time) uint64 {
+func (m mix) field(k trace.Kind, f *trace.Field, t trace.Time) uint64 {
 	switch {
 	case f.Width == trace.Stamp: // libotf2 takes later intervals for all events after such a time
 		return uint64(t)
@@ -197,8 +198,8 @@ func (m mix) field(f *trace.Field, t trace.Time) uint64 {
 		return m.ref(f.Ref)
 	case f.Place == trace.Rank:
 		return []uint64{0, 1, 2, trace.Undefined, 0xFFFFFFFE, 0xFFFFFFFD}[m.IntN(6)]
-	case f.Enum != trace.EnumNone && !m.wild:
-		names := f.Enum.Names()
+	case tracetest.EnumOf(k, f) != nil && !m.wild:
+		names := tracetest.EnumOf(k, f).Names
 		return uint64(names[m.IntN(len(names))].Value)
 	}
 	switch f.Width {
@@ -219,7 +220,7 @@ func (m mix) event(b *trace.Batch, t trace.Time, k trace.Kind) {
 	}
 	var words []uint64
 	for i := range info.Fields {
-		words = append(words, m.field(&info.Fields[i], t))
+		words = append(words, m.field(k, &info.Fields[i], t))
 	}
 	switch info.List {
 	case trace.MetricList:

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/google/go-cmp/cmp"
 )
@@ -124,16 +125,6 @@ var listings = map[trace.DefKind]string{
 	trace.DefInterComm:               "INTER_COMM|self|name: {name}, Group A: {group_a}, Group B: {group_b}, Common Communicator: {common_communicator}, Flags: {flags:CommFlag}",
 }
 
-var enumForms = map[string]trace.Enum{
-	"Paradigm": trace.EnumParadigm, "ParadigmClass": trace.EnumParadigmClass, "ParadigmProperty": trace.EnumParadigmProperty,
-	"IoParadigmClass": trace.EnumIoParadigmClass, "IoParadigmFlag": trace.EnumIoParadigmFlag, "LocationGroupType": trace.EnumLocationGroupType,
-	"LocationType": trace.EnumLocationType, "RegionRole": trace.EnumRegionRole, "RegionFlag": trace.EnumRegionFlag, "GroupType": trace.EnumGroupType,
-	"GroupFlag": trace.EnumGroupFlag, "MetricType": trace.EnumMetricType, "Base": trace.EnumBase, "MetricOccurrence": trace.EnumMetricOccurrence,
-	"RecorderKind": trace.EnumRecorderKind, "MetricScope": trace.EnumMetricScope, "CommFlag": trace.EnumCommFlag, "ParameterType": trace.EnumParameterType,
-	"RmaWinFlag": trace.EnumRmaWinFlag, "SystemTreeDomain": trace.EnumSystemTreeDomain, "CartPeriodicity": trace.EnumCartPeriodicity,
-	"InterruptMode": trace.EnumInterruptMode, "IoHandleFlag": trace.EnumIoHandleFlag, "IoAccess": trace.EnumIoAccess, "IoStatus": trace.EnumIoStatus,
-}
-
 var placeholder = regexp.MustCompile(`\{(\w+)(?::(\w+))?\}`)
 
 // listDefinitions formats all definitions, a line each.
@@ -157,7 +148,7 @@ func listDefinitions(d *trace.Definitions) []string {
 }
 
 func form(n *namer, f *fields, x field, how string) string {
-	if e, ok := enumForms[how]; ok {
+	if e, ok := tracetest.Enums[how]; ok {
 		return e.Text(x.value)
 	}
 	many := func(word string) string {

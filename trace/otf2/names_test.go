@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -128,7 +129,7 @@ func (n *namer) paradigm(b []byte, v uint64) []byte {
 			return appendNumber(append(b, '"'), v)
 		}
 	}
-	return append(b, trace.EnumParadigm.Text(v)...)
+	return append(b, tracetest.Enums["Paradigm"].Text(v)...)
 }
 
 func (n *namer) ioParadigm(b []byte, v uint64) []byte {

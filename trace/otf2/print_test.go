@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -162,10 +163,10 @@ func (p *printer) field(k trace.Kind, f *trace.Field, i int, fields []uint64, lo
 		p.b = p.ioParadigm(p.b, v)
 	case f.Ref != trace.RefNone:
 		p.b = p.reference(p.b, f.Ref, v)
-	case f.Enum == trace.EnumParadigm:
+	case f.Name == "model":
 		p.b = p.paradigm(p.b, v)
-	case f.Enum != trace.EnumNone:
-		p.text(f.Enum.Text(v))
+	case tracetest.EnumOf(k, f) != nil:
+		p.text(tracetest.EnumOf(k, f).Text(v))
 	case f.Name == "exit_status" && v == 1<<63, f.Name == "unwind_distance" && v == trace.Undefined,
 		f.Width == trace.Stamp && v == trace.Undefined64:
 		p.text("UNDEFINED")

@@ -45,7 +45,7 @@ const noCollective = 0xFF
 // behaviour is what the name of an MPI call tells about it.
 type behaviour struct {
 	role       role
-	collective uint8 // operation, a value of trace.EnumCollectiveOp
+	collective uint8 // operation, an index of trace.CollectiveOps
 	rooted     bool  // it has a root
 }
 
@@ -70,7 +70,7 @@ func newRoles(lists map[role]string) map[string]role {
 	return m
 }
 
-// collectives are the operations of trace.EnumCollectiveOp by name;
+// collectives are the operations of trace.CollectiveOps by name;
 // neighbourhood operations count as those of all members.
 var collectives = map[string]uint8{
 	"barrier": 0, "bcast": 1, "gather": 2, "gatherv": 3, "scatter": 4, "scatterv": 5,
