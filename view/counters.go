@@ -28,7 +28,7 @@ func (s *Server) counter(ctx context.Context, p *params) (any, error) {
 		return nil, p.err
 	}
 	var err error
-	r := &readings{x: p.run, metric: int(metric), begin: begin, end: max(end, behind(begin)), of: results.NewCounters(p.run.Defs)}
+	r := &readings{metric: int(metric), begin: begin, end: max(end, behind(begin)), of: results.NewCounters(p.run.Defs)}
 	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
 	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
 	r.count = make([]uint64, bins)
@@ -40,7 +40,6 @@ func (s *Server) counter(ctx context.Context, p *params) (any, error) {
 
 // readings adds up the values of a metric by bins.
 type readings struct {
-	x          *run
 	a          *xtf.Array
 	metric     int
 	begin, end uint64

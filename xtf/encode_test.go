@@ -358,7 +358,10 @@ func benchEncode(b *testing.B, id TypeID, prof Profile) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		stored = sum.StoredBytes()
+		stored = 0
+		for i := range sum.pages {
+			stored += int64(sum.pages[i].stored)
+		}
 	}
 	b.ReportMetric(float64(len(rows))/float64(stored), "ratio")
 }

@@ -46,15 +46,6 @@ func (s *ArraySummary) Type() TypeID { return s.typ }
 // Len is the number of rows.
 func (s *ArraySummary) Len() uint64 { return s.rows }
 
-// StoredBytes is the size of all page payloads in the sink.
-func (s *ArraySummary) StoredBytes() int64 {
-	var n int64
-	for i := range s.pages {
-		n += int64(s.pages[i].stored)
-	}
-	return n
-}
-
 const (
 	summaryMagic = "XTFs"
 	summaryHead  = 72

@@ -50,11 +50,7 @@ type Parts struct {
 
 // Result says what a commit wrote.
 type Result struct {
-	FileBytes    int64 // of the whole file
-	RankBytes    int64 // written by this rank
-	RegionBytes  int64 // of all regions
-	ArrayBytes   int64 // raw bytes of the rows this rank wrote
-	StoredArrays int64 // the same rows as stored pages
+	FileBytes int64 // of the whole file
 }
 
 // FileID is the identity of a file: the first bytes of SHA-256 over its
@@ -185,7 +181,6 @@ func (m *commit) place() error {
 	}
 	first := xtf.FirstRegion(m.p.Types)
 	m.start, m.end = first+at, first+total[0]
-	m.res.RankBytes, m.res.RegionBytes = own, total[0]
 	m.file, err = m.c.CreateFile(m.tmp, m.p.Hints)
 	if err != nil {
 		return agree(m.c, fmt.Errorf("xtfwriter: %w", named(err)))
@@ -268,21 +263,8 @@ func (m *commit) stream(out *xtf.BlockWriter) error {
 		m.rows = m.rows[:len(m.rows)+xtf.DirRowBytes]
 		d.Put(m.rows[len(m.rows)-xtf.DirRowBytes:])
 		at += size
-		m.tally(r)
 	}
 	return out.Flush()
-}
-
-func (m *commit) tally(r Region) {
-	for _, a := range r.Arrays {
-		if a.Summary == nil {
-			continue
-		}
-		if t := m.p.Types.Lookup(a.Summary.Type()); t != nil {
-			m.res.ArrayBytes += int64(a.Summary.Len()) * int64(t.RowBytes)
-			m.res.StoredArrays += a.Summary.StoredBytes()
-		}
-	}
 }
 
 // tail does rank 0's part of directory. It takes all rows even after an error, so
@@ -324,7 +306,6 @@ func (m *commit) tail() error {
 	if m.super, err = t.WriteTo(out, out.Offset()); err != nil {
 		return err
 	}
-	m.res.RankBytes += out.Offset() - m.end
 	return out.Flush()
 }
 
@@ -343,7 +324,6 @@ func (m *commit) wholeRun(out *xtf.BlockWriter) (xtf.DirRow, error) {
 	}
 	d := plan.DirRow(m.end, m.p.FileID)
 	d.Events = r.Events
-	m.tally(r)
 	return d, plan.WriteTo(out, m.p.FileID)
 }
 

@@ -302,7 +302,7 @@ func (st *Store) adopt(pieces []Piece) (*Segment, error) {
 	s := &Segment{st: st, key: k, crc: pieces[0].CRC, sealed: true}
 	for _, p := range pieces {
 		if p.Length > 0 {
-			s.chunks = append(s.chunks, &chunk{pos: s.size, n: p.Length, off: p.Offset, in: st.adopted[p.File], seg: s})
+			s.chunks = append(s.chunks, &chunk{pos: s.size, n: p.Length, off: p.Offset, in: st.adopted[p.File]})
 			s.size += p.Length
 		}
 	}

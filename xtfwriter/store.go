@@ -109,7 +109,6 @@ type chunk struct {
 	mem []byte // nil once in the file
 	off int64  // in the file
 	in  *spillFile
-	seg *Segment
 }
 
 // NewStore returns a store that spills to the file at path once more than budget
@@ -201,7 +200,7 @@ func (s *Segment) room(n int) *chunk {
 		}
 		size = max(n, int(min(2*c.n, lastChunk)))
 	}
-	c := &chunk{pos: s.size - int64(n), mem: s.st.take(chunkSize(size)), seg: s}
+	c := &chunk{pos: s.size - int64(n), mem: s.st.take(chunkSize(size))}
 	s.chunks = append(s.chunks, c)
 	s.st.order = append(s.st.order, c)
 	s.st.memory += int64(cap(c.mem))
@@ -298,7 +297,7 @@ func (s *Segment) spill(pos int64, b []byte) error {
 			return nil
 		}
 	}
-	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, in: s.st.file, seg: s})
+	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, in: s.st.file})
 	return nil
 }
 

@@ -2,9 +2,8 @@ package column
 
 import "fmt"
 
-// Cursor reads a column in either direction from any position. Use Init. It
-// keeps a decoded block, 8 KiB at most, or, where codes have one width, a part of one; Next and Prev decode the next part when they
-// leave that one, Seek decodes nothing.
+// Cursor reads a column forwards from any position. Use Init. It keeps a decoded block, 8 KiB at most, or, where codes have one width, a part
+// of one; Next decodes the next part when it leaves that one, Seek decodes nothing.
 type Cursor struct {
 	buf   []uint64 // the decoded part, or nothing
 	start uint64   // number of its first value; the position if there is none
@@ -48,21 +47,11 @@ func (k *Cursor) Next() uint64 {
 //
 //go:noinline
 func (k *Cursor) nextPart() uint64 {
-	if !k.forward() {
+	if !k.load() {
 		return 0
 	}
 	k.at++
 	return k.buf[k.at-1]
-}
-
-// Prev moves back by one and returns the value there, so that a Next would
-// return it again; 0 before the first value and after an error, see Err.
-func (k *Cursor) Prev() uint64 {
-	if k.at == 0 && !k.backward() {
-		return 0
-	}
-	k.at--
-	return k.buf[k.at]
 }
 
 // Err returns the error of the first block that could not be decoded, or that
@@ -72,33 +61,16 @@ func (k *Cursor) Err() error { return k.err }
 // Done reports whether the cursor is after the last value.
 func (k *Cursor) Done() bool { return k.Pos() == k.col.Len() }
 
-func (k *Cursor) forward() bool {
-	if pos := k.Pos(); pos < k.col.Len() {
-		return k.load(pos, pos)
-	}
-	return k.outside("after")
-}
-
-func (k *Cursor) backward() bool {
-	if pos := k.Pos(); pos > 0 {
-		return k.load(pos, pos-1)
-	}
-	return k.outside("before")
-}
-
-func (k *Cursor) outside(where string) bool {
-	if k.err == nil {
-		k.err = fmt.Errorf("column: read %s its %d values: %w", where, k.col.Len(), ErrCorrupt)
-	}
-	return false
-}
-
 // partSize is how many values of one width are decoded at once: readers of many columns have all of their parts in the cache. After a
 // seek few may be wanted. A part begins on a whole byte.
 const partSize, firstPart, wholeByte = 32, 16, 8
 
-// load decodes the part with value i, in which or after which pos is.
-func (k *Cursor) load(pos, i uint64) bool {
+// load decodes the part with the next value.
+func (k *Cursor) load() bool {
+	i := k.Pos()
+	if k.err == nil && i >= k.col.Len() {
+		k.err = fmt.Errorf("column: read after its %d values: %w", i, ErrCorrupt)
+	}
 	if k.err != nil {
 		return false
 	}
@@ -122,10 +94,10 @@ func (k *Cursor) load(pos, i uint64) bool {
 		}
 	}
 	if k.err = err; err != nil {
-		k.buf, k.start, k.at = k.buf[:0], pos, 0
+		k.buf, k.start, k.at = k.buf[:0], i, 0
 		return false
 	}
 	k.start = i/BlockSize*BlockSize + uint64(from)
-	k.at = int(pos - k.start)
+	k.at = int(i - k.start)
 	return true
 }

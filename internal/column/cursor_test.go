@@ -34,7 +34,7 @@ func TestCursorMoves(t *testing.T) {
 			if k.Pos() != uint64(at) || k.Done() != (at == n) {
 				t.Fatalf("%d values: position %d, want %d; done %v", n, k.Pos(), at, k.Done())
 			}
-			switch r.IntN(3) {
+			switch r.IntN(2) {
 			case 0:
 				at = r.IntN(n + 1)
 				k.Seek(uint64(at))
@@ -44,13 +44,6 @@ func TestCursorMoves(t *testing.T) {
 						t.Fatalf("%d values: next %d is %d, want %d", n, at, got, v[at])
 					}
 					at++
-				}
-			case 2:
-				for range min(at, r.IntN(1500)) {
-					at--
-					if got := k.Prev(); got != v[at] {
-						t.Fatalf("%d values: previous %d is %d, want %d", n, at, got, v[at])
-					}
 				}
 			}
 		}
@@ -64,10 +57,9 @@ func TestCursorLeavesColumn(t *testing.T) {
 	var e Encoder
 	c := open(t, &e, make([]uint64, 3000))
 	for name, leave := range map[string]func(k *Cursor){
-		"after":  func(k *Cursor) { k.Seek(3000); k.Next() },
-		"before": func(k *Cursor) { k.Seek(0); k.Prev() },
-		"seek":   func(k *Cursor) { k.Seek(3001) },
-		"far":    func(k *Cursor) { k.Seek(math.MaxUint64) },
+		"after": func(k *Cursor) { k.Seek(3000); k.Next() },
+		"seek":  func(k *Cursor) { k.Seek(3001) },
+		"far":   func(k *Cursor) { k.Seek(math.MaxUint64) },
 	} {
 		var k Cursor
 		k.Init(&c)
@@ -75,7 +67,7 @@ func TestCursorLeavesColumn(t *testing.T) {
 		if !errors.Is(k.Err(), ErrCorrupt) {
 			t.Errorf("%s: %v", name, k.Err())
 		}
-		if k.Seek(5); k.Next() != 0 || k.Prev() != 0 || !errors.Is(k.Err(), ErrCorrupt) {
+		if k.Seek(5); k.Next() != 0 || !errors.Is(k.Err(), ErrCorrupt) {
 			t.Errorf("%s: the error does not last", name)
 		}
 	}
@@ -89,7 +81,9 @@ func TestReadersAllocateNothing(t *testing.T) {
 		k.Init(&c)
 		for i := uint64(250); i <= 5000; i += 250 {
 			k.Seek(i)
-			k.Prev()
+			if i < 5000 {
+				k.Next()
+			}
 		}
 	}
 	all()

@@ -11,7 +11,6 @@ type Source struct {
 	m        *model
 	defs     *trace.Definitions
 	identity [32]byte
-	empty    bool     // the last location has no events
 	events   []uint64 // of each location
 }
 
@@ -21,7 +20,7 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{m: m, empty: m.o.Broken&EmptyLocation != 0}
+	s := &Source{m: m}
 	s.defs = m.definitions()
 	for p := range trace.P(s.defs.NumLocations()) {
 		n := s.defs.Location(p).Events

@@ -14,7 +14,6 @@ import (
 // stream is the event file of one location.
 type stream struct {
 	a      *Archive
-	p      trace.P
 	path   string
 	name   string // of the file alone: diagnostics do not depend on where the archive lies
 	file   file   // nil if there is none
@@ -32,7 +31,7 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	if err := a.check(p); err != nil {
 		return nil, err
 	}
-	s := &stream{a: a, p: p, path: a.file(p, ".evt")}
+	s := &stream{a: a, path: a.file(p, ".evt")}
 	s.name = filepath.Base(s.path)
 	s.diags = append(s.diags, a.cut[a.defs.Location(p).Ref]...)
 	var err error

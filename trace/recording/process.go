@@ -106,7 +106,6 @@ type process struct {
 type comm struct {
 	global       uint64
 	size, remote uint64
-	rank         uint64
 	inter        bool
 	members      []uint64 // of the first member's process
 	name         string
@@ -291,7 +290,7 @@ func (p *process) addComm(b []byte) bool {
 	if word(0) != uint64(len(p.comms)+1) || word(2) > maxMembers || word(3) > maxMembers || members > uint64(len(b)-head)/8 {
 		return false
 	}
-	c := comm{global: word(1), size: word(2), remote: word(3), rank: word(4), inter: word(5) != 0}
+	c := comm{global: word(1), size: word(2), remote: word(3), inter: word(5) != 0}
 	if members != 0 && members != c.size+c.remote {
 		return false
 	}
