@@ -35,6 +35,7 @@ var Table = []Package{
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "slurm"}},
+	{Path: "internal/synthetic/specs", Layer: 0, Only: nothing, NoMPI: true, Importers: nothing},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
 	{Path: "trace/paraver", Layer: 1, NoMPI: true},
@@ -46,7 +47,7 @@ var Table = []Package{
 	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact"}, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
 	// Runs of programs with known faults: for the demo, for measurements, for tests.
-	{Path: "internal/synthetic", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/tracetest", "internal/oracle", "internal/jobtest"}},
+	{Path: "internal/synthetic", Layer: 1, Only: []string{"trace", "internal/synthetic/specs"}, Importers: []string{"cmd/coppice", "bench", "internal/tracetest", "internal/oracle", "internal/jobtest"}},
 
 	{Path: "stats/interval", Layer: 2, NoMPI: true},
 	{Path: "stats/callpath", Layer: 2, NoMPI: true},
@@ -54,7 +55,7 @@ var Table = []Package{
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// Small traces, and a slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/tracetest", Layer: 2, Only: []string{"trace", "internal/synthetic"}, Importers: []string{"bench", "internal/oracle", "internal/jobtest"}},
-	{Path: "internal/oracle", Layer: 3, Only: []string{"trace", "internal/tracetest", "internal/synthetic"}, Importers: nothing},
+	{Path: "internal/oracle", Layer: 3, Only: []string{"trace", "internal/tracetest", "internal/synthetic", "internal/synthetic/specs"}, Importers: nothing},
 
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/synthetic/specs"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -25,7 +26,7 @@ func generate(t *testing.T, spec string) *synthetic.Source {
 
 // TestSound finds no problem in sound programs.
 func TestSound(t *testing.T) {
-	for _, spec := range synthetic.Programs {
+	for _, spec := range specs.Sound {
 		t.Run(spec, func(t *testing.T) {
 			r := analyze(t, generate(t, spec), oracle.Options{})
 			if len(r.Diagnostics) != 0 {
@@ -37,7 +38,7 @@ func TestSound(t *testing.T) {
 
 // TestFaults plants every fault alone and all together in every program.
 func TestFaults(t *testing.T) {
-	for _, spec := range synthetic.FaultyPrograms() {
+	for _, spec := range specs.Faulty() {
 		t.Run(spec, func(t *testing.T) {
 			s := generate(t, spec)
 			r := analyze(t, s, oracle.Options{})
@@ -50,7 +51,7 @@ func TestFaults(t *testing.T) {
 
 // TestSkew checks that uncorrected clock errors break causality.
 func TestSkew(t *testing.T) {
-	r := analyze(t, generate(t, synthetic.SkewedProgram), oracle.Options{})
+	r := analyze(t, generate(t, specs.Skewed), oracle.Options{})
 	if r.Diagnostics[trace.DiagClockViolation] == 0 || r.WorstReverse == 0 {
 		t.Error("no message was received before it was sent")
 	}
@@ -59,7 +60,7 @@ func TestSkew(t *testing.T) {
 // TestPhysics checks that no message arrives before its flight time, and that receives do not end before.
 func TestPhysics(t *testing.T) {
 	var late, pairs uint64
-	for _, spec := range synthetic.Programs {
+	for _, spec := range specs.Sound {
 		t.Run(spec, func(t *testing.T) {
 			r := analyze(t, generate(t, spec), oracle.Options{})
 			pairs += uint64(len(r.Matches))

@@ -3,12 +3,13 @@ package synthetic
 import (
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic/specs"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // TestCollectives checks that collectives wait for whom they must.
 func TestCollectives(t *testing.T) {
-	for _, spec := range Programs {
+	for _, spec := range specs.Sound {
 		t.Run(spec, func(t *testing.T) {
 			s := open(t, spec)
 			for key, list := range instances(t, s) {

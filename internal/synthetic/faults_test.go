@@ -4,15 +4,20 @@ import (
 	"math/bits"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic/specs"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // TestFaults plants every fault alone and all together in every program.
 func TestFaults(t *testing.T) {
-	for _, spec := range FaultyPrograms() {
+	alone := Defects(0)
+	for _, spec := range specs.Faulty() {
 		t.Run(spec, func(t *testing.T) {
 			s := open(t, spec)
 			planted := s.Options().Broken
+			if bits.OnesCount32(uint32(planted)) == 1 {
+				alone |= planted
+			}
 			wrong, empty := 0, 0
 			for p := range trace.P(s.Definitions().NumLocations()) {
 				e, err := s.Measure(p)
@@ -41,6 +46,9 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
+	if alone != allDefects {
+		t.Errorf("faults %v are not there alone", allDefects&^alone)
+	}
 }
 
 // TestClock checks that clocks differ and that their measurements frame the run.
@@ -65,7 +73,7 @@ func TestClock(t *testing.T) {
 
 // TestSkewBounds checks that the clock properties hold where clocks are wrong.
 func TestSkewBounds(t *testing.T) {
-	s := open(t, SkewedProgram)
+	s := open(t, specs.Skewed)
 	c := s.Definitions().Clock()
 	for p := range trace.P(6) {
 		events := readAll(t, s, p)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/synthetic/specs"
 )
 
 func TestParseOptions(t *testing.T) {
@@ -19,7 +21,7 @@ func TestParseOptions(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, spec := range Programs {
+	for _, spec := range specs.Sound {
 		o, err := ParseOptions(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +55,7 @@ func TestOptionErrors(t *testing.T) {
 }
 
 func FuzzParseOptions(f *testing.F) {
-	for _, spec := range Programs {
+	for _, spec := range specs.Sound {
 		f.Add(spec)
 	}
 	f.Add("irregular:broken=all,seed=18446744073709551615,work=1k,metrics=false")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic/specs"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -25,7 +26,7 @@ func open(t testing.TB, spec string) *Source {
 // TestChunks reads chunks in reverse and compares them with the stream in
 // order, with what Measure and the definitions announce, and with a second source.
 func TestChunks(t *testing.T) {
-	for _, spec := range Programs {
+	for _, spec := range specs.Sound {
 		t.Run(spec, func(t *testing.T) {
 			s, again := open(t, spec), open(t, spec)
 			if s.Identity() != again.Identity() {
