@@ -719,3 +719,71 @@ func TestDeviceCollectives(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestFactorsOfDevices: archives of N processes with a device each. Process i computes for 100 ticks, launches for 10, waits for a kernel of K_i
+// and copies for T_i, with the stream in a transfer as long; then it waits in a barrier for the last one, at R. So devices have load balance
+// sum K / (N max K), communication max K / max (K + T) and orchestration max (K + T) / R, hosts U = 110 + K + T: parallel efficiency
+// sum U / (N R), load balance sum U / (N max U), device offload 100 N / sum U.
+func TestFactorsOfDevices(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 8} {
+		text := fmt.Sprintf("-- program --\nprocesses %d\nthreads 2\nresolution 1000\n-- events --\n", n)
+		kernel, transfer := func(i int) int { return 200 + 97*i%300 }, func(i int) int { return 40 * (n - i) }
+		var sumK, maxK, maxA, sumU, maxU float64
+		for i := range n {
+			k, a := float64(kernel(i)), float64(kernel(i)+transfer(i))
+			sumK, maxK, maxA, sumU, maxU = sumK+k, max(maxK, k), max(maxA, a), sumU+110+a, max(maxU, 110+a)
+		}
+		for i := range n {
+			host, end := 2*i, 110+kernel(i)
+			last := end + transfer(i)
+			line := func(l, at int, what string) { text += fmt.Sprintf("%d %d %s\n", l, at, what) }
+			line(host, 0, "ENTER main")
+			line(host, 100, "ENTER hipLaunchKernel")
+			line(host, 110, "LEAVE hipLaunchKernel")
+			line(host, 110, "ENTER hipDeviceSynchronize")
+			line(host, end, "LEAVE hipDeviceSynchronize")
+			line(host, end, "ENTER hipMemcpy")
+			line(host, last, "LEAVE hipMemcpy")
+			line(host, last, "ENTER MPI_Barrier")
+			line(host, last, "MPI_COLLECTIVE_BEGIN")
+			line(host, int(maxU), "MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0")
+			line(host, int(maxU), "LEAVE MPI_Barrier")
+			line(host, int(maxU), "LEAVE main")
+			line(host+1, 110, "ENTER a_kernel")
+			line(host+1, end, "LEAVE a_kernel")
+			line(host+1, end, "ENTER copy")
+			line(host+1, last, "LEAVE copy")
+		}
+		run, p := foundTrace(t, text, onDevices(false, 0)), float64(n)
+		s := jsonOf[devicesIn](t, "report", run).Summary
+		for _, x := range []struct {
+			what      string
+			got, want float64
+		}{
+			{"load balance of devices", s.Devices.Balance, sumK / (p * maxK)},
+			{"communication", s.Devices.Communication, maxK / maxA},
+			{"orchestration", s.Devices.Orchestration, maxA / maxU},
+			{"device efficiency", s.Devices.Efficiency, sumK / (p * maxU)},
+			{"parallel", s.POP.Parallel, sumU / (p * maxU)},
+			{"load balance of hosts", s.POP.Balance, sumU / (p * maxU)},
+			{"device offload", *s.POP.Offload, 100 * p / sumU},
+			{"host", *s.POP.Host, 100 / maxU},
+		} {
+			if math.Abs(x.got-x.want) > 1e-12 {
+				t.Errorf("%d processes: %s is %v, want %v", n, x.what, x.got, x.want)
+			}
+		}
+		path := jsonOf[struct {
+			Waits struct {
+				Critical struct{ Activities []struct{ Activity string } } `json:"critical_path"`
+			}
+		}](t, "report", run, "waits").Waits.Critical.Activities
+		var on []string
+		for _, a := range path {
+			on = append(on, a.Activity)
+		}
+		if !slices.Contains(on, "kernel") || !slices.Contains(on, "transfer") || slices.Contains(on, "device_wait") {
+			t.Errorf("%d processes: on the critical path: %v", n, on)
+		}
+	}
+}

@@ -232,7 +232,7 @@ func (c *cube) moved(p trace.P, put func(metric int, node uint32, value uint64))
 		return err
 	}
 	at := callNodes{c: c, p: p}
-	rows := xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len()))
+	rows := xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len()).Only(xtf.P2PCallN, xtf.P2PBytes, xtf.P2PKind))
 	for rows.Next() {
 		m := &rows.Row
 		if m.Bytes == 0 || m.Kind&xtf.P2PMarker != 0 {
@@ -252,7 +252,7 @@ func (c *cube) moved(p trace.P, put func(metric int, node uint32, value uint64))
 		return err
 	}
 	at = callNodes{c: c, p: p}
-	members := xtf.RowsOf[xtf.Coll](collectives.Rows(0, collectives.Len()))
+	members := xtf.RowsOf[xtf.Coll](collectives.Rows(0, collectives.Len()).Only(xtf.CollCallN, xtf.CollSent, xtf.CollReceived))
 	for members.Next() {
 		m := &members.Row
 		if m.Sent == 0 && m.Received == 0 {
@@ -287,7 +287,7 @@ func (x *callNodes) of(call uint64) (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		x.rows, x.next, x.stack = xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len())), 0, nil
+		x.rows, x.next, x.stack = xtf.RowsOf[xtf.Call](calls.Rows(0, calls.Len()).Only(xtf.CallDepth, xtf.CallRegion)), 0, nil
 	}
 	for x.next <= call {
 		if !x.rows.Next() {
