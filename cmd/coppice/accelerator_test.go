@@ -299,6 +299,14 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestKernelIsCause: where a process comes late because its host waits for a kernel, the finding names that.
+func TestKernelIsCause(t *testing.T) {
+	text := must(t, "report", foundTrace(t, ranksWithDevices, onDevices(false, 0)))
+	if !strings.Contains(text, "100.0 % of the waits come from kernel in a_kernel, most on rank 1") || !strings.Contains(text, "Give the device of the process that is late less to compute") {
+		t.Error(text)
+	}
+}
+
 // TestDeviceIntervals: the work of devices counts in intervals and spans of time too.
 func TestDeviceIntervals(t *testing.T) {
 	run := foundTrace(t, twoDevices, onDevices(false, 0, 0, 1), func(o *analyze.Options) {

@@ -54,6 +54,11 @@ const nowAndThen = "look at what the process that is late does in these steps an
 
 func seldom(x *FindingFacts) bool { return x.seldom }
 
+// lessOnDevice is the advice where the process that is late waits for a kernel.
+const lessOnDevice = "give the device of the process that is late less to compute, or let the host go on before it waits for it"
+
+func byKernels(x *FindingFacts) bool { return x.Activity == "kernel" }
+
 // makers are calls that make what all agree on.
 const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_split_type MPI_Comm_create MPI_Cart_create MPI_Cart_sub MPI_Graph_create " +
 	"MPI_Dist_graph_create MPI_Dist_graph_create_adjacent MPI_Comm_create_group MPI_Intercomm_create MPI_Intercomm_merge MPI_Win_create MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create_dynamic"
@@ -71,6 +76,9 @@ var AdviceTable = []adviceRow{
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
+	{KindLateSender, "", byKernels, lessOnDevice},
+	{kindBarrier, "", byKernels, lessOnDevice},
+	{kindNxN, "", byKernels, lessOnDevice},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending; that saves no more than the time between the two sends"},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return !x.SameSource }, "receive from any source, or in the order of arrival"},
 	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
