@@ -148,14 +148,14 @@ func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {
 	return asked, here, node.Free()
 }
 
-// Of a job with so little input the heap may grow to five times what is live, below
-// its limit: in tens of MiB the collector takes up to a quarter of the processor
+// Of a job with so little input the heap may grow to three times what is live, below
+// its limit: in tens of MiB the collector takes up to a sixth of the processor
 // time else, of larger jobs little. Once a larger one has loaded its locations garbage
 // may be a quarter of what is live: memory that is touched for the first time costs more
 // than a collection.
 const (
-	smallInput    = 2 << 20 // bytes, of all ranks
-	smallPercent  = 400
+	smallInput    = 8 << 20 // bytes, of all ranks
+	smallPercent  = 200
 	usualPercent  = 100
 	loadedPercent = 25
 )
