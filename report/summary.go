@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/findings"
@@ -36,6 +37,9 @@ func (d *Document) found(c *table.Chapter) {
 		}
 		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
 			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
+		}
+		if d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, func(x findings.Missing) bool { return x.What == findings.OtherLibrary }) {
+			text += " is known; waits in calls of another library than MPI are not, see what this trace cannot tell"
 		}
 		list = append([][2]string{{text, ""}}, list...)
 	}

@@ -37,6 +37,9 @@ const (
 	ParadigmCUDA        ParadigmID = 5
 	ParadigmMeasurement ParadigmID = 6
 	ParadigmPthread     ParadigmID = 7
+	ParadigmGASPI       ParadigmID = 11
+	ParadigmUPC         ParadigmID = 12
+	ParadigmSHMEM       ParadigmID = 13
 	ParadigmOpenACC     ParadigmID = 18
 	ParadigmOpenCL      ParadigmID = 19
 	ParadigmNone        ParadigmID = 22 // none of parallelism: calls of files

@@ -269,3 +269,21 @@ func TestOneBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherLibrary: of 200 ticks both processes are in shmem_barrier_all, one for 80 and one for 10 of its 100, and no record tells who waits
+// for whom. Of a library that does not communicate nothing is said.
+func TestOtherLibrary(t *testing.T) {
+	const text = "-- definitions --\nSTRING self=0 string=\"shmem_barrier_all\"\nREGION self=0 name=0 region_role=%d paradigm=%d\n-- program --\nprocesses 2\nresolution 1000\n-- events --\n" +
+		"0 0 ENTER main\n0 10 ENTER shmem_barrier_all\n0 90 LEAVE shmem_barrier_all\n0 100 LEAVE main\n1 0 ENTER main\n1 80 ENTER shmem_barrier_all\n1 90 LEAVE shmem_barrier_all\n1 100 LEAVE main\n"
+	for paradigm, want := range map[trace.ParadigmID]bool{trace.ParadigmSHMEM: true, trace.ParadigmCompiler: false} {
+		out := must(t, "report", foundTrace(t, fmt.Sprintf(text, trace.RoleBarrier, paradigm)))
+		for _, line := range []string{
+			"calls of SHMEM count as own code, 0.090000 s of all processes together: how long they wait there for each other is not known, and efficiencies may be too high for that",
+			"> nothing above 1 % of the run is known; waits in calls of another library than MPI are not, see what this trace cannot tell",
+		} {
+			if strings.Contains(out, line) != want {
+				t.Errorf("paradigm %d: %q is said: %v\n%s", paradigm, line, !want, out)
+			}
+		}
+	}
+}

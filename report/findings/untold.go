@@ -3,6 +3,7 @@ package findings
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,6 +80,11 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
+// OtherLibrary is what is missing where processes communicate by another library than MPI.
+const OtherLibrary = "other libraries"
+
+var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
+
 // missing lists what the trace lacks for an analysis.
 func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes []results.CodeTotal) []Missing {
 	list := []Missing{}
@@ -90,7 +96,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
 	transfers, spawned, oneSided := false, false, false
-	var own uint64 // calls of functions of the program itself, more than that of each process that holds all others
+	others := map[trace.ParadigmID]uint64{} // ticks in calls of libraries that communicate
+	var own uint64                          // calls of functions of the program itself, more than that of each process that holds all others
 	var sum results.Sampling
 	for i := range profile.Regions {
 		x := &profile.Regions[i]
@@ -106,6 +113,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
+		if x.Kind == 0 && d != nil && otherLibraries[d.Paradigm] != "" {
+			others[d.Paradigm] += x.Exclusive
+		}
 		if x.Kind == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement) {
 			own += x.Calls + x.Estimated
 		}
@@ -173,6 +183,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	if asks := s.Item(xtf.ItemPolling); float64(asks.Max) > float64(s.Ticks.Runtime)/100*LeastFinding {
 		add(true, "polling", fmt.Sprintf("whether %s of rank %d (%s of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known",
 			u.Time(asks.Max), asks.MaxP, numbers.NewRatio(asks.Max, s.Ticks.Runtime).Percent()))
+	}
+	for _, k := range slices.Sorted(maps.Keys(others)) {
+		add(matters(others[k]), OtherLibrary, fmt.Sprintf("calls of %s count as own code, %s %s of all processes together: how long they wait there for each other is not known, and efficiencies may be too high for that", otherLibraries[k], u.Big(numbers.Integer(others[k])), u.Name()))
 	}
 	add(matters(polling), "tests", "waits of processes that call MPI_Test, MPI_Iprobe or similar calls again and again are not known")
 	add(matters(managing), "management", "waits in calls of MPI management are known where a record tells that they make a communicator, a window or a file; not in others")
