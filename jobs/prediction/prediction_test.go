@@ -164,6 +164,34 @@ func TestPredictSameBytes(t *testing.T) {
 	}
 }
 
+// TestPredictProgress: the work of a simulation is the computation vectors of all processes, on any number of ranks.
+func TestPredictProgress(t *testing.T) {
+	run := runFile(t, predictPrograms()[0])
+	in, want := graphOf(t, run), uint64(0)
+	for p := range in.Processes() {
+		want += 8 * in.Calls(p)
+	}
+	for _, keys := range []string{"", `contention = "nic"`} {
+		for _, ranks := range []int{1, 2, 7} {
+			seen := 0
+			mustPredict(t, ranks, prediction.Options{
+				Run: run, Platform: platformFile(t, platformText(keys, "ranks_per_node = 2")), Rule: predict.CopyRule,
+				Show: func(p jobs.Progress) {
+					if p.Stage == "simulate" {
+						seen++
+						if p.Total != want || p.Done > want || p.End && p.Done != want {
+							t.Errorf("%d ranks %s: %d bytes of %d, want %d", ranks, keys, p.Done, p.Total, want)
+						}
+					}
+				},
+			})
+			if seen < 2 {
+				t.Errorf("%d ranks %s: %d reports", ranks, keys, seen)
+			}
+		}
+	}
+}
+
 // graphOf opens the call graphs of a run.
 func graphOf(t *testing.T, path string) *predict.Input {
 	t.Helper()

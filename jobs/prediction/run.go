@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -83,6 +84,47 @@ type codedCalc struct{ simnet.Calc }
 // Fill implements simnet.Calc.
 func (c codedCalc) Fill(process uint32, first uint64, dst []int64) error {
 	return jobs.Coded(c.Calc.Fill(process, first, dst))
+}
+
+// countedCalc counts what the engine takes of computation vectors as progress of its stage.
+type countedCalc struct {
+	simnet.Calc
+	meter  *jobs.Meter
+	first  uint32
+	taken  []uint64      // entries of each process that this rank simulates
+	untold atomic.Uint64 // bytes
+}
+
+// counted begins the stage of a simulation: its work is the vectors of all processes, in bytes.
+func (x *prediction) counted(calc simnet.Calc) simnet.Calc {
+	c := &countedCalc{Calc: calc, meter: x.meter, first: x.in.First, taken: make([]uint64, x.in.End-x.in.First)}
+	if NeedsEvents(x.platform) { // on one rank
+		c.first, c.taken = 0, nil
+		if x.c.Rank() == 0 {
+			c.taken = make([]uint64, x.in.Processes())
+		}
+	}
+	own, all := uint64(0), uint64(0)
+	for p := range x.in.Processes() {
+		n := 8 * x.in.Calls(p)
+		if all += n; uint64(p-c.first) < uint64(len(c.taken)) {
+			own += n
+		}
+	}
+	x.meter.Stage("simulate", own, all)
+	return c
+}
+
+// Fill implements simnet.Calc. The meter hears of it from the goroutine of the rank, which runs its first process.
+func (c *countedCalc) Fill(process uint32, first uint64, dst []int64) error {
+	if i := uint64(process - c.first); i < uint64(len(c.taken)) && first > c.taken[i] {
+		c.untold.Add(8 * (first - c.taken[i]))
+		c.taken[i] = first
+		if i == 0 {
+			c.meter.Add(c.untold.Swap(0))
+		}
+	}
+	return c.Calc.Fill(process, first, dst)
 }
 
 // share tells the ranks that simulated nothing what came out. Collective.
@@ -191,7 +233,7 @@ func (x *prediction) simulate() error {
 	if x.platform == nil {
 		return nil
 	}
-	x.meter.Stage("simulate", 0, 0)
+	calc := x.counted(x.computation(platform.One))
 	began := time.Now()
 	o := simnet.Options{}
 	if x.o.Output != "" {
@@ -199,7 +241,7 @@ func (x *prediction) simulate() error {
 			return err
 		}
 	}
-	out, err := x.runOn(x.platform, x.computation(platform.One), o)
+	out, err := x.runOn(x.platform, calc, o)
 	if err != nil {
 		return err
 	}
