@@ -55,13 +55,24 @@ func looks(t testing.TB, name string, p image.Image, dark bool) {
 	}
 }
 
-// TestViews opens every panel, the table and the details in both themes.
+// TestViews opens every panel, the table and the details in both themes and two sizes.
 func TestViews(t *testing.T) {
 	s := started(t)
-	_, address := page(t, nil, analyzed(t, exampleSpec))
-	for _, theme := range []string{"light", "dark"} {
-		must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
-		open(t, s, address, "")
+	_, address := page(t, nil, analyzed(t, exampleSpec), analyzed(t, "stencil:procs=16,events=60k,jitter=10,imbalance=60,depth=3,metrics,io,seed=3"))
+	_, alone := page(t, nil, analyzed(t, exampleSpec))
+	for i, theme := range []string{"light", "dark", "light wide", "dark wide"} {
+		must(t, s.Media("prefers-color-scheme", strings.Fields(theme)[0], "prefers-reduced-motion", "reduce"))
+		if i > 1 {
+			must(t, s.Size(1600, 900))
+		}
+		open(t, s, address, "t=1000000..3000000&tab=comparison&align=1.4")
+		if got := eval[string](t, s, "document.body.innerText"); !strings.Contains(got, "Aligned at") {
+			t.Errorf("%s comparison: the page does not say how the runs are aligned:\n%s", theme, got)
+		}
+		shot, err := s.Shot()
+		must(t, err)
+		keep(t, "comparison-"+strings.ReplaceAll(theme, " ", "-"), shot)
+		open(t, s, alone, "")
 		for _, v := range []struct{ name, fragment, want string }{
 			{"selection", "t=1000000..1400000&tab=selection&at=3:1080000", "call stack"},
 			{"statistics", "tab=statistics", "functions of the visible window"},
@@ -71,7 +82,10 @@ func TestViews(t *testing.T) {
 			{"matrix", "tab=matrix", "largest pairs"},
 			{"counters", "t=1000000..3000000&tab=counters", "readings"},
 			{"classes", "tab=classes", "Dendrogram"},
-			{"calls", "t=1000000..1100000&rows=0..4&tab=statistics", "functions"},
+			{"tall", "t=1000000..1100000&rows=0..4&tab=statistics", "functions"},
+			{"calls", "t=1000000..2000000&tab=calls", "call paths of the visible window"},
+			{"groups", "t=1000000..3000000&by=class&fold=1&tab=waits", "longest waits"},
+			{"sorted", "t=1000000..3000000&by=bytes_out&msg=late&counter=0&at=3:2000000", "call stack"},
 			{"table", "view=table&t=1000000..2000000", "shares of the time"},
 			{"details", "details=1&mark=2000000:here&tab=statistics", "here"},
 		} {
@@ -81,10 +95,10 @@ func TestViews(t *testing.T) {
 			}
 			shot, err := s.Shot()
 			must(t, err)
-			keep(t, v.name+"-"+theme, shot)
+			keep(t, v.name+"-"+strings.ReplaceAll(theme, " ", "-"), shot)
 			p, err := png.Decode(bytes.NewReader(shot))
 			must(t, err)
-			looks(t, theme+" "+v.name, p, theme == "dark")
+			looks(t, theme+" "+v.name, p, strings.HasPrefix(theme, "dark"))
 			clean(t, s)
 		}
 	}

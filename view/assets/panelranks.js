@@ -1,11 +1,13 @@
 import {chart, columns, heat, yAxis} from './chart.js';
 import {curve, rangeOf, writeCounter} from './counters.js';
 import {el} from './dom.js';
-import {bytes, count, processes, ratio, share} from './format.js';
+import {bytes, Clock, count, processes, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
 import {about, part, swatch} from './paneltime.js';
 
 // Panels about processes: ranks, matrix, counters, classes, comparison.
+
+const seconds = (x) => new Clock(1).duration(x);
 
 export class RankPanels {
   constructor(app) {
@@ -250,7 +252,6 @@ export class RankPanels {
   async comparison() {
     const {app} = this;
     const p = await app.ask('compare', {});
-    const seconds = (x) => (x === null ? '–' : new Intl.NumberFormat(undefined, {maximumSignificantDigits: 4}).format(x) + ' s');
     const [a, b] = p.runs;
     const [first, second] = app.second.words;
     const items = a.items.map((i) => ({item: i.item, a: i, b: b.items.find((j) => j.item === i.item)})).filter((i) => i.b);
@@ -287,7 +288,7 @@ export class RankPanels {
     const one = (which, name) => chart(this.width() / 2, 160, `Time of ranks, ${name}`, (ctx, c) => {
       ctx.fillStyle = c.text;
       ctx.fillText(name, box.x, 8);
-      columns(ctx, c, box, high, (v) => new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3}).format(v) + ' s', p.first,
+      columns(ctx, c, box, high, seconds, p.first,
         parts.map((s) => ({fill: c.cls[s.class], of: (k) => s[which][k]})));
     });
     return el('div', {class: 'lock'}, ...['first', 'second'].map((x, k) => one(x, this.app.second.words[k])));
