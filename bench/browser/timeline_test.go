@@ -292,6 +292,11 @@ func TestFold(t *testing.T) {
 			t.Errorf("%s: %d rows, by %q", c.fragment, len(list), eval[string](t, s, "coppice.order.choice.selectedOptions[0].text"))
 		}
 	}
+	turn(t, s, whole)
+	rest(t, s)
+	if label := eval[string](t, s, "coppice.order.label(0)"); label != "rank 0" {
+		t.Errorf("as recorded, the first row is called %q", label)
+	}
 	clean(t, s)
 }
 

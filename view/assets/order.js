@@ -93,6 +93,7 @@ export class Order {
     this.box.checked = fold;
     if (key === this.done) return;
     this.done = key;
+    this.values = null;
     const list = key === ',,' ? null : await this.sorted(by, gone);
     if (this.done !== key) return;
     this.list = list && list.length ? list : null;
@@ -141,7 +142,6 @@ export class Order {
 
   async sorted(by, gone) {
     const {app} = this;
-    this.values = null;
     if (app.meta.locations > mostOrdered) {
       notice(`Only ${mostOrdered} rows and fewer can be ordered or hidden; this run has more. Choose ranks with the tree.`);
       return null;
