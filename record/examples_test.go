@@ -3,12 +3,14 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs/analyze"
@@ -176,7 +178,13 @@ func TestMakefile(t *testing.T) {
 	libraries(t)[0].makeExamples(t, "examples")
 }
 
-// makeExamples builds a copy of the programs of a folder by its Makefile, and returns the copy.
+// examplesMade are the copies that makeExamples has made, by what they were made of.
+var examplesMade struct {
+	sync.Mutex
+	folders map[string]string
+}
+
+// makeExamples builds a copy of the programs of a folder by its Makefile, once for all tests, and returns the copy.
 func (l *library) makeExamples(t *testing.T, folder string, variables ...string) string {
 	t.Helper()
 	for _, tool := range [...]string{"make", l.fc} {
@@ -184,7 +192,16 @@ func (l *library) makeExamples(t *testing.T, folder string, variables ...string)
 			t.Skipf("no %s: ./scripts/setup --test installs it", tool)
 		}
 	}
-	dir := t.TempDir()
+	examplesMade.Lock()
+	defer examplesMade.Unlock()
+	key := fmt.Sprint(l.cc, folder, variables)
+	if made := examplesMade.folders[key]; made != "" {
+		return made
+	}
+	dir, err := os.MkdirTemp(cacheFolder, "examples-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range [...]string{"examples", "include"} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil {
 			t.Fatal(err)
@@ -195,5 +212,9 @@ func (l *library) makeExamples(t *testing.T, folder string, variables ...string)
 	if b, err := exec.Command("make", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
+	if examplesMade.folders == nil {
+		examplesMade.folders = map[string]string{}
+	}
+	examplesMade.folders[key] = folder
 	return folder
 }
