@@ -217,6 +217,7 @@ resolution 1000
 
 // TestDevices compares the sums of devices and their hosts, and efficiencies, with those by hand.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, trace                                       string
 		shared                                            bool
@@ -309,6 +310,7 @@ func TestKernelIsCause(t *testing.T) {
 
 // TestDeviceIntervals: the work of devices counts in intervals and spans of time too.
 func TestDeviceIntervals(t *testing.T) {
+	t.Parallel()
 	run := foundTrace(t, twoDevices, onDevices(false, 0, 0, 1), func(o *analyze.Options) {
 		o.Intervals = interval.Flags{Intervals: []string{"region:solve"}}
 	})
@@ -341,6 +343,7 @@ func TestDeviceIntervals(t *testing.T) {
 
 // TestRandomDevices compares devices and hosts of random traces with a look at every tick.
 func TestRandomDevices(t *testing.T) {
+	t.Parallel()
 	const processes, streams, ticks = 2, 3, 120
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -431,6 +434,7 @@ func TestRandomDevices(t *testing.T) {
 
 // TestDeviceFindings: what devices could gain, and never all of a wait for a device that computes.
 func TestDeviceFindings(t *testing.T) {
+	t.Parallel()
 	kinds := func(run string) map[string]finding {
 		list := map[string]finding{}
 		for _, f := range jsonOf[foundIn](t, "report", run).Findings {
@@ -482,6 +486,7 @@ func TestDeviceFindings(t *testing.T) {
 // TestRealDevices: the kernels of a real archive, as otf2-print shows them, run from 6127386368557734 to 6127403889281692 and from
 // 6127405422733255 to 6127411447497340, of 26664065725 ticks. Nothing communicates in it.
 func TestRealDevices(t *testing.T) {
+	t.Parallel()
 	anchor := filepath.Join(sharedTraces(t), "hip-mi300-scorep9", "traces.otf2")
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", anchor, "-o", run, "-q")
@@ -509,6 +514,7 @@ func TestRealDevices(t *testing.T) {
 // HIP, has a location of a stream in the process for memory that is freed, and names devices by their kind. The first device computes from
 // 120 to 280 and from 520 to 700, the second one from 120 to 200: (340 + 80) / 2000 of their time.
 func TestDevicesOfRocprof(t *testing.T) {
+	t.Parallel()
 	const text = `
 -- program --
 processes 1
@@ -629,6 +635,7 @@ resolution 1000
 
 // TestLaunches: of kernels the call that launched them is known where one stream has the kernels of a place.
 func TestLaunches(t *testing.T) {
+	t.Parallel()
 	run := foundTrace(t, launched, onDevices(false, 0, 0))
 	x := jsonOf[struct {
 		Summary struct{ Devices struct{ Launches any } }

@@ -30,6 +30,7 @@ func archiveOf(t *testing.T, dir, text string) string {
 // TestBeyond64Bits analyses locations whose times or bytes, added up, exceed what 64 bits hold with a sign: each ends where
 // it has too much, with one diagnostic, and the result is partial and agrees with itself. What just fits is kept.
 func TestBeyond64Bits(t *testing.T) {
+	t.Parallel()
 	most := xtf.Most(5)
 	for name, x := range map[string]struct {
 		last, bytes uint64
@@ -71,6 +72,7 @@ func TestBeyond64Bits(t *testing.T) {
 // TestOneEarlyLocation has one location whose first time is damaged, so that all others seem to begin too late to add up. It
 // alone is left out.
 func TestOneEarlyLocation(t *testing.T) {
+	t.Parallel()
 	text := "-- program --\nprocesses 5\nresolution 1000000000\n-- events --\n0 1 ENTER main\n0 1700000000000000010 LEAVE main\n"
 	for p := 1; p < 5; p++ {
 		text += fmt.Sprintf("%d 1900000000000000000 ENTER main\n%d 1900000000000000010 LEAVE main\n", p, p)
@@ -111,6 +113,7 @@ func acceptable(t *testing.T, run string) {
 
 // TestExtremeValues analyses runs whose times and bytes are near the limits of everything, and checks what comes out.
 func TestExtremeValues(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(40)
 	if testing.Short() {
 		seeds = 8
@@ -181,6 +184,7 @@ func extreme(r *rand.Rand) string {
 // TestOverlappingSpans has messages that are all on their way for most of the longest run there may be: each event is allowed,
 // the sum of their spans is not.
 func TestOverlappingSpans(t *testing.T) {
+	t.Parallel()
 	text, most := "-- program --\nprocesses 2\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n", xtf.Most(2)
 	for i := range uint64(3) {
 		text += fmt.Sprintf("0 %d ENTER MPI_Send\n0 %d MPI_SEND 1 0 7 8\n0 %d LEAVE MPI_Send\n", 2*i, 2*i, 2*i+1)

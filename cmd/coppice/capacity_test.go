@@ -41,6 +41,7 @@ func modelFile(t *testing.T, text string) string {
 
 // TestCapacity runs every verb on the model of the documentation.
 func TestCapacity(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	model := modelFile(t, capacityModel)
 	for _, x := range []struct {
@@ -72,6 +73,7 @@ func TestCapacity(t *testing.T) {
 
 // TestCapacityFiles: documents, tables and pictures have the same bytes again, and the picture is XML.
 func TestCapacityFiles(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	model := modelFile(t, strings.ReplaceAll(capacityModel, `"read"`, `"<r&d>"`))
 	dir := t.TempDir()
@@ -122,6 +124,7 @@ func TestCapacityFiles(t *testing.T) {
 
 // TestCapacityErrors: what cannot be, with the status of it.
 func TestCapacityErrors(t *testing.T) {
+	t.Parallel()
 	model := modelFile(t, capacityModel)
 	off := modelFile(t, capacityModel+"[origin]\ninput = \"x\"\nwindow_s = [0, 1]\nself_check_error = -0.25\n")
 	wrong := modelFile(t, strings.Replace(capacityModel, "net = 0.4", "lan = 0.4", 1))

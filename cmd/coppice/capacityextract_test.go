@@ -36,6 +36,7 @@ func lineTable(chunks int) string {
 
 // TestCapacityExtract makes a model of a trace and asks it.
 func TestCapacityExtract(t *testing.T) {
+	t.Parallel()
 	run := goldenRun(t, lineTable(50), interval.Flags{})
 	model := filepath.Join(t.TempDir(), "model.toml")
 	code, _, errs := call("capacity", "extract", run, "-o", model)
@@ -86,6 +87,7 @@ func TestCapacityExtract(t *testing.T) {
 
 // TestCapacityExtractErrors: what extract does not take.
 func TestCapacityExtractErrors(t *testing.T) {
+	t.Parallel()
 	run := goldenRun(t, lineTable(10), interval.Flags{})
 	for _, x := range []struct {
 		args []string

@@ -59,6 +59,7 @@ func checkOf(t *testing.T, path string) (int, checkJSON) {
 // TestCheckClean finds nothing wrong with what an analysis writes, whatever the
 // trace was like.
 func TestCheckClean(t *testing.T) {
+	t.Parallel()
 	for _, spec := range programs {
 		dir := analysed(t, spec)
 		code, got := checkOf(t, filepath.Join(dir, "run.xtf"))
@@ -74,6 +75,7 @@ func TestCheckClean(t *testing.T) {
 
 // TestRestIsTold: check and info tell what a run left next to its result, and what to do; the result is sound.
 func TestRestIsTold(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(analysed(t, "ring:procs=2,events=100,seed=1"), "run.xtf")
 	if err := errors.Join(os.Mkdir(path+".work", 0o777), os.WriteFile(path+".lock", []byte("{}"), 0o666)); err != nil {
 		t.Fatal(err)
@@ -192,6 +194,7 @@ func add64(off int) func(row []byte) {
 // TestCheckContradictions changes single numbers of a sound run: every one has
 // to be noticed, and named.
 func TestCheckContradictions(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	dir := analysed(t, "stencil:procs=4,events=4k,jitter=20,seed=1")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
@@ -276,6 +279,7 @@ func TestCheckContradictions(t *testing.T) {
 // TestForgedSums changes the numbers of every array that adds up waits, their causes and the critical path, row by row, under sound
 // checksums: check names the array each time, though another one may say the same.
 func TestForgedSums(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	dir := t.TempDir()
 	must(t, "demo", "-o", filepath.Join(dir, "demo"), "--spec", "stencil:procs=3,events=300,jitter=20,imbalance=40,seed=3")
@@ -342,6 +346,7 @@ func TestForgedSums(t *testing.T) {
 // the location allow at most so much in each pattern, and exactly that where the location does not wait itself; what it passes on hides
 // the rest.
 func TestForgedPatterns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", filepath.Join(dir, "demo"), "--spec", "irregular:procs=5,events=3k,jitter=50,seed=7")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
@@ -418,6 +423,7 @@ func TestForgedPatterns(t *testing.T) {
 // TestCheckDamage flips bytes all over a file: check never calls it clean
 // unless the byte is padding, and no verb crashes.
 func TestCheckDamage(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
 	whole, err := os.ReadFile(run)
@@ -466,6 +472,7 @@ func TestCheckDamage(t *testing.T) {
 // TestCheckIncomplete checks results that do not open: what is readable of them is
 // told, and the exit code says that they cannot be read.
 func TestCheckIncomplete(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	whole, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
 	if err != nil {
@@ -520,6 +527,7 @@ func TestCheckIncomplete(t *testing.T) {
 // TestPartialReport damages one location: the others are reported, the loss is
 // told, and the exit code says so.
 func TestPartialReport(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
 	f, err := callview.OpenFile(run, xtf.Options{})
@@ -565,6 +573,7 @@ func TestPartialReport(t *testing.T) {
 
 // TestPartialInput analyses an archive without one of its event files.
 func TestPartialInput(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "ring:procs=3,events=2k,seed=1")
 	if err := os.Remove(filepath.Join(dir, "traces", "1.evt")); err != nil {
@@ -597,6 +606,7 @@ func TestPartialInput(t *testing.T) {
 
 // TestCheckArchive finds the faults that were planted in an archive.
 func TestCheckArchive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "irregular:procs=4,events=4k,seed=3,broken=stray-leave+open-call+dangling-region+dangling-comm")
 	code, got := checkOf(t, filepath.Join(dir, "traces.otf2"))

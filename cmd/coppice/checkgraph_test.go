@@ -11,6 +11,7 @@ import (
 
 // TestDamagedGraph breaks the call graph of files whose pages are sound.
 func TestDamagedGraph(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=3,events=3k,seed=1")
 	for _, args := range [][]string{{"--events", "all"}, {"--events", "none"}, {"--events", "none", "--deviation", "10%,1us"}} {
 		from, to := analysedAs(t, dir, "from.xtf", append(args, "-f")...), filepath.Join(dir, "to.xtf")
@@ -52,6 +53,7 @@ func TestDamagedGraph(t *testing.T) {
 
 // TestCheckCalls moves calls of rows away from those of the graph next to them.
 func TestCheckCalls(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=2,events=2k,seed=1")
 	for _, x := range []struct {
 		name string

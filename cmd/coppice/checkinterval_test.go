@@ -73,6 +73,7 @@ processes 2
 
 // TestCheckIntervals: rows and sums agree for every choice of what counts where.
 func TestCheckIntervals(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.Parse(markedText)
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,7 @@ func TestCheckIntervals(t *testing.T) {
 
 // TestCheckWithoutRankZero checks a run of which rank 0 has no events: whose values are all 0 has no row, so it names no process.
 func TestCheckWithoutRankZero(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=60")
 	if err := os.Remove(filepath.Join(dir, "traces", "0.evt")); err != nil {
@@ -116,6 +118,7 @@ func TestCheckWithoutRankZero(t *testing.T) {
 
 // TestCheckCutProgram checks --init exclude of programs that were cut: before MPI_Finalize the last event counts, in it it does not.
 func TestCheckCutProgram(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"before": "0 5 ENTER compute\n",
 		"in":     "0 5 ENTER MPI_Finalize\n",

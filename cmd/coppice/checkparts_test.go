@@ -13,6 +13,7 @@ import (
 
 // TestMissingSections reads files whose footer names one section less, with right checksums: no verb takes that for a fault of its own.
 func TestMissingSections(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=100")
 	whole, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
 	if err != nil {

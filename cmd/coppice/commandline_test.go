@@ -11,6 +11,7 @@ import (
 
 // TestQuietPartial has a trace that is cut: without closing lines the status 4 still has its reason, in one line.
 func TestQuietPartial(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=2k")
 	events := filepath.Join(dir, "traces", "1.evt")
@@ -34,6 +35,7 @@ func TestQuietPartial(t *testing.T) {
 
 // TestUnknownSuffix names outputs after formats that there are not.
 func TestUnknownSuffix(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=200")
 	run := filepath.Join(dir, "run.xtf")
 	for _, x := range []struct {
@@ -63,6 +65,7 @@ func TestUnknownSuffix(t *testing.T) {
 
 // TestWindowBesideRun asks for spans of time in which the run is not.
 func TestWindowBesideRun(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=200")
 	run := filepath.Join(dir, "run.xtf")
 	for _, verb := range []string{

@@ -73,6 +73,7 @@ func countersOf(t *testing.T, run string, flags ...string) *results.Counted {
 
 // TestCountersByHand compares section counters with numbers worked out by hand.
 func TestCountersByHand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), countedProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
@@ -138,6 +139,7 @@ func TestCountersByHand(t *testing.T) {
 
 // TestCountersOfListing adds up the exclusive counts of each region in a listing of otf2-print, and compares.
 func TestCountersOfListing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(sharedTraces(t), "pingpong-papi-scorep71")
 	f, err := os.Open(filepath.Join(path, "golden-events.txt.gz"))
 	if err != nil {
@@ -191,6 +193,7 @@ func TestCountersOfListing(t *testing.T) {
 // TestEnergyOfDevice compares energy that the driver counts with the mean of the power that it tells, and bytes of memory by kernel, which
 // belong to the one stream of their device.
 func TestEnergyOfDevice(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(sharedTraces(t), "hip-mi300-scorep9")
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", filepath.Join(path, "traces.otf2"), "-o", run, "-q", "-j", "2")

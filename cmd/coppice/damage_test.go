@@ -382,6 +382,7 @@ func (b *damageBed) log(t *testing.T) {
 //
 //	go test ./cmd/coppice -run 'TestDamage$' -timeout 0 -damaged 20000 -damage-seed 7
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	for i, x := range damageInputs {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -421,6 +422,7 @@ func TestDamage(t *testing.T) {
 // TestDamageIsNoBug changes bytes of rows, graphs and sections under sound checksums, as a writer with an error would: every
 // verb that reads a run calls it what it is, an input that cannot be read or is damaged, and never a bug of coppice.
 func TestDamageIsNoBug(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	b := newDamageBed(t, 0)
 	sound := filepath.Join(b.dir, "same.xtf")
@@ -483,6 +485,7 @@ func TestDamageIsNoBug(t *testing.T) {
 // TestDamagedRow damages one location: the page of the report keeps its row in the timeline and its column in the profile of ranks,
 // under their own labels, and marks both.
 func TestDamagedRow(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	path := filepath.Join(dir, "run.xtf")
 	want := must(t, "report", path, "--format", "html")

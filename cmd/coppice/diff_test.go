@@ -16,6 +16,7 @@ import (
 
 // TestDiffOfCallSites compares two builds of a program, whose lines differ: calls of a function are compared whatever their lines.
 func TestDiffOfCallSites(t *testing.T) {
+	t.Parallel()
 	build := func(line int) string {
 		return foundTrace(t, fmt.Sprintf(`
 -- definitions --
@@ -69,6 +70,7 @@ processes 1
 
 // TestDiff compares two runs of generated programs through the command line: forms, verdicts and exit codes.
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	a := filepath.Join(analysed(t, "stencil:procs=4,events=4k,seed=1"), "run.xtf")
 	slow := filepath.Join(analysed(t, "stencil:procs=4,events=4k,seed=1,work=400000"), "run.xtf")
 	more := filepath.Join(analysed(t, "stencil:procs=6,events=6k,seed=1"), "run.xtf")
@@ -142,6 +144,7 @@ func TestDiff(t *testing.T) {
 
 // TestReportPage writes the page of runs of several kinds, of real traces too where they are.
 func TestReportPage(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=4,events=4k,seed=1")
 	graph := filepath.Join(dir, "graph.xtf")
 	must(t, "analyze", filepath.Join(dir, "traces.otf2"), "-o", graph, "-q", "--events", "none", "-j", "1")
@@ -189,6 +192,7 @@ func TestReportPage(t *testing.T) {
 // both times because MPI_Init takes 100 less: the time from 500 to 710 and from 400 to 710 is compared, 210 and 310. And where MPI_Init
 // grows with the processes it is what a job of 64 mostly does, but not what its runtime without set-up grows by.
 func TestSetupOfRuns(t *testing.T) {
+	t.Parallel()
 	run := func(processes, setup, compute int) string {
 		text := fmt.Sprintf("-- definitions --\nSTRING self=0 string=\"computes %d\"\n-- program --\nprocesses %d\nresolution 1000\n-- events --\n", compute, processes) // the string makes files differ in identity
 		for p := range processes {

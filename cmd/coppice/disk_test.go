@@ -11,6 +11,7 @@ import (
 // TestDisk compares what info says an analysis needs on disk with what analyses take that keep no segment in memory: it is
 // enough, and not more than six times too much.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	traces := map[string]string{}
 	for _, spec := range []string{
 		"stencil:procs=4,events=60k,jitter=20", "ring:procs=4,events=60k", "irregular:procs=3,threads=2,events=40k", "wavefront:procs=4,events=40k",

@@ -50,6 +50,7 @@ func anchors(text string) []string {
 
 // TestLinks: what documents link to is there.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	for _, doc := range documents(t) {
 		text, err := os.ReadFile(doc)
 		if err != nil {
@@ -128,6 +129,7 @@ func commandsIn(text string, all map[string]map[string]bool) []string {
 
 // TestCommands: verbs and flags that documents name exist.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	all := flagsOf()
 	seen := 0
 	for _, doc := range documents(t) {
@@ -171,6 +173,7 @@ func TestCommands(t *testing.T) {
 // TestGuide: a page of the guide has the program as it is in the planted ones, a picture and a finding, the gallery has each page, and each
 // wait state that a report names has one.
 func TestGuide(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(repository, "docs", "guide")
 	gallery, err := os.ReadFile(filepath.Join(folder, "README.md"))
 	if err != nil {

@@ -28,6 +28,7 @@ type exportDoc struct {
 // TestExport writes an analysed archive back and analyses that: the results
 // have the same rows.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=4,events=4k")
 	run, again := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again")
 	code, out, errs := call("export", run, "--to", "otf2", "-o", again, "-j", "2", "--progress", "json")
@@ -54,6 +55,7 @@ func TestExport(t *testing.T) {
 
 // TestExportUsage gives wrong flags and inputs.
 func TestExportUsage(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=200")
 	run, out := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "out")
 	for _, c := range []struct {
@@ -110,6 +112,7 @@ func backwards(t *testing.T, file string) {
 
 // TestExportPartial exports the run of a trace whose times run backwards.
 func TestExportPartial(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "stencil:procs=3,events=3k")
 	backwards(t, filepath.Join(dir, "traces", "1.evt"))
@@ -139,6 +142,7 @@ func TestExportPartial(t *testing.T) {
 
 // TestExportDamagedRun flips bytes of a run until the graph of a location is hit.
 func TestExportDamagedRun(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=2k")
 	b, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
 	if err != nil {

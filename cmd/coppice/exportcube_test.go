@@ -40,6 +40,7 @@ func (v profileValues) add(metric, location, path string, n uint64) {
 
 // TestExportCube compares profiles with reports of each process, read here and by pyCubexR.
 func TestExportCube(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []string{"stencil:procs=4,events=4k,jitter=20,seed=1", "irregular:procs=3,events=3k,seed=3"} {
 		dir := analysed(t, spec)
 		run, out := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "run.cubex")
@@ -79,6 +80,7 @@ func TestExportCube(t *testing.T) {
 
 // TestExportCubeRead has a profile read by a program that others wrote, and compares with what is read here.
 func TestExportCubeRead(t *testing.T) {
+	t.Parallel()
 	python := ""
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(name, "-c", "import pycubexr").Run() == nil {

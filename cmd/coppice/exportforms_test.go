@@ -35,6 +35,7 @@ type exportedForm struct {
 
 // TestExportTimeline draws a run and parts of it, and compares with what reports say.
 func TestExportTimeline(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=4,events=4k,metrics")
 	run := filepath.Join(dir, "run.xtf")
 	for _, form := range []string{"perfetto", "chrome"} {
@@ -89,6 +90,7 @@ func TestExportTimeline(t *testing.T) {
 
 // TestExportTables writes all tables of a run in all forms: they have as many rows as the arrays of the file.
 func TestExportTables(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "irregular:procs=3,events=3k,metrics,io")
 	run := filepath.Join(dir, "run.xtf")
 	var counts map[string]uint64
@@ -142,6 +144,7 @@ func TestExportTables(t *testing.T) {
 
 // TestExportFormsUsage gives wrong flags, and files that have no rows.
 func TestExportFormsUsage(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=200")
 	run, out, none := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "out"), filepath.Join(dir, "none.xtf")
 	must(t, "analyze", filepath.Join(dir, "traces.otf2"), "-o", none, "-q", "--events", "none")
@@ -181,6 +184,7 @@ func TestExportFormsUsage(t *testing.T) {
 
 // TestExportPredicted exports a predicted run like a measured one, in all forms.
 func TestExportPredicted(t *testing.T) {
+	t.Parallel()
 	run, platform := predictable(t, "ring:procs=1,events=300", platformOf4)
 	dir := t.TempDir()
 	pred := filepath.Join(dir, "pred.xtf")
@@ -201,6 +205,7 @@ func TestExportPredicted(t *testing.T) {
 
 // TestReportParquet writes sections as Parquet files.
 func TestReportParquet(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=3,events=3k")
 	run := filepath.Join(dir, "run.xtf")
 	for _, section := range report.Sections() {

@@ -12,6 +12,7 @@ import (
 
 // TestExportViewer writes viewer files of several sizes. What a browser makes of one is tested in bench/browser.
 func TestExportViewer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run.xtf")
 	if code, _, errs := call("demo", "-o", filepath.Join(dir, "demo"), "--spec", "stencil:procs=4,events=20k"); code != jobs.ExitDone {
@@ -65,6 +66,7 @@ func TestExportViewer(t *testing.T) {
 
 // TestExportDamaged turns bytes of a file all over: no form of export takes that for a fault of its own.
 func TestExportDamaged(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=3,events=1k")
 	whole, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
 	if err != nil {

@@ -204,6 +204,7 @@ const three = "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
 //   - Process 2 waits from 30 on, but for half of it process 0 empties a buffer of the tracer: it does not compute.
 //   - In steps, too many to look at each: 100 times process 0 computes 6 alone, then all 2. Each other waits 600.
 func TestSerialWithoutFunctions(t *testing.T) {
+	t.Parallel()
 	coupled := func(until int) string {
 		text := three
 		for p, second := range [...]int{610, 20, until} {
@@ -286,6 +287,7 @@ func program(processes int, lines string) string {
 //   - Process 0 waits for its threads until 600, process 1 for 10: what process 1 waits for is work of these threads.
 //   - Two of four have all the work, the one that is late for longer less of it than the other by a call of 10: an imbalance all the same.
 func TestWhoMustChange(t *testing.T) {
+	t.Parallel()
 	turns := message(0, 1, 600, 200) + message(1, 0, 980, 615)
 	ring := message(0, 1, 300, 0) + message(1, 2, 600, 0) + meeting(0, 315, 902) + meeting(1, 615, 902) + meeting(2, 900, 902)
 	called := strings.NewReplacer("ENTER solve", "ENTER solve\n1 1 ENTER kernel", "LEAVE solve", "LEAVE kernel\n1 700 LEAVE solve").Replace(slowRank[:strings.Index(slowRank, "2 0 ENTER main")]) + slowRank[strings.Index(slowRank, "2 0 ENTER main"):]
@@ -327,6 +329,7 @@ func TestWhoMustChange(t *testing.T) {
 // TestSetup: process 1 comes to MPI_Init at 300, the others wait there, and at the end process 0 waits in MPI_Finalize: set-up takes no more
 // than the 100 of process 1, and 60 more of it at the end. Where process 0 leaves MPI_Finalize before that one comes, it did not wait for it.
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	const init = "; rank 0 waits 0.300000 s in MPI_Init for rank 1, which comes last"
 	for leave, want := range map[int]string{
 		900: init + "; rank 0 waits 0.240000 s in MPI_Finalize for rank 1, which comes last",
@@ -351,6 +354,7 @@ func TestSetup(t *testing.T) {
 // TestMostWork: processes 0 and 3 wait from 100 to 500 for messages of 1 and 4, which compute until then. Afterwards they wait for process 2 in a
 // barrier, from 520 to 900: 380. Process 2 computes most, 998 of a mean of 638: that is said about the wait for it, though it is the shorter one.
 func TestMostWork(t *testing.T) {
+	t.Parallel()
 	lines := message(1, 0, 500, 100) + message(4, 3, 500, 100)
 	for p, from := range [...]int{520, 800, 900, 520, 800} {
 		lines += meeting(p, from, 902)
@@ -374,6 +378,7 @@ func TestMostWork(t *testing.T) {
 // TestOneLoss: process 1 waits 400 for a message of process 0, which computes 990, the mean being 540, because 2 and 3 make a communicator for
 // 700. To balance the work could gain 450, not to wait 400: that is one loss, and one finding.
 func TestOneLoss(t *testing.T) {
+	t.Parallel()
 	lines := message(0, 1, 600, 200)
 	for p := 2; p < 4; p++ {
 		lines += fmt.Sprintf("%[1]d 100 ENTER MPI_Comm_dup\n%[1]d 810 LEAVE MPI_Comm_dup\n", p)
@@ -391,6 +396,7 @@ func TestOneLoss(t *testing.T) {
 // TestTwoCauses: process 1 is in solve until 300, where the others wait for it from 100 on, and process 2 in assemble until 600, where they wait
 // from 410 on: 400 and 380 in all. Both causes are named.
 func TestTwoCauses(t *testing.T) {
+	t.Parallel()
 	lines := meeting(0, 100, 302) + meeting(0, 410, 602) +
 		"1 0 ENTER solve\n1 300 LEAVE solve\n" + meeting(1, 300, 302) + meeting(1, 410, 602) +
 		meeting(2, 100, 302) + "2 310 ENTER assemble\n2 600 LEAVE assemble\n" + meeting(2, 600, 602)
@@ -403,6 +409,7 @@ func TestTwoCauses(t *testing.T) {
 // TestLongCollective: a megabyte goes from process 0 to two others in MPI_Bcast, which all leave at 500. Process 0 comes at 100, 2 at 200: a
 // quarter of the 400 of process 0 are before the last member comes, the rest is the transfer: without it the run is 300 shorter.
 func TestLongCollective(t *testing.T) {
+	t.Parallel()
 	lines := "0 50 THREAD_CREATE 0 1\n"
 	for p, x := range [...][3]int{{100, 2_000_000, 1_000_000}, {150, 0, 1_000_000}, {200, 0, 1_000_000}} {
 		lines += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Bcast\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 500 MPI_COLLECTIVE_END BCAST MPI_COMM_WORLD 0 %[3]d %[4]d\n%[1]d 500 LEAVE MPI_Bcast\n", p, x[0], x[1], x[2])
@@ -422,6 +429,7 @@ func TestLongCollective(t *testing.T) {
 // 410, and so on, three times. It moves a million bytes in each call, 0 as many with it, and 2 a thousand: who makes others wait has half of all.
 // With 300 thousand for each all move as much.
 func TestHeavyMember(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		bytes [3]int
 		heavy string
@@ -471,6 +479,7 @@ func TestUnevenBytes(t *testing.T) {
 // TestFindings analyses programs with one cause each; the expected ticks are worked
 // out in the comments.
 func TestFindings(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, trace, kind, region string
 		ticks                     uint64
@@ -528,6 +537,7 @@ func TestFindings(t *testing.T) {
 
 // TestHangText names who is where, since when, and who never came.
 func TestHangText(t *testing.T) {
+	t.Parallel()
 	text := must(t, "report", foundTrace(t, hung))
 	for _, want := range []string{
 		"ranks 0-1 in MPI_Allreduce since 0.900000 s to 0.950000", "rank 2 in MPI_Recv since 0.500000 s", "MPI_Allreduce of ranks 0-1 did not begin on rank 2",
@@ -543,6 +553,7 @@ func TestHangText(t *testing.T) {
 // table of the page says so to the digit; after it are four fifths of own code but for a
 // barrier of rank 1 from 500 to 600, half of the processes' time there.
 func TestTimelineShares(t *testing.T) {
+	t.Parallel()
 	page := must(t, "report", foundTrace(t, `
 -- program --
 processes 2
@@ -582,6 +593,7 @@ resolution 1000
 
 // TestNoFindings: what looks like a loss and is none.
 func TestNoFindings(t *testing.T) {
+	t.Parallel()
 	const workers = `
 -- program --
 processes 4
@@ -635,6 +647,7 @@ resolution 1000
 
 // TestClockFinding: a message of 100 ms arrives at 50; the doubt is printed though nothing could be gained.
 func TestClockFinding(t *testing.T) {
+	t.Parallel()
 	doc := jsonOf[foundIn](t, "report", foundTrace(t, `
 -- program --
 processes 2
@@ -660,6 +673,7 @@ resolution 1000
 // TestPolling: rank 0 asks for a message of rank 1 at 100, 200, ..., 900 and sleeps between, which is not known to be no work. Rank 1
 // asks again after what it asked for was there: it does not poll.
 func TestPolling(t *testing.T) {
+	t.Parallel()
 	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n0 100 ENTER MPI_Irecv\n0 100 MPI_IRECV_REQUEST 7\n0 100 LEAVE MPI_Irecv\n"
 	for at := 100; at < 900; at += 100 {
 		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+1)
@@ -697,6 +711,7 @@ func TestPolling(t *testing.T) {
 // TestWaitsBesideRoots: rank 0 stays in a broadcast of rank 1 until rank 2 comes, which passes the data on to it, and rank 3 waits for
 // rank 0 in the MPI_Allreduce that follows. The time of rank 0 is not said to be without waits, nor to be in MPI_Allreduce, and rank 2 is named.
 func TestWaitsBesideRoots(t *testing.T) {
+	t.Parallel()
 	text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
 	for rank, at := range [4][3]int{{10, 800, 901}, {10, 11, 901}, {799, 799, 901}, {10, 11, 901}} {
 		text += fmt.Sprintf("%d 0 ENTER main\n", rank)
@@ -723,6 +738,7 @@ func TestWaitsBesideRoots(t *testing.T) {
 // barrier's waits come from the gather on rank 0, and the sentence goes on to rank 2. Where rank 2 comes first and the gather itself takes
 // long, nobody is named.
 func TestCauseInRootedCollective(t *testing.T) {
+	t.Parallel()
 	for comes, want := range map[int]bool{1790: true, 1005: false} {
 		text := "-- program --\nprocesses 4\nresolution 1000\n-- events --\n"
 		for rank, at := range [4][3]int{{1010, 1800, 1901}, {1010, 1011, 1901}, {comes, comes + 1, 1901}, {1010, 1011, 1901}} {
@@ -781,6 +797,7 @@ func TestEarlyRoot(t *testing.T) {
 
 // TestWaitsWithoutPartners: where most messages have no other side, nobody says that their calls do not wait.
 func TestWaitsWithoutPartners(t *testing.T) {
+	t.Parallel()
 	for lines, want := range map[string]string{
 		message(0, 1, 600, 580): "point to point calls without waits: ",
 		strings.Replace(message(0, 1, 600, 580), "MPI_COMM_WORLD 7", "MPI_COMM_WORLD 9", 1): "point to point calls with waits, which are not known: ",
@@ -795,6 +812,7 @@ func TestWaitsWithoutPartners(t *testing.T) {
 // TestWaitsOfExchanges: rank 0 has what it receives, and its send waits for rank 1, which the records do not tell. So nobody says
 // that it does not wait.
 func TestWaitsOfExchanges(t *testing.T) {
+	t.Parallel()
 	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, `
 -- program --
 processes 2
@@ -828,6 +846,7 @@ resolution 1000
 
 // TestWaitsWithoutData: of three that exchange in MPI_Alltoallv nobody has anything for rank 2, which leaves after the last one came.
 func TestWaitsWithoutData(t *testing.T) {
+	t.Parallel()
 	text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
 	for rank, x := range [3]struct {
 		enter          int
@@ -851,6 +870,7 @@ func TestWaitsWithoutData(t *testing.T) {
 // TestRegionsOfEachProcess: a writer that does not join the definitions of processes, and calls MPI functions of the user, has a region
 // of each process for the same function. Sums are of all of them, and nobody says that one process alone executes it.
 func TestRegionsOfEachProcess(t *testing.T) {
+	t.Parallel()
 	text := "-- definitions --\n"
 	for i, name := range []string{"Working", "Working", "MPI_Barrier", "MPI_Barrier"} {
 		text += fmt.Sprintf("STRING self=%[1]d string=%[2]q\nREGION self=%[3]d name=%[1]d description=%[1]d canonical_name=%[1]d region_role=1 paradigm=1\n", i, name, 90+i)
@@ -880,6 +900,7 @@ func TestRegionsOfEachProcess(t *testing.T) {
 //   - From execution 20 on it computes 10 more: 200. The same in 1024 executions, which are looked at in 256 parts, from 512 on: 5120.
 //   - Long ones now and then, a long one at the end, shorter ones, or a change of a tenth are no trend.
 func TestTrend(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name     string
 		runs     int
@@ -921,6 +942,7 @@ func TestTrend(t *testing.T) {
 // section: it may be work of its own or an interruption, and the kernel may know which. Where process 1 computes 60 in each of the
 // first 12 steps, which are all, it computes alone in each of them.
 func TestNowAndThen(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name               string
 		steps, every       int
@@ -1054,6 +1076,7 @@ func TestLateMessageOnce(t *testing.T) {
 // none of collectives, and takes a function with a type of MPI among its arguments for one of MPI. Process 1 is in exchange until 600, where
 // process 0 waits for its message from 100 on.
 func TestNamesOfTAU(t *testing.T) {
+	t.Parallel()
 	lines := `0 90 ENTER MPI_Irecv()
 0 95 LEAVE MPI_Irecv()
 0 100 ENTER MPI_Waitall()
@@ -1094,6 +1117,7 @@ func TestNamesOfTAU(t *testing.T) {
 // TestWaitsOfOtherThreads: both threads of two processes exchange messages. Thread 1 of rank 1 waits 500 ms for thread 1 of rank 0, and
 // thread 0 of rank 1 waits 20 for thread 0 of rank 0. Where thread 0 of rank 1 works then, the 500 are no loss.
 func TestWaitsOfOtherThreads(t *testing.T) {
+	t.Parallel()
 	const text = `
 -- program --
 processes 2
@@ -1142,6 +1166,7 @@ resolution 1000
 // 800, when all others are in MPI_Finalize. So nobody computes alone most of the time. The critical path is that of process 3 until 800, and
 // then MPI_Finalize on process 0, which ends last. Where process 1 has left before, nothing tells that process 0 waits: it stays there.
 func TestLastToFinalize(t *testing.T) {
+	t.Parallel()
 	for leave, cpu := range map[int]uint64{810: 9 + 688 + 98, 790: 9 + 488 + 8} {
 		text := "-- program --\nprocesses 4\ncomm A 0 1\ncomm B 2 3\nresolution 1000\n-- events --\n"
 		for p, x := range [...]struct{ first, second, left, final, end int }{{1, 500, 502, 510, 815}, {1, 500, 502, 510, leave}, {1, 50, 702, 702, 810}, {10, 700, 702, 800, 810}} {
@@ -1173,6 +1198,7 @@ func TestLastToFinalize(t *testing.T) {
 // waits for the message from 100 on. What the threads but the first compute is not known, so nobody says that all compute as much or one
 // after another, nor that process 0 computes all the time.
 func TestOtherThreadComputes(t *testing.T) {
+	t.Parallel()
 	f := jsonOf[foundIn](t, "report", foundTrace(t, `
 -- program --
 processes 2

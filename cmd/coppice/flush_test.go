@@ -13,6 +13,7 @@ import (
 // TestEpoch: the CPU time of real runs is the sum of their records of state 1, running, as awk adds up the lines, and the efficiency
 // of all that divides it by the processes times the end of the last state.
 func TestEpoch(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ processes, running, end uint64 }{{1, 21882362819, 21898659139}, {2, 22913392367, 11528373565}, {4, 23684668073, 6082352213}} {
 		path := filepath.Join(sharedTraces(t), "..", "paraver", "epoch", fmt.Sprintf("epoch_%dproc.prv.gz", x.processes))
 		if _, err := os.Stat(path); err != nil || testing.Short() && x.processes > 1 {
@@ -42,6 +43,7 @@ func TestEpoch(t *testing.T) {
 //
 // A flush is elapsed time and never useful; the line without overhead leaves it out of both.
 func TestFlushesOfParaver(t *testing.T) {
+	t.Parallel()
 	type record struct {
 		at   int
 		line string

@@ -33,6 +33,7 @@ func goldenRun(t *testing.T, table string, flags interval.Flags) string {
 // TestGoldenReports prints the golden traces of the interval model and looks for
 // the numbers that were worked by hand; a tick is a microsecond.
 func TestGoldenReports(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, table string
 		flags       interval.Flags
@@ -89,6 +90,7 @@ func TestGoldenReports(t *testing.T) {
 
 // TestGoldenFailIf checks conditions on a golden trace at the limit.
 func TestGoldenFailIf(t *testing.T) {
+	t.Parallel()
 	file := goldenRun(t, tracetest.GoldenG3, interval.Flags{})
 	for condition, code := range map[string]int{
 		"interval:1.efficiency<77.2727%": jobs.ExitDone, "interval:1.efficiency<77.2728%": jobs.ExitFound,

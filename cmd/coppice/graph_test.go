@@ -37,6 +37,7 @@ func section(t testing.TB, run, name string, args ...string) map[string]any {
 // TestEventsNone compares the reports of rows, of the graph next to them and of a
 // file that has the graph alone.
 func TestEventsNone(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	for _, spec := range []string{
 		"stencil:procs=4,events=4k,jitter=20,seed=1",
@@ -65,6 +66,7 @@ func TestEventsNone(t *testing.T) {
 
 // TestEventsNoneText holds what people are told of such a file.
 func TestEventsNoneText(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=2,events=2k,seed=1")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	for _, x := range []struct {
@@ -150,6 +152,7 @@ type stackJSON struct {
 
 // TestGraphStack compares open calls with the rows.
 func TestGraphStack(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "irregular:procs=2,events=6k,seed=3")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	rows := callRows(t, filepath.Join(dir, "run.xtf"), 1)
@@ -177,6 +180,7 @@ func TestGraphStack(t *testing.T) {
 
 // TestGraphInstance compares calls of each region with the rows.
 func TestGraphInstance(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "irregular:procs=2,events=6k,seed=3")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	byRegion := map[uint64][]callRow{}
@@ -211,6 +215,7 @@ type windowJSON struct {
 // TestGraphInterval compares calls and their parts inside with the rows, and a
 // picture of one pixel with the interval.
 func TestGraphInterval(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=3,events=6k,jitter=20,seed=5")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	rows := append(callRows(t, filepath.Join(dir, "run.xtf"), 0), callRows(t, filepath.Join(dir, "run.xtf"), 2)...)
@@ -260,6 +265,7 @@ type walkJSON struct {
 
 // TestGraphWalk goes over all events in both directions.
 func TestGraphWalk(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "ring:procs=2,events=3k,seed=1")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	there := graphQuery[walkJSON](t, none, "walk", "--rank", "1", "--limit", "100000").Events
@@ -292,6 +298,7 @@ func TestGraphWalk(t *testing.T) {
 // TestDeviation compares a lossy graph with the exact one: counts and bytes are
 // equal, times differ by no more than the report says.
 func TestDeviation(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=4,events=40k,jitter=5,seed=1")
 	exact := filepath.Join(dir, "run.xtf")
 	lossy := analysedAs(t, dir, "lossy.xtf", "--deviation", "10%,1us")
@@ -347,6 +354,7 @@ func TestDeviation(t *testing.T) {
 
 // TestDeviationOfQueries compares answers of a lossy graph with exact ones.
 func TestDeviationOfQueries(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=3,events=10k,jitter=10,seed=1")
 	exact := filepath.Join(dir, "run.xtf")
 	for _, spec := range []string{"10%,1us", "1%", "10%,1us,timestamps"} {
@@ -384,6 +392,7 @@ func TestDeviationOfQueries(t *testing.T) {
 
 // TestPaths compares sums over call paths with the profile.
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "irregular:procs=3,events=6k,seed=3")
 	exact := filepath.Join(dir, "run.xtf")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
@@ -424,6 +433,7 @@ func TestPaths(t *testing.T) {
 
 // TestHistogram compares durations of calls with rows.
 func TestHistogram(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "irregular:procs=3,events=6k,seed=3")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	rows := callRows(t, filepath.Join(dir, "run.xtf"), 1)

@@ -11,6 +11,7 @@ import (
 // process 1 makes 2 + 1 by its MPI_Allreduce and is given the other 50 by process 2. So 50 of 53 come from grow, and no finding
 // may blame MPI_Allreduce.
 func TestHandedOnCause(t *testing.T) {
+	t.Parallel()
 	const program = `
 -- program --
 processes 3

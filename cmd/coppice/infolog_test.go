@@ -11,6 +11,7 @@ import (
 
 // TestInfoLog shows a receive log of one block: its header, MPI_Init, and no end.
 func TestInfoLog(t *testing.T) {
+	t.Parallel()
 	var pairs []byte
 	for _, s := range [...]string{"rank", "2", "size", "4", "host", "node7", "arg", "./prog", "arg", "-x", "function", "0 C Init", "library", "L 1.0"} {
 		pairs = append(append(pairs, byte(len(s))), s...)

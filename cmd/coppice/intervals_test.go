@@ -48,6 +48,7 @@ type intervalsJSON struct {
 
 // TestIntervals reports intervals in every form and compares the forms.
 func TestIntervals(t *testing.T) {
+	t.Parallel()
 	file := sliced(t)
 	x := jsonOf[intervalsJSON](t, "report", file, "intervals", "--per-execution").Intervals
 	if len(x.Nodes) != 4 || x.Options["mpi_productive"] != "mean" || x.Options["marker_cost"] != "overhead" {
@@ -97,6 +98,7 @@ func secondsOf(ticks any) string { return fmt.Sprintf("%.6f", ticks.(float64)/1e
 
 // TestSectionsOfPart runs waits and pop for parts of a run, in every form.
 func TestSectionsOfPart(t *testing.T) {
+	t.Parallel()
 	file := sliced(t)
 	for _, section := range []string{"waits", "pop", "intervals"} {
 		for _, part := range [][]string{nil, {"--ranks", "1-3"}, {"--time", "20%..80%"}, {"--time", "interval:#1"}, {"--time", "interval:#1[0]", "--ranks", "2"}} {
@@ -111,6 +113,7 @@ func TestSectionsOfPart(t *testing.T) {
 }
 
 func TestFailIf(t *testing.T) {
+	t.Parallel()
 	file := sliced(t)
 	for _, x := range []struct {
 		args []string
@@ -144,6 +147,7 @@ func TestFailIf(t *testing.T) {
 // TestAnalyzeFailIf checks the exit status of an analysis with conditions: its
 // file is there.
 func TestAnalyzeFailIf(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", programs[1])
 	file := filepath.Join(dir, "run.xtf")
@@ -161,6 +165,7 @@ func TestAnalyzeFailIf(t *testing.T) {
 
 // TestScalingOfArchives compares real runs of one program.
 func TestScalingOfArchives(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	traces := sharedTraces(t)
 	dir := t.TempDir()
@@ -214,6 +219,7 @@ func TestScalingOfArchives(t *testing.T) {
 // on more processes, so nothing tells; never are they called weak. As strong scaling with MPI_Init, the speed-up of LU on 16 processes is
 // the runtime on 2 over that on 16: 263149270 ns / 1102591277 ns = 0.2387, the lengths that the clock properties of the archives have.
 func TestModeOfArchives(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	traces := sharedTraces(t)
 	dir := t.TempDir()
@@ -253,6 +259,7 @@ func TestModeOfArchives(t *testing.T) {
 
 // TestHelpTopics checks that every topic is found, and what no topic is told.
 func TestHelpTopics(t *testing.T) {
+	t.Parallel()
 	files, err := topicFiles.ReadDir("topics")
 	if err != nil || len(files) != len(topicNames) {
 		t.Errorf("%d files for %d topics (%v)", len(files), len(topicNames), err)

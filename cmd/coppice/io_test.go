@@ -50,6 +50,7 @@ processes 2
 
 // TestFileIO compares section io with sums worked out by hand.
 func TestFileIO(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), ioProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
@@ -107,6 +108,7 @@ func TestFileIO(t *testing.T) {
 
 // TestFileIOBeyond has a process that read more bytes than sums hold: the analysis says so, and the operation counts as one without an end.
 func TestFileIOBeyond(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(ioProgram, "1 50 IO_OPERATION_BEGIN 2 FLUSH NONE 0 2\n1 52 IO_OPERATION_COMPLETE 2 0 2\n",
 		"1 50 IO_OPERATION_BEGIN 1 READ NONE 100 2\n1 52 IO_OPERATION_COMPLETE 1 9223372036854775807 2\n", 1)
 	if text == ioProgram {

@@ -55,6 +55,7 @@ func writes(d *trace.Definitions) {
 //     makes half of what they wait, the output makes most.
 //   - Process 0 writes when the others have met it, and they wait: the output is that of one process.
 func TestOutputInTurn(t *testing.T) {
+	t.Parallel()
 	written := func(p, from int) string {
 		return fmt.Sprintf("%[1]d %[2]d ENTER write\n%[1]d %[3]d LEAVE write\n", p, from, from+200)
 	}
@@ -104,6 +105,7 @@ func TestOutputInTurn(t *testing.T) {
 //
 // With --io-productive the useful time of the second run is 1100 each, all of it: what the report once said of it.
 func TestIOBalance(t *testing.T) {
+	t.Parallel()
 	type pop struct {
 		Parallel    float64
 		LoadBalance float64 `json:"load_balance"`

@@ -12,6 +12,7 @@ import (
 
 // TestManual: every verb has a page with all its flags, which groff formats without a warning.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "manual", dir)
 	overview, err := os.ReadFile(filepath.Join(dir, "coppice.1"))

@@ -81,6 +81,7 @@ func built(t *testing.T) string {
 // TestRanksOfMPI compares files made by MPI ranks with the one made in process,
 // and checks that errors reach every rank as one exit code and one message.
 func TestRanksOfMPI(t *testing.T) {
+	t.Parallel()
 	bin := built(t)
 	dir := t.TempDir()
 	if code := run([]string{"demo", "-o", dir, "--spec", "irregular:procs=6,threads=2,events=20k,seed=2", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {

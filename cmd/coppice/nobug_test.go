@@ -55,6 +55,7 @@ func TestUnwritableOutput(t *testing.T) {
 
 // TestWhatIsNoBug has errors that reach the command line without a word about their status.
 func TestWhatIsNoBug(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		err  error
 		code int

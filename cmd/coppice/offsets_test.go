@@ -62,6 +62,7 @@ processes 1
 
 // TestOffsets compares where operations lie with what was worked out by hand.
 func TestOffsets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), placedProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q")

@@ -48,6 +48,7 @@ type briefInfo struct {
 // TestParaver runs the verbs on a Paraver trace: the result does not depend on
 // the number of ranks, and exported to OTF2 it is the same program.
 func TestParaver(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	trace, run, again := filepath.Join(dir, "a.prv"), filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again.xtf")
 	if err := os.WriteFile(trace, []byte(pingPong), 0o644); err != nil {
@@ -125,6 +126,7 @@ func tail(report string) string {
 
 // TestSharedParaver analyses the collected Paraver traces.
 func TestSharedParaver(t *testing.T) {
+	t.Parallel()
 	traces := filepath.Join(sharedTraces(t), "..", "paraver")
 	for _, name := range []string{"epoch/epoch_1proc", "epoch/epoch_2proc", "epoch/epoch_4proc", "omp2"} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +163,7 @@ type stateSums struct {
 // a message to 700, and runs to 1000. Process 1 runs to 690, when it sends, and from 700 to 900: 190 are waited for a late sender, 100 are
 // after the end of process 1.
 func TestStatesAlone(t *testing.T) {
+	t.Parallel()
 	const alone = `#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:2(1:1,1:1)
 1:1:1:1:1:0:500:1
 1:1:1:1:1:500:700:3
@@ -190,6 +193,7 @@ func TestStatesAlone(t *testing.T) {
 // TestStatesLikeEvents: without its lines of events a trace of EPOCH has the same late senders and receivers, and the same time in calls of each class that
 // states tell apart.
 func TestStatesLikeEvents(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(sharedTraces(t), "..", "paraver", "epoch", "epoch_4proc.prv.gz")
 	packed, err := os.Open(path)
 	if err != nil {
@@ -260,6 +264,7 @@ const gpuTrace = `#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:1(4:1)
 
 // TestDevicesOfParaver: kernels and transfers are told by the labels of their event types, whose numbers differ between versions of Extrae.
 func TestDevicesOfParaver(t *testing.T) {
+	t.Parallel()
 	for kernel, types := range map[string][3]string{"CUDA kernel execution": {"63000000", "63000001", "63000006"}, "CUDA kernel": {"63000001", "63000014", "63000019"}} {
 		dir := t.TempDir()
 		file, run := filepath.Join(dir, "gpu.prv"), filepath.Join(dir, "run.xtf")

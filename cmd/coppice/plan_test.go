@@ -46,6 +46,7 @@ type planJSON struct {
 }
 
 func TestPlanTrace(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run 1")
 	must(t, "demo", "-o", dir, "--spec", "stencil:procs=12,events=24k")
 	site := planSite(t, t.TempDir(), "")
@@ -82,6 +83,7 @@ func TestPlanTrace(t *testing.T) {
 
 // TestPlanChain plans what comes after what is not there yet.
 func TestPlanChain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	platform := filepath.Join(dir, "p.toml")
 	if err := os.WriteFile(platform, []byte("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 1000\n"), 0o666); err != nil {
@@ -119,6 +121,7 @@ func TestPlanChain(t *testing.T) {
 }
 
 func TestPlanUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=200")
 	bad := planSite(t, dir, "core = 3\n")
@@ -196,6 +199,7 @@ func TestDefaultOutput(t *testing.T) {
 
 // TestFollowInfo follows a job that has ended, and a file that is not of a job.
 func TestFollowInfo(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.status")
 	for _, x := range []struct {
 		text, out, errs string

@@ -10,6 +10,7 @@ import (
 )
 
 func TestPlatform(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)

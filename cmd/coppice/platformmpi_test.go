@@ -71,6 +71,7 @@ func TestMeasureBound(t *testing.T) {
 
 // TestNothingThere names a trace and a program that are not there, on several ranks: one line says so.
 func TestNothingThere(t *testing.T) {
+	t.Parallel()
 	bin := built(t)
 	dir := t.TempDir()
 	for _, x := range []struct {

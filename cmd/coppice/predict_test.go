@@ -53,6 +53,7 @@ type predictDocument struct {
 }
 
 func TestPredictReport(t *testing.T) {
+	t.Parallel()
 	run, p := predictable(t, "stencil:procs=6,events=6k,jitter=10", platformOf4)
 	out := filepath.Join(t.TempDir(), "predicted.xtf")
 	text := must(t, "predict", run, "--platform", p, "-q", "-o", out)
@@ -103,6 +104,7 @@ func predictionOf(t *testing.T, args ...string) *predictDocument {
 }
 
 func TestPredictSweep(t *testing.T) {
+	t.Parallel()
 	run, p := predictable(t, "ring:procs=4,events=4k", platformOf4)
 	plot := filepath.Join(t.TempDir(), "plot.svg")
 	args := []string{"predict", run, "--platform", p, "-q", "--sweep", "latency=0,1,4,cpu=1,0.5", "--sweep", "mapping=block,cyclic"}
@@ -137,6 +139,7 @@ func TestPredictSweep(t *testing.T) {
 }
 
 func TestPredictExitCodes(t *testing.T) {
+	t.Parallel()
 	run, p := predictable(t, "ring:procs=4,events=4k", platformOf4)
 	damaged, _ := predictable(t, "stencil:procs=4,events=4k,broken=unmatched-send", platformOf4)
 	dir := t.TempDir()

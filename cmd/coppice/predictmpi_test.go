@@ -11,6 +11,7 @@ import (
 
 // TestPredictRanksOfMPI compares report and predicted run of MPI ranks with those of one rank.
 func TestPredictRanksOfMPI(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: in-process ranks are compared by package jobs")
 	}

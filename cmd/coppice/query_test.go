@@ -14,6 +14,7 @@ import (
 // TestStackSources compares stacks from rows with those from the call graph, at
 // times of events and between them, of broken traces too.
 func TestStackSources(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []string{
 		"irregular:procs=2,threads=2,events=2k,seed=3",
 		"ring:procs=2,events=1k,broken=stray-leave+open-call+unmatched-send",
@@ -68,6 +69,7 @@ type found struct {
 
 // TestQueryWindow compares visible rows and sums of spans with all rows.
 func TestQueryWindow(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(analysed(t, "stencil:procs=3,events=5k,jitter=20,seed=2"), "run.xtf")
 	rows := callRows(t, run, 2)
 	last := rows[0].End
@@ -106,6 +108,7 @@ func TestQueryWindow(t *testing.T) {
 
 // TestQueryPartner follows messages to the other side and back.
 func TestQueryPartner(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ spec, by string }{
 		{"masterworker:procs=3,events=2k,seed=2", "same"},
 		{"ring:procs=2,events=1k,broken=unmatched-send", "same none"},
@@ -140,6 +143,7 @@ func TestQueryPartner(t *testing.T) {
 
 // TestQueryMembers gathers collectives: all members say the same of the whole.
 func TestQueryMembers(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(analysed(t, "stencil:procs=4,events=4k"), "run.xtf")
 	n := jsonOf[queryJSON](t, "query", run, "size", "--type", "coll", "-n", "0").Query.Size
 	for _, k := range []uint64{0, *n / 2, *n - 1} {
@@ -173,6 +177,7 @@ func TestQueryMembers(t *testing.T) {
 
 // Primitives on rows need rows; stack takes the graph.
 func TestQueryWithoutRows(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=2,events=1k")
 	none := analysedAs(t, dir, "none.xtf", "--events", "none")
 	for _, args := range [][]string{{"visible"}, {"stats"}, {"partner", "-n", "0"}, {"members", "-n", "0"}, {"stack", "--time", "50%", "--source", "rows"}} {

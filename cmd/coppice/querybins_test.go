@@ -26,6 +26,7 @@ type binsJSON struct {
 // TestQueryBins compares the bins of a span, at several widths, with the calls
 // of the location.
 func TestQueryBins(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	run := filepath.Join(analysed(t, "stencil:procs=3,events=60k,jitter=20,seed=2"), "run.xtf")
 	rows := callRows(t, run, 2)
@@ -71,6 +72,7 @@ func TestQueryBins(t *testing.T) {
 // TestEventsNoneBins reads the whole run's bins of a file without rows: they are
 // those of the file with rows.
 func TestEventsNoneBins(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	dir := analysed(t, "stencil:procs=3,events=60k,jitter=20,seed=2")
 	all := jsonOf[binsJSON](t, "query", filepath.Join(dir, "run.xtf"), "bins", "--whole", "--width", "500", "--limit", "100000").Query
@@ -82,6 +84,7 @@ func TestEventsNoneBins(t *testing.T) {
 
 // TestCheckBins changes time bins and tiles: check notices.
 func TestCheckBins(t *testing.T) {
+	t.Parallel()
 	slowUnderRace(t)
 	dir := analysed(t, "ring:procs=18,events=100k,seed=3")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")

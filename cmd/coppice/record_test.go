@@ -12,6 +12,7 @@ import (
 
 // TestRecordUsage has what record refuses before it starts anything; package record has tests with programs.
 func TestRecordUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "recording"), 0o755); err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func TestRecordUsage(t *testing.T) {
 
 // TestLogRanks names processes by a list, or by the file of an earlier run, whose representatives they are.
 func TestLogRanks(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=6,iterations=4")
 	run := analysedAs(t, dir, "classes.xtf", "--classes", "0%")
 	var want []int

@@ -69,6 +69,7 @@ func TestReleased(t *testing.T) {
 
 // TestKeeps gives the comparisons what must and must not pass.
 func TestKeeps(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name, want, got string
 		keeps           func(want, got string) error

@@ -93,6 +93,7 @@ var programs = []string{
 }
 
 func TestReportKnownAnswers(t *testing.T) {
+	t.Parallel()
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
 			o, err := synthetic.ParseOptions(spec)
@@ -225,6 +226,7 @@ func compareProblems(t *testing.T, got *reportJSON, want map[trace.Code]uint64) 
 
 // TestReportRanks adds the profiles of halves of the processes.
 func TestReportRanks(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(analysed(t, programs[0]), "run.xtf")
 	all := jsonOf[reportJSON](t, "report", run, "profile")
 	low := jsonOf[reportJSON](t, "report", run, "profile", "--ranks", "0-2")
@@ -254,6 +256,7 @@ var (
 )
 
 func TestReportGolden(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ name, spec string }{
 		{"stencil", "stencil:procs=4,events=2k,jitter=20,imbalance=50,seed=1"},
 		{"irregular", "irregular:procs=3,threads=2,events=3k,seed=2,broken=stray-leave+unmatched-send+short-collective"},
@@ -304,6 +307,7 @@ func TestReportText(t *testing.T) {
 
 // TestReportOutput writes to files.
 func TestReportOutput(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, programs[1])
 	run, out := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "report.json")
 	if s := must(t, "report", run, "-o", out); s != "" {
@@ -321,6 +325,7 @@ func TestReportOutput(t *testing.T) {
 
 // TestReportDeterministic compares two runs of the same report.
 func TestReportDeterministic(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(analysed(t, programs[4]), "run.xtf")
 	args := []string{"report", run, "summary", "profile", "comm", "ccg", "diagnostics", "--format", "json"}
 	first := must(t, args...)
@@ -333,6 +338,7 @@ func TestReportDeterministic(t *testing.T) {
 
 // TestStatItems keeps the keys of the statistics in the order of the items.
 func TestStatItems(t *testing.T) {
+	t.Parallel()
 	doc := must(t, "report", filepath.Join(analysed(t, programs[1]), "run.xtf"), "--format", "json")
 	doc = doc[strings.Index(doc, `"stats"`):]
 	at := 0

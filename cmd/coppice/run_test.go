@@ -62,6 +62,7 @@ func TestRun(t *testing.T) {
 
 // TestRunUsage has what run refuses: nothing of an earlier run is analysed in place of what could not be recorded.
 func TestRunUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "traces.otf2"), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -101,6 +101,7 @@ type sampledTime struct {
 // TestSamples: calls that samples and calling contexts tell of are in profile and call paths, with samples; the report says
 // that they are estimated; what was recorded is written again as it was, and nothing else.
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	src := sampledProgram(t)
 	dir := t.TempDir()
 	if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
@@ -213,6 +214,7 @@ func TestSamples(t *testing.T) {
 // enters, and f in main, 0 to 30: f begins at the first one, at 5, and is still open when main ends. So f has 25 ticks, of
 // which the barriers have 5 and 10.
 func TestUnwound(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.Parse(contextDefinitions([]string{"main", "f", "MPI_Barrier"}, [][2]int{{0, -1}, {1, 0}, {2, 1}}) + `-- program --
 processes 1
 -- events --

@@ -47,6 +47,7 @@ func listed(t *testing.T, path string) uint64 {
 // events is that of the golden listing or, without one, what the definitions
 // announce (which the listing tool confirmed), and the result checks clean.
 func TestSharedTraces(t *testing.T) {
+	t.Parallel()
 	traces := sharedTraces(t)
 	dirs, err := os.ReadDir(traces)
 	if err != nil {

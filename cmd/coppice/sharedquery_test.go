@@ -15,6 +15,7 @@ import (
 // partners as stored and by channel, stacks by parents and by ends, and members
 // of collectives that agree on the whole.
 func TestSharedPartners(t *testing.T) {
+	t.Parallel()
 	traces := sharedTraces(t)
 	names := []string{"lammps-melt-4", "npb-cg.S-4", "npb-is.S-4", "pingpong-scorep71"}
 	if testing.Short() {

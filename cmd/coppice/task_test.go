@@ -18,6 +18,7 @@ import (
 // is consistent, and the report says what was left out. With one stack for all tasks, a would be open for all the rest of
 // thread 0: 920 ticks instead of 9.
 func TestMovedTasks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, text, said string
 		code             int

@@ -182,6 +182,7 @@ resolution 1000
 
 // TestThreadFindings compares what threads wait for each other with the sums above.
 func TestThreadFindings(t *testing.T) {
+	t.Parallel()
 	type finding struct {
 		Kind  string
 		Ticks uint64
@@ -281,6 +282,7 @@ func TestThreadFindings(t *testing.T) {
 // from the event with which a thread asks for a lock (type 60000006 to 60000009 or 60000033, value 3)
 // to that with which it has it (6).
 func TestLockWaitsOfParaver(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(sharedTraces(t), "..", "paraver", "omp2.prv.gz")
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", path, "-o", run, "-q")
@@ -302,6 +304,7 @@ func TestLockWaitsOfParaver(t *testing.T) {
 // efficiency (50 + 50) / (105 + 105), and what holds up the other process is the wait for the lock. In a critical section with a body
 // the first thread works its last 10 ms there.
 func TestLockWaitOfProcess(t *testing.T) {
+	t.Parallel()
 	const mutex = `
 0 40 ENTER %[1]s
 0 90 LEAVE %[1]s

@@ -12,6 +12,7 @@ import (
 // TestWaitsOfThreads: both threads of process 0 receive. The first is in MPI for 50 ticks, from 10 to 60, and waits for the send at
 // 50: 40 ticks. The second one waits from 5 to 60, 55 ticks, which are no part of the process's time in MPI.
 func TestWaitsOfThreads(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.Parse(`
 -- program --
 processes 2

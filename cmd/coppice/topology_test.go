@@ -66,6 +66,7 @@ processes 4
 
 // TestGrid compares the view of a Cartesian topology with numbers worked out by hand.
 func TestGrid(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), gridProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
@@ -98,6 +99,7 @@ func TestGrid(t *testing.T) {
 
 // TestNodeTraffic compares messages inside and between two nodes with sums over the send records that otf2-print lists.
 func TestNodeTraffic(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", filepath.Join(sharedTraces(t), "stencil4d-32", "traces.otf2"), "-o", run, "-q", "-j", "2")
 	x := jsonOf[struct{ Topology *report.Topology }](t, "report", run, "topology").Topology

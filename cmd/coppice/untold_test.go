@@ -48,6 +48,7 @@ processes 3
 // TestUntold: what nobody reads is counted for each kind, and what is missing is said, in every form and for any number of
 // ranks; what is not missing is not.
 func TestUntold(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.Parse(untoldProgram)
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +109,7 @@ func TestUntold(t *testing.T) {
 // TestUntoldThreads: threads without parallel regions are in no efficiency. Nothing is recorded of the first thread of process 0, so that
 // its time is not computation that anybody saw.
 func TestUntoldThreads(t *testing.T) {
+	t.Parallel()
 	const others = "-- program --\nprocesses 2\nthreads 2\n-- events --\n1 10 ENTER step\n1 90 LEAVE step\n3 10 ENTER step\n3 90 LEAVE step\n2 0 ENTER main\n"
 	for _, x := range []struct {
 		text string
@@ -136,6 +138,7 @@ func TestUntoldThreads(t *testing.T) {
 // TestUntoldSynthetic: the archive of the collection has each kind of record twice, so all that nobody reads are in it, with
 // count 2.
 func TestUntoldSynthetic(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", filepath.Join(sharedTraces(t), "synthetic-all-events"), "-o", run, "-q")
 	doc := jsonOf[struct {
@@ -161,6 +164,7 @@ func TestUntoldSynthetic(t *testing.T) {
 // TestNoMessages: a run without messages has an empty matrix, not none. Each of its two collectives names a communicator
 // that nobody defined.
 func TestNoMessages(t *testing.T) {
+	t.Parallel()
 	src, err := tracetest.Parse(`-- program --
 processes 1
 -- events --
@@ -208,6 +212,7 @@ processes 1
 // TestUnknownWaits: waiting that no pattern has is said to be not known, not to be none. In each program process 0 is in calls
 // of a kind for 800 of 1000 while process 1 computes.
 func TestUnknownWaits(t *testing.T) {
+	t.Parallel()
 	const head = "-- program --\nprocesses 2\n-- events --\n"
 	tests := head + "0 0 ENTER main\n0 5 ENTER MPI_Irecv\n0 5 MPI_IRECV_REQUEST 1\n0 6 LEAVE MPI_Irecv\n"
 	for at := 10; at < 810; at += 10 {
@@ -257,6 +262,7 @@ func TestUnknownWaits(t *testing.T) {
 // TestOneBlock: a region that holds the whole program, as tracers of MPI calls write it, names no function of it; one that is called in
 // each step does.
 func TestOneBlock(t *testing.T) {
+	t.Parallel()
 	for lines, want := range map[string]bool{
 		message(0, 1, 600, 200): true,
 		"0 10 ENTER step\n0 20 LEAVE step\n" + message(0, 1, 600, 200): false,

@@ -291,6 +291,7 @@ var questions = []question{
 // TestUsability asks twelve questions about four real archives, each answered by few command lines of which every number is read off the text that a
 // person sees, and compares the answers with what follows from the events that otf2-print prints.
 func TestUsability(t *testing.T) {
+	t.Parallel()
 	traces := sharedTraces(t)
 	tool, err := exec.LookPath("otf2-print")
 	if err != nil {

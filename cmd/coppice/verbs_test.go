@@ -15,6 +15,7 @@ import (
 
 // TestVerbs runs every verb once, from the trace to the answers.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	anchor, run := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf")
 	status := filepath.Join(dir, "job.status")
@@ -63,6 +64,7 @@ func TestVerbs(t *testing.T) {
 
 // TestInfoStatus shows a status file as the job writes it.
 func TestInfoStatus(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.status")
 	b, err := json.Marshal(jobs.Status{Schema: jobs.StatusSchema, Time: "2026-11-20T23:41:07Z", Stage: "match", State: "running", Share: 0.68, Done: 271e9, Total: 400e9, Rate: 39e8, Ranks: 64, Slowest: 12, Slow: 0.61, Left: 33})
 	if err == nil {
@@ -110,6 +112,7 @@ type queryJSON struct {
 
 // TestQuery compares the primitives with each other on one array.
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	run := filepath.Join(analysed(t, "stencil:procs=2,events=20k"), "run.xtf")
 	q := func(args ...string) queryJSON {
 		t.Helper()
@@ -166,6 +169,7 @@ func TestQuery(t *testing.T) {
 // TestExitCodes produces the codes that these verbs end with, and looks at the
 // four parts of their messages.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	dir := analysed(t, "stencil:procs=3,events=3k")
 	run, anchor := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "traces.otf2")
 	text := filepath.Join(dir, "a.json")
@@ -298,6 +302,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestConclude(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		err  error
 		code int

@@ -133,6 +133,7 @@ func slowSums(t testing.TB, f *xtf.File, p xtf.Proc, a, b uint64) *spanSums {
 // TestWindow compares statistics of spans with sums over all rows: items and
 // exact functions are equal, bounds hold, and whole bins are not read.
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	for _, spec := range programs[:6] {
 		t.Run(spec, func(t *testing.T) {
 			run, err := results.Open(filepath.Join(analysed(t, spec), "run.xtf"), xtf.Options{})
@@ -242,6 +243,7 @@ func compareFunctions(t *testing.T, what string, x *lookup.Statistics, want *spa
 // TestIntervalsOfTime checks that a report about a span has the same sums, and
 // one about all of the time those of the whole run.
 func TestIntervalsOfTime(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(analysed(t, programs[0]), "run.xtf")
 	run, err := results.Open(file, xtf.Options{})
 	if err != nil {
@@ -287,6 +289,7 @@ func TestIntervalsOfTime(t *testing.T) {
 // TestSlicesAreWindows compares what the analysis stored for slices of time with
 // what running totals tell of the same spans.
 func TestSlicesAreWindows(t *testing.T) {
+	t.Parallel()
 	run, err := results.Open(sliced(t), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
