@@ -147,6 +147,10 @@ func (s *Server) staticTiles(ctx context.Context, d *staticData, levels int, roo
 	if !x.meta.Rows {
 		return st, nil
 	}
+	packer, err := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // one for all: it is larger than most tiles
+	if err != nil {
+		return nil, err
+	}
 	for z := range min(levels, x.scale+1) {
 		for f := len(x.meta.Groups) - 1; f >= 0; f-- {
 			rows := (x.meta.Locations + x.meta.Groups[f] - 1) / x.meta.Groups[f]
@@ -156,7 +160,7 @@ func (s *Server) staticTiles(ctx context.Context, d *staticData, levels int, roo
 			for i := range (rows + tileRows - 1) / tileRows {
 				for col := range 1 << z {
 					name := fmt.Sprintf("%d/%d/%d-%d", z, col, f, i)
-					text, err := s.staticTile(ctx, name)
+					text, err := s.staticTile(ctx, name, packer)
 					if err != nil {
 						return nil, err
 					}
@@ -175,7 +179,7 @@ func (s *Server) staticTiles(ctx context.Context, d *staticData, levels int, roo
 	return st, nil
 }
 
-func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
+func (s *Server) staticTile(ctx context.Context, name string, packer *gzip.Writer) (string, error) {
 	v, err := s.inside(ctx, "tile", name, "")
 	if err != nil {
 		return "", err
@@ -185,14 +189,11 @@ func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("tile %s is not a tile", name)
 	}
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.DefaultCompression)
-	if err != nil {
+	packer.Reset(&out)
+	if _, err := packer.Write(b); err != nil {
 		return "", err
 	}
-	if _, err := z.Write(b); err != nil {
-		return "", err
-	}
-	if err := z.Close(); err != nil {
+	if err := packer.Close(); err != nil {
 		return "", err
 	}
 	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
