@@ -129,6 +129,7 @@ func TestSamePath(t *testing.T) {
 
 // TestManyRanks runs more ranks than locations.
 func TestManyRanks(t *testing.T) {
+	t.Parallel()
 	src := jobtest.Generated(t, "irregular:procs=9,threads=2,events=10k,seed=5")
 	want := analyzed(t, 1, analyze.Options{Source: src, StoreBytes: 1 << 20})
 	for _, ranks := range []int{4, 7, 64, 256} {

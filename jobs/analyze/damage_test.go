@@ -27,6 +27,7 @@ func copyArchive(t *testing.T, from string) string {
 // with a named error of the input, or with a file whose event count is right or
 // that says what is wrong.
 func TestDamagedInput(t *testing.T) {
+	t.Parallel()
 	whole := t.TempDir()
 	src := jobtest.Generated(t, "ring:procs=3,events=300,broken=open-call+stray-leave")
 	if _, err := otf2.Copy(whole, "traces", src, otf2.Options{}); err != nil {

@@ -16,6 +16,7 @@ import (
 // TestSameBytesOfIntervals: numbers of nodes and call paths, and all that hangs on
 // them, do not depend on the ranks, also where a process is spread over ranks.
 func TestSameBytesOfIntervals(t *testing.T) {
+	t.Parallel()
 	for _, v := range []struct {
 		spec  string
 		flags interval.Flags
