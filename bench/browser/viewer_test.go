@@ -6,10 +6,13 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // keep writes a picture where the variable COPPICE_SHOTS says, for people to look at.
@@ -100,6 +103,35 @@ func TestViews(t *testing.T) {
 			must(t, err)
 			looks(t, theme+" "+v.name, p, strings.HasPrefix(theme, "dark"))
 			clean(t, s)
+		}
+	}
+}
+
+// TestSlowTiles: a tile takes 80 ms, longer than a picture of a screen. What the overview asks for is not given up whenever the time line is
+// drawn: the page becomes ready, and each tile is asked for once or twice.
+func TestSlowTiles(t *testing.T) {
+	s := started(t)
+	var lock sync.Mutex
+	asked := map[string]int{}
+	_, address := page(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/api/tile/") {
+			lock.Lock()
+			asked[r.URL.String()]++
+			lock.Unlock()
+			time.Sleep(80 * time.Millisecond)
+		}
+		return false
+	}, analyzed(t, exampleSpec))
+	must(t, s.Size(1600, 900))
+	open(t, s, address, "t=1000000..3000000")
+	lock.Lock()
+	defer lock.Unlock()
+	if len(asked) == 0 {
+		t.Error("no tile was asked for")
+	}
+	for what, times := range asked {
+		if times > 2 {
+			t.Errorf("%s was asked for %d times", what, times)
 		}
 	}
 }

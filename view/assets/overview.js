@@ -38,12 +38,7 @@ export class Overview {
     const used = app.painter.paint(ctx, {t: app.state.span, rows: [0, app.meta.locations], level: this.level(), plain: true},
       {x: 0, y: 2, w: width, h: height - 4});
     app.painter.waits = shown;
-    for (const t of used.wanted) {
-      if (!app.tiles.wanted.some((w) => w.join() === t.join()) && !app.tiles.refused.has(`${t[0]}/${t[1]}/${t[2]}-${t[3]}`)) {
-        app.tiles.wanted.push(t);
-      }
-    }
-    app.tiles.pump();
+    app.tiles.wantToo(used.wanted);
     const a = this.x(app.state.t[0]);
     const b = Math.max(a + 2, this.x(app.state.t[1]));
     ctx.fillStyle = c.bg;

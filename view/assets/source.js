@@ -212,7 +212,8 @@ export class Tiles {
   constructor(source, run, meta, busy, changed, failed) {
     Object.assign(this, {source, run, meta, busy, changed, failed});
     this.cache = new Recent(cacheBytes);
-    this.wanted = []; // keys, most wanted first
+    this.wanted = []; // most wanted first
+    this.too = []; // what is wanted besides what want is called with
     this.active = new Map(); // key -> AbortController
     this.refused = new Map(); // key -> Failure
   }
@@ -243,17 +244,25 @@ export class Tiles {
     return this.cache.find(Tiles.key(z, x, f, i));
   }
 
-  // want replaces the list of tiles to get; what is in progress and not in it is given up.
+  // want replaces the list of tiles to get; what is in progress and neither in it nor wanted too is given up.
   want(list) {
-    this.wanted = list.filter(([z, x, f, i]) => {
-      const key = Tiles.key(z, x, f, i);
-      return !this.cache.map.has(key) && !this.refused.has(key);
+    const keys = new Set();
+    this.wanted = [...list, ...this.too].filter((t) => {
+      const key = Tiles.key(...t);
+      if (keys.has(key) || this.cache.map.has(key) || this.refused.has(key)) return false;
+      keys.add(key);
+      return true;
     });
-    const keys = new Set(this.wanted.map((t) => Tiles.key(...t)));
     for (const [key, control] of this.active) {
       if (!keys.has(key)) control.abort();
     }
     this.pump();
+  }
+
+  // wantToo replaces the tiles that are to be got besides, after the others.
+  wantToo(list) {
+    this.too = list;
+    this.want(this.wanted);
   }
 
   pump() {
@@ -268,19 +277,24 @@ export class Tiles {
     const control = new AbortController();
     this.active.set(key, control);
     this.busy.start();
+    let over = true;
     try {
       const tile = decodeTile(await this.source.tile(this.run, z, x, f, i, control.signal));
       this.cache.keep(key, tile, tile.bytes);
     } catch (e) {
-      if (e.name !== 'AbortError') {
+      if (e.name === 'AbortError') {
+        over = false; // it may be wanted again by now
+      } else {
         this.refused.set(key, e);
         if (e.status === 0) setTimeout(() => this.refused.delete(key), 3000); // the server may come back
         this.failed(e);
       }
     } finally {
       this.active.delete(key);
-      this.wanted = this.wanted.filter((t) => Tiles.key(...t) !== key);
-      this.changed();
+      if (over) {
+        this.wanted = this.wanted.filter((t) => Tiles.key(...t) !== key);
+        this.changed();
+      }
       this.pump();
       this.busy.end();
     }
