@@ -198,7 +198,7 @@ func parseHostlist(text string) (list hostlist, err error) {
 			from, lerr := strconv.ParseUint(low, 10, 60)
 			to, herr := strconv.ParseUint(high, 10, 60)
 			if lerr != nil || herr != nil || from > to {
-				return nil, fmt.Errorf("[%s] is no list of numbers and ranges", inside)
+				return nil, fmt.Errorf("[%s] is not a list of numbers and ranges", inside)
 			}
 			part.ranges = append(part.ranges, hostRange{from, to, len(low)})
 		}
