@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -50,17 +51,7 @@ func onDevices(shared bool, of ...uint32) func(o *analyze.Options) {
 				d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: context, Name: add("context"), Type: trace.AcceleratorGroup, Parent: node + device, Creator: rank})
 			}
 		}
-		for i := range d.Regions {
-			r := &d.Regions[i]
-			switch name := d.Text(r.Name); {
-			case strings.HasSuffix(name, "kernel"):
-				r.Role, r.Paradigm = trace.RoleKernel, trace.ParadigmHIP
-			case strings.HasPrefix(name, "copy"):
-				r.Role, r.Paradigm = trace.RoleDataTransfer, trace.ParadigmHIP
-			case strings.HasPrefix(name, "hip"):
-				r.Role, r.Paradigm = trace.RoleWrapper, trace.ParadigmHIP
-			}
-		}
+		tracetest.NameDeviceRegions(d)
 		d.Seal()
 	}
 }

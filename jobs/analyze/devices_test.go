@@ -28,17 +28,7 @@ func withStreams(t *testing.T, text string, threads, hosts int) trace.Source {
 			d.Locations[i].Type = trace.AcceleratorStream
 		}
 	}
-	for i := range d.Regions {
-		r := &d.Regions[i]
-		switch name := d.Text(r.Name); {
-		case strings.HasSuffix(name, "kernel"):
-			r.Role, r.Paradigm = trace.RoleKernel, trace.ParadigmHIP
-		case strings.HasPrefix(name, "copy"):
-			r.Role, r.Paradigm = trace.RoleDataTransfer, trace.ParadigmHIP
-		case strings.HasPrefix(name, "hip"):
-			r.Role, r.Paradigm = trace.RoleWrapper, trace.ParadigmHIP
-		}
-	}
+	tracetest.NameDeviceRegions(d)
 	d.Seal()
 	return src
 }
