@@ -25,10 +25,9 @@ func typed(key, text string) act {
 	return func(t *testing.T, s *browser.Session) {
 		press(t, s, key)
 		answer(t, s, text)
-		if key == "/" {
-			must(t, s.Wait("document.querySelector('#ask li button')"))
-		}
 		press(t, s, kb.Enter)
+		must(t, s.Wait("!document.getElementById('ask').open"))
+		rest(t, s)
 	}
 }
 

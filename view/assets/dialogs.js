@@ -12,17 +12,32 @@ export function ask(title, label, hint, answer, live) {
     replace(list, ...items);
   };
   const form = el('form', {}, input, el('button', {type: 'submit'}, 'OK'), el('button', {type: 'button', onclick: () => d.close()}, 'Close'));
+  // Who types fast and presses Enter means the text that stands there: the list may still be that of its beginning.
+  let timer = 0;
+  let asked = {};
+  const look = (text) => {
+    clearTimeout(timer);
+    if (asked.text === text) return asked.done;
+    const mine = {text};
+    asked = mine;
+    mine.done = live(text, (found, items) => {
+      if (asked === mine) show(found, items);
+    });
+    return mine.done;
+  };
   form.addEventListener('submit', async (e) => {
     e.preventDefault();
-    const first = list.querySelector('button');
-    if (live && first) first.click();
-    else if (await answer(input.value, show)) d.close();
+    const text = input.value;
+    if (live) await look(text);
+    if (!form.isConnected || !d.open || input.value !== text) return;
+    const first = live && list.querySelector('button');
+    if (first) first.click();
+    else if (await answer(text, show)) d.close();
   });
   if (live) {
-    let timer = 0;
     input.addEventListener('input', () => {
       clearTimeout(timer);
-      timer = setTimeout(() => live(input.value, show), 150);
+      timer = setTimeout(() => look(input.value), 150);
     });
   }
   replace(d, el('h2', {id: 'ask-title'}, title), form, note, list);
