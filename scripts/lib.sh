@@ -14,9 +14,12 @@ if [ "$(id -u)" -eq 0 ]; then
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+# Builds are the same wherever the clone is, so that clones share what is built.
+export GOFLAGS="-trimpath ${GOFLAGS:-}"
+
 # The go command stops where git refuses to speak about the folder, as in a copy that belongs to somebody else.
 if command -v git >/dev/null && ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-	export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+	export GOFLAGS="$GOFLAGS -buildvcs=false"
 fi
 
 has() { command -v "$1" >/dev/null; }
