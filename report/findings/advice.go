@@ -64,7 +64,7 @@ const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_spli
 	"MPI_Dist_graph_create MPI_Dist_graph_create_adjacent MPI_Comm_create_group MPI_Intercomm_create MPI_Intercomm_merge MPI_Win_create MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create_dynamic"
 
 // AdviceTable is all advice there is: the first row that matches counts, and where
-// none does there is no advice. docs/metrics.md prints it.
+// none does there is no advice. docs/metrics.md explains the conditions.
 var AdviceTable = []adviceRow{
 	{KindLateSender, "", seldom, nowAndThen},
 	{KindLateSender, "", busy, lessToDo},
