@@ -152,7 +152,7 @@ func TestHostileClasses(t *testing.T) {
 		}
 		r := x.run(t)
 		d, err := New(r, Options{Sections: []Section{SectionClasses}})
-		v, verr := verify.New(r, 1)
+		v, verr := verify.New(r, 1, func(uint64) {})
 		if verr != nil {
 			t.Fatal(verr)
 		}

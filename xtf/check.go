@@ -49,10 +49,10 @@ func (c *CheckResult) add(p Problem) {
 
 // Check verifies a file to the last page: checksums, positions, chains, fill,
 // parents, order, sums, region bounds. Damage is in the result; the error is for
-// storage that cannot be read at all. Memory: one region head, a read-ahead
+// storage that cannot be read at all. pass hears of bytes that are sound; nil: nobody does. Memory: one region head, a read-ahead
 // buffer, 64 bytes and 16 for each sum for each page of one array.
-func Check(f *File) (*CheckResult, error) {
-	c := &checker{f: f, res: &CheckResult{}}
+func Check(f *File, pass func(bytes uint64)) (*CheckResult, error) {
+	c := &checker{f: f, res: &CheckResult{}, pass: pass}
 	for _, s := range f.parts {
 		if s.Kind != KindDirectory {
 			c.file(c.content(s, fmt.Sprintf("xtf: section of kind %d", s.Kind)))
@@ -77,7 +77,15 @@ type checker struct {
 	f    *File
 	res  *CheckResult
 	last *DirRow // of the location before
-	io   error   // storage failed
+	pass func(bytes uint64)
+	io   error // storage failed
+}
+
+func (c *checker) sound(bytes uint64) {
+	c.res.Bytes += bytes
+	if c.pass != nil {
+		c.pass(bytes)
+	}
 }
 
 // note records err as damage, or as a failure of the storage.
@@ -104,7 +112,7 @@ func (c *checker) content(s SectionInfo, where string) error {
 	if n != s.Size || sum.Sum32() != s.CRC {
 		return fmt.Errorf("%s: %w", where, corrupt("checksum mismatch in %d bytes at %d", s.Size, s.Offset))
 	}
-	c.res.Bytes += uint64(s.Size)
+	c.sound(uint64(s.Size))
 	return nil
 }
 
@@ -238,7 +246,7 @@ func (k *arrayCheck) data() {
 		}
 		k.res.Pages++
 		k.res.Rows += uint64(pg.count)
-		k.res.Bytes += uint64(pg.stored) + pageHeader
+		k.sound(uint64(pg.stored) + pageHeader)
 	}
 }
 
@@ -355,7 +363,7 @@ func (k *arrayCheck) index(lv int) {
 			continue
 		}
 		k.res.Pages++
-		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
+		k.sound(uint64(len(pg.bytes)) + pageHeader)
 		up[ord] = child{le.Uint64(pg.bytes), l.start + ord*uint64(stride), uint32(len(pg.bytes) + pageHeader), pg.crc}
 	}
 	k.kids = up
@@ -415,7 +423,7 @@ func (k *arrayCheck) aux(lv int) {
 			continue
 		}
 		k.res.Pages++
-		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
+		k.sound(uint64(len(pg.bytes)) + pageHeader)
 	}
 	k.ends = up
 }

@@ -77,9 +77,10 @@ func named(err error) bool {
 func TestCheckSound(t *testing.T) {
 	for _, p := range []Profile{Packed, Raw4K} {
 		f := openMem(t, smallFile(t, p))
-		res, err := Check(f)
-		if err != nil || res.Found != 0 {
-			t.Fatalf("Check = %+v %v", res, err)
+		passed := uint64(0)
+		res, err := Check(f, func(bytes uint64) { passed += bytes })
+		if err != nil || res.Found != 0 || passed != res.Bytes {
+			t.Fatalf("Check = %+v %v, %d bytes passed", res, err, passed)
 		}
 		if res.Rows != 45+7+3+3+4 || res.Regions != 4 {
 			t.Errorf("%d rows in %d regions", res.Rows, res.Regions)
@@ -120,7 +121,7 @@ func TestCheckDirectory(t *testing.T) {
 		if err := w.Commit(nil); err != nil {
 			t.Fatal(err)
 		}
-		res, err := Check(openMem(t, m))
+		res, err := Check(openMem(t, m), nil)
 		if err != nil || (res.Found == 0) != (name == "sound") {
 			t.Errorf("%s: %v %v", name, res.Problems, err)
 		}
@@ -163,7 +164,7 @@ func TestDamagedIndex(t *testing.T) {
 		if n != len(keys) || c.Err() != nil || len(f.Damage()) > 0 {
 			t.Errorf("%d rows of %d, %v, %v", n, len(keys), c.Err(), f.Damage())
 		}
-		if res, err := Check(f); err != nil || res.Found == 0 || res.LostRows > 0 {
+		if res, err := Check(f, nil); err != nil || res.Found == 0 || res.LostRows > 0 {
 			t.Errorf("Check: %+v %v", res, err)
 		}
 		if c := a.Rows(8, 12); c.Next() || !errors.Is(c.Err(), ErrCorrupt) || len(f.Damage()) == 0 {
@@ -234,7 +235,7 @@ func checkDamaged(t *testing.T, m *memFile, want []byte, bit int, old byte) {
 		}
 		return
 	}
-	res, err := Check(f)
+	res, err := Check(f, nil)
 	if err != nil {
 		t.Fatalf("bit %d: Check: %v", bit, err)
 	}
@@ -279,7 +280,7 @@ func exercise(f *File) error {
 			first = err
 		}
 	}
-	_, err := Check(f)
+	_, err := Check(f, nil)
 	note(err)
 	_, err = contents(f)
 	note(err)

@@ -96,7 +96,7 @@ func TestFollow(t *testing.T) {
 					t.Fatalf("round %d: row %d of type %d is % x (%v)", round, k, id, got, err)
 				}
 			}
-			if res, err := Check(f); err != nil || res.Found > 0 {
+			if res, err := Check(f, nil); err != nil || res.Found > 0 {
 				t.Fatalf("round %d: %+v (%v)", round, res, err)
 			}
 			if x.call == noCalls || round%3 == 0 || viewPages(t, calls) == 0 || a.Height() == 1 {

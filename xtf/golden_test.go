@@ -66,7 +66,7 @@ func TestEarlierForm(t *testing.T) {
 		if want, rerr := os.ReadFile(filepath.Join("testdata", x[1]+".txt")); err != nil || rerr != nil || got != string(want) {
 			t.Errorf("%s: dump differs from the golden text: %v %v", x[0], err, rerr)
 		}
-		if res, err := Check(f); err != nil || res.Found > 0 {
+		if res, err := Check(f, nil); err != nil || res.Found > 0 {
 			t.Errorf("%s: %+v %v", x[0], res, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestGolden(t *testing.T) {
 		if err != nil || rerr != nil || got != string(want) {
 			t.Errorf("%s: %v %v: dump differs from the golden text", name, err, rerr)
 		}
-		if res, err := Check(f); err != nil || res.Found > 0 {
+		if res, err := Check(f, nil); err != nil || res.Found > 0 {
 			t.Errorf("%s: %+v %v", name, res, err)
 		}
 		if err := f.Close(); err != nil {

@@ -54,7 +54,7 @@ func TestRowsOfVersion1(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if res, err := Check(f); err != nil || res.Found != 0 {
+		if res, err := Check(f, nil); err != nil || res.Found != 0 {
 			t.Errorf("%s: %v %v", name, res.Problems, err)
 		}
 		if _, err := f.Classes(); err != nil && !errors.Is(err, ErrCorrupt) {
@@ -95,7 +95,7 @@ func TestCheckOverlaps(t *testing.T) {
 		f, err := Open(c, int64(len(b)), Options{})
 		if err == nil {
 			var res *CheckResult
-			if res, err = Check(f); err == nil && res.Found == 0 {
+			if res, err = Check(f, nil); err == nil && res.Found == 0 {
 				t.Errorf("%s: nothing found", name)
 			}
 		} else if !errors.Is(err, ErrCorrupt) {
@@ -267,7 +267,7 @@ func TestCheckLost(t *testing.T) {
 	} {
 		m := &memFile{b: bytes.Clone(sound.b)}
 		m.b[x.at]++
-		res, err := Check(openMem(t, m))
+		res, err := Check(openMem(t, m), nil)
 		if err != nil || res.Lost != x.lost || res.Lost+res.Regions != 4 {
 			t.Errorf("%s: %d regions lost, %d found, %v %v", name, res.Lost, res.Regions, res.Problems, err)
 		}

@@ -53,7 +53,7 @@ func TestSalvageWhole(t *testing.T) {
 		"long": longFile(t, Packed), "long raw": longFile(t, Raw4K),
 	} {
 		f := openMem(t, m)
-		check, err := Check(f)
+		check, err := Check(f, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestSalvageWhole(t *testing.T) {
 func TestSalvageCut(t *testing.T) {
 	for _, p := range []Profile{Packed, Raw4K} {
 		m := longFile(t, p)
-		check, err := Check(openMem(t, m))
+		check, err := Check(openMem(t, m), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

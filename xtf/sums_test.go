@@ -104,7 +104,7 @@ func TestSums(t *testing.T) {
 func checkSums(t *testing.T, tt *TypeTable, id TypeID, rows []byte) {
 	t.Helper()
 	f := openMem(t, buildFile(t, tt, []testRegion{{p: 0, arrays: []testArray{{id, rows}}}, {p: WholeRun}}))
-	if res, err := Check(f); err != nil || res.Found > 0 {
+	if res, err := Check(f, nil); err != nil || res.Found > 0 {
 		t.Fatalf("Check: %+v %v", res, err)
 	}
 	a, err := f.Array(0, id)

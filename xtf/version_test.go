@@ -112,7 +112,7 @@ func TestLaterMinor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if res, err := Check(f); err != nil || res.Found > 0 || res.Rows != 30+30+2 {
+	if res, err := Check(f, nil); err != nil || res.Found > 0 || res.Rows != 30+30+2 {
 		t.Errorf("%d rows, %v, %v", res.Rows, res.Problems, err)
 	}
 	a, err := f.Array(0, TypeCall)

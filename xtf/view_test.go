@@ -219,7 +219,7 @@ func TestViews(t *testing.T) {
 		g.SetCallTimes(&eventTimes{list: list})
 		compareCalls(t, rng, f, g, want)
 		for _, x := range []*File{f, g, openMem(t, fileOf(t, tt, view))} { // the last one without times
-			res, err := Check(x)
+			res, err := Check(x, nil)
 			if err != nil || res.Found > 0 {
 				t.Fatalf("round %d: %+v (%v)", round, res, err)
 			}

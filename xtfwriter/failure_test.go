@@ -301,7 +301,7 @@ func TestCommittedFile(t *testing.T) {
 	if st, err := os.Stat(out); err != nil || st.Size() != res.FileBytes {
 		t.Errorf("Result says %d bytes, the file has %d: %v", res.FileBytes, st.Size(), err)
 	}
-	check, err := xtf.Check(f)
+	check, err := xtf.Check(f, nil)
 	if err != nil || check.Found != 0 || check.Regions != 10 || f.Procs() != 9 {
 		t.Fatalf("Check: %+v %v", check, err)
 	}

@@ -2,29 +2,30 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/spf13/cobra"
 )
 
 func checkVerb(s streams) *cobra.Command {
 	var o output
-	var parallel int
+	var job jobFlags
 	c := verb("check TRACE|RUN.xtf", "verify a trace or a result to the last page", 1, 1,
 		"coppice check run.xtf",
 		"coppice check scorep-run/traces.otf2 -j 8",
 		"coppice check run.xtf --format json > check.json")
 	f := c.Flags()
 	o.define(f)
-	atLeast(f, 1, &parallel, "jobs", "j", runtime.NumCPU(), "number of locations to look at together")
+	job.define(f, "")
+	f.Lookup("jobs").Usage = "number of locations to look at together"
 	o.defineLimit(f, "problems to list in text")
-	return s.does(c, func(operands []string, s streams) error { return check(operands[0], parallel, &o, s) }, o.check)
+	return s.does(c, func(operands []string, s streams) error { return check(operands[0], &job, &o, s) }, o.check)
 }
 
 // check checks a file and prints the result.
-func check(path string, parallel int, o *output, s streams) error {
+func check(path string, job *jobFlags, o *output, s streams) error {
 	kind, _, err := inspect.Recognise(path)
 	if err != nil {
 		return readError(path, err)
@@ -35,7 +36,10 @@ func check(path string, parallel int, o *output, s streams) error {
 	case inspect.KindLog:
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a receive log: coppice info reads all of it and says what is damaged", path))
 	}
-	r, clean, err := inspect.Check(path, kind, parallel)
+	var show func(jobs.Progress)
+	d := job.display(mpi.Serial(), &show, s)
+	r, clean, err := inspect.Check(path, kind, job.ranks, show)
+	d.end(err)
 	if r != nil {
 		if err := o.show(s, r, "check"); err != nil {
 			return err

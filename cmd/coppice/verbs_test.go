@@ -40,7 +40,7 @@ func TestVerbs(t *testing.T) {
 		{[]string{"report", run, "diagnostics"}, []string{"nothing was found wrong"}},
 		{[]string{"query", run, "search", "--rank", "2", "--time", "50%", "--mode", "le"}, []string{"row ", "cost: ", "process 2"}},
 		{[]string{"check", run}, []string{"clean"}},
-		{[]string{"check", anchor}, []string{"clean"}},
+		{[]string{"check", anchor, "-j", "2"}, []string{"clean"}},
 		{[]string{"version"}, []string{"coppice " + version}},
 		{[]string{"help"}, []string{"report", "query", "check", "demo", "info"}},
 	} {
@@ -59,6 +59,19 @@ func TestVerbs(t *testing.T) {
 		if got := must(t, "info", status); !strings.Contains(got, "state") {
 			t.Errorf("info of a status file:\n%s", got)
 		}
+	}
+}
+
+// TestCheckProgress: check says how far it is by the lines of all jobs, and nothing with -q.
+func TestCheckProgress(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "demo")
+	must(t, "demo", "-o", trace, "--spec", "ring:procs=2,events=1k")
+	if code, _, errs := call("check", trace, "--progress", "json"); code != 0 || !strings.Contains(errs, `"stage":"events","state":"running","share":0,`) {
+		t.Errorf("%d: %s", code, errs)
+	}
+	if code, _, errs := call("check", trace, "--progress", "json", "-q"); code != 0 || errs != "" {
+		t.Errorf("%d: %s", code, errs)
 	}
 }
 

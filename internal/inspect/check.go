@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/verify"
@@ -37,12 +39,14 @@ type checked struct {
 
 	envelope results.Envelope
 	brief    results.Brief
+	meter    *jobs.Meter
+	mu       sync.Mutex // of meter
 }
 
-// Check verifies a trace or a result to the last page, with so many locations at once. A result that does not open gives an error,
+// Check verifies a trace or a result to the last page, with so many locations at once; show hears how far it is, nil: nobody does. A result that does not open gives an error,
 // and what of it can be read, if anything can.
-func Check(path string, kind Kind, parallel int) (r *results.Answer, clean bool, err error) {
-	c := &checked{Problems: []problem{}, Notes: []string{}}
+func Check(path string, kind Kind, parallel int, show func(jobs.Progress)) (r *results.Answer, clean bool, err error) {
+	c := &checked{Problems: []problem{}, Notes: []string{}, meter: jobs.NewMeter(mpi.Serial(), show)}
 	if kind == KindRun {
 		if err = c.checkRun(path, parallel); err != nil && !c.salvage(path, err) {
 			return nil, false, err
@@ -50,10 +54,21 @@ func Check(path string, kind Kind, parallel int) (r *results.Answer, clean bool,
 	} else if err = c.checkTrace(path, parallel); err != nil {
 		return nil, false, err
 	}
+	c.meter.Close(false)
 	c.Clean = c.Found == 0
 	text := func(w io.Writer, limit int) error { return c.text(w, path, limit) }
 	return &results.Answer{Envelope: c.envelope, Brief: &c.brief, Value: results.Value(c), Text: text}, c.Clean, err
 }
+
+// pass counts bytes that were looked at.
+func (c *checked) pass(bytes uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.meter.Add(bytes)
+}
+
+// stage begins a part of the check that looks at so many bytes.
+func (c *checked) stage(name string, bytes uint64) { c.meter.Stage(name, bytes, bytes) }
 
 // problem is one finding, with where it is.
 type problem struct {
@@ -91,6 +106,10 @@ func (c *checked) checkRun(path string, parallel int) error {
 		return err
 	}
 	defer f.Close()
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
 	run, openErr := results.Open(path, xtf.Options{})
 	if openErr != nil && !errors.Is(openErr, xtf.ErrCorrupt) {
 		return openErr
@@ -100,7 +119,9 @@ func (c *checked) checkRun(path string, parallel int) error {
 		defer run.Close()
 		pages = run.File
 	}
-	res, err := xtf.Check(pages)
+	c.meter.Plan([]jobs.Cost{{Stage: "pages", Cost: 15}, {Stage: "graph", Cost: 13}, {Stage: "rows", Cost: 72}})
+	c.stage("pages", uint64(st.Size()))
+	res, err := xtf.Check(pages, c.pass)
 	if err != nil {
 		return err
 	}
@@ -129,7 +150,8 @@ func (c *checked) checkRun(path string, parallel int) error {
 
 // compare runs the checks that read through the definitions.
 func (c *checked) compare(run *results.Run, parallel int) error {
-	err := verify.CheckGraph(run)
+	c.stage("graph", uint64(run.Size))
+	err := verify.CheckGraph(run, c.pass)
 	switch {
 	case err == nil:
 	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
@@ -137,7 +159,8 @@ func (c *checked) compare(run *results.Run, parallel int) error {
 	default:
 		return err
 	}
-	v, err := verify.New(run, parallel)
+	c.stage("rows", uint64(run.Size))
+	v, err := verify.New(run, parallel, c.pass)
 	if err != nil {
 		return err
 	}
@@ -258,16 +281,26 @@ func (c *checked) checkTrace(path string, parallel int) error {
 	scans := make([]scan, d.NumLocations())
 	var g errgroup.Group
 	g.SetLimit(parallel)
+	all := uint64(0)
 	for p := range trace.P(d.NumLocations()) {
-		g.Go(func() error { return scans[p].run(src, p) })
+		size, err := src.Measure(p)
+		if err != nil {
+			return err
+		}
+		scans[p].bytes, all = size.Bytes, all+size.Bytes
+	}
+	c.meter.Plan([]jobs.Cost{{Stage: "events", Cost: 1}})
+	c.stage("events", all)
+	for p := range trace.P(d.NumLocations()) {
+		g.Go(func() error { return scans[p].run(src, p, c.pass) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	e, brief := &c.envelope, &c.brief
 	e.Processes, e.Locations, brief.Resolution = len(d.Processes()), d.NumLocations(), d.Clock().TimerResolution
-	var all trace.Diagnostics
-	all.Merge(d.Problems())
+	var sum trace.Diagnostics
+	sum.Merge(d.Problems())
 	locations := map[trace.Code]uint64{}
 	for i := range d.Problems().Codes {
 		c.addCode(d, nil, &d.Problems().Codes[i])
@@ -282,7 +315,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 			p := trace.P(p)
 			c.addCode(d, &p, x)
 		}
-		all.Merge(&s.found)
+		sum.Merge(&s.found)
 		if s.events > 0 && (brief.First == nil || s.first < *brief.First) {
 			brief.First = &s.first
 		}
@@ -290,7 +323,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 			brief.Last = &s.last
 		}
 	}
-	e.Diagnostics, c.Events = codeTotals(&all), e.Events
+	e.Diagnostics, c.Events = codeTotals(&sum), e.Events
 	for i := range e.Diagnostics {
 		t := &e.Diagnostics[i]
 		t.Locations = locations[t.Code]
@@ -335,15 +368,16 @@ type scan struct {
 	found         trace.Diagnostics
 	defs          *trace.Definitions
 	stack         []uint32
+	pass          func(bytes uint64)
+	announced     uint64 // events, 0 where that is not known
+	passed        uint64 // bytes
 }
 
-func (s *scan) run(src trace.Source, p trace.P) error {
-	s.defs = src.Definitions()
-	size, err := src.Measure(p)
-	if err != nil {
-		return err
+func (s *scan) run(src trace.Source, p trace.P, pass func(bytes uint64)) error {
+	s.defs, s.pass = src.Definitions(), pass
+	if n := s.defs.Location(p).Events; n != trace.Undefined64 {
+		s.announced = n
 	}
-	s.bytes = size.Bytes
 	if err := otf2.EachBatch(src, p, &s.found, s.batch); err != nil {
 		return err
 	}
@@ -354,6 +388,7 @@ func (s *scan) run(src trace.Source, p trace.P) error {
 		s.add(trace.DiagEventCount, s.events, fmt.Sprintf("%d events, the definitions announce %d", s.events, want))
 	}
 	s.stack = nil
+	pass(s.bytes - s.passed)
 	return nil
 }
 
@@ -381,6 +416,11 @@ func (s *scan) batch(b *trace.Batch) error {
 			s.references(b, e)
 		}
 		s.events++
+	}
+	if s.announced > 0 { // events of about equal size
+		now := uint64(float64(s.bytes) * min(1, float64(s.events)/float64(s.announced)))
+		s.pass(now - s.passed)
+		s.passed = now
 	}
 	return nil
 }

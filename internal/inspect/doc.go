@@ -2,7 +2,7 @@
 // files of jobs, for coppice info and coppice check.
 //
 //	kind, head, err := inspect.Recognise(path)
-//	r, clean, err := inspect.Check(path, kind, runtime.NumCPU())
+//	r, clean, err := inspect.Check(path, kind, runtime.NumCPU(), nil)
 //	err = r.Text(os.Stdout, 20) // or r.Envelope.WriteJSON(os.Stdout, r.Brief, "check", r.Value)
 //
 // Check decodes every location of a trace to its end and judges each alone. Of a result it reads every page, the call

@@ -203,7 +203,7 @@ func TestSalvageViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	res, err := xtf.Check(f)
+	res, err := xtf.Check(f, nil)
 	if err != nil || whole != res.Rows {
 		t.Errorf("%d rows of %d are left: %v", whole, res.Rows, err)
 	}

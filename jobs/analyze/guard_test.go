@@ -38,7 +38,7 @@ func TestFarTimes(t *testing.T) {
 			if !bytes.Equal(one, analyzed(t, 2, analyze.Options{Source: src})) {
 				t.Error("two ranks give another file")
 			}
-			if r, err := xtf.Check(openFile(t, out)); err != nil || len(r.Problems) > 0 {
+			if r, err := xtf.Check(openFile(t, out), nil); err != nil || len(r.Problems) > 0 {
 				t.Error(r, err)
 			}
 		})

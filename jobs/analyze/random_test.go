@@ -105,7 +105,7 @@ func TestRandomEvents(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := xtf.Check(f)
+				res, err := xtf.Check(f, nil)
 				if err != nil || len(res.Problems) > 0 {
 					t.Errorf("%d ranks: %v, %v", ranks, res.Problems, err)
 				}

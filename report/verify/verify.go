@@ -46,8 +46,8 @@ const keptFindings = 100
 // with those of the one below and with tiles, the whole run's rows with the
 // locations', and the call graph with the rows. parallel locations are looked at
 // at once. Memory per location: its channels, its open calls and 64
-// bytes per region; for collectives 48 bytes per instance.
-func New(r *results.Run, parallel int) (*Verified, error) {
+// bytes per region; for collectives 48 bytes per instance. Several goroutines tell pass of bytes of the file that are compared.
+func New(r *results.Run, parallel int, pass func(bytes uint64)) (*Verified, error) {
 	v := &Verified{Findings: []Contradiction{}, Skipped: []string{}}
 	all := results.NewProfileTable(r)
 	var err error
@@ -60,7 +60,7 @@ func New(r *results.Run, parallel int) (*Verified, error) {
 	if all.Shared, err = r.Graph(); err != nil {
 		v.skip("%v", err)
 	}
-	if err := v.locations(r, all, parallel); err != nil {
+	if err := v.locations(r, all, parallel, pass); err != nil {
 		return nil, err
 	}
 	for _, check := range []func() error{
@@ -84,14 +84,14 @@ func New(r *results.Run, parallel int) (*Verified, error) {
 }
 
 // locations checks every location by itself, some at once.
-func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel int) error {
+func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel int, pass func(bytes uint64)) error {
 	checks := make([]*locationCheck, r.Defs.NumLocations())
 	var g errgroup.Group
 	g.SetLimit(max(parallel, 1))
 	for p := range trace.P(r.Defs.NumLocations()) {
 		g.Go(func() error {
 			c := newLocationCheck(r, p)
-			c.rows = all.From == results.SourceRows
+			c.rows, c.pass = all.From == results.SourceRows, pass
 			err := c.run(all.Shared)
 			c.drop()
 			checks[p] = c
@@ -124,8 +124,8 @@ func (v *Verified) add(array string, format string, args ...any) {
 	v.Findings = append(v.Findings, Contradiction{Array: array, Text: fmt.Sprintf(format, args...)})
 }
 
-// CheckGraph tests every invariant of the call graph.
-func CheckGraph(r *results.Run) error {
+// CheckGraph tests every invariant of the call graph. It tells pass of the bytes of each location.
+func CheckGraph(r *results.Run, pass func(bytes uint64)) error {
 	shared, err := r.Graph()
 	if errors.Is(err, xtf.ErrNoSection) {
 		return nil
@@ -141,6 +141,8 @@ func CheckGraph(r *results.Run) error {
 			if !yield(r.Location(shared, p)) {
 				return
 			}
+			dir, _ := r.File.Dir(xtf.Proc(p))
+			pass(dir.RegionBytes)
 		}
 	})
 	if err != nil {
@@ -170,6 +172,7 @@ type locationCheck struct {
 	maybe    map[uint64]maybeEntry // rows that may be in one, with what they would add
 	mates    map[uint32]*xtf.Array
 	buf      []byte // of a row
+	pass     func(bytes uint64)
 }
 
 // maybeEntry is a send that never completed: only if it was not cancelled does
@@ -222,7 +225,13 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"TILE", c.compareTiles},
 		{"call graph", func() error { return c.graph(shared) }},
 	}
+	dir, _ := c.r.File.Dir(xtf.Proc(c.p)) // a damaged row has 0 bytes
+	share := dir.RegionBytes / uint64(len(steps))
+	defer c.pass(dir.RegionBytes - share*uint64(len(steps)-1))
 	for i, s := range steps {
+		if i > 0 {
+			c.pass(share)
+		}
 		if !c.rows && i > 0 && i < len(steps)-1 {
 			continue
 		}
