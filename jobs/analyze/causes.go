@@ -83,7 +83,7 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run.Did = func(part float64) { a.meter.Add(uint64(0.8 * part * float64(a.ownBytes()))) } // path and replay before take a fifth of the time
+	run.Did = func(part float64) { a.meter.Add(uint64(part * float64(a.ownBytes()))) }
 	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a.job, t: xtf.TypeCPath}}, causeWriter{a: a.job, t: xtf.TypeDelay}
 	found, err := causes.FindPath(run, a.extent, pieces.add)
 	if err != nil {

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -44,6 +45,8 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 			return err
 		}
 		var before costName
+		did := 0.0
+		run.Did = func(part float64) { did += part }
 		rows, rep, err := NewDelays(run, way).Costs(func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -57,6 +60,9 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 		})
 		if err != nil {
 			return err
+		}
+		if slabs := run.parcels.end > run.parcels.own; slabs != (math.Abs(did-0.8) < 1e-9) {
+			t.Errorf("rank %d has done %g of the pass over its slabs", c.Rank(), did)
 		}
 		lengths, path, err := way.Totals()
 		if err != nil {

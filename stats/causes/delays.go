@@ -29,10 +29,17 @@ type Run struct {
 	// Devices tells what hosts of devices wait for; nil without streams, or where that is not asked for.
 	Devices *Devices
 
-	// Did is called as Costs goes on, with the part of all that it is to do that is done since the last call.
+	// Did is called as Ideal and Costs go on, with the part of both that is done since the last call.
 	Did func(part float64)
 
 	parcels *parcels // what Pass left, by slab
+}
+
+// did says that one of so many slabs went through a pass, which takes such a part of the time of all.
+func (r *Run) did(part float64, slabs int) {
+	if r.Did != nil {
+		r.Did(part / float64(slabs))
+	}
 }
 
 // Drop gives back what the slabs got.

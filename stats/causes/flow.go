@@ -589,6 +589,9 @@ func (fs flows) pass(in []*crossing, first bool) error {
 			}
 			in[n] = run.to
 		}
+		if first {
+			fs[0].r.did(0.2, len(fs[0].runs))
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -85,8 +86,13 @@ func (pl *plan) ideal(types *xtf.TypeTable, run *Run, all []*planRows) (*Ideal, 
 	if err := run.Deal(func(p trace.P) (Segment, error) { return segments[p], nil }); err != nil {
 		return nil, nil, err
 	}
+	did := 0.0
+	run.Did = func(part float64) { did += part }
 	r := &Ideal{Replay: Replay{Run: run}}
 	report, err := r.Run()
+	if slabs := run.parcels.end > run.parcels.own; err == nil && slabs != (math.Abs(did-0.2) < 1e-9) {
+		err = fmt.Errorf("the replay has done %g of the pass over its slabs", did)
+	}
 	return r, report, err
 }
 

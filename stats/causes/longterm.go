@@ -86,7 +86,7 @@ func (d *Delays) blameAll() error {
 		if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err != nil {
 			return err
 		}
-		d.did(0.6)
+		d.run.did(0.5, len(d.blamed.slabs))
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (d *Delays) passSlab(i int) error {
 		}
 	}
 	if deal {
-		d.did(0.4)
+		d.run.did(0.3, len(d.blamed.slabs))
 		return nil
 	}
 	d.packed = d.packed[:0]
@@ -246,16 +246,9 @@ func (d *Delays) dealAll() error {
 		if err := failure(&passed); err != nil {
 			return err
 		}
-		d.did(0.4)
+		d.run.did(0.3, len(d.blamed.slabs))
 	}
 	return nil
-}
-
-// did says that a slab went through a pass, which takes such a part of the time of all.
-func (d *Delays) did(part float64) {
-	if d.run.Did != nil {
-		d.run.Did(part / float64(len(d.blamed.slabs)))
-	}
 }
 
 // appendCarried encodes what is left for earlier slabs.
