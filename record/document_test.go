@@ -30,7 +30,7 @@ var recordedAs = map[string]string{
 	"cr_message":    "the communicator of the message that is matched", "cr_message_comm": "",
 	"cr_comm_made": "the communicator: its members", "cr_comm_later": "the communicator begins, with the members of the old one: request",
 	"cr_comm_gone": "the end of the communicator", "cr_comm_is": "", "cr_comm_named": "the name of the communicator",
-	"cr_win_made": "the window, with a communicator of its members", "cr_win_gone": "", "cr_win_freed": "the end of the window", "cr_win_stays": "",
+	"cr_win_made": "the window, with a communicator of its members", "cr_win_gone": "", "cr_win_freeing": "a barrier of the window's members, unless it has the info `no_locks`", "cr_win_freed": "the end of the window", "cr_win_stays": "",
 	"cr_rma": "an operation begins: window, target, bytes", "cr_rma_later": "an operation begins: window, target, bytes, request",
 	"cr_fence_begin": "", "cr_fence_end": "a barrier of the window's members, where the fence is known to end an epoch (neither the first nor " +
 		"`MPI_MODE_NOPRECEDE`); the end of all operations",

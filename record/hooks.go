@@ -244,7 +244,7 @@ func rmaRequest(what, sent, received string) hook {
 // oneSided are the operations on windows and what synchronises them.
 var oneSided = map[string]hook{
 	"Win_free": {
-		before: "struct window *const old_win = cr_win_gone(win);", after: "cr_win_freed(old_win);", failed: "cr_win_stays(old_win);",
+		before: "struct window *const old_win = cr_win_gone(win);", entered: "cr_win_freeing(old_win);", after: "cr_win_freed(old_win);", failed: "cr_win_stays(old_win);",
 	},
 	"Put":              rma("RMA_PUT", originBytes, "0"),
 	"Get":              rma("RMA_GET", originBytes, "0"),

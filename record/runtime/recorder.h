@@ -210,6 +210,7 @@ struct window;
 HIDDEN void cr_win_made(MPI_Win win, MPI_Comm comm);
 HIDDEN struct window *cr_win_gone(const MPI_Win *win); /* NULL where it is not known */
 HIDDEN void cr_win_stays(struct window *w);
+HIDDEN void cr_win_freeing(const struct window *w);
 HIDDEN void cr_win_freed(struct window *w);
 HIDDEN void cr_rma(unsigned what, MPI_Win win, int target, uint64_t sent, uint64_t received);
 HIDDEN void cr_rma_later(MPI_Request request, unsigned what, MPI_Win win, int target, uint64_t sent, uint64_t received);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Windows of one-sided communication by the value of their handles. A window is numbered as a communicator of its own: it has the
@@ -18,6 +19,7 @@ struct operation {
 struct window {
 	uint64_t handle, number;
 	int fenced; /* an epoch of a fence has begun */
+	int locks; /* it may be locked: all wait for all where it is freed */
 	struct operation *open; /* not known to be done */
 	size_t used, room;
 	int *ranks[2], count[2]; /* that an epoch accesses, and that it is open to */
@@ -70,6 +72,19 @@ HIDDEN void cr_win_stays(struct window *w)
 	pthread_mutex_unlock(&lock);
 }
 
+/* may_lock is 0 where the program has promised not to lock a window. Any other one is freed with a barrier (MPI 4.1, 12.2.5). */
+static int may_lock(MPI_Win win)
+{
+	MPI_Info info;
+	char value[8] = "";
+	int given = 0;
+	if (PMPI_Win_get_info(win, &info) != MPI_SUCCESS)
+		return 0;
+	PMPI_Info_get(info, "no_locks", sizeof value - 1, value, &given);
+	PMPI_Info_free(&info);
+	return !given || strcmp(value, "true") != 0;
+}
+
 HIDDEN struct window *cr_win_gone(const MPI_Win *win)
 {
 	pthread_mutex_lock(&lock);
@@ -77,13 +92,24 @@ HIDDEN struct window *cr_win_gone(const MPI_Win *win)
 	if (w)
 		*p = w->next;
 	pthread_mutex_unlock(&lock);
+	if (w)
+		w->locks = may_lock(*win);
 	return w;
+}
+
+HIDDEN void cr_win_freeing(const struct window *w)
+{
+	if (w && w->locks)
+		cr_coll_begin();
 }
 
 HIDDEN void cr_win_freed(struct window *w)
 {
 	if (!w)
 		return;
+	const uint64_t barrier[5] = {0, w->number};
+	if (w->locks)
+		cr_event(EV_COLL_END, 5, barrier);
 	event(RMA_DESTROY, w->number, 0, 0, 0, 0);
 	free(w->open);
 	free(w->ranks[0]);
