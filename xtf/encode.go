@@ -85,7 +85,7 @@ func (e *Encoder) payload(v *viewer, f *follower, t *Type, pg *openPage, rows []
 			return e.out, size, CodecPacked, nil
 		}
 	}
-	if f != nil && !single {
+	if f != nil && (!single || len(rows) > leastFollowing) {
 		e.gather(t, rows)
 		err = e.follow(f, rows, firstN)
 		return e.out, len(e.out), CodecPacked, err
@@ -124,6 +124,10 @@ func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) (
 	}
 	return e.out, CodecPacked
 }
+
+// leastFollowing is the size in bytes from which on the only page of an array follows. Such pages were smaller in all cases of 45
+// archives, down to a twelfth for CHAN, and made in less time than the other forms; smaller pages are larger in some.
+const leastFollowing = 1024
 
 // plainAlways is the size in bytes up to which a page is tried as plain rows
 // whatever its columns.
