@@ -7,26 +7,35 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// concurrent names the packages of the module in a folder whose code or tests begin goroutines, by a go statement, a method Go, or as
-// ranks in one process. In the others the race detector has nothing to find.
-func concurrent(module string) ([]string, error) {
-	var list []string
-	found, err := packagesWith(module, "*.go", goroutine)
-	for _, p := range found {
-		list = append(list, p.path)
+// concurrent names the packages with tests of the module in a folder whose code or tests begin goroutines, by a go statement, a method Go, or
+// as ranks in one process, and the others, in which the race detector has nothing to find.
+func concurrent(module string) (with, without []string, err error) {
+	tested, err := packagesWith(module, "*_test.go", anything)
+	if err != nil {
+		return nil, nil, err
 	}
-	return list, err
+	found, err := packagesWith(module, "*.go", goroutine)
+	for _, p := range tested {
+		if slices.Contains(found, p) {
+			with = append(with, p.path)
+		} else {
+			without = append(without, p.path)
+		}
+	}
+	return with, without, err
 }
 
 // goPackage is a package and its folder.
 type goPackage struct{ path, dir string }
 
-// packagesWith returns the packages of the module in a folder that have a match in one of the files with such names.
+// packagesWith returns the packages of the module in a folder that have a match in one of the files with such names, without those that drive
+// a browser: they import 60 packages, and all their tests of programs are long ones, which one step runs.
 func packagesWith(module, names string, text *regexp.Regexp) ([]goPackage, error) {
-	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}", "./...")
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{.Deps}}`, "./...")
 	cmd.Dir = module
 	out, err := cmd.Output()
 	if err != nil {
@@ -34,7 +43,11 @@ func packagesWith(module, names string, text *regexp.Regexp) ([]goPackage, error
 	}
 	var list []goPackage
 	for line := range bytes.Lines(out) {
-		path, dir, _ := strings.Cut(strings.TrimSpace(string(line)), "\t")
+		path, rest, _ := strings.Cut(strings.TrimSpace(string(line)), "\t")
+		dir, imports, _ := strings.Cut(rest, "\t")
+		if strings.Contains(imports, "github.com/chromedp/") {
+			continue
+		}
 		files, err := filepath.Glob(filepath.Join(dir, names))
 		if err != nil {
 			return nil, err
@@ -60,18 +73,51 @@ func anyMatches(files []string, text *regexp.Regexp) (bool, error) {
 	return false, nil
 }
 
+var anything = regexp.MustCompile("")
+
 // goroutine is what begins one, or a text that looks like it.
 var goroutine = regexp.MustCompile(`(?m)^([^/\n]|/[^/\n])*(\bgo (func\b|[\w.]+\()|\.(Go|RunInProcess|RunParallel|Parallel)\()`)
 
+// light is a step of the packages in bench that drive no browser.
+func light(step func(packages ...string) func(*output, *tally)) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		found, err := packagesWith("bench", "*.go", anything)
+		if err != nil {
+			fmt.Fprintf(b.out, "FAIL packages in bench: %v\n", err)
+			t.fail("packages in bench")
+			return
+		}
+		var paths []string
+		for _, p := range found {
+			paths = append(paths, p.path)
+		}
+		step(paths...)(b, t)
+	}
+}
+
 // raceTest is the step of the race detector for a module.
 func raceTest(module string) func(*output, *tally) {
+	return fusedTest(module, func(with, _ []string) []string { return append([]string{"-race"}, with...) })
+}
+
+// restTest tests what raceTest leaves out. That is the command, too, where no MPICH is: it skips tests with the race detector.
+func restTest(module string) func(*output, *tally) {
+	return fusedTest(module, func(_, without []string) []string {
+		if module == "" && needsMPICH() != "" {
+			return append(without, "./cmd/coppice")
+		}
+		return without
+	})
+}
+
+func fusedTest(module string, choose func(with, without []string) []string) func(*output, *tally) {
 	return func(b *output, t *tally) {
-		packages, err := concurrent(module)
+		with, without, err := concurrent(module)
 		if err != nil {
 			fmt.Fprintf(b.out, "FAIL packages with goroutines: %v\n", err)
 			t.fail("packages with goroutines")
 			return
 		}
-		goTestIn(module, nil, append([]string{"-race", "-short", "-skip", startsMPI}, packages...)...)(b, t)
+		goTestIn(module, fused(), append([]string{"-short", "-skip", startsMPI}, choose(with, without)...)...)(b, t)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -22,8 +23,8 @@ func TestBeginGoroutines(t *testing.T) {
 			t.Errorf("%v, %v of\n%s", got, err, text)
 		}
 	}
-	list, err := concurrent("../..")
-	if err != nil || len(list) < 10 {
-		t.Errorf("%v %v", list, err)
+	with, without, err := concurrent("../..")
+	if err != nil || len(with) < 10 || len(without) < 10 || !slices.Contains(with, module+"/mpi") || !slices.Contains(without, module+"/internal/varint") {
+		t.Errorf("%v %v %v", with, without, err)
 	}
 }

@@ -48,7 +48,6 @@ func (s *step) skipReason() string {
 
 // table lists the steps in the order they begin: cheap ones first, and those aside where much comes after them.
 func table(fuzz time.Duration) []step {
-	cross := func(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
 	fuzzers := &fuzzing{dir: filepath.Join("out", "test", "fuzzers")}
 	return []step{
 		{"format", "gofumpt has nothing to change", inTurn, nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
@@ -60,16 +59,16 @@ func table(fuzz time.Duration) []step {
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
 		{"lint", "golangci-lint with .golangci.yml", aside, needsLint, commands(everywhere(command("golangci-lint", "run", "--timeout", "10m", "./..."))...)},
-		{"386", "without cgo for 386, where int has 32 bits", aside, nil, commands(everywhere(
-			command("go", "build", "./...").with(cross("386")...), command("go", "vet", "./...").with(cross("386")...))...)},
+		{"386", "without cgo for 386, where int has 32 bits", aside, nil, vetFor("386")},
 		{
 			"run386", "the short tests as a 386 program", aside, needs386,
-			testEverywhere(cross("386"), "-short"),
+			together(goTest(cross("386"), "-short", "./..."), light(func(packages ...string) func(*output, *tally) {
+				return goTestIn("bench", cross("386"), append([]string{"-short"}, packages...)...)
+			})),
 		},
-		{"arm64", "without cgo for arm64", aside, nil, commands(everywhere(
-			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))...)},
+		{"arm64", "without cgo for arm64", aside, nil, vetFor("arm64")},
 		{"nompi", "without MPI: build, and the tests of package mpi", aside, nil, all(
-			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
+			commands(links("-tags", "nompi")), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
 		{"readers", "what export writes, read by the libraries of others", aside, nil, commands(
 			command("go", "vet", ".").in("report/export/readers").with("CGO_ENABLED=0"), command("go", "test", "-vet=off", "-count=1", ".").in("report/export/readers").with("CGO_ENABLED=0"))},
 		{"fuzzers", "the tests of packages with fuzz targets, made for fuzzing", aside, nil, fuzzers.build},
@@ -79,22 +78,39 @@ func table(fuzz time.Duration) []step {
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", inTurn, nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
 		{"test", "all tests but the recorder's, long ones and those under mpirun too", inTurn, nil, testAllBut("record")},
 		{
-			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", inTurn, nil,
+			"race", "the short tests with the race detector and GOAMD64=v3, of packages with goroutines, without those that start MPI programs", inTurn, nil,
 			together(raceTest(""), raceTest("bench")),
 		},
+		{"mpich", "with MPICH and GOAMD64=v3: the command, and the short tests of package mpi and the tool", inTurn, needsMPICH, all(
+			commands(command("go", "vet", "-tags", "mpich", "./mpi/...", "./cmd/coppice/...").with(fused()...)),
+			goTest(fused(), "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
 		{
-			"v3", "the short tests with GOAMD64=v3, without those that start MPI programs: fused multiply-add must not change a byte", inTurn, needsV3,
-			testEverywhere([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI),
+			"v3", "the short tests with GOAMD64=v3 that are not in race or mpich, without those that start MPI programs", inTurn, needsV3,
+			together(restTest(""), restTest("bench")),
 		},
-		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", inTurn, needsMPICH, all(
-			commands(append(everywhere(command("go", "build", "-tags", "mpich", "./...")), command("go", "vet", "-tags", "mpich", "./mpi/...", "./cmd/coppice/..."))...),
-			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
 		{"record", "the recorder's tests, which compare with the clocks of programs: with nothing next to them", alone, nil, goTest(nil, "-parallel", "4", "./record")},
 		{
 			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), alone, nil,
 			func(b *output, t *tally) { fuzzers.fuzz(b, t, fuzz) },
 		},
 	}
+}
+
+// cross is the environment of another processor.
+func cross(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
+
+// links makes the command and throws it away.
+func links(flags ...string) cmdline {
+	return command(append(append([]string{"go", "build", "-o", os.DevNull}, flags...), "./cmd/coppice")...)
+}
+
+// vetFor makes the command for another processor and vets all, which compiles what is imported and checks the types of all programs.
+func vetFor(arch string) func(*output, *tally) {
+	return all(
+		commands(links().with(cross(arch)...), command("go", "vet", "./...").with(cross(arch)...)),
+		light(func(packages ...string) func(*output, *tally) {
+			return commands(command(append([]string{"go", "vet"}, packages...)...).with(cross(arch)...).in("bench"))
+		}))
 }
 
 // quick are the steps of a check at a desk, which takes a few minutes: scripts/test quick.
@@ -295,6 +311,16 @@ func together(first, second func(*output, *tally)) func(*output, *tally) {
 		_, _ = io.Copy(b.log, &log)
 		t.add(&other)
 	}
+}
+
+// fused is the environment of tests that run where compilers fuse multiplications with additions, as far as the processor can: that must
+// not change a byte. With the race detector the command has the same fused instructions in the same functions, and which MPI library is
+// linked does not matter to them; so one run of a test is for both.
+func fused() []string {
+	if needsV3() != "" {
+		return nil
+	}
+	return []string{"GOAMD64=v3"}
 }
 
 func needsV3() string {
