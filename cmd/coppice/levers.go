@@ -33,6 +33,7 @@ func leversVerb(s streams) *cobra.Command {
 		{"balance", "region:NAME or interval:NAME: every process takes the mean of those that run it (repeatable)"},
 		{"remove", "call:NAME or call:NAME@CALLER: collective operations that nobody calls (repeatable)"},
 		{"no-wait", "call:NAME or call:NAME@CALLER: what these MPI calls wait for comes in time (repeatable)"},
+		{"earlier-receive", "call:NAME or call:NAME@CALLER: what these calls send is received by who posted the receive before, in its next MPI call (repeatable)"},
 	} {
 		texts[x[0]] = f.StringArray(x[0], nil, "try this change instead: "+x[1])
 	}
@@ -41,7 +42,7 @@ func leversVerb(s streams) *cobra.Command {
 	job.define(f, "")
 	return s.does(c, func(operands []string, s streams) error {
 		o.Run = operands[0]
-		for _, what := range []string{"scale", "balance", "remove", "no-wait"} {
+		for _, what := range []string{"scale", "balance", "remove", "no-wait", "earlier-receive"} {
 			for _, text := range *texts[what] {
 				change, err := levers.ParseChange(what, text)
 				if err != nil {

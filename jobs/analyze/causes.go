@@ -44,13 +44,13 @@ type causeFinder struct {
 	found *finished
 }
 
-// storage lets package causes sort and keep what does not fit in memory.
-func (a *job) storage() causes.Storage {
+// Storage lets package causes sort and keep in a store of so many bytes what does not fit in memory.
+func Storage(store *xtfwriter.Store, bytes int64) causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
-			return causeSorter{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.memory.Segments))}
+			return causeSorter{xtfwriter.NewSorter(store, width, key, causeSortBytes(bytes))}
 		},
-		Scratch: func() causes.Scratch { return a.store.Scratch() },
+		Scratch: func() causes.Scratch { return store.Scratch() },
 	}
 }
 
@@ -71,7 +71,7 @@ func (s causeSorter) Sort() (causes.SortedRows, error) { return s.s.Sort() }
 // causesRun is what the passes over time lines work with.
 func (a *job) causesRun(f *finished) *causes.Run {
 	return &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: f.Slabs, Last: f.Last, Derived: f.Forest.derived(), Regions: f.Forest.regions(),
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: Storage(a.store, a.memory.Segments), Slabs: f.Slabs, Last: f.Last, Derived: f.Forest.derived(), Regions: f.Forest.regions(),
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *clockRepair) join(results *stats.Results) error {
 
 // run finds the corrections, and sums up over all ranks what they are.
 func (r *clockRepair) run(results *stats.Results) (*clocks, error) {
-	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: r.storage(), Last: r.found.Last}
+	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: Storage(r.store, r.memory.Segments), Last: r.found.Last}
 	if err := over.Cut(&r.found.cuts); err != nil {
 		return nil, err
 	}

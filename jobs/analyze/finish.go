@@ -4,6 +4,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/waits"
 	"github.com/coppice-hpc/coppice/trace"
@@ -95,7 +96,7 @@ func (a *job) devices(run *causes.Run) error {
 		if err != nil {
 			return err
 		}
-		return d.Location(p, calls, transfers, paths)
+		return d.Location(p, calls, transfers, callpath.New(), paths)
 	}))
 }
 

@@ -21,10 +21,11 @@ import (
 //	balance  region:NAME, interval:NAME
 //	remove   call:NAME             collective operations that nobody calls
 //	no-wait  call:NAME             calls for which what they wait for comes in time
+//	earlier-receive call:NAME      sends that wait for the next call of their receiver instead of its receive
 //
 // NAME is a pattern of names; call:NAME@CALLER are those below a function.
 type Change struct {
-	What   string // scale, balance, remove or no-wait
+	What   string // scale, balance, remove, no-wait or earlier-receive
 	Of     string // region, interval or call
 	Name   string
 	Caller string // "": any
@@ -58,7 +59,7 @@ func ParseChange(what, text string) (Change, error) {
 	if c.Of == "call" {
 		c.Name, c.Caller, _ = strings.Cut(c.Name, "@")
 	}
-	allowed := map[string][]string{"scale": {"region", "interval", "call"}, "balance": {"region", "interval"}, "remove": {"call"}, "no-wait": {"call"}}[what]
+	allowed := map[string][]string{"scale": {"region", "interval", "call"}, "balance": {"region", "interval"}, "remove": {"call"}, "no-wait": {"call"}, "earlier-receive": {"call"}}[what]
 	switch {
 	case !ok || c.Name == "" || !slices.Contains(allowed, c.Of):
 		return bad("it begins with %s:NAME", strings.Join(allowed, ":NAME or "))
@@ -148,14 +149,9 @@ func (t *target) lever(x *search) causes.Lever {
 		if c.What == "balance" {
 			share = t.balance()
 		}
-		return causes.Lever{Work: func(at causes.Place) causes.Share {
-			if t.is(x, at.Path, at.Activity, at.Node) {
-				return share(at.P)
-			}
-			return causes.Whole
-		}}
+		return t.work(x, share)
 	}
-	changed := causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait"}
+	changed := causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait", Answered: c.What == "earlier-receive"}
 	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
 		if t.paths[path] {
 			return changed
@@ -181,7 +177,8 @@ func combined(list []change) *causes.Lever {
 			for _, l := range list {
 				if l.lever.Call != nil {
 					x := l.lever.Call(path)
-					c.Own, c.Removed, c.Waitless = causes.Share(x.Own.Of(uint64(c.Own))), c.Removed || x.Removed, c.Waitless || x.Waitless
+					c.Own, c.Removed = causes.Share(x.Own.Of(uint64(c.Own))), c.Removed || x.Removed
+					c.Waitless, c.Answered = c.Waitless || x.Waitless, c.Answered || x.Answered
 				}
 			}
 			return c

@@ -316,6 +316,169 @@ func TestSendsThatWaitForPosts(t *testing.T) {
 	}
 }
 
+// TestEarlierReceive has a process that sends at 1000 to one that receives at 3050, after ten times 300 ticks of work and 5 of a test, or of
+// none. Had the receive been posted before, the fourth test, at 1215, would have let the sender go on.
+func TestEarlierReceive(t *testing.T) {
+	for tests, want := range map[string]int64{"Test": 3050 - 1215, "Iprobe": 3050 - 1215, "Wtime": 0, "Irecv": 0} {
+		s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: make([][]tracetest.Step, 2)}
+		s.Steps[0] = []tracetest.Step{{Enter: "main"}, {Ticks: 1000}, {Call: "Send", Peer: 1, Blocks: true, Ticks: 20}, {Ticks: 5000}, {Leave: "main"}}
+		s.Steps[1] = []tracetest.Step{{Enter: "main"}}
+		for range 10 {
+			s.Steps[1] = append(s.Steps[1], tracetest.Step{Ticks: 300}, tracetest.Step{Enter: "MPI_" + tests}, tracetest.Step{Ticks: 5}, tracetest.Step{Leave: "MPI_" + tests})
+		}
+		s.Steps[1] = append(s.Steps[1], tracetest.Step{Call: "Recv", Ticks: 20}, tracetest.Step{Leave: "main"})
+		found := 0
+		for _, x := range tried(t, s, 2).Targets {
+			if x.Kind != "wait" {
+				continue
+			}
+			if found++; value(x.Gone) != 2050 || value(x.Earlier) != want {
+				t.Errorf("%s, %s %s: saves %d, with an earlier receive %d, want 2050 and %d", tests, x.Kind, x.Name, value(x.Gone), value(x.Earlier), want)
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d waits were tried", tests, found)
+		}
+	}
+}
+
+// TestPatterns has a process that waits to 1000 in one place and to 2000 in another one, and then works 3000.
+func TestPatterns(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "first"}, {Name: "second"}}, Steps: [][]tracetest.Step{
+		{{Enter: "main"}, {Ticks: 1000}, {Call: "Send", Peer: 1}, {Ticks: 1000}, {Call: "Send", Peer: 1}, {Leave: "main"}},
+		{{Enter: "main"}, {Enter: "first"}, {Call: "Recv"}, {Leave: "first"}, {Enter: "second"}, {Call: "Recv"}, {Leave: "second"}, {Ticks: 3000}, {Leave: "main"}},
+	}}
+	want := map[string]int64{"pattern late sender": 2000, "wait main > first > MPI_Recv": 0, "wait main > second > MPI_Recv": 1000}
+	for _, x := range tried(t, s, 2).Targets {
+		if w, ok := want[x.Kind+" "+x.Name]; ok && value(x.Gone) == w && x.Earlier == nil {
+			delete(want, x.Kind+" "+x.Name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not found: %v", want)
+	}
+}
+
+// TestReplayIsOff prints how far the replay is off with every list.
+func TestReplayIsOff(t *testing.T) {
+	for replayed, want := range map[uint64]string{1000: "off by 0.0 %.", 960: "off by 4.0 %.", 940: "off by 6.0 %. What is worth less than that cannot be ranked."} {
+		b, err := (&levers.Report{Resolution: 1000, Runtime: 1000, Replayed: replayed}).Book(false, 0)
+		if err != nil || !strings.HasSuffix(b.Notes[0], want) {
+			t.Errorf("%d of 1000: %q, %v", replayed, b.Notes[0], err)
+		}
+	}
+}
+
+// TestKernels has a process that waits from 40 to 95 for its stream: for a kernel from 15 to 55, of which it worked through 25, and for
+// another one from 60 to 90. Process 1 waits for it in a barrier.
+func TestKernels(t *testing.T) {
+	src, err := tracetest.Parse(`
+-- program --
+processes 2
+threads 2
+-- events --
+0 0 ENTER main
+0 10 ENTER hipLaunchKernel
+0 19 LEAVE hipLaunchKernel
+0 20 ENTER hipLaunchKernel
+0 26 LEAVE hipLaunchKernel
+0 40 ENTER hipStreamSynchronize
+0 95 LEAVE hipStreamSynchronize
+0 110 ENTER MPI_Barrier
+0 110 MPI_COLLECTIVE_BEGIN
+0 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 112 LEAVE MPI_Barrier
+0 120 LEAVE main
+1 15 ENTER a_kernel
+1 55 LEAVE a_kernel
+1 60 ENTER b_kernel
+1 90 LEAVE b_kernel
+2 0 ENTER main
+2 30 ENTER MPI_Barrier
+2 30 MPI_COLLECTIVE_BEGIN
+2 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 112 LEAVE MPI_Barrier
+2 120 LEAVE main
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	for i := range d.Locations {
+		if i%2 == 1 {
+			d.Locations[i].Type = trace.AcceleratorStream
+		}
+	}
+	tracetest.NameDeviceRegions(d)
+	d.Seal()
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][4]int64{"a_kernel": {40, 4, 15, 15}, "b_kernel": {30, 3, 15, 30}} // time; 10 %, 50 %, gone
+	for _, x := range report(t, run, 2).Targets {
+		if w, ok := want[x.Name]; ok {
+			if got := [4]int64{int64(x.Time), value(x.Tenth), value(x.Half), value(x.Gone)}; x.Kind != "kernel" || got != w {
+				t.Errorf("%s %s: %v, want %v", x.Kind, x.Name, got, w)
+			}
+			delete(want, x.Name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not tried: %v", want)
+	}
+}
+
+// TestThreads has a process whose second thread works from 100 to 1000 in a parallel region, and the first one to 600 and then waits for it.
+// With the same work for both the region takes 200 less; before it ends both idle for 100.
+func TestThreads(t *testing.T) {
+	src, err := tracetest.Parse(`
+-- program --
+processes 2
+threads 2
+-- events --
+0 0 ENTER main
+0 100 ENTER "!$omp parallel @solver.c:41"
+0 600 ENTER "!$omp implicit barrier @solver.c:60"
+0 1100 LEAVE "!$omp implicit barrier @solver.c:60"
+0 1100 LEAVE "!$omp parallel @solver.c:41"
+0 1200 ENTER MPI_Barrier
+0 1200 MPI_COLLECTIVE_BEGIN
+0 1210 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 1210 LEAVE MPI_Barrier
+0 1300 LEAVE main
+1 100 ENTER "!$omp parallel @solver.c:41"
+1 1000 ENTER "!$omp implicit barrier @solver.c:60"
+1 1100 LEAVE "!$omp implicit barrier @solver.c:60"
+1 1100 LEAVE "!$omp parallel @solver.c:41"
+2 0 ENTER main
+2 30 ENTER MPI_Barrier
+2 30 MPI_COLLECTIVE_BEGIN
+2 1210 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 1210 LEAVE MPI_Barrier
+2 1300 LEAVE main
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, x := range report(t, run, 2).Targets {
+		if x.Kind != "threads" {
+			continue
+		}
+		if found = true; value(x.Balanced) != 200 || value(x.Gone) != 300 {
+			t.Errorf("%+v: saves %d and %d, want 200 and 300", x, value(x.Balanced), value(x.Gone))
+		}
+	}
+	if !found {
+		t.Error("not tried")
+	}
+}
+
 func value(v *int64) int64 {
 	if v == nil {
 		return -1
@@ -397,6 +560,7 @@ func TestParseChange(t *testing.T) {
 		{"balance", "interval:#2", "balance interval:#2"},
 		{"remove", "call:MPI_Barrier@main", "remove call:MPI_Barrier@main"},
 		{"no-wait", "call:MPI_*", "no-wait call:MPI_*"},
+		{"earlier-receive", "call:MPI_Send@main", "earlier-receive call:MPI_Send@main"},
 		{"scale", "region:solve", ""},
 		{"scale", "region:solve=-1", ""},
 		{"scale", "region:solve=1001", ""},

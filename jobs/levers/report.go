@@ -35,7 +35,8 @@ type Target struct {
 	Half     *int64   `json:"saved_50_percent"`
 	Balanced *int64   `json:"saved_balanced"`
 	Gone     *int64   `json:"saved_gone"`
-	Goes     string   `json:"waits_then,omitempty"` // where most of the waiting goes instead
+	Earlier  *int64   `json:"saved_earlier_receive"` // of sends that wait: their receives are posted earlier, and libraries move messages in MPI calls alone
+	Goes     string   `json:"waits_then,omitempty"`  // where most of the waiting goes instead
 	GoesTo   uint64   `json:"waits_then_ticks,omitempty"`
 }
 
@@ -58,9 +59,13 @@ var kinds = []struct{ kind, title, lead string }{
 	{kindChange, "changes", "Seconds of the whole run that would be saved."},
 	{kindFunction, "own code", "Time outside of MPI, by function: seconds of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
 	{kindInterval, "intervals", "The same of all own code in an interval."},
-	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time."},
+	{kindThreads, "threads", "Parallel regions of OpenMP: seconds of the run that would be saved, were the work of all threads of a process balanced (of each region by itself), or if none waited for others."},
+	{kindKernel, "devices", "Kernels and transfers of devices: seconds of the run that would be saved, were they 10 % or 50 % faster, or gone."},
+	{kindPattern, "patterns of waits", "All call sites that wait for a reason: seconds of the run that would be saved, if what they wait for came in time."},
+	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time; or, of a send, if its receive was posted earlier, and the receiver took the message in its next MPI call."},
 	{kindCollective, "collective operations", "Call sites of collective operations: seconds that would be saved without them."},
 	{kindTransfer, "transfers", "Time in messages and collective operations apart from waits, by call site: seconds that would be saved, were it 10 % or 50 % less, or gone."},
+	{kindNetwork, "network", "A run does not say what of a transfer is bandwidth. So this is what it would save if all of it was, in calls that may have data. Half the latency saves at most what 50 % of all transfers do, and so do both."},
 }
 
 // Book has the targets, a chapter for each kind.
@@ -76,13 +81,13 @@ func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 		}
 		t := &table.Table{Title: k.title, Lead: k.lead, Kind: k.kind, Columns: []table.Column{
 			table.Words("what", "name"), table.Ints("total "+u.Name(), "time"), table.Ints("critical "+u.Name(), "critical"),
-			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints(gone+" "+u.Name(), "saved_gone"),
+			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints(gone+" "+u.Name(), "saved_gone"), table.Ints("earlier receive "+u.Name(), "saved_earlier_receive"),
 			table.Words("waits then", "waits_then"),
 		}}
 		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })
 		table.Fill(t, "target", list, func(x *Target) []table.Cell {
 			return []table.Cell{
-				table.Word(x.Name), some(u, x.Time), some(u, x.Critical), saved(u, x.Tenth), saved(u, x.Half), saved(u, x.Balanced), saved(u, x.Gone), table.Word(x.Goes),
+				table.Word(x.Name), some(u, x.Time), some(u, x.Critical), saved(u, x.Tenth), saved(u, x.Half), saved(u, x.Balanced), saved(u, x.Gone), saved(u, x.Earlier), table.Word(x.Goes),
 			}
 		})
 		c := b.Chapter(k.kind, k.title, "")
@@ -125,7 +130,7 @@ func (r *Report) judge() (list []string) {
 		list = append(list, "Threads do not wait for each other in the replay: what a function of a parallel region saves is that of the first thread.")
 	}
 	if r.Devices {
-		list = append(list, "Streams of devices are not replayed: a wait for a device is own code of the function that waits.")
+		list = append(list, "Streams of devices are not replayed: of what a process waits for a kernel, as much less is left as the kernel takes less.")
 	}
 	if r.WithoutSidecar {
 		list = append(list, "The run that was written is without the intervals of --intervals-file, whose times are not its own.")

@@ -183,7 +183,7 @@ func (x *search) read() error {
 	x.store.Unname()
 	run := &causes.Run{
 		Comm: x.c, Defs: x.run.Defs, Ranges: x.ranges, Regions: x.paths.regions, Derived: make([]bool, len(x.nodes)), Probes: true,
-		Storage: causes.Storage{Scratch: func() causes.Scratch { return x.store.Scratch() }},
+		Storage: analyze.Storage(x.store, x.o.MemBytes),
 	}
 	for n := range x.nodes {
 		run.Derived[n] = interval.Form(x.nodes[n].Form) == interval.FormDerived
@@ -210,6 +210,10 @@ func (x *search) read() error {
 	if err := run.Cut(&cuts); err != nil {
 		return err
 	}
+	if err := x.devices(run); err != nil {
+		return err
+	}
+	defer run.Devices.Close()
 	pass := causes.NewPass(run)
 	lines := make([]*xtfwriter.Segment, own.Len())
 	err = nil
@@ -221,6 +225,28 @@ func (x *search) read() error {
 		return err
 	}
 	return run.Deal(func(p trace.P) (causes.Segment, error) { return lines[p-own.First], nil })
+}
+
+// devices finds what hosts wait for on the streams of their devices. Collective.
+func (x *search) devices(run *causes.Run) (err error) {
+	own := x.ranges[x.c.Rank()]
+	if run.Devices = causes.NewDevices(run); run.Devices == nil {
+		return nil
+	}
+	for p := own.First; p < own.End && err == nil; p++ {
+		if !run.Devices.Has(p) {
+			continue
+		}
+		var calls, moves *xtf.Array
+		if calls, err = xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p)); err != nil {
+			break
+		}
+		if moves, err = xtf.ArrayOf[xtf.RMA](x.run.File, xtf.Proc(p)); err != nil {
+			break
+		}
+		err = run.Devices.Location(p, calls.Rows(0, calls.Len()), moves.Rows(0, moves.Len()), &x.paths, x.paths.all)
+	}
+	return run.Devices.Match(x.input(err))
 }
 
 // ends are those of the locations that a run ends with: they have MPI calls, or no location has any. Lasts has the ends of
@@ -402,7 +428,7 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 	}
 	own := map[placeKey]uint64{}
 	for at, ticks := range pass.Own() {
-		if x.levers.Lasts[p] > 0 {
+		if x.levers.Lasts[p] > 0 || onDevice(at.Activity) {
 			own[placeKey{at.Path, at.Activity, at.Node}] += ticks
 		}
 	}

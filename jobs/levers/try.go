@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,9 +20,13 @@ import (
 const (
 	kindFunction   = "function"
 	kindInterval   = "interval"
+	kindThreads    = "threads"
+	kindKernel     = "kernel"
+	kindPattern    = "pattern"
 	kindWait       = "wait"
 	kindCollective = "collective"
 	kindTransfer   = "transfer"
+	kindNetwork    = "network"
 	kindChange     = "change"
 )
 
@@ -33,20 +38,26 @@ type target struct {
 	Target
 	region         uint32
 	node           uint32
-	path           uint32
 	own            []int64 // ticks by location
+	parts          []int64 // by process, of kernels: what hosts wait for streams, then what streams take; of threads: what balance saves, then what waiting for nobody does
 	asked          *Change // with what is meant
 	regions, paths map[uint32]bool
+	late           bool // a receiver is waited for
 	tenth          *change
 }
 
 // changeable tells which time outside of MPI calls levers change.
 func changeable(activity uint32) bool {
 	switch activity {
-	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside, xtf.ActivityOverhead:
+	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside, xtf.ActivityOverhead, xtf.ActivityDeviceIdle:
 		return false
 	}
-	return true
+	return !onDevice(activity)
+}
+
+// onDevice tells which time a stream of a device works, or a host waits for that.
+func onDevice(activity uint32) bool {
+	return activity == xtf.ActivityKernel || activity == xtf.ActivityTransfer
 }
 
 // try replays the run with each change.
@@ -195,7 +206,7 @@ func (x *search) longest() error {
 
 // targets chooses what is tried: what takes most of the critical path or of a location, and what waits most.
 func (x *search) targets() ([]target, error) {
-	functions, nodes, sites := map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}
+	functions, kernels, nodes, sites := map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}
 	err := results.Load(x.run, xtf.WholeRun, func(t *xtf.PathTotal) {
 		path, node := uint32(t.Key), uint32(t.Key>>32)
 		switch {
@@ -203,6 +214,8 @@ func (x *search) targets() ([]target, error) {
 		case changeable(t.Activity):
 			functions[x.paths.regions[path]] += t.Ticks
 			nodes[node] += t.Ticks
+		case onDevice(t.Activity) && x.paths.regions[path] != trace.Undefined:
+			kernels[x.paths.regions[path]] += t.Ticks
 		case t.Activity == xtf.ActivityMPI:
 			sites[path] += t.Ticks
 		}
@@ -210,10 +223,17 @@ func (x *search) targets() ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	waits := map[uint32]uint64{}
+	waits, late := map[uint32]uint64{}, map[uint32]bool{}
+	patterns, of := map[uint32]uint64{}, map[uint32]map[uint32]bool{}
 	err = results.Load(x.run, xtf.WholeRun, func(t *xtf.WaitTotal) {
 		if path := uint32(t.Key); uint64(path) < uint64(len(x.paths.regions)) && !results.IsCompletion(t.Pattern) {
+			k := t.Pattern & xtf.WaitPatternMask
+			if of[k] == nil {
+				of[k] = map[uint32]bool{}
+			}
 			waits[path] += t.Ticks
+			patterns[k] += t.Ticks
+			of[k][path], late[path] = true, late[path] || k == xtf.WaitLateReceiver
 		}
 	})
 	if err != nil {
@@ -233,9 +253,24 @@ func (x *search) targets() ([]target, error) {
 			list = append(list, target{Target: Target{Kind: kindInterval, Name: labels[node], Critical: nodes[node]}, node: node})
 		}
 	}
-	for _, path := range most(waits, x.o.Targets) {
+	if regions := x.parallel(); len(regions) > 0 {
+		list = append(list, target{Target: Target{Kind: kindThreads, Name: "parallel regions"}, paths: regions})
+	}
+	for _, region := range most(kernels, x.o.Targets) {
+		list = append(list, target{Target: Target{Kind: kindKernel, Name: x.function(region), Critical: kernels[region]}, regions: map[uint32]bool{region: true}})
+	}
+	maps.DeleteFunc(patterns, func(k uint32, _ uint64) bool { return len(of[k]) == 1 }) // as the call site
+	for _, k := range most(patterns, x.o.Targets) {
+		list = append(list, target{Target: Target{Kind: kindPattern, Name: results.PatternLabel(results.PatternName(k)), Time: patterns[k]}, paths: of[k], late: k == xtf.WaitLateReceiver})
+	}
+	site := func(kind string, path uint32) *target {
 		names := paths.Names(path)
-		list = append(list, target{Target: Target{Kind: kindWait, Name: results.PathLabel(names), Path: names, Time: waits[path]}, path: path})
+		list = append(list, target{Target: Target{Kind: kind, Name: results.PathLabel(names), Path: names}, paths: map[uint32]bool{path: true}})
+		return &list[len(list)-1]
+	}
+	for _, path := range most(waits, x.o.Targets) {
+		t := site(kindWait, path)
+		t.Time, t.late = waits[path], late[path]
 	}
 	own := maps.Clone(sites)
 	for path := range own {
@@ -253,13 +288,21 @@ func (x *search) targets() ([]target, error) {
 		}
 	}
 	for _, path := range most(sites, x.o.Targets) {
-		names := paths.Names(path)
-		list = append(list, target{Target: Target{Kind: kindCollective, Name: results.PathLabel(names), Path: names, Time: sites[path]}, path: path})
+		site(kindCollective, path).Time = sites[path]
 	}
 	list = append(list, target{Target: Target{Kind: kindTransfer, Name: "all messages and collective operations", Critical: sum(own)}})
 	for _, path := range most(own, x.o.Targets) {
-		names := paths.Names(path)
-		list = append(list, target{Target: Target{Kind: kindTransfer, Name: results.PathLabel(names), Path: names, Critical: own[path]}, path: path})
+		site(kindTransfer, path).Critical = own[path]
+	}
+	moves, data := map[uint32]bool{}, uint64(0) // calls that move data, or may
+	for path, ticks := range own {
+		if r := x.run.Defs.Region(x.paths.regions[path]); x.run.Defs.Class(r)&trace.ClassBarrier == 0 {
+			moves[path] = true
+			data += ticks
+		}
+	}
+	if data > 0 {
+		list = append(list, target{Target: Target{Kind: kindNetwork, Name: "twice the bandwidth, at most", Critical: data}, paths: moves})
 	}
 	return list, nil
 }
@@ -284,6 +327,45 @@ func greater(a, b map[uint32]uint64) map[uint32]uint64 {
 		a[k] = max(a[k], v)
 	}
 	return a
+}
+
+// parallel are the call paths in parallel regions of OpenMP.
+func (x *search) parallel() map[uint32]bool {
+	paths := map[uint32]bool{}
+	for n := uint32(1); int(n) < x.paths.Len(); n++ { // callers come first
+		r := x.run.Defs.Region(x.paths.regions[n])
+		if paths[x.paths.Parent(n)] || r != nil && r.Role == trace.RoleParallel {
+			paths[n] = true
+		}
+	}
+	return paths
+}
+
+// idle is how much shorter the parallel regions of own processes would be, were the work of their threads balanced, and if none waited.
+func (x *search) idle(parts []int64) error {
+	own := x.ranges[x.c.Rank()]
+	for p := own.First; p < own.End; p++ {
+		process, thread := x.run.Defs.Process(p)
+		if thread > 0 {
+			continue
+		}
+		var threads uint64
+		for q := p; int(q) < x.run.Defs.NumLocations(); q++ {
+			if of, _ := x.run.Defs.Process(q); of != process {
+				break
+			}
+			if x.run.Defs.Location(q).Type == trace.CPUThread {
+				threads++
+			}
+		}
+		v, err := x.run.Components(p)
+		if err != nil {
+			return err
+		}
+		uneven, n := v[xtf.ItemThreadImbalance], max(threads, 1)
+		parts[process], parts[len(parts)/2+int(process)] = int64(uneven/n), int64((uneven+v[xtf.ItemThreadScheduling])/n)
+	}
+	return nil
 }
 
 // function names a region, or what is outside of all.
@@ -314,36 +396,80 @@ func (t *target) is(x *search, path, activity, node uint32) bool {
 		return changeable(activity) && x.paths.regions[path] == t.region
 	case kindInterval:
 		return changeable(activity) && node == t.node
+	case kindThreads:
+		return changeable(activity) && t.paths[path]
+	case kindKernel:
+		return onDevice(activity) && t.regions[x.paths.regions[path]]
 	case kindChange:
-		return changeable(activity) && (t.asked.Of == "interval" && node == t.node || t.regions[x.paths.regions[path]])
+		return changeable(activity) && t.asked.Of == "interval" && node == t.node || (changeable(activity) || onDevice(activity)) && t.regions[x.paths.regions[path]]
 	}
 	return false
 }
 
 // measure sums up what targets take on each location. Collective.
 func (x *search) measure(list []target) error {
-	first := x.ranges[x.c.Rank()].First
+	first, locations, processes := x.ranges[x.c.Rank()].First, x.run.Defs.NumLocations(), 0
+	if x.levers.Devices != nil || len(x.parallel()) > 0 {
+		processes = len(x.run.Defs.Processes())
+	}
 	for i := range list {
 		t := &list[i]
-		if t.Kind != kindFunction && t.Kind != kindInterval && t.Kind != kindChange {
+		switch t.Kind {
+		case kindFunction, kindInterval, kindThreads, kindKernel, kindChange:
+		default:
 			continue
 		}
-		t.own = make([]int64, x.run.Defs.NumLocations())
+		all := make([]int64, locations+2*processes)
 		for k, own := range x.own {
 			for at, ticks := range own {
-				if t.is(x, at.path, at.activity, at.node) {
-					t.own[int(first)+k] += int64(ticks)
+				if !t.is(x, at.path, at.activity, at.node) {
+					continue
 				}
+				to := int(first) + k
+				if onDevice(at.activity) {
+					process, _ := x.run.Defs.Process(trace.P(to))
+					if to = locations + int(process); x.run.Defs.Location(first+trace.P(k)).Type == trace.AcceleratorStream {
+						to += processes
+					}
+				}
+				all[to] += int64(ticks)
 			}
 		}
-		if err := x.c.AllreduceInt64(t.own, mpi.Sum); err != nil {
+		var err error
+		if t.Kind == kindThreads {
+			err = x.idle(all[locations:])
+		}
+		if err := jobs.Agree(x.c, x.input(err)); err != nil {
 			return err
 		}
-		for _, ticks := range t.own {
-			t.Time += uint64(ticks)
+		if err := x.c.AllreduceInt64(all, mpi.Sum); err != nil {
+			return err
+		}
+		t.own, t.parts = all[:locations], all[locations:]
+		for i, ticks := range all {
+			if i < locations || i >= locations+processes && t.Kind != kindThreads {
+				t.Time += uint64(ticks)
+			}
 		}
 	}
 	return nil
+}
+
+// left is what is left of time in a place of which a share is left. Of what a host waits for a stream as much less is left as the stream
+// takes less on the whole: it has worked already when the host begins to wait.
+func (t *target) left(x *search, at *causes.Place, s causes.Share) causes.Share {
+	if !onDevice(at.Activity) {
+		return s
+	}
+	process, _ := x.run.Defs.Process(at.P)
+	waited, takes := t.parts[process], t.parts[len(t.parts)/2+int(process)]
+	wait := waited - takes + int64(s.Of(uint64(takes)))
+	return shareOf(wait, waited)
+}
+
+// shareOf is the share that some ticks are of others.
+func shareOf(ticks, of int64) causes.Share {
+	return causes.Share(math.Ceil(float64(max(ticks, 0)) / float64(max(of, 1)) * float64(causes.Whole)))
 }
 
 // change is one of a target, and where what it saves goes.
@@ -357,16 +483,11 @@ type change struct {
 // changes are those of a target.
 func (t *target) changes(x *search) (list []change) {
 	work := func(to **int64, says bool, share func(p trace.P) causes.Share) {
-		list = append(list, change{causes.Lever{Work: func(at causes.Place) causes.Share {
-			if t.is(x, at.Path, at.Activity, at.Node) {
-				return share(at.P)
-			}
-			return causes.Whole
-		}}, t, to, says})
+		list = append(list, change{t.work(x, share), t, to, says})
 	}
 	calls := func(to **int64, says bool, c causes.ChangedCall) {
 		list = append(list, change{causes.Lever{Call: func(path uint32) causes.ChangedCall {
-			if t.path != 0 && path == t.path || t.path == 0 && x.communicates(path) { // without a path all of them
+			if t.paths[path] || t.paths == nil && x.communicates(path) { // without a path all of them
 				return c
 			}
 			return causes.ChangedCall{Own: causes.Whole}
@@ -374,20 +495,35 @@ func (t *target) changes(x *search) (list []change) {
 	}
 	every := func(s causes.Share) func(trace.P) causes.Share { return func(trace.P) causes.Share { return s } }
 	switch t.Kind {
-	case kindFunction, kindInterval:
+	case kindFunction, kindInterval, kindKernel:
 		work(&t.Half, true, every(causes.Whole/2))
-		work(&t.Balanced, false, t.balance())
+		if t.Kind != kindKernel {
+			work(&t.Balanced, false, t.balance())
+		}
 		work(&t.Gone, false, every(0))
 		work(&t.Tenth, false, every(causes.Whole*9/10))
 	case kindChange:
 		return []change{{t.lever(x), t, &t.Gone, true}}
-	case kindWait:
+	case kindThreads:
+		for half, to := range []**int64{&t.Balanced, &t.Gone} {
+			work(to, half == 0, func(p trace.P) causes.Share {
+				process, thread := x.run.Defs.Process(p)
+				if less := t.parts[half*len(t.parts)/2+int(process)]; thread == 0 && less > 0 && t.own[p] > 0 {
+					return shareOf(t.own[p]-less, t.own[p])
+				}
+				return causes.Whole
+			})
+		}
+	case kindPattern, kindWait:
 		calls(&t.Gone, true, causes.ChangedCall{Waitless: true, Own: causes.Whole})
+		if t.late {
+			calls(&t.Earlier, false, causes.ChangedCall{Answered: true, Own: causes.Whole})
+		}
 	case kindCollective:
 		calls(&t.Gone, true, causes.ChangedCall{Removed: true})
-	case kindTransfer:
+	case kindTransfer, kindNetwork:
 		calls(&t.Half, true, causes.ChangedCall{Own: causes.Whole / 2})
-		if t.path != 0 {
+		if t.paths != nil {
 			return list
 		}
 		calls(&t.Gone, false, causes.ChangedCall{Own: 0})
@@ -397,6 +533,16 @@ func (t *target) changes(x *search) (list []change) {
 		t.tenth, list = &list[n], list[:n]
 	}
 	return list
+}
+
+// work changes time outside of MPI that belongs to the target.
+func (t *target) work(x *search, share func(p trace.P) causes.Share) causes.Lever {
+	return causes.Lever{Work: func(at causes.Place) causes.Share {
+		if !t.is(x, at.Path, at.Activity, at.Node) {
+			return causes.Whole
+		}
+		return t.left(x, &at, share(at.P))
+	}}
 }
 
 // balance gives every location that runs the target the mean of those.

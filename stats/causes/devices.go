@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -130,7 +129,7 @@ func (d *Devices) put(p trace.P, rank uint32, what uint8, t, other uint64, path 
 }
 
 // Location takes the calls and one-sided operations of a location that Has; global is the path of the run of each of its paths.
-func (d *Devices) Location(p trace.P, calls, transfers *xtf.Cursor, global []uint32) error {
+func (d *Devices) Location(p trace.P, calls, transfers *xtf.Cursor, paths Paths, global []uint32) error {
 	rank, _ := d.run.Defs.Process(p)
 	rows := xtf.RowsOf[xtf.Call](calls)
 	if !isStream(d.run.Defs, p) {
@@ -150,7 +149,6 @@ func (d *Devices) Location(p trace.P, calls, transfers *xtf.Cursor, global []uin
 		}
 		return d.put(p, rank, deviceEnds, end, begin, path, kind)
 	}
-	paths := callpath.New()
 	var stack []uint32
 	for rows.Next() {
 		c := &rows.Row

@@ -41,6 +41,7 @@ type Lever struct {
 type ChangedCall struct {
 	Removed  bool  // it does nothing, and nobody waits for it
 	Waitless bool  // it waits for nobody
+	Answered bool  // a send that waits for its receive: until the receiver is in a call, as if the receive was posted before
 	Own      Share // what is left of its time but for waiting
 }
 
@@ -79,7 +80,12 @@ type Levers struct {
 type leverPlan struct {
 	*Lever
 	calls []ChangedCall // by path
+
+	answers bool // some are Answered
 }
+
+// answer is in the key of a message row: the instant that a send waits for if it is Answered.
+const answer = 1 << 63
 
 // removes reports whether a location does without an operation, which the call in hand begins.
 func (l *leverPlan) removes(x *standing, o *replayOp) bool {
@@ -132,6 +138,7 @@ func (r *Levers) plan(l *Lever) *flow {
 		plan.calls[path].Own = Whole
 		if l.Call != nil {
 			plan.calls[path] = l.Call(uint32(path))
+			plan.answers = plan.answers || plan.calls[path].Answered
 		}
 	}
 	x := r.Replay
@@ -256,8 +263,18 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 		if !ok {
 			return false
 		}
+		if f.r.lever.answers {
+			if a, ok := f.values.take(valueKey{p, 0, o.key | answer}); ok && f.r.lever.calls[x.path].Answered {
+				v.v = min(v.v, a.v)
+			}
+		}
 		if o.kind == stepNeed {
 			f.depend(x, v)
+		}
+	case stepAnswer:
+		if k := (valueKey{o.peer, 0, o.key | answer}); f.r.lever.answers && uint64(o.peer) < uint64(len(f.places)) {
+			x.early(o.t)
+			f.values.put(k, x.moment(o.t))
 		}
 	case stepProbe:
 		k := valueKey{p, 0, o.key}

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -26,6 +27,7 @@ const (
 	stepResume                   // a call that began in a slab before, as stepCall has it
 	stepJoin                     // take part in a collective, as stepEnter, in a call that waits for all members
 	stepMeet                     // the call does not leave before all have entered
+	stepAnswer                   // peer's row key, a send that waits, gets the instant t of a call that would have let it go on
 )
 
 // replayOp is one step of a location in the replay. Memory: 32 bytes.
@@ -39,7 +41,7 @@ type replayOp struct {
 }
 
 // replayScript makes the steps of one location from its rows, as they come. Memory: 24 bytes per
-// open execution and per synchronous send that is open, and the rows of one call.
+// open execution and per synchronous send that is open, the rows of one call, and 1 MiB.
 //
 // For the repair of clocks it leaves calls and executions aside: operations that
 // end together are a call, with the number of the event where they end as the key
@@ -58,7 +60,14 @@ type replayScript struct {
 	coll   queue[collectiveRow]
 	ivals  queue[execution]
 	needs  []replayOp // of the call in hand
+	moves  []busy     // the last calls that move messages, oldest first
 }
+
+// busy is when a call begins and ends.
+type busy struct{ enter, leave uint64 }
+
+// mostMoves is how many calls a receive may be posted earlier.
+const mostMoves = 1 << 15
 
 // dueOp is a step that becomes due at an instant.
 type dueOp struct {
@@ -69,8 +78,8 @@ type dueOp struct {
 
 // messageRow is what steps are made of.
 type messageRow struct {
-	t, end, post, done, call, n, mate uint64
-	kind, mateP                       uint32
+	t, end, post, done, call, n, mate, mateT uint64
+	kind, mateP                              uint32
 }
 
 // collectiveRow is the same of a collective: what it does, if anything.
@@ -96,7 +105,7 @@ func newScript(defs *trace.Definitions, clocks bool, writer func(kind int) parce
 
 // begin starts another location.
 func (s *replayScript) begin(p trace.P) {
-	s.p = p
+	s.p, s.moves = p, s.moves[:0]
 	s.steps.begin(uint32(p))
 }
 
@@ -104,7 +113,7 @@ func (s *replayScript) begin(p trace.P) {
 func (s *replayScript) message(m *xtf.Message) {
 	r := s.p2p.push()
 	r.post = m.Post
-	r.t, r.end, r.done, r.call, r.n, r.mate, r.kind, r.mateP = m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP
+	r.t, r.end, r.done, r.call, r.n, r.mate, r.kind, r.mateP, r.mateT = m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP, m.MateT
 	if o, ok := earlyMessage(&m.P2P, s.defs.NumLocations()); ok && !s.clocks {
 		s.early.add(uint32(s.p), &o, m.N<<1)
 	}
@@ -119,10 +128,30 @@ func (s *replayScript) collective(c *xtf.Collective) {
 	}
 }
 
-// call adds the next outermost MPI call, row n, and what lies before it.
-func (s *replayScript) call(enter, leave, n uint64) {
+// call adds the next outermost MPI call, row n, and what lies before it. Moves says that libraries move messages of others in it.
+func (s *replayScript) call(enter, leave, n uint64, moves bool) {
 	s.rowsBefore(enter, n)
 	s.add(enter, leave, n)
+	if !moves || !s.probes {
+		return
+	}
+	if len(s.moves) == 2*mostMoves {
+		s.moves = s.moves[:copy(s.moves, s.moves[mostMoves:])]
+	}
+	s.moves = append(s.moves, busy{enter, leave})
+}
+
+// answer has the sender of a message that waited for its receive learn when it would have waited no longer, had that been posted early:
+// a message that a library does not send at once moves while both processes are in calls, so this is the first instant after its begin
+// at which the receiver was in one.
+func (s *replayScript) answer(m *messageRow) {
+	i, _ := slices.BinarySearchFunc(s.moves, m.mateT, func(x busy, t uint64) int { return cmp.Compare(x.leave, t) })
+	if i == len(s.moves) {
+		return
+	}
+	if t := max(s.moves[i].enter, m.mateT); t < min(m.t, m.post) {
+		s.early.add(uint32(s.p), &replayOp{kind: stepAnswer, peer: m.mateP, t: t, key: m.mate}, m.n<<1)
+	}
 }
 
 // end adds what lies after the last call.
@@ -244,6 +273,9 @@ func (s *replayScript) side(m *messageRow) {
 	need := replayOp{kind: stepNeed, peer: m.mateP, key: m.n}
 	if m.kind&xtf.P2PKindMask == xtf.P2PRecv {
 		s.needs = append(s.needs, need)
+		if awaited != 0 && s.probes {
+			s.answer(m)
+		}
 		if awaited == xtf.P2PAwaited || awaited != 0 && m.kind&xtf.P2PNonBlocking == 0 {
 			s.steps.add(&give)
 		}

@@ -254,7 +254,7 @@ func (x *timeline) enterCalls(t uint64) {
 		key := callKey{uint64(region)<<32 | flags, up.local, up.activity}
 		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56]
 		if k.callKey != key || !k.set {
-			*k = knownCall{key, x.callOf(up, region, x.activityOf(region, uint32(flags))), true}
+			*k = knownCall{key, x.callOf(up, region, x.activityOf(region, uint32(flags))), true, x.movesMessages(region)}
 		}
 		if k.found != x.slots.around {
 			x.place(&k.openCall)
@@ -262,13 +262,22 @@ func (x *timeline) enterCalls(t uint64) {
 		o := k.openCall
 		o.end = min(end, up.end)
 		if uint32(flags)&(xtf.FlagOutermostMPI|xtf.FlagMarker) == xtf.FlagOutermostMPI {
-			x.script.call(begin, end, x.first+uint64(x.call))
+			x.script.call(begin, end, x.first+uint64(x.call), k.moves)
 		}
 		x.stack = append(x.stack, o)
 		if x.call++; x.call == len(x.calls[0]) {
 			x.page()
 		}
 	}
+}
+
+// movesMessages reports whether a region is a call in which libraries move messages of other calls too.
+func (x *timeline) movesMessages(region uint32) bool {
+	var c trace.CallClass
+	if r := x.run.Defs.Region(region); r != nil {
+		c = x.run.Defs.Class(r)
+	}
+	return c&(trace.ClassP2P|trace.ClassColl) != 0 && c&trace.ClassStart == 0
 }
 
 // callOf makes a call out of what is around it: its path, and the activity of its own, if any.
@@ -306,7 +315,8 @@ type callKey struct {
 type knownCall struct {
 	callKey
 	openCall
-	set bool
+	set   bool
+	moves bool // libraries move messages of others in it
 }
 
 // ownActivity is the activity of a call with these flags, where it is not that of its caller; else xtf.NumActivities.
