@@ -598,7 +598,7 @@ func (f *finder) transfer() error {
 		case unrecorded, k.sum == sumMgmt, k.sum == sumRMA && !f.tellsWaits(most):
 			without = "without waits for what has records"
 		case k.sum == sumColl && most != nil && mostlyOf(before, f.each.largest[sumColl]):
-			without = "before their last member comes, with waits that are not known"
+			without = "mostly until their last member comes"
 		}
 		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
 		f.placeRegion(&x, most)

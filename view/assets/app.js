@@ -143,9 +143,10 @@ export class App {
     const [a, b] = this.state.t;
     const [r0, r1] = this.state.rows;
     const step = (b - a) / 500;
-    const rows = this.order.text(this.state.rows) || (r0 <= 0 && r1 >= this.meta.locations ? 'all ' + count(this.meta.locations) + (this.meta.locations === this.meta.processes ? ' ranks' : ' rows')
+    const rows = this.order.text(this.state.rows) || (r0 <= 0 && r1 >= this.meta.locations ? (this.meta.locations === this.meta.processes ? 'all ranks' : 'all rows')
       : this.names.group(Math.floor(r0), Math.ceil(r1)));
-    return `${this.clock.at(a, step, b)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)}), ${rows}`;
+    const span = a <= this.meta.first && b >= this.meta.last ? 'whole run' : `${this.clock.at(a, step, b)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)})`;
+    return `${span}, ${rows}`;
   }
 
   failed(e) {

@@ -83,7 +83,7 @@ function divide(app) {
 function summary(meta) {
   const clock = new Clock(meta.resolution);
   return processes(meta.processes) + (meta.locations !== meta.processes ? `, ${count(meta.locations)} rows` : '') +
-    ` · ${clock.duration(meta.last - meta.first)} · ${count(meta.events)} events`;
+    ` · ${clock.duration(meta.last - meta.first)}`;
 }
 
 async function start() {

@@ -238,7 +238,7 @@ export class Timeline {
     const c = colours();
     ctx.fillStyle = c.dim;
     ctx.textBaseline = 'middle';
-    ctx.fillText(cr?.truncated ? 'critical, longest' : 'critical path', 8, this.criticalY + criticalHeight / 2 + 2);
+    ctx.fillText(cr?.truncated ? 'critical path ≈' : 'critical path', 8, this.criticalY + criticalHeight / 2 + 2);
     if (!cr) return;
     const {x: left, w} = this.box;
     const group = this.used.group;
