@@ -123,10 +123,10 @@ var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
 // accountTable is the table of all kinds, as docs/records.md has it.
 func accountTable() string {
 	var b strings.Builder
-	b.WriteString("| record | OTF2 | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| record | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|\n")
 	var lines []string // what is in a line after the name
 	names := map[string][]string{}
-	row := func(name, decoded string, a *account, untold string) {
+	row := func(name string, a *account, untold string) {
 		var others []string
 		if a.paraver {
 			others = append(others, "Paraver")
@@ -134,11 +134,7 @@ func accountTable() string {
 		if a.recording {
 			others = append(others, "recording")
 		}
-		makes := a.makes
-		if makes == "" {
-			makes = "call graph only"
-		}
-		line := fmt.Sprintf(" | %s | %s | %s | %s | %s | %s |\n", decoded, strings.Join(others, ", "), makes, a.shown, a.read, untold)
+		line := fmt.Sprintf(" | %s | %s | %s | %s | %s |\n", strings.Join(others, ", "), a.makes, a.shown, a.read, untold)
 		if names[line] == nil {
 			lines = append(lines, line)
 		}
@@ -146,10 +142,10 @@ func accountTable() string {
 	}
 	for k := range accounts {
 		if Kind(k).Known() {
-			row(Kind(k).String(), "decoded", &accounts[k], Kind(k).Info().Untold)
+			row(Kind(k).String(), &accounts[k], Kind(k).Info().Untold)
 		}
 	}
-	row("any other", "kept as bytes", &account{}, Kind(0).Info().Untold)
+	row("any other, kept as bytes", &account{}, Kind(0).Info().Untold)
 	for _, line := range lines {
 		b.WriteString("| " + strings.Join(names[line], ", ") + line)
 	}
