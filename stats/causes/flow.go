@@ -102,7 +102,6 @@ type flow struct {
 	run    *slabRun
 	guess  bool // values that are missing do not count
 	queue  []uint32
-	values valueTable
 	open   map[valueKey]*instance // p is 0
 	waited []waited               // with a lever, by path
 	moved  []uint32               // paths that have some
@@ -191,7 +190,7 @@ func (f *flow) give(k valueKey, v instant) {
 	if uint64(k.p) >= uint64(len(f.places)) {
 		return
 	}
-	f.values.put(k, v)
+	f.read.values.put(k, v)
 	if x := &f.places[k.p]; x.held && x.key == k {
 		f.push(k.p)
 	}
@@ -300,7 +299,7 @@ func (f *flow) prefixes(x *instance) {
 // receive takes a value, or has the location wait for it.
 func (f *flow) receive(p uint32, k valueKey) (instant, bool) {
 	x := &f.places[p]
-	if v, ok := f.values.take(k); ok {
+	if v, ok := f.read.values.take(k); ok {
 		return v, true
 	}
 	if x.skipped {
@@ -326,7 +325,7 @@ func (f *flow) slab(k int, from *crossing) error {
 	f.run = run
 	f.places = make([]flowing, len(from.places))
 	f.queue = f.queue[:0]
-	f.values.reset()
+	f.read.values.reset()
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
@@ -338,7 +337,7 @@ func (f *flow) slab(k int, from *crossing) error {
 		}
 	}
 	for _, v := range from.values {
-		f.values.put(v.valueKey, v.instant)
+		f.read.values.put(v.valueKey, v.instant)
 	}
 	for i := range from.instances {
 		x := from.instances[i]
@@ -431,7 +430,7 @@ func (f *flow) leave() error {
 		}
 		to.places[p].rest = rest
 	}
-	to.values = f.values.sorted()
+	to.values = f.read.values.sorted()
 	for _, x := range f.open {
 		to.instances = append(to.instances, *x)
 	}

@@ -100,7 +100,7 @@ type waited struct {
 
 // AtOnce is how many levers should be tried at once: what the slabs leave to each other stays below 256 MiB.
 func (r *Levers) AtOnce() int {
-	const most, place = 8, 104 // bytes of a location
+	const most, place = 32, 104 // bytes of a location
 	slabs := r.parcels.slabs.count()/r.Comm.Size() + 2
 	return max(min(most, 256<<20/(slabs*max(r.Defs.NumLocations(), 1)*place)), 1)
 }
@@ -248,7 +248,9 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 	case stepCall:
 		x.workTo(o.t)
 		x.before, x.enter, x.leave, x.told = x.lag(), o.t, o.key, false
-		x.work.knots.call(x.enter, x.enter-x.before, false)
+		if x.work.knots != nil {
+			x.work.knots.call(x.enter, x.enter-x.before, false)
+		}
 		f.beginCall(x, o.peer)
 	case stepResume:
 		if f.guess {
@@ -264,7 +266,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 			return false
 		}
 		if f.r.lever.answers {
-			if a, ok := f.values.take(valueKey{p, 0, o.key | answer}); ok && f.r.lever.calls[x.path].Answered {
+			if a, ok := f.read.values.take(valueKey{p, 0, o.key | answer}); ok && f.r.lever.calls[x.path].Answered {
 				v.v = min(v.v, a.v)
 			}
 		}
@@ -274,7 +276,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 	case stepAnswer:
 		if k := (valueKey{o.peer, 0, o.key | answer}); f.r.lever.answers && uint64(o.peer) < uint64(len(f.places)) {
 			x.early(o.t)
-			f.values.put(k, x.moment(o.t))
+			f.read.values.put(k, x.moment(o.t))
 		}
 	case stepProbe:
 		k := valueKey{p, 0, o.key}
@@ -283,7 +285,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 			return false
 		}
 		if v != (instant{}) {
-			f.values.put(k, v)
+			f.read.values.put(k, v)
 		}
 		f.depend(x, v)
 	case stepEnter, stepJoin:
@@ -316,7 +318,7 @@ func (x *flowing) early(t uint64) {
 
 // workTo takes what lies after the last call, up to an instant.
 func (x *flowing) workTo(t uint64) {
-	if t >= x.leave {
+	if t >= x.leave && (x.work.share != nil || x.work.knots != nil) {
 		lag := x.lag()
 		if x.leave > 0 && !x.told {
 			x.work.knots.call(x.leave, x.leave-lag, true)

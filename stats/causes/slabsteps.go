@@ -17,6 +17,8 @@ type slabSteps struct {
 	lines []lineSlab   // the same, with levers
 	all   []replayOp
 	from  []int // among all, by location
+
+	values valueTable // of the replay in hand
 }
 
 // readSlab reads a slab, in the memory of the one before.
