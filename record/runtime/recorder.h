@@ -76,7 +76,7 @@ enum {
 	DEF_THREAD_NAME, /* number of a thread; what the program calls it */
 	DEF_MODULE = 20, /* number; build id in hexadecimal digits or -, path, of a program or library */
 	DEF_SITE,        /* number; function; of each return address, the call's first, module and address in it */
-	DEF_SAMPLES,     /* ns of processor time from one to the next */
+	DEF_SAMPLES,     /* ns of processor time from one to the next; SAMPLES_TICKS and so on */
 	DEF_CONTEXT,     /* number, parent's or 0; module and address in it, as of a site, of a region ~0 and its name, of a construct ~1 and its number in events */
 	DEF_REPLACED,    /* name of the runtime of OpenMP that is in the place of GNU's; none where GNU's is there and is not told of */
 	DEF_SIGNAL,      /* text: number of a signal that may end the process, 0 for an error of MPI; number of the thread or -1, time, what the error

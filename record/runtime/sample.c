@@ -1,17 +1,24 @@
 #define _GNU_SOURCE
 #include "stream.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /*
- * Samples: where a thread computes between its MPI calls. A timer of its processor time interrupts it; the handler unwinds the
- * stack and writes an event. Such a timer needs no privilege, works in containers, and does not run while the thread sleeps, so
- * that calls of the kernel that wait are not interrupted by it. It comes at a tick of the kernel, every 1 to 10 ms, at the soonest.
+ * Samples: where a thread computes between its MPI calls. Its processor time interrupts it; the handler unwinds the stack and
+ * writes an event. While the thread sleeps that does not come, so that calls of the kernel that wait are not interrupted by it.
+ *
+ * A counter of perf_event (Linux 5.13 and later) comes after each period, to the ns, and costs least: its SIGTRAP is not sent, it is what
+ * the thread finds when it leaves the kernel. Where the kernel forbids that, a timer comes in its place. It needs no privilege, works
+ * in containers, and comes at a tick of the kernel, every 1 to 10 ms, at the soonest.
  *
  * The handler calls nothing that takes a lock of the dynamic linker or memory. Return addresses are nodes of a tree, in a table
  * that threads fill together without locks; the recorder's own thread writes their definitions, later.
@@ -23,14 +30,18 @@
 #define NODES (1 << NODE_BITS)
 #define MOST_NODES (NODES / 8 * 7)
 #define MOST_DEPTH 128
+#ifndef TRAP_PERF
+#define TRAP_PERF 6
+#endif
 #define CONTEXT_BYTES 400 /* that a node takes in the archive, with its names */
 
 static _Atomic(uint64_t) nodes[NODES];  /* number of the parent, 0 for none, above 48 bits of the address; 0: free. 0 is no node */
 static _Atomic(uint16_t) order[NODES];  /* their numbers, as they came */
 static _Atomic(uint32_t) known;
 static uint32_t defined;
-static uint64_t period;
+static uint64_t period[2]; /* ns; SAMPLES_USER and so on */
 static int number_of_signal;
+static struct sigaction before; /* of SIGTRAP */
 static _Thread_local timer_t timer;
 static _Thread_local int armed;
 
@@ -57,12 +68,20 @@ static void sampled(int number, siginfo_t *info, void *context)
 {
 	struct stream *s = cr_mine;
 	static const struct itimerspec none;
-	(void)number;
-	if (info->si_code == SI_TIMER && armed && !atomic_load(&cr.active)) /* the recording is over */
-		timer_settime(timer, 0, &none, NULL);
-	if (info->si_code != SI_TIMER || !atomic_load(&cr.active) || !s || s->off || s->depth || s->quiet || s->busy || !cr_free(s))
+	int traps = number == SIGTRAP, error = errno;
+	if (traps && info->si_code != TRAP_PERF) /* the program's own; with another handler, there are no more of the counter */
+		before.sa_sigaction(number, info, context);
+	if (info->si_code != (traps ? TRAP_PERF : SI_TIMER))
 		return;
-	int before = errno;
+	if (armed && !atomic_load(&cr.active)) { /* the recording is over */
+		if (!traps)
+			timer_settime(timer, 0, &none, NULL);
+		else if (s)
+			ioctl(s->sampler - 1, PERF_EVENT_IOC_DISABLE, 0);
+		errno = error;
+	}
+	if (!atomic_load(&cr.active) || !s || s->off || s->depth || s->quiet || s->busy || !cr_free(s))
+		return;
 	uint64_t t = now();
 	uint32_t at = 0;
 	int function, limited;
@@ -75,7 +94,7 @@ static void sampled(int number, siginfo_t *info, void *context)
 		at = node(at, address[--n]);
 	uint64_t a = at;
 	put(s, t, EV_SAMPLE, 1, &a);
-	errno = before;
+	errno = error;
 }
 
 /* cr_samples_define writes the definitions of nodes that are new. One thread at a time calls it. */
@@ -98,41 +117,87 @@ HIDDEN void cr_samples_define(void)
 	}
 }
 
-HIDDEN int cr_sampling(void) { return period > 0; }
+HIDDEN int cr_sampling(void) { return period[0] > 0; }
 
-/* cr_samples_open finds a signal that the program does not use. */
+/* counter opens one of the calling thread's processor time that interrupts it, or returns -1. */
+static int counter(void)
+{
+#ifdef PERF_ATTR_SIZE_VER7
+	struct perf_event_attr a = {.size = sizeof a, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = period[0],
+		.exclude_kernel = period[1] == SAMPLES_USER, .exclude_hv = 1, .disabled = 1, .sigtrap = 1, .remove_on_exec = 1};
+	return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+#else
+	return -1;
+#endif
+}
+
+/* traced tells whether a debugger or the like has this process, and would get each SIGTRAP. */
+static int traced(void)
+{
+	char line[256];
+	int pid = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "TracerPid: %d", &pid) != 1)
+		;
+	if (f)
+		fclose(f);
+	return pid != 0;
+}
+
+/* find_traps looks whether a counter may interrupt this thread, in the kernel too or not. */
+static int find_traps(void)
+{
+	int fd = -1;
+	for (period[1] = SAMPLES_ALL; fd < 0 && period[1] >= SAMPLES_USER; period[1]--)
+		fd = counter();
+	period[1] += fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && !traced() && sigaction(SIGTRAP, NULL, &before) == 0 && (before.sa_flags & SA_SIGINFO);
+}
+
+/* cr_samples_open finds what interrupts threads; for a timer, a signal that the program does not use. */
 HIDDEN void cr_samples_open(void)
 {
 	const char *text = getenv("COPPICE_RECORD_SAMPLE");
 	struct sigaction old, own = {.sa_sigaction = sampled, .sa_flags = SA_SIGINFO | SA_RESTART};
-	uint64_t ns = text ? strtoull(text, NULL, 10) : 0;
-	if (!ns)
+	struct timespec tick = {0};
+	if (!text || !(period[0] = strtoull(text, NULL, 10)))
 		return;
 	sigfillset(&own.sa_mask);
+	if (find_traps())
+		number_of_signal = SIGTRAP;
+	else
+		period[1] = SAMPLES_TICKS;
 	for (int i = SIGRTMAX - 3; i > SIGRTMIN && !number_of_signal; i--)
 		if (sigaction(i, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
 			number_of_signal = i;
-	struct timespec tick = {0};
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	uint64_t each = (uint64_t)tick.tv_nsec;
-	if (each)
-		ns = (ns + each - 1) / each * each;
-	if (!number_of_signal || sigaction(number_of_signal, &own, NULL) != 0)
+	if (each && period[1] == SAMPLES_TICKS)
+		period[0] = (period[0] + each - 1) / each * each;
+	if (!number_of_signal || sigaction(number_of_signal, &own, NULL) != 0) {
+		period[0] = 0;
 		return;
-	period = ns;
-	cr_define(DEF_SAMPLES, &ns, sizeof ns);
+	}
+	cr_define(DEF_SAMPLES, period, sizeof period);
 	cr_sample_begin();
 }
 
-/* cr_sample_begin begins the samples of the thread that calls it, which has a stream or will have one. */
+/* cr_sample_begin begins the samples of the thread that calls it, if it has a stream. */
 HIDDEN void cr_sample_begin(void)
 {
-	if (!period || armed)
+	if (!period[0] || armed || !cr_mine)
 		return;
 	cr_unwind_thread();
+	if (number_of_signal == SIGTRAP) {
+		cr_mine->sampler = counter() + 1;
+		armed = cr_mine->sampler > 0 && ioctl(cr_mine->sampler - 1, PERF_EVENT_IOC_ENABLE, 0) == 0;
+		return;
+	}
 	struct sigevent e = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number_of_signal};
 	e._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-	struct timespec t = {(time_t)(period / 1000000000), (long)(period % 1000000000)};
+	struct timespec t = {(time_t)(period[0] / 1000000000), (long)(period[0] % 1000000000)};
 	struct itimerspec each = {t, t};
 	armed = timer_create(CLOCK_THREAD_CPUTIME_ID, &e, &timer) == 0;
 	if (armed)
@@ -142,7 +207,40 @@ HIDDEN void cr_sample_begin(void)
 /* cr_sample_end ends them, at the end of the thread or of the recording. */
 HIDDEN void cr_sample_end(void)
 {
-	if (armed)
+	if (armed && number_of_signal != SIGTRAP)
 		timer_delete(timer);
+	else if (armed && cr_mine) {
+		close(cr_mine->sampler - 1);
+		cr_mine->sampler = 0;
+	}
 	armed = 0;
+}
+
+/* stop_traps ends the samples of all threads, and of those to come: SIGTRAP gets another handler. */
+static void stop_traps(void)
+{
+	period[0] = 0;
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
+		if (s->sampler > 0)
+			ioctl(s->sampler - 1, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* A program that takes SIGTRAP for itself would not know those of the counter, and end by them. */
+#define TAKES(function, other) \
+	static __typeof__(function) *next; \
+	if (!next) \
+		next = (__typeof__(function) *)dlsym(RTLD_NEXT, #function); \
+	if (number == SIGTRAP && number_of_signal == SIGTRAP && (other)) \
+		stop_traps()
+
+int sigaction(int number, const struct sigaction *restrict new, struct sigaction *restrict old)
+{
+	TAKES(sigaction, new && new->sa_sigaction != sampled);
+	return next(number, new, old);
+}
+
+__sighandler_t signal(int number, __sighandler_t handler)
+{
+	TAKES(signal, 1);
+	return next(number, handler);
 }

@@ -25,6 +25,7 @@ struct stream {
 	atomic_int waits;      /* its thread is in a wait: see WAIT_NONE */
 	uint8_t ended;         /* it has no thread */
 	int tid;               /* of its thread, in the kernel */
+	int sampler;           /* descriptor of the counter that interrupts it + 1 */
 	uint64_t wait_begin, wait_site;
 	const void *wait_for;  /* the lock */
 	const int *wait_owner; /* where the C library keeps whose it is; NULL where it does not */
@@ -115,7 +116,8 @@ HIDDEN void cr_state(struct stream *s);     /* a window begins: writes what this
 HIDDEN void cr_part_dropping(int on); /* a kill in between leaves the counts unknown */
 HIDDEN void cr_part_dropped(const uint8_t *events, const uint8_t *end);
 
-/* Samples. A thread begins and ends its own. */
+/* Samples. A thread begins and ends its own. What they come by: a timer at the kernel's ticks, a counter in user mode alone, or in the kernel too. */
+enum { SAMPLES_TICKS, SAMPLES_USER, SAMPLES_ALL };
 HIDDEN void cr_samples_open(void);
 HIDDEN void cr_samples_define(void);
 HIDDEN int cr_sampling(void);
@@ -134,6 +136,7 @@ HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
  * there are others beyond it. */
 struct link_map;
 HIDDEN unsigned cr_unwind(const ucontext_t *context, uintptr_t limit, uintptr_t *address, unsigned most, int *limited);
+HIDDEN unsigned cr_frames(const ucontext_t *context, uintptr_t top, uintptr_t limit, uintptr_t *address, unsigned most, int *limited); /* the same, below the stack's top, of common frames; else 0 */
 HIDDEN unsigned cr_unwind_call(uintptr_t from, uintptr_t *address, unsigned most); /* frames from the one that goes on at from */
 HIDDEN const struct link_map *cr_tables(uintptr_t address); /* the program or library whose code is there, as far as it is known without a lock */
 HIDDEN void cr_unwind_thread(void); /* the calling thread may be interrupted from now on */

@@ -82,6 +82,9 @@ static uintptr_t caller(const ucontext_t *u)
 HIDDEN unsigned cr_unwind(const ucontext_t *u, uintptr_t limit, uintptr_t *address, unsigned most, int *limited)
 {
 	struct walk w = {.from = interrupted(u), .limit = limit, .most = most, .address = address};
+	unsigned n = cr_frames(u, top, limit, address, most, limited);
+	if (n > 0)
+		return n;
 	if (UNWINDS && cr_tables(w.from))
 		_Unwind_Backtrace(step, &w);
 	else if (UNWINDS && cr_tables(caller(u) - 1)) /* it jumped to no code */

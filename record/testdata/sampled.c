@@ -1,9 +1,14 @@
-/* Process 1 computes 70 % of its time in heavy and 30 % in light, by its processor time; process 0 waits for it. Prints both in s. */
+/* Process 1 computes 70 % of its time in heavy and 30 % in light, by its processor time; process 0 waits for it. Prints both in s. With an argument
+ * it takes SIGTRAP for itself at half the time, and gives it back to the system later. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 static volatile double x;
+static volatile int traps;
+
+static void trap(int number) { traps += number == SIGTRAP; }
 
 static double spent(void)
 {
@@ -35,9 +40,16 @@ int main(int argc, char **argv)
 {
 	int rank;
 	double h = 0, l = 0;
+	const struct sigaction none = {.sa_handler = SIG_DFL};
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 10; i++) {
+		if (argc > 1 && i == 5) {
+			signal(SIGTRAP, trap);
+			raise(SIGTRAP);
+		}
+		if (argc > 1 && i == 7)
+			sigaction(SIGTRAP, &none, NULL);
 		if (rank == 1) {
 			h += heavy(spent());
 			l += light(spent());
@@ -47,5 +59,5 @@ int main(int argc, char **argv)
 	if (rank == 1)
 		printf("%.6f %.6f\n", h, l);
 	MPI_Finalize();
-	return 0;
+	return traps != (argc > 1);
 }

@@ -52,10 +52,13 @@ func (p *process) addContext(b []byte) bool {
 	return c.number != 0
 }
 
+// samplers are what samples come by, the least of all processes first.
+var samplers = [...]string{"timer of processor time", "perf_event of time in user mode", "perf_event of processor time"}
+
 // callingContexts defines what samples found, as calls below the program. Processes share what is the same.
 func (b *definer) callingContexts(s *Source) {
 	t := contextTree{b: b, s: s, contexts: make(map[trace.CallingContext]uint32), lines: make(map[trace.SourceCodeLocation]uint32)}
-	period := uint64(0)
+	period, sampler := uint64(0), uint64(math.MaxUint64)
 	for _, p := range s.processes {
 		if p.period == 0 {
 			continue
@@ -63,11 +66,11 @@ func (b *definer) callingContexts(s *Source) {
 		if period == 0 {
 			t.below(contextRef{ref: trace.Undefined}, regionProgram, trace.Undefined)
 		}
-		period = max(period, p.period)
+		period, sampler = max(period, p.period), min(sampler, p.sampler)
 		t.process(p)
 	}
 	if period > 0 {
-		b.d.InterruptGenerators = []trace.InterruptGenerator{{Ref: generator, Name: b.str("processor time"), Base: 1, Exponent: -9, Period: period}}
+		b.d.InterruptGenerators = []trace.InterruptGenerator{{Ref: generator, Name: b.str(samplers[min(sampler, uint64(len(samplers))-1)]), Base: 1, Exponent: -9, Period: period}}
 	}
 }
 

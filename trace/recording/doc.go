@@ -40,7 +40,8 @@
 //	20 module        number from 0: u64; build id in hexadecimal digits or -, a space, path of a program or library
 //	21 call site     number from 0, number of the function; of each return address, the call's first, module and address in its file:
 //	                 u64 each. Events name a call of a site by its number and 8192 in place of the function's
-//	22 samples       ns of processor time from one to the next: u64
+//	22 samples       ns of processor time from one to the next; what they come by: 0 a timer at the kernel's ticks, 1 perf_event in user mode, 2 in the
+//	                 kernel too: u64 each
 //	23 context       of samples: number, that of its parent or 0, module, address in its file; of a region that the program marks,
 //	                 all bits set and its name; of a construct of threads, all but the lowest bit and its number in events: u64 each
 //	24 replaced      name of the runtime of OpenMP that is in the place of GNU's; empty where a process has that one, which does not tell what

@@ -83,6 +83,7 @@ type process struct {
 	modules    []Address
 	sites      []site
 	period     uint64 // ns of processor time between samples, 0 where none are taken
+	sampler    uint64 // what they come by, of samplers
 	contexts   []context
 	part       part
 	team       crew                 // of OpenMP
@@ -263,6 +264,9 @@ func (p *process) define(kind byte, b []byte) bool {
 		return p.addSite(b)
 	case defSamples:
 		p.period = word(0)
+		if len(b) >= 16 {
+			p.sampler = word(1)
+		}
 	case defReplaced:
 		p.replaced = cmp.Or(clean(b), trace.NotReplaced)
 	case defContext:
