@@ -23,6 +23,7 @@ type Outputs struct {
 	Late                    xtf.Sink       // results for staged rows, for Match
 	Borders                 xtf.Sink       // of executions, as interval.Border, in order
 	Overhead                xtf.Sink       // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
+	Notes                   xtf.Sink       // of what the thread does for others and they for it: trace.ThreadNote
 	Stays                   xtf.Sink       // the location's stays in MPI for Match, begin, end u64, little-endian
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
@@ -87,6 +88,7 @@ type Loader struct {
 	sorted     rowStream // memory for entries
 	overhead   overheadSpans
 	stays      stays
+	notes      rowStream
 }
 
 // frame is an open call.
@@ -157,6 +159,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		paths: callpath.New(), late: l.late.to(out.Late), sorted: l.sorted,
 		overhead:   overheadSpans{rowStream: l.overhead.to(out.Overhead)},
 		stays:      stays{rowStream: l.stays.to(out.Stays)},
+		notes:      l.notes.to(out.Notes),
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}

@@ -32,12 +32,12 @@ func (l *Loader) measured(off bool, busy uint64) {
 	g.off, g.flushed = off, max(g.flushed, busy)
 }
 
-// endSpans writes what is left of overhead and stays at the last event.
+// endSpans writes what is left of overhead, stays and notes at the last event.
 func (l *Loader) endSpans() error {
 	s := &l.overhead
 	if l.ledger.off {
 		s.end = max(s.end, l.now)
 	}
 	s.close()
-	return errors.Join(s.flush(), l.stays.flush())
+	return errors.Join(s.flush(), l.stays.flush(), l.notes.flush())
 }

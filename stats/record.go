@@ -47,6 +47,7 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.sample(uint32(w[0]), uint32(w[2]))
 	case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
 		l.switchTask(switchedTo(e.Kind, w))
+		l.note(e.Kind, w)
 	case trace.Metric:
 		l.metric(w)
 	case trace.BufferFlush:
@@ -60,11 +61,23 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 			l.countUnread(e.Kind)
 		}
 	default:
-		l.operation(e.Kind, w)
+		if !l.note(e.Kind, w) {
+			l.operation(e.Kind, w)
+		}
 	}
 	if l.mpi.depth == 0 && len(l.pending)+len(l.done) > 0 {
 		l.completeOps(0)
 	}
+}
+
+// note keeps what a record tells that threads do for one another; false if that is nothing.
+func (l *Loader) note(k trace.Kind, w []uint64) bool {
+	n, ok := trace.ThreadNoteOf(k, w)
+	if ok {
+		l.notes.rows = n.Append(l.notes.rows, l.now)
+		l.notes.added()
+	}
+	return ok
 }
 
 // instant is the time from which an operation in the current call counts.

@@ -32,6 +32,7 @@ const (
 	readMessages = "matching, waits, causes, predict, clock repair"
 	readNotices  = "waits, causes: in epochs, and of locks of one target"
 	readOverhead = "efficiencies: measurement overhead"
+	readThreads  = "critical path: who gave what a thread waited for"
 	readMarkers  = "intervals, where --interval or a marker names it"
 )
 
@@ -53,11 +54,11 @@ var accounts = [256]account{
 	MpiCollectiveEnd:              {"COLL", showColl, readMessages, true, true},
 	OmpFork:                       {"", "", "", false, false},
 	OmpJoin:                       {"", "", "", false, false},
-	OmpAcquireLock:                {"", "", "", false, false},
-	OmpReleaseLock:                {"", "", "", false, false},
-	OmpTaskCreate:                 {"", "", "", false, false},
+	OmpAcquireLock:                {"", "", readThreads, false, false},
+	OmpReleaseLock:                {"", "", readThreads, false, false},
+	OmpTaskCreate:                 {"", "", readThreads, false, false},
 	OmpTaskSwitch:                 {"CALL", showCalls, readCalls, false, false},
-	OmpTaskComplete:               {"", "", "", false, false},
+	OmpTaskComplete:               {"", "", readThreads, false, false},
 	Metric:                        {"METRIC", "query metric, report counters, export, viewer", "report scaling: instructions and cycles", true, true},
 	ParameterString:               {"", "", readMarkers, false, true},
 	ParameterInt:                  {"", "", readMarkers, false, true},
@@ -84,15 +85,15 @@ var accounts = [256]account{
 	ThreadJoin:                    {"", "", "", false, true},
 	ThreadTeamBegin:               {"", "", "", false, true},
 	ThreadTeamEnd:                 {"", "", "", false, true},
-	ThreadAcquireLock:             {"", "", "", false, true},
-	ThreadReleaseLock:             {"", "", "", false, true},
-	ThreadTaskCreate:              {"", "", "", false, true},
+	ThreadAcquireLock:             {"", "", readThreads, false, true},
+	ThreadReleaseLock:             {"", "", readThreads, false, true},
+	ThreadTaskCreate:              {"", "", readThreads, false, true},
 	ThreadTaskSwitch:              {"CALL", showCalls, readCalls, false, true},
-	ThreadTaskComplete:            {"", "", "", false, true},
-	ThreadCreate:                  {"", "", "", false, true},
-	ThreadBegin:                   {"", "", "", false, true},
-	ThreadWait:                    {"", "", "", false, true},
-	ThreadEnd:                     {"", "", "", false, true},
+	ThreadTaskComplete:            {"", "", readThreads, false, true},
+	ThreadCreate:                  {"", "", readThreads, false, true},
+	ThreadBegin:                   {"", "", readThreads, false, true},
+	ThreadWait:                    {"", "", readThreads, false, true},
+	ThreadEnd:                     {"", "", readThreads, false, true},
 	CallingContextEnter:           {"CALL", showCalls, readCalls, false, false},
 	CallingContextLeave:           {"CALL", showCalls, readCalls, false, false},
 	CallingContextSample:          {"CALL", showCalls, readCalls, false, true},

@@ -91,8 +91,8 @@ func newKinds() (kinds [256]Info) {
 		MpiCollectiveEnd:              {"MpiCollectiveEnd", "MPI_COLLECTIVE_END", fields{operation, comm, root, sent, received}, NoList, false, ""},
 		OmpFork:                       {"OmpFork", "OMP_FORK", fields{threads}, NoList, true, untoldTeam},
 		OmpJoin:                       {"OmpJoin", "OMP_JOIN", fields{}, NoList, false, untoldTeam},
-		OmpAcquireLock:                {"OmpAcquireLock", "OMP_ACQUIRE_LOCK", fields{lock, acquisitionOrder}, NoList, false, untoldLock},
-		OmpReleaseLock:                {"OmpReleaseLock", "OMP_RELEASE_LOCK", fields{lock, acquisitionOrder}, NoList, false, untoldLock},
+		OmpAcquireLock:                {"OmpAcquireLock", "OMP_ACQUIRE_LOCK", fields{lock, acquisitionOrder}, NoList, false, ""},
+		OmpReleaseLock:                {"OmpReleaseLock", "OMP_RELEASE_LOCK", fields{lock, acquisitionOrder}, NoList, false, ""},
 		OmpTaskCreate:                 {"OmpTaskCreate", "OMP_TASK_CREATE", fields{taskID}, NoList, true, untoldTask},
 		OmpTaskSwitch:                 {"OmpTaskSwitch", "OMP_TASK_SWITCH", fields{taskID}, NoList, true, ""},
 		OmpTaskComplete:               {"OmpTaskComplete", "OMP_TASK_COMPLETE", fields{taskID}, NoList, true, untoldTask},
@@ -122,15 +122,15 @@ func newKinds() (kinds [256]Info) {
 		ThreadJoin:                    {"ThreadJoin", "THREAD_JOIN", fields{model}, NoList, false, untoldTeam},
 		ThreadTeamBegin:               {"ThreadTeamBegin", "THREAD_TEAM_BEGIN", fields{team}, NoList, false, untoldTeam},
 		ThreadTeamEnd:                 {"ThreadTeamEnd", "THREAD_TEAM_END", fields{team}, NoList, false, untoldTeam},
-		ThreadAcquireLock:             {"ThreadAcquireLock", "THREAD_ACQUIRE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, untoldLock},
-		ThreadReleaseLock:             {"ThreadReleaseLock", "THREAD_RELEASE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, untoldLock},
+		ThreadAcquireLock:             {"ThreadAcquireLock", "THREAD_ACQUIRE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, ""},
+		ThreadReleaseLock:             {"ThreadReleaseLock", "THREAD_RELEASE_LOCK", fields{model, lock, acquisitionOrder}, NoList, false, ""},
 		ThreadTaskCreate:              {"ThreadTaskCreate", "THREAD_TASK_CREATE", fields{team, creatingThread, generationNumber}, NoList, false, untoldTask},
 		ThreadTaskSwitch:              {"ThreadTaskSwitch", "THREAD_TASK_SWITCH", fields{team, creatingThread, generationNumber}, NoList, false, ""},
 		ThreadTaskComplete:            {"ThreadTaskComplete", "THREAD_TASK_COMPLETE", fields{team, creatingThread, generationNumber}, NoList, false, untoldTask},
-		ThreadCreate:                  {"ThreadCreate", "THREAD_CREATE", fields{contingent, sequenceCount}, NoList, false, untoldThread},
-		ThreadBegin:                   {"ThreadBegin", "THREAD_BEGIN", fields{contingent, sequenceCount}, NoList, false, untoldThread},
-		ThreadWait:                    {"ThreadWait", "THREAD_WAIT", fields{contingent, sequenceCount}, NoList, false, untoldThread},
-		ThreadEnd:                     {"ThreadEnd", "THREAD_END", fields{contingent, sequenceCount}, NoList, false, untoldThread},
+		ThreadCreate:                  {"ThreadCreate", "THREAD_CREATE", fields{contingent, sequenceCount}, NoList, false, ""},
+		ThreadBegin:                   {"ThreadBegin", "THREAD_BEGIN", fields{contingent, sequenceCount}, NoList, false, ""},
+		ThreadWait:                    {"ThreadWait", "THREAD_WAIT", fields{contingent, sequenceCount}, NoList, false, ""},
+		ThreadEnd:                     {"ThreadEnd", "THREAD_END", fields{contingent, sequenceCount}, NoList, false, ""},
 		CallingContextEnter:           {"CallingContextEnter", "CALLING_CONTEXT_ENTER", fields{context, unwindDistance}, NoList, false, ""},
 		CallingContextLeave:           {"CallingContextLeave", "CALLING_CONTEXT_LEAVE", fields{context}, NoList, false, ""},
 		CallingContextSample:          {"CallingContextSample", "CALLING_CONTEXT_SAMPLE", fields{context, unwindDistance, generator}, NoList, false, ""},
@@ -167,9 +167,7 @@ func newKinds() (kinds [256]Info) {
 const (
 	untoldTest      = "how often the program asked for requests that were not complete is not analysed"
 	untoldTeam      = "which threads form a team is not analysed; parallel regions are, by their calls"
-	untoldLock      = "who held a lock while others waited for it is not analysed"
 	untoldTask      = "how long a task waited before it ran is not analysed"
-	untoldThread    = "which thread started and which ended another is not analysed"
 	untoldParameter = "values of parameters are not analysed, unless --interval names them"
 	untoldWindow    = "when windows of one-sided communication exist is not analysed"
 	untoldFence     = "waits in synchronisation of one-sided communication are not analysed"

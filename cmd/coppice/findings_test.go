@@ -410,11 +410,18 @@ func TestTwoCauses(t *testing.T) {
 // quarter of the 400 of process 0 are before the last member comes, the rest is the transfer: without it the run is 300 shorter.
 func TestLongCollective(t *testing.T) {
 	t.Parallel()
-	lines := "0 50 THREAD_CREATE 0 1\n"
+	lines := "0 50 ENTER pthread_create\n0 50 THREAD_CREATE 0 1\n0 50 LEAVE pthread_create\n"
 	for p, x := range [...][3]int{{100, 2_000_000, 1_000_000}, {150, 0, 1_000_000}, {200, 0, 1_000_000}} {
 		lines += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Bcast\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 500 MPI_COLLECTIVE_END BCAST MPI_COMM_WORLD 0 %[3]d %[4]d\n%[1]d 500 LEAVE MPI_Bcast\n", p, x[0], x[1], x[2])
 	}
-	file := foundTrace(t, program(3, lines))
+	file := foundTrace(t, program(3, lines), func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		for i := range d.Regions {
+			if r := &d.Regions[i]; d.Text(r.Name) == "pthread_create" {
+				r.Role, r.Paradigm = trace.RoleThreadCreate, trace.ParadigmPthread
+			}
+		}
+	})
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
 	if f.Kind != "long_messages" || f.Ticks != 300 || !strings.HasPrefix(f.Advice, "send less") || !strings.HasPrefix(f.Text, "collective calls without waits: ") ||
 		!strings.Contains(f.Text, "; a process sends and receives 1.67 MB in a call of MPI_Bcast on average; 0.100000 of rank 0 are before their last member comes; who comes last is rank 2") {

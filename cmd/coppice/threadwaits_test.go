@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
@@ -66,5 +70,119 @@ threads 2
 	}
 	if code, out, errs := call("check", run); code != 0 {
 		t.Errorf("check has exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// ofThreads has a parallel region in which thread 1 comes to the barrier last, one in which the threads exclude each other and thread 0
+// comes last, one in which thread 1 executes a task that thread 0 makes and waits for, and thread 2, which thread 0 starts and joins.
+const ofThreads = `
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER parallel
+0 150 ENTER barrier
+0 315 LEAVE barrier
+0 320 LEAVE parallel
+0 400 ENTER parallel
+0 420 ENTER critical
+0 505 THREAD_ACQUIRE_LOCK 3 7 2
+0 506 ENTER sblock
+0 549 THREAD_RELEASE_LOCK 3 7 2
+0 550 LEAVE sblock
+0 552 LEAVE critical
+0 560 ENTER barrier
+0 565 LEAVE barrier
+0 570 LEAVE parallel
+0 600 ENTER pthread_create
+0 601 THREAD_CREATE 4 1
+0 602 LEAVE pthread_create
+0 650 ENTER pthread_join
+0 810 LEAVE pthread_join
+0 811 THREAD_WAIT 4 1
+0 850 ENTER parallel
+0 860 THREAD_TASK_CREATE 5 0 1
+0 861 THREAD_TASK_CREATE 5 0 2
+0 870 ENTER taskwait
+0 872 THREAD_TASK_SWITCH 5 0 2
+0 872 ENTER task
+0 890 THREAD_TASK_COMPLETE 5 0 2
+0 890 LEAVE task
+0 955 LEAVE taskwait
+0 956 ENTER barrier
+0 958 LEAVE barrier
+0 960 LEAVE parallel
+0 1000 LEAVE main
+1 105 ENTER parallel
+1 110 ENTER work
+1 300 LEAVE work
+1 310 ENTER barrier
+1 316 LEAVE barrier
+1 320 LEAVE parallel
+1 405 ENTER parallel
+1 406 ENTER critical
+1 407 THREAD_ACQUIRE_LOCK 3 7 1
+1 410 ENTER sblock
+1 500 THREAD_RELEASE_LOCK 3 7 1
+1 501 LEAVE sblock
+1 502 LEAVE critical
+1 510 ENTER barrier
+1 566 LEAVE barrier
+1 570 LEAVE parallel
+1 852 ENTER parallel
+1 853 ENTER barrier
+1 865 THREAD_TASK_SWITCH 5 0 1
+1 865 ENTER task
+1 950 THREAD_TASK_COMPLETE 5 0 1
+1 950 LEAVE task
+1 958 LEAVE barrier
+1 960 LEAVE parallel
+2 610 THREAD_BEGIN 4 1
+2 610 ENTER slow
+2 800 LEAVE slow
+2 800 THREAD_END 4 1
+`
+
+// TestPathThroughThreads: the critical path by region, by hand from the end. Thread 0: main from 960 and from 810, to 958 the barrier, 955 to 956 the
+// region, taskwait from 950, when the task of thread 1 ends; that from 865, before it the barrier back to 860, when it was created; the region from 850, main from 810,
+// the join from 800; thread 2 from 610; main from 602 and from 570, the start of the thread between. Then the region but for the barrier from 560 and the lock, which
+// thread 1 gives at 500: its part of the region from 405, thread 0's from 400, main from 320. At last the barrier from 310, before it thread 1 from 105, thread 0.
+func TestPathThroughThreads(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, ofThreads, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		roles := map[string]trace.RegionRole{
+			"parallel": trace.RoleParallel, "barrier": trace.RoleImplicitBarrier, "critical": trace.RoleCritical, "sblock": trace.RoleCriticalSblock, "taskwait": trace.RoleTaskWait, "task": trace.RoleTask,
+		}
+		for i := range d.Regions {
+			if r := &d.Regions[i]; roles[d.Text(r.Name)] != 0 {
+				r.Role, r.Paradigm = roles[d.Text(r.Name)], trace.ParadigmOpenMP
+			}
+		}
+	})
+	type region struct {
+		Name  string
+		Ticks uint64
+	}
+	doc := jsonOf[struct {
+		Waits struct {
+			Critical struct {
+				Length  uint64
+				Regions []region
+			} `json:"critical_path"`
+		}
+	}](t, "report", run, "waits")
+	want := map[string]uint64{
+		"main": 40 + 40 + 8 + 30 + 80 + 100, "parallel": 2 + 1 + 10 + 5 + 8 + 1 + 5 + 5 + 10 + 5 + 5, "barrier": 2 + 5 + 5 + 5, "taskwait": 5, "task": 85,
+		"pthread_join": 10, "slow": 190, "pthread_create": 2, "critical": 2 + 6 + 4, "sblock": 44 + 90, "work": 190,
+	}
+	got := map[string]uint64{}
+	for _, r := range doc.Waits.Critical.Regions {
+		got[r.Name] = r.Ticks
+	}
+	if diff := cmp.Diff(want, got); diff != "" || doc.Waits.Critical.Length != 1000 {
+		t.Error(doc.Waits.Critical.Length, diff)
 	}
 }

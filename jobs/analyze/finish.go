@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"io"
+
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
@@ -46,10 +48,10 @@ func (a *job) finish(in *shared) (*finished, error) {
 			return nil, err
 		}
 		out.Slabs = run.Slabs
-		if err := a.devices(run); err != nil {
+		if err := a.within(run); err != nil {
 			return nil, err
 		}
-		defer run.Devices.Close()
+		defer run.Within.Close()
 		pass.lines = causes.NewPass(run)
 	}
 	err := a.eachOwn(func(p trace.P) error {
@@ -73,13 +75,13 @@ func (a *job) finish(in *shared) (*finished, error) {
 	return out, pass.waitTotals()
 }
 
-// devices finds what hosts wait for on the streams of their devices. Collective.
-func (a *job) devices(run *causes.Run) error {
-	d := causes.NewDevices(run)
+// within finds what locations of a process wait for in one another. Collective.
+func (a *job) within(run *causes.Run) error {
+	d := causes.NewWithin(run, true)
 	if d == nil {
 		return nil
 	}
-	run.Devices = d
+	run.Within = d
 	return d.Match(a.eachOwn(func(p trace.P) error {
 		if !d.Has(p) {
 			return nil
@@ -96,7 +98,11 @@ func (a *job) devices(run *causes.Run) error {
 		if err != nil {
 			return err
 		}
-		return d.Location(p, calls, transfers, callpath.New(), paths)
+		notes, err := a.store.Segment(a.key(p, stageLoad, kindNotes))
+		if err != nil {
+			return err
+		}
+		return d.Location(p, calls, transfers, io.NewSectionReader(notes, 0, notes.Size()), callpath.New(), paths)
 	}))
 }
 

@@ -136,7 +136,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays arrays
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays, notes
 	loader *stats.Loader
 }
 
@@ -151,7 +151,7 @@ func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindLate, kindOverhead, kindStays} {
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindLate, kindOverhead, kindStays, kindNotes} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
@@ -160,7 +160,7 @@ func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	}
 	out := how
 	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
-	out.Sorted, out.Scratch, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, l.staged[3], l.staged[5], l.staged[6]
+	out.Sorted, out.Scratch, out.Borders, out.Overhead, out.Stays, out.Notes = l.staged[2], a.scratch, l.staged[3], l.staged[5], l.staged[6], l.staged[7]
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder

@@ -102,7 +102,7 @@ func (a *reduction) location(p trace.P) error {
 		return err
 	}
 	a.sums.Add(p, c)
-	for _, kind := range []uint32{kindComponents, kindOverhead} {
+	for _, kind := range []uint32{kindComponents, kindOverhead, kindNotes} {
 		a.drop(p, stageLoad, kind)
 	}
 	a.meter.Add(a.size.Weights[p])

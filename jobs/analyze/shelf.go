@@ -39,6 +39,7 @@ const (
 	kindLate       // results for its rows that the load of a location found, until Match has them
 	kindStays      // of the location in MPI, until Match has seen them
 	kindOverhead   // spans of it that records tell, see stats.Outputs
+	kindNotes      // of what its threads do for one another
 )
 
 // shelf is where the units of a rank leave for one another, and for the file, what is too large to pass on: segments.

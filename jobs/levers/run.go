@@ -213,7 +213,7 @@ func (x *search) read() error {
 	if err := x.devices(run); err != nil {
 		return err
 	}
-	defer run.Devices.Close()
+	defer run.Within.Close()
 	pass := causes.NewPass(run)
 	lines := make([]*xtfwriter.Segment, own.Len())
 	err = nil
@@ -230,11 +230,11 @@ func (x *search) read() error {
 // devices finds what hosts wait for on the streams of their devices. Collective.
 func (x *search) devices(run *causes.Run) (err error) {
 	own := x.ranges[x.c.Rank()]
-	if run.Devices = causes.NewDevices(run); run.Devices == nil {
+	if run.Within = causes.NewWithin(run, false); run.Within == nil {
 		return nil
 	}
 	for p := own.First; p < own.End && err == nil; p++ {
-		if !run.Devices.Has(p) {
+		if !run.Within.Has(p) {
 			continue
 		}
 		var calls, moves *xtf.Array
@@ -244,9 +244,9 @@ func (x *search) devices(run *causes.Run) (err error) {
 		if moves, err = xtf.ArrayOf[xtf.RMA](x.run.File, xtf.Proc(p)); err != nil {
 			break
 		}
-		err = run.Devices.Location(p, calls.Rows(0, calls.Len()), moves.Rows(0, moves.Len()), &x.paths, x.paths.all)
+		err = run.Within.Location(p, calls.Rows(0, calls.Len()), moves.Rows(0, moves.Len()), nil, &x.paths, x.paths.all)
 	}
-	return run.Devices.Match(x.input(err))
+	return run.Within.Match(x.input(err))
 }
 
 // ends are those of the locations that a run ends with: they have MPI calls, or no location has any. Lasts has the ends of

@@ -409,7 +409,7 @@ func (t *target) is(x *search, path, activity, node uint32) bool {
 // measure sums up what targets take on each location. Collective.
 func (x *search) measure(list []target) error {
 	first, locations, processes := x.ranges[x.c.Rank()].First, x.run.Defs.NumLocations(), 0
-	if x.levers.Devices != nil || len(x.parallel()) > 0 {
+	if x.levers.Within != nil || len(x.parallel()) > 0 {
 		processes = len(x.run.Defs.Processes())
 	}
 	for i := range list {

@@ -103,18 +103,21 @@ static void taken(int may, int rc, const volatile void *lock)
 		cr_lock_acquired(THREAD_PTHREAD, (uintptr_t)lock);
 }
 
-static inline void given(const volatile void *lock)
+/* given records that a lock is given away: one that was waited for, or that others wait for. */
+static inline void given(const volatile void *lock, int awaited)
 {
-	if (cr_mine && cr_mine->held_n)
-		cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock);
+	if (cr_mine && (awaited || cr_mine->held_n))
+		cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock, awaited);
 }
 
 #ifdef __GLIBC__
 #define MUTEX_OWNER &m->__data.__owner
 #define RWLOCK_OWNER &l->__data.__cur_writer
+#define MUTEX_AWAITED(m) ((m)->__data.__lock == 2 || (m)->__data.__lock < 0) /* the C library has marked that others wait; below 0: with its owner */
 #else
 #define MUTEX_OWNER NULL
 #define RWLOCK_OWNER NULL
+#define MUTEX_AWAITED(m) 0
 #endif
 
 /* LOCK takes a lock that is free, or waits for it as the program wanted. */
@@ -148,15 +151,15 @@ int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until
 }
 int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, NULL, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
 
-#define UNLOCK(name, type) \
+#define UNLOCK(name, type, awaited) \
 	int name(type *lock) \
 	{ \
-		given(lock); \
+		given(lock, awaited); \
 		return REAL(name)(lock); \
 	}
-UNLOCK(pthread_mutex_unlock, pthread_mutex_t)
-UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t)
-UNLOCK(pthread_spin_unlock, pthread_spinlock_t)
+UNLOCK(pthread_mutex_unlock, pthread_mutex_t, MUTEX_AWAITED(lock))
+UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, 0)
+UNLOCK(pthread_spin_unlock, pthread_spinlock_t, 0)
 
 /* A condition gives its mutex away; when the call returns, the thread has it again, and nobody knows what it waited for that alone. */
 #define WAIT(construct, does) \
@@ -165,7 +168,7 @@ UNLOCK(pthread_spin_unlock, pthread_spinlock_t)
 	waited(may); \
 	return rc;
 #define CONDITION(construct, does) \
-	given(m); \
+	given(m, MUTEX_AWAITED(m)); \
 	WAIT(construct, does)
 
 int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) { CONDITION(C_COND_WAIT, REAL(pthread_cond_wait)(c, m)) }

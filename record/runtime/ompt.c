@@ -131,7 +131,7 @@ static void mutex_released(int kind, uint64_t lock, const void *address)
 	if (kind == MUTEX_ATOMIC)
 		return;
 	if (kind != MUTEX_ORDERED)
-		cr_lock_released(THREAD_OPENMP, lock);
+		cr_lock_released(THREAD_OPENMP, lock, 0);
 	if (kind == MUTEX_CRITICAL || kind == MUTEX_ORDERED)
 		cr_construct_end(waits(kind), 0);
 }

@@ -47,7 +47,8 @@ struct stream {
 	uint32_t held_n, tasks;
 	struct {
 		uint32_t lock, order;
-	} held[16]; /* locks that its thread has */
+	} held[16];    /* locks that its thread has */
+	uint64_t gave; /* when a lock was given away last that others waited for, of which this is not recorded */
 	int member;      /* of teams, of POSIX threads */
 	uint64_t began;  /* number of the POSIX thread, 0 for another */
 	int began_as;    /* of that, its number in the kernel */

@@ -418,16 +418,23 @@ HIDDEN void cr_lock_acquired(unsigned paradigm, uint64_t lock)
 	s->held_n++;
 }
 
-HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock)
+HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock, int awaited)
 {
 	struct stream *s = cr_mine;
-	if (!s || s->held_n == 0)
+	if (!s)
 		return;
 	uint32_t i = s->held_n;
 	while (i > 0 && atomic_load(&locks[s->held[i - 1].lock].lock) != lock)
 		i--;
-	if (i == 0) /* its acquisition is not recorded */
+	if (i == 0) { /* its acquisition is not recorded; what others wait for is, at most once in the least wait */
+		uint64_t t = now();
+		uint32_t number = awaited && t - s->gave >= LEAST_WAIT && !s->off && !s->depth && !s->quiet ? number_of(lock) : LOCKS;
+		if (number < LOCKS) {
+			s->gave = t;
+			cr_thread_event(paradigm | THREAD_RELEASE, number, atomic_fetch_add(&locks[number].order, 1) + 1, t);
+		}
 		return;
+	}
 	cr_thread_event(paradigm | THREAD_RELEASE, s->held[i - 1].lock, s->held[i - 1].order, 0);
 	memmove(&s->held[i - 1], &s->held[i], (s->held_n - i) * sizeof *s->held);
 	s->held_n--;

@@ -87,7 +87,7 @@ HIDDEN void cr_team_barrier_begin(const void *address); /* an implicit barrier, 
 HIDDEN void cr_team_barrier_end(void);
 
 HIDDEN void cr_lock_acquired(unsigned paradigm, uint64_t lock);
-HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock);
+HIDDEN void cr_lock_released(unsigned paradigm, uint64_t lock, int awaited);
 
 /* An explicit task, 0 for one that is not recorded. */
 HIDDEN uint64_t cr_task_create(const void *address);

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -259,9 +260,54 @@ func longestLock(r *results.Run, p trace.P) (begin, end uint64, err error) {
 	return begin, end, err
 }
 
-// holder says what the other threads of the process do in the middle of the longest wait
-// for a lock: if just one of them does not wait, it has the lock, or keeps the one that has
-// it waiting. No record tells the holder.
+// eachNote passes what a thread does for others and they for it, as its records tell, until f returns false.
+func (f *finder) eachNote(p trace.P, pass func(n trace.ThreadNote, t uint64) bool) error {
+	g, err := lookup.NewReader(f.r, p)
+	if err != nil {
+		return err
+	}
+	events, b := g.Loc.Expand(), &trace.Batch{}
+	for err = events.Next(b); err == nil; err = events.Next(b) {
+		for i := range b.Events {
+			e := &b.Events[i]
+			if n, ok := trace.ThreadNoteOf(e.Kind, b.Words(e)); ok && !pass(n, g.Ticks(e.Time)) {
+				return nil
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return f.r.Failed(xtf.Proc(p), "findings", err)
+}
+
+// gave finds the thread of a team that last gave away the lock which a thread got after it had waited from begin to end, and when; t is 0
+// where no record tells.
+func (f *finder) gave(team threads.Team, waiter trace.P, begin, end uint64) (who trace.P, t uint64, err error) {
+	var lock trace.ThreadNote
+	taken := uint64(0)
+	err = f.eachNote(waiter, func(n trace.ThreadNote, at uint64) bool {
+		if n.Class == trace.NoteLock && n.What == trace.NoteTakes && at >= begin {
+			lock, taken = n, at
+		}
+		return taken == 0
+	})
+	lock.What = trace.NoteGives
+	for p := team.First; p < team.First+trace.P(team.Count) && taken > 0 && err == nil; p++ {
+		if p != waiter {
+			err = f.eachNote(p, func(n trace.ThreadNote, at uint64) bool {
+				if n == lock && at > max(begin, t) && at <= max(end, taken) {
+					who, t = p, at
+				}
+				return at <= taken
+			})
+		}
+	}
+	return who, t, err
+}
+
+// holder says who gave the lock away for which a thread waited longest, where records tell that. Else it says what the other threads of the
+// process do in the middle of that wait: if just one of them does not wait, it has the lock, or keeps the one that has it waiting.
 func (f *finder) holder(x *ThreadWait) (string, error) {
 	team := threads.TeamOf(f.r.Defs, int(x.Process))
 	if team.Count < 2 {
@@ -270,6 +316,16 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 	begin, end, err := longestLock(f.r, x.p)
 	if err != nil || end <= begin {
 		return "", err
+	}
+	longest := fmt.Sprintf("; its longest wait is from %s to %s %s, ", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name())
+	if p, t, err := f.gave(team, x.p, begin, end); err != nil {
+		return "", err
+	} else if t > 0 {
+		s, err := lookup.NewStack(f.r, p, t, results.SourceRows, new(xtf.Stats))
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%suntil thread %d gave the lock away at %s in %s", longest, s.Thread, f.u.Ticks(t), results.PathLabel(stackNames(s))), nil
 	}
 	busy, who := 0, ""
 	for p := team.First; p < team.First+trace.P(team.Count); p++ {
@@ -287,16 +343,20 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 		if r := f.r.Defs.Region(s.Calls[n-1].Region); r != nil && waitsForThread(f.r.Defs.StateOf(r)) {
 			continue
 		}
-		names := make([]string, n)
-		for i := range names {
-			names[i] = s.Calls[i].Name
-		}
-		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(names))
+		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(stackNames(s)))
 	}
 	if busy != 1 {
 		who = fmt.Sprintf("%d of the other threads did not wait", busy)
 	}
-	return fmt.Sprintf("; its longest wait is from %s to %s %s, and half way %s", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name(), who), nil
+	return longest + "and half way " + who, nil
+}
+
+func stackNames(s *lookup.Stack) []string {
+	names := make([]string, len(s.Calls))
+	for i := range names {
+		names[i] = s.Calls[i].Name
+	}
+	return names
 }
 
 // locks is what the thread that waits longest for locks waits.

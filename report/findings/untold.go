@@ -95,7 +95,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
-	transfers, spawned, oneSided := false, false, false
+	transfers, spawned, oneSided, starts := false, false, false, false
 	others := map[trace.ParadigmID]uint64{} // ticks in calls of libraries that communicate
 	var own uint64                          // calls of functions of the program itself, more than that of each process that holds all others
 	var sum results.Sampling
@@ -111,6 +111,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 			managing += x.Exclusive
 		}
 		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
+		starts = starts || x.Calls > 0 && d != nil && d.Role == trace.RoleThreadCreate
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
 		if x.Kind == 0 && d != nil && otherLibraries[d.Paradigm] != "" {
@@ -148,10 +149,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
 	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
-	add(mpi && slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
-		k, ok := c.Code.Unread()
-		return ok && k == trace.ThreadCreate
-	}), "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
+	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")

@@ -61,8 +61,8 @@ func (g *GraphReader) clock(ticks uint64) trace.Time {
 	return ^trace.Time(0)
 }
 
-// ticks is the other way round.
-func (g *GraphReader) ticks(t trace.Time) uint64 { return uint64(t - min(g.origin, t)) }
+// Ticks is the other way round: ticks since the origin of the run at a time of the graph.
+func (g *GraphReader) Ticks(t trace.Time) uint64 { return uint64(t - min(g.origin, t)) }
 
 // seekBehind moves to after the last event at or before t.
 func seekBehind(c *ccg.Cursor, l *ccg.Location, t trace.Time) error {
@@ -142,7 +142,7 @@ func (g *GraphReader) Walk(from From, n int) (*Walk, error) {
 		if !from.Reverse {
 			off = g.off(c)
 		}
-		w.Events = append(w.Events, EventAt{s.Event, g.ticks(s.Time), s.Kind.Info().Name, s.Region, g.run.RegionName(s.Region), s.Depth, off})
+		w.Events = append(w.Events, EventAt{s.Event, g.Ticks(s.Time), s.Kind.Info().Name, s.Region, g.run.RegionName(s.Region), s.Depth, off})
 	}
 	if err := c.Err(); err != nil {
 		return nil, g.Failed(err)
@@ -183,7 +183,7 @@ func (g *GraphReader) Instance(region uint32, k uint64) (*Instance, error) {
 		return nil, g.Failed(err)
 	}
 	x.Found, x.Depth, x.Event, x.Last, x.Cut = true, c.Depth, c.Event, c.Last, c.Cut
-	x.Begin, x.End, x.Duration = g.ticks(c.Begin), g.ticks(c.End), uint64(c.End-c.Begin)
+	x.Begin, x.End, x.Duration = g.Ticks(c.Begin), g.Ticks(c.End), uint64(c.End-c.Begin)
 	if !g.Dev.Lossless() {
 		off := g.Dev.StoredBound(c.Last-c.Event, x.Duration)
 		if g.Dev.TimeStamps { // a span is off by less than the absolute bound
@@ -548,7 +548,7 @@ func (g *GraphReader) stack(s *Stack) error {
 		return g.Failed(err)
 	}
 	for i, x := range open {
-		s.Calls = append(s.Calls, StackCall{i, x.Region, g.run.RegionName(x.Region), &x.Event, nil, g.ticks(x.Begin)})
+		s.Calls = append(s.Calls, StackCall{i, x.Region, g.run.RegionName(x.Region), &x.Event, nil, g.Ticks(x.Begin)})
 	}
 	return nil
 }

@@ -365,7 +365,7 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	}
 	for a := range xtf.NumActivities {
 		if s := byActivity[a]; s != nil {
-			x.Activities = append(x.Activities, x.sum(c, Activities[a].Line, CriticalKey{trace.Undefined, a}, s, activityMean(root, a), root.Participants))
+			x.Activities = append(x.Activities, x.sum(c, Activities[a].Line, CriticalKey{trace.Undefined, a}, s, c.activityMean(root, a), root.Participants))
 		}
 	}
 	for _, k := range order {
@@ -420,10 +420,11 @@ func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, all n
 	return line
 }
 
-// activityMean is the time of all processes in an activity, MPI without waits.
-func activityMean(root *Measured, activity uint32) numbers.Sum {
+// activityMean is the time of all processes in an activity, MPI without waits. The path goes through all threads, and this is of first ones: it
+// is not known where processes have several.
+func (c *Causes) activityMean(root *Measured, activity uint32) numbers.Sum {
 	item := Activities[activity].item
-	if item == xtf.NumItems {
+	if item == xtf.NumItems || activity != xtf.ActivityMPI && CountLocations(c.R.Defs).CPU > len(c.R.Defs.Processes()) {
 		return numbers.NotKnown
 	}
 	if activity != xtf.ActivityMPI {

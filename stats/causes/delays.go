@@ -26,8 +26,8 @@ type Run struct {
 	// it the receive after them does, and nobody.
 	Probes bool
 
-	// Devices tells what hosts of devices wait for; nil without streams, or where that is not asked for.
-	Devices *Devices
+	// Within tells what locations of a process wait for in one another; nil without streams and threads, or where that is not asked for.
+	Within *Within
 
 	// Did is called as Ideal and Costs go on, with the part of both that is done since the last call.
 	Did func(part float64)

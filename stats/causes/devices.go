@@ -2,6 +2,7 @@ package causes
 
 import (
 	"encoding/binary"
+	"io"
 	"slices"
 	"strings"
 
@@ -9,17 +10,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Devices finds what hosts wait for on the streams of their devices, and which kernels and transfers of a stream began because they were
-// launched (package comment), before Pass goes along the locations. Each Location of this rank comes first, then Match. Memory: sorters of
-// the storage, an outbox, and what each process that has streams does at an instant.
-type Devices struct {
+// Within finds what locations of a process wait for in one another, before Pass goes along the locations: hosts for the streams of their
+// devices, and threads for threads; and which kernels, transfers and threads began because others launched or started them (package
+// comment). Each Location of this rank comes first, then Match. Memory: sorters of the storage, an outbox, and what a process does at an
+// instant.
+type Within struct {
 	run     *Run
-	streams []bool                 // of processes
+	streams []bool // of processes
+	threads []bool // of processes: several
+	open    []threadCall
 	states  map[uint32]trace.State // by region
 	box     *outbox
 	did     Sorter     // of the processes whose first location is of this rank
 	found   SortedRows // of the locations of this rank
-	row     deviceRow
+	row     withinRow
 	more    bool
 	buf     []byte
 }
@@ -33,6 +37,14 @@ const (
 	deviceLaunch         // a host launches
 	deviceWaits          // a host begins to wait
 	deviceBegins         // a kernel or transfer
+	threadGives          // what others may wait for; other, path and kind name it
+	threadDone           // a task is complete
+	threadWaits          // a thread begins to wait; kind is how
+	threadTakes          // what another one gave
+	threadPauses         // a call inside of the wait begins
+	threadReturns        // from the wait
+	threadJoins          // a parallel region of the thread ends; kind 1: which is inside of another one
+	threadForks          // and one begins
 	didBytes      = 4 + 8 + 1 + 4 + 8 + 4 + 1
 )
 
@@ -41,47 +53,50 @@ const (
 	deviceKernel = iota
 	deviceTransfer
 	deviceKinds
-	deviceJump // in a deviceRow: no time of the host, but where the path goes over
+	pathJump // in a withinRow: no time of the host, but where the path goes over
 )
 
 // workActivity are the activities of kinds.
 var workActivity = [deviceKinds]uint32{xtf.ActivityKernel, xtf.ActivityTransfer}
 
-// deviceRow is a part of a wait of location p in which a stream, cause, was in a kernel or transfer that the host waits for; or where the
+// withinRow is a part of a wait of location p in which a stream, cause, was in a kernel or transfer that the host waits for; or where the
 // critical path goes over from p to cause.
 //
 //	p u32 | begin u64 | kind u8 | end u64 | cause u32 | path u32     big-endian, by all of which it is sorted
-type deviceRow struct {
+type withinRow struct {
 	p, cause, path uint32
 	begin, end     uint64
 	kind           uint8
 }
 
-const deviceRowBytes = 4 + 8 + 1 + 8 + 4 + 4
+const withinRowBytes = 4 + 8 + 1 + 8 + 4 + 4
 
-func (r *deviceRow) append(b []byte) []byte {
+func (r *withinRow) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, r.p)
 	b = append(binary.BigEndian.AppendUint64(b, r.begin), r.kind)
 	b = binary.BigEndian.AppendUint64(b, r.end)
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, r.cause), r.path)
 }
 
-func (r *deviceRow) load(b []byte) {
-	_ = b[deviceRowBytes-1]
+func (r *withinRow) load(b []byte) {
+	_ = b[withinRowBytes-1]
 	r.p, r.begin, r.kind = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12]
 	r.end, r.cause, r.path = binary.BigEndian.Uint64(b[13:]), binary.BigEndian.Uint32(b[21:]), binary.BigEndian.Uint32(b[25:])
 }
 
-// NewDevices begins; nil where the trace has no streams.
-func NewDevices(r *Run) *Devices {
-	d := &Devices{run: r, streams: make([]bool, len(r.Defs.Processes())), states: map[uint32]trace.State{}}
+// NewWithin begins; nil where no process has streams or, if they are asked for, several threads.
+func NewWithin(r *Run, threads bool) *Within {
+	n := len(r.Defs.Processes())
+	d := &Within{run: r, streams: make([]bool, n), threads: make([]bool, n), states: map[uint32]trace.State{}}
 	for p := range trace.P(r.Defs.NumLocations()) {
+		rank, thread := r.Defs.Process(p)
 		if isStream(r.Defs, p) {
-			rank, _ := r.Defs.Process(p)
 			d.streams[rank] = true
+		} else if threads && thread > 0 && r.Defs.Location(p).Type == trace.CPUThread {
+			d.threads[rank] = true
 		}
 	}
-	if !slices.Contains(d.streams, true) {
+	if !slices.Contains(d.streams, true) && !slices.Contains(d.threads, true) {
 		return nil
 	}
 	d.did = r.Storage.Sorter(didBytes, didBytes)
@@ -101,9 +116,9 @@ func isStream(defs *trace.Definitions, p trace.P) bool {
 }
 
 // Has reports whether a location is of interest.
-func (d *Devices) Has(p trace.P) bool {
+func (d *Within) Has(p trace.P) bool {
 	rank, _ := d.run.Defs.Process(p)
-	return d.streams[rank] && (isStream(d.run.Defs, p) || d.run.Defs.Location(p).Type == trace.CPUThread)
+	return d.streams[rank] && isStream(d.run.Defs, p) || (d.streams[rank] || d.threads[rank]) && d.run.Defs.Location(p).Type == trace.CPUThread
 }
 
 // state is the state in a region.
@@ -119,7 +134,7 @@ func (r *Run) state(known map[uint32]trace.State, region uint32) trace.State {
 }
 
 // put sends what a location does to the home of its process.
-func (d *Devices) put(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8) error {
+func (d *Within) put(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8) error {
 	b := binary.BigEndian.AppendUint32(d.buf[:0], rank)
 	b = append(binary.BigEndian.AppendUint64(b, t), what)
 	b = binary.BigEndian.AppendUint32(b, uint32(p))
@@ -128,12 +143,16 @@ func (d *Devices) put(p trace.P, rank uint32, what uint8, t, other uint64, path 
 	return d.box.put(rankOf(d.run.Ranges, d.run.Defs.Processes()[rank].First), d.buf)
 }
 
-// Location takes the calls and one-sided operations of a location that Has; global is the path of the run of each of its paths.
-func (d *Devices) Location(p trace.P, calls, transfers *xtf.Cursor, paths Paths, global []uint32) error {
+// Location takes the calls, one-sided operations and notes (trace.ThreadNote) of a location that Has; global is the path of the run of each of
+// its paths, which paths numbers.
+func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Reader, paths Paths, global []uint32) error {
 	rank, _ := d.run.Defs.Process(p)
 	rows := xtf.RowsOf[xtf.Call](calls)
 	if !isStream(d.run.Defs, p) {
-		return d.host(p, rank, &rows)
+		if err := d.host(p, rank, &rows); err != nil || !d.threads[rank] {
+			return err
+		}
+		return d.notes(p, rank, notes)
 	}
 	moves := xtf.RowsOf[xtf.RMA](transfers)
 	moves.Next()
@@ -196,9 +215,15 @@ func workKind(s trace.State) int {
 }
 
 // host takes the calls of a thread of a host.
-func (d *Devices) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
+func (d *Within) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
+	d.open = d.open[:0]
 	for rows.Next() {
 		c := &rows.Row
+		if d.threads[rank] {
+			if err := d.thread(p, rank, c); err != nil {
+				return err
+			}
+		}
 		kind, waits := uint8(deviceKernel), false
 		state := d.run.state(d.states, c.Region)
 		switch state {
@@ -228,13 +253,13 @@ func (d *Devices) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
 }
 
 // Match finds what hosts wait for. failed is what went wrong with a location on this rank. Collective.
-func (d *Devices) Match(failed error) error {
+func (d *Within) Match(failed error) error {
 	if err := d.box.deliver(failed); err != nil {
 		return err
 	}
-	found := d.run.Storage.Sorter(deviceRowBytes, deviceRowBytes)
-	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error { return addRow(found, b, deviceRowBytes) })
-	err := d.sweep(func(r *deviceRow) error {
+	found := d.run.Storage.Sorter(withinRowBytes, withinRowBytes)
+	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error { return addRow(found, b, withinRowBytes) })
+	err := d.sweep(func(r *withinRow) error {
 		d.buf = r.append(d.buf[:0])
 		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
 	})
@@ -248,7 +273,7 @@ func (d *Devices) Match(failed error) error {
 }
 
 // Close ends the reading of what was found.
-func (d *Devices) Close() {
+func (d *Within) Close() {
 	if d != nil && d.found != nil {
 		d.found.Close()
 	}
@@ -271,11 +296,12 @@ type nodeNow struct {
 		t     uint64
 		by    uint32
 	}
-	waits []openWait
+	waits   []openWait
+	threads threadsNow
 }
 
 // sweep goes through what the processes at home on this rank did, in the order of time.
-func (d *Devices) sweep(put func(r *deviceRow) error) error {
+func (d *Within) sweep(put func(r *withinRow) error) error {
 	rows, err := d.did.Sort()
 	if err != nil {
 		return err
@@ -286,11 +312,17 @@ func (d *Devices) sweep(put func(r *deviceRow) error) error {
 		b := rows.Row()
 		process, t, what, p := binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12], binary.BigEndian.Uint32(b[13:])
 		other, path, kind := binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint32(b[25:]), b[29]
-		if kind >= deviceKinds || uint64(process) >= uint64(len(d.streams)) || uint64(p) >= uint64(d.run.Defs.NumLocations()) {
+		if kind >= deviceKinds && what < threadGives || what > threadForks || uint64(process) >= uint64(len(d.streams)) || uint64(p) >= uint64(d.run.Defs.NumLocations()) {
 			return ErrDamaged
 		}
 		if process != now.process {
-			now = nodeNow{process: process, waits: now.waits[:0]}
+			now = nodeNow{process: process, waits: now.waits[:0], threads: newThreadsNow(uint32(d.run.Defs.Processes()[process].First))}
+		}
+		if what >= threadGives {
+			err = now.threads.step(what, t, p, noteName{other, path, kind}, func(t uint64, cause uint32) error {
+				return put(&withinRow{p: p, begin: t, end: t, cause: cause, kind: pathJump})
+			})
+			continue
 		}
 		l := &now.launched[kind]
 		switch what {
@@ -304,7 +336,7 @@ func (d *Devices) sweep(put func(r *deviceRow) error) error {
 				break // it was in the queue
 			}
 			if !isStream(d.run.Defs, trace.P(by)) {
-				err = put(&deviceRow{p: p, begin: t, end: t, cause: by, kind: deviceJump})
+				err = put(&withinRow{p: p, begin: t, end: t, cause: by, kind: pathJump})
 			}
 		case deviceWaits:
 			now.waits = append(now.waits, openWait{p: p, kind: kind, since: t})
@@ -315,7 +347,7 @@ func (d *Devices) sweep(put func(r *deviceRow) error) error {
 					continue
 				}
 				if from := max(w.since, other); from < t && err == nil {
-					err = put(&deviceRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
+					err = put(&withinRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
 				}
 				w.since, w.stream, w.last = t, p, t
 			}
@@ -325,7 +357,7 @@ func (d *Devices) sweep(put func(r *deviceRow) error) error {
 				break
 			}
 			if w := now.waits[i]; w.last > 0 {
-				err = put(&deviceRow{p: p, begin: w.last, end: w.last, cause: w.stream, kind: deviceJump})
+				err = put(&withinRow{p: p, begin: w.last, end: w.last, cause: w.stream, kind: pathJump})
 			}
 			now.waits = slices.Delete(now.waits, i, i+1)
 		}
@@ -337,7 +369,7 @@ func (d *Devices) sweep(put func(r *deviceRow) error) error {
 }
 
 // next takes the next row of this rank's locations in hand.
-func (d *Devices) next() error {
+func (d *Within) next() error {
 	if d.more = d.found.Next(); d.more {
 		d.row.load(d.found.Row())
 	}
@@ -345,7 +377,7 @@ func (d *Devices) next() error {
 }
 
 // of takes the next row of a location up to an instant; nil for none. Locations ascend.
-func (d *Devices) of(p trace.P, t uint64) (*deviceRow, error) {
+func (d *Within) of(p trace.P, t uint64) (*withinRow, error) {
 	for d.more && trace.P(d.row.p) < p {
 		if err := d.next(); err != nil {
 			return nil, err
@@ -359,18 +391,18 @@ func (d *Devices) of(p trace.P, t uint64) (*deviceRow, error) {
 }
 
 // at is when the next row of a location begins, Never for none.
-func (d *Devices) at(p trace.P) uint64 {
+func (d *Within) at(p trace.P) uint64 {
 	if d.more && trace.P(d.row.p) == p {
 		return d.row.begin
 	}
 	return xtf.Never
 }
 
-// onDevice is what Devices tells a time line: of a host the kernel or transfer that it waits for, of a stream its transfers that are no
+// onDevice is what Within tells a time line: of a host the kernel or transfer that it waits for, of a stream its transfers that are no
 // calls; and of both where the path goes over.
 type onDevice struct {
 	p        trace.P
-	found    *Devices
+	found    *Within
 	jump     func(end uint64, cause uint32)
 	states   map[uint32]trace.State
 	stream   bool
@@ -387,7 +419,7 @@ type onDevice struct {
 
 // onDevice is what the time line of the location in hand begins with.
 func (w *Pass) onDevice() onDevice {
-	x := onDevice{p: w.p, found: w.run.Devices, jump: w.jump}
+	x := onDevice{p: w.p, found: w.run.Within, jump: w.jump}
 	if x.found != nil && isStream(w.run.Defs, w.p) {
 		x.stream, x.states, x.idle = true, x.found.states, xtf.ActivityDeviceIdle
 		x.moves = xtf.RowsOf[xtf.RMA](w.of.Transfers)
@@ -404,11 +436,11 @@ func (x *onDevice) around(t uint64) (change uint64) {
 	}
 	x.waiting = x.waiting && t < x.until
 	for x.err == nil {
-		var r *deviceRow
+		var r *withinRow
 		if r, x.err = x.found.of(x.p, t); r == nil {
 			break
 		}
-		if r.kind == deviceJump {
+		if r.kind == pathJump {
 			x.jump(r.end, r.cause)
 		} else if t < r.end {
 			x.waiting, x.until, x.path, x.kind = true, r.end, r.path, r.kind

@@ -27,6 +27,22 @@
 // queue, and the path goes on with what the stream did before. Where a process has no launch before, its first thread made it. That a stream waits for
 // an event of another one is not looked at.
 //
+// # Threads
+//
+// A thread waits for others of its process in the calls whose states are a thread wait, a lock wait or a critical wait, but for the calls inside of
+// them. The critical path leaves it, if that was while it waited, at the instant
+//
+//	barrier       when the last other thread came to a barrier
+//	wait for tasks  when the last task of another thread was complete
+//	lock          when the lock that it got was given away last
+//	join          when the thread that it waited for ended
+//	task          when the task that it began was created
+//
+// for the thread that did so. And it goes back from a thread at the begin of its parallel region to the thread that was in one first, and at
+// its own begin to the one that started it. Of locks, threads and tasks the records of the trace tell who, of barriers and parallel regions the calls, by time: where one
+// parallel region is inside of another one the path does not leave barriers. It never goes over to a thread from which it could not come back so. What
+// waits for conditions and semaphores wait for is not known.
+//
 // # Delay costs
 //
 // A pair meets at the end of a wait of one for the other, and in a collective
@@ -67,7 +83,7 @@
 // From the end of the run, on the location with MPI calls whose last event is
 // latest (the first of them), back in time: at the end of a wait the path goes
 // over to the location that caused it, at the root of an N-to-1 operation to the
-// last sender, and between hosts and streams as above. Where each process ends with MPI_Finalize, and nobody leaves that before all have come, the first one
+// last sender, and between hosts and streams, and threads, as above. Where each process ends with MPI_Finalize, and nobody leaves that before all have come, the first one
 // is left at the instant when the last one comes, to that one. All other time is part of it. A wait that is not over when the path
 // arrives is time in MPI. So the length of the path is the runtime of the run.
 //
