@@ -28,10 +28,13 @@ func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause
 // waitBytes is about the length of a wait in the records of a slab.
 const waitBytes = 16
 
-// openWaits reads the waits of a slab, by location, and of each in order.
+// openWaits takes slab k in hand: its waits, by location, and all in the order of their ends.
 func (d *Delays) openWaits(k int) error {
+	if d.hand == k+1 {
+		return nil
+	}
 	d.begin(k)
-	return d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
+	err := d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
 			return ErrDamaged
 		}
@@ -47,10 +50,16 @@ func (d *Delays) openWaits(k int) error {
 		}
 		return failure(&r)
 	})
+	if err == nil {
+		d.sort()
+		d.hand = k + 1
+	}
+	return err
 }
 
-// begin takes slab k in hand, without its waits.
+// begin empties the hand for slab k.
 func (d *Delays) begin(k int) {
+	d.hand = 0
 	for i := range d.waits {
 		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
 	}
@@ -156,7 +165,7 @@ func (d *Delays) met() (map[pair]*lastMet, error) {
 		return failure(&r)
 	})
 	var err error
-	for k := d.parcels.own; k < d.parcels.end; k++ {
+	for k := d.parcels.end - 1; k >= d.parcels.own; k-- { // the first one stays in hand
 		if err = d.openWaits(k); err != nil {
 			break
 		}
@@ -221,7 +230,6 @@ func (d *Delays) ask() error {
 		if err = d.openWaits(k); err != nil {
 			break
 		}
-		d.sort()
 		d.meet(last)
 		if d.circle() {
 			circle[0] = 1
@@ -308,7 +316,6 @@ func (d *Delays) openSlab(k int) error {
 	if err := cmp.Or(d.openWaits(k), d.openLines(k)); err != nil {
 		return err
 	}
-	d.sort()
 	for i, t := range d.since[k-d.parcels.own] {
 		d.list[i].since = t
 	}

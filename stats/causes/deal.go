@@ -30,7 +30,9 @@ func (d *Delays) deal(n int, pass, rest bool) error {
 	if amounts == [costKinds]uint64{} {
 		return nil
 	}
-	if err := b.parse(d.blames[n], rest); err != nil || !rest && b.excess[xtf.ActivityWait] == 0 {
+	if d.direct {
+		d.blameWait(n)
+	} else if err := b.parse(d.blames[n], rest); err != nil || !rest && b.excess[xtf.ActivityWait] == 0 {
 		return err
 	}
 	parts, err := split(&d.dealer.activities, amounts, b.excess[:])

@@ -82,6 +82,7 @@ type Delays struct {
 	dealer  dealer
 
 	// the slab in hand
+	hand  int        // 1 + its number, 0 if that is not known
 	start uint64     // the instant after which it begins
 	waits []ownWaits // by location
 	list  []slabWait
@@ -95,6 +96,7 @@ type Delays struct {
 
 	blamed blamed
 	blames [][]byte // of each in list, where openBlames made it: what blame.parse reads
+	direct bool     // blames are not written: each is found as it is dealt out
 	ready  []int
 	asked  []question
 	packed []byte

@@ -71,20 +71,23 @@ func (b *blamed) open(x extent) (varint.Reader, error) {
 	return varint.Read(b.read), err
 }
 
-// blameAll finds what the waits of this rank's slabs are to be blamed on.
+// blameAll finds what the waits of this rank's slabs are to be blamed on, but for the last slab of a single rank: that stays in hand for
+// handOn, which begins with it.
 func (d *Delays) blameAll() error {
 	for i := range d.blamed.slabs {
 		if err := d.openSlab(d.parcels.own + i); err != nil {
 			return err
 		}
-		d.packed = d.packed[:0]
-		for n := range d.list {
-			d.blameWait(n)
-			d.packed = d.blame.append(d.packed, d.start)
-		}
-		var err error
-		if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err != nil {
-			return err
+		if d.direct = d.run.Comm.Size() == 1 && i == len(d.blamed.slabs)-1; !d.direct {
+			d.packed = d.packed[:0]
+			for n := range d.list {
+				d.blameWait(n)
+				d.packed = d.blame.append(d.packed, d.start)
+			}
+			var err error
+			if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err != nil {
+				return err
+			}
 		}
 		d.run.did(0.5, len(d.blamed.slabs))
 	}
@@ -133,8 +136,10 @@ func (d *Delays) openBlames(i int) error {
 
 // passSlab finds what the waits that end in a slab get, and pass on.
 func (d *Delays) passSlab(i int) error {
-	if err := d.openBlames(i); err != nil {
-		return err
+	if !d.direct {
+		if err := d.openBlames(i); err != nil {
+			return err
+		}
 	}
 	kept := d.carried[:0]
 	for _, x := range d.carried {
@@ -152,6 +157,7 @@ func (d *Delays) passSlab(i int) error {
 			}
 		}
 	}
+	d.direct = false
 	if deal {
 		d.run.did(0.3, len(d.blamed.slabs))
 		return nil

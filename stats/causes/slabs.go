@@ -72,7 +72,7 @@ func (c *Counts) widen() {
 	clear(c.bins[slabBins/2:])
 }
 
-// Cut chooses the slabs, two for each rank where they are not too small or too large, by the calls of the locations of all
+// Cut chooses the slabs, two for each of several ranks where they are not too small or too large, by the calls of the locations of all
 // ranks. Collective.
 func (r *Run) Cut(c *Counts) error {
 	widest := []int64{int64(c.shift)}
@@ -90,7 +90,11 @@ func (r *Run) Cut(c *Counts) error {
 	for _, n := range bins {
 		total += uint64(n)
 	}
-	slab := max(min(slabCalls, max(total/uint64(2*r.Comm.Size()), fewCalls, ownCalls*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
+	parts := uint64(2 * r.Comm.Size())
+	if parts == 2 { // nobody waits for the first half
+		parts = 1
+	}
+	slab := max(min(slabCalls, max(total/parts, fewCalls, ownCalls*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
 	if total < 2*slab {
 		return nil
 	}
