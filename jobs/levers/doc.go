@@ -9,5 +9,6 @@
 // A target is a part of the program: a function, an interval, a call site. Those are tried that take most of the critical path or of
 // a process, or wait most.
 //
-// Memory of a rank: that of causes.Levers; 40 bytes for each call path, 120 for each location, and 8 for each target and location.
+// Memory of a rank: that of causes.Levers; 40 bytes for each call path, 120 for each location, and 8 for each target and location, with streams of devices or parallel
+// regions 16 more for each target and process.
 package levers

@@ -342,6 +342,33 @@ func TestEarlierReceive(t *testing.T) {
 	}
 }
 
+// TestRandomEarlierReceives has random programs with sends that wait: an earlier receive saves at most what these save if they wait for
+// nobody, and the same for any number of ranks.
+func TestRandomEarlierReceives(t *testing.T) {
+	saves := 0
+	for seed := range uint64(100) {
+		s := tracetest.RandomScript(seed)
+		r := tried(t, s, 1)
+		if other := tried(t, s, 2+int(seed%3)); !cmp.Equal(r, other) {
+			t.Errorf("seed %d: other numbers of ranks find other things\n%s", seed, cmp.Diff(r, other))
+		}
+		for _, x := range r.Targets {
+			if x.Earlier == nil {
+				continue
+			}
+			if *x.Earlier < 0 || *x.Earlier > *x.Gone {
+				t.Errorf("seed %d: %s %s with an earlier receive saves %d, without waiting %d", seed, x.Kind, x.Name, *x.Earlier, *x.Gone)
+			}
+			if *x.Earlier > 0 {
+				saves++
+			}
+		}
+	}
+	if saves == 0 {
+		t.Error("none saves something")
+	}
+}
+
 // TestPatterns has a process that waits to 1000 in one place and to 2000 in another one, and then works 3000.
 func TestPatterns(t *testing.T) {
 	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "first"}, {Name: "second"}}, Steps: [][]tracetest.Step{
