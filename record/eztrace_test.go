@@ -38,7 +38,9 @@ func TestOtherRecorder(t *testing.T) {
 						file := filepath.Join(t.TempDir(), "run.xtf")
 						own := x.run(t, &l, program, file, 0)
 						ours := readPlanted(t, file)
-						theirs := x.other(t, &l, []string{eztrace, "-t", module + " posixio"}, program)
+						theirs := other(t, func(folder string) []string {
+							return l.launch(x.ranks, eztrace, "-t", module+" posixio", "-o", folder, program)
+						})
 						if wrong = theirs.wrongFinding(&x, &own); wrong != nil {
 							continue
 						}
@@ -61,11 +63,49 @@ func TestOtherRecorder(t *testing.T) {
 	}
 }
 
-// other records a program with another recorder, and returns what is reported of its archive.
-func (x *planted) other(t *testing.T, l *library, recorder []string, program string) *plantedReport {
+// TestOtherThreads is the same for threads, by EZTrace's plug-ins for OMPT and for POSIX threads. The latter takes locks of EZTrace itself for
+// the program's, and next to the one for MPI waits for itself in the first call; without that one, a program with MPI has no archive. So
+// it has the programs without an MPI library.
+func TestOtherThreads(t *testing.T) {
+	eztrace, err := exec.LookPath("eztrace")
+	if err != nil {
+		t.Skip("no eztrace: scripts/setup --test installs it")
+	}
+	table := plantedTable(t)
+	for file, plugIns := range map[string]string{"thread_imbalance.c": "openmpi ompt", "lock.c": "pthread", "posix_barrier.c": "pthread"} {
+		t.Run(file, func(t *testing.T) {
+			x := table[slices.IndexFunc(table, func(x planted) bool { return x.file == file })]
+			x.compare = false // what they do not record is no loss
+			l, source := library{cc: "gcc"}, filepath.Join("..", plantedFolder, file)
+			var command func(folder string) []string
+			if plugIns == "pthread" {
+				program := l.compileProgram(t, source, "-g", "-pthread", "-Itestdata/alone", "-Iinclude")
+				command = func(folder string) []string { return []string{eztrace, "-t", plugIns, "-o", folder, program} }
+			} else {
+				needOMPT(t)
+				if l = libraries(t)[0]; strings.Contains(l.cc, "mpich") {
+					plugIns = "mpich ompt"
+				}
+				program := l.clang(t, source, "-g", "-fopenmp", "-Iinclude")
+				command = func(folder string) []string {
+					return l.launch(x.ranks, eztrace, "-t", plugIns, "-o", folder, program)
+				}
+			}
+			theirs := other(t, command)
+			if err := theirs.wrongFinding(&x, &plantedCause{}); err != nil {
+				t.Error(err)
+			} else {
+				t.Logf("%.160s", theirs.Findings[0].Text)
+			}
+		})
+	}
+}
+
+// other has a program recorded by another recorder into a folder, and returns what is reported of its archive.
+func other(t *testing.T, command func(folder string) []string) *plantedReport {
 	t.Helper()
 	folder := t.TempDir()
-	args := l.launch(x.ranks, slices.Concat(recorder, []string{"-o", folder, program})...)
+	args := command(folder)
 	b, err := exec.Command(args[0], args[1:]...).Output()
 	at := strings.LastIndex(string(b), "{")
 	if err != nil || at < 0 || json.Unmarshal([]byte(strings.SplitN(string(b)[at:], "\n", 2)[0]), new(plantedCause)) != nil {

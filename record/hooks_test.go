@@ -67,7 +67,7 @@ func (l *library) compileProgram(t *testing.T, name string, more ...string) stri
 		}
 		more = append(more, "-w", "-fallow-argument-mismatch")
 	}
-	program := filepath.Join(t.TempDir(), strings.TrimSuffix(name, filepath.Ext(name)))
+	program := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	args := append([]string{"-o", program, filepath.Join("testdata", name)}, more...)
 	if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, b)

@@ -26,7 +26,8 @@
 // A region lasts from enter to leave of the outermost call with role parallel on
 // the first thread. A thread works in it from the enter of its own such call,
 // or, if the trace has bodies of parallel regions apart (OpenMP calls with role
-// code, as Extrae records them), of its body; it does not where it waits: in
+// code, as Extrae records them), of its body; regions "OpenMP parallel" and
+// "OpenMP implicit task" of EZTrace are these two. It does not where it waits: in
 // calls whose state is a thread wait, a critical wait or a lock wait
 // (trace.States). What is called inside of the former two is work, unless it waits.
 // Of what a thread waits in a region for locks and critical sections, as much as the first

@@ -34,7 +34,7 @@ func NewRoles(d *trace.Definitions) *Roles {
 	r := &Roles{defs: d, list: make([]role, len(d.Regions))}
 	outside := busy // of the bodies of parallel regions
 	for i := range d.Regions {
-		if isBody(&d.Regions[i]) {
+		if isBody(d, &d.Regions[i]) {
 			outside = idle
 		}
 	}
@@ -47,9 +47,9 @@ func NewRoles(d *trace.Definitions) *Roles {
 			to.state, r.locks = locked, true
 		case s.Item == xtf.ItemThreadWait:
 			to.state = idle
-		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleParallel:
+		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleParallel, called(d, x, "OpenMP parallel"):
 			to.parallel, to.state, r.any = true, outside, true
-		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleTask, isBody(x):
+		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleTask, isBody(d, x):
 			to.state = busy
 		}
 	}
@@ -57,8 +57,13 @@ func NewRoles(d *trace.Definitions) *Roles {
 }
 
 // isBody says whether a region is the body of parallel regions.
-func isBody(r *trace.Region) bool {
-	return r.Paradigm == trace.ParadigmOpenMP && r.Role == trace.RoleCode
+func isBody(d *trace.Definitions, r *trace.Region) bool {
+	return r.Paradigm == trace.ParadigmOpenMP && r.Role == trace.RoleCode || called(d, r, "OpenMP implicit task")
+}
+
+// called says whether a region has a name that tells what it is, as of EZTrace, whose regions have no paradigm of their own.
+func called(d *trace.Definitions, r *trace.Region, name string) bool {
+	return r.Paradigm == trace.ParadigmUser && d.Text(r.Name) == name
 }
 
 // Any reports whether there are parallel regions at all.
