@@ -793,3 +793,71 @@ func TestFactorsOfDevices(t *testing.T) {
 		}
 	}
 }
+
+// recordedOnDevices is two processes with a device each, whose trace records a sum of both devices in their kernels, with a communicator.
+const recordedOnDevices = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER hipLaunchKernel
+0 101 LEAVE hipLaunchKernel
+0 102 ENTER hipStreamSynchronize
+0 910 LEAVE hipStreamSynchronize
+0 1000 LEAVE main
+1 110 ENTER a_kernel
+1 200 LEAVE a_kernel
+1 200 ENTER ncclDevKernel_AllReduce(x)
+1 200 MPI_COLLECTIVE_BEGIN
+1 905 MPI_COLLECTIVE_END ALLREDUCE 9 4294967295 100 100
+1 905 LEAVE ncclDevKernel_AllReduce(x)
+2 0 ENTER main
+2 100 ENTER hipLaunchKernel
+2 101 LEAVE hipLaunchKernel
+2 102 ENTER hipStreamSynchronize
+2 907 LEAVE hipStreamSynchronize
+2 1000 LEAVE main
+3 110 ENTER a_kernel
+3 900 LEAVE a_kernel
+3 900 ENTER ncclDevKernel_AllReduce(x)
+3 900 MPI_COLLECTIVE_BEGIN
+3 905 MPI_COLLECTIVE_END ALLREDUCE 9 4294967295 100 100
+3 905 LEAVE ncclDevKernel_AllReduce(x)
+`
+
+// TestRecordedDeviceCollectives: where the trace has communicators of devices the members are those of the record. Device 0 waits from 200 to 900 for
+// the kernel of the other one, and the critical path goes over to that: after it the sum from 900 and the host from 905, before it the host of rank 1 up to 110.
+func TestRecordedDeviceCollectives(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, recordedOnDevices, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		d.Groups = append(d.Groups, trace.Group{Ref: 100, Type: trace.GroupCommLocations, Paradigm: trace.ParadigmCUDA, Members: []uint64{d.Locations[1].Ref, d.Locations[3].Ref}},
+			trace.Group{Ref: 101, Type: trace.GroupCommGroup, Paradigm: trace.ParadigmCUDA, Members: []uint64{0, 1}})
+		d.Comms = append(d.Comms, trace.Comm{Ref: 9, Group: 101, Parent: trace.Undefined})
+		for i := range d.Regions {
+			if r := &d.Regions[i]; strings.HasPrefix(d.Text(r.Name), "nccl") {
+				r.Role, r.Paradigm = trace.RoleFunction, trace.ParadigmCUDA
+			}
+		}
+	}, onDevices(false, 0))
+	type row struct {
+		Name  string
+		Ticks uint64
+	}
+	doc := jsonOf[struct {
+		Waits struct {
+			Others   uint64 `json:"other_threads"`
+			Causes   []struct{ Path []string }
+			Critical struct{ Regions []row } `json:"critical_path"`
+		}
+	}](t, "report", run, "waits")
+	want := []row{{"a_kernel", 790}, {"main", 90 + 1 + 100}, {"hipStreamSynchronize", 5 + 8}, {"ncclDevKernel_AllReduce(x)", 5}, {"hipLaunchKernel", 1}}
+	if diff := cmp.Diff(want, doc.Waits.Critical.Regions); diff != "" {
+		t.Error(diff)
+	}
+	if x := doc.Waits; x.Others != 700 || len(x.Causes) != 1 || !slices.Equal(x.Causes[0].Path, []string{"a_kernel"}) {
+		t.Errorf("%+v", x)
+	}
+}

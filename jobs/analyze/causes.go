@@ -140,7 +140,7 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 	}
 	mpi := false // calls may take less than a tick
 	for _, item := range [...]xtf.Item{xtf.ItemMPI, xtf.ItemMarker, xtf.ItemSends, xtf.ItemReceives, xtf.ItemCollectives} {
-		mpi = mpi || c.Value(0, item) > 0
+		mpi = mpi || c.Value(0, item) > 0 && a.defs.Location(p).Type != trace.AcceleratorStream
 	}
 	x := causes.Extent{
 		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: mpi,
