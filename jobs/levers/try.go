@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/threads"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -331,10 +332,9 @@ func greater(a, b map[uint32]uint64) map[uint32]uint64 {
 
 // parallel are the call paths in parallel regions of OpenMP.
 func (x *search) parallel() map[uint32]bool {
-	paths := map[uint32]bool{}
+	roles, paths := threads.NewRoles(x.run.Defs), map[uint32]bool{}
 	for n := uint32(1); int(n) < x.paths.Len(); n++ { // callers come first
-		r := x.run.Defs.Region(x.paths.regions[n])
-		if paths[x.paths.Parent(n)] || r != nil && r.Role == trace.RoleParallel {
+		if paths[x.paths.Parent(n)] || roles.Parallel(x.paths.regions[n]) {
 			paths[n] = true
 		}
 	}
@@ -349,20 +349,20 @@ func (x *search) idle(parts []int64) error {
 		if thread > 0 {
 			continue
 		}
-		var threads uint64
+		n := uint64(0)
 		for q := p; int(q) < x.run.Defs.NumLocations(); q++ {
 			if of, _ := x.run.Defs.Process(q); of != process {
 				break
 			}
 			if x.run.Defs.Location(q).Type == trace.CPUThread {
-				threads++
+				n++
 			}
 		}
 		v, err := x.run.Components(p)
 		if err != nil {
 			return err
 		}
-		uneven, n := v[xtf.ItemThreadImbalance], max(threads, 1)
+		uneven, n := v[xtf.ItemThreadImbalance], max(n, 1)
 		parts[process], parts[len(parts)/2+int(process)] = int64(uneven/n), int64((uneven+v[xtf.ItemThreadScheduling])/n)
 	}
 	return nil

@@ -69,6 +69,9 @@ func called(d *trace.Definitions, r *trace.Region, name string) bool {
 // Any reports whether there are parallel regions at all.
 func (r *Roles) Any() bool { return r.any }
 
+// Parallel reports whether a region is that of parallel regions.
+func (r *Roles) Parallel(region uint32) bool { return r.of(region).parallel }
+
 // of returns the role of a region; unknown ones have none.
 func (r *Roles) of(region uint32) role {
 	i, ok := r.defs.RegionIndex(region)
