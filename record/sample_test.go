@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -166,4 +167,32 @@ func declaredAt(t *testing.T, d *trace.Definitions, function string) {
 		}
 	}
 	t.Errorf("no region %s", function)
+}
+
+// TestStacks compares the stacks that the recorder finds by its own reading of tables with those of the compiler's unwinder, at each instruction of a program: where
+// functions begin and end, stacks are aligned or take arrays of any size, and in the C library. Only where the loader looks for symbols it may leave one to that unwinder.
+func TestStacks(t *testing.T) {
+	if goruntime.GOARCH != "amd64" {
+		t.Skip("stacks are the compiler's unwinder's")
+	}
+	l := libraries(t)[0]
+	for _, level := range [...]string{"-O0", "-O2"} {
+		program := l.compileProgram(t, "stacks.c", "runtime/tables.c", "-Iruntime", "-mno-red-zone", level)
+		for _, loads := range [...]string{"", "1"} {
+			c := exec.Command(program)
+			c.Env = append(os.Environ(), "LD_BIND_NOW="+loads)
+			out, err := c.Output()
+			var all, left, differ int
+			if _, scan := fmt.Sscan(string(out), &all, &left, &differ); err != nil || scan != nil {
+				t.Fatalf("%v %v: %q", err, scan, out)
+			}
+			if left == all {
+				t.Skip("the C library does not find tables without a lock")
+			}
+			t.Logf("%s: %d instructions, %d left to the compiler's unwinder, %d differ", level, all, left, differ)
+			if differ > 0 || all < 10000 || left > all/5 || loads != "" && left > all/100 {
+				t.Errorf("%s: of %d instructions %d have no stack, and %d another one", level, all, left, differ)
+			}
+		}
+	}
 }

@@ -46,7 +46,7 @@ func recordVerb(s streams) *cobra.Command {
 	f.BoolVar(&o.IO, "io", false, "with file I/O outside of MPI: calls of read, write, open, fread, fopen and the like on regular files and block devices")
 	o.Sites = 1
 	f.Var((*sites)(&o.Sites), "call-sites", "frames of the place in the source from which each MPI call comes, 1 to 32, or off")
-	f.Func("sample", "with samples of where each thread computes between its MPI calls, every so much of its processor time, such as 1ms; from 100us", func(text string) (err error) {
+	f.Func("sample", "with samples of where each thread computes between its MPI calls, every so much of its processor time, such as 1ms; from 100us, or a tick of the kernel, 1 to 10 ms, where that forbids perf_event", func(text string) (err error) {
 		if o.Sample, err = time.ParseDuration(text); err == nil && (o.Sample < 100*time.Microsecond || o.Sample > time.Minute) {
 			err = errors.New("it is from 100us to 1m")
 		}
