@@ -43,6 +43,7 @@ type Finisher struct {
 	results *rowResults // nil without rows
 	p2p     joined[message, *message]
 	coll    joined[collective, *collective]
+	tiles   tileWriter
 }
 
 // message is a row of a message and what results said of it.
@@ -67,7 +68,7 @@ func NewFinisher(t *Tables, in FinishInput, out FinishOutputs, done *Finisher) *
 	if done == nil {
 		done = &Finisher{}
 	}
-	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
+	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics, tiles: done.tiles}
 	if in.Results != nil {
 		r := in.Results.of(in.Loaded.P)
 		f.results = r
@@ -350,8 +351,8 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	}
 	l := f.in.Loaded
 	if f.out.Tiles != nil {
-		w := tileWriter{t: f.t, locations: 1, out: f.out.Tiles}
-		w.write(&l.Bins, l.Long, levels.Tile, levels.Top)
+		f.tiles = tileWriter{t: f.t, locations: 1, out: f.out.Tiles, buf: f.tiles.buf}
+		f.tiles.write(&l.Bins, l.Long, levels.Tile, levels.Top)
 	}
 	for level := l.Bins.Level; level < levels.Finest; level++ {
 		l.Long = widened(l.Long)

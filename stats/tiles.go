@@ -81,12 +81,12 @@ type tileWriter struct {
 	f         uint8
 	locations uint64
 	out       *xtf.ArrayBuilder
+	buf       []BinRow
 }
 
 // write writes the tiles from level first up to top. The bins are of a level that
 // is not above; they and long stay as they are.
 func (w *tileWriter) write(b *Bins, long []LongCall, first, top uint8) {
-	var buf []BinRow
 	place := make([]int32, len(w.t.class))
 	rows := b.Rows
 	long = slices.Clone(long)
@@ -94,8 +94,8 @@ func (w *tileWriter) write(b *Bins, long []LongCall, first, top uint8) {
 		if level >= first {
 			w.writeLevel(level, rows, long)
 		}
-		buf = coarsened(buf[:0], rows, place)
-		rows, long = buf, widened(long)
+		w.buf = coarsened(w.buf[:0], rows, place)
+		rows, long = w.buf, widened(long)
 	}
 }
 

@@ -25,8 +25,8 @@ type pair struct{ a, b trace.P }
 
 func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause)} }
 
-// waitBytes is about the length of a wait in the records of a slab.
-const waitBytes = 16
+// waitBytes is about the least length of a wait in the records of a slab.
+const waitBytes = 12
 
 // openWaits takes slab k in hand: its waits, by location, and all in the order of their ends.
 func (d *Delays) openWaits(k int) error {
@@ -34,11 +34,11 @@ func (d *Delays) openWaits(k int) error {
 		return nil
 	}
 	d.begin(k)
+	d.list = slices.Grow(d.list, d.parcels.bytes(waitParcels, k)/waitBytes)
 	err := d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
 			return ErrDamaged
 		}
-		d.list = slices.Grow(d.list, len(b)/waitBytes)
 		r := varint.Read(b)
 		for r.Len() > 0 {
 			w := slabWait{p: trace.P(p), index: r.Next(), begin: r.Next()}
@@ -108,11 +108,14 @@ func (d *Delays) sort() {
 		list, other = other, list
 	}
 	d.order = [2][]waitEnd{list, other}
-	sorted := slices.Grow(d.spare[:0], len(list))
-	for _, x := range list {
-		sorted = append(sorted, d.list[x.i])
+	for i := range list { // in place, one cycle after the other
+		first, k := d.list[i], i
+		for from := int(list[k].i); from != i; from = int(list[k].i) {
+			d.list[k], list[k].i = d.list[from], uint32(k)
+			k = from
+		}
+		d.list[k], list[k].i = first, uint32(k)
 	}
-	d.list, d.spare = sorted, d.list
 }
 
 // lastMet is when a pair met last, and before that.

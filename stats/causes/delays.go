@@ -86,7 +86,6 @@ type Delays struct {
 	start uint64     // the instant after which it begins
 	waits []ownWaits // by location
 	list  []slabWait
-	spare []slabWait
 	order [2][]waitEnd
 	lines []lineSlab       // by location
 	heard map[uint64]reply // by number of the wait and what was asked

@@ -102,7 +102,7 @@
 // Pass: the open calls and intervals of one location, the rows of a call and 256 more, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
-// every block of pieces, 176 for each wait and twice its blame, 16 for each jump of the path, and 32 for each step of
+// every block of pieces, 128 for each wait and twice its blame, 16 for each jump of the path, and 32 for each step of
 // locations of which some take effect before their row. Next to that
 // twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
 // 400 bytes per location, 8 for each wait of the rank's slabs, 24 for each part of the path in them, and 40 for each

@@ -208,17 +208,22 @@ func (x *parcels) deliver(failed error) error {
 // of is the list of a slab of this rank.
 func (x *parcels) of(kind, slab int) []parcel { return x.list[(slab-x.own)*x.kinds+kind] }
 
+// bytes is the length of all records of a slab.
+func (x *parcels) bytes(kind, slab int) (n int) {
+	for _, r := range x.of(kind, slab) {
+		n += int(r.n)
+	}
+	return n
+}
+
 // each passes the records of a slab, those of one location together. The bytes stay valid until the next call.
 func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
-	l, all := x.of(kind, slab), uint64(0)
+	l, all := x.of(kind, slab), x.bytes(kind, slab)
 	if err := x.flush(); err != nil {
 		return err
 	}
 	slices.SortStableFunc(l, func(a, b parcel) int { return cmp.Compare(a.p, b.p) })
-	for _, r := range l {
-		all += uint64(r.n)
-	}
-	if uint64(cap(x.read)) < all {
+	if cap(x.read) < all {
 		x.read = make([]byte, all)
 	}
 	b, at := x.read, 0

@@ -125,6 +125,7 @@ type walk struct {
 	path     uint32
 	messages messageWaits
 	found    []wait
+	row      xtf.Wait // for the follower
 	err      error
 }
 
@@ -326,12 +327,12 @@ func (w *walk) endCall() {
 		w.found = m.append(w.found)
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
-			r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
+			w.row = xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
 			b := w.waits.add()
-			r.Put(b)
+			w.row.Put(b)
 			xtf.SetU64(b, waitCall, w.call)
 			xtf.SetU64(b, waitEnter, w.enter)
-			w.out.Follower.Wait(&r)
+			w.out.Follower.Wait(&w.row)
 		}
 	}
 	w.messages.clear()
