@@ -5,7 +5,7 @@
 // In turns it records the program of a case as it is and has the change predicted, and runs it without the recorder as it is and with
 // the change. A line has the seconds that the program itself measures: medians of the runs; of the recorded run whose prediction is
 // the median what it took, what coppice says the change saves, and the difference, and how far that is off the changed program. Needs
-// mpicc and mpirun of Open MPI.
+// mpicc and mpirun of Open MPI. Where other work runs, chrt -r 10 before it gives its programs the processors first.
 //
 // A case of another program is NAME=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, as
 // 'cg=cg/bin/cg.A.x=cg/bin/half.A.x=function=conj_grad=saved_50_percent', or NAME=COMMAND=CHANGED COMMAND=change=FLAGS, as
