@@ -103,6 +103,7 @@ type RunMeta struct {
 
 	Processes int    `json:"processes"`
 	Locations int    `json:"locations"` // rows of the timeline
+	Recorders int    `json:"recorders"` // of metrics, of them
 	Events    uint64 `json:"events"`    // of the input
 
 	// Scale is the exponent of the coarsest bins: a tile of zoom 0 has 512 bins of 2^scale ticks from tick 0 on, and

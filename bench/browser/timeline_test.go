@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/coppice-hpc/coppice/bench/browser"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
 // painted counts pixels of the timeline that have exactly the colour of a name of style.css.
@@ -227,6 +228,23 @@ func TestOrder(t *testing.T) {
 		t.Errorf("Shift+h shows rows %v", w.Rows)
 	}
 	clean(t, s)
+}
+
+// TestRecorders opens a run of devices with 29 recorders of metrics: its rows of calls are shown, all rows where an address asks for them.
+func TestRecorders(t *testing.T) {
+	const archive = "../../../shared/traces/otf2/hip-mi300-scorep9"
+	src, err := otf2.OpenPath(archive)
+	if err != nil {
+		t.Skip(err)
+	}
+	s := started(t)
+	_, address := page(t, nil, analyzedSource(t, src, "hip.xtf"))
+	for fragment, want := range map[string]int{"": 3, "tab=waits": 32} {
+		open(t, s, address, fragment)
+		if got := eval[int](t, s, "coppice.order.list ? coppice.order.list.length : coppice.meta.locations"); got != want {
+			t.Errorf("#%s: %d rows, want %d", fragment, got, want)
+		}
+	}
 }
 
 // TestFold draws a row for each group of ranks: the mean of its members, in their order; a click on its name shows them one by one.
