@@ -62,6 +62,9 @@ func fileAdvice(u *results.FileUse, least uint64) (list []string) {
 		if s.Again > s.Bytes/smallOneOf {
 			list = append(list, fmt.Sprintf("%s: %s of %s were read before by the same process, and not written since: keep them (reported from a tenth on)", name, numbers.Bytes(s.Again), numbers.Bytes(s.Bytes)))
 		}
+		if i == 0 && u.Write.Count == 0 && s.Shared() > s.Bytes/smallOneOf {
+			list = append(list, fmt.Sprintf("%s: at least %s of %s were read by several processes: read them on one and broadcast them, or let MPI-IO's collective calls do it (reported from a tenth on)", name, numbers.Bytes(s.Shared()), numbers.Bytes(s.Bytes)))
+		}
 		if s.Count >= fileAmong && s.Small > s.Count/smallOneOf {
 			list = append(list, fmt.Sprintf("%s: %s of %s %s ask for less than 1 MiB, the mean is %s: ask for more at once, or let MPI-IO's collective calls gather them (reported from a tenth of %d on)",
 				name, numbers.Count(s.Small), numbers.Count(s.Count), what, numbers.Bytes(numbers.MeanOf(s.Bytes, s.Count)), fileAmong))

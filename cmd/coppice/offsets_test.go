@@ -93,3 +93,47 @@ func TestOffsets(t *testing.T) {
 		t.Error("no picture of files over time")
 	}
 }
+
+// sharedReads is two processes that read 0 to 8 kB and 4 to 12 kB of a file, the second one its last 4 kB twice: 16 kB for the first time, of 12.
+const sharedReads = `-- definitions --
+STRING self=0 string="POSIX"
+STRING self=1 string="POSIX I/O"
+STRING self=2 string="/data/a"
+STRING self=3 string="Offset"
+ATTRIBUTE self=0 name=3 type=4
+IO_PARADIGM self=0 identification=0 name=1
+IO_REGULAR_FILE self=0 name=2
+IO_HANDLE self=0 name=2 file=0 io_paradigm=0
+-- program --
+processes 2
+-- events --
+0 0 ENTER main
+0 2 IO_CREATE_HANDLE 0 0 0 0
+0 10 IO_OPERATION_BEGIN 0 READ NONE 8000 1
+0 40 IO_OPERATION_COMPLETE 0 8000 1
+0 90 LEAVE main
+1 0 ENTER main
+1 2 IO_CREATE_HANDLE 0 0 0 0
+1 10 IO_OPERATION_BEGIN 0 READ NONE 8000 1 @0:4:4000
+1 40 IO_OPERATION_COMPLETE 0 8000 1
+1 50 IO_OPERATION_BEGIN 0 READ NONE 4000 1 @0:4:8000
+1 60 IO_OPERATION_COMPLETE 0 4000 1
+1 90 LEAVE main
+`
+
+// TestSharedReads: what several processes read at least is said, and of a file that somebody writes nothing is.
+func TestSharedReads(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		text string
+		says bool
+	}{
+		{sharedReads, true},
+		{strings.Replace(sharedReads, "1 90 LEAVE", "1 70 IO_OPERATION_BEGIN 0 WRITE NONE 10 1\n1 71 IO_OPERATION_COMPLETE 0 10 1\n1 90 LEAVE", 1), false},
+	} {
+		text := must(t, "report", foundTrace(t, x.text), "io")
+		if got := strings.Contains(text, "/data/a: at least 4 kB of 20 kB were read by several processes"); got != x.says {
+			t.Errorf("%v, want %v:\n%s", got, x.says, text)
+		}
+	}
+}

@@ -198,7 +198,8 @@ func (x *placing) complete(o *begunAt, bytes uint64) {
 	}
 	f.ends[o.op], f.has[o.op] = end, true
 	if o.op == xtf.IORead {
-		s.Again += f.read.add(o.at, end)
+		again := f.read.add(o.at, end)
+		s.Again, s.once, s.reach = s.Again+again, s.once+bytes-again, max(s.reach, end)
 	} else {
 		f.read.remove(o.at, end)
 	}

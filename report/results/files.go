@@ -61,7 +61,12 @@ type IOSum struct {
 	Consecutive uint64 `json:"consecutive"`
 	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of FileAlignment
 	Again       uint64 `json:"bytes_again"` // at least so many were read before by the process, and not written since
+
+	once, reach uint64 // of reads: the others of these, and the largest end of one
 }
+
+// Shared are bytes that several processes read, at least, of a file that nobody writes.
+func (s *IOSum) Shared() uint64 { return s.once - min(s.once, s.reach) }
 
 // Random are operations that begin before the end of the one before.
 func (s *IOSum) Random() uint64 { return s.Followed - s.Sequential }
@@ -71,6 +76,7 @@ func (s *IOSum) add(o *IOSum) bool {
 	s.Count, s.Small, s.Unended = s.Count+o.Count, s.Small+o.Small, s.Unended+o.Unended
 	s.Placed, s.Followed, s.Sequential = s.Placed+o.Placed, s.Followed+o.Followed, s.Sequential+o.Sequential
 	s.Consecutive, s.Unaligned, s.Again = s.Consecutive+o.Consecutive, s.Unaligned+o.Unaligned, s.Again+o.Again
+	s.once, s.reach = s.once+o.once, max(s.reach, o.reach)
 	return xtf.Add(&s.Bytes, o.Bytes) && xtf.Add(&s.Time, o.Time)
 }
 
