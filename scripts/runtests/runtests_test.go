@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -214,7 +215,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestVetted: no file is compiled in the steps race or v3 alone, where go test does not vet, but one, which go vet reads by its name.
+// TestVetted: no file is compiled in the steps race, v3 or arm64 alone, which do not vet, but one, which go vet reads by its name.
 func TestVetted(t *testing.T) {
 	constraint := regexp.MustCompile(`(?m)^//go:build .*(\brace\b|\bamd64\.v)`)
 	var found []string
@@ -233,6 +234,18 @@ func TestVetted(t *testing.T) {
 	}
 	if b, err := os.ReadFile("../../" + onlyRace); err != nil || !bytes.Contains(b, []byte("//go:build race\n")) {
 		t.Errorf("%s: %v", onlyRace, err)
+	}
+	files := func(env []string, flags ...string) string {
+		cmd := exec.Command("go", append(append([]string{"list"}, flags...), "-f", "{{.ImportPath}} {{.GoFiles}} {{.CgoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}", "./...")...)
+		cmd.Dir, cmd.Env = "../..", append(os.Environ(), env...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if runtime.GOARCH == "amd64" && files(cross("arm64")) != files(nil, "-tags", "nompi") {
+		t.Error("for arm64 other files are compiled than are vetted without MPI")
 	}
 }
 

@@ -59,14 +59,18 @@ func table(fuzz time.Duration) []step {
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
 		{"lint", "golangci-lint with .golangci.yml", aside, needsLint, commands(everywhere(command("golangci-lint", "run", "--timeout", "10m", "./..."))...)},
-		{"386", "without cgo for 386, where int has 32 bits", aside, nil, vetFor("386")},
+		{"386", "without cgo for 386, where int has 32 bits", aside, nil, all(
+			commands(links().with(cross("386")...), command("go", "vet", "./...").with(cross("386")...)),
+			light(func(packages ...string) func(*output, *tally) {
+				return commands(command(append([]string{"go", "vet"}, packages...)...).with(cross("386")...).in("bench"))
+			}))},
 		{
 			"run386", "the short tests as a 386 program", aside, needs386,
 			together(goTest(cross("386"), "-short", "./..."), light(func(packages ...string) func(*output, *tally) {
 				return goTestIn("bench", cross("386"), append([]string{"-short"}, packages...)...)
 			})),
 		},
-		{"arm64", "without cgo for arm64", aside, nil, vetFor("arm64")},
+		{"arm64", "the command without cgo for arm64, of files that are vetted without MPI", aside, nil, commands(links().with(cross("arm64")...))},
 		{"nompi", "without MPI: build, and the tests of package mpi", aside, nil, all(
 			commands(links("-tags", "nompi")), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
 		{"readers", "what export writes, read by the libraries of others", aside, nil, commands(
@@ -99,18 +103,9 @@ func table(fuzz time.Duration) []step {
 // cross is the environment of another processor.
 func cross(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
 
-// links makes the command and throws it away.
+// links makes the command and throws it away; go vet checks the types of all other programs in one configuration with the same files.
 func links(flags ...string) cmdline {
 	return command(append(append([]string{"go", "build", "-o", os.DevNull}, flags...), "./cmd/coppice")...)
-}
-
-// vetFor makes the command for another processor and vets all, which compiles what is imported and checks the types of all programs.
-func vetFor(arch string) func(*output, *tally) {
-	return all(
-		commands(links().with(cross(arch)...), command("go", "vet", "./...").with(cross(arch)...)),
-		light(func(packages ...string) func(*output, *tally) {
-			return commands(command(append([]string{"go", "vet"}, packages...)...).with(cross(arch)...).in("bench"))
-		}))
 }
 
 // quick are the steps of a check at a desk, which takes a few minutes: scripts/test quick.
