@@ -91,7 +91,13 @@ type MemoryNeed struct {
 // MemoryShare is what parts of a rank's work may take, in bytes.
 type MemoryShare struct {
 	Segments int64
+	Unit     int64 // a location in load or finish
 	Classes  int64 // the search for classes
+}
+
+// NextTo returns the memory of segments where no location is in progress, and something else takes so many bytes.
+func (s *MemoryShare) NextTo(bytes int64) int64 {
+	return max(min(s.Segments, s.Segments+s.Unit-bytes), min(s.Segments, leastStore))
 }
 
 // Share parts the memory of a rank and limits its heap. Collective.
@@ -110,6 +116,7 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		events := max(n.Size.Events/uint64(c.Size()), n.Size.Longest)
 		mem = usualMemory(mem, events, plan.total()+n.Intervals)
 	}
+	s.Unit = plan.unit + plan.events
 	left := mem - n.Intervals
 	if s.Segments = n.Store; s.Segments < 0 {
 		s.Segments, err = StoreBudget(left, n.Defs, n.Size.Longest, n.GraphOnly, n.Lossy)

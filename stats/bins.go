@@ -90,11 +90,11 @@ func compareBins(a, b BinRow) int {
 	return cmp.Or(cmp.Compare(a.Bin, b.Bin), cmp.Compare(a.Region, b.Region))
 }
 
-// EachCall tells of the calls of MPI: where the bin begins in which they were entered, and how many they are.
-func (t *Tables) EachCall(b *Bins, f func(at, calls uint64)) {
+// EachCall tells of the calls of MPI: where the bin begins in which they were entered, its ticks, and how many they are.
+func (t *Tables) EachCall(b *Bins, f func(at, ticks, calls uint64)) {
 	for i := range b.Rows {
 		if r := &b.Rows[i]; r.Calls > 0 && t.class[r.Region]&trace.ClassMPI != 0 {
-			f(r.Bin<<(2*b.Level), r.Calls)
+			f(r.Bin<<(2*b.Level), 1<<(2*b.Level), r.Calls)
 		}
 	}
 }

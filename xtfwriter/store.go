@@ -126,11 +126,14 @@ func (st *Store) Unname() {
 	st.unnamed = true
 }
 
-// SetBudget changes the budget, before the first segment.
-func (st *Store) SetBudget(budget int64) {
+// SetBudget changes the budget. What is in memory above it goes to the file.
+func (st *Store) SetBudget(budget int64) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.budget = budget
+	err := st.shrink()
+	st.forget(0)
+	return err
 }
 
 // Segment is an output of a unit: bytes that are appended, sealed and then never
@@ -216,7 +219,13 @@ func (st *Store) take(size int) []byte {
 		st.spared -= int64(cap(b))
 		return b
 	}
-	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+firstChunk<<size > st.budget; {
+	st.forget(firstChunk << size)
+	return make([]byte, 0, firstChunk<<size)
+}
+
+// forget gives memory of dropped chunks up until so many bytes more are within the budget, or there is no more of it.
+func (st *Store) forget(more int64) {
+	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+more > st.budget; {
 		if n := len(st.spare[k]) - 1; n >= 0 {
 			st.spared -= firstChunk << k
 			st.spare[k][n] = nil
@@ -225,7 +234,6 @@ func (st *Store) take(size int) []byte {
 			k--
 		}
 	}
-	return make([]byte, 0, firstChunk<<size)
 }
 
 // give keeps the memory of a chunk for later, as far as the budget goes: memory that was used before costs less than new one.

@@ -156,6 +156,37 @@ func checkClosed(t *testing.T, st *Store, segs []*Segment, want [][]byte) {
 	}
 }
 
+// TestLessBudget makes the budget smaller: segments go to the file, memory for reuse is given up, and nothing is lost.
+func TestLessBudget(t *testing.T) {
+	st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), 32<<20)
+	defer st.Close(true)
+	want := make([]byte, 20<<20)
+	for i := range want {
+		want[i] = byte(i * i >> 7)
+	}
+	kept, dropped := st.Scratch(), st.Scratch()
+	for _, s := range []*Segment{kept, dropped} {
+		if _, err := s.Append(want[:len(want)/2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dropped.Drop()
+	if _, err := kept.Append(want[len(want)/2:]); err != nil {
+		t.Fatal(err)
+	}
+	const less = 4 << 20
+	if err := st.SetBudget(less); err != nil {
+		t.Fatal(err)
+	}
+	if st.memory+st.spared > less {
+		t.Errorf("%d bytes held and %d for reuse, of %d", st.memory, st.spared, less)
+	}
+	got := make([]byte, len(want))
+	if _, err := kept.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+		t.Error("other bytes", err)
+	}
+}
+
 func TestStoreFileDamaged(t *testing.T) {
 	st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), 0)
 	k := Key{Unit{P: 3, Stage: 2}, 7}

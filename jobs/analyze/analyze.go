@@ -330,9 +330,10 @@ func (a *job) planMemory() error {
 		Defs: int64(a.res.DefsBytes), Intervals: a.intervals.MemoryBytes(), Size: a.size,
 	}
 	var err error
-	a.memory, err = m.Share(a.c)
-	a.store.SetBudget(a.memory.Segments)
-	return err
+	if a.memory, err = m.Share(a.c); err != nil {
+		return err
+	}
+	return a.store.SetBudget(a.memory.Segments)
 }
 
 // events names what is kept of the events, as the flag does.

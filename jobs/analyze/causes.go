@@ -79,6 +79,7 @@ func (a *job) causesRun(f *finished) *causes.Run {
 func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	run := a.causesRun(a.found)
 	defer run.Drop()
+	full := a.store.SetBudget(a.memory.NextTo(run.Memory()))
 	err = run.Deal(func(p trace.P) (causes.Segment, error) { return a.store.Segment(a.key(p, stageFinish, kindLines)) })
 	if err != nil {
 		return nil, nil, err
@@ -100,7 +101,7 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 		return err
 	})
 	if err == nil {
-		err = jobs.Agree(a.c, errors.Join(rows.end(), pieces.end()))
+		err = jobs.Agree(a.c, errors.Join(full, rows.end(), pieces.end()))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("delay costs: %w", err)

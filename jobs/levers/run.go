@@ -283,7 +283,7 @@ func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Coun
 				return
 			}
 			if calls += b.Count; level <= 26 && bin <= life.End>>(2*level) {
-				cuts.Add(bin<<(2*level), b.Count)
+				cuts.Add(bin<<(2*level), 1<<(2*level), b.Count)
 			}
 		})
 		if err != nil {

@@ -17,6 +17,27 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
+// TestSpread cuts a run whose calls are known in four wide steps only: slabs are smaller than these.
+func TestSpread(t *testing.T) {
+	var c Counts
+	const step, calls = 1 << 24, 2 * slabCalls
+	for k := range uint64(4) {
+		c.Add(k*step, step, calls)
+	}
+	c.Add(4*step, 1, 1)
+	run := Run{Comm: mpi.Serial(), Defs: &trace.Definitions{}, Last: 4 * step}
+	if err := run.Cut(&c); err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, n := range c.bins {
+		sum += n
+	}
+	if n := len(run.Slabs.Ends); n != 8 || sum != 4*calls+1 {
+		t.Errorf("%d slabs, ends %d; %d calls", n+1, run.Slabs.Ends, sum)
+	}
+}
+
 // weightsOf makes weights with many equal ones, some of them huge.
 func weightsOf(r *rand.Rand, n int) []uint64 {
 	w := make([]uint64, n)

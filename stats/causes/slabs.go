@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -47,6 +48,7 @@ const (
 	ownCalls  = 16        // ... or so many for each location, whose totals the slab begins with
 	slabBins  = 8 << 10   // instants among which the ends are chosen
 	mostSlab  = 16 << 10
+	mostParts = 32 // of what is spread
 )
 
 // Counts tells when the MPI calls of locations are, in bins that become twice as wide where a run is longer than they reach. The
@@ -56,12 +58,17 @@ type Counts struct {
 	bins  [slabBins]int64
 }
 
-// Add counts calls that begin at an instant.
-func (c *Counts) Add(t, calls uint64) {
-	for t>>c.shift >= slabBins {
+// Add counts calls that begin in so many ticks from an instant on, as if their begins were spread over them: where many locations have
+// few events each, their times are known in wide steps only, and slabs of whole steps would be too large.
+func (c *Counts) Add(t, ticks, calls uint64) {
+	ticks = min(ticks, math.MaxUint64-t)
+	for (t+ticks)>>c.shift >= slabBins {
 		c.widen()
 	}
-	c.bins[t>>c.shift] += int64(calls)
+	parts := min(mostParts, calls, ticks>>c.shift+1)
+	for i := range parts {
+		c.bins[(t+ticks/parts*i)>>c.shift] += int64(calls*(i+1)/parts - calls*i/parts)
+	}
 }
 
 func (c *Counts) widen() {
@@ -106,6 +113,21 @@ func (r *Run) Cut(c *Counts) error {
 		}
 	}
 	return nil
+}
+
+// Bytes of a slab in hand; see docs/memory.md.
+const (
+	callBytes   = 600      // steps, pieces of time lines, waits and what they are blamed on, of an MPI call
+	placeBytes  = 104      // of each location of each slab
+	streamBytes = 48 << 20 // records on their way, and sorters
+)
+
+// Memory is what the passes over the slabs of this rank take at most, in bytes, where slabs have as many calls as Cut gives them.
+func (r *Run) Memory() int64 {
+	s := r.Slabs
+	s.ranks = r.Comm.Size()
+	own := s.first(r.Comm.Rank()+1) - s.first(r.Comm.Rank())
+	return streamBytes + callBytes*slabCalls + placeBytes*int64(own)*int64(r.Defs.NumLocations())
 }
 
 // parcels is records of locations by slab, of one kind or several: put by the ranks that hold the locations, kept by those that
