@@ -42,6 +42,12 @@ static uint32_t defined;
 static uint64_t period[2]; /* ns; SAMPLES_USER and so on */
 static int number_of_signal;
 static struct sigaction before; /* of SIGTRAP */
+static _Thread_local struct { /* the path of the latest sample, from the program on: the next one is much alike */
+	uint32_t below;
+	unsigned n;
+	uint32_t number[MOST_DEPTH];
+	uintptr_t address[MOST_DEPTH];
+} last;
 static _Thread_local timer_t timer;
 static _Thread_local int armed;
 
@@ -90,8 +96,16 @@ static void sampled(int number, siginfo_t *info, void *context)
 		return;
 	unsigned n = cr_unwind(context, limit, address, MOST_DEPTH, &limited);
 	n -= function && limited && n > 0;
-	while (n > 0)
-		at = node(at, address[--n]);
+	if (last.below != at) {
+		last.below = at;
+		last.n = 0;
+	}
+	for (unsigned i = 0; n-- > 0; at = last.number[i++])
+		if (i >= last.n || last.address[i] != address[n]) {
+			last.address[i] = address[n];
+			last.number[i] = node(at, address[n]);
+			last.n = i + 1;
+		}
 	uint64_t a = at;
 	put(s, t, EV_SAMPLE, 1, &a);
 	errno = error;
