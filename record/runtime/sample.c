@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /*
  * Samples: where a thread computes between its MPI calls. Its processor time interrupts it; the handler unwinds the stack and
  * writes an event. While the thread sleeps that does not come, so that calls of the kernel that wait are not interrupted by it.
  *
- * A counter of perf_event (Linux 5.13 and later) comes after each period, to the ns, and costs least: its SIGTRAP is not sent, it is what
+ * A counter of perf_event (Linux 5.18 and later) comes after each period, to the ns, and costs least: its SIGTRAP is not sent, it is what
  * the thread finds when it leaves the kernel. Where the kernel forbids that, a timer comes in its place. It needs no privilege, works
  * in containers, and comes at a tick of the kernel, every 1 to 10 ms, at the soonest.
  *
@@ -158,10 +159,20 @@ static int traced(void)
 	return pid != 0;
 }
 
+/* Before 5.18 the kernel ends a program that blocks SIGTRAP when a counter interrupts it, as the C library does for a moment. */
+static int waits_for_unblock(void)
+{
+	struct utsname u;
+	unsigned major = 0, minor = 0;
+	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 18));
+}
+
 /* find_traps looks whether a counter may interrupt this thread, in the kernel too or not. */
 static int find_traps(void)
 {
 	int fd = -1;
+	if (!waits_for_unblock())
+		return 0;
 	for (period[1] = SAMPLES_ALL; fd < 0 && period[1] >= SAMPLES_USER; period[1]--)
 		fd = counter();
 	period[1] += fd >= 0;

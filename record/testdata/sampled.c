@@ -1,5 +1,5 @@
 /* Process 1 computes 70 % of its time in heavy and 30 % in light, by its processor time; process 0 waits for it. Prints both in s. With an argument
- * it takes SIGTRAP for itself at half the time, and gives it back to the system later. */
+ * it blocks SIGTRAP for a tenth of the time, takes it for itself at half the time, and gives it back to the system later. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,9 +41,14 @@ int main(int argc, char **argv)
 	int rank;
 	double h = 0, l = 0;
 	const struct sigaction none = {.sa_handler = SIG_DFL};
+	sigset_t blocked;
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTRAP);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 10; i++) {
+		if (argc > 1 && (i == 3 || i == 4))
+			sigprocmask(i == 3 ? SIG_BLOCK : SIG_UNBLOCK, &blocked, NULL);
 		if (argc > 1 && i == 5) {
 			signal(SIGTRAP, trap);
 			raise(SIGTRAP);
