@@ -81,7 +81,7 @@ func TestFileIO(t *testing.T) {
 		},
 	}
 	got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(results.FileUse{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(results.FileUse{}, results.IOSum{})); diff != "" {
 		t.Error(diff)
 	}
 	if got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io", "--ranks", "1").IO; len(got.Files) != 2 || got.Files[0].Read != read1 {
