@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -63,11 +64,13 @@ static int of_runtime(const void *address)
 	if (known[at].address == address)
 		return known[at].runtime;
 	int runtime = 0;
-	if (dladdr(address, &info) && info.dli_fname) {
-		const char *name = strrchr(info.dli_fname, '/');
-		name = name ? name + 1 : info.dli_fname;
+	const struct link_map *map = cr_tables((uintptr_t)address); /* without a lock */
+	const char *path = map ? map->l_name : dladdr(address, &info) ? info.dli_fname : NULL;
+	if (path) {
+		const char *name = strrchr(path, '/');
+		name = name ? name + 1 : path;
 		runtime = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libgomp", 7) == 0 || strncmp(name, "libiomp", 7) == 0 ||
-			(dladdr((const void *)cr_functions, &own) && own.dli_fbase == info.dli_fbase);
+			(map ? map == cr_tables((uintptr_t)cr_functions) : dladdr((const void *)cr_functions, &own) && own.dli_fbase == info.dli_fbase);
 	}
 	known[at].address = address;
 	known[at].runtime = runtime;
@@ -103,11 +106,15 @@ static void taken(int may, int rc, const volatile void *lock)
 		cr_lock_acquired(THREAD_PTHREAD, (uintptr_t)lock);
 }
 
-/* given records that a lock is given away: one that was waited for, or that others wait for. */
-static inline void given(const volatile void *lock, int awaited)
+/* given records that a lock is given away: one that was waited for, or that others wait for. Others may wait for the recorder's own, too:
+ * to record that would take it again. Whose it is is found without a lock of the dynamic linker, for which others may wait with this one. */
+static inline void given(const volatile void *lock, int awaited, struct cr_place from)
 {
-	if (cr_mine && (awaited || cr_mine->held_n))
-		cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock, awaited);
+	if (!cr_mine || !(awaited || cr_mine->held_n))
+		return;
+	int error = errno;
+	cr_lock_released(THREAD_PTHREAD, (uintptr_t)lock, awaited && cr_tables((uintptr_t)from.address) && !of_runtime(from.address));
+	errno = error;
 }
 
 #ifdef __GLIBC__
@@ -154,7 +161,7 @@ int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, NULL, pthrea
 #define UNLOCK(name, type, awaited) \
 	int name(type *lock) \
 	{ \
-		given(lock, awaited); \
+		given(lock, awaited, CR_PLACE); \
 		return REAL(name)(lock); \
 	}
 UNLOCK(pthread_mutex_unlock, pthread_mutex_t, MUTEX_AWAITED(lock))
@@ -168,7 +175,7 @@ UNLOCK(pthread_spin_unlock, pthread_spinlock_t, 0)
 	waited(may); \
 	return rc;
 #define CONDITION(construct, does) \
-	given(m, MUTEX_AWAITED(m)); \
+	given(m, MUTEX_AWAITED(m), CR_PLACE); \
 	WAIT(construct, does)
 
 int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) { CONDITION(C_COND_WAIT, REAL(pthread_cond_wait)(c, m)) }
