@@ -396,10 +396,25 @@ func TestReplayIsOff(t *testing.T) {
 	}
 }
 
+// analyzed analyses a program whose definitions are changed before.
+func analyzed(t *testing.T, program string, change func(*trace.Definitions)) string {
+	t.Helper()
+	src, err := tracetest.Parse(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(src.Definitions())
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // TestKernels has a process that waits from 40 to 95 for its stream: for a kernel from 15 to 55, of which it worked through 25, and for
 // another one from 60 to 90. Process 1 waits for it in a barrier.
 func TestKernels(t *testing.T) {
-	src, err := tracetest.Parse(`
+	run := analyzed(t, `
 -- program --
 processes 2
 threads 2
@@ -426,22 +441,15 @@ threads 2
 2 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
 2 112 LEAVE MPI_Barrier
 2 120 LEAVE main
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := src.Definitions()
-	for i := range d.Locations {
-		if i%2 == 1 {
-			d.Locations[i].Type = trace.AcceleratorStream
+`, func(d *trace.Definitions) {
+		for i := range d.Locations {
+			if i%2 == 1 {
+				d.Locations[i].Type = trace.AcceleratorStream
+			}
 		}
-	}
-	tracetest.NameDeviceRegions(d)
-	d.Seal()
-	run := filepath.Join(t.TempDir(), "run.xtf")
-	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
-		t.Fatal(err)
-	}
+		tracetest.NameDeviceRegions(d)
+		d.Seal()
+	})
 	want := map[string][4]int64{"a_kernel": {40, 4, 15, 15}, "b_kernel": {30, 3, 15, 30}} // time; 10 %, 50 %, gone
 	for _, x := range report(t, run, 2).Targets {
 		if w, ok := want[x.Name]; ok {
@@ -459,7 +467,7 @@ threads 2
 // TestThreads has a process whose second thread works from 100 to 1000 in a parallel region, and the first one to 600 and then waits for it.
 // With the same work for both the region takes 200 less; before it ends both idle for 100.
 func TestThreads(t *testing.T) {
-	src, err := tracetest.Parse(`
+	run := analyzed(t, `
 -- program --
 processes 2
 threads 2
@@ -484,14 +492,7 @@ threads 2
 2 1210 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
 2 1210 LEAVE MPI_Barrier
 2 1300 LEAVE main
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := filepath.Join(t.TempDir(), "run.xtf")
-	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
-		t.Fatal(err)
-	}
+`, func(*trace.Definitions) {})
 	found := false
 	for _, x := range report(t, run, 2).Targets {
 		if x.Kind != "threads" {

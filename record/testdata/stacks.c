@@ -1,5 +1,5 @@
 /* Goes through a program instruction by instruction, and compares the stack that the recorder finds at each with that of the compiler's
- * unwinder. Prints the instructions, those where the recorder leaves it to that unwinder, and those where the two differ. */
+ * unwinder. Prints whether the C library finds tables without a lock (glibc 2.35), the instructions, those where the recorder leaves it to that unwinder, and those where the two differ. */
 #define _GNU_SOURCE
 #include "stream.h"
 
@@ -90,6 +90,6 @@ int main(void)
 	free(malloc(100));
 	over = 1;
 	x += strtod(text, NULL);
-	printf("%ld %ld %ld\n", all, left, differ);
+	printf("%d %ld %ld %ld\n", __GLIBC_PREREQ(2, 35), all, left, differ);
 	return 0;
 }

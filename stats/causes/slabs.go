@@ -122,7 +122,7 @@ const (
 	streamBytes = 48 << 20 // records on their way, and sorters
 )
 
-// Memory is what the passes over the slabs of this rank take at most, in bytes, where slabs have as many calls as Cut gives them.
+// Memory is about what the passes over the slabs of this rank take, in bytes, where slabs have as many calls as Cut aims at.
 func (r *Run) Memory() int64 {
 	s := r.Slabs
 	s.ranks = r.Comm.Size()
