@@ -46,8 +46,8 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 	}
 	c.Table(t)
 	if x.Collectives != nil && len(x.Collectives.List) > 0 {
-		t = &table.Table{Title: "Collectives of devices: kernels of a name, the n-th of each device", Kind: "device_collective", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
-			table.Words("collectives of devices", "name"), table.Ints("devices", "devices"), table.Ints("operations", "operations"), table.Ints(u.Name(), "time"), table.Ints("waits", "wait"), table.Reals("share", "share"),
+		t = &table.Table{Title: "Collectives of devices, estimated: the n-th kernel of a name on each device", Kind: "device_collective", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+			table.Words("collectives of devices, estimated", "name"), table.Ints("devices", "devices"), table.Ints("operations", "operations"), table.Ints(u.Name(), "time"), table.Ints("waits", "wait"), table.Reals("share", "share"),
 			table.Ints("longest", "longest_wait"), table.Words("late", "late"), table.Ints("waited for it", "wait_for_late"),
 		}}
 		table.Fill(t, "collective", x.Collectives.List, func(v *results.DeviceCollective) []table.Cell {

@@ -287,6 +287,15 @@ func TestDevices(t *testing.T) {
 			if len(d.List) != len(x.devices) {
 				t.Errorf("%d devices", len(d.List))
 			}
+			for metric, want := range map[string]float64{
+				"device_efficiency": x.efficiency, "device_load_balance": x.balance, "device_communication": x.communication, "device_orchestration": x.orchestration,
+			} {
+				for condition, code := range map[string]int{fmt.Sprintf("%s>%.9f", metric, want+1e-8): 0, fmt.Sprintf("%s<%.9f", metric, want+1e-8): 1} {
+					if got, _, errs := call("report", run, "--fail-if", condition); got != code {
+						t.Errorf("%s: status %d, want %d\n%s", condition, got, code, errs)
+					}
+				}
+			}
 		})
 	}
 }
@@ -721,7 +730,8 @@ func TestDeviceCollectives(t *testing.T) {
 	if i < 0 || d.Findings[i].Ticks != 1100/3+40/3 {
 		t.Errorf("findings %+v", d.Findings)
 	}
-	if text := must(t, "report", run); !strings.Contains(text, "collectives of devices") || !strings.Contains(text, "which 6 kernels that communicate between devices belong together is not known") {
+	if text := must(t, "report", run); !strings.Contains(text, "collectives of devices, estimated") ||
+		!strings.Contains(text, "critical path and causes stay on each device") || !strings.Contains(text, "which 6 kernels that communicate between devices belong together is not known") {
 		t.Error(text)
 	}
 }
@@ -856,6 +866,9 @@ func TestRecordedDeviceCollectives(t *testing.T) {
 	want := []row{{"a_kernel", 790}, {"main", 90 + 1 + 100}, {"hipStreamSynchronize", 5 + 8}, {"ncclDevKernel_AllReduce(x)", 5}, {"hipLaunchKernel", 1}}
 	if diff := cmp.Diff(want, doc.Waits.Critical.Regions); diff != "" {
 		t.Error(diff)
+	}
+	if text := must(t, "report", run); strings.Contains(text, "collectives of devices") {
+		t.Error("an estimate of what records tell\n" + text)
 	}
 	if x := doc.Waits; x.Others != 700 || len(x.Causes) != 1 || !slices.Equal(x.Causes[0].Path, []string{"a_kernel"}) {
 		t.Errorf("%+v", x)

@@ -45,13 +45,8 @@ func (f *finder) devices() {
 	evidence += fmt.Sprintf(" longest from %s to %s", f.u.Time(d.Gap[0]), f.u.Time(d.Gap[1]))
 	add(kindDeviceIdle, d, idle, "what the device that is longest in kernels and transfers idles outside of set-up and end: with these kernels and transfers on it the run is as long as they are", "devices idle", evidence).facts.Activity = most
 
-	kernel := func(d *results.Device) uint64 { return d.Kernel }
-	d, largest := x.Largest(kernel)
-	sum := numbers.Sum(0)
-	for _, d := range x.List {
-		sum = numbers.Add(sum, numbers.Integer(d.Kernel))
-	}
-	mean := numbers.Divide(sum, numbers.Integer(uint64(len(x.List))))
+	d, largest := x.Largest(func(d *results.Device) uint64 { return d.Kernel })
+	mean := numbers.Divide(x.Kernels(), numbers.Integer(uint64(len(x.List))))
 	add(kindDeviceImbalance, d, largest-min(largest, uint64(max(mean.Round(), 0))), "largest time of a device in kernels, less the mean", "devices compute unequally",
 		fmt.Sprintf("%s computes %s, the mean of %s is %s %s, load balance %s", d.Name, f.u.Time(largest), numbers.Plural(len(x.List), "device"), f.u.Fraction(mean), f.u.Name(), x.LoadBalance.Text(3)))
 
@@ -71,7 +66,7 @@ func (f *finder) deviceCollectives() {
 		ticks += x.Collectives.List[i].MeanWait()
 	}
 	worst := &x.Collectives.List[0]
-	y := f.loss(kindDeviceCollective, ticks, 0, "mean wait of a device for the last one, in kernels that communicate between devices; which belong together is taken from their order", "summary")
+	y := f.loss(kindDeviceCollective, ticks, 0, "estimate: mean wait of a device for the last one, in kernels that communicate between devices; which belong together is taken from their names and order", "summary")
 	y.Where.Processes = worst.LateProcesses()
 	y.Evidence = fmt.Sprintf("most in %s, of %s on %s: its members wait %s of %s, longest %s; %s of it for %s", numbers.Clean(worst.Kernel, 60), numbers.Plural(int(worst.Operations), "operation"), numbers.Plural(worst.Devices, "device"),
 		f.u.Time(worst.Wait), f.u.Time(worst.Time), f.u.Time(worst.Longest), f.u.Time(worst.ForLate), worst.Late)

@@ -170,6 +170,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 			add(true, "launches", fmt.Sprintf("which call launched %s is not known: the same call launches into several streams, or some of its launches or kernels are not in the trace", numbers.Plural(int(l.Unknown), "kernel")))
 		}
 		if c := x.Collectives; c != nil {
+			add(len(c.List) > 0, "members of collectives of devices", "communicators of collectives of devices are not in the trace: members are estimated from the names of kernels and their order, and critical path and causes stay on each device")
 			add(c.Unknown > 0, "collectives of devices", fmt.Sprintf("which %s that communicate between devices belong together is not known: devices do not have them equally often, or in an order that cannot be", numbers.Plural(int(c.Unknown), "kernel")))
 		}
 		_, transfers := x.Largest(func(d *results.Device) uint64 { return d.Transfer })

@@ -103,7 +103,7 @@ func conditionAt(text string, at int, format string, args ...any) error {
 
 // ParseCondition reads a condition about an interval.
 func ParseCondition(text string) (*Condition, error) {
-	return ParseOf(text, slices.Concat(Metrics(), fileMetrics(), counterMetrics(text)))
+	return ParseOf(text, slices.Concat(Metrics(), deviceMetrics(), fileMetrics(), counterMetrics(text)))
 }
 
 // ParseOf reads a condition about metrics, whose names may end in a point and one of the suffixes. A ratio is a share.
@@ -300,6 +300,16 @@ func (x *readOnDemand) Files() *FileIO {
 		return nil
 	}
 	return x.files
+}
+
+// Devices is nil where the file tells of none.
+func (x *readOnDemand) Devices() *Devices {
+	if x == nil {
+		return nil
+	}
+	v, err := x.r.Devices(nil)
+	x.err = cmp.Or(x.err, err)
+	return v
 }
 
 func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) *T {

@@ -10,11 +10,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// DeviceCollectives are the kernels of libraries that communicate between devices, as NCCL and RCCL have them. A trace does not say which
-// kernels belong together. So the n-th kernel of a name on a device is taken for a member of the n-th operation, where all devices that have
+// DeviceCollectives are the kernels of libraries that communicate between devices, as NCCL and RCCL have them, without a record that says which
+// belong together. So the n-th kernel of a name on a device is taken for a member of the n-th operation, where all devices that have
 // the name have it equally often; of others, and of kernels that send to one device, nothing is known. A member waits from its begin to
 // that of the last one. Where a member ends before that, the order is wrong or clocks are: nothing is known of the name, but of
 // operations in which a member may be done before others come.
+//
+// So this is an estimate, and only said next to the rows of a file: groups of devices with as many kernels of a name each look like one
+// group, whose waits nobody has. WAIT rows, causes and critical path, which are exact, have collectives of devices with a record alone.
 type DeviceCollectives struct {
 	List    []DeviceCollective `json:"list"` // most wait first
 	Unknown uint64             `json:"unknown"`
@@ -93,11 +96,20 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 			if err != nil {
 				return nil, r.Failed(xtf.Proc(p), "calls", err)
 			}
+			records, err := xtf.ArrayOf[xtf.Coll](r.File, xtf.Proc(p))
+			if err != nil {
+				return nil, r.Failed(xtf.Proc(p), "collectives", err)
+			}
+			recorded := xtf.RowsOf[xtf.Coll](records.Rows(0, records.Len()).Only(xtf.CollT))
+			recorded.Next()
 			rows := calls.Rows(0, calls.Len())
 			for rows.Next() {
 				row := rows.Row()
 				kind, ok := kinds[xtf.U32(row, xtf.CallRegion)]
-				if !ok {
+				for ok && recorded.More && recorded.Row.T < xtf.U64(row, xtf.CallT) {
+					recorded.Next()
+				}
+				if !ok || recorded.More && recorded.Row.T <= xtf.U64(row, xtf.CallEnd) {
 					continue
 				}
 				name := r.RegionName(xtf.U32(row, xtf.CallRegion))
@@ -113,7 +125,7 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 					g.kind = pairsWait
 				}
 			}
-			if err := rows.Err(); err != nil {
+			if err := cmp.Or(rows.Err(), recorded.Err()); err != nil {
 				return nil, r.Failed(xtf.Proc(p), "calls", err)
 			}
 		}

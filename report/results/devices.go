@@ -137,22 +137,65 @@ func (x *Devices) Largest(of func(d *Device) uint64) (*Device, uint64) {
 	return best, of(best)
 }
 
-// setEfficiencies computes them over a runtime.
-func (x *Devices) setEfficiencies(runtime numbers.Sum) {
-	n := uint64(len(x.List))
-	if n == 0 {
-		return
-	}
-	sum := numbers.Sum(0)
+// deviceEfficiency is an efficiency of devices over a runtime, as a quotient, and its place in Devices.
+type deviceEfficiency struct {
+	metric string // of conditions
+	of     func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum)
+	field  func(x *Devices) *numbers.Ratio
+}
+
+var deviceEfficiencies = [...]deviceEfficiency{
+	{"device_efficiency", func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum) {
+		return x.Kernels(), numbers.Times(runtime, uint64(len(x.List)))
+	}, func(x *Devices) *numbers.Ratio { return &x.Efficiency }},
+	{"device_load_balance", func(x *Devices, _ numbers.Sum) (a, b numbers.Sum) {
+		return x.Kernels(), numbers.Times(x.largest((*Device).kernel), uint64(len(x.List)))
+	}, func(x *Devices) *numbers.Ratio { return &x.LoadBalance }},
+	{"device_communication", func(x *Devices, _ numbers.Sum) (a, b numbers.Sum) {
+		return x.largest((*Device).kernel), x.largest((*Device).Active)
+	}, func(x *Devices) *numbers.Ratio { return &x.Communication }},
+	{"device_orchestration", func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum) {
+		return x.largest((*Device).Active), runtime
+	}, func(x *Devices) *numbers.Ratio { return &x.Orchestration }},
+}
+
+func (d *Device) kernel() uint64 { return d.Kernel }
+
+// Kernels is the time of all devices in kernels.
+func (x *Devices) Kernels() (sum numbers.Sum) {
 	for _, d := range x.List {
 		sum = numbers.Add(sum, numbers.Integer(d.Kernel))
 	}
-	_, kernel := x.Largest(func(d *Device) uint64 { return d.Kernel })
-	_, active := x.Largest((*Device).Active)
-	x.Efficiency = numbers.Quotient(sum, numbers.Times(runtime, n))
-	x.LoadBalance = numbers.Quotient(sum, numbers.Times(numbers.Integer(kernel), n))
-	x.Communication = numbers.NewRatio(kernel, active)
-	x.Orchestration = numbers.Quotient(numbers.Integer(active), runtime)
+	return sum
+}
+
+func (x *Devices) largest(of func(d *Device) uint64) numbers.Sum {
+	_, v := x.Largest(of)
+	return numbers.Integer(v)
+}
+
+// setEfficiencies computes them over a runtime.
+func (x *Devices) setEfficiencies(runtime numbers.Sum) {
+	if len(x.List) == 0 {
+		return
+	}
+	for _, e := range deviceEfficiencies {
+		*e.field(x) = numbers.Quotient(e.of(x, runtime))
+	}
+}
+
+// deviceMetrics are what conditions can say of the devices of the whole program.
+func deviceMetrics() (list []Metric) {
+	for _, e := range deviceEfficiencies {
+		list = append(list, Metric{e.metric, KindShare, func(i *Interval) numbers.Fraction {
+			x := i.more.Devices()
+			if x == nil || len(x.List) == 0 || i.Index != 0 {
+				return numbers.Fraction{}
+			}
+			return numbers.Divide(e.of(x, i.POP.Runtime))
+		}})
+	}
+	return list
 }
 
 // deviceKey tells devices apart: by the node of the machine, or by the location group of the streams where that names no device.
