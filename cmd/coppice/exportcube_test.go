@@ -78,32 +78,41 @@ func TestExportCube(t *testing.T) {
 	}
 }
 
-// TestExportCubeRead has a profile read by a program that others wrote, and compares with what is read here.
-func TestExportCubeRead(t *testing.T) {
-	t.Parallel()
-	python := ""
+// cubeReader is a Python with pyCubexR, "" for none.
+func cubeReader() string {
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(name, "-c", "import pycubexr").Run() == nil {
-			python = name
-			break
+			return name
 		}
 	}
-	if python == "" {
-		t.Skip("no Python with pycubexr, which reads Cube files")
-	}
-	dir := analysed(t, "stencil:procs=4,events=4k,jitter=20,seed=1")
-	out := filepath.Join(dir, "run.cubex")
-	must(t, "export", filepath.Join(dir, "run.xtf"), "--to", "cubex", "-o", out, "-q")
-	text, err := exec.Command(python, "testdata/cube.py", out).Output()
-	var read map[string]map[string]map[string]float64
+	return ""
+}
+
+// readByOthers is what pyCubexR reads of a profile: by metric, location and path.
+func readByOthers(t *testing.T, python, profile string) (read map[string]map[string]map[string]float64) {
+	t.Helper()
+	text, err := exec.Command(python, "testdata/cube.py", profile).Output()
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return read
+}
+
+// TestExportCubeRead has a profile read by a program that others wrote, and compares with what is read here.
+func TestExportCubeRead(t *testing.T) {
+	t.Parallel()
+	python := cubeReader()
+	if python == "" {
+		t.Skip("no Python with pycubexr, which reads Cube files")
+	}
+	dir := analysed(t, "stencil:procs=4,events=4k,jitter=20,seed=1")
+	out := filepath.Join(dir, "run.cubex")
+	must(t, "export", filepath.Join(dir, "run.xtf"), "--to", "cubex", "-o", out, "-q")
 	found := profileValues{}
-	for metric, locations := range read {
+	for metric, locations := range readByOthers(t, python, out) {
 		for location, paths := range locations {
 			for path, v := range paths {
 				if metric != "visits" && !strings.HasPrefix(metric, "bytes_") {
@@ -119,6 +128,64 @@ func TestExportCubeRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(readCube(t, b), found); diff != "" || len(found) < 5 {
 		t.Error(len(found), diff)
+	}
+}
+
+// TestExportCubeReadWaits compares the sum of each wait state in profiles of real runs, as a program that others wrote reads them, with
+// the report's: over all, and of each process.
+func TestExportCubeReadWaits(t *testing.T) {
+	t.Parallel()
+	python := cubeReader()
+	if python == "" {
+		t.Skip("no Python with pycubexr, which reads Cube files")
+	}
+	seen := map[string]int{}
+	for _, archive := range []string{
+		"stencil4d-32", "lulesh-8", "lammps-melt-4", "lammps-pppm-4", "npb-bt.S-4", "npb-cg.S-4", "npb-ft.S-4", "npb-is.S-8", "npb-lu.S-4", "npb-mg.S-4", "npb-sp.S-4", "sweep3d-4",
+	} {
+		dir := t.TempDir()
+		run, out := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "run.cubex")
+		must(t, "analyze", filepath.Join(sharedTraces(t), archive, "traces.otf2"), "-o", run, "-q", "-j", "2")
+		must(t, "export", run, "--to", "cubex", "-o", out, "-q")
+		read := readByOthers(t, python, out)
+		x := jsonOf[struct {
+			Waits struct {
+				Resolution float64
+				Patterns   []struct {
+					Pattern string
+					Ticks   float64
+				}
+				Processes []map[string]any
+			}
+		}](t, "report", run, "waits").Waits
+		compare := func(what string, got, ticks float64) {
+			if want := ticks / x.Resolution; math.Abs(got-want) > 1e-9*want+1e-12 {
+				t.Errorf("%s: %s %v s, want %v", archive, what, got, want)
+			}
+		}
+		for _, p := range x.Patterns {
+			all := 0.
+			for location, paths := range read[p.Pattern] {
+				sum := 0.
+				for _, v := range paths {
+					sum += v
+				}
+				rank, err := strconv.Atoi(location)
+				if err != nil || rank >= len(x.Processes) {
+					t.Fatalf("%s: location %s of %d", archive, location, len(x.Processes))
+				}
+				ticks, _ := x.Processes[rank][p.Pattern].(float64)
+				compare(p.Pattern+" of rank "+location, sum, ticks)
+				all += sum
+			}
+			compare(p.Pattern, all, p.Ticks)
+			if p.Ticks > 0 {
+				seen[p.Pattern]++
+			}
+		}
+	}
+	if len(seen) < 6 {
+		t.Errorf("too few wait states: %v", seen)
 	}
 }
 
@@ -213,6 +280,7 @@ func reported(t *testing.T, to profileValues, run, rank string) {
 	type sum struct {
 		Path        []string
 		Pattern     string
+		Order       string `json:"wrong_order"`
 		Ticks       uint64
 		Short, Long uint64
 	}
@@ -245,6 +313,9 @@ func reported(t *testing.T, to profileValues, run, rank string) {
 	for i := range doc.Waits.Paths {
 		x := &doc.Waits.Paths[i]
 		to.add(x.Pattern, rank, path(x), ns(x.Ticks))
+		if x.Order != "" {
+			to.add("late_sender_wrong_order_"+x.Order, rank, path(x), ns(x.Ticks))
+		}
 	}
 	for i := range doc.Waits.Causes {
 		x := &doc.Waits.Causes[i]

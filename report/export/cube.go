@@ -45,7 +45,7 @@ const (
 	cubeLong
 	cubeSent
 	cubeReceived
-	cubeWaits // and, by pattern, the next ones
+	cubeWaits // and, by pattern, the next ones, then orderItems
 )
 
 // cube is a profile in the form of Cube 4, https://www.scalasca.org: metrics by call path and location.
@@ -71,6 +71,9 @@ type cube struct {
 // cubePath is a node of the tree: a region that is called on the path of another node.
 type cubePath struct{ parent, region uint32 }
 
+// orderItems are the parts of late senders, by their order.
+var orderItems = [...]xtf.Item{xtf.WaitOrderSame >> 8: xtf.ItemLateSenderSame, xtf.WaitOrderDifferent >> 8: xtf.ItemLateSenderOther}
+
 // cubeBlock is how many values are in memory at once.
 const cubeBlock = 8 << 20
 
@@ -87,7 +90,7 @@ func (s *Source) Cube(out io.Writer, limit int64) (*Profiled, error) {
 		cubeSent:     {name: "bytes_sent", text: "Sent in messages and collectives", count: true, unit: "bytes"},
 		cubeReceived: {name: "bytes_received", text: "Received in messages and collectives", count: true, unit: "bytes"},
 	}
-	for _, item := range xtf.PatternItems {
+	for _, item := range append(xtf.PatternItems[:], orderItems[1:]...) {
 		c.metrics = append(c.metrics, cubeMetric{name: item.String(), text: "Wait: " + results.ItemWord(item)})
 	}
 	err := c.countersOf()
@@ -169,6 +172,9 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 				metric := []int{cubeWaits + int(at.Pattern&xtf.WaitPatternMask), cubeShort, cubeCritical}[k]
 				if metric < cubeWaits+len(xtf.PatternItems) {
 					put(metric, nodes[path], x.Ticks)
+				}
+				if order := int(at.Pattern & xtf.WaitOrderMask >> 8); order > 0 && order < len(orderItems) {
+					put(cubeWaits+len(xtf.PatternItems)+order-1, nodes[path], x.Ticks)
 				}
 				put(cubeLong, nodes[path], x.Long)
 			})
