@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -145,23 +146,87 @@ resolution 1000
 2 800 THREAD_END 4 1
 `
 
+// rolesOfOpenMP gives regions the roles of constructs, by their names.
+func rolesOfOpenMP(o *analyze.Options) {
+	d := o.Source.Definitions()
+	roles := map[string]trace.RegionRole{
+		"parallel": trace.RoleParallel, "barrier": trace.RoleImplicitBarrier, "critical": trace.RoleCritical, "sblock": trace.RoleCriticalSblock, "taskwait": trace.RoleTaskWait, "task": trace.RoleTask,
+	}
+	for i := range d.Regions {
+		if r := &d.Regions[i]; roles[d.Text(r.Name)] != 0 {
+			r.Role, r.Paradigm = roles[d.Text(r.Name)], trace.ParadigmOpenMP
+		}
+	}
+}
+
+// nestedRegions has two threads in a region from 100 to 450, each of which begins a region of two: threads work for 50, 150, 250 and 350 ticks.
+const nestedRegions = `
+-- program --
+processes 1
+threads 4
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER parallel
+0 100 ENTER parallel
+0 150 ENTER barrier
+0 250 LEAVE barrier
+0 250 LEAVE parallel
+0 250 ENTER barrier
+0 450 LEAVE barrier
+0 450 LEAVE parallel
+0 500 LEAVE main
+1 100 ENTER parallel
+1 100 ENTER parallel
+1 350 ENTER barrier
+1 450 LEAVE barrier
+1 450 LEAVE parallel
+1 450 ENTER barrier
+1 450 LEAVE barrier
+1 450 LEAVE parallel
+2 100 ENTER parallel
+2 250 ENTER barrier
+2 250 LEAVE barrier
+2 250 LEAVE parallel
+3 100 ENTER parallel
+3 450 ENTER barrier
+3 450 LEAVE barrier
+3 450 LEAVE parallel
+`
+
+// TestNestedRegions: of 4 threads in 500 ticks 150 are outside of regions, so serial is (2000 - 450) / 2000; in the region all work 800 of 4 x 350, the
+// busiest one all of it. That the critical path stays in barriers inside is said.
+func TestNestedRegions(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, nestedRegions, rolesOfOpenMP)
+	p := jsonOf[struct {
+		Summary struct {
+			POP struct {
+				Threads struct {
+					Serial, Scheduling float64
+					Balance            float64 `json:"load_balance"`
+				} `json:"threads"`
+			}
+		}
+	}](t, "report", run).Summary.POP.Threads
+	if p.Serial != 1550./2000 || math.Abs(p.Balance-(800.+150)/1550) > 1e-12 || p.Scheduling != 1 {
+		t.Errorf("%+v", p)
+	}
+	if text := must(t, "report", run); !strings.Contains(text, "the critical path stays in their barriers") {
+		t.Error(text)
+	}
+	if text := must(t, "report", foundTrace(t, ofThreads, rolesOfOpenMP)); strings.Contains(text, "inside of others") {
+		t.Error(text)
+	}
+}
+
 // TestPathThroughThreads: the critical path by region, by hand from the end. Thread 0: main from 960 and from 810, to 958 the barrier, 955 to 956 the
 // region, taskwait from 950, when the task of thread 1 ends; that from 865, before it the barrier back to 860, when it was created; the region from 850, main from 810,
 // the join from 800; thread 2 from 610; main from 602 and from 570, the start of the thread between. Then the region but for the barrier from 560 and the lock, which
 // thread 1 gives at 500: its part of the region from 405, thread 0's from 400, main from 320. At last the barrier from 310, before it thread 1 from 105, thread 0.
 func TestPathThroughThreads(t *testing.T) {
 	t.Parallel()
-	run := foundTrace(t, ofThreads, func(o *analyze.Options) {
-		d := o.Source.Definitions()
-		roles := map[string]trace.RegionRole{
-			"parallel": trace.RoleParallel, "barrier": trace.RoleImplicitBarrier, "critical": trace.RoleCritical, "sblock": trace.RoleCriticalSblock, "taskwait": trace.RoleTaskWait, "task": trace.RoleTask,
-		}
-		for i := range d.Regions {
-			if r := &d.Regions[i]; roles[d.Text(r.Name)] != 0 {
-				r.Role, r.Paradigm = roles[d.Text(r.Name)], trace.ParadigmOpenMP
-			}
-		}
-	})
+	run := foundTrace(t, ofThreads, rolesOfOpenMP)
 	type region struct {
 		Name  string
 		Ticks uint64

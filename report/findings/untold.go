@@ -148,6 +148,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
 	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
+	add(threaded && s.Rows && nestsRegions(r), "nested regions", "parallel regions are inside of others: which threads are a team is not known, so the critical path stays in their barriers; efficiencies of threads count all that work in the outer region")
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
 	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
@@ -282,6 +283,24 @@ func parts(r *results.Run) (list []string) {
 		list = append(list, fmt.Sprintf("nothing is recorded of rank %s: waits for them are not known", results.RankList(nothing)))
 	}
 	return list
+}
+
+// nestsRegions reports whether a parallel region of OpenMP is called inside of another one.
+func nestsRegions(r *results.Run) bool {
+	paths, err := results.ReadCallPaths(r)
+	if err != nil {
+		return false
+	}
+	inside := make([]bool, paths.Len())
+	for n := 1; n < len(inside); n++ {
+		d, outer := r.Defs.Region(paths.Region(uint32(n))), inside[paths.Parent(uint32(n))]
+		parallel := d != nil && d.Paradigm == trace.ParadigmOpenMP && d.Role == trace.RoleParallel
+		if parallel && outer {
+			return true
+		}
+		inside[n] = outer || parallel
+	}
+	return false
 }
 
 // UntoldDevices is the largest time of a process in calls of a device's runtime, where it is not known what devices do meanwhile.
