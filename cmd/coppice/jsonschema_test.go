@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,9 +14,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/query"
+	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/diff"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/predicted"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/scaling"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // object is a JSON Schema, draft 2020-12, or a part of one.
@@ -39,6 +46,11 @@ func (s *schemas) typ(t reflect.Type) object {
 		return object{"anyOf": []any{s.typ(t.Elem()), object{"type": "null"}}}
 	case t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface:
 		return object{}
+	case t == reflect.TypeFor[lookup.Limits](): // its zero value is exact
+		return object{"anyOf": []any{object{"type": "integer"}, s.typ(reflect.TypeFor[struct {
+			Lower uint64 `json:"lower"`
+			Upper uint64 `json:"upper"`
+		}]())}}
 	case pointer.Implements(marshaler):
 		b, err := json.Marshal(reflect.New(t).Interface())
 		var v any
@@ -128,16 +140,64 @@ func (s *schemas) fields(t reflect.Type, properties object, required *[]any) {
 	}
 }
 
+// answer is the schema of an answer about a run, which has its result as the value of a key.
+func (s *schemas) answer(key string, result object) object {
+	o := s.typ(reflect.TypeFor[struct {
+		results.Envelope
+		Summary *results.Brief `json:"summary"`
+	}]())
+	o["properties"].(object)[key], o["required"] = result, append(o["required"].([]any), key)
+	return o
+}
+
+// query is the schema of what query answers: of rows, or of what the call graph and running totals tell.
+func (s *schemas) query(t *testing.T, run string) object {
+	r, err := results.Open(run, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows, err := query.Ask(r, &query.Question{Primitive: "rows", Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []any{s.typ(reflect.ValueOf(rows.Value).Field(0).Type().Elem())}
+	for _, x := range []struct {
+		primitive string
+		of        reflect.Type
+	}{
+		{"window", reflect.TypeFor[lookup.Statistics]()},
+		{"stack", reflect.TypeFor[lookup.Stack]()},
+		{"instance", reflect.TypeFor[lookup.Instance]()},
+		{"interval", reflect.TypeFor[lookup.Window]()},
+		{"timeline", reflect.TypeFor[lookup.Picture]()},
+		{"walk", reflect.TypeFor[lookup.Walk]()},
+	} {
+		list = append(list, object{"type": "object", "required": []any{"primitive", "answer", "cost"}, "properties": object{
+			"primitive": object{"type": "string", "const": x.primitive}, "answer": s.typ(x.of), "cost": s.typ(reflect.TypeFor[xtf.Stats]()),
+		}})
+	}
+	return object{"anyOf": list}
+}
+
 // fits holds a value against a schema. A key that a type does not have is an error; readers have to expect such keys.
 func fits(v any, s, defs object) error {
 	if ref, ok := s["$ref"].(string); ok {
 		return fits(v, defs[strings.TrimPrefix(ref, "#/$defs/")].(object), defs)
 	}
-	if any, ok := s["anyOf"].([]any); ok {
-		if v == nil {
-			return nil
+	if list, ok := s["anyOf"].([]any); ok {
+		var all error
+		for _, x := range list {
+			err := fits(v, x.(object), defs)
+			if err == nil {
+				return nil
+			}
+			all = errors.Join(all, err)
 		}
-		return fits(v, any[0].(object), defs)
+		return all
+	}
+	if c, ok := s["const"]; ok && v != c {
+		return fmt.Errorf("%v, want %v", v, c)
 	}
 	want := s["type"]
 	if want == nil {
@@ -194,8 +254,7 @@ func fits(v any, s, defs object) error {
 	return nil
 }
 
-// TestJSONSchemas: docs/format has the schemas of the JSON of report, diff and report scaling, and what these write fits. Write them
-// anew with -update.
+// TestJSONSchemas: docs/format has the schemas of JSON results, and what verbs write fits. Write them anew with -update.
 func TestJSONSchemas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -212,18 +271,40 @@ func TestJSONSchemas(t *testing.T) {
 			every = append(every, string(s))
 		}
 	}
+	platform := filepath.Join(dir, "platform.toml")
+	if err := os.WriteFile(platform, []byte(platformOf4), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	predict := []string{"predict", runs[0], "--platform", platform, "-q", "--format", "json"}
+	of := func(x reflect.Type) func(*schemas) object { return func(s *schemas) object { return s.typ(x) } }
 	for _, x := range []struct {
-		name string
-		of   reflect.Type
-		args [][]string
+		name, title string
+		schema      func(*schemas) object
+		args        [][]string
 	}{
-		{"report", reflect.TypeFor[report.Document](), [][]string{every, {"report", runs[0], "histogram", "--region", "MPI_Send", "--format", "json"}, {"report", runs[1], "--format", "json"}}},
-		{"diff", reflect.TypeFor[diff.Diff](), [][]string{{"diff", runs[0], runs[1], "--format", "json"}}},
-		{"scaling", reflect.TypeFor[scaling.Scaling](), [][]string{{"report", "scaling", runs[0], runs[1], "--mode", "weak", "--format", "json"}}},
+		{"report", "report", of(reflect.TypeFor[report.Document]()), [][]string{
+			every,
+			{"report", runs[0], "histogram", "--region", "MPI_Send", "--format", "json"},
+			{"report", runs[1], "--format", "json"},
+		}},
+		{"diff", "diff", of(reflect.TypeFor[diff.Diff]()), [][]string{{"diff", runs[0], runs[1], "--format", "json"}}},
+		{"scaling", "scaling", of(reflect.TypeFor[scaling.Scaling]()), [][]string{{"report", "scaling", runs[0], runs[1], "--mode", "weak", "--format", "json"}}},
+		{"levers", "report", func(s *schemas) object {
+			return s.answer("levers", s.typ(reflect.TypeFor[levers.Report]()))
+		}, [][]string{{"levers", runs[0], "-q", "--format", "json"}, {"levers", runs[0], "-q", "--scale", "region:timestep=0.5", "--format", "json"}}},
+		{"predict", "report", func(s *schemas) object {
+			return s.answer("predict", s.typ(reflect.TypeFor[predicted.Prediction]()))
+		}, [][]string{
+			predict,
+			append(predict[:len(predict):len(predict)], "--sweep", "latency=1,2"),
+			append(predict[:len(predict):len(predict)], "--host-platform", platform, "--substitute", "copy"),
+			{"predict", runs[0], "--self-check", "--host-platform", platform, "-q", "--format", "json"},
+		}},
+		{"query", "report", func(s *schemas) object { return s.answer("query", s.query(t, runs[0])) }, queries(runs[0])},
 	} {
 		s := schemas{defs: object{}, of: map[string]reflect.Type{}}
-		whole := s.typ(x.of)
-		whole["$schema"], whole["title"], whole["$defs"] = "https://json-schema.org/draft/2020-12/schema", "coppice."+x.name+"/1", s.defs
+		whole := x.schema(&s)
+		whole["$schema"], whole["title"], whole["$defs"] = "https://json-schema.org/draft/2020-12/schema", "coppice."+x.title+"/1", s.defs
 		b, err := json.MarshalIndent(whole, "", " ")
 		if err != nil {
 			t.Fatal(err)
@@ -256,4 +337,18 @@ func TestJSONSchemas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// queries ask a run with every primitive.
+func queries(run string) [][]string {
+	var list [][]string
+	for _, p := range []string{
+		"search --type coll --time 10% --mode ge", "size --type coll --time 10%", "next --time 10%", "at -n 3", "rows --limit 3", "rows --type p2p --limit 3",
+		"visible --time 10%..20%", "stats --time 10%..20%", "partner --type p2p -n 3", "members --type coll -n 0", "bins --whole --time 10%..50% --width 20",
+		"window --time 10%..30%", "window --time 10%..30% --exact", "stack --time 20%", "stack --time 20% --source graph", "instance --region MPI_Send -n 2",
+		"interval --time 10%..20%", "timeline --time 10%..20% --width 20", "walk --time 20% --limit 5",
+	} {
+		list = append(list, append([]string{"query", run, "--format", "json"}, strings.Fields(p)...))
+	}
+	return list
 }
