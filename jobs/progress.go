@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -36,9 +37,13 @@ type Cost struct {
 }
 
 // Meter counts the work of one rank and carries the counts up a binomial tree,
-// without waiting for anybody: a rank sends what it knows of its subtree at
-// most every two seconds, and takes what its children sent when it is asked.
+// without waiting for anybody: every two seconds a rank takes what its children
+// sent, and sends what it knows of its subtree, also while it waits for others.
 type Meter struct {
+	end   chan struct{}  // closed by Close
+	ended sync.WaitGroup // what reports goes on until then
+
+	mu      sync.Mutex // of all below
 	comm    mpi.Comm
 	show    func(Progress) // on rank 0
 	parent  int
@@ -63,14 +68,43 @@ type tally struct {
 	share              uint64 // of slowest, in units of 2^-32
 }
 
-// NewMeter prepares progress on c, which belongs to the meter alone. show is
-// called on rank 0; nil shows nothing.
+// NewMeter prepares progress on c, which belongs to the meter alone until Close. show is
+// called on rank 0, from one goroutine at a time; nil shows nothing.
 func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
-	m := &Meter{comm: c, show: show, parent: -1, kids: map[int]tally{}}
+	m := &Meter{comm: c, show: show, parent: -1, kids: map[int]tally{}, end: make(chan struct{})}
 	if r := c.Rank(); r != 0 {
 		m.parent = r & (r - 1)
 	}
+	if c.Size() > 1 {
+		every := time.NewTicker(reportEvery)
+		m.reportAt(every.C, every.Stop)
+	}
 	return m
+}
+
+// reportAt reports whenever something comes, until Close.
+func (m *Meter) reportAt(ticks <-chan time.Time, stop func()) {
+	m.ended.Go(func() {
+		defer stop()
+		for {
+			select {
+			case <-m.end:
+				return
+			case now := <-ticks:
+				m.mu.Lock()
+				m.report(now)
+				m.mu.Unlock()
+			}
+		}
+	})
+}
+
+// report exchanges counts where it is time for that.
+func (m *Meter) report(now time.Time) {
+	if m.stage != "" && now.After(m.next) {
+		m.next = now.Add(reportEvery)
+		m.exchange()
+	}
 }
 
 // Plan says which stages are to come, in their order, so that progress is that of the whole job.
@@ -96,6 +130,8 @@ func (m *Meter) enter(stage string) {
 
 // Stage begins a stage in which this rank has own bytes to do, and all ranks together all of them.
 func (m *Meter) Stage(name string, own, all uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.endStage()
 	m.enter(name)
 	m.stage, m.began = name, time.Now()
@@ -113,11 +149,10 @@ func (m *Meter) Add(n uint64) {
 	if m.Dog != nil {
 		m.Dog.Alive()
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.own.done = min(m.own.done+n, m.own.total)
-	if now := time.Now(); now.After(m.next) {
-		m.next = now.Add(reportEvery)
-		m.exchange()
-	}
+	m.report(time.Now())
 }
 
 // exchange takes the children's counts and passes the subtree's on.
@@ -197,6 +232,8 @@ const closeWait = 10 * time.Second
 // Close ends the last stage, unless it failed, and takes the messages still
 // in progress. Collective; when other ranks never come, it gives up.
 func (m *Meter) Close(failed bool) {
+	close(m.end)
+	m.ended.Wait()
 	if !failed {
 		m.endStage()
 	}

@@ -90,3 +90,52 @@ func TestTotal(t *testing.T) {
 		t.Errorf("%d reports", len(seen))
 	}
 }
+
+// TestProgressOfOthers: what a rank does is shown while rank 0 waits for it.
+func TestProgressOfOthers(t *testing.T) {
+	t.Parallel()
+	seen := make(chan uint64, 100)
+	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+		side, err := c.Dup()
+		if err != nil {
+			return err
+		}
+		m := NewMeter(side, func(p Progress) {
+			select {
+			case seen <- p.Done:
+			default: // nobody reads any more
+			}
+		})
+		m.Stage("causes", 100, 200)
+		if c.Rank() == 1 {
+			m.mu.Lock()
+			m.next = time.Time{} // it is time for a report
+			m.mu.Unlock()
+			m.Add(60)
+			for done := range seen {
+				if done == 60 {
+					break
+				}
+			}
+			err = c.Send(nil, 0, 1)
+		} else {
+			ticks := make(chan time.Time)
+			m.reportAt(ticks, func() {})
+			go func() {
+				for n := 1; ; n++ { // the message of rank 1 may not be there yet
+					select {
+					case ticks <- time.Now().Add(time.Duration(n) * time.Hour):
+					case <-m.end:
+						return
+					}
+				}
+			}()
+			_, _, err = c.Recv(1, 1)
+		}
+		m.Close(err != nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -127,7 +127,7 @@ func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
 	x := &prediction{o: *o, c: jobs.KeepingCodes{Comm: c}}
 	x.o.Host, x.o.HostVectors, x.o.Output = "", nil, ""
 	x.o.Vectors = []string{""} // there will be some
-	x.meter = jobs.NewMeter(c, nil)
+	x.meter = jobs.NewMeter(mpi.Serial(), nil)
 	err := x.open()
 	if x.file != nil {
 		defer x.file.Close()

@@ -250,6 +250,7 @@ func (d *Delays) ask() error {
 			}
 		}
 		d.since = append(d.since, since)
+		d.run.did(0, 1)
 	}
 	out.flush()
 	if err = d.asks.deliver(cmp.Or(err, out.err)); err != nil {

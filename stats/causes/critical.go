@@ -242,6 +242,7 @@ func (c *Path) follow() error {
 			p, at, more = c.back(p, at, own.slabs.start(k))
 			slices.Reverse(c.list)
 			c.spans[k-own.own] = slices.Clone(c.list)
+			c.run.did(0, 1)
 		}
 	}
 	if comm.Rank() > 0 {

@@ -29,7 +29,8 @@ type Run struct {
 	// Within tells what locations of a process wait for in one another; nil without streams and threads, or where that is not asked for.
 	Within *Within
 
-	// Did is called as Ideal and Costs go on, with the part of both that is done since the last call.
+	// Did is called whenever a slab went through a pass, with the part of Ideal and Costs that is done since the last call, which may
+	// be 0: then it is a sign of life.
 	Did func(part float64)
 
 	parcels *parcels // what Pass left, by slab

@@ -588,9 +588,11 @@ func (fs flows) pass(in []*crossing, first bool) error {
 			}
 			in[n] = run.to
 		}
-		if first {
-			fs[0].r.did(0.2, len(fs[0].runs))
+		part := 0.2
+		if !first {
+			part = 0
 		}
+		fs[0].r.did(part, len(fs[0].runs))
 	}
 	return nil
 }

@@ -162,6 +162,7 @@ func (d *Delays) passSlab(i int) error {
 		d.run.did(0.3, len(d.blamed.slabs))
 		return nil
 	}
+	d.run.did(0.15, len(d.blamed.slabs))
 	d.packed = d.packed[:0]
 	for n := range d.list {
 		d.packed = binary.AppendUvarint(d.packed, *d.passedBy(n))
@@ -252,7 +253,7 @@ func (d *Delays) dealAll() error {
 		if err := failure(&passed); err != nil {
 			return err
 		}
-		d.run.did(0.3, len(d.blamed.slabs))
+		d.run.did(0.15, len(d.blamed.slabs))
 	}
 	return nil
 }
