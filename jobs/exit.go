@@ -50,9 +50,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Code is the exit code.
 func (e *Error) Code() int { return e.code }
 
-// Severity orders codes when ranks fail differently.
-func (e *Error) Severity() int { return mpi.Severity(e.code) }
-
 // ExitCode returns the exit code for err.
 func ExitCode(err error) int {
 	if err == nil {

@@ -5,39 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// Coded is an error that stands for an exit code. Code is the exit code, above 0; Severity orders codes: of several
-// ranks' errors Agree chooses the most severe one. Errors that are not Coded count as code 1 of severity 0.
+// Coded is an error that stands for an exit code, above 0: of several ranks' errors Agree chooses the most severe one.
+// Errors that are not Coded count as code 1.
 type Coded interface {
 	error
 	Code() int
-	Severity() int
 }
 
-// Severity is the project's order of exit codes, 6 > 5 > 3 > 2 > 4 > 75 > 1 > 0. Signals (130, 143) and other unknown
-// codes rank between 75 and 4. Main combines the codes of the ranks with it, and a Coded error may return it.
-func Severity(code int) int {
-	switch code {
-	case 0:
-		return 0
-	case 1:
-		return 1
-	case 75:
-		return 2
-	case 4:
-		return 4
-	case 2:
-		return 5
-	case 3:
-		return 6
-	case 5:
-		return 7
-	case 6:
-		return 8
+// severities is the project's order of exit codes. Signals (130, 143) and other unknown codes rank as otherCode.
+var severities = [...]int{0, 1, 75, otherCode, 4, 2, 3, 5, 6}
+
+const otherCode = -1
+
+// severity orders exit codes. Main combines the codes of the ranks with it.
+func severity(code int) int {
+	if i := slices.Index(severities[:], code); i >= 0 {
+		return i
 	}
-	return 3
+	return slices.Index(severities[:], otherCode)
 }
 
 // AgreedError is the error of a collective phase: the same value on every rank. It is one rank's error, the most
@@ -51,7 +40,6 @@ type AgreedError struct {
 	class    Class
 	sentinel error
 	code     int
-	severity int
 }
 
 func (e *AgreedError) Error() string {
@@ -66,9 +54,6 @@ func (e *AgreedError) Error() string {
 
 // Code is the exit code of the chosen error.
 func (e *AgreedError) Code() int { return e.code }
-
-// Severity is the severity of the chosen error.
-func (e *AgreedError) Severity() int { return e.severity }
 
 // Unwrap gives the class, if there is one, and the sentinel.
 func (e *AgreedError) Unwrap() []error {
@@ -88,8 +73,7 @@ func AgreeOn(c Comm, err error, sentinels ...error) error {
 	own := describe(c.Rank(), err, sentinels)
 	key := int64(math.MaxInt64)
 	if err != nil {
-		sev := int64(min(max(own.severity, 0), math.MaxInt32-1))
-		key = (math.MaxInt32-sev)<<32 | int64(c.Rank())
+		key = int64(len(severities)-severity(own.code))<<32 | int64(c.Rank())
 	}
 	least, cerr := c.system().reduceMin(key)
 	if cerr != nil {
@@ -137,7 +121,7 @@ func describe(rank int, err error, sentinels []error) *AgreedError {
 	}
 	var coded Coded
 	if errors.As(err, &coded) && coded.Code() > 0 {
-		e.code, e.severity = coded.Code(), coded.Severity()
+		e.code = coded.Code()
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s) {
@@ -151,7 +135,7 @@ func describe(rank int, err error, sentinels []error) *AgreedError {
 	return e
 }
 
-// encode writes five little-endian int32 (rank, class, code, severity, index of the sentinel or -1) and the text.
+// encode writes four little-endian int32 (rank, class, code, index of the sentinel or -1) and the text.
 func (e *AgreedError) encode(sentinels []error) []byte {
 	index := -1
 	for i, s := range sentinels {
@@ -161,22 +145,22 @@ func (e *AgreedError) encode(sentinels []error) []byte {
 		}
 	}
 	var b []byte
-	for _, v := range [...]int{e.Rank, int(e.class), e.code, e.severity, index} {
+	for _, v := range [...]int{e.Rank, int(e.class), e.code, index} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
 	}
 	return append(b, e.Text...)
 }
 
 func decodeAgreed(b []byte, sentinels []error) (*AgreedError, error) {
-	if len(b) < 20 {
+	if len(b) < 16 {
 		return nil, errf("agree", ErrInternal, "message of %d bytes is too short", len(b))
 	}
-	var v [5]int
+	var v [4]int
 	for i := range v {
 		v[i] = int(int32(binary.LittleEndian.Uint32(b[4*i:])))
 	}
-	e := &AgreedError{Rank: v[0], class: Class(v[1]), code: v[2], severity: v[3], Text: string(b[20:])}
-	if i := v[4]; i >= 0 && i < len(sentinels) {
+	e := &AgreedError{Rank: v[0], class: Class(v[1]), code: v[2], Text: string(b[16:])}
+	if i := v[3]; i >= 0 && i < len(sentinels) {
 		e.sentinel = sentinels[i]
 	}
 	return e, nil

@@ -211,7 +211,6 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 func (e *exitError) Code() int     { return e.code }
-func (e *exitError) Severity() int { return Severity(e.code) }
 
 var (
 	errDamaged = errors.New("damaged")

@@ -170,9 +170,6 @@ func (e *PanicError) Error() string { return "panic: " + e.Value }
 // Code is the exit code of an internal error.
 func (e *PanicError) Code() int { return 6 }
 
-// Severity orders the code; see the function of this name.
-func (e *PanicError) Severity() int { return Severity(6) }
-
 // AbortError is what RunInProcess returns after a rank called Abort.
 type AbortError struct{ ExitCode int }
 
@@ -180,9 +177,6 @@ func (e *AbortError) Error() string { return fmt.Sprintf("aborted with exit code
 
 // Code is the exit code given to Abort.
 func (e *AbortError) Code() int { return e.ExitCode }
-
-// Severity orders the code; see the function of this name.
-func (e *AbortError) Severity() int { return Severity(e.ExitCode) }
 
 // RankError says which rank an error came from.
 type RankError struct {

@@ -250,19 +250,6 @@ func disagreement(same []int64, op Op) error {
 	return nil
 }
 
-// storeReduced puts the result into v.
-func storeReduced(v, out []int64, op Op) error {
-	if op == Sum {
-		sums := make([]int64, len(v))
-		if !joinSum(sums, out) {
-			return errf("allreduce", ErrOverflow, "a sum does not fit 64 bits")
-		}
-		out = sums
-	}
-	copy(v, out)
-	return nil
-}
-
 func (c *mpiComm) reducePiece(dst, src []int64, op Op) error {
 	if c.world != nil {
 		c.l.mu.Lock()

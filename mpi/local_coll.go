@@ -1,9 +1,6 @@
 package mpi
 
-import (
-	"context"
-	"math"
-)
+import "context"
 
 // call is what all ranks of one collective call must have in common.
 type call struct {
@@ -196,46 +193,31 @@ func (c *local) Exscan(v int64) (int64, error) {
 	return r.ints[c.rank], nil
 }
 
-func (c *local) reduce(v []int64, op Op) error {
+func (c *local) reduce(v []int64, op Op) error { return c.reduceAs("allreduce", v, op) }
+
+func (c *local) reduceAs(name string, v []int64, op Op) error {
 	if op >= numOps {
-		return errf("allreduce", ErrOp, "unknown reduction %d", op)
+		return errf(name, ErrOp, "unknown reduction %d", op)
 	}
 	in := v
 	if op == Sum {
 		in = splitSum(v)
 	}
-	r, err := c.meet(context.Background(), call{op: "allreduce", red: op, n: len(v)}, func(r *round) {
+	r, err := c.meet(context.Background(), call{op: name, red: op, n: len(v)}, func(r *round) {
 		if r.arrived == 0 {
 			r.ints = append(make([]int64, 0, len(in)), in...)
 			return
 		}
 		combine(r.ints, in, op)
-	}, func(r *round) {
-		if op != Sum {
-			return
-		}
-		out := make([]int64, len(v))
-		if !joinSum(out, r.ints) {
-			r.err = errf("allreduce", ErrOverflow, "a sum does not fit 64 bits")
-		}
-		r.ints = out
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}
-	copy(v, r.ints)
-	return nil
+	return storeReduced(v, r.ints, op)
 }
 
 func (c *local) reduceMin(v int64) (int64, error) {
-	r, err := c.meet(context.Background(), call{op: "agree"}, func(r *round) {
-		if r.ints == nil {
-			r.ints = []int64{math.MaxInt64}
-		}
-		r.ints[0] = min(r.ints[0], v)
-	}, nil)
-	if err != nil {
-		return 0, err
-	}
-	return r.ints[0], nil
+	w := []int64{v}
+	err := c.reduceAs("agree", w, Min)
+	return w[0], err
 }

@@ -13,7 +13,7 @@ type World struct {
 }
 
 // Finish ends the communication and returns the exit code for this process: the most severe of all ranks' codes, by
-// Severity. A rank with code 0 waits for the others without limit. A rank with another code waits 10 s; when others
+// severities. A rank with code 0 waits for the others without limit. A rank with another code waits 10 s; when others
 // still go on then, they would wait for it in vain, and the whole job is aborted with that code.
 func (w *World) Finish(code int) int { return w.finish(code) }
 
@@ -58,5 +58,5 @@ func (w *World) guard(run func(Comm) int) int {
 // codeKey orders exit codes for a reduction by maximum: severity first.
 func codeKey(code int) int64 {
 	code &= 0xff
-	return int64(Severity(code))<<32 | int64(code)
+	return int64(severity(code))<<32 | int64(code)
 }

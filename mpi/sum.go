@@ -48,3 +48,16 @@ func combine(dst, src []int64, op Op) {
 		}
 	}
 }
+
+// storeReduced puts the result into v.
+func storeReduced(v, out []int64, op Op) error {
+	if op == Sum {
+		sums := make([]int64, len(v))
+		if !joinSum(sums, out) {
+			return errf("allreduce", ErrOverflow, "a sum does not fit 64 bits")
+		}
+		out = sums
+	}
+	copy(v, out)
+	return nil
+}

@@ -74,7 +74,7 @@ func TestWithoutOMPIO(t *testing.T) {
 func TestSeverity(t *testing.T) {
 	order := []int{0, 1, 75, 143, 4, 2, 3, 5, 6}
 	for i := 1; i < len(order); i++ {
-		if Severity(order[i-1]) >= Severity(order[i]) || codeKey(order[i-1]) >= codeKey(order[i]) {
+		if severity(order[i-1]) >= severity(order[i]) || codeKey(order[i-1]) >= codeKey(order[i]) {
 			t.Errorf("%d is not less severe than %d", order[i-1], order[i])
 		}
 	}
@@ -161,7 +161,7 @@ func TestAgreedEncoding(t *testing.T) {
 			t.Errorf("%.40v: got %.80v, %v", err, got, derr)
 		}
 	}
-	if _, err := decodeAgreed(make([]byte, 19), nil); !errors.Is(err, ErrInternal) {
+	if _, err := decodeAgreed(make([]byte, 15), nil); !errors.Is(err, ErrInternal) {
 		t.Error(err)
 	}
 }
