@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -40,7 +41,7 @@ func buildOn(t testing.TB, defs *trace.Definitions, processes []items) *results.
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := xtf.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtftest.MemorySink{})
 	for p, x := range processes {
 		region(t, w, types, xtf.Proc(p), func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
 			a := array(xtf.TypeComp)
@@ -102,11 +103,11 @@ func wholeRows(array func(xtf.TypeID) *xtf.ArrayBuilder, processes []items) {
 }
 
 // region writes one region, whose arrays fill makes.
-func region(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Proc, fill func(array func(xtf.TypeID) *xtf.ArrayBuilder)) {
+func region(t testing.TB, w *xtftest.FileWriter, types *xtf.TypeTable, p xtf.Proc, fill func(array func(xtf.TypeID) *xtf.ArrayBuilder)) {
 	t.Helper()
 	type open struct {
 		b    *xtf.ArrayBuilder
-		sink *xtf.MemorySink
+		sink *xtftest.MemorySink
 	}
 	arrays := map[xtf.TypeID]open{}
 	enc := xtf.NewEncoder()
@@ -114,7 +115,7 @@ func region(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Proc, f
 		if a, ok := arrays[id]; ok {
 			return a.b
 		}
-		sink := &xtf.MemorySink{}
+		sink := &xtftest.MemorySink{}
 		b := xtf.NewArrayBuilder(enc, types.Lookup(id), p, sink)
 		arrays[id] = open{b, sink}
 		return b

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -74,7 +75,7 @@ func (x *written) write(t testing.TB, processes int) *results.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := xtf.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtftest.MemorySink{})
 	for p := range processes {
 		region(t, w, types, xtf.Proc(p), func(array func(xtf.TypeID) *xtf.ArrayBuilder) { x.location(array, uint32(p)) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -14,14 +15,14 @@ import (
 func nodeRows(t *testing.T, s Spreads, tree *interval.Tree, unmatched bool) (nodes []xtf.Interval, stats []xtf.Stat) {
 	t.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
-	var sinks [2]xtf.MemorySink
+	var sinks [2]xtftest.MemorySink
 	enc := xtf.NewEncoder()
 	out := NodeOutputs{
 		Intervals: xtf.NewArrayBuilder(enc, types.Lookup(xtf.TypeInterval), xtf.WholeRun, &sinks[0]),
 		Stats:     xtf.NewArrayBuilder(enc, types.Lookup(xtf.TypeStat), xtf.WholeRun, &sinks[1]), Unmatched: unmatched,
 	}
 	s.Write(tree, []uint64{0, 17, 18}, out)
-	read := func(b *xtf.ArrayBuilder, sink *xtf.MemorySink, each func(row []byte)) {
+	read := func(b *xtf.ArrayBuilder, sink *xtftest.MemorySink, each func(row []byte)) {
 		sum, err := b.Finish()
 		if err != nil {
 			t.Fatal(err)

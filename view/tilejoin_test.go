@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/synthetic"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -35,7 +36,7 @@ func pyramidOf(t *testing.T, tiles []xtf.Tile) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, sink, m := xtf.StandardTypes(xtf.Packed), &xtf.MemorySink{}, &memory{}
+	types, sink, m := xtf.StandardTypes(xtf.Packed), &xtftest.MemorySink{}, &memory{}
 	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeTile), 0, sink)
 	for i := range tiles {
 		row, _ := b.Append()
@@ -45,7 +46,7 @@ func pyramidOf(t *testing.T, tiles []xtf.Tile) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := xtf.NewFileWriter(m, types, [16]byte{1}, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(m, types, [16]byte{1}, &xtftest.MemorySink{})
 	plan, err := xtf.PlanRegion(types, 0, []xtf.FinishedArray{{Summary: sum, Data: sink}}, nil)
 	if err == nil {
 		err = w.Region(plan, 0, 0, 0)

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -89,7 +90,7 @@ func (s *synth) region(st *Store, p xtf.Proc) (Region, error) {
 }
 
 func (s *synth) wholeRun(enc *xtf.Encoder) (Region, error) {
-	sink := &xtf.MemorySink{}
+	sink := &xtftest.MemorySink{}
 	b := xtf.NewArrayBuilder(enc, s.types.Lookup(xtf.TypeTimeBin), xtf.WholeRun, sink)
 	for i := range uint32(100) {
 		row, _ := b.Append()
@@ -140,7 +141,7 @@ func (s *synth) job(c mpi.Comm, cfg Config, change func(*Parts)) (res Result, er
 	return w.Commit(parts)
 }
 
-// serial writes the same run through xtf.FileWriter.
+// serial writes the same run through xtftest.FileWriter.
 func (s *synth) serial(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -149,7 +150,7 @@ func (s *synth) serial(t *testing.T, path string) {
 	}
 	st := NewStore("", 1<<40)
 	enc := xtf.NewEncoder()
-	w := xtf.NewFileWriter(f, s.types, s.id, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(f, s.types, s.id, &xtftest.MemorySink{})
 	add := func(r Region, err error) {
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/bench/xtf/records"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -93,7 +94,7 @@ func write(out *os.File, types *xtf.TypeTable, store *xtfwriter.Store, n uint64)
 	if err != nil {
 		return err
 	}
-	w := xtf.NewFileWriter(out, types, [16]byte{1}, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(out, types, [16]byte{1}, &xtftest.MemorySink{})
 	for _, p := range []xtf.Proc{0, xtf.WholeRun} {
 		var arrays []xtf.FinishedArray
 		if p == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/callview"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -110,7 +111,7 @@ func alterAll(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.Type
 		t.Fatal(err)
 	}
 	defer out.Close()
-	w := xtf.NewFileWriter(out, f.Types(), f.FileID(), &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(out, f.Types(), f.FileID(), &xtftest.MemorySink{})
 	for p := range xtf.Proc(f.Procs() + 1) {
 		if p == xtf.Proc(f.Procs()) {
 			p = xtf.WholeRun
@@ -130,7 +131,7 @@ func alterAll(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.Type
 	}
 }
 
-func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte), part func(p xtf.Proc, kind uint32, b []byte) []byte) {
+func alterRegion(t *testing.T, f *xtf.File, w *xtftest.FileWriter, p xtf.Proc, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte), part func(p xtf.Proc, kind uint32, b []byte) []byte) {
 	t.Helper()
 	types, err := f.Arrays(p)
 	if err != nil {
@@ -143,7 +144,7 @@ func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, chang
 		if err != nil {
 			t.Fatal(err)
 		}
-		sink := &xtf.MemorySink{}
+		sink := &xtftest.MemorySink{}
 		b := xtf.NewArrayBuilder(enc, a.Type(), p, sink)
 		rows := a.Rows(0, a.Len())
 		for rows.Next() {

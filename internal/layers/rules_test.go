@@ -55,6 +55,8 @@ var Table = []Package{
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// Small traces, and a slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/tracetest", Layer: 2, Only: []string{"trace", "internal/synthetic"}, Importers: []string{"bench", "internal/oracle", "internal/jobtest"}},
+	// Small files of rows.
+	{Path: "internal/xtftest", Layer: 2, Only: []string{"xtf"}, Importers: []string{"bench"}},
 	{Path: "internal/oracle", Layer: 3, Only: []string{"trace", "internal/tracetest", "internal/synthetic", "internal/synthetic/specs"}, Importers: nothing},
 
 	{Path: "ccgmerge", Layer: 3},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -53,7 +54,7 @@ func source(t testing.TB, d *trace.Definitions, locations []rows) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := xtf.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtf.MemorySink{})
+	w := xtftest.NewFileWriter(f, types, [16]byte{1, 2, 3}, &xtftest.MemorySink{})
 	for p, list := range append(locations, nil) {
 		proc := xtf.Proc(p)
 		if p == len(locations) {
@@ -75,7 +76,7 @@ func source(t testing.TB, d *trace.Definitions, locations []rows) *Source {
 	return &Source{Run: &results.Run{File: x, Defs: d}, Window: Everything}
 }
 
-func writeRegion(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Proc, list rows) {
+func writeRegion(t testing.TB, w *xtftest.FileWriter, types *xtf.TypeTable, p xtf.Proc, list rows) {
 	t.Helper()
 	var done []xtf.FinishedArray
 	enc := xtf.NewEncoder()
@@ -83,7 +84,7 @@ func writeRegion(t testing.TB, w *xtf.FileWriter, types *xtf.TypeTable, p xtf.Pr
 		if len(list[typ.ID]) == 0 {
 			continue
 		}
-		sink := &xtf.MemorySink{}
+		sink := &xtftest.MemorySink{}
 		a := xtf.NewArrayBuilder(enc, types.Lookup(typ.ID), p, sink)
 		for _, r := range list[typ.ID] {
 			row, _ := a.Append()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -192,7 +193,7 @@ func idealArray[T any, P interface {
 }](t testing.TB, types *xtf.TypeTable, id xtf.TypeID, rows []T,
 ) xtf.FinishedArray {
 	t.Helper()
-	sink := &xtf.MemorySink{}
+	sink := &xtftest.MemorySink{}
 	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, sink)
 	for i := range rows {
 		row, _ := b.Append()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -12,7 +13,7 @@ import (
 func rowsOf(t *testing.T, borders []Border, table []uint32) ([]xtf.Ival, error) {
 	t.Helper()
 	tt := xtf.StandardTypes(xtf.Packed)
-	sink := &xtf.MemorySink{}
+	sink := &xtftest.MemorySink{}
 	out := xtf.NewArrayBuilder(xtf.NewEncoder(), tt.Lookup(xtf.TypeIval), 0, sink)
 	w := NewRowWriter(out, table)
 	var b [BorderBytes]byte

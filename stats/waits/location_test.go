@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -72,7 +73,7 @@ func array[T any, P interface {
 }](tb testing.TB, types *xtf.TypeTable, id xtf.TypeID, rows []T,
 ) xtf.FinishedArray {
 	tb.Helper()
-	sink := &xtf.MemorySink{}
+	sink := &xtftest.MemorySink{}
 	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, sink)
 	for i := range rows {
 		row, _ := b.Append()
@@ -165,12 +166,12 @@ func (w *world) location(tb testing.TB) Location {
 func (w *world) locate(tb testing.TB) found {
 	tb.Helper()
 	types := w.types
-	sinks := [2]*xtf.MemorySink{{}, {}}
+	sinks := [2]*xtftest.MemorySink{{}, {}}
 	follow := &follower{tb: tb, w: w}
 	out := Outputs{
 		Waits:      xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWait), 0, sinks[0]),
 		Sums:       xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitSum), 0, sinks[1]),
-		Components: &interval.Components{}, Scratch: &xtf.MemorySink{}, Follower: follow,
+		Components: &interval.Components{}, Scratch: &xtftest.MemorySink{}, Follower: follow,
 	}
 	if _, err := NewRun(w.defs, w.derived, Options{PostPoint: w.postPoint}).Locate(w.location(tb), out); err != nil {
 		tb.Fatal(err)
@@ -627,9 +628,9 @@ func BenchmarkLocate(b *testing.B) {
 	for b.Loop() {
 		enc := xtf.NewEncoder()
 		out := Outputs{
-			Waits:      xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWait), 0, &xtf.MemorySink{}),
-			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtf.MemorySink{}),
-			Components: &interval.Components{}, Scratch: &xtf.MemorySink{}, Follower: &follower{tb: b, w: w},
+			Waits:      xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWait), 0, &xtftest.MemorySink{}),
+			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtftest.MemorySink{}),
+			Components: &interval.Components{}, Scratch: &xtftest.MemorySink{}, Follower: &follower{tb: b, w: w},
 		}
 		in.Rows = &rows{w: w}
 		if _, err := run.Locate(in, out); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-hpc/coppice/internal/totals"
+	"github.com/coppice-hpc/coppice/internal/xtftest"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/trace"
@@ -112,7 +113,7 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 		if c.Rank() != 0 {
 			return nil
 		}
-		sink := &xtf.MemorySink{}
+		sink := &xtftest.MemorySink{}
 		b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitTotal), xtf.WholeRun, sink)
 		run.Write(b)
 		sum, err := b.Finish()
