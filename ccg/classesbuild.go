@@ -72,15 +72,9 @@ func NewClassBuilder(s *Shared, m ClassModes) *ClassBuilder {
 func (b *ClassBuilder) Rows() int { return len(b.classes.rows) }
 
 // Add adds the classes of l's stored gaps: O(events).
-func (b *ClassBuilder) Add(l *Local) error {
-	if err := b.add(l); err != nil {
-		return fmt.Errorf("call graph: classes of location %d: %w", l.p, err)
-	}
-	return nil
-}
-
-func (b *ClassBuilder) add(l *Local) error {
-	l, err := b.shared.Quantise(l)
+func (b *ClassBuilder) Add(l *Local) (err error) {
+	defer wrap(&err, "call graph: classes of location %d", l.p)
+	l, err = b.shared.Quantise(l)
 	if err != nil {
 		return err
 	}

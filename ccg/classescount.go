@@ -64,15 +64,9 @@ func NewGapCounts(s *Shared) *GapCounts {
 }
 
 // Add counts the stored gaps of l: O(events).
-func (c *GapCounts) Add(l *Local) error {
-	if err := c.addLocal(l); err != nil {
-		return fmt.Errorf("call graph: counting gaps of location %d: %w", l.p, err)
-	}
-	return nil
-}
-
-func (c *GapCounts) addLocal(l *Local) error {
-	l, err := c.shared.Quantise(l)
+func (c *GapCounts) Add(l *Local) (err error) {
+	defer wrap(&err, "call graph: counting gaps of location %d", l.p)
+	l, err = c.shared.Quantise(l)
 	if err != nil {
 		return err
 	}
@@ -175,28 +169,21 @@ func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // OpenGapCounts reads what AppendBinary wrote of the same graph.
-func OpenGapCounts(s *Shared, src []byte) (*GapCounts, error) {
+func OpenGapCounts(s *Shared, src []byte) (_ *GapCounts, err error) {
+	defer wrap(&err, "call graph: gap counts")
 	c := NewGapCounts(s)
-	if err := c.read(src); err != nil {
-		return nil, fmt.Errorf("call graph: gap counts: %w", err)
-	}
-	return c, nil
-}
-
-func (c *GapCounts) read(src []byte) error {
 	var cols [5][]uint64
-	var err error
 	r := reader{varint.Read(src)}
 	p := newPartDecoder()
 	defer p.close()
-	nodes := uint64(c.shared.Nodes())
+	nodes := uint64(s.Nodes())
 	limits := [5]uint64{nodes, nodes, uint64(len(c.slots)), 0, 0}
 	for i := range cols {
 		if cols[i], err = p.column(&r, nil, limits[i]); err != nil {
-			return err
+			return nil, err
 		}
 		if uint64(len(cols[i])) != limits[i] {
-			return fmt.Errorf("%d values, not %d: %w", len(cols[i]), limits[i], ErrCorrupt)
+			return nil, fmt.Errorf("%d values, not %d: %w", len(cols[i]), limits[i], ErrCorrupt)
 		}
 		if i == 2 {
 			for _, n := range cols[2] {
@@ -208,16 +195,16 @@ func (c *GapCounts) read(src []byte) error {
 		}
 	}
 	if r.Len() != 0 {
-		return fmt.Errorf("%d bytes after it: %w", r.Len(), ErrCorrupt)
+		return nil, fmt.Errorf("%d bytes after it: %w", r.Len(), ErrCorrupt)
 	}
 	for id, n := range cols[0] {
 		if n > maxEvents || cols[1][id] > n {
-			return fmt.Errorf("node %d: %d instances in %d locations: %w", id+1, n, cols[1][id], ErrCorrupt)
+			return nil, fmt.Errorf("node %d: %d instances in %d locations: %w", id+1, n, cols[1][id], ErrCorrupt)
 		}
 	}
 	copy(c.instances[1:], cols[0])
 	copy(c.locations[1:], cols[1])
-	return c.readValues(cols[2], cols[3], cols[4])
+	return c, c.readValues(cols[2], cols[3], cols[4])
 }
 
 // readValues adds the values of each slot.

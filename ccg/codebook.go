@@ -2,7 +2,6 @@ package ccg
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -234,27 +233,21 @@ func (c *Codebook) AppendBinary(dst []byte) ([]byte, error) {
 
 // OpenCodebook reads what AppendBinary wrote for the same bounds. Every bin of
 // what it returns is legal.
-func OpenCodebook(defs *trace.Definitions, d Deviation, src []byte) (*Codebook, error) {
+func OpenCodebook(defs *trace.Definitions, d Deviation, src []byte) (_ *Codebook, err error) {
+	defer wrap(&err, "call graph: codebook")
 	c := &Codebook{defs: defs, d: d.normal(), number: map[gapContext]uint32{}, first: []uint32{0}}
-	if err := c.open(src); err != nil {
-		return nil, fmt.Errorf("call graph: codebook: %w", err)
-	}
-	return c, nil
-}
-
-func (c *Codebook) open(src []byte) error {
 	r := reader{varint.Read(src)}
-	var err error
 	if c.grid, err = r.grid(c.d); err != nil {
-		return err
+		return nil, err
 	}
 	c.shifts = c.grid.shifts(c.d)
-	return r.contexts(c.grid, func(key gapContext) {
+	err = r.contexts(c.grid, func(key gapContext) {
 		c.number[key] = uint32(len(c.keys))
 		c.keys = append(c.keys, key)
 		r.bins(c)
 		c.first = append(c.first, uint32(len(c.bins)))
 	})
+	return c, err
 }
 
 // bins takes the bins of a context.

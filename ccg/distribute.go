@@ -109,16 +109,9 @@ func (s *Shared) buildIndex() {
 }
 
 // Distribute returns the blob of l.
-func (d *Distributor) Distribute(l *Local) ([]byte, error) {
-	blob, err := d.distribute(l)
-	if err != nil {
-		return nil, fmt.Errorf("call graph: distributing location %d: %w", l.p, err)
-	}
-	return blob, nil
-}
-
-func (d *Distributor) distribute(l *Local) ([]byte, error) {
-	l, err := d.shared.Quantise(l)
+func (d *Distributor) Distribute(l *Local) (_ []byte, err error) {
+	defer wrap(&err, "call graph: distributing location %d", l.p)
+	l, err = d.shared.Quantise(l)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package ccg
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that callers tell apart.
 var (
@@ -14,3 +17,10 @@ var (
 	ErrNoCodebook = errors.New("a lossy call graph without its codebook") // distributing needs the one of the run
 	ErrForeign    = errors.New("location is not part of this graph")      // a node that the shared graph does not have
 )
+
+// wrap says of an error, if there is one, what failed.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}

@@ -106,25 +106,18 @@ func (r *reader) contexts(g gapGrid, rest func(gapContext)) error {
 }
 
 // OpenGapHistogram reads what AppendBinary wrote for the same bounds.
-func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (*GapHistogram, error) {
+func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (_ *GapHistogram, err error) {
+	defer wrap(&err, "call graph: counts of gaps")
 	h := NewGapHistogram(defs, d)
-	if err := h.open(src); err != nil {
-		return nil, fmt.Errorf("call graph: counts of gaps: %w", err)
-	}
-	return h, nil
-}
-
-func (h *GapHistogram) open(src []byte) error {
 	r := reader{varint.Read(src)}
-	var err error
 	if h.grid, err = r.grid(h.d); err != nil {
-		return err
+		return nil, err
 	}
 	h.shifts = h.grid.shifts(h.d)
 	if err = r.contexts(h.grid, func(c gapContext) { r.cells(h, h.context(c)) }); err == nil {
 		h.limit()
 	}
-	return err
+	return h, err
 }
 
 // cells takes the cells of a context.

@@ -113,17 +113,11 @@ func NewGapHistogram(defs *trace.Definitions, d Deviation) *GapHistogram {
 }
 
 // Add counts the gaps of l, but the first, which is always exact.
-func (h *GapHistogram) Add(l *Local) error {
+func (h *GapHistogram) Add(l *Local) (err error) {
 	if h.grid == gridFixed {
 		return nil
 	}
-	if err := h.add(l); err != nil {
-		return fmt.Errorf("call graph: gaps of location %d: %w", l.p, err)
-	}
-	return nil
-}
-
-func (h *GapHistogram) add(l *Local) error {
+	defer wrap(&err, "call graph: gaps of location %d", l.p)
 	if h.gaps += l.events; l.events > maxEvents || h.gaps > maxEvents {
 		return fmt.Errorf("more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
 	}

@@ -72,15 +72,8 @@ func StructureSize(head []byte) int {
 
 // OpenLocal reads what AppendBinary wrote, or as much of it as StructureSize says: then streams are empty. The streams stay
 // in src, which must not change while the Local is in use.
-func OpenLocal(src []byte) (*Local, error) {
-	l, err := openLocal(src)
-	if err != nil {
-		return nil, fmt.Errorf("call graph: segment of a location: %w", err)
-	}
-	return l, nil
-}
-
-func openLocal(src []byte) (*Local, error) {
+func OpenLocal(src []byte) (_ *Local, err error) {
+	defer wrap(&err, "call graph: segment of a location")
 	r := reader{varint.Read(src)}
 	lossy, err := r.magic(segmentMagic)
 	if err != nil {

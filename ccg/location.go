@@ -26,15 +26,8 @@ type Location struct {
 
 // OpenLocation opens the blob of a location and validates it against the
 // structure. Values are read when they are needed.
-func OpenLocation(s *Shared, blob []byte) (*Location, error) {
-	l, err := openLocation(s, blob)
-	if err != nil {
-		return nil, fmt.Errorf("call graph: blob of a location: %w", err)
-	}
-	return l, nil
-}
-
-func openLocation(s *Shared, blob []byte) (*Location, error) {
+func OpenLocation(s *Shared, blob []byte) (_ *Location, err error) {
+	defer wrap(&err, "call graph: blob of a location")
 	if len(blob) < 4 || crc32.Checksum(blob[:len(blob)-4], castagnoli) != binary.LittleEndian.Uint32(blob[len(blob)-4:]) {
 		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
 	}

@@ -104,15 +104,8 @@ func (s *Shared) Quantise(l *Local) (*Local, error) {
 // Quantise returns l with stored gaps in place of the true ones; all else is
 // shared with l. The first time stays exact. A gap that was not counted for c is
 // ErrForeign; times that no longer fit 64 bits are ErrLimit.
-func (c *Codebook) Quantise(l *Local) (*Local, error) {
-	q, err := c.quantise(l)
-	if err != nil {
-		return nil, fmt.Errorf("call graph: stored gaps of location %d: %w", l.p, err)
-	}
-	return q, nil
-}
-
-func (c *Codebook) quantise(l *Local) (*Local, error) {
+func (c *Codebook) Quantise(l *Local) (_ *Local, err error) {
+	defer wrap(&err, "call graph: stored gaps of location %d", l.p)
 	if l.opt.Deviation != c.d || l.quantised {
 		return nil, fmt.Errorf("bounds of %s, codebook for %s, quantised before %t: %w", l.opt.Deviation, c.d, l.quantised, ErrForeign)
 	}

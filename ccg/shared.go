@@ -109,15 +109,8 @@ func readParts(src []byte, nTuples, nNodes uint64, fan int, limit uint64) (graph
 }
 
 // OpenShared reads and validates what Encode wrote.
-func OpenShared(defs *trace.Definitions, src []byte) (*Shared, error) {
-	s, err := openShared(defs, src)
-	if err != nil {
-		return nil, fmt.Errorf("call graph: shared section: %w", err)
-	}
-	return s, nil
-}
-
-func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
+func OpenShared(defs *trace.Definitions, src []byte) (_ *Shared, err error) {
+	defer wrap(&err, "call graph: shared section")
 	r := reader{varint.Read(src)}
 	lossy, err := r.magic(sharedMagic)
 	if err != nil {

@@ -53,14 +53,8 @@ func (e *Encodings) relabel(pls *places, h *shape, w, scratch []uint64) ([]uint6
 }
 
 // Add joins the structure of l.
-func (u *Union) Add(l *Local) error {
-	if err := u.add(l); err != nil {
-		return fmt.Errorf("call graph: joining location %d: %w", l.p, err)
-	}
-	return nil
-}
-
-func (u *Union) add(l *Local) error {
+func (u *Union) Add(l *Local) (err error) {
+	defer wrap(&err, "call graph: joining location %d", l.p)
 	if l.opt != u.opt {
 		return fmt.Errorf("built with other options %+v, want %+v: %w", l.opt, u.opt, ErrForeign)
 	}
