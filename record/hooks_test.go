@@ -177,7 +177,7 @@ func calls(t *testing.T, raw string, known ...trace.Code) []map[string]uint64 {
 // tally hands each event of a recording, with the name of the call that it is in, to a function that counts for the process.
 func tally(t *testing.T, raw string, add func(count map[string]uint64, name string, e *trace.Event, words []uint64), known ...trace.Code) []map[string]uint64 {
 	t.Helper()
-	src, err := recording.OpenPath(raw)
+	src, err := openRecording(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,10 +273,18 @@ func counted(t *testing.T, folder string, rank int, have map[string]uint64) map[
 	return counts
 }
 
+func openRecording(raw string) (*recording.Source, error) {
+	b, err := recording.Load(raw)
+	if err != nil {
+		return nil, err
+	}
+	return recording.Open(raw, b)
+}
+
 // analyzed fails where the recording, or the archive made of it, is not analysed without a word.
 func analyzed(t *testing.T, raw string) {
 	t.Helper()
-	src, err := recording.OpenPath(raw)
+	src, err := openRecording(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
-	"github.com/coppice-hpc/coppice/trace/recording"
 )
 
 // TestRefusedCalls has a program that makes calls which MPI refuses: the recorder returns what MPI returns, with and without a
@@ -90,7 +89,7 @@ func TestNoMemory(t *testing.T) {
 // readable fails where a recording says that it is damaged, or does not say that it is cut.
 func readable(t *testing.T, raw, what string) {
 	t.Helper()
-	src, err := recording.OpenPath(raw)
+	src, err := openRecording(raw)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

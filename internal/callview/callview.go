@@ -12,7 +12,6 @@ package callview
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -21,14 +20,8 @@ import (
 )
 
 // OpenFile opens the file at path.
-func OpenFile(path string, o xtf.Options) (*xtf.File, error) { return attached(xtf.OpenFile(path, o)) }
-
-// Open opens a file of size bytes.
-func Open(r io.ReaderAt, size int64, o xtf.Options) (*xtf.File, error) {
-	return attached(xtf.Open(r, size, o))
-}
-
-func attached(f *xtf.File, err error) (*xtf.File, error) {
+func OpenFile(path string, o xtf.Options) (*xtf.File, error) {
+	f, err := xtf.OpenFile(path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@
 //
 //	o, err := synthetic.ParseOptions("stencil:procs=64,events=20M,jitter=5,seed=1")
 //	src, err := synthetic.New(o)         // a trace.Source
-//	src.Problems()                       // what an analysis has to report about planted faults
 //
 // # Programs
 //
@@ -28,8 +27,8 @@
 //
 // # Known results
 //
-// [Source.Problems] lists what an analysis has to report about the planted faults.
-// Package oracle computes the rest from the events and knows nothing about programs.
+// Package oracle computes them from the events and knows nothing about programs; its
+// tests list what an analysis has to report about the planted faults.
 //
 // # Memory and concurrency
 //

@@ -82,38 +82,3 @@ func (m *model) plantAll(w *pen, t trace.Time) {
 		w.send(t, t+overhead, rSend, m.helper(), commWorld, tagBytesDiffer, 8)
 	}
 }
-
-// Problems lists what an analysis has to report about the planted faults.
-func (s *Source) Problems() map[trace.Code]uint64 {
-	m := s.m
-	out := map[trace.Code]uint64{}
-	for _, e := range []struct {
-		defect Defects
-		code   trace.Code
-		count  uint64
-	}{
-		{OpenCall, trace.DiagOpenCall, 2},
-		{StrayLeave, trace.DiagStrayLeave, 1},
-		{Backwards, trace.DiagTimeBackwards, 1},
-		{DanglingRegion, trace.DiagBadReference, 2},
-		{DanglingComm, trace.DiagUnknownPeer, 1},
-		{UnmatchedSend, trace.DiagUnmatchedSend, 1},
-		{UnmatchedRecv, trace.DiagUnmatchedRecv, 1},
-		{UnknownRequest, trace.DiagUnknownRequest, 1},
-		{OpenRequest, trace.DiagOpenRequest, 1},
-		{ShortCollective, trace.DiagShortCollective, 1},
-		{MixedCollective, trace.DiagMixedCollective, 1},
-		{BytesDiffer, trace.DiagBytesDiffer, 1},
-	} {
-		if m.hits(e.defect, m.victim(e.defect)) {
-			out[e.code] += e.count
-		}
-	}
-	if m.n == 2 && m.o.Broken&ShortCollective != 0 {
-		delete(out, trace.DiagMixedCollective) // nobody is left to disagree with
-	}
-	if m.o.Metrics && m.o.Broken&Backwards != 0 {
-		out[trace.DiagTimeBackwards]++ // the counter before the leave
-	}
-	return out
-}

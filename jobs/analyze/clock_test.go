@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
@@ -32,10 +31,7 @@ var skewed = []string{
 // all of them give and get data.
 func clockViolations(t *testing.T, file []byte) (messages, members int) {
 	t.Helper()
-	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := openBytes(t, file)
 	idle := map[[2]uint64]bool{} // data collectives with a member that gives or gets nothing
 	for p := range f.Procs() {
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeColl, func(_ uint64, row []byte) {
@@ -198,10 +194,7 @@ func TestClockRepairLeavesRightClocks(t *testing.T) {
 // regionBytes is the first and last key of every CALL array.
 func regionBytes(t *testing.T, file []byte) (list []uint64) {
 	t.Helper()
-	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := openBytes(t, file)
 	for p := range f.Procs() {
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeCall, func(_ uint64, row []byte) {
 			list = append(list, xtf.U64(row, xtf.CallT), xtf.U64(row, xtf.CallEnd))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
@@ -288,10 +287,7 @@ func checkAgainstOracle(t *testing.T, src trace.Source, o analyze.Options, with 
 // compareWithOracle compares what a file says of intervals.
 func compareWithOracle(t *testing.T, want *oracle.Result, file []byte) {
 	t.Helper()
-	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := openBytes(t, file)
 	oracleLines(want).compare(t, fileLines(t, f))
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

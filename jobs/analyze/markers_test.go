@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -75,10 +74,7 @@ func TestMarkerRows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := analyzed(t, 1, analyze.Options{Source: markerTrace(t, c.calls...), StoreBytes: 1 << 20, Intervals: c.o})
-			f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := openBytes(t, file)
 			defer f.Close()
 			var calls, messages string
 			mark := func(s *string, on bool) {
@@ -114,10 +110,7 @@ func TestSidecarFile(t *testing.T) {
 	if !bytes.Equal(file, analyzed(t, 3, o)) {
 		t.Error("3 ranks make another file than 1")
 	}
-	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := openBytes(t, file)
 	defer f.Close()
 	var got []xtf.Ival
 	rowsOf(t, f, 0, xtf.TypeIval, func(_ uint64, row []byte) {

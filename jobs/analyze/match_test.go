@@ -66,10 +66,7 @@ func TestThreadsShareChannel(t *testing.T) {
 			t.Errorf("%d ranks make another file", ranks)
 		}
 	}
-	f, err := callview.Open(bytes.NewReader(want), int64(len(want)), xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := openBytes(t, want)
 	got := readFound(t, f, src.Definitions())
 	if got.Unmatched != 0 || len(got.Matches) != 3 {
 		t.Fatalf("%d unmatched, matches %+v", got.Unmatched, got.Matches)

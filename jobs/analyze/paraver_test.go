@@ -22,7 +22,11 @@ func TestParaverAgainstOracle(t *testing.T) {
 			if _, err := os.Stat(path); err != nil {
 				t.Skip("no " + filepath.Base(path) + " in ../shared/traces/paraver next to the repository")
 			}
-			src, err := paraver.OpenPath(path)
+			files, err := paraver.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := paraver.Open(files)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
@@ -429,10 +431,11 @@ func waitallOfAll() waitCase {
 // openBytes opens a file in memory.
 func openBytes(t *testing.T, b []byte) *xtf.File {
 	t.Helper()
-	f, err := callview.Open(bytes.NewReader(b), int64(len(b)), xtf.Options{})
+	f, err := xtf.Open(bytes.NewReader(b), int64(len(b)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	callview.Attach(f, sync.OnceValues(func() (*ccg.Shared, error) { return callview.Shared(f) }))
 	return f
 }
 

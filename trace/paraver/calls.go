@@ -1,6 +1,11 @@
 package paraver
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // mpiCalls are the names of MPI calls by Extrae's value, from 1, for traces
 // whose file of names is not there.
@@ -49,7 +54,7 @@ type behaviour struct {
 	rooted     bool  // it has a root
 }
 
-var p2pRoles = newRoles(map[role]string{
+var p2pRoles = trace.ByName(map[role]string{
 	sends:                            "send bsend ssend rsend",
 	receives:                         "recv mrecv",
 	sends | receives:                 "sendrecv sendrecv_replace",
@@ -60,23 +65,10 @@ var p2pRoles = newRoles(map[role]string{
 	completes:                        "wait waitall waitany waitsome test testall testany testsome request_get_status cancel",
 })
 
-func newRoles(lists map[role]string) map[string]role {
-	m := make(map[string]role)
-	for r, names := range lists {
-		for _, name := range strings.Fields(names) {
-			m[name] = r
-		}
-	}
-	return m
-}
-
-// collectives are the operations of trace.CollectiveOps by name;
-// neighbourhood operations count as those of all members.
-var collectives = map[string]uint8{
-	"barrier": 0, "bcast": 1, "gather": 2, "gatherv": 3, "scatter": 4, "scatterv": 5,
-	"allgather": 6, "allgatherv": 7, "alltoall": 8, "alltoallv": 9, "alltoallw": 10,
-	"allreduce": 11, "reduce": 12, "reduce_scatter": 13, "scan": 14, "exscan": 15, "reduce_scatter_block": 16,
-	"neighbor_allgather": 6, "neighbor_allgatherv": 7, "neighbor_alltoall": 8, "neighbor_alltoallv": 9, "neighbor_alltoallw": 10,
+// collectiveOf finds a collective operation by the name of its call; neighbourhood operations count as those of all members.
+func collectiveOf(name string) (op int, ok bool) {
+	op = slices.Index(trace.CollectiveOps, strings.ToUpper(strings.TrimPrefix(name, "neighbor_")))
+	return op, op >= 0
 }
 
 // behaviourOf looks an MPI call up by its name.
@@ -86,14 +78,14 @@ func behaviourOf(name string) behaviour {
 		return behaviour{role: r, collective: noCollective}
 	}
 	b := behaviour{collective: noCollective}
-	op, ok := collectives[name]
+	op, ok := collectiveOf(name)
 	if !ok && strings.HasPrefix(name, "i") {
-		if op, ok = collectives[name[1:]]; ok {
+		if op, ok = collectiveOf(name[1:]); ok {
 			b.role = starts
 		}
 	}
 	if ok {
-		b.collective = op
+		b.collective = uint8(op)
 		b.rooted = op >= 1 && op <= 5 || op == 12
 	}
 	return b

@@ -231,19 +231,10 @@ func (d *definer) region(p pair, e *eventType) {
 
 // collectiveRole returns the role of a collective operation.
 func collectiveRole(op uint8, other trace.RegionRole) trace.RegionRole {
-	switch c := trace.CollectiveClass(uint32(op)); {
-	case op == noCollective:
+	if op == noCollective {
 		return other
-	case c&trace.ClassBarrier != 0:
-		return trace.RoleBarrier
-	case c&trace.ClassNxN != 0:
-		return trace.RoleCollAllToAll
-	case c&trace.ClassOneToN != 0:
-		return trace.RoleCollOneToAll
-	case c&trace.ClassNToOne != 0:
-		return trace.RoleCollAllToOne
 	}
-	return trace.RoleCollOther
+	return trace.CollectiveClass(uint32(op)).Role()
 }
 
 // caller defines the attribute of a caller and its value.

@@ -13,7 +13,7 @@ import (
 )
 
 // A trace of one thread, which runs for 300 ns and then is in a call for 700.
-func ExampleOpenPath() {
+func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "paraver")
 	if err != nil {
 		log.Fatal(err)
@@ -24,7 +24,11 @@ func ExampleOpenPath() {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		log.Fatal(err)
 	}
-	t, err := paraver.OpenPath(path)
+	f, err := paraver.Load(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	t, err := paraver.Open(f)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -196,3 +196,12 @@ func store(t testing.TB, files map[string][]byte, first string) string {
 	}
 	return filepath.Join(dir, first)
 }
+
+// OpenPath loads and opens a trace by its .prv or .prv.gz file.
+func OpenPath(path string) (*Trace, error) {
+	f, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return Open(f)
+}

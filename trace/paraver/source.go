@@ -30,15 +30,6 @@ var (
 	_ trace.Interleaved = (*Trace)(nil)
 )
 
-// OpenPath loads and opens a trace by its .prv or .prv.gz file.
-func OpenPath(path string) (*Trace, error) {
-	f, err := Load(path)
-	if err != nil {
-		return nil, err
-	}
-	return Open(f)
-}
-
 // Open makes a trace of what Load read, of which nothing is read again. The
 // records are, when a stream is opened.
 func Open(f *Files) (*Trace, error) {

@@ -175,9 +175,6 @@ func (b *definer) allRegions(s *Source) {
 	}
 	b.region(program, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmUser})
 	mpi := func(name string) uint32 {
-		if ref, ok := b.regions[name]; ok {
-			return ref
-		}
 		return b.region(name, trace.Region{Role: roleOf(name), Paradigm: trace.ParadigmMPI})
 	}
 	for _, f := range lifeFunctions {
@@ -231,23 +228,5 @@ func roleOf(name string) trace.RegionRole {
 	var d trace.Definitions
 	d.Strings = []trace.String{{Ref: 0, Value: name}}
 	d.Seal()
-	class := d.Class(&trace.Region{Name: 0, Paradigm: trace.ParadigmMPI})
-	for _, r := range [...]struct {
-		class trace.CallClass
-		role  trace.RegionRole
-	}{
-		{trace.ClassBarrier, trace.RoleBarrier},
-		{trace.ClassOneToN, trace.RoleCollOneToAll},
-		{trace.ClassNToOne, trace.RoleCollAllToOne},
-		{trace.ClassNxN, trace.RoleCollAllToAll},
-		{trace.ClassColl, trace.RoleCollOther},
-		{trace.ClassFileIO, trace.RoleFileIO},
-		{trace.ClassRMA, trace.RoleRMA},
-		{trace.ClassP2P, trace.RolePointToPoint},
-	} {
-		if class&r.class != 0 {
-			return r.role
-		}
-	}
-	return trace.RoleFunction
+	return d.Class(&trace.Region{Name: 0, Paradigm: trace.ParadigmMPI}).Role()
 }

@@ -465,3 +465,12 @@ func TestFiles(t *testing.T) {
 		}
 	}
 }
+
+// OpenPath reads and opens a recording.
+func OpenPath(dir string) (*Source, error) {
+	b, err := Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Open(dir, b)
+}

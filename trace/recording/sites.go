@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -145,13 +146,7 @@ func (s *Source) addresses() []Address {
 }
 
 func compareAddresses(a, b Address) int {
-	if c := strings.Compare(a.Module+"\x00"+a.ID, b.Module+"\x00"+b.ID); c != 0 {
-		return c
-	}
-	if a.Offset < b.Offset {
-		return -1
-	}
-	return 1
+	return cmp.Or(strings.Compare(a.Module+"\x00"+a.ID, b.Module+"\x00"+b.ID), cmp.Compare(a.Offset, b.Offset))
 }
 
 // Most bytes of a name and of the frames at one address: the recorder reckons with them where the archive is bounded.

@@ -160,15 +160,6 @@ func parse(dir string, loaded []byte) (*Source, error) {
 	return s, nil
 }
 
-// OpenPath reads and opens a recording.
-func OpenPath(dir string) (*Source, error) {
-	b, err := Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	return Open(dir, b)
-}
-
 func readDefinitions(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
