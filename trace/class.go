@@ -161,26 +161,39 @@ func (d *Definitions) StartsProcesses(r *Region) bool {
 	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")
 }
 
+// roleClasses are the roles of MPI calls, of classes with a role the most special first.
+var roleClasses = [...]struct {
+	role  RegionRole
+	class CallClass
+}{
+	{RoleBarrier, ClassColl | ClassBarrier},
+	{RoleCollOneToAll, ClassColl | ClassOneToN},
+	{RoleCollAllToOne, ClassColl | ClassNToOne},
+	{RoleCollAllToAll, ClassColl | ClassNxN},
+	{RoleCollOther, ClassColl},
+	{RoleFileIO, ClassFileIO},
+	{RoleFileIOMetadata, ClassFileIO},
+	{RoleRMA, ClassRMA},
+	{RolePointToPoint, ClassP2P},
+}
+
 func classByRole(r RegionRole) CallClass {
-	switch r {
-	case RolePointToPoint:
-		return ClassP2P
-	case RoleBarrier:
-		return ClassColl | ClassBarrier
-	case RoleCollAllToAll:
-		return ClassColl | ClassNxN
-	case RoleCollOneToAll:
-		return ClassColl | ClassOneToN
-	case RoleCollAllToOne:
-		return ClassColl | ClassNToOne
-	case RoleCollOther:
-		return ClassColl
-	case RoleRMA:
-		return ClassRMA
-	case RoleFileIO, RoleFileIOMetadata:
-		return ClassFileIO
+	for _, x := range roleClasses {
+		if x.role == r {
+			return x.class
+		}
 	}
 	return ClassManagement
+}
+
+// Role returns the role of MPI calls of a class.
+func (c CallClass) Role() RegionRole {
+	for _, x := range roleClasses {
+		if c&x.class == x.class {
+			return x.role
+		}
+	}
+	return RoleFunction
 }
 
 func classByPrefix(name string) CallClass {
@@ -199,7 +212,7 @@ func classByPrefix(name string) CallClass {
 }
 
 // classByName holds the calls of MPI 4.1 by lower-case name without prefix.
-var classByName = newClassNames(map[CallClass]string{
+var classByName = ByName(map[CallClass]string{
 	ClassP2P: "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace probe iprobe mprobe improbe " +
 		"wait waitall waitany waitsome test testall testany testsome cancel test_cancelled " +
 		"request_get_status request_get_status_all request_get_status_any request_get_status_some " +
@@ -234,20 +247,19 @@ func CollectiveName(op uint64) string {
 // belong to no subset of the collectives: only of those that CreatesHandle names is
 // it known who waits for whom.
 func CollectiveClass(op uint32) CallClass {
-	switch op {
-	case 0: // barrier
-		return ClassColl | ClassBarrier
-	case 1, 4, 5: // bcast, scatter, scatterv
-		return ClassColl | ClassOneToN
-	case 2, 3, 12: // gather, gatherv, reduce
-		return ClassColl | ClassNToOne
-	case 6, 7, 8, 9, 10, 11, 13, 16: // allgather, allgatherv, alltoall, alltoallv, alltoallw, allreduce, reduce_scatter, reduce_scatter_block
-		return ClassColl | ClassNxN
-	case 14, 15: // scan, exscan
-		return ClassColl | ClassPrefix
+	if op < uint32(len(collectiveClasses)) {
+		return collectiveClasses[op]
 	}
 	return ClassColl
 }
+
+// collectiveClasses are those of CollectiveOps.
+var collectiveClasses = func() (list []CallClass) {
+	for _, op := range CollectiveOps {
+		list = append(list, ClassColl|classByName[strings.ToLower(op)])
+	}
+	return list
+}()
 
 // CreatesHandle reports whether a collective operation makes a communicator, window or
 // file, on which all members have to agree: nobody leaves before the last one enters.
@@ -269,11 +281,12 @@ func (d *Definitions) SetsClock(op, region uint32, blocking bool) bool {
 	return CollectiveClass(op)&^ClassColl != 0 && op != alltoallv && op != alltoallw
 }
 
-func newClassNames(lists map[CallClass]string) map[string]CallClass {
-	m := make(map[string]CallClass)
-	for c, names := range lists {
+// ByName turns lists of names, with blanks between them, into what each name stands for.
+func ByName[V comparable](lists map[V]string) map[string]V {
+	m := make(map[string]V)
+	for v, names := range lists {
 		for _, name := range strings.Fields(names) {
-			m[name] = c
+			m[name] = v
 		}
 	}
 	return m

@@ -170,22 +170,21 @@ var legacyRegions = [...]struct {
 }
 
 // legacy fills what follows from the group type that writers before OTF2 1.2 used.
-func (g *Group) legacy() { g.Type, g.Paradigm = legacyGroup(g.LegacyType) }
-
-func legacyGroup(t uint8) (GroupType, ParadigmID) {
-	switch t {
-	case 1:
-		return GroupLocations, ParadigmUnknown
-	case 2:
-		return GroupRegions, ParadigmUnknown
-	case 3:
-		return GroupMetric, ParadigmUnknown
-	case 4:
-		return GroupCommGroup, ParadigmMPI
-	case 5:
-		return GroupCommSelf, ParadigmMPI
-	case 6:
-		return GroupCommLocations, ParadigmMPI
+func (g *Group) legacy() {
+	g.Type, g.Paradigm = GroupUnknown, ParadigmUnknown
+	if t := int(g.LegacyType); t < len(legacyGroups) {
+		g.Type, g.Paradigm = legacyGroups[t].t, legacyGroups[t].paradigm
 	}
-	return GroupUnknown, ParadigmUnknown
+}
+
+var legacyGroups = [...]struct {
+	t        GroupType
+	paradigm ParadigmID
+}{
+	1: {GroupLocations, ParadigmUnknown},
+	2: {GroupRegions, ParadigmUnknown},
+	3: {GroupMetric, ParadigmUnknown},
+	4: {GroupCommGroup, ParadigmMPI},
+	5: {GroupCommSelf, ParadigmMPI},
+	6: {GroupCommLocations, ParadigmMPI},
 }
