@@ -33,10 +33,11 @@ func TestRepeat(t *testing.T) {
 				most = n
 			}
 			for range n {
-				x.add(list, i, 1)
+				x.add(1)
 			}
+			repeats{0: &x}.end(list[i].Talks())
 		}
-		if got := x.regular(list, communicating); got != want {
+		if got := x.regular(communicating); got != want {
 			t.Fatalf("%d ranks, %d communicate, %+v: %v", len(list), communicating, x, got)
 		}
 		if want {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -320,43 +321,42 @@ func (o *observer) regionsOf(name string) map[uint32]bool {
 
 // repeat counts the executions of what may be a job, rank after rank.
 type repeat struct {
-	rank   int // that executed it last
-	here   int // executions there
+	here   int // executions of the rank that is read
 	each   int // executions of each rank before that communicates
 	ranks  int // of these
 	uneven bool
 	ticks  float64
 }
 
-// add counts an execution of a rank, not below the last one.
-func (x *repeat) add(list []extract.Rank, rank int, ticks uint64) {
-	if rank != x.rank {
-		x.close(list)
-		x.rank = rank
-	}
+// add counts an execution.
+func (x *repeat) add(ticks uint64) {
 	x.here++
 	x.ticks += float64(ticks)
 }
 
-// close ends the last rank.
-func (x *repeat) close(list []extract.Rank) {
-	if x.here > 0 && list[x.rank].Talks() {
-		x.each = cmp.Or(x.each, x.here)
-		x.uneven = x.uneven || x.here != x.each
-		x.ranks++
+// repeats are what may be a job, by node or region.
+type repeats map[uint32]*repeat
+
+// end ends a rank.
+func (list repeats) end(communicates bool) {
+	for _, x := range list {
+		if x.here > 0 && communicates {
+			x.each = cmp.Or(x.each, x.here)
+			x.uneven = x.uneven || x.here != x.each
+			x.ranks++
+		}
+		x.here = 0
 	}
-	x.here = 0
 }
 
-// regular says whether all ranks that communicate have equally many executions, and more than one.
-func (x *repeat) regular(list []extract.Rank, communicating int) bool {
-	x.close(list)
+// regular says whether so many ranks, which communicate, have equally many executions, and more than one.
+func (x *repeat) regular(communicating int) bool {
 	return x.ranks == communicating && !x.uneven && x.each > 1
 }
 
 // repeated finds the outermost thing that all processes execute again and again; of several the one with the most time.
 func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
-	nodes, parents := map[uint32]*repeat{}, map[uint32]uint32{}
+	nodes, regions, parents := repeats{}, repeats{}, map[uint32]uint32{}
 	err := xtf.Each(o.f, xtf.WholeRun, func(_ uint64, x *xtf.Interval) error {
 		if uint64(x.Parent) >= x.Key && x.Key > 0 {
 			return xtf.ErrCorrupt
@@ -369,36 +369,36 @@ func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 	if err != nil {
 		return ObservedJobs{}, err
 	}
-	regions := map[uint32]*repeat{}
+	communicating := 0
 	for r, p := range o.d.Processes() {
 		err = xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, x *xtf.Ival) error {
 			if n := nodes[x.Node]; n != nil {
-				n.add(out.Ranks, r, x.End-min(x.T, x.End))
+				n.add(x.End - min(x.T, x.End))
 			}
 			return nil
 		})
 		if err == nil {
-			err = o.countRegions(regions, r, out.Ranks, xtf.Proc(p.First))
+			err = o.countRegions(regions, xtf.Proc(p.First))
 		}
 		if err != nil {
 			return ObservedJobs{}, err
 		}
-	}
-	communicating := 0
-	for r := range out.Ranks {
-		if out.Ranks[r].Talks() {
+		talks := out.Ranks[r].Talks()
+		nodes.end(talks)
+		regions.end(talks)
+		if talks {
 			communicating++
 		}
 	}
 	covered := map[uint32]bool{} // by a node above it, which has a lower number
 	if n, ok := mostTime(nodes, func(n uint32, x *repeat) bool {
 		above := nodes[parents[n]]
-		covered[n] = covered[parents[n]] || above != nil && above.regular(out.Ranks, communicating)
-		return !covered[n] && x.regular(out.Ranks, communicating)
+		covered[n] = covered[parents[n]] || above != nil && above.regular(communicating)
+		return !covered[n] && x.regular(communicating)
 	}); ok {
 		return ObservedJobs{Node: &n}, nil
 	}
-	if ref, ok := mostTime(regions, func(_ uint32, x *repeat) bool { return x.regular(out.Ranks, communicating) }); ok {
+	if ref, ok := mostTime(regions, func(_ uint32, x *repeat) bool { return x.regular(communicating) }); ok {
 		return ObservedJobs{Region: o.name(ref)}, nil
 	}
 	return ObservedJobs{}, fmt.Errorf("%w: no interval and no function is executed equally often, and more than once, by all processes. "+
@@ -406,7 +406,7 @@ func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 }
 
 // countRegions counts the calls of functions of the program, those inside of calls of the same function left out.
-func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []extract.Rank, p xtf.Proc) error {
+func (o *observer) countRegions(list repeats, p xtf.Proc) error {
 	open := map[uint32]uint64{}
 	return xtf.Each(o.f, p, func(_ uint64, c *xtf.Call) error {
 		if c.End == xtf.Never || c.End < c.T || c.T < open[c.Region] || c.Flags&xtf.FlagMarker != 0 || strings.HasPrefix(o.name(c.Region), "MPI_") {
@@ -416,19 +416,14 @@ func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []extra
 		if list[c.Region] == nil {
 			list[c.Region] = &repeat{}
 		}
-		list[c.Region].add(ranks, rank, c.End-c.T)
+		list[c.Region].add(c.End - c.T)
 		return nil
 	})
 }
 
 // mostTime is the candidate with the most time, of equals the lowest. It asks in ascending order.
-func mostTime(list map[uint32]*repeat, candidate func(uint32, *repeat) bool) (best uint32, ok bool) {
-	keys := make([]uint32, 0, len(list))
-	for k := range list {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+func mostTime(list repeats, candidate func(uint32, *repeat) bool) (best uint32, ok bool) {
+	for _, k := range slices.Sorted(maps.Keys(list)) {
 		if candidate(k, list[k]) && (!ok || list[k].ticks > list[best].ticks) {
 			best, ok = k, true
 		}

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
@@ -455,15 +456,7 @@ type resolution struct {
 
 // at returns a posting of the part, nil if it lies in a closed part of it.
 func (r *resolution) at(number uint64) *posting {
-	i, ok := slices.BinarySearchFunc(r.posts, number, func(p posting, n uint64) int {
-		switch {
-		case p.number < n:
-			return -1
-		case p.number > n:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(r.posts, number, func(p posting, n uint64) int { return cmp.Compare(p.number, n) })
 	if !ok {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -317,34 +318,22 @@ func tripSizes(limits ...uint64) []int {
 
 // eager finds the largest message whose send ends without its receiver, to the byte. Both ranks of the pair get it.
 func (m *measurer) eager(op mpi.Operation) (uint64, error) {
-	// least is sent eagerly, or 0; most is not.
-	least, most := 0, 1
-	for {
-		ok, err := m.isEager(op, most)
-		if err != nil {
-			return 0, err
+	var err error
+	waits := func(bytes int) bool {
+		ok := false
+		if err == nil {
+			ok, err = m.isEager(op, bytes)
 		}
-		if !ok {
-			break
-		}
+		return !ok
+	}
+	most := 1 // the first power of two that is not sent eagerly
+	for ; !waits(most); most *= 2 {
 		if most >= largestEager {
 			return math.MaxUint64, nil
 		}
-		least, most = most, 2*most
 	}
-	for most-least > 1 {
-		n := least + (most-least)/2
-		ok, err := m.isEager(op, n)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			least = n
-		} else {
-			most = n
-		}
-	}
-	return uint64(least), nil
+	least := most / 2
+	return uint64(least + sort.Search(max(most-least-1, 0), func(i int) bool { return waits(least + 1 + i) })), err
 }
 
 // isEager tries a size up to three times: a send that ends once did not need its receiver, one that did not may have been

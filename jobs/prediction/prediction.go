@@ -161,19 +161,8 @@ func (x *prediction) run() error {
 	if err != nil {
 		return err
 	}
-	for _, stage := range []struct {
-		name string
-		run  func() error
-	}{
-		{"platform", x.openPlatforms},
-		{"program", x.openProgram},
-		{"vectors", x.openVectors},
-		{"check", x.check},
-		{"simulate", x.simulate},
-		{"sweep", x.sweep},
-		{"collect", x.collect},
-	} {
-		if err := stage.run(); err != nil {
+	for _, stage := range []func() error{x.openPlatforms, x.openProgram, x.openVectors, x.check, x.simulate, x.sweep, x.collect} {
+		if err := stage(); err != nil {
 			return err
 		}
 		if err := x.boundary(); err != nil {

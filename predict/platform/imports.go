@@ -428,7 +428,7 @@ func (in *simgridReader) topology(lat int64) {
 	if in.err != nil {
 		return
 	}
-	if _, places, err := t.make(); err != nil || places < uint64(in.p.Nodes) {
+	if x, err := t.make(); err != nil || x.Nodes() < uint64(in.p.Nodes) {
 		in.wrong("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
 	}
 }

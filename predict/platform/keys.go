@@ -112,7 +112,7 @@ func (in *platformReader) collectives(v *tomltree.Value, path string) error {
 		tables = append(tables, tomltree.Part{Name: name, Allowed: "{ max_bytes = N, algorithm = NAME }", List: true, Read: func(v *tomltree.Value, path string) error {
 			list := &in.p.Collectives[k]
 			*list = append(*list, network.Algorithm{Max: math.MaxUint64})
-			return tomltree.ReadTable(in.Reader, v, path, algorithmKeys, last(*list))
+			return tomltree.ReadTable(in.Reader, v, path, algorithmKeys(program.CollKind(k)), last(*list))
 		}})
 	}
 	return tomltree.ReadTable(in.Reader, v, path, collectivesKeys, in.p, tables...)
@@ -169,13 +169,8 @@ func (in *platformReader) checkSizes(class string, l *network.Link) error {
 func (in *platformReader) checkAlgorithms(kind program.CollKind, list []network.Algorithm) error {
 	for i := range list {
 		table := fmt.Sprintf("collectives.%s[%d]", collNames[kind], i)
-		names := network.Algorithms(kind)
-		if !slices.Contains(names, list[i].Name) {
-			key, text := table+".algorithm", fmt.Sprintf("%q", tomltree.Clip(list[i].Name))
-			if _, ok := in.Lines[key]; !ok {
-				key, text = table, "algorithm is missing"
-			}
-			return in.Wrong(key, text, strings.Join(names, ", "))
+		if _, ok := in.Lines[table+".algorithm"]; !ok {
+			return in.Wrong(table, "algorithm is missing", strings.Join(algorithmNames(kind), ", "))
 		}
 		switch last := i == len(list)-1; {
 		case !last && list[i].Max == math.MaxUint64:
@@ -205,7 +200,7 @@ func (in *platformReader) checkTopology() error {
 	if len(t.Down) != len(t.Up) {
 		return in.Wrong("topology.up", fmt.Sprintf("%d levels", len(t.Up)), fmt.Sprintf("as many as down has, %d", len(t.Down)))
 	}
-	if _, _, err := t.make(); err != nil {
+	if _, err := t.make(); err != nil {
 		return in.Wrong("topology.kind", err.Error(), "")
 	}
 	return nil
@@ -254,7 +249,7 @@ func (p *Platform) Write(w io.Writer, notes ...string) error {
 		}
 		var parts []string
 		for i := range list {
-			parts = append(parts, "{ "+strings.Join(tomltree.Written(algorithmKeys, &list[i]), ", ")+" }")
+			parts = append(parts, "{ "+strings.Join(tomltree.Written(algorithmKeys(program.CollKind(k)), &list[i]), ", ")+" }")
 		}
 		lines = append(lines, collNames[k]+" = ["+strings.Join(parts, ", ")+"]")
 	}
@@ -347,11 +342,27 @@ var (
 		rateKey("gamma_ns_per_byte", true, func(p *Platform) *network.Rate { return &p.Gamma }),
 		tomltree.SwitchKey("model", tomltree.Bool, "false", "true", func(p *Platform) *bool { return &p.ModelCollectives }),
 	}
-	algorithmKeys = []tomltree.Key[network.Algorithm]{
-		tomltree.WholeKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *network.Algorithm) *uint64 { return &a.Max }),
-		tomltree.TextKey("algorithm", "the name of an algorithm", printable(0, maxPlatform), func(a *network.Algorithm) *string { return &a.Name }),
-	}
 )
+
+// algorithmKeys are those of an algorithm of a collective operation.
+func algorithmKeys(kind program.CollKind) []tomltree.Key[network.Algorithm] {
+	names := algorithmNames(kind)
+	return []tomltree.Key[network.Algorithm]{
+		tomltree.WholeKey("max_bytes", "a whole number of 0 to 2^62 bytes", 0, maxBytes, math.MaxUint64, func(a *network.Algorithm) *uint64 { return &a.Max }),
+		{Name: "algorithm", Allowed: strings.Join(names, ", "), Read: func(a *network.Algorithm, v *tomltree.Value) bool {
+			i := slices.Index(names, v.Text)
+			a.Scheme = network.Schemes(kind)[max(i, 0)]
+			return v.Kind == tomltree.String && i >= 0
+		}, Write: func(a *network.Algorithm) string { return tomltree.Quote(a.Scheme.String()) }},
+	}
+}
+
+func algorithmNames(kind program.CollKind) (names []string) {
+	for _, s := range network.Schemes(kind) {
+		names = append(names, s.String())
+	}
+	return names
+}
 
 // timeKey is a number of ns, kept in ps.
 func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T) *int64) tomltree.Key[T] {

@@ -27,7 +27,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
-	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
 // Platform is a machine as a platform file describes it. Network makes what the simulator takes.
@@ -53,7 +52,7 @@ type Platform struct {
 	Files    FileSystem
 
 	Gamma            network.Rate // of a reduction
-	Collectives      [program.NumCollKinds][]network.Algorithm
+	Collectives      network.Selection
 	ModelCollectives bool
 
 	folder string // where a relative Mapping lies
@@ -308,23 +307,15 @@ func (t *Topology) build(n *network.Network) (network.Topology, network.Rate, er
 	if rate == 0 {
 		rate = n.Links[network.LinkNet].PerByte
 	}
-	topology, nodes, err := t.make()
-	if err != nil || topology == nil {
-		return nil, rate, err
+	x, err := t.make()
+	if err == nil && x != nil && x.Nodes() < uint64(n.Nodes) {
+		err = fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrInvalid, topologyNames[t.Kind], x.Nodes(), n.Nodes)
 	}
-	if nodes < uint64(n.Nodes) {
-		return nil, rate, fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrInvalid, topologyNames[t.Kind], nodes, n.Nodes)
-	}
-	return topology, rate, nil
+	return x, rate, err
 }
 
-// make returns the topology, nil for flat, and how many nodes it has places for.
-func (t *Topology) make() (network.Topology, uint64, error) {
-	var x interface {
-		network.Topology
-		Nodes() uint64
-	}
-	var err error
+// make returns the topology, nil for flat.
+func (t *Topology) make() (x network.Topology, err error) {
 	switch t.Kind {
 	case FatTree:
 		x, err = network.NewFatTree(t.Down, t.Up)
@@ -332,13 +323,11 @@ func (t *Topology) make() (network.Topology, uint64, error) {
 		x, err = network.NewTorus(t.Dims)
 	case Dragonfly:
 		x, err = network.NewDragonfly(t.Groups, t.Routers, t.Ports)
-	default:
-		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return x, x.Nodes(), nil
+	return x, nil
 }
 
 // Fingerprint is a hash of what the platform is for so many processes. Paths are not part of it, what a mapping table says is.

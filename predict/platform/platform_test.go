@@ -80,7 +80,7 @@ func TestPlatformFile(t *testing.T) {
 		Files: FileSystem{Open: 200e6, Client: 2e9, Total: 20e9},
 		Gamma: 100 << 32,
 	}
-	want.Collectives[program.Allreduce] = []network.Algorithm{{Max: 2048, Name: "recursive-doubling"}, {Max: math.MaxUint64, Name: "rabenseifner"}}
+	want.Collectives[program.Allreduce] = []network.Algorithm{{Max: 2048, Scheme: network.Schemes(program.Allreduce)[0]}, {Max: math.MaxUint64, Scheme: network.AllreduceRabenseifner}}
 	if d := cmp.Diff(want, p, cmpopts.IgnoreUnexported(Platform{})); d != "" {
 		t.Error(d)
 	}
@@ -193,9 +193,9 @@ func randomPlatform(r *rand.Rand) *Platform {
 	p.Gamma = network.Rate(r.Uint64N(1 << 40))
 	p.ModelCollectives = r.IntN(2) == 0
 	for k := range p.Collectives {
-		names := network.Algorithms(program.CollKind(k))
+		schemes := network.Schemes(program.CollKind(k))
 		for i := range r.IntN(3) {
-			p.Collectives[k] = append(p.Collectives[k], network.Algorithm{Max: uint64(i) * 1000, Name: names[r.IntN(len(names))]})
+			p.Collectives[k] = append(p.Collectives[k], network.Algorithm{Max: uint64(i) * 1000, Scheme: schemes[r.IntN(len(schemes))]})
 		}
 		if p.Collectives[k] != nil {
 			last(p.Collectives[k]).Max = math.MaxUint64

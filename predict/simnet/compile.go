@@ -12,7 +12,6 @@ import (
 type code struct {
 	program *program.Program
 	network *network.Network
-	picks   *network.Selection
 	ranks   program.Ranks
 	blocks  []block  // of each node
 	kids    []uint32 // children: nodes, or calls marked with isCall
@@ -120,9 +119,6 @@ func compile(p *program.Program, n *network.Network) (*code, error) {
 	c := &code{program: p, network: n}
 	err := n.Check(len(p.Roots))
 	if err != nil {
-		return nil, err
-	}
-	if c.picks, err = network.NewSelection(n); err != nil {
 		return nil, err
 	}
 	c.ranks = program.NewRanks(p)
@@ -375,7 +371,7 @@ type collOp struct {
 // compileColl prepares a collective operation.
 func (c *code) compileColl(a *program.Action) collOp {
 	m := &c.program.Comms[a.Comm]
-	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.Pick(a, m.Size)}
+	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.network.Collectives.Pick(a, m.Size)}
 	x.time, x.over = c.network.Closed(x.alg, m, max(a.Bytes, a.Recv), a.Bytes)
 	return x
 }

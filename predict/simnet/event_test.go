@@ -42,7 +42,9 @@ func TestEventsRefused(t *testing.T) {
 		func(n *network.Network) { n.Node = []uint32{0} },
 		func(n *network.Network) { n.Links[network.LinkNet].Latency = -1 },
 		func(n *network.Network) { n.Links[network.LinkNode].Gap = network.Never },
-		func(n *network.Network) { n.Collectives[program.Bcast] = []network.Algorithm{{Max: 0, Name: "none"}} },
+		func(n *network.Network) {
+			n.Collectives[program.Bcast] = []network.Algorithm{{Scheme: network.BarrierLinear}}
+		},
 		func(n *network.Network) { n.Policy, n.Contention = network.Arrival, network.NICContention },
 	} {
 		n := oracleNet(network.DMA)
@@ -208,7 +210,7 @@ func TestEventsCollectives(t *testing.T) {
 				continue
 			}
 			n := oracleNet(policy)
-			n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Name: c.alg.String()}}
+			n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Scheme: c.alg}}
 			r, err := Events(context.Background(), p, make(vectors, c.size), n, Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func TestFlowCollectives(t *testing.T) {
 			for _, policy := range []network.Policy{network.DMA, network.Copy} {
 				root, bytes := size/2, uint64(1000)
 				n := oracleNet(policy)
-				n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Name: alg.String()}}
+				n.Collectives[kind] = []network.Algorithm{{Max: network.AnySize, Scheme: alg}}
 				var calls [][][]program.Action
 				for range size {
 					calls = append(calls, [][]program.Action{collCall(kind, 0, int32(root), bytes, bytes)})

@@ -45,8 +45,10 @@ func closedForm(alg Scheme, size uint32, bytes uint64, c *closedLink) int64 {
 	peers, levels := int64(size-1), int64(s.levels)
 	reduced := func(n uint64) int64 { return AddTime(c.hop(n), c.gamma.Of(n)) }
 	switch alg {
-	case BarrierDissemination, BcastBinomial:
-		return MulTime(levels, c.hop(s.vector()))
+	case BarrierDissemination:
+		return MulTime(levels, c.hop(0))
+	case BcastBinomial:
+		return MulTime(levels, c.hop(bytes))
 	case BarrierLinear:
 		return AddTime(closedForm(GatherLinear, size, 0, c), closedForm(ScatterLinear, size, 0, c))
 	case bcastScatterRing:
@@ -80,14 +82,6 @@ func closedForm(alg Scheme, size uint32, bytes uint64, c *closedLink) int64 {
 		return AddTime(c.halves(&s, all, true), c.fold(&s, all, bytes, true))
 	}
 	return Never
-}
-
-// vector returns the bytes of a broadcast or barrier.
-func (s *Schedule) vector() uint64 {
-	if s.alg.Kind() == program.Barrier {
-		return 0
-	}
-	return s.bytes
 }
 
 // halves returns the time of log messages of b/2, b/4, ... bytes.

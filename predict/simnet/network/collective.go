@@ -1,9 +1,7 @@
 package network
 
 import (
-	"fmt"
 	"math/bits"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
@@ -137,15 +135,15 @@ func (a Scheme) Kind() program.CollKind { return algorithms[a].kind }
 // String returns the name in platform files.
 func (a Scheme) String() string { return algorithms[a].name }
 
-// choice is an algorithm for operations of at most max bytes.
-type choice struct {
-	max uint64
-	alg Scheme
+// Algorithm is the way to perform operations of at most Max bytes.
+type Algorithm struct {
+	Max uint64
+	Scheme
 }
 
 // defaults are the choices of a network that has none of its own; the switch points are the classic ones of MPICH
 // (Thakur, Rabenseifner, Gropp 2005).
-var defaults = [program.NumCollKinds][]choice{
+var defaults = Selection{
 	program.Barrier:       {{AnySize, BarrierDissemination}},
 	program.Bcast:         {{12<<10 - 1, BcastBinomial}, {AnySize, bcastScatterRing}},
 	program.Reduce:        {{2 << 10, ReduceBinomial}, {AnySize, ReduceScatterGather}},
@@ -160,46 +158,17 @@ var defaults = [program.NumCollKinds][]choice{
 
 const AnySize = 1<<64 - 1
 
-// Selection is the table of choices of a network.
-type Selection [program.NumCollKinds][]choice
+// Selection is the algorithms of each kind, by size.
+type Selection [program.NumCollKinds][]Algorithm
 
-// NewSelection reads the choices of a network.
-func NewSelection(n *Network) (*Selection, error) {
-	s := Selection(defaults)
-	for kind, own := range n.Collectives {
-		if len(own) == 0 {
-			continue
-		}
-		s[kind] = nil
-		for _, a := range own {
-			alg, err := algorithmByName(program.CollKind(kind), a.Name)
-			if err != nil {
-				return nil, err
-			}
-			s[kind] = append(s[kind], choice{a.Max, alg})
-		}
-	}
-	return &s, nil
-}
-
-// Algorithms returns the names of the algorithms of a kind.
-func Algorithms(kind program.CollKind) []string {
-	var names []string
-	for _, a := range algorithms {
-		if a.kind == kind {
-			names = append(names, a.name)
-		}
-	}
-	return names
-}
-
-func algorithmByName(kind program.CollKind, name string) (Scheme, error) {
+// Schemes returns those of a kind.
+func Schemes(kind program.CollKind) (list []Scheme) {
 	for i, a := range algorithms {
-		if a.kind == kind && a.name == name {
-			return Scheme(i), nil
+		if a.kind == kind {
+			list = append(list, Scheme(i))
 		}
 	}
-	return 0, fmt.Errorf("no algorithm %q for this collective operation; there are: %s", name, strings.Join(Algorithms(kind), ", "))
+	return list
 }
 
 // Pick returns the algorithm of a collective operation on size ranks. All ranks must come to the same: the size in bytes is
@@ -236,12 +205,15 @@ func (s *Selection) Pick(a *program.Action, size uint32) Scheme {
 // bySize returns the algorithm of the first choice that n fits into, else of the last.
 func (s *Selection) bySize(kind program.CollKind, n uint64) Scheme {
 	own := s[kind]
+	if len(own) == 0 {
+		own = defaults[kind]
+	}
 	for _, c := range own[:len(own)-1] {
-		if n <= c.max {
-			return c.alg
+		if n <= c.Max {
+			return c.Scheme
 		}
 	}
-	return own[len(own)-1].alg
+	return own[len(own)-1].Scheme
 }
 
 // Fit replaces an algorithm that does not work, or does not pay, for that many ranks.

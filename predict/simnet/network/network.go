@@ -12,6 +12,7 @@ package network
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
@@ -99,6 +100,8 @@ type Topology interface {
 	// Route appends the links of the way from a to b to dst, as numbers below Links.
 	Route(dst []uint32, a, b uint32) []uint32
 	Links() int
+	// Nodes is how many nodes there are places for.
+	Nodes() uint64
 }
 
 // Network is a machine as the simulator sees it.
@@ -121,17 +124,11 @@ type Network struct {
 
 	Gamma Rate // reduction, per byte
 	// Collectives are the algorithms of each kind by size; nil: the defaults.
-	Collectives [program.NumCollKinds][]Algorithm
+	Collectives Selection
 	// ModelCollectives computes collectives by closed forms instead of steps.
 	ModelCollectives bool
 
 	Files FileSystem
-}
-
-// Algorithm is the algorithm for collectives of at most Max bytes.
-type Algorithm struct {
-	Max  uint64
-	Name string // "binomial", "recursive-doubling", ...
 }
 
 // FileSystem is shared by all processes: each gets its part of the total.
@@ -186,6 +183,11 @@ func (n *Network) Check(processes int) error {
 			return program.Errorf("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
 		}
 	}
+	for kind, list := range n.Collectives {
+		if slices.ContainsFunc(list, func(a Algorithm) bool { return !slices.Contains(Schemes(program.CollKind(kind)), a.Scheme) }) {
+			return program.Errorf("collective operation %d has an algorithm of another", kind)
+		}
+	}
 	if n.Files.Open < 0 {
 		return program.Errorf("opening a file takes %d ps", n.Files.Open)
 	}
@@ -212,12 +214,11 @@ func (n *Network) Interfaces(processes int) (of []uint32, count int) {
 	return of, len(taken)
 }
 
-// CheckPlaces reports whether the topology, if it says how many nodes it has, has a place for the node of each process.
+// CheckPlaces reports whether the topology has a place for the node of each process.
 func (n *Network) CheckPlaces(processes int) error {
-	places, ok := n.Topology.(interface{ Nodes() uint64 })
-	for i := 0; ok && i < processes; i++ {
-		if node := n.NodeOf(uint32(i)); uint64(node) >= places.Nodes() {
-			return program.Errorf("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
+	for i := range processes {
+		if node := n.NodeOf(uint32(i)); uint64(node) >= n.Topology.Nodes() {
+			return program.Errorf("process %d is on node %d of a topology with %d places", i, node, n.Topology.Nodes())
 		}
 	}
 	return nil

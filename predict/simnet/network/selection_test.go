@@ -8,10 +8,7 @@ import (
 
 func TestSelection(t *testing.T) {
 	t.Parallel()
-	s, err := NewSelection(&Network{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s Selection
 	for _, c := range []struct {
 		action program.Action
 		size   uint32
@@ -47,11 +44,8 @@ func TestSelection(t *testing.T) {
 func TestSelectionOfNetwork(t *testing.T) {
 	t.Parallel()
 	var n Network
-	n.Collectives[program.Allreduce] = []Algorithm{{100, "ring"}, {200, "rabenseifner"}}
-	s, err := NewSelection(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := &n.Collectives
+	s[program.Allreduce] = []Algorithm{{100, AllreduceRing}, {200, AllreduceRabenseifner}}
 	for b, want := range map[uint64]Scheme{100: AllreduceRing, 101: AllreduceRabenseifner, 201: AllreduceRabenseifner} {
 		if got := s.Pick(&program.Action{Coll: program.Allreduce, Bytes: b}, 4); got != want {
 			t.Errorf("%d bytes: %s", b, got.String())
@@ -60,12 +54,15 @@ func TestSelectionOfNetwork(t *testing.T) {
 	if s.Pick(&program.Action{Coll: program.Reduce}, 4) != ReduceBinomial {
 		t.Error("another kind has lost its defaults")
 	}
-	n.Collectives[program.Scan] = []Algorithm{{1, "ring"}}
-	if _, err := NewSelection(&n); err == nil {
-		t.Error("a name of another kind is taken")
+	if err := n.Check(1); err != nil {
+		t.Error(err)
+	}
+	s[program.Scan] = []Algorithm{{1, AllreduceRing}}
+	if n.Check(1) == nil {
+		t.Error("an algorithm of another kind is taken")
 	}
 	for k := range program.NumCollKinds {
-		if len(Algorithms(k)) == 0 {
+		if len(Schemes(k)) == 0 {
 			t.Errorf("kind %d has no algorithm", k)
 		}
 	}

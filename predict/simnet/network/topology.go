@@ -134,22 +134,8 @@ func (t *DragonflyNet) place(node uint32) (group, router uint32) {
 
 // Hops implements [Topology].
 func (t *DragonflyNet) Hops(a, b uint32) int {
-	ga, ra := t.place(a)
-	gb, rb := t.place(b)
-	switch {
-	case ga == gb && ra == rb:
-		return 0
-	case ga == gb:
-		return 1
-	}
-	n := 1
-	if t.gate(ga, gb) != ra {
-		n++
-	}
-	if t.gate(gb, ga) != rb {
-		n++
-	}
-	return n
+	var way [3]uint32
+	return len(t.Route(way[:0], a, b))
 }
 
 // Route implements [Topology].
