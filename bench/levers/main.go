@@ -7,10 +7,9 @@
 // the median what it took, what coppice says the change saves, and the difference, and how far that is off the changed program. Needs
 // mpicc and mpirun of Open MPI. Where other work runs, chrt -r 10 before it gives its programs the processors first.
 //
-// A case of another program is NAME=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, as
-// 'cg=cg/bin/cg.A.x=cg/bin/half.A.x=function=conj_grad=saved_50_percent', or NAME=COMMAND=CHANGED COMMAND=change=FLAGS, as
-// 'split=lmp -var split 0.35=lmp=change=--balance region:pair --balance region:neighbor', with all that the flags of coppice levers
-// ask for. Its seconds are the last number of a line of its output with the word "time" or "seconds".
+// A case of another program is NAME=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, or NAME=COMMAND=CHANGED COMMAND=change=FLAGS with all that
+// the flags of coppice levers ask for; programs.sh has some. Its seconds are the last number of a line of its output with the word
+// "time" or "seconds".
 package main
 
 import (
@@ -142,7 +141,11 @@ func (b *bench) line(x *change) error {
 	}
 	slices.SortFunc(list, func(a, b prediction) int { return cmp.Compare(a.recorded-a.saved, b.recorded-b.saved) })
 	p, was, now := list[len(list)/2], median(is), median(changed)
-	fmt.Printf("| %s | %s | %s %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", x.name, x.what, x.kind, strings.TrimPrefix(x.saved, "saved_"), was, p.recorded, p.saved, p.recorded-p.saved, now, 100*math.Abs(p.recorded-p.saved-now)/now)
+	asked := x.kind + " " + strings.TrimPrefix(x.saved, "saved_")
+	if x.kind == "change" {
+		asked = "`" + x.target + "`"
+	}
+	fmt.Printf("| %s | %s | %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", x.name, x.what, asked, was, p.recorded, p.saved, p.recorded-p.saved, now, 100*math.Abs(p.recorded-p.saved-now)/now)
 	return nil
 }
 
