@@ -4,12 +4,11 @@
 //
 // In turns it records the program of a case as it is and has the change predicted, and runs it without the recorder as it is and with
 // the change. A line has the seconds that the program itself measures: medians of the runs; of the recorded run whose prediction is
-// the median what it took, what coppice says the change saves, and the difference, and how far that is off the changed program. Needs
+// the median what it took, and that less what coppice says the change saves, and how far this is off the changed program. Needs
 // mpicc and mpirun of Open MPI. Where other work runs, chrt -r 10 before it gives its programs the processors first.
 //
-// A case of another program is NAME=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, or NAME=COMMAND=CHANGED COMMAND=change=FLAGS with all that
-// the flags of coppice levers ask for; programs.sh has some. Its seconds are the last number of a line of its output with the word
-// "time" or "seconds".
+// A case of another program is NAME: WHAT=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, or ...=change=FLAGS with all that the flags of
+// coppice levers ask for; programs.sh has some. Its seconds are the last number of a line of its output with the word "time" or "seconds".
 package main
 
 import (
@@ -88,30 +87,53 @@ func (b *bench) table(names []string) (err error) {
 	if _, err := output("mpicc", "-O1", "-std=gnu11", "-finstrument-functions", "-rdynamic", "-o", program, "record/examples/changes.c"); err != nil {
 		return err
 	}
-	list := slices.Clone(cases)
-	for i := range list {
-		list[i].command, list[i].changed = program+" "+list[i].name, program+" "+list[i].name+" 1"
+	list := cases
+	if len(names) > 0 {
+		list = nil
 	}
 	for _, name := range names {
-		f := strings.SplitN(name, "=", 5)
-		if len(f) < 5 {
-			continue
-		}
-		x := change{f[0], "", f[1], f[2], f[3], f[4], gone}
-		if at := strings.LastIndexByte(f[4], '='); at >= 0 && x.kind != "change" {
-			x.target, x.saved = f[4][:at], f[4][at+1:]
+		x, err := caseOf(name)
+		if err != nil {
+			return err
 		}
 		list = append(list, x)
 	}
-	fmt.Println("| case | change | asked | as it is s | recorded s | saved s | predicted s | changed s | off |\n|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| case | change | asked for | as it is s | recorded s | predicted s | changed s | off |\n|---|---|---|---|---|---|---|---|")
 	for _, x := range list {
-		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == x.name || strings.HasPrefix(n, x.name+"=") }) {
-			if err := b.line(&x); err != nil {
-				return fmt.Errorf("%s: %w", x.name, err)
-			}
+		if x.command == "" {
+			x.command, x.changed = program+" "+x.name, program+" "+x.name+" 1"
+		}
+		if err := b.line(&x); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
 		}
 	}
 	return nil
+}
+
+// caseOf is a case by its name, or one of another program.
+func caseOf(text string) (x change, err error) {
+	f := strings.SplitN(text, "=", 5)
+	if len(f) < 5 {
+		i := slices.IndexFunc(cases, func(x change) bool { return x.name == text })
+		if i < 0 {
+			return x, fmt.Errorf("no case %q", text)
+		}
+		return cases[i], nil
+	}
+	x = change{command: f[1], changed: f[2], kind: f[3], target: f[4], saved: gone}
+	x.name, x.what, _ = strings.Cut(f[0], ": ")
+	if at := strings.LastIndexByte(f[4], '='); at >= 0 && x.kind != "change" {
+		x.target, x.saved = f[4][:at], f[4][at+1:]
+	}
+	return x, nil
+}
+
+// asked is what a case asks for, in words.
+func (x *change) asked() string {
+	if x.kind == "change" {
+		return "`" + x.target + "`"
+	}
+	return x.kind + ", " + strings.NewReplacer("saved_", "", "_percent", " %", "_", " ").Replace(x.saved)
 }
 
 // line measures a case.
@@ -141,11 +163,7 @@ func (b *bench) line(x *change) error {
 	}
 	slices.SortFunc(list, func(a, b prediction) int { return cmp.Compare(a.recorded-a.saved, b.recorded-b.saved) })
 	p, was, now := list[len(list)/2], median(is), median(changed)
-	asked := x.kind + " " + strings.TrimPrefix(x.saved, "saved_")
-	if x.kind == "change" {
-		asked = "`" + x.target + "`"
-	}
-	fmt.Printf("| %s | %s | %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", x.name, x.what, asked, was, p.recorded, p.saved, p.recorded-p.saved, now, 100*math.Abs(p.recorded-p.saved-now)/now)
+	fmt.Printf("| %s | %s | %s | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", x.name, x.what, x.asked(), was, p.recorded, p.recorded-p.saved, now, 100*math.Abs(p.recorded-p.saved-now)/now)
 	return nil
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What coppice levers says of changes of NPB CG and LAMMPS, beside what they do: the second table of docs/levers.md.
+# What coppice levers says of changes of NPB CG and LAMMPS, beside what they do.
 #
 #   bench/levers/programs.sh WORK NPB3.4-MPI   # builds the programs in the folder WORK, with the sources of NPB 3.4
 #   bench/levers/programs.sh WORK [FLAG...]    # measures them: flags of bench/tool levers, such as -runs 7
@@ -88,11 +88,11 @@ fi
 coppice=$(realpath "${COPPICE:-bin/coppice}")
 scale='--scale region:conj_grad_=0.5 --scale call:*@conj_grad_=0.5'
 bench/tool levers -coppice "$coppice" -processes 2 -record "--cc mpicc" "$@" \
-	"CG even cut=$work/cg 4000 15 120 2500 0=$work/cg 4000 15 120 2000 0=function=conj_grad_=saved_balanced" \
-	"CG half of one process=$work/cg 4000 15 120 3000 0=$work/cg 2500 15 120 1500 0=function=conj_grad_=saved_50_percent" \
-	"CG half the output=$work/cg 4000 15 80 0 8000=$work/cg 4000 15 80 0 4000=function=print_state_=saved_50_percent" \
-	"CG half of all=$work/cg 4000 15 150 0 0=$work/cg 2000 15 150 0 0=change=$scale" \
-	"CG half of all, class A=$work/cg 14000 11 60 0 0=$work/cg 7000 11 60 0 0=change=$scale" \
-	"LAMMPS even cut=$work/melt 0.35 0 10=$work/melt 0.5 0 10=change=--balance region:pair --balance region:neighbor" \
-	"LAMMPS half the output=$work/melt 0.5 2 10=$work/melt 0.5 4 10=function=dump=saved_50_percent" \
-	"LAMMPS neighbours=$work/melt 0.5 0 5=$work/melt 0.5 0 10=function=neighbor=saved_50_percent"
+	"CG: an even cut of the columns, 1 600 for each process in place of 2 000 and 1 200=$work/cg 3200 15 150 2000 0=$work/cg 3200 15 150 1600 0=function=conj_grad_=saved_balanced" \
+	"CG: half the columns for one process, 1 000 in place of 2 000; the other one keeps 1 000=$work/cg 3000 11 250 2000 0=$work/cg 2000 11 250 1000 0=function=conj_grad_=saved_50_percent" \
+	"CG: half the output=$work/cg 4000 15 80 0 8000=$work/cg 4000 15 80 0 4000=function=print_state_=saved_50_percent" \
+	"CG: half the rows, 2 000 in place of 4 000=$work/cg 4000 15 150 0 0=$work/cg 2000 15 150 0 0=change=$scale" \
+	"CG: half the rows of class A, 7 000 in place of 14 000=$work/cg 14000 11 60 0 0=$work/cg 7000 11 60 0 0=change=$scale" \
+	"LAMMPS: an even cut of the domain in place of 35 % and 65 %=$work/melt 0.35 0 10=$work/melt 0.5 0 10=change=--balance region:pair --balance region:neighbor" \
+	"LAMMPS: half as many dumps=$work/melt 0.5 2 10=$work/melt 0.5 4 10=function=dump=saved_50_percent" \
+	"LAMMPS: neighbour lists every 10 steps in place of 5=$work/melt 0.5 0 5=$work/melt 0.5 0 10=function=neighbor=saved_50_percent"

@@ -254,6 +254,33 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestWhereWaitingGoes has a function that takes 1000 ticks on process 0, while process 1 works 800, before a barrier. At half of its time
+// 200 are saved: process 1 does not wait 200 any more, and process 0 waits 300.
+func TestWhereWaitingGoes(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}, {Name: "first"}, {Name: "meet"}}, Steps: make([][]tracetest.Step, 2)}
+	for p, work := range []tracetest.Step{{Enter: "first"}, {Enter: "main"}} {
+		s.Steps[p] = []tracetest.Step{
+			{Enter: "main"},
+			work,
+			{Ticks: []uint64{1000, 800}[p]},
+			{Leave: work.Enter},
+			{Enter: "meet"},
+			{Call: "Barrier", Ticks: 10},
+			{Leave: "meet"},
+			{Leave: "main"},
+		}
+	}
+	r := tried(t, s, 2)
+	for _, x := range r.Targets {
+		if x.Name == "first" && (value(x.Half) != 200 || x.Goes != "meet > MPI_Barrier" || x.GoesTo != 100) {
+			t.Errorf("saves %d, and %q waits %d longer", value(x.Half), x.Goes, x.GoesTo)
+		}
+	}
+	if !slices.ContainsFunc(r.Targets, func(x levers.Target) bool { return x.Name == "first" }) {
+		t.Error("first was not tried")
+	}
+}
+
 // TestWaitsWithoutRecords has two waits of which no rule of the analysis knows. In a reduction to process 0, process 1 waits for the
 // contribution of process 3, which it passes on; and in MPI_Finalize all wait for process 0, on which the critical path is not.
 func TestWaitsWithoutRecords(t *testing.T) {

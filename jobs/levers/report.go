@@ -35,9 +35,9 @@ type Target struct {
 	Half     *int64   `json:"saved_50_percent"`
 	Balanced *int64   `json:"saved_balanced"`
 	Gone     *int64   `json:"saved_gone"`
-	Earlier  *int64   `json:"saved_earlier_receive"` // of sends that wait: their receives are posted earlier, and libraries move messages in MPI calls alone
-	Goes     string   `json:"waits_then,omitempty"`  // where most of the waiting goes instead
-	GoesTo   uint64   `json:"waits_then_ticks,omitempty"`
+	Earlier  *int64   `json:"saved_earlier_receive"`      // of sends that wait: their receives are posted earlier, and libraries move messages in MPI calls alone
+	Goes     string   `json:"waits_then,omitempty"`       // the call site that waits longest instead, with its caller
+	GoesTo   uint64   `json:"waits_then_ticks,omitempty"` // by so much
 }
 
 // worth is what decides about the rank.
@@ -75,23 +75,33 @@ func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 	b.Heads = []string{fmt.Sprintf("%s  %s", numbers.Clean(r.Name, 60), table.Time(u, r.Runtime).Text)}
 	b.Notes = append(b.Notes, r.judge()...)
 	for _, k := range kinds {
+		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })
+		if len(list) == 0 {
+			continue
+		}
 		gone := "gone"
 		if k.kind == kindChange {
 			gone = "saved"
 		}
-		t := &table.Table{Title: k.title, Lead: k.lead, Kind: k.kind, Columns: []table.Column{
-			table.Words("what", "name"), table.Ints("total "+u.Name(), "time"), table.Ints("critical "+u.Name(), "critical"),
-			table.Ints("10 % "+u.Name(), "saved_10_percent"), table.Ints("50 % "+u.Name(), "saved_50_percent"), table.Ints("balanced "+u.Name(), "saved_balanced"), table.Ints(gone+" "+u.Name(), "saved_gone"), table.Ints("earlier receive "+u.Name(), "saved_earlier_receive"),
-			table.Words("waits then", "waits_then"),
-		}}
-		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })
+		t := &table.Table{Lead: k.lead, Kind: k.kind, Columns: []table.Column{table.Words("what", "name")}}
+		for _, c := range [][2]string{
+			{"total", "time"},
+			{"critical", "critical"},
+			{"10 %", "saved_10_percent"},
+			{"50 %", "saved_50_percent"},
+			{"balanced", "saved_balanced"},
+			{gone, "saved_gone"},
+			{"earlier receive", "saved_earlier_receive"},
+		} {
+			t.Columns = append(t.Columns, table.Ints(c[0]+" "+u.Name(), c[1]))
+		}
+		t.Columns = append(t.Columns, table.Words("waits then", "waits_then"), table.Ints("longer "+u.Name(), "waits_then_ticks"))
 		table.Fill(t, "target", list, func(x *Target) []table.Cell {
 			return []table.Cell{
-				table.Word(x.Name), some(u, x.Time), some(u, x.Critical), saved(u, x.Tenth), saved(u, x.Half), saved(u, x.Balanced), saved(u, x.Gone), saved(u, x.Earlier), table.Word(x.Goes),
+				table.Word(x.Name), some(u, x.Time), some(u, x.Critical), saved(u, x.Tenth), saved(u, x.Half), saved(u, x.Balanced), saved(u, x.Gone), saved(u, x.Earlier), table.Word(x.Goes), some(u, x.GoesTo),
 			}
 		})
-		c := b.Chapter(k.kind, k.title, "")
-		c.Table(t)
+		b.Chapter(k.kind, k.title, "").Table(t)
 	}
 	return b, nil
 }

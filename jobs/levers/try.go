@@ -576,6 +576,7 @@ func (t *target) goes(x *search, base, out *causes.Outcome) {
 		}
 	}
 	if most > 0 {
-		t.Goes, t.GoesTo = x.function(x.paths.regions[at]), uint64(most)
+		names := x.paths.Names(at)
+		t.Goes, t.GoesTo = results.PathLabel(names[max(len(names)-2, 0):]), uint64(most)
 	}
 }
