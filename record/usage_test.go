@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -15,15 +16,8 @@ import (
 // say themselves: the processors that they may use, their processor time, for how long they were ready to run in vain.
 func TestUsage(t *testing.T) {
 	l := libraries(t)[0]
-	own, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, allowed, _ := strings.Cut(string(own), "Cpus_allowed_list:")
-	processor := strings.FieldsFunc(allowed, func(r rune) bool { return !unicode.IsDigit(r) })[0] // the first that may be used
-	command := l.launch(4, l.compileProgram(t, "usage.c"))
-	program := command[len(command)-1]
-	r, out, errs := l.runRecorded(t, Options{Command: append(command[:len(command)-1], "taskset", "-c", processor, program)})
+	processor, command := l.onOne(t, 4, l.compileProgram(t, "usage.c"))
+	r, out, errs := l.runRecorded(t, Options{Command: command})
 	var clocks [][3]float64
 	for line := range strings.Lines(out) {
 		var x [3]float64
@@ -73,5 +67,40 @@ func TestUsage(t *testing.T) {
 	}
 	if len(d.SystemTreeNodeProperties) != 1 || d.SystemTreeNodeProperties[0].Value.Type != trace.TypeUint64 || d.SystemTreeNodeProperties[0].Value.Bits == 0 {
 		t.Errorf("of the host: %+v", d.SystemTreeNodeProperties)
+	}
+}
+
+// onOne is a command that runs so many processes of a program on the first processor that may be used.
+func (l *library) onOne(t *testing.T, ranks int, program string) (processor string, command []string) {
+	t.Helper()
+	own, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, allowed, _ := strings.Cut(string(own), "Cpus_allowed_list:")
+	processor = strings.FieldsFunc(allowed, func(r rune) bool { return !unicode.IsDigit(r) })[0]
+	command = l.launch(ranks, program)
+	return processor, append(command[:len(command)-1], "taskset", "-c", processor, program)
+}
+
+// TestThreadsOnOneProcessor: threads of OpenMP that share a processor do not wait for each other as they record it, but each takes longer. The first
+// finding has the time by the program's own clocks in which its first thread had no processor.
+func TestThreadsOnOneProcessor(t *testing.T) {
+	needOMPT(t)
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
+		t.Skip("the kernel does not tell: ", err)
+	}
+	l := libraries(t)[0]
+	_, command := l.onOne(t, 1, l.compileProgram(t, "crowded.c", "-g", "-O1", "-fopenmp"))
+	r, out, errs := l.runRecorded(t, Options{Command: command, Threads: ThreadsOpenMP})
+	var without float64
+	if _, err := fmt.Sscan(out, &without); err != nil || r.Exit != 0 {
+		t.Fatalf("%v, status %d: %q\n%s", err, r.Exit, out, errs)
+	}
+	file := filepath.Join(t.TempDir(), "run.xtf")
+	analyse(t, r.Archive, file)
+	f := readPlanted(t, file).Findings
+	if len(f) == 0 || f[0].Kind != "oversubscription" || !near(f[0].Seconds, without) || !strings.Contains(f[0].Text, ": 2 threads of 1 process on host ") {
+		t.Errorf("the threads had no processor for %.6f s: %+v", without, f)
 	}
 }

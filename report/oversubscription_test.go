@@ -20,10 +20,10 @@ type told struct {
 	cpu, delay, switches uint64
 }
 
-// onHosts are definitions of processes that lie on hosts, by number, with some processors each; 0: the trace does not tell.
-func onHosts(t *testing.T, hosts []uint32, processors []uint64, list []told) *trace.Definitions {
+// onHosts are definitions of processes with so many threads that lie on hosts, by number, with some processors each; 0: the trace does not tell.
+func onHosts(t *testing.T, threads int, hosts []uint32, processors []uint64, list []told) *trace.Definitions {
 	t.Helper()
-	src, err := synthetic.New(synthetic.Options{Processes: len(list), Iterations: 1})
+	src, err := synthetic.New(synthetic.Options{Processes: len(list), Threads: threads, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func onHosts(t *testing.T, hosts []uint32, processors []uint64, list []told) *tr
 	return d
 }
 
-// TestCrowds counts processes and the processors that they may use.
+// TestCrowds counts processes, their threads, and the processors that they may use.
 func TestCrowds(t *testing.T) {
 	t.Parallel()
 	may := func(lists ...string) (x []told) {
@@ -96,12 +96,23 @@ func TestCrowds(t *testing.T) {
 		{"nothing is told", []uint32{0, 0, 1}, []uint64{0, 0}, may("", "", ""), "", 1},
 		{"no lists", []uint32{0, 0}, []uint64{0}, may("1-0", "0-99999999999999999999"), "", 1},
 		{"a list of more than there can be", []uint32{0, 0}, []uint64{0}, may("0-18446744073709551615", "-"), "", 1},
+		{"2 threads: as many", []uint32{0, 0}, []uint64{4}, may("0-3", "0-3"), "", 0},
+		{"2 threads: more than all", []uint32{0, 0}, []uint64{4}, may("0-2", "0-2"), "n0 3 0-2 [0 1] false 4", 0},
+		{"2 threads: bound to one", []uint32{0, 0}, []uint64{8}, may("0", "1-4"), "n0 1 0 [0] true 2", 0},
+		{"2 threads: the host's number alone", []uint32{0, 1}, []uint64{2, 1}, may("", ""), "n1 1  [1] false 2", 0},
+		{"2 threads: more processes than processors", []uint32{0, 0}, []uint64{8}, may("0", "0"), "n0 1 0 [0 1] false", 0},
 	} {
-		d := onHosts(t, c.hosts, c.processors, c.told)
+		threads := 1
+		_, _ = fmt.Sscanf(c.name, "%d threads", &threads)
+		d := onHosts(t, threads, c.hosts, c.processors, c.told)
 		list, unknown := findings.Crowds(d, findings.Usages(d))
 		var got []string
 		for _, x := range list {
-			got = append(got, fmt.Sprint(x.Host, " ", x.Processors, " ", x.List, " ", x.Ranks, " ", x.Bound))
+			text := fmt.Sprint(x.Host, " ", x.Processors, " ", x.List, " ", x.Ranks, " ", x.Bound)
+			if x.Threads > 0 {
+				text += fmt.Sprint(" ", x.Threads)
+			}
+			got = append(got, text)
 		}
 		if strings.Join(got, "; ") != c.want || unknown != c.unknown {
 			t.Errorf("%s: %q, %d unknown, want %q, %d", c.name, got, unknown, c.want, c.unknown)
@@ -121,10 +132,10 @@ func TestOversubscription(t *testing.T) {
 		{xtf.ItemTime: 1000, xtf.ItemMPI: 100, xtf.ItemManagement: 100, xtf.ItemSetup: 10, xtf.ItemCPU: 900, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
 	}
 	list := []told{{"0-1", 1, 300_000, 7}, {"0-1", 1, 450_000, 7}, {"0-1", 600_000, 0, 7}}
-	hosts := []uint32{0, 0, 0}
+	hosts, threads := []uint32{0, 0, 0}, 1
 	find := func(hosts []uint32, list []told, note string) *findings.Finding {
 		t.Helper()
-		d := onHosts(t, hosts, make([]uint64, len(hosts)), list)
+		d := onHosts(t, threads, hosts, make([]uint64, len(hosts)), list)
 		d.Clocks = []trace.ClockProperties{{TimerResolution: 1_000_000, TraceLength: 1000}}
 		if note != "" {
 			d.Strings = append(d.Strings, trace.String{Ref: 1 << 21, Value: note})
@@ -172,5 +183,21 @@ func TestOversubscription(t *testing.T) {
 	}
 	if x := find(hosts, []told{{"0-1", 995_000, math.MaxUint64, 7}, {"0-1", 1, 1, 7}, {"0-1", 1, 1, 7}}, ""); x == nil || x.Ticks != 0 || !strings.Contains(x.Text, "between MPI calls they nearly always had one, in MPI calls that is not known") {
 		t.Errorf("no delay, more processor time than time, and a delay of less than a tick: %+v", x)
+	}
+	// Two threads of a process on one processor. The first computes 900, waits 500 of that for the other one, 300 of these while both wait: its
+	// delay is no more than 400 and 300 of these.
+	threads = 2
+	processes = []items{
+		{xtf.ItemTime: 1000, xtf.ItemMPI: 100, xtf.ItemCPU: 900, xtf.ItemThreadWait: 500, xtf.ItemThreadScheduling: 600, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
+		{xtf.ItemTime: 1000, xtf.ItemCPU: 900, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
+	}
+	for delay, want := range map[uint64]uint64{650_000: 650, 800_000: 700} {
+		if x := find([]uint32{0}, []told{{"3", 1, delay, 7}}, ""); x == nil || x.Ticks != want || !strings.Contains(x.Text, "more threads than processors: up to 0.000"+fmt.Sprint(want)) ||
+			!strings.Contains(x.Text, "2 threads of 1 process on host n0 may use 1 processor (3)") || x.Advice != "start fewer threads, or let the processes use more processors" {
+			t.Errorf("threads with a delay of %d ns: %+v", delay, x)
+		}
+	}
+	if x := find([]uint32{0}, []told{{"3", 600_000, 0, 7}}, ""); x != nil {
+		t.Errorf("threads of which only the processor time is known: %+v", x)
 	}
 }

@@ -129,6 +129,7 @@ var AdviceTable = []adviceRow{
 	{kindDeviceImbalance, "", nil, "deal out the work of devices more evenly"},
 	{kindDeviceCollective, "", nil, "give the late device less work before the collective, or launch it earlier there"},
 	{kindDeviceTransfer, "", nil, "transfer in a stream of its own while kernels run, or less"},
+	{KindOversubscription, "", func(x *FindingFacts) bool { return x.threads }, "start fewer threads, or let the processes use more processors"},
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},

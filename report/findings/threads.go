@@ -484,17 +484,19 @@ func (s processorSet) count() (n uint64) {
 	return n
 }
 
-// crowd is processes of a host that are more than the processors that they may use.
+// crowd is processes of a host that are more than the processors that they may use, or whose threads are.
 type crowd struct {
 	Host       string
 	Processors uint64
 	List       string // of these, where the trace has it
 	Ranks      []uint32
-	Bound      bool // the other processes of the host may use others
+	Bound      bool   // the other processes of the host may use others
+	Threads    uint64 // of these processes; 0: there are more processes than processors
 }
 
 // Crowds finds the hosts with more processes than processors that these may use: all processes of the host together, or
-// those that are bound to the same processors. unknown is how many hosts with several processes do not tell.
+// those that are bound to the same processors. Of hosts without, it finds the same for threads. unknown is how many hosts with several
+// processes do not tell.
 func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 	limits := map[uint32]uint64{} // processors of hosts
 	for i := range d.SystemTreeNodeProperties {
@@ -526,23 +528,41 @@ func Crowds(d *trace.Definitions, used []usage) (list []crowd, unknown int) {
 			}
 			bound[text] = append(bound[text], rank)
 		}
-		all = all.joined()
-		switch {
-		case !told && limits[node] == 0:
-			if len(ranks[h]) > 1 {
+		if !told {
+			all = nil
+			if limits[node] == 0 && len(ranks[h]) > 1 {
 				unknown++
 			}
-		case !told:
-			if uint64(len(ranks[h])) > limits[node] {
-				list = append(list, crowd{Host: numbers.Clean(name, 40), Processors: limits[node], Ranks: ranks[h]})
-			}
-		case uint64(len(ranks[h])) > all.count():
-			list = append(list, crowd{numbers.Clean(name, 40), all.count(), all.text(), ranks[h], false})
-		default:
-			for _, text := range order {
-				if set := processorsOf(text); uint64(len(bound[text])) > set.count() {
-					list = append(list, crowd{numbers.Clean(name, 40), set.count(), set.text(), bound[text], true})
+		}
+		all = all.joined()
+		over := func(ranks []uint32, set processorSet, limit uint64, bound, threaded bool) bool {
+			x := crowd{Host: numbers.Clean(name, 40), Processors: limit, List: set.text(), Ranks: ranks, Bound: bound}
+			n := uint64(len(ranks))
+			if threaded {
+				for _, rank := range ranks {
+					x.Threads += uint64(max(threads.TeamOf(d, int(rank)).Count, 1))
 				}
+				n = x.Threads
+			}
+			if limit == 0 || n <= limit {
+				return false
+			}
+			list = append(list, x)
+			return true
+		}
+		before := len(list)
+		for _, threaded := range [...]bool{false, true} {
+			switch {
+			case !told:
+				over(ranks[h], nil, limits[node], false, threaded)
+			case !over(ranks[h], all, all.count(), false, threaded):
+				for _, text := range order {
+					set := processorsOf(text)
+					over(bound[text], set, set.count(), true, threaded)
+				}
+			}
+			if len(list) > before {
+				break
 			}
 		}
 	}
@@ -569,6 +589,7 @@ type sharing struct {
 	worstRank uint32
 	computes  uint64 // that process, without
 	waits     uint64 // what it waits for threads and locks
+	team      uint64 // part of it in which all its threads wait
 	slept     bool   // what it slept is part of it
 	total     uint64 // over the processes that tell
 	told      int    // how many these are
@@ -603,18 +624,22 @@ func (f *finder) shares(x *results.ProcessItems) {
 	switch {
 	case u.delay != math.MaxUint64:
 		lost = f.ticksOf(u.delay)
-	case u.cpu != math.MaxUint64:
+	case u.cpu != math.MaxUint64 && s.Threads == 0:
 		measured := x.At(0, xtf.ItemTime) - min(x.At(0, xtf.ItemTime), x.At(0, xtf.ItemSetup))
 		lost, slept = measured-min(measured, f.ticksOf(u.cpu)), true
 	default:
 		return
 	}
 	t := &f.times[x.Rank]
-	lost = min(lost, t.works) // who waits for a thread needs no processor
+	team := min(x.At(0, xtf.ItemThreadScheduling)/uint64(max(threads.TeamOf(f.r.Defs, int(x.Rank)).Count, 1)), t.cpu-t.works)
+	if slept {
+		team = 0
+	}
+	lost = min(lost, t.works+team) // who waits for a thread that works needs no processor
 	s.told++
 	s.total += lost
 	if lost > s.worst {
-		s.worst, s.worstRank, s.computes, s.waits, s.slept = lost, x.Rank, t.works, t.cpu-t.works, slept
+		s.worst, s.worstRank, s.computes, s.waits, s.team, s.slept = lost, x.Rank, t.works, t.cpu-t.works, team, slept
 	}
 }
 
@@ -656,11 +681,11 @@ func (f *finder) oversubscription(known bool) {
 			s = x
 		}
 	}
-	if s == nil || known != (s.told > 0 && f.matters(min(s.worst, f.runtime))) {
+	if s == nil || known != (s.told > 0 && f.matters(min(s.worst, f.runtime))) || !known && s.Threads > 0 {
 		return
 	}
 	x := Finding{
-		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.query("intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound},
+		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.query("intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound, threads: s.Threads > 0},
 		Basis: "no gain that is known: the trace does not say for how long processes had a processor",
 	}
 	if !known {
@@ -670,7 +695,11 @@ func (f *finder) oversubscription(known bool) {
 		x.Basis = "no gain that is known: the trace says for how long processes had no processor between MPI calls, and not in them"
 	}
 	x.Where.Processes = []uint32{s.worstRank}
-	x.Evidence = fmt.Sprintf("%s on host %s may use %s", numbers.Plural(len(s.Ranks), "process"), s.Host, numbers.Plural(int(s.Processors), "processor"))
+	who, what := numbers.Plural(len(s.Ranks), "process"), "more processes than processors"
+	if s.Threads > 0 {
+		who, what = numbers.Plural(int(s.Threads), "thread")+" of "+who, "more threads than processors"
+	}
+	x.Evidence = fmt.Sprintf("%s on host %s may use %s", who, s.Host, numbers.Plural(int(s.Processors), "processor"))
 	if s.List != "" {
 		x.Evidence += " (" + s.List + ")"
 	}
@@ -685,7 +714,7 @@ func (f *finder) oversubscription(known bool) {
 		case s.told > 0:
 			x.Evidence += fmt.Sprintf("; between MPI calls rank %d had none for %s %s, in MPI calls that is not known", s.worstRank, f.u.Ticks(s.worst), f.u.Name())
 		}
-		x.Text = "more processes than processors: " + x.Evidence
+		x.Text = what + ": " + x.Evidence
 		f.list = append(f.list, x)
 		return
 	}
@@ -701,12 +730,24 @@ func (f *finder) oversubscription(known bool) {
 		x.Basis += " without its waits for threads and locks"
 		ofThat = fmt.Sprintf("for up to %s", f.u.Ticks(s.worst))
 	}
-	x.Evidence += fmt.Sprintf("; rank %d computes %s %s, and was %s %s of that; these processes together %s", s.worstRank, f.u.Ticks(s.computes), f.u.Name(), without, ofThat, f.u.Ticks(s.total))
+	computes := "computes " + f.u.Ticks(s.computes)
+	if s.team > 0 {
+		x.Basis += ", and the time in which all its threads wait"
+		computes = fmt.Sprintf("computes, or waits with all its threads, for %s", f.u.Ticks(s.computes+s.team))
+	}
+	x.Evidence += fmt.Sprintf("; rank %d %s %s, and was %s %s of that; these processes together %s", s.worstRank, computes, f.u.Name(), without, ofThat, f.u.Ticks(s.total))
 	if u.cpu != math.MaxUint64 {
 		x.Evidence += fmt.Sprintf("; it had %s of processor time", f.u.Ticks(f.ticksOf(u.cpu)))
 	}
 	if u.switches != math.MaxUint64 {
 		x.Evidence += fmt.Sprintf(", involuntary context switches: %s", numbers.Count(u.switches))
 	}
-	f.add(x, "more processes than processors", ": "+x.Evidence)
+	f.list = slices.DeleteFunc(f.list, func(w Finding) bool { // it is what its threads wait for
+		same := s.team > 0 && w.Kind == kindThreadImbalance && w.facts.scheduling && w.Where.Processes[0] == s.worstRank && x.Ticks >= w.Ticks/2
+		if same {
+			x.Evidence += fmt.Sprintf("; its threads wait for each other up to %s %s", f.u.Ticks(w.Ticks), f.u.Name())
+		}
+		return same
+	})
+	f.add(x, what, ": "+x.Evidence)
 }
