@@ -92,26 +92,34 @@ func (d *Document) cards(u numbers.Units) []table.Card {
 	if d.Locations != d.Processes {
 		processes = numbers.Plural(d.Locations, "location") + ", " + processes
 	}
-	list := []table.Card{{Name: "Efficiency", Value: s.Efficiency.Text(2), Note: "productive part of all time: " + table.GradeWord(s.Efficiency), Grade: table.GradeClass(s.Efficiency)}}
+	list := []table.Card{{Name: "Efficiency", Value: s.Efficiency.Text(2), Note: "productive part of all time" + without(t) + ": " + table.GradeWord(s.Efficiency), Grade: table.GradeClass(s.Efficiency)}}
 	if x := s.Devices; x != nil && x.Efficiency.Defined {
 		list = append(list, table.Card{Name: "Device efficiency", Value: x.Efficiency.Text(2), Note: "kernel time of all devices' time: " + table.GradeWord(x.Efficiency), Grade: table.GradeClass(x.Efficiency)})
 	} else if p := s.POP.Parallel; p.Defined {
-		list = append(list, table.Card{Name: "Parallel efficiency (POP)", Value: p.Text(2), Note: "useful part of all time: " + table.GradeWord(p), Grade: table.GradeClass(p)})
+		list = append(list, table.Card{Name: "Parallel efficiency (POP)", Value: p.Text(2), Note: "useful part of all time" + without(t) + ": " + table.GradeWord(p), Grade: table.GradeClass(p)})
 	}
 	return append(list, table.Card{Name: "Runtime", Value: u.Short(numbers.Whole(numbers.Integer(t.Runtime))) + " " + u.Name(), Note: "first to last event", Grade: ""}, table.Card{Name: "Processes", Value: numbers.Count(uint64(d.Processes)), Note: processes, Grade: ""},
-		table.Card{Name: "Lost time", Value: u.Short(t.Lost) + " " + u.Name(), Note: numbers.Part(t.Lost, t.Total).Percent() + " of " + u.Short(numbers.Whole(t.Total)) + " " + u.Name() + " that all processes took", Grade: ""})
+		table.Card{Name: "Lost time", Value: u.Short(t.Lost) + " " + u.Name(), Note: numbers.Part(t.Lost, t.Measured).Percent() + " of " + u.Short(numbers.Whole(t.Measured)) + " " + u.Name() + " of all processes" + without(t), Grade: ""})
+}
+
+// without says what the time that is productive or lost leaves out.
+func without(t *results.Ticks) string {
+	if t.Setup == 0 {
+		return ""
+	}
+	return ", without set-up and end"
 }
 
 // verdict says how well the run used its time.
 func (d *Document) verdict(u numbers.Units) string {
 	s := d.Summary
 	t := &s.Ticks
-	of := fmt.Sprintf("of %s %s that %s took together", u.Short(numbers.Whole(t.Total)), u.Name(), numbers.Plural(d.Processes, "process"))
+	of := fmt.Sprintf("of %s %s of %s together%s", u.Short(numbers.Whole(t.Measured)), u.Name(), numbers.Plural(d.Processes, "process"), without(t))
 	if d.Processes == 1 {
-		of = fmt.Sprintf("of %s %s of the one process", u.Short(numbers.Whole(t.Total)), u.Name())
+		of = fmt.Sprintf("of %s %s of the one process%s", u.Short(numbers.Whole(t.Measured)), u.Name(), without(t))
 	}
 	if !s.Efficiency.Defined || s.Efficiency.Value >= table.Threshold {
-		return fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.Text(2), table.Threshold, of, numbers.Part(t.Productive, t.Total).Percent())
+		return fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.Text(2), table.Threshold, of, numbers.Part(t.Productive, t.Measured).Percent())
 	}
 	mostly := "MPI"
 	if d.Intervals != nil && len(d.Intervals.Nodes) > 0 {

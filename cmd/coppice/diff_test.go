@@ -153,11 +153,15 @@ func TestReportPage(t *testing.T) {
 		path      string
 		want, not []string
 	}{
-		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="comm"`, `id="timeline"`, "4 processes took together"}, nil},
+		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="comm"`, `id="timeline"`, "of 4 processes together"}, nil},
 		{graph, []string{`id="ranks"`, `id="timeline"`, "--events none"}, []string{`id="waits"`}},
 		{one, []string{`id="ranks"`, `id="timeline"`, "Nothing above 1 % of the run"}, []string{`id="classes"`}},
 	} {
 		page := must(t, "report", x.path, "--format", "html")
+		d := jsonOf[struct{ Summary struct{ Efficiency float64 } }](t, "report", x.path)
+		if want := fmt.Sprintf("%.1f %% of ", 100-100*d.Summary.Efficiency); !strings.Contains(page, want) {
+			t.Errorf("%s: lost time is not %sthe time that the efficiency is of", x.path, want)
+		}
 		if again := must(t, "report", x.path, "--format", "html"); again != page {
 			t.Errorf("%s: two pages differ", x.path)
 		}
