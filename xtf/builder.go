@@ -83,8 +83,8 @@ func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
 		sum: &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec},
 	}
-	if f := newFollower(t, false); f != nil && f.at == noCalls {
-		b.follower = f
+	if followers[t.ID].call == noCalls {
+		b.follower = enc.follower(t)
 	}
 	return b
 }
@@ -231,7 +231,10 @@ func (b *ArrayBuilder) release() {
 	for _, pg := range append(b.free, b.cur) {
 		b.enc.keep(pg.rows)
 	}
-	b.free, b.cur, b.rows, b.held = nil, nil, nil, 0
+	if b.follower != nil {
+		b.enc.followers[b.typ] = b.follower
+	}
+	b.free, b.cur, b.rows, b.held, b.follower = nil, nil, nil, 0, nil
 }
 
 // turn closes the full current page for new rows and begins the next one.

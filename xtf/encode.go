@@ -20,8 +20,9 @@ const (
 )
 
 // Encoder turns rows into page payloads. It keeps a zstd coder and scratch
-// space of about 2 MiB, to be shared by all builders of one goroutine, and up to
-// sparePages pages that builders have done with: small arrays need no new ones.
+// space of about 2 MiB, to be shared by all builders of one goroutine, and what
+// builders have done with, for small arrays: up to sparePages pages, and of each
+// type that leaves times to calls half a MiB.
 type Encoder struct {
 	zstd   *zstd.Encoder
 	vals   []uint64 // transformed values of one column
@@ -34,7 +35,8 @@ type Encoder struct {
 	out    []byte   // payload being made
 	alt    []byte   // the same page in the other codec
 
-	spare [][]byte // rows of pages for the next builder
+	spare     [][]byte            // rows of pages for the next builder
+	followers map[*Type]*follower // of builders that are done
 }
 
 // sparePages is as many as the arrays that one location fills at a time.
@@ -73,7 +75,7 @@ func NewEncoder() *Encoder {
 	if err != nil {
 		panic(fmt.Sprintf("xtf: zstd options: %v", err)) // constants above
 	}
-	return &Encoder{zstd: z}
+	return &Encoder{zstd: z, followers: map[*Type]*follower{}}
 }
 
 // payload returns the payload of a page, of size bytes, and what a segment has after it. v is for a page that may be a view, f for

@@ -140,6 +140,15 @@ func newFollower(t *Type, earlier bool) *follower {
 	return f
 }
 
+// follower returns one for a builder of the form of today, in the memory of one that is done where there is one.
+func (e *Encoder) follower(t *Type) *follower {
+	if f := e.followers[t]; f != nil {
+		delete(e.followers, t)
+		return f
+	}
+	return newFollower(t, false)
+}
+
 // isFollowing says whether the payload of a packed page is a following one.
 func isFollowing(payload []byte) bool {
 	return len(payload) >= followHead && (payload[8] == followKeys || payload[8] == earlierKeys)
@@ -603,6 +612,15 @@ type spanPage struct {
 	partly     bool // the calls after it are not in hand, and ends after these not known
 }
 
+// reuse makes c other spans, in the same memory.
+func (c *callSpans) reuse(spans callSpans) {
+	spans.scratch = c.scratch
+	for i := range c.pages {
+		spans.pages[i].begin, spans.pages[i].end = c.pages[i].begin[:0], c.pages[i].end[:0]
+	}
+	*c = spans
+}
+
 // span returns begin and end of a call; 0 for one that is not there.
 func (c *callSpans) span(n uint64) (begin, end uint64, err error) {
 	p := c.in
@@ -792,14 +810,18 @@ func (b *ArrayBuilder) Of(call, begin uint64) {
 // Follow says to which calls rows of a builder leave their times. Rows that have the number of a call say by own that they begin and
 // end with it: it need not be looked up.
 func (b *ArrayBuilder) Follow(tt *TypeTable, calls FinishedArray, own bool) {
-	f := newFollower(b.typ, false)
+	f := b.enc.follower(b.typ)
 	if f == nil {
 		return
 	}
-	f.own = own && f.at >= 0
-	f.calls = &callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders}
+	f.own, f.exact, f.told = own && f.at >= 0, false, f.told[:0]
+	spans := callSpans{typ: tt.Lookup(TypeCall), decoders: &segmentDecoders}
 	if calls.Summary != nil {
-		f.calls.rows, f.calls.src, f.calls.index = calls.Summary.rows, &segmentSource{a: calls}, calls.Summary.pages
+		spans.rows, spans.src, spans.index = calls.Summary.rows, &segmentSource{a: calls}, calls.Summary.pages
 	}
+	if f.calls == nil {
+		f.calls = &callSpans{}
+	}
+	f.calls.reuse(spans)
 	b.follower = f
 }

@@ -42,6 +42,7 @@ type timeline struct {
 	region    uint32   // of the innermost call, as openCall has it
 	change    uint64   // where something other than calls does
 	alone     openCall // outside of calls
+	outside   openCall // the caller of calls that have none
 	node      uint32   // outside of calls
 	busyNow   bool     // records tell overhead
 	location  *Location
@@ -128,7 +129,7 @@ func (x *slotTable) find(key uint64, node uint32) int32 {
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
 func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable, device onDevice) *timeline {
-	x := &timeline{location: l, run: run, script: script, slots: slots, device: device}
+	x := &timeline{location: l, run: run, script: script, slots: slots, device: device, outside: openCall{end: xtf.Never, activity: device.idle}}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
 	x.page()
 	x.intervals.Next()
@@ -246,25 +247,25 @@ func (x *timeline) around(t uint64) {
 func (x *timeline) enterCalls(t uint64) {
 	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
 		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
-		x.stack = x.stack[:min(int(x.calls[3][x.call]), len(x.stack))]
-		up := openCall{end: xtf.Never, activity: x.device.idle}
-		if n := len(x.stack); n > 0 {
-			up = x.stack[n-1]
+		n := min(int(x.calls[3][x.call]), len(x.stack))
+		up := &x.outside
+		if n > 0 {
+			up = &x.stack[n-1]
 		}
 		key := callKey{uint64(region)<<32 | flags, up.local, up.activity}
 		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56]
 		if k.callKey != key || !k.set {
-			*k = knownCall{key, x.callOf(up, region, x.activityOf(region, uint32(flags))), true, x.movesMessages(region)}
+			*k = knownCall{key, x.callOf(*up, region, x.activityOf(region, uint32(flags))), true, x.movesMessages(region)}
 		}
 		if k.found != x.slots.around {
 			x.place(&k.openCall)
 		}
-		o := k.openCall
-		o.end = min(end, up.end)
 		if uint32(flags)&(xtf.FlagOutermostMPI|xtf.FlagMarker) == xtf.FlagOutermostMPI {
 			x.script.call(begin, end, x.first+uint64(x.call), k.moves)
 		}
-		x.stack = append(x.stack, o)
+		end = min(end, up.end)
+		x.stack = append(x.stack[:n], k.openCall)
+		x.stack[n].end = end // in place: a copy that was written in part is slow to read as a whole
 		if x.call++; x.call == len(x.calls[0]) {
 			x.page()
 		}

@@ -22,6 +22,11 @@ type journal struct {
 	err    error
 }
 
+// again is an empty journal in the same memory.
+func (j *journal) again(to xtf.Sink, width int) journal {
+	return journal{to: to, width: width, blocks: j.blocks[:0], newest: j.newest[:0], buf: j.buf[:0]}
+}
+
 // add makes room for a record.
 func (j *journal) add() []byte {
 	if len(j.newest) == journalBlock*j.width {

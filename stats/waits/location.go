@@ -15,18 +15,19 @@ type Options struct {
 	PostPoint bool // potential synchronisation of receives counts from their posting
 }
 
-// Run is what all locations share. It is read-only.
+// Run is what all locations share, one after another.
 type Run struct {
 	Options
 	Defs    *trace.Definitions
 	Derived []bool  // by interval node: slices and the like, which are not innermost
 	calls   []uint8 // by index of the region: what its calls have not
 	most    uint64  // of an item of a location, see xtf.Most
+	done    *walk   // of the location before, for its memory
 }
 
 // NewRun prepares the pass over the locations of a trace.
 func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
-	r := &Run{Options: o, Defs: defs, Derived: derived, calls: make([]uint8, len(defs.Regions)), most: xtf.Most(defs.NumLocations())}
+	r := &Run{Options: o, Defs: defs, Derived: derived, calls: make([]uint8, len(defs.Regions)), most: xtf.Most(defs.NumLocations()), done: &walk{}}
 	for i := range defs.Regions {
 		x := &defs.Regions[i]
 		if defs.Class(x)&trace.ClassInit != 0 {
@@ -157,11 +158,12 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 }
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
+	done := r.done
 	w := &walk{
-		run: r, in: in, out: out, call: xtf.Never, region: trace.Undefined, without: callSilent,
-		received: receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
-		waits:    journal{to: out.Scratch, width: waitBytes},
-		orders:   orders{journal: journal{to: out.Scratch, width: orderBytes}},
+		run: r, in: in, out: out, found: done.found[:0], call: xtf.Never, region: trace.Undefined, without: callSilent,
+		received: receives{journal: done.received.again(out.Scratch, receiveBytes), call: xtf.Never},
+		waits:    done.waits.again(out.Scratch, waitBytes),
+		orders:   orders{journal: done.orders.again(out.Scratch, orderBytes)},
 		nodes:    innermost{rows: intervals(), derived: r.Derived},
 		sums:     summing{at: map[place]*amount{}},
 	}
@@ -172,6 +174,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
 	w.counts = sums(xtf.ItemWaitCount)
 	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, xtf.PatternItems[:]...)...)
+	r.done = w
 	return w
 }
 
