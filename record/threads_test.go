@@ -306,52 +306,62 @@ func TestPOSIXThreads(t *testing.T) {
 	}
 }
 
-// TestCXXThreads records std::thread, std::mutex and std::condition_variable: the sum is right, each thread is there from its begin to its end, and the wait
-// for a mutex has the seconds of the program's clock and its line.
-func TestCXXThreads(t *testing.T) {
+// TestLanguageThreads records threads of C++ and of C11, mutexes, conditions, and a latch of C++20: the sum is right, each thread is there from its begin to its end,
+// and the longest wait has the seconds of the program's clock and its line.
+func TestLanguageThreads(t *testing.T) {
 	if exec.Command("g++", "--version").Run() != nil {
 		t.Skip("no g++: scripts/setup --test installs it")
 	}
 	for _, l := range libraries(t) {
-		t.Run(l.cc, func(t *testing.T) {
-			source, err := os.ReadFile(filepath.Join("testdata", "cxxthreads.cc"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			before, _, _ := strings.Cut(string(source), "// the waiting line")
-			line := strconv.Itoa(1 + strings.Count(before, "\n"))
-			program := l.compileProgram(t, "cxxthreads.cc", "-g", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread", "-lstdc++")
-			r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program), Threads: ThreadsAll, Sites: 1})
-			sum, waited, longest := 0, 0.0, 0.0
-			if _, err := fmt.Sscan(out, &sum, &waited); err != nil || sum != 6001 || r.Exit != 0 || len(r.Found) > 0 {
-				t.Fatalf("%v, status %d: %q, %v\n%s", err, r.Exit, out, r.Found, errs)
-			}
-			d, count := definitionsOf(t, r.Archive), map[trace.Kind]int{}
-			place, since := "", map[trace.P]trace.Time{}
-			eachEvent(t, r.Archive, func(p trace.P, e *trace.Event) {
-				count[e.Kind]++
-				if e.Kind != trace.Enter && e.Kind != trace.Leave {
-					return
+		for _, x := range []struct {
+			file, call   string
+			sum, threads int
+			flags        []string
+		}{
+			{"cxxthreads.cc", "pthread_mutex_lock", 6001, 4, []string{"-lstdc++"}},
+			{"latch.cc", "futex", 1, 1, []string{"-std=c++20", "-lstdc++"}},
+			{"c11threads.c", "pthread_mutex_lock", 1111, 1, nil},
+		} {
+			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
+				source, err := os.ReadFile(filepath.Join("testdata", x.file))
+				if err != nil {
+					t.Fatal(err)
 				}
-				x := d.Region(e.Ref)
-				if d.Text(x.Name) != "pthread_mutex_lock" {
-					return
+				before, _, _ := strings.Cut(string(source), "// the waiting line")
+				line := strconv.Itoa(1 + strings.Count(before, "\n"))
+				program := l.compileProgram(t, x.file, append([]string{"-g", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"}, x.flags...)...)
+				r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program), Threads: ThreadsAll, Sites: 4})
+				sum, waited, longest := 0, 0.0, 0.0
+				if _, err := fmt.Sscan(out, &sum, &waited); err != nil || sum != x.sum || r.Exit != 0 || len(r.Found) > 0 {
+					t.Fatalf("%v, status %d: %q, %v\n%s", err, r.Exit, out, r.Found, errs)
 				}
-				if e.Kind == trace.Enter {
-					since[p] = e.Time
-				} else if took := float64(e.Time-since[p]) / float64(d.Clock().TimerResolution); took > longest {
-					longest, place = took, d.CallPlace(x)
+				d, count := definitionsOf(t, r.Archive), map[trace.Kind]int{}
+				place, since := "", map[trace.P]trace.Time{}
+				eachEvent(t, r.Archive, func(p trace.P, e *trace.Event) {
+					count[e.Kind]++
+					if e.Kind != trace.Enter && e.Kind != trace.Leave {
+						return
+					}
+					region := d.Region(e.Ref)
+					if d.Text(region.Name) != x.call {
+						return
+					}
+					if e.Kind == trace.Enter {
+						since[p] = e.Time
+					} else if took := float64(e.Time-since[p]) / float64(d.Clock().TimerResolution); took > longest {
+						longest, place = took, d.CallPlace(region)
+					}
+				})
+				for _, kind := range []trace.Kind{trace.ThreadCreate, trace.ThreadBegin, trace.ThreadEnd, trace.ThreadWait} {
+					if count[kind] != x.threads {
+						t.Errorf("%d of %s, not %d", count[kind], kind.Info().Name, x.threads)
+					}
+				}
+				if !near(longest, waited) || place != x.file+":"+line || x.call != "futex" && count[trace.ThreadAcquireLock] >= count[trace.ThreadReleaseLock] { // the first one got it without waiting
+					t.Errorf("the longest %s took %.6f s at %q, the program waited %.6f; %v", x.call, longest, place, waited, count)
 				}
 			})
-			for kind, n := range map[trace.Kind]int{trace.ThreadCreate: 4, trace.ThreadBegin: 4, trace.ThreadEnd: 4, trace.ThreadWait: 4} {
-				if count[kind] != n {
-					t.Errorf("%d of %s, not %d", count[kind], kind.Info().Name, n)
-				}
-			}
-			if !near(longest, waited) || place != "cxxthreads.cc:"+line || count[trace.ThreadAcquireLock] >= count[trace.ThreadReleaseLock] { // the first one got it without waiting
-				t.Errorf("the longest wait for a mutex took %.6f s at %q, the program waited %.6f; %v", longest, place, waited, count)
-			}
-		})
+		}
 	}
 }
 

@@ -5,11 +5,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 /*
  * POSIX threads of the program: the functions of the C library that make threads, and those that wait for others. What they return,
@@ -128,35 +130,40 @@ static inline void given(const volatile void *lock, int awaited, struct cr_place
 #endif
 
 /* LOCK takes a lock that is free, or waits for it as the program wanted. */
-#define LOCK(construct, lock, owner, try, does) \
+#define LOCK(construct, from, lock, owner, try, does) \
 	int rc = REAL(try)(lock); \
 	if (rc != EBUSY) \
 		return rc; \
-	int may = waits(construct, CR_PLACE, lock, owner); \
+	int may = waits(construct, from, lock, owner); \
 	rc = does; \
 	taken(may, rc, lock); \
 	return rc;
 
-int pthread_mutex_lock(pthread_mutex_t *m) { LOCK(C_MUTEX_LOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_lock)(m)) }
-int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+static inline int lock(pthread_mutex_t *m, struct cr_place from)
 {
-	LOCK(C_MUTEX_TIMEDLOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_timedlock)(m, until))
+	LOCK(C_MUTEX_LOCK, from, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_lock)(m))
 }
+static inline int timed_lock(pthread_mutex_t *m, const struct timespec *until, struct cr_place from)
+{
+	LOCK(C_MUTEX_TIMEDLOCK, from, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_timedlock)(m, until))
+}
+int pthread_mutex_lock(pthread_mutex_t *m) { return lock(m, CR_PLACE); }
+int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until) { return timed_lock(m, until, CR_PLACE); }
 int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	LOCK(C_MUTEX_CLOCKLOCK, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_clocklock)(m, clock, until))
+	LOCK(C_MUTEX_CLOCKLOCK, CR_PLACE, m, MUTEX_OWNER, pthread_mutex_trylock, REAL(pthread_mutex_clocklock)(m, clock, until))
 }
-int pthread_rwlock_rdlock(pthread_rwlock_t *l) { LOCK(C_RDLOCK, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_rdlock)(l)) }
+int pthread_rwlock_rdlock(pthread_rwlock_t *l) { LOCK(C_RDLOCK, CR_PLACE, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_rdlock)(l)) }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	LOCK(C_TIMEDRDLOCK, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_timedrdlock)(l, until))
+	LOCK(C_TIMEDRDLOCK, CR_PLACE, l, RWLOCK_OWNER, pthread_rwlock_tryrdlock, REAL(pthread_rwlock_timedrdlock)(l, until))
 }
-int pthread_rwlock_wrlock(pthread_rwlock_t *l) { LOCK(C_WRLOCK, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_wrlock)(l)) }
+int pthread_rwlock_wrlock(pthread_rwlock_t *l) { LOCK(C_WRLOCK, CR_PLACE, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_wrlock)(l)) }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	LOCK(C_TIMEDWRLOCK, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_timedwrlock)(l, until))
+	LOCK(C_TIMEDWRLOCK, CR_PLACE, l, RWLOCK_OWNER, pthread_rwlock_trywrlock, REAL(pthread_rwlock_timedwrlock)(l, until))
 }
-int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, l, NULL, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
+int pthread_spin_lock(pthread_spinlock_t *l) { LOCK(C_SPIN_LOCK, CR_PLACE, l, NULL, pthread_spin_trylock, REAL(pthread_spin_lock)(l)) }
 
 #define UNLOCK(name, type, awaited) \
 	int name(type *lock) \
@@ -169,25 +176,39 @@ UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, 0)
 UNLOCK(pthread_spin_unlock, pthread_spinlock_t, 0)
 
 /* A condition gives its mutex away; when the call returns, the thread has it again, and nobody knows what it waited for that alone. */
-#define WAIT(construct, does) \
-	int may = waits(construct, CR_PLACE, NULL, NULL); \
-	int rc = does; \
+#define WAIT(construct, from, does) \
+	int may = waits(construct, from, NULL, NULL); \
+	__typeof__(does) rc = does; \
 	waited(may); \
 	return rc;
-#define CONDITION(construct, does) \
-	given(m, MUTEX_AWAITED(m), CR_PLACE); \
-	WAIT(construct, does)
+#define CONDITION(construct, from, does) \
+	given(m, MUTEX_AWAITED(m), from); \
+	WAIT(construct, from, does)
 
-int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) { CONDITION(C_COND_WAIT, REAL(pthread_cond_wait)(c, m)) }
-int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+static inline int await(pthread_cond_t *c, pthread_mutex_t *m, struct cr_place from) { CONDITION(C_COND_WAIT, from, REAL(pthread_cond_wait)(c, m)) }
+static inline int timed_await(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until, struct cr_place from)
 {
-	CONDITION(C_COND_TIMEDWAIT, REAL(pthread_cond_timedwait)(c, m, until))
+	CONDITION(C_COND_TIMEDWAIT, from, REAL(pthread_cond_timedwait)(c, m, until))
 }
+int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) { return await(c, m, CR_PLACE); }
+int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until) { return timed_await(c, m, until, CR_PLACE); }
 int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	CONDITION(C_COND_CLOCKWAIT, REAL(pthread_cond_clockwait)(c, m, clock, until))
+	CONDITION(C_COND_CLOCKWAIT, CR_PLACE, REAL(pthread_cond_clockwait)(c, m, clock, until))
 }
-int pthread_barrier_wait(pthread_barrier_t *b) { WAIT(C_BARRIER_WAIT, REAL(pthread_barrier_wait)(b)) }
+int pthread_barrier_wait(pthread_barrier_t *b) { WAIT(C_BARRIER_WAIT, CR_PLACE, REAL(pthread_barrier_wait)(b)) }
+
+/* Who waits by a call of the kernel, as barriers, latches and atomics of C++ do. All other calls leave no frame. */
+static void *real_system_call;
+long system_call(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+long system_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	__typeof__(&system_call) call = found(&real_system_call, "syscall");
+	int operation = (int)b & FUTEX_CMD_MASK;
+	if (number != SYS_futex || (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET))
+		return call(number, a, b, c, d, e, f);
+	WAIT(C_FUTEX, CR_PLACE, call(number, a, b, c, d, e, f))
+}
 
 /* free_semaphore takes one that is free. It is a place where a thread may be cancelled, as the wait is. */
 static int free_semaphore(sem_t *s)
@@ -201,7 +222,7 @@ static int free_semaphore(sem_t *s)
 #define SEMAPHORE(construct, does) \
 	if (free_semaphore(s)) \
 		return 0; \
-	WAIT(construct, does)
+	WAIT(construct, CR_PLACE, does)
 int sem_wait(sem_t *s) { SEMAPHORE(C_SEM_WAIT, REAL(sem_wait)(s)) }
 int sem_timedwait(sem_t *s, const struct timespec *until) { SEMAPHORE(C_SEM_TIMEDWAIT, REAL(sem_timedwait)(s, until)) }
 int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until) { SEMAPHORE(C_SEM_CLOCKWAIT, REAL(sem_clockwait)(s, clock, until)) }
@@ -253,9 +274,8 @@ static void *begin(void *argument)
 	return s.function(s.argument);
 }
 
-int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+static inline int create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *), void *argument, struct cr_place from)
 {
-	struct cr_place from = CR_PLACE;
 	int error = errno;
 	struct start *s = NULL;
 	if (!cr_inside && !cr.initialising && (!cr_mine || cr_outermost()) && of_program() && !of_runtime(from.address))
@@ -277,6 +297,11 @@ int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*
 	return rc;
 }
 
+int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+{
+	return create(handle, attributes, function, argument, CR_PLACE);
+}
+
 /* joined ends a join. */
 static void joined(int may, int rc, uint64_t number)
 {
@@ -285,11 +310,48 @@ static void joined(int may, int rc, uint64_t number)
 		cr_thread_joined(number);
 }
 
-#define JOIN(construct, does) \
+#define JOIN(construct, from, does) \
 	uint64_t number = number_of(t); \
-	int may = waits(construct, CR_PLACE, NULL, NULL); \
+	int may = waits(construct, from, NULL, NULL); \
 	int rc = does; \
 	joined(may, rc, number); \
 	return rc;
-int pthread_join(pthread_t t, void **result) { JOIN(C_JOIN, REAL(pthread_join)(t, result)) }
-int pthread_timedjoin_np(pthread_t t, void **result, const struct timespec *until) { JOIN(C_TIMEDJOIN, REAL(pthread_timedjoin_np)(t, result, until)) }
+static inline int join(pthread_t t, void **result, struct cr_place from) { JOIN(C_JOIN, from, REAL(pthread_join)(t, result)) }
+int pthread_join(pthread_t t, void **result) { return join(t, result, CR_PLACE); }
+int pthread_timedjoin_np(pthread_t t, void **result, const struct timespec *until) { JOIN(C_TIMEDJOIN, CR_PLACE, REAL(pthread_timedjoin_np)(t, result, until)) }
+
+#ifdef __GLIBC__
+/* C11's threads, mutexes and conditions are the POSIX ones in glibc, and what these return has other numbers. */
+static int c11(int rc)
+{
+	switch (rc) {
+	case 0:
+		return 0;
+	case EBUSY:
+		return 1;
+	case ENOMEM:
+		return 3;
+	case ETIMEDOUT:
+		return 4;
+	}
+	return 2;
+}
+int mtx_lock(pthread_mutex_t *m) { return c11(lock(m, CR_PLACE)); }
+int mtx_timedlock(pthread_mutex_t *m, const struct timespec *until) { return c11(timed_lock(m, until, CR_PLACE)); }
+int mtx_unlock(pthread_mutex_t *m)
+{
+	given(m, MUTEX_AWAITED(m), CR_PLACE);
+	return c11(REAL(pthread_mutex_unlock)(m));
+}
+int cnd_wait(pthread_cond_t *c, pthread_mutex_t *m) { return c11(await(c, m, CR_PLACE)); }
+int cnd_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until) { return c11(timed_await(c, m, until, CR_PLACE)); }
+int thrd_create(pthread_t *handle, void *(*function)(void *), void *argument) { return c11(create(handle, NULL, function, argument, CR_PLACE)); }
+int thrd_join(pthread_t t, int *result)
+{
+	void *number;
+	int rc = join(t, &number, CR_PLACE);
+	if (rc == 0 && result)
+		*result = (int)(intptr_t)number;
+	return c11(rc);
+}
+#endif

@@ -45,7 +45,8 @@ enum {
 	C_BARRIER_WAIT,
 	C_SEM_WAIT,
 	C_SEM_TIMEDWAIT,
-	C_SEM_CLOCKWAIT
+	C_SEM_CLOCKWAIT,
+	C_FUTEX
 };
 
 /* What EV_THREAD says, with its paradigm, of OTF2, times 256. */

@@ -55,6 +55,7 @@ var constructs = [...]struct {
 	{"sem_wait", trace.RoleWrapper, trace.ParadigmPthread},
 	{"sem_timedwait", trace.RoleWrapper, trace.ParadigmPthread},
 	{"sem_clockwait", trace.RoleThreadWait, trace.ParadigmPthread},
+	{"futex", trace.RoleThreadWait, trace.ParadigmPthread},
 }
 
 // constructThread is the number in events of the first function of a POSIX thread.
