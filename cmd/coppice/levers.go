@@ -27,14 +27,15 @@ func leversVerb(s streams) *cobra.Command {
 	atLeast(f, 1, &o.Targets, "targets", "", 6, "functions, intervals and call sites of each kind that are tried")
 	o.MemBytes = 256 << 20
 	f.Var((*size)(&o.MemBytes), "mem", "memory per rank for what was read; the rest goes to a file")
-	texts := map[string]*[]string{}
-	for _, x := range [][2]string{
+	asked := [][2]string{
 		{"scale", "region:NAME=FACTOR, interval:NAME=FACTOR or call:NAME=FACTOR: own code, or MPI calls apart from waits, take this part of their time (repeatable)"},
 		{"balance", "region:NAME or interval:NAME: every process takes the mean of those that run it (repeatable)"},
 		{"remove", "call:NAME or call:NAME@CALLER: collective operations that nobody calls (repeatable)"},
 		{"no-wait", "call:NAME or call:NAME@CALLER: what these MPI calls wait for comes in time (repeatable)"},
 		{"earlier-receive", "call:NAME or call:NAME@CALLER: what these calls send is received by who posted the receive before, in its next MPI call (repeatable)"},
-	} {
+	}
+	texts := map[string]*[]string{}
+	for _, x := range asked {
 		texts[x[0]] = f.StringArray(x[0], nil, "try this change instead: "+x[1])
 	}
 	f.StringVar(&o.Output, "run", "", "write the run with these changes: an XTF file for report, diff and serve")
@@ -42,9 +43,9 @@ func leversVerb(s streams) *cobra.Command {
 	job.define(f, "")
 	return s.does(c, func(operands []string, s streams) error {
 		o.Run = operands[0]
-		for _, what := range []string{"scale", "balance", "remove", "no-wait", "earlier-receive"} {
-			for _, text := range *texts[what] {
-				change, err := levers.ParseChange(what, text)
+		for _, x := range asked {
+			for _, text := range *texts[x[0]] {
+				change, err := levers.ParseChange(x[0], text)
 				if err != nil {
 					return usage("%w", err)
 				}

@@ -90,21 +90,25 @@ func (x *search) asked() ([]target, error) {
 	var list []target
 	for i := range x.o.Changes {
 		c := &x.o.Changes[i]
-		t := target{Target: Target{Kind: kindChange, Name: c.String()}, asked: c, regions: map[uint32]bool{}, paths: map[uint32]bool{}}
+		t := target{Target: Target{Kind: kindChange, Name: c.String()}, asked: c, paths: map[uint32]bool{}}
 		switch c.Of {
 		case "interval":
 			n, err := results.FindNode(x.nodes, c.Name)
 			if err != nil {
 				return nil, err
 			}
-			if t.node = uint32(n); x.levers.Derived[n] || n == 0 {
+			if x.levers.Derived[n] || n == 0 {
 				return nil, fmt.Errorf("%s: %w: only intervals that markers made have code of their own", c, ErrChange)
 			}
+			t.is = inNode(uint32(n))
 		case "region":
-			for _, region := range x.paths.regions {
+			for n, region := range x.paths.regions {
 				if ok, _ := path.Match(c.Name, x.function(region)); ok {
-					t.regions[region] = true
+					t.paths[uint32(n)] = true
 				}
+			}
+			t.is = func(path, activity, _ uint32) bool {
+				return (changeable(activity) || onDevice(activity)) && t.paths[path]
 			}
 		default:
 			for n := range x.paths.regions {
@@ -113,7 +117,7 @@ func (x *search) asked() ([]target, error) {
 				}
 			}
 		}
-		if c.Of != "interval" && len(t.regions)+len(t.paths) == 0 {
+		if c.Of != "interval" && len(t.paths) == 0 {
 			return nil, fmt.Errorf("%s: %w: the run has none; coppice report %s profile lists what there is", c, ErrChange, x.o.Run)
 		}
 		list = append(list, t)
@@ -151,13 +155,7 @@ func (t *target) lever(x *search) causes.Lever {
 		}
 		return t.work(x, share)
 	}
-	changed := causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait", Answered: c.What == "earlier-receive"}
-	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
-		if t.paths[path] {
-			return changed
-		}
-		return causes.ChangedCall{Own: causes.Whole}
-	}}
+	return t.calls(x, causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait", Answered: c.What == "earlier-receive"})
 }
 
 // combined is several changes in one lever.

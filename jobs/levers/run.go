@@ -39,7 +39,8 @@ type search struct {
 	nodes  []results.Node
 	paths  pathTable
 	ranges []partition.Range
-	bytes  []uint64 // of locations in the file
+	bytes  []uint64  // of locations in the file
+	sizes  [2]uint64 // of own locations, of all
 	store  *xtfwriter.Store
 	levers causes.Levers
 	meter  *jobs.Meter
@@ -104,6 +105,12 @@ func (x *search) open() error {
 		return err
 	}
 	x.ranges = partition.Ranges(weights, x.c.Size())
+	own := x.ranges[x.c.Rank()]
+	for p, n := range x.bytes {
+		if x.sizes[1] += n; own.Contains(trace.P(p)) {
+			x.sizes[0] += n
+		}
+	}
 	return nil
 }
 
@@ -159,20 +166,7 @@ func (t *pathTable) Child(parent, region uint32) uint32 {
 
 // begin begins a stage that goes so often over all locations.
 func (x *search) begin(stage string, times int) {
-	var all uint64
-	for _, n := range x.bytes {
-		all += n
-	}
-	x.meter.Stage(stage, x.ownBytes()*uint64(times), all*uint64(times))
-}
-
-// ownBytes is the size of this rank's locations in the file.
-func (x *search) ownBytes() (all uint64) {
-	own := x.ranges[x.c.Rank()]
-	for _, n := range x.bytes[own.First:own.End] {
-		all += n
-	}
-	return all
+	x.meter.Stage(stage, x.sizes[0]*uint64(times), x.sizes[1]*uint64(times))
 }
 
 // read gives the slabs what the locations did.

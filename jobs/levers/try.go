@@ -37,14 +37,13 @@ type placeKey struct{ path, activity, node uint32 }
 // target is a part of the program that is tried.
 type target struct {
 	Target
-	region         uint32
-	node           uint32
-	own            []int64 // ticks by location
-	parts          []int64 // by process, of kernels: what hosts wait for streams, then what streams take; of threads: what balance saves, then what waiting for nobody does
-	asked          *Change // with what is meant
-	regions, paths map[uint32]bool
-	late           bool // a receiver is waited for
-	tenth          *change
+	is    func(path, activity, node uint32) bool // time outside of MPI belongs to it; nil: none does
+	own   []int64                                // ticks by location of that
+	parts []int64                                // by process, of kernels: what hosts wait for streams, then what streams take; of threads: what balance saves, then what waiting for nobody does
+	paths map[uint32]bool                        // of its calls; nil: all that communicate
+	asked *Change
+	late  bool // a receiver is waited for
+	tenth *change
 }
 
 // changeable tells which time outside of MPI calls levers change.
@@ -152,7 +151,7 @@ func (x *search) replay(all []change, base **causes.Outcome) error {
 				c.of.goes(x, *base, out[i])
 			}
 		}
-		x.meter.Add(x.ownBytes() * uint64(len(some)))
+		x.meter.Add(x.sizes[0] * uint64(len(some)))
 	}
 	return nil
 }
@@ -240,10 +239,15 @@ func (x *search) targets() ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths := x.paths
 	var list []target
+	add := func(kind, name string) *target {
+		list = append(list, target{Target: Target{Kind: kind, Name: name}})
+		return &list[len(list)-1]
+	}
 	for _, region := range most(greater(functions, x.functions), x.o.Targets) {
-		list = append(list, target{Target: Target{Kind: kindFunction, Name: x.function(region), Critical: functions[region]}, region: region})
+		t := add(kindFunction, x.function(region))
+		t.Critical = functions[region]
+		t.is = func(path, activity, _ uint32) bool { return changeable(activity) && x.paths.regions[path] == region }
 	}
 	labels, err := results.NodeLabels(x.run)
 	if err != nil {
@@ -251,74 +255,73 @@ func (x *search) targets() ([]target, error) {
 	}
 	for _, node := range most(greater(nodes, x.intervals), x.o.Targets) {
 		if node > 0 && uint64(node) < uint64(len(x.nodes)) && !x.levers.Derived[node] {
-			list = append(list, target{Target: Target{Kind: kindInterval, Name: labels[node], Critical: nodes[node]}, node: node})
+			t := add(kindInterval, labels[node])
+			t.Critical, t.is = nodes[node], inNode(node)
 		}
 	}
-	if regions := x.parallel(); len(regions) > 0 {
-		list = append(list, target{Target: Target{Kind: kindThreads, Name: "parallel regions"}, paths: regions})
+	if paths := x.parallel(); len(paths) > 0 {
+		add(kindThreads, "parallel regions").is = func(path, activity, _ uint32) bool { return changeable(activity) && paths[path] }
 	}
 	for _, region := range most(kernels, x.o.Targets) {
-		list = append(list, target{Target: Target{Kind: kindKernel, Name: x.function(region), Critical: kernels[region]}, regions: map[uint32]bool{region: true}})
+		t := add(kindKernel, x.function(region))
+		t.Critical = kernels[region]
+		t.is = func(path, activity, _ uint32) bool { return onDevice(activity) && x.paths.regions[path] == region }
 	}
 	maps.DeleteFunc(patterns, func(k uint32, _ uint64) bool { return len(of[k]) == 1 }) // as the call site
 	for _, k := range most(patterns, x.o.Targets) {
-		list = append(list, target{Target: Target{Kind: kindPattern, Name: results.PatternLabel(results.PatternName(k)), Time: patterns[k]}, paths: of[k], late: k == xtf.WaitLateReceiver})
+		t := add(kindPattern, results.PatternLabel(results.PatternName(k)))
+		t.Time, t.paths, t.late = patterns[k], of[k], k == xtf.WaitLateReceiver
 	}
 	site := func(kind string, path uint32) *target {
-		names := paths.Names(path)
-		list = append(list, target{Target: Target{Kind: kind, Name: results.PathLabel(names), Path: names}, paths: map[uint32]bool{path: true}})
-		return &list[len(list)-1]
+		names := x.paths.Names(path)
+		t := add(kind, results.PathLabel(names))
+		t.Path, t.paths = names, map[uint32]bool{path: true}
+		return t
 	}
 	for _, path := range most(waits, x.o.Targets) {
 		t := site(kindWait, path)
 		t.Time, t.late = waits[path], late[path]
 	}
 	own := maps.Clone(sites)
-	for path := range own {
-		if !x.communicates(path) {
-			delete(own, path)
-		}
-	}
+	maps.DeleteFunc(own, func(path uint32, _ uint64) bool { return !x.communicates(path) })
 	for path, ticks := range waits {
 		sites[path] += ticks
 	}
-	for path := range sites {
+	maps.DeleteFunc(sites, func(path uint32, _ uint64) bool {
 		r := x.run.Defs.Region(x.paths.regions[path])
-		if r == nil || !collective(x.run.Defs, r) {
-			delete(sites, path)
-		}
-	}
+		return r == nil || !collective(x.run.Defs, r)
+	})
 	for _, path := range most(sites, x.o.Targets) {
 		site(kindCollective, path).Time = sites[path]
 	}
-	list = append(list, target{Target: Target{Kind: kindTransfer, Name: "all messages and collective operations", Critical: sum(own)}})
-	for _, path := range most(own, x.o.Targets) {
-		site(kindTransfer, path).Critical = own[path]
-	}
-	moves, data := map[uint32]bool{}, uint64(0) // calls that move data, or may
+	all, moves, data := uint64(0), map[uint32]bool{}, uint64(0) // calls that move data, or may
 	for path, ticks := range own {
+		all += ticks
 		if r := x.run.Defs.Region(x.paths.regions[path]); x.run.Defs.Class(r)&trace.ClassBarrier == 0 {
 			moves[path] = true
 			data += ticks
 		}
 	}
+	add(kindTransfer, "all messages and collective operations").Critical = all
+	for _, path := range most(own, x.o.Targets) {
+		site(kindTransfer, path).Critical = own[path]
+	}
 	if data > 0 {
-		list = append(list, target{Target: Target{Kind: kindNetwork, Name: "twice the bandwidth, at most", Critical: data}, paths: moves})
+		t := add(kindNetwork, "twice the bandwidth, at most")
+		t.Critical, t.paths = data, moves
 	}
 	return list, nil
+}
+
+// inNode tells own time in an interval.
+func inNode(n uint32) func(path, activity, node uint32) bool {
+	return func(_, activity, node uint32) bool { return changeable(activity) && node == n }
 }
 
 // communicates reports whether a call path is one of a message or collective operation.
 func (x *search) communicates(path uint32) bool {
 	r := x.run.Defs.Region(x.paths.regions[path])
 	return r != nil && x.run.Defs.Class(r)&(trace.ClassP2P|trace.ClassColl) != 0
-}
-
-func sum(of map[uint32]uint64) (all uint64) {
-	for _, v := range of {
-		all += v
-	}
-	return all
 }
 
 // greater is the greater one of each two.
@@ -389,40 +392,21 @@ func most(of map[uint32]uint64, n int) []uint32 {
 	return list[:min(n, len(list))]
 }
 
-// is reports whether time in a place belongs to the target.
-func (t *target) is(x *search, path, activity, node uint32) bool {
-	switch t.Kind {
-	case kindFunction:
-		return changeable(activity) && x.paths.regions[path] == t.region
-	case kindInterval:
-		return changeable(activity) && node == t.node
-	case kindThreads:
-		return changeable(activity) && t.paths[path]
-	case kindKernel:
-		return onDevice(activity) && t.regions[x.paths.regions[path]]
-	case kindChange:
-		return changeable(activity) && t.asked.Of == "interval" && node == t.node || (changeable(activity) || onDevice(activity)) && t.regions[x.paths.regions[path]]
-	}
-	return false
-}
-
 // measure sums up what targets take on each location. Collective.
 func (x *search) measure(list []target) error {
-	first, locations, processes := x.ranges[x.c.Rank()].First, x.run.Defs.NumLocations(), 0
-	if x.levers.Within != nil || len(x.parallel()) > 0 {
-		processes = len(x.run.Defs.Processes())
-	}
+	first, locations := x.ranges[x.c.Rank()].First, x.run.Defs.NumLocations()
 	for i := range list {
-		t := &list[i]
-		switch t.Kind {
-		case kindFunction, kindInterval, kindThreads, kindKernel, kindChange:
-		default:
+		t, processes := &list[i], 0
+		if t.is == nil {
 			continue
+		}
+		if x.levers.Within != nil || t.Kind == kindThreads {
+			processes = len(x.run.Defs.Processes())
 		}
 		all := make([]int64, locations+2*processes)
 		for k, own := range x.own {
 			for at, ticks := range own {
-				if !t.is(x, at.path, at.activity, at.node) {
+				if !t.is(at.path, at.activity, at.node) {
 					continue
 				}
 				to := int(first) + k
@@ -486,12 +470,7 @@ func (t *target) changes(x *search) (list []change) {
 		list = append(list, change{t.work(x, share), t, to, says})
 	}
 	calls := func(to **int64, says bool, c causes.ChangedCall) {
-		list = append(list, change{causes.Lever{Call: func(path uint32) causes.ChangedCall {
-			if t.paths[path] || t.paths == nil && x.communicates(path) { // without a path all of them
-				return c
-			}
-			return causes.ChangedCall{Own: causes.Whole}
-		}}, t, to, says})
+		list = append(list, change{t.calls(x, c), t, to, says})
 	}
 	every := func(s causes.Share) func(trace.P) causes.Share { return func(trace.P) causes.Share { return s } }
 	switch t.Kind {
@@ -535,10 +514,20 @@ func (t *target) changes(x *search) (list []change) {
 	return list
 }
 
+// calls changes the calls of the target.
+func (t *target) calls(x *search, c causes.ChangedCall) causes.Lever {
+	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
+		if t.paths[path] || t.paths == nil && x.communicates(path) {
+			return c
+		}
+		return causes.ChangedCall{Own: causes.Whole}
+	}}
+}
+
 // work changes time outside of MPI that belongs to the target.
 func (t *target) work(x *search, share func(p trace.P) causes.Share) causes.Lever {
 	return causes.Lever{Work: func(at causes.Place) causes.Share {
-		if !t.is(x, at.Path, at.Activity, at.Node) {
+		if !t.is(at.Path, at.Activity, at.Node) {
 			return causes.Whole
 		}
 		return t.left(x, &at, share(at.P))
