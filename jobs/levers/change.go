@@ -149,11 +149,10 @@ func (x *search) matches(c *Change, n uint32) bool {
 func (t *target) lever(x *search) causes.Lever {
 	c := t.asked
 	if c.Of != "call" {
-		share := func(trace.P) causes.Share { return c.Factor }
 		if c.What == "balance" {
-			share = t.balance()
+			return t.work(x, t.balance())
 		}
-		return t.work(x, share)
+		return t.work(x, every(c.Factor))
 	}
 	return t.calls(x, causes.ChangedCall{Own: c.Factor, Removed: c.What == "remove", Waitless: c.What == "no-wait", Answered: c.What == "earlier-receive"})
 }

@@ -468,20 +468,12 @@ threads 2
 2 112 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
 2 112 LEAVE MPI_Barrier
 2 120 LEAVE main
-`, func(d *trace.Definitions) {
-		for i := range d.Locations {
-			if i%2 == 1 {
-				d.Locations[i].Type = trace.AcceleratorStream
-			}
-		}
-		tracetest.NameDeviceRegions(d)
-		d.Seal()
-	})
+`, devices)
 	want := map[string][4]int64{"a_kernel": {40, 4, 15, 15}, "b_kernel": {30, 3, 15, 30}} // time; 10 %, 50 %, gone
 	for _, x := range report(t, run, 2).Targets {
 		if w, ok := want[x.Name]; ok {
-			if got := [4]int64{int64(x.Time), value(x.Tenth), value(x.Half), value(x.Gone)}; x.Kind != "kernel" || got != w {
-				t.Errorf("%s %s: %v, want %v", x.Kind, x.Name, got, w)
+			if got := [4]int64{int64(x.Time), value(x.Tenth), value(x.Half), value(x.Gone)}; x.Kind != "kernel" || got != w || value(x.Balanced) != 0 { // one process runs it
+				t.Errorf("%s %s: %v, balanced %d, want %v and 0", x.Kind, x.Name, got, value(x.Balanced), w)
 			}
 			delete(want, x.Name)
 		}
@@ -489,6 +481,55 @@ threads 2
 	if len(want) > 0 {
 		t.Errorf("not tried: %v", want)
 	}
+}
+
+// TestBalancedKernels has two processes that wait for a kernel from 10 on, which takes 60 on one and 20 on the other, and then work
+// 30. With 40 for both they come to the barrier at 80 in place of 100 and 60.
+func TestBalancedKernels(t *testing.T) {
+	run := analyzed(t, `
+-- program --
+processes 2
+threads 2
+-- events --
+0 0 ENTER main
+0 10 ENTER hipStreamSynchronize
+0 70 LEAVE hipStreamSynchronize
+0 100 ENTER MPI_Barrier
+0 100 MPI_COLLECTIVE_BEGIN
+0 102 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 102 LEAVE MPI_Barrier
+0 120 LEAVE main
+1 10 ENTER a_kernel
+1 70 LEAVE a_kernel
+2 0 ENTER main
+2 10 ENTER hipStreamSynchronize
+2 30 LEAVE hipStreamSynchronize
+2 60 ENTER MPI_Barrier
+2 60 MPI_COLLECTIVE_BEGIN
+2 102 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 102 LEAVE MPI_Barrier
+2 120 LEAVE main
+3 10 ENTER a_kernel
+3 30 LEAVE a_kernel
+`, devices)
+	for _, ranks := range []int{1, 2} {
+		r := report(t, run, ranks)
+		i := slices.IndexFunc(r.Targets, func(x levers.Target) bool { return x.Name == "a_kernel" })
+		if i < 0 || value(r.Targets[i].Balanced) != 20 {
+			t.Errorf("%d ranks: %+v, want 20 saved if balanced", ranks, r.Targets)
+		}
+	}
+}
+
+// devices makes the second thread of each process a stream of a device.
+func devices(d *trace.Definitions) {
+	for i := range d.Locations {
+		if i%2 == 1 {
+			d.Locations[i].Type = trace.AcceleratorStream
+		}
+	}
+	tracetest.NameDeviceRegions(d)
+	d.Seal()
 }
 
 // TestThreads has a process whose second thread works from 100 to 1000 in a parallel region, and the first one to 600 and then waits for it.

@@ -60,7 +60,7 @@ var kinds = []struct{ kind, title, lead string }{
 	{kindFunction, "own code", "Time outside of MPI, by function: seconds of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
 	{kindInterval, "intervals", "The same of all own code in an interval."},
 	{kindThreads, "threads", "Parallel regions of OpenMP: seconds of the run that would be saved, were the work of all threads of a process balanced (of each region by itself), or if none waited for others."},
-	{kindKernel, "devices", "Kernels and transfers of devices: seconds of the run that would be saved, were they 10 % or 50 % faster, or gone."},
+	{kindKernel, "devices", "Kernels and transfers of devices: seconds of the run that would be saved, were they 10 % or 50 % faster, balanced over the processes, or gone."},
 	{kindPattern, "patterns of waits", "All call sites that wait for a reason: seconds of the run that would be saved, if what they wait for came in time."},
 	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time; or, of a send, if its receive was posted earlier, and the receiver took the message in its next MPI call."},
 	{kindCollective, "collective operations", "Call sites of collective operations: seconds that would be saved without them."},

@@ -439,15 +439,19 @@ func (x *search) measure(list []target) error {
 	return nil
 }
 
-// left is what is left of time in a place of which a share is left. Of what a host waits for a stream as much less is left as the stream
-// takes less on the whole: it has worked already when the host begins to wait.
-func (t *target) left(x *search, at *causes.Place, s causes.Share) causes.Share {
-	if !onDevice(at.Activity) {
-		return s
-	}
-	process, _ := x.run.Defs.Process(at.P)
-	waited, takes := t.parts[process], t.parts[len(t.parts)/2+int(process)]
-	wait := waited - takes + int64(s.Of(uint64(takes)))
+// share is what is left of what a location does by itself or, of devices, the streams of a process do.
+type share func(i int, devices bool) causes.Share
+
+func every(s causes.Share) share { return func(int, bool) causes.Share { return s } }
+
+// streams is what streams take, by process.
+func (t *target) streams() []int64 { return t.parts[len(t.parts)/2:] }
+
+// left is what is left of what a host waits for its streams, or these work, where these take a share. Of a wait as much less is left as the
+// streams take less on the whole: the host has worked already when it begins to wait.
+func (t *target) left(process uint32, s share) causes.Share {
+	waited, takes := t.parts[process], t.streams()[process]
+	wait := waited - takes + int64(s(int(process), true).Of(uint64(takes)))
 	return shareOf(wait, waited)
 }
 
@@ -466,27 +470,24 @@ type change struct {
 
 // changes are those of a target.
 func (t *target) changes(x *search) (list []change) {
-	work := func(to **int64, says bool, share func(p trace.P) causes.Share) {
-		list = append(list, change{t.work(x, share), t, to, says})
+	work := func(to **int64, says bool, s share) {
+		list = append(list, change{t.work(x, s), t, to, says})
 	}
 	calls := func(to **int64, says bool, c causes.ChangedCall) {
 		list = append(list, change{t.calls(x, c), t, to, says})
 	}
-	every := func(s causes.Share) func(trace.P) causes.Share { return func(trace.P) causes.Share { return s } }
 	switch t.Kind {
 	case kindFunction, kindInterval, kindKernel:
 		work(&t.Half, true, every(causes.Whole/2))
-		if t.Kind != kindKernel {
-			work(&t.Balanced, false, t.balance())
-		}
+		work(&t.Balanced, false, t.balance())
 		work(&t.Gone, false, every(0))
 		work(&t.Tenth, false, every(causes.Whole*9/10))
 	case kindChange:
 		return []change{{t.lever(x), t, &t.Gone, true}}
 	case kindThreads:
 		for half, to := range []**int64{&t.Balanced, &t.Gone} {
-			work(to, half == 0, func(p trace.P) causes.Share {
-				process, thread := x.run.Defs.Process(p)
+			work(to, half == 0, func(p int, _ bool) causes.Share {
+				process, thread := x.run.Defs.Process(trace.P(p))
 				if less := t.parts[half*len(t.parts)/2+int(process)]; thread == 0 && less > 0 && t.own[p] > 0 {
 					return shareOf(t.own[p]-less, t.own[p])
 				}
@@ -525,29 +526,40 @@ func (t *target) calls(x *search, c causes.ChangedCall) causes.Lever {
 }
 
 // work changes time outside of MPI that belongs to the target.
-func (t *target) work(x *search, share func(p trace.P) causes.Share) causes.Lever {
+func (t *target) work(x *search, s share) causes.Lever {
 	return causes.Lever{Work: func(at causes.Place) causes.Share {
-		if !t.is(at.Path, at.Activity, at.Node) {
+		switch {
+		case !t.is(at.Path, at.Activity, at.Node):
 			return causes.Whole
+		case onDevice(at.Activity):
+			process, _ := x.run.Defs.Process(at.P)
+			return t.left(process, s)
 		}
-		return t.left(x, &at, share(at.P))
+		return s(int(at.P), false)
 	}}
 }
 
-// balance gives every location that runs the target the mean of those.
-func (t *target) balance() func(p trace.P) causes.Share {
-	n, sum := int64(0), int64(0)
-	for _, ticks := range t.own {
-		if ticks > 0 {
-			n, sum = n+1, sum+ticks
+// balance gives every location that runs the target the mean of those, and the streams of every process the mean of theirs.
+func (t *target) balance() share {
+	mean := func(of []int64) float64 {
+		n, sum := int64(0), int64(0)
+		for _, ticks := range of {
+			if ticks > 0 {
+				n, sum = n+1, sum+ticks
+			}
 		}
+		return float64(sum) / float64(n)
 	}
-	return func(p trace.P) causes.Share {
-		own := t.own[p]
-		if own == 0 {
+	hosts, streams := mean(t.own), mean(t.streams())
+	return func(i int, devices bool) causes.Share {
+		own, all := t.own, hosts
+		if devices {
+			own, all = t.streams(), streams
+		}
+		if own[i] == 0 {
 			return causes.Whole
 		}
-		return causes.Share(float64(sum) / float64(n) / float64(own) * float64(causes.Whole))
+		return causes.Share(all / float64(own[i]) * float64(causes.Whole))
 	}
 }
 
