@@ -588,8 +588,12 @@ func (f *finder) transfer() error {
 		}
 		without := "without waits"
 		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
+		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.startsCollectives()
+		if completes {
+			k.name = "completing"
+		}
 		switch {
-		case f.causes == nil || k.sum == sumRMA && untold && !f.tellsWaits(most) || k.sum == sumMgmt && untold || k.sum == sumP2P && !f.mostlyMatched():
+		case f.causes == nil || k.sum == sumRMA && untold && !f.tellsWaits(most) || k.sum == sumMgmt && untold || k.sum == sumP2P && !completes && !f.mostlyMatched():
 			without = "with waits, which are not known"
 		case tests:
 			without = "with waits in tests, which are not known"
@@ -659,6 +663,13 @@ func (f *finder) uneven(x *Finding, r *results.RegionTime) {
 			x.Evidence += fmt.Sprintf("; rank %d %s %s of %s that all do in collectives", m.MaxP, [...]string{"sends", "receives"}[i], numbers.Bytes(m.Max), numbers.Bytes(uint64(m.Sum)))
 		}
 	}
+}
+
+// startsCollectives reports whether calls begin collectives that others complete.
+func (f *finder) startsCollectives() bool {
+	return slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
+		return x.Kind&xtf.ClassColl != 0 && strings.HasPrefix(f.r.RegionName(x.Region), "MPI_I")
+	})
 }
 
 // mostlyMatched reports whether the other side of half of the messages or more is known: else their waits are not.
