@@ -161,6 +161,30 @@ resolution 1000
 3 700 LEAVE MPI_Send
 3 700 LEAVE "!$omp parallel @solver.c:41"
 `
+	// The first thread waits 400 in MPI, and works 400 in a parallel region, of which the second one waits 300.
+	outside = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER MPI_Recv
+0 500 MPI_RECV 1 MPI_COMM_WORLD 1 8
+0 500 LEAVE MPI_Recv
+0 500 ENTER "!$omp parallel @solver.c:41"
+0 900 LEAVE "!$omp parallel @solver.c:41"
+0 1000 LEAVE main
+1 500 ENTER "!$omp parallel @solver.c:41"
+1 600 ENTER "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp parallel @solver.c:41"
+2 0 ENTER main
+2 500 ENTER MPI_Send
+2 500 MPI_SEND 0 MPI_COMM_WORLD 1 8
+2 500 LEAVE MPI_Send
+2 1000 LEAVE main
+`
 	// A thread that waits for work, and one that waits for the end of the other: nobody
 	// knows that the run could be shorter.
 	pool = `
@@ -231,6 +255,7 @@ func TestThreadFindings(t *testing.T) {
 		{"crowd", crowd, "lock_wait", 300, 0, 2, "work > pthread_mutex_lock", []string{"0.500000 s, and half way 2 of the other threads did not wait"}, [][4]uint64{{0, 2, 300, 0}}},
 		{"behind messages", behind, "thread_imbalance", 250, 1, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 0 waits longest"}, nil},
 		{"behind messages alone", strings.ReplaceAll(behind, "2 450 ENTER \"!$omp implicit", "2 698 ENTER \"!$omp implicit"), "thread_imbalance", 20, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits in MPI 0.500000 longer, which is no part of this"}, nil},
+		{"messages outside", outside, "thread_imbalance", 300, 0, 1, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits longest"}, nil},
 		{"pool", pool, "", 0, 0, 0, "", nil, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -204,7 +204,7 @@ type processTimes struct {
 	cpu    uint64
 	polls  uint64 // of it, between calls that ask in vain
 	works  uint64 // of it, but for waits for other threads and for locks
-	waited uint64 // in MPI, by its first thread
+	waited uint64 // in MPI, by its first thread in parallel regions; in all where there are none
 	left   uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
 }
 
@@ -357,7 +357,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemFirst), x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), waited, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemFirst), x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), of.inside, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
 	f.shares(x)
 	e := &f.each
 	if slack < e.slack {
@@ -400,6 +400,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 type locationSums struct {
 	caused uint64
 	waits  [sumMgmt + 1]uint64 // of the first thread
+	inside uint64              // of these, in parallel regions where there are any
 	others uint64              // waits of the other thread with most
 	each   map[xtf.Item]threadWaits
 }
@@ -423,6 +424,7 @@ func (w threadWaits) with(o threadWaits) threadWaits {
 func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
+	inside, _ := inParallel(r, f.causes.Paths)
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]
@@ -442,6 +444,9 @@ func (f *finder) readLocations(sums []locationSums) error {
 			}
 			if kind <= sumMgmt {
 				of.waits[kind] += x.Ticks
+			}
+			if path := uint32(x.Key); inside == nil || uint64(path) < uint64(len(inside)) && inside[path] {
+				of.inside += x.Ticks
 			}
 		}))
 		all := uint64(0)

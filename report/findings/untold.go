@@ -285,22 +285,28 @@ func parts(r *results.Run) (list []string) {
 	return list
 }
 
-// nestsRegions reports whether a parallel region of OpenMP is called inside of another one.
+// nestsRegions reports whether a parallel region is called inside of another one.
 func nestsRegions(r *results.Run) bool {
 	paths, err := results.ReadCallPaths(r)
 	if err != nil {
 		return false
 	}
-	inside := make([]bool, paths.Len())
-	for n := 1; n < len(inside); n++ {
-		d, outer := r.Defs.Region(paths.Region(uint32(n))), inside[paths.Parent(uint32(n))]
-		parallel := d != nil && d.Paradigm == trace.ParadigmOpenMP && d.Role == trace.RoleParallel
-		if parallel && outer {
-			return true
-		}
-		inside[n] = outer || parallel
+	_, nested := inParallel(r, paths)
+	return nested
+}
+
+// inParallel says which call paths are in parallel regions, nil if none is, and whether one is in two.
+func inParallel(r *results.Run, paths *results.CallPaths) (inside []bool, nested bool) {
+	roles := threads.NewRoles(r.Defs)
+	if !roles.Any() {
+		return nil, false
 	}
-	return false
+	inside = make([]bool, paths.Len())
+	for n := 1; n < len(inside); n++ {
+		outer, parallel := inside[paths.Parent(uint32(n))], roles.Parallel(paths.Region(uint32(n)))
+		inside[n], nested = outer || parallel, nested || outer && parallel
+	}
+	return inside, nested
 }
 
 // UntoldDevices is the largest time of a process in calls of a device's runtime, where it is not known what devices do meanwhile.
