@@ -1,6 +1,7 @@
 package levers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -231,16 +232,21 @@ func (x *search) devices(run *causes.Run) (err error) {
 		if !run.Within.Has(p) {
 			continue
 		}
-		var calls, moves *xtf.Array
-		if calls, err = xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p)); err != nil {
-			break
+		if calls, moves := rows[xtf.Call](x, p, &err), rows[xtf.RMA](x, p, &err); err == nil {
+			err = run.Within.Location(p, calls, moves, nil, &x.paths, x.paths.all)
 		}
-		if moves, err = xtf.ArrayOf[xtf.RMA](x.run.File, xtf.Proc(p)); err != nil {
-			break
-		}
-		err = run.Within.Location(p, calls.Rows(0, calls.Len()), moves.Rows(0, moves.Len()), nil, &x.paths, x.paths.all)
 	}
 	return run.Within.Match(x.input(err))
+}
+
+// rows are all of type T of a location. What there is instead is in err.
+func rows[T any, R xtf.Form[T]](x *search, p trace.P, err *error) *xtf.Cursor {
+	a, e := xtf.ArrayOf[T, R](x.run.File, xtf.Proc(p))
+	if e != nil {
+		*err = e
+		return nil
+	}
+	return a.Rows(0, a.Len())
 }
 
 // ends are those of the locations that a run ends with: they have MPI calls, or no location has any. Lasts has the ends of
@@ -360,26 +366,13 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 	if err != nil {
 		return err
 	}
-	calls, err := xtf.ArrayOf[xtf.Call](x.run.File, xtf.Proc(p))
+	calls, executions := rows[xtf.Call](x, p, &err), rows[xtf.Ival](x, p, &err)
+	m, c := xtf.RowsOf[xtf.P2P](rows[xtf.P2P](x, p, &err)), xtf.RowsOf[xtf.Coll](rows[xtf.Coll](x, p, &err))
 	if err != nil {
 		return err
 	}
-	executions, err := xtf.ArrayOf[xtf.Ival](x.run.File, xtf.Proc(p))
-	if err != nil {
-		return err
-	}
-	messages, err := xtf.ArrayOf[xtf.P2P](x.run.File, xtf.Proc(p))
-	if err != nil {
-		return err
-	}
-	operations, err := xtf.ArrayOf[xtf.Coll](x.run.File, xtf.Proc(p))
-	if err != nil {
-		return err
-	}
-	pass.Begin(p, &causes.Location{
-		Calls: calls.Rows(0, calls.Len()), Intervals: executions.Rows(0, executions.Len()), Paths: &x.paths, Global: x.paths.all, First: life.Begin, Last: life.End,
-	}, to)
-	m, c := xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len())), xtf.RowsOf[xtf.Coll](operations.Rows(0, operations.Len()))
+	pass.Begin(p, &causes.Location{Calls: calls, Intervals: executions, Paths: &x.paths, Global: x.paths.all, First: life.Begin, Last: life.End}, to)
+	operations := uint64(0)
 	m.Next()
 	c.Next()
 	for m.More || c.More {
@@ -401,13 +394,11 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 			pass.Message(&xtf.Message{P2P: m.Row, N: m.Cursor.N()})
 		}
 		for ; c.More && c.Row.T == t; c.Next() {
+			operations++
 			pass.Collective(&xtf.Collective{Coll: c.Row, N: c.Cursor.N(), Cause: xtf.NoCollCause()})
 		}
 	}
-	if err := m.Err(); err != nil {
-		return err
-	}
-	if err := c.Err(); err != nil {
+	if err := cmp.Or(m.Err(), c.Err()); err != nil {
 		return err
 	}
 	if end := x.end.calls[p-x.ranges[x.c.Rank()].First]; x.end.known && end.End > 0 {
@@ -415,7 +406,7 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 			return err
 		}
 		end.Comm, end.Ordinal, end.LastEnter = x.end.comm, 1<<62, x.end.last
-		pass.Collective(&xtf.Collective{Coll: end, N: operations.Len(), Cause: xtf.NoCollCause()})
+		pass.Collective(&xtf.Collective{Coll: end, N: operations, Cause: xtf.NoCollCause()})
 	}
 	if err := pass.End(); err != nil {
 		return err
