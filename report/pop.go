@@ -107,9 +107,9 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 	}
 	mean := u.Real(numbers.Quotient(p.Useful, numbers.Integer(p.Participants)))
 	most, runtime := u.Ticks(p.Largest), u.Big(p.Runtime)+" "+u.Name()
-	row(0, "efficiency", table.Barred(s.Efficiency, 3), fmt.Sprintf("productive over total time; speed-up %s of %d", s.Speedup.Text(2), s.Processors), "", "low: much of the time is lost, see there")
+	row(0, "efficiency", table.Barred(s.Efficiency, 3), fmt.Sprintf("productive over total time%s; speed-up %s of %d", without(&s.Ticks), s.Speedup.Text(2), s.Processors), "", "low: much of the time is lost, see there")
 	d.deviceEfficiencies(row)
-	note := "useful time over all time"
+	note := "useful time over all time" + without(&s.Ticks)
 	if p.Offload.Defined {
 		note += ", calls of a device's runtime too"
 	}
