@@ -40,7 +40,7 @@ type target struct {
 	is    func(path, activity, node uint32) bool // time outside of MPI belongs to it; nil: none does
 	own   []int64                                // ticks by location of that
 	parts []int64                                // by process, of kernels: what hosts wait for streams, then what streams take; of threads: what balance saves, then what waiting for nobody does
-	paths map[uint32]bool                        // of its calls; nil: all that communicate
+	paths map[uint32]bool                        // its call paths; nil: all calls that communicate
 	asked *Change
 	late  bool // a receiver is waited for
 	tenth *change
