@@ -109,34 +109,10 @@
 //
 // [Check] tests them all. No function here recurses.
 //
-// # Layout of the shared section
+// # Layout
 //
-// All integers are little-endian or LEB128 varints (v); columns are those of
-// package column.
-//
-//	0  "CCGs"  4 version u8  5 mode u8 (0 lossless, 1 lossy)  6 fan v | fold v
-//	   lossy: absolute bound v, numerator v, denominator v, time stamps u8
-//	   partner encodings: count v, then kind v, region v, communicator v, encoding v, ascending
-//	   tuples v, nodes v, then parts until all are there
-//	part: bytes v | stored v | stored bytes (zstd if shorter) | crc32c u32
-//	   tuple part: u8 1, columns: words per tuple, words
-//	   node part (65 536 nodes at most): u8 2, columns: tuple<<3 | kind,
-//	   children of Call, Root and Group, own id - child id, repeat count - 2
-//	   each column after its length v
-//	   lossy, then the class tables: mode parts (u8 3), row parts (u8 4)
-//
-// The words of a tuple are described in shape.go and docs/format/ccg.md.
-//
-// # Layout of a location's blob
-//
-//	0  "CCGl"  4 version u8  5 mode u8  6 P v | root v | first time v | events v
-//	   | columns v | lossy: root's row + 1 v, errors of times: largest v, sum v v (upper, lower 64 bits)
-//	   | bytes of each column v ... | columns | crc32c u32
-//
-// The columns follow from the structure: first the slots with at least 64
-// instances by (node id, slot), then shared columns for the others, by key, then
-// the bytes of unknown records, then marks: the ticks from event 1 024 (k-1) to
-// event 1 024 k. Nothing but their lengths is stored.
+// docs/format/ccg.md describes the shared section, which is one for all locations, and the blob of each; the words of a tuple
+// are in shape.go too.
 //
 // # Memory
 //

@@ -167,7 +167,7 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 	}
 	var lengths *ledger
 	if v.tables != nil {
-		if lengths, err = x.newLedger(byNothing); err != nil {
+		if err = x.openLedger(&lengths, byNothing); err != nil {
 			return nil, err
 		}
 		counts, err := l.rowCounts()

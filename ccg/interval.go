@@ -158,25 +158,11 @@ func (x *Index) openBorders() error {
 	if err := x.openFlat(); err != nil {
 		return err
 	}
-	var err error
-	if x.open == nil {
-		if x.open, err = x.newLedger(byContext); err != nil {
-			x.open = nil
-		}
-	}
-	return err
+	return x.openLedger(&x.open, byContext)
 }
 
 // openFlat makes the ledger of the innermost regions.
-func (x *Index) openFlat() error {
-	var err error
-	if x.flat == nil {
-		if x.flat, err = x.newLedger(byRegion); err != nil {
-			x.flat = nil
-		}
-	}
-	return err
-}
+func (x *Index) openFlat() error { return x.openLedger(&x.flat, byRegion) }
 
 // counts fills in what is counted between the two borders.
 func (x *Index) counts(iv *Interval, rows []RegionInterval) error {

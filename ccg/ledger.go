@@ -31,13 +31,22 @@ type ledger struct {
 // maxSampleWords bounds the samples of a ledger: 16 MiB, but for the last ones.
 const maxSampleWords = 1 << 21
 
-func (x *Index) newLedger(next func(*states, int32, uint32) int32) (*ledger, error) {
+// openLedger makes a ledger where there is none yet.
+func (x *Index) openLedger(to **ledger, next func(*states, int32, uint32) int32) (err error) {
+	if *to != nil {
+		return nil
+	}
 	v := x.loc.view
 	g := &ledger{x: x, stateMap: newStates(v, next).assign(v)}
-	if !g.pure {
-		return g, g.sample()
+	if g.pure {
+		err = g.sumRows()
+	} else {
+		err = g.sample()
 	}
-	return g, g.sumRows()
+	if err == nil {
+		*to = g
+	}
+	return err
 }
 
 // before writes the ticks of each state before the cursor into dst, which it

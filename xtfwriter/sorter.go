@@ -271,24 +271,25 @@ func newMerge(s *Sorter, runs []*Segment) (*merge, error) {
 			return nil, err
 		}
 		if row != nil {
-			m.insert(mergeRun{r, row, i}, 0)
+			run := mergeRun{r, row, i}
+			m.runs = slices.Insert(m.runs, m.place(&run, 0), run)
 		}
 	}
 	return m, nil
 }
 
-// insert puts r at its place among the runs from index first on.
-func (m *merge) insert(r mergeRun, first int) {
-	lo, hi := first, len(m.runs)
+// place returns where r belongs among the runs from index lo on.
+func (m *merge) place(r *mergeRun, lo int) int {
+	hi := len(m.runs)
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if m.before(&m.runs[mid], &r) {
+		if m.before(&m.runs[mid], r) {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	m.runs = slices.Insert(m.runs, lo, r)
+	return lo
 }
 
 func (m *merge) next() ([]byte, error) {
@@ -320,15 +321,7 @@ func (m *merge) advance() error {
 		return nil
 	}
 	moved := *r
-	lo, hi := 1, len(m.runs)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if m.before(&m.runs[mid], &moved) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
+	lo := m.place(&moved, 1)
 	copy(m.runs, m.runs[1:lo])
 	m.runs[lo-1] = moved
 	return nil

@@ -117,22 +117,16 @@ func decodeCodes(dst []uint64, src []byte, base uint64, p Pipeline, exceptions b
 	if w > 64 {
 		return nil, corrupt(p, "codes wider than 64 bits")
 	}
-	if !exceptions {
-		n := packedLen(len(dst), w)
-		if len(src) < n {
-			return nil, corrupt(p, "codes cut")
+	count, list := uint64(0), []byte(nil)
+	if exceptions {
+		var ok bool
+		if count, list, ok = varint(src); !ok || count > uint64(len(dst)) {
+			return nil, corrupt(p, "more exceptions than values")
 		}
-		unpack(dst, src, base, w)
-		return src[n:], nil
-	}
-	count, src, ok := varint(src)
-	if !ok || count > uint64(len(dst)) {
-		return nil, corrupt(p, "more exceptions than values")
-	}
-	list := src
-	src, err := skipExceptions(src, int(count), len(dst), w, p)
-	if err != nil {
-		return nil, err
+		var err error
+		if src, err = skipExceptions(list, int(count), len(dst), w, p); err != nil {
+			return nil, err
+		}
 	}
 	n := packedLen(len(dst), w)
 	if len(src) < n {

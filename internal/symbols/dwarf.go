@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"slices"
+	"sort"
 )
 
 // unit is a compilation unit that an address was found in.
@@ -91,12 +92,7 @@ func (u *unit) file(i int) string {
 
 // line returns file and line of an address.
 func (u *unit) line(address uint64) (file string, line int) {
-	i, _ := slices.BinarySearchFunc(u.rows, address, func(r row, at uint64) int {
-		if r.address <= at {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(u.rows), func(i int) bool { return u.rows[i].address > address })
 	if i == 0 || u.rows[i-1].end || u.rows[i-1].file == nil {
 		return "", 0
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -217,12 +218,7 @@ func readable(name string) string {
 
 // symbol returns the symbol of the function that an address lies in.
 func (f *File) symbol(address uint64) (symbol, bool) {
-	i, _ := slices.BinarySearchFunc(f.symbols, address, func(s symbol, at uint64) int {
-		if s.begin <= at {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(f.symbols), func(i int) bool { return f.symbols[i].begin > address })
 	for i--; i >= 0; i-- {
 		s := f.symbols[i]
 		if address < s.end || s.end == 0 {
