@@ -34,7 +34,8 @@ func (c *mpiComm) treeLimit() int64 { return int64(min(1<<20, c.l.chunk/2)) }
 // gatherTree gathers along a binomial tree around root; without one, around rank 0, which tells all.
 func (c *mpiComm) gatherTree(b []byte, root int) ([][]byte, error) {
 	top := max(root, 0)
-	held, err := c.climb(b, top)
+	held := append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...) // of each rank, from root on and around
+	held, err := c.up(held, top, func(held, got []byte) []byte { return append(held, got...) })
 	if err == nil && root < 0 {
 		held, err = c.spread(held, top)
 	}
@@ -44,14 +45,7 @@ func (c *mpiComm) gatherTree(b []byte, root int) ([][]byte, error) {
 	return splitParts(held, c.size, top)
 }
 
-// climb brings the parts of all ranks to root, the others get nothing: for each rank, from root on and around, its length, u64
-// little-endian, and its bytes.
-func (c *mpiComm) climb(b []byte, root int) ([]byte, error) {
-	held := append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...)
-	return c.up(held, root, func(held, got []byte) []byte { return append(held, got...) })
-}
-
-// splitParts reads what climb brought together.
+// splitParts reads what gatherTree brought together: for each rank, from root on and around, its length, u64 little-endian, and its bytes.
 func splitParts(b []byte, size, root int) ([][]byte, error) {
 	parts := make([][]byte, size)
 	for i := range size {

@@ -151,9 +151,6 @@ func (b *ArrayBuilder) FinishPart() (*Part, error) {
 	return p, nil
 }
 
-// Rows returns the number of rows of the part.
-func (p *Part) Rows() uint64 { return p.next - p.first }
-
 // AddPart adds the rows of a part, which begins where the rows so far end. data has
 // what the part's sink was given.
 func (b *ArrayBuilder) AddPart(p *Part, data io.ReaderAt) error {

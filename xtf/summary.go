@@ -40,9 +40,6 @@ type ArraySummary struct {
 	ordered bool
 }
 
-// Type is the type of the array's rows.
-func (s *ArraySummary) Type() TypeID { return s.typ }
-
 // Len is the number of rows.
 func (s *ArraySummary) Len() uint64 { return s.rows }
 
