@@ -26,10 +26,13 @@ type Extent struct {
 	Began, Started uint64
 }
 
-// Initialize returns the first MPI call of a location, of its first calls, where that is MPI_Init.
+// extentColumns are what is read of calls here, their begin apart.
+var extentColumns = []int{xtf.CallEnd, xtf.CallRegion, xtf.CallFlags}
+
+// Initialize returns the first MPI call of a location, of its first calls, where that is MPI_Init: its columns in extentColumns.
 func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bool, err error) {
 	const most = 4096
-	list := xtf.RowsOf[xtf.Call](rows)
+	list := xtf.RowsOf[xtf.Call](rows.Only(extentColumns...))
 	for list.Next() && list.Cursor.N() < most {
 		if r := &list.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
 			return *r, defs.StartsMPI(defs.Region(r.Region)), nil
@@ -38,11 +41,12 @@ func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bo
 	return call, false, list.Err()
 }
 
-// Finalize returns the last MPI call of a location, of some calls, where that is MPI_Finalize, and its number. rows begins at a call.
+// Finalize returns the last MPI call of a location, of some calls, where that is MPI_Finalize, and its number: the same columns. rows
+// begins at a call.
 func Finalize(defs *trace.Definitions, calls uint64, rows func(from uint64) *xtf.Cursor) (call xtf.Call, number uint64, ok bool, err error) {
 	const block = 256
 	for to, found := calls, false; to > 0 && !found; to -= min(to, block) {
-		list := xtf.RowsOf[xtf.Call](rows(to - min(to, block)))
+		list := xtf.RowsOf[xtf.Call](rows(to - min(to, block)).Only(extentColumns...))
 		for list.Next() && list.Cursor.N() < to {
 			if r := &list.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
 				found, call, number, ok = true, *r, list.Cursor.N(), defs.EndsMPI(defs.Region(r.Region))
@@ -289,13 +293,14 @@ func (c *Path) span(p trace.P, begin, end uint64, goesOn bool) {
 // openSlab reads the jumps of a slab. Of waits that end at one instant the path takes
 // the lowest cause first.
 func (c *Path) openSlab(k int) error {
-	clear(c.jumps)
+	for p := range c.jumps {
+		c.jumps[p] = c.jumps[p][:0]
+	}
 	err := c.run.parcels.each(jumpParcels, k, func(p uint32, b []byte) error {
 		if uint64(p) >= uint64(len(c.jumps)) {
 			return ErrDamaged
 		}
-		var list []jump
-		r := varint.Read(b)
+		list, r := c.jumps[p], varint.Read(b)
 		for r.Len() > 0 {
 			list = append(list, jump{r.Next(), trace.P(r.AtMost(uint64(len(c.jumps) - 1)))})
 		}
