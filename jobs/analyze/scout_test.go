@@ -147,7 +147,7 @@ func withoutProgram[V any](all map[scoutKey]uint64, found map[scoutKey]V) map[sc
 	return list
 }
 
-// differs says why a value is not SCOUT's, "" where nothing is known that explains it. The table in docs/metrics.md has the same reasons.
+// differs says why a value is not SCOUT's, "" where nothing is known that explains it. The table in docs/metrics.md has the same differences.
 func differs(archive string, at scoutKey, scout, here uint64) string {
 	call := at.path[strings.LastIndexByte(at.path, '/')+1:]
 	switch at.pattern {
