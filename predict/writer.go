@@ -489,7 +489,9 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 				r.pending = len(r.res.probes)
 			}
 		case walkPart:
-			r.part(id)
+			if t.info[id].flags&nodeActs != 0 && r.pending < len(r.res.probes) {
+				r.settle(found{record: t.firstReceive(id)})
+			}
 			r.q.n += times(t.info[id].posts, r.walk.times)
 			for _, c := range t.columns(id) {
 				r.q.read.next(c)
@@ -508,16 +510,6 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 		r.res.broken = r.res.broken || r.res.posts[i].outcome == outcomeNone
 	}
 	return r.res
-}
-
-// part passes over a part that has all of its requests.
-func (r *resolver) part(n uint32) {
-	if r.t.info[n].flags&nodeActs == 0 {
-		return
-	}
-	if r.pending < len(r.res.probes) {
-		r.settle(found{record: r.t.firstReceive(n)})
-	}
 }
 
 // settle tells the probes in progress what they wait for.

@@ -182,7 +182,10 @@ func (x *prediction) openPlatforms() error {
 			continue
 		}
 		p, err := platform.Open(f.path)
-		if err := jobs.Agree(x.c, platformError(err)); err != nil {
+		if err != nil {
+			err = jobs.Fail(jobs.ExitInput, err)
+		}
+		if err := jobs.Agree(x.c, err); err != nil {
 			return err
 		}
 		*f.to = p
@@ -238,13 +241,6 @@ func leftOut(l *predict.Left) []predicted.LeftOut {
 // NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
 func NeedsEvents(p *platform.Platform) bool {
 	return p.Contention != network.NoContention || p.Policy == network.Arrival
-}
-
-func platformError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return jobs.Fail(jobs.ExitInput, err)
 }
 
 // openProgram makes the program and says who simulates what.

@@ -356,26 +356,19 @@ func (t *Tree) least(total []float64) (count []float64, path float64) {
 // course is how far one job has come in its graph or tree. A task that ends starts others; in a tree it may also end tasks
 // that are given up.
 type course struct {
-	j     *job
-	draw  *source // for choices
-	left  int     // tasks, or 1 while a tree is in progress
-	pend  []int32 // of a graph: tasks before that have not ended; of a tree: parts in progress, or the next part
-	state []state // of a tree, by node
-	up    []int32 // parent node
-	leaf  []int32 // node of a task
-	task  []int32 // task of a node that is a leaf
-	lo    []int32 // tasks below a node are lo to hi
-	hi    []int32
+	j       *job
+	draw    *source // for choices
+	left    int     // tasks, or 1 while a tree is in progress
+	pend    []int32 // of a graph: tasks before that have not ended; of a tree: parts in progress, or the next part
+	running []bool  // of a tree, by node
+	up      []int32 // parent node
+	leaf    []int32 // node of a task
+	task    []int32 // task of a node that is a leaf
+	lo      []int32 // tasks below a node are lo to hi
+	hi      []int32
 
 	started, stopped []int32 // by the last step
 }
-
-type state uint8
-
-const (
-	idle state = iota
-	running
-)
 
 // newCourse prepares memory for one job at a time.
 func newCourse(j *job, draw *source) *course {
@@ -386,7 +379,7 @@ func newCourse(j *job, draw *source) *course {
 	}
 	t := j.tree
 	n := len(t.Nodes)
-	c.pend, c.state, c.up, c.task = make([]int32, n), make([]state, n), make([]int32, n), make([]int32, n)
+	c.pend, c.running, c.up, c.task = make([]int32, n), make([]bool, n), make([]int32, n), make([]int32, n)
 	c.lo, c.hi = make([]int32, n), make([]int32, n)
 	c.up[0] = -1
 	for v, node := range t.Nodes {
@@ -414,7 +407,7 @@ func (c *course) begin() {
 	g := c.j.g
 	if g == nil {
 		c.left = 1
-		clear(c.state)
+		clear(c.running)
 		c.start(0)
 		return
 	}
@@ -448,7 +441,7 @@ func (c *course) start(v int32) {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		node := &c.j.tree.Nodes[v]
-		c.state[v] = running
+		c.running[v] = true
 		switch node.Op {
 		case Leaf:
 			c.started = append(c.started, c.task[v])
@@ -485,7 +478,7 @@ func (c *course) choose(node *Node) int {
 // climb ends a node, and those above it that end with it.
 func (c *course) climb(v int32) {
 	for {
-		c.state[v] = idle
+		c.running[v] = false
 		u := c.up[v]
 		if u < 0 {
 			c.left = 0
@@ -505,8 +498,8 @@ func (c *course) climb(v int32) {
 			}
 		case Or:
 			for i := c.lo[u]; i < c.hi[u]; i++ {
-				if c.state[c.leaf[i]] == running {
-					c.state[c.leaf[i]] = idle
+				if c.running[c.leaf[i]] {
+					c.running[c.leaf[i]] = false
 					c.stopped = append(c.stopped, i)
 				}
 			}

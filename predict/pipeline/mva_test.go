@@ -130,7 +130,7 @@ func TestActiveSet(t *testing.T) {
 	m := fork(cpus(3), 1, d(0, 1, 1, .5, 2, .2), d(0, .5, 1, 1, 2, .2), d(0, .3, 1, .3, 2, .9))
 	s := m.compile(nil)
 	h := newShape(s, &s.jobs[0])
-	h.begin(make([]float64, 3), make([]float64, 3), make([]float64, 3), make([]int, 3))
+	h.begin(newBackground(3))
 	set := int32(0)
 	for c := range int32(3) {
 		set = h.groups[0].change(set, h.kind[c], 1)

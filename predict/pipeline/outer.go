@@ -46,6 +46,17 @@ func see(o *occupancy, think float64) view {
 	return v
 }
 
+// background is the other jobs that a pass sees, by center: the queue and the backlog that they are, how many customers they have there at
+// most, and the utilisation they make.
+type background struct {
+	queue, backlog, utilisation []float64
+	others                      []int
+}
+
+func newBackground(centers int) *background {
+	return &background{make([]float64, centers), make([]float64, centers), make([]float64, centers), make([]int, centers)}
+}
+
 // dealt is how many of n jobs are on the fullest of the given number of machines.
 func dealt(n, machines int) int { return (n-1)/machines + 1 }
 
@@ -68,23 +79,20 @@ func (s *system) saturation(demand []float64, n int) (cycle float64, center int)
 func (s *system) recursion(w *walker) *walked {
 	j, centers := w.j, len(s.centers)
 	views := make([]view, j.n+1) // by number of jobs
-	queue, backlog, utilisation := make([]float64, centers), make([]float64, centers), make([]float64, centers)
-	others := make([]int, centers)
 	r := &walked{}
 	for n := 1; n <= j.n; n++ {
+		b := newBackground(centers)
 		for k := range centers {
-			others[k] = dealt(n, s.copies[k]) - 1
-			queue[k], backlog[k], utilisation[k] = 0, 0, 0
-			if others[k] == 0 {
+			if b.others[k] = dealt(n, s.copies[k]) - 1; b.others[k] == 0 {
 				continue
 			}
 			// The machine had one job less when there was one less on every machine.
-			v := &views[s.copies[k]*others[k]]
-			x := float64(others[k])
-			queue[k], backlog[k] = x*v.queue[k], x*v.backlog[k]
-			utilisation[k] = x * r.demand[k] / float64(s.centers[k].Servers) / (v.response + j.think)
+			v := &views[s.copies[k]*b.others[k]]
+			x := float64(b.others[k])
+			b.queue[k], b.backlog[k] = x*v.queue[k], x*v.backlog[k]
+			b.utilisation[k] = x * r.demand[k] / float64(s.centers[k].Servers) / (v.response + j.think)
 		}
-		w.h.begin(queue, backlog, utilisation, others)
+		w.h.begin(b)
 		r.last = w.pass(n == j.n)
 		views[n] = see(r.last, j.think)
 		if n == 1 {
@@ -186,8 +194,8 @@ func (s *system) linear(walkers []*walker) []*walked {
 
 // first walks through a job that is alone.
 func (z *linearizer) first(t int) *walked {
-	w, n := z.walkers[t], len(z.s.centers)
-	w.h.begin(make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n))
+	w := z.walkers[t]
+	w.h.begin(newBackground(len(z.s.centers)))
 	o := w.pass(false)
 	return &walked{alone: o.response, demand: w.j.used(o)}
 }
@@ -207,24 +215,22 @@ func (z *linearizer) customers(p, t, r, center int) int {
 // core finds the views at one population as a fixed point.
 func (z *linearizer) core(p int, track bool) {
 	n := len(z.s.centers)
-	queue, backlog, utilisation := make([]float64, n), make([]float64, n), make([]float64, n)
-	others := make([]int, n)
 	for round := range linearIterate {
 		var change float64
 		for t, w := range z.walkers {
+			b := newBackground(n)
 			for k := range n {
-				queue[k], backlog[k], utilisation[k], others[k] = 0, 0, 0, 0
 				for r := range z.walkers {
 					c := z.customers(p, t, r, k)
 					x, v, d := float64(c), &z.views[p][r], &z.shift[t][r]
-					queue[k] += float64(x * max(0, v.queue[k]+d.queue[k]))
-					backlog[k] += float64(x * (v.backlog[k] + d.backlog[k]))
-					utilisation[k] += float64(x * z.out[r].demand[k] / float64(z.s.centers[k].Servers) / (v.response + z.walkers[r].j.think))
-					others[k] = min(others[k]+c, mostTrials)
+					b.queue[k] += float64(x * max(0, v.queue[k]+d.queue[k]))
+					b.backlog[k] += float64(x * (v.backlog[k] + d.backlog[k]))
+					b.utilisation[k] += float64(x * z.out[r].demand[k] / float64(z.s.centers[k].Servers) / (v.response + z.walkers[r].j.think))
+					b.others[k] = min(b.others[k]+c, mostTrials)
 				}
-				backlog[k] = max(0, backlog[k])
+				b.backlog[k] = max(0, b.backlog[k])
 			}
-			w.h.begin(queue, backlog, utilisation, others)
+			w.h.begin(b)
 			o := w.pass(track)
 			v := see(o, w.j.think)
 			change = max(change, z.views[p][t].mix(&v, round == 0))

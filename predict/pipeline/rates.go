@@ -486,19 +486,18 @@ func alike(a, b *Class, nearly bool) bool {
 	})
 }
 
-// begin starts a pass with the background of other jobs: queue and backlog by center of the system, the number of
-// customers that other jobs have there at most, and the utilisation they make.
-func (h *shape) begin(queue, backlog, utilisation []float64, others []int) {
+// begin starts a pass.
+func (h *shape) begin(b *background) {
 	for _, g := range h.groups {
 		g.pass++
 		clear(g.sets.time)
 		for k, center := range g.centers {
-			g.queue[k], g.backlog[k] = queue[center], backlog[center]
+			g.queue[k], g.backlog[k] = b.queue[center], b.backlog[center]
 			if g.servers[k] > 1 && g.discipline[k] != Delay {
-				n := int(min(int64(h.width)*int64(others[center]), mostTrials))
+				n := int(min(int64(h.width)*int64(b.others[center]), mostTrials))
 				p := 0.0
 				if n > 0 {
-					p = min(1, queue[center]/float64(n))
+					p = min(1, b.queue[center]/float64(n))
 				}
 				g.others[k] = binomial(n, p, nil)
 			}
@@ -506,7 +505,7 @@ func (h *shape) begin(queue, backlog, utilisation []float64, others []int) {
 		for j, k := range g.place {
 			g.residual[j] = 0
 			if g.discipline[k] == FCFS && g.servers[k] == 1 {
-				u := min(1, utilisation[g.centers[k]])
+				u := min(1, b.utilisation[g.centers[k]])
 				g.residual[j] = (1 - min(g.scv[j], residualSCV)) / 2 * residualDamping(u)
 			}
 		}

@@ -96,33 +96,27 @@ func (in *importer) link(c network.LinkClass) *network.Link {
 // maxImport bounds the size of a file of another tool, bytes.
 const maxImport = 4 << 20
 
-// readImport reads a file of another tool.
-func readImport(path string) ([]byte, error) {
+// imported reads a file of another tool. Notes say what was left out.
+func imported(path string, read func(data []byte, file string) (*Platform, []string, error)) (p *Platform, notes []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxImport+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
 	}
 	if len(data) > maxImport {
-		return nil, &tomltree.Error{Base: ErrInvalid, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
+		return nil, nil, &tomltree.Error{Base: ErrInvalid, File: path, Text: fmt.Sprintf("larger than %d bytes", maxImport)}
 	}
-	return data, nil
+	return read(data, path)
 }
 
 // ImportDimemas reads the core of a configuration of Dimemas with one machine: nodes, processors, bandwidths, latencies, links
 // of a node and relative speed. Its megabytes are 2^20 bytes, its times seconds, and 0 as a bandwidth means at once. Notes say
 // what was left out.
-func ImportDimemas(path string) (*Platform, []string, error) {
-	data, err := readImport(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return readDimemas(string(data), path)
-}
+func ImportDimemas(path string) (*Platform, []string, error) { return imported(path, readDimemas) }
 
 // dimemasReader is where a configuration has been read to.
 type dimemasReader struct {
@@ -138,10 +132,10 @@ var dimemasNodes = map[int]struct{ processors, speed, localLatency, localRate, l
 	11: {3, 8, 6, 9, 7, 5},
 }
 
-func readDimemas(text, file string) (*Platform, []string, error) {
+func readDimemas(data []byte, file string) (*Platform, []string, error) {
 	in := dimemasReader{importer: importer{file: file, p: New()}}
 	comment := false
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(string(data), "\n") {
 		in.line = i + 1
 		if comment {
 			_, rest, ended := strings.Cut(line, "*/")
@@ -278,13 +272,7 @@ func megabytes(x exact.Number) (uint64, bool) {
 // ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback,
 // and the topology. A route has two private links, those of a topology between, and the backbone where there is one: their
 // latencies add up. Speeds of hosts are not used. Notes say what was left out.
-func ImportSimGrid(path string) (*Platform, []string, error) {
-	data, err := readImport(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return readSimGrid(data, path)
-}
+func ImportSimGrid(path string) (*Platform, []string, error) { return imported(path, readSimGrid) }
 
 // simgridReader turns one <cluster> into a platform.
 type simgridReader struct {
@@ -295,38 +283,38 @@ type simgridReader struct {
 func readSimGrid(data []byte, file string) (*Platform, []string, error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names are ASCII
-	var in *simgridReader
-	for {
+	in := &simgridReader{importer: importer{file: file, p: New()}}
+	at := 0 // line of the cluster
+	for in.err == nil {
 		token, err := d.RawToken()
-		line, _ := d.InputPos()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Text: err.Error()}
+		if in.line, _ = d.InputPos(); err != nil {
+			in.fail("", err.Error(), "")
+			break
 		}
-		e, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		switch e.Name.Local {
-		case "cluster":
-			if in != nil {
-				return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
-			}
-			in = &simgridReader{importer{file: file, line: line, p: New()}, map[string]string{}}
+		e, _ := token.(xml.StartElement)
+		switch name := e.Name.Local; {
+		case name == "cluster" && in.attr != nil:
+			in.fail(name, "a second one", "one cluster")
+		case name == "cluster":
+			in.attr, at = map[string]string{}, in.line
 			for _, a := range e.Attr {
 				in.attr[a.Name.Local] = a.Value
 			}
-		case "host", "link", "peer", "cabinet":
-			return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
+		case slices.Contains([]string{"host", "link", "peer", "cabinet"}, name):
+			in.fail(name, "not part of what can be read", "one cluster")
 		}
 	}
-	if in == nil {
-		return nil, nil, &tomltree.Error{Base: ErrInvalid, File: file, Text: "no cluster in it", Allowed: "one cluster"}
+	if in.line = at; in.attr == nil {
+		in.fail("", "no cluster in it", "one cluster")
 	}
-	if err := in.cluster(); err != nil {
-		return nil, nil, err
+	if in.err == nil {
+		in.cluster()
+	}
+	if in.err != nil {
+		return nil, nil, in.err
 	}
 	return in.p, in.notes, nil
 }
@@ -353,7 +341,7 @@ const (
 )
 
 // cluster fills the platform.
-func (in *simgridReader) cluster() error {
+func (in *simgridReader) cluster() {
 	p := in.p
 	if id := in.attr["id"]; plainText(id, 200) {
 		p.Name = strings.ToValidUTF8(id, "?")
@@ -376,7 +364,6 @@ func (in *simgridReader) cluster() error {
 	if in.err == nil {
 		in.topology(lat)
 	}
-	return in.err
 }
 
 // loopback is the way of a host to itself: processes of a node.

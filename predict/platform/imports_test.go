@@ -96,7 +96,7 @@ func TestImportDimemas(t *testing.T) {
 		`"node information" {0, "", 16, 2.0, 0.000001, 4000.0, 1, 1, 0, 0.000008, 1, 2, 0.0};;`,
 		`"node information" {0, 0, "", 16, 1, 2, 0.000001, 0.000008, 2.0, 4000.0, 0.0};;` + "\n" + `"node information" {0, 1, "", 16, 1, 2, 0.000001, 0.000008, 2.0, 4000.0, 0.0};;`,
 	} {
-		p, notes, err := readDimemas(dimemasHead+machine+node+"\n\"predefined mapping information\" {\"1 TASKS_PER_NODE\"};;\n", "m.cfg")
+		p, notes, err := readDimemas([]byte(dimemasHead+machine+node+"\n\"predefined mapping information\" {\"1 TASKS_PER_NODE\"};;\n"), "m.cfg")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestImportDimemas(t *testing.T) {
 		{"links", dimemasHead + machine + strings.Replace(node, "1, 2, 0.0}", "1, x, 0.0}", 1), "links x; allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := readDimemas(c.text, "m.cfg")
+			_, _, err := readDimemas([]byte(c.text), "m.cfg")
 			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -156,7 +156,7 @@ func FuzzImport(f *testing.F) {
 		if p, _, err := readSimGrid([]byte(text), "f"); err == nil {
 			all = append(all, p)
 		}
-		if p, _, err := readDimemas(text, "f"); err == nil {
+		if p, _, err := readDimemas([]byte(text), "f"); err == nil {
 			all = append(all, p)
 		}
 		if p, err := ImportLogGOPS(text); err == nil {
