@@ -253,7 +253,8 @@ func (f *file) job(e *entry) Type {
 		t.Tasks = f.tasks(f.tables(e, "tasks"), names)
 	}
 	if v := f.field(e, "tree", tomltree.List); v != nil {
-		t.Tree = f.tree(v, names)
+		t.Tree = &Tree{}
+		f.tree(t.Tree, v, 0, names)
 	}
 	return t
 }
@@ -423,56 +424,44 @@ func findCycle(after [][]int, order []int) []int {
 	return path[seen[at]-1:]
 }
 
-var operators = map[string]Op{"S": Series, "P": And, "OR": Or, "ALT": Choice}
+var operators = []string{Series: "S", And: "P", Or: "OR", Choice: "ALT"}
 
 // tree reads nested lists: an operator, then its parts, each a class or another list. Parts of ALT are lists of a probability
-// and the part.
-func (f *file) tree(e *entry, classes map[string]int) *Tree {
-	t := &Tree{}
-	type todo struct {
-		e      *entry
-		parent int
-		prob   float64
-	}
-	work := []todo{{e, -1, 0}}
-	for len(work) > 0 && f.err == nil {
-		x := work[len(work)-1]
-		work = work[:len(work)-1]
-		v := len(t.Nodes)
-		if x.parent >= 0 {
-			t.Nodes[x.parent].Parts = append(t.Nodes[x.parent].Parts, v)
-		}
-		if x.e.Kind == tomltree.String {
-			class, ok := classes[x.e.Text]
-			if !ok {
-				f.fail(x.e, "tree: unknown class %q", x.e.Text)
-			}
-			t.Nodes = append(t.Nodes, Node{Op: Leaf, Class: class, Prob: x.prob})
-			continue
-		}
-		if x.e.Kind != tomltree.List || len(x.e.Items) < 2 || x.e.Items[0].Kind != tomltree.String {
-			f.fail(x.e, "tree: not a list of an operator and its parts")
-			return nil
-		}
-		op, ok := operators[x.e.Items[0].Text]
+// and the part. It calls itself no deeper than files are nested, and returns the node.
+func (f *file) tree(t *Tree, e *entry, prob float64, classes map[string]int) int {
+	v := len(t.Nodes)
+	t.Nodes = append(t.Nodes, Node{Prob: prob})
+	if e.Kind == tomltree.String {
+		class, ok := classes[e.Text]
 		if !ok {
-			f.fail(x.e.Items[0], "tree: unknown operator %q; there are S, P, OR and ALT", x.e.Items[0].Text)
-			return nil
+			f.fail(e, "tree: unknown class %q", e.Text)
 		}
-		t.Nodes = append(t.Nodes, Node{Op: op, Prob: x.prob})
-		for i := len(x.e.Items) - 1; i >= 1; i-- {
-			part, prob := x.e.Items[i], 0.0
-			if op == Choice {
-				if part.Kind != tomltree.List || len(part.Items) != 2 || part.Items[0].Kind != tomltree.Float && part.Items[0].Kind != tomltree.Integer {
-					f.fail(part, "tree: a part of ALT is a list of a probability and the part")
-					return nil
-				}
-				part, prob = part.Items[1], part.Items[0].Number
-			}
-			work = append(work, todo{part, v, prob})
-		}
+		t.Nodes[v].Class = class
+		return v
 	}
-	return t
+	if e.Kind != tomltree.List || len(e.Items) < 2 || e.Items[0].Kind != tomltree.String {
+		f.fail(e, "tree: not a list of an operator and its parts")
+		return v
+	}
+	op := slices.Index(operators, e.Items[0].Text)
+	if op <= int(Leaf) {
+		f.fail(e.Items[0], "tree: unknown operator %q; there are S, P, OR and ALT", e.Items[0].Text)
+		return v
+	}
+	t.Nodes[v].Op = Op(op)
+	for _, part := range e.Items[1:] {
+		prob := 0.0
+		if Op(op) == Choice {
+			if part.Kind != tomltree.List || len(part.Items) != 2 || part.Items[0].Kind != tomltree.Float && part.Items[0].Kind != tomltree.Integer {
+				f.fail(part, "tree: a part of ALT is a list of a probability and the part")
+				return v
+			}
+			part, prob = part.Items[1], part.Items[0].Number
+		}
+		p := f.tree(t, part, prob, classes)
+		t.Nodes[v].Parts = append(t.Nodes[v].Parts, p)
+	}
+	return v
 }
 
 // Append appends the model as a file that Parse reads back. The same model gives the same bytes.
@@ -558,7 +547,7 @@ func (w *writer) demand(list []Demand) string {
 func (w *writer) job(t *Type, prefix string) {
 	w.line("load = { jobs = %d, think = %s }", t.Jobs, float(t.Think))
 	if t.Tree != nil {
-		w.line("tree = %s", w.tree(t))
+		w.line("tree = %s", w.tree(t, 0))
 	}
 	if p := t.Pipeline; p != nil {
 		w.line("\n[%spipeline]\nchunks = %d\nbuffer = %d\nstages = [", prefix, p.Chunks, p.Buffer)
@@ -584,28 +573,19 @@ func (w *writer) job(t *Type, prefix string) {
 	}
 }
 
-// tree is the nested lists of a tree, built from the leaves up.
-func (w *writer) tree(t *Type) string {
-	names := map[Op]string{}
-	for name, op := range operators {
-		names[op] = name
+// tree is the nested lists of a node of a tree.
+func (w *writer) tree(t *Type, v int) string {
+	n := &t.Tree.Nodes[v]
+	if n.Op == Leaf {
+		return tomltree.Quote(t.Classes[n.Class].Name)
 	}
-	text := make([]string, len(t.Tree.Nodes))
-	for v := len(text) - 1; v >= 0; v-- {
-		n := &t.Tree.Nodes[v]
-		if n.Op == Leaf {
-			text[v] = tomltree.Quote(t.Classes[n.Class].Name)
-			continue
+	parts := []string{tomltree.Quote(operators[n.Op])}
+	for _, p := range n.Parts {
+		text := w.tree(t, p)
+		if n.Op == Choice {
+			text = "[" + float(t.Tree.Nodes[p].Prob) + ", " + text + "]"
 		}
-		parts := []string{tomltree.Quote(names[n.Op])}
-		for _, p := range n.Parts {
-			if n.Op == Choice {
-				text[p] = "[" + float(t.Tree.Nodes[p].Prob) + ", " + text[p] + "]"
-			}
-			parts = append(parts, text[p])
-			text[p] = ""
-		}
-		text[v] = "[" + strings.Join(parts, ", ") + "]"
+		parts = append(parts, text)
 	}
-	return text[0]
+	return "[" + strings.Join(parts, ", ") + "]"
 }

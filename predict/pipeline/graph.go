@@ -364,8 +364,6 @@ type course struct {
 	up      []int32 // parent node
 	leaf    []int32 // node of a task
 	task    []int32 // task of a node that is a leaf
-	lo      []int32 // tasks below a node are lo to hi
-	hi      []int32
 
 	started, stopped []int32 // by the last step
 }
@@ -380,7 +378,6 @@ func newCourse(j *job, draw *source) *course {
 	t := j.tree
 	n := len(t.Nodes)
 	c.pend, c.running, c.up, c.task = make([]int32, n), make([]bool, n), make([]int32, n), make([]int32, n)
-	c.lo, c.hi = make([]int32, n), make([]int32, n)
 	c.up[0] = -1
 	for v, node := range t.Nodes {
 		for _, p := range node.Parts {
@@ -388,15 +385,8 @@ func newCourse(j *job, draw *source) *course {
 		}
 	}
 	c.leaf = t.leaves()
-	for v := range n {
-		c.lo[v] = int32(n)
-	}
 	for i, v := range c.leaf {
-		c.task[v], c.lo[v], c.hi[v] = int32(i), int32(i), int32(i)+1
-	}
-	for v := n - 1; v > 0; v-- {
-		u := c.up[v]
-		c.lo[u], c.hi[u] = min(c.lo[u], c.lo[v]), max(c.hi[u], c.hi[v])
+		c.task[v] = int32(i)
 	}
 	return c
 }
@@ -436,26 +426,33 @@ func (c *course) end(task int32) {
 
 // start starts a node of the tree and what begins with it.
 func (c *course) start(v int32) {
-	stack := []int32{v}
-	for len(stack) > 0 {
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		node := &c.j.tree.Nodes[v]
-		c.running[v] = true
-		switch node.Op {
-		case Leaf:
-			c.started = append(c.started, c.task[v])
-		case Series:
-			c.pend[v] = 1
-			stack = append(stack, int32(node.Parts[0]))
-		case Choice:
-			stack = append(stack, int32(c.choose(node)))
-		default:
-			c.pend[v] = int32(len(node.Parts))
-			for i := len(node.Parts) - 1; i >= 0; i-- {
-				stack = append(stack, int32(node.Parts[i]))
-			}
+	node := &c.j.tree.Nodes[v]
+	c.running[v] = true
+	switch node.Op {
+	case Leaf:
+		c.started = append(c.started, c.task[v])
+	case Series:
+		c.pend[v] = 1
+		c.start(int32(node.Parts[0]))
+	case Choice:
+		c.start(int32(c.choose(node)))
+	default:
+		c.pend[v] = int32(len(node.Parts))
+		for _, p := range node.Parts {
+			c.start(int32(p))
 		}
+	}
+}
+
+// stop gives up the tasks of a node.
+func (c *course) stop(v int32) {
+	node := &c.j.tree.Nodes[v]
+	if node.Op == Leaf && c.running[v] {
+		c.running[v] = false
+		c.stopped = append(c.stopped, c.task[v])
+	}
+	for _, p := range node.Parts {
+		c.stop(int32(p))
 	}
 }
 
@@ -497,12 +494,7 @@ func (c *course) climb(v int32) {
 				return
 			}
 		case Or:
-			for i := c.lo[u]; i < c.hi[u]; i++ {
-				if c.running[c.leaf[i]] {
-					c.running[c.leaf[i]] = false
-					c.stopped = append(c.stopped, i)
-				}
-			}
+			c.stop(u)
 		}
 		v = u
 	}

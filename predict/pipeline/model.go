@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -351,12 +352,7 @@ func (v *validation) tree(t *Tree, classes int, path string) (leaves int) {
 
 // pure tells whether the tree has only series and parallel parts, all of which are done.
 func (t *Tree) pure() bool {
-	for _, n := range t.Nodes {
-		if n.Op == Or || n.Op == Choice {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.Nodes, func(n Node) bool { return n.Op == Or || n.Op == Choice })
 }
 
 // maxTreeEdges bounds the graph that a tree is turned into.
@@ -407,19 +403,16 @@ func (t *Tree) graph() *graph {
 }
 
 // leaves lists the tasks from left to right.
-func (t *Tree) leaves() []int32 {
-	var list []int32
-	stack := []int32{0}
-	for len(stack) > 0 {
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		node := &t.Nodes[v]
-		if node.Op == Leaf {
-			list = append(list, v)
+func (t *Tree) leaves() (list []int32) {
+	var visit func(v int)
+	visit = func(v int) {
+		if t.Nodes[v].Op == Leaf {
+			list = append(list, int32(v))
 		}
-		for i := len(node.Parts) - 1; i >= 0; i-- {
-			stack = append(stack, int32(node.Parts[i]))
+		for _, p := range t.Nodes[v].Parts {
+			visit(p)
 		}
 	}
+	visit(0)
 	return list
 }
