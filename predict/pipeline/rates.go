@@ -293,10 +293,7 @@ func relative(a, b float64) float64 {
 	if a == b {
 		return 0
 	}
-	if a < b {
-		return (b - a) / a
-	}
-	return (a - b) / a
+	return math.Abs(a-b) / a
 }
 
 // pmf is the distribution of a count, from first on. What is left out on both sides is below 1e-17.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/pipeline"
@@ -38,12 +39,17 @@ type precedence struct {
 	outside int // messages from or to another job
 	classes map[taskKind]int
 	list    []pipeline.Class
-	nodes   []string    // of a class
-	times   [][]float64 // of the tasks of a class in all jobs
-	files   []float64   // of it
+	of      []classTasks // a class
 	who     map[string]int
 	mixed   map[taskKind]float64 // mean times of kinds that are split by half octaves
 	means   [][]float64          // of a rank: of each task over the jobs; nil: the jobs are not alike
+}
+
+// classTasks are the tasks of a class in all jobs.
+type classTasks struct {
+	node  string
+	times []float64
+	files float64 // of these
 }
 
 // cut is a point at which a task of a process ends.
@@ -84,7 +90,7 @@ func (e *extraction) graph() error {
 		return err
 	}
 	for k, c := range g.classes {
-		if x := sampleOf(g.times[c]); x.scv > mixedSCV {
+		if x := sampleOf(g.of[c].times); x.scv > mixedSCV {
 			g.mixed[k] = x.mean
 		}
 	}
@@ -116,8 +122,7 @@ func (e *extraction) graph() error {
 // measureAll makes the classes, with the times of all jobs.
 func (g *precedence) measureAll() error {
 	g.classes, g.who = map[taskKind]int{}, map[string]int{}
-	g.list, g.nodes, g.times, g.files, g.out.stage = nil, nil, nil, nil, nil
-	g.out.Stages = nil
+	g.list, g.of, g.out.stage, g.out.Stages = nil, nil, nil, nil
 	for _, o := range g.jobs {
 		if err := g.enter(o); err != nil {
 			return err
@@ -259,8 +264,8 @@ func (g *precedence) measure() {
 	for r := range g.cuts {
 		for i, c := range g.work[r] {
 			k := g.class(g.kindOf(r, i))
-			g.times[k] = append(g.times[k], c.busy)
-			g.files[k] += c.files
+			g.of[k].times = append(g.of[k].times, c.busy)
+			g.of[k].files += c.files
 			s := &g.out.Stages[g.out.stage[k]]
 			s.Busy += c.busy
 			s.Overhead += c.calls
@@ -293,10 +298,7 @@ func (g *precedence) kindOf(rank, i int) taskKind {
 
 // whoIs is the kind of process of a rank.
 func (g *precedence) whoIs(rank int) string {
-	if c := g.job.Ranks[rank].Class; c != "" {
-		return c
-	}
-	return fmt.Sprintf("rank %d", rank)
+	return cmp.Or(g.job.Ranks[rank].Class, fmt.Sprintf("rank %d", rank))
 }
 
 // class is the number of a class, which is new where no task had it.
@@ -322,9 +324,7 @@ func (g *precedence) class(k taskKind) int {
 	default:
 		x = pipeline.Class{Name: "join", Visits: 1, Demand: []pipeline.Demand{{Center: g.center("join", pipeline.Delay, 1), Seconds: pipeline.LeastDemand}}}
 	}
-	g.list, g.nodes = append(g.list, x), append(g.nodes, k.node)
-	g.times, g.files = append(g.times, nil), append(g.files, 0)
-	g.out.stage = append(g.out.stage, g.stageOf(k))
+	g.list, g.of, g.out.stage = append(g.list, x), append(g.of, classTasks{node: k.node}), append(g.out.stage, g.stageOf(k))
 	return c
 }
 
@@ -347,7 +347,7 @@ func (g *precedence) finishClasses() {
 	heavy, outliers, all := 0, 0, 0
 	for c := range g.list {
 		x := &g.list[c]
-		s := sampleOf(g.times[c])
+		s := sampleOf(g.of[c].times)
 		if s.n == 0 { // a join
 			continue
 		}
@@ -361,10 +361,10 @@ func (g *precedence) finishClasses() {
 			heavy++
 		}
 		outliers, all = outliers+s.outliers, all+s.n
-		files := g.files[c] / float64(s.n)
+		files := g.of[c].files / float64(s.n)
 		x.Demand[0].Seconds = rounded(max(pipeline.LeastDemand, s.mean-files))
 		if files > 0 {
-			x.Demand = append(x.Demand, pipeline.Demand{Center: g.layout.files(g.nodes[c]), Seconds: rounded(files)})
+			x.Demand = append(x.Demand, pipeline.Demand{Center: g.layout.files(g.of[c].node), Seconds: rounded(files)})
 		}
 	}
 	if heavy > 0 {
@@ -473,22 +473,15 @@ func (g *precedence) receive(rank int, m *Message) {
 
 // transfer adds the task of a message between nodes after the one that sends it.
 func (g *precedence) transfer(from int, bytes uint64) int {
-	t := g.task(taskKind{size: bitsOf(bytes)})
+	t := g.task(taskKind{size: max(1, bits.Len64(bytes))})
 	c := g.classOf[t]
 	if len(g.list[c].Demand) == 0 {
 		carry, delay := g.message(1)
 		g.list[c].Demand = []pipeline.Demand{carry, delay}
 	}
-	g.times[c] = append(g.times[c], float64(bytes))
+	g.of[c].times = append(g.of[c].times, float64(bytes))
 	g.after[t] = []int{from}
 	return t
-}
-
-func bitsOf(n uint64) (bits int) {
-	for ; n > 0; n >>= 1 {
-		bits++
-	}
-	return max(1, bits)
 }
 
 // edge makes a task come after another one; -1 is none.

@@ -19,7 +19,7 @@ func ExampleNewRanks() {
 		return
 	}
 	ranks, a := program.NewRanks(p), p.Actions[0]
-	for process := range uint32(p.Processes()) {
+	for process := range uint32(len(p.Roots)) {
 		to, _, _ := ranks.Partner(process, a.Comm, a.Mode, a.Peer)
 		fmt.Println(process, "sends to", to)
 	}

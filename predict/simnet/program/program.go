@@ -138,9 +138,6 @@ type Program struct {
 	Roots    []NodeID  // of each process
 }
 
-// Processes returns how many processes the program has.
-func (p *Program) Processes() int { return len(p.Roots) }
-
 // Rooted tells whether one rank of a kind is special.
 func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
