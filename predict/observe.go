@@ -147,7 +147,7 @@ func (o *observer) wait(r *extract.Rank, w *xtf.Wait) error {
 	if w.End < w.T {
 		return xtf.ErrCorrupt
 	}
-	if w.CauseP == nobody { // until others are through as well: what the operation takes, not what it waits for
+	if w.CauseP == nobody || xtf.PatternItem(w.Pattern) == xtf.ItemLateKernel { // of a device; until others are through as well: what the operation takes, not what it waits for
 		return nil
 	}
 	r.Waits = append(r.Waits, extract.Wait{

@@ -23,10 +23,10 @@ func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 	for k, s := range c.Waits.Sorted() {
 		x := WaitPath{
 			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: results.PatternName(k.Pattern), Order: results.OrderName(k.Pattern),
-			Count: s.Count, Ticks: numbers.Integer(s.Ticks), Worst: s.Worst, Rank: c.Rank(s.WorstP), completion: results.IsCompletion(k.Pattern),
+			Count: s.Count, Ticks: numbers.Integer(s.Ticks), Worst: s.Worst, Rank: c.Rank(s.WorstP), Launch: results.LaunchName(k.Pattern), apart: results.IsApart(k.Pattern),
 		}
 		list = append(list, x)
-		if !x.completion {
+		if !x.apart {
 			all = numbers.Add(all, x.Ticks)
 		}
 		addCount(xtf.PatternItem(k.Pattern), s.Count)
@@ -38,7 +38,7 @@ func waitPaths(c *results.Causes, patterns []PatternSum) []WaitPath {
 		}
 	}
 	for i := range list {
-		if !list[i].completion {
+		if !list[i].apart {
 			list[i].Share = numbers.Quotient(list[i].Ticks, all)
 		}
 	}
@@ -67,6 +67,7 @@ type Waits struct {
 	Intervals  []WaitNode            `json:"intervals"`               // depth-first
 	Paths      []WaitPath            `json:"paths"`                   // by falling time
 	Processes  []WaitProcess         `json:"processes"`               // by rank
+	Kernels    []results.KernelWait  `json:"kernels,omitempty"`       // that hosts wait for
 	Threads    []findings.ThreadWait `json:"threads,omitempty"`       // that wait for other threads, longest first; nil for a span of time
 	Causes     []results.Cause       `json:"causes"`                  // by falling cost; nil for a span of time
 	Critical   *results.Critical     `json:"critical_path"`
@@ -99,13 +100,14 @@ type WaitPath struct {
 	Path    []string      `json:"path"` // names of regions, outermost first
 	Pattern string        `json:"pattern"`
 	Order   string        `json:"wrong_order,omitempty"` // same or different source
+	Launch  string        `json:"launch,omitempty"`      // of a kernel: queued or late
 	Count   uint64        `json:"count"`
 	Ticks   numbers.Sum   `json:"ticks"`
-	Share   numbers.Ratio `json:"share"` // of all waits for partners here; undefined of completions
+	Share   numbers.Ratio `json:"share"` // of all waits for partners here; undefined of those that are not in the total
 	Worst   uint64        `json:"worst"` // of one location
 	Rank    uint32        `json:"worst_rank"`
 
-	completion bool // a span at the end of a collective
+	apart bool // results.IsApart
 }
 
 // WaitProcess is the waits of one process.
@@ -160,6 +162,9 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 	}
 	x.Others = otherThreads(&c, x.Total)
 	x.Paths, x.Causes = waitPaths(&c, x.Patterns), c.CauseLines(ranks.All() && span == nil)
+	if x.Kernels, err = results.KernelWaits(&c); err != nil {
+		return nil, nil, err
+	}
 	x.Critical, err = c.Critical(root)
 	return x, append(lost, c.Lost...), err
 }
@@ -172,7 +177,7 @@ func otherThreads(c *results.Causes, total numbers.Sum) numbers.Sum {
 	}
 	all := numbers.Sum(0)
 	for k, s := range c.Waits {
-		if !results.IsCompletion(k.Pattern) {
+		if !results.IsApart(k.Pattern) {
 			all = numbers.Add(all, numbers.Integer(s.Ticks))
 		}
 	}
@@ -248,6 +253,15 @@ func (x *Waits) chapter(b *table.Book, c *table.Chapter, r *results.Run) {
 		return []table.Cell{table.Word(fmt.Sprintf("rank %d, thread %d", t.Process, t.Thread)), table.Time(u, t.Lock), table.Time(u, t.Wait)}
 	})
 	c.Table(threads)
+	kernels := &table.Table{Title: "Kernels that hosts wait for", Columns: []table.Column{
+		table.Words("waited for", ""), table.Words("in", ""), table.Ints("waits", ""), table.Ints(u.Name(), ""), table.Ints(table.Of(u, "queued"), ""), table.Ints(table.Of(u, "launched late"), ""), table.Ints("longest", ""), table.Ranks("rank", ""),
+	}, Notes: []string{"queued: it was launched behind another one of its stream; launched late: another thread launched it after the wait began"}}
+	table.Fill(kernels, "kernel", x.Kernels, func(k *results.KernelWait) []table.Cell {
+		return []table.Cell{
+			table.Named(numbers.Clean(k.Kernel, 60), k.Kernel), table.Named(numbers.Clean(k.Call, 40), k.Call), table.Number(k.Count), table.Ticks(u, k.Ticks), table.Ticks(u, k.Queued), table.Ticks(u, k.Late), table.Time(u, k.Worst), table.AtRank(k.Rank),
+		}
+	})
+	c.Table(kernels)
 	c.Table(x.causeTable(u))
 	if len(x.Causes) > 0 {
 		c.Line(table.FindingLine, causeSentence(&x.Causes[0], r))
@@ -328,10 +342,13 @@ func (x *Waits) nodeTable(b *table.Book) *table.Table {
 
 // label completes the name of the pattern: which order of messages was wrong.
 func (p *WaitPath) label(pattern string) string {
-	if p.Order == "" {
-		return pattern
+	switch {
+	case p.Order != "":
+		return pattern + ", wrong order (" + p.Order + " source)"
+	case p.Launch != "":
+		return pattern + ", launch " + p.Launch
 	}
-	return pattern + ", wrong order (" + p.Order + " source)"
+	return pattern
 }
 
 func (x *Waits) pathTable(u numbers.Units) *table.Table {
@@ -341,7 +358,7 @@ func (x *Waits) pathTable(u numbers.Units) *table.Table {
 	}}
 	table.Fill(t, "row", x.Paths, func(p *WaitPath) []table.Cell {
 		return []table.Cell{
-			table.PlainNumber(p.Node), results.PathCell(p.Path), table.Named(p.label(p.Pattern), p.Pattern), table.Word(p.Order), table.Number(p.Count),
+			table.PlainNumber(p.Node), results.PathCell(p.Path), table.Named(p.label(p.Pattern), p.Pattern), table.Word(p.Order + p.Launch), table.Number(p.Count),
 			table.Ticks(u, p.Ticks), table.Named(p.Share.Known(), p.Share.Csv()), table.Time(u, p.Worst), table.AtRank(p.Rank),
 		}
 	})

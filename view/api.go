@@ -376,10 +376,11 @@ type Wait struct {
 	Ticks    uint64   `json:"ticks"`
 	Pattern  string   `json:"pattern"` // late_sender, late_receiver, late_progress, wait_barrier, ...
 	Order    string   `json:"order"`   // "", same or different: wrong order of receives
+	Launch   string   `json:"launch"`  // "", queued or late: of a kernel that a host waits for
 	Node     uint32   `json:"node"`    // interval
 	Path     []string `json:"path"`    // call path, outermost first
 	Region   int      `json:"region"`
-	Ended    *Side    `json:"ended"` // the call of another process that ended the wait; null: not known
+	Ended    *Side    `json:"ended"` // the call of another process, or the kernel, that ended the wait; null: not known
 }
 
 // Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME&exact=1 (default 100, bound 1000): the longest waits of

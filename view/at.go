@@ -195,7 +195,7 @@ func (x *run) waitsAt(to *At, p trace.P) (err error) {
 // attach gives a wait to the message or collective that it belongs to.
 func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
 	if !xtf.WaitsForMessage(w.Pattern) {
-		if to.Coll != nil && to.Coll.N == w.RecN && to.Coll.Wait == nil {
+		if xtf.PatternItem(w.Pattern) != xtf.ItemLateKernel && to.Coll != nil && to.Coll.N == w.RecN && to.Coll.Wait == nil {
 			to.Coll.Wait, to.Coll.Last = v, v.Ended
 		}
 		return
@@ -403,7 +403,7 @@ func (x *run) collOf(p trace.P, n uint64, c *xtf.Coll) *Collective {
 func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 	process, _ := x.Defs.Process(p)
 	v := Wait{
-		N: n, Location: int(p), Process: process, Begin: w.T, End: max(w.T, w.End), Pattern: results.PatternName(w.Pattern), Order: results.OrderName(w.Pattern),
+		N: n, Location: int(p), Process: process, Begin: w.T, End: max(w.T, w.End), Pattern: results.PatternName(w.Pattern), Order: results.OrderName(w.Pattern), Launch: results.LaunchName(w.Pattern),
 		Node: w.Node, Path: []string{}, Region: -1,
 	}
 	v.Ticks = v.End - v.Begin

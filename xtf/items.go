@@ -79,7 +79,8 @@ const (
 	ItemEarlyWait      Item = 62
 	ItemLockContention Item = 63
 	ItemPolling        Item = 64 // part of CPU: between two calls that ask for messages one after the other, the first in vain
-	NumItems           Item = 65
+	ItemLateKernel     Item = 65 // a wait as from ItemLateSender on, of a host for a device, outside MPI
+	NumItems           Item = 66
 )
 
 // itemNames are the names in reports and in the file's table of names.
@@ -93,7 +94,7 @@ var itemNames = [NumItems]string{
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
 	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "late_progress",
 	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured", "thread_wait",
-	"late_post", "early_wait", "lock_contention", "polling",
+	"late_post", "early_wait", "lock_contention", "polling", "late_kernel",
 }
 
 // String returns the item's name.
@@ -107,7 +108,7 @@ func (i Item) String() string {
 // NeedsPartners reports whether the item compares the two sides of messages or
 // the members of collectives, or is known only where rows are kept.
 func (i Item) NeedsPartners() bool {
-	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i <= ItemThreadScheduling && i != ItemOverlap || i >= ItemLatePost && i <= ItemLockContention
+	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i <= ItemThreadScheduling && i != ItemOverlap || i >= ItemLatePost && i <= ItemLockContention || i == ItemLateKernel
 }
 
 // Adds reports whether the item of a process is the sum over its locations: counts

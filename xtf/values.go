@@ -113,10 +113,15 @@ const (
 	WaitLatePost          uint32 = 10
 	WaitEarlyWait         uint32 = 11
 	WaitLock              uint32 = 12
+	WaitLateKernel        uint32 = 13 // of a host for a device; the record is the CALL row of the kernel or transfer on the stream that is the cause
 
 	WaitOrderMask      uint32 = 0xff << 8 // of a late sender
 	WaitOrderSame      uint32 = 1 << 8    // a message of the same source was there first
 	WaitOrderDifferent uint32 = 2 << 8    // one of another source only
+
+	WaitLaunchMask   uint32 = 0xff << 16 // of a late kernel, as far as it is known
+	WaitLaunchQueued uint32 = 1 << 16    // its stream was in an earlier one when it was launched
+	WaitLaunchLate   uint32 = 2 << 16    // it was launched after the wait began, by another thread
 )
 
 // PatternItems are the components of waits, by pattern.
@@ -125,6 +130,7 @@ var PatternItems = [...]Item{
 	WaitNxN: ItemWaitNxN, WaitNxNCompletion: ItemNxNCompletion, WaitLateBroadcast: ItemLateBroadcast, WaitEarlyReduce: ItemEarlyReduce,
 	WaitEarlyScan: ItemEarlyScan, WaitLateProgress: ItemLateProgress,
 	WaitLatePost: ItemLatePost, WaitEarlyWait: ItemEarlyWait, WaitLock: ItemLockContention,
+	WaitLateKernel: ItemLateKernel,
 }
 
 // NoticePatterns are the patterns of waits for notices, by their kind.
@@ -138,7 +144,7 @@ func PatternItem(pattern uint32) Item {
 	return NumItems
 }
 
-// WaitsForMessage reports whether the record of a wait is a P2P row, of a COLL row otherwise.
+// WaitsForMessage reports whether the record of a wait is a P2P row; of others but late kernels it is a COLL row.
 func WaitsForMessage(pattern uint32) bool {
 	switch pattern & WaitPatternMask {
 	case WaitLateSender, WaitLateReceiver, WaitLateProgress, WaitLatePost, WaitEarlyWait, WaitLock:

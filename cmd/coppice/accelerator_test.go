@@ -308,6 +308,55 @@ func TestKernelIsCause(t *testing.T) {
 	}
 }
 
+// TestHostWaits: in its first wait the host waits from 110 until the last kernel in it ends at 290, in the second one from 510 to 850. That is no
+// part of the total of waits.
+func TestHostWaits(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, twoDevices, onDevices(false, 0, 0, 1))
+	type kernel struct {
+		Kernel, Call string
+		Count, Ticks uint64
+		Queued       uint64
+		Late         uint64 `json:"launched_late"`
+	}
+	type pattern struct {
+		Pattern      string
+		Count, Ticks uint64
+	}
+	type waits struct {
+		Waits struct {
+			Total    uint64
+			Patterns []pattern
+			Kernels  []kernel
+		}
+	}
+	for span, want := range map[string][]kernel{
+		"":           {{"d_kernel", "hipStreamSynchronize", 1, 340, 0, 0}, {"c_kernel", "hipDeviceSynchronize", 1, 180, 0, 0}},
+		"#200..#600": {{"c_kernel", "hipDeviceSynchronize", 1, 90, 0, 0}, {"d_kernel", "hipStreamSynchronize", 1, 90, 0, 0}},
+	} {
+		args := []string{"report", run, "waits"}
+		if span != "" {
+			args = append(args, "--time", span)
+		}
+		x, all := jsonOf[waits](t, args...).Waits, uint64(0)
+		for _, k := range want {
+			all += k.Ticks
+		}
+		if diff := cmp.Diff(want, x.Kernels); diff != "" {
+			t.Error(span, diff)
+		}
+		if diff := cmp.Diff([]pattern{{"late_kernel", 2, all}}, x.Patterns); diff != "" || x.Total != 0 {
+			t.Error(span, x.Total, diff)
+		}
+	}
+	if text := must(t, "report", run, "waits"); !strings.Contains(text, "waited for") || !strings.Contains(text, "no part of the total") {
+		t.Error(text)
+	}
+	if code, out, errs := call("check", run); code != 0 {
+		t.Errorf("check has exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestDeviceIntervals: the work of devices counts in intervals and spans of time too.
 func TestDeviceIntervals(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // withStreams makes all threads of each process from the hosts on streams of a device.
@@ -104,6 +105,55 @@ threads 2
 	}
 }
 
+// TestLateKernels: thread 0 waits from 30 to 70 for the kernel from 40 to 60, which thread 1 launched at 35, and from 100 to 150 for the second of two
+// kernels that it launched before, which was behind the first one. Then it waits from 200 to 220 for one that it launched itself.
+func TestLateKernels(t *testing.T) {
+	src := withStreams(t, `
+-- program --
+processes 1
+threads 3
+-- events --
+0 0 ENTER main
+0 30 ENTER hipDeviceSynchronize
+0 70 LEAVE hipDeviceSynchronize
+0 80 ENTER hipLaunchKernel
+0 82 LEAVE hipLaunchKernel
+0 90 ENTER hipLaunchKernel
+0 91 LEAVE hipLaunchKernel
+0 100 ENTER hipStreamSynchronize
+0 150 LEAVE hipStreamSynchronize
+0 170 ENTER hipLaunchKernel
+0 171 LEAVE hipLaunchKernel
+0 200 ENTER hipEventSynchronize
+0 220 LEAVE hipEventSynchronize
+0 250 LEAVE main
+1 0 ENTER main
+1 35 ENTER hipLaunchKernel
+1 36 LEAVE hipLaunchKernel
+1 250 LEAVE main
+2 40 ENTER a_kernel
+2 60 LEAVE a_kernel
+2 85 ENTER a_kernel
+2 120 LEAVE a_kernel
+2 121 ENTER b_kernel
+2 149 LEAVE b_kernel
+2 180 ENTER b_kernel
+2 215 LEAVE b_kernel
+`, 3, 2)
+	o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf")}
+	analyzed(t, 2, o)
+	got := ""
+	if err := xtf.Each(openFile(t, o.Output), 0, func(_ uint64, w *xtf.Wait) error {
+		got += fmt.Sprintf("%d-%d %#x of %d, row %d; ", w.T, w.End, w.Pattern, w.CauseP, w.RecN)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "30-60 0x2000d of 2, row 0; 100-149 0x1000d of 2, row 2; 200-215 0xd of 2, row 3; "; got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+}
+
 // TestRandomDevicePaths compares causes of random programs, of two threads and two streams for each process, with the slow computation.
 func TestRandomDevicePaths(t *testing.T) {
 	const threads = 4
@@ -115,7 +165,13 @@ func TestRandomDevicePaths(t *testing.T) {
 		var lines [3 * threads][]string
 		add := func(l, at int, what string) { lines[l] = append(lines[l], fmt.Sprintf("%d %d %s", l, at, what)) }
 		var at [3 * threads]int
+		type did struct {
+			l, begin, end int
+			name          string
+		}
+		var all []did
 		call := func(l int, name string, took int) {
+			all = append(all, did{l, at[l], at[l] + took, name})
 			add(l, at[l], "ENTER "+name)
 			at[l] += took
 			add(l, at[l], "LEAVE "+name)
@@ -165,6 +221,37 @@ func TestRandomDevicePaths(t *testing.T) {
 			o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
 			analyzed(t, ranks, o)
 			compareCauses(t, o.Output, src, want)
+			rows := map[[4]int]int{} // location, begin, end, process of the cause
+			for _, x := range all {
+				if x.name != "hipDeviceSynchronize" {
+					continue
+				}
+				last := x.begin
+				for _, k := range all {
+					if k.l/threads == x.l/threads && k.l%threads >= 2 && k.name != "other" && k.begin < k.end && k.end <= x.end {
+						last = max(last, k.end)
+					}
+				}
+				if last > x.begin {
+					rows[[4]int{x.l, x.begin, last, x.l / threads}]++
+				}
+			}
+			f := openFile(t, o.Output)
+			for p := range xtf.Proc(f.Procs()) {
+				if err := xtf.Each(f, p, func(_ uint64, w *xtf.Wait) error {
+					if xtf.PatternItem(w.Pattern) == xtf.ItemLateKernel {
+						rows[[4]int{int(p), int(w.T), int(w.End), int(w.CauseP) / threads}]--
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for at, n := range rows {
+				if n != 0 {
+					t.Errorf("%d waits of %v too few", n, at)
+				}
+			}
 			b, err := os.ReadFile(o.Output)
 			if err != nil {
 				t.Fatal(err)

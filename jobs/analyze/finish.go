@@ -48,10 +48,11 @@ func (a *job) finish(in *shared) (*finished, error) {
 			return nil, err
 		}
 		out.Slabs = run.Slabs
-		if err := a.within(run); err != nil {
+		if err := a.findWithin(run); err != nil {
 			return nil, err
 		}
 		defer run.Within.Close()
+		pass.within = run.Within
 		pass.lines = causes.NewPass(run)
 	}
 	err := a.eachOwn(func(p trace.P) error {
@@ -75,8 +76,8 @@ func (a *job) finish(in *shared) (*finished, error) {
 	return out, pass.waitTotals()
 }
 
-// within finds what locations of a process wait for in one another. Collective.
-func (a *job) within(run *causes.Run) error {
+// findWithin finds what locations of a process wait for in one another. Collective.
+func (a *job) findWithin(run *causes.Run) error {
 	d := causes.NewWithin(run, true)
 	if d == nil {
 		return nil
@@ -116,6 +117,7 @@ type finishPass struct {
 	waits   *waits.Run
 	totals  *waits.Totals
 	lines   *causes.Pass
+	within  *causes.Within  // nil for none
 	done    *stats.Finisher // of the location before, for its memory
 	over    uint64          // sums that were too large
 }

@@ -50,7 +50,13 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 	if err != nil {
 		return err
 	}
-	in := waits.Location{P: p, Rows: f, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }}
+	in := waits.Location{P: p, Rows: f, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }, Hosts: func() (*waits.HostWait, error) {
+		x, call, ok, err := a.within.Wait(p)
+		if !ok {
+			return nil, err
+		}
+		return &waits.HostWait{Wait: x, CallN: call}, err
+	}}
 	if in.Paths, err = a.pathTable(p); err != nil {
 		return err
 	}

@@ -226,7 +226,7 @@ func (x *search) targets() ([]target, error) {
 	waits, late := map[uint32]uint64{}, map[uint32]bool{}
 	patterns, of := map[uint32]uint64{}, map[uint32]map[uint32]bool{}
 	err = results.Load(x.run, xtf.WholeRun, func(t *xtf.WaitTotal) {
-		if path := uint32(t.Key); uint64(path) < uint64(len(x.paths.regions)) && !results.IsCompletion(t.Pattern) {
+		if path := uint32(t.Key); uint64(path) < uint64(len(x.paths.regions)) && !results.IsApart(t.Pattern) {
 			k := t.Pattern & xtf.WaitPatternMask
 			if of[k] == nil {
 				of[k] = map[uint32]bool{}

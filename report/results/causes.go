@@ -443,7 +443,7 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 	}
 	waits := map[uint32]numbers.Sum{}
 	for k, s := range c.Waits {
-		if region := c.Paths.Region(uint32(k.Key)); !IsCompletion(k.Pattern) {
+		if region := c.Paths.Region(uint32(k.Key)); !IsApart(k.Pattern) {
 			waits[region] = numbers.Add(waits[region], numbers.Integer(s.Ticks))
 		}
 	}

@@ -184,6 +184,7 @@ const (
 	waitRMA
 	waitPart
 	waitCompletion
+	waitHost
 )
 
 // WaitLabels are the patterns in the order of the layout, each with what it is; what to do about it is in the table of advice.
@@ -208,6 +209,7 @@ var WaitLabels = []struct {
 	{"Late Post", xtf.ItemLatePost, waitRMA, "origins wait in MPI_Win_start or MPI_Win_complete for the target's MPI_Win_post"},
 	{"Early Wait", xtf.ItemEarlyWait, waitRMA, "targets wait in MPI_Win_wait for the last MPI_Win_complete of an origin"},
 	{"Lock Contention", xtf.ItemLockContention, waitRMA, "processes wait for a lock of a window that another one holds"},
+	{"Late Kernel", xtf.ItemLateKernel, waitHost, "hosts wait for the end of kernels; no part of the total, for the device works"},
 }
 
 // The patterns of kinds: inside of these calls, all waits for a partner, and spans of completion.

@@ -31,11 +31,27 @@ func OrderName(pattern uint32) string {
 	return ""
 }
 
+// LaunchName says what is known of the launch of the kernel that a host waits for: queued or late; "" for neither.
+func LaunchName(pattern uint32) string {
+	switch pattern & xtf.WaitLaunchMask {
+	case xtf.WaitLaunchQueued:
+		return "queued"
+	case xtf.WaitLaunchLate:
+		return "late"
+	}
+	return ""
+}
+
 // IsCompletion reports whether a pattern is a span at the end of a collective,
 // which is not a wait for a partner.
 func IsCompletion(pattern uint32) bool {
 	p := pattern & xtf.WaitPatternMask
 	return p == xtf.WaitBarrierCompletion || p == xtf.WaitNxNCompletion
+}
+
+// IsApart reports whether a pattern is not in the total of waits: completions, and waits of hosts for devices, which work meanwhile.
+func IsApart(pattern uint32) bool {
+	return IsCompletion(pattern) || xtf.PatternItem(pattern) == xtf.ItemLateKernel
 }
 
 // CallPaths are the call paths that waits and causes refer to, the rows of PATH.
@@ -192,7 +208,7 @@ func started(r *Run, s *Side) (*Side, error) {
 	return s, err
 }
 
-// WaitedFor finds for whom location p waited: the other side of the message, or the call of the member that started its part in the
+// WaitedFor finds for whom location p waited: the other side of the message, the kernel or transfer, or the call of the member that started its part in the
 // collective last; nil where that is not known.
 func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
@@ -204,6 +220,13 @@ func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	}
 	if uint64(w.CauseP) >= uint64(r.Defs.NumLocations()) {
 		return nil, nil
+	}
+	if w.Pattern&xtf.WaitPatternMask == xtf.WaitLateKernel {
+		if w.RecN == xtf.Never { // a transfer that is no call
+			return nil, nil
+		}
+		k, err := Referred[xtf.Call](r, w.CauseP, w.RecN)
+		return &Side{trace.P(w.CauseP), k.T, k.End, k.Region, w.RecN, k.T}, err
 	}
 	c, err := Referred[xtf.Coll](r, uint32(p), w.RecN)
 	if err != nil {

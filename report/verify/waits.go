@@ -23,7 +23,7 @@ func readyAt(k *results.Kept, x *xtf.P2P) uint64 {
 }
 
 // summedWaits are the components that add up WAIT rows.
-var summedWaits = slices.Concat(results.WaitItems, results.CompletionItems, []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
+var summedWaits = slices.Concat(results.WaitItems, results.CompletionItems, []xtf.Item{xtf.ItemLateKernel, xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
 
 // waits compares the WAIT rows with the messages and collectives they are of, with each other, with WAITSUM and, of every interval, with
 // COMP.
@@ -64,8 +64,11 @@ func (c *locationCheck) waits() error {
 			spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
 		}
 		counts.Point(x.T, xtf.ItemWaitCount, 1)
-		if xtf.WaitsForMessage(x.Pattern) {
+		switch {
+		case xtf.WaitsForMessage(x.Pattern):
 			return c.messageWait(arrays[0], n, x)
+		case item == xtf.ItemLateKernel:
+			return c.hostWait(n, x)
 		}
 		return c.collectiveWait(arrays[1], n, x)
 	})
@@ -139,6 +142,35 @@ func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait) error {
 	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker|xtf.P2PNotice) != notice || x.CauseP != m.MateP || x.T < begin || x.End != exact || x.End > end {
 		c.at("WAIT", n, "from %d to %d for location %d, by message %d: kind %#x, from %d to %d, its mate at %d of location %d",
 			x.T, x.End, x.CauseP, x.RecN, m.Kind, m.T, m.End, m.MateT, m.MateP)
+	}
+	return nil
+}
+
+// hostWait compares a wait with the kernel or transfer that it is for.
+func (c *locationCheck) hostWait(n uint64, x *xtf.Wait) error {
+	of, _ := c.r.Defs.Process(c.p)
+	stream := uint64(x.CauseP) < uint64(c.r.Defs.NumLocations()) && c.r.Defs.Location(trace.P(x.CauseP)).Type == trace.AcceleratorStream
+	if stream {
+		process, _ := c.r.Defs.Process(trace.P(x.CauseP))
+		stream = process == of
+	}
+	if !stream {
+		c.at("WAIT", n, "for location %d, which is no stream of the process", x.CauseP)
+	}
+	if !stream || x.RecN == xtf.Never {
+		return nil
+	}
+	a, err := c.r.File.Array(xtf.Proc(x.CauseP), xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	if x.RecN >= a.Len() {
+		c.at("WAIT", n, "names call %d of %d", x.RecN, a.Len())
+		return nil
+	}
+	if k, err := rowOf[xtf.Call](a, x.RecN, &c.buf); err != nil || k.End != x.End {
+		c.at("WAIT", n, "until %d, for call %d of location %d: until %d", x.End, x.RecN, x.CauseP, k.End)
+		return err
 	}
 	return nil
 }
@@ -280,7 +312,7 @@ func (v *Verified) delayCosts(r *results.Run) error {
 	caused, direct, passes := map[blamed]numbers.Sum{}, map[blamed]numbers.Sum{}, map[uint32]bool{}
 	for p := range xtf.Proc(r.File.Procs()) {
 		err := results.Load(r, p, func(x *xtf.Wait) {
-			if x.CauseP != trace.Undefined && x.CauseP != uint32(p) {
+			if x.CauseP != trace.Undefined && x.CauseP != uint32(p) && !results.IsApart(x.Pattern) {
 				took := numbers.Integer(x.End - min(x.T, x.End))
 				waits = numbers.Add(waits, took)
 				at := blamed{x.CauseP, x.Pattern & xtf.WaitPatternMask}

@@ -25,12 +25,16 @@ type Within struct {
 	found   SortedRows // of the locations of this rank
 	row     withinRow
 	more    bool
+	hosts   SortedRows // waits of hosts, of the locations of this rank
+	wait    hostWait
+	waits   bool // one is in hand
 	buf     []byte
+	stack   []uint32
 }
 
-// What a host or a stream does is process u32 | t u64 | one of deviceEnds and the others, u8 | location u32 | other u64 | path u32 | kind u8,
-// big-endian, by all of which it is sorted. other is the begin of what ends, the end of what a host waits in, and when the stream was in
-// something last of what begins. What is at one instant is in the order of the kinds of records.
+// What a host or a stream does is process u32 | t u64 | one of deviceEnds and the others, u8 | location u32 | other u64 | path u32 | kind u8 |
+// call u64, big-endian, by all of which it is sorted. other is the begin of what ends, the end of what a host waits in, and when the stream was in
+// something last of what begins. What is at one instant is in the order of the kinds of records. call is the CALL row, Never for none.
 const (
 	deviceEnds    = iota // a kernel or transfer
 	deviceReturns        // a wait of a host
@@ -45,7 +49,7 @@ const (
 	threadReturns        // from the wait
 	threadJoins          // a parallel region of the thread ends; kind 1: which is inside of another one
 	threadForks          // and one begins
-	didBytes      = 4 + 8 + 1 + 4 + 8 + 4 + 1
+	didBytes      = 4 + 8 + 1 + 4 + 8 + 4 + 1 + 8
 )
 
 // Kinds of work of a stream.
@@ -82,6 +86,32 @@ func (r *withinRow) load(b []byte) {
 	_ = b[withinRowBytes-1]
 	r.p, r.begin, r.kind = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12]
 	r.end, r.cause, r.path = binary.BigEndian.Uint64(b[13:]), binary.BigEndian.Uint32(b[21:]), binary.BigEndian.Uint32(b[25:])
+}
+
+// hostWait is a wait of a host for a device, as a row of WAIT, in its call.
+//
+//	p u32 | begin u64 | call u64 | end u64 | cause u32 | record u64 | pattern u32 | path u32     big-endian, by all of which it is sorted
+type hostWait struct {
+	p, cause, pattern, path  uint32
+	begin, call, end, record uint64
+}
+
+const hostWaitBytes = 4 + 8 + 8 + 8 + 4 + 8 + 4 + 4
+
+func (r *hostWait) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.p)
+	for _, v := range [...]uint64{r.begin, r.call, r.end} {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, r.cause), r.record)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, r.pattern), r.path)
+}
+
+func (r *hostWait) load(b []byte) {
+	_ = b[hostWaitBytes-1]
+	r.p, r.begin, r.call = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint64(b[12:])
+	r.end, r.cause, r.record = binary.BigEndian.Uint64(b[20:]), binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint64(b[32:])
+	r.pattern, r.path = binary.BigEndian.Uint32(b[40:]), binary.BigEndian.Uint32(b[44:])
 }
 
 // NewWithin begins; nil where no process has streams or, if they are asked for, several threads.
@@ -135,11 +165,15 @@ func (r *Run) state(known map[uint32]trace.State, region uint32) trace.State {
 
 // put sends what a location does to the home of its process.
 func (d *Within) put(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8) error {
+	return d.putCall(p, rank, what, t, other, path, kind, xtf.Never)
+}
+
+func (d *Within) putCall(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8, call uint64) error {
 	b := binary.BigEndian.AppendUint32(d.buf[:0], rank)
 	b = append(binary.BigEndian.AppendUint64(b, t), what)
 	b = binary.BigEndian.AppendUint32(b, uint32(p))
 	b = binary.BigEndian.AppendUint64(b, other)
-	d.buf = append(binary.BigEndian.AppendUint32(b, path), kind)
+	d.buf = binary.BigEndian.AppendUint64(append(binary.BigEndian.AppendUint32(b, path), kind), call)
 	return d.box.put(rankOf(d.run.Ranges, d.run.Defs.Processes()[rank].First), d.buf)
 }
 
@@ -148,8 +182,9 @@ func (d *Within) put(p trace.P, rank uint32, what uint8, t, other uint64, path u
 func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Reader, paths Paths, global []uint32) error {
 	rank, _ := d.run.Defs.Process(p)
 	rows := xtf.RowsOf[xtf.Call](calls)
+	d.stack = d.stack[:0]
 	if !isStream(d.run.Defs, p) {
-		if err := d.host(p, rank, &rows); err != nil || !d.threads[rank] {
+		if err := d.host(p, rank, &rows, paths, global); err != nil || !d.threads[rank] {
 			return err
 		}
 		return d.notes(p, rank, notes)
@@ -157,7 +192,7 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 	moves := xtf.RowsOf[xtf.RMA](transfers)
 	moves.Next()
 	busy := uint64(0)
-	work := func(begin, end uint64, path uint32, kind uint8) error {
+	work := func(begin, end uint64, path uint32, kind uint8, call uint64) error {
 		if begin >= end || end == xtf.Never {
 			return nil
 		}
@@ -166,34 +201,24 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 		if err := d.put(p, rank, deviceBegins, begin, was, path, kind); err != nil {
 			return err
 		}
-		return d.put(p, rank, deviceEnds, end, begin, path, kind)
+		return d.putCall(p, rank, deviceEnds, end, begin, path, kind, call)
 	}
-	var stack []uint32
-	for rows.Next() {
+	for n := uint64(0); rows.Next(); n++ {
 		c := &rows.Row
 		for ; moves.More && moves.Row.T <= c.T; moves.Next() {
-			if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer); err != nil {
+			if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer, xtf.Never); err != nil {
 				return err
 			}
 		}
-		local := uint32(0)
-		if stack = stack[:min(int(c.Depth), len(stack))]; len(stack) > 0 {
-			local = stack[len(stack)-1]
-		}
-		local = paths.Child(local, c.Region)
-		stack = append(stack, local)
-		path := uint32(0)
-		if uint64(local) < uint64(len(global)) {
-			path = global[local]
-		}
+		path := d.path(c, paths, global)
 		if kind := workKind(d.run.state(d.states, c.Region)); kind < deviceKinds {
-			if err := work(c.T, c.End, path, uint8(kind)); err != nil {
+			if err := work(c.T, c.End, path, uint8(kind), n); err != nil {
 				return err
 			}
 		}
 	}
 	for ; moves.More; moves.Next() {
-		if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer); err != nil {
+		if err := work(moves.Row.T, moves.Row.End, 0, deviceTransfer, xtf.Never); err != nil {
 			return err
 		}
 	}
@@ -201,6 +226,20 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 		return err
 	}
 	return rows.Err()
+}
+
+// path is the path of the run of the next call of a location; the newest one of each depth is on the stack.
+func (d *Within) path(c *xtf.Call, paths Paths, global []uint32) uint32 {
+	local := uint32(0)
+	if d.stack = d.stack[:min(int(c.Depth), len(d.stack))]; len(d.stack) > 0 {
+		local = d.stack[len(d.stack)-1]
+	}
+	local = paths.Child(local, c.Region)
+	d.stack = append(d.stack, local)
+	if uint64(local) < uint64(len(global)) {
+		return global[local]
+	}
+	return 0
 }
 
 // workKind is the kind of work of a stream in a state, deviceKinds for none.
@@ -215,10 +254,14 @@ func workKind(s trace.State) int {
 }
 
 // host takes the calls of a thread of a host.
-func (d *Within) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
+func (d *Within) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call], paths Paths, global []uint32) error {
 	d.open = d.open[:0]
-	for rows.Next() {
+	for n := uint64(0); rows.Next(); n++ {
 		c := &rows.Row
+		path := uint32(0)
+		if d.streams[rank] {
+			path = d.path(c, paths, global)
+		}
 		if d.threads[rank] {
 			if err := d.thread(p, rank, c); err != nil {
 				return err
@@ -241,7 +284,7 @@ func (d *Within) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call]) error {
 			err = d.put(p, rank, deviceLaunch, c.T, 0, 0, kind)
 		}
 		if waits && c.T < c.End && c.End != xtf.Never && err == nil {
-			if err = d.put(p, rank, deviceWaits, c.T, c.End, 0, kind); err == nil {
+			if err = d.putCall(p, rank, deviceWaits, c.T, c.End, path, kind, n); err == nil {
 				err = d.put(p, rank, deviceReturns, c.End, c.T, 0, kind)
 			}
 		}
@@ -257,9 +300,17 @@ func (d *Within) Match(failed error) error {
 	if err := d.box.deliver(failed); err != nil {
 		return err
 	}
-	found := d.run.Storage.Sorter(withinRowBytes, withinRowBytes)
-	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error { return addRow(found, b, withinRowBytes) })
+	found, hosts := d.run.Storage.Sorter(withinRowBytes, withinRowBytes), d.run.Storage.Sorter(hostWaitBytes, hostWaitBytes)
+	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
+		if len(b) == hostWaitBytes {
+			return hosts.Add(b)
+		}
+		return addRow(found, b, withinRowBytes)
+	})
 	err := d.sweep(func(r *withinRow) error {
+		d.buf = r.append(d.buf[:0])
+		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
+	}, func(r *hostWait) error {
 		d.buf = r.append(d.buf[:0])
 		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
 	})
@@ -269,23 +320,50 @@ func (d *Within) Match(failed error) error {
 	if d.found, err = found.Sort(); err == nil {
 		err = d.next()
 	}
+	if err == nil {
+		if d.hosts, err = hosts.Sort(); err == nil {
+			err = d.nextWait()
+		}
+	}
 	return d.run.Comm.Agree(err)
+}
+
+func (d *Within) nextWait() error {
+	if d.waits = d.hosts.Next(); d.waits {
+		d.wait.load(d.hosts.Row())
+	}
+	return d.hosts.Err()
+}
+
+// Wait takes the next wait for a device of a location, and the number of its call; false for none. Locations ascend.
+func (d *Within) Wait(p trace.P) (x xtf.Wait, call uint64, ok bool, err error) {
+	for d != nil && d.waits && trace.P(d.wait.p) < p && err == nil {
+		err = d.nextWait()
+	}
+	if d == nil || !d.waits || trace.P(d.wait.p) != p || err != nil {
+		return x, 0, false, err
+	}
+	w := d.wait
+	return xtf.Wait{T: w.begin, End: w.end, RecN: w.record, CauseP: w.cause, Pattern: w.pattern, Path: w.path}, w.call, true, d.nextWait()
 }
 
 // Close ends the reading of what was found.
 func (d *Within) Close() {
-	if d != nil && d.found != nil {
-		d.found.Close()
+	if d == nil {
+		return
+	}
+	for _, rows := range [...]SortedRows{d.found, d.hosts} {
+		if rows != nil {
+			rows.Close()
+		}
 	}
 }
 
 // openWait is a host in a call that waits for a device.
 type openWait struct {
-	p      uint32
-	kind   uint8
-	since  uint64 // what it waited before is known
-	stream uint32
-	last   uint64 // when work of the stream ended last; 0 for not yet
+	kind  uint8
+	since uint64   // what it waited before is known
+	row   hostWait // of the last work that ended; end 0 for none yet
 }
 
 // nodeNow is a process that has streams at an instant: its newest launches by kind, and the waits of its hosts.
@@ -297,11 +375,31 @@ type nodeNow struct {
 		by    uint32
 	}
 	waits   []openWait
+	began   map[uint32]begun // the newest of each stream
 	threads threadsNow
 }
 
+// begun is a kernel or transfer of a stream.
+type begun struct {
+	t, launched uint64
+	queued      bool // behind an earlier one
+}
+
+// launch is what is known of the launch of work that began at an instant, for a host that waits.
+func (b begun) launch(t, waits uint64) uint32 {
+	switch {
+	case b.t != t || b.launched == xtf.Never:
+		return 0
+	case b.launched > waits:
+		return xtf.WaitLaunchLate
+	case b.queued:
+		return xtf.WaitLaunchQueued
+	}
+	return 0
+}
+
 // sweep goes through what the processes at home on this rank did, in the order of time.
-func (d *Within) sweep(put func(r *withinRow) error) error {
+func (d *Within) sweep(put func(r *withinRow) error, wait func(r *hostWait) error) error {
 	rows, err := d.did.Sort()
 	if err != nil {
 		return err
@@ -311,12 +409,12 @@ func (d *Within) sweep(put func(r *withinRow) error) error {
 	for rows.Next() && err == nil {
 		b := rows.Row()
 		process, t, what, p := binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12], binary.BigEndian.Uint32(b[13:])
-		other, path, kind := binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint32(b[25:]), b[29]
+		other, path, kind, call := binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint32(b[25:]), b[29], binary.BigEndian.Uint64(b[30:])
 		if kind >= deviceKinds && what < threadGives || what > threadForks || uint64(process) >= uint64(len(d.streams)) || uint64(p) >= uint64(d.run.Defs.NumLocations()) {
 			return ErrDamaged
 		}
 		if process != now.process {
-			now = nodeNow{process: process, waits: now.waits[:0], threads: newThreadsNow(uint32(d.run.Defs.Processes()[process].First))}
+			now = nodeNow{process: process, waits: now.waits[:0], began: map[uint32]begun{}, threads: newThreadsNow(uint32(d.run.Defs.Processes()[process].First))}
 		}
 		if what >= threadGives {
 			err = now.threads.step(what, t, p, noteName{other, path, kind}, func(t uint64, cause uint32) error {
@@ -330,6 +428,10 @@ func (d *Within) sweep(put func(r *withinRow) error) error {
 			l.known, l.t, l.by = true, t, p
 		case deviceBegins:
 			by := l.by
+			now.began[p] = begun{t, xtf.Never, false}
+			if l.known {
+				now.began[p] = begun{t, l.t, l.t < other}
+			}
 			if !l.known { // the first thread launched it, if the trace does not have the launch
 				by = uint32(d.run.Defs.Processes()[process].First)
 			} else if l.t < other {
@@ -339,7 +441,7 @@ func (d *Within) sweep(put func(r *withinRow) error) error {
 				err = put(&withinRow{p: p, begin: t, end: t, cause: by, kind: pathJump})
 			}
 		case deviceWaits:
-			now.waits = append(now.waits, openWait{p: p, kind: kind, since: t})
+			now.waits = append(now.waits, openWait{kind: kind, since: t, row: hostWait{p: p, begin: t, call: call, path: path}})
 		case deviceEnds:
 			for i := range now.waits {
 				w := &now.waits[i]
@@ -347,17 +449,20 @@ func (d *Within) sweep(put func(r *withinRow) error) error {
 					continue
 				}
 				if from := max(w.since, other); from < t && err == nil {
-					err = put(&withinRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
+					err = put(&withinRow{p: w.row.p, begin: from, end: t, cause: p, path: path, kind: kind})
 				}
-				w.since, w.stream, w.last = t, p, t
+				w.since, w.row.cause, w.row.end, w.row.record = t, p, t, call
+				w.row.pattern = xtf.WaitLateKernel | now.began[p].launch(other, w.row.begin)
 			}
 		case deviceReturns:
-			i := slices.IndexFunc(now.waits, func(w openWait) bool { return w.p == p })
+			i := slices.IndexFunc(now.waits, func(w openWait) bool { return w.row.p == p })
 			if i < 0 {
 				break
 			}
-			if w := now.waits[i]; w.last > 0 {
-				err = put(&withinRow{p: p, begin: w.last, end: w.last, cause: w.stream, kind: pathJump})
+			if w := &now.waits[i].row; w.end > 0 {
+				if err = put(&withinRow{p: p, begin: w.end, end: w.end, cause: w.cause, kind: pathJump}); err == nil && now.waits[i].kind == deviceKernel && w.end > w.begin {
+					err = wait(w)
+				}
 			}
 			now.waits = slices.Delete(now.waits, i, i+1)
 		}

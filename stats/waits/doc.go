@@ -24,6 +24,8 @@
 //	early wait          target          [E, σ)  in MPI_Win_wait, σ the last enter of an origin's MPI_Win_complete, if σ <= L
 //	lock contention     origin          [E, σ)  in MPI_Win_lock, σ the enter of the MPI_Win_unlock of the last holder that excludes it, if
 //	                                            the lock was granted after σ
+//	late kernel         host            [E, σ)  outside MPI in a call that waits for a device, σ the end of the last kernel or transfer of its
+//	                                            process that ended in the call (causes.Within finds them)
 //
 // The rules of messages are functions on these instants (Receive, Send).
 //

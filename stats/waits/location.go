@@ -66,8 +66,15 @@ type Rows interface {
 	Err() error
 }
 
+// HostWait is a wait of a host for a device, in its CALL row of that number. Its path is one of the run.
+type HostWait struct {
+	xtf.Wait
+	CallN uint64
+}
+
 // Location is what Locate reads of a location.
 type Location struct {
+	Hosts      func() (*HostWait, error) // waits for devices, in their order; nil after the last one
 	Rows       Rows
 	Executions func() *xtf.Cursor // begins to read the IVAL rows
 	Paths      []uint32           // the call path of the run for each of the location
@@ -126,7 +133,8 @@ type walk struct {
 	path     uint32
 	messages messageWaits
 	found    []wait
-	row      xtf.Wait // for the follower
+	row      xtf.Wait  // for the follower
+	host     *HostWait // the next one
 	err      error
 }
 
@@ -138,8 +146,10 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 		return 0, fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w := newWalk(r, &in, &out, intervals)
+	w.nextHost()
 	w.rows()
 	w.endCall()
+	w.hosts(xtf.Never)
 	w.fail(w.received.findOrders(&w.orders.journal))
 	w.write()
 	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
@@ -250,6 +260,7 @@ func (w *walk) begin(t, call uint64, region, path uint32) {
 		return
 	}
 	w.endCall()
+	w.hosts(t)
 	w.fail(w.out.Follower.To(w.enter)) // what comes may wait from the call before its own on, where that is a probe
 	w.call, w.enter = call, t
 	if region != w.region {
@@ -331,15 +342,41 @@ func (w *walk) endCall() {
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
 			w.row = xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
-			b := w.waits.add()
-			w.row.Put(b)
-			xtf.SetU64(b, waitCall, w.call)
-			xtf.SetU64(b, waitEnter, w.enter)
+			w.note(w.call, w.enter)
 			w.out.Follower.Wait(&w.row)
 		}
 	}
 	w.messages.clear()
 	w.found = w.found[:0]
+}
+
+// note keeps the row in hand, of a call that begins at an instant.
+func (w *walk) note(call, enter uint64) {
+	b := w.waits.add()
+	w.row.Put(b)
+	xtf.SetU64(b, waitCall, call)
+	xtf.SetU64(b, waitEnter, enter)
+}
+
+// hosts notes the waits for devices that begin before an instant. They are outside of MPI calls, and not for the follower: what a host does
+// in them is what causes.Within tells.
+func (w *walk) hosts(t uint64) {
+	for ; w.host != nil && w.host.T < t; w.nextHost() {
+		enter := w.host.T
+		if w.row = w.host.Wait; w.past < w.row.End {
+			w.row.T = max(enter, w.past)
+			w.row.Node, w.past = w.nodes.at(w.row.T), w.row.End
+			w.note(w.host.CallN, enter)
+		}
+	}
+}
+
+func (w *walk) nextHost() {
+	if w.host = nil; w.in.Hosts != nil && w.err == nil {
+		var err error
+		w.host, err = w.in.Hosts()
+		w.fail(err)
+	}
 }
 
 // write puts the waits into the rows and sums.

@@ -21,6 +21,7 @@ async function before(app, w) {
   const at = {row: e.location, process: e.process, t: e.begin, n: e.call};
   const call = e.name || 'a call';
   const [from, to] = [w.begin, Math.min(w.end, e.begin)];
+  if (to <= from && w.pattern === 'late_kernel') return {...at, text: `${call} was running already`};
   if (to <= from) return {...at, text: `${who} had begun ${call} already: what it sent was on its way`};
   const span = {t: from + '..' + to, ranks: e.process};
   const part = (ticks) => `for ${app.clock.duration(ticks)} of ${app.clock.duration(to - from)}`;

@@ -105,7 +105,8 @@ export class TimePanels {
     for (const w of at.waits.slice(0, 4)) {
       out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch wait'}), ' waits: ' + this.app.word(w.pattern)), facts([
         ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
-        ['ended by', w.ended ? this.ended(w) : 'not known']])));
+        ['ended by', w.ended ? this.ended(w) : 'not known'],
+        ['launched', {queued: 'behind another one of its stream', late: 'after the wait began, by another thread'}[w.launch]]])));
     }
     return out;
   }
