@@ -16,21 +16,22 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 		return
 	}
 	_, transfers := x.Largest(func(v *results.Device) uint64 { return v.Transfer })
-	transfer := func(ticks uint64) table.Cell {
-		if transfers == 0 {
+	_, inMPI := x.Largest(func(v *results.Device) uint64 { return v.MPI })
+	some := func(largest, ticks uint64) table.Cell {
+		if largest == 0 {
 			return table.None()
 		}
 		return table.Time(u, ticks)
 	}
 	t := &table.Table{Title: "Devices: what their streams did, each instant once", Kind: "device", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
 		table.Words("devices", "name"), table.Words("ranks", "ranks"), table.Ints(table.Of(u, "kernels"), "kernel"), table.Reals("of run", "share"), table.Ints(table.Of(u, "transfers"), "transfer"),
-		table.Ints(table.Of(u, "of it next to kernels"), "overlap"), table.Ints(table.Of(u, "idle"), "idle"), table.Words("while the host", "idle_while"),
+		table.Ints(table.Of(u, "of it next to kernels"), "overlap"), table.Ints(table.Of(u, "idle"), "idle"), table.Words("while the host", "idle_while"), table.Ints(table.Of(u, "kernels next to MPI"), "kernel_and_mpi"),
 	}}
 	table.Fill(t, "device", x.List, func(p **results.Device) []table.Cell {
 		v := *p
 		return []table.Cell{
-			table.Word(v.Name), table.Word(strings.Trim(fmt.Sprint(v.Processes), "[]")), table.Time(u, v.Kernel), table.Share(numbers.NewRatio(v.Kernel, s.Ticks.Runtime)), transfer(v.Transfer),
-			transfer(v.Both), table.Time(u, v.Idle), table.Word(results.Whiles(v.While)),
+			table.Word(v.Name), table.Word(strings.Trim(fmt.Sprint(v.Processes), "[]")), table.Time(u, v.Kernel), table.Share(numbers.NewRatio(v.Kernel, s.Ticks.Runtime)), some(transfers, v.Transfer),
+			some(transfers, v.Both), table.Time(u, v.Idle), table.Word(results.Whiles(v.While)), some(inMPI, v.MPI),
 		}
 	})
 	c.Table(t)

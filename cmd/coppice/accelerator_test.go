@@ -300,6 +300,13 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestKernelsNextToMPI: of the kernels of the first device 100 ticks are while its host is in the barrier.
+func TestKernelsNextToMPI(t *testing.T) {
+	if text := must(t, "report", foundTrace(t, ranksWithDevices, onDevices(false, 0))); !strings.Contains(text, "kernels next to MPI s") || !strings.Contains(text, "0.100000") {
+		t.Error(text)
+	}
+}
+
 // TestKernelIsCause: where a process comes late because its host waits for a kernel, the finding names that.
 func TestKernelIsCause(t *testing.T) {
 	text := must(t, "report", foundTrace(t, ranksWithDevices, onDevices(false, 0)))
