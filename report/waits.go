@@ -162,9 +162,11 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 	}
 	x.Others = otherThreads(&c, x.Total)
 	x.Paths, x.Causes = waitPaths(&c, x.Patterns), c.CauseLines(ranks.All() && span == nil)
-	if x.Kernels, err = results.KernelWaits(&c); err != nil {
+	kernels, missing, err := c.KernelWaits()
+	if err != nil {
 		return nil, nil, err
 	}
+	x.Kernels, lost = kernels, append(lost, missing...)
 	x.Critical, err = c.Critical(root)
 	return x, append(lost, c.Lost...), err
 }

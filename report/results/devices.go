@@ -137,30 +137,6 @@ func (x *Devices) Largest(of func(d *Device) uint64) (*Device, uint64) {
 	return best, of(best)
 }
 
-// deviceEfficiency is an efficiency of devices over a runtime, as a quotient, and its place in Devices.
-type deviceEfficiency struct {
-	metric string // of conditions
-	of     func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum)
-	field  func(x *Devices) *numbers.Ratio
-}
-
-var deviceEfficiencies = [...]deviceEfficiency{
-	{"device_efficiency", func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum) {
-		return x.Kernels(), numbers.Times(runtime, uint64(len(x.List)))
-	}, func(x *Devices) *numbers.Ratio { return &x.Efficiency }},
-	{"device_load_balance", func(x *Devices, _ numbers.Sum) (a, b numbers.Sum) {
-		return x.Kernels(), numbers.Times(x.largest((*Device).kernel), uint64(len(x.List)))
-	}, func(x *Devices) *numbers.Ratio { return &x.LoadBalance }},
-	{"device_communication", func(x *Devices, _ numbers.Sum) (a, b numbers.Sum) {
-		return x.largest((*Device).kernel), x.largest((*Device).Active)
-	}, func(x *Devices) *numbers.Ratio { return &x.Communication }},
-	{"device_orchestration", func(x *Devices, runtime numbers.Sum) (a, b numbers.Sum) {
-		return x.largest((*Device).Active), runtime
-	}, func(x *Devices) *numbers.Ratio { return &x.Orchestration }},
-}
-
-func (d *Device) kernel() uint64 { return d.Kernel }
-
 // Kernels is the time of all devices in kernels.
 func (x *Devices) Kernels() (sum numbers.Sum) {
 	for _, d := range x.List {
@@ -169,9 +145,13 @@ func (x *Devices) Kernels() (sum numbers.Sum) {
 	return sum
 }
 
-func (x *Devices) largest(of func(d *Device) uint64) numbers.Sum {
-	_, v := x.Largest(of)
-	return numbers.Integer(v)
+// efficiencies are those of the metrics over a runtime, as quotients.
+func (x *Devices) efficiencies(runtime numbers.Sum) [len(deviceMetricNames)][2]numbers.Sum {
+	n := uint64(len(x.List))
+	_, kernel := x.Largest(func(d *Device) uint64 { return d.Kernel })
+	_, active := x.Largest((*Device).Active)
+	largest, longest := numbers.Integer(kernel), numbers.Integer(active)
+	return [...][2]numbers.Sum{{x.Kernels(), numbers.Times(runtime, n)}, {x.Kernels(), numbers.Times(largest, n)}, {largest, longest}, {longest, runtime}}
 }
 
 // setEfficiencies computes them over a runtime.
@@ -179,20 +159,24 @@ func (x *Devices) setEfficiencies(runtime numbers.Sum) {
 	if len(x.List) == 0 {
 		return
 	}
-	for _, e := range deviceEfficiencies {
-		*e.field(x) = numbers.Quotient(e.of(x, runtime))
+	to := [...]*numbers.Ratio{&x.Efficiency, &x.LoadBalance, &x.Communication, &x.Orchestration}
+	for k, e := range x.efficiencies(runtime) {
+		*to[k] = numbers.Quotient(e[0], e[1])
 	}
 }
 
+var deviceMetricNames = [...]string{"device_efficiency", "device_load_balance", "device_communication", "device_orchestration"}
+
 // deviceMetrics are what conditions can say of the devices of the whole program.
 func deviceMetrics() (list []Metric) {
-	for _, e := range deviceEfficiencies {
-		list = append(list, Metric{e.metric, KindShare, func(i *Interval) numbers.Fraction {
+	for k, name := range deviceMetricNames {
+		list = append(list, Metric{name, KindShare, func(i *Interval) numbers.Fraction {
 			x := i.more.Devices()
 			if x == nil || len(x.List) == 0 || i.Index != 0 {
 				return numbers.Fraction{}
 			}
-			return numbers.Divide(e.of(x, i.POP.Runtime))
+			e := x.efficiencies(i.POP.Runtime)[k]
+			return numbers.Divide(e[0], e[1])
 		}})
 	}
 	return list

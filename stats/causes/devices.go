@@ -26,8 +26,7 @@ type Within struct {
 	row     withinRow
 	more    bool
 	hosts   SortedRows // waits of hosts, of the locations of this rank
-	wait    hostWait
-	waits   bool // one is in hand
+	waits   bool       // one is in hand
 	buf     []byte
 	stack   []uint32
 }
@@ -88,31 +87,11 @@ func (r *withinRow) load(b []byte) {
 	r.end, r.cause, r.path = binary.BigEndian.Uint64(b[13:]), binary.BigEndian.Uint32(b[21:]), binary.BigEndian.Uint32(b[25:])
 }
 
-// hostWait is a wait of a host for a device, as a row of WAIT, in its call.
-//
-//	p u32 | begin u64 | call u64 | end u64 | cause u32 | record u64 | pattern u32 | path u32     big-endian, by all of which it is sorted
-type hostWait struct {
-	p, cause, pattern, path  uint32
-	begin, call, end, record uint64
-}
-
-const hostWaitBytes = 4 + 8 + 8 + 8 + 4 + 8 + 4 + 4
-
-func (r *hostWait) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, r.p)
-	for _, v := range [...]uint64{r.begin, r.call, r.end} {
-		b = binary.BigEndian.AppendUint64(b, v)
-	}
-	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, r.cause), r.record)
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, r.pattern), r.path)
-}
-
-func (r *hostWait) load(b []byte) {
-	_ = b[hostWaitBytes-1]
-	r.p, r.begin, r.call = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint64(b[12:])
-	r.end, r.cause, r.record = binary.BigEndian.Uint64(b[20:]), binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint64(b[32:])
-	r.pattern, r.path = binary.BigEndian.Uint32(b[40:]), binary.BigEndian.Uint32(b[44:])
-}
+// A wait of a host is p u32 | T u64 | its CALL row u64 | its row of WAIT, sorted by all but the last, big-endian.
+const (
+	hostWaitKey   = 4 + 8 + 8
+	hostWaitBytes = hostWaitKey + xtf.WaitRowBytes
+)
 
 // NewWithin begins; nil where no process has streams or, if they are asked for, several threads.
 func NewWithin(r *Run, threads bool) *Within {
@@ -300,7 +279,7 @@ func (d *Within) Match(failed error) error {
 	if err := d.box.deliver(failed); err != nil {
 		return err
 	}
-	found, hosts := d.run.Storage.Sorter(withinRowBytes, withinRowBytes), d.run.Storage.Sorter(hostWaitBytes, hostWaitBytes)
+	found, hosts := d.run.Storage.Sorter(withinRowBytes, withinRowBytes), d.run.Storage.Sorter(hostWaitBytes, hostWaitKey)
 	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
 		if len(b) == hostWaitBytes {
 			return hosts.Add(b)
@@ -310,9 +289,11 @@ func (d *Within) Match(failed error) error {
 	err := d.sweep(func(r *withinRow) error {
 		d.buf = r.append(d.buf[:0])
 		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
-	}, func(r *hostWait) error {
-		d.buf = r.append(d.buf[:0])
-		return box.put(rankOf(d.run.Ranges, trace.P(r.p)), d.buf)
+	}, func(w *openWait) error {
+		b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(d.buf[:0], w.p), w.row.T)
+		d.buf = append(binary.BigEndian.AppendUint64(b, w.call), make([]byte, xtf.WaitRowBytes)...)
+		w.row.Put(d.buf[hostWaitKey:])
+		return box.put(rankOf(d.run.Ranges, trace.P(w.p)), d.buf)
 	})
 	if err := box.deliver(err); err != nil {
 		return err
@@ -322,29 +303,30 @@ func (d *Within) Match(failed error) error {
 	}
 	if err == nil {
 		if d.hosts, err = hosts.Sort(); err == nil {
-			err = d.nextWait()
+			d.waits, err = d.hosts.Next(), d.hosts.Err()
 		}
 	}
 	return d.run.Comm.Agree(err)
 }
 
-func (d *Within) nextWait() error {
-	if d.waits = d.hosts.Next(); d.waits {
-		d.wait.load(d.hosts.Row())
-	}
-	return d.hosts.Err()
-}
-
 // Wait takes the next wait for a device of a location, and the number of its call; false for none. Locations ascend.
 func (d *Within) Wait(p trace.P) (x xtf.Wait, call uint64, ok bool, err error) {
-	for d != nil && d.waits && trace.P(d.wait.p) < p && err == nil {
-		err = d.nextWait()
+	for d != nil && d.waits && !ok {
+		b := d.hosts.Row()
+		at := trace.P(binary.BigEndian.Uint32(b))
+		if at > p {
+			break
+		}
+		if ok = at == p; ok {
+			call = binary.BigEndian.Uint64(b[4+8:])
+			x.Load(b[hostWaitKey:])
+		}
+		d.waits = d.hosts.Next()
 	}
-	if d == nil || !d.waits || trace.P(d.wait.p) != p || err != nil {
-		return x, 0, false, err
+	if d != nil {
+		err = d.hosts.Err()
 	}
-	w := d.wait
-	return xtf.Wait{T: w.begin, End: w.end, RecN: w.record, CauseP: w.cause, Pattern: w.pattern, Path: w.path}, w.call, true, d.nextWait()
+	return x, call, ok && err == nil, err
 }
 
 // Close ends the reading of what was found.
@@ -361,9 +343,11 @@ func (d *Within) Close() {
 
 // openWait is a host in a call that waits for a device.
 type openWait struct {
+	p     uint32
 	kind  uint8
 	since uint64   // what it waited before is known
-	row   hostWait // of the last work that ended; end 0 for none yet
+	call  uint64   // its CALL row
+	row   xtf.Wait // for the last work that ended; End 0 for none yet
 }
 
 // nodeNow is a process that has streams at an instant: its newest launches by kind, and the waits of its hosts.
@@ -399,7 +383,7 @@ func (b begun) launch(t, waits uint64) uint32 {
 }
 
 // sweep goes through what the processes at home on this rank did, in the order of time.
-func (d *Within) sweep(put func(r *withinRow) error, wait func(r *hostWait) error) error {
+func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) error) error {
 	rows, err := d.did.Sort()
 	if err != nil {
 		return err
@@ -441,7 +425,7 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(r *hostWait) erro
 				err = put(&withinRow{p: p, begin: t, end: t, cause: by, kind: pathJump})
 			}
 		case deviceWaits:
-			now.waits = append(now.waits, openWait{kind: kind, since: t, row: hostWait{p: p, begin: t, call: call, path: path}})
+			now.waits = append(now.waits, openWait{p: p, kind: kind, since: t, call: call, row: xtf.Wait{T: t, Path: path}})
 		case deviceEnds:
 			for i := range now.waits {
 				w := &now.waits[i]
@@ -449,18 +433,18 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(r *hostWait) erro
 					continue
 				}
 				if from := max(w.since, other); from < t && err == nil {
-					err = put(&withinRow{p: w.row.p, begin: from, end: t, cause: p, path: path, kind: kind})
+					err = put(&withinRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
 				}
-				w.since, w.row.cause, w.row.end, w.row.record = t, p, t, call
-				w.row.pattern = xtf.WaitLateKernel | now.began[p].launch(other, w.row.begin)
+				w.since, w.row.CauseP, w.row.End, w.row.RecN = t, p, t, call
+				w.row.Pattern = xtf.WaitLateKernel | now.began[p].launch(other, w.row.T)
 			}
 		case deviceReturns:
-			i := slices.IndexFunc(now.waits, func(w openWait) bool { return w.row.p == p })
+			i := slices.IndexFunc(now.waits, func(w openWait) bool { return w.p == p })
 			if i < 0 {
 				break
 			}
-			if w := &now.waits[i].row; w.end > 0 {
-				if err = put(&withinRow{p: p, begin: w.end, end: w.end, cause: w.cause, kind: pathJump}); err == nil && now.waits[i].kind == deviceKernel && w.end > w.begin {
+			if w := &now.waits[i]; w.row.End > 0 {
+				if err = put(&withinRow{p: p, begin: w.row.End, end: w.row.End, cause: w.row.CauseP, kind: pathJump}); err == nil && w.kind == deviceKernel && w.row.End > w.row.T {
 					err = wait(w)
 				}
 			}
