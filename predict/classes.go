@@ -151,10 +151,7 @@ func floor(h cluster.Height, fraction uint8) uint64 {
 func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 	n := len(k.Classes)
 	of, height := make([]int64, len(k.Members)), make([]int64, n)
-	least, most, members, high, low := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	for i := range least {
-		least[i] = math.MaxInt64
-	}
+	least, most, members, high, low := slices.Repeat([]int64{math.MaxInt64}, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	for p := in.First; p < in.End; p++ {
 		x, err := in.Vectors.Sum(p)
 		if err != nil {
@@ -361,12 +358,8 @@ func equalSequences(p *program.Program, s []sequence, keys []uint64, a, b progra
 		switch {
 		case !more || !most:
 			return more == most
-		case u.node == v.node:
-			n := min(u.left, v.left)
-			x.skip(n)
-			y.skip(n)
-		case s[u.node].counted == 1 && s[v.node].counted == 1 && p.Nodes[u.node].Kind == program.Call && p.Nodes[v.node].Kind == program.Call:
-			if keys[u.node] != keys[v.node] {
+		case u.node == v.node || s[u.node].counted == 1 && s[v.node].counted == 1 && p.Nodes[u.node].Kind == program.Call && p.Nodes[v.node].Kind == program.Call:
+			if u.node != v.node && keys[u.node] != keys[v.node] {
 				return false
 			}
 			n := min(u.left, v.left)

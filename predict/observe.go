@@ -39,10 +39,7 @@ func Observe(f *xtf.File, jobs ObservedJobs) (*extract.Run, error) {
 	}
 	o := &observer{f: f, d: d}
 	o.seconds = 1 / float64(max(1, o.d.Clock().TimerResolution))
-	o.rank = make([]int, o.d.NumLocations())
-	for p := range o.rank {
-		o.rank[p] = -1
-	}
+	o.rank = slices.Repeat([]int{-1}, o.d.NumLocations())
 	out := &extract.Run{Ranks: make([]extract.Rank, len(o.d.Processes()))}
 	for r, p := range o.d.Processes() {
 		o.rank[p.First] = r

@@ -57,10 +57,7 @@ func (t *Target) Place(entries uint64, calls []uint32, names []string) ([]int64,
 	if entries > math.MaxInt32 {
 		return nil, fmt.Errorf("process %d: %d entries: %w", t.Process, entries, ErrTooLong)
 	}
-	v := make([]int64, entries)
-	for i := range v {
-		v[i] = notMeasured
-	}
+	v := slices.Repeat([]int64{notMeasured}, int(entries))
 	if t.Index != nil {
 		for k, i := range t.Index {
 			if i >= entries {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,10 +102,7 @@ func NewClasses(r *results.Run) (*Classes, error) {
 
 // addMerges counts the processes of each merged cluster.
 func (x *Classes) addMerges(t *xtf.ClassTable) {
-	size := make([]uint32, len(t.Members)) // by first process
-	for p := range size {
-		size[p] = 1
-	}
+	size := slices.Repeat([]uint32{1}, len(t.Members)) // by first process
 	for _, m := range t.Merges {
 		size[m.First] += size[m.Second]
 		g := &x.Groups[m.Key>>32]

@@ -191,11 +191,8 @@ func (t *commTable) add(p trace.P) error {
 }
 
 func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
-	c := t.comms[ref]
-	if c == nil {
-		c = &Communicator{Ref: ref, Name: t.r.CommName(ref), Size: t.r.Defs.CommSize(ref)}
-		t.comms[ref] = c
-	}
+	c := results.Made(t.comms, ref)
+	c.Ref = ref
 	switch x.Direction {
 	case xtf.ChannelSend:
 		c.Channels++
@@ -219,6 +216,7 @@ func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 func (t *commTable) used() []Communicator {
 	list := []Communicator{}
 	for _, c := range t.comms {
+		c.Name, c.Size = t.r.CommName(c.Ref), t.r.Defs.CommSize(c.Ref)
 		list = append(list, *c)
 	}
 	slices.SortFunc(list, func(a, b Communicator) int { return cmp.Compare(a.Ref, b.Ref) })

@@ -93,7 +93,7 @@ func TestDiffForms(t *testing.T) {
 	t.Parallel()
 	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), diff.Options{})
 	var page, text, js, data bytes.Buffer
-	if err := errors.Join(table.Write(&page, d, "html", table.Style{}), table.Write(&text, d, "text", table.Style{}), d.WriteJSON(&js), table.Write(&data, d, "csv", table.Style{})); err != nil {
+	if err := errors.Join(table.Write(&page, d, "html", table.Style{}), table.Write(&text, d, "text", table.Style{}), table.WriteJSON(&js, d), table.Write(&data, d, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, page.String())

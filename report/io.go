@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,10 +140,7 @@ func offsetTable(x *results.FileIO) *table.Table {
 		table.Reals("random", "random"), table.Reals("unaligned", "unaligned"), table.Ints("read again", "bytes_again"),
 	}}
 	table.Fill(t, "offset", list, func(x *line) []table.Cell {
-		name := x.u.File
-		if name == "" {
-			name = "(all files)"
-		}
+		name := cmp.Or(x.u.File, "(all files)")
 		of := func(a, b uint64) table.Cell { return table.Share(numbers.NewRatio(a, b)) }
 		s := x.s
 		cells := []table.Cell{table.Named(numbers.Clean(name, 48), x.u.File), table.Word(x.u.Interface), table.Word(x.kind), table.Number(s.Placed), of(s.Sequential, s.Followed), of(s.Consecutive, s.Followed), of(s.Random(), s.Followed), of(s.Unaligned, s.Placed), {}}

@@ -41,11 +41,7 @@ func NewPOPs(r *results.Run, ranks results.Ranks, span *results.Span, rules resu
 	s, err := r.Survey(results.SurveyOptions{Ranks: ranks, Span: span, Section: "pop", Deep: true, Rules: rules, Each: func(p *results.ProcessItems) {
 		for _, k := range p.Keys() {
 			if node := uint32(k >> 32); xtf.Item(uint32(k)) == xtf.ItemTime && p.Took(node) {
-				h := useful[xtf.NodeKey(node, uint32(of[p.Rank]))]
-				if h == nil {
-					h = &hostSum{}
-					useful[xtf.NodeKey(node, uint32(of[p.Rank]))] = h
-				}
+				h := results.Made(useful, xtf.NodeKey(node, uint32(of[p.Rank])))
 				h.useful += p.Useful(node, rules)
 				h.processes++
 			}

@@ -144,7 +144,7 @@ func TestScaling(t *testing.T) {
 		t.Errorf("%+v", weak.Intervals[0])
 	}
 	var text, js, rows bytes.Buffer
-	if err := errors.Join(table.Write(&text, x, "text", table.Style{}), x.WriteJSON(&js), table.Write(&rows, x, "csv", table.Style{})); err != nil {
+	if err := errors.Join(table.Write(&text, x, "text", table.Style{}), table.WriteJSON(&js, x), table.Write(&rows, x, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"strong scaling over 3 runs of 2, 4, 8 processes", "take fitted growth as a guess", "0.001 + 0.008 p^-1", "not in all runs: only here"} {
@@ -231,7 +231,7 @@ func TestUndecidedScaling(t *testing.T) {
 		}
 	}
 	var text, js, rows bytes.Buffer
-	if err := errors.Join(table.Write(&text, s, "text", table.Style{}), s.WriteJSON(&js), table.Write(&rows, s, "csv", table.Style{})); err != nil {
+	if err := errors.Join(table.Write(&text, s, "text", table.Style{}), table.WriteJSON(&js, s), table.Write(&rows, s, "csv", table.Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"scaling over 2 runs", "does not show whether scaling is strong or weak", "--mode", "as strong scaling", "as weak scaling"} {

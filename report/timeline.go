@@ -120,10 +120,7 @@ func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) ([][]int, 
 	}
 	sums := map[uint64]*xtf.TileSums{}
 	err = results.EachRow(a, first, end, func(x *xtf.TimeBin) {
-		if sums[x.Key] == nil {
-			sums[x.Key] = &xtf.TileSums{}
-		}
-		sums[x.Key].Add(x)
+		results.Made(sums, x.Key).Add(x)
 	})
 	if err != nil {
 		return nil, r.Failed(xtf.WholeRun, "time bins of the whole run", err)
@@ -241,10 +238,7 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 	}
 	for p := 0; p < locations; p += size {
 		rank, _ := r.Defs.Process(trace.P(p))
-		row := timelineRow{rank: rank, cells: make([]int8, timelineColumns)}
-		for c := range row.cells {
-			row.cells[c] = svg.NoCell
-		}
+		row := timelineRow{rank: rank, cells: slices.Repeat([]int8{svg.NoCell}, timelineColumns)}
 		life := of[p]
 		if f > 0 {
 			life = lifetime{begin: s.begin, end: s.end}

@@ -68,12 +68,6 @@ func Schedulers() []string {
 	return names
 }
 
-// schedulerOf returns the scheduler of a site, whose name was checked.
-func schedulerOf(site *Site) *scheduler {
-	i := slices.IndexFunc(schedulers, func(s scheduler) bool { return s.name == site.Name() })
-	return &schedulers[max(i, 0)]
-}
-
 // Submitted is a job in the queue.
 type Submitted struct {
 	ID     string `json:"id"`
@@ -86,7 +80,9 @@ type Submitted struct {
 // Submit puts the jobs into the queue; each starts after the one before it ended well. When one is refused, those before it
 // are in the queue, and in the plan.
 func (p *Plan) Submit(ctx context.Context) error {
-	s := schedulerOf(p.Site)
+	site := p.Site
+	i := slices.IndexFunc(schedulers, func(s scheduler) bool { return s.name == site.Name() })
+	s := &schedulers[max(i, 0)]
 	if s.submit == nil {
 		return fmt.Errorf("%w: mpirun alone has no queue. Write the script with --format script and run it", ErrSubmit)
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"strings"
@@ -94,12 +95,8 @@ func (j *Job) launcher(site *Site) []string {
 	case site.Name() == "flux":
 		return []string{"flux", "run", fmt.Sprintf("--ntasks=%d", j.Size.Ranks)}
 	case site.launcher() == "srun":
-		mpi := site.MPI
-		if mpi == "" {
-			mpi = "pmix"
-		}
 		// A rank that ends early must not end the others: with 1, status 75 of all would become 143.
-		return []string{"srun", "--mpi=" + mpi, "--kill-on-bad-exit=0"}
+		return []string{"srun", "--mpi=" + cmp.Or(site.MPI, "pmix"), "--kill-on-bad-exit=0"}
 	}
 	return []string{"mpirun", "-n", fmt.Sprint(j.Size.Ranks)}
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -257,10 +258,7 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 		s.fail(w, r, missing(r.URL.Path))
 		return
 	}
-	t := assetTypes[path.Ext(name)]
-	if t == "" {
-		t = mime.TypeByExtension(path.Ext(name))
-	}
+	t := cmp.Or(assetTypes[path.Ext(name)], mime.TypeByExtension(path.Ext(name)))
 	w.Header().Set("Content-Type", t)
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.Header().Set("Vary", "Accept-Encoding")

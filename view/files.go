@@ -38,11 +38,8 @@ func (s *Server) files(ctx context.Context, p *params) (any, error) {
 		})
 	}
 	lost, err := each(func(name string, op *xtf.IO) {
-		u := uses[name]
-		if u == nil {
-			u = &FileUse{Name: name}
-			uses[name] = u
-		}
+		u := results.Made(uses, name)
+		u.Name = name
 		u.Operations++
 		u.Ticks += float64(results.Inside(op.T, op.End, begin, end))
 		if kind := op.Op & xtf.IOOpMask; kind == xtf.IORead || kind == xtf.IOWrite {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,10 +186,7 @@ type Around struct {
 // Announce prints how to open the page: here, and from another machine through ssh. It returns the address here, "" without one.
 func (s *Server) Announce(w io.Writer, p *Place, a Around) (here string) {
 	query := s.o.Base + "/?k=" + s.o.Token
-	port := p.Port
-	if port == 0 {
-		port = DefaultPort
-	}
+	port := cmp.Or(p.Port, DefaultPort)
 	local := fmt.Sprintf("http://localhost:%d%s", port, query)
 	if p.Port > 0 {
 		host := p.Address

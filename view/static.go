@@ -31,10 +31,10 @@ type StaticOptions struct {
 
 // Static says what a static file holds.
 type Static struct {
-	Bytes  int64
-	Tiles  int
-	Levels int  // levels that are in it completely
-	Full   bool // every level asked for is
+	Bytes  int64 `json:"bytes"`
+	Tiles  int   `json:"tiles"`
+	Levels int   `json:"levels"` // that are in it completely
+	Full   bool  `json:"-"`      // every level asked for is
 }
 
 // staticData is what the page finds in the file instead of a server: answers by their path and parameters, and tiles by

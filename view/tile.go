@@ -128,10 +128,7 @@ type span struct {
 
 func newPicture(g *grid) *picture {
 	n := g.rows * tileBins
-	x := &picture{grid: *g, region: make([]uint32, n), out: make([]byte, tileHead+16*n)}
-	for i := range x.region {
-		x.region[i] = noRegion
-	}
+	x := &picture{grid: *g, region: slices.Repeat([]uint32{noRegion}, n), out: make([]byte, tileHead+16*n)}
 	at := x.out[tileHead+4*n:]
 	plane := func() []uint8 {
 		p := at[:n:n]
@@ -142,6 +139,9 @@ func newPicture(g *grid) *picture {
 		x.share[i] = plane()
 	}
 	x.wait, x.calls, x.flags, x.gap = plane(), plane(), plane(), plane()
+	for i := range x.flags {
+		x.flags[i] = binExact
+	}
 	return x
 }
 
@@ -377,12 +377,7 @@ func (t *picture) encode() []byte {
 }
 
 func (t *picture) isExact() bool {
-	for _, f := range t.flags {
-		if f&binExact == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.flags, func(f uint8) bool { return f&binExact == 0 })
 }
 
 // appendSpans writes the calls column by column.
@@ -424,10 +419,6 @@ func (x *run) paintPyramid(t *picture, i int, p trace.P) error {
 	if err != nil {
 		return err
 	}
-	flags := t.flags[i*tileBins : (i+1)*tileBins]
-	for b := range flags {
-		flags[b] = binExact
-	}
 	if pyr.Top == 0 && a.Len() == 0 {
 		return nil
 	}
@@ -439,8 +430,8 @@ func (x *run) paintPyramid(t *picture, i int, p trace.P) error {
 	var m *mixer
 	switch {
 	case 2*int(level) > t.shift:
-		for b := range flags {
-			flags[b] = binCoarse
+		for b := range tileBins {
+			t.flags[i*tileBins+b] = binCoarse
 		}
 	case 2*int(level) < t.shift:
 		m = &mixer{weight: t.shift - 2*int(level)}
@@ -564,69 +555,40 @@ func (x *run) paintWaits(t *picture, i int, p trace.P) error {
 	if err != nil {
 		return err
 	}
-	out := t.wait[i*tileBins : (i+1)*tileBins]
-	if n > maxWaitRows && a.HasSums() {
-		return t.waitsAlong(a, out)
-	}
 	ticks := make([]uint64, tileBins)
-	for _, w := range results.Overlapping[xtf.Wait](x.Run, p, t.begin, t.end, &err) {
-		t.spread(ticks, w.T, w.End)
+	if n > maxWaitRows && a.HasSums() {
+		err = t.waitsAlong(a, ticks)
+	} else {
+		for _, w := range results.Overlapping[xtf.Wait](x.Run, p, t.begin, t.end, &err) {
+			t.spread(ticks, w.T, w.End, w.End-w.T)
+		}
 	}
 	for b, v := range ticks {
-		out[b] = t.part(v)
+		if v > 0 { // of anything there is at least 1
+			t.wait[i*tileBins+b] = max(shareByte(v, t.shift), 1)
+		}
 	}
 	return err
 }
 
-// spread adds the ticks of [from, to) to the bins that they lie in.
-func (t *picture) spread(ticks []uint64, from, to uint64) {
-	from, to = max(from, t.begin), min(to, t.end)
-	if from >= to {
-		return
-	}
-	b1, b2 := t.bin(from), t.bin(to-1)
-	if b1 == b2 {
-		ticks[b1] += to - from
-		return
-	}
-	width := uint64(1) << t.shift
-	ticks[b1] += t.begin + uint64(b1+1)<<t.shift - from
-	for b := b1 + 1; b < b2; b++ {
-		ticks[b] += width
-	}
-	ticks[b2] += to - (t.begin + uint64(b2)<<t.shift)
-}
-
-// part is a number of ticks as a share of a bin in 1/255; of anything there is at least 1.
-func (t *picture) part(ticks uint64) uint8 {
-	if ticks == 0 {
-		return 0
-	}
-	return max(shareByte(ticks, t.shift), 1)
-}
-
-// waitsAlong fills the waits from running totals at the borders of pages, even in between.
-func (t *picture) waitsAlong(a *xtf.Array, out []uint8) error {
+// waitsAlong adds the waits from running totals at the borders of pages, even in between.
+func (t *picture) waitsAlong(a *xtf.Array, ticks []uint64) error {
 	s, err := a.SumsAlong(t.begin, t.end, tileBins)
 	if err != nil {
 		return err
 	}
-	ticks := make([]uint64, tileBins)
 	for k := 0; k+1 < len(s.T); k++ {
 		sum := uint64(0)
 		for j := range s.K {
 			sum += s.Sums[(k+1)*s.K+j] - s.Sums[k*s.K+j]
 		}
-		t.spreadEven(ticks, s.T[k], s.T[k+1], sum)
-	}
-	for b, v := range ticks {
-		out[b] = t.part(v)
+		t.spread(ticks, s.T[k], s.T[k+1], sum)
 	}
 	return nil
 }
 
-// spreadEven deals sum out to the bins of [from, to), by their part of it.
-func (t *picture) spreadEven(ticks []uint64, from, to, sum uint64) {
+// spread deals sum out to the bins of [from, to), by their part of it.
+func (t *picture) spread(ticks []uint64, from, to, sum uint64) {
 	if to <= from {
 		return
 	}
@@ -648,9 +610,6 @@ func (x *run) paintCalls(t *picture, i int, p trace.P) error {
 		return err
 	}
 	w := walker{x: x, t: t, row: i, calls: a, at: t.begin, bin: -1}
-	for b := range t.flags[i*tileBins : (i+1)*tileBins] {
-		t.flags[i*tileBins+b] = binExact
-	}
 	if err := w.open(); err != nil {
 		return err
 	}

@@ -365,7 +365,7 @@ func TestWaitsAlong(t *testing.T) {
 			for j := range series.K {
 				sum += series.Sums[(k+1)*series.K+j] - series.Sums[k*series.K+j]
 			}
-			pic.spreadEven(ticks, series.T[k], series.T[k+1], sum)
+			pic.spread(ticks, series.T[k], series.T[k+1], sum)
 		}
 		got := uint64(0)
 		for _, v := range ticks {

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -206,30 +204,17 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Function
 		}
 		all = lookup.NewFunctions(x.Run, o.begin, o.end)
 	}
-	var mu sync.Mutex
-	var lost []table.Lost
-	list, workers := x.chosen(o.ranks), max(1, runtime.GOMAXPROCS(0))
-	err := parallel(ctx, workers, func(w int) error {
-		f, st := lookup.NewFunctions(x.Run, o.begin, o.end), xtf.Stats{}
-		var out []table.Lost
-		for i := w; i < len(list); i += workers {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := f.Add(xtf.Proc(list[i]), o.exact, &st); results.Partial(err) {
-				out = append(out, x.Lost(list[i], "window", err))
-			} else if err != nil {
-				return err
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all.Join(f)
-		lost = append(lost, out...)
-		cost.PageReads += st.PageReads
-		return nil
+	type part struct {
+		of   *lookup.Functions
+		cost xtf.Stats
+	}
+	lost, err := gather(ctx, x, x.chosen(o.ranks), "window", func(p trace.P) (*part, error) {
+		v := &part{of: lookup.NewFunctions(x.Run, o.begin, o.end)}
+		return v, v.of.Add(xtf.Proc(p), o.exact, &v.cost)
+	}, func(_ trace.P, v *part) {
+		all.Join(v.of)
+		cost.PageReads += v.cost.PageReads
 	})
-	sortLost(lost)
 	return all, lost, cost, err
 }
 

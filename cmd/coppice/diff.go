@@ -88,13 +88,7 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 	if err != nil {
 		return readError(paths[0]+", "+paths[1], err)
 	}
-	err = x.print.write(s, func(w io.Writer) error {
-		if x.print.format == "json" {
-			return d.WriteJSON(w)
-		}
-		return table.Write(w, d, x.print.format, x.print.style(s))
-	})
-	if err != nil {
+	if err := x.print.print(s, d, func(w io.Writer) error { return table.WriteJSON(w, d) }); err != nil {
 		return err
 	}
 	if len(d.Lost) > 0 {

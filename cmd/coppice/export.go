@@ -257,7 +257,7 @@ func exportJSON(s streams, path string, r *archive.Result) error {
 	if err != nil {
 		return err
 	}
-	return about(s.out, run, "export", results.Value(x))
+	return about(s.out, run, "export", x)
 }
 
 // exporting is a run on its way into files of a form.
@@ -281,7 +281,12 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 		if err == nil {
 			err = x.files.publish()
 		}
-		switch {
+		switch part := "--time or --ranks"; {
+		case errors.Is(err, export.ErrTooLarge):
+			if o.to == "cubex" {
+				part = "--ranks"
+			}
+			return usage("%s --to %s: more than the %s of --max-size. Choose a part with %s, or allow more", path, o.to, numbers.Bytes(uint64(o.maxSize)), part)
 		case errors.Is(err, export.ErrRun):
 			return usage("%s: %w", path, err)
 		case err != nil:
@@ -291,7 +296,7 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 			x.tell("%s", l)
 		}
 		if o.format == "json" {
-			return about(s.out, run, "export", results.Value(result))
+			return about(s.out, run, "export", result)
 		}
 		return nil
 	}
@@ -374,9 +379,6 @@ func (x *exporting) events() (any, []string, error) {
 			t.Bytes, left = count.N, left-count.N
 			return err
 		})
-		if errors.Is(err, export.ErrTooLarge) {
-			return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", x.run.Path, x.to, numbers.Bytes(uint64(x.maxSize)))
-		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -465,9 +467,6 @@ func (x *exporting) profile() (any, []string, error) {
 		held, err = src.Cube(w, cmp.Or(int64(x.maxSize), math.MaxInt64))
 		return err
 	})
-	if errors.Is(err, export.ErrTooLarge) {
-		return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --ranks, or allow more", x.run.Path, x.to, numbers.Bytes(uint64(x.maxSize)))
-	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -520,9 +519,7 @@ func (x *exporting) viewer() (any, []string, error) {
 	result := struct {
 		To     string `json:"to"`
 		Output string `json:"output"`
-		Bytes  int64  `json:"bytes"`
-		Tiles  int    `json:"tiles"`
-		Levels int    `json:"levels"`
-	}{x.to, x.output, held.Bytes, held.Tiles, held.Levels}
+		*view.Static
+	}{x.to, x.output, held}
 	return result, []string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, numbers.Bytes(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/report/results"
-	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 )
@@ -81,14 +79,5 @@ func printLevers(path string, r *levers.Report, print *output, s streams) error 
 	if err != nil {
 		return err
 	}
-	return print.write(s, func(w io.Writer) error {
-		if print.format != "json" {
-			return table.Write(w, r, print.format, print.style(s))
-		}
-		a, err := results.NewAnswer(run, results.Value(r), nil)
-		if err != nil {
-			return readError(path, err)
-		}
-		return a.WriteJSON(w, a.Brief, "levers", a.Value)
-	})
+	return print.print(s, r, func(w io.Writer) error { return about(w, run, "levers", r) })
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -216,6 +215,16 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	return err
 }
 
+// print writes tables in the chosen format; as JSON by what writes that.
+func (o *output) print(s streams, x table.Printable, asJSON func(w io.Writer) error) error {
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return asJSON(w)
+		}
+		return table.Write(w, x, o.format, o.style(s))
+	})
+}
+
 // show writes what is known of a file: in JSON as the value under a key, with what all documents tell; else as text.
 func (o *output) show(s streams, r *results.Answer, key string) error {
 	return o.write(s, func(w io.Writer) error {
@@ -367,7 +376,7 @@ func (o *openRuns) open(path string) (*results.Run, error) {
 }
 
 // about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
-func about(w io.Writer, run *results.Run, key string, v json.Marshaler) error {
+func about(w io.Writer, run *results.Run, key string, v any) error {
 	a, err := results.NewAnswer(run, v, nil)
 	if err != nil {
 		return readError(run.Path, err)

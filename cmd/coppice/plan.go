@@ -210,7 +210,7 @@ func (p *plan) write(s streams) error {
 		if err != nil {
 			return err
 		}
-		return p.envelope.WriteJSON(s.out, &p.brief, "plan", results.Value(doc))
+		return p.envelope.WriteJSON(s.out, &p.brief, "plan", doc)
 	}
 	return p.WriteText(s.out)
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/report/results"
-	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -149,9 +148,7 @@ func (o *predictFlags) check(run string) error {
 	case o.execute && mpi.Launched():
 		return usage("--run starts the program itself: do not start coppice with a launcher")
 	}
-	if o.run == "" {
-		o.run = run + ".replay"
-	}
+	o.run = cmp.Or(o.run, run+".replay")
 	for _, path := range []string{o.plot, o.result.Output} {
 		if _, err := os.Lstat(path); path != "" && err == nil && !o.result.Force && !o.result.Resume {
 			return usage("%s exists already. Give -f to replace it, or another name", path)
@@ -229,19 +226,11 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 }
 
 func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s streams) error {
-	return o.print.write(s, func(w io.Writer) error {
-		if o.print.format != "json" {
-			return table.Write(w, p, o.print.format, o.print.style(s))
-		}
-		a, err := results.NewAnswer(run, results.Value(p), nil)
-		if results.Partial(err) { // the prediction is there, its report is not
-			return jobs.Fail(jobs.ExitPartial, &fileError{run.Path, err})
-		}
-		if err != nil {
-			return readError(run.Path, err)
-		}
-		return a.WriteJSON(w, a.Brief, "predict", a.Value)
-	})
+	err := o.print.print(s, p, func(w io.Writer) error { return about(w, run, "predict", p) })
+	if results.Partial(err) { // the prediction is there, its report is not
+		return jobs.Fail(jobs.ExitPartial, err)
+	}
+	return err
 }
 
 // printPredicted prints the closing lines.

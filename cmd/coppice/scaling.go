@@ -49,10 +49,5 @@ func printScaling(operands []string, x scaling.Options, o *output, s streams) er
 	if err != nil {
 		return readError(operands[0], err)
 	}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return sc.WriteJSON(w)
-		}
-		return table.Write(w, sc, o.format, o.style(s))
-	})
+	return o.print(s, sc, func(w io.Writer) error { return table.WriteJSON(w, sc) })
 }

@@ -51,9 +51,7 @@ type serveFlags struct {
 }
 
 func (o *serveFlags) serve(operands []string, s streams) error {
-	if o.mem == 0 {
-		o.mem = serveMemory
-	}
+	o.mem = cmp.Or(o.mem, serveMemory)
 	if o.mem < leastServe {
 		return usage("--mem %s: a server needs %s", o.mem.String(), results.Binary(leastServe))
 	}

@@ -260,10 +260,7 @@ func (o *planFlags) recording(z *slurm.Size) slurm.Size {
 
 // work is what a step has to do, and a few words about it.
 func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
-	w := &slurm.Work{Rate: float64(p.flags.rate), Sequential: p.flags.serial}
-	if w.Sequential == 0 {
-		w.Sequential = math.SmallestNonzeroFloat64
-	}
+	w := &slurm.Work{Rate: float64(p.flags.rate), Sequential: cmp.Or(p.flags.serial, math.SmallestNonzeroFloat64)}
 	switch {
 	case st.verb == "record":
 		return w, "as asked for", nil

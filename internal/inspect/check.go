@@ -57,7 +57,7 @@ func Check(path string, kind Kind, parallel int, show func(jobs.Progress)) (r *r
 	c.meter.Close(false)
 	c.Clean = c.Found == 0
 	text := func(w io.Writer, limit int) error { return c.text(w, path, limit) }
-	return &results.Answer{Envelope: c.envelope, Brief: &c.brief, Value: results.Value(c), Text: text}, c.Clean, err
+	return &results.Answer{Envelope: c.envelope, Brief: &c.brief, Value: c, Text: text}, c.Clean, err
 }
 
 // pass counts bytes that were looked at.
@@ -409,7 +409,9 @@ func (s *scan) batch(b *trace.Batch) error {
 		s.last = max(s.last, at)
 		switch e.Kind {
 		case trace.Enter:
-			s.enter(e.Ref)
+			region := e.Ref
+			s.region(region)
+			s.stack = append(s.stack, region)
 		case trace.Leave:
 			s.leave(e.Ref)
 		default:
@@ -423,11 +425,6 @@ func (s *scan) batch(b *trace.Batch) error {
 		s.passed = now
 	}
 	return nil
-}
-
-func (s *scan) enter(region uint32) {
-	s.region(region)
-	s.stack = append(s.stack, region)
 }
 
 func (s *scan) region(ref uint32) {

@@ -117,7 +117,7 @@ func Trace(path string) (*results.Answer, error) {
 	d := src.Definitions()
 	r := &results.Answer{
 		Envelope: results.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())},
-		Brief:    &results.Brief{Resolution: d.Clock().TimerResolution}, Value: results.Value(x),
+		Brief:    &results.Brief{Resolution: d.Clock().TimerResolution}, Value: x,
 	}
 	if length := d.Clock().TraceLength; length > 0 {
 		r.Brief.First, r.Brief.Last = new(uint64(0)), &length
@@ -273,7 +273,7 @@ func Run(run *results.Run) (*results.Answer, error) {
 		return nil, err
 	}
 	var r *results.Answer
-	r, err = results.NewAnswer(run, results.Value(runContent{"run", restOf(run.Path), c}), func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
+	r, err = results.NewAnswer(run, runContent{"run", restOf(run.Path), c}, func(w io.Writer, _ int) error { return runText(w, run.Path, &r.Envelope, r.Brief, c) })
 	return r, err
 }
 
@@ -399,7 +399,7 @@ func Log(path string) (*results.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &results.Answer{Brief: &results.Brief{}, Value: results.Value(x), Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
+	return &results.Answer{Brief: &results.Brief{}, Value: x, Text: func(w io.Writer, _ int) error { return x.text(w, path) }}, nil
 }
 
 func (x *logContent) text(w io.Writer, path string) error {
@@ -431,10 +431,10 @@ func Status(path string, b []byte) (*results.Answer, error) {
 	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {
 		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file that cannot be read: %w. Wait for the job to write it again", path, err))
 	}
-	v := results.Value(struct {
+	v := struct {
 		Kind string `json:"kind"`
 		jobs.Status
-	}{"status", st})
+	}{"status", st}
 	return &results.Answer{Brief: &results.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
 		return results.WriteFacts(w, path, [][]string{
 			{"state", numbers.Clean(st.State, 300)},

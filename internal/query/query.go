@@ -9,7 +9,6 @@
 package query
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -113,13 +112,13 @@ func Ask(run *results.Run, question *Question) (*results.Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return results.NewAnswer(run, results.Value(a), func(w io.Writer, _ int) error { return a.text(w, run) })
+		return results.NewAnswer(run, a, func(w io.Writer, _ int) error { return a.text(w, run) })
 	}
 	a, err := q.graph()
 	if err != nil {
 		return nil, err
 	}
-	return results.NewAnswer(run, results.Value(a), func(w io.Writer, _ int) error { return a.write(w) })
+	return results.NewAnswer(run, a, func(w io.Writer, _ int) error { return a.write(w) })
 }
 
 func (q *asked) number() (uint64, error) {
@@ -164,9 +163,9 @@ var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "wal
 
 // graphAnswer is an answer from the call graph.
 type graphAnswer struct {
-	Primitive string         `json:"primitive"`
-	Answer    json.Marshaler `json:"answer"`
-	Cost      xtf.Stats      `json:"cost"`
+	Primitive string    `json:"primitive"`
+	Answer    any       `json:"answer"`
+	Cost      xtf.Stats `json:"cost"`
 	text      func(io.Writer) error
 }
 
@@ -185,7 +184,7 @@ func answered[T any](q *asked, v T, err error, text func(T, io.Writer, numbers.U
 		return nil, err
 	}
 	u := q.run.Units()
-	return &graphAnswer{q.Primitive, results.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
+	return &graphAnswer{q.Primitive, v, q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
 }
 
 // spent is what was read and compared since the question was asked.

@@ -47,10 +47,7 @@ type pacer struct {
 }
 
 func newPacer(a *job, side mpi.Comm) *pacer {
-	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}, loading: true}
-	if p.stop == nil {
-		p.stop = &jobs.Stop{}
-	}
+	p := &pacer{a: a, comm: side, stop: cmp.Or(a.o.Stop, &jobs.Stop{}), began: time.Now(), heard: map[int]bool{}, loading: true}
 	p.saved = p.began
 	return p
 }

@@ -304,16 +304,13 @@ func passBatch(b *trace.Batch, g *guard, at *place, skip *uint64, add func(at pl
 
 // groupSinks take what groups leave next to arrays and channel entries.
 func (l *loading) groupSinks() [groupSegments]func([]byte) error {
-	to := func(s *xtfwriter.Segment) func([]byte) error {
-		return func(b []byte) error { _, err := s.Append(b); return err }
-	}
 	return [groupSegments]func([]byte) error{
-		groupP2P: to(l.staged[0]), groupColl: to(l.staged[1]), groupLate: to(l.staged[4]),
+		groupP2P: appendTo(l.staged[0]), groupColl: appendTo(l.staged[1]), groupLate: appendTo(l.staged[4]),
 	}
 }
 
 // join adds the rows of a group to the location; what of it goes to sinks may have gone there already.
-func (l *loading) join(a *loads, g *groupRows) error {
+func (l *loading) join(g *groupRows) error {
 	sinks := l.groupSinks()
 	for i, t := range groupTypes {
 		if err := l.arrays[t].AddPart(g.parts[i], g.pages[i]); err != nil {

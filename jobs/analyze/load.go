@@ -200,7 +200,7 @@ func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 }
 
 // finish ends the load; what Match needs of the location joins a.units.
-func (l *loading) finish(a *loads, p trace.P) (*stats.Loaded, error) {
+func (l *loading) finish(a *loads) (*stats.Loaded, error) {
 	loaded, err := l.loader.Finish()
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := l.finish(a, p)
+	loaded, err := l.finish(a)
 	if err != nil {
 		return err
 	}

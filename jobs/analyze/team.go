@@ -116,24 +116,20 @@ func (l *leader) tell(member int, b []byte) error {
 	return err
 }
 
-// dismiss ends the team, whatever has happened.
-func (l *leader) dismiss() error {
-	var err error
+// dismiss ends the team, whatever has happened: err is what did.
+func (l *leader) dismiss(err error) error {
+	var told error
 	for i := range l.team.Helpers {
-		err = errors.Join(err, l.tell(i+1, []byte{teamEnd}))
+		told = errors.Join(told, l.tell(i+1, []byte{teamEnd}))
 	}
-	return errors.Join(err, l.c.Wait(l.sent...))
+	return cmp.Or(err, errors.Join(told, l.c.Wait(l.sent...)))
 }
 
 // loadTeam runs the unit of one location with a team.
 func (a *loads) loadTeam(t *partition.Team) error {
 	a.led[t.P] = true
 	lead := &leader{loads: a, team: t, load: make([]uint64, len(t.Helpers)+1)}
-	err := lead.run()
-	if derr := lead.dismiss(); err == nil {
-		err = derr
-	}
-	return err
+	return lead.dismiss(lead.run())
 }
 
 func (l *leader) run() error {
@@ -155,7 +151,7 @@ func (l *leader) run() error {
 			return err
 		}
 	}
-	loaded, err := work.finish(l.loads, p)
+	loaded, err := work.finish(l.loads)
 	if err != nil {
 		return err
 	}
@@ -206,7 +202,7 @@ func (l *leader) join(work *loading) error {
 				return err
 			}
 		}
-		if err := work.join(l.loads, g); err != nil {
+		if err := work.join(g); err != nil {
 			return err
 		}
 	}
@@ -327,10 +323,7 @@ func (a *loads) endTeams(err error) error {
 	for i := range a.teams {
 		t := &a.teams[i]
 		if t.Owner == a.c.Rank() && !a.led[t.P] {
-			l := &leader{loads: a, team: t}
-			if derr := l.dismiss(); err == nil {
-				err = derr
-			}
+			err = (&leader{loads: a, team: t}).dismiss(err)
 		}
 		for _, h := range t.Helpers {
 			if h == a.c.Rank() {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/callview"
@@ -128,7 +129,7 @@ func (x *export) run() error {
 	err = x.work()
 	var cleaned error
 	if x.c.Rank() == 0 {
-		cleaned = xtfwriter.OutputError("", x.place.clean())
+		cleaned = xtfwriter.OutputError("", os.RemoveAll(x.place.work))
 	}
 	for _, e := range []error{jobs.Agree(x.c, cleaned), x.ws.Close()} {
 		if err == nil {

@@ -94,11 +94,6 @@ func (a *archivePlace) begin() error {
 	return errors.Join(err, os.Mkdir(a.work, 0o777))
 }
 
-// again empties the folder of this job.
-func (a *archivePlace) again() error {
-	return errors.Join(os.RemoveAll(a.work), os.Mkdir(a.work, 0o777))
-}
-
 // publish moves the parts to their place, the anchor last. On error they go back.
 func (a *archivePlace) publish(force bool) error {
 	err := a.free(force)
@@ -136,9 +131,6 @@ func (a *archivePlace) removeOld() error {
 	}
 	return nil
 }
-
-// clean removes the folder of this job.
-func (a *archivePlace) clean() error { return os.RemoveAll(a.work) }
 
 // leave removes the folder of the archive after a failure, if this job made it
 // and nothing is in it.

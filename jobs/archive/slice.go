@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -188,11 +187,6 @@ type slicePlan struct {
 type slicePost struct {
 	event, id uint64
 	kind      trace.Kind
-}
-
-// sortPosts orders the early requests as they were posted.
-func (p *slicePlan) sortPosts() {
-	slices.SortFunc(p.posts, func(a, b slicePost) int { return cmp.Compare(a.event, b.event) })
 }
 
 // tooFew is why there is no row for an operation.

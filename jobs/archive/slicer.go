@@ -69,7 +69,16 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 		return s.collective(b, e, w)
 	case trace.MpiIrecvRequest, trace.NonBlockingCollectiveRequest:
-		s.request(b, e, w[0], n)
+		// Takes the posting of a receive or of a collective.
+		id := w[0]
+		s.requests[id] = sliceRequest{event: n, kind: e.Kind, inside: s.entered}
+		switch {
+		case !s.entered:
+		case !s.plan.doomed[n]:
+			s.copy(b, e)
+		case s.inside():
+			s.cut.Requests++
+		}
 	case trace.MpiIsendComplete, trace.MpiRequestTest, trace.MpiRequestCancelled:
 		s.use(b, e, w[0])
 	default:
@@ -256,18 +265,6 @@ func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
 	return nil
 }
 
-// request takes the posting of a receive or of a collective.
-func (s *slicer) request(b *trace.Batch, e *trace.Event, id, n uint64) {
-	s.requests[id] = sliceRequest{event: n, kind: e.Kind, inside: s.entered}
-	switch {
-	case !s.entered:
-	case !s.plan.doomed[n]:
-		s.copy(b, e)
-	case s.inside():
-		s.cut.Requests++
-	}
-}
-
 // use takes a record of a request: it is written where the request is.
 func (s *slicer) use(b *trace.Batch, e *trace.Event, id uint64) {
 	if s.behind {
@@ -299,25 +296,13 @@ func (s *slicer) finish() {
 				s.doom(r.event)
 			}
 		}
-		s.plan.sortPosts()
+		p := s.plan
+		slices.SortFunc(p.posts, func(a, b slicePost) int { return cmp.Compare(a.event, b.event) })
 	}
 	if !s.entered {
 		return
 	}
-	s.completeSends()
-	for i := len(s.calls) - 1; i >= 0; i-- {
-		c := &s.calls[i]
-		if c.context {
-			s.out.Append(s.end, trace.CallingContextLeave, 0, c.words[0])
-		} else {
-			s.out.Append(s.end, trace.Leave, c.ref)
-		}
-		s.cut.Calls++
-	}
-}
-
-// completeSends completes the sends that are in progress, in the order in which they began.
-func (s *slicer) completeSends() {
+	// Completes the sends that are in progress, in the order in which they began.
 	var open []slicePost
 	for id, r := range s.requests {
 		if r.kind == trace.MpiIsend && r.kept {
@@ -327,5 +312,14 @@ func (s *slicer) completeSends() {
 	slices.SortFunc(open, func(a, b slicePost) int { return cmp.Compare(a.event, b.event) })
 	for _, p := range open {
 		s.out.Append(s.end, trace.MpiIsendComplete, 0, p.id)
+	}
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		c := &s.calls[i]
+		if c.context {
+			s.out.Append(s.end, trace.CallingContextLeave, 0, c.words[0])
+		} else {
+			s.out.Append(s.end, trace.Leave, c.ref)
+		}
+		s.cut.Calls++
 	}
 }

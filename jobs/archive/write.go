@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -167,7 +168,7 @@ func (x *export) write() error {
 			return err
 		}
 		if x.c.Rank() == 0 {
-			err = xtfwriter.OutputError("", x.place.again())
+			err = xtfwriter.OutputError("", errors.Join(os.RemoveAll(x.place.work), os.Mkdir(x.place.work, 0o777)))
 		}
 		if err := jobs.Agree(x.c, err); err != nil {
 			return err

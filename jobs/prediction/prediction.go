@@ -15,6 +15,7 @@
 package prediction
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -96,9 +97,7 @@ type prediction struct {
 // Output the simulated times, 6 to 8 bytes a call, go to files next to it where they take more than storeTimes.
 func Run(c mpi.Comm, o Options) (*Result, error) {
 	x := &prediction{o: o, c: c}
-	if x.o.Analyze.Stop == nil {
-		x.o.Analyze.Stop = &jobs.Stop{}
-	}
+	x.o.Analyze.Stop = cmp.Or(x.o.Analyze.Stop, &jobs.Stop{})
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err

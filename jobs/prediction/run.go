@@ -1,6 +1,7 @@
 package prediction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,10 +169,7 @@ func (x *prediction) recorded() simnet.Calc { return x.start.from(x.in.Vectors) 
 // check simulates the recorded run on its own machine, and what representatives lose. Collective.
 func (x *prediction) check() error {
 	x.meter.Stage("check", 0, 0)
-	base := x.host
-	if base == nil {
-		base = x.platform
-	}
+	base := cmp.Or(x.host, x.platform)
 	if base == nil || x.host == nil && x.o.Rule != predict.CopyRule {
 		return nil
 	}

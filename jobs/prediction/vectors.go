@@ -243,10 +243,7 @@ func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 // follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.
 func (s *donorSet) follow(k *xtf.ClassTable) {
 	s.of = make([]int32, len(k.Members))
-	byClass := make([]int32, len(k.Classes))
-	for i := range byClass {
-		byClass[i] = -1
-	}
+	byClass := slices.Repeat([]int32{-1}, len(k.Classes))
 	own := make(map[uint32]int32, len(s.list))
 	for i, d := range s.list {
 		own[d.Process] = int32(i)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -67,15 +68,9 @@ func classify(ctx context.Context, c mpi.Comm, v Vectors, o Options, alone, dens
 }
 
 func (o *Options) setDefaults() {
-	if o.ExactMax == 0 {
-		o.ExactMax = defaultExactMax
-	}
-	if o.Memory == 0 {
-		o.Memory = defaultMemory
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.ExactMax = cmp.Or(o.ExactMax, defaultExactMax)
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.Full = o.Full || o.MaxClasses > 0
 }
 

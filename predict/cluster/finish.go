@@ -125,10 +125,7 @@ func (d *dendrogram) order(o Options, cut Height) Height {
 
 // merges returns the merges of members: equal vectors first, then those up to the cut, or all.
 func (d *dendrogram) merges(cut Height, full bool) []Merge {
-	size := make([]uint32, len(d.pts))
-	for i := range size {
-		size[i] = 1
-	}
+	size := slices.Repeat([]uint32{1}, len(d.pts))
 	list := make([]Merge, 0, len(d.twins)+len(d.links))
 	for _, t := range d.twins {
 		size[t.point]++

@@ -143,10 +143,7 @@ func explicit(tasks []Task) *graph {
 
 // spans are the first begin and the last end of the tasks of each class, when each takes the time of its class and none waits.
 func (g *graph) spans(seconds []float64) (begin, end []float64) {
-	begin, end = make([]float64, len(seconds)), make([]float64, len(seconds))
-	for c := range begin {
-		begin[c] = math.Inf(1)
-	}
+	begin, end = slices.Repeat([]float64{math.Inf(1)}, len(seconds)), make([]float64, len(seconds))
 	ends := make([]float64, g.tasks())
 	for i, c := range g.class {
 		var start float64
@@ -213,10 +210,7 @@ func (m *Model) compile(chunks []int) *system {
 
 // copies is the number of machines that each center is on.
 func (m *Model) copies() []int {
-	list := make([]int, len(m.Centers))
-	for k := range list {
-		list[k] = 1
-	}
+	list := slices.Repeat([]int{1}, len(m.Centers))
 	for _, g := range m.Machines {
 		for _, k := range g.Centers {
 			list[k] = g.Count

@@ -93,12 +93,8 @@ type Spread struct {
 
 // Solve answers a model.
 func Solve(ctx context.Context, m *Model, o Options) (*Answer, error) {
-	if o.Method == "" {
-		o.Method = MethodWalk
-	}
-	if o.Operator == "" {
-		o.Operator = OpExp
-	}
+	o.Method = cmp.Or(o.Method, MethodWalk)
+	o.Operator = cmp.Or(o.Operator, OpExp)
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}

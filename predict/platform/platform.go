@@ -303,10 +303,7 @@ var topologyNeeds = [...][]string{FatTree: {"down", "up"}, Torus: {"dims"}, Drag
 
 // build makes the simulator's topology for the nodes of n.
 func (t *Topology) build(n *network.Network) (network.Topology, network.Rate, error) {
-	rate := t.LinkRate
-	if rate == 0 {
-		rate = n.Links[network.LinkNet].PerByte
-	}
+	rate := cmp.Or(t.LinkRate, n.Links[network.LinkNet].PerByte)
 	x, err := t.make()
 	if err == nil && x != nil && x.Nodes() < uint64(n.Nodes) {
 		err = fmt.Errorf("%w: the %s has places for %d nodes, the platform has %d", ErrInvalid, topologyNames[t.Kind], x.Nodes(), n.Nodes)

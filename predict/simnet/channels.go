@@ -135,7 +135,9 @@ func (t *channels) grow(c *channel, first uint32) {
 		size *= wideSlot
 	}
 	if old.ring != 0 {
-		t.give(old.ring, size)
+		at := old.ring
+		free := &t.free[bits.TrailingZeros32(size)]
+		*free = append(*free, at)
 	}
 }
 
@@ -153,11 +155,6 @@ func (t *channels) take(n uint32) uint32 {
 	}
 	t.words = slices.Grow(t.words, int(n))[:at+int(n)]
 	return uint32(at)
-}
-
-func (t *channels) give(at, n uint32) {
-	free := &t.free[bits.TrailingZeros32(n)]
-	*free = append(*free, at)
 }
 
 // tail counts posts on a channel one end of which posts more than the other: those beyond limit have no partner.

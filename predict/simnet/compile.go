@@ -221,7 +221,7 @@ func (c *code) compileCall(n *program.Node, seen *offsets) call {
 	x := call{first: n.First, n: n.Len}
 	ops := c.ops[n.First : n.First+n.Len]
 	var posts, receives, waits, colls, files bool
-	seen.next()
+	seen.call, seen.taken = seen.call+1, nil
 	for i := range ops {
 		o := &ops[i]
 		switch o.kind {
@@ -307,8 +307,6 @@ type offsets struct {
 func newOffsets(ports int) *offsets {
 	return &offsets{last: make([]uint32, ports), first: make([]uint32, ports)}
 }
-
-func (s *offsets) next() { s.call, s.taken = s.call+1, nil }
 
 // take closes the open post of that age.
 func (s *offsets) take(port, age uint32) uint32 {

@@ -58,10 +58,7 @@ func (k *kind) at(o *op) uint32 {
 
 // compileRoots makes the kinds.
 func (c *code) compileRoots() error {
-	s := &walk{c: c, times: make([]uint64, len(c.blocks)), index: make([]uint32, len(c.ports))}
-	for i := range s.index {
-		s.index[i] = noPort
-	}
+	s := &walk{c: c, times: make([]uint64, len(c.blocks)), index: slices.Repeat([]uint32{noPort}, len(c.ports))}
 	s.depths()
 	known := map[program.NodeID]uint32{}
 	c.kindOf = make([]uint32, len(c.program.Roots))
@@ -181,10 +178,7 @@ func (s *walk) kind(root program.NodeID) (kind, error) {
 	for size < len(used)*3/2 {
 		size *= 2
 	}
-	k.table = make([]portSlot, size)
-	for i := range k.table {
-		k.table[i].port = noPort
-	}
+	k.table = slices.Repeat([]portSlot{{port: noPort}}, size)
 	for _, p := range used {
 		i := int(p) & (size - 1)
 		for k.table[i].port != noPort {
@@ -252,10 +246,7 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 
 // direct notes in the actions which index their port has in the first kind that has it, and which kinds agree with that.
 func (c *code) direct() {
-	index := make([]uint32, len(c.ports))
-	for i := range index {
-		index[i] = noPort
-	}
+	index := slices.Repeat([]uint32{noPort}, len(c.ports))
 	for i := range c.kinds {
 		k := &c.kinds[i]
 		k.direct = true

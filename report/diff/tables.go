@@ -3,7 +3,6 @@ package diff
 import (
 	"fmt"
 	"html/template"
-	"io"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -61,9 +60,6 @@ func (x *DiffLine) percent() string {
 	}
 	return ""
 }
-
-// WriteJSON writes one document.
-func (d *Diff) WriteJSON(out io.Writer) error { return table.WriteJSON(out, d) }
 
 // Book has what differs between the runs.
 func (d *Diff) Book(page bool, _ int) (*table.Book, error) {

@@ -24,8 +24,6 @@ type chrome struct {
 	self    string
 }
 
-func newChrome(out *bufio.Writer) *chrome { return &chrome{out: out, texts: map[string]string{}} }
-
 // quote returns the JSON form of a text that comes again and again.
 func (c *chrome) quote(text string) string {
 	q, ok := c.texts[text]

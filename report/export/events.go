@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -329,10 +330,7 @@ func bindIO(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	handles := named{by: map[uint32]Cell{}, none: Absent}
 	for i := range s.Defs.IoHandles {
 		h := &s.Defs.IoHandles[i]
-		name := s.Defs.Text(h.Name)
-		if name == "" {
-			name = fmt.Sprintf("handle %d", h.Ref)
-		}
+		name := cmp.Or(s.Defs.Text(h.Name), fmt.Sprintf("handle %d", h.Ref))
 		handles.by[h.Ref] = handles.dict.Cell(name)
 	}
 	c[0].Dict, c[1].Dict = []string{"read", "write", "other"}, handles.dict.Texts()

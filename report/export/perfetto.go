@@ -105,10 +105,6 @@ type perfetto struct {
 	counts            map[int]uint64     // tracks of the location's counters
 }
 
-func newPerfetto(out *bufio.Writer) *perfetto {
-	return &perfetto{out: out, next: 1, parents: map[trace.P]uint64{}}
-}
-
 // write writes the packet whose body is in body.
 func (p *perfetto) write() {
 	p.packet = p.packet[:0].bytes(tracePacket, p.body)

@@ -60,31 +60,28 @@ type TableWriter interface {
 
 // NewTable begins a table in one of the forms csv, parquet and arrow.
 func NewTable(out io.Writer, form string, s *Schema) (TableWriter, error) {
-	if err := s.check(); err != nil {
-		return nil, err
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.Type > Text {
+			return nil, fmt.Errorf("column %s of type %d: %w", c.Name, c.Type, errSchema)
+		}
+		if uint64(len(c.Dict)) > math.MaxInt32 {
+			return nil, fmt.Errorf("column %s: %d different texts, at most %d can be written", c.Name, len(c.Dict), math.MaxInt32)
+		}
 	}
 	switch form {
 	case "csv":
-		return newCSV(out, s)
+		t := &csvTable{s: s, w: csvwriter.New(out), row: make([]string, len(s.Columns))}
+		for i := range s.Columns {
+			t.row[i] = s.Columns[i].Name
+		}
+		return t, t.w.Write(t.row)
 	case "parquet":
 		return newParquet(out, s)
 	case "arrow":
 		return newArrow(out, s)
 	}
 	return nil, fmt.Errorf("%q: %w", form, ErrForm)
-}
-
-func (s *Schema) check() error {
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		if c.Type > Text {
-			return fmt.Errorf("column %s of type %d: %w", c.Name, c.Type, errSchema)
-		}
-		if uint64(len(c.Dict)) > math.MaxInt32 {
-			return fmt.Errorf("column %s: %d different texts, at most %d can be written", c.Name, len(c.Dict), math.MaxInt32)
-		}
-	}
-	return nil
 }
 
 // checkTexts refuses texts that forms with offsets of 32 bits cannot hold.
@@ -226,14 +223,6 @@ type csvTable struct {
 	s   *Schema
 	w   *csvwriter.Writer
 	row []string
-}
-
-func newCSV(out io.Writer, s *Schema) (TableWriter, error) {
-	t := &csvTable{s: s, w: csvwriter.New(out), row: make([]string, len(s.Columns))}
-	for i := range s.Columns {
-		t.row[i] = s.Columns[i].Name
-	}
-	return t, t.w.Write(t.row)
 }
 
 func (t *csvTable) Write(b *Batch) error {

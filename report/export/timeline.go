@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,9 +44,9 @@ func (t *timeline) write(out io.Writer, form string, limit int64) error {
 	buffer := bufio.NewWriterSize(count, 1<<16)
 	switch form {
 	case "perfetto":
-		t.sink = newPerfetto(buffer)
+		t.sink = &perfetto{out: buffer, next: 1, parents: map[trace.P]uint64{}}
 	case "chrome":
-		t.sink = newChrome(buffer)
+		t.sink = &chrome{out: buffer, texts: map[string]string{}}
 	default:
 		return fmt.Errorf("%q: not a form of timelines: perfetto or chrome: %w", form, ErrRun)
 	}
@@ -205,26 +206,22 @@ func (t *timeline) prepare() error {
 	return nil
 }
 
-// names lists the regions' names by the numbers that events use; the last is that of all unknown ones.
-func (t *timeline) names() []string {
+func (t *timeline) draw() error {
+	s := t.s
+	// Lists the regions' names by the numbers that events use; the last is that of all unknown ones.
 	var list []string
 	for i := range t.s.Defs.Regions {
 		ref := t.s.Defs.Regions[i].Ref
 		t.index[ref] = len(list)
 		list = append(list, strings.ToValidUTF8(t.s.Defs.RegionLabel(ref), "\uFFFD"))
 	}
-	return append(list, "(undefined region)")
-}
-
-func (t *timeline) draw() error {
-	s := t.s
-	names := t.names()
+	names := append(list, "(undefined region)")
 	id := s.File.FileID()
 	t.sink.head(fmt.Sprintf("%x", id[:]), names, stateNames())
 	for rank, x := range s.Defs.Processes() {
 		chosen := slices.Collect(func(yield func(trace.P) bool) {
 			for i := range trace.P(x.Count) {
-				if p := x.First + i; t.shown(p) && !yield(p) {
+				if p := x.First + i; (t.s.selected(p) && (t.part == nil || t.part.locations[p])) && !yield(p) {
 					return
 				}
 			}
@@ -243,16 +240,9 @@ func (t *timeline) draw() error {
 	return nil
 }
 
-func (t *timeline) shown(p trace.P) bool {
-	return t.s.selected(p) && (t.part == nil || t.part.locations[p])
-}
-
 // location draws the tracks of one location.
 func (t *timeline) location(first, p trace.P, unknown int) error {
-	name := strings.ToValidUTF8(t.s.Defs.Text(t.s.Defs.Location(p).Name), "\uFFFD")
-	if name == "" {
-		name = fmt.Sprintf("location %d", t.s.Defs.Location(p).Ref)
-	}
+	name := cmp.Or(strings.ToValidUTF8(t.s.Defs.Text(t.s.Defs.Location(p).Name), "\uFFFD"), fmt.Sprintf("location %d", t.s.Defs.Location(p).Ref))
 	t.sink.thread(thread{process: int32(first) + 1, self: int32(p) + 1, name: name})
 	w := t.windows[p]
 	if w.begin >= w.end {

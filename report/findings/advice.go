@@ -138,9 +138,6 @@ var AdviceTable = []adviceRow{
 	{KindClock, "", nil, "analyze with --clock-repair"},
 }
 
-// adviceFor is the text of the first row that matches, "" for none.
-func adviceFor(x *Finding) string { return Advice(x.Kind, &x.facts) }
-
 // Advice is the text of the first row of the table that matches, "" for none.
 func Advice(kind string, x *FindingFacts) string {
 	for i := range AdviceTable {

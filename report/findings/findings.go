@@ -156,7 +156,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	for i := range f.list {
 		x := &f.list[i]
 		x.Seconds = numbers.NewRatio(x.Ticks, f.s.Resolution)
-		x.Advice = adviceFor(x)
+		x.Advice = Advice(x.Kind, &x.facts)
 		if x.Where.Path == nil {
 			x.Where.Path = []string{}
 		}

@@ -702,12 +702,12 @@ func (f *finder) serial() error {
 			continue
 		}
 		what := x.facts.inTurn
-		cause, known := f.r.RegionIndex(x.facts.causeRegion)
+		cause, _ := f.r.RegionIndex(x.facts.causeRegion)
 		if what != "" {
 			// no process does more of it than the others
 		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
-			at, ok := f.r.RegionIndex(r.Region)
-			return ok == known && at == cause
+			at, _ := f.r.RegionIndex(r.Region)
+			return at == cause
 		}); k >= 0 && p.Regions[k].Processes <= few {
 			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
 		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {

@@ -99,13 +99,6 @@ func NewFunctions(r *results.Run, begin, end uint64) *Functions {
 	return &Functions{r: r, begin: begin, end: end, lower: make([][4]uint64, n), upper: make([][4]uint64, n)}
 }
 
-func (f *Functions) index(region uint32) int {
-	if i, ok := f.r.RegionIndex(region); ok {
-		return i
-	}
-	return len(f.r.Defs.Regions)
-}
-
 // Join adds what o gathered of other locations.
 func (f *Functions) Join(o *Functions) {
 	for i := range o.lower {
@@ -221,7 +214,8 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		var x xtf.TimeBin
 		x.Load(row)
-		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+		i, _ := f.r.RegionIndex(x.Region)
+		take(i, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
 		return true
 	})
 }
@@ -264,7 +258,7 @@ func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
 	err = a.Counted(st).Overlapping(begin, end, func(n uint64, row []byte) bool {
 		var x xtf.Call
 		x.Load(row)
-		i := f.index(x.Region)
+		i, _ := f.r.RegionIndex(x.Region)
 		from, to := max(x.T, begin), min(x.End, end)
 		span := results.Inside(x.T, x.End, begin, end)
 		own[n], regions[n] = span, i
@@ -304,7 +298,8 @@ func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 	}
 	return results.EachRow(a, n1, n2, func(x *xtf.Call) {
 		if x.End <= begin {
-			f.both(f.index(x.Region), 0, 1)
+			i, _ := f.r.RegionIndex(x.Region)
+			f.both(i, 0, 1)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -431,12 +430,12 @@ func (i *Interval) waitTotal() numbers.Sum {
 type Answer struct {
 	Envelope
 	Brief *Brief
-	Value json.Marshaler
+	Value any                                // with a JSON form
 	Text  func(w io.Writer, limit int) error // with so many rows
 }
 
 // NewAnswer begins an answer about a run.
-func NewAnswer(r *Run, v json.Marshaler, text func(w io.Writer, limit int) error) (*Answer, error) {
+func NewAnswer(r *Run, v any, text func(w io.Writer, limit int) error) (*Answer, error) {
 	e, err := r.Envelope()
 	if err != nil {
 		return nil, err

@@ -350,10 +350,7 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 			order = append(order, key)
 		}
 		byRegion[key].Add(s)
-		if byActivity[k.Activity] == nil {
-			byActivity[k.Activity] = &CauseSum{}
-		}
-		byActivity[k.Activity].Add(s)
+		Made(byActivity, k.Activity).Add(s)
 		x.Length = numbers.Add(x.Length, numbers.Integer(s.Ticks))
 	}
 	means := map[CriticalKey]numbers.Sum{}

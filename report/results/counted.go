@@ -133,10 +133,8 @@ type callChain struct {
 
 // enter is the path of a call inside of another path.
 func (x *callPaths) enter(parent, ref uint32, mpi bool) uint32 {
-	region := uint32(len(x.r.Defs.Regions))
-	if i, ok := x.r.RegionIndex(ref); ok {
-		region = uint32(i)
-	}
+	index, _ := x.r.RegionIndex(ref)
+	region := uint32(index)
 	k := [2]uint32{parent, region}
 	i, ok := x.at[k]
 	if !ok {

@@ -123,11 +123,7 @@ func (l *countedLocation) reads(x *metricRead, t uint64) {
 
 // value takes a value of the reading in hand.
 func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xtf.Metric) {
-	y := l.tallies[i]
-	if y == nil {
-		y = &tally{}
-		l.tallies[i] = y
-	}
+	y := Made(l.tallies, i)
 	y.readings++
 	before.reading = l.reading
 	v, kind := CounterValue(m)
@@ -220,12 +216,7 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 		if of == 'p' {
 			k.target = scope.target
 		}
-		c := l.cells[k]
-		if c == nil {
-			c = &cell{}
-			l.cells[k] = c
-		}
-		c.add(v, share, at)
+		Made(l.cells, k).add(v, share, at)
 	}
 	of := byte('n')
 	if scope.single {
@@ -281,16 +272,10 @@ func (l *countedLocation) join() {
 			continue
 		}
 		k.target = 0
-		if l.g.cells[k] == nil {
-			l.g.cells[k] = &cell{}
-		}
-		l.g.cells[k].join(c)
+		Made(l.g.cells, k).join(c)
 	}
 	for i, y := range l.tallies {
-		if l.g.tallies[i] == nil {
-			l.g.tallies[i] = &tally{}
-		}
-		to := l.g.tallies[i]
+		to := Made(l.g.tallies, i)
 		to.readings, to.shared, to.falls, to.changes, to.odd = to.readings+y.readings, to.shared+y.shared, to.falls+y.falls, to.changes+y.changes, to.odd+y.odd
 	}
 }

@@ -44,14 +44,6 @@ func (r *Run) Envelope() (Envelope, error) {
 	return e, err
 }
 
-// value is a json.Marshaler around a plain value.
-type value[T any] struct{ v T }
-
-func (v value[T]) MarshalJSON() ([]byte, error) { return json.Marshal(v.v) }
-
-// Value makes a member of a document out of anything that has a JSON form.
-func Value[T any](v T) json.Marshaler { return value[T]{v} }
-
 // Complete fills in what every envelope has.
 func (e *Envelope) Complete() {
 	e.Schema = Schema
@@ -62,7 +54,7 @@ func (e *Envelope) Complete() {
 
 // WriteJSON writes a document of another verb: the envelope, a summary, and one
 // key with the verb's result.
-func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v json.Marshaler) error {
+func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v any) error {
 	e.Complete()
 	head, err := json.Marshal(struct {
 		*Envelope
@@ -71,7 +63,7 @@ func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v json.Marshaler
 	if err != nil {
 		return err
 	}
-	result, err := v.MarshalJSON()
+	result, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
@@ -344,11 +336,7 @@ func (p *Provenance) Lines() [][2]string {
 		list = append(list, [2]string{"events' identity (SHA-256)", p.Events})
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.Options)) {
-		v := p.Options[k]
-		if v == "" {
-			v = "default"
-		}
-		list = append(list, [2]string{"option " + k, v})
+		list = append(list, [2]string{"option " + k, cmp.Or(p.Options[k], "default")})
 	}
 	for i := range list {
 		list[i][0], list[i][1] = numbers.Clean(list[i][0], 60), numbers.Clean(list[i][1], 300)

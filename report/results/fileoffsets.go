@@ -113,15 +113,6 @@ type placedFile struct {
 	read ranges
 }
 
-func (x *placing) of(handle uint32) *position {
-	p := x.positions[handle]
-	if p == nil {
-		p = &position{}
-		x.positions[handle] = p
-	}
-	return p
-}
-
 func (x *placing) event(b *trace.Batch, e *trace.Event) {
 	w := b.Words(e)
 	switch e.Kind {
@@ -130,9 +121,9 @@ func (x *placing) event(b *trace.Batch, e *trace.Event) {
 	case trace.IoDestroyHandle:
 		delete(x.positions, uint32(w[0]))
 	case trace.IoDuplicateHandle:
-		x.positions[uint32(w[1])] = x.of(uint32(w[0]))
+		x.positions[uint32(w[1])] = Made(x.positions, uint32(w[0]))
 	case trace.IoSeek:
-		*x.of(uint32(w[0])) = position{w[3], w[3] != trace.Undefined64}
+		*Made(x.positions, uint32(w[0])) = position{w[3], w[3] != trace.Undefined64}
 	case trace.IoOperationBegin:
 		x.begin(b, e, w)
 	case trace.IoOperationComplete:
@@ -155,7 +146,7 @@ func (x *placing) begin(b *trace.Batch, e *trace.Event, w []uint64) {
 	if i := slices.IndexFunc(x.list, func(a trace.EventAttribute) bool { return x.offset[a.Ref] }); i >= 0 {
 		o.at, o.known = x.list[i].Value, true
 	} else if x.table.owner[handleOf{x.process, handle}] == x.p {
-		o.moves = x.of(handle)
+		o.moves = Made(x.positions, handle)
 		o.at, o.known = o.moves.at, o.moves.known
 	}
 	x.begun[w[4]] = o
@@ -176,12 +167,7 @@ func (x *placing) complete(o *begunAt, bytes uint64) {
 	if !o.known || bytes == 0 {
 		return
 	}
-	name := x.table.name(o.handle)
-	f := x.files[name]
-	if f == nil {
-		f = &placedFile{}
-		x.files[name] = f
-	}
+	f := Made(x.files, x.table.name(o.handle))
 	s := &f.sums[o.op]
 	s.Placed++
 	if o.at%FileAlignment != 0 {

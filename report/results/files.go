@@ -199,11 +199,7 @@ func handleNames(d *trace.Definitions) map[uint32][2]string {
 
 // count takes an operation of the location in hand.
 func (g *fileTable) count(x *xtf.IO) {
-	u := g.operations[x.Handle]
-	if u == nil {
-		u = &handleUse{}
-		g.operations[x.Handle] = u
-	}
+	u := Made(g.operations, x.Handle)
 	op := min(x.Op&xtf.IOOpMask, xtf.IOOther)
 	s := &u.sums[op]
 	s.Count++

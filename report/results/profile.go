@@ -233,9 +233,6 @@ func NewProfileTable(r *Run) *ProfileTable {
 func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
 	return func(yield func(*RegionSum) bool) {
 		i, ok := t.r.RegionIndex(ref)
-		if !ok {
-			i = len(t.within)
-		}
 		if yield(&t.Sums[i]) && ok && t.within[i] > 0 {
 			yield(&t.all[t.within[i]])
 		}

@@ -104,6 +104,16 @@ func (r *Run) Units() numbers.Units { return numbers.UnitsOf(r.Defs.Clock().Time
 // Close closes the file.
 func (r *Run) Close() error { return r.File.Close() }
 
+// Made is the value of a key, which is made with its first use.
+func Made[K comparable, V any](m map[K]*V, k K) *V {
+	v := m[k]
+	if v == nil {
+		v = new(V)
+		m[k] = v
+	}
+	return v
+}
+
 // Load calls f for every row of type T of location p, in their order. The row is valid during the call.
 func Load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
 	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
@@ -249,13 +259,12 @@ func CallName(r *Run, ref uint32) string {
 }
 
 // RegionIndex returns the index in Defs.Regions of a region, or of the first one that differs by its reference alone: sums are of all
-// these together.
+// these together. All unknown ones have the index after the last.
 func (r *Run) RegionIndex(ref uint32) (int, bool) {
-	i, ok := r.Defs.RegionIndex(ref)
-	if ok {
-		i = r.same[i]
+	if i, ok := r.Defs.RegionIndex(ref); ok {
+		return r.same[i], true
 	}
-	return i, ok
+	return len(r.Defs.Regions), false
 }
 
 // CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.

@@ -1,17 +1,14 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
 )
-
-// WriteJSON writes one document.
-func (s *Scaling) WriteJSON(out io.Writer) error { return table.WriteJSON(out, s) }
 
 // Book has what scales how. Where the mode is undecided, intervals are as strong scaling, and follow once more as weak.
 func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
@@ -153,10 +150,7 @@ func (s *Scaling) growthTable() *table.Table {
 
 // regionTables list the regions that take most, there or in the largest run; programs get a row for each run.
 func (s *Scaling) regionTables(c *table.Chapter) {
-	at := s.At
-	if at == 0 {
-		at = s.Runs[len(s.Runs)-1].Processes
-	}
+	at := cmp.Or(s.At, s.Runs[len(s.Runs)-1].Processes)
 	t := &table.Table{Title: "Regions, time of a process", Columns: []table.Column{table.Words("region, "+s.seconds()+" of a process", "")}}
 	for _, r := range s.Runs {
 		t.Columns = append(t.Columns, table.Reals(strconv.FormatUint(r.Processes, 10), ""))

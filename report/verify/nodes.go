@@ -117,11 +117,8 @@ func (c *nodeCheck) process(x *results.ProcessItems) {
 		}
 		for i := range xtf.NumItems {
 			key := xtf.NodeKey(uint32(n), uint32(i))
-			s := c.stats[key]
-			if s == nil {
-				s = &xtf.Stat{Key: key}
-				c.stats[key] = s
-			}
+			s := results.Made(c.stats, key)
+			s.Key = key
 			results.AddStat(s, x.Values[key], x.Rank, c.took[n] == 0)
 		}
 		c.took[n]++

@@ -64,7 +64,7 @@ func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	if k := len(w.stack); k > 0 {
 		w.stack[k-1].child += span
 	}
-	i := c.index(x.Region)
+	i, _ := c.r.RegionIndex(x.Region)
 	s := &c.profile[i]
 	s.Sums[0]++
 	s.Sums[2] += x.Exclusive
@@ -147,7 +147,8 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 		v[xtf.ItemBytesOut] += x.Bytes
 	}
 	if x.CallN != xtf.Never {
-		c.profile[c.index(x.Region)].Sums[3] += x.Bytes
+		i, _ := c.r.RegionIndex(x.Region)
+		c.profile[i].Sums[3] += x.Bytes
 	}
 	maybe := direction == xtf.ChannelSend && x.Kind&xtf.P2PIncomplete != 0 && x.MateN == xtf.Never
 	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
@@ -261,8 +262,8 @@ func (c *locationCheck) collectives() error {
 			v[xtf.ItemCollIn] += x.Received
 		}
 		if x.CallN != xtf.Never {
-			c.profile[c.index(x.Region)].Sums[3] += x.Sent
-			c.profile[c.index(x.Region)].Sums[3] += x.Received
+			i, _ := c.r.RegionIndex(x.Region)
+			c.profile[i].Sums[3] += x.Sent + x.Received
 		}
 		if c.channel(trace.Undefined, x.Comm, trace.Undefined, xtf.ChannelColl) == nil {
 			c.at("COLL", n, "no channel for communicator %d", x.Comm)

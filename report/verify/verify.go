@@ -63,17 +63,27 @@ func New(r *results.Run, parallel int, pass func(bytes uint64)) (*Verified, erro
 	if err := v.locations(r, all, parallel, pass); err != nil {
 		return nil, err
 	}
-	for _, check := range []func() error{
-		func() error { return v.collectives(r) },
-		func() error { return v.whole(r, all) },
-		func() error { return v.Intervals(r, all.From == results.SourceRows) },
-		func() error { return v.placeTotal(r, &results.PlaceArrays[0]) },
-		func() error { return v.causes(r, all.From == results.SourceRows) },
-		func() error { return v.pyramids(r, all.From == results.SourceRows) },
-		func() error { return v.tileGroups(r) },
-		func() error { return v.classes(r) },
+	rows := all.From == results.SourceRows
+	for _, check := range []struct {
+		ofRows bool // of rows alone
+		run    func() error
+	}{
+		{false, func() error { return v.collectives(r) }},
+		{false, func() error { return v.whole(r, all) }},
+		{false, func() error { return v.Intervals(r, rows) }},
+		{false, func() error { return v.placeTotal(r, &results.PlaceArrays[0]) }},
+		{true, func() error { return v.delayCosts(r) }},
+		{true, func() error { return v.placeTotal(r, &results.PlaceArrays[1]) }},
+		{true, func() error { return v.pathLength(r) }},
+		{true, func() error { return v.placeTotal(r, &results.PlaceArrays[2]) }},
+		{false, func() error { return v.pyramids(r, rows) }},
+		{false, func() error { return v.tileGroups(r) }},
+		{false, func() error { return v.classes(r) }},
 	} {
-		if err := check(); err != nil {
+		if check.ofRows && !rows {
+			continue
+		}
+		if err := check.run(); err != nil {
 			if !results.Partial(err) {
 				return nil, err
 			}
@@ -93,7 +103,7 @@ func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel
 			c := newLocationCheck(r, p)
 			c.rows, c.pass = all.From == results.SourceRows, pass
 			err := c.run(all.Shared)
-			c.drop()
+			c.profile, c.channels, c.mates, c.buf, c.maybe = nil, nil, nil, nil, nil
 			checks[p] = c
 			return err
 		})
@@ -184,11 +194,6 @@ func newLocationCheck(r *results.Run, p trace.P) *locationCheck {
 	return &locationCheck{r: r, p: p, process: process, profile: make([]results.RegionSum, len(r.Defs.Regions)+1), mates: map[uint32]*xtf.Array{}, maybe: map[uint64]maybeEntry{}}
 }
 
-// drop frees what is not needed after the location.
-func (c *locationCheck) drop() {
-	c.profile, c.channels, c.mates, c.buf, c.maybe = nil, nil, nil, nil, nil
-}
-
 func (c *locationCheck) add(array string, row *uint64, format string, args ...any) {
 	c.found++
 	if len(c.findings) >= keptFindings {
@@ -254,14 +259,6 @@ func rowOf[T any, R xtf.Form[T]](a *xtf.Array, n uint64, buf *[]byte) (x T, err 
 		R(&x).Load(*buf)
 	}
 	return x, err
-}
-
-// index is the place of a region in the profile.
-func (c *locationCheck) index(ref uint32) int {
-	if i, ok := c.r.RegionIndex(ref); ok {
-		return i
-	}
-	return len(c.profile) - 1
 }
 
 func (c *locationCheck) readChannels() error {

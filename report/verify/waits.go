@@ -280,24 +280,6 @@ func (c *locationCheck) path() error {
 	return errors.Join(err, c.inside(&inside, criticalItems))
 }
 
-// causes checks delay costs and the critical path.
-func (v *Verified) causes(r *results.Run, rows bool) error {
-	if !rows {
-		return nil
-	}
-	err := v.delayCosts(r)
-	if err == nil {
-		err = v.placeTotal(r, &results.PlaceArrays[1])
-	}
-	if err == nil {
-		err = v.pathLength(r)
-	}
-	if err == nil {
-		err = v.placeTotal(r, &results.PlaceArrays[2])
-	}
-	return err
-}
-
 // blamed is a location that others wait for, and a pattern of their waits.
 type blamed struct{ p, pattern uint32 }
 
