@@ -18,7 +18,7 @@ what=${1:-stencil:procs=16,events=16M,jitter=5}
 [ $# -eq 0 ] || shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/coppice" ./cmd/coppice
+go build -pgo=cmd/coppice/analyze.pgo -o "$work/coppice" ./cmd/coppice
 case $what in
 *.otf2) anchor=$what ;;
 *) anchor=$work/trace/traces.otf2

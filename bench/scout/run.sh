@@ -23,7 +23,7 @@ done
 shift $((OPTIND - 1))
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-go build -C "$root" -o "$work" ./cmd/coppice
+go build -C "$root" -pgo=cmd/coppice/analyze.pgo -o "$work" ./cmd/coppice
 go build -C "$root/bench" -o "$work" ./scout
 
 for folder; do

@@ -125,7 +125,7 @@ func run(c config) error {
 			return err // before a quarter of an hour is spent
 		}
 	}
-	if out, err := exec.Command("go", "build", "-o", coppice, "./cmd/coppice").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=cmd/coppice/analyze.pgo", "-o", coppice, "./cmd/coppice").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/coppice: %w\n%s", err, out)
 	}
 	m := thisMachine()
