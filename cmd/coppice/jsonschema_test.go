@@ -161,7 +161,7 @@ func (s *schemas) query(t *testing.T, run string) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := []any{s.typ(reflect.ValueOf(rows.Value).Field(0).Type().Elem())}
+	list := []any{s.typ(reflect.TypeOf(rows.Value).Elem())}
 	for _, x := range []struct {
 		primitive string
 		of        reflect.Type
