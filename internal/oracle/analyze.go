@@ -84,6 +84,7 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 	}
 	for i, l := range a.locs {
 		r := &a.r.Locations[i]
+		r.Waits = a.apart(l, append(r.Waits, l.kernels...)) // which cost nobody: the device works
 		r.Components = a.components(l)
 		for _, e := range l.execs {
 			r.Executions = append(r.Executions, Execution{e.node, e.from, e.to, e.flags})

@@ -55,6 +55,7 @@ const (
 	LatePost        Item = "late_post"
 	EarlyWait       Item = "early_wait"
 	LockContention  Item = "lock_contention"
+	LateKernel      Item = "late_kernel"
 	WaitCount       Item = "wait_count"
 	Overlap         Item = "overlap"
 	Ideal           Item = "ideal"

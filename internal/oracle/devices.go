@@ -15,6 +15,7 @@ type work struct {
 	path     int
 	stream   *location
 	before   uint64 // when the stream was in one last
+	row      int    // of the call
 }
 
 // workOf is the activity in a region of a stream.
@@ -50,9 +51,9 @@ func (a *analysis) devices() {
 			case int(l.process) != rank:
 			case a.stream(l):
 				before := uint64(0)
-				for _, c := range l.calls {
+				for i, c := range l.calls {
 					if what, ok := workOf[c.state]; ok && c.enter < c.leave {
-						all = append(all, work{c.enter, c.leave, what, c.path, l, before})
+						all = append(all, work{c.enter, c.leave, what, c.path, l, before, i})
 						before = max(before, c.leave)
 					}
 				}
@@ -118,8 +119,9 @@ func (a *analysis) waitForDevice(l *location, c *call, all []work) {
 			return
 		}
 	}
-	at, last := c.enter, (*location)(nil)
-	for _, w := range all {
+	at, last := c.enter, (*work)(nil)
+	for i := range all {
+		w := &all[i]
 		if w.to <= c.enter || w.to > c.leave || transfers && w.what != InTransfer {
 			continue
 		}
@@ -130,9 +132,13 @@ func (a *analysis) waitForDevice(l *location, c *call, all []work) {
 				}
 			})
 		}
-		at, last = w.to, w.stream
+		at, last = w.to, w
 	}
-	if last != nil {
-		l.leaves = append(l.leaves, jump{at, at, last.p})
+	if last == nil {
+		return
+	}
+	l.leaves = append(l.leaves, jump{at, at, last.stream.p})
+	if !transfers {
+		l.kernels = append(l.kernels, WaitSpan{From: c.enter, To: at, Pattern: LateKernel, Row: last.row, Cause: last.stream.p, Path: c.path})
 	}
 }

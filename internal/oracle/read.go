@@ -60,9 +60,10 @@ type location struct {
 	last    uint64
 	spans   []markerSpan
 	marks   []mark
-	slices  []slice // activity over time
-	does    []slice // the same, with what hosts wait for on devices
-	leaves  []jump  // where the critical path goes over for what devices do
+	slices  []slice    // activity over time
+	does    []slice    // the same, with what hosts wait for on devices
+	leaves  []jump     // where the critical path goes over for what devices do
+	kernels []WaitSpan // what a host waits for devices
 	execs   []execution
 	whole   bool // the root has all events
 }

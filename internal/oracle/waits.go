@@ -23,7 +23,7 @@ const NoCause = trace.P(trace.Undefined)
 
 // kindOrder puts waits for messages before those for collectives.
 var kindOrder = map[Item]int{
-	LateSender: 0, LateReceiver: 0, LateProgress: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, LatePost: 0, EarlyWait: 0, LockContention: 0, BarrierDone: 1, NxNDone: 1,
+	LateSender: 0, LateReceiver: 0, LateProgress: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, LatePost: 0, EarlyWait: 0, LockContention: 0, LateKernel: 0, BarrierDone: 1, NxNDone: 1,
 }
 
 // WaitSpan is a wait state of one location.
@@ -85,15 +85,15 @@ func (a *analysis) waits(l *location) []WaitSpan {
 			add(w)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y WaitSpan) int {
-		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(kindOrder[x.Pattern], kindOrder[y.Pattern]), cmp.Compare(x.Row, y.Row))
-	})
 	return a.apart(l, list)
 }
 
 // apart lets a location wait for one thing at a time: what two spans share belongs
 // to the first.
 func (a *analysis) apart(l *location, list []WaitSpan) []WaitSpan {
+	slices.SortStableFunc(list, func(x, y WaitSpan) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(kindOrder[x.Pattern], kindOrder[y.Pattern]), cmp.Compare(x.Row, y.Row))
+	})
 	var out []WaitSpan
 	past := uint64(0)
 	for _, w := range list {

@@ -182,7 +182,7 @@ var itemOfPattern = map[uint32]oracle.Item{
 	xtf.WaitLateSender: oracle.LateSender, xtf.WaitLateReceiver: oracle.LateReceiver, xtf.WaitBarrier: oracle.WaitBarrier,
 	xtf.WaitBarrierCompletion: oracle.BarrierDone, xtf.WaitNxN: oracle.WaitNxN, xtf.WaitNxNCompletion: oracle.NxNDone,
 	xtf.WaitLateBroadcast: oracle.LateBroadcast, xtf.WaitEarlyReduce: oracle.EarlyReduce, xtf.WaitEarlyScan: oracle.EarlyScan,
-	xtf.WaitLateProgress: oracle.LateProgress, xtf.WaitLatePost: oracle.LatePost, xtf.WaitEarlyWait: oracle.EarlyWait, xtf.WaitLock: oracle.LockContention,
+	xtf.WaitLateProgress: oracle.LateProgress, xtf.WaitLatePost: oracle.LatePost, xtf.WaitEarlyWait: oracle.EarlyWait, xtf.WaitLock: oracle.LockContention, xtf.WaitLateKernel: oracle.LateKernel,
 }
 
 // fileLines tells what a file says.
