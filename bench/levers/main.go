@@ -3,9 +3,10 @@
 //	bench/tool levers [-coppice bin/coppice] [-runs 7] [-processes 4] [-record "FLAGS"] [CASE...]
 //
 // In turns it records the program of a case as it is and has the change predicted, and runs it without the recorder as it is and with
-// the change. A line has the seconds that the program itself measures: medians of the runs; of the recorded run whose prediction is
-// the median what it took, and that less what coppice says the change saves, and how far this is off the changed program. Needs
-// mpicc and mpirun of Open MPI. Where other work runs, chrt -r 10 before it gives its programs the processors first.
+// the change. A line has the seconds that the program itself measures, of the fastest run of each, since what else a machine does only
+// takes time; for the recorded one that less what coppice says the change saves, and how far this is off the changed program. A process
+// has a processor of its own, if there are as many. Needs mpicc and mpirun of Open MPI. Where other work runs, chrt -r 10 before it
+// gives its programs the processors first.
 //
 // A case of another program is NAME: WHAT=COMMAND=CHANGED COMMAND=KIND=TARGET=SAVED, or ...=change=FLAGS with all that the flags of
 // coppice levers ask for; programs.sh has some. Its seconds are the last number of a line of its output with the word "time" or "seconds".
@@ -22,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +71,10 @@ func main() {
 	record := flag.String("record", "", "flags of coppice record")
 	flag.Parse()
 	b.record = strings.Fields(*record)
-	b.launch = []string{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(*processes)}
+	b.launch = []string{"mpirun", "--bind-to", "core", "-n", strconv.Itoa(*processes)}
+	if *processes > runtime.NumCPU() {
+		b.launch = []string{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(*processes)}
+	}
 	if err := b.table(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "levers:", err)
 		os.Exit(1)
@@ -161,8 +166,8 @@ func (b *bench) line(x *change) error {
 			*r.to = append(*r.to, s)
 		}
 	}
-	slices.SortFunc(list, func(a, b prediction) int { return cmp.Compare(a.recorded-a.saved, b.recorded-b.saved) })
-	p, was, now := list[len(list)/2], median(is), median(changed)
+	p := slices.MinFunc(list, func(a, b prediction) int { return cmp.Compare(a.recorded, b.recorded) })
+	was, now := slices.Min(is), slices.Min(changed)
 	fmt.Printf("| %s | %s | %s | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", x.name, x.what, x.asked(), was, p.recorded, p.recorded-p.saved, now, 100*math.Abs(p.recorded-p.saved-now)/now)
 	return nil
 }
@@ -241,11 +246,6 @@ func seconds(out string) (float64, error) {
 		}
 	}
 	return strconv.ParseFloat(last, 64)
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
 // output runs a command.
