@@ -204,7 +204,10 @@ func OpenGapCounts(s *Shared, src []byte) (_ *GapCounts, err error) {
 	}
 	copy(c.instances[1:], cols[0])
 	copy(c.locations[1:], cols[1])
-	return c, c.readValues(cols[2], cols[3], cols[4])
+	if err := c.readValues(cols[2], cols[3], cols[4]); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // readValues adds the values of each slot.

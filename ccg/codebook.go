@@ -247,7 +247,10 @@ func OpenCodebook(defs *trace.Definitions, d Deviation, src []byte) (_ *Codebook
 		r.bins(c)
 		c.first = append(c.first, uint32(len(c.bins)))
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // bins takes the bins of a context.

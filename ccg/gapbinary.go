@@ -114,10 +114,11 @@ func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (_ *GapH
 		return nil, err
 	}
 	h.shifts = h.grid.shifts(h.d)
-	if err = r.contexts(h.grid, func(c gapContext) { r.cells(h, h.context(c)) }); err == nil {
-		h.limit()
+	if err = r.contexts(h.grid, func(c gapContext) { r.cells(h, h.context(c)) }); err != nil {
+		return nil, err
 	}
-	return h, err
+	h.limit()
+	return h, nil
 }
 
 // cells takes the cells of a context.
