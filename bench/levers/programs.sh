@@ -1,5 +1,5 @@
 #!/bin/bash
-# What coppice levers says of changes of NPB CG and LAMMPS, beside what they do.
+# What coppice levers says of changes of NPB CG and LAMMPS, next to what they do.
 #
 #   bench/levers/programs.sh WORK NPB3.4-MPI   # builds the programs in the folder WORK, with the sources of NPB 3.4
 #   bench/levers/programs.sh WORK [FLAG...]    # measures them: flags of bench/tool levers, such as -runs 7
