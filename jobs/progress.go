@@ -68,7 +68,7 @@ type tally struct {
 	share              uint64 // of slowest, in units of 2^-32
 }
 
-// NewMeter prepares progress on c, which belongs to the meter alone until Close. show is
+// NewMeter prepares progress on c. Until Close nobody else makes collective calls on c, or uses the meter's tag. show is
 // called on rank 0, from one goroutine at a time; nil shows nothing.
 func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
 	m := &Meter{comm: c, show: show, parent: -1, kids: map[int]tally{}, end: make(chan struct{})}
