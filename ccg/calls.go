@@ -3,6 +3,7 @@ package ccg
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -23,12 +24,12 @@ type Call struct {
 type tally []uint64
 
 // own returns what a node has itself.
-func (n tally) own(v *view, id uint32) uint64 {
+func (n tally) own(v *graph.View, id uint32) uint64 {
 	own := n[id]
-	if v.nodes.kind(id) == kindRepeat {
+	if v.Nodes.Kind(id) == graph.KindRepeat {
 		return 0
 	}
-	for _, c := range v.nodes.words(id) {
+	for _, c := range v.Nodes.Words(id) {
 		own -= n[c]
 	}
 	return own
@@ -39,18 +40,18 @@ func (n tally) own(v *view, id uint32) uint64 {
 // none itself.
 func (n tally) find(x *Index, k uint64) (id uint32, event uint64, depth int) {
 	v := x.loc.view
-	for id = v.root; ; {
+	for id = v.Root; ; {
 		if own := n.own(v, id); own > k {
 			return id, event, depth
 		} else {
 			k -= own
 		}
-		list := v.nodes.children(id)
-		switch v.nodes.kind(id) {
-		case kindCall:
+		list := v.Nodes.Children(id)
+		switch v.Nodes.Kind(id) {
+		case graph.KindCall:
 			event++
 			depth++
-		case kindRepeat:
+		case graph.KindRepeat:
 			times := k / n[list[0]]
 			k -= times * n[list[0]]
 			event += times * x.events[list[0]]
@@ -78,8 +79,8 @@ func (x *Index) callsOf(region uint32) tally {
 		clear(x.counted)
 	}
 	v := x.loc.view
-	k := tally(v.count(func(id uint32) uint64 {
-		if v.nodes.kind(id) == kindCall && v.shapeOf(id).region(v.defs) == region {
+	k := tally(v.Count(func(id uint32) uint64 {
+		if v.Nodes.Kind(id) == graph.KindCall && v.ShapeOf(id).Region(v.Defs) == region {
 			return 1
 		}
 		return 0
@@ -92,20 +93,20 @@ func (x *Index) callsOf(region uint32) tally {
 }
 
 // Calls returns the number of calls of a region.
-func (x *Index) Calls(region uint32) uint64 { return x.callsOf(region)[x.loc.view.root] }
+func (x *Index) Calls(region uint32) uint64 { return x.callsOf(region)[x.loc.view.Root] }
 
 // Call returns call number k of a region, from 0 by enter: O(depth * fan) and two
 // times to look up.
 func (x *Index) Call(region uint32, k uint64) (Call, error) {
 	v := x.loc.view
 	calls := x.callsOf(region)
-	if k >= calls[v.root] {
-		return Call{}, fmt.Errorf("call graph: location %d: call %d of %d of region %d: %w", x.loc.p, k, calls[v.root], region, ErrRange)
+	if k >= calls[v.Root] {
+		return Call{}, fmt.Errorf("call graph: location %d: call %d of %d of region %d: %w", x.loc.p, k, calls[v.Root], region, ErrRange)
 	}
 	id, event, depth := calls.find(x, k)
-	h := v.shapeOf(id)
-	call := Call{Number: k, Last: event + x.events[id] - 1, Depth: depth, Cut: h.cut}
-	call.OpenCall = OpenCall{Region: region, Ref: h.ref, Node: v.ids[id], Event: event}
+	h := v.ShapeOf(id)
+	call := Call{Number: k, Last: event + x.events[id] - 1, Depth: depth, Cut: h.Cut}
+	call.OpenCall = OpenCall{Region: region, Ref: h.Ref, Node: v.Ids[id], Event: event}
 	var err error
 	if call.Begin, err = x.timeOf(event); err != nil {
 		return call, err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -12,11 +13,11 @@ import (
 // locations, in ascending P: canonical numbering, no content twice, fan-out,
 // reachability, event counts, and that every column decodes to what its heads
 // say and expands to events.
-func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
-	if err := s.checkContent(); err != nil {
+func Check(s *graph.Shared, locations iter.Seq2[*Location, error]) error {
+	if err := checkContent(s); err != nil {
 		return fmt.Errorf("call graph: %w", err)
 	}
-	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.graph.tuples.len())}
+	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.Graph.Tuples.Len())}
 	r := newRowNumbering(s)
 	last, any := trace.P(0), false
 	for l, err := range locations {
@@ -24,7 +25,7 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 			return err
 		}
 		if any && l.p <= last {
-			return fmt.Errorf("call graph: location %d after %d: %w", l.p, last, ErrCorrupt)
+			return fmt.Errorf("call graph: location %d after %d: %w", l.p, last, graph.ErrCorrupt)
 		}
 		last, any = l.p, true
 		if err := c.visit(l.root); err != nil {
@@ -37,34 +38,34 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 	if err := r.finish(); err != nil {
 		return fmt.Errorf("call graph: %w", err)
 	}
-	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.graph.tuples.len() {
+	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.Graph.Tuples.Len() {
 		return fmt.Errorf("call graph: %d of %d nodes and %d of %d tuples are used: %w",
-			c.nodes, s.Nodes(), c.tuples, s.graph.tuples.len(), ErrCorrupt)
+			c.nodes, s.Nodes(), c.tuples, s.Graph.Tuples.Len(), graph.ErrCorrupt)
 	}
 	return nil
 }
 
 // checkContent looks for equal nodes and bad nodes; tuples were compared when
 // they were read.
-func (s *Shared) checkContent() error {
-	g := graph{nodes: newStore(), tuples: s.graph.tuples, shapes: s.graph.shapes}
-	from := s.graph.nodes
-	for id := uint32(1); int(id) <= from.len(); id++ {
-		if err := g.checkNode(id, from.meta[id], from.words(id), s.opt.Fan); err != nil {
+func checkContent(s *graph.Shared) error {
+	g := graph.Graph{Nodes: graph.NewStore(), Tuples: s.Graph.Tuples, Shapes: s.Graph.Shapes}
+	from := s.Graph.Nodes
+	for id := uint32(1); int(id) <= from.Len(); id++ {
+		if err := g.CheckNode(id, from.Meta[id], from.Words(id), s.Opt.Fan); err != nil {
 			return err
 		}
-		n, err := g.nodes.intern(from.meta[id], from.words(id))
+		n, err := g.Nodes.Intern(from.Meta[id], from.Words(id))
 		if err != nil {
 			return err
 		}
 		if n != id {
-			return fmt.Errorf("nodes %d and %d are equal: %w", n, id, ErrCorrupt)
+			return fmt.Errorf("nodes %d and %d are equal: %w", n, id, graph.ErrCorrupt)
 		}
 	}
-	if s.classes != nil {
-		c := classes{tables: s.classes.tables}
-		if r := c.reindex(); r.node != 0 {
-			return fmt.Errorf("class %d of node %d is there twice: %w", r.row, r.node, ErrCorrupt)
+	if s.Classes != nil {
+		c := graph.Classes{Tables: s.Classes.Tables}
+		if r := c.Reindex(); r.Node != 0 {
+			return fmt.Errorf("class %d of node %d is there twice: %w", r.Row, r.Node, graph.ErrCorrupt)
 		}
 	}
 	return nil
@@ -73,14 +74,14 @@ func (s *Shared) checkContent() error {
 // rowNumbering follows the order in which classes appear over all locations:
 // those of a node met for the first time must have the next number.
 type rowNumbering struct {
-	s    *Shared
+	s    *graph.Shared
 	next []uint32 // by node
 	err  error
 }
 
-func newRowNumbering(s *Shared) *rowNumbering {
+func newRowNumbering(s *graph.Shared) *rowNumbering {
 	r := &rowNumbering{s: s}
-	if s.classes != nil {
+	if s.Classes != nil {
 		r.next = make([]uint32, s.Nodes()+1)
 	}
 	return r
@@ -92,15 +93,15 @@ func (r *rowNumbering) meet(id, row uint32) {
 	case row == r.next[id]:
 		r.next[id]++
 	case row > r.next[id] && r.err == nil:
-		r.err = fmt.Errorf("class %d of node %d comes as number %d: %w", row, id, r.next[id], ErrCorrupt)
+		r.err = fmt.Errorf("class %d of node %d comes as number %d: %w", row, id, r.next[id], graph.ErrCorrupt)
 	}
 }
 
 // finish checks that every class was met.
 func (r *rowNumbering) finish() error {
 	for id, n := range r.next {
-		if t := r.s.classes.tables[id]; t != nil && int(n) != t.rows {
-			return fmt.Errorf("%d of %d classes of node %d are used: %w", n, t.rows, id, ErrCorrupt)
+		if t := r.s.Classes.Tables[id]; t != nil && int(n) != t.Rows {
+			return fmt.Errorf("%d of %d classes of node %d are used: %w", n, t.Rows, id, graph.ErrCorrupt)
 		}
 	}
 	return nil
@@ -108,7 +109,7 @@ func (r *rowNumbering) finish() error {
 
 // numbering follows the canonical order over all locations.
 type numbering struct {
-	s      *Shared
+	s      *graph.Shared
 	seen   []bool
 	tuple  []bool
 	nodes  uint32
@@ -118,14 +119,14 @@ type numbering struct {
 // visit walks what root reaches in post-order: every node met for the first
 // time must have the next id, and its tuple be known or the next one.
 func (c *numbering) visit(root uint32) error {
-	nodes := c.s.graph.nodes
-	return nodes.postOrder(root, c.seen, func(id uint32) error {
+	nodes := c.s.Graph.Nodes
+	return nodes.PostOrder(root, c.seen, func(id uint32) error {
 		if c.nodes++; id != c.nodes {
-			return fmt.Errorf("node %d comes as number %d: %w", id, c.nodes, ErrCorrupt)
+			return fmt.Errorf("node %d comes as number %d: %w", id, c.nodes, graph.ErrCorrupt)
 		}
-		if t := nodes.tuple(id); !c.tuple[t] {
+		if t := nodes.Tuple(id); !c.tuple[t] {
 			if t != c.tuples {
-				return fmt.Errorf("tuple %d comes as number %d: %w", t, c.tuples, ErrCorrupt)
+				return fmt.Errorf("tuple %d comes as number %d: %w", t, c.tuples, graph.ErrCorrupt)
 			}
 			c.tuple[t] = true
 			c.tuples++
@@ -144,8 +145,8 @@ func (l *Location) check(r *rowNumbering) error {
 	}
 	x := l.Expand()
 	if r.next != nil {
-		x.walk.numbers = func(id, row uint32) { r.meet(l.view.ids[id], row) }
-		x.walk.init(l.view)
+		x.walk.Numbers = func(id, row uint32) { r.meet(l.view.Ids[id], row) }
+		x.walk.Init(l.view)
 	}
 	var b trace.Batch
 	n := uint64(0)
@@ -153,12 +154,12 @@ func (l *Location) check(r *rowNumbering) error {
 	mark := l.first
 	for {
 		err := x.Next(&b)
-		for i := (markEvery - n%markEvery) % markEvery; i < uint64(len(b.Events)); i += markEvery {
+		for i := (graph.MarkEvery - n%graph.MarkEvery) % graph.MarkEvery; i < uint64(len(b.Events)); i += graph.MarkEvery {
 			if n+i == 0 {
 				continue
 			}
 			if mark += trace.Time(marks.Next()); mark != b.Events[i].Time {
-				return fmt.Errorf("call graph: location %d, event %d: mark %d, time %d: %w", l.p, n+i, mark, b.Events[i].Time, ErrCorrupt)
+				return fmt.Errorf("call graph: location %d, event %d: mark %d, time %d: %w", l.p, n+i, mark, b.Events[i].Time, graph.ErrCorrupt)
 			}
 		}
 		n += uint64(len(b.Events))
@@ -173,7 +174,7 @@ func (l *Location) check(r *rowNumbering) error {
 		return fmt.Errorf("call graph: location %d: %w", l.p, r.err)
 	}
 	if n != l.Events() {
-		return fmt.Errorf("call graph: location %d: %d events, %d announced: %w", l.p, n, l.Events(), ErrCorrupt)
+		return fmt.Errorf("call graph: location %d: %d events, %d announced: %w", l.p, n, l.Events(), graph.ErrCorrupt)
 	}
 	return nil
 }

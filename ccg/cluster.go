@@ -27,7 +27,7 @@ func Clusters(locations iter.Seq2[*Location, error]) ([]Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		k := key{l.root, l.view.rootRow}
+		k := key{l.root, l.view.RootRow}
 		i, ok := place[k]
 		if !ok {
 			i = len(list)

@@ -5,28 +5,30 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 func TestClusters(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		o    Options
+		o    graph.Options
 		want [][]trace.P
 	}{
-		{"lossless", Options{}, [][]trace.P{{0, 1, 3}, {2}}},
-		{"classes", Options{Deviation: testBound}, [][]trace.P{{0, 1, 3}, {2}}},
+		{"lossless", graph.Options{}, [][]trace.P{{0, 1, 3}, {2}}},
+		{"classes", graph.Options{Deviation: graph.Deviation{Abs: 1 << 40}}, [][]trace.P{{0, 1, 3}, {2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &made{defs: testDefs(4)}
+			m := &made{defs: ccgtest.Definitions(4)}
 			for p := range 4 {
 				n := 600
 				if p == 2 {
 					n = 500
 				}
-				m.streams = append(m.streams, callEvents(n))
+				m.streams = append(m.streams, ccgtest.CallEvents(n))
 			}
-			m.finish(t, c.o, 1)
+			m.finish(t, c.o)
 			list, err := Clusters(m.each())
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -36,7 +37,7 @@ type Step struct {
 // location, and 8 KiB per column with values among the events passed.
 type Cursor struct {
 	x      *Index
-	walk   walker           // where settle leaves it
+	walk   graph.Walker     // where settle leaves it
 	calls  []calling        // the open calls
 	pos    []uint64         // by column: values before the cursor
 	reads  []*column.Cursor // by column: nil if not read
@@ -60,8 +61,8 @@ func (l *Location) Cursor() *Cursor { return l.Index().Cursor() }
 // Cursor returns a cursor before the first event.
 func (x *Index) Cursor() *Cursor {
 	v := x.loc.view
-	c := &Cursor{x: x, pos: make([]uint64, len(v.cols)), reads: make([]*column.Cursor, len(v.cols)), time: x.loc.first}
-	c.walk.lists, c.walk.row = true, c.row
+	c := &Cursor{x: x, pos: make([]uint64, len(v.Cols)), reads: make([]*column.Cursor, len(v.Cols)), time: x.loc.first}
+	c.walk.Lists, c.walk.Row = true, c.row
 	c.rewind()
 	c.settle()
 	return c
@@ -70,12 +71,12 @@ func (x *Index) Cursor() *Cursor {
 // rewind goes to the first event, without time and positions.
 func (c *Cursor) rewind() {
 	c.calls, c.next = c.calls[:0], 0
-	c.walk.init(c.x.loc.view)
+	c.walk.Init(c.x.loc.view)
 }
 
 // row passes the class at a slot, or backwards reads the one passed last.
 func (c *Cursor) row(slot uint32, back bool) uint64 {
-	at := c.x.loc.view.class[slot]
+	at := c.x.loc.view.Class[slot]
 	if !back {
 		c.pos[at]++
 	}
@@ -103,13 +104,13 @@ func (c *Cursor) Time() trace.Time { return c.time }
 // settle passes what is not an event: borders of Groups and Repeats, calls that end
 // without a leave. It stops before an event, or at the end.
 func (c *Cursor) settle() {
-	for !c.walk.atEvent() {
-		if st, _, _ := c.walk.next(); st == stepCut {
+	for !c.walk.AtEvent() {
+		if st, _, _ := c.walk.Next(); st == graph.StepCut {
 			c.leave()
 		}
 	}
-	if c.walk.bad {
-		c.fail(c.x.damaged("a class that does not exist"))
+	if c.walk.Bad {
+		c.fail(c.x.loc.damaged("a class that does not exist"))
 	}
 }
 
@@ -128,25 +129,25 @@ func (c *Cursor) Next() (Step, bool) {
 
 // forward passes the event after the cursor: one of node id, with the given gap
 // before it.
-func (c *Cursor) forward() (st step, id uint32, gap uint64, ok bool) {
-	if c.err != nil || c.next == c.x.loc.view.events {
-		return stepEnd, 0, 0, false
+func (c *Cursor) forward() (st graph.Step, id uint32, gap uint64, ok bool) {
+	if c.err != nil || c.next == c.x.loc.view.Events {
+		return graph.StepEnd, 0, 0, false
 	}
-	st, id, slot := c.walk.next()
+	st, id, slot := c.walk.Next()
 	gap = c.gap(slot, false)
 	switch st {
-	case stepOpen:
+	case graph.StepOpen:
 		c.enter(c.next, c.time+trace.Time(gap), true)
-	case stepClose:
+	case graph.StepClose:
 		c.leave()
 	}
-	if c.met != nil && st != stepClose {
+	if c.met != nil && st != graph.StepClose {
 		c.met[id]++
 	}
 	c.values(id, st, 1)
 	c.next++
 	if c.time += trace.Time(gap); c.time < trace.Time(gap) {
-		c.fail(c.x.damaged("time overflows"))
+		c.fail(c.x.loc.damaged("time overflows"))
 	}
 	c.settle()
 	return st, id, gap, c.err == nil
@@ -166,37 +167,37 @@ func (c *Cursor) Prev() (Step, bool) {
 }
 
 // backward passes the event before the cursor: one of node id.
-func (c *Cursor) backward() (st step, id uint32, ok bool) {
+func (c *Cursor) backward() (st graph.Step, id uint32, ok bool) {
 	v := c.x.loc.view
 	for c.err == nil && c.next > 0 {
-		st, id, slot := c.walk.prev()
-		if st == stepOpen && v.class != nil && v.class[slot] >= 0 {
-			c.pos[v.class[slot]]--
+		st, id, slot := c.walk.Prev()
+		if st == graph.StepOpen && v.Class != nil && v.Class[slot] >= 0 {
+			c.pos[v.Class[slot]]--
 		}
 		switch {
-		case !v.isReal(id):
+		case !v.IsReal(id):
 			continue
-		case st == stepOpen:
+		case st == graph.StepOpen:
 			c.leave()
-		case st == stepClose, st == stepCut:
+		case st == graph.StepClose, st == graph.StepCut:
 			c.enter(c.next-c.x.events[id], 0, false)
 		}
-		if st != stepCut {
+		if st != graph.StepCut {
 			return st, id, c.back(id, c.gap(slot, true), st)
 		}
 	}
-	return stepEnd, 0, false
+	return graph.StepEnd, 0, false
 }
 
 // back finishes a step backwards over an event with the given gap before it.
-func (c *Cursor) back(id uint32, gap uint64, st step) bool {
+func (c *Cursor) back(id uint32, gap uint64, st graph.Step) bool {
 	c.next--
 	c.values(id, st, ^uint64(0))
-	if c.met != nil && st != stepClose {
+	if c.met != nil && st != graph.StepClose {
 		c.met[id]--
 	}
 	if c.time < trace.Time(gap) {
-		c.fail(c.x.damaged("time before 0"))
+		c.fail(c.x.loc.damaged("time before 0"))
 	}
 	c.time -= trace.Time(gap)
 	return c.err == nil
@@ -210,26 +211,26 @@ func (c *Cursor) fail(err error) {
 
 // describe fills in what a node says of its event; depth counts the calls that are open on the side of the event where the one
 // that it enters or leaves is open only for a leave.
-func (s *Step) describe(v *view, id uint32, st step, depth int) {
-	h := v.shapeOf(id)
-	s.Kind, s.Ref, s.Region, s.Node, s.Tuple, s.Depth, s.Move = h.kind, h.ref, h.ref, v.ids[id], v.nodes.tuple(id), depth, Records
+func (s *Step) describe(v *graph.View, id uint32, st graph.Step, depth int) {
+	h := v.ShapeOf(id)
+	s.Kind, s.Ref, s.Region, s.Node, s.Tuple, s.Depth, s.Move = h.Kind, h.Ref, h.Ref, v.Ids[id], v.Nodes.Tuple(id), depth, Records
 	switch st {
-	case stepOpen:
-		s.Move, s.Region = Enters, h.region(v.defs)
-	case stepClose:
-		s.Move, s.Region, s.Kind, s.Depth = Leaves, h.region(v.defs), trace.Leave, depth-1
-		if h.kind == trace.CallingContextEnter {
-			s.Kind, s.Ref = trace.CallingContextLeave, h.left
+	case graph.StepOpen:
+		s.Move, s.Region = Enters, h.Region(v.Defs)
+	case graph.StepClose:
+		s.Move, s.Region, s.Kind, s.Depth = Leaves, h.Region(v.Defs), trace.Leave, depth-1
+		if h.Kind == trace.CallingContextEnter {
+			s.Kind, s.Ref = trace.CallingContextLeave, h.Left
 		}
 	}
 }
 
 // gap passes the gap of the walk's last step, at a slot, in either direction.
 func (c *Cursor) gap(slot uint32, back bool) uint64 {
-	at := c.x.loc.view.column[slot]
+	at := c.x.loc.view.Column[slot]
 	switch {
 	case at < 0:
-		return c.walk.gap
+		return c.walk.Gap
 	case back:
 		c.pos[at]--
 		return c.valueAt(at, c.pos[at])
@@ -241,7 +242,7 @@ func (c *Cursor) gap(slot uint32, back bool) uint64 {
 // valueAt reads value i of a column.
 func (c *Cursor) valueAt(at int32, i uint64) uint64 {
 	if c.cached {
-		v, err := c.x.value(at, i)
+		v, err := c.x.sums.value(at, i)
 		if err != nil {
 			c.fail(err)
 		}
@@ -263,21 +264,21 @@ func (c *Cursor) valueAt(at int32, i uint64) uint64 {
 
 // values moves the positions of the values that come with an event by one, or
 // by minus one.
-func (c *Cursor) values(id uint32, st step, by uint64) {
+func (c *Cursor) values(id uint32, st graph.Step, by uint64) {
 	v := c.x.loc.view
-	if v.extra[id] == 0 {
+	if v.Extra[id] == 0 {
 		return
 	}
-	h := v.shapeOf(id)
-	at, n := v.valueSlots(h, id, st)
-	for _, k := range v.column[at : at+n] {
+	h := v.ShapeOf(id)
+	at, n := v.ValueSlots(h, id, st)
+	for _, k := range v.Column[at : at+n] {
 		c.pos[k] += by
 	}
-	words := h.payload
-	if st == stepClose {
-		words = h.leavePayload
+	words := h.Payload
+	if st == graph.StepClose {
+		words = h.LeavePayload
 	}
 	if words > 0 {
-		c.pos[v.bytes] += by * words
+		c.pos[v.Bytes] += by * words
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -117,17 +119,16 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		name string
 		n    int
 		odd  bool
-		o    Options
-		step uint64 // gaps are rounded down to multiples
+		o    graph.Options
 	}{
-		{"one", 1, false, Options{}, 1},
-		{"small", 150, true, Options{}, 1},
-		{"small groups", 300, true, Options{Fan: 2}, 1},
-		{"unfolded", 900, true, Options{Fold: -1, Fan: 3}, 1},
-		{"large", 12000, true, Options{}, 1},
-		{"few classes", 12000, true, Options{Deviation: testBound}, 64},
-		{"small classes", 3000, true, Options{Fan: 3, Deviation: testBound}, 200},
-		{"one class", 3000, true, Options{Deviation: testBound}, 1 << 41},
+		{"one", 1, false, graph.Options{}},
+		{"small", 150, true, graph.Options{}},
+		{"small groups", 300, true, graph.Options{Fan: 2}},
+		{"unfolded", 900, true, graph.Options{Fold: -1, Fan: 3}},
+		{"large", 12000, true, graph.Options{}},
+		{"few classes", 12000, true, graph.Options{Deviation: graph.Deviation{Abs: 64}}},
+		{"small classes", 3000, true, graph.Options{Fan: 3, Deviation: graph.Deviation{Abs: 200}}},
+		{"one class", 3000, true, graph.Options{Deviation: graph.Deviation{Abs: 1 << 41}}},
 	} {
 		if testing.Short() && c.n != 150 && c.name != "small classes" {
 			continue
@@ -135,54 +136,15 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		t.Run(c.name, func(t *testing.T) {
 			m := madeCases[c.name]
 			if m == nil {
-				m = &made{defs: testDefs(3)}
+				m = &made{defs: ccgtest.Definitions(3)}
 				for p := range uint32(3) {
-					m.streams = append(m.streams, boundLengths(newScript(uint64(c.n), p, 3, c.odd).stream(c.n)))
+					m.streams = append(m.streams, boundLengths(ccgtest.NewScript(uint64(c.n), p, 3, c.odd).Stream(c.n)))
 				}
-				m.finish(t, c.o, c.step)
+				m.finish(t, c.o)
 				madeCases[c.name] = m
 			}
 			f(t, m)
 		})
-	}
-}
-
-// boundLengths makes the messages of a stream small enough to add up.
-func boundLengths(all *trace.Batch) *trace.Batch {
-	for i := range all.Events {
-		if e := &all.Events[i]; isMessage(e.Kind) {
-			all.Words(e)[3] &= 1<<40 - 1
-		}
-	}
-	return all
-}
-
-// finish makes the graph of m's streams; if o is lossy, of streams with rounded
-// gaps, which become m's.
-func (m *made) finish(t testing.TB, o Options, step uint64) {
-	t.Helper()
-	for p, all := range m.streams {
-		l := build(t, m.defs, trace.P(p), all, o, 1000)
-		if !o.Deviation.Lossless() {
-			l, m.streams[p] = rounded(l, all, func(gap uint64) uint64 { return gap - gap%step })
-		}
-		m.locals = append(m.locals, l)
-	}
-	if o.Deviation.Lossless() {
-		m.shared = join(t, m.defs, m.locals, o)
-	} else {
-		m.shared = classed(t, m.defs, m.locals, o)
-	}
-	for _, l := range m.locals {
-		blob, err := NewDistributor(m.shared).Distribute(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loc, err := OpenLocation(m.shared, blob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.blobs, m.locs = append(m.blobs, blob), append(m.locs, loc)
 	}
 }
 

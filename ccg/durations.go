@@ -3,6 +3,8 @@ package ccg
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
 // DurationBins is the number of bins of a histogram of durations.
@@ -65,9 +67,9 @@ func (d *Durations) Add(o *Durations) error {
 	for i, n := range o.Bins {
 		d.Bins[i] += n
 	}
-	d.Bound, d.SumBound = max(d.Bound, o.Bound), min(d.SumBound+o.SumBound, farthest)
+	d.Bound, d.SumBound = max(d.Bound, o.Bound), min(d.SumBound+o.SumBound, graph.Farthest)
 	if !addTimes(&d.Sum, o.Sum, 1) {
-		return fmt.Errorf("call graph: a sum of durations exceeds 64 bits: %w", ErrLimit)
+		return fmt.Errorf("call graph: a sum of durations exceeds 64 bits: %w", graph.ErrLimit)
 	}
 	return nil
 }
@@ -77,26 +79,25 @@ func (d *Durations) Add(o *Durations) error {
 // columns and nothing else: O(values + rows of classes).
 func (l *Location) GapDurations(region uint32) (*Durations, error) {
 	d, ok := &Durations{}, true
-	for i, c := range l.view.cols {
-		if c.gap && c.region == region {
+	for i, c := range l.view.Cols {
+		if c.Gap && c.Region == region {
 			if err := l.durations(d, &ok, i); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if l.view.tables != nil {
+	if l.view.Tables != nil {
 		counts, err := l.rowCounts()
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range l.view.order {
-			if t := l.view.tables[id]; t != nil && l.view.shapeOf(id).region(l.view.defs) == region {
-				ok = l.view.addGaps(d, id, t, counts[id]) && ok
+		for _, id := range l.view.Order {
+			if t := l.view.Tables[id]; t != nil && l.view.ShapeOf(id).Region(l.view.Defs) == region {
+				ok = d.addGaps(l.view, id, t, counts[id]) && ok
 			}
 		}
 	}
-	d.Bound, d.SumBound = l.durationBounds(1, d.Max, d.Count, d.Sum)
-	return d, l.durationError(ok)
+	return d, d.bounded(l, 1, ok)
 }
 
 // durations adds the values of a column.
@@ -110,15 +111,15 @@ func (l *Location) durations(d *Durations, ok *bool, c int) error {
 }
 
 // addGaps adds the gaps in the rows of a node with classes.
-func (v *view) addGaps(d *Durations, id uint32, t *classTable, counts []uint64) bool {
+func (d *Durations) addGaps(v *graph.View, id uint32, t *graph.ClassTable, counts []uint64) bool {
 	ok := true
-	times := v.iterations(id, t)
-	children := v.nodes.children(id)
+	times := v.Iterations(id, t)
+	children := v.Nodes.Children(id)
 	for row, m := range counts {
-		gaps, _ := t.row(row)
+		gaps, _ := t.Row(row)
 		for i, gap := range gaps {
-			tail := i == t.kidsPerRow
-			if tail && v.shapeOf(id).cut || !tail && !v.isReal(children[min(i, len(children)-1)]) {
+			tail := i == t.KidsPerRow
+			if tail && v.ShapeOf(id).Cut || !tail && !v.IsReal(children[min(i, len(children)-1)]) {
 				continue // no gap there
 			}
 			ok = d.add(gap, m*times) && ok
@@ -127,25 +128,20 @@ func (v *view) addGaps(d *Durations, id uint32, t *classTable, counts []uint64) 
 	return ok
 }
 
-// durationBounds returns how far a duration of so many gaps, and a sum of n such
-// ones, may be off.
-func (l *Location) durationBounds(gaps, longest, n, sum uint64) (one, all uint64) {
-	d := l.Deviation()
-	one, all = d.TimeBound(gaps, longest), farthest
-	if hi, total := bits.Mul64(gaps, n); hi == 0 {
-		all = d.StoredBound(total, sum)
+// bounded sets how far a duration of so many gaps at most, and the sum of all, may be off; it fails unless the sum is ok.
+func (d *Durations) bounded(l *Location, gaps uint64, ok bool) error {
+	by := l.Deviation()
+	d.Bound, d.SumBound = by.TimeBound(gaps, d.Max), graph.Farthest
+	if hi, all := bits.Mul64(gaps, d.Count); hi == 0 {
+		d.SumBound = by.StoredBound(all, d.Sum)
 	}
-	if hi, total := bits.Mul64(n, one); hi == 0 {
-		all = min(all, total)
+	if hi, all := bits.Mul64(d.Count, d.Bound); hi == 0 {
+		d.SumBound = min(d.SumBound, all)
 	}
-	return one, all
-}
-
-func (l *Location) durationError(ok bool) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, ErrLimit)
+	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, graph.ErrLimit)
 }
 
 // CallDurations returns how long the calls of a region took, calls inside them
@@ -166,7 +162,7 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 		longest = max(longest, x.events[id]-1)
 	}
 	var lengths *ledger
-	if v.tables != nil {
+	if v.Tables != nil {
 		if err = x.openLedger(&lengths, byNothing); err != nil {
 			return nil, err
 		}
@@ -187,16 +183,15 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 		}
 		ok = ok && all
 	}
-	d.Bound, d.SumBound = l.durationBounds(longest, d.Max, d.Count, d.Sum)
-	return d, l.durationError(ok)
+	return d, d.bounded(l, longest, ok)
 }
 
 // calledNodes yields the Calls of a region.
 func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
 	v := x.loc.view
 	return func(yield func(uint32) bool) {
-		for _, id := range v.order {
-			if v.nodes.kind(id) == kindCall && v.shapeOf(id).region(v.defs) == region && !yield(id) {
+		for _, id := range v.Order {
+			if v.Nodes.Kind(id) == graph.KindCall && v.ShapeOf(id).Region(v.Defs) == region && !yield(id) {
 				return
 			}
 		}
@@ -209,10 +204,10 @@ func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
 func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, error) {
 	v := x.loc.view
 	inner := map[int32]bool{} // column of tails -> calls with children there
-	tail := func(id uint32) int32 { return v.column[v.slot[id]+uint32(len(v.nodes.children(id)))] }
+	tail := func(id uint32) int32 { return v.Column[v.Slot[id]+uint32(len(v.Nodes.Children(id)))] }
 	for id := range x.calledNodes(region) {
 		if k := tail(id); k >= 0 {
-			inner[k] = inner[k] || len(v.nodes.children(id)) > 0
+			inner[k] = inner[k] || len(v.Nodes.Children(id)) > 0
 		}
 	}
 	read := map[int32]bool{}
@@ -220,12 +215,12 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 	for id := range x.calledNodes(region) {
 		k := tail(id)
 		switch {
-		case v.tables != nil && v.tables[id] != nil:
-		case k < 0 && len(v.nodes.children(id)) == 0: // cut at its enter
-			*ok = d.add(0, v.mult[id]) && *ok
+		case v.Tables != nil && v.Tables[id] != nil:
+		case k < 0 && len(v.Nodes.Children(id)) == 0: // cut at its enter
+			*ok = d.add(0, v.Mult[id]) && *ok
 		case k < 0 || inner[k]:
 			if todo == nil {
-				todo = make([]bool, v.nodes.len()+1)
+				todo = make([]bool, v.Nodes.Len()+1)
 			}
 			todo[id] = true
 		case !read[k]:
@@ -241,13 +236,13 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 // walkDurations measures the calls in column mode that are wanted; lengths are those of nodes with classes.
 func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bool, err error) {
 	v := x.loc.view
-	if v.rootRow >= 0 {
+	if v.RootRow >= 0 {
 		return true, nil
 	}
 	var enter []bool
-	if v.tables != nil {
-		enter = make([]bool, len(v.tables))
-		for id, t := range v.tables {
+	if v.Tables != nil {
+		enter = make([]bool, len(v.Tables))
+		for id, t := range v.Tables {
 			enter[id] = t == nil
 		}
 	}
@@ -256,21 +251,21 @@ func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bo
 	for ok = true; ; {
 		st, id, slot := r.step()
 		switch {
-		case st == stepEnd:
+		case st == graph.StepEnd:
 			return ok, r.err()
-		case st != stepEvent && !todo[id]:
-		case st == stepOpen:
+		case st != graph.StepEvent && !todo[id]:
+		case st == graph.StepOpen:
 			begins = append(begins, r.time)
-		case st != stepEvent:
+		case st != graph.StepEvent:
 			begin := begins[len(begins)-1]
 			begins = begins[:len(begins)-1]
 			if !r.over {
 				ok = d.add(r.time-begin, 1) && ok
 			}
 		case enter != nil && !enter[id]:
-			row := r.cursors[v.class[slot]].Next()
-			if row >= uint64(v.tables[id].rows) {
-				return false, x.damaged("a class that does not exist")
+			row := r.cursors[v.Class[slot]].Next()
+			if row >= uint64(v.Tables[id].Rows) {
+				return false, x.loc.damaged("a class that does not exist")
 			}
 			r.pass(lengths.rows[id].of(uint32(row))[0])
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -22,7 +24,7 @@ func Example() {
 	}
 	batch.Append(21000, trace.Leave, 1)
 
-	b := ccg.NewBuilder(defs, 0, ccg.Options{})
+	b := build.NewBuilder(defs, 0, graph.Options{})
 	if err := b.Add(&batch); err != nil {
 		fmt.Println(err)
 		return
@@ -32,13 +34,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	union := ccg.NewUnion(defs, ccg.NewPartners(defs).Choose(), ccg.Options{})
+	union := build.NewUnion(defs, build.NewPartners(defs).Choose(), graph.Options{})
 	if err := union.Add(local); err != nil {
 		fmt.Println(err)
 		return
 	}
 	shared := union.Shared()
-	blob, err := ccg.NewDistributor(shared).Distribute(local)
+	blob, err := build.NewDistributor(shared).Distribute(local)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -20,7 +22,7 @@ func loop() (*ccg.Location, error) {
 		batch.Append(17+20*i, trace.Leave, 2)
 	}
 	batch.Append(21000, trace.Leave, 1)
-	b := ccg.NewBuilder(defs, 0, ccg.Options{})
+	b := build.NewBuilder(defs, 0, graph.Options{})
 	if err := b.Add(&batch); err != nil {
 		return nil, err
 	}
@@ -28,12 +30,12 @@ func loop() (*ccg.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	union := ccg.NewUnion(defs, ccg.NewPartners(defs).Choose(), ccg.Options{})
+	union := build.NewUnion(defs, build.NewPartners(defs).Choose(), graph.Options{})
 	if err := union.Add(local); err != nil {
 		return nil, err
 	}
 	shared := union.Shared()
-	blob, err := ccg.NewDistributor(shared).Distribute(local)
+	blob, err := build.NewDistributor(shared).Distribute(local)
 	if err != nil {
 		return nil, err
 	}

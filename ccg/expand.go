@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -16,17 +17,17 @@ type Expander struct {
 	loc     *Location
 	walk    *reading
 	cursors []column.Cursor // of walk
-	places  *places
-	history history
+	places  *graph.Places
+	history graph.History
 	n       uint64
 	err     error
 }
 
 // Expand returns the location's events, in order.
 func (l *Location) Expand() *Expander {
-	x := &Expander{loc: l, walk: l.read(uint64(l.first)), places: newPlaces(l.shared.defs), history: history{counters: newCounters(l.shared.defs)}}
+	x := &Expander{loc: l, walk: l.read(uint64(l.first)), places: graph.NewPlaces(l.shared.Defs), history: graph.History{Counters: graph.NewCounters(l.shared.Defs)}}
 	x.cursors = x.walk.cursors
-	x.places.of(l.p)
+	x.places.Of(l.p)
 	return x
 }
 
@@ -45,11 +46,11 @@ func (x *Expander) Next(b *trace.Batch) error {
 	}
 	for len(b.Events) < expandBatch {
 		st, id, _ := x.walk.step()
-		if st == stepEnd {
+		if st == graph.StepEnd {
 			x.err = x.finish()
 			break
 		}
-		if st == stepCut {
+		if st == graph.StepCut {
 			continue
 		}
 		if x.walk.over {
@@ -76,27 +77,27 @@ func (x *Expander) Next(b *trace.Batch) error {
 // finish checks that nothing is left.
 func (x *Expander) finish() error {
 	for i := range x.cursors {
-		if i != x.loc.view.marks && !x.cursors[i].Done() {
-			return fmt.Errorf("call graph: location %d, column %d: values left over: %w", x.loc.p, i, ErrCorrupt)
+		if i != x.loc.view.Marks && !x.cursors[i].Done() {
+			return fmt.Errorf("call graph: location %d, column %d: values left over: %w", x.loc.p, i, graph.ErrCorrupt)
 		}
 	}
 	return io.EOF
 }
 
 func (x *Expander) corrupt(what string) error {
-	return fmt.Errorf("call graph: location %d, event %d: %s: %w", x.loc.p, x.n, what, ErrCorrupt)
+	return fmt.Errorf("call graph: location %d, event %d: %s: %w", x.loc.p, x.n, what, graph.ErrCorrupt)
 }
 
 // event appends one event to b.
-func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
+func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 	v := x.loc.view
-	h := v.shapeOf(id)
-	e := trace.Event{Time: trace.Time(x.walk.time), Arg: uint32(len(b.Args)), Kind: h.kind, Flags: h.flags}
-	values := v.valueColumns(id, st)
-	w := v.tuples.at(v.nodes.tuple(id))
+	h := v.ShapeOf(id)
+	e := trace.Event{Time: trace.Time(x.walk.time), Arg: uint32(len(b.Args)), Kind: h.Kind, Flags: h.Flags}
+	values := v.ValueColumns(id, st)
+	w := v.Tuples.At(v.Nodes.Tuple(id))
 	switch {
-	case st == stepEvent:
-		if h.kind == trace.Leave {
+	case st == graph.StepEvent:
+		if h.Kind == trace.Leave {
 			e.Ref = uint32(w[2])
 		} else {
 			var ok bool
@@ -104,43 +105,34 @@ func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
 				return x.corrupt("a partner or request that cannot be")
 			}
 		}
-		x.tail(b, w[h.tailWord(w):], values, h.flags)
-	case st == stepOpen && h.kind == trace.Enter:
-		e.Ref = h.ref
-		x.tail(b, w[h.enterList:], values, h.flags)
-	case st == stepOpen:
-		b.Args = append(b.Args, uint64(h.ref), uint64(h.unwind))
-		x.tail(b, w[h.enterList:], values, h.flags)
+		x.tail(b, w[h.TailWord(w):], values, h.Flags)
+	case st == graph.StepOpen && h.Kind == trace.Enter:
+		e.Ref = h.Ref
+		x.tail(b, w[h.EnterList:], values, h.Flags)
+	case st == graph.StepOpen:
+		b.Args = append(b.Args, uint64(h.Ref), uint64(h.Unwind))
+		x.tail(b, w[h.EnterList:], values, h.Flags)
 	default:
-		e.Kind, e.Flags = trace.Leave, h.leave&^otherContext
-		if h.kind == trace.Enter {
-			e.Ref = h.ref
+		e.Kind, e.Flags = trace.Leave, h.Leave&^graph.OtherContext
+		if h.Kind == trace.Enter {
+			e.Ref = h.Ref
 		} else {
 			e.Kind = trace.CallingContextLeave
-			b.Args = append(b.Args, uint64(h.left))
+			b.Args = append(b.Args, uint64(h.Left))
 		}
-		x.tail(b, w[h.leaveList:], values, h.leave)
+		x.tail(b, w[h.LeaveList:], values, h.Leave)
 	}
 	e.Len = uint32(len(b.Args)) - e.Arg
 	b.Events = append(b.Events, e)
 	return nil
 }
 
-// tailWord returns where attributes and surplus of an Event begin.
-func (h *shape) tailWord(w []uint64) uint32 {
-	switch recipes[h.kind].list {
-	case trace.MetricList, trace.StringList:
-		return h.enterList + uint32(w[h.enterList-1])
-	}
-	return h.enterList
-}
-
 // record appends the fields and list of an Event; it returns the value slots
 // after them.
-func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) ([]int32, bool) {
-	r := &recipes[h.kind]
+func (x *Expander) record(b *trace.Batch, h *graph.Shape, w []uint64, values []int32) ([]int32, bool) {
+	r := &graph.Recipes[h.Kind]
 	hard := w[2:]
-	for i, p := range r.places {
+	for i, p := range r.Places {
 		var v uint64
 		switch p {
 		case trace.Number, trace.FromStamp:
@@ -149,7 +141,7 @@ func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) 
 			switch {
 			case p == trace.FromStamp:
 				v = x.walk.time + uint64(column.UnZigZag(v))
-			case r.signed[i]:
+			case r.Signed[i]:
 				v = uint64(column.UnZigZag(v))
 			}
 			b.Args = append(b.Args, v)
@@ -157,10 +149,10 @@ func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) 
 		case trace.Hard:
 			v = hard[0]
 		case trace.Rank:
-			comm := uint32(w[r.hardAt(r.comm)])
+			comm := uint32(w[r.HardAt(r.Comm)])
 			var ok bool
-			e := x.loc.shared.encoding.of(h, comm)
-			if v, ok = x.places.at(comm, r.window).decode(e, hard[0]); !ok {
+			e := x.loc.shared.Encoding.Of(h, comm)
+			if v, ok = x.places.At(comm, r.Window).Decode(e, hard[0]); !ok {
 				return values, false
 			}
 		default:
@@ -172,20 +164,20 @@ func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) 
 		hard = hard[1:]
 		b.Args = append(b.Args, v)
 	}
-	switch r.list {
+	switch r.List {
 	case trace.MetricList:
-		return x.metrics(b, uint32(w[2]), hard[:w[h.enterList-1]], values), true
+		return x.metrics(b, uint32(w[2]), hard[:w[h.EnterList-1]], values), true
 	case trace.StringList:
-		b.Args = append(b.Args, hard[:w[h.enterList-1]]...)
+		b.Args = append(b.Args, hard[:w[h.EnterList-1]]...)
 	case trace.PayloadList:
-		x.bytes(b, (w[h.enterList-1]+7)/8)
+		x.bytes(b, (w[h.EnterList-1]+7)/8)
 	}
 	return values, true
 }
 
 func (x *Expander) identifier(p trace.Place, word uint64, values []int32) (uint64, []int32, bool) {
-	f, posts := family(p)
-	ids := &x.history.families[f]
+	f, posts := graph.Family(p)
+	ids := &x.history.Families[f]
 	var id uint64
 	ok := true
 	switch {
@@ -193,30 +185,30 @@ func (x *Expander) identifier(p trace.Place, word uint64, values []int32) (uint6
 		id = x.cursors[values[0]].Next()
 		values = values[1:]
 	case posts:
-		id = ids.posted(word)
+		id = ids.Posted(word)
 	default:
-		id, ok = ids.used(word)
+		id, ok = ids.Used(word)
 	}
 	if posts {
-		ids.record(id)
+		ids.Record(id)
 	}
 	return id, values, ok
 }
 
 func (x *Expander) metrics(b *trace.Batch, ref uint32, types []uint64, values []int32) []int32 {
-	c := &x.history.counters
-	c.use(ref, len(types))
+	c := &x.history.Counters
+	c.Use(ref, len(types))
 	for i, t := range types {
 		v := x.cursors[values[i]].Next()
-		switch c.transform(i, trace.ValueType(t)) {
-		case zigZag:
+		switch c.Transform(i, trace.ValueType(t)) {
+		case graph.ZigZag:
 			v = uint64(column.UnZigZag(v))
-		case increment:
-			v = c.vals[i] + uint64(column.UnZigZag(v))
-		case xorLast:
-			v ^= c.vals[i]
+		case graph.Increment:
+			v = c.Vals[i] + uint64(column.UnZigZag(v))
+		case graph.XorLast:
+			v ^= c.Vals[i]
 		}
-		c.vals[i] = v
+		c.Vals[i] = v
 		b.Args = append(b.Args, t, v)
 	}
 	return values[len(types):]
@@ -226,7 +218,7 @@ func (x *Expander) bytes(b *trace.Batch, words uint64) {
 	if words == 0 {
 		return
 	}
-	c := &x.cursors[x.loc.view.bytes]
+	c := &x.cursors[x.loc.view.Bytes]
 	for range words {
 		if c.Err() != nil {
 			return
@@ -244,7 +236,7 @@ func (x *Expander) tail(b *trace.Batch, w []uint64, values []int32, flags uint8)
 		for range n {
 			word := w[0]
 			var v uint64
-			if attributeIsHard(word) {
+			if graph.AttributeIsHard(word) {
 				v = w[1]
 				w = w[2:]
 			} else {
@@ -258,9 +250,4 @@ func (x *Expander) tail(b *trace.Batch, w []uint64, values []int32, flags uint8)
 		b.Args = append(b.Args, w[0])
 		x.bytes(b, (w[0]+7)/8)
 	}
-}
-
-// of returns how the partners of a record are written.
-func (e *Encodings) of(h *shape, comm uint32) encoding {
-	return e.chosen[partnerKey{h.kind, h.ref, comm}]
 }

@@ -1,13 +1,14 @@
 package ccg
 
 import (
-	"errors"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
@@ -95,27 +96,27 @@ func takeTable(t *testing.T, r *varint.Reader, rows [][]string, lossy bool) map[
 
 // TestDocumented reads sections and blobs by the tables of the document.
 func TestDocumented(t *testing.T) {
-	for _, o := range []Options{{Fan: 5, Fold: 77}, {Fan: 5, Fold: 77, Deviation: Deviation{Num: 1, Den: 10, Abs: 20}}} {
-		m := &made{defs: testDefs(3)}
+	for _, o := range []graph.Options{{Fan: 5, Fold: 77}, {Fan: 5, Fold: 77, Deviation: graph.Deviation{Num: 1, Den: 10, Abs: 20}}} {
+		m := &made{defs: ccgtest.Definitions(3)}
 		for p := range uint32(3) {
-			m.streams = append(m.streams, boundLengths(newScript(5, p, 3, true).stream(1500)))
+			m.streams = append(m.streams, boundLengths(ccgtest.NewScript(5, p, 3, true).Stream(1500)))
 		}
-		m.finish(t, o, 100)
+		m.finish(t, o)
 		lossy := !o.Deviation.Lossless()
 		r := varint.Read(m.shared.Encode())
 		got := takeTable(t, &r, documented(t, "Shared section"), lossy)
 		s := m.shared
 		want := map[string][]uint64{
-			"magic": nil, "version, mode": {2, uint64(o.Deviation.mode())}, "B, K": {5, 77}, "tuples, nodes": {uint64(s.graph.tuples.len()), uint64(s.Nodes())},
+			"magic": nil, "version, mode": {2, uint64(o.Deviation.Mode())}, "B, K": {5, 77}, "tuples, nodes": {uint64(s.Graph.Tuples.Len()), uint64(s.Nodes())},
 		}
 		if lossy {
 			want["bounds"] = []uint64{20, 1, 10, 0}
 		}
 		want["encodings"] = []uint64{0}
-		for _, k := range sortedKeys(s.encoding.chosen) {
-			if e := s.encoding.chosen[k]; e != relative {
+		for _, k := range graph.SortedKeys(s.Encoding.Chosen) {
+			if e := s.Encoding.Chosen[k]; e != graph.Relative {
 				want["encodings"][0]++
-				want["encodings"] = append(want["encodings"], uint64(k.kind), uint64(k.region), uint64(k.comm), uint64(e))
+				want["encodings"] = append(want["encodings"], uint64(k.Kind), uint64(k.Region), uint64(k.Comm), uint64(e))
 			}
 		}
 		compareFields(t, got, want)
@@ -136,11 +137,11 @@ func TestDocumented(t *testing.T) {
 				size += n
 			}
 			want := map[string][]uint64{
-				"magic": nil, "version, mode": {2, uint64(o.Deviation.mode())}, "P, root": {uint64(l.p), uint64(l.root)},
+				"magic": nil, "version, mode": {2, uint64(o.Deviation.Mode())}, "P, root": {uint64(l.p), uint64(l.root)},
 				"first time, events": {uint64(l.first), l.Events()}, "columns": {uint64(len(l.cols))}, "lengths": got["lengths"],
 			}
 			if lossy {
-				want["class, errors"] = []uint64{uint64(l.view.rootRow + 1), l.errors.Largest, l.errors.SumHi, l.errors.SumLo}
+				want["class, errors"] = []uint64{uint64(l.view.RootRow + 1), l.errors.Largest, l.errors.SumHi, l.errors.SumLo}
 			}
 			compareFields(t, got, want)
 			if size != uint64(r.Len()) {
@@ -158,36 +159,6 @@ func compareFields(t *testing.T, got, want map[string][]uint64) {
 	for field, values := range want {
 		if !slices.Equal(got[field], values) {
 			t.Errorf("%s: %d, want %d", field, got[field], values)
-		}
-	}
-}
-
-// TestVersions refuses other versions and modes by name.
-func TestVersions(t *testing.T) {
-	m := makeGraph(t, 2, 50, false, Options{})
-	segment, err := m.locals[0].AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, x := range map[string]struct {
-		b    []byte
-		open func([]byte) error
-	}{
-		"section": {m.shared.Encode(), func(b []byte) error { _, err := OpenShared(m.defs, b); return err }},
-		"blob":    {m.blobs[0], func(b []byte) error { _, err := OpenLocation(m.shared, sealed(b[:len(b)-4])); return err }},
-		"segment": {segment, func(b []byte) error { _, err := OpenLocal(sealedLocal(b)); return err }},
-	} {
-		if err := x.open(slices.Clone(x.b)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for at, values := range map[int][]byte{4: {0, 1, 3, 255}, 5: {2, 255}} {
-			for _, v := range values {
-				b := slices.Clone(x.b)
-				b[at] = v
-				if err := x.open(b); !errors.Is(err, ErrVersion) {
-					t.Errorf("%s: byte %d is %d: %v", name, at, v, err)
-				}
-			}
 		}
 	}
 }

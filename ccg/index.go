@@ -1,9 +1,9 @@
 package ccg
 
 import (
-	"fmt"
 	"sort"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -24,7 +24,7 @@ type Index struct {
 	open        *ledger // by the set of open regions
 	roster      *roster
 	counted     map[uint32]tally // calls by region
-	blocks      blockCache
+	sums        columnSums
 	done        []uint64 // by node, see sweep
 	near        uint64   // steps that cost as much as finding a position
 	sampleWords int      // of one ledger
@@ -34,42 +34,19 @@ type Index struct {
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
 func (l *Location) Index() *Index {
-	x := &Index{loc: l, sampleWords: maxSampleWords, tickWords: maxTickWords}
+	x := &Index{loc: l, sums: columnSums{loc: l}, sampleWords: maxSampleWords, tickWords: maxTickWords}
 	v := l.view
-	x.events = v.count(func(id uint32) uint64 { return v.shapeOf(id).events() })
-	x.near = markEvery/2 + uint64(len(v.order)+len(v.column))/8 + 4*uint64(len(v.cols))
+	x.events = v.Count(func(id uint32) uint64 { return v.ShapeOf(id).Events() })
+	x.near = graph.MarkEvery/2 + uint64(len(v.Order)+len(v.Column))/8 + 4*uint64(len(v.Cols))
 	return x
 }
 
 // scratch returns a number per node.
 func (x *Index) scratch() []uint64 {
 	if x.done == nil {
-		x.done = make([]uint64, x.loc.view.nodes.len()+1)
+		x.done = make([]uint64, x.loc.view.Nodes.Len()+1)
 	}
 	return x.done
-}
-
-// count adds up, per node, what own says of each node in one instance of it:
-// O(edges). The sums of what occurs at most once an event cannot overflow.
-func (v *view) count(own func(id uint32) uint64) []uint64 {
-	s := v.nodes
-	n := make([]uint64, s.len()+1)
-	for _, id := range v.order {
-		n[id] = own(id)
-		if s.kind(id) == kindRepeat {
-			n[id] += n[s.pool[s.off[id]]] * s.count(id)
-			continue
-		}
-		for _, c := range s.words(id) {
-			n[id] += n[c]
-		}
-	}
-	return n
-}
-
-// damaged wraps what is wrong with the location's columns.
-func (x *Index) damaged(what string) error {
-	return fmt.Errorf("call graph: location %d: %s: %w", x.loc.p, what, ErrCorrupt)
 }
 
 func (x *Index) columnError(c int32, err error) error { return x.loc.columnError(int(c), err) }
@@ -86,13 +63,13 @@ func (x *Index) markTime(j uint64) (trace.Time, error) {
 	if j == 0 {
 		return x.loc.first, nil
 	}
-	ticks, err := x.sumBefore(int32(x.loc.view.marks), j)
+	ticks, err := x.sums.before(int32(x.loc.view.Marks), j)
 	if err != nil {
 		return 0, err
 	}
 	t := x.loc.first + trace.Time(ticks)
 	if t < x.loc.first {
-		return 0, x.damaged("time overflows")
+		return 0, x.loc.damaged("time overflows")
 	}
 	return t, nil
 }
@@ -100,7 +77,7 @@ func (x *Index) markTime(j uint64) (trace.Time, error) {
 // markBefore returns the last mark whose time is below t, 0 if there is none:
 // first among the blocks of marks, whose sums are known, then inside one.
 func (x *Index) markBefore(t trace.Time) (uint64, error) {
-	n := x.loc.view.markCount()
+	n := x.loc.view.MarkCount()
 	var err error
 	below := func(j uint64) bool {
 		at, e := x.markTime(j)

@@ -1,18 +1,21 @@
 package ccg
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // TestFewSamples compares inclusive times from ledgers with all samples and with
 // very few.
 func TestFewSamples(t *testing.T) {
-	m := &made{defs: testDefs(1)}
-	m.streams = append(m.streams, boundLengths(newScript(3, 0, 1, true).stream(20_000)))
-	m.finish(t, Options{}, 1)
+	m := &made{defs: ccgtest.Definitions(1)}
+	m.streams = append(m.streams, boundLengths(ccgtest.NewScript(3, 0, 1, true).Stream(20_000)))
+	m.finish(t, graph.Options{})
 	all, few := m.locs[0].Index(), m.locs[0].Index()
 	few.sampleWords = 250
 	if err := few.openBorders(); err != nil {
@@ -108,5 +111,22 @@ func TestDeepQueries(t *testing.T) {
 	}
 	if list, err := p.Paths(); err != nil || len(list) != n+1 || list[n].Depth != n {
 		t.Errorf("%d paths (%v)", len(list), err)
+	}
+}
+
+// TestTicksLimit asks a location for more times than an index may hold.
+func TestTicksLimit(t *testing.T) {
+	m := lossyGraph(t, 300, 64)
+	x := m.locs[0].Index()
+	if _, err := x.Interval(0, 1000); err != nil {
+		t.Fatal(err)
+	}
+	x = m.locs[0].Index()
+	x.tickWords = 1
+	if _, err := x.Interval(0, 1000); !errors.Is(err, graph.ErrLimit) {
+		t.Errorf("interval: %v", err)
+	}
+	if _, err := x.CallDurations(1); !errors.Is(err, graph.ErrLimit) {
+		t.Errorf("durations: %v", err)
 	}
 }

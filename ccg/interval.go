@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -53,28 +54,28 @@ func (x *Index) list() *roster {
 	}
 	v := x.loc.view
 	r := &roster{regions: []uint32{trace.Undefined}}
-	region := func(id uint32) uint32 { return v.shapeOf(id).region(v.defs) }
-	for _, id := range v.order {
-		if v.nodes.kind(id) == kindCall {
+	region := func(id uint32) uint32 { return alike(v.Defs, v.ShapeOf(id).Region(v.Defs)) }
+	for _, id := range v.Order {
+		if v.Nodes.Kind(id) == graph.KindCall {
 			r.regions = append(r.regions, region(id))
 		}
 	}
 	slices.Sort(r.regions)
 	r.regions = slices.Compact(r.regions)
 	seen := map[numbered]bool{}
-	for _, id := range v.order {
-		h := v.shapeOf(id)
+	for _, id := range v.Order {
+		h := v.ShapeOf(id)
 		switch {
-		case v.nodes.kind(id) == kindCall:
+		case v.Nodes.Kind(id) == graph.KindCall:
 			r.calls = append(r.calls, numbered{id, r.place(region(id))})
-		case h.class == classEvent && isMessage(h.kind):
+		case h.Class == graph.ClassEvent && isMessage(h.Kind):
 			n := numbered{id, int32(Sent)}
-			if h.kind == trace.MpiRecv || h.kind == trace.MpiIrecv {
+			if h.Kind == trace.MpiRecv || h.Kind == trace.MpiIrecv {
 				n.n = int32(Received)
 			}
 			r.messages = append(r.messages, n)
-			slot, _ := v.valueSlots(h, id, stepEvent) // the length is the first value of all of them
-			if k := (numbered{uint32(v.column[slot]), n.n}); !seen[k] {
+			slot, _ := v.ValueSlots(h, id, graph.StepEvent) // the length is the first value of all of them
+			if k := (numbered{uint32(v.Column[slot]), n.n}); !seen[k] {
 				seen[k] = true
 				r.bytes = append(r.bytes, k)
 			}
@@ -153,7 +154,7 @@ func (x *Index) Interval(begin, end trace.Time) (Interval, error) {
 func (x *Index) openBorders() error {
 	if x.left == nil {
 		x.left, x.right = x.ownCursor(), x.ownCursor()
-		x.left.met, x.right.met = make([]uint64, x.loc.view.nodes.len()+1), make([]uint64, x.loc.view.nodes.len()+1)
+		x.left.met, x.right.met = make([]uint64, x.loc.view.Nodes.Len()+1), make([]uint64, x.loc.view.Nodes.Len()+1)
 	}
 	if err := x.openFlat(); err != nil {
 		return err
@@ -168,7 +169,7 @@ func (x *Index) openFlat() error { return x.openLedger(&x.flat, byRegion) }
 func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 	r, left, right := x.list(), x.left, x.right
 	if left.next > right.next {
-		return x.damaged("marks contradict the gaps")
+		return x.loc.damaged("marks contradict the gaps")
 	}
 	iv.Events = right.next - left.next
 	for _, c := range r.calls {
@@ -185,11 +186,11 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 		}
 	}
 	for _, k := range r.bytes {
-		to, err := x.sumBefore(int32(k.id), right.pos[k.id])
+		to, err := x.sums.before(int32(k.id), right.pos[k.id])
 		if err != nil {
 			return err
 		}
-		from, err := x.sumBefore(int32(k.id), left.pos[k.id])
+		from, err := x.sums.before(int32(k.id), left.pos[k.id])
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 			sum = &iv.ReceivedBytes
 		}
 		if !addTimes(sum, to-from, 1) {
-			return fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", x.loc.p, ErrLimit)
+			return fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", x.loc.p, graph.ErrLimit)
 		}
 	}
 	depth, err := left.across(iv.Begin)
@@ -206,9 +207,9 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 		return err
 	}
 	v := x.loc.view
-	for i := range left.walk.stack {
-		if q := &left.walk.stack[i]; q.kind == kindCall && depth > 0 {
-			rows[r.place(v.shapeOf(q.id).region(v.defs))].Touching++
+	for i := range left.walk.Stack {
+		if q := &left.walk.Stack[i]; q.Kind == graph.KindCall && depth > 0 {
+			rows[r.place(alike(v.Defs, v.ShapeOf(q.Id).Region(v.Defs)))].Touching++
 			depth--
 		}
 	}
@@ -243,15 +244,15 @@ func (c *Cursor) across(t trace.Time) (int, error) {
 		return 0, err
 	}
 	depth = 0
-	for i := range min(len(c.walk.stack), len(o.walk.stack)) { // the same instances
-		a, b := &c.walk.stack[i], &o.walk.stack[i]
-		if a.id != b.id {
+	for i := range min(len(c.walk.Stack), len(o.walk.Stack)) { // the same instances
+		a, b := &c.walk.Stack[i], &o.walk.Stack[i]
+		if a.Id != b.Id {
 			break
 		}
-		if a.kind == kindCall {
+		if a.Kind == graph.KindCall {
 			depth++
 		}
-		if a.at != b.at {
+		if a.At != b.At {
 			break
 		}
 	}
@@ -268,7 +269,7 @@ func (x *Index) intervalBound() uint64 {
 	first := x.loc.first
 	bound := d.StoredBound(x.right.next-x.left.next+1, uint64(x.right.time-x.left.time))
 	for _, c := range []*Cursor{x.left, x.right} {
-		bound = min(bound+d.TimeBound(c.next, uint64(c.time-first)), farthest)
+		bound = min(bound+d.TimeBound(c.next, uint64(c.time-first)), graph.Farthest)
 	}
 	return bound
 }
@@ -297,9 +298,9 @@ func (iv *Interval) Add(o *Interval) error {
 		add(&q.Exclusive, r.Exclusive)
 		add(&q.Inclusive, r.Inclusive)
 	}
-	iv.Bound = min(iv.Bound+o.Bound, farthest)
+	iv.Bound = min(iv.Bound+o.Bound, graph.Farthest)
 	if over {
-		return fmt.Errorf("call graph: a sum over locations exceeds 64 bits: %w", ErrLimit)
+		return fmt.Errorf("call graph: a sum over locations exceeds 64 bits: %w", graph.ErrLimit)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -155,11 +157,11 @@ func TestIntervalEqualsEvents(t *testing.T) {
 
 // TestIntervalsAddUp compares sums over locations and over adjacent intervals.
 func TestIntervalsAddUp(t *testing.T) {
-	m := &made{defs: testDefs(4)}
+	m := &made{defs: ccgtest.Definitions(4)}
 	for p := range uint32(4) {
-		m.streams = append(m.streams, boundLengths(newScript(9, p, 4, true).stream(2000)))
+		m.streams = append(m.streams, boundLengths(ccgtest.NewScript(9, p, 4, true).Stream(2000)))
 	}
-	m.finish(t, Options{}, 1)
+	m.finish(t, graph.Options{})
 	end := trace.Time(0)
 	for _, all := range m.streams {
 		end = max(end, all.Events[len(all.Events)-1].Time+1)

@@ -3,6 +3,7 @@ package ccg
 import (
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -58,25 +59,25 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	dst = append(dst[:0], make([]uint64, g.states.len())...)
 	g.total, g.over = 0, false
 	v := g.x.loc.view
-	for k := range v.cols {
-		if !v.cols[k].gap {
+	for k := range v.Cols {
+		if !v.Cols[k].Gap {
 			continue
 		}
-		sum, err := g.x.sumBefore(int32(k), c.pos[k])
+		sum, err := g.x.sums.before(int32(k), c.pos[k])
 		if err != nil {
 			return dst, 0, err
 		}
 		g.put(dst, g.column[k], sum, 1)
 	}
-	if v.tables != nil {
+	if v.Tables != nil {
 		if err := g.addClasses(c, dst); err != nil {
 			return dst, 0, err
 		}
 	}
 	if g.over {
-		return dst, 0, g.x.damaged("time overflows")
+		return dst, 0, g.x.loc.damaged("time overflows")
 	}
-	return dst, g.node[c.walk.stack[len(c.walk.stack)-1].id], nil
+	return dst, g.node[c.walk.Stack[len(c.walk.Stack)-1].Id], nil
 }
 
 // put adds ticks to a state, so many times. What all states have together is a span
@@ -93,7 +94,7 @@ func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) 
 		return dst, err
 	}
 	dst, s, err := g.before(c, dst)
-	if err == nil && c.next > 0 && c.next < g.x.loc.view.events {
+	if err == nil && c.next > 0 && c.next < g.x.loc.view.Events {
 		dst[s] += uint64(t - c.time)
 	}
 	return dst, err
@@ -103,9 +104,9 @@ func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) 
 func (g *ledger) enterStates(c *Cursor) {
 	v := g.x.loc.view
 	g.stack = append(g.stack[:0], 0)
-	for i := range c.walk.stack {
-		if r := &c.walk.stack[i]; r.kind == kindCall {
-			g.stack = append(g.stack, g.states.enter(v, g.stack[len(g.stack)-1], r.id))
+	for i := range c.walk.Stack {
+		if r := &c.walk.Stack[i]; r.Kind == graph.KindCall {
+			g.stack = append(g.stack, g.states.enter(v, g.stack[len(g.stack)-1], r.Id))
 		}
 	}
 }
@@ -120,7 +121,7 @@ func (g *ledger) move(c *Cursor) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	if st == stepOpen {
+	if st == graph.StepOpen {
 		g.stack = append(g.stack, g.states.enter(g.x.loc.view, g.top(), id))
 	}
 	g.stack = g.stack[:len(c.calls)+1] // without calls that ended, by a leave or not
@@ -152,7 +153,7 @@ func (g *ledger) sample() error {
 		if now, ok = g.pass(c, now); !ok {
 			return c.err
 		}
-		if (c.next-1)%(markEvery*g.every) != 0 || c.next == 1 {
+		if (c.next-1)%(graph.MarkEvery*g.every) != 0 || c.next == 1 {
 			continue
 		}
 		g.samples = append(g.samples, slices.Clone(now))
@@ -173,7 +174,7 @@ func (g *ledger) sample() error {
 func (g *ledger) fromSample(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	i := uint64(0)
 	if c.next > 0 {
-		i = (c.next - 1) / (markEvery * g.every)
+		i = (c.next - 1) / (graph.MarkEvery * g.every)
 	}
 	dst = append(dst[:0], g.samples[i]...)
 	dst = append(dst, make([]uint64, g.states.len()-len(dst))...)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
@@ -30,19 +31,19 @@ type classColumn struct {
 // (children + states inside)).
 func (g *ledger) sumRows() error {
 	v := g.x.loc.view
-	if v.tables == nil {
+	if v.Tables == nil {
 		return nil
 	}
-	g.rows, g.classes, g.underWay = make([]*rowTicks, v.nodes.len()+1), make([]*classColumn, len(v.cols)), make([]uint64, len(v.cols))
-	for _, id := range v.order {
-		if t := v.tables[id]; t != nil && v.nodes.kind(id) != kindEvent {
+	g.rows, g.classes, g.underWay = make([]*rowTicks, v.Nodes.Len()+1), make([]*classColumn, len(v.Cols)), make([]uint64, len(v.Cols))
+	for _, id := range v.Order {
+		if t := v.Tables[id]; t != nil && v.Nodes.Kind(id) != graph.KindEvent {
 			if err := g.sumTable(id, t); err != nil {
 				return err
 			}
 		}
 	}
-	for k := range v.cols {
-		if child := v.cols[k].child; child != 0 {
+	for k := range v.Cols {
+		if child := v.Cols[k].Child; child != 0 {
 			if err := g.sumClasses(int32(k), child); err != nil {
 				return err
 			}
@@ -52,37 +53,37 @@ func (g *ledger) sumRows() error {
 }
 
 // sumTable adds up the rows of one node.
-func (g *ledger) sumTable(id uint32, t *classTable) error {
+func (g *ledger) sumTable(id uint32, t *graph.ClassTable) error {
 	v := g.x.loc.view
 	r := &rowTicks{states: []int32{g.node[id]}}
-	for _, c := range v.nodes.children(id) {
+	for _, c := range v.Nodes.Children(id) {
 		if g.rows[c] != nil {
 			r.states = append(r.states, g.rows[c].states...)
 		}
 	}
 	slices.Sort(r.states)
 	r.states = slices.Compact(r.states)
-	if g.words += uint64(t.rows) * uint64(len(r.states)); g.words > g.x.tickWords {
-		return fmt.Errorf("call graph: location %d: ticks of %d classes in %d states, and of others: %w", g.x.loc.p, t.rows, len(r.states), ErrLimit)
+	if g.words += uint64(t.Rows) * uint64(len(r.states)); g.words > g.x.tickWords {
+		return fmt.Errorf("call graph: location %d: ticks of %d classes in %d states, and of others: %w", g.x.loc.p, t.Rows, len(r.states), graph.ErrLimit)
 	}
-	r.ticks = make([]uint64, t.rows*len(r.states))
+	r.ticks = make([]uint64, t.Rows*len(r.states))
 	g.rows[id] = r
-	times := v.iterations(id, t)
-	for row := range t.rows {
+	times := v.Iterations(id, t)
+	for row := range t.Rows {
 		dst := r.ticks[row*len(r.states) : (row+1)*len(r.states)]
-		gaps, kids := t.row(row)
+		gaps, kids := t.Row(row)
 		own := g.own(r, id)
 		over := false
 		for _, gap := range gaps {
 			over = !addTimes(&dst[own], gap, times) || over
 		}
 		for i, kid := range kids {
-			inside := g.rows[v.childOf(id, i)]
+			inside := g.rows[v.ChildOf(id, i)]
 			if inside == nil {
 				continue
 			}
 			if int64(kid+1)*int64(len(inside.states)) > int64(len(inside.ticks)) {
-				return g.x.damaged("a class that does not exist")
+				return g.x.loc.damaged("a class that does not exist")
 			}
 			for j, n := range inside.states {
 				at, _ := slices.BinarySearch(r.states, n)
@@ -90,7 +91,7 @@ func (g *ledger) sumTable(id uint32, t *classTable) error {
 			}
 		}
 		if over {
-			return fmt.Errorf("call graph: location %d, node %d: time exceeds 64 bits: %w", g.x.loc.p, v.ids[id], ErrLimit)
+			return fmt.Errorf("call graph: location %d, node %d: time exceeds 64 bits: %w", g.x.loc.p, v.Ids[id], graph.ErrLimit)
 		}
 	}
 	return nil
@@ -100,12 +101,6 @@ func (g *ledger) sumTable(id uint32, t *classTable) error {
 func (g *ledger) own(r *rowTicks, id uint32) int {
 	at, _ := slices.BinarySearch(r.states, g.node[id])
 	return at
-}
-
-// childOf returns the child at a position of a node's rows.
-func (v *view) childOf(id uint32, position int) uint32 {
-	list := v.nodes.children(id)
-	return list[min(position, len(list)-1)]
 }
 
 // of returns the ticks of a row by state.
@@ -134,7 +129,7 @@ func (g *ledger) sumClasses(k int32, child uint32) error {
 			return err
 		}
 		if !r.add(sum, c.values) {
-			return g.x.damaged("a class that does not exist, or time overflows")
+			return g.x.loc.damaged("a class that does not exist, or time overflows")
 		}
 	}
 	c.before = append(c.before, sum)
@@ -178,18 +173,18 @@ func (r *rowTicks) add(sum, rows []uint64) bool {
 func (g *ledger) addClasses(c *Cursor, dst []uint64) error {
 	v := g.x.loc.view
 	clear(g.underWay)
-	for i := range c.walk.stack {
-		r := &c.walk.stack[i]
-		innermost := i == len(c.walk.stack)-1
+	for i := range c.walk.Stack {
+		r := &c.walk.Stack[i]
+		innermost := i == len(c.walk.Stack)-1
 		switch {
-		case r.table != nil:
+		case r.Table != nil:
 			g.addRung(r, innermost, dst)
-		case !innermost && c.walk.stack[i+1].table != nil: // its row is in the column, but it is not complete
-			g.underWay[v.class[r.slot+r.place(r.at-1)]] = 1
+		case !innermost && c.walk.Stack[i+1].Table != nil: // its row is in the column, but it is not complete
+			g.underWay[v.Class[r.Slot+r.Place(r.At-1)]] = 1
 		}
 	}
-	for k := range v.cols {
-		if v.cols[k].child != 0 {
+	for k := range v.Cols {
+		if v.Cols[k].Child != 0 {
 			if err := g.addColumn(int32(k), c.pos[k]-g.underWay[k], dst); err != nil {
 				return err
 			}
@@ -221,17 +216,17 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 }
 
 // addRung adds what a node with classes has after it while it is in progress.
-func (g *ledger) addRung(r *level, innermost bool, dst []uint64) {
+func (g *ledger) addRung(r *graph.Level, innermost bool, dst []uint64) {
 	v := g.x.loc.view
-	complete := r.at
+	complete := r.At
 	if !innermost {
 		complete--
 	}
-	t := r.table
-	gaps, kids := t.row(int(r.row))
+	t := r.Table
+	gaps, kids := t.Row(int(r.Row))
 	add := func(position int, entered, complete uint64) {
-		g.put(dst, g.node[r.id], gaps[position], entered)
-		inside := g.rows[v.childOf(r.id, position)]
+		g.put(dst, g.node[r.Id], gaps[position], entered)
+		inside := g.rows[v.ChildOf(r.Id, position)]
 		if inside == nil {
 			return
 		}
@@ -239,11 +234,11 @@ func (g *ledger) addRung(r *level, innermost bool, dst []uint64) {
 			g.put(dst, inside.states[j], ticks, complete)
 		}
 	}
-	if v.iterations(r.id, t) > 1 {
-		add(0, r.at, complete)
+	if v.Iterations(r.Id, t) > 1 {
+		add(0, r.At, complete)
 		return
 	}
-	for i := range r.at {
+	for i := range r.At {
 		n := uint64(0)
 		if i < complete {
 			n = 1

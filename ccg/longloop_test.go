@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -39,27 +40,27 @@ func longLoop(t *testing.T, n uint64) *Location {
 	}
 	b.Append(1105, trace.Leave, 0)
 	l := openOne(t, &b)
-	s := l.view.nodes
-	for id := uint32(1); int(id) <= s.len(); id++ {
-		if s.kind(id) == kindRepeat {
-			w := s.words(id)
+	s := l.view.Nodes
+	for id := uint32(1); int(id) <= s.Len(); id++ {
+		if s.Kind(id) == graph.KindRepeat {
+			w := s.Words(id)
 			w[1], w[2] = uint32(n), uint32(n>>32)
 		}
 	}
-	v, err := newView(l.view.graph, l.view.defs, nil, l.view.root, l.view.order, l.view.ids, 1<<20)
+	v, err := graph.NewView(l.view.Graph, l.view.Defs, nil, l.view.Root, l.view.Order, l.view.Ids, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := *l
 	long.view = v
-	long.cols = make([]column.Column, len(v.cols))
-	for i, c := range v.cols {
+	long.cols = make([]column.Column, len(v.Cols))
+	for i, c := range v.Cols {
 		switch {
-		case i == v.marks:
-			long.cols[i] = constColumn(t, c.count, 10*markEvery/2)
-		case c.count == n:
+		case i == v.Marks:
+			long.cols[i] = constColumn(t, c.Count, 10*graph.MarkEvery/2)
+		case c.Count == n:
 			tick := uint64(3)
-			if v.cols[i].region == 1 {
+			if v.Cols[i].Region == 1 {
 				tick = 7
 			}
 			long.cols[i] = constColumn(t, n, tick)

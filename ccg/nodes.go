@@ -3,25 +3,14 @@ package ccg
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// NodeKind is the kind of a node, as the package comment tells them.
-type NodeKind uint8
-
-// Kinds of nodes.
-const (
-	CallNode NodeKind = 1 + iota
-	EventNode
-	RootNode
-	GroupNode
-	RepeatNode
-)
-
 // Node is a node of the graph as one location uses it.
 type Node struct {
-	Kind     NodeKind
+	Kind     graph.Kind
 	Record   trace.Kind // of an Event; the enter of a Call
 	Region   uint32     // of a Call; around an Event, trace.Undefined for none
 	Children []uint32   // not to be changed
@@ -31,39 +20,39 @@ type Node struct {
 // Structure reads the nodes of a location. It belongs to one goroutine.
 type Structure struct {
 	loc    *Location
-	places *places
+	places *graph.Places
 }
 
 // Structure returns a reader of the location's nodes.
 func (l *Location) Structure() *Structure {
-	s := &Structure{loc: l, places: newPlaces(l.view.defs)}
-	s.places.of(l.p)
+	s := &Structure{loc: l, places: graph.NewPlaces(l.view.Defs)}
+	s.places.Of(l.p)
 	return s
 }
 
 // Len returns the number of nodes. They are numbered from 1 in the order of their ids in the Shared: children come before
 // their parents, the Root is the last.
-func (s *Structure) Len() uint32 { return s.loc.view.root }
+func (s *Structure) Len() uint32 { return s.loc.view.Root }
 
 // Node returns a node.
 func (s *Structure) Node(n uint32) Node {
 	v := s.loc.view
-	h := v.shapeOf(n)
-	x := Node{Kind: NodeKind(v.nodes.kind(n)), Record: h.kind, Region: h.ref, Children: v.nodes.children(n), Count: 1}
+	h := v.ShapeOf(n)
+	x := Node{Kind: v.Nodes.Kind(n), Record: h.Kind, Region: h.Ref, Children: v.Nodes.Children(n), Count: 1}
 	switch x.Kind {
-	case CallNode:
-		x.Region = h.region(v.defs)
-	case RepeatNode:
-		x.Count = v.nodes.count(n)
+	case graph.KindCall:
+		x.Region = h.Region(v.Defs)
+	case graph.KindRepeat:
+		x.Count = v.Nodes.Count(n)
 	}
 	return x
 }
 
 // ID returns the number of a node in the Shared, as a [Step] has it.
-func (s *Structure) ID(n uint32) uint32 { return s.loc.view.ids[n] }
+func (s *Structure) ID(n uint32) uint32 { return s.loc.view.Ids[n] }
 
 // Instances returns how often a node occurs in the location.
-func (s *Structure) Instances(n uint32) uint64 { return s.loc.view.mult[n] }
+func (s *Structure) Instances(n uint32) uint64 { return s.loc.view.Mult[n] }
 
 // Partner says how a node names a rank, and so for which locations it names which.
 type Partner uint8
@@ -90,20 +79,20 @@ type Field struct {
 // Fields appends the fields of an Event, in the order of its record. Lists, attributes and surplus are left out.
 func (s *Structure) Fields(dst []Field, n uint32) ([]Field, error) {
 	v := s.loc.view
-	h := v.shapeOf(n)
-	if h.class != classEvent {
+	h := v.ShapeOf(n)
+	if h.Class != graph.ClassEvent {
 		return dst, nil
 	}
-	if h.kind == trace.Leave {
-		return append(dst, Field{Place: trace.Hard, Value: v.tuples.at(v.nodes.tuple(n))[2], Column: -1}), nil
+	if h.Kind == trace.Leave {
+		return append(dst, Field{Place: trace.Hard, Value: v.Tuples.At(v.Nodes.Tuple(n))[2], Column: -1}), nil
 	}
-	r, hard := &recipes[h.kind], v.tuples.at(v.nodes.tuple(n))[2:]
-	slot, _ := v.valueSlots(h, n, stepEvent)
-	for _, p := range r.places {
+	r, hard := &graph.Recipes[h.Kind], v.Tuples.At(v.Nodes.Tuple(n))[2:]
+	slot, _ := v.ValueSlots(h, n, graph.StepEvent)
+	for _, p := range r.Places {
 		f := Field{Place: p, Column: -1}
 		far := p >= trace.PostMpi && p <= trace.UseIo && hard[0]&1 != 0
 		if p == trace.Number || p == trace.FromStamp || far {
-			f.Column = v.column[slot]
+			f.Column = v.Column[slot]
 			slot++
 		}
 		switch {
@@ -113,7 +102,7 @@ func (s *Structure) Fields(dst []Field, n uint32) ([]Field, error) {
 		case p == trace.Hard:
 			f.Value = hard[0]
 		case p == trace.Rank:
-			if err := s.partner(&f, h, v.tuples.at(v.nodes.tuple(n)), hard[0]); err != nil {
+			if err := s.partner(&f, h, v.Tuples.At(v.Nodes.Tuple(n)), hard[0]); err != nil {
 				return dst, err
 			}
 		default:
@@ -126,20 +115,20 @@ func (s *Structure) Fields(dst []Field, n uint32) ([]Field, error) {
 }
 
 // partner decodes a rank.
-func (s *Structure) partner(f *Field, h *shape, w []uint64, word uint64) error {
-	r := &recipes[h.kind]
-	comm := uint32(w[r.hardAt(r.comm)])
-	e := s.loc.shared.encoding.of(h, comm)
+func (s *Structure) partner(f *Field, h *graph.Shape, w []uint64, word uint64) error {
+	r := &graph.Recipes[h.Kind]
+	comm := uint32(w[r.HardAt(r.Comm)])
+	e := s.loc.shared.Encoding.Of(h, comm)
 	var ok bool
-	if f.Value, ok = s.places.at(comm, r.window).decode(e, word); !ok {
-		return fmt.Errorf("call graph: location %d: a partner that cannot be: %w", s.loc.p, ErrCorrupt)
+	if f.Value, ok = s.places.At(comm, r.Window).Decode(e, word); !ok {
+		return fmt.Errorf("call graph: location %d: a partner that cannot be: %w", s.loc.p, graph.ErrCorrupt)
 	}
 	switch {
 	case word&1 != 0:
 		f.Partner = PartnerOutside
-	case e == exclusive:
+	case e == graph.Exclusive:
 		f.Partner = PartnerXor
-	case e == absolute:
+	case e == graph.Absolute:
 		f.Partner = PartnerFixed
 	default:
 		f.Partner = PartnerShift

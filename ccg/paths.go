@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -91,10 +92,10 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	q.estimated += t.estimated
 	q.samples += t.samples
 	if !addTimes(&q.time, t.time, 1) {
-		return fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", ErrLimit)
+		return fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", graph.ErrLimit)
 	}
 	if len(p.paths) > maxPaths {
-		return fmt.Errorf("call graph: more than %d call paths: %w", maxPaths, ErrLimit)
+		return fmt.Errorf("call graph: more than %d call paths: %w", maxPaths, graph.ErrLimit)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (p *PathProfile) Paths() ([]PathTotal, error) {
 		above := &list[list[i].Parent]
 		above.GapsIn += list[i].GapsIn
 		if !addTimes(&above.Inclusive, list[i].Inclusive, 1) {
-			return nil, fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", ErrLimit)
+			return nil, fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", graph.ErrLimit)
 		}
 	}
 	return list, nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -100,13 +102,13 @@ func TestPathsEqualEvents(t *testing.T) {
 // has 2^depth paths, and no columns.
 func twoWays(t *testing.T, depth int) *Location {
 	t.Helper()
-	g := newGraph()
-	intern := func(k kind, w []uint64, children []uint32) uint32 {
-		n, err := g.addTuple(w)
+	g := graph.NewGraph()
+	intern := func(k graph.Kind, w []uint64, children []uint32) uint32 {
+		n, err := g.AddTuple(w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := g.nodes.intern(uint32(k)<<kindShift|n, children)
+		id, err := g.Nodes.Intern(uint32(k)<<graph.KindShift|n, children)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,21 +118,21 @@ func twoWays(t *testing.T, depth int) *Location {
 	for range depth {
 		var both []uint32
 		for side := range uint64(2) {
-			both = append(both, intern(kindCall, []uint64{classCall | uint64(trace.Enter)<<wordKind, side}, below))
+			both = append(both, intern(graph.KindCall, []uint64{graph.ClassCall | uint64(trace.Enter)<<graph.WordKind, side}, below))
 		}
 		below = both
 	}
-	root := intern(kindRoot, []uint64{classList, trace.Undefined}, below)
+	root := intern(graph.KindRoot, []uint64{graph.ClassList, trace.Undefined}, below)
 	ids := make([]uint32, root+1)
 	for i := range ids {
 		ids[i] = uint32(i)
 	}
-	defs := testDefs(1)
-	v, err := newView(g, defs, nil, root, ids[1:], ids, 1<<20)
+	defs := ccgtest.Definitions(1)
+	v, err := graph.NewView(g, defs, nil, root, ids[1:], ids, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Location{shared: &Shared{defs: defs, graph: g}, view: v, cols: make([]column.Column, len(v.cols))}
+	return &Location{shared: &graph.Shared{Defs: defs, Graph: g}, view: v, cols: make([]column.Column, len(v.Cols))}
 }
 
 func TestPathsLimit(t *testing.T) {
@@ -138,7 +140,7 @@ func TestPathsLimit(t *testing.T) {
 		t.Skip("runs without -short")
 	}
 	var p PathProfile
-	if err := p.Add(twoWays(t, 40)); !errors.Is(err, ErrLimit) {
+	if err := p.Add(twoWays(t, 40)); !errors.Is(err, graph.ErrLimit) {
 		t.Errorf("2^40 paths: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package ccg
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -10,7 +11,7 @@ import (
 // pathSweep finds what the calls of one location took by path.
 type pathSweep struct {
 	l      *Location
-	v      *view
+	v      *graph.View
 	states *states     // paths
 	totals []pathTotal // by path
 	path   []int32     // by node: the path inside it, mixedState if there are several
@@ -45,19 +46,19 @@ const maxPathRows = 1 << 25
 const noPath = -2
 
 func (s *pathSweep) run() error {
-	n := s.v.nodes.len() + 1
+	n := s.v.Nodes.Len() + 1
 	s.path, s.mult, s.lists = make([]int32, n), make([]uint64, n), map[uint32]*pathList{}
 	for i := range s.path {
 		s.path[i] = noPath
 	}
 	s.grow()
-	s.add(s.v.root, 0, 1)
-	for i := len(s.v.order) - 1; i >= 0; i-- {
-		if id := s.v.order[i]; s.v.nodes.kind(id) != kindEvent {
+	s.add(s.v.Root, 0, 1)
+	for i := len(s.v.Order) - 1; i >= 0; i-- {
+		if id := s.v.Order[i]; s.v.Nodes.Kind(id) != graph.KindEvent {
 			s.node(id)
 		}
 		if s.pairs+s.states.len() > maxPaths {
-			return fmt.Errorf("more than %d call paths: %w", maxPaths, ErrLimit)
+			return fmt.Errorf("more than %d call paths: %w", maxPaths, graph.ErrLimit)
 		}
 	}
 	s.column = s.states.assign(s.v).column
@@ -118,34 +119,34 @@ func (s *pathSweep) node(id uint32) {
 func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	v := s.v
 	path := at.path
-	if v.nodes.kind(id) == kindCall {
+	if v.Nodes.Kind(id) == graph.KindCall {
 		path = s.states.enter(v, path, id)
 		s.grow()
-		h := v.shapeOf(id)
+		h := v.ShapeOf(id)
 		s.totals[path].calls += at.count
-		if h.flags&trace.Estimated != 0 {
+		if h.Flags&trace.Estimated != 0 {
 			s.totals[path].estimated += at.count
 		}
 	}
 	times := at.count
-	if v.nodes.kind(id) == kindRepeat {
-		times *= v.nodes.count(id)
+	if v.Nodes.Kind(id) == graph.KindRepeat {
+		times *= v.Nodes.Count(id)
 	}
-	for _, c := range v.nodes.children(id) {
-		if v.nodes.kind(c) != kindEvent {
+	for _, c := range v.Nodes.Children(id) {
+		if v.Nodes.Kind(c) != graph.KindEvent {
 			s.add(c, path, times)
-		} else if v.shapeOf(c).isSample() {
+		} else if v.ShapeOf(c).IsSample() {
 			s.totals[path].samples += times
 		}
 	}
-	s.totals[path].gap += v.gapsOf(id) * at.count
+	s.totals[path].gap += v.GapsOf(id) * at.count
 	return path
 }
 
 // sums adds the columns that lie in one path.
 func (s *pathSweep) sums() error {
-	for k, c := range s.v.cols {
-		if !c.gap || s.column[k] == mixedState {
+	for k, c := range s.v.Cols {
+		if !c.Gap || s.column[k] == mixedState {
 			continue
 		}
 		ticks, err := s.l.sum(k)
@@ -160,27 +161,29 @@ func (s *pathSweep) sums() error {
 }
 
 // add adds ticks; false if they exceed 64 bits.
-func (t *pathTotal) add(ticks total) bool { return addTimes(&t.time, ticks.lo, 1) && ticks.hi == 0 }
+func (t *pathTotal) add(ticks graph.Total) bool {
+	return addTimes(&t.time, ticks.Lo, 1) && ticks.Hi == 0
+}
 
-var errPathTime = fmt.Errorf("time of a path exceeds 64 bits: %w", ErrLimit)
+var errPathTime = fmt.Errorf("time of a path exceeds 64 bits: %w", graph.ErrLimit)
 
 // wanted says which nodes have columns of several paths inside.
 func (s *pathSweep) wanted() []bool {
 	v := s.v
-	want := make([]bool, v.nodes.len()+1)
-	for _, id := range v.order {
-		if v.nodes.kind(id) == kindEvent || v.tables != nil && v.tables[id] != nil {
+	want := make([]bool, v.Nodes.Len()+1)
+	for _, id := range v.Order {
+		if v.Nodes.Kind(id) == graph.KindEvent || v.Tables != nil && v.Tables[id] != nil {
 			continue
 		}
-		gaps, _ := v.slots(id)
-		for slot := v.slot[id]; slot < v.slot[id]+gaps; slot++ {
-			k := v.column[slot]
+		gaps, _ := v.Slots(id)
+		for slot := v.Slot[id]; slot < v.Slot[id]+gaps; slot++ {
+			k := v.Column[slot]
 			want[id] = want[id] || k >= 0 && s.column[k] == mixedState
-			if v.class != nil && v.class[slot] >= 0 {
-				want[id] = want[id] || s.column[v.class[slot]] == mixedState
+			if v.Class != nil && v.Class[slot] >= 0 {
+				want[id] = want[id] || s.column[v.Class[slot]] == mixedState
 			}
 		}
-		for _, c := range v.nodes.children(id) {
+		for _, c := range v.Nodes.Children(id) {
 			want[id] = want[id] || want[c]
 		}
 	}
@@ -191,24 +194,24 @@ func (s *pathSweep) wanted() []bool {
 func (s *pathSweep) walk() error {
 	v := s.v
 	want := s.wanted()
-	if !want[v.root] {
+	if !want[v.Root] {
 		return nil
 	}
 	r := s.l.readInside(want)
 	path, ok := int32(0), true
 	for {
-		st, id, slot := r.next()
-		if st == stepEnd {
+		st, id, slot := r.Next()
+		if st == graph.StepEnd {
 			break
 		}
 		ok = s.read(r.cursors, slot, path) && ok
 		switch {
-		case st == stepOpen:
+		case st == graph.StepOpen:
 			path = s.states.enter(v, path, id)
-		case st != stepEvent:
+		case st != graph.StepEvent:
 			path = s.states.parent[path]
-		case v.class != nil && v.class[slot] >= 0:
-			if err := s.readRow(r.cursors, v.class[slot], nodePath{id, path}); err != nil {
+		case v.Class != nil && v.Class[slot] >= 0:
+			if err := s.readRow(r.cursors, v.Class[slot], nodePath{id, path}); err != nil {
 				return err
 			}
 		}
@@ -224,7 +227,7 @@ func (s *pathSweep) walk() error {
 
 // read adds the next gap of a slot, if its column has several paths.
 func (s *pathSweep) read(reads []column.Cursor, slot uint32, path int32) bool {
-	k := s.v.column[slot]
+	k := s.v.Column[slot]
 	if k < 0 || s.column[k] != mixedState {
 		return true
 	}
@@ -243,15 +246,15 @@ func (s *pathSweep) readRow(reads []column.Cursor, k int32, at nodePath) error {
 func (s *pathSweep) count(at nodePath, row, times uint64) error {
 	counts := s.rows[at]
 	if counts == nil {
-		n := s.v.tables[at.id].rows
+		n := s.v.Tables[at.id].Rows
 		if s.words += n; s.words > maxPathRows {
-			return fmt.Errorf("classes of more than %d paths: %w", maxPaths, ErrLimit)
+			return fmt.Errorf("classes of more than %d paths: %w", maxPaths, graph.ErrLimit)
 		}
 		counts = make([]uint64, n)
 		s.rows[at] = counts
 	}
 	if row >= uint64(len(counts)) {
-		return fmt.Errorf("class %d of node %d: %w", row, s.v.ids[at.id], ErrCorrupt)
+		return fmt.Errorf("class %d of node %d: %w", row, s.v.Ids[at.id], graph.ErrCorrupt)
 	}
 	counts[row] += times
 	return nil

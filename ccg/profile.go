@@ -5,10 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// RegionTotal is the profile of one region over a set of locations.
+// RegionTotal is the profile of one region over a set of locations, and of all that differ from it by their reference alone.
 type RegionTotal struct {
 	Region    uint32 // reference; trace.Undefined: outside all calls
 	Calls     uint64
@@ -24,7 +25,8 @@ type Profile struct {
 	totals map[uint32]*RegionTotal
 }
 
-func (p *Profile) region(ref uint32) *RegionTotal {
+func (p *Profile) region(d *trace.Definitions, ref uint32) *RegionTotal {
+	ref = alike(d, ref)
 	if p.totals == nil {
 		p.totals = make(map[uint32]*RegionTotal)
 	}
@@ -43,16 +45,16 @@ func (p *Profile) region(ref uint32) *RegionTotal {
 // regions; else they read the location's gaps: O(events).
 func (p *Profile) Add(l *Location, inclusive bool) error {
 	v := l.view
-	for _, id := range v.order {
-		switch h := v.shapeOf(id); {
-		case h.class == classCall:
-			r := p.region(h.region(v.defs))
-			r.Calls += v.mult[id]
-			if h.flags&trace.Estimated != 0 {
-				r.Estimated += v.mult[id]
+	for _, id := range v.Order {
+		switch h := v.ShapeOf(id); {
+		case h.Class == graph.ClassCall:
+			r := p.region(v.Defs, h.Region(v.Defs))
+			r.Calls += v.Mult[id]
+			if h.Flags&trace.Estimated != 0 {
+				r.Estimated += v.Mult[id]
 			}
-		case h.isSample():
-			p.region(h.ref).Samples += v.mult[id]
+		case h.IsSample():
+			p.region(v.Defs, h.Ref).Samples += v.Mult[id]
 		}
 	}
 	var open *stateMap
@@ -61,8 +63,8 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 			open = nil
 		}
 	}
-	for i, c := range v.cols {
-		if !c.gap {
+	for i, c := range v.Cols {
+		if !c.Gap {
 			continue
 		}
 		ticks, err := l.sum(i)
@@ -73,7 +75,7 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 		if open != nil {
 			in = open.column[i]
 		}
-		if err := p.add(l, c.region, ticks, open, in); err != nil {
+		if err := p.add(l, c.Region, ticks, open, in); err != nil {
 			return err
 		}
 	}
@@ -87,12 +89,12 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 }
 
 // add adds exclusive time to a region, and to the regions that are open in state n.
-func (p *Profile) add(l *Location, region uint32, ticks total, open *stateMap, n int32) error {
-	if !addTimes(&p.region(region).Exclusive, ticks.lo, 1) || ticks.hi != 0 {
+func (p *Profile) add(l *Location, region uint32, ticks graph.Total, open *stateMap, n int32) error {
+	if !addTimes(&p.region(l.view.Defs, region).Exclusive, ticks.Lo, 1) || ticks.Hi != 0 {
 		return l.regionError(region)
 	}
 	for ; n > 0; n = open.states.parent[n] {
-		if r := open.states.region[n]; !addTimes(&p.region(r).Inclusive, ticks.lo, 1) {
+		if r := open.states.region[n]; !addTimes(&p.region(l.view.Defs, r).Inclusive, ticks.Lo, 1) {
 			return l.regionError(r)
 		}
 	}
@@ -100,32 +102,32 @@ func (p *Profile) add(l *Location, region uint32, ticks total, open *stateMap, n
 }
 
 func (l *Location) regionError(region uint32) error {
-	return fmt.Errorf("call graph: location %d: time of region %d exceeds 64 bits: %w", l.p, region, ErrLimit)
+	return fmt.Errorf("call graph: location %d: time of region %d exceeds 64 bits: %w", l.p, region, graph.ErrLimit)
 }
 
 // classes adds the times of nodes in class mode: O(rows).
 func (p *Profile) classes(l *Location, open *stateMap) error {
 	v := l.view
-	if v.tables == nil {
+	if v.Tables == nil {
 		return nil
 	}
 	counts, err := l.rowCounts()
 	if err != nil {
 		return err
 	}
-	for _, id := range v.order {
-		if v.tables[id] == nil {
+	for _, id := range v.Order {
+		if v.Tables[id] == nil {
 			continue
 		}
-		ticks := v.tableTime(id, counts[id])
-		if ticks == (total{}) {
+		ticks := v.TableTime(id, counts[id])
+		if ticks == (graph.Total{}) {
 			continue
 		}
 		in := int32(0)
 		if open != nil {
 			in = open.node[id]
 		}
-		if err := p.add(l, v.shapeOf(id).region(v.defs), ticks, open, in); err != nil {
+		if err := p.add(l, v.ShapeOf(id).Region(v.Defs), ticks, open, in); err != nil {
 			return err
 		}
 	}
@@ -140,10 +142,10 @@ func (p *Profile) inclusive(l *Location) error {
 		begin uint64
 	}
 	open := map[*RegionTotal]int{}
-	region := make([]*RegionTotal, v.nodes.len()+1) // by Call
-	for _, id := range v.order {
-		if h := v.shapeOf(id); h.class == classCall {
-			region[id] = p.region(h.region(v.defs))
+	region := make([]*RegionTotal, v.Nodes.Len()+1) // by Call
+	for _, id := range v.Order {
+		if h := v.ShapeOf(id); h.Class == graph.ClassCall {
+			region[id] = p.region(v.Defs, h.Region(v.Defs))
 		}
 	}
 	r := l.read(uint64(l.first))
@@ -151,12 +153,12 @@ func (p *Profile) inclusive(l *Location) error {
 	for {
 		st, id, _ := r.step()
 		switch st {
-		case stepEnd:
+		case graph.StepEnd:
 			return r.err()
-		case stepOpen:
+		case graph.StepOpen:
 			calls = append(calls, visit{region[id], r.time})
 			open[region[id]]++
-		case stepClose, stepCut:
+		case graph.StepClose, graph.StepCut:
 			top := calls[len(calls)-1]
 			calls = calls[:len(calls)-1]
 			if open[top.total]--; open[top.total] == 0 && !r.over && !addTimes(&top.total.Inclusive, r.time-top.begin, 1) {

@@ -1,55 +1,12 @@
 package ccg
 
 import (
-	"iter"
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
-
-// made is a graph with its locations and the streams it was made from.
-type made struct {
-	defs    *trace.Definitions
-	streams []*trace.Batch
-	locals  []*Local
-	shared  *Shared
-	blobs   [][]byte
-	locs    []*Location
-}
-
-func makeGraph(t testing.TB, size uint32, n int, odd bool, o Options) *made {
-	t.Helper()
-	m := &made{defs: testDefs(int(size))}
-	for p := range size {
-		m.streams = append(m.streams, newScript(77, p, size, odd).stream(n))
-		m.locals = append(m.locals, build(t, m.defs, trace.P(p), m.streams[p], o, 1000))
-	}
-	m.shared = join(t, m.defs, m.locals, o)
-	for _, l := range m.locals {
-		blob, err := NewDistributor(m.shared).Distribute(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loc, err := OpenLocation(m.shared, blob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.blobs = append(m.blobs, blob)
-		m.locs = append(m.locs, loc)
-	}
-	return m
-}
-
-func (m *made) each() iter.Seq2[*Location, error] {
-	return func(yield func(*Location, error) bool) {
-		for _, l := range m.locs {
-			if !yield(l, nil) {
-				return
-			}
-		}
-	}
-}
 
 // slowProfile is the flat profile from the events themselves.
 func slowProfile(defs *trace.Definitions, all *trace.Batch, totals map[uint32]*RegionTotal) {
@@ -111,13 +68,19 @@ func slowProfile(defs *trace.Definitions, all *trace.Batch, totals map[uint32]*R
 }
 
 func TestProfileEqualsEvents(t *testing.T) {
+	var all []*made
 	for _, n := range []int{1, 200, 6000} {
-		m := makeGraph(t, 4, n, true, Options{})
+		all = append(all, makeGraph(t, 4, n, true, graph.Options{}), lossyGraph(t, n, 64), lossyGraph(t, n, 1<<41))
+	}
+	for n, m := range all {
 		want := map[uint32]*RegionTotal{}
-		var got Profile
+		var got, walked Profile
 		for p, l := range m.locs {
 			slowProfile(m.defs, m.streams[p], want)
 			if err := got.Add(l, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := walked.inclusive(l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -126,21 +89,21 @@ func TestProfileEqualsEvents(t *testing.T) {
 			if w == nil {
 				w = &RegionTotal{Region: r.Region}
 			}
-			if r != *w {
-				t.Errorf("%d events: %+v, want %+v", n, r, *w)
+			if slow := walked.region(m.defs, r.Region).Inclusive; r != *w || slow != r.Inclusive {
+				t.Errorf("graph %d: %+v, want %+v; by a walk %d", n, r, *w, slow)
 			}
 			delete(want, r.Region)
 		}
 		for _, w := range want {
 			if *w != (RegionTotal{Region: w.Region}) {
-				t.Errorf("%d events: missing %+v", n, *w)
+				t.Errorf("graph %d: missing %+v", n, *w)
 			}
 		}
 	}
 }
 
 func TestSummaryAndCheck(t *testing.T) {
-	m := makeGraph(t, 5, 3000, true, Options{})
+	m := makeGraph(t, 5, 3000, true, graph.Options{})
 	sum := NewSummary(m.shared, len(m.shared.Encode()))
 	events := uint64(0)
 	for p, l := range m.locs {
@@ -151,7 +114,7 @@ func TestSummaryAndCheck(t *testing.T) {
 	byNodes := uint64(0)
 	for id, n := range sum.mult {
 		if id > 0 {
-			byNodes += n * m.shared.graph.shapeOf(uint32(id)).events()
+			byNodes += n * m.shared.Graph.ShapeOf(uint32(id)).Events()
 		}
 	}
 	if st.Events != events || byNodes != events {
@@ -167,7 +130,7 @@ func TestSummaryAndCheck(t *testing.T) {
 
 // TestCheckFinds damages a graph in ways that reading alone does not notice.
 func TestCheckFinds(t *testing.T) {
-	m := makeGraph(t, 3, 2000, false, Options{})
+	m := makeGraph(t, 3, 2000, false, graph.Options{})
 	for name, locs := range map[string][]*Location{
 		"missing location": m.locs[:2],
 		"wrong order":      {m.locs[1], m.locs[0], m.locs[2]},
@@ -180,11 +143,11 @@ func TestCheckFinds(t *testing.T) {
 			t.Errorf("%s: not found", name)
 		}
 	}
-	twice := m.shared.graph
-	s := *twice.nodes
-	s.meta, s.off = append(slices.Clone(s.meta), s.meta[1]), append(slices.Clone(s.off), s.off[len(s.off)-1])
-	twice.nodes = &s
-	bad := &Shared{defs: m.defs, opt: m.shared.opt, encoding: m.shared.encoding, graph: twice}
+	twice := m.shared.Graph
+	s := *twice.Nodes
+	s.Meta, s.Off = append(slices.Clone(s.Meta), s.Meta[1]), append(slices.Clone(s.Off), s.Off[len(s.Off)-1])
+	twice.Nodes = &s
+	bad := &graph.Shared{Defs: m.defs, Opt: m.shared.Opt, Encoding: m.shared.Encoding, Graph: twice}
 	if Check(bad, m.each()) == nil {
 		t.Error("equal nodes: not found")
 	}

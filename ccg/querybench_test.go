@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -42,7 +44,7 @@ func BenchmarkSeekEvent(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(l.cols)), "columns")
-	b.ReportMetric(float64(len(l.view.order)), "nodes")
+	b.ReportMetric(float64(len(l.view.Order)), "nodes")
 }
 
 func BenchmarkSeekTime(b *testing.B) {
@@ -60,7 +62,7 @@ func BenchmarkSeekTime(b *testing.B) {
 }
 
 func BenchmarkCursorStep(b *testing.B) {
-	l := openOne(b, stencilEvents(1<<20, true))
+	l := openOne(b, ccgtest.StencilEvents(1<<20, true))
 	for _, back := range []bool{false, true} {
 		b.Run(map[bool]string{false: "next", true: "prev"}[back], func(b *testing.B) {
 			c := l.Cursor()
@@ -156,7 +158,7 @@ func BenchmarkCallDurations(b *testing.B) {
 
 // BenchmarkProfileNodes profiles a graph of 10^6 nodes, flat and by path.
 func BenchmarkProfileNodes(b *testing.B) {
-	l := openOne(b, irregularEvents(7<<20))
+	l := openOne(b, ccgtest.IrregularEvents(7<<20))
 	b.Run("flat", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -165,7 +167,7 @@ func BenchmarkProfileNodes(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(len(l.view.order)), "nodes")
+		b.ReportMetric(float64(len(l.view.Order)), "nodes")
 	})
 }
 
@@ -177,5 +179,53 @@ func BenchmarkPathProfile(b *testing.B) {
 		if err := p.Add(l); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkWalkStencil goes through the events of a location in order and does
+// nothing with them.
+func BenchmarkWalkStencil(b *testing.B) {
+	loc := openOne(b, ccgtest.StencilEvents(1<<20, true))
+	var w graph.Walker
+	n := uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Init(loc.view)
+		for n = 0; ; n++ {
+			if st, _, _ := w.Next(); st == graph.StepEnd {
+				break
+			}
+		}
+	}
+	if n != loc.Events() {
+		b.Fatalf("%d events, want %d", n, loc.Events())
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(n), "ns/event")
+}
+
+func BenchmarkExpandStencil(b *testing.B) {
+	all := ccgtest.StencilEvents(1<<20, true)
+	loc := openOne(b, all)
+	var out trace.Batch
+	b.ReportAllocs()
+	for b.Loop() {
+		x := loc.Expand()
+		for x.Next(&out) == nil {
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(all.Events)), "ns/event")
+}
+
+func BenchmarkProfile(b *testing.B) {
+	loc := openOne(b, ccgtest.StencilEvents(1<<20, true))
+	for _, inclusive := range []bool{false, true} {
+		b.Run(map[bool]string{false: "exclusive", true: "inclusive"}[inclusive], func(b *testing.B) {
+			for b.Loop() {
+				var p Profile
+				if err := p.Add(loc, inclusive); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

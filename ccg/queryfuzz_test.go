@@ -3,6 +3,9 @@ package ccg
 import (
 	"errors"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 )
 
 // exerciseQueries asks a location everything, from events in its middle.
@@ -46,14 +49,14 @@ func exerciseQueries(t *testing.T, l *Location) {
 
 // FuzzQueries asks damaged blobs of lossless and lossy graphs.
 func FuzzQueries(f *testing.F) {
-	defs := testDefs(2)
-	var graphs []*Shared
-	for _, o := range []Options{{Fan: 4}, {Fan: 4, Deviation: testBound}} {
+	defs := ccgtest.Definitions(2)
+	var graphs []*graph.Shared
+	for _, o := range []graph.Options{{Fan: 4}, {Fan: 4, Deviation: graph.Deviation{Abs: 1 << 40}}} {
 		m := &made{defs: defs}
 		for p := range uint32(2) {
-			m.streams = append(m.streams, boundLengths(newScript(5, p, 2, true).stream(1200)))
+			m.streams = append(m.streams, boundLengths(ccgtest.NewScript(5, p, 2, true).Stream(1200)))
 		}
-		m.finish(f, o, 100)
+		m.finish(f, o)
 		for _, b := range m.blobs {
 			f.Add(b[:len(b)-4], len(graphs) > 0)
 		}

@@ -3,6 +3,7 @@ package ccg
 import (
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/google/go-cmp/cmp"
 )
@@ -10,7 +11,7 @@ import (
 // TestRegionGapsEqualEvents counts the events themselves: every event's gap lies
 // in the innermost open call before it, and inside all open calls.
 func TestRegionGapsEqualEvents(t *testing.T) {
-	m := makeGraph(t, 3, 4000, true, Options{})
+	m := makeGraph(t, 3, 4000, true, graph.Options{})
 	for p, l := range m.locs {
 		want := map[uint32]*RegionGaps{trace.Undefined: {}}
 		get := func(r uint32) *RegionGaps {

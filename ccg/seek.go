@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -14,13 +15,13 @@ func (c *Cursor) SeekEvent(k uint64) error {
 	switch {
 	case c.err != nil:
 		return c.err
-	case k > v.events:
-		return fmt.Errorf("call graph: location %d: event %d of %d: %w", c.x.loc.p, k, v.events, ErrRange)
+	case k > v.Events:
+		return fmt.Errorf("call graph: location %d: event %d of %d: %w", c.x.loc.p, k, v.Events, ErrRange)
 	case k > c.next && k-c.next > c.x.near || k < c.next && c.next-k > c.x.near:
 		j := uint64(0)
 		if k > 0 {
-			j = (k - 1) / markEvery
-			if k-1-j*markEvery > markEvery/2 && j < v.markCount() {
+			j = (k - 1) / graph.MarkEvery
+			if k-1-j*graph.MarkEvery > graph.MarkEvery/2 && j < v.MarkCount() {
 				j++
 			}
 		}
@@ -46,7 +47,7 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 		return err
 	}
 	// the event lies after that of mark j, and not after that of the next one
-	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.near {
+	if from := j * graph.MarkEvery; c.next < from || c.next-from > graph.MarkEvery+c.x.near {
 		if j, err = c.x.nearer(j, t); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 
 // nearer returns j or j + 1, the mark whose time is closer to t.
 func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
-	if j == x.loc.view.markCount() {
+	if j == x.loc.view.MarkCount() {
 		return j, nil
 	}
 	before, err := x.markTime(j)
@@ -86,7 +87,7 @@ func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
 // after moves to after the last event whose time is t or earlier.
 func (c *Cursor) after(t trace.Time) error {
 	if t == math.MaxUint64 {
-		return c.SeekEvent(c.x.loc.view.events)
+		return c.SeekEvent(c.x.loc.view.Events)
 	}
 	return c.SeekTime(t + 1)
 }
@@ -103,7 +104,7 @@ func (c *Cursor) toMark(j uint64) {
 		c.enterAt(0)
 		return
 	}
-	c.enterAt(j*markEvery + 1)
+	c.enterAt(j*graph.MarkEvery + 1)
 }
 
 // enterAt takes the way from the root to before event k, and computes the
@@ -112,36 +113,36 @@ func (c *Cursor) enterAt(k uint64) {
 	c.rewind()
 	w := &c.walk
 	for c.next < k {
-		top := &w.stack[len(w.stack)-1]
-		if top.kind == kindRepeat {
-			n := c.x.events[w.child(top)]
+		top := &w.Stack[len(w.Stack)-1]
+		if top.Kind == graph.KindRepeat {
+			n := c.x.events[w.Child(top)]
 			c.visit(1)
-			top.at = (k - c.next) / n
-			c.next += top.at * n
+			top.At = (k - c.next) / n
+			c.next += top.At * n
 		} else {
-			for top.at < top.n {
-				n := c.x.events[w.child(top)]
+			for top.At < top.N {
+				n := c.x.events[w.Child(top)]
 				c.visit(1)
 				if n > k-c.next {
 					break
 				}
 				c.next += n
-				top.at++
+				top.At++
 			}
 		}
 		if c.next == k {
 			break
 		}
-		id := w.child(top)
-		top.at++
-		if w.push(id).kind == kindCall {
+		id := w.Child(top)
+		top.At++
+		if w.Push(id).Kind == graph.KindCall {
 			c.enter(c.next, 0, false)
 			c.next++ // its enter
 		}
 	}
 	c.sweep()
-	for i := 1; w.tables != nil && i < len(w.stack) && c.err == nil; i++ { // when the positions of their columns are known
-		w.follow(i, true)
+	for i := 1; w.Tables != nil && i < len(w.Stack) && c.err == nil; i++ { // when the positions of their columns are known
+		w.Follow(i, true)
 	}
 	c.settle()
 }
@@ -153,104 +154,104 @@ func (c *Cursor) visit(n int) { c.x.visits += uint64(n) }
 // column.
 func (c *Cursor) sweep() {
 	v := c.x.loc.view
-	s := v.nodes
+	s := v.Nodes
 	done := c.met
 	if done == nil {
 		done = c.x.scratch()
 	}
 	clear(done)
 	clear(c.pos)
-	for i := range c.walk.stack {
-		c.sweepRung(&c.walk.stack[i], i == len(c.walk.stack)-1, done)
+	for i := range c.walk.Stack {
+		c.sweepRung(&c.walk.Stack[i], i == len(c.walk.Stack)-1, done)
 	}
 	pos, visits := c.pos, 0
-	for i := len(v.order) - 1; i >= 0; i-- {
-		id := v.order[i]
+	for i := len(v.Order) - 1; i >= 0; i-- {
+		id := v.Order[i]
 		m := done[id]
 		if m == 0 {
 			continue
 		}
-		list, times, kind := s.words(id), m, s.kind(id)
-		if kind == kindRepeat {
-			list, times = list[:1], m*s.count(id)
+		list, times, kind := s.Words(id), m, s.Kind(id)
+		if kind == graph.KindRepeat {
+			list, times = list[:1], m*s.Count(id)
 		}
 		visits += len(list) + 1
-		at := v.slot[id]
-		columns := v.column[at:][:len(list)]
+		at := v.Slot[id]
+		columns := v.Column[at:][:len(list)]
 		for i, k := range list {
 			done[k] += times
 			if x := columns[i]; x >= 0 {
 				pos[x] += times
 			}
 		}
-		if v.class != nil {
-			for _, x := range v.class[at:][:len(list)] {
+		if v.Class != nil {
+			for _, x := range v.Class[at:][:len(list)] {
 				if x >= 0 {
 					pos[x] += times
 				}
 			}
 		}
-		if at += uint32(len(list)); kind == kindCall {
+		if at += uint32(len(list)); kind == graph.KindCall {
 			c.entered(at, m)
 			at++
 		}
-		if v.extra[id] != 0 {
+		if v.Extra[id] != 0 {
 			c.completed(id, at, m)
 		}
 	}
 	c.visit(visits)
-	for i := range c.walk.stack {
-		if r := &c.walk.stack[i]; r.kind == kindCall {
-			done[r.id]++ // begun, if not complete
+	for i := range c.walk.Stack {
+		if r := &c.walk.Stack[i]; r.Kind == graph.KindCall {
+			done[r.Id]++ // begun, if not complete
 		}
 	}
 }
 
 // sweepRung counts what a node in progress has after it: its children, and for
 // all but the innermost node the one that is in progress itself.
-func (c *Cursor) sweepRung(r *level, innermost bool, done []uint64) {
-	entered, complete := r.at, r.at
+func (c *Cursor) sweepRung(r *graph.Level, innermost bool, done []uint64) {
+	entered, complete := r.At, r.At
 	if !innermost {
 		complete--
 	}
-	if r.kind == kindRepeat {
-		done[c.walk.g.nodes.pool[r.child]] += complete
-		c.entered(r.slot, entered)
+	if r.Kind == graph.KindRepeat {
+		done[c.walk.G.Nodes.Pool[r.Child]] += complete
+		c.entered(r.Slot, entered)
 		c.visit(2)
 	} else {
 		c.visit(int(entered) + 1)
 		for i := range complete {
-			done[c.walk.g.nodes.pool[r.child+uint32(i)]]++
+			done[c.walk.G.Nodes.Pool[r.Child+uint32(i)]]++
 		}
 		for i := range entered {
-			c.entered(r.slot+uint32(i), 1)
+			c.entered(r.Slot+uint32(i), 1)
 		}
 	}
-	if r.kind == kindCall {
-		c.values(r.id, stepOpen, 1)
+	if r.Kind == graph.KindCall {
+		c.values(r.Id, graph.StepOpen, 1)
 	}
 }
 
 // entered adds n to the columns of gaps and classes of a slot.
 func (c *Cursor) entered(slot uint32, n uint64) {
 	v := c.x.loc.view
-	if k := v.column[slot]; k >= 0 {
+	if k := v.Column[slot]; k >= 0 {
 		c.pos[k] += n
 	}
-	if v.class != nil && v.class[slot] >= 0 {
-		c.pos[v.class[slot]] += n
+	if v.Class != nil && v.Class[slot] >= 0 {
+		c.pos[v.Class[slot]] += n
 	}
 }
 
 // completed adds the values of m instances of a node, whose slots begin at a place.
 func (c *Cursor) completed(id, at uint32, m uint64) {
 	v := c.x.loc.view
-	h := v.shapeOf(id)
-	for _, k := range v.column[at : at+h.values+h.leaveValues] {
+	h := v.ShapeOf(id)
+	for _, k := range v.Column[at : at+h.Values+h.LeaveValues] {
 		c.pos[k] += m
 	}
-	if h.payload+h.leavePayload > 0 {
-		c.pos[v.bytes] += m * (h.payload + h.leavePayload)
+	if h.Payload+h.LeavePayload > 0 {
+		c.pos[v.Bytes] += m * (h.Payload + h.LeavePayload)
 	}
 }
 
@@ -285,9 +286,9 @@ type OpenCall struct {
 func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
 	v := c.x.loc.view
 	n := 0
-	for i := range c.walk.stack {
-		r := &c.walk.stack[i]
-		if r.kind != kindCall {
+	for i := range c.walk.Stack {
+		r := &c.walk.Stack[i]
+		if r.Kind != graph.KindCall {
 			continue
 		}
 		call := &c.calls[n]
@@ -299,8 +300,8 @@ func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
 			}
 			call.begin, call.known = t, true
 		}
-		h := v.shapeOf(r.id)
-		dst = append(dst, OpenCall{Region: h.region(v.defs), Ref: h.ref, Node: v.ids[r.id], Event: call.first, Begin: call.begin})
+		h := v.ShapeOf(r.Id)
+		dst = append(dst, OpenCall{Region: h.Region(v.Defs), Ref: h.Ref, Node: v.Ids[r.Id], Event: call.first, Begin: call.begin})
 	}
 	return dst, nil
 }

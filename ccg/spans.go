@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
-	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Spans tells when the calls of a location begin and end, without the values of its events. Calls that follow each other cost
@@ -13,9 +13,9 @@ import (
 //
 // Memory: 12 bytes per node, 4 to 64 per child, 65 per column, 8 KiB at most per column of gaps that it reads.
 type Spans struct {
-	c       *Cursor // finds places
-	program program // of gaps
-	kinds   []step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
+	c       *Cursor       // finds places
+	program graph.Program // of gaps
+	kinds   []graph.Step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
 	gaps    []column.Cursor
 	read    []int32  // those of them that have gaps
 	steps   []uint32 // of program: what comes next
@@ -33,24 +33,24 @@ func (l *Location) Spans() (*Spans, error) {
 	if !l.Deviation().Lossless() {
 		return nil, fmt.Errorf("call graph: location %d: its times are bounded, not exact: %w", l.p, ErrRange)
 	}
-	s := &Spans{c: l.Cursor(), gaps: l.cursors(), next: math.MaxUint64, kinds: make([]step, len(l.cols))}
+	s := &Spans{c: l.Cursor(), gaps: l.cursors(), next: math.MaxUint64, kinds: make([]graph.Step, len(l.cols))}
 	v := l.view
-	for i := range v.cols {
-		if v.cols[i].gap {
+	for i := range v.Cols {
+		if v.Cols[i].Gap {
 			s.read = append(s.read, int32(i))
 		}
 	}
-	err := s.program.compile(v, func(id, slot uint32, st step) []int32 {
-		if st == stepCut {
+	err := s.program.Compile(v, func(id, slot uint32, st graph.Step) []int32 {
+		if st == graph.StepCut {
 			return nil
 		}
-		if st == stepOpen && v.nodes.kind(id) == kindEvent {
-			if st = stepEvent; v.shapeOf(id).leaves() {
-				st = stepClose
+		if st == graph.StepOpen && v.Nodes.Kind(id) == graph.KindEvent {
+			if st = graph.StepEvent; v.ShapeOf(id).Leaves() {
+				st = graph.StepClose
 			}
 		}
-		s.kinds[v.column[slot]] = st // all gaps of a column are before the same
-		return v.column[slot : slot+1]
+		s.kinds[v.Column[slot]] = st // all gaps of a column are before the same
+		return v.Column[slot : slot+1]
 	})
 	return s, err
 }
@@ -66,9 +66,9 @@ func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 	open := s.open[:0]
 	for s.err == nil {
 		if len(s.steps) == 0 {
-			if s.steps = s.program.next(); len(s.steps) == 0 {
+			if s.steps = s.program.Next(); len(s.steps) == 0 {
 				if s.next = math.MaxUint64; n < len(begin) {
-					s.err = s.c.x.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", len(begin)-n, event))
+					s.err = s.c.x.loc.damaged(fmt.Sprintf("%d calls fewer than there should be from event %d on", len(begin)-n, event))
 				}
 				break
 			}
@@ -78,13 +78,13 @@ func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 		for ; i < len(steps); i++ {
 			column := steps[i]
 			kind := s.kinds[column]
-			if kind == stepOpen {
+			if kind == graph.StepOpen {
 				if n == len(begin) {
 					more = false
 					break
 				}
 			} else if n == 0 {
-				s.err = s.c.x.damaged(fmt.Sprintf("event %d is not the begin of a call", event))
+				s.err = s.c.x.loc.damaged(fmt.Sprintf("event %d is not the begin of a call", event))
 				break
 			}
 			ticks := s.gaps[column].Next()
@@ -92,11 +92,11 @@ func (s *Spans) Read(event, first uint64, begin, end []uint64) error {
 				now += ticks
 			}
 			switch kind {
-			case stepOpen:
+			case graph.StepOpen:
 				begin[n], end[n] = now, NeverEnds
 				open = append(open, n)
 				n++
-			case stepClose:
+			case graph.StepClose:
 				if k := len(open) - 1; k >= 0 {
 					end[open[k]] = now
 					open = open[:k]
@@ -126,8 +126,8 @@ func (s *Spans) failure() error {
 // seek goes to before an event.
 func (s *Spans) seek(event uint64) {
 	v := s.c.x.loc.view
-	if event >= v.events {
-		s.err = fmt.Errorf("call graph: location %d: event %d of %d: %w", s.c.x.loc.p, event, v.events, ErrRange)
+	if event >= v.Events {
+		s.err = fmt.Errorf("call graph: location %d: event %d of %d: %w", s.c.x.loc.p, event, v.Events, ErrRange)
 		return
 	}
 	s.next = event
@@ -135,13 +135,8 @@ func (s *Spans) seek(event uint64) {
 	if s.err = s.c.err; s.err != nil {
 		return
 	}
-	s.steps = s.program.resume(v, s.c.walk.stack)
+	s.steps = s.program.Resume(v, s.c.walk.Stack)
 	for _, i := range s.read {
 		s.gaps[i].Seek(s.c.pos[i])
 	}
-}
-
-// leaves says whether a record is a leave that closes nothing.
-func (h *shape) leaves() bool {
-	return h.kind == trace.Leave || h.kind == trace.CallingContextLeave
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -44,9 +46,9 @@ func begins(all *trace.Batch) (list []uint64) {
 func TestSpans(t *testing.T) {
 	for seed := range rounds(60) {
 		r := rand.New(rand.NewPCG(uint64(seed), 77))
-		m := &made{defs: testDefs(1)}
-		m.streams = append(m.streams, newScript(uint64(seed), 0, 1, seed%2 == 0).stream(2000))
-		m.finish(t, Options{Fan: 2 + seed%7}, 1)
+		m := &made{defs: ccgtest.Definitions(1)}
+		m.streams = append(m.streams, ccgtest.NewScript(uint64(seed), 0, 1, seed%2 == 0).Stream(2000))
+		m.finish(t, graph.Options{Fan: 2 + seed%7})
 		all := m.streams[0]
 		calls := begins(all)
 		s, err := m.locs[0].Spans()
@@ -88,7 +90,7 @@ func TestSpansOfOther(t *testing.T) {
 		if all.Events[2].Kind == trace.Enter {
 			c.event++
 		}
-		if err := s.Read(c.event, 0, make([]uint64, c.n), make([]uint64, c.n)); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrRange) {
+		if err := s.Read(c.event, 0, make([]uint64, c.n), make([]uint64, c.n)); !errors.Is(err, graph.ErrCorrupt) && !errors.Is(err, ErrRange) {
 			t.Errorf("%d calls from event %d on: %v", c.n, c.event, err)
 		}
 	}

@@ -1,12 +1,16 @@
 package ccg
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // states numbers what a query wants to know of the calls that are open around a
 // gap: 0, 1, 2, ... as they are met. State 0 is outside of all calls. The state
 // inside a call depends on the one around it and the call's region alone, so a
 // location is cut into stretches of one state in whatever order it is read.
 type states struct {
+	defs   *trace.Definitions
 	parent []int32  // by state; what it means is up to next
 	region []uint32 // by state
 	next   func(s *states, around int32, region uint32) int32
@@ -23,9 +27,9 @@ type stateKey struct {
 // mixedState is the state of what has several.
 const mixedState = -1
 
-func newStates(v *view, next func(*states, int32, uint32) int32) *states {
-	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, next: next, known: map[stateKey]int32{}}
-	s.around, s.inside = make([]int32, v.nodes.len()+1), make([]int32, v.nodes.len()+1)
+func newStates(v *graph.View, next func(*states, int32, uint32) int32) *states {
+	s := &states{defs: v.Defs, parent: []int32{mixedState}, region: []uint32{trace.Undefined}, next: next, known: map[stateKey]int32{}}
+	s.around, s.inside = make([]int32, v.Nodes.Len()+1), make([]int32, v.Nodes.Len()+1)
 	for i := range s.around {
 		s.around[i] = mixedState
 	}
@@ -36,11 +40,11 @@ func newStates(v *view, next func(*states, int32, uint32) int32) *states {
 func (s *states) len() int { return len(s.region) }
 
 // enter returns the state inside Call id.
-func (s *states) enter(v *view, around int32, id uint32) int32 {
+func (s *states) enter(v *graph.View, around int32, id uint32) int32 {
 	if around == s.around[id] && around != mixedState {
 		return s.inside[id]
 	}
-	in := s.next(s, around, v.shapeOf(id).region(v.defs))
+	in := s.next(s, around, v.ShapeOf(id).Region(v.Defs))
 	s.around[id], s.inside[id] = around, in
 	return in
 }
@@ -57,11 +61,12 @@ func (s *states) number(parent int32, region uint32) int32 {
 	return n
 }
 
-// byRegion tells the innermost region.
-func byRegion(s *states, _ int32, region uint32) int32 { return s.number(0, region) }
+// byRegion tells the innermost region, of those alike the first.
+func byRegion(s *states, _ int32, region uint32) int32 { return s.number(0, alike(s.defs, region)) }
 
-// byContext tells the set of open regions, as a path without repetitions.
+// byContext tells the set of open regions, as a path without repetitions, of those alike the first.
 func byContext(s *states, around int32, region uint32) int32 {
+	region = alike(s.defs, region)
 	for n := around; n > 0; n = s.parent[n] {
 		if s.region[n] == region {
 			return around
@@ -71,6 +76,14 @@ func byContext(s *states, around int32, region uint32) int32 {
 		return mixedState
 	}
 	return s.number(around, region)
+}
+
+// alike is the reference of the first region that differs from one by its reference alone: sums are of all of these.
+func alike(d *trace.Definitions, region uint32) uint32 {
+	if i, ok := d.SameRegion(region); ok {
+		return d.Regions[i].Ref
+	}
+	return region
 }
 
 // byNothing does not tell calls apart.
@@ -94,9 +107,9 @@ type stateMap struct {
 
 // assign finds the state of each node and column; mixedState where there are
 // several.
-func (s *states) assign(v *view) *stateMap {
+func (s *states) assign(v *graph.View) *stateMap {
 	const unknown = -2
-	m := &stateMap{states: s, node: make([]int32, v.nodes.len()+1), column: make([]int32, len(v.cols)), pure: true}
+	m := &stateMap{states: s, node: make([]int32, v.Nodes.Len()+1), column: make([]int32, len(v.Cols)), pure: true}
 	for _, list := range [][]int32{m.node, m.column} {
 		for i := range list {
 			list[i] = unknown
@@ -110,29 +123,29 @@ func (s *states) assign(v *view) *stateMap {
 		*at = n
 		return n != mixedState
 	}
-	m.node[v.root] = 0
-	for i := len(v.order) - 1; i >= 0; i-- {
-		id := v.order[i]
-		if v.nodes.kind(id) == kindEvent {
+	m.node[v.Root] = 0
+	for i := len(v.Order) - 1; i >= 0; i-- {
+		id := v.Order[i]
+		if v.Nodes.Kind(id) == graph.KindEvent {
 			continue
 		}
-		if v.nodes.kind(id) == kindCall {
+		if v.Nodes.Kind(id) == graph.KindCall {
 			m.node[id] = s.enter(v, m.node[id], id)
 		}
 		n := m.node[id]
-		for _, c := range v.nodes.children(id) {
+		for _, c := range v.Nodes.Children(id) {
 			set(&m.node[c], n)
 		}
-		gaps, _ := v.slots(id)
-		for slot := v.slot[id]; slot < v.slot[id]+gaps; slot++ {
-			if c := v.column[slot]; c >= 0 && !set(&m.column[c], n) {
+		gaps, _ := v.Slots(id)
+		for slot := v.Slot[id]; slot < v.Slot[id]+gaps; slot++ {
+			if c := v.Column[slot]; c >= 0 && !set(&m.column[c], n) {
 				m.pure = false
 			}
-			if v.class != nil && v.class[slot] >= 0 {
-				set(&m.column[v.class[slot]], n)
+			if v.Class != nil && v.Class[slot] >= 0 {
+				set(&m.column[v.Class[slot]], n)
 			}
 		}
-		if v.tables != nil && v.tables[id] != nil && n == mixedState {
+		if v.Tables != nil && v.Tables[id] != nil && n == mixedState {
 			m.pure = false
 		}
 	}

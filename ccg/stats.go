@@ -1,6 +1,10 @@
 package ccg
 
-import "math"
+import (
+	"math"
+
+	"github.com/coppice-hpc/coppice/ccg/graph"
+)
 
 // Bytes of a record in memory, by which graphs are compared: 16 per node or
 // instance, 4 per child, 8 per gap or value.
@@ -26,7 +30,7 @@ type Stats struct {
 	ColumnBytes uint64 // the blobs
 	RawBytes    uint64 // the unshared graph: a record per instance, plain values
 	StoredBytes uint64 // the shared graph: a record per node, columns as they are
-	Errors      ErrorStats
+	Errors      graph.ErrorStats
 }
 
 // Summary adds up the statistics of a graph over its locations.
@@ -36,14 +40,14 @@ type Summary struct {
 }
 
 // NewSummary starts the statistics of s, whose section has the given size.
-func NewSummary(s *Shared, section int) *Summary {
+func NewSummary(s *graph.Shared, section int) *Summary {
 	m := &Summary{mult: make([]uint64, s.Nodes()+1)}
-	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.graph.tuples.len()), SharedBytes: uint64(section)}
-	if !s.opt.Deviation.Lossless() {
-		m.stats.ClassBytes = uint64(len(appendClasses(nil, &s.graph, s.classes, s.opt.Fan)))
+	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Graph.Tuples.Len()), SharedBytes: uint64(section)}
+	if !s.Opt.Deviation.Lossless() {
+		m.stats.ClassBytes = uint64(len(graph.AppendClasses(nil, &s.Graph, s.Classes, s.Opt.Fan)))
 	}
-	m.stats.Rows, m.stats.StoredBytes = s.tableSizes()
-	m.stats.StoredBytes += nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.graph.nodes.pool)) + valueBytes*uint64(len(s.graph.tuples.pool))
+	m.stats.Rows, m.stats.StoredBytes = tableSizes(s)
+	m.stats.StoredBytes += nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.Graph.Nodes.Pool)) + valueBytes*uint64(len(s.Graph.Tuples.Pool))
 	return m
 }
 
@@ -51,58 +55,35 @@ func NewSummary(s *Shared, section int) *Summary {
 func (m *Summary) Add(l *Location) {
 	v, s := l.view, &m.stats
 	s.Locations++
-	s.Events += v.events
+	s.Events += v.Events
 	s.Columns += uint64(len(l.cols))
 	s.ColumnBytes += uint64(l.size)
 	s.StoredBytes += uint64(l.size)
 	s.Errors.Add(l.errors)
-	for _, id := range v.order {
-		s.RawBytes += v.mult[id] * v.values(id) * valueBytes
-		m.mult[v.ids[id]] += v.mult[id]
-		if k := v.nodes.kind(id); k <= kindRoot {
-			s.Instances += v.mult[id]
-			s.RawBytes += v.mult[id] * (nodeBytes + childBytes)
+	for _, id := range v.Order {
+		s.RawBytes += v.Mult[id] * v.Values(id) * valueBytes
+		m.mult[v.Ids[id]] += v.Mult[id]
+		if k := v.Nodes.Kind(id); k <= graph.KindRoot {
+			s.Instances += v.Mult[id]
+			s.RawBytes += v.Mult[id] * (nodeBytes + childBytes)
 		}
 	}
-}
-
-// values returns the gaps and values of an instance of a node by itself.
-func (v *view) values(id uint32) uint64 {
-	h := v.shapeOf(id)
-	return uint64(h.values) + uint64(h.leaveValues) + h.payload + h.leavePayload + v.gapsOf(id)
-}
-
-// gapsOf returns the gaps of an instance of a node by itself: before its real children, and before its leave.
-func (v *view) gapsOf(id uint32) uint64 {
-	n := uint64(0)
-	for _, c := range v.nodes.children(id) {
-		if v.isReal(c) {
-			n++
-		}
-	}
-	switch h := v.shapeOf(id); {
-	case v.nodes.kind(id) == kindRepeat:
-		n *= v.nodes.count(id)
-	case h.class == classCall && !h.cut:
-		n++
-	}
-	return n
 }
 
 // tableSizes returns the number of rows in all class tables, and their bytes in
 // memory: a record per row with its gaps and children.
-func (s *Shared) tableSizes() (rows, size uint64) {
-	if s.classes == nil {
+func tableSizes(s *graph.Shared) (rows, size uint64) {
+	if s.Classes == nil {
 		return 0, 0
 	}
-	var shape rowShape
-	for id, t := range s.classes.tables {
+	var shape graph.RowShape
+	for id, t := range s.Classes.Tables {
 		if t == nil {
 			continue
 		}
-		shape.of(&s.graph, s.opt.Fan, uint32(id), func(uint32) int { return math.MaxInt })
-		rows += uint64(t.rows)
-		size += uint64(t.rows) * uint64(nodeBytes+valueBytes*len(shape.gaps)+childBytes*len(shape.kids))
+		shape.Of(&s.Graph, s.Opt.Fan, uint32(id), func(uint32) int { return math.MaxInt })
+		rows += uint64(t.Rows)
+		size += uint64(t.Rows) * uint64(nodeBytes+valueBytes*len(shape.Gaps)+childBytes*len(shape.Kids))
 	}
 	return rows, size
 }

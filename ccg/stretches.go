@@ -1,5 +1,7 @@
 package ccg
 
+import "github.com/coppice-hpc/coppice/ccg/graph"
+
 // Role says what Calls and Events of a node do to a stretch of time.
 type Role uint8
 
@@ -21,30 +23,30 @@ type Stretches struct {
 	last    bool   // the last stretch was given
 	before  uint64 // ticks where the open call that ends a stretch began
 	err     error
-	program *program // of gaps, and of turns after the columns; nil: walk follows classes
-	steps   []uint32 // of program: what comes next
+	program *graph.Program // of gaps, and of turns after the columns; nil: walk follows classes
+	steps   []uint32       // of program: what comes next
 }
 
 // turn is where a role says something: a call or record that is not Within, and what the walk meets of it.
 type turn uint32
 
-func turnOf(st step, r Role) turn { return turn(st)<<2 | turn(r) }
+func turnOf(st graph.Step, r Role) turn { return turn(st)<<2 | turn(r) }
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
 func (l *Location) Stretches(role []Role) *Stretches {
 	s := &Stretches{role: role, walk: l.read(0)}
 	v := l.view
-	if v.tables != nil {
+	if v.Tables != nil {
 		return s
 	}
-	p, turns, steps := &program{}, int32(len(v.cols)), make([]int32, 0, 2)
-	err := p.compile(v, func(id, slot uint32, st step) []int32 {
+	p, turns, steps := &graph.Program{}, int32(len(v.Cols)), make([]int32, 0, 2)
+	err := p.Compile(v, func(id, slot uint32, st graph.Step) []int32 {
 		steps = steps[:0]
-		if st != stepCut {
-			steps = append(steps, v.column[slot])
+		if st != graph.StepCut {
+			steps = append(steps, v.Column[slot])
 		}
-		if st == stepOpen && v.nodes.kind(id) == kindEvent {
-			st = stepEvent
+		if st == graph.StepOpen && v.Nodes.Kind(id) == graph.KindEvent {
+			st = graph.StepEvent
 		}
 		if role[id] != Within {
 			steps = append(steps, turns+int32(turnOf(st, role[id])))
@@ -53,7 +55,7 @@ func (l *Location) Stretches(role []Role) *Stretches {
 	})
 	if err == nil {
 		s.program = p
-		p.init(v)
+		p.Init(v)
 	}
 	return s
 }
@@ -69,14 +71,14 @@ func (s *Stretches) Next(dst, own []uint64) (int, error) {
 			t, s.last = s.runProgram()
 		} else {
 			st, id, _ := s.walk.step()
-			if s.last = st == stepEnd; !s.last {
+			if s.last = st == graph.StepEnd; !s.last {
 				t = turnOf(st, s.role[id])
 			}
 		}
 		if s.last {
 			dst[n], own[n] = s.walk.time, 0
 			n++
-		} else if s.turn(step(t>>2), Role(t&3), &dst[n], &own[n]) {
+		} else if s.turn(graph.Step(t>>2), Role(t&3), &dst[n], &own[n]) {
 			n++
 		}
 		if s.last || s.walk.over {
@@ -100,25 +102,25 @@ func (s *Stretches) runProgram() (t turn, last bool) {
 			}
 			s.walk.pass(cursors[c].Next())
 		}
-		if s.steps = s.program.next(); len(s.steps) == 0 {
+		if s.steps = s.program.Next(); len(s.steps) == 0 {
 			return 0, true
 		}
 	}
 }
 
 // turn passes a call or record, whose gap is in the time, and reports whether a stretch ended.
-func (s *Stretches) turn(st step, r Role, dst, own *uint64) (ended bool) {
+func (s *Stretches) turn(st graph.Step, r Role, dst, own *uint64) (ended bool) {
 	if r == Within {
 		return false
 	}
 	switch st {
-	case stepOpen:
+	case graph.StepOpen:
 		if s.inside++; s.inside > 1 {
 			return false
 		}
 		s.before, s.current = s.walk.time, r
 		*dst, *own, ended = s.before, 0, r == Separates
-	case stepEvent:
+	case graph.StepEvent:
 		if s.inside > 0 {
 			return false
 		}
@@ -135,5 +137,5 @@ func (s *Stretches) turn(st step, r Role, dst, own *uint64) (ended bool) {
 
 // Bound returns how far the sum of all stretches may be from the truth, ticks: 0 if the graph is lossless.
 func (l *Location) Bound(ticks uint64) uint64 {
-	return l.shared.opt.Deviation.StoredBound(l.view.events, ticks)
+	return l.shared.Opt.Deviation.StoredBound(l.view.Events, ticks)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -60,7 +62,7 @@ func slowStretches(t *testing.T, l *Location, role map[uint32]Role) []uint64 {
 // and the walk with the code.
 func TestStretchesEqualEvents(t *testing.T) {
 	all := []*made{lossyGraph(t, 800, 500)}
-	for _, o := range []Options{{}, {Fold: -1}, {Fan: 2, Fold: 40}} {
+	for _, o := range []graph.Options{{}, {Fold: -1}, {Fan: 2, Fold: 40}} {
 		all = append(all, makeGraph(t, 5, 800, true, o))
 	}
 	for i, m := range all {
@@ -71,7 +73,7 @@ func TestStretchesEqualEvents(t *testing.T) {
 				roles, byID := make([]Role, s.Len()+1), map[uint32]Role{}
 				share := 1 + r.IntN(20)
 				for n := uint32(1); n <= s.Len(); n++ {
-					if k := s.Node(n).Kind; (k == CallNode || k == EventNode) && r.IntN(share) == 0 {
+					if k := s.Node(n).Kind; (k == graph.KindCall || k == graph.KindEvent) && r.IntN(share) == 0 {
 						roles[n] = Role(r.IntN(3))
 					}
 					byID[s.ID(n)] = roles[n]
@@ -113,7 +115,7 @@ func allStretches(t *testing.T, s *Stretches, n int) (list []uint64) {
 
 // TestStructureEqualsEvents compares the fields of records with the events.
 func TestStructureEqualsEvents(t *testing.T) {
-	m := makeGraph(t, 5, 600, true, Options{})
+	m := makeGraph(t, 5, 600, true, graph.Options{})
 	for p, l := range m.locs {
 		s := l.Structure()
 		number := map[uint32]uint32{}
@@ -130,7 +132,7 @@ func TestStructureEqualsEvents(t *testing.T) {
 			}
 			x := s.Node(number[step.Node])
 			if step.Move != Records {
-				if x.Kind != CallNode || x.Region != step.Region {
+				if x.Kind != graph.KindCall || x.Region != step.Region {
 					t.Fatalf("location %d, event %d: %+v of region %d", p, i, x, step.Region)
 				}
 				continue
@@ -157,11 +159,11 @@ func TestStructureEqualsEvents(t *testing.T) {
 
 // BenchmarkStretches measures the time between the messages of a location.
 func BenchmarkStretches(b *testing.B) {
-	l := openOne(b, stencilEvents(1<<20, true))
+	l := openOne(b, ccgtest.StencilEvents(1<<20, true))
 	s := l.Structure()
 	roles := make([]Role, s.Len()+1)
 	for n := uint32(1); n <= s.Len(); n++ {
-		if x := s.Node(n); x.Kind == CallNode && x.Region >= 6 {
+		if x := s.Node(n); x.Kind == graph.KindCall && x.Region >= 6 {
 			roles[n] = Ends
 		}
 	}

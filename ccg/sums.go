@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 )
 
-// blockCache keeps decoded blocks of columns as running sums, up to cacheBytes.
-type blockCache struct {
+// columnSums keeps decoded blocks of a location's columns as running sums, up to cacheBytes.
+type columnSums struct {
+	loc     *Location
 	columns []*runningSums // by column, nil if not asked for
 	bytes   int
 }
@@ -22,17 +24,17 @@ type runningSums struct {
 // cacheBytes is what decoded blocks take before all are dropped: 2*10^6 values.
 const cacheBytes = 16 << 20
 
-// sumBefore returns the sum of the first i values of column c: from the heads,
+// before returns the sum of the first i values of column c: from the heads,
 // and for a part of a block from that block. Columns that add up to more than
 // 64 bits are refused.
-func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
+func (x *columnSums) before(c int32, i uint64) (uint64, error) {
 	if i == 0 {
 		return 0, nil
 	}
 	if i > x.loc.cols[c].Len() {
-		return 0, x.damaged("position after the end of a column")
+		return 0, x.loc.damaged("position after the end of a column")
 	}
-	k, err := x.openSums(c)
+	k, err := x.open(c)
 	if err != nil {
 		return 0, err
 	}
@@ -48,11 +50,11 @@ func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
 }
 
 // value returns value i of column c.
-func (x *Index) value(c int32, i uint64) (uint64, error) {
+func (x *columnSums) value(c int32, i uint64) (uint64, error) {
 	if i >= x.loc.cols[c].Len() {
-		return 0, x.damaged("position after the end of a column")
+		return 0, x.loc.damaged("position after the end of a column")
 	}
-	k, err := x.openSums(c)
+	k, err := x.open(c)
 	if err != nil {
 		return 0, err
 	}
@@ -68,19 +70,19 @@ func (x *Index) value(c int32, i uint64) (uint64, error) {
 }
 
 // block returns the running sums of a block.
-func (x *Index) block(c int32, k *runningSums, b uint64) ([]uint64, error) {
+func (x *columnSums) block(c int32, k *runningSums, b uint64) ([]uint64, error) {
 	if p := k.prefix[b]; p != nil {
 		return p, nil
 	}
-	return x.decodeSums(c, k, int(b))
+	return x.decode(c, k, int(b))
 }
 
-// openSums adds up the heads of a column, once.
-func (x *Index) openSums(c int32) (*runningSums, error) {
-	if x.blocks.columns == nil {
-		x.blocks.columns = make([]*runningSums, len(x.loc.cols))
+// open adds up the heads of a column, once.
+func (x *columnSums) open(c int32) (*runningSums, error) {
+	if x.columns == nil {
+		x.columns = make([]*runningSums, len(x.loc.cols))
 	}
-	if k := x.blocks.columns[c]; k != nil {
+	if k := x.columns[c]; k != nil {
 		return k, nil
 	}
 	col := &x.loc.cols[c]
@@ -92,29 +94,29 @@ func (x *Index) openSums(c int32) (*runningSums, error) {
 		}
 		k.before = append(k.before, sum)
 	}
-	x.blocks.columns[c] = k
+	x.columns[c] = k
 	return k, nil
 }
 
-func (x *Index) tooLarge(c int32) error {
-	return fmt.Errorf("call graph: location %d, column %d: a sum of more than 64 bits: %w", x.loc.p, c, ErrLimit)
+func (x *columnSums) tooLarge(c int32) error {
+	return fmt.Errorf("call graph: location %d, column %d: a sum of more than 64 bits: %w", x.loc.p, c, graph.ErrLimit)
 }
 
-// decodeSums decodes a block and compares it with its head, which the sums of
+// decode decodes a block and compares it with its head, which the sums of
 // whole blocks come from.
-func (x *Index) decodeSums(c int32, k *runningSums, b int) ([]uint64, error) {
-	if x.blocks.bytes > cacheBytes {
-		for _, o := range x.blocks.columns {
+func (x *columnSums) decode(c int32, k *runningSums, b int) ([]uint64, error) {
+	if x.bytes > cacheBytes {
+		for _, o := range x.columns {
 			if o != nil {
 				clear(o.prefix)
 			}
 		}
-		x.blocks.bytes = 0
+		x.bytes = 0
 	}
 	col := &x.loc.cols[c]
 	v := make([]uint64, min(col.Len()-uint64(b)*column.BlockSize, column.BlockSize))
 	if _, err := col.Decode(b, v); err != nil {
-		return nil, x.columnError(c, err)
+		return nil, x.loc.columnError(int(c), err)
 	}
 	sum := uint64(0)
 	for i, w := range v {
@@ -125,9 +127,9 @@ func (x *Index) decodeSums(c int32, k *runningSums, b int) ([]uint64, error) {
 		v[i] = sum
 	}
 	if h := col.Heads(); h != nil && h[b].SumLo != sum {
-		return nil, x.damaged("a block's head does not fit its values")
+		return nil, x.loc.damaged("a block's head does not fit its values")
 	}
 	k.prefix[b] = v
-	x.blocks.bytes += 8 * len(v)
+	x.bytes += 8 * len(v)
 	return v, nil
 }

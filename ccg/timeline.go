@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -59,7 +60,7 @@ func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
 	g.enterStates(p.c)
 	for p.i < p.w {
 		j, err := x.markBefore(p.end)
-		if err == nil && j*markEvery > p.c.next+2*x.near {
+		if err == nil && j*graph.MarkEvery > p.c.next+2*x.near {
 			err = p.jump()
 		} else if err == nil {
 			err = p.walk()
@@ -175,7 +176,7 @@ func (p *painter) jump() error {
 // after.
 func (p *painter) at(dst []uint64) ([]uint64, error) {
 	dst, s, err := p.g.before(p.c, dst)
-	if err == nil && p.c.next > 0 && p.c.next < p.g.x.loc.view.events && p.now > p.c.time {
+	if err == nil && p.c.next > 0 && p.c.next < p.g.x.loc.view.Events && p.now > p.c.time {
 		dst[s] += uint64(p.now - p.c.time)
 	}
 	return dst, err
@@ -191,7 +192,7 @@ func (x *Index) timelineBound(t trace.Time) uint64 {
 	if t > x.loc.first {
 		ticks = uint64(t - x.loc.first)
 	}
-	n := x.loc.view.events
+	n := x.loc.view.Events
 	one := d.TimeBound(n, ticks)
-	return min(min(d.StoredBound(n, ticks)+one, farthest)+one, farthest)
+	return min(min(d.StoredBound(n, ticks)+one, graph.Farthest)+one, graph.Farthest)
 }

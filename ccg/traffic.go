@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -61,7 +62,7 @@ func (l *Location) Traffic() (*Traffic, error) {
 		return nil, err
 	}
 	if t.over {
-		return nil, fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", l.p, ErrLimit)
+		return nil, fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", l.p, graph.ErrLimit)
 	}
 	return t.result(), nil
 }
@@ -100,7 +101,7 @@ type traffic struct {
 func (t *traffic) findOuter() {
 	v := t.l.view
 	t.outer = newStates(v, func(s *states, around int32, region uint32) int32 {
-		if x := v.defs.Region(region); around == 0 && x != nil && v.defs.Class(x)&trace.ClassMPI != 0 {
+		if x := v.Defs.Region(region); around == 0 && x != nil && v.Defs.Class(x)&trace.ClassMPI != 0 {
 			return s.number(0, region)
 		}
 		return around
@@ -111,15 +112,15 @@ func (t *traffic) findOuter() {
 // counts holds.
 func (t *traffic) findChannels() {
 	v := t.l.view
-	pls := newPlaces(v.defs)
-	pls.of(t.l.p)
-	t.events = make([]*Channel, v.nodes.len()+1)
-	for _, id := range v.order {
-		h := v.shapeOf(id)
-		if h.class != classEvent {
+	pls := graph.NewPlaces(v.Defs)
+	pls.Of(t.l.p)
+	t.events = make([]*Channel, v.Nodes.Len()+1)
+	for _, id := range v.Order {
+		h := v.ShapeOf(id)
+		if h.Class != graph.ClassEvent {
 			continue
 		}
-		key, ok := t.l.channelOf(pls, h, v.tuples.at(v.nodes.tuple(id)))
+		key, ok := t.channelOf(pls, h, v.Tuples.At(v.Nodes.Tuple(id)))
 		if !ok {
 			continue
 		}
@@ -128,11 +129,11 @@ func (t *traffic) findChannels() {
 			c = &Channel{Direction: key.direction, Process: key.process, Comm: key.comm, Tag: key.tag}
 			t.channels[key] = c
 		}
-		c.Count += v.mult[id]
+		c.Count += v.Mult[id]
 		t.events[id] = c
 		first, n := t.byteSlots(id)
 		for i := range n {
-			x := &t.columns[v.column[first+i]]
+			x := &t.columns[v.Column[first+i]]
 			switch {
 			case x.channel == nil:
 				*x = trafficColumn{channel: c, outer: t.outer.node[id], in: i > 0, mixed: t.outer.node[id] == mixedState}
@@ -147,7 +148,7 @@ func (t *traffic) findChannels() {
 // they are the first values of all records with a channel.
 func (t *traffic) byteSlots(id uint32) (first, n uint32) {
 	v := t.l.view
-	first, _ = v.valueSlots(v.shapeOf(id), id, stepEvent)
+	first, _ = v.ValueSlots(v.ShapeOf(id), id, graph.StepEvent)
 	if t.events[id].Direction == Collective {
 		return first, 2
 	}
@@ -155,35 +156,35 @@ func (t *traffic) byteSlots(id uint32) (first, n uint32) {
 }
 
 // channelOf returns the channel of an Event, false if it has none.
-func (l *Location) channelOf(pls *places, h *shape, w []uint64) (channelKey, bool) {
+func (t *traffic) channelOf(pls *graph.Places, h *graph.Shape, w []uint64) (channelKey, bool) {
 	k := channelKey{process: trace.Undefined, tag: trace.Undefined}
-	switch h.kind {
+	switch h.Kind {
 	case trace.MpiSend, trace.MpiIsend:
 		k.direction = Sent
 	case trace.MpiRecv, trace.MpiIrecv:
 		k.direction = Received
 	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 		k.direction = Collective
-		k.comm = uint32(w[recipes[h.kind].hardAt(1)])
+		k.comm = uint32(w[graph.Recipes[h.Kind].HardAt(1)])
 		return k, true
 	default:
 		return k, false
 	}
-	k.process = l.partner(pls, h, w)
-	k.comm = uint32(w[recipes[h.kind].hardAt(1)])
-	k.tag = uint32(w[recipes[h.kind].hardAt(2)])
+	k.process = t.partner(pls, h, w)
+	k.comm = uint32(w[graph.Recipes[h.Kind].HardAt(1)])
+	k.tag = uint32(w[graph.Recipes[h.Kind].HardAt(2)])
 	return k, true
 }
 
 // partner returns the process that a message tuple names.
-func (l *Location) partner(pls *places, h *shape, w []uint64) uint32 {
-	r := &recipes[h.kind]
-	comm := uint32(w[r.hardAt(r.comm)])
-	rank, ok := pls.at(comm, r.window).decode(l.shared.encoding.of(h, comm), w[r.hardAt(r.rank)])
+func (t *traffic) partner(pls *graph.Places, h *graph.Shape, w []uint64) uint32 {
+	r := &graph.Recipes[h.Kind]
+	comm := uint32(w[r.HardAt(r.Comm)])
+	rank, ok := pls.At(comm, r.Window).Decode(t.l.shared.Encoding.Of(h, comm), w[r.HardAt(r.Rank)])
 	if !ok || rank > trace.Undefined {
 		return trace.UnknownProcess
 	}
-	return l.view.defs.Peer(comm, uint32(rank), pls.process)
+	return t.l.view.Defs.Peer(comm, uint32(rank), pls.Process)
 }
 
 // sums adds the columns that belong to one channel and region.
@@ -197,8 +198,8 @@ func (t *traffic) sums() error {
 		if err != nil {
 			return err
 		}
-		t.over = t.over || bytes.hi != 0
-		t.add(x.channel, x.outer, bytes.lo, x.in)
+		t.over = t.over || bytes.Hi != 0
+		t.add(x.channel, x.outer, bytes.Lo, x.in)
 	}
 	return nil
 }
@@ -218,20 +219,20 @@ func (t *traffic) add(c *Channel, outer int32, bytes uint64, in bool) {
 func (t *traffic) walk() error {
 	v := t.l.view
 	wanted := t.wanted()
-	if !wanted[v.root] {
+	if !wanted[v.Root] {
 		return nil
 	}
 	r := t.l.readInside(wanted)
 	outer, inside := int32(0), 0 // state of the outermost MPI call, and how many are open from it on
 	for {
-		switch st, id, _ := r.next(); st {
-		case stepEnd:
+		switch st, id, _ := r.Next(); st {
+		case graph.StepEnd:
 			return r.err()
-		case stepEvent:
+		case graph.StepEvent:
 			if wanted[id] {
 				t.read(id, outer, r.cursors)
 			}
-		case stepOpen:
+		case graph.StepOpen:
 			if inside > 0 {
 				inside++
 			} else if outer = t.outer.states.enter(v, 0, id); outer > 0 {
@@ -251,15 +252,15 @@ func (t *traffic) walk() error {
 // wanted marks the Events with values to read, and all nodes above them.
 func (t *traffic) wanted() []bool {
 	v := t.l.view
-	wanted := make([]bool, v.nodes.len()+1)
-	for id := uint32(1); id <= v.root; id++ {
+	wanted := make([]bool, v.Nodes.Len()+1)
+	for id := uint32(1); id <= v.Root; id++ {
 		if t.events[id] == nil {
-			wanted[id] = slices.ContainsFunc(v.nodes.children(id), func(c uint32) bool { return wanted[c] })
+			wanted[id] = slices.ContainsFunc(v.Nodes.Children(id), func(c uint32) bool { return wanted[c] })
 			continue
 		}
 		first, n := t.byteSlots(id)
 		for i := range n {
-			wanted[id] = wanted[id] || t.columns[v.column[first+i]].mixed
+			wanted[id] = wanted[id] || t.columns[v.Column[first+i]].mixed
 		}
 	}
 	return wanted
@@ -269,7 +270,7 @@ func (t *traffic) wanted() []bool {
 func (t *traffic) read(id uint32, outer int32, cursors []column.Cursor) {
 	first, n := t.byteSlots(id)
 	for i := range n {
-		if c := t.l.view.column[first+i]; t.columns[c].mixed {
+		if c := t.l.view.Column[first+i]; t.columns[c].mixed {
 			t.add(t.events[id], outer, cursors[c].Next(), i > 0)
 		}
 	}

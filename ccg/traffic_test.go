@@ -3,6 +3,9 @@ package ccg
 import (
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/ccgtest"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -65,7 +68,7 @@ func slowTraffic(defs *trace.Definitions, all *trace.Batch, p trace.P) *Traffic 
 // TestTrafficEqualsEvents compares with the events: few and many of them, so
 // that columns are shared between channels or not, and in several regions.
 func TestTrafficEqualsEvents(t *testing.T) {
-	defs := testDefs(5)
+	defs := ccgtest.Definitions(5)
 	for i := range defs.Regions { // every other region belongs to MPI
 		if i%2 == 1 {
 			defs.Regions[i].Paradigm = trace.ParadigmMPI
@@ -73,7 +76,7 @@ func TestTrafficEqualsEvents(t *testing.T) {
 	}
 	for _, n := range []int{0, 50, 700, 8000} {
 		for p := range uint32(5) {
-			b := newScript(77, p, 5, true).stream(n)
+			b := ccgtest.NewScript(77, p, 5, true).Stream(n)
 			for i := range b.Events { // sums of any 64 bits would not fit
 				if w := b.Words(&b.Events[i]); len(w) > 4 {
 					w[3], w[4] = w[3]%(1<<40), w[4]%(1<<40)
@@ -95,9 +98,9 @@ func TestTrafficEqualsEvents(t *testing.T) {
 // locationOf builds a graph of location p alone.
 func locationOf(t *testing.T, defs *trace.Definitions, p trace.P, b *trace.Batch) *Location {
 	t.Helper()
-	local := build(t, defs, p, b, Options{}, 1000)
-	shared := join(t, defs, []*Local{local}, Options{})
-	blob, err := NewDistributor(shared).Distribute(local)
+	local := built(t, defs, p, b, graph.Options{}, 1000)
+	shared := join(t, defs, []*build.Local{local}, graph.Options{})
+	blob, err := build.NewDistributor(shared).Distribute(local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,7 @@ func locationOf(t *testing.T, defs *trace.Definitions, p trace.P, b *trace.Batch
 // TestTrafficMixedRegions has one MPI call under two outer ones, so that its
 // node's bytes belong to both.
 func TestTrafficMixedRegions(t *testing.T) {
-	defs := testDefs(2)
+	defs := ccgtest.Definitions(2)
 	for i := range defs.Regions[:3] {
 		defs.Regions[i].Paradigm = trace.ParadigmMPI
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -68,13 +70,13 @@ var hostile = []func(b *trace.Batch, p, n uint32){
 func TestHostileRanks(t *testing.T) {
 	size := uint32(2*len(hostile) + 1)
 	d := definitions(int(size))
-	var locals []*ccg.Local
+	var locals []*build.Local
 	var streams []*trace.Batch
 	for p := range size {
 		b := &trace.Batch{}
 		hostile[int(p)%len(hostile)](b, p, size)
 		streams = append(streams, b)
-		builder := ccg.NewBuilder(d, trace.P(p), ccg.Options{})
+		builder := build.NewBuilder(d, trace.P(p), graph.Options{})
 		if err := builder.Add(b); err != nil {
 			t.Fatal(err)
 		}
@@ -90,13 +92,13 @@ func TestHostileRanks(t *testing.T) {
 		blobs := make([][]byte, size)
 		err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 			lo, hi := c.Rank()*int(size)/ranks, (c.Rank()+1)*int(size)/ranks
-			shared, _, err := Reduce(c, d, slice(locals[lo:hi]), ccg.Options{}, Config{Message: 700})
+			shared, _, _, err := Reduce(c, d, slice(locals[lo:hi]), graph.Options{}, Config{Message: 700})
 			if err != nil {
 				return err
 			}
 			sections[c.Rank()] = shared.Encode()
 			for p := lo; p < hi; p++ {
-				if blobs[p], err = ccg.NewDistributor(shared).Distribute(locals[p]); err != nil {
+				if blobs[p], err = build.NewDistributor(shared).Distribute(locals[p]); err != nil {
 					return err
 				}
 			}
@@ -115,7 +117,7 @@ func TestHostileRanks(t *testing.T) {
 		if ranks != 3 {
 			continue
 		}
-		shared, err := ccg.OpenShared(d, sections[2])
+		shared, err := graph.OpenShared(d, sections[2])
 		if err != nil {
 			t.Fatal(err)
 		}

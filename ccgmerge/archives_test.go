@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -66,10 +68,10 @@ func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 }
 
 // buildAll makes the graphs of all locations of a source.
-func buildAll(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
+func buildAll(src trace.Source, o graph.Options) ([]*build.Local, error) {
 	d := src.Definitions()
-	var locals []*ccg.Local
-	b := ccg.NewBuilder(d, 0, o)
+	var locals []*build.Local
+	b := build.NewBuilder(d, 0, o)
 	for p := range d.NumLocations() {
 		b.Reset(trace.P(p))
 		if err := each(src, trace.P(p), b.Add); err != nil {
@@ -97,7 +99,7 @@ func pass(src trace.Source) (sizes, error) {
 	var s sizes
 	d := src.Definitions()
 	start := time.Now()
-	locals, err := buildAll(src, ccg.Options{})
+	locals, err := buildAll(src, graph.Options{})
 	if err != nil {
 		return s, err
 	}
@@ -107,11 +109,11 @@ func pass(src trace.Source) (sizes, error) {
 	const ranks = 3
 	err = mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		lo, hi := c.Rank()*len(locals)/ranks, (c.Rank()+1)*len(locals)/ranks
-		shared, report, err := Reduce(c, d, slice(locals[lo:hi]), ccg.Options{}, Config{})
+		shared, _, report, err := Reduce(c, d, slice(locals[lo:hi]), graph.Options{}, Config{})
 		if err != nil {
 			return err
 		}
-		dist := ccg.NewDistributor(shared)
+		dist := build.NewDistributor(shared)
 		for p := lo; p < hi; p++ {
 			if blobs[p], err = dist.Distribute(locals[p]); err != nil {
 				return err
@@ -126,7 +128,7 @@ func pass(src trace.Source) (sizes, error) {
 	if err != nil {
 		return s, err
 	}
-	shared, err := ccg.OpenShared(d, section)
+	shared, err := graph.OpenShared(d, section)
 	if err != nil {
 		return s, err
 	}

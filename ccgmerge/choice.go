@@ -1,7 +1,7 @@
 package ccgmerge
 
 import (
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -11,7 +11,7 @@ import (
 type choice[T interface {
 	AppendBinary(dst []byte) ([]byte, error)
 }] struct {
-	add     func(*ccg.Local) error // counts a location
+	add     func(*build.Local) error // counts a location
 	open    func([]byte) (T, error)
 	merge   func(a, b T) error // adds the counts of the ranks above to a
 	decide  func(T) ([]byte, error)
@@ -44,11 +44,14 @@ func (c *choice[T]) of(r *reduction, own T) ([]byte, error) {
 	return r.c.Bcast(b, 0)
 }
 
-// each opens this rank's locations, one at a time.
-func (r *reduction) each(f func(*ccg.Local) error) error {
+// each opens this rank's locations, one at a time, with their stored gaps once the codebook is known.
+func (r *reduction) each(f func(*build.Local) error) error {
 	for i := range r.locals.Len() {
 		l, err := r.locals.Open(i)
 		if err != nil {
+			return err
+		}
+		if l, err = r.book.Quantise(l); err != nil {
 			return err
 		}
 		if err := f(l); err != nil {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -29,7 +29,7 @@ func TestChoiceFails(t *testing.T) {
 			err := mpi.RunInProcess(len(left), func(c mpi.Comm) error {
 				var largest uint64
 				blanks := choice[blank]{
-					add:     func(*ccg.Local) error { return nil },
+					add:     func(*build.Local) error { return nil },
 					open:    func([]byte) (blank, error) { return blank{}, fail("open") },
 					merge:   func(_, _ blank) error { return fail("merge") },
 					decide:  func(blank) ([]byte, error) { return []byte{1}, fail("decide") },

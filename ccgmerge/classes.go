@@ -3,24 +3,25 @@ package ccgmerge
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
 // classes gives a lossy graph its class tables, the same on each rank: gap
 // counts are reduced, rank 0 chooses the nodes that get tables, each rank makes
 // those of its locations, and they climb the tree like the structure did.
-func (r *reduction) classes(s *ccg.Shared) (*ccg.Shared, error) {
+func (r *reduction) classes(s *graph.Shared) (*graph.Shared, error) {
 	modes, err := r.modes(s)
 	if err != nil {
 		return nil, err
 	}
-	own := ccg.NewClassBuilder(s, modes)
+	own := build.NewClassBuilder(s, modes)
 	err = r.each(own.Add)
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
-	r.classLevels, err = r.climb(classRows{own})
+	r.classLevels, err = climb(r, own)
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
@@ -28,31 +29,31 @@ func (r *reduction) classes(s *ccg.Shared) (*ccg.Shared, error) {
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
-	r.report.Rows = uint64(all.Rows())
+	r.report.Rows = uint64(all.Len())
 	return all.Shared(), nil
 }
 
 // modes counts gaps by slot over all ranks and returns the choice.
-func (r *reduction) modes(s *ccg.Shared) (ccg.ClassModes, error) {
-	own := ccg.NewGapCounts(s)
-	slots := choice[*ccg.GapCounts]{
+func (r *reduction) modes(s *graph.Shared) (build.ClassModes, error) {
+	own := build.NewGapCounts(s)
+	slots := choice[*build.GapCounts]{
 		add:     own.Add,
-		open:    func(b []byte) (*ccg.GapCounts, error) { return ccg.OpenGapCounts(s, b) },
-		merge:   func(a, b *ccg.GapCounts) error { a.Merge(b); return nil },
-		decide:  func(all *ccg.GapCounts) ([]byte, error) { return all.Choose().AppendBinary(nil) },
+		open:    func(b []byte) (*build.GapCounts, error) { return build.OpenGapCounts(s, b) },
+		merge:   func(a, b *build.GapCounts) error { a.Merge(b); return nil },
+		decide:  func(all *build.GapCounts) ([]byte, error) { return all.Choose().AppendBinary(nil) },
 		largest: &r.report.SlotBytes,
 	}
 	b, err := slots.of(r, own)
 	if err != nil {
-		return ccg.ClassModes{}, err
+		return build.ClassModes{}, err
 	}
-	m, err := ccg.OpenClassModes(s, b)
+	m, err := build.OpenClassModes(s, b)
 	return m, mpi.AgreeOn(r.c, err, sentinels...)
 }
 
 // broadcastClasses gives rank 0's tables to every rank, in messages; an empty
 // one is the last.
-func (r *reduction) broadcastClasses(s *ccg.Shared, m ccg.ClassModes, own *ccg.ClassBuilder) (*ccg.ClassBuilder, error) {
+func (r *reduction) broadcastClasses(s *graph.Shared, m build.ClassModes, own *build.ClassBuilder) (*build.ClassBuilder, error) {
 	others := uint64(r.c.Size() - 1)
 	if r.c.Rank() == 0 {
 		if others == 0 {
@@ -67,7 +68,7 @@ func (r *reduction) broadcastClasses(s *ccg.Shared, m ccg.ClassModes, own *ccg.C
 		_, err := r.c.Bcast(nil, 0)
 		return own, err
 	}
-	all := ccg.NewClassBuilder(s, m)
+	all := build.NewClassBuilder(s, m)
 	in := all.Receive()
 	var failed error
 	for {

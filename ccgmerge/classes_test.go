@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
 // lossyOptions bound gaps by 10 % or 1 us.
-var lossyOptions = ccg.Options{Deviation: ccg.Deviation{Abs: 1000, Num: 1, Den: 10}}
+var lossyOptions = graph.Options{Deviation: graph.Deviation{Abs: 1000, Num: 1, Den: 10}}
 
 // graphOf is the call graph of a source.
 type graphOf struct {
@@ -23,7 +25,7 @@ type graphOf struct {
 }
 
 // locate makes the graphs of all locations of a generated program.
-func locate(t testing.TB, spec string, o ccg.Options) (*trace.Definitions, []*ccg.Local) {
+func locate(t testing.TB, spec string, o graph.Options) (*trace.Definitions, []*build.Local) {
 	t.Helper()
 	options, err := synthetic.ParseOptions(spec)
 	if err != nil {
@@ -41,17 +43,21 @@ func locate(t testing.TB, spec string, o ccg.Options) (*trace.Definitions, []*cc
 }
 
 // reduceOn makes the graph on n ranks.
-func reduceOn(n int, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, cfg Config) (*graphOf, error) {
+func reduceOn(n int, d *trace.Definitions, locals []*build.Local, o graph.Options, cfg Config) (*graphOf, error) {
 	g := &graphOf{defs: d, blobs: make([][]byte, len(locals))}
 	err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 		lo, hi := c.Rank()*len(locals)/n, (c.Rank()+1)*len(locals)/n
-		shared, report, err := Reduce(c, d, slice(locals[lo:hi]), o, cfg)
+		shared, book, report, err := Reduce(c, d, slice(locals[lo:hi]), o, cfg)
 		if err != nil {
 			return err
 		}
-		dist := ccg.NewDistributor(shared)
+		dist := build.NewDistributor(shared)
 		for p := lo; p < hi; p++ {
-			if g.blobs[p], err = dist.Distribute(locals[p]); err != nil {
+			l, err := book.Quantise(locals[p])
+			if err != nil {
+				return err
+			}
+			if g.blobs[p], err = dist.Distribute(l); err != nil {
 				return err
 			}
 		}
@@ -60,7 +66,7 @@ func reduceOn(n int, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, c
 			g.section, g.report = section, report
 			return nil
 		}
-		if other, err := ccg.OpenShared(d, section); err != nil || !bytes.Equal(other.Encode(), section) {
+		if other, err := graph.OpenShared(d, section); err != nil || !bytes.Equal(other.Encode(), section) {
 			return fmt.Errorf("rank %d: section differs after reading: %w", c.Rank(), err)
 		}
 		return nil
@@ -71,7 +77,7 @@ func reduceOn(n int, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, c
 // open opens the graph, checks it and returns its figures.
 func (g *graphOf) open(t testing.TB) ccg.Stats {
 	t.Helper()
-	s, err := ccg.OpenShared(g.defs, g.section)
+	s, err := graph.OpenShared(g.defs, g.section)
 	if err != nil {
 		t.Fatal(err)
 	}

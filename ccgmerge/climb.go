@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
 // tag of all messages: the communicator is our own.
@@ -18,67 +18,49 @@ const (
 	messageFailed
 )
 
-// table is what climbs the tree: nodes of a union, or rows of class tables.
-type table interface {
-	len() int
+// table is what climbs the tree: a build.Union of nodes, or a build.ClassBuilder of rows of class tables.
+type table[R receiver] interface {
+	Len() int
 	Parts(limit int) iter.Seq[[]byte]
-	receive() receiver
+	Receive() R
 }
 
 // receiver joins the messages of another table.
 type receiver interface {
 	Add(msg []byte) error
 	Close() error
-	len() int // received
+	Len() int // received
 }
-
-type structure struct{ *ccg.Union }
-
-func (t structure) len() int          { return t.Nodes() }
-func (t structure) receive() receiver { return nodeReceiver{t.Receive()} }
-
-type nodeReceiver struct{ *ccg.Receiver }
-
-func (r nodeReceiver) len() int { return r.Nodes() }
-
-type classRows struct{ *ccg.ClassBuilder }
-
-func (t classRows) len() int          { return t.Rows() }
-func (t classRows) receive() receiver { return rowReceiver{t.Receive()} }
-
-type rowReceiver struct{ *ccg.ClassReceiver }
-
-func (r rowReceiver) len() int { return r.Rows() }
 
 // climb merges the tables of all ranks into rank 0's: at level k a rank whose
 // number is an odd multiple of 2^k sends to the rank 2^k below and is done. A
 // rank that fails goes on receiving, so that nobody waits for ever. It returns
 // what each level moved to this rank.
-func (r *reduction) climb(t table) (levels []Level, failed error) {
+func climb[R receiver](r *reduction, t table[R]) (levels []Level, failed error) {
 	rank, size := r.c.Rank(), r.c.Size()
 	for bit := 1; bit < size; bit *= 2 {
 		var l Level
 		switch {
 		case rank&bit != 0:
-			failed = r.send(t, rank-bit, failed)
+			failed = r.send(t.Parts(r.cfg.Message), rank-bit, failed)
 			return append(levels, l), failed
 		case rank+bit < size:
-			l, failed = r.receive(t, rank+bit, failed)
+			l, failed = receive(r, t, rank+bit, failed)
 		}
 		levels = append(levels, l)
 	}
 	return levels, failed
 }
 
-// send passes t on in messages.
-func (r *reduction) send(t table, to int, failed error) error {
+// send passes the parts of a table on in messages.
+func (r *reduction) send(parts iter.Seq[[]byte], to int, failed error) error {
 	if failed != nil {
 		if err := r.c.Send([]byte{messageFailed}, to, tag); err != nil {
 			return err
 		}
 		return failed
 	}
-	for part := range t.Parts(r.cfg.Message) {
+	for part := range parts {
 		if err := r.c.Send(append(part, messageMore), to, tag); err != nil {
 			return err
 		}
@@ -87,10 +69,10 @@ func (r *reduction) send(t table, to int, failed error) error {
 }
 
 // receive joins the table of a rank above.
-func (r *reduction) receive(t table, from int, failed error) (Level, error) {
+func receive[R receiver](r *reduction, t table[R], from int, failed error) (Level, error) {
 	var l Level
-	before := t.len()
-	in := t.receive()
+	before := t.Len()
+	in := t.Receive()
 	sender := byte(messageMore)
 	for sender == messageMore {
 		b, _, err := r.c.Recv(from, tag)
@@ -100,15 +82,15 @@ func (r *reduction) receive(t table, from int, failed error) (Level, error) {
 		l.Messages++
 		l.Bytes += uint64(len(b))
 		if len(b) == 0 {
-			return l, fmt.Errorf("empty message from rank %d: %w", from, ccg.ErrCorrupt)
+			return l, fmt.Errorf("empty message from rank %d: %w", from, graph.ErrCorrupt)
 		}
 		sender = b[len(b)-1]
 		if sender == messageMore && failed == nil {
 			failed = in.Add(b[:len(b)-1])
 		}
 	}
-	l.Nodes = uint64(in.len())
-	l.New = uint64(t.len() - before)
+	l.Nodes = uint64(in.Len())
+	l.New = uint64(t.Len() - before)
 	if err := in.Close(); failed == nil && sender == messageLast { // a failed sender reports by itself
 		failed = err
 	}

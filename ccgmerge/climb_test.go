@@ -19,7 +19,7 @@ type numbers struct {
 
 var errRefused = errors.New("refused")
 
-func (n *numbers) len() int { return len(n.list) }
+func (n *numbers) Len() int { return len(n.list) }
 
 func (n *numbers) Parts(int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -31,14 +31,14 @@ func (n *numbers) Parts(int) iter.Seq[[]byte] {
 	}
 }
 
-func (n *numbers) receive() receiver { return &numbersReceiver{table: n} }
+func (n *numbers) Receive() *numbersReceiver { return &numbersReceiver{table: n} }
 
 type numbersReceiver struct {
 	table *numbers
 	count int
 }
 
-func (r *numbersReceiver) len() int { return r.count }
+func (r *numbersReceiver) Len() int { return r.count }
 
 // Close finds that something is missing, where nothing came.
 func (r *numbersReceiver) Close() error {
@@ -75,7 +75,7 @@ func TestClimbLevels(t *testing.T) {
 		x := &tables[c.Rank()]
 		x.list = []byte{byte(c.Rank()), 100}
 		var err error
-		levels[c.Rank()], err = r.climb(x)
+		levels[c.Rank()], err = climb(r, x)
 		return err
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestClimbFails(t *testing.T) {
 		r := &reduction{c: c}
 		x := &tables[c.Rank()]
 		x.list, x.refuse = []byte{byte(c.Rank()), 100}, c.Rank() == 2
-		levels[c.Rank()], failed[c.Rank()] = r.climb(x)
+		levels[c.Rank()], failed[c.Rank()] = climb(r, x)
 		return nil
 	})
 	if err != nil {

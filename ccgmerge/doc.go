@@ -8,11 +8,11 @@
 // gaps were counted per slot of the structure. The shared graph is the same, byte
 // for byte, for any number of ranks.
 //
-//	shared, report, err := ccgmerge.Reduce(c, defs, locals, ccg.Options{}, ccgmerge.Config{})
+//	shared, book, report, err := ccgmerge.Reduce(c, defs, locals, graph.Options{}, ccgmerge.Config{})
 //
 // Memory of a rank: one location's segment, its own structures, the union (both
 // 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
 // and two messages. Of a lossy graph, one after the other: 20 MB at most for two
-// ccg.GapHistogram and a message; a ccg.GapCounts and the message it came in; a
-// ccg.ClassBuilder: their comments have the formulas.
+// build.GapHistogram and a message; a build.GapCounts and the message it came in; a
+// build.ClassBuilder: their comments have the formulas.
 package ccgmerge

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -98,7 +100,7 @@ func fold(src trace.Source) (f folding, perAppend float64, err error) {
 	var locals slice
 	var nodes []int
 	var appends, compares uint64
-	b := ccg.NewBuilder(d, 0, ccg.Options{})
+	b := build.NewBuilder(d, 0, graph.Options{})
 	for p := range d.NumLocations() {
 		b.Reset(trace.P(p))
 		add := func(batch *trace.Batch) error {
@@ -123,14 +125,14 @@ func fold(src trace.Source) (f folding, perAppend float64, err error) {
 	}
 	f.nodes = [2]int{slices.Min(nodes), slices.Max(nodes)}
 	return f, float64(compares) / float64(appends), mpi.RunInProcess(1, func(c mpi.Comm) error {
-		shared, _, err := Reduce(c, d, locals, ccg.Options{}, Config{})
+		shared, _, _, err := Reduce(c, d, locals, graph.Options{}, Config{})
 		if err != nil {
 			return err
 		}
 		f.merged = shared.Nodes()
 		roots := map[uint32]bool{}
 		for _, l := range locals {
-			blob, err := ccg.NewDistributor(shared).Distribute(l)
+			blob, err := build.NewDistributor(shared).Distribute(l)
 			if err != nil {
 				return err
 			}

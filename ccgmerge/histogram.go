@@ -1,23 +1,23 @@
 package ccgmerge
 
 import (
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
 // codebook counts the gaps of all ranks and returns the same codebook on each;
 // nil if the graph is lossless. Rank 0 chooses: the counts travel up only.
-func (r *reduction) codebook() (*ccg.Codebook, error) {
+func (r *reduction) codebook() (*build.Codebook, error) {
 	d := r.opt.Deviation
 	if d.Lossless() {
 		return nil, nil
 	}
-	own := ccg.NewGapHistogram(r.defs, d)
-	gaps := choice[*ccg.GapHistogram]{
+	own := build.NewGapHistogram(r.defs, d)
+	gaps := choice[*build.GapHistogram]{
 		add:     own.Add,
-		open:    func(b []byte) (*ccg.GapHistogram, error) { return ccg.OpenGapHistogram(r.defs, d, b) },
-		merge:   func(a, b *ccg.GapHistogram) error { return a.Merge(b) },
-		decide:  func(all *ccg.GapHistogram) ([]byte, error) { return all.Choose().AppendBinary(nil) },
+		open:    func(b []byte) (*build.GapHistogram, error) { return build.OpenGapHistogram(r.defs, d, b) },
+		merge:   func(a, b *build.GapHistogram) error { return a.Merge(b) },
+		decide:  func(all *build.GapHistogram) ([]byte, error) { return all.Choose().AppendBinary(nil) },
 		largest: &r.report.GapBytes,
 	}
 	b, err := gaps.of(r, own)
@@ -25,7 +25,7 @@ func (r *reduction) codebook() (*ccg.Codebook, error) {
 		return nil, err
 	}
 	r.report.CodebookBytes = uint64(len(b))
-	book, err := ccg.OpenCodebook(r.defs, d, b)
+	book, err := build.OpenCodebook(r.defs, d, b)
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -16,7 +18,7 @@ import (
 )
 
 // stencil builds the locations of a generated program.
-func stencil(t testing.TB, spec string, o ccg.Options) (*synthetic.Source, []*ccg.Local) {
+func stencil(t testing.TB, spec string, o graph.Options) (*synthetic.Source, []*build.Local) {
 	t.Helper()
 	opt, err := synthetic.ParseOptions(spec)
 	if err != nil {
@@ -33,9 +35,9 @@ func stencil(t testing.TB, spec string, o ccg.Options) (*synthetic.Source, []*cc
 	return src, locals
 }
 
-func deviation(t testing.TB, text string) ccg.Deviation {
+func deviation(t testing.TB, text string) graph.Deviation {
 	t.Helper()
-	d, err := ccg.ParseDeviation(text, 1_000_000_000)
+	d, err := graph.ParseDeviation(text, 1_000_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +52,21 @@ type lossyRun struct {
 }
 
 // reduceLossy runs on n ranks in one process.
-func reduceLossy(defs *trace.Definitions, locals []*ccg.Local, n int, o ccg.Options) (lossyRun, error) {
+func reduceLossy(defs *trace.Definitions, locals []*build.Local, n int, o graph.Options) (lossyRun, error) {
 	out := lossyRun{blobs: make([][]byte, len(locals))}
 	err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 		lo, hi := c.Rank()*len(locals)/n, (c.Rank()+1)*len(locals)/n
-		shared, report, err := Reduce(c, defs, slice(locals[lo:hi]), o, Config{})
+		shared, book, report, err := Reduce(c, defs, slice(locals[lo:hi]), o, Config{})
 		if err != nil {
 			return err
 		}
-		dist := ccg.NewDistributor(shared)
+		dist := build.NewDistributor(shared)
 		for p := lo; p < hi; p++ {
-			if out.blobs[p], err = dist.Distribute(locals[p]); err != nil {
+			l, err := book.Quantise(locals[p])
+			if err != nil {
+				return err
+			}
+			if out.blobs[p], err = dist.Distribute(l); err != nil {
 				return err
 			}
 		}
@@ -75,7 +81,7 @@ func reduceLossy(defs *trace.Definitions, locals []*ccg.Local, n int, o ccg.Opti
 // TestLossyRanks compares the bytes of 1, 2, 3 and 5 ranks.
 func TestLossyRanks(t *testing.T) {
 	for _, text := range []string{"10%", "10%,1us", "1us,timestamps"} {
-		o := ccg.Options{Deviation: deviation(t, text)}
+		o := graph.Options{Deviation: deviation(t, text)}
 		src, locals := stencil(t, "stencil:procs=7,events=20k,jitter=2", o)
 		var want lossyRun
 		for _, n := range []int{1, 2, 3, 5} {
@@ -112,7 +118,7 @@ func TestDrift(t *testing.T) {
 		text  string
 		limit uint64 // ns
 	}{{"10%", 1_000_000}, {"10%,1us", 200_000}, {"10%,1us,timestamps", 999}} {
-		o := ccg.Options{Deviation: deviation(t, c.text)}
+		o := graph.Options{Deviation: deviation(t, c.text)}
 		src, locals := stencil(t, spec, o)
 		run, err := reduceLossy(src.Definitions(), locals, 1, o)
 		if err != nil {
@@ -137,9 +143,9 @@ func size(run lossyRun) int {
 
 // driftOf opens the blobs, compares their gaps and times with the source's, and
 // returns the errors and the time that the longest location takes.
-func driftOf(t *testing.T, src trace.Source, run lossyRun) (all ccg.ErrorStats, length trace.Time, events uint64) {
+func driftOf(t *testing.T, src trace.Source, run lossyRun) (all graph.ErrorStats, length trace.Time, events uint64) {
 	t.Helper()
-	shared, err := ccg.OpenShared(src.Definitions(), run.section)
+	shared, err := graph.OpenShared(src.Definitions(), run.section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +180,7 @@ func driftOf(t *testing.T, src trace.Source, run lossyRun) (all ccg.ErrorStats, 
 func withinBounds(loc *ccg.Location, truth []trace.Time) error {
 	d := loc.Deviation()
 	var was, is trace.Time // times of the event before
-	var stats ccg.ErrorStats
+	var stats graph.ErrorStats
 	x := loc.Expand()
 	var b trace.Batch
 	n, err := 0, error(nil)
@@ -216,11 +222,11 @@ func TestLossyArchives(t *testing.T) {
 		}
 		defer src.Close()
 		for _, text := range []string{"1%", "10%,1us", "10us,timestamps"} {
-			d, err := ccg.ParseDeviation(text, src.Definitions().Clock().TimerResolution)
+			d, err := graph.ParseDeviation(text, src.Definitions().Clock().TimerResolution)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := ccg.Options{Deviation: d}
+			o := graph.Options{Deviation: d}
 			locals, err := buildAll(src, o)
 			if err != nil {
 				t.Fatal(err)
@@ -240,7 +246,7 @@ func TestLossyArchives(t *testing.T) {
 // TestLossyErrorsAreCollective lets one rank fail at each of its openings.
 func TestLossyErrorsAreCollective(t *testing.T) {
 	const n = 3
-	o := ccg.Options{Deviation: ccg.Deviation{Abs: 10}}
+	o := graph.Options{Deviation: graph.Deviation{Abs: 10}}
 	src, locals := stencil(t, "stencil:procs=6,events=2k,jitter=2", o)
 	for rank := range n {
 		for at := range 6 {
@@ -251,7 +257,7 @@ func TestLossyErrorsAreCollective(t *testing.T) {
 				if c.Rank() == rank {
 					in = &broken{slice: own, at: at}
 				}
-				_, _, errs[c.Rank()] = Reduce(c, src.Definitions(), in, o, Config{})
+				_, _, _, errs[c.Rank()] = Reduce(c, src.Definitions(), in, o, Config{})
 				return nil
 			})
 			if err != nil {
@@ -264,22 +270,22 @@ func TestLossyErrorsAreCollective(t *testing.T) {
 			}
 		}
 	}
-	o.Deviation = ccg.Deviation{Num: 2, Den: 1}
-	if _, err := reduceLossy(src.Definitions(), locals, 2, o); !errors.Is(err, ccg.ErrDeviation) {
+	o.Deviation = graph.Deviation{Num: 2, Den: 1}
+	if _, err := reduceLossy(src.Definitions(), locals, 2, o); !errors.Is(err, graph.ErrDeviation) {
 		t.Errorf("bad bounds: %v", err)
 	}
 }
 
 func ExampleReduce_lossy() {
 	defs := definitions(2)
-	d, err := ccg.ParseDeviation("10%,1us", 1_000_000_000)
+	d, err := graph.ParseDeviation("10%,1us", 1_000_000_000)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	o := ccg.Options{Deviation: d} // of the builders and of the reduction
+	o := graph.Options{Deviation: d} // of the builders and of the reduction
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		b := ccg.NewBuilder(defs, trace.P(c.Rank()), o)
+		b := build.NewBuilder(defs, trace.P(c.Rank()), o)
 		if err := b.Add(ring(uint32(c.Rank()), 2)); err != nil {
 			return err
 		}
@@ -287,11 +293,14 @@ func ExampleReduce_lossy() {
 		if err != nil {
 			return err
 		}
-		shared, _, err := Reduce(c, defs, slice{l}, o, Config{})
+		shared, book, _, err := Reduce(c, defs, slice{l}, o, Config{})
 		if err != nil {
 			return err
 		}
-		blob, err := ccg.NewDistributor(shared).Distribute(l)
+		if l, err = book.Quantise(l); err != nil {
+			return err
+		}
+		blob, err := build.NewDistributor(shared).Distribute(l)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -312,7 +313,7 @@ func (r *replay) checkPaths(l *ccg.Location) error {
 // checkQueries compares all queries on a graph with its expanded events.
 func checkQueries(t *testing.T, g *graphOf) {
 	t.Helper()
-	shared, err := ccg.OpenShared(g.defs, g.section)
+	shared, err := graph.OpenShared(g.defs, g.section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,8 +338,8 @@ func TestQueriesOfPrograms(t *testing.T) {
 		"stencil:procs=4,events=12k,jitter=5", "ring:procs=3,events=9k", "wavefront:procs=4,events=9k,jitter=10",
 		"masterworker:procs=4,events=9k,jitter=20", "irregular:procs=3,events=9k",
 	} {
-		for _, o := range []ccg.Options{{}, lossyOptions} {
-			if testing.Short() && o == (ccg.Options{}) {
+		for _, o := range []graph.Options{{}, lossyOptions} {
+			if testing.Short() && o == (graph.Options{}) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %v", spec, o.Deviation), func(t *testing.T) {
@@ -356,7 +357,7 @@ func TestQueriesOfPrograms(t *testing.T) {
 func TestQueriesOfArchives(t *testing.T) {
 	root := traces(t)
 	for _, name := range []string{"npb-lu.S-func-4", "npb-mg.S-func-4", "lulesh-8", "npb-cg.S-4"} {
-		for _, o := range []ccg.Options{{}, lossyOptions} {
+		for _, o := range []graph.Options{{}, lossyOptions} {
 			t.Run(fmt.Sprintf("%s %v", name, o.Deviation), func(t *testing.T) {
 				if testing.Short() && name != "npb-cg.S-4" {
 					t.Skip("runs without -short")
@@ -383,7 +384,7 @@ func TestQueriesOfArchives(t *testing.T) {
 // openAll opens the locations of a graph.
 func openAll(t *testing.T, g *graphOf) []*ccg.Location {
 	t.Helper()
-	shared, err := ccg.OpenShared(g.defs, g.section)
+	shared, err := graph.OpenShared(g.defs, g.section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,12 +409,12 @@ func TestAnswersWithinBounds(t *testing.T) {
 				continue
 			}
 			t.Run(spec+" "+text, func(t *testing.T) {
-				d, exact := locate(t, spec, ccg.Options{})
-				truth, err := reduceOn(1, d, exact, ccg.Options{}, Config{})
+				d, exact := locate(t, spec, graph.Options{})
+				truth, err := reduceOn(1, d, exact, graph.Options{}, Config{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := ccg.Options{Deviation: deviation(t, text)}
+				o := graph.Options{Deviation: deviation(t, text)}
 				_, locals := locate(t, spec, o)
 				lossy, err := reduceOn(1, d, locals, o, Config{})
 				if err != nil {

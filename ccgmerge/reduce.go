@@ -3,7 +3,8 @@ package ccgmerge
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -13,7 +14,7 @@ import (
 // lossless one needs no streams, and a location is done with when the next is opened.
 type Locals interface {
 	Len() int
-	Open(i int) (*ccg.Local, error)
+	Open(i int) (*build.Local, error)
 }
 
 // Config bounds the work; it does not change the result.
@@ -49,18 +50,18 @@ type Report struct {
 }
 
 // sentinels are the errors that are still told apart on other ranks.
-var sentinels = []error{ccg.ErrCorrupt, ccg.ErrLimit, ccg.ErrForeign, ccg.ErrVersion}
+var sentinels = []error{graph.ErrCorrupt, graph.ErrLimit, graph.ErrForeign, graph.ErrVersion}
 
 // Reduce makes the shared graph of all ranks' locations: the locations of rank r
-// come before those of rank r+1. It returns the same graph, or the same error,
+// come before those of rank r+1. It returns the same graph, and of a lossy one the codebook, or the same error,
 // on every rank. Collective.
-func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o ccg.Options, cfg Config) (*ccg.Shared, Report, error) {
+func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o graph.Options, cfg Config) (*graph.Shared, *build.Codebook, Report, error) {
 	if cfg.Message <= 0 {
 		cfg.Message = defaultMessage
 	}
 	own, err := c.Dup() // messages of its own: none of the caller's can come between
 	if err != nil {
-		return nil, Report{}, fmt.Errorf("call graph: reduction: %w", err)
+		return nil, nil, Report{}, fmt.Errorf("call graph: reduction: %w", err)
 	}
 	r := &reduction{c: own, defs: defs, locals: locals, opt: o, cfg: cfg}
 	shared, err := r.run()
@@ -68,24 +69,25 @@ func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o ccg.Options, c
 		err = e
 	}
 	if err != nil {
-		return nil, r.report, fmt.Errorf("call graph: reduction: %w", err)
+		return nil, nil, r.report, fmt.Errorf("call graph: reduction: %w", err)
 	}
-	return shared, r.report, nil
+	return shared, r.book, r.report, nil
 }
 
 type reduction struct {
 	c      mpi.Comm
 	defs   *trace.Definitions
 	locals Locals
-	opt    ccg.Options
+	opt    graph.Options
 	cfg    Config
 	report Report
-	levels []Level // of this rank
+	book   *build.Codebook // once it is needed
+	levels []Level         // of this rank
 
 	classLevels []Level // likewise
 }
 
-func (r *reduction) run() (*ccg.Shared, error) {
+func (r *reduction) run() (*graph.Shared, error) {
 	if err := r.opt.Deviation.Check(); err != nil {
 		return nil, err
 	}
@@ -97,23 +99,20 @@ func (r *reduction) run() (*ccg.Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := ccg.NewUnion(r.defs, encodings, r.opt)
+	u := build.NewUnion(r.defs, encodings, r.opt)
 	local, err := r.join(u)
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
-	r.levels, err = r.climb(structure{u})
+	r.levels, err = climb(r, u)
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
 	shared, err := r.broadcast(u)
-	if err == nil && book != nil {
-		err = shared.SetCodebook(book)
-	}
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
-	if book != nil {
+	if r.book = book; book != nil {
 		if shared, err = r.classes(shared); err != nil {
 			return nil, err
 		}
@@ -122,26 +121,26 @@ func (r *reduction) run() (*ccg.Shared, error) {
 }
 
 // partners counts partner encodings over all ranks and returns the choice.
-func (r *reduction) partners() (*ccg.Encodings, error) {
-	own := ccg.NewPartners(r.defs)
-	partners := choice[*ccg.Partners]{
-		add:     func(l *ccg.Local) error { own.Add(l); return nil },
-		open:    func(b []byte) (*ccg.Partners, error) { return ccg.OpenPartners(r.defs, b) },
-		merge:   func(a, b *ccg.Partners) error { a.Merge(b); return nil },
-		decide:  func(all *ccg.Partners) ([]byte, error) { return all.Choose().AppendBinary(nil) },
+func (r *reduction) partners() (*graph.Encodings, error) {
+	own := build.NewPartners(r.defs)
+	partners := choice[*build.Partners]{
+		add:     func(l *build.Local) error { own.Add(l); return nil },
+		open:    func(b []byte) (*build.Partners, error) { return build.OpenPartners(r.defs, b) },
+		merge:   func(a, b *build.Partners) error { a.Merge(b); return nil },
+		decide:  func(all *build.Partners) ([]byte, error) { return all.Choose().AppendBinary(nil) },
 		largest: &r.report.PartnerBytes,
 	}
 	b, err := partners.of(r, own)
 	if err != nil {
 		return nil, err
 	}
-	return ccg.OpenEncodings(b)
+	return graph.OpenEncodings(b)
 }
 
 // join adds this rank's locations to u and returns the sum of their nodes.
-func (r *reduction) join(u *ccg.Union) (uint64, error) {
+func (r *reduction) join(u *build.Union) (uint64, error) {
 	nodes := uint64(0)
-	err := r.each(func(l *ccg.Local) error {
+	err := r.each(func(l *build.Local) error {
 		nodes += uint64(l.Nodes())
 		return u.Add(l)
 	})
@@ -149,8 +148,8 @@ func (r *reduction) join(u *ccg.Union) (uint64, error) {
 }
 
 // broadcast gives the finished graph to every rank.
-func (r *reduction) broadcast(u *ccg.Union) (*ccg.Shared, error) {
-	var shared *ccg.Shared
+func (r *reduction) broadcast(u *build.Union) (*graph.Shared, error) {
+	var shared *graph.Shared
 	var b []byte
 	if r.c.Rank() == 0 {
 		shared = u.Shared()
@@ -165,13 +164,13 @@ func (r *reduction) broadcast(u *ccg.Union) (*ccg.Shared, error) {
 	}
 	r.report.BroadcastBytes = uint64(len(b)) * uint64(r.c.Size()-1)
 	if shared == nil {
-		return ccg.OpenShared(r.defs, b)
+		return graph.OpenShared(r.defs, b)
 	}
 	return shared, nil
 }
 
 // count adds the figures of all ranks.
-func (r *reduction) count(local uint64, shared *ccg.Shared) error {
+func (r *reduction) count(local uint64, shared *graph.Shared) error {
 	depth := 0
 	for bit := 1; bit < r.c.Size(); bit *= 2 {
 		depth++

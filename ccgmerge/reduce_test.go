@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -56,11 +58,11 @@ func ring(p, n uint32) *trace.Batch {
 	return b
 }
 
-var input = sync.OnceValues(func() (*trace.Definitions, []*ccg.Local) {
+var input = sync.OnceValues(func() (*trace.Definitions, []*build.Local) {
 	d := definitions(processes)
-	locals := make([]*ccg.Local, processes)
+	locals := make([]*build.Local, processes)
 	for p := range locals {
-		b := ccg.NewBuilder(d, trace.P(p), ccg.Options{})
+		b := build.NewBuilder(d, trace.P(p), graph.Options{})
 		if err := b.Add(ring(uint32(p), processes)); err != nil {
 			panic(err)
 		}
@@ -85,7 +87,7 @@ func TestAnyNumberOfRanks(t *testing.T) {
 		for n := 1; n <= 16; n++ {
 			err := mpi.RunInProcess(n, func(c mpi.Comm) error {
 				lo, hi := bounds(c.Rank(), n), bounds(c.Rank()+1, n)
-				shared, report, err := Reduce(c, d, slice(locals[lo:hi]), ccg.Options{}, Config{Message: message})
+				shared, _, report, err := Reduce(c, d, slice(locals[lo:hi]), graph.Options{}, Config{Message: message})
 				if err != nil {
 					return err
 				}
@@ -99,7 +101,7 @@ func TestAnyNumberOfRanks(t *testing.T) {
 				if err := checkReport(report, n, shared); err != nil {
 					return err
 				}
-				dist := ccg.NewDistributor(shared)
+				dist := build.NewDistributor(shared)
 				for p := lo; p < hi; p++ {
 					blob, err := dist.Distribute(locals[p])
 					if err != nil {
@@ -122,7 +124,7 @@ func TestAnyNumberOfRanks(t *testing.T) {
 	expandAll(t, d, section, blobs)
 }
 
-func checkReport(r Report, n int, s *ccg.Shared) error {
+func checkReport(r Report, n int, s *graph.Shared) error {
 	received, isNew := uint64(0), uint64(0)
 	for _, l := range r.Levels {
 		received += l.Nodes
@@ -137,7 +139,7 @@ func checkReport(r Report, n int, s *ccg.Shared) error {
 // expandAll checks the round trip from the file's bytes.
 func expandAll(t *testing.T, d *trace.Definitions, section []byte, blobs [][]byte) {
 	t.Helper()
-	shared, err := ccg.OpenShared(d, section)
+	shared, err := graph.OpenShared(d, section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +168,10 @@ func expandAll(t *testing.T, d *trace.Definitions, section []byte, blobs [][]byt
 }
 
 // slice is Locals in memory.
-type slice []*ccg.Local
+type slice []*build.Local
 
-func (s slice) Len() int                       { return len(s) }
-func (s slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
+func (s slice) Len() int                         { return len(s) }
+func (s slice) Open(i int) (*build.Local, error) { return s[i], nil }
 
 // broken fails to open one location.
 type broken struct {
@@ -179,7 +181,7 @@ type broken struct {
 
 var errStorage = errors.New("storage gone")
 
-func (b *broken) Open(i int) (*ccg.Local, error) {
+func (b *broken) Open(i int) (*build.Local, error) {
 	if b.at == 0 {
 		return nil, errStorage
 	}
@@ -190,12 +192,12 @@ func (b *broken) Open(i int) (*ccg.Local, error) {
 // TestErrorsAreCollective lets one rank fail at each of its openings.
 func TestErrorsAreCollective(t *testing.T) {
 	d, locals := input()
-	errorsAreCollective(t, d, locals, ccg.Options{}, 2)
+	errorsAreCollective(t, d, locals, graph.Options{}, 2)
 	d, locals = locate(t, "ring:procs=6,events=2k", lossyOptions)
 	errorsAreCollective(t, d, locals, lossyOptions, 5)
 }
 
-func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, openings int) {
+func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*build.Local, o graph.Options, openings int) {
 	const n = 5
 	bounds := func(r int) int { return r * len(locals) / n }
 	for rank := range n {
@@ -208,7 +210,7 @@ func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*ccg.Local
 				if c.Rank() == rank {
 					in = &broken{slice: own, at: at}
 				}
-				_, _, errs[c.Rank()] = Reduce(c, d, in, o, Config{})
+				_, _, _, errs[c.Rank()] = Reduce(c, d, in, o, Config{})
 				return nil
 			})
 			if err != nil {
@@ -227,8 +229,8 @@ func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*ccg.Local
 func TestForeignOptions(t *testing.T) {
 	d, locals := input()
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
-		o := ccg.Options{Fan: 4}
-		if _, _, err := Reduce(c, d, slice(locals[:1]), o, Config{}); !errors.Is(err, ccg.ErrForeign) {
+		o := graph.Options{Fan: 4}
+		if _, _, _, err := Reduce(c, d, slice(locals[:1]), o, Config{}); !errors.Is(err, graph.ErrForeign) {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
@@ -243,7 +245,7 @@ func ExampleReduce() {
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		var mine slice
 		for p := 2 * c.Rank(); p < 2*c.Rank()+2; p++ {
-			b := ccg.NewBuilder(defs, trace.P(p), ccg.Options{})
+			b := build.NewBuilder(defs, trace.P(p), graph.Options{})
 			if err := b.Add(ring(uint32(p), 4)); err != nil {
 				return err
 			}
@@ -253,7 +255,7 @@ func ExampleReduce() {
 			}
 			mine = append(mine, l)
 		}
-		shared, report, err := Reduce(c, defs, mine, ccg.Options{}, Config{})
+		shared, _, report, err := Reduce(c, defs, mine, graph.Options{}, Config{})
 		if err == nil && c.Rank() == 0 {
 			fmt.Println(report.LocalNodes, "nodes become", shared.Nodes())
 		}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -108,7 +109,7 @@ func InputError(path string, err error) error {
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", path, err)
-	if Unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
+	if Unreadable(err) || errors.Is(err, graph.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
 		return Fail(ExitInput, err)
 	}
 	return err
@@ -116,7 +117,7 @@ func InputError(path string, err error) error {
 
 // Unreadable reports whether err says that a part of the file is damaged.
 func Unreadable(err error) bool {
-	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
+	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, graph.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
 }
 
 var exitCodes = []struct {
@@ -135,7 +136,7 @@ var exitCodes = []struct {
 	{xtfwriter.ErrStorage, ExitResource},
 	{xtfwriter.ErrFolderGone, ExitResource},
 	{xtfwriter.ErrWrite, ExitResource},
-	{ccg.ErrDeviation, ExitUsage},
+	{graph.ErrDeviation, ExitUsage},
 	{interval.ErrOption, ExitUsage},
 	{mpi.ErrNoSpace, ExitResource},
 	{syscall.ENOSPC, ExitResource},
@@ -154,6 +155,10 @@ var exitCodes = []struct {
 	{trace.ErrUnsupported, ExitInput},
 	{trace.ErrCorrupt, ExitInput},
 	{trace.ErrMissing, ExitInput},
+	{receivelog.ErrNotLog, ExitInput},
+	{receivelog.ErrVersion, ExitInput},
+	{receivelog.ErrCorrupt, ExitInput},
+	{receivelog.ErrCut, ExitInput},
 	{xtf.ErrNotXTF, ExitInput},
 	{xtf.ErrNotCommitted, ExitInput},
 	{xtf.ErrVersion, ExitInput},
@@ -163,9 +168,9 @@ var exitCodes = []struct {
 	{xtf.ErrClasses, ExitInput},
 	{xtf.ErrTooLarge, ExitResource},
 	{column.ErrCorrupt, ExitInput},
-	{ccg.ErrCorrupt, ExitInput},
-	{ccg.ErrVersion, ExitInput},
-	{ccg.ErrLimit, ExitResource},
+	{graph.ErrCorrupt, ExitInput},
+	{graph.ErrVersion, ExitInput},
+	{graph.ErrLimit, ExitResource},
 	{fs.ErrNotExist, ExitInput},
 	{fs.ErrPermission, ExitInput},
 	{predict.ErrNoRows, ExitInput},

@@ -41,12 +41,12 @@ func planOf(defs int64, largest uint64, graphOnly, lossy bool) memoryPlan {
 
 func (m *memoryPlan) total() int64 { return m.runtime + m.unit + m.lossy + m.defs + m.events + m.store }
 
-// StoreBudget returns what is left for segments of mem bytes per rank. Too
-// little memory is an error.
+// StoreBudget returns what is left for segments of mem bytes per rank, but for an eighth of what is above the least: garbage that the
+// collector has not found takes it. Too little memory is an error.
 func StoreBudget(mem, defs int64, largest uint64, graphOnly, lossy bool) (int64, error) {
 	m := planOf(defs, largest, graphOnly, lossy)
 	if mem >= m.total() {
-		return mem - m.total() + m.store, nil
+		return m.store + (mem-m.total())/8*7, nil
 	}
 	advice := "Give --mem more, or run fewer ranks per node"
 	if !graphOnly {

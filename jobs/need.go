@@ -9,7 +9,7 @@ type Need struct {
 }
 
 // What the segments of an analysis with the usual options take in files, where none stay in memory. A file of segments is only
-// appended to, so it ends with what every stage put there: staged rows of calls (3 times the bytes of a trace of calls
+// appended to, so it ends with what every stage put there: rows of calls (3 times the bytes of a trace of calls
 // alone), of messages, of waits and their causes (9 times those of a trace of messages alone). Pages of few rows and tables
 // are the rest. TestDisk compares them with what analyses take.
 const (

@@ -250,3 +250,11 @@ func (m *Meter) Close(failed bool) {
 	}
 	_ = m.comm.Wait(m.pending) // 40 bytes leave at once
 }
+
+// End closes the meter of a job with an error, or none, and frees its communicator. Collective.
+func (m *Meter) End(err error) error {
+	if m.Close(err != nil); err != nil {
+		return err
+	}
+	return m.comm.Free()
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
-	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // Provenance is what decides the result: it is in the file and makes its
@@ -70,12 +69,12 @@ func (p *Provenance) Differs(other []byte) string {
 	return strings.Join(list, ", ")
 }
 
-// FileID is the identity of the file, known before the first page: it does not
-// cover the event counts.
+// FileID is the identity of the file, known before the first page: the first bytes of SHA-256 over the provenance without the event
+// counts; and the word for it.
 func (p *Provenance) FileID() ([16]byte, string, error) {
 	q := *p
 	q.Events = ""
 	b, err := q.Encode()
 	sum := sha256.Sum256(b)
-	return xtfwriter.FileID(sum), hex.EncodeToString(sum[:16]), err
+	return [16]byte(sum[:16]), hex.EncodeToString(sum[:16]), err
 }

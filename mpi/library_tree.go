@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"encoding/binary"
-	"math/bits"
+	"slices"
 )
 
 // Where all ranks run on one node and share its processors, most collective calls are messages of this package along a binomial tree, up
@@ -14,46 +14,36 @@ import (
 // up brings b of all ranks together at root, rank by rank from it on and around: merge makes one of what a rank holds and of
 // what comes from those above it. The others are done when they have sent theirs; they get nil.
 func (c *mpiComm) up(b []byte, root int, merge func(held, got []byte) []byte) ([]byte, error) {
-	at := c.from(root)
-	for bit := 1; bit < c.size; bit *= 2 {
-		if at&bit != 0 {
-			return nil, c.treeSend(b, (at-bit+root)%c.size)
+	parent, children := Tree(c.from(root), c.size)
+	for _, child := range children {
+		got, err := c.treeRecv((child + root) % c.size)
+		if err != nil {
+			return nil, err
 		}
-		if at+bit < c.size {
-			got, err := c.treeRecv((at + bit + root) % c.size)
-			if err != nil {
-				return nil, err
-			}
-			b = merge(b, got)
-		}
+		b = merge(b, got)
 	}
-	return b, nil
+	if c.rank == root {
+		return b, nil
+	}
+	return nil, c.Wait(c.send(systemPlane, b, (parent+root)%c.size, tagColl))
 }
 
 // down gives b of root to all.
 func (c *mpiComm) down(b []byte, root int) (_ []byte, err error) {
-	at := c.from(root)
-	bit := 1 << bits.Len(uint(c.size-1))
-	if at > 0 {
-		bit = at & -at
-		if b, err = c.treeRecv((at - bit + root) % c.size); err != nil {
+	parent, children := Tree(c.from(root), c.size)
+	if c.rank != root {
+		if b, err = c.treeRecv((parent + root) % c.size); err != nil {
 			return nil, err
 		}
 	}
 	var sent []*Request
-	for bit /= 2; bit > 0; bit /= 2 {
-		if at+bit < c.size {
-			sent = append(sent, c.send(systemPlane, b, (at+bit+root)%c.size, tagColl))
-		}
+	for _, child := range slices.Backward(children) {
+		sent = append(sent, c.send(systemPlane, b, (child+root)%c.size, tagColl))
 	}
 	return b, c.Wait(sent...)
 }
 
-// The messages of a tree are not counted as such: the calls are.
-func (c *mpiComm) treeSend(b []byte, to int) error {
-	return c.Wait(c.send(systemPlane, b, to, tagColl))
-}
-
+// treeRecv is not counted as a message: the call is.
 func (c *mpiComm) treeRecv(from int) ([]byte, error) {
 	r := c.receive(systemPlane, from, tagColl)
 	err := c.Wait(r)
@@ -143,16 +133,11 @@ func (c *mpiComm) foldBelow(v int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	all, acc, sum, below := make([]int64, c.size), []int64{0, 0}, []int64{0}, int64(0)
+	all := make([]int64, c.size)
 	takeInts(all, b)
-	for i, v := range all {
-		if !joinSum(sum, acc) {
-			return 0, errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", i)
-		}
-		if i == c.rank {
-			below = sum[0]
-		}
-		combine(acc, splitSum([]int64{v}), Sum)
+	below, err := sumsBelow(all)
+	if err != nil {
+		return 0, err
 	}
-	return below, nil
+	return below[c.rank], nil
 }

@@ -171,22 +171,10 @@ func copyParts(parts [][]byte) [][]byte {
 func (c *local) Exscan(v int64) (int64, error) {
 	r, err := c.meet(context.Background(), call{op: "exscan"}, func(r *round) {
 		if r.ints == nil {
-			r.ints = make([]int64, 2*c.size)
+			r.ints = make([]int64, c.size)
 		}
-		copy(r.ints[2*c.rank:], splitSum([]int64{v}))
-	}, func(r *round) {
-		var acc [2]int64
-		for i := range c.size {
-			var sum [1]int64
-			if !joinSum(sum[:], acc[:]) {
-				r.err = errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", i)
-				return
-			}
-			acc[0] += r.ints[2*i]
-			acc[1] += r.ints[2*i+1]
-			r.ints[i] = sum[0] // slot i is read already
-		}
-	})
+		r.ints[c.rank] = v
+	}, func(r *round) { r.ints, r.err = sumsBelow(r.ints) })
 	if err != nil {
 		return 0, err
 	}

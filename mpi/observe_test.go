@@ -36,13 +36,13 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// message is what both ends are told of one.
+// message is what both ends hear of one.
 type message struct {
 	comm, tag int
 	bytes     int64
 }
 
-// TestObservedKinds holds what an observer is told of each call, and of communicators made from the first.
+// TestObservedKinds holds what an observer hears of each call, and of communicators made from the first.
 func TestObservedKinds(t *testing.T) {
 	var notes [2][]Note
 	err := RunInProcess(2, func(c Comm) error {

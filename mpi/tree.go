@@ -1,5 +1,20 @@
 package mpi
 
+import "math/bits"
+
+// Tree is the place of a rank in a binomial tree below rank 0: its parent, whose number lacks the lowest bit, and its children, ascending.
+// So the ranks below each are those after it, without a gap.
+func Tree(rank, size int) (parent int, children []int) {
+	low := rank & -rank
+	if rank == 0 {
+		low = 1 << bits.Len(uint(size-1))
+	}
+	for bit := 1; bit < low && rank+bit < size; bit *= 2 {
+		children = append(children, rank+bit)
+	}
+	return rank & (rank - 1), children
+}
+
 // TreeReduce merges the values of all ranks into one, returned on rank 0; the other ranks get the zero value.
 //
 // The tree is binomial over neighbours: at level k every rank whose number is an odd multiple of 2^k sends to the rank
@@ -28,22 +43,10 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 	merge func(a, b T) (T, error),
 ) (T, error) {
 	var failed error
-	sys, rank := c.system(), c.Rank()
-	for bit := 1; bit < c.Size(); bit *= 2 {
-		if rank&bit != 0 {
-			var b []byte
-			if failed == nil {
-				b, failed = enc(v)
-			}
-			if err := treeSend(sys, b, rank-bit, failed == nil); failed == nil {
-				failed = err
-			}
-			break
-		}
-		if rank+bit >= c.Size() {
-			continue
-		}
-		b, ok, err := treeRecv(sys, rank+bit)
+	sys := c.system()
+	parent, children := Tree(c.Rank(), c.Size())
+	for _, child := range children {
+		b, ok, err := treeRecv(sys, child)
 		if err != nil {
 			return v, err
 		}
@@ -55,6 +58,15 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 			v, err = merge(v, w)
 		}
 		failed = err
+	}
+	if c.Rank() > 0 {
+		var b []byte
+		if failed == nil {
+			b, failed = enc(v)
+		}
+		if err := treeSend(sys, b, parent, failed == nil); failed == nil {
+			failed = err
+		}
 	}
 	return v, failed
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
+	"testing"
 )
 
 // span is a value that knows which ranks it covers, and refuses to be merged with anything but its right neighbour.
@@ -113,4 +115,33 @@ func testTreeReduceFailure(t *rankTest, c Comm) {
 		}
 	}
 	testTreeReduce(t, c)
+}
+
+// TestTree walks the tree: it comes to the ranks in their order.
+func TestTree(t *testing.T) {
+	for _, size := range []int{1, 2, 63, 64, 65, 4095, 4096, 4097, 5000, 300_000} {
+		todo, next := []int{0}, 0
+		for len(todo) > 0 {
+			r := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if r != next {
+				t.Fatalf("%d ranks: rank %d comes as number %d", size, r, next)
+			}
+			next++
+			_, children := Tree(r, size)
+			for _, c := range children {
+				if parent, _ := Tree(c, size); parent != r {
+					t.Fatalf("%d ranks: rank %d sends to %d, not to %d", size, c, parent, r)
+				}
+			}
+			slices.Reverse(children)
+			todo = append(todo, children...)
+		}
+		if next != size {
+			t.Fatalf("%d of %d ranks are in the tree", next, size)
+		}
+		if _, children := Tree(0, size); len(children) > bits.Len(uint(size-1)) {
+			t.Errorf("%d ranks: %d of them send to rank 0", size, len(children))
+		}
+	}
 }

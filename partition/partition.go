@@ -5,8 +5,7 @@
 // cuts lie as near to the even share as that allows. The result depends on
 // nothing but the arguments: every rank computes it for itself and gets the same.
 //
-// A location that is heavier than an even share bounds what more ranks gain. Teams gives it several ranks, which share its
-// work where the caller can (Cost); they hold no location themselves.
+// A location that is heavier than an even share bounds what more ranks gain.
 //
 // Weights are any measure of work (bytes, events); one of more than 2^63 over
 // the number of locations counts as that, so that sums fit. Time is O(P log(sum
@@ -119,10 +118,11 @@ func (s sums) covers(parts int, b uint64) bool {
 // range, and there nearest to the even share of the first k+1 ranges.
 func (s sums) cuts(parts int, b uint64) []int {
 	n := len(s) - 1
-	low := make([]int, parts) // low[k]: smallest start from which parts-k ranges reach the end
+	low := make([]int, parts+1) // low[k]: smallest start from which parts-k ranges reach the end
+	low[parts] = n
 	start := n
 	for k := parts - 1; k > 0; k-- {
-		for start > 0 && s.between(start-1, low0(low, k, n)) <= b {
+		for start > 0 && s.between(start-1, low[k+1]) <= b {
 			start--
 		}
 		low[k] = start
@@ -140,14 +140,6 @@ func (s sums) cuts(parts int, b uint64) []int {
 		out[k-1] = prev
 	}
 	return out
-}
-
-// low0 is the end of the range that starts at low[k].
-func low0(low []int, k, n int) int {
-	if k+1 < len(low) {
-		return low[k+1]
-	}
-	return n
 }
 
 // nearest returns the position in [lo, hi] whose prefix sum is nearest to

@@ -25,10 +25,6 @@ type builder struct {
 	left    Left
 }
 
-func newBuilder(d *trace.Definitions) *builder {
-	return &builder{tables: newTables(d), first: map[uint64]program.NodeID{}}
-}
-
 func (b *builder) call(region uint32, actions []program.Action) (program.NodeID, error) {
 	h := hashWord(hashWord(0, uint64(program.Call)), uint64(region))
 	for i := range actions {
@@ -45,11 +41,6 @@ func (b *builder) call(region uint32, actions []program.Action) (program.NodeID,
 // sequence returns the node of children in a row.
 func (b *builder) sequence(children []program.NodeID) (program.NodeID, error) {
 	return b.parent(program.Node{Kind: program.Seq, Len: uint32(len(children))}, children)
-}
-
-// loop returns the node of a child that follows itself.
-func (b *builder) loop(child program.NodeID, count uint64) (program.NodeID, error) {
-	return b.parent(program.Node{Kind: program.Loop, Len: 1, Count: count}, []program.NodeID{child})
 }
 
 func (b *builder) parent(n program.Node, children []program.NodeID) (program.NodeID, error) {
@@ -104,25 +95,21 @@ type runs struct {
 }
 
 // fold returns one node for a list of runs: none for an empty list.
-func (b *builder) fold(list []runs, scratch []program.NodeID) (id program.NodeID, some bool, err error) {
-	scratch = scratch[:0]
+func (b *builder) fold(list []runs) (id program.NodeID, some bool, err error) {
+	var children []program.NodeID
 	for _, r := range list {
 		id = r.id
 		if r.count > 1 {
-			if id, err = b.loop(r.id, r.count); err != nil {
+			if id, err = b.parent(program.Node{Kind: program.Loop, Len: 1, Count: r.count}, []program.NodeID{r.id}); err != nil {
 				return 0, false, err
 			}
 		}
-		scratch = append(scratch, id)
+		children = append(children, id)
 	}
-	switch len(scratch) {
-	case 0:
-		return 0, false, nil
-	case 1:
-		return scratch[0], true, nil
+	if len(children) > 1 {
+		id, err = b.sequence(children)
 	}
-	id, err = b.sequence(scratch)
-	return id, true, err
+	return id, len(children) > 0, err
 }
 
 // unite makes one program of those of all ranks: on every rank the same, its nodes in the order of their first use by

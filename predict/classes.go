@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
@@ -117,7 +117,8 @@ func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *xtf.ClassTabl
 	res := &cluster.Result{Class: make([]uint32, len(own)), Classes: []cluster.Class{{First: list[0], Representative: list[0], Size: 1}}}
 	if len(list) > 1 {
 		var err error
-		if res, err = cluster.Classify(ctx, c, in.members(own, group.Entries, seq, keys), o); err != nil {
+		m := &members{in: in, processes: own, entries: group.Entries, seq: seq, keys: keys, joined: make([]*joiner, len(own))}
+		if res, err = cluster.Classify(ctx, c, m, o); err != nil {
 			return fmt.Errorf("processes that call the same as process %d: %w", group.First, err)
 		}
 	}
@@ -184,10 +185,10 @@ func (in *Input) measureClasses(c mpi.Comm, k *xtf.ClassTable) error {
 		x, s := &k.Classes[i], &k.Sums[i]
 		high[i] += low[i] >> 32
 		if high[i] > math.MaxInt32 {
-			return fmt.Errorf("class %d: a sum of more than 2^63 ticks: %w", i, ccg.ErrCorrupt)
+			return fmt.Errorf("class %d: a sum of more than 2^63 ticks: %w", i, graph.ErrCorrupt)
 		}
 		if members[i] != int64(x.Members) {
-			return fmt.Errorf("class %d has %d processes, not %d: %w", i, members[i], x.Members, ccg.ErrCorrupt)
+			return fmt.Errorf("class %d has %d processes, not %d: %w", i, members[i], x.Members, graph.ErrCorrupt)
 		}
 		x.Diameter, s.Least, s.Most = uint64(height[i]), uint64(least[i]), uint64(most[i])
 		s.Mean = uint64(high[i]<<32+low[i]&math.MaxUint32) / uint64(max(members[i], 1))
@@ -395,10 +396,6 @@ type members struct {
 	buf       []uint64
 }
 
-func (in *Input) members(processes []uint32, entries uint64, seq []sequence, keys []uint64) *members {
-	return &members{in: in, processes: processes, entries: entries, seq: seq, keys: keys, joined: make([]*joiner, len(processes))}
-}
-
 // Len implements cluster.Vectors.
 func (m *members) Len() int { return len(m.processes) }
 
@@ -517,14 +514,14 @@ func (f *ClassFlags) Parse(resolution uint64) (ClassOptions, error) {
 	o.Linkage, o.Metric, o.Representative = cluster.Linkage(choice[0]), cluster.Metric(choice[1]), cluster.Representative(choice[2])
 	o.Strict = choice[3] != 0
 	if f.Threshold != "" {
-		d, err := ccg.ParseDeviation(f.Threshold, max(resolution, 1))
+		d, err := graph.ParseDeviation(f.Threshold, max(resolution, 1))
 		if err != nil || d.Num > 0 && d.Abs > 0 || d.TimeStamps {
 			return o, fmt.Errorf("--classes %q: write a share below 100%%, such as 5%%, or a time, such as 10us or 500ticks", f.Threshold)
 		}
 		o.Threshold = cluster.Threshold{Absolute: d.Abs, PPM: share(d)}
 	}
 	if f.Quantum != "" {
-		d, err := ccg.ParseDeviation(f.Quantum, 1)
+		d, err := graph.ParseDeviation(f.Quantum, 1)
 		if err != nil || d.Num == 0 || d.Abs > 0 || d.TimeStamps {
 			return o, fmt.Errorf("--quantum %q: write a share below 100%%, such as 1%%", f.Quantum)
 		}
@@ -534,7 +531,7 @@ func (f *ClassFlags) Parse(resolution uint64) (ClassOptions, error) {
 }
 
 // share returns a relative bound in millionths, rounded up.
-func share(d ccg.Deviation) uint32 {
+func share(d graph.Deviation) uint32 {
 	if d.Num == 0 {
 		return 0
 	}

@@ -6,7 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -48,10 +49,10 @@ func graphsWith(d *trace.Definitions, read func(p trace.P, add func(*trace.Batch
 	if f.defs, err = d.AppendBinary(nil); err != nil {
 		return nil, err
 	}
-	partners := ccg.NewPartners(d)
-	var locals []*ccg.Local
+	partners := build.NewPartners(d)
+	var locals []*build.Local
 	for p := range trace.P(d.NumLocations()) {
-		b := ccg.NewBuilder(d, p, ccg.Options{})
+		b := build.NewBuilder(d, p, graph.Options{})
 		n, err := read(p, b.Add)
 		if err != nil {
 			return nil, fmt.Errorf("location %d: %w", p, err)
@@ -63,7 +64,7 @@ func graphsWith(d *trace.Definitions, read func(p trace.P, add func(*trace.Batch
 		partners.Add(l)
 		locals, f.events = append(locals, l), append(f.events, n)
 	}
-	union := ccg.NewUnion(d, partners.Choose(), ccg.Options{})
+	union := build.NewUnion(d, partners.Choose(), graph.Options{})
 	for _, l := range locals {
 		if err := union.Add(l); err != nil {
 			return nil, err
@@ -72,7 +73,7 @@ func graphsWith(d *trace.Definitions, read func(p trace.P, add func(*trace.Batch
 	shared := union.Shared()
 	f.section = shared.Encode()
 	for _, l := range locals {
-		b, err := ccg.NewDistributor(shared).Distribute(l)
+		b, err := build.NewDistributor(shared).Distribute(l)
 		if err != nil {
 			return nil, err
 		}

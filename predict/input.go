@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -29,7 +30,7 @@ import (
 // a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].
 type Input struct {
 	Defs    *trace.Definitions
-	Shared  *ccg.Shared
+	Shared  *graph.Shared
 	Program *program.Program // of all processes, the same on all ranks
 	// Region is the MPI function of each Call of the program, trace.Undefined where a record stands outside of calls.
 	Region  []uint32
@@ -83,7 +84,7 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	}
 	own := in.Ranges[c.Rank()]
 	in.First, in.End = uint32(own.First), uint32(own.End)
-	b := newBuilder(in.Defs)
+	b := &builder{tables: newTables(in.Defs), first: map[uint64]program.NodeID{}}
 	in.tables = b.tables
 	if err := c.Agree(in.load(b, &o)); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (in *Input) open() error {
 	in.processes = in.Defs.Processes()
 	b, err := in.file.SectionBytes(xtf.KindCCG)
 	if err == nil {
-		in.Shared, err = ccg.OpenShared(in.Defs, b)
+		in.Shared, err = graph.OpenShared(in.Defs, b)
 	}
 	return err
 }
@@ -159,7 +160,8 @@ func (in *Input) Events(p trace.P) (uint64, error) {
 
 // load builds programs and vectors of this rank's processes.
 func (in *Input) load(b *builder, o *OpenOptions) error {
-	in.Vectors = newVectors(in.First, in.End, in.Defs.Clock().TimerResolution, o.Vectors)
+	tick := platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
+	in.Vectors = &Vectors{first: in.First, tick: tick, out: o.Vectors, list: make([]vector, in.End-in.First)}
 	for p := in.First; p < in.End; p++ {
 		l, err := in.Location(in.processes[p].First)
 		if err != nil {
@@ -171,7 +173,7 @@ func (in *Input) load(b *builder, o *OpenOptions) error {
 			return fmt.Errorf("process %d: %w", p, err)
 		}
 		b.program.Roots = append(b.program.Roots, root)
-		if err := in.Vectors.add(p, l, t.roles(), t.total()); err != nil {
+		if err := in.Vectors.add(p, l, t.roles(), t.info[t.s.Len()].calls); err != nil {
 			return err
 		}
 		if o.Primary {
@@ -193,7 +195,7 @@ func (in *Input) otherThreads(b *builder, p trace.Process) error {
 		}
 		s := l.Structure()
 		for n := uint32(1); n <= s.Len(); n++ {
-			if x := s.Node(n); x.Kind == ccg.CallNode && b.tables.region(x.Region).class&trace.ClassMPI != 0 {
+			if x := s.Node(n); x.Kind == graph.KindCall && b.tables.region(x.Region).class&trace.ClassMPI != 0 {
 				b.left[LeftOtherThreads] += s.Instances(n)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
@@ -39,7 +39,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		// columns that a program does not need may be damaged
-		if err := checkTwin(in, in.tables, 1); err != nil && !errors.Is(err, ccg.ErrCorrupt) {
+		if err := checkTwin(in, in.tables, 1); err != nil && !errors.Is(err, graph.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	})
@@ -47,7 +47,7 @@ func FuzzOpen(f *testing.F) {
 
 // FuzzMessage decodes programs from other ranks: what it takes can be taken over.
 func FuzzMessage(f *testing.F) {
-	b := newBuilder(worldOf(2))
+	b := &builder{tables: newTables(worldOf(2)), first: map[uint64]program.NodeID{}}
 	good, err := b.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -65,7 +65,7 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := newBuilder(worldOf(2)).take(o); err != nil {
+		if err := (&builder{tables: newTables(worldOf(2)), first: map[uint64]program.NodeID{}}).take(o); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -36,9 +36,6 @@ func (k recordKind) completes() bool {
 	return k == recSendDone || k == recIrecvDone || k == recIcollDone || k == recCancel
 }
 
-// varies reports whether instances of a record may have other bytes.
-func (r *record) varies() bool { return r.bytes.column >= 0 || r.recv.column >= 0 }
-
 // columns appends the columns of the bytes that may differ, in the order in which they are read.
 func (r *record) columns(dst []int32) []int32 {
 	for _, v := range [...]value{r.bytes, r.recv} {

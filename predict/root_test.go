@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// TestForeignRoot has broadcasts of roots that are in the communicator and of those that are not: these are told.
+// TestForeignRoot has broadcasts of roots that are in the communicator and of those that are not: these are reported.
 func TestForeignRoot(t *testing.T) {
 	t.Parallel()
 	const n, bcast = 3, 1

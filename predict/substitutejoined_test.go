@@ -14,7 +14,7 @@ import (
 func inputOf(t *testing.T, calls [][]program.NodeID, vectors [][]int64) *Input {
 	t.Helper()
 	p := &program.Program{Nodes: make([]program.Node, 4)} // call 0 to 3, then a sequence for each process
-	in := &Input{Program: p, keys: []uint64{0, 1, 2, 3}, Vectors: newVectors(0, uint32(len(calls)), picosecondClock, nil), End: uint32(len(calls))}
+	in := &Input{Program: p, keys: []uint64{0, 1, 2, 3}, Vectors: &Vectors{tick: platform.One, list: make([]vector, len(calls))}, End: uint32(len(calls))}
 	for i, list := range calls {
 		p.Roots = append(p.Roots, program.NodeID(len(p.Nodes)))
 		p.Nodes = append(p.Nodes, program.Node{Kind: program.Seq, First: uint32(len(p.Children)), Len: uint32(len(list))})

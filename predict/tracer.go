@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
@@ -86,15 +87,13 @@ func (t *tracer) run() (program.NodeID, error) {
 	return id, err
 }
 
-func (t *tracer) total() uint64 { return t.info[t.s.Len()].calls }
-
 // roles returns what each node does to the computation around it.
 func (t *tracer) roles() []ccg.Role {
 	roles := make([]ccg.Role, len(t.info))
 	for n := range t.info {
 		x := &t.info[n]
 		switch {
-		case x.calls == 0 || x.flags&nodeCall == 0 && t.nodes[n].Kind != ccg.EventNode:
+		case x.calls == 0 || x.flags&nodeCall == 0 && t.nodes[n].Kind != graph.KindEvent:
 		case x.flags&nodeSeparate != 0:
 			roles[n] = ccg.Separates
 		default:
@@ -136,7 +135,7 @@ func (t *tracer) mark(w *writer, n uint32) error {
 // look tells whether a node has requests or probes that are in no closed part and no unit.
 func (t *tracer) look(n uint32) {
 	x := &t.info[n]
-	if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeCall|nodeProbes) == nodeCall|nodeProbes {
+	if t.nodes[n].Kind == graph.KindEvent && x.posts+x.ends > 0 || x.flags&(nodeCall|nodeProbes) == nodeCall|nodeProbes {
 		x.flags |= nodeLoose
 	}
 	for _, c := range t.nodes[n].Children {
@@ -156,7 +155,7 @@ func (t *tracer) survey() error {
 	for n := uint32(1); n <= t.s.Len(); n++ {
 		t.nodes[n] = t.s.Node(n)
 		x, info := &t.nodes[n], &t.info[n]
-		if x.Kind == ccg.EventNode {
+		if x.Kind == graph.KindEvent {
 			rec, err := r.record(n, x)
 			if err != nil {
 				return err
@@ -167,7 +166,7 @@ func (t *tracer) survey() error {
 			continue
 		}
 		t.gather(n)
-		if x.Kind != ccg.CallNode {
+		if x.Kind != graph.KindCall {
 			continue
 		}
 		region := t.b.tables.region(x.Region)
@@ -184,7 +183,7 @@ func (t *tracer) survey() error {
 
 func (t *tracer) event(x *nodeInfo, rec *record) {
 	k := rec.kind
-	if rec.varies() {
+	if rec.bytes.column >= 0 || rec.recv.column >= 0 { // instances may have other bytes
 		x.flags |= nodeVaries | nodeReads
 		x.values = uint32(len(rec.columns(nil)))
 	} else if k == recSkip {
@@ -277,7 +276,7 @@ func (t *tracer) count() {
 		if info.outer == 0 {
 			continue
 		}
-		if x.Kind == ccg.EventNode && info.calls > 0 {
+		if x.Kind == graph.KindEvent && info.calls > 0 {
 			left[LeftOutside] += info.outer
 		}
 		if info.flags&nodeCall == 0 {
@@ -390,7 +389,7 @@ func (w *walker) begin(t *tracer, n uint32) (walkStep, uint32) {
 // enter goes into a node that is outside of calls.
 func (w *walker) enter(n uint32) (walkStep, uint32) {
 	x := &w.t.nodes[n]
-	if x.Kind == ccg.EventNode {
+	if x.Kind == graph.KindEvent {
 		return walkRecord, n
 	}
 	w.stack = append(w.stack, walkFrame{node: n, left: x.Count})
@@ -449,7 +448,7 @@ func (w *walker) next() (walkStep, uint32) {
 			}
 			continue
 		}
-		if info.flags&nodeDone != 0 && x.Kind == ccg.RepeatNode {
+		if info.flags&nodeDone != 0 && x.Kind == graph.KindRepeat {
 			w.part, w.times = c, top.left
 			return walkPart, c
 		}
@@ -461,7 +460,7 @@ func (w *walker) next() (walkStep, uint32) {
 		if info.calls > 0 || info.flags&nodeReads != 0 {
 			return w.enter(c)
 		}
-		if x.Kind == ccg.RepeatNode {
+		if x.Kind == graph.KindRepeat {
 			top.left = 1
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/trace"
@@ -40,10 +41,6 @@ type vector struct {
 
 // windowBytes is how much of a vector in segments is read at once.
 const windowBytes = 512
-
-func newVectors(first, end uint32, resolution uint64, out Segments) *Vectors {
-	return &Vectors{first: first, tick: platform.Scale{Num: picosecondClock, Den: max(resolution, 1)}, out: out, list: make([]vector, end-first)}
-}
 
 // add walks through a location; calls is how many the program has of it.
 func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls uint64) error {
@@ -81,7 +78,7 @@ func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls u
 		x.bytes = nil
 	}
 	if x.entries != calls+1 {
-		return fmt.Errorf("process %d: %d entries of computation for %d calls: %w", process, x.entries, calls, ccg.ErrCorrupt)
+		return fmt.Errorf("process %d: %d entries of computation for %d calls: %w", process, x.entries, calls, graph.ErrCorrupt)
 	}
 	v.bound = max(v.bound, l.Bound(uint64(lastTime(l)-l.First())))
 	return nil

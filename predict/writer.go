@@ -20,9 +20,8 @@ type writer struct {
 	token    uint64
 
 	values  [unitValues]uint64
-	lists   []runs // children so far of all nodes in progress
-	marks   []int  // where each one's begin
-	scratch []program.NodeID
+	lists   []runs           // children so far of all nodes in progress
+	marks   []int            // where each one's begin
 	early   []program.Action // of the call in progress: blocking receives, which are posted first
 	posts   []program.Action
 	waits   []wait
@@ -95,7 +94,7 @@ func (w *writer) convert(n uint32, values []uint64) (program.NodeID, error) {
 	if err := w.q.read.err(); err != nil {
 		return 0, err
 	}
-	node, some, err := w.t.b.fold(w.lists, w.scratch)
+	node, some, err := w.t.b.fold(w.lists)
 	if err == nil && !some {
 		node, err = w.t.b.sequence(nil)
 	}
@@ -152,7 +151,7 @@ func (w *writer) step(st walkStep, n uint32) error {
 	case walkClose:
 		at := w.marks[len(w.marks)-1]
 		w.marks = w.marks[:len(w.marks)-1]
-		id, some, err := w.t.b.fold(w.lists[at:], w.scratch)
+		id, some, err := w.t.b.fold(w.lists[at:])
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func metered(t *testing.T, src trace.Source, p trace.P) {
 	}
 }
 
-// TestCountersRefused asks for a counter of the processor. Where it cannot be had the program runs, and the user is told.
+// TestCountersRefused asks for a counter of the processor. Where it cannot be had the program runs, and the user hears of it.
 func TestCountersRefused(t *testing.T) {
 	t.Parallel()
 	l := libraries(t)[0]

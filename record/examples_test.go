@@ -198,7 +198,7 @@ func (l *library) makeExamples(t *testing.T, folder string, variables ...string)
 	if made := examplesMade.folders[key]; made != "" {
 		return made
 	}
-	dir, err := os.MkdirTemp(cacheFolder, "examples-")
+	dir, err := os.MkdirTemp(madeFolder, "examples-")
 	if err != nil {
 		t.Fatal(err)
 	}

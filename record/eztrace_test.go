@@ -75,7 +75,7 @@ func TestOtherThreads(t *testing.T) {
 	for file, plugIns := range map[string]string{"thread_imbalance.c": "openmpi ompt", "lock.c": "pthread", "posix_barrier.c": "pthread"} {
 		t.Run(file, func(t *testing.T) {
 			x := table[slices.IndexFunc(table, func(x planted) bool { return x.file == file })]
-			x.compare = false // what they do not record is no loss
+			x.compare = false // what they do not record is not a loss
 			l, source := library{cc: "gcc"}, filepath.Join("..", plantedFolder, file)
 			var command func(folder string) []string
 			if plugIns == "pthread" {

@@ -24,7 +24,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk records to a disk that becomes full: the program goes on to its end, the user is told, and what was recorded
+// TestFullDisk records to a disk that becomes full: the program goes on to its end, it is reported, and what was recorded
 // stays. The archive is made when there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()

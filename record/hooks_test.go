@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs/analyze"
@@ -28,10 +30,23 @@ type library struct {
 
 // libraries returns the MPI libraries that are installed.
 func libraries(t *testing.T) []library {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("compiles and runs MPI programs, without -short")
 	}
-	var found []library
+	found, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Skip("no MPI library with compiler and launcher")
+	}
+	return found
+}
+
+// installed looks for MPI libraries, and makes what records and replays with them: tests next to each other would each make it.
+var installed = sync.OnceValues(func() (found []library, err error) {
+	ctx := context.Background()
 	for _, l := range []library{
 		{"mpicc", "mpif90", "mpirun", []string{"--oversubscribe", "--bind-to", "none"}, openMPILauncher, ""},
 		{"mpicc.mpich", "mpif90.mpich", "mpirun.mpich", nil, hydra, ""},
@@ -42,20 +57,22 @@ func libraries(t *testing.T) []library {
 		if _, err := exec.LookPath(l.run); err != nil {
 			continue
 		}
-		header, err := header(t.Context(), l.cc)
-		if err != nil {
-			t.Fatal(err)
+		if l.header, err = header(ctx, l.cc); err != nil {
+			return nil, err
 		}
-		l.header = header
-		if strings.Contains(header, "OMPI_") || l.cc != "mpicc" {
-			found = append(found, l)
+		if !strings.Contains(l.header, "OMPI_") && l.cc == "mpicc" {
+			continue
 		}
+		if _, err := Library(ctx, l.cc, cacheFolder, partFiles, partThreads); err != nil {
+			return nil, err
+		}
+		if _, err := ReplayLibrary(ctx, l.cc, cacheFolder); err != nil {
+			return nil, err
+		}
+		found = append(found, l)
 	}
-	if len(found) == 0 {
-		t.Skip("no MPI library with compiler and launcher")
-	}
-	return found
-}
+	return found, nil
+})
 
 // compileProgram compiles a program of testdata.
 func (l *library) compileProgram(t *testing.T, name string, more ...string) string {
@@ -149,22 +166,25 @@ func (l *library) attemptIn(t *testing.T, folder string, ranks int, front string
 	return raw, string(b), err
 }
 
-// cacheFolder keeps recorders for the tests of the package.
-var cacheFolder string
+// cacheFolder keeps recorders, the user's, and madeFolder what tests share until they end.
+var cacheFolder, madeFolder string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "coppice-record-test-")
+	cache, err := os.UserCacheDir()
 	if err != nil {
 		panic(err)
 	}
-	cacheFolder = dir
+	cacheFolder = filepath.Join(cache, "coppice")
+	if madeFolder, err = os.MkdirTemp("", "coppice-record-test-"); err != nil {
+		panic(err)
+	}
 	for _, name := range [...]string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {
 		if err := os.Setenv(name, "1"); err != nil {
 			panic(err)
 		}
 	}
 	code := m.Run()
-	os.RemoveAll(dir)
+	os.RemoveAll(madeFolder)
 	os.Exit(code)
 }
 
@@ -281,7 +301,7 @@ func openRecording(raw string) (*recording.Source, error) {
 	return recording.Open(raw, b)
 }
 
-// analyzed fails where the recording, or the archive made of it, is not analysed without a word.
+// analyzed fails where the recording, or the archive made of it, is not analysed without a report.
 func analyzed(t *testing.T, raw string) {
 	t.Helper()
 	src, err := openRecording(raw)

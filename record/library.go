@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 //go:embed runtime/*.c runtime/*.h posix/*.c pthreads/*.c replayer/*.c replayer/*.h
@@ -39,14 +40,14 @@ var (
 // ErrCompiler says that the MPI library's C compiler wrapper cannot be used.
 var ErrCompiler = errors.New("the recorder is made with the compiler of the program's MPI library, and that does not work")
 
-// Parts of the recorder that stand between the program and the C library. Without them, what they record does not pass the recorder.
+// Parts of the recorder that are between the program and the C library. Without them, what they record does not pass the recorder.
 const (
 	partFiles   = "posix"
 	partThreads = "pthreads"
 )
 
 // Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to, with these parts. It is
-// compiled once and kept in folder, under a name that depends on sources, header and compiler.
+// compiled once and kept in folder, under a name that depends on sources, header and compiler, until it was not used for a month.
 func Library(ctx context.Context, cc, folder string, parts ...string) (string, error) {
 	p := recorder
 	for _, part := range parts {
@@ -62,6 +63,9 @@ func ReplayLibrary(ctx context.Context, cc, folder string) (string, error) {
 }
 
 func (m *product) library(ctx context.Context, cc, folder string) (string, error) {
+	if folder == "" {
+		return "", written(errors.New("neither XDG_CACHE_HOME nor HOME says where recorders are kept. Set XDG_CACHE_HOME to a folder of yours"))
+	}
 	header, err := header(ctx, cc)
 	if err != nil {
 		return "", err
@@ -101,14 +105,37 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 		}
 	}
 	path := filepath.Join(folder, "coppice-"+m.name+"-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
-	if _, err := os.Stat(path); err == nil {
+	if used(path) {
 		return path, nil
 	}
+	sweep(folder)
 	err = compile(ctx, cc, folder, path, sources, shared.Sum(nil))
 	if err != nil && !errors.Is(err, ErrCompiler) {
 		err = fmt.Errorf("the cache of recorders, which XDG_CACHE_HOME moves: %w", written(err))
 	}
 	return path, err
+}
+
+// unused is how long a recorder and its parts stay in the cache after their last use.
+const unused = 30 * 24 * time.Hour
+
+// used reports whether a file of the cache is there, and notes that it is used now. In a cache that others own it stays as it is.
+func used(path string) bool {
+	_, err := os.Stat(path)
+	_ = os.Chtimes(path, time.Time{}, time.Now())
+	return err == nil
+}
+
+// sweep removes recorders and parts of them that were not used for long, and what is left of builds that were killed.
+func sweep(folder string) {
+	list, _ := os.ReadDir(folder)
+	for _, e := range list {
+		name := e.Name()
+		ours := strings.HasPrefix(name, "coppice-") && (strings.HasSuffix(name, ".so") || strings.HasSuffix(name, ".o")) || strings.HasPrefix(name, "build-")
+		if info, err := e.Info(); ours && err == nil && time.Since(info.ModTime()) > unused {
+			_ = os.RemoveAll(filepath.Join(folder, name))
+		}
+	}
 }
 
 // header returns what mpi.h declares, and what Open MPI has of later standards.
@@ -150,7 +177,7 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 // places, which initial-exec makes use of.
 var compileFlags = []string{"-std=gnu11", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wno-deprecated-declarations"}
 
-// compileFiles compiles the sources in work that are no headers, as many at once as there are processors. Objects stay in folder, under
+// compileFiles compiles the sources in work that are not headers, as many at once as there are processors. Objects stay in folder, under
 // names that depend on all that they are made of: recorders with other parts are made of the same ones.
 func compileFiles(ctx context.Context, cc, folder, work string, sources map[string]string, shared []byte) ([]string, error) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return !strings.HasSuffix(name, ".c") })
@@ -160,7 +187,7 @@ func compileFiles(ctx context.Context, cc, folder, work string, sources map[stri
 	for i, name := range names {
 		key := sha256.Sum256(fmt.Appendf(nil, "%x %s\n%s", shared, name, sources[name]))
 		objects[i] = filepath.Join(folder, "coppice-"+hex.EncodeToString(key[:8])+".o")
-		if _, err := os.Stat(objects[i]); err == nil {
+		if used(objects[i]) {
 			continue
 		}
 		wg.Go(func() {

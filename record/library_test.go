@@ -1,11 +1,13 @@
 package record
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // compilers are the compiler wrappers of the MPI libraries that are installed.
@@ -25,30 +27,39 @@ func compilers(t *testing.T) []string {
 	return found
 }
 
-// TestLibrary makes the recorder for every MPI library there is, and finds it when asked again. One with more parts has its objects.
+// TestLibrary makes the recorder for every MPI library there is of the objects that other tests need too, and finds it when asked again.
+// One with more parts has its objects.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	for _, cc := range compilers(t) {
 		t.Run(cc, func(t *testing.T) {
-			path, err := Library(t.Context(), cc, cacheFolder)
+			_, err := Library(t.Context(), cc, cacheFolder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := Library(t.Context(), cc, cacheFolder)
+			folder := t.TempDir()
+			for name := range objects(t, cacheFolder) {
+				b, err := os.ReadFile(name)
+				if err == nil {
+					err = os.WriteFile(filepath.Join(folder, filepath.Base(name)), b, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			path, err := Library(t.Context(), cc, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := objects(t, folder)
+			again, err := Library(t.Context(), cc, folder)
 			if err != nil || again != path {
 				t.Errorf("%s and then %s, %v", path, again, err)
 			}
-			before := objects(t)
-			more, err := Library(t.Context(), cc, cacheFolder, partFiles, partThreads)
-			if err == nil {
-				err = os.Remove(more) // another test may have made it
-			}
-			if err == nil {
-				_, err = Library(t.Context(), cc, cacheFolder, partFiles, partThreads)
-			}
-			if err != nil {
+			if _, err := Library(t.Context(), cc, folder, partFiles, partThreads); err != nil {
 				t.Error(err)
 			}
-			for name, info := range objects(t) {
+			for name, info := range objects(t, folder) {
 				if old := before[name]; old != nil && !os.SameFile(old, info) {
 					t.Errorf("%s is made again for a recorder with more parts", name)
 				}
@@ -57,10 +68,44 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// objects are the compiled files of recorders.
-func objects(t *testing.T) map[string]os.FileInfo {
+// TestSweep removes what was not used for long, and nothing that is not the recorder's.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-unused - time.Hour)
+	stays := map[string]bool{"coppice-record-1.so": false, "coppice-2.o": false, "build-3": false, "coppice-used.so": true, "coppice-new.o": true, "build-new": true, "axe.js": true, "coppice-x.json": true}
+	for name := range stays {
+		path := filepath.Join(dir, name)
+		var err error
+		if strings.HasPrefix(name, "build-") {
+			err = errors.Join(os.Mkdir(path, 0o755), os.WriteFile(filepath.Join(path, "a.c"), nil, 0o644))
+		} else {
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if !strings.Contains(name, "new") {
+			err = errors.Join(err, os.Chtimes(path, old, old))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !used(filepath.Join(dir, "coppice-used.so")) || used(filepath.Join(dir, "coppice-none.so")) {
+		t.Error("used says what is not so")
+	}
+	sweep(dir)
+	for name, want := range stays {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Library(t.Context(), "mpicc", ""); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
+		t.Errorf("without a cache: %v", err)
+	}
+}
+
+// objects are the compiled files of recorders in a folder.
+func objects(t *testing.T, folder string) map[string]os.FileInfo {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(cacheFolder, "*.o"))
+	list, err := filepath.Glob(filepath.Join(folder, "*.o"))
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no objects: %v", err)
 	}

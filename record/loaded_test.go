@@ -26,7 +26,7 @@ func (l *library) mpiName(t *testing.T) string {
 }
 
 // TestLoaded records programs that load the MPI library while they run, and libraries that need it and that they find by their own
-// path: without --cc, since the launcher tells the MPI library. Where calls are not the recorder's, the reason is told.
+// path: without --cc, since the launcher tells the MPI library. Where calls are not the recorder's, the reason is reported.
 func TestLoaded(t *testing.T) {
 	t.Parallel()
 	all := libraries(t)

@@ -138,6 +138,7 @@ func smallLog() []byte {
 // TestLogReader reads a log, and many that are not as they were written, with the reader of the replays: it never reads what is
 // not its own, and agrees with package receivelog.
 func TestLogReader(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("compiles C, without -short")
 	}

@@ -94,7 +94,7 @@ func lacking(has []elf.Symbol, files []string) (missing []string) {
 	}
 	for _, path := range files {
 		f, err := elf.Open(path)
-		if err != nil { // such as linux-vdso, which is no file
+		if err != nil { // such as linux-vdso, which is not a file
 			continue
 		}
 		list, _ := f.ImportedSymbols()

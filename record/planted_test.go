@@ -157,7 +157,7 @@ func TestPlantedLines(t *testing.T) {
 	l := libraries(t)[0]
 	folder := l.makeExamples(t, "examples/planted", "INSTRUMENT=-g")
 	for _, x := range table {
-		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is no line
+		if strings.HasSuffix(x.file, ".trace") || x.file == "oversubscription.c" { // its cause is not a line
 			continue
 		}
 		t.Run(x.file, func(t *testing.T) {

@@ -52,7 +52,7 @@ func TestRefusedCalls(t *testing.T) {
 var messageOfRecorder = regexp.MustCompile(`(?m)^coppice record: process (\d+): .*$`)
 
 // TestNoMemory has a recorder that gets no memory from its n-th request on, for many n: the program comes to its end, the user
-// is told once by each process, and what was recorded until then can be read.
+// is reported once by each process, and what was recorded until then can be read.
 func TestNoMemory(t *testing.T) {
 	t.Parallel()
 	for _, l := range libraries(t) {
@@ -75,7 +75,7 @@ func TestNoMemory(t *testing.T) {
 				failed++
 				slices.Sort(told)
 				if len(slices.Compact(told)) != strings.Count(printed, "coppice record:") || len(told) > 2 || !strings.Contains(told[0], "no memory") {
-					t.Errorf("from %d: the user is told\n%s", from, printed)
+					t.Errorf("from %d: the user reads\n%s", from, printed)
 				}
 				readable(t, raw, fmt.Sprintf("from %d", from))
 			}

@@ -84,6 +84,41 @@ func shares(t *testing.T, found map[string]float64, own [2]float64) float64 {
 	return n
 }
 
+// TestSamplesUnloaded samples a library that is unloaded before the recorder's own thread next looks for new addresses: its function has
+// nearly all samples of the program, many of them in the C library's sine, which belongs to the system.
+func TestSamplesUnloaded(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			program := l.compileProgram(t, "unloaded.c", "-g", "-O1", "-ldl")
+			library := l.compileProgram(t, "unloaded.c", "-g", "-O1", "-DPLUGIN", "-shared", "-fPIC", "-lm")
+			r, out, errs := l.runRecorded(t, Options{Command: l.launch(1, program, library, "150"), Sample: time.Millisecond})
+			if r.Exit != 0 {
+				t.Fatalf("status %d: %q\n%s", r.Exit, out, errs)
+			}
+			src, err := otf2.OpenPath(r.Archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			d, sines := src.Definitions(), 0
+			for i := range d.Regions {
+				switch name := d.Text(d.Regions[i].Name); {
+				case d.OfSystem(&d.Regions[i]) && strings.Contains(name, "sin"):
+					sines++
+				case d.OfSystem(&d.Regions[i]) && (name == "unloaded" || name == "main"):
+					t.Errorf("%s is no function of the program", name)
+				}
+			}
+			if sines == 0 {
+				t.Error("no sine of the system")
+			}
+			if in := samplesOf(t, src); in["unloaded"] < 10 || in["unloaded"] < 0.9*in["main"] {
+				t.Errorf("of %v samples below main %v are in the library", in["main"], in["unloaded"])
+			}
+		})
+	}
+}
+
 // TestPerf samples a program while perf does: of the samples of its two functions both find as many in the one, within 4 deviations.
 func TestPerf(t *testing.T) {
 	perf, err := exec.LookPath("perf")
@@ -172,6 +207,7 @@ func declaredAt(t *testing.T, d *trace.Definitions, function string) {
 // TestStacks compares the stacks that the recorder finds by its own reading of tables with those of the compiler's unwinder, at each instruction of a program: where
 // functions begin and end, stacks are aligned or take arrays of any size, and in the C library. Only where the loader looks for symbols it may leave one to that unwinder.
 func TestStacks(t *testing.T) {
+	t.Parallel()
 	if goruntime.GOARCH != "amd64" {
 		t.Skip("stacks are the compiler's unwinder's")
 	}

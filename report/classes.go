@@ -127,16 +127,14 @@ func (x *Classes) chapter(b *table.Book, c *table.Chapter) {
 		}
 	}
 	c.Title = fmt.Sprintf("%s of processes in %s that call the same (%s)", numbers.Plural(len(list), "class"), numbers.Plural(len(x.Groups), "set"), x.Options)
-	t := &table.Table{Title: "Processes of a class call the same in the same order and compute alike", Columns: []table.Column{
+	c.Table(table.Fill(&table.Table{Title: "Processes of a class call the same in the same order and compute alike", Columns: []table.Column{
 		table.Ints("group", ""), table.Ints("class", ""), table.Ints("processes", ""), table.Ranks("representative", ""), table.Ints(table.Of(u, "computation"), ""), table.Reals("spread", ""), table.Ints("merged within", ""), table.Words("ranks", ""),
-	}}
-	table.Fill(t, "class", list, func(y *line) []table.Cell {
+	}}, "class", list, func(y *line) []table.Cell {
 		return []table.Cell{
 			table.PlainNumber(y.group), table.PlainNumber(y.Class), table.Number(y.Processes), table.AtRank(y.Representative), table.Time(u, y.Mean), table.Share(y.Spread),
 			table.Named(u.Span(y.Height), strconv.FormatUint(y.Height, 10)), table.Word(table.Shortened(y.Ranks, 40)),
 		}
-	})
-	c.Table(t)
+	}))
 	c.Table(x.mergeTable(u))
 	data := &table.Table{}
 	for _, name := range []string{"rank", "group", "class", "representative", "processes", "height", "least", "mean", "most"} {

@@ -117,11 +117,7 @@ func (t *commTable) channels(p trace.P, f func(*xtf.Channel)) error {
 	if t.from == results.SourceRows {
 		return results.Load(r, xtf.Proc(p), f)
 	}
-	shared, err := r.Graph()
-	if err != nil {
-		return err
-	}
-	l, err := r.Location(shared, p)
+	l, err := r.Location(p)
 	if err != nil {
 		return err
 	}
@@ -268,18 +264,12 @@ func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	c.Table(x.operationTable(b.Unit, d.Summary.Ticks.Total))
 }
 
-// heavier orders pairs by falling bytes, then messages.
-func heavier(a, b Pair) int {
-	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
-}
-
 func (x *Comm) pairTable() *table.Table {
 	list := slices.Clone(x.Pairs)
-	slices.SortStableFunc(list, heavier)
-	t := &table.Table{Title: "Pairs with most bytes", Kind: "pair", Columns: []table.Column{
+	slices.SortStableFunc(list, func(a, b Pair) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages)) })
+	return table.Fill(&table.Table{Title: "Pairs with most bytes", Kind: "pair", Columns: []table.Column{
 		table.Ints("from", "from"), table.Ints("to", "to"), table.Ints("messages", "messages"), table.Ints("bytes", "bytes"), table.Reals("share", ""), table.Ints("each", ""), table.Ints("", "received").Hidden(), table.Words("", ""),
-	}}
-	table.Fill(t, "pair", list, func(p *Pair) []table.Cell {
+	}}, "pair", list, func(p *Pair) []table.Cell {
 		each, note := table.None(), ""
 		if p.Messages > 0 {
 			each = table.Size(p.Bytes / p.Messages)
@@ -289,7 +279,6 @@ func (x *Comm) pairTable() *table.Table {
 		}
 		return []table.Cell{table.PlainNumber(p.From), table.PlainNumber(p.To), table.Number(p.Messages), table.Size(p.Bytes), table.Share(numbers.NewRatio(p.Bytes, x.Bytes)), each, table.Number(p.Received), table.Word(note)}
 	})
-	return t
 }
 
 // matrixTable has the bytes from each process to each.
@@ -364,11 +353,10 @@ func (x *Comm) endTable(processes int) *table.Table {
 }
 
 func (x *Comm) communicatorTable() *table.Table {
-	t := &table.Table{Title: "Communicators", Kind: "communicator", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Communicators", Kind: "communicator", Columns: []table.Column{
 		table.Ints("", "communicator").Hidden(), table.Words("communicator", "name"), table.Ints("size", "size"), table.Ints("channels", "channels"), table.Ints("messages", "messages"), table.Ints("bytes", "bytes"),
 		table.Ints("collectives", "collectives"), table.Ints("calls", "calls"), table.Ints("bytes sent", "collective_bytes"),
-	}}
-	table.Fill(t, "communicator", x.Comms, func(c *Communicator) []table.Cell {
+	}}, "communicator", x.Comms, func(c *Communicator) []table.Cell {
 		n := table.PlainNumber(c.Size)
 		if c.Size == 0 {
 			n = table.Cell{Text: "?"}
@@ -378,19 +366,16 @@ func (x *Comm) communicatorTable() *table.Table {
 			table.Number(c.Instances), table.Number(c.CollCalls), table.Size(c.CollBytes),
 		}
 	})
-	return t
 }
 
 func (x *Comm) operationTable(u numbers.Units, total numbers.Sum) *table.Table {
 	list := slices.Clone(x.Operation)
 	slices.SortStableFunc(list, func(a, b CollOperation) int { return cmp.Compare(b.Time, a.Time) })
-	t := &table.Table{Title: "Collective operations", Kind: "collective", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Collective operations", Kind: "collective", Columns: []table.Column{
 		table.Words("collective", "name"), table.Ints("calls", "calls"), table.Ints(u.Name(), "time"), table.Reals("of total", ""), table.Reals(u.PerCallName(), ""), table.Ints("bytes", "bytes"),
-	}}
-	table.Fill(t, "operation", list, func(x *CollOperation) []table.Cell {
+	}}, "operation", list, func(x *CollOperation) []table.Cell {
 		return []table.Cell{table.Named(numbers.Clean(x.Name, 40), x.Name), table.Number(x.Calls), table.Time(u, x.Time), table.Share(numbers.Quotient(numbers.Integer(x.Time), total)), table.Word(u.PerCall(x.Time, x.Calls)), table.Size(x.Bytes)}
 	})
-	return t
 }
 
 // matrixCells is the largest number of rows and columns of the drawn matrix; beyond

@@ -16,17 +16,15 @@ func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
 		c.Say("no readings of counters: they were not recorded (coppice record --counters)")
 	}
 	c.Title = fmt.Sprintf("counters: %s", numbers.Plural(len(x.Counters), "metric"))
-	t := &table.Table{Title: "Counters", Kind: "counter", Columns: append([]table.Column{
+	c.Table(table.Fill(&table.Table{Title: "Counters", Kind: "counter", Columns: append([]table.Column{
 		table.Words("counter", "name"), table.Words("unit", "unit"), table.Words("kind", "values"), table.Ints("readings", "readings"),
-	}, counterColumns(b.Unit)...)}
-	table.Fill(t, "counter", x.Counters, func(y *results.Counter) []table.Cell {
+	}, counterColumns(b.Unit)...)}, "counter", x.Counters, func(y *results.Counter) []table.Cell {
 		return append([]table.Cell{table.Named(numbers.Clean(y.Name, 48), y.Name), table.Word(numbers.Clean(y.Unit, 16)), table.Word(y.Kind), table.Number(y.Readings)}, counterCells(b.Unit, &y.CounterSum)...)
-	})
-	c.Table(t)
+	}))
 	for _, p := range []struct {
 		title, kind string
 		list        []results.CounterPart
-	}{{"Regions", "region", x.Regions}, {"Call paths", "path", x.Paths}, {"Intervals", "interval", x.Intervals}, {"Processes", "process", x.Processes}} {
+	}{{"Counters of regions", "region", x.Regions}, {"Counters of call paths", "path", x.Paths}, {"Counters of intervals", "interval", x.Intervals}, {"Counters of processes", "process", x.Processes}} {
 		t := &table.Table{Title: p.title, Kind: p.kind, Columns: append([]table.Column{table.Words("counter", "counter"), table.Words(p.kind, "name")}, counterColumns(b.Unit)...)}
 		table.Fill(t, p.kind, p.list, func(y *results.CounterPart) []table.Cell {
 			return append([]table.Cell{table.Named(numbers.Clean(y.Counter, 48), y.Counter), table.Named(numbers.Clean(y.Name, 60), y.Name)}, counterCells(b.Unit, &y.CounterSum)...)
@@ -42,13 +40,11 @@ func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
 
 // energyTable has the counters of energy and power, without parts of the run.
 func energyTable(list []results.Counter) *table.Table {
-	t := &table.Table{Title: "Energy and power", Kind: "energy", Most: deviceRows, Whole: "coppice report RUN.xtf counters", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Energy and power", Kind: "energy", Most: deviceRows, Whole: "coppice report RUN.xtf counters", Columns: []table.Column{
 		table.Words("energy", "name"), table.Reals("J", "joules"), table.Reals("W", "watts"), table.Reals("J s", "edp"),
-	}}
-	table.Fill(t, "counter", list, func(y *results.Counter) []table.Cell {
+	}}, "counter", list, func(y *results.Counter) []table.Cell {
 		return []table.Cell{table.Named(numbers.Clean(y.Name, 60), y.Name), amount(y.Joules), amount(y.Watts), amount(y.EDP)}
 	})
-	return t
 }
 
 func counterColumns(u numbers.Units) []table.Column {

@@ -23,19 +23,17 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 		}
 		return table.Time(u, ticks)
 	}
-	t := &table.Table{Title: "Devices: what their streams did, each instant once", Kind: "device", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+	c.Table(table.Fill(&table.Table{Title: "Devices: what their streams did, each instant once", Kind: "device", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
 		table.Words("devices", "name"), table.Words("ranks", "ranks"), table.Ints(table.Of(u, "kernels"), "kernel"), table.Reals("of run", "share"), table.Ints(table.Of(u, "transfers"), "transfer"),
 		table.Ints(table.Of(u, "of it next to kernels"), "overlap"), table.Ints(table.Of(u, "idle"), "idle"), table.Words("while the host", "idle_while"), table.Ints(table.Of(u, "kernels next to MPI"), "kernel_and_mpi"),
-	}}
-	table.Fill(t, "device", x.List, func(p **results.Device) []table.Cell {
+	}}, "device", x.List, func(p **results.Device) []table.Cell {
 		v := *p
 		return []table.Cell{
 			table.Word(v.Name), table.Word(strings.Trim(fmt.Sprint(v.Processes), "[]")), table.Time(u, v.Kernel), table.Share(numbers.NewRatio(v.Kernel, s.Ticks.Runtime)), some(transfers, v.Transfer),
 			some(transfers, v.Both), table.Time(u, v.Idle), table.Word(results.Whiles(v.While)), some(inMPI, v.MPI),
 		}
-	})
-	c.Table(t)
-	t = &table.Table{Title: "Hosts of devices: first threads of their processes", Kind: "host", Columns: []table.Column{
+	}))
+	t := &table.Table{Title: "Hosts of devices: first threads of their processes", Kind: "host", Columns: []table.Column{
 		table.Words("hosts of devices", "name"), table.Ints(u.Name(), "time"), table.Reals("share", "share"), table.Ints(table.Of(u, "while a device computes"), "computing"),
 	}}
 	total := uint64(0)
@@ -47,30 +45,26 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 	}
 	c.Table(t)
 	if x.Collectives != nil && len(x.Collectives.List) > 0 {
-		t = &table.Table{Title: "Collectives of devices, estimated: the n-th kernel of a name on each device", Kind: "device_collective", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+		c.Table(table.Fill(&table.Table{Title: "Collectives of devices, estimated: the n-th kernel of a name on each device", Kind: "device_collective", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
 			table.Words("collectives of devices, estimated", "name"), table.Ints("devices", "devices"), table.Ints("operations", "operations"), table.Ints(u.Name(), "time"), table.Ints("waits", "wait"), table.Reals("share", "share"),
 			table.Ints("longest", "longest_wait"), table.Words("late", "late"), table.Ints("waited for it", "wait_for_late"),
-		}}
-		table.Fill(t, "collective", x.Collectives.List, func(v *results.DeviceCollective) []table.Cell {
+		}}, "collective", x.Collectives.List, func(v *results.DeviceCollective) []table.Cell {
 			return []table.Cell{
-				table.Named(numbers.Clean(v.Kernel, 48), v.Kernel), table.Number(uint64(v.Devices)), table.Number(v.Operations), table.Time(u, v.Time), table.Time(u, v.Wait), table.Share(v.Share()),
+				table.Named(numbers.Clean(v.Kernel, 48), v.Kernel), table.Number(uint64(v.Devices)), table.Number(v.Operations), table.Time(u, v.Time), table.Time(u, v.Wait), table.Share(numbers.NewRatio(v.Wait, v.Time)),
 				table.Time(u, v.Longest), table.Word(v.Late), table.Time(u, v.ForLate),
 			}
-		})
-		c.Table(t)
+		}))
 	}
 	if x.Launches == nil || len(x.Launches.List) == 0 {
 		return
 	}
-	t = &table.Table{Title: "Kernels: from the begin of the call that launches them to their own", Kind: "launch", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
+	c.Table(table.Fill(&table.Table{Title: "Kernels: from the begin of the call that launches them to their own", Kind: "launch", Most: deviceRows, Whole: "coppice report " + d.run.Path + " --format json", Columns: []table.Column{
 		table.Words("kernels", "name"), table.Words("launched by", "call"), table.Ints("launches", "kernels"), table.Ints(table.Of(u, "delay"), "delay"), table.Ints(table.Of(u, "of it in the queue"), "queued"), table.Ints("longest", "longest_delay"),
-	}}
-	table.Fill(t, "launch", x.Launches.List, func(l *results.Launch) []table.Cell {
+	}}, "launch", x.Launches.List, func(l *results.Launch) []table.Cell {
 		return []table.Cell{
 			table.Named(numbers.Clean(l.Kernel, 60), l.Kernel), table.Named(numbers.Clean(l.Call, 40), l.Call), table.Number(l.Kernels), table.Time(u, l.Delay), table.Time(u, l.Queued), table.Time(u, l.Longest),
 		}
-	})
-	c.Table(t)
+	}))
 }
 
 // deviceRows is how many devices the summary names.

@@ -75,7 +75,7 @@ var sections = []section{
 		return keep(&d.IO)(results.NewFileIO(r, o.Ranks))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { fileChapter(d.IO, b, c, d.Summary.Ticks.Runtime) }},
 	{SectionCounters, "Counters", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.Counters)(results.NewCounted(r, o.Ranks, nil))
+		return keep(&d.Counters)(results.NewCounted(r, o.Ranks, nil, true))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { countersChapter(d.Counters, b, c) }},
 	{SectionClasses, "Classes of processes", func(d *Document, r *results.Run, _ *Options) (_ []table.Lost, err error) {
 		d.Classes, err = NewClasses(r)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -79,7 +80,7 @@ func NewGraph(r *results.Run) (*Graph, []table.Lost, error) {
 			if !more {
 				return nil
 			}
-			l, err := r.Location(shared, p)
+			l, err := r.Location(p)
 			if err == nil {
 				sum.Add(l)
 				more = yield(l, nil)
@@ -111,7 +112,7 @@ func (g *Graph) setGroups(clusters []ccg.Cluster) {
 	g.Structures = len(roots)
 }
 
-func newGraph(s ccg.Stats, o ccg.Options) *Graph {
+func newGraph(s ccg.Stats, o graph.Options) *Graph {
 	g := &Graph{
 		Locations: s.Locations, Events: s.Events, Instances: s.Instances, Nodes: s.Nodes, Used: s.Used,
 		Tuples: s.Tuples, ClassRows: s.Rows, Columns: s.Columns, SingleUse: s.Single, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -50,7 +51,7 @@ func TestBoundText(t *testing.T) {
 		{"1/3", "every gap within 1/3 of it"},
 		{"2.5%,500ticks,timestamps", "every gap within 2.5 % or 500 ns, no time stamp late or early by 500 ns or more"},
 	} {
-		d, err := ccg.ParseDeviation(x.spec, 1e9)
+		d, err := graph.ParseDeviation(x.spec, 1e9)
 		if err != nil {
 			t.Fatal(err)
 		}

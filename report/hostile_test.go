@@ -29,7 +29,7 @@ func TestHostileRows(t *testing.T) {
 		spans := []*results.Span{nil, {Begin: 2, End: 1 << 40}, {Begin: 0, End: xtf.Never, Of: &results.Execution{Node: 1, K: 1}}}
 		o := Options{
 			Sections: []Section{SectionSummary, SectionIntervals, SectionWaits, SectionPOP}, Span: spans[rnd.IntN(len(spans))],
-			Intervals: results.IntervalOptions{Details: true, PerExecution: true, Ordered: []xtf.Item{xtf.ItemCPU}, Rules: results.Rules{Productive: results.Productives()[rnd.IntN(5)], AllProcesses: rnd.IntN(2) == 0}},
+			Intervals: results.IntervalOptions{Details: true, PerExecution: true, Ordered: []xtf.Item{xtf.ItemCPU}, Rules: results.Rules{Productive: results.Productives[rnd.IntN(5)], AllProcesses: rnd.IntN(2) == 0}},
 		}
 		if rnd.IntN(2) == 0 {
 			o.Ranks = mustRanks(t, r, "1")

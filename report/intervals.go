@@ -35,7 +35,7 @@ type RulesNames struct {
 // NewIntervals reports the intervals.
 func NewIntervals(r *results.Run, o results.IntervalOptions) (*Intervals, []table.Lost, error) {
 	x := &Intervals{Resolution: r.Units().Resolution, Ranks: o.Ranks.String(), Span: o.Span, text: o}
-	x.Options = RulesNames{string(o.Rules.Rule()), r.Kept.MarkerCost(), "participants"}
+	x.Options = RulesNames{string(o.Rules.Rule()), map[bool]string{true: "mpi", false: "overhead"}[r.Kept.Has("marker-cost=mpi")], "participants"}
 	if o.Rules.AllProcesses {
 		x.Options.Processors = "all"
 	}
@@ -147,7 +147,7 @@ func (x *Intervals) chapter(d *Document, b *table.Book, c *table.Chapter) {
 		shown = upperLevels(x.Nodes, results.HtmlNodes, 1, results.HtmlNodes)
 		details = mostLost(shown)
 		t := d.intervalTable(b, shown, details)
-		t.Lead = "Efficiency is productive over total time; total is the longest process times processors. MPI time of one processor (" + x.Options.Productive + ") counts as productive."
+		t.Lead = "Efficiency is productive over total time" + without(&shown[0].Ticks) + "; total is the longest process times processors. MPI time of one processor (" + x.Options.Productive + ") counts as productive."
 		if n := len(x.Nodes) - len(shown); n > 0 {
 			t.Notes = append(t.Notes, "and "+numbers.Plural(n, "interval")+" more inside: coppice report RUN.xtf intervals")
 		}
@@ -512,8 +512,7 @@ func data(n *results.Interval, p *results.ProcessItems, rules results.Rules) []t
 // firstScreen are the intervals of the summary.
 type firstScreen struct {
 	nodes []*results.Interval
-	worst string // a sentence about the worst wait, "" without waits
-	next  int    // the interval that lost most, 0: none but the whole program
+	next  int // the interval that lost most, 0: none but the whole program
 }
 
 // runFirstScreen reads the tree for the summary; nil for a run without intervals.
@@ -532,8 +531,7 @@ func runFirstScreen(r *results.Run, rules results.Rules) (*firstScreen, error) {
 			most, x.next = n.Ticks.Lost, n.Index
 		}
 	}
-	x.worst, err = results.WorstWait(r)
-	return x, err
+	return x, nil
 }
 
 // screenTables are the tree of intervals in the summary.
@@ -545,8 +543,4 @@ func (d *Document) screenTables(b *table.Book, c *table.Chapter) {
 		t.Notes = append(t.Notes, fmt.Sprintf("and %s more: coppice report %s intervals", numbers.Plural(n, "interval"), d.run.Path))
 	}
 	c.Table(t)
-	if x.worst != "" {
-		c.Line(table.GapLine, "")
-		c.Say("worst wait: %s", x.worst)
-	}
 }

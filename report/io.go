@@ -27,10 +27,10 @@ func fileChapter(x *results.FileIO, b *table.Book, c *table.Chapter, runtime uin
 	if len(x.Interfaces) == 0 {
 		c.Say("no operations on files: the program has none, or they were not recorded (coppice record --io)")
 	}
-	c.Table(useTable(b.Unit, "Interfaces", "interface", "", x.Interfaces, func(*results.FileUse) table.Cell { return table.None() }))
+	c.Table(useTable(b.Unit, "Files by interface", "interface", "", x.Interfaces, func(*results.FileUse) table.Cell { return table.None() }))
 	c.Table(useTable(b.Unit, "Files", "file", "file", x.Files, func(u *results.FileUse) table.Cell { return table.Named(numbers.Clean(u.File, 48), u.File) }))
-	c.Table(useTable(b.Unit, "Nodes", "node", "node", x.Nodes, func(u *results.FileUse) table.Cell { return table.Named(numbers.Clean(u.Node, 32), u.Node) }))
-	c.Table(useTable(b.Unit, "Processes", "process", "process", x.Processes, func(u *results.FileUse) table.Cell { return table.PlainNumber(*u.Process) }))
+	c.Table(useTable(b.Unit, "Files by node", "node", "node", x.Nodes, func(u *results.FileUse) table.Cell { return table.Named(numbers.Clean(u.Node, 32), u.Node) }))
+	c.Table(useTable(b.Unit, "Files by process", "process", "process", x.Processes, func(u *results.FileUse) table.Cell { return table.PlainNumber(*u.Process) }))
 	c.Table(sizeTable(x))
 	c.Table(offsetTable(x))
 	if b.Page {
@@ -135,11 +135,10 @@ func offsetTable(x *results.FileIO) *table.Table {
 			}
 		}
 	}
-	t := &table.Table{Title: "Offsets", Kind: "offset", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Offsets", Kind: "offset", Columns: []table.Column{
 		table.Words("file", "file"), table.Words("interface", "interface"), table.Words("operations", "operations"), table.Ints("at known offsets", "placed"), table.Reals("sequential", "sequential"), table.Reals("consecutive", "consecutive"),
 		table.Reals("random", "random"), table.Reals("unaligned", "unaligned"), table.Ints("read again", "bytes_again"),
-	}}
-	table.Fill(t, "offset", list, func(x *line) []table.Cell {
+	}}, "offset", list, func(x *line) []table.Cell {
 		name := cmp.Or(x.u.File, "(all files)")
 		of := func(a, b uint64) table.Cell { return table.Share(numbers.NewRatio(a, b)) }
 		s := x.s
@@ -149,7 +148,6 @@ func offsetTable(x *results.FileIO) *table.Table {
 		}
 		return cells
 	})
-	return t
 }
 
 // heatFiles is how many files the picture has.
@@ -160,7 +158,7 @@ func fileTimes(x *results.FileIO, u numbers.Units) *table.Figure {
 	n := min(len(x.Files), heatFiles)
 	var sums []uint64
 	for i := range n {
-		sums = append(sums, x.Files[i].Busy()...)
+		sums = append(sums, x.Files[i].Busy[:]...)
 	}
 	steps := newMatrixSteps(sums)
 	if n == 0 || !slices.ContainsFunc(sums, func(v uint64) bool { return v > 0 }) {

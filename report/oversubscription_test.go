@@ -93,7 +93,7 @@ func TestCrowds(t *testing.T) {
 		{"lists overlap", []uint32{0, 0, 0}, []uint64{8}, may("0-1,2", "1-3", "3,0"), "", 0},
 		{"the host's number alone", []uint32{0, 0, 0}, []uint64{2}, may("", "", ""), "n0 2  [0 1 2] false", 0},
 		{"the host's number is enough", []uint32{0, 0, 0}, []uint64{3}, may("", "0", ""), "", 0},
-		{"nothing is told", []uint32{0, 0, 1}, []uint64{0, 0}, may("", "", ""), "", 1},
+		{"nothing is known", []uint32{0, 0, 1}, []uint64{0, 0}, may("", "", ""), "", 1},
 		{"no lists", []uint32{0, 0}, []uint64{0}, may("1-0", "0-99999999999999999999"), "", 1},
 		{"a list of more than there can be", []uint32{0, 0}, []uint64{0}, may("0-18446744073709551615", "-"), "", 1},
 		{"2 threads: as many", []uint32{0, 0}, []uint64{4}, may("0-3", "0-3"), "", 0},
@@ -146,7 +146,9 @@ func TestOversubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(doc.Findings, func(x findings.Finding) bool { return x.Kind == findings.KindOversubscription })
+		i := slices.IndexFunc(doc.Findings, func(x findings.Finding) bool {
+			return x.Kind == findings.KindOversubscription || x.Kind == "interruptions"
+		})
 		if i < 0 {
 			return nil
 		}
@@ -169,14 +171,22 @@ func TestOversubscription(t *testing.T) {
 	if x := find(hosts, []told{list[0], list[1], {"0-1", 600_000, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Where.Processes[0] != 0 {
 		t.Errorf("a delay that is known counts in place of processor time: %+v", x)
 	}
-	if x := find(hosts, []told{{"0", 1, 300_000, 7}, {"0", 1, 450_000, 7}, {"1-2", 1, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Advice != "bind each process to a processor of its own" {
+	if x := find(hosts, []told{{"0", 400_000, 300_000, 7}, {"0", 400_000, 450_000, 7}, {"1-2", 1, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Advice != "bind each process to a processor of its own" {
 		t.Errorf("bound to one processor: %+v", x)
 	}
 	if x := find(hosts, []told{{"0-1", 0, 0, 0}, {"0-1", 0, 0, 0}, {"0-1", 0, 0, 0}}, ""); x == nil || x.Ticks != 0 {
 		t.Errorf("without times: %+v", x)
 	}
-	if x := find(hosts, []told{{"0-2", 1, 300_000, 7}, {"0-2", 1, 450_000, 7}, {"0-2", 1, 1, 7}}, ""); x != nil {
+	if x := find(hosts, []told{{"0-2", 990_000, 1000, 7}, {"0-2", 990_000, 1000, 7}, {"0-2", 1, 1, 7}}, ""); x != nil {
 		t.Errorf("a processor for each: %+v", x)
+	}
+	if x := find(hosts, []told{{"0-1", 1, 300_000, 7}, {"0-1", 100_000, 450_000, 7}, {"0-1", 20_000, 1, 7}}, ""); x == nil || x.Kind != "interruptions" || x.Ticks != 300 ||
+		!strings.Contains(x.Text, "no processor: up to 0.000300 s") || !strings.HasSuffix(x.Text, "; the other processes there had 0.000120, so for 0.000180 or more of that time something else had it: other programs, or threads that are not recorded") ||
+		!strings.HasPrefix(x.Advice, "look at what else runs on this host") {
+		t.Errorf("more than all others can have had: %+v", x)
+	}
+	if x := find(hosts, []told{{"0-2", 1, 300_000, 7}, {"0-2", 200_000, 450_000, 7}, {"0-2", 90_000, 1, 7}}, ""); x == nil || x.Kind != "interruptions" || x.Ticks != 300 || !strings.Contains(x.Text, ": 3 processes on host n0; rank 0 computes 0.000700 s") {
+		t.Errorf("a processor for each, which others had: %+v", x)
 	}
 	if x := find(hosts, list, "coppice: predicted runtime"); x != nil {
 		t.Errorf("a predicted run: %+v", x)

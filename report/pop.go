@@ -124,7 +124,7 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 		row(2, "transfer", table.Barred(p.Transfer, 3), "that over the runtime", u.Big(p.Ideal)+" / "+runtime, "low: the network or the MPI library is slow for what is sent")
 	}
 	if p.Offload.Defined {
-		row(0, "host efficiency", table.Quotient(p.Host, 3), "parallel efficiency x device offload", "", "the part of their time in which hosts compute themselves: low is no loss while devices compute")
+		row(0, "host efficiency", table.Quotient(p.Host, 3), "parallel efficiency x device offload", "", "the part of their time in which hosts compute themselves: low is not a loss while devices compute")
 		row(1, "device offload", table.Quotient(p.Offload, 3), "useful time but that in calls of a device's runtime, over useful time", "", "low: hosts launch work and wait for it")
 	}
 	if p.IO.Defined {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -97,7 +98,7 @@ type Path struct {
 func NewPaths(r *results.Run, ranks results.Ranks) (*Paths, []table.Lost, error) {
 	p := &Paths{Source: results.SourceGraph, Ranks: ranks.String(), Paths: []Path{}}
 	var sum ccg.PathProfile
-	var dev ccg.Deviation
+	var dev graph.Deviation
 	lost, err := lookup.EachReader(r, ranks, "paths", func(g *lookup.GraphReader) error {
 		dev = g.Dev
 		return sum.Add(g.Loc)

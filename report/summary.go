@@ -16,9 +16,12 @@ import (
 // found adds the findings as sentences with their advice, and the section that shows more of each.
 func (d *Document) found(c *table.Chapter) {
 	var list [][2]string
-	losses := false
+	losses, gains := false, 0
 	for i := range d.Findings {
 		x := &d.Findings[i]
+		if x.Ticks > 0 && x.Kind != findings.KindSetup {
+			gains++
+		}
 		text := x.Text
 		if x.Advice != "" {
 			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
@@ -45,6 +48,9 @@ func (d *Document) found(c *table.Chapter) {
 	}
 	for _, x := range list {
 		c.Found(x[0], x[1])
+	}
+	if gains > 1 {
+		c.Say("gains of findings overlap: they do not add up")
 	}
 }
 
@@ -151,7 +157,7 @@ func (d *Document) programTable(b *table.Book) *table.Table {
 	}
 	tab.Add(table.Word("execution"), table.Time(u, t.Execution), table.None(), table.Word(fmt.Sprintf("longest process: rank %d", s.Item(xtf.ItemTime).MaxP)))
 	tab.Add(table.Word("total, "+numbers.Plural(int(s.Processors), "process")), table.Ticks(u, t.Total), table.Share(numbers.Ratio{Value: 1, Defined: true}), table.Word("execution times processes"))
-	row(results.ItemWord(xtf.ItemSetup), numbers.Whole(t.Setup), "MPI_Init and MPI_Finalize: what follows is between them", 0)
+	row(results.ItemWord(xtf.ItemSetup), numbers.Whole(t.Setup), "what MPI_Init and MPI_Finalize add to the longest process, times processes; left out below", 0)
 	tab.Add(table.Word("productive"), table.Exact(u, t.Productive), table.Share(numbers.Part(t.Productive, t.Total)))
 	row(results.ItemWord(xtf.ItemCPU), numbers.Whole(t.CPU), "", 1)
 	row("device work", numbers.Whole(t.DeviceWork), "the host is in calls of a device's runtime, and a device of its process computes", 1)
@@ -204,7 +210,7 @@ const hotRows = 8
 func (d *Document) hotTable(b *table.Book) *table.Table {
 	u, p := b.Unit, d.hot.Profile
 	t := &table.Table{Title: "Regions by exclusive time", Kind: "region", Most: hotRows, Whole: "coppice report " + d.run.Path + " profile", Columns: []table.Column{
-		table.Words("regions by exclusive time", "name"), table.Ints("calls", "calls"), table.Ints(u.Name(), "exclusive"), table.Reals("share", "share"), table.Reals(u.PerCallName(), ""), table.Words("class", "class"),
+		table.Words("regions by exclusive time", "name"), table.Ints("calls", "calls"), table.Ints(u.Name(), "exclusive"), table.Reals("of "+u.Ticks(p.Time), "share"), table.Reals(u.PerCallName(), ""), table.Words("class", "class"),
 	}}
 	table.Fill(t, "region", p.ByTime(), func(x *results.RegionTime) []table.Cell {
 		return []table.Cell{table.Named(d.label(x, 40), x.Name), x.Recorded(), table.Time(u, x.Exclusive), table.Share(x.Share), table.Word(x.PerCall(u)), table.Named(results.StateLabel(x.Class), x.Class)}

@@ -125,11 +125,8 @@ func (x *Topology) overSwitches(d *trace.Definitions, comm *Comm, f *Fabric) *Sw
 				between[pair] = level
 			}
 		}
-		if levels[level] == nil {
-			levels[level] = &SwitchLevel{Level: level}
-		}
-		l := levels[level]
-		l.Messages, l.Bytes = l.Messages+c.Messages, l.Bytes+c.Bytes
+		l := results.Made(levels, level)
+		l.Level, l.Messages, l.Bytes = level, l.Messages+c.Messages, l.Bytes+c.Bytes
 	}
 	for _, k := range slices.Sorted(maps.Keys(levels)) {
 		s.Levels = append(s.Levels, *levels[k])
@@ -161,7 +158,7 @@ func (x *Topology) switchTables(b *table.Book, c *table.Chapter) {
 		return []table.Cell{table.Word(name), table.Word(fmt.Sprint(l.Level)), table.Number(l.Messages), table.Size(l.Bytes), table.Share(numbers.NewRatio(l.Bytes, all))}
 	})
 	c.Table(t)
-	c.Table(x.placeTable(b.Unit, "Switches", "switch", "switch", s.Switches, false))
+	c.Table(x.placeTable(b.Unit, "Switches", "switch", "switch", s.Switches))
 	if len(s.Unknown) > 0 {
 		c.Say("%s not in the file, as %s", numbers.Plural(len(s.Unknown), "node"), s.Unknown[0])
 	}

@@ -356,7 +356,7 @@ func graphRows(r *results.Run, s runSpan, lives []lifetime, rows []timelineRow) 
 	}
 	classes := make([]int8, len(p.Regions))
 	for i := range p.Regions {
-		if k, ok := r.RegionIndex(p.Regions[i].Region); ok {
+		if k, ok := r.Defs.SameRegion(p.Regions[i].Region); ok {
 			classes[i] = int8(xtf.ShareOf(t.Sums[k].Class))
 		}
 	}
@@ -649,7 +649,7 @@ func drawRanks(list []rankTime, size int, longest uint64, u numbers.Units) (temp
 			for i := range group {
 				sum += group[i].parts[k]
 			}
-			parts[k][c] = thousandths(sum, longest, uint64(len(group)))
+			parts[k][c] = int(min(numbers.Divide64(sum, longest).Times(1000).Div(uint64(len(group))).Round(), 1000))
 			used[k] = used[k] || parts[k][c] > 0
 		}
 	}
@@ -682,11 +682,6 @@ func drawRanks(list []rankTime, size int, longest uint64, u numbers.Units) (temp
 	}
 	w.Label(left+width/2, top+height+36, "middle", "rank", 10)
 	return w.HTML(), legend
-}
-
-// thousandths is sum over n of v, in thousandths of whole, rounded to the nearest.
-func thousandths(sum, whole, n uint64) int {
-	return int(min(numbers.Divide64(sum, whole).Times(1000).Div(n).Round(), 1000))
 }
 
 // rankTable has all processes, or those with least and most CPU time.

@@ -132,7 +132,7 @@ func (x *Topology) read(r *results.Run, o *Options) ([]table.Lost, error) {
 	if err != nil || len(o.Counters) == 0 {
 		return lost, err
 	}
-	counted, more, err := results.NewCounted(r, results.Ranks{}, func(name, _ string) bool { return slices.Contains(o.Counters, name) })
+	counted, more, err := results.NewCounted(r, results.Ranks{}, func(name, _ string) bool { return slices.Contains(o.Counters, name) }, true)
 	if err != nil {
 		return lost, err
 	}
@@ -320,10 +320,8 @@ func (x *Topology) planes(g *Grid, comm *Comm) {
 			continue
 		}
 		n := g.steps(a, b)
-		if steps[n] == nil {
-			steps[n] = &GridDistance{Steps: n}
-		}
-		steps[n].Messages, steps[n].Bytes = steps[n].Messages+c.Messages, steps[n].Bytes+c.Bytes
+		y := results.Made(steps, n)
+		y.Steps, y.Messages, y.Bytes = n, y.Messages+c.Messages, y.Bytes+c.Bytes
 	}
 	for _, n := range slices.Sorted(maps.Keys(steps)) {
 		g.Distances = append(g.Distances, *steps[n])
@@ -345,7 +343,7 @@ func (g *Grid) steps(a, b []uint32) (n uint64) {
 // chapter has the places of the machine and of each grid, and messages between them.
 func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("topology: %s of the system tree, Cartesian topologies: %d", numbers.Plural(len(x.Machine), "place"), len(x.Grids))
-	c.Table(x.placeTable(b.Unit, "The machine", "machine", "node", x.Machine, true))
+	c.Table(x.placeTable(b.Unit, "The machine", "machine", "node", x.Machine))
 	inside, all := uint64(0), uint64(0)
 	for _, p := range x.Traffic {
 		if all += p.Bytes; p.From == p.To {
@@ -372,7 +370,7 @@ func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 			sizes = append(sizes, text)
 		}
 		c.Say("%s of %s: %s", cmp.Or(numbers.Clean(g.Name, 60), "topology without a name"), numbers.Clean(g.Comm, 60), numbers.Clean(strings.Join(sizes, " x "), 200))
-		c.Table(x.placeTable(b.Unit, "Planes", "plane", "plane", g.Planes, false))
+		c.Table(x.placeTable(b.Unit, "Planes", "plane", "plane", g.Planes))
 		t := &table.Table{Title: "Messages by distance", Kind: "distance", Columns: []table.Column{table.Ints("steps", "steps"), table.Ints("messages", "messages"), table.Ints("bytes", "bytes"), table.Reals("share", "share")}}
 		all := uint64(0)
 		for _, y := range g.Distances {
@@ -386,7 +384,7 @@ func (x *Topology) chapter(b *table.Book, c *table.Chapter) {
 }
 
 // placeTable has a line for each metric of each place.
-func (x *Topology) placeTable(u numbers.Units, title, kind, of string, list []Place, machine bool) *table.Table {
+func (x *Topology) placeTable(u numbers.Units, title, kind, of string, list []Place) *table.Table {
 	t := &table.Table{Title: title, Kind: kind, Columns: []table.Column{
 		table.Words(of, "name"), table.Ints("procs", "processes"), table.Words("metric", "metric"), table.Reals("sum", "sum"), table.Reals("mean", "mean"), table.Reals("least", "least"), table.Reals("largest", "largest"),
 		table.Ranks("rank", "largest_rank"), table.Ints("bytes inside", "bytes_inside"), table.Ints("bytes out", "bytes_out"),

@@ -255,18 +255,16 @@ func (x *Waits) chapter(b *table.Book, c *table.Chapter, r *results.Run) {
 		return []table.Cell{table.Word(fmt.Sprintf("rank %d, thread %d", t.Process, t.Thread)), table.Time(u, t.Lock), table.Time(u, t.Wait)}
 	})
 	c.Table(threads)
-	kernels := &table.Table{Title: "Kernels that hosts wait for", Columns: []table.Column{
+	c.Table(table.Fill(&table.Table{Title: "Kernels that hosts wait for", Columns: []table.Column{
 		table.Words("waited for", ""), table.Words("in", ""), table.Ints("waits", ""), table.Ints(u.Name(), ""), table.Ints(table.Of(u, "queued"), ""), table.Ints(table.Of(u, "launched late"), ""), table.Ints("longest", ""), table.Ranks("rank", ""),
-	}, Notes: []string{"queued: it was launched behind another one of its stream; launched late: another thread launched it after the wait began"}}
-	table.Fill(kernels, "kernel", x.Kernels, func(k *results.KernelWait) []table.Cell {
+	}, Notes: []string{"queued: it was launched after another one of its stream; launched late: another thread launched it after the wait began"}}, "kernel", x.Kernels, func(k *results.KernelWait) []table.Cell {
 		return []table.Cell{
 			table.Named(numbers.Clean(k.Kernel, 60), k.Kernel), table.Named(numbers.Clean(k.Call, 40), k.Call), table.Number(k.Count), table.Ticks(u, k.Ticks), table.Ticks(u, k.Queued), table.Ticks(u, k.Late), table.Time(u, k.Worst), table.AtRank(k.Rank),
 		}
-	})
-	c.Table(kernels)
+	}))
 	c.Table(x.causeTable(u))
 	if len(x.Causes) > 0 {
-		c.Line(table.FindingLine, causeSentence(&x.Causes[0], r))
+		c.Line(table.FindingLine, fmt.Sprintf("%s: %s of all waiting", x.Causes[0].Who(r), x.Causes[0].Share.Percent()))
 	}
 	x.criticalTables(u, c)
 }
@@ -354,17 +352,15 @@ func (p *WaitPath) label(pattern string) string {
 }
 
 func (x *Waits) pathTable(u numbers.Units) *table.Table {
-	t := &table.Table{Title: "Call paths that wait most", Kind: "wait", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Call paths that wait most", Kind: "wait", Columns: []table.Column{
 		table.Ints("", "node").Hidden(), table.Words("by call path", "path"), table.Words("pattern", "pattern"), table.Words("", "order_or_activity").Hidden(), table.Ints("waits", "count"),
 		table.Ints(u.Name(), "ticks"), table.Reals("of waits", ""), table.Ints("most", "worst"), table.Ranks("rank", "worst_rank"),
-	}}
-	table.Fill(t, "row", x.Paths, func(p *WaitPath) []table.Cell {
+	}}, "row", x.Paths, func(p *WaitPath) []table.Cell {
 		return []table.Cell{
 			table.PlainNumber(p.Node), results.PathCell(p.Path), table.Named(p.label(p.Pattern), p.Pattern), table.Word(p.Order + p.Launch), table.Number(p.Count),
 			table.Ticks(u, p.Ticks), table.Named(p.Share.Known(), p.Share.Csv()), table.Time(u, p.Worst), table.AtRank(p.Rank),
 		}
 	})
-	return t
 }
 
 // processTable has the processes that wait most.
@@ -392,21 +388,14 @@ func (x *Waits) processTable(u numbers.Units) *table.Table {
 
 // causeTable has who makes others wait most.
 func (x *Waits) causeTable(u numbers.Units) *table.Table {
-	t := &table.Table{Title: "Causes of waits", Kind: "delay", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Causes of waits", Kind: "delay", Columns: []table.Column{
 		table.Ints("", "node").Hidden(), table.Words("caused by", "path"), table.Words("activity", "order_or_activity"), table.Words("waits of", "pattern"), table.Ints(table.Of(u, "short"), "ticks"),
 		table.Ints(table.Of(u, "long"), "long"), table.Reals("of waits", ""), table.Ints("most", "worst"), table.Ranks("rank", "worst_rank"),
-	}, Notes: []string{"short: others waited for them so long; long: and others for these in turn"}}
-	table.Fill(t, "row", x.Causes, func(c *results.Cause) []table.Cell {
+	}, Notes: []string{"short: others waited for them so long; long: and others for these in turn"}}, "row", x.Causes, func(c *results.Cause) []table.Cell {
 		return []table.Cell{
 			table.PlainNumber(c.Node), results.PathCell(c.Path), table.Word(c.Activity), table.Word(c.Pattern), table.Ticks(u, c.Short), table.Ticks(u, c.Long), table.Share(c.Share), table.Time(u, c.Worst), table.AtRank(c.Rank),
 		}
 	})
-	return t
-}
-
-// causeSentence says who causes most waits.
-func causeSentence(x *results.Cause, r *results.Run) string {
-	return fmt.Sprintf("%s: %s of all waiting", x.Who(r), x.Share.Percent())
 }
 
 // criticalTables are what the run's length depends on, by activity and by region; a finding names the region whose imbalance costs most.
@@ -415,13 +404,11 @@ func (x *Waits) criticalTables(u numbers.Units, c *table.Chapter) {
 		return
 	}
 	part := func(title, head, kind, name, activity, ticks, rank string, list []results.CriticalSum) *table.Table {
-		t := &table.Table{Title: title, Kind: kind, Columns: []table.Column{
+		return table.Fill(&table.Table{Title: title, Kind: kind, Columns: []table.Column{
 			table.Words(head, name), table.Words("activity", activity), table.Ints(u.Name(), ticks), table.Reals("share", ""), table.Reals("mean of a process", ""), table.Reals("imbalance", ""), table.Ints(table.Of(u, "impact"), ""), table.Ranks("most on", rank),
-		}}
-		table.Fill(t, "region", list, func(c *results.CriticalSum) []table.Cell {
+		}}, "region", list, func(c *results.CriticalSum) []table.Cell {
 			return []table.Cell{table.Named(numbers.Clean(c.Name, 60), c.Name), table.Word(c.Activity), table.Ticks(u, c.Ticks), table.Share(c.Share), table.Exact(u, c.Mean), table.Exact(u, c.Imbalance), table.Ticks(u, c.Impact), table.AtRank(c.Rank)}
 		})
-		return t
 	}
 	activities := part("Critical path by activity", "on the path", "", "", "", "", "", x.Critical.Activities)
 	activities.Lead = fmt.Sprintf("critical path: %s %s", u.Big(x.Critical.Length), u.Name())

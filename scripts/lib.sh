@@ -1,4 +1,4 @@
-# Read by the scripts beside it: where the repository is, which Go, and how MPI starts.
+# Read by the scripts next to it: where the repository is, which Go, and how MPI starts.
 
 set -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

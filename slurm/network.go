@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,13 @@ import (
 // ErrNetwork is what every error about a file topology.conf is.
 var ErrNetwork = errors.New("topology")
 
-// mostNetwork is how long such a file may be, bytes, and mostSwitches how many switches and blocks it may have.
+// mostNetwork is how long such a file may be, bytes, mostSwitches how many switches and blocks it may have, and mostSteps how many texts and
+// ranges of its lists may be compared with their names: 32 for each pair of a switch and one with others below it, where
+// one of eight has.
 const (
 	mostNetwork  = 16 << 20
 	mostSwitches = 1 << 12
+	mostSteps    = 1 << 26
 )
 
 // Network is how nodes are connected, as Slurm's topology.conf says it: for its plug-in of trees switches, for that of blocks the blocks, and
@@ -33,8 +37,9 @@ type Switch struct {
 // Of returns the switches that a node is attached to, by place in Switches. A name with a domain is also looked for without it.
 func (n *Network) Of(node string) (list []int) {
 	short, _, _ := strings.Cut(node, ".")
+	steps := math.MinInt // as many as it takes
 	for i := range n.Switches {
-		if x := n.Switches[i].nodes; x.has(node) || short != node && x.has(short) {
+		if x := n.Switches[i].nodes; x.has(node, &steps) || short != node && x.has(short, &steps) {
 			list = append(list, i)
 		}
 	}
@@ -92,10 +97,14 @@ func ReadNetwork(text string) (*Network, error) {
 	if len(n.Switches) == 0 || blocks > 0 && blocks < len(n.Switches) {
 		return nil, fmt.Errorf("%w: lines SwitchName=... or BlockName=... are expected, of one of the two kinds", ErrNetwork)
 	}
+	steps := 0
 	for i, list := range below {
 		for k := range n.Switches {
-			if list.has(n.Switches[k].Name) {
+			if list.has(n.Switches[k].Name, &steps) {
 				n.Switches[k].Above = append(n.Switches[k].Above, i)
+			}
+			if steps > mostSteps {
+				return nil, fmt.Errorf("%w: the lists after Switches= are too long to be compared with the names of %d switches", ErrNetwork, len(n.Switches))
 			}
 		}
 	}
@@ -210,28 +219,48 @@ func parseHostlist(text string) (list hostlist, err error) {
 	return list, nil
 }
 
-// has reports whether the list has a name.
-func (l hostlist) has(name string) bool {
-	return slices.ContainsFunc(l, func(parts []hostPart) bool { return matches(parts, name) })
+// has reports whether the list has a name. It counts steps, and has nothing once they are more than mostSteps.
+func (l hostlist) has(name string, steps *int) bool {
+	return slices.ContainsFunc(l, func(parts []hostPart) bool { return matches(parts, name, steps) })
 }
 
-func matches(parts []hostPart, name string) bool {
-	if len(parts) == 0 {
-		return name == ""
+// mostName is how long a name may be: that of a node is never longer.
+const mostName = 255
+
+// matches follows all places of the name at once where a part may begin, so that the time grows with the length of the parts alone.
+func matches(parts []hostPart, name string, steps *int) bool {
+	if len(name) > mostName {
+		return false
 	}
-	p := &parts[0]
-	if p.ranges == nil {
-		rest, ok := strings.CutPrefix(name, p.text)
-		return ok && matches(parts[1:], rest)
-	}
-	for n := 1; n <= min(len(name), 18) && '0' <= name[n-1] && name[n-1] <= '9'; n++ {
-		v, _ := strconv.ParseUint(name[:n], 10, 64)
-		in := slices.ContainsFunc(p.ranges, func(r hostRange) bool {
-			return r.from <= v && v <= r.to && (n == r.digits || n > r.digits && name[0] != '0')
-		})
-		if in && matches(parts[1:], name[n:]) {
-			return true
+	places := []int{0}
+	for i := 0; i < len(parts) && len(places) > 0; i++ {
+		var next []int
+		for _, at := range places {
+			if *steps++; *steps > mostSteps {
+				return false
+			}
+			if p, rest := &parts[i], name[at:]; p.ranges != nil {
+				for n := 1; n <= min(len(rest), 18) && '0' <= rest[n-1] && rest[n-1] <= '9'; n++ {
+					*steps += len(p.ranges)
+					if *steps <= mostSteps && p.has(rest[:n]) {
+						next = append(next, at+n)
+					}
+				}
+			} else if strings.HasPrefix(rest, p.text) {
+				next = append(next, at+len(p.text))
+			}
 		}
+		slices.Sort(next)
+		places = slices.Compact(next)
 	}
-	return false
+	return slices.Contains(places, len(name))
+}
+
+// has reports whether one of the ranges has a number of up to 18 digits.
+func (p *hostPart) has(digits string) bool {
+	v, _ := strconv.ParseUint(digits, 10, 64)
+	n := len(digits)
+	return slices.ContainsFunc(p.ranges, func(r hostRange) bool {
+		return r.from <= v && v <= r.to && (n == r.digits || n > r.digits && digits[0] != '0')
+	})
 }

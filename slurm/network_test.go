@@ -41,9 +41,26 @@ func TestHostlists(t *testing.T) {
 			}
 		}
 		for _, name := range append(names, want...) {
-			if list.has(name) != slices.Contains(want, name) {
-				t.Errorf("%s: has %s is %t", text, name, list.has(name))
+			if list.has(name, new(int)) != slices.Contains(want, name) {
+				t.Errorf("%s: has %s is %t", text, name, list.has(name, new(int)))
 			}
+		}
+	}
+}
+
+// TestHostlistBacktracks: an expression that has a name in very many ways is compared with it by places, not by ways.
+func TestHostlistBacktracks(t *testing.T) {
+	const parts = 100 // 2^100 ways to deal out 150 to 200 digits
+	list, err := parseHostlist(strings.Repeat("[0-99]", parts) + "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		strings.Repeat("1", 150) + "x": true, strings.Repeat("1", 200) + "x": true,
+		strings.Repeat("1", 150) + "y": false, strings.Repeat("1", 201) + "x": false, strings.Repeat("1", 99) + "x": false, strings.Repeat("1", mostName) + "x": false,
+	} {
+		if list.has(name, new(int)) != want {
+			t.Errorf("%s: %t", name, !want)
 		}
 	}
 }
@@ -73,6 +90,64 @@ func TestNetworks(t *testing.T) {
 	} {
 		if _, err := ReadNetwork(bad); !errors.Is(err, ErrNetwork) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// manySwitches is a file of so many switches, each with a list of those below it.
+func manySwitches(list func(i int) string) string {
+	var b strings.Builder
+	for i := range mostSwitches {
+		fmt.Fprintf(&b, "SwitchName=%d Switches=%s\n", i, list(i))
+	}
+	return b.String()
+}
+
+// eighth has the next eight below every eighth switch.
+func eighth(i int) string {
+	if i%8 > 0 {
+		return ""
+	}
+	return fmt.Sprintf("[%d-%d]", i+1, i+8)
+}
+
+// TestLongLists: a file whose lists have milliards of ranges and names to compare, is refused after mostSteps of them; one
+// of as many switches, one of eight with others below it, is read.
+func TestLongLists(t *testing.T) {
+	n, err := ReadNetwork(manySwitches(eighth))
+	if err != nil || fmt.Sprint(n.Switches[9].Above, n.Switches[16].Above) != "[8] [8]" {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"alternatives": "x[1],", "ranges": "", "names": "y,",
+	} {
+		list := strings.Repeat(text, mostNetwork/16/max(1, len(text)))
+		if text == "" {
+			list = "[" + strings.Repeat("7,", mostNetwork/32) + "7]"
+		}
+		hostile := manySwitches(func(i int) string {
+			if i == 0 {
+				return strings.TrimSuffix(list, ",")
+			}
+			return "z"
+		})
+		if _, err := ReadNetwork(hostile); !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), "too long to be compared") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	steps := 0
+	long := hostlist{{{ranges: make([]hostRange, mostSteps/1000)}, {text: "x"}}}
+	if long.has(strings.Repeat("1", mostName), &steps); steps > mostSteps+mostSteps/1000*18+mostName {
+		t.Errorf("%d steps for one name", steps)
+	}
+}
+
+func BenchmarkReadNetwork(b *testing.B) {
+	text := manySwitches(eighth)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := ReadNetwork(text); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

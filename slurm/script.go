@@ -56,7 +56,7 @@ type script struct {
 func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 	s := script{
 		Job: j, Size: j.Size, Site: site, Note: oneLine(j.Note), Run: j.CommandLine(site), Srun: site.launcher() == "srun",
-		Requeue: site.requeues() && j.Resumable, Clock: clock(j.Size.Time), Minutes: int((j.Size.Time + time.Minute - 1) / time.Minute),
+		Requeue: (site.Requeue == nil || *site.Requeue) && j.Resumable, Clock: clock(j.Size.Time), Minutes: int((j.Size.Time + time.Minute - 1) / time.Minute),
 		Seconds: int(j.Size.Time / time.Second), Notice: int(site.notice() / time.Second), Restarts: mostRestarts,
 	}
 	s.Limit = max(1, int(j.Size.Time/time.Second)-s.Notice)

@@ -264,7 +264,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestSubmitRefused lets the second of three jobs be refused: the first one is told.
+// TestSubmitRefused lets the second of three jobs be refused: the first one is reported.
 func TestSubmitRefused(t *testing.T) {
 	usual := os.Getenv("PATH")
 	for _, c := range []struct{ name, sbatch, want string }{

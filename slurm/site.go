@@ -172,5 +172,3 @@ func (s *Site) notice() time.Duration {
 	}
 	return time.Duration(s.Notice) * time.Second
 }
-
-func (s *Site) requeues() bool { return s.Requeue == nil || *s.Requeue }

@@ -46,7 +46,7 @@ func TestReadSite(t *testing.T) {
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if s.notice() != 4*time.Minute || s.requeues() {
+	if s.notice() != 4*time.Minute || *s.Requeue {
 		t.Error("notice or requeue")
 	}
 	for _, x := range siteKeys {
@@ -96,7 +96,7 @@ func FuzzReadSite(f *testing.F) {
 		s, err := ReadSite("s", b)
 		if err != nil {
 			if !errors.Is(err, ErrSite) {
-				t.Fatalf("%v is no ErrSite", err)
+				t.Fatalf("%v is not ErrSite", err)
 			}
 			return
 		}

@@ -90,6 +90,6 @@ func outputs(rows bool) stats.Outputs {
 	return stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		P2P: &dropped{}, Coll: &dropped{}, Sorted: &dropped{}, Late: &dropped{},
+		Sorted: &dropped{}, Late: &dropped{},
 	}
 }

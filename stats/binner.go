@@ -52,6 +52,21 @@ type binState struct {
 	left   bool    // in binner.left
 }
 
+// regionSums is the profile of the location, and its bins.
+type regionSums struct {
+	at      *location
+	profile []RegionProfile
+	bins    binner
+	spent   uint64 // exclusive times in the profile are complete up to here
+}
+
+// again returns the sums of another location in the memory of these.
+func (s *regionSums) again(regions int) regionSums {
+	bins := newBinner(regions)
+	bins.bins.Rows, bins.long = s.bins.bins.Rows[:0], s.bins.long[:0]
+	return regionSums{profile: make([]RegionProfile, regions), bins: bins}
+}
+
 func newBinner(regions int) binner {
 	return binner{regions: make([]binState, regions), place: make([]int32, regions)}
 }
@@ -78,15 +93,15 @@ func (b *binner) leave(region int32) {
 
 // nextBin ends the bins before the one of now. It is called before the event at
 // now, when now lies after b.last.
-func (l *Loader) nextBin() {
-	b := &l.bins
-	for l.now > b.last {
-		l.endBin(b.last + 1)
+func (s *regionSums) nextBin() {
+	b := &s.bins
+	for s.at.now > b.last {
+		s.endBin(b.last + 1)
 		b.bin++
 		if len(b.open) == 0 {
-			b.bin = l.now >> (2 * b.bins.Level)
+			b.bin = s.at.now >> (2 * b.bins.Level)
 		}
-		for b.bin >= 1<<binBits || b.bin > 0 && uint64(len(b.bins.Rows)) > l.t.leastBins+l.totals.Events/eventsPerBin {
+		for b.bin >= 1<<binBits || b.bin > 0 && uint64(len(b.bins.Rows)) > s.at.t.leastBins+s.at.totals.Events/eventsPerBin {
 			b.widen()
 		}
 		b.setLast()
@@ -96,13 +111,13 @@ func (l *Loader) nextBin() {
 func (b *binner) setLast() { b.last = (b.bin+1)<<(2*b.bins.Level) - 1 }
 
 // endBin writes the rows of the bin in progress, which ends at border.
-func (l *Loader) endBin(border uint64) {
-	l.spend(border)
-	b := &l.bins
+func (s *regionSums) endBin(border uint64) {
+	s.spend(border)
+	b := &s.bins
 	b.order = append(b.order[:0], b.open...)
 	for _, i := range b.left {
 		b.regions[i].left = false
-		if l.profile[i].open == 0 {
+		if s.profile[i].open == 0 {
 			b.order = append(b.order, i)
 		}
 	}
@@ -112,15 +127,15 @@ func (l *Loader) endBin(border uint64) {
 		b.bins.Rows = slices.Grow(rows, max(len(b.order), cap(rows))) // as Builder.addGaps in ccg
 	}
 	for _, i := range b.order {
-		s, p := &b.regions[i], &l.profile[i]
+		r, p := &b.regions[i], &s.profile[i]
 		now := BinSums{p.Calls + uint64(p.open), p.Inclusive, p.Exclusive, p.Bytes}
 		if p.open > 0 {
-			now.Inclusive += border - s.since
+			now.Inclusive += border - r.since
 		}
 		gained := now
-		if gained.sub(&s.before); gained != (BinSums{}) {
+		if gained.sub(&r.before); gained != (BinSums{}) {
 			b.bins.Rows = append(b.bins.Rows, BinRow{b.bin, i, gained})
-			s.before = now
+			r.before = now
 		}
 	}
 }
@@ -142,9 +157,9 @@ func (b *binner) widen() {
 
 // spend adds the time since the newest enter, leave or border to the innermost
 // region.
-func (l *Loader) spend(now uint64) {
-	if top := len(l.stack) - 1; top >= 0 {
-		l.profile[l.stack[top].index].Exclusive += now - l.spent
+func (s *regionSums) spend(now uint64) {
+	if top := len(s.at.stack) - 1; top >= 0 {
+		s.profile[s.at.stack[top].index].Exclusive += now - s.spent
 	}
-	l.spent = now
+	s.spent = now
 }

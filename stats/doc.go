@@ -1,15 +1,15 @@
-// Package stats computes what a run's events mean: calls, messages and
-// collectives as rows, message matching, the exact profile of regions and
+// Package stats computes what a run's events mean: calls and channel entries
+// as rows, the exact profile of regions and
 // processes, and the characteristics of the whole program.
 //
 // # Stages
 //
-//	load    one location: events -> CALL, IO, RMA, METRIC, CHANNEL, CHAN rows, staged P2P
-//	        and COLL rows, channel entries, profile, executions of intervals and
+//	load    one location: events -> CALL, IO, RMA, METRIC, CHANNEL, CHAN rows, channel entries,
+//	        which have all that P2P and COLL rows need of it, profile, executions of intervals and
 //	        their sums, call paths, diagnostics (Loader)
-//	match   all ranks: channel entries of both sides joined (Match -> Results)
-//	finish  one location: staged rows + results -> P2P, COLL rows, which
-//	        are passed on too, TIMEBIN, TILE, DIAG rows (Finisher); all ranks:
+//	match   all ranks: channel entries of both sides joined (package match)
+//	finish  one location: results -> P2P, COLL rows, which
+//	        are passed on too (match.Rows), TIMEBIN, TILE, DIAG rows (Finisher); all ranks:
 //	        profile, bins and diagnostics of the run (Summarizer)
 //	reduce  all ranks: components of locations -> processes -> distributions by
 //	        node: STAT, INTERVAL rows (Reducer, SumOfLongest)
@@ -17,13 +17,6 @@
 // A unit of load and finish is one location; what it leaves goes to the Storage
 // that the caller gives, so a location can be loaded by one rank and finished
 // by another.
-//
-// # Groups
-//
-// A Loader that counts (Outputs.Counts) numbers the rows of a location and makes all but them. Where it is Quiet, its State
-// is what another Loader (NewGroupLoader) has to know to make the rows of the events after: open calls, requests and
-// operations, the number of the next row of each array, the call paths so far. Rows that were opened before it closes in
-// parts (xtf.Part); sends of earlier groups complete by late results. One more Loader may make the sums (Outputs.NoSums).
 //
 // # Intervals
 //
@@ -38,23 +31,6 @@
 //
 // A switch of tasks ends the open calls of the one that is suspended and begins those of the other one again, so that
 // calls always nest (task.go). Records that no analysis reads are counted by kind (unread.go, trace.Kind.Unread).
-//
-// # Matching
-//
-// A channel is (communicator, source process, destination process, tag). The
-// k-th send posted on a channel matches the k-th receive posted (MPI 4.1, 3.5,
-// order), collectives are numbered per communicator in posting order. A location
-// deals its operations to their channels (entryRuns). Sends
-// travel to the rank that holds the destination's process, in the order
-// (source, destination, communicator, tag, posting); that rank joins them with
-// its own receives and answers. Notices of windows match alike, locks by times (windows.go). Every result enters one row, so bytes do not
-// depend on the number of ranks, nor on the order of results: those of a block of
-// rows lie together until Finisher takes them.
-//
-// The members of a collective operation learn, from the rank that owns it, the
-// instants all have in common and the enter that each of them waited for
-// (xtf.CollCause). For prefix operations all enters travel there, some instances
-// at a time.
 //
 // # Time bins
 //
@@ -71,8 +47,8 @@
 //
 // # Memory
 //
-// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request and held lock of a window, 4 per member of each group of an epoch, 136 per region, 96 per
-// operation of one call plus twice stagedBytes of staged rows,
+// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request and held lock of a window, 4 per member of each group of an epoch, 136 per region, 112 per
+// operation of one call or marker,
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting
 // borders of markers that wait for a call,
@@ -80,9 +56,6 @@
 // collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
-// Match: 4 pieces of pieceEntries sends or replies of 40 bytes,
-// resultPiece bytes for each resultBlock rows, and 16 bytes per pair of processes that communicate; for collectives 600 bytes for each
-// of roundInstances, or 64 for each of prefixMembers and of the largest communicator's
-// members. Nothing else grows with the
+// Nothing else grows with the
 // number of events but what goes to the Storage.
 package stats

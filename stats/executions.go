@@ -57,10 +57,10 @@ type executions struct {
 
 const logBytes = 1 << 16
 
-func newExecutions(p *interval.Plan, sink xtf.Sink) executions {
+func newExecutions(p *interval.Plan, sink xtf.Sink, report func(t uint64, code trace.Code, detail string)) executions {
 	none := execution{node: interval.None}
 	return executions{
-		plan: p, stack: interval.NewStack(p), comps: &interval.Components{}, sink: sink, begun: !p.WithoutInit,
+		plan: p, stack: interval.NewStack(p), comps: &interval.Components{}, sink: sink, begun: !p.WithoutInit, report: report,
 		root: none, slice: none, between: none,
 	}
 }

@@ -53,7 +53,7 @@ func reduced(at int) string {
 }
 
 // TestManyInOneCall has more intervals inside of one MPI call than may wait for its
-// end: some are left out, and that is told.
+// end: some are left out, and that is reported.
 func TestManyInOneCall(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(markerDefinitions + "0 0 ENTER MPI_Barrier\n")

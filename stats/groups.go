@@ -203,9 +203,9 @@ func (g *TileGroups) members(head, end trace.P) (list []int) {
 // rank in the tree send: the n-th member those of n+1, n+2, n+4 and so on, up to
 // the lowest bit of n. An error of a part is kept, and the rest taken.
 func (g *TileGroups) collect(c mpi.Comm, i int, members []int, failed *error) error {
-	at := slices.Index(members, g.rank)
-	for bit := 1; at&bit == 0 && at+bit < len(members); bit *= 2 {
-		b, _, err := c.Recv(members[at+bit], tagTiles+i)
+	_, children := mpi.Tree(slices.Index(members, g.rank), len(members))
+	for _, child := range children {
+		b, _, err := c.Recv(members[child], tagTiles+i)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
+// memory is a Sink in memory.
+type memory struct{ b []byte }
+
+func (m *memory) Append(b []byte) (int64, error) {
+	off := int64(len(m.b))
+	m.b = append(m.b, b...)
+	return off, nil
+}
+
+func (m *memory) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(m.b).ReadAt(b, off)
+}
+
+func (m *memory) Size() int64 { return int64(len(m.b)) }
+func (m *memory) Drop()       { m.b = nil }
+
 // randomLoaded makes bins of locations at different levels, some of them empty,
 // and with them the longest calls.
 func randomLoaded(rng *rand.Rand, regions int, place []int32) *Loaded {

@@ -27,12 +27,12 @@ func (l *Loader) leafEnd(b *trace.Batch, i int) (end, index int) {
 	for k < len(events) && leafRecords[events[k].Kind] {
 		k++
 	}
-	if k == len(events) || events[k].Kind != trace.Leave || events[k].Ref != ref || uint64(events[k].Time-l.t.Origin) >= l.wake ||
-		b.Events[i].Flags&trace.Estimated != 0 || l.mpi.depth > 0 || len(l.teams) > 0 || l.alone() != trace.StateOwn {
+	if k == len(events) || events[k].Kind != trace.Leave || events[k].Ref != ref || uint64(events[k].Time-l.at.t.Origin) >= l.at.wake ||
+		b.Events[i].Flags&trace.Estimated != 0 || l.at.mpi.depth > 0 || len(l.teams) > 0 || l.at.alone() != trace.StateOwn {
 		return 0, 0
 	}
-	index, ok := l.t.Defs.RegionIndex(ref)
-	if !ok || l.t.plan.Uses[index] != 0 || l.t.class[index]&trace.ClassMPI == 0 && (k > 0 || xtf.States[l.t.state[index]].Flag != 0) {
+	index, ok := l.at.t.Defs.SameRegion(ref)
+	if !ok || l.at.t.plan.Uses[index] != 0 || l.at.t.class[index]&trace.ClassMPI == 0 && (k > 0 || xtf.States[l.at.t.state[index]].Flag != 0) {
 		return 0, 0
 	}
 	return i + 1 + k, index
@@ -40,75 +40,70 @@ func (l *Loader) leafEnd(b *trace.Batch, i int) (end, index int) {
 
 // leaf takes the leaf of a region that begins with event i of the batch, which is the one in hand, and ends with event end.
 func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
-	ref, enter, event, n, path := b.Events[i].Ref, l.now, l.totals.Events-1, xtf.Never, uint32(0)
-	if l.numbers {
-		path = l.path(ref)
-		if n = l.counted.calls; l.rows {
-			n = l.out.Calls.Len()
-		} else {
-			l.counted.calls++
-		}
+	ref, enter, event, n, path := b.Events[i].Ref, l.at.now, l.at.totals.Events-1, xtf.Never, uint32(0)
+	if l.at.rows {
+		path, n = l.at.path(ref), l.at.out.Calls.Len()
 	}
 	l.ledger.enter(enter)
-	mpi := l.t.class[index]&trace.ClassMPI != 0
+	mpi := l.at.t.class[index]&trace.ClassMPI != 0
 	if mpi {
 		l.openMPI(n, ref, index)
-		l.mpi.path, l.mpi.depth = path, 1
+		l.at.mpi.path, l.at.mpi.depth = path, 1
 	}
-	l.markers.entered = len(l.stack)
+	l.markers.entered = len(l.at.stack)
 	for k := i + 1; k <= end; k++ {
 		e := &b.Events[k]
-		l.event++
-		if l.now = uint64(e.Time - l.t.Origin); l.now >= l.wake {
-			l.attend(e.Kind, e.Ref)
+		l.at.event++
+		if l.at.now = uint64(e.Time - l.at.t.Origin); l.at.now >= l.at.wake {
+			l.markers.attend(e.Kind, e.Ref)
 		}
-		if l.totals.Events++; k < end {
+		if l.at.totals.Events++; k < end {
 			l.record(b, e)
 		}
 	}
-	l.leafSums(int32(index), enter, n)
-	if l.rows {
-		row, _ := l.out.Calls.Append()
-		l.out.Calls.At(event)
+	l.regions.leafSums(int32(index), enter, n)
+	if l.at.rows {
+		row, _ := l.at.out.Calls.Append()
+		l.at.out.Calls.At(event)
 		var c xtf.Call // field by field, as in enter
-		c.T, c.End, c.Parent, c.Exclusive = enter, l.now, l.innermost(), l.now-enter
-		c.Region, c.Depth, c.Class = ref, uint32(len(l.stack)), uint32(l.t.class[index])
+		c.T, c.End, c.Parent, c.Exclusive = enter, l.at.now, l.at.innermost(), l.at.now-enter
+		c.Region, c.Depth, c.Class = ref, uint32(len(l.at.stack)), uint32(l.at.t.class[index])
 		if mpi {
 			c.Flags = xtf.FlagOutermostMPI
-			if l.mpi.marker {
+			if l.at.mpi.marker {
 				c.Flags |= xtf.FlagMarker
 			}
 		}
 		c.Put(row)
-		if mpi && l.mpi.half {
-			l.out.Calls.Hold() // it waits
+		if mpi && l.at.mpi.half {
+			l.at.out.Calls.Hold() // it waits
 		}
 	}
 	if mpi {
-		l.mpi.depth = 0
+		l.at.mpi.depth = 0
 		l.closeMPI(n, 0)
 	}
 }
 
 // leafSums is beginSums and endSums of a leaf that ends now, and adds its time to the call that it is in.
-func (l *Loader) leafSums(index int32, enter, n uint64) {
-	if l.numbers {
-		l.bins.began()
+func (s *regionSums) leafSums(index int32, enter, n uint64) {
+	if s.at.rows {
+		s.bins.began()
 	}
-	l.spend(enter)
-	took := l.now - enter
-	l.spent = l.now
-	if top := len(l.stack) - 1; top >= 0 {
-		l.stack[top].child += took
+	s.spend(enter)
+	took := s.at.now - enter
+	s.spent = s.at.now
+	if top := len(s.at.stack) - 1; top >= 0 {
+		s.at.stack[top].child += took
 	}
-	p := &l.profile[index]
+	p := &s.profile[index]
 	p.Calls++
 	p.Exclusive += took
 	if p.open == 0 {
 		p.Inclusive += took
-		l.bins.leave(index)
+		s.bins.leave(index)
 	}
-	if l.numbers {
-		l.bins.ended(enter, took, n)
+	if s.at.rows {
+		s.bins.ended(enter, took, n)
 	}
 }

@@ -42,7 +42,7 @@ func loadParts(t *testing.T, src trace.Source, p trace.P, plan *interval.Plan, m
 	out := stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		P2P: &sinks[6], Coll: &sinks[7], Sorted: &sinks[8], Late: &sinks[9], Borders: &sinks[10], Overhead: &sinks[11], Stays: &sinks[12],
+		Sorted: &sinks[8], Late: &sinks[9], Borders: &sinks[10], Overhead: &sinks[11], Stays: &sinks[12],
 	}
 	out.Calls.LeaveTimes()
 	l := stats.NewLoader(tables, p, out)

@@ -81,8 +81,8 @@ func timesOf(c trace.CallClass) uint32 {
 	return times
 }
 
-// operations are the amounts that the records of one MPI call add.
-type operations [numAmounts - firstPoint]uint64
+// tallies are the amounts that the records of one MPI call add.
+type tallies [numAmounts - firstPoint]uint64
 
 // outermost is an outermost MPI call that is over.
 type outermost struct {
@@ -90,7 +90,7 @@ type outermost struct {
 	times        uint32 // see timesOf
 	marker       bool
 	counted      bool // there are operations
-	ops          operations
+	ops          tallies
 }
 
 // ledger keeps the amounts of one location, and gives them at the borders of
@@ -101,12 +101,15 @@ type outermost struct {
 // and so does a border of the newest tick, at which more may happen. Memory: 240
 // bytes for each border that waits, and for each open execution.
 type ledger struct {
+	at       *location
+	overhead overheadSpans
+
 	sum     amounts
 	since   uint64 // begin of the time outside MPI in progress, or of its part that was not added
 	enterT  uint64 // time of the newest enter, and the calls before that time
 	calls   uint64
 	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
-	ops     operations
+	ops     tallies
 	flushed uint64 // end of the newest flush of the tracer's buffer
 	off     bool   // the measurement is switched off
 	queue   []border
@@ -125,6 +128,15 @@ type border struct {
 	at   amounts // before t
 	kind borderKind
 	key  interval.Key
+}
+
+// again returns the ledger of another location in the memory of this one.
+func (g *ledger) again() ledger {
+	return ledger{overhead: g.overhead, enterT: xtf.Never, opsT: xtf.Never, queue: g.queue[:0]}
+}
+
+func (g *ledger) begin(a *location) {
+	g.at, g.overhead = a, overheadSpans{Stream: g.overhead.To(a.out.Overhead)}
 }
 
 // spans adds the ticks of c before t.
@@ -183,9 +195,9 @@ func (g *ledger) distribute(c *outermost) {
 	}
 }
 
-// at returns the amounts before t, without the calls that are not added yet. From
+// soFar returns the amounts before t, without the calls that are not added yet. From
 // t on there were at most events of that tick. calls is the number of calls before t.
-func (g *ledger) at(t, calls uint64) amounts {
+func (g *ledger) soFar(t, calls uint64) amounts {
 	a := g.sum
 	a[amountCalls] = calls
 	if t == g.opsT {
@@ -212,40 +224,28 @@ func (g *ledger) add(b border) {
 	g.queue[i] = b
 }
 
-// alone is the state of the innermost call where it has a flag and no part in what it calls, outside of MPI and of calls
-// that hold all that they call; StateOwn else.
-func (l *Loader) alone() trace.State {
-	if top := len(l.stack) - 1; l.t.alone && top >= 0 && l.mpi.depth == 0 && l.mpi.asides == 0 {
-		if s := l.t.state[l.stack[top].index]; xtf.States[s].Inside != 0 {
-			return s
-		}
-	}
-	return trace.StateOwn
-}
-
 // cut adds the time outside MPI since the last cut: to overhead that records tell,
 // to the state of the outermost or innermost call, and what of it is CPU time to the overlap of computation and requests.
-func (l *Loader) cut() {
-	if l.mpi.depth > 0 || !l.sums {
+func (g *ledger) cut() {
+	if g.at.mpi.depth > 0 {
 		return
 	}
-	l.piece(&l.ledger.sum, l.now)
-	l.ledger.since = l.now
+	g.piece(&g.sum, g.at.now)
+	g.since = g.at.now
 }
 
-func (l *Loader) piece(a *amounts, t uint64) {
-	g := &l.ledger
+func (g *ledger) piece(a *amounts, t uint64) {
 	from := g.since
 	if g.flushed > from {
 		from = min(t, g.flushed)
 		a[amountOverhead] += from - g.since
 	}
-	switch s := l.alone(); {
+	switch s := g.at.alone(); {
 	case g.off:
 		a[amountOverhead] += t - from
 		return
-	case l.mpi.asides > 0:
-		a[l.mpi.aside] += t - from
+	case g.at.mpi.asides > 0:
+		a[g.at.mpi.aside] += t - from
 		return
 	case s != trace.StateOwn:
 		a[stateTimes[s]] += t - from
@@ -253,32 +253,29 @@ func (l *Loader) piece(a *amounts, t uint64) {
 			return
 		}
 	}
-	if l.requests.n > 0 {
+	if g.at.requests.n > 0 {
 		a[amountOverlap] += t - from
 	}
 }
 
 // amountsAt returns the amounts before t, which is not before the newest event but
 // those of its tick.
-func (l *Loader) amountsAt(t uint64) amounts {
-	a := l.ledger.at(t, l.ledger.callsBefore(t))
-	if l.mpi.depth == 0 {
-		l.piece(&a, t)
+func (g *ledger) amountsAt(t uint64) amounts {
+	a := g.soFar(t, g.callsBefore(t))
+	if g.at.mpi.depth == 0 {
+		g.piece(&a, t)
 	}
 	return a
 }
 
 // amountsAtCall returns the amounts before the open MPI call.
-func (l *Loader) amountsAtCall() amounts { return l.ledger.at(l.mpi.enter, l.mpi.calls) }
+func (g *ledger) amountsAtCall() amounts { return g.soFar(g.at.mpi.enter, g.at.mpi.calls) }
 
 // tally counts an operation and what it moves: in the open MPI call, or at once.
-func (l *Loader) tally(operation int, bytes, received uint64) {
-	if !l.sums {
-		return
-	}
-	c := &l.mpi.outermost
-	if l.mpi.depth == 0 {
-		c = &outermost{enter: l.now, leave: l.now, marker: true}
+func (g *ledger) tally(operation int, bytes, received uint64) {
+	c := &g.at.mpi.outermost
+	if g.at.mpi.depth == 0 {
+		c = &outermost{enter: g.at.now, leave: g.at.now, marker: true}
 	}
 	c.counted = true
 	o := c.ops[operation-firstPoint:]
@@ -287,14 +284,7 @@ func (l *Loader) tally(operation int, bytes, received uint64) {
 	if received > 0 {
 		o[2] += received
 	}
-	if l.mpi.depth == 0 {
-		l.ledger.settle(c)
-	}
-}
-
-// settle adds an MPI call that is over and known to be a marker or none.
-func (l *Loader) settle(c *outermost) {
-	if l.sums {
-		l.ledger.settle(c)
+	if g.at.mpi.depth == 0 {
+		g.settle(c)
 	}
 }

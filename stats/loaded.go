@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -56,7 +57,7 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	l := &Loaded{P: trace.P(r.Next()), Bytes: r.Next(), P2PRows: r.Next(), CollRows: r.Next()}
 	l.Totals = Totals{First: r.Next(), Last: r.Next(), Events: r.Next()}
 	for n := r.Next(); n > 0 && !r.Failed(); n-- {
-		l.Peers = append(l.Peers, PeerRange{
+		l.Peers = append(l.Peers, match.PeerRange{
 			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, At: r.Next(), Count: r.Next(), Sends: r.Next(),
 		})
 	}

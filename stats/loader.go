@@ -1,12 +1,13 @@
 package stats
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -16,79 +17,55 @@ import (
 // the Loader makes sums and diagnostics only.
 type Outputs struct {
 	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
-	P2P, Coll               xtf.Appender // rows of xtf.P2PRowBytes and xtf.CollRowBytes, for xtf.StagedRows
 	Channels, Chan          *xtf.ArrayBuilder
-	Sorted                  xtf.Sink       // the channel entries in order, for Match; of a group for AddEntries
-	Scratch                 func() Scratch // for those of a long location
-	Late                    xtf.Sink       // results for staged rows, for Match
-	Borders                 xtf.Sink       // of executions, as interval.Border, in order
-	Overhead                xtf.Sink       // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
-	Notes                   xtf.Sink       // of what the thread does for others and they for it: trace.ThreadNote
-	Stays                   xtf.Sink       // the location's stays in MPI for Match, begin, end u64, little-endian
+	Sorted                  xtf.Sink             // the channel entries in order, which have the rows of messages and collectives, for Match
+	Scratch                 func() match.Scratch // for those of a long location
+	Late                    xtf.Sink             // when sends completed that others than their calls do, for Match
+	Borders                 xtf.Sink             // of executions, as interval.Border, in order
+	Overhead                xtf.Sink             // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
+	Notes                   xtf.Sink             // of what the thread does for others and they for it: trace.ThreadNote
+	Stays                   xtf.Sink             // the location's stays in MPI for Match, begin, end u64, little-endian
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
 	Ends bool
-	// Counts numbers the rows and leaves it to others to make them, group by group, see State. Of the outputs above there are
-	// the borders then, and those of channels where the channel entries come from others too.
-	Counts bool
-	// NoSums leaves sums, executions and diagnostics to others, who pass the same events with Counts.
-	NoSums bool
 }
 
-// Loader turns the events of one location into rows, in one pass.
+// Loader turns the events of one location into rows, in one pass. It follows the calls; what they mean is up to its parts.
 type Loader struct {
+	at      location
+	regions regionSums
+	ledger  ledger
+	markers markers
+	ops     operations
+	files   transfers
+	census  census
+	teams   teams
+	moved   []uint64     // numbers of the events to leave out, ascending
+	site    uint32       // calling context that is entered, Undefined for none
+	notes   match.Stream // of what threads do for one another
+}
+
+// location is what the parts of a Loader share: where it is in the events of its location, and what is open there.
+type location struct {
 	t       *Tables
 	p       trace.P
 	process uint32
 	out     Outputs
-	rows    bool // make rows
-	numbers bool // count them at least; else sums only
-	sums    bool // false for a group of events: its sums are made elsewhere
-	counted rowCounts
+	rows    bool // make rows; else sums only
 
-	stack   []frame
-	teams   []team   // innermost last
-	moved   []uint64 // numbers of the events to leave out, ascending
-	profile []RegionProfile
-	bins    binner
-	totals  Totals
-	diags   trace.Diagnostics
-	unread  [256]unread // by kind of record
-	samples unread
-	seen    uint64 // time of the newest record of a calling context
-	spent   uint64 // exclusive times in the profile are complete up to here
-	now     uint64 // time of the newest event, ticks since the origin
-	event   uint64 // number of the event in hand
+	p2p, coll uint64 // rows of messages and collectives so far
 
+	now    uint64 // time of the newest event, ticks since the origin
+	event  uint64 // number of the event in hand
+	wake   uint64 // time of the next event that markers.attend must see before
+	totals Totals
+	diags  trace.Diagnostics
+	err    error
+
+	stack    []frame
 	mpi      mpiCall
-	p2p      stage
-	coll     stage
-	requests requests
-	io       requests            // open file operations: row is N in the IO array
-	rma      requests            // open one-sided operations
-	locks    requests            // of windows that are held, see acquired
-	groups   map[uint32][]uint32 // processes of the groups that epochs were with, see synchronisedAll
-	posting  uint64              // number of the next posting
-	pending  []pendingOp
-	done     []doneSend      // that complete in the current MPI call
-	begin    uint64          // time of the last MpiCollectiveBegin
-	begun    bool            // no end has used it yet
-	lastColl uint64          // T of the newest COLL row
-	canceled map[uint64]bool // postings that match nothing
-	entries  entryRuns
-	err      error
-
-	ledger     ledger
-	executions executions
-	markers    markers
-	site       uint32 // calling context that is entered, Undefined for none
-	wake       uint64 // time of the next event that attend must see before
-	paths      *callpath.Tree
-	late       rowStream
-	sorted     rowStream // memory for entries
-	overhead   overheadSpans
-	stays      stays
-	notes      rowStream
+	requests requests // open ones of MPI
+	paths    *callpath.Tree
 }
 
 // frame is an open call.
@@ -122,25 +99,9 @@ type mpiCall struct {
 	told    bool   // with a record of what it does
 }
 
-// pendingOp is an operation of the current MPI call; its entry is written when
-// the call leaves and its End is known.
-type pendingOp struct {
-	posting uint64
-	row     uint64
-	stay    uint64  // of a receive, see request.stay; Never without a request
-	locked  *locked // of a release
-	coll    bool
-}
-
-// doneSend is a send that completes in the current MPI call.
-type doneSend struct {
-	row  uint64 // staged
-	path uint32
-}
-
 // NewLoader prepares the load of location p.
 func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
-	l := &Loader{t: t}
+	l := &Loader{at: location{t: t}}
 	l.Reset(p, out)
 	return l
 }
@@ -148,52 +109,42 @@ func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
 // Reset prepares the load of another location in the memory of the one before,
 // whose Loaded must not be used any more, its Peers excepted.
 func (l *Loader) Reset(p trace.P, out Outputs) {
-	t := l.t
+	t := l.at.t
 	process, thread := t.Defs.Process(p)
-	bins := newBinner(len(t.class))
-	bins.bins.Rows, bins.long = l.bins.bins.Rows[:0], l.bins.long[:0]
 	*l = Loader{
-		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
-		p2p:   l.p2p.to(out.P2P, xtf.P2PRowBytes),
-		coll:  l.coll.to(out.Coll, xtf.CollRowBytes),
-		paths: callpath.New(), late: l.late.to(out.Late), sorted: l.sorted,
-		overhead:   overheadSpans{rowStream: l.overhead.to(out.Overhead)},
-		stays:      stays{rowStream: l.stays.to(out.Stays)},
-		notes:      l.notes.to(out.Notes),
-		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
-		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
+		at: location{
+			t: t, p: p, process: process, out: out, rows: out.Calls != nil,
+			stack: l.at.stack[:0], paths: callpath.New(),
+		},
+		regions: l.regions.again(len(t.class)), ledger: l.ledger.again(), markers: l.markers.again(t.plan), ops: l.ops.again(), site: trace.Undefined,
+		notes: l.notes.To(out.Notes),
 	}
-	l.entries.reset(uint32(p), out.Scratch)
-	l.mpi.n, l.mpi.probed, l.mpi.polled = xtf.Never, xtf.Never, xtf.Never
-	l.mpi.region = trace.Undefined
-	l.site = trace.Undefined
-	l.markers.reset(t.plan)
+	a := &l.at
+	a.mpi.n, a.mpi.probed, a.mpi.polled, a.mpi.region = xtf.Never, xtf.Never, xtf.Never, trace.Undefined
+	l.regions.at, l.files.at, l.census.at = a, a, a
+	l.ledger.begin(a)
+	l.ops.begin(a, &l.regions, &l.ledger, &l.markers)
+	l.markers.begin(a, &l.regions, &l.ledger, &l.ops)
 	if thread == 0 {
 		l.markers.fixed = t.plan.Borders(process)
-	}
-	if out.NoSums {
-		l.leaveSums()
-	}
-	l.executions.report = func(t uint64, code trace.Code, detail string) {
-		l.diags.Add(trace.Diagnostic{Code: code, Time: trace.Time(t), Event: l.event, Detail: detail})
 	}
 }
 
 // Add processes a batch. Its times must not decrease and not lie before the
 // origin.
 func (l *Loader) Add(b *trace.Batch) error {
-	l.event = b.First
-	leaves := l.sums && len(l.moved) == 0
+	l.at.event = b.First
+	leaves := len(l.moved) == 0
 	for i := 0; i < len(b.Events); i++ {
 		e := &b.Events[i]
-		l.now = uint64(e.Time - l.t.Origin)
-		if l.totals.Events == 0 {
-			l.totals.First = l.now
+		l.at.now = uint64(e.Time - l.at.t.Origin)
+		if l.at.totals.Events == 0 {
+			l.at.totals.First = l.at.now
 		}
-		if l.now >= l.wake {
-			l.attend(e.Kind, e.Ref)
+		if l.at.now >= l.at.wake {
+			l.markers.attend(e.Kind, e.Ref)
 		}
-		l.totals.Events++
+		l.at.totals.Events++
 		switch e.Kind {
 		case trace.Enter:
 			if leaves {
@@ -213,171 +164,147 @@ func (l *Loader) Add(b *trace.Batch) error {
 		default:
 			l.record(b, e)
 		}
-		l.event++
+		l.at.event++
 	}
-	l.totals.Last = l.now
-	if l.err == nil {
-		l.err = l.p2p.err
+	l.at.totals.Last = l.at.now
+	if l.at.err == nil && l.at.rows {
+		l.at.err = l.at.out.Calls.Err()
 	}
-	if l.err == nil {
-		l.err = l.coll.err
-	}
-	if l.err == nil && l.rows {
-		l.err = l.out.Calls.Err()
-	}
-	return l.err
-}
-
-// regionIndex returns the index of the region that a record names in the tables. A record of one without definition
-// is counted.
-func (l *Loader) regionIndex(ref uint32) int {
-	if i, ok := l.t.Defs.RegionIndex(ref); ok {
-		return i
-	}
-	l.diag(trace.DiagBadReference, fmt.Sprintf("region %d", ref))
-	return l.t.unknownRegion()
+	return l.at.err
 }
 
 // enter begins a call; of the flags of its event it needs trace.Estimated.
 func (l *Loader) enter(ref uint32, event uint8) {
-	index := l.regionIndex(ref)
-	class := l.t.class[index]
+	index := l.at.regionIndex(ref)
+	class := l.at.t.class[index]
 	var flags uint32
 	if event&trace.Estimated != 0 {
 		flags = xtf.FlagEstimated
 	}
-	if s := l.alone(); s != trace.StateOwn {
+	if s := l.at.alone(); s != trace.StateOwn {
 		flags |= xtf.States[s].Inside
-		l.cut()
+		l.ledger.cut()
 	}
-	row, n := l.openRowOf(l.out.Calls, &l.counted.calls)
-	if l.rows {
-		l.out.Calls.At(l.totals.Events - 1)
-	}
+	row, n := l.at.openRowOf(l.at.out.Calls)
 	path := uint32(0)
-	if l.numbers {
-		path = l.path(ref)
+	if l.at.rows {
+		l.at.out.Calls.At(l.at.totals.Events - 1)
+		path = l.at.path(ref)
 	}
-	if l.sums {
-		l.ledger.enter(l.now)
-	}
+	l.ledger.enter(l.at.now)
 	if class&trace.ClassMPI != 0 {
-		if l.mpi.depth == 0 {
+		if l.at.mpi.depth == 0 {
 			flags |= xtf.FlagOutermostMPI
 			l.openMPI(n, ref, index)
-			l.mpi.path = path
+			l.at.mpi.path = path
 		}
-		l.mpi.depth++
-	} else if aside := &xtf.States[l.t.state[index]]; aside.Flag != 0 && l.mpi.depth == 0 {
-		if l.mpi.asides == 0 {
+		l.at.mpi.depth++
+	} else if aside := &xtf.States[l.at.t.state[index]]; aside.Flag != 0 && l.at.mpi.depth == 0 {
+		if l.at.mpi.asides == 0 {
 			flags |= aside.Flag
-			l.cut()
-			l.mpi.aside = stateTimes[l.t.state[index]]
+			l.ledger.cut()
+			l.at.mpi.aside = stateTimes[l.at.t.state[index]]
 		}
 		if aside.Inside == 0 {
-			l.mpi.asides++
+			l.at.mpi.asides++
 		}
 	}
-	if l.rows {
+	if l.at.rows {
 		var c xtf.Call // field by field: a composite would be built elsewhere and copied in wider words than it was written
-		c.T, c.End, c.Parent, c.Region, c.Depth, c.Class, c.Flags = l.now, xtf.Never, l.innermost(), ref, uint32(len(l.stack)), uint32(class), flags
+		c.T, c.End, c.Parent, c.Region, c.Depth, c.Class, c.Flags = l.at.now, xtf.Never, l.at.innermost(), ref, uint32(len(l.at.stack)), uint32(class), flags
 		c.Put(row)
 	}
-	if l.sums {
-		l.beginSums(int32(index))
-	}
-	l.markers.entered = len(l.stack)
-	l.stack = slices.Grow(l.stack, 1)[:len(l.stack)+1]
-	f := &l.stack[len(l.stack)-1]
-	f.enter, f.child, f.n, f.region, f.index, f.path = l.now, 0, n, ref, int32(index), path
-	if u := l.t.plan.Uses[index]; u != 0 {
-		l.used(u, index)
+	l.regions.beginSums(int32(index))
+	l.markers.entered = len(l.at.stack)
+	l.at.stack = slices.Grow(l.at.stack, 1)[:len(l.at.stack)+1]
+	f := &l.at.stack[len(l.at.stack)-1]
+	f.enter, f.child, f.n, f.region, f.index, f.path = l.at.now, 0, n, ref, int32(index), path
+	if u := l.at.t.plan.Uses[index]; u != 0 {
+		l.markers.used(u, index)
 	}
 }
 
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
-	l.cut()
-	if l.mpi.polled != xtf.Never && l.t.polls[index] && len(l.ledger.waiting) == 0 {
-		l.settle(&outermost{enter: l.mpi.polled, leave: l.now, times: 1 << amountPolling})
+	l.ledger.cut()
+	if l.at.mpi.polled != xtf.Never && l.at.t.polls[index] && len(l.ledger.waiting) == 0 {
+		l.ledger.settle(&outermost{enter: l.at.mpi.polled, leave: l.at.now, times: 1 << amountPolling})
 	}
-	l.mpi.site = l.site
-	l.mpi.calls = l.ledger.callsBefore(l.now)
-	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.told = false, false, false, false, false
-	if l.mpi.counted {
-		l.mpi.counted = false
-		clear(l.mpi.ops[:])
+	l.at.mpi.site = l.site
+	l.at.mpi.calls = l.ledger.callsBefore(l.at.now)
+	l.at.mpi.marker, l.at.mpi.half, l.at.mpi.part, l.at.mpi.between, l.at.mpi.told = false, false, false, false, false
+	if l.at.mpi.counted {
+		l.at.mpi.counted = false
+		clear(l.at.mpi.ops[:])
 	}
-	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
-	l.beginStay(index)
+	l.at.mpi.enter, l.at.mpi.n, l.at.mpi.region, l.at.mpi.index = l.at.now, n, ref, int32(index)
+	l.ops.beginStay(index)
 }
 
 func (l *Loader) leave(ref uint32) {
-	top := len(l.stack) - 1
-	if top < 0 || l.stack[top].region != ref {
-		l.wholeCalls()
-		if l.elsewhere() {
-			l.leaveOut(1)
+	top := len(l.at.stack) - 1
+	if top < 0 || l.at.stack[top].region != ref {
+		l.at.wholeCalls()
+		if l.teams.elsewhere(top + 1) {
+			l.at.leaveOut(1)
 			return
 		}
-		l.regionIndex(ref)
-		l.diag(trace.DiagStrayLeave, fmt.Sprintf("region %d", ref))
+		l.at.regionIndex(ref)
+		l.at.diag(trace.DiagStrayLeave, fmt.Sprintf("region %d", ref))
 		return
 	}
-	if int(l.stack[top].index) == l.t.unknownRegion() {
-		l.regionIndex(ref)
+	if int(l.at.stack[top].index) == l.at.t.unknownRegion() {
+		l.at.regionIndex(ref)
 	}
 	l.close(0)
 	if len(l.teams) > 0 {
-		l.taskLeft()
+		l.teams.taskLeft(len(l.at.stack))
 	}
 }
 
 // close ends the innermost call now.
 func (l *Loader) close(flags uint32) {
-	top := len(l.stack) - 1
-	f := &l.stack[top] // stays as it is until the next enter
-	if l.sums {
-		l.endSums(f)
+	top := len(l.at.stack) - 1
+	f := &l.at.stack[top] // stays as it is until the next enter
+	l.regions.endSums(f)
+	if l.at.t.alone && l.at.mpi.depth == 0 {
+		l.ledger.cut()
 	}
-	if l.t.alone && l.mpi.depth == 0 {
-		l.cut()
-	}
-	l.stack = l.stack[:top]
-	took := l.now - f.enter
+	l.at.stack = l.at.stack[:top]
+	took := l.at.now - f.enter
 	exclusive := took - f.child
 	if top > 0 {
-		l.stack[top-1].child += took
+		l.at.stack[top-1].child += took
 	}
-	class := l.t.class[f.index]
-	outer := class&trace.ClassMPI != 0 && l.mpi.depth == 1
-	if l.rows {
+	class := l.at.t.class[f.index]
+	outer := class&trace.ClassMPI != 0 && l.at.mpi.depth == 1
+	if l.at.rows {
 		rowFlags := flags
-		if outer && l.mpi.marker {
+		if outer && l.at.mpi.marker {
 			rowFlags |= xtf.FlagMarker
 		}
-		l.endRow(f.n, exclusive, rowFlags)
+		l.at.endRow(f.n, exclusive, rowFlags)
 		switch {
-		case outer && l.mpi.half: // it waits
+		case outer && l.at.mpi.half: // it waits
 		case flags&xtf.FlagCut != 0:
-			l.out.Calls.CloseLate(f.n)
+			l.at.out.Calls.CloseLate(f.n)
 		default:
-			l.out.Calls.Close(f.n)
+			l.at.out.Calls.Close(f.n)
 		}
 	}
 	switch {
 	case outer:
-		l.mpi.depth--
+		l.at.mpi.depth--
 		l.closeMPI(f.n, flags)
 	case class&trace.ClassMPI != 0:
-		l.mpi.depth--
-	case holds(l.t.state[f.index]) && l.mpi.depth == 0 && l.mpi.asides > 0:
-		if l.mpi.asides == 1 {
-			l.cut()
+		l.at.mpi.depth--
+	case holds(l.at.t.state[f.index]) && l.at.mpi.depth == 0 && l.at.mpi.asides > 0:
+		if l.at.mpi.asides == 1 {
+			l.ledger.cut()
 		}
-		l.mpi.asides--
+		l.at.mpi.asides--
 	}
 	if top == l.markers.depth {
-		l.endWatched(flags)
+		l.markers.endWatched(flags)
 	}
 }
 
@@ -385,82 +312,61 @@ func (l *Loader) close(flags uint32) {
 func holds(s trace.State) bool { return xtf.States[s].Flag != 0 && xtf.States[s].Inside == 0 }
 
 // beginSums counts a call that begins now and is not on the stack yet.
-func (l *Loader) beginSums(index int32) {
-	if l.numbers {
-		l.bins.began()
+func (s *regionSums) beginSums(index int32) {
+	if s.at.rows {
+		s.bins.began()
 	}
-	l.spend(l.now)
-	if l.profile[index].open++; l.profile[index].open == 1 {
-		l.bins.opened(index, l.now)
+	s.spend(s.at.now)
+	if s.profile[index].open++; s.profile[index].open == 1 {
+		s.bins.opened(index, s.at.now)
 	}
 }
 
 // endSums counts the innermost call, which ends now.
-func (l *Loader) endSums(f *frame) {
-	l.spend(l.now)
-	took := l.now - f.enter
-	pr := &l.profile[f.index]
+func (s *regionSums) endSums(f *frame) {
+	s.spend(s.at.now)
+	took := s.at.now - f.enter
+	pr := &s.profile[f.index]
 	pr.Calls++
 	if pr.open--; pr.open == 0 {
 		pr.Inclusive += took
-		l.bins.closed(f.index)
+		s.bins.closed(f.index)
 	}
-	if l.numbers {
-		l.bins.ended(f.enter, took, f.n)
-	}
-}
-
-// wholeCalls says that the event in hand does something else to calls than to begin one or to end the innermost one.
-func (l *Loader) wholeCalls() {
-	if l.rows {
-		l.out.Calls.Whole()
-	}
-}
-
-// endRow fills the row of a call that ends now.
-func (l *Loader) endRow(n, exclusive uint64, flags uint32) {
-	row := l.out.Calls.Row(n)
-	xtf.SetU64(row, xtf.CallEnd, l.now)
-	xtf.SetU64(row, xtf.CallExclusive, exclusive)
-	if flags != 0 {
-		xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|flags)
+	if s.at.rows {
+		s.bins.ended(f.enter, took, f.n)
 	}
 }
 
 // closeMPI ends the outermost MPI call, row n: its operations get their End.
 func (l *Loader) closeMPI(n uint64, flags uint32) {
-	if !l.markers.recognizer.Idle() && !l.mpi.part {
-		l.breakMarker()
+	if !l.markers.recognizer.Idle() && !l.at.mpi.part {
+		l.markers.breakMarker()
 	}
-	c := &l.mpi.outermost
-	c.leave, c.times = l.now, l.t.times[l.mpi.index]
-	if l.mpi.half {
+	c := &l.at.mpi.outermost
+	c.leave, c.times = l.at.now, l.at.t.times[l.at.mpi.index]
+	if l.at.mpi.half {
 		l.ledger.waiting = append(l.ledger.waiting, waiting{*c, n})
 	} else {
-		l.settle(c)
+		l.ledger.settle(c)
 	}
-	l.ledger.since = l.now
-	l.endStay()
-	l.completeOps(flags)
-	l.mpi.polled = xtf.Never
-	if l.t.polls[l.mpi.index] && !l.mpi.counted {
-		l.mpi.polled = l.now
+	l.ledger.since = l.at.now
+	l.ops.endStay()
+	l.ops.completeOps(flags)
+	l.at.mpi.polled = xtf.Never
+	if l.at.t.polls[l.at.mpi.index] && !l.at.mpi.counted {
+		l.at.mpi.polled = l.at.now
 	}
-	if l.t.class[l.mpi.index]&^(trace.ClassMPI|trace.ClassManagement) != 0 || l.mpi.told { // MPI_Get_count between a probe and its receive changes nothing
-		l.mpi.probed = xtf.Never
+	if l.at.t.class[l.at.mpi.index]&^(trace.ClassMPI|trace.ClassManagement) != 0 || l.at.mpi.told { // MPI_Get_count between a probe and its receive changes nothing
+		l.at.mpi.probed = xtf.Never
 	}
-	if l.t.probe[l.mpi.index] {
-		l.mpi.probed, l.mpi.probe = l.mpi.enter, l.mpi.path
+	if l.at.t.probe[l.at.mpi.index] {
+		l.at.mpi.probed, l.at.mpi.probe = l.at.mpi.enter, l.at.mpi.path
 	}
-	if code := l.t.unrecorded[l.mpi.index]; code != 0 && !l.mpi.told && flags&xtf.FlagCut == 0 {
-		l.diag(code, fmt.Sprintf("region %d", l.mpi.region))
+	if code := l.at.t.unrecorded[l.at.mpi.index]; code != 0 && !l.at.mpi.told && flags&xtf.FlagCut == 0 {
+		l.at.diag(code, fmt.Sprintf("region %d", l.at.mpi.region))
 	}
-	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
-	l.closedMPI()
-}
-
-func (l *Loader) diag(c trace.Code, detail string) {
-	l.diags.Add(trace.Diagnostic{Code: c, Time: trace.Time(l.now), Event: l.event, Detail: detail})
+	l.at.mpi.n, l.at.mpi.region = xtf.Never, trace.Undefined
+	l.markers.closedMPI()
 }
 
 // Loaded is what the load of a location leaves next to its rows.
@@ -474,91 +380,68 @@ type Loaded struct {
 	Diagnostics trace.Diagnostics
 	P2PRows     uint64
 	CollRows    uint64
-	Peers       []PeerRange // of the sorted channel entries, ascending
+	Peers       []match.PeerRange // of the sorted channel entries, ascending
 
 	Tree       *interval.Tree       // of the location's intervals
 	Paths      *callpath.Tree       // of its call paths; path 0 alone without rows
 	Components *interval.Components // of its executions: what needs no partner
 }
 
-// PeerRange is the run of a location's channel entries with one peer, or of its
-// collectives on one communicator. Memory: 32 bytes.
-type PeerRange struct {
-	Peer  uint32 // process; trace.Undefined for collectives and for unknown peers
-	Comm  uint32 // of collectives
-	Coll  bool
-	Locks bool   // there are releases of locks
-	At    uint64 // byte of the entries at which they begin
-	Count uint64
-	Sends uint64
-}
-
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
-	if !l.sums {
-		if err := l.endSpans(); l.err == nil {
-			l.err = err
-		}
-		rows := Loaded{P: l.p, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
-		return &rows, l.endChannels(&rows)
-	}
 	l.endTeams(0)
 	l.endCalls()
-	l.endBin(l.now)
-	l.completeOps(0)
-	l.requests.each(func(request) {
-		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
+	l.regions.endBin(l.at.now)
+	l.ops.completeOps(0)
+	l.at.requests.each(func(request) {
+		l.at.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.at.now), Event: l.at.event})
 	})
-	l.cut()
-	if err := l.endSpans(); l.err == nil {
-		l.err = err
+	l.ledger.cut()
+	if err := l.endSpans(); l.at.err == nil {
+		l.at.err = err
 	}
-	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
-	if err := l.endIntervals(&rows); l.err == nil {
-		l.err = err
+	rows := Loaded{P: l.at.p, Totals: l.at.totals, Profile: l.regions.profile, Bins: l.regions.bins.bins, Long: l.regions.bins.long, P2PRows: l.at.p2p, CollRows: l.at.coll}
+	if err := l.markers.endIntervals(&rows); l.at.err == nil {
+		l.at.err = err
 	}
-	l.reportUnread()
-	rows.Diagnostics = l.diags
-	if !l.numbers {
-		return &rows, l.err
+	l.census.reportUnread()
+	rows.Diagnostics = l.at.diags
+	if !l.at.rows {
+		return &rows, l.at.err
 	}
-	if err := l.endRows(); err != nil {
+	l.files.endOperations()
+	if err := l.ops.late.Flush(); err != nil {
 		return nil, err
 	}
-	return &rows, l.endChannels(&rows)
+	return &rows, l.ops.endChannels(&rows)
 }
 
-// endChannels writes the channels, unless others do.
-func (l *Loader) endChannels(rows *Loaded) error {
-	if l.err == nil && l.out.Sorted != nil {
-		l.err = l.writeChannels(rows)
+// endChannels orders the channel entries of the location and makes channels of them.
+func (o *operations) endChannels(rows *Loaded) error {
+	if o.at.err != nil || o.at.out.Sorted == nil {
+		return o.at.err
 	}
-	return l.err
+	o.deal()
+	out := match.ChannelOutputs{Channels: o.at.out.Channels, Chan: o.at.out.Chan}
+	if out.Channels != nil {
+		out.Canceled = o.canceled
+	}
+	peers, err := o.entries.Write(o.at.out.Sorted, out)
+	if err = cmp.Or(o.at.err, err); err != nil {
+		o.at.err = fmt.Errorf("channels of location %d: %w", o.at.p, err)
+	}
+	rows.Peers = peers
+	return o.at.err
 }
 
 // endCalls closes what is open at the last event.
 func (l *Loader) endCalls() {
 	if !l.markers.recognizer.Idle() {
-		l.breakMarker()
+		l.markers.breakMarker()
 	}
-	for len(l.stack) > 0 {
-		f := l.stack[len(l.stack)-1]
-		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+	for len(l.at.stack) > 0 {
+		f := l.at.stack[len(l.at.stack)-1]
+		l.at.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
 		l.close(xtf.FlagCut)
 	}
-}
-
-// endRows ends the rows of a loader that makes them.
-func (l *Loader) endRows() error {
-	if !l.rows {
-		return nil
-	}
-	l.endOperations()
-	return errors.Join(l.p2p.finish(), l.coll.finish(), l.late.flush())
-}
-
-// endOperations closes the rows of operations that never ended.
-func (l *Loader) endOperations() {
-	l.io.each(func(r request) { l.out.IO.Close(r.row) })
-	l.rma.each(func(r request) { l.out.RMA.Close(r.row) })
 }

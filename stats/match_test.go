@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -22,7 +23,6 @@ import (
 // staging is a location in progress in a test: what its load left.
 type staging struct {
 	loaded            *Loaded
-	p2p, coll         memory
 	sorted            memory
 	causes            []xtf.CollCause
 	late              memory
@@ -39,8 +39,8 @@ func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P) *staging {
 	s := &staging{}
 	l := NewLoader(t, p, Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
-		P2P: xtf.NewStagedRows(types.Lookup(xtf.TypeP2P), &s.p2p), Coll: xtf.NewStagedRows(types.Lookup(xtf.TypeColl), &s.coll), Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		Scratch: func() Scratch { return &memory{} }, Sorted: &s.sorted, Late: &s.late,
+		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
+		Scratch: func() match.Scratch { return &memory{} }, Sorted: &s.sorted, Late: &s.late,
 	})
 	st, err := src.Stream(p)
 	if err != nil {
@@ -81,11 +81,11 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 	all := make([]*staging, len(weights))
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		o := MatchOptions{
-			Comm: c, Tables: tables, Ranges: ranges,
-			Scratch: func() Scratch { return &memory{} },
+		o := match.Options{
+			Comm: c, Defs: defs, Ranges: ranges,
+			Scratch: func() match.Scratch { return &memory{} },
 
-			roundInstances: round, prefixMembers: round / 2,
+			RoundInstances: round, PrefixMembers: round / 2,
 		}
 		own := ranges[c.Rank()]
 		for p := own.First; p < own.End; p++ {
@@ -93,14 +93,14 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 			all[p] = staged(tb, tables, src, p)
 			mu.Unlock()
 			l := all[p].loaded
-			o.Units = append(o.Units, Unit{P: p, Peers: l.Peers, Sorted: &all[p].sorted, Late: &all[p].late, P2PRows: l.P2PRows, CollRows: l.CollRows})
+			o.Units = append(o.Units, match.Unit{P: p, Peers: l.Peers, Sorted: &all[p].sorted, Late: &all[p].late, P2PRows: l.P2PRows, CollRows: l.CollRows})
 		}
-		results, _, err := Match(o)
+		results, _, err := match.Match(o)
 		if err != nil {
 			return err
 		}
 		for p := own.First; p < own.End; p++ {
-			if err := finished(tables, all[p], results, p); err != nil {
+			if err := finished(defs, all[p], results, p); err != nil {
 				return err
 			}
 		}
@@ -113,7 +113,7 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 }
 
 // finished joins the rows of a location with its results.
-func finished(t *Tables, s *staging, results *Results, p trace.P) error {
+func finished(defs *trace.Definitions, s *staging, results *match.Results, p trace.P) error {
 	types := xtf.StandardTypes(xtf.Packed)
 	sinks := map[xtf.TypeID]*memory{xtf.TypeP2P: {}, xtf.TypeColl: {}}
 	array := func(id xtf.TypeID) *xtf.ArrayBuilder {
@@ -122,14 +122,12 @@ func finished(t *Tables, s *staging, results *Results, p trace.P) error {
 		}
 		return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), xtf.Proc(p), sinks[id])
 	}
-	out := FinishOutputs{
-		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag),
-	}
-	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: xtf.NewStagedRows(types.Lookup(xtf.TypeP2P), &s.p2p), Coll: xtf.NewStagedRows(types.Lookup(xtf.TypeColl), &s.coll), Results: results}, out, nil)
+	out := match.RowOutputs{P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl)}
+	f := results.Rows(defs, p, s.loaded.Diagnostics, out, nil)
 	for c := f.NextCollective(); c != nil; c = f.NextCollective() {
 		s.causes = append(s.causes, c.Cause)
 	}
-	if _, err := f.Finish(Levels{}); err != nil {
+	if _, err := f.Finish(); err != nil {
 		return err
 	}
 	for _, x := range []struct {

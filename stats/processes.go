@@ -15,7 +15,7 @@ import (
 // the distributions of all nodes.
 type Reducer struct {
 	t       *Tables
-	homes   homes
+	homes   partition.Homes
 	spreads Spreads
 	away    *process // of the rank's first process, if another rank is its home
 	open    *process // the newest one at home here
@@ -23,6 +23,13 @@ type Reducer struct {
 	part    bool     // the program is a part of the events
 	claimed []bool   // nodes that a location of the first process on a lower rank executed
 }
+
+// Message tags: one for each size of groups from tagTiles on.
+const (
+	tagPart = 121 + iota
+	tagClaimed
+	tagTiles
+)
 
 // process is the items of some locations of one process.
 type process struct {
@@ -32,7 +39,7 @@ type process struct {
 
 // NewReducer prepares the reduction on one rank, over the nodes of the run.
 func NewReducer(t *Tables, ranges []partition.Range, rank, nodes int) *Reducer {
-	return &Reducer{t: t, homes: newHomes(t.Defs, ranges, rank), spreads: make(Spreads, nodes), part: t.plan.WithoutInit}
+	return &Reducer{t: t, homes: partition.NewHomes(t.Defs, ranges, rank), spreads: make(Spreads, nodes), part: t.plan.WithoutInit}
 }
 
 // Add takes the components of the next location, which belong to the Reducer
@@ -48,7 +55,7 @@ func (r *Reducer) Add(p trace.P, c *interval.Components) {
 	}
 	number, _ := r.t.Defs.Process(p)
 	switch {
-	case !r.homes.here(number):
+	case !r.homes.Here(number):
 		if r.away == nil {
 			r.away = next
 		} else {
@@ -143,7 +150,7 @@ func (r *Reducer) Claimed() []bool { return r.claimed }
 // first gives, then takes, then hears what ranks below it had: nobody waits for a
 // lower rank before it has served the higher ones.
 func (r *Reducer) joinSplit(c mpi.Comm) error {
-	to, away := r.homes.away()
+	to, away := r.homes.Away()
 	if away {
 		b := []byte{0}
 		if r.away.begun {
@@ -153,7 +160,7 @@ func (r *Reducer) joinSplit(c mpi.Comm) error {
 			return err
 		}
 	}
-	for _, rank := range r.homes.sharers() {
+	for _, rank := range r.homes.Sharers() {
 		b, _, err := c.Recv(rank, tagPart)
 		if err != nil {
 			return err

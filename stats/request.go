@@ -6,7 +6,7 @@ type request struct {
 	posting uint64 // number of the posting in the location's stream
 	post    uint64 // enter of the posting call, ticks
 	stay    uint64 // receives: number of the first stay after it, see stays
-	row     uint64 // sends: number of the staged row whose completion is missing
+	row     uint64 // sends: number of the row whose completion is missing
 	kind    requestKind
 	used    bool
 }

@@ -28,6 +28,9 @@ type team struct {
 	suspended map[taskID][]uint32 // regions of the open calls of others, outermost first; none without calls
 }
 
+// teams are innermost last.
+type teams []team
+
 // switchedTo returns the task that a switch names.
 func switchedTo(k trace.Kind, w []uint64) taskID {
 	if k == trace.OmpTaskSwitch {
@@ -38,14 +41,14 @@ func switchedTo(k trace.Kind, w []uint64) taskID {
 
 // switchTask suspends the task that runs and goes on with another one.
 func (l *Loader) switchTask(id taskID) {
-	l.wholeCalls()
+	l.at.wholeCalls()
 	n := len(l.teams)
 	for n > 0 && l.teams[n-1].ref != id.team {
 		n--
 	}
 	if n == 0 { // the first task of the team, or of one inside of a task
 		if !id.implicit() {
-			l.teams = append(l.teams, team{ref: id.team, base: len(l.stack), current: id, suspended: map[taskID][]uint32{}})
+			l.teams = append(l.teams, team{ref: id.team, base: len(l.at.stack), current: id, suspended: map[taskID][]uint32{}})
 		}
 		return
 	}
@@ -55,7 +58,7 @@ func (l *Loader) switchTask(id taskID) {
 		return
 	}
 	if t.current.implicit() {
-		t.base = len(l.stack)
+		t.base = len(l.at.stack)
 	}
 	l.suspend(t)
 	t.current = id
@@ -71,21 +74,21 @@ func (l *Loader) switchTask(id taskID) {
 
 // suspend ends the calls of the task that runs.
 func (l *Loader) suspend(t *team) {
-	calls := len(l.stack) - t.base
+	calls := len(l.at.stack) - t.base
 	if calls <= 0 {
 		return
 	}
 	kept := min(calls, mostTaskCalls)
 	regions := make([]uint32, kept)
 	for i := range regions {
-		regions[i] = l.stack[t.base+i].region
+		regions[i] = l.at.stack[t.base+i].region
 	}
 	t.suspended[t.current] = regions
-	for len(l.stack) > t.base {
+	for len(l.at.stack) > t.base {
 		l.close(0)
 	}
-	l.diags.Add(trace.Diagnostic{Code: trace.DiagSuspended, Time: trace.Time(l.now), Event: l.event, Count: uint64(kept)})
-	l.leaveOut(calls - kept)
+	l.at.diags.Add(trace.Diagnostic{Code: trace.DiagSuspended, Time: trace.Time(l.at.now), Event: l.at.event, Count: uint64(kept)})
+	l.at.leaveOut(calls - kept)
 }
 
 // endTeams forgets all teams but the first n. Calls of their tasks that never go on here are left out.
@@ -96,28 +99,21 @@ func (l *Loader) endTeams(n int) {
 			calls += len(regions)
 		}
 	}
-	l.leaveOut(calls)
+	l.at.leaveOut(calls)
 	l.teams = l.teams[:n]
 }
 
-// leaveOut counts calls of tasks whose end or begin is not in this location.
-func (l *Loader) leaveOut(calls int) {
-	if calls > 0 {
-		l.diags.Add(trace.Diagnostic{Code: trace.DiagMovedTask, Time: trace.Time(l.now), Event: l.event, Count: uint64(calls)})
+// taskLeft follows the stack, of a height, after a call has ended: an implicit task ends calls of its own.
+func (x teams) taskLeft(height int) {
+	for i := range x {
+		x[i].base = min(x[i].base, height)
 	}
 }
 
-// taskLeft follows the stack after a call has ended: an implicit task ends calls of its own.
-func (l *Loader) taskLeft() {
-	for i := range l.teams {
-		l.teams[i].base = min(l.teams[i].base, len(l.stack))
-	}
-}
-
-// elsewhere reports whether a leave belongs to a task that was entered on another thread: here it has no open call.
-func (l *Loader) elsewhere() bool {
-	n := len(l.teams)
-	return n > 0 && !l.teams[n-1].current.implicit() && len(l.stack) <= l.teams[n-1].base
+// elsewhere reports whether a leave belongs to a task that was entered on another thread: on a stack of this height it has no open call.
+func (x teams) elsewhere(height int) bool {
+	n := len(x)
+	return n > 0 && !x[n-1].current.implicit() && height <= x[n-1].base
 }
 
 // taskOf returns the task that an event names by attribute, and false for none.
@@ -289,15 +285,15 @@ func (l *Loader) LeaveOut(events []uint64) { l.moved = events }
 
 // isMoved reports whether the event in hand is the next to leave out, and counts it then. There is one.
 func (l *Loader) isMoved(b *trace.Batch, e *trace.Event) bool {
-	if l.moved[0] != l.event {
+	if l.moved[0] != l.at.event {
 		return false
 	}
 	l.moved = l.moved[1:]
-	l.wholeCalls()
+	l.at.wholeCalls()
 	code := trace.DiagStrayLeave
-	if _, task := l.t.taskOf(b, e); task {
+	if _, task := l.at.t.taskOf(b, e); task {
 		code = trace.DiagMigrated
 	}
-	l.diag(code, fmt.Sprintf("%v of region %d", e.Kind, e.Ref))
+	l.at.diag(code, fmt.Sprintf("%v of region %d", e.Kind, e.Ref))
 	return true
 }

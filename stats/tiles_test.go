@@ -18,7 +18,7 @@ func TestTiles(t *testing.T) {
 			return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, m), m
 		}
 		calls, sink := array(xtf.TypeCall)
-		put := Outputs{Calls: calls, P2P: &memory{}, Coll: &memory{}, Sorted: &memory{}, Late: &memory{}}
+		put := Outputs{Calls: calls, Sorted: &memory{}, Late: &memory{}}
 		put.Channels, _ = array(xtf.TypeChannel)
 		put.Chan, _ = array(xtf.TypeChan)
 		l := NewLoader(tables, 0, put)

@@ -9,22 +9,30 @@ type unread struct {
 	event uint64 // its number
 }
 
-func (l *Loader) countUnread(k trace.Kind) {
-	u := &l.unread[k]
+// census counts records that leave no row: of each kind that no analysis reads, and samples.
+type census struct {
+	at      *location
+	unread  [256]unread // by kind of record
+	samples unread
+	seen    uint64 // time of the newest record of a calling context
+}
+
+func (c *census) countUnread(k trace.Kind) {
+	u := &c.unread[k]
 	if u.count == 0 {
-		u.first, u.event = l.now, l.event
+		u.first, u.event = c.at.now, c.at.event
 	}
 	u.count++
 }
 
 // reportUnread adds one diagnostic for each kind that was counted.
-func (l *Loader) reportUnread() {
-	if u := &l.samples; u.count > 0 {
-		l.diags.Add(trace.Diagnostic{Code: trace.DiagSampled, Time: trace.Time(u.first), Event: u.event, Count: u.count})
+func (c *census) reportUnread() {
+	if u := &c.samples; u.count > 0 {
+		c.at.diags.Add(trace.Diagnostic{Code: trace.DiagSampled, Time: trace.Time(u.first), Event: u.event, Count: u.count})
 	}
-	for k := range l.unread {
-		if u := &l.unread[k]; u.count > 0 {
-			l.diags.Add(trace.Diagnostic{Code: trace.UnreadCode(trace.Kind(k)), Time: trace.Time(u.first), Event: u.event, Count: u.count})
+	for k := range c.unread {
+		if u := &c.unread[k]; u.count > 0 {
+			c.at.diags.Add(trace.Diagnostic{Code: trace.UnreadCode(trace.Kind(k)), Time: trace.Time(u.first), Event: u.event, Count: u.count})
 		}
 	}
 }

@@ -1,12 +1,7 @@
 package stats
 
 import (
-	"cmp"
-	"encoding/binary"
-	"slices"
-	"sort"
-
-	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -14,69 +9,60 @@ import (
 // Synchronisation of windows makes notices: rows of messages that carry nothing, flagged xtf.P2PNotice. Those of epochs are on
 // channels like messages: the k-th post of a target for an origin is that of the k-th start of the origin, and so is the
 // end of its epoch. A lock has no partner that its records name: acquisition and release are rows with the target as peer, and
-// the rank that the target is at home on finds out which release an acquisition had to come after (matchLocks).
+// the rank that the target is at home on finds out which release an acquisition had to come after (match/locks.go).
 
 // sharedLock is a value of the enumeration LockType.
 const sharedLock = 1
 
-// window returns the tag of notices of a kind on a window and its communicator, false for a window that is not known.
-func (l *Loader) window(kind, win uint32) (comm, tag uint32, ok bool) {
-	if comm, ok = l.t.Defs.WindowComm(win); !ok {
-		return 0, 0, false
-	}
-	tag, ok = xtf.NoticeTag(kind, win)
-	return comm, tag, ok
-}
-
 // notice adds a side of a notice to the current call. It returns the number of its row.
-func (l *Loader) notice(side, kind, win, remote uint32, lock *locked) (row uint64) {
-	comm, tag, ok := l.window(kind, win)
+func (o *operations) notice(side, kind, win, remote uint32, lock *locked) (row uint64) {
+	comm, tag, ok := o.at.window(kind, win)
 	if !ok {
 		return xtf.Never
 	}
-	t := l.instant()
-	r := xtf.P2P{T: t, Post: t, Done: t, Comm: comm, Tag: tag, Kind: side | xtf.P2PMarker | xtf.P2PNotice}
-	row = l.p2p.len()
-	l.posting++
-	l.message(&r, remote, pendingOp{posting: l.posting - 1, stay: xtf.Never, locked: lock})
+	row = o.at.p2p
+	op := o.newMessage(side|xtf.P2PMarker|xtf.P2PNotice, comm, tag, 0)
+	op.Posting, op.locked = o.posting, lock
+	o.posting++
+	o.message(op, remote)
 	return row
 }
 
 // synchronised takes a synchronisation with one process of an epoch, which the current call begins or ends.
-func (l *Loader) synchronised(win, remote uint32) {
-	if l.mpi.depth == 0 {
+func (o *operations) synchronised(win, remote uint32) {
+	if o.at.mpi.depth == 0 {
 		return
 	}
-	switch l.t.epoch[l.mpi.index] {
+	switch o.at.t.epoch[o.at.mpi.index] {
 	case trace.EpochPost:
-		l.notice(xtf.P2PSend, xtf.NoticePost, win, remote, nil)
-		l.notice(xtf.P2PSend, xtf.NoticeAccess, win, remote, nil)
+		o.notice(xtf.P2PSend, xtf.NoticePost, win, remote, nil)
+		o.notice(xtf.P2PSend, xtf.NoticeAccess, win, remote, nil)
 	case trace.EpochStart:
-		l.notice(xtf.P2PRecv, xtf.NoticePost, win, remote, nil)
+		o.notice(xtf.P2PRecv, xtf.NoticePost, win, remote, nil)
 	case trace.EpochComplete:
-		l.notice(xtf.P2PRecv, xtf.NoticeAccess, win, remote, nil)
-		l.notice(xtf.P2PSend, xtf.NoticeComplete, win, remote, nil)
+		o.notice(xtf.P2PRecv, xtf.NoticeAccess, win, remote, nil)
+		o.notice(xtf.P2PSend, xtf.NoticeComplete, win, remote, nil)
 	case trace.EpochWait:
-		l.notice(xtf.P2PRecv, xtf.NoticeComplete, win, remote, nil)
+		o.notice(xtf.P2PRecv, xtf.NoticeComplete, win, remote, nil)
 	}
 }
 
 // synchronisedAll takes a synchronisation with all processes of a group.
-func (l *Loader) synchronisedAll(win, group uint32) {
-	list, ok := l.groups[group]
+func (o *operations) synchronisedAll(win, group uint32) {
+	list, ok := o.groups[group]
 	if !ok {
-		if list = l.t.Defs.GroupProcesses(group); l.groups == nil {
-			l.groups = map[uint32][]uint32{}
+		if list = o.at.t.Defs.GroupProcesses(group); o.groups == nil {
+			o.groups = map[uint32][]uint32{}
 		}
-		l.groups[group] = list
+		o.groups[group] = list
 	}
-	comm, _ := l.t.Defs.WindowComm(win)
-	if len(list) > l.t.Defs.CommSize(comm) {
+	comm, _ := o.at.t.Defs.WindowComm(win)
+	if len(list) > o.at.t.Defs.CommSize(comm) {
 		return // no group of its processes
 	}
 	for _, process := range list {
-		if remote, ok := l.t.Defs.RankIn(comm, process); ok {
-			l.synchronised(win, remote)
+		if remote, ok := o.at.t.Defs.RankIn(comm, process); ok {
+			o.synchronised(win, remote)
 		}
 	}
 }
@@ -87,10 +73,10 @@ type locked struct {
 	exclusive         bool
 }
 
-func (x *locked) put(o *operation) {
-	o.stay, o.end, o.post, o.flags = x.row, x.enter, x.since, 0
+func (x *locked) put(o *match.Operation) {
+	o.Own, o.Stay, o.End, o.Post, o.Flags = o.End, x.row, x.enter, x.since, 0
 	if x.exclusive {
-		o.flags = entryExclusive
+		o.Flags = match.EntryExclusive
 	}
 }
 
@@ -98,218 +84,21 @@ func (x *locked) put(o *operation) {
 func lockKey(win, remote uint32) uint64 { return uint64(win)<<32 | uint64(remote) }
 
 // acquired takes the acquisition of a lock. Those of all processes of a window at once are left out: they are shared, and as many.
-func (l *Loader) acquired(win, remote uint32, exclusive bool) {
-	if _, _, ok := l.window(xtf.NoticeLock, win); !ok || remote == trace.Undefined {
+func (o *operations) acquired(win, remote uint32, exclusive bool) {
+	if _, _, ok := o.at.window(xtf.NoticeLock, win); !ok || remote == trace.Undefined {
 		return
 	}
-	enter := l.instant()
-	r := request{id: lockKey(win, remote), posting: l.now, post: enter, row: l.notice(xtf.P2PRecv, xtf.NoticeLock, win, remote, nil)}
+	enter := o.at.instant()
+	r := request{id: lockKey(win, remote), posting: o.at.now, post: enter, row: o.notice(xtf.P2PRecv, xtf.NoticeLock, win, remote, nil)}
 	if exclusive {
 		r.kind = 1
 	}
-	l.locks.add(r)
+	o.locks.add(r)
 }
 
 // released takes the release of a lock.
-func (l *Loader) released(win, remote uint32) {
-	if r, ok := l.locks.take(lockKey(win, remote)); ok {
-		l.notice(xtf.P2PSend, xtf.NoticeLock, win, remote, &locked{row: r.row, enter: r.post, since: r.posting, exclusive: r.kind == 1})
-	}
-}
-
-// isLock reports whether a channel is one of releases of a lock, or acquisitions.
-func isLock(tag uint32) bool { return xtf.IsNotice(tag) && xtf.NoticeKind(tag) == xtf.NoticeLock }
-
-// roundLocks is the number of releases, and of results for them, that a rank gives to others at a time, and about the least that it gets.
-const roundLocks = 4 << 10
-
-// Releases and results go to other ranks as
-//
-//	release  target u32 | communicator u32 | tag u32 | P u32 | T u64 | enter of the acquisition u64 | lock since u64 | row u64 | row of the acquisition u64 | exclusive u32
-//	result   P u32 | P of the mate u32 | row u64 | row of the mate u64 | its T u64 | flags u32
-//
-// little-endian.
-const (
-	releaseBytes = 60
-	holderBytes  = 36
-)
-
-// lockParts collects what goes to each rank in a round.
-type lockParts map[int][]byte
-
-func (x lockParts) exchange(c mpi.Comm, tag int) ([]mpi.Part, error) {
-	var parts []mpi.Part
-	for r, b := range x {
-		parts = append(parts, mpi.Part{Rank: r, Data: b})
-	}
-	slices.SortFunc(parts, func(a, b mpi.Part) int { return cmp.Compare(a.Rank, b.Rank) })
-	return mpi.SparseAlltoall(c, tag, parts)
-}
-
-// inRounds calls fill, which says whether there will be more, and exchanges what it makes, until no rank has more. An error is one of
-// the communicator.
-func (m *matcher) inRounds(tag int, fill func(lockParts) (more bool), take func([]byte)) error {
-	for more := []int64{1}; more[0] > 0; {
-		x := lockParts{}
-		more[0] = 0
-		if fill(x) {
-			more[0] = 1
-		}
-		got, err := x.exchange(m.Comm, tag)
-		if err == nil {
-			err = m.Comm.AllreduceInt64(more, mpi.Max)
-		}
-		if err != nil {
-			return err
-		}
-		for _, p := range got {
-			take(p.Data)
-		}
-	}
-	return nil
-}
-
-// matchLocks finds for each acquisition the release that it had to come after: of the releases at the target that began while it
-// was not granted yet, the last one that excludes it. The holders of a lock are in the order in which they release it. Where several
-// wait for one release, all have it as mate, and it has the first of them.
-func (m *matcher) matchLocks() error {
-	if len(m.Tables.Defs.RmaWins) == 0 {
-		return nil
-	}
-	releases := entryRuns{scratch: m.Scratch}
-	releases.empty()
-	walk := m.lockWalk()
-	u32, u64 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
-	err := m.inRounds(tagLocks, func(x lockParts) bool {
-		for range roundLocks {
-			e := walk()
-			if e == nil {
-				return false
-			}
-			r := m.homes.of(e.peer)
-			b := x[r]
-			for _, v := range [...]uint32{e.peer, e.comm, e.tag, e.p} {
-				b = binary.LittleEndian.AppendUint32(b, v)
-			}
-			for _, v := range [...]uint64{e.t, e.end, e.post, e.row, e.stay} {
-				b = binary.LittleEndian.AppendUint64(b, v)
-			}
-			x[r] = binary.LittleEndian.AppendUint32(b, e.flags)
-		}
-		return true
-	}, func(b []byte) {
-		for ; len(b) >= releaseBytes; b = b[releaseBytes:] {
-			t := u64(b[16:])
-			m.fail(releases.add(channelKey{u32(b), u32(b[4:]), u32(b[8:]), xtf.ChannelSend}, &operation{
-				posting: t, t: t, bytes: uint64(u32(b[12:])), end: u64(b[24:]), post: u64(b[32:]), row: u64(b[40:]), stay: u64(b[48:]), flags: u32(b[56:]),
-			}))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	sorted := m.scratch()
-	w := entryWriter{rowStream: rowStream{sink: sorted}}
-	m.fail(cmp.Or(releases.each(&w), w.flush()))
-	holders := lockHolders{cur: newCursor(sorted, 0, xtf.Never, make([]byte, cursorBytes))}
-	return m.inRounds(tagHolders, func(x lockParts) bool {
-		for range roundLocks {
-			e, err := holders.cur.peek()
-			if m.fail(err); e == nil {
-				return false
-			}
-			holders.next(e, func(r *result) {
-				to := sort.Search(len(m.Ranges), func(i int) bool { return m.Ranges[i].End > trace.P(r.p) })
-				b := x[to]
-				b = binary.LittleEndian.AppendUint32(b, r.p)
-				b = binary.LittleEndian.AppendUint32(b, r.mateP)
-				for _, v := range [...]uint64{r.row, r.mateN, r.t} {
-					b = binary.LittleEndian.AppendUint64(b, v)
-				}
-				x[to] = binary.LittleEndian.AppendUint32(b, r.flags)
-			})
-			holders.cur.take()
-		}
-		return true
-	}, func(b []byte) {
-		for ; len(b) >= holderBytes; b = b[holderBytes:] {
-			m.fail(m.results.add(&result{p: u32(b), kind: resultHolder, mateP: u32(b[4:]), row: u64(b[8:]), mateN: u64(b[16:]), t: u64(b[24:]), flags: u32(b[32:])}))
-		}
-	})
-}
-
-// lockWalk returns a function that returns the next release of a lock by a process at home here, nil after the last one. It is valid
-// until the next call.
-func (m *matcher) lockWalk() func() *entry {
-	var cur cursor
-	var list []pair
-	for i := range m.sources {
-		s := &m.sources[i]
-		for _, r := range s.ranges(0, m.homes.first[m.size]) {
-			if r.Locks {
-				list = append(list, pair{src: s, r: r})
-			}
-		}
-	}
-	store, open, taken := make([]byte, cursorBytes), false, true
-	return func() *entry {
-		for len(list) > 0 {
-			if x := &list[0]; !open {
-				cur, open, taken = newCursor(x.src.data, x.r.At, x.r.Count, store), true, true
-			}
-			if !taken {
-				cur.take()
-			}
-			e, err := cur.peek()
-			m.fail(err)
-			if taken = e == nil; taken {
-				list, open = list[1:], false
-			} else if isLock(e.tag) && e.direction == xtf.ChannelSend {
-				return e
-			}
-		}
-		return nil
-	}
-}
-
-// lockHolders goes along the releases of locks, those of one target and window in order.
-type lockHolders struct {
-	cur       cursor
-	channel   channelKey
-	any, only holder // the last release, and the last one of an exclusive lock
-}
-
-// holder is a release.
-type holder struct {
-	t, row uint64
-	p      uint32
-	set    bool
-	mated  bool
-}
-
-// next takes a release, and calls f for the rows of the pair that its acquisition makes with the release before it.
-func (h *lockHolders) next(e *entry, f func(*result)) {
-	if h.channel != e.channelKey {
-		h.channel, h.any, h.only = e.channelKey, holder{}, holder{}
-	}
-	p, exclusive := uint32(e.bytes), e.flags&entryExclusive != 0
-	before := &h.only
-	if exclusive {
-		before = &h.any
-	}
-	if before.set && before.p != p && before.t <= e.post {
-		r := result{p: p, row: e.stay, mateP: before.p, mateN: before.row, t: before.t}
-		if before.mated {
-			r.flags = entryShared
-		} else {
-			f(&result{p: before.p, row: before.row, mateP: p, mateN: e.stay, t: e.end})
-		}
-		f(&r)
-		h.any.mated = h.any.mated || h.any.row == before.row && h.any.p == before.p
-		h.only.mated = h.only.mated || h.only.row == before.row && h.only.p == before.p
-	}
-	h.any = holder{t: e.t, row: e.row, p: p, set: true}
-	if exclusive {
-		h.only = h.any
+func (o *operations) released(win, remote uint32) {
+	if r, ok := o.locks.take(lockKey(win, remote)); ok {
+		o.notice(xtf.P2PSend, xtf.NoticeLock, win, remote, &locked{row: r.row, enter: r.post, since: r.posting, exclusive: r.kind == 1})
 	}
 }

@@ -13,7 +13,6 @@ import (
 // account says what becomes of the event records of a kind, as docs/records.md tells it.
 type account struct {
 	makes     string // the row or state that it makes; "" for none: it is in the call graph alone
-	shown     string // where that is shown
 	read      string // the analyses that read it
 	paraver   bool   // the reader of Paraver traces makes such events too
 	recording bool   // and the reader of recordings
@@ -21,13 +20,6 @@ type account struct {
 
 // Texts that several kinds share.
 const (
-	showCalls   = "query call, report profile, paths, viewer"
-	showP2P     = "query p2p, report comm, waits, viewer"
-	showColl    = "query coll, report comm, waits, viewer"
-	showIO      = "query io, report io, export, viewer"
-	showNotices = "query p2p, report waits, viewer"
-	showRMA     = "query rma, export"
-
 	readCalls    = "profile, efficiencies, waits, causes, threads, predict"
 	readMessages = "matching, waits, causes, predict, clock repair"
 	readNotices  = "waits, causes: in epochs, and of locks of one target"
@@ -38,85 +30,85 @@ const (
 
 // accounts has a line for each known kind.
 var accounts = [256]account{
-	BufferFlush:                   {"", "", readOverhead, false, false},
-	MeasurementOnOff:              {"", "", readOverhead, false, true},
-	Enter:                         {"CALL", showCalls, readCalls, true, true},
-	Leave:                         {"CALL", showCalls, readCalls, true, true},
-	MpiSend:                       {"P2P", showP2P, readMessages, true, true},
-	MpiIsend:                      {"P2P", showP2P, readMessages, true, true},
-	MpiIsendComplete:              {"P2P", showP2P, readMessages, true, true},
-	MpiIrecvRequest:               {"P2P", showP2P, readMessages, true, true},
-	MpiRecv:                       {"P2P", showP2P, readMessages, true, true},
-	MpiIrecv:                      {"P2P", showP2P, readMessages, true, true},
-	MpiRequestTest:                {"", "", "", false, false},
-	MpiRequestCancelled:           {"P2P", showP2P, "matching", false, true},
-	MpiCollectiveBegin:            {"COLL", showColl, readMessages, true, true},
-	MpiCollectiveEnd:              {"COLL", showColl, readMessages, true, true},
-	OmpFork:                       {"", "", "", false, false},
-	OmpJoin:                       {"", "", "", false, false},
-	OmpAcquireLock:                {"", "", readThreads, false, false},
-	OmpReleaseLock:                {"", "", readThreads, false, false},
-	OmpTaskCreate:                 {"", "", readThreads, false, false},
-	OmpTaskSwitch:                 {"CALL", showCalls, readCalls, false, false},
-	OmpTaskComplete:               {"", "", readThreads, false, false},
-	Metric:                        {"METRIC", "query metric, report counters, export, viewer", "report scaling: instructions and cycles", true, true},
-	ParameterString:               {"", "", readMarkers, false, true},
-	ParameterInt:                  {"", "", readMarkers, false, true},
-	ParameterUnsignedInt:          {"", "", readMarkers, true, false},
-	RmaWinCreate:                  {"", "", "", false, true},
-	RmaWinDestroy:                 {"", "", "", false, true},
-	RmaCollectiveBegin:            {"", "", "", false, true},
-	RmaCollectiveEnd:              {"", "", "", false, true},
-	RmaGroupSync:                  {"P2P", showNotices, readNotices, false, false},
-	RmaRequestLock:                {"", "", "", false, false},
-	RmaAcquireLock:                {"P2P", showNotices, readNotices, false, true},
-	RmaTryLock:                    {"", "", "", false, false},
-	RmaReleaseLock:                {"P2P", showNotices, readNotices, false, true},
-	RmaSync:                       {"P2P", showNotices, readNotices, false, true},
-	RmaWaitChange:                 {"", "", "", false, false},
-	RmaPut:                        {"RMA", showRMA, "", false, true},
-	RmaGet:                        {"RMA", showRMA, "", false, true},
-	RmaAtomic:                     {"RMA", showRMA, "", false, true},
-	RmaOpCompleteBlocking:         {"RMA", showRMA, "", false, false},
-	RmaOpCompleteNonBlocking:      {"RMA", showRMA, "", false, true},
-	RmaOpTest:                     {"", "", "", false, false},
-	RmaOpCompleteRemote:           {"RMA", showRMA, "", false, false},
-	ThreadFork:                    {"", "", "", false, true},
-	ThreadJoin:                    {"", "", "", false, true},
-	ThreadTeamBegin:               {"", "", "", false, true},
-	ThreadTeamEnd:                 {"", "", "", false, true},
-	ThreadAcquireLock:             {"", "", readThreads, false, true},
-	ThreadReleaseLock:             {"", "", readThreads, false, true},
-	ThreadTaskCreate:              {"", "", readThreads, false, true},
-	ThreadTaskSwitch:              {"CALL", showCalls, readCalls, false, true},
-	ThreadTaskComplete:            {"", "", readThreads, false, true},
-	ThreadCreate:                  {"", "", readThreads, false, true},
-	ThreadBegin:                   {"", "", readThreads, false, true},
-	ThreadWait:                    {"", "", readThreads, false, true},
-	ThreadEnd:                     {"", "", readThreads, false, true},
-	CallingContextEnter:           {"CALL", showCalls, readCalls, false, false},
-	CallingContextLeave:           {"CALL", showCalls, readCalls, false, false},
-	CallingContextSample:          {"CALL", showCalls, readCalls, false, true},
-	IoCreateHandle:                {"", "", "", false, true},
-	IoDestroyHandle:               {"", "", "", false, true},
-	IoDuplicateHandle:             {"", "", "", false, true},
-	IoSeek:                        {"", "", "report io: offsets", false, true},
-	IoChangeStatusFlags:           {"", "", "", false, false},
-	IoDeleteFile:                  {"", "", "", false, true},
-	IoOperationBegin:              {"IO", showIO, "predict", false, true},
-	IoOperationTest:               {"", "", "", false, false},
-	IoOperationIssued:             {"", "", "", false, true},
-	IoOperationComplete:           {"IO", showIO, "predict", false, true},
-	IoOperationCancelled:          {"IO", showIO, "predict", false, true},
-	IoAcquireLock:                 {"", "", "", false, false},
-	IoReleaseLock:                 {"", "", "", false, false},
-	IoTryLock:                     {"", "", "", false, false},
-	ProgramBegin:                  {"", "", "", false, false},
-	ProgramEnd:                    {"", "", "", false, false},
-	NonBlockingCollectiveRequest:  {"COLL", showColl, readMessages, true, true},
-	NonBlockingCollectiveComplete: {"COLL", showColl, readMessages, true, true},
-	CommCreate:                    {"", "", "", false, false},
-	CommDestroy:                   {"", "", "", false, false},
+	BufferFlush:                   {"", readOverhead, false, false},
+	MeasurementOnOff:              {"", readOverhead, false, true},
+	Enter:                         {"CALL", readCalls, true, true},
+	Leave:                         {"CALL", readCalls, true, true},
+	MpiSend:                       {"P2P", readMessages, true, true},
+	MpiIsend:                      {"P2P", readMessages, true, true},
+	MpiIsendComplete:              {"P2P", readMessages, true, true},
+	MpiIrecvRequest:               {"P2P", readMessages, true, true},
+	MpiRecv:                       {"P2P", readMessages, true, true},
+	MpiIrecv:                      {"P2P", readMessages, true, true},
+	MpiRequestTest:                {"", "", false, false},
+	MpiRequestCancelled:           {"P2P", "matching", false, true},
+	MpiCollectiveBegin:            {"COLL", readMessages, true, true},
+	MpiCollectiveEnd:              {"COLL", readMessages, true, true},
+	OmpFork:                       {"", "", false, false},
+	OmpJoin:                       {"", "", false, false},
+	OmpAcquireLock:                {"", readThreads, false, false},
+	OmpReleaseLock:                {"", readThreads, false, false},
+	OmpTaskCreate:                 {"", readThreads, false, false},
+	OmpTaskSwitch:                 {"CALL", readCalls, false, false},
+	OmpTaskComplete:               {"", readThreads, false, false},
+	Metric:                        {"METRIC", "report scaling: instructions and cycles", true, true},
+	ParameterString:               {"", readMarkers, false, true},
+	ParameterInt:                  {"", readMarkers, false, true},
+	ParameterUnsignedInt:          {"", readMarkers, true, false},
+	RmaWinCreate:                  {"", "", false, true},
+	RmaWinDestroy:                 {"", "", false, true},
+	RmaCollectiveBegin:            {"", "", false, true},
+	RmaCollectiveEnd:              {"", "", false, true},
+	RmaGroupSync:                  {"P2P", readNotices, false, false},
+	RmaRequestLock:                {"", "", false, false},
+	RmaAcquireLock:                {"P2P", readNotices, false, true},
+	RmaTryLock:                    {"", "", false, false},
+	RmaReleaseLock:                {"P2P", readNotices, false, true},
+	RmaSync:                       {"P2P", readNotices, false, true},
+	RmaWaitChange:                 {"", "", false, false},
+	RmaPut:                        {"RMA", "", false, true},
+	RmaGet:                        {"RMA", "", false, true},
+	RmaAtomic:                     {"RMA", "", false, true},
+	RmaOpCompleteBlocking:         {"RMA", "", false, false},
+	RmaOpCompleteNonBlocking:      {"RMA", "", false, true},
+	RmaOpTest:                     {"", "", false, false},
+	RmaOpCompleteRemote:           {"RMA", "", false, false},
+	ThreadFork:                    {"", "", false, true},
+	ThreadJoin:                    {"", "", false, true},
+	ThreadTeamBegin:               {"", "", false, true},
+	ThreadTeamEnd:                 {"", "", false, true},
+	ThreadAcquireLock:             {"", readThreads, false, true},
+	ThreadReleaseLock:             {"", readThreads, false, true},
+	ThreadTaskCreate:              {"", readThreads, false, true},
+	ThreadTaskSwitch:              {"CALL", readCalls, false, true},
+	ThreadTaskComplete:            {"", readThreads, false, true},
+	ThreadCreate:                  {"", readThreads, false, true},
+	ThreadBegin:                   {"", readThreads, false, true},
+	ThreadWait:                    {"", readThreads, false, true},
+	ThreadEnd:                     {"", readThreads, false, true},
+	CallingContextEnter:           {"CALL", readCalls, false, false},
+	CallingContextLeave:           {"CALL", readCalls, false, false},
+	CallingContextSample:          {"CALL", readCalls, false, true},
+	IoCreateHandle:                {"", "", false, true},
+	IoDestroyHandle:               {"", "", false, true},
+	IoDuplicateHandle:             {"", "", false, true},
+	IoSeek:                        {"", "report io: offsets", false, true},
+	IoChangeStatusFlags:           {"", "", false, false},
+	IoDeleteFile:                  {"", "", false, true},
+	IoOperationBegin:              {"IO", "predict", false, true},
+	IoOperationTest:               {"", "", false, false},
+	IoOperationIssued:             {"", "", false, true},
+	IoOperationComplete:           {"IO", "predict", false, true},
+	IoOperationCancelled:          {"IO", "predict", false, true},
+	IoAcquireLock:                 {"", "", false, false},
+	IoReleaseLock:                 {"", "", false, false},
+	IoTryLock:                     {"", "", false, false},
+	ProgramBegin:                  {"", "", false, false},
+	ProgramEnd:                    {"", "", false, false},
+	NonBlockingCollectiveRequest:  {"COLL", readMessages, true, true},
+	NonBlockingCollectiveComplete: {"COLL", readMessages, true, true},
+	CommCreate:                    {"", "", false, false},
+	CommDestroy:                   {"", "", false, false},
 }
 
 var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
@@ -124,7 +116,7 @@ var update = flag.Bool("update", false, "rewrite the table in docs/records.md")
 // accountTable is the table of all kinds, as docs/records.md has it.
 func accountTable() string {
 	var b strings.Builder
-	b.WriteString("| record | other readers | makes | shown in | read by | not known |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| record | other readers | makes | read by | not known |\n|---|---|---|---|---|\n")
 	var lines []string // what is in a line after the name
 	names := map[string][]string{}
 	row := func(name string, a *account, untold string) {
@@ -135,7 +127,7 @@ func accountTable() string {
 		if a.recording {
 			others = append(others, "recording")
 		}
-		line := fmt.Sprintf(" | %s | %s | %s | %s | %s |\n", strings.Join(others, ", "), a.makes, a.shown, a.read, untold)
+		line := fmt.Sprintf(" | %s | %s | %s | %s |\n", strings.Join(others, ", "), a.makes, a.read, untold)
 		if names[line] == nil {
 			lines = append(lines, line)
 		}
@@ -196,12 +188,10 @@ func TestAccounts(t *testing.T) {
 		switch {
 		case a.read == "" && untold == "":
 			t.Errorf("%v: no line, or one that says neither who reads it nor what is lost", k)
-		case (a.makes == "") != (a.shown == ""):
-			t.Errorf("%v makes %q, shown in %q", k, a.makes, a.shown)
 		case untold != "" && !k.Unread() && a.read == "":
 			t.Errorf("%v: read where an option names it, but by nobody; else %q", k, untold)
 		}
-		if strings.ContainsAny(a.makes+a.shown+a.read+untold, "|\n") {
+		if strings.ContainsAny(a.makes+a.read+untold, "|\n") {
 			t.Errorf("%v: a cell of a table with | or a line break", k)
 		}
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -30,13 +31,31 @@ func (d *Definitions) CallSite(r *Region) []string {
 	return strings.Split(frames, siteSeparator)
 }
 
+// ofLibrary begins the description of a region that is a function of a library of the system.
+const ofLibrary = "function of "
+
+// DescribeFunction returns the description of a region that is a function of a program or library, by its file: of those of the system only,
+// that are not the program's own.
+func DescribeFunction(file string) string {
+	if !strings.HasPrefix(file, "/lib") && !strings.HasPrefix(file, "/usr/lib") && strings.HasPrefix(file, "/") {
+		return ""
+	}
+	return ofLibrary + file[strings.LastIndexByte(file, '/')+1:]
+}
+
+// OfSystem reports whether a region is a function of a library of the system, or of a header of it.
+func (d *Definitions) OfSystem(r *Region) bool {
+	file := d.Text(r.SourceFile)
+	return r.Paradigm == ParadigmCompiler && (strings.HasPrefix(d.Text(r.Description), ofLibrary) || strings.HasPrefix(file, "/usr/include/") || strings.HasPrefix(file, "/usr/lib/"))
+}
+
 // HasSites reports whether the calls of a region may tell from where they come: those of MPI, of file I/O and of threads.
 func (d *Definitions) HasSites(r *Region) bool {
 	return d.IsMPI(r) || r.Role == RoleFileIO || r.Role == RoleFileIOMetadata || r.Paradigm == ParadigmOpenMP || r.Paradigm == ParadigmPthread
 }
 
 // CallPlace returns the innermost place of a call site: "halo.c:42", or "solve+0x2a" where the line is not known; "" for none. Where a
-// library without lines calls, it is the line that calls the library, and the place in that: "halo.c:42 > solve+0x2a".
+// library without lines or an inline function of a header calls, it is the line that calls that, and the place in it: "halo.c:42 > solve+0x2a".
 func (d *Definitions) CallPlace(r *Region) string { return placeOf(d.CallSite(r)) }
 
 // placeOf returns the place of frames, as CallPlace does.
@@ -46,14 +65,26 @@ func placeOf(frames []string) string {
 	}
 	last := frames[len(frames)-1]
 	i, line := lined(frames)
-	switch {
-	case i < 0:
+	if i < 0 {
 		return last
-	case i == len(frames)-1:
+	}
+	if i == len(frames)-1 {
+		last = line
+	}
+	for j, outer := i, line; j >= 0; j, outer = lined(frames[:j]) {
+		if name, _, _ := strings.Cut(outer, ":"); !slices.Contains(headers, path.Ext(name)) {
+			line = outer
+			break
+		}
+	}
+	if line == last {
 		return line
 	}
 	return line + siteSeparator + last
 }
+
+// headers are the endings of files whose lines are not where a program calls a function: inline functions of them are.
+var headers = []string{".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tcc"}
 
 // lined returns the index of the innermost frame that has a line, and that, as "halo.c:42"; -1 for none.
 func lined(frames []string) (int, string) {

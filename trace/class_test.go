@@ -102,7 +102,7 @@ func TestNamesAlone(t *testing.T) {
 func TestSameRegions(t *testing.T) {
 	d := &Definitions{
 		Strings: []String{{1, "solve"}, {2, "solve"}, {3, "solve.c"}},
-		Regions: []Region{{Ref: 7, Name: 1}, {Ref: 8, Name: 2}, {Ref: 9, Name: 1, BeginLine: 1}, {Ref: 10, Name: 2, SourceFile: 3}, {Ref: 11, Name: 3}, {Ref: 12, Name: 2, BeginLine: 1}},
+		Regions: []Region{{Ref: 7, Name: 1}, {Ref: 8, Name: 2}, {Ref: 9, Name: 1, BeginLine: 1}, {Ref: 10, Name: 2, SourceFile: 3}, {Ref: 11, Name: 3}, {Ref: 12, Name: 2, BeginLine: 1}, {Ref: 13, Name: Undefined}, {Ref: 14, Name: Undefined}},
 	}
 	for i := range d.Regions {
 		r := &d.Regions[i]
@@ -113,8 +113,13 @@ func TestSameRegions(t *testing.T) {
 		}
 	}
 	d.Seal()
-	if got := d.SameRegions(); !slices.Equal(got, []int{0, 0, 2, 3, 4, 2}) {
-		t.Errorf("%v", got)
+	var got []int
+	for _, r := range d.Regions {
+		i, _ := d.SameRegion(r.Ref)
+		got = append(got, i)
+	}
+	if i, ok := d.SameRegion(99); !slices.Equal(got, []int{0, 0, 2, 3, 4, 2, 6, 7}) || i != len(d.Regions) || ok {
+		t.Errorf("%v, and %d, %t of one without definition", got, i, ok)
 	}
 }
 
@@ -132,6 +137,14 @@ func TestCollectiveClass(t *testing.T) {
 	}
 	if got := CollectiveClass(200); got != ClassColl {
 		t.Errorf("an unknown operation: class %#x", got)
+	}
+}
+
+// TestNoRegion asks about a call of a region without definition, which a damaged run has.
+func TestNoRegion(t *testing.T) {
+	d := &Definitions{}
+	if r := d.Region(7); d.IsMPI(r) || d.StartsMPI(r) || d.EndsMPI(r) || d.IsProbe(r) {
+		t.Error("it is a call of MPI")
 	}
 }
 

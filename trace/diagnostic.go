@@ -115,7 +115,7 @@ var codes = map[Code]codeInfo{
 	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without receive"},
 	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without send"},
 	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner the definitions do not name"},
-	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests never posted"},
+	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests or file operations never posted"},
 	DiagOpenRequest:     {"open-request", Note, "requests open at the end"},
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
 	DiagClockRepaired:   {"clock-repaired", Note, "ends of calls raised by the repair of clocks"},

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -11,7 +12,9 @@ import (
 //
 // A sample or a recorded enter has a path of frames, which is on the stack at its time. Frames of the path that are not open
 // are entered then, and open frames that are not in it are left then: a sample's path holds until the next record of a
-// calling context. So does Score-P where it turns calling contexts into enters and leaves. Of n samples a path has k; that
+// calling context. So does Score-P where it turns calling contexts into enters and leaves. But a thread that sleeps has no samples of a
+// timer of processor time, and sleeps elsewhere than where it computed before: frames are left ten periods after the newest sample where
+// the record that shows them no more comes later. Of n samples a path has k; that
 // it stands for the time after a sample and not for that before it changes no expected value, and is exact at recorded
 // enters. Frames that two paths have in common stay open, as far as the unwind distance says. A distance by which all frames
 // above the innermost recorded call are new is no more than its bound, which tracers write that do not follow frames: then
@@ -29,6 +32,10 @@ type Frames struct {
 	off   bool     // tasks switch
 	calls uint64   // that were recorded since then and are open
 	last  Time
+	prior Time // of the event before
+	seen  Time // of the newest record of a calling context
+	held  Time // how long its frames hold that the next one does not show, 0 for until then
+	timer uint64
 	next  uint64 // number of the next event
 	args  []uint64
 	out   Batch
@@ -48,9 +55,12 @@ const (
 	mostFrameEvents = 1 << 12 // that are passed on at once, or a few more
 )
 
+// mostPeriods is for how many periods a sample's path holds alone.
+const mostPeriods = 10
+
 // NewFrames prepares the pass over one location. add gets the events, in batches that are valid until it returns.
 func NewFrames(defs *Definitions, add func(*Batch) error) *Frames {
-	return &Frames{defs: defs, add: add}
+	return &Frames{defs: defs, add: add, timer: math.MaxUint64}
 }
 
 // Add takes the next events of the location, as they were recorded.
@@ -58,7 +68,7 @@ func (f *Frames) Add(b *Batch) error {
 	f.args = b.Args
 	for i := range b.Events {
 		e := &b.Events[i]
-		f.last = e.Time
+		f.prior, f.last = f.last, e.Time
 		f.before(b, e)
 		f.put(*e)
 		if f.err != nil {
@@ -93,12 +103,16 @@ func (f *Frames) before(b *Batch, e *Event) {
 		f.unwind(parent, max(w[1], 1)-1)
 		region, _ := f.defs.ContextRegion(uint32(w[0]))
 		f.enter(region)
+		f.seen = f.last
 	case CallingContextLeave:
 		region, _ := f.defs.ContextRegion(uint32(b.Words(e)[0]))
 		f.leave(region)
+		f.seen = f.last
 	case CallingContextSample:
 		w := b.Words(e)
 		f.unwind(uint32(w[0]), w[1])
+		f.seen = f.last
+		f.hold(w[2])
 	case OmpTaskSwitch, ThreadTaskSwitch:
 		f.leaveTo(f.base)
 		f.off = true
@@ -190,10 +204,28 @@ func (f *Frames) above(context uint32) ([]uint32, bool) {
 	return f.path[at:], true
 }
 
+// hold notes for how long the frames of a sample hold, by the generator that interrupted the thread.
+func (f *Frames) hold(generator uint64) {
+	if generator == f.timer {
+		return
+	}
+	f.timer, f.held = generator, 0
+	for i := range f.defs.InterruptGenerators {
+		g := &f.defs.InterruptGenerators[i]
+		if ticks, ok := f.defs.PeriodTicks(g); ok && uint64(g.Ref) == generator && ticks < math.MaxUint64/mostPeriods {
+			f.held = Time(ticks * mostPeriods)
+		}
+	}
+}
+
 // leaveTo leaves frames until n calls are open.
 func (f *Frames) leaveTo(n int) {
+	at := f.last
+	if f.held > 0 && at > f.seen && at-f.seen > f.held {
+		at = max(f.seen+f.held, f.prior)
+	}
 	for i := len(f.stack) - 1; i >= n; i-- {
-		f.put(Event{Time: f.last, Kind: Leave, Ref: f.stack[i].region, Flags: Estimated})
+		f.put(Event{Time: at, Kind: Leave, Ref: f.stack[i].region, Flags: Estimated})
 	}
 	f.stack = f.stack[:n]
 }

@@ -137,6 +137,40 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestFramesOfSleeper: a timer of 2 ticks samples a thread, which then sleeps. Ten periods after the newest sample only what the next one
+// shows too is on the stack, but no frame ends before the last record that came meanwhile. Without a timer nothing is known of sleep.
+func TestFramesOfSleeper(t *testing.T) {
+	d := contextsOf(5, [2]uint32{0, Undefined}, [2]uint32{1, 0}, [2]uint32{2, 1}, [2]uint32{3, 0})
+	d.Clocks = []ClockProperties{{TimerResolution: 1e9}}
+	d.InterruptGenerators = []InterruptGenerator{{Ref: 4, Base: 1, Exponent: -9, Period: 2}, {Ref: 5, Mode: 1, Period: 2}}
+	d.Seal()
+	for _, c := range []struct {
+		name      string
+		generator uint64
+		note      Time // of another record meanwhile
+		next      func(b *Batch, generator uint64)
+		want      []string
+	}{
+		{"the next sample", 4, 0, func(b *Batch, g uint64) { b.Append(100, CallingContextSample, 0, 3, 2, g) }, []string{"1 +0", "1 +1", "1 +2", "21 -2", "21 -1", "100 +3", "100 -3", "100 -0"}},
+		{"not long", 4, 0, func(b *Batch, g uint64) { b.Append(21, CallingContextSample, 0, 3, 2, g) }, []string{"1 +0", "1 +1", "1 +2", "21 -2", "21 -1", "21 +3", "21 -3", "21 -0"}},
+		{"a call", 4, 0, func(b *Batch, g uint64) { b.Append(100, Enter, 4) }, []string{"1 +0", "1 +1", "1 +2", "21 -2", "21 -1", "21 -0"}},
+		{"another record", 4, 50, func(b *Batch, g uint64) { b.Append(100, Enter, 4) }, []string{"1 +0", "1 +1", "1 +2", "50 -2", "50 -1", "50 -0"}},
+		{"no timer", 5, 0, func(b *Batch, g uint64) { b.Append(100, Enter, 4) }, []string{"1 +0", "1 +1", "1 +2", "100 -2", "100 -1", "100 -0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b Batch
+			b.Append(1, CallingContextSample, 0, 2, 4, c.generator)
+			if c.note > 0 {
+				b.Append(c.note, ParameterInt, 0, 0)
+			}
+			c.next(&b, c.generator)
+			if diff := cmp.Diff(c.want, framesOf(t, d, &b)); diff != "" {
+				t.Errorf("added (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestRandomFrames: a program enters and leaves frames, some of which a tracer records, and is sampled. Whatever distances
 // the tracer writes, the calls that are open at a record with a path are that path; with true distances no frame is taken
 // for more calls than it was.

@@ -30,6 +30,7 @@ type layout struct {
 	ranks     []commRank        // ranks of communicators and inter-communicators
 	hosts     map[uint64]uint32 // the process group that is alone below a node, or everywhere
 	byName    bool              // no region is of MPI by its paradigm: names tell
+	same      []int             // of each region the first one alike
 	problems  Diagnostics
 }
 
@@ -47,6 +48,7 @@ func (d *Definitions) Seal() {
 	d.strs = NewRefs(d.Strings, func(x *String) uint32 { return x.Ref })
 	d.regions = NewRefs(d.Regions, func(x *Region) uint32 { return x.Ref })
 	d.byName = !slices.ContainsFunc(d.Regions, func(r Region) bool { return r.Paradigm == ParadigmMPI })
+	d.sealRegions()
 	d.contexts = NewRefs(d.CallingContexts, func(x *CallingContext) uint32 { return x.Ref })
 	d.groups = NewRefs(d.Groups, func(x *Group) uint32 { return x.Ref })
 	d.units = NewRefs(d.LocationGroups, func(x *LocationGroup) uint32 { return x.Ref })
@@ -338,7 +340,11 @@ func (d *Definitions) commLocations(p ParadigmID) *Group {
 // IsMPI reports whether r is an MPI function: by its paradigm, or by its name
 // where the writer recorded none, or has no region of MPI: EZTrace calls them all functions of the user.
 // TAU gives the paradigm to functions of the program too that have a type of MPI among their arguments.
+// nil, a region without definition, is not one.
 func (d *Definitions) IsMPI(r *Region) bool {
+	if r == nil {
+		return false
+	}
 	name := d.Text(r.Name)
 	if r.Paradigm == ParadigmMPI {
 		return !strings.Contains(name, "(") || mpiName(strings.TrimPrefix(name, "P"))
@@ -348,25 +354,34 @@ func (d *Definitions) IsMPI(r *Region) bool {
 
 func mpiName(name string) bool { return strings.HasPrefix(name, "MPI_") }
 
-// SameRegions returns, of each region, the index in Regions of the first one that differs from it by its reference alone. Writers that do
-// not join the definitions of processes have a region for each of them.
-func (d *Definitions) SameRegions() []int {
+// sealRegions finds, of each region with a name, the index in Regions of the first one that differs from it by its reference alone.
+// Writers that do not join the definitions of processes have a region for each of them.
+func (d *Definitions) sealRegions() {
 	type key struct {
 		text [4]string
 		rest Region
 	}
-	same, first := make([]int, len(d.Regions)), make(map[key]int, len(d.Regions))
+	d.same = make([]int, len(d.Regions))
+	first := make(map[key]int, len(d.Regions))
 	for i, r := range d.Regions {
 		k := key{[...]string{d.Text(r.Name), d.Text(r.Description), d.Text(r.SourceFile), d.Text(r.CanonicalName)}, r}
 		k.rest.Ref, k.rest.Name, k.rest.Description, k.rest.SourceFile, k.rest.CanonicalName = 0, 0, 0, 0, 0
 		at, ok := first[k]
-		if !ok {
+		if !ok || k.text[0] == "" {
 			at = i
 			first[k] = i
 		}
-		same[i] = at
+		d.same[i] = at
 	}
-	return same
+}
+
+// SameRegion returns the index in Regions of the first region that differs from one by its reference alone: sums are of all of these.
+func (d *Definitions) SameRegion(ref uint32) (int, bool) {
+	i, ok := d.RegionIndex(ref)
+	if !ok {
+		return len(d.Regions), false
+	}
+	return d.same[i], true
 }
 
 // Refs finds the definitions of a list by their references. Of several with one reference the first counts.

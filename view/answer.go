@@ -25,7 +25,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/export"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -38,7 +38,7 @@ import (
 // Schema names the form of the answers.
 const Schema = "coppice.view/1"
 
-// raw is an answer that is no JSON, asset one whose type is set.
+// raw is an answer that is not JSON, asset one whose type is set.
 type (
 	raw   []byte
 	asset []byte
@@ -78,7 +78,7 @@ func problemOf(err error, where string) *problem {
 		return &problem{http.StatusUnprocessableEntity, Failure{"not in the file", where, err.Error(), "Analyze the archive again with the options that keep it"}}
 	case errors.Is(err, results.ErrRanks), errors.Is(err, lookup.ErrSpan), errors.Is(err, results.ErrInterval):
 		return &problem{http.StatusBadRequest, Failure{"wrong parameter", where, err.Error(), "Choose what the run has"}}
-	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, ccg.ErrCorrupt):
+	case errors.Is(err, xtf.ErrCorrupt), errors.Is(err, graph.ErrCorrupt):
 		return &problem{http.StatusInternalServerError, Failure{
 			"damaged file", where, err.Error(), "It changed after it was written: copy it again or analyze the archive again; coppice check lists what is sound",
 		}}
@@ -282,8 +282,8 @@ type stream struct {
 	write     func(w io.Writer) error
 }
 
-// arrow answers api/arrow: it counts the rows; what it returns reads them.
-func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
+// getArrow answers api/arrow: it counts the rows; what it returns reads them.
+func getArrow(ctx context.Context, p *params) (any, error) {
 	table, o, most := p.choice("table", export.Tables()...), p.window(), p.limit(mostArrow, mostArrow)
 	if p.err != nil {
 		return nil, p.err

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -36,7 +37,7 @@ import (
 //
 // A region is an index into RunMeta.Regions, -1 for none. A location is its number; a process its rank.
 // Lists are never null. In texts, such as names of the trace, U+FFFD stands for control characters other than tab and
-// newline, for characters that change the direction of text, and for bytes that are no UTF-8.
+// newline, for characters that change the direction of text, and for bytes that are not UTF-8.
 //
 // # Token
 //
@@ -140,7 +141,7 @@ type Region struct {
 	Name  string `json:"name"`
 	File  string `json:"file"`  // "" where the trace does not tell
 	Line  uint32 `json:"line"`  // 0: not known
-	Class int    `json:"class"` // index into Meta.Classes; in tiles own code is 0 for all that are no class of tiles
+	Class int    `json:"class"` // index into Meta.Classes; in tiles own code is 0 for all that are not a class of tiles
 }
 
 // Counter is a metric.
@@ -221,6 +222,7 @@ type Stats struct {
 	Begin     uint64        `json:"begin"`
 	End       uint64        `json:"end"`
 	Processes uint64        `json:"processes"` // that live in the window
+	Time      uint64        `json:"time"`      // of all their locations but recorders of metrics, between the first and the last event: shares of functions are of it
 	Exact     bool          `json:"exact"`
 	Items     []ItemSum     `json:"items"`     // those that are not 0: time, mpi, cpu, p2p, ... (docs/metrics.md)
 	Functions []FunctionSum `json:"functions"` // by falling exclusive time, at most max (default 200)
@@ -231,25 +233,14 @@ type Stats struct {
 
 // Bounds is a number that lies between two others: exact numbers are plain JSON numbers, others
 // {"lower":..,"upper":..,"about":..}, about being the best guess.
-type Bounds struct{ Lower, Upper, About json.Number }
+type Bounds results.Limits
 
 // MarshalJSON writes a number, or an object with the bounds.
 func (b Bounds) MarshalJSON() ([]byte, error) {
 	if b.Lower == b.Upper {
-		return []byte(b.Lower), nil
+		return strconv.AppendUint(nil, b.Lower, 10), nil
 	}
-	return fmt.Appendf(nil, `{"lower":%s,"upper":%s,"about":%s}`, b.Lower, b.Upper, b.About), nil
-}
-
-// UnmarshalJSON reads either.
-func (b *Bounds) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] != '{' {
-		n := json.Number(text)
-		*b = Bounds{n, n, n}
-		return nil
-	}
-	type plain Bounds
-	return json.Unmarshal(text, (*plain)(b))
+	return fmt.Appendf(nil, `{"lower":%d,"upper":%d,"about":%d}`, b.Lower, b.Upper, b.About), nil
 }
 
 // ItemSum is a component of the window: ticks, calls or bytes, by the item.
@@ -498,10 +489,10 @@ type IntervalNode struct {
 	End          uint64        `json:"end"`
 	Efficiency   numbers.Ratio `json:"efficiency"` // null: undefined
 	POP          Efficiencies  `json:"pop"`
-	Lost         json.Number   `json:"lost"`      // ticks of all processes
-	Execution    json.Number   `json:"execution"` // ticks
-	MPI          json.Number   `json:"mpi"`
-	Wait         json.Number   `json:"wait"`
+	Lost         uint64        `json:"lost"`      // ticks of all processes
+	Execution    uint64        `json:"execution"` // ticks
+	MPI          uint64        `json:"mpi"`
+	Wait         uint64        `json:"wait"`
 }
 
 // Efficiencies are those of POP, as coppice report RUN.xtf pop has them; null where they are not known.
@@ -580,29 +571,29 @@ type Matrix struct {
 // ranks goes, ranks merged to columns. Values are ticks, one for each column; exact=1 reads the calls at the borders. With item=NAME or
 // region=N it has that item, or the time in that function itself on all locations of a rank, too.
 type Profile struct {
-	Begin  uint64        `json:"begin"`
-	End    uint64        `json:"end"`
-	Ranks  string        `json:"ranks"`
-	Merged int           `json:"merged"` // processes in a column, the last one may have fewer
-	First  []uint32      `json:"first"`  // lowest rank of each column
-	Count  []int         `json:"count"`  // processes in it
-	Series []Series      `json:"series"` // the components of states (xtf.Parts), each without its parts: they add up to time
-	Time   []json.Number `json:"time"`
-	Wait   []json.Number `json:"wait"`   // part of the MPI time
-	Waits  Bounds        `json:"waits"`  // its sum
-	Unit   string        `json:"unit"`   // of Values: ticks, count, bytes
-	Values []json.Number `json:"values"` // of item or region, in the item's unit; best guesses unless exact
-	Exact  bool          `json:"exact"`
-	Lost   []table.Lost  `json:"lost"`
-	Cost   Cost          `json:"cost"`
+	Begin  uint64       `json:"begin"`
+	End    uint64       `json:"end"`
+	Ranks  string       `json:"ranks"`
+	Merged int          `json:"merged"` // processes in a column, the last one may have fewer
+	First  []uint32     `json:"first"`  // lowest rank of each column
+	Count  []int        `json:"count"`  // processes in it
+	Series []Series     `json:"series"` // the components of states (xtf.Parts), each without its parts: they add up to time
+	Time   []uint64     `json:"time"`
+	Wait   []uint64     `json:"wait"`   // part of the MPI time
+	Waits  Bounds       `json:"waits"`  // its sum
+	Unit   string       `json:"unit"`   // of Values: ticks, count, bytes
+	Values []uint64     `json:"values"` // of item or region, in the item's unit; best guesses unless exact
+	Exact  bool         `json:"exact"`
+	Lost   []table.Lost `json:"lost"`
+	Cost   Cost         `json:"cost"`
 }
 
 // Series is a component by column.
 type Series struct {
-	Item   string        `json:"item"`
-	Class  int           `json:"class"` // of time in tiles, whose colour it has
-	Values []json.Number `json:"values"`
-	Sum    Bounds        `json:"sum"`
+	Item   string   `json:"item"`
+	Class  int      `json:"class"` // of time in tiles, whose colour it has
+	Values []uint64 `json:"values"`
+	Sum    Bounds   `json:"sum"`
 }
 
 // CallTree is the answer of api/calltree?t=A..B&ranks=SET&max=M (default 500, bound 5000): the call paths of the window with most time, depth
@@ -614,6 +605,7 @@ type CallTree struct {
 	Merged int          `json:"merged"` // processes in a column of CallNode.By, as in Profile, 64 columns at most
 	First  []uint32     `json:"first"`  // lowest rank of each column
 	Count  []int        `json:"count"`  // processes in it
+	Time   uint64       `json:"time"`   // of the locations, as in Stats
 	Nodes  []CallNode   `json:"nodes"`
 	More   int          `json:"more"`   // paths with less time, left out
 	Folded uint64       `json:"folded"` // calls that count as their caller's own time: of more than 2^14 paths

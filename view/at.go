@@ -17,8 +17,8 @@ const (
 	mostLooked = 4096 // rows looked at for one call
 )
 
-// at answers api/at.
-func (s *Server) at(_ context.Context, p *params) (any, error) {
+// getAt answers api/at.
+func getAt(_ context.Context, p *params) (any, error) {
 	p.needRows()
 	loc := p.loc()
 	x := &At{T: p.number("t", p.run.first, 0, 1<<64-1), Stack: []Call{}, Message: []Message{}, Waits: []Wait{}, Interval: []Execution{}}
@@ -73,22 +73,22 @@ func (x *run) stackAt(to *At, p trace.P, n uint64) error {
 
 // neighbours fills the calls that begin before and after the innermost one, or the time.
 func (x *run) neighbours(to *At, a *xtf.Array) error {
-	var before, behind uint64
+	var before, following uint64
 	if len(to.Stack) > 0 {
-		before, behind = to.Stack[0].N, to.Stack[0].N+1
+		before, following = to.Stack[0].N, to.Stack[0].N+1
 	} else {
 		n, err := a.RankAfter(to.T)
 		if err != nil {
 			return err
 		}
-		before, behind = n, n
+		before, following = n, n
 	}
 	if before > 0 {
 		before--
 		to.Previous = &before
 	}
-	if behind < a.Len() {
-		to.Next = &behind
+	if following < a.Len() {
+		to.Next = &following
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (x *run) about(to *At, p trace.P) error {
 		return err
 	}
 	var err error
-	for _, c := range results.Overlapping[xtf.CPath](x.Run, p, to.T, behind(to.T), &err) {
+	for _, c := range results.Overlapping[xtf.CPath](x.Run, p, to.T, after(to.T), &err) {
 		piece := x.pieceOf(p, c)
 		to.Critical = &piece
 		break
@@ -115,18 +115,18 @@ func (x *run) about(to *At, p trace.P) error {
 	if err != nil {
 		return err
 	}
-	to.Interval, _, err = x.executions(p, to.T, behind(to.T), anyNode, mostAbout)
+	to.Interval, _, err = x.executions(p, to.T, after(to.T), anyNode, mostAbout)
 	return err
 }
 
 // after is the tick after t.
-func behind(t uint64) uint64 { return max(t, t+1) }
+func after(t uint64) uint64 { return max(t, t+1) }
 
 // within passes the rows of a type that begin in a call, up to mostLooked.
 func within[T any, R xtf.Form[T]](x *run, p trace.P, c *Call, err *error) iter.Seq2[uint64, *T] {
 	return func(yield func(uint64, *T) bool) {
 		looked := 0
-		for n, row := range results.Begun[T, R](x.Run, p, c.Begin, behind(c.End), err) {
+		for n, row := range results.Begun[T, R](x.Run, p, c.Begin, after(c.End), err) {
 			if looked++; looked > mostLooked || !yield(n, row) {
 				return
 			}
@@ -175,7 +175,7 @@ func (x *run) fileOpOf(to *At, p trace.P, c *Call) (err error) {
 
 // waitsAt fills the waits at the time and in the innermost MPI call, there also with what they belong to.
 func (x *run) waitsAt(to *At, p trace.P) (err error) {
-	begin, end := to.T, behind(to.T)
+	begin, end := to.T, after(to.T)
 	if len(to.Stack) > 0 && to.Stack[0].Class != xtf.ShareOwn {
 		begin, end = min(begin, to.Stack[0].Begin), max(end, to.Stack[0].End)
 	}
@@ -220,8 +220,8 @@ type step struct {
 	want    func(c *xtf.Call) bool // nil: any call
 }
 
-// next answers api/next.
-func (s *Server) next(ctx context.Context, p *params) (any, error) {
+// getNext answers api/next.
+func getNext(ctx context.Context, p *params) (any, error) {
 	p.needRows()
 	loc := p.loc()
 	kind, way := p.choice("kind", "call", "region"), p.choice("step", "1", "-1")

@@ -19,8 +19,8 @@ const (
 	treeColumns   = 64
 )
 
-// callTree answers api/calltree.
-func (s *Server) callTree(ctx context.Context, p *params) (any, error) {
+// getCallTree answers api/calltree.
+func getCallTree(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(500, 5000)
 	if p.err != nil {
 		return nil, p.err
@@ -47,7 +47,7 @@ func (s *Server) callTree(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &CallTree{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: c.merged, First: c.first, Count: c.count, Nodes: []CallNode{}, Folded: t.folded, Lost: append([]table.Lost{}, lost...)}
+	v := &CallTree{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: c.merged, First: c.first, Count: c.count, Time: t.time, Nodes: []CallNode{}, Folded: t.folded, Lost: append([]table.Lost{}, lost...)}
 	t.list(v, limit)
 	return v, nil
 }
@@ -60,6 +60,7 @@ type callPaths struct {
 	nodes   []callNode
 	of      map[[2]uint32]int // of a path and the region of a call in it
 	folded  uint64
+	time    uint64
 }
 
 // callNode is a path, with its ticks in the window.
@@ -79,6 +80,14 @@ type openCall struct {
 
 // add adds the calls and waits of a location.
 func (t *callPaths) add(p trace.P) (err error) {
+	if t.x.Defs.Location(p).Type == trace.MetricLocation {
+		return nil
+	}
+	life, err := t.x.Life(p)
+	if err != nil {
+		return err
+	}
+	t.time += results.Inside(life.Begin, life.End, t.o.begin, t.o.end)
 	process, _ := t.x.Defs.Process(p)
 	column := t.columns.place[process]
 	var open []openCall // those around the last one

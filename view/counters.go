@@ -15,8 +15,8 @@ const (
 	readingsOfBin = 1024
 )
 
-// counter answers api/counter.
-func (s *Server) counter(ctx context.Context, p *params) (any, error) {
+// getCounter answers api/counter.
+func getCounter(ctx context.Context, p *params) (any, error) {
 	loc := p.loc()
 	begin, end := p.span()
 	bins := p.number("bins", 512, 1, counterBins)
@@ -28,7 +28,7 @@ func (s *Server) counter(ctx context.Context, p *params) (any, error) {
 		return nil, p.err
 	}
 	var err error
-	r := &readings{metric: int(metric), begin: begin, end: max(end, behind(begin)), of: results.NewCounters(p.run.Defs)}
+	r := &readings{metric: int(metric), begin: begin, end: max(end, after(begin)), of: results.NewCounters(p.run.Defs)}
 	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
 	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
 	r.count = make([]uint64, bins)
@@ -58,7 +58,13 @@ func (r *readings) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.before(n1); err != nil {
+	err = r.a.Each(n1-min(n1, mostLooked), n1, func(_ uint64, row []byte) bool {
+		if v, ok := r.value(row); ok {
+			r.to.Before = &v
+		}
+		return true
+	})
+	if err != nil {
 		return err
 	}
 	r.to.Rows = n2 - n1
@@ -83,16 +89,6 @@ func (r *readings) read(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// before finds the reading before the window, among the last rows there.
-func (r *readings) before(n uint64) error {
-	return r.a.Each(n-min(n, mostLooked), n, func(_ uint64, row []byte) bool {
-		if v, ok := r.value(row); ok {
-			r.to.Before = &v
-		}
-		return true
-	})
 }
 
 // value is the value of a row of the metric; what is not a number is none.

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/results"
@@ -14,14 +15,14 @@ import (
 // mostFileRows is how many operations on files one answer looks at.
 const mostFileRows = 1 << 20
 
-// files answers api/files. It reads the operations twice: for the sums of all files, and for the bins of those that are listed.
-func (s *Server) files(ctx context.Context, p *params) (any, error) {
+// getFiles answers api/files. It reads the operations twice: for the sums of all files, and for the bins of those that are listed.
+func getFiles(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(6, 64)
 	bins := p.number("bins", 256, 1, counterBins)
 	if p.err != nil {
 		return nil, p.err
 	}
-	begin, end := o.begin, max(o.end, behind(o.begin))
+	begin, end := o.begin, max(o.end, after(o.begin))
 	v := &Files{Begin: begin, BinTicks: float64(end-begin) / float64(bins), List: []FileUse{}, Complete: true}
 	names, uses := p.run.Defs.IoFiles(), map[string]*FileUse{}
 	each := func(f func(name string, op *xtf.IO)) ([]table.Lost, error) {
@@ -49,11 +50,7 @@ func (s *Server) files(ctx context.Context, p *params) (any, error) {
 	if v.Lost = append([]table.Lost{}, lost...); err != nil {
 		return nil, err
 	}
-	var list []*FileUse
-	for _, u := range uses {
-		list = append(list, u)
-	}
-	slices.SortFunc(list, func(a, b *FileUse) int { return cmp.Or(cmp.Compare(b.Ticks, a.Ticks), cmp.Compare(a.Name, b.Name)) })
+	list := slices.SortedFunc(maps.Values(uses), func(a, b *FileUse) int { return cmp.Or(cmp.Compare(b.Ticks, a.Ticks), cmp.Compare(a.Name, b.Name)) })
 	v.More = max(0, len(list)-limit)
 	list = list[:len(list)-v.More]
 	for _, u := range list {
@@ -61,18 +58,14 @@ func (s *Server) files(ctx context.Context, p *params) (any, error) {
 	}
 	_, err = each(func(name string, op *xtf.IO) {
 		if u := uses[name]; u.Busy != nil {
-			u.spread(max(op.T, begin)-begin, max(min(op.End, end), begin)-begin, v.BinTicks)
+			from, to, bin := float64(max(op.T, begin)-begin), float64(max(min(op.End, end), begin)-begin), v.BinTicks
+			for k := int(from / bin); k < len(u.Busy) && float64(k)*bin < to; k++ {
+				u.Busy[k] += max(0, min(to, float64(k+1)*bin)-max(from, float64(k)*bin)) / bin
+			}
 		}
 	})
 	for _, u := range list {
 		v.List = append(v.List, *u)
 	}
 	return v, err
-}
-
-// spread adds an operation, from and to in ticks after the begin, to the bins.
-func (u *FileUse) spread(from, to uint64, bin float64) {
-	for k := int(float64(from) / bin); k < len(u.Busy) && float64(k)*bin < float64(to); k++ {
-		u.Busy[k] += max(0, min(float64(to), float64(k+1)*bin)-max(float64(from), float64(k)*bin)) / bin
-	}
 }

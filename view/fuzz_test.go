@@ -61,6 +61,11 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: status %d: %s", bad, w.Code, w.Body)
 		}
 	}
+	for range 20 { // of several faults the same one each time
+		if w := ask(s, "meta?b=1&a=1&c=1"); !strings.Contains(w.Body.String(), `"where":"a"`) {
+			t.Fatalf("%s", w.Body)
+		}
+	}
 }
 
 // FuzzFile: a damaged file makes errors and locations that are left out, and nothing else.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/report"
-	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -16,8 +15,8 @@ import (
 // mostNodes is how many intervals an answer lists.
 const mostNodes = 10000
 
-// intervals answers api/intervals.
-func (s *Server) intervals(_ context.Context, p *params) (any, error) {
+// getIntervals answers api/intervals.
+func getIntervals(_ context.Context, p *params) (any, error) {
 	return p.run.tree.of(0, p.run.readTree)
 }
 
@@ -41,8 +40,15 @@ func (x *run) readTree() (*Intervals, error) {
 	v, n := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes), Lost: append([]table.Lost{}, lost...)}, 0
 	err = results.Load(x.Run, xtf.WholeRun, func(r *xtf.Interval) {
 		if n < len(doc.Nodes)-v.More {
-			node := nodeOf(doc.Nodes[n], r)
-			node.POP = of[fmt.Sprint(doc.Nodes[n].Path)]
+			i := doc.Nodes[n]
+			node := IntervalNode{
+				Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Text, Name: i.Name, File: i.File, Line: i.Line,
+				Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency, POP: of[fmt.Sprint(i.Path)],
+				Lost: uint64(max(i.Ticks.Lost.Floor(), 0)), Execution: i.Ticks.Execution, MPI: uint64(max(i.Ticks.MPI, 0)), // 0 where not known
+			}
+			if i.Waits != nil {
+				node.Wait = uint64(max(i.Waits.Total, 0))
+			}
 			v.Nodes = append(v.Nodes, node)
 		}
 		n++
@@ -53,23 +59,8 @@ func (x *run) readTree() (*Intervals, error) {
 	return v, err
 }
 
-func nodeOf(i *results.Interval, r *xtf.Interval) IntervalNode {
-	n := IntervalNode{
-		Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Label(), Name: i.Name, File: i.File, Line: i.Line,
-		Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency,
-		Lost: orZero(numbers.Sum(i.Ticks.Lost.Floor())), Execution: decimal(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
-	}
-	if i.Waits != nil {
-		n.Wait = orZero(i.Waits.Total)
-	}
-	return n
-}
-
-// orZero is a sum as a number; one that is not known, below 0, is 0.
-func orZero(v numbers.Sum) json.Number { return decimal(uint64(max(v, 0))) }
-
-// interval answers api/interval/{node}.
-func (s *Server) interval(ctx context.Context, p *params) (any, error) {
+// getInterval answers api/interval/{node}.
+func getInterval(ctx context.Context, p *params) (any, error) {
 	n, err := parseDecimal(p.tail)
 	if err != nil || n >= uint64(p.run.meta.Intervals) {
 		return nil, missing("interval/" + p.tail)
@@ -115,14 +106,14 @@ func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) erro
 		}
 		return err
 	})
-	return err // what is lost is told with the characteristics
+	return err // what is lost is reported with the characteristics
 }
 
 // anyNode stands for all intervals.
 const anyNode = 1<<64 - 1
 
-// executionsOf answers api/executions.
-func (s *Server) executionsOf(_ context.Context, p *params) (any, error) {
+// getExecutions answers api/executions.
+func getExecutions(_ context.Context, p *params) (any, error) {
 	loc := p.loc()
 	begin, end := p.span()
 	node, limit := p.number("node", anyNode, 0, anyNode), p.limit(500, 4096)
@@ -163,8 +154,8 @@ func (x *run) executions(p trace.P, begin, end, node uint64, limit int) ([]Execu
 	return list, false, err
 }
 
-// classesOf answers api/classes.
-func (s *Server) classesOf(_ context.Context, p *params) (any, error) {
+// getClasses answers api/classes.
+func getClasses(_ context.Context, p *params) (any, error) {
 	c, err := report.NewClasses(p.run.Run)
 	if err != nil {
 		return nil, err

@@ -163,7 +163,7 @@ func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error 
 // watch ends the server when nobody asked for long.
 func (s *Server) watch(ctx context.Context, stop func(), idle time.Duration) {
 	for {
-		left := idle - s.Idle()
+		left := idle - time.Since(time.Unix(s.active.Load(), 0)) // nobody asked anything
 		if left <= 0 {
 			stop()
 			return

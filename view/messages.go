@@ -18,8 +18,8 @@ const (
 	densityLocations = 4096
 )
 
-// messages answers api/messages.
-func (s *Server) messages(ctx context.Context, p *params) (any, error) {
+// getMessages answers api/messages.
+func getMessages(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(mostMessages, mostMessages)
 	only := p.choice("only", "all", "late")
 	if p.err != nil {
@@ -169,7 +169,7 @@ func (l *Arrows) add(from, to trace.P, send, recv *xtf.P2P, sendN, recvN, wait u
 // waited is how long a receive waited for its sender.
 func (q *arrows) waited(p trace.P, n uint64, m *xtf.P2P) (_ uint64, err error) {
 	looked := 0
-	for _, w := range results.Overlapping[xtf.Wait](q.x.Run, p, m.T, max(m.End, behind(m.T)), &err) {
+	for _, w := range results.Overlapping[xtf.Wait](q.x.Run, p, m.T, max(m.End, after(m.T)), &err) {
 		if w.RecN == n && w.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
 			return max(w.T, w.End) - w.T, nil
 		}
@@ -194,7 +194,7 @@ func (q *arrows) density(ctx context.Context) error {
 	}
 	lost, err := gather(ctx, q.x, list, "messages", func(p trace.P) (v series, err error) {
 		if v.of, err = q.x.array(p, xtf.TypeP2P); err == nil {
-			v.sums, err = v.of.SumsAlong(q.begin, q.end, densityBins)
+			v.sums, err = v.of.Sums().Along(q.begin, q.end, densityBins)
 		}
 		if err == nil {
 			err = q.check(v.of, v.sums)
@@ -315,8 +315,8 @@ func (k *kept[T]) of(key int, f func() (*T, error)) (*T, error) {
 	return v, err
 }
 
-// matrix answers api/matrix.
-func (s *Server) matrix(ctx context.Context, p *params) (any, error) {
+// getMatrix answers api/matrix.
+func getMatrix(ctx context.Context, p *params) (any, error) {
 	cells := p.number("cells", matrixCells, 1, matrixCells)
 	if p.needRows(); p.err != nil {
 		return nil, p.err

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -31,13 +32,23 @@ type run struct {
 	meta        RunMeta
 }
 
+// locationTypes are the types of locations that have a name of their own.
+var locationTypes = map[trace.LocationType]string{trace.CPUThread: "cpu", trace.AcceleratorStream: "accelerator", trace.MetricLocation: "metric"}
+
 // exactTimes is the largest tick that a double tells from its neighbours.
 const exactTimes = 1<<53 - 1
 
 // openRun reads what requests need; its cost depends on the definitions alone.
 func openRun(r *results.Run) (*run, error) {
 	x := &run{Run: r}
-	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
+	x.classes = sync.OnceValues(func() ([]xtf.Member, error) {
+		t, err := r.File.Classes()
+		if err != nil || t == nil {
+			return nil, err
+		}
+		return t.Members, nil
+	})
+	x.paths = sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
 	x.lives = sync.OnceValue(x.readLives)
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
@@ -121,15 +132,6 @@ func (x *run) setGroups() error {
 		x.meta.Groups = append(x.meta.Groups, n)
 	}
 	return nil
-}
-
-// readClasses reads the class of every process; none where they were not computed.
-func (x *run) readClasses() ([]xtf.Member, error) {
-	t, err := x.File.Classes()
-	if err != nil || t == nil {
-		return nil, err
-	}
-	return t.Members, nil
 }
 
 // life is the ticks from the first event of a location to its last one, or what is wrong with it.
@@ -273,16 +275,16 @@ func itemClass(i xtf.Item) int {
 	return results.ItemShare(i)
 }
 
-// meta answers api/meta.
-func (s *Server) meta(_ context.Context, _ *params) (any, error) {
-	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
+// getMeta answers api/meta.
+func getMeta(_ context.Context, p *params) (any, error) {
+	m := &Meta{Schema: Schema, Version: p.s.version, Tool: p.s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
 		TileBins: tileBins, TileRows: tileRows, TileSpans: tileSpans, Messages: mostMessages, Matrix: matrixCells,
 		Columns: profileColumns, CounterBins: counterBins,
 	}}
-	for _, x := range s.runs {
+	for _, x := range p.s.runs {
 		m.Runs = append(m.Runs, x.meta)
 	}
-	m.Classes = results.ClassWords(s.runs[0].Run, numClasses, stateClass)
+	m.Classes = results.ClassWords(p.s.runs[0].Run, numClasses, stateClass)
 	for i := range xtf.NumItems {
 		m.Words[i.String()] = results.ItemWord(i)
 	}
@@ -301,8 +303,8 @@ const (
 	mostLocations  = 4096
 )
 
-// locations answers api/locations.
-func (s *Server) locations(_ context.Context, p *params) (any, error) {
+// getLocations answers api/locations.
+func getLocations(_ context.Context, p *params) (any, error) {
 	n := uint64(p.run.Defs.NumLocations())
 	from, limit := p.number("from", 0, 0, n), p.limit(mostLocations, mostLocations)
 	if p.err != nil {
@@ -359,7 +361,7 @@ func (x *run) location(p trace.P) (Location, error) {
 		return Location{}, err
 	}
 	loc := Location{
-		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: locationType(l.Type), Class: x.classOf(process), Events: row.Events, Counter: -1,
+		Location: int(p), Process: process, Thread: thread, Name: d.Text(l.Name), Type: cmp.Or(locationTypes[l.Type], "other"), Class: x.classOf(process), Events: row.Events, Counter: -1,
 	}
 	loc.Group, loc.Node = d.Place(l.Group)
 	for _, of := range x.places {
@@ -397,18 +399,6 @@ func topologies(d *trace.Definitions) ([]Topology, []map[uint32][]uint32) {
 		}
 	}
 	return list, places
-}
-
-func locationType(t trace.LocationType) string {
-	switch t {
-	case trace.CPUThread:
-		return "cpu"
-	case trace.AcceleratorStream:
-		return "accelerator"
-	case trace.MetricLocation:
-		return "metric"
-	}
-	return "other"
 }
 
 func counters(d *trace.Definitions) []Counter {

@@ -27,8 +27,8 @@ type find struct {
 	to    *Search
 }
 
-// search answers api/search.
-func (s *Server) search(ctx context.Context, p *params) (any, error) {
+// getSearch answers api/search.
+func getSearch(ctx context.Context, p *params) (any, error) {
 	q, limit := p.text("q", mostQuery), p.limit(50, 1000)
 	if p.err != nil {
 		return nil, p.err

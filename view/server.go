@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -86,10 +87,10 @@ func New(runs []*results.Run, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.routes = map[string]endpoint{
-		"meta": s.meta, "locations": s.locations, "tile": s.tile, "stats": s.stats, "at": s.at, "next": s.next,
-		"messages": s.messages, "waits": s.waits, "causes": s.causes, "critical": s.critical, "matrix": s.matrix, "profile": s.profile, "counter": s.counter,
-		"intervals": s.intervals, "interval": s.interval, "executions": s.executionsOf, "classes": s.classesOf, "search": s.search, "calltree": s.callTree, "files": s.files,
-		"compare": s.compare, "arrow": s.arrow,
+		"meta": getMeta, "locations": getLocations, "tile": getTile, "stats": getStats, "at": getAt, "next": getNext,
+		"messages": getMessages, "waits": getWaits, "causes": getCauses, "critical": getCritical, "matrix": getMatrix, "profile": getProfile, "counter": getCounter,
+		"intervals": getIntervals, "interval": getInterval, "executions": getExecutions, "classes": getClasses, "search": getSearch, "calltree": getCallTree, "files": getFiles,
+		"compare": getCompare, "arrow": getArrow,
 	}
 	s.touch()
 	return s, nil
@@ -97,12 +98,6 @@ func New(runs []*results.Run, o Options) (*Server, error) {
 
 // Token is what a request must show.
 func (s *Server) Token() string { return s.o.Token }
-
-// Base is the path of the page, without the slash at its end.
-func (s *Server) Base() string { return s.o.Base }
-
-// Idle is how long nobody asked anything.
-func (s *Server) Idle() time.Duration { return time.Since(time.Unix(s.active.Load(), 0)) }
 
 func (s *Server) touch() { s.active.Store(time.Now().Unix()) }
 
@@ -146,8 +141,14 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	p, err := s.params(r, rest)
+	keep := "private, no-cache"
 	if err == nil {
-		p.checkVersion()
+		v := p.text("v", 64)
+		if v != "" && v != s.version {
+			p.wrong(&problem{http.StatusConflict, Failure{"another version", "v=" + clip(v), "the server shows another file now, or is another program", "Load the page again"}})
+		} else if v != "" { // for ever: the address names the version
+			keep = "private, max-age=31536000, immutable"
+		}
 		err = p.err
 	}
 	if err != nil {
@@ -156,7 +157,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	w.Header().Set("ETag", `"`+s.version+`"`)
 	w.Header().Set("Vary", "Accept-Encoding, Cookie, Authorization")
-	w.Header().Set("Cache-Control", p.caching())
+	w.Header().Set("Cache-Control", keep)
 	if r.Header.Get("If-None-Match") == `"`+s.version+`"` {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -219,28 +220,11 @@ func (p *params) wrong(err error) {
 	}
 }
 
-// checkVersion refuses requests about another file or another program.
-func (p *params) checkVersion() {
-	if v := p.text("v", 64); v != "" && v != p.s.version {
-		p.wrong(&problem{http.StatusConflict, Failure{
-			"another version", "v=" + clip(v), "the server shows another file now, or is another program", "Load the page again",
-		}})
-	}
-}
-
-// caching is how long an answer may be kept: for ever, if its address names the version.
-func (p *params) caching() string {
-	if p.v.Get("v") != "" {
-		return "private, max-age=31536000, immutable"
-	}
-	return "private, no-cache"
-}
-
 // rest complains about parameters that nobody read.
 func (p *params) rest() error {
-	for name := range p.v {
+	for _, name := range slices.Sorted(maps.Keys(p.v)) {
 		if !slices.Contains(p.used, name) {
-			return bad(clip(name), "the endpoint has no such parameter", "Leave it away")
+			return bad(clip(name), "the endpoint has no such parameter", "Leave it out")
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ func TestRunningTotals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := a.SumsAlong(0, xtf.Never, densityBins)
+	s, err := a.Sums().Along(0, xtf.Never, densityBins)
 	if err != nil {
 		t.Fatal(err)
 	}

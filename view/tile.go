@@ -145,8 +145,8 @@ func newPicture(g *grid) *picture {
 	return x
 }
 
-// tile answers api/tile/{z}/{x}/{rows}.
-func (s *Server) tile(ctx context.Context, p *params) (any, error) {
+// getTile answers api/tile/{z}/{x}/{rows}.
+func getTile(ctx context.Context, p *params) (any, error) {
 	if p.needRows(); p.err != nil {
 		return nil, p.err
 	}
@@ -359,7 +359,7 @@ func (t *picture) encode() []byte {
 	if t.f == 0 {
 		flags |= tileKnowsWaits
 	}
-	if t.isExact() {
+	if !slices.ContainsFunc(t.flags, func(f uint8) bool { return f&binExact == 0 }) {
 		flags |= tileIsExact
 	}
 	le.PutUint16(b[6:], flags)
@@ -374,10 +374,6 @@ func (t *picture) encode() []byte {
 		le.PutUint32(b[tileHead+4*i:], v)
 	}
 	return t.appendSpans(slices.Grow(b, 34*s))
-}
-
-func (t *picture) isExact() bool {
-	return !slices.ContainsFunc(t.flags, func(f uint8) bool { return f&binExact == 0 })
 }
 
 // appendSpans writes the calls column by column.
@@ -470,18 +466,13 @@ func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
 	for b := i*tileBins + b1; b <= i*tileBins+b2; b++ {
 		t.region[b] = region
 		for k := range t.share {
-			t.share[k][b] = widened(r.Share[k], width, inRun)
+			t.share[k][b] = r.Share[k]
+			if inRun < width && inRun > 0 {
+				t.share[k][b] = uint8(min(numbers.MulDiv(uint64(r.Share[k]), width, inRun), 255))
+			}
 		}
 		t.calls[b] = callsByte(uint64(r.Rows))
 	}
-}
-
-// widened is a share of width ticks as one of part of them.
-func widened(share uint8, width, part uint64) uint8 {
-	if part >= width || part == 0 {
-		return share
-	}
-	return uint8(min(numbers.MulDiv(uint64(share), width, part), 255))
 }
 
 // callsByte is 0 for none, else one more than the logarithm.
@@ -573,7 +564,7 @@ func (x *run) paintWaits(t *picture, i int, p trace.P) error {
 
 // waitsAlong adds the waits from running totals at the borders of pages, even in between.
 func (t *picture) waitsAlong(a *xtf.Array, ticks []uint64) error {
-	s, err := a.SumsAlong(t.begin, t.end, tileBins)
+	s, err := a.Sums().Along(t.begin, t.end, tileBins)
 	if err != nil {
 		return err
 	}

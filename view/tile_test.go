@@ -352,13 +352,13 @@ func TestWaitsAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		pic, ticks := newPicture(g), make([]uint64, tileBins)
-		series, err := a.SumsAlong(pic.begin, pic.end, tileBins)
+		series, err := a.Sums().Along(pic.begin, pic.end, tileBins)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := uint64(0)
 		for k := range series.K {
-			want += a.Totals()[k]
+			want += a.Sums().Totals()[k]
 		}
 		for k := 0; k+1 < len(series.T); k++ {
 			sum := uint64(0)

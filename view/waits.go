@@ -26,8 +26,8 @@ type waitRow struct {
 	w     xtf.Wait
 }
 
-// waits answers api/waits.
-func (s *Server) waits(ctx context.Context, p *params) (any, error) {
+// getWaits answers api/waits.
+func getWaits(ctx context.Context, p *params) (any, error) {
 	o, limit := p.summed(), p.limit(100, 1000)
 	o.types = []xtf.TypeID{xtf.TypeWait}
 	pattern := p.choice("pattern", append([]string{"all"}, patternNames()...)...)
@@ -153,7 +153,7 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 		if err != nil {
 			return err
 		}
-		s, err := a.SumsAlong(h.o.begin, h.o.end, waitPieces)
+		s, err := a.Sums().Along(h.o.begin, h.o.end, waitPieces)
 		if err != nil {
 			return err
 		}
@@ -192,8 +192,8 @@ func (h *waitSearch) counts(i xtf.Item) bool {
 	return i.String() == h.pattern
 }
 
-// causes answers api/causes.
-func (s *Server) causes(_ context.Context, p *params) (any, error) {
+// getCauses answers api/causes.
+func getCauses(_ context.Context, p *params) (any, error) {
 	limit := p.limit(50, 1000)
 	if p.needRows(); p.err != nil {
 		return nil, p.err
@@ -209,8 +209,8 @@ func (s *Server) causes(_ context.Context, p *params) (any, error) {
 // mostPieceRows is how many rows of the critical path one answer looks at.
 const mostPieceRows = 1 << 20
 
-// critical answers api/critical.
-func (s *Server) critical(ctx context.Context, p *params) (any, error) {
+// getCritical answers api/critical.
+func getCritical(ctx context.Context, p *params) (any, error) {
 	begin, end := p.span()
 	limit := p.limit(2000, 10000)
 	if p.needRows(); p.err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -88,16 +87,16 @@ func TestProfile(t *testing.T) {
 			for c := range v.First {
 				sum := uint64(0)
 				for _, l := range v.Series {
-					sum += integer(t, l.Values[c])
+					sum += l.Values[c]
 				}
-				if want := integer(t, v.Time[c]); sum != want {
+				if want := v.Time[c]; sum != want {
 					t.Errorf("column %d: parts of %d ticks of %d", c, sum, want)
 				}
-				total += integer(t, v.Time[c])
+				total += v.Time[c]
 				members += v.Count[c]
 			}
 			if i := slices.IndexFunc(xtf.Parts, func(i xtf.Item) bool { return i == xtf.ItemCPU }); members != s.runs[0].meta.Processes ||
-				all.Items[0].Item != "time" || all.Items[0].Sum.lower != total || integer(t, v.Series[i].Values[0]) == 0 {
+				all.Items[0].Item != "time" || all.Items[0].Sum.lower != total || v.Series[i].Values[0] == 0 {
 				t.Errorf("%d ticks in %d ranks, want %v", total, members, all.Items[0].Sum.lower)
 			}
 		}
@@ -115,13 +114,13 @@ func TestProfileBounds(t *testing.T) {
 			if !exact.Exact {
 				t.Fatalf("%s of %d processes has bounds", path, s.runs[0].meta.Processes)
 			}
-			encloses := func(what string, e, a Bounds, values []json.Number) {
+			encloses := func(what string, e, a Bounds, values []uint64) {
 				t.Helper()
 				sum := uint64(0)
 				for _, v := range values {
-					sum += integer(t, v)
+					sum += v
 				}
-				if v := integer(t, e.About); v != sum || v < integer(t, a.Lower) || v > integer(t, a.Upper) || integer(t, a.About) < integer(t, a.Lower) || integer(t, a.About) > integer(t, a.Upper) {
+				if v := e.About; v != sum || v < a.Lower || v > a.Upper || a.About < a.Lower || a.About > a.Upper {
 					t.Errorf("%s: %s is %d and between %+v; the columns have %d", path, what, v, a, sum)
 				}
 			}
@@ -131,15 +130,6 @@ func TestProfileBounds(t *testing.T) {
 			encloses("waiting", exact.Waits, about.Waits, exact.Wait)
 		}
 	})
-}
-
-func integer(t testing.TB, n json.Number) uint64 {
-	t.Helper()
-	v, err := strconv.ParseUint(string(n), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // TestCounter compares bins of metrics with all readings.
@@ -229,7 +219,7 @@ func TestIntervals(t *testing.T) {
 			Path  []int
 			Ticks struct{ Execution uint64 }
 		}
-		if err := json.Unmarshal(one.Interval, &root); err != nil || len(root.Path) != 1 || json.Number(strconv.FormatUint(root.Ticks.Execution, 10)) != tree.Nodes[0].Execution {
+		if err := json.Unmarshal(one.Interval, &root); err != nil || len(root.Path) != 1 || root.Ticks.Execution != tree.Nodes[0].Execution {
 			t.Errorf("characteristics %s: %v", one.Interval[:min(200, len(one.Interval))], err)
 		}
 	})
@@ -383,12 +373,15 @@ func TestCallTree(t *testing.T) {
 			}
 			delete(paths, at)
 		}
+		if all := answer[Stats](t, s, "stats?exact=1").Time; v.Time != want.Time || all != want.Time {
+			t.Errorf("shares of calls are of %d ticks, of functions of %d, of the report's paths of %d", v.Time, all, want.Time)
+		}
 		if len(paths) > 0 || v.More > 0 || v.Folded > 0 {
 			t.Errorf("%d paths of the graph are missing", len(paths))
 		}
 		all := uint64(0)
 		for _, p := range answer[Profile](t, s, "profile?exact=1").Wait {
-			all += integer(t, p)
+			all += p
 		}
 		if wait != all {
 			t.Errorf("paths wait %d ticks, processes %d", wait, all)
@@ -400,7 +393,7 @@ func TestCallTree(t *testing.T) {
 			own[n.Name] += n.Exclusive
 		}
 		for _, f := range answer[Stats](t, s, fmt.Sprintf("stats?max=1000&exact=1&t=%d..%d", begin, end)).Functions {
-			if got, want := own[f.Name], integer(t, f.Exclusive.Lower); got != want {
+			if got, want := own[f.Name], f.Exclusive.Lower; got != want {
 				t.Errorf("[%d, %d): %s has %d ticks in itself, statistics have %d", begin, end, f.Name, got, want)
 			}
 		}
@@ -429,4 +422,16 @@ func TestRecorders(t *testing.T) {
 	if recorders != 29 { // HIP memory, and those of two plugins, by otf2-print
 		t.Errorf("%d rows are recorders of metrics", recorders)
 	}
+}
+
+// UnmarshalJSON reads a number, or an object with the bounds.
+func (b *Bounds) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] != '{' {
+		var n uint64
+		err := json.Unmarshal(text, &n)
+		*b = Bounds{n, n, n}
+		return err
+	}
+	type plain Bounds
+	return json.Unmarshal(text, (*plain)(b))
 }

@@ -3,11 +3,9 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/lookup"
@@ -30,6 +28,7 @@ type windowOptions struct {
 type processWindow struct {
 	rank  uint32
 	items results.ItemLimits
+	alive uint64 // ticks of all its locations but recorders of metrics, from the first to the last event
 	cost  xtf.Stats
 }
 
@@ -62,7 +61,7 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 		if x.Defs.Location(at).Type == trace.MetricLocation {
 			continue
 		}
-		items, err := x.locationWindow(o, at, &v.cost)
+		items, err := x.locationWindow(o, at, v)
 		if err != nil {
 			return err
 		}
@@ -83,25 +82,23 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process) error 
 	return nil
 }
 
-// locationWindow is what one location did.
-func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items results.ItemLimits, err error) {
-	l, err := x.Running(p, st, o.types...)
+// locationWindow is what one location did; v gets what that cost, and how long the location was there.
+func (x *run) locationWindow(o *windowOptions, p trace.P, v *processWindow) (items results.ItemLimits, err error) {
+	l, err := x.Running(p, &v.cost, o.types...)
 	if err != nil {
 		return items, err
 	}
+	v.alive += results.Inside(l.First, l.Last, o.begin, o.end)
 	if !l.Cut && o.begin <= l.First && o.end > l.Last { // all of it: nothing to look up
 		return l.Window(0, xtf.Never, o.exact)
 	}
 	return l.Window(o.begin, o.end, o.exact)
 }
 
-func bounded(l results.Limits) Bounds {
-	return Bounds{Lower: decimal(l.Lower), Upper: decimal(l.Upper), About: decimal(l.About)}
-}
-
 // windowSums adds up processes.
 type windowSums struct {
 	processes uint64
+	alive     uint64
 	sums      results.ItemLimits
 	min, max  [xtf.NumItems]Extreme
 }
@@ -118,6 +115,7 @@ func (s *windowSums) add(v *processWindow) {
 		}
 	}
 	s.processes++
+	s.alive += v.alive
 }
 
 // items lists what is not 0; extremes are known in exact windows.
@@ -127,7 +125,7 @@ func (s *windowSums) items(exact bool) []ItemSum {
 		if s.sums[i].Upper == 0 {
 			continue
 		}
-		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: bounded(s.sums[i])}
+		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: Bounds(s.sums[i])}
 		if exact {
 			least, most := s.min[i], s.max[i]
 			v.Min, v.Max = &least, &most
@@ -150,8 +148,8 @@ func unitOf(i xtf.Item) string {
 // mostFunctions is how many regions statistics list at most.
 const mostFunctions = 10000
 
-// stats answers api/stats.
-func (s *Server) stats(ctx context.Context, p *params) (any, error) {
+// getStats answers api/stats.
+func getStats(ctx context.Context, p *params) (any, error) {
 	o, limit := p.summed(), p.limit(200, mostFunctions)
 	if p.err != nil {
 		return nil, p.err
@@ -162,7 +160,7 @@ func (s *Server) stats(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.Items, x.Processes = sums.items(o.exact), sums.processes
+	x.Items, x.Processes, x.Time = sums.items(o.exact), sums.processes, sums.alive
 	x.Lost, x.Cost.PageReads = append(x.Lost, lost...), cost.PageReads
 	return x, p.run.addFunctions(ctx, o, x, limit)
 }
@@ -189,10 +187,8 @@ func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, lim
 
 // boundsOf takes the middle for the best guess.
 func boundsOf(l lookup.Limits) Bounds {
-	return Bounds{decimal(l.Lower), decimal(l.Upper), decimal(l.Lower + (l.Upper-l.Lower)/2)}
+	return Bounds{Lower: l.Lower, About: l.Lower + (l.Upper-l.Lower)/2, Upper: l.Upper}
 }
-
-func decimal(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
 func (x *run) functions(ctx context.Context, o *windowOptions) (*lookup.Functions, []table.Lost, xtf.Stats, error) {
@@ -224,8 +220,8 @@ func sortLost(list []table.Lost) {
 	})
 }
 
-// profile answers api/profile.
-func (s *Server) profile(ctx context.Context, p *params) (any, error) {
+// getProfile answers api/profile.
+func getProfile(ctx context.Context, p *params) (any, error) {
 	o, columns := p.summed(), p.number("columns", profileColumns, 1, profileColumns)
 	names := []string{""}
 	for i := range xtf.NumItems {
@@ -255,9 +251,9 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		v.Unit = unitOf(xtf.Item(item))
 	}
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, Series{i.String(), itemClass(i), decimals(t.sums[k]), bounded(t.all[k])})
+		v.Series = append(v.Series, Series{i.String(), itemClass(i), t.sums[k], Bounds(t.all[k])})
 	}
-	v.Time, v.Wait, v.Waits, v.Values = decimals(t.time), decimals(t.wait), bounded(t.waits), decimals(t.values)
+	v.Time, v.Wait, v.Waits, v.Values = t.time, t.wait, Bounds(t.waits), t.values
 	return v, nil
 }
 
@@ -277,14 +273,6 @@ func (x *run) timeIn(ctx context.Context, o *windowOptions, region uint32, t *co
 			t.values[t.place[rank]] += v
 		}
 	})
-}
-
-func decimals(list []uint64) []json.Number {
-	out := make([]json.Number, len(list))
-	for i := range list {
-		out[i] = decimal(list[i])
-	}
-	return out
 }
 
 // columns add up neighbouring ranks of a set.
@@ -354,19 +342,19 @@ func (t *columns) add(v *processWindow) {
 	}
 }
 
-// compare answers api/compare.
-func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
-	if len(s.runs) < 2 {
+// getCompare answers api/compare.
+func getCompare(ctx context.Context, p *params) (any, error) {
+	if len(p.s.runs) < 2 {
 		return nil, &problem{http.StatusUnprocessableEntity, Failure{"no second run", "compare", "one file is shown", "Start coppice serve RUN.xtf OTHER.xtf"}}
 	}
 	v := &Compare{Runs: []CompareRun{}, First: []uint32{}, Series: []CompareSeries{}}
 	var parts [2]*columns
-	for i, x := range s.runs[:2] {
+	for i, x := range p.s.runs[:2] {
 		if err := x.needRows(); err != nil {
 			return nil, err
 		}
 		// both have the ranks of the larger one, so that columns match
-		n := max(s.runs[0].meta.Processes, s.runs[1].meta.Processes)
+		n := max(p.s.runs[0].meta.Processes, p.s.runs[1].meta.Processes)
 		parts[i] = newColumns(n, results.Ranks{}, profileColumns)
 		r, err := x.headline(ctx, parts[i])
 		if err != nil {
@@ -376,10 +364,10 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 	}
 	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
 	for k, i := range xtf.Parts {
-		v.Series = append(v.Series, CompareSeries{i.String(), itemClass(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
+		v.Series = append(v.Series, CompareSeries{i.String(), itemClass(i), p.s.runs[0].secondsOf(parts[0].sums[k]), p.s.runs[1].secondsOf(parts[1].sums[k])})
 	}
-	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
-	v.Series = append(v.Series, CompareSeries{"time", -1, s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})
+	v.Series = append(v.Series, CompareSeries{"wait", -1, p.s.runs[0].secondsOf(parts[0].wait), p.s.runs[1].secondsOf(parts[1].wait)})
+	v.Series = append(v.Series, CompareSeries{"time", -1, p.s.runs[0].secondsOf(parts[0].time), p.s.runs[1].secondsOf(parts[1].time)})
 	return v, nil
 }
 

@@ -31,12 +31,13 @@ type SumSeries struct {
 	Sums []uint64
 }
 
-// SumsAlong returns the sums at the first keys of at most most+1 pages, evenly
+// Along returns the sums at the first keys of at most most+1 pages, evenly
 // spaced among those around t1 to t2; the first instant is at or before t1 where
 // there are rows before it, the last at or after t2 where there are rows after
 // it. Between two instants a sum only grows. Cost: two descents, index and aux
 // pages of level 1; none of the rows.
-func (a *Array) SumsAlong(t1, t2 uint64, most int) (*SumSeries, error) {
+func (x Sums) Along(t1, t2 uint64, most int) (*SumSeries, error) {
+	a := x.a
 	s := &SumSeries{K: len(a.desc.totals)}
 	if t1 >= t2 || a.desc.rows == 0 || s.K == 0 {
 		return s, nil
@@ -56,16 +57,17 @@ func (a *Array) SumsAlong(t1, t2 uint64, most int) (*SumSeries, error) {
 		step++
 	}
 	for j := first.ord; j <= last.ord; j += step {
-		if err := a.addInstant(s, j, &cost); err != nil {
+		if err := x.addInstant(s, j, &cost); err != nil {
 			return nil, err
 		}
 	}
-	return s, a.addInstant(s, last.ord+1, &cost)
+	return s, x.addInstant(s, last.ord+1, &cost)
 }
 
 // addInstant adds the sums at the first key of data page j, or at the end of the
 // array.
-func (a *Array) addInstant(s *SumSeries, j uint64, cost *tally) error {
+func (x Sums) addInstant(s *SumSeries, j uint64, cost *tally) error {
+	a := x.a
 	at := max(a.desc.maxEnd, a.desc.last)
 	switch fanout := uint64(a.typ.Fanout); {
 	case j == 0:

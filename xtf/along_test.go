@@ -47,7 +47,7 @@ func TestSumsAlong(t *testing.T) {
 		for range 60 {
 			t1, most := rng.Uint64N(a.desc.maxEnd+10), 1+rng.IntN(30)
 			t2 := t1 + 1 + rng.Uint64N(a.desc.maxEnd)
-			s, err := a.SumsAlong(t1, t2, most)
+			s, err := a.Sums().Along(t1, t2, most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,11 +67,11 @@ func checkAlong(t *testing.T, a *Array, s *SumSeries, t1, t2 uint64, most int) {
 		t.Fatalf("[%d, %d): instants from %d to %d", t1, t2, s.T[0], s.T[n-1])
 	}
 	for i := range s.T {
-		lo, err := a.sumsAt(s.T[i])
+		lo, err := a.Sums().at(s.T[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		hi, err := a.sumsAt(s.T[i] + 1)
+		hi, err := a.Sums().at(s.T[i] + 1)
 		if err != nil {
 			t.Fatal(err)
 		}

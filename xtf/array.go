@@ -280,9 +280,9 @@ func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error
 	}
 	n := int(pg.count)
 	slot := a.slotOf(pg, n, key, upper, t)
-	at := around{before: a.key(pg, slot-1), next: l.sep}
+	at := around{before: pg.key(a.typ, slot-1), next: l.sep}
 	if slot < n {
-		at.next = a.key(pg, slot)
+		at.next = pg.key(a.typ, slot)
 	}
 	return l.ord*uint64(a.typ.PageRows) + uint64(slot), at, nil
 }
@@ -376,7 +376,7 @@ func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
 		t.compares++
-		if a.key(pg, mid) < key {
+		if pg.key(a.typ, mid) < key {
 			lo = mid
 		} else {
 			hi = mid
@@ -385,17 +385,17 @@ func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	return hi
 }
 
-// key returns the key of a slot; pages of whole rows in a frame are decoded when
+// key returns the key of a slot of a page of a type; pages of whole rows in a frame are decoded when
 // they are loaded.
-func (a *pages) key(pg *page, slot int) uint64 {
+func (p *page) key(of *Type, slot int) uint64 {
 	if slot < 0 {
 		return 0
 	}
-	if pg.codec == CodecPacked {
-		return pg.keys.at(slot)
+	if p.codec == CodecPacked {
+		return p.keys.at(slot)
 	}
-	c := a.typ.Columns[0]
-	return loadValue(pg.plain()[slot*a.typ.RowBytes+c.Offset:], c.Width)
+	c := of.Columns[0]
+	return loadValue(p.plain()[slot*of.RowBytes+c.Offset:], c.Width)
 }
 
 // plain returns the rows of a page that needs no decoding any more.

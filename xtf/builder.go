@@ -11,15 +11,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Sink keeps encoded pages: append-only storage that can be read back.
 type Sink interface {
-	Appender
-	io.ReaderAt
-}
-
-// Appender is append-only storage.
-type Appender interface {
 	// Append stores b, which the caller reuses, and returns the offset of its
 	// first byte.
 	Append(b []byte) (off int64, err error)
+	io.ReaderAt
 }
 
 // openPage is a page that still takes rows or has rows without their late fields.
@@ -64,8 +59,7 @@ type ArrayBuilder struct {
 	err    error
 	peak   int // most pages held at once
 	held   int
-	part   *partState // of a builder that makes part of an array, else nil
-	viewer *viewer    // of a builder that makes views, else nil
+	viewer *viewer // of a builder that makes views, else nil
 
 	follower *follower // of a builder that makes following pages, else nil
 }
@@ -73,12 +67,6 @@ type ArrayBuilder struct {
 // NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
 // sink. enc may be shared with other builders of the same goroutine.
 func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
-	b := newBuilder(enc, t, p, sink)
-	b.newPage(0)
-	return b
-}
-
-func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 	b := &ArrayBuilder{
 		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
 		sum: &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec},
@@ -86,6 +74,7 @@ func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
 	if followers[t.ID].call == noCalls {
 		b.follower = enc.follower(t)
 	}
+	b.newPage(0)
 	return b
 }
 
@@ -114,9 +103,6 @@ func (b *ArrayBuilder) Hold() { b.cur.markOpen(int(b.next-1-b.n), b.typ.PageRows
 
 // Row returns the bytes of row n, which must be open, valid until the next call on b.
 func (b *ArrayBuilder) Row(n uint64) []byte {
-	if b.part != nil && n < b.part.first {
-		return b.part.row(n)
-	}
 	r := b.typ.RowBytes
 	if n >= b.n {
 		at := int(n-b.n) * r
@@ -143,11 +129,7 @@ func (b *ArrayBuilder) At(event uint64) {
 // Whole says that an event after the begin of the newest row, and not after that of the next one, does to calls what is not known
 // from it and those of its page alone: the page has all columns.
 func (b *ArrayBuilder) Whole() {
-	switch {
-	case b.next == 0:
-	case b.part != nil && b.next == b.part.first:
-		b.part.whole = true
-	default:
+	if b.next > 0 {
 		b.cur.whole = true
 	}
 }
@@ -165,10 +147,6 @@ func (b *ArrayBuilder) behind(n uint64) bool {
 }
 
 func (b *ArrayBuilder) close(n uint64, late bool) {
-	if b.part != nil && n < b.part.first {
-		b.part.close(n, late)
-		return
-	}
 	pg, slot := b.locate(n)
 	if pg.rows == nil {
 		b.storeRow()
@@ -247,15 +225,7 @@ func (b *ArrayBuilder) turn() {
 		b.encode(b.cur)
 		b.recycle(b.cur)
 	}
-	b.newPage(b.page0() + uint64(len(b.sum.pages)))
-}
-
-// page0 is the ordinal of the first page of the page table.
-func (b *ArrayBuilder) page0() uint64 {
-	if b.part == nil {
-		return 0
-	}
-	return b.part.page0
+	b.newPage(uint64(len(b.sum.pages)))
 }
 
 // seal enters the current page into the page table: its keys are final.
@@ -278,10 +248,6 @@ func (b *ArrayBuilder) seal() {
 
 // encode stores a sealed page without open rows.
 func (b *ArrayBuilder) encode(pg *openPage) {
-	if b.part != nil && pg.ordinal == b.part.page0 && b.part.skip > 0 {
-		b.part.keep(pg)
-		return
-	}
 	t := b.typ
 	rows := pg.rows[:pg.count*t.RowBytes]
 	firstN := pg.ordinal * uint64(t.PageRows)
@@ -303,8 +269,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 		b.err = err
 		return
 	}
-	local := pg.ordinal - b.page0()
-	ref := &b.sum.pages[local]
+	ref := &b.sum.pages[pg.ordinal]
 	ref.off, ref.stored, ref.crc = off, uint32(size), crc32.Checksum(payload[:size], castagnoli)
 	if t.End >= 0 {
 		for _, end := range b.enc.ends {
@@ -313,7 +278,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 		b.sum.maxEnd = max(b.sum.maxEnd, ref.maxEnd)
 	}
 	b.sum.codec = codec
-	b.sums.page(local, rows, b.sum.pages)
+	b.sums.page(pg.ordinal, rows, b.sum.pages)
 }
 
 // orderError records the smallest row number that runs backwards.

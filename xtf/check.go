@@ -237,7 +237,7 @@ func (k *arrayCheck) data() {
 			st.known = false
 			k.note(Problem{
 				P: a.proc, Type: a.typ.ID, Err: a.where(err, "page", ord),
-				First: ord * uint64(a.typ.PageRows), Rows: uint64(a.pageRows(ord)),
+				First: ord * uint64(a.typ.PageRows), Rows: uint64(a.desc.pageRows(ord, a.typ.PageRows)),
 			})
 			if k.io != nil {
 				return
@@ -279,16 +279,16 @@ func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error
 		err = corrupt("page begins at %d, expected %d", off, st.end)
 	case (st.known || ord == 0) && pg.prev != wantPrev, pg.next != wantNext:
 		err = corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, wantPrev, wantNext)
-	case st.known && a.typ.Role != RoleNone && a.key(pg, 0) < st.last:
+	case st.known && a.typ.Role != RoleNone && pg.key(a.typ, 0) < st.last:
 		err = corrupt("first key is before the last one of the page before")
 	}
 	if err != nil {
 		return err
 	}
-	*st = dataState{true, next, uint64(off - a.base), a.key(pg, int(pg.count)-1)}
+	*st = dataState{true, next, uint64(off - a.base), pg.key(a.typ, int(pg.count)-1)}
 	t0 := uint64(0)
 	if a.typ.Role != RoleNone {
-		t0 = a.key(pg, 0)
+		t0 = pg.key(a.typ, 0)
 	}
 	k.refs = append(k.refs, pageRef{t0: t0})
 	if uint64(len(k.refs)) == ord+1 {

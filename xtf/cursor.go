@@ -198,6 +198,13 @@ func (c *Cursor) load() bool {
 	return false
 }
 
+// Close gives back what a cursor holds that is not read to its end.
+func (c *Cursor) Close() {
+	if c.dec != nil {
+		c.release()
+	}
+}
+
 // release gives the decoder back at the end. One of a file's array may be gone then,
 // so the cursor stays there.
 func (c *Cursor) release() {
@@ -250,7 +257,7 @@ func (s *fileSource) payload(ord uint64) (payload, error) {
 func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	a := s.a
 	pg, off, from, indexed, err := s.stored(ord)
-	if err == nil && a.isView(pg) {
+	if err == nil && pg.isView(a.typ.ID) {
 		s.rows = growBytes(s.rows[:0], int(pg.count)*a.typ.RowBytes)
 		err = s.unfolder.unfold(pg, s.rows)
 	}
@@ -260,7 +267,7 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	if err != nil {
 		return pg, off, err
 	}
-	if indexed && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
+	if indexed && (pg.crc != from.crc || (a.typ.Role != RoleNone && pg.key(a.typ, 0) != from.t0)) {
 		return nil, 0, corrupt("page differs from what its parent says")
 	}
 	return pg, off, nil

@@ -308,9 +308,9 @@ func exercise(f *File) error {
 				_, err = a.Size(lo, k)
 				note(err)
 			}
-			_, err = a.SumsBetween(lo, (lo+hi)/2)
+			_, err = a.Sums().Between(lo, (lo+hi)/2)
 			note(err)
-			_, _, _, err = a.SumLimits(lo+1, hi)
+			_, _, _, err = a.Sums().Limits(lo+1, hi)
 			note(err)
 			note(a.Overlapping((lo+hi)/2, hi, func(uint64, []byte) bool { return true }))
 			note(a.Stack((lo+hi)/2, func(uint64, []byte) bool { return true }))

@@ -41,7 +41,7 @@ func dumpArray(b *bytes.Buffer, f *File, p Proc, id TypeID) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "  %s %d rows, %d levels, sums %d\n", a.typ.Name, a.Len(), a.Height(), a.Totals())
+	fmt.Fprintf(b, "  %s %d rows, %d levels, sums %d\n", a.typ.Name, a.Len(), a.Height(), a.Sums().Totals())
 	c := a.Rows(0, a.Len())
 	for c.Next() {
 		fmt.Fprintf(b, "    %d:", c.N())

@@ -118,10 +118,9 @@ func (a *pages) loadIndex(lv int, ord uint64) (*page, error) {
 	return pg, nil
 }
 
-// pageRows is the number of rows of data page ord.
-func (a *pages) pageRows(ord uint64) int {
-	z := uint64(a.typ.PageRows)
-	return int(min(z, a.desc.rows-ord*z))
+// pageRows is the number of rows of data page ord, of pages of at most z.
+func (d *descriptor) pageRows(ord uint64, z int) int {
+	return int(min(uint64(z), d.rows-ord*uint64(z)))
 }
 
 // place returns where data page ord lies and how long it is: from its index
@@ -130,7 +129,7 @@ func (a *pages) place(ord uint64, from child) (off, size int64, err error) {
 	d := a.desc
 	switch {
 	case d.codec == CodecRaw:
-		return a.pageOffset(0, ord), int64(pageHeader + a.pageRows(ord)*a.typ.RowBytes), nil
+		return a.pageOffset(0, ord), int64(pageHeader + a.desc.pageRows(ord, a.typ.PageRows)*a.typ.RowBytes), nil
 	case len(d.levels) == 1:
 		return a.base, int64(min(d.bytes, maxRaw+pageHeader)), nil
 	}
@@ -216,7 +215,7 @@ func (a *pages) only(t *tally) (*page, error) {
 
 // openData verifies the bytes of data page ord and makes its keys addressable.
 func (a *pages) openData(b []byte, ord uint64) (*page, error) {
-	count := a.pageRows(ord)
+	count := a.desc.pageRows(ord, a.typ.PageRows)
 	size := -1
 	if len(a.desc.levels) > 1 || a.desc.codec == CodecRaw {
 		size = len(b) - pageHeader
@@ -231,7 +230,7 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	pg := &page{header: h, bytes: b[pageHeader : pageHeader+int(h.stored)]}
 	switch h.codec {
 	case CodecPacked:
-		if a.isView(pg) {
+		if pg.isView(a.typ.ID) {
 			break
 		}
 		if pg.keys, _, err = parseKeyBlock(pg.bytes, count); err != nil {
@@ -247,7 +246,7 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 
 // openView makes the rows of a page that is a view or follows, for the cache.
 func (a *pages) openView(pg *page) (err error) {
-	if !a.isView(pg) {
+	if !pg.isView(a.typ.ID) {
 		return nil
 	}
 	rows := make([]byte, int(pg.count)*a.typ.RowBytes)
@@ -258,9 +257,9 @@ func (a *pages) openView(pg *page) (err error) {
 	return err
 }
 
-// isView says whether rows of a page follow from other rows, or from the call graph.
-func (a *pages) isView(pg *page) bool {
-	return pg.codec == CodecPacked && (a.typ.ID == TypeCall && isView(pg.bytes) || isFollowing(pg.bytes))
+// isView says whether rows of a page of a type follow from other rows, or from the call graph.
+func (p *page) isView(of TypeID) bool {
+	return p.codec == CodecPacked && (of == TypeCall && isView(p.bytes) || isFollowing(p.bytes))
 }
 
 // unfolder turns pages of an array that are views or follow into pages of plain rows.

@@ -9,7 +9,7 @@ func (a *Array) At(n uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return a.key(pg, slot), nil
+	return pg.key(a.typ, slot), nil
 }
 
 // Row copies row n into dst, grown if needed, and returns it. Its page is decoded as a whole, and stays so in the cache.

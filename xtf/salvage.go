@@ -330,7 +330,7 @@ func (s *salvage) front(a *Array) {
 		if err == nil {
 			pg, err = a.openData(b, ord)
 		}
-		if err == nil && !a.isView(pg) {
+		if err == nil && !pg.isView(a.typ.ID) {
 			err = a.checkKeys(pg, ord)
 		}
 		if err != nil {

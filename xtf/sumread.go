@@ -104,12 +104,18 @@ func (a *pages) auxPage(lv int, ord uint64, t *tally) (*page, error) {
 	return pg, nil
 }
 
+// Sums are the sums of an array's type over its rows, at any time.
+type Sums struct{ a *Array }
+
+// Sums returns them; see HasSums.
+func (a *Array) Sums() Sums { return Sums{a} }
+
 // HasSums says whether the array holds the prefix sums of its type.
 func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
 
 // Totals returns the sums over all rows, in the order of Type().Sums, or nil
 // where the array holds none.
-func (a *Array) Totals() []uint64 { return append([]uint64(nil), a.desc.totals...) }
+func (x Sums) Totals() []uint64 { return append([]uint64(nil), x.a.desc.totals...) }
 
 // prefix returns PS[j], for j up to the number of pages.
 func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
@@ -132,10 +138,11 @@ func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
 	return ps, nil
 }
 
-// sumsAt returns F(t) for every sum of the type, exactly: what the rows have
+// at returns F(t) for every sum of the type, exactly: what the rows have
 // contributed by time t. It reads one descent, one aux page, the page around t
 // and the pages with rows that are open there, whatever t is.
-func (a *Array) sumsAt(t uint64) ([]uint64, error) {
+func (x Sums) at(t uint64) ([]uint64, error) {
+	a := x.a
 	f := make([]uint64, len(a.desc.totals))
 	if a.desc.rows == 0 || len(f) == 0 {
 		return f, nil
@@ -148,13 +155,13 @@ func (a *Array) sumsAt(t uint64) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	early, err := a.sumsUpTo(lo, t)
+	early, err := x.upTo(lo, t)
 	if err != nil {
 		return nil, err
 	}
 	late := early
 	if hi != lo {
-		if late, err = a.sumsUpTo(hi, t); err != nil {
+		if late, err = x.upTo(hi, t); err != nil {
 			return nil, err
 		}
 	}
@@ -168,9 +175,10 @@ func (a *Array) sumsAt(t uint64) ([]uint64, error) {
 	return f, nil
 }
 
-// sumsUpTo evaluates all sums over the rows below n at time t, where T < t, or
+// upTo evaluates all sums over the rows below n at time t, where T < t, or
 // T <= t for RuleAtEnd, holds for exactly these rows.
-func (a *Array) sumsUpTo(n, t uint64) ([]uint64, error) {
+func (x Sums) upTo(n, t uint64) ([]uint64, error) {
+	a := x.a
 	if n == 0 {
 		return make([]uint64, len(a.desc.totals)), nil
 	}
@@ -190,20 +198,21 @@ func (a *Array) sumsUpTo(n, t uint64) ([]uint64, error) {
 	t0 := le.Uint64(rows[c[0].Offset:])
 	end := c[a.typ.End].Offset
 	err = a.reaching(j*z, t0, func(_ uint64, row []byte) bool {
-		a.addSums(f, row, t, t0, le.Uint64(row), le.Uint64(row[end:]), false)
+		x.add(f, row, t, t0, le.Uint64(row), le.Uint64(row[end:]), false)
 		return true
 	})
 	r := uint64(a.typ.RowBytes)
 	for o := uint64(0); o < (n-j*z)*r; o += r {
 		row := rows[o : o+r]
-		a.addSums(f, row, t, 0, le.Uint64(row), le.Uint64(row[end:]), true)
+		x.add(f, row, t, 0, le.Uint64(row), le.Uint64(row[end:]), true)
 	}
 	return f, err
 }
 
-// addSums adds what a row has contributed by t: all of it for a row of the page
+// add adds what a row has contributed by t: all of it for a row of the page
 // around t (own), else only what came after t0.
-func (a *Array) addSums(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
+func (x Sums) add(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
+	a := x.a
 	for k := range f {
 		sum := &a.typ.Sums[k]
 		if (sum.Rule == RuleAtT && !own) || (sum.Rule == RuleAtEnd && end > t) || !sum.matches(a.typ, row) {
@@ -221,14 +230,14 @@ func (a *Array) addSums(f []uint64, row []byte, t, t0, at, end uint64, own bool)
 	}
 }
 
-// SumsBetween returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
+// Between returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
 // cost that does not depend on its length.
-func (a *Array) SumsBetween(t1, t2 uint64) ([]uint64, error) {
-	f1, err := a.sumsAt(min(t1, t2))
+func (x Sums) Between(t1, t2 uint64) ([]uint64, error) {
+	f1, err := x.at(min(t1, t2))
 	if err != nil {
 		return nil, err
 	}
-	f2, err := a.sumsAt(t2)
+	f2, err := x.at(t2)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +267,8 @@ func (e *edge) bound(to *edge, lower, upper []uint64) {
 
 // around returns the prefix sums on both sides of t: those of the pages with the
 // rows before lo(t) and before hi(t), which the index names.
-func (a *Array) around(t uint64) (*edge, error) {
+func (x Sums) around(t uint64) (*edge, error) {
+	a := x.a
 	var cost tally
 	defer func() { a.count(cost) }()
 	e := &edge{t0: a.desc.first, t1: a.desc.first}
@@ -284,20 +294,21 @@ func (a *Array) around(t uint64) (*edge, error) {
 	return e, err
 }
 
-// SumLimits returns limits of SumsBetween, and an estimate within them that is linear in time between the first keys of the
+// Limits returns limits of Between, and an estimate within them that is linear in time between the first keys of the
 // pages around t1 and t2. It reads index and aux pages only.
-func (a *Array) SumLimits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
+func (x Sums) Limits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
+	a := x.a
 	k := len(a.desc.totals)
 	f := make([]uint64, 3*k)
 	lower, about, upper = f[:k:k], f[k:2*k:2*k], f[2*k:]
 	if t1 >= t2 || a.desc.rows == 0 || k == 0 {
 		return lower, about, upper, nil
 	}
-	e1, err := a.around(t1)
+	e1, err := x.around(t1)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	e2, err := a.around(t2)
+	e2, err := x.around(t2)
 	if err != nil {
 		return nil, nil, nil, err
 	}

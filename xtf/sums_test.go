@@ -118,7 +118,7 @@ func checkSums(t *testing.T, tt *TypeTable, id TypeID, rows []byte) {
 	}
 	r := rand.New(rand.NewPCG(uint64(len(rows)), 1))
 	for _, at := range times {
-		got, err := a.sumsAt(at)
+		got, err := a.Sums().at(at)
 		if d := cmp.Diff(bruteSum(a.typ, rows, at), got); d != "" || err != nil {
 			t.Fatalf("sumsAt(%d): %v %s", at, err, d)
 		}
@@ -126,7 +126,7 @@ func checkSums(t *testing.T, tt *TypeTable, id TypeID, rows []byte) {
 		checkBounds(t, a, rows, min(at, t2), max(at, t2))
 		checkOverlap(t, a, rows, min(at, t2), max(at, t2))
 	}
-	if d := cmp.Diff(bruteSum(a.typ, rows, Never), a.Totals()); d != "" {
+	if d := cmp.Diff(bruteSum(a.typ, rows, Never), a.Sums().Totals()); d != "" {
 		t.Fatalf("totals: %s", d)
 	}
 }
@@ -137,12 +137,12 @@ func checkBounds(t *testing.T, a *Array, rows []byte, t1, t2 uint64) {
 	for k, v := range bruteSum(a.typ, rows, t1) {
 		want[k] -= v
 	}
-	got, err := a.SumsBetween(t1, t2)
+	got, err := a.Sums().Between(t1, t2)
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Fatalf("SumsBetween(%d, %d): %v %s", t1, t2, err, d)
 	}
 	var x Stats
-	lower, about, upper, err := a.Counted(&x).SumLimits(t1, t2)
+	lower, about, upper, err := a.Counted(&x).Sums().Limits(t1, t2)
 	if err != nil {
 		t.Fatal(err)
 	}

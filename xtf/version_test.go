@@ -129,7 +129,7 @@ func TestLaterMinor(t *testing.T) {
 	if err != nil || calls != 1 {
 		t.Errorf("%d calls open (%v)", calls, err)
 	}
-	sums, err := a.SumsBetween(100, 200)
+	sums, err := a.Sums().Between(100, 200)
 	if err != nil || sums[0] != 10 || sums[len(sums)-1] != 10*115-5 {
 		t.Errorf("sums %v (%v)", sums, err)
 	}

@@ -265,49 +265,6 @@ func compareCalls(t *testing.T, rng *rand.Rand, f, g *File, want []byte) {
 	}
 }
 
-// TestViewParts makes arrays with views of parts cut anywhere, and compares with one builder.
-func TestViewParts(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 4))
-	for round := range 400 {
-		tt := tinyTypes(Packed, 1+rng.IntN(6), 4)
-		typ := tt.Lookup(TypeCall)
-		list := randomCalls(rng, rng.IntN(80), round%2 == 0)
-		want := madeCalls(t, typ, list, true)
-		enc, joined := NewEncoder(), &MemorySink{}
-		j := NewArrayBuilder(enc, typ, 0, joined)
-		j.LeaveTimes()
-		p := callPlayer{rng: rand.New(rand.NewPCG(3, 3))}
-		for from := 0; from < len(list); {
-			to := from + rng.IntN(len(list)-from+1)
-			sink := &MemorySink{}
-			p.b = NewPartBuilder(enc, typ, 0, j.Len(), sink)
-			p.b.LeaveTimes()
-			p.play(list[from:to])
-			if from = to; to == len(list) {
-				p.finish(list)
-			}
-			part, err := p.b.FinishPart()
-			if err == nil {
-				part, _, err = ParsePart(typ, part.AppendBinary(nil))
-			}
-			if err == nil {
-				err = j.AddPart(part, sink)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := j.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		compareSummaries(t, want.Summary, got, want.Data.(*MemorySink), joined)
-		if x, y := allRows(t, ScanArray(tt, want, 0)), allRows(t, ScanArray(tt, FinishedArray{got, joined}, 0)); !bytes.Equal(x, y) {
-			t.Fatalf("round %d: rows of parts differ", round)
-		}
-	}
-}
-
 // TestOtherTimes reads views with times that are not those of their rows, and with none.
 func TestOtherTimes(t *testing.T) {
 	tt := tinyTypes(Packed, 4, 4)

@@ -25,7 +25,8 @@ type synth struct {
 }
 
 func newSynth(procs, calls int, prof xtf.Profile) *synth {
-	return &synth{procs, calls, xtf.StandardTypes(prof), FileID(sha256.Sum256([]byte("provenance")))}
+	id := sha256.Sum256([]byte("provenance"))
+	return &synth{procs, calls, xtf.StandardTypes(prof), [16]byte(id[:16])}
 }
 
 // load does the work unit of location p: arrays and a blob go to the store.

@@ -5,7 +5,7 @@
 // # Model
 //
 // A work unit is one location in one stage. What it makes (pages of arrays, page
-// tables, blobs, staged rows) becomes immutable segments of its rank's Store: in
+// tables, blobs, channel entries) becomes immutable segments of its rank's Store: in
 // memory up to the budget, then in RUN.xtf.work/seg.<epoch>.<rank>. A checkpoint
 // is the list of finished units and their segments, one for each rank; a mark is a list of all segments, kept when those of
 // all ranks are whole. A run with Config.Resume adopts both: the segments stay in the files of older epochs. Commit gives each rank the

@@ -1,15 +1,11 @@
 package xtfwriter
 
 import (
-	"math/bits"
-
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Directory rows reach rank 0 along a binomial tree: the parent of a rank lacks its
-// lowest bit, so that the subtree of a rank is the contiguous range after it, and
-// visiting children in ascending order gives rank order. A rank puts the rows of its
+// Directory rows reach rank 0 along a binomial tree: visiting children in ascending order gives rank order. A rank puts the rows of its
 // subtree together into pieces; so each of n ranks receives from log2 n others at
 // most, and n/gatherRows pieces more. A full piece is longer than what a Send copies:
 // it waits until the parent has come to it, and no rank holds more of the others' rows
@@ -25,28 +21,14 @@ const (
 	rowsLast
 )
 
-// gatherParent is the rank that r > 0 sends to.
-func gatherParent(r int) int { return r & (r - 1) }
-
-// gatherChildren are the ranks that send to r, ascending.
-func gatherChildren(r, size int) (list []int) {
-	low := r & -r
-	if r == 0 {
-		low = 1 << bits.Len(uint(size-1))
-	}
-	for bit := 1; bit < low && r+bit < size; bit *= 2 {
-		list = append(list, r+bit)
-	}
-	return list
-}
-
 // gather hands the rows of this rank and then of its subtree to take, in rank
 // order. It takes what a child sends even after an error of take, so that the child
 // is not left waiting.
 func (m *commit) gather(take func(rows []byte) error) error {
 	err := take(m.rows)
 	m.rows = nil
-	for _, child := range gatherChildren(m.c.Rank(), m.c.Size()) {
+	_, children := mpi.Tree(m.c.Rank(), m.c.Size())
+	for _, child := range children {
 		for last := false; !last; {
 			b, _, rerr := m.c.Recv(child, tagRows)
 			if rerr != nil {
@@ -71,7 +53,7 @@ func (m *commit) directory() error {
 		return m.agreeOpen(m.tail())
 	}
 	const full = gatherRows * xtf.DirRowBytes
-	parent := gatherParent(m.c.Rank())
+	parent, _ := mpi.Tree(m.c.Rank(), m.c.Size())
 	var piece []byte
 	err := m.gather(func(rows []byte) error {
 		for len(rows) > 0 {

@@ -4,42 +4,12 @@ import (
 	"math/bits"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// TestGatherTree walks the tree in the order that gather does.
-func TestGatherTree(t *testing.T) {
-	for _, size := range []int{1, 2, 63, 64, 65, 4095, 4096, 4097, 5000, 300_000} {
-		todo, next := []int{0}, 0
-		for len(todo) > 0 {
-			r := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			if r != next {
-				t.Fatalf("%d ranks: rank %d comes as number %d", size, r, next)
-			}
-			next++
-			children := gatherChildren(r, size)
-			for _, c := range children {
-				if gatherParent(c) != r {
-					t.Fatalf("%d ranks: rank %d sends to %d, not to %d", size, c, gatherParent(c), r)
-				}
-			}
-			slices.Reverse(children)
-			todo = append(todo, children...)
-		}
-		if next != size {
-			t.Fatalf("%d of %d ranks are in the tree", next, size)
-		}
-		if n := len(gatherChildren(0, size)); n > bits.Len(uint(size-1)) {
-			t.Errorf("%d ranks: %d of them send to rank 0", size, n)
-		}
-	}
-}
 
 // countingComm counts what a rank receives.
 type countingComm struct {
@@ -129,7 +99,7 @@ func TestManyLocations(t *testing.T) {
 				lo, hi = 1+(r-1)*(procs-1)/3, 1+r*(procs-1)/3
 			}
 			_, err = w.Commit(&Parts{
-				Types: types, Regions: hi - lo, SkipVerify: true,
+				Types: types, Regions: hi - lo,
 				Region: func(i int) (Region, error) { return Region{P: xtf.Proc(lo + i), Process: uint32(lo + i)}, nil },
 				Sections: func() ([]xtf.Blob, error) {
 					once.Do(func() {

@@ -58,34 +58,56 @@ func readLock(path string) (l Lock, ok bool, err error) {
 // over if its process is gone from this host or with takeover; else ErrLocked.
 // The epoch is one above the old lock's and at least above floor.
 func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
-	if err := lockedBy(path, l, takeover); err != nil {
-		return l, err
-	}
-	old, found, err := readLock(path)
-	if err != nil {
-		return l, err
-	}
-	l.Epoch = max(old.Epoch, floor) + 1
-	b, err := json.Marshal(l)
-	if err != nil {
-		return l, err
-	}
 	tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
-	b = append(b, '\n')
-	if found { // others may take it over at the same moment: the last one has it
-		err := replaceBy(tmp, path, b)
-		if errors.Is(err, fs.ErrNotExist) { // freeLock of another
-			return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
-		}
+	err := holding(path, func() error {
+		old, err := lockedBy(path, l, takeover)
 		if err != nil {
-			return l, OutputError("lock file "+path, err)
+			return err
 		}
+		l.Epoch = max(old.Epoch, floor) + 1
+		return OutputError("lock file "+path, replaceBy(tmp, path, l.bytes()))
+	})
+	if err == nil { // where nothing holds, others may have taken it over at the same moment: the last one has it
 		return l, stillOwns(path, l)
 	}
-	if err = appear(tmp, path, b); errors.Is(err, fs.ErrExist) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return l, err
+	}
+	l.Epoch = floor + 1
+	if err = appear(tmp, path, l.bytes()); errors.Is(err, fs.ErrExist) {
 		return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
 	}
 	return l, OutputError("lock file "+path, err)
+}
+
+// bytes is the content of the file.
+func (l Lock) bytes() []byte {
+	b, _ := json.Marshal(l) // numbers and strings
+	return append(b, '\n')
+}
+
+// holding calls act while no other process takes the lock at path over or frees it: what it is, and what is done about it, are then one
+// step. On a file system that holds no files for processes act is called anyway. fs.ErrNotExist: there is no lock.
+func holding(path string, act func() error) error {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|nonBlocking, 0) // NFS holds none that is open for reading alone
+		if err != nil {
+			f, err = os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+		}
+		if err != nil {
+			return OutputError("lock file "+path, err)
+		}
+		hold(f)
+		held, err := f.Stat()
+		now, err2 := os.Stat(path)
+		if err = errors.Join(err, err2); err == nil && os.SameFile(held, now) {
+			return errors.Join(act(), f.Close())
+		}
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // appear makes a file that must not be there, whole or not at all: a link gives it its name. On a file system without links it
@@ -117,13 +139,13 @@ func freeLock(path string) error {
 	return err
 }
 
-// lockedBy fails if somebody else has the lock at path who must not be disturbed.
-func lockedBy(path string, l Lock, takeover bool) error {
+// lockedBy returns the lock at path, if any, and fails if it is somebody else's who must not be disturbed.
+func lockedBy(path string, l Lock, takeover bool) (Lock, error) {
 	old, found, err := readLock(path)
-	if err == nil && found && !takeover && !abandoned(old, l) {
-		return fmt.Errorf("%w: %s, lock file %s", ErrLocked, old, path)
+	if found && !takeover && !abandoned(old, l) {
+		err = fmt.Errorf("%w: %s, lock file %s", ErrLocked, old, path)
 	}
-	return err
+	return old, err
 }
 
 // abandoned says whether the owner ran on this host and is gone, or never had the lock.

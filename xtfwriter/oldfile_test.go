@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -98,6 +99,49 @@ func TestLockRace(t *testing.T) {
 		if left, _ := filepath.Glob(path + "?*"); owners != 1 || len(left) > 0 {
 			t.Fatalf("%d owners, left behind: %v", owners, left)
 		}
+	}
+}
+
+// TestLockEnd takes a lock over at the moment when its run ends: whichever was first, the younger run has it, or finds none and has one of
+// its own, and the work folder is its own.
+func TestLockEnd(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "run.xtf")
+	folder := output + ".work"
+	lost := 0
+	for range 200 {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		own, err := acquire(LockPath(output), Lock{Host: "here", PID: 1}, 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			if err := mpi.RunInProcess(1, func(c mpi.Comm) error {
+				old := &Workspace{comm: c, cfg: Config{Output: output, WorkDir: folder}, lock: own}
+				return old.release(false)
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		younger, err := acquire(LockPath(output), Lock{Host: "there", PID: 2}, own.Epoch, true)
+		if err == nil {
+			err = os.MkdirAll(folder, 0o777)
+		}
+		wait.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(folder); err != nil || stillOwns(LockPath(output), younger) != nil {
+			lost++
+		}
+		if err := errors.Join(freeLock(LockPath(output)), os.RemoveAll(folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of 200 runs lost their lock or folder to one that ended", lost)
 	}
 }
 

@@ -46,7 +46,7 @@ func (m *commit) seal() error {
 	if err := m.w.disk.syncDir(filepath.Dir(out)); err != nil {
 		return fmt.Errorf("xtfwriter: %w", errors.Join(OutputError("output "+out, err), m.w.disk.remove(out)))
 	}
-	m.tidy(out)
+	m.w.tidy(m.w.lock.Epoch)
 	return nil
 }
 
@@ -65,13 +65,12 @@ func (m *commit) name(out string) error {
 	return OutputError("output "+out, m.w.disk.rename(m.tmp, out))
 }
 
-// tidy removes the second name of the file, and what older epochs left next to it.
-// The file is committed: a name that cannot be removed is harmless, since no
-// later run takes an epoch that is next to the output.
-func (m *commit) tidy(out string) {
-	for _, old := range outFiles(out) {
-		if old.epoch <= m.w.lock.Epoch {
-			_ = m.w.disk.remove(old.path)
+// tidy removes the second name of the output, and what epochs left next to it up to the one that committed it.
+// A name that cannot be removed is harmless, since no later run takes an epoch that is next to the output.
+func (w *Workspace) tidy(epoch uint64) {
+	for _, old := range outFiles(w.cfg.Output) {
+		if old.epoch <= epoch {
+			_ = w.disk.remove(old.path)
 		}
 	}
 }

@@ -308,6 +308,7 @@ func (st *Store) adopt(pieces []Piece) (*Segment, error) {
 	}
 	st.live += s.size
 	st.segments[k] = s
+	st.tables += segmentBytes + pieceBytes*int64(len(s.chunks))
 	return s, nil
 }
 

@@ -341,6 +341,9 @@ func TestDoneAlready(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Resume, cfg.Identity = true, fmt.Sprintf("%x", s.id)
+	if err := os.Link(cfg.Output, cfg.Output+".out.3"); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(cfg.Output+".work", jobFile), []byte(cfg.Identity+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +357,23 @@ func TestDoneAlready(t *testing.T) {
 	if left, _ := filepath.Glob(cfg.Output + "?*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	cfg.Identity = "other"
+	stray := filepath.Join(cfg.Output+".work", "seg.2.0") // of a run whose folder the one before it removed at its end
+	for _, named := range []bool{false, true} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(stray), 0o777), os.WriteFile(stray, nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		if named {
+			cfg.WorkDir = filepath.Dir(stray)
+		}
+		err = mpi.RunInProcess(2, func(c mpi.Comm) error {
+			_, err := Begin(c, cfg)
+			return err
+		})
+		if _, gone := os.Stat(stray); !errors.Is(err, ErrDone) || (gone == nil) != named {
+			t.Errorf("a folder without a job file, named %t: %v, %v", named, err, gone)
+		}
+	}
+	cfg.Identity, cfg.WorkDir = "other", ""
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
 		_, err := Begin(c, cfg)
 		return err
@@ -374,8 +393,8 @@ func TestKilledBehindRename(t *testing.T) {
 	}{
 		{"its own", "", "{}", 0, "left by the run that made this output"},
 		{"its own, lock of a dead process", "", `{"host":"here","pid":1073741824,"epoch":3}`, 0, "left by the run that made this output"},
-		{"of a run that is alive", "", fmt.Sprintf(`{"host":"here","pid":%d,"epoch":3}`, os.Getpid()), 2, "a run works on this output"},
-		{"of another job", "other", "{}", 2, "left by another run"},
+		{"of a run that is alive", "", fmt.Sprintf(`{"host":"here","pid":%d,"epoch":3}`, os.Getpid()), 4, "a run works on this output"},
+		{"of another job", "other", "{}", 4, "left by another run"},
 	} {
 		cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
 		s := interrupted(t, cfg)
@@ -387,6 +406,9 @@ func TestKilledBehindRename(t *testing.T) {
 			x.job = fmt.Sprintf("%x", s.id)
 		}
 		if err := errors.Join(os.WriteFile(filepath.Join(cfg.Output+".work", jobFile), []byte(x.job+"\n"), 0o666), os.WriteFile(LockPath(cfg.Output), []byte(x.lock), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Link(cfg.Output, cfg.Output+".out.3"), os.WriteFile(cfg.Output+".out.2", whole[:100], 0o666)); err != nil {
 			t.Fatal(err)
 		}
 		if got := Rest(cfg.Output, "here"); !strings.Contains(got, LockPath(cfg.Output)+" and "+cfg.Output+".work: "+x.told) {

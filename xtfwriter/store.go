@@ -47,6 +47,12 @@ const (
 	spillBytes = 8 << 20 // of the oldest chunks that go to the file at once
 )
 
+// What a segment and a piece of it take next to their data, about: themselves, and their places in tables.
+const (
+	segmentBytes = 160
+	pieceBytes   = 80
+)
+
 // chunkSize is the number of the least size that has room for n bytes, of the largest one if none has.
 func chunkSize(n int) int { return min(bits.Len(uint(max(n, 1)-1)/firstChunk), chunkSizes-1) }
 
@@ -54,9 +60,9 @@ func chunkSize(n int) int { return min(bits.Len(uint(max(n, 1)-1)/firstChunk), c
 // append-only file. It may be used by many goroutines; a segment is written by
 // one at a time.
 //
-// Memory: at most the budget plus one chunk (256 KiB) of segment data and of
-// chunks kept for reuse, and about 100 bytes for each segment and 48 for each
-// piece of it in the file.
+// Memory: at most the budget plus one chunk (256 KiB), for the data of segments, chunks
+// kept for reuse, and segmentBytes for each segment and pieceBytes for each piece of it;
+// where these are more than three quarters of the budget, a quarter of it next to them.
 type Store struct {
 	path    string // of the spill file
 	own     Owner
@@ -71,7 +77,8 @@ type Store struct {
 	adopted  map[Owner]*spillFile // of earlier runs, read only
 	old      openFiles            // those of adopted that are open
 	tail     int64                // end of the file
-	memory   int64
+	memory   int64                // of data
+	tables   int64                // of segments and pieces
 	peak     int64
 	live     int64                // bytes of all segments
 	dead     int                  // entries of order without memory
@@ -158,9 +165,11 @@ func (st *Store) Create(k Key) (*Segment, error) {
 			return nil, fmt.Errorf("xtfwriter: segment %v exists already", k)
 		}
 		old.drop()
+		st.tables -= segmentBytes
 	}
 	s := &Segment{st: st, key: k}
 	st.segments[k] = s
+	st.tables += segmentBytes
 	return s, nil
 }
 
@@ -206,6 +215,7 @@ func (s *Segment) room(n int) *chunk {
 	c := &chunk{pos: s.size - int64(n), mem: s.st.take(chunkSize(size))}
 	s.chunks = append(s.chunks, c)
 	s.st.order = append(s.st.order, c)
+	s.st.tables += pieceBytes
 	s.st.memory += int64(cap(c.mem))
 	s.st.peak = max(s.st.peak, s.st.memory)
 	return c
@@ -215,6 +225,7 @@ func (s *Segment) room(n int) *chunk {
 func (st *Store) take(size int) []byte {
 	if n := len(st.spare[size]); n > 0 {
 		b := st.spare[size][n-1]
+		st.spare[size][n-1] = nil // it would be kept for as long as the list has room for it
 		st.spare[size] = st.spare[size][:n-1]
 		st.spared -= int64(cap(b))
 		return b
@@ -225,7 +236,7 @@ func (st *Store) take(size int) []byte {
 
 // forget gives memory of dropped chunks up until so many bytes more are within the budget, or there is no more of it.
 func (st *Store) forget(more int64) {
-	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+more > st.budget; {
+	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+more > st.data(); {
 		if n := len(st.spare[k]) - 1; n >= 0 {
 			st.spared -= firstChunk << k
 			st.spare[k][n] = nil
@@ -239,19 +250,23 @@ func (st *Store) forget(more int64) {
 // give keeps the memory of a chunk for later, as far as the budget goes: memory that was used before costs less than new one.
 func (st *Store) give(b []byte) {
 	size := chunkSize(cap(b))
-	if cap(b) == firstChunk<<size && st.memory+st.spared+int64(cap(b)) <= st.budget {
+	if cap(b) == firstChunk<<size && st.memory+st.spared+int64(cap(b)) <= st.data() {
 		st.spare[size] = append(st.spare[size], b[:0])
 		st.spared += int64(cap(b))
 	}
 }
 
-// shrink spills the oldest chunks, of spillBytes or a quarter of the budget: new ones take their memory.
+// data is what the budget leaves for data.
+func (st *Store) data() int64 { return max(st.budget-st.tables, st.budget/4) }
+
+// shrink spills the oldest chunks, of spillBytes or a quarter of what there may be: new ones take their memory.
 func (st *Store) shrink() error {
-	if st.memory <= st.budget {
+	most := st.data()
+	if st.memory <= most {
 		return nil
 	}
 	i := 0
-	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spillBytes); i++ {
+	for ; i < len(st.order) && st.memory > most-min(most/4, spillBytes); i++ {
 		c := st.order[i]
 		if c.mem == nil {
 			continue
@@ -306,6 +321,7 @@ func (s *Segment) spill(pos int64, b []byte) error {
 		}
 	}
 	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, in: s.st.file})
+	s.st.tables += pieceBytes
 	return nil
 }
 
@@ -353,7 +369,7 @@ func (s *Segment) Seal() {
 	if k := len(s.chunks); k > 0 {
 		if c := s.chunks[k-1]; c.mem != nil && cap(c.mem)-len(c.mem) > len(c.mem)/4 {
 			whole := c.mem
-			c.mem = append(make([]byte, 0, len(whole)), whole...)
+			c.mem = append([]byte(nil), whole...) // its capacity is all that the allocator gives
 			st.memory -= int64(cap(whole) - cap(c.mem))
 			st.give(whole)
 		}
@@ -403,6 +419,7 @@ func (s *Segment) Drop() {
 	defer s.st.mu.Unlock()
 	if s.st.segments[s.key] == s {
 		delete(s.st.segments, s.key)
+		s.st.tables -= segmentBytes
 		if s.st.done[s.key.Unit] == unitDone {
 			s.st.done[s.key.Unit] = unitUsed
 		}
@@ -414,6 +431,7 @@ func (s *Segment) drop() {
 	if s.gone {
 		return
 	}
+	s.st.tables -= pieceBytes * int64(len(s.chunks))
 	for _, c := range s.chunks {
 		if c.mem != nil {
 			s.st.memory -= int64(cap(c.mem))

@@ -122,7 +122,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		old.Epoch = max(old.Epoch, o.epoch) // it may be another name of the output: never write into it
 	}
 	takeover := cfg.Force || cfg.Resume
-	if err := lockedBy(LockPath(cfg.Output), cfg.own(), takeover); err != nil {
+	if _, err := lockedBy(LockPath(cfg.Output), cfg.own(), takeover); err != nil {
 		return found, fmt.Errorf("xtfwriter: %w", err)
 	}
 	keep := false
@@ -138,8 +138,10 @@ func (w *Workspace) claim() (found claimed, err error) {
 		return found, fmt.Errorf("xtfwriter: %w", err)
 	}
 	if done {
-		identity, _, _ := w.readJob() // of a folder that says nothing, nothing is removed
-		return found, errors.Join(fmt.Errorf("xtfwriter: %w: %s", ErrDone, cfg.Output), w.release(identity != cfg.Identity))
+		w.tidy(w.lock.Epoch)
+		identity, _, err := w.readJob() // of a folder that somebody named and that says nothing, nothing is removed
+		keep := identity != cfg.Identity && (w.named || !errors.Is(err, fs.ErrNotExist))
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w: %s", ErrDone, cfg.Output), w.release(keep))
 	}
 	found.Lock = w.lock
 	if keep { // read again: the run before may have gone on until its lock was taken
@@ -153,24 +155,32 @@ func (w *Workspace) claim() (found claimed, err error) {
 		}
 	}
 	if err != nil {
-		return found, errors.Join(fmt.Errorf("xtfwriter: %w", OutputError("work folder "+cfg.WorkDir, err)), freeLock(LockPath(cfg.Output)))
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w", OutputError("work folder "+cfg.WorkDir, err)), w.release(true))
 	}
 	return found, nil
 }
 
 // removeRest removes what the run left that made the output, where it was killed when the output had its name: the lock of a
-// process that is gone, and the files of the folder that says the same job.
+// process that is gone, the files of the folder that says the same job, and other names of the output.
 func (w *Workspace) removeRest() error {
 	identity, _, err := w.readJob()
-	if err != nil || lockedBy(LockPath(w.cfg.Output), w.cfg.own(), false) != nil || outputID(w.cfg.Output) != identity {
+	if err != nil || outputID(w.cfg.Output) != identity {
 		return nil
 	}
-	if err = removeFolder(w.cfg.WorkDir); err == nil {
-		if err = freeLock(LockPath(w.cfg.Output)); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+	if w.lock, err = acquire(LockPath(w.cfg.Output), w.cfg.own(), 0, false); errors.Is(err, ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, o := range outFiles(w.cfg.Output) {
+		if a, err := os.Stat(w.cfg.Output); err == nil {
+			if b, err := os.Stat(o.path); err == nil && os.SameFile(a, b) {
+				w.tidy(o.epoch)
+			}
 		}
 	}
-	return err
+	return w.release(false)
 }
 
 // outputID is the identity of an output that is there; one that cannot be read has none.
@@ -195,7 +205,7 @@ func Rest(output, host string) string {
 	}
 	text := strings.Join(there, " and ")
 	identity, _, err := w.readJob()
-	switch locked := lockedBy(LockPath(output), w.cfg.own(), false); {
+	switch _, locked := lockedBy(LockPath(output), w.cfg.own(), false); {
 	case text == "":
 		return ""
 	case locked != nil:
@@ -214,8 +224,20 @@ func (c *Config) own() Lock {
 // make.
 func (w *Workspace) checkOutput() (done bool, err error) {
 	path := w.cfg.Output
-	err = checkOutput(path, w.cfg.Force)
-	if !w.cfg.Resume || err != nil && !errors.Is(err, ErrExists) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("xtfwriter: %w", OutputError("output "+path, err))
+	case st.IsDir():
+		return false, fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
+	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
+		return false, fmt.Errorf("xtfwriter: %w: output %s is not a regular file", ErrUnwritable, path)
+	case !w.cfg.Force:
+		err = fmt.Errorf("xtfwriter: %w: %s", ErrExists, path)
+	}
+	if !w.cfg.Resume {
 		return false, err
 	}
 	f, ferr := xtf.OpenFile(path, xtf.Options{CacheBytes: 1 << 20})
@@ -231,24 +253,6 @@ func (w *Workspace) checkOutput() (done bool, err error) {
 		err = fmt.Errorf("%w, of another job: %s", err, w.cfg.differs(b))
 	}
 	return false, err
-}
-
-// checkOutput fails if something is there that must not be replaced.
-func checkOutput(path string, force bool) error {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("xtfwriter: %w", OutputError("output "+path, err))
-	case st.IsDir():
-		return fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
-	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
-		return fmt.Errorf("xtfwriter: %w: output %s is not a regular file", ErrUnwritable, path)
-	case !force:
-		return fmt.Errorf("xtfwriter: %w: %s", ErrExists, path)
-	}
-	return nil
 }
 
 // Epoch is the number of this run among those that took the output.
@@ -288,16 +292,22 @@ func (w *Workspace) Close() error {
 	return agree(w.comm, err)
 }
 
-// release removes the lock and, unless it is to be kept, the folder; a younger run's it leaves alone.
+// release removes the lock and, unless it is to be kept, the folder, in one step; a younger run's it leaves alone.
 func (w *Workspace) release(keep bool) error {
-	if w.comm.Rank() != 0 || w.CheckEpoch() != nil {
+	if w.comm.Rank() != 0 {
 		return nil
 	}
 	var err error
-	if !keep {
-		err = removeFolder(w.cfg.WorkDir)
-	}
-	return errors.Join(err, freeLock(LockPath(w.cfg.Output)))
+	_ = holding(LockPath(w.cfg.Output), func() error { // one that is not there, or is not to be read, is another's
+		if w.CheckEpoch() == nil {
+			if !keep {
+				err = removeFolder(w.cfg.WorkDir)
+			}
+			err = errors.Join(err, freeLock(LockPath(w.cfg.Output)))
+		}
+		return nil
+	})
+	return err
 }
 
 // removeFolder removes the files of runs from a work folder, and the folder if that was all.

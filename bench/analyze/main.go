@@ -1,11 +1,9 @@
 // Command analyze measures the stages of coppice analyze inside one process.
 //
 //	bench/tool analyze stages [-n 3] [-cpuprofile FILE] INPUT...
-//	bench/tool analyze teams [-n 3] [-ranks 1,2,4,8] [-events none] INPUT
 //
 // stages prints the user time of each stage on one rank, and how much those that find intervals, wait states and their causes add
-// to the others; stages.sh adds the part of it that is inside load. teams prints what a team of ranks gains for one long location:
-// processor time of each rank's own thread in the load and in all stages, without the collector's; a rank that waits takes none.
+// to the others; stages.sh adds the part of it that is inside load.
 //
 // INPUT is an archive, X.otf2, or a program as of coppice demo --spec; stencil:procs=1,events=4M is a stream of messages. Of n
 // analyses the least time counts.
@@ -40,10 +38,8 @@ func run(args []string) error {
 	switch {
 	case len(args) > 1 && args[0] == "stages":
 		return stages(dir, args[1:])
-	case len(args) > 1 && args[0] == "teams":
-		return teams(dir, args[1:])
 	}
-	return errors.New("usage: analyze stages|teams [flags] INPUT; see the comment of bench/analyze/main.go")
+	return errors.New("usage: analyze stages [flags] INPUT; see the comment of bench/analyze/main.go")
 }
 
 // archive makes the archive of a generated program in dir, or names the one given.
@@ -68,21 +64,16 @@ func options(input, dir string) analyze.Options {
 	return analyze.Options{Trace: input, Output: filepath.Join(dir, "run.xtf"), Force: true, StoreBytes: 1 << 30, Version: "bench"}
 }
 
-// watch measures the stages of one rank by a clock; its method at is for analyze.Options.AtStage.
+// watch measures the user time of the stages of one rank; its method at is for analyze.Options.AtStage.
 type watch struct {
-	clock func() time.Duration
 	order []string
 	took  map[string]time.Duration
 	stage string
 	began time.Duration
 }
 
-func newWatch(clock func() time.Duration) *watch {
-	return &watch{clock: clock, took: map[string]time.Duration{}}
-}
-
 func (w *watch) at(stage string) {
-	now := w.clock()
+	now := user()
 	if w.stage != "" {
 		w.took[w.stage] += now - w.began
 	}
@@ -93,14 +84,6 @@ func (w *watch) at(stage string) {
 	w.stage, w.began = stage, now
 }
 
-// sum is the time of all stages.
-func (w *watch) sum() (t time.Duration) {
-	for _, d := range w.took {
-		t += d
-	}
-	return t
-}
-
 // user is the user time of this process so far.
 func user() time.Duration {
 	var u syscall.Rusage
@@ -108,14 +91,4 @@ func user() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano())
-}
-
-// thread is the user and system time of this thread so far.
-func thread() time.Duration {
-	var u syscall.Rusage
-	const ofThread = 1 // RUSAGE_THREAD of Linux
-	if err := syscall.Getrusage(ofThread, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -56,7 +56,7 @@ func stages(dir string, args []string) error {
 func leastStages(o analyze.Options, repeats int) (*watch, error) {
 	var least *watch
 	for range repeats {
-		w := newWatch(user)
+		w := &watch{took: map[string]time.Duration{}}
 		o.AtStage = w.at
 		err := mpi.RunInProcess(1, func(c mpi.Comm) error {
 			_, err := analyze.Run(c, o)

@@ -30,7 +30,7 @@ for what; do
 	GOMAXPROCS=1 "$work/analyze" stages -n "$repeats" -cpuprofile "$work/profile" "$what" >"$work/stages"
 	cat "$work/stages"
 	load=$(samples)
-	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|pathStream)\)|stats\.\(\*Loader\)\.(attend|used|piece|amountsAt|path|innermostPath|sent|received|tally|endIntervals|closedMPI)$')
+	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|markers)\)|stats\.\(\*location\)\.(path|innermostPath)$')
 	awk -v l="${load:-0}" -v h="${hooks:-0}" '
 		$1 == "load" { load = $2 }
 		/stages added/ { added = $5; others = $7 }

@@ -111,7 +111,7 @@ func TestMessagesDrawn(t *testing.T) {
 	})()`
 	at := eval[[]float64](t, s, free)
 	if len(at) != 3 {
-		t.Fatal("no message stands free")
+		t.Fatal("no message is free of others")
 	}
 	must(t, s.Hover(at[0], at[1]))
 	rest(t, s)
@@ -170,7 +170,7 @@ func TestCalls(t *testing.T) {
 	at := eval[[2]float64](t, s, "(() => { const b = document.querySelector('#panel canvas').getBoundingClientRect(); return [b.x + 5, b.y + 27]; })()")
 	must(t, s.Click(at[0], at[1]))
 	rest(t, s)
-	if !strings.Contains(text(), "by rank") || !strings.Contains(text(), "of main › ") || eval[string](t, s, "document.querySelector('#panel td').innerText") != "100%" {
+	if !strings.Contains(text(), "by rank") || !strings.Contains(text(), "of main › ") || eval[string](t, s, "document.querySelector('#panel td').innerText") != "100.0%" {
 		t.Errorf("a click on the second row of the graph shows\n%s", text())
 	}
 	must(t, s.Do("[...document.querySelectorAll('#panel button')].find((b) => b.innerText === 'all calls').click()"))

@@ -175,6 +175,7 @@ func TestNumbers(t *testing.T) {
 		"new format.Clock(1e9).at(0, 1e6, 4e8)":   "0 ms",
 		"new format.Clock(1e9).at(4.585e8, 1e6)":  "459 ms",
 		"new format.Clock(0).duration(1234)":      "1,234 ticks",
+		"format.share(0.23)":                      "23.0%",
 	} {
 		if got := eval[string](t, s, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)

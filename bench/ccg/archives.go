@@ -33,7 +33,7 @@ func archives(w io.Writer, c config) error {
 		if err != nil {
 			return err
 		}
-		f, err := graph(src, lossless)
+		f, err := measureAt(src, lossless)
 		if err != nil {
 			return err
 		}

@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"golang.org/x/sync/errgroup"
 )
 
 // program is something to measure.
@@ -171,7 +170,7 @@ func (p program) measure() ([]figure, error) {
 	defer src.Close()
 	var list []figure
 	for _, d := range deviations {
-		f, err := graph(src, d)
+		f, err := measureAt(src, d)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func open(t *testing.T, spec string, noise int64) trace.Source {
 
 func graphOf(t *testing.T, src trace.Source, deviation string) figure {
 	t.Helper()
-	f, err := graph(src, deviation)
+	f, err := measureAt(src, deviation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestSections(t *testing.T) {
 		}
 	}
 	if err := run(&out, []string{"nonsense"}); err == nil {
-		t.Error("an unknown section is no error")
+		t.Error("an unknown section is not an error")
 	}
 }
 

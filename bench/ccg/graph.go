@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -48,10 +50,10 @@ func ratio(a, b uint64) float64 {
 }
 
 // slice is the locations of one process in memory.
-type slice []*ccg.Local
+type slice []*build.Local
 
-func (s slice) Len() int                       { return len(s) }
-func (s slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
+func (s slice) Len() int                         { return len(s) }
+func (s slice) Open(i int) (*build.Local, error) { return s[i], nil }
 
 // each calls f for every batch of a location.
 func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
@@ -79,11 +81,11 @@ func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 	return nil
 }
 
-// build makes the graphs of all locations.
-func build(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
+// locals makes the graphs of all locations.
+func locals(src trace.Source, o graph.Options) ([]*build.Local, error) {
 	d := src.Definitions()
-	locals := make([]*ccg.Local, d.NumLocations())
-	b := ccg.NewBuilder(d, 0, o)
+	locals := make([]*build.Local, d.NumLocations())
+	b := build.NewBuilder(d, 0, o)
 	for p := range locals {
 		b.Reset(trace.P(p))
 		err := each(src, trace.P(p), b.Add)
@@ -99,16 +101,20 @@ func build(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
 
 // encode makes the shared section and the locations' blobs, on one rank: the
 // bytes are those of any number.
-func encode(d *trace.Definitions, locals []*ccg.Local, o ccg.Options) (section []byte, blobs [][]byte, err error) {
+func encode(d *trace.Definitions, locals []*build.Local, o graph.Options) (section []byte, blobs [][]byte, err error) {
 	err = mpi.RunInProcess(1, func(c mpi.Comm) error {
-		shared, _, err := ccgmerge.Reduce(c, d, slice(locals), o, ccgmerge.Config{})
+		shared, book, _, err := ccgmerge.Reduce(c, d, slice(locals), o, ccgmerge.Config{})
 		if err != nil {
 			return err
 		}
 		section = shared.Encode()
-		dist := ccg.NewDistributor(shared)
+		dist := build.NewDistributor(shared)
 		for _, l := range locals {
-			b, err := dist.Distribute(l)
+			stored, err := book.Quantise(l)
+			if err != nil {
+				return err
+			}
+			b, err := dist.Distribute(stored)
 			if err != nil {
 				return err
 			}
@@ -123,7 +129,7 @@ func encode(d *trace.Definitions, locals []*ccg.Local, o ccg.Options) (section [
 // compares its times with those of the source.
 func measure(src trace.Source, section []byte, blobs [][]byte) (figure, error) {
 	var f figure
-	shared, err := ccg.OpenShared(src.Definitions(), section)
+	shared, err := graph.OpenShared(src.Definitions(), section)
 	if err != nil {
 		return f, err
 	}
@@ -146,8 +152,8 @@ func measure(src trace.Source, section []byte, blobs [][]byte) (figure, error) {
 	return f, nil
 }
 
-// graph measures a source at one deviation.
-func graph(src trace.Source, deviation string) (f figure, err error) {
+// measureAt measures a source at one deviation.
+func measureAt(src trace.Source, deviation string) (f figure, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("deviation %s: %w", deviation, err)
@@ -158,11 +164,11 @@ func graph(src trace.Source, deviation string) (f figure, err error) {
 	if second == 0 {
 		second = 1e9 // of a trace without clock a tick is taken for 1 ns
 	}
-	var o ccg.Options
-	if o.Deviation, err = ccg.ParseDeviation(deviation, second); err != nil {
+	var o graph.Options
+	if o.Deviation, err = graph.ParseDeviation(deviation, second); err != nil {
 		return f, err
 	}
-	locals, err := build(src, o)
+	locals, err := locals(src, o)
 	if err != nil {
 		return f, err
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How well call graphs compress, and how fast: counted sizes of generated programs
-# and of the archives beside the repository, at several deviations, then the Go
+# and of the archives next to the repository, at several deviations, then the Go
 # benchmarks with their targets. Prints Markdown. docs/graph.md quotes one run.
 #
 # usage: bench/ccg/run.sh [-events N] [-traces DIR] [figures] [scaling] [archives] [speeds]

@@ -17,7 +17,7 @@ func scaling(w io.Writer, _ config) error {
 			return err
 		}
 		for _, d := range []string{lossless, moderate} {
-			f, err := graph(src, d)
+			f, err := measureAt(src, d)
 			if err != nil {
 				return err
 			}

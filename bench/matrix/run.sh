@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole matrix of "same input, same bytes": every archive given (default:
-# all OTF2 archives beside the repository and a generated one of 64 processes
+# all OTF2 archives next to the repository and a generated one of 64 processes
 # and 20 M events) is analysed by 1, 2, 3, 5, 8, 16 and 64 MPI ranks and without
 # a launcher, with the smallest and no memory for segments, GOMAXPROCS 1 and 8,
 # from a copy under another path, into another name. All files must be equal,

@@ -21,7 +21,7 @@ type Run struct {
 
 // Merger reads all locations of a source in global order: by time, at equal
 // times by location id, the events of one location in their order. What is
-// damaged is left out without a word: streams tell. It is for one goroutine. Memory: for each location a batch of 128 events and a chunk
+// damaged is left out without a report: streams make one. It is for one goroutine. Memory: for each location a batch of 128 events and a chunk
 // reader, about 5 + 128 KiB, and 24 bytes for each of 4096 runs.
 //
 // Locations compete in a tree of losers. A key holds the time since base in its

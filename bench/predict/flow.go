@@ -14,9 +14,9 @@ import (
 )
 
 // flow runs a program with the dataflow engine. Arguments before those of the program: unroll makes one long sequence of each
-// loop, skip lets iterations be added instead of run, workers=N, and runs=N for the best of several runs.
+// loop, workers=N, and runs=N for the best of several runs.
 func flow(w io.Writer, args []string) error {
-	o := simnet.Options{Workers: 1, NoSkip: true}
+	o := simnet.Options{Workers: 1}
 	unrolled, runs := false, 1
 	for ; len(args) > 0; args = args[1:] {
 		name, value, _ := strings.Cut(args[0], "=")
@@ -24,9 +24,6 @@ func flow(w io.Writer, args []string) error {
 		switch name {
 		case "unroll":
 			unrolled = true
-			continue
-		case "skip":
-			o.NoSkip = false
 			continue
 		case "workers":
 			o.Workers = n

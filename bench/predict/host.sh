@@ -1,5 +1,5 @@
 #!/bin/bash
-# Predicted beside measured on this machine: bench/predict/host.sh [-r RUNS] [-d DELAY_US] [-c CLASSES] [-w FOLDER] [CASE...].
+# Predicted next to measured on this machine: bench/predict/host.sh [-r RUNS] [-d DELAY_US] [-c CLASSES] [-w FOLDER] [CASE...].
 # A case is PROGRAM:PROCESSES:IMBALANCE of record/examples/ with --compute=sleep, PROGRAM:2:busy with real computation, or lammps:2:busy.
 # Printed are seconds of the marked part of the program (lammps: of the whole run): the least and the mean of RUNS recorded runs,
 # how far they lie apart, and predictions from the run that took least:
@@ -93,7 +93,7 @@ replayed() {
 # share NAME prints a part of the error from a report, in per cent.
 share() { awk -v name="\"$1\":" '$1 == name { v = $2; sub(",", "", v); print (v == "null") ? "n/a" : sprintf("%.2f", 100 * v); exit }'; }
 
-# row WHAT FILE PREDICTED PARTS: least, mean and spread of the numbers in FILE beside a prediction.
+# row WHAT FILE PREDICTED PARTS: least, mean and spread of the numbers in FILE next to a prediction.
 row() {
 	awk -v what="$1" -v p="$3" -v parts="$4" '{ s += $1; if (!n++ || $1 < a) a = $1; if ($1 > b) b = $1 } END {
 		m = s / n

@@ -1,7 +1,7 @@
 // Command predict measures the network simulator on generated programs, and writes them for other simulators.
 //
 //	predict events PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   runs the event engine
-//	predict flow [unroll] [skip] [workers=N] [runs=N] the same             runs the dataflow engine
+//	predict flow [unroll] [workers=N]        [runs=N] the same             runs the dataflow engine
 //	predict goal the same                                                  writes a schedule for LogGOPSim
 //	predict smpi FOLDER the same                                           writes traces and a cluster for SimGrid
 //

@@ -34,7 +34,7 @@ type recorder struct {
 }
 
 func (r *recorder) note(x mpi.Note) {
-	if len(r.stages) == 0 || x.Comm == progressComm || r.heap != nil {
+	if x.Comm == progressComm || len(r.stages) == 0 || r.heap != nil { // progress has a goroutine of its own
 		return
 	}
 	s := &r.stages[len(r.stages)-1]

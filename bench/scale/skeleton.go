@@ -86,10 +86,10 @@ const (
 	tagThreads   = 31
 	tagSends     = 103
 	tagReplies   = 104
-	tagPartners  = 107
-	tagInstances = 108
-	tagWhole     = 109
-	tagTiles     = 113
+	tagPartners  = 105
+	tagInstances = 106
+	tagWhole     = 107
+	tagTiles     = 123
 	mostTiles    = 8
 )
 

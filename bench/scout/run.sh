@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs SCOUT of Scalasca on archives, with as many ranks as the archive has processes, and prints its waits, critical path and delay
 # costs, a line for each archive, metric and call path (the comment of main.go); what jobs/testdata/scout.txt.gz has. Archives are copied
-# first, as SCOUT writes beside them. To the errors: what SCOUT said where it failed. SCOUT is of bench/peers.sh.
+# first, as SCOUT writes next to them. To the errors: what SCOUT said where it failed. SCOUT is of bench/peers.sh.
 #
 #   bench/scout/run.sh [-p PEERS] ../shared/traces/otf2/* | gzip -9n >jobs/testdata/scout.txt.gz
 #   bench/scout/run.sh [-p PEERS] -t ROUNDS ../shared/traces/otf2/*-16 ring:procs=16,events=10M,jitter=5

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# analysis: a whole archive analysed, from its bytes to what a user reads. Beside it otf2-print to /dev/null, which decodes and
+# analysis: a whole archive analysed, from its bytes to what a user reads. Next to it otf2-print to /dev/null, which decodes and
 # prints and so is a floor for everything built on libotf2, and the script on OTF2's Python bindings that people write today
 # (bench/analyze/peer/profile.py): profile, message matrix, late senders. Both must find the same. coppice does more: all wait
 # states and their causes, call paths, clocks checked, rows with indexes, the call graph. One rank on one core, but for wall time.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clustering: predict/cluster beside fastcluster, and beside scipy's own linkage, on vectors of 32 numbers that
+# clustering: predict/cluster next to fastcluster, and next to scipy's own linkage, on vectors of 32 numbers that
 # bench/predict/cluster makes, with distances L1. One core each. Times are of distances and linkage: the others have read the
 # vectors before, coppice makes them meanwhile. Where distances are equal the order of merges is free, so heights differ a little.
 . bench/sections/lib.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# container: XTF beside LMDB, SQLite and bbolt on the same records of 64 bytes, by bench/xtf/run.sh; how each is set up stands
+# container: XTF next to LMDB, SQLite and bbolt on the same records of 64 bytes, by bench/xtf/run.sh; how each is set up is
 # in docs/performance.md.
 . bench/sections/lib.sh
 

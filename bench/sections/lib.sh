@@ -51,7 +51,7 @@ column() { cut -d ' ' -f "$1" "$2" | median; }
 # "${ranks[@]}" N COMMAND...: N ranks of a command.
 ranks=(mpirun --oversubscribe --bind-to none -n)
 
-# rest FILE FILE: what two files of costs have beside the wall time, as a note.
+# rest FILE FILE: what two files of costs have in addition to the wall time, as a note.
 rest() {
 	printf 'CPU %.2f and %.2f s, memory of the largest process %.0f and %.0f MiB' \
 		"$(column 1 "$1")" "$(column 1 "$2")" "$(column 2 "$1")" "$(column 2 "$2")"

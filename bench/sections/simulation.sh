@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# simulation: the network simulator beside LogGOPSim and beside SimGrid's replay of time-independent traces. All get the same
+# simulation: the network simulator next to LogGOPSim and next to SimGrid's replay of time-independent traces. All get the same
 # messages and the same computation between them. Networks have the same parameters: L=2500 o=1500 g=1000 G=6 O=0 S=65535 ns.
 #
 # LogGOPSim has the rules of the event engine with its policy Arrival, so makespans and numbers of events must be equal. The

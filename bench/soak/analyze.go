@@ -245,8 +245,8 @@ func stepSame(r *round, x *rand.Rand) {
 	}
 }
 
-// besideHeap is what a process has in memory next to its heap: program text, stacks, the MPI library.
-const besideHeap = 96 << 20
+// extraHeap is what a process has in memory next to its heap: program text, stacks, the MPI library.
+const extraHeap = 96 << 20
 
 // judgeMemory holds a run without the race detector to the memory that it was given.
 func (r *round) judgeMemory(o outcome) {
@@ -263,8 +263,8 @@ func (r *round) judgeMemory(o outcome) {
 	for i, a := range o.args {
 		if a == "--mem" && strings.HasSuffix(o.args[i+1], "M") {
 			n, _ := strconv.ParseInt(strings.TrimSuffix(o.args[i+1], "M"), 10, 64)
-			if most := ranks*n<<20 + besideHeap; o.peak > most {
-				r.fail("%s: %d MiB in memory, --mem allows %d on %d ranks and %d beside", o, o.peak>>20, n, ranks, besideHeap>>20)
+			if most := ranks*n<<20 + extraHeap; o.peak > most {
+				r.fail("%s: %d MiB in memory, --mem allows %d on %d ranks and %d in addition", o, o.peak>>20, n, ranks, extraHeap>>20)
 			}
 		}
 	}

@@ -27,6 +27,7 @@ func stepDamage(r *round, x *rand.Rand) {
 			return
 		}
 		r.log.WriteString("damaged: " + what + "\n")
+		r.taken["mutated results"]++
 		r.expect(r.coppice("check", path), 0, 1, 3)
 		for _, args := range [][]string{
 			{"report"},

@@ -220,6 +220,7 @@ func (r *round) tables(run string) string {
 	if !r.expect(o, 0, 3) || o.code != 0 {
 		return ""
 	}
+	o.out = strings.ReplaceAll(o.out, run, "RUN") // in the commands that findings name
 	var d map[string]any
 	if !r.decode(o, &d) {
 		return ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ type input struct {
 	kind    string
 	mutated bool // its bytes were changed: anything may be wrong with it
 	sound   bool // made by ourselves without a fault: its analysis ends with 0
+	large   bool // too large for all that prints every row
 	procs   int  // about how many processes it has
 }
 
@@ -31,6 +33,10 @@ func (r *round) makeInput() (*input, error) {
 	in.path = in.folder
 	var err error
 	switch n := x.IntN(20); {
+	case r.large > 0 && n == 0 && x.IntN(2) == 0:
+		err = r.makeLarge(x, in)
+	case n < 2 && r.mutants == 0:
+		err = r.makeRecorded(x, in)
 	case n < 8:
 		err = r.makeProgram(x, in)
 	case n < 11:
@@ -40,9 +46,10 @@ func (r *round) makeInput() (*input, error) {
 	default:
 		err = r.makeCopy(x, in)
 	}
-	if err == nil && x.IntN(5) < 2 {
+	if err == nil && x.IntN(5) < 2 && r.mutants == 0 {
 		in.mutated, in.sound = true, false
 		in.kind += "-damaged"
+		r.taken["mutated inputs"]++
 		for _, what := range mutate(x, in.folder) {
 			fmt.Fprintf(&r.log, "damage: %s\n", what)
 		}
@@ -56,7 +63,10 @@ var programs = []string{"stencil", "ring", "wavefront", "masterworker", "irregul
 // makeProgram lets the demo write the trace of a generated program.
 func (r *round) makeProgram(x *rand.Rand, in *input) error {
 	in.procs = 1 + x.IntN(9)
-	spec := fmt.Sprintf("%s:procs=%d,events=%d,seed=%d", programs[x.IntN(len(programs))], in.procs, logUniform(x, 20_000), x.Uint64N(1000))
+	if r.mutants > 0 {
+		in.procs = 1 + in.procs/4
+	}
+	spec := fmt.Sprintf("%s:procs=%d,events=%d,seed=%d", programs[x.IntN(len(programs))], in.procs, logUniform(x, r.events), x.Uint64N(1000))
 	maybe := func(name string, n uint64) {
 		if x.IntN(3) == 0 {
 			spec += fmt.Sprintf(",%s=%d", name, n)
@@ -96,6 +106,19 @@ func (r *round) makeProgram(x *rand.Rand, in *input) error {
 	in.kind = "program"
 	r.expect(r.coppice("demo", "-o", in.folder, "--spec", spec), 0)
 	return nil
+}
+
+// makeLarge lets the demo write one with 10^6 events to the largest number.
+func (r *round) makeLarge(x *rand.Rand, in *input) error {
+	in.kind, in.large, in.sound, in.procs = "large", true, true, 1<<x.IntN(8)
+	r.in = in
+	events := max(r.large, 1e6)
+	events = 1e6 * math.Pow(events/1e6, x.Float64())
+	spec := fmt.Sprintf("%s:procs=%d,events=%.0f,seed=%d", programs[x.IntN(len(programs))], in.procs, events, x.Uint64N(1000))
+	r.expect(r.coppice("demo", "-o", in.folder, "--spec", spec), 0)
+	n, err := size(in.folder)
+	r.taken["MB of large inputs"] += int(n / 1e6)
+	return err
 }
 
 // makeScript writes a small program of everything that scripts can do, or one with planted waits, with unusual options of the writer.

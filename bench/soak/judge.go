@@ -63,7 +63,7 @@ func (r *round) judgeError(o outcome) {
 	if o.code == 2 && strings.Contains(message, "--") {
 		parts++ // what is wrong with a flag says what to do
 	}
-	if !strings.HasSuffix(message, ".") || parts < 2 || strings.Contains(message, "%!") {
+	if !strings.HasSuffix(message, ".") && !strings.HasSuffix(message, "?") || parts < 2 || strings.Contains(message, "%!") {
 		r.fail("%s: exit code %d, the message has not four parts: %s", o, o.code, clip(message))
 	}
 }

@@ -94,6 +94,7 @@ func (r *round) interrupt(x *rand.Rand, out string, more []string) {
 			pid = list[victim]
 		}
 		_ = syscall.Kill(pid, e.signal)
+		r.taken["runs ended early"]++
 	}
 	select {
 	case <-done:

@@ -4,6 +4,8 @@
 //	bench/tool soak -for 1h -seed 1              rounds with the seeds 1, 2, 3, ...
 //	bench/tool soak -rounds 1 -seed 17           the round 17 once more
 //	bench/tool soak -only serve,kill -for 10m    some of the steps; -list names them
+//	bench/tool soak -mutants 320 -for 1h         many small damaged inputs, each to every verb, in one process
+//	bench/tool soak -large 1e8                   one input of 40 has up to so many events; 10^8 are about 1 GB
 //
 // A round makes an input, analyses it, and takes a few steps with the result. All it chooses follows from its seed; the moment
 // of a kill is counted in bytes that were written, so it is about the same each time. What is asked of each command is in
@@ -32,9 +34,16 @@ import (
 type settings struct {
 	bin, race string   // the tool, plain and with the race detector ("" for none)
 	traces    []string // collected traces
+	programs  []string // to record
+	large     float64  // events of the largest input
 	out, work string   // folders of failed rounds, and of the one in progress
 	only      []string
 	mpi       bool
+
+	mutants    int // of each round, instead of its steps; 0: steps
+	events     uint64
+	pipe       *pipe // for all commands, where there are mutants
+	receiveLog string
 }
 
 func main() {
@@ -47,6 +56,8 @@ func main() {
 	race := flag.Bool("race", true, "build with the race detector")
 	list := flag.Bool("list", false, "name the steps")
 	traces := flag.String("traces", "../shared/traces", "folder of collected traces; may be missing")
+	flag.Float64Var(&s.large, "large", 0, "events of the largest input, 1e6 at least; 0: none is large")
+	flag.IntVar(&s.mutants, "mutants", 0, "so many damaged inputs of a round go to all verbs, instead of its steps, all in one process")
 	flag.StringVar(&s.out, "out", filepath.Join("out", "soak"), "folder for what fails")
 	flag.Parse()
 	if *list {
@@ -59,6 +70,9 @@ func main() {
 		log.Fatal("soak: ", err)
 	}
 	ok := s.soak(*seed, *rounds, *length)
+	if s.pipe != nil {
+		s.pipe.end()
+	}
 	os.RemoveAll(s.work)
 	if !ok {
 		os.Exit(1)
@@ -82,6 +96,17 @@ func (s *settings) prepare(race bool, only, traces string) (err error) {
 	if s.work, err = os.MkdirTemp("", "soak"); err != nil {
 		return err
 	}
+	s.events = 20_000
+	if s.mutants > 0 {
+		s.events = 100
+		if s.receiveLog, err = newest("cmd/coppice/testdata/*/receive.log.bin"); err != nil {
+			return err
+		}
+		if s.traces, err = collected(traces, 60e3); err != nil {
+			log.Print("soak: no collected traces: ", err)
+		}
+		return errors.Join(s.compileExamples(), s.buildPipe())
+	}
 	s.bin = filepath.Join(s.out, "bin", "coppice") // one that is up to date is not built again
 	if err := build(s.bin); err != nil {
 		return err
@@ -95,9 +120,11 @@ func (s *settings) prepare(race bool, only, traces string) (err error) {
 	_, err = exec.LookPath("mpirun")
 	s.mpi = err == nil
 	if !s.mpi {
-		log.Print("soak: no mpirun: in-process ranks alone")
+		log.Print("soak: no mpirun: in-process ranks alone, nothing is recorded")
+	} else if err := s.compileExamples(); err != nil {
+		log.Print("soak: nothing is recorded: ", err)
 	}
-	if s.traces, err = collected(traces); err != nil {
+	if s.traces, err = collected(traces, 2e6); err != nil {
 		log.Print("soak: no collected traces: ", err)
 	}
 	return nil
@@ -118,8 +145,8 @@ func (s *settings) soak(seed, rounds uint64, length time.Duration) bool {
 	var done, failed, commands uint64
 	counts := map[string]int{}
 	status := func() {
-		fmt.Printf("soak: %d rounds from seed %d in %s: %d commands, %d rounds failed; %s\n",
-			done, seed, time.Since(began).Round(time.Second), commands, failed, summary(counts))
+		fmt.Printf("soak: %d rounds from seed %d in %s: %d commands (%.0f a second), %d rounds failed; %s\n",
+			done, seed, time.Since(began).Round(time.Second), commands, float64(commands)/time.Since(began).Seconds(), failed, summary(counts))
 	}
 	told := began
 	for rounds == 0 && time.Since(began) < length || done < rounds {
@@ -159,8 +186,17 @@ func summary(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// collected lists the archives and Paraver traces of a folder, at most 2 MB each.
-func collected(folder string) (list []string, err error) {
+// newest is the last of some files, with its whole path.
+func newest(pattern string) (string, error) {
+	list, err := filepath.Glob(pattern)
+	if err != nil || len(list) == 0 {
+		return "", errors.Join(err, fmt.Errorf("no %s: start in the root of the repository", pattern))
+	}
+	return filepath.Abs(slices.Max(list))
+}
+
+// collected lists the archives and Paraver traces of a folder that have at most so many bytes each.
+func collected(folder string, most int64) (list []string, err error) {
 	archives, err := filepath.Glob(filepath.Join(folder, "otf2", "*"))
 	if err != nil {
 		return nil, err
@@ -171,7 +207,7 @@ func collected(folder string) (list []string, err error) {
 		return nil, err
 	}
 	for _, path := range slices.Concat(archives, paraver, more) {
-		if n, err := size(path); err == nil && n < 2e6 {
+		if n, err := size(path); err == nil && n < most {
 			list = append(list, path)
 		}
 	}

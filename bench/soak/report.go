@@ -69,7 +69,8 @@ func (r *round) agree() {
 		return // damaged times: sums are right, but beyond the 64 bits here
 	}
 	equal("total and execution times processors", tick("total"), tick("execution")*d.Summary.Processors)
-	equal("time and its parts", sum("time"), sum("cpu")+sum("mpi")+sum("io")+sum("marker"))
+	equal("time and its parts", sum("time"), sum("cpu")+sum("mpi")+sum("io")+sum("marker")+
+		sum("device_call")+sum("device_wait")+sum("lock_wait")+sum("overhead"))
 	n := sum("executions") // of the whole program: processes that have any event
 	for name, s := range d.Summary.Stats {
 		if len(s.Max) == 2 && (number(s.Min[0])*n > number(s.Sum) || number(s.Max[0])*n < number(s.Sum)) {

@@ -31,6 +31,7 @@ type round struct {
 	taken    map[string]int
 
 	in      *input
+	program []string // what was recorded, with its arguments
 	options []string // of the analysis, those that decide the bytes
 	run     string   // its result, "" for none
 	whole   []byte   // the bytes of it
@@ -73,6 +74,10 @@ func (r *round) play() error {
 	r.taken[r.in.kind]++
 	r.lookAtInput()
 	r.analyze()
+	if r.mutants > 0 {
+		stepMutants(r, r.random("mutants"))
+		return r.verdict()
+	}
 	choose := r.random("steps")
 	all := steps()
 	for _, i := range choose.Perm(len(all)) {
@@ -80,13 +85,18 @@ func (r *round) play() error {
 		if len(r.only) > 0 && !slices.Contains(r.only, st.name) || len(r.only) == 0 && choose.IntN(len(all)) >= 5 {
 			continue
 		}
-		if r.run == "" && !st.always {
+		if r.run == "" && !st.always || r.in.large && !st.large {
 			continue
 		}
 		r.taken[st.name]++
 		fmt.Fprintf(&r.log, "== %s\n\n", st.name)
 		st.take(r, r.random(st.name))
 	}
+	return r.verdict()
+}
+
+// verdict is the error of all that was wrong.
+func (r *round) verdict() error {
 	if len(r.wrong) > 0 {
 		return errors.New(strings.Join(r.wrong, "\n"))
 	}
@@ -111,6 +121,9 @@ func (r *round) keep(err error) string {
 	if len(r.only) > 0 {
 		only = " -only " + strings.Join(r.only, ",")
 	}
+	if r.mutants > 0 {
+		only += " -mutants " + strconv.Itoa(r.mutants)
+	}
 	return fmt.Sprintf("FAILED round %d:\n  %s\n  kept: %s\n  repeat: bench/tool soak -rounds 1 -seed %d%s\n",
 		r.seed, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n  "), place, r.seed, only)
 }
@@ -134,7 +147,9 @@ type outcome struct {
 func (o outcome) String() string { return strings.Join(o.args, " ") }
 
 // raced says whether a command runs with the race detector.
-func (r *round) raced(c command) bool { return r.seed%2 == 1 && !c.plain }
+func (r *round) raced(c command) bool {
+	return r.seed%2 == 1 && !c.plain && (r.in == nil || !r.in.large)
+}
 
 // prepare makes the process of a command, in a process group of its own.
 func (r *round) prepare(c command) *exec.Cmd {
@@ -161,6 +176,9 @@ func (r *round) prepare(c command) *exec.Cmd {
 
 // do runs a command to its end and judges it by what holds for all.
 func (r *round) do(c command) outcome {
+	if r.pipe != nil {
+		return r.piped(c, nil)
+	}
 	cmd := r.prepare(c)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

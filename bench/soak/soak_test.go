@@ -11,6 +11,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"done", outcome{code: 0, out: "x"}, false},
 		{"a good message", outcome{code: 3, errs: "coppice: a.xtf: not an XTF file. Give a file that coppice analyze wrote.\n"}, false},
+		{"a good question", outcome{code: 2, errs: "coppice: report: --ordered al: no component; docs/metrics.md lists them. Did you mean all_to_all?\n"}, false},
 		{"no advice", outcome{code: 3, errs: "coppice: no such file.\n"}, true},
 		{"no message", outcome{code: 5, errs: "load 3%\n"}, true},
 		{"text and an error", outcome{code: 2, out: "x", errs: "coppice: query: no type. Choose from call, p2p.\n"}, true},

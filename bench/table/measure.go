@@ -82,7 +82,7 @@ func execute(c config, script string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// parse reads what a script printed. Rows of another section, or with figures that are no numbers, are errors.
+// parse reads what a script printed. Rows of another section, or with figures that are not numbers, are errors.
 func parse(name, text string) (rows []row, peers []peer, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")

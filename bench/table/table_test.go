@@ -100,7 +100,7 @@ func TestSections(t *testing.T) {
 	}
 	for _, path := range scripts {
 		if !known[filepath.Base(path)] {
-			t.Errorf("%s is no section", path)
+			t.Errorf("%s is not a section", path)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Speed and memory of coppice serve on a large generated run: time to the first picture, tiles cold and warm, statistics
-# of windows over 1 000 ranks, and the memory of the server beside its --mem. The run is made once and kept in DIR.
+# of windows over 1 000 ranks, and the memory of the server next to its --mem. The run is made once and kept in DIR.
 #
 # usage: bench/view/run.sh [-d DIR] [-m MEM] [-s SPEC]
 #   default: /tmp/coppice-bench-view, 512M, 4 096 processes and 10^8 events (needs 2 GB of disk, 3 GB of memory)

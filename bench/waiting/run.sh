@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/waiting/run.sh [-b BINARY] [-e EVENTS] [RANKS...]
 #
-# What waiting costs under mpirun, as tables: a message that goes round all ranks, 64 idle ranks beside one that works, and the
+# What waiting costs under mpirun, as tables: a message that goes round all ranks, 64 idle ranks next to one that works, and the
 # whole analysis of a ring, a stencil and a sweep of EVENTS events (default 4M) in 16 locations, with Open MPI and, where
 # mpirun.mpich is, with MPICH. RANKS are 1 2 4 8 16 by default; more of them than cores is what it is for. -b analyses with another
 # Open MPI binary, such as one of an earlier state.
@@ -54,10 +54,10 @@ for library in "${libraries[@]}"; do
 	row "$library" "${cells[@]}"
 done
 echo
-header "speed of one rank beside 63 that wait" "of that alone"
+header "speed of one rank next to 63 that wait" "of that alone"
 for library in "${libraries[@]}"; do
-	alone=$(launch "$library" 1 "$dir/waiting" idle 3s) beside=$(launch "$library" 64 "$dir/waiting" idle 3s)
-	row "$library" "$(awk "BEGIN { printf \"%.2f\", $beside / $alone }")"
+	alone=$(launch "$library" 1 "$dir/waiting" idle 3s) among=$(launch "$library" 64 "$dir/waiting" idle 3s)
+	row "$library" "$(awk "BEGIN { printf \"%.2f\", $among / $alone }")"
 done
 echo
 header "s of wall time" "${@/#/ranks }"

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -31,13 +32,12 @@ type resultFlags struct {
 // define defines the flags that all such jobs have; of is what they write.
 func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	o.run.define(f, "")
-	o.defineStops(f, of)
-	o.defineIntervals(f)
-	o.defineClasses(f)
-}
-
-// defineIntervals defines the flags about intervals; docs/markers.md explains them.
-func (o *resultFlags) defineIntervals(f *pflag.FlagSet) {
+	// of jobs that can be stopped and go on later: docs/checkpoint.md explains them
+	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
+	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
+	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
+	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
+	// about intervals: docs/markers.md explains them
 	i := &o.Intervals
 	f.StringVar(&i.Markers, "markers", "auto", "markers to look for: auto, none, or some of f1 to f7, such as f2,f6")
 	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE (repeatable)")
@@ -49,10 +49,7 @@ func (o *resultFlags) defineIntervals(f *pflag.FlagSet) {
 	oneOf(f, &i.MarkerCost, "marker-cost", "overhead", "overhead: time in marker calls is neither computation nor MPI; mpi: they are ordinary MPI calls", "overhead", "mpi")
 	oneOf(f, &i.RecvPoint, "recv-point", "wait", "a non-blocking receive counts from the call that can block, wait, or from its posting, post", "wait", "post")
 	oneOf(f, &i.Init, "init", "include", "include, or exclude: the program begins after MPI_Init and ends before MPI_Finalize", "include", "exclude")
-}
-
-// defineClasses defines the flags about classes of processes.
-func (o *resultFlags) defineClasses(f *pflag.FlagSet) {
+	// about classes of processes
 	c := &o.classes
 	f.StringVar(&c.Threshold, "classes", "", "classes of processes that call the same and compute alike: within a share of the mean computation of those that call the same, such as 5%, or within a time, such as 10us; report classes shows them")
 	f.StringVar(&c.Linkage, "linkage", "complete", "of two classes how far apart: complete (their farthest members), average, single (their nearest members) or centroid")
@@ -68,7 +65,10 @@ func (o *resultFlags) defineClasses(f *pflag.FlagSet) {
 func (o *resultFlags) complete(f *pflag.FlagSet) error {
 	o.Version, o.PID, o.Job = version, os.Getpid(), os.Getenv("SLURM_JOB_ID")
 	o.Host, _ = os.Hostname()
-	o.Stop, o.End = &jobs.Stop{}, timeLimit()
+	o.Stop = &jobs.Stop{}
+	if n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64); err == nil && n > 0 {
+		o.End = time.Unix(n, 0)
+	}
 	if o.Every < 0 || o.Watch.GiveUp < 0 {
 		return usage("--checkpoint-every %v --watchdog %v: give durations such as 5m, or 0", o.Every, o.Watch.GiveUp)
 	}
@@ -146,7 +146,7 @@ func (o *analyzeFlags) complete(f *pflag.FlagSet, operands []string) error {
 	if o.GraphOnly && o.ClockRepair {
 		return usage("--clock-repair needs messages, which --events none leaves out")
 	}
-	if _, err := ccg.ParseDeviation(o.Deviation, 1e9); err != nil { // with the trace's own clock once it is known
+	if _, err := graph.ParseDeviation(o.Deviation, 1e9); err != nil { // with the trace's own clock once it is known
 		return usage("--deviation: %w", err)
 	}
 	return o.resultFlags.complete(f)
@@ -170,7 +170,13 @@ func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) er
 		printAnalyzed(s, &job, res, c.Size(), o.run.verbose)
 	}
 	if c.Rank() == 0 && res.Partial {
-		printPartial(s, &job, res)
+		worst := ""
+		for _, c := range res.Codes {
+			if c.Code.Severity() == trace.Damage && worst == "" {
+				worst = " (" + inspect.CodeText(c.Code, c.Count, uint64(c.Locations)) + ")"
+			}
+		}
+		s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics lists what is missing", worst, job.Output)
 	}
 	err = o.judge(c, s)
 	if res.Partial && (err == nil || errors.Is(err, errSilent)) {
@@ -217,18 +223,6 @@ func launch(n int, s streams, run func(mpi.Comm) error) error {
 	return nil
 }
 
-// printPartial says in one line why the status is 4.
-func printPartial(s streams, job *analyze.Options, r *analyze.Result) {
-	worst := ""
-	for _, c := range r.Codes {
-		if c.Code.Severity() == trace.Damage {
-			worst = " (" + inspect.CodeText(c.Code, c.Count, uint64(c.Locations)) + ")"
-			break
-		}
-	}
-	s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics lists what is missing", worst, job.Output)
-}
-
 // printAnalyzed prints the closing lines of an analysis.
 func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, verbose int) {
 	for _, c := range r.Codes {
@@ -248,7 +242,11 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 		}
 	}
 	if job.ClockRepair {
-		printClocks(s, &r.Clocks)
+		x, end := &r.Clocks, "not repaired: locations wait for each other in a circle"
+		if !x.Stuck {
+			end = fmt.Sprintf("%d ends of calls raised in %d locations, by %d ticks at most", x.Corrections, x.Locations, x.Greatest)
+		}
+		s.say("clocks: %d messages were received before they were sent (worst %d ticks), %d members of collectives left too early; %s", x.Violations, x.Worst, x.Collectives, end)
 	}
 	printResumed(s, &r.Resumed, r.Locations)
 	var total time.Duration
@@ -262,10 +260,6 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 	}
 	for _, t := range r.Seconds {
 		s.say("rank 0 %-8s %8.3f s", t.Stage, t.Elapsed.Seconds())
-	}
-	for i := range min(len(r.Teams), 8) {
-		t := &r.Teams[i]
-		s.say("location %d was loaded by %d ranks, rank %d and helpers from rank %d on", t.P, len(t.Helpers)+1, t.Owner, t.Helpers[0])
 	}
 	s.say("rank 0 segments: peak %s in memory, %s in files", results.Binary(r.Store.Peak), results.Binary(r.Store.Spilled))
 	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
@@ -293,15 +287,6 @@ func printResumed(s streams, r *analyze.Resumed, locations int) {
 	if r.Torn > 0 {
 		s.say("%d pieces of what earlier runs had finished were cut or changed, and done again", r.Torn)
 	}
-}
-
-// printClocks prints what the repair of clocks did.
-func printClocks(s streams, r *analyze.ClockReport) {
-	end := "not repaired: locations wait for each other in a circle"
-	if !r.Stuck {
-		end = fmt.Sprintf("%d ends of calls raised in %d locations, by %d ticks at most", r.Corrections, r.Locations, r.Greatest)
-	}
-	s.say("clocks: %d messages were received before they were sent (worst %d ticks), %d members of collectives left too early; %s", r.Violations, r.Worst, r.Collectives, end)
 }
 
 // printGraph prints what the reduction of the call graph moved.

@@ -248,8 +248,10 @@ func newDamageBed(t *testing.T, i int) *damageBed {
 		if o.panic != "" || o.code == jobs.ExitInternal {
 			t.Errorf("%s of the sound file: exit code %d\n%s%s", line, o.code, o.errs, o.panic)
 		}
-		if again := b.call(line); again != o {
-			t.Errorf("%s of the sound file: twice the same, other output:\n%s", line, firstDifference(o, again))
+		if !underRace { // where each call takes long
+			if again := b.call(line); again != o {
+				t.Errorf("%s of the sound file: twice the same, other output:\n%s", line, firstDifference(o, again))
+			}
 		}
 		b.want = append(b.want, o)
 	}

@@ -81,7 +81,7 @@ func writeArchive(dir string, src *synthetic.Source) error {
 	o.Local = func(p trace.P) *otf2.Local {
 		l := &otf2.Local{}
 		for _, c := range src.Clock(p) {
-			l.Offsets = append(l.Offsets, otf2.ClockOffset{Time: uint64(c.Time), Offset: c.Offset, Deviation: c.StdDev})
+			l.Offsets = append(l.Offsets, otf2.ClockOffset{Time: uint64(c.Time), Offset: c.Offset})
 		}
 		return l
 	}

@@ -184,7 +184,7 @@ func exportRank(c mpi.Comm, job archive.Options, o *exportFlags, s streams) erro
 		return nil
 	}
 	if c.Rank() == 0 {
-		s.say("%s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s lists what is still sound.",
+		s.say("%s: %s not whole, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s lists what is still sound.",
 			res.Anchor, numbers.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
 	}
 	return jobs.Fail(jobs.ExitPartial, errSilent)

@@ -161,7 +161,7 @@ func TestExportDamagedRun(t *testing.T) {
 		}
 		var doc exportDoc
 		decode(t, out, &doc)
-		if n := len(doc.Export.Unreadable); n != 1 || doc.Export.Exact || !strings.Contains(errs, "1 location without events") {
+		if n := len(doc.Export.Unreadable); n != 1 || doc.Export.Exact || !strings.Contains(errs, "1 location not whole") {
 			t.Errorf("%d locations unreadable\n%s%s", n, errs, out)
 		}
 		return

@@ -664,15 +664,16 @@ resolution 1000
 0 100 ENTER MPI_Send
 0 100 MPI_SEND 1 MPI_COMM_WORLD 7 8
 0 101 LEAVE MPI_Send
-0 1000 LEAVE main
+`+meeting(0, 200, 210)+`0 1000 LEAVE main
 1 0 ENTER main
 1 50 ENTER MPI_Recv
 1 51 MPI_RECV 0 MPI_COMM_WORLD 7 8
 1 51 LEAVE MPI_Recv
-1 1000 LEAVE main
+`+meeting(1, 300, 310)+`1 1000 LEAVE main
 `))
 	n := len(doc.Findings)
-	if n == 0 || doc.Findings[n-1].Kind != "clock" || doc.Findings[n-1].Ticks != 0 || !strings.Contains(doc.Findings[n-1].Text, "worst 0.049000000 s") {
+	if n < 2 || doc.Findings[n-1].Kind != "clock" || doc.Findings[n-1].Ticks != 0 || doc.Findings[n-2].Kind == "clock" ||
+		!strings.HasSuffix(doc.Findings[n-1].Text, "worst 0.049000000 s; members of collectives that left before one they needed had entered: 1 in 1 location, worst 0.090000000 s") {
 		t.Errorf("%+v", doc.Findings)
 	}
 }
@@ -765,7 +766,7 @@ func TestCauseInRootedCollective(t *testing.T) {
 			if !strings.Contains(f.Evidence, "MPI calls in MPI_Gather on rank 0") && !strings.Contains(f.Evidence, "MPI calls in MPI_Gather, most on rank 0") || strings.Contains(f.Evidence, named) != want {
 				t.Errorf("rank 2 at %d: %s", comes, f.Evidence)
 			}
-			if advice := map[bool]string{true: "balance the work before the call that makes others wait", false: "drop the barrier"}[want]; !strings.HasPrefix(f.Advice, advice) {
+			if advice := map[bool]string{true: "balance the work before the call that makes others wait", false: "make the calls shorter"}[want]; !strings.HasPrefix(f.Advice, advice) {
 				t.Errorf("rank 2 at %d: %s", comes, f.Advice)
 			}
 		}
@@ -808,7 +809,7 @@ func TestWaitsWithoutPartners(t *testing.T) {
 	for lines, want := range map[string]string{
 		message(0, 1, 600, 580): "point to point calls without waits: ",
 		strings.Replace(message(0, 1, 600, 580), "MPI_COMM_WORLD 7", "MPI_COMM_WORLD 9", 1): "point to point calls with waits, which are not known: ",
-		// Without a message, what MPI_Wait takes is no point to point communication: it completes a collective, whose waits are known.
+		// Without a message, what MPI_Wait takes is not point to point communication: it completes a collective, whose waits are known.
 		started(0, 100) + started(1, 100): "completing calls without waits: up to 0.390000 s of the run (39.0 %): rank 0 has most, most of it in MPI_Wait; ",
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, lines)))
@@ -913,12 +914,106 @@ func TestRegionsOfEachProcess(t *testing.T) {
 	must(t, "check", file)
 }
 
+// TestRegionsInEachOther: of calls of one function that lie in each other the outermost alone counts as inclusive time, also where
+// definitions of several processes are alike. Whoever adds up rows, the graph or a window says the same.
+func TestRegionsInEachOther(t *testing.T) {
+	t.Parallel()
+	text := "-- definitions --\n"
+	for ref := 90; ref < 92; ref++ {
+		text += fmt.Sprintf("STRING self=%[1]d string=\"Working\"\nREGION self=%[2]d name=%[1]d description=%[1]d canonical_name=%[1]d region_role=1 paradigm=1\n", ref-90, ref)
+	}
+	file := foundTrace(t, text+`-- program --
+processes 1
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER 91
+0 200 ENTER 90
+0 300 ENTER 91
+0 400 LEAVE 91
+0 500 LEAVE 90
+0 600 ENTER MPI_Barrier
+0 700 LEAVE MPI_Barrier
+0 900 LEAVE 91
+0 1000 LEAVE main
+`)
+	must(t, "check", file)
+	for _, source := range []string{"rows", "graph"} {
+		p := jsonOf[struct {
+			Profile struct{ Regions []results.RegionTime }
+		}](t, "report", file, "profile", "--source", source).Profile.Regions
+		if k := slices.IndexFunc(p, func(x results.RegionTime) bool { return x.Name == "Working" }); k < 0 || p[k].Calls != 3 || p[k].Inclusive != 800 || p[k].Exclusive != 700 {
+			t.Errorf("%s: %+v", source, p)
+		}
+	}
+}
+
+// TestWaitsOfTwoCauses: what a process waits in a broadcast is its loss, also where the root makes others wait elsewhere too and so computes
+// above the mean by more. Where a pattern is waited in two calls, both are named, and for whom.
+func TestWaitsOfTwoCauses(t *testing.T) {
+	t.Parallel()
+	meeting := func(text *strings.Builder, call, record string, comes []int) {
+		for rank, at := range comes {
+			fmt.Fprintf(text, "%[1]d %[4]d ENTER MPI_%[2]s\n%[1]d %[4]d MPI_COLLECTIVE_BEGIN\n%[1]d %[5]d MPI_COLLECTIVE_END %[3]s 8 8\n%[1]d %[5]d LEAVE MPI_%[2]s\n", rank, call, record, at, slices.Max(comes)+1)
+		}
+	}
+	for _, x := range []struct {
+		root, late int // who comes 400 late to the first call, and 150 to the second
+		calls      [2][2]string
+		want       string
+	}{
+		{0, 0, [2][2]string{{"Bcast", "BCAST MPI_COMM_WORLD 0"}, {"Barrier", "BARRIER MPI_COMM_WORLD none"}}, "late broadcast: up to 0.400000 s of the run"},
+		{1, 2, [2][2]string{{"Alltoall", "ALLTOALL MPI_COMM_WORLD none"}, {"Allreduce", "ALLREDUCE MPI_COMM_WORLD none"}}, "; next to that 0.150000 on rank 0 in MPI_Allreduce, for rank 2"},
+	} {
+		text := &strings.Builder{}
+		text.WriteString("-- program --\nprocesses 4\nresolution 1000\n-- events --\n")
+		for rank := range 4 {
+			fmt.Fprintf(text, "%d 0 ENTER main\n", rank)
+		}
+		first, second := []int{10, 10, 10, 10}, []int{421, 421, 421, 421}
+		first[x.root] += 400
+		second[x.late] += 150
+		meeting(text, x.calls[0][0], x.calls[0][1], first)
+		meeting(text, x.calls[1][0], x.calls[1][1], second)
+		for rank := range 4 {
+			fmt.Fprintf(text, "%d 600 LEAVE main\n", rank)
+		}
+		out := must(t, "report", foundTrace(t, text.String()))
+		if several := strings.Count(out, ": up to ") > 1; !strings.Contains(out, x.want) || strings.Contains(out, "\ngains of findings overlap: they do not add up\n") != several {
+			t.Errorf("no %q, or not that gains overlap, in\n%s", x.want, out)
+		}
+	}
+}
+
+// TestManyCollectives: 1000 operations of 8 bytes take 10 each, without anything between. Where process 1 leaves each 5 later, so that process 0
+// waits for it in the next one, it is the same loss.
+func TestManyCollectives(t *testing.T) {
+	t.Parallel()
+	for later, kind := range map[int]string{0: "small_messages", 5: "nxn_wait"} {
+		text := &strings.Builder{}
+		for k := range 1000 {
+			for p := range 2 {
+				begin := 10*k + p*later
+				end := begin + 10
+				if later > 0 && p == 0 {
+					end = begin + later + 2
+				}
+				fmt.Fprintf(text, "%[1]d %[2]d ENTER MPI_Allreduce\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d %[3]d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none 8 8\n%[1]d %[3]d LEAVE MPI_Allreduce\n", p, begin, end)
+			}
+		}
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"+text.String()))
+		if f := doc.Findings[0]; f.Kind != kind || !strings.Contains(f.Text, "a process calls MPI_Allreduce 1 000 times, with 16 B each on average") || !strings.HasPrefix(f.Advice, "let processes meet less often") {
+			t.Errorf("%d later: %+v", later, f)
+		}
+	}
+}
+
 // TestTrend: 40 executions of an interval end with a barrier, in each process 1 computes 10 and waits for process 0, which computes as a
 // case says; all leave the barrier 1 after process 0 comes.
 //
 //   - From execution 10 on process 0 computes 1 more in each: 0 + 1 + ... + 29 = 435 in all, the last one takes 10 + 29 + 1.
 //   - From execution 20 on it computes 10 more: 200. The same in 1024 executions, which are looked at in 256 parts, from 512 on: 5120.
-//   - Long ones now and then, a long one at the end, shorter ones, or a change of a tenth are no trend.
+//   - Long ones now and then, a long one at the end, shorter ones, or a change of a tenth are not a trend.
 func TestTrend(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -958,7 +1053,7 @@ func TestTrend(t *testing.T) {
 }
 
 // TestNowAndThen: three processes meet 96 times after computing for 5; all leave 1 after the last one comes. In every 12th step, 8 of 96,
-// process 1 computes 60, and the others wait 55: 440 in all. Process 1 computes 96 x 5 + 440 = 920, the others 480. That is no serial
+// process 1 computes 60, and the others wait 55: 440 in all. Process 1 computes 96 x 5 + 440 = 920, the others 480. That is not a serial
 // section: it may be work of its own or an interruption, and the kernel may know which. Where process 1 computes 60 in each of the
 // first 12 steps, which are all, it computes alone in each of them.
 func TestNowAndThen(t *testing.T) {
@@ -970,13 +1065,14 @@ func TestNowAndThen(t *testing.T) {
 		delays             []uint64 // ticks that each process had no processor
 		kind, what, advice string
 	}{
-		{"not known", 96, 12, []int{1}, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what the process that is late does"},
+		{"not known", 96, 12, []int{1}, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what the process that makes others wait does"},
 		{"known", 96, 12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor for 0.430000 s between its MPI calls, others for no more than 0.020000", "keep other programs off"},
-		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that is late does"},
-		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that is late does"},
-		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that is late does"},
-		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that is late does"},
-		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 computes while all others mostly wait or idle", "give the other processes a part"},
+		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
+		{"more work too", 96, 12, []int{1}, []uint64{10, 300, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
+		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
+		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that makes others wait does"},
+		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that makes others wait does"},
+		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 was ready to run and had no processor for 0.430000 of 0.660000 s", "let the process that computes longest have a processor first"},
 	} {
 		text := three
 		for p := range 3 {
@@ -1085,10 +1181,117 @@ func TestLateMessageOnce(t *testing.T) {
 		d.Seal()
 	})
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
-	if f.Kind != "late_sender" || f.Ticks != 230 || !strings.HasPrefix(f.Advice, "look at what the process that is late does") ||
+	if f.Kind != "late_sender" || f.Ticks != 230 || !strings.HasPrefix(f.Advice, "look at what the process that makes others wait does") ||
 		!strings.Contains(f.Evidence, "; rank 0 is late once: 87.4 % of what rank 1 waits there are in 1 of 30 calls, the longest until 0.408000 s") ||
 		!strings.Contains(f.Evidence, "; rank 0 sleeps for 0.430000 s or more of what it computes, as in files, locks or pauses") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestLateOncePassedOn: process 0 sends to process 1, which sends on to process 2, 30 times, and process 0 computes 200 ticks longer before the
+// 20th message. Process 1 is late then for process 2, by nothing of its own: it waits for process 0 from tick 4 of a step, process 2 from tick 3.
+func TestLateOncePassedOn(t *testing.T) {
+	text := three
+	for k := range 30 {
+		from := 10 * k
+		if k > 20 {
+			from += 200
+		}
+		sent := from + 5
+		if k == 20 {
+			sent += 200
+		}
+		for p, x := range [3]string{"", fmt.Sprintf("1 %[2]d ENTER MPI_Recv\n1 %[1]d MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 %[1]d LEAVE MPI_Recv\n", sent, from+4), fmt.Sprintf("2 %[2]d ENTER MPI_Recv\n2 %[1]d MPI_RECV 1 MPI_COMM_WORLD 7 8\n2 %[1]d LEAVE MPI_Recv\n", sent, from+3)} {
+			if text += x; p < 2 {
+				text += fmt.Sprintf("%[2]d %[1]d ENTER MPI_Send\n%[2]d %[1]d MPI_SEND %[3]d MPI_COMM_WORLD 7 8\n%[2]d %[1]d LEAVE MPI_Send\n", sent, p, p+1)
+			}
+		}
+	}
+	f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]
+	if f.Kind != "late_sender" || f.Cause == nil || f.Cause.Process != 0 || strings.Contains(f.Text, "work of its own") ||
+		!strings.Contains(f.Text, "; rank 1 is late once: 77.7 % of what rank 2 waits there are in 1 of 30 calls, the longest until 0.405000 s; most of these waits come from rank 0") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestCauseInLibrary: process 1 computes in solve for 200 ticks longer than process 0, most of them in two functions of the system that solve
+// calls, one of a header and one of a library. The cause is solve, the largest part of it in the library is said after that.
+func TestCauseInLibrary(t *testing.T) {
+	text := `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+1 0 ENTER main
+1 0 ENTER solve
+1 50 ENTER power
+1 130 LEAVE power
+1 140 ENTER at
+1 200 LEAVE at
+1 200 LEAVE solve
+` + meeting(0, 0, 201) + meeting(1, 200, 201) + "0 210 LEAVE main\n1 210 LEAVE main\n"
+	file := foundTrace(t, text, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		ref := uint32(len(d.Strings))
+		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: trace.DescribeFunction("/usr/lib/libm.so.6")}, trace.String{Ref: ref + 1, Value: "/usr/include/c++/13/vector"})
+		for i := range d.Regions {
+			switch x := &d.Regions[i]; d.Text(x.Name) {
+			case "power":
+				x.Description, x.Paradigm = ref, trace.ParadigmCompiler
+			case "at":
+				x.SourceFile, x.Paradigm = ref+1, trace.ParadigmCompiler
+			}
+		}
+		d.Seal()
+	})
+	f := jsonOf[foundIn](t, "report", file).Findings[0]
+	if f.Cause == nil || f.Cause.Region != "solve" || !strings.Contains(f.Text, "100.0 % of the waits come from CPU time in solve") ||
+		!strings.Contains(f.Text, "; 40.0 % of that in power, function of libm.so.6, which it calls") {
+		t.Errorf("%+v %+v", f, f.Cause)
+	}
+	if text := must(t, "report", file, "waits"); !strings.Contains(text, "CPU time in solve, most on rank 1: 100.0 % of all waiting") {
+		t.Errorf("%s", text)
+	}
+	if text := must(t, "levers", file); !strings.Contains(text, "solve") || strings.Contains(text, "power") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestCallBack: a function of the system calls itself and a function of the program: what that takes is one cause, however deep it is called.
+func TestCallBack(t *testing.T) {
+	t.Parallel()
+	file := foundTrace(t, `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+1 0 ENTER main
+1 0 ENTER power
+1 0 ENTER solve
+1 100 LEAVE solve
+1 100 ENTER power
+1 100 ENTER solve
+1 200 LEAVE solve
+1 200 LEAVE power
+1 200 LEAVE power
+`+meeting(0, 0, 201)+meeting(1, 200, 201)+"0 210 LEAVE main\n1 210 LEAVE main\n", func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		ref := uint32(len(d.Strings))
+		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: trace.DescribeFunction("/usr/lib/libc.so.6")})
+		for i := range d.Regions {
+			if x := &d.Regions[i]; d.Text(x.Name) == "power" {
+				x.Description, x.Paradigm = ref, trace.ParadigmCompiler
+			}
+		}
+		d.Seal()
+	})
+	if f := jsonOf[foundIn](t, "report", file).Findings[0]; !strings.Contains(f.Text, "; 100.0 % of the waits come from CPU time in solve, most on rank 1") {
+		t.Errorf("%+v", f)
+	}
+	if text := must(t, "report", file, "waits"); !strings.Contains(text, "CPU time in solve, most on rank 1: 100.0 % of all waiting") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -1135,7 +1338,7 @@ func TestNamesOfTAU(t *testing.T) {
 }
 
 // TestWaitsOfOtherThreads: both threads of two processes exchange messages. Thread 1 of rank 1 waits 500 ms for thread 1 of rank 0, and
-// thread 0 of rank 1 waits 20 for thread 0 of rank 0. Where thread 0 of rank 1 works then, the 500 are no loss.
+// thread 0 of rank 1 waits 20 for thread 0 of rank 0. Where thread 0 of rank 1 works then, the 500 are not a loss.
 func TestWaitsOfOtherThreads(t *testing.T) {
 	t.Parallel()
 	const text = `

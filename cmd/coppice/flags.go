@@ -40,55 +40,40 @@ func (w word) String() string { return *w.to }
 // Type names the value in help texts.
 func (w word) Type() string { return "NAME" }
 
-// number is the value of a flag that takes a whole number, at least one.
-type number struct {
-	to    *int
-	least int
+// value is that of a flag: what the help calls it, what it is, and what reads a text.
+type value struct {
+	kind string
+	now  func() string
+	read func(text string) error
 }
+
+func (v value) String() string        { return v.now() }
+func (v value) Set(text string) error { return v.read(text) }
+func (v value) Type() string          { return v.kind }
 
 // atLeast defines a flag that takes a whole number.
 func atLeast(f *pflag.FlagSet, least int, to *int, name, letter string, usual int, use string) {
 	*to = usual
-	f.VarP(number{to, least}, name, letter, use)
+	f.VarP(value{"N", func() string { return strconv.Itoa(*to) }, func(text string) error {
+		v, err := strconv.ParseInt(text, 0, 32)
+		if err != nil || int(v) < least {
+			return errors.New("give a whole number, at least " + strconv.Itoa(least))
+		}
+		*to = int(v)
+		return nil
+	}}, name, letter, use)
 }
-
-// Set takes a number.
-func (n number) Set(text string) error {
-	v, err := strconv.ParseInt(text, 0, 32)
-	if err != nil || int(v) < n.least {
-		return errors.New("give a whole number, at least " + strconv.Itoa(n.least))
-	}
-	*n.to = int(v)
-	return nil
-}
-
-func (n number) String() string { return strconv.Itoa(*n.to) }
-
-// Type names the value in help texts.
-func (n number) Type() string { return "N" }
 
 // conditions are the value of --fail-if, each read when it is given.
-type conditions[T any] struct {
-	list []*T
-	read func(text string) (*T, error)
-}
+type conditions[T any] struct{ list []*T }
 
 func (c *conditions[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
-	c.read = read
-	f.Var(c, "fail-if", "exit with status 1 if this holds"+use+" (repeatable)")
+	f.Var(value{"CONDITION", func() string { return "" }, func(text string) error {
+		x, err := read(text)
+		c.list = append(c.list, x)
+		return err
+	}}, "fail-if", "exit with status 1 if this holds"+use+" (repeatable)")
 }
-
-// Set takes a condition.
-func (c *conditions[T]) Set(text string) error {
-	x, err := c.read(text)
-	c.list = append(c.list, x)
-	return err
-}
-
-func (c *conditions[T]) String() string { return "" }
-
-// Type names the value in help texts.
-func (c *conditions[T]) Type() string { return "CONDITION" }
 
 // told prints the conditions that hold; the status says whether there are any.
 func told(verdicts []results.Verdict, of string, s streams) (failed error) {

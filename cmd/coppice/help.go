@@ -31,22 +31,6 @@ func topicText(name string) string {
 	return string(text)
 }
 
-// environment are the variables that the verbs read, as the topic config explains them.
-var environment = []string{"COPPICE_SITE", "COPPICE_STATUS_FILE", "GOMEMLIMIT", "NO_COLOR"}
-
-// settings tells what is set here of the environment.
-func settings() string {
-	var b strings.Builder
-	for _, name := range environment {
-		value, set := os.LookupEnv(name)
-		if !set {
-			value = "(not set)"
-		}
-		fmt.Fprintf(&b, "  %-20s %s\n", name, value)
-	}
-	return b.String()
-}
-
 // wrapped joins words to indented lines.
 func wrapped(words []string, width int) string {
 	var b strings.Builder
@@ -82,7 +66,14 @@ func helpVerb(s streams) *cobra.Command {
 		}
 		if text := topicText(args[0]); text != "" {
 			if args[0] == "config" {
-				text += "\nSet here:\n\n" + settings()
+				text += "\nSet here:\n\n"
+				for _, name := range []string{"COPPICE_SITE", "COPPICE_STATUS_FILE", "GOMEMLIMIT", "NO_COLOR"} { // that verbs read
+					value, set := os.LookupEnv(name)
+					if !set {
+						value = "(not set)"
+					}
+					text += fmt.Sprintf("  %-20s %s\n", name, value)
+				}
 			}
 			_, err := io.WriteString(s.out, text)
 			return err

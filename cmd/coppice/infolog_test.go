@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
 )
 
 // TestInfoLog shows a receive log of one block: its header, MPI_Init, and no end.
@@ -33,5 +35,21 @@ func TestInfoLog(t *testing.T) {
 	}
 	if out := must(t, "info", path, "--format", "json"); !strings.Contains(out, `"kind": "receive_log"`) {
 		t.Error(out)
+	}
+	for _, x := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"a block that changed", append(append([]byte{}, b[:len(b)-1]...), 1), "Copy the log again"},
+		{"a header that is cut", b[:20], "record the program again"},
+		{"another version", append([]byte("CPRLOG2\x00"), b[8:]...), "Another version of coppice"},
+	} {
+		if err := os.WriteFile(path, x.b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := call("info", path); code != jobs.ExitInput || !strings.Contains(errs, x.want) {
+			t.Errorf("%s: exit code %d: %s", x.name, code, errs)
+		}
 	}
 }

@@ -257,7 +257,7 @@ func TestModeOfArchives(t *testing.T) {
 	}
 }
 
-// TestHelpTopics checks that every topic is found, and what no topic is told.
+// TestHelpTopics checks that every topic is found, and what is printed where there is no such topic.
 func TestHelpTopics(t *testing.T) {
 	t.Parallel()
 	files, err := topicFiles.ReadDir("topics")

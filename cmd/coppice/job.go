@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -45,7 +44,13 @@ func (o *jobFlags) display(c mpi.Comm, show *func(jobs.Progress), s streams) *di
 	if c.Rank() != 0 || o.quiet {
 		return nil
 	}
-	d := newDisplay(s.err, o.progress, o.status)
+	d := &display{w: s.err, form: o.progress, status: o.status, last: time.Now()}
+	if d.form == "auto" {
+		d.form = "plain"
+		if isTerminal(d.w) && os.Getenv("TERM") != "dumb" {
+			d.form = "tty"
+		}
+	}
 	*show = d.show
 	return d
 }
@@ -62,16 +67,6 @@ type display struct {
 	last   time.Time     // of the plain form
 	saved  time.Time
 	drawn  bool // the terminal shows a line of the tty form
-}
-
-func newDisplay(w io.Writer, form, status string) *display {
-	if form == "auto" {
-		form = "plain"
-		if isTerminal(w) && os.Getenv("TERM") != "dumb" {
-			form = "tty"
-		}
-	}
-	return &display{w: w, form: form, status: status, last: time.Now()}
 }
 
 // show is called by the job whenever there is news.
@@ -164,23 +159,6 @@ func (d *display) writeStatus(st *jobs.Status) {
 		fmt.Fprintf(d.w, "coppice: status file %s: %v; the job continues without it\n", d.status, err)
 		d.status = ""
 	}
-}
-
-// defineStops defines the flags of jobs that can be stopped and go on later; docs/checkpoint.md explains them.
-func (o *resultFlags) defineStops(f *pflag.FlagSet, of string) {
-	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
-	f.BoolVar(&o.Resume, "resume", false, "continue with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
-	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
-	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
-}
-
-// timeLimit is when Slurm will end the job; zero if it does not tell.
-func timeLimit() time.Time {
-	n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64)
-	if err != nil || n <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(n, 0)
 }
 
 // sameTerm is how long further SIGTERMs are taken for the first one: at a time limit a process gets one from slurmd and one

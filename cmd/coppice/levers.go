@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 )
@@ -67,17 +68,12 @@ func leversVerb(s streams) *cobra.Command {
 				return stopped(c, err, s)
 			}
 			if c.Rank() == 0 {
-				err = printLevers(o.Run, r, &print, s)
+				var run *results.Run
+				if run, err = s.runs.open(o.Run); err == nil {
+					err = print.print(s, r, func(w io.Writer) error { return about(w, run, "levers", r) })
+				}
 			}
 			return mpi.AgreeOn(c, err, errSilent)
 		})
 	}, print.check)
-}
-
-func printLevers(path string, r *levers.Report, print *output, s streams) error {
-	run, err := s.runs.open(path)
-	if err != nil {
-		return err
-	}
-	return print.print(s, r, func(w io.Writer) error { return about(w, run, "levers", r) })
 }

@@ -51,7 +51,7 @@ func run(args []string, out, errs io.Writer) int {
 	if len(args) > 0 && args[0] == "--version" {
 		args[0] = "version"
 	}
-	root := commands(s)
+	root := commands(s, args...)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeFlags(root)
 	}
@@ -108,20 +108,48 @@ func fail(code int, format string, args ...any) error {
 // usage is an error of the command line.
 func usage(format string, args ...any) error { return fail(jobs.ExitUsage, format, args...) }
 
-// commands makes the tree of verbs, in the order of the help text.
-func commands(s streams) *cobra.Command {
+// maker makes a verb.
+type maker func(streams) *cobra.Command
+
+// commands makes the tree of verbs, in the order of the help text, or of the one that is called: to make all takes as long as what some do.
+func commands(s streams, args ...string) *cobra.Command {
 	root := &cobra.Command{Use: "coppice", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true // verb completion has examples and a manual page
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.AddCommand(
-		infoVerb(s), analyzeVerb(s), reportVerb(s), leversVerb(s), diffVerb(s), serveVerb(s), queryVerb(s), exportVerb(s), checkVerb(s), runVerb(s), recordVerb(s), replayVerb(s), planVerb(s),
-		parts(s, "platform", "the machine of a prediction", platformShow(s), platformConvert(s), platformMeasure(s)),
-		predictVerb(s),
-		parts(s, "capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",
-			capacityExtract(s), capacitySolve(s), capacitySweep(s), capacityCheck(s), capacityPlan(s)),
-		demoVerb(s), completionVerb(s), manualVerb(s), versionVerb(s),
-	)
+	type named struct {
+		name string // none of those that have to know the others
+		made maker
+	}
+	verbs := []named{
+		{"info", infoVerb},
+		{"analyze", analyzeVerb},
+		{"report", reportVerb},
+		{"levers", leversVerb},
+		{"diff", diffVerb},
+		{"serve", serveVerb},
+		{"query", queryVerb},
+		{"export", exportVerb},
+		{"check", checkVerb},
+		{"run", runVerb},
+		{"record", recordVerb},
+		{"replay", replayVerb},
+		{"plan", planVerb},
+		{"platform", parts("platform", "the machine of a prediction", platformShow, platformConvert, platformMeasure)},
+		{"predict", predictVerb},
+		{"capacity", parts("capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",
+			capacityExtract, capacitySolve, capacitySweep, capacityCheck, capacityPlan)},
+		{"demo", demoVerb},
+		{"", completionVerb},
+		{"", manualVerb},
+		{"version", versionVerb},
+	}
+	if i := slices.IndexFunc(verbs, func(v named) bool { return len(args) > 0 && v.name == args[0] }); i >= 0 && args[0] != "" {
+		verbs = verbs[i : i+1]
+	}
+	for _, v := range verbs {
+		root.AddCommand(v.made(s))
+	}
 	root.SetHelpCommand(helpVerb(s))
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printUsage(s.out, c) })
 	root.SetFlagErrorFunc(flagError)
@@ -188,21 +216,25 @@ func after(n int, words []string) cobra.CompletionFunc {
 }
 
 // parts makes a verb that only has parts.
-func parts(s streams, name, short string, list ...*cobra.Command) *cobra.Command {
-	var examples []string
-	for _, p := range list {
-		first, _, _ := strings.Cut(p.Example, "\n")
-		examples = append(examples, first)
-	}
-	c := verb(name+" PART", short, 0, 1<<20, examples...)
-	c.AddCommand(list...)
-	return s.does(c, func(operands []string, _ streams) error {
-		hint := ""
-		if len(operands) > 0 {
-			hint = similar(operands[0], names(c))
+func parts(name, short string, made ...maker) maker {
+	return func(s streams) *cobra.Command {
+		var list []*cobra.Command
+		var examples []string
+		for _, m := range made {
+			p := m(s)
+			first, _, _ := strings.Cut(p.Example, "\n")
+			list, examples = append(list, p), append(examples, first)
 		}
-		return usage("say what to do: %s.%s Run coppice %s --help", alternatives(names(c)), hint, name)
-	})
+		c := verb(name+" PART", short, 0, 1<<20, examples...)
+		c.AddCommand(list...)
+		return s.does(c, func(operands []string, _ streams) error {
+			hint := ""
+			if len(operands) > 0 {
+				hint = similar(operands[0], names(c))
+			}
+			return usage("say what to do: %s.%s Run coppice %s --help", alternatives(names(c)), hint, name)
+		})
+	}
 }
 
 // nameOf is the name of a verb, for a part that of the verb too: "capacity solve".

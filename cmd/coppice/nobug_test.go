@@ -53,7 +53,7 @@ func TestUnwritableOutput(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoBug has errors that reach the command line without a word about their status.
+// TestWhatIsNoBug has errors that reach the command line without a status.
 func TestWhatIsNoBug(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // placedProgram reads a file at 0, 4096, 8192 (in a row), 20480 (beyond), 4000 (back, at no block, 192 bytes of it read before), then from the
 // position that a seek sets, 100, of which all were read. It writes 8192 to 8292, reads these again, which is new, and reads through a handle
-// that appends, whose position nobody knows, and through one of MPI-IO, whose offsets are no bytes.
+// that appends, whose position nobody knows, and through one of MPI-IO, whose offsets are not bytes.
 const placedProgram = `-- definitions --
 STRING self=0 string="POSIX"
 STRING self=1 string="POSIX I/O"
@@ -91,6 +92,34 @@ func TestOffsets(t *testing.T) {
 	}
 	if page := must(t, "report", run, "--format", "html", "-o", "-"); !strings.Contains(page, "Files over time") {
 		t.Error("no picture of files over time")
+	}
+}
+
+// TestOperationsOfHandles: an operation of MPI-IO and those of POSIX inside have one number, which tells operations of a handle apart. An end
+// of an operation that never began is reported.
+func TestOperationsOfHandles(t *testing.T) {
+	t.Parallel()
+	head, _, _ := strings.Cut(placedProgram, "0 0 ENTER")
+	archive, run := archiveOf(t, filepath.Join(t.TempDir(), "archive"), head+`0 0 ENTER main
+0 10 IO_OPERATION_BEGIN 2 READ NONE 800 1
+0 20 IO_OPERATION_BEGIN 0 READ NONE 500 1 @0:4:0
+0 30 IO_OPERATION_BEGIN 1 READ NONE 300 1 @0:4:0
+0 40 IO_OPERATION_COMPLETE 1 300 1
+0 50 IO_OPERATION_COMPLETE 0 500 1
+0 70 IO_OPERATION_COMPLETE 2 800 1
+0 80 IO_OPERATION_COMPLETE 1 7 1
+0 100 LEAVE main
+`), filepath.Join(t.TempDir(), "run.xtf")
+	must(t, "analyze", archive, "-o", run, "-q")
+	got := map[string][3]uint64{}
+	for _, x := range jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO.Files {
+		got[x.Interface] = [3]uint64{x.Read.Bytes, x.Read.Time, x.Read.Placed}
+	}
+	if want := map[string][3]uint64{"MPI-IO": {800, 60, 0}, "POSIX I/O": {800, 40, 2}}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "file operations never posted: 1 in 1 location") {
+		t.Error(text)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -23,6 +23,7 @@ import (
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 	"github.com/spf13/pflag"
@@ -326,14 +327,17 @@ func advice(err error) string {
 		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."},
 		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive."},
 		{trace.ErrMissing, "Copy the whole archive again: NAME.otf2, NAME.def and the directory NAME."},
-		{trace.ErrCorrupt, "Copy the archive again."},
 		{fs.ErrNotExist, missing},
 		{fs.ErrPermission, "Ask its owner for the right to read it."},
 		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
-		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
+		{graph.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
 		{xtf.ErrCorrupt, changed},
-		{ccg.ErrCorrupt, changed},
+		{graph.ErrCorrupt, changed},
 		{column.ErrCorrupt, changed},
+		{trace.ErrCorrupt, "Copy the archive again."}, // after those: parts of results are read as a trace's are
+		{receivelog.ErrCorrupt, "Copy the log again, or record the program again."},
+		{receivelog.ErrCut, "It ends before its first call: record the program again."},
+		{receivelog.ErrVersion, "Another version of coppice wrote it: use that one, or record the program again."},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
 		{results.ErrNoResult, "Analyze the trace again with the options that keep it."},
 		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
@@ -391,7 +395,7 @@ func (o *openRuns) close(err error) error {
 	var first string
 	locations, whole := 0, 0
 	for _, r := range o.list {
-		lost := r.Left()
+		lost := r.Complete(nil)
 		for i := range lost {
 			if lost[i].WholeRun {
 				whole++

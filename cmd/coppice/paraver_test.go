@@ -262,7 +262,7 @@ const gpuTrace = `#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:1(4:1)
 2:1:1:1:4:900:60000019:0
 `
 
-// TestDevicesOfParaver: kernels and transfers are told by the labels of their event types, whose numbers differ between versions of Extrae.
+// TestDevicesOfParaver: kernels and transfers are known by the labels of their event types, whose numbers differ between versions of Extrae.
 func TestDevicesOfParaver(t *testing.T) {
 	t.Parallel()
 	for kernel, types := range map[string][3]string{"CUDA kernel execution": {"63000000", "63000001", "63000006"}, "CUDA kernel": {"63000001", "63000014", "63000019"}} {

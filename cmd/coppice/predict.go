@@ -205,7 +205,7 @@ func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ran
 		}
 	}
 	if !o.result.run.quiet {
-		printPredicted(s, job, r, ranks, took, o.result.run.verbose)
+		printPredicted(s, job, r, ranks, took)
 	}
 	code := jobs.ExitDone
 	if r.Unmatched > 0 || r.Output != nil && r.Output.Partial {
@@ -234,13 +234,10 @@ func (o *predictFlags) write(run *results.Run, p *predicted.Prediction, s stream
 }
 
 // printPredicted prints the closing lines.
-func printPredicted(s streams, job *prediction.Options, r *prediction.Result, ranks int, took time.Duration, verbose int) {
+func printPredicted(s streams, job *prediction.Options, r *prediction.Result, ranks int, took time.Duration) {
 	if r.Platform != nil && r.Deadlock == nil {
 		s.say("%s: %d operations and messages simulated in %.2f s (%s), %.2f s in all on %d ranks",
 			job.Run, r.Simulated, r.Elapsed.Seconds(), perSecond(r.Simulated, r.Elapsed), took.Seconds(), ranks)
-	}
-	if verbose > 0 && r.Skipped > 0 {
-		s.say("%d iterations were like others before them and were added, not run", r.Skipped)
 	}
 	if r.WithoutSidecar {
 		s.say("%s does not have the intervals of --intervals-file: their times are those of the recorded run", job.Output)
@@ -269,10 +266,11 @@ func (o *predictFlags) measure(s streams) error {
 	if err != nil {
 		return err
 	}
-	program, err := programOf(o.command)
+	at, err := record.ProgramAt(context.Background(), o.command)
 	if err != nil {
-		return err
+		return usage("--run: %w", err)
 	}
+	program := o.command[at:]
 	logs, vectors := filepath.Join(o.run, "log"), filepath.Join(o.run, "vectors")
 	for _, dir := range []string{logs, vectors} {
 		if _, err := os.Lstat(dir); err == nil && !o.result.Force {
@@ -350,15 +348,6 @@ func (o *predictFlags) replay(logs, program []string, vectors string, copies int
 		return fail(jobs.ExitFound, "--run: no process was replayed")
 	}
 	return nil
-}
-
-// programOf returns the program of a command and its arguments, without the launcher.
-func programOf(command []string) ([]string, error) {
-	i, err := record.ProgramAt(context.Background(), command)
-	if err != nil {
-		return nil, usage("--run: %w", err)
-	}
-	return command[i:], nil
 }
 
 // chainCommands are what measures the computation of the representatives on a node of the target.

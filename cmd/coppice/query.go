@@ -34,7 +34,7 @@ func queryVerb(s streams) *cobra.Command {
 	f.StringVar(&q.Key, "key", "", "key of rows that are not ordered by time")
 	f.StringVarP(&q.N, "n", "n", "", "row number, of a message or collective for partner and members; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.To, "to", "", "end of the interval, exclusive: as --time, --key or --n")
-	oneOf(f, &q.Mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt", query.Modes()...)
+	oneOf(f, &q.Mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt", query.Modes...)
 	f.Int64Var(&q.Step, "step", 1, "next: rows to step, back with a minus")
 	f.StringVar(&q.Region, "region", "", "instance: name or number of the region")
 	f.StringVar(&q.Ranks, "ranks", "", "window, interval, timeline: processes, such as 0-3,8,16-31:4, comm:NAME or node:N (default all)")

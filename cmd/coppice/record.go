@@ -19,7 +19,6 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
-	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,7 +37,7 @@ func recordVerb(s streams) *cobra.Command {
 	defineCompiler(f, &o.Compiler, "")
 	f.Var(&bytes, "max-bytes", "most bytes of the archive, such as 500M: a process that used up its share continues unrecorded")
 	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, next to the archive made of it")
-	f.StringVar(&ranks, "log-ranks", "", "world ranks, such as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
+	f.StringVar(&ranks, "log-ranks", "", "world ranks, such as 0-2,5, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
 	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, such as 2G; then the process continues without it")
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
@@ -140,11 +139,12 @@ func recordRun(o *record.Options, finish, ranks string, operands []string, s str
 	return concludeRecord(r, err, s)
 }
 
-// cacheFolder is where what is built for an MPI library is kept.
+// cacheFolder is where what is built for an MPI library is kept, "" if the user does not have such a folder: in one of all users, others
+// could put a recorder.
 func cacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		dir = os.TempDir()
+		return ""
 	}
 	return filepath.Join(dir, "coppice")
 }
@@ -222,27 +222,41 @@ func failedRecord(r *record.Result, err error, s streams) error {
 	return err
 }
 
-// logRanks are the processes that --log-ranks names: a list as 0,3, or a file of an earlier run, whose representatives they are.
+// mostLogs bounds the processes that write receive logs.
+const mostLogs = 1 << 16
+
+// logRanks are the processes that --log-ranks names: a list as 0-2,5, or a file of an earlier run, whose representatives they are.
 func logRanks(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
 	}
 	var list []int
 	for _, word := range strings.Split(text, ",") {
-		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
-		if err != nil {
+		low, high, is := strings.Cut(strings.TrimSpace(word), "-")
+		if !is {
+			high = low
+		}
+		first, err := strconv.ParseUint(low, 10, 31)
+		last, err2 := strconv.ParseUint(high, 10, 31)
+		if err != nil || err2 != nil || first > last {
 			return representatives(text)
 		}
-		list = append(list, int(n))
+		if last-first >= uint64(mostLogs-len(list)) {
+			return nil, usage("--log-ranks %q: more than %d processes. Name fewer", text, mostLogs)
+		}
+		for ; first <= last; first++ {
+			list = append(list, int(first))
+		}
 	}
-	return list, nil
+	slices.Sort(list)
+	return slices.Compact(list), nil
 }
 
 // representatives are the processes that stand for the classes of a run.
 func representatives(path string) ([]int, error) {
 	run, err := results.Open(path, xtf.Options{})
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("--log-ranks %q: neither a list of ranks, as 0,3, nor a file of coppice analyze --classes", path)
+		return nil, usage("--log-ranks %q: neither a list of ranks, as 0-2,5, nor a file of coppice analyze --classes", path)
 	}
 	if err != nil {
 		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
@@ -287,8 +301,7 @@ func replay(o record.ReplayOptions, operands []string, dash int, s streams) erro
 	switch {
 	case errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
 		return usage("%w", err)
-	case errors.Is(err, receivelog.ErrNotLog), errors.Is(err, receivelog.ErrCut), errors.Is(err, receivelog.ErrCorrupt), errors.Is(err, receivelog.ErrVersion), errors.Is(err, os.ErrNotExist),
-		errors.Is(err, record.ErrVector):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, record.ErrVector):
 		return fail(jobs.ExitInput, "%w", err)
 	case err != nil:
 		return recordError(err)

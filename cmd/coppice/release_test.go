@@ -235,3 +235,11 @@ func union(list []any) any {
 	}
 	return all
 }
+
+// TestResultWithoutDefinitions reads a result whose definitions are not some: the advice is about the result, not about an archive.
+func TestResultWithoutDefinitions(t *testing.T) {
+	code, _, errs := call("info", filepath.Join("..", "..", "xtf", "testdata", "v1-packed.xtf.bin"))
+	if code != 3 || !strings.Contains(errs, "analyze the trace again") || strings.Contains(errs, "archive") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -41,7 +41,7 @@ type ruleFlags struct {
 // define defines the flags of interval numbers.
 func (x *ruleFlags) define(f *pflag.FlagSet) {
 	var whose []string
-	for _, p := range results.Productives() {
+	for _, p := range results.Productives {
 		whose = append(whose, string(p))
 	}
 	oneOf(f, &x.productive, "mpi-productive", "mean", "whose MPI time counts as productive: "+alternatives(whose), whose...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Programs whose threads wait for each other; times are milliseconds.
@@ -185,8 +186,8 @@ resolution 1000
 2 500 LEAVE MPI_Send
 2 1000 LEAVE main
 `
-	// A thread that waits for work, and one that waits for the end of the other: nobody
-	// knows that the run could be shorter.
+	// A thread that waits for work, and one that waits for the end of the other. Nobody does anything meanwhile: of what
+	// they do else, 400, one of two threads could take half from the other.
 	pool = `
 -- program --
 processes 1
@@ -199,6 +200,24 @@ resolution 1000
 0 1000 LEAVE main
 1 0 ENTER worker
 1 100 ENTER pthread_cond_wait
+1 900 LEAVE pthread_cond_wait
+1 1000 LEAVE worker
+`
+	// A thread waits for work for 700, while the other one computes: each could have half of that.
+	workless = `
+-- program --
+processes 1
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER produce
+0 900 LEAVE produce
+0 1000 LEAVE main
+1 0 ENTER worker
+1 100 ENTER pthread_cond_wait
+1 200 LEAVE pthread_cond_wait
+1 300 ENTER pthread_cond_wait
 1 900 LEAVE pthread_cond_wait
 1 1000 LEAVE worker
 `
@@ -254,9 +273,10 @@ func TestThreadFindings(t *testing.T) {
 		},
 		{"crowd", crowd, "lock_wait", 300, 0, 2, "work > pthread_mutex_lock", []string{"0.500000 s, and half way 2 of the other threads did not wait"}, [][4]uint64{{0, 2, 300, 0}}},
 		{"behind messages", behind, "thread_imbalance", 250, 1, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 0 waits longest"}, nil},
-		{"behind messages alone", strings.ReplaceAll(behind, "2 450 ENTER \"!$omp implicit", "2 698 ENTER \"!$omp implicit"), "thread_imbalance", 20, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits in MPI 0.500000 longer, which is no part of this"}, nil},
+		{"behind messages alone", strings.ReplaceAll(behind, "2 450 ENTER \"!$omp implicit", "2 698 ENTER \"!$omp implicit"), "thread_imbalance", 20, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits in MPI 0.500000 longer, which is not a part of this"}, nil},
 		{"messages outside", outside, "thread_imbalance", 300, 0, 1, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits longest"}, nil},
-		{"pool", pool, "", 0, 0, 0, "", nil, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
+		{"pool", pool, "thread_wait", 200, 0, 0, "main > pthread_join", []string{"all threads of the process together 1.600000; its longest wait is from 0.100000 to 0.900000 s, and half way 0 of the other threads did not wait"}, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
+		{"no work", workless, "thread_wait", 350, 0, 1, "worker > pthread_cond_wait", []string{"thread 1 waits longest, 0.700000 of 1.000000 s, most of it in pthread_cond_wait", "half way only thread 0 of the others did not wait: it was in main > produce; whether"}, [][4]uint64{{0, 1, 0, 700}}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			run := foundTrace(t, x.trace)
@@ -401,5 +421,42 @@ func TestLockWaitOfProcess(t *testing.T) {
 				t.Errorf("check has exit code %d\n%s%s", code, out, errs)
 			}
 		})
+	}
+}
+
+// TestDealing: two threads are for 300 and 500 ticks in a function of the runtime that deals out iterations.
+func TestDealing(t *testing.T) {
+	t.Parallel()
+	file := foundTrace(t, `
+-- program --
+processes 1
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER __kmpc_dispatch_next_4
+0 100 ENTER inner
+0 400 LEAVE inner
+0 400 LEAVE __kmpc_dispatch_next_4
+0 1000 LEAVE main
+1 0 ENTER work
+1 100 ENTER __kmpc_dispatch_next_4
+1 600 LEAVE __kmpc_dispatch_next_4
+1 1000 LEAVE work
+`, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		ref := uint32(len(d.Strings))
+		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: trace.DescribeFunction("/usr/lib/libomp.so.5")})
+		for i := range d.Regions {
+			if x := &d.Regions[i]; strings.HasPrefix(d.Text(x.Name), "__kmpc") {
+				x.Description, x.Paradigm = ref, trace.ParadigmCompiler
+			}
+		}
+		d.Seal()
+	})
+	f := jsonOf[foundIn](t, "report", file).Findings[0]
+	if f.Kind != "overhead" || f.Ticks != 400 || !strings.HasPrefix(f.Advice, "deal out more iterations at once") ||
+		f.Text != "dealing out iterations of parallel loops: up to 0.400000 s of the run (40.0 %), most of it in __kmpc_dispatch_next_4; all processes together 0.800000 s" {
+		t.Errorf("%+v", f)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWaitsOfThreads: both threads of process 0 receive. The first is in MPI for 50 ticks, from 10 to 60, and waits for the send at
-// 50: 40 ticks. The second one waits from 5 to 60, 55 ticks, which are no part of the process's time in MPI.
+// 50: 40 ticks. The second one waits from 5 to 60, 55 ticks, which are not a part of the process's time in MPI.
 func TestWaitsOfThreads(t *testing.T) {
 	t.Parallel()
 	src, err := tracetest.Parse(`
@@ -249,5 +249,66 @@ func TestPathThroughThreads(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || doc.Waits.Critical.Length != 1000 {
 		t.Error(doc.Waits.Critical.Length, diff)
+	}
+}
+
+// TestPathThroughConditions: thread 1 waits for what thread 0 produces, and thread 0 once for thread 1, which ends 50 ticks before it is joined: the
+// path goes through what they compute, and waits only while both do. Where a third thread computes, nobody knows for whom they wait.
+func TestPathThroughConditions(t *testing.T) {
+	t.Parallel()
+	const handed = `
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 10 ENTER pthread_create
+0 11 THREAD_CREATE 4 1
+0 12 LEAVE pthread_create
+0 15 THREAD_CREATE 4 2
+0 100 ENTER produce
+0 500 LEAVE produce
+0 500 ENTER pthread_cond_wait
+0 600 LEAVE pthread_cond_wait
+0 600 ENTER produce
+0 900 LEAVE produce
+0 900 ENTER pthread_join
+0 950 LEAVE pthread_join
+0 950 THREAD_WAIT 4 1
+0 1000 LEAVE main
+1 12 THREAD_BEGIN 4 1
+1 12 ENTER consume
+1 20 ENTER pthread_cond_wait
+1 490 LEAVE pthread_cond_wait
+1 600 ENTER pthread_cond_wait
+1 910 LEAVE pthread_cond_wait
+1 949 LEAVE consume
+1 949 THREAD_END 4 1
+`
+	for _, x := range []struct {
+		text string
+		want map[string]uint64
+	}{
+		{handed + "2 15 THREAD_BEGIN 4 2\n2 15 ENTER other\n2 18 LEAVE other\n2 18 THREAD_END 4 2\n", map[string]uint64{"main": 10 + 88 + 50, "pthread_create": 2, "produce": 390 + 300, "consume": 110 + 39, "pthread_join": 1, "pthread_cond_wait": 10}},
+		{handed + "2 15 THREAD_BEGIN 4 2\n2 15 ENTER other\n2 970 LEAVE other\n2 970 THREAD_END 4 2\n", map[string]uint64{"main": 10 + 50, "pthread_create": 2, "consume": 8 + 110 + 39, "pthread_join": 1, "pthread_cond_wait": 470 + 310}},
+	} {
+		doc := jsonOf[struct {
+			Waits struct {
+				Critical struct {
+					Regions []struct {
+						Name  string
+						Ticks uint64
+					}
+				} `json:"critical_path"`
+			}
+		}](t, "report", foundTrace(t, x.text), "waits")
+		got := map[string]uint64{}
+		for _, r := range doc.Waits.Critical.Regions {
+			got[r.Name] += r.Ticks
+		}
+		if diff := cmp.Diff(x.want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

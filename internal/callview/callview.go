@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -25,12 +26,12 @@ func OpenFile(path string, o xtf.Options) (*xtf.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	Attach(f, sync.OnceValues(func() (*ccg.Shared, error) { return Shared(f) }))
+	Attach(f, sync.OnceValues(func() (*graph.Shared, error) { return Shared(f) }))
 	return f, nil
 }
 
 // Shared opens the part of the call graph that all locations share.
-func Shared(f *xtf.File) (*ccg.Shared, error) {
+func Shared(f *xtf.File) (*graph.Shared, error) {
 	b, err := f.Definitions()
 	if err != nil {
 		return nil, err
@@ -42,19 +43,19 @@ func Shared(f *xtf.File) (*ccg.Shared, error) {
 	if b, err = f.SectionBytes(xtf.KindCCG); err != nil {
 		return nil, err
 	}
-	return ccg.OpenShared(d, b)
+	return graph.OpenShared(d, b)
 }
 
 // Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for
 // when the first of these rows is.
-func Attach(f *xtf.File, shared func() (*ccg.Shared, error)) {
+func Attach(f *xtf.File, shared func() (*graph.Shared, error)) {
 	f.SetCallTimes(&graphs{file: f, shared: shared, most: f.CacheBytes() / 4})
 }
 
 // graphs opens the call graphs of locations.
 type graphs struct {
 	file   *xtf.File
-	shared func() (*ccg.Shared, error)
+	shared func() (*graph.Shared, error)
 
 	mu    sync.Mutex
 	list  []entry // the one used last at the end
@@ -113,23 +114,23 @@ type Blobs interface {
 }
 
 // Location opens the call graph of a location, whose blob has size bytes.
-func Location(f Blobs, shared *ccg.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
+func Location(f Blobs, shared *graph.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
 	b, err := f.BlobBytes(p, xtf.KindCCGColumns)
 	if err == nil {
 		l, err = ccg.OpenLocation(shared, b)
 	}
 	if errors.Is(err, xtf.ErrNoSection) {
-		err = fmt.Errorf("%w: %w", ccg.ErrCorrupt, err)
+		err = fmt.Errorf("%w: %w", graph.ErrCorrupt, err)
 	}
 	if err == nil && l.P() != trace.P(p) {
-		err = fmt.Errorf("it is of location number %d: %w", l.P(), ccg.ErrCorrupt)
+		err = fmt.Errorf("it is of location number %d: %w", l.P(), graph.ErrCorrupt)
 	}
 	return l, len(b), err
 }
 
 // damaged says that rows cannot be read where the graph is damaged.
 func damaged(err error) error {
-	for _, e := range []error{ccg.ErrCorrupt, ccg.ErrLimit, ccg.ErrRange} {
+	for _, e := range []error{graph.ErrCorrupt, graph.ErrLimit, ccg.ErrRange} {
 		if errors.Is(err, e) && !errors.Is(err, xtf.ErrCorrupt) {
 			return fmt.Errorf("%w: call graph: %w", xtf.ErrCorrupt, err)
 		}

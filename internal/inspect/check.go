@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -154,7 +154,7 @@ func (c *checked) compare(run *results.Run, parallel int) error {
 	err := verify.CheckGraph(run, c.pass)
 	switch {
 	case err == nil:
-	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
+	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, graph.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
 		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Contradiction: verify.Contradiction{Array: "call graph", Text: err.Error()}})
 	default:
 		return err

@@ -57,7 +57,8 @@ func Recognise(path string) (Kind, []byte, error) {
 	}
 	head = head[:n]
 	switch {
-	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"), neverCommitted(head):
+	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"),
+		len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0: // of a result before its superblock is written
 		return KindRun, head, nil
 	case receivelog.Recognise(head):
 		return KindLog, head, nil
@@ -65,12 +66,6 @@ func Recognise(path string) (Kind, []byte, error) {
 		return KindStatus, head, nil
 	}
 	return KindTrace, head, nil
-}
-
-// neverCommitted says whether head is that of a result before its superblock is
-// written.
-func neverCommitted(head []byte) bool {
-	return len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0
 }
 
 // Measured is what is in a trace, and what its analysis needs.

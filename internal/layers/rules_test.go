@@ -43,18 +43,24 @@ var Table = []Package{
 	{Path: "trace/receivelog", Layer: 1, NoMPI: true},
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1, NoMPI: true},
+	{Path: "ccg/graph", Layer: 1, NoMPI: true},
 	{Path: "partition", Layer: 1, NoMPI: true},
 	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact"}, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
 	// Runs of programs with known faults: for the demo, for measurements, for tests.
 	{Path: "internal/synthetic", Layer: 1, Only: []string{"trace", "internal/synthetic/specs"}, Importers: []string{"cmd/coppice", "bench", "internal/tracetest", "internal/oracle", "internal/jobtest"}},
 
+	// Above its family: tests of what it makes read it.
+	{Path: "ccg/build", Layer: 2, NoMPI: true},
 	{Path: "stats/interval", Layer: 2, NoMPI: true},
 	{Path: "stats/callpath", Layer: 2, NoMPI: true},
+	{Path: "stats/match", Layer: 2},
 	{Path: "internal/callview", Layer: 2, NoMPI: true},
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// Small traces, and a slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/tracetest", Layer: 2, Only: []string{"trace", "internal/synthetic"}, Importers: []string{"bench", "internal/oracle", "internal/jobtest"}},
+	// Streams of events.
+	{Path: "internal/ccgtest", Layer: 1, Only: []string{"trace"}, NoMPI: true, Importers: nothing},
 	// Small files of rows.
 	{Path: "internal/xtftest", Layer: 2, Only: []string{"xtf"}, Importers: []string{"bench"}},
 	{Path: "internal/oracle", Layer: 3, Only: []string{"trace", "internal/tracetest", "internal/synthetic", "internal/synthetic/specs"}, Importers: nothing},
@@ -117,7 +123,7 @@ var Table = []Package{
 
 // Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the
 // head may import its parts, and the parts do not import each other. A family in a family comes before it.
-var Families = []string{"predict", "bench/xtf", "bench"}
+var Families = []string{"ccg", "predict", "bench/xtf", "bench"}
 
 // Dependency is a module from outside, and who may use it.
 type Dependency struct {

@@ -58,7 +58,18 @@ func (m *member) started() uint64   { return m.at.visits[m.start].enter }
 // communication collects messages, collectives and requests of a location.
 func (a *analysis) communication(l *location) {
 	w := &requests{a: a, l: l, open: map[uint64]request{}}
+	files := map[[2]uint64]bool{} // operations in progress by handle and number
 	for i := range l.records {
+		switch e := &l.records[i]; e.kind {
+		case trace.IoOperationBegin:
+			files[[2]uint64{e.fields[0], e.fields[4]}] = true
+		case trace.IoOperationComplete, trace.IoOperationCancelled:
+			o := [2]uint64{e.fields[0], e.fields[len(e.fields)-1]}
+			if !files[o] {
+				a.diagnose(trace.DiagUnknownRequest)
+			}
+			delete(files, o)
+		}
 		if e := &l.records[i]; e.visit >= 0 && communicates(e.kind) {
 			w.record(e)
 		} else if e.visit >= 0 {

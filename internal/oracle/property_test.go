@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 )
 
-// Items that are no sums of ticks.
+// Items that are not sums of ticks.
 var (
 	countItems = []oracle.Item{
 		oracle.Events, oracle.Calls, oracle.Sends, oracle.Receives, oracle.BytesOut, oracle.BytesIn, oracle.Collectives, oracle.CollOut, oracle.CollIn,

@@ -149,7 +149,7 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 }
 
 // waitless reports whether senders do not wait in calls of a region: it sends and
-// receives in one, tests, or is no MPI call.
+// receives in one, tests, or is not an MPI call.
 func (a *analysis) waitless(region uint32) bool {
 	switch a.plainName(region) {
 	case "mpi_sendrecv", "mpi_sendrecv_replace", "mpi_isendrecv", "mpi_isendrecv_replace", "":

@@ -58,28 +58,9 @@ func Primitives() []string { return slices.Concat(rowPrimitives, []string{"windo
 var rowPrimitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
 
 // Modes are the modes of a search.
-func Modes() []string {
-	var names []string
-	for _, m := range searchModes {
-		names = append(names, m.name)
-	}
-	return names
-}
+var Modes = []string{"exact", "first", "last", "ge", "gt", "le", "lt"}
 
-type searchMode struct {
-	name string
-	mode xtf.Mode
-}
-
-var searchModes = []searchMode{
-	{"exact", xtf.First},
-	{"first", xtf.First},
-	{"last", xtf.Last},
-	{"ge", xtf.GE},
-	{"gt", xtf.GT},
-	{"le", xtf.LE},
-	{"lt", xtf.LT},
-}
+var searchModes = map[string]xtf.Mode{"exact": xtf.First, "first": xtf.First, "last": xtf.Last, "ge": xtf.GE, "gt": xtf.GT, "le": xtf.LE, "lt": xtf.LT}
 
 // Help lists the primitives.
 const Help = `
@@ -118,7 +99,13 @@ func Ask(run *results.Run, question *Question) (*results.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return results.NewAnswer(run, a, func(w io.Writer, _ int) error { return a.write(w) })
+	return results.NewAnswer(run, a, func(w io.Writer, _ int) error {
+		if err := a.text(w); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "cost: %d reads, %d in the cache, %d comparisons\n", a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons)
+		return err
+	})
 }
 
 func (q *asked) number() (uint64, error) {
@@ -169,28 +156,14 @@ type graphAnswer struct {
 	text      func(io.Writer) error
 }
 
-// write prints the answer and what it cost.
-func (a *graphAnswer) write(w io.Writer) error {
-	if err := a.text(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "cost: %d reads, %d in the cache, %d comparisons\n", a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons)
-	return err
-}
-
-// answered makes an answer of a result; errors get their exit code.
+// answered makes an answer of a result, with what was read and compared since the question was asked.
 func answered[T any](q *asked, v T, err error, text func(T, io.Writer, numbers.Units) error) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := q.run.Units()
-	return &graphAnswer{q.Primitive, v, q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
-}
-
-// spent is what was read and compared since the question was asked.
-func (q *asked) spent() xtf.Stats {
-	s := q.run.File.Stats()
-	return xtf.Stats{PageReads: s.PageReads - q.before.PageReads, Hits: s.Hits - q.before.Hits, Comparisons: s.Comparisons - q.before.Comparisons}
+	u, s := q.run.Units(), q.run.File.Stats()
+	cost := xtf.Stats{PageReads: s.PageReads - q.before.PageReads, Hits: s.Hits - q.before.Hits, Comparisons: s.Comparisons - q.before.Comparisons}
+	return &graphAnswer{q.Primitive, v, cost, func(w io.Writer) error { return text(v, w, u) }}, nil
 }
 
 // graph answers a query from the call graph.

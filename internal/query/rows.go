@@ -58,14 +58,10 @@ var eventTypes = []xtf.TypeID{
 
 func (q *asked) findType() (*xtf.Type, error) {
 	all := q.run.File.Types().All()
-	var names []string
-	for i := range all {
-		if strings.EqualFold(all[i].Name, q.Type) {
-			return &all[i], nil
-		}
-		names = append(names, strings.ToLower(all[i].Name))
+	if i := slices.IndexFunc(all, func(t xtf.Type) bool { return strings.EqualFold(t.Name, q.Type) }); i >= 0 {
+		return &all[i], nil
 	}
-	return nil, results.Refuse("--type %s: the file has %s", q.Type, strings.Join(names, ", "))
+	return nil, results.Refuse("--type %s: the file has %s", q.Type, q.typesWith(func(*xtf.Type) bool { return true }))
 }
 
 func (q *asked) findLocation() (trace.P, error) {
@@ -201,8 +197,7 @@ func (q *asked) search(a *answer, x *xtf.Array) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(searchModes, func(m searchMode) bool { return m.name == q.Mode })
-	pos, found, err := x.Search(key, searchModes[i].mode)
+	pos, found, err := x.Search(key, searchModes[q.Mode])
 	a.at(pos, found)
 	return err
 }
@@ -365,9 +360,9 @@ func (q *asked) stats(a *answer) error {
 		of  string
 		run func(*xtf.Array) error
 	}{
-		{"bounded", func(x *xtf.Array) error { lower, _, upper, err = x.SumLimits(begin, end); return err }},
-		{"interpolated", func(x *xtf.Array) error { _, about, _, err = x.SumLimits(begin, end); return err }},
-		{"exact", func(x *xtf.Array) error { exact, err = x.SumsBetween(begin, end); return err }},
+		{"bounded", func(x *xtf.Array) error { lower, _, upper, err = x.Sums().Limits(begin, end); return err }},
+		{"interpolated", func(x *xtf.Array) error { _, about, _, err = x.Sums().Limits(begin, end); return err }},
+		{"exact", func(x *xtf.Array) error { exact, err = x.Sums().Between(begin, end); return err }},
 	} {
 		if err := q.part(a, x.of, func(st *xtf.Stats) error { return x.run(q.array.Counted(st)) }); err != nil {
 			return err
@@ -401,7 +396,7 @@ func (a *answer) window(w io.Writer, run *results.Run) error {
 	u := run.Units()
 	fmt.Fprintf(w, "%s to %s", u.Time(*a.Begin), u.Time(*a.End))
 	if a.Sums == nil {
-		fmt.Fprintf(w, ": %s\n", plural(uint64(len(a.Rows)), "row"))
+		fmt.Fprintf(w, ": %s\n", numbers.Plural(len(a.Rows), "row"))
 		return nil
 	}
 	fmt.Fprintln(w, "; times in ticks")
@@ -441,12 +436,6 @@ func (q *asked) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	size := n2 - n1
 	a.Begin, a.End, a.Size, a.Found, a.More = &begin, &end, &size, size > 0, size > uint64(q.Limit)
 	return n1, min(size, uint64(q.Limit)), nil
-}
-
-func (b *binsAt) text(w io.Writer, a *answer, run *results.Run) error {
-	u := run.Units()
-	_, err := fmt.Fprintf(w, "%s to %s: %s at level %d of %d to %d, bins of %s\n", u.Time(*a.Begin), u.Time(*a.End), plural(*a.Size, "row"), b.Level, b.Finest, b.Top, u.Time(b.Ticks))
-	return err
 }
 
 // What by_channel says of a partner.
@@ -559,7 +548,7 @@ func (a *answer) paired() string {
 	case a.Primitive == "members" && !a.Found:
 		return of + " was not matched with others"
 	case a.Primitive == "members":
-		return fmt.Sprintf("%s is one of %s", of, plural(*a.Size, "member"))
+		return fmt.Sprintf("%s is one of %s", of, numbers.Plural(int(*a.Size), "member"))
 	}
 	by := map[string]string{
 		channelSame: "its channel says the same", channelNone: "its channel has none either",
@@ -621,14 +610,13 @@ func (r foundRow) MarshalJSON() ([]byte, error) {
 func (a *answer) text(w io.Writer, run *results.Run) error {
 	where := "the whole run"
 	if a.Location != nil {
-		where = fmt.Sprintf("process %d, thread %d (location %d)", *a.Process, *a.Thread, *a.Location)
+		where = results.Place{Location: *a.Location, Process: *a.Process, Thread: *a.Thread}.Text()
 	}
-	fmt.Fprintf(w, "%s in %s of %s: %s, index of height %d\n", a.Primitive, a.Type, where, plural(a.ArrayRows, "row"), a.Height)
+	fmt.Fprintf(w, "%s in %s of %s: %s, index of height %d\n", a.Primitive, a.Type, where, numbers.Plural(int(a.ArrayRows), "row"), a.Height)
 	switch {
 	case a.Bins != nil:
-		if err := a.Bins.text(w, a, run); err != nil {
-			return err
-		}
+		b, u := a.Bins, run.Units()
+		fmt.Fprintf(w, "%s to %s: %s at level %d of %d to %d, bins of %s\n", u.Time(*a.Begin), u.Time(*a.End), numbers.Plural(int(*a.Size), "row"), b.Level, b.Finest, b.Top, u.Time(b.Ticks))
 	case a.Position != nil && typeOf[a.Primitive] != "":
 		fmt.Fprintln(w, a.paired())
 	case a.Begin != nil:
@@ -661,8 +649,6 @@ func (a *answer) text(w io.Writer, run *results.Run) error {
 		a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons, a.RowCost.PageReads, a.RowCost.Hits)
 	return err
 }
-
-func plural(n uint64, what string) string { return numbers.Plural(int(n), what) }
 
 // table prints the rows with their columns; references get their names.
 func (a *answer) table(w io.Writer, run *results.Run) error {

@@ -61,7 +61,7 @@ func (f *File) inDWARF(address uint64) (frames []Frame) {
 	file, line := u.line(address)
 	var inside []*function
 	for i := range u.functions {
-		if u.functions[i].has(address) {
+		if slices.ContainsFunc(u.functions[i].ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] }) {
 			inside = append(inside, &u.functions[i])
 		}
 	}
@@ -77,10 +77,6 @@ func (f *File) inDWARF(address uint64) (frames []Frame) {
 		file, line = u.file(x.file), x.line
 	}
 	return frames
-}
-
-func (x *function) has(address uint64) bool {
-	return slices.ContainsFunc(x.ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
 func (u *unit) file(i int) string {

@@ -7,7 +7,6 @@ import "github.com/coppice-hpc/coppice/trace"
 type ClockOffset struct {
 	Time   trace.Time // of the location's own clock
 	Offset int64
-	StdDev float64
 }
 
 // Clock returns the measurements of a location's clock at the begin and end of

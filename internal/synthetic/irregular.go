@@ -154,11 +154,6 @@ func (v *irregular) ready(p uint32, i uint64, phase int) trace.Time {
 	return v.phaseStart(i, phase) + trace.Time(gap+w)
 }
 
-// all is when everybody is ready in a phase.
-func (v *irregular) all(i uint64, phase int) trace.Time {
-	return v.phaseStart(i, phase) + trace.Time(gap+v.workMax)
-}
-
 func (v *irregular) step(w *pen, i uint64) {
 	w.enter(v.slotStart(i), rStep)
 	for k := range phases {
@@ -176,7 +171,7 @@ func (v *irregular) step(w *pen, i uint64) {
 				w.record(a, trace.ParameterUnsignedInt, parameterStep, i)
 			}
 		}
-		v.tree(w, v.variant(w.proc, i, k), 0, a, b)
+		v.tree(w, mix(v.o.Seed, uint64(w.proc), i, saltTree+uint64(k)<<8)%treeVariants, 0, a, b)
 		v.communicate(w, i, k, b)
 	}
 	t := v.phaseStart(i, phases) + trace.Time(v.perturb(v.o.Work/4+1, w.proc, i, saltLeave))

@@ -118,7 +118,7 @@ func (o operation) sizes(c view, root uint32, bytes uint64) (sent, received uint
 func (v *irregular) collective(w *pen, a act, c view, i uint64, phase int, t trace.Time) {
 	o := operations[a.draw%uint64(len(operations))]
 	root := o.root(a, c)
-	end := v.all(i, phase) + trace.Time(collectiveTime(v.n)+v.perturb(200, w.proc, i, saltLeave))
+	end := v.phaseStart(i, phase) + trace.Time(gap+v.workMax+collectiveTime(v.n)+v.perturb(200, w.proc, i, saltLeave))
 	switch o.op {
 	case opBcast, opScatter: // others wait for the root alone
 		end = t + 2*overhead
@@ -144,11 +144,6 @@ func (v *irregular) wait(w *pen, a act, i uint64, phase int, t trace.Time) {
 	w.leave(t+overhead, rWait)
 }
 
-// variant draws the call tree of a phase.
-func (v *irregular) variant(p uint32, i uint64, phase int) uint64 {
-	return mix(v.o.Seed, uint64(p), i, saltTree+uint64(phase)<<8) % treeVariants
-}
-
 // children returns how many calls a node of a tree makes.
 func (v *irregular) children(key uint64, level int) uint64 {
 	if level+1 >= min(v.o.Depth, maxLevel) {
@@ -156,8 +151,6 @@ func (v *irregular) children(key uint64, level int) uint64 {
 	}
 	return mix(v.o.Seed, key, uint64(level), saltTree) % 4
 }
-
-func child(key, j uint64) uint64 { return key*5 + j + 64 }
 
 // tree writes the call tree with the given key in [a, b). Functions are drawn
 // from all levels, so that they call themselves at times.
@@ -168,7 +161,7 @@ func (v *irregular) tree(w *pen, key uint64, level int, a, b trace.Time) {
 	part := (b - a) / trace.Time(2*n+1)
 	for j := range n {
 		start := a + part*trace.Time(2*j+1)
-		v.tree(w, child(key, j), level+1, start, start+part)
+		v.tree(w, key*5+j+64, level+1, start, start+part)
 	}
 	w.leave(b, region)
 }

@@ -106,7 +106,7 @@ func newModel(o Options) (*model, error) {
 	m.workMax = o.Work + m.jitter + m.extra
 	switch o.Program {
 	case "stencil":
-		m.prog = newStencil(m)
+		m.prog = &stencil{base{m}, newGrid(m.n)}
 	case "ring":
 		m.prog = &ring{base{m}}
 	case "wavefront":

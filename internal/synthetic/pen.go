@@ -34,16 +34,11 @@ func (w *pen) leave(t trace.Time, region uint32) {
 	w.put(t, trace.Leave, region)
 }
 
-// metric writes the counter value that goes with an enter or leave.
+// metric writes the counter value that goes with an enter or leave: it grows with time.
 func (w *pen) metric(t trace.Time) {
 	if w.m.o.Metrics {
-		w.put(t, trace.Metric, 0, 0, 1, uint64(trace.TypeUint64), instructions(t, w.proc))
+		w.put(t, trace.Metric, 0, 0, 1, uint64(trace.TypeUint64), uint64(t-origin)*2+uint64(w.proc))
 	}
-}
-
-// instructions is the program's counter: it grows with time.
-func instructions(t trace.Time, proc uint32) uint64 {
-	return uint64(t-origin)*2 + uint64(proc)
 }
 
 func (w *pen) record(t trace.Time, k trace.Kind, words ...uint64) {

@@ -34,7 +34,7 @@ func (r *ring) step(w *pen, i uint64) {
 		w.recv(t, end, left, commWorld, 7, r.o.Bytes)
 		t = end
 	}
-	if r.reduces(i) {
+	if r.o.Every > 0 && (i+1)%r.o.Every == 0 {
 		end := at + trace.Time(r.slot-ioTime-slack-2*gap-200+r.perturb(200, w.proc, i, saltLeave))
 		w.collective(t+gap, end, rAllreduce, opAllreduce, commWorld, noRoot, 8, 8)
 		t = end
@@ -43,5 +43,3 @@ func (r *ring) step(w *pen, i uint64) {
 }
 
 func (r *ring) period() uint64 { return r.repeats(r.o.Every) }
-
-func (r *ring) reduces(i uint64) bool { return r.o.Every > 0 && (i+1)%r.o.Every == 0 }

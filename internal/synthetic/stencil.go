@@ -14,8 +14,6 @@ type stencil struct {
 	grid
 }
 
-func newStencil(m *model) *stencil { return &stencil{base{m}, newGrid(m.n)} }
-
 // callTime is the distance of two calls that start communication.
 const callTime = overhead + gap
 
@@ -58,7 +56,7 @@ func (s *stencil) step(w *pen, i uint64) {
 		}
 	}
 	t = s.waitall(w, i, t+8*callTime, first)
-	if s.reduces(i) {
+	if (i+1)%s.o.Every == 0 {
 		t = s.reduce(w, i, t+gap)
 	}
 	s.endStep(w, i, t)
@@ -91,8 +89,6 @@ func (s *stencil) waitall(w *pen, i uint64, t trace.Time, first uint64) trace.Ti
 func (s *stencil) period() uint64 { return s.repeats(s.o.Every) }
 
 func (s *stencil) shape(p uint32) uint32 { return s.degree(p) }
-
-func (s *stencil) reduces(i uint64) bool { return (i+1)%s.o.Every == 0 }
 
 // reduce writes the reduction of step i and returns its end: nobody leaves
 // before the last possible one has entered.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -32,13 +33,12 @@ type Options struct {
 	GraphOnly     bool // no rows of calls, messages, ...: keep the call graph and sums
 	Intervals     interval.Flags
 	IntervalsFile string              // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
-	Deviation     string              // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
+	Deviation     string              // how far times in the call graph may be off, as graph.ParseDeviation reads it; "" is lossless
 	Strict        bool                // damaged input is an error
 	ClockRepair   bool                // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
 	Classes       *predict.ClassFlags // classes of processes; nil: none
 	MemBytes      int64               // heap and counted buffers per rank; 0: what its events need, within what the machine gives
 	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
-	GroupEvents   uint64              // least events of a group of a location that several ranks load; 0: 2^18
 	Collective    bool                // write the output by collective calls
 	Hints         map[string]string
 	Version       string        // of the tool
@@ -63,14 +63,13 @@ type Result struct {
 	DefsBytes int    // of the encoded definitions
 	Locations int
 	Processes int
-	Teams     []partition.Team // ranks that loaded one location together
 	Partial   bool
 	Done      bool              // an earlier run has written the file: nothing else is known here
 	Resumed   Resumed           // on rank 0
 	Codes     []stats.CodeTotal // rank 0
 	Seconds   []StageTime
 	File      xtfwriter.Result
-	Match     stats.MatchReport
+	Match     match.Report
 	Matched   MatchTotals
 	Replay    causes.ReplayReport
 	Delays    causes.DelayReport
@@ -131,13 +130,12 @@ type input struct {
 	tables *stats.Tables
 	ranges []partition.Range
 	own    partition.Range
-	teams  []partition.Team // of long locations
 }
 
 // plan is what the options ask for.
 type plan struct {
 	intervals    *interval.Plan
-	graphs       ccg.Options
+	graphs       graph.Options
 	classOptions predict.ClassOptions
 	memory       jobs.MemoryShare
 	prov         jobs.Provenance
@@ -157,11 +155,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	a.meter.Plan(o.costs())
 	err = a.run()
 	a.dog.Stop()
-	a.meter.Close(err != nil)
-	if err != nil {
-		return &a.res, err
-	}
-	return &a.res, side.Free()
+	return &a.res, a.meter.End(err)
 }
 
 // costs are about what the stages take, in ns an event of a ring with a message for 10 of them; of clocks, which read the events, a guess.
@@ -277,7 +271,7 @@ func (a *job) open() error {
 	a.defs = a.src.Definitions()
 	a.res.DefsBytes = a.defs.BinarySize()
 	if a.o.Deviation != "" {
-		a.graphs.Deviation, err = ccg.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
+		a.graphs.Deviation, err = graph.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
 		if err = jobs.Agree(a.c, err); err != nil {
 			return err
 		}
@@ -369,14 +363,13 @@ func (a *job) measure(nothing) (*finished, error) {
 	}
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
 	a.tables.SetIntervals(a.intervals)
-	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
+	a.ranges = partition.Ranges(a.workLeft(), a.c.Size())
 	a.own = a.ranges[a.c.Rank()]
 	if mixed, ok := a.src.(trace.Interleaved); ok { // the events of all locations: this rank's are read at once
 		if err = jobs.Agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir())); err != nil {
 			return nil, err
 		}
 	}
-	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
 	return a.restore()
@@ -424,7 +417,7 @@ type matched struct {
 	facts
 	*forest
 	cuts    causes.Counts  // for the slabs
-	results *stats.Results // of all own locations; nil without rows
+	results *match.Results // of all own locations; nil without rows
 }
 
 // match joins both sides of messages and the members of collectives. Without
@@ -436,8 +429,8 @@ func (a *job) match(in *numbered) (*matched, error) {
 	}
 	a.begin("match")
 	var err error
-	out.results, a.res.Match, err = stats.Match(stats.MatchOptions{
-		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,
+	out.results, a.res.Match, err = match.Match(match.Options{
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,
 	})
 	for i := range in.units {
 		for _, kind := range []uint32{kindEntries, kindLate, kindStays} {

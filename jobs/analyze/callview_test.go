@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
@@ -149,8 +149,8 @@ func TestCallviewDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	callview.Attach(f, func() (*ccg.Shared, error) { return nil, fmt.Errorf("the shared part: %w", ccg.ErrCorrupt) })
-	if _, err := ends(f, 1); !errors.Is(err, xtf.ErrCorrupt) || !errors.Is(err, ccg.ErrCorrupt) {
+	callview.Attach(f, func() (*graph.Shared, error) { return nil, fmt.Errorf("the shared part: %w", graph.ErrCorrupt) })
+	if _, err := ends(f, 1); !errors.Is(err, xtf.ErrCorrupt) || !errors.Is(err, graph.ErrCorrupt) {
 		t.Errorf("a damaged shared part: %v", err)
 	}
 	shared, err := callview.Shared(f)
@@ -161,7 +161,7 @@ func TestCallviewDamage(t *testing.T) {
 		t.Errorf("a sound graph: %v", err)
 	}
 	for name, b := range map[string]blobs{"of another location": {f, 2, nil}, "not there": {f, 1, xtf.ErrNoSection}} {
-		if _, _, err := callview.Location(b, shared, 1); !errors.Is(err, ccg.ErrCorrupt) {
+		if _, _, err := callview.Location(b, shared, 1); !errors.Is(err, graph.ErrCorrupt) {
 			t.Errorf("a graph %s: %v", name, err)
 		}
 	}

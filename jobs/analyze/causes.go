@@ -84,7 +84,10 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run.Did = func(part float64) { a.meter.Add(uint64(part * float64(a.ownBytes()))) }
+	run.Did = func(part float64) error {
+		a.meter.Add(uint64(part * float64(a.ownBytes())))
+		return a.pace.poll()
+	}
 	pieces, rows := criticalWriter{causeWriter: causeWriter{a: a.job, t: xtf.TypeCPath}}, causeWriter{a: a.job, t: xtf.TypeDelay}
 	found, err := causes.FindPath(run, a.extent, pieces.add)
 	if err != nil {

@@ -24,6 +24,9 @@ func TestClasses(t *testing.T) {
 	} {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() {
+				spec = thousands.ReplaceAllString(spec, "events=3k")
+			}
 			for _, graphOnly := range []bool{true, false} {
 				o := analyze.Options{
 					Source: jobtest.Generated(t, spec), Profile: xtf.Packed, GraphOnly: graphOnly, Classes: flags, StoreBytes: 1 << 30,

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -37,7 +38,7 @@ type clockRepair struct {
 	*loads
 	types  *xtf.TypeTable // of arrays that nobody reads
 	pairs  []stats.Loaded // how many rows each location has
-	staged [][]*xtfwriter.Segment
+	staged []*xtfwriter.Segment
 	clocks *causes.Clocks
 	report ClockReport
 }
@@ -63,7 +64,10 @@ func (a *job) repairClocks(nothing) (*clocks, error) {
 	if err := jobs.OverRanks(a.c, mpi.Max, &r.found.Last); err != nil {
 		return nil, err
 	}
-	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: r.found.units, Scratch: a.scratch})
+	results, _, err := match.Match(match.Options{Comm: a.c, Defs: a.defs, Ranges: a.ranges, Units: r.found.units, Scratch: a.scratch})
+	for _, s := range r.staged {
+		s.Drop()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,18 +90,18 @@ func (r *clockRepair) location(p trace.P) error {
 		b.SpillPinned(pinned, 1)
 		return b
 	}
-	s := []*xtfwriter.Segment{a.store.Scratch(), a.store.Scratch(), a.store.Scratch(), a.store.Scratch()}
-	r.staged = append(r.staged, s)
+	sorted, late := a.store.Scratch(), a.store.Scratch()
+	r.staged = append(r.staged, sorted, late)
 	loader, err := a.newLoader(p, stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
-		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: a.stagedRows(xtf.TypeP2P, s[0]), Coll: a.stagedRows(xtf.TypeColl, s[1]), Sorted: s[2],
+		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), Sorted: sorted,
 		Borders: nowhere{}, Ends: true,
-		Scratch: a.scratch, Late: s[3],
+		Scratch: a.scratch, Late: late,
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return loader.Add(b) }); err != nil {
+	if _, err := a.decode(p, loader.Add); err != nil {
 		return err
 	}
 	loaded, err := loader.Finish()
@@ -106,21 +110,19 @@ func (r *clockRepair) location(p trace.P) error {
 	}
 	r.pairs = append(r.pairs, stats.Loaded{P: p, P2PRows: loaded.P2PRows, CollRows: loaded.CollRows})
 	a.tables.EachCall(&loaded.Bins, a.found.cuts.Add)
-	a.found.addUnit(loaded, s[2], s[3], nil)
+	a.found.addUnit(loaded, sorted, late, nil)
 	a.found.Last = max(a.found.Last, loaded.Totals.Last)
 	return nil
 }
 
 // join passes messages and collectives with their partners on.
-func (r *clockRepair) join(results *stats.Results) error {
-	var f *stats.Finisher
+func (r *clockRepair) join(results *match.Results) error {
+	var rows *match.Rows
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		f = stats.NewFinisher(r.tables, stats.FinishInput{
-			Loaded: l, P2P: r.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results,
-		}, stats.FinishOutputs{}, f)
-		err := r.clocks.Location(l.P, f)
-		found, ferr := f.Pairs()
+		rows = results.Rows(r.defs, l.P, l.Diagnostics, match.RowOutputs{}, rows)
+		err := r.clocks.Location(l.P, rows)
+		found, ferr := rows.Finish()
 		if err := errors.Join(err, ferr); err != nil {
 			return err
 		}
@@ -133,16 +135,13 @@ func (r *clockRepair) join(results *stats.Results) error {
 				r.report.Collectives += c.Count
 			}
 		}
-		for _, s := range r.staged[i] {
-			s.Drop()
-		}
 	}
-	r.staged, r.pairs = nil, nil
+	r.pairs = nil
 	return nil
 }
 
 // run finds the corrections, and sums up over all ranks what they are.
-func (r *clockRepair) run(results *stats.Results) (*clocks, error) {
+func (r *clockRepair) run(results *match.Results) (*clocks, error) {
 	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: Storage(r.store, r.memory.Segments), Last: r.found.Last}
 	if err := over.Cut(&r.found.cuts); err != nil {
 		return nil, err

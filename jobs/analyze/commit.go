@@ -84,12 +84,6 @@ func (a *file) region(i int) (xtfwriter.Region, error) {
 	return r, err
 }
 
-// hash is over the numbers of events of all locations, in order.
-func (f *finished) hash() string {
-	sum := sha256.Sum256(jobs.AppendWords(nil, f.Each...))
-	return hex.EncodeToString(sum[:])
-}
-
 func (a *file) wholeRegion() (xtfwriter.Region, error) {
 	r := xtfwriter.Region{P: xtf.WholeRun, Events: a.run.Events}
 	for _, x := range wholeStages {
@@ -105,7 +99,8 @@ func (a *file) sections() ([]xtf.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.prov.Events = a.run.hash()
+	numbers := sha256.Sum256(jobs.AppendWords(nil, a.run.Each...)) // of events of all locations, in order
+	a.prov.Events = hex.EncodeToString(numbers[:])
 	prov, err := a.prov.Encode()
 	if err != nil {
 		return nil, err

@@ -29,12 +29,6 @@
 // segment store at once; between stages a rank holds only handles and the
 // tables of peers. Locations are dealt out in contiguous ranges cut by bytes.
 //
-// A location that is heavier than an even share is loaded by a team (partition.Teams): its owner passes all events, counts
-// rows and makes sums and channels; its helpers, ranks that hold no location, make the rows of groups of events and the
-// call graph, and in a large team the sums. A group ends at the first event after 2^18 at which a chunk begins, or later where an MPI call or a marker is
-// open: the data alone decide. What a helper made waits in its store until the owner asks for it. With ClockRepair, of a
-// Paraver trace, and of one with calling contexts, there are no teams.
-//
 // Each stage is a function of what the one before found, and what it returns is all that it found out but for segments; job has
 // what they share. What finish, causes and threads return encodes itself: that is the mark of a checkpoint.
 //

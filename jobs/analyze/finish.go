@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/stats/waits"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -39,7 +40,8 @@ func (a *job) finish(in *shared) (*finished, error) {
 	a.begin("finish")
 	out := &finished{facts: in.facts, Forest: in.forest, Section: in.section}
 	pass := finishPass{
-		job: a, found: out, results: in.results, tiles: newTiling(a, in.Levels), sum: stats.NewSummarizer(a.tables, in.Levels), totals: waits.NewTotals(a.c, in.paths),
+		last: stats.NewFinisher(a.tables, in.Levels),
+		job:  a, found: out, results: in.results, tiles: newTiling(a, in.Levels), sum: stats.NewSummarizer(a.tables, in.Levels), totals: waits.NewTotals(a.c, in.paths),
 		waits: waits.NewRun(a.defs, in.derived(), waits.Options{PostPoint: a.intervals.PostPoint}),
 	}
 	if !a.o.GraphOnly {
@@ -111,15 +113,16 @@ func (a *job) findWithin(run *causes.Run) error {
 type finishPass struct {
 	*job
 	found   *finished
-	results *stats.Results
+	results *match.Results
 	tiles   *tiling
 	sum     *stats.Summarizer
 	waits   *waits.Run
 	totals  *waits.Totals
 	lines   *causes.Pass
-	within  *causes.Within  // nil for none
-	done    *stats.Finisher // of the location before, for its memory
-	over    uint64          // sums that were too large
+	within  *causes.Within // nil for none
+	last    *stats.Finisher
+	done    *match.Rows // of the location before, for its memory
+	over    uint64      // sums that were too large
 }
 
 // location finishes a location.
@@ -137,36 +140,30 @@ func (a *finishPass) location(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	in := stats.FinishInput{Loaded: loaded, Results: a.results}
 	out := stats.FinishOutputs{Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder}
+	var rows match.RowOutputs
 	var tiles *xtfwriter.Array
 	if !a.o.GraphOnly {
-		if in.P2P, err = a.staged(p, xtf.TypeP2P, kindStagedP2P); err != nil {
-			return err
-		}
-		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
-			return err
-		}
 		if err = a.follow(p, arrays[xtf.TypeP2P], arrays[xtf.TypeColl]); err != nil {
 			return err
 		}
-		out.P2P, out.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
+		rows.P2P, rows.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
 		if tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
 			return err
 		}
 		out.Tiles = tiles.ArrayBuilder
 	}
-	f := stats.NewFinisher(a.tables, in, out, a.done)
-	a.done = f
+	a.done = a.results.Rows(a.defs, p, loaded.Diagnostics, rows, a.done)
 	if !a.o.GraphOnly {
-		if err := a.locate(p, f); err != nil {
+		if err := a.locate(p, a.done); err != nil {
 			return err
 		}
 	}
-	done, err := f.Finish(a.found.Levels)
+	found, err := a.done.Finish()
 	if err != nil {
 		return err
 	}
+	done := a.last.Finish(loaded, found, out)
 	a.sum.Add(done, loaded)
 	if tiles != nil {
 		if err := a.tiles.add(loaded, tiles); err != nil {
@@ -176,9 +173,7 @@ func (a *finishPass) location(p trace.P) error {
 	if err := saveArrays(arrays, types); err != nil {
 		return err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
-		a.drop(p, stageLoad, kind)
-	}
+	a.drop(p, stageLoad, kindLoaded)
 	if len(done.Details) == 0 {
 		return nil
 	}

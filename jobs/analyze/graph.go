@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -33,13 +33,13 @@ func (a *job) graph(in *matched) (*shared, error) {
 		g.opens = 6
 	}
 	a.begin("graph")
-	graph, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
+	graph, book, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {
 		return nil, err
 	}
-	d := ccg.NewDistributor(graph)
-	err = a.eachOwn(func(p trace.P) error { return g.distribute(d, p) })
+	d := build.NewDistributor(graph)
+	err = a.eachOwn(func(p trace.P) error { return g.distribute(d, book, p) })
 	out := &shared{matched: in}
 	if a.c.Rank() == 0 {
 		out.section = graph.Encode()
@@ -47,12 +47,15 @@ func (a *job) graph(in *matched) (*shared, error) {
 	return out, jobs.Agree(a.c, err)
 }
 
-func (a *graphs) distribute(d *ccg.Distributor, p trace.P) error {
+func (a *graphs) distribute(d *build.Distributor, book *build.Codebook, p trace.P) error {
 	l, err := a.local(p, true)
 	if err != nil {
 		return err
 	}
-	blob, err := d.Distribute(l)
+	var blob []byte
+	if l, err = book.Quantise(l); err == nil {
+		blob, err = d.Distribute(l)
+	}
 	if err != nil {
 		return fmt.Errorf("call graph of location %d: %w", p, err)
 	}
@@ -64,10 +67,10 @@ func (a *graphs) distribute(d *ccg.Distributor, p trace.P) error {
 func (a *graphs) Len() int { return a.own.Len() }
 
 // Open opens one of them.
-func (a *graphs) Open(i int) (*ccg.Local, error) { return a.local(a.own.First+trace.P(i), a.streams) }
+func (a *graphs) Open(i int) (*build.Local, error) { return a.local(a.own.First+trace.P(i), a.streams) }
 
 // local opens the graph of a location, with its streams or without. It is valid until the next call.
-func (a *graphs) local(p trace.P, streams bool) (*ccg.Local, error) {
+func (a *graphs) local(p trace.P, streams bool) (*build.Local, error) {
 	a.meter.Add(a.size.Weights[p] / a.opens)
 	s, err := a.store.Segment(a.key(p, stageLoad, kindGraph))
 	if err != nil {
@@ -75,17 +78,17 @@ func (a *graphs) local(p trace.P, streams bool) (*ccg.Local, error) {
 	}
 	size := int(s.Size())
 	if !streams {
-		var head [ccg.LocalHead]byte
+		var head [build.LocalHead]byte
 		if _, err := s.ReadAt(head[:], 0); err != nil {
 			return nil, err
 		}
-		size = min(size, ccg.StructureSize(head[:]))
+		size = min(size, build.StructureSize(head[:]))
 	}
 	a.encoded = slices.Grow(a.encoded[:0], size)[:size]
 	if _, err := s.ReadAt(a.encoded, 0); err != nil && size > 0 {
 		return nil, err
 	}
-	l, err := ccg.OpenLocal(a.encoded)
+	l, err := build.OpenLocal(a.encoded)
 	if err != nil {
 		return nil, fmt.Errorf("call graph of location %d: %w", p, err)
 	}

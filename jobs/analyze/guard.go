@@ -19,8 +19,8 @@ type guard struct {
 	diags        trace.Diagnostics
 }
 
-func (a *loads) guard(last trace.Time) *guard {
-	return &guard{origin: a.size.Origin, last: last, most: xtf.Most(a.defs.NumLocations())}
+func (a *loads) guard() *guard {
+	return &guard{origin: a.size.Origin, last: a.size.Origin, most: xtf.Most(a.defs.NumLocations())}
 }
 
 // check brings the batch in order, or cuts it.

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/causes"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -18,7 +19,7 @@ import (
 type loaded struct {
 	facts
 	cuts  causes.Counts // of the locations, for the slabs
-	units []stats.Unit  // what Match has to know; none without rows
+	units []match.Unit  // what Match has to know; none without rows
 }
 
 // add adds a location.
@@ -30,8 +31,8 @@ func (r *loaded) add(t *stats.Tables, counts *stats.LevelCounts, l *stats.Loaded
 }
 
 // addUnit adds what Match needs of a location.
-func (r *loaded) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays stats.Stored) {
-	r.units = append(r.units, stats.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
+func (r *loaded) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays match.Stored) {
+	r.units = append(r.units, match.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
 }
 
 // loads is the load of this rank's locations, one after another.
@@ -40,21 +41,20 @@ type loads struct {
 	clocks  *clocks // nil: times are those of the source
 	loader  *stats.Loader
 	batch   trace.Batch
-	builder *ccg.Builder
+	builder *build.Builder
 	encoded []byte // graph of a location, then what it leaves next to rows
 	counts  stats.LevelCounts
-	led     map[trace.P]bool // locations whose team this rank has led
 	found   loaded
 }
 
 // load turns every location of this rank into segments.
 func (a *job) load(in *clocks) (*loaded, error) {
 	a.begin("load")
-	l := &loads{job: a, clocks: in, led: map[trace.P]bool{}}
+	l := &loads{job: a, clocks: in}
 	if in != nil {
 		l.found.Problems = in.problems
 	}
-	err := l.endTeams(l.eachLocation())
+	err := l.eachLocation()
 	if err == nil {
 		err = a.pace.endLoad()
 	}
@@ -96,7 +96,11 @@ func (a *loads) eachLocation() error {
 				return err
 			}
 		}
-		if err := a.loadOne(p, kept); err != nil {
+		load := a.loadLocation
+		if kept {
+			load = a.takeOver
+		}
+		if err := load(p); err != nil {
 			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
 		}
 		if !kept {
@@ -106,21 +110,6 @@ func (a *loads) eachLocation() error {
 		}
 	}
 	return nil
-}
-
-func (a *loads) loadOne(p trace.P, kept bool) error {
-	if kept {
-		return a.takeOver(p)
-	}
-	if team := a.teamOf(p); team != nil {
-		return a.loadTeam(team)
-	}
-	if a.builder == nil {
-		a.builder = ccg.NewBuilder(a.defs, p, a.graphs)
-	} else {
-		a.builder.Reset(p)
-	}
-	return a.loadLocation(p, a.builder)
 }
 
 func (a *input) locationName(p trace.P) string {
@@ -136,12 +125,12 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays arrays
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays, notes
+	staged []*xtfwriter.Segment // channel entries in order, borders, late results, overhead, stays, notes
 	loader *stats.Loader
 }
 
-// newLoading begins the load of a location. How says what its loader leaves to others: rows, sums.
-func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
+// newLoading begins the load of a location.
+func (a *loads) newLoading(p trace.P) (*loading, error) {
 	if a.o.GraphOnly {
 		loader, err := a.newLoader(p, stats.Outputs{})
 		return &loading{loader: loader}, err
@@ -151,23 +140,19 @@ func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindLate, kindOverhead, kindStays, kindNotes} {
+	for _, kind := range []uint32{kindEntries, kindBorders, kindLate, kindOverhead, kindStays, kindNotes} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
 		}
 		l.staged = append(l.staged, s)
 	}
-	out := how
-	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
-	out.Sorted, out.Scratch, out.Borders, out.Overhead, out.Stays, out.Notes = l.staged[2], a.scratch, l.staged[3], l.staged[5], l.staged[6], l.staged[7]
-	if !out.Counts {
-		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
-		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
-		out.P2P, out.Coll = a.stagedRows(xtf.TypeP2P, l.staged[0]), a.stagedRows(xtf.TypeColl, l.staged[1])
-		out.Late = l.staged[4]
-	}
-	l.loader, err = a.newLoader(p, out)
+	l.loader, err = a.newLoader(p, stats.Outputs{
+		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder,
+		RMA: l.arrays[xtf.TypeRMA].ArrayBuilder, Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder,
+		Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder, Scratch: a.scratch,
+		Sorted: l.staged[0], Borders: l.staged[1], Late: l.staged[2], Overhead: l.staged[3], Stays: l.staged[4], Notes: l.staged[5],
+	})
 	return l, err
 }
 
@@ -187,11 +172,11 @@ func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 	}
 	defer stream.Close()
 	moved := stats.NewMovedCalls(a.tables)
-	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
+	add, end := a.withFrames(func(b *trace.Batch) error {
 		moved.Add(b)
 		return nil
 	})
-	_, err = a.pass(stream, a.guard(a.size.Origin), place{last: a.size.Origin}, add, func() { a.meter.Add(0) }) // a sign of life
+	_, _, err = a.pass(stream, a.guard(), add, func() { a.meter.Add(0) }) // a sign of life
 	if err == nil {
 		err = end()
 	}
@@ -212,22 +197,27 @@ func (l *loading) finish(a *loads) (*stats.Loaded, error) {
 		s.Seal()
 	}
 	if !a.o.GraphOnly {
-		a.found.addUnit(loaded, l.staged[2], l.staged[4], l.staged[6])
+		a.found.addUnit(loaded, l.staged[0], l.staged[2], l.staged[4])
 	}
 	return loaded, nil
 }
 
 // loadLocation runs the unit of one location.
-func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
-	l, err := a.newLoading(p, stats.Outputs{})
+func (a *loads) loadLocation(p trace.P) error {
+	if a.builder == nil {
+		a.builder = build.NewBuilder(a.defs, p, a.graphs)
+	} else {
+		a.builder.Reset(p)
+	}
+	l, err := a.newLoading(p)
 	if err != nil {
 		return err
 	}
-	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
+	add, end := a.withFrames(func(b *trace.Batch) error {
 		if err := l.loader.Add(b); err != nil {
 			return err
 		}
-		return graph.Add(b)
+		return a.builder.Add(b)
 	})
 	found, err := a.decode(p, add)
 	if err == nil {
@@ -240,17 +230,12 @@ func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	if a.encoded, err = graph.AppendBinary(a.encoded[:0]); err != nil {
-		return err
-	}
-	return a.endLocation(p, loaded, found, a.encoded)
-}
-
-// endLocation keeps what the load of a location leaves next to rows.
-func (a *loads) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
 	a.addSourceDiagnostics(loaded, found)
 	loaded.Bytes = a.size.Weights[p]
-	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
+	if a.encoded, err = a.builder.AppendBinary(a.encoded[:0]); err != nil {
+		return err
+	}
+	if err := a.store.Put(a.key(p, stageLoad, kindGraph), a.encoded); err != nil {
 		return err
 	}
 	a.encoded = loaded.AppendBinary(a.encoded[:0])
@@ -297,9 +282,8 @@ func (a *loads) takeOver(p trace.P) error {
 	return nil
 }
 
-// decode passes the events of location p, with repaired times where they are known, to add, with the place of each
-// batch's first event. It returns what was found wrong with the data.
-func (a *loads) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
+// decode passes the events of location p, with repaired times where they are known, to add. It returns what was found wrong with the data.
+func (a *loads) decode(p trace.P, add func(b *trace.Batch) error) (*trace.Diagnostics, error) {
 	a.dog.On(p)
 	found := &trace.Diagnostics{}
 	stream, err := a.src.Stream(p)
@@ -308,16 +292,14 @@ func (a *loads) decode(p trace.P, add func(at place, b *trace.Batch) error) (*tr
 	}
 	defer stream.Close()
 	found.AddAll(stream.Diagnostics())
-	g := a.guard(a.size.Origin)
+	g := a.guard()
 	clock := a.clock(p)
-	var events uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
-	chunks, err := a.pass(stream, g, place{last: a.size.Origin}, func(at place, b *trace.Batch) error {
-		events += uint64(len(b.Events))
+	events, chunks, err := a.pass(stream, g, func(b *trace.Batch) error {
 		if err := clock.set(b); err != nil {
 			return err
 		}
-		return add(at, b)
+		return add(b)
 	}, func() {
 		a.meter.Add(min(share, left))
 		left -= min(share, left)
@@ -334,16 +316,12 @@ func (a *loads) decode(p trace.P, add func(at place, b *trace.Batch) error) (*tr
 }
 
 // withFrames puts the calls that calling contexts tell of between the events that add gets. end is called after the last.
-func (a *loads) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
+func (a *loads) withFrames(add func(b *trace.Batch) error) (with func(b *trace.Batch) error, end func() error) {
 	if len(a.defs.CallingContexts) == 0 {
 		return add, func() error { return nil }
 	}
-	var now place
-	f := trace.NewFrames(a.defs, func(b *trace.Batch) error { return add(now, b) })
-	return func(at place, b *trace.Batch) error {
-		now = at
-		return f.Add(b)
-	}, f.Finish
+	f := trace.NewFrames(a.defs, add)
+	return f.Add, f.Finish
 }
 
 // checkCount compares the number of events with what the definitions announce.

@@ -3,22 +3,22 @@ package analyze
 import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/stats/match"
 )
 
 // MatchTotals is what matching cost on all ranks, for the log.
 type MatchTotals struct {
 	Messages, Remote uint64        // pairs, and those whose sides are on different ranks
 	Collectives      uint64        // instances
-	Pairs, Members   stats.Traffic // of all ranks
-	Most             stats.Traffic // of the rank that sent most of each
+	Pairs, Members   match.Traffic // of all ranks
+	Most             match.Traffic // of the rank that sent most of each
 }
 
 // sumMatch adds up the reports of all ranks. Collective.
-func sumMatch(c mpi.Comm, r *stats.MatchReport) (MatchTotals, error) {
+func sumMatch(c mpi.Comm, r *match.Report) (MatchTotals, error) {
 	t := MatchTotals{
 		Messages: r.Messages, Remote: r.Remote, Collectives: r.Collectives, Pairs: r.Pairs, Members: r.Members,
-		Most: stats.Traffic{Messages: r.Pairs.Messages + r.Members.Messages, Bytes: r.Pairs.Bytes + r.Members.Bytes},
+		Most: match.Traffic{Messages: r.Pairs.Messages + r.Members.Messages, Bytes: r.Pairs.Bytes + r.Members.Bytes},
 	}
 	err := jobs.OverRanks(c, mpi.Sum, &t.Messages, &t.Remote, &t.Collectives, &t.Pairs.Messages, &t.Pairs.Bytes, &t.Members.Messages, &t.Members.Bytes)
 	if err == nil {

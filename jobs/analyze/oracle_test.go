@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
@@ -68,29 +66,19 @@ func TestGenerated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkRows(t, src)
+			checkRows(t, src, analyzed(t, 3, analyze.Options{Source: src, StoreBytes: 1 << 20}))
 		})
 	}
 }
 
-// checkRows compares the file of three ranks with the oracle, and that of one rank with it byte by byte. It returns the oracle's
-// result and the file.
-func checkRows(t *testing.T, src trace.Source) (*oracle.Result, []byte) {
+// checkRows compares the file of three ranks with the oracle, and that of one rank with it byte by byte. It returns the oracle's result.
+func checkRows(t *testing.T, src trace.Source, file []byte) *oracle.Result {
 	t.Helper()
 	want, err := oracle.Analyze(src, oracle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
-	file := analyzed(t, 3, o)
-	f, err := callview.OpenFile(o.Output, xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := readFound(t, f, src.Definitions())
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	got := readFound(t, openBytes(t, file), src.Definitions())
 	expected := oracleFound(want, got)
 	if !reflect.DeepEqual(expected, got) { // go-cmp takes much longer where nothing differs
 		if d := gocmp.Diff(expected, got, cmpopts.EquateEmpty()); d != "" {
@@ -98,13 +86,12 @@ func checkRows(t *testing.T, src trace.Source) (*oracle.Result, []byte) {
 		}
 	}
 	if testing.Short() {
-		return want, file // TestSameBytes does it for generated programs
+		return want // TestSameBytes does it for generated programs
 	}
-	o.Output = ""
-	if !bytes.Equal(file, analyzed(t, 1, o)) {
+	if !bytes.Equal(file, analyzed(t, 1, analyze.Options{Source: src, StoreBytes: 1 << 20})) {
 		t.Error("one rank makes another file than three")
 	}
-	return want, file
+	return want
 }
 
 // readFound reads what the file says.

@@ -75,7 +75,7 @@ func (s *randomStream) Next(b *trace.Batch) error {
 }
 
 // TestRandomEvents analyses streams that no program would write. The job must
-// take them: any record may stand anywhere in a damaged trace.
+// take them: any record may be anywhere in a damaged trace.
 func TestRandomEvents(t *testing.T) {
 	base, err := tracetest.Parse("-- program --\nprocesses 3\nthreads 2\n-- events --\n0 1 ENTER MPI_Send\n0 2 ENTER MPI_Barrier\n0 3 ENTER main\n0 4 ENTER MPI_Waitall\n")
 	if err != nil {

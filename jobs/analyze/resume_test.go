@@ -273,6 +273,26 @@ func TestChangedInput(t *testing.T) {
 	}
 }
 
+// TestStopInCauses stops a run that is among its slabs of time: it does not go on to the end of the stage.
+func TestStopInCauses(t *testing.T) {
+	for ranks := 1; ranks <= 3; ranks++ {
+		o := analyze.Options{Source: jobtest.Generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
+		want := analyzed(t, 2, analyze.Options{Source: o.Source, Version: o.Version})
+		stop := &jobs.Stop{Grace: 1}
+		run := moment{stage: "causes"}.hooked(o, func() { stop.Ask("the test") })
+		run.Stop, run.Every = stop, 1
+		if _, err := jobtest.Analyze(ranks, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(fmt.Sprint(err), "all stages up to finish are finished and kept") {
+			t.Errorf("%d ranks: exit status %d: %v", ranks, jobs.ExitCode(err), err)
+		}
+		if _, err := jobtest.Analyze(3, o); err != nil {
+			t.Error(err)
+		}
+		if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
+			t.Errorf("%d ranks: another file: %v", ranks, err)
+		}
+	}
+}
+
 // TestStopWhileResuming stops a run while it verifies the mark of another.
 func TestStopWhileResuming(t *testing.T) {
 	o := analyze.Options{Source: jobtest.Generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}

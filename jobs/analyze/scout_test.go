@@ -13,9 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
-	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -211,13 +209,7 @@ func TestScout(t *testing.T) {
 			if testing.Short() && jobtest.Announced(t, src) > 40_000 {
 				t.Skip("a large one, left out with -short")
 			}
-			o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf")}
-			analyzed(t, 1, o)
-			f, err := callview.OpenFile(o.Output, xtf.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
+			f := openBytes(t, archiveFile(t, path, src))
 			compareWithScout(t, name, want, waitsFound(t, f, src.Definitions()))
 			causesWithScout(t, f, src, want)
 		})

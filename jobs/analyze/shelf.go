@@ -3,8 +3,8 @@ package analyze
 import (
 	"encoding/binary"
 
-	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -26,9 +26,7 @@ const (
 
 // Kinds of segments next to arrays and blobs.
 const (
-	kindStagedP2P = xtfwriter.KindCaller + iota
-	kindStagedColl
-	kindEntries
+	kindEntries = xtfwriter.KindCaller + iota
 	kindLoaded
 	kindGraph
 	kindForest     // trees of intervals and call paths of the location
@@ -73,12 +71,7 @@ func (s *shelf) drop(p trace.P, stage, kind uint32) {
 }
 
 // scratch is storage that no checkpoint keeps.
-func (s *shelf) scratch() stats.Scratch { return s.store.Scratch() }
-
-// stagedRows are rows that wait for a match in a segment.
-func (s *shelf) stagedRows(t xtf.TypeID, to *xtfwriter.Segment) *xtf.StagedRows {
-	return xtf.NewStagedRows(s.types.Lookup(t), to)
-}
+func (s *shelf) scratch() match.Scratch { return s.store.Scratch() }
 
 // arrays are those of a unit in progress.
 type arrays map[xtf.TypeID]*xtfwriter.Array
@@ -190,10 +183,4 @@ func (s *shelf) forestOf(p trace.P) (*forest, error) {
 		return nil, err
 	}
 	return parseForest(b)
-}
-
-// staged returns the rows of a location that waited for the match.
-func (s *shelf) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
-	x, err := s.store.Segment(s.key(p, stageLoad, kind))
-	return s.stagedRows(t, x), err
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
@@ -14,23 +13,14 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// compareViews analyses a source with pages that leave times to the call graph, and with plain ones, and compares all rows.
-func compareViews(t *testing.T, src trace.Source) {
+// compareViews compares all rows of a source's file, whose pages leave times to the call graph, with those of plain pages.
+func compareViews(t *testing.T, src trace.Source, file []byte) {
 	t.Helper()
+	plain := analyzed(t, 2, analyze.Options{Source: src, Profile: xtf.Raw4K, StoreBytes: 1 << 20})
 	var sums [2][32]byte
-	for i, p := range []xtf.Profile{xtf.Packed, xtf.Raw4K} {
-		out := filepath.Join(t.TempDir(), "run.xtf")
-		if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: out, Profile: p, StoreBytes: 1 << 20}); err != nil {
-			t.Fatal(err)
-		}
-		f, err := callview.OpenFile(out, xtf.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sums[i], err = f.Digest(); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
+	for i, b := range [...][]byte{file, plain} {
+		var err error
+		if sums[i], err = openBytes(t, b).Digest(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,14 +35,15 @@ func TestViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds := 12
+	seeds, events := 12, 20_000
 	if testing.Short() {
-		seeds = 2
+		seeds, events = 2, 5000
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("random ", seed), func(t *testing.T) {
 			t.Parallel()
-			compareViews(t, &randomSource{base, uint64(seed), 20_000})
+			src := &randomSource{base, uint64(seed), events}
+			compareViews(t, src, analyzed(t, 2, analyze.Options{Source: src, StoreBytes: 1 << 20}))
 		})
 	}
 	if testing.Short() {
@@ -65,7 +56,7 @@ func TestViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareViews(t, src)
+			compareViews(t, src, archiveFile(t, path, src))
 		})
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"io"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/interval"
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/stats/waits"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -45,12 +45,12 @@ func (a *finishPass) waitTotals() error {
 
 // locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
 // over all counts as too large.
-func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
+func (a *finishPass) locate(p trace.P, rows *match.Rows) error {
 	ival, _, err := a.store.LoadArray(unit(p, stageNumber), xtf.TypeIval)
 	if err != nil {
 		return err
 	}
-	in := waits.Location{P: p, Rows: f, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }, Hosts: func() (*waits.HostWait, error) {
+	in := waits.Location{P: p, Rows: rows, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }, Hosts: func() (*waits.HostWait, error) {
 		x, call, ok, err := a.within.Wait(p)
 		if !ok {
 			return nil, err

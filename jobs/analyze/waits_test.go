@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/internal/synthetic"
@@ -333,7 +333,7 @@ func lateReceivers() waitCase {
 }
 
 // lateProgress has receives that are posted before the send begins: the sender waits until the receiver is in MPI again,
-// 40 - 10 ticks, and where it probes in between until then, 70 - 65 ticks. Starting another message is no such call, and
+// 40 - 10 ticks, and where it probes in between until then, 70 - 65 ticks. Starting another message is not such a call, and
 // a message that was gone when the receiver came back did not wait for it. The last receive is posted while the sender
 // waits, 205 - 200 ticks, and goes on 20 ticks later. In the end the receiver has probed before the send begins, which
 // changes nothing, and probes again while it begins, up to 252: the sender waits for it from there, 262 - 252 ticks.
@@ -435,7 +435,7 @@ func openBytes(t *testing.T, b []byte) *xtf.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	callview.Attach(f, sync.OnceValues(func() (*ccg.Shared, error) { return callview.Shared(f) }))
+	callview.Attach(f, sync.OnceValues(func() (*graph.Shared, error) { return callview.Shared(f) }))
 	return f
 }
 
@@ -522,7 +522,7 @@ func TestWaitsOfArchives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := openBytes(t, analyzed(t, 2, analyze.Options{Source: src, StoreBytes: 1 << 20}))
+			f := openBytes(t, archiveFile(t, path, src))
 			sides := make([][]xtf.P2P, f.Procs())
 			for p := range sides {
 				rowsOf(t, f, xtf.Proc(p), xtf.TypeP2P, func(_ uint64, row []byte) {
@@ -735,7 +735,7 @@ processes 2
 		t.Fatal(err)
 	}
 	for _, ranks := range []int{1, 5} {
-		o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20, GroupEvents: 1}
+		o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
 		analyzed(t, ranks, o)
 		f, got := openFile(t, o.Output), ""
 		regions := map[uint32]string{}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -42,9 +42,9 @@ type Result struct {
 	Bytes      uint64 // of the event files
 	Locations  int
 	LeftOut    int               // locations that were not selected: they have no events
-	Deviation  ccg.Deviation     // what the times may be away from the true ones
+	Deviation  graph.Deviation   // what the times may be away from the true ones
 	Differs    []stats.CodeTotal // what the analysis had to leave out or change, by ascending code
-	Lost       int               // locations whose part of the file is damaged: they have no events
+	Lost       int               // locations whose part of the file is damaged: they have no events, or what was wrong with them is not known
 	Unreadable []Lost            // the same, one by one
 	EventChunk int               // bytes
 	Window     *Window           // nil: all of the time
@@ -70,7 +70,7 @@ type export struct {
 	c        mpi.Comm
 	file     *xtf.File
 	defs     *trace.Definitions
-	shared   *ccg.Shared
+	shared   *graph.Shared
 	selected func(p trace.P) bool
 	ws       *xtfwriter.Workspace
 	place    *archivePlace
@@ -102,12 +102,7 @@ func Write(c mpi.Comm, o Options) (*Result, error) {
 		return nil, err
 	}
 	x.meter = jobs.NewMeter(side, o.Show)
-	err = x.run()
-	x.meter.Close(err != nil)
-	if err != nil {
-		return &x.res, err
-	}
-	return &x.res, side.Free()
+	return &x.res, x.meter.End(x.run())
 }
 
 func (x *export) run() error {
@@ -163,7 +158,7 @@ func (x *export) open() error {
 		{
 			func() ([]byte, error) { return x.file.SectionBytes(xtf.KindCCG) },
 			func(b []byte) (err error) {
-				x.shared, err = ccg.OpenShared(x.defs, b)
+				x.shared, err = graph.OpenShared(x.defs, b)
 				return err
 			},
 		},

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/archive"
@@ -303,7 +303,7 @@ func TestExportLossy(t *testing.T) {
 					t.Fatal(err)
 				}
 				a, res := exported(t, 2, run)
-				want, err := ccg.ParseDeviation(bound, src.Definitions().Clock().TimerResolution)
+				want, err := graph.ParseDeviation(bound, src.Definitions().Clock().TimerResolution)
 				if err != nil || res.Exact() || res.Deviation != want {
 					t.Errorf("%v, want %v, %v", res, want, err)
 				}
@@ -319,7 +319,7 @@ func TestExportLossy(t *testing.T) {
 }
 
 // within compares streams whose times differ by d.
-func within(t *testing.T, want, got trace.Source, d ccg.Deviation) {
+func within(t *testing.T, want, got trace.Source, d graph.Deviation) {
 	t.Helper()
 	var last trace.Time
 	for p := range trace.P(want.Definitions().NumLocations()) {

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/archive"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -222,7 +223,7 @@ func TestExportTwice(t *testing.T) {
 }
 
 // TestExportDamaged cuts and flips a file. The export ends with an error of the
-// input, or every location is as it was or named as unreadable.
+// input, or every location is as it was, or has no events and is named as unreadable.
 func TestExportDamaged(t *testing.T) {
 	src := jobtest.Generated(t, "irregular:procs=3,events=600,seed=2")
 	run := runOf(t, src)
@@ -267,6 +268,51 @@ func TestExportDamaged(t *testing.T) {
 	}
 }
 
+// TestExportDiagnosticsDamaged damages what the analysis found wrong with a location, and nothing else: its events are there, and the
+// archive is not called what it may not be.
+func TestExportDiagnosticsDamaged(t *testing.T) {
+	src := jobtest.Generated(t, "ring:procs=2,events=60,seed=1,broken=unknown-request")
+	run := runOf(t, src)
+	b, err := os.ReadFile(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	bad, hit := filepath.Join(dir, "bad.xtf"), 0
+	for at := 0; at < len(b) && hit == 0; at += 4 {
+		b[at] ^= 1
+		jobtest.Write(t, bad, b)
+		b[at] ^= 1
+		f, err := xtf.OpenFile(bad, xtf.Options{})
+		if err != nil {
+			continue
+		}
+		for p := range xtf.Proc(2) {
+			if errors.Is(xtf.Each(f, p, func(uint64, *xtf.Diag) error { return nil }), xtf.ErrCorrupt) {
+				_, err1 := f.Blobs(p)
+				err2 := xtf.Each(f, p, func(uint64, *xtf.Comp) error { return nil })
+				if err1 == nil && err2 == nil {
+					hit = at
+				}
+			}
+		}
+		f.Close()
+	}
+	for _, ranks := range []int{1, 2} {
+		out := filepath.Join(dir, fmt.Sprint(ranks))
+		res, err := export(ranks, archive.Options{Run: bad, Output: out})
+		if err != nil || len(res.Unreadable) != 1 || res.Exact() || res.Events == 0 {
+			t.Fatalf("byte %d: %v, %+v", hit, err, res)
+		}
+		res.Unreadable = nil
+		checkPartial(t, fmt.Sprint("byte ", hit), src, out, res)
+	}
+	if _, err := export(2, archive.Options{Run: bad, Output: filepath.Join(dir, "strict"), Strict: true}); jobs.ExitCode(err) != jobs.ExitInput {
+		t.Errorf("--strict: %v", err)
+	}
+}
+
+// checkPartial looks that each location has its events, or none where it is named as unreadable.
 func checkPartial(t *testing.T, what string, src trace.Source, out string, res *archive.Result) {
 	t.Helper()
 	a, err := otf2.OpenPath(out)
@@ -275,11 +321,11 @@ func checkPartial(t *testing.T, what string, src trace.Source, out string, res *
 	}
 	for p := range trace.P(a.Definitions().NumLocations()) {
 		id := a.Definitions().Location(p).Ref
-		want := jobtest.Events(t, src, p)
-		if slices.ContainsFunc(res.Unreadable, func(l archive.Lost) bool { return l.Location == id }) {
-			want = nil
+		want, got := jobtest.Events(t, src, p), jobtest.Events(t, a, p)
+		if len(got) == 0 && slices.ContainsFunc(res.Unreadable, func(l archive.Lost) bool { return l.Location == id }) {
+			continue
 		}
-		if d := gocmp.Diff(want, jobtest.Events(t, a, p)); d != "" {
+		if d := gocmp.Diff(want, got); d != "" {
 			t.Errorf("%s: location %d: %s", what, p, d)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // slicer cuts the events of one location to a window. Calls that are open at its begin are entered there, calls open at its
-// end are left there. Records of messages and collectives that belong to the slice, but stand outside of it in a call that
+// end are left there. Records of messages and collectives that belong to the slice, but are outside of it in a call that
 // reaches into it, move to the border; so do requests of theirs that were posted before the window.
 type slicer struct {
 	x          *export
@@ -29,7 +29,7 @@ type slicer struct {
 	begun    bool        // a collective has begun before the window
 	ended    []sliceCall // records of collectives of the slice before it, in calls that may be open at its begin
 	entered  bool        // the begin of the window is written
-	behind   bool        // the end of the window is reached
+	past     bool        // the end of the window is reached
 	done     bool
 }
 
@@ -49,8 +49,8 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	if !s.entered && e.Time >= s.begin {
 		s.enterWindow()
 	}
-	if !s.behind && e.Time >= s.end {
-		s.behind, s.tail = true, len(s.calls)
+	if !s.past && e.Time >= s.end {
+		s.past, s.tail = true, len(s.calls)
 		s.done = s.mpi < 0
 		if s.done {
 			return nil
@@ -90,7 +90,7 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 }
 
 // inside reports whether the event in hand lies in the window.
-func (s *slicer) inside() bool { return s.entered && !s.behind }
+func (s *slicer) inside() bool { return s.entered && !s.past }
 
 // copy writes an event as it is, or at the end of the window if it lies after.
 func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
@@ -123,7 +123,7 @@ func (s *slicer) enterWindow() {
 }
 
 func (s *slicer) enter(b *trace.Batch, e *trace.Event, words []uint64) {
-	if s.behind {
+	if s.past {
 		s.tail++
 		return
 	}
@@ -134,7 +134,7 @@ func (s *slicer) enter(b *trace.Batch, e *trace.Event, words []uint64) {
 		region, _ = s.x.defs.ContextRegion(uint32(words[0]))
 		c.words = append([]uint64(nil), words[:len(e.Kind.Info().Fields)]...)
 	}
-	if r := s.x.defs.Region(region); s.mpi < 0 && r != nil && s.x.defs.IsMPI(r) {
+	if s.mpi < 0 && s.x.defs.IsMPI(s.x.defs.Region(region)) {
 		s.mpi = len(s.calls)
 	}
 	s.calls = append(s.calls, c)
@@ -144,7 +144,7 @@ func (s *slicer) enter(b *trace.Batch, e *trace.Event, words []uint64) {
 }
 
 func (s *slicer) leave(b *trace.Batch, e *trace.Event) {
-	if s.behind {
+	if s.past {
 		s.tail--
 		s.done = s.tail <= s.mpi
 		return
@@ -175,7 +175,7 @@ func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) e
 		return fmt.Errorf("event %d of the call graph is not the message of row %d: %w", n, k, xtf.ErrCorrupt)
 	}
 	keep := s.x.messageInside(&m)
-	if e.Kind == trace.MpiIsend && !s.behind {
+	if e.Kind == trace.MpiIsend && !s.past {
 		s.requests[w[4]] = sliceRequest{event: n, kind: e.Kind, inside: s.entered, kept: keep}
 	}
 	if e.Kind == trace.MpiIrecv {
@@ -184,7 +184,7 @@ func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) e
 	switch {
 	case keep:
 		s.copy(b, e)
-		if e.Kind == trace.MpiIsend && s.behind {
+		if e.Kind == trace.MpiIsend && s.past {
 			s.out.Append(s.end, trace.MpiIsendComplete, 0, w[4])
 		}
 	case s.inside():
@@ -267,7 +267,7 @@ func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
 
 // use takes a record of a request: it is written where the request is.
 func (s *slicer) use(b *trace.Batch, e *trace.Event, id uint64) {
-	if s.behind {
+	if s.past {
 		return
 	}
 	r, ok := s.requests[id]

@@ -99,7 +99,8 @@ func (x *export) sizeOf(p xtf.Proc) (graphSize, error) {
 	return s, err
 }
 
-// countOutside adds how often the codes of outside were found in location p.
+// countOutside adds how often the codes of outside were found in location p: where that is damaged, so often that none is one of
+// definitions.
 func (x *export) countOutside(p xtf.Proc, n []int64) error {
 	err := x.diagnostics(p, func(d *xtf.Diag) {
 		for i, c := range outside {
@@ -109,6 +110,9 @@ func (x *export) countOutside(p xtf.Proc, n []int64) error {
 		}
 	})
 	if jobs.Unreadable(err) {
+		for i := range n {
+			n[i] += 1 << 40
+		}
 		return nil
 	}
 	return err
@@ -202,11 +206,18 @@ func (x *export) writeLocation(w *otf2.Writer, p trace.P, batch *trace.Batch) er
 	}
 	if x.selected(p) {
 		err = x.writeEvents(l, p, batch)
-		if jobs.Unreadable(err) && !x.o.Strict {
-			process, thread := x.defs.Process(p)
-			x.lost = append(x.lost, Lost{x.defs.Location(p).Ref, process, thread, err.Error()})
-			err = xtfwriter.OutputError("", l.Discard())
+		lost := err
+		if err == nil {
+			lost = jobs.InputError(x.o.Run, x.diagnostics(xtf.Proc(p), func(*xtf.Diag) {}))
 		}
+		if jobs.Unreadable(lost) && !x.o.Strict {
+			process, thread := x.defs.Process(p)
+			x.lost = append(x.lost, Lost{x.defs.Location(p).Ref, process, thread, lost.Error()})
+			if lost = nil; err != nil {
+				lost = xtfwriter.OutputError("", l.Discard())
+			}
+		}
+		err = lost
 	}
 	if cerr := l.Close(); err == nil {
 		err = xtfwriter.OutputError("", cerr)

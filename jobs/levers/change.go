@@ -15,7 +15,7 @@ import (
 
 // Change is a change of a program that somebody asks for:
 //
-//	scale    region:NAME=FACTOR    time outside of MPI whose innermost function it is, on all processes
+//	scale    region:NAME=FACTOR    time outside of MPI whose innermost function it is, but for what libraries of the system do for it, on all processes
 //	         interval:NAME=FACTOR  all own code in an interval
 //	         call:NAME=FACTOR      what MPI calls take apart from waits
 //	balance  region:NAME, interval:NAME
@@ -103,7 +103,9 @@ func (x *search) asked() ([]target, error) {
 			t.is = inNode(uint32(n))
 		case "region":
 			for n, region := range x.paths.regions {
-				if ok, _ := path.Match(c.Name, x.function(region)); ok {
+				inner, _ := path.Match(c.Name, x.function(region))
+				own, _ := path.Match(c.Name, x.function(x.paths.functions[n]))
+				if inner || own {
 					t.paths[uint32(n)] = true
 				}
 			}

@@ -172,13 +172,16 @@ func scriptOf(seed uint64) *tracetest.Script {
 
 // TestRandomPrograms makes functions of random programs faster, runs them again, and compares with what their replay found.
 func TestRandomPrograms(t *testing.T) {
-	removed := 0
+	removed, seeds := 0, 200
+	if testing.Short() {
+		seeds = 40
+	}
 	defer func() {
-		if removed < 100 {
+		if removed < seeds/2 {
 			t.Errorf("%d operations removed", removed)
 		}
 	}()
-	for seed := range uint64(200) {
+	for seed := range uint64(seeds) {
 		s := scriptOf(seed)
 		r := tried(t, s, 1+int(seed%4))
 		if r.Runtime != r.Replayed || r.Runtime != uint64(runtime(t, s)) {

@@ -70,11 +70,7 @@ func Run(c mpi.Comm, o Options) (*Report, error) {
 			err = jobs.Agree(c, e)
 		}
 	}
-	x.meter.Close(err != nil)
-	if err != nil {
-		return nil, err
-	}
-	return &x.res, side.Free()
+	return &x.res, x.meter.End(err)
 }
 
 func (x *search) work() error {
@@ -136,12 +132,13 @@ func (x *search) openRun() (err error) {
 	return x.paths.read(x.run)
 }
 
-// pathTable is the call paths of the run. Memory: 40 bytes each.
+// pathTable is the call paths of the run. Memory: 44 bytes each.
 type pathTable struct {
 	*results.CallPaths
-	regions  []uint32
-	children map[[2]uint32]uint32
-	all      []uint32 // each its own number
+	regions   []uint32
+	functions []uint32 // innermost of the program, as results.CallPaths.Own
+	children  map[[2]uint32]uint32
+	all       []uint32 // each its own number
 }
 
 // read reads them. Path 0 is there always: time lines begin on it.
@@ -149,9 +146,9 @@ func (t *pathTable) read(r *results.Run) (err error) {
 	if t.CallPaths, err = results.ReadCallPaths(r); err != nil {
 		return err
 	}
-	t.children, t.regions, t.all = map[[2]uint32]uint32{}, []uint32{trace.Undefined}, []uint32{0}
+	t.children, t.regions, t.functions, t.all = map[[2]uint32]uint32{}, []uint32{trace.Undefined}, []uint32{trace.Undefined}, []uint32{0}
 	for n := uint32(1); int(n) < t.Len(); n++ {
-		t.regions, t.all = append(t.regions, t.Region(n)), append(t.all, n)
+		t.regions, t.functions, t.all = append(t.regions, t.Region(n)), append(t.functions, t.Region(t.Own(n))), append(t.all, n)
 		t.children[[2]uint32{t.Parent(n), t.Region(n)}] = n
 	}
 	return nil

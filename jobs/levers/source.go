@@ -80,11 +80,7 @@ func (r *changedRun) location(p trace.P) (*ccg.Location, error) {
 	if !r.own.Contains(p) {
 		return nil, fmt.Errorf("location %d: %w", p, trace.ErrMissing)
 	}
-	shared, err := r.run.Graph()
-	if err != nil {
-		return nil, err
-	}
-	return r.run.Location(shared, p)
+	return r.run.Location(p)
 }
 
 func (r *changedRun) times(p trace.P, _ *ccg.Location) (func(b *trace.Batch) error, error) {
@@ -113,8 +109,7 @@ type changedTimes struct {
 func (c *changedTimes) outermost(e *trace.Event) (yes, ends bool) {
 	switch e.Kind {
 	case trace.Enter:
-		r := c.defs.Region(e.Ref)
-		mpi := r != nil && c.defs.IsMPI(r)
+		mpi := c.defs.IsMPI(c.defs.Region(e.Ref))
 		if c.open = append(c.open, mpi); mpi {
 			c.inside++
 		}

@@ -172,7 +172,7 @@ func (t *target) between(runtime uint64) bool {
 // critical path goes past what decides. Memory: 16 bytes for each call path and interval. Collective.
 func (x *search) longest() error {
 	first := map[uint32]uint32{} // path of a function
-	for path, region := range x.paths.regions {
+	for path, region := range x.paths.functions {
 		if _, ok := first[region]; !ok {
 			first[region] = uint32(path)
 		}
@@ -183,7 +183,7 @@ func (x *search) longest() error {
 		sums := map[uint32]int64{}
 		for at, ticks := range own {
 			if changeable(at.activity) && uint64(at.node) < uint64(len(x.nodes)) {
-				sums[first[x.paths.regions[at.path]]] += int64(ticks)
+				sums[first[x.paths.functions[at.path]]] += int64(ticks)
 				sums[uint32(n)+at.node] += int64(ticks)
 			}
 		}
@@ -212,7 +212,7 @@ func (x *search) targets() ([]target, error) {
 		switch {
 		case uint64(path) >= uint64(len(x.paths.regions)):
 		case changeable(t.Activity):
-			functions[x.paths.regions[path]] += t.Ticks
+			functions[x.paths.functions[path]] += t.Ticks
 			nodes[node] += t.Ticks
 		case onDevice(t.Activity) && x.paths.regions[path] != trace.Undefined:
 			kernels[x.paths.regions[path]] += t.Ticks
@@ -247,7 +247,7 @@ func (x *search) targets() ([]target, error) {
 	for _, region := range most(greater(functions, x.functions), x.o.Targets) {
 		t := add(kindFunction, x.function(region))
 		t.Critical = functions[region]
-		t.is = func(path, activity, _ uint32) bool { return changeable(activity) && x.paths.regions[path] == region }
+		t.is = func(path, activity, _ uint32) bool { return changeable(activity) && x.paths.functions[path] == region }
 	}
 	labels, err := results.NodeLabels(x.run)
 	if err != nil {

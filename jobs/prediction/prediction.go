@@ -59,7 +59,6 @@ type Options struct {
 // on rank 0.
 type Result struct {
 	predicted.Prediction
-	Skipped   uint64
 	Simulated uint64 // operations and messages
 	Elapsed   time.Duration
 	Output    *analyze.Result
@@ -114,11 +113,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 	if err == nil {
 		err = jobs.Agree(c, e)
 	}
-	x.meter.Close(err != nil)
-	if err != nil {
-		return &x.res, err
-	}
-	return &x.res, side.Free()
+	return &x.res, x.meter.End(err)
 }
 
 // Representatives returns the processes that stand for the others of their classes, ascending. Collective.

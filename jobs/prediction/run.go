@@ -163,9 +163,6 @@ func (x *prediction) computation(f platform.Scale) simnet.Calc {
 	return x.start.from(calc)
 }
 
-// recorded is what they computed in the recorded run.
-func (x *prediction) recorded() simnet.Calc { return x.start.from(x.in.Vectors) }
-
 // check simulates the recorded run on its own machine, and what representatives lose. Collective.
 func (x *prediction) check() error {
 	x.meter.Stage("check", 0, 0)
@@ -173,7 +170,7 @@ func (x *prediction) check() error {
 	if base == nil || x.host == nil && x.o.Rule != predict.CopyRule {
 		return nil
 	}
-	all, err := x.runOn(base, x.recorded(), simnet.Options{})
+	all, err := x.runOn(base, x.start.from(x.in.Vectors), simnet.Options{})
 	if err != nil {
 		return err
 	}
@@ -245,7 +242,7 @@ func (x *prediction) simulate() error {
 	}
 	r := &x.res
 	x.out, r.Elapsed = out, time.Since(began)
-	r.Unmatched, r.Simulated, r.Skipped = out.result.Unmatched, out.result.Events, out.result.Skipped
+	r.Unmatched, r.Simulated = out.result.Unmatched, out.result.Events
 	if d := out.deadlock; d != nil {
 		r.Deadlock = &predicted.PredictedDeadlock{Cycle: []predicted.BlockedCall{}, Eager: d.Eager}
 		for _, b := range d.Cycle {

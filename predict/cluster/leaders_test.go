@@ -70,7 +70,7 @@ func TestLeaders(t *testing.T) {
 		}
 		o.ExactMax--
 		if _, err := solve(t, 2, numbers(60), data, o, 9, func(i int) int { return i % 2 }); err == nil {
-			t.Error("too many leaders are no error")
+			t.Error("too many leaders are not an error")
 		}
 	}
 }

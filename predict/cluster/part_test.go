@@ -272,7 +272,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// Rounded entries give what vectors of rounded entries give, and the largest change is told.
+// Rounded entries give what vectors of rounded entries give, and the largest change is reported.
 func TestQuantum(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(37, 38))

@@ -34,8 +34,6 @@ func (t treeEdge) compare(u treeEdge) int {
 	return cmp.Or(cmp.Compare(t.d, u.d), cmp.Compare(t.a, u.a), cmp.Compare(t.b, u.b))
 }
 
-func (t treeEdge) before(u treeEdge) bool { return t.compare(u) < 0 }
-
 // boruvka finds the spanning tree of n points: in each round every component takes the least edge that leads out of
 // it. ways returns edges among which these are; root is the component of each point.
 func boruvka(n int, ways func(root []int32) (treeEdges, error)) (treeEdges, error) {
@@ -68,7 +66,7 @@ func boruvka(n int, ways func(root []int32) (treeEdges, error)) (treeEdges, erro
 func leastEdges(root []int32, list treeEdges) treeEdges {
 	least := make(treeEdges, len(root)) // by component; a = b means none
 	keep := func(c int32, e treeEdge) {
-		if have := least[c]; have.a == have.b || e.before(have) {
+		if have := least[c]; have.a == have.b || e.compare(have) < 0 {
 			least[c] = e
 		}
 	}

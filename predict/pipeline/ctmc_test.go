@@ -175,7 +175,7 @@ func (z *ctmc) outcomes(job string, task int) []outcome {
 		return []outcome{{1, string(b), false}}
 	}
 	b[task] = ended
-	for _, s := range z.j.g.succs(int32(task)) {
+	for _, s := range z.j.g.succ[z.j.g.succAt[task]:z.j.g.succAt[task+1]] {
 		ready := !slices.ContainsFunc(z.j.g.preds(s), func(p int32) bool { return b[p] != ended })
 		if ready {
 			b[s] = atFirst

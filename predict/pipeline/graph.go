@@ -20,7 +20,6 @@ type graph struct {
 
 // preds and succs are the neighbours of task i.
 func (g *graph) preds(i int32) []int32 { return g.pred[g.predAt[i]:g.predAt[i+1]] }
-func (g *graph) succs(i int32) []int32 { return g.succ[g.succAt[i]:g.succAt[i+1]] }
 
 func (g *graph) tasks() int { return len(g.class) }
 
@@ -411,7 +410,7 @@ func (c *course) end(task int32) {
 		return
 	}
 	c.left--
-	for _, s := range g.succs(task) {
+	for _, s := range g.succ[g.succAt[task]:g.succAt[task+1]] {
 		if c.pend[s]--; c.pend[s] == 0 {
 			c.started = append(c.started, s)
 		}

@@ -373,7 +373,7 @@ func timeKey[T any](name, allowed string, mostNS uint64, always bool, at func(*T
 		return ok
 	}, Write: func(from *T) string {
 		if ps := *at(from); ps != 0 || always {
-			return nsOf(ps)
+			return trimmed(exact.Int(ps).Div(1000).Fixed(3))
 		}
 		return ""
 	}}
@@ -465,11 +465,6 @@ func rateOf(x exact.Number) (network.Rate, bool) {
 	n := x.Floor()
 	part, ok := scaled(x.Minus(exact.Int(n)), unit, unit)
 	return network.Rate(uint64(n)*unit + part), ok && n >= 0 && x.Compare(exact.Int(maxRateNS)) <= 0
-}
-
-// nsOf writes ps as ns.
-func nsOf(ps int64) string {
-	return trimmed(exact.Int(ps).Div(1000).Fixed(3))
 }
 
 // rateNS writes a rate as ns a byte, with the fewest digits that read as the same rate.

@@ -112,12 +112,7 @@ func New() *Platform {
 
 // link returns the parameters of a class, given or not; nil if the platform has no links at all.
 func (p *Platform) link(c network.LinkClass) *network.Link {
-	order := [network.NumLinkClasses][]network.LinkClass{
-		network.LinkSelf: {network.LinkSelf, network.LinkNode, network.LinkNet},
-		network.LinkNode: {network.LinkNode, network.LinkNet, network.LinkSelf},
-		network.LinkNet:  {network.LinkNet, network.LinkNode, network.LinkSelf},
-	}
-	for _, o := range order[c] {
+	for _, o := range []network.LinkClass{c, network.LinkNode, network.LinkNet, network.LinkSelf} {
 		if p.Links[o] != nil {
 			return p.Links[o]
 		}

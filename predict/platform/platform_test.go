@@ -159,7 +159,7 @@ func TestPlatformErrors(t *testing.T) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
 			if !errors.Is(err, ErrInvalid) {
-				t.Errorf("%v is no ErrInvalid", err)
+				t.Errorf("%v is not ErrInvalid", err)
 			}
 		})
 	}

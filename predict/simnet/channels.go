@@ -78,8 +78,6 @@ type channels struct {
 	holes   map[holeKey][]uint32
 }
 
-func (c *channel) class() uint32 { return uint32(c.flags & classBits) }
-
 // first returns the oldest message that is still of interest.
 func (c *channel) first() uint32 {
 	switch {
@@ -192,26 +190,6 @@ func (t *channels) wakeReceiver(c *channel) {
 	if c.flags&recvWaits != 0 {
 		c.flags &^= recvWaits
 		t.book.ready = append(t.book.ready, c.dst)
-	}
-}
-
-// each calls stamp for the stamps of the messages of a channel in progress, and posted for when their receives were posted.
-func (t *channels) each(c *channel, stamp, posted func(x *int64)) {
-	first := c.first()
-	for k := first; k != c.sent; k++ {
-		if c.flags&wide == 0 {
-			stamp(t.narrow(c, k))
-			continue
-		}
-		slot := t.wide(c, k)
-		stamp(&slot[slotArrival])
-		stamp(&slot[slotData])
-	}
-	if c.flags&rendezvous == 0 {
-		return
-	}
-	for k := first; int32(c.posted-k) > 0; k++ {
-		posted(&t.wide(c, k)[slotPosted])
 	}
 }
 

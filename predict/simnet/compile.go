@@ -186,7 +186,7 @@ func (c *code) compileActions() error {
 func (c *code) compileNodes() {
 	p := c.program
 	c.blocks = make([]block, len(p.Nodes))
-	seen := newOffsets(len(c.ports))
+	seen := &offsets{last: make([]uint32, len(c.ports)), first: make([]uint32, len(c.ports))}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch n.Kind {
@@ -302,10 +302,6 @@ type offsets struct {
 	last  []uint32 // of each port, the call that first was for
 	first []uint32 // of each port, the first offset that is open
 	taken map[uint32][]uint32
-}
-
-func newOffsets(ports int) *offsets {
-	return &offsets{last: make([]uint32, ports), first: make([]uint32, ports)}
 }
 
 // take closes the open post of that age.

@@ -28,8 +28,6 @@
 //     the run stands still for ever exactly when the program would: [Deadlock].
 //   - Posts without a partner are known before the run, from the number of posts
 //     at both ends of a channel. They are left out and counted.
-//   - Where the Calc is [Periodic], iterations of loops that all processes have
-//     are skipped once clocks and stamps repeat. This is exact.
 //
 // Workers are goroutines and own adjoining processes. They run in rounds: each until none of its processes can go on, then
 // stamps for processes of others change hands, also between ranks. When no worker of any rank has written one, the run is over, or all
@@ -61,7 +59,7 @@
 //   - A worker of the dataflow engine (flow.go) has channels, an ending for the call
 //     that completes, collective operations by steps, and a mailbox for what goes to
 //     other workers (channels.go, ending.go, steps.go, mail.go). A run (run.go) leads
-//     the workers of a rank, and its skipper finds repeated iterations (skip.go).
+//     the workers of a rank.
 //   - The event engine (event.go) has processes whose messages are traffic on a
 //     network (traffic.go); matching holds messages that are not complete
 //     (matching.go), and an event queue says what happens next (queue.go).

@@ -105,8 +105,8 @@ func newEventRun(ctx context.Context, p *program.Program, calc Calc, n *network.
 	r := &eventRun{
 		ctx: ctx, calc: calc, observer: o.Observer, running: count, cursors: cursors{code: c},
 		traffic: traffic{
-			network: n, arrival: n.Policy == network.Arrival, shared: n.Contention != network.NoContention, procs: make([]eventProc, count), current: noChannel, queue: newEventQueue(count),
-			costs: c.costs.Grown(),
+			network: n, arrival: n.Policy == network.Arrival, shared: n.Contention != network.NoContention, procs: make([]eventProc, count), current: noChannel,
+			queue: eventQueue{eventHeap: eventHeap{make([]eventItem, heapRoot, heapRoot+count)}}, costs: c.costs.Grown(),
 		},
 	}
 	r.queue.clock = &r.clock

@@ -176,7 +176,7 @@ func TestShareless(t *testing.T) {
 	}
 }
 
-// recorder keeps what an observer is told.
+// recorder keeps what an observer hears.
 type recorder map[uint32][]int64
 
 func (r recorder) Calls(process uint32, first uint64, times []int64) error {

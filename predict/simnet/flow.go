@@ -44,7 +44,6 @@ type worker struct {
 	procs   []proc
 	times   []ProcessTimes
 	running int // processes that have not ended
-	stopped int // see skipper
 	ledger
 	cursors
 	channels
@@ -55,7 +54,6 @@ type worker struct {
 	ending   ending
 	observer Observer
 	report   report // of the process that runs
-	mark     mark
 	// Of the process that runs.
 	me uint32 // relative to lo
 	my *ProcessTimes
@@ -75,9 +73,6 @@ func (v *windows) fill(book *ledger, process uint32, p *proc) bool {
 	return book.err == nil
 }
 
-// of returns the window of a process.
-func (v *windows) of(i uint32) []int64 { return v.entries[int(i)<<v.log : (int(i)+1)<<v.log] }
-
 // proc is a process: clocks, and a place in the program.
 type proc struct {
 	cpu int64 // ps, like all clocks
@@ -95,7 +90,6 @@ const (
 	ready                  // in a call
 	blocked
 	crowded // too far ahead of others: the simulator's limit, not the program's
-	stopped // at the end of an iteration, see skipper
 	finished
 )
 
@@ -115,7 +109,6 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 		cursors: cursors{code: c}, windows: windows{calc: calc, log: entriesOf(len(c.program.Roots))},
 	}
 	w.mail = mailbox{run: r, self: number, writing: make([][]uint64, len(r.begins)), sent: make([][]uint64, len(r.begins))}
-	w.mark.w = w
 	w.coll = assembly{code: c, book: &w.ledger, mail: &w.mail, told: func(process uint32, _ int64) { w.ready = append(w.ready, process) }}
 	w.ending = ending{w: w, ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), closing: map[holeKey]openPosts{}}
 	w.limLog = log2(cmp.Or(o.Ring, defaultRing))
@@ -191,13 +184,12 @@ func (w *worker) makeRoom() (some bool) {
 func (w *worker) turn(id uint32) {
 	i := id - w.lo
 	p := &w.procs[i]
-	w.me, w.my, w.windows.mine = i, &w.times[i], w.windows.of(i)
+	v := &w.windows
+	w.me, w.my, v.mine = i, &w.times[i], v.entries[int(i)<<v.log:(int(i)+1)<<v.log]
 	k := &w.code.kinds[p.kind]
 	if p.state == fresh {
 		p.state = ready
 		w.begin(&p.place)
-	} else if p.state == stopped {
-		p.state = ready
 	} else if !w.act(p, k, &w.code.calls[p.call]) {
 		return
 	} else {
@@ -246,10 +238,8 @@ func (w *worker) next(p *proc, k *kind) bool {
 			p.call, p.at, p.enter = kid&^isCall, 0, p.cpu
 			return true
 		}
-		if f.child == b.len && &w.frames[p.stack+p.top-1] == f && !w.repeat(&p.place, f) {
-			p.state = stopped
-			w.stopped++
-			return false
+		if f.child == b.len && &w.frames[p.stack+p.top-1] == f {
+			w.repeat(&p.place, f)
 		}
 	}
 	return w.finish(p)
@@ -285,9 +275,6 @@ func (w *worker) leave(p *proc) {
 	w.my.add(w.code.calls[p.call].cat, p.cpu-p.enter)
 	if w.observer == nil {
 		return
-	}
-	if w.mark.kept {
-		w.mark.log[w.me] = append(w.mark.log[w.me], p.enter, p.cpu)
 	}
 	w.fail(w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld))
 }
@@ -433,7 +420,7 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 			return true
 		}
 	}
-	n := o.size + c.class()
+	n := o.size + uint32(c.flags&classBits)
 	x := &w.code.costs.List[n]
 	s := max(p.cpu, p.tx)
 	request := o.kind == program.PostSync || o.kind == program.PostSend && !x.Eager

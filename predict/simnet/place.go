@@ -43,8 +43,6 @@ type place struct {
 	kind     uint32
 	call     uint32 // the current one
 	at       uint32 // its next action
-	loops    uint32 // outermost loops begun
-	outer    uint16 // open blocks when the outermost loop began, itself included; 0 outside
 }
 
 // frame is an open block: the next child, and iterations left with the current one.
@@ -57,9 +55,6 @@ type frame struct {
 type cursors struct {
 	code   *code
 	frames []frame
-	// Where processes stop, see skipper: in which outermost loop, counted from 1, and with how many iterations left.
-	stopLoop uint32
-	stopLeft uint64
 }
 
 // extent is how many entries the processes of an engine have in its tables.
@@ -91,29 +86,19 @@ func (c *cursors) open(p *place, node uint32) {
 	if b := &c.code.blocks[node]; b.len > 0 {
 		c.frames[p.stack+p.top] = frame{block: node, left: b.count}
 		p.top++
-		if b.count >= leastLoop && p.outer == 0 {
-			p.outer = uint16(p.top)
-			p.loops++
-		}
 	}
 }
 
-// repeat goes on to the next iteration of the innermost block, or ends it; false if the process is to stop there.
-func (c *cursors) repeat(p *place, f *frame) bool {
+// repeat goes on to the next iteration of the innermost block, or ends it.
+func (c *cursors) repeat(p *place, f *frame) {
 	f.left--
-	outer := uint32(p.outer) == p.top
+	f.child = 0
 	if f.left == 0 {
 		p.top--
-		if outer {
-			p.outer = 0
-		}
-		return true
 	}
-	f.child = 0
-	return !outer || p.loops != c.stopLoop || f.left != c.stopLeft
 }
 
-// next goes on to the next call, where processes do not stop; false at the end.
+// next goes on to the next call; false at the end.
 func (c *cursors) next(p *place) bool {
 	for p.top > 0 {
 		f := &c.frames[p.stack+p.top-1]

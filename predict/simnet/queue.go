@@ -55,10 +55,6 @@ type eventQueue struct {
 	clock *int64 // see ledger
 }
 
-func newEventQueue(room int) eventQueue {
-	return eventQueue{eventHeap: eventHeap{make([]eventItem, heapRoot, heapRoot+room)}}
-}
-
 // number returns the next number of an event.
 func (q *eventQueue) number() uint32 {
 	q.seq++

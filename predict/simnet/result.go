@@ -9,9 +9,8 @@ import (
 
 // Options steer a run. The zero value is good.
 type Options struct {
-	Workers  int  // goroutines of this rank; 0: GOMAXPROCS, but no more than one for 256 processes
-	Ring     int  // slots of a channel at first, 0: 64. Rings grow where the program needs it.
-	NoSkip   bool // do not fast-forward over equal iterations
+	Workers  int // goroutines of this rank; 0: GOMAXPROCS, but no more than one for 256 processes
+	Ring     int // slots of a channel at first, 0: 64. Rings grow where the program needs it.
 	Observer Observer
 }
 
@@ -19,8 +18,8 @@ type Options struct {
 type Calc interface {
 	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
 	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
-	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin, but where iterations are
-	// skipped (see Periodic). Entries after the last are 0.
+	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin.
+	// Entries after the last are 0.
 	Fill(process uint32, first uint64, dst []int64) error
 }
 
@@ -29,14 +28,6 @@ type Observer interface {
 	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
 	// in order for one process, and from one goroutine at a time for one process.
 	Calls(process uint32, first uint64, times []int64) error
-}
-
-// Periodic is what a Calc may be, to let iterations be skipped.
-type Periodic interface {
-	// Repeats returns how often, at most n times, the entries [first, first+period) come again right after themselves: for
-	// each i below the result and k below the period, entry first+(i+1)*period+k equals entry first+k. Calls for one process
-	// come from one goroutine at a time.
-	Repeats(process uint32, first, period, n uint64) (uint64, error)
 }
 
 // ProcessTimes is where the time of one process went, in picoseconds. Compute, Send, Receive, Wait, Collective and File
@@ -59,10 +50,8 @@ type Result struct {
 	Times []ProcessTimes
 	// Makespan is the largest Finish of all processes of the run.
 	Makespan int64
-	// Events is the number of operations and messages of all processes, those of skipped iterations included.
+	// Events is the number of operations and messages of all processes.
 	Events uint64
-	// Skipped is the number of iterations that were added instead of run.
-	Skipped uint64
 	// Unmatched is the number of posts of all processes that had no partner and were left out.
 	Unmatched uint64
 }

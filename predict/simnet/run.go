@@ -26,7 +26,6 @@ type run struct {
 	ranks   []int    // rank of each
 	first   int      // number of the first of this rank
 	ctx     context.Context
-	skip    skipper
 }
 
 // tagRecords is the tag of messages between ranks.
@@ -35,7 +34,6 @@ const tagRecords = 1
 // newRun prepares a run. Collective.
 func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Program, calc Calc, n *network.Network, o Options) (*run, error) {
 	r := &run{comm: comm, ctx: ctx}
-	r.skip.run = r
 	err := p.Check()
 	if err == nil {
 		r.code, err = compile(p, n)
@@ -54,7 +52,7 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *program.Progra
 	if err := r.agree(cmp.Or(errs...)); err != nil {
 		return nil, err
 	}
-	return r, r.skip.lookForLoops(calc, o)
+	return r, nil
 }
 
 // each calls f for every worker of the rank at once.
@@ -87,13 +85,6 @@ func unpacked(b []byte) []uint64 {
 	words := make([]uint64, len(b)/8)
 	_, _ = binary.Decode(b, binary.LittleEndian, words) // likewise
 	return words
-}
-
-// least returns the least n of all ranks.
-func (r *run) least(n int64) (int64, error) {
-	v := []int64{n}
-	err := r.comm.AllreduceInt64(v, mpi.Min)
-	return v[0], err
 }
 
 // perWorker is the least number of processes for which a second worker pays.
@@ -227,14 +218,13 @@ func (r *run) exchange() (moved bool, err error) {
 // decide lets senders go further ahead where the run stands still for that, and ends it where all processes are finished or
 // it stands still for ever. Nothing moves on any rank. Collective.
 func (r *run) decide() (done bool, err error) {
-	const failed, running, woken, standing = 0, 1, 2, 3
-	var n [4]int64
+	const failed, running, woken = 0, 1, 2
+	var n [3]int64
 	for _, w := range r.workers {
 		if w.err != nil && err == nil {
 			n[failed], err = 1, w.err
 		}
 		n[running] += int64(w.running)
-		n[standing] += int64(w.stopped)
 		if w.makeRoom() {
 			n[woken]++
 		}
@@ -247,18 +237,10 @@ func (r *run) decide() (done bool, err error) {
 		return true, r.agree(err)
 	case n[running] == 0:
 		return true, nil
-	case n[standing] == n[running]:
-		if err := r.skip.advance(); err != nil {
-			return true, err
-		}
-		r.skip.goOn()
 	case n[woken] > 0:
 		for _, w := range r.workers {
 			w.limLog++
 		}
-	case n[standing] > 0: // a process needs what another does in the next iteration
-		r.skip.giveUp()
-		r.skip.goOn()
 	default:
 		return true, r.deadlock()
 	}
@@ -267,7 +249,7 @@ func (r *run) decide() (done bool, err error) {
 
 // result gathers what the workers found. Collective.
 func (r *run) result() (*Result, error) {
-	res := &Result{First: r.begins[r.first], Skipped: r.skip.skipped}
+	res := &Result{First: r.begins[r.first]}
 	for _, w := range r.workers {
 		res.add(w.times...)
 		res.Events += w.events

@@ -416,7 +416,7 @@ static void replaced(struct call c, int fd)
 	errno = error;
 }
 
-/* Descriptors that are closed together are no calls of files: their handles end. */
+/* Descriptors that are closed together are not calls of files: their handles end. */
 #define ONLY_MARK 4 /* of flags: they are closed by exec */
 int close_range(unsigned first, unsigned last, int flags)
 {

@@ -127,7 +127,7 @@ HIDDEN void cr_part_begins(uint64_t name, int level);
 HIDDEN void cr_part_ends(uint64_t name, int level);
 HIDDEN void cr_part_named(const char *text, uint64_t number);
 
-HIDDEN void cr_no_memory(void); /* ends the recording and the receive log; the user is told once */
+HIDDEN void cr_no_memory(void); /* ends the recording and the receive log; it is reported once */
 
 /* Definitions. */
 HIDDEN void cr_define(int kind, const void *body, size_t bytes);
@@ -287,7 +287,7 @@ HIDDEN void cr_call_enter(unsigned function, struct cr_place from, uint64_t t);
 HIDDEN int cr_call_goes_on(struct cr_place from); /* it was not left before */
 HIDDEN void cr_call_leave(void);
 
-/* The part of the recorder that stands between the program and the C library, in recorders that have it. */
+/* The part of the recorder that is between the program and the C library, in recorders that have it. */
 HIDDEN __attribute__((weak)) void cr_posix_start(void);
 HIDDEN __attribute__((weak)) void cr_posix_end(void);
 

@@ -36,7 +36,7 @@
 #endif
 #define CONTEXT_BYTES 400 /* that a node takes in the archive, with its names */
 
-static _Atomic(uint64_t) nodes[NODES];  /* number of the parent, 0 for none, above 48 bits of the address; 0: free. 0 is no node */
+static _Atomic(uint64_t) nodes[NODES];  /* number of the parent, 0 for none, above 48 bits of the address; 0: free. 0 is not a node */
 static _Atomic(uint16_t) order[NODES];  /* their numbers, as they came */
 static _Atomic(uint32_t) known;
 static uint32_t defined;
@@ -112,24 +112,39 @@ static void sampled(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* cr_samples_define writes the definitions of nodes that are new. One thread at a time calls it. */
+/* cr_samples_define writes the definitions of nodes that are new. */
 HIDDEN void cr_samples_define(void)
 {
-	for (; defined < atomic_load(&known); defined++) {
-		uint32_t number = atomic_load(&order[defined]);
-		if (!number) /* it is about to be there */
-			return;
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t number; /* 0: it is about to be there */
+	pthread_mutex_lock(&one);
+	for (; defined < atomic_load(&known) && (number = atomic_load(&order[defined])); defined++) {
 		uint64_t key = atomic_load(&nodes[number]), address = key & (UINT64_MAX >> 16);
 		uint64_t body[4] = {number, key >> 48, UINT64_MAX, address}; /* of a region of the program, its name */
-		if (address >= CONTEXT_CONSTRUCT) {
+		if (address >= CONTEXT_CONSTRUCT + CONSTRUCTS)
+			cr_module((uintptr_t)address, &body[2], &body[3]);
+		else if (address >= CONTEXT_CONSTRUCT) {
 			body[2]--;
 			body[3] = address - CONTEXT_CONSTRUCT;
 		}
-		if (address >= CONTEXT_CONSTRUCT + CONSTRUCTS)
-			cr_module((uintptr_t)address, &body[2], &body[3]);
 		if (cr_take(CONTEXT_BYTES))
 			cr_define(DEF_CONTEXT, body, sizeof body);
 	}
+	pthread_mutex_unlock(&one);
+}
+
+/* dlclose: a library that is gone cannot say any more what belongs to its addresses. */
+int dlclose(void *handle)
+{
+	static _Atomic(int (*)(void *)) original;
+	if (!original)
+		original = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+	if (cr_sampling() && atomic_load(&cr.active) && !cr_inside) {
+		struct own o = cr_own_begin();
+		cr_samples_define();
+		cr_own_end(o);
+	}
+	return original(handle);
 }
 
 HIDDEN int cr_sampling(void) { return period[0] > 0; }

@@ -31,7 +31,7 @@ static struct sigaction before[KINDS];
 static char program[PATH_MAX];
 static atomic_flag seen = ATOMIC_FLAG_INIT;
 
-/* note defines the signal, or the error, whose number is 0, in a text that is made in room. Addresses are told by the paths of their files:
+/* note defines the signal, or the error, whose number is 0, in a text that is made in room. Addresses are written by the paths of their files:
  * their numbers may not be known, and take locks. */
 static void note(int number, const char *error, const uintptr_t *address, unsigned n, char *room)
 {

@@ -15,33 +15,29 @@ static struct {
 	int on, known;
 	uint64_t sums[USAGE];
 	int schedstat; /* file that tells how long the thread waited for a processor; 0: none */
-	uint64_t delay, at; /* what it told last, and when */
+	unsigned long long run, delay, slices; /* what it told last, times in ns */
+	uint64_t at; /* when */
 } u;
 
-/* delayed is for how long the thread was ready to run and had no processor, in ns. A kernel that does not count writes zeros. */
-static int delayed(int fd, uint64_t *ns)
-{
-	char text[96];
-	unsigned long long run, wait;
-	ssize_t n = pread(fd, text, sizeof text - 1, 0);
-	text[n > 0 ? n : 0] = 0;
-	if (sscanf(text, "%llu %llu", &run, &wait) != 2 || run == 0)
-		return 0;
-	*ns = wait;
-	return 1;
-}
+enum { YIELDS = 50000 }; /* ns; slices that are as short on average are none that the kernel ended */
 
-/* look reads the delay, and stops looking where there is none to read. */
+/* look reads for how long the thread was ready to run and had no processor since the last look, in ns. It stops looking where
+ * there is none to read: a kernel that does not count writes zeros. A thread that does little else than to give its processor away,
+ * as runtimes of OpenMP do while they wait for other threads, needs none. */
 static uint64_t look(uint64_t t)
 {
-	uint64_t before = u.delay;
-	if (!delayed(u.schedstat, &u.delay)) {
+	char text[96];
+	unsigned long long run = u.run, delay = u.delay, slices = u.slices;
+	ssize_t n = pread(u.schedstat, text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	if (sscanf(text, "%llu %llu %llu", &u.run, &u.delay, &u.slices) != 3 || u.run == 0) {
 		close(u.schedstat);
 		u.schedstat = 0;
 		return 0;
 	}
 	u.at = t;
-	return u.delay > before ? u.delay - before : 0;
+	run = u.run - run, delay = u.delay - delay, slices = u.slices - slices;
+	return run < delay / 8 && run / YIELDS < slices && slices > 8 ? 0 : delay;
 }
 
 /* cr_computed is called where a piece of computation ends. What the thread was delayed since the last look counts, up to the

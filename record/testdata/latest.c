@@ -1,5 +1,6 @@
 /* Steps with a message around the ring, many small messages to itself, and an allreduce in which the last process is late. Prints the steps' number, and for each of the last
- * ten what this process waited in the allreduce by MPI_Wtime. With an argument it ends by a signal, inside of the region. */
+ * ten what this process waited in the allreduce by MPI_Wtime. With another argument it ends by a signal, inside of the region, and writes that to the file of this name:
+ * what a launcher that kills prints may be lost. */
 #include <coppice.h>
 #include <mpi.h>
 #include <signal.h>
@@ -32,8 +33,11 @@ int main(int argc, char **argv)
 	double sum = 0;
 	for (int step = steps - 10; step < steps; step++)
 		sum += waited[step];
-	printf("%d %.6f\n", rank, rank == size - 1 ? 0 : sum);
-	fflush(stdout);
+	FILE *to = argc > 2 ? fopen(argv[2], "a") : stdout;
+	if (!to)
+		MPI_Abort(MPI_COMM_WORLD, 3);
+	fprintf(to, "%d %.6f\n", rank, rank == size - 1 ? 0 : sum);
+	fflush(to);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (argc > 2)
 		raise(SIGKILL);

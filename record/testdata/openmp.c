@@ -41,7 +41,11 @@ int main(int argc, char **argv)
 			}
 #pragma omp barrier
 #pragma omp critical
-			sum++;
+			{
+				/* A task of the first one through may add at the same time. */
+#pragma omp atomic
+				sum++;
+			}
 #pragma omp single
 			for (int i = 0; i < 4; i++)
 #pragma omp task

@@ -229,37 +229,33 @@ func (d *Diff) lineTable(title, head string, list []DiffLine) *table.Table {
 	t := &table.Table{Title: title, Columns: []table.Column{table.Words(head, ""), table.Ints("A", ""), table.Ints("B", ""), table.Ints("change", ""), table.Words("%", "")}}
 	for i := range list {
 		if x := &list[i]; x.A.Known() || x.B.Known() {
-			t.Add(table.Word(lineName(x)), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x))
+			name := x.Name
+			for _, m := range DiffMetrics {
+				if m.name == x.Name && m.mean {
+					name += ", mean of a process"
+				}
+			}
+			t.Add(table.Word(name), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x))
 		}
 	}
 	return t
 }
 
-// lineName is the name of a line, and where it is a mean.
-func lineName(x *DiffLine) string {
-	for _, m := range DiffMetrics {
-		if m.name == x.Name && m.mean {
-			return x.Name + ", mean of a process"
-		}
-	}
-	return x.Name
-}
-
 // regionTable has the regions whose time changed most.
 func (d *Diff) regionTable() *table.Table {
-	t := &table.Table{Title: "Regions by change of exclusive time, mean of a process", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Regions by change of exclusive time, mean of a process", Columns: []table.Column{
 		table.Words("regions by change, mean of a process", ""), table.Ints("time A", ""), table.Ints("time B", ""), table.Ints("change", ""), table.Words("%", ""), table.Ints("calls A", ""), table.Ints("B", ""),
 		table.Ints("bytes A", ""), table.Ints("B", ""), table.Words("class", ""),
-	}}
-	table.Fill(t, "region", d.Regions, func(r *DiffRegion) []table.Cell {
+	}}, "region", d.Regions, func(r *DiffRegion) []table.Cell {
 		percent := d.ratio(&r.Time)
-		percent.Text = r.only12()
+		if percent.Text = r.Time.percent(); r.only > 0 {
+			percent.Text = [...]string{"A alone", "B alone"}[r.only-1]
+		}
 		return []table.Cell{
 			table.Word(numbers.Clean(r.Name, 48)), d.cell(results.KindTime, r.Time.A), d.cell(results.KindTime, r.Time.B), d.change(&r.Time), percent,
 			d.cell(results.KindCount, r.Calls.A), d.cell(results.KindCount, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), table.Word(results.StateLabel(r.Class)),
 		}
 	})
-	return t
 }
 
 // data has a row for each number: what it is of, and what it is.
@@ -286,14 +282,6 @@ func (d *Diff) data() *table.Table {
 		add("region", r.Name, []DiffLine{r.Time, r.Calls, r.Bytes})
 	}
 	return t
-}
-
-// only12 is the change in per cent, or which run alone calls the region.
-func (r *DiffRegion) only12() string {
-	if r.only > 0 {
-		return [...]string{"A alone", "B alone"}[r.only-1]
-	}
-	return r.Time.percent()
 }
 
 // bytes prints a number of bytes, "" for none in both runs.

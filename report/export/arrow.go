@@ -178,7 +178,12 @@ func (t *arrowTable) Write(b *Batch) error {
 	}
 	nodes := make([][2]int64, len(t.s.Columns))
 	for i := range t.s.Columns {
-		nulls := b.nulls(i)
+		nulls := 0
+		for _, none := range b.null[i] {
+			if none {
+				nulls++
+			}
+		}
 		nodes[i] = [2]int64{int64(b.rows), int64(nulls)}
 		from := len(t.body)
 		if nulls > 0 {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -58,7 +59,7 @@ const (
 // Places are those of call paths depth first. Numbers are little-endian.
 type cube struct {
 	s         *Source
-	shared    *ccg.Shared
+	shared    *graph.Shared
 	locations []trace.P
 	metrics   []cubeMetric
 	place     []uint32 // of nodes of the tree, depth first
@@ -209,7 +210,7 @@ func (c *cube) countersOf() error {
 	if len(c.s.Defs.MetricMembers) == 0 || !c.s.Run.Rows {
 		return nil
 	}
-	counted, _, err := results.NewCounted(c.s.Run, results.Ranks{}, nil)
+	counted, _, err := results.NewCounted(c.s.Run, results.Ranks{}, nil, true)
 	if err != nil {
 		return err
 	}
@@ -314,7 +315,7 @@ func (x *callNodes) of(call uint64) (uint32, error) {
 
 // times passes calls and times of a location's call paths.
 func (c *cube) times(p trace.P, put func(metric int, node uint32, value uint64)) error {
-	l, err := c.s.Location(c.shared, p)
+	l, err := c.s.Location(p)
 	if err != nil || l.Events() == 0 {
 		return err
 	}
@@ -459,20 +460,15 @@ func (c *cube) line(t *tar.Writer, metric int, values []uint64) error {
 	return err
 }
 
-// xmlText is a text in XML.
-func xmlText(text string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
-	return b.String()
-}
-
 // anchor describes what there is.
 func (c *cube) anchor(ids map[int]int, order []uint32) string {
 	var b strings.Builder
 	put := func(format string, texts ...any) {
 		for i, x := range texts {
 			if text, ok := x.(string); ok {
-				texts[i] = xmlText(text)
+				var b strings.Builder
+				_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+				texts[i] = b.String()
 			}
 		}
 		fmt.Fprintf(&b, format+"\n", texts...)
@@ -511,7 +507,7 @@ func (c *cube) anchor(ids map[int]int, order []uint32) string {
 		file, line := c.s.Where(ref)
 		if n == 0 {
 			name, paradigm = "(outside recorded calls)", "measurement"
-		} else if x := c.s.Defs.Region(ref); x != nil && c.s.Defs.IsMPI(x) {
+		} else if x := c.s.Defs.Region(ref); c.s.Defs.IsMPI(x) {
 			paradigm = "mpi"
 		}
 		put(`<region id="%d" mod="%s" begin="%d" end="-1"><name>%s</name><mangled_name>%s</mangled_name><paradigm>%s</paradigm><role>function</role><url></url><descr></descr></region>`,

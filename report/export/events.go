@@ -98,8 +98,14 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 	err = s.eachWindow(func(p trace.P, begin, end uint64) error {
 		process, thread := s.Defs.Process(p)
 		return s.overlapping(p, t.typ, begin, end, func(n uint64, row []byte) error {
-			line = append(line[:0], Number(uint64(process)), Number(uint64(thread)), Number(n))
-			line = t.times(line, row, clock)
+			begin := xtf.U64(row, 0)
+			line = append(line[:0], Number(uint64(process)), Number(uint64(thread)), Number(n), Number(begin))
+			if t.ended {
+				end := xtf.U64(row, 8) // End has the same place in all rows
+				line = append(line, known(end), clock.cell(begin), clock.cell(end))
+			} else {
+				line = append(line, clock.cell(begin))
+			}
 			b.Append(cells(line, row)...)
 			rows++
 			if !b.Full() {
@@ -148,15 +154,6 @@ func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 		return nil
 	})
 	return rows, err
-}
-
-func (t *eventTable) times(dst []Cell, row []byte, c clock) []Cell {
-	begin := xtf.U64(row, 0)
-	if !t.ended {
-		return append(dst, Number(begin), c.cell(begin))
-	}
-	end := xtf.U64(row, 8) // End has the same place in all rows
-	return append(dst, Number(begin), known(end), c.cell(begin), c.cell(end))
 }
 
 // cell is a time in ns.
@@ -264,18 +261,12 @@ func bindMessages(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	})
 }
 
-// collectiveNames are the texts of operations, in lower case, by their number.
-func collectiveNames() []string {
-	var list []string
-	for op := range uint64(256) {
-		list = append(list, strings.ToLower(trace.CollectiveName(op)))
-	}
-	return list
-}
-
 func bindCollectives(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	regions, comms := s.regionNames(), s.comms()
-	c[0].Dict, c[1].Dict, c[7].Dict = collectiveNames(), comms.dict.Texts(), regions.dict.Texts()
+	for op := range uint64(256) {
+		c[0].Dict = append(c[0].Dict, strings.ToLower(trace.CollectiveName(op)))
+	}
+	c[1].Dict, c[7].Dict = comms.dict.Texts(), regions.dict.Texts()
 	return each(func(dst []Cell, x *xtf.Coll) []Cell {
 		return append(dst, Number(uint64(x.Flags&xtf.CollOpMask)), comms.cell(x.Comm), known(x.Ordinal), known32(x.Root), Number(x.Sent), Number(x.Received),
 			known(x.CallN), regions.cell(x.Region), Number(x.Post), known(x.LastEnter), known(x.FirstLeave), known(x.LastLeave), Number(uint64(x.Flags>>8)))

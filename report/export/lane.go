@@ -111,20 +111,12 @@ func (l *lane) failed() error { return cmp.Or(l.over, l.t.failed()) }
 
 // time is a time of the window in ns, not before what was drawn last.
 func (l *lane) time(ticks uint64) uint64 {
-	ticks = min(max(ticks, l.window.begin), l.edge())
+	ticks = min(max(ticks, l.window.begin), l.window.end, xtf.Never-1)
 	v, ok := l.t.clock.ns(ticks)
 	if !ok {
 		l.over = cmp.Or(l.over, fmt.Errorf("time of %d ticks does not fit into nanoseconds: %w", ticks, ErrRun))
 	}
 	return max(v, l.last)
-}
-
-// edge is the last instant that is drawn.
-func (l *lane) edge() uint64 {
-	if l.window.end == xtf.Never {
-		return xtf.Never - 1
-	}
-	return l.window.end
 }
 
 func (l *lane) call(n uint64, x *xtf.Call) {

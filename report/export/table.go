@@ -114,9 +114,6 @@ func NewBatch(s *Schema) *Batch {
 	return b
 }
 
-// Rows is the number of rows.
-func (b *Batch) Rows() int { return b.rows }
-
 // Full reports whether b takes no more rows.
 func (b *Batch) Full() bool { return b.rows >= GroupRows }
 
@@ -181,17 +178,6 @@ func (b *Batch) fits(s *Schema) error {
 		}
 	}
 	return nil
-}
-
-// nulls counts the absent values of a column.
-func (b *Batch) nulls(i int) int {
-	n := 0
-	for _, none := range b.null[i] {
-		if none {
-			n++
-		}
-	}
-	return n
 }
 
 // Dictionary gathers the texts of a column in the order in which they come.

@@ -331,22 +331,9 @@ func (s *Source) Estimate(form string) (*Estimate, error) {
 	}
 	e := &Estimate{Slices: rows[kindCalls] + rows[kindIntervals], Bytes: t.drawn.Bytes}
 	for k := range rows {
-		e.Bytes = addBytes(e.Bytes-t.part.bytes[k], scaled(t.part.bytes[k], rows[k], t.part.taken[k]))
+		if e.Bytes -= t.part.bytes[k]; t.part.taken[k] > 0 {
+			e.Bytes += int64(min(numbers.MulDiv(uint64(t.part.bytes[k]), rows[k], t.part.taken[k]), uint64(math.MaxInt64-e.Bytes)))
+		}
 	}
 	return e, nil
-}
-
-// scaled is bytes * rows / taken.
-func scaled(bytes int64, rows, taken uint64) int64 {
-	if taken == 0 {
-		return 0
-	}
-	return int64(min(numbers.MulDiv(uint64(bytes), rows, taken), math.MaxInt64))
-}
-
-func addBytes(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

@@ -27,37 +27,23 @@ type FindingFacts struct {
 	inTurn      string        // says that the processes compute one after another, "" where they do not
 	ofActivity  numbers.Ratio // of waits: the part that the cause's activity makes, in all places
 	fromSetup   bool          // the cause is a call of set-up
+	OtherCall   bool          // the cause is a call of another function than that in which others wait
+	often       bool          // a process makes many collective calls with few bytes each
 	heavy       bool          // who makes others wait moves more bytes than others
 	seldom      bool          // who makes others wait does so in few of many calls
 	interrupted bool          // and has no processor then
+	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
 	bound       bool          // to processors that others may not use
-	mean        numbers.Ratio
 }
 
-// adviceRow is what to do about findings of a kind, in calls whose names begin with
-// one of some words, under a condition.
+// adviceRow is what to do about findings of some kinds, in some calls, under a condition.
 type adviceRow struct {
-	Kind  string
+	Kind  string // words
 	calls string // words; "" for all
 	when  func(x *FindingFacts) bool
 	Text  string
 }
-
-// lessToDo is the advice where no other order of calls helps.
-const lessToDo = "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"
-
-func busy(x *FindingFacts) bool { return x.Busy }
-
-// nowAndThen is the advice where a process is late in few of many calls.
-const nowAndThen = "look at what the process that is late does in these steps and in no other, or what else runs on its processor then"
-
-func seldom(x *FindingFacts) bool { return x.seldom }
-
-// lessOnDevice is the advice where the process that is late waits for a kernel.
-const lessOnDevice = "give the device of the process that is late less to compute, or let the host go on before it waits for it"
-
-func byKernels(x *FindingFacts) bool { return x.Activity == "kernel" }
 
 // makers are calls that make what all agree on.
 const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_split_type MPI_Comm_create MPI_Cart_create MPI_Cart_sub MPI_Graph_create " +
@@ -66,43 +52,32 @@ const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_spli
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md explains the conditions.
 var AdviceTable = []adviceRow{
-	{KindLateSender, "", seldom, nowAndThen},
-	{KindLateSender, "", busy, lessToDo},
-	{"late_receiver", "", busy, lessToDo},
-	{"late_progress", "", busy, lessToDo},
-	{"late_broadcast", "", busy, lessToDo},
-	{"late_post", "", busy, lessToDo},
-	{"early_wait", "", busy, lessToDo},
+	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom }, "look at what the process that makes others wait does in these steps and in no other, or what else runs on its processor then"},
+	{"late_sender wrong_order late_receiver late_progress late_broadcast late_post early_wait", "", func(x *FindingFacts) bool { return x.Busy }, "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
-	{KindLateSender, "", byKernels, lessOnDevice},
-	{kindBarrier, "", byKernels, lessOnDevice},
-	{kindNxN, "", byKernels, lessOnDevice},
+	{"late_sender barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.Activity == "kernel" }, "give the device of the process that is late less to compute, or let the host go on before it waits for it"},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending; that saves no more than the time between the two sends"},
-	{KindWrongOrder, "", func(x *FindingFacts) bool { return !x.SameSource }, "receive from any source, or in the order of arrival"},
+	{KindWrongOrder, "", nil, "receive from any source, or in the order of arrival"},
 	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
 	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
 	{"late_post", "", nil, "post the window before the origin needs it, or give the target less to compute before"},
 	{"early_wait", "", nil, "complete the epoch earlier, or give the target something to do before it waits"},
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
-	{kindBarrier, "", seldom, nowAndThen},
-	{kindNxN, "", seldom, nowAndThen},
-	{kindImbalance, "", seldom, nowAndThen},
+	{kindInterruptions, "", func(x *FindingFacts) bool { return x.starved }, "look at what else runs on this host: other programs, or threads of the program that are not recorded"},
 	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
-	{kindBarrier, makers, nil, "make the communicator or window once and keep it, or balance the work before"},
-	{"late_broadcast", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
-	{kindBarrier, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
-	{kindNxN, "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
+	{kindBarrier, makers, func(x *FindingFacts) bool { return !x.fromSetup }, "make the communicator or window once and keep it, or balance the work before"},
+	{"late_broadcast barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
+	{"barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup && x.OtherCall }, "make the calls shorter in which the process is that makes others wait"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup }, "drop the barrier if nothing needs it"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "balance each step, or let processes meet less often: over the run no process computes much more than the others"},
-	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
+	{"nxn_wait early_scan", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
 	{"late_broadcast", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "move the operation up, or the root's work after it"},
 	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
-	{"early_scan", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{kindImbalance, "", func(x *FindingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
 	{kindImbalance, "", nil, "deal out the work more evenly"},
 	{kindSerial, "", func(x *FindingFacts) bool { return x.threads }, "make more of the code parallel"},
@@ -113,6 +88,7 @@ var AdviceTable = []adviceRow{
 	{KindIO, "", func(x *FindingFacts) bool { return x.inTurn != "" }, "let the processes read and write at the same time"},
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
+	{"small_messages nxn_wait", "", func(x *FindingFacts) bool { return x.often }, "let processes meet less often, or join operations that follow each other"},
 	{KindSmallMessages, "", nil, "join messages to the same process"},
 	{kindLongMessages, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
 	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
@@ -120,6 +96,8 @@ var AdviceTable = []adviceRow{
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "give the threads equal work between their barriers, or make parallel regions longer, or fewer"},
 	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
+	{kindThreadWait, "", nil, "give the threads that wait a part of what the others do, or something else to do meanwhile"},
+	{kindOverhead, "", func(x *FindingFacts) bool { return x.scheduling }, "deal out more iterations at once, as with schedule(dynamic,100), or with schedule(static) where all take equally long"},
 	{kindOverhead, "", func(x *FindingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == otherDevice }, "launch work on all devices before the host waits for one"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "transfer_call" }, "transfer without blocking, next to kernels"},
@@ -140,9 +118,12 @@ var AdviceTable = []adviceRow{
 
 // Advice is the text of the first row of the table that matches, "" for none.
 func Advice(kind string, x *FindingFacts) string {
+	if x.starved && kind != kindInterruptions {
+		return "let the process that computes longest have a processor first: its time tells little about its work"
+	}
 	for i := range AdviceTable {
 		row := &AdviceTable[i]
-		if row.Kind == kind && (row.calls == "" || slices.Contains(strings.Fields(row.calls), x.Region)) && (row.when == nil || row.when(x)) {
+		if slices.Contains(strings.Fields(row.Kind), kind) && (row.calls == "" || slices.Contains(strings.Fields(row.calls), x.Region)) && (row.when == nil || row.when(x)) {
 			return row.Text
 		}
 	}

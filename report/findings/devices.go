@@ -50,7 +50,7 @@ func (f *finder) devices() {
 	add(kindDeviceImbalance, d, largest-min(largest, uint64(max(mean.Round(), 0))), "largest time of a device in kernels, less the mean", "devices compute unequally",
 		fmt.Sprintf("%s computes %s, the mean of %s is %s %s, load balance %s", d.Name, f.u.Time(largest), numbers.Plural(len(x.List), "device"), f.u.Fraction(mean), f.u.Name(), x.LoadBalance.Text(3)))
 
-	d, exposed := x.Largest((*results.Device).Exposed)
+	d, exposed := x.Largest(func(d *results.Device) uint64 { return d.Transfer - d.Both })
 	add(kindDeviceTransfer, d, exposed, "largest time of a device in transfers without a kernel next to them", "transfers without kernels next to them",
 		fmt.Sprintf("most on %s, where %s of %s in transfers are next to kernels", d.Name, f.u.Time(d.Both), f.u.Time(d.Transfer)))
 }
@@ -63,11 +63,11 @@ func (f *finder) deviceCollectives() {
 	}
 	ticks := uint64(0)
 	for i := range x.Collectives.List {
-		ticks += x.Collectives.List[i].MeanWait()
+		ticks += x.Collectives.List[i].Wait / uint64(max(x.Collectives.List[i].Devices, 1))
 	}
 	worst := &x.Collectives.List[0]
 	y := f.loss(kindDeviceCollective, ticks, 0, "estimate: mean wait of a device for the last one, in kernels that communicate between devices; which belong together is taken from their names and order", "summary")
-	y.Where.Processes = worst.LateProcesses()
+	y.Where.Processes = worst.LateProcesses
 	y.Evidence = fmt.Sprintf("most in %s, of %s on %s: its members wait %s of %s, longest %s; %s of it for %s", numbers.Clean(worst.Kernel, 60), numbers.Plural(int(worst.Operations), "operation"), numbers.Plural(worst.Devices, "device"),
 		f.u.Time(worst.Wait), f.u.Time(worst.Time), f.u.Time(worst.Longest), f.u.Time(worst.ForLate), worst.Late)
 	f.add(y, "devices wait for each other in collectives", ": "+y.Evidence)

@@ -38,6 +38,7 @@ const (
 	kindDeviceCollective = "device_collective"
 	KindKernel           = "kernel"
 	kindLockWait         = "lock_wait"
+	kindThreadWait       = "thread_wait"
 	kindIdle             = "idle"
 	kindTrend            = "trend"
 	kindInterruptions    = "interruptions"
@@ -139,10 +140,11 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	f.io()
-	if err := cmp.Or(f.trends(), f.transfer(), f.threads(), f.locks()); err != nil {
+	if err := cmp.Or(f.trends(), f.transfer(), f.threads(), f.locks(), conditions(f)); err != nil {
 		return nil, nil, err
 	}
 	f.items()
+	dealing(f)
 	f.oversubscription(true)
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
 	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(b.Ticks, a.Ticks) })
@@ -200,12 +202,13 @@ func (f *finder) upTo(ticks uint64) string {
 
 // processTimes are ticks of a process.
 type processTimes struct {
-	first  uint64 // event
-	cpu    uint64
-	polls  uint64 // of it, between calls that ask in vain
-	works  uint64 // of it, but for waits for other threads and for locks
-	waited uint64 // in MPI, by its first thread in parallel regions; in all where there are none
-	left   uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
+	first   uint64 // event
+	cpu     uint64
+	polls   uint64 // of it, between calls that ask in vain
+	works   uint64 // of it, but for waits for other threads and for locks
+	waited  uint64 // in MPI, by its first thread in parallel regions; in all where there are none
+	without uint64 // a processor, of works
+	left    uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
 }
 
 // eachSums are sums of single processes.
@@ -223,7 +226,7 @@ type eachSums struct {
 	collWaits  uint64               // in collectives, of the process with the largest sumColl
 }
 
-// Sums of a process that are no item.
+// Sums of a process that are not an item.
 const (
 	sumP2P     = iota // in point-to-point calls, less waits there
 	sumColl           // in collective calls, less waits there and spans of completion
@@ -357,7 +360,10 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	slack := of.caused + less(x.At(0, xtf.ItemManagement), of.waits[sumMgmt]) + waited + of.others
 	absent := less(f.runtime, x.At(0, xtf.ItemTime))
 	slack += absent
-	f.times[x.Rank] = processTimes{x.At(0, xtf.ItemFirst), x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemPolling), less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)), of.inside, absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup))}
+	f.times[x.Rank] = processTimes{
+		first: x.At(0, xtf.ItemFirst), cpu: x.At(0, xtf.ItemCPU), polls: x.At(0, xtf.ItemPolling), works: less(x.At(0, xtf.ItemCPU), x.At(0, xtf.ItemThreadWait)+x.At(0, xtf.ItemLockWait)),
+		waited: of.inside, left: absent + x.At(0, xtf.ItemLockWait) + less(x.At(0, xtf.ItemMPI), x.At(0, xtf.ItemSetup)),
+	}
 	f.shares(x)
 	e := &f.each
 	if slack < e.slack {
@@ -495,9 +501,9 @@ func (f *finder) io() {
 	}
 	x := f.loss(KindIO, ticks, rank, basis, "profile")
 	f.placeRegion(&x, largest(f.hot, xtf.ClassIO|xtf.ClassMPIIO, nil))
-	x.facts.mean = numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
-	x.facts.Uneven = x.facts.mean.Defined && float64(largestTime) >= 1.5*x.facts.mean.Value
-	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(x.facts.mean),
+	mean := numbers.Quotient(f.each.total[sumIO], numbers.Integer(f.s.Processors))
+	x.facts.Uneven = mean.Defined && float64(largestTime) >= 1.5*mean.Value
+	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), largestTime)).Text(3))
 	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(largestTime), x.mostIn())
 	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") {
@@ -558,7 +564,13 @@ func (f *finder) absorb(x *Finding, activity string) {
 const (
 	smallMessage = 1 << 10
 	longMessage  = 1 << 18
+	manyCalls    = 1000
 )
+
+// oftenText says how often a process calls a collective operation with few bytes.
+func oftenText(region string, calls, mean uint64) string {
+	return fmt.Sprintf("; a process calls %s %s times, with %s each on average", region, numbers.Count(calls), numbers.Bytes(mean))
+}
 
 // transfer is MPI time in which nobody is waited for.
 func (f *finder) transfer() error {
@@ -568,7 +580,12 @@ func (f *finder) transfer() error {
 		loss = f.runtime - uint64(i)
 		basis = ", at most what the run is longer than on an ideal network"
 	}
-	waited := f.waited()
+	waited := map[uint32]uint64{} // ticks of all processes, by region, as far as waits are known
+	if f.causes != nil {
+		for k, x := range f.causes.Waits {
+			waited[f.causes.Paths.Region(uint32(k.Key))] += x.Ticks
+		}
+	}
 	before, err := f.beforeLast()
 	if err != nil {
 		return err
@@ -593,8 +610,10 @@ func (f *finder) transfer() error {
 		}
 		without := "without waits"
 		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
-		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.startsCollectives()
-		if completes {
+		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
+			return x.Kind&xtf.ClassColl != 0 && strings.HasPrefix(f.r.RegionName(x.Region), "MPI_I")
+		})
+		if completes { // collectives that other calls begin
 			k.name = "completing"
 		}
 		switch {
@@ -616,7 +635,7 @@ func (f *finder) transfer() error {
 			mean := numbers.MeanOf(m.BytesOut, m.Sent)
 			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", numbers.Count(m.Sent), numbers.Bytes(mean))
 			switch {
-			case mean <= smallMessage && m.Sent >= 1000:
+			case mean <= smallMessage && m.Sent >= manyCalls:
 				x.Kind = KindSmallMessages
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
@@ -636,10 +655,15 @@ func (f *finder) transfer() error {
 		}
 		mostly := mostlyOf(before, f.each.largest[sumColl])
 		if k.sum == sumColl && most != nil && !mostly {
-			if mean := numbers.MeanOf(most.Bytes, max(most.Calls, 1)); mean >= longMessage {
+			mean, calls := numbers.MeanOf(most.Bytes, max(most.Calls, 1)), most.Calls/max(f.s.Processors, 1)
+			switch {
+			case mean >= longMessage:
 				x.Kind = kindLongMessages
 				x.Evidence += fmt.Sprintf("; a process sends and receives %s in a call of %s on average", numbers.Bytes(mean), x.Where.Region)
 				f.uneven(&x, most)
+			case mean <= smallMessage && calls >= manyCalls:
+				x.Kind, x.facts.often = KindSmallMessages, true
+				x.Evidence += oftenText(x.Where.Region, calls, mean)
 			}
 		}
 		if k.sum == sumColl && most != nil && f.matters(x.Ticks) && before >= f.each.largest[sumColl]/4 {
@@ -668,13 +692,6 @@ func (f *finder) uneven(x *Finding, r *results.RegionTime) {
 			x.Evidence += fmt.Sprintf("; rank %d %s %s of %s that all do in collectives", m.MaxP, [...]string{"sends", "receives"}[i], numbers.Bytes(m.Max), numbers.Bytes(uint64(m.Sum)))
 		}
 	}
-}
-
-// startsCollectives reports whether calls begin collectives that others complete.
-func (f *finder) startsCollectives() bool {
-	return slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
-		return x.Kind&xtf.ClassColl != 0 && strings.HasPrefix(f.r.RegionName(x.Region), "MPI_I")
-	})
 }
 
 // mostlyMatched reports whether the other side of half of the messages or more is known: else their waits are not.
@@ -724,24 +741,15 @@ func (f *finder) threads() error {
 	return nil
 }
 
-// lostItems are components that are a loss by themselves.
-var lostItems = []struct {
-	kind string
-	item xtf.Item
-}{
-	{kindOverhead, xtf.ItemOverhead},
-	{kindOverhead, xtf.ItemMarker},
-}
-
 // items is what a process loses in components that are a loss by themselves.
 func (f *finder) items() {
-	for _, k := range lostItems {
-		m := f.s.Item(k.item)
-		x := f.loss(k.kind, m.Max, m.MaxP, "largest time of a process: "+results.ItemWord(k.item), "intervals --ordered "+k.item.String())
-		x.facts.item = k.item
+	for _, item := range []xtf.Item{xtf.ItemOverhead, xtf.ItemMarker} {
+		m := f.s.Item(item)
+		x := f.loss(kindOverhead, m.Max, m.MaxP, "largest time of a process: "+results.ItemWord(item), "intervals --ordered "+item.String())
+		x.facts.item = item
 		x.Evidence = f.together(m.Sum)
-		f.absorb(&x, k.item.String())
-		f.add(x, results.ItemWord(k.item), fmt.Sprintf(", most on rank %d; %s", m.MaxP, x.Evidence))
+		f.absorb(&x, item.String())
+		f.add(x, results.ItemWord(item), fmt.Sprintf(", most on rank %d; %s", m.MaxP, x.Evidence))
 	}
 }
 
@@ -782,20 +790,20 @@ func (f *finder) setup() error {
 	return err
 }
 
-// clockCodes are the diagnostics that say that times of processes do not compare.
-var clockCodes = []trace.Code{trace.DiagClockViolation, trace.DiagClockCollective}
-
 // clock says that times of different processes do not compare.
 func (f *finder) clock() {
+	var evidence []string
 	for _, c := range f.codes {
-		if !slices.Contains(clockCodes, c.Code) || c.Count == 0 {
-			continue
+		if (c.Code == trace.DiagClockViolation || c.Code == trace.DiagClockCollective) && c.Count > 0 {
+			evidence = append(evidence, fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst)))
 		}
-		x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics")}
-		x.Evidence = fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst))
-		x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
-		f.list = append(f.list, x)
 	}
+	if len(evidence) == 0 {
+		return
+	}
+	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}
+	x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
+	f.list = append(f.list, x)
 }
 
 // tellsWaits reports whether the waits of a one-sided call are known.
@@ -805,17 +813,6 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 	}
 	r := f.r.Defs.Region(x.Region)
 	return r != nil && f.r.Defs.TellsWaits(r) && !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoRecord })
-}
-
-// waited are the known waits of all processes, in ticks, by the region in which they wait.
-func (f *finder) waited() map[uint32]uint64 {
-	by := map[uint32]uint64{}
-	if f.causes != nil {
-		for k, x := range f.causes.Waits {
-			by[f.causes.Paths.Region(uint32(k.Key))] += x.Ticks
-		}
-	}
-	return by
 }
 
 // largest returns the region of a class with the most exclusive time, less what is known as waits there. Init and Finalize are a

@@ -21,7 +21,7 @@ const (
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
 // longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, who is late then does in these
 // steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
-// run and had no processor for half of these waits or more, and all others half as long at most.
+// run and had no processor for half of these waits or more, and all others half as long at most, and that it does not compute longer else.
 func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	c := x.Cause
 	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN && x.Kind != KindLateSender {
@@ -95,30 +95,42 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		often = "once"
 	}
 	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
-	if !single {
+	switch {
+	case !single:
+		return nil
+	case rank != c.Process && c.Share.Value*c.OfRow.Value >= 0.75: // and these are three quarters: most of them are both
+		x.Evidence += fmt.Sprintf("; most of these waits come from rank %d", c.Process)
+		return nil
+	case rank != c.Process:
 		return nil
 	}
-	if lost, others := f.withoutProcessor(rank); rank == c.Process && lost >= x.Ticks/2 && others <= lost/2 {
+	if lost, others, longer := f.withoutProcessor(rank); lost >= x.Ticks/2 && others <= lost/2 && longer < x.Ticks/4 {
 		x.facts.interrupted = true
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))
 		return nil
 	}
-	x.Evidence += ", by work of its own then, or an interruption: the trace does not tell which"
+	if f.starved(rank) == "" {
+		x.Evidence += ", by work of its own then, or an interruption: the trace does not tell which"
+	}
 	return nil
 }
 
-// withoutProcessor is how long a process was ready to run and had no processor, and the largest of that of the others; 0 where that is
-// not known, or where processes of the run share its processors.
-func (f *finder) withoutProcessor(rank uint32) (own, others uint64) {
+// withoutProcessor is how long a process was ready to run and had no processor, the largest of that of the others, and how much longer it
+// computes but for that than the one of them that does so longest; 0 where that is not known, or where processes of the run share its processors.
+func (f *finder) withoutProcessor(rank uint32) (own, others, longer uint64) {
+	most := uint64(0)
 	for i := range f.usages {
-		switch u := &f.usages[i]; {
-		case u.delay == math.MaxUint64 || f.crowdOf[uint32(i)] != nil:
-			return 0, 0
-		case uint32(i) == rank:
-			own = f.ticksOf(u.delay)
-		default:
-			others = max(others, f.ticksOf(u.delay))
+		u := &f.usages[i]
+		if u.delay == math.MaxUint64 || f.crowdOf[uint32(i)].Processors > 0 {
+			return 0, 0, 0
 		}
+		delay := f.ticksOf(u.delay)
+		computes := f.times[i].cpu - min(delay, f.times[i].cpu)
+		if uint32(i) == rank {
+			own, longer = delay, computes
+			continue
+		}
+		others, most = max(others, delay), max(most, computes)
 	}
-	return own, others
+	return own, others, longer - min(most, longer)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -27,8 +28,10 @@ type ThreadWait struct {
 	Wait uint64 `json:"thread_wait"` // for what other threads do: barriers, tasks, joins, conditions
 
 	p       trace.P
+	life    uint64
 	barrier uint64    // part of Wait: OpenMP, and barriers of POSIX threads
-	most    [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
+	other   uint64    // the rest of it, in calls of POSIX threads: a thread may wait there for work
+	most    [3]uint32 // references of the regions with most of Lock, barrier and other; Undefined
 }
 
 // posixBarrier is the function in which POSIX threads wait for the last of them.
@@ -91,8 +94,9 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 		return err
 	}
 	x.Lock, x.Wait = v[xtf.ItemLockWait], v[xtf.ItemThreadWait]
-	x.most = [2]uint32{trace.Undefined, trace.Undefined}
-	var largest [2]uint64
+	x.life = v[xtf.ItemTime]
+	x.most = [3]uint32{trace.Undefined, trace.Undefined, trace.Undefined}
+	var largest [3]uint64
 	for i, s := range states {
 		own := t.Sums[i].Own
 		region := &r.Defs.Regions[i]
@@ -101,7 +105,8 @@ func (x *ThreadWait) take(r *results.Run, t *results.ProfileTable, states []trac
 		case own == 0 || !waitsForThread(s):
 			continue
 		case xtf.States[s].Item == xtf.ItemThreadWait && region.Paradigm != trace.ParadigmOpenMP && r.Defs.Text(region.Name) != posixBarrier:
-			continue // a thread may wait there for work
+			kind = 2
+			x.other += own
 		case xtf.States[s].Item == xtf.ItemThreadWait:
 			kind = 1
 			x.barrier += own
@@ -118,11 +123,14 @@ type teamWait struct {
 	any     bool       // a thread that could be read
 	longest ThreadWait // with most in barriers
 	least   ThreadWait // with least there
+	idles   ThreadWait // with most in other calls
+	other   uint64     // what all wait in these
+	life    uint64     // of all
 	first   uint64     // what the first one waits for locks
 	locks   uint64     // what the others wait for them longer
 }
 
-// teamWaits is what the threads of all processes wait. Memory: 150 bytes for each process.
+// teamWaits is what the threads of all processes wait. Memory: 250 bytes for each process.
 type teamWaits struct {
 	teams []teamWait  // by rank; empty where no thread waits for another one
 	lock  ThreadWait  // with most
@@ -145,7 +153,11 @@ func runTeamWaits(r *results.Run) (*teamWaits, []table.Lost, error) {
 		if !t.any || x.barrier < t.least.barrier {
 			t.least = *x
 		}
+		if !t.any || x.other > t.idles.other {
+			t.idles = *x
+		}
 		t.any = true
+		t.other, t.life = t.other+x.other, t.life+x.life
 		t.locks += x.Lock - min(x.Lock, t.first)
 		w.locks = numbers.Add(w.locks, numbers.Integer(x.Lock))
 		if x.Lock > w.lock.Lock {
@@ -213,7 +225,7 @@ func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 		list, err = paths.Paths()
 	}
 	switch {
-	case errors.Is(err, results.ErrNoResult), errors.Is(err, ccg.ErrLimit):
+	case errors.Is(err, results.ErrNoResult), errors.Is(err, graph.ErrLimit):
 		return nil // the path is the region alone
 	case results.Partial(err):
 		f.lose(f.r.Lost(t.p, "findings", err))
@@ -241,9 +253,9 @@ func (f *finder) placeThread(x *Finding, t *ThreadWait, region uint32) error {
 // mostCalls bounds how many calls of a thread a finding reads for its longest wait.
 const mostCalls = 1 << 20
 
-// longestLock is the longest wait of a thread for a lock, [begin, end); nothing where the file has
+// longestCall is the longest of the chosen calls of a thread, [begin, end); nothing where the file has
 // no rows of calls, or more than mostCalls of the thread.
-func longestLock(r *results.Run, p trace.P) (begin, end uint64, err error) {
+func longestCall(r *results.Run, p trace.P, chosen func(c *xtf.Call) bool) (begin, end uint64, err error) {
 	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
 	if err != nil || a.Len() > mostCalls {
 		return 0, 0, err
@@ -253,7 +265,7 @@ func longestLock(r *results.Run, p trace.P) (begin, end uint64, err error) {
 		if region := r.Defs.Region(c.Region); region != nil && xtf.States[r.Defs.StateOf(region)].Inside != 0 {
 			waited = c.Exclusive
 		}
-		if c.Flags&xtf.FlagOutermostLock != 0 && waited > end-begin {
+		if waited > end-begin && chosen(c) {
 			begin, end = c.T, c.T+waited
 		}
 	})
@@ -313,7 +325,7 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 	if team.Count < 2 {
 		return "", nil
 	}
-	begin, end, err := longestLock(f.r, x.p)
+	begin, end, err := longestCall(f.r, x.p, func(c *xtf.Call) bool { return c.Flags&xtf.FlagOutermostLock != 0 })
 	if err != nil || end <= begin {
 		return "", err
 	}
@@ -325,14 +337,20 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%suntil thread %d gave the lock away at %s in %s", longest, s.Thread, f.u.Ticks(t), results.PathLabel(stackNames(s))), nil
+		return fmt.Sprintf("%suntil thread %d gave the lock away at %s in %s", longest, s.Thread, f.u.Ticks(t), results.PathLabel(f.stackNames(s))), nil
 	}
+	half, err := halfWay(f, team, x.p, begin+(end-begin)/2)
+	return longest + half, err
+}
+
+// halfWay says what the other threads do in the middle of a wait.
+func halfWay(f *finder, team threads.Team, waiter trace.P, at uint64) (string, error) {
 	busy, who := 0, ""
 	for p := team.First; p < team.First+trace.P(team.Count); p++ {
-		if p == x.p {
+		if p == waiter {
 			continue
 		}
-		s, err := lookup.NewStack(f.r, p, begin+(end-begin)/2, results.SourceRows, new(xtf.Stats))
+		s, err := lookup.NewStack(f.r, p, at, results.SourceRows, new(xtf.Stats))
 		if err != nil {
 			return "", err
 		}
@@ -343,20 +361,25 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 		if r := f.r.Defs.Region(s.Calls[n-1].Region); r != nil && waitsForThread(f.r.Defs.StateOf(r)) {
 			continue
 		}
-		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(stackNames(s)))
+		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(f.stackNames(s)))
 	}
 	if busy != 1 {
 		who = fmt.Sprintf("%d of the other threads did not wait", busy)
 	}
-	return longest + "and half way " + who, nil
+	return "and half way " + who, nil
 }
 
-func stackNames(s *lookup.Stack) []string {
-	names := make([]string, len(s.Calls))
-	for i := range names {
-		names[i] = s.Calls[i].Name
+// stackNames are the open calls of a thread, up to the program's own innermost one: what a sample found before in a library is over.
+func (f *finder) stackNames(s *lookup.Stack) []string {
+	var names []string
+	own := 0
+	for i := range s.Calls {
+		names = append(names, s.Calls[i].Name)
+		if x := f.r.Defs.Region(s.Calls[i].Region); x == nil || !f.r.Defs.OfSystem(x) {
+			own = len(names)
+		}
 	}
-	return names
+	return names[:own]
 }
 
 // locks is what the thread that waits longest for locks waits.
@@ -382,6 +405,84 @@ func (f *finder) locks() error {
 	return nil
 }
 
+// conditions is what a process could gain if its threads never waited in calls in which a thread may wait for work: joins, conditions,
+// semaphores, futures. They share out then what one of them does while others wait, on as many processors as the process may have.
+func conditions(f *finder) error {
+	var x Finding
+	for rank := range f.teams.teams {
+		w := f.teams.of(uint32(rank))
+		n := uint64(max(threads.TeamOf(f.r.Defs, rank).Count, 1))
+		processors := min(n, processorsEach(f, rank))
+		busy := w.life - min(w.life, w.other)
+		all := numbers.MulDiv(min(w.idles.life, busy), processors, 1) // while one of them is busy
+		unused := min(w.other, all-min(all, busy))
+		if ticks := unused / processors; ticks > x.Ticks {
+			x = f.loss(kindThreadWait, ticks, uint32(rank), "largest of a process: what its threads wait in calls of POSIX threads but for locks and barriers, while others of them do not and it has processors, over its threads or processors", "waits")
+		}
+	}
+	if !f.matters(x.Ticks) {
+		return nil
+	}
+	rank := x.Where.Processes[0]
+	w := f.teams.of(rank)
+	if err := f.placeThread(&x, &w.idles, w.idles.most[2]); err != nil {
+		return err
+	}
+	x.Evidence = fmt.Sprintf("rank %d, thread %d waits longest, %s of %s %s%s; all threads of the process together %s", rank, w.idles.Thread, f.u.Ticks(w.idles.other), f.u.Ticks(w.idles.life), f.u.Name(), x.mostIn(), f.u.Ticks(w.other))
+	begin, end, err := longestCall(f.r, w.idles.p, func(c *xtf.Call) bool { return c.Region == w.idles.most[2] })
+	if err == nil && end > begin {
+		var half string
+		half, err = halfWay(f, threads.TeamOf(f.r.Defs, int(rank)), w.idles.p, begin+(end-begin)/2)
+		x.Evidence += fmt.Sprintf("; its longest wait is from %s to %s %s, %s", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name(), half)
+	}
+	if beyond(err) != nil {
+		return err
+	}
+	x.Evidence += "; whether a thread waits there for a result or has no work is not known"
+	f.add(x, "threads wait for what others do", ", if these could share it out: "+x.Evidence)
+	return nil
+}
+
+// dealing is what threads take in functions of OpenMP's runtimes that deal out iterations of loops: they call nothing of the program.
+func dealing(f *finder) {
+	all, count := uint64(0), uint64(results.CountLocations(f.r.Defs).CPU)
+	var most *results.RegionTime
+	for i := range f.hot.Profile.Regions {
+		r := &f.hot.Profile.Regions[i]
+		name := f.r.RegionName(r.Region)
+		deals := strings.HasPrefix(name, "__kmpc_dispatch_next") || strings.HasPrefix(name, "GOMP_loop_") && strings.Contains(name, "_next")
+		if d := f.r.Defs.Region(r.Region); !deals || d == nil || !f.r.Defs.OfSystem(d) || !xtf.Add(&all, r.Inclusive) {
+			continue
+		}
+		if most == nil || r.Inclusive > most.Inclusive {
+			most = r
+		}
+	}
+	if most == nil || count == 0 {
+		return
+	}
+	x := f.loss(kindOverhead, all/count, uint32(most.Max[1]), "mean of a thread in functions of OpenMP's runtime that deal out iterations", "profile")
+	f.placeRegion(&x, most)
+	x.facts.scheduling = true
+	x.Evidence = f.together(numbers.Integer(all))
+	f.add(x, "dealing out iterations of parallel loops", fmt.Sprintf("%s; %s", x.mostIn(), x.Evidence))
+}
+
+// processorsEach is how many processors a process may have, its part of those that it shares with others; many where that is not known.
+func processorsEach(f *finder, rank int) uint64 {
+	if rank >= len(f.usages) || f.usages[rank].processors == "" {
+		return math.MaxUint32
+	}
+	_, of := results.Hosts(f.r.Defs)
+	same := uint64(0)
+	for other := range f.usages {
+		if of[other] == of[rank] && f.usages[other].processors == f.usages[rank].processors {
+			same++
+		}
+	}
+	return max(processorsOf(f.usages[rank].processors).count()/same, 1)
+}
+
 // imbalancedThreads is what the thread that waits longest for its team waits.
 func (f *finder) imbalancedThreads(x *Finding) error {
 	w := f.teams.of(x.Where.Processes[0])
@@ -395,7 +496,7 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
 	if ticks := f.lastInMPI(x.Where.Processes[0]); ticks > 0 {
 		x.Basis += ", less what the one that waits least there waits in MPI"
-		x.Evidence += fmt.Sprintf("; thread %d waits in MPI %s longer, which is no part of this", w.least.Thread, f.u.Ticks(ticks))
+		x.Evidence += fmt.Sprintf("; thread %d waits in MPI %s longer, which is not a part of this", w.least.Thread, f.u.Ticks(ticks))
 	}
 	return nil
 }
@@ -582,7 +683,7 @@ func (s processorSet) text() string {
 	return numbers.Clean(strings.Join(parts, ","), 40)
 }
 
-// sharing is what the processes of a crowd lose.
+// sharing is what the processes of a crowd lose, or those of a host that are in none: then it has no processors.
 type sharing struct {
 	crowd
 	worst     uint64 // ticks, of a process
@@ -600,15 +701,28 @@ func (f *finder) readCrowds() {
 	if len(results.Predicted(f.r)) > 0 { // the processors of the recorded run are not those of the predicted one
 		return
 	}
-	f.usages = Usages(f.r.Defs)
+	f.usages, f.crowdOf = Usages(f.r.Defs), map[uint32]*sharing{}
 	list, _ := Crowds(f.r.Defs, f.usages)
-	for _, x := range list {
+	add := func(x crowd) {
 		f.sharing = append(f.sharing, &sharing{crowd: x})
 		for _, rank := range x.Ranks {
-			if f.crowdOf == nil {
-				f.crowdOf = map[uint32]*sharing{}
-			}
 			f.crowdOf[rank] = f.sharing[len(f.sharing)-1]
+		}
+	}
+	for _, x := range list {
+		add(x)
+	}
+	nodes, of := results.Hosts(f.r.Defs)
+	others := make([]crowd, len(nodes))
+	for rank, h := range of {
+		if f.crowdOf[uint32(rank)] == nil && f.usages[rank].delay != math.MaxUint64 {
+			others[h].Ranks = append(others[h].Ranks, uint32(rank))
+		}
+	}
+	for h, x := range others {
+		if len(x.Ranks) > 0 {
+			x.Host = numbers.Clean(f.r.Defs.NodeName(nodes[h]), 40)
+			add(x)
 		}
 	}
 }
@@ -636,6 +750,9 @@ func (f *finder) shares(x *results.ProcessItems) {
 		team = 0
 	}
 	lost = min(lost, t.works+team) // who waits for a thread that works needs no processor
+	if !slept {
+		t.without = lost
+	}
 	s.told++
 	s.total += lost
 	if lost > s.worst {
@@ -671,12 +788,50 @@ func (f *finder) ticksOf(ns uint64) uint64 {
 	return numbers.MulDiv(ns, f.s.Resolution, 1e9)
 }
 
-// oversubscription says where more processes than processors compute, and what that costs between MPI calls. Where nothing
-// tells that, or where it is too little for a finding, it gains nothing that is known and comes after the others: in MPI calls
-// processes wait for such that have no processor, and no record tells how long.
+// starved says that a process had no processor for half of what it computes or more; "" where it had one, or that is not known.
+func (f *finder) starved(rank uint32) string {
+	if uint64(rank) >= uint64(len(f.times)) {
+		return ""
+	}
+	t := &f.times[rank]
+	if !f.matters(t.without) || t.without < t.works/2 {
+		return ""
+	}
+	return fmt.Sprintf("; rank %d was ready to run and had no processor for %s of %s %s that it computes", rank, f.u.Ticks(t.without), f.u.Ticks(t.works), f.u.Name())
+}
+
+// elsewhere is how long something else than the recorded threads of the run had the processor that the process with the largest loss
+// waited for, at least: what all others on its host had, had, is less. It is 0 where that is not known.
+func (s *sharing) elsewhere(f *finder) (had, ticks uint64) {
+	if s.slept || s.told == 0 {
+		return 0, 0
+	}
+	_, of := results.Hosts(f.r.Defs)
+	for rank := range f.usages {
+		if of[rank] != of[s.worstRank] {
+			continue
+		}
+		cpu := f.usages[rank].cpu
+		if cpu == math.MaxUint64 || threads.TeamOf(f.r.Defs, rank).Count > 1 || uint32(rank) != s.worstRank && !xtf.Add(&had, f.ticksOf(cpu)) {
+			return 0, 0
+		}
+	}
+	return had, s.worst - min(had, s.worst)
+}
+
+// oversubscription says where processes compute without a processor: more of them than processors, or next to other programs. Where nothing
+// tells what more processes than processors cost between MPI calls, or where it is too little for a finding, it gains nothing that is known
+// and comes after the others: in MPI calls processes wait for such that have no processor, and no record tells how long.
 func (f *finder) oversubscription(known bool) {
 	var s *sharing
+	crowds := 0
+	interrupted := slices.ContainsFunc(f.list, func(x Finding) bool { return x.Kind == kindInterruptions })
 	for _, x := range f.sharing {
+		if x.Processors > 0 {
+			crowds++
+		} else if !known || interrupted {
+			continue
+		}
 		if s == nil || x.worst > s.worst {
 			s = x
 		}
@@ -684,6 +839,7 @@ func (f *finder) oversubscription(known bool) {
 	if s == nil || known != (s.told > 0 && f.matters(min(s.worst, f.runtime))) || !known && s.Threads > 0 {
 		return
 	}
+	had, elsewhere := s.elsewhere(f)
 	x := Finding{
 		Kind: KindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.query("intervals --ordered cpu"), facts: FindingFacts{bound: s.Bound, threads: s.Threads > 0},
 		Basis: "no gain that is known: the trace does not say for how long processes had a processor",
@@ -699,12 +855,19 @@ func (f *finder) oversubscription(known bool) {
 	if s.Threads > 0 {
 		who, what = numbers.Plural(int(s.Threads), "thread")+" of "+who, "more threads than processors"
 	}
-	x.Evidence = fmt.Sprintf("%s on host %s may use %s", who, s.Host, numbers.Plural(int(s.Processors), "processor"))
+	x.Evidence = fmt.Sprintf("%s on host %s", who, s.Host)
+	if s.Processors > 0 {
+		x.Evidence += " may use " + numbers.Plural(int(s.Processors), "processor")
+	}
 	if s.List != "" {
 		x.Evidence += " (" + s.List + ")"
 	}
-	if n := len(f.sharing) - 1; n > 0 {
+	if n := crowds - 1; n > 0 && s.Processors > 0 {
 		x.Evidence += fmt.Sprintf(", and so it is in %s more", numbers.Plural(n, "place"))
+	}
+	if known && (s.Processors == 0 || elsewhere >= s.worst/2 && elsewhere > 0) {
+		x.Kind, what = kindInterruptions, "no processor"
+		x.facts.starved = true
 	}
 	if !known {
 		x.Where.Processes = s.Ranks[:1]
@@ -741,6 +904,9 @@ func (f *finder) oversubscription(known bool) {
 	}
 	if u.switches != math.MaxUint64 {
 		x.Evidence += fmt.Sprintf(", involuntary context switches: %s", numbers.Count(u.switches))
+	}
+	if elsewhere > 0 {
+		x.Evidence += fmt.Sprintf("; the other processes there had %s, so for %s or more of that time something else had it: other programs, or threads that are not recorded", f.u.Ticks(had), f.u.Ticks(elsewhere))
 	}
 	f.list = slices.DeleteFunc(f.list, func(w Finding) bool { // it is what its threads wait for
 		same := s.team > 0 && w.Kind == kindThreadImbalance && w.facts.scheduling && w.Where.Processes[0] == s.worstRank && x.Ticks >= w.Ticks/2

@@ -136,7 +136,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
-	threaded, silent := false, []uint32{}
+	threaded, nested, silent := false, false, []uint32{}
 	for i, p := range r.Defs.Processes() {
 		if threads.TeamOf(r.Defs, i).Count < 2 {
 			continue
@@ -148,7 +148,10 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
 	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
-	add(threaded && s.Rows && nestsRegions(r), "nested regions", "parallel regions are inside of others: which threads are a team is not known, so the critical path stays in their barriers; efficiencies of threads count all that work in the outer region")
+	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
+		_, nested = inParallel(r, paths)
+	}
+	add(nested, "nested regions", "parallel regions are inside of others: which threads are a team is not known, so the critical path stays in their barriers; efficiencies of threads count all that work in the outer region")
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
 	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
@@ -219,7 +222,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(len(alone) > 0, "records of calls", strings.Join(alone, " and ")+" without a record: what they move, and who waits for whom in them, is not known")
 	if n := count(trace.DiagNoFrame); n > 0 {
-		add(true, "frames", numbers.Plural(int(n), "calling context")+" with frames that are no open calls: call paths are without them")
+		add(true, "frames", numbers.Plural(int(n), "calling context")+" with frames that are not open calls: call paths are without them")
 	}
 	add(sum.Estimated > 0, "samples", "numbers, exact times and waits of calls that no record enters: their times are "+sum.Text(r))
 	if n := count(trace.DiagUnknownRecord); n > 0 {
@@ -283,16 +286,6 @@ func parts(r *results.Run) (list []string) {
 		list = append(list, fmt.Sprintf("nothing is recorded of rank %s: waits for them are not known", results.RankList(nothing)))
 	}
 	return list
-}
-
-// nestsRegions reports whether a parallel region is called inside of another one.
-func nestsRegions(r *results.Run) bool {
-	paths, err := results.ReadCallPaths(r)
-	if err != nil {
-		return false
-	}
-	_, nested := inParallel(r, paths)
-	return nested
 }
 
 // inParallel says which call paths are in parallel regions, nil if none is, and whether one is in two.

@@ -14,17 +14,6 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// WaitKind is the kind of a finding about waits of an item.
-func WaitKind(i xtf.Item) string {
-	switch i {
-	case xtf.ItemWaitBarrier:
-		return kindBarrier
-	case xtf.ItemWaitNxN:
-		return kindNxN
-	}
-	return i.String()
-}
-
 // place is where something adds up: an interval and a call path, or of a cause what
 // was done there.
 type place struct {
@@ -36,13 +25,14 @@ type placeSum struct {
 	place
 	node  uint32 // of the row with most
 	most  numbers.Sum
-	here  numbers.Sum       // waits of a pattern, or what they cost directly
-	long  numbers.Sum       // costs that waits of any pattern handed on
-	ranks map[uint32]uint64 // largest locations of rows, of what they have here
-	all   map[uint32]uint64 // the same with what was handed on
+	inner map[uint32]numbers.Sum // of it in libraries of the system, by call path
+	here  numbers.Sum            // waits of a pattern, or what they cost directly
+	long  numbers.Sum            // costs that waits of any pattern handed on
+	ranks map[uint32]uint64      // largest locations of rows, of what they have here
+	all   map[uint32]uint64      // the same with what was handed on
 }
 
-// places adds up rows by call path and activity; of returns what counts of a row.
+// places adds up rows by call path, of computing by that of the program's own function, and activity; of returns what counts of a row.
 func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum)) []*placeSum {
 	at := map[place]*placeSum{}
 	var list []*placeSum
@@ -53,11 +43,17 @@ func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKe
 			continue
 		}
 		p := place{uint32(k.Key), k.Activity}
+		if k.Activity == xtf.ActivityCPU {
+			p.path = c.Paths.Own(p.path)
+		}
 		if at[p] == nil {
-			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}, all: map[uint32]uint64{}}
+			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}, all: map[uint32]uint64{}, inner: map[uint32]numbers.Sum{}}
 			list = append(list, at[p])
 		}
 		x := at[p]
+		if c.Paths.Region(p.path) != c.Paths.Region(uint32(k.Key)) {
+			x.inner[uint32(k.Key)] = numbers.Add(x.inner[uint32(k.Key)], v)
+		}
 		x.here, x.long = numbers.Add(x.here, here), numbers.Add(x.long, long)
 		if v > x.most {
 			x.most, x.node = v, uint32(k.Key>>32)
@@ -95,7 +91,8 @@ func (f *finder) waits() error {
 		if !f.matters(ticks) {
 			continue
 		}
-		x := Finding{Kind: WaitKind(item), Ticks: ticks, Query: f.query("waits"), facts: FindingFacts{pattern: item.String()}}
+		kind := cmp.Or(map[xtf.Item]string{xtf.ItemWaitBarrier: kindBarrier, xtf.ItemWaitNxN: kindNxN}[item], item.String())
+		x := Finding{Kind: kind, Ticks: ticks, Query: f.query("waits"), facts: FindingFacts{pattern: item.String()}}
 		x.Basis = fmt.Sprintf("largest sum of these waits on one process, rank %d", sum.MaxP)
 		if ticks < sum.Max {
 			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
@@ -112,6 +109,11 @@ func (f *finder) waits() error {
 		}
 		if err := f.seldom(&x, item, waiting); err != nil {
 			return err
+		}
+		if x.Cause != nil && x.Cause.Activity == "cpu" && !x.facts.interrupted && !results.WaitsForThreads(f.r, x.facts.causeRegion) {
+			without := f.starved(x.Cause.Process)
+			x.facts.starved = without != ""
+			x.Evidence += without
 		}
 		f.busy(&x)
 		if x.Cause != nil && x.Cause.Activity == "cpu" {
@@ -197,11 +199,11 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of %s in %s, in %s", part, of, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if err := f.late(x, item, top.path, waiting); err != nil || item != xtf.ItemLateSender {
+	if err := cmp.Or(f.late(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
 		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
-	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !takesFirst(x.Where.Region) {
+	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !slices.Contains(takeFirst, strings.ToLower(x.Where.Region)) {
 		x.Kind = KindWrongOrder
 		x.facts.SameSource = same > 0 && same >= other
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
@@ -237,10 +239,8 @@ func (f *finder) called(path, activity uint32) (region, place string) {
 	return numbers.Clean(f.causes.Name(results.CriticalKey{Region: ref, Activity: activity}), 60), ""
 }
 
-// takesFirst reports whether a call ends with whatever message comes first: its caller has no order to change.
-func takesFirst(call string) bool {
-	return slices.ContainsFunc([]string{"MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome"}, func(name string) bool { return strings.EqualFold(call, name) })
-}
+// takeFirst are calls that end with whatever message comes first: their caller has no order to change.
+var takeFirst = []string{"mpi_waitany", "mpi_waitsome", "mpi_testany", "mpi_testsome"}
 
 // interval is the label of a node, "" for the whole program.
 func (f *finder) interval(n uint32) string {
@@ -306,10 +306,20 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, f.causes.Paths.Region(top.path), top.node
 	if d := f.r.Defs.Region(x.facts.causeRegion); d != nil {
 		x.facts.fromSetup = f.r.Defs.StateOf(d) == trace.StateSetup
+		x.facts.OtherCall = x.Cause.Region != x.facts.Region
 	}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), sentence(top, rank), x.Cause.OfRow.Percent())
 	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
 		x.Evidence += ", in " + results.PathLabel(p)
+	}
+	inner, most := uint32(0), numbers.Sum(0)
+	for path, v := range top.inner { // the order does not matter
+		if v > most || v == most && path < inner {
+			inner, most = path, v
+		}
+	}
+	if most > 0 {
+		x.Evidence += fmt.Sprintf("; %s of that in %s, which it calls", numbers.Quotient(most, numbers.Add(top.here, top.long)).Percent(), f.libraryName(inner))
 	}
 	all, named := numbers.Sum(0), least(top) // of the cause's activity
 	for _, p := range list {
@@ -331,10 +341,22 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 }
 
+// libraryName names the innermost function of a path, with the library that has it.
+func (f *finder) libraryName(path uint32) string {
+	ref := f.causes.Paths.Region(path)
+	name := numbers.Clean(results.CallName(f.r, ref), 60)
+	if x := f.r.Defs.Region(ref); x != nil {
+		if of := f.r.Defs.Text(x.Description); of != "" {
+			name += ", " + numbers.Clean(of, 60)
+		}
+	}
+	return name
+}
+
 // busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
 // Before barriers and the like the work is to be balanced in any case.
 func (f *finder) busy(x *Finding) {
-	if x.Cause == nil || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
+	if x.Cause == nil || x.facts.starved || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
 		return
 	}
 	if left := f.times[x.Cause.Process].left; left < x.Ticks {
@@ -344,7 +366,7 @@ func (f *finder) busy(x *Finding) {
 }
 
 // heavy says how much of what all send and receive in an all-to-all operation the process does that makes others wait by it, where that is
-// a third more than an even share, and long messages.
+// a third more than an even share, and long messages; or how often it calls it, where that is often and with few bytes.
 func (f *finder) heavy(x *Finding) error {
 	processes := f.r.Defs.Processes()
 	if x.Cause == nil || x.Cause.Activity != "mpi" || uint64(x.Cause.Process) >= uint64(len(processes)) {
@@ -362,6 +384,10 @@ func (f *finder) heavy(x *Finding) error {
 			calls++
 		}
 	})
+	if mean := own / max(calls, 1); err == nil && calls >= manyCalls && mean <= smallMessage && !x.facts.OtherCall {
+		x.facts.often = true
+		x.Evidence += oftenText(x.Cause.Region, calls, mean)
+	}
 	if err != nil || own > all || own/max(calls, 1) < longMessage || numbers.MulDiv(own, 3*uint64(len(processes)), 4) < all {
 		return beyond(err)
 	}
@@ -371,41 +397,65 @@ func (f *finder) heavy(x *Finding) error {
 }
 
 // late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
-// which makes it late, has none of its own. It looks at waits of the process that waits longest, of many at those that lie at equal
-// distances along their time.
+// which makes it late, has none of its own.
 func (f *finder) late(x *Finding, item xtf.Item, path uint32, p trace.P) error {
 	if x.Where.Place == "" {
 		return nil
 	}
-	waits := func(use func(w *xtf.Wait)) error {
-		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
+	calls, _, looked, what, err := partners(f.r, item, path, p)
+	call, ticks := worst(calls)
+	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
+		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
+		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), what, x.Where.Processes[0])
+	}
+	return err
+}
+
+// elsewhere names the next call of a pattern, where a process waits there too for a time that matters, and for whom.
+func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *placeSum) error {
+	var next *placeSum
+	rank, most := uint32(0), uint64(0)
+	for _, p := range list {
+		if r, ticks := worst(p.ranks); ticks > most && f.causes.Paths.Region(p.path) != f.causes.Paths.Region(top.path) {
+			next, rank, most = p, r, ticks
+		}
+	}
+	if !f.matters(most) || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
+		return nil
+	}
+	x.Evidence += fmt.Sprintf("; next to that %s on rank %d in %s", f.u.Ticks(most), rank, at(f.called(next.path, xtf.ActivityMPI)))
+	_, ranks, looked, _, err := partners(f.r, item, next.path, f.r.Defs.Processes()[rank].First)
+	if late, ticks := worst(ranks); ticks > 0 && ticks >= looked-looked/2 {
+		x.Evidence += fmt.Sprintf(", for rank %d", late)
+	}
+	return err
+}
+
+// partners are for whom a location waits in a pattern on a call path: ticks by their call and by their process, how long it waits in what it
+// looks at, and how many that are. Of many waits it looks at those that lie at equal distances along their time.
+func partners(r *results.Run, item xtf.Item, path uint32, p trace.P) (calls, ranks map[uint32]uint64, looked uint64, what string, err error) {
+	list, all, err := spread(maxWaits, func(use func(w *xtf.Wait)) error {
+		return results.Load(r, xtf.Proc(p), func(w *xtf.Wait) {
 			if w.Path == path && w.End > w.T && xtf.PatternItem(w.Pattern) == item {
 				use(w)
 			}
 		})
-	}
-	list, all, err := spread(maxWaits, waits, func(w *xtf.Wait) uint64 { return w.End - w.T })
-	if err != nil {
-		return beyond(err)
-	}
-	sums := map[uint32]uint64{}
-	looked := uint64(0)
-	for i := range list {
-		side, err := results.WaitedFor(f.r, p, &list[i])
-		if err != nil {
-			return beyond(err)
-		}
+	}, func(w *xtf.Wait) uint64 { return w.End - w.T })
+	calls, ranks = map[uint32]uint64{}, map[uint32]uint64{}
+	for i := 0; i < len(list) && err == nil; i++ {
+		var side *results.Side
+		side, err = results.WaitedFor(r, p, &list[i])
 		looked += list[i].End - list[i].T
 		if side != nil {
-			sums[side.Region] += list[i].End - list[i].T
+			rank, _ := r.Defs.Process(side.P)
+			calls[side.Region] += list[i].End - list[i].T
+			ranks[rank] += list[i].End - list[i].T
 		}
 	}
-	call, ticks := worst(sums)
-	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
-		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
-		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0])
+	if err != nil { // nothing is known
+		return nil, nil, 0, "", beyond(err)
 	}
-	return nil
+	return calls, ranks, looked, lookedAt(len(list), all, "wait"), nil
 }
 
 // lastMember says which process comes last to the collectives of a region in which a process stays until then. Where the process makes
@@ -588,15 +638,18 @@ func (f *finder) imbalance() error {
 		c := x.Cause
 		return c != nil && c.Activity == "cpu" && (ticks <= x.Ticks || f.mostWork(c.Process, over) && ticks-x.Ticks <= x.Ticks/4)
 	}
-	same := -1 // the finding of the same loss: that about who computes most, else the largest
+	same, busiest := -1, 0 // the finding of the same loss: that about who computes most, else the largest; how many are about who computes most
 	for i := range f.list {
+		if c := f.list[i].Cause; c != nil && c.Activity == "cpu" && f.mostWork(c.Process, over) {
+			busiest++
+		}
 		if covers(&f.list[i]) && (same < 0 || f.mostWork(f.list[i].Cause.Process, over) && !f.mostWork(f.list[same].Cause.Process, over)) {
 			same = i
 		}
 	}
 	if same >= 0 {
 		x := &f.list[same]
-		if ticks > x.Ticks {
+		if ticks > x.Ticks && (busiest < 2 || x.Kind == kindBarrier || x.Kind == kindNxN) { // of a part of what others wait for it these waits are the loss
 			x.Text = strings.Replace(x.Text, f.upTo(x.Ticks), f.upTo(ticks), 1)
 			x.Ticks, x.Basis = ticks, basis
 		}
@@ -637,7 +690,9 @@ func (f *finder) imbalance() error {
 		note += ", with own code between calls that ask in vain"
 	}
 	asleep, err := f.sleeps(cpu.MaxP)
-	x.Evidence = note + region + asleep
+	without := f.starved(cpu.MaxP)
+	x.facts.starved = without != ""
+	x.Evidence = note + region + asleep + without
 	f.add(x, "imbalance", ": "+x.Evidence)
 	return err
 }
@@ -702,11 +757,11 @@ func (f *finder) serial() error {
 			continue
 		}
 		what := x.facts.inTurn
-		cause, _ := f.r.RegionIndex(x.facts.causeRegion)
+		cause, _ := f.r.Defs.SameRegion(x.facts.causeRegion)
 		if what != "" {
 			// no process does more of it than the others
 		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
-			at, _ := f.r.RegionIndex(r.Region)
+			at, _ := f.r.Defs.SameRegion(r.Region)
 			return at == cause
 		}); k >= 0 && p.Regions[k].Processes <= few {
 			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -24,16 +25,12 @@ type GraphReader struct {
 	Loc    *ccg.Location
 	Index  *ccg.Index
 	origin trace.Time
-	Dev    ccg.Deviation
+	Dev    graph.Deviation
 }
 
 // NewReader opens the call graph of location p.
 func NewReader(r *results.Run, p trace.P) (*GraphReader, error) {
-	shared, err := r.Graph()
-	if err != nil {
-		return nil, err
-	}
-	l, err := r.Location(shared, p)
+	l, err := r.Location(p)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +42,7 @@ func NewReader(r *results.Run, p trace.P) (*GraphReader, error) {
 	if l.Events() > 0 {
 		if v[xtf.ItemFirst] > uint64(l.First()) {
 			return nil, fmt.Errorf("%s: location %d: call graph: first event at tick %d of its clock, at %d of the run: %w",
-				r.Name, r.Defs.Location(p).Ref, l.First(), v[xtf.ItemFirst], ccg.ErrCorrupt)
+				r.Name, r.Defs.Location(p).Ref, l.First(), v[xtf.ItemFirst], graph.ErrCorrupt)
 		}
 		g.origin = l.First() - trace.Time(v[xtf.ItemFirst])
 	}
@@ -63,14 +60,6 @@ func (g *GraphReader) clock(ticks uint64) trace.Time {
 
 // Ticks is the other way round: ticks since the origin of the run at a time of the graph.
 func (g *GraphReader) Ticks(t trace.Time) uint64 { return uint64(t - min(g.origin, t)) }
-
-// seekBehind moves to after the last event at or before t.
-func seekBehind(c *ccg.Cursor, l *ccg.Location, t trace.Time) error {
-	if t+1 == 0 {
-		return c.SeekEvent(l.Events())
-	}
-	return c.SeekTime(t + 1)
-}
 
 // off returns how far the time at a cursor may be off, nil if the graph is exact:
 // what the bound of gaps guarantees, or the largest error of the location, which
@@ -279,7 +268,7 @@ func NewWindow(r *results.Run, ranks results.Ranks, begin, end uint64) (*Window,
 		if sum == nil {
 			sum = &iv
 		} else if err := sum.Add(&iv); errors.Is(err, ccg.ErrRange) { // its clock is not that of the locations before
-			return g.Failed(fmt.Errorf("%w: %w", err, ccg.ErrCorrupt))
+			return g.Failed(fmt.Errorf("%w: %w", err, graph.ErrCorrupt))
 		} else if err != nil {
 			return g.Failed(err)
 		}
@@ -537,7 +526,11 @@ func stackOfRows(r *results.Run, s *Stack, p trace.P, st *xtf.Stats) error {
 func (g *GraphReader) stack(s *Stack) error {
 	s.Bound = g.run.BoundOf(g.Dev)
 	c := g.Index.Cursor()
-	if err := seekBehind(c, g.Loc, g.clock(s.Time)); err != nil {
+	err := c.SeekEvent(g.Loc.Events())
+	if t := g.clock(s.Time); t+1 != 0 { // to after the last event at or before it
+		err = c.SeekTime(t + 1)
+	}
+	if err != nil {
 		return g.Failed(err)
 	}
 	event := c.Event()

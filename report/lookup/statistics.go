@@ -214,7 +214,7 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		var x xtf.TimeBin
 		x.Load(row)
-		i, _ := f.r.RegionIndex(x.Region)
+		i, _ := f.r.Defs.SameRegion(x.Region)
 		take(i, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
 		return true
 	})
@@ -258,7 +258,7 @@ func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
 	err = a.Counted(st).Overlapping(begin, end, func(n uint64, row []byte) bool {
 		var x xtf.Call
 		x.Load(row)
-		i, _ := f.r.RegionIndex(x.Region)
+		i, _ := f.r.Defs.SameRegion(x.Region)
 		from, to := max(x.T, begin), min(x.End, end)
 		span := results.Inside(x.T, x.End, begin, end)
 		own[n], regions[n] = span, i
@@ -298,7 +298,7 @@ func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 	}
 	return results.EachRow(a, n1, n2, func(x *xtf.Call) {
 		if x.End <= begin {
-			i, _ := f.r.RegionIndex(x.Region)
+			i, _ := f.r.Defs.SameRegion(x.Region)
 			f.both(i, 0, 1)
 		}
 	})

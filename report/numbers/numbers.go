@@ -241,9 +241,6 @@ func (u Units) Short(f Fraction) string {
 	return f.Div(u.Resolution).Fixed(3)
 }
 
-// PercentOf prints a / b in whole per cent.
-func PercentOf(a, b Fraction) string { return a.Over(b).Times(100).Fixed(0) + " %" }
-
 // Plural prints a number of things.
 func Plural(n int, what string) string {
 	switch {

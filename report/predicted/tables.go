@@ -88,25 +88,18 @@ func (c *PredictedComputing) text(processes int) string {
 }
 
 func (c *PredictedComputing) donorTable(u numbers.Units) *table.Table {
-	t := &table.Table{Title: "Processes whose computation was measured", Columns: []table.Column{
+	return table.Fill(&table.Table{Title: "Processes whose computation was measured", Columns: []table.Column{
 		table.Ints("process", ""), table.Ints("for", ""), table.Ints("target s", ""), table.Ints("recorded s", ""), table.Reals("x", ""), table.Words("", ""),
-	}}
-	table.Fill(t, "process", c.Donors, func(d *Donor) []table.Cell {
-		off := d.partly()
+	}}, "process", c.Donors, func(d *Donor) []table.Cell {
+		off := ""
+		if d.Measured+2 < d.Entries { // before MPI_Init and after MPI_Finalize nothing is measured
+			off = fmt.Sprintf("; %s of %s entries measured, the others follow them by site", numbers.Count(d.Measured), numbers.Count(d.Entries))
+		}
 		if d.Off > 0 {
 			off += fmt.Sprintf("; %s s of the replay not on a processor", u.Ticks(d.Off))
 		}
 		return []table.Cell{table.PlainNumber(d.Process), table.Number(d.Processes), table.Time(u, d.Target), table.Time(u, d.Host), table.Quotient(numbers.NewRatio(d.Target, d.Host), 4), table.Word(strings.TrimPrefix(off, "; "))}
 	})
-	return t
-}
-
-// partly says how much of a vector was measured.
-func (d *Donor) partly() string {
-	if d.Measured+2 >= d.Entries { // before MPI_Init and after MPI_Finalize nothing is measured
-		return ""
-	}
-	return fmt.Sprintf("; %s of %s entries measured, the others follow them by site", numbers.Count(d.Measured), numbers.Count(d.Entries))
 }
 
 // run compares the whole run, or names the cycle of a deadlock.

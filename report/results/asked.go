@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -252,7 +253,7 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	more := &readOnDemand{r: r}
+	more := newReadOnDemand(r)
 	u := r.Units()
 	var verdicts []Verdict
 	for _, c := range list {
@@ -271,80 +272,46 @@ func Judge(r *Run, list []*Condition, rules Rules) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-// readOnDemand has what only some conditions are about, of the whole run, each read when the first one asks.
+// readOnDemand has what only some conditions are about, of the whole run, each read when the first one asks; nil where the file has none.
 type readOnDemand struct {
-	r       *Run
-	counted *Counted
-	files   *FileIO
+	counted func() *Counted
+	files   func() *FileIO
+	devices func() *Devices
 	err     error
 }
 
-// Counted is nil where the file has no counters.
-func (x *readOnDemand) Counted() *Counted {
-	if x != nil && x.counted == nil {
-		x.counted = demanded(x, func() (*Counted, []table.Lost, error) { return newCounted(x.r, Ranks{}, nil, false) })
-	}
-	if x == nil {
-		return nil
-	}
-	return x.counted
+func newReadOnDemand(r *Run) *readOnDemand {
+	x := &readOnDemand{}
+	x.counted = demanded(x, func() (*Counted, []table.Lost, error) { return NewCounted(r, Ranks{}, nil, false) })
+	x.files = demanded(x, func() (*FileIO, []table.Lost, error) { return NewFileIO(r, Ranks{}) })
+	x.devices = demanded(x, func() (*Devices, []table.Lost, error) {
+		v, err := r.Devices(nil)
+		return v, nil, err
+	})
+	return x
 }
 
-// Files is nil where the file has no operations on files.
-func (x *readOnDemand) Files() *FileIO {
-	if x != nil && x.files == nil {
-		x.files = demanded(x, func() (*FileIO, []table.Lost, error) { return NewFileIO(x.r, Ranks{}) })
-	}
-	if x == nil {
-		return nil
-	}
-	return x.files
-}
-
-// Devices is nil where the file tells of none.
-func (x *readOnDemand) Devices() *Devices {
-	if x == nil {
-		return nil
-	}
-	v, err := x.r.Devices(nil)
-	x.err = cmp.Or(x.err, err)
-	return v
-}
-
-func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) *T {
-	v, lost, err := read()
-	if err == nil && len(lost) > 0 {
-		err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, lost[0].Error)
-	}
-	if err != nil {
+func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) func() *T {
+	return sync.OnceValue(func() *T {
+		v, lost, err := read()
+		if err == nil && len(lost) > 0 {
+			err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, lost[0].Error)
+		}
+		if err == nil {
+			return v
+		}
 		if !errors.Is(err, ErrNoResult) {
 			x.err = err
 		}
 		return nil
-	}
-	return v
+	})
 }
 
 // Verdict compares the value of the metric, of what is named, with the limit. One that is not known holds.
 func (c *ConditionOf[T]) Verdict(v numbers.Fraction, u numbers.Units, of string) (Verdict, error) {
 	limit, err := c.Limit(u.Resolution)
-	return Verdict{!v.Known() || err != nil || c.holds(v.Compare(limit)), fmt.Sprintf("%s: %s%s is %s", c.Text, c.Metric.Name, of, c.Metric.text(v, u))}, err
-}
-
-func (c *ConditionOf[T]) holds(order int) bool {
-	switch c.Op {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	case ">=":
-		return order >= 0
-	case "==":
-		return order == 0
-	}
-	return order != 0
+	holds := !v.Known() || err != nil || slices.Contains([...][]string{{"<", "<=", "!="}, {"<=", "==", ">="}, {">", ">=", "!="}}[1+v.Compare(limit)], c.Op)
+	return Verdict{holds, fmt.Sprintf("%s: %s%s is %s", c.Text, c.Metric.Name, of, c.Metric.text(v, u))}, err
 }
 
 func (m *MetricOf[T]) text(v numbers.Fraction, u numbers.Units) string {
@@ -533,19 +500,14 @@ func SpanBetween(r *Run, text, first, last string) (*Span, error) {
 			return nil, err
 		}
 	}
-	return s, spanInside(b, text, s.Begin, s.End)
-}
-
-// spanInside refuses a span of time that is none, or in which the run is not.
-func spanInside(b *Brief, text string, begin, end uint64) error {
 	u := numbers.UnitsOf(b.Resolution)
 	switch {
-	case begin > end:
-		return Refuse("--time %s: it ends before it begins", text)
-	case b.First != nil && b.Last != nil && (begin > 0 && begin-1 > *b.Last || end < *b.First): // the tick after the last event ends the run
-		return Refuse("--time %s: the run is not in it: it goes from %s to %s", text, u.Time(*b.First), u.Time(*b.Last))
+	case s.Begin > s.End:
+		return s, Refuse("--time %s: it ends before it begins", text)
+	case b.First != nil && b.Last != nil && (s.Begin > 0 && s.Begin-1 > *b.Last || s.End < *b.First): // the tick after the last event ends the run
+		return s, Refuse("--time %s: the run is not in it: it goes from %s to %s", text, u.Time(*b.First), u.Time(*b.Last))
 	}
-	return nil
+	return s, nil
 }
 
 // ChosenRanks reads --ranks: all without a text.

@@ -162,7 +162,12 @@ func (c *Causes) Read() error {
 	}
 	c.Waits, c.Delays, c.path = PlaceSums{}, PlaceSums{}, PlaceSums{}
 	if c.Ranks.All() && c.Span == nil {
-		return c.readTotals()
+		for k, to := range c.sums() {
+			if err := PlaceArrays[k].Whole(c.R, xtf.WholeRun, func(at CauseKey, x CauseSum) { to[at] = x }); err != nil {
+				return c.R.Failed(xtf.WholeRun, "waits and causes", err)
+			}
+		}
+		return nil
 	}
 	c.Lost, err = c.R.EachLocation(c.Ranks, "waits", c.readLocation)
 	return err
@@ -216,16 +221,6 @@ func WaitSums(r *Run, p xtf.Proc, add func(at CauseKey, x CauseSum)) error {
 
 // sums are those of waits, costs of delays and the critical path, as PlaceArrays.
 func (c *Causes) sums() [3]PlaceSums { return [...]PlaceSums{c.Waits, c.Delays, c.path} }
-
-// readTotals takes the sums over all locations.
-func (c *Causes) readTotals() error {
-	for k, to := range c.sums() {
-		if err := PlaceArrays[k].Whole(c.R, xtf.WholeRun, func(at CauseKey, x CauseSum) { to[at] = x }); err != nil {
-			return c.R.Failed(xtf.WholeRun, "waits and causes", err)
-		}
-	}
-	return nil
-}
 
 // readLocation adds the rows of one location: its sums, or for a span of time
 // the waits themselves, cut at its borders.
@@ -298,14 +293,24 @@ func (c *Causes) Rank(p uint32) uint32 {
 	return rank
 }
 
-// CauseLines lists the delay costs by falling cost; nil where they are not known.
+// CauseLines lists the delay costs by falling cost, those of computing by the program's own function; nil where they are not known.
 func (c *Causes) CauseLines(whole bool) []Cause {
 	if !whole && c.Span != nil {
 		return nil
 	}
+	sums := PlaceSums{}
+	for k, s := range c.Delays.Sorted() {
+		if k.Activity == xtf.ActivityCPU {
+			k.Key = xtf.NodeKey(uint32(k.Key>>32), c.Paths.Own(uint32(k.Key)))
+		}
+		if to := sums[k]; to.WorstP == s.WorstP && !xtf.Add(&s.Worst, to.Worst) {
+			s.Worst = xtf.Never
+		}
+		sums.Add(k, s)
+	}
 	list := []Cause{}
 	all := numbers.Sum(0)
-	for k, s := range c.Delays.Sorted() {
+	for k, s := range sums.Sorted() {
 		x := Cause{
 			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: PatternName(k.Pattern), Activity: ActivityName(k.Activity),
 			Short: numbers.Integer(s.Ticks), Long: numbers.Integer(s.Long), Worst: s.Worst, Rank: c.Rank(s.WorstP), Region: c.Paths.Region(uint32(k.Key)),
@@ -346,10 +351,9 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	for k, s := range c.path.Sorted() {
 		key := CriticalKey{c.Paths.Region(uint32(k.Key)), k.Activity}
 		if byRegion[key] == nil {
-			byRegion[key] = &CauseSum{}
 			order = append(order, key)
 		}
-		byRegion[key].Add(s)
+		Made(byRegion, key).Add(s)
 		Made(byActivity, k.Activity).Add(s)
 		x.Length = numbers.Add(x.Length, numbers.Integer(s.Ticks))
 	}
@@ -465,34 +469,6 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 		maps.DeleteFunc(means, func(k CriticalKey, _ numbers.Sum) bool { return k.Activity == xtf.ActivityCPU })
 	}
 	return means, nil
-}
-
-// WorstWait says in a sentence which waits take most time, where, and who causes
-// them; "" where there are none.
-func WorstWait(r *Run) (string, error) {
-	if !r.Rows {
-		return "", nil
-	}
-	s, err := r.NodeStats(0, 1)
-	if err != nil {
-		return "", err
-	}
-	worst := WorstPattern(s)
-	if worst == nil {
-		return "", nil
-	}
-	u := r.Units()
-	text := fmt.Sprintf("%s %s %s, %s on rank %d", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)), u.Name(), numbers.PercentOf(numbers.Divide64(worst.Max, 1), numbers.Whole(worst.Sum)), worst.MaxP)
-	c := Causes{R: r}
-	if err := c.Read(); err != nil {
-		return "", err
-	}
-	for _, x := range c.CauseLines(true) {
-		if x.Pattern == worst.Item.String() {
-			return text + fmt.Sprintf(", caused by %s", x.Who(r)), nil
-		}
-	}
-	return text, nil
 }
 
 // WaitsForThreads reports whether a process waits for its other threads in a region, by its reference.

@@ -133,7 +133,7 @@ type callChain struct {
 
 // enter is the path of a call inside of another path.
 func (x *callPaths) enter(parent, ref uint32, mpi bool) uint32 {
-	index, _ := x.r.RegionIndex(ref)
+	index, _ := x.r.Defs.SameRegion(ref)
 	region := uint32(index)
 	k := [2]uint32{parent, region}
 	i, ok := x.at[k]
@@ -220,13 +220,9 @@ func EachPathCount(r *Run, ranks Ranks, put func(PathCount)) ([]table.Lost, erro
 	return g.read(ranks)
 }
 
-// NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at.
-func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool) (*Counted, []table.Lost, error) {
-	return newCounted(r, ranks, only, true)
-}
-
-// newCounted reads no calls where regions and paths are not asked for.
-func newCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
+// NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at, and no calls where regions and
+// paths are not asked for.
+func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
 		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
 	}
@@ -285,7 +281,8 @@ func (g *counting) result() (*Counted, error) {
 	at, cycles := map[int]int{}, -1
 	for n, i := range places {
 		y, m := g.tallies[i], &g.defs.MetricMembers[i]
-		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: counterScale(m), Member: i, declared: CounterMode(m), odd: y.odd}
+		base := map[bool]float64{true: 2, false: 10}[m.Base == 0]
+		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: math.Pow(base, float64(m.Exponent)), Member: i, declared: CounterMode(m), odd: y.odd}
 		if c.physical, c.ByName = physicalOf(c.Name, c.Unit); !c.ByName {
 			c.physical.scale *= c.Scale
 		}
@@ -401,16 +398,6 @@ func (x *Counter) Notes() (list []string) {
 	return list
 }
 
-// interval is a counter in an interval, nil where it is not counted there.
-func (x *Counted) interval(node uint32, is func(counter string) bool) *CounterSum {
-	for i := range x.Intervals {
-		if p := &x.Intervals[i]; *p.Node == node && is(p.Counter) {
-			return &p.CounterSum
-		}
-	}
-	return nil
-}
-
 // counterMark begins the name of a counter in a condition.
 const counterMark = "counter:"
 
@@ -426,9 +413,11 @@ var counterNumbers = map[string]func(s *CounterSum) numbers.Ratio{
 func counterMetrics(text string) []Metric {
 	metric := func(name string, is func(string) bool, number func(*CounterSum) numbers.Ratio) Metric {
 		return Metric{name, KindReal, func(i *Interval) numbers.Fraction {
-			if x := i.more.Counted(); x != nil {
-				if s := x.interval(i.Node(), is); s != nil {
-					return number(s).Fraction()
+			if x := i.more.counted(); x != nil {
+				for k := range x.Intervals {
+					if p := &x.Intervals[k]; *p.Node == i.Node() && is(p.Counter) {
+						return number(&p.CounterSum).Fraction()
+					}
 				}
 			}
 			return numbers.Fraction{}
@@ -465,7 +454,7 @@ func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name), "") }) {
 		return
 	}
-	x, _, err := NewCounted(r, Ranks{}, isOne)
+	x, _, err := NewCounted(r, Ranks{}, isOne, true)
 	if err != nil {
 		return
 	}
@@ -490,7 +479,7 @@ func Energy(r *Run) ([]Counter, []table.Lost, error) {
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return is(r.Defs.Text(m.Name), r.Defs.Text(m.Unit)) }) {
 		return nil, nil, nil
 	}
-	x, lost, err := newCounted(r, Ranks{}, is, false)
+	x, lost, err := NewCounted(r, Ranks{}, is, false)
 	if err != nil {
 		return nil, lost, err
 	}

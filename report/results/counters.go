@@ -20,12 +20,10 @@ type Counters struct {
 
 // NewCounters reads the definitions.
 func NewCounters(d *trace.Definitions) *Counters {
-	x := &Counters{defs: d, member: make(map[uint32]int, len(d.MetricMembers)), classes: make(map[uint32]*trace.MetricClass, len(d.MetricClasses))}
+	x := &Counters{defs: d, member: make(map[uint32]int, len(d.MetricMembers))}
+	x.classes = byRef(d.MetricClasses, func(c *trace.MetricClass) (uint32, *trace.MetricClass) { return c.Ref, c })
 	for i := range d.MetricMembers {
 		x.member[d.MetricMembers[i].Ref] = i
-	}
-	for i := range d.MetricClasses {
-		x.classes[d.MetricClasses[i].Ref] = &d.MetricClasses[i]
 	}
 	for i := range d.MetricInstances {
 		if c := x.classes[d.MetricInstances[i].Class]; c != nil {
@@ -92,15 +90,6 @@ const (
 	sinceLast = 0x20
 	untilNext = 0x30
 )
-
-// counterScale is what a value is multiplied by to be in the unit of a member.
-func counterScale(m *trace.MetricMember) float64 {
-	base := 10.0
-	if m.Base == 0 {
-		base = 2
-	}
-	return math.Pow(base, float64(m.Exponent))
-}
 
 // Names of the two counters that efficiencies use, in lower case.
 var (

@@ -22,10 +22,8 @@ type counterScopes struct {
 }
 
 func newCounterScopes(d *trace.Definitions) *counterScopes {
-	s := &counterScopes{d, map[uint32]*trace.MetricInstance{}, map[uint32][]trace.P{}}
-	for i := range d.MetricInstances {
-		s.instances[d.MetricInstances[i].Ref] = &d.MetricInstances[i]
-	}
+	s := &counterScopes{defs: d, groups: map[uint32][]trace.P{}}
+	s.instances = byRef(d.MetricInstances, func(x *trace.MetricInstance) (uint32, *trace.MetricInstance) { return x.Ref, x })
 	for p := range trace.P(d.NumLocations()) {
 		if l := d.Location(p); l.Type != trace.MetricLocation && len(s.groups[l.Group]) < 2 {
 			s.groups[l.Group] = append(s.groups[l.Group], p)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -33,11 +32,9 @@ type DeviceCollective struct {
 	Longest    uint64 `json:"longest_wait"` // of a member
 	Late       string `json:"late"`         // the device for which others wait most, and how long
 	ForLate    uint64 `json:"wait_for_late"`
-	late       *Device
-}
 
-// MeanWait is what a member waits in all operations on average.
-func (x *DeviceCollective) MeanWait() uint64 { return x.Wait / uint64(max(x.Devices, 1)) }
+	LateProcesses []uint32 `json:"-"` // of the late device
+}
 
 // mostDeviceCollectives is how many such kernels are looked at, 16 bytes each.
 const mostDeviceCollectives = 1 << 22
@@ -54,7 +51,7 @@ const (
 
 // communicationOf reads the name of a kernel.
 func communicationOf(name string) communication {
-	name, _, _ = strings.Cut(strings.ToLower(withoutVoid(name)), "(")
+	name, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(name, "void ")), "(")
 	if !slices.ContainsFunc([]string{"ncclkernel", "nccldevkernel", "rcclgenerickernel", "rcclkernel", "mscclkernel"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
 		return noCommunication
 	}
@@ -66,11 +63,6 @@ func communicationOf(name string) communication {
 	}
 	return allWait
 }
-
-func withoutVoid(name string) string { return strings.TrimPrefix(name, "void ") }
-
-// deviceKernel is a kernel of a library on a device.
-type deviceKernel struct{ begin, end uint64 }
 
 // collectives finds them; nil where the trace has no such kernels.
 func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
@@ -87,7 +79,7 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 	type group struct {
 		kind    communication
 		kernels uint64
-		lists   [][]deviceKernel // by device
+		lists   [][]Span // by device
 	}
 	out, byName, held := &DeviceCollectives{List: []DeviceCollective{}}, map[string]*group{}, 0
 	for i, d := range x.List {
@@ -115,12 +107,12 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 				name := r.RegionName(xtf.U32(row, xtf.CallRegion))
 				g := byName[name]
 				if g == nil {
-					g = &group{kind: kind, lists: make([][]deviceKernel, len(x.List))}
+					g = &group{kind: kind, lists: make([][]Span, len(x.List))}
 					byName[name] = g
 				}
 				g.kernels++
 				if held++; held <= mostDeviceCollectives {
-					g.lists[i] = append(g.lists[i], deviceKernel{xtf.U64(row, xtf.CallT), xtf.U64(row, xtf.CallEnd)})
+					g.lists[i] = append(g.lists[i], Span{Begin: xtf.U64(row, xtf.CallT), End: xtf.U64(row, xtf.CallEnd)})
 				} else {
 					g.kind = pairsWait
 				}
@@ -145,12 +137,12 @@ func (x *Devices) collectives(r *Run) (*DeviceCollectives, error) {
 }
 
 // join joins the kernels of a name, by device; false where it is not known which belong together.
-func (x *DeviceCollective) join(devices []*Device, lists [][]deviceKernel, kind communication) bool {
+func (x *DeviceCollective) join(devices []*Device, lists [][]Span, kind communication) bool {
 	var members []int
 	for i, l := range lists {
 		if len(l) > 0 {
 			members = append(members, i)
-			slices.SortStableFunc(l, func(a, b deviceKernel) int { return cmp.Compare(a.begin, b.begin) })
+			slices.SortStableFunc(l, func(a, b Span) int { return cmp.Compare(a.Begin, b.Begin) })
 		}
 	}
 	if kind == pairsWait || len(members) < 2 {
@@ -166,18 +158,18 @@ func (x *DeviceCollective) join(devices []*Device, lists [][]deviceKernel, kind 
 	for n := range x.Operations {
 		late := members[0]
 		for _, i := range members {
-			if lists[i][n].begin > lists[late][n].begin {
+			if lists[i][n].Begin > lists[late][n].Begin {
 				late = i
 			}
 		}
-		last := lists[late][n].begin
+		last := lists[late][n].Begin
 		for _, i := range members {
 			k := lists[i][n]
-			if k.end < last && kind == allWait || k.end < k.begin {
+			if k.End < last && kind == allWait || k.End < k.Begin {
 				return false
 			}
-			wait := min(last, k.end) - k.begin
-			x.Time, x.Wait, x.Longest = x.Time+k.end-k.begin, x.Wait+wait, max(x.Longest, wait)
+			wait := min(last, k.End) - k.Begin
+			x.Time, x.Wait, x.Longest = x.Time+k.End-k.Begin, x.Wait+wait, max(x.Longest, wait)
 			caused[late] += wait
 		}
 	}
@@ -188,18 +180,7 @@ func (x *DeviceCollective) join(devices []*Device, lists [][]deviceKernel, kind 
 		}
 	}
 	if x.ForLate = caused[late]; x.ForLate > 0 {
-		x.Late, x.late = devices[late].Name, devices[late]
+		x.Late, x.LateProcesses = devices[late].Name, devices[late].Processes
 	}
 	return true
 }
-
-// LateProcesses are the processes of the late device.
-func (x *DeviceCollective) LateProcesses() []uint32 {
-	if x.late == nil {
-		return nil
-	}
-	return x.late.Processes
-}
-
-// Share is the part of their time that members wait.
-func (x *DeviceCollective) Share() numbers.Ratio { return numbers.NewRatio(x.Wait, x.Time) }

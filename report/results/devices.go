@@ -105,9 +105,6 @@ func (x *hostTimes) list() (list []HostTime) {
 // Active is the time of a device in kernels or transfers.
 func (d *Device) Active() uint64 { return d.Kernel + d.Transfer - d.Both }
 
-// Exposed is its time in transfers without a kernel next to them.
-func (d *Device) Exposed() uint64 { return d.Transfer - d.Both }
-
 // Work is what a process is in calls of a device's runtime while one of its devices is in a kernel: item is one of deviceItems.
 func (x *Devices) Work(rank, node uint32, item xtf.Item) uint64 {
 	if x == nil || x.work[rank] == nil {
@@ -154,24 +151,13 @@ func (x *Devices) efficiencies(runtime numbers.Sum) [len(deviceMetricNames)][2]n
 	return [...][2]numbers.Sum{{x.Kernels(), numbers.Times(runtime, n)}, {x.Kernels(), numbers.Times(largest, n)}, {largest, longest}, {longest, runtime}}
 }
 
-// setEfficiencies computes them over a runtime.
-func (x *Devices) setEfficiencies(runtime numbers.Sum) {
-	if len(x.List) == 0 {
-		return
-	}
-	to := [...]*numbers.Ratio{&x.Efficiency, &x.LoadBalance, &x.Communication, &x.Orchestration}
-	for k, e := range x.efficiencies(runtime) {
-		*to[k] = numbers.Quotient(e[0], e[1])
-	}
-}
-
 var deviceMetricNames = [...]string{"device_efficiency", "device_load_balance", "device_communication", "device_orchestration"}
 
 // deviceMetrics are what conditions can say of the devices of the whole program.
 func deviceMetrics() (list []Metric) {
 	for k, name := range deviceMetricNames {
 		list = append(list, Metric{name, KindShare, func(i *Interval) numbers.Fraction {
-			x := i.more.Devices()
+			x := i.more.devices()
 			if x == nil || len(x.List) == 0 || i.Index != 0 {
 				return numbers.Fraction{}
 			}

@@ -3,7 +3,7 @@
 // diagnostics, and where all of it came from. Package report makes sections of these values.
 //
 // Results come from integer sums that the analysis stored; divisions happen here. Times are ticks. What cannot be read of a location
-// is Lost and left out of sums; the file remembers it, and Run.Left lists it.
+// is Lost and left out of sums; the file remembers it, and Run.Complete lists it.
 //
 // A Run is safe for concurrent use; values belong to their callers.
 package results

@@ -203,12 +203,11 @@ func NewContent(r *Run) (*Content, error) {
 	}
 	for _, p := range append(procs, xtf.WholeRun) {
 		blobs, err := addRegion(r, p, arrays)
+		if err != nil && p != xtf.WholeRun {
+			err = r.leftOut(&c.Lost, trace.P(p), "info", err)
+		}
 		if err != nil {
-			if !Partial(err) || p == xtf.WholeRun {
-				return nil, fmt.Errorf("%s: region %d: %w", r.Name, p, err)
-			}
-			c.Lost = append(c.Lost, r.Lost(trace.P(p), "info", err))
-			continue
+			return nil, fmt.Errorf("%s: region %d: %w", r.Name, p, err)
 		}
 		for _, b := range blobs {
 			t := &details
@@ -300,18 +299,11 @@ func (c *Content) WriteText(out io.Writer) error {
 
 // Predicted is what a run that was predicted says of itself, nil for a recorded
 // one. Its definitions have it as properties of the machine, or of the first process.
-func Predicted(r *Run) [][2]string {
-	var list [][2]string
-	add := func(name, value uint32) {
-		if text, ok := strings.CutPrefix(r.Defs.Text(name), "coppice: predicted "); ok && len(list) < 8 {
-			list = append(list, [2]string{numbers.Clean(text, 40), numbers.Clean(r.Defs.Text(value), 200)})
+func Predicted(r *Run) (list [][2]string) {
+	for name, value := range r.properties {
+		if text, ok := strings.CutPrefix(name, "coppice: predicted "); ok && len(list) < 8 {
+			list = append(list, [2]string{numbers.Clean(text, 40), numbers.Clean(value, 200)})
 		}
-	}
-	for i := range r.Defs.SystemTreeNodeProperties {
-		add(r.Defs.SystemTreeNodeProperties[i].Name, r.Defs.SystemTreeNodeProperties[i].StringValue)
-	}
-	for i := range r.Defs.LocationGroupProperties {
-		add(r.Defs.LocationGroupProperties[i].Name, r.Defs.LocationGroupProperties[i].StringValue)
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/table"
@@ -20,20 +19,10 @@ func (g *fileTable) places(r *Run, ranks Ranks) ([]table.Lost, error) {
 	if len(g.owner) == 0 {
 		return nil, nil
 	}
-	offset := map[uint32]bool{}
-	for i := range r.Defs.Attributes {
-		offset[r.Defs.Attributes[i].Ref] = r.Defs.Text(r.Defs.Attributes[i].Name) == "Offset"
-	}
-	parallel := map[uint8]bool{}
-	for i := range r.Defs.IoParadigms {
-		parallel[r.Defs.IoParadigms[i].Ref] = r.Defs.IoParadigms[i].Class == parallelIO
-	}
-	elements := map[uint32]bool{}
-	for i := range r.Defs.IoHandles {
-		elements[r.Defs.IoHandles[i].Ref] = parallel[r.Defs.IoHandles[i].Paradigm]
-	}
-	shared, err := r.Graph()
-	if errors.Is(err, ErrNoResult) {
+	offset := byRef(r.Defs.Attributes, func(x *trace.Attribute) (uint32, bool) { return x.Ref, r.Defs.Text(x.Name) == "Offset" })
+	parallel := byRef(r.Defs.IoParadigms, func(x *trace.IoParadigm) (uint8, bool) { return x.Ref, x.Class == parallelIO })
+	elements := byRef(r.Defs.IoHandles, func(x *trace.IoHandle) (uint32, bool) { return x.Ref, parallel[x.Paradigm] })
+	if _, err := r.Graph(); errors.Is(err, ErrNoResult) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -47,19 +36,9 @@ func (g *fileTable) places(r *Run, ranks Ranks) ([]table.Lost, error) {
 		if !uses[p] {
 			return nil
 		}
-		l, err := r.Location(shared, p)
-		if err != nil {
+		x := &placing{table: g, p: p, process: process, offset: offset, elements: elements, positions: map[uint32]*position{}, files: map[[2]string]*placedFile{}, begun: map[[2]uint64]begunAt{}}
+		if err := r.eachEvent(p, "offsets", x.event); err != nil {
 			return err
-		}
-		x := &placing{table: g, p: p, process: process, offset: offset, elements: elements, positions: map[uint32]*position{}, files: map[[2]string]*placedFile{}, begun: map[uint64]begunAt{}}
-		events, b := l.Expand(), &trace.Batch{}
-		for err = events.Next(b); err == nil; err = events.Next(b) {
-			for i := range b.Events {
-				x.event(b, &b.Events[i])
-			}
-		}
-		if err != io.EOF {
-			return r.Failed(xtf.Proc(p), "offsets", err)
 		}
 		for name, f := range x.files {
 			for _, k := range g.keys(process, name) {
@@ -87,7 +66,7 @@ type placing struct {
 	elements  map[uint32]bool // handles whose offsets are no bytes
 	positions map[uint32]*position
 	files     map[[2]string]*placedFile
-	begun     map[uint64]begunAt
+	begun     map[[2]uint64]begunAt // by handle and number
 	list      []trace.EventAttribute
 }
 
@@ -100,9 +79,8 @@ type position struct {
 // begunAt is an operation in progress.
 type begunAt struct {
 	handle, op uint32
-	at         uint64
-	known      bool
-	moves      *position
+	position
+	moves *position
 }
 
 // placedFile is what a location did with a file at known offsets.
@@ -127,12 +105,12 @@ func (x *placing) event(b *trace.Batch, e *trace.Event) {
 	case trace.IoOperationBegin:
 		x.begin(b, e, w)
 	case trace.IoOperationComplete:
-		if o, ok := x.begun[w[2]]; ok {
-			delete(x.begun, w[2])
+		if o, ok := x.begun[[2]uint64{w[0], w[2]}]; ok {
+			delete(x.begun, [2]uint64{w[0], w[2]})
 			x.complete(&o, w[1])
 		}
 	case trace.IoOperationCancelled:
-		delete(x.begun, w[1])
+		delete(x.begun, [2]uint64{w[0], w[1]})
 	}
 }
 
@@ -144,12 +122,12 @@ func (x *placing) begin(b *trace.Batch, e *trace.Event, w []uint64) {
 	o := begunAt{handle: handle, op: uint32(w[1])}
 	x.list = b.Attributes(x.list[:0], e)
 	if i := slices.IndexFunc(x.list, func(a trace.EventAttribute) bool { return x.offset[a.Ref] }); i >= 0 {
-		o.at, o.known = x.list[i].Value, true
+		o.position = position{x.list[i].Value, true}
 	} else if x.table.owner[handleOf{x.process, handle}] == x.p {
 		o.moves = Made(x.positions, handle)
-		o.at, o.known = o.moves.at, o.moves.known
+		o.position = *o.moves
 	}
-	x.begun[w[4]] = o
+	x.begun[[2]uint64{w[0], w[4]}] = o
 }
 
 // complete takes an operation that moved so many bytes.

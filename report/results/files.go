@@ -34,16 +34,13 @@ type FileUse struct {
 	Write     IOSum   `json:"write"`
 	Other     IOSum   `json:"other"` // flush and the like
 
-	user uint32 // the last process
-	own  uint64 // its bytes
-	busy [FileBins]uint64
+	Busy [FileBins]uint64 `json:"-"` // time of operations in each of as many equal parts of the run
+	user uint32           // the last process
+	own  uint64           // its bytes
 }
 
 // FileBins is how many parts of the run the times of a file are told for.
 const FileBins = 96
-
-// Busy is the time of operations in each of as many equal parts of the run.
-func (u *FileUse) Busy() []uint64 { return u.busy[:] }
 
 // IOSum is operations of one kind. Time is from begin to end of each, in ticks: those in progress at the same time add up.
 type IOSum struct {
@@ -154,6 +151,7 @@ func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
 	if root != nil {
 		g.run = Span{Begin: root.FirstBegin, End: root.LastEnd}
 	}
+	tooMuch := fmt.Errorf("%s: file operations: bytes or times beyond 63 bits: %w", r.Name, xtf.ErrCorrupt)
 	lost, err := r.EachLocation(ranks, "io", func(p trace.P) error {
 		over := g.over
 		g.operations = map[uint32]*handleUse{}
@@ -162,13 +160,13 @@ func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
 		}
 		if g.over && !over { // this location is left out
 			g.over = false
-			return tooMuch(r)
+			return tooMuch
 		}
 		g.join(p)
 		return nil
 	})
 	if err == nil && g.over {
-		err = tooMuch(r)
+		err = tooMuch
 	}
 	if err == nil {
 		var more []table.Lost
@@ -178,23 +176,12 @@ func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
 	return g.result(), lost, err
 }
 
-// tooMuch says that operations cannot be those of a trace.
-func tooMuch(r *Run) error {
-	return fmt.Errorf("%s: file operations: bytes or times beyond 63 bits: %w", r.Name, xtf.ErrCorrupt)
-}
-
 // handleNames finds interface and file of each handle.
 func handleNames(d *trace.Definitions) map[uint32][2]string {
-	paradigms := map[uint8]string{}
-	for i := range d.IoParadigms {
-		paradigms[d.IoParadigms[i].Ref] = d.Text(d.IoParadigms[i].Name)
-	}
-	names, files := map[uint32][2]string{}, d.IoFiles()
-	for i := range d.IoHandles {
-		h := &d.IoHandles[i]
-		names[h.Ref] = [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.Ref], fmt.Sprintf("handle %d", h.Ref))}
-	}
-	return names
+	paradigms, files := byRef(d.IoParadigms, func(x *trace.IoParadigm) (uint8, string) { return x.Ref, d.Text(x.Name) }), d.IoFiles()
+	return byRef(d.IoHandles, func(h *trace.IoHandle) (uint32, [2]string) {
+		return h.Ref, [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.Ref], fmt.Sprintf("handle %d", h.Ref))}
+	})
 }
 
 // count takes an operation of the location in hand.
@@ -239,11 +226,7 @@ func (g *fileTable) join(p trace.P) {
 		for _, k := range g.keys(process, name) {
 			g.over = !g.use(k).join(process, u) || g.over
 		}
-		sizes := g.sizes[name[0]]
-		if sizes == nil {
-			sizes = new([len(ioSizes)][2]uint64)
-			g.sizes[name[0]] = sizes
-		}
+		sizes := Made(g.sizes, name[0])
 		for k := range sizes {
 			sizes[k][0] += u.sizes[k][0]
 			sizes[k][1] += u.sizes[k][1]
@@ -297,7 +280,7 @@ func (u *FileUse) join(process uint32, x *handleUse) (fits bool) {
 		fits = to.add(s) && xtf.Add(&u.own, s.Bytes) && fits
 	}
 	for k, v := range x.busy {
-		u.busy[k] += v
+		u.Busy[k] += v
 	}
 	if u.own > u.TopBytes || u.Users == 1 {
 		u.Top, u.TopBytes = process, u.own
@@ -344,7 +327,7 @@ func (g *fileTable) result() *FileIO {
 func fileMetrics() (list []Metric) {
 	metric := func(name string, kind MetricKind, of func(read, write *IOSum) (a, b uint64)) {
 		list = append(list, Metric{name, kind, func(i *Interval) numbers.Fraction {
-			x := i.more.Files()
+			x := i.more.files()
 			if x == nil || i.Index != 0 {
 				return numbers.Fraction{}
 			}

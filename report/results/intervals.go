@@ -74,9 +74,6 @@ type Interval struct {
 	more *readOnDemand // for conditions
 }
 
-// Label is the interval's name for people.
-func (i *Interval) Label() string { return i.Text }
-
 // Node is the number of the interval in the file.
 func (i *Interval) Node() uint32 { return uint32(i.Index) }
 
@@ -209,7 +206,7 @@ var WaitLabels = []struct {
 	{"Late Post", xtf.ItemLatePost, waitRMA, "origins wait in MPI_Win_start or MPI_Win_complete for the target's MPI_Win_post"},
 	{"Early Wait", xtf.ItemEarlyWait, waitRMA, "targets wait in MPI_Win_wait for the last MPI_Win_complete of an origin"},
 	{"Lock Contention", xtf.ItemLockContention, waitRMA, "processes wait for a lock of a window that another one holds"},
-	{"Late Kernel", xtf.ItemLateKernel, waitHost, "hosts wait for the end of kernels; no part of the total, for the device works"},
+	{"Late Kernel", xtf.ItemLateKernel, waitHost, "hosts wait for the end of kernels and transfers; no part of the total, for the device works"},
 }
 
 // The patterns of kinds: inside of these calls, all waits for a partner, and spans of completion.
@@ -231,50 +228,30 @@ func patternsOf(kinds ...waitKind) (list []xtf.Item) {
 
 // PathText is a path as 0.1.0.
 func PathText(path []int) string {
-	text := ""
-	for i, k := range path {
-		if i > 0 {
-			text += "."
-		}
-		text += strconv.Itoa(k)
-	}
-	return text
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(path), "[]"), " ", ".")
 }
 
-// Mostly names the largest part of the lost time, and the waits in it.
+// Mostly names the largest part of the lost time, "" where nothing is lost. Where that is MPI it names the largest waits, too; they can be more
+// than it, because it is without the MPI time of one processor.
 func (n *Interval) Mostly(u numbers.Units) string {
-	part, name := n.mostLost()
-	if name == "" {
-		return ""
-	}
-	text := fmt.Sprintf("%s %s (%s)", name, u.Short(part), numbers.PercentOf(part, n.Ticks.Lost))
-	if worst := n.worstWait(); name == "MPI" && worst != nil && numbers.Quotient(worst.Sum, n.Ticks.MPI).Value >= 0.1 {
-		text += fmt.Sprintf(", of it %s %s", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)))
-	}
-	return text
-}
-
-// mostLost is the largest part of the lost time and its name, "" where nothing is lost.
-func (n *Interval) mostLost() (part numbers.Fraction, name string) {
 	t := &n.Ticks
 	if t.Lost.Sign() == 0 {
-		return numbers.Fraction{}, ""
+		return ""
 	}
-	part, name = t.MPILost, "MPI"
+	part, name := t.MPILost, "MPI"
 	for _, x := range t.Losses() {
 		if v := numbers.Whole(x.Ticks); v.Compare(part) > 0 {
 			part, name = v, x.Name
 		}
 	}
-	return part, name
-}
-
-// worstWait is the pattern with most waiting time, nil without any.
-func (n *Interval) worstWait() *Spread {
-	if n.Waits == nil {
-		return nil
+	text := fmt.Sprintf("%s %s (%s %%)", name, u.Short(part), part.Over(t.Lost).Times(100).Fixed(0))
+	if name != "MPI" || n.Waits == nil {
+		return text
 	}
-	return WorstPattern(n.Stats)
+	if worst := WorstPattern(n.Stats); worst != nil && numbers.Quotient(worst.Sum, t.MPI).Value >= 0.1 {
+		text += fmt.Sprintf("; waits: %s %s", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)))
+	}
+	return text
 }
 
 // WorstPattern is the pattern with most waiting time, nil without any, of stats in any order. Completions are none: there nobody is late.

@@ -2,13 +2,10 @@ package results
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Launch is the kernels of a region whose launches are known. Times are ticks, from the begin of the call that launches to that of the
@@ -48,11 +45,6 @@ type sited struct {
 	region      uint32
 }
 
-func (s *siteSide) add(p trace.P, x sited) {
-	s.many = s.many || len(s.list) > 0 && s.at != p
-	s.at, s.list = p, append(s.list, x)
-}
-
 // launchParameter is the name of the parameter.
 const launchParameter = "callsite id"
 
@@ -87,19 +79,13 @@ func launches(r *Run) (*Launches, error) {
 				continue
 			}
 			err := r.eachSited(p, named, func(id uint64, x sited) {
-				s := sites[id]
-				if s == nil {
-					s = &launchSite{}
-					sites[id] = s
-				}
-				side := &s.calls
+				side := &Made(sites, id).calls
 				if stream {
-					side = &s.kernels
+					side = &sites[id].kernels
 				}
-				if n++; n <= 2*mostLaunches {
-					side.add(p, x)
-				} else {
-					side.many = true
+				n++
+				if side.many = side.many || n > 2*mostLaunches || len(side.list) > 0 && side.at != p; n <= 2*mostLaunches {
+					side.at, side.list = p, append(side.list, x)
 				}
 			})
 			if err != nil {
@@ -143,40 +129,21 @@ func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
 
 // eachSited passes the calls of a location with one of the parameters.
 func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) error {
-	shared, err := r.Graph()
-	if err != nil {
-		return err
-	}
-	l, err := r.Location(shared, p)
-	if err != nil {
-		return err
-	}
-	var b trace.Batch
 	var open []sited
 	busy := trace.Time(0)
-	events := l.Expand()
-	for {
-		err := events.Next(&b)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return r.Failed(xtf.Proc(p), "calls", err)
-		}
-		for i := range b.Events {
-			switch e := &b.Events[i]; {
-			case e.Kind == trace.Enter:
-				open = append(open, sited{e.Time, busy, e.Ref})
-			case e.Kind == trace.Leave && len(open) > 0:
-				if d := r.Defs.Region(open[len(open)-1].region); d != nil && slices.Contains(deviceStates[:], r.Defs.StateOf(d)) {
-					busy = e.Time
-				}
-				open = open[:len(open)-1]
-			case e.Kind == trace.ParameterUnsignedInt && len(open) > 0:
-				if w := b.Words(e); len(w) > 1 && named[uint32(w[0])] {
-					f(w[1], open[len(open)-1])
-				}
+	return r.eachEvent(p, "calls", func(b *trace.Batch, e *trace.Event) {
+		switch {
+		case e.Kind == trace.Enter:
+			open = append(open, sited{e.Time, busy, e.Ref})
+		case e.Kind == trace.Leave && len(open) > 0:
+			if d := r.Defs.Region(open[len(open)-1].region); d != nil && slices.Contains(deviceStates[:], r.Defs.StateOf(d)) {
+				busy = e.Time
+			}
+			open = open[:len(open)-1]
+		case e.Kind == trace.ParameterUnsignedInt && len(open) > 0:
+			if w := b.Words(e); len(w) > 1 && named[uint32(w[0])] {
+				f(w[1], open[len(open)-1])
 			}
 		}
-	}
+	})
 }

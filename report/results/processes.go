@@ -64,14 +64,7 @@ func (x *ProcessItems) Lost(n uint32, i xtf.Item) uint64 {
 }
 
 // Keys are those of all values, ascending.
-func (x *ProcessItems) Keys() []uint64 {
-	list := make([]uint64, 0, len(x.Values))
-	for k := range x.Values {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}
+func (x *ProcessItems) Keys() []uint64 { return sortedKeys(x.Values) }
 
 // EachProcess calls f with the components of every chosen process, one after
 // another. A process that cannot be read is returned as lost.
@@ -274,17 +267,6 @@ func (r *Run) Running(p trace.P, st *xtf.Stats, types ...xtf.TypeID) (*running, 
 	return x, nil
 }
 
-// find is the k-th execution of a node on the location.
-func (x *running) find(node uint32, k uint64) (iv xtf.Ival, ok bool, err error) {
-	rows := xtf.RowsOf[xtf.Ival](x.ival.Rows(0, x.ival.Len()))
-	for rows.Next() {
-		if rows.Row.Node == node && rows.Row.Execution == k {
-			return rows.Row, true, nil
-		}
-	}
-	return iv, false, rows.Err()
-}
-
 // Between returns the items of [begin, end), exactly. The time is that of the location in
 // there; without Init and Finalize (--init=exclude) all else is too. Times are clipped at the borders, counts and bytes are
 // of what begins in there, receives and their values of what completes in there
@@ -320,7 +302,7 @@ func (x *running) Window(begin, end uint64, exact bool) (v ItemLimits, err error
 	}
 	time := to - from
 	for i := range v {
-		if l := &v[i]; outermost(xtf.Item(i)) { // these calls do not overlap: they cannot exceed the window
+		if l, item := &v[i], xtf.Item(i); xtf.HasSum(xtf.TypeCall, item) && item != xtf.ItemCalls && item != xtf.ItemMarker { // these calls do not overlap, as markers do: they cannot exceed the window
 			l.Upper = max(l.Lower, min(l.Upper, time))
 			l.About = min(max(l.About, l.Lower), l.Upper)
 		}
@@ -337,23 +319,18 @@ func (x *running) Window(begin, end uint64, exact bool) (v ItemLimits, err error
 	return v, nil
 }
 
-// outermost reports whether an item is the time of calls that do not overlap. Markers do, those of two calls.
-func outermost(i xtf.Item) bool {
-	return xtf.HasSum(xtf.TypeCall, i) && i != xtf.ItemCalls && i != xtf.ItemMarker
-}
-
 // add adds the running totals of an array between two instants.
 func (x *running) add(v *ItemLimits, a *xtf.Array, begin, end uint64, exact bool) error {
-	totals := a.Totals()
+	totals := a.Sums().Totals()
 	lower, about, upper := totals, totals, totals
 	var err error
 	switch {
 	case begin == 0 && end == xtf.Never:
 	case exact:
-		about, err = a.SumsBetween(begin, end)
+		about, err = a.Sums().Between(begin, end)
 		lower, upper = about, about
 	default:
-		lower, about, upper, err = a.SumLimits(begin, end)
+		lower, about, upper, err = a.Sums().Limits(begin, end)
 	}
 	if err != nil {
 		return err
@@ -469,6 +446,11 @@ func (x *running) execution(e *Execution) (begin, end uint64, ok bool, err error
 	if e.Node == 0 {
 		return x.First, x.Last, e.K == 0 && x.Last > x.First, nil
 	}
-	iv, ok, err := x.find(e.Node, e.K)
-	return iv.T, iv.End, ok, err
+	rows := xtf.RowsOf[xtf.Ival](x.ival.Rows(0, x.ival.Len()))
+	for rows.Next() {
+		if rows.Row.Node == e.Node && rows.Row.Execution == e.K {
+			return rows.Row.T, rows.Row.End, true, nil
+		}
+	}
+	return 0, 0, false, rows.Err()
 }

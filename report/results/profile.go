@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -73,11 +74,8 @@ func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error
 		}
 		chosen++
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
-			if err := t.AddLocation(p); err != nil {
-				if !Partial(err) {
-					return nil, nil, err
-				}
-				lost = append(lost, r.Lost(p, "profile", err))
+			if err := r.leftOut(&lost, p, "profile", t.AddLocation(p)); err != nil {
+				return nil, nil, err
 			}
 		}
 		t.EndProcess(uint64(i), chosen == 1)
@@ -197,7 +195,7 @@ type RegionSum struct {
 type ProfileTable struct {
 	r      *Run
 	From   Source
-	Shared *ccg.Shared // of SourceGraph
+	Shared *graph.Shared // of SourceGraph
 	Sums   []RegionSum
 	all    []RegionSum // Sums, and after them those of MPI functions that are called from several places
 	within []int       // of each region: the place in all of its function, 0 for none
@@ -232,7 +230,7 @@ func NewProfileTable(r *Run) *ProfileTable {
 // of yields the sums that a region's numbers are part of: its own, and those of its function.
 func (t *ProfileTable) of(ref uint32) iter.Seq[*RegionSum] {
 	return func(yield func(*RegionSum) bool) {
-		i, ok := t.r.RegionIndex(ref)
+		i, ok := t.r.Defs.SameRegion(ref)
 		if yield(&t.Sums[i]) && ok && t.within[i] > 0 {
 			yield(&t.all[t.within[i]])
 		}
@@ -253,7 +251,10 @@ func ProfileTableOf(r *Run, want Source) (*ProfileTable, error) {
 func (t *ProfileTable) AddLocation(p trace.P) error {
 	var err error
 	if t.From == SourceGraph {
-		err = t.addGraph(p)
+		var l *ccg.Location
+		if l, err = t.r.Location(p); err == nil {
+			_, err = t.PutGraph(l)
+		}
 	} else if err = t.Add(xtf.Proc(p)); err == nil && t.sampled() {
 		err = t.addSamples(p)
 	}
@@ -270,11 +271,7 @@ func (t *ProfileTable) sampled() bool { return len(t.r.Defs.CallingContexts) > 0
 
 // addSamples adds what the graph of a location knows of samples, next to its rows.
 func (t *ProfileTable) addSamples(p trace.P) error {
-	shared, err := t.r.Graph()
-	if err != nil {
-		return err
-	}
-	l, err := t.r.Location(shared, p)
+	l, err := t.r.Location(p)
 	if err != nil {
 		return err
 	}
@@ -353,16 +350,6 @@ type GraphSums struct {
 	Traffic *ccg.Traffic
 }
 
-// addGraph adds what the graph of a location says.
-func (t *ProfileTable) addGraph(p trace.P) error {
-	l, err := t.r.Location(t.Shared, p)
-	if err != nil {
-		return err
-	}
-	_, err = t.PutGraph(l)
-	return err
-}
-
 // PutGraph adds the regions of a location's graph. Time outside of all calls
 // belongs to no region.
 func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
@@ -374,9 +361,10 @@ func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
 	if err != nil {
 		return nil, err
 	}
-	bytes := map[uint32]uint64{}
+	bytes := map[int]uint64{}
 	for _, x := range traffic.Regions {
-		bytes[x.Region] = x.Bytes
+		i, _ := t.r.Defs.SameRegion(x.Region)
+		bytes[i] += x.Bytes
 	}
 	sums := &GraphSums{Traffic: traffic}
 	undefined, fits := false, true
@@ -385,12 +373,12 @@ func (t *ProfileTable) PutGraph(l *ccg.Location) (*GraphSums, error) {
 		if x.Calls == 0 {
 			continue
 		}
-		def := t.r.Defs.Region(x.Region)
-		if def == nil {
+		i, known := t.r.Defs.SameRegion(x.Region)
+		if !known {
 			undefined = true
 			continue
 		}
-		fits = t.Put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]}) && fits
+		fits = t.Put(x.Region, uint32(t.r.Defs.Class(&t.r.Defs.Regions[i])), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[i]}) && fits
 	}
 	if undefined {
 		calls, inclusive, exclusive, err := undefinedCalls(t.r, l)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -39,10 +41,9 @@ type Run struct {
 	Kept       Kept            // and what it says of the events in the file
 	Rows       bool            // calls, messages and collectives have rows; else there is the call graph and sums
 
-	shared  func() (*ccg.Shared, error) // read once
-	devices func() (*Devices, error)    // of the whole run; read once
-	same    []int                       // trace.Definitions.SameRegions
-	lives   []atomic.Pointer[Span]      // of locations, read when needed
+	shared  func() (*graph.Shared, error) // read once
+	devices func() (*Devices, error)      // of the whole run; read once
+	lives   []atomic.Pointer[Span]        // of locations, read when needed
 }
 
 // Open opens the run at path.
@@ -52,14 +53,14 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
-	r.shared = sync.OnceValues(func() (*ccg.Shared, error) { return openShared(r) })
+	r.shared = sync.OnceValues(func() (*graph.Shared, error) { return openShared(r) })
 	r.devices = sync.OnceValues(func() (*Devices, error) { return readDevices(r, nil) })
 	callview.Attach(f, r.Graph)
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
 	}
 	if err = r.readDefinitions(); err == nil {
-		r.same, r.lives = r.Defs.SameRegions(), make([]atomic.Pointer[Span], r.Defs.NumLocations())
+		r.lives = make([]atomic.Pointer[Span], r.Defs.NumLocations())
 		err = r.readProvenance()
 	}
 	if err != nil {
@@ -112,6 +113,16 @@ func Made[K comparable, V any](m map[K]*V, k K) *V {
 		m[k] = v
 	}
 	return v
+}
+
+// byRef is what each of some definitions tells, by reference.
+func byRef[T, V any, K comparable](list []T, of func(x *T) (K, V)) map[K]V {
+	m := make(map[K]V, len(list))
+	for i := range list {
+		k, v := of(&list[i])
+		m[k] = v
+	}
+	return m
 }
 
 // Load calls f for every row of type T of location p, in their order. The row is valid during the call.
@@ -170,32 +181,31 @@ func (r *Run) Failed(p xtf.Proc, what string, err error) error {
 // each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.
 func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Process) error) (lost []table.Lost, err error) {
 	for rank, x := range r.Defs.Processes() {
-		if !ranks.Contains(uint32(rank)) {
-			continue
-		}
-		if err := f(uint32(rank), x); Partial(err) {
-			lost = append(lost, r.Lost(x.First, section, err))
-		} else if err != nil {
-			return lost, err
+		if err == nil && ranks.Contains(uint32(rank)) {
+			err = r.leftOut(&lost, x.First, section, f(uint32(rank), x))
 		}
 	}
-	return lost, nil
+	return lost, err
 }
 
 // EachLocation does the same for the locations of the chosen processes.
 func (r *Run) EachLocation(ranks Ranks, section string, f func(p trace.P) error) (lost []table.Lost, err error) {
 	of := ranks.Locations(r.Defs)
-	for p := range trace.P(r.Defs.NumLocations()) {
-		if !of(p) {
-			continue
-		}
-		if err := f(p); Partial(err) {
-			lost = append(lost, r.Lost(p, section, err))
-		} else if err != nil {
-			return lost, err
+	for p := trace.P(0); err == nil && p < trace.P(r.Defs.NumLocations()); p++ {
+		if of(p) {
+			err = r.leftOut(&lost, p, section, f(p))
 		}
 	}
-	return lost, nil
+	return lost, err
+}
+
+// leftOut adds a location to what is lost where err is damage of it; another error stays.
+func (r *Run) leftOut(lost *[]table.Lost, p trace.P, section string, err error) error {
+	if Partial(err) {
+		*lost = append(*lost, r.Lost(p, section, err))
+		return nil
+	}
+	return err
 }
 
 // EachRow does the same for the rows [first, end) of a.
@@ -216,16 +226,14 @@ func (r *Run) Lost(p trace.P, section string, err error) table.Lost {
 }
 
 // Partial reports whether err is damage of a part of the file, which leaves the
-// rest readable. The file remembers that part: Left
+// rest readable. The file remembers that part: Complete
 // has it in the end.
-func Partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
-
-// Left lists all damage that reading the file has met so far: what every result
-// made from it until now may lack.
-func (r *Run) Left() []table.Lost { return r.Complete(nil) }
+func Partial(err error) bool {
+	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, graph.ErrCorrupt)
+}
 
 // Complete adds to what sections of a result leave out the other damage that
-// reading the file has met.
+// reading the file has met so far: what every result made from it until now may lack.
 func (r *Run) Complete(lost []table.Lost) []table.Lost {
 	const section = "report"
 	whole, told := false, map[uint64]bool{}
@@ -256,15 +264,6 @@ func CallName(r *Run, ref uint32) string {
 		return r.Defs.Text(x.Name)
 	}
 	return r.RegionName(ref)
-}
-
-// RegionIndex returns the index in Defs.Regions of a region, or of the first one that differs by its reference alone: sums are of all
-// these together. All unknown ones have the index after the last.
-func (r *Run) RegionIndex(ref uint32) (int, bool) {
-	if i, ok := r.Defs.RegionIndex(ref); ok {
-		return r.same[i], true
-	}
-	return len(r.Defs.Regions), false
 }
 
 // CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.
@@ -327,37 +326,38 @@ const PredictedFrom = "coppice: predicted from"
 
 // PredictedFrom is the identity of the run that this one was predicted from, in hexadecimal digits; "" of a measured run.
 func (r *Run) PredictedFrom() string {
-	for i := range r.Defs.SystemTreeNodeProperties {
-		if p := &r.Defs.SystemTreeNodeProperties[i]; r.Defs.Text(p.Name) == PredictedFrom {
-			return r.Defs.Text(p.StringValue)
-		}
-	}
-	for i := range r.Defs.LocationGroupProperties {
-		if p := &r.Defs.LocationGroupProperties[i]; r.Defs.Text(p.Name) == PredictedFrom {
-			return r.Defs.Text(p.StringValue)
+	for name, text := range r.properties {
+		if name == PredictedFrom {
+			return text
 		}
 	}
 	return ""
 }
 
+// properties passes names and texts of those of the machine and of processes.
+func (r *Run) properties(yield func(name, text string) bool) {
+	for i := range r.Defs.SystemTreeNodeProperties {
+		if p := &r.Defs.SystemTreeNodeProperties[i]; !yield(r.Defs.Text(p.Name), r.Defs.Text(p.StringValue)) {
+			return
+		}
+	}
+	for i := range r.Defs.LocationGroupProperties {
+		if p := &r.Defs.LocationGroupProperties[i]; !yield(r.Defs.Text(p.Name), r.Defs.Text(p.StringValue)) {
+			return
+		}
+	}
+}
+
 // Kept is what the provenance says of the events in the file.
 type Kept struct {
 	Events    string // "none": the call graph and sums alone
-	Deviation string // of the call graph, as ccg.ParseDeviation reads it
+	Deviation string // of the call graph, as graph.ParseDeviation reads it
 	Intervals string // interval.Options.Canonical
 	Classes   string // predict.ClassOptions; "": no classes
 }
 
 // Has reports whether an option of intervals was given.
 func (k *Kept) Has(option string) bool { return slices.Contains(strings.Fields(k.Intervals), option) }
-
-// MarkerCost is what calls of markers count as.
-func (k *Kept) MarkerCost() string {
-	if k.Has("marker-cost=mpi") {
-		return "mpi"
-	}
-	return "overhead"
-}
 
 // Source decides what a section is computed from.
 func (r *Run) Source(want Source) (Source, error) {
@@ -372,12 +372,12 @@ func (r *Run) Source(want Source) (Source, error) {
 
 // Graph returns the part of the call graph that all locations share. It is read
 // once.
-func (r *Run) Graph() (*ccg.Shared, error) {
+func (r *Run) Graph() (*graph.Shared, error) {
 	s, err := r.shared()
 	return s, r.Failed(xtf.WholeRun, "call graph", err)
 }
 
-func openShared(r *Run) (*ccg.Shared, error) {
+func openShared(r *Run) (*graph.Shared, error) {
 	b, err := r.File.SectionBytes(xtf.KindCCG)
 	if errors.Is(err, xtf.ErrNoSection) {
 		err = errors.Join(ErrNoResult, err)
@@ -385,7 +385,7 @@ func openShared(r *Run) (*ccg.Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := ccg.OpenShared(r.Defs, b)
+	s, err := graph.OpenShared(r.Defs, b)
 	if Partial(err) {
 		r.File.Damaged(xtf.WholeRun, err)
 	}
@@ -393,12 +393,34 @@ func openShared(r *Run) (*ccg.Shared, error) {
 }
 
 // Location opens the graph of location p.
-func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
+func (r *Run) Location(p trace.P) (*ccg.Location, error) {
+	shared, err := r.Graph()
+	if err != nil {
+		return nil, err
+	}
 	l, _, err := callview.Location(r.File, shared, xtf.Proc(p))
 	if err = r.Failed(xtf.Proc(p), "call graph", err); Partial(err) {
 		r.File.Damaged(xtf.Proc(p), err)
 	}
 	return l, err
+}
+
+// eachEvent passes the events of location p as its graph has them.
+func (r *Run) eachEvent(p trace.P, what string, f func(b *trace.Batch, e *trace.Event)) error {
+	l, err := r.Location(p)
+	if err != nil {
+		return err
+	}
+	events, b := l.Expand(), &trace.Batch{}
+	for err = events.Next(b); err == nil; err = events.Next(b) {
+		for i := range b.Events {
+			f(b, &b.Events[i])
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return r.Failed(xtf.Proc(p), what, err)
 }
 
 // Bound is how far times from a lossy graph may be from the truth.
@@ -419,7 +441,7 @@ func (r *Run) Bound() (*Bound, error) {
 }
 
 // BoundOf says what a deviation guarantees, nil if it is lossless.
-func (r *Run) BoundOf(d ccg.Deviation) *Bound {
+func (r *Run) BoundOf(d graph.Deviation) *Bound {
 	if d.Lossless() {
 		return nil
 	}
@@ -435,7 +457,7 @@ func keptBound(r *Run) (*Bound, error) {
 	if r.Kept.Deviation == "" {
 		return nil, nil
 	}
-	d, err := ccg.ParseDeviation(r.Kept.Deviation, 0)
+	d, err := graph.ParseDeviation(r.Kept.Deviation, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
 	}
@@ -443,10 +465,11 @@ func keptBound(r *Run) (*Bound, error) {
 }
 
 // BoundText says what a deviation guarantees.
-func BoundText(d ccg.Deviation, u numbers.Units) string {
+func BoundText(d graph.Deviation, u numbers.Units) string {
 	text := ""
 	if d.Num > 0 {
-		text = percentText(d)
+		percent, ok := strings.CutSuffix(graph.Deviation{Num: d.Num, Den: d.Den}.String(), "%")
+		text = percent + map[bool]string{true: " %", false: " of it"}[ok]
 	}
 	if d.Abs > 0 {
 		if text != "" {
@@ -459,16 +482,6 @@ func BoundText(d ccg.Deviation, u numbers.Units) string {
 		text += fmt.Sprintf(", no time stamp late or early by %s or more", u.Span(d.Abs))
 	}
 	return text
-}
-
-// percentText writes the relative part of a deviation.
-func percentText(d ccg.Deviation) string {
-	d.Abs, d.TimeStamps = 0, false
-	text := d.String()
-	if n := len(text) - 1; text[n] == '%' {
-		return text[:n] + " %"
-	}
-	return text + " of it"
 }
 
 // NoteGraph says that numbers come from the graph, and how exact they are.

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
@@ -136,8 +137,11 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s.Processors = n.count(rules)
 	s.Efficiency, s.Speedup = s.Ticks.efficiency()
 	s.POP = n.Pop()
-	if s.Devices != nil {
-		s.Devices.setEfficiencies(s.POP.Runtime)
+	if x := s.Devices; x != nil && len(x.List) > 0 {
+		to := [...]*numbers.Ratio{&x.Efficiency, &x.LoadBalance, &x.Communication, &x.Orchestration}
+		for k, e := range x.efficiencies(s.POP.Runtime) {
+			*to[k] = numbers.Quotient(e[0], e[1])
+		}
 	}
 	s.setCounts(codes)
 	id := r.File.FileID()
@@ -250,10 +254,8 @@ const (
 	ProductiveNone  Productive = "none"
 )
 
-// Productives lists the rules.
-func Productives() []Productive {
-	return []Productive{ProductiveMean, ProductiveMin, ProductiveMax, ProductiveRank0, ProductiveNone}
-}
+// Productives are the rules.
+var Productives = []Productive{ProductiveMean, ProductiveMin, ProductiveMax, ProductiveRank0, ProductiveNone}
 
 // Rules are choices that numbers of an interval depend on; the zero value is the
 // usual one.
@@ -266,20 +268,11 @@ type Rules struct {
 
 // processes reports whether numbers need what each process did, not sums alone.
 func (x Rules) processes() bool {
-	switch x.Rule() {
-	case ProductiveMin, ProductiveMax, ProductiveRank0:
-		return true
-	}
-	return false
+	return slices.Contains([]Productive{ProductiveMin, ProductiveMax, ProductiveRank0}, x.Rule())
 }
 
 // Rule is the rule of productive MPI time.
-func (x Rules) Rule() Productive {
-	if x.Productive == "" {
-		return ProductiveMean
-	}
-	return x.Productive
-}
+func (x Rules) Rule() Productive { return cmp.Or(x.Productive, ProductiveMean) }
 
 // useful are the components that are useful time.
 func (x Rules) useful() []xtf.Item {
@@ -546,12 +539,15 @@ type Losses struct {
 // Pop computes the efficiencies.
 func (m *Measured) Pop() POP {
 	r := m.runtime()
-	x := POP{Threads: m.threads(), Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != numbers.NotKnown, Largest: m.Useful, Participants: m.Participants}
+	x := POP{Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != numbers.NotKnown, Largest: m.Useful, Participants: m.Participants}
 	x.Useful = m.UsefulSum()
 	most := numbers.Integer(m.Useful)
 	all := numbers.Times(r, m.Participants)
 	x.Process = numbers.Quotient(x.Useful, all)
 	left := m.threadTimes()
+	if left != nil {
+		x.Threads = &ThreadPOP{numbers.Quotient(left[3], left[0]), numbers.Quotient(left[1], left[0]), numbers.Quotient(left[2], left[1]), numbers.Quotient(left[3], left[2])}
+	}
 	hybrid := func(useful numbers.Sum) numbers.Fraction {
 		if left == nil {
 			return numbers.Divide(useful, all)
@@ -622,15 +618,6 @@ type ThreadPOP struct {
 	Serial     numbers.Ratio `json:"serial"`       // what is left without idling outside of parallel regions
 	Balance    numbers.Ratio `json:"load_balance"` // of that, without waiting for the busiest thread of parallel regions
 	Scheduling numbers.Ratio `json:"scheduling"`   // of that, without what even the busiest thread idles
-}
-
-// threads computes the efficiencies of threads; nil without any.
-func (m *Measured) threads() *ThreadPOP {
-	left := m.threadTimes()
-	if left == nil {
-		return nil
-	}
-	return &ThreadPOP{numbers.Quotient(left[3], left[0]), numbers.Quotient(left[1], left[0]), numbers.Quotient(left[2], left[1]), numbers.Quotient(left[3], left[2])}
 }
 
 // threadTimes are the time of all threads, and what is left of it without each loss

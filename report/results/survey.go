@@ -76,20 +76,17 @@ func (r *Run) Survey(o SurveyOptions) (*Survey, error) {
 // readStats takes the distributions over all processes from the file.
 func (s *Survey) readStats() error {
 	at, last := s.Measured, int64(-1)
-	var bad error
-	err := Load(s.Run, xtf.WholeRun, func(x *xtf.Stat) {
+	err := xtf.Each(s.Run.File, xtf.WholeRun, func(_ uint64, x *xtf.Stat) error {
 		n := x.Key >> 32
-		switch {
-		case n >= uint64(len(at)) || int64(x.Key) <= last:
-			bad = fmt.Errorf("row of node %d: %w", n, xtf.ErrCorrupt)
-		case uint32(x.Key) < uint32(xtf.NumItems):
+		if n >= uint64(len(at)) || int64(x.Key) <= last {
+			return fmt.Errorf("row of node %d: %w", n, xtf.ErrCorrupt)
+		}
+		if uint32(x.Key) < uint32(xtf.NumItems) {
 			at[n].Spreads = append(at[n].Spreads, spreadOf(x, uint64(s.Nodes[n].Participants)))
 		}
 		last = int64(x.Key)
+		return nil
 	})
-	if err == nil {
-		err = bad
-	}
 	if err != nil {
 		return s.Run.Failed(xtf.WholeRun, "sums over processes", err)
 	}
@@ -422,8 +419,7 @@ func (g *Gathered) Spreads() Spreads {
 	list := Spreads{}
 	for i := range xtf.NumItems {
 		x := &g.Items[i]
-		switch x.Key = uint64(i); {
-		case x.Max > 0:
+		if x.Key = uint64(i); x.Max > 0 {
 			list = append(list, spreadOf(x, g.Count))
 		}
 	}

@@ -22,24 +22,12 @@ func PatternName(pattern uint32) string {
 // OrderName says which kind of wrong order a late sender is, same or different; ""
 // for none.
 func OrderName(pattern uint32) string {
-	switch pattern & xtf.WaitOrderMask {
-	case xtf.WaitOrderSame:
-		return "same"
-	case xtf.WaitOrderDifferent:
-		return "different"
-	}
-	return ""
+	return map[uint32]string{xtf.WaitOrderSame: "same", xtf.WaitOrderDifferent: "different"}[pattern&xtf.WaitOrderMask]
 }
 
 // LaunchName says what is known of the launch of the kernel that a host waits for: queued or late; "" for neither.
 func LaunchName(pattern uint32) string {
-	switch pattern & xtf.WaitLaunchMask {
-	case xtf.WaitLaunchQueued:
-		return "queued"
-	case xtf.WaitLaunchLate:
-		return "late"
-	}
-	return ""
+	return map[uint32]string{xtf.WaitLaunchQueued: "queued", xtf.WaitLaunchLate: "late"}[pattern&xtf.WaitLaunchMask]
 }
 
 // IsCompletion reports whether a pattern is a span at the end of a collective,
@@ -55,11 +43,12 @@ func IsApart(pattern uint32) bool {
 }
 
 // CallPaths are the call paths that waits and causes refer to, the rows of PATH.
-// Memory: 8 bytes each.
+// Memory: 12 bytes each.
 type CallPaths struct {
 	r       *Run
 	parents []uint32
 	regions []uint32
+	own     []uint32
 }
 
 // MaxPathDepth bounds what is shown of a call path.
@@ -68,17 +57,42 @@ const MaxPathDepth = 512
 // ReadCallPaths reads them.
 func ReadCallPaths(r *Run) (*CallPaths, error) {
 	p := &CallPaths{r: r}
-	var bad error
-	err := Load(r, xtf.WholeRun, func(x *xtf.Path) {
-		if n := uint64(len(p.parents)); x.Key != n || n > 0 && uint64(x.Parent) >= n {
-			bad = fmt.Errorf("row %d of path %d: %w", n, x.Key, xtf.ErrCorrupt)
+	err := xtf.Each(r.File, xtf.WholeRun, func(n uint64, x *xtf.Path) error {
+		if x.Key != n || n > 0 && uint64(x.Parent) >= n {
+			return fmt.Errorf("row %d of path %d: %w", n, x.Key, xtf.ErrCorrupt)
 		}
 		p.parents, p.regions = append(p.parents, x.Parent), append(p.regions, x.Region)
+		return nil
 	})
 	if err == nil {
-		err = bad
+		p.findOwn()
 	}
 	return p, r.Failed(xtf.WholeRun, "call paths", err)
+}
+
+// findOwn finds what Own tells; parents are before their children.
+func (p *CallPaths) findOwn() {
+	first, within := map[[2]uint32]uint32{}, make([]bool, len(p.parents)) // a function of the program is on the path
+	p.own = make([]uint32, len(p.parents))
+	for id := 1; id < len(p.parents); id++ {
+		parent := p.parents[id]
+		x := p.r.Defs.Region(p.regions[id])
+		within[id] = within[parent]
+		switch {
+		case x == nil || parent == 0 && x.Paradigm != trace.ParadigmCompiler: // the program or a thread as a whole
+			p.own[id] = uint32(id)
+		case !p.r.Defs.OfSystem(x):
+			p.own[id], within[id] = uint32(id), true
+			if at, ok := first[[2]uint32{p.own[parent], p.regions[id]}]; ok {
+				p.own[id] = at
+			}
+			first[[2]uint32{p.own[parent], p.regions[id]}] = p.own[id]
+		case within[id]:
+			p.own[id] = p.own[parent]
+		default:
+			p.own[id] = uint32(id)
+		}
+	}
 }
 
 // Len is how many there are, the one outside of all calls included.
@@ -94,6 +108,15 @@ func (p *CallPaths) Region(id uint32) uint32 {
 		return trace.Undefined
 	}
 	return p.regions[id]
+}
+
+// Own is a path up to the innermost function of the program: without what libraries of the system do for it. It is the path itself where
+// none of the program's functions is on it. Of paths that differ by functions of the system alone, as one that sorts by calling itself, it is the first.
+func (p *CallPaths) Own(id uint32) uint32 {
+	if uint64(id) >= uint64(len(p.own)) {
+		return id
+	}
+	return p.own[id]
 }
 
 // Names are the names of the path's regions, outermost first, with the frames of call sites between them.

@@ -46,13 +46,11 @@ func Titled(word string) string {
 	parts := strings.Fields(word)
 	for k, p := range parts {
 		if p != "to" && p != "and" {
-			parts[k] = capital(p)
+			parts[k] = strings.ToUpper(p[:1]) + p[1:]
 		}
 	}
 	return strings.Join(parts, " ")
 }
-
-func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // ShareColours are the colours of classes of time in tiles.
 var ShareColours = [xtf.NumShares]string{

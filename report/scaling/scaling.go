@@ -148,7 +148,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	}
 	s.addRegions(list)
 	for _, r := range runs {
-		s.Lost = append(s.Lost, r.Left()...)
+		s.Lost = append(s.Lost, r.Complete(nil)...)
 	}
 	return s, nil
 }

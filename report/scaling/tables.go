@@ -30,7 +30,13 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	case s.Told:
 		say("%s, as the useful computation of %s shows; --mode chooses", s.Mode, map[Mode]string{ModeStrong: "all processes", ModeWeak: "each process"}[s.Mode])
 	}
-	if distinct := s.distinct(); distinct < leastPoints {
+	distinct := 0
+	for i := range s.Runs {
+		if i == 0 || s.Runs[i].Processes != s.Runs[i-1].Processes {
+			distinct++
+		}
+	}
+	if distinct < leastPoints {
 		say("no growth is fitted: %s, at least %d are needed, and %d to trust it", numbers.Plural(distinct, "number")+" of processes", leastPoints, fivePoints)
 	} else if distinct < fivePoints {
 		say("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
@@ -56,16 +62,6 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 		c.Command = "coppice report scaling RUN.xtf..."
 	}
 	return b, nil
-}
-
-func (s *Scaling) distinct() int {
-	n := 0
-	for i := range s.Runs {
-		if i == 0 || s.Runs[i].Processes != s.Runs[i-1].Processes {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *Scaling) seconds() string {

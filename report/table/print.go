@@ -14,16 +14,8 @@ import (
 	"github.com/coppice-hpc/coppice/report/numbers"
 )
 
-// valueColumn is where values of the interval layout begin, from 0.
+// valueColumn is where values of the interval layout begin, from 0: labels are left of it.
 const valueColumn = 29
-
-// entry is a line of the interval layout: label left, value from column 30.
-func entry(label string, value []Cell) string {
-	if len(value) == 0 {
-		return label
-	}
-	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value[0].Text
-}
 
 // Printable is a result that Write prints: a Document, a Diff, a Scaling or a Prediction.
 type Printable interface {
@@ -267,11 +259,14 @@ func (w *writer) table(t *Table, space bool) bool {
 	}
 	if !t.Entries {
 		w.columns(columns, rows)
+		rows = nil
 	}
 	for _, row := range rows {
-		if t.Entries {
-			w.line("%s", entry(strings.Repeat("---", row[0].Level)+row[0].Text, row[1:]))
+		label := strings.Repeat("---", row[0].Level) + row[0].Text
+		if len(row) > 1 {
+			label += strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + row[1].Text
 		}
+		w.line("%s", label)
 	}
 	if text := t.more(limit, ""); text != "" {
 		w.line("%s", text)
@@ -357,11 +352,9 @@ func visible(s string) int {
 
 // LostTable lists what was left out.
 func LostTable(lost []Lost) *Table {
-	t := &Table{Title: "Left out, because the file is damaged there", Columns: []Column{Words("section", ""), Words("place", ""), Words("error", "")}}
-	Fill(t, "part", lost, func(l *Lost) []Cell {
+	return Fill(&Table{Title: "Left out, because the file is damaged there", Columns: []Column{Words("section", ""), Words("place", ""), Words("error", "")}}, "part", lost, func(l *Lost) []Cell {
 		return []Cell{Word(l.Section), Word(l.where()), Word(numbers.Clean(l.Error, 300))}
 	})
-	return t
 }
 
 // WriteText writes what build puts into a chapter.

@@ -114,8 +114,8 @@ func (t *Table) Add(cells ...Cell) {
 // Each adds rows that are all shown, made when they are printed.
 func (t *Table) Each(rows iter.Seq[[]Cell]) { t.Parts = append(t.Parts, Part{fixed: true, Rows: rows}) }
 
-// Fill adds a row for each element of a list, of which people see the first; of is what a row is.
-func Fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) {
+// Fill adds a row for each element of a list to a table, and returns it. People see the first ones; of is what a row is.
+func Fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) *Table {
 	t.of = of
 	t.Parts = append(t.Parts, Part{len(list), false, func(yield func([]Cell) bool) {
 		for i := range list {
@@ -124,6 +124,7 @@ func Fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) {
 			}
 		}
 	}})
+	return t
 }
 
 // rows are the first rows, all with a limit below 0.

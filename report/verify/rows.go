@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -64,7 +65,7 @@ func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	if k := len(w.stack); k > 0 {
 		w.stack[k-1].child += span
 	}
-	i, _ := c.r.RegionIndex(x.Region)
+	i, _ := c.r.Defs.SameRegion(x.Region)
 	s := &c.profile[i]
 	s.Sums[0]++
 	s.Sums[2] += x.Exclusive
@@ -147,7 +148,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 		v[xtf.ItemBytesOut] += x.Bytes
 	}
 	if x.CallN != xtf.Never {
-		i, _ := c.r.RegionIndex(x.Region)
+		i, _ := c.r.Defs.SameRegion(x.Region)
 		c.profile[i].Sums[3] += x.Bytes
 	}
 	maybe := direction == xtf.ChannelSend && x.Kind&xtf.P2PIncomplete != 0 && x.MateN == xtf.Never
@@ -246,7 +247,11 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
 		counts := c.program.completion(x.End)
 		c.span(xtf.ItemSendRecv, x.End-min(x.End, m.T), counts)
-		c.span(xtf.ItemPotentialSync, m.T-min(m.T, readyAt(&c.r.Kept, x)), counts)
+		ready := x.T
+		if x.Kind&xtf.P2PProbed != 0 || c.r.Kept.Has("recv-point=post") {
+			ready = x.Post
+		}
+		c.span(xtf.ItemPotentialSync, m.T-min(m.T, ready), counts)
 	}
 	return nil
 }
@@ -262,7 +267,7 @@ func (c *locationCheck) collectives() error {
 			v[xtf.ItemCollIn] += x.Received
 		}
 		if x.CallN != xtf.Never {
-			i, _ := c.r.RegionIndex(x.Region)
+			i, _ := c.r.Defs.SameRegion(x.Region)
 			c.profile[i].Sums[3] += x.Sent + x.Received
 		}
 		if c.channel(trace.Undefined, x.Comm, trace.Undefined, xtf.ChannelColl) == nil {
@@ -343,11 +348,11 @@ func (p *program) completion(t uint64) bool {
 // graph compares the location's call graph with its components, and with its
 // rows where it has some. Counts and bytes are equal in every graph, times of a
 // lossy one are within its bound.
-func (c *locationCheck) graph(shared *ccg.Shared) error {
+func (c *locationCheck) graph(shared *graph.Shared) error {
 	if shared == nil {
 		return nil
 	}
-	l, err := c.r.Location(shared, c.p)
+	l, err := c.r.Location(c.p)
 	if err != nil {
 		return err
 	}
@@ -422,7 +427,7 @@ func (c *locationCheck) graphCalls(l *ccg.Location) error {
 }
 
 // graphTime compares the sum of all gaps with the location's time.
-func (c *locationCheck) graphTime(l *ccg.Location, g *results.GraphSums, d ccg.Deviation) {
+func (c *locationCheck) graphTime(l *ccg.Location, g *results.GraphSums, d graph.Deviation) {
 	want := c.stored[xtf.ItemTime]
 	if c.r.Kept.Has(withoutInit) {
 		want = c.stored[xtf.ItemLast] - min(c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast])

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -100,8 +101,11 @@ func (v *Verified) locations(r *results.Run, all *results.ProfileTable, parallel
 	g.SetLimit(max(parallel, 1))
 	for p := range trace.P(r.Defs.NumLocations()) {
 		g.Go(func() error {
-			c := newLocationCheck(r, p)
-			c.rows, c.pass = all.From == results.SourceRows, pass
+			process, _ := r.Defs.Process(p)
+			c := &locationCheck{
+				r: r, p: p, process: process, rows: all.From == results.SourceRows, pass: pass,
+				profile: make([]results.RegionSum, len(r.Defs.Regions)+1), mates: map[uint32]*xtf.Array{}, maybe: map[uint64]maybeEntry{},
+			}
 			err := c.run(all.Shared)
 			c.profile, c.channels, c.mates, c.buf, c.maybe = nil, nil, nil, nil, nil
 			checks[p] = c
@@ -144,11 +148,11 @@ func CheckGraph(r *results.Run, pass func(bytes uint64)) error {
 		return err
 	}
 	if got := shared.Options().Deviation.String(); r.Kept.Deviation != "" && got != r.Kept.Deviation {
-		return fmt.Errorf("%s: call graph: deviation %s, the provenance says %s: %w", r.Name, got, r.Kept.Deviation, ccg.ErrCorrupt)
+		return fmt.Errorf("%s: call graph: deviation %s, the provenance says %s: %w", r.Name, got, r.Kept.Deviation, graph.ErrCorrupt)
 	}
 	err = ccg.Check(shared, func(yield func(*ccg.Location, error) bool) {
 		for p := range trace.P(r.Defs.NumLocations()) {
-			if !yield(r.Location(shared, p)) {
+			if !yield(r.Location(p)) {
 				return
 			}
 			dir, _ := r.File.Dir(xtf.Proc(p))
@@ -189,11 +193,6 @@ type locationCheck struct {
 // it are in a channel.
 type maybeEntry struct{ entry, bytes uint64 }
 
-func newLocationCheck(r *results.Run, p trace.P) *locationCheck {
-	process, _ := r.Defs.Process(p)
-	return &locationCheck{r: r, p: p, process: process, profile: make([]results.RegionSum, len(r.Defs.Regions)+1), mates: map[uint32]*xtf.Array{}, maybe: map[uint64]maybeEntry{}}
-}
-
 func (c *locationCheck) add(array string, row *uint64, format string, args ...any) {
 	c.found++
 	if len(c.findings) >= keptFindings {
@@ -210,7 +209,7 @@ func (c *locationCheck) at(array string, row uint64, format string, args ...any)
 
 // run makes all comparisons of the location. Rows that cannot be read are a
 // finding, and end the comparison that needs them.
-func (c *locationCheck) run(shared *ccg.Shared) error {
+func (c *locationCheck) run(shared *graph.Shared) error {
 	steps := []struct {
 		array string
 		run   func() error

@@ -14,14 +14,6 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// readyAt is the instant from which a receive counts as potential synchronisation.
-func readyAt(k *results.Kept, x *xtf.P2P) uint64 {
-	if x.Kind&xtf.P2PProbed != 0 || k.Has("recv-point=post") {
-		return x.Post
-	}
-	return x.T
-}
-
 // summedWaits are the components that add up WAIT rows.
 var summedWaits = slices.Concat(results.WaitItems, results.CompletionItems, []xtf.Item{xtf.ItemLateKernel, xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
 
@@ -155,7 +147,7 @@ func (c *locationCheck) hostWait(n uint64, x *xtf.Wait) error {
 		stream = process == of
 	}
 	if !stream {
-		c.at("WAIT", n, "for location %d, which is no stream of the process", x.CauseP)
+		c.at("WAIT", n, "for location %d, which is not a stream of the process", x.CauseP)
 	}
 	if !stream || x.RecN == xtf.Never {
 		return nil

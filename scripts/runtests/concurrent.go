@@ -29,6 +29,30 @@ func concurrent(module string) (with, without []string, err error) {
 	return with, without, err
 }
 
+// parallelTests matches the names of the tests of a package that begin with t.Parallel.
+func parallelTests(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range parallel.FindAllSubmatch(b, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("no test of %s begins with t.Parallel", dir)
+	}
+	return "^(" + strings.Join(names, "|") + ")$", nil
+}
+
+var parallel = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n\tt\.Parallel\(\)$`)
+
 // goPackage is a package and its folder.
 type goPackage struct{ path, dir string }
 
@@ -95,14 +119,15 @@ func light(step func(packages ...string) func(*output, *tally)) func(*output, *t
 	}
 }
 
-// raceTest is the step of the race detector for a module.
+// raceTest is the step of the race detector for a module. Of each program it sleeps a second at the end, for threads that report a race
+// just then, unless told how long; the command and test programs that tests start are hundreds, one after the other.
 func raceTest(module string) func(*output, *tally) {
-	return fusedTest(module, func(with, _ []string) []string { return append([]string{"-race"}, with...) })
+	return fusedTest(module, []string{"GORACE=atexit_sleep_ms=20"}, func(with, _ []string) []string { return append([]string{"-race"}, with...) })
 }
 
 // restTest tests what raceTest leaves out. That is the command, too, where no MPICH is: it skips tests with the race detector.
 func restTest(module string) func(*output, *tally) {
-	return fusedTest(module, func(_, without []string) []string {
+	return fusedTest(module, nil, func(_, without []string) []string {
 		if module == "" && needsMPICH() != "" {
 			return append(without, "./cmd/coppice")
 		}
@@ -110,7 +135,7 @@ func restTest(module string) func(*output, *tally) {
 	})
 }
 
-func fusedTest(module string, choose func(with, without []string) []string) func(*output, *tally) {
+func fusedTest(module string, env []string, choose func(with, without []string) []string) func(*output, *tally) {
 	return func(b *output, t *tally) {
 		with, without, err := concurrent(module)
 		if err != nil {
@@ -118,6 +143,6 @@ func fusedTest(module string, choose func(with, without []string) []string) func
 			t.fail("packages with goroutines")
 			return
 		}
-		goTestIn(module, fused(), append([]string{"-short", "-skip", startsMPI}, choose(with, without)...)...)(b, t)
+		goTestIn(module, append(env, fused()...), append([]string{"-short", "-skip", startsMPI}, choose(with, without)...)...)(b, t)
 	}
 }

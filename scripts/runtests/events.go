@@ -91,7 +91,7 @@ type tests struct {
 	builds map[string][]string
 }
 
-// readTests counts a whole stream. Lines that are no events are printed.
+// readTests counts a whole stream. Lines that are not events are printed.
 func readTests(out io.Writer, module string, in io.Reader, t *tally) error {
 	r := tests{out: out, module: module, tally: t, pkgs: map[string]*pkg{}, builds: map[string][]string{}}
 	lines := bufio.NewReader(in)

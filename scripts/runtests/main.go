@@ -17,7 +17,7 @@ import (
 
 func main() {
 	list := flag.Bool("list", false, "print the steps and end")
-	fuzz := flag.Duration("fuzztime", 8*time.Second, "fuzzing per package")
+	fuzz := flag.Duration("fuzztime", 8*time.Second, "fuzzing per package; at least 1s per target")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "scripts/test [flags] [STEP...]: runs the named steps, those of a quick check, or all without a name.")
 		flag.PrintDefaults()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -53,7 +52,7 @@ func TestReadTests(t *testing.T) {
 	text := out.String()
 	for _, part := range []string{
 		"ok   good", "FAIL bad", "FAIL broken", "got 2, want 3", "the sum is wrong", "cannot use \"no\"",
-		"panic: gone", "waiting", "did not end", "go: a line that is no event",
+		"panic: gone", "waiting", "did not end", "go: a line that is not an event",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing in\n%s", part, text)
@@ -81,12 +80,15 @@ func TestFuzzing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var out bytes.Buffer
+	var out, log bytes.Buffer
 	var got tally
 	f := fuzzing{dir: "fuzzers"}
-	f.fuzz(&output{out: &out, log: io.Discard}, &got, time.Second)
+	f.fuzz(&output{out: &out, log: &log}, &got, time.Second)
 	if got.passed != 4 || !slices.Equal(got.failures, []string{"making the fuzzer broken", "fuzzing bad FuzzOne"}) || !got.ran["fuzzing good FuzzTwo"] || got.cpu == 0 {
 		t.Errorf("%+v\n%s", got, &out)
+	}
+	if !strings.Contains(log.String(), "new interesting") || strings.Contains(log.String(), "not built with coverage") {
+		t.Errorf("nothing guides the fuzzing:\n%s", &log)
 	}
 	if _, err := os.Stat(f.dir); err == nil {
 		t.Error("the binaries are left")

@@ -28,52 +28,67 @@ func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause
 // waitBytes is about the least length of a wait in the records of a slab.
 const waitBytes = 12
 
-// openWaits takes slab k in hand: its waits, by location, and all in the order of their ends.
+// hand is a slab in hand: its waits, by location, and all in the order of their ends; and its time lines. Memory: 40 bytes for each
+// location, 72 for each wait, and that of its lines.
+type hand struct {
+	k     int    // its number, -1: none
+	lined bool   // the time lines are there
+	start uint64 // the instant after which it begins
+	waits []ownWaits
+	list  []slabWait
+	lines []lineSlab // by location
+}
+
+func newHand(locations int) *hand {
+	return &hand{k: -1, waits: make([]ownWaits, locations), lines: make([]lineSlab, locations)}
+}
+
+// openWaits takes slab k in hand as the locations left it.
 func (d *Delays) openWaits(k int) error {
-	if d.hand == k+1 {
+	if d.k == k {
 		return nil
 	}
-	d.begin(k)
+	d.begin(&d.run.Slabs, k)
 	d.list = slices.Grow(d.list, d.parcels.bytes(waitParcels, k)/waitBytes)
-	err := d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
-		if int(p) >= len(d.waits) {
-			return ErrDamaged
-		}
-		r := varint.Read(b)
-		for r.Len() > 0 {
-			w := slabWait{p: trace.P(p), index: r.Next(), begin: r.Next()}
-			w.end = w.begin + r.Next()
-			w.since, w.cause, w.pattern = r.Next(), trace.P(r.Uint32()), r.Uint32()
-			if !d.add(&w) || int(w.cause) >= len(d.waits) {
-				return ErrDamaged
-			}
-		}
-		return failure(&r)
-	})
+	err := d.parcels.each(waitParcels, k, func(_ uint32, b []byte) error { return d.read(b) })
 	if err == nil {
 		d.sort()
-		d.hand = k + 1
+		d.k = k
 	}
 	return err
 }
 
 // begin empties the hand for slab k.
-func (d *Delays) begin(k int) {
-	d.hand = 0
-	for i := range d.waits {
-		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
+func (h *hand) begin(s *Slabs, k int) {
+	h.k, h.lined, h.start = -1, false, s.start(k)
+	for i := range h.waits {
+		h.waits[i] = ownWaits{list: h.waits[i].list[:0]}
 	}
-	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
+	h.list = h.list[:0]
+}
+
+// read reads waits.
+func (h *hand) read(b []byte) error {
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		if w := parseWait(&r, h.start); !h.add(&w) {
+			return ErrDamaged
+		}
+	}
+	return failure(&r)
 }
 
 // add adds a wait, if it is the next one of its location.
-func (d *Delays) add(w *slabWait) bool {
-	own := &d.waits[w.p]
+func (h *hand) add(w *slabWait) bool {
+	if int(w.p) >= len(h.waits) || int(w.cause) >= len(h.waits) {
+		return false
+	}
+	own := &h.waits[w.p]
 	if len(own.list) == 0 {
 		own.first = w.index
 	}
 	next := w.index == own.first+uint64(len(own.list))
-	own.list, d.list = append(own.list, ownWait{begin: w.begin, end: w.end}), append(d.list, *w)
+	own.list, h.list = append(own.list, ownWait{begin: w.begin, end: w.end}), append(h.list, *w)
 	return next
 }
 
@@ -215,15 +230,16 @@ const (
 	askKinds
 )
 
-// ask asks the slabs before for totals. Those of other ranks answer now, those of this rank as they are gone through. Collective.
+// ask keeps the waits of this rank's slabs in the order of their ends, and asks the slabs before for totals: all but the one just
+// before, which is in hand too if it is of this rank. Collective.
 func (d *Delays) ask() error {
 	last, err := d.met()
 	if err != nil {
 		return err
 	}
-	out, circle := d.asks.writer(0), []int64{0}
+	out, circle, near := d.asks.writer(0), []int64{0}, uint64(0)
 	put := func(p trace.P, t uint64, k, n int, what uint64) {
-		if t == 0 || t > d.start {
+		if t == 0 || t > near {
 			return
 		}
 		out.at(uint32(p), d.run.Slabs.at(t))
@@ -237,11 +253,14 @@ func (d *Delays) ask() error {
 		if d.circle() {
 			circle[0] = 1
 		}
-		since := make([]uint64, len(d.list))
+		if near = d.start; k > d.parcels.own {
+			near = d.run.Slabs.start(k - 1)
+		}
+		d.packed = d.packed[:0]
 		d.report.Waits += uint64(len(d.list))
 		for n := range d.list {
 			w := &d.list[n]
-			since[n] = w.since
+			d.packed = w.append(d.packed, d.start)
 			d.report.Ticks += w.end - w.begin
 			put(w.cause, w.since, k, n, lateSince)
 			if w.since < w.begin {
@@ -249,8 +268,9 @@ func (d *Delays) ask() error {
 				put(w.p, w.begin, k, n, waitBegin)
 			}
 		}
-		d.since = append(d.since, since)
-		d.run.did(0, 1)
+		if d.blamed.slabs[k-d.parcels.own].waits, err = d.blamed.write(d.packed); err == nil {
+			err = d.run.did(0.2, len(d.blamed.slabs))
+		}
 	}
 	out.flush()
 	if err = d.asks.deliver(cmp.Or(err, out.err)); err != nil {
@@ -262,7 +282,7 @@ func (d *Delays) ask() error {
 	d.strict = circle[0] > 0
 	d.report.Strict = d.strict
 	for k := d.asks.own; k < d.asks.end && err == nil; k++ {
-		err = d.answer(k, false)
+		err = d.answer(k)
 	}
 	return d.answers.deliver(err)
 }
@@ -270,9 +290,9 @@ func (d *Delays) ask() error {
 // question is for the totals of a location at an instant: of which slab, and of which of its waits what.
 type question struct{ t, slab, n uint64 }
 
-// answer tells totals at instants of a slab of this rank, to its own slabs or to those of others: how many waits are over, then terms.
-func (d *Delays) answer(k int, own bool) error {
-	open, out := own, d.answers.writer(0) // of own slabs the time lines are in hand
+// answer tells totals at instants of a slab of this rank: how many waits are over, then terms.
+func (d *Delays) answer(k int) error {
+	out := d.answers.writer(0)
 	err := d.asks.each(0, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.lines) {
 			return ErrDamaged
@@ -280,31 +300,22 @@ func (d *Delays) answer(k int, own bool) error {
 		d.asked = d.asked[:0]
 		r := varint.Read(b)
 		for r.Len() > 0 {
-			q := question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())}
-			if here := int(q.slab) >= d.parcels.own && int(q.slab) < d.parcels.end; here == own {
-				d.asked = append(d.asked, q)
-			}
+			d.asked = append(d.asked, question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())})
 		}
-		if len(d.asked) > 0 && !open {
-			open = true
-			if err := cmp.Or(d.openWaits(k), d.openLines(k)); err != nil {
-				return err
-			}
+		if err := cmp.Or(failure(&r), d.open(d.hand, k)); err != nil {
+			return err
 		}
 		slices.SortFunc(d.asked, func(a, b question) int { return cmp.Compare(a.t, b.t) })
 		for _, q := range d.asked {
-			x := &d.lines[p]
-			d.tally.begin(len(x.keys))
-			x.before(&d.tally)
-			x.span(&d.tally, x.start, q.t)
-			d.terms[0] = x.take(&d.tally, d.terms[0][:0])
+			x := d.totals(d.hand, trace.P(p), q.t, d.terms[0])
 			if out.at(uint32(q.n), int(q.slab)) {
-				out.buf = varint.Append(out.buf, x.done+d.waits[p].over(q.t))
+				out.buf = varint.Append(out.buf, x.over)
 			}
-			out.buf = appendTerms(out.buf, d.terms[0])
+			d.terms[0] = x.terms
+			out.buf = appendTerms(out.buf, x.terms)
 			out.flush()
 		}
-		return failure(&r)
+		return nil
 	})
 	return cmp.Or(err, out.err)
 }
@@ -315,13 +326,59 @@ type reply struct {
 	terms []term
 }
 
-// openSlab reads the waits of a slab, what was told to it, and the time lines.
+// totals is what a location has done up to an instant of a slab in hand.
+func (d *Delays) totals(h *hand, p trace.P, t uint64, dst []term) reply {
+	x := &h.lines[p]
+	d.tally.begin(len(x.keys))
+	x.before(&d.tally)
+	x.span(&d.tally, x.start, t)
+	return reply{x.done + h.waits[p].over(t), x.take(&d.tally, dst[:0])}
+}
+
+// open takes the waits and the time lines of a slab in hand, after ask.
+func (d *Delays) open(h *hand, k int) error {
+	if h.k != k {
+		if err := d.readWaits(h, k); err != nil {
+			return err
+		}
+	}
+	if h.lined {
+		return nil
+	}
+	h.lined = true
+	return d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
+		if int(p) >= len(h.lines) {
+			return ErrDamaged
+		}
+		return h.lines[p].parse(b, h.start, &d.ordered)
+	})
+}
+
+// readWaits reads the waits of a slab.
+func (d *Delays) readWaits(h *hand, k int) error {
+	h.begin(&d.run.Slabs, k)
+	b, err := d.blamed.open(d.blamed.slabs[k-d.parcels.own].waits)
+	if err == nil {
+		err = h.read(b)
+	}
+	if err == nil {
+		h.k = k
+	}
+	return err
+}
+
+// openSlab takes a slab in hand, and the one before it, with what was told to it. Slabs come from the last one on.
 func (d *Delays) openSlab(k int) error {
-	if err := cmp.Or(d.openWaits(k), d.openLines(k)); err != nil {
+	if d.earlier.k == k {
+		d.hand, d.earlier = d.earlier, d.hand
+	}
+	if err := d.open(d.hand, k); err != nil {
 		return err
 	}
-	for i, t := range d.since[k-d.parcels.own] {
-		d.list[i].since = t
+	if k == d.parcels.own {
+		d.earlier.k = -1
+	} else if err := d.open(d.earlier, k-1); err != nil {
+		return err
 	}
 	d.heard = map[uint64]reply{}
 	err := d.answers.each(0, k, func(n uint32, b []byte) error {
@@ -332,24 +389,18 @@ func (d *Delays) openSlab(k int) error {
 		d.heard[uint64(n)] = x
 		return err
 	})
-	if err == nil {
-		err = d.answer(k, true)
-	}
 	return cmp.Or(err, d.path.pieces(k, d.lines))
 }
 
-// openLines reads the time lines of a slab.
-func (d *Delays) openLines(k int) error {
-	return d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
-		if int(p) >= len(d.lines) {
-			return ErrDamaged
-		}
-		return d.lines[p].parse(b, d.start)
-	})
+// told is what a location had done by an instant before the slab: of the n-th of its waits.
+func (d *Delays) told(n int, what uint64, p trace.P, t uint64) reply {
+	if d.earlier.k < 0 || t <= d.earlier.start {
+		return d.heard[uint64(n)*askKinds+what]
+	}
+	x := d.totals(d.earlier, p, t, d.near[what])
+	d.near[what] = x.terms
+	return x
 }
-
-// told is what was told of an instant before the slab: of the n-th of its waits.
-func (d *Delays) told(n int, what uint64) reply { return d.heard[uint64(n)*askKinds+what] }
 
 // blameWait finds what a wait of the slab in hand is to be blamed on.
 func (d *Delays) blameWait(n int) {
@@ -366,7 +417,7 @@ func (d *Delays) late(n int, w *slabWait) {
 	x, b, s := &d.lines[w.cause], &d.blame, w.end
 	var far reply
 	if w.since <= d.start {
-		far = d.told(n, lateSince)
+		far = d.told(n, lateSince, w.cause, w.since)
 	}
 	d.terms[0] = d.vector(x, d.terms[0][:0], w.since, s, far.terms)
 	own := &d.waits[w.cause]
@@ -406,12 +457,12 @@ func (d *Delays) other(n int, w *slabWait) {
 	x := &d.lines[w.p]
 	var since []term
 	if w.since <= d.start {
-		since = d.told(n, waitSince).terms
+		since = d.told(n, waitSince, w.p, w.since).terms
 	}
 	if w.begin > d.start {
 		d.terms[1] = d.vector(x, d.terms[1], w.since, w.begin, since)
 	} else {
-		d.terms[1] = less(append(d.terms[1], d.told(n, waitBegin).terms...), since)
+		d.terms[1] = less(append(d.terms[1], d.told(n, waitBegin, w.p, w.begin).terms...), since)
 	}
 	list := d.terms[1][:0]
 	for _, t := range d.terms[1] {

@@ -41,9 +41,10 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 			}
 		}), defs, union, own)
 		slabs = run.parcels.end > run.parcels.own
-		run.Did = func(part float64) {
+		run.Did = func(part float64) error {
 			did += part
 			alive++
+			return nil
 		}
 		way, err := FindPath(run, p.extent, func(at trace.P, row *xtf.CPath) error {
 			f.mu.Lock()

@@ -32,6 +32,7 @@ var extentColumns = []int{xtf.CallEnd, xtf.CallRegion, xtf.CallFlags}
 // Initialize returns the first MPI call of a location, of its first calls, where that is MPI_Init: its columns in extentColumns.
 func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bool, err error) {
 	const most = 4096
+	defer rows.Close()
 	list := xtf.RowsOf[xtf.Call](rows.Only(extentColumns...))
 	for list.Next() && list.Cursor.N() < most {
 		if r := &list.Row; r.Flags&xtf.FlagOutermostMPI != 0 {
@@ -246,7 +247,7 @@ func (c *Path) follow() error {
 			p, at, more = c.back(p, at, own.slabs.start(k))
 			slices.Reverse(c.list)
 			c.spans[k-own.own] = slices.Clone(c.list)
-			c.run.did(0, 1)
+			failed = c.run.did(0, 1)
 		}
 	}
 	if comm.Rank() > 0 {

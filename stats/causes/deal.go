@@ -30,7 +30,7 @@ func (d *Delays) deal(n int, pass, rest bool) error {
 	if amounts == [costKinds]uint64{} {
 		return nil
 	}
-	if d.direct {
+	if d.direct() {
 		d.blameWait(n)
 	} else if err := b.parse(d.blames[n], rest); err != nil || !rest && b.excess[xtf.ActivityWait] == 0 {
 		return err

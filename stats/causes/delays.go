@@ -30,17 +30,18 @@ type Run struct {
 	Within *Within
 
 	// Did is called whenever a slab went through a pass, with the part of Ideal and Costs that is done since the last call, which may
-	// be 0: then it is a sign of life.
-	Did func(part float64)
+	// be 0: then it is a sign of life. An error ends what the run is used for, on all ranks.
+	Did func(part float64) error
 
 	parcels *parcels // what Pass left, by slab
 }
 
 // did says that one of so many slabs went through a pass, which takes such a part of the time of all.
-func (r *Run) did(part float64, slabs int) {
-	if r.Did != nil {
-		r.Did(part / float64(slabs))
+func (r *Run) did(part float64, slabs int) error {
+	if r.Did == nil {
+		return nil
 	}
+	return r.Did(part / float64(slabs))
 }
 
 // Drop gives back what the slabs got.
@@ -73,33 +74,30 @@ type Delays struct {
 	report DelayReport
 	path   *Path
 
-	parcels *parcels   // of the run
-	asks    *parcels   // questions for totals at instants, by slab
-	answers *parcels   // their answers, by the slab that asked
-	since   [][]uint64 // of the waits of each slab of this rank: when the pair met last before. Memory: 8 bytes for each
+	parcels *parcels // of the run
+	asks    *parcels // questions for totals at instants, by slab
+	answers *parcels // their answers, by the slab that asked
 	carried []carried
 	far     costs // found in this rank's slabs
 	costs   costs
 	dealer  dealer
 
-	// the slab in hand
-	hand  int        // 1 + its number, 0 if that is not known
-	start uint64     // the instant after which it begins
-	waits []ownWaits // by location
-	list  []slabWait
-	order [2][]waitEnd
-	lines []lineSlab       // by location
-	heard map[uint64]reply // by number of the wait and what was asked
-	tally tally
-	terms [2][]term
-	blame blame
+	*hand                    // the slab in hand
+	earlier *hand            // the one before it, if it is of this rank
+	heard   map[uint64]reply // of slabs before both, by number of the wait and what was asked
+	near    [askKinds][]term // of the one before
+	order   [2][]waitEnd
+	ordered lineOrder
+	tally   tally
+	terms   [2][]term
+	blame   blame
 
 	blamed blamed
 	blames [][]byte // of each in list, where openBlames made it: what blame.parse reads
-	direct bool     // blames are not written: each is found as it is dealt out
 	ready  []int
 	asked  []question
 	packed []byte
+	one    []byte
 }
 
 func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
@@ -109,7 +107,7 @@ func NewDelays(r *Run, path *Path) *Delays {
 	d := &Delays{run: r, path: path, own: r.Ranges[r.Comm.Rank()], parcels: r.parcels}
 	d.report.Bytes = r.parcels.box.sent
 	d.asks, d.answers = newParcels(r.Comm, &r.Storage, r.Slabs, 1), newParcels(r.Comm, &r.Storage, r.Slabs, 1)
-	d.waits, d.lines = make([]ownWaits, d.locations()), make([]lineSlab, d.locations())
+	d.hand, d.earlier = newHand(d.locations()), newHand(d.locations())
 	return d
 }
 
@@ -118,6 +116,8 @@ func NewDelays(r *Run, path *Path) *Delays {
 func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Row, *DelayReport, error) {
 	defer d.answers.drop()
 	defer d.asks.drop()
+	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
+	defer d.blamed.scratch.Drop()
 	if err := d.ask(); err != nil {
 		return nil, &d.report, err
 	}

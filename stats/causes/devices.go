@@ -444,7 +444,7 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 				break
 			}
 			if w := &now.waits[i]; w.row.End > 0 {
-				if err = put(&withinRow{p: p, begin: w.row.End, end: w.row.End, cause: w.row.CauseP, kind: pathJump}); err == nil && w.kind == deviceKernel && w.row.End > w.row.T {
+				if err = put(&withinRow{p: p, begin: w.row.End, end: w.row.End, cause: w.row.CauseP, kind: pathJump}); err == nil && w.row.End > w.row.T {
 					err = wait(w)
 				}
 			}

@@ -36,12 +36,13 @@
 //	wait for tasks  when the last task of another thread was complete
 //	lock          when the lock that it got was given away last
 //	join          when the thread that it waited for ended
+//	condition, semaphore and the like  at its end, or when the other thread began to wait, if all others waited all the time meanwhile
 //	task          when the task that it began was created
 //
 // for the thread that did so. And it goes back from a thread at the begin of its parallel region to the thread that was in one first, and at
 // its own begin to the one that started it. Of locks, threads and tasks the records of the trace tell who, of barriers and parallel regions the calls, by time: where one
 // parallel region is inside of another one the path does not leave barriers. It never goes over to a thread from which it could not come back so. What
-// waits for conditions and semaphores wait for is not known.
+// a thread waits for in a condition is not known where several others do something meanwhile.
 //
 // # Delay costs
 //
@@ -93,7 +94,7 @@
 // rank gets all that happens in its slabs, at all locations, in one exchange (Deal). It is made of each
 // location (Pass) after those who find its waits, while its rows are in memory. The replay passes crossings on to the next
 // slab (flow.go). What a wait is to be blamed on, and the dealing out of costs, need one slab
-// only; how much waits pass on to each other (handOn), and the critical path, go back from
+// and the one before it; how much waits pass on to each other (handOn), and the critical path, go back from
 // rank to rank, once. So the number of messages does not grow with the number of events, and
 // what is found does not depend on slabs or ranks.
 //
@@ -101,13 +102,14 @@
 //
 // Pass: the open calls and intervals of one location, the rows of a call and 256 more, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
-// communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
-// every block of pieces, 128 for each wait and twice its blame, 16 for each jump of the path, and 32 for each step of
+// communicators. Of two slabs 72 bytes for each wait, 12 for each piece of a time line, 24 for each (activity, path, node) of a
+// location, and 8 for each of them at every block of pieces; of one slab 32 bytes for each wait, and with several ranks twice its blame,
+// 16 for each jump of the path, and 32 for each step of
 // locations of which some take effect before their row. Next to that
 // twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
-// 400 bytes per location, 8 for each wait of the rank's slabs, 24 for each part of the path in them, and 40 for each
+// 1200 bytes per location, 24 for each part of the path in the rank's slabs, and 40 for each
 // pair of locations that wait for each other in them. Time lines, steps and waits are in
-// the storage: 3 bytes for each piece and step, and 20 for each wait, twice while they are dealt out; then the blame of
-// each wait (blamed): 48 to 63 bytes on the five archives that were measured. On rank 0: 48
+// the storage: 3 bytes for each piece and step, and 20 for each wait, twice of what goes to other ranks while it is dealt out; then
+// each wait again, and with several ranks its blame (blamed). On rank 0: 48
 // bytes for each row of the totals.
 package causes

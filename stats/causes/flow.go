@@ -323,13 +323,13 @@ func (f *flow) slab(k int, from *crossing) error {
 	run := &f.runs[k-f.steps.own]
 	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
 	f.run = run
-	f.places = make([]flowing, len(from.places))
+	f.places = slices.Grow(f.places[:0], len(from.places))[:len(from.places)]
 	f.queue = f.queue[:0]
 	f.read.values.reset()
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
-		x.standing = from.places[i]
+		*x = flowing{standing: from.places[i]}
 		x.ops, x.soon, x.src = f.read.ops[i], f.read.early[i], varint.Read(f.read.raw[i])
 		if len(x.standing.rest) > 0 || x.left() {
 			run.active[i] = true
@@ -441,7 +441,7 @@ func (f *flow) leave() error {
 	}
 	f.moved = f.moved[:0]
 	f.run.to = to
-	f.places, f.open = nil, nil
+	f.open = nil
 	return nil
 }
 
@@ -592,7 +592,9 @@ func (fs flows) pass(in []*crossing, first bool) error {
 		if !first {
 			part = 0
 		}
-		fs[0].r.did(part, len(fs[0].runs))
+		if err := fs[0].r.did(part, len(fs[0].runs)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

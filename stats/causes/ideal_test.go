@@ -87,7 +87,7 @@ func (pl *plan) ideal(types *xtf.TypeTable, run *Run, all []*planRows) (*Ideal, 
 		return nil, nil, err
 	}
 	did := 0.0
-	run.Did = func(part float64) { did += part }
+	run.Did = func(part float64) error { did += part; return nil }
 	r := &Ideal{Replay: Replay{Run: run}}
 	report, err := r.Run()
 	if slabs := run.parcels.end > run.parcels.own; err == nil && slabs != (math.Abs(did-0.2) < 1e-9) {

@@ -20,12 +20,21 @@ type blame struct {
 	spots  []spot                    // of all places
 }
 
-// append encodes the wait, which ends after start, and what it is to be blamed on: of places those of activities that the late location
-// had too much of.
-func (b *blame) append(dst []byte, start uint64) []byte {
-	dst = varint.Append(dst, uint64(b.p), uint64(b.cause), uint64(b.pattern), b.index, b.end-start, b.end-b.begin)
-	at := len(dst)
-	dst = append(dst, make([]byte, blockHead)...)
+// append encodes a wait, which ends after start.
+func (w *slabWait) append(dst []byte, start uint64) []byte {
+	return varint.Append(dst, uint64(w.p), uint64(w.cause), uint64(w.pattern), w.index, w.end-start, w.end-w.begin, w.end-w.since)
+}
+
+// parseWait reads what append wrote.
+func parseWait(r *varint.Reader, start uint64) (w slabWait) {
+	w.p, w.cause, w.pattern, w.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
+	w.end = start + r.Next()
+	w.begin, w.since = w.end-r.Next(), w.end-r.Next()
+	return w
+}
+
+// append encodes what the wait is to be blamed on: of places those of activities that the late location had too much of.
+func (b *blame) append(dst []byte) []byte {
 	some := uint64(0)
 	for x, ticks := range b.excess {
 		if ticks > 0 {
@@ -49,25 +58,10 @@ func (b *blame) append(dst []byte, start uint64) []byte {
 			dst = varint.Append(dst, uint64(s.node), s.ticks)
 		}
 	}
-	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-blockHead))
 	return dst
 }
 
-// blockHead is the number of bytes of what comes after the wait, u32 little-endian.
-const blockHead = 4
-
-// parseWait reads the wait, and gives the bytes of the rest.
-func parseWait(r *varint.Reader, start uint64) (w slabWait, rest []byte) {
-	w.p, w.cause, w.pattern, w.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
-	w.end = start + r.Next()
-	w.begin = w.end - r.Next()
-	if head := r.Bytes(blockHead); head != nil {
-		rest = r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
-	}
-	return w, rest
-}
-
-// parse reads the rest, with places if they are asked for.
+// parse reads what append wrote, with places if they are asked for.
 func (b *blame) parse(rest []byte, places bool) error {
 	r := varint.Read(rest)
 	b.over, b.ended, b.waited = r.Next(), r.Next(), r.Next()

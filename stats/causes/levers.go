@@ -202,7 +202,7 @@ func (f *flow) beginWork() {
 		if f.run.active[p] = true; f.r.lever.Work == nil {
 			continue
 		}
-		for n, k := range line.found {
+		for n, k := range line.keys {
 			share := Whole
 			switch activity := activityOf(k.key); activity {
 			case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityWait, xtf.ActivityOutside:
@@ -210,7 +210,7 @@ func (f *flow) beginWork() {
 				share = f.r.lever.Work(Place{trace.P(p), uint32(k.key >> activityBits), activity, k.node})
 			}
 			if share != Whole && x.share == nil {
-				x.share, x.ticks = slices.Repeat([]Share{Whole}, len(line.found)), slices.Clone(line.totals)
+				x.share, x.ticks = slices.Repeat([]Share{Whole}, len(line.keys)), slices.Clone(line.base)
 			}
 			if x.share != nil {
 				x.share[n] = share

@@ -31,27 +31,30 @@ func compareSlots(a, b slotKey) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
 }
 
-// lineSlab is what a location does in a slab. Memory: 12 bytes for each piece, and 8 for each total at every block of pieces.
+// lineSlab is what a location does in a slab. Memory: 200 bytes, 24 for each key, 12 for each piece, and 8 for each total at every
+// block of pieces.
 type lineSlab struct {
 	start  uint64    // the instant after which it begins
 	done   uint64    // waits that are over there
 	begun  uint64    // begin of a wait that goes on after the slab; else Never
-	keys   []slotKey // in order
+	keys   []slotKey // by number, and after order in their order
 	base   []uint64  // ticks before the slab
 	ends   []uint64  // of the pieces
-	ids    []uint32  // place in keys, and flags
+	ids    []uint32  // number of the key, and after sum its place, and flags
 	wait   uint32    // place of ticks in waits
 	block  int       // pieces between two rows of sums
 	sums   []uint64
 	near   [2]int // where the begin and the end of a span are looked for first
 	others []otherRegion
+}
 
-	// by number
-	found  []slotKey
-	totals []uint64
-	list   []uint32 // numbers by place
-	place  []uint32 // places by number
-	now    []uint64
+// lineOrder is what order and sum work with.
+type lineOrder struct {
+	keys  []slotKey // by number
+	base  []uint64
+	list  []uint32 // numbers by place
+	place []uint32 // places by number
+	now   []uint64
 }
 
 // otherRegion is the region of the pieces from one on, where it is not that of their paths; undefined: it is again.
@@ -67,26 +70,26 @@ const leastBlock = 32
 const pieceBytes = 3
 
 // parse reads the part of a location, and makes its sums.
-func (x *lineSlab) parse(b []byte, start uint64) error {
+func (x *lineSlab) parse(b []byte, start uint64, o *lineOrder) error {
 	err := x.read(b, start)
-	x.order()
-	x.sum()
+	x.order(o)
+	x.sum(o)
 	return err
 }
 
-// read reads the part of a location: ids are numbers and flags.
+// read reads the part of a location.
 func (x *lineSlab) read(b []byte, start uint64) error {
 	r := varint.Read(b)
 	x.start, x.done, x.begun = start, r.Next(), xtf.Never
 	x.ends, x.ids, x.others = x.ends[:0], x.ids[:0], x.others[:0]
-	x.found, x.totals = append(x.found[:0], waitSlot), append(x.totals[:0], r.Next())
+	x.keys, x.base = append(x.keys[:0], waitSlot), append(x.base[:0], r.Next())
 	for range r.Count(3) {
 		x.key(&r)
-		x.totals[len(x.totals)-1] = r.Next()
+		x.base[len(x.base)-1] = r.Next()
 	}
 	ends, ids := slices.Grow(x.ends, r.Len()/pieceBytes), slices.Grow(x.ids, r.Len()/pieceBytes)
 	for at := start; r.Len() > 0; {
-		list, i, most := r.Rest(), 0, byte(min(len(x.found)<<pieceBits, 0x80))
+		list, i, most := r.Rest(), 0, byte(min(len(x.keys)<<pieceBits, 0x80))
 		for ; i+2 < len(list) && list[i] < most && list[i] >= 1<<pieceBits && list[i+1]&list[i+2] < 0x80; i += 2 { // most pieces have numbers that are known, and few ticks
 			ids = append(ids, uint32(list[i]))
 			at += uint64(list[i+1] & 0x7F)
@@ -107,9 +110,9 @@ func (x *lineSlab) read(b []byte, start uint64) error {
 		case h == uint64(pieceWaits):
 			x.others = append(x.others, otherRegion{len(ids), r.Uint32()})
 			continue
-		case n == uint64(len(x.found)):
+		case n == uint64(len(x.keys)):
 			x.key(&r)
-		case n > uint64(len(x.found)):
+		case n > uint64(len(x.keys)):
 			r.Fail()
 		}
 		if at += r.Next(); !r.Failed() {
@@ -126,32 +129,32 @@ func (x *lineSlab) key(r *varint.Reader) {
 	if activityOf(k.key) >= xtf.NumActivities {
 		r.Fail()
 	}
-	x.found, x.totals = append(x.found, k), append(x.totals, 0)
+	x.keys, x.base = append(x.keys, k), append(x.base, 0)
 }
 
 // order puts the keys in their order.
-func (x *lineSlab) order() {
-	x.list, x.place = x.list[:0], slices.Grow(x.place[:0], len(x.found))[:len(x.found)]
-	for i := range x.found {
-		x.list = append(x.list, uint32(i))
+func (x *lineSlab) order(o *lineOrder) {
+	o.keys, o.base = append(o.keys[:0], x.keys...), append(o.base[:0], x.base...)
+	o.list, o.place = o.list[:0], slices.Grow(o.place[:0], len(x.keys))[:len(x.keys)]
+	for i := range x.keys {
+		o.list = append(o.list, uint32(i))
 	}
-	slices.SortFunc(x.list, func(a, b uint32) int { return compareSlots(x.found[a], x.found[b]) })
-	x.keys, x.base = x.keys[:0], x.base[:0]
-	for n, i := range x.list {
-		x.place[i] = uint32(n)
-		x.keys, x.base = append(x.keys, x.found[i]), append(x.base, x.totals[i])
+	slices.SortFunc(o.list, func(a, b uint32) int { return compareSlots(o.keys[a], o.keys[b]) })
+	for n, i := range o.list {
+		o.place[i] = uint32(n)
+		x.keys[n], x.base[n] = o.keys[i], o.base[i]
 	}
-	x.wait = x.place[0]
+	x.wait = o.place[0]
 }
 
 // sum makes the sums at blocks of pieces, which get the places of their keys.
-func (x *lineSlab) sum() {
+func (x *lineSlab) sum(o *lineOrder) {
 	n := len(x.keys)
 	x.block = max(leastBlock, n)
 	x.sums = slices.Grow(x.sums[:0], (len(x.ends)+x.block-1)/x.block*n)
-	x.now = slices.Grow(x.now[:0], n)[:n]
-	clear(x.now)
-	now, place, at := x.now, x.place, x.start
+	o.now = slices.Grow(o.now[:0], n)[:n]
+	clear(o.now)
+	now, place, at := o.now, o.place, x.start
 	for ends, ids := x.ends, x.ids; len(ends) > 0; {
 		x.sums = append(x.sums, now...)
 		block := min(x.block, len(ends))

@@ -33,13 +33,11 @@ func (w *ownWaits) over(t uint64) uint64 {
 // tagCarried is the tag of what waits of slabs of lower ranks get.
 const tagCarried = 15
 
-// passBack deals out all waits and what they pass on, in three passes over the slabs of this rank: blameAll finds what each wait
-// is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other, the last slab first;
+// passBack deals out all waits and what they pass on, in three passes over the slabs of this rank, each from the last one on: blameAll
+// finds what each wait is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other;
 // dealAll deals both out, which rank 0 does on the way: no other one waits for it. The first and the last one take most of the time
-// and need no other rank. Of what fails here failed tells, for all to agree on. Collective.
+// and need no other rank. A single rank does all in one pass. Of what fails here failed tells, for all to agree on. Collective.
 func (d *Delays) passBack() (failed, err error) {
-	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
-	defer d.blamed.scratch.Drop()
 	failed, err = d.handOn(d.blameAll())
 	if failed == nil && err == nil && d.run.Comm.Rank() > 0 {
 		failed = d.dealAll()
@@ -47,15 +45,18 @@ func (d *Delays) passBack() (failed, err error) {
 	return failed, err
 }
 
-// blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 32 bytes for each slab.
+// direct reports whether each blame is found as it is dealt out.
+func (d *Delays) direct() bool { return d.run.Comm.Size() == 1 }
+
+// blamed is what is known of the waits of this rank's slabs. Memory: 48 bytes for each slab.
 type blamed struct {
 	scratch Scratch
 	slabs   []blamedSlab
 	read    []byte
 }
 
-// blamedSlab is where the scratch has what is known of the waits of a slab: of each a blame, and what it has got to pass on.
-type blamedSlab struct{ blames, passed extent }
+// blamedSlab is where the scratch has the waits of a slab, in the order of their ends, and of each a blame, and what it has got to pass on.
+type blamedSlab struct{ waits, blames, passed extent }
 
 type extent struct{ off, n int64 }
 
@@ -65,31 +66,30 @@ func (b *blamed) write(data []byte) (extent, error) {
 }
 
 // open reads an extent; the bytes stay valid until the next call.
-func (b *blamed) open(x extent) (varint.Reader, error) {
+func (b *blamed) open(x extent) ([]byte, error) {
 	b.read = slices.Grow(b.read[:0], int(x.n))[:x.n]
-	err := readFull(b.scratch, b.read, x.off)
-	return varint.Read(b.read), err
+	return b.read, readFull(b.scratch, b.read, x.off)
 }
 
-// blameAll finds what the waits of this rank's slabs are to be blamed on, but for the last slab of a single rank: that stays in hand for
-// handOn, which begins with it.
+// blameAll finds what the waits of this rank's slabs are to be blamed on.
 func (d *Delays) blameAll() error {
-	for i := range d.blamed.slabs {
+	for i := len(d.blamed.slabs) - 1; i >= 0 && !d.direct(); i-- {
 		if err := d.openSlab(d.parcels.own + i); err != nil {
 			return err
 		}
-		if d.direct = d.run.Comm.Size() == 1 && i == len(d.blamed.slabs)-1; !d.direct {
-			d.packed = d.packed[:0]
-			for n := range d.list {
-				d.blameWait(n)
-				d.packed = d.blame.append(d.packed, d.start)
-			}
-			var err error
-			if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err != nil {
-				return err
-			}
+		d.packed = d.packed[:0]
+		for n := range d.list {
+			d.blameWait(n)
+			d.one = d.blame.append(d.one[:0])
+			d.packed = append(binary.AppendUvarint(d.packed, uint64(len(d.one))), d.one...)
 		}
-		d.run.did(0.5, len(d.blamed.slabs))
+		var err error
+		if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err == nil {
+			err = d.run.did(0.35, len(d.blamed.slabs))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -122,24 +122,30 @@ func (d *Delays) handOn(failed error) (error, error) {
 
 // openBlames reads the waits of a slab, and what they are to be blamed on.
 func (d *Delays) openBlames(i int) error {
-	d.begin(d.parcels.own + i)
+	if err := d.readWaits(d.hand, d.parcels.own+i); err != nil {
+		return err
+	}
 	d.blames = d.blames[:0]
-	r, err := d.blamed.open(d.blamed.slabs[i].blames)
-	for err == nil && r.Len() > 0 {
-		w, rest := parseWait(&r, d.start)
-		if d.blames = append(d.blames, rest); !d.add(&w) {
-			return ErrDamaged
-		}
+	b, err := d.blamed.open(d.blamed.slabs[i].blames)
+	r := varint.Read(b)
+	for range d.list {
+		d.blames = append(d.blames, r.Block())
 	}
 	return cmp.Or(err, failure(&r))
 }
 
 // passSlab finds what the waits that end in a slab get, and pass on.
 func (d *Delays) passSlab(i int) error {
-	if !d.direct {
-		if err := d.openBlames(i); err != nil {
-			return err
-		}
+	var err error
+	done := 0.1
+	if d.direct() {
+		done += 0.35
+		err = d.openSlab(d.parcels.own + i)
+	} else {
+		err = d.openBlames(i)
+	}
+	if err != nil {
+		return err
 	}
 	kept := d.carried[:0]
 	for _, x := range d.carried {
@@ -157,19 +163,17 @@ func (d *Delays) passSlab(i int) error {
 			}
 		}
 	}
-	d.direct = false
 	if deal {
-		d.run.did(0.3, len(d.blamed.slabs))
-		return nil
+		return d.run.did(done+0.15, len(d.blamed.slabs))
 	}
-	d.run.did(0.15, len(d.blamed.slabs))
 	d.packed = d.packed[:0]
 	for n := range d.list {
 		d.packed = binary.AppendUvarint(d.packed, *d.passedBy(n))
 	}
-	var err error
-	d.blamed.slabs[i].passed, err = d.blamed.write(d.packed)
-	return err
+	if d.blamed.slabs[i].passed, err = d.blamed.write(d.packed); err != nil {
+		return err
+	}
+	return d.run.did(done, len(d.blamed.slabs))
 }
 
 // passedBy is what a wait of the slab has got.
@@ -235,12 +239,12 @@ func (d *Delays) circle() bool {
 // dealAll deals out what waits are, and what they have got to pass on.
 func (d *Delays) dealAll() error {
 	for i := range d.blamed.slabs {
-		passed, err := d.blamed.open(d.blamed.slabs[i].passed)
+		b, err := d.blamed.open(d.blamed.slabs[i].passed)
 		if err != nil {
 			return err
 		}
-		d.packed = append(d.packed[:0], passed.Rest()...)
-		passed = varint.Read(d.packed)
+		d.packed = append(d.packed[:0], b...)
+		passed := varint.Read(d.packed)
 		if err := d.openBlames(i); err != nil {
 			return err
 		}
@@ -250,10 +254,13 @@ func (d *Delays) dealAll() error {
 				return err
 			}
 		}
-		if err := failure(&passed); err != nil {
+		err = failure(&passed)
+		if err == nil {
+			err = d.run.did(0.15, len(d.blamed.slabs))
+		}
+		if err != nil {
 			return err
 		}
-		d.run.did(0.15, len(d.blamed.slabs))
 	}
 	return nil
 }

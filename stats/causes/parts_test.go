@@ -139,7 +139,7 @@ func TestPassOn(t *testing.T) {
 		}
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
 			got := make([]uint64, n)
-			d := &Delays{blame: blame{over: uint64(n), ended: uint64(n), waited: total}}
+			d := &Delays{hand: newHand(1), blame: blame{over: uint64(n), ended: uint64(n), waited: total}}
 			for end, at := n, total; end > 0; {
 				first := max(end-1-r.IntN(n), 0)
 				d.waits = []ownWaits{{first: uint64(first)}}
@@ -352,7 +352,7 @@ func TestSpan(t *testing.T) {
 		b = binary.AppendUvarint(b, p.ticks)
 		pieces, last = append(pieces, p), last+p.ticks
 	}
-	if err := line.parse(b, 7); err != nil {
+	if err := line.parse(b, 7, &lineOrder{}); err != nil {
 		t.Fatal(err)
 	}
 	for range 1000 {
@@ -385,7 +385,7 @@ func TestOn(t *testing.T) {
 	first := uint64(1) << pieceBits
 	b := varint.Append(nil, 0, 0, 0, first|uint64(pieceWaits), 16, 0, 5, first, 4, first*2, 32, 0, 2, 0, 17)
 	var line lineSlab
-	if err := line.parse(b, 10); err != nil || line.begun != 17 {
+	if err := line.parse(b, 10, &lineOrder{}); err != nil || line.begun != 17 {
 		t.Fatal(line.begun, err)
 	}
 	for at, want := range map[uint64]uint64{12: 16, 15: 16, 19: 16, 20: 32, 21: 32, 22: 0} {
@@ -432,7 +432,7 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 		var line lineSlab
-		if line.parse(in, 7) == nil && len(line.ends) > 0 {
+		if line.parse(in, 7, &lineOrder{}) == nil && len(line.ends) > 0 {
 			line.on(line.ends[0])
 			var sum tally
 			sum.begin(len(line.keys))

@@ -1,10 +1,10 @@
 package causes
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
@@ -35,14 +35,25 @@ type Pass struct {
 	// the location in hand
 	p      trace.P
 	of     *Location
-	line   *timeline // nil before the first instant
-	rows   queue[xtf.Wait]
+	line   timeline
+	begun  bool // line has
+	rows   waitQueue
 	met    meetings
-	done   uint64 // waits that are over
-	inside bool   // the wait in hand has begun
 	region uint32 // of pieces, where it is not that of their path; else trace.Undefined
-	k      int    // the slab in hand
-	limit  uint64 // where the slab or the run ends, or a wait begins or ends
+	slab   slabInHand
+}
+
+// waitQueue is the waits that are not over.
+type waitQueue struct {
+	queue[xtf.Wait]
+	done   uint64 // so many are over
+	inside bool   // the first one has begun
+}
+
+// slabInHand is a slab, and where it or the run ends, or a wait begins or ends.
+type slabInHand struct {
+	k     int
+	limit uint64
 }
 
 // heldRows is how many rows To waits for, since it finds all that it needs anew.
@@ -67,16 +78,16 @@ func (w *Pass) put(record []byte) error {
 	return err
 }
 
-// Deal gives the slabs what Pass left in segments of this rank's locations, and drops these. Collective.
+// Deal gives the slabs what Pass left in segments of this rank's locations, which Drop drops. Collective.
 func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 	r.parcels = newParcels(r.Comm, &r.Storage, r.Slabs, passKinds)
 	own := r.Ranges[r.Comm.Rank()]
+	r.parcels.first = own.First
 	var err error
 	for p := own.First; p < own.End && err == nil; p++ {
 		var s Segment
 		if s, err = segment(p); err == nil {
-			err = r.parcels.putAll(s)
-			s.Drop()
+			err = r.parcels.putAll(p, s)
 		}
 	}
 	return r.parcels.deliver(err)
@@ -89,33 +100,31 @@ type Segment interface {
 	Drop()
 }
 
-// putAll puts the records of a segment.
-func (x *parcels) putAll(s Segment) error {
-	if x.in == nil {
-		x.in = bufio.NewReaderSize(nil, keptBlock)
-	}
-	in := x.in
-	in.Reset(io.NewSectionReader(s, 0, s.Size()))
-	var record []byte
-	for left := s.Size(); left > 0; {
-		var head [4]byte
-		if _, err := io.ReadFull(in, head[:]); err != nil {
+// putAll takes the segment of a location, the next one of this rank: records of its own slabs stay there.
+func (x *parcels) putAll(p trace.P, s Segment) error {
+	x.kept = append(x.kept, s)
+	var head [4 + parcelHead]byte
+	for at, n := int64(0), int64(0); at < s.Size(); at += n {
+		if err := readFull(s, head[:], at); err != nil {
 			return err
 		}
-		n := int64(binary.LittleEndian.Uint32(head[:]))
-		if left -= 4 + n; left < 0 || n < parcelHead {
+		at += 4
+		n = int64(binary.LittleEndian.Uint32(head[:]))
+		slab := int(binary.LittleEndian.Uint32(head[4:])) / x.kinds
+		if n < parcelHead || n > s.Size()-at || slab >= x.slabs.count() || binary.LittleEndian.Uint32(head[8:]) != uint32(p) {
 			return ErrDamaged
 		}
-		if int64(cap(record)) < n {
-			record = make([]byte, n)
+		if slab >= x.own && slab < x.end {
+			if err := x.keep(head[4:], n-parcelHead, ^(at + parcelHead)); err != nil {
+				return err
+			}
+			continue
 		}
-		if _, err := io.ReadFull(in, record[:n]); err != nil {
+		x.read = slices.Grow(x.read[:0], int(n))[:n]
+		if err := readFull(s, x.read, at); err != nil {
 			return err
 		}
-		if int(binary.LittleEndian.Uint32(record))/x.kinds >= x.slabs.count() {
-			return ErrDamaged
-		}
-		if err := x.put(record[:n]); err != nil {
+		if err := x.put(x.read); err != nil {
 			return err
 		}
 	}
@@ -125,8 +134,8 @@ func (x *parcels) putAll(s Segment) error {
 // Begin begins a location.
 func (w *Pass) Begin(p trace.P, l *Location, sink xtf.Sink) {
 	w.slots.clear()
-	w.p, w.of, w.line, w.sink, w.met.met = p, l, nil, sink, w.met.met[:0]
-	w.done, w.inside, w.region, w.k = 0, false, trace.Undefined, 0
+	w.p, w.of, w.begun, w.sink, w.met.met = p, l, false, sink, w.met.met[:0]
+	w.rows.done, w.rows.inside, w.region, w.slab.k = 0, false, trace.Undefined, 0
 	w.script.begin(p)
 	w.head()
 }
@@ -195,17 +204,18 @@ func (w *Pass) to(t uint64, last bool) error {
 		return nil
 	}
 	w.held = 0
-	if w.line == nil {
-		w.line = newTimeline(w.of, w.run, w.script, &w.slots, w.onDevice())
+	x := &w.line
+	if !w.begun {
+		w.begun = true
+		x.begin(w.of, w.run, w.script, &w.slots, w.onDevice())
 	}
-	x := w.line
 	for {
 		more, err := w.border()
 		if err != nil {
 			return err
 		}
 		if more {
-			stop := w.limit
+			stop := w.slab.limit
 			if !last {
 				stop = min(stop, t)
 			}
@@ -213,9 +223,9 @@ func (w *Pass) to(t uint64, last bool) error {
 				w.add(x.until - x.at)
 				x.enter(x.until)
 			}
-			if more = last || w.limit < t; more && x.at < w.limit {
-				w.add(w.limit - x.at)
-				if x.at = w.limit; x.at == x.until {
+			if more = last || w.slab.limit < t; more && x.at < w.slab.limit {
+				w.add(w.slab.limit - x.at)
+				if x.at = w.slab.limit; x.at == x.until {
 					x.enter(x.at)
 				}
 			}
@@ -236,11 +246,11 @@ func (w *Pass) to(t uint64, last bool) error {
 func (w *Pass) settle() error {
 	for w.rows.more() && w.rows.head().T <= w.line.at {
 		row := w.rows.head()
-		if !w.inside {
+		if !w.rows.inside {
 			if row.T < w.line.at {
 				return fmt.Errorf("%w: waits of location %d overlap at %d", ErrDamaged, w.p, w.line.at)
 			}
-			w.inside = true
+			w.rows.inside = true
 		}
 		if row.End > w.line.at {
 			return nil
@@ -254,14 +264,16 @@ func (w *Pass) settle() error {
 
 // over ends the wait in hand.
 func (w *Pass) over(row *xtf.Wait) error {
-	if w.done >= mostWaits {
+	if w.rows.done >= mostWaits {
 		return fmt.Errorf("location %d waits more than %d times", w.p, uint64(mostWaits))
 	}
 	met := w.met.last(trace.P(row.CauseP), row.T)
-	w.waits.at(uint32(w.p), w.run.Slabs.at(row.End))
-	w.waits.buf = varint.Append(w.waits.buf, w.done, row.T, row.End-row.T, met, uint64(row.CauseP), uint64(row.Pattern))
-	w.inside = false
-	w.done++
+	k := w.run.Slabs.at(row.End)
+	w.waits.at(uint32(w.p), k)
+	x := slabWait{p: w.p, cause: trace.P(row.CauseP), pattern: row.Pattern, index: w.rows.done, begin: row.T, end: row.End, since: met}
+	w.waits.buf = x.append(w.waits.buf, w.run.Slabs.start(k))
+	w.rows.inside = false
+	w.rows.done++
 	w.rows.pop()
 	return nil
 }
@@ -272,21 +284,21 @@ func (w *Pass) border() (more bool, err error) {
 	if err := w.settle(); err != nil || at >= last && !w.rows.more() {
 		return false, err
 	}
-	if w.k < len(ends) && at >= ends[w.k] {
+	if w.slab.k < len(ends) && at >= ends[w.slab.k] {
 		w.turn()
 	}
-	w.limit = xtf.Never
+	w.slab.limit = xtf.Never
 	if at < last {
-		w.limit = last
+		w.slab.limit = last
 	}
 	switch {
-	case w.inside:
-		w.limit = min(w.limit, w.rows.head().End)
+	case w.rows.inside:
+		w.slab.limit = min(w.slab.limit, w.rows.head().End)
 	case w.rows.more():
-		w.limit = min(w.limit, w.rows.head().T)
+		w.slab.limit = min(w.slab.limit, w.rows.head().T)
 	}
-	if w.k < len(ends) {
-		w.limit = min(w.limit, ends[w.k])
+	if w.slab.k < len(ends) {
+		w.slab.limit = min(w.slab.limit, ends[w.slab.k])
 	}
 	return true, nil
 }
@@ -294,7 +306,7 @@ func (w *Pass) border() (more bool, err error) {
 // add adds the next ticks of the state of the time line.
 func (w *Pass) add(ticks uint64) {
 	if len(w.out.buf) >= parcelBlock {
-		w.out.at(uint32(w.p), w.k)
+		w.out.at(uint32(w.p), w.slab.k)
 	}
 	b := w.out.buf
 	if w.line.region != w.region {
@@ -302,7 +314,7 @@ func (w *Pass) add(ticks uint64) {
 		b = varint.Append(b, uint64(pieceWaits), uint64(w.region))
 	}
 	s, flags := &w.slots.list[w.line.slot], uint32(0)
-	if w.inside {
+	if w.rows.inside {
 		flags = pieceWaits
 		w.slots.list[0].total += ticks
 	} else {
@@ -320,17 +332,17 @@ func (w *Pass) add(ticks uint64) {
 
 // turn ends the part of a slab and begins the next one.
 func (w *Pass) turn() {
-	if w.inside {
-		w.out.at(uint32(w.p), w.k)
+	if w.rows.inside {
+		w.out.at(uint32(w.p), w.slab.k)
 		w.out.buf = varint.Append(w.out.buf, 0, w.rows.head().T)
 	}
-	w.k++
+	w.slab.k++
 	w.head()
 }
 
 // head begins the part of a slab.
 func (w *Pass) head() {
-	w.out.at(uint32(w.p), w.k)
+	w.out.at(uint32(w.p), w.slab.k)
 	w.next, w.region = 0, trace.Undefined
 	slots := w.slots.list[1:]
 	for i := range slots {
@@ -339,7 +351,7 @@ func (w *Pass) head() {
 			slots[i].number = w.next
 		}
 	}
-	w.out.buf = varint.Append(w.out.buf, w.done, w.slots.list[0].total, uint64(w.next))
+	w.out.buf = varint.Append(w.out.buf, w.rows.done, w.slots.list[0].total, uint64(w.next))
 	for i := range slots {
 		if s := &slots[i]; s.total > 0 {
 			w.out.buf = varint.Append(w.out.buf, s.key, uint64(s.node), s.total)

@@ -1,10 +1,10 @@
 package causes
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sort"
@@ -18,6 +18,7 @@ import (
 // not depend on where they end. The zero value is one slab.
 type Slabs struct {
 	Ends  []uint64 // ticks, of all slabs but the last one, ascending
+	Calls uint64   // MPI calls that Cut aimed at, 0: one slab of all
 	ranks int
 }
 
@@ -43,7 +44,7 @@ func (s *Slabs) rank(k int) int { return k * s.ranks / s.count() }
 func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.ranks }
 
 const (
-	slabCalls = 128 << 10 // MPI calls of a slab at most, about
+	slabCalls = 128 << 10 // MPI calls of a slab at most, about; many locations have larger ones, see aim
 	fewCalls  = 128       // and at least ...
 	ownCalls  = 16        // ... or so many for each location, whose totals the slab begins with
 	slabBins  = 8 << 10   // instants among which the ends are chosen
@@ -97,14 +98,11 @@ func (r *Run) Cut(c *Counts) error {
 	for _, n := range bins {
 		total += uint64(n)
 	}
-	parts := uint64(2 * r.Comm.Size())
-	if parts == 2 { // nobody waits for the first half
-		parts = 1
-	}
-	slab := max(min(slabCalls, max(total/parts, fewCalls, ownCalls*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
+	slab := r.aim(total)
 	if total < 2*slab {
 		return nil
 	}
+	r.Slabs.Calls = slab
 	for i, sum := 0, uint64(0); i < len(bins); i++ {
 		end := uint64(i+1)<<c.shift - 1
 		if sum += uint64(bins[i]); sum >= slab && end < r.Last {
@@ -115,10 +113,23 @@ func (r *Run) Cut(c *Counts) error {
 	return nil
 }
 
+// aim is how many of all MPI calls a slab has, about. Each call of the slab in hand takes memory, and each location of each slab of
+// the rank does, whether it calls or not: with the root of calls times locations over twice the ranks neither is much more than the other.
+func (r *Run) aim(total uint64) uint64 {
+	locations, ranks := r.Defs.NumLocations(), r.Comm.Size()
+	parts := 2 * ranks
+	if ranks == 1 { // nobody waits for the first half
+		parts = 1
+	}
+	most := max(slabCalls, uint64(math.Sqrt(float64(total)*float64(locations)/float64(2*ranks))))
+	return max(min(most, max(total/uint64(parts), fewCalls, ownCalls*uint64(locations))), total/mostSlab+1)
+}
+
 // Bytes of a slab in hand; see docs/memory.md.
 const (
-	callBytes   = 600      // steps, pieces of time lines, waits and what they are blamed on, of an MPI call
-	placeBytes  = 104      // of each location of each slab
+	callBytes   = 1200     // steps, pieces of time lines, waits and what they are blamed on, of an MPI call; the slab before is in hand, too
+	placeBytes  = 200      // of each location of each slab: where it is in the replay, and where its records lie
+	handBytes   = 1200     // of each location
 	streamBytes = 48 << 20 // records on their way, and sorters
 )
 
@@ -127,12 +138,13 @@ func (r *Run) Memory() int64 {
 	s := r.Slabs
 	s.ranks = r.Comm.Size()
 	own := s.first(r.Comm.Rank()+1) - s.first(r.Comm.Rank())
-	return streamBytes + callBytes*slabCalls + placeBytes*int64(own)*int64(r.Defs.NumLocations())
+	n := int64(r.Defs.NumLocations())
+	return streamBytes + callBytes*int64(max(slabCalls, r.Slabs.Calls)) + (placeBytes*int64(own)+handBytes)*n
 }
 
 // parcels is records of locations by slab, of one kind or several: put by the ranks that hold the locations, kept by those that
 // work on the slabs. Or records of slabs by location, the other way round.
-// Memory: 24 bytes for each record of this rank's slabs; the records are in the scratch.
+// Memory: 16 bytes for each record of this rank's slabs; the records are in the scratch, or where this rank's Pass left them.
 type parcels struct {
 	slabs   Slabs
 	rank    func(slab int) int // that works on it
@@ -142,7 +154,8 @@ type parcels struct {
 	box     *outbox
 	scratch Scratch
 	size    int64
-	in      *bufio.Reader
+	kept    []Segment // of this rank's locations, from the first one on
+	first   trace.P
 	buf     []byte     // not in the scratch yet
 	read    []byte     // of the slab in hand
 	list    [][]parcel // by own slab, then kind
@@ -151,7 +164,7 @@ type parcels struct {
 // keptBlock is about how much is gathered before it goes to the scratch.
 const keptBlock = 64 << 10
 
-// parcel is a record of a location.
+// parcel is a record of a location: in the scratch, or ^off is its place in the segment of the location.
 type parcel struct {
 	p   uint32
 	n   uint32
@@ -199,18 +212,26 @@ func (x *parcels) take(record []byte) error {
 	if len(record) < parcelHead {
 		return ErrDamaged
 	}
-	k := int(binary.LittleEndian.Uint32(record)) - x.own*x.kinds
-	if k < 0 || k >= len(x.list) {
-		return fmt.Errorf("%w: a record of a slab of another rank", ErrDamaged)
-	}
 	body := record[parcelHead:]
-	x.list[k] = append(x.list[k], parcel{binary.LittleEndian.Uint32(record[4:]), uint32(len(body)), x.size})
+	if err := x.keep(record, int64(len(body)), x.size); err != nil {
+		return err
+	}
 	x.size += int64(len(body))
 	x.buf = append(x.buf, body...)
 	if len(x.buf) < keptBlock {
 		return nil
 	}
 	return x.flush()
+}
+
+// keep notes where a record lies, by its head.
+func (x *parcels) keep(head []byte, n, off int64) error {
+	k := int(binary.LittleEndian.Uint32(head)) - x.own*x.kinds
+	if k < 0 || k >= len(x.list) {
+		return fmt.Errorf("%w: a record of a slab of another rank", ErrDamaged)
+	}
+	x.list[k] = append(x.list[k], parcel{binary.LittleEndian.Uint32(head[4:]), uint32(n), off})
+	return nil
 }
 
 func (x *parcels) flush() error {
@@ -255,7 +276,11 @@ func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
 			size += int(l[n].n)
 		}
 		for _, r := range l[:n] {
-			if err := readFull(x.scratch, b[at:at+int(r.n)], r.off); err != nil {
+			src, off := io.ReaderAt(x.scratch), r.off
+			if off < 0 {
+				src, off = x.kept[r.p-uint32(x.first)], ^off
+			}
+			if err := readFull(src, b[at:at+int(r.n)], off); err != nil {
 				return err
 			}
 			at += int(r.n)
@@ -268,7 +293,13 @@ func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
 	return nil
 }
 
-func (x *parcels) drop() { x.scratch.Drop() }
+func (x *parcels) drop() {
+	x.scratch.Drop()
+	for _, s := range x.kept {
+		s.Drop()
+	}
+	x.kept = nil
+}
 
 // parcelBlock is about the size at which a record is sent.
 const parcelBlock = 16 << 10

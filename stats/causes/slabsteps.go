@@ -81,7 +81,7 @@ func (x *slabSteps) readLines(r *Replay, k int) error {
 	start := r.parcels.slabs.start(k)
 	for p := range x.lines {
 		l := &x.lines[p]
-		l.start, l.ends, l.ids, l.found = start, l.ends[:0], l.ids[:0], l.found[:0]
+		l.start, l.ends, l.ids, l.keys = start, l.ends[:0], l.ids[:0], l.keys[:0]
 	}
 	return r.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 		if uint64(p) >= uint64(len(x.lines)) {
@@ -101,7 +101,7 @@ func (x *slabSteps) readLines(r *Replay, k int) error {
 				i++
 			}
 			if i < len(line.ends) {
-				if key := line.found[line.ids[i]>>pieceBits].key; activityOf(key) == xtf.ActivityMPI && uint64(key>>activityBits) < uint64(len(r.Regions)) {
+				if key := line.keys[line.ids[i]>>pieceBits].key; activityOf(key) == xtf.ActivityMPI && uint64(key>>activityBits) < uint64(len(r.Regions)) {
 					o.peer = uint32(key >> activityBits)
 				}
 			}

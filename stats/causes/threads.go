@@ -9,11 +9,12 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Kinds of waits of threads: for others at a barrier, for tasks, for locks, for what else.
+// Kinds of waits of threads: for others at a barrier, for tasks, for locks, for the end of another one, for what else.
 const (
 	waitBarrier = iota
 	waitTasks
 	waitLock
+	waitJoin
 	waitOther
 	waitKinds
 )
@@ -42,6 +43,8 @@ func (d *Within) waitKind(region uint32) uint8 {
 			return waitBarrier
 		case x.Role == trace.RoleTaskWait, strings.Contains(name, "taskwait"), strings.Contains(name, "taskgroup"):
 			return waitTasks
+		case strings.Contains(name, "join"):
+			return waitJoin
 		}
 		return waitOther
 	}
@@ -146,6 +149,24 @@ func newThreadsNow(first uint32) threadsNow {
 	return threadsNow{waits: map[uint32]*waitOfThread{}, given: map[noteName]given{}, rooted: map[uint32]bool{first: true}}
 }
 
+// waker is who let a thread go that waited until t for what no record tells: the only other one that did not wait all the time meanwhile, or
+// had ended. It is at 0 where that could be several.
+func (n *threadsNow) waker(p uint32, t uint64) (g given) {
+	for other := range n.rooted { // the order does not matter
+		w := n.waits[other]
+		switch {
+		case other == p || w != nil && w.end == xtf.Never && w.since <= n.waits[p].since:
+		case g.t > 0:
+			return given{}
+		case w != nil && w.end == xtf.Never:
+			g = given{w.since, other}
+		default:
+			g = given{t, other}
+		}
+	}
+	return g
+}
+
 // step goes on to what a thread does; jump says that its path goes over to another one at an instant.
 func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump func(t uint64, cause uint32) error) error {
 	w := n.waits[p]
@@ -157,12 +178,15 @@ func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump fu
 		case trace.NoteLock:
 			return w.kind == waitLock
 		case trace.NoteEnd:
-			return w.kind == waitOther
+			return w.kind == waitJoin
 		}
 		return w.kind == waitBarrier || w.kind == waitTasks
 	}
 	switch what {
 	case threadGives:
+		if name.class == uint8(trace.NoteEnd) {
+			n.waits[p] = &waitOfThread{since: t, end: xtf.Never, kind: waitKinds} // for nothing any more
+		}
 		if _, ok := n.given[name]; ok || len(n.given) < mostGiven {
 			n.given[name] = given{t, p}
 		}
@@ -192,6 +216,7 @@ func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump fu
 		switch {
 		case name.class == uint8(trace.NoteBegin) && ok && g.p != p:
 			n.rooted[p] = true
+			delete(n.waits, p)
 			return jump(t, g.p)
 		case ok && waited(g, trace.NoteClass(name.class)):
 			return jump(g.t, g.p)
@@ -202,6 +227,12 @@ func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump fu
 		}
 		w.end = t
 		if what == threadPauses || n.nested > 0 {
+			break
+		}
+		if w.kind == waitOther {
+			if g := n.waker(p, t); g.t > w.since {
+				return jump(g.t, g.p)
+			}
 			break
 		}
 		last := n.arrived[0]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -44,21 +45,32 @@ type timeline struct {
 	alone     openCall // outside of calls
 	outside   openCall // the caller of calls that have none
 	node      uint32   // outside of calls
-	busyNow   bool     // records tell overhead
 	location  *Location
 	run       *Run
-	calls     [5][]uint64    // of a page, see callColumns
-	call      int            // the next one there
-	first     uint64         // number of the first one
-	known     [256]knownCall // calls that were opened lately, by hash
+	in        callPage
+	known     []knownCall // calls that were opened lately, by hash
 	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
-	busy      [2]uint64 // overhead: the span in hand, or the next one; Never after the last
-	busyErr   error
+	overhead  overhead
 	device    onDevice
 	script    *replayScript // gets the MPI calls and the executions
 	slots     *slotTable
+}
+
+// callPage is the page of calls in hand.
+type callPage struct {
+	calls   [5][]uint64 // see callColumns
+	columns [5][]uint64 // their memory
+	call    int         // the next one
+	first   uint64      // number of the first one
+}
+
+// overhead is when records tell that the tracer was busy with itself.
+type overhead struct {
+	now  bool
+	busy [2]uint64 // the span in hand, or the next one; Never after the last
+	err  error
 }
 
 // callColumns are what a time line reads of calls.
@@ -126,28 +138,37 @@ func (x *slotTable) find(key uint64, node uint32) int32 {
 	return i
 }
 
-// newTimeline begins at tick 0. Intervals whose node is derived have no part in
-// the state.
-func newTimeline(l *Location, run *Run, script *replayScript, slots *slotTable, device onDevice) *timeline {
-	x := &timeline{location: l, run: run, script: script, slots: slots, device: device, outside: openCall{end: xtf.Never, activity: device.idle}}
+// knownCalls is how many calls are known.
+const knownCalls = 256
+
+// begin begins a location at tick 0, in the memory of the one before. Intervals whose node is derived have no part in the state.
+func (x *timeline) begin(l *Location, run *Run, script *replayScript, slots *slotTable, device onDevice) {
+	known := slices.Grow(x.known[:0], knownCalls)[:knownCalls]
+	clear(known)
+	*x = timeline{
+		location: l, run: run, script: script, slots: slots, device: device, outside: openCall{end: xtf.Never, activity: device.idle},
+		in: callPage{columns: x.in.columns}, known: known, stack: x.stack[:0], nodes: x.nodes[:0],
+	}
 	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
 	x.page()
 	x.intervals.Next()
 	x.nextBusy()
 	x.enter(0)
-	return x
 }
 
-// page takes the next page of calls in hand; a call at Never, which nothing reaches, is after the last one.
+// noCalls is a page after the last call: one at Never, which nothing reaches.
+var noCalls = [5][]uint64{{xtf.Never}, {0}, {0}, {0}, {0}}
+
+// page takes the next page of calls in hand.
 func (x *timeline) page() {
-	x.call = 0
+	x.in.call = 0
 	if x.location.Calls != nil {
-		if n, ok := x.location.Calls.NextColumns(x.calls[:], callColumns); ok {
-			x.first = n
+		if n, ok := x.location.Calls.NextColumns(x.in.columns[:], callColumns); ok {
+			x.in.calls, x.in.first = x.in.columns, n
 			return
 		}
 	}
-	x.calls = [5][]uint64{{xtf.Never}, {0}, {0}, {0}, {0}}
+	x.in.calls = noCalls
 }
 
 // nextBusy takes the next span of overhead.
@@ -158,13 +179,13 @@ func (x *timeline) nextBusy() {
 		_, err = io.ReadFull(x.location.Overhead, b[:])
 	}
 	if err != nil {
-		x.busy = [2]uint64{xtf.Never, xtf.Never}
+		x.overhead.busy = [2]uint64{xtf.Never, xtf.Never}
 		if err != io.EOF {
-			x.busyErr = err
+			x.overhead.err = err
 		}
 		return
 	}
-	x.busy = [2]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
+	x.overhead.busy = [2]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
 }
 
 // enter makes the state that of instant t, at which something changes.
@@ -173,12 +194,12 @@ func (x *timeline) enter(t uint64) {
 	if t >= x.change {
 		x.around(t)
 	}
-	begins := x.calls[0]
-	if begins[x.call] <= t {
+	begins := x.in.calls[0]
+	if begins[x.in.call] <= t {
 		x.enterCalls(t)
-		begins = x.calls[0]
+		begins = x.in.calls[0]
 	}
-	x.until = min(x.change, begins[x.call])
+	x.until = min(x.change, begins[x.in.call])
 	top := &x.alone
 	for n := len(x.stack); n > 0; n = len(x.stack) {
 		if c := &x.stack[n-1]; c.end > t {
@@ -202,7 +223,7 @@ func (x *timeline) place(c *openCall) {
 	if x.device.holds(activity) {
 		path, activity = x.device.path, workActivity[x.device.kind]
 	}
-	if x.busyNow {
+	if x.overhead.now {
 		switch activity {
 		case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
 		default:
@@ -226,13 +247,13 @@ func (x *timeline) around(t uint64) {
 	default:
 		x.alone.activity = xtf.ActivityOutside
 	}
-	for x.busy[1] <= t && x.busy[1] != xtf.Never {
+	for x.overhead.busy[1] <= t && x.overhead.busy[1] != xtf.Never {
 		x.nextBusy()
 	}
-	if x.busyNow = t >= x.busy[0]; x.busyNow {
-		x.change = min(x.change, x.busy[1])
+	if x.overhead.now = t >= x.overhead.busy[0]; x.overhead.now {
+		x.change = min(x.change, x.overhead.busy[1])
 	} else {
-		x.change = min(x.change, x.busy[0])
+		x.change = min(x.change, x.overhead.busy[0])
 	}
 	if x.intervals.More {
 		x.change = min(x.change, x.intervals.Row.T)
@@ -245,15 +266,15 @@ func (x *timeline) around(t uint64) {
 // enterCalls opens calls up to instant t. Calls are nested and come in
 // the order of their enters, so those opened at t decide before those that end.
 func (x *timeline) enterCalls(t uint64) {
-	for x.calls[0][x.call] <= t && x.calls[0][x.call] != xtf.Never {
-		begin, end, region, flags := x.calls[0][x.call], x.calls[1][x.call], uint32(x.calls[2][x.call]), x.calls[4][x.call]
-		n := min(int(x.calls[3][x.call]), len(x.stack))
+	for x.in.calls[0][x.in.call] <= t && x.in.calls[0][x.in.call] != xtf.Never {
+		begin, end, region, flags := x.in.calls[0][x.in.call], x.in.calls[1][x.in.call], uint32(x.in.calls[2][x.in.call]), x.in.calls[4][x.in.call]
+		n := min(int(x.in.calls[3][x.in.call]), len(x.stack))
 		up := &x.outside
 		if n > 0 {
 			up = &x.stack[n-1]
 		}
 		key := callKey{uint64(region)<<32 | flags, up.local, up.activity}
-		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56]
+		k := &x.known[(key.call*0x9E3779B97F4A7C15+uint64(up.local)*0xC2B2AE3D27D4EB4F)>>56%knownCalls]
 		if k.callKey != key || !k.set {
 			*k = knownCall{key, x.callOf(*up, region, x.activityOf(region, uint32(flags))), true, x.movesMessages(region)}
 		}
@@ -261,12 +282,12 @@ func (x *timeline) enterCalls(t uint64) {
 			x.place(&k.openCall)
 		}
 		if uint32(flags)&(xtf.FlagOutermostMPI|xtf.FlagMarker) == xtf.FlagOutermostMPI {
-			x.script.call(begin, end, x.first+uint64(x.call), k.moves)
+			x.script.call(begin, end, x.in.first+uint64(x.in.call), k.moves)
 		}
 		end = min(end, up.end)
 		x.stack = append(x.stack[:n], k.openCall)
 		x.stack[n].end = end // in place: a copy that was written in part is slow to read as a whole
-		if x.call++; x.call == len(x.calls[0]) {
+		if x.in.call++; x.in.call == len(x.in.calls[0]) {
 			x.page()
 		}
 	}
@@ -360,5 +381,5 @@ func (x *timeline) err() error {
 	if x.location.Calls != nil && x.location.Calls.Err() != nil {
 		return x.location.Calls.Err()
 	}
-	return cmp.Or(x.intervals.Err(), x.busyErr, x.device.err)
+	return cmp.Or(x.intervals.Err(), x.overhead.err, x.device.err)
 }

@@ -265,7 +265,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestTeams leaves out what is no CPU thread.
+// TestTeams leaves out what is not a CPU thread.
 func TestTeams(t *testing.T) {
 	d := &trace.Definitions{
 		LocationGroups: []trace.LocationGroup{{Type: trace.ProcessGroup, Creator: trace.Undefined}},

@@ -117,25 +117,34 @@ type walk struct {
 	sends    sentMessages
 	nodes    innermost
 
-	receives   *interval.Sums // what messages add
-	operations *interval.Sums // what collectives add
-	counts     *interval.Sums // of waits
-	spans      *interval.Sums
-	sums       summing
-	total      [xtf.NumItems]uint64 // what operations have added to an item
-	over       []xtf.Item           // with more than xtf.Most
-
-	// the call in hand
-	call     uint64
-	enter    uint64
-	region   uint32
-	without  uint8 // see Run.without
-	path     uint32
+	added    additions
+	sums     summing
+	call     call // in hand
 	messages messageWaits
 	found    []wait
 	row      xtf.Wait  // for the follower
 	host     *HostWait // the next one
 	err      error
+}
+
+// additions are what the location adds to the items of its intervals.
+type additions struct {
+	receives   *interval.Sums // of messages
+	operations *interval.Sums // of collectives
+	counts     *interval.Sums // of waits
+	spans      *interval.Sums
+	most       uint64               // of an item, see xtf.Most
+	total      [xtf.NumItems]uint64 // what operations have added to an item
+	over       []xtf.Item           // with more than most
+}
+
+// call is a call of MPI with operations.
+type call struct {
+	n       uint64 // row in CALL
+	enter   uint64
+	region  uint32
+	without uint8 // see Run.without
+	path    uint32
 }
 
 // Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
@@ -152,7 +161,7 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 	w.hosts(xtf.Never)
 	w.fail(w.received.findOrders(&w.orders.journal))
 	w.write()
-	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
+	for _, s := range []*interval.Sums{w.added.receives, w.added.operations, w.added.counts, w.added.spans} {
 		w.fail(s.Flush())
 	}
 	w.fail(in.Rows.Err())
@@ -161,16 +170,16 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 		return 0, fmt.Errorf("location %d: %w", in.P, w.err)
 	}
 	w.sums.write(out.Sums)
-	for _, item := range w.over {
+	for _, item := range w.added.over {
 		out.Components.Forget(item)
 	}
-	return uint64(len(w.over)), nil
+	return uint64(len(w.added.over)), nil
 }
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
 	done := r.done
 	w := &walk{
-		run: r, in: in, out: out, found: done.found[:0], call: xtf.Never, region: trace.Undefined, without: callSilent,
+		run: r, in: in, out: out, found: done.found[:0], call: call{n: xtf.Never, region: trace.Undefined, without: callSilent}, added: additions{most: r.most},
 		received: receives{journal: done.received.again(out.Scratch, receiveBytes), call: xtf.Never},
 		waits:    done.waits.again(out.Scratch, waitBytes),
 		orders:   orders{journal: done.orders.again(out.Scratch, orderBytes)},
@@ -180,10 +189,10 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	sums := func(items ...xtf.Item) *interval.Sums {
 		return interval.NewSums(intervals(), out.Components, items...)
 	}
-	w.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
-	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
-	w.counts = sums(xtf.ItemWaitCount)
-	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, xtf.PatternItems[:]...)...)
+	w.added.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
+	w.added.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
+	w.added.counts = sums(xtf.ItemWaitCount)
+	w.added.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, xtf.PatternItems[:]...)...)
 	r.done = w
 	return w
 }
@@ -234,7 +243,7 @@ func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
 	} else {
 		t, call = c.T, c.CallN
 	}
-	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call)
+	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call.n)
 }
 
 // messageFirst reports whether a message comes before a collective:
@@ -245,8 +254,8 @@ func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
 		return m.T < c.T
 	}
 	switch a, b := m.CallN, c.CallN; {
-	case w.call != xtf.Never && (a == w.call || b == w.call):
-		return b != w.call
+	case w.call.n != xtf.Never && (a == w.call.n || b == w.call.n):
+		return b != w.call.n
 	case a == xtf.Never || b == xtf.Never:
 		return a == xtf.Never
 	default:
@@ -256,21 +265,21 @@ func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
 
 // begin makes a call the one in hand. An operation outside of all MPI calls is its own.
 func (w *walk) begin(t, call uint64, region, path uint32) {
-	if call == w.call && call != xtf.Never {
+	if call == w.call.n && call != xtf.Never {
 		return
 	}
 	w.endCall()
 	w.hosts(t)
-	w.fail(w.out.Follower.To(w.enter)) // what comes may wait from the call before its own on, where that is a probe
-	w.call, w.enter = call, t
-	if region != w.region {
-		w.region, w.without = region, w.run.without(region)
+	w.fail(w.out.Follower.To(w.call.enter)) // what comes may wait from the call before its own on, where that is a probe
+	w.call.n, w.call.enter = call, t
+	if region != w.call.region {
+		w.call.region, w.call.without = region, w.run.without(region)
 	}
 	if uint64(path) >= uint64(len(w.in.Paths)) {
 		w.fail(fmt.Errorf("waits: location %d names call path %d of %d", w.in.P, path, len(w.in.Paths)))
 		return
 	}
-	w.path = w.in.Paths[path]
+	w.call.path = w.in.Paths[path]
 }
 
 // message takes the next message.
@@ -289,15 +298,15 @@ func (w *walk) message(m *xtf.Message) {
 		if w.run.PostPoint {
 			ready = m.Post
 		}
-		w.receives.Completion(m.End, xtf.ItemSendRecv, w.checked(xtf.ItemSendRecv, m.End-min(m.MateT, m.End)))
-		w.receives.Completion(m.End, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, m.MateT-min(m.MateT, ready)))
+		w.added.receives.Completion(m.End, xtf.ItemSendRecv, w.added.checked(xtf.ItemSendRecv, m.End-min(m.MateT, m.End)))
+		w.added.receives.Completion(m.End, xtf.ItemPotentialSync, w.added.checked(xtf.ItemPotentialSync, m.MateT-min(m.MateT, ready)))
 	}
 }
 
 // send takes a send whose receiver comes after the call that completes it begins.
 func (w *walk) send(m *xtf.Message) {
-	without := w.without
-	if m.Call.Region != w.region {
+	without := w.call.without
+	if m.Call.Region != w.call.region {
 		without |= w.run.without(m.Call.Region)
 	}
 	if without&callSilent != 0 {
@@ -313,36 +322,36 @@ func (w *walk) send(m *xtf.Message) {
 
 // collective takes the next collective.
 func (w *walk) collective(c *xtf.Collective) {
-	if w.without&callTests == 0 {
+	if w.call.without&callTests == 0 {
 		w.found = collWaits(w.found, c)
 	}
 	if c.Ordinal != xtf.Never {
-		w.operations.Point(c.T, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
-		w.operations.Point(c.T, xtf.ItemVariation, w.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))
+		w.added.operations.Point(c.T, xtf.ItemPotentialSync, w.added.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
+		w.added.operations.Point(c.T, xtf.ItemVariation, w.added.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))
 	}
 }
 
 // checked returns what an operation adds to an item, 0 where the location has too much of it.
-func (w *walk) checked(item xtf.Item, v uint64) uint64 {
+func (a *additions) checked(item xtf.Item, v uint64) uint64 {
 	switch {
-	case slices.Contains(w.over, item):
+	case slices.Contains(a.over, item):
 		return 0
-	case v > w.run.most-w.total[item]:
-		w.over = append(w.over, item)
+	case v > a.most-a.total[item]:
+		a.over = append(a.over, item)
 		return 0
 	}
-	w.total[item] += v
+	a.total[item] += v
 	return v
 }
 
 // endCall notes the waits of the call in hand.
 func (w *walk) endCall() {
-	if m := &w.messages; w.without&callOutside == 0 && (m.waits() || len(w.found) > 0) {
+	if m := &w.messages; w.call.without&callOutside == 0 && (m.waits() || len(w.found) > 0) {
 		w.found = m.append(w.found)
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
-			w.row = xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
-			w.note(w.call, w.enter)
+			w.row = xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.call.path}
+			w.note(w.call.n, w.call.enter)
 			w.out.Follower.Wait(&w.row)
 		}
 	}
@@ -400,13 +409,13 @@ func (w *walk) write() {
 func (w *walk) add(x *xtf.Wait) {
 	row, _ := w.out.Waits.Append()
 	x.Put(row)
-	w.spans.Span(x.T, x.End, xtf.PatternItem(x.Pattern))
+	w.added.spans.Span(x.T, x.End, xtf.PatternItem(x.Pattern))
 	switch x.Pattern & xtf.WaitOrderMask {
 	case xtf.WaitOrderSame:
-		w.spans.Span(x.T, x.End, xtf.ItemLateSenderSame)
+		w.added.spans.Span(x.T, x.End, xtf.ItemLateSenderSame)
 	case xtf.WaitOrderDifferent:
-		w.spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
+		w.added.spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
 	}
-	w.counts.Point(x.T, xtf.ItemWaitCount, 1)
+	w.added.counts.Point(x.T, xtf.ItemWaitCount, 1)
 	w.sums.add(place{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
 }

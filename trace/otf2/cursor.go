@@ -54,85 +54,35 @@ func (c *cursor) u8() uint8 {
 	return v
 }
 
-// raw reads n bytes as one unsigned number.
-func (c *cursor) raw(n int) uint64 {
-	p := c.take(n)
-	var x uint64
-	if c.big {
-		for _, v := range p {
-			x = x<<8 | uint64(v)
-		}
-		return x
+// raw reads n bytes, at most 8, as one unsigned number.
+func (c *cursor) raw(n uint8) uint64 {
+	p := c.take(int(n))
+	var b [8]byte
+	copy(b[:], p)
+	if len(p) == 0 || !c.big {
+		return binary.LittleEndian.Uint64(b[:])
 	}
-	for i, v := range p {
-		x |= uint64(v) << (8 * i)
-	}
-	return x
+	return integer(b[:], n, true)
 }
 
-func (c *cursor) raw16() uint16 { return uint16(c.raw(2)) }
 func (c *cursor) raw32() uint32 { return uint32(c.raw(4)) }
-
-func (c *cursor) raw64() uint64 {
-	p := c.take(8)
-	if p == nil {
-		return 0
-	}
-	if c.big {
-		return binary.BigEndian.Uint64(p)
-	}
-	return binary.LittleEndian.Uint64(p)
-}
+func (c *cursor) raw64() uint64 { return c.raw(8) }
 
 // v32 and v64 read compressed integers: a count byte and so many significant
 // bytes, 0xFF for all ones. Forms longer than needed are accepted.
-func (c *cursor) v32() uint32 {
-	if x, ok := c.word(4); ok {
-		return uint32(x)
-	}
+func (c *cursor) v32() uint32 { return uint32(c.compressed(4)) }
+func (c *cursor) v64() uint64 { return c.compressed(8) }
+
+func (c *cursor) compressed(most uint8) uint64 {
 	n := c.u8()
 	switch {
-	case n == 0xFF:
-		return trace.Undefined
-	case n > 4:
+	case n <= most:
+		return c.raw(n)
+	case n != 0xFF:
 		c.fail()
 		return 0
 	}
-	return uint32(c.raw(int(n)))
-}
-
-func (c *cursor) v64() uint64 {
-	if x, ok := c.word(8); ok {
-		return x
-	}
-	n := c.u8()
-	switch {
-	case n == 0xFF:
-		return trace.Undefined64
-	case n > 8:
-		c.fail()
-		return 0
-	}
-	return c.raw(int(n))
-}
-
-// word reads a compressed integer of at most so many bytes by one load, which
-// may reach after the record into what follows it in memory.
-func (c *cursor) word(most int) (uint64, bool) {
-	at := c.pos + 1
-	if c.state != fine || at > len(c.b) || at+8 > cap(c.b) {
-		return 0, false
-	}
-	n := int(c.b[c.pos])
-	if n > most || at+n > len(c.b) {
-		return 0, false
-	}
-	c.pos = at + n
-	p := c.b[at : at+8]
-	if c.big {
-		return binary.BigEndian.Uint64(p) >> (64 - 8*n), true
-	}
-	return binary.LittleEndian.Uint64(p) & masks[n&15], true
+	return trace.Undefined64 // its lower half is trace.Undefined
 }
 
 func (c *cursor) fail() {
@@ -183,7 +133,7 @@ func (c *cursor) value(t trace.ValueType) uint64 {
 	case trace.TypeUint8, trace.TypeInt8:
 		return uint64(c.u8())
 	case trace.TypeUint16, trace.TypeInt16:
-		return uint64(c.raw16())
+		return c.raw(2)
 	case trace.TypeFloat:
 		return uint64(c.raw32())
 	case trace.TypeDouble:
@@ -195,10 +145,4 @@ func (c *cursor) value(t trace.ValueType) uint64 {
 		return uint64(c.v32())
 	}
 	return c.v64()
-}
-
-// masks keep the low n bytes of a word.
-var masks = [16]uint64{
-	0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF,
-	0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF,
 }

@@ -198,10 +198,10 @@ func (o *outcome) checkPrefix(t *testing.T, whole outcome, what string, clock bo
 	damage, _ := o.diags.Severity()
 	same := sameRecords(o.records, whole.records)
 	if !same && damage < trace.Warning {
-		t.Errorf("%s: %d events that differ without a word: %v", what, o.events, o.diags)
+		t.Errorf("%s: %d events that differ without a report: %v", what, o.events, o.diags)
 	}
 	if !clock && o.events <= whole.events && o.archive.Definitions().NumLocations() > 0 && !sameRecords(o.records, whole.records[:o.events]) {
-		t.Errorf("%s: the %d events are no prefix", what, o.events)
+		t.Errorf("%s: the %d events are not a prefix", what, o.events)
 	}
 	if o.events > whole.events {
 		t.Errorf("%s: %d events", what, o.events)
@@ -244,7 +244,7 @@ func TestBitFlips(t *testing.T) {
 	t.Logf("%d flips changed values that nothing checks", silent)
 }
 
-// TestRefusals has inputs that are no readable archive, each refused by name.
+// TestRefusals has inputs that are not a readable archive, each refused by name.
 func TestRefusals(t *testing.T) {
 	files := smallArchive(t, Options{})
 	anchor := files["traces.otf2"]
@@ -355,7 +355,7 @@ func TestSurvivals(t *testing.T) {
 }
 
 // TestMissingLocalDefinitions: a location that alone has lost its local definitions is left out, for its times and references
-// mean nothing without them. Where no location has any, they are taken as they stand. Either is damage.
+// mean nothing without them. Where no location has any, they are taken as they are. Either is damage.
 func TestMissingLocalDefinitions(t *testing.T) {
 	d := &trace.Definitions{}
 	add(d, trace.DefString, trace.String{})
@@ -445,7 +445,9 @@ func TestAbsurdCounts(t *testing.T) {
 	}
 	rec := func(id byte, payload ...byte) []byte {
 		e := encoder{}
-		e.record(id, payload)
+		at := e.begin(id)
+		e.b = append(e.b, payload...)
+		e.end(at)
 		return e.b
 	}
 	stamp := []byte{5, 1, 0, 0, 0, 0, 0, 0, 0}

@@ -18,18 +18,15 @@ const (
 	firstRecord  = 0x0A // smaller ids are control items
 )
 
-// The fast paths decode records that with their time stamp take less than margin
-// bytes, and not in the last margin bytes of a window. One checks the count bytes
-// of integers after loading what they lead to, so that after the data of a
-// window there is room for the loads of a damaged record.
+// The fast path decodes records that with their time stamp take less than margin
+// bytes, and not near the end of a window.
 const (
 	margin    = 64
-	room      = margin + 4*256
 	stampSize = 9 // of a time stamp, which may stand before a record
 )
 
 // decoder turns the bytes of a chunk into events. The window buf holds data up
-// to end and room more bytes after; final tells that no data follow.
+// to end; final tells that no data follow.
 type decoder struct {
 	buf   []byte
 	pos   int
@@ -37,7 +34,7 @@ type decoder struct {
 	final bool // the window reaches the end of the chunk
 	last  bool // the chunk is the file's last
 	big   bool
-	quick bool // the fast paths can decode this chunk
+	quick bool // the fast path can decode this chunk
 
 	loc   *local
 	iv    *interval  // clock interval of the current time

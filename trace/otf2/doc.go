@@ -67,8 +67,4 @@
 //			...
 //		}
 //	}
-//
-// The inner loop of decoding little-endian chunks uses package unsafe on 64-bit
-// little-endian machines (fast_unsafe.go). Big-endian chunks, and what that loop
-// does not know, take the plain one (plain.go); with the build tag purego all do.
 package otf2

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -32,10 +33,13 @@ func order(big bool) byteOrder {
 
 func (e *encoder) u8(v uint8) { e.b = append(e.b, v) }
 
-func (e *encoder) raw16(v uint16) { e.b = order(e.big).AppendUint16(e.b, v) }
 func (e *encoder) raw32(v uint32) { e.b = order(e.big).AppendUint32(e.b, v) }
 
-// raw64 writes every time stamp: it makes no call that is not inlined.
+func (e *encoder) stamp(raw uint64) {
+	e.u8(idTime)
+	e.raw64(raw)
+}
+
 func (e *encoder) raw64(v uint64) {
 	if e.big {
 		e.b = binary.BigEndian.AppendUint64(e.b, v)
@@ -66,17 +70,13 @@ func (e *encoder) significant(v uint64) {
 	if n == 0 && e.old {
 		n = 1
 	}
+	end := len(e.b) + 1 + n
 	e.b = append(e.b, uint8(n))
 	if e.big {
-		for i := n - 1; i >= 0; i-- {
-			e.b = append(e.b, uint8(v>>(8*i)))
-		}
-		return
+		v <<= 64 - 8*n
 	}
-	for range n {
-		e.b = append(e.b, uint8(v))
-		v >>= 8
-	}
+	e.raw64(v)
+	e.b = e.b[:end]
 }
 
 // str appends a string, up to its first zero byte: the format ends it there.
@@ -86,13 +86,20 @@ func (e *encoder) str(s string) {
 	e.b = append(e.b, 0)
 }
 
+// bytes appends n bytes packed 8 a word, first byte lowest.
+func (e *encoder) bytes(n uint64, words []uint64) {
+	for i := range n {
+		e.u8(uint8(words[i/8] >> (8 * (i % 8))))
+	}
+}
+
 // value is the reverse of cursor.value.
 func (e *encoder) value(t trace.ValueType, v uint64) {
 	switch t {
 	case trace.TypeUint8, trace.TypeInt8:
 		e.u8(uint8(v))
 	case trace.TypeUint16, trace.TypeInt16:
-		e.raw16(uint16(v))
+		e.b = order(e.big).AppendUint16(e.b, uint16(v))
 	case trace.TypeFloat:
 		e.raw32(uint32(v))
 	case trace.TypeDouble:
@@ -108,16 +115,19 @@ func (e *encoder) value(t trace.ValueType, v uint64) {
 	}
 }
 
-// record appends id, length and payload.
-func (e *encoder) record(id uint8, payload []byte) {
-	e.u8(id)
-	if len(payload) < 0xFF {
-		e.u8(uint8(len(payload)))
-	} else {
-		e.u8(0xFF)
-		e.raw64(uint64(len(payload)))
+// begin appends id and a place for the length of a record, and returns where its payload begins.
+func (e *encoder) begin(id uint8) int {
+	e.b = append(e.b, id, 0)
+	return len(e.b)
+}
+
+// end writes the length of the record whose payload began there.
+func (e *encoder) end(at int) {
+	n := len(e.b) - at
+	if e.b[at-1] = uint8(n); n >= 0xFF {
+		e.b[at-1] = 0xFF
+		e.b = slices.Insert(e.b, at, order(e.big).AppendUint64(nil, uint64(n))...)
 	}
-	e.b = append(e.b, payload...)
 }
 
 // defWriter is the writing Visitor of definition records.

@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,18 +16,16 @@ import (
 // refMap translates local references of one kind to global ones. References
 // that the table does not have stay as they are.
 type refMap struct {
-	dense        []uint32 // by local reference
-	keys, values []uint64 // else: sorted pairs
+	dense  []uint32 // by local reference
+	sparse map[uint64]uint64
 }
 
 func (m *refMap) at(v uint64) uint64 {
 	if v < uint64(len(m.dense)) {
 		return uint64(m.dense[v])
 	}
-	if m.keys != nil {
-		if i, ok := slices.BinarySearch(m.keys, v); ok {
-			return m.values[i]
-		}
+	if x, ok := m.sparse[v]; ok {
+		return x
 	}
 	return v
 }
@@ -49,7 +46,7 @@ type ClockOffset struct {
 
 // newRefMap builds the table, nil-like where every pair maps to itself. Memory:
 // 4 bytes for each local reference up to the largest if they are dense, else
-// 16 for each pair.
+// about 40 for each pair.
 func newRefMap(kind trace.RefKind, pairs [][2]uint64) refMap {
 	same, top, narrow := true, uint64(0), kind != trace.RefLocation
 	for i, p := range pairs {
@@ -73,13 +70,9 @@ func newRefMap(kind trace.RefKind, pairs [][2]uint64) refMap {
 			m.dense[p[0]] = uint32(p[1])
 		}
 	default:
-		sorted := slices.Clone(pairs)
-		slices.SortStableFunc(sorted, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
-		for _, p := range sorted {
-			if n := len(m.keys); n > 0 && m.keys[n-1] == p[0] {
-				continue
-			}
-			m.keys, m.values = append(m.keys, p[0]), append(m.values, p[1])
+		m.sparse = make(map[uint64]uint64, len(pairs))
+		for _, p := range slices.Backward(pairs) {
+			m.sparse[p[0]] = p[1]
 		}
 	}
 	return m
@@ -97,7 +90,7 @@ type local struct {
 
 // dense reports whether the references of frequent records translate by index.
 func (l *local) dense() bool {
-	return l.maps[trace.RefRegion].keys == nil && l.maps[trace.RefComm].keys == nil
+	return l.maps[trace.RefRegion].sparse == nil && l.maps[trace.RefComm].sparse == nil
 }
 
 // Ids of local definition records; all others are those of global ones.

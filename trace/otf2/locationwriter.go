@@ -17,10 +17,8 @@ type LocationWriter struct {
 	inverse [trace.NumRefKinds]*inverse // nil: references stay
 	clock   clock
 	last    uint64 // raw time of the last stamp
-	enc     encoder
-	body    encoder
+	old     bool   // the spelling of trace format 1
 	inexact uint64 // time stamps that no raw time corrects to, written a tick or so early: of offsets that grow
-	quick   bool   // neither tables nor clock nor old spelling
 }
 
 // inverse translates global references to local ones.
@@ -76,13 +74,14 @@ func (l *LocationWriter) writeLocal(name string) error {
 			}
 		}
 		for _, o := range l.def.Offsets {
-			body, framed := l.w.encoder(), l.w.encoder()
-			body.raw64(o.Time)
-			body.v64(uint64(o.Offset))
-			body.raw64(math.Float64bits(o.Deviation))
-			framed.record(idClockOffset, body.b)
+			enc := l.w.encoder()
+			at := enc.begin(idClockOffset)
+			enc.raw64(o.Time)
+			enc.v64(uint64(o.Offset))
+			enc.raw64(math.Float64bits(o.Deviation))
+			enc.end(at)
 			if err == nil {
-				err = f.add(framed.b)
+				err = f.add(enc.b)
 			}
 		}
 	}
@@ -93,22 +92,23 @@ func (l *LocationWriter) writeLocal(name string) error {
 }
 
 func (l *LocationWriter) table(m Mapping) []byte {
-	body, framed := l.w.encoder(), l.w.encoder()
-	body.u8(uint8(m.Kind))
-	body.v64(uint64(len(m.Pairs)))
+	enc := l.w.encoder()
+	at := enc.begin(idMappingTable)
+	enc.u8(uint8(m.Kind))
+	enc.v64(uint64(len(m.Pairs)))
 	sparse := uint8(0)
 	if l.def.Sparse {
 		sparse = 1
 	}
-	body.u8(sparse)
+	enc.u8(sparse)
 	for _, p := range m.Pairs {
 		if l.def.Sparse {
-			body.v64(p[0])
+			enc.v64(p[0])
 		}
-		body.v64(p[1])
+		enc.v64(p[1])
 	}
-	framed.record(idMappingTable, body.b)
-	return framed.b
+	enc.end(at)
+	return enc.b
 }
 
 // Events returns the number of events written so far.
@@ -119,12 +119,7 @@ func (l *LocationWriter) Bytes() uint64 { return l.out.bytes + uint64(len(l.out.
 
 // Add writes the events of b. Times must not decrease.
 func (l *LocationWriter) Add(b *trace.Batch) error {
-	for i := 0; i < len(b.Events); i++ {
-		if l.quick {
-			if i = l.addQuick(b, i); i == len(b.Events) {
-				break
-			}
-		}
+	for i := range b.Events {
 		e := &b.Events[i]
 		if err := l.add(b, e); err != nil {
 			return fmt.Errorf("otf2: location %d event %d (%v): %w", l.w.defs.Location(l.p).Ref, l.out.count, e.Kind, err)
@@ -134,30 +129,31 @@ func (l *LocationWriter) Add(b *trace.Batch) error {
 }
 
 func (l *LocationWriter) add(b *trace.Batch, e *trace.Event) error {
-	l.enc.b = l.enc.b[:0]
-	if err := l.encode(b, e); err != nil {
+	raw := l.raw(e.Time)
+	enc := encoder{b: l.out.buf, big: l.out.big, old: l.old}
+	if len(enc.b) == headerSize || raw != l.last {
+		enc.stamp(raw)
+	}
+	at := len(enc.b)
+	if err := l.encode(&enc, b, e); err != nil {
 		return err
 	}
-	raw := l.raw(e.Time)
 	if l.out.count > 0 && raw < l.last {
 		return fmt.Errorf("time %d before its predecessor", e.Time)
 	}
-	const stampSize = 9
-	if !l.out.fits(stampSize + len(l.enc.b)) {
+	if record := enc.b[at:]; !l.out.fits(stampSize + len(record)) {
+		record = slices.Clone(record)
 		if err := l.out.next(); err != nil {
 			return err
 		}
-		if !l.out.fits(stampSize + len(l.enc.b)) {
-			return fmt.Errorf("%d bytes, chunk of %d: %w", len(l.enc.b), l.out.size, ErrTooLong)
+		if !l.out.fits(stampSize + len(record)) {
+			return fmt.Errorf("%d bytes, chunk of %d: %w", len(record), l.out.size, ErrTooLong)
 		}
+		enc.b = l.out.buf
+		enc.stamp(raw)
+		enc.b = append(enc.b, record...)
 	}
-	if len(l.out.buf) == headerSize || raw != l.last {
-		stamp := encoder{b: append(l.out.buf, idTime), big: l.enc.big}
-		stamp.raw64(raw)
-		l.out.buf = stamp.b
-		l.last = raw
-	}
-	l.out.buf = append(l.out.buf, l.enc.b...)
+	l.out.buf, l.last = enc.b, raw
 	l.out.count++
 	return nil
 }
@@ -196,48 +192,47 @@ func (l *LocationWriter) local(k trace.RefKind, v uint64) (uint64, error) {
 	return v, nil
 }
 
-// encode appends attribute list and record of e to l.enc.
-func (l *LocationWriter) encode(b *trace.Batch, e *trace.Event) error {
+// encode appends attribute list and record of e.
+func (l *LocationWriter) encode(enc *encoder, b *trace.Batch, e *trace.Event) error {
 	info := e.Kind.Info()
 	if e.Kind == trace.Enter || e.Kind == trace.Leave {
 		if e.Flags == 0 {
 			ref, err := l.local(trace.RefRegion, uint64(e.Ref))
-			l.enc.u8(uint8(e.Kind))
-			l.enc.v32(uint32(ref))
+			enc.u8(uint8(e.Kind))
+			enc.v32(uint32(ref))
 			return err
 		}
 	}
 	fields, list, attributes, surplus := b.Layout(e)
 	if e.Flags&trace.HasAttributes != 0 {
-		if err := l.attributes(attributes); err != nil {
+		if err := l.attributes(enc, attributes); err != nil {
 			return err
 		}
-	}
-	l.body.b = l.body.b[:0]
-	if err := l.fields(e, info, fields, list); err != nil {
-		return err
-	}
-	if len(surplus) > 0 {
-		l.bytes(surplus[0], surplus[1:])
 	}
 	if info.Singleton {
 		if len(surplus) > 0 {
 			return fmt.Errorf("this record has no length and takes no more bytes")
 		}
-		l.enc.u8(uint8(e.Kind))
-		l.enc.b = append(l.enc.b, l.body.b...)
-		return nil
+		enc.u8(uint8(e.Kind))
+		return l.fields(enc, e, info, fields, list)
 	}
-	l.enc.record(uint8(e.Kind), l.body.b)
+	at := enc.begin(uint8(e.Kind))
+	if err := l.fields(enc, e, info, fields, list); err != nil {
+		return err
+	}
+	if len(surplus) > 0 {
+		enc.bytes(surplus[0], surplus[1:])
+	}
+	enc.end(at)
 	return nil
 }
 
-func (l *LocationWriter) fields(e *trace.Event, info *trace.Info, fields, list []uint64) error {
+func (l *LocationWriter) fields(enc *encoder, e *trace.Event, info *trace.Info, fields, list []uint64) error {
 	if e.Kind == trace.Enter || e.Kind == trace.Leave {
 		fields = []uint64{uint64(e.Ref)}
 	}
 	if info.List == trace.PayloadList {
-		l.bytes(fields[0], list)
+		enc.bytes(fields[0], list)
 		return nil
 	}
 	for i, f := range info.Fields {
@@ -247,20 +242,20 @@ func (l *LocationWriter) fields(e *trace.Event, info *trace.Info, fields, list [
 		}
 		switch f.Width {
 		case trace.U8:
-			l.body.u8(uint8(v))
+			enc.u8(uint8(v))
 		case trace.U32:
-			l.body.v32(uint32(v))
+			enc.v32(uint32(v))
 		case trace.Stamp:
-			l.body.raw64(l.raw(trace.Time(v)))
+			enc.raw64(l.raw(trace.Time(v)))
 		default:
-			l.body.v64(v)
+			enc.v64(v)
 		}
 	}
 	switch info.List {
 	case trace.MetricList:
 		for pair := range slices.Chunk(list, 2) {
-			l.body.u8(uint8(pair[0]))
-			l.body.v64(pair[1])
+			enc.u8(uint8(pair[0]))
+			enc.v64(pair[1])
 		}
 	case trace.StringList:
 		for _, v := range list {
@@ -268,22 +263,15 @@ func (l *LocationWriter) fields(e *trace.Event, info *trace.Info, fields, list [
 			if err != nil {
 				return err
 			}
-			l.body.v32(uint32(ref))
+			enc.v32(uint32(ref))
 		}
 	}
 	return nil
 }
 
-// bytes appends n bytes packed 8 a word, first byte lowest.
-func (l *LocationWriter) bytes(n uint64, words []uint64) {
-	for i := range n {
-		l.body.u8(uint8(words[i/8] >> (8 * (i % 8))))
-	}
-}
-
-func (l *LocationWriter) attributes(words []uint64) error {
-	l.body.b = l.body.b[:0]
-	l.body.v32(uint32(len(words) / 2))
+func (l *LocationWriter) attributes(enc *encoder, words []uint64) error {
+	at := enc.begin(idAttributes)
+	enc.v32(uint32(len(words) / 2))
 	for pair := range slices.Chunk(words, 2) {
 		t := trace.ValueType(pair[0] >> 32)
 		ref, err := l.local(trace.RefAttribute, uint64(uint32(pair[0])))
@@ -294,11 +282,11 @@ func (l *LocationWriter) attributes(words []uint64) error {
 		if err != nil {
 			return err
 		}
-		l.body.v32(uint32(ref))
-		l.body.u8(uint8(t))
-		l.body.value(t, v)
+		enc.v32(uint32(ref))
+		enc.u8(uint8(t))
+		enc.value(t, v)
 	}
-	l.enc.record(idAttributes, l.body.b)
+	enc.end(at)
 	return nil
 }
 

@@ -88,12 +88,12 @@ func TestLocalProblems(t *testing.T) {
 	l := &local{offsets: []ClockOffset{{Time: 5, Offset: 9}}, mappings: []Mapping{mapping(trace.RefRegion, [2]uint64{0, 3})}}
 	l.seal("x.def")
 	if l.diags.Count(trace.DiagSingleOffset) != 1 || l.clock.correct(77) != 77 {
-		t.Error("one offset corrects nothing and is told")
+		t.Error("one offset corrects nothing and is reported")
 	}
 	l = &local{offsets: []ClockOffset{{Time: 5, Offset: 9}, {Time: 5, Offset: 9}}}
 	l.seal("x.def")
 	if l.diags.Count(trace.DiagBadLocalDef) != 1 {
-		t.Error("equal times are told")
+		t.Error("equal times are reported")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestRefMap(t *testing.T) {
 		}
 	}
 	same := newRefMap(trace.RefRegion, [][2]uint64{{0, 0}, {5, 5}})
-	if same.dense != nil || same.keys != nil {
+	if same.dense != nil || same.sparse != nil {
 		t.Error("a table that changes nothing is kept")
 	}
 }

@@ -162,7 +162,7 @@ func TestFirstFormat(t *testing.T) {
 	}
 }
 
-// TestFastPath compares the fast paths with the careful one, which is all that a
+// TestFastPath compares the fast path with the careful one, which is all that a
 // sparse table leaves.
 func TestFastPath(t *testing.T) {
 	sources := map[string]trace.Source{"ring": newRing(2, 3000), "complete": completeSource(4, true), "metrics": longLists()}
@@ -269,7 +269,7 @@ func TestDiscard(t *testing.T) {
 	equalSources(t, src, a)
 }
 
-// carefulRecords reads a location without the fast paths.
+// carefulRecords reads a location without the fast path.
 func carefulRecords(t testing.TB, a *Archive, p trace.P) []record {
 	t.Helper()
 	st, err := a.Stream(p)
@@ -304,7 +304,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestListAtEnd has lists of metrics, which the fast paths decode up to a length,
+// TestListAtEnd has lists of metrics, which the fast path decodes up to a length,
 // at every place of a window and of the end of a file that was cut.
 func TestListAtEnd(t *testing.T) {
 	src := longLists()

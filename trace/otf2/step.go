@@ -18,7 +18,7 @@ const (
 const noMark = 0xFF
 
 // step decodes any record: items up to and including one event. It is the
-// careful twin of fast and plain.
+// careful twin of fast.
 func (d *decoder) step(b *trace.Batch) progress {
 	c := cursor{b: d.buf[:d.end], pos: d.pos, big: d.big}
 	for {

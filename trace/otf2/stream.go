@@ -148,7 +148,7 @@ func (a *Archive) windowOf() *[]byte {
 	if b, ok := a.windows.Get().(*[]byte); ok {
 		return b
 	}
-	b := make([]byte, a.window+room)
+	b := make([]byte, a.window)
 	return &b
 }
 
@@ -191,14 +191,10 @@ func (r *chunkReader) open() error {
 // follow. A window too small for one record doubles.
 func (r *chunkReader) fill() error {
 	rest := copy(r.buf, r.buf[r.pos:r.end])
-	size := len(r.buf) - room
-	if rest == size {
-		size *= 2
-		grown := make([]byte, size+room)
-		copy(grown, r.buf[:rest])
-		r.buf = grown
+	if rest == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, rest)...)
 	}
-	n := int(min(int64(size-rest), r.limit-r.off))
+	n := int(min(int64(len(r.buf)-rest), r.limit-r.off))
 	got, err := r.s.file.ReadAt(r.buf[rest:rest+n], r.off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("otf2: %s: byte %d: %w", r.s.path, r.off, err)
@@ -206,13 +202,8 @@ func (r *chunkReader) fill() error {
 	r.pos, r.end = 0, rest+got
 	r.off += int64(got)
 	r.final = r.off >= r.limit || got < n
-	clear(r.buf[r.end : r.end+room])
 	return nil
 }
-
-// plainRun is how many records after one that fast does not know are decoded
-// before it tries again.
-const plainRun = 16
 
 // Next fills b: with as many events as it has room for, up to a few thousand,
 // and no more than its words allow. An empty batch gets memory.
@@ -228,14 +219,9 @@ func (r *chunkReader) Next(b *trace.Batch) error {
 	events, words := min(cap(b.Events), batchEvents), min(cap(b.Args), batchWords)-spareWords
 	for !r.done && len(b.Events) < events && len(b.Args) <= words {
 		if r.quick && r.timed && !r.listed {
-			limit := events
-			if !r.big {
-				r.fast(b, events)
-				limit = min(events, len(b.Events)+plainRun)
-			}
-			r.plain(b, limit)
-			if len(b.Events) >= limit {
-				continue
+			r.fast(b, events)
+			if len(b.Events) >= events {
+				break
 			}
 		}
 		switch r.step(b) {

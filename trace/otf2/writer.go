@@ -138,14 +138,14 @@ func (w *Writer) definitions(f *chunkWriter) (count uint64, id uint64, err error
 		if l, ok := d.record.(*trace.Location); ok {
 			d.record = w.counted(l)
 		}
-		body := defWriter{encoder: w.encoder(), kind: d.kind}
-		if d.record.Visit(&body); body.long {
+		enc := defWriter{encoder: w.encoder(), kind: d.kind}
+		at := enc.begin(uint8(d.kind))
+		if d.record.Visit(&enc); enc.long {
 			return 0, 0, fmt.Errorf("otf2: %s: a list of more than 255 elements in a definition of kind %d: %w", f.file.Name(), d.kind, ErrTooLong)
 		}
-		framed := w.encoder()
-		framed.record(uint8(d.kind), body.b)
-		h.Write(framed.b)
-		if err := f.add(framed.b); err != nil {
+		enc.end(at)
+		h.Write(enc.b)
+		if err := f.add(enc.b); err != nil {
 			return 0, 0, err
 		}
 		count++
@@ -264,7 +264,7 @@ func (w *Writer) Location(p trace.P) (*LocationWriter, error) {
 	if uint64(p) >= uint64(w.defs.NumLocations()) {
 		return nil, fmt.Errorf("otf2: no location with ordinal %d, there are %d", p, w.defs.NumLocations())
 	}
-	l := &LocationWriter{w: w, p: p, enc: w.encoder(), body: w.encoder()}
+	l := &LocationWriter{w: w, p: p, old: w.o.TraceFormat == 1}
 	base := filepath.Join(w.dir, w.name, strconv.FormatUint(w.defs.Location(p).Ref, 10))
 	if w.o.Local != nil {
 		if def := w.o.Local(p); def != nil {
@@ -274,7 +274,6 @@ func (w *Writer) Location(p trace.P) (*LocationWriter, error) {
 			l.def = def
 		}
 	}
-	l.quick = !l.enc.old && len(l.clock.intervals) == 0 && l.inverse == [trace.NumRefKinds]*inverse{}
 	if err := l.writeLocal(base + ".def"); err != nil {
 		return nil, err
 	}

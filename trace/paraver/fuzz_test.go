@@ -1,6 +1,7 @@
 package paraver
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -120,7 +121,7 @@ func FuzzIndex(f *testing.F) {
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\r\n\nc"), uint8(1))
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
-		l := newLines(&pieces{b, int(step)%7 + 1})
+		l := &lines{r: bufio.NewReaderSize(&pieces{b, int(step)%7 + 1}, readAtOnce), limit: longestHead}
 		var got [][]byte
 		for {
 			line, long, err := l.next()

@@ -31,10 +31,6 @@ type lines struct {
 	whole  bool   // the line returned last had its end
 }
 
-func newLines(r io.Reader) *lines {
-	return &lines{r: bufio.NewReaderSize(r, readAtOnce), limit: longestHead}
-}
-
 // next returns the next line without its end, valid until the next call. A line
 // longer than the limit is stepped over: of that one long alone is returned.
 // Errors of the stream come after the last line, io.EOF too.
@@ -76,7 +72,7 @@ type records struct {
 
 // newRecords reads the head, of so many bytes at most.
 func newRecords(r io.Reader, most int) (*records, error) {
-	x := &records{lines: newLines(r)}
+	x := &records{lines: &lines{r: bufio.NewReaderSize(r, readAtOnce), limit: longestHead}}
 	for {
 		line, long, err := x.lines.next()
 		switch {

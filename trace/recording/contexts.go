@@ -141,7 +141,7 @@ func (t *contextTree) add(p *process, c, parent *context, above contextRef) cont
 				name = filepath.Base(c.at.Module)
 			}
 		}
-		above = t.below(above, t.function(shorten(name), f), t.line(f))
+		above = t.below(above, t.function(shorten(name), c.at.Module, f), t.line(f))
 		above.frame = true
 	}
 	return above
@@ -160,14 +160,14 @@ func isStart(function string) bool {
 	return name == "_start"
 }
 
-// function returns the region of a function.
-func (t *contextTree) function(name string, f *Frame) uint32 {
-	b := t.b
-	key := name + "\x00\x00" + f.File
+// function returns the region of a function of a program or library.
+func (t *contextTree) function(name, module string, f *Frame) uint32 {
+	b, of := t.b, trace.DescribeFunction(module)
+	key := name + "\x00\x00" + f.File + "\x00" + of
 	ref, ok := b.regions[key]
 	if !ok {
 		ref = uint32(len(b.d.Regions))
-		r := trace.Region{Ref: ref, Name: b.str(name), CanonicalName: b.str(name), Description: b.str(""), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmCompiler}
+		r := trace.Region{Ref: ref, Name: b.str(name), CanonicalName: b.str(name), Description: b.str(of), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmCompiler}
 		if f.File != "" && f.Begin > 0 {
 			r.SourceFile, r.BeginLine, r.EndLine = b.file(f), f.Begin, f.Begin
 		}

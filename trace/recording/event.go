@@ -143,7 +143,7 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 	case evPcontrol:
 		b.Append(t, trace.ParameterInt, 0, paramLevel, uint64(int64(n[0]>>1)^-int64(n[0]&1)))
 		if n[1] > 0 {
-			b.Append(t, trace.ParameterString, 0, paramName, uint64(r.p.textRef(n[1]-1)))
+			b.Append(t, trace.ParameterString, 0, paramName, uint64(ref(r.p.textRefs, n[1]-1)))
 		}
 	}
 }

@@ -383,49 +383,30 @@ func (c *scan) process() error {
 
 func (c *scan) thread(thread int) error {
 	f := &c.p.files[thread]
-	h, err := os.Open(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	defer h.Close()
-	b := make([]byte, windowBytes)
 	c.lead, c.calls, c.teams = false, 0, [2]int{}
-	for w := f.first; w < windows(f.size); w++ {
-		n, err := h.ReadAt(b, int64(w)*windowBytes)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		r := &reader{p: c.p}
-		r.open(b[:n], uint64(w))
+	return c.p.eachWindow(f, f.first, func(w int, r *reader) {
 		if f.first > 0 && w == f.first {
 			f.opens = []uint64{}
-			c.lead = inCall(r.b, r.last)
+			c.lead = inCall(*r)
 		}
-		var x raw
-		for at := (place{thread: thread, window: w}); ; at.event++ {
-			n := x.decode(r.b, r.last)
-			if n == 0 {
-				break
-			}
-			r.b, r.last = r.b[n:], x.t
+		at := place{thread: thread, window: w}
+		for x := range r.events {
 			if f.first > 0 {
-				c.begins(f, &x, at)
+				c.begins(f, x, at)
 			}
 			if c.lead {
-				c.earlier(&x)
+				c.earlier(x)
 				c.skip(at)
 				c.lead = x.kind != evLeave
-				continue
+			} else {
+				if f.first > 0 {
+					c.ends(x, at)
+				}
+				c.event(x, at)
 			}
-			if f.first > 0 {
-				c.ends(&x, at)
-			}
-			c.event(&x, at)
+			at.event++
 		}
-	}
-	return nil
+	})
 }
 
 // operates gives take an operation that has its last event, or its only one.
@@ -575,10 +556,9 @@ func (c *scan) ends(x *raw, at place) {
 }
 
 // inCall reports whether events begin inside of a call.
-func inCall(b []byte, last uint64) bool {
-	var x raw
-	for n := x.decode(b, last); n > 0; n = x.decode(b, last) {
-		switch b, last = b[n:], x.t; x.kind {
+func inCall(r reader) bool {
+	for x := range r.events {
+		switch x.kind {
 		case evLeave:
 			return true
 		case evEnter, evRegionEnter, evRegionLeave:

@@ -408,7 +408,6 @@ func (p *process) opened(n uint64) ioFile {
 	}
 	return p.ioFiles[n-1]
 }
-func (p *process) textRef(n uint64) uint32 { return ref(p.textRefs, n) }
 
 // nameRef returns the region of a name; 0 is the program.
 func (p *process) nameRef(n uint64) uint32 {

@@ -324,7 +324,7 @@ func TestCounters(t *testing.T) {
 }
 
 // TestOrder has windows and clocks by which time would run backwards: an archive of such a recording could not be written.
-// What keeps the order is there, the rest is told.
+// What keeps the order is there, the rest is reported.
 func TestOrder(t *testing.T) {
 	leave := event{evRegionLeave, 5, []uint64{1}}
 	clocks := func(list ...uint64) []byte {

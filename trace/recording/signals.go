@@ -3,8 +3,6 @@ package recording
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,28 +62,13 @@ func (p *process) survived() bool {
 	if p.signal.thread < 0 || p.signal.thread >= len(p.files) {
 		return false
 	}
-	f := &p.files[p.signal.thread]
-	h, err := os.Open(f.path)
-	if err != nil {
-		return false
-	}
-	defer h.Close()
-	b := make([]byte, windowBytes)
-	for w := max(f.first, windows(f.size)-2); w < windows(f.size); w++ { // the last one may be prepared for events that did not come
-		n, err := h.ReadAt(b, int64(w)*windowBytes)
-		if err != nil && err != io.EOF {
-			return false
+	f, on := &p.files[p.signal.thread], false
+	err := p.eachWindow(f, max(f.first, windows(f.size)-2), func(_ int, r *reader) { // the last one may be prepared for events that did not come
+		for x := range r.events {
+			on = on || x.t > p.signal.t
 		}
-		r := &reader{p: p}
-		r.open(b[:n], uint64(w))
-		var x raw
-		for n := x.decode(r.b, r.last); n > 0; n = x.decode(r.b, r.last) {
-			if r.b, r.last = r.b[n:], x.t; x.t > p.signal.t {
-				return true
-			}
-		}
-	}
-	return false
+	})
+	return err == nil && on
 }
 
 // ending says which signal or error ended the process, and where, "" for none.

@@ -141,12 +141,10 @@ func (s *Source) addresses() []Address {
 			}
 		}
 	}
-	slices.SortFunc(list, compareAddresses)
+	slices.SortFunc(list, func(a, b Address) int {
+		return cmp.Or(strings.Compare(a.Module+"\x00"+a.ID, b.Module+"\x00"+b.ID), cmp.Compare(a.Offset, b.Offset))
+	})
 	return list
-}
-
-func compareAddresses(a, b Address) int {
-	return cmp.Or(strings.Compare(a.Module+"\x00"+a.ID, b.Module+"\x00"+b.ID), cmp.Compare(a.Offset, b.Offset))
 }
 
 // Most bytes of a name and of the frames at one address: the recorder reckons with them where the archive is bounded.

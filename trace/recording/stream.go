@@ -3,9 +3,11 @@ package recording
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -142,6 +144,38 @@ func (r *reader) open(b []byte, number uint64) {
 		r.b = nil
 		r.damage("window %d: checksum mismatch, it was changed after it was written", number)
 	}
+}
+
+// events are those of a window as they are written.
+func (r *reader) events(yield func(x *raw) bool) {
+	var x raw
+	for n := x.decode(r.b, r.last); n > 0; n = x.decode(r.b, r.last) {
+		if r.b, r.last = r.b[n:], x.t; !yield(&x) {
+			return
+		}
+	}
+}
+
+// eachWindow shows the windows of a file from one on. A file that is not there has none.
+func (p *process) eachWindow(f *file, from int, see func(w int, r *reader)) error {
+	h, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer h.Close()
+	b := make([]byte, windowBytes)
+	for w := from; w < windows(f.size); w++ {
+		n, err := h.ReadAt(b, int64(w)*windowBytes)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		r := &reader{p: p}
+		r.open(b[:n], uint64(w))
+		see(w, r)
+	}
+	return nil
 }
 
 func (r *reader) damage(format string, args ...any) {

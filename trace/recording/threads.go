@@ -110,13 +110,8 @@ func (s *Source) Alone() (ranks []int) {
 	return ranks
 }
 
-// teams defines a communicator for the teams of each process, whose members are all threads that were in one, and one for its POSIX
-// threads and those that made them.
-func (b *definer) teams(s *Source) {
-	b.crews(s, trace.ParadigmOpenMP, "OpenMP", func(p *process) *crew { return &p.team })
-	b.crews(s, trace.ParadigmPthread, "POSIX", func(p *process) *crew { return &p.contingent })
-}
-
+// crews defines a communicator for the teams of each process, whose members are all threads that were in one, or for its POSIX threads
+// and those that made them.
 func (b *definer) crews(s *Source, paradigm trace.ParadigmID, name string, of func(p *process) *crew) {
 	var all []uint64
 	for _, p := range s.processes {

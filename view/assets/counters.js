@@ -47,10 +47,16 @@ export class Counters {
     return this.app.meta.counters[this.app.state.counter] ? 34 : 0;
   }
 
+  // row is the one whose readings of a counter are shown: the selected one, else that of the recorder which reads it, else the first.
+  row(metric) {
+    const {app} = this;
+    return app.state.sel ? app.here() : app.names.recorder(metric) ?? app.here();
+  }
+
   // wanted are the curves of the window: [counter, location].
   wanted() {
     const {app} = this;
-    const list = this.lane() ? [[app.state.counter, app.here()]] : [];
+    const list = this.lane() ? [[app.state.counter, this.row(app.state.counter)]] : [];
     for (let k = Math.max(0, Math.floor(app.state.rows[0])); k < app.state.rows[1] && app.timeline.used?.group === 1 && !app.order.groups; k++) {
       const l = app.names.of(app.order.at(k));
       if (l && l.counter >= 0 && list.length < mostCurves) list.push([l.counter, l.location]);

@@ -12,7 +12,7 @@ export function ask(title, label, hint, answer, live) {
     replace(list, ...items);
   };
   const form = el('form', {}, input, el('button', {type: 'submit'}, 'OK'), el('button', {type: 'button', onclick: () => d.close()}, 'Close'));
-  // Who types fast and presses Enter means the text that stands there: the list may still be that of its beginning.
+  // Who types fast and presses Enter means the text that is there: the list may still be that of its beginning.
   let timer = 0;
   let asked = {};
   const look = (text) => {

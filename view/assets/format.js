@@ -3,7 +3,7 @@
 const grouped = new Intl.NumberFormat();
 const three = new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3});
 const allThree = new Intl.NumberFormat(undefined, {minimumSignificantDigits: 3, maximumSignificantDigits: 3});
-const percent = new Intl.NumberFormat(undefined, {style: 'percent', maximumFractionDigits: 1});
+const percent = new Intl.NumberFormat(undefined, {style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1});
 
 export function count(n) {
   return n === null || n === undefined ? '–' : grouped.format(n);

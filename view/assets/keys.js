@@ -2,7 +2,7 @@ import {$, el, replace} from './dom.js';
 import {recall, remember} from './theme.js';
 
 // One table holds every key, what it does and what `?` says about it. Single letters can be switched off, for people
-// whose speech input types them; keys that are no letters stay.
+// whose speech input types them; keys that are not letters stay.
 
 const keyTable = [
   ['w', 'zoom in at the pointer'], ['s', 'zoom out at the pointer'],

@@ -8,7 +8,8 @@ export class Legend {
     const {answer, meta, state} = app;
     this.app = app;
     this.buttons = []; // [button, field of the state, letter]
-    const items = answer.classes.map((name, s) => [name, 's' + s, 'hide', s.toString(36)]).filter(([name]) => name);
+    const there = new Set([0, ...meta.regions.map((r) => r.class), ...(app.second?.meta.regions || []).map((r) => r.class)]); // with own code
+    const items = answer.classes.map((name, s) => [name, 's' + s, 'hide', s.toString(36)]).filter(([name], s) => name && there.has(s));
     items.splice(1, 0, ['no function recorded', 'gap', 'hide', 'g']);
     if (meta.waits) items.push(['waiting', 'wait', 'off', 'w']);
     if (meta.rows) items.push(['messages', 'message', 'off', 'm']);

@@ -10,6 +10,7 @@ export class Names {
 
   // of is the location of a row, or null until it is known.
   of(row) {
+    if (row < 0 || row >= this.total) return null;
     const c = Math.floor(row / chunk);
     const have = this.chunks.get(c);
     if (have === undefined) this.fetch(c);
@@ -46,6 +47,11 @@ export class Names {
     }
   }
 
+  // recorder is the first row, among those known, of a recorder that reads a counter.
+  recorder(counter) {
+    return [...this.chunks.values()].flatMap((list) => list || []).find((l) => l.counter === counter)?.location;
+  }
+
   label(row) {
     const l = this.of(row);
     if (!l) return 'row ' + row;
@@ -61,13 +67,15 @@ export class Names {
     const a = this.of(from);
     const b = this.of(last);
     if (!a || !b) return `rows ${from}–${last}`;
-    return a.process === b.process ? 'rank ' + a.process : `ranks ${a.process}–${b.process}`;
+    if (a.process !== b.process) return `ranks ${a.process}–${b.process}`;
+    const whole = this.of(from - 1)?.process !== a.process && this.of(last + 1)?.process !== a.process;
+    return 'rank ' + a.process + (whole ? '' : `, rows ${from}–${last}`);
   }
 
   // short is group, for where there is little room.
   short(from, to) {
     const text = this.group(from, to);
-    return text.length > 13 ? text.replace(/^(ranks|rows) /, '') : text;
+    return text.length > 13 ? text.replace(/^(ranks|rows|rank \d+, rows) /, '') : text;
   }
 
   // ranks is the set of processes of some rows, for requests; empty for all of them.

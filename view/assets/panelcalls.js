@@ -39,7 +39,7 @@ export class CallPanel {
     }
     const top = nodes.find((n) => n.path.join('\n') === this.path.join('\n')) || null;
     const shown = nodes.filter((n) => !top || n === top || this.path.every((name, d) => n.path[d] === name));
-    return {...a, nodes: shown, top, whole: top ? top.value : nodes.filter((n) => n.parent < 0).reduce((sum, n) => sum + n.value, 0)};
+    return {...a, nodes: shown, top, whole: top ? top.value : this.metric === 'inclusive' ? a.time : nodes.filter((n) => n.parent < 0).reduce((sum, n) => sum + n.value, 0)};
   }
 
   async show() {
@@ -54,7 +54,7 @@ export class CallPanel {
     const cls = (n) => (n.region >= 0 ? app.meta.regions[n.region].class : 0);
     const paths = table(`call paths of the ${part(app)}` + (a.more ? `, without ${count(a.more)} of less time` : '') + (a.folded ? `; ${count(a.folded)} calls count as their callers' own time` : ''), [
       {head: 'path', of: (n) => el('span', {class: 'indent' + Math.min(4, n.depth)}, swatch(cls(n)), ' ', link(n.name, () => this.go(n.path), 'let this path fill the graph'))},
-      {head: 'share', n: true, of: (n) => share(n.value / (a.whole || 1)), by: (n) => n.value},
+      {head: 'of ' + time(a.whole), n: true, of: (n) => share(n.value / (a.whole || 1)), by: (n) => n.value},
       {head: 'time', n: true, of: (n) => time(n.inclusive), by: (n) => n.inclusive},
       {head: 'in itself', n: true, of: (n) => time(n.exclusive), by: (n) => n.exclusive},
       {head: 'waiting', n: true, of: (n) => (n.waits ? time(n.waits) : ''), by: (n) => n.waits},

@@ -155,12 +155,13 @@ export class RankPanels {
   async counters() {
     const {app} = this;
     if (!app.meta.counters.length) return [el('p', {class: 'note'}, 'The trace has no counters. Score-P records some with SCOREP_METRIC_PAPI.')];
-    const row = app.here();
-    const metric = app.meta.counters[app.state.counter ?? app.names.of(row)?.counter] || app.meta.counters[0];
+    await app.names.sure(0); // recorders are known by their rows
+    const metric = app.meta.counters[app.state.counter ?? app.names.of(app.here())?.counter] || app.meta.counters[0];
+    const row = app.counters.row(metric.id);
     const choose = el('select', {id: 'metric', 'aria-label': 'Counter', onchange: (e) => app.state.change({counter: Number(e.target.value)})},
       ...app.meta.counters.map((m) => el('option', {value: m.id, selected: m.id === metric.id}, m.name)));
     const v = await app.ask('counter', {metric: metric.id, loc: row, t: app.panels.span(), bins: 512});
-    const head = el('p', {}, choose, ` ${app.names.label(row)}` + (metric.unit ? `, in ${metric.unit}` : '') + (metric.description ? `. ${metric.description} ` : ' '),
+    const head = el('p', {}, choose, ` ${app.names.label(row)}` + (metric.unit ? `, in ${metric.unit}` : '') + (metric.description && metric.description !== metric.name ? `. ${metric.description} ` : ' '),
       app.state.counter === null ? link('show it above the timeline', () => app.state.change({counter: metric.id})) : link('take the lane away', () => app.state.change({counter: null})));
     const r = rangeOf(v);
     if (!r) return [head, el('p', {class: 'note'}, 'No reading of this counter on this row in the window. Select another row.')];
@@ -296,7 +297,7 @@ export class RankPanels {
 }
 
 // timeParts are the series that add up to the time of ranks in one of the runs. Collectives come without barriers; waits and
-// the whole time are no parts next to the others.
+// the whole time are not parts next to the others.
 export function timeParts(p) {
   return p.series.filter((s) => s.class >= 0 && (s.first.some((v) => v > 0) || s.second.some((v) => v > 0)));
 }

@@ -16,9 +16,9 @@ export function part(app) {
   return app.source.static ? 'whole run' : 'visible window';
 }
 
-// sourceOf is where a function stands, as far as the trace tells.
+// sourceOf is where a function is, as far as the trace tells.
 export function sourceOf(region) {
-  if (!region || !region.file) return null;
+  if (!region?.file?.includes('.')) return null; // some writers name a paradigm there
   return region.line ? `${region.file}:${region.line}` : region.file;
 }
 
@@ -106,7 +106,7 @@ export class TimePanels {
       out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch wait'}), ' waits: ' + this.app.word(w.pattern)), facts([
         ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
         ['ended by', w.ended ? this.ended(w) : 'not known'],
-        ['launched', {queued: 'behind another one of its stream', late: 'after the wait began, by another thread'}[w.launch]]])));
+        ['launched', {queued: 'after another one of its stream', late: 'after the wait began, by another thread'}[w.launch]]])));
     }
     return out;
   }
@@ -146,9 +146,9 @@ export class TimePanels {
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
       {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);
-    const all = s.functions.reduce((sum, f) => sum + Number(about(f.exclusive)), 0) || 1;
+    const all = s.time || 1;
     const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
-    const functions = table('functions of the ' + part(app) + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
+    const functions = table(`functions of the ${part(app)}, with their shares of ${this.time(s.time)} on all rows` + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
       {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.state.change({fn: f.region === app.state.fn || f.region < 0 ? null : f.region}), 'show this function alone in its colour; / finds its calls')), by: (f) => f.name},
       {head: 'share', of: (f) => (vague(f.exclusive) ? '–' : stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all)))},
       {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},

@@ -7,7 +7,7 @@ const quick = 600; // ms
 const numbers = (pattern, text) => pattern.exec(text || '')?.slice(1).map(Number) || null;
 const number = (v) => numbers(/^([0-9]{1,9})$/, v)?.[0] ?? null;
 
-// What the address has beside window, selection and marks: name there, field, value of a text, and text of a value where it is another
+// What the address has in addition to window, selection and marks: name there, field, value of a text, and text of a value where it is another
 // one. Without a text the value is the default.
 const fields = [
   ['tab', 'tab', (v) => v], // '': the selection's where there is one, else statistics

@@ -224,7 +224,8 @@ export class Timeline {
       if (!l?.last) continue;
       for (const [from, to, word] of [[t0, Math.min(l.first, t1), 'before'], [Math.max(l.last, t0), t1, 'after']]) {
         const x = Math.max(box.x, this.x(from)) + 4;
-        if (to > from) ctx.fillText(cut(ctx, app.word(word), this.x(to) - x - 4), x, this.y(row + 0.5));
+        const fits = [app.word(word), word].find((text) => ctx.measureText(text).width <= this.x(to) - x - 4);
+        if (to > from && fits) ctx.fillText(fits, x, this.y(row + 0.5));
       }
     }
   }

@@ -48,19 +48,6 @@ func (c *iterations) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// Repeats implements [simnet.Periodic].
-func (c *iterations) Repeats(process uint32, first, period, n uint64) (uint64, error) {
-	calls := uint64(len(c.shapes[c.of[process]].calcs))
-	if c.jitter != 0 || period%calls != 0 || first == 0 && c.shapes[c.of[process]].trail != none {
-		return 0, nil
-	}
-	last := c.count * calls // the entry after the last call
-	if first+period > last {
-		return 0, nil
-	}
-	return min(n, (last-first-period)/period), nil
-}
-
 func (c *iterations) time(process uint32, it uint64, number int32) int64 {
 	return Jitter(process, it*c.perIteration+uint64(number), c.base, c.jitter) * Nanosecond
 }

@@ -1,0 +1,233 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// entryWriter writes sorted entries, for matching, with the table of their peers. Of a location it makes the CHANNEL and CHAN
+// arrays of them, which leave out what was canceled.
+type entryWriter struct {
+	Stream
+	size    uint64 // bytes so far
+	peers   []PeerRange
+	memory  [blockBytes]byte
+	open    block // of entries that came one by one
+	last    Operation
+	out     ChannelOutputs
+	channel xtf.Channel // in hand
+	rows    uint64      // of Chan
+}
+
+// ChannelOutputs is where the channels of a location go.
+type ChannelOutputs struct {
+	Channels, Chan *xtf.ArrayBuilder // nil: they are not wanted
+	Canceled       map[uint64]bool   // postings of sends that match nothing
+}
+
+// add writes an entry.
+func (w *entryWriter) add(e *entry) error {
+	if e.Direction == xtf.ChannelSend && w.out.Canceled[e.Posting] {
+		e.Flags |= entryCanceled
+	}
+	if w.open != nil && (w.open.full() || w.open.location() != e.p || w.open.key() != e.Key) {
+		w.close()
+	}
+	if w.open == nil {
+		w.open, w.last = beginBlock(w.memory[:], &e.Key, e.p), noOperation
+	}
+	w.open = w.open.add(&e.Operation, &w.last)
+	return w.err
+}
+
+// write writes a block of entries.
+func (w *entryWriter) write(b block) error {
+	w.close()
+	if len(w.out.Canceled) == 0 {
+		w.put(b)
+		return w.err
+	}
+	e := entry{Key: b.key(), p: b.location()}
+	b.each(func(o *Operation) {
+		e.Operation = *o
+		_ = w.add(&e) // what fails stays in w.err
+	})
+	return w.err
+}
+
+func (w *entryWriter) flush() error {
+	w.close()
+	return w.Stream.Flush()
+}
+
+// close writes the block that is open.
+func (w *entryWriter) close() {
+	if w.open != nil {
+		w.put(w.open)
+	}
+	w.open = nil
+}
+
+func (w *entryWriter) put(b block) {
+	k := b.key()
+	w.peers = extendRanges(w.peers, &k, b.operations(), w.size)
+	if w.out.Channels != nil {
+		w.addChannel(&k, b)
+	}
+	w.size += uint64(len(b))
+	w.err = w.AddRow(b)
+}
+
+// addChannel adds a block to its channel.
+func (w *entryWriter) addChannel(k *Key, b block) {
+	c := &w.channel
+	if key := xtf.ChannelKey(k.Peer, k.Comm); c.Count == 0 || c.Key != key || c.Tag != k.Tag || c.Direction != k.Direction {
+		w.endChannel()
+		*c = xtf.Channel{Key: key, Tag: k.Tag, Direction: k.Direction, First: w.rows}
+	}
+	b.each(func(o *Operation) {
+		if o.Flags&entryCanceled != 0 {
+			return
+		}
+		c.Count++
+		w.rows++
+		c.Bytes += o.Bytes
+		row, _ := w.out.Chan.Append()
+		xtf.SetU64(row, 0, o.Row)
+	})
+}
+
+func (w *entryWriter) endChannel() {
+	if w.channel.Count > 0 {
+		row, _ := w.out.Channels.Append()
+		w.channel.Put(row)
+	}
+}
+
+// cursor reads a run of entries forwards.
+type cursor struct {
+	data  io.ReaderAt
+	at    uint64 // of what is not yet in buf
+	left  uint64 // entries, those of the block in hand too
+	store []byte
+	buf   []byte // what was read and is not yet taken
+	n     uint64 // entries of the block in hand that are not yet taken
+	body  []byte // of them
+	e     entry  // the newest one
+	have  bool   // it is not yet taken
+}
+
+const cursorBytes = 32 << 10
+
+// newCursor reads count entries from the block at a byte of data on, fewer if there are no more, through store, which may be
+// shared by cursors that are not used at the same time.
+func newCursor(data io.ReaderAt, at, count uint64, store []byte) cursor {
+	return cursor{data: data, at: at, left: count, store: store}
+}
+
+// begin begins the next block, if the one in hand is at its end. It returns the size of the block that was begun.
+func (c *cursor) begin() (size int, err error) {
+	if c.n > 0 || c.left == 0 {
+		return 0, nil
+	}
+	if len(c.buf) < blockBytes {
+		c.buf = c.store[:copy(c.store, c.buf)]
+		n, err := c.data.ReadAt(c.store[len(c.buf):], int64(c.at))
+		if err != nil && err != io.EOF {
+			return 0, fmt.Errorf("channel entries: %w", err)
+		}
+		c.at += uint64(n)
+		if c.buf = c.store[:len(c.buf)+n]; len(c.buf) == 0 {
+			c.left = 0
+			return 0, nil
+		}
+	}
+	b := block(c.buf)
+	if len(b) < blockHead || len(b) < b.size() || b.operations() == 0 {
+		return 0, errEntries
+	}
+	c.n, c.body, c.buf = b.operations(), b[blockHead:b.size()], b[b.size():]
+	c.e.Key, c.e.p, c.e.Operation = b.key(), b.location(), noOperation
+	return b.size(), nil
+}
+
+var errEntries = errors.New("damaged channel entries")
+
+// peek returns the next entry without taking it, nil at the end.
+func (c *cursor) peek() (*entry, error) {
+	if c.have {
+		return &c.e, nil
+	}
+	if _, err := c.begin(); err != nil || c.left == 0 {
+		return nil, err
+	}
+	n := c.e.take(c.body)
+	if n == 0 {
+		return nil, errEntries
+	}
+	c.body, c.have = c.body[n:], true
+	return &c.e, nil
+}
+
+// take drops the entry that peek returned, which stays as it is until the next peek.
+func (c *cursor) take() {
+	c.have = false
+	c.n--
+	c.left--
+}
+
+// eachEntry calls f for the entries of a range of a source.
+func (m *matcher) eachEntry(s *source, r *PeerRange, f func(e *entry)) {
+	c := newCursor(s.data, r.At, r.Count, make([]byte, cursorBytes))
+	m.each(&c, r.Count, f)
+}
+
+// each calls f for so many entries.
+func (m *matcher) each(c *cursor, count uint64, f func(e *entry)) {
+	for range count {
+		e, err := c.peek()
+		if m.fail(err); e == nil {
+			return
+		}
+		f(e)
+		c.take()
+	}
+}
+
+// source is the channel entries of one process at its home rank.
+type source struct {
+	process uint32
+	data    io.ReaderAt
+	peers   []PeerRange
+}
+
+// ranges returns the peer ranges with peers in [lo, hi).
+func (s *source) ranges(lo, hi uint32) []PeerRange {
+	search := func(p uint32) int {
+		a, b := 0, len(s.peers)
+		for a < b {
+			m := (a + b) / 2
+			if !s.peers[m].Coll && s.peers[m].Peer < p {
+				a = m + 1
+			} else {
+				b = m
+			}
+		}
+		return a
+	}
+	return s.peers[search(lo):search(hi)]
+}
+
+// tail returns the ranges of collectives, by ascending communicator, and of
+// operations whose peer is not known.
+func (s *source) tail() []PeerRange {
+	i := len(s.peers)
+	for i > 0 && (s.peers[i-1].Coll || s.peers[i-1].Peer == trace.Undefined) {
+		i--
+	}
+	return s.peers[i:]
+}

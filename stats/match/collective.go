@@ -1,0 +1,269 @@
+package match
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// roundInstances is the number of collective instances reduced at a time over
+// all ranks. Memory: 150 bytes each, and twice 100 encoded.
+const roundInstances = 32 << 10
+
+// commCount is the number of instances on one communicator.
+type commCount struct {
+	comm uint32
+	n    uint64
+}
+
+// member is the collectives of one local process on one communicator.
+type member struct {
+	src       *source
+	PeerRange        // the entries that are left, from the block on that was read last
+	passed    uint64 // entries before them
+	base      uint64 // number of the communicator's first instance in the common numbering
+}
+
+// pass passes over the blocks before n entries more.
+func (x *member) pass(c *cursor, n uint64) error {
+	for {
+		size, err := c.begin()
+		if err != nil || c.n == 0 || c.n > n {
+			return err
+		}
+		n -= c.n
+		x.At, x.passed, x.Count = x.At+uint64(size), x.passed+c.n, x.Count-c.n
+		c.left, c.n = c.left-c.n, 0
+	}
+}
+
+// collectives matches the operations of communicators: the members at home here, and what all ranks know of them.
+type collectives struct {
+	m       *matcher
+	members []member // by the first instance of their communicator
+}
+
+// matchCollectives numbers the instances of all communicators one after the
+// other and reduces them in rounds, see combining.
+func (cs *collectives) matchCollectives() {
+	local := cs.localMembers()
+	table, err := mpi.TreeReduce(cs.m.Comm, local, encodeCounts, decodeCounts, mergeCounts)
+	if cs.m.fail(err); err != nil {
+		return
+	}
+	b, err := encodeCounts(table)
+	cs.m.fail(err)
+	if b, err = cs.m.Comm.Bcast(b, 0); err != nil {
+		cs.m.fail(err)
+		return
+	}
+	if table, err = decodeCounts(b); err != nil {
+		cs.m.fail(err)
+		return
+	}
+	var total uint64
+	base := make(map[uint32]uint64, len(table))
+	for _, c := range table {
+		base[c.comm] = total
+		total += c.n
+	}
+	for i := range cs.members {
+		cs.members[i].base = base[cs.members[i].Comm]
+	}
+	slices.SortStableFunc(cs.members, func(a, b member) int { return cmp.Compare(a.base, b.base) })
+	for lo := uint64(0); lo < total; lo += cs.m.RoundInstances {
+		cs.m.report.Rounds++
+		if err := cs.collectiveRound(lo, min(lo+cs.m.RoundInstances, total)); err != nil {
+			cs.m.fail(err)
+			return
+		}
+	}
+}
+
+// localMembers lists the collectives of the processes at home here, settles those on communicators of one process, and returns
+// how many there are on each of the others.
+func (cs *collectives) localMembers() []commCount {
+	most := make(map[uint32]uint64)
+	for i := range cs.m.sources {
+		s := &cs.m.sources[i]
+		for _, r := range s.tail() {
+			if !r.Coll {
+				continue
+			}
+			x := member{src: s, PeerRange: r}
+			if cs.m.Defs.IsSelf(r.Comm) {
+				cs.settleSelf(x)
+				continue
+			}
+			cs.members = append(cs.members, x)
+			most[r.Comm] = max(most[r.Comm], r.Count)
+		}
+	}
+	var list []commCount
+	for c, n := range most {
+		list = append(list, commCount{c, n})
+	}
+	slices.SortFunc(list, func(a, b commCount) int { return cmp.Compare(a.comm, b.comm) })
+	return list
+}
+
+func (cs *collectives) settleSelf(x member) {
+	k := uint64(0)
+	cs.m.eachEntry(x.src, &x.PeerRange, func(e *entry) {
+		own := cs.memberInstance(&x, e)
+		cs.deliverColl(&own, &x, k, e)
+		k++
+	})
+}
+
+// collectiveRound reduces instances [lo, hi). An error is one of the communicator.
+func (cs *collectives) collectiveRound(lo, hi uint64) error {
+	known := make([]instance, hi-lo)
+	piece := cs.prefixPiece()
+	prefixes := make(pieceSet, (hi-lo)/piece/64+1)
+	cs.eachInstance(lo, hi, func(mb *member, g uint64, e *entry) {
+		x := cs.memberInstance(mb, e)
+		known[g-lo].add(&x)
+		if collClass(e)&trace.ClassPrefix != 0 {
+			prefixes.add((g - lo) / piece)
+		}
+	})
+	if err := cs.combine(known); err != nil {
+		return err
+	}
+	cs.eachInstance(lo, hi, func(mb *member, g uint64, e *entry) { cs.deliverColl(&known[g-lo], mb, g-mb.base, e) })
+	return cs.matchPrefixes(lo, hi, prefixes)
+}
+
+// deliverColl tells a member what is known of the whole instance. The enter it
+// waited for fits in the same result, unless there are two.
+func (cs *collectives) deliverColl(x *instance, mb *member, ordinal uint64, e *entry) {
+	first, last := cs.cause(x, mb, e)
+	r := result{
+		p: e.p, row: e.Row, kind: resultColl, t: x.last.t, a: ordinal, b: x.firstLeave, c: x.lastLeave,
+		flags: cs.instanceFlags(e.Comm, x), mateP: first.p, mateN: first.t, of: e,
+	}
+	if e.p == x.lowest {
+		r.flags |= resultLowest
+	}
+	cs.m.deliver(&r)
+	if last != first {
+		cs.m.deliver(&result{p: e.p, row: e.Row, kind: resultCause, mateP: first.p, t: first.t, a: last.t, b: uint64(last.p)})
+	}
+}
+
+// eachInstance calls f for the local entries of instances [lo, hi), with the
+// instance's number.
+func (cs *collectives) eachInstance(lo, hi uint64, f func(x *member, g uint64, e *entry)) {
+	store := make([]byte, cursorBytes)
+	for i := range cs.members {
+		x := &cs.members[i]
+		if x.base >= hi {
+			break
+		}
+		first, end := max(lo, x.base+x.passed), min(hi, x.base+x.passed+x.Count)
+		if first >= end {
+			continue
+		}
+		c := newCursor(x.src.data, x.At, x.Count, store)
+		cs.m.fail(x.pass(&c, first-x.base-x.passed))
+		g := x.base + x.passed
+		cs.m.each(&c, end-g, func(e *entry) {
+			if g >= first {
+				f(x, g, e)
+			}
+			g++
+		})
+	}
+}
+
+func (cs *collectives) instanceFlags(comm uint32, x *instance) uint32 {
+	var flags uint32
+	if n := cs.m.Defs.CommSize(comm); n > 0 && uint64(x.members) < uint64(n) {
+		flags |= xtf.CollShort
+	}
+	if x.opMin>>32 != x.opMax>>32 || x.opMin != x.opMax && !cs.m.Defs.IsInter(comm) {
+		flags |= xtf.CollMixed
+	}
+	return flags
+}
+
+func encodeCounts(list []commCount) ([]byte, error) {
+	var b []byte
+	for _, c := range list {
+		b = binary.LittleEndian.AppendUint32(b, c.comm)
+		b = binary.LittleEndian.AppendUint64(b, c.n)
+	}
+	return b, nil
+}
+
+func decodeCounts(b []byte) ([]commCount, error) {
+	if len(b)%12 != 0 {
+		return nil, fmt.Errorf("a damaged table of communicators")
+	}
+	list := make([]commCount, 0, len(b)/12)
+	for ; len(b) > 0; b = b[12:] {
+		list = append(list, commCount{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])})
+	}
+	return list, nil
+}
+
+func mergeCounts(a, b []commCount) ([]commCount, error) {
+	out := make([]commCount, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].comm < b[0].comm:
+			out, a = append(out, a[0]), a[1:]
+		case a[0].comm > b[0].comm:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out = append(out, commCount{a[0].comm, max(a[0].n, b[0].n)})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...), nil
+}
+
+// returnForeign gives results back to the ranks that hold the locations.
+func (m *matcher) returnForeign() {
+	if to, away := m.homes.Away(); away {
+		for {
+			msg, _, err := m.Comm.Recv(to, tagForeign)
+			if m.fail(err); err != nil || len(msg) == 0 {
+				break
+			}
+			var k resultCoder
+			k.reset(0)
+			for len(msg) > foreignHead {
+				r, n := k.take(msg[foreignHead:])
+				if r == nil {
+					m.fail(errResults)
+					break
+				}
+				r.p = binary.LittleEndian.Uint32(msg)
+				m.fail(m.results.add(r))
+				msg = msg[foreignHead+n:]
+			}
+		}
+	}
+	for i := range m.foreign {
+		f := &m.foreign[i]
+		m.fail(f.flush())
+		at := int64(0)
+		for _, n := range f.pieces {
+			b := make([]byte, n)
+			if _, err := f.sink.ReadAt(b, at); err != nil {
+				m.fail(err)
+				break
+			}
+			m.fail(m.Comm.Send(b, f.rank, tagForeign))
+			at += int64(n)
+		}
+		m.fail(m.Comm.Send(nil, f.rank, tagForeign))
+	}
+}

@@ -1,0 +1,227 @@
+package match
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Key is what a channel is known by in one location, in the order of entries.
+type Key struct{ Peer, Comm, Tag, Direction uint32 }
+
+func (k *Key) compare(o *Key) int {
+	return cmp.Or(cmp.Compare(k.Peer, o.Peer), cmp.Compare(k.Comm, o.Comm), cmp.Compare(k.Tag, o.Tag), cmp.Compare(k.Direction, o.Direction))
+}
+
+// entry is one operation of a location: where it belongs, and all that its load knows of it. Entries come in the
+// channel order of the file: (peer, communicator, tag, direction, posting).
+type entry struct {
+	Key
+	p uint32
+	Operation
+}
+
+// Operation is an entry but for its channel and location, and what only its row has.
+type Operation struct {
+	Posting      uint64 // order of posting in the location's stream
+	Row          uint64 // N of the row
+	T, End       uint64 // T and End of the row; collectives: post and End
+	Bytes        uint64 // collectives: those sent
+	Post         uint64 // Post of the row, see posted; collectives: operation<<32 | root
+	Stay         uint64 // receives: number of the first stay after the posting, Never without a request; collectives: bytes received
+	CallN        uint64
+	Own          uint64 // collectives: T of the row; releases of locks, see locked.put: its End; others: t
+	Flags        uint32 // see below
+	Kind         uint32 // of the row, with xtf.P2PIncomplete for a send that ends later; collectives: its flags but for the operation
+	Region, Path uint32
+}
+
+// posted is the instant at which a message's receive was posted: a probe posts nothing.
+func (o *Operation) posted() uint64 {
+	if o.Kind&xtf.P2PProbed != 0 {
+		return o.T
+	}
+	return o.Post
+}
+
+// Flags of entries. A result has those of both sides.
+const (
+	entryShared      uint32 = 1 << iota // of a channel that several locations use
+	EntryBlocking                       // a blocking send
+	EntrySynchronous                    // a send that the call makes synchronous
+	entryClock                          // the receive ended before the send began
+	EntryTakes                          // a member of a collective that gets bytes
+	entryPosted                         // the receive was posted when the send began
+	EntryExclusive                      // the release of a lock that nobody else could hold
+	entryCanceled                       // a send that was canceled, and matches nothing
+)
+
+// Entries are kept in blocks, each some operations of one channel of one location:
+//
+//	block      peer u32 | communicator u32 | tag u32 | direction u32 | location u32 | operations u16 | bytes of them u16
+//	operation  control u32 | posting | row | t | end | callN, and if control says so: bytes | post | stay | own, flags u32 | kind u32 | region u32 | path u32
+//
+// Integers are little-endian. Those of an operation but for the last four are differences, mostly to the operation before in the
+// block, and take 1 to 8 bytes: control has 3 bits for each, from the lowest on, and above them which of the others there are.
+const (
+	blockBytes    = 512
+	blockHead     = 24
+	mostOperation = 4 + 9*8 + 4*4
+
+	controlPost  = 1 << 29 // the post is that of the operation before
+	controlMore  = 1 << 30
+	controlWords = 1 << 31
+)
+
+// block is entries as they are kept.
+type block []byte
+
+// beginBlock begins a block in memory of blockBytes.
+func beginBlock(b block, k *Key, p uint32) block {
+	b = b[:blockHead]
+	for i, v := range [...]uint32{k.Peer, k.Comm, k.Tag, k.Direction, p, 0} {
+		binary.LittleEndian.PutUint32(b[4*i:], v)
+	}
+	return b
+}
+
+func (b block) key() Key {
+	u := binary.LittleEndian.Uint32
+	return Key{u(b), u(b[4:]), u(b[8:]), u(b[12:])}
+}
+
+func (b block) location() uint32   { return binary.LittleEndian.Uint32(b[16:]) }
+func (b block) operations() uint64 { return uint64(binary.LittleEndian.Uint16(b[20:])) }
+
+// size is that of the whole block.
+func (b block) size() int { return blockHead + int(binary.LittleEndian.Uint16(b[22:])) }
+
+// full reports whether there is no room for any operation more.
+func (b block) full() bool { return len(b)+mostOperation > blockBytes }
+
+// noOperation is what the first operation of a block differs from.
+var noOperation = Operation{Stay: xtf.Never}
+
+// add adds an operation to a block that is not full; last is the one before, and then this one.
+func (b block) add(o, last *Operation) block {
+	at := len(b)
+	n := o.put(b[at:blockBytes], o.Posting-last.Posting, last)
+	last.Posting = o.Posting
+	binary.LittleEndian.PutUint32(b[20:], binary.LittleEndian.Uint32(b[20:])+uint32(n)<<16+1)
+	return b[:at+n]
+}
+
+// put puts an operation into b, which has room for mostOperation; last is the one before, from whose posting this one is so far, and
+// then but for its posting this one. Fields are set one by one: a copy would read them in wider words than they were written in just now.
+func (o *Operation) put(p []byte, posting uint64, last *Operation) (n int) {
+	_ = p[mostOperation-1]
+	post, bytes, stay, own := o.T-o.Post, o.Bytes^last.Bytes, o.Stay-last.Stay, o.Own-o.T
+	control := uint32(0)
+	if o.Post == last.Post {
+		post, control = 0, controlPost
+	}
+	next, code := putBytes(p, 4, posting)
+	control |= code
+	next, code = putBytes(p, next, o.Row-last.Row)
+	control |= code << 3
+	next, code = putBytes(p, next, o.T-last.T)
+	control |= code << 6
+	next, code = putBytes(p, next, o.End-o.T)
+	control |= code << 9
+	next, code = putBytes(p, next, o.CallN-last.CallN)
+	control |= code << 12
+	if bytes|post|stay|own != 0 {
+		control |= controlMore
+		next, code = putBytes(p, next, bytes)
+		control |= code << 15
+		next, code = putBytes(p, next, post)
+		control |= code << 18
+		next, code = putBytes(p, next, stay)
+		control |= code << 21
+		next, code = putBytes(p, next, own)
+		control |= code << 24
+	}
+	if o.Flags != last.Flags || o.Kind != last.Kind || o.Region != last.Region || o.Path != last.Path {
+		control |= controlWords
+		for _, v := range [...]uint32{o.Flags, o.Kind, o.Region, o.Path} {
+			binary.LittleEndian.PutUint32(p[next:], v)
+			next += 4
+		}
+		last.Flags, last.Kind, last.Region, last.Path = o.Flags, o.Kind, o.Region, o.Path
+	}
+	last.Row, last.T, last.Bytes, last.Post, last.Stay, last.CallN = o.Row, o.T, o.Bytes, o.Post, o.Stay, o.CallN
+	binary.LittleEndian.PutUint32(p, control)
+	return next
+}
+
+// putBytes puts the bytes that a number has, one at least. It returns what is next in b, and the number of bytes less one.
+func putBytes(b []byte, at int, v uint64) (next int, code uint32) {
+	binary.LittleEndian.PutUint64(b[at:], v)
+	n := (bits.Len64(v|1) - 1) / 8
+	return at + n + 1, uint32(n)
+}
+
+// takeBytes is the inverse of putBytes, with the code in the lowest bits of control.
+func takeBytes(b []byte, at int, control uint32) (next int, v uint64) {
+	n := int(control & 7)
+	return at + n + 1, binary.LittleEndian.Uint64(b[at:]) & (math.MaxUint64 >> (56 - 8*n))
+}
+
+// take makes o, the operation before, the one that b begins with, and returns its bytes in b; 0 if b ends before.
+func (o *Operation) take(b []byte) int {
+	left := len(b)
+	if cap(b) < mostOperation {
+		b = append(make([]byte, 0, mostOperation), b...)
+	}
+	b = b[:mostOperation]
+	control := binary.LittleEndian.Uint32(b)
+	next, v := takeBytes(b, 4, control)
+	o.Posting += v
+	next, v = takeBytes(b, next, control>>3)
+	o.Row += v
+	next, v = takeBytes(b, next, control>>6)
+	o.T += v
+	next, v = takeBytes(b, next, control>>9)
+	o.End = o.T + v
+	next, v = takeBytes(b, next, control>>12)
+	o.CallN += v
+	post := uint64(0)
+	o.Own = o.T
+	if control&controlMore != 0 {
+		next, v = takeBytes(b, next, control>>15)
+		o.Bytes ^= v
+		next, post = takeBytes(b, next, control>>18)
+		next, v = takeBytes(b, next, control>>21)
+		o.Stay += v
+		next, v = takeBytes(b, next, control>>24)
+		o.Own += v
+	}
+	if control&controlPost == 0 {
+		o.Post = o.T - post
+	}
+	if control&controlWords != 0 {
+		u32 := binary.LittleEndian.Uint32
+		o.Flags, o.Kind, o.Region, o.Path = u32(b[next:]), u32(b[next+4:]), u32(b[next+8:]), u32(b[next+12:])
+		next += 16
+	}
+	if next > left {
+		return 0
+	}
+	return next
+}
+
+// each calls f for the operations of a whole block.
+func (b block) each(f func(o *Operation)) {
+	o := noOperation
+	for body := b[blockHead:]; len(body) > 0; {
+		n := o.take(body)
+		if n == 0 {
+			return
+		}
+		f(&o)
+		body = body[n:]
+	}
+}

@@ -1,0 +1,284 @@
+package match
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/column"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Result kinds. Of a row there is one that has what the load knows of it: of resultMate or resultColl.
+const (
+	resultDone   uint32 = iota // completion of a send: a, t = enter and leave of the call, mateN = its number, mateP = its path, flags = its region
+	resultMate                 // P2P: mateP, mateN, t = the mate's T, a = place in the channel; receives: b = the mate's End, c = its bytes; sends: b, c = what matcher.received returns
+	resultHolder               // P2P, of a lock: mateP, mateN, t = the mate's T; flags as of a mate
+	resultColl                 // COLL: t = last enter, a = ordinal, b = first leave, c = last leave; flags of the row and resultLowest; mateN, mateP = the enter waited for
+	resultCause                // COLL: t, mateP = the enter waited for; a, b = the last one needed
+)
+
+// resultLowest marks the member that reports what is wrong with an instance.
+const resultLowest uint32 = 1 << 31
+
+// result is what Match, or the load itself, found out about a row.
+type result struct {
+	p       uint32
+	row     uint64
+	kind    uint32
+	mateP   uint32
+	mateN   uint64
+	t       uint64
+	a, b, c uint64
+	flags   uint32
+	of      *entry // of the row: for the kinds that have it
+}
+
+// A result is kept as differences from the one before, which are small in a channel, as those of operations are (entry.go):
+//
+//	control u32 | mateN | t | a | b | c, and if control says so: kind u32 | mateP u32 | flags u32 | peer u32 | communicator u32 | tag u32; then an operation
+//
+// Where a kind does not have the row, the operation has its number, and all else of the one before.
+const (
+	controlOther = 1 << 31 // kind, mateP, flags or the channel are not those of the result before
+	mostResult   = 4 + 5*8 + 6*4 + mostOperation
+)
+
+// resultCoder appends results, one after the other, or takes them.
+type resultCoder struct {
+	last result
+	own  entry // of the newest
+}
+
+// reset begins anew; numbers of rows are from base on.
+func (k *resultCoder) reset(base uint64) {
+	*k = resultCoder{own: entry{Operation: noOperation}}
+	k.own.Row = base
+}
+
+// append appends a result.
+func (k *resultCoder) append(b []byte, r *result) []byte {
+	at, last, e := len(b), &k.last, r.of
+	if e == nil {
+		own := k.own
+		own.Row, e = r.row, &own
+	}
+	b = slices.Grow(b, mostResult)[:at+mostResult]
+	next, control := putBytes(b, at+4, zigzag(r.mateN-last.mateN))
+	next, n := putBytes(b, next, zigzag(r.t-last.t))
+	control |= n << 3
+	next, n = putBytes(b, next, zigzag(r.a-last.a))
+	control |= n << 6
+	next, n = putBytes(b, next, zigzag(r.b-last.b))
+	control |= n << 9
+	next, n = putBytes(b, next, zigzag(r.c-last.c))
+	control |= n << 12
+	own := &k.own
+	if r.kind != last.kind || r.mateP != last.mateP || r.flags != last.flags || e.Peer != own.Peer || e.Comm != own.Comm || e.Tag != own.Tag {
+		control |= controlOther
+		for _, v := range [...]uint32{r.kind, r.mateP, r.flags, e.Peer, e.Comm, e.Tag} {
+			binary.LittleEndian.PutUint32(b[next:], v)
+			next += 4
+		}
+		last.kind, last.mateP, last.flags, own.Peer, own.Comm, own.Tag = r.kind, r.mateP, r.flags, e.Peer, e.Comm, e.Tag
+	}
+	binary.LittleEndian.PutUint32(b[at:], control)
+	last.mateN, last.t, last.a, last.b, last.c = r.mateN, r.t, r.a, r.b, r.c
+	return b[:next+e.put(b[next:], 0, &own.Operation)]
+}
+
+// take takes the result that b begins with, and returns its bytes there; nil if b ends before.
+func (k *resultCoder) take(b []byte) (r *result, size int) {
+	left := len(b)
+	if cap(b) < mostResult {
+		b = append(make([]byte, 0, mostResult), b...)
+	}
+	b = b[:mostResult]
+	r = &k.last
+	control := binary.LittleEndian.Uint32(b)
+	next, v := takeBytes(b, 4, control)
+	r.mateN += unzigzag(v)
+	next, v = takeBytes(b, next, control>>3)
+	r.t += unzigzag(v)
+	next, v = takeBytes(b, next, control>>6)
+	r.a += unzigzag(v)
+	next, v = takeBytes(b, next, control>>9)
+	r.b += unzigzag(v)
+	next, v = takeBytes(b, next, control>>12)
+	r.c += unzigzag(v)
+	if control&controlOther != 0 {
+		u32 := binary.LittleEndian.Uint32
+		r.kind, r.mateP, r.flags = u32(b[next:]), u32(b[next+4:]), u32(b[next+8:])
+		k.own.Peer, k.own.Comm, k.own.Tag = u32(b[next+12:]), u32(b[next+16:]), u32(b[next+20:])
+		next += 24
+	}
+	n := k.own.take(b[next:])
+	if n == 0 || next+n > left {
+		return nil, 0
+	}
+	r.row, r.of = k.own.Row, nil
+	if r.kind == resultMate || r.kind == resultColl {
+		r.of = &k.own
+	}
+	return r, next + n
+}
+
+func zigzag(v uint64) uint64   { return column.ZigZag(int64(v)) }
+func unzigzag(v uint64) uint64 { return uint64(column.UnZigZag(v)) }
+
+// LateSends writes when sends completed that others than their calls do, for Unit.Late:
+//
+//	row | leave | enter | number of the call | path | region u64, little-endian
+type LateSends struct{ Stream }
+
+const lateBytes = 48
+
+// Completed adds the completion of the send of a row.
+func (s *LateSends) Completed(row, leave, enter, call uint64, path, region uint32) {
+	s.Add(row, leave, enter, call, uint64(path), uint64(region))
+}
+
+// eachLate calls f for the late results of a location.
+func eachLate(data Stored, f func(r *result)) error {
+	size, store := data.Size(), make([]byte, min(data.Size(), 1024*lateBytes))
+	for at := int64(0); at < size; at += int64(len(store)) {
+		b := store[:min(int64(len(store)), size-at)]
+		if _, err := data.ReadAt(b, at); err != nil && err != io.EOF {
+			return fmt.Errorf("late results: %w", err)
+		}
+		for ; len(b) >= lateBytes; b = b[lateBytes:] {
+			u64 := binary.LittleEndian.Uint64
+			r := result{kind: resultDone, row: u64(b), t: u64(b[8:]), a: u64(b[16:]), mateN: u64(b[24:]), mateP: uint32(u64(b[32:])), flags: uint32(u64(b[40:]))}
+			f(&r)
+		}
+	}
+	return nil
+}
+
+var errResults = errors.New("damaged results")
+
+// resultBlock is the number of rows whose results lie together.
+const resultBlock = 4096
+
+// Results are the rows of a rank's locations and what was found out about them: those of a block of rows lie together, in no
+// order.
+//
+// Memory: resultPiece bytes and 216 for each resultBlock rows.
+type Results struct {
+	first     trace.P
+	locations []rowResults
+}
+
+// rowResults are the results of a location.
+type rowResults struct {
+	sink              Scratch
+	p2pRows, collRows uint64
+	p2p, coll         []resultList // by block of rows
+}
+
+// newResults prepares the results of units, which are neighbours.
+func newResults(units []Unit, scratch func() Scratch) *Results {
+	r := &Results{}
+	for i, u := range units {
+		if i == 0 {
+			r.first = u.P
+		}
+		r.locations = append(r.locations, rowResults{scratch(), u.P2PRows, u.CollRows, newResultLists(u.P2PRows), newResultLists(u.CollRows)})
+	}
+	return r
+}
+
+func newResultLists(rows uint64) []resultList {
+	return make([]resultList, (rows+resultBlock-1)/resultBlock)
+}
+
+// of returns the results of a location.
+func (r *Results) of(p trace.P) *rowResults { return &r.locations[p-r.first] }
+
+// add adds a result.
+func (r *Results) add(x *result) error {
+	i := int64(x.p) - int64(r.first)
+	if i < 0 || i >= int64(len(r.locations)) {
+		return fmt.Errorf("a result for location %d, which this rank does not hold", x.p)
+	}
+	l := &r.locations[i]
+	lists := l.p2p
+	if x.kind >= resultColl {
+		lists = l.coll
+	}
+	block := x.row / resultBlock
+	if block >= uint64(len(lists)) {
+		return fmt.Errorf("a result for row %d of location %d, which has no more than %d", x.row, x.p, len(lists)*resultBlock)
+	}
+	return lists[block].add(l.sink, x)
+}
+
+// resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with its length and the
+// place of the one before it plus 1, 0 for the first.
+type resultList struct {
+	piece []byte
+	coder resultCoder // of the piece
+}
+
+const (
+	resultPiece = 1 << 10
+	pieceHead   = 16
+)
+
+func (l *resultList) add(sink xtf.Sink, x *result) error {
+	switch {
+	case l.piece == nil:
+		l.piece = make([]byte, pieceHead, resultPiece)
+	case len(l.piece)+mostResult > resultPiece:
+		binary.LittleEndian.PutUint64(l.piece, uint64(len(l.piece)))
+		at, err := sink.Append(l.piece[:resultPiece])
+		if err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+		l.piece = l.piece[:pieceHead]
+		binary.LittleEndian.PutUint64(l.piece[8:], uint64(at)+1)
+	}
+	if len(l.piece) == pieceHead {
+		l.coder.reset(x.row - x.row%resultBlock)
+	}
+	l.piece = l.coder.append(l.piece, x)
+	return nil
+}
+
+// each calls f for the results, the newest piece first. Their rows are counted from the begin of the block.
+func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
+	piece, store := l.piece, []byte(nil)
+	var k resultCoder
+	for len(piece) > 0 {
+		k.reset(0)
+		for b := piece[pieceHead:]; len(b) > 0; {
+			r, n := k.take(b)
+			if r == nil {
+				return errResults
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+			b = b[n:]
+		}
+		before := binary.LittleEndian.Uint64(piece[8:])
+		if before == 0 {
+			break
+		}
+		if store == nil {
+			store = make([]byte, resultPiece)
+		}
+		if _, err := sink.ReadAt(store, int64(before-1)); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+		n := binary.LittleEndian.Uint64(store)
+		if n < pieceHead || n > resultPiece || binary.LittleEndian.Uint64(store[8:]) >= before {
+			return errResults
+		}
+		piece = store[:n]
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Rows are the messages and collectives of one location, each made of all results of its row, as they go to their arrays.
+// It finds what is wrong with them.
+//
+// Memory: a block of messages and one of collectives, 192 and 144 bytes a row.
+type Rows struct {
+	defs    *trace.Definitions
+	p       trace.P
+	out     RowOutputs
+	diags   trace.Diagnostics
+	results *rowResults // nil without rows
+	p2p     joined[message, *message]
+	coll    joined[collective, *collective]
+}
+
+// RowOutputs is where the rows of messages and collectives go; nil for nowhere. The caller finishes the arrays.
+type RowOutputs struct {
+	P2P, Coll *xtf.ArrayBuilder
+}
+
+// message is a row of a message and what results said of it.
+type message struct {
+	xtf.Message
+	mate struct {
+		end, bytes uint64
+		flags      uint32 // entry flags of both sides
+		found      bool   // by matchLocks
+	}
+	known    bool // all that the load knew
+	done     bool // a result of its own says by which call
+	canceled bool
+}
+
+// collective is a row of a collective and what results said of it.
+type collective struct {
+	xtf.Collective
+	known   bool // all that the load knew
+	settled bool // a result of its own says the cause
+	lowest  bool // this location reports what is wrong with it
+}
+
+// Rows returns the rows of a location, in the memory of those of one that is done; nil for none. found is what is wrong with the
+// location so far. Without results there are no rows.
+func (r *Results) Rows(defs *trace.Definitions, p trace.P, found trace.Diagnostics, out RowOutputs, done *Rows) *Rows {
+	f := &Rows{defs: defs, p: p, out: out, diags: found}
+	if r == nil {
+		return f
+	}
+	if done == nil {
+		done = &Rows{}
+	}
+	x := r.of(p)
+	f.results = x
+	f.p2p = joined[message, *message]{rows: x.p2pRows, sink: x.sink, lists: x.p2p, block: done.p2p.block[:0]}
+	f.coll = joined[collective, *collective]{rows: x.collRows, sink: x.sink, lists: x.coll, block: done.coll.block[:0]}
+	return f
+}
+
+// NextMessage returns the next message, nil after the last one and after an error. It is valid until the next call.
+func (f *Rows) NextMessage() *xtf.Message {
+	m := f.p2p.next()
+	if m == nil {
+		return nil
+	}
+	f.endMessage(m)
+	return &m.Message
+}
+
+// NextCollective does the same with collectives.
+func (f *Rows) NextCollective() *xtf.Collective {
+	c := f.coll.next()
+	if c == nil {
+		return nil
+	}
+	f.endColl(c)
+	return &c.Collective
+}
+
+// Err is what ended the rows early.
+func (f *Rows) Err() error {
+	if err := cmp.Or(f.p2p.err, f.coll.err); err != nil {
+		return fmt.Errorf("messages and collectives of location %d: %w", f.p, err)
+	}
+	return nil
+}
+
+// Finish passes over what is left of the messages and collectives, and says what is wrong with all of them.
+func (f *Rows) Finish() (*trace.Diagnostics, error) {
+	for f.NextMessage() != nil {
+	}
+	for f.NextCollective() != nil {
+	}
+	if f.results != nil {
+		f.results.sink.Drop()
+	}
+	return &f.diags, f.Err()
+}
+
+// joined are rows with all their results, block by block.
+type joined[R any, P interface {
+	*R
+	begin(n uint64)
+	join(*result)
+	whole() bool
+}] struct {
+	rows  uint64
+	sink  xtf.Sink
+	lists []resultList // of the blocks that are left
+	block []R
+	at    int    // next in block
+	first uint64 // number of the first row after block
+	err   error
+}
+
+func (j *joined[R, P]) next() P {
+	if j.at == len(j.block) {
+		if j.err != nil || len(j.lists) == 0 {
+			return nil
+		}
+		if j.err = j.read(); j.err != nil {
+			j.block, j.at = nil, 0
+			return nil
+		}
+	}
+	j.at++
+	return &j.block[j.at-1]
+}
+
+// read reads a block.
+func (j *joined[R, P]) read() error {
+	n := int(min(j.rows-j.first, resultBlock))
+	j.block, j.at = slices.Grow(j.block[:0], n)[:n], 0
+	for k := range j.block {
+		P(&j.block[k]).begin(j.first + uint64(k))
+	}
+	err := j.lists[0].each(j.sink, func(r *result) error {
+		if r.row >= uint64(n) {
+			return errResults
+		}
+		P(&j.block[r.row]).join(r)
+		return nil
+	})
+	for k := range j.block {
+		if err == nil && !P(&j.block[k]).whole() {
+			err = errResults
+		}
+	}
+	j.lists[0].piece = nil
+	j.lists, j.first = j.lists[1:], j.first+uint64(n)
+	return err
+}
+
+func (m *message) whole() bool    { return m.known }
+func (c *collective) whole() bool { return c.known }
+
+func (m *message) begin(n uint64) {
+	*m = message{}
+	m.N, m.Done, m.MateN, m.Seq, m.MateT, m.MateP = n, xtf.Never, xtf.Never, xtf.Never, xtf.Never, trace.Undefined
+	m.Call.Post, m.Call.Ready, m.mate.end = xtf.Never, xtf.Never, xtf.Never
+}
+
+// take takes what the load knew.
+func (m *message) take(e *entry) {
+	m.T, m.End, m.Post, m.Bytes, m.CallN = e.T, e.End, e.Post, e.Bytes, e.CallN
+	m.Region, m.Peer, m.Comm, m.Tag, m.Kind, m.Path = e.Region, e.Peer, e.Comm, e.Tag, e.Kind&^xtf.P2PIncomplete, e.Path
+	m.known, m.canceled = true, e.Flags&entryCanceled != 0
+	if m.Kind&(xtf.P2PNotice|xtf.P2PKindMask) == xtf.P2PNotice|xtf.P2PSend && isLock(e.Tag) {
+		m.End, m.Post = e.Own, e.T
+	}
+	if m.done {
+		return
+	}
+	if e.Kind&xtf.P2PIncomplete == 0 {
+		m.Done = m.End
+	}
+	c := &m.Call // field by field, as in enter
+	c.CallN, c.Enter, c.Region, c.Path = m.CallN, m.T, m.Region, m.Path
+}
+
+// join takes a result.
+func (m *message) join(r *result) {
+	switch r.kind {
+	case resultDone:
+		m.Done, m.done = r.t, true
+		m.Call.Enter, m.Call.CallN, m.Call.Path, m.Call.Region = r.a, r.mateN, r.mateP, r.flags
+	case resultHolder:
+		m.MateN, m.MateP, m.MateT, m.mate.flags, m.mate.found = r.mateN, r.mateP, r.t, r.flags, true
+	case resultMate:
+		m.take(r.of)
+		if m.Seq = r.a; m.mate.found {
+			return
+		}
+		m.MateN, m.MateP, m.MateT = r.mateN, r.mateP, r.t
+		m.mate.flags = r.flags
+		if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+			m.mate.end, m.mate.bytes = r.b, r.c
+		} else {
+			m.Call.Post, m.Call.Ready = r.b, r.c
+			if r.flags&entryPosted != 0 {
+				m.Call.Post, m.Call.Out = m.T, r.b
+			}
+		}
+		if r.flags&entryShared != 0 {
+			m.Kind |= xtf.P2PBestEffort
+		}
+	}
+}
+
+func (c *collective) begin(n uint64) {
+	*c = collective{}
+	c.N, c.Cause = n, xtf.NoCollCause()
+}
+
+// join takes a result.
+func (c *collective) join(r *result) {
+	if r.kind == resultCause {
+		c.Cause, c.settled = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}, true
+		return
+	}
+	e := r.of
+	c.T, c.Post, c.End, c.CallN, c.Sent, c.Received, c.known = e.Own, e.T, e.End, e.CallN, e.Bytes, e.Stay, true
+	c.Region, c.Comm, c.Root, c.Path = e.Region, e.Comm, uint32(e.Post), e.Path
+	c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
+	c.Flags = e.Kind | uint32(e.Post>>32) | r.flags&^resultLowest
+	c.lowest = r.flags&resultLowest != 0
+	if !c.settled {
+		c.Cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
+	}
+}
+
+// endMessage writes the row of a message.
+func (f *Rows) endMessage(m *message) {
+	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
+	if m.Done == xtf.Never || m.canceled {
+		m.Kind |= xtf.P2PIncomplete
+	}
+	switch {
+	case m.Kind&xtf.P2PNotice != 0:
+		m.endNotice(receive)
+	case m.MateN == xtf.Never:
+		m.Kind |= xtf.P2PUnmatched
+		code := trace.DiagUnmatchedSend
+		if receive {
+			code = trace.DiagUnmatchedRecv
+		}
+		if m.Peer != trace.Undefined && !m.canceled {
+			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+		}
+	case receive:
+		posted := m.Post
+		if m.Kind&xtf.P2PProbed != 0 {
+			posted = m.T
+		}
+		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, posted, m.T)
+		f.endReceive(m)
+	default:
+		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.Call.Post, m.MateT)
+		if m.mate.flags&entryClock != 0 {
+			m.Kind |= xtf.P2PClock
+		}
+		ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0
+		m.Late = ends && max(m.Call.Post, m.Call.Ready) > m.Call.Enter
+	}
+	if m.Kind&(xtf.P2PBestEffort|xtf.P2PNotice) == xtf.P2PBestEffort {
+		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	}
+	if f.out.P2P != nil {
+		row, _ := f.out.P2P.Append()
+		m.Put(row)
+	}
+}
+
+// endNotice flags the row of a notice. That a call leaves before it is sent says that it does not wait for it: clocks may be right.
+func (m *message) endNotice(receive bool) {
+	switch {
+	case m.MateN == xtf.Never:
+		m.Kind |= xtf.P2PUnmatched
+	case receive && m.End < m.MateT, !receive && m.mate.flags&entryClock != 0:
+		m.Kind |= xtf.P2PClock
+	}
+	if m.mate.flags&entryShared != 0 {
+		m.Kind |= xtf.P2PBestEffort
+	}
+}
+
+// awaited says for both sides of a message alike whether the send, which begins at
+// sent and leaves at left, waits for the receive, which is posted at posted and
+// completes in a call entered at received: it is synchronous, or it was blocked until
+// the receiver came, or posted.
+func awaited(flags uint32, sent, left, posted, received uint64) uint32 {
+	blocked, synchronous := flags&EntryBlocking != 0, flags&EntrySynchronous != 0
+	switch {
+	case blocked && left > received && (received > sent || synchronous):
+		return xtf.P2PAwaited
+	case synchronous, blocked && left > posted && posted > sent:
+		return xtf.P2PAwaitedPost
+	}
+	return 0
+}
+
+// endReceive looks for what is wrong with a matched receive.
+func (f *Rows) endReceive(m *message) {
+	sent := m.MateT
+	if m.End < sent {
+		m.Kind |= xtf.P2PClock
+		f.diags.Add(f.found(trace.DiagClockViolation, m.T, sent-m.End, "from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	}
+	if m.mate.bytes != m.Bytes {
+		f.diags.Add(f.found(trace.DiagBytesDiffer, m.T, max(m.Bytes, m.mate.bytes)-min(m.Bytes, m.mate.bytes),
+			"from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	}
+}
+
+// endColl writes the row of a collective.
+func (f *Rows) endColl(c *collective) {
+	if c.lowest && c.Flags&xtf.CollShort != 0 {
+		f.diags.Add(f.found(trace.DiagShortCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
+	}
+	if c.lowest && c.Flags&xtf.CollMixed != 0 {
+		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
+	}
+	f.collectiveClock(c)
+	if f.out.Coll != nil {
+		row, _ := f.out.Coll.Append()
+		c.Put(row)
+	}
+}
+
+// collectiveClock looks for a member that left before one that it needed had entered.
+// Where members are missing or disagree nobody knows whom it needed, and of an
+// inter-communicator not which of two groups.
+func (f *Rows) collectiveClock(c *collective) {
+	op, need := c.Flags&xtf.CollOpMask, c.Cause.LastT
+	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.defs.IsInter(c.Comm) {
+		return
+	}
+	if f.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
+		f.diags.Add(f.found(trace.DiagClockCollective, c.T, need-c.End, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), op))
+	}
+}
+
+func (f *Rows) found(code trace.Code, t, worst uint64, format string, a, b, c uint32) trace.Diagnostic {
+	d := trace.Diagnostic{Code: code, Time: trace.Time(t), Event: xtf.Never, Worst: worst}
+	if f.diags.Count(code) < diagKept {
+		d.Detail = fmt.Sprintf(format, a, b, c)
+	}
+	return d
+}
+
+// diagKept is how many diagnostics of one code keep their text.
+const diagKept = 16
