@@ -112,9 +112,9 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		}
 	}
 	plan := planOf(n.Defs, n.Size.Longest, n.GraphOnly, n.Lossy)
+	usual := usualMemory(mem, max(n.Size.Events/uint64(c.Size()), n.Size.Longest), plan.total()+n.Intervals)
 	if n.Mem == 0 && !n.Classes { // what classes need is not known before
-		events := max(n.Size.Events/uint64(c.Size()), n.Size.Longest)
-		mem = usualMemory(mem, events, plan.total()+n.Intervals)
+		mem = usual
 	}
 	s.Unit = plan.unit + plan.events
 	left := mem - n.Intervals
@@ -129,6 +129,9 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		here = 1
 	}
 	limitHeap(mem, here, n.Size.Bytes)
+	if here == 1 || c.Rank() == 0 {
+		askHugePages(usual * int64(here))
+	}
 	return s, Agree(c, err)
 }
 
