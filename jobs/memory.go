@@ -129,10 +129,18 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		here = 1
 	}
 	limitHeap(mem, here, n.Size.Bytes)
-	if here == 1 || c.Rank() == 0 {
-		askHugePages(usual * int64(here))
-	}
+	HugePages(c, usual)
 	return s, Agree(c, err)
+}
+
+// HugePages asks the system to give the heap of each rank huge pages for its next bytes, as far as it can.
+func HugePages(c mpi.Comm, bytes int64) {
+	switch {
+	case mpi.Launched():
+		askHugePages(bytes)
+	case c.Rank() == 0: // of all in this process
+		askHugePages(bytes * int64(c.Size()))
+	}
 }
 
 // ClassMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already. Collective.

@@ -266,9 +266,7 @@ func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
 		return err
 	}
 	slices.SortStableFunc(l, func(a, b parcel) int { return cmp.Compare(a.p, b.p) })
-	if cap(x.read) < all {
-		x.read = make([]byte, all)
-	}
+	x.read = slices.Grow(x.read[:0], all)[:all]
 	b, at := x.read, 0
 	for len(l) > 0 {
 		n, size := 0, 0
