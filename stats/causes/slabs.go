@@ -44,7 +44,7 @@ func (s *Slabs) rank(k int) int { return k * s.ranks / s.count() }
 func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.ranks }
 
 const (
-	slabCalls = 128 << 10 // MPI calls of a slab at most, about; many locations have larger ones, see aim
+	slabCalls = 64 << 10 // MPI calls of a slab at most, about; many locations have larger ones, see aim
 	fewCalls  = 128       // and at least ...
 	ownCalls  = 16        // ... or so many for each location, whose totals the slab begins with
 	slabBins  = 8 << 10   // instants among which the ends are chosen
