@@ -32,6 +32,9 @@ func (d *Document) found(c *table.Chapter) {
 	}
 	if !losses {
 		text := fmt.Sprintf("nothing above %d %% of the run", findings.LeastFinding)
+		if slices.ContainsFunc(d.Findings, func(x findings.Finding) bool { return x.Kind == findings.KindSetup }) {
+			text = fmt.Sprintf("nothing but set-up and end above %d %% of the run", findings.LeastFinding)
+		}
 		if !d.Summary.Rows {
 			text += " is known; waits are not: the file has the call graph alone (--events none)"
 		}
@@ -41,8 +44,10 @@ func (d *Document) found(c *table.Chapter) {
 		if asks := d.Summary.Item(xtf.ItemPolling).Max; float64(asks) > float64(d.Summary.Ticks.Runtime)/100*findings.LeastFinding {
 			text += " is known; own code between calls that ask for messages in vain may be waiting, see what this trace cannot tell"
 		}
-		if d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, func(x findings.Missing) bool { return x.What == findings.OtherLibrary }) {
-			text += " is known; waits in calls of another library than MPI are not, see what this trace cannot tell"
+		for _, waits := range [...][2]string{{findings.OtherLibrary, "in calls of another library than MPI"}, {findings.SharedMemory, "for memory that processes share"}} {
+			if d.Untold != nil && slices.ContainsFunc(d.Untold.Missing, func(x findings.Missing) bool { return x.What == waits[0] }) {
+				text += " is known; waits " + waits[1] + " are not, see what this trace cannot tell"
+			}
 		}
 		list = append([][2]string{{text, ""}}, list...)
 	}

@@ -293,3 +293,23 @@ func TestOtherLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedMemory: process 1 reads memory again and again until process 0 writes to it, which no record tells.
+func TestSharedMemory(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]bool{"MPI_Win_allocate_shared": true, "MPI_Win_allocate": false} {
+		lines := ""
+		for p := range 2 {
+			lines += fmt.Sprintf("%[1]d 0 ENTER %[2]s\n%[1]d 1 LEAVE %[2]s\n", p, call)
+		}
+		out := must(t, "report", foundTrace(t, program(2, lines)))
+		for _, line := range []string{
+			"waits for what other processes write to memory that they share (MPI_Win_allocate_shared) are not known: reading it again and again counts as own code",
+			"> nothing above 1 % of the run is known; waits for memory that processes share are not, see what this trace cannot tell",
+		} {
+			if strings.Contains(out, line) != want {
+				t.Errorf("%s: %q is said: %v\n%s", call, line, !want, out)
+			}
+		}
+	}
+}

@@ -318,7 +318,7 @@ func (f *finder) before(rank uint32) (uint64, error) {
 // known reports whether it is there for both.
 func (f *finder) setupWaits() (text string, known bool, err error) {
 	processes := f.r.Defs.Processes()
-	if len(processes) < 2 || len(processes) > alonePieces/4 { // each costs pages of calls
+	if len(processes) < 2 || len(processes) > manyProcesses {
 		return "", false, nil
 	}
 	known = true
@@ -340,6 +340,9 @@ func (f *finder) setupWaits() (text string, known bool, err error) {
 		}
 		if known = known && leave >= last; leave >= last && f.matters(last-first) {
 			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", early, f.u.Ticks(last-first), f.u.Name(), name, late)
+			if before := last - min(last, f.times[late].first); name == "MPI_Init" && before >= (last-first)/2 {
+				text += fmt.Sprintf(" and runs for %s before", f.u.Ticks(before))
+			}
 		}
 	}
 	return text, known, nil

@@ -80,8 +80,11 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
-// OtherLibrary is what is missing where processes communicate by another library than MPI.
-const OtherLibrary = "other libraries"
+// What is missing where processes communicate by another library than MPI, or by memory that they share.
+const (
+	OtherLibrary = "other libraries"
+	SharedMemory = "shared memory"
+)
 
 var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
 
@@ -95,7 +98,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	var called trace.CallClass
 	var polling, managing uint64 // ticks in calls
-	transfers, spawned, oneSided, starts := false, false, false, false
+	transfers, spawned, oneSided, starts, shares := false, false, false, false, false
 	others := map[trace.ParadigmID]uint64{} // ticks in calls of libraries that communicate
 	var own uint64                          // calls of functions of the program itself, more than that of each process that holds all others
 	var sum results.Sampling
@@ -114,6 +117,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		starts = starts || x.Calls > 0 && d != nil && d.Role == trace.RoleThreadCreate
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
+		shares = shares || x.Calls > 0 && results.CallName(r, x.Region) == "MPI_Win_allocate_shared"
 		if x.Kind == 0 && d != nil && otherLibraries[d.Paradigm] != "" {
 			others[d.Paradigm] += x.Exclusive
 		}
@@ -156,6 +160,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
+	add(shares, SharedMemory, "waits for what other processes write to memory that they share (MPI_Win_allocate_shared) are not known: reading it again and again counts as own code")
 	add(called&trace.ClassFileIO != 0, "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
 	u := numbers.Units{Resolution: s.Resolution}

@@ -199,7 +199,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of %s in %s, in %s", part, of, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if err := cmp.Or(f.late(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
+	if err := cmp.Or(f.late(x, item, top.path, waiting), f.next(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
 		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
@@ -346,7 +346,7 @@ func (f *finder) libraryName(path uint32) string {
 	ref := f.causes.Paths.Region(path)
 	name := numbers.Clean(results.CallName(f.r, ref), 60)
 	if x := f.r.Defs.Region(ref); x != nil {
-		if of := f.r.Defs.Text(x.Description); of != "" {
+		if of := f.r.Defs.Text(x.Description); of != "" && !strings.HasSuffix(of, " "+name) { // without symbols it has the library's name
 			name += ", " + numbers.Clean(of, 60)
 		}
 	}
@@ -411,6 +411,75 @@ func (f *finder) late(x *Finding, item xtf.Item, path uint32, p trace.P) error {
 	return err
 }
 
+// next names the process that would mostly come last where the one that comes last did not come at all, if a quarter of the waits of a pattern on
+// a call path would remain: who is late by less in the same call makes no wait of its own.
+func (f *finder) next(x *Finding, item xtf.Item, path uint32, p trace.P) error {
+	list, all, err := waitsOn(f.r, item, path, p, looks(len(f.r.Defs.Processes()), maxWaits))
+	ranks := map[uint32]uint64{}
+	var looked, remains uint64
+	for i := 0; i < len(list) && err == nil; i++ {
+		w := &list[i]
+		var at uint64
+		var by trace.P
+		if at, by, err = nextLast(f.r, p, w); at > w.T {
+			rank, _ := f.r.Defs.Process(by)
+			ranks[rank] += min(at, w.End) - w.T
+			remains += min(at, w.End) - w.T
+		}
+		looked += w.End - w.T
+	}
+	rank, ticks := worst(ranks)
+	if err == nil && remains >= looked/4 && ticks > remains/2 && f.matters(numbers.MulDiv(x.Ticks, remains, looked)) {
+		x.Evidence += fmt.Sprintf("; without the last to come %s of the time of %s of rank %d would remain, most of it for rank %d", numbers.NewRatio(remains, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0], rank)
+	}
+	return beyond(err)
+}
+
+// nextLast is when the last but one came for whom location p waits, and who that is: of the members of a barrier or N×N operation, or the senders
+// of the messages that one call receives; 0 where there is none.
+func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, err error) {
+	of := trace.P(w.CauseP)
+	later := func(t uint64, q trace.P) {
+		if q != of && q != p && t > at {
+			at, by = t, q
+		}
+	}
+	switch w.Pattern & xtf.WaitPatternMask {
+	case xtf.WaitBarrier, xtf.WaitNxN:
+		c, err := results.Referred[xtf.Coll](r, uint32(p), w.RecN)
+		if err != nil {
+			return 0, 0, err
+		}
+		err = r.File.Members(c.Comm, c.Ordinal, 0, xtf.Proc(r.Defs.NumLocations()), nil, func(q xtf.Proc, _ uint64, row []byte) bool {
+			var o xtf.Coll
+			o.Load(row)
+			later(o.Post, trace.P(q))
+			return true
+		})
+		return at, by, err
+	case xtf.WaitLateSender:
+		a, err := xtf.ArrayOf[xtf.P2P](r.File, xtf.Proc(p))
+		if err != nil {
+			return 0, 0, err
+		}
+		own, err := results.Referred[xtf.P2P](r, uint32(p), w.RecN)
+		if err != nil {
+			return 0, 0, err
+		}
+		of = trace.P(own.MateP)
+		const near = 64 // messages that one call receives, each way
+		err = a.Each(w.RecN-min(w.RecN, near), min(w.RecN+near, a.Len()), func(_ uint64, row []byte) bool {
+			var m xtf.P2P
+			if m.Load(row); m.CallN == own.CallN && m.Kind&xtf.P2PKindMask == xtf.P2PRecv && m.Kind&xtf.P2PUnmatched == 0 {
+				later(m.MateT, trace.P(m.MateP))
+			}
+			return true
+		})
+		return at, by, err
+	}
+	return 0, 0, nil
+}
+
 // elsewhere names the next call of a pattern, where a process waits there too for a time that matters, and for whom.
 func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *placeSum) error {
 	var next *placeSum
@@ -431,16 +500,21 @@ func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *plac
 	return err
 }
 
-// partners are for whom a location waits in a pattern on a call path: ticks by their call and by their process, how long it waits in what it
-// looks at, and how many that are. Of many waits it looks at those that lie at equal distances along their time.
-func partners(r *results.Run, item xtf.Item, path uint32, p trace.P) (calls, ranks map[uint32]uint64, looked uint64, what string, err error) {
-	list, all, err := spread(maxWaits, func(use func(w *xtf.Wait)) error {
+// waitsOn are the waits of a location in a pattern on a call path: how many there are, and n of them or fewer.
+func waitsOn(r *results.Run, item xtf.Item, path uint32, p trace.P, n uint64) (list []xtf.Wait, all uint64, err error) {
+	return spread(n, func(use func(w *xtf.Wait)) error {
 		return results.Load(r, xtf.Proc(p), func(w *xtf.Wait) {
 			if w.Path == path && w.End > w.T && xtf.PatternItem(w.Pattern) == item {
 				use(w)
 			}
 		})
 	}, func(w *xtf.Wait) uint64 { return w.End - w.T })
+}
+
+// partners are for whom a location waits in a pattern on a call path: ticks by their call and by their process, how long it waits in what it
+// looks at, and how many that are. Of many waits it looks at those that lie at equal distances along their time.
+func partners(r *results.Run, item xtf.Item, path uint32, p trace.P) (calls, ranks map[uint32]uint64, looked uint64, what string, err error) {
+	list, all, err := waitsOn(r, item, path, p, maxWaits)
 	calls, ranks = map[uint32]uint64{}, map[uint32]uint64{}
 	for i := 0; i < len(list) && err == nil; i++ {
 		var side *results.Side
@@ -605,14 +679,17 @@ func (f *finder) imbalance() error {
 	over -= min(over, before-before/f.s.Processors) // it is part of the mean too
 	// What others compute less on average: with one of two processes the mean hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
-	critical := f.s.Item(xtf.ItemCriticalCPU).Sum
+	computed, critical, err := f.sinceInit()
+	if err != nil {
+		return err
+	}
 	for i := range f.list {
 		x := &f.list[i]
-		x.facts.Even = above(over) < x.Ticks/4 && critical <= cpu.Sum // else other threads than the first compute
-		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(cpu.Sum, critical) > cpu.Sum/4 {
+		x.facts.Even = above(over) < x.Ticks/4 && critical <= computed // else other threads than the first compute
+		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(computed, critical) > computed/4 {
 			continue
 		}
-		x.facts.inTurn = fmt.Sprintf("processes compute one after another, %s of %s %s of all their computing is on the critical path", f.u.Big(critical), f.u.Big(cpu.Sum), f.u.Name())
+		x.facts.inTurn = fmt.Sprintf("processes compute one after another, %s of %s %s of all their computing is on the critical path", f.u.Big(critical), f.u.Big(computed), f.u.Name())
 		if !x.serialCandidate() {
 			x.Evidence += "; " + x.facts.inTurn
 			x.Text += "; " + x.facts.inTurn
@@ -695,6 +772,36 @@ func (f *finder) imbalance() error {
 	x.Evidence = note + region + asleep + without
 	f.add(x, "imbalance", ": "+x.Evidence)
 	return err
+}
+
+// sinceInit is what all processes compute, and what of it is on the critical path: without what they compute before MPI_Init, where one comes last
+// and all others wait for it, if that matters of a process, and if they are not too many to look at.
+func (f *finder) sinceInit() (cpu, critical numbers.Sum, err error) {
+	cpu, critical = f.s.Item(xtf.ItemCPU).Sum, f.s.Item(xtf.ItemCriticalCPU).Sum
+	processes := f.r.Defs.Processes()
+	if f.causes == nil || len(processes) > manyProcesses {
+		return cpu, critical, nil
+	}
+	for rank := range processes {
+		before, err := f.before(uint32(rank))
+		if err != nil {
+			return 0, 0, err
+		}
+		if !f.matters(before) {
+			continue
+		}
+		cpu = numbers.Sub(cpu, numbers.Integer(before))
+		until := f.times[rank].first + before
+		err = results.Load(f.r, xtf.Proc(processes[rank].First), func(x *xtf.CPath) {
+			if x.Activity == xtf.ActivityCPU && x.T < until {
+				critical = numbers.Sub(critical, numbers.Integer(min(x.End, until)-x.T))
+			}
+		})
+		if err = beyond(err); err != nil {
+			return 0, 0, err
+		}
+	}
+	return cpu, critical, nil
 }
 
 // polling is own code between calls that ask in vain, where some processes have much more of it than others: it may be how they wait for
@@ -790,6 +897,8 @@ const (
 	alonePieces = 1024
 	maxPieces   = 32
 	maxWaits    = 64 // whose partners late looks at
+
+	manyProcesses = alonePieces / 4 // more are not asked each for its calls of set-up, which costs pages of calls
 )
 
 // mostlyOf reports whether part is three quarters of whole or more.
