@@ -404,12 +404,12 @@ func (l *Loader) Finish() (*Loaded, error) {
 	if err := l.markers.endIntervals(&rows); l.at.err == nil {
 		l.at.err = err
 	}
+	l.files.endOperations()
 	l.census.reportUnread()
 	rows.Diagnostics = l.at.diags
 	if !l.at.rows {
 		return &rows, l.at.err
 	}
-	l.files.endOperations()
 	if err := l.ops.late.Flush(); err != nil {
 		return nil, err
 	}

@@ -356,9 +356,9 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 	case trace.IoOperationBegin:
 		l.files.fileOperation(uint32(w[0]), w[1], w[3], w[4])
 	case trace.IoOperationComplete:
-		l.files.closeFile(w[0], w[2], xtf.IODone, w[1])
+		l.files.closeFile(w[0], w[2], w[1])
 	case trace.IoOperationCancelled:
-		l.files.closeFile(w[0], w[1], -1, 0)
+		l.files.closeFile(w[0], w[1], 0)
 	case trace.RmaPut, trace.RmaGet:
 		l.files.oneSided(k, w[0], w[1], w[2], w[3])
 	case trace.RmaAtomic:
@@ -371,7 +371,7 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 		l.ops.acquired(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
 	case trace.RmaReleaseLock:
 		l.ops.released(uint32(w[0]), uint32(w[1]))
-	case trace.RmaOpCompleteBlocking, trace.RmaOpCompleteNonBlocking, trace.RmaOpCompleteRemote: // one may complete locally and remotely
-		l.files.closeRow(l.files.rma, l.at.out.RMA, operation{0, w[1]}, -1, 0)
+	case trace.RmaOpCompleteBlocking, trace.RmaOpCompleteNonBlocking, trace.RmaOpCompleteRemote:
+		l.files.complete(k, w[1])
 	}
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,14 +13,22 @@ import (
 // transfers are the file and one-sided operations of the location, and its metrics: their rows need no partner.
 type transfers struct {
 	at  *location
-	io  map[operation]uint64 // open file operations: N in the IO array
-	rma map[operation]uint64 // open one-sided operations
+	io  map[operation]begun // open file operations
+	rma map[operation]begun // open one-sided operations
+
+	half [2]uint64 // one-sided operations that completed here alone, and at their target alone
 }
 
 // operation is one in progress: numbers of file operations tell those of a handle apart.
 type operation struct {
 	handle uint32
 	id     uint64
+}
+
+// begun is what is known of an operation in progress.
+type begun struct {
+	n, t, event uint64 // its row, and where it began
+	moves       bool   // it reads or writes a file
 }
 
 func (f *transfers) metric(w []uint64) {
@@ -46,7 +55,7 @@ func (f *transfers) fileOperation(handle uint32, mode, bytes, id uint64) {
 		r := xtf.IO{T: f.at.now, End: xtf.Never, CallN: f.at.innermost(), Asked: bytes, Handle: handle, Op: op}
 		r.Put(row)
 	}
-	f.openRow(&f.io, f.at.out.IO, operation{handle, id}, n)
+	f.openRow(&f.io, f.at.out.IO, operation{handle, id}, begun{n, f.at.now, f.at.event, op != xtf.IOOther})
 }
 
 func (f *transfers) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
@@ -55,52 +64,81 @@ func (f *transfers) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
 		r := xtf.RMA{T: f.at.now, End: xtf.Never, CallN: f.at.innermost(), Bytes: bytes, Window: uint32(win), Target: uint32(remote), Op: uint32(k)}
 		r.Put(row)
 	}
-	f.openRow(&f.rma, f.at.out.RMA, operation{0, id}, n)
+	f.openRow(&f.rma, f.at.out.RMA, operation{0, id}, begun{n: n, t: f.at.now, event: f.at.event})
 }
 
-func (f *transfers) openRow(open *map[operation]uint64, a *xtf.ArrayBuilder, o operation, n uint64) {
+func (f *transfers) openRow(open *map[operation]begun, a *xtf.ArrayBuilder, o operation, b begun) {
 	f.at.mpi.told = true
 	if old, ok := (*open)[o]; ok {
 		if f.at.rows {
-			a.Close(old)
+			a.Close(old.n)
 		}
 		f.at.diag(trace.DiagOpenRequest, fmt.Sprintf("operation %d begun again before it completed", o.id))
 	}
 	if *open == nil {
-		*open = map[operation]uint64{}
+		*open = map[operation]begun{}
 	}
-	(*open)[o] = n
+	(*open)[o] = b
 }
 
-// closeFile ends a file operation.
-func (f *transfers) closeFile(handle, id uint64, column int, v uint64) {
-	if o := (operation{uint32(handle), id}); !f.closeRow(f.io, f.at.out.IO, o, column, v) {
+// closeFile ends a file operation that moved so many bytes, trace.Undefined64 where that is not known.
+func (f *transfers) closeFile(handle, id, bytes uint64) {
+	o := operation{uint32(handle), id}
+	b, ok := f.io[o]
+	delete(f.io, o)
+	if !ok {
 		f.at.diag(trace.DiagUnknownRequest, fmt.Sprintf("operation %d of file handle %d ends", id, handle))
+		return
+	}
+	if bytes == trace.Undefined64 {
+		if bytes = 0; b.moves {
+			f.at.diag(trace.DiagNoBytes, fmt.Sprintf("operation %d of file handle %d", id, handle))
+		}
+	}
+	if f.at.rows {
+		xtf.SetU64(f.at.out.IO.Row(b.n), xtf.IODone, bytes)
+		f.closeRow(f.at.out.IO, b.n)
 	}
 }
 
-// closeRow ends an operation and reports whether it was known.
-func (f *transfers) closeRow(open map[operation]uint64, a *xtf.ArrayBuilder, o operation, column int, v uint64) bool {
-	n, ok := open[o]
-	delete(open, o)
-	if !ok || !f.at.rows {
-		return ok
+// complete ends a one-sided operation. It may complete here and at its target, in any order: its row ends with the first of both.
+func (f *transfers) complete(k trace.Kind, id uint64) {
+	here, there := &f.half[0], &f.half[1]
+	if k == trace.RmaOpCompleteRemote {
+		here, there = there, here
 	}
-	row := a.Row(n)
-	xtf.SetU64(row, xtf.IOEnd, f.at.now) // End has the same place in IO and RMA rows
-	if column >= 0 {
-		xtf.SetU64(row, column, v)
+	o := operation{0, id}
+	b, ok := f.rma[o]
+	delete(f.rma, o)
+	switch {
+	case ok:
+		*here++
+		if f.at.rows {
+			f.closeRow(f.at.out.RMA, b.n)
+		}
+	case *there > 0:
+		*there--
+	default:
+		f.at.diag(trace.DiagUnknownRequest, fmt.Sprintf("one-sided operation %d completes", id))
 	}
+}
+
+// closeRow ends the row of an operation.
+func (f *transfers) closeRow(a *xtf.ArrayBuilder, n uint64) {
+	xtf.SetU64(a.Row(n), xtf.IOEnd, f.at.now) // End has the same place in IO and RMA rows
 	a.Close(n)
-	return true
 }
 
 // endOperations closes the rows of operations that never ended.
 func (f *transfers) endOperations() {
-	for _, n := range slices.Sorted(maps.Values(f.io)) {
-		f.at.out.IO.Close(n)
+	end := func(open map[operation]begun, a *xtf.ArrayBuilder, what string) {
+		for _, b := range slices.SortedFunc(maps.Values(open), func(x, y begun) int { return cmp.Compare(x.event, y.event) }) {
+			f.at.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(b.t), Event: b.event, Detail: what + " that never completes"})
+			if f.at.rows {
+				a.Close(b.n)
+			}
+		}
 	}
-	for _, n := range slices.Sorted(maps.Values(f.rma)) {
-		f.at.out.RMA.Close(n)
-	}
+	end(f.io, f.at.out.IO, "a file operation")
+	end(f.rma, f.at.out.RMA, "a one-sided operation")
 }

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,45 @@ func TestUnreadRecords(t *testing.T) {
 		if got := found[trace.UnreadCode(k).String()]; got != want && (k.Known() || got > 0) {
 			t.Errorf("%v: %d counted, want %d", k, got, want)
 		}
+	}
+}
+
+// TestOperationsInProgress: ends of file and one-sided operations that never began, and operations that never end, are counted. A
+// one-sided operation completes here, or at its target, or at both in any order. A read that does not tell its bytes is counted, too.
+func TestOperationsInProgress(t *testing.T) {
+	src, err := tracetest.Parse(`-- program --
+processes 1
+-- events --
+0 1 RMA_PUT 0 0 8 1
+0 2 RMA_OP_COMPLETE_NON_BLOCKING 0 1
+0 3 RMA_OP_COMPLETE_REMOTE 0 1
+0 4 RMA_GET 0 0 8 1
+0 5 RMA_OP_COMPLETE_REMOTE 0 1
+0 6 RMA_OP_COMPLETE_BLOCKING 0 1
+0 7 RMA_OP_COMPLETE_REMOTE 0 1
+0 8 RMA_OP_COMPLETE_BLOCKING 0 9
+0 9 RMA_PUT 0 0 8 2
+0 10 RMA_PUT 0 0 8 2
+0 11 IO_OPERATION_BEGIN 0 READ NONE 800 1
+0 12 IO_OPERATION_COMPLETE 0 18446744073709551615 1
+0 13 IO_OPERATION_BEGIN 0 FLUSH NONE 18446744073709551615 1
+0 14 IO_OPERATION_COMPLETE 0 18446744073709551615 1
+0 15 IO_OPERATION_CANCELLED 0 1
+0 16 IO_OPERATION_BEGIN 0 WRITE NONE 800 1
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := loadFirst(t, src, interval.Flags{})
+	got := map[string]uint64{}
+	for _, c := range l.Diagnostics.Codes {
+		if _, unread := c.Code.Unread(); !unread {
+			got[c.Code.String()] = c.Count
+		}
+	}
+	want := map[string]uint64{"unknown-request": 3, "open-request": 3, "no-bytes": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

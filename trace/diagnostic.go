@@ -30,8 +30,8 @@ const (
 	DiagUnmatchedSend   Code = 22 // a send without receive
 	DiagUnmatchedRecv   Code = 23 // a receive without send
 	DiagUnknownPeer     Code = 24 // a rank or communicator that the definitions do not have
-	DiagUnknownRequest  Code = 25 // a completion whose request was never posted
-	DiagOpenRequest     Code = 26 // a request still open at the end of the stream
+	DiagUnknownRequest  Code = 25 // a completion of what was never posted or begun
+	DiagOpenRequest     Code = 26 // a request, file or one-sided operation still open at the end of the stream
 	DiagClockViolation  Code = 27 // a message received before it was sent; worst: ticks
 	DiagShortCollective Code = 28 // a collective that not all members of its communicator entered
 	DiagMixedCollective Code = 29 // a collective whose members name different operations or roots
@@ -59,6 +59,7 @@ const (
 	DiagSampleGap       Code = 57 // more than two periods of an interrupt generator without a record of a calling context; worst: ticks
 	DiagNoRecord        Code = 58 // a call of a one-sided or file operation that is an enter and a leave alone
 	DiagLaunch          Code = 61 // a record that joins a call to what it starts on a device: left out
+	DiagNoBytes         Code = 62 // a read or write that failed, or does not tell how many bytes it moved: it moved none
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -76,7 +77,7 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap
+	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes
 }
 
 // Severity grades a diagnostic.
@@ -115,8 +116,8 @@ var codes = map[Code]codeInfo{
 	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without receive"},
 	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without send"},
 	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner the definitions do not name"},
-	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests or file operations never posted"},
-	DiagOpenRequest:     {"open-request", Note, "requests open at the end"},
+	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests, file or one-sided operations that never began"},
+	DiagOpenRequest:     {"open-request", Note, "requests, file and one-sided operations that never complete"},
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
 	DiagClockRepaired:   {"clock-repaired", Note, "ends of calls raised by the repair of clocks"},
 	DiagClockStuck:      {"clock-stuck", Warning, "locations that wait for each other in a circle: clocks not repaired"},
@@ -128,6 +129,7 @@ var codes = map[Code]codeInfo{
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of collectives without a record: not matched, their waits are not known"},
 	DiagLaunch:          {"launch", Note, "records that join calls to what they start on devices, left out"},
 	DiagNoRecord:        {"no-record", Note, "calls of one-sided and file operations without a record: their windows, files and bytes are not known"},
+	DiagNoBytes:         {"no-bytes", Note, "reads and writes that failed or do not tell their bytes: they count none"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},

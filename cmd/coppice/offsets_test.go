@@ -118,7 +118,7 @@ func TestOperationsOfHandles(t *testing.T) {
 	if want := map[string][3]uint64{"MPI-IO": {800, 60, 0}, "POSIX I/O": {800, 40, 2}}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "file operations never posted: 1 in 1 location") {
+	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "file or one-sided operations that never began: 1 in 1 location") {
 		t.Error(text)
 	}
 }

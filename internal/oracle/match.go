@@ -59,10 +59,36 @@ func (m *member) started() uint64   { return m.at.visits[m.start].enter }
 func (a *analysis) communication(l *location) {
 	w := &requests{a: a, l: l, open: map[uint64]request{}}
 	files := map[[2]uint64]bool{} // operations in progress by handle and number
+	oneSided := map[uint64]bool{}
+	var once [2]int // one-sided operations that completed at one of both ends: how many more may complete at the other
 	for i := range l.records {
 		switch e := &l.records[i]; e.kind {
 		case trace.IoOperationBegin:
-			files[[2]uint64{e.fields[0], e.fields[4]}] = true
+			o := [2]uint64{e.fields[0], e.fields[4]}
+			if files[o] {
+				a.diagnose(trace.DiagOpenRequest)
+			}
+			files[o] = true
+		case trace.RmaPut, trace.RmaGet, trace.RmaAtomic:
+			id := e.fields[len(e.fields)-1]
+			if oneSided[id] {
+				a.diagnose(trace.DiagOpenRequest)
+			}
+			oneSided[id] = true
+		case trace.RmaOpCompleteBlocking, trace.RmaOpCompleteNonBlocking, trace.RmaOpCompleteRemote:
+			end := 0
+			if e.kind == trace.RmaOpCompleteRemote {
+				end = 1
+			}
+			switch id := e.fields[1]; {
+			case oneSided[id]:
+				delete(oneSided, id)
+				once[1-end]++
+			case once[end] > 0:
+				once[end]--
+			default:
+				a.diagnose(trace.DiagUnknownRequest)
+			}
 		case trace.IoOperationComplete, trace.IoOperationCancelled:
 			o := [2]uint64{e.fields[0], e.fields[len(e.fields)-1]}
 			if !files[o] {
@@ -75,6 +101,9 @@ func (a *analysis) communication(l *location) {
 		} else if e.visit >= 0 {
 			w.synchronisation(e)
 		}
+	}
+	for range len(files) + len(oneSided) {
+		a.diagnose(trace.DiagOpenRequest)
 	}
 	for _, r := range w.open {
 		a.diagnose(trace.DiagOpenRequest)

@@ -9,12 +9,12 @@ import (
 
 // guard keeps the times of one location from running backwards, whatever the
 // source: an event before its predecessor, or before the trace's origin, is raised
-// to it and counted. The location ends before an event whose time, or whose bytes
-// with those before, are more than a sum over all locations can take.
+// to it and counted. The location ends before an event whose time is more than a sum over all locations can take;
+// bytes that are, with those before, count as none.
 type guard struct {
 	origin, last trace.Time
 	most         uint64 // xtf.Most
-	bytes        uint64 // of all events so far
+	bytes        uint64 // of all events so far, at most most
 	ended        bool
 	diags        trace.Diagnostics
 }
@@ -32,16 +32,20 @@ func (g *guard) check(b *trace.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if e.Time >= g.last && uint64(e.Time-g.origin) > g.most {
-			g.cut(b, i, fmt.Sprintf("an event more than %d ticks after the first of the trace", g.most))
+			g.found(b, i, fmt.Sprintf("an event more than %d ticks after the first of the trace; the rest of the location is left out", g.most))
+			b.Events = b.Events[:i]
+			g.ended = true
 			return
 		}
 		for _, field := range e.Kind.Sizes() {
-			v := b.Words(e)[field]
-			if v > g.most-g.bytes {
-				g.cut(b, i, fmt.Sprintf("more than %d bytes in the operations of one location", g.most))
-				return
+			switch v := &b.Words(e)[field]; {
+			case *v == trace.Undefined64 && (e.Kind == trace.IoOperationBegin || e.Kind == trace.IoOperationComplete): // not known, or it failed
+			case *v > g.most-g.bytes:
+				g.found(b, i, fmt.Sprintf("%d bytes, more than %d in the operations of one location; they count as none", *v, g.most))
+				*v = 0
+			default:
+				g.bytes += *v
 			}
-			g.bytes += v
 		}
 		if e.Time < g.last {
 			g.diags.Add(trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: b.First + uint64(i), Worst: uint64(g.last - e.Time)})
@@ -51,9 +55,7 @@ func (g *guard) check(b *trace.Batch) {
 	}
 }
 
-// cut ends the location before event i of a batch, which has too much.
-func (g *guard) cut(b *trace.Batch, i int, tooMuch string) {
-	g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: b.First + uint64(i), Detail: tooMuch + "; the rest of the location is left out"})
-	b.Events = b.Events[:i]
-	g.ended = true
+// found counts what is too much in event i of a batch.
+func (g *guard) found(b *trace.Batch, i int, tooMuch string) {
+	g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: b.First + uint64(i), Detail: tooMuch})
 }

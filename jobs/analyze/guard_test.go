@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
@@ -42,6 +44,37 @@ func TestFarTimes(t *testing.T) {
 				t.Error(r, err)
 			}
 		})
+	}
+}
+
+// TestBytesNotKnown has file operations whose bytes are -1, as Score-P writes it of fsync and fprintf and of reads that fail: nothing
+// is lost. A message of 2^64-1 bytes is too long to add up: the bytes are left out and no event is.
+func TestBytesNotKnown(t *testing.T) {
+	const text = "-- program --\nprocesses 2\n-- events --\n" +
+		"0 10 ENTER main\n0 20 IO_OPERATION_BEGIN 0 FLUSH NONE %[1]d 1\n0 30 IO_OPERATION_COMPLETE 0 %[1]d 1\n" +
+		"0 40 IO_OPERATION_BEGIN 0 READ NONE 100 1\n0 50 IO_OPERATION_COMPLETE 0 %[1]d 1\n" +
+		"0 60 IO_OPERATION_BEGIN 0 READ NONE 100 1\n0 70 IO_OPERATION_COMPLETE 0 64 1\n0 80 LEAVE main\n" +
+		"1 10 ENTER main\n1 20 ENTER MPI_Send\n1 20 MPI_SEND 0 0 7 %[2]d\n1 30 LEAVE MPI_Send\n1 80 LEAVE main\n"
+	for _, x := range []struct{ bytes, overflows uint64 }{{8, 0}, {math.MaxUint64, 1}} {
+		src, err := tracetest.Parse(fmt.Sprintf(text, uint64(math.MaxUint64), x.bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "run.xtf")
+		analyzed(t, 1, analyze.Options{Source: src, Output: out})
+		f := openFile(t, out)
+		got := readFound(t, f, src.Definitions())
+		if got.Problems[trace.DiagOverflow] != x.overflows || got.Events[0] != 8 || got.Events[1] != 5 {
+			t.Errorf("%v, events %v", got.Problems, got.Events)
+		}
+		a, err := f.Array(0, xtf.TypeIO)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := slices.IndexFunc(a.Type().Sums, func(s xtf.Sum) bool { return s.Name == "read" })
+		if read := a.Sums().Totals()[k]; read != 64 {
+			t.Errorf("%d bytes read, want 64", read)
+		}
 	}
 }
 

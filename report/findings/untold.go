@@ -226,6 +226,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(len(alone) > 0, "records of calls", strings.Join(alone, " and ")+" without a record: what they move, and who waits for whom in them, is not known")
+	if n := count(trace.DiagNoBytes); n > 0 {
+		add(true, "bytes", "bytes of "+numbers.Plural(int(n), "file operation")+" that failed or do not tell them: they count as none")
+	}
 	if n := count(trace.DiagNoFrame); n > 0 {
 		add(true, "frames", numbers.Plural(int(n), "calling context")+" with frames that are not open calls: call paths are without them")
 	}
