@@ -3,6 +3,7 @@
 package jobs
 
 import (
+	"math/bits"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -17,7 +18,7 @@ const heapPiece = 4 << 20
 // free addresses first, so it takes next what is given back here, and was not touched. One that is as large already has what it takes.
 func askHugePages(bytes int64) {
 	var m runtime.MemStats
-	if runtime.ReadMemStats(&m); os.Getpagesize() != 4<<10 || uint64(bytes) <= m.HeapSys {
+	if runtime.ReadMemStats(&m); os.Getpagesize() != 4<<10 || bits.UintSize < 64 || uint64(bytes) <= m.HeapSys {
 		return // huge pages have up to 512 MiB where others have more than 4 KiB
 	}
 	// A heap that does not get its memory ends the process: this asks without that.

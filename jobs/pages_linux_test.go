@@ -3,6 +3,7 @@
 package jobs
 
 import (
+	"math/bits"
 	"os"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestHugePages(t *testing.T) {
 		}
 		return false
 	}
-	if b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || os.Getpagesize() != 4<<10 {
+	if b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || os.Getpagesize() != 4<<10 || bits.UintSize < 64 {
 		t.Skipf("no huge pages of 2 MiB: %s, %v", b, err)
 	}
 	if marked() {
