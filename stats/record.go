@@ -210,6 +210,12 @@ func (o *operations) cancel(id uint64) {
 		o.at.diag(trace.DiagUnknownRequest, fmt.Sprintf("cancellation of request %d", id))
 		return
 	}
+	switch detail := fmt.Sprintf("request %d", id); r.kind {
+	case sendRequest:
+		o.at.diag(trace.DiagCanceledSend, detail)
+	case receiveRequest:
+		o.at.diag(trace.DiagCanceledRecv, detail)
+	}
 	if r.kind != sendRequest || !o.at.rows {
 		return
 	}

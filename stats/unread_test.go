@@ -73,7 +73,7 @@ func TestUnreadRecords(t *testing.T) {
 }
 
 // TestOperationsInProgress: ends of file and one-sided operations that never began, and operations that never end, are counted. A
-// one-sided operation completes here, or at its target, or at both in any order. A read that does not tell its bytes is counted, too.
+// one-sided operation completes here, or at its target, or at both in any order. A read that does not tell its bytes is counted, and so are requests that were cancelled.
 func TestOperationsInProgress(t *testing.T) {
 	src, err := tracetest.Parse(`-- program --
 processes 1
@@ -94,6 +94,10 @@ processes 1
 0 14 IO_OPERATION_COMPLETE 0 18446744073709551615 1
 0 15 IO_OPERATION_CANCELLED 0 1
 0 16 IO_OPERATION_BEGIN 0 WRITE NONE 800 1
+0 17 MPI_ISEND 0 MPI_COMM_WORLD 7 8 1
+0 17 MPI_IRECV_REQUEST 2
+0 18 MPI_REQUEST_CANCELLED 1
+0 18 MPI_REQUEST_CANCELLED 2
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +109,7 @@ processes 1
 			got[c.Code.String()] = c.Count
 		}
 	}
-	want := map[string]uint64{"unknown-request": 3, "open-request": 3, "no-bytes": 1}
+	want := map[string]uint64{"unknown-request": 3, "open-request": 3, "no-bytes": 1, "cancelled-send": 1, "cancelled-receive": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -60,6 +60,8 @@ const (
 	DiagNoRecord        Code = 58 // a call of a one-sided or file operation that is an enter and a leave alone
 	DiagLaunch          Code = 61 // a record that joins a call to what it starts on a device: left out
 	DiagNoBytes         Code = 62 // a read or write that failed, or does not tell how many bytes it moved: it moved none
+	DiagCanceledSend    Code = 63 // a send that was cancelled
+	DiagCanceledRecv    Code = 64 // a receive that was cancelled
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -77,7 +79,7 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes
+	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv
 }
 
 // Severity grades a diagnostic.
@@ -130,6 +132,8 @@ var codes = map[Code]codeInfo{
 	DiagLaunch:          {"launch", Note, "records that join calls to what they start on devices, left out"},
 	DiagNoRecord:        {"no-record", Note, "calls of one-sided and file operations without a record: their windows, files and bytes are not known"},
 	DiagNoBytes:         {"no-bytes", Note, "reads and writes that failed or do not tell their bytes: they count none"},
+	DiagCanceledSend:    {"cancelled-send", Note, "sends that were cancelled: they and their bytes count as sent, their waits are not known"},
+	DiagCanceledRecv:    {"cancelled-receive", Note, "receives that were cancelled: their waits are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},

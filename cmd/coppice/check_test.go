@@ -625,3 +625,34 @@ func TestCheckArchive(t *testing.T) {
 		t.Error("two checks differ")
 	}
 }
+
+// TestCheckTasks: calls of tasks that are suspended, and go on elsewhere, are no stray leaves of an archive, whose leave of a call that is
+// not open before the first switch is one. Windows, handles and metrics that are not defined are found.
+func TestCheckTasks(t *testing.T) {
+	t.Parallel()
+	archive := archiveOf(t, filepath.Join(t.TempDir(), "archive"), `-- program --
+processes 1
+-- events --
+0 1 ENTER main
+0 2 LEAVE work
+0 3 ENTER wait
+0 4 THREAD_TASK_SWITCH 0 0 1
+0 4 ENTER task
+0 5 THREAD_TASK_SWITCH 0 0 0
+0 6 LEAVE wait
+0 7 RMA_PUT 7 0 8 1
+0 8 IO_OPERATION_BEGIN 8 READ NONE 800 1
+0 9 LEAVE main
+`)
+	_, got := checkOf(t, archive)
+	counts := map[string]uint64{}
+	for _, d := range got.Diagnostics {
+		counts[d.Code] = d.Count
+	}
+	if counts["stray-leave"] != 1 || counts["bad-reference"] != 2 || counts["open-call"] != 0 {
+		t.Errorf("%v", counts)
+	}
+	if _, text, _ := call("check", archive); !strings.Contains(text, "note: not looked at: whether calls nest once tasks switch, in 1 location") || !strings.Contains(text, "file handle 8") {
+		t.Error(text)
+	}
+}

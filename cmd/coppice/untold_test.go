@@ -313,3 +313,23 @@ func TestSharedMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestSpawnedProcesses: processes that another one created are in the trace, so it does not lack them.
+func TestSpawnedProcesses(t *testing.T) {
+	t.Parallel()
+	text := must(t, "report", foundTrace(t, `-- definitions --
+STRING self=0 string="MPI_Comm_spawn"
+STRING self=1 string=""
+LOCATION_GROUP self=0 name=1 location_group_type=1 system_tree_parent=4294967295
+LOCATION_GROUP self=1 name=1 location_group_type=1 system_tree_parent=4294967295 creating_location_group=0
+LOCATION self=0 name=1 location_type=1 number_of_events=2 location_group=0
+LOCATION self=1 name=1 location_type=1 number_of_events=0 location_group=1
+REGION self=0 name=0 canonical_name=0 region_role=12 paradigm=4
+-- events --
+0 0 ENTER MPI_Comm_spawn
+0 800 LEAVE MPI_Comm_spawn
+`))
+	if strings.Contains(text, "are not in the trace, nor the other side") || !strings.Contains(text, "which processes MPI_Comm_spawn started of those in the trace is not analysed") {
+		t.Error(text)
+	}
+}

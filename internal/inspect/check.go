@@ -278,7 +278,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 	}
 	d := src.Definitions()
 	c.Locations = d.NumLocations()
-	scans := make([]scan, d.NumLocations())
+	scans, known := make([]scan, d.NumLocations()), definitionsOf(d)
 	var g errgroup.Group
 	g.SetLimit(parallel)
 	all := uint64(0)
@@ -287,7 +287,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 		if err != nil {
 			return err
 		}
-		scans[p].bytes, all = size.Bytes, all+size.Bytes
+		scans[p].bytes, scans[p].known, all = size.Bytes, known, all+size.Bytes
 	}
 	c.meter.Plan([]jobs.Cost{{Stage: "events", Cost: 1}})
 	c.stage("events", all)
@@ -301,6 +301,7 @@ func (c *checked) checkTrace(path string, parallel int) error {
 	e.Processes, e.Locations, brief.Resolution = len(d.Processes()), d.NumLocations(), d.Clock().TimerResolution
 	var sum trace.Diagnostics
 	sum.Merge(d.Problems())
+	tasks := 0
 	locations := map[trace.Code]uint64{}
 	for i := range d.Problems().Codes {
 		c.addCode(d, nil, &d.Problems().Codes[i])
@@ -308,6 +309,9 @@ func (c *checked) checkTrace(path string, parallel int) error {
 	for p := range scans {
 		s := &scans[p]
 		e.Events += s.events
+		if s.tasks {
+			tasks++
+		}
 		c.Bytes += s.bytes
 		for i := range s.found.Codes {
 			x := &s.found.Codes[i]
@@ -322,6 +326,9 @@ func (c *checked) checkTrace(path string, parallel int) error {
 		if s.events > 0 && (brief.Last == nil || s.last > *brief.Last) {
 			brief.Last = &s.last
 		}
+	}
+	if tasks > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("not looked at: whether calls nest once tasks switch, in %s; coppice analyze says it", numbers.Plural(tasks, "location")))
 	}
 	e.Diagnostics, c.Events = codeTotals(&sum), e.Events
 	for i := range e.Diagnostics {
@@ -360,14 +367,16 @@ func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnos
 }
 
 // scan decodes one location and looks at what it can judge alone: order of
-// times, nesting of calls, references to regions and communicators, the
+// times, nesting of calls, references to definitions, the
 // announced number of events.
 type scan struct {
 	events, bytes uint64
 	first, last   uint64
 	found         trace.Diagnostics
 	defs          *trace.Definitions
+	known         definitions
 	stack         []uint32
+	tasks         bool // each task has a stack of its own: calls are not looked at from their first switch on
 	pass          func(bytes uint64)
 	announced     uint64 // events, 0 where that is not known
 	passed        uint64 // bytes
@@ -411,9 +420,14 @@ func (s *scan) batch(b *trace.Batch) error {
 		case trace.Enter:
 			region := e.Ref
 			s.region(region)
-			s.stack = append(s.stack, region)
+			if !s.tasks {
+				s.stack = append(s.stack, region)
+			}
 		case trace.Leave:
 			s.leave(e.Ref)
+		case trace.ThreadTaskSwitch, trace.OmpTaskSwitch:
+			s.tasks, s.stack = true, nil
+			s.references(b, e)
 		default:
 			s.references(b, e)
 		}
@@ -435,6 +449,9 @@ func (s *scan) region(ref uint32) {
 
 func (s *scan) leave(region uint32) {
 	s.region(region)
+	if s.tasks {
+		return
+	}
 	top := len(s.stack) - 1
 	if top < 0 || s.stack[top] != region {
 		s.add(trace.DiagStrayLeave, s.events, fmt.Sprintf("region %d", region))
@@ -443,7 +460,40 @@ func (s *scan) leave(region uint32) {
 	s.stack = s.stack[:top]
 }
 
-// references looks up the communicators and calling contexts that a record names.
+// definitions are the references of what records name, of kinds that have no other list.
+type definitions map[trace.RefKind]map[uint32]bool
+
+var definitionNames = map[trace.RefKind]string{
+	trace.RefMetric: "metric", trace.RefParameter: "parameter", trace.RefRmaWin: "window", trace.RefIoHandle: "file handle", trace.RefGroup: "group", trace.RefInterruptGenerator: "interrupt generator",
+}
+
+func definitionsOf(d *trace.Definitions) definitions {
+	list := definitions{}
+	for kind := range definitionNames {
+		list[kind] = map[uint32]bool{trace.Undefined: true}
+	}
+	d.Each(func(_ trace.DefKind, r trace.Record) {
+		switch x := r.(type) {
+		case *trace.MetricClass:
+			list[trace.RefMetric][x.Ref] = true
+		case *trace.MetricInstance:
+			list[trace.RefMetric][x.Ref] = true
+		case *trace.Parameter:
+			list[trace.RefParameter][x.Ref] = true
+		case *trace.RmaWin:
+			list[trace.RefRmaWin][x.Ref] = true
+		case *trace.IoHandle:
+			list[trace.RefIoHandle][x.Ref] = true
+		case *trace.Group:
+			list[trace.RefGroup][x.Ref] = true
+		case *trace.InterruptGenerator:
+			list[trace.RefInterruptGenerator][x.Ref] = true
+		}
+	})
+	return list
+}
+
+// references looks up the definitions that a record names.
 func (s *scan) references(b *trace.Batch, e *trace.Event) {
 	fields, _, _, _ := b.Layout(e)
 	for i, f := range e.Kind.Info().Fields {
@@ -460,6 +510,8 @@ func (s *scan) references(b *trace.Batch, e *trace.Event) {
 			}
 		case f.Ref == trace.RefRegion && ref != trace.Undefined && s.defs.Region(ref) == nil:
 			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
+		case s.known[f.Ref] != nil && !s.known[f.Ref][ref]:
+			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("%s %d", definitionNames[f.Ref], ref))
 		}
 	}
 }

@@ -215,7 +215,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	streams := slices.ContainsFunc(r.Defs.IoParadigms, func(x trace.IoParadigm) bool { return r.Defs.Text(x.Identification) == "ISOC" })
 	add(streams && len(property(r, trace.PropertyProcessors)) > 0, "streams", "what getc, putc, fscanf, printf and puts move through streams of C is not in the trace")
-	add(spawned, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
+	created := slices.ContainsFunc(r.Defs.LocationGroups, func(g trace.LocationGroup) bool { return g.Type == trace.ProcessGroup && g.Creator != trace.Undefined })
+	add(spawned && created, "processes", "which processes MPI_Comm_spawn started of those in the trace is not analysed, nor waits of the others for their start")
+	add(spawned && !created, "processes", "processes that MPI_Comm_spawn started are not in the trace, nor the other side of their messages")
 	var alone []string
 	for _, x := range []struct {
 		code trace.Code
@@ -226,6 +228,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(len(alone) > 0, "records of calls", strings.Join(alone, " and ")+" without a record: what they move, and who waits for whom in them, is not known")
+	if sends, receives := count(trace.DiagCanceledSend), count(trace.DiagCanceledRecv); sends+receives > 0 {
+		add(true, "cancelled", fmt.Sprintf("waits of %s and %s that were cancelled; the sends and their bytes are among those sent", numbers.Plural(int(sends), "send"), numbers.Plural(int(receives), "receive")))
+	}
 	if n := count(trace.DiagNoBytes); n > 0 {
 		add(true, "bytes", "bytes of "+numbers.Plural(int(n), "file operation")+" that failed or do not tell them: they count as none")
 	}
