@@ -155,7 +155,7 @@ func TestReportPage(t *testing.T) {
 	}{
 		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="comm"`, `id="timeline"`, "of 4 processes together"}, nil},
 		{graph, []string{`id="ranks"`, `id="timeline"`, "--events none"}, []string{`id="waits"`}},
-		{one, []string{`id="ranks"`, `id="timeline"`, "Nothing above 1 % of the run"}, []string{`id="classes"`}},
+		{one, []string{`id="ranks"`, `id="timeline"`, "Nothing but set-up and end above 1 % of the run"}, []string{`id="classes"`}},
 	} {
 		page := must(t, "report", x.path, "--format", "html")
 		d := jsonOf[struct{ Summary struct{ Efficiency float64 } }](t, "report", x.path)

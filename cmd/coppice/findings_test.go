@@ -705,7 +705,7 @@ func TestPolling(t *testing.T) {
 1 1000 LEAVE main
 `
 	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792000 s of the run (79.2 %): rank 0 has 0.792000 s of own code between calls that ask in vain, most of it in MPI_Test, " +
-		"rank 1 has least with 0.000000; without it rank 1 computes most, 0.999000, and the mean is 0.599000. If these processes"
+		"rank 1 has least with 0.000000; without it rank 1 computes most, 0.999000, and the mean is 0.599000; what it asks for is sent 0.790000 s after it could be received, most by rank 1. If these processes"
 	const unknown = "> nothing above 1 % of the run is known; own code between calls that ask for messages in vain may be waiting"
 	for _, x := range []struct{ text, want, without string }{{text + send, asks, unknown}, {text + alike + send, "between calls that ask for messages again and again", asks[:20]}} {
 		out := must(t, "report", foundTrace(t, x.text))
@@ -713,6 +713,21 @@ func TestPolling(t *testing.T) {
 			!strings.Contains(out, x.want) || strings.Contains(out, x.without) {
 			t.Errorf("no %q, or %q, in\n%s", x.want, x.without, out)
 		}
+	}
+}
+
+// TestAskingCalls: process 0 asks for a message of process 1 from 100 on, which is sent at 890, and is in MPI_Test for all of that time.
+func TestAskingCalls(t *testing.T) {
+	t.Parallel()
+	text := "0 100 ENTER MPI_Irecv\n0 100 MPI_IRECV_REQUEST 7\n0 100 LEAVE MPI_Irecv\n"
+	for at := 100; at < 900; at += 100 {
+		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+100)
+	}
+	text += "0 900 ENTER MPI_Test\n0 901 MPI_IRECV 1 MPI_COMM_WORLD 7 8 7\n0 901 LEAVE MPI_Test\n1 890 ENTER MPI_Send\n1 890 MPI_SEND 0 MPI_COMM_WORLD 7 8\n1 890 LEAVE MPI_Send\n"
+	const want = "> point to point calls with waits in tests, which are not known: up to 0.801000 s of the run (80.1 %): rank 0 has most, most of it in MPI_Test; " +
+		"all processes together 0.801000 s in point to point calls; 1 message of 8 B each on average; what it asks for is sent 0.790000 s after it could be received, most by rank 1"
+	if out := must(t, "report", foundTrace(t, program(2, text))); !strings.Contains(out, want) {
+		t.Error(out)
 	}
 }
 

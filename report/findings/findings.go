@@ -128,10 +128,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
-		if err := f.imbalance(); err != nil {
+		if err := cmp.Or(f.imbalance(), f.polling()); err != nil {
 			return nil, nil, err
 		}
-		f.polling()
 		f.idle()
 		f.devices()
 		f.deviceCollectives()
@@ -636,7 +635,7 @@ func (f *finder) transfer() error {
 		x.Evidence = f.together(f.each.total[k.sum]) + " in " + k.name + " calls"
 		if k.sum == sumP2P && m.Sent > 0 {
 			mean := numbers.MeanOf(m.BytesOut, m.Sent)
-			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", numbers.Count(m.Sent), numbers.Bytes(mean))
+			x.Evidence += fmt.Sprintf("; %s of %s each on average", numbers.Plural(int(m.Sent), "message"), numbers.Bytes(mean))
 			switch {
 			case mean <= smallMessage && m.Sent >= manyCalls:
 				x.Kind = KindSmallMessages
@@ -647,6 +646,11 @@ func (f *finder) transfer() error {
 		if k.sum == sumP2P && exchanges(f.r, most) {
 			x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
 			if err := f.lateMate(&x, most.Region); err != nil {
+				return err
+			}
+		}
+		if tests {
+			if err := asked(f, &x, x.Where.Processes[0]); err != nil {
 				return err
 			}
 		}

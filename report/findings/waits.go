@@ -440,7 +440,7 @@ func (f *finder) next(x *Finding, item xtf.Item, path uint32, p trace.P) error {
 func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, err error) {
 	of := trace.P(w.CauseP)
 	later := func(t uint64, q trace.P) {
-		if q != of && q != p && t > at {
+		if q != of && q != p && t > at && uint64(q) < uint64(r.Defs.NumLocations()) {
 			at, by = t, q
 		}
 	}
@@ -806,11 +806,11 @@ func (f *finder) sinceInit() (cpu, critical numbers.Sum, err error) {
 
 // polling is own code between calls that ask in vain, where some processes have much more of it than others: it may be how they wait for
 // those. The trace does not tell whether it works.
-func (f *finder) polling() {
+func (f *finder) polling() error {
 	asks := f.s.Item(xtf.ItemPolling)
 	x := f.loss(kindPolling, asks.Max-min(asks.Min, asks.Max), asks.MaxP, "largest of a process less the least: own code between calls that ask in vain; only if it waits there", "profile")
 	if !f.matters(x.Ticks) || x.Ticks < asks.Max/2 {
-		return
+		return nil
 	}
 	var calls *results.RegionTime
 	for i := range f.hot.Profile.Regions {
@@ -828,7 +828,33 @@ func (f *finder) polling() {
 		}
 	}
 	x.Evidence += fmt.Sprintf("; without it rank %d computes most, %s, and the mean is %s", of, f.u.Ticks(most), f.u.Real(numbers.Quotient(sum, numbers.Integer(uint64(len(f.times))))))
+	if err := asked(f, &x, asks.MaxP); err != nil {
+		return err
+	}
 	f.add(x, "asking again and again, if nothing else is done meanwhile, which is not known", ": "+x.Evidence)
+	return nil
+}
+
+// asked says how long after a process could receive them the messages are sent that it gets by calls that ask for them, and who sends most so late.
+func asked(f *finder, x *Finding, rank uint32) error {
+	if !f.r.Rows {
+		return nil
+	}
+	var all, until uint64 // until: of open receives only what is later counts
+	ranks := map[uint32]uint64{}
+	err := results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[rank].First), func(m *xtf.P2P) {
+		sent := min(m.MateT, m.T)
+		known := m.Kind&xtf.P2PKindMask == xtf.P2PRecv && m.Kind&xtf.P2PUnmatched == 0 && uint64(m.MateP) < uint64(f.r.Defs.NumLocations())
+		if from := max(m.Post, until); known && sent > from && polls(f.r, m.Region) {
+			of, _ := f.r.Defs.Process(trace.P(m.MateP))
+			ranks[of] += sent - from
+			all, until = all+sent-from, sent
+		}
+	})
+	if of, ticks := worst(ranks); ticks > 0 && f.matters(all) {
+		x.Evidence += fmt.Sprintf("; what it asks for is sent %s %s after it could be received, most by rank %d", f.u.Ticks(all), f.u.Name(), of)
+	}
+	return beyond(err)
 }
 
 // mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
