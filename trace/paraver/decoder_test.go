@@ -212,7 +212,7 @@ func TestEvents(t *testing.T) {
 			2:1:1:1:1:15:10`, `
 			0 9 ParameterUnsignedInt prv:1000 Phase = 2
 			0 10 ParameterUnsignedInt prv:1000 Phase = 1
-			found truncated: line 14: a wrong number of fields (1)
+			found truncated: line 14: the file ends within it (1)
 			found corrupt: line 5: a wrong number of fields (1)
 			found corrupt: line 6: a thread that the header does not have (1)
 			found corrupt: line 8: an end before its begin (1)

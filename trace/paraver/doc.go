@@ -45,8 +45,8 @@
 // # Damage
 //
 // A line that is not a record is left out and counted, with its number: unknown
-// kinds as trace.DiagUnknownRecord, others as trace.DiagCorrupt, a cut file as
-// trace.DiagTruncated. Calls that end without having begun are counted per
+// kinds as trace.DiagUnknownRecord, others as trace.DiagCorrupt, a last line
+// without an end as trace.DiagTruncated: a cut number looks like one. Calls that end without having begun are counted per
 // location. Lengths and counts in the input never size memory before the bytes
 // after them are there; what a trace may have at most is in constants.
 //

@@ -227,6 +227,23 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestCutNumber has a file that ends within the last digits of a value, the only record or not: a number without them would be a wrong
+// one, and no line tells. A comment may have no end.
+func TestCutNumber(t *testing.T) {
+	for end, want := range map[string]string{
+		"2:1:1:1:1:10:1000:1\n2:1:1:1:1:11:1000:18446": "0 10 ParameterUnsignedInt prv:1000 Phase = 1\n",
+		"2:1:1:1:1:10:1000:18446":                      "",
+	} {
+		x := trial(t, two+end)
+		if got := listing(t, x); !strings.HasPrefix(got, want) || strings.Contains(got, "18446") || x.Definitions().Problems().Count(trace.DiagTruncated) != 1 {
+			t.Errorf("%q: %s", end, got)
+		}
+	}
+	if x := trial(t, two+"2:1:1:1:1:10:1000:1\n# the end"); x.Definitions().Problems().Count(trace.DiagTruncated) != 0 {
+		t.Error("a comment was cut")
+	}
+}
+
 // TestLongHead refuses a head that has no end, of which a small compressed file may hold any length.
 func TestLongHead(t *testing.T) {
 	head := strings.NewReader(two + strings.Repeat("# a comment\n", 100))

@@ -74,14 +74,18 @@ func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 // run passes over all records.
 func (x *indexer) run() error {
 	for {
-		line, long, err := x.records.next()
+		line, leftOut, err := x.records.next()
 		if err != nil {
 			if err := x.ended(err); err != nil {
 				return err
 			}
 			return x.finish()
 		}
-		if long {
+		switch {
+		case leftOut && len(line) > 0:
+			x.problem(trace.DiagTruncated, "the file ends within it")
+			continue
+		case leftOut:
 			x.problem(trace.DiagCorrupt, fmt.Sprintf("more than %d bytes", longestRecord))
 			continue
 		}
@@ -109,13 +113,10 @@ func (x *indexer) ended(err error) error {
 	return nil
 }
 
-// wrong notes a line that is not a record. The last line without an end was cut.
+// wrong notes a line that is not a record.
 func (x *indexer) wrong(why string) {
 	code := trace.DiagCorrupt
-	switch {
-	case !x.records.whole:
-		code = trace.DiagTruncated
-	case why == badUnknown:
+	if why == badUnknown {
 		code = trace.DiagUnknownRecord
 	}
 	x.problem(code, why)

@@ -103,16 +103,17 @@ func ofHead(line []byte) bool {
 	return len(line) == 0 || line[0] == '#' || bytes.HasPrefix(line, []byte("c:")) || bytes.HasPrefix(line, []byte("i:"))
 }
 
-// next returns the next line that is not a comment.
-func (x *records) next() (line []byte, long bool, err error) {
+// next returns the next line that is not a comment. One that is no line is left out: longer than the limit, or the last one of a file
+// that ends within it, where a number may have lost digits.
+func (x *records) next() (line []byte, leftOut bool, err error) {
 	if x.waiting {
 		x.waiting = false
-		return x.first, false, nil
+		return x.first, !x.whole, nil
 	}
 	for {
-		line, long, err = x.lines.next()
-		if err != nil || long || len(line) > 0 && line[0] != '#' {
-			return line, long, err
+		line, leftOut, err = x.lines.next()
+		if err != nil || leftOut || len(line) > 0 && line[0] != '#' {
+			return line, leftOut || err == nil && !x.whole, err
 		}
 	}
 }

@@ -75,14 +75,14 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, states bool, 
 	}
 	var rec record
 	for {
-		line, long, err := x.next()
+		line, leftOut, err := x.next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && readFault(err) == 0 {
 				return nil, errors.Join(fmt.Errorf("paraver: line %d: %w", x.number, err), s.Close())
 			}
 			break
 		}
-		if long || line[0] == byte(stateRecord) && !s.states || rec.parse(h.header, line) != "" {
+		if leftOut || line[0] == byte(stateRecord) && !s.states || rec.parse(h.header, line) != "" {
 			continue // the index counted it
 		}
 		if err := s.add(&rec, x.number); err != nil {
