@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/ccg/graph"
 )
 
-// tag of all messages: the communicator is our own.
+// tag of all messages.
 const tag = 0
 
 // A message is parts after one byte: more follow, the last one, or the sender

@@ -54,20 +54,13 @@ var sentinels = []error{graph.ErrCorrupt, graph.ErrLimit, graph.ErrForeign, grap
 
 // Reduce makes the shared graph of all ranks' locations: the locations of rank r
 // come before those of rank r+1. It returns the same graph, and of a lossy one the codebook, or the same error,
-// on every rank. Collective.
+// on every rank. No message of the caller may be on its way. Collective.
 func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o graph.Options, cfg Config) (*graph.Shared, *build.Codebook, Report, error) {
 	if cfg.Message <= 0 {
 		cfg.Message = defaultMessage
 	}
-	own, err := c.Dup() // messages of its own: none of the caller's can come between
-	if err != nil {
-		return nil, nil, Report{}, fmt.Errorf("call graph: reduction: %w", err)
-	}
-	r := &reduction{c: own, defs: defs, locals: locals, opt: o, cfg: cfg}
+	r := &reduction{c: c, defs: defs, locals: locals, opt: o, cfg: cfg}
 	shared, err := r.run()
-	if e := own.Free(); err == nil && e != nil {
-		err = e
-	}
 	if err != nil {
 		return nil, nil, r.report, fmt.Errorf("call graph: reduction: %w", err)
 	}

@@ -102,10 +102,7 @@ func (s *MemoryShare) NextTo(bytes int64) int64 {
 
 // Share parts the memory of a rank and limits its heap. Collective.
 func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
-	mem, here, err := rankMemory(c, n.Mem)
-	if err != nil {
-		return s, err
-	}
+	mem, here := rankMemory(c, n.Mem)
 	if n.Mem > 0 && n.Store < 0 {
 		if err = Agree(c, around().checkMemory(mem, here)); err != nil {
 			return s, err
@@ -143,27 +140,19 @@ func HugePages(c mpi.Comm, bytes int64) {
 	}
 }
 
-// ClassMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already. Collective.
-func ClassMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) error {
-	mem, _, err := rankMemory(c, asked)
-	if err == nil {
-		ShareClasses(o, mem-runtimeBytes-vectors)
-	}
-	return err
+// ClassMemory gives clustering what a rank has, of which so many bytes are asked for and so many are vectors already.
+func ClassMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) {
+	mem, _ := rankMemory(c, asked)
+	ShareClasses(o, mem-runtimeBytes-vectors)
 }
 
 // rankMemory returns the memory of a rank, where 0 is asked for that of the machine, and the number of ranks on the node.
-// Collective.
-func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {
-	node, err := c.SplitNode()
-	if err != nil {
-		return 0, 0, err
-	}
-	here = node.Size()
+func rankMemory(c mpi.Comm, asked int64) (mem int64, here int) {
+	_, here = c.Node()
 	if asked == 0 {
 		asked = DefaultMemory(here)
 	}
-	return asked, here, node.Free()
+	return asked, here
 }
 
 // Of a job with so little input the heap may grow to three times what is live, below

@@ -268,20 +268,14 @@ func testDup(t *rankTest, c Comm) {
 	t.is("send on a freed one", d.Send(nil, 0, 0), ErrComm)
 }
 
-func testSplitNode(t *rankTest, c Comm) {
-	n, err := c.SplitNode()
-	t.ok("split node", err)
-	if n.Size() != c.Size() || n.Rank() != c.Rank() {
-		t.fatalf("rank %d of %d on this node", n.Rank(), n.Size())
+// testNode: all ranks of a test are on one machine.
+func testNode(t *rankTest, c Comm) {
+	d, err := c.Dup()
+	t.ok("dup", err)
+	for _, x := range []Comm{c, d} {
+		if first, ranks := x.Node(); first != 0 || ranks != c.Size() {
+			t.fatalf("%d ranks on this node, the first is %d", ranks, first)
+		}
 	}
-	v := []int64{int64(c.Rank())}
-	t.ok("maximum on the node", n.AllreduceInt64(v, Max))
-	if v[0] != int64(c.Size())-1 {
-		t.fatalf("maximum %d of %d ranks", v[0], c.Size())
-	}
-	d, err := n.Dup()
-	t.ok("dup of a part", err)
-	t.ok("barrier", d.Barrier())
 	t.ok("free", d.Free())
-	t.ok("free", n.Free())
 }

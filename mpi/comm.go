@@ -53,9 +53,9 @@ type Comm interface {
 
 	// Dup makes a communicator of the same ranks whose messages never meet those of this one. Collective.
 	Dup() (Comm, error)
-	// SplitNode makes one communicator per shared-memory node. Collective.
-	SplitNode() (Comm, error)
-	// Free gives back a communicator made by Dup or SplitNode. Collective.
+	// Node returns the lowest of the ranks that share memory with this one, and how many do, this one included.
+	Node() (first, ranks int)
+	// Free gives back a communicator made by Dup. Collective.
 	Free() error
 
 	// Send sends b, of any length, and returns when b may be reused. It may block until the message is received.

@@ -72,7 +72,7 @@ func conformance() []testCase {
 		{"agree", 1, true, testAgree},
 		{"agree on codes", 2, false, testAgreeCodes},
 		{"dup", 1, false, testDup},
-		{"split node", 1, true, testSplitNode},
+		{"node", 1, true, testNode},
 		{"arguments", 1, false, testArguments},
 		{"tree reduce", 1, true, testTreeReduce},
 		{"tree reduce failure", 2, false, testTreeReduceFailure},

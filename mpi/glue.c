@@ -91,16 +91,9 @@ int cop_size(MPI_Comm c) {
 	return n;
 }
 
-static int returning(int rc, MPI_Comm *out) {
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
-}
-
-int cop_dup(MPI_Comm c, MPI_Comm *out) { return returning(MPI_Comm_dup(c, out), out); }
-
-int cop_split_node(MPI_Comm c, MPI_Comm *out) {
-	return returning(MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, out), out);
+int cop_dup(MPI_Comm c, MPI_Comm *out) {
+	int rc = MPI_Comm_dup(c, out);
+	return rc != MPI_SUCCESS ? rc : MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
 }
 
 int cop_free(MPI_Comm *c) { return MPI_Comm_free(c); }

@@ -21,7 +21,6 @@ MPI_Comm cop_world(void);
 int cop_rank(MPI_Comm c);
 int cop_size(MPI_Comm c);
 int cop_dup(MPI_Comm c, MPI_Comm *out);
-int cop_split_node(MPI_Comm c, MPI_Comm *out);
 int cop_free(MPI_Comm *c);
 
 int cop_isend(const void *b, int n, int to, int tag, MPI_Comm c, MPI_Request *r, int *done);

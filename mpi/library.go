@@ -37,7 +37,6 @@ const grace = 10 * time.Second
 type library struct {
 	mu        sync.Mutex
 	world     worldCalls // gompi; nil where our own calls do everything
-	control   C.MPI_Comm // for Finish
 	first     *mpiComm   // the communicator of all ranks
 	rank      int
 	size      int
@@ -105,15 +104,10 @@ func initLibrary(chunk int, patience time.Duration) (*World, error) {
 		return nil, err
 	}
 	l.ids = int(C.cop_tag_ub())
-	var control C.MPI_Comm
-	if rc := C.cop_dup(C.cop_world(), &control); rc != C.MPI_SUCCESS {
-		return nil, l.failure("init", rc)
-	}
-	l.control = control
 	if err := l.findNode(); err != nil {
 		return nil, err
 	}
-	c, err := l.newComm(func(out *C.MPI_Comm) C.int { return C.cop_dup(C.cop_world(), out) })
+	c, err := l.newComm(C.cop_world())
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +211,7 @@ func (l *library) finish(c *mpiComm, code int) int {
 	defer pin.Unpin()
 	in, res := pinned(&pin, key), pinned(&pin, out)
 	err := l.async(ctx, "finish", func(r *C.MPI_Request) C.int {
-		return C.cop_iallreduce(in, res, 1, C.COP_MAX, l.control, r)
+		return C.cop_iallreduce(in, res, 1, C.COP_MAX, C.cop_world(), r)
 	})
 	if ctx.Err() != nil && err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d ended with code %d, and other ranks had not ended %v later: aborting all\n",
@@ -230,7 +224,7 @@ func (l *library) finish(c *mpiComm, code int) int {
 	}
 	l.drain()
 	// No rank finalizes before all have drained: Open MPI's mpirun may hang or crash when one aborts while others finalize.
-	err = l.async(context.Background(), "finish", func(r *C.MPI_Request) C.int { return C.cop_ibarrier(l.control, r) })
+	err = l.async(context.Background(), "finish", func(r *C.MPI_Request) C.int { return C.cop_ibarrier(C.cop_world(), r) })
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: ending: %v\n", l.rank, l.size, err)
 		l.abort(6)

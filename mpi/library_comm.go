@@ -26,14 +26,13 @@ type mpiPlane struct {
 	pending []*Request
 }
 
-// newComm makes a communicator from the handle that create returns. All ranks that get one call it together. The calls
-// block, so the ranks have met before.
-func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
+// newComm makes a communicator of the ranks of another one. All call it together. The calls block, so the ranks have met before.
+func (l *library) newComm(of C.MPI_Comm) (*mpiComm, error) {
 	c := &mpiComm{l: l}
 	c.self = c
 	var user, system C.MPI_Comm
 	err := l.do("dup", func() C.int {
-		if rc := create(&user); rc != C.MPI_SUCCESS {
+		if rc := C.cop_dup(of, &user); rc != C.MPI_SUCCESS {
 			return rc
 		}
 		c.rank, c.size = int(C.cop_rank(user)), int(C.cop_size(user))
@@ -86,26 +85,25 @@ func (c *mpiComm) BarrierContext(ctx context.Context) error {
 	return c.meet(ctx, "barrier")
 }
 
+// Node reads where the ranks of this node are.
+func (c *mpiComm) Node() (first, ranks int) {
+	for r := c.size - 1; r >= 0; r-- {
+		if c.node[r] >= 0 {
+			first, ranks = r, ranks+1
+		}
+	}
+	return first, ranks
+}
+
 func (c *mpiComm) Dup() (Comm, error) {
-	return c.derive("dup", func(out *C.MPI_Comm) C.int { return C.cop_dup(c.plane[userPlane].h, out) })
-}
-
-func (c *mpiComm) SplitNode() (Comm, error) {
-	return c.derive("split node", func(out *C.MPI_Comm) C.int {
-		return C.cop_split_node(c.plane[userPlane].h, out)
-	})
-}
-
-// derive makes a communicator out of this one.
-func (c *mpiComm) derive(op string, create func(*C.MPI_Comm) C.int) (Comm, error) {
-	if err := c.enter(op); err != nil {
+	if err := c.enter("dup"); err != nil {
 		return nil, err
 	}
 	defer c.leave()
-	if err := c.meet(context.Background(), op); err != nil {
+	if err := c.meet(context.Background(), "dup"); err != nil {
 		return nil, err
 	}
-	sub, err := c.l.newComm(create)
+	sub, err := c.l.newComm(c.plane[userPlane].h)
 	if err != nil {
 		return nil, err
 	}

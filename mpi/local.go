@@ -118,13 +118,11 @@ func (c *local) BarrierContext(ctx context.Context) error {
 	return err
 }
 
-func (c *local) Dup() (Comm, error) { return c.copy("dup") }
+// Node has all ranks.
+func (c *local) Node() (first, ranks int) { return 0, c.size }
 
-func (c *local) SplitNode() (Comm, error) { return c.copy("split node") }
-
-// copy makes another communicator of the same ranks.
-func (c *local) copy(op string) (Comm, error) {
-	r, err := c.meet(context.Background(), call{op: op}, nil, func(r *round) { r.comms = newGroup(c.w, false).comms() })
+func (c *local) Dup() (Comm, error) {
+	r, err := c.meet(context.Background(), call{op: "dup"}, nil, func(r *round) { r.comms = newGroup(c.w, false).comms() })
 	if err != nil {
 		return nil, err
 	}

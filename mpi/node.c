@@ -56,8 +56,8 @@ static int find_crowd(int most, int *crowded) {
 // at most some number, some_crowded that one of the node does, all_rung that every rank of the job has a bell.
 int cop_node(int most, int *crowded, int *all_rung, int *some_crowded) {
 	*all_rung = *some_crowded = 0;
-	int rc = cop_split_node(MPI_COMM_WORLD, &node);
-	if (rc != MPI_SUCCESS || (rc = find_crowd(most, crowded)) != MPI_SUCCESS)
+	int rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	if (rc != MPI_SUCCESS || (rc = MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN)) != MPI_SUCCESS || (rc = find_crowd(most, crowded)) != MPI_SUCCESS)
 		return rc;
 	bell *own = NULL, *first = NULL;
 	MPI_Aint bytes;
@@ -84,12 +84,8 @@ int cop_node_free(void) {
 	return rc != MPI_SUCCESS || node == MPI_COMM_NULL ? rc : MPI_Comm_free(&node);
 }
 
-// Finds the bell of each of the n ranks of a communicator, -1 for those of other nodes.
+// Finds the place on the node of each of the n ranks of a communicator, -1 for those of other nodes.
 int cop_node_ranks(MPI_Comm c, int n, int *out) {
-	for (int i = 0; i < n; i++)
-		out[i] = -1;
-	if (bells == NULL)
-		return MPI_SUCCESS;
 	int *all = malloc(sizeof(int) * (size_t)n);
 	MPI_Group from = MPI_GROUP_NULL, to = MPI_GROUP_NULL;
 	if (all == NULL)

@@ -17,7 +17,7 @@ const (
 	OpAlltoall
 	OpExscan
 	OpAllreduce // the reduction of Agree, too
-	OpGroup     // Dup, Split, SplitNode, Free
+	OpGroup     // Dup, Free
 	OpFile      // collective call of a file without data: CreateFile, Sync, Close
 	OpWrite
 	NumOpKinds
@@ -92,11 +92,6 @@ func (o *observed) BarrierContext(ctx context.Context) error {
 func (o *observed) Dup() (Comm, error) {
 	defer o.begin(OpGroup)()
 	return o.derived(o.Comm.Dup())
-}
-
-func (o *observed) SplitNode() (Comm, error) {
-	defer o.begin(OpGroup)()
-	return o.derived(o.Comm.SplitNode())
 }
 
 func (o *observed) derived(c Comm, err error) (Comm, error) {

@@ -163,9 +163,7 @@ func (x *prediction) compare() (*xtf.ClassTable, string, error) {
 	if f.MaxClasses > 0 {
 		threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
 	}
-	if err := jobs.ClassMemory(x.c, &o.Options, x.o.Analyze.MemBytes, x.in.Vectors.Bytes()); err != nil {
-		return nil, "", err
-	}
+	jobs.ClassMemory(x.c, &o.Options, x.o.Analyze.MemBytes, x.in.Vectors.Bytes())
 	k, err := x.in.Classify(context.Background(), x.c, o)
 	return k, threshold, jobs.InputError(x.o.Run, err)
 }

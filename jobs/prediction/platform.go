@@ -86,19 +86,9 @@ func MeasurePlatform(c mpi.Comm, o MeasureOptions) (*MeasuredPlatform, error) {
 
 // nodesOf returns the node of each rank, numbered by their first ranks.
 func nodesOf(c mpi.Comm) ([]int, error) {
-	node, err := c.SplitNode()
-	if err != nil {
-		return nil, err
-	}
-	first := []int64{int64(c.Rank())}
-	if err := node.AllreduceInt64(first, mpi.Min); err != nil {
-		return nil, err
-	}
-	if err := node.Free(); err != nil {
-		return nil, err
-	}
+	first, _ := c.Node()
 	leaders := make([]int64, c.Size())
-	leaders[c.Rank()] = first[0]
+	leaders[c.Rank()] = int64(first)
 	if err := c.AllreduceInt64(leaders, mpi.Sum); err != nil {
 		return nil, err
 	}
