@@ -115,15 +115,26 @@ func initLibrary(chunk int, patience time.Duration) (*World, error) {
 	return &World{comm: c, finish: func(code int) int { return l.finish(c, code) }}, nil
 }
 
-// prepareEnvironment sets what Open MPI reads during MPI_Init: no OMPIO, no helper process for a lone rank, and yielding
-// instead of spinning where there are more ranks than cores. MPICH ignores it.
+// prepareEnvironment sets what Open MPI reads during MPI_Init: no OMPIO, no helper process for a lone rank, no networks where all ranks
+// are on one machine, as to load their libraries takes a tenth of MPI_Init, and yielding instead of spinning where there are more ranks
+// than cores. What is set already stays. MPICH ignores it.
 func prepareEnvironment() error {
 	set := map[string]string{"OMPI_MCA_io": withoutOMPIO(os.Getenv("OMPI_MCA_io"))}
-	if !Launched() && os.Getenv("OMPI_MCA_ess_singleton_isolated") == "" {
-		set["OMPI_MCA_ess_singleton_isolated"] = "1"
+	unset := func(name, value string) {
+		if os.Getenv(name) == "" {
+			set[name] = value
+		}
 	}
-	if envInt("OMPI_COMM_WORLD_LOCAL_SIZE") > runtime.NumCPU() && os.Getenv("OMPI_MCA_mpi_yield_when_idle") == "" {
-		set["OMPI_MCA_mpi_yield_when_idle"] = "1"
+	if !Launched() {
+		unset("OMPI_MCA_ess_singleton_isolated", "1")
+	}
+	here := envInt("OMPI_COMM_WORLD_LOCAL_SIZE")
+	if here > 0 && here == envInt("OMPI_COMM_WORLD_SIZE") {
+		unset("OMPI_MCA_pml", "^cm,ucx")
+		unset("OMPI_MCA_btl", "^tcp,openib,usnic,ofi,uct")
+	}
+	if here > runtime.NumCPU() {
+		unset("OMPI_MCA_mpi_yield_when_idle", "1")
 	}
 	for name, value := range set {
 		if err := os.Setenv(name, value); err != nil {

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 )
@@ -13,7 +14,7 @@ import (
 //go:embed templates/*.tmpl
 var files embed.FS
 
-var templates = template.Must(template.ParseFS(files, "templates/*.tmpl"))
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "templates/*.tmpl")) })
 
 // mostRestarts ends a job that goes back into the queue for ever without getting on.
 const mostRestarts = 100
@@ -71,7 +72,7 @@ func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 		s.Edits = edits(site.Name())
 	}
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, site.Name()+".tmpl", &s); err != nil {
+	if err := templates().ExecuteTemplate(&b, site.Name()+".tmpl", &s); err != nil {
 		return nil, fmt.Errorf("script of %s: %w", j.Verb, err)
 	}
 	return b.Bytes(), nil

@@ -14,6 +14,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -312,7 +313,9 @@ func (p *parser) value(n *unstable.Node, line, depth int) (*Value, error) {
 }
 
 // digits is what a number is written as.
-var digits = regexp.MustCompile(`^([+-]?(0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?|[+-]?(inf|nan)|0x[\da-fA-F](_?[\da-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$`)
+var digits = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([+-]?(0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?|[+-]?(inf|nan)|0x[\da-fA-F](_?[\da-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$`)
+})
 
 // count sets the number of an integer or a float.
 func (v *Value) count() (err error) {
@@ -326,7 +329,7 @@ func (v *Value) count() (err error) {
 	} else {
 		v.Number, err = strconv.ParseFloat(text, 64)
 	}
-	if err != nil || !digits.MatchString(v.Text) {
+	if err != nil || !digits().MatchString(v.Text) {
 		return &Error{Line: v.Line, Text: fmt.Sprintf("%.60q is not %v of 64 bits", v.Text, v.Kind)}
 	}
 	return nil
