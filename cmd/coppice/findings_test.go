@@ -731,6 +731,19 @@ func TestAskingCalls(t *testing.T) {
 	}
 }
 
+// TestFullBuffers: process 0 is in MPI_Send from 100 to 800, as where the library's buffers are full, and process 1 begins to receive at 850. From
+// 870 on it waits for a message that comes at 980. Nothing tells that the first send waited, but where its receiver was: 700 of 710.
+func TestFullBuffers(t *testing.T) {
+	t.Parallel()
+	text := "0 100 ENTER MPI_Send\n0 100 MPI_SEND 1 MPI_COMM_WORLD 7 8\n0 800 LEAVE MPI_Send\n1 850 ENTER MPI_Recv\n1 860 MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 860 LEAVE MPI_Recv\n" +
+		message(0, 1, 980, 870)
+	const want = "; in 98.6 % of the time of 2 sends of rank 0 the receive of what they send had not begun, most of that on rank 1"
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, text)))
+	if i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "transfer" }); i < 0 || !strings.Contains(doc.Findings[i].Text, want) {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
 // TestWaitsBesideRoots: rank 0 stays in a broadcast of rank 1 until rank 2 comes, which passes the data on to it, and rank 3 waits for
 // rank 0 in the MPI_Allreduce that follows. The time of rank 0 is not said to be without waits, nor to be in MPI_Allreduce, and rank 2 is named.
 func TestWaitsBesideRoots(t *testing.T) {

@@ -643,9 +643,13 @@ func (f *finder) transfer() error {
 				x.Kind = kindLongMessages
 			}
 		}
-		if k.sum == sumP2P && exchanges(f.r, most) {
-			x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
-			if err := f.lateMate(&x, most.Region); err != nil {
+		if k.sum == sumP2P && most != nil {
+			send := "send" // that leaves before the receive begins may have waited for room in buffers
+			if exchanges(f.r, most) {
+				send = "such call"
+				x.Evidence += "; whether the send of a call that sends and receives in one waited for its receiver is not known"
+			}
+			if err := f.lateMate(&x, most.Region, send); err != nil {
 				return err
 			}
 		}

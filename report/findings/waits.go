@@ -608,9 +608,9 @@ func (f *finder) beforeLast() (uint64, error) {
 	return until - min(until, f.each.collWaits), beyond(err)
 }
 
-// lateMate says for how much of the time of calls that send and receive in one, of the process of a finding, the receive of what they send
+// lateMate says for how much of the time of the sends in calls of a region, of the process of a finding, the receive of what they send
 // had not begun, and on which process mostly.
-func (f *finder) lateMate(x *Finding, region uint32) error {
+func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 	if !f.matters(x.Ticks) {
 		return nil
 	}
@@ -639,7 +639,7 @@ func (f *finder) lateMate(x *Finding, region uint32) error {
 		looked, late = looked+m.End-m.T, late+before
 	}
 	if receiver, ticks := worst(sums); late >= looked-looked/2 && ticks > 0 {
-		x.Evidence += fmt.Sprintf("; in %s of the time of %s of rank %d the receive of what they send had not begun, most of that on rank %d", numbers.NewRatio(late, looked).Percent(), lookedAt(len(list), all, "such call"), rank, receiver)
+		x.Evidence += fmt.Sprintf("; in %s of the time of %s of rank %d the receive of what they send had not begun, most of that on rank %d", numbers.NewRatio(late, looked).Percent(), lookedAt(len(list), all, send), rank, receiver)
 	}
 	return nil
 }
