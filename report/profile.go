@@ -72,7 +72,7 @@ type Paths struct {
 	Source results.Source `json:"source"` // the graph
 	Ranks  string         `json:"ranks"`
 	Paths  []Path         `json:"paths"` // depth first; the first is outside all calls
-	Time   uint64         `json:"time"`  // of all locations, first to last event
+	Time   uint64         `json:"time"`  // of all locations but those of metrics, first to last event
 	Bound  *results.Bound `json:"bound"`
 }
 
@@ -100,6 +100,9 @@ func NewPaths(r *results.Run, ranks results.Ranks) (*Paths, []table.Lost, error)
 	var sum ccg.PathProfile
 	var dev graph.Deviation
 	lost, err := lookup.EachReader(r, ranks, "paths", func(g *lookup.GraphReader) error {
+		if g.OfMetrics() {
+			return nil
+		}
 		dev = g.Dev
 		return sum.Add(g.Loc)
 	})

@@ -333,3 +333,24 @@ REGION self=0 name=0 canonical_name=0 region_role=12 paradigm=4
 		t.Error(text)
 	}
 }
+
+// TestPathsWithoutMetrics: a location that records metrics has no time of its own, so none is outside of calls for it.
+func TestPathsWithoutMetrics(t *testing.T) {
+	t.Parallel()
+	text := must(t, "report", foundTrace(t, `-- definitions --
+STRING self=0 string="work"
+LOCATION_GROUP self=0 name=0 location_group_type=1 system_tree_parent=4294967295
+LOCATION self=0 name=0 location_type=1 number_of_events=2 location_group=0
+LOCATION self=1 name=0 location_type=3 number_of_events=2 location_group=0
+REGION self=0 name=0 canonical_name=0 region_role=1 paradigm=1
+PARAMETER self=0 name=0 parameter_type=1
+-- events --
+0 0 ENTER work
+0 800 LEAVE work
+1 100 PARAMETER_INT64 0 1
+1 700 PARAMETER_INT64 0 2
+`), "paths")
+	if !strings.Contains(text, "in 1 path") || strings.Contains(text, "(outside recorded calls)") {
+		t.Error(text)
+	}
+}

@@ -28,6 +28,9 @@ type GraphReader struct {
 	Dev    graph.Deviation
 }
 
+// OfMetrics reports whether the location records metrics of others: its time is nobody's.
+func (g *GraphReader) OfMetrics() bool { return g.run.Defs.Location(g.p).Type == trace.MetricLocation }
+
 // NewReader opens the call graph of location p.
 func NewReader(r *results.Run, p trace.P) (*GraphReader, error) {
 	l, err := r.Location(p)
