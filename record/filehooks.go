@@ -13,7 +13,7 @@ var onFiles = map[string]hook{
 		failed: "cr_file_stays(*fh, old_file);",
 	},
 	"File_delete":      {after: "cr_file_deleted(filename, filename_length);"},
-	"File_set_view":    {after: "cr_file_view(fh, etype);"},
+	"File_set_view":    {after: "cr_file_view(fh, etype); cr_file_seek(fh, 0, MPI_SEEK_SET, 0);"},
 	"File_seek":        {after: "cr_file_seek(fh, offset, whence, 0);"},
 	"File_seek_shared": {after: "cr_file_seek(fh, offset, whence, 1);"},
 	"File_sync":        blockingIO("FILE_FLUSH | FILE_COLLECTIVE", "-1", "0", "NULL"),

@@ -96,6 +96,7 @@ type mpiCall struct {
 	half    bool   // with the first half of what may be a marker
 	part    bool   // with a message of a marker or half of one
 	between bool   // with a collective of --between
+	onFile  bool   // with a record that names the file of a collective operation
 	told    bool   // with a record of what it does
 }
 
@@ -231,7 +232,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	}
 	l.at.mpi.site = l.site
 	l.at.mpi.calls = l.ledger.callsBefore(l.at.now)
-	l.at.mpi.marker, l.at.mpi.half, l.at.mpi.part, l.at.mpi.between, l.at.mpi.told = false, false, false, false, false
+	l.at.mpi.marker, l.at.mpi.half, l.at.mpi.part, l.at.mpi.between, l.at.mpi.told, l.at.mpi.onFile = false, false, false, false, false, false
 	if l.at.mpi.counted {
 		l.at.mpi.counted = false
 		clear(l.at.mpi.ops[:])

@@ -245,7 +245,9 @@ func (o *operations) collective(w []uint64, id *uint64) {
 		o.at.diag(trace.DiagBadReference, fmt.Sprintf("communicator %d", comm))
 	}
 	op.Posting, _ = o.posted(id, &op.T, "collective")
-	o.ledger.tally(amountCollectives, sent, received)
+	if !trace.IsOnFile(kind) {
+		o.ledger.tally(amountCollectives, sent, received)
+	}
 	if id == nil && o.at.mpi.depth > 0 && !o.at.mpi.between && o.at.t.plan.IsBetween(uint32(w[0]), comm) {
 		o.at.mpi.between = true
 		o.markers.border(endBetween, o.at.mpi.enter, o.ledger.amountsAtCall(), interval.Key{})
@@ -258,6 +260,17 @@ func (o *operations) collective(w []uint64, id *uint64) {
 		op.Path = o.at.innermostPath()
 		o.pending = o.pending[:len(o.pending)+1]
 	}
+}
+
+// onFile makes the call in hand, the first time that a record in it names a file, one of all processes that have the file open together, if
+// it is a collective one.
+func (o *operations) onFile(handle uint32) {
+	comm, shared := o.at.t.files[handle]
+	if !shared || o.at.mpi.depth == 0 || o.at.mpi.onFile || o.at.t.onFile[o.at.mpi.index] == 0 {
+		return
+	}
+	o.at.mpi.onFile = true
+	o.collective([]uint64{uint64(o.at.t.onFile[o.at.mpi.index]), uint64(comm), trace.Undefined, 0, 0}, nil)
 }
 
 // completeOps ends the operations of the current call now. So rows with a call have its begin and end, which xtf.ArrayBuilder.Follow
@@ -358,6 +371,10 @@ func (c *census) sample(context, generator uint32) {
 // operation handles file and one-sided operations; all other records carry no
 // row and stay in the call graph.
 func (l *Loader) operation(k trace.Kind, w []uint64) {
+	switch k {
+	case trace.IoCreateHandle, trace.IoDestroyHandle, trace.IoSeek, trace.IoOperationBegin:
+		l.ops.onFile(uint32(w[0]))
+	}
 	switch k {
 	case trace.IoOperationBegin:
 		l.files.fileOperation(uint32(w[0]), w[1], w[3], w[4])

@@ -23,6 +23,8 @@ type Tables struct {
 	synchronous []bool            // Definitions.IsSynchronous
 	unrecorded  []trace.Code      // Definitions.Unrecorded
 	epoch       []trace.Epoch     // Definitions.Epoch
+	onFile      []uint32          // Definitions.OnFile, 0 for none
+	files       map[uint32]uint32 // communicator by handle of a file, where it has several processes
 	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
@@ -35,7 +37,7 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), polls: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), epoch: make([]trace.Epoch, n), progress: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), polls: make([]bool, n), synchronous: make([]bool, n), unrecorded: make([]trace.Code, n), epoch: make([]trace.Epoch, n), onFile: make([]uint32, n), files: map[uint32]uint32{}, progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
 	}
 	for i := range defs.Attributes {
@@ -50,6 +52,11 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 			t.periods[g.Ref] = ticks
 		}
 	}
+	for i := range defs.IoHandles {
+		if h := &defs.IoHandles[i]; defs.CommSize(h.Comm) > 1 {
+			t.files[h.Ref] = h.Comm
+		}
+	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
 		t.times[i] = timesOf(t.class[i])
@@ -59,6 +66,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.polls[i] = defs.Polls(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 		t.unrecorded[i] = defs.Unrecorded(&defs.Regions[i])
+		t.onFile[i], _ = defs.OnFile(&defs.Regions[i])
 		t.epoch[i] = defs.Epoch(&defs.Regions[i])
 		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0
 	}

@@ -237,14 +237,17 @@ var CollectiveOps = strings.Fields("BARRIER BCAST GATHER GATHERV SCATTER SCATTER
 // CollectiveName returns the name of a collective operation, and "INVALID <N>" for a number that is not defined: such are kept, never
 // rejected.
 func CollectiveName(op uint64) string {
-	if op < uint64(len(CollectiveOps)) {
+	switch {
+	case op < uint64(len(CollectiveOps)):
 		return CollectiveOps[op]
+	case op >= firstOnFile && op-firstOnFile < uint64(len(onFiles)):
+		return "FILE_" + strings.ToUpper(onFiles[op-firstOnFile])
 	}
 	return fmt.Sprintf("INVALID <%d>", op)
 }
 
 // CollectiveClass returns the class of a collective operation. Operations on communicators, files and windows
-// belong to no subset of the collectives: only of those that CreatesHandle names is
+// belong to no subset of the collectives: only of those that MayMeet names is
 // it known who waits for whom.
 func CollectiveClass(op uint32) CallClass {
 	if op < uint32(len(collectiveClasses)) {
@@ -267,6 +270,39 @@ func CreatesHandle(op uint32) bool {
 	const create, createAndAllocate = 17, 21
 	return op == create || op == createAndAllocate
 }
+
+// onFiles are the collective operations on files. OTF2 has no numbers for them: theirs begin with firstOnFile.
+var onFiles = strings.Fields("open close read write sync set_view seek_shared set_size preallocate set_atomicity set_info")
+
+const firstOnFile = 0xf0
+
+// OnFile returns the number of the collective operation that a call on a file is, false for other calls. Of a split one it is the call that
+// begins it.
+func (d *Definitions) OnFile(r *Region) (op uint32, ok bool) {
+	name, ok := strings.CutPrefix(d.CallName(r), "file_")
+	if !ok || !d.IsMPI(r) {
+		return 0, false
+	}
+	if base, moves := strings.CutSuffix(strings.TrimSuffix(name, "_begin"), "_all"); moves {
+		name = strings.TrimSuffix(base, "_at")
+	} else if base, moves = strings.CutSuffix(base, "_ordered"); moves {
+		name = base
+	} else if name == "read" || name == "write" {
+		return 0, false
+	}
+	i := slices.Index(onFiles, name)
+	if i < 0 {
+		return 0, false
+	}
+	return firstOnFile + uint32(i), true
+}
+
+// IsOnFile reports whether a collective operation is one of OnFile.
+func IsOnFile(op uint32) bool { return op >= firstOnFile }
+
+// MayMeet reports whether all have to come to a collective operation before any can leave it, or need not, by the choice of the MPI library:
+// it makes a handle, or is on a file. That nobody left before the last one came is the evidence.
+func MayMeet(op uint32) bool { return CreatesHandle(op) || IsOnFile(op) }
 
 // SetsClock reports whether a collective operation, completed in a call of region,
 // says that its members cannot leave before others have entered. Of alltoallv and

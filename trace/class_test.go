@@ -189,3 +189,26 @@ func TestClassesDisjoint(t *testing.T) {
 		}
 	}
 }
+
+// TestOnFile says of calls which collective operations on files they are, "" for none.
+func TestOnFile(t *testing.T) {
+	for call, want := range map[string]string{
+		"MPI_File_open": "FILE_OPEN", "MPI_File_close": "FILE_CLOSE", "PMPI_File_sync": "FILE_SYNC", "mpi_file_set_view_": "FILE_SET_VIEW",
+		"MPI_File_write_all": "FILE_WRITE", "MPI_File_write_at_all": "FILE_WRITE", "MPI_File_read_ordered": "FILE_READ", "MPI_File_read_all_c": "FILE_READ",
+		"MPI_File_write_at_all_begin": "FILE_WRITE", "MPI_File_read_ordered_begin": "FILE_READ", "MPI_File_set_info": "FILE_SET_INFO",
+		"MPI_File_write_all_end": "", "MPI_File_iwrite_all": "", "MPI_File_iread_at_all": "", "MPI_File_write": "", "MPI_File_read": "", "MPI_File_write_at": "",
+		"MPI_File_write_shared": "", "MPI_File_seek": "", "MPI_File_delete": "", "MPI_File_read_begin": "", "MPI_Allreduce": "", "close": "",
+	} {
+		d := &Definitions{Strings: []String{{1, call}}, Regions: []Region{{Ref: 1, Name: 1, Paradigm: ParadigmMPI}}}
+		d.Seal()
+		got := ""
+		if op, ok := d.OnFile(d.Region(1)); ok {
+			if got = CollectiveName(uint64(op)); !IsOnFile(op) || !MayMeet(op) || CollectiveClass(op) != ClassColl || d.SetsClock(op, 1, true) {
+				t.Errorf("%s, %s", call, got)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", call, got, want)
+		}
+	}
+}

@@ -73,8 +73,8 @@ func NoticeKind(tag uint32) uint32 { return tag >> noticeShift & 3 }
 // IsNotice reports whether a channel with a tag is one of notices.
 func IsNotice(tag uint32) bool { return tag>>31 != 0 && tag != undefined }
 
-// COLL.flags: the low byte is the operation (OTF2 CollectiveOp), the bits above
-// are flags.
+// COLL.flags: the low byte is the operation (OTF2 CollectiveOp, or a collective operation
+// on a file: trace.OnFile), the bits above are flags.
 const (
 	CollOpMask      uint32 = 0xff
 	CollNonBlocking uint32 = 1 << 8

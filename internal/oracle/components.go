@@ -265,6 +265,9 @@ func (m *message) ready(a *analysis) uint64 {
 func (m *member) contributions() []contribution {
 	at := m.enter()
 	list := []contribution{{Collectives, pointed, at, at, 1}, {CollOut, pointed, at, at, m.sent}, {CollIn, pointed, at, at, m.received}}
+	if m.file != "" {
+		list = nil
+	}
 	var last, left uint64
 	for _, q := range m.all {
 		last, left = max(last, q.started()), max(left, q.leave())

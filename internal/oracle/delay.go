@@ -101,7 +101,8 @@ func (a *analysis) met(w *wait) uint64 {
 }
 
 // together reports whether a member leaves an operation only when all have entered
-// it: a barrier, creation of a handle but in Init, or an operation of all with all
+// it: a barrier, creation of a handle but in Init, an operation on a file that nobody
+// was seen to leave before, or an operation of all with all
 // of which the member gives and gets data, and after whose givers nobody comes. Of
 // alltoallv and alltoallw a pair may exchange nothing.
 func (m *member) together(a *analysis) bool {
@@ -110,6 +111,8 @@ func (m *member) together(a *analysis) bool {
 		return false
 	}
 	switch class := trace.CollectiveClass(m.op); {
+	case m.file != "":
+		return m.metAll()
 	case class&trace.ClassBarrier != 0:
 		return true
 	case m.op == create || m.op == createAndAllocate:

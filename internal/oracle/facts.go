@@ -137,7 +137,7 @@ func (a *analysis) messages() {
 // operation counts a collective operation, and what is wrong with it.
 func (a *analysis) operation(all []*member) {
 	comm := all[0].comm
-	mixed := slices.ContainsFunc(all, func(m *member) bool { return m.op != all[0].op || m.root != all[0].root })
+	mixed := slices.ContainsFunc(all, func(m *member) bool { return m.op != all[0].op || m.root != all[0].root || m.file != all[0].file })
 	if mixed {
 		a.diagnose(trace.DiagMixedCollective)
 	}

@@ -38,6 +38,7 @@ type member struct {
 	start          int // in which it starts
 	seq            int
 	all            []*member // of the operation, by process; nil if the process is its only member
+	file           string    // what an operation on a file does, "" for others
 }
 
 // window is the time in which a request is open: from the leave of the call
@@ -98,6 +99,8 @@ func (a *analysis) communication(l *location) {
 		}
 		if e := &l.records[i]; e.visit >= 0 && communicates(e.kind) {
 			w.record(e)
+		} else if e.visit >= 0 && namesFile(e.kind) {
+			w.onFile(e)
 		} else if e.visit >= 0 {
 			w.synchronisation(e)
 		}

@@ -179,7 +179,7 @@ func (a *analysis) nest(l *location) {
 			e.call = open
 			if e.visit = -1; communicates(e.kind) {
 				e.visit = l.visitOf(i)
-			} else if synchronises(e.kind) && open >= 0 {
+			} else if (synchronises(e.kind) || namesFile(e.kind)) && open >= 0 {
 				e.visit = l.calls[open].visit
 			}
 		}

@@ -227,14 +227,11 @@ func (m *member) waits(a *analysis) []WaitSpan {
 		}
 		return WaitSpan{From: max(at, first), To: end, Pattern: pattern, Cause: NoCause}
 	}
-	if trace.CreatesHandle(m.op) {
-		w := wait(WaitBarrier, last(m.all))
-		for _, q := range m.all {
-			if m.start != m.visit || !m.alike(a) || q.leave() < last(m.all).started() {
-				return nil
-			}
+	if m.file != "" || trace.CreatesHandle(m.op) {
+		if m.start != m.visit || !m.alike(a) || !m.metAll() {
+			return nil
 		}
-		return []WaitSpan{w}
+		return []WaitSpan{wait(WaitBarrier, last(m.all))}
 	}
 	givers := m.givers(a)
 	if len(givers) == 0 {
@@ -255,14 +252,19 @@ func (m *member) waits(a *analysis) []WaitSpan {
 
 // alike reports whether all members of a communicator take part in an operation and call it alike.
 func (m *member) alike(a *analysis) bool {
-	return len(m.all) >= a.d.CommSize(m.comm) && !slices.ContainsFunc(m.all, func(q *member) bool { return q.op != m.op || q.root != m.root })
+	return len(m.all) >= a.d.CommSize(m.comm) && !slices.ContainsFunc(m.all, func(q *member) bool { return q.op != m.op || q.root != m.root || q.file != m.file })
+}
+
+// metAll reports whether nobody leaves an operation before the last member has come.
+func (m *member) metAll() bool {
+	return !slices.ContainsFunc(m.all, func(q *member) bool { return q.leave() < last(m.all).started() })
 }
 
 // sources are the members that m waits for by the kind of the operation.
 func (m *member) sources(a *analysis) []*member {
 	root := a.d.IsRoot(m.comm, m.root, m.at.process)
 	switch class := trace.CollectiveClass(m.op); {
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0:
+	case m.file != "" && m.metAll(), class&(trace.ClassBarrier|trace.ClassNxN) != 0:
 		return m.all
 	case class&trace.ClassOneToN != 0 && !root:
 		if q := m.rootOf(a); q != nil {

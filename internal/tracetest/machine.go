@@ -157,6 +157,8 @@ func (m *machine) post(a *actor, st *Step) {
 		if st.starts() {
 			a.write("NON_BLOCKING_COLLECTIVE_REQUEST %d", st.Requests[0])
 			a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+		} else if st.onFile() {
+			a.write("IO_OPERATION_BEGIN %d WRITE COLLECTIVE 8 %d", m.file(st), a.turn.collective)
 		} else if collectiveOf(st) != "" {
 			a.write("MPI_COLLECTIVE_BEGIN")
 		}
@@ -248,7 +250,7 @@ func (m *machine) gathered(a *actor, st *Step, n int) (uint64, bool) {
 	var needs []int
 	own, root := a.p, m.members[st.Comm][st.Root]
 	switch collectiveOf(st) {
-	case "BARRIER", "ALLREDUCE", "ALLTOALL":
+	case "BARRIER", "ALLREDUCE", "ALLTOALL", "FILE_WRITE_ALL":
 		needs = m.members[st.Comm]
 	case "BCAST":
 		if own != root {
@@ -289,6 +291,18 @@ func collectiveOf(st *Step) string {
 	return strings.ToUpper(name)
 }
 
+// onFile reports whether a step is a collective operation on the file of its communicator. Of MPI_File_write_all nobody leaves before all
+// have come, in others nobody waits.
+func (st *Step) onFile() bool { return strings.HasPrefix(st.Call, "File_") }
+
+// file is the handle of the file of a step's communicator, whose number it has.
+func (m *machine) file(st *Step) int {
+	if st.Comm == "" {
+		return 0
+	}
+	return ownComm + slices.IndexFunc(m.s.Comms, func(c ScriptComm) bool { return c.Name == st.Comm })
+}
+
 // starts reports whether a step starts a collective that another one completes.
 func (st *Step) starts() bool {
 	return st.Call[0] == 'I' && st.Init == "" && collectiveOf(st) != ""
@@ -307,7 +321,9 @@ func (m *machine) complete(a *actor, st *Step) {
 			m.completeRequest(a, q)
 		}
 	default:
-		if collectiveOf(st) != "" && !st.starts() {
+		if st.onFile() {
+			a.write("IO_OPERATION_COMPLETE %d 8 %d", m.file(st), a.turn.collective)
+		} else if collectiveOf(st) != "" && !st.starts() {
 			a.write("MPI_COLLECTIVE_END %s %s %s 8 8", collectiveOf(st), commOf(st), rootOf(st))
 		}
 	}

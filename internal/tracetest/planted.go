@@ -31,7 +31,7 @@ type PlantedCost struct {
 func Planted(seed uint64) []Plant {
 	g := &gardener{rand.New(rand.NewPCG(seed, 5))}
 	return []Plant{
-		g.late("Send", "late_sender"), g.late("Ssend", "late_receiver"), g.synchronised("Barrier", "wait_barrier"), g.synchronised("Allreduce", "wait_nxn"),
+		g.late("Send", "late_sender"), g.late("Ssend", "late_receiver"), g.synchronised("Barrier", "wait_barrier"), g.synchronised("Allreduce", "wait_nxn"), g.synchronised("File_write_all", "wait_barrier"),
 		g.broadcast(), g.reduce(), g.scan(), g.wrongOrder(), g.chain(), g.marked(),
 	}
 }

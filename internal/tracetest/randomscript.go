@@ -216,7 +216,7 @@ func (r *scriptWriter) members(f func(p int, comm string) []Step) {
 }
 
 func (r *scriptWriter) collective() {
-	name := []string{"Barrier", "Allreduce", "Bcast", "Reduce", "Scan", "Alltoall"}[r.IntN(6)]
+	name := []string{"Barrier", "Allreduce", "Bcast", "Reduce", "Scan", "Alltoall", "File_write_all", "File_read_all"}[r.IntN(8)]
 	root := r.IntN(len(r.odd))
 	r.members(func(_ int, comm string) []Step {
 		return []Step{{Ticks: uint64(r.IntN(30))}, {Call: name, Comm: comm, Root: root}}

@@ -110,6 +110,9 @@ func (s *Script) header(b *strings.Builder) {
 		fmt.Fprintf(b, "REGION self=%d name=%d description=0 region_type=0 source_file=%d begin_line_number=%d end_line_number=%d canonical_name=%d region_role=1 paradigm=1 region_flags=%d\n",
 			i, name, file, r.Line, r.Line, name, r.Flags)
 	}
+	for i := range ownComm + len(s.Comms) {
+		fmt.Fprintf(b, "IO_HANDLE self=%d name=0 file=4294967295 io_paradigm=1 comm=%d parent=4294967295\n", i, i)
+	}
 	fmt.Fprintf(b, "-- program --\nprocesses %d\nresolution 1000000\n", len(s.Steps))
 	for _, c := range s.Comms {
 		fmt.Fprintf(b, "comm %s %s\n", c.Name, strings.Trim(fmt.Sprint(c.Members), "[]"))

@@ -231,7 +231,7 @@ const (
 	sumColl           // in collective calls, less waits there and spans of completion
 	sumRMA            // in one-sided calls
 	sumMgmt           // in calls of management but set-up and end, less waits there
-	sumIO             // file input and output, of MPI too
+	sumIO             // file input and output, of MPI too, less waits there
 	sumSerial         // of threads: idle outside of parallel regions, of one thread
 	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
 	numSums
@@ -371,7 +371,7 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.Rank
 	}
-	io := x.At(0, xtf.ItemIO) + x.At(0, xtf.ItemFileIO)
+	io := x.At(0, xtf.ItemIO) + less(x.At(0, xtf.ItemFileIO), of.waits[sumIO])
 	if slack+io < e.withIO {
 		e.withIO, e.ioRank = slack+io, x.Rank
 	}
@@ -407,9 +407,9 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 // communication, a fence is one of one-sided communication.
 type locationSums struct {
 	caused uint64
-	waits  [sumMgmt + 1]uint64 // of the first thread
-	inside uint64              // of these, in parallel regions where there are any
-	others uint64              // waits of the other thread with most
+	waits  [sumIO + 1]uint64 // of the first thread
+	inside uint64            // of these, in parallel regions where there are any
+	others uint64            // waits of the other thread with most
 	each   map[xtf.Item]threadWaits
 }
 
@@ -450,7 +450,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 				kind = kindOfCall(r.Defs, region)
 				kinds[region] = kind
 			}
-			if kind <= sumMgmt {
+			if kind <= sumIO {
 				of.waits[kind] += x.Ticks
 			}
 			if path := uint32(x.Key); inside == nil || uint64(path) < uint64(len(inside)) && inside[path] {
@@ -475,10 +475,10 @@ func (f *finder) readLocations(sums []locationSums) error {
 	return err
 }
 
-// kindOfCall is sumP2P, sumColl, sumRMA or sumMgmt; of others numSums.
+// kindOfCall is sumP2P, sumColl, sumRMA, sumMgmt or, of MPI alone, sumIO; of others numSums.
 func kindOfCall(d *trace.Definitions, region uint32) int {
 	if x := d.Region(region); x != nil {
-		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement} {
+		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement, sumIO: trace.ClassFileIO} {
 			if d.Class(x)&class != 0 {
 				return kind
 			}
@@ -495,7 +495,7 @@ func (f *finder) io() {
 	if f.causes != nil && outside.Max > 0 { // of a chain of processes that write in turn all of it is on the path
 		ticks, basis = onPath, "file input and output on the critical path"
 		if mpi := f.s.Item(xtf.ItemFileIO).Max; mpi > 0 {
-			ticks, basis = onPath+mpi, basis+", and the largest time of a process in that of MPI"
+			ticks, basis = onPath+min(mpi, largestTime), basis+", and the largest time of a process in that of MPI"
 		}
 	}
 	if f.each.withIO < ticks {
@@ -508,7 +508,7 @@ func (f *finder) io() {
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), largestTime)).Text(3))
 	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(largestTime), x.mostIn())
-	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") {
+	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") && !filesMeet(f.r, f.s) {
 		x.facts.Uneven = false
 		x.Evidence += fmt.Sprintf("; all processes take part in such a call, and waits for the last one are part of its time, which are not known: rank %d has least, %s", f.each.leastRank, f.u.Ticks(f.each.leastIO))
 	}

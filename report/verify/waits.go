@@ -184,8 +184,8 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) erro
 		xtf.WaitBarrier: trace.ClassBarrier, xtf.WaitBarrierCompletion: trace.ClassBarrier, xtf.WaitNxN: trace.ClassNxN,
 		xtf.WaitNxNCompletion: trace.ClassNxN, xtf.WaitLateBroadcast: trace.ClassOneToN, xtf.WaitEarlyReduce: trace.ClassNToOne, xtf.WaitEarlyScan: trace.ClassPrefix,
 	}[pattern]
-	creates := pattern == xtf.WaitBarrier && trace.CreatesHandle(op) && m.LastEnter <= m.FirstLeave
-	wrong := class&want == 0 && !creates || x.T < m.T || x.End > m.End
+	meets := pattern == xtf.WaitBarrier && trace.MayMeet(op) && m.LastEnter <= m.FirstLeave
+	wrong := class&want == 0 && !meets || x.T < m.T || x.End > m.End
 	switch pattern {
 	case xtf.WaitBarrierCompletion, xtf.WaitNxNCompletion:
 		wrong = wrong || x.T < m.FirstLeave || x.End != m.End || x.CauseP != trace.Undefined

@@ -48,7 +48,7 @@
 //
 // A pair meets at the end of a wait of one for the other, and in a collective
 // operation that nobody leaves before all have entered it, whomever the two wait
-// for there: a blocking barrier, creation of a handle, or data operation of all with
+// for there: a blocking barrier, creation of a handle, operation on a file that nobody was seen to leave before, or data operation of all with
 // all but alltoallv and alltoallw (of which a pair may exchange nothing), that all
 // members recorded; of a data operation the one that waits gave and got bytes, and
 // no member without bytes came after all that have some. The instant is the last

@@ -339,7 +339,7 @@ func meets(c *xtf.Coll) bool {
 // need nobody.
 func hasData(c *xtf.Coll) bool {
 	op := c.Flags & xtf.CollOpMask
-	return trace.CollectiveClass(op)&trace.ClassBarrier == 0 && !trace.CreatesHandle(op)
+	return trace.CollectiveClass(op)&trace.ClassBarrier == 0 && !trace.MayMeet(op)
 }
 
 // collectiveStep says what a collective computes. It is false for operations
@@ -356,7 +356,7 @@ func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
 		return o, false
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, s.clocks && trace.CreatesHandle(op):
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, s.clocks && trace.CreatesHandle(op), trace.IsOnFile(op) && c.LastEnter <= c.FirstLeave:
 		o.coll = maxToAll
 	case class&trace.ClassOneToN != 0:
 		o.coll = rootToAll

@@ -126,7 +126,7 @@ func (x *instance) giver() moment {
 // cause returns the enter that a member waited for, and the last one it needed.
 func (cs *collectives) cause(x *instance, mb *member, e *entry) (first, last moment) {
 	switch class := collClass(e); {
-	case class&trace.ClassBarrier != 0, trace.CreatesHandle(uint32(e.Post >> 32)):
+	case class&trace.ClassBarrier != 0, trace.MayMeet(uint32(e.Post >> 32)):
 		return x.last, x.last
 	case class&trace.ClassNxN != 0 && takes(e):
 		giver := x.giver()

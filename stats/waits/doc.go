@@ -16,6 +16,7 @@
 //	late progress       completes send  [max(ε, π, ο), β)      if λ > β; of all that one call completes the one back last
 //	barrier, all to all each member     [E, min(E*, L))
 //	making a handle     each member     [E, E*), as of a barrier  where nobody leaves before E*: a communicator, window or file, on which all have to agree
+//	on a file         each member     the same, of a collective operation
 //	their completion    each member     [max(E, L°), L)
 //	late broadcast      not the root    [E, min(E of root, L))
 //	early reduce        root            [E, min(first E of the others, L))

@@ -117,7 +117,7 @@ func collWaits(list []wait, c *xtf.Collective) []wait {
 	}
 	op := c.Flags & xtf.CollOpMask
 	class := trace.CollectiveClass(op)
-	if trace.CreatesHandle(op) {
+	if trace.MayMeet(op) {
 		if c.LastEnter <= c.FirstLeave && c.Flags&(xtf.CollNonBlocking|xtf.CollShort|xtf.CollMixed) == 0 {
 			list = append(list, entry(xtf.WaitBarrier))
 		}
