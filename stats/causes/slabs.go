@@ -45,9 +45,9 @@ func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.
 
 const (
 	slabCalls = 64 << 10 // MPI calls of a slab at most, about; many locations have larger ones, see aim
-	fewCalls  = 128       // and at least ...
-	ownCalls  = 16        // ... or so many for each location, whose totals the slab begins with
-	slabBins  = 8 << 10   // instants among which the ends are chosen
+	fewCalls  = 128      // and at least ...
+	ownCalls  = 16       // ... or so many for each location, whose totals the slab begins with
+	slabBins  = 8 << 10  // instants among which the ends are chosen
 	mostSlab  = 16 << 10
 	mostParts = 32 // of what is spread
 )
