@@ -126,17 +126,18 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		here = 1
 	}
 	limitHeap(mem, here, n.Size.Bytes)
-	HugePages(c, usual)
+	HugePages(c, usual-usualBytes)
 	return s, Agree(c, err)
 }
 
-// HugePages asks the system to give the heap of each rank huge pages for its next bytes, as far as it can.
-func HugePages(c mpi.Comm, bytes int64) {
+// HugePages asks the system to give the heap of each rank huge pages for its next usualBytes and so many more, or less, as
+// far as it can.
+func HugePages(c mpi.Comm, more int64) {
 	switch {
 	case mpi.Launched():
-		askHugePages(bytes)
-	case c.Rank() == 0: // of all in this process
-		askHugePages(bytes * int64(c.Size()))
+		askHugePages(usualBytes + more)
+	case c.Rank() == 0: // of all in this process, few of which take all of usualBytes
+		askHugePages(usualBytes + more*int64(c.Size()))
 	}
 }
 

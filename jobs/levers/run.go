@@ -53,9 +53,6 @@ type search struct {
 	res                  Report
 }
 
-// usualBytes is how much a rank takes of the heap, as a rule, where the run has 10^7 events.
-const usualBytes = 256 << 20
-
 // Run replays a recorded run with changes. Collective: all ranks return the same error; rank 0 gets the report. Its bytes do not
 // depend on the number of ranks.
 func Run(c mpi.Comm, o Options) (*Report, error) {
@@ -88,7 +85,7 @@ func (x *search) work() error {
 // open reads what all ranks have.
 func (x *search) open() error {
 	x.meter.Stage("open", 0, 0)
-	jobs.HugePages(x.c, usualBytes)
+	jobs.HugePages(x.c, 0)
 	err := x.openRun()
 	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
