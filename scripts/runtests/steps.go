@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/coppice-hpc/coppice"
 
-// onlyRace is the one file that only the race detector compiles. TestVetted keeps that, and go vet reads it by its name.
-const onlyRace = "cmd/coppice/race_test.go"
+// onlyRace are the files that only the race detector compiles here. TestVetted keeps that, and go vet reads them by their names.
+var onlyRace = []string{"cmd/coppice/race_test.go", "jobs/pages_other.go"}
 
 // startsMPI matches the tests that start MPI programs.
 const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKillAndResume$"
@@ -55,7 +55,7 @@ func table(fuzz time.Duration) []step {
 		{"build", "all packages, and bin/coppice", inTurn, nil, commands(everywhere(
 			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))...)},
 		{"vet", "go vet, with and without MPI", inTurn, nil, commands(append(everywhere(
-			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./...")), command("go", "vet", onlyRace))...)},
+			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./...")), command("go", "vet", onlyRace[0]), command("go", "vet", onlyRace[1]))...)},
 		{"staticcheck", "staticcheck", aside, nil, commands(
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
