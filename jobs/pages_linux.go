@@ -17,7 +17,7 @@ const youngHeap = 64 << 20
 const heapPiece = 4 << 20
 
 // askHugePages asks the kernel to give the heap, for its next bytes, huge pages of 2 MiB: to touch memory for the first time costs a
-// fault each 4 KiB else, which takes 14 us on some virtual machines, as long as the analysis of 100 events. The heap takes the lowest
+// fault each 4 KiB else, which takes 14 us on some virtual machines, as long as the analysis of 60 events. The heap takes the lowest
 // free addresses first, so it takes next what is given back here, and was not touched. One that is larger than youngHeap, and an
 // eighth of that, has what it takes, and what was in use before would be cleared here.
 func askHugePages(bytes int64) {

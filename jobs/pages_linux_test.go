@@ -15,7 +15,7 @@ func TestHugePages(t *testing.T) {
 	marked := func() bool {
 		b, err := os.ReadFile("/proc/self/smaps")
 		if err != nil {
-			t.Skip(err)
+			t.Skip("the kernel does not say what a mapping is: ", err)
 		}
 		for line := range strings.Lines(string(b)) {
 			if strings.HasPrefix(line, "VmFlags:") && strings.Contains(line, " hg") {
@@ -24,8 +24,8 @@ func TestHugePages(t *testing.T) {
 		}
 		return false
 	}
-	if b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || os.Getpagesize() != 4<<10 || bits.UintSize < 64 {
-		t.Skipf("no huge pages of 2 MiB: %s, %v", b, err)
+	if _, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil || os.Getpagesize() != 4<<10 || bits.UintSize < 64 {
+		t.Skipf("no huge pages of 2 MiB here: pages of %d bytes, %d bits, %v", os.Getpagesize(), bits.UintSize, err)
 	}
 	if marked() {
 		t.Fatal("huge pages before they were asked for")

@@ -117,7 +117,7 @@ func initLibrary(chunk int, patience time.Duration) (*World, error) {
 
 // prepareEnvironment sets what Open MPI reads during MPI_Init: no OMPIO, no helper process for a lone rank, no networks where all ranks
 // are on one machine, as to load their libraries takes a tenth of MPI_Init, and yielding instead of spinning where there are more ranks
-// than cores. What is set already stays. MPICH ignores it.
+// than cores. What the environment sets already stays. MPICH ignores it.
 func prepareEnvironment() error {
 	set := map[string]string{"OMPI_MCA_io": withoutOMPIO(os.Getenv("OMPI_MCA_io"))}
 	unset := func(name, value string) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -374,7 +375,7 @@ type scan struct {
 	first, last   uint64
 	found         trace.Diagnostics
 	defs          *trace.Definitions
-	known         definitions
+	known         *definitions
 	stack         []uint32
 	tasks         bool // each task has a stack of its own: calls are not looked at from their first switch on
 	pass          func(bytes uint64)
@@ -460,15 +461,15 @@ func (s *scan) leave(region uint32) {
 	s.stack = s.stack[:top]
 }
 
-// definitions are the references of what records name, of kinds that have no other list.
-type definitions map[trace.RefKind]map[uint32]bool
+// definitions are the references of what records name, by their kind; of kinds that have another list nothing.
+type definitions [math.MaxUint8 + 1]map[uint32]bool
 
 var definitionNames = map[trace.RefKind]string{
 	trace.RefMetric: "metric", trace.RefParameter: "parameter", trace.RefRmaWin: "window", trace.RefIoHandle: "file handle", trace.RefGroup: "group", trace.RefInterruptGenerator: "interrupt generator",
 }
 
-func definitionsOf(d *trace.Definitions) definitions {
-	list := definitions{}
+func definitionsOf(d *trace.Definitions) *definitions {
+	list := &definitions{}
 	for kind := range definitionNames {
 		list[kind] = map[uint32]bool{trace.Undefined: true}
 	}

@@ -161,8 +161,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(shares, SharedMemory, "waits for what other processes write to memory that they share (MPI_Win_allocate_shared) are not known: reading it again and again counts as own code")
-	add(called&trace.ClassFileIO != 0 && !filesMeet(r, s), "files", "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed")
-	add(called&trace.ClassFileIO != 0 && filesMeet(r, s), "files", "waits in collective operations on files are known where a record names the file and nobody leaves before the last process comes, which is taken for waiting whatever the library did; not in MPI_File_set_size and the like, nor in what ends operations that do not block")
+	files := "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed"
+	if filesMeet(r, s) {
+		files = "waits in collective operations on files are known where a record names the file and nobody leaves before the last process comes, which is taken for waiting whatever the library did; not in MPI_File_set_size and the like, nor in what ends operations that do not block"
+	}
+	add(called&trace.ClassFileIO != 0, "files", files)
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
 	u := numbers.Units{Resolution: s.Resolution}
 	if untold := UntoldDevices(s); untold > s.Ticks.Runtime/100*LeastFinding {

@@ -679,13 +679,19 @@ func (f *finder) imbalance() error {
 	over -= min(over, before-before/f.s.Processors) // it is part of the mean too
 	// What others compute less on average: with one of two processes the mean hides half of it.
 	above := func(mean uint64) uint64 { return numbers.MulDiv(mean, f.s.Processors, f.s.Processors-1) }
-	computed, critical, err := f.sinceInit()
-	if err != nil {
-		return err
-	}
-	for i := range f.list {
+	var computed, critical numbers.Sum
+	for i, asked := 0, false; i < len(f.list); i++ {
 		x := &f.list[i]
-		x.facts.Even = above(over) < x.Ticks/4 && critical <= computed // else other threads than the first compute
+		if x.facts.Even = above(over) < x.Ticks/4; !x.facts.Even {
+			continue
+		}
+		if !asked {
+			if computed, critical, err = f.sinceInit(); err != nil {
+				return err
+			}
+			asked = true
+		}
+		x.facts.Even = critical <= computed // else other threads than the first compute
 		if c := x.Cause; c == nil || c.Activity != "cpu" || !x.facts.Even || numbers.Sub(computed, critical) > computed/4 {
 			continue
 		}
