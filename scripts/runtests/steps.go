@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -362,9 +363,27 @@ func needsLint() string {
 	return ""
 }
 
+// needs386 runs a 386 program: kernels for amd64 can be made without the means to.
 func needs386() string {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return "the machine runs no 386 programs"
+		return "the machine does not run 386 programs"
+	}
+	dir, err := os.MkdirTemp("", "runtests")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "main")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o666); err != nil {
+		return err.Error()
+	}
+	build := exec.Command("go", "build", "-o", program, source)
+	build.Env = append(os.Environ(), cross("386")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Sprintf("a 386 program cannot be built: %v\n%s", err, out)
+	}
+	if err := exec.Command(program).Run(); errors.Is(err, syscall.ENOEXEC) {
+		return "the kernel does not run 386 programs: " + err.Error()
 	}
 	return ""
 }
