@@ -21,27 +21,13 @@ type choice[T interface {
 // of returns the decision, encoded, to which own is this rank's counts. The
 // error is the same on every rank. Collective.
 func (c *choice[T]) of(r *reduction, own T) ([]byte, error) {
-	if err := mpi.AgreeOn(r.c, r.each(c.add), sentinels...); err != nil {
-		return nil, err
-	}
 	encode := func(v T) ([]byte, error) {
 		b, err := v.AppendBinary(nil)
 		*c.largest = max(*c.largest, uint64(len(b)))
 		return b, err
 	}
 	merge := func(a, b T) (T, error) { return a, c.merge(a, b) }
-	all, err := mpi.TreeReduce(r.c, own, encode, c.open, merge)
-	if err != nil {
-		return nil, err
-	}
-	var b []byte
-	if r.c.Rank() == 0 {
-		b, err = c.decide(all)
-	}
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil { // or the others would wait for the broadcast
-		return nil, err
-	}
-	return r.c.Bcast(b, 0)
+	return mpi.TreeShare(r.c, own, r.each(c.add), encode, c.open, merge, c.decide)
 }
 
 // each opens this rank's locations, one at a time, with their stored gaps once the codebook is known.

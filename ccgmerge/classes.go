@@ -5,7 +5,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/ccg/graph"
-	"github.com/coppice-hpc/coppice/mpi"
 )
 
 // classes gives a lossy graph its class tables, the same on each rank: gap
@@ -17,16 +16,12 @@ func (r *reduction) classes(s *graph.Shared) (*graph.Shared, error) {
 		return nil, err
 	}
 	own := build.NewClassBuilder(s, modes)
-	err = r.each(own.Add)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
-		return nil, err
-	}
-	r.classLevels, err = climb(r, own)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+	r.classLevels, err = climb(r, own, r.each(own.Add))
+	if err := r.c.Agree(err); err != nil {
 		return nil, err
 	}
 	all, err := r.broadcastClasses(s, modes, own)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+	if err := r.c.Agree(err); err != nil {
 		return nil, err
 	}
 	r.report.Rows = uint64(all.Len())
@@ -48,7 +43,7 @@ func (r *reduction) modes(s *graph.Shared) (build.ClassModes, error) {
 		return build.ClassModes{}, err
 	}
 	m, err := build.OpenClassModes(s, b)
-	return m, mpi.AgreeOn(r.c, err, sentinels...)
+	return m, r.c.Agree(err)
 }
 
 // broadcastClasses gives rank 0's tables to every rank, in messages; an empty

@@ -34,9 +34,10 @@ type receiver interface {
 
 // climb merges the tables of all ranks into rank 0's: at level k a rank whose
 // number is an odd multiple of 2^k sends to the rank 2^k below and is done. A
-// rank that fails goes on receiving, so that nobody waits for ever. It returns
+// rank that fails, or has failed before, goes on receiving, so that nobody waits for ever. It returns
 // what each level moved to this rank.
-func climb[R receiver](r *reduction, t table[R]) (levels []Level, failed error) {
+func climb[R receiver](r *reduction, t table[R], failed error) ([]Level, error) {
+	var levels []Level
 	rank, size := r.c.Rank(), r.c.Size()
 	for bit := 1; bit < size; bit *= 2 {
 		var l Level

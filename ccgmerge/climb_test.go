@@ -75,7 +75,7 @@ func TestClimbLevels(t *testing.T) {
 		x := &tables[c.Rank()]
 		x.list = []byte{byte(c.Rank()), 100}
 		var err error
-		levels[c.Rank()], err = climb(r, x)
+		levels[c.Rank()], err = climb(r, x, nil)
 		return err
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestClimbFails(t *testing.T) {
 		r := &reduction{c: c}
 		x := &tables[c.Rank()]
 		x.list, x.refuse = []byte{byte(c.Rank()), 100}, c.Rank() == 2
-		levels[c.Rank()], failed[c.Rank()] = climb(r, x)
+		levels[c.Rank()], failed[c.Rank()] = climb(r, x, nil)
 		return nil
 	})
 	if err != nil {

@@ -1,9 +1,6 @@
 package ccgmerge
 
-import (
-	"github.com/coppice-hpc/coppice/ccg/build"
-	"github.com/coppice-hpc/coppice/mpi"
-)
+import "github.com/coppice-hpc/coppice/ccg/build"
 
 // codebook counts the gaps of all ranks and returns the same codebook on each;
 // nil if the graph is lossless. Rank 0 chooses: the counts travel up only.
@@ -26,7 +23,7 @@ func (r *reduction) codebook() (*build.Codebook, error) {
 	}
 	r.report.CodebookBytes = uint64(len(b))
 	book, err := build.OpenCodebook(r.defs, d, b)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+	if err := r.c.Agree(err); err != nil {
 		return nil, err
 	}
 	r.report.GapContexts, r.report.GapValues = uint64(book.Contexts()), uint64(book.Bins())

@@ -59,7 +59,7 @@ func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o graph.Options,
 	if cfg.Message <= 0 {
 		cfg.Message = defaultMessage
 	}
-	r := &reduction{c: c, defs: defs, locals: locals, opt: o, cfg: cfg}
+	r := &reduction{c: mpi.Keeping{Comm: c, Sentinels: sentinels}, defs: defs, locals: locals, opt: o, cfg: cfg}
 	shared, err := r.run()
 	if err != nil {
 		return nil, nil, r.report, fmt.Errorf("call graph: reduction: %w", err)
@@ -94,15 +94,12 @@ func (r *reduction) run() (*graph.Shared, error) {
 	}
 	u := build.NewUnion(r.defs, encodings, r.opt)
 	local, err := r.join(u)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
-		return nil, err
-	}
-	r.levels, err = climb(r, u)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+	r.levels, err = climb(r, u, err)
+	if err := r.c.Agree(err); err != nil {
 		return nil, err
 	}
 	shared, err := r.broadcast(u)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+	if err := r.c.Agree(err); err != nil {
 		return nil, err
 	}
 	if r.book = book; book != nil {

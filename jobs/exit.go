@@ -125,6 +125,7 @@ var exitCodes = []struct {
 	code int
 }{
 	{ErrStopped, ExitSaved},
+	{ErrDue, ExitFound},
 	{xtfwriter.ErrDone, ExitDone},
 	{xtfwriter.ErrUnits, ExitUsage},
 	{xtfwriter.ErrExists, ExitUsage},

@@ -150,47 +150,39 @@ type Size struct {
 }
 
 // MeasureTrace looks at every location without decoding it; each rank takes an
-// equal share. Memory: 8 bytes per location on every rank, six times that
+// equal share. Memory: 8 bytes per location on every rank, eight times that
 // meanwhile. Collective.
 func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	n := src.Definitions().NumLocations()
 	lo, hi := n*c.Rank()/c.Size(), n*(c.Rank()+1)/c.Size()
 	s := &Size{}
-	own := make([]byte, 0, 16*(hi-lo))
+	own := make([]byte, 0, 24*(hi-lo))
 	var err error
 	for p := lo; p < hi && err == nil; p++ {
 		var x trace.Extent
 		if x, err = src.Measure(trace.P(p)); err != nil {
 			break
 		}
-		s.Events += min(x.Events, 1<<40)
-		s.Longest = max(s.Longest, min(x.Events, 1<<40))
 		if !x.HasFirst {
 			x.First = trace.Time(trace.Undefined64)
 		}
-		own = AppendWords(own, x.Bytes, uint64(x.First))
+		own = AppendWords(own, x.Bytes, x.Events, uint64(x.First))
 	}
-	if err := Agree(c, err); err != nil {
-		return nil, err
-	}
-	parts, err := c.Allgather(own)
-	if err == nil {
-		err = OverRanks(c, mpi.Sum, &s.Events)
-	}
-	if err == nil {
-		err = OverRanks(c, mpi.Max, &s.Longest)
-	}
-	if err != nil {
-		return nil, err
-	}
+	parts, gerr := c.Allgather(own)
 	var firsts []trace.Time
-	for x := TakeWords[uint64](parts...); len(x) >= 2; x = x[2:] {
-		if x[1] < 1<<63 {
-			firsts = append(firsts, trace.Time(x[1]))
+	for x := TakeWords[uint64](parts...); len(x) >= 3; x = x[3:] {
+		if x[2] < 1<<63 {
+			firsts = append(firsts, trace.Time(x[2]))
 		}
 		s.Weights = append(s.Weights, x[0])
 		s.Bytes += x[0]
 		s.Largest = max(s.Largest, x[0])
+		events := min(x[1], 1<<40)
+		s.Events += events
+		s.Longest = max(s.Longest, events)
+	}
+	if gerr != nil || len(s.Weights) < n { // a rank that failed left some out
+		return nil, Agree(c, errors.Join(err, gerr))
 	}
 	s.Origin = origin(src.Definitions().Clock(), firsts, xtf.Most(n))
 	return s, nil

@@ -106,6 +106,14 @@ func AgreeOn(c Comm, err error, sentinels ...error) error {
 	return e
 }
 
+// Keeping is a communicator whose Agree keeps sentinels, as AgreeOn does.
+type Keeping struct {
+	Comm
+	Sentinels []error
+}
+
+func (k Keeping) Agree(err error) error { return AgreeOn(k.Comm, err, k.Sentinels...) }
+
 // maxText bounds the text of an agreed error, in bytes.
 const maxText = 16 << 10
 

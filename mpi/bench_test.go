@@ -15,7 +15,7 @@ func BenchmarkInProcess(b *testing.B) {
 		{"allreduce", 8, func(c Comm) error { return c.AllreduceInt64([]int64{1}, Sum) }},
 		{"allgather", 64, func(c Comm) error { _, err := c.Allgather(make([]byte, 64)); return err }},
 		{"tree", 1 << 10, func(c Comm) error {
-			_, err := TreeReduce(c, make([]byte, 1<<10), func(b []byte) ([]byte, error) { return b, nil },
+			_, err := TreeReduce(c, make([]byte, 1<<10), nil, func(b []byte) ([]byte, error) { return b, nil },
 				func(b []byte) ([]byte, error) { return b, nil }, func(a, _ []byte) ([]byte, error) { return a, nil })
 			return err
 		}},

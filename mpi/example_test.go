@@ -40,7 +40,7 @@ func ExampleTreeReduce() {
 	}
 	merge := func(a, b uint64) (uint64, error) { return max(a, b), nil }
 	err := mpi.RunInProcess(100, func(c mpi.Comm) error {
-		n, err := mpi.TreeReduce(c, uint64(c.Rank()*c.Rank()), enc, dec, merge)
+		n, err := mpi.TreeReduce(c, uint64(c.Rank()*c.Rank()), nil, enc, dec, merge)
 		if c.Rank() == 0 {
 			fmt.Println(n)
 		}

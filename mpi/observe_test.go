@@ -65,7 +65,7 @@ func TestObservedKinds(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = TreeReduce(o, 1, func(int) ([]byte, error) { return []byte{1}, nil },
+		_, err = TreeReduce(o, 1, nil, func(int) ([]byte, error) { return []byte{1}, nil },
 			func(b []byte) (int, error) { return int(b[0]), nil }, func(a, b int) (int, error) { return a + b, nil })
 		return err
 	})
@@ -74,8 +74,8 @@ func TestObservedKinds(t *testing.T) {
 	}
 	group, agree := Note{Kind: OpGroup, Peer: -1}, Note{Kind: OpAllreduce, Peer: -1, Sent: 8, Received: 8}
 	want := [2][]Note{
-		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Received: 5}, agree, {Kind: OpSend, Peer: 1, Tag: 3, Sent: 5000}, {Kind: OpRecv, Peer: 1, Tag: -1, Received: 2}, agree},
-		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Sent: 5}, agree, {Kind: OpRecv, Tag: 3, Received: 5000}, {Kind: OpSend, Peer: 0, Tag: -1, Sent: 2}, agree},
+		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Received: 5}, agree, {Kind: OpSend, Peer: 1, Tag: 3, Sent: 5000}, {Kind: OpRecv, Peer: 1, Tag: -1, Received: 2}, {Kind: OpBcast, Sent: 1}},
+		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Sent: 5}, agree, {Kind: OpRecv, Tag: 3, Received: 5000}, {Kind: OpSend, Peer: 0, Tag: -1, Sent: 2}, {Kind: OpBcast, Received: 1}},
 	}
 	for r := range want {
 		if len(notes[r]) != len(want[r]) {

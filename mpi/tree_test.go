@@ -35,7 +35,7 @@ func mergeSpan(a, b span) (span, error) {
 
 func testTreeReduce(t *rankTest, c Comm) {
 	var notes []Note
-	s, err := TreeReduce(Observe(c, func(x Note) { notes = append(notes, x) }), span{c.Rank(), c.Rank() + 1, fmt.Sprintf("/%d", c.Rank())}, encSpan, decSpan, mergeSpan)
+	s, err := TreeReduce(Observe(c, func(x Note) { notes = append(notes, x) }), span{c.Rank(), c.Rank() + 1, fmt.Sprintf("/%d", c.Rank())}, nil, encSpan, decSpan, mergeSpan)
 	t.ok("tree reduce", err)
 	want := span{}
 	if c.Rank() == 0 {
@@ -49,7 +49,7 @@ func testTreeReduce(t *rankTest, c Comm) {
 	}
 	checkLevels(t, c, notes)
 	// Empty encodings are values like others.
-	n, err := TreeReduce(c, 1, func(int) ([]byte, error) { return nil, nil }, func(b []byte) (int, error) { return 1 + len(b), nil },
+	n, err := TreeReduce(c, 1, nil, func(int) ([]byte, error) { return nil, nil }, func(b []byte) (int, error) { return 1 + len(b), nil },
 		func(a, b int) (int, error) { return a + b, nil })
 	t.ok("tree reduce of empty values", err)
 	if kids := bits.Len(uint(c.Size() - 1)); c.Rank() == 0 && n != 1+kids {
@@ -83,36 +83,53 @@ func checkLevels(t *rankTest, c Comm, notes []Note) {
 func testTreeReduceFailure(t *rankTest, c Comm) {
 	last := c.Size() - 1
 	fail := errors.New("cannot encode")
+	var made error
+	if c.Rank() == last {
+		made = errors.New("no value")
+	}
 	cases := []struct {
 		name, text string
+		failed     error
 		enc        func(span) ([]byte, error)
 		dec        func([]byte) (span, error)
 		merge      func(a, b span) (span, error)
 	}{
-		{"encode", fmt.Sprintf("rank %d: cannot encode", last), func(s span) ([]byte, error) {
+		{"encode", fmt.Sprintf("rank %d: cannot encode", last), nil, func(s span) ([]byte, error) {
 			if c.Rank() == last {
 				return nil, fail
 			}
 			return encSpan(s)
 		}, decSpan, mergeSpan},
-		{"decode", "rank 0: bad bytes", encSpan, func(b []byte) (span, error) {
+		{"decode", "rank 0: bad bytes", nil, encSpan, func(b []byte) (span, error) {
 			if c.Rank() == 0 {
 				return span{}, errors.New("bad bytes")
 			}
 			return decSpan(b)
 		}, mergeSpan},
-		{"merge", "rank 0: cannot merge", encSpan, decSpan, func(a, b span) (span, error) {
+		{"merge", "rank 0: cannot merge", nil, encSpan, decSpan, func(a, b span) (span, error) {
 			if c.Rank() == 0 {
 				return span{}, errors.New("cannot merge")
 			}
 			return mergeSpan(a, b)
 		}},
+		{"value", fmt.Sprintf("rank %d: no value", last), made, encSpan, decSpan, mergeSpan},
 	}
 	for _, k := range cases {
-		s, err := TreeReduce(c, span{from: c.Rank(), to: c.Rank() + 1}, k.enc, k.dec, k.merge)
+		s, err := TreeReduce(c, span{from: c.Rank(), to: c.Rank() + 1}, k.failed, k.enc, k.dec, k.merge)
 		if err == nil || err.Error() != k.text || s != (span{}) {
 			t.fatalf("%s: got %v, %v, want %q", k.name, s, err, k.text)
 		}
+	}
+	b, err := FromRank(c, last, []byte("word"), nil)
+	if err != nil || string(b) != "word" {
+		t.fatalf("from the last rank: %q, %v", b, err)
+	}
+	if b, err = FromRank(c, last, []byte("word"), made); err == nil || err.Error() != fmt.Sprintf("rank %d: no value", last) {
+		t.fatalf("from a rank that failed: %q, %v", b, err)
+	}
+	b, err = TreeShare(c, span{from: c.Rank(), to: c.Rank() + 1}, nil, encSpan, decSpan, mergeSpan, func(s span) ([]byte, error) { return fmt.Append(nil, s.to), nil })
+	if want := fmt.Sprint(c.Size()); err != nil || string(b) != want {
+		t.fatalf("shared: %q, %v, want %q", b, err, want)
 	}
 	testTreeReduce(t, c)
 }

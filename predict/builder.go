@@ -116,22 +116,15 @@ func (b *builder) fold(list []runs) (id program.NodeID, some bool, err error) {
 // processes in ascending order, children first.
 func (in *Input) unite(c mpi.Comm, own *builder) error {
 	mine := &builder{tables: own.tables, first: map[uint64]program.NodeID{}}
-	err := mine.take(own)
-	if err := c.Agree(err); err != nil {
-		return err
-	}
-	all, err := mpi.TreeReduce(c, mine, (*builder).encode, decodeBuilder, func(a, b *builder) (*builder, error) { return a, a.take(b) })
+	var all *builder
+	b, err := mpi.TreeShare(c, mine, mine.take(own), (*builder).encode, decodeBuilder, func(a, b *builder) (*builder, error) { return a, a.take(b) },
+		func(whole *builder) ([]byte, error) {
+			if all = whole; c.Size() == 1 {
+				return nil, nil
+			}
+			return all.encode()
+		})
 	if err != nil {
-		return err
-	}
-	var b []byte
-	if c.Rank() == 0 && c.Size() > 1 {
-		b, err = all.encode()
-	}
-	if err := c.Agree(err); err != nil {
-		return err
-	}
-	if b, err = c.Bcast(b, 0); err != nil {
 		return err
 	}
 	if c.Rank() != 0 {

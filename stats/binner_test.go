@@ -272,15 +272,18 @@ func TestBinSum(t *testing.T) {
 		}
 		for _, ranks := range []int{1, 2, 3, 5} {
 			err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-				s := newBinSum(tables, levels, wholeRows)
+				s := NewSummarizer(tables, levels)
 				for i := len(locations) * c.Rank() / ranks; i < len(locations)*(c.Rank()+1)/ranks; i++ {
-					s.add(&locations[i])
+					s.bins.add(&locations[i])
 				}
-				got, err := s.reduce(c)
-				if err == nil && c.Rank() == 0 && (got.Level != want.Level || !slices.Equal(got.Rows, want.Rows)) {
+				sum, err := s.Reduce(c)
+				if err != nil || c.Rank() > 0 {
+					return err
+				}
+				if got := &sum.Bins; got.Level != want.Level || !slices.Equal(got.Rows, want.Rows) {
 					t.Errorf("%d bins, %d ranks: level %d with %d rows differs from level %d with %d", most, ranks, got.Level, len(got.Rows), want.Level, len(want.Rows))
 				}
-				return err
+				return nil
 			})
 			if err != nil {
 				t.Fatal(err)

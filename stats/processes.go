@@ -127,15 +127,14 @@ func (r *Reducer) close() {
 	r.open = nil
 }
 
-// Reduce joins the distributions of all ranks; the result is on rank 0. Collective.
-func (r *Reducer) Reduce(c mpi.Comm) (Spreads, error) {
-	err := r.joinSplit(c)
-	if err = c.Agree(err); err != nil {
-		return nil, fmt.Errorf("reduce: %w", err)
+// Reduce joins the distributions of all ranks, unless one of them failed before; the result is on rank 0. Collective.
+func (r *Reducer) Reduce(c mpi.Comm, failed error) (Spreads, error) {
+	if err := r.joinSplit(c); failed == nil {
+		failed = err
 	}
 	r.close()
 	decode := func(b []byte) (Spreads, error) { return decodeSpreads(len(r.spreads), b) }
-	spreads, err := mpi.TreeReduce(c, r.spreads, Spreads.encode, decode, mergeSpreads)
+	spreads, err := mpi.TreeReduce(c, r.spreads, failed, Spreads.encode, decode, mergeSpreads)
 	if err != nil {
 		return nil, fmt.Errorf("reduce: %w", err)
 	}

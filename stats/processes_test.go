@@ -180,7 +180,7 @@ func spreadsOf(t *testing.T, tables *Tables, ends []trace.P, nodes int, all []*i
 			}
 			r.Add(p, copied)
 		}
-		s, err := r.Reduce(c)
+		s, err := r.Reduce(c, nil)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,8 @@
 package stats
 
 import (
-	"github.com/coppice-hpc/coppice/internal/varint"
+	"math"
+
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -66,14 +67,15 @@ func (c *LevelCounts) Levels(last, events uint64) Levels {
 	return l
 }
 
-// Reduce adds up the counts of all ranks. Collective.
-func (c *LevelCounts) Reduce(comm mpi.Comm) error {
-	most := []int64{c.Least, c.Calls}
-	if err := comm.AllreduceInt64(c.Rows[:], mpi.Sum); err != nil {
+// Reduce adds up the counts and events of all ranks, and finds the last instant. Collective.
+func (c *LevelCounts) Reduce(comm mpi.Comm, last, events *uint64) error {
+	most, sums := []int64{c.Least, c.Calls, int64(min(*last, math.MaxInt64))}, append(c.Rows[:], int64(*events))
+	if err := comm.AllreduceInt64(sums, mpi.Sum); err != nil {
 		return err
 	}
+	*events = uint64(sums[copy(c.Rows[:], sums)])
 	err := comm.AllreduceInt64(most, mpi.Max)
-	c.Least, c.Calls = most[0], most[1]
+	c.Least, c.Calls, *last = most[0], most[1], uint64(most[2])
 	return err
 }
 
@@ -144,22 +146,4 @@ func (s *binSum) add(b *Bins) {
 	for len(s.bins.Rows) > s.most && s.bins.Level < s.top {
 		s.bins.raise(s.bins.Level+1, s.place)
 	}
-}
-
-// reduce joins the sums of all ranks; the result is on rank 0. Collective.
-func (s *binSum) reduce(c mpi.Comm) (Bins, error) {
-	_, err := mpi.TreeReduce(c, &s.bins, func(b *Bins) ([]byte, error) { return b.AppendBinary(nil), nil },
-		func(b []byte) (*Bins, error) {
-			r := reader{varint.Read(b)}
-			got, err := r.bins(len(s.place))
-			if err == nil && (r.Failed() || got.Level > s.top) {
-				err = errSummary
-			}
-			return &got, err
-		},
-		func(_, b *Bins) (*Bins, error) {
-			s.add(b)
-			return &s.bins, nil
-		})
-	return s.bins, err
 }

@@ -55,16 +55,10 @@ func (s *Summarizer) Add(f *Finished, l *Loaded) {
 
 // Reduce joins the sums of all ranks; the result is on rank 0. Collective.
 func (s *Summarizer) Reduce(c mpi.Comm) (*Summary, error) {
-	sum, err := mpi.TreeReduce(c, &s.sum, (*Summary).encode, s.decode, mergeSummaries)
+	s.sum.Bins = s.bins.bins
+	sum, err := mpi.TreeReduce(c, &s.sum, nil, (*Summary).encode, s.decode, s.merge)
 	if err != nil {
 		return nil, fmt.Errorf("reduce: %w", err)
-	}
-	bins, err := s.bins.reduce(c)
-	if err != nil {
-		return nil, fmt.Errorf("reduce: bins of time: %w", err)
-	}
-	if sum != nil {
-		sum.Bins = bins
 	}
 	return sum, nil
 }
@@ -93,15 +87,17 @@ func mergeCodes(a, b []CodeTotal) []CodeTotal {
 }
 
 // mergeSummaries joins b, about higher processes, into a.
-func mergeSummaries(a, b *Summary) (*Summary, error) {
+func (s *Summarizer) merge(a, b *Summary) (*Summary, error) {
 	for i := range a.Profile {
 		a.Profile[i].add(&b.Profile[i])
 	}
 	a.Codes = mergeCodes(a.Codes, b.Codes)
+	s.bins.add(&b.Bins)
+	a.Bins = s.bins.bins
 	return a, nil
 }
 
-// words lists the numbers of s in the order of its encoding; the codes follow.
+// words lists the numbers of s in the order of its encoding; bins and codes follow.
 func (s *Summary) words() []*uint64 {
 	var list []*uint64
 	for i := range s.Profile {
@@ -116,6 +112,7 @@ func (s *Summary) encode() ([]byte, error) {
 	for _, w := range s.words() {
 		b = binary.AppendUvarint(b, *w)
 	}
+	b = s.Bins.AppendBinary(b)
 	for _, c := range s.Codes {
 		b = varint.Append(b, uint64(c.Code), c.Count, c.Worst, c.Locations)
 	}
@@ -128,10 +125,14 @@ func (s *Summarizer) decode(b []byte) (*Summary, error) {
 	for _, w := range sum.words() {
 		*w = r.Next()
 	}
+	var err error
+	if sum.Bins, err = r.bins(len(s.t.class)); err != nil {
+		return nil, err
+	}
 	for r.Len() > 0 {
 		sum.Codes = append(sum.Codes, CodeTotal{trace.Code(r.Next()), r.Next(), r.Next(), r.Next()})
 	}
-	if r.Failed() {
+	if r.Failed() || sum.Bins.Level > s.bins.top {
 		return nil, errSummary
 	}
 	return sum, nil

@@ -24,8 +24,9 @@ type Parts struct {
 	Types  *xtf.TypeTable // the same on all ranks
 	FileID [16]byte       // the same on all ranks
 
-	// Regions is the number of this rank's locations. The ranks hold contiguous
+	// First is the first of this rank's locations, Regions their number. The ranks hold contiguous
 	// ranges in ascending order: rank 0 begins with P 0.
+	First   xtf.Proc
 	Regions int
 	// Region returns the i-th of them. It is called twice for each i, in
 	// ascending order, once for the size and once for the bytes; both times it
@@ -57,10 +58,9 @@ type commit struct {
 	p     *Parts
 	c     mpi.Comm
 	tmp   string
-	base  xtf.Proc // first P of this rank
-	start int64    // offset of this rank's first region
-	end   int64    // end of all regions
-	size  []int64  // of this rank's regions
+	start int64   // offset of this rank's first region
+	end   int64   // end of all regions
+	size  []int64 // of this rank's regions
 	file  mpi.File
 	rows  []byte // directory rows of this rank
 	out   []block
@@ -110,14 +110,14 @@ func (m *commit) failed(err error) error {
 			err = errors.Join(err, rerr)
 		}
 	}
-	if epoch = agree(m.c, epoch); errors.Is(epoch, ErrSuperseded) {
+	if epoch = m.c.Agree(epoch); errors.Is(epoch, ErrSuperseded) {
 		return epoch
 	}
 	return err
 }
 
 func (m *commit) run() error {
-	for _, step := range []func() error{m.measure, m.place, m.write, m.directory, m.sync, m.verify, m.publish} {
+	for _, step := range []func() error{m.place, m.write, m.store, m.publish} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -125,22 +125,18 @@ func (m *commit) run() error {
 	return nil
 }
 
-// measure computes the exact size of every region of this rank.
-func (m *commit) measure() error {
-	first, err := m.c.Exscan(int64(m.p.Regions))
-	if err == nil {
-		m.base = xtf.Proc(first)
-		m.size = make([]int64, m.p.Regions)
-		for i := range m.size {
-			plan, _, perr := m.plan(i)
-			if perr != nil {
-				err = perr
-				break
-			}
-			m.size[i] = plan.Size()
+// measure computes the exact size of every region of this rank, and their sum.
+func (m *commit) measure() (all int64, err error) {
+	m.size = make([]int64, m.p.Regions)
+	for i := range m.size {
+		plan, _, err := m.plan(i)
+		if err != nil {
+			return 0, err
 		}
+		m.size[i] = plan.Size()
+		all += m.size[i]
 	}
-	return agree(m.c, err)
+	return all, nil
 }
 
 // plan lays out region i.
@@ -149,32 +145,32 @@ func (m *commit) plan(i int) (*xtf.RegionPlan, Region, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	if want := m.base + xtf.Proc(i); r.P != want {
+	if want := m.p.First + xtf.Proc(i); r.P != want {
 		return nil, r, fmt.Errorf("xtfwriter: region %d of rank %d is of proc %d, expected %d", i, m.c.Rank(), r.P, want)
 	}
 	plan, err := xtf.PlanRegion(m.p.Types, r.P, r.Arrays, r.Blobs)
 	return plan, r, err
 }
 
-// place finds the offset of this rank and opens the file.
+// place measures the regions, finds the offset of this rank, and opens the file.
 func (m *commit) place() error {
-	var own int64
-	for _, n := range m.size {
-		own += n
+	own, err := m.measure()
+	total := []int64{own, 0} // bytes, and ranks that failed
+	if err != nil {
+		total[1] = 1
+	}
+	if rerr := m.c.AllreduceInt64(total, mpi.Sum); rerr != nil || total[1] > 0 {
+		return m.c.Agree(errors.Join(err, rerr))
 	}
 	at, err := m.c.Exscan(own)
 	if err != nil {
-		return agree(m.c, err)
-	}
-	total := []int64{own}
-	if err := m.c.AllreduceInt64(total, mpi.Sum); err != nil {
-		return agree(m.c, err)
+		return m.c.Agree(err)
 	}
 	first := xtf.FirstRegion(m.p.Types)
 	m.start, m.end = first+at, first+total[0]
 	m.file, err = m.c.CreateFile(m.tmp, m.p.Hints)
 	if err != nil {
-		return agree(m.c, fmt.Errorf("xtfwriter: %w", named(err)))
+		return m.c.Agree(fmt.Errorf("xtfwriter: %w", named(err)))
 	}
 	return nil
 }
@@ -215,7 +211,7 @@ func (m *commit) writer(off int64) *xtf.BlockWriter {
 	return out
 }
 
-// write streams this rank's regions to their place.
+// write streams this rank's regions to their place, and what comes after them.
 func (m *commit) write() error {
 	var err error
 	if m.p.Collective {
@@ -223,12 +219,10 @@ func (m *commit) write() error {
 	} else {
 		err = m.stream(m.writer(m.start))
 	}
-	return m.agreeOpen(err)
-}
-
-// agreeOpen agrees while the file is open, and closes it on error.
-func (m *commit) agreeOpen(err error) error {
-	if err = agree(m.c, err); err != nil {
+	if derr := m.directory(); err == nil {
+		err = derr
+	}
+	if err = m.c.Agree(err); err != nil {
 		err = errors.Join(err, m.file.Close())
 		m.file = nil
 	}
@@ -320,12 +314,7 @@ func (m *commit) wholeRun(out *xtf.BlockWriter) (xtf.DirRow, error) {
 
 // sync brings the file to storage and closes it.
 func (m *commit) sync() error {
-	size := []int64{int64(m.super.FileEnd)}
-	err := m.c.AllreduceInt64(size, mpi.Max)
-	m.res.FileBytes = size[0]
-	if err == nil {
-		err = m.file.Sync()
-	}
+	err := m.file.Sync()
 	if cerr := m.file.Close(); err == nil {
 		err = cerr
 	}
@@ -333,15 +322,20 @@ func (m *commit) sync() error {
 	if err != nil {
 		err = fmt.Errorf("xtfwriter: %s: %w", m.tmp, named(err))
 	}
-	return agree(m.c, err)
+	return err
 }
 
-// verify reads back what this rank wrote: MPI libraries were seen to report
+// store brings the file to storage and verifies it.
+func (m *commit) store() error {
+	err := m.sync()
+	if err == nil {
+		err = m.readBack()
+	}
+	return m.c.Agree(err)
+}
+
+// readBack reads back what this rank wrote: MPI libraries were seen to report
 // success for writes that a full disk lost.
-func (m *commit) verify() error {
-	return agree(m.c, m.readBack())
-}
-
 func (m *commit) readBack() error {
 	f, err := os.Open(m.tmp)
 	if err != nil {

@@ -124,14 +124,14 @@ func (s *synth) job(c mpi.Comm, cfg Config, change func(*Parts)) (res Result, er
 	lo, hi := c.Rank()*s.procs/c.Size(), (c.Rank()+1)*s.procs/c.Size()
 	for p := lo; p < hi; p++ {
 		if err := s.load(w.Store, enc, xtf.Proc(p)); err != nil {
-			return res, agree(c, err)
+			return res, w.comm.Agree(err)
 		}
 	}
-	if err := agree(c, nil); err != nil {
+	if err := c.Agree(nil); err != nil {
 		return res, err
 	}
 	parts := &Parts{
-		Types: s.types, FileID: s.id, Regions: hi - lo,
+		Types: s.types, FileID: s.id, First: xtf.Proc(lo), Regions: hi - lo,
 		Region:   func(i int) (Region, error) { return s.region(w.Store, xtf.Proc(lo+i)) },
 		WholeRun: func() (Region, error) { return s.wholeRun(enc) },
 		Sections: func() ([]xtf.Blob, error) { return s.sections(), nil },

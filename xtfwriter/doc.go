@@ -45,7 +45,7 @@
 //	w.Store.Finish(unit)
 //	...
 //	res, err := w.Commit(&xtfwriter.Parts{
-//		Types: types, FileID: fileID, Regions: hi - lo,
+//		Types: types, FileID: fileID, First: lo, Regions: hi - lo,
 //		Region: func(i int) (xtfwriter.Region, error) {
 //			a, ok, err := w.Store.LoadArray(unitOf(lo+i), xtf.TypeCall)
 //			...

@@ -249,8 +249,8 @@ func TestReadBack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m := &commit{w: w, c: c, tmp: w.tempPath(), p: &Parts{Types: s.types, FileID: s.id}}
-		for _, step := range []func() error{m.measure, m.place, m.write, m.directory, m.sync} {
+		m := &commit{w: w, c: w.comm, tmp: w.tempPath(), p: &Parts{Types: s.types, FileID: s.id}}
+		for _, step := range []func() error{m.place, m.write, m.sync} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func TestReadBack(t *testing.T) {
 				return err
 			}
 		}
-		return errors.Join(m.verify(), w.Close())
+		return errors.Join(m.c.Agree(m.readBack()), w.Close())
 	})
 	if !errors.Is(err, ErrWrite) {
 		t.Fatalf("verify: %v", err)

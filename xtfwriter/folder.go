@@ -207,7 +207,7 @@ func (w *Workspace) Mark(stage uint32) error {
 	if err == nil {
 		w.marked = stage
 	}
-	if err = agree(w.comm, err); err != nil || old == 0 || old == stage {
+	if err = w.comm.Agree(err); err != nil || old == 0 || old == stage {
 		return err
 	}
 	if rerr := os.Remove(filepath.Join(w.cfg.WorkDir, markName(w.Store.own, old))); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {

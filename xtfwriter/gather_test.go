@@ -50,7 +50,7 @@ func TestGather(t *testing.T) {
 			d.Put(m.rows[i*xtf.DirRowBytes:])
 		}
 		if c.Rank() > 0 {
-			return m.directory()
+			return m.c.Agree(m.directory())
 		}
 		err := m.gather(func(rows []byte) error {
 			for ; len(rows) > 0; rows = rows[xtf.DirRowBytes:] {
@@ -63,7 +63,7 @@ func TestGather(t *testing.T) {
 		if len(counted.sources) > bits.Len(uint(ranks-1)) || counted.largest > 1+gatherRows*xtf.DirRowBytes || counted.pieces > most {
 			t.Errorf("rank 0 received %d pieces from %d ranks, %d bytes at once", counted.pieces, len(counted.sources), counted.largest)
 		}
-		return m.agreeOpen(err)
+		return m.c.Agree(err)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestManyLocations(t *testing.T) {
 				lo, hi = 1+(r-1)*(procs-1)/3, 1+r*(procs-1)/3
 			}
 			_, err = w.Commit(&Parts{
-				Types: types, Regions: hi - lo,
+				Types: types, First: xtf.Proc(lo), Regions: hi - lo,
 				Region: func(i int) (Region, error) { return Region{P: xtf.Proc(lo + i), Process: uint32(lo + i)}, nil },
 				Sections: func() ([]xtf.Blob, error) {
 					once.Do(func() {

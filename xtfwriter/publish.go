@@ -1,22 +1,28 @@
 package xtfwriter
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // publish writes the superblock and gives the file its name, on rank 0.
 func (m *commit) publish() error {
 	var err error
+	var size []byte
 	if m.c.Rank() == 0 {
-		err = m.seal()
+		size, err = binary.LittleEndian.AppendUint64(nil, m.super.FileEnd), m.seal()
 	}
-	return agree(m.c, err)
+	if size, err = mpi.FromRank(m.c, 0, size, err); err == nil {
+		m.res.FileBytes = int64(binary.LittleEndian.Uint64(size))
+	}
+	return err
 }
 
 // seal commits. The order is what a crash at any moment relies on: everything

@@ -60,7 +60,7 @@ func (w *Workspace) readLists(names []string) error {
 		}
 		own = append(own, l)
 	}
-	if err = agree(w.comm, err); err != nil {
+	if err = w.comm.Agree(err); err != nil {
 		return err
 	}
 	b, _ := json.Marshal(own) // numbers
@@ -73,7 +73,7 @@ func (w *Workspace) readLists(names []string) error {
 	for _, b := range parts {
 		var lists []*List
 		if err = json.Unmarshal(b, &lists); err != nil {
-			return agree(w.comm, fmt.Errorf("xtfwriter: lists of finished units arrived damaged from another rank: %w", err))
+			return w.comm.Agree(fmt.Errorf("xtfwriter: lists of finished units arrived damaged from another rank: %w", err))
 		}
 		marks = append(marks, w.kept.add(lists)...)
 	}
@@ -162,7 +162,7 @@ func (w *Workspace) AdoptStage(first, end xtf.Proc, run bool, step func(bytes in
 			break
 		}
 	}
-	if err = agree(w.comm, err); err == nil {
+	if err = w.comm.Agree(err); err == nil {
 		err = w.comm.AllreduceInt64(whole, mpi.Min)
 	}
 	if err != nil || whole[0] == 0 {

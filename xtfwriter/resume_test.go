@@ -81,7 +81,7 @@ func (s *synth) keepingJob(c mpi.Comm, cfg Config) (kept int, err error) {
 	}()
 	lo, hi := c.Rank()*s.procs/c.Size(), (c.Rank()+1)*s.procs/c.Size()
 	n, err := s.keepAll(w, lo, hi)
-	if err = agree(c, err); err != nil {
+	if err = w.comm.Agree(err); err != nil {
 		return 0, err
 	}
 	sum := []int64{int64(n)}
@@ -90,7 +90,7 @@ func (s *synth) keepingJob(c mpi.Comm, cfg Config) (kept int, err error) {
 	}
 	enc := xtf.NewEncoder()
 	_, err = w.Commit(&Parts{
-		Types: s.types, FileID: s.id, Regions: hi - lo,
+		Types: s.types, FileID: s.id, First: xtf.Proc(lo), Regions: hi - lo,
 		Region:   func(i int) (Region, error) { return s.region(w.Store, xtf.Proc(lo+i)) },
 		WholeRun: func() (Region, error) { return s.wholeRun(enc) },
 		Sections: func() ([]xtf.Blob, error) { return s.sections(), nil },

@@ -55,8 +55,6 @@ func sentinels() []error {
 	}
 }
 
-func agree(c mpi.Comm, err error) error { return mpi.AgreeOn(c, err, sentinels()...) }
-
 // Begin takes the output for this run: it refuses an existing output, a lock of
 // somebody alive and finished units of an interrupted run unless forced, then
 // makes the work folder and the store of each rank. With Config.Resume it takes a
@@ -70,20 +68,18 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	if cfg.disk == nil {
 		cfg.disk = systemDisk{}
 	}
+	c = mpi.Keeping{Comm: c, Sentinels: sentinels()}
 	w := &Workspace{disk: cfg.disk, comm: c, cfg: cfg, named: named}
 	var err error
 	var found claimed
 	if c.Rank() == 0 {
 		found, err = w.claim()
 	}
-	if err := agree(c, err); err != nil {
+	b, _ := json.Marshal(found) // numbers and strings
+	if b, err = mpi.FromRank(c, 0, b, err); err != nil {
 		return nil, err
 	}
-	b, _ := json.Marshal(found) // numbers and strings
-	if b, err = c.Bcast(b, 0); err == nil {
-		err = json.Unmarshal(b, &found)
-	}
-	if err = agree(c, err); err == nil {
+	if err = json.Unmarshal(b, &found); err == nil {
 		w.lock = found.Lock
 		own := Owner{found.Lock.Epoch, c.Rank()}
 		w.Store = NewStore(filepath.Join(cfg.WorkDir, segName(own)), cfg.Budget)
@@ -278,18 +274,12 @@ func (w *Workspace) Close() error {
 	if own && !w.committed {
 		keep[0] = 1
 	}
-	berr := w.comm.AllreduceInt64(keep, mpi.Max)
 	err := w.Store.Close(w.committed || len(w.Store.list.Units) == 0 && w.marked == 0)
-	if err == nil {
-		err = berr
-	}
-	if err == nil {
-		err = w.comm.Barrier()
-	}
+	err = errors.Join(err, w.comm.AllreduceInt64(keep, mpi.Max)) // all stores are closed then
 	if w.comm.Rank() == 0 && err == nil {
 		err = w.release(keep[0] != 0)
 	}
-	return agree(w.comm, err)
+	return w.comm.Agree(err)
 }
 
 // release removes the lock and, unless it is to be kept, the folder, in one step; a younger run's it leaves alone.

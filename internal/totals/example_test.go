@@ -14,7 +14,7 @@ func Example() {
 		var sums totals.Sums
 		ticks := []uint64{30, 50}[c.Rank()]
 		sums.Add(&totals.Row{Name: totals.Name{Key: 7}, Sum: [2]uint64{1, ticks}, Worst: ticks, WorstP: uint32(c.Rank())})
-		rows, err := sums.Reduce(c)
+		rows, err := sums.Reduce(c, nil)
 		for _, r := range rows {
 			fmt.Printf("place %d: %d waits of %d ticks, location %d has %d of them\n", r.Key, r.Sum[0], r.Sum[1], r.WorstP, r.Worst)
 		}

@@ -2,7 +2,7 @@
 //
 //	var sums totals.Sums
 //	for each location { sums.Add(&totals.Row{Name: name, Sum: [2]uint64{count, ticks}, Worst: ticks, WorstP: p}) }   // ascending
-//	rows, err := sums.Reduce(comm)   // on rank 0
+//	rows, err := sums.Reduce(comm, nil)   // on rank 0
 //
 // Memory: 100 bytes for each name.
 package totals
@@ -75,9 +75,10 @@ func (s *Sums) Rows() []Row {
 	return list
 }
 
-// Reduce joins the sums of all ranks, of which higher ones have higher locations; rank 0 gets the result. Collective.
-func (s *Sums) Reduce(c mpi.Comm) ([]Row, error) {
-	return mpi.TreeReduce(c, s.Rows(), func(l []Row) ([]byte, error) { return Append(nil, l), nil }, Parse,
+// Reduce joins the sums of all ranks, of which higher ones have higher locations; rank 0 gets the result, unless adding up failed on one
+// of them. Collective.
+func (s *Sums) Reduce(c mpi.Comm, failed error) ([]Row, error) {
+	return mpi.TreeReduce(c, s.Rows(), failed, func(l []Row) ([]byte, error) { return Append(nil, l), nil }, Parse,
 		func(a, b []Row) ([]Row, error) { return Merge(a, b), nil })
 }
 

@@ -41,7 +41,7 @@ func TestReduce(t *testing.T) {
 					s.Add(&rows[p][i])
 				}
 			}
-			list, err := s.Reduce(c)
+			list, err := s.Reduce(c, nil)
 			if c.Rank() == 0 {
 				mu.Lock()
 				got = list

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -211,49 +212,55 @@ func (a *job) work() error {
 	if a.pace.from < markCauses {
 		found, err = then(a, "causes", a.causes, found, err)
 	}
-	if a.pace.from < markThreads {
+	if a.pace.from < markThreads && a.hasThreads() {
 		found, err = then(a, "threads", a.threads, found, err)
 	}
 	whole, err := then(a, "reduce", a.reduce, found, err)
-	_, err = stage(a, "commit", a.commit, whole, err)
-	if err == nil {
-		a.atStage("")
+	if err != nil {
+		return err
 	}
-	return err
+	if _, err = stage(a, "commit", a.commit, whole); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	a.atStage("")
+	return nil
 }
 
 // readEvents runs the stages from the events of the trace to what is known of each location by itself.
 func (a *job) readEvents() (*finished, error) {
-	clocks, err := then(a, "clocks", a.repairClocks, nothing{}, nil)
+	var clocks *clocks
+	var err error
+	if a.o.ClockRepair {
+		clocks, err = then(a, "clocks", a.repairClocks, nothing{}, nil)
+	}
 	loaded, err := then(a, "load", a.load, clocks, err)
 	numbered, err := then(a, "number", a.number, loaded, err)
 	matched, err := then(a, "match", a.match, numbered, err)
 	shared, err := then(a, "graph", a.graph, matched, err)
-	shared, err = then(a, "classes", a.classes, shared, err)
+	if a.o.Classes != nil {
+		shared, err = then(a, "classes", a.classes, shared, err)
+	}
 	return then(a, "finish", a.finish, shared, err)
 }
 
-// then runs a stage, unless one before it failed, and ends it: all ranks go on, or all stop.
+// then runs a stage, unless one before it failed, and ends it: all ranks go on, or all stop. An error of the stage may be of this rank alone.
 func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (Y, error) {
-	out, err := stage(a, name, run, in, err)
-	if err == nil {
-		if err = a.pace.boundary(name, out); err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
+	if err != nil {
+		var none Y
+		return none, err
+	}
+	out, err := stage(a, name, run, in)
+	if err = a.pace.boundary(name, out, err); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return out, err
 }
 
-// stage runs a stage, unless one before it failed.
-func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (out Y, _ error) {
-	if err != nil {
-		return out, err
-	}
+// stage runs a stage.
+func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X) (Y, error) {
 	a.atStage(name)
 	began := time.Now()
-	if out, err = run(in); err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
+	out, err := run(in)
 	a.res.Seconds = append(a.res.Seconds, StageTime{name, time.Since(began)})
 	return out, err
 }
@@ -272,23 +279,20 @@ func (a *job) open() error {
 	a.res.DefsBytes = a.defs.BinarySize()
 	if a.o.Deviation != "" {
 		a.graphs.Deviation, err = graph.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
-		if err = jobs.Agree(a.c, err); err != nil {
-			return err
-		}
 	}
-	if err := a.planIntervals(); err != nil {
+	err = cmp.Or(err, a.planIntervals(), a.planClasses())
+	var word string
+	var about []byte
+	if err == nil {
+		a.setProvenance()
+		a.id, word, err = a.prov.FileID()
+	}
+	if err == nil {
+		about, err = a.prov.Encode()
+	}
+	if err = jobs.Agree(a.c, err); err != nil {
 		return err
 	}
-	if err := a.planClasses(); err != nil {
-		return err
-	}
-	a.setProvenance()
-	id, word, err := a.prov.FileID()
-	about, aerr := a.prov.Encode()
-	if err = jobs.Agree(a.c, errors.Join(err, aerr)); err != nil {
-		return err
-	}
-	a.id = id
 	ws, err := xtfwriter.Begin(a.c, xtfwriter.Config{
 		Output: a.o.Output, WorkDir: a.o.WorkDir, Identity: word, Host: a.o.Host, PID: a.o.PID, Job: a.o.Job,
 		Force: a.o.Force, Resume: a.o.Resume, About: about, Differs: a.prov.Differs,

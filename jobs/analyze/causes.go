@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/internal/totals"
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/interval"
@@ -35,7 +34,7 @@ func (a *job) causes(in *finished) (*finished, error) {
 	if a.c.Rank() == 0 {
 		err = f.write(delays, path)
 	}
-	return in, jobs.Agree(a.c, err)
+	return in, err
 }
 
 // causeFinder adds the causes of waits to what was found.
@@ -93,9 +92,11 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
-	if err := a.replay(&causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
+	ideal := &causes.Ideal{Replay: causes.Replay{Run: run}}
+	if err := a.replay(ideal); err != nil {
 		return nil, nil, err
 	}
+	failed := a.addIdeals(ideal)
 	delays, rep, err := causes.NewDelays(run, found).Costs(func(p trace.P, row *xtf.Delay) error {
 		b, err := rows.row(p)
 		if err == nil {
@@ -103,12 +104,10 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 		}
 		return err
 	})
-	if err == nil {
-		err = jobs.Agree(a.c, errors.Join(full, rows.end(), pieces.end()))
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("delay costs: %w", err)
 	}
+	failed = errors.Join(full, failed, rows.end(), pieces.end())
 	if err := a.reportDelays(rep); err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +116,7 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
 	a.res.Path = *report
-	return delays, path, nil
+	return delays, path, failed
 }
 
 // reportDelays keeps what is to be told of delays. Collective.

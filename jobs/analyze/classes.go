@@ -22,7 +22,7 @@ func (a *job) planClasses() error {
 	if err != nil {
 		err = jobs.Fail(jobs.ExitUsage, err)
 	}
-	return jobs.Agree(a.c, err)
+	return err
 }
 
 // classes finds the classes of processes and writes their rows on rank 0.
@@ -30,9 +30,6 @@ func (a *job) planClasses() error {
 // Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
 // a time; what jobs.ShareClasses gives to clustering. Vectors are segments.
 func (a *job) classes(in *shared) (*shared, error) {
-	if a.o.Classes == nil {
-		return in, nil
-	}
 	a.begin("classes")
 	section, err := a.c.Bcast(in.section, 0)
 	if err != nil {

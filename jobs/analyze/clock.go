@@ -44,12 +44,9 @@ type clockRepair struct {
 }
 
 // repairClocks reads the run once for its messages and collectives alone, and
-// finds out by how much each clock has to be raised; nil without ClockRepair. Memory of a rank: that of
+// finds out by how much each clock has to be raised. Memory of a rank: that of
 // load and match.
 func (a *job) repairClocks(nothing) (*clocks, error) {
-	if !a.o.ClockRepair {
-		return nil, nil
-	}
 	a.begin("clocks")
 	r := &clockRepair{loads: &loads{job: a}, types: xtf.StandardTypes(xtf.Raw16K)}
 	err := a.eachOwn(func(p trace.P) error {

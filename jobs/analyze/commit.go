@@ -15,13 +15,15 @@ import (
 // commit writes the shared file.
 func (a *job) commit(in *reduced) (nothing, error) {
 	a.begin("commit")
-	err := a.pace.report()
-	if err != nil {
-		return nothing{}, err
+	if a.o.Resume {
+		if err := a.pace.report(); err != nil {
+			return nothing{}, err
+		}
 	}
 	f := file{a, in}
+	var err error
 	a.res.File, err = a.ws.Commit(&xtfwriter.Parts{
-		Types: a.types, FileID: a.id, Regions: a.own.Len(), Region: f.region,
+		Types: a.types, FileID: a.id, First: xtf.Proc(a.own.First), Regions: a.own.Len(), Region: f.region,
 		WholeRun: f.wholeRegion, Sections: f.sections, Collective: a.o.Collective, Hints: a.o.Hints,
 	})
 	return nothing{}, jobs.Coded(err)

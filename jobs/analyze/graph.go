@@ -6,7 +6,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/ccgmerge"
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -44,7 +43,7 @@ func (a *job) graph(in *matched) (*shared, error) {
 	if a.c.Rank() == 0 {
 		out.section = graph.Encode()
 	}
-	return out, jobs.Agree(a.c, err)
+	return out, err
 }
 
 func (a *graphs) distribute(d *build.Distributor, book *build.Codebook, p trace.P) error {

@@ -3,20 +3,24 @@ package analyze
 import (
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// replay adds the times in an ideal network to the components. Where locations
-// wait for each other in a circle there are none.
+// replay runs the run in an ideal network. Where locations wait for each other in a circle there are no times.
 func (a *causeFinder) replay(r *causes.Ideal) error {
 	report, err := r.Run()
 	if err != nil {
 		return fmt.Errorf("replay in an ideal network: %w", err)
 	}
 	a.res.Replay = *report
+	return nil
+}
+
+// addIdeals adds the times of the replay to the components.
+func (a *causeFinder) addIdeals(r *causes.Ideal) (err error) {
+	report := &a.res.Replay
 	if d := report.Deadlock; d != nil {
 		a.found.problem(a.c, trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
 		return nil
@@ -24,7 +28,7 @@ func (a *causeFinder) replay(r *causes.Ideal) error {
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
 		err = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
 	}
-	return jobs.Agree(a.c, err)
+	return err
 }
 
 // addIdeal adds the times of the replay to the components of a location.

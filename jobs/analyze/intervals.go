@@ -10,7 +10,7 @@ import (
 )
 
 // planIntervals checks the options of intervals and applies them to the trace.
-// Rank 0 reads the sidecar file, the others get its bytes. Collective.
+// Rank 0 reads the sidecar file, the others get its bytes. Collective; the error may be of this rank alone.
 func (a *job) planIntervals() error {
 	flags := a.o.Intervals
 	if a.o.IntervalsFile != "" {
@@ -26,7 +26,7 @@ func (a *job) planIntervals() error {
 	if err == nil {
 		a.intervals, err = interval.NewPlan(a.defs, o)
 	}
-	return jobs.Agree(a.c, err)
+	return err
 }
 
 // readSidecar reads the sidecar file up to the size that is accepted.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg/build"
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/match"
@@ -58,12 +57,11 @@ func (a *job) load(in *clocks) (*loaded, error) {
 	if err == nil {
 		err = a.pace.endLoad()
 	}
-	if err := jobs.Agree(a.c, err); err != nil {
-		return nil, err
+	if serr := l.sum(&l.found.facts); err == nil {
+		err = serr
 	}
 	jobs.LimitGarbage(a.size.Bytes)
-	found := &l.found
-	return found, l.sum(&found.facts)
+	return &l.found, err
 }
 
 // sum makes what ranks know of their locations known to all. Collective.
@@ -71,14 +69,8 @@ func (a *loads) sum(f *facts) error {
 	for _, n := range f.own {
 		f.Events += n
 	}
-	if err := jobs.OverRanks(a.c, mpi.Sum, &f.Events); err != nil {
-		return err
-	}
-	if err := jobs.OverRanks(a.c, mpi.Max, &f.Last); err != nil {
-		return err
-	}
+	err := a.counts.Reduce(a.c, &f.Last, &f.Events)
 	a.res.Events = f.Events
-	err := a.counts.Reduce(a.c)
 	f.Levels = a.counts.Levels(f.Last, f.Events)
 	return err
 }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -104,22 +105,37 @@ func (a *job) takeFound() (*finished, error) {
 	return f, nil
 }
 
-// due says whether the end of a stage is to be marked: when the last checkpoint is long enough ago on any rank, or the
-// job stops. stop says whether any rank was asked to. Collective.
+// wants says what this rank wants at the end of a stage: 0 to go on, 1 to mark it, because the last checkpoint is long enough ago, 2
+// to stop too, because it was asked to.
+func (p *pacer) wants() int64 {
+	switch {
+	case p.asked():
+		return 2
+	case p.a.o.Every > 0 && time.Since(p.saved) >= p.a.o.Every:
+		return 1
+	}
+	return 0
+}
+
+// due says whether the end of a stage is to be marked, and whether the job stops: as any rank wants. Collective.
 func (p *pacer) due() (mark, stop bool, err error) {
-	flag := []int64{0}
-	if p.a.o.Every > 0 && time.Since(p.saved) >= p.a.o.Every {
-		flag[0] = 1
-	}
-	if p.asked() {
-		flag[0] = 2
-	}
+	flag := []int64{p.wants()}
 	err = p.a.c.AllreduceInt64(flag, mpi.Max)
 	return flag[0] > 0, flag[0] > 1, err
 }
 
-// boundary ends a stage: all ranks go on, or all stop. Collective.
-func (p *pacer) boundary(stage string, found any) error {
+// boundary ends a stage, which failed on this rank or found something: all ranks go on, or all stop. Collective.
+func (p *pacer) boundary(stage string, found any, err error) error {
+	var agreed *mpi.AgreedError
+	if errors.As(err, &agreed) {
+		return err // on all ranks
+	}
+	if err == nil && p.wants() > 0 {
+		err = jobs.ErrDue
+	}
+	if err = jobs.Agree(p.a.c, err); !errors.Is(err, jobs.ErrDue) {
+		return err
+	}
 	mark, stop, err := p.due()
 	if n := slices.Index(markNames[:], stage); err == nil && mark && n >= 0 {
 		err = p.mark(uint32(n), found)

@@ -50,32 +50,21 @@ type numbered struct {
 func (a *job) number(in *loaded) (*numbered, error) {
 	a.begin("number")
 	own, err := a.ownForest()
-	all, rerr := mpi.TreeReduce(a.c, own, func(f *forest) ([]byte, error) {
-		if err != nil {
-			return nil, err
-		}
-		return f.encode(), nil
-	}, parseForest, mergeForests)
-	if rerr != nil {
-		return nil, rerr
-	}
-	if err = jobs.Agree(a.c, err); err != nil {
-		return nil, err
-	}
-	var b []byte
-	if a.c.Rank() == 0 {
+	encode := func(f *forest) ([]byte, error) { return f.encode(), nil }
+	b, err := mpi.TreeShare(a.c, own, err, encode, parseForest, mergeForests, func(all *forest) ([]byte, error) {
 		all.nodes.Number()
 		all.paths.Number()
-		b = all.encode()
-	}
-	if b, err = a.c.Bcast(b, 0); err != nil {
+		return encode(all)
+	})
+	if err != nil {
 		return nil, err
 	}
-	if all, err = parseForest(b); err == nil {
+	all, err := parseForest(b)
+	if err == nil {
 		n := numbering{a, all}
 		err = n.run()
 	}
-	return &numbered{in, all}, jobs.Agree(a.c, err)
+	return &numbered{in, all}, err
 }
 
 // ownForest joins the trees of this rank's locations.

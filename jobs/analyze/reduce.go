@@ -28,13 +28,10 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 			err = fmt.Errorf("components of location %d: %w", p, err)
 		}
 	}
-	if err := jobs.Agree(a.c, err); err != nil {
-		return nil, err
-	}
 	if err := a.reportOverflows(&in.facts, r.over, "times on an ideal network"); err != nil {
 		return nil, err
 	}
-	spreads, err := r.sums.Reduce(a.c)
+	spreads, err := r.sums.Reduce(a.c, err)
 	if err != nil {
 		return nil, err
 	}
@@ -42,17 +39,15 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	partial := uint64(0)
-	if a.c.Rank() == 0 {
-		if err = r.end(spreads, sumMax); a.res.Partial {
-			partial = 1
+	partial, err := jobs.FromRank(a.c, 0, func() ([]byte, error) {
+		if err := r.end(spreads, sumMax); err != nil || !a.res.Partial {
+			return nil, err
 		}
+		return []byte{1}, nil
+	})
+	if err == nil {
+		a.res.Partial = len(partial) > 0
 	}
-	if err := jobs.Agree(a.c, err); err != nil {
-		return nil, err
-	}
-	err = jobs.OverRanks(a.c, mpi.Max, &partial)
-	a.res.Partial = partial != 0
 	return &reduced{in}, err
 }
 

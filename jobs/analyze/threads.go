@@ -27,16 +27,15 @@ type threading struct {
 	regions []threads.Span
 }
 
+// hasThreads says whether there is anything to find for the stage.
+func (a *job) hasThreads() bool { return !a.o.GraphOnly && threads.NewRoles(a.defs).Any() }
+
 // threads adds the losses of threads to the components of first threads. Memory:
 // 40 bytes for each parallel region of a process, twice for one that several
 // ranks share.
 func (a *job) threads(in *finished) (*finished, error) {
-	roles := threads.NewRoles(a.defs)
-	if a.o.GraphOnly || !roles.Any() {
-		return in, nil
-	}
 	a.begin("threads")
-	t := &threading{job: a, roles: roles, tail: -1}
+	t := &threading{job: a, roles: threads.NewRoles(a.defs), tail: -1}
 	parts, err := t.outlines()
 	if err := jobs.Agree(a.c, err); err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func (a *job) threads(in *finished) (*finished, error) {
 	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
 		return nil, err
 	}
-	return in, jobs.Agree(a.c, t.account(parts))
+	return in, t.account(parts)
 }
 
 // outlines finds the regions of the process that other ranks share, for them.

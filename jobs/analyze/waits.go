@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/stats/callpath"
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/interval"
@@ -20,7 +19,7 @@ var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
 // waitTotals are those of the whole run.
 var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
-// waitTotals adds up the waits of all locations. Collective.
+// waitTotals adds up the waits of all locations. Collective; the error may be of this rank alone.
 func (a *finishPass) waitTotals() error {
 	if err := a.reportOverflows(&a.found.facts, a.over, "spans of messages and collectives"); err != nil {
 		return err
@@ -31,16 +30,13 @@ func (a *finishPass) waitTotals() error {
 	err := a.eachOwn(func(p trace.P) error {
 		return a.scanSums(p, func(c *xtf.Cursor) error { return a.totals.Add(p, c) })
 	})
-	if err := jobs.Agree(a.c, err); err != nil {
-		return err
-	}
-	if err := a.totals.Reduce(); err != nil {
+	if err := a.totals.Reduce(err); err != nil {
 		return err
 	}
 	if a.c.Rank() == 0 {
 		err = a.whole(stageWaits, waitTotals, func(arrays arrays) { a.totals.Write(arrays[xtf.TypeWaitTotal].ArrayBuilder) })
 	}
-	return jobs.Agree(a.c, err)
+	return err
 }
 
 // locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up

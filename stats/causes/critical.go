@@ -120,7 +120,7 @@ func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace
 // Totals sums over all locations, on rank 0: ticks, without patterns.
 // It comes after Delays. Collective.
 func (c *Path) Totals() ([]totals.Row, *PathReport, error) {
-	list, err := c.totals.Reduce(c.run.Comm)
+	list, err := c.totals.Reduce(c.run.Comm, nil)
 	for i := range list {
 		c.report.Length += list[i].Sum[0]
 	}
@@ -164,15 +164,9 @@ func (c *Path) start(extent func(p trace.P) (Extent, error)) error {
 		}
 		c.ends = c.ends.with(one)
 	}
-	if err := c.run.Comm.Agree(err); err != nil {
-		return err
-	}
-	all, err := mpi.TreeReduce(c.run.Comm, c.ends, ends.encode, decodeEnds, func(a, b ends) (ends, error) { return a.with(b), nil })
-	if err != nil {
-		return err
-	}
-	b, _ := all.encode()
-	if b, err = c.run.Comm.Bcast(b, 0); err == nil {
+	merge := func(a, b ends) (ends, error) { return a.with(b), nil }
+	b, err := mpi.TreeShare(c.run.Comm, c.ends, err, ends.encode, decodeEnds, merge, ends.encode)
+	if err == nil {
 		c.ends, err = decodeEnds(b)
 	}
 	return err

@@ -144,8 +144,5 @@ func (d *Delays) finish(write func(p trace.P, row *xtf.Delay) error) ([]totals.R
 		d.report.Dealt += sum[shortTerm] + sum[longTerm]
 		return write(x.p, &xtf.Delay{Key: x.key, Pattern: x.pattern, Activity: x.activity, Short: sum[shortTerm], Long: sum[longTerm]})
 	})
-	if err := d.run.Comm.Agree(err); err != nil {
-		return nil, err
-	}
-	return all.Reduce(d.run.Comm)
+	return all.Reduce(d.run.Comm, err)
 }

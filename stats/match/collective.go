@@ -52,17 +52,12 @@ type collectives struct {
 // other and reduces them in rounds, see combining.
 func (cs *collectives) matchCollectives() {
 	local := cs.localMembers()
-	table, err := mpi.TreeReduce(cs.m.Comm, local, encodeCounts, decodeCounts, mergeCounts)
-	if cs.m.fail(err); err != nil {
-		return
+	b, err := mpi.TreeShare(cs.m.Comm, local, nil, encodeCounts, decodeCounts, mergeCounts, encodeCounts)
+	var table []commCount
+	if err == nil {
+		table, err = decodeCounts(b)
 	}
-	b, err := encodeCounts(table)
-	cs.m.fail(err)
-	if b, err = cs.m.Comm.Bcast(b, 0); err != nil {
-		cs.m.fail(err)
-		return
-	}
-	if table, err = decodeCounts(b); err != nil {
+	if err != nil {
 		cs.m.fail(err)
 		return
 	}

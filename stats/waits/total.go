@@ -106,11 +106,9 @@ type noted struct {
 
 // Agree decides which call paths are cut. Collective.
 func (t *Totals) Agree() error {
-	all, err := mpi.TreeReduce(t.comm, noted{t.end, t.sums.Rows()}, encodeNoted, t.decodeNoted, t.mergeNoted)
-	if err != nil {
-		return err
-	}
-	b, err := t.comm.Bcast(binary.AppendUvarint(nil, uint64(all.end)), 0)
+	b, err := mpi.TreeShare(t.comm, noted{t.end, t.sums.Rows()}, nil, encodeNoted, t.decodeNoted, t.mergeNoted, func(all noted) ([]byte, error) {
+		return binary.AppendUvarint(nil, uint64(all.end)), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -144,9 +142,9 @@ func (t *Totals) Add(p trace.P, rows *xtf.Cursor) error {
 	return err
 }
 
-// Reduce joins the sums of all ranks on rank 0. Collective.
-func (t *Totals) Reduce() (err error) {
-	t.list, err = t.sums.Reduce(t.comm)
+// Reduce joins the sums of all ranks on rank 0, unless adding up failed on one of them. Collective.
+func (t *Totals) Reduce(failed error) (err error) {
+	t.list, err = t.sums.Reduce(t.comm, failed)
 	t.sums = totals.Sums{}
 	return err
 }

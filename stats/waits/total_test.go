@@ -107,7 +107,7 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 				return err
 			}
 		}
-		if err := run.Reduce(); err != nil {
+		if err := run.Reduce(nil); err != nil {
 			return err
 		}
 		if c.Rank() != 0 {
