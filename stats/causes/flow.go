@@ -26,6 +26,7 @@ const (
 	rootToAll                       // the root's value, to all others; their own values do not count
 	maxToRoot                       // the greatest value of all members, to the root alone
 	prefixMax                       // the greatest value of the members up to the own communicator rank, to each
+	onPath                          // not a collective: a call of which the path is known
 )
 
 func (k collectiveKind) rooted() bool { return k == rootToAll || k == maxToRoot }

@@ -330,6 +330,9 @@ func (x *flowing) workTo(t uint64) {
 
 // beginCall begins a call on a path, which depends on nothing yet.
 func (f *flow) beginCall(x *flowing, path uint32) {
+	if uint64(path) >= uint64(len(f.waited)) {
+		path = 0 // of a file that is damaged
+	}
 	x.need, x.late, x.path = 0, 0, path
 	f.lasts(x)
 }

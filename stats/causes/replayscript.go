@@ -12,7 +12,7 @@ import (
 type replayKind uint8
 
 const (
-	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End
+	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End; with levers coll is onPath, and peer its path
 	stepLeave                    // ... and leaves, for the repair of clocks
 	stepSend                     // peer's row key gets the instant t
 	stepNeed                     // the call does not leave before the instant that row key gets from peer
@@ -34,7 +34,7 @@ const (
 type replayOp struct {
 	kind replayKind
 	coll collectiveKind
-	peer uint32 // location, communicator or node
+	peer uint32 // location, communicator, node or path
 	root uint32
 	t    uint64
 	key  uint64 // End, row or ordinal
@@ -129,9 +129,9 @@ func (s *replayScript) collective(c *xtf.Collective) {
 }
 
 // call adds the next outermost MPI call, row n, and what lies before it. Moves says that libraries move messages of others in it.
-func (s *replayScript) call(enter, leave, n uint64, moves bool) {
+func (s *replayScript) call(enter, leave, n uint64, path uint32, moves bool) {
 	s.rowsBefore(enter, n)
-	s.add(enter, leave, n)
+	s.add(enter, leave, n, path)
 	if !moves || !s.probes {
 		return
 	}
@@ -180,16 +180,20 @@ func (s *replayScript) rowsBefore(enter, n uint64) {
 		if t == enter && call == n {
 			return
 		}
-		s.add(t, s.outside(t, end), call)
+		s.add(t, s.outside(t, end), call, 0)
 	}
 }
 
-// add adds a call and what takes effect before it.
-func (s *replayScript) add(enter, leave, n uint64) {
+// add adds a call on a path of the run and what takes effect before it.
+func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	s.before(enter)
 	w := &s.steps
 	leave = max(leave, enter)
-	w.add(&replayOp{kind: stepCall, t: enter, key: leave})
+	o := replayOp{kind: stepCall, t: enter, key: leave}
+	if s.probes {
+		o.coll, o.peer = onPath, path
+	}
+	w.add(&o)
 	s.needs = s.needs[:0]
 	for ; s.p2p.more() && s.p2p.head().t == enter && s.p2p.head().call == n; s.p2p.pop() {
 		s.side(s.p2p.head())

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // slabSteps is what the locations do in a slab. One replay takes the steps as they are stored; with levers, of which several pass,
@@ -75,7 +74,7 @@ func (x *slabSteps) decode() error {
 	return nil
 }
 
-// readLines reads the time lines, and says of each call on which path it is, as its peer.
+// readLines reads the time lines.
 func (x *slabSteps) readLines(r *Replay, k int) error {
 	x.lines = slices.Grow(x.lines[:0], len(x.ops))[:len(x.ops)]
 	start := r.parcels.slabs.start(k)
@@ -87,25 +86,6 @@ func (x *slabSteps) readLines(r *Replay, k int) error {
 		if uint64(p) >= uint64(len(x.lines)) {
 			return ErrDamaged
 		}
-		line := &x.lines[p]
-		if err := line.read(b, start); err != nil {
-			return err
-		}
-		i := 0
-		for n := range x.ops[p] {
-			o := &x.ops[p][n]
-			if o.kind != stepCall && o.kind != stepResume {
-				continue
-			}
-			for i < len(line.ends) && line.ends[i] <= o.t {
-				i++
-			}
-			if i < len(line.ends) {
-				if key := line.keys[line.ids[i]>>pieceBits].key; activityOf(key) == xtf.ActivityMPI && uint64(key>>activityBits) < uint64(len(r.Regions)) {
-					o.peer = uint32(key >> activityBits)
-				}
-			}
-		}
-		return nil
+		return x.lines[p].read(b, start)
 	})
 }

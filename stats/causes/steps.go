@@ -12,6 +12,7 @@ import (
 // a new one. Memory: 280 bytes.
 type stepCoder struct {
 	t, own, leave uint64
+	path          uint32
 	last          [2][8]struct { // by partner, and by communicator
 		who uint32
 		key uint64
@@ -37,6 +38,10 @@ func (c *stepCoder) put(b []byte, o *replayOp) []byte {
 	case stepCall, stepResume:
 		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
 		b = binary.AppendUvarint(b, o.key-o.t)
+		if o.coll == onPath {
+			b = binary.AppendUvarint(b, zigzag(uint64(o.peer)-uint64(c.path)))
+			c.path = o.peer
+		}
 		c.t = o.t
 	case stepLeave:
 		b = binary.AppendUvarint(b, zigzag(o.key-c.leave))
@@ -74,6 +79,10 @@ func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
 	case stepCall, stepResume:
 		o.t = c.t + unzigzag(r.Next())
 		o.key = o.t + r.Next()
+		if o.coll == onPath {
+			o.peer = c.path + uint32(unzigzag(r.Next()))
+			c.path = o.peer
+		}
 		c.t = o.t
 	case stepLeave:
 		o.key = c.leave + unzigzag(r.Next())
@@ -130,7 +139,8 @@ func (w *stepWriter) add(o *replayOp) {
 		w.buf = w.code.put(w.buf, &w.call)
 	}
 	if o.kind == stepCall {
-		w.call.t, w.call.key = o.t, o.key
+		w.call = *o
+		w.call.kind = stepResume
 	}
 	w.buf = w.code.put(w.buf, o)
 }

@@ -282,7 +282,7 @@ func (x *timeline) enterCalls(t uint64) {
 			x.place(&k.openCall)
 		}
 		if uint32(flags)&(xtf.FlagOutermostMPI|xtf.FlagMarker) == xtf.FlagOutermostMPI {
-			x.script.call(begin, end, x.in.first+uint64(x.in.call), k.moves)
+			x.script.call(begin, end, x.in.first+uint64(x.in.call), k.path, k.moves)
 		}
 		end = min(end, up.end)
 		x.stack = append(x.stack[:n], k.openCall)
