@@ -81,7 +81,7 @@ func testAlltoall(t *rankTest, c Comm) {
 		for i := range parts {
 			parts[i] = pattern(scale*partLen(c.Rank(), i), c.Rank(), i)
 		}
-		got, err := c.Alltoall(parts)
+		got, err := Alltoall(c, 8, parts)
 		t.ok("alltoall", err)
 		for i := range parts { // the sender may reuse its memory at once
 			clear(parts[i])
@@ -89,36 +89,6 @@ func testAlltoall(t *rankTest, c Comm) {
 		for i, b := range got {
 			t.equal("alltoall", b, pattern(scale*partLen(i, c.Rank()), i, c.Rank()))
 		}
-	}
-}
-
-func testExscan(t *rankTest, c Comm) {
-	value := func(r int) int64 { return int64(r*r) - 5<<33*int64(r%3) }
-	want := int64(0)
-	for r := range c.Rank() {
-		want += value(r)
-	}
-	got, err := c.Exscan(value(c.Rank()))
-	t.ok("exscan", err)
-	if got != want {
-		t.fatalf("rank %d: %d, want %d", c.Rank(), got, want)
-	}
-	// The extremes cancel out: no prefix overflows.
-	v := int64(math.MaxInt64)
-	if c.Rank()%2 == 1 {
-		v = -math.MaxInt64
-	}
-	got, err = c.Exscan(v)
-	t.ok("exscan of extremes", err)
-	if got != int64(c.Rank()%2)*math.MaxInt64 {
-		t.fatalf("rank %d: %d", c.Rank(), got)
-	}
-	if c.Size() > 2 { // the prefix of rank 2 overflows, and everybody must know
-		got, err = c.Exscan(math.MaxInt64 - 1)
-		if got != 0 {
-			t.fatalf("result %d with an error", got)
-		}
-		t.is("overflow", err, ErrOverflow)
 	}
 }
 

@@ -75,11 +75,6 @@ type Comm interface {
 	Gather(b []byte, root int) ([][]byte, error)
 	// Allgather returns every rank's b, by rank. Collective.
 	Allgather(b []byte) ([][]byte, error)
-	// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank. Collective.
-	Alltoall(parts [][]byte) ([][]byte, error)
-	// Exscan returns the sum of v over the lower ranks, 0 on rank 0. When the sum does not fit on any rank, every
-	// rank gets ErrOverflow. Collective.
-	Exscan(v int64) (int64, error)
 	// AllreduceInt64 replaces v by its reduction over all ranks, element by element. Different lengths or
 	// operations give ErrMismatch on every rank, and v is then unchanged. Collective.
 	AllreduceInt64(v []int64, op Op) error

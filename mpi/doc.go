@@ -31,7 +31,7 @@
 //	Allreduce on world            gompi    int64 only, after a check of lengths and operation on all ranks
 //	start, finish, abort          ours     gompi starts single-threaded or with log.Fatal
 //	send, receive, requests       ours     gompi: ints for lengths, no zero length, wildcards matched twice, no requests
-//	bcast, gather, alltoall, ...  ours     gompi: BcastBytes overruns by a factor of four; the others are missing
+//	bcast, gather, ...            ours     gompi: BcastBytes overruns by a factor of four; the others are missing
 //	dup, split, free              ours     missing in gompi
 //	files                         ours     missing in gompi
 //	what Time measures            ours     in C, nothing of Go between two calls
@@ -65,7 +65,7 @@
 // says (MPI 3.1, 3.5 and 3.8): posted receives in their order, messages of one sender in theirs, by matched probe.
 // In-process, a message of more than 64 KiB waits for its receiver, as it does on MPI.
 //
-// Where all ranks run on one node and share its processors, collective calls other than Alltoall, and those that make
+// Where all ranks run on one node and share its processors, collective calls other than those that make
 // communicators, are such messages along a binomial tree; else they are those of the MPI library.
 //
 // SparseAlltoall is for exchanges in which a rank has something for few others: ceil(log2 ranks) messages of each rank.
@@ -76,12 +76,12 @@
 // ranks and must not be modified.
 //
 // Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is in progress), and for
-// gather and alltoall of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
-// goroutine's stack; each collective call one copy of what every rank contributes; Alltoall one copy of all parts.
+// a gather of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
+// goroutine's stack; each collective call one copy of what every rank contributes.
 //
 // # Sums
 //
-// Sum and Exscan are exact: a sum that does not fit 64 bits is ErrOverflow on every rank, never a wrapped value.
+// Sum is exact: a sum that does not fit 64 bits is ErrOverflow on every rank, never a wrapped value.
 //
 // # Errors
 //

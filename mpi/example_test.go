@@ -10,11 +10,11 @@ import (
 
 func ExampleRunInProcess() {
 	err := mpi.RunInProcess(4, func(c mpi.Comm) error {
-		below, err := c.Exscan(int64(10 * (c.Rank() + 1))) // where this rank's part of a file begins
-		if err != nil {
+		last := []int64{int64(10 * c.Rank())}
+		if err := c.AllreduceInt64(last, mpi.Max); err != nil {
 			return err
 		}
-		parts, err := c.Gather(fmt.Appendf(nil, "rank %d at %d", c.Rank(), below), 0)
+		parts, err := c.Gather(fmt.Appendf(nil, "rank %d of those up to %d", c.Rank(), last[0]), 0)
 		for _, p := range parts {
 			fmt.Println(string(p))
 		}
@@ -22,10 +22,10 @@ func ExampleRunInProcess() {
 	})
 	fmt.Println(err)
 	// Output:
-	// rank 0 at 0
-	// rank 1 at 10
-	// rank 2 at 30
-	// rank 3 at 60
+	// rank 0 of those up to 30
+	// rank 1 of those up to 30
+	// rank 2 of those up to 30
+	// rank 3 of those up to 30
 	// <nil>
 }
 

@@ -150,10 +150,6 @@ int cop_iallreduce(const int64_t *in, int64_t *out, int n, int op, MPI_Comm c, M
 	return MPI_Iallreduce(in, out, n, MPI_INT64_T, reduction(op), c, r);
 }
 
-int cop_iexscan(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r) {
-	return MPI_Iexscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r);
-}
-
 int cop_igather(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r) {
 	return MPI_Igather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, root, c, r);
 }
@@ -162,20 +158,12 @@ int cop_iallgather(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Reque
 	return MPI_Iallgather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, c, r);
 }
 
-int cop_ialltoall(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r) {
-	return MPI_Ialltoall(in, n, MPI_INT64_T, out, n, MPI_INT64_T, c, r);
-}
-
 int cop_igatherv(const void *in, int n, void *out, const int *counts, const int *at, int root, MPI_Comm c, MPI_Request *r) {
 	return MPI_Igatherv(in, n, MPI_BYTE, out, counts, at, MPI_BYTE, root, c, r);
 }
 
 int cop_iallgatherv(const void *in, int n, void *out, const int *counts, const int *at, MPI_Comm c, MPI_Request *r) {
 	return MPI_Iallgatherv(in, n, MPI_BYTE, out, counts, at, MPI_BYTE, c, r);
-}
-
-int cop_ialltoallv(const void *in, const int *sc, const int *sd, void *out, const int *rc, const int *rd, MPI_Comm c, MPI_Request *r) {
-	return MPI_Ialltoallv(in, sc, sd, MPI_BYTE, out, rc, rd, MPI_BYTE, c, r);
 }
 
 int cop_info_create(MPI_Info *i) { return MPI_Info_create(i); }

@@ -41,13 +41,10 @@ enum { COP_SUM, COP_MIN, COP_MAX, COP_BOR };
 int cop_ibarrier(MPI_Comm c, MPI_Request *r);
 int cop_ibcast(void *b, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallreduce(const int64_t *in, int64_t *out, int n, int op, MPI_Comm c, MPI_Request *r);
-int cop_iexscan(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
 int cop_igather(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallgather(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
-int cop_ialltoall(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
 int cop_igatherv(const void *in, int n, void *out, const int *counts, const int *at, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallgatherv(const void *in, int n, void *out, const int *counts, const int *at, MPI_Comm c, MPI_Request *r);
-int cop_ialltoallv(const void *in, const int *sc, const int *sd, void *out, const int *rc, const int *rd, MPI_Comm c, MPI_Request *r);
 
 int cop_info_create(MPI_Info *i);
 int cop_info_set(MPI_Info i, const char *key, const char *value);

@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"context"
-	"math"
 	"runtime"
 )
 
@@ -101,105 +100,6 @@ func (c *mpiComm) spread(b []byte, root int) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-// concat puts parts one after the other, as layout places them.
-func concat(parts [][]byte) (block []byte, counts, at []int32) {
-	block = make([]byte, 0, totalLen(parts))
-	counts, at = make([]int32, len(parts)), make([]int32, len(parts))
-	for i, b := range parts {
-		counts[i], at[i] = int32(len(b)), int32(len(block))
-		block = append(block, b...)
-	}
-	return block, counts, at
-}
-
-func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
-	if err := c.enter("alltoall"); err != nil {
-		return nil, err
-	}
-	defer c.leave()
-	lens, from := make([]int64, c.size), make([]int64, c.size)
-	for i := range lens {
-		lens[i] = -1
-		if len(parts) == c.size {
-			lens[i] = int64(len(parts[i]))
-		}
-	}
-	err := c.exchange("alltoall", lens, from, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
-		return C.cop_ialltoall(in, out, 1, c.user(), r)
-	})
-	if err != nil {
-		return nil, err
-	}
-	received := int64(0)
-	for i, n := range from {
-		if n < 0 {
-			return nil, errf("alltoall", ErrCount, "rank %d does not give one part for each of %d ranks", i, c.size)
-		}
-		received += n
-	}
-	most := []int64{max(received, int64(totalLen(parts)))}
-	if err := c.allreduce("alltoall", most, Max); err != nil {
-		return nil, err
-	}
-	return c.alltoallParts(parts, from, most[0] <= int64(c.l.chunk))
-}
-
-func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byte, error) {
-	if one {
-		send, sc, sd := concat(parts)
-		recv, got, rc, rd := layout(from)
-		var p runtime.Pinner
-		defer p.Unpin()
-		in, psc, psd := pin(&p, send), pinnedInts(&p, sc), pinnedInts(&p, sd)
-		out, prc, prd := pin(&p, recv), pinnedInts(&p, rc), pinnedInts(&p, rd)
-		return got, c.run("alltoall", func(r *C.MPI_Request) C.int {
-			return C.cop_ialltoallv(in, psc, psd, out, prc, prd, c.user(), r)
-		})
-	}
-	got := make([][]byte, c.size)
-	got[c.rank] = copyOf(parts[c.rank])
-	for i := 1; i < c.size; i++ { // one partner in each direction at a time
-		to, src := (c.rank+i)%c.size, (c.rank-i+c.size)%c.size
-		in, out := c.receive(systemPlane, src, tagColl), c.send(systemPlane, parts[to], to, tagColl)
-		if err := c.Wait(in, out); err != nil {
-			return nil, err
-		}
-		got[src] = in.data
-	}
-	return got, nil
-}
-
-func (c *mpiComm) Exscan(v int64) (int64, error) {
-	if err := c.enter("exscan"); err != nil {
-		return 0, err
-	}
-	defer c.leave()
-	if c.l.inTree {
-		return c.foldBelow(v)
-	}
-	acc := make([]int64, 2)
-	err := c.exchange("exscan", splitSum([]int64{v}), acc, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
-		return C.cop_iexscan(in, out, 2, c.user(), r)
-	})
-	if err != nil {
-		return 0, err
-	}
-	if c.rank == 0 { // MPI leaves it undefined
-		clear(acc)
-	}
-	sum, bad := []int64{0}, []int64{math.MaxInt64}
-	if !joinSum(sum, acc) {
-		bad[0] = int64(c.rank)
-	}
-	if err := c.allreduce("exscan", bad, Min); err != nil {
-		return 0, err
-	}
-	if bad[0] != math.MaxInt64 {
-		return 0, errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", bad[0])
-	}
-	return sum[0], nil
 }
 
 // reduce compares length and operation of all ranks first, which also makes all ranks meet before a call of gompi

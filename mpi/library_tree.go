@@ -123,21 +123,3 @@ func (c *mpiComm) foldReduce(v []int64, op Op) error {
 	takeInts(out, b)
 	return storeReduced(v, out, op)
 }
-
-// foldBelow is the sum of the values of the ranks below this one.
-func (c *mpiComm) foldBelow(v int64) (int64, error) {
-	b, err := c.up(appendInts(nil, []int64{v}), 0, func(held, got []byte) []byte { return append(held, got...) })
-	if err == nil {
-		b, err = c.down(b, 0)
-	}
-	if err != nil {
-		return 0, err
-	}
-	all := make([]int64, c.size)
-	takeInts(all, b)
-	below, err := sumsBelow(all)
-	if err != nil {
-		return 0, err
-	}
-	return below[c.rank], nil
-}

@@ -123,64 +123,6 @@ func (c *local) gather(op string, b []byte, root int) ([][]byte, error) {
 	return r.bytes, nil
 }
 
-func (c *local) Alltoall(parts [][]byte) ([][]byte, error) {
-	own := copyParts(parts)
-	r, err := c.meet(context.Background(), call{op: "alltoall"}, func(r *round) {
-		if r.parts == nil {
-			r.parts = make([][][]byte, c.size)
-		}
-		r.parts[c.rank] = own
-		if len(own) != c.size && r.err == nil {
-			r.err = errf("alltoall", ErrCount, "rank %d gives %d parts for %d ranks", c.rank, len(own), c.size)
-		}
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	got := make([][]byte, c.size)
-	for i := range got {
-		got[i] = r.parts[i][c.rank]
-	}
-	return got, nil
-}
-
-// copyParts copies small parts into one block and large ones each into its own, so that a part that is kept does not
-// keep much more memory alive than itself.
-func copyParts(parts [][]byte) [][]byte {
-	const small = 1 << 10
-	total := 0
-	for _, p := range parts {
-		if len(p) <= small {
-			total += len(p)
-		}
-	}
-	block := make([]byte, 0, total)
-	out := make([][]byte, len(parts))
-	for i, p := range parts {
-		if len(p) > small {
-			out[i] = copyOf(p)
-			continue
-		}
-		at := len(block)
-		block = append(block, p...)
-		out[i] = block[at:len(block):len(block)]
-	}
-	return out
-}
-
-func (c *local) Exscan(v int64) (int64, error) {
-	r, err := c.meet(context.Background(), call{op: "exscan"}, func(r *round) {
-		if r.ints == nil {
-			r.ints = make([]int64, c.size)
-		}
-		r.ints[c.rank] = v
-	}, func(r *round) { r.ints, r.err = sumsBelow(r.ints) })
-	if err != nil {
-		return 0, err
-	}
-	return r.ints[c.rank], nil
-}
-
 func (c *local) reduce(v []int64, op Op) error { return c.reduceAs("allreduce", v, op) }
 
 func (c *local) reduceAs(name string, v []int64, op Op) error {

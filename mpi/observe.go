@@ -14,8 +14,6 @@ const (
 	OpBcast
 	OpGather
 	OpAllgather
-	OpAlltoall
-	OpExscan
 	OpAllreduce // the reduction of Agree, too
 	OpGroup     // Dup, Free
 	OpFile      // collective call of a file without data: CreateFile, Sync, Close
@@ -26,7 +24,7 @@ const (
 func (k OpKind) String() string {
 	if k < NumOpKinds {
 		return [...]string{
-			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "alltoall", "exscan",
+			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather",
 			"allreduce", "group", "file", "write",
 		}[k]
 	}
@@ -161,18 +159,6 @@ func (o *observed) Allgather(b []byte) ([][]byte, error) {
 	defer o.begin(OpAllgather)()
 	got, err := o.Comm.Allgather(b)
 	return got, o.all(err, OpAllgather, len(b), totalLen(got))
-}
-
-func (o *observed) Alltoall(parts [][]byte) ([][]byte, error) {
-	defer o.begin(OpAlltoall)()
-	got, err := o.Comm.Alltoall(parts)
-	return got, o.all(err, OpAlltoall, totalLen(parts), totalLen(got))
-}
-
-func (o *observed) Exscan(v int64) (int64, error) {
-	defer o.begin(OpExscan)()
-	v, err := o.Comm.Exscan(v)
-	return v, o.all(err, OpExscan, 8, 8)
 }
 
 func (o *observed) AllreduceInt64(v []int64, op Op) error {

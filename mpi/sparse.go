@@ -64,6 +64,26 @@ func (h *Hop) Step(c Comm, tag int, b []byte, take func(from int, b []byte) erro
 	return failed
 }
 
+// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank: to and from one rank at a time. Messages have the tag;
+// nothing else may use it meanwhile. An error may be this rank's own. Collective.
+func Alltoall(c Comm, tag int, parts [][]byte) ([][]byte, error) {
+	got := make([][]byte, c.Size())
+	for i := range got {
+		to, from := (c.Rank()+i)%c.Size(), (c.Rank()-i+c.Size())%c.Size()
+		sent, err := c.Isend(parts[to], to, tag)
+		if err == nil {
+			got[from], _, err = c.Recv(from, tag)
+		}
+		if err == nil {
+			err = c.Wait(sent)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
 // SparseAlltoall gives every part to its rank and returns those for this one, in the order of the ranks that they are from; those
 // of one rank stay in their order. It is for parts that are few and small: they go through the ranks by halves (the crystal router
 // of Fox et al., Solving Problems on Concurrent Processors, 1988), so that a rank sends ceil(log2 ranks) messages whatever the

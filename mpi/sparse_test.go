@@ -61,7 +61,7 @@ func testSparse(t *rankTest, c Comm) {
 				parts = append(parts, Part{to, dense[to][:half]}, Part{to, dense[to][half:]})
 			}
 		}
-		want, err := c.Alltoall(dense)
+		want, err := Alltoall(c, 8, dense)
 		t.ok("alltoall", err)
 		got, err := SparseAlltoall(c, 7, parts)
 		t.ok("sparse alltoall", err)

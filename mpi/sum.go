@@ -27,18 +27,6 @@ func joinSum(v, w []int64) (ok bool) {
 	return true
 }
 
-// sumsBelow returns for each value the sum of those before it, as Exscan has it.
-func sumsBelow(v []int64) ([]int64, error) {
-	list, acc := make([]int64, len(v)), []int64{0, 0}
-	for i, x := range v {
-		if !joinSum(list[i:i+1], acc) {
-			return nil, errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", i)
-		}
-		combine(acc, splitSum([]int64{x}), Sum)
-	}
-	return list, nil
-}
-
 // combine folds src into dst.
 func combine(dst, src []int64, op Op) {
 	switch op {

@@ -1,6 +1,7 @@
 package xtfwriter
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -82,7 +83,7 @@ func (w *Workspace) tempPath() string {
 }
 
 // Commit writes the file from all ranks and gives it its name. Every rank copies
-// its regions to the offset that an exclusive scan of the sizes gives it; rank 0
+// its regions to the offset that the sizes of the others give it; rank 0
 // adds the whole run, sections, types, directory and footer; after everything is
 // synced and read back, rank 0 writes the superblock and renames. Collective: all
 // ranks return the same error, and then nothing is under the output's name
@@ -155,19 +156,24 @@ func (m *commit) plan(i int) (*xtf.RegionPlan, Region, error) {
 // place measures the regions, finds the offset of this rank, and opens the file.
 func (m *commit) place() error {
 	own, err := m.measure()
-	total := []int64{own, 0} // bytes, and ranks that failed
-	if err != nil {
-		total[1] = 1
+	var b []byte
+	if err == nil {
+		b = binary.LittleEndian.AppendUint64(nil, uint64(own))
 	}
-	if rerr := m.c.AllreduceInt64(total, mpi.Sum); rerr != nil || total[1] > 0 {
-		return m.c.Agree(errors.Join(err, rerr))
+	all, gerr := m.c.Allgather(b)
+	failed := gerr != nil
+	m.end = xtf.FirstRegion(m.p.Types)
+	for rank, b := range all {
+		if rank == m.c.Rank() {
+			m.start = m.end
+		}
+		if failed = failed || len(b) != 8; !failed {
+			m.end += int64(binary.LittleEndian.Uint64(b))
+		}
 	}
-	at, err := m.c.Exscan(own)
-	if err != nil {
-		return m.c.Agree(err)
+	if failed {
+		return m.c.Agree(errors.Join(err, gerr))
 	}
-	first := xtf.FirstRegion(m.p.Types)
-	m.start, m.end = first+at, first+total[0]
 	m.file, err = m.c.CreateFile(m.tmp, m.p.Hints)
 	if err != nil {
 		return m.c.Agree(fmt.Errorf("xtfwriter: %w", named(err)))

@@ -9,7 +9,7 @@
 // memory up to the budget, then in RUN.xtf.work/seg.<epoch>.<rank>. A checkpoint
 // is the list of finished units and their segments, one for each rank; a mark is a list of all segments, kept when those of
 // all ranks are whole. A run with Config.Resume adopts both: the segments stay in the files of older epochs. Commit gives each rank the
-// offset of its regions by an exclusive scan of their sizes and copies them to
+// offset of its regions by the sizes of all and copies them to
 // RUN.xtf.out.<epoch>; rank 0 adds the directory and the tables; once everything
 // is synced and was read back, the superblock is written and the file renamed.
 //

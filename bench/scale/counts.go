@@ -64,13 +64,9 @@ func (c *counts) add(o *counts) {
 	c.Live = max(c.Live, o.Live)
 }
 
-// collectiveMessages is how many messages a rank sends and receives in a collective call: in a binomial tree, by doubling, or, of
-// Alltoall, one for each partner.
+// collectiveMessages is how many messages a rank sends and receives in a collective call: in a binomial tree, or by doubling.
 func collectiveMessages(x mpi.Note, rank, size int) int {
-	switch x.Kind {
-	case mpi.OpAlltoall:
-		return 2 * (size - 1)
-	case mpi.OpBcast, mpi.OpGather:
+	if x.Kind == mpi.OpBcast || x.Kind == mpi.OpGather {
 		return treeDegree((rank-x.Peer+size)%size, size)
 	}
 	return 2 * bits.Len(uint(size-1))

@@ -126,8 +126,7 @@ func (p *ranksProgram) exchange(count uint64, from, to partner, bytes int64) {
 // together: they meet.
 var collectives = map[mpi.OpKind]program.CollKind{
 	mpi.OpBarrier: program.Barrier, mpi.OpBcast: program.Bcast, mpi.OpGather: program.Gather,
-	mpi.OpAlltoall: program.Alltoall, mpi.OpExscan: program.Scan, mpi.OpAllreduce: program.Allreduce,
-	mpi.OpGroup: program.Barrier, mpi.OpFile: program.Barrier,
+	mpi.OpAllreduce: program.Allreduce, mpi.OpGroup: program.Barrier, mpi.OpFile: program.Barrier,
 }
 
 func (p *ranksProgram) collective(kind program.CollKind, bytes int64) {

@@ -226,7 +226,7 @@ func (s *space) panel(send [][]int32, points []int32, from uint64, width int, da
 	if err = s.agree(err); err != nil || s.size == 1 {
 		return err
 	}
-	got, err := s.comm.Alltoall(parts)
+	got, err := s.exchange(parts)
 	if err != nil {
 		return err
 	}

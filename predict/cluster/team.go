@@ -24,6 +24,14 @@ func (t *team) agree(err error) error {
 	return mpi.AgreeOn(t.comm, err, ErrOptions, ErrVectors, ErrRange, ErrTooMany, ErrMemory, context.Canceled, context.DeadlineExceeded)
 }
 
+// tagParts is the tag of all messages between two ranks.
+const tagParts = 1
+
+// exchange sends parts[i] to rank i and returns what every rank sent here. Collective.
+func (t *team) exchange(parts [][]byte) ([][]byte, error) {
+	return mpi.Alltoall(t.comm, tagParts, parts)
+}
+
 // tell reads the words of every rank on all ranks, size at a time. Collective.
 func (t *team) tell(list []uint64, size int, what string, read func(rank int, x []uint64) bool) error {
 	all, err := t.comm.Allgather(pack(list))

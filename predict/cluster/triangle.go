@@ -198,7 +198,7 @@ func (c *triangle[E]) neighbours() ([]candidate, error) {
 		from, to := share(r)
 		parts[r] = pack(told(list[:to], from))
 	}
-	got, err := c.comm.Alltoall(parts)
+	got, err := c.exchange(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -458,7 +458,7 @@ func (c *triangle[E]) seconds(pairs []pair) ([]second[E], error) {
 	if c.size == 1 {
 		return list, nil
 	}
-	got, err := c.comm.Alltoall(parts)
+	got, err := c.exchange(parts)
 	if err != nil {
 		return nil, err
 	}
