@@ -75,10 +75,14 @@ HIDDEN int cr_enter(unsigned function, struct cr_place from)
 	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
 	if (!active && !lg_on) /* the receive log may be there for longer */
 		return 0;
-	if (!cr_mine && !active)
-		lg_second_thread();
-	if (!cr_mine && (!active || !cr_stream()))
-		return 0;
+	uint64_t t = 0;
+	if (!cr_mine) {
+		t = now(); /* the program is in the call while its thread gets a file, which takes a millisecond or, on a busy disk, many */
+		if (!active)
+			lg_second_thread();
+		if (!active || !cr_stream())
+			return 0;
+	}
 	if (cr_mine->frame)
 		abandon(cr_mine, from.frame);
 	if (cr_mine->depth++ > 0 || cr_mine->quiet) {
@@ -93,7 +97,8 @@ HIDDEN int cr_enter(unsigned function, struct cr_place from)
 		return 1;
 	cr_mine->call = cr_site(cr_mine, function, from);
 	count(cr_mine);
-	uint64_t t = now();
+	if (!t)
+		t = now();
 	if (cr_mine->thread == 0 && t - cr_mine->stamp >= PIECE)
 		cr_computed(cr_mine->stamp, t);
 	cr_mine->stamp = t;
