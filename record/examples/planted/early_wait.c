@@ -39,8 +39,10 @@ int main(int argc, char **argv)
 	}
 	finish();
 	double waits = 0;
-	for (int i = 0; rank == 0 && i < ROUNDS; i++)
+	for (int i = 0; rank == 0 && i < ROUNDS; i++) {
 		waits += late(noted[0][i], last(i));
+		planted += late(noted[1][i], last(i)); /* until the next epoch */
+	}
 	MPI_Group_free(&partners);
 	MPI_Group_free(&all);
 	MPI_Win_free(&win);

@@ -30,6 +30,8 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	finish();
 	close(fd);
+	for (int p = 0; rank == 0 && p < size; p++)
+		planted += noted[p][0] - noted[p][NOTES];
 	printf("wrote %d %llu\n", rank, bytes);
 	fflush(stdout);
 	result("io", 0, "write", spent, "wait_barrier", rank == 0 ? late(noted[1][0], noted[0][0]) : 0);

@@ -6,7 +6,7 @@ module planted
   implicit none
   integer, parameter :: most = 256
   integer :: rank, processes, notes = 0, wrong
-  double precision :: offset, noted_here(most + 2)
+  double precision :: offset, noted_here(most + 3), initialised, worked = 0
   double precision, allocatable :: noted(:, :)
 
   type, bind(c) :: timespec
@@ -47,9 +47,12 @@ contains
   subroutine work(ms)
     integer, intent(in) :: ms
     type(timespec) :: t
+    double precision :: begun
+    begun = host()
     t = timespec(ms/1000, mod(ms, 1000)*1000000_c_long)
     do while (clock_nanosleep(monotonic, 0, t, t) /= 0)
     end do
+    worked = worked + host() - begun
   end subroutine
 
   subroutine begin(wanted)
@@ -57,6 +60,7 @@ contains
     double precision :: a, w, b, least
     integer :: i
     call MPI_Init(wrong)
+    initialised = host()
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, wrong)
     call MPI_Comm_size(MPI_COMM_WORLD, processes, wrong)
     if (processes /= wanted) call MPI_Abort(MPI_COMM_WORLD, 2, wrong)
@@ -77,9 +81,10 @@ contains
 
   subroutine finish()
     noted_here(most + 2) = now()
+    noted_here(most + 3) = host() - initialised - worked
     call coppice_end(1)
-    allocate (noted(most + 2, 0:processes - 1))
-    call MPI_Gather(noted_here, most + 2, MPI_DOUBLE_PRECISION, noted, most + 2, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, wrong)
+    allocate (noted(most + 3, 0:processes - 1))
+    call MPI_Gather(noted_here, most + 3, MPI_DOUBLE_PRECISION, noted, most + 3, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, wrong)
   end subroutine
 
   subroutine result(kind, process, function, seconds, pattern, waits)
@@ -89,8 +94,9 @@ contains
     double precision :: runtime
     if (rank == 0) then
       runtime = maxval(noted(most + 2, :)) - minval(noted(most + 1, :))
-      print '(3a,i0,3a,f12.6,a,f12.6,3a,f12.6,a)', '{"kind":"', kind, '","process":', process, ',"function":"', function, &
-        '","seconds":', seconds, ',"runtime":', runtime, ',"pattern":"', pattern, '","waits":', waits, '}'
+      print '(3a,i0,3a,f12.6,a,f12.6,3a,f12.6,a,f12.6,a)', '{"kind":"', kind, '","process":', process, ',"function":"', function, &
+        '","seconds":', seconds, ',"runtime":', runtime, ',"pattern":"', pattern, '","waits":', waits, &
+        ',"besides":', sum(noted(most + 3, :)) - waits, '}'
     end if
     call MPI_Finalize(wrong)
   end subroutine

@@ -24,9 +24,12 @@ enum { NOTES = 256 }; /* most instants of a process */
 
 static int rank, size;
 static double offset;                   /* seconds from MPI_Wtime to the clock of the host */
-static double noted_here[NOTES + 2];    /* instants; then begin and end */
-static double (*noted)[NOTES + 2];      /* of all processes, on process 0 after finish */
+static double noted_here[NOTES + 3];    /* instants; then begin, end, and the seconds from MPI_Init to there that are not work */
+static double (*noted)[NOTES + 3];      /* of all processes, on process 0 after finish */
 static int notes;
+static double initialised;              /* when MPI_Init had ended */
+static _Thread_local double worked;     /* seconds */
+static double planted;                  /* seconds of all processes that are what is planted, besides waits and work */
 
 HELPER double monotonic(void)
 {
@@ -54,14 +57,17 @@ HELPER int note(void)
 HELPER void work(double ms)
 {
 	struct timespec t = {(time_t)(ms / 1e3), (long)(ms * 1e6) % 1000000000L};
+	double begun = monotonic();
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) != 0)
 		;
+	worked += monotonic() - begun;
 }
 
 /* begin starts MPI on a number of processes and the measured part. */
 HELPER void begin(int *argc, char ***argv, int processes)
 {
 	MPI_Init(argc, argv);
+	initialised = monotonic();
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (size != processes) {
@@ -85,10 +91,11 @@ HELPER void begin(int *argc, char ***argv, int processes)
 HELPER void finish(void)
 {
 	noted_here[NOTES + 1] = now();
+	noted_here[NOTES + 2] = monotonic() - initialised - worked;
 	coppice_end(1);
 	if (rank == 0 && !(noted = calloc((size_t)size, sizeof *noted)))
 		MPI_Abort(MPI_COMM_WORLD, 3);
-	MPI_Gather(noted_here, NOTES + 2, MPI_DOUBLE, noted, NOTES + 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	MPI_Gather(noted_here, NOTES + 3, MPI_DOUBLE, noted, NOTES + 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
 
 /* late is how much later than a the instant b is: how long who came at a waits for who comes at b. */
@@ -128,19 +135,20 @@ HELPER struct waits meetings(int n)
 /*
  * result prints on process 0 the cause: its kind; the process that has it, -1 for none in particular; the function, NULL for
  * none in particular; the seconds that the run would be shorter by at most without it, which is what the process waits that waits
- * longest for it; the wait state that shows it, NULL for none, and the seconds of that, summed over the processes that wait.
- * It ends MPI.
+ * longest for it; the wait state that shows it, NULL for none, and the seconds of that, summed over the processes that wait. What else
+ * the processes spent is printed too, which the library or other programs on the machine may have cost. It ends MPI.
  */
 HELPER void result(const char *kind, int process, const char *function, double seconds, const char *pattern, double waits)
 {
 	if (rank == 0) {
-		double first = noted[0][NOTES], end = noted[0][NOTES + 1];
-		for (int p = 1; p < size; p++) {
+		double first = noted[0][NOTES], end = noted[0][NOTES + 1], besides = -waits - planted;
+		for (int p = 0; p < size; p++) {
+			besides += noted[p][NOTES + 2];
 			first = noted[p][NOTES] < first ? noted[p][NOTES] : first;
 			end = noted[p][NOTES + 1] > end ? noted[p][NOTES + 1] : end;
 		}
-		printf("{\"kind\":\"%s\",\"process\":%d,\"function\":\"%s\",\"seconds\":%.6f,\"runtime\":%.6f,\"pattern\":\"%s\",\"waits\":%.6f}\n",
-			kind, process, function ? function : "", seconds, end - first, pattern ? pattern : "", waits);
+		printf("{\"kind\":\"%s\",\"process\":%d,\"function\":\"%s\",\"seconds\":%.6f,\"runtime\":%.6f,\"pattern\":\"%s\",\"waits\":%.6f,\"besides\":%.6f}\n",
+			kind, process, function ? function : "", seconds, end - first, pattern ? pattern : "", waits, besides);
 	}
 	MPI_Finalize();
 }
