@@ -44,6 +44,18 @@ HELPER double now(void)
 	return MPI_Wtime() + offset;
 }
 
+/* without_processor is for how long the first thread was ready to run and had no processor, in seconds; 0 where the kernel does not say. */
+HELPER double without_processor(void)
+{
+	unsigned long long ns = 0;
+	FILE *f = fopen("/proc/self/schedstat", "r");
+	if (f && fscanf(f, "%*u %llu", &ns) != 1)
+		ns = 0;
+	if (f)
+		fclose(f);
+	return 1e-9 * (double)ns;
+}
+
 /* note keeps the present instant and returns its number. */
 HELPER int note(void)
 {
@@ -92,6 +104,8 @@ HELPER void finish(void)
 {
 	noted_here[NOTES + 1] = now();
 	noted_here[NOTES + 2] = monotonic() - initialised - worked;
+	if (size == 1) /* one that polls for others has no processor for them anyway */
+		noted_here[NOTES + 2] += without_processor();
 	coppice_end(1);
 	if (rank == 0 && !(noted = calloc((size_t)size, sizeof *noted)))
 		MPI_Abort(MPI_COMM_WORLD, 3);
