@@ -109,7 +109,7 @@
 // twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
 // 1200 bytes per location, 24 for each part of the path in the rank's slabs, and 40 for each
 // pair of locations that wait for each other in them. Time lines, steps and waits are in
-// the storage: 3 bytes for each piece and step, and 20 for each wait, twice of what goes to other ranks while it is dealt out; then
+// the storage: 3 bytes for each piece and step, and 20 for each wait; then
 // each wait again, and with several ranks its blame (blamed). On rank 0: 48
 // bytes for each row of the totals.
 package causes

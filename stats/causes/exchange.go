@@ -23,15 +23,15 @@ const (
 
 // outbox collects records for all ranks and delivers them all at
 // once. Records for this rank are delivered as they come. Memory: outboxBytes, 64
-// bytes per rank that gets some and 12 for each of its pieces in the scratch, and
+// bytes per rank that gets some and 16 for each of its pieces in storage, and
 // one piece while delivering.
 type outbox struct {
 	comm    mpi.Comm
-	scratch Scratch
+	storage *Storage
 	take    func(record []byte) error
 	boxes   map[int]*box // of each rank that gets some
 	held    int
-	most    int // bytes held before they go to the scratch
+	most    int // bytes held before they go to storage
 	sent    uint64
 }
 
@@ -41,15 +41,15 @@ type box struct {
 	pieces []piece
 }
 
-// piece is records in the scratch.
+// piece is records in storage, until they are sent.
 type piece struct {
-	off int64
-	n   uint32
+	in Scratch
+	n  uint32
 }
 
 func newOutbox(c mpi.Comm, st *Storage, take func(record []byte) error) *outbox {
 	return &outbox{
-		comm: c, scratch: st.Scratch(), take: take, most: outboxBytes,
+		comm: c, storage: st, take: take, most: outboxBytes,
 		boxes: map[int]*box{},
 	}
 }
@@ -80,17 +80,17 @@ func (o *outbox) put(to int, record []byte) error {
 	return o.spill()
 }
 
-// spill moves all buffers to the scratch.
+// spill moves all buffers to storage.
 func (o *outbox) spill() error {
 	for _, x := range o.boxes {
 		if len(x.buffer) == 0 {
 			continue
 		}
-		off, err := o.scratch.Append(x.buffer)
-		if err != nil {
+		p := piece{o.storage.Scratch(), uint32(len(x.buffer))}
+		x.pieces = append(x.pieces, p)
+		if _, err := p.in.Append(x.buffer); err != nil {
 			return err
 		}
-		x.pieces = append(x.pieces, piece{off, uint32(len(x.buffer))})
 		x.buffer = x.buffer[:0]
 	}
 	o.held = 0
@@ -143,7 +143,6 @@ func (o *outbox) deliver(failed error) error {
 			return err
 		}
 	}
-	o.scratch.Drop()
 	o.boxes = nil
 	return o.comm.Agree(failed)
 }
@@ -159,9 +158,10 @@ func (o *outbox) step(to, from int, coming uint64, failed *error) error {
 		var err error
 		if i < len(out) {
 			b := make([]byte, out[i].n)
-			if _, err := o.scratch.ReadAt(b, out[i].off); err != nil && *failed == nil {
+			if _, err := out[i].in.ReadAt(b, 0); err != nil && *failed == nil {
 				*failed = fmt.Errorf("records for rank %d: %w", to, err)
 			}
+			out[i].in.Drop()
 			if *failed != nil {
 				b = nil // the agreement tells the others
 			}

@@ -78,7 +78,7 @@ func (w *Pass) put(record []byte) error {
 	return err
 }
 
-// Deal gives the slabs what Pass left in segments of this rank's locations, which Drop drops. Collective.
+// Deal gives the slabs what Pass left in segments of this rank's locations, which it drops, or Drop does. Collective.
 func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 	r.parcels = newParcels(r.Comm, &r.Storage, r.Slabs, passKinds)
 	own := r.Ranges[r.Comm.Rank()]
@@ -100,9 +100,14 @@ type Segment interface {
 	Drop()
 }
 
-// putAll takes the segment of a location, the next one of this rank: records of its own slabs stay there.
+// putAll takes the segment of a location, the next one of this rank, and drops it. Where all slabs are of this rank records stay there.
 func (x *parcels) putAll(p trace.P, s Segment) error {
-	x.kept = append(x.kept, s)
+	alone := x.end-x.own == x.slabs.count()
+	if alone {
+		x.kept = append(x.kept, s)
+	} else {
+		defer s.Drop()
+	}
 	var head [4 + parcelHead]byte
 	for at, n := int64(0), int64(0); at < s.Size(); at += n {
 		if err := readFull(s, head[:], at); err != nil {
@@ -114,7 +119,7 @@ func (x *parcels) putAll(p trace.P, s Segment) error {
 		if n < parcelHead || n > s.Size()-at || slab >= x.slabs.count() || binary.LittleEndian.Uint32(head[8:]) != uint32(p) {
 			return ErrDamaged
 		}
-		if slab >= x.own && slab < x.end {
+		if alone {
 			if err := x.keep(head[4:], n-parcelHead, ^(at + parcelHead)); err != nil {
 				return err
 			}
