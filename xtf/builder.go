@@ -110,7 +110,7 @@ func (b *ArrayBuilder) Row(n uint64) []byte {
 	}
 	pg, slot := b.locate(n)
 	if pg.rows == nil {
-		return b.spilledRow(pg, n, slot)
+		return b.spilledRow(pg, slot)
 	}
 	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
 }

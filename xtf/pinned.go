@@ -68,7 +68,7 @@ func (b *ArrayBuilder) spillOldest() {
 
 // spilledRow returns a copy of a row in the scratch space that storeRow writes
 // back.
-func (b *ArrayBuilder) spilledRow(pg *openPage, n uint64, slot int) []byte {
+func (b *ArrayBuilder) spilledRow(pg *openPage, slot int) []byte {
 	s := &b.spill
 	at := pg.off + int64(slot*b.typ.RowBytes)
 	if s.dirty && s.at == at {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
 )
 
 // cutter is the stage that puts merges in order and cuts.
@@ -39,10 +41,7 @@ func (s *cutter) finish(links []link, cut Height) ([]uint32, error) {
 		s.res.Merges = d.merges(cut, s.o.Full)
 		b = pack(append([]uint64{cut.Units, cut.Pairs}, d.labels(cut)...))
 	}
-	if err = s.agree(err); err != nil {
-		return nil, err
-	}
-	if b, err = s.comm.Bcast(b, 0); err != nil {
+	if b, err = mpi.FromRank(s.agreeing(), 0, b, err); err != nil {
 		return nil, err
 	}
 	label, err := s.classes(b)

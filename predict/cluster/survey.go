@@ -143,11 +143,7 @@ func (s *survey) originPiece(from uint64, dst []int64) error {
 			b = pack(dst)
 		}
 	}
-	if err = s.agree(err); err != nil {
-		return err
-	}
-	b, err = s.comm.Bcast(b, s.origin)
-	if err == nil {
+	if b, err = mpi.FromRank(s.agreeing(), s.origin, b, err); err == nil {
 		_, err = take(b, dst)
 	}
 	return err

@@ -19,10 +19,13 @@ type team struct {
 	workers    int
 }
 
-// agree makes one error of those of all ranks. Collective.
-func (t *team) agree(err error) error {
-	return mpi.AgreeOn(t.comm, err, ErrOptions, ErrVectors, ErrRange, ErrTooMany, ErrMemory, context.Canceled, context.DeadlineExceeded)
+// agreeing is the communicator, whose Agree keeps what callers tell apart.
+func (t *team) agreeing() mpi.Comm {
+	return mpi.Keeping{Comm: t.comm, Sentinels: []error{ErrOptions, ErrVectors, ErrRange, ErrTooMany, ErrMemory, context.Canceled, context.DeadlineExceeded}}
 }
+
+// agree makes one error of those of all ranks. Collective.
+func (t *team) agree(err error) error { return t.agreeing().Agree(err) }
 
 // tagParts is the tag of all messages between two ranks.
 const tagParts = 1

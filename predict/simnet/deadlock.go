@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -30,10 +31,7 @@ func (r *run) deadlock() error {
 			err = errors.New("simnet: only the dataflow engine stands still")
 		}
 	}
-	if err := r.agree(err); err != nil {
-		return err
-	}
-	b, err := r.comm.Bcast(text.Bytes(), 0)
+	b, err := mpi.FromRank(r.agreeing(), 0, text.Bytes(), err)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,12 @@ func (r *run) agree(err error) error {
 	if r.comm.Size() == 1 {
 		return err
 	}
-	return mpi.AgreeOn(r.comm, err, program.ErrInvalid, context.Canceled, context.DeadlineExceeded)
+	return r.agreeing().Agree(err)
+}
+
+// agreeing is the communicator, whose Agree keeps what callers tell apart.
+func (r *run) agreeing() mpi.Comm {
+	return mpi.Keeping{Comm: r.comm, Sentinels: []error{program.ErrInvalid, context.Canceled, context.DeadlineExceeded}}
 }
 
 // packed makes a message of words, and unpacked the words of a message.
