@@ -18,9 +18,8 @@ type round struct {
 	err     error
 	done    chan struct{}
 
-	bytes [][]byte   // one part per rank
-	parts [][][]byte // one list per rank
-	ints  []int64    // per rank, or the running result of a reduction
+	bytes [][]byte // one part per rank
+	ints  []int64  // the running result of a reduction
 	comms []*local
 	file  *sharedFile
 }
