@@ -68,6 +68,26 @@ func (l *library) recordSites(t *testing.T, depth int, program ...string) (d *tr
 	return d, filepath.Join(dir, rawFolder), slices.Compact(list)
 }
 
+// TestFunctionNames compiles functions that the dynamic linker has no names of, or encoded ones: those are looked up after the program's end.
+func TestFunctionNames(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{{"-g", "_ZN2ns6markedEi"}, {"-rdynamic", "ns::marked"}} { // C has no such names
+		l := libraries(t)[0]
+		d, _, _ := l.recordSites(t, 1, l.compileProgram(t, "regions.c", flags[0], "-finstrument-functions"))
+		var names []string
+		for i := range d.Regions {
+			if x := &d.Regions[i]; x.Paradigm == trace.ParadigmUser {
+				names = append(names, fmt.Sprint(d.Text(x.Name), " ", x.BeginLine > 0))
+			}
+		}
+		for _, name := range []string{"hidden_function", "counted_function", flags[1]} {
+			if !slices.Contains(names, fmt.Sprint(name, " ", flags[0] == "-g")) {
+				t.Errorf("%v: no %s in %q", flags, name, names)
+			}
+		}
+	}
+}
+
 // TestCallSites compares the call sites of programs in C and Fortran with their sources, and all frames with what addr2line says.
 func TestCallSites(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@
 #include "recorder.h"
 
 #include "hashtable.h"
+#include "stream.h"
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <pthread.h>
@@ -40,21 +41,23 @@ static int wanted(const char *function)
 
 #define LEFT_OUT UINT64_MAX
 
-/* named returns the number of a function's name: that of its symbol if the dynamic linker knows it, else file and offset. */
+/* named returns the number of a function's name: that of its symbol if the dynamic linker knows it and compilers encode nothing in it, else
+   file and offset, for which the name is looked up after the program's end. */
 static uint64_t named(void *function)
 {
 	Dl_info info;
 	char text[256];
-	if (!dladdr(function, &info) || !info.dli_fname)
+	uint64_t module, offset;
+	const char *path;
+	const char *known = dladdr(function, &info) && info.dli_saddr == function ? info.dli_sname : NULL;
+	if (known && *known != '_')
+		snprintf(text, sizeof text, "%s", known);
+	else if ((path = cr_module((uintptr_t)function + 1, &module, &offset))) {
+		const char *file = strrchr(path, '/');
+		snprintf(text, sizeof text, "%.200s+0x%lx", file ? file + 1 : path, (unsigned long)offset - 1);
+	} else
 		snprintf(text, sizeof text, "%p", function);
-	else if (info.dli_sname && info.dli_saddr == function)
-		snprintf(text, sizeof text, "%s", info.dli_sname);
-	else {
-		const char *file = strrchr(info.dli_fname, '/');
-		snprintf(text, sizeof text, "%s+0x%lx", file ? file + 1 : info.dli_fname,
-			(unsigned long)((char *)function - (char *)info.dli_fbase));
-	}
-	return wanted(text) ? cr_name(text) : LEFT_OUT;
+	return wanted(known ? known : text) ? cr_name(text) : LEFT_OUT;
 }
 
 void __cyg_profile_func_enter(void *function, void *site)

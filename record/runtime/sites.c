@@ -214,7 +214,7 @@ static struct module *module_of(uintptr_t address)
 	return m;
 }
 
-HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset)
+HIDDEN const char *cr_module(uintptr_t address, uint64_t *number, uint64_t *offset)
 {
 	pthread_mutex_lock(&lock);
 	struct module *m = module_of(address);
@@ -223,6 +223,7 @@ HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset)
 		*offset = address - m->bias;
 	}
 	pthread_mutex_unlock(&lock);
+	return m ? m->path : NULL;
 }
 
 /* define makes a site known. The lock is held. */

@@ -131,7 +131,7 @@ HIDDEN int cr_free(struct stream *s); /* an event finds room without waiting */
 /* What this thread is in, as nodes below at; the highest stack pointer of functions that it calls, and whether the outermost of them is that one's own. 0 where it
  * computes nothing of its own. */
 HIDDEN int cr_path(uint32_t *at, uint32_t (*below)(uint32_t, uint64_t), uintptr_t *frame, int *function);
-HIDDEN void cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
+HIDDEN const char *cr_module(uintptr_t address, uint64_t *number, uint64_t *offset);
 
 /* In the handler of a signal: the stack that it interrupted, as return addresses, innermost first, of frames up to the limit; and whether
  * there are others beyond it. */

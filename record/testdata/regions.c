@@ -4,6 +4,10 @@
 
 void counted_function(int n);
 
+void __attribute__((noinline)) _ZN2ns6markedEi(int n) { __asm__ volatile("" ::"r"(n)); } /* as a function of C++ is named */
+
+static void __attribute__((noinline)) hidden_function(void) { __asm__ volatile(""); }
+
 int main(int argc, char **argv)
 {
 	COPPICE_BEGIN("before");
@@ -18,6 +22,8 @@ int main(int argc, char **argv)
 	}
 	COPPICE_END("nothing");
 	counted_function(3);
+	hidden_function();
+	_ZN2ns6markedEi(1);
 	COPPICE_BEGIN("open");
 	MPI_Finalize();
 	COPPICE_END("open");

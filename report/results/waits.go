@@ -119,13 +119,20 @@ func (p *CallPaths) Own(id uint32) uint32 {
 	return p.own[id]
 }
 
-// Names are the names of the path's regions, outermost first, with the frames of call sites between them.
+// Names are the names of the path's regions, outermost first, with the frames of call sites between them. Functions that are regions and
+// frames are there once.
 func (p *CallPaths) Names(id uint32) []string {
 	list := []string{}
+	var frames []string // that the next regions may be
 	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < MaxPathDepth; n++ {
-		list = append(list, CallName(p.r, p.regions[id]))
+		name := CallName(p.r, p.regions[id])
+		if k := slices.IndexFunc(frames, func(f string) bool { return f == name || strings.HasPrefix(f, name+" (") }); k >= 0 {
+			frames, id = frames[k+1:], p.parents[id]
+			continue
+		}
+		list = append(list, name)
 		if x := p.r.Defs.Region(p.regions[id]); x != nil {
-			frames := p.r.Defs.CallSite(x)
+			frames = p.r.Defs.CallSite(x)
 			slices.Reverse(frames)
 			list = append(list, frames...)
 		}

@@ -199,9 +199,29 @@ func (b *definer) allRegions(s *Source) {
 	for _, p := range s.processes {
 		for _, name := range p.names {
 			p.textRefs = append(p.textRefs, b.str(name))
-			p.nameRefs = append(p.nameRefs, b.region(name, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser}))
+			p.nameRefs = append(p.nameRefs, b.own(name, s.names[p.placed(name)]))
 		}
 	}
+}
+
+// own defines a region of the program. One that is named by its place in a file has the name and the line of the function there, if they are known.
+func (b *definer) own(name string, frames []Frame) uint32 {
+	key, f := name, Frame{Function: name}
+	if len(frames) > 0 {
+		f = frames[len(frames)-1]
+		name, _, _ = strings.Cut(f.Function, "+0x")
+		f.Function = shorten(name)
+		key = fmt.Sprintf("%s\x00%s\x00%d", f.Function, f.File, f.Begin) // files may have functions of one name
+	}
+	ref, ok := b.regions[key]
+	if !ok {
+		ref = b.newRegion(f.Function, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser})
+		if f.File != "" && f.Begin > 0 {
+			b.d.Regions[ref].SourceFile, b.d.Regions[ref].BeginLine, b.d.Regions[ref].EndLine = b.file(&f), f.Begin, f.Begin
+		}
+		b.regions[key] = ref
+	}
+	return ref
 }
 
 // calls defines the functions of file I/O. The program may have a region of such a name too.

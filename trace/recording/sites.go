@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -116,7 +117,18 @@ func (p *process) addSite(b []byte) bool {
 	return true
 }
 
-// addresses returns the addresses of all call sites, sorted by module.
+// placed returns the place of a function whose name is a file's and an offset in it, as a return address there; none of other names.
+func (p *process) placed(name string) (a Address) {
+	file, digits, _ := strings.Cut(name, "+0x")
+	offset, err := strconv.ParseUint(digits, 16, 64)
+	if k := slices.IndexFunc(p.modules, func(m Address) bool { return filepath.Base(m.Module) == file }); err == nil && k >= 0 {
+		a = p.modules[k]
+		a.Offset = offset + 1
+	}
+	return a
+}
+
+// addresses returns the addresses of all call sites, samples and functions without a name, sorted by module.
 func (s *Source) addresses() []Address {
 	seen := make(map[Address]bool)
 	var list []Address
@@ -138,6 +150,11 @@ func (s *Source) addresses() []Address {
 		for i := range p.contexts {
 			if c := &p.contexts[i]; c.region == 0 {
 				add(c.at)
+			}
+		}
+		for _, name := range p.names {
+			if a := p.placed(name); a.Module != "" {
+				add(a)
 			}
 		}
 	}
