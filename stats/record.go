@@ -40,9 +40,9 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	case trace.MpiCollectiveBegin:
 		l.ops.begun = beginning{l.at.now, true}
 	case trace.MpiCollectiveEnd:
-		l.ops.collective(w, nil)
+		l.ops.collective(trace.RecordedOp(w[0]), w[1:], nil)
 	case trace.NonBlockingCollectiveComplete:
-		l.ops.collective(w, &w[5])
+		l.ops.collective(trace.RecordedOp(w[0]), w[1:], &w[5])
 	case trace.CallingContextEnter, trace.CallingContextLeave:
 		l.context(e.Kind, uint32(w[0]))
 	case trace.CallingContextSample:
@@ -225,9 +225,9 @@ func (o *operations) cancel(id uint64) {
 	o.canceled[r.posting] = true
 }
 
-func (o *operations) collective(w []uint64, id *uint64) {
+func (o *operations) collective(kind uint32, w []uint64, id *uint64) {
 	o.operates()
-	kind, comm, root, sent, received := uint32(w[0])&xtf.CollOpMask, uint32(w[1]), uint32(w[2]), w[3], w[4]
+	comm, root, sent, received := uint32(w[0]), uint32(w[1]), w[2], w[3]
 	op := o.newOperation(comm, trace.Undefined)
 	if o.at.mpi.depth == 0 && id == nil && o.begun.set {
 		op.T = max(o.begun.t, o.lastColl) // rows are in the order of T, whatever the records claim
@@ -248,7 +248,7 @@ func (o *operations) collective(w []uint64, id *uint64) {
 	if !trace.IsOnFile(kind) {
 		o.ledger.tally(amountCollectives, sent, received)
 	}
-	if id == nil && o.at.mpi.depth > 0 && !o.at.mpi.between && o.at.t.plan.IsBetween(uint32(w[0]), comm) {
+	if id == nil && o.at.mpi.depth > 0 && !o.at.mpi.between && o.at.t.plan.IsBetween(kind, comm) {
 		o.at.mpi.between = true
 		o.markers.border(endBetween, o.at.mpi.enter, o.ledger.amountsAtCall(), interval.Key{})
 	}
@@ -270,7 +270,7 @@ func (o *operations) onFile(handle uint32) {
 		return
 	}
 	o.at.mpi.onFile = true
-	o.collective([]uint64{uint64(o.at.t.onFile[o.at.mpi.index]), uint64(comm), trace.Undefined, 0, 0}, nil)
+	o.collective(o.at.t.onFile[o.at.mpi.index], []uint64{uint64(comm), trace.Undefined, 0, 0}, nil)
 }
 
 // completeOps ends the operations of the current call now. So rows with a call have its begin and end, which xtf.ArrayBuilder.Follow

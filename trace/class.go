@@ -276,6 +276,9 @@ var onFiles = strings.Fields("open close read write sync set_view seek_shared se
 
 const firstOnFile = 0xf0
 
+// RecordedOp is the number in rows of the collective operation of a record: one for all that OTF2 does not define and that would be on files.
+func RecordedOp(op uint64) uint32 { return uint32(min(op, firstOnFile-1)) }
+
 // OnFile returns the number of the collective operation that a call on a file is, false for other calls. Of a split one it is the call that
 // begins it.
 func (d *Definitions) OnFile(r *Region) (op uint32, ok bool) {

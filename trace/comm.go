@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // UnknownProcess is what Peer returns for a rank that the definitions do not have.
 const UnknownProcess = 0xFFFFFFFF
 
@@ -200,6 +202,16 @@ func (d *Definitions) CommMembers(comm uint32) []uint32 {
 		return d.ranks[i].ranks
 	}
 	return nil
+}
+
+// IsWhole reports whether the trace has all members of a communicator, as far as it is defined.
+func (d *Definitions) IsWhole(comm uint32) bool {
+	i, ok := d.comms.find(uint64(comm))
+	if !ok {
+		return true
+	}
+	t := &d.ranks[i]
+	return !slices.Contains(t.ranks, UnknownProcess) && (t.remote == nil || !slices.Contains(t.remote.ranks, UnknownProcess))
 }
 
 // GroupProcesses returns the processes of a group by their ranks in it, UnknownProcess where the definitions do not tell, and nil

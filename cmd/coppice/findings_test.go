@@ -804,6 +804,40 @@ func TestCauseInRootedCollective(t *testing.T) {
 	}
 }
 
+// TestUndefinedOperation: nothing is known of a collective operation that OTF2 does not define, whatever number a trace gives it: it is none on a file,
+// which have numbers from 240 in rows. Rank 1 comes 500 later than rank 0, and both leave then.
+func TestUndefinedOperation(t *testing.T) {
+	t.Parallel()
+	for op, known := range map[int]bool{0: true, 239: false, 240: false, 255: false} {
+		text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+		for rank, at := range []int{100, 600} {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d %[2]d ENTER MPI_Meet\n%[1]d %[2]d MPI_COLLECTIVE_BEGIN\n%[1]d 601 MPI_COLLECTIVE_END %[3]d MPI_COMM_WORLD none 0 0\n%[1]d 601 LEAVE MPI_Meet\n%[1]d 1000 LEAVE main\n", rank, at, op)
+		}
+		kinds := map[string]bool{}
+		for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+			kinds[f.Kind] = true
+		}
+		if kinds["transfer"] == known || kinds["serial"] != known {
+			t.Errorf("operation %d: %v", op, kinds)
+		}
+	}
+}
+
+// TestOutsideMembers: rank 0 waits in a barrier for a process that is not in the trace, as one that MPI_Comm_spawn started. Its time is not said to be without waits.
+func TestOutsideMembers(t *testing.T) {
+	t.Parallel()
+	for _, comm := range []string{"MPI_COMM_WORLD", "spawned"} {
+		text := "-- program --\nprocesses 2\nresolution 1000\ncomm spawned 0 1 7\n-- events --\n"
+		for rank := range 2 {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 100 ENTER MPI_Barrier\n%[1]d 100 MPI_COLLECTIVE_BEGIN\n%[1]d 900 MPI_COLLECTIVE_END BARRIER %[2]s none 0 0\n%[1]d 900 LEAVE MPI_Barrier\n%[1]d 1000 LEAVE main\n", rank, comm)
+		}
+		found := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings
+		if len(found) == 0 || strings.Contains(found[0].Text, "waits for processes that are not in the trace, which are not known") != (comm == "spawned") {
+			t.Errorf("%s: %+v", comm, found)
+		}
+	}
+}
+
 // TestEarlyRoot: process 0, the root, is in MPI_Bcast from 100 to 300 and leaves long before process 2 comes at 900; process 1 waits up to 300
 // for what process 0 sends after it, and process 2 up to 600 for process 1. No time of process 0 is before the last member comes, and nobody is named for it.
 func TestEarlyRoot(t *testing.T) {

@@ -588,7 +588,7 @@ func (f *finder) transfer() error {
 			waited[f.causes.Paths.Region(uint32(k.Key))] += x.Ticks
 		}
 	}
-	before, err := f.beforeLast()
+	before, strange, err := f.beforeLast()
 	if err != nil {
 		return err
 	}
@@ -625,6 +625,8 @@ func (f *finder) transfer() error {
 			without = "with waits in tests, which are not known"
 		case k.sum == sumP2P && exchanges(f.r, most):
 			without = "with waits of their sends, which are not known"
+		case k.sum == sumColl && mostlyOf(strange, f.each.largest[sumColl]):
+			without = "with waits for processes that are not in the trace, which are not known"
 		case unrecorded, k.sum == sumMgmt, k.sum == sumRMA && !f.tellsWaits(most):
 			without = "without waits for what has records"
 		case k.sum == sumColl && most != nil && mostlyOf(before, f.each.largest[sumColl]):

@@ -199,7 +199,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of %s in %s, in %s", part, of, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if err := cmp.Or(f.late(x, item, top.path, waiting), f.next(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
+	if err := cmp.Or(f.lastToCome(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
 		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
@@ -396,43 +396,51 @@ func (f *finder) heavy(x *Finding) error {
 	return nil
 }
 
-// late names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
-// which makes it late, has none of its own.
-func (f *finder) late(x *Finding, item xtf.Item, path uint32, p trace.P) error {
-	if x.Where.Place == "" {
+// lastToCome names the call that came late in most of the waits of a pattern on a call path, where calls have places in the source: computing,
+// which makes it late, has none of its own. It names the process that would mostly come last where the one that comes last did not come at all, if a
+// quarter of these waits would remain: who is late by less in the same call makes no wait of its own.
+func (f *finder) lastToCome(x *Finding, item xtf.Item, path uint32, p trace.P) error {
+	list, all, err := waitsOn(f.r, item, path, p)
+	if err != nil {
+		return beyond(err)
+	}
+	if x.Where.Place != "" {
+		calls, _, looked, err := partners(f.r, p, list)
+		if err != nil {
+			return err
+		}
+		call, ticks := worst(calls)
+		if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
+			x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
+			x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0])
+		}
+	}
+	list, _, _ = spread(looks(len(f.r.Defs.Processes()), maxWaits), func(use func(w *xtf.Wait)) error { // an error there is none
+		for i := range list {
+			use(&list[i])
+		}
 		return nil
-	}
-	calls, _, looked, what, err := partners(f.r, item, path, p)
-	call, ticks := worst(calls)
-	if place := results.CallPlace(f.r, call); place != "" && ticks >= looked-looked/2 {
-		x.Late = at(numbers.Clean(results.CallName(f.r, call), 60), place)
-		x.Evidence += fmt.Sprintf("; what comes late is %s, in %s of the time of %s of rank %d", x.Late, numbers.NewRatio(ticks, looked).Percent(), what, x.Where.Processes[0])
-	}
-	return err
-}
-
-// next names the process that would mostly come last where the one that comes last did not come at all, if a quarter of the waits of a pattern on
-// a call path would remain: who is late by less in the same call makes no wait of its own.
-func (f *finder) next(x *Finding, item xtf.Item, path uint32, p trace.P) error {
-	list, all, err := waitsOn(f.r, item, path, p, looks(len(f.r.Defs.Processes()), maxWaits))
+	}, waited)
 	ranks := map[uint32]uint64{}
 	var looked, remains uint64
-	for i := 0; i < len(list) && err == nil; i++ {
+	for i := range list {
 		w := &list[i]
-		var at uint64
-		var by trace.P
-		if at, by, err = nextLast(f.r, p, w); at > w.T {
+		at, by, err := nextLast(f.r, p, w)
+		if err != nil {
+			return beyond(err)
+		}
+		if at > w.T {
 			rank, _ := f.r.Defs.Process(by)
 			ranks[rank] += min(at, w.End) - w.T
 			remains += min(at, w.End) - w.T
 		}
-		looked += w.End - w.T
+		looked += waited(w)
 	}
 	rank, ticks := worst(ranks)
-	if err == nil && remains >= looked/4 && ticks > remains/2 && f.matters(numbers.MulDiv(x.Ticks, remains, looked)) {
+	if remains >= looked/4 && ticks > remains/2 && f.matters(numbers.MulDiv(x.Ticks, remains, looked)) {
 		x.Evidence += fmt.Sprintf("; without the last to come %s of the time of %s of rank %d would remain, most of it for rank %d", numbers.NewRatio(remains, looked).Percent(), lookedAt(len(list), all, "wait"), x.Where.Processes[0], rank)
 	}
-	return beyond(err)
+	return nil
 }
 
 // nextLast is when the last but one came for whom location p waits, and who that is: of the members of a barrier or N×N operation, or the senders
@@ -493,43 +501,48 @@ func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *plac
 		return nil
 	}
 	x.Evidence += fmt.Sprintf("; next to that %s on rank %d in %s", f.u.Ticks(most), rank, at(f.called(next.path, xtf.ActivityMPI)))
-	_, ranks, looked, _, err := partners(f.r, item, next.path, f.r.Defs.Processes()[rank].First)
+	p := f.r.Defs.Processes()[rank].First
+	waits, _, err := waitsOn(f.r, item, next.path, p)
+	if err != nil {
+		return beyond(err)
+	}
+	_, ranks, looked, err := partners(f.r, p, waits)
 	if late, ticks := worst(ranks); ticks > 0 && ticks >= looked-looked/2 {
 		x.Evidence += fmt.Sprintf(", for rank %d", late)
 	}
 	return err
 }
 
-// waitsOn are the waits of a location in a pattern on a call path: how many there are, and n of them or fewer.
-func waitsOn(r *results.Run, item xtf.Item, path uint32, p trace.P, n uint64) (list []xtf.Wait, all uint64, err error) {
-	return spread(n, func(use func(w *xtf.Wait)) error {
+// waitsOn are the waits of a location in a pattern on a call path: how many there are, and of many those that lie at equal distances along their time.
+func waitsOn(r *results.Run, item xtf.Item, path uint32, p trace.P) (list []xtf.Wait, all uint64, err error) {
+	return spread(maxWaits, func(use func(w *xtf.Wait)) error {
 		return results.Load(r, xtf.Proc(p), func(w *xtf.Wait) {
 			if w.Path == path && w.End > w.T && xtf.PatternItem(w.Pattern) == item {
 				use(w)
 			}
 		})
-	}, func(w *xtf.Wait) uint64 { return w.End - w.T })
+	}, waited)
 }
 
-// partners are for whom a location waits in a pattern on a call path: ticks by their call and by their process, how long it waits in what it
-// looks at, and how many that are. Of many waits it looks at those that lie at equal distances along their time.
-func partners(r *results.Run, item xtf.Item, path uint32, p trace.P) (calls, ranks map[uint32]uint64, looked uint64, what string, err error) {
-	list, all, err := waitsOn(r, item, path, p, maxWaits)
+// waited is how long a wait takes.
+func waited(w *xtf.Wait) uint64 { return w.End - w.T }
+
+// partners are for whom a location waits: ticks by their call and by their process, and how long it waits in all.
+func partners(r *results.Run, p trace.P, list []xtf.Wait) (calls, ranks map[uint32]uint64, looked uint64, err error) {
 	calls, ranks = map[uint32]uint64{}, map[uint32]uint64{}
-	for i := 0; i < len(list) && err == nil; i++ {
-		var side *results.Side
-		side, err = results.WaitedFor(r, p, &list[i])
-		looked += list[i].End - list[i].T
+	for i := range list {
+		side, err := results.WaitedFor(r, p, &list[i])
+		if err != nil { // nothing is known
+			return nil, nil, 0, beyond(err)
+		}
+		looked += waited(&list[i])
 		if side != nil {
 			rank, _ := r.Defs.Process(side.P)
-			calls[side.Region] += list[i].End - list[i].T
-			ranks[rank] += list[i].End - list[i].T
+			calls[side.Region] += waited(&list[i])
+			ranks[rank] += waited(&list[i])
 		}
 	}
-	if err != nil { // nothing is known
-		return nil, nil, 0, "", beyond(err)
-	}
-	return calls, ranks, looked, lookedAt(len(list), all, "wait"), nil
+	return calls, ranks, looked, nil
 }
 
 // lastMember says which process comes last to the collectives of a region in which a process stays until then. Where the process makes
@@ -594,18 +607,25 @@ func untilLast(c *xtf.Coll) uint64 {
 	return c.LastEnter - min(c.T, c.LastEnter)
 }
 
-// beforeLast is how long the process with the largest time in collectives stays in them until their last member enters, its waits aside.
-func (f *finder) beforeLast() (uint64, error) {
+// beforeLast is how long the process with the largest time in collectives stays in them until their last member enters, its waits aside;
+// strange is its time in those with members that are not in the trace.
+func (f *finder) beforeLast() (until, strange uint64, err error) {
 	if !f.matters(f.each.largest[sumColl]) {
-		return 0, nil
+		return 0, 0, nil
 	}
-	until := uint64(0)
-	err := results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[f.each.rank[sumColl]].First), func(c *xtf.Coll) {
+	whole := map[uint32]bool{}
+	err = results.Load(f.r, xtf.Proc(f.r.Defs.Processes()[f.each.rank[sumColl]].First), func(c *xtf.Coll) {
 		if c.Flags&xtf.CollNonBlocking == 0 {
 			until += untilLast(c)
+			if _, ok := whole[c.Comm]; !ok {
+				whole[c.Comm] = f.r.Defs.IsWhole(c.Comm)
+			}
+			if !whole[c.Comm] && c.End != xtf.Never {
+				strange += c.End - c.T
+			}
 		}
 	})
-	return until - min(until, f.each.collWaits), beyond(err)
+	return until - min(until, f.each.collWaits), strange, beyond(err)
 }
 
 // lateMate says for how much of the time of the sends in calls of a region, of the process of a finding, the receive of what they send
@@ -892,7 +912,7 @@ func (f *finder) serial() error {
 	}
 	for i := range f.list {
 		x := &f.list[i]
-		if !x.serialCandidate() {
+		if !x.serialCandidate() || results.WaitsForThreads(f.r, x.facts.causeRegion) {
 			continue
 		}
 		what := x.facts.inTurn
