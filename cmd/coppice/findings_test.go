@@ -823,6 +823,30 @@ func TestUndefinedOperation(t *testing.T) {
 	}
 }
 
+// TestQueuedMessages: rank 1 sends 600 messages, and rank 0 receives them after that, for 10 each: in the reverse order, where half of them are
+// older than the one it receives and still there, or in their order.
+func TestQueuedMessages(t *testing.T) {
+	t.Parallel()
+	const n = 600
+	for _, reverse := range []bool{false, true} {
+		text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n"
+		for i := range n {
+			tag := i
+			if reverse {
+				tag = n - 1 - i
+			}
+			text += fmt.Sprintf("1 %[1]d ENTER MPI_Send\n1 %[1]d MPI_SEND 0 MPI_COMM_WORLD %[2]d 8\n1 %[3]d LEAVE MPI_Send\n", 2*i+1, i, 2*i+2)
+			text += fmt.Sprintf("0 %[1]d ENTER MPI_Recv\n0 %[2]d MPI_RECV 1 MPI_COMM_WORLD %[3]d 8\n0 %[2]d LEAVE MPI_Recv\n", 2000+10*i, 2009+10*i, tag)
+		}
+		found := jsonOf[foundIn](t, "report", foundTrace(t, text+"0 9000 LEAVE main\n1 9000 LEAVE main\n")).Findings
+		i := slices.IndexFunc(found, func(f finding) bool { return f.Kind == "transfer" })
+		const says = "; of what is sent to rank 0 before a message that it receives there 299 messages are received later, on average of 32 of 600 calls"
+		if i < 0 || strings.Contains(found[i].Evidence, says) != reverse || strings.HasPrefix(found[i].Advice, "receive messages in the order") != reverse {
+			t.Errorf("reverse %v: %+v", reverse, found)
+		}
+	}
+}
+
 // TestOutsideMembers: rank 0 waits in a barrier for a process that is not in the trace, as one that MPI_Comm_spawn started. Its time is not said to be without waits.
 func TestOutsideMembers(t *testing.T) {
 	t.Parallel()

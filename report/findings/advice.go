@@ -33,6 +33,7 @@ type FindingFacts struct {
 	seldom      bool          // who makes others wait does so in few of many calls
 	interrupted bool          // and has no processor then
 	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
+	queued      bool          // many messages that were sent earlier are received later
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
 	bound       bool          // to processors that others may not use
 }
@@ -67,6 +68,7 @@ var AdviceTable = []adviceRow{
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
 	{kindInterruptions, "", func(x *FindingFacts) bool { return x.starved }, "look at what else runs on this host: other programs, or threads of the program that are not recorded"},
 	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
+	{"late_sender barrier_wait nxn_wait small_messages long_messages transfer", "", func(x *FindingFacts) bool { return x.queued }, "receive messages in the order in which they are sent, or begin to receive before they come: MPI looks through all that wait"},
 	{kindBarrier, makers, func(x *FindingFacts) bool { return !x.fromSetup }, "make the communicator or window once and keep it, or balance the work before"},
 	{"late_broadcast barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},

@@ -654,6 +654,11 @@ func (f *finder) transfer() error {
 			if err := f.lateMate(&x, most.Region, send); err != nil {
 				return err
 			}
+			if f.matters(x.Ticks) {
+				if err := f.queued(&x, most.Region, x.Where.Processes[0]); err != nil {
+					return err
+				}
+			}
 		}
 		if tests {
 			if err := asked(f, &x, x.Where.Processes[0]); err != nil {

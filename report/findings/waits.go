@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -103,7 +104,7 @@ func (f *finder) waits() error {
 		}
 		f.blame(&x, item)
 		if x.Cause != nil && x.Cause.Activity == results.ActivityName(xtf.ActivityMPI) {
-			if err := f.lastMember(&x, x.facts.causeRegion, x.Cause.Process, true); err != nil {
+			if err := cmp.Or(f.lastMember(&x, x.facts.causeRegion, x.Cause.Process, true), f.queued(&x, x.facts.causeRegion, x.Cause.Process)); err != nil {
 				return err
 			}
 		}
@@ -663,6 +664,45 @@ func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 	}
 	return nil
 }
+
+// queued says how many messages to a process that were sent before the one that it receives in a call of a region are received after it, on average of
+// calls that lie at equal distances along their time, and only of messages that are there when they are asked for: MPI libraries look through them.
+func (f *finder) queued(x *Finding, region, rank uint32) error {
+	p := xtf.Proc(f.r.Defs.Processes()[rank].First)
+	waits := func(m *xtf.P2P) bool {
+		return m.Kind&xtf.P2PKindMask == xtf.P2PRecv && m.Kind&xtf.P2PUnmatched == 0 && m.MateT < m.Post
+	}
+	list, all, err := spread(maxPieces, func(use func(m *xtf.P2P)) error {
+		return results.Load(f.r, p, func(m *xtf.P2P) {
+			if m.Region == region && waits(m) && m.End > m.T {
+				use(m)
+			}
+		})
+	}, func(m *xtf.P2P) uint64 { return m.End - m.T })
+	slices.SortFunc(list, func(a, b xtf.P2P) int { return cmp.Compare(a.Post, b.Post) })
+	longer := uint64(0)
+	if err == nil && len(list) > 0 {
+		err = results.Load(f.r, p, func(m *xtf.P2P) {
+			if !waits(m) {
+				return
+			}
+			at := sort.Search(len(list), func(i int) bool { return list[i].Post >= m.MateT })
+			for ; at < len(list) && list[at].Post < m.Post; at++ {
+				if m.MateT < list[at].MateT {
+					longer++
+				}
+			}
+		})
+	}
+	if n := uint64(len(list)); err == nil && n > 0 && longer/n >= longQueue {
+		x.facts.queued = true
+		x.Evidence += fmt.Sprintf("; of what is sent to rank %d before a message that it receives there %s messages are received later, on average of %s", rank, numbers.Count(longer/n), lookedAt(len(list), all, "call"))
+	}
+	return beyond(err)
+}
+
+// longQueue is how many messages to look through take about as long as a short call.
+const longQueue = 256
 
 // looks is how many pieces of time, most or fewer, are looked at where each is looked for on all of so many processes.
 func looks(processes, most int) uint64 { return uint64(min(max(alonePieces/processes, 1), most)) }
