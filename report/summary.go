@@ -255,7 +255,7 @@ func (d *Document) traffic(c *table.Chapter) {
 		c.Say("%s", text)
 	}
 	if coll.Calls > 0 {
-		c.Say("collectives  %s calls, %s sent, %s received", numbers.Count(coll.Calls), numbers.Bytes(coll.BytesOut), numbers.Bytes(coll.BytesIn))
+		c.Say("collectives  %s, %s sent, %s received", numbers.Plural(int(coll.Calls), "call"), numbers.Bytes(coll.BytesOut), numbers.Bytes(coll.BytesIn))
 	}
 	if !s.Rows {
 		c.Say("kept         the call graph alone (--events none): messages and collectives were not matched, so who waits for whom and clock violations are not known")

@@ -847,6 +847,26 @@ func TestQueuedMessages(t *testing.T) {
 	}
 }
 
+// TestOwnOperators: where a program makes operators, nobody knows whether these take the time of its reductions. A single call is no calls.
+func TestOwnOperators(t *testing.T) {
+	t.Parallel()
+	for _, own := range []bool{false, true} {
+		text := "-- program --\nprocesses 1\nresolution 1000\n-- events --\n0 0 ENTER main\n"
+		if own {
+			text += "0 1 ENTER MPI_Op_create\n0 2 LEAVE MPI_Op_create\n"
+		}
+		text += "0 100 ENTER MPI_Reduce\n0 100 MPI_COLLECTIVE_BEGIN\n0 900 MPI_COLLECTIVE_END REDUCE MPI_COMM_WORLD 0 8 8\n0 900 LEAVE MPI_Reduce\n0 1000 LEAVE main\n"
+		run := foundTrace(t, text)
+		found := jsonOf[foundIn](t, "report", run).Findings
+		if len(found) == 0 || strings.Contains(found[0].Text, "; the program has operators of its own (MPI_Op_create)") != own {
+			t.Errorf("%v: %+v", own, found)
+		}
+		if out := must(t, "report", run); !strings.Contains(out, "collectives  1 call, ") {
+			t.Error(out)
+		}
+	}
+}
+
 // TestOutsideMembers: rank 0 waits in a barrier for a process that is not in the trace, as one that MPI_Comm_spawn started. Its time is not said to be without waits.
 func TestOutsideMembers(t *testing.T) {
 	t.Parallel()

@@ -671,6 +671,11 @@ func (f *finder) transfer() error {
 		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
+		if k.sum == sumColl && most != nil && f.reduces(most) && slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
+			return results.CallName(f.r, r.Region) == "MPI_Op_create"
+		}) {
+			x.Evidence += "; the program has operators of its own (MPI_Op_create): whether their functions take the time is not known"
+		}
 		mostly := mostlyOf(before, f.each.largest[sumColl])
 		if k.sum == sumColl && most != nil && !mostly {
 			mean, calls := numbers.MeanOf(most.Bytes, max(most.Calls, 1)), most.Calls/max(f.s.Processors, 1)
@@ -695,6 +700,12 @@ func (f *finder) transfer() error {
 		f.add(x, k.name+" calls "+without, fmt.Sprintf(": rank %d has most%s; %s", f.each.rank[k.sum], x.mostIn(), x.Evidence))
 	}
 	return nil
+}
+
+// reduces reports whether an operation applies an operator.
+func (f *finder) reduces(r *results.RegionTime) bool {
+	name := strings.ToLower(results.CallName(f.r, r.Region))
+	return strings.Contains(name, "reduce") || strings.Contains(name, "scan")
 }
 
 // uneven says who sends and who receives most in an all-to-all operation that moves most of what collectives do, where that is a third

@@ -232,8 +232,12 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(len(alone) > 0, "records of calls", strings.Join(alone, " and ")+" without a record: what they move, and who waits for whom in them, is not known")
-	if sends, receives := count(trace.DiagCanceledSend), count(trace.DiagCanceledRecv); sends+receives > 0 {
-		add(true, "cancelled", fmt.Sprintf("waits of %s and %s that were cancelled; the sends and their bytes are among those sent", numbers.Plural(int(sends), "send"), numbers.Plural(int(receives), "receive")))
+	for _, x := range []struct {
+		code       trace.Code
+		what, also string
+	}{{trace.DiagCanceledSend, "send", ": they and their bytes are among those sent"}, {trace.DiagCanceledRecv, "receive", ""}} {
+		n := count(x.code)
+		add(n > 0, "cancelled", "waits of "+numbers.Plural(int(n), x.what)+" that were cancelled"+x.also)
 	}
 	if n := count(trace.DiagNoBytes); n > 0 {
 		add(true, "bytes", "bytes of "+numbers.Plural(int(n), "file operation")+" that failed or do not tell them: they count as none")
