@@ -260,18 +260,20 @@ func TestUnknownWaits(t *testing.T) {
 }
 
 // TestOneBlock: a region that holds the whole program, as tracers of MPI calls write it, names no function of it; one that is called in
-// each step does.
+// each step does, also where another process has no events.
 func TestOneBlock(t *testing.T) {
 	t.Parallel()
-	for lines, want := range map[string]bool{
-		message(0, 1, 600, 200): true,
-		"0 10 ENTER step\n0 20 LEAVE step\n" + message(0, 1, 600, 200): false,
+	step := "0 10 ENTER step\n0 20 LEAVE step\n" + message(0, 1, 600, 200)
+	for text, want := range map[string]bool{
+		program(2, message(0, 1, 600, 200)): true,
+		program(2, step):                    false,
+		strings.Replace(program(2, step), "processes 2", "processes 3", 1): false,
 	} {
 		doc := jsonOf[struct {
 			Untold findings.Untold `json:"cannot_tell"`
-		}](t, "report", foundTrace(t, program(2, lines)))
+		}](t, "report", foundTrace(t, text))
 		if got := slices.ContainsFunc(doc.Untold.Missing, func(m findings.Missing) bool { return m.What == "functions" }); got != want {
-			t.Errorf("%s: %v, want %v", lines, doc.Untold.Missing, want)
+			t.Errorf("%s: %v, want %v", text, doc.Untold.Missing, want)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
-	add(mpi && own <= uint64(len(r.Defs.Processes())), "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
+	add(mpi && own <= s.Processors, "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
 	threaded, nested, silent := false, false, []uint32{}
 	for i, p := range r.Defs.Processes() {
 		if threads.TeamOf(r.Defs, i).Count < 2 {
