@@ -205,7 +205,7 @@ func (d *Definitions) CommMembers(comm uint32) []uint32 {
 }
 
 // IsWhole reports whether the trace has all members of a communicator, as far as it is defined.
-func (d *Definitions) IsWhole(comm uint32) bool {
+func IsWhole(d *Definitions, comm uint32) bool {
 	i, ok := d.comms.find(uint64(comm))
 	if !ok {
 		return true

@@ -31,7 +31,6 @@ type FindingFacts struct {
 	often       bool          // a process makes many collective calls with few bytes each
 	heavy       bool          // who makes others wait moves more bytes than others
 	seldom      bool          // who makes others wait does so in few of many calls
-	interrupted bool          // and has no processor then
 	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
 	queued      bool          // many messages that were sent earlier are received later
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last

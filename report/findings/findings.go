@@ -655,7 +655,7 @@ func (f *finder) transfer() error {
 				return err
 			}
 			if f.matters(x.Ticks) {
-				if err := f.queued(&x, most.Region, x.Where.Processes[0]); err != nil {
+				if err := queued(f, &x, most.Region, x.Where.Processes[0]); err != nil {
 					return err
 				}
 			}
@@ -671,7 +671,7 @@ func (f *finder) transfer() error {
 		if most != nil && most.Kind&(xtf.ClassOneToN|xtf.ClassPrefix) != 0 {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
-		if k.sum == sumColl && most != nil && f.reduces(most) && slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
+		if k.sum == sumColl && most != nil && reduces(f.r, most) && slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
 			return results.CallName(f.r, r.Region) == "MPI_Op_create"
 		}) {
 			x.Evidence += "; the program has operators of its own (MPI_Op_create): whether their functions take the time is not known"
@@ -703,8 +703,8 @@ func (f *finder) transfer() error {
 }
 
 // reduces reports whether an operation applies an operator.
-func (f *finder) reduces(r *results.RegionTime) bool {
-	name := strings.ToLower(results.CallName(f.r, r.Region))
+func reduces(r *results.Run, x *results.RegionTime) bool {
+	name := strings.ToLower(results.CallName(r, x.Region))
 	return strings.Contains(name, "reduce") || strings.Contains(name, "scan")
 }
 

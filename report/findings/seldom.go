@@ -21,14 +21,15 @@ const (
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
 // longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, who is late then does in these
 // steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
-// run and had no processor for half of these waits or more, and all others half as long at most, and that it does not compute longer else.
-func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
+// run and had no processor for half of these waits or more, and all others half as long at most, and that it does not compute longer else:
+// then it is interrupted.
+func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool, err error) {
 	c := x.Cause
 	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN && x.Kind != KindLateSender {
-		return nil
+		return false, nil
 	}
 	region, calls := f.causes.Paths.Region(x.facts.path), uint64(0)
-	err := results.Load(f.r, xtf.Proc(p), func(m *xtf.Coll) {
+	err = results.Load(f.r, xtf.Proc(p), func(m *xtf.Coll) {
 		if m.Region == region {
 			calls++
 		}
@@ -41,7 +42,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		})
 	}
 	if err != nil || calls < seldomCalls {
-		return beyond(err)
+		return false, beyond(err)
 	}
 	each := func(use func(w *xtf.Wait, ticks uint64)) error {
 		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
@@ -64,7 +65,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		b.ticks += ticks
 	})
 	if err != nil {
-		return beyond(err)
+		return false, beyond(err)
 	}
 	waits, long, k := uint64(0), uint64(0), len(by)
 	for k > 0 && !mostlyOf(long, all) {
@@ -72,7 +73,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 		waits, long = waits+by[k].waits, long+by[k].ticks
 	}
 	if waits > calls/seldomPart {
-		return nil
+		return false, nil
 	}
 	late := map[uint32]uint64{}
 	err = each(func(w *xtf.Wait, ticks uint64) {
@@ -83,7 +84,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	})
 	rank, ticks := worst(late)
 	if err != nil || ticks == 0 {
-		return beyond(err)
+		return false, beyond(err)
 	}
 	x.facts.seldom = true
 	who, often := fmt.Sprintf("rank %d is", rank), "now and then"
@@ -97,22 +98,21 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) error {
 	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
 	switch {
 	case !single:
-		return nil
+		return false, nil
 	case rank != c.Process && c.Share.Value*c.OfRow.Value >= 0.75: // and these are three quarters: most of them are both
 		x.Evidence += fmt.Sprintf("; most of these waits come from rank %d", c.Process)
-		return nil
+		return false, nil
 	case rank != c.Process:
-		return nil
+		return false, nil
 	}
 	if lost, others, longer := f.withoutProcessor(rank); lost >= x.Ticks/2 && others <= lost/2 && longer < x.Ticks/4 {
-		x.facts.interrupted = true
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))
-		return nil
+		return true, nil
 	}
 	if f.starved(rank) == "" {
 		x.Evidence += ", by work of its own then, or an interruption: the trace does not tell which"
 	}
-	return nil
+	return false, nil
 }
 
 // withoutProcessor is how long a process was ready to run and had no processor, the largest of that of the others, and how much longer it

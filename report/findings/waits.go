@@ -104,14 +104,15 @@ func (f *finder) waits() error {
 		}
 		f.blame(&x, item)
 		if x.Cause != nil && x.Cause.Activity == results.ActivityName(xtf.ActivityMPI) {
-			if err := cmp.Or(f.lastMember(&x, x.facts.causeRegion, x.Cause.Process, true), f.queued(&x, x.facts.causeRegion, x.Cause.Process)); err != nil {
+			if err := cmp.Or(f.lastMember(&x, x.facts.causeRegion, x.Cause.Process, true), queued(f, &x, x.facts.causeRegion, x.Cause.Process)); err != nil {
 				return err
 			}
 		}
-		if err := f.seldom(&x, item, waiting); err != nil {
+		interrupted, err := f.seldom(&x, item, waiting)
+		if err != nil {
 			return err
 		}
-		if x.Cause != nil && x.Cause.Activity == "cpu" && !x.facts.interrupted && !results.WaitsForThreads(f.r, x.facts.causeRegion) {
+		if x.Cause != nil && x.Cause.Activity == "cpu" && !interrupted && !results.WaitsForThreads(f.r, x.facts.causeRegion) {
 			without := f.starved(x.Cause.Process)
 			x.facts.starved = without != ""
 			x.Evidence += without
@@ -128,7 +129,7 @@ func (f *finder) waits() error {
 			return err
 		}
 		what := results.PatternLabel(item.String())
-		if x.facts.interrupted {
+		if interrupted {
 			x.Kind, what = kindInterruptions, "interruptions"
 			x.Where.Processes = []uint32{x.Cause.Process}
 		}
@@ -619,7 +620,7 @@ func (f *finder) beforeLast() (until, strange uint64, err error) {
 		if c.Flags&xtf.CollNonBlocking == 0 {
 			until += untilLast(c)
 			if _, ok := whole[c.Comm]; !ok {
-				whole[c.Comm] = f.r.Defs.IsWhole(c.Comm)
+				whole[c.Comm] = trace.IsWhole(f.r.Defs, c.Comm)
 			}
 			if !whole[c.Comm] && c.End != xtf.Never {
 				strange += c.End - c.T
@@ -667,7 +668,7 @@ func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 
 // queued says how many messages to a process that were sent before the one that it receives in a call of a region are received after it, on average of
 // calls that lie at equal distances along their time, and only of messages that are there when they are asked for: MPI libraries look through them.
-func (f *finder) queued(x *Finding, region, rank uint32) error {
+func queued(f *finder, x *Finding, region, rank uint32) error {
 	p := xtf.Proc(f.r.Defs.Processes()[rank].First)
 	waits := func(m *xtf.P2P) bool {
 		return m.Kind&xtf.P2PKindMask == xtf.P2PRecv && m.Kind&xtf.P2PUnmatched == 0 && m.MateT < m.Post
