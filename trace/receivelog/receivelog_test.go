@@ -278,19 +278,3 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
-
-// ReadPayload reads a payload that a call of this reader named, into p from byte at on; the blocks were checked when the
-// reader passed them.
-func (r *Reader) ReadPayload(d Payload, p []byte, at uint64) error {
-	if uint64(len(p)) > d.Bytes || at > d.Bytes-uint64(len(p)) {
-		return corrupt("bytes %d to %d of a payload of %d", at, at+uint64(len(p)), d.Bytes)
-	}
-	for from := d.Where + at; len(p) > 0; {
-		n := min(uint64(len(p)), roomBytes-from%roomBytes)
-		if _, err := r.s.file.ReadAt(p[:n], int64(from/roomBytes*blockBytes+headBytes+from%roomBytes)); err != nil {
-			return err
-		}
-		p, from = p[n:], from+n
-	}
-	return nil
-}
