@@ -13,5 +13,5 @@
 //	r.Close()
 //
 // A log is read once, from its beginning; every block is checked before anything of it is used. Payloads are not read,
-// but found. Memory: one block, and the outputs of one call without payloads.
+// but found: ReadPayload reads one. Memory: one block, and the outputs of one call without payloads.
 package receivelog
