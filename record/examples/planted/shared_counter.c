@@ -26,8 +26,10 @@ int main(int argc, char **argv)
 {
 	int *counter;
 	begin(&argc, &argv, 4);
+	note();
 	MPI_Win_allocate(sizeof *counter, sizeof *counter, MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &win);
 	*counter = 0;
+	note();
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_lock_all(0, win);
 	for (int i = rank ? next() : TASKS; i < TASKS; i = next())
@@ -39,7 +41,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 4);
 	finish();
 	MPI_Win_free(&win);
-	struct waits w = meetings(1);
+	struct waits w = meetings(3);
 	result("barrier_wait", -1, "task", w.most, "wait_barrier", w.all);
 	return 0;
 }
