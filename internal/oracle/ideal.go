@@ -1,6 +1,10 @@
 package oracle
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // replay is a location in the replay on the ideal network.
 type replay struct {
@@ -125,10 +129,14 @@ func (a *analysis) release(m *message) (dependency, bool) {
 }
 
 // needed returns the members that m waits for: of an operation that all take part
-// in and call alike.
+// in and call alike. A call that makes a handle waits for all where nobody left
+// it before the last one came, but for MPI_Init.
 func (m *member) needed(a *analysis) []*member {
 	if !m.alike(a) {
 		return nil
+	}
+	if trace.CreatesHandle(m.op) && m.start == m.visit && m.at.visits[m.visit].class&trace.ClassInit == 0 && m.metAll() {
+		return m.all
 	}
 	return m.sources(a)
 }

@@ -177,7 +177,7 @@ func TestPermute(t *testing.T) {
 		for p, list := range s.Steps {
 			m.Start[to(p)] = s.Start[p]
 			for _, st := range list {
-				if st.Comm == "" && strings.HasSuffix(strings.ToLower(st.Call), "scan") {
+				if st.Comm == "" && strings.HasSuffix(strings.ToLower(st.Call+st.As), "scan") {
 					return // its order is that of the processes
 				}
 				st.Peer, st.Source = to(st.Peer), to(st.Source)

@@ -38,8 +38,9 @@ type actor struct {
 
 // pendingStep is a request that is open.
 type pendingStep struct {
-	step Step
-	turn turn
+	step      Step
+	turn      turn
+	cancelled bool
 }
 
 // turn is the place of an operation among those of its channel or communicator.
@@ -83,6 +84,8 @@ func (m *machine) step(a *actor) bool {
 		a.write("LEAVE %s", st.Leave)
 	case st.Call == "":
 		a.now += st.Ticks
+	case !a.in && st.tests():
+		return m.test(a, st)
 	case !a.in:
 		a.in, a.enter = true, a.now
 		a.write("ENTER MPI_%s", st.Call)
@@ -100,6 +103,49 @@ func (m *machine) step(a *actor) bool {
 	}
 	a.pc++
 	return true
+}
+
+// tests reports whether a step asks whether its requests are done, again and again until they are.
+func (st *Step) tests() bool { return strings.HasPrefix(st.Call, "Test") }
+
+// test asks once.
+func (m *machine) test(a *actor, st *Step) bool {
+	done, ok := m.done(a, st.Requests)
+	if !ok {
+		return false
+	}
+	a.write("ENTER MPI_%s", st.Call)
+	is := done <= a.now
+	for _, q := range st.Requests {
+		if !is {
+			a.write("MPI_REQUEST_TEST %d", q)
+		}
+	}
+	a.now += max(st.Ticks, 1)
+	if is {
+		for _, q := range st.Requests {
+			m.completeRequest(a, q)
+		}
+		a.pc++
+	}
+	a.write("LEAVE MPI_%s", st.Call)
+	return true
+}
+
+// done returns when all of some requests are.
+func (m *machine) done(a *actor, requests []int) (at uint64, ok bool) {
+	for _, q := range requests {
+		p := a.pending[q]
+		t, ok := uint64(0), p.cancelled
+		if !ok {
+			t, ok = m.fulfilled(a, &p.step, p.turn)
+		}
+		if !ok {
+			return 0, false
+		}
+		at = max(at, t)
+	}
+	return at, true
 }
 
 func (a *actor) parameter(st *Step) {
@@ -132,17 +178,17 @@ func (m *machine) peer(st *Step, p int) int {
 func (m *machine) post(a *actor, st *Step) {
 	out, in := route{st.Comm, a.p, st.Peer, st.Tag}, route{st.Comm, st.Peer, a.p, st.Tag}
 	a.turn = turn{}
-	switch st.Call {
+	switch st.does() {
 	case "Send", "Ssend", "Sendrecv":
 		a.turn.send = m.addSend(out, a.now)
 		a.write("MPI_SEND %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
-		if st.Call == "Sendrecv" {
+		if st.does() == "Sendrecv" {
 			a.turn.receive = m.addPost(route{st.Comm, st.Source, a.p, st.Tag}, a.now)
 		}
 	case "Isend", "Issend":
 		a.turn.send = m.addSend(out, a.now)
 		a.write("MPI_ISEND %d %s %d 8 %d", m.peer(st, st.Peer), commOf(st), st.Tag, st.Requests[0])
-		a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+		a.pending[st.Requests[0]] = pendingStep{*st, a.turn, false}
 	case "Recv":
 		a.turn.receive = m.addPost(in, a.now)
 	case "Probe":
@@ -150,13 +196,17 @@ func (m *machine) post(a *actor, st *Step) {
 	case "Irecv":
 		a.turn.receive = m.addPost(in, a.now)
 		a.write("MPI_IRECV_REQUEST %d", st.Requests[0])
-		a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+		a.pending[st.Requests[0]] = pendingStep{*st, a.turn, false}
 	case "Wait", "Waitall", "Pcontrol":
+	case "Cancel":
+		p := a.pending[st.Requests[0]]
+		p.cancelled = true
+		a.pending[st.Requests[0]] = p
 	default:
 		a.turn.collective = m.addMember(a, st)
 		if st.starts() {
 			a.write("NON_BLOCKING_COLLECTIVE_REQUEST %d", st.Requests[0])
-			a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+			a.pending[st.Requests[0]] = pendingStep{*st, a.turn, false}
 		} else if st.onFile() {
 			a.write("IO_OPERATION_BEGIN %d WRITE COLLECTIVE 8 %d", m.file(st), a.turn.collective)
 		} else if collectiveOf(st) != "" {
@@ -194,19 +244,11 @@ func (m *machine) addMember(a *actor, st *Step) int {
 
 // ready returns when the current call can end, without its own ticks.
 func (m *machine) ready(a *actor, st *Step) (uint64, bool) {
-	switch st.Call {
+	switch st.does() {
 	case "Wait", "Waitall":
-		at := a.enter
-		for _, q := range st.Requests {
-			p := a.pending[q]
-			t, ok := m.fulfilled(a, &p.step, p.turn)
-			if !ok {
-				return 0, false
-			}
-			at = max(at, t)
-		}
-		return at, true
-	case "Isend", "Issend", "Irecv", "Pcontrol":
+		at, ok := m.done(a, st.Requests)
+		return max(at, a.enter), ok
+	case "Isend", "Issend", "Irecv", "Pcontrol", "Cancel":
 		return a.enter, true
 	}
 	if st.starts() {
@@ -224,9 +266,9 @@ func (m *machine) fulfilled(a *actor, st *Step, t turn) (uint64, bool) {
 		}
 		return list[t.receive] + m.s.Latency, true
 	}
-	switch st.Call {
+	switch st.does() {
 	case "Send", "Ssend", "Isend", "Issend":
-		if st.Call == "Isend" || st.Call == "Send" && !st.Blocks {
+		if st.does() == "Isend" || st.does() == "Send" && !st.Blocks {
 			return 0, true
 		}
 		list := m.posts[route{st.Comm, a.p, st.Peer, st.Tag}]
@@ -249,18 +291,18 @@ func (m *machine) gathered(a *actor, st *Step, n int) (uint64, bool) {
 	}
 	var needs []int
 	own, root := a.p, m.members[st.Comm][st.Root]
-	switch collectiveOf(st) {
-	case "BARRIER", "ALLREDUCE", "ALLTOALL", "FILE_WRITE_ALL":
+	switch scriptCollectives[collectiveOf(st)] {
+	case "all":
 		needs = m.members[st.Comm]
-	case "BCAST":
+	case "root":
 		if own != root {
 			needs = []int{root}
 		}
-	case "REDUCE":
+	case "to root":
 		if own == root {
 			needs = m.members[st.Comm]
 		}
-	case "SCAN":
+	case "lower":
 		needs = m.members[st.Comm][:slices.Index(m.members[st.Comm], own)]
 	}
 	at := uint64(0)
@@ -277,19 +319,29 @@ func (m *machine) gathered(a *actor, st *Step, n int) (uint64, bool) {
 	return at, true
 }
 
+// scriptCollectives are the operations of scripts and what they compute, by the names of OTF2.
+var scriptCollectives = map[string]string{
+	"BARRIER": "all", "ALLREDUCE": "all", "ALLTOALL": "all", "ALLTOALLV": "all", "ALLGATHER": "all", "ALLGATHERV": "all",
+	"REDUCE_SCATTER": "all", "REDUCE_SCATTER_BLOCK": "all", "CREATE_HANDLE": "all", "FILE_WRITE_ALL": "all", "FILE_READ_ALL": "nobody",
+	"BCAST": "root", "SCATTER": "root", "SCATTERV": "root",
+	"REDUCE": "to root", "GATHER": "to root", "GATHERV": "to root",
+	"SCAN": "lower", "EXSCAN": "lower",
+}
+
 // collectiveOf names the collective of a step as OTF2 does, "" for other calls.
 func collectiveOf(st *Step) string {
-	name := st.Call
-	if st.Init != "" {
-		name = st.Init
-	} else if st.Call == "Init" || st.Call == "Finalize" {
+	name := strings.ToUpper(st.does())
+	if scriptCollectives[name] == "" && name != "" {
+		name = name[1:] // without blocking
+	}
+	if scriptCollectives[name] == "" {
 		return ""
 	}
-	if name[0] == 'I' {
-		name = name[1:]
-	}
-	return strings.ToUpper(name)
+	return name
 }
+
+// Collective reports whether a step is a member of a collective operation.
+func (st *Step) Collective() bool { return collectiveOf(st) != "" }
 
 // onFile reports whether a step is a collective operation on the file of its communicator. Of MPI_File_write_all nobody leaves before all
 // have come, in others nobody waits.
@@ -305,13 +357,14 @@ func (m *machine) file(st *Step) int {
 
 // starts reports whether a step starts a collective that another one completes.
 func (st *Step) starts() bool {
-	return st.Call[0] == 'I' && st.Init == "" && collectiveOf(st) != ""
+	name := collectiveOf(st)
+	return name != "" && len(name) < len(st.does())
 }
 
 // complete writes what a call completes.
 func (m *machine) complete(a *actor, st *Step) {
-	switch st.Call {
-	case "Send", "Ssend", "Isend", "Issend", "Irecv", "Probe", "Pcontrol":
+	switch st.does() {
+	case "Send", "Ssend", "Isend", "Issend", "Irecv", "Probe", "Pcontrol", "Cancel":
 	case "Recv":
 		a.write("MPI_RECV %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
 	case "Sendrecv":
@@ -330,9 +383,13 @@ func (m *machine) complete(a *actor, st *Step) {
 }
 
 func (m *machine) completeRequest(a *actor, q int) {
-	st := a.pending[q].step
+	st, cancelled := a.pending[q].step, a.pending[q].cancelled
 	delete(a.pending, q)
-	switch st.Call {
+	if cancelled {
+		a.write("MPI_REQUEST_CANCELLED %d", q)
+		return
+	}
+	switch st.does() {
 	case "Isend", "Issend":
 		a.write("MPI_ISEND_COMPLETE %d", q)
 	case "Irecv":
@@ -343,7 +400,7 @@ func (m *machine) completeRequest(a *actor, q int) {
 }
 
 func rootOf(st *Step) string {
-	if op := collectiveOf(st); op == "BCAST" || op == "REDUCE" {
+	if of := scriptCollectives[collectiveOf(st)]; of == "root" || of == "to root" {
 		return fmt.Sprint(st.Root)
 	}
 	return "none"

@@ -3,6 +3,8 @@ package tracetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // RandomScript makes a small program of everything that scripts can do, without
@@ -88,11 +90,14 @@ func (r *scriptWriter) write(rounds int) {
 	}
 	ends := r.IntN(2) == 0
 	if ends {
-		r.all(func(int) []Step { return []Step{{Call: "Init", Init: "Barrier"}} })
+		r.all(func(int) []Step { return []Step{{Call: "Init", As: "Barrier"}} })
 	}
-	rounds0 := []func(){r.message, r.message, r.reversed, r.ring, r.collective, r.collective, r.started, r.markers, r.markers, r.regions, r.shift}
-	for range rounds {
-		rounds0[r.IntN(len(rounds0))]()
+	var mix []func() // another one in each program
+	for _, kind := range []func(){r.message, r.reversed, r.ring, r.collective, r.started, r.markers, r.regions, r.shift, r.cancelled} {
+		mix = append(mix, slices.Repeat([]func(){kind}, r.IntN(4))...)
+	}
+	for range min(rounds, rounds*len(mix)) {
+		mix[r.IntN(len(mix))]()
 	}
 	if ends {
 		r.all(func(int) []Step { return []Step{{Call: "Finalize"}} })
@@ -129,29 +134,54 @@ func (r *scriptWriter) message() {
 	from, to, tag := r.pair()
 	q := r.request()
 	receive := []Step{{Call: "Recv", Peer: from, Tag: tag}}
-	switch r.IntN(4) {
+	switch r.IntN(6) {
 	case 0:
 		receive = []Step{{Call: "Probe", Peer: from, Tag: tag}, {Call: "Recv", Peer: from, Tag: tag}}
 	case 1:
-		receive = []Step{{Call: "Wait", Requests: []int{q}}}
+		receive = []Step{{Call: "Mprobe", As: "Probe", Peer: from, Tag: tag}, {Call: "Mrecv", As: "Recv", Peer: from, Tag: tag}}
+	case 2:
+		receive = []Step{r.completion(q)}
 		r.add(to, Step{Call: "Irecv", Peer: from, Tag: tag, Requests: []int{q}})
+	case 3:
+		receive = []Step{r.completion(q)}
+		r.add(to, Step{Call: "Start", As: "Irecv", Peer: from, Tag: tag, Requests: []int{q}})
 	}
 	s := r.request()
-	switch r.IntN(5) {
+	switch r.IntN(6) {
 	case 0:
 		r.add(from, Step{Call: "Ssend", Peer: to, Tag: tag})
-	case 1:
-		r.add(from, Step{Call: "Isend", Peer: to, Tag: tag, Requests: []int{s}})
-		r.add(from, Step{Call: "Wait", Requests: []int{s}})
-	case 2:
+	case 1, 2:
+		call := []string{"Isend", "Ibsend", "Irsend", "Start"}[r.IntN(4)]
+		r.add(from, Step{Call: call, As: "Isend", Peer: to, Tag: tag, Requests: []int{s}})
+		r.add(from, r.completion(s))
+	case 3:
 		r.add(from, Step{Call: "Issend", Peer: to, Tag: tag, Requests: []int{s}})
 		r.add(to, receive...)
-		r.add(from, Step{Call: "Wait", Requests: []int{s}})
+		r.add(from, r.completion(s))
 		return
+	case 4:
+		r.add(from, Step{Call: []string{"Bsend", "Rsend"}[r.IntN(2)], As: "Send", Peer: to, Tag: tag})
 	default:
 		r.add(from, Step{Call: "Send", Peer: to, Tag: tag, Blocks: r.IntN(2) == 0})
 	}
 	r.add(to, receive...)
+}
+
+// completion is a call that completes requests, or tests of them until they are complete.
+func (r *scriptWriter) completion(requests ...int) Step {
+	if r.IntN(5) == 0 {
+		return Step{Call: []string{"Test", "Testall", "Testany", "Testsome"}[r.IntN(4)], As: "Waitall", Requests: requests}
+	}
+	return Step{Call: []string{"Wait", "Waitall", "Waitany", "Waitsome"}[r.IntN(4)], As: "Waitall", Requests: requests}
+}
+
+// cancelled is a message that nobody sends or receives, and that is cancelled.
+func (r *scriptWriter) cancelled() {
+	p, peer, tag := r.pair()
+	q := r.request()
+	r.add(p, Step{Call: []string{"Irecv", "Isend"}[r.IntN(2)], Peer: peer, Tag: tag, Requests: []int{q}})
+	r.add(p, Step{Call: "Cancel", Requests: []int{q}})
+	r.add(p, Step{Call: "Wait", Requests: []int{q}})
 }
 
 // reversed is two messages that are received in the other order, from one
@@ -191,7 +221,7 @@ func (r *scriptWriter) ring() {
 		if r.IntN(3) == 0 {
 			return append(steps, Step{Call: "Waitall", Requests: q[1:]}, Step{Call: "Wait", Requests: q[:1]})
 		}
-		return append(steps, Step{Call: "Waitall", Requests: q})
+		return append(steps, r.completion(q...))
 	})
 }
 
@@ -199,8 +229,9 @@ func (r *scriptWriter) ring() {
 func (r *scriptWriter) shift() {
 	n := len(r.s.Steps)
 	r.tag++
+	call := []string{"Sendrecv", "Sendrecv_replace"}[r.IntN(2)]
 	r.all(func(p int) []Step {
-		return []Step{{Ticks: uint64(r.IntN(25))}, {Call: "Sendrecv", Peer: (p + 1) % n, Source: (p + n - 1) % n, Tag: r.tag}}
+		return []Step{{Ticks: uint64(r.IntN(25))}, {Call: call, As: "Sendrecv", Peer: (p + 1) % n, Source: (p + n - 1) % n, Tag: r.tag}}
 	})
 }
 
@@ -216,30 +247,45 @@ func (r *scriptWriter) members(f func(p int, comm string) []Step) {
 }
 
 func (r *scriptWriter) collective() {
-	name := []string{"Barrier", "Allreduce", "Bcast", "Reduce", "Scan", "Alltoall"}[r.IntN(6)]
-	root := r.IntN(len(r.odd))
-	if name == "Barrier" {
-		name = []string{"Barrier", "File_write_all", "File_read_all"}[root%3]
+	call := Step{Call: dataOperations[r.IntN(len(dataOperations))], Root: r.IntN(len(r.odd))}
+	switch r.IntN(6) {
+	case 0:
+		call.Call = []string{"Barrier", "File_write_all", "File_read_all"}[r.IntN(3)]
+	case 1:
+		call.Call, call.As = "Comm_dup", "Create_handle"
 	}
 	r.members(func(_ int, comm string) []Step {
-		return []Step{{Ticks: uint64(r.IntN(30))}, {Call: name, Comm: comm, Root: root}}
+		call.Comm = comm
+		return []Step{{Ticks: uint64(r.IntN(30))}, call}
 	})
+}
+
+// dataOperations are collective operations that move data.
+var dataOperations = []string{
+	"Allreduce", "Alltoall", "Alltoallv", "Allgather", "Allgatherv", "Reduce_scatter", "Reduce_scatter_block",
+	"Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv", "Scan", "Exscan",
 }
 
 // started is one or two non-blocking collectives, completed together.
 func (r *scriptWriter) started() {
-	name := []string{"Ibarrier", "Iallreduce", "Ibcast", "Ireduce", "Iscan"}[r.IntN(5)]
+	call := Step{Call: "I" + strings.ToLower(dataOperations[r.IntN(len(dataOperations))]), Root: r.IntN(len(r.odd))}
+	if r.IntN(5) == 0 {
+		call.Call = "Ibarrier"
+	}
+	if r.IntN(4) == 0 {
+		call.Call, call.As = "Start", call.Call
+	}
 	both := r.IntN(3) == 0
-	root := r.IntN(len(r.odd))
 	r.members(func(_ int, comm string) []Step {
-		q := []int{r.request()}
-		steps := []Step{{Ticks: uint64(r.IntN(20))}, {Call: name, Comm: comm, Root: root, Requests: q}}
+		call := call
+		call.Comm, call.Requests = comm, []int{r.request()}
+		steps, q := []Step{{Ticks: uint64(r.IntN(20))}, call}, call.Requests
 		if both {
 			x := r.request()
 			steps = append(steps, Step{Call: "Ibarrier", Comm: comm, Requests: []int{x}})
 			q = []int{q[0], x}
 		}
-		return append(steps, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Waitall", Requests: q})
+		return append(steps, Step{Ticks: uint64(r.IntN(20))}, r.completion(q...))
 	})
 }
 

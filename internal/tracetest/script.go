@@ -44,6 +44,7 @@ type Step struct {
 	Text         string
 
 	Call     string // MPI function, without MPI_
+	As       string // the function that it is like, if that is another one: a collective inside of MPI_Init or MPI_Finalize, what MPI_Start starts
 	Peer     int    // of the message
 	Tag      uint32
 	Source   int // Sendrecv: where it receives from, with Tag
@@ -51,7 +52,14 @@ type Step struct {
 	Requests []int // that the call posts or completes
 	Comm     string
 	Root     int
-	Init     string // collective inside of MPI_Init or MPI_Finalize
+}
+
+// does is the function that a call is, or is like.
+func (st *Step) does() string {
+	if st.As != "" {
+		return st.As
+	}
+	return st.Call
 }
 
 // Source simulates the script. It fails if processes wait for each other forever.

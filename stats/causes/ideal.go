@@ -19,7 +19,8 @@ import (
 //	completes it; blocking send that was     it, else the posting of the receive. (To wait for the completing call
 //	seen to wait for a late receiver         always would deadlock where a receive is posted early.)
 //	barrier, all to all                      the last begin of all members; of non-blocking ones that of the initiation
-//	on a file                                the last begin of all members, if nobody left before it
+//	on a file, or blocking one that makes    the last begin of all members, if nobody left before it
+//	a handle, but for MPI_Init
 //	one to all, but not its root             the root's begin
 //	all to one, its root                     the last begin of all members
 //	prefix                                   the last begin of the members of lower rank

@@ -353,14 +353,14 @@ func hasData(c *xtf.Coll) bool {
 func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	o := replayOp{kind: stepEnter, peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
 	op := c.Flags & xtf.CollOpMask
-	if s.clocks && !s.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
+	if (s.clocks || trace.CreatesHandle(op)) && !s.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		return o, false
 	}
 	class := trace.CollectiveClass(op)
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
 		return o, false
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, s.clocks && trace.CreatesHandle(op), trace.IsOnFile(op) && c.LastEnter <= c.FirstLeave:
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, trace.MayMeet(op) && (s.clocks || c.LastEnter <= c.FirstLeave):
 		o.coll = maxToAll
 	case class&trace.ClassOneToN != 0:
 		o.coll = rootToAll
