@@ -151,21 +151,19 @@ func (a *causeFinder) extent(p trace.P) (causes.Extent, error) {
 	}
 	calls, _, err := a.store.LoadArray(unit(p, stageLoad), xtf.TypeCall)
 	if err == nil && calls.Summary != nil {
-		var begin xtf.Call
+		var begin, end xtf.Call
 		begin, x.Initialized, err = causes.Initialize(a.defs, xtf.ScanArray(a.types, calls, 0))
 		x.Began, x.Started = begin.T, begin.End
-	}
-	if !a.intervals.WithoutInit || !x.Events {
-		if err != nil || calls.Summary == nil {
-			return x, err
+		if err == nil {
+			end, _, x.Finalized, err = causes.Finalize(a.defs, calls.Summary.Len(), func(from uint64) *xtf.Cursor { return xtf.ScanArray(a.types, calls, from) })
+			x.Enter, x.Leave = end.T, end.End
 		}
-		end, _, ok, err := causes.Finalize(a.defs, calls.Summary.Len(), func(from uint64) *xtf.Cursor { return xtf.ScanArray(a.types, calls, from) })
-		x.Finalized, x.Enter, x.Leave = ok, end.T, end.End
+		x.MPI = x.MPI || x.Initialized || x.Finalized // what lies between may have no calls
+	}
+	if err != nil || !a.intervals.WithoutInit || !x.Events {
 		return x, err
 	}
-	if err != nil {
-		return x, err
-	}
+	x.Finalized = false // the path ends before it
 	rows, err := a.rows(p, stageNumber, xtf.TypeIval)
 	if err != nil {
 		return x, err

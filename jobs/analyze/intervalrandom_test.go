@@ -166,3 +166,25 @@ func TestPlantedIntervals(t *testing.T) {
 		}
 	}
 }
+
+// TestPathBetweenInitAndFinalize has a process that computes longest and calls nothing between MPI_Init and MPI_Finalize: without both the
+// critical path is still on it alone.
+func TestPathBetweenInitAndFinalize(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}}
+	for _, own := range [][]tracetest.Step{{{Ticks: 10}, {Call: "Send", Peer: 1, Ticks: 1}}, {{Call: "Recv", Ticks: 1}}, {{Ticks: 100}}} {
+		steps := []tracetest.Step{{Enter: "main"}, {Call: "Init", As: "Barrier", Ticks: 5}}
+		s.Steps = append(s.Steps, append(append(steps, own...), tracetest.Step{Call: "Finalize", Ticks: 5}, tracetest.Step{Leave: "main"}))
+	}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := oracle.Analyze(src, oracle.Options{ExcludeInit: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Locations[2].Components[0][oracle.CriticalCPU]; c != 100 {
+		t.Errorf("%d of the critical path on the last process, want 100", c)
+	}
+	checkAgainstOracle(t, src, analyze.Options{Intervals: interval.Flags{Init: "exclude"}}, oracle.Options{ExcludeInit: true}, 1, 2)
+}
