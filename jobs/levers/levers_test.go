@@ -18,6 +18,8 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/levers"
 	"github.com/coppice-hpc/coppice/mpi"
+	document "github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -352,6 +354,48 @@ func TestHandles(t *testing.T) {
 		if x.Kind == "function" && (value(x.Half) != 1500 || value(x.Gone) != 3000) {
 			t.Errorf("%s at 1/2 saves %d, gone %d, want 1500 and 3000", x.Name, value(x.Half), value(x.Gone))
 		}
+	}
+}
+
+// TestTransfersInTurn has a message that goes from process to process, 100 ticks for each: nobody spends more than 200 of the run of 300 on
+// it. What the report says of it is no less than what is saved without.
+func TestTransfersInTurn(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: make([][]tracetest.Step, 4)}
+	for p := range s.Steps {
+		s.Steps[p] = []tracetest.Step{{Enter: "main"}}
+		if p > 0 {
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Call: "Recv", Peer: p - 1, Ticks: 100})
+		}
+		if p < 3 {
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Call: "Send", Peer: p + 1, Ticks: 100})
+		}
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Leave: "main"})
+	}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range report(t, run, 1).Targets {
+		if x.Kind == "transfer" && x.Path == nil && value(x.Gone) != 300 {
+			t.Errorf("without transfers %d are saved, want 300", value(x.Gone))
+		}
+	}
+	r, err := results.Open(run, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d, err := document.New(r, document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(d.Findings, func(x findings.Finding) bool { return x.Kind == findings.KindTransfer })
+	if i < 0 || d.Findings[i].Ticks != 300 {
+		t.Errorf("%+v, want a transfer of 300", d.Findings)
 	}
 }
 

@@ -578,14 +578,23 @@ func oftenText(region string, calls, mean uint64) string {
 func (f *finder) transfer() error {
 	loss := f.runtime
 	basis := ""
-	if i := f.s.POP.Ideal; i >= 0 && uint64(i) <= f.runtime {
-		loss = f.runtime - uint64(i)
+	if longer := numbers.Sub(f.s.POP.Runtime, f.s.POP.Ideal); longer >= 0 {
+		loss = min(loss, uint64(longer))
 		basis = ", at most what the run is longer than on an ideal network"
 	}
 	waited := map[uint32]uint64{} // ticks of all processes, by region, as far as waits are known
+	var onPath map[int]uint64     // by kind of call; nil without critical path
 	if f.causes != nil {
 		for k, x := range f.causes.Waits {
 			waited[f.causes.Paths.Region(uint32(k.Key))] += x.Ticks
+		}
+		for k, ticks := range f.causes.OnPath {
+			if onPath == nil {
+				onPath = map[int]uint64{}
+			}
+			if k.Activity == xtf.ActivityMPI {
+				onPath[kindOfCall(f.r.Defs, k.Region)] += ticks
+			}
 		}
 	}
 	before, strange, err := f.beforeLast()
@@ -632,7 +641,14 @@ func (f *finder) transfer() error {
 		case k.sum == sumColl && most != nil && mostlyOf(before, f.each.largest[sumColl]):
 			without = "mostly until their last member comes"
 		}
-		x := f.loss(KindTransfer, min(f.each.largest[k.sum], loss), f.each.rank[k.sum], "largest time of a process in "+k.name+" calls "+without+basis, "comm")
+		ticks, what := f.each.largest[k.sum], "largest time of a process in "+k.name+" calls "+without
+		if onPath != nil && k.sum != sumMgmt { // what one process passes on to the next is all on the path
+			ticks, what = onPath[k.sum], k.name+" calls on the critical path"
+			if all := f.each.total[k.sum]; all >= 0 && uint64(all) < ticks { // waits that are not over when the path comes are on it too
+				ticks, what = uint64(all), k.name+" calls of all processes "+without
+			}
+		}
+		x := f.loss(KindTransfer, min(ticks, loss), f.each.rank[k.sum], what+basis, "comm")
 		f.placeRegion(&x, most)
 		x.Evidence = f.together(f.each.total[k.sum]) + " in " + k.name + " calls"
 		if k.sum == sumP2P && m.Sent > 0 {

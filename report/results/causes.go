@@ -339,6 +339,15 @@ func (s CauseSum) String() string {
 // CriticalKey is what the path's profile is made of: a region in an activity.
 type CriticalKey struct{ Region, Activity uint32 }
 
+// OnPath passes what the critical path consists of, in ticks; nothing without rows of it.
+func (c *Causes) OnPath(yield func(CriticalKey, uint64) bool) {
+	for k, s := range c.path.Sorted() {
+		if !yield(CriticalKey{c.Paths.Region(uint32(k.Key)), k.Activity}, s.Ticks) {
+			return
+		}
+	}
+}
+
 // Critical sums up the critical path by activity and region; nil without rows of
 // it. Means come from the whole program, so for a part of the run there are none.
 func (c *Causes) Critical(root *Measured) (*Critical, error) {
