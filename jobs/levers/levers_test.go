@@ -519,6 +519,37 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestPatternAtMost has a call site that waits 1000 for a sender, and then 9 for a receiver, as another one does: of what its waits together
+// save, late receivers are 18 at most.
+func TestPatternAtMost(t *testing.T) {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: [][]tracetest.Step{
+		{
+			{Enter: "main"},
+			{Call: "Irecv", Peer: 1, Requests: []int{1}},
+			{Call: "Wait", Requests: []int{1}, Ticks: 1},
+			{Call: "Issend", Peer: 2, Requests: []int{2}},
+			{Call: "Wait", Requests: []int{2}, Ticks: 1},
+			{Call: "Ssend", Peer: 2, Ticks: 1},
+			{Ticks: 5000},
+			{Leave: "main"},
+		},
+		{{Enter: "main"}, {Ticks: 1000}, {Call: "Send"}, {Leave: "main"}},
+		{{Enter: "main"}, {Ticks: 1010}, {Call: "Recv"}, {Ticks: 10}, {Call: "Recv"}, {Leave: "main"}},
+	}}
+	found := false
+	for _, x := range tried(t, s, 2).Targets {
+		if x.Kind == "pattern" && x.Name == "late receiver" {
+			found = true
+			if x.Time != 18 || value(x.Gone) != 18 {
+				t.Errorf("%d of waiting, saves %d, want 18 and 18", x.Time, value(x.Gone))
+			}
+		}
+	}
+	if !found {
+		t.Error("late receivers were not tried")
+	}
+}
+
 // TestReplayIsOff prints how far the replay is off with every list.
 func TestReplayIsOff(t *testing.T) {
 	for replayed, want := range map[uint64]string{1000: "off by 0.0 %.", 960: "off by 4.0 %.", 940: "off by 6.0 %. What is worth less than that cannot be ranked."} {

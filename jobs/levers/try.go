@@ -147,6 +147,9 @@ func (x *search) replay(all []change, base **causes.Outcome) error {
 				continue
 			}
 			v := int64((*base).Runtime) - int64(out[i].Runtime)
+			if c.of.Kind == kindPattern {
+				v = min(v, int64(c.of.Time)) // its call sites may wait for other reasons too
+			}
 			if *c.saved = &v; c.says {
 				c.of.goes(x, *base, out[i])
 			}
