@@ -208,7 +208,7 @@ func TestRandomPrograms(t *testing.T) {
 		seeds = 40
 	}
 	defer func() {
-		if removed < seeds/2 {
+		if removed < seeds/3 {
 			t.Errorf("%d operations removed", removed)
 		}
 	}()
