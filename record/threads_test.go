@@ -461,7 +461,7 @@ func TestTogether(t *testing.T) {
 				}
 				if x.o.Bytes > 0 {
 					n := onDisk(t, filepath.Dir(r.Archive)) - onDisk(t, filepath.Join(filepath.Dir(r.Archive), rawFolder))
-					if n > most || n < most/3 {
+					if n > most || n < most/5 { // each thread has its share, and how much of the lock each gets is chance
 						t.Errorf("the archive has %d bytes, %d were given", n, most)
 					}
 				}
