@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"maps"
@@ -341,6 +342,27 @@ func TestForgedSums(t *testing.T) {
 		}
 	}
 	t.Logf("%v", tried)
+}
+
+// TestForgedProvenance predicts from a file that names intervals which no analysis has: the input is wrong, not coppice.
+func TestForgedProvenance(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, "demo", "-o", filepath.Join(dir, "demo"), "--spec", "ring:procs=2,events=200,seed=3")
+	run, bad, network := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf"), filepath.Join(dir, "net.toml")
+	must(t, "analyze", filepath.Join(dir, "demo"), "-o", run, "-q", "--slice-count", "3")
+	alterAll(t, run, bad, func(xtf.Proc, xtf.TypeID, uint64, []byte) {}, func(_ xtf.Proc, kind uint32, b []byte) []byte {
+		if kind == xtf.KindProvenance {
+			b = bytes.Replace(b, []byte("slice-count=3"), []byte("slice-count=x"), 1)
+		}
+		return b
+	})
+	if err := os.WriteFile(network, []byte("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 1000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := call("predict", bad, "--platform", network, "-o", filepath.Join(dir, "out.xtf")); code != jobs.ExitInput || !strings.Contains(errs, "the intervals of the recorded run") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
 }
 
 // TestForgedPatterns moves direct costs of a delay to another pattern, alike in DELAY and DELAYTOTAL, so that all sums agree. Waits for

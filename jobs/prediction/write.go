@@ -87,7 +87,7 @@ func (x *prediction) inheritIntervals(a *analyze.Options) error {
 	}
 	var whole bool
 	if a.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.in.Defs.Clock().TimerResolution); err != nil {
-		return fmt.Errorf("the intervals of the recorded run: %w: give those of the predicted one", err)
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("the intervals of the recorded run: %w: give those of the predicted one", err))
 	}
 	x.res.WithoutSidecar = !whole
 	return nil
