@@ -556,6 +556,31 @@ func TestHangText(t *testing.T) {
 	}
 }
 
+// TestHangLeft: rank 2 gave its part of a reduction and left it, so only rank 1 did not begin it.
+func TestHangLeft(t *testing.T) {
+	t.Parallel()
+	text := must(t, "report", foundTrace(t, `
+-- program --
+processes 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 900 ENTER MPI_Reduce
+0 900 MPI_COLLECTIVE_BEGIN
+1 0 ENTER main
+1 500 ENTER MPI_Recv
+2 0 ENTER main
+2 300 ENTER MPI_Reduce
+2 300 MPI_COLLECTIVE_BEGIN
+2 310 MPI_COLLECTIVE_END REDUCE MPI_COMM_WORLD 0 8 0
+2 310 LEAVE MPI_Reduce
+2 950 LEAVE main
+`))
+	if want := "MPI_Reduce of rank 0 did not begin on rank 1"; !strings.Contains(text, want) || strings.Contains(text, want[:len(want)-1]+"s") {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
 // TestTimelineShares: of the first fifth of the run every process is in MPI_Init, and the
 // table of the page says so to the digit; after it are four fifths of own code but for a
 // barrier of rank 1 from 500 to 600, half of the processes' time there.

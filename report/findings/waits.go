@@ -1113,11 +1113,11 @@ func (f *finder) hang() ([]Finding, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
-	last, err := lastCollective(f.r)
+	last, left, err := lastCollective(f.r)
 	if err != nil {
 		return nil, err
 	}
-	return []Finding{hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last)}, nil
+	return []Finding{hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last, left)}, nil
 }
 
 // openCalls are the outermost MPI calls that never returned, of the locations that
@@ -1245,8 +1245,9 @@ func groups(open []endCall) []*openGroup {
 	return list
 }
 
-// hangFinding is the report of calls that never returned, and of processes that ended themselves; open and unknown are by rank.
-func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, unknown []uint32, query, last string) Finding {
+// hangFinding is the report of calls that never returned, and of processes that ended themselves; open and unknown are by rank, last and
+// left what lastCollective returns.
+func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, unknown []uint32, query, last string, left map[uint32]string) Finding {
 	list := groups(open)
 	x := Finding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
 	var parts []string
@@ -1301,7 +1302,8 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		if g.class&xtf.ClassColl == 0 {
 			continue
 		}
-		if missing := without(g.ranks.List); len(missing) > 0 {
+		missing := slices.DeleteFunc(without(g.ranks.List), func(rank uint32) bool { return left[rank] == results.CallName(r, g.region) })
+		if len(missing) > 0 {
 			never = append(never, fmt.Sprintf("%s of %s did not begin on %s", numbers.Clean(r.RegionName(g.region), 60), rankText(g.ranks), rankText(results.Ranks{List: missing})))
 		}
 	}
@@ -1345,9 +1347,10 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 
 // lastCollective names the collective operation that was the last one of every process;
 // "" where they differ, a process had none, or a location cannot be read. What follows
-// it is where they part.
-func lastCollective(r *results.Run) (string, error) {
+// it is where they part. Of processes that left their last one, which others did not, left has the function.
+func lastCollective(r *results.Run) (last string, left map[uint32]string, err error) {
 	var common xtf.Coll
+	alike, left := true, map[uint32]string{}
 	for rank, x := range r.Defs.Processes() {
 		var own *xtf.Coll
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
@@ -1360,10 +1363,11 @@ func lastCollective(r *results.Run) (string, error) {
 				b, err = a.Row(a.Len()-1, nil)
 			}
 			if results.Partial(err) {
-				return "", nil
+				alike = false
+				continue
 			}
 			if err != nil {
-				return "", r.Failed(xtf.Proc(p), "collectives", err)
+				return "", nil, r.Failed(xtf.Proc(p), "collectives", err)
 			}
 			var c xtf.Coll
 			c.Load(b)
@@ -1371,14 +1375,20 @@ func lastCollective(r *results.Run) (string, error) {
 				own = &c
 			}
 		}
+		if own != nil && own.Flags&xtf.CollShort != 0 {
+			left[uint32(rank)] = results.CallName(r, own.Region)
+		}
 		switch {
 		case own == nil || rank > 0 && (own.Comm != common.Comm || own.Ordinal != common.Ordinal):
-			return "", nil
+			alike = false
 		case rank == 0:
 			common = *own
 		}
 	}
-	return fmt.Sprintf("the last collective that all finished is number %s of %s, %s: the next one differs", numbers.Count(common.Ordinal), numbers.Clean(r.CommName(common.Comm), 60), numbers.Clean(r.RegionName(common.Region), 60)), nil
+	if !alike {
+		return "", left, nil
+	}
+	return fmt.Sprintf("the last collective that all finished is number %s of %s, %s: the next one differs", numbers.Count(common.Ordinal), numbers.Clean(r.CommName(common.Comm), 60), numbers.Clean(r.RegionName(common.Region), 60)), left, nil
 }
 
 // rankText is a set of ranks in a sentence.
