@@ -26,18 +26,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tried analyses a script and tries all levers, on so many ranks.
-func tried(t *testing.T, s *tracetest.Script, ranks int) *levers.Report {
+// analyzedScript analyses a script, and returns the file.
+func analyzedScript(t *testing.T, s *tracetest.Script) string {
 	t.Helper()
 	src, err := s.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return analyzedSource(t, src)
+}
+
+// analyzedSource analyses a trace, and returns the file.
+func analyzedSource(t *testing.T, src trace.Source) string {
+	t.Helper()
 	run := filepath.Join(t.TempDir(), "run.xtf")
 	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
 		t.Fatal(err)
 	}
-	return report(t, run, ranks)
+	return run
+}
+
+// tried analyses a script and tries all levers, on so many ranks.
+func tried(t *testing.T, s *tracetest.Script, ranks int) *levers.Report {
+	t.Helper()
+	return report(t, analyzedScript(t, s), ranks)
 }
 
 func report(t *testing.T, run string, ranks int) *levers.Report {
@@ -371,14 +383,7 @@ func TestTransfersInTurn(t *testing.T) {
 		}
 		s.Steps[p] = append(s.Steps[p], tracetest.Step{Leave: "main"})
 	}
-	src, err := s.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := filepath.Join(t.TempDir(), "run.xtf")
-	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
-		t.Fatal(err)
-	}
+	run := analyzedScript(t, s)
 	for _, x := range report(t, run, 1).Targets {
 		if x.Kind == "transfer" && x.Path == nil && value(x.Gone) != 300 {
 			t.Errorf("without transfers %d are saved, want 300", value(x.Gone))
@@ -568,11 +573,7 @@ func analyzed(t *testing.T, program string, change func(*trace.Definitions)) str
 		t.Fatal(err)
 	}
 	change(src.Definitions())
-	run := filepath.Join(t.TempDir(), "run.xtf")
-	if _, err := jobtest.Analyze(1, analyze.Options{Source: src, Output: run}); err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return analyzedSource(t, src)
 }
 
 // TestKernels has a process that waits from 40 to 95 for its stream: for a kernel from 15 to 55, of which it worked through 25, and for
