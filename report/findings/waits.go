@@ -702,7 +702,7 @@ func queued(f *finder, x *Finding, region, rank uint32) error {
 	return beyond(err)
 }
 
-// longQueue is how many messages to look through take about as long as a short call.
+// longQueue is how many messages to look through are worth a sentence: a choice.
 const longQueue = 256
 
 // looks is how many pieces of time, most or fewer, are looked at where each is looked for on all of so many processes.
