@@ -1,6 +1,6 @@
 /* Steps with a message around the ring, many small messages to itself, and an allreduce in which the last process is late. Prints the rank and when it came to the
  * allreduce of each of the last ten steps, by the host's clock. With another argument it ends by a signal, inside of the region, and writes that to the file of this name:
- * what a launcher that kills prints may be lost. */
+ * what a launcher that kills prints may be lost. The line is one write: where MPI makes stdout unbuffered, as MPICH does, lines of two processes would mix. */
 #include <coppice.h>
 #include <mpi.h>
 #include <signal.h>
@@ -33,10 +33,11 @@ int main(int argc, char **argv)
 	FILE *to = argc > 2 ? fopen(argv[2], "a") : stdout;
 	if (!to)
 		MPI_Abort(MPI_COMM_WORLD, 3);
-	fprintf(to, "%d", rank);
+	char line[512];
+	int n = snprintf(line, sizeof line, "%d", rank);
 	for (int step = steps - 10; step < steps; step++)
-		fprintf(to, " %.6f", (double)came[step].tv_sec + 1e-9 * (double)came[step].tv_nsec);
-	fprintf(to, "\n");
+		n += snprintf(line + n, sizeof line - (size_t)n, " %.6f", (double)came[step].tv_sec + 1e-9 * (double)came[step].tv_nsec);
+	fprintf(to, "%s\n", line);
 	fflush(to);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (argc > 2)
