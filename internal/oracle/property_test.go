@@ -181,6 +181,13 @@ func TestPermute(t *testing.T) {
 					return // its order is that of the processes
 				}
 				st.Peer, st.Source = to(st.Peer), to(st.Source)
+				st.Group, st.Starts = slices.Clone(st.Group), slices.Clone(st.Starts)
+				for i, q := range st.Group {
+					st.Group[i] = to(q)
+				}
+				for i := range st.Starts {
+					st.Starts[i].Peer = to(st.Starts[i].Peer)
+				}
 				if st.Comm == "" && st.Call != "" {
 					st.Root = to(st.Root)
 				}

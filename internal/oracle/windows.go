@@ -135,6 +135,9 @@ func (a *analysis) synchronise() {
 				}
 			default:
 				for _, r := range from {
+					if r == n.end {
+						break // who releases it later had it later
+					}
 					if r.enter() <= n.when && (r.alone || n.alone) {
 						n.mate = r
 					}

@@ -15,6 +15,27 @@ type machine struct {
 	posts     map[route][]uint64 // of receives
 	members   map[string][]int   // of communicators
 	entered   map[string][][]int64
+	notices   map[notice][]uint64 // enters
+	locks     map[target]map[int]*grant
+}
+
+// notice is what a call of one process on a window says to another one.
+type notice struct {
+	target
+	from int
+	call string
+}
+
+// target is a process and a window.
+type target struct {
+	comm string
+	p    int
+}
+
+// grant is when a lock was released, once it was.
+type grant struct {
+	exclusive, over bool
+	released        uint64
 }
 
 type route struct {
@@ -33,7 +54,9 @@ type actor struct {
 	out     strings.Builder
 	pending map[int]pendingStep
 	counts  map[string]int // collectives begun, by communicator
-	turn    turn           // of the current call
+	heard   map[notice]int // waited for
+	held    map[target]*grant
+	turn    turn // of the current call
 }
 
 // pendingStep is a request that is open.
@@ -49,10 +72,10 @@ type turn struct{ send, receive, collective int }
 func newMachine(s *Script) *machine {
 	m := &machine{
 		s: s, sends: map[route][]uint64{}, posts: map[route][]uint64{}, entered: map[string][][]int64{},
-		members: map[string][]int{"": nil},
+		members: map[string][]int{"": nil}, notices: map[notice][]uint64{}, locks: map[target]map[int]*grant{},
 	}
 	for p := range s.Steps {
-		a := &actor{p: p, pending: map[int]pendingStep{}, counts: map[string]int{}}
+		a := &actor{p: p, pending: map[int]pendingStep{}, counts: map[string]int{}, heard: map[notice]int{}, held: map[target]*grant{}}
 		if p < len(s.Start) {
 			a.now = s.Start[p]
 		}
@@ -117,7 +140,9 @@ func (m *machine) test(a *actor, st *Step) bool {
 	a.write("ENTER MPI_%s", st.Call)
 	is := done <= a.now
 	for _, q := range st.Requests {
-		if !is {
+		if x := a.pending[q].step; !is && x.oneSided() != "" {
+			a.write("RMA_OP_TEST %d %d", m.file(&x), q)
+		} else if !is {
 			a.write("MPI_REQUEST_TEST %d", q)
 		}
 	}
@@ -178,7 +203,18 @@ func (m *machine) peer(st *Step, p int) int {
 func (m *machine) post(a *actor, st *Step) {
 	out, in := route{st.Comm, a.p, st.Peer, st.Tag}, route{st.Comm, st.Peer, a.p, st.Tag}
 	a.turn = turn{}
+	if op := st.oneSided(); op != "" {
+		a.write("RMA_%s %d %d %s %d", op, m.file(st), m.peer(st, st.Peer), map[bool]string{true: "FETCH_AND_ADD 8 8", false: "8"}[op == "ATOMIC"], st.Requests[0])
+		a.pending[st.Requests[0]] = pendingStep{*st, a.turn, false}
+		return
+	}
 	switch st.does() {
+	case "Startall":
+		for i := range st.Starts {
+			m.post(a, &st.Starts[i])
+		}
+	case "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_flush":
+		m.onWindow(a, st)
 	case "Send", "Ssend", "Sendrecv":
 		a.turn.send = m.addSend(out, a.now)
 		a.write("MPI_SEND %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
@@ -248,10 +284,12 @@ func (m *machine) ready(a *actor, st *Step) (uint64, bool) {
 	case "Wait", "Waitall":
 		at, ok := m.done(a, st.Requests)
 		return max(at, a.enter), ok
-	case "Isend", "Issend", "Irecv", "Pcontrol", "Cancel":
+	case "Isend", "Issend", "Irecv", "Pcontrol", "Cancel", "Startall":
 		return a.enter, true
+	case "Win_start", "Win_complete", "Win_wait", "Win_lock":
+		return m.admitted(a, st)
 	}
-	if st.starts() {
+	if st.starts() || st.oneSided() != "" {
 		return a.enter, true
 	}
 	return m.fulfilled(a, st, a.turn)
@@ -364,7 +402,7 @@ func (st *Step) starts() bool {
 // complete writes what a call completes.
 func (m *machine) complete(a *actor, st *Step) {
 	switch st.does() {
-	case "Send", "Ssend", "Isend", "Issend", "Irecv", "Probe", "Pcontrol", "Cancel":
+	case "Send", "Ssend", "Isend", "Issend", "Irecv", "Probe", "Pcontrol", "Cancel", "Startall":
 	case "Recv":
 		a.write("MPI_RECV %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
 	case "Sendrecv":
@@ -373,7 +411,12 @@ func (m *machine) complete(a *actor, st *Step) {
 		for _, q := range st.Requests {
 			m.completeRequest(a, q)
 		}
+	case "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_flush":
+		m.noted(a, st)
 	default:
+		if st.Call == "Win_fence" {
+			m.noted(a, st)
+		}
 		if st.onFile() {
 			a.write("IO_OPERATION_COMPLETE %d 8 %d", m.file(st), a.turn.collective)
 		} else if collectiveOf(st) != "" && !st.starts() {
@@ -390,6 +433,8 @@ func (m *machine) completeRequest(a *actor, q int) {
 		return
 	}
 	switch st.does() {
+	case "Put", "Get", "Fetch_and_op":
+		a.write("RMA_OP_COMPLETE_NON_BLOCKING %d %d", m.file(&st), q)
 	case "Isend", "Issend":
 		a.write("MPI_ISEND_COMPLETE %d", q)
 	case "Irecv":
@@ -404,4 +449,90 @@ func rootOf(st *Step) string {
 		return fmt.Sprint(st.Root)
 	}
 	return "none"
+}
+
+// oneSided is the record of a one-sided operation, "" for other calls.
+func (st *Step) oneSided() string {
+	return map[string]string{"Put": "PUT", "Get": "GET", "Fetch_and_op": "ATOMIC"}[st.does()]
+}
+
+// onWindow makes known what a call on a window lets others do.
+func (m *machine) onWindow(a *actor, st *Step) {
+	switch st.does() {
+	case "Win_post", "Win_complete":
+		for _, q := range st.Group {
+			n := notice{target{st.Comm, q}, a.p, st.does()}
+			m.notices[n] = append(m.notices[n], a.now)
+		}
+	case "Win_lock":
+		at := target{st.Comm, st.Peer}
+		if m.locks[at] == nil {
+			m.locks[at] = map[int]*grant{}
+		}
+		a.held[at] = &grant{exclusive: st.Blocks}
+		m.locks[at][st.Turn] = a.held[at]
+	case "Win_unlock":
+		g := a.held[target{st.Comm, st.Peer}]
+		g.over, g.released = true, a.now
+	}
+}
+
+// admitted returns when a call on a window can end.
+func (m *machine) admitted(a *actor, st *Step) (at uint64, ok bool) {
+	at = a.enter
+	call := "Win_post"
+	switch {
+	case st.Call == "Win_lock":
+		for turn := range st.Turn {
+			switch g := m.locks[target{st.Comm, st.Peer}][turn]; {
+			case g == nil || !g.over && (g.exclusive || st.Blocks):
+				return 0, false
+			case g.exclusive || st.Blocks:
+				at = max(at, g.released+m.s.Latency)
+			}
+		}
+		return at, true
+	case st.Call == "Win_wait":
+		call = "Win_complete"
+	case st.Call == "Win_start" && !st.Blocks || st.Call == "Win_complete" && st.Blocks:
+		return at, true // the other one of both waits
+	}
+	for _, q := range st.Group {
+		n := notice{target{st.Comm, a.p}, q, call}
+		if len(m.notices[n]) <= a.heard[n] {
+			return 0, false
+		}
+		at = max(at, m.notices[n][a.heard[n]]+m.s.Latency)
+	}
+	return at, true
+}
+
+// noted writes what a call on a window did.
+func (m *machine) noted(a *actor, st *Step) {
+	win := m.file(st)
+	for _, q := range st.Requests {
+		m.completeRequest(a, q)
+	}
+	call, way := "", "NOTIFY_OUT"
+	switch {
+	case st.Call == "Win_lock":
+		a.write("RMA_ACQUIRE_LOCK %d %d 0 %s", win, m.peer(st, st.Peer), map[bool]string{true: "EXCLUSIVE", false: "SHARED"}[st.Blocks])
+	case st.Call == "Win_unlock":
+		a.write("RMA_RELEASE_LOCK %d %d 0", win, m.peer(st, st.Peer))
+	case st.Call == "Win_flush":
+		a.write("RMA_SYNC %d %d MEMORY", win, m.peer(st, st.Peer))
+	case st.Call == "Win_wait":
+		call, way = "Win_complete", "NOTIFY_IN"
+	case st.Call == "Win_start" && st.Blocks || st.Call == "Win_complete" && !st.Blocks:
+		call = "Win_post"
+	}
+	if st.Call == "Win_start" {
+		way = "NOTIFY_IN"
+	}
+	for _, q := range st.Group {
+		if call != "" {
+			a.heard[notice{target{st.Comm, a.p}, q, call}]++
+		}
+		a.write("RMA_SYNC %d %d %s", win, m.peer(st, q), way)
+	}
 }

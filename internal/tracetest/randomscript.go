@@ -28,7 +28,7 @@ func RandomScript(seed uint64) *Script {
 	}
 	r.odd = odd.Members
 	s.Comms = append(s.Comms, odd)
-	r.s, r.cost = s, uint64(1+r.IntN(3))
+	r.s, r.cost, r.got = s, uint64(1+r.IntN(3)), map[target]int{}
 	if r.IntN(4) == 0 {
 		r.cost = 0 // calls of no length
 	}
@@ -45,8 +45,9 @@ type scriptWriter struct {
 	cost uint64
 	next int // request
 	tag  uint32
-	odd  []int      // members of the smaller communicator
-	open [][]string // user regions of each process
+	odd  []int          // members of the smaller communicator
+	open [][]string     // user regions of each process
+	got  map[target]int // locks of windows that were asked for
 }
 
 // all adds steps to every process.
@@ -93,7 +94,7 @@ func (r *scriptWriter) write(rounds int) {
 		r.all(func(int) []Step { return []Step{{Call: "Init", As: "Barrier"}} })
 	}
 	var mix []func() // another one in each program
-	for _, kind := range []func(){r.message, r.reversed, r.ring, r.collective, r.started, r.markers, r.regions, r.shift, r.cancelled} {
+	for _, kind := range []func(){r.message, r.reversed, r.ring, r.collective, r.started, r.markers, r.regions, r.shift, r.cancelled, r.together, r.epoch, r.locks, r.fence} {
 		mix = append(mix, slices.Repeat([]func(){kind}, r.IntN(4))...)
 	}
 	for range min(rounds, rounds*len(mix)) {
@@ -182,6 +183,113 @@ func (r *scriptWriter) cancelled() {
 	r.add(p, Step{Call: []string{"Irecv", "Isend"}[r.IntN(2)], Peer: peer, Tag: tag, Requests: []int{q}})
 	r.add(p, Step{Call: "Cancel", Requests: []int{q}})
 	r.add(p, Step{Call: "Wait", Requests: []int{q}})
+}
+
+// together exchanges messages with both neighbours, which one call starts.
+func (r *scriptWriter) together() {
+	n := len(r.s.Steps)
+	r.tag += 2
+	up, down := r.tag-1, r.tag
+	as := []string{"Isend", "Issend"}[r.IntN(2)]
+	call := []string{"Startall", "Isendrecv"}[r.IntN(2)]
+	r.all(func(p int) []Step {
+		left, right := (p+n-1)%n, (p+1)%n
+		q := []int{r.request(), r.request(), r.request(), r.request()}
+		starts := []Step{
+			{Call: "Irecv", Peer: left, Tag: up, Requests: q[:1]},
+			{Call: as, Peer: right, Tag: up, Requests: q[1:2]},
+			{Call: "Irecv", Peer: right, Tag: down, Requests: q[2:3]},
+			{Call: as, Peer: left, Tag: down, Requests: q[3:]},
+		}
+		steps := []Step{{Ticks: uint64(r.IntN(30))}, {Call: call, As: "Startall", Starts: starts}, {Ticks: uint64(r.IntN(30))}}
+		if r.IntN(3) == 0 {
+			return append(steps, r.completion(q[2:]...), r.completion(q[:2]...))
+		}
+		return append(steps, r.completion(q...))
+	})
+}
+
+// window chooses a communicator with a window and one of its members, and lists the others in random order.
+func (r *scriptWriter) window() (comm string, p int, others []int) {
+	members := r.odd
+	if comm = "odd"; len(r.odd) < 2 || r.IntN(2) == 0 {
+		comm, members = "", r.Perm(len(r.s.Steps))
+	}
+	members = slices.Clone(members)
+	r.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	return comm, members[0], members[1:]
+}
+
+// operations begins one-sided operations. It completes those with requests, and returns the others.
+func (r *scriptWriter) operations(p, target int, comm string) (open []int) {
+	var requests []int
+	for range r.IntN(3) {
+		q := r.request()
+		st := Step{Call: []string{"Put", "Get", "Accumulate", "Fetch_and_op", "Rput", "Rget"}[r.IntN(6)], Peer: target, Comm: comm, Requests: []int{q}}
+		switch st.Call {
+		case "Rput", "Accumulate":
+			st.As = "Put"
+		case "Rget":
+			st.As = "Get"
+		}
+		if r.add(p, st); st.Call[0] == 'R' {
+			requests = append(requests, q)
+		} else {
+			open = append(open, q)
+		}
+	}
+	if len(requests) > 0 {
+		r.add(p, r.completion(requests...))
+	}
+	return open
+}
+
+// epoch is one in which others have access to the window of a process.
+func (r *scriptWriter) epoch() {
+	comm, target, others := r.window()
+	others = others[:1+r.IntN(len(others))]
+	r.add(target, Step{Ticks: uint64(r.IntN(30))}, Step{Call: "Win_post", Comm: comm, Group: others})
+	for _, p := range others {
+		waits := r.IntN(2) == 0
+		r.add(p, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_start", Comm: comm, Group: []int{target}, Blocks: waits})
+		open := r.operations(p, target, comm)
+		r.add(p, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_complete", Comm: comm, Group: []int{target}, Blocks: waits, Requests: open})
+	}
+	r.add(target, Step{Call: "Win_wait", Comm: comm, Group: others})
+}
+
+// locks lets processes have the lock of a window one after the other, or together.
+func (r *scriptWriter) locks() {
+	comm, at, others := r.window()
+	if r.IntN(2) == 0 {
+		others = append(others, at)
+	}
+	for _, p := range others {
+		turn := r.got[target{comm, at}]
+		r.got[target{comm, at}]++
+		r.add(p, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_lock", Comm: comm, Peer: at, Blocks: r.IntN(2) == 0, Turn: turn})
+		open := r.operations(p, at, comm)
+		if r.IntN(3) == 0 {
+			r.add(p, Step{Call: "Win_flush", Comm: comm, Peer: at, Requests: open})
+			open = nil
+		}
+		r.add(p, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_unlock", Comm: comm, Peer: at, Requests: open})
+	}
+}
+
+// fence has operations between two fences.
+func (r *scriptWriter) fence() {
+	comm, p, others := r.window()
+	open := map[int][]int{}
+	for _, q := range append(others, p) {
+		r.add(q, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_fence", As: "Barrier", Comm: comm})
+		if q != p {
+			open[q] = r.operations(q, p, comm)
+		}
+	}
+	for _, q := range append(others, p) {
+		r.add(q, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_fence", As: "Barrier", Comm: comm, Requests: open[q]})
+	}
 }
 
 // reversed is two messages that are received in the other order, from one

@@ -43,13 +43,16 @@ type Step struct {
 	Level        int64
 	Text         string
 
-	Call     string // MPI function, without MPI_
+	Call     string // MPI function, without MPI_; MPI_Win_ functions use the window of Comm
 	As       string // the function that it is like, if that is another one: a collective inside of MPI_Init or MPI_Finalize, what MPI_Start starts
 	Peer     int    // of the message
 	Tag      uint32
-	Source   int // Sendrecv: where it receives from, with Tag
-	Blocks   bool
-	Requests []int // that the call posts or completes
+	Source   int    // Sendrecv: where it receives from, with Tag
+	Blocks   bool   // Win_start: waits for the posts, which Win_complete does else; Win_lock: nobody else may have it
+	Requests []int  // that the call posts or completes; one-sided operations too
+	Starts   []Step // Startall, Isendrecv: what it starts
+	Group    []int  // processes of an epoch of a window
+	Turn     int    // Win_lock: its place among all for the target, in which they get the lock
 	Comm     string
 	Root     int
 }
@@ -119,6 +122,7 @@ func (s *Script) header(b *strings.Builder) {
 			i, name, file, r.Line, r.Line, name, r.Flags)
 	}
 	for i := range ownComm + len(s.Comms) {
+		fmt.Fprintf(b, "RMA_WIN self=%d name=0 comm=%d\n", i, i)
 		fmt.Fprintf(b, "IO_HANDLE self=%d name=0 file=4294967295 io_paradigm=1 comm=%d parent=4294967295\n", i, i)
 	}
 	fmt.Fprintf(b, "-- program --\nprocesses %d\nresolution 1000000\n", len(s.Steps))

@@ -173,6 +173,8 @@ func scriptOf(seed uint64) *tracetest.Script {
 				x.Call = "Barrier"
 			case strings.HasPrefix(x.Call, "Test"): // how often a program tests is not known
 				x.Call = "Waitall"
+			case strings.HasPrefix(x.Call, "Win_"): // of several that share a lock one is waited for; that MPI_Win_start does not wait is not known of one after the post
+				x.Blocks = true
 			case x.Call == "Finalize":
 				x.As = "Barrier" // as it is
 			}
@@ -189,7 +191,7 @@ func scriptOf(seed uint64) *tracetest.Script {
 // takesNoTime tells of calls that look as if they waited for more than they do, if they take time.
 func takesNoTime(x *tracetest.Step) bool {
 	switch x.Call {
-	case "Send", "Ssend", "Bsend", "Rsend", "Wait", "Waitall", "Waitany", "Waitsome", "Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv":
+	case "Send", "Ssend", "Bsend", "Rsend", "Wait", "Waitall", "Waitany", "Waitsome", "Bcast", "Scatter", "Scatterv", "Reduce", "Gather", "Gatherv", "Win_start", "Win_complete", "Win_wait":
 		return true
 	}
 	return false
@@ -208,6 +210,10 @@ func waitForCalls(s *tracetest.Script) {
 		for i := range steps {
 			if x := &steps[i]; posted[x.Tag] {
 				x.Call = strings.Replace(strings.Replace(x.Call, "Ssend", "Send", 1), "Issend", "Isend", 1)
+			}
+			for k := range steps[i].Starts {
+				x := &steps[i].Starts[k]
+				x.Call = strings.Replace(x.Call, "Issend", "Isend", 1)
 			}
 		}
 	}
