@@ -3,6 +3,7 @@ package prediction
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -30,8 +31,8 @@ func (x *prediction) measureStarts() error {
 	s := &startTimes{first: x.in.First, calls: kept}
 	x.start = s
 	var begin, end []trace.Time
-	const none = 1<<63 - 1
-	bounds := []int64{none, 0} // least first, largest last
+	const none, sign = trace.Time(trace.Undefined64), 1 << 63
+	bounds := []int64{math.MaxInt64, math.MinInt64} // least first, largest last: times less 2^63
 	var err error
 	for p := x.in.First; p < x.in.End && err == nil; p++ {
 		var a, b trace.Time
@@ -45,11 +46,8 @@ func (x *prediction) measureStarts() error {
 			a, b = none, none
 		}
 		begin, end = append(begin, a), append(end, b)
-		if ok && (uint64(a) > none || uint64(b) > none) {
-			err = fmt.Errorf("process %d ends at tick %d: %w", p, b, predict.ErrTooLong)
-		}
 		if ok {
-			bounds[0], bounds[1] = min(bounds[0], int64(a)), max(bounds[1], int64(b))
+			bounds[0], bounds[1] = min(bounds[0], int64(a^sign)), max(bounds[1], int64(b^sign))
 		}
 	}
 	if err := jobs.Agree(x.c, jobs.InputError(x.o.Run, err)); err != nil {
@@ -61,7 +59,8 @@ func (x *prediction) measureStarts() error {
 	if err := x.c.AllreduceInt64(bounds[1:], mpi.Max); err != nil {
 		return err
 	}
-	s.origin = trace.Time(min(bounds[0], bounds[1]))
+	last := trace.Time(bounds[1]) ^ sign
+	s.origin = min(trace.Time(bounds[0])^sign, last)
 	fits := true
 	convert := func(t trace.Time) int64 {
 		ps, ok := x.in.Picoseconds(t - min(s.origin, t))
@@ -74,7 +73,7 @@ func (x *prediction) measureStarts() error {
 		}
 		s.delay, s.end = append(s.delay, convert(begin[i])), append(s.end, convert(end[i]))
 	}
-	x.res.Measured = uint64(convert(trace.Time(bounds[1])))
+	x.res.Measured = uint64(convert(last))
 	if !fits {
 		err = jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", x.o.Run, predict.ErrTooLong))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/prediction"
@@ -582,6 +583,47 @@ func TestPredictIntervals(t *testing.T) {
 		}
 		if !strings.Contains(string(b), x.want) {
 			t.Errorf("intervals between %q: %s", x.between, b)
+		}
+	}
+}
+
+// TestPredictLateEpoch predicts a run whose clock counts from long before: its times are more than 2^63 ticks.
+func TestPredictLateEpoch(t *testing.T) {
+	predictedFrom := func(epoch uint64) *prediction.Result {
+		var b strings.Builder
+		b.WriteString("-- program --\nprocesses 2\n-- events --\n")
+		for _, e := range []struct {
+			p, t uint64
+			what string
+		}{
+			{0, 0, "ENTER main"},
+			{0, 500, "ENTER MPI_Send"},
+			{0, 500, "MPI_SEND 1 MPI_COMM_WORLD 7 64"},
+			{0, 510, "LEAVE MPI_Send"},
+			{0, 900, "LEAVE main"},
+			{1, 0, "ENTER main"},
+			{1, 100, "ENTER MPI_Recv"},
+			{1, 510, "MPI_RECV 0 MPI_COMM_WORLD 7 64"},
+			{1, 510, "LEAVE MPI_Recv"},
+			{1, 1000, "LEAVE main"},
+		} {
+			fmt.Fprintf(&b, "%d %d %s\n", e.p, epoch+e.t, e.what)
+		}
+		src, err := tracetest.Parse(b.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := *src.Definitions()
+		d.Clocks = []trace.ClockProperties{{TimerResolution: 1e9, GlobalOffset: epoch, TraceLength: 1000, RealtimeTimestamp: trace.Undefined64}}
+		run := filepath.Join(t.TempDir(), "run.xtf")
+		if _, err := jobtest.Analyze(2, analyze.Options{Source: &delayedSource{src, &d}, Output: run, Version: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		return mustPredict(t, 2, prediction.Options{Run: run, Platform: platformFile(t, platformText("", "ranks_per_node = 2"))})
+	}
+	for _, epoch := range []uint64{1<<63 - 200, 1 << 63, 1<<64 - 2000} {
+		if want, got := predictedFrom(0), predictedFrom(epoch); got.Measured != want.Measured || got.Makespan == nil || *got.Makespan != *want.Makespan {
+			t.Errorf("epoch %d: measured %d and predicted %d ps, want %d and %d", epoch, got.Measured, *got.Makespan, want.Measured, *want.Makespan)
 		}
 	}
 }
