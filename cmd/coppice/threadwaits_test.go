@@ -312,3 +312,85 @@ resolution 1000
 		}
 	}
 }
+
+// TestPathThroughWaitsThatTouch: thread 0 joins thread 1, which ends at 400, and at the instant of its return thread 2, which ends at 650, or waits for it in a
+// lock that it takes in the join. The path goes to each: from 650 to the start of thread 2 at 60, where that one did not wait for the other.
+func TestPathThroughWaitsThatTouch(t *testing.T) {
+	t.Parallel()
+	const started = `
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 10 ENTER pthread_create
+0 10 THREAD_CREATE 4 1
+0 10 THREAD_CREATE 4 2
+0 20 LEAVE pthread_create
+1 20 THREAD_BEGIN 4 1
+1 20 ENTER first
+1 400 LEAVE first
+1 400 THREAD_END 4 1
+2 20 THREAD_BEGIN 4 2
+2 20 ENTER second
+`
+	for name, x := range map[string]struct {
+		text string
+		want map[string]uint64
+	}{
+		"touch": {started + `
+0 300 ENTER pthread_join
+0 410 THREAD_WAIT 4 1
+0 410 LEAVE pthread_join
+0 410 ENTER pthread_join
+0 660 THREAD_WAIT 4 2
+0 660 LEAVE pthread_join
+0 700 LEAVE main
+2 650 LEAVE second
+2 650 THREAD_END 4 2
+`, map[string]uint64{"main": 10 + 40, "pthread_create": 10, "second": 630, "pthread_join": 10}},
+		"the first one": {started + `
+0 300 ENTER pthread_join
+0 410 THREAD_WAIT 4 1
+0 410 LEAVE pthread_join
+0 410 ENTER pthread_join
+0 420 THREAD_WAIT 4 2
+0 420 LEAVE pthread_join
+0 700 LEAVE main
+2 100 LEAVE second
+2 100 THREAD_END 4 2
+`, map[string]uint64{"main": 10 + 280, "pthread_create": 10, "first": 380, "pthread_join": 20}},
+		"inside": {started + `
+0 300 ENTER pthread_join
+0 410 ENTER pthread_mutex_lock
+0 660 THREAD_ACQUIRE_LOCK 7 9 2
+0 660 LEAVE pthread_mutex_lock
+0 670 THREAD_WAIT 4 1
+0 670 LEAVE pthread_join
+0 700 LEAVE main
+2 30 THREAD_ACQUIRE_LOCK 7 9 1
+2 650 THREAD_RELEASE_LOCK 7 9 1
+2 680 LEAVE second
+2 680 THREAD_END 4 2
+`, map[string]uint64{"main": 10 + 30, "pthread_create": 10, "second": 630, "pthread_join": 10, "pthread_mutex_lock": 10}},
+	} {
+		doc := jsonOf[struct {
+			Waits struct {
+				Critical struct {
+					Regions []struct {
+						Name  string
+						Ticks uint64
+					}
+				} `json:"critical_path"`
+			}
+		}](t, "report", foundTrace(t, x.text), "waits")
+		got := map[string]uint64{}
+		for _, r := range doc.Waits.Critical.Regions {
+			got[r.Name] += r.Ticks
+		}
+		if diff := cmp.Diff(x.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -131,7 +131,8 @@ type noteName struct {
 type waitOfThread struct {
 	since, end uint64 // end: Never while it waits
 	kind       uint8
-	done       given // the newest task of another thread that was complete meanwhile
+	done       given         // the newest task of another thread that was complete meanwhile
+	before     *waitOfThread // that is not over where this one begins: it ends at that instant, or this one is inside of it
 }
 
 // threadsNow is the threads of a process at an instant.
@@ -151,11 +152,11 @@ func newThreadsNow(first uint32) threadsNow {
 
 // waker is who let a thread go that waited until t for what no record tells: the only other one that did not wait all the time meanwhile, or
 // had ended. It is at 0 where that could be several.
-func (n *threadsNow) waker(p uint32, t uint64) (g given) {
+func (n *threadsNow) waker(p uint32, since, t uint64) (g given) {
 	for other := range n.rooted { // the order does not matter
 		w := n.waits[other]
 		switch {
-		case other == p || w != nil && w.end == xtf.Never && w.since <= n.waits[p].since:
+		case other == p || w != nil && w.end == xtf.Never && w.since <= since:
 		case g.t > 0:
 			return given{}
 		case w != nil && w.end == xtf.Never:
@@ -170,6 +171,15 @@ func (n *threadsNow) waker(p uint32, t uint64) (g given) {
 // step goes on to what a thread does; jump says that its path goes over to another one at an instant.
 func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump func(t uint64, cause uint32) error) error {
 	w := n.waits[p]
+	if w != nil && w.before != nil && what >= threadTakes && what <= threadReturns { // records of the wait that ends come after the begin of this one
+		before := w.before
+		if what != threadTakes || w.since < t {
+			w.before = nil
+		}
+		if w.since == t {
+			w = before
+		}
+	}
 	waited := func(g given, class trace.NoteClass) bool {
 		if w == nil || g.p == p || g.t <= w.since || g.t > w.end || !n.rooted[g.p] && class != trace.NoteEnd {
 			return false
@@ -197,11 +207,14 @@ func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump fu
 			}
 		}
 	case threadWaits:
+		var before *waitOfThread
 		if w == nil {
 			w = &waitOfThread{}
 			n.waits[p] = w
+		} else if w.end == xtf.Never && w.kind < waitKinds {
+			before = &waitOfThread{since: w.since, end: w.end, kind: w.kind, done: w.done}
 		}
-		*w = waitOfThread{since: t, end: xtf.Never, kind: name.class}
+		*w = waitOfThread{since: t, end: xtf.Never, kind: name.class, before: before}
 		if w.kind == waitBarrier {
 			if n.arrived[0].p != p {
 				n.arrived[1] = n.arrived[0]
@@ -230,7 +243,7 @@ func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump fu
 			break
 		}
 		if w.kind == waitOther {
-			if g := n.waker(p, t); g.t > w.since {
+			if g := n.waker(p, w.since, t); g.t > w.since {
 				return jump(g.t, g.p)
 			}
 			break
