@@ -244,7 +244,7 @@ const matrixSize = 16
 // chapter has who sends how much to whom, on which communicators, and collective operations.
 func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("messages: %s of %s between %s", numbers.Count(x.Messages), numbers.Bytes(x.Bytes), numbers.Plural(len(x.Pairs), "pair"))
-	results.NoteGraph(c, x.Source, nil)
+	noteGraph(c, x.Source, nil)
 	if x.Messages == 0 && len(x.Pairs) == 0 {
 		c.Say("none")
 	} else {

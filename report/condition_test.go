@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/diff"
 	"github.com/coppice-hpc/coppice/report/results"
 )
@@ -23,7 +24,7 @@ func TestParseCondition(t *testing.T) {
 		{"calls==12", "root", "calls", "==", "[12,1]", ""},
 		{"idle>-1ticks", "root", "idle", ">", "[-1,1]", "ticks"},
 	} {
-		c, err := results.ParseCondition(x.text)
+		c, err := ParseCondition(x.text)
 		if err != nil {
 			t.Errorf("%q: %v", x.text, err)
 			continue
@@ -53,8 +54,8 @@ func TestBadConditions(t *testing.T) {
 		strings.Repeat("x", 1001):         "longer than 1000 bytes",
 		"lost<" + strings.Repeat("9", 41): "is not a number",
 	} {
-		_, err := results.ParseCondition(text)
-		if !errors.Is(err, results.ErrCondition) || !strings.Contains(err.Error(), want) {
+		_, err := ParseCondition(text)
+		if !errors.Is(err, conditions.ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v", text, err)
 		}
 	}
@@ -80,20 +81,20 @@ func TestJudge(t *testing.T) {
 		{"executions!=2", false, "executions of whole program is 2"},
 		{"interval:body.communication_efficiency>88%", true, ""},
 	} {
-		c, err := results.ParseCondition(x.text)
+		c, err := ParseCondition(x.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := results.Judge(r, []*results.Condition{c}, results.Rules{})
+		v, err := Judge(r, []*Condition{c}, results.Rules{})
 		if err != nil || v[0].Holds != x.holds || !strings.Contains(v[0].Text, x.says) {
 			t.Errorf("%s: %+v, %v", x.text, v, err)
 		}
 	}
-	c, err := results.ParseCondition("interval:nowhere.efficiency<1")
+	c, err := ParseCondition("interval:nowhere.efficiency<1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := results.Judge(r, []*results.Condition{c}, results.Rules{}); !errors.Is(err, results.ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
+	if _, err := Judge(r, []*Condition{c}, results.Rules{}); !errors.Is(err, results.ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
 		t.Error(err)
 	}
 }
@@ -102,11 +103,11 @@ func TestJudge(t *testing.T) {
 func TestUnknownFails(t *testing.T) {
 	t.Parallel()
 	r := (&written{nodes: []writtenNode{rootNode(items{})}}).write(t, 1)
-	c, err := results.ParseCondition("parallel_efficiency<0.1")
+	c, err := ParseCondition("parallel_efficiency<0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := results.Judge(r, []*results.Condition{c}, results.Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
+	if v, err := Judge(r, []*Condition{c}, results.Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -118,12 +119,12 @@ func FuzzCondition(f *testing.F) {
 	}
 	f.Add("interval:a.b.cpu.change<=-1ms")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := diff.ParseCondition(text); err != nil && !errors.Is(err, results.ErrCondition) {
+		if _, err := diff.ParseCondition(text); err != nil && !errors.Is(err, conditions.ErrSyntax) {
 			t.Fatal(err)
 		}
-		c, err := results.ParseCondition(text)
+		c, err := ParseCondition(text)
 		if err != nil {
-			if !errors.Is(err, results.ErrCondition) || !strings.Contains(err.Error(), "character") {
+			if !errors.Is(err, conditions.ErrSyntax) || !strings.Contains(err.Error(), "character") {
 				t.Fatal(err)
 			}
 			return
@@ -134,7 +135,7 @@ func FuzzCondition(f *testing.F) {
 		if _, err := c.Limit(1_000_000_000); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Limit(0); err != nil && !errors.Is(err, results.ErrCondition) {
+		if _, err := c.Limit(0); err != nil && !errors.Is(err, conditions.ErrSyntax) {
 			t.Fatal(err)
 		}
 	})
@@ -147,7 +148,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range results.MetricNames(results.Metrics()) {
+	for _, name := range conditions.Names(results.Metrics()) {
 		if !strings.Contains(string(b), "`"+name+"`") {
 			t.Errorf("docs/metrics.md does not explain %s", name)
 		}

@@ -5,29 +5,29 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // countersChapter has what the metrics of the trace add up to.
-func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
+func countersChapter(x *counters.Counted, b *table.Book, c *table.Chapter) {
 	if len(x.Counters) == 0 {
 		c.Say("no readings of counters: they were not recorded (coppice record --counters)")
 	}
 	c.Title = fmt.Sprintf("counters: %s", numbers.Plural(len(x.Counters), "metric"))
 	c.Table(table.Fill(&table.Table{Title: "Counters", Kind: "counter", Columns: append([]table.Column{
 		table.Words("counter", "name"), table.Words("unit", "unit"), table.Words("kind", "values"), table.Ints("readings", "readings"),
-	}, counterColumns(b.Unit)...)}, "counter", x.Counters, func(y *results.Counter) []table.Cell {
-		return append([]table.Cell{table.Named(numbers.Clean(y.Name, 48), y.Name), table.Word(numbers.Clean(y.Unit, 16)), table.Word(y.Kind), table.Number(y.Readings)}, counterCells(b.Unit, &y.CounterSum)...)
+	}, counterColumns(b.Unit)...)}, "counter", x.Counters, func(y *counters.Counter) []table.Cell {
+		return append([]table.Cell{table.Named(numbers.Clean(y.Name, 48), y.Name), table.Word(numbers.Clean(y.Unit, 16)), table.Word(y.Kind), table.Number(y.Readings)}, counterCells(b.Unit, &y.Total)...)
 	}))
 	for _, p := range []struct {
 		title, kind string
-		list        []results.CounterPart
+		list        []counters.Part
 	}{{"Counters of regions", "region", x.Regions}, {"Counters of call paths", "path", x.Paths}, {"Counters of intervals", "interval", x.Intervals}, {"Counters of processes", "process", x.Processes}} {
 		t := &table.Table{Title: p.title, Kind: p.kind, Columns: append([]table.Column{table.Words("counter", "counter"), table.Words(p.kind, "name")}, counterColumns(b.Unit)...)}
-		table.Fill(t, p.kind, p.list, func(y *results.CounterPart) []table.Cell {
-			return append([]table.Cell{table.Named(numbers.Clean(y.Counter, 48), y.Counter), table.Named(numbers.Clean(y.Name, 60), y.Name)}, counterCells(b.Unit, &y.CounterSum)...)
+		table.Fill(t, p.kind, p.list, func(y *counters.Part) []table.Cell {
+			return append([]table.Cell{table.Named(numbers.Clean(y.Counter, 48), y.Counter), table.Named(numbers.Clean(y.Name, 60), y.Name)}, counterCells(b.Unit, &y.Total)...)
 		})
 		c.Table(t)
 	}
@@ -39,10 +39,10 @@ func countersChapter(x *results.Counted, b *table.Book, c *table.Chapter) {
 }
 
 // energyTable has the counters of energy and power, without parts of the run.
-func energyTable(list []results.Counter) *table.Table {
+func energyTable(list []counters.Counter) *table.Table {
 	return table.Fill(&table.Table{Title: "Energy and power", Kind: "energy", Most: deviceRows, Whole: "coppice report RUN.xtf counters", Columns: []table.Column{
 		table.Words("energy", "name"), table.Reals("J", "joules"), table.Reals("W", "watts"), table.Reals("J s", "edp"),
-	}}, "counter", list, func(y *results.Counter) []table.Cell {
+	}}, "counter", list, func(y *counters.Counter) []table.Cell {
 		return []table.Cell{table.Named(numbers.Clean(y.Name, 60), y.Name), amount(y.Joules), amount(y.Watts), amount(y.EDP)}
 	})
 }
@@ -54,7 +54,7 @@ func counterColumns(u numbers.Units) []table.Column {
 	}
 }
 
-func counterCells(u numbers.Units, s *results.CounterSum) []table.Cell {
+func counterCells(u numbers.Units, s *counters.Total) []table.Cell {
 	cells := []table.Cell{amount(s.Sum), amount(s.Rate), {}, amount(s.PerCall), amount(s.PerCycle), amount(s.Mean), amount(s.Least), amount(s.Largest), amount(s.Joules), amount(s.Watts), amount(s.EDP), table.Time(u, s.Time)}
 	if s.Calls > 0 {
 		cells[2] = table.Number(s.Calls)

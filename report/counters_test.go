@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/scaling"
 	"github.com/coppice-hpc/coppice/trace"
@@ -36,7 +37,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 		return ref
 	}
 	w.defs.MetricMembers = []trace.MetricMember{
-		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: results.Relative | 32, ValueType: trace.TypeUint64},
+		{Ref: 1, Name: text("PAPI_TOT_CYC"), Mode: counters.Relative | 32, ValueType: trace.TypeUint64},
 		{Ref: 2, Name: text("instructions"), ValueType: trace.TypeUint64},
 		{Ref: 3, Name: text("instructions"), ValueType: trace.TypeDouble},
 	}
@@ -47,7 +48,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *results.Run {
 
 func TestCounters(t *testing.T) {
 	t.Parallel()
-	instructions, cycles, err := results.Useful(countedRun(t, 2, 1))
+	instructions, cycles, err := counters.Useful(countedRun(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

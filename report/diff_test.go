@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/diff"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -184,7 +185,7 @@ func TestDiffConditions(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "execution.more>1", ".change>1", "execution.ratio>1s", "execution.change>"} {
-		if _, err := diff.ParseCondition(text); !errors.Is(err, results.ErrCondition) {
+		if _, err := diff.ParseCondition(text); !errors.Is(err, conditions.ErrSyntax) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestDiffConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Judge([]*diff.Condition{c}); !errors.Is(err, results.ErrCondition) && !errors.Is(err, results.ErrInterval) {
+		if _, err := d.Judge([]*diff.Condition{c}); !errors.Is(err, conditions.ErrSyntax) && !errors.Is(err, results.ErrInterval) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

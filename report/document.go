@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/report/counters"
+	"github.com/coppice-hpc/coppice/report/fileio"
 	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -72,10 +74,10 @@ var sections = []section{
 		return keep(&d.Topology)(NewTopology(r, d.Summary, o))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Topology.chapter(b, c) }},
 	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.IO)(results.NewFileIO(r, o.Ranks))
+		return keep(&d.IO)(fileio.New(r, o.Ranks))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { fileChapter(d.IO, b, c, d.Summary.Ticks.Runtime) }},
 	{SectionCounters, "Counters", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.Counters)(results.NewCounted(r, o.Ranks, nil, true))
+		return keep(&d.Counters)(counters.NewCounted(r, o.Ranks, nil, true))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { countersChapter(d.Counters, b, c) }},
 	{SectionClasses, "Classes of processes", func(d *Document, r *results.Run, _ *Options) (_ []table.Lost, err error) {
 		d.Classes, err = NewClasses(r)
@@ -126,7 +128,7 @@ type Document struct {
 	Name      string             `json:"-"`
 	Summary   *results.Summary   `json:"summary"`
 	Findings  []findings.Finding `json:"findings,omitzero"` // with the summary
-	Energy    []results.Counter  `json:"energy,omitempty"`  // with the summary: counters of joules and watts
+	Energy    []counters.Counter `json:"energy,omitempty"`  // with the summary: counters of joules and watts
 	Intervals *Intervals         `json:"intervals,omitempty"`
 	Waits     *Waits             `json:"waits,omitempty"`
 	POPs      *POPs              `json:"pop,omitempty"`
@@ -135,8 +137,8 @@ type Document struct {
 	Histogram *Histogram         `json:"histogram,omitempty"`
 	Comm      *Comm              `json:"comm,omitempty"`
 	Topology  *Topology          `json:"topology,omitempty"`
-	IO        *results.FileIO    `json:"io,omitempty"`
-	Counters  *results.Counted   `json:"counters,omitempty"`
+	IO        *fileio.Totals     `json:"io,omitempty"`
+	Counters  *counters.Counted  `json:"counters,omitempty"`
 	Classes   *Classes           `json:"classes,omitempty"`
 	CCG       *Graph             `json:"ccg,omitempty"`
 	Untold    *findings.Untold   `json:"cannot_tell,omitempty"` // of the summary too
@@ -187,7 +189,7 @@ func (d *Document) readSummary(r *results.Run, o *Options) (lost []table.Lost, e
 		return nil, err
 	}
 	var more []table.Lost
-	if d.Energy, more, err = results.Energy(r); err != nil {
+	if d.Energy, more, err = counters.Energy(r); err != nil {
 		return nil, err
 	}
 	_, err = d.readUntold(r, o)
@@ -333,7 +335,7 @@ func (d *Document) ruleFlags() string {
 func (d *Document) problems(b *table.Book, c *table.Chapter) {
 	c.Title = "diagnostics"
 	u := b.Unit
-	if !results.Problems(d.Diagnostics) {
+	if !problems(d.Diagnostics) {
 		c.Say("nothing was found wrong with the input")
 	}
 	c.Table(d.problemTable(u, trace.Note))
@@ -354,4 +356,12 @@ func (d *Document) problemTable(u numbers.Units, least trace.Severity) *table.Ta
 		}
 	}
 	return t
+}
+
+// problems reports whether anything is wrong with the input, which records that nobody reads are not.
+func problems(codes []results.CodeTotal) bool {
+	return slices.ContainsFunc(codes, func(c results.CodeTotal) bool {
+		_, unread := c.Code.Unread()
+		return !unread
+	})
 }

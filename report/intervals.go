@@ -310,7 +310,7 @@ func (x *Intervals) block(b *table.Book, n *results.Interval) *table.Chapter {
 	m.line("Processors", strconv.FormatUint(n.Processors, 10), table.None())
 	m.line("Total Time", u.PlainTicks(t.Total), table.None())
 	if t.Setup > 0 {
-		m.time(results.Titled(results.ItemWord(xtf.ItemSetup)), numbers.Whole(t.Setup))
+		m.time(titled(results.ItemWord(xtf.ItemSetup)), numbers.Whole(t.Setup))
 	}
 	m.line("Productive Time", u.Plain(t.Productive)+productiveParts(t), table.Share(numbers.Part(t.Productive, t.Total)))
 	if rule := x.text.Rules.Rule(); rule == results.ProductiveNone {
@@ -326,7 +326,7 @@ func (x *Intervals) block(b *table.Book, n *results.Interval) *table.Chapter {
 	m.time("---MPI Time", t.MPILost)
 	m.time("---Idle Time", numbers.Whole(t.Idle))
 	for _, e := range t.Losses() {
-		label := "---" + results.Titled(e.Name)
+		label := "---" + titled(e.Name)
 		if e.Name == results.ItemWord(xtf.ItemMarker) {
 			label += " Time"
 		}
@@ -388,7 +388,7 @@ func (x *Intervals) details(b *table.Book, c *table.Chapter, n *results.Interval
 		c.Table(&e.Table)
 	}
 	item := func(part string, i xtf.Item, v numbers.Sum) timeLine {
-		return timeLine{part + results.Titled(results.ItemWord(i)), v}
+		return timeLine{part + titled(results.ItemWord(i)), v}
 	}
 	block("Communication", item("", xtf.ItemP2P, t.P2P), item("", xtf.ItemColl, t.CollectiveAll), item("---", xtf.ItemNxN, t.AllToAll), item("---", xtf.ItemBarrier, t.Barrier),
 		item("", xtf.ItemRMA, t.RMA), item("", xtf.ItemFileIO, t.FileIO), item("", xtf.ItemManagement, t.Management), item("", xtf.ItemStart, t.Start), item("", xtf.ItemSendRecv, t.SendRecv))
@@ -543,4 +543,15 @@ func (d *Document) screenTables(b *table.Book, c *table.Chapter) {
 		t.Notes = append(t.Notes, fmt.Sprintf("and %s more: coppice report %s intervals", numbers.Plural(n, "interval"), d.run.Path))
 	}
 	c.Table(t)
+}
+
+// titled is a word of the table of states as the layout of intervals has it.
+func titled(word string) string {
+	parts := strings.Fields(word)
+	for k, p := range parts {
+		if p != "to" && p != "and" {
+			parts[k] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/fileio"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
@@ -21,16 +21,16 @@ const (
 )
 
 // chapter has the tables, and what they show.
-func fileChapter(x *results.FileIO, b *table.Book, c *table.Chapter, runtime uint64) {
+func fileChapter(x *fileio.Totals, b *table.Book, c *table.Chapter, runtime uint64) {
 	least := runtime / 100
 	c.Title = fmt.Sprintf("file I/O: %s", numbers.Plural(len(x.Files), "file"))
 	if len(x.Interfaces) == 0 {
 		c.Say("no operations on files: the program has none, or they were not recorded (coppice record --io)")
 	}
-	c.Table(useTable(b.Unit, "Files by interface", "interface", "", x.Interfaces, func(*results.FileUse) table.Cell { return table.None() }))
-	c.Table(useTable(b.Unit, "Files", "file", "file", x.Files, func(u *results.FileUse) table.Cell { return table.Named(numbers.Clean(u.File, 48), u.File) }))
-	c.Table(useTable(b.Unit, "Files by node", "node", "node", x.Nodes, func(u *results.FileUse) table.Cell { return table.Named(numbers.Clean(u.Node, 32), u.Node) }))
-	c.Table(useTable(b.Unit, "Files by process", "process", "process", x.Processes, func(u *results.FileUse) table.Cell { return table.PlainNumber(*u.Process) }))
+	c.Table(useTable(b.Unit, "Files by interface", "interface", "", x.Interfaces, func(*fileio.Use) table.Cell { return table.None() }))
+	c.Table(useTable(b.Unit, "Files", "file", "file", x.Files, func(u *fileio.Use) table.Cell { return table.Named(numbers.Clean(u.File, 48), u.File) }))
+	c.Table(useTable(b.Unit, "Files by node", "node", "node", x.Nodes, func(u *fileio.Use) table.Cell { return table.Named(numbers.Clean(u.Node, 32), u.Node) }))
+	c.Table(useTable(b.Unit, "Files by process", "process", "process", x.Processes, func(u *fileio.Use) table.Cell { return table.PlainNumber(*u.Process) }))
 	c.Table(sizeTable(x))
 	c.Table(offsetTable(x))
 	if b.Page {
@@ -44,12 +44,12 @@ func fileChapter(x *results.FileIO, b *table.Book, c *table.Chapter, runtime uin
 }
 
 // advice is what stands out in the use of a file, of operations that take least ticks and more. C streams gather small ones in a buffer.
-func fileAdvice(u *results.FileUse, least uint64) (list []string) {
+func fileAdvice(u *fileio.Use, least uint64) (list []string) {
 	name := numbers.Clean(u.File, 48)
 	if u.Ticks() < least {
 		return nil
 	}
-	for i, s := range []*results.IOSum{&u.Read, &u.Write} {
+	for i, s := range []*fileio.Sum{&u.Read, &u.Write} {
 		if s.Time < least || strings.HasPrefix(u.Interface, "ISO C") {
 			continue
 		}
@@ -58,7 +58,7 @@ func fileAdvice(u *results.FileUse, least uint64) (list []string) {
 			list = append(list, fmt.Sprintf("%s: %s of %s %s begin before the end of the one before: sort them, or let MPI-IO's collective calls do it (reported from a fifth of %d on)", name, numbers.Count(s.Random()), numbers.Count(s.Followed), what, fileAmong))
 		}
 		if s.Placed >= fileAmong && s.Unaligned > s.Placed/smallOneOf {
-			list = append(list, fmt.Sprintf("%s: %s of %s %s begin at no multiple of %d bytes, the usual block of file systems: align them to the blocks or stripes of the file (reported from a tenth of %d on)", name, numbers.Count(s.Unaligned), numbers.Count(s.Placed), what, results.FileAlignment, fileAmong))
+			list = append(list, fmt.Sprintf("%s: %s of %s %s begin at no multiple of %d bytes, the usual block of file systems: align them to the blocks or stripes of the file (reported from a tenth of %d on)", name, numbers.Count(s.Unaligned), numbers.Count(s.Placed), what, fileio.Alignment, fileAmong))
 		}
 		if s.Again > s.Bytes/smallOneOf {
 			list = append(list, fmt.Sprintf("%s: %s of %s were read before by the same process, and not written since: keep them (reported from a tenth on)", name, numbers.Bytes(s.Again), numbers.Bytes(s.Bytes)))
@@ -78,7 +78,7 @@ func fileAdvice(u *results.FileUse, least uint64) (list []string) {
 }
 
 // table is one of uses; what names a use is its first column.
-func useTable(u numbers.Units, title, kind, key string, list []results.FileUse, what func(*results.FileUse) table.Cell) *table.Table {
+func useTable(u numbers.Units, title, kind, key string, list []fileio.Use, what func(*fileio.Use) table.Cell) *table.Table {
 	t := &table.Table{Title: title, Kind: kind}
 	if key != "" {
 		t.Columns = append(t.Columns, table.Words(key, key))
@@ -87,13 +87,13 @@ func useTable(u numbers.Units, title, kind, key string, list []results.FileUse, 
 		table.Ints("reads", "reads"), table.Ints("bytes read", "read_bytes"), table.Ints(u.Name(), "read_time"), table.Ints("per "+u.Name(), ""),
 		table.Ints("writes", "writes"), table.Ints("bytes written", "write_bytes"), table.Ints(u.Name(), "write_time"), table.Ints("per "+u.Name(), ""),
 		table.Ints("others", "others"), table.Ints(u.Name(), "other_time"), table.Ints("unended", "without_end"))
-	table.Fill(t, kind, list, func(x *results.FileUse) []table.Cell {
+	table.Fill(t, kind, list, func(x *fileio.Use) []table.Cell {
 		var cells []table.Cell
 		if key != "" {
 			cells = append(cells, what(x))
 		}
 		cells = append(cells, table.Word(x.Interface), table.Number(x.Users))
-		for _, s := range []*results.IOSum{&x.Read, &x.Write} {
+		for _, s := range []*fileio.Sum{&x.Read, &x.Write} {
 			cells = append(cells, table.Number(s.Count), table.Size(s.Bytes), table.Time(u, s.Time), rate(u, s))
 		}
 		return append(cells, table.Number(x.Other.Count), table.Time(u, x.Other.Time), table.Number(x.Read.Unended+x.Write.Unended+x.Other.Unended))
@@ -102,33 +102,33 @@ func useTable(u numbers.Units, title, kind, key string, list []results.FileUse, 
 }
 
 // rate is bytes for each unit of the time that operations took.
-func rate(u numbers.Units, s *results.IOSum) table.Cell {
+func rate(u numbers.Units, s *fileio.Sum) table.Cell {
 	if s.Time == 0 {
 		return table.None()
 	}
 	return table.Size(uint64(float64(s.Bytes) / float64(s.Time) * float64(max(u.Resolution, 1))))
 }
 
-func sizeTable(x *results.FileIO) *table.Table {
+func sizeTable(x *fileio.Totals) *table.Table {
 	t := &table.Table{Title: "Sizes that are asked for", Kind: "size", Columns: []table.Column{table.Words("interface", "interface"), table.Ints("from", "from"), table.Ints("reads", "reads"), table.Ints("writes", "writes")}}
-	table.Fill(t, "size", x.Sizes, func(s *results.IOSizes) []table.Cell {
+	table.Fill(t, "size", x.Sizes, func(s *fileio.Sizes) []table.Cell {
 		return []table.Cell{table.Word(s.Interface), table.Size(s.From), table.Number(s.Reads), table.Number(s.Writes)}
 	})
 	return t
 }
 
 // offsetTable has where in files operations lie, of all interfaces and files with known offsets.
-func offsetTable(x *results.FileIO) *table.Table {
+func offsetTable(x *fileio.Totals) *table.Table {
 	type line struct {
-		u    *results.FileUse
-		s    *results.IOSum
+		u    *fileio.Use
+		s    *fileio.Sum
 		kind string
 	}
 	var list []line
-	for _, uses := range [][]results.FileUse{x.Interfaces, x.Files} {
+	for _, uses := range [][]fileio.Use{x.Interfaces, x.Files} {
 		for i := range uses {
 			u := &uses[i]
-			for k, s := range []*results.IOSum{&u.Read, &u.Write} {
+			for k, s := range []*fileio.Sum{&u.Read, &u.Write} {
 				if s.Placed > 0 {
 					list = append(list, line{u, s, [...]string{"reads", "writes"}[k]})
 				}
@@ -154,7 +154,7 @@ func offsetTable(x *results.FileIO) *table.Table {
 const heatFiles = 24
 
 // fileTimes draws when files are in use.
-func fileTimes(x *results.FileIO, u numbers.Units) *table.Figure {
+func fileTimes(x *fileio.Totals, u numbers.Units) *table.Figure {
 	n := min(len(x.Files), heatFiles)
 	var sums []uint64
 	for i := range n {
@@ -168,7 +168,7 @@ func fileTimes(x *results.FileIO, u numbers.Units) *table.Figure {
 	var w table.Drawing
 	w.Open(left+width+20, top+n*row+30, "figure", "Files over time", "A row for each file and a column for each part of the run; darker cells are longer in operations, on a logarithmic scale.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, n*row)
-	w.Mosaic(left, top, width, n*row, steps.rows(sums, results.FileBins), matrixClasses)
+	w.Mosaic(left, top, width, n*row, steps.rows(sums, fileio.Bins), matrixClasses)
 	for i := range n {
 		name := x.Files[i].File
 		if k := strings.LastIndexByte(name, '/'); k >= 0 {
@@ -178,7 +178,7 @@ func fileTimes(x *results.FileIO, u numbers.Units) *table.Figure {
 		w.Label(left-6, top+i*row+row*2/3, "end", numbers.Clean(name, 26)+", "+by, 34)
 	}
 	w.Label(left+width/2, top+n*row+20, "middle", "time of the run", 30)
-	f := &table.Figure{Picture: w.HTML(), Caption: fmt.Sprintf("%s that are longest in operations, in %d parts of the run.", numbers.Plural(n, "file"), results.FileBins)}
+	f := &table.Figure{Picture: w.HTML(), Caption: fmt.Sprintf("%s that are longest in operations, in %d parts of the run.", numbers.Plural(n, "file"), fileio.Bins)}
 	f.Legend = steps.legend(func(v uint64) string { return u.Span(v) })
 	return f
 }

@@ -84,11 +84,11 @@ func TestHybrid(t *testing.T) {
 	if p := &s.POP; p.Parallel != numbers.NewRatio(1, 2) || p.Process != numbers.NewRatio(1, 1) {
 		t.Errorf("parallel %v, process %v", p.Parallel, p.Process)
 	}
-	c, err := results.ParseCondition("parallel_efficiency<0.6")
+	c, err := ParseCondition("parallel_efficiency<0.6")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := results.Judge(r, []*results.Condition{c}, results.Rules{})
+	v, err := Judge(r, []*Condition{c}, results.Rules{})
 	if err != nil || !v[0].Holds {
 		t.Errorf("%v: %+v", err, v)
 	}

@@ -23,7 +23,7 @@ func profileChapter(p *results.Profile, d *Document, b *table.Book, c *table.Cha
 		of += " (ranks " + p.Ranks + ")"
 	}
 	c.Title = fmt.Sprintf("profile of %s, %s %s", of, u.Ticks(p.Time), u.Name())
-	results.NoteGraph(c, p.Source, p.Bound)
+	noteGraph(c, p.Source, p.Bound)
 	var sum results.Sampling
 	for i := range p.Regions {
 		sum.Add(p.Regions[i].Samples, p.Regions[i].Estimated)
@@ -167,7 +167,7 @@ func (p *Paths) largest(n int) []int {
 func (p *Paths) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	u := b.Unit
 	c.Title = fmt.Sprintf("call paths, %s %s in %s", u.Ticks(p.Time), u.Name(), numbers.Plural(max(len(p.Paths)-1, 0), "path"))
-	results.NoteGraph(c, results.SourceGraph, p.Bound)
+	noteGraph(c, results.SourceGraph, p.Bound)
 	var sum results.Sampling
 	for i := range p.Paths {
 		sum.Add(p.Paths[i].Samples, p.Paths[i].Estimated)
@@ -333,3 +333,14 @@ func (h *Histogram) chapter(b *table.Book, c *table.Chapter) {
 
 // barCells is the length of the longest bar of a histogram.
 const barCells = 40
+
+// noteGraph says that numbers come from the graph, and how exact they are.
+func noteGraph(c *table.Chapter, s results.Source, b *results.Bound) {
+	switch {
+	case s != results.SourceGraph:
+	case b == nil:
+		c.Say("from the call graph, exact")
+	default:
+		c.Say("from the call graph: %s", b.Text)
+	}
+}

@@ -89,7 +89,7 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	if b.Page {
 		return
 	}
-	d.Untold.Chapter(c, results.UntoldLines, "coppice report "+d.run.Path+" untold")
+	d.Untold.Chapter(c, untoldLines, "coppice report "+d.run.Path+" untold")
 	c.Line(table.GapLine, "")
 	d.found(c)
 	c.Say("next: coppice report %s %s", d.run.Path, d.next())
@@ -261,3 +261,6 @@ func (d *Document) traffic(c *table.Chapter) {
 		c.Say("kept         the call graph alone (--events none): messages and collectives were not matched, so who waits for whom and clock violations are not known")
 	}
 }
+
+// untoldLines is how many lines the summary has of what a trace cannot tell.
+const untoldLines = 6

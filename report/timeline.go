@@ -409,12 +409,12 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 	bottom := top + upper + gap + lower
 	w.Open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
-	w.Stack(left, top, width, upper, shares, results.ShareColours[:])
+	w.Stack(left, top, width, upper, shares, shareColours[:])
 	w.Label(left-8, top+12, "end", "100 %", 10)
 	w.Label(left-8, top+upper, "end", "0", 10)
 	if rows != nil {
 		w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
-		w.Mosaic(left, top+upper+gap, width, lower, cells, results.ShareColours[:])
+		w.Mosaic(left, top+upper+gap, width, lower, cells, shareColours[:])
 		every := (len(rows) + 15) / 16
 		for i := range rows {
 			y := top + upper + gap + (2*i+1)*lower/(2*len(rows)) + 4
@@ -430,7 +430,7 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 	var legend []table.LegendKey
 	for k, word := range words {
 		if used[k] {
-			legend = append(legend, table.LegendKey{Class: results.ShareColours[k], Text: word})
+			legend = append(legend, table.LegendKey{Class: shareColours[k], Text: word})
 		}
 	}
 	return w.HTML(), legend
@@ -559,7 +559,7 @@ const partCPU = 0
 
 // rankPartName is what a part is called; after a colon comes what that is.
 func rankPartName(k int) string {
-	name := cmp.Or(results.WordsOf(rankParts[k].items), "idle: began late or ended early")
+	name := cmp.Or(wordsOf(rankParts[k].items), "idle: began late or ended early")
 	if rankParts[k].waiting {
 		name += ", waiting"
 	}
@@ -730,4 +730,19 @@ func groupOf(i, n, most int) int {
 		return i
 	}
 	return int(numbers.MulDiv(uint64(i), uint64(most), uint64(n)))
+}
+
+// wordsOf are the words of several components.
+func wordsOf(items []xtf.Item) string {
+	var list []string
+	for _, i := range items {
+		list = append(list, results.ItemWord(i))
+	}
+	return strings.Join(list, ", ")
+}
+
+// shareColours are the colours of classes of time in tiles.
+var shareColours = [xtf.NumShares]string{
+	xtf.ShareOwn: "k-cpu", xtf.ShareP2P: "k-p2p", xtf.ShareColl: "k-coll", xtf.ShareBarrier: "k-barrier",
+	xtf.ShareRMA: "k-rma", xtf.ShareOther: "k-mgmt", xtf.ShareIO: "k-io", xtf.ShareStart: "k-start",
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -132,7 +133,7 @@ func (x *Topology) read(r *results.Run, o *Options) ([]table.Lost, error) {
 	if err != nil || len(o.Counters) == 0 {
 		return lost, err
 	}
-	counted, more, err := results.NewCounted(r, results.Ranks{}, func(name, _ string) bool { return slices.Contains(o.Counters, name) }, true)
+	counted, more, err := counters.NewCounted(r, results.Ranks{}, func(name, _ string) bool { return slices.Contains(o.Counters, name) }, true)
 	if err != nil {
 		return lost, err
 	}

@@ -67,7 +67,7 @@ type Waits struct {
 	Intervals  []WaitNode            `json:"intervals"`               // depth-first
 	Paths      []WaitPath            `json:"paths"`                   // by falling time
 	Processes  []WaitProcess         `json:"processes"`               // by rank
-	Kernels    []results.KernelWait  `json:"kernels,omitempty"`       // that hosts wait for
+	Kernels    []KernelWait          `json:"kernels,omitempty"`       // that hosts wait for
 	Threads    []findings.ThreadWait `json:"threads,omitempty"`       // that wait for other threads, longest first; nil for a span of time
 	Causes     []results.Cause       `json:"causes"`                  // by falling cost; nil for a span of time
 	Critical   *results.Critical     `json:"critical_path"`
@@ -162,7 +162,7 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 	}
 	x.Others = otherThreads(&c, x.Total)
 	x.Paths, x.Causes = waitPaths(&c, x.Patterns), c.CauseLines(ranks.All() && span == nil)
-	kernels, missing, err := c.KernelWaits()
+	kernels, missing, err := kernelWaits(&c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,7 +257,7 @@ func (x *Waits) chapter(b *table.Book, c *table.Chapter, r *results.Run) {
 	c.Table(threads)
 	c.Table(table.Fill(&table.Table{Title: "Kernels that hosts wait for", Columns: []table.Column{
 		table.Words("waited for", ""), table.Words("in", ""), table.Ints("waits", ""), table.Ints(u.Name(), ""), table.Ints(table.Of(u, "queued"), ""), table.Ints(table.Of(u, "launched late"), ""), table.Ints("longest", ""), table.Ranks("rank", ""),
-	}, Notes: []string{"queued: it was launched after another one of its stream; launched late: another thread launched it after the wait began"}}, "kernel", x.Kernels, func(k *results.KernelWait) []table.Cell {
+	}, Notes: []string{"queued: it was launched after another one of its stream; launched late: another thread launched it after the wait began"}}, "kernel", x.Kernels, func(k *KernelWait) []table.Cell {
 		return []table.Cell{
 			table.Named(numbers.Clean(k.Kernel, 60), k.Kernel), table.Named(numbers.Clean(k.Call, 40), k.Call), table.Number(k.Count), table.Ticks(u, k.Ticks), table.Ticks(u, k.Queued), table.Ticks(u, k.Late), table.Time(u, k.Worst), table.AtRank(k.Rank),
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // Plan is jobs in the order in which they run.
@@ -23,7 +23,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := results.WriteFacts(w, j.Verb+" "+numbers.Clean(j.Input, 200), p.rows(j)); err != nil {
+		if err := table.WriteFacts(w, j.Verb+" "+numbers.Clean(j.Input, 200), p.rows(j)); err != nil {
 			return err
 		}
 	}

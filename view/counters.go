@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -28,7 +28,7 @@ func getCounter(ctx context.Context, p *params) (any, error) {
 		return nil, p.err
 	}
 	var err error
-	r := &readings{metric: int(metric), begin: begin, end: max(end, after(begin)), of: results.NewCounters(p.run.Defs)}
+	r := &readings{metric: int(metric), begin: begin, end: max(end, after(begin)), of: counters.NewMembers(p.run.Defs)}
 	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
 	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
 	r.count = make([]uint64, bins)
@@ -43,7 +43,7 @@ type readings struct {
 	a          *xtf.Array
 	metric     int
 	begin, end uint64
-	of         *results.Counters
+	of         *counters.Members
 	count      []uint64
 	to         CounterBins
 }
@@ -98,7 +98,7 @@ func (r *readings) value(row []byte) (float64, bool) {
 	if i, ok := r.of.Of(&m); !ok || i != r.metric {
 		return 0, false
 	}
-	v, _ := results.CounterValue(&m)
+	v, _ := counters.Value(&m)
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 

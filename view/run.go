@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -69,7 +70,7 @@ func openRun(r *results.Run) (*run, error) {
 	*m = RunMeta{
 		Name: r.Name, PredictedFrom: r.PredictedFrom(), ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
 		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(), Recorders: results.CountLocations(d).Metric,
-		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: counters(d), Files: len(d.IoHandles) > 0,
+		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: countersOf(d), Files: len(d.IoHandles) > 0,
 	}
 	m.Topologies, x.places = topologies(d)
 	if b.Partial {
@@ -267,12 +268,18 @@ func stateClass(s trace.State) int {
 	return xtf.States[s].Share
 }
 
-// itemClass is the class whose colour a component has.
+// itemClass is the class whose colour a component has. What is a loss outside of MPI and files has that of calls that only start: no
+// component that is drawn next to it is that.
 func itemClass(i xtf.Item) int {
 	if states := xtf.StatesOf(i); len(states) > 0 && stateClass(states[0]) >= xtf.NumShares {
 		return stateClass(states[0])
 	}
-	return results.ItemShare(i)
+	for _, s := range xtf.StatesOf(i) {
+		if share := xtf.States[s].Share; i == xtf.ItemCPU || share != xtf.ShareOwn {
+			return share
+		}
+	}
+	return xtf.ShareStart
 }
 
 // getMeta answers api/meta.
@@ -343,7 +350,7 @@ func (x *run) firstCounter(p trace.P) (int, error) {
 		if row, err = a.Row(0, nil); err == nil {
 			var m xtf.Metric
 			m.Load(row)
-			if i, ok := results.NewCounters(x.Defs).Of(&m); ok {
+			if i, ok := counters.NewMembers(x.Defs).Of(&m); ok {
 				found = i
 			}
 		}
@@ -401,13 +408,13 @@ func topologies(d *trace.Definitions) ([]Topology, []map[uint32][]uint32) {
 	return list, places
 }
 
-func counters(d *trace.Definitions) []Counter {
+func countersOf(d *trace.Definitions) []Counter {
 	list := []Counter{}
 	for i := range d.MetricMembers {
 		m := &d.MetricMembers[i]
 		list = append(list, Counter{
 			ID: i, Name: d.Text(m.Name), Unit: strings.TrimSpace(d.Text(m.Unit)), Description: d.Text(m.Description),
-			Cumulative: results.CounterMode(m) == results.Accumulated, Signed: m.ValueType == trace.TypeInt64, Float: m.ValueType == trace.TypeDouble,
+			Cumulative: counters.Mode(m) == counters.Accumulated, Signed: m.ValueType == trace.TypeInt64, Float: m.ValueType == trace.TypeDouble,
 		})
 	}
 	return list

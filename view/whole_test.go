@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -146,7 +147,7 @@ func TestCounter(t *testing.T) {
 		end = max(end, begin+1)
 		metric, p, bins := i%len(x.meta.Counters), trace.P(rng.IntN(x.meta.Locations)), 1+rng.IntN(40)
 		v := answer[CounterBins](t, s, fmt.Sprintf("counter?metric=%d&loc=%d&t=%d..%d&bins=%d", metric, p, begin, end, bins))
-		of := results.NewCounters(x.Defs)
+		of := counters.NewMembers(x.Defs)
 		counts, sums, seen := make([]int, bins), make([]float64, bins), 0
 		var before *float64
 		for _, m := range rowsOf(t, x, p, xtf.TypeMetric, func(b []byte) (m xtf.Metric) { m.Load(b); return m }) {

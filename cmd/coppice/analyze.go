@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
@@ -96,7 +97,7 @@ func (o *resultFlags) complete(f *pflag.FlagSet) error {
 type analyzeFlags struct {
 	resultFlags
 	pages, events string
-	failIf        conditions[results.Condition]
+	failIf        failIf[report.Condition]
 	rules         ruleFlags // of the numbers that conditions compare
 }
 
@@ -134,7 +135,7 @@ func (o *analyzeFlags) define(f *pflag.FlagSet) {
 	f.StringToStringVar(&o.Hints, "hint", nil, "MPI-IO hint NAME=VALUE")
 	o.run.defineVerbose(f, "stage times, memory and traffic")
 	o.resultFlags.define(f, "RUN.xtf")
-	o.failIf.define(f, results.ParseCondition, " of the result, as report --fail-if has it")
+	o.failIf.define(f, report.ParseCondition, " of the result, as report --fail-if has it")
 	o.rules.define(f)
 }
 
@@ -261,7 +262,7 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 	for _, t := range r.Seconds {
 		s.say("rank 0 %-8s %8.3f s", t.Stage, t.Elapsed.Seconds())
 	}
-	s.say("rank 0 segments: peak %s in memory, %s in files", results.Binary(r.Store.Peak), results.Binary(r.Store.Spilled))
+	s.say("rank 0 segments: peak %s in memory, %s in files", numbers.Binary(r.Store.Peak), numbers.Binary(r.Store.Spilled))
 	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
 		r.Traffic.Messages.Load(), numbers.Bytes(uint64(r.Traffic.Bytes.Load())), r.Traffic.Collectives.Load(), numbers.Bytes(uint64(r.Traffic.CollectiveBytes.Load())))
 	if m := &r.Matched; !job.GraphOnly {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/counters"
 )
 
 // countedProgram has a strict class with instructions and cycles on process 0, whose call inner takes no time, a power that holds until it
@@ -66,9 +66,9 @@ processes 2
 `
 
 // countersOf is section counters of a run.
-func countersOf(t *testing.T, run string, flags ...string) *results.Counted {
+func countersOf(t *testing.T, run string, flags ...string) *counters.Counted {
 	t.Helper()
-	return jsonOf[struct{ Counters *results.Counted }](t, append([]string{"report", run, "counters"}, flags...)...).Counters
+	return jsonOf[struct{ Counters *counters.Counted }](t, append([]string{"report", run, "counters"}, flags...)...).Counters
 }
 
 // TestCountersByHand compares section counters with numbers worked out by hand.
@@ -80,9 +80,9 @@ func TestCountersByHand(t *testing.T) {
 	x := countersOf(t, run)
 	const outside = "(outside recorded calls)"
 	type key struct{ counter, name string }
-	got := map[key]results.CounterSum{}
+	got := map[key]counters.Total{}
 	for _, p := range x.Regions {
-		got[key{p.Counter, p.Name}] = p.CounterSum
+		got[key{p.Counter, p.Name}] = p.Total
 	}
 	for k, want := range map[key][3]float64{ // sum or mean, ticks, calls
 		{"PAPI_TOT_INS", "MPI_Init"}: {50, 10, 1}, {"PAPI_TOT_INS", "work"}: {205, 20, 1}, {"PAPI_TOT_INS", "inner"}: {7, 0, 1},
@@ -104,7 +104,7 @@ func TestCountersByHand(t *testing.T) {
 	if ipc := got[key{"PAPI_TOT_INS", "work"}].PerCycle; ipc.Value != 0.5 {
 		t.Errorf("IPC of work is %v", ipc)
 	}
-	totals := map[string]results.Counter{}
+	totals := map[string]counters.Counter{}
 	for _, c := range x.Counters {
 		totals[c.Name] = c
 	}
@@ -212,7 +212,7 @@ func TestEnergyOfDevice(t *testing.T) {
 	if want := float64(155208806863765-155206569483400) * 1e-6; joules["A2rocm_smi:::energy_count:device=0"] != want {
 		t.Errorf("%v J, want %v", joules["A2rocm_smi:::energy_count:device=0"], want)
 	}
-	energy := jsonOf[struct{ Energy []results.Counter }](t, "report", run).Energy
+	energy := jsonOf[struct{ Energy []counters.Counter }](t, "report", run).Energy
 	for _, c := range energy {
 		if c.Joules.Value != joules[c.Name] || c.Joules.Value == 0 {
 			t.Errorf("%s: %v J in the summary, %v in section counters", c.Name, c.Joules, joules[c.Name])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/diff"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -19,7 +20,7 @@ type diffFlags struct {
 	print                  output
 	rules                  ruleFlags // of intervals
 	threshold, maxSlowdown string
-	failIf                 conditions[diff.Condition]
+	failIf                 failIf[diff.Condition]
 	options                diff.Options
 }
 
@@ -100,7 +101,7 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 // judge tells what got worse, and which conditions hold.
 func (x *diffFlags) judge(d *diff.Diff, s streams) error {
 	verdicts, err := d.Judge(x.failIf.list)
-	if errors.Is(err, results.ErrInterval) || errors.Is(err, results.ErrCondition) {
+	if errors.Is(err, results.ErrInterval) || errors.Is(err, conditions.ErrSyntax) {
 		return usage("--fail-if: %w", err)
 	}
 	if err != nil {

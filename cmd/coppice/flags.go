@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/conditions"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/pflag"
 )
@@ -64,10 +67,10 @@ func atLeast(f *pflag.FlagSet, least int, to *int, name, letter string, usual in
 	}}, name, letter, use)
 }
 
-// conditions are the value of --fail-if, each read when it is given.
-type conditions[T any] struct{ list []*T }
+// failIf is the value of --fail-if, each read when it is given.
+type failIf[T any] struct{ list []*T }
 
-func (c *conditions[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
+func (c *failIf[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
 	f.Var(value{"CONDITION", func() string { return "" }, func(text string) error {
 		x, err := read(text)
 		c.list = append(c.list, x)
@@ -76,7 +79,7 @@ func (c *conditions[T]) define(f *pflag.FlagSet, read func(text string) (*T, err
 }
 
 // told prints the conditions that hold; the status says whether there are any.
-func told(verdicts []results.Verdict, of string, s streams) (failed error) {
+func told(verdicts []conditions.Verdict, of string, s streams) (failed error) {
 	for _, v := range verdicts {
 		if v.Holds {
 			s.say("%s%s", of, v.Text)
@@ -87,8 +90,8 @@ func told(verdicts []results.Verdict, of string, s streams) (failed error) {
 }
 
 // judge tells which conditions hold of a run.
-func judge(run *results.Run, list []*results.Condition, rules results.Rules, s streams) error {
-	verdicts, err := results.Judge(run, list, rules)
+func judge(run *results.Run, list []*report.Condition, rules results.Rules, s streams) error {
+	verdicts, err := report.Judge(run, list, rules)
 	if results.Partial(err) {
 		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("--fail-if is not decided: %w", &fileError{run.Path, err}))
 	}
@@ -127,7 +130,7 @@ func (s *size) String() string {
 	if *s <= 0 {
 		return ""
 	}
-	return results.Binary(int64(*s))
+	return numbers.Binary(int64(*s))
 }
 
 // Type names the value in help texts.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,7 +27,7 @@ func topicText(name string) string {
 		return ""
 	}
 	if name == "conditions" {
-		return string(text) + wrapped(results.MetricNames(results.Metrics()), 100) + "\n"
+		return string(text) + wrapped(conditions.Names(results.Metrics()), 100) + "\n"
 	}
 	return string(text)
 }

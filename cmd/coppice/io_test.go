@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/fileio"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -55,36 +55,36 @@ func TestFileIO(t *testing.T) {
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), ioProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q", "-j", "2")
 	zero, one := uint32(0), uint32(1)
-	read0, read1 := results.IOSum{Count: 2, Bytes: 2_000_050, Time: 40, Small: 1}, results.IOSum{Count: 1, Bytes: 100, Time: 5, Small: 1}
-	read := results.IOSum{Count: 3, Bytes: 2_000_150, Time: 45, Small: 2}
-	unended, cancelled, flush := results.IOSum{Count: 1, Small: 1, Unended: 1}, results.IOSum{Count: 1, Small: 1, Time: 1}, results.IOSum{Count: 1, Time: 2}
-	a := results.FileUse{Interface: "POSIX I/O", Users: 2, TopBytes: 2_000_050, Read: read, Write: unended}
-	b := results.FileUse{Interface: "not known", Users: 1, Top: 1, Write: cancelled, Other: flush}
-	with := func(u results.FileUse, file string, p *uint32) results.FileUse {
+	read0, read1 := fileio.Sum{Count: 2, Bytes: 2_000_050, Time: 40, Small: 1}, fileio.Sum{Count: 1, Bytes: 100, Time: 5, Small: 1}
+	read := fileio.Sum{Count: 3, Bytes: 2_000_150, Time: 45, Small: 2}
+	unended, cancelled, flush := fileio.Sum{Count: 1, Small: 1, Unended: 1}, fileio.Sum{Count: 1, Small: 1, Time: 1}, fileio.Sum{Count: 1, Time: 2}
+	a := fileio.Use{Interface: "POSIX I/O", Users: 2, TopBytes: 2_000_050, Read: read, Write: unended}
+	b := fileio.Use{Interface: "not known", Users: 1, Top: 1, Write: cancelled, Other: flush}
+	with := func(u fileio.Use, file string, p *uint32) fileio.Use {
 		u.File, u.Process = file, p
 		return u
 	}
-	want := results.FileIO{
-		Interfaces: []results.FileUse{a, b},
-		Files:      []results.FileUse{with(a, "/data/a", nil), with(b, "b", nil)},
-		Nodes:      []results.FileUse{},
-		Processes: []results.FileUse{
+	want := fileio.Totals{
+		Interfaces: []fileio.Use{a, b},
+		Files:      []fileio.Use{with(a, "/data/a", nil), with(b, "b", nil)},
+		Nodes:      []fileio.Use{},
+		Processes: []fileio.Use{
 			{Interface: "POSIX I/O", Process: &zero, Users: 1, TopBytes: 2_000_050, Read: read0, Write: unended},
 			{Interface: "POSIX I/O", Process: &one, Users: 1, Top: 1, TopBytes: 100, Read: read1},
 			with(b, "", &one),
 		},
-		Sizes: []results.IOSizes{
+		Sizes: []fileio.Sizes{
 			{Interface: "POSIX I/O", From: 0, Writes: 1},
 			{Interface: "POSIX I/O", From: 100, Reads: 2},
 			{Interface: "POSIX I/O", From: 1e6, Reads: 1},
 			{Interface: "not known", From: 0, Writes: 1},
 		},
 	}
-	got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(results.FileUse{}, results.IOSum{})); diff != "" {
+	got := jsonOf[struct{ IO fileio.Totals }](t, "report", run, "io").IO
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(fileio.Use{}, fileio.Sum{})); diff != "" {
 		t.Error(diff)
 	}
-	if got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io", "--ranks", "1").IO; len(got.Files) != 2 || got.Files[0].Read != read1 {
+	if got := jsonOf[struct{ IO fileio.Totals }](t, "report", run, "io", "--ranks", "1").IO; len(got.Files) != 2 || got.Files[0].Read != read1 {
 		t.Errorf("of rank 1: %+v", got.Files)
 	}
 	for _, form := range []string{"text", "md", "html", "csv"} {
@@ -120,8 +120,8 @@ func TestFileIOBeyond(t *testing.T) {
 	if code != jobs.ExitPartial || !strings.Contains(errs, "too large to add up") {
 		t.Errorf("status %d: %s", code, errs)
 	}
-	got := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
-	if len(got.Interfaces) == 0 || got.Interfaces[0].Read != (results.IOSum{Count: 4, Bytes: 2_000_150, Time: 47, Small: 3}) {
+	got := jsonOf[struct{ IO fileio.Totals }](t, "report", run, "io").IO
+	if len(got.Interfaces) == 0 || got.Interfaces[0].Read != (fileio.Sum{Count: 4, Bytes: 2_000_150, Time: 47, Small: 3}) {
 		t.Errorf("%+v", got.Interfaces)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -82,7 +82,7 @@ func conclude(err error, s streams) int {
 	if !strings.HasSuffix(text, "?") {
 		text = strings.TrimSuffix(text, ".") + "."
 	}
-	if unknown := (*results.Unknown)(nil); errors.As(err, &unknown) {
+	if unknown := (*conditions.Unknown)(nil); errors.As(err, &unknown) {
 		text += similar(unknown.Name, unknown.Among)
 	}
 	s.say("%s%s%s", verb, text, advice(err))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/fileio"
 )
 
 // placedProgram reads a file at 0, 4096, 8192 (in a row), 20480 (beyond), 4000 (back, at no block, 192 bytes of it read before), then from the
@@ -67,12 +67,12 @@ func TestOffsets(t *testing.T) {
 	dir := t.TempDir()
 	archive, run := archiveOf(t, filepath.Join(dir, "archive"), placedProgram), filepath.Join(dir, "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q")
-	x := jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO
+	x := jsonOf[struct{ IO fileio.Totals }](t, "report", run, "io").IO
 	if len(x.Files) != 2 {
 		t.Fatalf("%+v", x.Files)
 	}
 	posix := x.Files[0]
-	want := results.IOSum{Count: 8, Bytes: 3*4096 + 100 + 192 + 10 + 100 + 100, Time: 8, Small: 8, Placed: 7, Followed: 6, Sequential: 4, Consecutive: 2, Unaligned: 2, Again: 192 + 10}
+	want := fileio.Sum{Count: 8, Bytes: 3*4096 + 100 + 192 + 10 + 100 + 100, Time: 8, Small: 8, Placed: 7, Followed: 6, Sequential: 4, Consecutive: 2, Unaligned: 2, Again: 192 + 10}
 	if posix.Interface != "POSIX I/O" || posix.Read != want {
 		t.Errorf("%+v, want %+v", posix.Read, want)
 	}
@@ -112,7 +112,7 @@ func TestOperationsOfHandles(t *testing.T) {
 `), filepath.Join(t.TempDir(), "run.xtf")
 	must(t, "analyze", archive, "-o", run, "-q")
 	got := map[string][3]uint64{}
-	for _, x := range jsonOf[struct{ IO results.FileIO }](t, "report", run, "io").IO.Files {
+	for _, x := range jsonOf[struct{ IO fileio.Totals }](t, "report", run, "io").IO.Files {
 		got[x.Interface] = [3]uint64{x.Read.Bytes, x.Read.Time, x.Read.Placed}
 	}
 	if want := map[string][3]uint64{"MPI-IO": {800, 60, 0}, "POSIX I/O": {800, 40, 2}}; !maps.Equal(got, want) {

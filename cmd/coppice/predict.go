@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/record"
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -36,7 +37,7 @@ type predictFlags struct {
 	sweep             []string
 	plot              string
 	print             output
-	failIf            conditions[predicted.Condition]
+	failIf            failIf[predicted.Condition]
 	run               string // folder of --run
 	execute           bool
 	compiler          string
@@ -87,7 +88,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &o.print.format, "format", "text", "of the report on standard output: text, json or csv", o.print.choices()...)
 	o.print.defineColor(f)
 	o.print.defineLimit(f, longTables)
-	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(results.MetricNames(predicted.Metrics()), ", "))
+	o.failIf.define(f, predicted.ParseCondition, ": METRIC<NUMBER, of "+strings.Join(conditions.Names(predicted.Metrics()), ", "))
 	f.BoolVar(&o.execute, "run", false, "record and replay the representatives here, with the command after --, and predict with their vectors")
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
 	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay this many copies of each process at once (default: processes of a node of the platform, at most the processors here)")

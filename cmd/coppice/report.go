@@ -11,6 +11,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/slurm"
@@ -29,7 +30,7 @@ type choice struct {
 	strict                    bool
 	ordered                   []string
 	rules                     ruleFlags
-	failIf                    conditions[results.Condition]
+	failIf                    failIf[report.Condition]
 }
 
 // ruleFlags are the flags of what the numbers of intervals depend on.
@@ -151,7 +152,7 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
 	oneOf(f, &x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself", "calls", "gaps")
 	defineSource(f, &x.source, "profile and comm")
-	x.failIf.define(f, results.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
+	x.failIf.define(f, report.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
 }
 
 func (x *choice) has(list ...report.Section) bool {
@@ -202,7 +203,7 @@ func (x *choice) options(run *results.Run) (report.Options, error) {
 		}
 		item, ok := results.ParseItem(name)
 		if !ok {
-			return o, usage("--ordered %s: no component; docs/metrics.md lists them.%s", name, similar(name, results.MetricNames(results.Metrics())))
+			return o, usage("--ordered %s: no component; docs/metrics.md lists them.%s", name, similar(name, conditions.Names(results.Metrics())))
 		}
 		o.Intervals.Ordered = append(o.Intervals.Ordered, item)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/view"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -53,7 +54,7 @@ type serveFlags struct {
 func (o *serveFlags) serve(operands []string, s streams) error {
 	o.mem = cmp.Or(o.mem, serveMemory)
 	if o.mem < leastServe {
-		return usage("--mem %s: a server needs %s", o.mem.String(), results.Binary(leastServe))
+		return usage("--mem %s: a server needs %s", o.mem.String(), numbers.Binary(leastServe))
 	}
 	var runs []*results.Run
 	for _, path := range operands {

@@ -70,25 +70,25 @@ func Recognise(path string) (Kind, []byte, error) {
 
 // Measured is what is in a trace, and what its analysis needs.
 type Measured struct {
-	Kind         string                   `json:"kind"`
-	Format       string                   `json:"format"`
-	Creator      string                   `json:"creator"`
-	Machine      string                   `json:"machine"`
-	Description  string                   `json:"description"`
-	BigEndian    bool                     `json:"big_endian"`
-	Locations    results.LocationTypes    `json:"locations"`
-	Definitions  results.DefinitionCounts `json:"definitions"`
-	DefBytes     int                      `json:"definition_bytes"`  // in memory, encoded
-	Bytes        uint64                   `json:"bytes"`             // of events
-	Announced    uint64                   `json:"announced_events"`  // by the definitions
-	Records      *recordCounts            `json:"records,omitempty"` // of a Paraver trace
-	Missing      int                      `json:"locations_without_data"`
-	Largest      uint64                   `json:"largest_location"`
-	LargestBytes uint64                   `json:"largest_location_bytes"`
-	LeastMemory  int64                    `json:"least_memory_per_rank"`
-	GraphMemory  int64                    `json:"least_memory_per_rank_events_none"`
-	Ranks        int                      `json:"useful_ranks"`
-	Disk         uint64                   `json:"disk"`
+	Kind         string                `json:"kind"`
+	Format       string                `json:"format"`
+	Creator      string                `json:"creator"`
+	Machine      string                `json:"machine"`
+	Description  string                `json:"description"`
+	BigEndian    bool                  `json:"big_endian"`
+	Locations    results.LocationTypes `json:"locations"`
+	Definitions  definitionCounts      `json:"definitions"`
+	DefBytes     int                   `json:"definition_bytes"`  // in memory, encoded
+	Bytes        uint64                `json:"bytes"`             // of events
+	Announced    uint64                `json:"announced_events"`  // by the definitions
+	Records      *recordCounts         `json:"records,omitempty"` // of a Paraver trace
+	Missing      int                   `json:"locations_without_data"`
+	Largest      uint64                `json:"largest_location"`
+	LargestBytes uint64                `json:"largest_location_bytes"`
+	LeastMemory  int64                 `json:"least_memory_per_rank"`
+	GraphMemory  int64                 `json:"least_memory_per_rank_events_none"`
+	Ranks        int                   `json:"useful_ranks"`
+	Disk         uint64                `json:"disk"`
 }
 
 // recordCounts are the lines of a Paraver trace.
@@ -124,7 +124,7 @@ func Trace(path string) (*results.Answer, error) {
 // Measure measures a trace.
 func Measure(src trace.Source) (*Measured, error) {
 	d := src.Definitions()
-	x := &Measured{Kind: "trace", Format: src.Format(), Locations: results.CountLocations(d), Definitions: results.CountDefinitions(d)}
+	x := &Measured{Kind: "trace", Format: src.Format(), Locations: results.CountLocations(d), Definitions: countDefinitions(d)}
 	switch src := src.(type) {
 	case *otf2.Archive:
 		a := src.Anchor()
@@ -175,12 +175,12 @@ func (x *Measured) text(w io.Writer, path string, e *results.Envelope, b *result
 		{"clock", clockText(b.Resolution)},
 		{"largest", when(x.LargestBytes > 0, "location %d, %s (%.1f %% of all)", x.Largest, numbers.Bytes(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))},
 		{"missing", when(x.Missing > 0, "%s announce events and have none: the result will be partial", numbers.Plural(x.Missing, "location"))},
-		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, results.Binary(x.LeastMemory), results.Binary(x.GraphMemory), numbers.Bytes(x.Disk))},
+		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, numbers.Binary(x.LeastMemory), numbers.Binary(x.GraphMemory), numbers.Bytes(x.Disk))},
 	}
 	for _, c := range e.Diagnostics {
 		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
 	}
-	return results.WriteFacts(w, path, append(rows, []string{"description", numbers.Clean(x.Description, 200)}))
+	return table.WriteFacts(w, path, append(rows, []string{"description", numbers.Clean(x.Description, 200)}))
 }
 
 // eventText tells how many events there are, as far as that is known.
@@ -235,7 +235,7 @@ func locationText(t results.LocationTypes, all int) string {
 	return partsText(all, []numbered{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}})
 }
 
-func definitionText(c results.DefinitionCounts) string {
+func definitionText(c definitionCounts) string {
 	return partsText(c.All, []numbered{
 		{c.Regions, "region"},
 		{c.Communicators, "communicator"},
@@ -252,7 +252,7 @@ func definitionText(c results.DefinitionCounts) string {
 type runContent struct {
 	Kind string `json:"kind"`
 	Rest string `json:"rest,omitempty"` // what a run left next to the file
-	*results.Content
+	*content
 }
 
 // restOf tells what a run left next to a file.
@@ -263,7 +263,7 @@ func restOf(path string) string {
 
 // Run tells what is in a result.
 func Run(run *results.Run) (*results.Answer, error) {
-	c, err := results.NewContent(run)
+	c, err := newContent(run)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func Run(run *results.Run) (*results.Answer, error) {
 	return r, err
 }
 
-func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c *results.Content) error {
+func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c *content) error {
 	rows := [][]string{
 		{"format", c.Format + ", written by " + tool(b.Provenance)},
 		{"processes", numbers.Count(uint64(e.Processes))},
@@ -290,15 +290,15 @@ func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c 
 	for _, d := range e.Diagnostics {
 		rows = append(rows, []string{"found", CodeText(d.Code, d.Count, d.Locations)})
 	}
-	if err := results.WriteFacts(w, path, rows); err != nil {
+	if err := table.WriteFacts(w, path, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	return c.WriteText(w)
+	return c.writeText(w)
 }
 
 // keptText says what of the events is in the file, and how exact.
-func keptText(c *results.Content) string {
+func keptText(c *content) string {
 	text := "call graph and rows of events"
 	if !c.Rows {
 		text = "call graph alone (--events none)"
@@ -409,7 +409,7 @@ func (x *logContent) text(w io.Writer, path string) error {
 		{"without data", when(x.Unlogged > 0, "%s receives whose request was freed", numbers.Count(x.Unlogged))},
 		{"not replayable", when(len(x.Refused) > 0, "MPI_%s", strings.Join(x.Refused, ", MPI_"))},
 	}
-	if err := results.WriteFacts(w, path, rows); err != nil {
+	if err := table.WriteFacts(w, path, rows); err != nil {
 		return err
 	}
 	rows = nil
@@ -431,7 +431,7 @@ func Status(path string, b []byte) (*results.Answer, error) {
 		jobs.Status
 	}{"status", st}
 	return &results.Answer{Brief: &results.Brief{}, Value: v, Text: func(w io.Writer, _ int) error {
-		return results.WriteFacts(w, path, [][]string{
+		return table.WriteFacts(w, path, [][]string{
 			{"state", numbers.Clean(st.State, 300)},
 			{"stage", fmt.Sprintf("%s, %.0f %%", numbers.Clean(st.Stage, 40), 100*st.Share)},
 			{"at", numbers.Clean(st.Time, 40)},

@@ -56,6 +56,7 @@ var Table = []Package{
 	{Path: "stats/callpath", Layer: 2, NoMPI: true},
 	{Path: "stats/match", Layer: 2},
 	{Path: "internal/callview", Layer: 2, NoMPI: true},
+	{Path: "report/conditions", Layer: 2, Only: []string{"internal/exact", "report/numbers"}, NoMPI: true},
 	{Path: "report/table", Layer: 2, Only: []string{"internal/csvwriter", "internal/svg", "report/numbers"}, NoMPI: true},
 	// Small traces, and a slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/tracetest", Layer: 2, Only: []string{"trace", "internal/synthetic"}, Importers: []string{"bench", "internal/oracle", "internal/jobtest"}},
@@ -86,14 +87,16 @@ var Table = []Package{
 	{Path: "jobs/archive", Layer: 7},
 	{Path: "jobs/levers", Layer: 7},
 	{Path: "jobs/prediction", Layer: 7},
+	{Path: "report/counters", Layer: 4, NoMPI: true},
+	{Path: "report/fileio", Layer: 4, NoMPI: true},
 	{Path: "report/lookup", Layer: 4, NoMPI: true},
 	{Path: "report/verify", Layer: 4, NoMPI: true},
 	{Path: "report/diff", Layer: 4, NoMPI: true},
-	{Path: "report/scaling", Layer: 4, NoMPI: true},
+	{Path: "report/scaling", Layer: 5, NoMPI: true},
 	{Path: "report/predicted", Layer: 4, NoMPI: true},
 	{Path: "report/findings", Layer: 5, NoMPI: true},
 	{Path: "report", Layer: 6, NoMPI: true},
-	{Path: "report/export", Layer: 4, NoMPI: true},
+	{Path: "report/export", Layer: 5, NoMPI: true},
 
 	// The viewer shows what reports compute, so it is above them.
 	{Path: "view", Layer: 7, NoMPI: true},

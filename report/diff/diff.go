@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -93,11 +94,11 @@ type DiffLine struct {
 	B      DiffNumber `json:"b"`
 	Change DiffNumber `json:"change"` // b - a
 	Ratio  DiffNumber `json:"ratio"`  // b / a
-	kind   results.MetricKind
+	kind   conditions.Kind
 }
 
 // newLine computes change and ratio.
-func newLine(name string, kind results.MetricKind, a, b numbers.Fraction) DiffLine {
+func newLine(name string, kind conditions.Kind, a, b numbers.Fraction) DiffLine {
 	x := DiffLine{Name: name, A: DiffNumber{a}, B: DiffNumber{b}, kind: kind}
 	x.Change.Fraction, x.Ratio.Fraction = b.Minus(a), b.Over(a)
 	return x
@@ -276,17 +277,17 @@ func (d *Diff) compareProvenance(a, b *results.Provenance) {
 // [Condition] is: METRIC is that of the second run, METRIC.change how much more than
 // in the first run it is, METRIC.ratio how many times as much. Times are as in
 // conditions of one run: sums over processes where those are.
-type Condition = results.Condition
+type Condition = conditions.Condition[*results.Interval]
 
 // ParseCondition reads a condition.
 func ParseCondition(text string) (*Condition, error) {
-	return results.ParseOf(text, results.Metrics(), "change", "ratio")
+	return conditions.Parse(text, results.Metrics(), "change", "ratio")
 }
 
 // Judge decides conditions. One whose metric is not defined, or whose interval only
 // one run has where both are asked for, holds: what was to be watched cannot be seen.
-func (d *Diff) Judge(list []*Condition) ([]results.Verdict, error) {
-	var verdicts []results.Verdict
+func (d *Diff) Judge(list []*Condition) ([]conditions.Verdict, error) {
+	var verdicts []conditions.Verdict
 	b := d.samples[1]
 	for _, c := range list {
 		n, err := results.FindNode(b.nodes, c.Interval)
@@ -294,7 +295,7 @@ func (d *Diff) Judge(list []*Condition) ([]results.Verdict, error) {
 			return nil, fmt.Errorf("%s: %w", b.Run.Name, err)
 		}
 		if c.Unit == "ticks" && d.Runs[0].Resolution > 0 {
-			return nil, fmt.Errorf("%q: %w: times of two runs are compared in seconds", numbers.Clean(c.Text, 120), results.ErrCondition)
+			return nil, fmt.Errorf("%q: %w: times of two runs are compared in seconds", numbers.Clean(c.Text, 120), conditions.ErrSyntax)
 		}
 		verdict, err := c.Verdict(d.numberOf(c, n), numbers.Units{Resolution: min(d.Runs[0].Resolution, 1)}, " of "+b.intervals[n].Text)
 		if err != nil {
@@ -308,7 +309,7 @@ func (d *Diff) Judge(list []*Condition) ([]results.Verdict, error) {
 // number is the number that a condition is about, of node n of the second run; not known
 // where it is not.
 func (d *Diff) numberOf(c *Condition, n int) numbers.Fraction {
-	plain := results.Metrics()[results.FindMetric(results.Metrics(), strings.TrimSuffix(c.Metric.Name, "."+c.Suffix))]
+	plain := results.Metrics()[conditions.Find(results.Metrics(), strings.TrimSuffix(c.Metric.Name, "."+c.Suffix))]
 	y := d.samples[1].value(&plain, d.samples[1].intervals[n], false)
 	if c.Suffix == "" || !y.Known() {
 		return y

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 )
@@ -97,7 +98,7 @@ var DiffMetrics = []struct {
 // value is a metric of an interval in the units of the comparison.
 func (x *diffSample) value(m *results.Metric, i *results.Interval, mean bool) numbers.Fraction {
 	v := m.Value(i)
-	if m.Kind == results.KindTime {
+	if m.Kind == conditions.Time {
 		v = v.Div(x.Resolution)
 	}
 	if mean {
@@ -114,7 +115,7 @@ func (d *Diff) compareNodes() {
 	all := results.Metrics()
 	list := make([]results.Metric, len(DiffMetrics))
 	for i, m := range DiffMetrics {
-		list[i] = all[results.FindMetric(all, m.name)]
+		list[i] = all[conditions.Find(all, m.name)]
 	}
 	for _, p := range d.pairs {
 		n := DiffNode{Path: labels(a.nodes, p[0]), Verdict: diffSame, level: int(a.nodes[p[0]].Level)}
@@ -148,7 +149,7 @@ func (d *Diff) compareWaits() {
 			v[i] = s.Time(sum).Div(max(root(i).Processors, 1))
 		}
 		if any {
-			d.Waits = append(d.Waits, newLine(l.Item.String(), results.KindTime, v[0], v[1]))
+			d.Waits = append(d.Waits, newLine(l.Item.String(), conditions.Time, v[0], v[1]))
 		}
 	}
 }
@@ -176,9 +177,9 @@ func (d *Diff) compareRegions() {
 		mean := func(s *diffSample, v uint64) numbers.Fraction {
 			return numbers.Divide64(v, max(s.Processes, 1)).Div(s.Resolution)
 		}
-		r.Time = newLine("time", results.KindTime, mean(a, x.Time), mean(b, y.Time))
-		r.Calls = newLine("calls", results.KindCount, numbers.Divide64(x.Calls, 1), numbers.Divide64(y.Calls, 1))
-		r.Bytes = newLine("bytes", results.KindCount, numbers.Divide64(x.Bytes, 1), numbers.Divide64(y.Bytes, 1))
+		r.Time = newLine("time", conditions.Time, mean(a, x.Time), mean(b, y.Time))
+		r.Calls = newLine("calls", conditions.Count, numbers.Divide64(x.Calls, 1), numbers.Divide64(y.Calls, 1))
+		r.Bytes = newLine("bytes", conditions.Count, numbers.Divide64(x.Bytes, 1), numbers.Divide64(y.Bytes, 1))
 		d.Regions = append(d.Regions, r)
 	}
 	slices.SortFunc(d.Regions, func(x, y DiffRegion) int {
@@ -232,7 +233,7 @@ func (d *Diff) findWorse() {
 // foundText says by how much an interval changed, and what changed most in it.
 func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	name := n.Path[len(n.Path)-1]
-	if m.kind != results.KindTime {
+	if m.kind != conditions.Time {
 		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
 	}
 	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))

@@ -3,8 +3,8 @@ package diff
 import (
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 )
 
@@ -66,7 +66,7 @@ func (d *Diff) bars(name, caption string, list []DiffLine, longest numbers.Fract
 			w.Add(`<rect class="%s" x="%d" y="%d" width="%d" height="10"/>`, [...]string{"k-mgmt", "k-coll"}[k], left, y+11*k, max(wide, 1))
 		}
 		text := d.number(x.kind, x.A) + " to " + d.number(x.kind, x.B)
-		if x.kind != results.KindShare {
+		if x.kind != conditions.Share {
 			text += " (" + x.percent() + ")"
 		}
 		w.Label(left+width+8, y+15, "start", text, 40)

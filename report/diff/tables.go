@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -13,16 +14,16 @@ import (
 // unitName is the unit of times.
 func (d *Diff) unitName() string { return numbers.Units{Resolution: d.Runs[0].Resolution}.Name() }
 
-func (d *Diff) number(kind results.MetricKind, v DiffNumber) string {
+func (d *Diff) number(kind conditions.Kind, v DiffNumber) string {
 	digits := 0
 	switch {
-	case kind == results.KindShare:
+	case kind == conditions.Share:
 		digits = 3
-	case kind == results.KindTime && d.Runs[0].Resolution > 0:
+	case kind == conditions.Time && d.Runs[0].Resolution > 0:
 		digits = 6
 	}
 	text := v.Fixed(digits)
-	if kind == results.KindShare {
+	if kind == conditions.Share {
 		return text
 	}
 	if digits == 0 {
@@ -32,7 +33,7 @@ func (d *Diff) number(kind results.MetricKind, v DiffNumber) string {
 }
 
 // signed is a number with its sign, of a change.
-func (d *Diff) signed(kind results.MetricKind, v DiffNumber) string {
+func (d *Diff) signed(kind conditions.Kind, v DiffNumber) string {
 	text := d.number(kind, v)
 	if v.Known() && v.Sign() > 0 {
 		text = "+" + text
@@ -73,7 +74,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 	}
 	for i, letter := range []string{"A", "B"} {
 		r := &d.Runs[i]
-		b.Heads = append(b.Heads, fmt.Sprintf("%s  %s  %s  %s %s  %s events", letter, numbers.Clean(r.Name, 80), numbers.Plural(r.Processes, "process"), d.number(results.KindTime, r.Runtime), u.Name(), numbers.Count(r.Events)))
+		b.Heads = append(b.Heads, fmt.Sprintf("%s  %s  %s  %s %s  %s events", letter, numbers.Clean(r.Name, 80), numbers.Plural(r.Processes, "process"), d.number(conditions.Time, r.Runtime), u.Name(), numbers.Count(r.Events)))
 		if r.Predicted {
 			b.Notes = append(b.Notes, letter+" is a predicted run, not a measured one")
 		}
@@ -131,7 +132,7 @@ func (d *Diff) cards() []table.Card {
 	one := func(name, metric string) table.Card {
 		x := root.Metric(metric)
 		c := table.Card{Name: name, Value: x.percent(), Note: fmt.Sprintf("%s, was %s", d.number(x.kind, x.B), d.number(x.kind, x.A))}
-		if x.kind == results.KindShare {
+		if x.kind == conditions.Share {
 			c.Value = d.signed(x.kind, x.Change)
 		} else {
 			c.Note += " " + d.unitName()
@@ -148,7 +149,7 @@ func (d *Diff) cards() []table.Card {
 
 var verdictGrades = map[string]string{diffWorse: "poor", diffBetter: "good"}
 
-func (d *Diff) cell(kind results.MetricKind, v DiffNumber) table.Cell {
+func (d *Diff) cell(kind conditions.Kind, v DiffNumber) table.Cell {
 	c := table.Cell{Text: d.number(kind, v)}
 	if v.Known() {
 		b, _ := v.MarshalJSON() // of a number that is known
@@ -163,7 +164,7 @@ func (d *Diff) change(x *DiffLine) table.Cell {
 
 // ratio is the change in per cent; programs get B / A.
 func (d *Diff) ratio(x *DiffLine) table.Cell {
-	return table.Named(x.percent(), d.cell(results.KindShare, x.Ratio).Value)
+	return table.Named(x.percent(), d.cell(conditions.Share, x.Ratio).Value)
 }
 
 // intervals has a line for each interval of both runs, and what one has alone.
@@ -189,8 +190,8 @@ func (d *Diff) intervals(b *table.Book, c *table.Chapter) {
 			mark = table.Cell{Text: n.Verdict, Class: "word " + verdictGrades[n.Verdict]}
 		}
 		return []table.Cell{
-			table.Tree(n.Path[len(n.Path)-1], n.level), d.cell(results.KindTime, time.A), d.cell(results.KindTime, time.B), d.change(time), d.ratio(time),
-			d.cell(results.KindShare, eff.A), d.cell(results.KindShare, eff.B), d.cell(results.KindTime, wait.A), d.cell(results.KindTime, wait.B), mark,
+			table.Tree(n.Path[len(n.Path)-1], n.level), d.cell(conditions.Time, time.A), d.cell(conditions.Time, time.B), d.change(time), d.ratio(time),
+			d.cell(conditions.Share, eff.A), d.cell(conditions.Share, eff.B), d.cell(conditions.Time, wait.A), d.cell(conditions.Time, wait.B), mark,
 			{Picture: diffBars(time, longest)},
 		}
 	})
@@ -252,8 +253,8 @@ func (d *Diff) regionTable() *table.Table {
 			percent.Text = [...]string{"A alone", "B alone"}[r.only-1]
 		}
 		return []table.Cell{
-			table.Word(numbers.Clean(r.Name, 48)), d.cell(results.KindTime, r.Time.A), d.cell(results.KindTime, r.Time.B), d.change(&r.Time), percent,
-			d.cell(results.KindCount, r.Calls.A), d.cell(results.KindCount, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), table.Word(results.StateLabel(r.Class)),
+			table.Word(numbers.Clean(r.Name, 48)), d.cell(conditions.Time, r.Time.A), d.cell(conditions.Time, r.Time.B), d.change(&r.Time), percent,
+			d.cell(conditions.Count, r.Calls.A), d.cell(conditions.Count, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), table.Word(results.StateLabel(r.Class)),
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -190,7 +191,7 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 	if len(c.counters) == 0 {
 		return nil
 	}
-	_, err = results.EachPathCount(c.s.Run, results.Ranks{}, func(x results.PathCount) {
+	_, err = counters.EachPathCount(c.s.Run, results.Ranks{}, func(x counters.PathCount) {
 		metric, ok := c.counters[x.Member]
 		location, is := c.at[x.P]
 		if !ok || !is || x.Sum == 0 {
@@ -210,7 +211,7 @@ func (c *cube) countersOf() error {
 	if len(c.s.Defs.MetricMembers) == 0 || !c.s.Run.Rows {
 		return nil
 	}
-	counted, _, err := results.NewCounted(c.s.Run, results.Ranks{}, nil, true)
+	counted, _, err := counters.NewCounted(c.s.Run, results.Ranks{}, nil, true)
 	if err != nil {
 		return err
 	}

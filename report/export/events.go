@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -300,19 +301,19 @@ func bindIntervals(s *Source, c []Column) func([]Cell, []byte) []Cell {
 }
 
 func bindMetrics(s *Source, c []Column) func([]Cell, []byte) []Cell {
-	of := results.NewCounters(s.Defs)
+	of := counters.NewMembers(s.Defs)
 	var names, units Dictionary
 	name, unit := make([]Cell, len(s.Defs.MetricMembers)), make([]Cell, len(s.Defs.MetricMembers))
 	for i := range name {
 		name[i], unit[i] = names.Cell(of.Name(i)), units.Cell(of.Unit(i))
 	}
-	c[0].Dict, c[1].Dict, c[4].Dict = names.Texts(), units.Texts(), results.CounterTypes
+	c[0].Dict, c[1].Dict, c[4].Dict = names.Texts(), units.Texts(), counters.Types
 	return each(func(dst []Cell, x *xtf.Metric) []Cell {
 		n, u := Absent, Absent
 		if i, ok := of.Of(x); ok {
 			n, u = name[i], unit[i]
 		}
-		value, kind := results.CounterValue(x)
+		value, kind := counters.Value(x)
 		return append(dst, n, u, Real(value), Number(x.Value), Number(uint64(kind)))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -352,7 +353,7 @@ func (l *lane) counters() error {
 		}
 		l.last = l.time(x.T)
 		l.t.drawn.Counters++
-		value, kind := results.CounterValue(&x)
+		value, kind := counters.Value(&x)
 		m := l.t.metrics
 		l.t.sink.counter(l.last, i, strings.ToValidUTF8(m.Name(i), "\uFFFD"), strings.ToValidUTF8(m.Unit(i), "\uFFFD"), value, x.Value, kind)
 		return l.failed()

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -158,7 +158,7 @@ type timeline struct {
 	index   map[uint32]int
 	states  states
 	comms   map[uint32]string
-	metrics *results.Counters
+	metrics *counters.Members
 }
 
 type span struct{ begin, end uint64 }
@@ -180,7 +180,7 @@ func (t *timeline) prepare() error {
 		return fmt.Errorf("%d locations, a timeline has at most %d: choose a part with --ranks: %w", n, maxLocations, ErrRun)
 	}
 	t.windows, t.base, t.count = make([]span, n), make([]uint64, n), make([]uint64, n)
-	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), make(map[uint32]string), results.NewCounters(s.Defs)
+	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), make(map[uint32]string), counters.NewMembers(s.Defs)
 	for _, ref := range s.Defs.CommRefs() {
 		t.comms[ref] = s.CommName(ref)
 	}

@@ -2,6 +2,7 @@ package numbers
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -398,4 +399,19 @@ func (u Units) SpanOf(f Fraction) string {
 		return u.Fraction(f) + " " + u.Name()
 	}
 	return u.Span(uint64(v))
+}
+
+// Binary prints bytes in binary units with one digit.
+func Binary(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
-	"github.com/coppice-hpc/coppice/report/results"
 )
 
 // Picoseconds is the resolution of predicted times, in ticks a second.
@@ -230,10 +230,10 @@ type SweepPoint struct {
 
 // Condition is a comparison of a metric of a prediction with a number, as [Condition] is of an interval's. Times without
 // a unit are seconds.
-type Condition = results.ConditionOf[*Prediction]
+type Condition = conditions.Condition[*Prediction]
 
 // Metrics are the numbers that conditions about a prediction can name.
-func Metrics() []results.MetricOf[*Prediction] {
+func Metrics() []conditions.Metric[*Prediction] {
 	makespan := func(p *Prediction) numbers.Fraction {
 		if p.Makespan == nil {
 			return numbers.Fraction{}
@@ -241,20 +241,20 @@ func Metrics() []results.MetricOf[*Prediction] {
 		return numbers.Divide64(*p.Makespan, 1)
 	}
 	measured := func(p *Prediction) numbers.Fraction { return numbers.Divide64(p.Measured, 1) }
-	return []results.MetricOf[*Prediction]{
-		results.NewMetric("makespan", results.KindTime, makespan),
-		results.NewMetric("measured", results.KindTime, measured),
-		results.NewMetric("ratio", results.KindShare, func(p *Prediction) numbers.Fraction { return makespan(p).Over(measured(p)) }),
-		results.NewMetric("speedup", results.KindShare, func(p *Prediction) numbers.Fraction { return measured(p).Over(makespan(p)) }),
-		results.NewMetric("error_net", results.KindShare, func(p *Prediction) numbers.Fraction { return p.Errors.Net.Fraction() }),
-		results.NewMetric("error_class", results.KindShare, func(p *Prediction) numbers.Fraction { return p.Errors.Class.Fraction() }),
-		results.NewMetric("error_replay", results.KindShare, func(p *Prediction) numbers.Fraction { return p.Errors.Replay.Fraction() }),
-		results.NewMetric("error_spread", results.KindShare, func(p *Prediction) numbers.Fraction { return p.Errors.Spread.Fraction() }),
-		results.NewMetric("error_delay", results.KindShare, func(p *Prediction) numbers.Fraction { return p.Errors.Delay.Fraction() }),
-		results.NewMetric("compute", results.KindTime, func(p *Prediction) numbers.Fraction {
+	return []conditions.Metric[*Prediction]{
+		conditions.NewMetric("makespan", conditions.Time, makespan),
+		conditions.NewMetric("measured", conditions.Time, measured),
+		conditions.NewMetric("ratio", conditions.Share, func(p *Prediction) numbers.Fraction { return makespan(p).Over(measured(p)) }),
+		conditions.NewMetric("speedup", conditions.Share, func(p *Prediction) numbers.Fraction { return measured(p).Over(makespan(p)) }),
+		conditions.NewMetric("error_net", conditions.Share, func(p *Prediction) numbers.Fraction { return p.Errors.Net.Fraction() }),
+		conditions.NewMetric("error_class", conditions.Share, func(p *Prediction) numbers.Fraction { return p.Errors.Class.Fraction() }),
+		conditions.NewMetric("error_replay", conditions.Share, func(p *Prediction) numbers.Fraction { return p.Errors.Replay.Fraction() }),
+		conditions.NewMetric("error_spread", conditions.Share, func(p *Prediction) numbers.Fraction { return p.Errors.Spread.Fraction() }),
+		conditions.NewMetric("error_delay", conditions.Share, func(p *Prediction) numbers.Fraction { return p.Errors.Delay.Fraction() }),
+		conditions.NewMetric("compute", conditions.Time, func(p *Prediction) numbers.Fraction {
 			return p.mean(func(t *PredictedTimes) uint64 { return t.Compute })
 		}),
-		results.NewMetric("communication", results.KindTime, func(p *Prediction) numbers.Fraction {
+		conditions.NewMetric("communication", conditions.Time, func(p *Prediction) numbers.Fraction {
 			return p.mean(func(t *PredictedTimes) uint64 { return t.Finish - min(t.Compute+t.Kept, t.Finish) })
 		}),
 	}
@@ -275,16 +275,16 @@ func (p *Prediction) mean(of func(t *PredictedTimes) uint64) numbers.Fraction {
 
 // ParseCondition reads METRIC OP NUMBER.
 func ParseCondition(text string) (*Condition, error) {
-	c, err := results.ParseOf(text, Metrics())
+	c, err := conditions.Parse(text, Metrics())
 	if err == nil && strings.Contains(text, "interval:") {
-		err = fmt.Errorf("%q: %w: a prediction has no intervals", numbers.Clean(text, 120), results.ErrCondition)
+		err = fmt.Errorf("%q: %w: a prediction has no intervals", numbers.Clean(text, 120), conditions.ErrSyntax)
 	}
 	return c, err
 }
 
 // Judge decides conditions. One whose metric is not known holds: what was to be watched cannot be seen.
-func (p *Prediction) Judge(list []*Condition) []results.Verdict {
-	var verdicts []results.Verdict
+func (p *Prediction) Judge(list []*Condition) []conditions.Verdict {
+	var verdicts []conditions.Verdict
 	for _, c := range list {
 		verdict, _ := c.Verdict(c.Metric.Value(p), numbers.Units{Resolution: Picoseconds}, "") // the resolution is known
 		verdicts = append(verdicts, verdict)

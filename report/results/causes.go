@@ -232,7 +232,7 @@ func (c *Causes) readLocation(p trace.P) error {
 	begin, end := uint64(0), xtf.Never
 	var err error
 	if c.Span != nil {
-		if begin, end, err = c.borders(p); err == nil {
+		if begin, end, err = c.Borders(p); err == nil {
 			for _, x := range Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
 				add(0)(CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, CauseSum{Count: 1, Ticks: Inside(x.T, x.End, begin, end)})
 			}
@@ -265,8 +265,8 @@ func (c *Causes) readLocation(p trace.P) error {
 	return nil
 }
 
-// borders are the span's on one location.
-func (c *Causes) borders(p trace.P) (begin, end uint64, err error) {
+// Borders are the span's on one location.
+func (c *Causes) Borders(p trace.P) (begin, end uint64, err error) {
 	if c.Span.Of == nil {
 		return c.Span.Begin, c.Span.End, nil
 	}

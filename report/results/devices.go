@@ -142,8 +142,8 @@ func (x *Devices) Kernels() (sum numbers.Sum) {
 	return sum
 }
 
-// efficiencies are those of the metrics over a runtime, as quotients.
-func (x *Devices) efficiencies(runtime numbers.Sum) [len(deviceMetricNames)][2]numbers.Sum {
+// Efficiencies are those of the metrics over a runtime, as quotients.
+func (x *Devices) Efficiencies(runtime numbers.Sum) [len(DeviceMetrics)][2]numbers.Sum {
 	n := uint64(len(x.List))
 	_, kernel := x.Largest(func(d *Device) uint64 { return d.Kernel })
 	_, active := x.Largest((*Device).Active)
@@ -151,22 +151,7 @@ func (x *Devices) efficiencies(runtime numbers.Sum) [len(deviceMetricNames)][2]n
 	return [...][2]numbers.Sum{{x.Kernels(), numbers.Times(runtime, n)}, {x.Kernels(), numbers.Times(largest, n)}, {largest, longest}, {longest, runtime}}
 }
 
-var deviceMetricNames = [...]string{"device_efficiency", "device_load_balance", "device_communication", "device_orchestration"}
-
-// deviceMetrics are what conditions can say of the devices of the whole program.
-func deviceMetrics() (list []Metric) {
-	for k, name := range deviceMetricNames {
-		list = append(list, Metric{name, KindShare, func(i *Interval) numbers.Fraction {
-			x := i.more.devices()
-			if x == nil || len(x.List) == 0 || i.Index != 0 {
-				return numbers.Fraction{}
-			}
-			e := x.efficiencies(i.POP.Runtime)[k]
-			return numbers.Divide(e[0], e[1])
-		}})
-	}
-	return list
-}
+var DeviceMetrics = [...]string{"device_efficiency", "device_load_balance", "device_communication", "device_orchestration"}
 
 // deviceKey tells devices apart: by the node of the machine, or by the location group of the streams where that names no device.
 type deviceKey struct {
@@ -228,7 +213,7 @@ func (r *Run) Devices(span *Span) (*Devices, error) {
 }
 
 func readDevices(r *Run, span *Span) (*Devices, error) {
-	root, err := programOf(r)
+	root, err := ProgramOf(r)
 	if err != nil || root == nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package results
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +97,7 @@ func (r *Run) Brief() (*Brief, error) {
 	for _, c := range codes {
 		b.Partial = b.Partial || c.Code.Severity() == trace.Damage
 	}
-	root, err := programOf(r)
+	root, err := ProgramOf(r)
 	if root != nil {
 		b.First, b.Last = &root.FirstBegin, &root.LastEnd
 	}
@@ -129,172 +128,6 @@ func CountLocations(d *trace.Definitions) LocationTypes {
 		}
 	}
 	return t
-}
-
-// DefinitionCounts counts definition records.
-type DefinitionCounts struct {
-	Strings       int `json:"strings"`
-	Regions       int `json:"regions"`
-	Groups        int `json:"groups"`
-	Communicators int `json:"communicators"`
-	Windows       int `json:"rma_windows"`
-	Metrics       int `json:"metrics"`
-	Contexts      int `json:"calling_contexts"`
-	Handles       int `json:"io_handles"`
-	All           int `json:"all"`
-}
-
-// CountDefinitions counts the records of d.
-func CountDefinitions(d *trace.Definitions) DefinitionCounts {
-	c := DefinitionCounts{
-		Strings: len(d.Strings), Regions: len(d.Regions), Groups: len(d.Groups), Communicators: len(d.Comms) + len(d.InterComms),
-		Windows: len(d.RmaWins), Metrics: len(d.MetricMembers), Contexts: len(d.CallingContexts), Handles: len(d.IoHandles),
-	}
-	d.Each(func(trace.DefKind, trace.Record) { c.All++ })
-	return c
-}
-
-// Content is what an XTF file consists of.
-type Content struct {
-	Format      string           `json:"format"`
-	ID          string           `json:"id"`
-	Bytes       int64            `json:"bytes"`
-	PageBytes   int64            `json:"alignment"`
-	Rows        bool             `json:"rows"`  // of events; else the call graph and sums alone
-	Bound       *Bound           `json:"bound"` // of times in the call graph; nil: exact
-	Locations   LocationTypes    `json:"locations"`
-	Definitions DefinitionCounts `json:"definitions"`
-	Arrays      []ArrayTotal     `json:"arrays"`   // by type
-	Sections    []PartTotal      `json:"sections"` // of the file, and blobs of locations, by kind
-	Lost        []table.Lost     `json:"lost,omitempty"`
-}
-
-// ArrayTotal sums up the arrays of one type.
-type ArrayTotal struct {
-	Type   string `json:"type"`
-	Arrays uint64 `json:"arrays"`
-	Rows   uint64 `json:"rows"`
-	Bytes  uint64 `json:"bytes"` // stored
-}
-
-// PartTotal sums up the sections or blobs of one kind.
-type PartTotal struct {
-	Name  string `json:"name"`
-	Parts uint64 `json:"parts"`
-	Bytes uint64 `json:"bytes"`
-}
-
-// NewContent lists what the file holds: one region head per location is read.
-func NewContent(r *Run) (*Content, error) {
-	id := r.File.FileID()
-	c := &Content{
-		Format: fmt.Sprintf("XTF %d", xtf.Major), ID: hex.EncodeToString(id[:]), Bytes: r.Size, PageBytes: r.File.Types().Align(),
-		Rows: r.Rows, Locations: CountLocations(r.Defs), Definitions: CountDefinitions(r.Defs),
-	}
-	var err error
-	if c.Bound, err = keptBound(r); err != nil {
-		return nil, err
-	}
-	arrays := make([]ArrayTotal, len(r.File.Types().All()))
-	columns, details := PartTotal{Name: "call graph columns"}, PartTotal{Name: "diagnostic texts"}
-	procs := make([]xtf.Proc, 0, r.File.Procs()+1)
-	for p := range xtf.Proc(r.File.Procs()) {
-		procs = append(procs, p)
-	}
-	for _, p := range append(procs, xtf.WholeRun) {
-		blobs, err := addRegion(r, p, arrays)
-		if err != nil && p != xtf.WholeRun {
-			err = r.leftOut(&c.Lost, trace.P(p), "info", err)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: region %d: %w", r.Name, p, err)
-		}
-		for _, b := range blobs {
-			t := &details
-			if b.Kind == xtf.KindCCGColumns {
-				t = &columns
-			}
-			t.Parts++
-			t.Bytes += uint64(b.Size)
-		}
-	}
-	for _, a := range arrays {
-		if a.Arrays > 0 {
-			c.Arrays = append(c.Arrays, a)
-		}
-	}
-	for _, s := range r.File.Sections() {
-		c.Sections = append(c.Sections, PartTotal{cmp.Or(sectionNames[s.Kind], fmt.Sprintf("section %d", s.Kind)), 1, uint64(s.Size)})
-	}
-	c.Sections = append(c.Sections, columns, details)
-	return c, nil
-}
-
-// addRegion adds the arrays of a region, by the place of their type in the
-// table, and returns its blobs.
-func addRegion(r *Run, p xtf.Proc, totals []ArrayTotal) ([]xtf.SectionInfo, error) {
-	for i := range totals {
-		t := &r.File.Types().All()[i]
-		a, err := r.File.Array(p, t.ID)
-		if err != nil {
-			return nil, err
-		}
-		totals[i].Type = t.Name
-		if a.Len() == 0 {
-			continue
-		}
-		totals[i].Arrays++
-		totals[i].Rows += a.Len()
-		totals[i].Bytes += a.StoredBytes()
-	}
-	return r.File.Blobs(p)
-}
-
-// sectionNames are those of the sections of a file.
-var sectionNames = map[uint32]string{
-	xtf.KindDefinitions: "definitions", xtf.KindTypes: "types", xtf.KindDirectory: "directory", xtf.KindProvenance: "provenance",
-	xtf.KindCCG: "call graph", xtf.KindNames: "names", xtf.KindNodeNames: "names of intervals",
-}
-
-// Binary prints bytes in binary units with one digit.
-func Binary(n int64) string {
-	v, unit := float64(n), "B"
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if v < 1024 {
-			break
-		}
-		v, unit = v/1024, u
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, unit)
-}
-
-// WriteFacts writes lines of a name and what is so called, below a title. A line without a text is left out.
-func WriteFacts(w io.Writer, title string, rows [][]string) error {
-	if _, err := fmt.Fprintln(w, title); err != nil {
-		return err
-	}
-	return table.WriteTable(w, []string{"<", "<"}, slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
-}
-
-// WriteText lists the content.
-func (c *Content) WriteText(out io.Writer) error {
-	return table.WriteText(numbers.Units{}, out, len(c.Arrays), nil, func(p *table.Chapter) {
-		rows := &table.Table{Columns: []table.Column{table.Words("rows", ""), table.Ints("arrays", ""), table.Ints("rows", ""), table.Ints("stored", ""), table.Reals("bytes/row", "")}}
-		for _, a := range c.Arrays {
-			rows.Add(table.Word(a.Type), table.Number(a.Arrays), table.Number(a.Rows), table.Size(a.Bytes), table.Quotient(numbers.NewRatio(a.Bytes, a.Rows), 2))
-		}
-		p.Table(rows)
-		sections := &table.Table{Columns: []table.Column{table.Words("sections", ""), table.Ints("parts", ""), table.Ints("bytes", "")}}
-		for _, s := range c.Sections {
-			if s.Parts > 0 {
-				sections.Add(table.Word(s.Name), table.Number(s.Parts), table.Size(s.Bytes))
-			}
-		}
-		p.Table(sections)
-	})
 }
 
 // Predicted is what a run that was predicted says of itself, nil for a recorded
@@ -623,12 +456,4 @@ func Magnitude(u numbers.Units, code trace.Code, v uint64) string {
 		return numbers.Count(v) + " ticks"
 	}
 	return numbers.Divide64(v, u.Resolution).Fixed(9) + " s"
-}
-
-// Problems reports whether anything is wrong with the input, which records that nobody reads are not.
-func Problems(codes []CodeTotal) bool {
-	return slices.ContainsFunc(codes, func(c CodeTotal) bool {
-		_, unread := c.Code.Unread()
-		return !unread
-	})
 }

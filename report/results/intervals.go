@@ -70,8 +70,6 @@ type Interval struct {
 	MoreRuns   uint64        `json:"executions_more,omitempty"` // that were not looked at
 	Text       string        `json:"-"`
 	Index      int           `json:"-"`
-
-	more *readOnDemand // for conditions
 }
 
 // Node is the number of the interval in the file.

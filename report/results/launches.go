@@ -131,7 +131,7 @@ func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
 func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) error {
 	var open []sited
 	busy := trace.Time(0)
-	return r.eachEvent(p, "calls", func(b *trace.Batch, e *trace.Event) {
+	return r.EachEvent(p, "calls", func(b *trace.Batch, e *trace.Event) {
 		switch {
 		case e.Kind == trace.Enter:
 			open = append(open, sited{e.Time, busy, e.Ref})

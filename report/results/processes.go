@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/table"
@@ -64,7 +65,7 @@ func (x *ProcessItems) Lost(n uint32, i xtf.Item) uint64 {
 }
 
 // Keys are those of all values, ascending.
-func (x *ProcessItems) Keys() []uint64 { return sortedKeys(x.Values) }
+func (x *ProcessItems) Keys() []uint64 { return slices.Sorted(maps.Keys(x.Values)) }
 
 // EachProcess calls f with the components of every chosen process, one after
 // another. A process that cannot be read is returned as lost.
@@ -354,7 +355,7 @@ func (x *running) add(v *ItemLimits, a *xtf.Array, begin, end uint64, exact bool
 // whole program and of every interval with executions in there.
 func (s *Survey) EachWindow(o *SurveyOptions, f func(x *ProcessItems)) ([]table.Lost, error) {
 	if !s.Run.Rows {
-		return nil, s.Run.Failed(xtf.WholeRun, "statistics of a span of time", errNoRows)
+		return nil, s.Run.Failed(xtf.WholeRun, "statistics of a span of time", ErrNoRows)
 	}
 	return s.Run.each(o.Ranks, o.Section, func(rank uint32, p trace.Process) error {
 		x, err := s.window(rank, p, o.Span)

@@ -74,7 +74,7 @@ func NewProfile(r *Run, ranks Ranks, from Source) (*Profile, []table.Lost, error
 		}
 		chosen++
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
-			if err := r.leftOut(&lost, p, "profile", t.AddLocation(p)); err != nil {
+			if err := r.LeftOut(&lost, p, "profile", t.AddLocation(p)); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -673,8 +673,5 @@ func (s *Sampling) Cells(samples, estimated uint64) []table.Cell {
 	return []table.Cell{table.Number(samples), table.Share(numbers.Ratio{Value: 1 / math.Sqrt(float64(samples)), Defined: true})}
 }
 
-// NamedKinds is how many kinds a line names, untoldLines how many lines the summary has.
-const (
-	UntoldLines = 6
-	NamedKinds  = 3
-)
+// NamedKinds is how many kinds a line names.
+const NamedKinds = 3

@@ -26,8 +26,8 @@ import (
 // ErrNoResult says that the file was written without what a section needs.
 var ErrNoResult = errors.New("result is not in the file")
 
-// errNoRows is that error where rows of events are missing.
-var errNoRows = fmt.Errorf("%w: it was analyzed with --events none", ErrNoResult)
+// ErrNoRows is that error where rows of events are missing.
+var ErrNoRows = fmt.Errorf("%w: it was analyzed with --events none", ErrNoResult)
 
 // Run is an open file with its definitions.
 type Run struct {
@@ -115,8 +115,8 @@ func Made[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// byRef is what each of some definitions tells, by reference.
-func byRef[T, V any, K comparable](list []T, of func(x *T) (K, V)) map[K]V {
+// ByRef is what each of some definitions tells, by reference.
+func ByRef[T, V any, K comparable](list []T, of func(x *T) (K, V)) map[K]V {
 	m := make(map[K]V, len(list))
 	for i := range list {
 		k, v := of(&list[i])
@@ -182,7 +182,7 @@ func (r *Run) Failed(p xtf.Proc, what string, err error) error {
 func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Process) error) (lost []table.Lost, err error) {
 	for rank, x := range r.Defs.Processes() {
 		if err == nil && ranks.Contains(uint32(rank)) {
-			err = r.leftOut(&lost, x.First, section, f(uint32(rank), x))
+			err = r.LeftOut(&lost, x.First, section, f(uint32(rank), x))
 		}
 	}
 	return lost, err
@@ -193,14 +193,14 @@ func (r *Run) EachLocation(ranks Ranks, section string, f func(p trace.P) error)
 	of := ranks.Locations(r.Defs)
 	for p := trace.P(0); err == nil && p < trace.P(r.Defs.NumLocations()); p++ {
 		if of(p) {
-			err = r.leftOut(&lost, p, section, f(p))
+			err = r.LeftOut(&lost, p, section, f(p))
 		}
 	}
 	return lost, err
 }
 
-// leftOut adds a location to what is lost where err is damage of it; another error stays.
-func (r *Run) leftOut(lost *[]table.Lost, p trace.P, section string, err error) error {
+// LeftOut adds a location to what is lost where err is damage of it; another error stays.
+func (r *Run) LeftOut(lost *[]table.Lost, p trace.P, section string, err error) error {
 	if Partial(err) {
 		*lost = append(*lost, r.Lost(p, section, err))
 		return nil
@@ -363,7 +363,7 @@ func (k *Kept) Has(option string) bool { return slices.Contains(strings.Fields(k
 func (r *Run) Source(want Source) (Source, error) {
 	switch {
 	case want == SourceRows && !r.Rows:
-		return "", r.Failed(xtf.WholeRun, "rows", errNoRows)
+		return "", r.Failed(xtf.WholeRun, "rows", ErrNoRows)
 	case want == SourceGraph || !r.Rows:
 		return SourceGraph, nil
 	}
@@ -405,8 +405,8 @@ func (r *Run) Location(p trace.P) (*ccg.Location, error) {
 	return l, err
 }
 
-// eachEvent passes the events of location p as its graph has them.
-func (r *Run) eachEvent(p trace.P, what string, f func(b *trace.Batch, e *trace.Event)) error {
+// EachEvent passes the events of location p as its graph has them.
+func (r *Run) EachEvent(p trace.P, what string, f func(b *trace.Batch, e *trace.Event)) error {
 	l, err := r.Location(p)
 	if err != nil {
 		return err
@@ -452,8 +452,8 @@ func (r *Run) BoundOf(d graph.Deviation) *Bound {
 	return b
 }
 
-// keptBound is Bound from the provenance, without a look at the graph.
-func keptBound(r *Run) (*Bound, error) {
+// KeptBound is Bound from the provenance, without a look at the graph.
+func KeptBound(r *Run) (*Bound, error) {
 	if r.Kept.Deviation == "" {
 		return nil, nil
 	}
@@ -482,17 +482,6 @@ func BoundText(d graph.Deviation, u numbers.Units) string {
 		text += fmt.Sprintf(", no time stamp late or early by %s or more", u.Span(d.Abs))
 	}
 	return text
-}
-
-// NoteGraph says that numbers come from the graph, and how exact they are.
-func NoteGraph(c *table.Chapter, s Source, b *Bound) {
-	switch {
-	case s != SourceGraph:
-	case b == nil:
-		c.Say("from the call graph, exact")
-	default:
-		c.Say("from the call graph: %s", b.Text)
-	}
 }
 
 // NoteBound says how exact the times of an answer are.

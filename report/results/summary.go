@@ -111,7 +111,7 @@ func (s *Summary) Item(i xtf.Item) *Spread { return s.Spreads.Item(i) }
 // Summary reads the characteristics of the whole program by some rules.
 func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Units().Resolution, Rule: string(rules.Rule()), Rows: r.Rows, Provenance: r.Provenance}
-	root, err := programOf(r)
+	root, err := ProgramOf(r)
 	if err == nil && root == nil {
 		err = r.Failed(xtf.WholeRun, programPart, ErrNoResult)
 	}
@@ -139,7 +139,7 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 	s.POP = n.Pop()
 	if x := s.Devices; x != nil && len(x.List) > 0 {
 		to := [...]*numbers.Ratio{&x.Efficiency, &x.LoadBalance, &x.Communication, &x.Orchestration}
-		for k, e := range x.efficiencies(s.POP.Runtime) {
+		for k, e := range x.Efficiencies(s.POP.Runtime) {
 			*to[k] = numbers.Quotient(e[0], e[1])
 		}
 	}
@@ -152,8 +152,8 @@ func (r *Run) Summary(rules Rules) (*Summary, error) {
 // programPart is the row of the whole program, in messages.
 const programPart = "the whole program's interval"
 
-// programOf is that row, nil where there is none.
-func programOf(r *Run) (root *xtf.Interval, err error) {
+// ProgramOf is that row, nil where there is none.
+func ProgramOf(r *Run) (root *xtf.Interval, err error) {
 	err = Load(r, xtf.WholeRun, func(x *xtf.Interval) {
 		if x.Key == 0 {
 			root = new(*x)

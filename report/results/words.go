@@ -32,43 +32,6 @@ func ItemWord(i xtf.Item) string {
 	return strings.ReplaceAll(PatternLabel(i.String()), "_", " ")
 }
 
-// WordsOf are the words of several components.
-func WordsOf(items []xtf.Item) string {
-	var list []string
-	for _, i := range items {
-		list = append(list, ItemWord(i))
-	}
-	return strings.Join(list, ", ")
-}
-
-// Titled is a word of the table of states as the layout of intervals has it.
-func Titled(word string) string {
-	parts := strings.Fields(word)
-	for k, p := range parts {
-		if p != "to" && p != "and" {
-			parts[k] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// ShareColours are the colours of classes of time in tiles.
-var ShareColours = [xtf.NumShares]string{
-	xtf.ShareOwn: "k-cpu", xtf.ShareP2P: "k-p2p", xtf.ShareColl: "k-coll", xtf.ShareBarrier: "k-barrier",
-	xtf.ShareRMA: "k-rma", xtf.ShareOther: "k-mgmt", xtf.ShareIO: "k-io", xtf.ShareStart: "k-start",
-}
-
-// ItemShare is the class of time in tiles whose colour a component has. What is a loss outside of MPI and files has
-// that of calls that only start: no component that is drawn next to it is that.
-func ItemShare(i xtf.Item) int {
-	for _, s := range xtf.StatesOf(i) {
-		if share := xtf.States[s].Share; i == xtf.ItemCPU || share != xtf.ShareOwn {
-			return share
-		}
-	}
-	return xtf.ShareStart
-}
-
 // ShareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
 // the first state of the class.
 func ShareWords(r *Run) [xtf.NumShares]string {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -165,7 +166,7 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	for i, n := range x.numbers {
 		x.nodes[n] = i
 	}
-	if x.instructions, x.cycles, err = results.Useful(r); err != nil {
+	if x.instructions, x.cycles, err = counters.Useful(r); err != nil {
 		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
 	}
 	rest := s.Survey.Measured[0].Sum(xtf.ItemTime)

@@ -591,3 +591,11 @@ func (t *Table) markdown(w *strings.Builder, style Style) {
 		}
 	}
 }
+
+// WriteFacts writes lines of a name and what is so called, below a title. A line without a text is left out.
+func WriteFacts(w io.Writer, title string, rows [][]string) error {
+	if _, err := fmt.Fprintln(w, title); err != nil {
+		return err
+	}
+	return WriteTable(w, []string{"<", "<"}, slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
+}

@@ -1,8 +1,9 @@
-package results
+package counters
 
 import (
 	"slices"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -23,7 +24,7 @@ type counterScopes struct {
 
 func newCounterScopes(d *trace.Definitions) *counterScopes {
 	s := &counterScopes{defs: d, groups: map[uint32][]trace.P{}}
-	s.instances = byRef(d.MetricInstances, func(x *trace.MetricInstance) (uint32, *trace.MetricInstance) { return x.Ref, x })
+	s.instances = results.ByRef(d.MetricInstances, func(x *trace.MetricInstance) (uint32, *trace.MetricInstance) { return x.Ref, x })
 	for p := range trace.P(d.NumLocations()) {
 		if l := d.Location(p); l.Type != trace.MetricLocation && len(s.groups[l.Group]) < 2 {
 			s.groups[l.Group] = append(s.groups[l.Group], p)
@@ -81,7 +82,7 @@ func (s *counterScopes) process(rank uint32) counterScope {
 func (s *counterScopes) node(ref uint32, own counterScope) counterScope {
 	var ranks []uint32
 	for rank := range s.defs.Processes() {
-		if slices.Contains(NodesOf(s.defs, uint32(rank)), ref) {
+		if slices.Contains(results.NodesOf(s.defs, uint32(rank)), ref) {
 			if ranks = append(ranks, uint32(rank)); len(ranks) > 1 {
 				break
 			}

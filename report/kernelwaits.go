@@ -1,10 +1,11 @@
-package results
+package report
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -22,8 +23,8 @@ type KernelWait struct {
 	Rank   uint32      `json:"worst_rank"`
 }
 
-// KernelWaits adds up the waits of the chosen processes for devices, in a span of time if there is one, by falling time.
-func (c *Causes) KernelWaits() (out []KernelWait, lost []table.Lost, err error) {
+// kernelWaits adds up the waits of the chosen processes for devices, in a span of time if there is one, by falling time.
+func kernelWaits(c *results.Causes) (out []KernelWait, lost []table.Lost, err error) {
 	sums := map[[2]uint32]*KernelWait{}
 	if !c.R.HasStreams() {
 		return nil, nil, nil
@@ -31,16 +32,16 @@ func (c *Causes) KernelWaits() (out []KernelWait, lost []table.Lost, err error) 
 	lost, err = c.R.EachLocation(c.Ranks, "waits", func(p trace.P) (err error) {
 		begin, end := uint64(0), xtf.Never
 		if c.Span != nil {
-			begin, end, err = c.borders(p)
+			begin, end, err = c.Borders(p)
 		}
 		if err != nil || c.R.Defs.Location(p).Type != trace.CPUThread {
 			return err
 		}
-		for _, w := range Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
+		for _, w := range results.Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
 			if xtf.PatternItem(w.Pattern) != xtf.ItemLateKernel {
 				continue
 			}
-			side, err := WaitedFor(c.R, p, w)
+			side, err := results.WaitedFor(c.R, p, w)
 			if err != nil {
 				return err
 			}
@@ -49,9 +50,9 @@ func (c *Causes) KernelWaits() (out []KernelWait, lost []table.Lost, err error) 
 				at[0], name = side.Region, c.R.RegionName(side.Region)
 			}
 			if sums[at] == nil {
-				sums[at] = &KernelWait{Kernel: name, Call: CallName(c.R, at[1])}
+				sums[at] = &KernelWait{Kernel: name, Call: results.CallName(c.R, at[1])}
 			}
-			sums[at].add(w, Inside(w.T, w.End, begin, end), c.Rank(uint32(p)))
+			sums[at].add(w, results.Inside(w.T, w.End, begin, end), c.Rank(uint32(p)))
 		}
 		return err
 	})

@@ -1,9 +1,10 @@
-package results
+package fileio
 
 import (
 	"errors"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -15,14 +16,14 @@ type handleOf struct{ process, handle uint32 }
 // places adds what is known of offsets, from the events in the call graph, which has what rows of operations have not: the attribute
 // Offset of an operation, or the position of its handle, which opening, seeking and each operation without an offset move. A handle that
 // several locations of a process use has no position here: who moves it first is not looked at. Offsets of MPI-IO count elements of a view.
-func (g *fileTable) places(r *Run, ranks Ranks) ([]table.Lost, error) {
+func (g *fileTable) places(r *results.Run, ranks results.Ranks) ([]table.Lost, error) {
 	if len(g.owner) == 0 {
 		return nil, nil
 	}
-	offset := byRef(r.Defs.Attributes, func(x *trace.Attribute) (uint32, bool) { return x.Ref, r.Defs.Text(x.Name) == "Offset" })
-	parallel := byRef(r.Defs.IoParadigms, func(x *trace.IoParadigm) (uint8, bool) { return x.Ref, x.Class == parallelIO })
-	elements := byRef(r.Defs.IoHandles, func(x *trace.IoHandle) (uint32, bool) { return x.Ref, parallel[x.Paradigm] })
-	if _, err := r.Graph(); errors.Is(err, ErrNoResult) {
+	offset := results.ByRef(r.Defs.Attributes, func(x *trace.Attribute) (uint32, bool) { return x.Ref, r.Defs.Text(x.Name) == "Offset" })
+	parallel := results.ByRef(r.Defs.IoParadigms, func(x *trace.IoParadigm) (uint8, bool) { return x.Ref, x.Class == parallelIO })
+	elements := results.ByRef(r.Defs.IoHandles, func(x *trace.IoHandle) (uint32, bool) { return x.Ref, parallel[x.Paradigm] })
+	if _, err := r.Graph(); errors.Is(err, results.ErrNoResult) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -37,14 +38,14 @@ func (g *fileTable) places(r *Run, ranks Ranks) ([]table.Lost, error) {
 			return nil
 		}
 		x := &placing{table: g, p: p, process: process, offset: offset, elements: elements, positions: map[uint32]*position{}, files: map[[2]string]*placedFile{}, begun: map[[2]uint64]begunAt{}}
-		if err := r.eachEvent(p, "offsets", x.event); err != nil {
+		if err := r.EachEvent(p, "offsets", x.event); err != nil {
 			return err
 		}
 		for name, f := range x.files {
 			for _, k := range g.keys(process, name) {
 				u := g.use(k)
-				u.Read.add(&f.sums[xtf.IORead])
-				u.Write.add(&f.sums[xtf.IOWrite])
+				u.Read.Add(&f.sums[xtf.IORead])
+				u.Write.Add(&f.sums[xtf.IOWrite])
 			}
 		}
 		return nil
@@ -85,7 +86,7 @@ type begunAt struct {
 
 // placedFile is what a location did with a file at known offsets.
 type placedFile struct {
-	sums [2]IOSum
+	sums [2]Sum
 	ends [2]uint64 // of the newest read and write
 	has  [2]bool
 	read ranges
@@ -99,9 +100,9 @@ func (x *placing) event(b *trace.Batch, e *trace.Event) {
 	case trace.IoDestroyHandle:
 		delete(x.positions, uint32(w[0]))
 	case trace.IoDuplicateHandle:
-		x.positions[uint32(w[1])] = Made(x.positions, uint32(w[0]))
+		x.positions[uint32(w[1])] = results.Made(x.positions, uint32(w[0]))
 	case trace.IoSeek:
-		*Made(x.positions, uint32(w[0])) = position{w[3], w[3] != trace.Undefined64}
+		*results.Made(x.positions, uint32(w[0])) = position{w[3], w[3] != trace.Undefined64}
 	case trace.IoOperationBegin:
 		x.begin(b, e, w)
 	case trace.IoOperationComplete:
@@ -124,7 +125,7 @@ func (x *placing) begin(b *trace.Batch, e *trace.Event, w []uint64) {
 	if i := slices.IndexFunc(x.list, func(a trace.EventAttribute) bool { return x.offset[a.Ref] }); i >= 0 {
 		o.position = position{x.list[i].Value, true}
 	} else if x.table.owner[handleOf{x.process, handle}] == x.p {
-		o.moves = Made(x.positions, handle)
+		o.moves = results.Made(x.positions, handle)
 		o.position = *o.moves
 	}
 	x.begun[[2]uint64{w[0], w[4]}] = o
@@ -145,10 +146,10 @@ func (x *placing) complete(o *begunAt, bytes uint64) {
 	if !o.known || bytes == 0 {
 		return
 	}
-	f := Made(x.files, x.table.name(o.handle))
+	f := results.Made(x.files, x.table.name(o.handle))
 	s := &f.sums[o.op]
 	s.Placed++
-	if o.at%FileAlignment != 0 {
+	if o.at%Alignment != 0 {
 		s.Unaligned++
 	}
 	if f.has[o.op] {
@@ -170,13 +171,13 @@ func (x *placing) complete(o *begunAt, bytes uint64) {
 }
 
 // ranges are bytes of a file, ascending and apart; mostRanges at most, of which the shortest ones are forgotten.
-type ranges []Span
+type ranges []results.Span
 
 const mostRanges = 1024
 
 // first is the place of the first range that ends after at, or where it would be.
 func (r ranges) first(at uint64) int {
-	i, _ := slices.BinarySearchFunc(r, at, func(x Span, at uint64) int {
+	i, _ := slices.BinarySearchFunc(r, at, func(x results.Span, at uint64) int {
 		if x.End <= at {
 			return -1
 		}
@@ -189,7 +190,7 @@ func (r ranges) first(at uint64) int {
 func (r *ranges) add(from, to uint64) (again uint64) {
 	i := r.first(from)
 	k := i
-	joined := Span{Begin: from, End: to}
+	joined := results.Span{Begin: from, End: to}
 	for ; k < len(*r) && (*r)[k].Begin < to; k++ {
 		x := &(*r)[k]
 		again += min(x.End, to) - max(x.Begin, from)
@@ -212,13 +213,13 @@ func (r *ranges) add(from, to uint64) (again uint64) {
 func (r *ranges) remove(from, to uint64) {
 	i := r.first(from)
 	k := i
-	var left []Span
+	var left []results.Span
 	for ; k < len(*r) && (*r)[k].Begin < to; k++ {
 		if x := (*r)[k]; x.Begin < from {
-			left = append(left, Span{Begin: x.Begin, End: from})
+			left = append(left, results.Span{Begin: x.Begin, End: from})
 		}
 		if x := (*r)[k]; x.End > to {
-			left = append(left, Span{Begin: to, End: x.End})
+			left = append(left, results.Span{Begin: to, End: x.End})
 		}
 	}
 	if k > i {

@@ -1,4 +1,5 @@
-package results
+// Package fileio adds up what the processes of a run read from files and write to them: by file, interface, process and node.
+package fileio
 
 import (
 	"cmp"
@@ -6,23 +7,24 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// FileIO is what a run reads from files and writes to them: operations that the trace has, each counted for the interface that the program
+// Totals are what a run reads from files and writes to them: operations that the trace has, each counted for the interface that the program
 // called. One that MPI-IO does through POSIX is in the sums of both, where both were recorded.
-type FileIO struct {
-	Interfaces []FileUse `json:"interfaces"` // over all files and processes
-	Files      []FileUse `json:"files"`      // by file and interface
-	Nodes      []FileUse `json:"nodes"`      // where processes of more than one have operations
-	Processes  []FileUse `json:"processes"`
-	Sizes      []IOSizes `json:"sizes"` // by interface and size, ascending
+type Totals struct {
+	Interfaces []Use   `json:"interfaces"` // over all files and processes
+	Files      []Use   `json:"files"`      // by file and interface
+	Nodes      []Use   `json:"nodes"`      // where processes of more than one have operations
+	Processes  []Use   `json:"processes"`
+	Sizes      []Sizes `json:"sizes"` // by interface and size, ascending
 }
 
-// FileUse adds up operations. Lists of it have the longest first.
-type FileUse struct {
+// Use adds up operations. Lists of it have the longest first.
+type Use struct {
 	Interface string  `json:"interface"`
 	File      string  `json:"file,omitempty"`
 	Node      string  `json:"node,omitempty"`
@@ -30,20 +32,20 @@ type FileUse struct {
 	Users     int     `json:"used_by"` // processes
 	Top       uint32  `json:"most_by"` // the process that read and wrote most bytes
 	TopBytes  uint64  `json:"most_bytes"`
-	Read      IOSum   `json:"read"`
-	Write     IOSum   `json:"write"`
-	Other     IOSum   `json:"other"` // flush and the like
+	Read      Sum     `json:"read"`
+	Write     Sum     `json:"write"`
+	Other     Sum     `json:"other"` // flush and the like
 
-	Busy [FileBins]uint64 `json:"-"` // time of operations in each of as many equal parts of the run
-	user uint32           // the last process
-	own  uint64           // its bytes
+	Busy [Bins]uint64 `json:"-"` // time of operations in each of as many equal parts of the run
+	user uint32       // the last process
+	own  uint64       // its bytes
 }
 
-// FileBins is how many parts of the run the times of a file are told for.
-const FileBins = 96
+// Bins is how many parts of the run the times of a file are told for.
+const Bins = 96
 
-// IOSum is operations of one kind. Time is from begin to end of each, in ticks: those in progress at the same time add up.
-type IOSum struct {
+// Sum is operations of one kind. Time is from begin to end of each, in ticks: those in progress at the same time add up.
+type Sum struct {
 	Count   uint64 `json:"count"`
 	Bytes   uint64 `json:"bytes"` // that were read or written
 	Time    uint64 `json:"time"`
@@ -56,20 +58,20 @@ type IOSum struct {
 	Followed    uint64 `json:"followed"` // those with one before
 	Sequential  uint64 `json:"sequential"`
 	Consecutive uint64 `json:"consecutive"`
-	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of FileAlignment
+	Unaligned   uint64 `json:"unaligned"`   // begin at no multiple of Alignment
 	Again       uint64 `json:"bytes_again"` // at least so many were read before by the process, and not written since
 
 	once, reach uint64 // of reads: the others of these, and the largest end of one
 }
 
 // Shared are bytes that several processes read, at least, of a file that nobody writes.
-func (s *IOSum) Shared() uint64 { return s.once - min(s.once, s.reach) }
+func (s *Sum) Shared() uint64 { return s.once - min(s.once, s.reach) }
 
 // Random are operations that begin before the end of the one before.
-func (s *IOSum) Random() uint64 { return s.Followed - s.Sequential }
+func (s *Sum) Random() uint64 { return s.Followed - s.Sequential }
 
-// add adds another sum, and reports whether bytes and time fit.
-func (s *IOSum) add(o *IOSum) bool {
+// Add adds another sum, and reports whether bytes and time fit.
+func (s *Sum) Add(o *Sum) bool {
 	s.Count, s.Small, s.Unended = s.Count+o.Count, s.Small+o.Small, s.Unended+o.Unended
 	s.Placed, s.Followed, s.Sequential = s.Placed+o.Placed, s.Followed+o.Followed, s.Sequential+o.Sequential
 	s.Consecutive, s.Unaligned, s.Again = s.Consecutive+o.Consecutive, s.Unaligned+o.Unaligned, s.Again+o.Again
@@ -77,8 +79,8 @@ func (s *IOSum) add(o *IOSum) bool {
 	return xtf.Add(&s.Bytes, o.Bytes) && xtf.Add(&s.Time, o.Time)
 }
 
-// IOSizes counts operations that ask for at least From bytes and fewer than those of the next size.
-type IOSizes struct {
+// Sizes counts operations that ask for at least From bytes and fewer than those of the next size.
+type Sizes struct {
 	Interface string `json:"interface"`
 	From      uint64 `json:"from"`
 	Reads     uint64 `json:"reads"`
@@ -86,8 +88,8 @@ type IOSizes struct {
 }
 
 const (
-	SmallIO       = 1 << 20 // bytes
-	FileAlignment = 4096    // bytes: the usual block of file systems, which Darshan takes too where they tell no other
+	SmallIO   = 1 << 20 // bytes
+	Alignment = 4096    // bytes: the usual block of file systems, which Darshan takes too where they tell no other
 )
 
 // ioSizes begin the classes of sizes.
@@ -95,19 +97,19 @@ var ioSizes = [...]uint64{0, 100, 1e3, 10e3, 100e3, 1e6, 10e6, 100e6, 1e9}
 
 // handleUse is what a location did with a handle: read, write, other.
 type handleUse struct {
-	sums  [3]IOSum
+	sums  [3]Sum
 	sizes [len(ioSizes)][2]uint64
-	busy  [FileBins]uint64
+	busy  [Bins]uint64
 }
 
 // addBusy adds the time of an operation to parts of the run.
-func (u *handleUse) addBusy(run Span, from, to uint64) {
+func (u *handleUse) addBusy(run results.Span, from, to uint64) {
 	if from, to = max(from, run.Begin), min(to, run.End); from >= to {
 		return
 	}
 	length := run.End - run.Begin
-	for k := numbers.MulDiv(from-run.Begin, FileBins, length); k < FileBins; k++ {
-		end := min(run.Begin+numbers.MulDiv(length, k+1, FileBins), to)
+	for k := numbers.MulDiv(from-run.Begin, Bins, length); k < Bins; k++ {
+		end := min(run.Begin+numbers.MulDiv(length, k+1, Bins), to)
 		u.busy[k] += end - min(from, end)
 		if from = end; from >= to {
 			return
@@ -121,11 +123,11 @@ type fileTable struct {
 	names      map[uint32][2]string // interface and file of a handle
 	nodes      []uint32
 	of         []int // node of each process
-	uses       map[useKey]*FileUse
+	uses       map[useKey]*Use
 	sizes      map[string]*[len(ioSizes)][2]uint64
 	operations map[uint32]*handleUse // of the location in hand
 	over       bool                  // a sum exceeds 64 bits
-	run        Span
+	run        results.Span
 	owner      map[handleOf]trace.P // the location of a process that uses a handle; several: Undefined32
 }
 
@@ -136,26 +138,26 @@ type useKey struct {
 	number uint32
 }
 
-// NewFileIO adds up the file operations of the chosen processes.
-func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
+// New adds up the file operations of the chosen processes.
+func New(r *results.Run, ranks results.Ranks) (*Totals, []table.Lost, error) {
 	if !r.Rows {
-		return nil, nil, fmt.Errorf("%s: file operations: %w: it was analyzed with --events none", r.Name, ErrNoResult)
+		return nil, nil, fmt.Errorf("%s: file operations: %w: it was analyzed with --events none", r.Name, results.ErrNoResult)
 	}
-	g := fileTable{defs: r.Defs, names: handleNames(r.Defs), uses: map[useKey]*FileUse{}, sizes: map[string]*[len(ioSizes)][2]uint64{}}
-	g.nodes, g.of = Hosts(r.Defs)
+	g := fileTable{defs: r.Defs, names: handleNames(r.Defs), uses: map[useKey]*Use{}, sizes: map[string]*[len(ioSizes)][2]uint64{}}
+	g.nodes, g.of = results.Hosts(r.Defs)
 	g.owner = map[handleOf]trace.P{}
-	root, err := programOf(r)
+	root, err := results.ProgramOf(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	if root != nil {
-		g.run = Span{Begin: root.FirstBegin, End: root.LastEnd}
+		g.run = results.Span{Begin: root.FirstBegin, End: root.LastEnd}
 	}
 	tooMuch := fmt.Errorf("%s: file operations: bytes or times beyond 63 bits: %w", r.Name, xtf.ErrCorrupt)
 	lost, err := r.EachLocation(ranks, "io", func(p trace.P) error {
 		over := g.over
 		g.operations = map[uint32]*handleUse{}
-		if err := Load(r, xtf.Proc(p), g.count); err != nil {
+		if err := results.Load(r, xtf.Proc(p), g.count); err != nil {
 			return err
 		}
 		if g.over && !over { // this location is left out
@@ -178,15 +180,15 @@ func NewFileIO(r *Run, ranks Ranks) (*FileIO, []table.Lost, error) {
 
 // handleNames finds interface and file of each handle.
 func handleNames(d *trace.Definitions) map[uint32][2]string {
-	paradigms, files := byRef(d.IoParadigms, func(x *trace.IoParadigm) (uint8, string) { return x.Ref, d.Text(x.Name) }), d.IoFiles()
-	return byRef(d.IoHandles, func(h *trace.IoHandle) (uint32, [2]string) {
+	paradigms, files := results.ByRef(d.IoParadigms, func(x *trace.IoParadigm) (uint8, string) { return x.Ref, d.Text(x.Name) }), d.IoFiles()
+	return results.ByRef(d.IoHandles, func(h *trace.IoHandle) (uint32, [2]string) {
 		return h.Ref, [2]string{cmp.Or(paradigms[h.Paradigm], "not known"), cmp.Or(files[h.Ref], fmt.Sprintf("handle %d", h.Ref))}
 	})
 }
 
 // count takes an operation of the location in hand.
 func (g *fileTable) count(x *xtf.IO) {
-	u := Made(g.operations, x.Handle)
+	u := results.Made(g.operations, x.Handle)
 	op := min(x.Op&xtf.IOOpMask, xtf.IOOther)
 	s := &u.sums[op]
 	s.Count++
@@ -226,7 +228,7 @@ func (g *fileTable) join(p trace.P) {
 		for _, k := range g.keys(process, name) {
 			g.over = !g.use(k).join(process, u) || g.over
 		}
-		sizes := Made(g.sizes, name[0])
+		sizes := results.Made(g.sizes, name[0])
 		for k := range sizes {
 			sizes[k][0] += u.sizes[k][0]
 			sizes[k][1] += u.sizes[k][1]
@@ -251,10 +253,10 @@ func (g *fileTable) keys(process uint32, name [2]string) []useKey {
 	return keys
 }
 
-func (g *fileTable) use(k useKey) *FileUse {
+func (g *fileTable) use(k useKey) *Use {
 	u := g.uses[k]
 	if u == nil {
-		u = &FileUse{Interface: k.name[0], File: k.name[1]}
+		u = &Use{Interface: k.name[0], File: k.name[1]}
 		switch k.of {
 		case 'p':
 			u.Process = &k.number
@@ -270,14 +272,14 @@ func (g *fileTable) use(k useKey) *FileUse {
 }
 
 // join adds what a process did with a handle; processes ascend.
-func (u *FileUse) join(process uint32, x *handleUse) (fits bool) {
+func (u *Use) join(process uint32, x *handleUse) (fits bool) {
 	fits = true
 	if u.Users == 0 || u.user != process {
 		u.Users, u.user, u.own = u.Users+1, process, 0
 	}
-	for i, to := range []*IOSum{&u.Read, &u.Write, &u.Other} {
+	for i, to := range []*Sum{&u.Read, &u.Write, &u.Other} {
 		s := &x.sums[i]
-		fits = to.add(s) && xtf.Add(&u.own, s.Bytes) && fits
+		fits = to.Add(s) && xtf.Add(&u.own, s.Bytes) && fits
 	}
 	for k, v := range x.busy {
 		u.Busy[k] += v
@@ -289,14 +291,14 @@ func (u *FileUse) join(process uint32, x *handleUse) (fits bool) {
 }
 
 // Ticks is the time of all operations.
-func (u *FileUse) Ticks() uint64 { return u.Read.Time + u.Write.Time + u.Other.Time }
+func (u *Use) Ticks() uint64 { return u.Read.Time + u.Write.Time + u.Other.Time }
 
 // Moved is the bytes that were read or written.
-func (u *FileUse) Moved() uint64 { return u.Read.Bytes + u.Write.Bytes }
+func (u *Use) Moved() uint64 { return u.Read.Bytes + u.Write.Bytes }
 
 // result sorts what was found.
-func (g *fileTable) result() *FileIO {
-	lists := map[byte][]FileUse{'i': {}, 'f': {}, 'n': {}, 'p': {}}
+func (g *fileTable) result() *Totals {
+	lists := map[byte][]Use{'i': {}, 'f': {}, 'n': {}, 'p': {}}
 	nodes := map[uint32]bool{}
 	for k, u := range g.uses {
 		lists[k.of] = append(lists[k.of], *u)
@@ -305,48 +307,20 @@ func (g *fileTable) result() *FileIO {
 		}
 	}
 	for _, list := range lists {
-		slices.SortFunc(list, func(a, b FileUse) int {
+		slices.SortFunc(list, func(a, b Use) int {
 			return cmp.Or(cmp.Compare(b.Ticks(), a.Ticks()), cmp.Compare(b.Moved(), a.Moved()), cmp.Compare(a.Interface, b.Interface), cmp.Compare(a.File, b.File), cmp.Compare(a.Node, b.Node), cmp.Compare(a.user, b.user))
 		})
 	}
-	x := &FileIO{Interfaces: lists['i'], Files: lists['f'], Nodes: []FileUse{}, Processes: lists['p'], Sizes: []IOSizes{}}
+	x := &Totals{Interfaces: lists['i'], Files: lists['f'], Nodes: []Use{}, Processes: lists['p'], Sizes: []Sizes{}}
 	if len(nodes) > 1 {
 		x.Nodes = lists['n']
 	}
 	for _, u := range x.Interfaces {
 		for k, n := range g.sizes[u.Interface] {
 			if n[0]+n[1] > 0 {
-				x.Sizes = append(x.Sizes, IOSizes{u.Interface, ioSizes[k], n[0], n[1]})
+				x.Sizes = append(x.Sizes, Sizes{u.Interface, ioSizes[k], n[0], n[1]})
 			}
 		}
 	}
 	return x
-}
-
-// fileMetrics are what conditions can say of the operations on files of the whole program.
-func fileMetrics() (list []Metric) {
-	metric := func(name string, kind MetricKind, of func(read, write *IOSum) (a, b uint64)) {
-		list = append(list, Metric{name, kind, func(i *Interval) numbers.Fraction {
-			x := i.more.files()
-			if x == nil || i.Index != 0 {
-				return numbers.Fraction{}
-			}
-			var read, write IOSum
-			for k := range x.Interfaces {
-				read.add(&x.Interfaces[k].Read)
-				write.add(&x.Interfaces[k].Write)
-			}
-			return numbers.Divide64(of(&read, &write))
-		}})
-	}
-	metric("file_bytes_read", KindCount, func(r, _ *IOSum) (a, b uint64) { return r.Bytes, 1 })
-	metric("file_bytes_written", KindCount, func(_, w *IOSum) (a, b uint64) { return w.Bytes, 1 })
-	metric("file_bytes_read_again", KindCount, func(r, _ *IOSum) (a, b uint64) { return r.Again, 1 })
-	metric("small_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Small, r.Count })
-	metric("small_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Small, w.Count })
-	metric("random_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Random(), r.Followed })
-	metric("random_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Random(), w.Followed })
-	metric("unaligned_reads", KindShare, func(r, _ *IOSum) (a, b uint64) { return r.Unaligned, r.Placed })
-	metric("unaligned_writes", KindShare, func(_, w *IOSum) (a, b uint64) { return w.Unaligned, w.Placed })
-	return list
 }

@@ -1,4 +1,5 @@
-package results
+// Package counters adds up the metrics of a trace, such as those of processors and of energy, by region, call path, interval and process.
+package counters
 
 import (
 	"cmp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -20,11 +22,11 @@ import (
 // several processes belongs to no calls, and to the executions of the first of them. Memory: of the call paths where something is
 // counted, times counters.
 type Counted struct {
-	Counters  []Counter     `json:"counters"`
-	Regions   []CounterPart `json:"regions"`   // without what they call
-	Paths     []CounterPart `json:"paths"`     // the same
-	Intervals []CounterPart `json:"intervals"` // with those inside of them
-	Processes []CounterPart `json:"processes"` // or what else a metric tells of
+	Counters  []Counter `json:"counters"`
+	Regions   []Part    `json:"regions"`   // without what they call
+	Paths     []Part    `json:"paths"`     // the same
+	Intervals []Part    `json:"intervals"` // with those inside of them
+	Processes []Part    `json:"processes"` // or what else a metric tells of
 }
 
 // Counter is a metric of the trace, over all that was chosen.
@@ -32,7 +34,7 @@ type Counter struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 	Kind string `json:"kind"` // count: values add up; level: a value holds for a time, such as a temperature
-	CounterSum
+	Total
 	Readings uint64  `json:"readings"`
 	Shared   uint64  `json:"shared"` // readings with several calls since the one before, among which the time decides
 	Falls    uint64  `json:"falls"`  // readings of what the trace says to grow that are less than the one before
@@ -45,17 +47,17 @@ type Counter struct {
 	outside  float64 // of a count: outside MPI
 }
 
-// CounterPart is a counter in a part of the run.
-type CounterPart struct {
+// Part is a counter in a part of the run.
+type Part struct {
 	Name    string `json:"name"`
 	Counter string `json:"counter"`
-	CounterSum
+	Total
 	Node *uint32 `json:"node,omitempty"`    // of an interval, in the file
 	Rank *uint32 `json:"process,omitempty"` // of a process
 }
 
-// CounterSum is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
-type CounterSum struct {
+// Total is what a counter adds up to. Time is that which readings cover, of all locations that the counter tells of.
+type Total struct {
 	Sum      numbers.Ratio `json:"sum"`        // of a count
 	Rate     numbers.Ratio `json:"per_second"` // of that time; or per tick
 	PerCall  numbers.Ratio `json:"per_call"`   // of calls begun in that time
@@ -121,7 +123,7 @@ type tally struct{ readings, shared, falls, changes, odd uint64 }
 
 // callPaths numbers chains of regions; 0 is outside of calls.
 type callPaths struct {
-	r    *Run
+	r    *results.Run
 	list []callChain
 	at   map[[2]uint32]uint32
 }
@@ -187,8 +189,8 @@ func (x *callPaths) name(id uint32) string {
 
 // counting adds up all counters.
 type counting struct {
-	*Counters
-	r       *Run
+	*Members
+	r       *results.Run
 	scopes  *counterScopes
 	paths   callPaths
 	cells   map[cellKey]*cell
@@ -208,7 +210,7 @@ type PathCount struct {
 }
 
 // EachPathCount passes what is counted by the readings of the chosen processes; of levels too, which mean nothing.
-func EachPathCount(r *Run, ranks Ranks, put func(PathCount)) ([]table.Lost, error) {
+func EachPathCount(r *results.Run, ranks results.Ranks, put func(PathCount)) ([]table.Lost, error) {
 	if len(r.Defs.MetricMembers) == 0 || !r.Rows {
 		return nil, nil
 	}
@@ -222,9 +224,9 @@ func EachPathCount(r *Run, ranks Ranks, put func(PathCount)) ([]table.Lost, erro
 
 // NewCounted adds up the metrics of the chosen processes. Only the members that only accepts are looked at, and no calls where regions and
 // paths are not asked for.
-func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
+func NewCounted(r *results.Run, ranks results.Ranks, only func(name, unit string) bool, calls bool) (*Counted, []table.Lost, error) {
 	if len(r.Defs.MetricMembers) > 0 && !r.Rows {
-		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, errNoRows)
+		return nil, nil, fmt.Errorf("%s: counters: %w", r.Name, results.ErrNoRows)
 	}
 	g, err := newCounting(r, only, calls)
 	if err != nil {
@@ -238,8 +240,8 @@ func NewCounted(r *Run, ranks Ranks, only func(name, unit string) bool, calls bo
 	return x, lost, err
 }
 
-func newCounting(r *Run, only func(name, unit string) bool, calls bool) (*counting, error) {
-	g := &counting{Counters: NewCounters(r.Defs), r: r, calls: calls, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
+func newCounting(r *results.Run, only func(name, unit string) bool, calls bool) (*counting, error) {
+	g := &counting{Members: NewMembers(r.Defs), r: r, calls: calls, scopes: newCounterScopes(r.Defs), cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
 	g.paths = callPaths{r, []callChain{{region: uint32(len(r.Defs.Regions)) + 1}}, map[[2]uint32]uint32{}}
 	if only != nil {
 		for ref, i := range g.member {
@@ -249,9 +251,9 @@ func newCounting(r *Run, only func(name, unit string) bool, calls bool) (*counti
 		}
 	}
 	g.early = slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool {
-		return CounterMode(&m) != Accumulated && uint32(m.Mode)&counterTiming != untilNext
+		return Mode(&m) != Accumulated && uint32(m.Mode)&counterTiming != untilNext
 	})
-	root, err := programOf(r)
+	root, err := results.ProgramOf(r)
 	if root != nil {
 		g.last = root.LastEnd
 	}
@@ -259,7 +261,7 @@ func newCounting(r *Run, only func(name, unit string) bool, calls bool) (*counti
 }
 
 // read adds up the readings of the chosen processes.
-func (g *counting) read(ranks Ranks) ([]table.Lost, error) {
+func (g *counting) read(ranks results.Ranks) ([]table.Lost, error) {
 	r := g.r
 	return r.EachLocation(ranks, "counters", func(p trace.P) error {
 		l := &countedLocation{g: g, p: p, metrics: map[uint32]*metricRead{}, walks: map[counterScope]*walk{}, members: map[memberRead]*memberValue{}, cells: map[cellKey]*cell{}, tallies: map[int]*tally{}}
@@ -276,17 +278,17 @@ const fallsOneOf = 10
 
 // result computes the numbers of all cells.
 func (g *counting) result() (*Counted, error) {
-	x := &Counted{Counters: []Counter{}, Regions: []CounterPart{}, Paths: []CounterPart{}, Intervals: []CounterPart{}, Processes: []CounterPart{}}
-	places := sortedKeys(g.tallies)
+	x := &Counted{Counters: []Counter{}, Regions: []Part{}, Paths: []Part{}, Intervals: []Part{}, Processes: []Part{}}
+	places := slices.Sorted(maps.Keys(g.tallies))
 	at, cycles := map[int]int{}, -1
 	for n, i := range places {
 		y, m := g.tallies[i], &g.defs.MetricMembers[i]
 		base := map[bool]float64{true: 2, false: 10}[m.Base == 0]
-		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: math.Pow(base, float64(m.Exponent)), Member: i, declared: CounterMode(m), odd: y.odd}
+		c := Counter{Name: g.Name(i), Unit: g.Unit(i), Kind: "count", Readings: y.readings, Shared: y.shared, Falls: y.falls, Scale: math.Pow(base, float64(m.Exponent)), Member: i, declared: Mode(m), odd: y.odd}
 		if c.physical, c.ByName = physicalOf(c.Name, c.Unit); !c.ByName {
 			c.physical.scale *= c.Scale
 		}
-		if CounterMode(m) == absolute || c.physical.power || c.physical.scale == 0 && y.falls > y.changes/fallsOneOf {
+		if Mode(m) == absolute || c.physical.power || c.physical.scale == 0 && y.falls > y.changes/fallsOneOf {
 			c.Kind = "level"
 		}
 		if named(c.Name, cycleNames) && c.Kind == "count" {
@@ -302,10 +304,10 @@ func (g *counting) result() (*Counted, error) {
 	for _, k := range sortedCells(g.cells) {
 		of := &x.Counters[at[k.member]]
 		c := g.cells[k]
-		part := CounterPart{Counter: of.Name, CounterSum: of.sums(c, g.cells[cellKey{k.of, k.id, cycles, 0}], g.r.Units().Resolution)}
+		part := Part{Counter: of.Name, Total: of.sums(c, g.cells[cellKey{k.of, k.id, cycles, 0}], g.r.Units().Resolution)}
 		switch k.of {
 		case 'a':
-			of.CounterSum = part.CounterSum
+			of.Total = part.Total
 		case 'g':
 			part.Name = g.paths.region(k.id)
 			x.Regions = append(x.Regions, part)
@@ -328,8 +330,8 @@ func (g *counting) result() (*Counted, error) {
 			x.Processes = append(x.Processes, part)
 		}
 	}
-	for _, list := range [][]CounterPart{x.Regions, x.Paths} {
-		slices.SortStableFunc(list, func(a, b CounterPart) int {
+	for _, list := range [][]Part{x.Regions, x.Paths} {
+		slices.SortStableFunc(list, func(a, b Part) int {
 			return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(b.size(), a.size()))
 		})
 	}
@@ -337,12 +339,12 @@ func (g *counting) result() (*Counted, error) {
 }
 
 // size orders parts: a count, or a level times its time.
-func (c *CounterSum) size() float64 {
+func (c *Total) size() float64 {
 	return max(math.Abs(c.Sum.Value), math.Abs(float64(float64(c.Time)*c.Mean.Value)))
 }
 
 // sums are the numbers of a cell; cycles is the one of cycles in the same part, nil without.
-func (x *Counter) sums(c, cycles *cell, resolution uint64) CounterSum {
+func (x *Counter) sums(c, cycles *cell, resolution uint64) Total {
 	per := func(v, n float64) numbers.Ratio {
 		if n == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 			return numbers.Ratio{}
@@ -350,7 +352,7 @@ func (x *Counter) sums(c, cycles *cell, resolution uint64) CounterSum {
 		return numbers.Ratio{Value: v / n, Defined: true}
 	}
 	scaled := func(v float64) float64 { return float64(v * x.Scale) }
-	s := CounterSum{Time: c.ticks, Calls: c.calls}
+	s := Total{Time: c.ticks, Calls: c.calls}
 	seconds := func(ticks uint64) float64 { return float64(ticks) / float64(max(resolution, 1)) }
 	joules := numbers.Ratio{}
 	if x.Kind == "level" {
@@ -398,63 +400,13 @@ func (x *Counter) Notes() (list []string) {
 	return list
 }
 
-// counterMark begins the name of a counter in a condition.
-const counterMark = "counter:"
-
-// counterNumbers are the numbers of a counter that conditions can name after a point.
-var counterNumbers = map[string]func(s *CounterSum) numbers.Ratio{
-	"sum": func(s *CounterSum) numbers.Ratio { return s.Sum }, "rate": func(s *CounterSum) numbers.Ratio { return s.Rate },
-	"per_cycle": func(s *CounterSum) numbers.Ratio { return s.PerCycle }, "mean": func(s *CounterSum) numbers.Ratio { return s.Mean },
-	"least": func(s *CounterSum) numbers.Ratio { return s.Least }, "largest": func(s *CounterSum) numbers.Ratio { return s.Largest },
-	"joules": func(s *CounterSum) numbers.Ratio { return s.Joules }, "watts": func(s *CounterSum) numbers.Ratio { return s.Watts }, "edp": func(s *CounterSum) numbers.Ratio { return s.EDP },
-}
-
-// counterMetrics are instructions per cycle, and the counter that a condition names; its sum, or the mean of a level, without a number.
-func counterMetrics(text string) []Metric {
-	metric := func(name string, is func(string) bool, number func(*CounterSum) numbers.Ratio) Metric {
-		return Metric{name, KindReal, func(i *Interval) numbers.Fraction {
-			if x := i.more.counted(); x != nil {
-				for k := range x.Intervals {
-					if p := &x.Intervals[k]; *p.Node == i.Node() && is(p.Counter) {
-						return number(&p.CounterSum).Fraction()
-					}
-				}
-			}
-			return numbers.Fraction{}
-		}}
-	}
-	list := []Metric{metric("ipc", func(name string) bool { return named(name, instructionNames) }, counterNumbers["per_cycle"])}
-	at := strings.Index(text, counterMark)
-	if at < 0 {
-		return list
-	}
-	text = text[at:]
-	if end := operator(text); end >= 0 {
-		text = text[:end]
-	}
-	text = strings.TrimSpace(text)
-	name, number := strings.TrimPrefix(text, counterMark), func(s *CounterSum) numbers.Ratio {
-		if s.Sum.Defined {
-			return s.Sum
-		}
-		return s.Mean
-	}
-	if k := strings.LastIndexByte(name, '.'); k >= 0 && counterNumbers[name[k+1:]] != nil {
-		name, number = name[:k], counterNumbers[name[k+1:]]
-	}
-	if n := len(name); n > 1 && name[0] == '"' && name[n-1] == '"' {
-		name = name[1 : n-1]
-	}
-	return append(list, metric(text, func(is string) bool { return is == name }, number))
-}
-
 // Useful adds up instructions and cycles that are counted outside of calls of MPI; not defined where the trace has none.
-func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
-	isOne := func(name, _ string) bool { return named(name, instructionNames) || named(name, cycleNames) }
+func Useful(r *results.Run) (instructions, cycles numbers.Ratio, err error) {
+	isOne := func(name, _ string) bool { return IsInstructions(name) || named(name, cycleNames) }
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return isOne(r.Defs.Text(m.Name), "") }) {
 		return
 	}
-	x, _, err := NewCounted(r, Ranks{}, isOne, true)
+	x, _, err := NewCounted(r, results.Ranks{}, isOne, true)
 	if err != nil {
 		return
 	}
@@ -471,7 +423,7 @@ func Useful(r *Run) (instructions, cycles numbers.Ratio, err error) {
 }
 
 // Energy are the counters of energy and power, nil where the trace has none, or no rows.
-func Energy(r *Run) ([]Counter, []table.Lost, error) {
+func Energy(r *results.Run) ([]Counter, []table.Lost, error) {
 	is := func(name, unit string) bool {
 		p, _ := physicalOf(name, unit)
 		return p.scale > 0
@@ -479,7 +431,7 @@ func Energy(r *Run) ([]Counter, []table.Lost, error) {
 	if !r.Rows || !slices.ContainsFunc(r.Defs.MetricMembers, func(m trace.MetricMember) bool { return is(r.Defs.Text(m.Name), r.Defs.Text(m.Unit)) }) {
 		return nil, nil, nil
 	}
-	x, lost, err := NewCounted(r, Ranks{}, is, false)
+	x, lost, err := NewCounted(r, results.Ranks{}, is, false)
 	if err != nil {
 		return nil, lost, err
 	}

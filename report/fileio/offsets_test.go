@@ -1,4 +1,4 @@
-package results
+package fileio
 
 import (
 	"math/rand/v2"

@@ -1,9 +1,10 @@
-package results
+package counters
 
 import (
 	"cmp"
 	"math"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -57,7 +58,7 @@ type window struct {
 // read passes over the readings of the location.
 func (l *countedLocation) read() error {
 	var failed error
-	err := Load(l.g.r, xtf.Proc(l.p), func(m *xtf.Metric) {
+	err := results.Load(l.g.r, xtf.Proc(l.p), func(m *xtf.Metric) {
 		i, ok := l.g.Of(m)
 		if failed != nil || !ok {
 			return
@@ -123,10 +124,10 @@ func (l *countedLocation) reads(x *metricRead, t uint64) {
 
 // value takes a value of the reading in hand.
 func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xtf.Metric) {
-	y := Made(l.tallies, i)
+	y := results.Made(l.tallies, i)
 	y.readings++
 	before.reading = l.reading
-	v, kind := CounterValue(m)
+	v, kind := Value(m)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		y.odd++
 		return
@@ -135,7 +136,7 @@ func (l *countedLocation) value(x *metricRead, before *memberValue, i int, m *xt
 	if w != nil && len(w.paths) > 1 {
 		y.shared++
 	}
-	u, _ := CounterValue(&before.Metric)
+	u, _ := Value(&before.Metric)
 	mode := uint32(l.g.defs.MetricMembers[i].Mode)
 	timing := mode & counterTiming
 	switch mode & counterModeMask {
@@ -191,7 +192,7 @@ func (l *countedLocation) finish(key memberRead) {
 	}
 	walk := l.walks[key.scope]
 	walk.pass(l.g.last, math.MaxInt)
-	v, _ := CounterValue(&m.Metric)
+	v, _ := Value(&m.Metric)
 	if mode&counterModeMask == Relative {
 		l.add(key.scope, walk, m.window, l.g.last, key.member, counted{sum: v})
 	} else if mode&counterModeMask == absolute {
@@ -216,7 +217,7 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 		if of == 'p' {
 			k.target = scope.target
 		}
-		Made(l.cells, k).add(v, share, at)
+		results.Made(l.cells, k).add(v, share, at)
 	}
 	of := byte('n')
 	if scope.single {
@@ -272,10 +273,10 @@ func (l *countedLocation) join() {
 			continue
 		}
 		k.target = 0
-		Made(l.g.cells, k).join(c)
+		results.Made(l.g.cells, k).join(c)
 	}
 	for i, y := range l.tallies {
-		to := Made(l.g.tallies, i)
+		to := results.Made(l.g.tallies, i)
 		to.readings, to.shared, to.falls, to.changes, to.odd = to.readings+y.readings, to.shared+y.shared, to.falls+y.falls, to.changes+y.changes, to.odd+y.odd
 	}
 }

@@ -1,4 +1,4 @@
-package results
+package counters
 
 import (
 	"cmp"
@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Counters find the counter that a row of METRIC is about, and its value.
-type Counters struct {
+// Members find the counter that a row of METRIC is about, and its value.
+type Members struct {
 	defs    *trace.Definitions
 	member  map[uint32]int                // place of a member in the definitions
 	classes map[uint32]*trace.MetricClass // by their own references, and those of their instances
 }
 
-// NewCounters reads the definitions.
-func NewCounters(d *trace.Definitions) *Counters {
-	x := &Counters{defs: d, member: make(map[uint32]int, len(d.MetricMembers))}
-	x.classes = byRef(d.MetricClasses, func(c *trace.MetricClass) (uint32, *trace.MetricClass) { return c.Ref, c })
+// NewMembers reads the definitions.
+func NewMembers(d *trace.Definitions) *Members {
+	x := &Members{defs: d, member: make(map[uint32]int, len(d.MetricMembers))}
+	x.classes = results.ByRef(d.MetricClasses, func(c *trace.MetricClass) (uint32, *trace.MetricClass) { return c.Ref, c })
 	for i := range d.MetricMembers {
 		x.member[d.MetricMembers[i].Ref] = i
 	}
@@ -34,7 +35,7 @@ func NewCounters(d *trace.Definitions) *Counters {
 }
 
 // Of returns the place of the row's counter among the members of the definitions.
-func (x *Counters) Of(m *xtf.Metric) (int, bool) {
+func (x *Members) Of(m *xtf.Metric) (int, bool) {
 	c := x.classes[m.Metric]
 	k := m.Flags >> 8
 	if c == nil || uint64(k) >= uint64(len(c.Members)) {
@@ -45,13 +46,13 @@ func (x *Counters) Of(m *xtf.Metric) (int, bool) {
 }
 
 // Name is the name of a member, by its place.
-func (x *Counters) Name(i int) string {
+func (x *Members) Name(i int) string {
 	m := &x.defs.MetricMembers[i]
 	return cmp.Or(x.defs.Text(m.Name), fmt.Sprintf("metric %d", m.Ref))
 }
 
 // Unit is the unit of a member, by its place.
-func (x *Counters) Unit(i int) string { return x.defs.Text(x.defs.MetricMembers[i].Unit) }
+func (x *Members) Unit(i int) string { return x.defs.Text(x.defs.MetricMembers[i].Unit) }
 
 // How values of a metric come: the low bits of its mode in OTF2.
 const (
@@ -61,14 +62,14 @@ const (
 	Relative    = 2 // since the record before
 )
 
-// CounterMode is how the values of a member come.
-func CounterMode(m *trace.MetricMember) uint32 { return uint32(m.Mode) & counterModeMask }
+// Mode is how the values of a member come.
+func Mode(m *trace.MetricMember) uint32 { return uint32(m.Mode) & counterModeMask }
 
-// CounterTypes are what the bits of a value are, as OTF2 allows for metrics.
-var CounterTypes = []string{"uint64", "int64", "double"}
+// Types are what the bits of a value are, as OTF2 allows for metrics.
+var Types = []string{"uint64", "int64", "double"}
 
-// CounterValue is a value as a floating-point number, rounded where an integer is beyond 2^53, and its place in CounterTypes.
-func CounterValue(m *xtf.Metric) (v float64, kind int) {
+// Value is a value as a floating-point number, rounded where an integer is beyond 2^53, and its place in Types.
+func Value(m *xtf.Metric) (v float64, kind int) {
 	switch trace.ValueType(m.Flags & 0xff) {
 	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
 		return float64(int64(m.Value)), 1
@@ -90,6 +91,9 @@ const (
 	sinceLast = 0x20
 	untilNext = 0x30
 )
+
+// IsInstructions reports whether a counter of the name counts instructions.
+func IsInstructions(name string) bool { return named(name, instructionNames) }
 
 // Names of the two counters that efficiencies use, in lower case.
 var (
