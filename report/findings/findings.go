@@ -621,10 +621,8 @@ func (f *finder) transfer() error {
 		}
 		without := "without waits"
 		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
-		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
-			return x.Kind&xtf.ClassColl != 0 && strings.HasPrefix(f.r.RegionName(x.Region), "MPI_I")
-		})
-		if completes { // collectives that other calls begin
+		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassColl, "MPI_I")
+		if completes || k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassRMA, "MPI_R") { // what other calls begin
 			k.name = "completing"
 		}
 		switch {
@@ -857,7 +855,16 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 		return false
 	}
 	r := f.r.Defs.Region(x.Region)
-	return r != nil && f.r.Defs.TellsWaits(r) && !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoRecord })
+	return r != nil && f.r.Defs.TellsWaits(r) && !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool {
+		return c.Code == trace.DiagNoRecord || c.Code == trace.UnreadCode(trace.RmaCollectiveEnd) && f.r.Defs.CallName(r) == "win_fence"
+	})
+}
+
+// begins reports whether the run has calls of a class whose names begin so: their operations are done in others.
+func (f *finder) begins(class uint32, name string) bool {
+	return slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
+		return x.Kind&class != 0 && strings.HasPrefix(f.r.RegionName(x.Region), name)
+	})
 }
 
 // largest returns the region of a class with the most exclusive time, less what is known as waits there. Init and Finalize are a
