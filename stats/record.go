@@ -389,7 +389,10 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 	case trace.RmaSync:
 		l.ops.synchronised(uint32(w[0]), uint32(w[1]))
 	case trace.RmaGroupSync:
-		l.ops.synchronisedAll(uint32(w[1]), uint32(w[2]))
+		const processes = 1      // of RmaSyncLevel
+		if w[0]&processes != 0 { // an MPI_Win_test that finds an epoch not over synchronises nobody
+			l.ops.synchronisedAll(uint32(w[1]), uint32(w[2]))
+		}
 	case trace.RmaAcquireLock:
 		l.ops.acquired(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
 	case trace.RmaReleaseLock:

@@ -37,6 +37,10 @@ func (w *requests) synchronisation(e *record) {
 	case trace.RmaSync:
 		w.epoch(e, uint32(f[0]), w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l))
 	case trace.RmaGroupSync:
+		const processes = 1
+		if f[0]&processes == 0 {
+			return
+		}
 		for _, process := range w.a.d.GroupProcesses(uint32(f[2])) {
 			w.epoch(e, uint32(f[1]), process)
 		}

@@ -280,7 +280,7 @@ func windows() waitCase {
 }
 
 // groupSyncs has the epochs as Score-P writes them, one record for a group: processes 0 and 2 start, and process 1 posts for both.
-// Of these, 2 is the last to complete. The groups have members in places that are not their ranks in the window.
+// Of these, 2 is the last to complete. A test that finds the epoch not over has a record that synchronises nobody. The groups have members in places that are not their ranks in the window.
 func groupSyncs() waitCase {
 	sync := func(p int, enter, leave uint64, region string, group int) smallCall {
 		return smallCall{p, enter, leave, region, "", fmt.Sprintf("RMA_GROUP_SYNC PROCESS 0 %d", group)}
@@ -290,7 +290,9 @@ func groupSyncs() waitCase {
 		definitions: "RMA_WIN self=0 name=0 comm=0\nGROUP self=50 number_of_members=1 1 group_type=5 paradigm=4\nGROUP self=51 number_of_members=2 2 0 group_type=5 paradigm=4\n",
 		calls: []smallCall{
 			sync(0, 10, 32, "MPI_Win_start", 50), sync(0, 40, 42, "MPI_Win_complete", 50),
-			sync(1, 30, 31, "MPI_Win_post", 51), sync(1, 35, 62, "MPI_Win_wait", 51),
+			sync(1, 30, 31, "MPI_Win_post", 51),
+			{1, 32, 33, "MPI_Win_test", "", "RMA_GROUP_SYNC NONE 0 51"},
+			sync(1, 35, 62, "MPI_Win_wait", 51),
 			sync(2, 20, 32, "MPI_Win_start", 50), sync(2, 60, 61, "MPI_Win_complete", 50),
 		},
 		waits: [][]waitRow{
