@@ -326,6 +326,70 @@ func TestWhoMustChange(t *testing.T) {
 	}
 }
 
+// TestWhatHelps is about advice that a program had followed, or that misses the cause:
+//
+//   - A hot spot moves from process 0 to 1: each waits 200 for the other, but nobody computes more on the whole, and they compute at the same time.
+//   - The same with senders that wait for receivers.
+//   - A sender that does not block cannot be told not to: its receiver is late when it completes the send.
+//   - A send takes long before its receive begins, as where buffers are full.
+//   - A process computes 500 while its requests are open, and then they take as long as if they began there.
+//   - A communicator is made again and again; made once it is not worth a word.
+//   - A thread comes late to a barrier because it waits for a lock; so the others wait in the barrier.
+//   - The last task of a region takes longest.
+func TestWhatHelps(t *testing.T) {
+	t.Parallel()
+	late := func(p, q, sent, from int) string { // the receive begins at from
+		return strings.ReplaceAll(message(p, q, sent, from), fmt.Sprintf("%d LEAVE", sent+10), fmt.Sprintf("%d LEAVE", from+10))
+	}
+	begun, split := "", ""
+	for p := range 2 {
+		begun += fmt.Sprintf(`%[1]d 100 ENTER MPI_Irecv
+%[1]d 100 MPI_IRECV_REQUEST 7
+%[1]d 101 LEAVE MPI_Irecv
+%[1]d 101 ENTER MPI_Isend
+%[1]d 101 MPI_ISEND %[2]d MPI_COMM_WORLD 7 1000000 8
+%[1]d 102 LEAVE MPI_Isend
+%[1]d 602 ENTER MPI_Waitall
+%[1]d 802 MPI_IRECV %[2]d MPI_COMM_WORLD 7 1000000 7
+%[1]d 802 MPI_ISEND_COMPLETE 8
+%[1]d 802 LEAVE MPI_Waitall
+`, p, 1-p)
+		for i := range 3 {
+			split += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Comm_split\n%[1]d %[3]d LEAVE MPI_Comm_split\n", p, 100+200*i, 250+200*i)
+		}
+	}
+	isend := "0 100 ENTER MPI_Isend\n0 100 MPI_ISEND 1 MPI_COMM_WORLD 7 8 8\n0 101 LEAVE MPI_Isend\n0 110 ENTER MPI_Wait\n0 400 MPI_ISEND_COMPLETE 8\n0 400 LEAVE MPI_Wait\n" +
+		"1 390 ENTER MPI_Recv\n1 400 MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 400 LEAVE MPI_Recv\n1 400 ENTER MPI_Comm_dup\n1 990 LEAVE MPI_Comm_dup\n"
+	full := "0 100 ENTER MPI_Send\n0 100 MPI_SEND 1 MPI_COMM_WORLD 7 8\n0 800 LEAVE MPI_Send\n1 850 ENTER MPI_Recv\n1 860 MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 860 LEAVE MPI_Recv\n" + message(0, 1, 980, 870)
+	tasks := `
+-- definitions --
+STRING self=0 string="!$omp task @solver.c:50"
+REGION self=0 name=0 region_role=20 paradigm=3
+` + strings.Replace(idleThread[1:], "1 900 LEAVE", "1 100 ENTER \"!$omp task @solver.c:50\"\n1 900 LEAVE \"!$omp task @solver.c:50\"\n1 900 LEAVE", 1)
+	for _, x := range []struct{ name, trace, kind, advice, text string }{
+		{"a hot spot", program(2, message(0, 1, 300, 100)+message(1, 0, 700, 500)), "late_sender", "send earlier, or balance each step", ""},
+		{"a hot spot of receivers", program(2, late(0, 1, 100, 300)+late(1, 0, 500, 700)), "late_receiver", "post the receive before the sender needs it, or balance each step", ""},
+		{"a send that does not block", program(2, isend), "late_receiver", "post the receive before the sender needs it, or complete the send later", ""},
+		{"full buffers", program(2, full), "transfer", "begin to receive earlier", "the receive of what they send had not begun"},
+		{"overlap", program(2, begun), "long_messages", "send less; MPI may move messages only while it is called", "; rank 0 computes 0.500000 s while its requests are open"},
+		{"a communicator in each step", program(2, split), "transfer", "make the communicator or window once", ""},
+		{"a communicator", program(2, split[:strings.Index(split, "0 300")]), "transfer", "", ""},
+		{"a lock before a barrier", critical, "thread_imbalance", "hold locks for a shorter time first", "; a thread of the process waits 0.600000 for locks"},
+		{"threads", idleThread, "thread_imbalance", "deal out the iterations", ""},
+		{"tasks", tasks, "thread_imbalance", "cut the longest tasks", ""},
+	} {
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, x.trace))
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == x.kind })
+		if i < 0 {
+			t.Errorf("%s: %+v", x.name, doc.Findings)
+			continue
+		}
+		if f := doc.Findings[i]; !strings.HasPrefix(f.Advice, x.advice) || (x.advice == "") != (f.Advice == "") || !strings.Contains(f.Text, x.text) {
+			t.Errorf("%s: %+v", x.name, f)
+		}
+	}
+}
+
 // TestSetup: process 1 comes to MPI_Init at 300, the others wait there, and at the end process 0 waits in MPI_Finalize: set-up takes no more
 // than the 100 of process 1, and 60 more of it at the end. Where process 0 leaves MPI_Finalize before that one comes, it did not wait for it.
 func TestSetup(t *testing.T) {

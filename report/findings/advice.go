@@ -33,9 +33,21 @@ type FindingFacts struct {
 	seldom      bool          // who makes others wait does so in few of many calls
 	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
 	queued      bool          // many messages that were sent earlier are received later
+	known       known         // what else is known of the cause
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
 	bound       bool          // to processors that others may not use
 }
+
+// known is what is known of a cause besides.
+type known uint8
+
+const (
+	aheadOfReceive known = iota + 1 // sends: mostly before the receive of what they send has begun
+	whileComputing                  // messages: the process computes while they are on their way
+	againAndAgain                   // a process makes the call more than once, on average
+	behindLocks                     // threads: one waits for locks half as long as the loss or longer
+	inTasks                         // threads: they work in tasks
+)
 
 // adviceRow is what to do about findings of some kinds, in some calls, under a condition.
 type adviceRow struct {
@@ -49,17 +61,23 @@ type adviceRow struct {
 const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_split_type MPI_Comm_create MPI_Cart_create MPI_Cart_sub MPI_Graph_create " +
 	"MPI_Dist_graph_create MPI_Dist_graph_create_adjacent MPI_Comm_create_group MPI_Intercomm_create MPI_Intercomm_merge MPI_Win_create MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create_dynamic MPI_Win_free"
 
+// completers are calls that complete sends that were begun without blocking.
+const completers = "MPI_Wait MPI_Waitall MPI_Waitany MPI_Waitsome"
+
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md explains the conditions.
 var AdviceTable = []adviceRow{
 	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom }, "look at what the process that makes others wait does in these steps and in no other, or what else runs on its processor then"},
 	{"late_sender wrong_order late_receiver late_progress late_broadcast late_post early_wait", "", func(x *FindingFacts) bool { return x.Busy }, "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"},
+	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even && x.inTurn == "" }, "send earlier, or balance each step: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "send earlier, or give the sender less to compute before"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "io" }, "read or write after the message is sent"},
 	{"late_sender barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.Activity == "kernel" }, "give the device of the process that is late less to compute, or let the host go on before it waits for it"},
 	{KindWrongOrder, "", func(x *FindingFacts) bool { return x.SameSource }, "receive in the order of sending; that saves no more than the time between the two sends"},
 	{KindWrongOrder, "", nil, "receive from any source, or in the order of arrival"},
+	{"late_receiver", "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even && x.inTurn == "" }, "post the receive before the sender needs it, or balance each step: over the run no process computes much more than the others"},
+	{"late_receiver", completers, nil, "post the receive before the sender needs it, or complete the send later"},
 	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
 	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
 	{"late_post", "", nil, "post the window before the origin needs it, or give the target less to compute before"},
@@ -68,6 +86,7 @@ var AdviceTable = []adviceRow{
 	{kindInterruptions, "", func(x *FindingFacts) bool { return x.starved }, "look at what else runs on this host: other programs, or threads of the program that are not recorded"},
 	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
 	{"late_sender barrier_wait nxn_wait small_messages long_messages transfer", "", func(x *FindingFacts) bool { return x.queued }, "receive messages in the order in which they are sent, or begin to receive before they come: MPI looks through all that wait"},
+	{KindTransfer, makers, func(x *FindingFacts) bool { return x.known == againAndAgain }, "make the communicator or window once and keep it"},
 	{kindBarrier, makers, func(x *FindingFacts) bool { return !x.fromSetup }, "make the communicator or window once and keep it, or balance the work before"},
 	{"late_broadcast barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
@@ -90,9 +109,13 @@ var AdviceTable = []adviceRow{
 	{KindIO, "", func(x *FindingFacts) bool { return x.Uneven }, "read and write on all processes evenly"},
 	{KindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
 	{"small_messages nxn_wait", "", func(x *FindingFacts) bool { return x.often }, "let processes meet less often, or join operations that follow each other"},
+	{"small_messages long_messages transfer", "", func(x *FindingFacts) bool { return x.known == aheadOfReceive }, "begin to receive earlier: until then the sends may wait for room in buffers"},
 	{KindSmallMessages, "", nil, "join messages to the same process"},
 	{kindLongMessages, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
+	{kindLongMessages, "", func(x *FindingFacts) bool { return x.known == whileComputing }, "send less; MPI may move messages only while it is called: try MPI_Test in the computation, or a progress thread, which gain little within a host"},
 	{kindLongMessages, "", nil, "send less, or compute while messages are on their way"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == behindLocks }, "hold locks for a shorter time first: a thread that waits for one comes later to the barrier"},
+	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.known == inTasks }, "cut the longest tasks into smaller ones, or create them first"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.Region == posixBarrier }, "give the threads equal work between their barriers"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *FindingFacts) bool { return x.scheduling }, "give the threads equal work between their barriers, or make parallel regions longer, or fewer"},

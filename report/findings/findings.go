@@ -648,6 +648,9 @@ func (f *finder) transfer() error {
 		}
 		x := f.loss(KindTransfer, min(ticks, loss), f.each.rank[k.sum], what+basis, "comm")
 		f.placeRegion(&x, most)
+		if most != nil && most.Calls > f.s.Processors {
+			x.facts.known = againAndAgain
+		}
 		x.Evidence = f.together(f.each.total[k.sum]) + " in " + k.name + " calls"
 		if k.sum == sumP2P && m.Sent > 0 {
 			mean := numbers.MeanOf(m.BytesOut, m.Sent)
@@ -669,7 +672,7 @@ func (f *finder) transfer() error {
 				return err
 			}
 			if f.matters(x.Ticks) {
-				if err := queued(f, &x, most.Region, x.Where.Processes[0]); err != nil {
+				if err := cmp.Or(queued(f, &x, most.Region, x.Where.Processes[0]), overlaps(f, &x)); err != nil {
 					return err
 				}
 			}

@@ -128,6 +128,7 @@ type teamWait struct {
 	life    uint64     // of all
 	first   uint64     // what the first one waits for locks
 	locks   uint64     // what the others wait for them longer
+	lock    uint64     // what the one waits for them that waits longest
 }
 
 // teamWaits is what the threads of all processes wait. Memory: 250 bytes for each process.
@@ -158,7 +159,7 @@ func runTeamWaits(r *results.Run) (*teamWaits, []table.Lost, error) {
 		}
 		t.any = true
 		t.other, t.life = t.other+x.other, t.life+x.life
-		t.locks += x.Lock - min(x.Lock, t.first)
+		t.locks, t.lock = t.locks+x.Lock-min(x.Lock, t.first), max(t.lock, x.Lock)
 		w.locks = numbers.Add(w.locks, numbers.Integer(x.Lock))
 		if x.Lock > w.lock.Lock {
 			w.lock = *x
@@ -486,6 +487,14 @@ func processorsEach(f *finder, rank int) uint64 {
 // imbalancedThreads is what the thread that waits longest for its team waits.
 func (f *finder) imbalancedThreads(x *Finding) error {
 	w := f.teams.of(x.Where.Processes[0])
+	if w.lock >= x.Ticks/2 {
+		x.facts.known = behindLocks
+	} else if slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
+		d := f.r.Defs.Region(r.Region)
+		return d != nil && d.Role == trace.RoleTask && r.Inclusive >= x.Ticks
+	}) {
+		x.facts.known = inTasks
+	}
 	if w.longest.barrier < x.Ticks { // the mean is more: not all of it is in barriers
 		return nil
 	}
@@ -494,6 +503,9 @@ func (f *finder) imbalancedThreads(x *Finding) error {
 	}
 	x.Basis = "largest time of a thread in barriers and waits for tasks"
 	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.Ticks(w.least.barrier), f.u.Name())
+	if x.facts.known == behindLocks {
+		x.Evidence += fmt.Sprintf("; a thread of the process waits %s for locks", f.u.Ticks(w.lock))
+	}
 	if ticks := f.lastInMPI(x.Where.Processes[0]); ticks > 0 {
 		x.Basis += ", less what the one that waits least there waits in MPI"
 		x.Evidence += fmt.Sprintf("; thread %d waits in MPI %s longer, which is not a part of this", w.least.Thread, f.u.Ticks(ticks))

@@ -661,6 +661,7 @@ func (f *finder) lateMate(x *Finding, region uint32, send string) error {
 		looked, late = looked+m.End-m.T, late+before
 	}
 	if receiver, ticks := worst(sums); late >= looked-looked/2 && ticks > 0 {
+		x.facts.known = aheadOfReceive
 		x.Evidence += fmt.Sprintf("; in %s of the time of %s of rank %d the receive of what they send had not begun, most of that on rank %d", numbers.NewRatio(late, looked).Percent(), lookedAt(len(list), all, send), rank, receiver)
 	}
 	return nil
@@ -698,6 +699,18 @@ func queued(f *finder, x *Finding, region, rank uint32) error {
 	if n := uint64(len(list)); err == nil && n > 0 && longer/n >= longQueue {
 		x.facts.queued = true
 		x.Evidence += fmt.Sprintf("; of what is sent to rank %d before a message that it receives there %s messages are received later, on average of %s", rank, numbers.Count(longer/n), lookedAt(len(list), all, "call"))
+	}
+	return beyond(err)
+}
+
+// overlaps says how long a process computes while its requests are open, where long messages take as long or less in the calls that
+// complete them: MPI moved little meanwhile.
+func overlaps(f *finder, x *Finding) error {
+	rank := x.Where.Processes[0]
+	own, err := f.r.Components(f.r.Defs.Processes()[rank].First)
+	if open := own[xtf.ItemOverlap]; err == nil && x.Kind == kindLongMessages && open >= x.Ticks && slices.Contains(strings.Fields(completers), x.Where.Region) {
+		x.facts.known = whileComputing
+		x.Evidence += fmt.Sprintf("; rank %d computes %s %s while its requests are open", rank, f.u.Ticks(open), f.u.Name())
 	}
 	return beyond(err)
 }
