@@ -460,6 +460,45 @@ func TestSendsThatWaitForPosts(t *testing.T) {
 	}
 }
 
+// TestHalo: three times two processes begin a message for each other at 100, and process 1 is in slow from 110 to 1000 before it completes its
+// requests. Process 0 completes its own from 110 on, until 1005: its send waits for process 1 to come back. Without slow each time takes 890 less.
+// Where it stays there until 3000, that process 1 came back does not say why.
+func TestHalo(t *testing.T) {
+	for leave, want := range map[int]int64{1005: 3 * 890, 3000: 0} {
+		text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+		for p := range 2 {
+			text += fmt.Sprintf("%d 0 ENTER main\n", p)
+			for i := range 3 {
+				at := i * (leave + 5)
+				call := func(name string, from, to int, record string) {
+					text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_%[4]s\n%[5]s%[1]d %[3]d LEAVE MPI_%[4]s\n", p, at+from, at+to, name, record)
+				}
+				call("Irecv", 1, 2, fmt.Sprintf("%d %d MPI_IRECV_REQUEST 7\n", p, at+1))
+				call("Isend", 100, 101, fmt.Sprintf("%d %d MPI_ISEND %d MPI_COMM_WORLD 7 8 8\n", p, at+100, 1-p))
+				from, to := 110, leave
+				if p == 1 {
+					text += fmt.Sprintf("1 %d ENTER slow\n1 %d LEAVE slow\n", at+110, at+1000)
+					from, to = 1000, leave+5
+				}
+				call("Waitall", from, to, fmt.Sprintf("%[1]d %[2]d MPI_IRECV %[3]d MPI_COMM_WORLD 7 8 7\n%[1]d %[2]d MPI_ISEND_COMPLETE 8\n", p, at+to, 1-p))
+			}
+			text += fmt.Sprintf("%d %d LEAVE main\n", p, 3*(leave+5))
+		}
+		src, err := tracetest.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := analyzedSource(t, src)
+		for ranks := 1; ranks <= 3; ranks++ {
+			r := report(t, run, ranks)
+			i := slices.IndexFunc(r.Targets, func(x levers.Target) bool { return x.Kind == "function" && x.Name == "slow" })
+			if i < 0 || value(r.Targets[i].Gone) != want || r.Replayed != r.Runtime {
+				t.Errorf("%d, %d ranks: %+v", leave, ranks, r)
+			}
+		}
+	}
+}
+
 // TestEarlierReceive has a process that sends at 1000 to one that receives at 3050, after ten times 300 ticks of work and 5 of a test, or of
 // none. Had the receive been posted before, the fourth test, at 1215, would have let the sender go on.
 func TestEarlierReceive(t *testing.T) {

@@ -63,6 +63,7 @@ type Outcome struct {
 //	time outside of MPI calls   what the lever leaves of it
 //	MPI call                    waits until the last instant that it depends on, as in Ideal, then takes as long as it took
 //	                            after that instant in the trace
+//	send without blocking       its call waits for the receiver, too, where it left soon after that came and nothing else says why it stayed
 //	member of a collective      waits for all, too, where it left soon after the last one came and nothing else says why it stayed
 //
 // So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
@@ -270,7 +271,7 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 				v.v = min(v.v, a.v)
 			}
 		}
-		if o.kind == stepNeed {
+		if o.kind == stepNeed && (o.coll != onPath || v.m > x.enter+x.need) {
 			f.depend(x, v)
 		}
 	case stepAnswer:

@@ -14,8 +14,8 @@ type replayKind uint8
 const (
 	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End; with levers coll is onPath, and peer its path
 	stepLeave                    // ... and leaves, for the repair of clocks
-	stepSend                     // peer's row key gets the instant t
-	stepNeed                     // the call does not leave before the instant that row key gets from peer
+	stepSend                     // peer's row key gets the instant t; if coll is onPath, that of location root
+	stepNeed                     // the call does not leave before the instant that row key gets from peer; if coll is onPath, only where nothing else says why
 	stepDrop                     // the same, but nothing depends on it any more
 	stepEnter                    // take part in a collective with instant t
 	stepResult                   // the call does not leave before the collective is complete
@@ -40,8 +40,8 @@ type replayOp struct {
 	key  uint64 // End, row or ordinal
 }
 
-// replayScript makes the steps of one location from its rows, as they come. Memory: 24 bytes per
-// open execution and per synchronous send that is open, the rows of one call, and 1 MiB.
+// replayScript makes the steps of one location from its rows, as they come. Memory: 32 bytes per
+// open execution, per synchronous send that is open and with levers per send that is, the rows of one call, and 1 MiB.
 //
 // For the repair of clocks it leaves calls and executions aside: operations that
 // end together are a call, with the number of the event where they end as the key
@@ -54,7 +54,7 @@ type replayScript struct {
 	early  earlyWriter
 	p      trace.P
 	open   []dueOp // executions by End
-	syncs  []dueOp // non-blocking synchronous sends by Done
+	syncs  []dueOp // non-blocking sends by Done: synchronous ones, and with levers all
 	begun  []dueOp // ... of the call in hand
 	p2p    queue[messageRow]
 	coll   queue[collectiveRow]
@@ -74,6 +74,7 @@ type dueOp struct {
 	due uint64
 	row uint64
 	who uint32 // node or location
+	met uint64 // of a send that may have waited: when its receiver came
 }
 
 // messageRow is what steps are made of.
@@ -206,7 +207,15 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	}
 	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
 		d := popDue(&s.syncs)
-		s.needs = append(s.needs, replayOp{kind: stepNeed, peer: d.who, key: d.row})
+		o := replayOp{kind: stepNeed, peer: d.who, key: d.row}
+		if d.met > 0 {
+			if !soonAfter(enter, d.met, leave) {
+				continue
+			}
+			o.coll = onPath
+			s.early.add(uint32(s.p), &replayOp{kind: stepSend, coll: onPath, peer: uint32(s.p), root: d.who, t: d.met, key: d.row}, d.row<<1)
+		}
+		s.needs = append(s.needs, o)
 	}
 	for _, d := range s.begun { // not completed by the call that begins them, whatever its length
 		pushDue(&s.syncs, d)
@@ -259,6 +268,9 @@ func (s *replayScript) before(t uint64) {
 	}
 	for t == xtf.Never && len(s.syncs) > 0 {
 		d := popDue(&s.syncs)
+		if d.met > 0 {
+			continue
+		}
 		w.add(&replayOp{kind: stepDrop, peer: d.who, key: d.row})
 	}
 }
@@ -286,9 +298,11 @@ func (s *replayScript) side(m *messageRow) {
 		return
 	}
 	s.steps.add(&give)
-	switch {
+	switch blocks := m.kind&xtf.P2PNonBlocking == 0; {
+	case awaited == 0 && s.probes && !blocks && m.mateT > m.t && m.mateT < m.done && m.done != xtf.Never:
+		s.begun = append(s.begun, dueOp{due: m.done, row: m.n, who: m.mateP, met: m.mateT})
 	case awaited == 0:
-	case m.kind&xtf.P2PNonBlocking == 0:
+	case blocks:
 		s.needs = append(s.needs, need)
 	default:
 		s.begun = append(s.begun, dueOp{due: m.done, row: m.n, who: m.mateP})
@@ -336,7 +350,12 @@ func (s *replayScript) member(c *collectiveRow) {
 // meets reports whether a member of a blocking operation leaves it soon after the last one has entered, after a longer wait. By what a
 // rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits for members below it.
 func meets(c *xtf.Coll) bool {
-	return c.Flags&xtf.CollNonBlocking == 0 && c.LastEnter <= c.End && c.LastEnter-min(c.T, c.LastEnter) > c.End-c.LastEnter
+	return c.Flags&xtf.CollNonBlocking == 0 && soonAfter(c.T, c.LastEnter, c.End)
+}
+
+// soonAfter reports whether a call leaves soon after another process came, after a longer wait.
+func soonAfter(enter, came, leave uint64) bool {
+	return came <= leave && came-min(enter, came) > leave-came
 }
 
 // hasData reports whether a collective moves data, so that members without bytes

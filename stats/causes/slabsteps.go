@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -27,13 +28,23 @@ func (x *slabSteps) readSlab(r *Replay, k int) error {
 	clear(x.raw)
 	clear(x.early)
 	clear(x.ops)
-	err := r.parcels.each(earlyParcels, k, func(p uint32, b []byte) (err error) {
-		if uint64(p) >= n {
-			return ErrDamaged
+	err := r.parcels.each(earlyParcels, k, func(p uint32, b []byte) error {
+		list, err := readEarly(b)
+		for _, o := range list {
+			of := p
+			if o.coll == onPath && o.kind == stepSend {
+				of = o.root
+			}
+			if uint64(of) >= n {
+				return ErrDamaged
+			}
+			x.early[of] = append(x.early[of], o)
 		}
-		x.early[p], err = readEarly(b)
 		return err
 	})
+	for _, list := range x.early {
+		slices.SortFunc(list, func(a, b earlyOp) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.order, b.order)) })
+	}
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
 package causes
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
@@ -161,7 +159,7 @@ func (w *earlyWriter) add(p uint32, o *replayOp, order uint64) {
 	w.buf = varint.Append(w.buf, order, uint64(o.peer), uint64(o.root), o.t, o.key)
 }
 
-// readEarly reads the early steps of a location in a slab, in the order of their instants.
+// readEarly reads the early steps that a location has in a slab.
 func readEarly(b []byte) (list []earlyOp, err error) {
 	r := varint.Read(b)
 	for r.Len() > 0 {
@@ -170,7 +168,6 @@ func readEarly(b []byte) (list []earlyOp, err error) {
 		o.peer, o.root, o.t, o.key = uint32(r.Next()), uint32(r.Next()), r.Next(), r.Next()
 		list = append(list, o)
 	}
-	slices.SortFunc(list, func(a, b earlyOp) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.order, b.order)) })
 	return list, failure(&r)
 }
 
