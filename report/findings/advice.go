@@ -32,7 +32,6 @@ type FindingFacts struct {
 	heavy       bool          // who makes others wait moves more bytes than others
 	seldom      bool          // who makes others wait does so in few of many calls
 	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
-	queued      bool          // many messages that were sent earlier are received later
 	known       known         // what else is known of the cause
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
 	bound       bool          // to processors that others may not use
@@ -47,6 +46,7 @@ const (
 	againAndAgain                   // a process makes the call more than once, on average
 	behindLocks                     // threads: one waits for locks half as long as the loss or longer
 	inTasks                         // threads: they work in tasks
+	receivedLater                   // messages: many that were sent earlier are received later
 )
 
 // adviceRow is what to do about findings of some kinds, in some calls, under a condition.
@@ -85,7 +85,7 @@ var AdviceTable = []adviceRow{
 	{"lock_contention", "", nil, "hold the lock for a shorter time, or use atomic operations under shared locks"},
 	{kindInterruptions, "", func(x *FindingFacts) bool { return x.starved }, "look at what else runs on this host: other programs, or threads of the program that are not recorded"},
 	{kindInterruptions, "", nil, "keep other programs off the processor of that process, or leave one processor of its host free for them"},
-	{"late_sender barrier_wait nxn_wait small_messages long_messages transfer", "", func(x *FindingFacts) bool { return x.queued }, "receive messages in the order in which they are sent, or begin to receive before they come: MPI looks through all that wait"},
+	{"late_sender barrier_wait nxn_wait small_messages long_messages transfer", "", func(x *FindingFacts) bool { return x.known == receivedLater }, "receive messages in the order in which they are sent, or begin to receive before they come: MPI looks through all that wait"},
 	{KindTransfer, makers, func(x *FindingFacts) bool { return x.known == againAndAgain }, "make the communicator or window once and keep it"},
 	{kindBarrier, makers, func(x *FindingFacts) bool { return !x.fromSetup }, "make the communicator or window once and keep it, or balance the work before"},
 	{"late_broadcast barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},

@@ -697,7 +697,7 @@ func queued(f *finder, x *Finding, region, rank uint32) error {
 		})
 	}
 	if n := uint64(len(list)); err == nil && n > 0 && longer/n >= longQueue {
-		x.facts.queued = true
+		x.facts.known = receivedLater
 		x.Evidence += fmt.Sprintf("; of what is sent to rank %d before a message that it receives there %s messages are received later, on average of %s", rank, numbers.Count(longer/n), lookedAt(len(list), all, "call"))
 	}
 	return beyond(err)
