@@ -12,7 +12,7 @@ func FromRank(c mpi.Comm, rank int, read func() ([]byte, error)) (b []byte, err 
 	if c.Rank() == rank {
 		b, err = read()
 	}
-	return mpi.FromRank(KeepingCodes{c}, rank, b, err)
+	return mpi.FromRank(KeepingCodes(c), rank, b, err)
 }
 
 // OverRanks replaces numbers by their sum, or the largest one, over all ranks; of one above the largest int64 that counts.

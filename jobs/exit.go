@@ -74,18 +74,16 @@ func ExitCode(err error) int {
 
 // Agree makes the ranks go on together or fail together; the sentinels that
 // exit codes and advice depend on survive. Collective.
-func Agree(c mpi.Comm, err error) error {
+func Agree(c mpi.Comm, err error) error { return KeepingCodes(c).Agree(err) }
+
+// KeepingCodes is a communicator whose Agree is Agree, for packages that do not know the sentinels of others.
+func KeepingCodes(c mpi.Comm) mpi.Keeping {
 	sentinels := make([]error, len(exitCodes))
 	for i := range exitCodes {
 		sentinels[i] = exitCodes[i].err
 	}
-	return mpi.AgreeOn(c, Coded(err), sentinels...)
+	return mpi.Keeping{Comm: c, Sentinels: sentinels, Coded: Coded}
 }
-
-// KeepingCodes is a communicator whose Agree is agree, for packages that do not know the sentinels of others.
-type KeepingCodes struct{ mpi.Comm }
-
-func (c KeepingCodes) Agree(err error) error { return Agree(c.Comm, err) }
 
 // uncoded is the code of agreed errors whose rank gave none.
 const uncoded = 1
@@ -125,7 +123,6 @@ var exitCodes = []struct {
 	code int
 }{
 	{ErrStopped, ExitSaved},
-	{ErrDue, ExitFound},
 	{xtfwriter.ErrDone, ExitDone},
 	{xtfwriter.ErrUnits, ExitUsage},
 	{xtfwriter.ErrExists, ExitUsage},

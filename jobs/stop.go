@@ -11,9 +11,6 @@ import (
 // ErrStopped says that a job ended because it was asked to, and that it can go on with Resume.
 var ErrStopped = errors.New("stopped")
 
-// ErrDue is what a rank brings to the end of a stage that is to be marked, or after which the job is to stop.
-var ErrDue = errors.New("a checkpoint is due")
-
 // Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
 type Stop struct {
 	// Grace is how long a stage after the load may go on to its end, where its result can be kept; 0 is 10 s.

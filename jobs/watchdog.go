@@ -47,7 +47,7 @@ type Watchdog struct {
 func Observe(c mpi.Comm, o Watch) (*Watchdog, mpi.Comm) {
 	w := &Watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
 	if o.GiveUp <= 0 {
-		return w, KeepingCodes{c}
+		return w, KeepingCodes(c)
 	}
 	if w.Warn == nil {
 		w.Warn = func(string) {}
@@ -65,7 +65,7 @@ func Observe(c mpi.Comm, o Watch) (*Watchdog, mpi.Comm) {
 		w.waiting.Store(1 + int32(k))
 		return ended
 	}
-	return w, KeepingCodes{mpi.ObserveCalls(c, begin, func(mpi.Note) {})}
+	return w, KeepingCodes(mpi.ObserveCalls(c, begin, func(mpi.Note) {}))
 }
 
 // Alive is called whenever something has moved.

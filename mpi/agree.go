@@ -110,9 +110,15 @@ func AgreeOn(c Comm, err error, sentinels ...error) error {
 type Keeping struct {
 	Comm
 	Sentinels []error
+	Coded     func(err error) error // gives an error its exit code; nil: it has one
 }
 
-func (k Keeping) Agree(err error) error { return AgreeOn(k.Comm, err, k.Sentinels...) }
+func (k Keeping) Agree(err error) error {
+	if k.Coded != nil {
+		err = k.Coded(err)
+	}
+	return AgreeOn(k.Comm, err, k.Sentinels...)
+}
 
 // maxText bounds the text of an agreed error, in bytes.
 const maxText = 16 << 10

@@ -90,6 +90,9 @@ func testAlltoall(t *rankTest, c Comm) {
 			t.equal("alltoall", b, pattern(scale*partLen(i, c.Rank()), i, c.Rank()))
 		}
 	}
+	if _, err := Alltoall(c, 8, make([][]byte, c.Size()+1)); err == nil {
+		t.fatalf("a part too many is left out without an error")
+	}
 }
 
 func testReductions(t *rankTest, c Comm) {

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -67,6 +68,9 @@ func (h *Hop) Step(c Comm, tag int, b []byte, take func(from int, b []byte) erro
 // Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank: to and from one rank at a time. Messages have the tag;
 // nothing else may use it meanwhile. An error may be this rank's own. Collective.
 func Alltoall(c Comm, tag int, parts [][]byte) ([][]byte, error) {
+	if len(parts) != c.Size() {
+		return nil, fmt.Errorf("mpi: alltoall: %d parts for %d ranks", len(parts), c.Size())
+	}
 	got := make([][]byte, c.Size())
 	for i := range got {
 		to, from := (c.Rank()+i)%c.Size(), (c.Rank()-i+c.Size())%c.Size()

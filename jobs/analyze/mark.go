@@ -130,10 +130,7 @@ func (p *pacer) boundary(stage string, found any, err error) error {
 	if errors.As(err, &agreed) {
 		return err // on all ranks
 	}
-	if err == nil && p.wants() > 0 {
-		err = jobs.ErrDue
-	}
-	if err = jobs.Agree(p.a.c, err); !errors.Is(err, jobs.ErrDue) {
+	if err = jobs.Agree(p.a.c, err); err != nil {
 		return err
 	}
 	mark, stop, err := p.due()

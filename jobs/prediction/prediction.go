@@ -118,7 +118,7 @@ func Run(c mpi.Comm, o Options) (*Result, error) {
 
 // Representatives returns the processes that stand for the others of their classes, ascending. Collective.
 func Representatives(c mpi.Comm, o *Options) ([]uint32, error) {
-	x := &prediction{o: *o, c: jobs.KeepingCodes{Comm: c}}
+	x := &prediction{o: *o, c: jobs.KeepingCodes(c)}
 	x.o.Host, x.o.HostVectors, x.o.Output = "", nil, ""
 	x.o.Vectors = []string{""} // there will be some
 	x.meter = jobs.NewMeter(mpi.Serial(), nil)

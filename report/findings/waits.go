@@ -76,6 +76,9 @@ func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
 	return rank, ticks
 }
 
+// waitKinds are kinds of findings that are not called as their pattern.
+var waitKinds = map[xtf.Item]string{xtf.ItemWaitBarrier: kindBarrier, xtf.ItemWaitNxN: kindNxN}
+
 // waits makes a finding of each pattern of waits. The run could be shorter by the
 // largest sum of it on one process, and by no more than what any process could end
 // earlier by: what it waits itself, makes others wait, idles, or spends in set-up.
@@ -92,7 +95,7 @@ func (f *finder) waits() error {
 		if !f.matters(ticks) {
 			continue
 		}
-		kind := cmp.Or(map[xtf.Item]string{xtf.ItemWaitBarrier: kindBarrier, xtf.ItemWaitNxN: kindNxN}[item], item.String())
+		kind := cmp.Or(waitKinds[item], item.String())
 		x := Finding{Kind: kind, Ticks: ticks, Query: f.query("waits"), facts: FindingFacts{pattern: item.String()}}
 		x.Basis = fmt.Sprintf("largest sum of these waits on one process, rank %d", sum.MaxP)
 		if ticks < sum.Max {

@@ -83,6 +83,17 @@ func (c *Counts) widen() {
 // Cut chooses the slabs, two for each of several ranks where they are not too small or too large, by the calls of the locations of all
 // ranks. Collective.
 func (r *Run) Cut(c *Counts) error {
+	calls := []int64{0}
+	for _, n := range c.bins {
+		calls[0] += n
+	}
+	if err := r.Comm.AllreduceInt64(calls, mpi.Sum); err != nil {
+		return err
+	}
+	slab := r.aim(uint64(calls[0]))
+	if uint64(calls[0]) < 2*slab {
+		return nil
+	}
 	widest := []int64{int64(c.shift)}
 	if err := r.Comm.AllreduceInt64(widest, mpi.Max); err != nil {
 		return err
@@ -93,14 +104,6 @@ func (r *Run) Cut(c *Counts) error {
 	bins := c.bins[:]
 	if err := r.Comm.AllreduceInt64(bins, mpi.Sum); err != nil {
 		return err
-	}
-	total := uint64(0)
-	for _, n := range bins {
-		total += uint64(n)
-	}
-	slab := r.aim(total)
-	if total < 2*slab {
-		return nil
 	}
 	r.Slabs.Calls = slab
 	for i, sum := 0, uint64(0); i < len(bins); i++ {
