@@ -230,6 +230,9 @@ func (g *ledger) cut() {
 	if g.at.mpi.depth > 0 {
 		return
 	}
+	if g.off {
+		g.overhead.off.Worst += g.at.now - min(max(g.since, g.flushed), g.at.now)
+	}
 	g.piece(&g.sum, g.at.now)
 	g.since = g.at.now
 }

@@ -4,13 +4,15 @@ import (
 	"errors"
 
 	"github.com/coppice-hpc/coppice/stats/match"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // overheadSpans is when records say that the tracer was busy with itself or switched
 // off, in order and apart.
 type overheadSpans struct {
 	match.Stream
-	begin, end uint64 // the span in hand
+	begin, end uint64           // the span in hand
+	off        trace.Diagnostic // the measurement was off; Count 0 for never
 }
 
 // close ends the span in hand.
@@ -33,6 +35,9 @@ func (g *ledger) measured(off bool, busy uint64) {
 		s.begin, s.end = g.at.now, g.at.now
 	}
 	s.end = max(s.end, busy)
+	if off && !g.off {
+		s.off = trace.Diagnostic{Code: trace.DiagOff, Time: trace.Time(g.at.now), Event: g.at.event, Count: s.off.Count + 1, Worst: s.off.Worst}
+	}
 	g.off, g.flushed = off, max(g.flushed, busy)
 }
 
@@ -40,7 +45,10 @@ func (g *ledger) measured(off bool, busy uint64) {
 func (l *Loader) endSpans() error {
 	s := &l.ledger.overhead
 	if l.ledger.off {
-		s.end = max(s.end, l.at.now)
+		s.end, s.off.Detail = max(s.end, l.at.now), trace.OffToEnd
+	}
+	if s.off.Count > 0 {
+		l.at.diags.Add(s.off)
 	}
 	s.close()
 	return errors.Join(s.Flush(), l.ops.stays.Flush(), l.notes.Flush())

@@ -62,6 +62,7 @@ const (
 	DiagNoBytes         Code = 62 // a read or write that failed, or does not tell how many bytes it moved: it moved none
 	DiagCanceledSend    Code = 63 // a send that was cancelled
 	DiagCanceledRecv    Code = 64 // a receive that was cancelled
+	DiagOff             Code = 65 // the measurement was off; worst: ticks outside of MPI, of all of a location; detail: OffToEnd or nothing
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -79,8 +80,11 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv
+	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv || c == DiagOff
 }
+
+// OffToEnd is the detail of DiagOff where the measurement of a location was never on again.
+const OffToEnd = "off from the last one on"
 
 // Severity grades a diagnostic.
 type Severity uint32
@@ -134,6 +138,7 @@ var codes = map[Code]codeInfo{
 	DiagNoBytes:         {"no-bytes", Note, "reads and writes that failed or do not tell their bytes: they count none"},
 	DiagCanceledSend:    {"cancelled-send", Note, "sends that were cancelled: they and their bytes count as sent, their waits are not known"},
 	DiagCanceledRecv:    {"cancelled-receive", Note, "receives that were cancelled: their waits are not known"},
+	DiagOff:             {"measurement-off", Note, "times in which the measurement was off: what the program did is not known, and counts as measurement overhead"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},
@@ -174,7 +179,7 @@ func (c Code) Text() string {
 
 // InTicks reports whether the magnitudes of the code are ticks.
 func (c Code) InTicks() bool {
-	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired || c == DiagSampleGap
+	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired || c == DiagSampleGap || c == DiagOff
 }
 
 // Severity returns the code's grade.

@@ -544,3 +544,61 @@ func TestDamagedRow(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingsOfDamage: the events of process 1 end in a barrier, because its file is cut. That is no hang, where the other processes are complete, and its times
+// do not compare with theirs. Or sends of process 0 are overwritten with zeros: receives pair with later ones then, which says nothing of clocks.
+func TestFindingsOfDamage(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("-- program --\nprocesses 3\nresolution 1000000\n-- events --\n")
+	for p := range 3 {
+		fmt.Fprintf(&text, "%d 0 ENTER main\n", p)
+		for i := range 3000 {
+			at := 100 * (i + 1)
+			switch p {
+			case 0:
+				fmt.Fprintf(&text, "0 %[1]d ENTER MPI_Send\n0 %[1]d MPI_SEND 1 MPI_COMM_WORLD 7 8\n0 %[2]d LEAVE MPI_Send\n", at, at+10)
+			case 1:
+				fmt.Fprintf(&text, "1 %[1]d ENTER MPI_Recv\n1 %[2]d MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 %[2]d LEAVE MPI_Recv\n", at-20, at+12)
+			}
+		}
+		text.WriteString(meeting(p, 320_000, 321_000) + fmt.Sprintf("%d 400000 LEAVE main\n", p))
+	}
+	src, err := tracetest.Parse(text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		file         string
+		damage       func(b []byte) []byte
+		code, untold string
+	}{
+		"cut":  {"1.evt", func(b []byte) []byte { return b[:len(b)-30] }, "truncated", "no functions but MPI"},
+		"hole": {"0.evt", func(b []byte) []byte { clear(b[1<<15 : 2<<15]); return b }, "corrupt", "which messages and collectives belong together after events that were left out as damaged"},
+	} {
+		dir := t.TempDir()
+		if _, err := otf2.Copy(dir, "traces", src, otf2.Options{EventChunk: 1 << 15}); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "traces", x.file)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, x.damage(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := filepath.Join(dir, "run.xtf")
+		if code, _, errs := call("analyze", dir, "-o", run, "-q"); code != 4 {
+			t.Fatalf("%s: exit code %d: %s", name, code, errs)
+		}
+		if out := must(t, "report", run); !strings.Contains(out, x.code) || !strings.Contains(out, x.untold) {
+			t.Errorf("%s: no %q or %q in\n%s", name, x.code, x.untold, out)
+		}
+		for _, f := range jsonOf[foundIn](t, "report", run).Findings {
+			if f.Kind == "hang" || f.Kind == "clock" || name == "cut" && f.Kind == "imbalance" {
+				t.Errorf("%s: %s", name, f.Text)
+			}
+		}
+	}
+}

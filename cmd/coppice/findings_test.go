@@ -1727,3 +1727,58 @@ func TestInTurnAfterInit(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestMeasurementOff: measurements are off from 200 to 600. Process 0 flushes from 700 to 750, which alone the run could be shorter by, and for 20 while the
+// measurement is off; that of process 1 is off again from 900 on, and nothing tells how long that one lives.
+func TestMeasurementOff(t *testing.T) {
+	t.Parallel()
+	const text = `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 200 MEASUREMENT_ON_OFF OFF
+0 300 BUFFER_FLUSH 320
+0 600 MEASUREMENT_ON_OFF ON
+0 700 BUFFER_FLUSH 750
+0 1000 LEAVE main
+1 0 ENTER main
+1 200 MEASUREMENT_ON_OFF OFF
+1 600 MEASUREMENT_ON_OFF ON
+1 700 ENTER MPI_Comm_size
+1 710 MEASUREMENT_ON_OFF OFF
+1 720 LEAVE MPI_Comm_size
+1 800 MEASUREMENT_ON_OFF ON
+1 900 MEASUREMENT_ON_OFF OFF
+`
+	run := foundTrace(t, text)
+	doc := jsonOf[foundIn](t, "report", run)
+	found := 0
+	for _, f := range doc.Findings {
+		switch f.Kind {
+		case "overhead":
+			found++
+			if f.Ticks != 70 || !strings.HasSuffix(f.Text, "0.070000 s, without what passed while the measurement was off: that is the program's own") {
+				t.Errorf("%+v", f)
+			}
+		case "imbalance":
+			found++
+			if !strings.Contains(f.Text, "while their measurement is off is not known") {
+				t.Errorf("%+v", f)
+			}
+		case "idle":
+			t.Errorf("%+v", f)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%+v", doc.Findings)
+	}
+	untold := must(t, "report", run, "summary", "untold")
+	if want := "what the program did while the measurement was off, 4 times in 2 locations, up to 0.480000 s of one outside of MPI: that counts as measurement overhead\n"; !strings.Contains(untold, want) {
+		t.Errorf("no %q in\n%s", want, untold)
+	}
+	if got := jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(text, "MEASUREMENT_ON_OFF OFF", "MEASUREMENT_ON_OFF ON"))).Findings; !slices.ContainsFunc(got, func(f finding) bool { return f.Kind == "idle" }) {
+		t.Errorf("measured to the end: %+v", got)
+	}
+}

@@ -127,11 +127,10 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if err := f.waits(); err != nil {
 		return nil, nil, err
 	}
-	if len(hang) == 0 { // else processes end when they hang: their times do not compare
-		if err := cmp.Or(f.imbalance(), f.polling()); err != nil {
+	if len(hang) == 0 && !has(f, trace.DiagTruncated) { // else processes end when they hang, or are cut: their times do not compare
+		if err := cmp.Or(f.imbalance(), f.polling(), f.idle()); err != nil {
 			return nil, nil, err
 		}
-		f.idle()
 		f.devices()
 		f.deviceCollectives()
 	}
@@ -142,7 +141,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if err := cmp.Or(f.trends(), f.transfer(), f.threads(), f.locks(), conditions(f)); err != nil {
 		return nil, nil, err
 	}
-	f.items()
+	if err := f.items(); err != nil {
+		return nil, nil, err
+	}
 	dealing(f)
 	f.oversubscription(true)
 	f.list = slices.DeleteFunc(f.list, func(x Finding) bool { return !f.matters(x.Ticks) })
@@ -602,7 +603,7 @@ func (f *finder) transfer() error {
 		return err
 	}
 	m := &f.s.Messages
-	unrecorded := slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagNoCollRecord || c.Code == trace.DiagPart })
+	unrecorded := has(f, trace.DiagNoCollRecord) || has(f, trace.DiagPart)
 	for _, k := range []struct {
 		sum   int
 		class uint32
@@ -788,27 +789,82 @@ func (f *finder) threads() error {
 }
 
 // items is what a process loses in components that are a loss by themselves.
-func (f *finder) items() {
+func (f *finder) items() error {
 	for _, item := range []xtf.Item{xtf.ItemOverhead, xtf.ItemMarker} {
 		m := f.s.Item(item)
-		x := f.loss(kindOverhead, m.Max, m.MaxP, "largest time of a process: "+results.ItemWord(item), "intervals --ordered "+item.String())
+		basis, off := "largest time of a process: "+results.ItemWord(item), ""
+		if item == xtf.ItemOverhead && has(f, trace.DiagOff) {
+			var err error
+			if m, err = busyTracer(f); err != nil {
+				return err
+			}
+			basis, off = basis+", but for where the measurement was off", ", without what passed while the measurement was off: that is the program's own"
+		}
+		x := f.loss(kindOverhead, m.Max, m.MaxP, basis, "intervals --ordered "+item.String())
 		x.facts.item = item
-		x.Evidence = f.together(m.Sum)
+		x.Evidence = f.together(m.Sum) + off
 		f.absorb(&x, item.String())
 		f.add(x, results.ItemWord(item), fmt.Sprintf(", most on rank %d; %s", m.MaxP, x.Evidence))
 	}
+	return nil
+}
+
+// busyTracer is the overhead of processes but for the times in which their measurement was off.
+func busyTracer(f *finder) (*results.Spread, error) {
+	m := *f.s.Item(xtf.ItemOverhead)
+	m.Max = 0
+	for rank, x := range f.r.Defs.Processes() {
+		v, err := f.r.Components(x.First)
+		if err != nil && !results.Partial(err) {
+			return nil, err
+		}
+		off, _, err := measurementOff(f, uint32(rank))
+		if err != nil {
+			return nil, err
+		}
+		off = min(off, v[xtf.ItemOverhead])
+		m.Sum -= numbers.Sum(off)
+		if own := v[xtf.ItemOverhead] - off; own > m.Max {
+			m.Max, m.MaxP = own, uint32(rank)
+		}
+	}
+	return &m, nil
+}
+
+// measurementOff is for how long that of a process was off outside of MPI, and whether it was off at the end.
+func measurementOff(f *finder, rank uint32) (ticks uint64, atEnd bool, err error) {
+	if !has(f, trace.DiagOff) {
+		return 0, false, nil
+	}
+	list, err := results.Occurrences(f.r, f.r.Defs.Processes()[rank].First)
+	if err != nil && !results.Partial(err) {
+		return 0, false, err
+	}
+	for _, o := range list {
+		if o.Code == trace.DiagOff {
+			ticks, atEnd = o.Worst, o.Text == trace.OffToEnd
+		}
+	}
+	return ticks, atEnd, nil
+}
+
+// has reports whether there are problems of a kind.
+func has(f *finder, code trace.Code) bool {
+	return slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == code })
 }
 
 // idle is time in which processes have not begun or have ended. Where the trace has
 // MPI_Init, that is set-up: processes are started one after another.
-func (f *finder) idle() {
+func (f *finder) idle() error {
 	t := f.s.Item(xtf.ItemTime)
-	if largest(f.hot, xtf.ClassInit, nil) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 {
-		return
+	_, off, err := measurementOff(f, t.MinP)
+	if largest(f.hot, xtf.ClassInit, nil) != nil || f.s.Processors == 0 || f.s.Ticks.Idle < 0 || off { // who was not measured at the end may live on
+		return err
 	}
 	x := f.loss(kindIdle, numbers.MeanOf(uint64(f.s.Ticks.Idle), f.s.Processors), t.MinP, "time of the longest process, less the mean", "intervals --ordered time")
 	x.Evidence = fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.Ticks(t.Min), f.u.Name(), t.MaxP, f.u.Ticks(t.Max))
 	f.add(x, "processes live for different times", ": "+x.Evidence)
+	return err
 }
 
 // setup is what MPI_Init and the like take: a line of its own after the others, for
@@ -844,7 +900,7 @@ func (f *finder) clock() {
 			evidence = append(evidence, fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst)))
 		}
 	}
-	if len(evidence) == 0 {
+	if len(evidence) == 0 || has(f, trace.DiagCorrupt) { // after events that were left out others pair, whatever the clocks
 		return
 	}
 	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}
@@ -858,9 +914,7 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 		return false
 	}
 	r := f.r.Defs.Region(x.Region)
-	return r != nil && f.r.Defs.TellsWaits(r) && !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool {
-		return c.Code == trace.DiagNoRecord || c.Code == trace.UnreadCode(trace.RmaCollectiveEnd) && f.r.Defs.CallName(r) == "win_fence"
-	})
+	return r != nil && f.r.Defs.TellsWaits(r) && !has(f, trace.DiagNoRecord) && (!has(f, trace.UnreadCode(trace.RmaCollectiveEnd)) || f.r.Defs.CallName(r) != "win_fence")
 }
 
 // begins reports whether the run has calls of a class whose names begin so: their operations are done in others.

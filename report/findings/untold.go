@@ -239,6 +239,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		n := count(x.code)
 		add(n > 0, "cancelled", "waits of "+numbers.Plural(int(n), x.what)+" that were cancelled"+x.also)
 	}
+	for i := range codes {
+		x := &codes[i]
+		add(x.Code == trace.DiagOff, "measurement off", fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
+	}
+	add(count(trace.DiagCorrupt) > 0 && (messages || s.Collectives.Calls > 0), "damage", "which messages and collectives belong together after events that were left out as damaged: they pair in their order, waits there may be wrong, and nothing is said about clocks")
 	if n := count(trace.DiagNoBytes); n > 0 {
 		add(true, "bytes", "bytes of "+numbers.Plural(int(n), "file operation")+" that failed or do not tell them: they count as none")
 	}

@@ -792,6 +792,9 @@ func (f *finder) imbalance() error {
 		basis += ", and what it computes before MPI_Init"
 		note += fmt.Sprintf("; %s of what rank %d computes is before MPI_Init and not counted here", f.u.Ticks(before), cpu.MaxP)
 	}
+	if has(f, trace.DiagOff) {
+		note += "; what processes compute while their measurement is off is not known, and no part of this"
+	}
 	others := above(ticks)
 	// Waits that computing causes are the same loss where they are as long, those for who computes most where they are nearly as long.
 	covers := func(x *Finding) bool {
@@ -1120,11 +1123,14 @@ type endCall struct {
 
 // hang says who is in which MPI call at the end of the trace, and since when, and which processes ended themselves.
 func (f *finder) hang() ([]Finding, error) {
-	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagOpenCall || c.Code == trace.DiagUnfinished }) {
+	if f.causes == nil || !has(f, trace.DiagOpenCall) && !has(f, trace.DiagUnfinished) {
 		return nil, nil
 	}
 	ended := exits(f.r)
 	open, unknown, err := openCalls(f.r)
+	if err == nil {
+		open, unknown, err = withoutCut(f, open, unknown)
+	}
 	if err != nil || len(open) == 0 && len(ended.how) == 0 && !ended.outside {
 		return nil, err
 	}
@@ -1134,6 +1140,29 @@ func (f *finder) hang() ([]Finding, error) {
 		return nil, err
 	}
 	return []Finding{hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last, left)}, nil
+}
+
+// withoutCut takes the calls of processes out whose events are cut, where others are complete: that they are open says nothing then.
+func withoutCut(f *finder, open []endCall, unknown []uint32) ([]endCall, []uint32, error) {
+	if !has(f, trace.DiagTruncated) {
+		return open, unknown, nil
+	}
+	lost := slices.Clone(unknown)
+	for p := range trace.P(f.r.Defs.NumLocations()) {
+		list, err := results.Occurrences(f.r, p)
+		if err != nil && !results.Partial(err) {
+			return nil, nil, err
+		}
+		if slices.ContainsFunc(list, func(o results.Occurrence) bool { return o.Code == trace.DiagTruncated }) {
+			rank, _ := f.r.Defs.Process(p)
+			lost = append(lost, rank)
+		}
+	}
+	slices.Sort(lost)
+	if lost = slices.Compact(lost); len(lost) == len(f.r.Defs.Processes()) {
+		return open, unknown, nil
+	}
+	return slices.DeleteFunc(open, func(c endCall) bool { return slices.Contains(lost, c.rank) }), lost, nil
 }
 
 // openCalls are the outermost MPI calls that never returned, of the locations that
@@ -1311,7 +1340,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end")
 	}
 	if len(unknown) > 0 {
-		parts = append(parts, rankText(results.Ranks{List: unknown})+" cannot be read")
+		parts = append(parts, rankText(results.Ranks{List: unknown})+" cannot be read to the end")
 	}
 	var never []string
 	for _, g := range list {
