@@ -119,24 +119,28 @@ func (a *analysis) waitForDevice(l *location, c *call, all []work) {
 			return
 		}
 	}
-	at, last := c.enter, (*work)(nil)
-	for i := range all {
+	left, last := c.leave, (*work)(nil) // the wait up to left is without what has it
+	for i := range slices.Backward(all) {
 		w := &all[i]
 		if w.to <= c.enter || w.to > c.leave || transfers && w.what != InTransfer {
 			continue
 		}
-		if from := max(at, w.from); from < w.to {
-			l.does = overlay(l.does, []markerSpan{{from, w.to}}, func(s *slice, _ markerSpan) {
+		if from, to := max(c.enter, w.from), min(w.to, left); from < to {
+			l.does = overlay(l.does, []markerSpan{{from, to}}, func(s *slice, _ markerSpan) {
 				if s.what == InDeviceWait || s.what == InDeviceCall {
 					s.what, s.path = w.what, w.path
 				}
 			})
 		}
-		at, last = w.to, w
+		left = min(left, w.from)
+		if last == nil {
+			last = w
+		}
 	}
 	if last == nil {
 		return
 	}
+	at := last.to
 	l.leaves = append(l.leaves, jump{at, at, last.stream.p})
 	if !transfers {
 		l.kernels = append(l.kernels, WaitSpan{From: c.enter, To: at, Pattern: LateKernel, Row: last.row, Cause: last.stream.p, Path: c.path})

@@ -105,6 +105,45 @@ threads 2
 	}
 }
 
+// TestKernelsNextToEachOther: process 0 waits from 30 to 100 for a kernel from 20 to 90 and for one of another stream from 40 to 60, which is over before. Process 1
+// waits for it in the barrier from 0 to 100. Up to then process 0 is in own code for 10, in launches for 20, in the first kernel for 60 and in the wait for 10: of
+// 100 each has all, and the second kernel has nothing.
+func TestKernelsNextToEachOther(t *testing.T) {
+	src := withStreams(t, `
+-- program --
+processes 2
+threads 3
+-- events --
+0 0 ENTER main
+0 10 ENTER hipLaunchKernel
+0 20 LEAVE hipLaunchKernel
+0 20 ENTER hipLaunchKernel
+0 30 LEAVE hipLaunchKernel
+0 30 ENTER hipDeviceSynchronize
+0 100 LEAVE hipDeviceSynchronize
+0 100 ENTER MPI_Barrier
+0 100 MPI_COLLECTIVE_BEGIN
+0 101 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 101 LEAVE MPI_Barrier
+0 101 LEAVE main
+1 20 ENTER a_kernel
+1 90 LEAVE a_kernel
+2 40 ENTER b_kernel
+2 60 LEAVE b_kernel
+3 0 ENTER main
+3 0 ENTER MPI_Barrier
+3 0 MPI_COLLECTIVE_BEGIN
+3 101 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+3 101 LEAVE MPI_Barrier
+3 101 LEAVE main
+`, 3, 1)
+	o := analyze.Options{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf")}
+	analyzed(t, 2, o)
+	if got, want := delayText(t, openFile(t, o.Output), src), "0 wait_barrier cpu 10+0, 0 wait_barrier device_call 20+0, 0 wait_barrier device_wait 10+0, 0 wait_barrier kernel 60+0"; got != want {
+		t.Errorf("delay costs\n%s, want\n%s", got, want)
+	}
+}
+
 // TestLateKernels: thread 0 waits from 30 to 70 for the kernel from 40 to 60, which thread 1 launched at 35, and from 100 to 150 for the second of two
 // kernels that it launched before, which came after the first one. Then it waits from 200 to 220 for one that it launched itself, and in a copy
 // from 230 on until the device has copied; not in one that returns before.

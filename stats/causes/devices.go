@@ -345,9 +345,40 @@ func (d *Within) Close() {
 type openWait struct {
 	p     uint32
 	kind  uint8
-	since uint64   // what it waited before is known
-	call  uint64   // its CALL row
-	row   xtf.Wait // for the last work that ended; End 0 for none yet
+	since uint64      // what it waited before is put
+	parts []withinRow // of the wait, each of the work that ended last of what was in it: one after another
+	call  uint64      // its CALL row
+	row   xtf.Wait    // for the last work that ended; End 0 for none yet
+}
+
+// mostInWait bounds the parts of a wait that what ends later can still take: of half as many what has them is settled. Memory: 40 bytes each.
+const mostInWait = 1 << 16
+
+// ended takes work that ended while the host waited: the part from its begin is of it, whatever ended before. put takes what is settled.
+func (w *openWait) ended(p trace.P, begin, end uint64, path uint32, kind uint8, put func(r *withinRow) error) (err error) {
+	from, n := max(w.since, begin), len(w.parts)
+	for n > 0 && w.parts[n-1].begin >= from {
+		n--
+	}
+	if n > 0 {
+		w.parts[n-1].end = min(w.parts[n-1].end, from)
+	}
+	if w.parts = w.parts[:n]; from < end {
+		w.parts = append(w.parts, withinRow{p: w.p, begin: from, end: end, cause: uint32(p), path: path, kind: kind})
+	}
+	if n = mostInWait / 2; len(w.parts) > 2*n {
+		w.since = w.parts[n-1].end
+		err = putAll(w.parts[:n], put)
+		w.parts = w.parts[:copy(w.parts, w.parts[n:])]
+	}
+	return err
+}
+
+func putAll(list []withinRow, put func(r *withinRow) error) (err error) {
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = put(&list[i])
+	}
+	return err
 }
 
 // nodeNow is a process that has streams at an instant: its newest launches by kind, and the waits of its hosts.
@@ -432,10 +463,10 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 				if w.kind == deviceTransfer && kind != deviceTransfer {
 					continue
 				}
-				if from := max(w.since, other); from < t && err == nil {
-					err = put(&withinRow{p: w.p, begin: from, end: t, cause: p, path: path, kind: kind})
+				if err == nil {
+					err = w.ended(trace.P(p), other, t, path, kind, put)
 				}
-				w.since, w.row.CauseP, w.row.End, w.row.RecN = t, p, t, call
+				w.row.CauseP, w.row.End, w.row.RecN = p, t, call
 				w.row.Pattern = xtf.WaitLateKernel | now.began[p].launch(other, w.row.T)
 			}
 		case deviceReturns:
@@ -444,6 +475,9 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 				break
 			}
 			if w := &now.waits[i]; w.row.End > 0 {
+				if err = putAll(w.parts, put); err != nil {
+					break
+				}
 				if err = put(&withinRow{p: p, begin: w.row.End, end: w.row.End, cause: w.row.CauseP, kind: pathJump}); err == nil && w.row.End > w.row.T {
 					err = wait(w)
 				}

@@ -19,8 +19,8 @@
 //
 // A stream of a device is in a kernel, in a transfer (a call, or a one-sided operation of the stream), or idle. A host waits for a device in an
 // outermost call that synchronises, for all streams of its process, and in one that transfers and is not asynchronous, for transfers alone.
-// Kernels and transfers that end in the wait are what it waits for: each has the part of the wait from its begin, or from the end of the one
-// that ended before it, up to its own end. There the time line of the host has its path and its activity; what is left of the wait is
+// Kernels and transfers that end in the wait are what it waits for: the one that ends last has the part of the wait from its begin up to its end,
+// of what is before that the one that ends last of the others, and so on. There the time line of the host has its path and its activity; what is left of the wait is
 // time of the device's runtime. The trace tells neither which stream a call waits for nor which launch began a kernel. So these are taken by
 // time: the critical path leaves the host at the end of the last kernel or transfer in the wait; and it leaves the stream at the begin of a kernel
 // (or transfer) for the host that launched (or called for a transfer) last before that, if this was after the stream was in one last: else it was in the
