@@ -23,6 +23,7 @@ type operations struct {
 	stays    stays
 
 	locks  requests            // of windows that are held, see acquired
+	asked  []uint64            // those that the current call asked for, see requested
 	groups map[uint32][]uint32 // processes of the groups that epochs were with, see synchronisedAll
 }
 

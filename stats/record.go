@@ -288,6 +288,7 @@ func (o *operations) completeOps(flags uint32) {
 		o.late.Completed(x.row, o.at.now, enter, o.at.mpi.n, x.path, o.at.mpi.region)
 	}
 	o.done = o.done[:0]
+	o.granted()
 	if o.markers.recognizer.Idle() {
 		o.deal()
 	}
@@ -393,6 +394,8 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 		if w[0]&processes != 0 { // an MPI_Win_test that finds an epoch not over synchronises nobody
 			l.ops.synchronisedAll(uint32(w[1]), uint32(w[2]))
 		}
+	case trace.RmaRequestLock:
+		l.ops.requested(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
 	case trace.RmaAcquireLock:
 		l.ops.acquired(uint32(w[0]), uint32(w[1]), w[3] != sharedLock)
 	case trace.RmaReleaseLock:

@@ -88,17 +88,58 @@ func (o *operations) acquired(win, remote uint32, exclusive bool) {
 	if _, _, ok := o.at.window(xtf.NoticeLock, win); !ok || remote == trace.Undefined {
 		return
 	}
-	enter := o.at.instant()
-	r := request{id: lockKey(win, remote), posting: o.at.now, post: enter, row: o.notice(xtf.P2PRecv, xtf.NoticeLock, win, remote, nil)}
-	if exclusive {
-		r.kind = 1
+	id := lockKey(win, remote)
+	if r, ok := o.locks.take(id); ok && r.kind == lockAsked|lockKind(exclusive) {
+		r.posting, r.kind = o.at.now, lockKind(exclusive)
+		o.locks.add(r)
+		return
 	}
-	o.locks.add(r)
+	o.locks.add(request{id: id, posting: o.at.now, post: o.at.instant(), row: o.notice(xtf.P2PRecv, xtf.NoticeLock, win, remote, nil), kind: lockKind(exclusive)})
+}
+
+// Kinds of requests that stand for locks.
+const (
+	lockExclusive requestKind = 1 << iota
+	lockAsked                 // in the current call; no record has granted it
+)
+
+func lockKind(exclusive bool) requestKind {
+	if exclusive {
+		return lockExclusive
+	}
+	return 0
+}
+
+// requested takes the request of a lock, as Score-P writes it, which does not write when it is granted: in the call, if not after it, where
+// nothing waits. So it counts as granted when the call ends, unless a record says when.
+func (o *operations) requested(win, remote uint32, exclusive bool) {
+	if o.at.mpi.depth == 0 {
+		return
+	}
+	o.acquired(win, remote, exclusive)
+	if r, ok := o.locks.take(lockKey(win, remote)); ok {
+		r.kind |= lockAsked
+		o.locks.add(r)
+		o.asked = append(o.asked, r.id)
+	}
+}
+
+// granted has the location have the locks from now on that the call asked for, and that no record granted.
+func (o *operations) granted() {
+	for _, id := range o.asked {
+		if r, ok := o.locks.take(id); ok {
+			if r.kind&lockAsked != 0 {
+				r.posting, r.kind = o.at.now, r.kind&^lockAsked
+			}
+			o.locks.add(r)
+		}
+	}
+	o.asked = o.asked[:0]
 }
 
 // released takes the release of a lock.
 func (o *operations) released(win, remote uint32) {
 	if r, ok := o.locks.take(lockKey(win, remote)); ok {
-		o.notice(xtf.P2PSend, xtf.NoticeLock, win, remote, &locked{row: r.row, enter: r.post, since: r.posting, exclusive: r.kind == 1})
+		o.notice(xtf.P2PSend, xtf.NoticeLock, win, remote, &locked{row: r.row, enter: r.post, since: r.posting, exclusive: r.kind&lockExclusive != 0})
 	}
 }

@@ -60,7 +60,7 @@ var accounts = [256]account{
 	RmaCollectiveBegin:            {"", "", false, true},
 	RmaCollectiveEnd:              {"", "", false, true},
 	RmaGroupSync:                  {"P2P", readNotices, false, false},
-	RmaRequestLock:                {"", "", false, false},
+	RmaRequestLock:                {"P2P", readNotices, false, false},
 	RmaAcquireLock:                {"P2P", readNotices, false, true},
 	RmaTryLock:                    {"", "", false, false},
 	RmaReleaseLock:                {"P2P", readNotices, false, true},

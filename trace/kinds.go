@@ -105,7 +105,7 @@ func newKinds() (kinds [256]Info) {
 		RmaCollectiveBegin:            {"RmaCollectiveBegin", "RMA_COLLECTIVE_BEGIN", fields{}, NoList, false, untoldFence},
 		RmaCollectiveEnd:              {"RmaCollectiveEnd", "RMA_COLLECTIVE_END", fields{operation, syncLevel, window, root, bytesSent, bytesReceived}, NoList, false, untoldFence},
 		RmaGroupSync:                  {"RmaGroupSync", "RMA_GROUP_SYNC", fields{syncLevel, window, group}, NoList, false, ""},
-		RmaRequestLock:                {"RmaRequestLock", "RMA_REQUEST_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, untoldRMALock},
+		RmaRequestLock:                {"RmaRequestLock", "RMA_REQUEST_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, ""},
 		RmaAcquireLock:                {"RmaAcquireLock", "RMA_ACQUIRE_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, ""},
 		RmaTryLock:                    {"RmaTryLock", "RMA_TRY_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, untoldRMALock},
 		RmaReleaseLock:                {"RmaReleaseLock", "RMA_RELEASE_LOCK", fields{window, remote, rmaLock}, NoList, false, ""},

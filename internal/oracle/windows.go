@@ -27,7 +27,7 @@ func (n *notice) enter() uint64 { return n.at.visits[n.visit].enter }
 
 // synchronises reports whether records of a kind are about epochs or locks of windows.
 func synchronises(k trace.Kind) bool {
-	return k == trace.RmaSync || k == trace.RmaGroupSync || k == trace.RmaAcquireLock || k == trace.RmaReleaseLock
+	return k == trace.RmaSync || k == trace.RmaGroupSync || k == trace.RmaRequestLock || k == trace.RmaAcquireLock || k == trace.RmaReleaseLock
 }
 
 // synchronisation takes a record of a window.
@@ -44,8 +44,19 @@ func (w *requests) synchronisation(e *record) {
 		for _, process := range w.a.d.GroupProcesses(uint32(f[2])) {
 			w.epoch(e, uint32(f[1]), process)
 		}
-	case trace.RmaAcquireLock:
+	case trace.RmaRequestLock, trace.RmaAcquireLock:
 		const shared = 1
+		v := &w.l.visits[e.visit]
+		if e.kind == trace.RmaRequestLock {
+			granted := slices.ContainsFunc(w.l.records[v.first:min(v.last, len(w.l.records))], func(x record) bool {
+				return x.kind == trace.RmaAcquireLock && slices.Equal(x.fields, f)
+			})
+			if granted || v.call < 0 {
+				return
+			}
+			at := *e
+			at.at, e = v.leave, &at // nothing says that it is granted later
+		}
 		w.notice(e, notice{pattern: LockContention, win: uint32(f[0]), process: w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l), alone: f[3] != shared})
 	case trace.RmaReleaseLock:
 		w.notice(e, notice{pattern: LockContention, win: uint32(f[0]), process: w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l), sends: true})

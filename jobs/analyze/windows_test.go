@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
@@ -143,6 +144,12 @@ func (x *windowProgram) locks(target int) {
 			kind, free = "EXCLUSIVE", max(h.alone, h.shared)
 		}
 		x.call(p, "MPI_Win_lock", max(h.granted, free), fmt.Sprintf("RMA_ACQUIRE_LOCK 0 %d 0 %s", target, kind))
+		if way := x.IntN(3); way > 0 { // as Score-P writes it, or with both records
+			c := &x.calls[len(x.calls)-1]
+			if c.begin = strings.Replace(c.end, "ACQUIRE", "REQUEST", 1); way == 1 {
+				c.end = ""
+			}
+		}
 		h.granted = x.now[p]
 		end := x.compute(p)
 		x.call(p, "MPI_Win_unlock", 0, fmt.Sprintf("RMA_RELEASE_LOCK 0 %d 0", target))
