@@ -11,6 +11,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/archive"
@@ -303,6 +304,24 @@ func TestSliceWhole(t *testing.T) {
 	for _, w := range []archive.Window{{}, {Begin: 5, End: 5}, {Begin: math.MaxUint64 - 1, End: math.MaxUint64}} {
 		if _, res, _ := sliced(t, 1, run, w, nil); res.Events != 0 {
 			t.Errorf("%v: %d events", w, res.Events)
+		}
+	}
+}
+
+// TestSliceRandomPrograms exports windows around programs of everything that makes rows of messages and collectives, as notices of windows and
+// operations on files, which have other records.
+func TestSliceRandomPrograms(t *testing.T) {
+	for seed := range uint64(20) {
+		src, err := tracetest.RandomScript(seed).Source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, res, _ := sliced(t, 1+int(seed%3), runOf(t, src), archive.Window{End: math.MaxUint64}, nil)
+		if res.Lost > 0 {
+			t.Errorf("seed %d: %+v", seed, res.Unreadable)
+		}
+		if res.Cut == (archive.Cut{}) { // else it leaves regions that the program does not leave
+			sameTrace(t, src, a)
 		}
 	}
 }

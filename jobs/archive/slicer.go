@@ -221,8 +221,16 @@ func (s *slicer) doom(event uint64) {
 
 // nextCollective reports whether the next collective of the rows is one that blocks and belongs to the slice.
 func (s *slicer) nextCollective() bool {
+	s.skipOthers()
 	r := &s.colls.Row
 	return s.colls.More && r.Flags&xtf.CollNonBlocking == 0 && s.x.collectiveInside(r)
+}
+
+// skipOthers passes over collective operations of other records.
+func (s *slicer) skipOthers() {
+	for s.colls.More && trace.IsOnFile(s.colls.Row.Flags&xtf.CollOpMask) {
+		s.colls.Next()
+	}
 }
 
 func (s *slicer) collectiveBegin(b *trace.Batch, e *trace.Event) {
@@ -235,7 +243,7 @@ func (s *slicer) collectiveBegin(b *trace.Batch, e *trace.Event) {
 }
 
 func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
-	if !s.colls.More {
+	if s.skipOthers(); !s.colls.More {
 		return tooFew(s.colls.Err())
 	}
 	r, k := s.colls.Row, s.colls.Cursor.N()
