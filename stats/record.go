@@ -48,7 +48,10 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	case trace.CallingContextSample:
 		l.census.sample(uint32(w[0]), uint32(w[2]))
 	case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
-		l.switchTask(switchedTo(e.Kind, w))
+		l.switchTask(namedTask(e.Kind, w))
+		l.note(e.Kind, w)
+	case trace.OmpTaskComplete, trace.ThreadTaskComplete:
+		l.completeTask(namedTask(e.Kind, w))
 		l.note(e.Kind, w)
 	case trace.Metric:
 		l.files.metric(w)

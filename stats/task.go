@@ -31,9 +31,9 @@ type team struct {
 // teams are innermost last.
 type teams []team
 
-// switchedTo returns the task that a switch names.
-func switchedTo(k trace.Kind, w []uint64) taskID {
-	if k == trace.OmpTaskSwitch {
+// namedTask returns the task that a switch or completion names.
+func namedTask(k trace.Kind, w []uint64) taskID {
+	if k == trace.OmpTaskSwitch || k == trace.OmpTaskComplete {
 		return taskID{trace.Undefined, uint32(w[0] >> 32), uint32(w[0])}
 	}
 	return taskID{uint32(w[0]), uint32(w[1]), uint32(w[2])}
@@ -68,6 +68,17 @@ func (l *Loader) switchTask(id taskID) {
 		l.enter(r, 0)
 	}
 	if id.implicit() && len(t.suspended) == 0 {
+		l.teams = l.teams[:n-1]
+	}
+}
+
+// completeTask goes on with the implicit task, once the task that runs has completed: a switch to another one may follow, or none.
+func (l *Loader) completeTask(id taskID) {
+	n := len(l.teams)
+	if n == 0 || l.teams[n-1].current != id || len(l.at.stack) > l.teams[n-1].base {
+		return
+	}
+	if l.teams[n-1].current = (taskID{team: id.team}); len(l.teams[n-1].suspended) == 0 {
 		l.teams = l.teams[:n-1]
 	}
 }

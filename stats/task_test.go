@@ -85,6 +85,25 @@ func TestTasks(t *testing.T) {
 0 60 THREAD_TASK_SWITCH 0 0 0
 0 70 LEAVE main
 `, map[string][3]uint64{"main": {1, 70, 20}, "a": {1, 50, 20}, "inner": {1, 30, 20}, "b": {1, 10, 10}}, 0, 0},
+		// No switch after the end of a task: its thread goes on with the calls around it. Task 2 is in progress from 30 to 50 and from 70 on.
+		{"no switch after a task is complete", `0 0 ENTER main
+0 10 THREAD_TASK_SWITCH 0 0 1
+0 10 ENTER a
+0 20 LEAVE a
+0 20 THREAD_TASK_COMPLETE 0 0 1
+0 20 ENTER barrier
+0 30 THREAD_TASK_SWITCH 0 0 2
+0 30 ENTER b
+0 50 THREAD_TASK_SWITCH 0 0 3
+0 50 ENTER a
+0 60 LEAVE a
+0 60 THREAD_TASK_COMPLETE 0 0 3
+0 70 THREAD_TASK_SWITCH 0 0 2
+0 80 LEAVE b
+0 80 THREAD_TASK_COMPLETE 0 0 2
+0 90 LEAVE barrier
+0 100 LEAVE main
+`, map[string][3]uint64{"main": {1, 100, 20}, "barrier": {1, 70, 30}, "a": {2, 20, 20}, "b": {2, 30, 30}}, 1, 0},
 		// Task 1 is suspended at 20 and goes on on another thread; task 7 began on another one and ends here. What ran here
 		// counts, the rest is left out: the suspended call and the leave.
 		{"tasks that move", `0 0 ENTER main

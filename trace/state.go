@@ -71,11 +71,11 @@ var States = [NumStates]StateInfo{
 	StateThreadWait:   {"thread_wait", "thread wait", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, TASK_WAIT; any: role THREAD_WAIT; part of `cpu`: the process works meanwhile; names, as of lock waits: " + quoted(threadWaits)},
 	StateCritical:     {"critical_wait", "critical wait", groupThreads, false, "OpenMP: roles CRITICAL and ORDERED, without the body, which is a call inside of them: roles CRITICAL_SBLOCK and ORDERED_SBLOCK, own code; names, as of lock waits: " + quoted(criticalCalls)},
 	StateLock:         {"lock_wait", "lock wait", groupThreads, false, "names, because role WRAPPER has waits and others; of any paradigm, because POSIX, OpenMP and C++ keep them for themselves: " + quoted(lockCalls)},
-	StateDeviceCall:   {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL and OpenACC on the host: memory of a device, and what no other row has; the component has launches and transfer calls too"},
+	StateDeviceCall:   {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL, OpenACC and OPENMP_TARGET on the host: memory of a device, and what no other row has; the component has launches and transfer calls too"},
 	StateLaunch:       {"launch", "launch", groupDevice, false, "the same paradigms, by name: with " + quoted(launches)},
 	StateTransferCall: {"transfer_call", "transfer call", groupDevice, false, "the same paradigms: a name of the programming interface and role DATA_TRANSFER, or with " + quoted(transfers)},
 	StateDeviceWait:   {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits)},
-	StateKernel:       {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface"},
+	StateKernel:       {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface; on locations of type ACCELERATOR_STREAM own code and calls of threads too"},
 	StateTransfer:     {"transfer", "transfer", groupDevice, false, "the same paradigms: role DATA_TRANSFER, and no name of the programming interface"},
 	StateDeviceIdle:   {"device_idle", "device idle", groupDevice, false, "locations of type ACCELERATOR_STREAM outside of kernels and transfers"},
 	StateOverhead:     {"overhead", "measurement overhead", groupMeasure, false, "paradigm MEASUREMENT_SYSTEM and role CODE; role ARTIFICIAL by name: " + quoted(overheadRegions) + "; records: from BufferFlush to its stop time, from MeasurementOnOff off to on"},
@@ -105,10 +105,10 @@ var (
 		"openmp barrier", "openmp implicit barrier", "gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
 	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait", "hsa_signal_wait_relaxed", "hsa_signal_wait_scacquire", "hsa_amd_signal_wait_any"}
-	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask"}
+	launches        = []string{"launch", "clenqueuendrange", "clenqueuetask", "target submit"}
 	transfers       = []string{"memcpy", "memset", "memory_copy", "async_copy", "upload", "download", "clenqueueread", "clenqueuewrite", "clenqueuecopy", "clenqueuefill", "clenqueuemap", "clenqueueunmap", "clenqueuemigrate"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
-	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_", "hsa_"} // beginnings; cuXxx, clXxx and ncclXxx next to them
+	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_", "hsa_", "omp_", "!$omp "} // beginnings; cuXxx, clXxx and ncclXxx next to them
 )
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
@@ -120,7 +120,7 @@ func (d *Definitions) StateOf(r *Region) State {
 		return StateOfClass(class)
 	}
 	switch r.Paradigm {
-	case ParadigmCUDA, ParadigmHIP, ParadigmOpenCL, ParadigmOpenACC:
+	case ParadigmCUDA, ParadigmHIP, ParadigmOpenCL, ParadigmOpenACC, ParadigmOpenMPTarget:
 		return deviceState(r, d.Text(r.Name))
 	case ParadigmMeasurement:
 		if r.Role == RoleCode {
@@ -132,6 +132,16 @@ func (d *Definitions) StateOf(r *Region) State {
 		return StateOverhead
 	}
 	return threadState(r, withoutArguments(name))
+}
+
+// OnStream returns the state of a stream of a device in a call of a region with state s: what its region does not tell is a kernel, as of
+// OpenMP, whose regions run on hosts too.
+func (s State) OnStream() State {
+	switch s {
+	case StateOwn, StateThread, StateThreadWait, StateCritical, StateLock:
+		return StateKernel
+	}
+	return s
 }
 
 // StateOfClass returns the state in a call of a class, StateOwn for none.

@@ -29,21 +29,22 @@ type ParadigmID uint8
 
 // Paradigms that the analysis tells apart.
 const (
-	ParadigmUnknown     ParadigmID = 0
-	ParadigmUser        ParadigmID = 1
-	ParadigmCompiler    ParadigmID = 2
-	ParadigmOpenMP      ParadigmID = 3
-	ParadigmMPI         ParadigmID = 4
-	ParadigmCUDA        ParadigmID = 5
-	ParadigmMeasurement ParadigmID = 6
-	ParadigmPthread     ParadigmID = 7
-	ParadigmGASPI       ParadigmID = 11
-	ParadigmUPC         ParadigmID = 12
-	ParadigmSHMEM       ParadigmID = 13
-	ParadigmOpenACC     ParadigmID = 18
-	ParadigmOpenCL      ParadigmID = 19
-	ParadigmNone        ParadigmID = 22 // none of parallelism: calls of files
-	ParadigmHIP         ParadigmID = 23
+	ParadigmUnknown      ParadigmID = 0
+	ParadigmUser         ParadigmID = 1
+	ParadigmCompiler     ParadigmID = 2
+	ParadigmOpenMP       ParadigmID = 3
+	ParadigmMPI          ParadigmID = 4
+	ParadigmCUDA         ParadigmID = 5
+	ParadigmMeasurement  ParadigmID = 6
+	ParadigmPthread      ParadigmID = 7
+	ParadigmGASPI        ParadigmID = 11
+	ParadigmUPC          ParadigmID = 12
+	ParadigmSHMEM        ParadigmID = 13
+	ParadigmOpenACC      ParadigmID = 18
+	ParadigmOpenCL       ParadigmID = 19
+	ParadigmNone         ParadigmID = 22 // none of parallelism: calls of files
+	ParadigmHIP          ParadigmID = 23
+	ParadigmOpenMPTarget ParadigmID = 25
 )
 
 // GroupType is the kind of a group.

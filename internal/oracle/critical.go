@@ -59,6 +59,9 @@ func (a *analysis) criticalPath() [][]Piece {
 		if from < at.first { // what the location does before its first event is not known
 			path[at.p] = append(path[at.p], Piece{From: from, To: min(t, at.first), Activity: Outside})
 		}
+		if last := at.execs[0].to; last < t { // nor what it does after its last one
+			path[at.p] = append(path[at.p], Piece{From: max(from, last), To: t, Activity: Outside})
+		}
 		if from < t {
 			path[at.p] = append(path[at.p], pieces(at, from, t)...)
 			clear(seen)

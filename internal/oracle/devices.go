@@ -37,7 +37,7 @@ func (a *analysis) devices() {
 			s := &l.does[i]
 			s.what = InIdle
 			for path := s.path; path > 0 && s.what == InIdle; path = a.paths.list[path].Parent {
-				if what, ok := workOf[a.stateOf(a.paths.list[path].Region)]; ok {
+				if what, ok := workOf[a.stateOf(a.paths.list[path].Region).OnStream()]; ok {
 					s.what = what
 				}
 			}
@@ -52,9 +52,9 @@ func (a *analysis) devices() {
 			case a.stream(l):
 				before := uint64(0)
 				for i, c := range l.calls {
-					if what, ok := workOf[c.state]; ok && c.enter < c.leave {
+					if what, ok := workOf[c.state.OnStream()]; ok && c.enter < c.leave && c.enter >= before {
 						all = append(all, work{c.enter, c.leave, what, c.path, l, before, i})
-						before = max(before, c.leave)
+						before = c.leave
 					}
 				}
 			default:

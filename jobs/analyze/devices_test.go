@@ -239,11 +239,22 @@ func TestRandomDevicePaths(t *testing.T) {
 				for l := p * threads; l < (p+1)*threads; l++ {
 					names := []string{"hipLaunchKernel", "hipDeviceSynchronize", "hipMemcpy", "hipMemcpyAsync", "hipMalloc", "solve"}
 					if l%threads >= 2 {
-						names = []string{"a_kernel", "b_kernel", "copy", "other"}
+						names = []string{"a_kernel", "b_kernel", "copy", "own_code"}
 					}
 					for range r.IntN(6) {
 						at[l] += r.IntN(8)
-						call(l, names[r.IntN(len(names))], r.IntN(20))
+						name, took := names[r.IntN(len(names))], r.IntN(20)
+						if l%threads >= 2 && r.IntN(3) == 0 { // calls in calls of a stream are part of these
+							inside := r.IntN(took + 1)
+							add(l, at[l], "ENTER "+name)
+							all = append(all, did{l, at[l], at[l] + took, name})
+							add(l, at[l]+inside/2, "ENTER own_code")
+							add(l, at[l]+inside, "LEAVE own_code")
+							at[l] += took
+							add(l, at[l], "LEAVE "+name)
+							continue
+						}
+						call(l, name, took)
 					}
 				}
 				last = max(last, at[p*threads])
@@ -280,7 +291,7 @@ func TestRandomDevicePaths(t *testing.T) {
 				}
 				last := x.begin
 				for _, k := range all {
-					if k.l/threads == x.l/threads && k.l%threads >= 2 && k.name != "other" && (k.name == "copy" || x.name != "hipMemcpy") && k.begin < k.end && k.end <= x.end {
+					if k.l/threads == x.l/threads && k.l%threads >= 2 && (k.name == "copy" || x.name != "hipMemcpy") && k.begin < k.end && k.end <= x.end {
 						last = max(last, k.end)
 					}
 				}

@@ -64,6 +64,11 @@ const makers = "MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_split MPI_Comm_spli
 // completers are calls that complete sends that were begun without blocking.
 const completers = "MPI_Wait MPI_Waitall MPI_Waitany MPI_Waitsome"
 
+// deviceSetup are calls that begin and end the use of a device.
+const deviceSetup = "cuInit cuCtxCreate cuCtxCreate_v2 cuCtxDestroy cuCtxDestroy_v2 cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset " +
+	"cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary cudaSetDevice cudaDeviceReset hipInit hipSetDevice hipDeviceReset hipModuleLoad hipModuleLoadData " +
+	"clGetPlatformIDs clCreateContext clCreateContextFromType clReleaseContext clCreateProgramWithSource clBuildProgram acc_init"
+
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md explains the conditions.
 var AdviceTable = []adviceRow{
@@ -125,6 +130,7 @@ var AdviceTable = []adviceRow{
 	{kindOverhead, "", func(x *FindingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == otherDevice }, "launch work on all devices before the host waits for one"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "transfer_call" }, "transfer without blocking, next to kernels"},
+	{kindDeviceIdle, deviceSetup, func(x *FindingFacts) bool { return x.Activity == "device_call" }, "set devices up once, next to what else the program sets up; a longer run spends no more on it"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "device_call" }, "keep memory of devices and use it again"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "launch" }, "launch fewer and longer kernels, or several at once"},
 	{kindDeviceIdle, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "launch before the host computes, or compute on the device"},

@@ -43,7 +43,15 @@ func (f *finder) devices() {
 		}
 	}
 	evidence += fmt.Sprintf(" longest from %s to %s", f.u.Time(d.Gap[0]), f.u.Time(d.Gap[1]))
-	add(kindDeviceIdle, d, idle, "what the device that is longest in kernels and transfers idles outside of set-up and end: with these kernels and transfers on it the run is as long as they are", "devices idle", evidence).facts.Activity = most
+	var call *results.RegionTime
+	if most == trace.StateDeviceCall.String() {
+		if call, _ = longest(f.hot.Profile.Regions, most); call != nil {
+			evidence += fmt.Sprintf("; of device calls %s has most, %s on all processes together", numbers.Clean(results.CallName(f.r, call.Region), 60), f.u.Time(call.Exclusive))
+		}
+	}
+	y := add(kindDeviceIdle, d, idle, "what the device that is longest in kernels and transfers idles outside of set-up and end: with these kernels and transfers on it the run is as long as they are", "devices idle", evidence)
+	y.facts.Activity = most
+	f.placeRegion(y, call)
 
 	d, largest := x.Largest(func(d *results.Device) uint64 { return d.Kernel })
 	mean := numbers.Divide(x.Kernels(), numbers.Integer(uint64(len(x.List))))
@@ -78,17 +86,7 @@ const otherDevice = "other_device"
 
 // kernel names the one that takes most time: no loss, but what the devices do.
 func (f *finder) kernel() {
-	var best *results.RegionTime
-	all := uint64(0)
-	for i := range f.hot.Profile.Regions {
-		x := &f.hot.Profile.Regions[i]
-		if x.Class != trace.StateKernel.String() {
-			continue
-		}
-		if all += x.Exclusive; best == nil || x.Exclusive > best.Exclusive {
-			best = x
-		}
-	}
+	best, all := longest(f.hot.Profile.Regions, trace.StateKernel.String())
 	if best == nil || !f.matters(best.Exclusive) {
 		return
 	}
@@ -97,4 +95,18 @@ func (f *finder) kernel() {
 	x.Evidence = fmt.Sprintf("%s in %s, %s of the time of all kernels", f.u.Time(best.Exclusive), numbers.Plural(int(best.Calls), "call"), numbers.NewRatio(best.Exclusive, all).Percent())
 	x.Text = fmt.Sprintf("kernel with most time: %s: %s", x.Where.Region, x.Evidence)
 	f.list = append(f.list, x)
+}
+
+// longest is the one of the regions of a class with most exclusive time, nil for none, and the exclusive time of all of them.
+func longest(regions []results.RegionTime, class string) (best *results.RegionTime, all uint64) {
+	for i := range regions {
+		x := &regions[i]
+		if x.Class != class {
+			continue
+		}
+		if all += x.Exclusive; best == nil || x.Exclusive > best.Exclusive {
+			best = x
+		}
+	}
+	return best, all
 }

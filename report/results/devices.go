@@ -411,7 +411,7 @@ func (s *sweep) open(x *Devices, span *Span) error {
 			by, kind := slices.Index(d.Processes, rank), 0
 			start := func(end uint64) { d.start(kind, by, s.now, end) }
 			err := s.add(p, xtf.TypeCall, func(row []byte) bool {
-				kind = slices.Index(deviceStates[:], s.stateOf(row))
+				kind = slices.Index(deviceStates[:], s.stateOf(row).OnStream())
 				return kind >= 0
 			}, start)
 			if err == nil { // transfers are one-sided operations of the stream in traces of Score-P

@@ -76,12 +76,14 @@ const (
 
 // Path is the critical path, as far as one rank knows it.
 type Path struct {
-	run    *Run
-	ends   // of the whole run
-	report PathReport
-	jumps  [][]jump // of the slab in hand, by location, that were not passed
-	spans  [][]span // of each slab of this rank
-	list   []span   // of the slab in hand
+	run      *Run
+	ends     // of the whole run
+	report   PathReport
+	seen     []int // of each location: the instant, in the order of the path, at which it was there last
+	instants int
+	jumps    [][]jump // of the slab in hand, by location, that were not passed
+	spans    [][]span // of each slab of this rank
+	list     []span   // of the slab in hand
 
 	found  *parcels // pieces, by location, then slab; nil without any event
 	out    parcelWriter
@@ -111,7 +113,7 @@ func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace
 	if err := c.start(extent); err != nil || !c.Best.Events {
 		return c, err
 	}
-	c.jumps, c.spans = make([][]jump, r.Defs.NumLocations()), make([][]span, r.parcels.end-r.parcels.own)
+	c.jumps, c.seen, c.spans = make([][]jump, r.Defs.NumLocations()), make([]int, r.Defs.NumLocations()), make([][]span, r.parcels.end-r.parcels.own)
 	c.found = newReturned(r)
 	c.out = c.found.writer(0)
 	return c, c.follow()
@@ -258,10 +260,12 @@ func (c *Path) follow() error {
 	return comm.Agree(failed)
 }
 
-// back follows the path from location p at an instant through the slab in hand, which begins after start; there may be more of it. A
-// wait is passed once, so that waits that wait for each other at one instant do not hold it.
+// back follows the path from location p at an instant through the slab in hand, which begins after start; there may be more of it. At
+// one instant it comes to a location once: so waits for each other do not hold it, and it goes on where it came to last.
 func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 	c.list = c.list[:0]
+	c.instants++
+	c.seen[p] = c.instants
 	for goesOn := true; ; goesOn = false {
 		j, ok := c.jump(p, at)
 		if !ok {
@@ -274,7 +278,12 @@ func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 		}
 		c.span(p, j.End, at, goesOn)
 		c.report.Jumps++
+		if j.End < at {
+			c.instants++
+			c.seen[p] = c.instants
+		}
 		p, at = j.Cause, j.End
+		c.seen[p] = c.instants
 	}
 }
 
@@ -309,13 +318,13 @@ func (c *Path) openSlab(k int) error {
 	return err
 }
 
-// jump returns the last wait of a location that ends by an instant and was not
-// passed, and passes it.
+// jump returns the last wait of a location that ends by an instant, was not passed and does not lead back to where the path was at this
+// instant, and passes it.
 func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
 	list := c.jumps[p]
 	for len(list) > 0 && !ok {
 		x = list[len(list)-1]
-		list, ok = list[:len(list)-1], x.End <= at
+		list, ok = list[:len(list)-1], x.End < at || x.End == at && c.seen[x.Cause] != c.instants
 	}
 	c.jumps[p] = list
 	return x, ok

@@ -170,7 +170,7 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 	}
 	moves := xtf.RowsOf[xtf.RMA](transfers)
 	moves.Next()
-	busy := uint64(0)
+	busy, within := uint64(0), uint64(0)
 	work := func(begin, end uint64, path uint32, kind uint8, call uint64) error {
 		if begin >= end || end == xtf.Never {
 			return nil
@@ -190,7 +190,8 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 			}
 		}
 		path := d.path(c, paths, global)
-		if kind := workKind(d.run.state(d.states, c.Region)); kind < deviceKinds {
+		if kind := workKind(d.run.state(d.states, c.Region)); kind < deviceKinds && c.T >= within && c.End != xtf.Never {
+			within = c.End
 			if err := work(c.T, c.End, path, uint8(kind), n); err != nil {
 				return err
 			}
@@ -221,9 +222,9 @@ func (d *Within) path(c *xtf.Call, paths Paths, global []uint32) uint32 {
 	return 0
 }
 
-// workKind is the kind of work of a stream in a state, deviceKinds for none.
+// workKind is the kind of work of a stream in a region with a state, deviceKinds for none.
 func workKind(s trace.State) int {
-	switch s {
+	switch s.OnStream() {
 	case trace.StateKernel:
 		return deviceKernel
 	case trace.StateTransfer:

@@ -300,34 +300,34 @@ func exactSplit(amount uint64, weights []uint64) []uint64 {
 type twinJump struct {
 	end   uint64
 	cause int
-	used  bool
 }
 
 // critical returns the pieces of the path by location, in the order of time.
 func (x *twin) critical() [][]xtf.CPath {
-	jumps := make([][]*twinJump, len(x.p.locations))
+	jumps := make([][]twinJump, len(x.p.locations))
 	at := 0
 	for i := range x.p.locations {
 		l := &x.p.locations[i]
 		for _, w := range l.waits {
 			if w.CauseP != trace.Undefined && w.Pattern != xtf.WaitEarlyReduce {
-				jumps[i] = append(jumps[i], &twinJump{end: w.End, cause: int(w.CauseP)})
+				jumps[i] = append(jumps[i], twinJump{end: w.End, cause: int(w.CauseP)})
 			}
 		}
 		for k, c := range l.causes {
 			if end := min(c.LastT, l.colls[k].End); l.colls[k].Flags&xtf.CollOpMask == opReduce && c.LastT != xtf.Never && end > l.colls[k].T && int(c.LastP) != i {
-				jumps[i] = append(jumps[i], &twinJump{end: end, cause: int(c.LastP)})
+				jumps[i] = append(jumps[i], twinJump{end: end, cause: int(c.LastP)})
 			}
 		}
-		slices.SortFunc(jumps[i], func(a, b *twinJump) int { return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(a.cause, b.cause)) })
+		slices.SortFunc(jumps[i], func(a, b twinJump) int { return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(a.cause, b.cause)) })
 		best := &x.p.locations[at]
 		if l.mpi && !best.mpi || l.mpi == best.mpi && l.last > best.last {
 			at = i
 		}
 	}
 	out := make([][]xtf.CPath, len(x.p.locations))
+	seen := map[int]bool{at: true} // at this instant
 	for t := x.p.last; ; {
-		k := slices.IndexFunc(jumps[at], func(j *twinJump) bool { return j.end <= t && !j.used })
+		k := slices.IndexFunc(jumps[at], func(j twinJump) bool { return j.end < t || j.end == t && !seen[j.cause] })
 		from := uint64(0)
 		if k >= 0 {
 			from = jumps[at][k].end
@@ -339,10 +339,12 @@ func (x *twin) critical() [][]xtf.CPath {
 		if k < 0 {
 			break
 		}
-		for _, j := range jumps[at][:k+1] {
-			j.used = true
+		if from < t {
+			clear(seen)
+			seen[at] = true
 		}
 		at, t = jumps[at][k].cause, from
+		seen[at] = true
 	}
 	return out
 }
