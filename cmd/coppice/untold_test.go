@@ -115,8 +115,8 @@ func TestUntoldThreads(t *testing.T) {
 		text string
 		want []string
 	}{
-		{others + "2 100 LEAVE main\n", []string{"threads", "first threads"}},
-		{others + "2 100 LEAVE main\n0 0 ENTER main\n0 100 LEAVE main\n", []string{"threads"}},
+		{others + "2 100 LEAVE main\n", []string{"other threads", "first threads"}},
+		{others + "2 100 LEAVE main\n0 0 ENTER main\n0 100 LEAVE main\n", []string{"other threads"}},
 	} {
 		var missing []string
 		for _, m := range jsonOf[struct {
@@ -298,6 +298,18 @@ func TestOtherLibrary(t *testing.T) {
 			if strings.Contains(out, line) != want {
 				t.Errorf("paradigm %d: %q is said: %v\n%s", paradigm, line, !want, out)
 			}
+		}
+	}
+}
+
+// TestOtherThreads: of two threads of a process nothing tells whether they compute or wait, unless they have parallel regions.
+func TestOtherThreads(t *testing.T) {
+	const text = "-- definitions --\nSTRING self=0 string=\"background_work\"\nREGION self=0 name=0 region_role=%d paradigm=%d\n-- program --\nprocesses 1\nthreads 2\nresolution 1000\n-- events --\n" +
+		"0 0 ENTER background_work\n0 100 LEAVE background_work\n1 0 ENTER background_work\n1 100 LEAVE background_work\n"
+	for paradigm, want := range map[trace.ParadigmID]bool{trace.ParadigmUser: true, trace.ParadigmOpenMP: false} {
+		out := must(t, "report", foundTrace(t, fmt.Sprintf(text, trace.RoleParallel, paradigm)))
+		if strings.Contains(out, "> nothing above 1 % of the run is known; waits of threads are not, see what this trace cannot tell") != want {
+			t.Errorf("paradigm %d: %s", paradigm, out)
 		}
 	}
 }

@@ -80,10 +80,11 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
-// What is missing where processes communicate by another library than MPI, or by memory that they share.
+// What is missing where processes communicate by another library than MPI, or by memory that they share, and of threads without parallel regions.
 const (
 	OtherLibrary = "other libraries"
 	SharedMemory = "shared memory"
+	OtherThreads = "other threads"
 )
 
 var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
@@ -151,7 +152,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
-	add(threaded && s.POP.Threads == nil, "threads", "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
+	add(threaded && s.POP.Threads == nil, OtherThreads, "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
 	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
 		_, nested = inParallel(r, paths)
 	}
