@@ -1585,6 +1585,22 @@ resolution 1000
 	}
 }
 
+// TestBusyWithLocks: the second thread of process 0, which its first one waits for, computes from 200 to 600 and then sends what process 1 waits for. Until
+// then it computes too, or waits for a lock: so much earlier it might send, however long the process computes.
+func TestBusyWithLocks(t *testing.T) {
+	t.Parallel()
+	for call, busy := range map[string]bool{"pthread_mutex_lock": false, "prepare": true} {
+		text := "-- program --\nprocesses 2\nthreads 2\nresolution 1000\n-- events --\n0 0 ENTER main\n0 10 ENTER pthread_join\n0 990 LEAVE pthread_join\n0 1000 LEAVE main\n1 10 ENTER work\n1 20 ENTER " + call +
+			"\n1 200 LEAVE " + call + "\n1 600 ENTER MPI_Send\n1 600 MPI_SEND 1 MPI_COMM_WORLD 7 8\n1 601 LEAVE MPI_Send\n1 990 LEAVE work\n" +
+			"2 0 ENTER main\n2 100 ENTER MPI_Recv\n2 602 MPI_RECV 0 MPI_COMM_WORLD 7 8\n2 602 LEAVE MPI_Recv\n2 1000 LEAVE main\n3 10 ENTER idle\n3 20 LEAVE idle\n"
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "late_sender" })
+		if i < 0 || strings.Contains(doc.Findings[i].Text, "as long as rank 0 computes that much") != busy || strings.HasPrefix(doc.Findings[i].Advice, "give the process") != busy {
+			t.Errorf("%s: %+v", call, doc.Findings)
+		}
+	}
+}
+
 // TestLastToFinalize: processes 0 and 1 compute until 500, process 2 waits from 50 on for process 3, which computes until 700 and then until
 // 800, when all others are in MPI_Finalize. So nobody computes alone most of the time. The critical path is that of process 3 until 800, and
 // then MPI_Finalize on process 0, which ends last. Where process 1 has left before, nothing tells that process 0 waits: it stays there.

@@ -359,9 +359,9 @@ func (f *finder) libraryName(path uint32) string {
 }
 
 // busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
-// Before barriers and the like the work is to be balanced in any case.
+// Before barriers and the like the work is to be balanced in any case. What threads gain that wait for locks is not known.
 func (f *finder) busy(x *Finding) {
-	if x.Cause == nil || x.facts.starved || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
+	if x.Cause == nil || f.teams.of(x.Cause.Process).locks > 0 || x.facts.starved || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
 		return
 	}
 	if left := f.times[x.Cause.Process].left; left < x.Ticks {
