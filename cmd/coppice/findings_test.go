@@ -620,6 +620,21 @@ func TestHangText(t *testing.T) {
 	}
 }
 
+// TestHangForMessage: rank 1 waits for a message with tag 7, which rank 0 sent with tag 99, and one more after it. What rank 0 sends to rank 2,
+// which waits for no message, is not named.
+func TestHangForMessage(t *testing.T) {
+	t.Parallel()
+	send := func(at, to, tag int) string {
+		return fmt.Sprintf("0 %[1]d ENTER MPI_Send\n0 %[1]d MPI_SEND %[2]d MPI_COMM_WORLD %[3]d 8\n0 %[1]d LEAVE MPI_Send\n", at, to, tag)
+	}
+	text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n0 0 ENTER main\n" + send(100, 2, 5) + send(300, 1, 99) + send(400, 1, 8) +
+		"0 900 ENTER MPI_Barrier\n0 900 MPI_COLLECTIVE_BEGIN\n1 0 ENTER main\n1 500 ENTER MPI_Recv\n2 0 ENTER main\n2 900 ENTER MPI_Barrier\n2 900 MPI_COLLECTIVE_BEGIN\n"
+	const want = "; without a receive: 2 messages of rank 0 to rank 1, the first with tag 99, sent at 0.300000 s in MPI_Send"
+	if f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]; f.Kind != "hang" || !strings.HasSuffix(f.Text, want) || !strings.HasPrefix(f.Advice, "look whether a process waits for that message") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestHangLeft: rank 2 gave its part of a reduction and left it, so only rank 1 did not begin it.
 func TestHangLeft(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,7 @@ const (
 	againAndAgain                   // a process makes the call more than once, on average
 	behindLocks                     // threads: one waits for locks half as long as the loss or longer
 	inTasks                         // threads: they work in tasks
+	neverTaken                      // of a hang: a message to a process that may wait for one
 	receivedLater                   // messages: many that were sent earlier are received later
 )
 
@@ -140,6 +141,7 @@ var AdviceTable = []adviceRow{
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.threads }, "start fewer threads, or let the processes use more processors"},
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
+	{kindHang, "", func(x *FindingFacts) bool { return x.known == neverTaken }, "look whether a process waits for that message with another tag, communicator or source, or else at the calls on the processes that did not come"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindAbort, "MPI_Abort", nil, "look at why the program calls MPI_Abort there"},
 	{kindAbort, "", nil, "look at why these processes end, and what the program printed then"},

@@ -1139,7 +1139,42 @@ func (f *finder) hang() ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Finding{hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last, left)}, nil
+	x := hangFinding(f.r, f.u, open, ended, unknown, f.query("diagnostics"), last, left)
+	lost, err := neverReceived(f, open)
+	if lost != "" {
+		x.Evidence, x.Text, x.facts.known = x.Evidence+lost, x.Text+lost, neverTaken
+	}
+	return []Finding{x}, err
+}
+
+// neverReceived names the first message that no receive took, to a process that is at its end in a call which may wait for a message.
+func neverReceived(f *finder, open []endCall) (string, error) {
+	if !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagUnmatchedSend }) {
+		return "", nil
+	}
+	waits := map[uint32]bool{}
+	for _, c := range open {
+		waits[c.rank] = waits[c.rank] || c.class&xtf.ClassP2P != 0
+	}
+	first, from := xtf.P2P{T: xtf.Never}, uint32(0)
+	count := map[[2]uint32]int{} // by sender and receiver
+	_, err := f.r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
+		rank, _ := f.r.Defs.Process(p)
+		return beyond(results.Load(f.r, xtf.Proc(p), func(m *xtf.P2P) {
+			if m.Kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) != xtf.P2PSend|xtf.P2PUnmatched || !waits[m.Peer] {
+				return
+			}
+			count[[2]uint32{rank, m.Peer}]++
+			if m.T < first.T {
+				first, from = *m, rank
+			}
+		}))
+	})
+	if first.T == xtf.Never || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("; without a receive: %s of rank %d to rank %d, the first with tag %d, sent at %s %s in %s", numbers.Plural(count[[2]uint32{from, first.Peer}], "message"), from, first.Peer,
+		first.Tag, f.u.Ticks(first.T), f.u.Name(), numbers.Clean(f.r.RegionName(first.Region), 60)), nil
 }
 
 // withoutCut takes the calls of processes out whose events are cut, where others are complete: that they are open says nothing then.
