@@ -620,6 +620,21 @@ func TestHangText(t *testing.T) {
 	}
 }
 
+// TestStaysInCollective: three processes begin MPI_Iallreduce at 100, 200 and 100 and complete it from 150, 200 and 150 on. Processes 0 and 2 wait 50 for the start of process 1, and 0 leaves
+// then; process 2 leaves when process 1 comes back, at 900: that it stays until then is no wait, and is said.
+func TestStaysInCollective(t *testing.T) {
+	t.Parallel()
+	text := ""
+	for p, x := range [][3]int{{100, 150, 201}, {200, 900, 901}, {100, 150, 900}} {
+		text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Iallreduce\n%[1]d %[2]d NON_BLOCKING_COLLECTIVE_REQUEST 5\n%[1]d %[5]d LEAVE MPI_Iallreduce\n%[1]d %[3]d ENTER MPI_Wait\n"+
+			"%[1]d %[4]d NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n%[1]d %[4]d LEAVE MPI_Wait\n", p, x[0], x[1], x[2], x[0]+1)
+	}
+	const want = "; rank 2 stays 0.699000 s in MPI_Wait after the first process has left collectives without blocking, all together 0.700000: MPI may move their data only while all are in calls"
+	if list := jsonOf[foundIn](t, "report", foundTrace(t, program(3, text))).Findings; !slices.ContainsFunc(list, func(f finding) bool { return strings.HasSuffix(f.Text, want) }) {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestHangForMessage: rank 1 waits for a message with tag 7, which rank 0 sent with tag 99, and one more after it. What rank 0 sends to rank 2,
 // which waits for no message, is not named.
 func TestHangForMessage(t *testing.T) {

@@ -943,6 +943,35 @@ func asked(f *finder, x *Finding, rank uint32) error {
 	return beyond(err)
 }
 
+// completion says in the first finding about waits of all for all how long processes stay in calls that complete collectives without blocking, after the
+// first one has left: these are no waits.
+func (f *finder) completion() {
+	i := slices.IndexFunc(f.list, func(x Finding) bool {
+		return slices.Contains([]string{kindNxN, kindBarrier, kindImbalance, kindSerial}, x.Kind)
+	})
+	if i < 0 || f.causes == nil {
+		return
+	}
+	var most results.CauseSum
+	var path uint32
+	all := numbers.Sum(0)
+	for k, s := range f.causes.Waits.Sorted() {
+		if slices.Contains(results.CompletionItems, xtf.PatternItem(k.Pattern)) && kindOfCall(f.r.Defs, f.causes.Paths.Region(uint32(k.Key))) == sumP2P {
+			all = numbers.Add(all, numbers.Integer(s.Ticks))
+			if s.Worst > most.Worst {
+				most, path = s, uint32(k.Key)
+			}
+		}
+	}
+	if !f.matters(most.Worst) {
+		return
+	}
+	text := fmt.Sprintf("; rank %d stays %s %s in %s after the first process has left collectives without blocking, all together %s: MPI may move their data only while all are in calls",
+		f.causes.Rank(most.WorstP), f.u.Ticks(most.Worst), f.u.Name(), at(f.called(path, xtf.ActivityMPI)), f.u.Big(all))
+	f.list[i].Evidence += text
+	f.list[i].Text += text
+}
+
 // mostWork reports whether a process computes more than the mean by about as much as the one that computes most.
 func (f *finder) mostWork(rank uint32, over uint64) bool {
 	cpu := f.s.Item(xtf.ItemCPU)
