@@ -371,7 +371,7 @@ REGION self=0 name=0 region_role=20 paradigm=3
 		{"a hot spot of receivers", program(2, late(0, 1, 100, 300)+late(1, 0, 500, 700)), "late_receiver", "post the receive before the sender needs it, or balance each step", ""},
 		{"a send that does not block", program(2, isend), "late_receiver", "post the receive before the sender needs it, or complete the send later", ""},
 		{"full buffers", program(2, full), "transfer", "begin to receive earlier", "the receive of what they send had not begun"},
-		{"overlap", program(2, begun), "long_messages", "send less; MPI may move messages only while it is called", "; rank 0 computes 0.500000 s while its requests are open"},
+		{"overlap", program(2, begun), "long_messages", "send less; MPI may move messages only while it is called", "; 2 messages of 1 MB each on average; a process sends 4.95 MB in a second of that on average; rank 0 computes 0.500000 s while its requests are open"},
 		{"a communicator in each step", program(2, split), "transfer", "make the communicator or window once", ""},
 		{"a communicator", program(2, split[:strings.Index(split, "0 300")]), "transfer", "", ""},
 		{"a lock before a barrier", critical, "thread_imbalance", "hold locks for a shorter time first", "; a thread of the process waits 0.600000 for locks"},
@@ -616,6 +616,39 @@ func TestHangText(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestProgressAfterMessage: process 0 completes its requests from 110 on. What it receives is sent at 115, and process 1, which receives from it, is out of MPI
+// from 116 to 900: until then the send of process 0 waits. Where it stays until 2000 that is not known: its message may be on its way so long.
+func TestProgressAfterMessage(t *testing.T) {
+	t.Parallel()
+	for leave, want := range map[int]uint64{905: 785, 2000: 0} {
+		text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+		for p, x := range [][3]int{{100, 110, leave}, {115, 900, 905}} {
+			text += fmt.Sprintf(`%[1]d 0 ENTER main
+%[1]d 10 ENTER MPI_Irecv
+%[1]d 10 MPI_IRECV_REQUEST 7
+%[1]d 11 LEAVE MPI_Irecv
+%[1]d %[3]d ENTER MPI_Isend
+%[1]d %[3]d MPI_ISEND %[2]d MPI_COMM_WORLD 7 8 8
+%[1]d %[6]d LEAVE MPI_Isend
+%[1]d %[4]d ENTER MPI_Waitall
+%[1]d %[5]d MPI_IRECV %[2]d MPI_COMM_WORLD 7 8 7
+%[1]d %[5]d MPI_ISEND_COMPLETE 8
+%[1]d %[5]d LEAVE MPI_Waitall
+%[1]d 2000 LEAVE main
+`, p, 1-p, x[0], x[1], x[2], x[0]+1)
+		}
+		got := uint64(0)
+		for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+			if f.Kind == "late_progress" {
+				got = f.Ticks
+			}
+		}
+		if got != want {
+			t.Errorf("%d: %d, want %d", leave, got, want)
 		}
 	}
 }

@@ -107,8 +107,8 @@ func (a *analysis) apart(l *location, list []WaitSpan) []WaitSpan {
 }
 
 // messageWaits are the waits for messages of a visit, which completes these: for
-// the latest sender, if one is late, or else for the receivers that post, and come
-// back to MPI, last. Waits are in calls, wherever potential synchronisation counts
+// the latest sender, if one is late, and then for the receiver that comes back to MPI last, if the visit ends soon after that and not
+// sooner after the message; or else for the receivers that post, and come back to MPI, last. Waits are in calls, wherever potential synchronisation counts
 // from; a probe does not receive what a sender waits to get rid of.
 func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitSpan {
 	var latest *message
@@ -141,7 +141,11 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 			if receives == 1 {
 				late.Order = a.order(l, latest)
 			}
-			return []WaitSpan{late}
+			progress.From = max(progress.From, late.To)
+			if progress.To < progress.From || progress.To-progress.From <= at.leave-progress.To {
+				return []WaitSpan{late}
+			}
+			return []WaitSpan{late, progress}
 		}
 	}
 	progress.From = max(progress.From, receiver.To)

@@ -31,8 +31,9 @@
 // The rules of messages are functions on these instants (Receive, Send).
 //
 // That λ is later than the receiver's instant is the evidence that the send waited for it; a send that was buffered ends
-// before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
-// sender has that wait alone, and one without it those for the last receivers; what these two share is late receiver.
+// before. Where a call completes several operations its end is evidence for the last of them only. So a call without a
+// late sender has the waits for the last receivers; what these two share is late receiver. One with a late sender has that wait and, of the
+// time after it, late progress, if that is longer than λ - β: else its message may have been on its way.
 // Calls that send and receive in one (MPI_Sendrecv), and calls that test, have no waits of a sender. Late
 // progress ends at β even where the transfer goes on, and what a receiver does outside of MPI after its next call is not
 // counted, although the message may wait then too.

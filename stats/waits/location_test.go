@@ -353,17 +353,15 @@ func (w *world) addIvals(rng *rand.Rand, end uint64) {
 func (w *world) slowly() found {
 	f := found{Items: map[uint64]uint64{}}
 	var list []wait
-	late := map[uint64]bool{}
+	late := map[uint64]uint64{}
 	for i := range w.messages {
 		if x := w.slowLateSender(i); x.from < x.to {
 			list = append(list, x)
-			late[w.messages[i].CallN] = true
+			late[w.messages[i].CallN] = x.to
 		}
 	}
 	for _, s := range w.sends {
-		if !late[s.CallN] {
-			list = append(list, w.slowSend(&s)...)
-		}
+		list = append(list, w.slowSend(&s, late[s.CallN])...)
 	}
 	for i := range w.colls {
 		if w.colls[i].Region != regionInit {
@@ -496,8 +494,8 @@ func (w *world) slowLateSender(i int) wait {
 	return x
 }
 
-// slowSend are the waits of a send whose receivers are the last ones of its call.
-func (w *world) slowSend(s *sendCall) (list []wait) {
+// slowSend are the waits of a send whose receivers are the last ones of its call, which waits for a late sender until an instant; 0 for none.
+func (w *world) slowSend(s *sendCall, late uint64) (list []wait) {
 	span := func(s *sendCall, progress bool) (from, to uint64) {
 		m := &w.messages[s.Row]
 		end := m.End
@@ -515,6 +513,9 @@ func (w *world) slowSend(s *sendCall) (list []wait) {
 		return 0, 0
 	}
 	for _, progress := range []bool{false, true} {
+		if late > 0 && !progress {
+			continue
+		}
 		from, to := span(s, progress)
 		for i := range w.sends {
 			x := &w.sends[i]
@@ -525,10 +526,19 @@ func (w *world) slowSend(s *sendCall) (list []wait) {
 		pattern := xtf.WaitLateReceiver
 		if progress {
 			pattern = xtf.WaitLateProgress
+			from = max(from, late)
 			for i := range w.sends {
-				if _, posted := span(&w.sends[i], false); w.sends[i].CallN == s.CallN {
+				if _, posted := span(&w.sends[i], false); w.sends[i].CallN == s.CallN && late == 0 {
 					from = max(from, posted)
 				}
+			}
+			m := &w.messages[s.Row]
+			end := m.End
+			if m.Kind&xtf.P2PNonBlocking != 0 {
+				end = m.Done
+			}
+			if late > 0 && from < to && to-from <= end-to { // it may be the message that is on its way
+				continue
 			}
 		}
 		if from < to {

@@ -43,10 +43,12 @@ func readyAt(m *xtf.Message) uint64 {
 
 // messageWaits are the waits for messages of one call: for the message sent last,
 // and for the receivers that come last. Where messages are received, their sender
-// is waited for: whether a send that ends with them waited too is not known.
+// is waited for: whether a send that ends with them waited too is known only of a receiver
+// that is back in MPI later, soon before the call leaves.
 type messageWaits struct {
 	any      bool // a message was received
 	sent     uint64
+	left     uint64 // leave of the call, of one with progress
 	late     wait
 	receiver wait
 	progress wait
@@ -87,16 +89,20 @@ func (m *messageWaits) completed(x *sentMessage) {
 		m.receiver = wait{from, to, x.row, xtf.WaitLateReceiver, x.mate}
 	}
 	if from, to := x.LateProgress(); to > max(from, m.progress.to) {
-		m.progress = wait{from, to, x.row, xtf.WaitLateProgress, x.mate}
+		m.progress, m.left = wait{from, to, x.row, xtf.WaitLateProgress, x.mate}, x.Leave
 	}
 }
 
 // append adds the waits that count to list. What both of a sender's share is late receiver.
 func (m *messageWaits) append(list []wait) []wait {
-	if m.late.length() > 0 {
-		return append(list, m.late)
-	}
 	progress := m.progress
+	if m.late.length() > 0 {
+		list = append(list, m.late)
+		if progress.from = max(progress.from, m.late.to); progress.length() > m.left-progress.to {
+			list = append(list, progress)
+		}
+		return list
+	}
 	progress.from = max(progress.from, m.receiver.to)
 	for _, w := range [...]wait{m.receiver, progress} {
 		if w.length() > 0 {
