@@ -662,6 +662,9 @@ func (f *finder) transfer() error {
 				x.Kind = KindSmallMessages
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
+				if all := f.each.total[k.sum]; all > 0 && f.s.Resolution > 0 { // far below what a network gives where data types have gaps
+					x.Evidence += fmt.Sprintf("; a process sends %s in a second of that on average", numbers.Bytes(numbers.MulDiv(m.BytesOut, f.s.Resolution, uint64(all))))
+				}
 			}
 		}
 		if k.sum == sumP2P && most != nil {
