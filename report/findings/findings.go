@@ -137,7 +137,7 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if err := f.serial(); err != nil {
 		return nil, nil, err
 	}
-	f.completion()
+	completion(f)
 	f.io()
 	if err := cmp.Or(f.trends(), f.transfer(), f.threads(), f.locks(), conditions(f)); err != nil {
 		return nil, nil, err

@@ -945,7 +945,7 @@ func asked(f *finder, x *Finding, rank uint32) error {
 
 // completion says in the first finding about waits of all for all how long processes stay in calls that complete collectives without blocking, after the
 // first one has left: these are no waits.
-func (f *finder) completion() {
+func completion(f *finder) {
 	i := slices.IndexFunc(f.list, func(x Finding) bool {
 		return slices.Contains([]string{kindNxN, kindBarrier, kindImbalance, kindSerial}, x.Kind)
 	})
