@@ -1178,7 +1178,7 @@ func (f *finder) hang() ([]Finding, error) {
 
 // neverReceived names the first message that no receive took, to a process that is at its end in a call which may wait for a message.
 func neverReceived(f *finder, open []endCall) (string, error) {
-	if !slices.ContainsFunc(f.codes, func(c results.CodeTotal) bool { return c.Code == trace.DiagUnmatchedSend }) {
+	if !has(f, trace.DiagUnmatchedSend) {
 		return "", nil
 	}
 	waits := map[uint32]bool{}
