@@ -620,6 +620,33 @@ func TestHangText(t *testing.T) {
 	}
 }
 
+// TestLateToPost: process 0 waits in h.c:1 from 110 until process 1 posts the receive at 500, in h.c:2, which it completes in h.c:3.
+func TestLateToPost(t *testing.T) {
+	t.Parallel()
+	text := "-- definitions --\n"
+	for i, name := range []string{"MPI_Wait", "MPI_Irecv", "MPI_Waitall"} {
+		text += fmt.Sprintf("STRING self=%[1]d string=%[3]q\nSTRING self=%[2]d string=\"called from main (h.c:%[5]d)\"\nREGION self=%[4]d name=%[1]d description=%[2]d paradigm=4\n", 2*i, 2*i+1, name, i, i+1)
+	}
+	text += program(2, `0 100 ENTER MPI_Isend
+0 100 MPI_ISEND 1 MPI_COMM_WORLD 7 8 8
+0 101 LEAVE MPI_Isend
+0 110 ENTER MPI_Wait
+0 505 MPI_ISEND_COMPLETE 8
+0 505 LEAVE MPI_Wait
+1 500 ENTER MPI_Irecv
+1 500 MPI_IRECV_REQUEST 7
+1 501 LEAVE MPI_Irecv
+1 502 ENTER MPI_Waitall
+1 506 MPI_IRECV 0 MPI_COMM_WORLD 7 8 7
+1 506 LEAVE MPI_Waitall
+`)
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+	i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "late_receiver" })
+	if i < 0 || !strings.Contains(doc.Findings[i].Text, " in MPI_Wait at h.c:1, in main; what comes late is MPI_Irecv at h.c:2, in 100.0 % of the time of 1 wait of rank 0") {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
 // TestProgressAfterMessage: process 0 completes its requests from 110 on. What it receives is sent at 115, and process 1, which receives from it, is out of MPI
 // from 116 to 900: until then the send of process 0 waits. Where it stays until 2000 that is not known: its message may be on its way so long.
 func TestProgressAfterMessage(t *testing.T) {

@@ -181,7 +181,7 @@ type Side struct {
 	Begin, End uint64
 	Region     uint32
 	Call       uint64 // its row, xtf.Never for none
-	posted     uint64 // in a collective: where the call began that starts it
+	posted     uint64 // where the call began that starts it; of a message, that is waited for
 }
 
 // Referred reads a row that another one names: without it the file is damaged.
@@ -238,15 +238,20 @@ func started(r *Run, s *Side) (*Side, error) {
 	return s, err
 }
 
-// WaitedFor finds for whom location p waited: the other side of the message, the kernel or transfer, or the call of the member that started its part in the
-// collective last; nil where that is not known.
+// WaitedFor finds for whom location p waited: the other side of the message, of a send the call that posts its receive or in which the receiver is back; the kernel
+// or transfer, or the call of the member that started its part in the collective last; nil where that is not known.
 func WaitedFor(r *Run, p trace.P, w *xtf.Wait) (*Side, error) {
 	if xtf.WaitsForMessage(w.Pattern) {
 		m, err := Referred[xtf.P2P](r, uint32(p), w.RecN)
 		if err != nil {
 			return nil, err
 		}
-		return Mate(r, &m)
+		s, err := Mate(r, &m)
+		if k := w.Pattern & xtf.WaitPatternMask; s != nil && err == nil && (k == xtf.WaitLateReceiver || k == xtf.WaitLateProgress) {
+			s.posted = w.End
+			return started(r, s)
+		}
+		return s, err
 	}
 	if uint64(w.CauseP) >= uint64(r.Defs.NumLocations()) {
 		return nil, nil
