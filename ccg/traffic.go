@@ -73,11 +73,6 @@ type channelKey struct {
 	process, comm, tag uint32
 }
 
-func (k channelKey) compare(o channelKey) int {
-	return cmp.Or(cmp.Compare(k.direction, o.direction), cmp.Compare(k.process, o.process),
-		cmp.Compare(k.comm, o.comm), cmp.Compare(k.tag, o.tag))
-}
-
 // trafficColumn is what is known of a column of byte counts before it is read.
 type trafficColumn struct {
 	channel *Channel // nil: no byte counts
@@ -283,7 +278,7 @@ func (t *traffic) result() *Traffic {
 		r.Channels = append(r.Channels, *c)
 	}
 	slices.SortFunc(r.Channels, func(a, b Channel) int {
-		return channelKey{a.Direction, a.Process, a.Comm, a.Tag}.compare(channelKey{b.Direction, b.Process, b.Comm, b.Tag})
+		return cmp.Or(cmp.Compare(a.Direction, b.Direction), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Tag, b.Tag))
 	})
 	for region, bytes := range t.regions {
 		r.Regions = append(r.Regions, RegionBytes{region, bytes})

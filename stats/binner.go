@@ -62,13 +62,9 @@ type regionSums struct {
 
 // again returns the sums of another location in the memory of these.
 func (s *regionSums) again(regions int) regionSums {
-	bins := newBinner(regions)
+	bins := binner{regions: make([]binState, regions), place: make([]int32, regions)}
 	bins.bins.Rows, bins.long = s.bins.bins.Rows[:0], s.bins.long[:0]
 	return regionSums{profile: make([]RegionProfile, regions), bins: bins}
-}
-
-func newBinner(regions int) binner {
-	return binner{regions: make([]binState, regions), place: make([]int32, regions)}
 }
 
 // opened notes that the outermost call of a region begins now.
@@ -104,11 +100,9 @@ func (s *regionSums) nextBin() {
 		for b.bin >= 1<<binBits || b.bin > 0 && uint64(len(b.bins.Rows)) > s.at.t.leastBins+s.at.totals.Events/eventsPerBin {
 			b.widen()
 		}
-		b.setLast()
+		b.last = (b.bin+1)<<(2*b.bins.Level) - 1
 	}
 }
-
-func (b *binner) setLast() { b.last = (b.bin+1)<<(2*b.bins.Level) - 1 }
 
 // endBin writes the rows of the bin in progress, which ends at border.
 func (s *regionSums) endBin(border uint64) {

@@ -130,15 +130,6 @@ type border struct {
 	key  interval.Key
 }
 
-// again returns the ledger of another location in the memory of this one.
-func (g *ledger) again() ledger {
-	return ledger{overhead: g.overhead, enterT: xtf.Never, opsT: xtf.Never, queue: g.queue[:0]}
-}
-
-func (g *ledger) begin(a *location) {
-	g.at, g.overhead = a, overheadSpans{Stream: g.overhead.To(a.out.Overhead)}
-}
-
 // spans adds the ticks of c before t.
 func (a *amounts) spans(c *outermost, t uint64) {
 	took := min(c.leave, t) - c.enter

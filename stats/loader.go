@@ -117,13 +117,13 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 			t: t, p: p, process: process, out: out, rows: out.Calls != nil,
 			stack: l.at.stack[:0], paths: callpath.New(),
 		},
-		regions: l.regions.again(len(t.class)), ledger: l.ledger.again(), markers: l.markers.again(t.plan), ops: l.ops.again(), site: trace.Undefined,
+		regions: l.regions.again(len(t.class)), ledger: ledger{overhead: l.ledger.overhead, enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]}, markers: l.markers.again(t.plan), ops: l.ops.again(), site: trace.Undefined,
 		notes: l.notes.To(out.Notes),
 	}
 	a := &l.at
 	a.mpi.n, a.mpi.probed, a.mpi.polled, a.mpi.region = xtf.Never, xtf.Never, xtf.Never, trace.Undefined
 	l.regions.at, l.files.at, l.census.at = a, a, a
-	l.ledger.begin(a)
+	l.ledger.at, l.ledger.overhead = a, overheadSpans{Stream: l.ledger.overhead.To(a.out.Overhead)}
 	l.ops.begin(a, &l.regions, &l.ledger, &l.markers)
 	l.markers.begin(a, &l.regions, &l.ledger, &l.ops)
 	if thread == 0 {

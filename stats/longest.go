@@ -56,7 +56,7 @@ func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit fun
 			for first[n+1] <= lo+uint64(i) {
 				n++
 			}
-			sums[n] += unordered(v)
+			sums[n] += uint64(v) ^ 1<<63
 		}
 	}
 	return sums, nil
@@ -64,5 +64,3 @@ func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit fun
 
 // ordered maps ticks to integers with sign, in the same order.
 func ordered(v uint64) int64 { return int64(v ^ 1<<63) }
-
-func unordered(v int64) uint64 { return uint64(v) ^ 1<<63 }

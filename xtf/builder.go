@@ -135,16 +135,13 @@ func (b *ArrayBuilder) Whole() {
 }
 
 // Close ends an open row. It panics if row n is not open.
-func (b *ArrayBuilder) Close(n uint64) { b.close(n, b.behind(n)) }
+func (b *ArrayBuilder) Close(n uint64) {
+	z := uint64(b.typ.PageRows)
+	b.close(n, b.next > (n/z+1)*z) // whether the newest row is on a later page
+}
 
 // CloseLate ends an open row whose end is not an event.
 func (b *ArrayBuilder) CloseLate(n uint64) { b.close(n, true) }
-
-// after says whether the newest row is on a page after that of row n.
-func (b *ArrayBuilder) behind(n uint64) bool {
-	z := uint64(b.typ.PageRows)
-	return b.next > (n/z+1)*z
-}
 
 func (b *ArrayBuilder) close(n uint64, late bool) {
 	pg, slot := b.locate(n)

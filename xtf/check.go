@@ -55,7 +55,7 @@ func Check(f *File, pass func(bytes uint64)) (*CheckResult, error) {
 	c := &checker{f: f, res: &CheckResult{}, pass: pass}
 	for _, s := range f.parts {
 		if s.Kind != KindDirectory {
-			c.file(c.content(s, fmt.Sprintf("xtf: section of kind %d", s.Kind)))
+			c.note(Problem{P: WholeRun, Err: c.content(s, fmt.Sprintf("xtf: section of kind %d", s.Kind))})
 		}
 	}
 	c.array(f.dir)
@@ -99,8 +99,6 @@ func (c *checker) note(p Problem) {
 	}
 	c.res.add(p)
 }
-
-func (c *checker) file(err error) { c.note(Problem{P: WholeRun, Err: err}) }
 
 // content verifies a section or blob by reading all of it.
 func (c *checker) content(s SectionInfo, where string) error {

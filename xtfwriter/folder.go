@@ -120,11 +120,6 @@ func cleanFolder(dir string) error {
 	return err
 }
 
-// writeJob says in the work folder whose it is.
-func (w *Workspace) writeJob() error {
-	return w.disk.replace(filepath.Join(w.cfg.WorkDir, jobFile), append([]byte(w.cfg.Identity+"\n"), w.cfg.About...))
-}
-
 // readJob reads what writeJob wrote.
 func (w *Workspace) readJob() (identity, about string, err error) {
 	b, err := readRegular(filepath.Join(w.cfg.WorkDir, jobFile), mostJob, xtf.ErrCorrupt)

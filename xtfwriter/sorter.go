@@ -134,10 +134,6 @@ type runRows struct {
 	store []byte
 }
 
-func newRunRows(seg *Segment, width, buffer int) *runRows {
-	return &runRows{r: seg.Reader(), width: width, store: make([]byte, max(buffer/width, 16)*width)}
-}
-
 func (r *runRows) next() ([]byte, error) {
 	if len(r.buf) == 0 {
 		n, err := io.ReadFull(r.r, r.store)
@@ -265,7 +261,7 @@ func newMerge(s *Sorter, runs []*Segment) (*merge, error) {
 	m := &merge{key: s.key}
 	buffer := min(s.limit*s.width/len(runs), lastChunk)
 	for i, seg := range runs {
-		r := newRunRows(seg, s.width, buffer)
+		r := &runRows{r: seg.Reader(), width: s.width, store: make([]byte, max(buffer/s.width, 16)*s.width)}
 		row, err := r.next()
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		}
 	} else if err = cleanFolder(cfg.WorkDir); err == nil {
 		if err = os.MkdirAll(cfg.WorkDir, 0o777); err == nil {
-			err = w.writeJob()
+			err = w.disk.replace(filepath.Join(cfg.WorkDir, jobFile), append([]byte(cfg.Identity+"\n"), cfg.About...)) // says whose it is
 		}
 	}
 	if err != nil {

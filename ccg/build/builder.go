@@ -65,11 +65,6 @@ type known struct {
 	recent recentRecords
 }
 
-func (k *known) reset() {
-	k.calls, k.lists, k.leaves, k.callOf = k.calls[:0], k.lists[:0], k.leaves[:0], k.callOf[:0]
-	clear(k.recent[:])
-}
-
 // NewBuilder returns a builder for location p.
 func NewBuilder(defs *trace.Definitions, p trace.P, o graph.Options) *Builder {
 	b := &Builder{
@@ -87,7 +82,9 @@ func (b *Builder) Reset(p trace.P) {
 	b.tuples.Reset()
 	b.list.reset(b.opt)
 	b.split.reset(p)
-	b.known.reset()
+	k := &b.known
+	k.calls, k.lists, k.leaves, k.callOf = k.calls[:0], k.lists[:0], k.leaves[:0], k.callOf[:0]
+	clear(k.recent[:])
 	b.carried, b.enters, b.levels = b.carried[:0], b.enters[:0], b.levels[:0]
 	b.gaps = b.gaps[:0]
 	b.first, b.last, b.events = 0, 0, 0

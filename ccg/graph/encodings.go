@@ -12,7 +12,9 @@ import (
 
 // SortedKeys returns the keys of a map, ascending.
 func SortedKeys[V any](m map[PartnerKey]V) []PartnerKey {
-	return slices.SortedFunc(maps.Keys(m), PartnerKey.compare)
+	return slices.SortedFunc(maps.Keys(m), func(a, b PartnerKey) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Comm, b.Comm))
+	})
 }
 
 // AppendKey appends a key, which Reader.Key takes.
@@ -101,8 +103,4 @@ type PartnerKey struct {
 	Kind   trace.Kind
 	Region uint32
 	Comm   uint32 // communicator or window
-}
-
-func (k PartnerKey) compare(o PartnerKey) int {
-	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Region, o.Region), cmp.Compare(k.Comm, o.Comm))
 }

@@ -98,7 +98,8 @@ func (h *History) Reset() {
 	for i := range h.Families {
 		h.Families[i].reset()
 	}
-	h.Counters.reset()
+	clear(h.Counters.last)
+	h.Counters.Vals = nil
 }
 
 // Family returns the family of an id field, and whether it posts.
@@ -163,11 +164,6 @@ func NewCounters(defs *trace.Definitions) counters {
 		}
 	}
 	return c
-}
-
-func (c *counters) reset() {
-	clear(c.last)
-	c.Vals = nil
 }
 
 // Use makes metric ref, with n values, the current one.

@@ -32,9 +32,6 @@ func (t *tally) len() int {
 	return n
 }
 
-// clear empties t.
-func (t *tally) clear() { t.drain(func(uint64, uint16) {}) }
-
 // drain empties t and calls f for each number in ascending order.
 func (t *tally) drain(f func(n uint64, count uint16)) {
 	for i, w := range t.used {
@@ -77,7 +74,7 @@ type dictSlot struct {
 func (d *distinctValues) find(v []uint64, base, span uint64, limit int) bool {
 	d.base, d.n = base, 0
 	t := &d.tally
-	t.clear()
+	t.drain(func(uint64, uint16) {})
 	if d.small = span < tallySize; !d.small {
 		return d.hash(v, limit)
 	}

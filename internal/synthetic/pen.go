@@ -51,20 +51,18 @@ func (w *pen) call(t, end trace.Time, region uint32) {
 	w.leave(end, region)
 }
 
-// isend writes the start of a non-blocking send and returns its end.
-func (w *pen) isend(t trace.Time, to, comm uint32, tag, bytes, request uint64) trace.Time {
+// isend writes the start of a non-blocking send.
+func (w *pen) isend(t trace.Time, to, comm uint32, tag, bytes, request uint64) {
 	w.enter(t, rIsend)
 	w.record(t+20, trace.MpiIsend, uint64(to), uint64(comm), tag, bytes, request)
 	w.leave(t+overhead, rIsend)
-	return t + overhead + gap
 }
 
-// irecv writes the start of a non-blocking receive and returns its end.
-func (w *pen) irecv(t trace.Time, request uint64) trace.Time {
+// irecv writes the start of a non-blocking receive.
+func (w *pen) irecv(t trace.Time, request uint64) {
 	w.enter(t, rIrecv)
 	w.record(t+20, trace.MpiIrecvRequest, request)
 	w.leave(t+overhead, rIrecv)
-	return t + overhead + gap
 }
 
 // send writes a blocking send that ends at the given time.

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/stats/causes"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/stats/match"
+	"github.com/coppice-hpc/coppice/stats/threads"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -212,7 +213,7 @@ func (a *job) work() error {
 	if a.pace.from < markCauses {
 		found, err = then(a, "causes", a.causes, found, err)
 	}
-	if a.pace.from < markThreads && a.hasThreads() {
+	if a.pace.from < markThreads && !a.o.GraphOnly && threads.NewRoles(a.defs).Any() {
 		found, err = then(a, "threads", a.threads, found, err)
 	}
 	whole, err := then(a, "reduce", a.reduce, found, err)

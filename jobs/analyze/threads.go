@@ -27,9 +27,6 @@ type threading struct {
 	regions []threads.Span
 }
 
-// hasThreads says whether there is anything to find for the stage.
-func (a *job) hasThreads() bool { return !a.o.GraphOnly && threads.NewRoles(a.defs).Any() }
-
 // threads adds the losses of threads to the components of first threads. Memory:
 // 40 bytes for each parallel region of a process, twice for one that several
 // ranks share.

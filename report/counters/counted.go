@@ -443,5 +443,3 @@ func sortedCells(cells map[cellKey]*cell) []cellKey {
 		return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.member, b.member), cmp.Compare(a.id, b.id), cmp.Compare(a.target, b.target))
 	})
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

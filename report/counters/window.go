@@ -2,7 +2,9 @@ package counters
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
@@ -256,7 +258,7 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 		}
 	}
 	if len(w.paths) > 1 {
-		for _, id := range sortedKeys(w.paths) { // paths may have one region: the order of sums decides their last digit
+		for _, id := range slices.Sorted(maps.Keys(w.paths)) { // paths may have one region: the order of sums decides their last digit
 			put('g', l.g.paths.list[id].region, share(w.paths[id]), w.paths[id])
 		}
 	}

@@ -275,10 +275,6 @@ func (c *locationCheck) path() error {
 // blamed is a location that others wait for, and a pattern of their waits.
 type blamed struct{ p, pattern uint32 }
 
-func (a blamed) compare(b blamed) int {
-	return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.pattern, b.pattern))
-}
-
 // delayCosts checks that the costs of delays are the waits that have a cause. What a location costs directly by a pattern is what is waited
 // for it in that pattern, less what it passes on to those that it waits for itself.
 func (v *Verified) delayCosts(r *results.Run) error {
@@ -304,7 +300,7 @@ func (v *Verified) delayCosts(r *results.Run) error {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
 	}
-	eachDifferent(direct, caused, blamed.compare, func(at blamed, cost, wait numbers.Sum) {
+	eachDifferent(direct, caused, func(a, b blamed) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.pattern, b.pattern)) }, func(at blamed, cost, wait numbers.Sum) {
 		if cost > wait || !passes[at.p] {
 			v.add("DELAY", "location %d costs others %d ticks directly by pattern %d, they wait %d for it", at.p, cost, at.pattern, wait)
 		}

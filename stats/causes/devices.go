@@ -430,7 +430,8 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 			return ErrDamaged
 		}
 		if process != now.process {
-			now = nodeNow{process: process, waits: now.waits[:0], began: map[uint32]begun{}, threads: newThreadsNow(uint32(d.run.Defs.Processes()[process].First))}
+			threads := threadsNow{waits: map[uint32]*waitOfThread{}, given: map[noteName]given{}, rooted: map[uint32]bool{uint32(d.run.Defs.Processes()[process].First): true}}
+			now = nodeNow{process: process, waits: now.waits[:0], began: map[uint32]begun{}, threads: threads}
 		}
 		if what >= threadGives {
 			err = now.threads.step(what, t, p, noteName{other, path, kind}, func(t uint64, cause uint32) error {

@@ -326,7 +326,8 @@ func (f *flow) slab(k int, from *crossing) error {
 	f.run = run
 	f.places = slices.Grow(f.places[:0], len(from.places))[:len(from.places)]
 	f.queue = f.queue[:0]
-	f.read.values.reset()
+	clear(f.read.values.slots)
+	f.read.values.n = 0
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
@@ -623,7 +624,8 @@ func (fs flows) send(list []*crossing) (*mpi.Request, error) {
 		one := x.append(nil)
 		b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
 	}
-	fs[0].report.count(b)
+	fs[0].report.Messages++
+	fs[0].report.Bytes += uint64(len(b))
 	return c.Isend(b, c.Rank()+1, tagCrossing)
 }
 
@@ -751,11 +753,6 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 type valueTable struct {
 	slots []value // p is 1 + location; 0: free
 	n     int
-}
-
-func (t *valueTable) reset() {
-	clear(t.slots)
-	t.n = 0
 }
 
 func (t *valueTable) home(k valueKey) int {

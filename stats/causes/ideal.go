@@ -56,8 +56,6 @@ type nodeTicks struct {
 	ends             uint64 // less begins, modulo 2^64
 }
 
-func nodeOf(p, node uint32) uint64 { return uint64(p)<<32 | uint64(node) }
-
 // Run replays all locations, after Walk. Without Report.Deadlock, Nodes holds the results.
 // Collective.
 func (r *Ideal) Run() (*ReplayReport, error) {
@@ -160,7 +158,7 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 		}
 		x.until(v.v)
 	case stepBegin, stepEnd:
-		k, at := nodeOf(p, o.peer), x.instant(o.t)
+		k, at := uint64(p)<<32|uint64(o.peer), x.instant(o.t)
 		n, ok := f.run.nodes[k]
 		if !ok {
 			n.first = xtf.Never

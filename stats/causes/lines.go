@@ -27,10 +27,6 @@ const (
 // waitSlot is where time in waits goes.
 var waitSlot = slotKey{termKey(0, xtf.ActivityWait), 0}
 
-func compareSlots(a, b slotKey) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
-}
-
 // lineSlab is what a location does in a slab. Memory: 200 bytes, 24 for each key, 12 for each piece, and 8 for each total at every
 // block of pieces.
 type lineSlab struct {
@@ -139,7 +135,9 @@ func (x *lineSlab) order(o *lineOrder) {
 	for i := range x.keys {
 		o.list = append(o.list, uint32(i))
 	}
-	slices.SortFunc(o.list, func(a, b uint32) int { return compareSlots(o.keys[a], o.keys[b]) })
+	slices.SortFunc(o.list, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(o.keys[a].key, o.keys[b].key), cmp.Compare(o.keys[a].node, o.keys[b].node))
+	})
 	for n, i := range o.list {
 		o.place[i] = uint32(n)
 		x.keys[n], x.base[n] = o.keys[i], o.base[i]

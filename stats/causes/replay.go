@@ -24,11 +24,6 @@ type ReplayReport struct {
 	Bytes    uint64 // sent, with steps and crossings
 }
 
-func (r *ReplayReport) count(b []byte) {
-	r.Messages++
-	r.Bytes += uint64(len(b))
-}
-
 // begin prepares to replay all locations, whose steps have been delivered.
 func (r *Replay) begin() *flow {
 	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.parcels, read: &slabSteps{}, report: &ReplayReport{Bytes: r.parcels.box.sent}}

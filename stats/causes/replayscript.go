@@ -107,7 +107,8 @@ func newScript(defs *trace.Definitions, clocks bool, writer func(kind int) parce
 // begin starts another location.
 func (s *replayScript) begin(p trace.P) {
 	s.p, s.moves = p, s.moves[:0]
-	s.steps.begin(uint32(p))
+	w := &s.steps
+	w.from, w.now, w.call, w.k, w.code = uint32(p), 0, replayOp{kind: stepResume}, 0, stepCoder{}
 }
 
 // message takes the next row of the location.

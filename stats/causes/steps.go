@@ -116,11 +116,6 @@ type stepWriter struct {
 	k    int // the slab in hand
 }
 
-// begin starts another location.
-func (w *stepWriter) begin(p uint32) {
-	w.from, w.now, w.call, w.k, w.code = p, 0, replayOp{kind: stepResume}, 0, stepCoder{}
-}
-
 // add adds the next step of the location.
 func (w *stepWriter) add(o *replayOp) {
 	switch o.kind {

@@ -146,10 +146,6 @@ type threadsNow struct {
 	nested  int // those inside of others
 }
 
-func newThreadsNow(first uint32) threadsNow {
-	return threadsNow{waits: map[uint32]*waitOfThread{}, given: map[noteName]given{}, rooted: map[uint32]bool{first: true}}
-}
-
 // waker is who let a thread go that waited until t for what no record tells: the only other one that did not wait all the time meanwhile, or
 // had ended. It is at 0 where that could be several.
 func (n *threadsNow) waker(p uint32, since, t uint64) (g given) {

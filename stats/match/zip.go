@@ -41,7 +41,7 @@ type pair struct {
 // pieces are in progress in each direction. Steps in which nothing is to be said
 // are left out.
 func (m *matcher) exchangeMessages() {
-	m.zip = newZipBuffers()
+	m.zip = zipBuffers{sends: make([]byte, cursorBytes), receives: make([]byte, cursorBytes)}
 	defer func() { m.zip = zipBuffers{} }()
 	partners := m.partners()
 	var parts []mpi.Part
@@ -196,10 +196,6 @@ type sender struct {
 type zipBuffers struct {
 	sends, receives []byte // where entries are read
 	piece, reply    []byte
-}
-
-func newZipBuffers() zipBuffers {
-	return zipBuffers{sends: make([]byte, cursorBytes), receives: make([]byte, cursorBytes)}
 }
 
 func (m *matcher) newSender(to int) *sender {

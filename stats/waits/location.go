@@ -390,7 +390,7 @@ func (w *walk) nextHost() {
 
 // write puts the waits into the rows and sums.
 func (w *walk) write() {
-	w.orders.begin()
+	w.orders.at = w.orders.len()
 	for i := range w.waits.len() {
 		for b := range slices.Chunk(w.waits.block(i), waitBytes) {
 			var x xtf.Wait

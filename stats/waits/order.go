@@ -98,9 +98,6 @@ type orders struct {
 	rest []byte
 }
 
-// begin is called before the first of.
-func (o *orders) begin() { o.at = o.len() }
-
 // of returns the order of a row, 0 for the right one. Rows do not descend.
 func (o *orders) of(row uint64) uint32 {
 	for {
