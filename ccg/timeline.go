@@ -2,9 +2,9 @@ package ccg
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -75,8 +75,7 @@ func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
 
 // border returns the begin of pixel i.
 func (p *painter) border(i uint64) trace.Time {
-	hi, lo := bits.Mul64(i, uint64(p.out.End-p.out.Begin))
-	q, _ := bits.Div64(hi, lo, p.w)
+	q, _ := exact.MulDiv(i, uint64(p.out.End-p.out.Begin), p.w)
 	return p.out.Begin + trace.Time(q)
 }
 

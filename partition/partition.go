@@ -13,9 +13,9 @@
 package partition
 
 import (
-	"math/bits"
 	"sort"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -134,8 +134,7 @@ func (s sums) cuts(parts int, b uint64) []int {
 		hi := n - (parts - k)
 		reach := prev + sort.Search(n-prev, func(i int) bool { return s.between(prev, prev+i+1) > b })
 		hi = min(hi, reach)
-		h, l := bits.Mul64(s[n], uint64(k))
-		share, _ := bits.Div64(h, l, uint64(parts))
+		share, _ := exact.MulDiv(s[n], uint64(k), uint64(parts))
 		prev = s.nearest(lo, hi, share)
 		out[k-1] = prev
 	}

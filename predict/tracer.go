@@ -1,12 +1,10 @@
 package predict
 
 import (
-	"math"
-	"math/bits"
-
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/column"
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -228,8 +226,8 @@ func (t *tracer) gather(n uint32) {
 		info.values = min(info.values+y.values, unitValues+1)
 		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads | nodeTalks)
 	}
-	info.values = uint32(min(times(uint64(info.values), x.Count), unitValues+1))
-	info.posts, info.ends, info.calls = times(info.posts, x.Count), times(info.ends, x.Count), times(info.calls, x.Count)
+	info.values = uint32(min(exact.MulSat(uint64(info.values), x.Count), unitValues+1))
+	info.posts, info.ends, info.calls = exact.MulSat(info.posts, x.Count), exact.MulSat(info.ends, x.Count), exact.MulSat(info.calls, x.Count)
 	for i := len(x.Children) - 1; i >= 0; i-- {
 		y := &t.info[x.Children[i]]
 		if y.flags&nodeProbes != 0 {
@@ -239,15 +237,6 @@ func (t *tracer) gather(n uint32) {
 			break
 		}
 	}
-}
-
-// times multiplies counts of instances; a graph that opens has fewer than 2^56 events.
-func times(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	if hi != 0 {
-		return math.MaxUint64
-	}
-	return lo
 }
 
 // call notes what an outermost call does.
@@ -281,7 +270,7 @@ func (t *tracer) count() {
 		}
 		if info.flags&nodeCall == 0 {
 			for _, c := range x.Children {
-				t.info[c].outer += times(info.outer, x.Count)
+				t.info[c].outer += exact.MulSat(info.outer, x.Count)
 			}
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -123,7 +124,7 @@ func (w *writer) part(n uint32) error {
 		}
 	}
 	w.add(id, w.walk.times)
-	w.q.n += times(t.info[n].posts, w.walk.times)
+	w.q.n += exact.MulSat(t.info[n].posts, w.walk.times)
 	w.walk.take()
 	return nil
 }
@@ -491,7 +492,7 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 			if t.info[id].flags&nodeActs != 0 && r.pending < len(r.res.probes) {
 				r.settle(found{record: t.firstReceive(id)})
 			}
-			r.q.n += times(t.info[id].posts, r.walk.times)
+			r.q.n += exact.MulSat(t.info[id].posts, r.walk.times)
 			for _, c := range t.columns(id) {
 				r.q.read.next(c)
 			}

@@ -1,8 +1,9 @@
 package xtf
 
 import (
-	"math/bits"
 	"os"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
 // expect tells the system which page of a level a lookup of key will most likely
@@ -28,7 +29,6 @@ func (a *pages) expect(lv int, key uint64) {
 // guess returns pages * distance / span, which is below pages as distance is
 // below span.
 func guess(distance, span, pages uint64) uint64 {
-	hi, lo := bits.Mul64(distance, pages)
-	ord, _ := bits.Div64(hi, lo, span)
+	ord, _ := exact.MulDiv(distance, pages, span)
 	return ord
 }

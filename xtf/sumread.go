@@ -1,6 +1,8 @@
 package xtf
 
-import "math/bits"
+import (
+	"github.com/coppice-hpc/coppice/internal/exact"
+)
 
 // Overlapping visits the rows with T < t2 and End > t1, ascending, until visit
 // returns false. Subtrees whose largest End is not above t1 are skipped, so it
@@ -333,8 +335,7 @@ func (e *edge) about(t uint64) []uint64 {
 	}
 	f := make([]uint64, len(e.below))
 	for k := range f {
-		hi, lo := bits.Mul64(e.above[k]-e.below[k], t-e.t0)
-		q, _ := bits.Div64(hi, lo, e.t1-e.t0)
+		q, _ := exact.MulDiv(e.above[k]-e.below[k], t-e.t0, e.t1-e.t0)
 		f[k] = e.below[k] + q
 	}
 	return f

@@ -2,11 +2,11 @@ package graph
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
@@ -49,11 +49,7 @@ func (d Deviation) Share(v, den uint64) uint64 {
 	if d.Num == 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(d.Num, v)
-	if hi >= den {
-		return math.MaxUint64
-	}
-	q, _ := bits.Div64(hi, lo, den)
+	q, _ := exact.MulDiv(d.Num, v, den)
 	return q
 }
 

@@ -2,9 +2,10 @@ package graph
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
 // maxDecimals is the number of digits after the point that bounds may have.
@@ -92,11 +93,10 @@ func parseAbsolute(s string, ticksPerSecond uint64) (uint64, error) {
 		if ticksPerSecond == 0 {
 			return 0, fmt.Errorf("the resolution of the clock is not known, so give ticks, as 500ticks: %w", ErrDeviation)
 		}
-		hi, lo := bits.Mul64(n, ticksPerSecond)
-		if den *= u.perSecond; hi >= den {
+		q, ok := exact.MulDiv(n, ticksPerSecond, den*u.perSecond)
+		if !ok {
 			return 0, fmt.Errorf("more than 2^64 ticks: %w", ErrDeviation)
 		}
-		q, _ := bits.Div64(hi, lo, den)
 		return q, nil
 	}
 	return 0, fmt.Errorf("neither a percentage (10%%) nor a time (1us; ns, us, ms, s, ticks) nor timestamps: %w", ErrDeviation)

@@ -13,6 +13,28 @@ import (
 	"strings"
 )
 
+// MulDiv is a * b / c, rounded down; the largest number and false where that does not fit.
+func MulDiv(a, b, c uint64) (uint64, bool) {
+	hi, lo := bits.Mul64(a, b)
+	if hi == 0 {
+		return lo / c, true
+	}
+	if hi >= c {
+		return math.MaxUint64, false
+	}
+	q, _ := bits.Div64(hi, lo, c)
+	return q, true
+}
+
+// MulSat is a * b, or the largest number where that does not fit.
+func MulSat(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi != 0 {
+		return math.MaxUint64
+	}
+	return lo
+}
+
 // Number is whole + rest/den. The zero value is not known.
 type Number struct {
 	whole     int64

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
@@ -228,8 +229,7 @@ func rounded(x int64, share uint32) int64 {
 	if a == 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(1<<(bits.Len64(a)-1), uint64(share))
-	q, _ := bits.Div64(hi, lo, ppm)
+	q, _ := exact.MulDiv(1<<(bits.Len64(a)-1), uint64(share), ppm)
 	if q == 0 {
 		return x
 	}

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/internal/tomltree"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
 )
@@ -90,12 +91,7 @@ func (s Scale) Checked(t uint64) (int64, bool) {
 
 // Times is of for a number of 64 bits.
 func (s Scale) Times(t uint64) (uint64, bool) {
-	hi, lo := bits.Mul64(t, s.Num)
-	if hi >= s.Den {
-		return 0, false
-	}
-	q, _ := bits.Div64(hi, lo, s.Den)
-	return q, true
+	return exact.MulDiv(t, s.Num, s.Den)
 }
 
 // Compare is the order of factors, exact.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -129,12 +129,11 @@ func (s *Source) clock() clock { return clock{s.Defs.Clock().TimerResolution} }
 // ns returns t ticks in nanoseconds, rounded down; ok is false where they have no 63 bits, or the trace does not tell the
 // clock's resolution.
 func (c clock) ns(t uint64) (v uint64, ok bool) {
-	hi, lo := bits.Mul64(t, 1e9)
-	if hi >= c.resolution {
+	if c.resolution == 0 {
 		return 0, false
 	}
-	q, _ := bits.Div64(hi, lo, c.resolution)
-	return q, q <= math.MaxInt64
+	v, _ = exact.MulDiv(t, 1e9, c.resolution)
+	return v, v <= math.MaxInt64
 }
 
 // named are the texts of a column of references.

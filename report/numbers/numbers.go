@@ -15,11 +15,7 @@ import (
 
 // MulDiv is a * b / c, rounded down, or the largest number where that does not fit.
 func MulDiv(a, b, c uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	if hi >= c {
-		return math.MaxUint64
-	}
-	q, _ := bits.Div64(hi, lo, c)
+	q, _ := exact.MulDiv(a, b, c)
 	return q
 }
 

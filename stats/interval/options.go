@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -219,12 +220,7 @@ func (l Length) InTicks(resolution uint64) (ticks uint64, ok bool) {
 	if l.Ticks || resolution == 0 {
 		return l.N, true
 	}
-	hi, lo := bits.Mul64(l.N, resolution)
-	if hi >= 1e9 {
-		return 0, false
-	}
-	q, _ := bits.Div64(hi, lo, 1e9)
-	return q, true
+	return exact.MulDiv(l.N, resolution, 1e9)
 }
 
 func (l Length) String() string {

@@ -1,6 +1,9 @@
 package network
 
-import "github.com/coppice-hpc/coppice/predict/simnet/program"
+import (
+	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/predict/simnet/program"
+)
 
 // closedLink is what a closed form needs to know of the network.
 type closedLink struct {
@@ -74,11 +77,11 @@ func closedForm(alg Scheme, size uint32, bytes uint64, c *closedLink) int64 {
 	case AllgatherRing, AlltoallPairwise:
 		return MulTime(peers, c.hop(bytes))
 	case AlltoallBruck:
-		return MulTime(levels, c.hop(mulSat(bytes, uint64(size/2))))
+		return MulTime(levels, c.hop(exact.MulSat(bytes, uint64(size/2))))
 	case ReduceScatterPairwise:
 		return MulTime(peers, reduced(bytes))
 	case ReduceScatterHalving:
-		all := mulSat(bytes, uint64(size))
+		all := exact.MulSat(bytes, uint64(size))
 		return AddTime(c.halves(&s, all, true), c.fold(&s, all, bytes, true))
 	}
 	return Never
@@ -100,7 +103,7 @@ func (c *closedLink) halves(s *Schedule, b uint64, reduce bool) int64 {
 func (c *closedLink) doubled(size uint32, b uint64) int64 {
 	t := int64(0)
 	for d := uint64(1); d < uint64(size); d *= 2 {
-		t = AddTime(t, c.hop(mulSat(b, min(d, uint64(size)-d))))
+		t = AddTime(t, c.hop(exact.MulSat(b, min(d, uint64(size)-d))))
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -195,9 +196,9 @@ func (s *Selection) Pick(a *program.Action, size uint32) Scheme {
 		if n == 0 {
 			n = a.Bytes
 		}
-		n = mulSat(n, uint64(size))
+		n = exact.MulSat(n, uint64(size))
 	case program.ReduceScatter:
-		n = mulSat(n, uint64(size))
+		n = exact.MulSat(n, uint64(size))
 	}
 	return s.bySize(a.Coll, n).Fit(size)
 }
@@ -227,7 +228,7 @@ func (alg Scheme) Fit(size uint32) Scheme {
 	return alg
 }
 
-// addSat and mulSat stop at the largest number: times of so many bytes are refused where they are added up.
+// addSat stops at the largest number: times of so many bytes are refused where they are added up.
 func addSat(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
@@ -236,24 +237,9 @@ func addSat(a, b uint64) uint64 {
 	return s
 }
 
-func mulSat(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	if hi != 0 {
-		return AnySize
-	}
-	return lo
-}
-
 // share returns floor(b*i/n) for i <= n: where part i of n nearly equal parts of b bytes begins.
 func share(b uint64, i, n uint32) uint64 {
-	hi, lo := bits.Mul64(b, uint64(i))
-	if hi == 0 {
-		return lo / uint64(n)
-	}
-	if i == n {
-		return b
-	}
-	q, _ := bits.Div64(hi, lo, uint64(n))
+	q, _ := exact.MulDiv(b, uint64(i), uint64(n))
 	return q
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet/program"
 )
 
@@ -136,7 +137,7 @@ func (n *Network) Handshake(lat int64) int64 {
 // FileTime returns what a file operation of one of some processes takes. All processes share the file system.
 func (n *Network) FileTime(bytes, processes uint64) int64 {
 	f := &n.Files
-	all := f.Total.Of(mulSat(bytes, processes))
+	all := f.Total.Of(exact.MulSat(bytes, processes))
 	return AddTime(f.Open, max(f.Client.Of(bytes), all))
 }
 

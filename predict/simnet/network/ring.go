@@ -1,6 +1,10 @@
 package network
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
+)
 
 // Steps that all ranks do alike: with the rank at a distance that doubles, or with each other rank in turn.
 
@@ -48,7 +52,7 @@ func gatherRingStep(s *Schedule, i uint32, p *Progress) Step {
 func alltoallBruckStep(s *Schedule, i uint32, _ *Progress) Step {
 	d := uint32(1) << i
 	n := uint64(s.size>>(i+1))<<i + uint64(s.size&(2*d-1)) - min(uint64(s.size&(2*d-1)), uint64(d))
-	return Step{To: int32(s.around(s.rank, d)), From: int32(s.before(s.rank, d)), Send: mulSat(s.bytes, n)}
+	return Step{To: int32(s.around(s.rank, d)), From: int32(s.before(s.rank, d)), Send: exact.MulSat(s.bytes, n)}
 }
 
 func pairwiseStep(s *Schedule, i uint32, _ *Progress) Step {
@@ -144,7 +148,7 @@ func vectorPart(s *Schedule, i uint32) uint64 { return share(s.bytes, i, s.pow) 
 
 // rankPart is where the part of the rank with number i begins in the vector of all ranks' parts.
 func rankPart(s *Schedule, i uint32) uint64 {
-	return mulSat(s.bytes, uint64(i)+uint64(min(i, s.surp)))
+	return exact.MulSat(s.bytes, uint64(i)+uint64(min(i, s.surp)))
 }
 
 // foldedSteps returns how many steps there are with so many main ones.
@@ -195,7 +199,7 @@ func rabenseifnerStep(s *Schedule, i uint32, _ *Progress) Step {
 
 // halvingStep reduces all ranks' parts; what is left is the own part, and that of the rank that folded in.
 func halvingStep(s *Schedule, i uint32, _ *Progress) Step {
-	st, number, k, main := s.foldedStep(i, s.log, mulSat(s.bytes, uint64(s.size)), s.bytes)
+	st, number, k, main := s.foldedStep(i, s.log, exact.MulSat(s.bytes, uint64(s.size)), s.bytes)
 	if main {
 		return s.halve(number, k, rankPart)
 	}

@@ -1,6 +1,10 @@
 package network
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
+)
 
 // Trees: ranks relative to the root. The parent of v is v without its lowest bit; its children are v + 1, 2, 4, ... below
 // that bit.
@@ -65,7 +69,7 @@ func scatterStep(s *Schedule, i uint32, _ *Progress) Step {
 		b = s.got
 	}
 	if k, ok := s.down(i); ok {
-		return Step{To: s.child(k), From: Nobody, Send: mulSat(b, uint64(s.subtree(k)))}
+		return Step{To: s.child(k), From: Nobody, Send: exact.MulSat(b, uint64(s.subtree(k)))}
 	}
 	return Step{To: Nobody, From: s.parent()}
 }
