@@ -152,7 +152,12 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
-	add(threaded && s.POP.Threads == nil, OtherThreads, "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
+	told := slices.ContainsFunc(profile.Regions, func(x results.RegionTime) bool {
+		d := r.Defs.Region(x.Region)
+		return d != nil && waitsForThread(r.Defs.StateOf(d))
+	})
+	add(threaded && s.POP.Threads == nil && told, "efficiencies of threads", "several threads of a process and no parallel regions: efficiencies are about first ones alone; section waits has what threads wait for each other")
+	add(threaded && s.POP.Threads == nil && !told, OtherThreads, "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
 	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
 		_, nested = inParallel(r, paths)
 	}
