@@ -82,8 +82,7 @@ type Store struct {
 	peak     int64
 	live     int64                // bytes of all segments
 	dead     int                  // entries of order without memory
-	spare    [chunkSizes][][]byte // memory of dropped chunks
-	spared   int64                // bytes of it
+	spare    spare
 	done     map[Unit]unitState
 	list     List // of this run
 }
@@ -139,7 +138,7 @@ func (st *Store) SetBudget(budget int64) error {
 	defer st.mu.Unlock()
 	st.budget = budget
 	err := st.shrink()
-	st.forget(0)
+	st.spare.forget(st.data() - st.memory)
 	return err
 }
 
@@ -212,7 +211,7 @@ func (s *Segment) room(n int) *chunk {
 		}
 		size = max(n, int(min(2*c.n, lastChunk)))
 	}
-	c := &chunk{pos: s.size - int64(n), mem: s.st.take(chunkSize(size))}
+	c := &chunk{pos: s.size - int64(n), mem: s.st.spare.take(chunkSize(size), s.st.data()-s.st.memory)}
 	s.chunks = append(s.chunks, c)
 	s.st.order = append(s.st.order, c)
 	s.st.tables += pieceBytes
@@ -221,38 +220,45 @@ func (s *Segment) room(n int) *chunk {
 	return c
 }
 
+// spare is memory of dropped chunks, by size. Room is what the budget leaves for it.
+type spare struct {
+	lists [chunkSizes][][]byte
+	bytes int64
+}
+
 // take returns empty memory of a size, used before where there is some.
-func (st *Store) take(size int) []byte {
-	if n := len(st.spare[size]); n > 0 {
-		b := st.spare[size][n-1]
-		st.spare[size][n-1] = nil // it would be kept for as long as the list has room for it
-		st.spare[size] = st.spare[size][:n-1]
-		st.spared -= int64(cap(b))
+func (s *spare) take(size int, room int64) []byte {
+	list := s.lists[size]
+	if n := len(list) - 1; n >= 0 {
+		b := list[n]
+		list[n] = nil // it would be kept for as long as the list has room for it
+		s.lists[size] = list[:n]
+		s.bytes -= int64(cap(b))
 		return b
 	}
-	st.forget(firstChunk << size)
+	s.forget(room - firstChunk<<size)
 	return make([]byte, 0, firstChunk<<size)
 }
 
-// forget gives memory of dropped chunks up until so many bytes more are within the budget, or there is no more of it.
-func (st *Store) forget(more int64) {
-	for k := chunkSizes - 1; k >= 0 && st.memory+st.spared+more > st.data(); {
-		if n := len(st.spare[k]) - 1; n >= 0 {
-			st.spared -= firstChunk << k
-			st.spare[k][n] = nil
-			st.spare[k] = st.spare[k][:n]
+// forget gives memory up until the rest has room, or there is no more of it.
+func (s *spare) forget(room int64) {
+	for k := chunkSizes - 1; k >= 0 && s.bytes > room; {
+		if n := len(s.lists[k]) - 1; n >= 0 {
+			s.bytes -= firstChunk << k
+			s.lists[k][n] = nil
+			s.lists[k] = s.lists[k][:n]
 		} else {
 			k--
 		}
 	}
 }
 
-// give keeps the memory of a chunk for later, as far as the budget goes: memory that was used before costs less than new one.
-func (st *Store) give(b []byte) {
+// give keeps the memory of a chunk for later, as far as there is room: memory that was used before costs less than new one.
+func (s *spare) give(b []byte, room int64) {
 	size := chunkSize(cap(b))
-	if cap(b) == firstChunk<<size && st.memory+st.spared+int64(cap(b)) <= st.data() {
-		st.spare[size] = append(st.spare[size], b[:0])
-		st.spared += int64(cap(b))
+	if cap(b) == firstChunk<<size && s.bytes+int64(cap(b)) <= room {
+		s.lists[size] = append(s.lists[size], b[:0])
+		s.bytes += int64(cap(b))
 	}
 }
 
@@ -303,7 +309,7 @@ func (st *Store) move(c *chunk) error {
 		return err
 	}
 	st.memory -= int64(cap(c.mem))
-	st.give(c.mem)
+	st.spare.give(c.mem, st.data()-st.memory)
 	c.mem, c.off, c.in = nil, off, st.file
 	return nil
 }
@@ -371,7 +377,7 @@ func (s *Segment) Seal() {
 			whole := c.mem
 			c.mem = append([]byte(nil), whole...) // its capacity is all that the allocator gives
 			st.memory -= int64(cap(whole) - cap(c.mem))
-			st.give(whole)
+			st.spare.give(whole, st.data()-st.memory)
 		}
 	}
 }
@@ -435,7 +441,7 @@ func (s *Segment) drop() {
 	for _, c := range s.chunks {
 		if c.mem != nil {
 			s.st.memory -= int64(cap(c.mem))
-			s.st.give(c.mem)
+			s.st.spare.give(c.mem, s.st.data()-s.st.memory)
 			c.mem = nil
 			s.st.dead++
 		}

@@ -58,7 +58,7 @@ func TestStore(t *testing.T) {
 					}
 					want[i] = append(want[i], b...)
 				}
-				if u := st.Usage(); u.Memory+st.spared > max(budget, 0)+lastChunk || (budget == 1<<40 && u.Spilled > 0) {
+				if u := st.Usage(); u.Memory+st.spare.bytes > max(budget, 0)+lastChunk || (budget == 1<<40 && u.Spilled > 0) {
 					t.Fatalf("usage %+v with budget %d", u, budget)
 				}
 			}
@@ -88,24 +88,24 @@ func TestDroppedMemory(t *testing.T) {
 	for _, piece := range []int{lastChunk, firstChunk, 2 * firstChunk, lastChunk} {
 		fill(piece)
 		size := chunkSize(piece)
-		if st.memory != 0 || st.tables != 0 || st.spared > budget || len(st.spare[size]) != budget/piece/2 {
-			t.Fatalf("pieces of %d: %d bytes held, %d of tables, %d for reuse", piece, st.memory, st.tables, st.spared)
+		if st.memory != 0 || st.tables != 0 || st.spare.bytes > budget || len(st.spare.lists[size]) != budget/piece/2 {
+			t.Fatalf("pieces of %d: %d bytes held, %d of tables, %d for reuse", piece, st.memory, st.tables, st.spare.bytes)
 		}
-		held := &st.spare[size][0][:1][0]
+		held := &st.spare.lists[size][0][:1][0]
 		s := st.Scratch()
 		if _, err := s.Append(make([]byte, piece)); err != nil {
 			t.Fatal(err)
 		}
-		if list := st.spare[size]; list[:len(list)+1][len(list)] != nil {
+		if list := st.spare.lists[size]; list[:len(list)+1][len(list)] != nil {
 			t.Fatalf("pieces of %d: the list for reuse keeps memory that is in use", piece)
 		}
 		s.Drop()
 		fill(piece)
-		if len(st.spare[size]) != budget/piece/2 {
-			t.Fatalf("pieces of %d: %d for reuse", piece, len(st.spare[size]))
+		if len(st.spare.lists[size]) != budget/piece/2 {
+			t.Fatalf("pieces of %d: %d for reuse", piece, len(st.spare.lists[size]))
 		}
 		found := false
-		for _, b := range st.spare[size] {
+		for _, b := range st.spare.lists[size] {
 			found = found || &b[:1][0] == held
 		}
 		if !found {
@@ -186,8 +186,8 @@ func TestLessBudget(t *testing.T) {
 	if err := st.SetBudget(less); err != nil {
 		t.Fatal(err)
 	}
-	if st.memory+st.spared+st.tables > less || st.tables != int64(len(kept.chunks))*pieceBytes {
-		t.Errorf("%d bytes held, %d for reuse and %d of tables, of %d", st.memory, st.spared, st.tables, less)
+	if st.memory+st.spare.bytes+st.tables > less || st.tables != int64(len(kept.chunks))*pieceBytes {
+		t.Errorf("%d bytes held, %d for reuse and %d of tables, of %d", st.memory, st.spare.bytes, st.tables, less)
 	}
 	got := make([]byte, len(want))
 	if _, err := kept.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {

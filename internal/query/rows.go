@@ -61,7 +61,7 @@ func (q *asked) findType() (*xtf.Type, error) {
 	if i := slices.IndexFunc(all, func(t xtf.Type) bool { return strings.EqualFold(t.Name, q.Type) }); i >= 0 {
 		return &all[i], nil
 	}
-	return nil, results.Refuse("--type %s: the file has %s", q.Type, q.typesWith(func(*xtf.Type) bool { return true }))
+	return nil, results.Refuse("--type %s: the file has %s", q.Type, typesWith(q.run, func(*xtf.Type) bool { return true }))
 }
 
 func (q *asked) findLocation() (trace.P, error) {
@@ -306,7 +306,7 @@ type sumOver struct {
 // visible lists the rows with T < end and End > begin.
 func (q *asked) visible(a *answer, x *xtf.Array) error {
 	if a.typ.End < 0 {
-		return results.Refuse("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
+		return results.Refuse("visible: rows of type %s have no end: choose from %s", a.typ.Name, typesWith(q.run, func(t *xtf.Type) bool { return t.End >= 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -334,9 +334,9 @@ func (q *asked) window() (begin, end uint64, err error) {
 }
 
 // typesWith lists the types of the file for a message.
-func (q *asked) typesWith(has func(*xtf.Type) bool) string {
+func typesWith(r *results.Run, has func(*xtf.Type) bool) string {
 	var names []string
-	all := q.run.File.Types().All()
+	all := r.File.Types().All()
 	for i := range all {
 		if has(&all[i]) {
 			names = append(names, strings.ToLower(all[i].Name))
@@ -348,7 +348,7 @@ func (q *asked) typesWith(has func(*xtf.Type) bool) string {
 // stats gives the sums of a span bounded, interpolated and exact.
 func (q *asked) stats(a *answer) error {
 	if len(a.typ.Sums) == 0 {
-		return results.Refuse("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
+		return results.Refuse("stats: rows of type %s have no sums: choose from %s", a.typ.Name, typesWith(q.run, func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -364,7 +364,7 @@ func (q *asked) stats(a *answer) error {
 		{"interpolated", func(x *xtf.Array) error { _, about, _, err = x.Sums().Limits(begin, end); return err }},
 		{"exact", func(x *xtf.Array) error { exact, err = x.Sums().Between(begin, end); return err }},
 	} {
-		if err := q.part(a, x.of, func(st *xtf.Stats) error { return x.run(q.array.Counted(st)) }); err != nil {
+		if err := a.part(&q.cost, x.of, func(st *xtf.Stats) error { return x.run(q.array.Counted(st)) }); err != nil {
 			return err
 		}
 	}
@@ -381,12 +381,12 @@ func (q *asked) stats(a *answer) error {
 }
 
 // part runs one part of an answer and adds what it cost.
-func (q *asked) part(a *answer, of string, run func(*xtf.Stats) error) error {
+func (a *answer) part(cost *xtf.Stats, of string, run func(*xtf.Stats) error) error {
 	var st xtf.Stats
 	err := run(&st)
-	q.cost.PageReads += st.PageReads
-	q.cost.Hits += st.Hits
-	q.cost.Comparisons += st.Comparisons
+	cost.PageReads += st.PageReads
+	cost.Hits += st.Hits
+	cost.Comparisons += st.Comparisons
 	a.Costs = append(a.Costs, costPart{of, st})
 	return err
 }
@@ -475,7 +475,7 @@ func (q *asked) partner(a *answer, n uint64) error {
 	f, p := q.run.File, q.array.Proc()
 	var stored, found xtf.Partner
 	var has, by bool
-	err := q.part(a, "stored", func(st *xtf.Stats) (err error) {
+	err := a.part(&q.cost, "stored", func(st *xtf.Stats) (err error) {
 		stored, has, err = f.Partner(p, n, st)
 		return err
 	})
@@ -483,7 +483,7 @@ func (q *asked) partner(a *answer, n uint64) error {
 		return err
 	}
 	a.ByChannel = ""
-	err = q.part(a, "by channel", func(st *xtf.Stats) (err error) {
+	err = a.part(&q.cost, "by channel", func(st *xtf.Stats) (err error) {
 		found, by, err = f.PartnerByChannel(p, n, st)
 		if errors.Is(err, xtf.ErrSharedChannel) {
 			a.ByChannel, err = channelShared, nil
@@ -521,7 +521,7 @@ func (q *asked) partner(a *answer, n uint64) error {
 func (q *asked) members(a *answer, row []byte) error {
 	var c xtf.Coll
 	c.Load(row)
-	return q.part(a, "members", func(st *xtf.Stats) error {
+	return a.part(&q.cost, "members", func(st *xtf.Stats) error {
 		p1, p2, err := xtf.Proc(0), xtf.Proc(q.run.File.Procs()), error(nil)
 		if q.run.Defs.IsSelf(c.Comm) { // each process has its own
 			process, _ := q.run.Defs.Process(trace.P(q.array.Proc()))

@@ -28,7 +28,7 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 			err = fmt.Errorf("components of location %d: %w", p, err)
 		}
 	}
-	if err := a.reportOverflows(&in.facts, r.over, "times on an ideal network"); err != nil {
+	if err := in.facts.overflows(a.c, r.over, "times on an ideal network"); err != nil {
 		return nil, err
 	}
 	spreads, err := r.sums.Reduce(a.c, err)
@@ -51,11 +51,11 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 	return &reduced{in}, err
 }
 
-// reportOverflows tells how many sums of locations were too large and are not known. Collective.
-func (a *job) reportOverflows(f *facts, own uint64, what string) error {
-	err := jobs.OverRanks(a.c, mpi.Sum, &own)
+// overflows tells how many sums of locations were too large and are not known. Collective.
+func (f *facts) overflows(c mpi.Comm, own uint64, what string) error {
+	err := jobs.OverRanks(c, mpi.Sum, &own)
 	if err == nil && own > 0 {
-		f.problem(a.c, trace.Diagnostic{Code: trace.DiagOverflow, Count: own, Detail: what})
+		f.problem(c, trace.Diagnostic{Code: trace.DiagOverflow, Count: own, Detail: what})
 	}
 	return err
 }

@@ -21,7 +21,7 @@ var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
 // waitTotals adds up the waits of all locations. Collective; the error may be of this rank alone.
 func (a *finishPass) waitTotals() error {
-	if err := a.reportOverflows(&a.found.facts, a.over, "spans of messages and collectives"); err != nil {
+	if err := a.found.facts.overflows(a.c, a.over, "spans of messages and collectives"); err != nil {
 		return err
 	}
 	if err := a.totals.Agree(); err != nil {
