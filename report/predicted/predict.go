@@ -2,9 +2,9 @@ package predicted
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/ccg/graph"
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -155,23 +155,9 @@ type PredictedClass struct {
 	Most           PredictedTimes `json:"most"`
 }
 
-// sums are 128-bit sums.
-type sums [11]struct{ hi, lo uint64 }
-
-func (s *sums) add(i int, v uint64) {
-	var carry uint64
-	s[i].lo, carry = bits.Add64(s[i].lo, v, 0)
-	s[i].hi += carry
-}
-
-func (s *sums) mean(i int, n uint64) uint64 {
-	q, _ := bits.Div64(s[i].hi, s[i].lo, n)
-	return q
-}
-
 // Classify fills in the times of the classes, by number, from those of the processes.
 func (p *Prediction) Classify() {
-	all := make([]sums, len(p.Classes))
+	all := make([][11]graph.Total, len(p.Classes)) // of predicted and of measured times
 	for i := range p.Processes {
 		x := &p.Processes[i]
 		if x.Class < 0 || x.Class >= len(p.Classes) {
@@ -183,29 +169,28 @@ func (p *Prediction) Classify() {
 		}
 		c.Processes++
 		for k, v := range x.Predicted.list() {
-			s.add(k, v)
-			*c.Least.at(k) = min(*c.Least.at(k), v)
-			*c.Most.at(k) = max(*c.Most.at(k), v)
+			s[k] = s[k].Plus(graph.Total{Lo: v})
+			*c.Least.all()[k] = min(*c.Least.all()[k], v)
+			*c.Most.all()[k] = max(*c.Most.all()[k], v)
 		}
-		s.add(8, x.Measured.Finish)
-		s.add(9, x.Measured.Compute)
-		s.add(10, x.Measured.Start)
+		for k, v := range [...]uint64{x.Measured.Finish, x.Measured.Compute, x.Measured.Start} {
+			s[8+k] = s[8+k].Plus(graph.Total{Lo: v})
+		}
 	}
 	for i := range p.Classes {
 		c, s := &p.Classes[i], &all[i]
 		if c.Processes == 0 {
 			continue
 		}
-		for k := range 8 {
-			*c.Mean.at(k) = s.mean(k, c.Processes)
+		for k, to := range append(c.Mean.all(), &c.Measured.Finish, &c.Measured.Compute, &c.Measured.Start) {
+			*to, _ = s[k].Divide(c.Processes)
 		}
-		c.Measured = MeasuredTimes{s.mean(8, c.Processes), s.mean(9, c.Processes), s.mean(10, c.Processes)}
 	}
 }
 
-// at is the time in column k.
-func (t *PredictedTimes) at(k int) *uint64 {
-	return [...]*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File, &t.Kept}[k]
+// all are the times, as list has them.
+func (t *PredictedTimes) all() []*uint64 {
+	return []*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File, &t.Kept}
 }
 
 // PredictedSweep is a table of predictions.
@@ -265,12 +250,11 @@ func (p *Prediction) mean(of func(t *PredictedTimes) uint64) numbers.Fraction {
 	if p.Makespan == nil {
 		return numbers.Fraction{}
 	}
-	var high, low, carry uint64
+	var sum graph.Total
 	for i := range p.Processes {
-		low, carry = bits.Add64(low, of(&p.Processes[i].Predicted), 0)
-		high += carry
+		sum = sum.Plus(graph.Total{Lo: of(&p.Processes[i].Predicted)})
 	}
-	return exact.Share(high, low, uint64(len(p.Processes)))
+	return exact.Share(sum.Hi, sum.Lo, uint64(len(p.Processes)))
 }
 
 // ParseCondition reads METRIC OP NUMBER.
