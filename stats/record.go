@@ -43,6 +43,11 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.ops.collective(trace.RecordedOp(w[0]), w[1:], nil)
 	case trace.NonBlockingCollectiveComplete:
 		l.ops.collective(trace.RecordedOp(w[0]), w[1:], &w[5])
+	case trace.RmaCollectiveEnd:
+		if !l.ops.onWindow(w[0], uint32(w[2])) {
+			l.at.mpi.told = true
+			l.census.countUnread(e.Kind)
+		}
 	case trace.CallingContextEnter, trace.CallingContextLeave:
 		l.context(e.Kind, uint32(w[0]))
 	case trace.CallingContextSample:
@@ -248,7 +253,7 @@ func (o *operations) collective(kind uint32, w []uint64, id *uint64) {
 		o.at.diag(trace.DiagBadReference, fmt.Sprintf("communicator %d", comm))
 	}
 	op.Posting, _ = o.posted(id, &op.T, "collective")
-	if !trace.IsOnFile(kind) {
+	if !trace.Unnumbered(kind) {
 		o.ledger.tally(amountCollectives, sent, received)
 	}
 	if id == nil && o.at.mpi.depth > 0 && !o.at.mpi.between && o.at.t.plan.IsBetween(kind, comm) {

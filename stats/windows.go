@@ -80,6 +80,19 @@ func (x *locked) put(o *match.Operation) {
 	}
 }
 
+// onWindow makes the call in hand one of all members of a window, if there are others. It reports whether it is such a call.
+func (o *operations) onWindow(op uint64, win uint32) bool {
+	comm, known := o.at.t.Defs.WindowComm(win)
+	kind, ok := trace.OnWindow(op)
+	if !ok || !known || o.at.mpi.depth == 0 {
+		return false
+	}
+	if o.at.mpi.told = true; o.at.t.Defs.CommSize(comm) > 1 {
+		o.collective(kind, []uint64{uint64(comm), trace.Undefined, 0, 0}, nil)
+	}
+	return true
+}
+
 // lockKey names a lock of the location.
 func lockKey(win, remote uint32) uint64 { return uint64(win)<<32 | uint64(remote) }
 

@@ -23,6 +23,7 @@ const (
 	readCalls    = "profile, efficiencies, waits, causes, threads, predict"
 	readMessages = "matching, waits, causes, predict, clock repair"
 	readNotices  = "waits, causes: in epochs, and of locks of one target"
+	readWindows  = "waits, causes: while MPI makes or frees a window, and in fences"
 	readOverhead = "efficiencies: measurement overhead"
 	readThreads  = "critical path: who gave what a thread waited for"
 	readMarkers  = "intervals, where --interval or a marker names it"
@@ -57,8 +58,8 @@ var accounts = [256]account{
 	ParameterUnsignedInt:          {"", readMarkers, true, false},
 	RmaWinCreate:                  {"", "", false, true},
 	RmaWinDestroy:                 {"", "", false, true},
-	RmaCollectiveBegin:            {"", "", false, true},
-	RmaCollectiveEnd:              {"", "", false, true},
+	RmaCollectiveBegin:            {"COLL", readWindows, false, true},
+	RmaCollectiveEnd:              {"COLL", readWindows, false, true},
 	RmaGroupSync:                  {"P2P", readNotices, false, false},
 	RmaRequestLock:                {"P2P", readNotices, false, false},
 	RmaAcquireLock:                {"P2P", readNotices, false, true},

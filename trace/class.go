@@ -242,6 +242,8 @@ func CollectiveName(op uint64) string {
 		return CollectiveOps[op]
 	case op >= firstOnFile && op-firstOnFile < uint64(len(onFiles)):
 		return "FILE_" + strings.ToUpper(onFiles[op-firstOnFile])
+	case op >= firstOnWindow && op-firstOnWindow < uint64(len(onWindows)):
+		return "WIN_" + strings.ToUpper(onWindows[op-firstOnWindow])
 	}
 	return fmt.Sprintf("INVALID <%d>", op)
 }
@@ -274,7 +276,27 @@ func CreatesHandle(op uint32) bool {
 // onFiles are the collective operations on files. OTF2 has no numbers for them: theirs begin with firstOnFile.
 var onFiles = strings.Fields("open close read write sync set_view seek_shared set_size preallocate set_atomicity set_info")
 
-const firstOnFile = 0xf0
+// onWindows are those of RmaCollectiveEnd, which has numbers of operations that mean something else elsewhere.
+var onWindows = strings.Fields("fence create free")
+
+const (
+	firstOnFile   = 0xf0
+	firstOnWindow = 0xfc
+)
+
+// OnWindow returns the number of the collective operation on a window that a record says, false for others.
+func OnWindow(op uint64) (uint32, bool) {
+	const barrier, create, destroy, createAndAllocate, destroyAndDeallocate = 0, 17, 18, 21, 22
+	switch op {
+	case barrier:
+		return firstOnWindow, true
+	case create, createAndAllocate:
+		return firstOnWindow + 1, true
+	case destroy, destroyAndDeallocate:
+		return firstOnWindow + 2, true
+	}
+	return 0, false
+}
 
 // RecordedOp is the number in rows of the collective operation of a record: one for all that OTF2 does not define and that would be on files.
 func RecordedOp(op uint64) uint32 { return uint32(min(op, firstOnFile-1)) }
@@ -300,12 +322,12 @@ func (d *Definitions) OnFile(r *Region) (op uint32, ok bool) {
 	return firstOnFile + uint32(i), true
 }
 
-// IsOnFile reports whether a collective operation is one of OnFile.
-func IsOnFile(op uint32) bool { return op >= firstOnFile }
+// Unnumbered reports whether a collective operation is one of OnFile or OnWindow: OTF2 has no numbers for them.
+func Unnumbered(op uint32) bool { return op >= firstOnFile }
 
 // MayMeet reports whether all have to come to a collective operation before any can leave it, or need not, by the choice of the MPI library:
-// it makes a handle, or is on a file. That nobody left before the last one came is the evidence.
-func MayMeet(op uint32) bool { return CreatesHandle(op) || IsOnFile(op) }
+// it makes a handle, or is on a file or a window. That nobody left before the last one came is the evidence.
+func MayMeet(op uint32) bool { return CreatesHandle(op) || Unnumbered(op) }
 
 // SetsClock reports whether a collective operation, completed in a call of region,
 // says that its members cannot leave before others have entered. Of alltoallv and

@@ -203,12 +203,23 @@ func TestOnFile(t *testing.T) {
 		d.Seal()
 		got := ""
 		if op, ok := d.OnFile(d.Region(1)); ok {
-			if got = CollectiveName(uint64(op)); !IsOnFile(op) || !MayMeet(op) || CollectiveClass(op) != ClassColl || d.SetsClock(op, 1, true) {
+			if got = CollectiveName(uint64(op)); !Unnumbered(op) || !MayMeet(op) || CollectiveClass(op) != ClassColl || d.SetsClock(op, 1, true) {
 				t.Errorf("%s, %s", call, got)
 			}
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", call, got, want)
+		}
+	}
+	for op, want := range map[uint64]string{0: "WIN_FENCE", 17: "WIN_CREATE", 18: "WIN_FREE", 21: "WIN_CREATE", 22: "WIN_FREE", 1: "", 11: "", 19: "", 1 << 40: ""} {
+		got := ""
+		if x, ok := OnWindow(op); ok {
+			if got = CollectiveName(uint64(x)); !Unnumbered(x) || !MayMeet(x) || CollectiveClass(x) != ClassColl {
+				t.Errorf("operation %d, %s", op, got)
+			}
+		}
+		if got != want {
+			t.Errorf("operation %d: %q, want %q", op, got, want)
 		}
 	}
 }

@@ -102,8 +102,8 @@ func newKinds() (kinds [256]Info) {
 		ParameterUnsignedInt:          {"ParameterUnsignedInt", "PARAMETER_UINT64", fields{parameter, unsigned}, NoList, false, untoldParameter},
 		RmaWinCreate:                  {"RmaWinCreate", "RMA_WIN_CREATE", fields{window}, NoList, false, untoldWindow},
 		RmaWinDestroy:                 {"RmaWinDestroy", "RMA_WIN_DESTROY", fields{window}, NoList, false, untoldWindow},
-		RmaCollectiveBegin:            {"RmaCollectiveBegin", "RMA_COLLECTIVE_BEGIN", fields{}, NoList, false, untoldFence},
-		RmaCollectiveEnd:              {"RmaCollectiveEnd", "RMA_COLLECTIVE_END", fields{operation, syncLevel, window, root, bytesSent, bytesReceived}, NoList, false, untoldFence},
+		RmaCollectiveBegin:            {"RmaCollectiveBegin", "RMA_COLLECTIVE_BEGIN", fields{}, NoList, false, ""},
+		RmaCollectiveEnd:              {"RmaCollectiveEnd", "RMA_COLLECTIVE_END", fields{operation, syncLevel, window, root, bytesSent, bytesReceived}, NoList, false, untoldWindows},
 		RmaGroupSync:                  {"RmaGroupSync", "RMA_GROUP_SYNC", fields{syncLevel, window, group}, NoList, false, ""},
 		RmaRequestLock:                {"RmaRequestLock", "RMA_REQUEST_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, ""},
 		RmaAcquireLock:                {"RmaAcquireLock", "RMA_ACQUIRE_LOCK", fields{window, remote, rmaLock, lockType}, NoList, false, ""},
@@ -170,6 +170,7 @@ const (
 	untoldTask      = "how long a task waited before it ran is not analysed"
 	untoldParameter = "values of parameters are not analysed, unless --interval names them"
 	untoldWindow    = "when windows of one-sided communication exist is not analysed"
+	untoldWindows   = "waits in collective operations on windows are not analysed outside of MPI, nor for windows that are not known"
 	untoldFence     = "waits in synchronisation of one-sided communication are not analysed"
 	untoldRMALock   = "waits for locks of windows are not analysed"
 	untoldRMA       = "bytes, partners and waits of one-sided operations are listed, no report sums them"

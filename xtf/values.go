@@ -74,7 +74,7 @@ func NoticeKind(tag uint32) uint32 { return tag >> noticeShift & 3 }
 func IsNotice(tag uint32) bool { return tag>>31 != 0 && tag != undefined }
 
 // COLL.flags: the low byte is the operation (OTF2 CollectiveOp, or a collective operation
-// on a file: trace.OnFile), the bits above are flags.
+// on a file or a window: trace.OnFile, trace.OnWindow), the bits above are flags.
 const (
 	CollOpMask      uint32 = 0xff
 	CollNonBlocking uint32 = 1 << 8

@@ -38,7 +38,7 @@ type member struct {
 	start          int // in which it starts
 	seq            int
 	all            []*member // of the operation, by process; nil if the process is its only member
-	file           string    // what an operation on a file does, "" for others
+	file           string    // what an operation on a file or a window does, "" for others
 }
 
 // window is the time in which a request is open: from the leave of the call

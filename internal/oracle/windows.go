@@ -25,15 +25,17 @@ type notice struct {
 
 func (n *notice) enter() uint64 { return n.at.visits[n.visit].enter }
 
-// synchronises reports whether records of a kind are about epochs or locks of windows.
+// synchronises reports whether records of a kind are about epochs, locks or fences of windows.
 func synchronises(k trace.Kind) bool {
-	return k == trace.RmaSync || k == trace.RmaGroupSync || k == trace.RmaRequestLock || k == trace.RmaAcquireLock || k == trace.RmaReleaseLock
+	return k == trace.RmaCollectiveEnd || k == trace.RmaSync || k == trace.RmaGroupSync || k == trace.RmaRequestLock || k == trace.RmaAcquireLock || k == trace.RmaReleaseLock
 }
 
 // synchronisation takes a record of a window.
 func (w *requests) synchronisation(e *record) {
 	f := e.fields
 	switch e.kind {
+	case trace.RmaCollectiveEnd:
+		w.onWindow(e)
 	case trace.RmaSync:
 		w.epoch(e, uint32(f[0]), w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l))
 	case trace.RmaGroupSync:
@@ -60,6 +62,16 @@ func (w *requests) synchronisation(e *record) {
 		w.notice(e, notice{pattern: LockContention, win: uint32(f[0]), process: w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l), alone: f[3] != shared})
 	case trace.RmaReleaseLock:
 		w.notice(e, notice{pattern: LockContention, win: uint32(f[0]), process: w.a.windowPeer(uint32(f[0]), uint32(f[1]), w.l), sends: true})
+	}
+}
+
+// onWindow makes a call a part in an operation of all members of a window.
+func (w *requests) onWindow(e *record) {
+	what := map[uint64]string{0: "fence", 17: "create", 18: "free", 21: "create", 22: "free"}[e.fields[0]]
+	for _, x := range w.a.d.RmaWins {
+		if x.Ref == uint32(e.fields[2]) && what != "" && w.l.visits[e.visit].call >= 0 && w.a.d.CommSize(x.Comm) > 1 {
+			w.collective(&record{fields: []uint64{noOperation, uint64(x.Comm), trace.Undefined, 0, 0}, visit: e.visit}, &member{start: e.visit, seq: w.next(), file: "window " + what})
+		}
 	}
 }
 

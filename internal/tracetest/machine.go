@@ -245,6 +245,8 @@ func (m *machine) post(a *actor, st *Step) {
 			a.pending[st.Requests[0]] = pendingStep{*st, a.turn, false}
 		} else if st.onFile() {
 			a.write("IO_OPERATION_BEGIN %d WRITE COLLECTIVE 8 %d", m.file(st), a.turn.collective)
+		} else if st.fences() {
+			a.write("RMA_COLLECTIVE_BEGIN")
 		} else if collectiveOf(st) != "" {
 			a.write("MPI_COLLECTIVE_BEGIN")
 		}
@@ -361,6 +363,7 @@ func (m *machine) gathered(a *actor, st *Step, n int) (uint64, bool) {
 var scriptCollectives = map[string]string{
 	"BARRIER": "all", "ALLREDUCE": "all", "ALLTOALL": "all", "ALLTOALLV": "all", "ALLGATHER": "all", "ALLGATHERV": "all",
 	"REDUCE_SCATTER": "all", "REDUCE_SCATTER_BLOCK": "all", "CREATE_HANDLE": "all", "FILE_WRITE_ALL": "all", "FILE_READ_ALL": "nobody",
+	"FENCE": "all", "LOOSE_FENCE": "nobody",
 	"BCAST": "root", "SCATTER": "root", "SCATTERV": "root",
 	"REDUCE": "to root", "GATHER": "to root", "GATHERV": "to root",
 	"SCAN": "lower", "EXSCAN": "lower",
@@ -419,6 +422,8 @@ func (m *machine) complete(a *actor, st *Step) {
 		}
 		if st.onFile() {
 			a.write("IO_OPERATION_COMPLETE %d 8 %d", m.file(st), a.turn.collective)
+		} else if st.fences() {
+			a.write("RMA_COLLECTIVE_END BARRIER MEMORY %d none 0 0", m.file(st))
 		} else if collectiveOf(st) != "" && !st.starts() {
 			a.write("MPI_COLLECTIVE_END %s %s %s 8 8", collectiveOf(st), commOf(st), rootOf(st))
 		}
@@ -450,6 +455,9 @@ func rootOf(st *Step) string {
 	}
 	return "none"
 }
+
+// fences reports whether a step is a fence of a window that is not recorded as a barrier.
+func (st *Step) fences() bool { return strings.HasSuffix(strings.ToLower(st.As), "fence") }
 
 // oneSided is the record of a one-sided operation, "" for other calls.
 func (st *Step) oneSided() string {

@@ -281,8 +281,9 @@ func (r *scriptWriter) locks() {
 func (r *scriptWriter) fence() {
 	comm, p, others := r.window()
 	open := map[int][]int{}
+	as := []string{"Barrier", "Fence", "Loose_fence"}[r.IntN(3)] // the first one need not wait
 	for _, q := range append(others, p) {
-		r.add(q, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_fence", As: "Barrier", Comm: comm})
+		r.add(q, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Win_fence", As: as, Comm: comm})
 		if q != p {
 			open[q] = r.operations(q, p, comm)
 		}

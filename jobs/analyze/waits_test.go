@@ -235,7 +235,7 @@ func goldenWaits() []waitCase {
 			{1, xtf.ItemWaitCount, []uint64{2, 0}},
 			{2, xtf.ItemWaitCount, []uint64{1, 0}},
 		},
-	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll(), windows(), groupSyncs())
+	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll(), windows(), groupSyncs(), fences())
 }
 
 // windows has two epochs of process 0 on the window of process 1, in the first of which MPI_Win_start waits, in the second
@@ -308,6 +308,29 @@ func groupSyncs() waitCase {
 			{0, xtf.ItemWaitCount, []uint64{1, 1, 1}},
 		},
 	}
+}
+
+// fences has what all members of a window take part in, as Score-P writes it: processes 0 and 2 wait for 1 in a fence and while a window is
+// made, and nobody in a fence that process 0 leaves before 1 comes.
+func fences() waitCase {
+	call := func(p int, enter, leave uint64, region, op string) smallCall {
+		return smallCall{p, enter, leave, region, "RMA_COLLECTIVE_BEGIN", "RMA_COLLECTIVE_END " + op + " PROCESS 0 none 0 0"}
+	}
+	c := waitCase{
+		name: "fences", last: []uint64{200, 200, 200}, definitions: "RMA_WIN self=0 name=0 comm=0\n",
+		waits: [][]waitRow{
+			{{10, 30, xtf.WaitBarrier, 1, 0}, {110, 130, xtf.WaitBarrier, 1, 0}},
+			nil,
+			{{20, 30, xtf.WaitBarrier, 1, 0}, {120, 130, xtf.WaitBarrier, 1, 0}},
+		},
+		items: []nodeItem{{0, xtf.ItemWaitBarrier, []uint64{40, 0, 20}}, {0, xtf.ItemCollectives, []uint64{0, 0, 0}}, {0, xtf.ItemRMA, []uint64{46, 8, 24}}},
+	}
+	for k, region := range []string{"MPI_Win_create", "MPI_Win_fence"} {
+		op, t := []string{"CREATE_HANDLE", "BARRIER"}[k], 100*uint64(k)
+		c.calls = append(c.calls, call(0, t+10, t+32, region, op), call(1, t+30, t+33, region, op), call(2, t+20, t+31, region, op))
+	}
+	c.calls = append(c.calls, call(0, 150, 152, "MPI_Win_fence", "BARRIER"), call(1, 160, 162, "MPI_Win_fence", "BARRIER"), call(2, 155, 157, "MPI_Win_fence", "BARRIER"))
+	return c
 }
 
 // lateReceivers has a tick of 1 ms: five times MPI_Isend and MPI_Wait of a message whose receiver computes 50 ms longer

@@ -14,7 +14,7 @@ import (
 
 // TestWindowsAgainstOracle compares what is found of epochs and locks of random programs, and of those with tables.
 func TestWindowsAgainstOracle(t *testing.T) {
-	cases := []waitCase{windows(), groupSyncs()}
+	cases := []waitCase{windows(), groupSyncs(), fences()}
 	for seed := range uint64(24) {
 		cases = append(cases, randomWindows(seed))
 	}

@@ -228,7 +228,7 @@ func (s *slicer) nextCollective() bool {
 
 // skipOthers passes over collective operations of other records.
 func (s *slicer) skipOthers() {
-	for s.colls.More && trace.IsOnFile(s.colls.Row.Flags&xtf.CollOpMask) {
+	for s.colls.More && trace.Unnumbered(s.colls.Row.Flags&xtf.CollOpMask) {
 		s.colls.Next()
 	}
 }

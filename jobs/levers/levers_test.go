@@ -171,6 +171,8 @@ func scriptOf(seed uint64) *tracetest.Script {
 			switch {
 			case strings.HasPrefix(x.Call, "File_"):
 				x.Call = "Barrier"
+			case x.Call == "Win_fence":
+				x.As = "Barrier"
 			case strings.HasPrefix(x.Call, "Test"): // how often a program tests is not known
 				x.Call = "Waitall"
 			case strings.HasPrefix(x.Call, "Win_"): // of several that share a lock one is waited for; that MPI_Win_start does not wait is not known of one after the post

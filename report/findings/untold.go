@@ -165,7 +165,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
 	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
-	add(oneSided, "one-sided", "waits of one-sided communication are known in fences that are recorded as collectives, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
+	add(oneSided, "one-sided", "waits of one-sided communication are known in MPI_Win_fence, where nobody leaves before the last process comes, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
 	add(shares, SharedMemory, "waits for what other processes write to memory that they share (MPI_Win_allocate_shared) are not known: reading it again and again counts as own code")
 	files := "waits in collective operations on files, such as MPI_File_open and MPI_File_write_all, are not computed"
 	if filesMeet(r, s) {

@@ -261,7 +261,7 @@ func (c *locationCheck) collectives() error {
 		c.counts.collectives++
 		c.carried[xtf.ChannelColl] += x.Sent
 		v, counts := &c.sums, c.program.point(x.T)
-		if counts && !trace.IsOnFile(x.Flags&xtf.CollOpMask) {
+		if counts && !trace.Unnumbered(x.Flags&xtf.CollOpMask) {
 			v[xtf.ItemCollectives]++
 			v[xtf.ItemCollOut] += x.Sent
 			v[xtf.ItemCollIn] += x.Received

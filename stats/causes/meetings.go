@@ -59,7 +59,7 @@ func (m *meetings) last(other trace.P, t uint64) uint64 {
 func (m *meetings) synchronises(c *xtf.Coll) bool {
 	op := c.Flags & xtf.CollOpMask
 	if c.Ordinal == xtf.Never || c.Flags&(xtf.CollNonBlocking|xtf.CollShort|xtf.CollMixed) != 0 ||
-		m.defs.IsInter(c.Comm) || !m.defs.SetsClock(op, c.Region, true) && !(trace.IsOnFile(op) && c.LastEnter <= c.FirstLeave) {
+		m.defs.IsInter(c.Comm) || !m.defs.SetsClock(op, c.Region, true) && !(trace.Unnumbered(op) && c.LastEnter <= c.FirstLeave) {
 		return false
 	}
 	return !hasData(c) || trace.CollectiveClass(op)&trace.ClassNxN != 0 && c.Sent > 0 && c.Received > 0

@@ -45,8 +45,8 @@
 // An operation with neighbours needs these alone; recordings have it as messages, and its waits are those of late senders.
 //
 // Windows have Scalasca's Late Post, Early Wait (with its Late Complete) and Lock Contention (M.-A. Hermanns, M. Geimer, B. Mohr, F. Wolf, Scalable
-// detection of MPI-2 remote memory access inefficiency patterns, 2012, and the same help); Wait at Fence is that of a barrier, where the
-// fence is recorded as a collective. Their partners are notices, rows of P2P that carry nothing. A call that leaves before σ did not wait:
+// detection of MPI-2 remote memory access inefficiency patterns, 2012, and the same help); Wait at Fence is that of a barrier, or of an
+// operation on a file where the fence need not be one. Their partners are notices, rows of P2P that carry nothing. A call that leaves before σ did not wait:
 // a library may put off the wait of MPI_Win_start to MPI_Win_complete. What records do not tell has no waits: those in operations, flushes
 // and MPI_Win_unlock (for progress of the target, or for a lock that the library asks for only there), and those of MPI_Win_lock_all.
 //
