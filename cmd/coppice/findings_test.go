@@ -695,6 +695,25 @@ func TestStaysInCollective(t *testing.T) {
 	}
 }
 
+// TestHangInCode: two processes wait for the third one, which computes since it left a barrier at 100.
+func TestHangInCode(t *testing.T) {
+	t.Parallel()
+	text := ""
+	for p := range 3 {
+		text += meeting(p, 50, 100)
+		if p < 2 {
+			text += fmt.Sprintf("%[1]d 200 ENTER MPI_Allreduce\n%[1]d 200 MPI_COLLECTIVE_BEGIN\n", p)
+		} else {
+			text += "2 300 ENTER converge\n"
+		}
+	}
+	text = strings.NewReplacer("0 1000 LEAVE main\n", "", "1 1000 LEAVE main\n", "", "2 1000 LEAVE main\n", "").Replace(program(3, text))
+	const want = "rank 2 in no MPI call at the end, the last one was MPI_Barrier until 0.100000 s; MPI_Allreduce of ranks 0-1 did not begin on rank 2"
+	if f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]; f.Kind != "hang" || !strings.Contains(f.Text, want) || !strings.HasPrefix(f.Advice, "look at what the processes in no MPI call do") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestHangForMessage: rank 1 waits for a message with tag 7, which rank 0 sent with tag 99, and one more after it. What rank 0 sends to rank 2,
 // which waits for no message, is not named.
 func TestHangForMessage(t *testing.T) {

@@ -46,6 +46,7 @@ const (
 	againAndAgain                   // a process makes the call more than once, on average
 	behindLocks                     // threads: one waits for locks half as long as the loss or longer
 	inTasks                         // threads: they work in tasks
+	inOwnCode                       // of a hang: processes in no MPI call
 	neverTaken                      // of a hang: a message to a process that may wait for one
 	receivedLater                   // messages: many that were sent earlier are received later
 )
@@ -142,6 +143,7 @@ var AdviceTable = []adviceRow{
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", func(x *FindingFacts) bool { return x.known == neverTaken }, "look whether a process waits for that message with another tag, communicator or source, or else at the calls on the processes that did not come"},
+	{kindHang, "", func(x *FindingFacts) bool { return x.known == inOwnCode }, "look at what the processes in no MPI call do, as with a debugger or coppice record --sample, or why they ended"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindAbort, "MPI_Abort", nil, "look at why the program calls MPI_Abort there"},
 	{kindAbort, "", nil, "look at why these processes end, and what the program printed then"},

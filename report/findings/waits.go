@@ -1401,7 +1401,8 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	}
 	others := slices.DeleteFunc(without(x.Where.Processes), func(rank uint32) bool { return slices.Contains(ended, rank) })
 	if len(others) > 0 {
-		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end")
+		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end"+lastCall(r, u, others))
+		x.facts.known = inOwnCode
 	}
 	if len(unknown) > 0 {
 		parts = append(parts, rankText(results.Ranks{List: unknown})+" cannot be read to the end")
@@ -1452,6 +1453,30 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		x.Text = "hang, or the trace was cut there: " + calls + x.Evidence
 	}
 	return x
+}
+
+// lastCall names the MPI call that the first thread of a process returned from last, "" for several processes and where that is not known.
+func lastCall(r *results.Run, u numbers.Units, ranks []uint32) string {
+	const looked = 4096 // calls, of functions too
+	p := r.Defs.Processes()[ranks[0]]
+	if len(ranks) > 1 || p.Count == 0 {
+		return ""
+	}
+	a, err := xtf.ArrayOf[xtf.Call](r.File, xtf.Proc(p.First))
+	if err != nil {
+		return ""
+	}
+	var last, x xtf.Call
+	err = a.Each(a.Len()-min(a.Len(), looked), a.Len(), func(_ uint64, row []byte) bool {
+		if x.Load(row); x.Flags&(xtf.FlagOutermostMPI|xtf.FlagCut) == xtf.FlagOutermostMPI {
+			last = x
+		}
+		return true
+	})
+	if err != nil || last.Flags == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", the last one was %s until %s %s", numbers.Clean(r.RegionName(last.Region), 60), u.Ticks(last.End), u.Name())
 }
 
 // lastCollective names the collective operation that was the last one of every process;
