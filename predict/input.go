@@ -266,6 +266,7 @@ const (
 	LeftProbes
 	LeftOutside
 	LeftNoRoot
+	LeftFileTimes // where the platform has no file system
 )
 
 // LeftKinds tell what is counted: its name, whether the program is without it, and what it has instead.
@@ -288,6 +289,7 @@ var LeftKinds = [...]struct {
 	LeftProbes:        {"probes", false, "without waiting: probes not before the receive of what they found"},
 	LeftOutside:       {"outside", false, "as calls of their own: records outside of MPI calls"},
 	LeftNoRoot:        {"no_root", true, "with root 0: collectives whose root is not in their communicator"},
+	LeftFileTimes:     {"file_times", false, "in no time, for the platform has no [filesystem]: calls of MPI files whose bytes are known"},
 }
 
 // CallNodes returns the calls of a process in order, as nodes of the program: 4 bytes a call.

@@ -285,6 +285,8 @@ func (t *tracer) count() {
 			left[LeftOneSided] += info.outer
 		case region.class&trace.ClassFileIO != 0 && !acts, region.apart:
 			left[LeftFiles] += info.outer
+		case region.class&trace.ClassFileIO != 0:
+			left[LeftFileTimes] += info.outer
 		case region.spawn:
 			left[LeftSpawns] += info.outer
 		}

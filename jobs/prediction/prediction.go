@@ -221,11 +221,11 @@ func (x *prediction) describe() {
 	}
 }
 
-// leftOut names what the program does not have as it was.
-func leftOut(l *predict.Left) []predicted.LeftOut {
+// leftOut names what the program does not have as it was, on a platform.
+func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 	list := []predicted.LeftOut{}
 	for k, x := range predict.LeftKinds {
-		if l[k] > 0 {
+		if l[k] > 0 && (k != predict.LeftFileTimes || p != nil && p.Files == platform.FileSystem{}) {
 			list = append(list, predicted.LeftOut{What: x.What, Count: l[k], Lost: x.Lost, Text: x.Text})
 		}
 	}
@@ -244,7 +244,7 @@ func (x *prediction) openProgram() error {
 	if x.in, err = predict.Open(x.c, x.file, predict.OpenOptions{Alone: x.single}); err != nil {
 		return jobs.InputError(x.o.Run, err)
 	}
-	x.res.LeftOut = leftOut(&x.in.Left)
+	x.res.LeftOut = leftOut(&x.in.Left, cmp.Or(x.platform, x.host))
 	if x.in.Processes() == 0 {
 		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes, so there is nothing to predict. Give a run that has: coppice info tells what is in a file", x.o.Run)))
 	}
