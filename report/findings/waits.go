@@ -898,9 +898,13 @@ func (f *finder) polling() error {
 	if !f.matters(x.Ticks) || x.Ticks < asks.Max/2 {
 		return nil
 	}
+	profile, _, err := results.NewProfile(f.r, results.Ranks{List: []uint32{asks.MaxP}}, results.SourceAuto)
+	if err != nil {
+		return beyond(err)
+	}
 	var calls *results.RegionTime
-	for i := range f.hot.Profile.Regions {
-		if r := &f.hot.Profile.Regions[i]; polls(f.r, r.Region) && (calls == nil || r.Calls > calls.Calls) {
+	for i := range profile.Regions {
+		if r := &profile.Regions[i]; polls(f.r, r.Region) && (calls == nil || r.Calls > calls.Calls) {
 			calls = r
 		}
 	}
