@@ -602,3 +602,20 @@ func TestFindingsOfDamage(t *testing.T) {
 		}
 	}
 }
+
+// TestDamageOfTheWhole: what is wrong with a file of all locations is of no location, nor of the definitions.
+func TestDamageOfTheWhole(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "a.prv")
+	if err := os.WriteFile(trace, []byte("#Paraver (01/02/2024 at 10:00):100_ns:1(1):1:1(1:1)\n2:1:1:1:1:10:50000001:1\n2:1:1:1:1:20:5000"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "event data cut before the end mark: 1 in the trace as a whole"
+	run := trace + ".xtf"
+	if code, _, errs := call("analyze", trace, "-o", run); code != 4 || !strings.Contains(errs, want) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if out := must(t, "report", run, "diagnostics"); !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}

@@ -193,10 +193,7 @@ func exportRank(c mpi.Comm, job archive.Options, o *exportFlags, s streams) erro
 // printExported prints the closing lines of an export.
 func printExported(s streams, r *archive.Result, ranks int, took time.Duration) {
 	for _, t := range r.Differs {
-		where := "the definitions"
-		if t.Locations > 0 {
-			where = numbers.Plural(int(t.Locations), "location")
-		}
+		where := numbers.Locations(uint64(t.Locations))
 		what := "left out"
 		if t.Code == trace.DiagTimeBackwards {
 			what = "raised to them"

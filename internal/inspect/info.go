@@ -321,9 +321,9 @@ func tool(provenance json.RawMessage) string {
 	return numbers.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
 }
 
-// codeText says how often something was found.
+// CodeText says how often something was found.
 func CodeText(c trace.Code, count, locations uint64) string {
-	return fmt.Sprintf("%s: %d in %s", c.Text(), count, numbers.Plural(int(locations), "location"))
+	return fmt.Sprintf("%s: %d in %s", c.Text(), count, numbers.Locations(locations))
 }
 
 // codeTotals lists what was found outside of locations.

@@ -249,6 +249,14 @@ func Plural(n int, what string) string {
 	return Count(uint64(n)) + " " + what + "s"
 }
 
+// Locations prints how many locations have a problem: what is of none is of a file that all share, or of the definitions.
+func Locations(n uint64) string {
+	if n == 0 {
+		return "the trace as a whole"
+	}
+	return Plural(int(n), "location")
+}
+
 // Units turns ticks into what people read.
 type Units struct {
 	Resolution uint64 // ticks per second, 0: ticks stay

@@ -263,7 +263,7 @@ type CodeTotal struct {
 	Code      trace.Code
 	Count     uint64
 	Worst     uint64 // largest magnitude, 0 where there is none
-	Locations uint64 // with the problem; 0: in the definitions
+	Locations uint64 // with the problem; 0: in the trace as a whole
 	First     []Occurrence
 }
 
@@ -436,10 +436,7 @@ func (c *CodeTotal) Text(u numbers.Units) string {
 	if k, ok := c.Code.Unread(); ok {
 		return fmt.Sprintf("%s %v records in %s: %s", numbers.Count(c.Count), k, numbers.Plural(int(c.Locations), "location"), k.Info().Untold)
 	}
-	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"))
-	if c.Locations == 0 {
-		text = fmt.Sprintf("%s: %s in the definitions", c.Code.Text(), numbers.Count(c.Count))
-	}
+	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), numbers.Count(c.Count), numbers.Locations(c.Locations))
 	if c.Worst > 0 {
 		text += ", worst " + Magnitude(u, c.Code, c.Worst)
 	}
