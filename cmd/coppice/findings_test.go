@@ -1911,3 +1911,22 @@ resolution 1000
 		t.Errorf("measured to the end: %+v", got)
 	}
 }
+
+// TestDevicesOfNobody: where no record says which of two processes uses a device, it counts as a process, which is said.
+func TestDevicesOfNobody(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 3\n-- events --\n" + meeting(0, 10, 20) + meeting(1, 15, 20) + "2 5 ENTER a_kernel\n2 18 LEAVE a_kernel\n"
+	const want = "which process uses the device that counts as rank 2: sums, means"
+	for _, devices := range []int{0, 1} {
+		out := must(t, "report", foundTrace(t, text, func(o *analyze.Options) {
+			d := o.Source.Definitions()
+			for i := range devices {
+				d.Locations[2-i].Type, d.LocationGroups[2-i].Type = trace.AcceleratorStream, trace.AcceleratorGroup
+			}
+			d.Seal()
+		}), "untold")
+		if strings.Contains(out, want) != (devices == 1) {
+			t.Errorf("%d devices:\n%s", devices, out)
+		}
+	}
+}

@@ -141,8 +141,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && own <= s.Processors, "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
-	threaded, nested, silent := false, false, []uint32{}
+	threaded, nested, silent, unowned := false, false, []uint32{}, []uint32{}
 	for i, p := range r.Defs.Processes() {
+		if g := r.Defs.LocationGroup(p.Group); g != nil && g.Type == trace.AcceleratorGroup {
+			unowned = append(unowned, uint32(i))
+		}
 		if threads.TeamOf(r.Defs, i).Count < 2 {
 			continue
 		}
@@ -163,6 +166,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(nested, "nested regions", "parallel regions are inside of others: which threads are a team is not known, so the critical path stays in their barriers; efficiencies of threads count all that work in the outer region")
 	add(len(silent) > 0, "first threads", fmt.Sprintf("nothing is recorded of the first thread of rank %s: its time counts as computation, and its efficiency says nothing", results.RankList(silent)))
+	add(len(unowned) > 0, "owners of devices", fmt.Sprintf("which process uses the device that counts as rank %s: sums, means and efficiencies of processes have it too", results.RankList(unowned)))
 	add(mpi && starts, "started threads", "whether threads that a process starts compute while its first one is in MPI is not compared: waits of that one may then cost less than findings say")
 	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
 	add(oneSided, "one-sided", "waits of one-sided communication are known in MPI_Win_fence, where nobody leaves before the last process comes, in MPI_Win_start, complete, wait and lock; not in operations, MPI_Win_flush, MPI_Win_unlock and for MPI_Win_lock_all")
