@@ -26,6 +26,7 @@ type Tables struct {
 	onFile      []uint32          // Definitions.OnFile, 0 for none
 	files       map[uint32]uint32 // communicator by handle of a file, where it has several processes
 	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
+	metrics     map[uint32]bool   // those that are defined
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
 
@@ -44,6 +45,13 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		if a := &defs.Attributes[i]; defs.Text(a.Name) == "GUID" {
 			t.guid = int64(a.Ref)
 		}
+	}
+	t.metrics = make(map[uint32]bool, len(defs.MetricClasses)+len(defs.MetricInstances))
+	for i := range defs.MetricClasses {
+		t.metrics[defs.MetricClasses[i].Ref] = true
+	}
+	for i := range defs.MetricInstances {
+		t.metrics[defs.MetricInstances[i].Ref] = true
 	}
 	t.periods = make(map[uint32]uint64, len(defs.InterruptGenerators))
 	for i := range defs.InterruptGenerators {

@@ -32,6 +32,9 @@ type begun struct {
 }
 
 func (f *transfers) metric(w []uint64) {
+	if ref := uint32(w[0]); !f.at.t.metrics[ref] {
+		f.at.diag(trace.DiagBadReference, fmt.Sprintf("metric %d", ref))
+	}
 	if !f.at.rows {
 		return
 	}

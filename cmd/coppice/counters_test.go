@@ -233,3 +233,12 @@ func TestEnergyOfDevice(t *testing.T) {
 	}
 	t.Error("no memory of heavy_kernel")
 }
+
+// TestUnknownMetric: a reading of a metric that no record defines is in no counter, which is said.
+func TestUnknownMetric(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, "-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 5 METRIC 9 1 4 2000\n0 10 LEAVE main\n")
+	if out := must(t, "report", run, "diagnostics"); !strings.Contains(out, "records that refer to missing definitions: 1 in 1 location") || !strings.Contains(out, "metric 9") {
+		t.Error(out)
+	}
+}

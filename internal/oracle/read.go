@@ -182,6 +182,9 @@ func (a *analysis) nest(l *location) {
 			} else if (synchronises(e.kind) || namesFile(e.kind)) && open >= 0 {
 				e.visit = l.calls[open].visit
 			}
+			if e.kind == trace.Metric && !a.hasMetric(uint32(e.fields[0])) {
+				a.diagnose(trace.DiagBadReference)
+			}
 		}
 	}
 	for ; open >= 0; open = l.calls[open].parent {
@@ -192,6 +195,11 @@ func (a *analysis) nest(l *location) {
 			v.leave, v.last = l.calls[v.call].leave, l.calls[v.call].last
 		}
 	}
+}
+
+func (a *analysis) hasMetric(ref uint32) bool {
+	return slices.ContainsFunc(a.d.MetricClasses, func(x trace.MetricClass) bool { return x.Ref == ref }) ||
+		slices.ContainsFunc(a.d.MetricInstances, func(x trace.MetricInstance) bool { return x.Ref == ref })
 }
 
 func communicates(k trace.Kind) bool {
