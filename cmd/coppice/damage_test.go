@@ -595,6 +595,15 @@ func TestFindingsOfDamage(t *testing.T) {
 		if out := must(t, "report", run); !strings.Contains(out, x.code) || !strings.Contains(out, x.untold) {
 			t.Errorf("%s: no %q or %q in\n%s", name, x.code, x.untold, out)
 		}
+		machine := filepath.Join(dir, "machine.toml")
+		if err := os.WriteFile(machine, []byte("schema = \"coppice.platform/1\"\n[links.net]\nL_ns = 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"levers", run}, {"report", "scaling", run, foundTrace(t, program(2, ""))}, {"predict", run, "--platform", machine}} {
+			if _, out, errs := call(args...); !strings.Contains(out, "the input of") || !strings.Contains(out, "was damaged or incomplete") {
+				t.Errorf("%s: %s does not say that the input was damaged:\n%s%s", name, args, out, errs)
+			}
+		}
 		for _, f := range jsonOf[foundIn](t, "report", run).Findings {
 			if f.Kind == "hang" || f.Kind == "clock" || name == "cut" && f.Kind == "imbalance" {
 				t.Errorf("%s: %s", name, f.Text)

@@ -16,6 +16,7 @@ type Report struct {
 	Resolution uint64 `json:"resolution"`
 	Runtime    uint64 `json:"runtime"`              // of the run
 	Replayed   uint64 `json:"replayed"`             // of its replay without a change
+	Partial    bool   `json:"partial"`              // the input of the analysis was damaged or incomplete
 	Ignored    uint64 `json:"dependencies_ignored"` // of the replay: the trace contradicts them
 	Threads    bool   `json:"threads"`              // there are threads whose waits for each other are not replayed
 	Devices    bool   `json:"devices"`              // and streams of devices
@@ -133,6 +134,9 @@ func (r *Report) judge() (list []string) {
 		text += " What is worth less than that cannot be ranked."
 	}
 	list = append(list, text)
+	if r.Partial {
+		list = append(list, "Partial: the input of the analysis was damaged or incomplete; what could be read is replayed.")
+	}
 	if r.Ignored > 0 {
 		list = append(list, fmt.Sprintf("Left out: %s for others that the times of the trace contradict.", numbers.Plural(int(r.Ignored), "wait")))
 	}

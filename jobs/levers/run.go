@@ -127,6 +127,11 @@ func (x *search) openRun() (err error) {
 	if !x.run.Rows {
 		return fmt.Errorf("%s: %w: it was analyzed with --events none, without the calls that are replayed", x.run.Name, results.ErrNoResult)
 	}
+	brief, err := x.run.Brief()
+	if err != nil {
+		return err
+	}
+	x.res.Partial = brief.Partial
 	if x.nodes, err = x.run.Nodes(); err != nil {
 		return err
 	}

@@ -232,6 +232,21 @@ func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 	return list
 }
 
+// damage counts what could not be read of the recorded run. Collective.
+func (x *prediction) damage() error {
+	found := predicted.LeftOut{What: "damage", Lost: true, Text: "left out: what could not be read of the input of the analysis, which was damaged or incomplete"}
+	err := xtf.Each(x.file, xtf.WholeRun, func(_ uint64, d *xtf.Diag) error {
+		if trace.Code(d.Code).Severity() == trace.Damage {
+			found.Count += d.Count
+		}
+		return nil
+	})
+	if found.Count > 0 {
+		x.res.LeftOut = append(x.res.LeftOut, found)
+	}
+	return jobs.Agree(x.c, jobs.InputError(x.o.Run, err))
+}
+
 // NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
 func NeedsEvents(p *platform.Platform) bool {
 	return p.Contention != network.NoContention || p.Policy == network.Arrival
@@ -245,6 +260,9 @@ func (x *prediction) openProgram() error {
 		return jobs.InputError(x.o.Run, err)
 	}
 	x.res.LeftOut = leftOut(&x.in.Left, cmp.Or(x.platform, x.host))
+	if err := x.damage(); err != nil {
+		return err
+	}
 	if x.in.Processes() == 0 {
 		return jobs.Agree(x.c, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: it has no processes, so there is nothing to predict. Give a run that has: coppice info tells what is in a file", x.o.Run)))
 	}

@@ -58,6 +58,7 @@ type ScalingRun struct {
 	Name       string `json:"name"`
 	Processes  uint64 `json:"processes"`
 	Resolution uint64 `json:"resolution"`
+	Partial    bool   `json:"partial"` // the input was damaged or incomplete
 }
 
 // ScalingNode is an interval over the runs.
@@ -140,7 +141,11 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	}
 	for _, x := range list {
 		s.without = s.without || x.without
-		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution})
+		brief, err := x.Run.Brief()
+		if err != nil {
+			return nil, err
+		}
+		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial})
 	}
 	if s.Mode == ModeUndecided {
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)

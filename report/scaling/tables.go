@@ -41,6 +41,11 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	} else if distinct < fivePoints {
 		say("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
 	}
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.Partial {
+			say("partial: the input of %s was damaged or incomplete; its numbers describe what could be read", numbers.Clean(r.Name, 80))
+		}
+	}
 	if s.without {
 		say("times are without MPI_Init and MPI_Finalize; --init include has them too")
 	}
