@@ -186,12 +186,23 @@ func (in *Input) load(b *builder, o *OpenOptions) error {
 	return nil
 }
 
-// otherThreads counts the MPI calls of all locations of a process but the first.
+// otherThreads counts the MPI calls of all locations of a process but the first, and those that begin before it or end after it.
 func (in *Input) otherThreads(b *builder, p trace.Process) error {
+	first, err := in.file.Dir(xtf.Proc(p.First))
+	if err != nil {
+		return err
+	}
 	for i := uint32(1); i < p.Count; i++ {
 		l, err := in.Location(p.First + trace.P(i))
 		if err != nil {
 			return err
+		}
+		d, err := in.file.Dir(xtf.Proc(l.P()))
+		if err != nil {
+			return err
+		}
+		if d.Events > 0 && (d.First < first.First || d.Last > first.Last) && in.Defs.Location(l.P()).Type == trace.CPUThread {
+			b.left[LeftLongerThreads]++
 		}
 		s := l.Structure()
 		for n := uint32(1); n <= s.Len(); n++ {
@@ -253,6 +264,7 @@ func (l *Left) add(o *Left) {
 // Kinds of Left.
 const (
 	LeftOtherThreads = iota
+	LeftLongerThreads
 	LeftOneSided
 	LeftFiles
 	LeftSpawns
@@ -276,6 +288,7 @@ var LeftKinds = [...]struct {
 	Text string
 }{
 	LeftOtherThreads:  {"other_threads", true, "left out: MPI calls of threads but the first of a process"},
+	LeftLongerThreads: {"longer_threads", true, "left out, so that runtimes are too short: threads that begin before the first one of their process, or end after it"},
 	LeftOneSided:      {"one_sided", false, "as long as recorded: calls of one-sided communication"},
 	LeftFiles:         {"files", false, "as long as recorded: calls of MPI files whose bytes are not known, and of other files"},
 	LeftSpawns:        {"spawns", false, "as long as recorded: calls that start or connect processes"},

@@ -184,3 +184,17 @@ func TestPredictExitCodes(t *testing.T) {
 		})
 	}
 }
+
+// TestPredictLongerThreads: the first thread of the process is there from 10 to 20 of 100 ticks. The prediction is that long, and says that it
+// is too short.
+func TestPredictLongerThreads(t *testing.T) {
+	t.Parallel()
+	_, p := predictable(t, "ring:procs=2,events=1k", platformOf4)
+	const said = "left out, so that runtimes are too short: threads that begin before the first one of their process, or end after it: 1"
+	for other, want := range map[string]bool{"1 0 ENTER step\n1 100 LEAVE step\n": true, "1 11 ENTER step\n1 19 LEAVE step\n": false} {
+		run := foundTrace(t, "-- program --\nprocesses 1\nthreads 2\n-- events --\n0 10 ENTER main\n0 20 LEAVE main\n"+other)
+		if out := must(t, "predict", run, "--platform", p, "-q"); strings.Contains(out, said) != want {
+			t.Errorf("%s: said %v\n%s", other, !want, out)
+		}
+	}
+}
