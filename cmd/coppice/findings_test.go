@@ -714,6 +714,30 @@ func TestHangInCode(t *testing.T) {
 	}
 }
 
+// TestHangOfUnlike: rank 2 reduces to rank 0 what all others reduce to all; then all hang. And all are in MPI_Send.
+func TestHangOfUnlike(t *testing.T) {
+	t.Parallel()
+	unlike, sends := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n", "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+	for p := range 3 {
+		name, root := "Allreduce", "none"
+		if p == 2 {
+			name, root = "Reduce", "0"
+		}
+		unlike += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 100 ENTER MPI_%[2]s\n%[1]d 100 MPI_COLLECTIVE_BEGIN\n%[1]d 110 MPI_COLLECTIVE_END %[4]s MPI_COMM_WORLD %[3]s 8 8\n%[1]d 110 LEAVE MPI_%[2]s\n%[1]d 200 ENTER MPI_Barrier\n", p, name, root, strings.ToUpper(name))
+		if p < 2 {
+			sends += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 100 ENTER MPI_Send\n", p)
+		}
+	}
+	for _, x := range [][3]string{
+		{unlike, "; number 0 of MPI_COMM_WORLD is not the same on all: MPI_Allreduce on ranks 0-1, MPI_Reduce with root 0 on rank 2", "let all processes call the same collective operations"},
+		{sends, "ranks 0-1 in MPI_Send since 0.100000 s", "let one process of each pair receive first"},
+	} {
+		if f := jsonOf[foundIn](t, "report", foundTrace(t, x[0])).Findings[0]; f.Kind != "hang" || !strings.Contains(f.Text, x[1]) || !strings.HasPrefix(f.Advice, x[2]) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
 // TestHangForMessage: rank 1 waits for a message with tag 7, which rank 0 sent with tag 99, and one more after it. What rank 0 sends to rank 2,
 // which waits for no message, is not named.
 func TestHangForMessage(t *testing.T) {

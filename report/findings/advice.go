@@ -47,6 +47,8 @@ const (
 	behindLocks                     // threads: one waits for locks half as long as the loss or longer
 	inTasks                         // threads: they work in tasks
 	inOwnCode                       // of a hang: processes in no MPI call
+	allSend                         // of a hang: all processes are in blocking sends
+	unlikeMembers                   // of a hang, or of clocks: members of a collective differ
 	neverTaken                      // of a hang: a message to a process that may wait for one
 	receivedLater                   // messages: many that were sent earlier are received later
 )
@@ -143,6 +145,8 @@ var AdviceTable = []adviceRow{
 	{KindOversubscription, "", func(x *FindingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
 	{KindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", func(x *FindingFacts) bool { return x.known == neverTaken }, "look whether a process waits for that message with another tag, communicator or source, or else at the calls on the processes that did not come"},
+	{"hang clock", "", func(x *FindingFacts) bool { return x.known == unlikeMembers }, "let all processes call the same collective operations in the same order, with the same root: what follows one that differs is paired wrongly"},
+	{kindHang, "", func(x *FindingFacts) bool { return x.known == allSend }, "let one process of each pair receive first, or use MPI_Sendrecv, or send without blocking: each waits for its receiver"},
 	{kindHang, "", func(x *FindingFacts) bool { return x.known == inOwnCode }, "look at what the processes in no MPI call do, as with a debugger or coppice record --sample, or why they ended"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindAbort, "MPI_Abort", nil, "look at why the program calls MPI_Abort there"},

@@ -909,6 +909,7 @@ func (f *finder) clock() {
 	}
 	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}
 	x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
+	unlike(f, &x)
 	f.list = append(f.list, x)
 }
 

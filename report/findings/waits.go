@@ -1177,7 +1177,50 @@ func (f *finder) hang() ([]Finding, error) {
 	if lost != "" {
 		x.Evidence, x.Text, x.facts.known = x.Evidence+lost, x.Text+lost, neverTaken
 	}
+	unlike(f, &x)
 	return []Finding{x}, err
+}
+
+// unlike names the first collective of which members call different operations, or with different roots. Nothing is said where it cannot be read.
+func unlike(f *finder, x *Finding) {
+	if !has(f, trace.DiagMixedCollective) {
+		return
+	}
+	first := xtf.Coll{T: xtf.Never}
+	_, err := f.r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
+		return beyond(results.Load(f.r, xtf.Proc(p), func(c *xtf.Coll) {
+			if c.Flags&xtf.CollMixed != 0 && c.T < first.T {
+				first = *c
+			}
+		}))
+	})
+	if err != nil || first.T == xtf.Never {
+		return
+	}
+	var names []string
+	ranks := map[string][]uint32{}
+	err = f.r.File.Members(first.Comm, first.Ordinal, 0, xtf.Proc(f.r.Defs.NumLocations()), nil, func(p xtf.Proc, _ uint64, row []byte) bool {
+		var c xtf.Coll
+		c.Load(row)
+		name := numbers.Clean(f.r.RegionName(c.Region), 60)
+		if trace.CollectiveClass(c.Flags&xtf.CollOpMask)&(trace.ClassOneToN|trace.ClassNToOne) != 0 && c.Root < 1<<31 { // others are no ranks
+			name += fmt.Sprintf(" with root %d", c.Root)
+		}
+		if ranks[name] == nil {
+			names = append(names, name)
+		}
+		rank, _ := f.r.Defs.Process(trace.P(p))
+		ranks[name] = append(ranks[name], rank)
+		return len(names) < mostLocks
+	})
+	if err != nil || len(names) < 2 {
+		return
+	}
+	for i, name := range names {
+		names[i] += " on " + rankText(results.Ranks{List: ranks[name]})
+	}
+	text := fmt.Sprintf("; number %s of %s is not the same on all: %s", numbers.Count(first.Ordinal), numbers.Clean(f.r.CommName(first.Comm), 60), strings.Join(names, ", "))
+	x.Evidence, x.Text, x.facts.known = x.Evidence+text, x.Text+text, unlikeMembers
 }
 
 // neverReceived names the first message that no receive took, to a process that is at its end in a call which may wait for a message.
@@ -1407,6 +1450,10 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	if len(others) > 0 {
 		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end"+lastCall(r, u, others))
 		x.facts.known = inOwnCode
+	} else if len(unknown) == 0 && !slices.ContainsFunc(list, func(g *openGroup) bool {
+		return !slices.Contains([]string{"MPI_Send", "MPI_Ssend", "MPI_Rsend"}, results.CallName(r, g.region))
+	}) {
+		x.facts.known = allSend
 	}
 	if len(unknown) > 0 {
 		parts = append(parts, rankText(results.Ranks{List: unknown})+" cannot be read to the end")
