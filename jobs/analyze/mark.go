@@ -117,27 +117,27 @@ func (p *pacer) wants() int64 {
 	return 0
 }
 
-// due says whether the end of a stage is to be marked, and whether the job stops: as any rank wants. Collective.
-func (p *pacer) due() (mark, stop bool, err error) {
-	flag := []int64{p.wants()}
-	err = p.a.c.AllreduceInt64(flag, mpi.Max)
-	return flag[0] > 0, flag[0] > 1, err
-}
-
 // boundary ends a stage, which failed on this rank or found something: all ranks go on, or all stop. Collective.
 func (p *pacer) boundary(stage string, found any, err error) error {
 	var agreed *mpi.AgreedError
 	if errors.As(err, &agreed) {
 		return err // on all ranks
 	}
-	if err = jobs.Agree(p.a.c, err); err != nil {
-		return err
+	const failed = 3 // more than any rank wants
+	most := []int64{p.wants()}
+	if err != nil {
+		most[0] = failed
 	}
-	mark, stop, err := p.due()
-	if n := slices.Index(markNames[:], stage); err == nil && mark && n >= 0 {
+	if rerr := p.a.c.AllreduceInt64(most, mpi.Max); rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	if most[0] == failed {
+		return jobs.Agree(p.a.c, err)
+	}
+	if n := slices.Index(markNames[:], stage); most[0] > 0 && n >= 0 {
 		err = p.mark(uint32(n), found)
 	}
-	if err == nil && stop {
+	if err == nil && most[0] > 1 {
 		err = jobs.ErrStopped
 	}
 	return err
