@@ -32,7 +32,7 @@ func Planted(seed uint64) []Plant {
 	g := &gardener{rand.New(rand.NewPCG(seed, 5))}
 	return []Plant{
 		g.late("Send", "late_sender"), g.late("Ssend", "late_receiver"), g.synchronised("Barrier", "wait_barrier"), g.synchronised("Allreduce", "wait_nxn"), g.synchronised("File_write_all", "wait_barrier"),
-		g.broadcast(), g.reduce(), g.scan(), g.wrongOrder(), g.chain(), g.marked(),
+		g.broadcast(), g.reduce(), g.scan(), g.wrongOrder(), g.chain(), g.marked(), g.epochs(), g.lock(),
 	}
 }
 
@@ -202,6 +202,47 @@ func (g *gardener) wrongOrder() Plant {
 	p.item(0, "late_sender", wait+3000)
 	p.item(0, "late_sender_wrong_order_same", wait+3000)
 	p.item(0, "late_sender_wrong_order_different", 0)
+	return p
+}
+
+// epochs lets process 0 wait in MPI_Win_start for the post of process 1, and that one in MPI_Win_wait until process 0 has computed and
+// completes. They meet at the end of each wait, so each is as long as the late one computes more since then.
+func (g *gardener) epochs() Plant {
+	rounds, cost := 1+g.IntN(10), g.ticks()
+	p := Plant{Name: "late_post", Script: &Script{Steps: make([][]Step, 2)}}
+	var late, early, path uint64
+	for range rounds {
+		less, more, work := g.ticks(), g.ticks(), g.ticks()
+		p.add(0, Step{Ticks: less}, Step{Call: "Win_start", Blocks: true, Group: []int{1}, Ticks: cost}, Step{Ticks: work}, Step{Call: "Win_complete", Blocks: true, Group: []int{1}, Ticks: cost})
+		p.add(1, Step{Ticks: less + more}, Step{Call: "Win_post", Group: []int{0}, Ticks: cost}, Step{Call: "Win_wait", Group: []int{0}, Ticks: cost})
+		late, early, path = late+more, early+work, path+less+more+work
+	}
+	for q := range 2 {
+		p.frame(q)
+		p.item(q, "wait_count", uint64(rounds))
+	}
+	p.item(0, "late_post", late)
+	p.item(1, "early_wait", early)
+	p.Costs = []PlantedCost{{1, "cpu", "late_post", late, 0}, {0, "cpu", "early_wait", early, 0}}
+	p.Path = []PlantedItem{{Item: "critical_cpu", Value: path}, {Item: "critical_mpi", Value: 2 * cost * uint64(rounds)}}
+	return p
+}
+
+// lock lets process 1 want the lock of a window while process 0 has it: it waits for the rest of what that one computes, and for the end of
+// its call.
+func (g *gardener) lock() Plant {
+	before, less, rest, cost := g.ticks(), g.ticks(), g.ticks(), g.ticks()
+	p := Plant{Name: "lock_contention", Script: &Script{Steps: [][]Step{
+		{{Ticks: before}, {Call: "Win_lock", Peer: 1, Blocks: true, Ticks: cost}, {Ticks: less + rest}, {Call: "Win_unlock", Peer: 1, Ticks: cost}},
+		{{Ticks: before + less}, {Call: "Win_lock", Peer: 1, Turn: 1, Ticks: cost}, {Call: "Win_unlock", Peer: 1, Ticks: cost}},
+	}}}
+	for q := range 2 {
+		p.frame(q)
+	}
+	p.item(1, "lock_contention", rest+cost)
+	p.item(0, "lock_contention", 0)
+	p.Costs = []PlantedCost{{0, "cpu", "lock_contention", rest, 0}, {0, "mpi", "lock_contention", cost, 0}}
+	p.Path = []PlantedItem{{Item: "critical_cpu", Value: before + less + rest}, {Item: "critical_mpi", Value: 3 * cost}}
 	return p
 }
 
