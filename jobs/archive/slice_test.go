@@ -326,6 +326,34 @@ func TestSliceRandomPrograms(t *testing.T) {
 	}
 }
 
+// TestSliceFences cuts a run with fences and other collective operations at all instants: of each all members are left, or none.
+func TestSliceFences(t *testing.T) {
+	s := &tracetest.Script{Steps: make([][]tracetest.Step, 2)}
+	for p := range s.Steps {
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Enter: "main"})
+		for i := range 3 {
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Ticks: uint64(3 + 4*((p+i)%2))}, tracetest.Step{Call: "Win_fence", As: "Fence", Ticks: 2},
+				tracetest.Step{Ticks: 2}, tracetest.Step{Call: "Allreduce", Ticks: 1})
+		}
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Leave: "main"})
+	}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := runOf(t, src)
+	for begin := range uint64(20) {
+		w := archive.Window{Begin: begin, End: begin + 14}
+		part, res, _ := sliced(t, 1, run, w, nil)
+		_, members, _ := ends(t, run, w, nil)
+		back := runOf(t, part)
+		if _, c, _ := ends(t, back, archive.Window{End: math.MaxUint64}, nil); res.Lost > 0 || c != members {
+			t.Errorf("%v: %d ends of collectives, want %d; %+v", w, c, members, res.Unreadable)
+		}
+		checkClean(t, "fences", back)
+	}
+}
+
 // TestSliceRefused refuses a window of files that cannot tell which messages are in it.
 func TestSliceRefused(t *testing.T) {
 	for _, o := range []analyze.Options{{GraphOnly: true}, {Deviation: "10%"}} {

@@ -68,6 +68,8 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 		s.collectiveBegin(b, e)
 	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 		return s.collective(b, e, w)
+	case trace.RmaCollectiveEnd:
+		return s.onWindow(b, e, w)
 	case trace.MpiIrecvRequest, trace.NonBlockingCollectiveRequest:
 		// Takes the posting of a receive or of a collective.
 		id := w[0]
@@ -259,6 +261,34 @@ func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
 	} else {
 		s.begun = false
 	}
+	s.member(b, e, w, keep, begun)
+	return nil
+}
+
+// onWindow takes the end of a collective operation on a window, which has a row if it is one of several processes of MPI.
+func (s *slicer) onWindow(b *trace.Batch, e *trace.Event, w []uint64) error {
+	comm, known := s.x.defs.WindowComm(uint32(w[2]))
+	op, ok := trace.OnWindow(w[0])
+	if !ok || !known || s.mpi < 0 || s.x.defs.CommSize(comm) < 2 {
+		if s.inside() {
+			s.copy(b, e)
+		}
+		return nil
+	}
+	for s.colls.More && s.colls.Row.Flags&xtf.CollOpMask != op {
+		s.colls.Next()
+	}
+	if !s.colls.More {
+		return tooFew(s.colls.Err())
+	}
+	keep := s.x.collectiveInside(&s.colls.Row)
+	s.colls.Next()
+	s.member(b, e, w, keep, false)
+	return nil
+}
+
+// member writes the end of a collective operation that belongs to the slice.
+func (s *slicer) member(b *trace.Batch, e *trace.Event, w []uint64, keep, begun bool) {
 	switch {
 	case keep && s.entered:
 		s.copy(b, e)
@@ -270,7 +300,6 @@ func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
 	case s.inside():
 		s.cut.Collectives++
 	}
-	return nil
 }
 
 // use takes a record of a request: it is written where the request is.
