@@ -151,7 +151,7 @@ func ClassMemory(c mpi.Comm, o *cluster.Options, asked, vectors int64) {
 func rankMemory(c mpi.Comm, asked int64) (mem int64, here int) {
 	_, here = c.Node()
 	if asked == 0 {
-		asked = DefaultMemory(here)
+		asked = defaultMemory(here)
 	}
 	return asked, here
 }

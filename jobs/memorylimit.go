@@ -40,9 +40,9 @@ func around() *surroundings {
 	return s
 }
 
-// DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node may use: the least of what Slurm, the
+// defaultMemory returns 0.8 of the memory that one of ranks ranks on this node may use: the least of what Slurm, the
 // cgroups, the machine and GOMEMLIMIT allow. The rest is for the MPI library.
-func DefaultMemory(ranks int) int64 {
+func defaultMemory(ranks int) int64 {
 	s := around()
 	l := s.limit(ranks)
 	mem := l.bytes / 5 * 4

@@ -71,7 +71,7 @@ var sections = []section{
 		return keep(&d.Comm)(NewComm(r, d.Summary, o.Source))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Comm.chapter(d, b, c) }},
 	{SectionTopology, "Topology", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
-		return keep(&d.Topology)(NewTopology(r, d.Summary, o))
+		return keep(&d.Topology)(newTopology(r, d.Summary, o))
 	}, func(d *Document, b *table.Book, c *table.Chapter) { d.Topology.chapter(b, c) }},
 	{SectionIO, "File I/O", func(d *Document, r *results.Run, o *Options) ([]table.Lost, error) {
 		return keep(&d.IO)(fileio.New(r, o.Ranks))

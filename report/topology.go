@@ -83,8 +83,8 @@ type NodePair struct {
 	Bytes    uint64 `json:"bytes"`
 }
 
-// NewTopology reads the metrics of all processes, and the messages between them. Memory: of processes, times metrics, and of pairs.
-func NewTopology(r *results.Run, s *results.Summary, o *Options) (*Topology, []table.Lost, error) {
+// newTopology reads the metrics of all processes, and the messages between them. Memory: of processes, times metrics, and of pairs.
+func newTopology(r *results.Run, s *results.Summary, o *Options) (*Topology, []table.Lost, error) {
 	x := &Topology{Machine: []Place{}, Grids: []Grid{}, Traffic: []NodePair{}}
 	lost, err := x.read(r, o)
 	if err != nil {

@@ -16,7 +16,7 @@
 //
 // # Scripts
 //
-// All schedulers get the same Job. Words of a command may hold any byte: Quote makes each one word of bash, without a
+// All schedulers get the same Job. Words of a command may hold any byte: quote makes each one word of bash, without a
 // line break or other control character in the script. What the scheduler itself reads, its directives, holds only
 // values that ReadSite or Fit checked.
 //

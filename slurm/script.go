@@ -65,7 +65,7 @@ func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 		s.SlotMiB = j.Size.Slot >> 20
 	}
 	for _, m := range site.Modules {
-		s.Setup = append(s.Setup, "module load "+Quote(m))
+		s.Setup = append(s.Setup, "module load "+quote(m))
 	}
 	s.Setup = append(s.Setup, site.Commands...)
 	if !known {
@@ -130,9 +130,9 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// Quote returns a word of bash that means text, whatever bytes it holds. The word itself has no control characters, so that
+// quote returns a word of bash that means text, whatever bytes it holds. The word itself has no control characters, so that
 // no part of it is at the start of a line, where a scheduler could take it for a directive.
-func Quote(text string) string {
+func quote(text string) string {
 	plain, control := text != "", false
 	for i := range len(text) {
 		c := text[i]
@@ -166,7 +166,7 @@ func Quote(text string) string {
 func Line(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = Quote(w)
+		quoted[i] = quote(w)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -50,7 +50,7 @@ func (r *Reader) Wrong(key, text, allowed string) error {
 func ReadTable[T any](r *Reader, v *Value, path string, keys []Key[T], to *T, parts ...Part) error {
 	isPart := func(name string) bool { return slices.ContainsFunc(parts, func(p Part) bool { return p.Name == name }) }
 	for _, name := range v.Keys {
-		x, at := v.Fields[name], Under(path, name)
+		x, at := v.Fields[name], under(path, name)
 		r.Lines[at] = x.Line
 		switch k := slices.IndexFunc(keys, func(k Key[T]) bool { return k.Name == name }); {
 		case k >= 0 && !keys[k].Read(to, x):
@@ -69,7 +69,7 @@ func ReadTable[T any](r *Reader, v *Value, path string, keys []Key[T], to *T, pa
 	}
 	for i := range parts {
 		if x := v.Fields[parts[i].Name]; x != nil {
-			if err := r.part(x, Under(path, parts[i].Name), &parts[i]); err != nil {
+			if err := r.part(x, under(path, parts[i].Name), &parts[i]); err != nil {
 				return err
 			}
 		}
@@ -174,8 +174,8 @@ func (r *Reader) NeedsSchema(schema string) error {
 	return nil
 }
 
-// Under appends a name to a key. One that needs quotes keeps them.
-func Under(key, name string) string {
+// under appends a name to a key. One that needs quotes keeps them.
+func under(key, name string) string {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) {
