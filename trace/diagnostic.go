@@ -109,7 +109,7 @@ var codes = map[Code]codeInfo{
 	DiagPart:            {"part", Note, "processes of which a part of the run is recorded, or nothing, as was asked for"},
 	DiagCorrupt:         {"corrupt", Damage, "damaged event data left out"},
 	DiagUnknownRecord:   {"unknown-record", Note, "records of an unknown kind"},
-	DiagEventCount:      {"event-count", Note, "event count differs from the definitions"},
+	DiagEventCount:      {"event-count", Warning, "event count differs from the definitions"},
 	DiagTimeBackwards:   {"time-backwards", Damage, "time stamps before their predecessor"},
 	DiagMissingLocalDef: {"missing-local-definitions", Damage, "local definitions missing"},
 	DiagBadLocalDef:     {"bad-local-definitions", Damage, "local definitions damaged"},

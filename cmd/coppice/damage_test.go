@@ -628,3 +628,32 @@ func TestDamageOfTheWhole(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 }
+
+// TestFewerEvents: a file that ends well has fewer events than the definitions announce. Nobody knows which is wrong, so it is a warning, and check finds a problem.
+func TestFewerEvents(t *testing.T) {
+	t.Parallel()
+	src, err := tracetest.Parse(program(2, "1 100 ENTER f\n1 200 LEAVE f\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := otf2.Copy(dir, "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "traces", "0.evt"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "traces", "1.evt"), b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := call("check", dir); code != 1 || !strings.Contains(out, "event-count") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	run := filepath.Join(dir, "run.xtf")
+	must(t, "analyze", dir, "-o", run, "-q")
+	const want = "event count differs from the definitions: 2 in 1 location, worst 2\n"
+	if out := must(t, "report", run, "summary"); !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
