@@ -1954,3 +1954,29 @@ func TestDevicesOfNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesNextToThoseOfMPI: process 0 waits 200 in MPI_File_write_all for process 1, then both write for 100, and read for 70 outside of MPI: without all that
+// the run is 170 shorter at most.
+func TestFilesNextToThoseOfMPI(t *testing.T) {
+	t.Parallel()
+	s := &tracetest.Script{}
+	for _, ticks := range []uint64{100, 300} {
+		s.Steps = append(s.Steps, []tracetest.Step{{Ticks: ticks}, {Call: "File_write_all", Ticks: 100}, {Enter: "read"}, {Ticks: 70}, {Leave: "read"}, {Ticks: 100}})
+	}
+	text, err := s.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := foundTrace(t, text, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		for i := range d.Regions {
+			if d.Text(d.Regions[i].Name) == "read" {
+				d.Regions[i].Role = trace.RoleFileIO
+			}
+		}
+	})
+	list := jsonOf[foundIn](t, "report", run).Findings
+	if i := slices.IndexFunc(list, func(f finding) bool { return f.Kind == "io" }); i < 0 || list[i].Ticks != 170 {
+		t.Errorf("%+v", list)
+	}
+}

@@ -219,6 +219,7 @@ type eachSums struct {
 	withIO     uint64               // least of a process: the same and its file input and output
 	ioRank     uint32               // who has it
 	leastIO    uint64               // of a process: file input and output
+	mpiIO      uint64               // largest of a process: that of MPI, less waits there
 	leastRank  uint32               // who has it
 	largest    [numSums]uint64      // of a process, by sum
 	rank       [numSums]uint32      // who has it
@@ -373,7 +374,9 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.Rank
 	}
-	io := x.At(0, xtf.ItemIO) + less(x.At(0, xtf.ItemFileIO), of.waits[sumIO])
+	ofMPI := less(x.At(0, xtf.ItemFileIO), of.waits[sumIO])
+	e.mpiIO = max(e.mpiIO, ofMPI)
+	io := x.At(0, xtf.ItemIO) + ofMPI
 	if slack+io < e.withIO {
 		e.withIO, e.ioRank = slack+io, x.Rank
 	}
@@ -496,8 +499,8 @@ func (f *finder) io() {
 	outside, onPath := f.s.Item(xtf.ItemIO), uint64(max(f.s.Item(xtf.ItemCriticalIO).Sum, 0))
 	if f.causes != nil && outside.Max > 0 { // of a chain of processes that write in turn all of it is on the path
 		ticks, basis = onPath, "file input and output on the critical path"
-		if mpi := f.s.Item(xtf.ItemFileIO).Max; mpi > 0 {
-			ticks, basis = onPath+min(mpi, largestTime), basis+", and the largest time of a process in that of MPI"
+		if mpi := f.each.mpiIO; mpi > 0 {
+			ticks, basis = onPath+mpi, basis+", and the largest time of a process in that of MPI"
 		}
 	}
 	if f.each.withIO < ticks {
