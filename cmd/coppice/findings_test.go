@@ -1980,3 +1980,19 @@ func TestFilesNextToThoseOfMPI(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// TestBarrierWhileOff: process 1 is in a barrier at 400 while its measurement is off. So the barriers at 700 and 800 pair with others, as if clocks differed.
+func TestBarrierWhileOff(t *testing.T) {
+	t.Parallel()
+	const off, want = "1 200 MEASUREMENT_ON_OFF OFF\n1 600 MEASUREMENT_ON_OFF ON\n", "which messages and collectives belong together after the measurement was off on some processes alone: "
+	others := ""
+	for p := range 2 {
+		others += meeting(p, 700, 710) + meeting(p, 800, 810)
+	}
+	for text, doubt := range map[string]bool{meeting(0, 400, 410) + off + others: true, off + others: false} {
+		run := foundTrace(t, program(2, text))
+		if out := must(t, "report", run); strings.Contains(out, want) != doubt || strings.Contains(out, "clocks disagree") {
+			t.Errorf("doubt is %t:\n%s", doubt, out)
+		}
+	}
+}

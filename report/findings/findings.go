@@ -907,7 +907,8 @@ func (f *finder) clock() {
 			evidence = append(evidence, fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), numbers.Count(c.Count), numbers.Plural(int(c.Locations), "location"), results.Magnitude(f.u, c.Code, c.Worst)))
 		}
 	}
-	if len(evidence) == 0 || has(f, trace.DiagCorrupt) { // after events that were left out others pair, whatever the clocks
+	left := has(f, trace.DiagUnmatchedSend) || has(f, trace.DiagUnmatchedRecv) || has(f, trace.DiagShortCollective)
+	if len(evidence) == 0 || has(f, trace.DiagCorrupt) || has(f, trace.DiagOff) && left { // after events that are not there others pair, whatever the clocks
 		return
 	}
 	x := Finding{Kind: KindClock, Basis: "no gain: a doubt about the times", Query: f.query("diagnostics"), Evidence: strings.Join(evidence, "; ")}

@@ -253,7 +253,14 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		x := &codes[i]
 		add(x.Code == trace.DiagOff, "measurement off", fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
 	}
-	add(count(trace.DiagCorrupt) > 0 && (messages || s.Collectives.Calls > 0), "damage", "which messages and collectives belong together after events that were left out as damaged: they pair in their order, waits there may be wrong, and nothing is said about clocks")
+	after := ""
+	switch {
+	case count(trace.DiagCorrupt) > 0:
+		after = "events that were left out as damaged"
+	case count(trace.DiagOff) > 0 && count(trace.DiagUnmatchedSend)+count(trace.DiagUnmatchedRecv)+count(trace.DiagShortCollective) > 0:
+		after = "the measurement was off on some processes alone"
+	}
+	add(after != "" && (messages || s.Collectives.Calls > 0), "damage", "which messages and collectives belong together after "+after+": they pair in their order, waits there may be wrong, and nothing is said about clocks")
 	if n := count(trace.DiagNoBytes); n > 0 {
 		add(true, "bytes", "bytes of "+numbers.Plural(int(n), "file operation")+" that failed or do not tell them: they count as none")
 	}
