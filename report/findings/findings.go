@@ -209,7 +209,7 @@ type processTimes struct {
 	works   uint64 // of it, but for waits for other threads and for locks
 	waited  uint64 // in MPI, by its first thread in parallel regions; in all where there are none
 	without uint64 // a processor, of works
-	left    uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended
+	left    uint64 // what it could end earlier by as long as it computes, reads and writes as much: in MPI but for set-up, waiting for locks, or not begun or ended; waitInFinalize comes to it
 }
 
 // eachSums are sums of single processes.
@@ -316,6 +316,53 @@ func (f *finder) before(rank uint32) (uint64, error) {
 	return init.T - min(init.T, f.times[rank].first), err
 }
 
+// meeting is when processes come to a call of set-up.
+type meeting struct {
+	first, last uint64
+	early, late int
+	kept        bool // nobody leaves it before the last one has come
+	without     bool // a process does not have the call
+}
+
+func meetingIn(f *finder, name string) (m meeting, err error) {
+	m.first = xtf.Never
+	leave := uint64(xtf.Never)
+	for rank := range f.r.Defs.Processes() {
+		x, err := f.setupCall(uint32(rank), name)
+		if m.without = err != nil || x.Class == 0; m.without {
+			return m, err
+		}
+		if x.T < m.first {
+			m.first, m.early = x.T, rank
+		}
+		if x.T > m.last {
+			m.last, m.late = x.T, rank
+		}
+		leave = min(leave, x.End)
+	}
+	m.kept = leave >= m.last
+	return m, nil
+}
+
+// waitInFinalize is for how long a process is in MPI_Finalize at most before the last one comes.
+func waitInFinalize(f *finder, rank uint32) (uint64, error) {
+	own, err := f.setupCall(rank, "MPI_Finalize")
+	if err != nil || own.Class == 0 {
+		return 0, err
+	}
+	end := own.End
+	if len(f.r.Defs.Processes()) <= manyProcesses {
+		m, err := meetingIn(f, "MPI_Finalize")
+		if err != nil {
+			return 0, err
+		}
+		if m.kept {
+			end = m.last
+		}
+	}
+	return end - min(own.T, end), nil
+}
+
 // setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. That nobody left before is the evidence;
 // known reports whether it is there for both.
 func (f *finder) setupWaits() (text string, known bool, err error) {
@@ -325,24 +372,13 @@ func (f *finder) setupWaits() (text string, known bool, err error) {
 	}
 	known = true
 	for _, name := range []string{"MPI_Init", "MPI_Finalize"} {
-		first, last, leave := uint64(xtf.Never), uint64(0), uint64(xtf.Never)
-		var early, late int
-		for rank := range processes {
-			x, err := f.setupCall(uint32(rank), name)
-			if err != nil || x.Class == 0 {
-				return text, false, err
-			}
-			if x.T < first {
-				first, early = x.T, rank
-			}
-			if x.T > last {
-				last, late = x.T, rank
-			}
-			leave = min(leave, x.End)
+		m, err := meetingIn(f, name)
+		if err != nil || m.without {
+			return text, false, err
 		}
-		if known = known && leave >= last; leave >= last && f.matters(last-first) {
-			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", early, f.u.Ticks(last-first), f.u.Name(), name, late)
-			if before := last - min(last, f.times[late].first); name == "MPI_Init" && before >= (last-first)/2 {
+		if known = known && m.kept; m.kept && f.matters(m.last-m.first) {
+			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", m.early, f.u.Ticks(m.last-m.first), f.u.Name(), name, m.late)
+			if before := m.last - min(m.last, f.times[m.late].first); name == "MPI_Init" && before >= (m.last-m.first)/2 {
 				text += fmt.Sprintf(" and runs for %s before", f.u.Ticks(before))
 			}
 		}
