@@ -622,7 +622,7 @@ func TestPartialInput(t *testing.T) {
 	if code != jobs.ExitFound || len(got.Diagnostics) == 0 || got.Diagnostics[0].Code != trace.DiagMissingEvents.String() {
 		t.Errorf("check of the archive: exit code %d, %+v", code, got)
 	}
-	if out := must(t, "info", anchor); !strings.Contains(out, "1 location announce") {
+	if out := must(t, "info", anchor); !strings.Contains(out, "no events of 1 location, for which the definitions announce some") {
 		t.Errorf("info does not tell what is missing:\n%s", out)
 	}
 }

@@ -174,7 +174,7 @@ func (x *Measured) text(w io.Writer, path string, e *results.Envelope, b *result
 		{"span", spanText(b)},
 		{"clock", clockText(b.Resolution)},
 		{"largest", when(x.LargestBytes > 0, "location %d, %s (%.1f %% of all)", x.Largest, numbers.Bytes(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))},
-		{"missing", when(x.Missing > 0, "%s announce events and have none: the result will be partial", numbers.Plural(x.Missing, "location"))},
+		{"missing", when(x.Missing > 0, "no events of %s, for which the definitions announce some: the result will be partial", numbers.Plural(x.Missing, "location"))},
 		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, numbers.Binary(x.LeastMemory), numbers.Binary(x.GraphMemory), numbers.Bytes(x.Disk))},
 	}
 	for _, c := range e.Diagnostics {
