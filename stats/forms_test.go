@@ -90,13 +90,13 @@ func TestForms(t *testing.T) {
 		{"place of the function around", interval.Flags{}, "0 9 ENTER f\n" + raw(10, 5, 0) + "0 12 LEAVE f\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5@f.c:9 11 20"}, ""},
 		{"received after a call of its own", interval.Flags{}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 11 LEAVE MPI_Send\n0 13 ENTER MPI_Recv\n0 15 MPI_RECV 0 MPI_COMM_WORLD 2852128170 0\n0 15 LEAVE MPI_Recv\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 15 20"}, ""},
 		{"not received", interval.Flags{}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 11 LEAVE MPI_Send\n" + raw(20, 5, 1), []string{"/ 0 90 whole", "/5 11 20"}, ""},
-		{"outside of calls", interval.Flags{}, "0 10 MPI_SEND 0 MPI_COMM_WORLD 10922 0\n0 11 MPI_RECV 0 MPI_COMM_WORLD 10922 0\n0 12 MPI_SEND 0 MPI_COMM_WORLD 3 0\n0 14 MPI_RECV 0 MPI_COMM_WORLD 3 0\n", []string{"/ 0 90 whole", "/3 14 90 cut"}, "unclosed"},
+		{"outside of calls", interval.Flags{}, "0 10 MPI_SEND 0 MPI_COMM_WORLD 10922 0\n0 11 MPI_RECV 0 MPI_COMM_WORLD 10922 0\n0 12 MPI_SEND 0 MPI_COMM_WORLD 3 0\n0 14 MPI_RECV 0 MPI_COMM_WORLD 3 0\n", []string{"/ 0 90 whole", "/3 14 90 cut"}, "unclosed no-call"},
 		{"a slice between calls of a marker", interval.Flags{Slice: "13ticks"}, "0 10 ENTER MPI_Send\n0 10 MPI_SEND 0 MPI_COMM_WORLD 2852128170 0\n0 12 LEAVE MPI_Send\n0 14 MPI_SEND 0 MPI_COMM_WORLD 5 0\n0 70 LEAVE main\n", []string{
 			"/ 0 90 whole", "/0slice 0 13", "/5 12 90 cut", "/1slice 13 26", "/2slice 26 39", "/3slice 39 52", "/4slice 52 65", "/5slice 65 78", "/6slice 78 90",
-		}, "stray-leave unclosed"},
+		}, "stray-leave unclosed no-call"},
 		{"a slice between messages outside of calls", interval.Flags{Slice: "50ticks"}, raw(10, 5, 0) + "0 40 MPI_SEND 0 MPI_COMM_WORLD 10939 0\n0 41 MPI_RECV 0 MPI_COMM_WORLD 10939 0\n0 60 MPI_SEND 0 MPI_COMM_WORLD 5 0\n", []string{
 			"/ 0 90 whole", "/0slice 0 50", "/5 11 40", "/1slice 50 90",
-		}, ""},
+		}, "no-call"},
 		{"counters between", interval.Flags{}, self(10, 0x2AAA) + "0 11 METRIC 0 1 4 7\n" + self(12, 3), []string{"/ 0 90 whole", "/3 13 90 cut"}, "unclosed"},
 		{"dangling at the end", interval.Flags{}, self(10, 0x2AAA), []string{"/ 0 90 whole"}, "dangling-marker"},
 		{"crossed", interval.Flags{}, level(1, 11) + level(2, 12) + level(5, -11) + level(6, -12), []string{"/ 0 90 whole", "/11 1 5", "/11/12 2 5 crossed"}, "crossed end-without-begin"},

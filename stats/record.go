@@ -124,6 +124,9 @@ func (o *operations) newOperation(comm, tag uint32) *pendingOp {
 	o.pending = slices.Grow(o.pending, 1)
 	op := &o.pending[:n+1][n]
 	op.Comm, op.Tag = comm, tag
+	if o.at.mpi.depth == 0 {
+		o.at.diag(trace.DiagNoCall, "")
+	}
 	op.T, op.Own, op.Post, op.CallN, op.Flags, op.Region, op.locked = t, t, t, o.at.mpi.n, 0, o.at.mpi.region, nil
 	return op
 }

@@ -109,7 +109,7 @@ processes 1
 			got[c.Code.String()] = c.Count
 		}
 	}
-	want := map[string]uint64{"unknown-request": 3, "open-request": 3, "no-bytes": 1, "cancelled-send": 1, "cancelled-receive": 1}
+	want := map[string]uint64{"unknown-request": 3, "open-request": 3, "no-bytes": 1, "cancelled-send": 1, "cancelled-receive": 1, "no-call": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -63,6 +63,7 @@ const (
 	DiagCanceledSend    Code = 63 // a send that was cancelled
 	DiagCanceledRecv    Code = 64 // a receive that was cancelled
 	DiagOff             Code = 65 // the measurement was off; worst: ticks outside of MPI, of all of a location; detail: OffToEnd or nothing
+	DiagNoCall          Code = 66 // a message or member of a collective that is recorded outside of calls of MPI
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -80,7 +81,7 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv || c == DiagOff
+	return unread || c == DiagNoCollRecord || c == DiagNoRecord || c == DiagSampled || c == DiagSampleGap || c == DiagNoBytes || c == DiagCanceledSend || c == DiagCanceledRecv || c == DiagOff || c == DiagNoCall
 }
 
 // OffToEnd is the detail of DiagOff where the measurement of a location was never on again.
@@ -138,6 +139,7 @@ var codes = map[Code]codeInfo{
 	DiagNoBytes:         {"no-bytes", Note, "reads and writes that failed or do not tell their bytes: they count none"},
 	DiagCanceledSend:    {"cancelled-send", Note, "sends that were cancelled: they and their bytes count as sent, their waits are not known"},
 	DiagCanceledRecv:    {"cancelled-receive", Note, "receives that were cancelled: their waits are not known"},
+	DiagNoCall:          {"no-call", Note, "messages and members of collectives outside of calls of MPI: their waits are not known"},
 	DiagOff:             {"measurement-off", Note, "times in which the measurement was off: what the program did is not known, and counts as measurement overhead"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},

@@ -1999,3 +1999,23 @@ func TestBarrierWhileOff(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesOutsideOfCalls: process 1 receives in a function that is not one of MPI, next to others that are: its wait is not known, which is said.
+func TestMessagesOutsideOfCalls(t *testing.T) {
+	t.Parallel()
+	text := program(2, message(0, 1, 500, 100))
+	const want = "waits for 1 record of messages and collectives outside of calls of MPI"
+	for _, own := range []bool{false, true} {
+		run := foundTrace(t, text, func(o *analyze.Options) {
+			d := o.Source.Definitions()
+			for i := range d.Regions {
+				if own && d.Text(d.Regions[i].Name) == "MPI_Recv" {
+					d.Regions[i].Paradigm = trace.ParadigmUser
+				}
+			}
+		})
+		if out := must(t, "report", run, "untold"); strings.Contains(out, want) != own {
+			t.Errorf("%t:\n%s", own, out)
+		}
+	}
+}

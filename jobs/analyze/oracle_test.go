@@ -218,6 +218,6 @@ func oracleFound(r *oracle.Result, got found) found {
 var sourceFinds = map[trace.Code]bool{
 	trace.DiagEventCount: true, trace.DiagMissingEvents: true, trace.DiagMissingLocalDef: true, trace.DiagUnknownRecord: true,
 	trace.DiagSurplus: true, trace.DiagSingleOffset: true, trace.DiagBadDefinition: true,
-	trace.DiagNoFrame:     true,
+	trace.DiagNoFrame: true, trace.DiagNoCall: true,
 	trace.DiagReplayStuck: true, trace.DiagWaitCircle: true, trace.DiagReversedWait: true, // where clocks differ
 }

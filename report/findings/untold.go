@@ -253,6 +253,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		x := &codes[i]
 		add(x.Code == trace.DiagOff, "measurement off", fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
 	}
+	if n := count(trace.DiagNoCall); n > 0 {
+		add(true, "calls of messages", "waits for "+numbers.Plural(int(n), "record")+" of messages and collectives outside of calls of MPI: functions that are not marked as those of MPI may have them")
+	}
 	after := ""
 	switch {
 	case count(trace.DiagCorrupt) > 0:
