@@ -199,11 +199,11 @@ func (l *location) noticeWaits() []WaitSpan {
 }
 
 // firstAfter reports whether a process is the only one that a notice lets go on, or of several that share a lock the first to release
-// it: the analysis replays no others (see docs/metrics.md).
+// it, at one instant the one with the lowest number: the analysis replays no others (see docs/metrics.md).
 func (n *notice) firstAfter(a *analysis) bool {
 	for _, l := range a.locs {
 		for _, x := range l.notices {
-			if x.mate == n.mate && x.end != nil && n.end != nil && x.end.enter() < n.end.enter() {
+			if x.mate == n.mate && x.end != nil && n.end != nil && cmp.Or(cmp.Compare(x.end.enter(), n.end.enter()), cmp.Compare(x.at.p, n.at.p)) < 0 {
 				return false
 			}
 		}

@@ -228,7 +228,7 @@ func TestRandomPrograms(t *testing.T) {
 		seeds = 40
 	}
 	defer func() {
-		if removed < seeds/3 {
+		if removed < seeds/4 {
 			t.Errorf("%d operations removed", removed)
 		}
 	}()
