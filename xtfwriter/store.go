@@ -80,8 +80,8 @@ type Store struct {
 	memory   int64                // of data
 	tables   int64                // of segments and pieces
 	peak     int64
-	live     int64                // bytes of all segments
-	dead     int                  // entries of order without memory
+	live     int64 // bytes of all segments
+	dead     int   // entries of order without memory
 	spare    spare
 	done     map[Unit]unitState
 	list     List // of this run
