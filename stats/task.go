@@ -74,12 +74,12 @@ func (l *Loader) switchTask(id taskID) {
 
 // completeTask goes on with the implicit task, once the task that runs has completed: a switch to another one may follow, or none.
 func (l *Loader) completeTask(id taskID) {
-	n := len(l.teams)
-	if n == 0 || l.teams[n-1].current != id || len(l.at.stack) > l.teams[n-1].base {
+	n := len(l.teams) - 1
+	if n < 0 || l.teams[n].current != id || len(l.at.stack) > l.teams[n].base {
 		return
 	}
-	if l.teams[n-1].current = (taskID{team: id.team}); len(l.teams[n-1].suspended) == 0 {
-		l.teams = l.teams[:n-1]
+	if l.teams[n].current = (taskID{team: id.team}); len(l.teams[n].suspended) == 0 {
+		l.teams = l.teams[:n]
 	}
 }
 

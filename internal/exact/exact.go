@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// MulDiv is a * b / c, rounded down; the largest number and false where that does not fit.
+// MulDiv is a * b / c, rounded down; the largest number and false where that does not fit, as for c 0.
 func MulDiv(a, b, c uint64) (uint64, bool) {
 	hi, lo := bits.Mul64(a, b)
-	if hi == 0 {
-		return lo / c, true
-	}
 	if hi >= c {
 		return math.MaxUint64, false
+	}
+	if hi == 0 {
+		return lo / c, true
 	}
 	q, _ := bits.Div64(hi, lo, c)
 	return q, true

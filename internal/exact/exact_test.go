@@ -193,3 +193,22 @@ func TestNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestMulDiv: the quotient of a product of 128 bits, and that of 0, which is too large.
+func TestMulDiv(t *testing.T) {
+	for _, x := range []struct {
+		a, b, c, want uint64
+		fits          bool
+	}{
+		{6, 7, 4, 10, true},
+		{math.MaxUint64, 10, 10, math.MaxUint64, true},
+		{1 << 63, 6, 4, 3 << 62, true},
+		{1 << 63, 2, 1, math.MaxUint64, false},
+		{1, 1, 0, math.MaxUint64, false},
+		{1 << 63, 2, 0, math.MaxUint64, false},
+	} {
+		if q, ok := MulDiv(x.a, x.b, x.c); q != x.want || ok != x.fits {
+			t.Errorf("%d x %d / %d is %d, %v; want %d, %v", x.a, x.b, x.c, q, ok, x.want, x.fits)
+		}
+	}
+}

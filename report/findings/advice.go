@@ -37,7 +37,7 @@ type FindingFacts struct {
 	bound       bool          // to processors that others may not use
 }
 
-// known is what is known of a cause besides.
+// known is what else is known of a cause.
 type known uint8
 
 const (

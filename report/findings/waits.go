@@ -364,8 +364,11 @@ func (f *finder) busy(x *Finding) {
 	if x.Cause == nil || f.teams.of(x.Cause.Process).locks > 0 || x.facts.starved || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
 		return
 	}
-	waits, err := waitInFinalize(f, x.Cause.Process)
-	if left := f.times[x.Cause.Process].left; err == nil && left < x.Ticks && waits < x.Ticks-left {
+	left := f.times[x.Cause.Process].left
+	if left >= x.Ticks {
+		return
+	}
+	if waits, err := waitInFinalize(f, x.Cause.Process); err == nil && waits < x.Ticks-left {
 		left += waits
 		x.facts.Busy = left < x.Ticks/4
 		x.Evidence += fmt.Sprintf("; as long as rank %d computes that much, the run could be shorter by no more than %s %s", x.Cause.Process, f.u.Ticks(left), f.u.Name())
