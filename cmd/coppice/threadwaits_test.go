@@ -293,24 +293,30 @@ resolution 1000
 		{handed + "2 15 THREAD_BEGIN 4 2\n2 15 ENTER other\n2 18 LEAVE other\n2 18 THREAD_END 4 2\n", map[string]uint64{"main": 10 + 88 + 50, "pthread_create": 2, "produce": 390 + 300, "consume": 110 + 39, "pthread_join": 1, "pthread_cond_wait": 10}},
 		{handed + "2 15 THREAD_BEGIN 4 2\n2 15 ENTER other\n2 970 LEAVE other\n2 970 THREAD_END 4 2\n", map[string]uint64{"main": 10 + 50, "pthread_create": 2, "consume": 8 + 110 + 39, "pthread_join": 1, "pthread_cond_wait": 470 + 310}},
 	} {
-		doc := jsonOf[struct {
-			Waits struct {
-				Critical struct {
-					Regions []struct {
-						Name  string
-						Ticks uint64
-					}
-				} `json:"critical_path"`
-			}
-		}](t, "report", foundTrace(t, x.text), "waits")
-		got := map[string]uint64{}
-		for _, r := range doc.Waits.Critical.Regions {
-			got[r.Name] += r.Ticks
-		}
-		if diff := cmp.Diff(x.want, got); diff != "" {
+		if diff := cmp.Diff(x.want, onPath(t, foundTrace(t, x.text))); diff != "" {
 			t.Error(diff)
 		}
 	}
+}
+
+// onPath returns the ticks of the critical path in each region.
+func onPath(t *testing.T, run string) map[string]uint64 {
+	t.Helper()
+	doc := jsonOf[struct {
+		Waits struct {
+			Critical struct {
+				Regions []struct {
+					Name  string
+					Ticks uint64
+				}
+			} `json:"critical_path"`
+		}
+	}](t, "report", run, "waits")
+	ticks := map[string]uint64{}
+	for _, r := range doc.Waits.Critical.Regions {
+		ticks[r.Name] += r.Ticks
+	}
+	return ticks
 }
 
 // TestPathThroughWaitsThatTouch: thread 0 joins thread 1, which ends at 400, and at the instant of its return thread 2, which ends at 650, or waits for it in a
@@ -375,21 +381,7 @@ resolution 1000
 2 680 THREAD_END 4 2
 `, map[string]uint64{"main": 10 + 30, "pthread_create": 10, "second": 630, "pthread_join": 10, "pthread_mutex_lock": 10}},
 	} {
-		doc := jsonOf[struct {
-			Waits struct {
-				Critical struct {
-					Regions []struct {
-						Name  string
-						Ticks uint64
-					}
-				} `json:"critical_path"`
-			}
-		}](t, "report", foundTrace(t, x.text), "waits")
-		got := map[string]uint64{}
-		for _, r := range doc.Waits.Critical.Regions {
-			got[r.Name] += r.Ticks
-		}
-		if diff := cmp.Diff(x.want, got); diff != "" {
+		if diff := cmp.Diff(x.want, onPath(t, foundTrace(t, x.text))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
