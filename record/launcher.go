@@ -143,7 +143,13 @@ func withEnvironment(l launcher, command []string, vars variables) (args, env []
 	if l == srun {
 		return exporting(command, strings.Join(extra, ",")), env
 	}
-	return slices.Concat(command[:1], extra, command[1:]), env
+	args = slices.Concat(command[:1], extra)
+	for _, word := range command[1:] {
+		if args = append(args, word); word == ":" && l == openMPILauncher { // another program: -x is for one alone
+			args = append(args, extra...)
+		}
+	}
+	return args, env
 }
 
 // exporting gives srun the variables. Its option may be there already: what that says stays.

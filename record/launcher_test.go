@@ -25,6 +25,8 @@ func TestEnvironment(t *testing.T) {
 		env     int
 	}{
 		{"Open MPI", openMPILauncher, "mpirun -n 2 ./p", "mpirun -x A=1 -x B=2 -n 2 ./p", 0},
+		{"Open MPI, two programs", openMPILauncher, "mpirun -n 2 ./p : -n 3 ./q 5", "mpirun -x A=1 -x B=2 -n 2 ./p : -x A=1 -x B=2 -n 3 ./q 5", 0},
+		{"hydra, two programs", hydra, "mpiexec -n 2 ./p : -n 3 ./q", "mpiexec -genv A 1 -genv B 2 -n 2 ./p : -n 3 ./q", 0},
 		{"hydra", hydra, "mpiexec -n 2 ./p", "mpiexec -genv A 1 -genv B 2 -n 2 ./p", 0},
 		{"none", noLauncher, "./p 7", "./p 7", 2},
 		{"srun", srun, "srun -n 2 ./p", "srun --export=ALL,A=1,B=2 -n 2 ./p", 0},

@@ -33,3 +33,22 @@ func TestSpawn(t *testing.T) {
 		t.Skip("no launcher that can start more processes")
 	}
 }
+
+// TestTwoPrograms records a run of two programs: all processes are recorded, and each with the name of its own.
+func TestTwoPrograms(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "hooks.c")
+		other := filepath.Join(t.TempDir(), "other")
+		if b, err := exec.Command("cp", program, other).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		raw := l.record(t, 2, "", nil, program, ":", "-n", "2", other)
+		all := calls(t, raw)
+		for rank, want := range [...]string{"hooks", "hooks", "other", "other"} {
+			if len(all) != 4 || all[rank][want] != 1 || all[rank]["MPI_Finalize"] != 1 {
+				t.Errorf("%s: process %d of %d does not run %s: %v", l.cc, rank, len(all), want, all[rank])
+			}
+		}
+	}
+}

@@ -144,6 +144,8 @@ func (o *predictFlags) check(run string) error {
 		return usage("--run needs the command: coppice predict %s --platform P.toml --run -- mpirun -n 8 ./program", run)
 	case !o.execute && len(o.command) > 0:
 		return usage("the command after -- is for --run")
+	case o.execute && slices.Contains(o.command, ":"):
+		return usage("--run replays one program, and the command starts several: record each with coppice record --log-ranks, replay it, and give --vectors")
 	case o.execute && len(j.Vectors) > 0:
 		return usage("--run makes the vectors that --vectors names: give one of them")
 	case o.execute && mpi.Launched():

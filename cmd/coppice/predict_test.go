@@ -170,6 +170,7 @@ func TestPredictExitCodes(t *testing.T) {
 		{"output exists", []string{run, "--platform", p, "-o", p}, jobs.ExitUsage, "exists already"},
 		{"command without --run", []string{run, "--platform", p, "--", "mpirun", "x"}, jobs.ExitUsage, "for --run"},
 		{"--run without command", []string{run, "--platform", p, "--run"}, jobs.ExitUsage, "needs the command"},
+		{"--run of two programs", []string{run, "--platform", p, "--run", "--", "mpirun", "true", ":", "true"}, jobs.ExitUsage, "starts several"},
 		{"--run without program", []string{run, "--platform", p, "--run", "--run-dir", filepath.Join(dir, "r"), "--", "true"}, jobs.ExitUsage, "linked dynamically"},
 		{"not a run", []string{p, "--platform", p}, jobs.ExitInput, "p.toml"},
 		{"bad key", []string{run, "--platform", file("b.toml", platformOf4+"speed = 3\n")}, jobs.ExitInput, "b.toml:19: links.net.speed"},

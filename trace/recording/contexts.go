@@ -63,9 +63,6 @@ func (b *definer) callingContexts(s *Source) {
 		if p.period == 0 {
 			continue
 		}
-		if period == 0 {
-			t.below(contextRef{ref: trace.Undefined}, regionProgram, trace.Undefined)
-		}
 		period, sampler = max(period, p.period), min(sampler, p.sampler)
 		t.process(p)
 	}
@@ -84,7 +81,8 @@ type contextTree struct {
 
 // process defines the contexts of one process, parents first.
 func (t *contextTree) process(p *process) {
-	p.contextRefs = map[uint64]contextRef{0: {}}
+	root := t.below(contextRef{ref: trace.Undefined}, p.nameRef(0), trace.Undefined)
+	p.contextRefs = map[uint64]contextRef{0: {ref: root.ref}}
 	byNumber := make(map[uint64]*context, len(p.contexts))
 	for i := range p.contexts {
 		byNumber[p.contexts[i].number] = &p.contexts[i]

@@ -10,12 +10,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// References of the first regions.
-const (
-	regionProgram uint32 = iota
-	regionLife           // lifeFunctions
-	regionNext    = regionLife + uint32(len(lifeFunctions))
-)
+// regionLife is the region of the first of lifeFunctions: region 0 is the program of the first process.
+const regionLife uint32 = 1
 
 // definer makes definitions as Score-P writes them.
 type definer struct {
@@ -168,13 +164,18 @@ func (b *definer) newRegion(name string, r trace.Region) uint32 {
 	return r.Ref
 }
 
-// allRegions defines the program, the MPI functions and the program's own regions, and tells every process its references.
-func (b *definer) allRegions(s *Source) {
+// programOf returns the region of a process's program: processes may run several.
+func (b *definer) programOf(p *process) uint32 {
 	program := "program"
-	if fields := strings.Fields(s.processes[0].command); len(fields) > 0 {
+	if fields := strings.Fields(p.command); len(fields) > 0 {
 		program = filepath.Base(fields[0])
 	}
-	b.region(program, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmUser})
+	return b.region(program, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmUser})
+}
+
+// allRegions defines the programs, the MPI functions and the program's own regions, and tells every process its references.
+func (b *definer) allRegions(s *Source) {
+	b.programOf(s.processes[0])
 	mpi := func(name string) uint32 {
 		return b.region(name, trace.Region{Role: roleOf(name), Paradigm: trace.ParadigmMPI})
 	}
@@ -197,6 +198,7 @@ func (b *definer) allRegions(s *Source) {
 	}
 	b.calls(s)
 	for _, p := range s.processes {
+		p.nameRefs = []uint32{b.programOf(p)}
 		for _, name := range p.names {
 			p.textRefs = append(p.textRefs, b.str(name))
 			p.nameRefs = append(p.nameRefs, b.own(name, s.names[p.placed(name)]))

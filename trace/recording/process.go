@@ -95,7 +95,7 @@ type process struct {
 	functionRefs  []uint32 // regions; from 0
 	callRefs      []uint32 // regions; from 0
 	commRefs      []uint32
-	nameRefs      []uint32 // regions
+	nameRefs      []uint32 // regions, the program's first
 	textRefs      []uint32 // strings
 	siteRefs      []uint32 // regions; from 0
 	metric        uint32   // class of the counters
@@ -410,9 +410,4 @@ func (p *process) opened(n uint64) ioFile {
 }
 
 // nameRef returns the region of a name; 0 is the program.
-func (p *process) nameRef(n uint64) uint32 {
-	if n == 0 {
-		return regionProgram
-	}
-	return ref(p.nameRefs, n)
-}
+func (p *process) nameRef(n uint64) uint32 { return ref(p.nameRefs, n+1) }

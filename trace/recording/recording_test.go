@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -199,6 +200,30 @@ func TestRecording(t *testing.T) {
 }
 
 // TestDamage has files that are not as they were written: what is left is read, and what is not is said.
+// TestPrograms reads a run of two programs: the code of each process is that of its own.
+func TestPrograms(t *testing.T) {
+	other := bytes.Replace(definitions(1, endFinalize), []byte("./heat"), []byte("./cold"), 1)
+	s, err := OpenPath(write(t, map[string][]byte{
+		"0.def": definitions(0, endFinalize), "1.def": other, Marker: nil,
+		"0.evt": window(0, 1500, false, sender...), "1.evt": window(0, 1500, true, receiver...),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range [...]string{"heat", "cold"} {
+		got, _ := list(t, s, trace.P(p))
+		var first uint32
+		if _, err := fmt.Sscanf(got, "1500 Enter %d", &first); err != nil && p == 0 {
+			t.Fatal(err)
+		} else if err != nil {
+			_, _ = fmt.Sscanf(strings.SplitN(got, " Enter ", 2)[1], "%d", &first)
+		}
+		if name := s.defs.Text(s.defs.Regions[first].Name); name != want {
+			t.Errorf("process %d runs %s, want %s", p, name, want)
+		}
+	}
+}
+
 func TestDamage(t *testing.T) {
 	whole := window(0, 1500, false, sender...)
 	flipped := append([]byte(nil), whole...)
