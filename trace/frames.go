@@ -15,8 +15,8 @@ import (
 // calling context. So does Score-P where it turns calling contexts into enters and leaves. But a thread that sleeps has no samples of a
 // timer of processor time, and sleeps elsewhere than where it computed before: frames are left ten periods after the newest sample where
 // the record that shows them no more comes later. Of n samples a path has k; that
-// it stands for the time after a sample and not for that before it changes no expected value, and is exact at recorded
-// enters. Frames that two paths have in common stay open, as far as the unwind distance says. A distance by which all frames
+// it stands for the time after a sample and not for that before it changes no expected value, but where recorded calls without a
+// context end it: see pieces. Frames that two paths have in common stay open, as far as the unwind distance says. A distance by which all frames
 // above the innermost recorded call are new is no more than its bound, which tracers write that do not follow frames: then
 // the regions decide, and calls that follow each other are taken for one.
 //
@@ -36,6 +36,7 @@ type Frames struct {
 	seen  Time // of the newest record of a calling context
 	held  Time // how long its frames hold that the next one does not show, 0 for until then
 	timer uint64
+	piece pieces
 	next  uint64 // number of the next event
 	args  []uint64
 	out   Batch
@@ -90,32 +91,51 @@ func (f *Frames) Finish() error {
 func (f *Frames) before(b *Batch, e *Event) {
 	switch e.Kind {
 	case Enter:
+		f.endPiece(e)
 		f.leaveTo(f.base)
 		f.enter(e.Ref)
+		f.piece.begin(e)
 	case Leave:
+		f.endPiece(e)
 		f.leave(e.Ref)
+		f.piece.begin(e)
 	case CallingContextEnter:
+		f.piece.open = false
 		w := b.Words(e)
 		parent := uint32(Undefined)
 		if c := f.defs.Context(uint32(w[0])); c != nil {
 			parent = c.Parent
 		}
-		f.unwind(parent, max(w[1], 1)-1)
+		f.unwind(parent, max(w[1], 1)-1, f.last)
 		region, _ := f.defs.ContextRegion(uint32(w[0]))
 		f.enter(region)
 		f.seen = f.last
 	case CallingContextLeave:
+		f.piece.open = false
 		region, _ := f.defs.ContextRegion(uint32(b.Words(e)[0]))
 		f.leave(region)
 		f.seen = f.last
 	case CallingContextSample:
 		w := b.Words(e)
-		f.unwind(uint32(w[0]), w[1])
+		f.unwind(uint32(w[0]), w[1], f.piece.sample(uint32(w[0]), w[1], f.last, f.prior))
 		f.seen = f.last
 		f.hold(w[2])
 	case OmpTaskSwitch, ThreadTaskSwitch:
+		f.piece.open = false
 		f.leaveTo(f.base)
 		f.off = true
+	}
+}
+
+// endPiece ends a piece of own code before an event, and adds the frames of one that has no sample.
+func (f *Frames) endPiece(e *Event) {
+	until := f.last
+	if f.held > 0 && until-f.seen > f.held {
+		until = f.seen + f.held
+	}
+	if s := f.piece.end(e, until); s != nil {
+		f.unwind(s.context, s.distance, f.prior)
+		f.seen = f.last
 	}
 }
 
@@ -146,8 +166,8 @@ func (f *Frames) leave(region uint32) {
 	}
 }
 
-// unwind makes the frames above the innermost recorded call those of a calling context.
-func (f *Frames) unwind(context uint32, distance uint64) {
+// unwind makes the frames above the innermost recorded call those of a calling context, and enters the new ones at an instant.
+func (f *Frames) unwind(context uint32, distance uint64, since Time) {
 	tail, ok := f.above(context)
 	if !ok || f.off {
 		f.leaveTo(f.base)
@@ -166,7 +186,7 @@ func (f *Frames) unwind(context uint32, distance uint64) {
 	f.leaveTo(f.base + kept)
 	for _, region := range tail[kept:] {
 		f.stack = append(f.stack, frameCall{region, false})
-		f.put(Event{Time: f.last, Kind: Enter, Ref: region, Flags: Estimated})
+		f.put(Event{Time: since, Kind: Enter, Ref: region, Flags: Estimated})
 	}
 }
 
@@ -209,11 +229,14 @@ func (f *Frames) hold(generator uint64) {
 	if generator == f.timer {
 		return
 	}
-	f.timer, f.held = generator, 0
+	f.timer, f.held, f.piece.period = generator, 0, 0
 	for i := range f.defs.InterruptGenerators {
 		g := &f.defs.InterruptGenerators[i]
 		if ticks, ok := f.defs.PeriodTicks(g); ok && uint64(g.Ref) == generator && ticks < math.MaxUint64/mostPeriods {
 			f.held = Time(ticks * mostPeriods)
+			if ticks < mostPeriod {
+				f.piece.period = int64(ticks)
+			}
 		}
 	}
 }
