@@ -74,6 +74,14 @@ func TestClean(t *testing.T) {
 	if got := numbers.Clean("abcdef", 4); got != "abc…" {
 		t.Errorf("%q", got)
 	}
+	for name, want := range map[string]string{
+		"solver::Halo<double, 16>::exchange": "solver::Halo<…>::exchange", "solver::detail::Halo<double, 16>::exchange (a.cpp:14)": "…l::Halo<…>::exchange (a.cpp:14)",
+		"Halo<double, 16, std::allocator<double>>": "Halo<…>", "a text that is too long for a::name here": "a text that is too long for a::…",
+	} {
+		if got := numbers.Clean(name, 32); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
 }
 
 func TestTable(t *testing.T) {

@@ -148,3 +148,35 @@ func (d *Definitions) RegionLabel(ref uint32) string {
 	}
 	return name
 }
+
+// BareName returns a name of C++ without the arguments of its templates: a<…>::f.
+func BareName(name string) string {
+	var b strings.Builder
+	depth := 0
+	for i := 0; i < len(name); i++ {
+		if depth == 0 && strings.HasPrefix(name[i:], "operator") {
+			n := len("operator")
+			n += len(name[i+n:]) - len(strings.TrimLeft(name[i+n:], "<=>-"))
+			b.WriteString(name[i : i+n])
+			i += n - 1
+			continue
+		}
+		switch c := name[i]; {
+		case c == '<':
+			if depth++; depth == 1 {
+				b.WriteString("<…")
+			}
+		case c == '>' && name[max(i, 1)-1] != '-':
+			if depth--; depth < 0 {
+				return name
+			}
+		}
+		if depth == 0 {
+			b.WriteByte(name[i])
+		}
+	}
+	if depth > 0 { // no name of C++
+		return name
+	}
+	return b.String()
+}

@@ -23,3 +23,15 @@ func TestCallPlace(t *testing.T) {
 		}
 	}
 }
+
+func TestBareName(t *testing.T) {
+	for name, want := range map[string]string{
+		"solve": "solve", "a::Halo<double, 16>::exchange": "a::Halo<…>::exchange", "f<g<int>, h<>>": "f<…>", "a<b>::c<d>": "a<…>::c<…>",
+		"operator<": "operator<", "v<int>::operator<< <char>": "v<…>::operator<< <…>", "s::operator->": "s::operator->", "a > b": "a > b", "x<y": "x<y", "": "",
+		"f<decltype(g()->h)>::i": "f<…>::i", "(anonymous namespace)::f": "(anonymous namespace)::f",
+	} {
+		if got := BareName(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

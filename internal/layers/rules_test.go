@@ -45,7 +45,7 @@ var Table = []Package{
 	{Path: "ccg", Layer: 1, NoMPI: true},
 	{Path: "ccg/graph", Layer: 1, NoMPI: true},
 	{Path: "partition", Layer: 1, NoMPI: true},
-	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact"}, NoMPI: true},
+	{Path: "report/numbers", Layer: 1, Only: []string{"internal/exact", "trace"}, NoMPI: true},
 	{Path: "internal/totals", Layer: 1},
 	// Runs of programs with known faults: for the demo, for measurements, for tests.
 	{Path: "internal/synthetic", Layer: 1, Only: []string{"trace", "internal/synthetic/specs"}, Importers: []string{"cmd/coppice", "bench", "internal/tracetest", "internal/oracle", "internal/jobtest"}},

@@ -216,12 +216,12 @@ func readable(name string) string {
 	return demangle.Filter(name, demangle.NoParams, demangle.NoEnclosingParams)
 }
 
-// symbol returns the symbol of the function that an address lies in.
+// symbol returns the symbol of the function that an address lies in. One without size ends where the next begins.
 func (f *File) symbol(address uint64) (symbol, bool) {
-	i := sort.Search(len(f.symbols), func(i int) bool { return f.symbols[i].begin > address })
-	for i--; i >= 0; i-- {
+	next := sort.Search(len(f.symbols), func(i int) bool { return f.symbols[i].begin > address })
+	for i := next - 1; i >= 0; i-- {
 		s := f.symbols[i]
-		if address < s.end || s.end == 0 {
+		if address < s.end || s.end == 0 && s.begin == f.symbols[next-1].begin {
 			return s, true
 		}
 		if address-s.begin > 1<<24 { // far: no function is as long

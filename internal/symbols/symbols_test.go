@@ -129,3 +129,17 @@ func TestReadable(t *testing.T) {
 		}
 	}
 }
+
+// TestSymbol: a symbol without size ends where the next one begins, and what follows that has no name.
+func TestSymbol(t *testing.T) {
+	f := &File{symbols: []symbol{{"entry", 10, 0}, {"solve", 20, 30}}}
+	for address, want := range map[uint64]string{5: "", 12: "entry+0x2", 25: "solve+0x5", 35: ""} {
+		got := ""
+		if frames := f.Frames(address); len(frames) > 0 {
+			got = frames[0].Function
+		}
+		if got != want {
+			t.Errorf("%d: %q, want %q", address, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // MulDiv is a * b / c, rounded down, or the largest number where that does not fit.
@@ -378,8 +379,8 @@ func Bytes(n uint64) string {
 	return strconv.FormatFloat(v/1000, 'f', 1, 64) + " PB"
 }
 
-// Clean makes a name from a file safe to print: no control characters, and not
-// longer than limit.
+// Clean makes a name from a file safe to print: no control characters, and not longer than limit. Of a name of C++ that is, the
+// arguments of templates go first, and then what is around the function.
 func Clean(name string, limit int) string {
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -387,10 +388,16 @@ func Clean(name string, limit int) string {
 		}
 		return c
 	}, name)
-	if utf8.RuneCountInString(name) > limit {
-		return string([]rune(name)[:limit-1]) + "…"
+	if utf8.RuneCountInString(name) <= limit {
+		return name
 	}
-	return name
+	runes := []rune(trace.BareName(name))
+	if qualifier, _, _ := strings.Cut(string(runes), " "); len(runes) > limit && strings.Contains(qualifier, "::") {
+		return "…" + string(runes[len(runes)-limit+1:])
+	} else if len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return string(runes)
 }
 
 // SpanOf prints a sum of ticks as span does.

@@ -192,11 +192,17 @@ func ofRecorder(module string) bool {
 	return strings.HasPrefix(filepath.Base(module), "coppice-record-")
 }
 
+// shorten makes a name fit. What is between frames, " > ", is in none.
 func shorten(name string) string {
-	if len(name) > mostName {
-		return strings.ToValidUTF8(name[:mostName], "") + "..."
+	if name = strings.ReplaceAll(name, " >", ">"); len(name) <= mostName {
+		return name
 	}
-	return name
+	if name = trace.BareName(name); len(name) <= mostName {
+		return name
+	} else if strings.Contains(name, "::") {
+		return "..." + strings.ToValidUTF8(name[len(name)-mostName:], "")
+	}
+	return strings.ToValidUTF8(name[:mostName], "") + "..."
 }
 
 // isMain reports whether a function is the first of a program, with or without the distance from its begin.

@@ -1,6 +1,9 @@
 package recording
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestOpenNaming opens a recording that gets names: it is the one that is opened afterwards.
 func TestOpenNaming(t *testing.T) {
@@ -48,5 +51,18 @@ func TestHostileSites(t *testing.T) {
 	}
 	if len(parseNames([]byte("{\"module\":\n[]\n{\"frames\":3}\n\xff"))) > 1 {
 		t.Error("damaged names were taken")
+	}
+}
+
+// TestShorten: what is between frames is in no name, and one that is too long keeps its function.
+func TestShorten(t *testing.T) {
+	long := strings.Repeat("int, ", 20)
+	for name, want := range map[string]string{
+		"run<main(int, char**)::<lambda(int)> >": "run<main(int, char**)::<lambda(int)>>", "a<b<c> >::d": "a<b<c>>::d", "solve": "solve",
+		"grid::Halo<" + long + "int>::exchange": "grid::Halo<…>::exchange", strings.Repeat("deep::", 20) + "f": "..." + strings.Repeat("deep::", 20)[41:] + "f",
+	} {
+		if got := shorten(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
