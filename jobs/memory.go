@@ -126,18 +126,25 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 		here = 1
 	}
 	limitHeap(mem, here, n.Size.Bytes)
-	HugePages(c, usual-usualBytes)
+	HugePages(c, usual-usualBytes, n.Size.Bytes)
 	return s, Agree(c, err)
 }
 
+// perInput is what the heap takes at most of small inputs for a byte of them, heapOfRank for a rank that has none.
+const (
+	perInput   = 12
+	heapOfRank = 16 << 20
+)
+
 // HugePages asks the system to give the heap of each rank huge pages for its next usualBytes and so many more, or less, as
-// far as it can.
-func HugePages(c mpi.Comm, more int64) {
-	switch {
+// far as it can, but for no more than so many bytes of input of all ranks need.
+func HugePages(c mpi.Comm, more int64, input uint64) {
+	most := perInput * int64(min(input, 1<<40))
+	switch size := int64(c.Size()); {
 	case mpi.Launched():
-		askHugePages(usualBytes + more)
+		askHugePages(min(usualBytes+more, heapOfRank+most/size))
 	case c.Rank() == 0: // of all in this process, few of which take all of usualBytes
-		askHugePages(usualBytes + more*int64(c.Size()))
+		askHugePages(min(usualBytes+more*size, heapOfRank*size+most))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,7 @@ func (x *search) work() error {
 // open reads what all ranks have.
 func (x *search) open() error {
 	x.meter.Stage("open", 0, 0)
-	jobs.HugePages(x.c, 0)
+	jobs.HugePages(x.c, 0, math.MaxUint64) // the size of the file says little
 	err := x.openRun()
 	if err := jobs.Agree(x.c, x.input(err)); err != nil {
 		return err
