@@ -17,11 +17,11 @@ type Direction uint8
 const (
 	Sent       Direction = iota // from the location to the partner
 	Received                    // from the partner; MPI_Irecv counts when it completes
-	Collective                  // an operation of all members of a communicator
+	Collective                  // an operation of all members of a communicator; those on files and windows have no bytes
 )
 
 // Channel is what a location exchanged with one partner on one communicator
-// under one tag, or all its collective operations on a communicator.
+// under one tag, or all its collective operations on a communicator, its files and its windows.
 type Channel struct {
 	Direction Direction
 	Process   uint32 // partner; trace.UnknownProcess: a rank that the definitions do not have; trace.Undefined of collectives
@@ -55,6 +55,7 @@ func (l *Location) Traffic() (*Traffic, error) {
 	t := traffic{l: l, channels: map[channelKey]*Channel{}, regions: map[uint32]uint64{}, columns: make([]trafficColumn, len(l.cols))}
 	t.findOuter()
 	t.findChannels()
+	t.findFiles()
 	if err := t.sums(); err != nil {
 		return nil, err
 	}
@@ -116,15 +117,13 @@ func (t *traffic) findChannels() {
 			continue
 		}
 		key, ok := t.channelOf(pls, h, v.Tuples.At(v.Nodes.Tuple(id)))
-		if !ok {
+		if !ok || h.Kind == trace.RmaCollectiveEnd && t.outer.node[id] == 0 { // on a window outside of MPI calls: nobody's
 			continue
 		}
-		c := t.channels[key]
-		if c == nil {
-			c = &Channel{Direction: key.direction, Process: key.process, Comm: key.comm, Tag: key.tag}
-			t.channels[key] = c
+		c := t.count(key, v.Mult[id])
+		if h.Kind == trace.RmaCollectiveEnd { // it moves no bytes of its own
+			continue
 		}
-		c.Count += v.Mult[id]
 		t.events[id] = c
 		first, n := t.byteSlots(id)
 		for i := range n {
@@ -134,6 +133,55 @@ func (t *traffic) findChannels() {
 				*x = trafficColumn{channel: c, outer: t.outer.node[id], in: i > 0, mixed: t.outer.node[id] == mixedState}
 			case x.channel != c || x.outer != t.outer.node[id] || x.outer == mixedState:
 				x.mixed = true
+			}
+		}
+	}
+}
+
+// count adds so many to a channel.
+func (t *traffic) count(key channelKey, n uint64) *Channel {
+	c := t.channels[key]
+	if c == nil {
+		c = &Channel{Direction: key.direction, Process: key.process, Comm: key.comm, Tag: key.tag}
+		t.channels[key] = c
+	}
+	c.Count += n
+	return c
+}
+
+// findFiles counts the collective operations on files: calls of theirs with a record that names a file which several processes have open
+// together, of the first such one.
+func (t *traffic) findFiles() {
+	v := t.l.view
+	comms := map[uint32]uint32{} // by handle
+	for i := range v.Defs.IoHandles {
+		if h := &v.Defs.IoHandles[i]; v.Defs.CommSize(h.Comm) > 1 {
+			comms[h.Ref] = h.Comm
+		}
+	}
+	if len(comms) == 0 {
+		return
+	}
+	first := make([]uint32, v.Nodes.Len()+1) // by node: communicator of the first such record, and 1 more
+	for id := uint32(1); id <= v.Root; id++ {
+		h := v.ShapeOf(id)
+		if h.Class == graph.ClassEvent {
+			switch h.Kind {
+			case trace.IoCreateHandle, trace.IoDestroyHandle, trace.IoSeek, trace.IoOperationBegin:
+				if comm, ok := comms[uint32(v.Tuples.At(v.Nodes.Tuple(id))[graph.Recipes[h.Kind].HardAt(0)])]; ok {
+					first[id] = comm + 1
+				}
+			}
+			continue
+		}
+		for _, c := range v.Nodes.Children(id) {
+			if first[id] = first[c]; first[id] > 0 {
+				break
+			}
+		}
+		if s := t.outer.node[id]; h.Class == graph.ClassCall && first[id] > 0 && s > 0 && t.outer.states.region[s] == h.Region(v.Defs) {
+			if _, collective := v.Defs.OnFile(v.Defs.Region(h.Region(v.Defs))); collective {
+				t.count(channelKey{direction: Collective, process: trace.Undefined, comm: first[id] - 1, tag: trace.Undefined}, v.Mult[id])
 			}
 		}
 	}
@@ -162,6 +210,12 @@ func (t *traffic) channelOf(pls *graph.Places, h *graph.Shape, w []uint64) (chan
 		k.direction = Collective
 		k.comm = uint32(w[graph.Recipes[h.Kind].HardAt(1)])
 		return k, true
+	case trace.RmaCollectiveEnd:
+		r, known := &graph.Recipes[h.Kind], false
+		k.direction = Collective
+		k.comm, known = t.l.view.Defs.WindowComm(uint32(w[r.HardAt(2)]))
+		_, told := trace.OnWindow(w[r.HardAt(0)])
+		return k, known && told && t.l.view.Defs.CommSize(k.comm) > 1
 	default:
 		return k, false
 	}

@@ -35,7 +35,9 @@ func slowTraffic(defs *trace.Definitions, all *trace.Batch, p trace.P) *Traffic 
 		channels[k].Count++
 		channels[k].Bytes += out
 		channels[k].BytesIn += in
-		regions[outermost()] += out + in
+		if out+in > 0 || k.direction != Collective {
+			regions[outermost()] += out + in
+		}
 	}
 	for i := range all.Events {
 		e := &all.Events[i]
@@ -60,6 +62,11 @@ func slowTraffic(defs *trace.Definitions, all *trace.Batch, p trace.P) *Traffic 
 			add(channelKey{Received, defs.Peer(uint32(w[1]), uint32(w[0]), process), uint32(w[1]), uint32(w[2])}, w[3], 0)
 		case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 			add(channelKey{Collective, trace.Undefined, uint32(w[1]), trace.Undefined}, w[3], w[4])
+		case trace.RmaCollectiveEnd:
+			comm, _ := defs.WindowComm(uint32(w[2]))
+			if _, ok := trace.OnWindow(w[0]); ok && outermost() != trace.Undefined && defs.CommSize(comm) > 1 {
+				add(channelKey{Collective, trace.Undefined, comm, trace.Undefined}, 0, 0)
+			}
 		}
 	}
 	return (&traffic{channels: channels, regions: regions}).result()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/callview"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,30 @@ func TestEventsNone(t *testing.T) {
 		}
 		if code, got := checkOf(t, none); code != jobs.ExitDone || got.Check.Compared.Graphs == 0 {
 			t.Errorf("%s: check: exit code %d: %+v", spec, code, got.Check)
+		}
+	}
+}
+
+// TestSourcesOfRandomPrograms compares what rows and graph say of programs with everything that MPI has.
+func TestSourcesOfRandomPrograms(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
+		text, err := tracetest.RandomScript(seed).Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, "MPI_REQUEST_CANCELLED") {
+			continue // graphs count cancelled sends
+		}
+		run := foundTrace(t, text)
+		for _, name := range []string{"profile", "comm"} {
+			if d := cmp.Diff(section(t, run, name, "--source", "rows"), section(t, run, name, "--source", "graph")); d != "" {
+				t.Fatalf("program %d: %s of rows and graph differ (-rows +graph):\n%s\n%s", seed, name, d, text)
+			}
 		}
 	}
 }
