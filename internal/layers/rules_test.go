@@ -34,6 +34,7 @@ var Table = []Package{
 	{Path: "internal/symbols", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"record"}},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
+	{Path: "internal/heap", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/tomltree", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "slurm"}},
 	{Path: "internal/synthetic/specs", Layer: 0, Only: nothing, NoMPI: true, Importers: nothing},
 

@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/heap"
 )
 
 // Percentiles are the shares of jobs that a simulation gives the longest response of.
@@ -55,9 +57,9 @@ type simulator struct {
 	s        *system
 	src      *source
 	stations []station
-	order    heap[int] // stations by next event
+	order    heap.Heap[int] // stations by next event
 	jobs     []simJob
-	think    heap[event]
+	think    heap.Heap[event]
 	now      float64
 	seq      uint64
 	warm     bool // statistics have begun
@@ -120,7 +122,7 @@ func (j *job) visits() (sum float64) {
 }
 
 func (s *system) newSimulator(seed uint64) *simulator {
-	z := &simulator{s: s, src: newSource(seed, 0), stats: make([]simStats, len(s.jobs)), think: heap[event]{before: event.before}}
+	z := &simulator{s: s, src: newSource(seed, 0), stats: make([]simStats, len(s.jobs)), think: heap.Heap[event]{Before: event.before}}
 	first := make([]int, len(s.centers))
 	most := make([]int, len(s.centers)) // copies that a job is on
 	for i := range s.jobs {
@@ -131,7 +133,7 @@ func (s *system) newSimulator(seed uint64) *simulator {
 	for k, c := range s.centers {
 		first[k] = len(z.stations)
 		for range most[k] {
-			z.stations = append(z.stations, station{kind: c.Kind, servers: c.Servers, next: never, heap: heap[event]{before: event.before}})
+			z.stations = append(z.stations, station{kind: c.Kind, servers: c.Servers, next: never, heap: heap.Heap[event]{Before: event.before}})
 		}
 	}
 	for i := range s.jobs {
@@ -146,13 +148,13 @@ func (s *system) newSimulator(seed uint64) *simulator {
 			z.jobs = append(z.jobs, x)
 		}
 	}
-	z.order.before = func(a, b int) bool {
+	z.order.Before = func(a, b int) bool {
 		x, y := z.stations[a].next, z.stations[b].next
 		return x < y || x == y && a < b
 	}
-	z.order.moved = func(i, place int) { z.stations[i].rank = place }
+	z.order.Moved = func(i, place int) { z.stations[i].rank = place }
 	for i := range z.stations {
-		z.order.push(i)
+		z.order.Push(i)
 	}
 	return z
 }
@@ -170,11 +172,11 @@ func (z *simulator) start() (staggered bool) {
 		who := customer{job: int32(i), task: -1}
 		switch {
 		case j.think > 0:
-			z.think.push(event{j.think * z.src.exponential(), z.seq, who})
+			z.think.Push(event{j.think * z.src.exponential(), z.seq, who})
 		case staggered:
-			z.think.push(event{j.path * z.src.rng.Float64(), z.seq, who})
+			z.think.Push(event{j.path * z.src.rng.Float64(), z.seq, who})
 		default:
-			z.think.push(event{0, z.seq, who})
+			z.think.Push(event{0, z.seq, who})
 		}
 		z.seq++
 	}
@@ -183,17 +185,17 @@ func (z *simulator) start() (staggered bool) {
 
 // step handles one event, and tells whether a job has ended.
 func (z *simulator) step() bool {
-	i := z.order.list[0]
+	i := z.order.List[0]
 	st := &z.stations[i]
-	if len(z.think.list) > 0 && z.think.list[0].at < st.next {
-		e := z.think.remove(0)
+	if len(z.think.List) > 0 && z.think.List[0].at < st.next {
+		e := z.think.Remove(0)
 		z.now = e.at
 		z.begin(e.who.job)
 		return false
 	}
 	z.now = st.next
 	st.sync(z.now, z.warm)
-	e := st.heap.remove(0)
+	e := st.heap.Remove(0)
 	st.count--
 	z.serve(st)
 	z.settle(i)
@@ -224,9 +226,9 @@ func (z *simulator) enter(who customer) {
 	z.seq++
 	switch {
 	case st.kind == PS:
-		st.heap.push(event{st.virtual + service, z.seq, who})
-	case st.kind == Delay || len(st.heap.list) < st.servers:
-		st.heap.push(event{z.now + service, z.seq, who})
+		st.heap.Push(event{st.virtual + service, z.seq, who})
+	case st.kind == Delay || len(st.heap.List) < st.servers:
+		st.heap.Push(event{z.now + service, z.seq, who})
 	default:
 		st.wait = append(st.wait, waiting{service, who})
 	}
@@ -272,7 +274,7 @@ func (z *simulator) moved(who customer) bool {
 		}
 	}
 	if j.think > 0 {
-		z.think.push(event{z.now + float64(j.think*z.src.exponential()), z.seq, customer{job: who.job, task: -1}})
+		z.think.Push(event{z.now + float64(j.think*z.src.exponential()), z.seq, customer{job: who.job, task: -1}})
 		z.seq++
 	} else {
 		z.begin(who.job)
@@ -291,7 +293,7 @@ func (z *simulator) give(job, task int32) {
 		st.sync(z.now, z.warm)
 		st.count--
 		if served >= 0 {
-			st.heap.remove(served)
+			st.heap.Remove(served)
 			z.serve(st)
 		} else {
 			st.wait = slices.Delete(st.wait, st.head+waits, st.head+waits+1)
@@ -303,7 +305,7 @@ func (z *simulator) give(job, task int32) {
 
 // serve begins the service of the next customer that waits at a station with a free server.
 func (z *simulator) serve(st *station) {
-	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap.list) >= st.servers {
+	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap.List) >= st.servers {
 		return
 	}
 	w := st.wait[st.head]
@@ -312,7 +314,7 @@ func (z *simulator) serve(st *station) {
 		st.head = 0
 	}
 	z.seq++
-	st.heap.push(event{z.now + w.service, z.seq, w.who})
+	st.heap.Push(event{z.now + w.service, z.seq, w.who})
 }
 
 func (z *simulator) measure() {
@@ -394,8 +396,8 @@ type waiting struct {
 type station struct {
 	kind    Kind
 	servers int
-	heap    heap[event] // in service
-	wait    []waiting   // FCFS: from head on
+	heap    heap.Heap[event] // in service
+	wait    []waiting        // FCFS: from head on
 	head    int
 	count   int
 	virtual float64
@@ -435,69 +437,19 @@ func (st *station) sync(now float64, measure bool) {
 func (z *simulator) settle(i int) {
 	st := &z.stations[i]
 	st.next = never
-	if len(st.heap.list) > 0 {
-		st.next = st.heap.list[0].at
+	if len(st.heap.List) > 0 {
+		st.next = st.heap.List[0].at
 		if st.kind == PS {
-			st.next = z.now + max(0, st.heap.list[0].at-st.virtual)/st.rate()
+			st.next = z.now + max(0, st.heap.List[0].at-st.virtual)/st.rate()
 		}
 	}
-	z.order.fix(st.rank)
+	z.order.Fix(st.rank)
 }
 
 // find returns the place of a task among those in service, or among those that wait; -1 where it is not.
 func (st *station) find(job, task int32) (served, waits int) {
-	return slices.IndexFunc(st.heap.list, func(e event) bool { return e.who.job == job && e.who.task == task }),
+	return slices.IndexFunc(st.heap.List, func(e event) bool { return e.who.job == job && e.who.task == task }),
 		slices.IndexFunc(st.wait[st.head:], func(w waiting) bool { return w.who.job == job && w.who.task == task })
-}
-
-// heap is a binary heap, whose first entry is at 0. before orders entries; moved, where there is one, learns where an entry is now.
-type heap[T any] struct {
-	list   []T
-	before func(a, b T) bool
-	moved  func(x T, place int)
-}
-
-func (h *heap[T]) set(i int, x T) {
-	h.list[i] = x
-	if h.moved != nil {
-		h.moved(x, i)
-	}
-}
-
-// fix restores the heap after the entry at place i changed.
-func (h *heap[T]) fix(i int) {
-	x := h.list[i]
-	for i > 0 && h.before(x, h.list[(i-1)/2]) {
-		h.set(i, h.list[(i-1)/2])
-		i = (i - 1) / 2
-	}
-	for {
-		c := 2*i + 1
-		if c+1 < len(h.list) && h.before(h.list[c+1], h.list[c]) {
-			c++
-		}
-		if c >= len(h.list) || !h.before(h.list[c], x) {
-			break
-		}
-		h.set(i, h.list[c])
-		i = c
-	}
-	h.set(i, x)
-}
-
-func (h *heap[T]) push(x T) {
-	h.list = append(h.list, x)
-	h.fix(len(h.list) - 1)
-}
-
-// remove takes out the entry at place i.
-func (h *heap[T]) remove(i int) T {
-	x, last := h.list[i], len(h.list)-1
-	h.list[i] = h.list[last]
-	if h.list = h.list[:last]; i < last {
-		h.fix(i)
-	}
-	return x
 }
 
 // source draws random numbers. Its logarithm and exponential are our own, since those of package math round differently

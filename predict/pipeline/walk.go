@@ -3,6 +3,8 @@ package pipeline
 import (
 	"math"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/heap"
 )
 
 // Samples of a walk are chosen so that all together have sampledTasks tasks.
@@ -30,9 +32,9 @@ type walker struct {
 	h     *shape
 	c     *course
 	lanes []lane
-	runs  []run       // by group
-	queue heap[int32] // groups by next end
-	rank  []int       // place of a group in queue
+	runs  []run            // by group
+	queue heap.Heap[int32] // groups by next end
+	rank  []int            // place of a group in queue
 	work  [][]float64
 	ideal *ideals // where all states are visited instead of sampled ones
 	seed  uint64
@@ -47,8 +49,8 @@ type walker struct {
 // lane holds the tasks of one kind that are in progress. All progress at one rate, so that they end in the order of what each
 // had to do when it began, plus what the lane had done by then.
 type lane struct {
-	done       float64
-	heap[mate] // by goal
+	done            float64
+	heap.Heap[mate] // by goal
 }
 
 // mate is a task in a lane.
@@ -81,12 +83,12 @@ func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 	}
 	w.rank, w.where, w.count = make([]int, len(w.runs)), make([]int32, len(w.j.tasks)), make([]int32, len(j.classes))
 	for l := range w.lanes {
-		w.lanes[l].heap = heap[mate]{before: mate.before, moved: func(x mate, place int) { w.where[x.task] = int32(place) }}
+		w.lanes[l].Heap = heap.Heap[mate]{Before: mate.before, Moved: func(x mate, place int) { w.where[x.task] = int32(place) }}
 	}
-	w.queue.before = func(a, b int32) bool {
+	w.queue.Before = func(a, b int32) bool {
 		return w.runs[a].next < w.runs[b].next || w.runs[a].next == w.runs[b].next && a < b
 	}
-	w.queue.moved = func(r int32, place int) { w.rank[r] = place }
+	w.queue.Moved = func(r int32, place int) { w.rank[r] = place }
 	w.draw(samples)
 	return w
 }
@@ -212,14 +214,14 @@ func (g *group) fold(o *occupancy) {
 func (w *walker) sample(i int) {
 	work := w.work[i]
 	w.c.draw = newSource(w.seed, uint64(i)+2)
-	w.queue.list = w.queue.list[:0]
+	w.queue.List = w.queue.List[:0]
 	for r := range w.runs {
 		run := &w.runs[r]
 		run.set, run.now, run.next = 0, 0, never
-		w.queue.push(int32(r))
+		w.queue.Push(int32(r))
 	}
 	for l := range w.lanes {
-		w.lanes[l].done, w.lanes[l].list = 0, w.lanes[l].list[:0]
+		w.lanes[l].done, w.lanes[l].List = 0, w.lanes[l].List[:0]
 	}
 	clear(w.count)
 	w.bits = 0
@@ -227,14 +229,14 @@ func (w *walker) sample(i int) {
 	now := 0.0
 	w.apply(work, now, -1)
 	for w.c.left > 0 {
-		r := w.queue.list[0]
+		r := w.queue.List[0]
 		run := &w.runs[r]
 		if w.track {
 			w.out.sets[w.bits] += run.next - now
 		}
 		now = run.next
 		l := &w.lanes[run.lane0+run.kind]
-		first := l.list[0]
+		first := l.List[0]
 		w.advance(r, now)
 		l.done = first.goal
 		w.remove(first.task)
@@ -296,11 +298,11 @@ func (w *walker) reschedule(r int32) {
 	kinds, rate := g.rates(run.set)
 	for i, k := range kinds {
 		l := &w.lanes[run.lane0+k]
-		if t := run.now + max(0, l.list[0].goal-l.done)/rate[i]; t < run.next {
+		if t := run.now + max(0, l.List[0].goal-l.done)/rate[i]; t < run.next {
 			run.next, run.kind = t, k
 		}
 	}
-	w.queue.fix(w.rank[r])
+	w.queue.Fix(w.rank[r])
 }
 
 // forget drops the active sets of a group, except the one it is in.
@@ -316,11 +318,11 @@ func (w *walker) forget(r int32) {
 
 // add puts a task in progress.
 func (w *walker) add(task, class int32, l *lane, work float64) {
-	if len(l.list) == 0 {
+	if len(l.List) == 0 {
 		l.done = 0 // sums stay small
 	}
 	w.tally(class, 1)
-	l.push(mate{l.done + work, l.done, task})
+	l.Push(mate{l.done + work, l.done, task})
 }
 
 // remove takes a task out: it has ended or is given up.
@@ -329,7 +331,7 @@ func (w *walker) remove(task int32) {
 	r, kind := w.h.group[class], w.h.kind[class]
 	l := &w.lanes[w.runs[r].lane0+kind]
 	w.tally(class, -1)
-	w.out.work[class] += (l.done - l.remove(int(w.where[task])).lag) / w.h.work[class]
+	w.out.work[class] += (l.done - l.Remove(int(w.where[task])).lag) / w.h.work[class]
 	w.runs[r].set = w.h.groups[r].change(w.runs[r].set, kind, -1)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/heap"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -53,9 +54,9 @@ type replayScript struct {
 	steps  stepWriter
 	early  earlyWriter
 	p      trace.P
-	open   []dueOp // executions by End
-	syncs  []dueOp // non-blocking sends by Done: synchronous ones, and with levers all
-	begun  []dueOp // ... of the call in hand
+	open   heap.Heap[dueOp] // executions by End
+	syncs  heap.Heap[dueOp] // non-blocking sends by Done: synchronous ones, and with levers all
+	begun  []dueOp          // ... of the call in hand
 	p2p    queue[messageRow]
 	coll   queue[collectiveRow]
 	ivals  queue[execution]
@@ -76,6 +77,8 @@ type dueOp struct {
 	who uint32 // node or location
 	met uint64 // of a send that may have waited: when its receiver came
 }
+
+func (d dueOp) before(o dueOp) bool { return d.due < o.due || d.due == o.due && d.row < o.row }
 
 // messageRow is what steps are made of.
 type messageRow struct {
@@ -101,7 +104,8 @@ type execution struct {
 
 // newScript makes steps for parcels that writers put.
 func newScript(defs *trace.Definitions, clocks bool, writer func(kind int) parcelWriter) *replayScript {
-	return &replayScript{defs: defs, clocks: clocks, steps: stepWriter{parcelWriter: writer(stepParcels)}, early: earlyWriter{writer(earlyParcels)}}
+	due := heap.Heap[dueOp]{Before: dueOp.before}
+	return &replayScript{defs: defs, clocks: clocks, steps: stepWriter{parcelWriter: writer(stepParcels)}, early: earlyWriter{writer(earlyParcels)}, open: due, syncs: due}
 }
 
 // begin starts another location.
@@ -206,8 +210,8 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	if s.probes && s.p2p.more() && s.p2p.head().kind&xtf.P2PProbed != 0 && s.p2p.head().post == enter {
 		s.probe(s.p2p.head())
 	}
-	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
-		d := popDue(&s.syncs)
+	for len(s.syncs.List) > 0 && s.syncs.List[0].due <= leave {
+		d := s.syncs.Pop()
 		o := replayOp{kind: stepNeed, peer: d.who, key: d.row}
 		if d.met > 0 {
 			if !soonAfter(enter, d.met, leave) {
@@ -219,7 +223,7 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 		s.needs = append(s.needs, o)
 	}
 	for _, d := range s.begun { // not completed by the call that begins them, whatever its length
-		pushDue(&s.syncs, d)
+		s.syncs.Push(d)
 	}
 	s.begun = s.begun[:0]
 	for i := range s.needs {
@@ -250,25 +254,25 @@ func (s *replayScript) before(t uint64) {
 		if s.ivals.more() {
 			begin = s.ivals.head().t
 		}
-		if len(s.open) > 0 {
-			end = s.open[0].due
+		if len(s.open.List) > 0 {
+			end = s.open.List[0].due
 		}
 		switch {
 		case s.ivals.more() && begin <= min(t, end):
 			row := s.ivals.head()
 			w.add(&replayOp{kind: stepBegin, peer: row.node, t: row.t})
-			pushDue(&s.open, dueOp{due: max(row.end, row.t), row: row.n, who: row.node})
+			s.open.Push(dueOp{due: max(row.end, row.t), row: row.n, who: row.node})
 			s.ivals.pop()
 			continue
-		case len(s.open) > 0 && end <= t:
-			d := popDue(&s.open)
+		case len(s.open.List) > 0 && end <= t:
+			d := s.open.Pop()
 			w.add(&replayOp{kind: stepEnd, peer: d.who, t: d.due})
 			continue
 		}
 		break
 	}
-	for t == xtf.Never && len(s.syncs) > 0 {
-		d := popDue(&s.syncs)
+	for t == xtf.Never && len(s.syncs.List) > 0 {
+		d := s.syncs.Pop()
 		if d.met > 0 {
 			continue
 		}
@@ -395,43 +399,4 @@ func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 		o.kind = stepAttend
 	}
 	return o, true
-}
-
-// pushDue adds to a heap by due, then row.
-func pushDue(h *[]dueOp, d dueOp) {
-	*h = append(*h, d)
-	list := *h
-	for i := len(list) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !list[i].before(&list[up]) {
-			return
-		}
-		list[i], list[up] = list[up], list[i]
-		i = up
-	}
-}
-
-func (d *dueOp) before(o *dueOp) bool { return d.due < o.due || d.due == o.due && d.row < o.row }
-
-func popDue(h *[]dueOp) dueOp {
-	list := *h
-	top, last := list[0], len(list)-1
-	list[0] = list[last]
-	list = list[:last]
-	for i := 0; ; {
-		k := 2*i + 1
-		if k >= last {
-			break
-		}
-		if k+1 < last && list[k+1].before(&list[k]) {
-			k++
-		}
-		if !list[k].before(&list[i]) {
-			break
-		}
-		list[i], list[k] = list[k], list[i]
-		i = k
-	}
-	*h = list
-	return top
 }

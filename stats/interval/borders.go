@@ -1,9 +1,9 @@
 package interval
 
 import (
-	"container/heap"
 	"encoding/binary"
 
+	"github.com/coppice-hpc/coppice/internal/heap"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -44,7 +44,11 @@ type reading struct {
 	rows Executions
 	row  xtf.Ival // the next one; T is Never after the last
 	n    uint64
-	ends ends
+	ends heap.Heap[end] // of open executions
+}
+
+func newReading(rows Executions) reading {
+	return reading{rows: rows, ends: heap.Heap[end]{Before: end.before}}
 }
 
 func (r *reading) read() error {
@@ -65,24 +69,24 @@ func (r *reading) read() error {
 // next is the next border. At one instant executions end before others begin,
 // but those without length end after their own begin.
 func (r *reading) next() border {
-	if len(r.ends) > 0 && r.ends[0].end <= r.row.T {
-		return border{t: r.ends[0].end, node: r.ends[0].node, end: true, whole: r.ends[0].whole}
+	if len(r.ends.List) > 0 && r.ends.List[0].end <= r.row.T {
+		return border{t: r.ends.List[0].end, node: r.ends.List[0].node, end: true, whole: r.ends.List[0].whole}
 	}
 	return border{t: r.row.T, node: r.row.Node, whole: r.row.Flags&xtf.IvalWhole != 0}
 }
 
 func (r *reading) take() error {
 	if b := r.next(); b.end {
-		heap.Pop(&r.ends)
+		r.ends.Pop()
 		return nil
 	}
-	heap.Push(&r.ends, end{r.row.End, r.n, r.row.Node, r.row.Flags&xtf.IvalWhole != 0})
+	r.ends.Push(end{r.row.End, r.n, r.row.Node, r.row.Flags&xtf.IvalWhole != 0})
 	return r.read()
 }
 
 func (r *reading) due() uint64 {
-	if len(r.ends) > 0 {
-		return min(r.ends[0].end, r.row.T)
+	if len(r.ends.List) > 0 {
+		return min(r.ends.List[0].end, r.row.T)
 	}
 	return r.row.T
 }
@@ -95,28 +99,14 @@ type end struct {
 	whole bool
 }
 
-// ends is a heap of open executions: earliest end first, of equal ones the one that
-// began last.
-type ends []end
-
-func (h ends) Len() int { return len(h) }
-func (h ends) Less(i, j int) bool {
-	return h[i].end < h[j].end || h[i].end == h[j].end && h[i].row > h[j].row
-}
-func (h ends) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)   { *h = append(*h, x.(end)) }
-func (h *ends) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
-}
+// before has the earliest end first, of equal ones that of the execution that began last.
+func (x end) before(o end) bool { return x.end < o.end || x.end == o.end && x.row > o.row }
 
 // running is the spans in progress.
 type running struct {
 	at     uint64   // totals hold what the spans have contributed by here
 	active []uint64 // number of them by slot
-	list   spans
+	list   heap.Heap[span]
 }
 
 // span is one in progress.
@@ -125,17 +115,19 @@ type span struct {
 	slot int
 }
 
+func (x span) before(o span) bool { return x.end < o.end }
+
 // begin adds [x, y) at slot.
 func (r *running) begin(totals []uint64, x, y uint64, slot int) {
 	r.advance(totals, x)
 	r.active[slot]++
-	heap.Push(&r.list, span{y, slot})
+	r.list.Push(span{y, slot})
 }
 
 // advance adds to the totals what lies before to.
 func (r *running) advance(totals []uint64, to uint64) {
-	for len(r.list) > 0 && r.list[0].end <= to {
-		first := heap.Pop(&r.list).(span)
+	for len(r.list.List) > 0 && r.list.List[0].end <= to {
+		first := r.list.Pop()
 		r.count(totals, first.end)
 		r.active[first.slot]--
 	}
@@ -152,18 +144,4 @@ func (r *running) count(totals []uint64, to uint64) {
 		}
 	}
 	r.at = to
-}
-
-// spans is a heap by end.
-type spans []span
-
-func (h spans) Len() int           { return len(h) }
-func (h spans) Less(i, j int) bool { return h[i].end < h[j].end }
-func (h spans) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *spans) Push(x any)        { *h = append(*h, x.(span)) }
-func (h *spans) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

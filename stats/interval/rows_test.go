@@ -50,7 +50,7 @@ func TestRowWriter(t *testing.T) {
 		}
 		var borders []Border
 		number, count := map[uint32]uint64{}, map[uint32]uint64{}
-		walk := reading{rows: &rowList{rows: want}}
+		walk := newReading(&rowList{rows: want})
 		if err := walk.read(); err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,8 @@ type Sums struct {
 
 // NewSums prepares sums of the given items over the executions of ivals.
 func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
-	s := &Sums{comps: comps, items: items, totals: make([]uint64, len(items)), open: map[uint32][]uint64{}, rows: reading{rows: ivals}}
-	s.spans.active = make([]uint64, len(items))
+	s := &Sums{comps: comps, items: items, totals: make([]uint64, len(items)), open: map[uint32][]uint64{}, rows: newReading(ivals)}
+	s.spans.active, s.spans.list.Before = make([]uint64, len(items)), span.before
 	for i := range s.slot {
 		s.slot[i] = -1
 	}

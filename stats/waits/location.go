@@ -1,10 +1,10 @@
 package waits
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/heap"
 	"github.com/coppice-hpc/coppice/stats/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -114,7 +114,7 @@ type walk struct {
 	waits    journal // see waitBytes
 	past     uint64  // end of the newest one
 	orders   orders
-	sends    sentMessages
+	sends    heap.Heap[sentMessage] // that wait for the calls which complete them
 	nodes    innermost
 
 	added    additions
@@ -181,6 +181,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	w := &walk{
 		run: r, in: in, out: out, found: done.found[:0], call: call{n: xtf.Never, region: trace.Undefined, without: callSilent}, added: additions{most: r.most},
 		received: receives{journal: done.received.again(out.Scratch, receiveBytes), call: xtf.Never},
+		sends:    heap.Heap[sentMessage]{Before: sentMessage.before},
 		waits:    done.waits.again(out.Scratch, waitBytes),
 		orders:   orders{journal: done.orders.again(out.Scratch, orderBytes)},
 		nodes:    innermost{rows: intervals(), derived: r.Derived},
@@ -211,7 +212,7 @@ func (w *walk) rows() {
 		message := m != nil && (c == nil || w.messageFirst(m, c))
 		switch {
 		case w.sendFirst(m, c, message):
-			x := heap.Pop(&w.sends).(sentMessage)
+			x := w.sends.Pop()
 			w.begin(x.Enter, x.callN, x.region, x.path)
 			w.messages.completed(&x)
 		case message:
@@ -233,10 +234,10 @@ func (w *walk) rows() {
 // sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
 // in their order, after what is outside of all calls at that instant.
 func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
-	x := w.sends.next()
-	if x == nil || m == nil && c == nil {
-		return x != nil
+	if len(w.sends.List) == 0 || m == nil && c == nil {
+		return len(w.sends.List) > 0
 	}
+	x := &w.sends.List[0]
 	var t, call uint64
 	if message {
 		t, call = m.T, m.CallN
@@ -316,7 +317,7 @@ func (w *walk) send(m *xtf.Message) {
 	if m.Kind&xtf.P2PNonBlocking == 0 {
 		w.messages.completed(&x)
 	} else {
-		heap.Push(&w.sends, x)
+		w.sends.Push(x)
 	}
 }
 
