@@ -54,7 +54,7 @@ func (x *Index) list() *roster {
 	}
 	v := x.loc.view
 	r := &roster{regions: []uint32{trace.Undefined}}
-	region := func(id uint32) uint32 { return alike(v.Defs, v.ShapeOf(id).Region(v.Defs)) }
+	region := func(id uint32) uint32 { return trace.Joined(v.Defs, v.ShapeOf(id).Region(v.Defs)) }
 	for _, id := range v.Order {
 		if v.Nodes.Kind(id) == graph.KindCall {
 			r.regions = append(r.regions, region(id))
@@ -209,7 +209,7 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 	v := x.loc.view
 	for i := range left.walk.Stack {
 		if q := &left.walk.Stack[i]; q.Kind == graph.KindCall && depth > 0 {
-			rows[r.place(alike(v.Defs, v.ShapeOf(q.Id).Region(v.Defs)))].Touching++
+			rows[r.place(trace.Joined(v.Defs, v.ShapeOf(q.Id).Region(v.Defs)))].Touching++
 			depth--
 		}
 	}

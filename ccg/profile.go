@@ -26,7 +26,7 @@ type Profile struct {
 }
 
 func (p *Profile) region(d *trace.Definitions, ref uint32) *RegionTotal {
-	ref = alike(d, ref)
+	ref = trace.Joined(d, ref)
 	if p.totals == nil {
 		p.totals = make(map[uint32]*RegionTotal)
 	}

@@ -1,6 +1,9 @@
 package ccg
 
-import "github.com/coppice-hpc/coppice/ccg/graph"
+import (
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // RegionGaps tells how many gaps the times of a region in a Profile consist of.
 // Deviation.StoredBound makes of them how far these times may be off.
@@ -20,7 +23,7 @@ func (l *Location) RegionGaps() map[uint32]RegionGaps {
 		if h.Class == graph.ClassEvent {
 			continue
 		}
-		region := alike(v.Defs, h.Region(v.Defs))
+		region := trace.Joined(v.Defs, h.Region(v.Defs))
 		g := byRegion[region]
 		g.Exclusive += v.Mult[id] * v.GapsOf(id)
 		if h.Class == graph.ClassCall {

@@ -62,11 +62,13 @@ func (s *states) number(parent int32, region uint32) int32 {
 }
 
 // byRegion tells the innermost region, of those alike the first.
-func byRegion(s *states, _ int32, region uint32) int32 { return s.number(0, alike(s.defs, region)) }
+func byRegion(s *states, _ int32, region uint32) int32 {
+	return s.number(0, trace.Joined(s.defs, region))
+}
 
 // byContext tells the set of open regions, as a path without repetitions, of those alike the first.
 func byContext(s *states, around int32, region uint32) int32 {
-	region = alike(s.defs, region)
+	region = trace.Joined(s.defs, region)
 	for n := around; n > 0; n = s.parent[n] {
 		if s.region[n] == region {
 			return around
@@ -76,14 +78,6 @@ func byContext(s *states, around int32, region uint32) int32 {
 		return mixedState
 	}
 	return s.number(around, region)
-}
-
-// alike is the reference of the first region that differs from one by its reference alone: sums are of all of these.
-func alike(d *trace.Definitions, region uint32) uint32 {
-	if i, ok := d.SameRegion(region); ok {
-		return d.Regions[i].Ref
-	}
-	return region
 }
 
 // byNothing does not tell calls apart.

@@ -109,10 +109,10 @@ func (o *observer) process(r *extract.Rank, p trace.Process) error {
 		if c.Flags&xtf.FlagOutermostMPI != 0 && c.Flags&xtf.FlagMarker == 0 && c.End != xtf.Never {
 			r.Calls = append(r.Calls, extract.Span{Begin: o.time(c.T), End: o.time(c.End)})
 		}
-		switch name := o.name(c.Region); {
-		case name == "MPI_Init" || name == "MPI_Init_thread":
+		switch region := o.d.Region(c.Region); {
+		case o.d.StartsMPI(region):
 			r.Begin = o.time(c.End)
-		case name == "MPI_Finalize":
+		case o.d.EndsMPI(region):
 			r.End = o.time(c.T)
 		}
 		return nil
@@ -406,7 +406,7 @@ func (o *observer) repeated(out *extract.Run) (ObservedJobs, error) {
 func (o *observer) countRegions(list repeats, p xtf.Proc) error {
 	open := map[uint32]uint64{}
 	return xtf.Each(o.f, p, func(_ uint64, c *xtf.Call) error {
-		if c.End == xtf.Never || c.End < c.T || c.T < open[c.Region] || c.Flags&xtf.FlagMarker != 0 || strings.HasPrefix(o.name(c.Region), "MPI_") {
+		if c.End == xtf.Never || c.End < c.T || c.T < open[c.Region] || c.Flags&xtf.FlagMarker != 0 || o.d.IsMPI(o.d.Region(c.Region)) {
 			return nil
 		}
 		open[c.Region] = c.End

@@ -58,34 +58,37 @@ func (d *Definitions) namesIO(r *Region) bool {
 var ioCalls = strings.Fields("open open64 creat creat64 close read write readv writev pread pwrite pread64 pwrite64 preadv pwritev " +
 	"fopen fopen64 fdopen freopen fclose fread fwrite fgets fputs fseek fflush lseek lseek64 dup dup2 fsync fdatasync")
 
-// CallName returns the name of an MPI call in lower case, without prefix and without the parentheses that TAU writes after it.
-func (d *Definitions) CallName(r *Region) string {
-	name, _, _ := strings.Cut(strings.ToLower(d.Text(r.Name)), "(")
+// CallName returns the name of an MPI call as CallOf has it.
+func (d *Definitions) CallName(r *Region) string { return CallOf(d.Text(r.Name)) }
+
+// CallOf returns the name of a call in lower case, without the prefix of MPI and without the parentheses that TAU writes after it.
+func CallOf(name string) string {
+	name, _, _ = strings.Cut(strings.ToLower(name), "(")
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimRight(name, " _"), "pmpi_"), "mpi_"), "_c")
 }
 
-// isCall reports whether a region is an MPI call with one of these names, which are like those of CallName.
-func (d *Definitions) isCall(r *Region, names ...string) bool {
+// IsCall reports whether a region is an MPI call with one of these names, which are like those of CallName.
+func (d *Definitions) IsCall(r *Region, names ...string) bool {
 	return d.IsMPI(r) && slices.Contains(names, d.CallName(r))
 }
 
 // IsProbe reports whether a region is a call that blocks until a message can be
 // received, and does not receive it.
-func (d *Definitions) IsProbe(r *Region) bool { return d.isCall(r, "probe", "mprobe") }
+func (d *Definitions) IsProbe(r *Region) bool { return d.IsCall(r, "probe", "mprobe") }
 
 // IsSynchronous reports whether a region is a call whose send ends only when the
 // receive has begun.
-func (d *Definitions) IsSynchronous(r *Region) bool { return d.isCall(r, "ssend", "issend") }
+func (d *Definitions) IsSynchronous(r *Region) bool { return d.IsCall(r, "ssend", "issend") }
 
 // IsExchange reports whether a region is a call that sends and receives in one, or the state of Paraver that is one.
 func (d *Definitions) IsExchange(r *Region) bool {
-	return d.isCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace", "send receive")
+	return d.IsCall(r, "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace", "send receive")
 }
 
 // IsTest reports whether a region is a call that completes requests if they are
 // done, and does not wait.
 func (d *Definitions) IsTest(r *Region) bool {
-	return d.isCall(r, "test", "testall", "testany", "testsome")
+	return d.IsCall(r, "test", "testall", "testany", "testsome")
 }
 
 // looksAtRequests are the calls that ask for requests and leave them as they are.
@@ -94,7 +97,7 @@ var looksAtRequests = []string{"request_get_status", "request_get_status_all", "
 // Polls reports whether a region is a call that asks whether messages, requests or ends of epochs are there, and does not wait for them. A
 // process that waits calls it again and again.
 func (d *Definitions) Polls(r *Region) bool {
-	return d.IsTest(r) || d.isCall(r, "iprobe", "improbe", "parrived", "win_test") || d.isCall(r, looksAtRequests...)
+	return d.IsTest(r) || d.IsCall(r, "iprobe", "improbe", "parrived", "win_test") || d.IsCall(r, looksAtRequests...)
 }
 
 // Unrecorded returns what a call of a region is counted as that has no record between its enter and leave: of a collective, a
@@ -130,7 +133,7 @@ const (
 // Epoch returns what a call of a region does to an epoch.
 func (d *Definitions) Epoch(r *Region) Epoch {
 	for e, names := range [...][]string{EpochPost: {"win_post"}, EpochStart: {"win_start"}, EpochComplete: {"win_complete"}, EpochWait: {"win_wait", "win_test"}} {
-		if d.isCall(r, names...) {
+		if d.IsCall(r, names...) {
 			return Epoch(e)
 		}
 	}
@@ -140,25 +143,25 @@ func (d *Definitions) Epoch(r *Region) Epoch {
 // TellsWaits reports whether the waits of a one-sided call are known by its records: of synchronisation, but not of what may wait for
 // transfers, or is shared by all.
 func (d *Definitions) TellsWaits(r *Region) bool {
-	return d.isCall(r, "win_fence", "win_post", "win_start", "win_complete", "win_wait", "win_lock")
+	return d.IsCall(r, "win_fence", "win_post", "win_start", "win_complete", "win_wait", "win_lock")
 }
 
 // OfRequests reports whether a region is a point-to-point call that starts or completes what other calls made: messages, or
 // collective operations.
 func (d *Definitions) OfRequests(r *Region) bool {
-	return d.IsTest(r) || d.isCall(r, "wait", "waitall", "waitany", "waitsome", "start", "startall", "cancel", "test_cancelled") ||
-		d.isCall(r, looksAtRequests...)
+	return d.IsTest(r) || d.IsCall(r, "wait", "waitall", "waitany", "waitsome", "start", "startall", "cancel", "test_cancelled") ||
+		d.IsCall(r, looksAtRequests...)
 }
 
 // StartsMPI reports whether a region is MPI_Init or MPI_Init_thread.
-func (d *Definitions) StartsMPI(r *Region) bool { return d.isCall(r, "init", "init_thread") }
+func (d *Definitions) StartsMPI(r *Region) bool { return d.IsCall(r, "init", "init_thread") }
 
 // EndsMPI reports whether a region is MPI_Finalize.
-func (d *Definitions) EndsMPI(r *Region) bool { return d.isCall(r, "finalize") }
+func (d *Definitions) EndsMPI(r *Region) bool { return d.IsCall(r, "finalize") }
 
 // StartsProcesses reports whether a region is a call that starts other processes.
 func (d *Definitions) StartsProcesses(r *Region) bool {
-	return d.isCall(r, "comm_spawn", "comm_spawn_multiple")
+	return d.IsCall(r, "comm_spawn", "comm_spawn_multiple")
 }
 
 // roleClasses are the roles of MPI calls, of classes with a role the most special first.

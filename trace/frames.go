@@ -93,11 +93,11 @@ func (f *Frames) before(b *Batch, e *Event) {
 	case Enter:
 		f.endPiece(e)
 		f.leaveTo(f.base)
-		f.enter(e.Ref)
+		f.enter(Joined(f.defs, e.Ref))
 		f.piece.begin(e)
 	case Leave:
 		f.endPiece(e)
-		f.leave(e.Ref)
+		f.leave(Joined(f.defs, e.Ref))
 		f.piece.begin(e)
 	case CallingContextEnter:
 		f.piece.open = false
@@ -198,7 +198,7 @@ func (f *Frames) above(context uint32) ([]uint32, bool) {
 		if len(f.path) == mostContexts {
 			return nil, false
 		}
-		f.path = append(f.path, c.Region)
+		f.path = append(f.path, Joined(f.defs, c.Region))
 	}
 	slices.Reverse(f.path)
 	at := 0

@@ -18,6 +18,7 @@ type layout struct {
 	order     []int32   // P -> index in Locations
 	process   []uint32  // P -> process
 	processes []Process // process -> its locations
+	ranked    int       // processes with a rank in MPI, which come first
 	byID      index     // location id -> P
 	regions   Refs[Region]
 	strs      Refs[String]
@@ -31,6 +32,7 @@ type layout struct {
 	hosts     map[uint64]uint32 // the process group that is alone below a node, or everywhere
 	byName    bool              // no region is of MPI by its paradigm: names tell
 	same      []int             // of each region the first one alike
+	joins     bool              // some are alike
 	problems  Diagnostics
 }
 
@@ -78,6 +80,14 @@ func (d *Definitions) Location(p P) *Location { return &d.Locations[d.order[p]] 
 
 // Processes returns the processes in order.
 func (d *Definitions) Processes() []Process { return d.processes }
+
+// MPIProcesses returns how many processes, from the first on, have a rank in MPI: all where the trace has no list of them.
+func MPIProcesses(d *Definitions) int {
+	if d.ranked == 0 {
+		return len(d.processes)
+	}
+	return d.ranked
+}
 
 // Process returns the process of location p and p's ordinal in it.
 func (d *Definitions) Process(p P) (process, thread uint32) {
@@ -152,10 +162,10 @@ func (d *Definitions) WindowComm(win uint32) (uint32, bool) {
 	return Undefined, false
 }
 
-// ContextRegion returns the region reference of a calling context.
+// ContextRegion returns the region reference of a calling context, as Joined has it.
 func (d *Definitions) ContextRegion(ref uint32) (uint32, bool) {
 	if c := d.Context(ref); c != nil {
-		return c.Region, true
+		return Joined(d, c.Region), true
 	}
 	return Undefined, false
 }
@@ -191,6 +201,9 @@ func (d *Definitions) Clock() ClockProperties {
 	return d.Clocks[0]
 }
 
+// unranked is above all ranks.
+const unranked = 1 << 32
+
 // place is a location's sort key.
 type place struct {
 	location int32
@@ -218,7 +231,7 @@ func (d *Definitions) sealLocations() {
 		if !ok {
 			r = 1<<40 + uint64(g)
 			if k, known := d.units.at.find(uint64(g)); known {
-				r = 1<<32 + uint64(k)
+				r = unranked + uint64(k)
 			}
 		}
 		_, m := master[l.Ref]
@@ -254,6 +267,9 @@ func (d *Definitions) setOrder(places []place) {
 	for _, pl := range places {
 		if pl.process != last {
 			last = pl.process
+			if last < unranked {
+				d.ranked++
+			}
 			d.processes = append(d.processes, Process{d.owner(d.Locations[pl.location].Group), P(len(d.order)), 0})
 		}
 		d.processes[len(d.processes)-1].Count++
@@ -372,6 +388,7 @@ func (d *Definitions) sealRegions() {
 			first[k] = i
 		}
 		d.same[i] = at
+		d.joins = d.joins || at < i
 	}
 }
 
@@ -382,6 +399,16 @@ func (d *Definitions) SameRegion(ref uint32) (int, bool) {
 		return len(d.Regions), false
 	}
 	return d.same[i], true
+}
+
+// Joined returns the reference of that region, and a reference without definition as it is.
+func Joined(d *Definitions, ref uint32) uint32 {
+	if d.joins {
+		if i, ok := d.SameRegion(ref); ok {
+			return d.Regions[i].Ref
+		}
+	}
+	return ref
 }
 
 // Refs finds the definitions of a list by their references. Of several with one reference the first counts.

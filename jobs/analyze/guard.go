@@ -10,8 +10,9 @@ import (
 // guard keeps the times of one location from running backwards, whatever the
 // source: an event before its predecessor, or before the trace's origin, is raised
 // to it and counted. The location ends before an event whose time is more than a sum over all locations can take;
-// bytes that are, with those before, count as none.
+// bytes that are, with those before, count as none. Calls of regions that are alike get one reference.
 type guard struct {
+	defs         *trace.Definitions
 	origin, last trace.Time
 	most         uint64 // xtf.Most
 	bytes        uint64 // of all events so far, at most most
@@ -20,7 +21,7 @@ type guard struct {
 }
 
 func (a *loads) guard() *guard {
-	return &guard{origin: a.size.Origin, last: a.size.Origin, most: xtf.Most(a.defs.NumLocations())}
+	return &guard{defs: a.defs, origin: a.size.Origin, last: a.size.Origin, most: xtf.Most(a.defs.NumLocations())}
 }
 
 // check brings the batch in order, or cuts it.
@@ -52,6 +53,9 @@ func (g *guard) check(b *trace.Batch) {
 			e.Time = g.last
 		}
 		g.last = e.Time
+		if e.Kind == trace.Enter || e.Kind == trace.Leave {
+			e.Ref = trace.Joined(g.defs, e.Ref)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -154,6 +155,9 @@ var AdviceTable = []adviceRow{
 	{KindClock, "", nil, "analyze with --clock-repair"},
 }
 
+// calls reports whether the call is one of that name, however the writer spells it.
+func (x *FindingFacts) calls(name string) bool { return trace.CallOf(name) == trace.CallOf(x.Region) }
+
 // Advice is the text of the first row of the table that matches, "" for none.
 func Advice(kind string, x *FindingFacts) string {
 	if x.starved && kind != kindInterruptions {
@@ -161,7 +165,7 @@ func Advice(kind string, x *FindingFacts) string {
 	}
 	for i := range AdviceTable {
 		row := &AdviceTable[i]
-		if slices.Contains(strings.Fields(row.Kind), kind) && (row.calls == "" || slices.Contains(strings.Fields(row.calls), x.Region)) && (row.when == nil || row.when(x)) {
+		if slices.Contains(strings.Fields(row.Kind), kind) && (row.calls == "" || slices.ContainsFunc(strings.Fields(row.calls), x.calls)) && (row.when == nil || row.when(x)) {
 			return row.Text
 		}
 	}

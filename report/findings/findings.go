@@ -275,14 +275,14 @@ func (f *finder) read() error {
 	}
 	if err == nil && e.leastIO != xtf.Never {
 		var init xtf.Call // ends no earlier for what is gained later
-		init, err = f.setupCall(e.ioRank, "MPI_Init")
+		init, err = f.setupCall(e.ioRank, (*trace.Definitions).StartsMPI)
 		e.withIO -= min(e.withIO, init.End-init.T)
 	}
 	return err
 }
 
-// setupCall returns the call of a process whose name begins like that, among its first and last ones; an empty one if there is none.
-func (f *finder) setupCall(rank uint32, name string) (call xtf.Call, err error) {
+// setupCall returns the call of set-up that a process makes, among its first and last ones; an empty one if there is none.
+func (f *finder) setupCall(rank uint32, is setupKind) (call xtf.Call, err error) {
 	const looked = 64
 	p := f.r.Defs.Processes()[rank]
 	if !f.r.Rows || p.Count == 0 {
@@ -294,7 +294,7 @@ func (f *finder) setupCall(rank uint32, name string) (call xtf.Call, err error) 
 	}
 	visit := func(_ uint64, row []byte) bool {
 		var x xtf.Call
-		if x.Load(row); x.Class&xtf.ClassInit != 0 && strings.HasPrefix(results.CallName(f.r, x.Region), name) {
+		if x.Load(row); x.Class&xtf.ClassInit != 0 && is(f.r.Defs, f.r.Defs.Region(x.Region)) {
 			call = x
 		}
 		return call.Class == 0
@@ -312,9 +312,12 @@ func (f *finder) before(rank uint32) (uint64, error) {
 	if uint64(rank) >= uint64(len(f.times)) {
 		return 0, nil
 	}
-	init, err := f.setupCall(rank, "MPI_Init")
+	init, err := f.setupCall(rank, (*trace.Definitions).StartsMPI)
 	return init.T - min(init.T, f.times[rank].first), err
 }
+
+// setupKind tells the calls that begin or end MPI.
+type setupKind func(*trace.Definitions, *trace.Region) bool
 
 // meeting is when processes come to a call of set-up.
 type meeting struct {
@@ -324,11 +327,11 @@ type meeting struct {
 	without     bool // a process does not have the call
 }
 
-func meetingIn(f *finder, name string) (m meeting, err error) {
+func meetingIn(f *finder, is setupKind) (m meeting, err error) {
 	m.first = xtf.Never
 	leave := uint64(xtf.Never)
-	for rank := range f.r.Defs.Processes() {
-		x, err := f.setupCall(uint32(rank), name)
+	for rank := range trace.MPIProcesses(f.r.Defs) {
+		x, err := f.setupCall(uint32(rank), is)
 		if m.without = err != nil || x.Class == 0; m.without {
 			return m, err
 		}
@@ -346,13 +349,13 @@ func meetingIn(f *finder, name string) (m meeting, err error) {
 
 // waitInFinalize is for how long a process is in MPI_Finalize at most before the last one comes.
 func waitInFinalize(f *finder, rank uint32) (uint64, error) {
-	own, err := f.setupCall(rank, "MPI_Finalize")
+	own, err := f.setupCall(rank, (*trace.Definitions).EndsMPI)
 	if err != nil || own.Class == 0 {
 		return 0, err
 	}
 	end := own.End
-	if len(f.r.Defs.Processes()) <= manyProcesses {
-		m, err := meetingIn(f, "MPI_Finalize")
+	if trace.MPIProcesses(f.r.Defs) <= manyProcesses {
+		m, err := meetingIn(f, (*trace.Definitions).EndsMPI)
 		if err != nil {
 			return 0, err
 		}
@@ -366,19 +369,19 @@ func waitInFinalize(f *finder, rank uint32) (uint64, error) {
 // setupWaits says who waits longest for the last process to come to MPI_Init and to MPI_Finalize. That nobody left before is the evidence;
 // known reports whether it is there for both.
 func (f *finder) setupWaits() (text string, known bool, err error) {
-	processes := f.r.Defs.Processes()
-	if len(processes) < 2 || len(processes) > manyProcesses {
+	if n := trace.MPIProcesses(f.r.Defs); n < 2 || n > manyProcesses {
 		return "", false, nil
 	}
 	known = true
-	for _, name := range []string{"MPI_Init", "MPI_Finalize"} {
-		m, err := meetingIn(f, name)
+	for i, is := range []setupKind{(*trace.Definitions).StartsMPI, (*trace.Definitions).EndsMPI} {
+		name := [...]string{"MPI_Init", "MPI_Finalize"}[i]
+		m, err := meetingIn(f, is)
 		if err != nil || m.without {
 			return text, false, err
 		}
 		if known = known && m.kept; m.kept && f.matters(m.last-m.first) {
 			text += fmt.Sprintf("; rank %d waits %s %s in %s for rank %d, which comes last", m.early, f.u.Ticks(m.last-m.first), f.u.Name(), name, m.late)
-			if before := m.last - min(m.last, f.times[m.late].first); name == "MPI_Init" && before >= (m.last-m.first)/2 {
+			if before := m.last - min(m.last, f.times[m.late].first); i == 0 && before >= (m.last-m.first)/2 {
 				text += fmt.Sprintf(" and runs for %s before", f.u.Ticks(before))
 			}
 		}
@@ -549,7 +552,7 @@ func (f *finder) io() {
 	x.Evidence = fmt.Sprintf("%s, the mean is %s, balance %s", f.together(f.each.total[sumIO]), f.u.Real(mean),
 		numbers.Quotient(f.each.total[sumIO], numbers.Times(numbers.Integer(f.s.Processors), largestTime)).Text(3))
 	spread := fmt.Sprintf(": rank %d has most, %s%s; ", rank, f.u.Ticks(largestTime), x.mostIn())
-	if name := x.facts.Region; strings.HasPrefix(name, "MPI_File_") && strings.HasSuffix(name, "_all") && !filesMeet(f.r, f.s) {
+	if name := trace.CallOf(x.facts.Region); strings.HasPrefix(name, "file_") && strings.HasSuffix(name, "_all") && !filesMeet(f.r, f.s) {
 		x.facts.Uneven = false
 		x.Evidence += fmt.Sprintf("; all processes take part in such a call, and waits for the last one are part of its time, which are not known: rank %d has least, %s", f.each.leastRank, f.u.Ticks(f.each.leastIO))
 	}
@@ -662,8 +665,8 @@ func (f *finder) transfer() error {
 		}
 		without := "without waits"
 		untold := most == nil || waited[most.Region] == 0 // calls that make windows or communicators may have records
-		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassColl, "MPI_I")
-		if completes || k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassRMA, "MPI_R") { // what other calls begin
+		completes := k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassColl, "i")
+		if completes || k.sum == sumP2P && m.Sent+m.Received == 0 && f.begins(xtf.ClassRMA, "r") { // what other calls begin
 			k.name = "completing"
 		}
 		switch {
@@ -733,7 +736,7 @@ func (f *finder) transfer() error {
 			x.Evidence += "; only the wait for the process that has the data is known, not that for one which passes them on"
 		}
 		if k.sum == sumColl && most != nil && reduces(f.r, most) && slices.ContainsFunc(f.hot.Profile.Regions, func(r results.RegionTime) bool {
-			return results.CallName(f.r, r.Region) == "MPI_Op_create"
+			return isCall(f.r, r.Region, "op_create")
 		}) {
 			x.Evidence += "; the program has operators of its own (MPI_Op_create): whether their functions take the time is not known"
 		}
@@ -962,10 +965,10 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 	return r != nil && f.r.Defs.TellsWaits(r) && !has(f, trace.DiagNoRecord) && (!has(f, trace.UnreadCode(trace.RmaCollectiveEnd)) || f.r.Defs.CallName(r) != "win_fence")
 }
 
-// begins reports whether the run has calls of a class whose names begin so: their operations are done in others.
+// begins reports whether the run has calls of a class whose names begin so, after MPI_: their operations are done in others.
 func (f *finder) begins(class uint32, name string) bool {
 	return slices.ContainsFunc(f.hot.Profile.Regions, func(x results.RegionTime) bool {
-		return x.Kind&class != 0 && strings.HasPrefix(f.r.RegionName(x.Region), name)
+		return x.Kind&class != 0 && strings.HasPrefix(trace.CallOf(f.r.RegionName(x.Region)), name)
 	})
 }
 

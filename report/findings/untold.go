@@ -118,7 +118,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		starts = starts || x.Calls > 0 && d != nil && d.Role == trace.RoleThreadCreate
 		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
-		shares = shares || x.Calls > 0 && results.CallName(r, x.Region) == "MPI_Win_allocate_shared"
+		shares = shares || x.Calls > 0 && isCall(r, x.Region, "win_allocate_shared")
 		if x.Kind == 0 && d != nil && otherLibraries[d.Paradigm] != "" {
 			others[d.Paradigm] += x.Exclusive
 		}

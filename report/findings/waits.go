@@ -999,7 +999,7 @@ func (f *finder) serial() error {
 		x := &f.list[i]
 		candidates = candidates || x.serialCandidate()
 	}
-	processes := len(f.r.Defs.Processes())
+	processes := trace.MPIProcesses(f.r.Defs)
 	if !candidates || processes < 2 {
 		return nil
 	}
@@ -1014,13 +1014,9 @@ func (f *finder) serial() error {
 			continue
 		}
 		what := x.facts.inTurn
-		cause, _ := f.r.Defs.SameRegion(x.facts.causeRegion)
 		if what != "" {
 			// no process does more of it than the others
-		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool {
-			at, _ := f.r.Defs.SameRegion(r.Region)
-			return at == cause
-		}); k >= 0 && p.Regions[k].Processes <= few {
+		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
 			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
 		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
 			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
@@ -1053,6 +1049,11 @@ const (
 
 // mostlyOf reports whether part is three quarters of whole or more.
 func mostlyOf(part, whole uint64) bool { return whole > 0 && part >= whole-whole/4 }
+
+// isCall reports whether a region is an MPI call with one of these names, which are like those of trace.CallOf.
+func isCall(r *results.Run, region uint32, names ...string) bool {
+	return r.Defs.IsCall(r.Defs.Region(region), names...)
+}
 
 // alone says how long the process that makes others wait computes while all others wait or idle, "" unless most of what they wait
 // in pieces of its computing is in such ones, and these pieces are half as long as the finding or more. A piece is time on the critical
@@ -1443,7 +1444,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	}
 	slices.Sort(ended)
 	without := func(list []uint32) (others []uint32) {
-		for rank := range r.Defs.Processes() {
+		for rank := range trace.MPIProcesses(r.Defs) {
 			_, ok := slices.BinarySearch(list, uint32(rank))
 			if _, lost := slices.BinarySearch(unknown, uint32(rank)); !ok && !lost {
 				others = append(others, uint32(rank))
@@ -1456,7 +1457,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		parts = append(parts, rankText(results.Ranks{List: others})+" in no MPI call at the end"+lastCall(r, u, others))
 		x.facts.known = inOwnCode
 	} else if len(unknown) == 0 && !slices.ContainsFunc(list, func(g *openGroup) bool {
-		return !slices.Contains([]string{"MPI_Send", "MPI_Ssend", "MPI_Rsend"}, results.CallName(r, g.region))
+		return !isCall(r, g.region, "send", "ssend", "rsend")
 	}) {
 		x.facts.known = allSend
 	}
@@ -1477,7 +1478,7 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 		never = append(never, last)
 	}
 	x.Evidence = strings.Join(append(parts, never...), "; ")
-	at := slices.IndexFunc(list, func(g *openGroup) bool { return results.CallName(r, g.region) == "MPI_Abort" })
+	at := slices.IndexFunc(list, func(g *openGroup) bool { return isCall(r, g.region, "abort") })
 	if at >= 0 || len(ended) > 0 {
 		x.Kind, x.Basis = kindAbort, "no gain: the program ended itself"
 	}

@@ -211,13 +211,13 @@ func decodeEnds(b []byte) (e ends, err error) {
 // finalize is the end of the wait in MPI_Finalize of the location on which the path ends, for the one that comes last: where each process has the
 // call, and nobody leaves it before.
 func (c *Path) finalize() (jump, bool) {
-	ok := c.Best.Finalized && c.Best.Enter < c.Met.End && c.Count == len(c.run.Defs.Processes()) && c.Left >= c.Met.End
+	ok := c.Best.Finalized && c.Best.Enter < c.Met.End && c.Count == trace.MPIProcesses(c.run.Defs) && c.Left >= c.Met.End
 	return c.Met, ok
 }
 
 // initialized is when all processes have met in MPI_Init: the last one came, if nobody has left it before; else 0.
 func (c *Path) initialized() uint64 {
-	if c.Inits != len(c.run.Defs.Processes()) || c.Went < c.Came {
+	if c.Inits != trace.MPIProcesses(c.run.Defs) || c.Went < c.Came {
 		return 0
 	}
 	return c.Came
