@@ -121,6 +121,9 @@ func TestLongLists(t *testing.T) {
 	for name, text := range map[string]string{
 		"alternatives": "x[1],", "ranges": "", "names": "y,",
 	} {
+		if testing.Short() && name != "ranges" {
+			continue // each is compared until there are too many steps
+		}
 		list := strings.Repeat(text, mostNetwork/16/max(1, len(text)))
 		if text == "" {
 			list = "[" + strings.Repeat("7,", mostNetwork/32) + "7]"

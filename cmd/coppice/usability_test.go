@@ -292,6 +292,7 @@ var questions = []question{
 // person sees, and compares the answers with what follows from the events that otf2-print prints.
 func TestUsability(t *testing.T) {
 	t.Parallel()
+	slowUnderRace(t)
 	traces := sharedTraces(t)
 	tool, err := exec.LookPath("otf2-print")
 	if err != nil {

@@ -17,6 +17,9 @@ func TestEntryRuns(t *testing.T) {
 	for _, c := range []struct{ n, channels, moved int }{
 		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {400000, 40, 100000}, {200000, 1, 100000}, {40000, 1 << 30, 0}, {60000, 1 << 30, 50000},
 	} {
+		if testing.Short() && c.n > 200000 {
+			continue
+		}
 		rng := rand.New(rand.NewPCG(uint64(c.n), uint64(c.channels)))
 		runs := 0
 		r.Reset(9, func() Scratch {
