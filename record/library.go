@@ -33,7 +33,7 @@ type product struct {
 var (
 	recorder = product{"record", generate, []string{"runtime/*"}}
 	replayer = product{"replay", generateReplay, []string{
-		"replayer/*", "runtime/arguments.c", "runtime/dlopen.c", "runtime/vector.[ch]", "runtime/crc.h", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
+		"replayer/*", "runtime/arguments.c", "runtime/dlopen.c", "runtime/vector.[ch]", "runtime/held.[ch]", "runtime/crc.h", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
 	}}
 )
 

@@ -189,3 +189,22 @@ func TestFinish(t *testing.T) {
 		t.Errorf("without a recording: %v", err)
 	}
 }
+
+// TestClosed records a program that closes the recorder's files and opens others, which get their numbers: nothing is lost, and nothing
+// is written into the program's.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t) {
+		command := l.launch(2, l.compileProgram(t, "survive.c"), "close", "60000")
+		r, out, errs := l.runRecorded(t, Options{Command: command, Log: LogOptions{Ranks: []int{0}}, CPUTime: true})
+		if r.Exit != 0 || len(r.Cut) > 0 || len(r.Found) > 0 || len(r.Logs) != 1 {
+			t.Errorf("%s: %+v", l.cc, r)
+		}
+		if strings.TrimSpace(out) != "done" || strings.Contains(errs, "coppice record") {
+			t.Errorf("%s: it printed %q and %q", l.cc, out, errs)
+		}
+		if n := sends(t, r.Archive); n != 120_000 {
+			t.Errorf("%s: %d sends", l.cc, n)
+		}
+	}
+}

@@ -21,7 +21,7 @@ HIDDEN void cr_define_now(int kind, const void *body, size_t bytes)
 	uint32_t n = (uint32_t)bytes;
 	memcpy(head + 1, &n, 4);
 	struct iovec parts[2] = {{head, sizeof head}, {(void *)body, bytes}};
-	if (cr.def >= 0 && writev(cr.def, parts, 2) != (ssize_t)(sizeof head + bytes))
+	if (cr.def.fd >= 0 && writev(cr_held(&cr.def), parts, 2) != (ssize_t)(sizeof head + bytes))
 		cr_complain("definitions cannot be written");
 }
 

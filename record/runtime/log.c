@@ -3,6 +3,7 @@
 
 #include "crc.h"
 #include "fortran.h"
+#include "held.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +39,8 @@ struct known {
 };
 
 static struct {
-	int fd, lost;
+	struct held file;
+	int lost;
 	pthread_mutex_t lock;
 	pthread_t owner;
 	uint8_t *block;
@@ -50,7 +52,7 @@ static struct {
 	struct fresh *fresh;
 	size_t fresh_n, fresh_room;
 	struct known *known;
-} lg = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+} lg = {.file.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void complain(const char *what)
 {
@@ -61,9 +63,7 @@ static void complain(const char *what)
 static void close_log(void)
 {
 	lg_on = lg_times = 0;
-	if (lg.fd >= 0)
-		close(lg.fd);
-	lg.fd = -1;
+	cr_release(&lg.file);
 }
 
 /* flush writes the block in hand as it is; it goes on. */
@@ -79,12 +79,12 @@ static void flush(void)
 	memcpy(lg.block + 12, &h.crc, 4);
 	size_t done = 0;
 	while (done < lg.used) {
-		ssize_t n = pwrite(lg.fd, lg.block + done, lg.used - done, (off_t)(lg.sequence * BLOCK + done));
+		ssize_t n = pwrite(cr_held(&lg.file), lg.block + done, lg.used - done, (off_t)(lg.sequence * BLOCK + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			complain("a block cannot be written");
-			if (ftruncate(lg.fd, (off_t)(lg.sequence * BLOCK)) != 0)
+			if (ftruncate(cr_held(&lg.file), (off_t)(lg.sequence * BLOCK)) != 0)
 				complain("the file cannot be cut");
 			close_log();
 			return;
@@ -104,7 +104,7 @@ static void write_block(void)
 static void stream(const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;
-	while (n && lg.fd >= 0) {
+	while (n && lg.file.fd >= 0) {
 		size_t part = n < BLOCK - lg.used ? n : BLOCK - lg.used;
 		memcpy(lg.block + lg.used, p, part);
 		lg.used += part;
@@ -241,7 +241,7 @@ static void repeats(void)
 /* finish_log writes the end. The lock is held. */
 static void finish_log(int reason)
 {
-	if (lg.fd < 0)
+	if (lg.file.fd < 0)
 		return;
 	repeats();
 	lg.now.n = 0;
@@ -252,7 +252,7 @@ static void finish_log(int reason)
 	for (int i = 0; i < 5; i++)
 		n += varint(b + n, end[i]);
 	record(REC_END, b, n);
-	if (lg.fd >= 0 && lg.used > HEAD)
+	if (lg.file.fd >= 0 && lg.used > HEAD)
 		write_block();
 	close_log();
 }
@@ -281,7 +281,7 @@ HIDDEN int lg_call(unsigned function, int code)
 		return 0;
 	}
 	pthread_mutex_lock(&lg.lock);
-	if (lg.fd < 0) {
+	if (lg.file.fd < 0) {
 		pthread_mutex_unlock(&lg.lock);
 		return 0;
 	}
@@ -334,8 +334,7 @@ HIDDEN int lg_open(const char *name, uint64_t budget, int times)
 	lg.budget = budget;
 	lg.block = malloc(BLOCK);
 	lg.known = calloc(HASHES, sizeof *lg.known);
-	lg.fd = lg.block && lg.known ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
-	if (lg.fd < 0) {
+	if (!lg.block || !lg.known || cr_hold(&lg.file, name, O_WRONLY | O_CREAT | O_TRUNC) < 0) {
 		complain(name);
 		close_log();
 		return 0;
@@ -349,9 +348,9 @@ HIDDEN int lg_open(const char *name, uint64_t budget, int times)
 HIDDEN void lg_opened(void)
 {
 	record(REC_HEADER, lg.now.p, lg.now.n);
-	if (lg.fd >= 0 && lg.used > HEAD)
+	if (lg.file.fd >= 0 && lg.used > HEAD)
 		flush(); /* whoever finds the log of a killed process sees whose it was */
-	lg_on = lg.fd >= 0;
+	lg_on = lg.file.fd >= 0;
 }
 
 __attribute__((destructor)) static void unloaded(void) { lg_stop(LG_EXIT); }

@@ -164,7 +164,7 @@ static _Atomic(const char *) began; /* a runtime, by its name */
 HIDDEN void cr_replaced(void)
 {
 	const char *runtime = atomic_load(&began);
-	void *gnu = runtime && cr.def >= 0 ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *gnu = runtime && cr.def.fd >= 0 ? dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	if (!gnu)
 		return;
 	if (dlsym(gnu, "GOMP_parallel") != dlsym(RTLD_DEFAULT, "GOMP_parallel"))

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-HIDDEN struct recording cr = {.def = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+HIDDEN struct recording cr = {.def.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
 HIDDEN uint64_t cr_now(void) { return now(); }
 
@@ -236,7 +236,7 @@ static atomic_int begun, sessions;
 
 HIDDEN void cr_session(void)
 {
-	if (!atomic_exchange(&sessions, 1) && cr.def >= 0)
+	if (!atomic_exchange(&sessions, 1) && cr.def.fd >= 0)
 		cr_define(DEF_SESSIONS, "", 0);
 }
 
@@ -244,8 +244,7 @@ HIDDEN void cr_session(void)
 static void define_end(const uint64_t end[6])
 {
 	cr_define(DEF_END, end, 6 * sizeof *end);
-	close(cr.def);
-	cr.def = -1;
+	cr_release(&cr.def);
 }
 
 /* refuse defines a process whose program has sessions and does without MPI_Init: there is no world whose members could be numbered, so
@@ -265,8 +264,7 @@ static void refuse(const char *folder)
 	}
 	if (snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank) >= (int)sizeof name)
 		return;
-	cr.def = open(name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-	if (cr.def < 0)
+	if (cr_hold(&cr.def, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND) < 0)
 		return;
 	uint64_t end[6] = {END_SESSIONS};
 	cr_define_process();
@@ -326,8 +324,7 @@ static int begin(const char *folder)
 	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name, cr_functions))
 		cr_complain(name);
 	snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank);
-	cr.def = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-	if (cr.def < 0) {
+	if (cr_hold(&cr.def, name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND) < 0) {
 		cr_complain(name);
 		return 0;
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,13 +38,16 @@ HIDDEN _Thread_local int cr_inside;
 static uint8_t *new_window(struct stream *s)
 {
 	off_t off = (off_t)(s->sequence * WINDOW);
+	struct rlimit most; /* a file that grows beyond it ends the program */
+	int fd = cr_held(&s->file), rc = fd < 0 ? errno : getrlimit(RLIMIT_FSIZE, &most) == 0 && (rlim_t)off + WINDOW > most.rlim_cur ? EFBIG : 0;
 	/* Without room on the disk a store into the mapping would end the program: take the room first. */
-	int rc = posix_fallocate(s->fd, off, WINDOW);
+	if (rc == 0)
+		rc = posix_fallocate(fd, off, WINDOW);
 	if (rc != 0) {
 		errno = rc;
 		return NULL;
 	}
-	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, off);
+	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off);
 	if (w == MAP_FAILED)
 		return NULL;
 	for (size_t i = 0; i < WINDOW; i += PAGE) /* pages that were only read would fault once more when written */
@@ -74,7 +78,7 @@ static int drop_oldest(void)
 	uint64_t first = 0;
 	static uint8_t w[WINDOW];
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) /* the last two may be in use */
-		if (s->dropped + 3 <= s->sequence && pread(s->fd, &h, sizeof h, (off_t)(s->dropped * WINDOW)) == sizeof h && h.length && (!oldest || h.first < first)) {
+		if (s->dropped + 3 <= s->sequence && pread(cr_held(&s->file), &h, sizeof h, (off_t)(s->dropped * WINDOW)) == sizeof h && h.length && (!oldest || h.first < first)) {
 			oldest = s;
 			first = h.first;
 		}
@@ -82,7 +86,8 @@ static int drop_oldest(void)
 		return 0;
 	off_t at = (off_t)(oldest->dropped * WINDOW);
 	cr_part_dropping(1);
-	if (pread(oldest->fd, w, WINDOW, at) != WINDOW || fallocate(oldest->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, WINDOW) != 0) {
+	int fd = cr_held(&oldest->file);
+	if (pread(fd, w, WINDOW, at) != WINDOW || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, WINDOW) != 0) {
 		cr.keep = 0; /* all is kept from now on */
 		return 0;
 	}
@@ -291,8 +296,7 @@ static struct stream *open_stream(uint64_t first)
 		snprintf(name, sizeof name, "%s/%d.%u.evt", cr.folder, cr.rank, s->thread);
 	s->tid = (int)syscall(SYS_gettid);
 	s->last = first;
-	s->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	uint8_t *w = s->fd < 0 ? NULL : new_window(s);
+	uint8_t *w = cr_hold(&s->file, name, O_RDWR | O_CREAT | O_TRUNC) < 0 ? NULL : new_window(s);
 	if (!w) {
 		cr_complain(name);
 		cr_stop(END_DISK);
@@ -301,7 +305,7 @@ static struct stream *open_stream(uint64_t first)
 	}
 	if (s->thread > 0 && !cr_take(THREAD_BYTES)) {
 		munmap(w, WINDOW);
-		close(s->fd);
+		cr_release(&s->file);
 		cr_stop(END_BUDGET);
 		free(s);
 		return NULL;
@@ -353,9 +357,9 @@ HIDDEN void cr_end_stream(struct stream *s, uint64_t *end)
 		munmap(s->window, WINDOW);
 		s->room = 0; /* nothing is written any more */
 	}
-	if (ftruncate(s->fd, start + (off_t)(s == cr_mine ? used : WINDOW)) != 0)
+	if (ftruncate(cr_held(&s->file), start + (off_t)(s == cr_mine ? used : WINDOW)) != 0)
 		cr_complain("the end of the event file");
-	close(s->fd);
+	cr_release(&s->file);
 	end[1] += s->events;
 	end[2] += s->stalled;
 	end[3]++;

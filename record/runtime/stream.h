@@ -3,6 +3,7 @@
 #define COPPICE_STREAM_H
 
 #include "counters.h"
+#include "held.h"
 #include "recorder.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ struct opened;
 
 /* A stream is the event file of one thread. The helper owns next while it is NULL, and full while it is not. */
 struct stream {
-	int fd;
+	struct held file;
 	uint32_t thread;
 	unsigned depth, quiet;
 	uint8_t off, part;     /* nothing is written: it is before or after the part of the run that is recorded */
@@ -59,7 +60,8 @@ enum { WAIT_NONE, WAIT_SILENT, WAIT_WRITING, WAIT_WRITTEN };
 
 struct recording {
 	atomic_int active;
-	int def, rank, size;
+	struct held def;
+	int rank, size;
 	char folder[3000];
 	uint64_t begin;
 	_Atomic(int64_t) left; /* bytes that this process may still take in the archive */

@@ -71,7 +71,7 @@ HIDDEN void cr_usage(int on)
 	uint64_t sign = on ? UINT64_MAX : 1; /* a sum is what it ends at less what it began with */
 	u.sums[USAGE_CPU] += sign * ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
 	u.sums[USAGE_SWITCHES] += sign * (uint64_t)r.ru_nivcsw;
-	if (on && !u.schedstat && cr.def >= 0) { /* not in a process that is none of the run */
+	if (on && !u.schedstat && cr.def.fd >= 0) { /* not in a process that is none of the run */
 		char name[64];
 		snprintf(name, sizeof name, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
 		int fd = open(name, O_RDONLY | O_CLOEXEC);

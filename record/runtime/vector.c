@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "vector.h"
 
+#include "held.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 HIDDEN int cr_vector_on;
 
 static struct {
-	int fd;
+	struct held file;
 	pid_t process; /* not a child that it forked */
 	unsigned used;
 	uint64_t cpu, wall; /* at the end of the call before */
@@ -23,7 +25,7 @@ static struct {
 		uint32_t function, delay;
 		uint64_t cpu, wall;
 	} rows[ROWS];
-} v = {.fd = -1, .schedstat = -1};
+} v = {.file.fd = -1, .schedstat = -1};
 
 /* The kernel is asked for delays once the clocks have gone apart by so many ns: a change of threads takes a few us. */
 #define APART 20000
@@ -58,9 +60,9 @@ static int delayed(uint64_t cpu, uint64_t wall, uint64_t *ns)
 
 HIDDEN int cr_vector_open(const char *path, const char *names)
 {
-	v.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int fd = cr_hold(&v.file, path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
 	uint32_t n = (uint32_t)strlen(names);
-	if (v.fd < 0 || write(v.fd, "CPRVEC1", 8) != 8 || write(v.fd, &n, sizeof n) != sizeof n || write(v.fd, names, n) != (ssize_t)n)
+	if (fd < 0 || write(fd, "CPRVEC1", 8) != 8 || write(fd, &n, sizeof n) != sizeof n || write(fd, names, n) != (ssize_t)n)
 		return 0;
 	memset(v.rows, 0, sizeof v.rows); /* in memory before it is needed */
 	v.process = getpid();
@@ -72,7 +74,7 @@ HIDDEN int cr_vector_open(const char *path, const char *names)
 static void flush(void)
 {
 	size_t bytes = v.used * sizeof v.rows[0];
-	if (bytes && write(v.fd, v.rows, bytes) != (ssize_t)bytes)
+	if (bytes && write(cr_held(&v.file), v.rows, bytes) != (ssize_t)bytes)
 		cr_vector_on = 0;
 	v.used = 0;
 }
@@ -107,14 +109,14 @@ HIDDEN void cr_vector_leave(void)
 
 HIDDEN void cr_vector_close(void)
 {
-	if (v.fd < 0)
+	if (v.file.fd < 0)
 		return;
 	if (cr_vector_on && getpid() == v.process)
 		flush();
-	close(v.fd);
+	cr_release(&v.file);
 	if (v.schedstat >= 0)
 		close(v.schedstat);
-	v.fd = v.schedstat = -1;
+	v.schedstat = -1;
 	cr_vector_on = 0;
 }
 
