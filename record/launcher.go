@@ -121,6 +121,19 @@ func (v *variables) number(name string, n int64) {
 	}
 }
 
+// value returns the value of a variable.
+func (v variables) value(name string) string {
+	for _, x := range v {
+		if x[0] == name {
+			return x[1]
+		}
+	}
+	return ""
+}
+
+// preload is the variable with the libraries that the dynamic linker loads first.
+const preload = "LD_PRELOAD"
+
 // withEnvironment returns the command with what gives the ranks, and only them, the variables.
 func withEnvironment(l launcher, command []string, vars variables) (args, env []string) {
 	var extra []string
@@ -144,7 +157,10 @@ func withEnvironment(l launcher, command []string, vars variables) (args, env []
 		return exporting(command, strings.Join(extra, ",")), env
 	}
 	args = slices.Concat(command[:1], extra)
-	for _, word := range command[1:] {
+	for i, word := range command[1:] {
+		if strings.HasPrefix(word, preload+"=") || command[i] == preload && l == hydra { // the command's own, which would win
+			word += ":" + vars.value(preload)
+		}
 		if args = append(args, word); word == ":" && l == openMPILauncher { // another program: -x is for one alone
 			args = append(args, extra...)
 		}
@@ -165,7 +181,12 @@ func exporting(command []string, vars string) []string {
 			break
 		}
 	}
-	if value == "NONE" {
+	list := strings.Split(value, ",")
+	if k := slices.IndexFunc(list, func(v string) bool { return strings.HasPrefix(v, preload+"=") }); k >= 0 {
+		vars = strings.Replace(vars, preload+"=", list[k]+":", 1)
+		value = strings.Join(slices.Delete(list, k, k+1), ",")
+	}
+	if value == "NONE" || value == "" {
 		value = vars
 	} else {
 		value += "," + vars

@@ -13,6 +13,7 @@ import (
 
 func TestEnvironment(t *testing.T) {
 	vars := [][2]string{{"A", "1"}, {"B", "2"}}
+	loading := [][2]string{{"A", "1"}, {"LD_PRELOAD", "r.so"}}
 	args, env := withEnvironment(srun, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}})
 	if got := strings.Join(args, " "); got != "srun --export=ALL,A,B=3 ./p" || !slices.Equal(env, []string{"A=1,2"}) {
 		t.Errorf("a comma in a value: %s and %v", got, env)
@@ -27,6 +28,11 @@ func TestEnvironment(t *testing.T) {
 		{"Open MPI", openMPILauncher, "mpirun -n 2 ./p", "mpirun -x A=1 -x B=2 -n 2 ./p", 0},
 		{"Open MPI, two programs", openMPILauncher, "mpirun -n 2 ./p : -n 3 ./q 5", "mpirun -x A=1 -x B=2 -n 2 ./p : -x A=1 -x B=2 -n 3 ./q 5", 0},
 		{"hydra, two programs", hydra, "mpiexec -n 2 ./p : -n 3 ./q", "mpiexec -genv A 1 -genv B 2 -n 2 ./p : -n 3 ./q", 0},
+		{"Open MPI, a library of the program", openMPILauncher, "mpirun -x LD_PRELOAD=x.so ./p", "mpirun -x A=1 -x LD_PRELOAD=r.so -x LD_PRELOAD=x.so:r.so ./p", 0},
+		{"hydra, a library of the program", hydra, "mpiexec -env LD_PRELOAD x.so ./p", "mpiexec -genv A 1 -genv LD_PRELOAD r.so -env LD_PRELOAD x.so:r.so ./p", 0},
+		{"srun, a library of the program", srun, "srun --export=ALL,LD_PRELOAD=x.so ./p", "srun --export=ALL,A=1,LD_PRELOAD=x.so:r.so ./p", 0},
+		{"srun, that alone", srun, "srun --export=LD_PRELOAD=x.so ./p", "srun --export=A=1,LD_PRELOAD=x.so:r.so ./p", 0},
+		{"env, a library of the program", noLauncher, "env LD_PRELOAD=x.so ./p", "env LD_PRELOAD=x.so:r.so ./p", 2},
 		{"hydra", hydra, "mpiexec -n 2 ./p", "mpiexec -genv A 1 -genv B 2 -n 2 ./p", 0},
 		{"none", noLauncher, "./p 7", "./p 7", 2},
 		{"srun", srun, "srun -n 2 ./p", "srun --export=ALL,A=1,B=2 -n 2 ./p", 0},
@@ -35,7 +41,11 @@ func TestEnvironment(t *testing.T) {
 		{"srun that exports nothing", srun, "srun --export=NONE sh", "srun --export=A=1,B=2 sh", 0},
 		{"program that exports", srun, "srun sh --export=x", "srun --export=ALL,A=1,B=2 sh --export=x", 0},
 	} {
-		args, env := withEnvironment(x.l, strings.Fields(x.command), vars)
+		given := vars
+		if strings.Contains(x.want, "r.so") {
+			given = loading
+		}
+		args, env := withEnvironment(x.l, strings.Fields(x.command), given)
 		if got := strings.Join(args, " "); got != x.want || len(env) != x.env {
 			t.Errorf("%s: %s and %v, want %s", x.name, got, env, x.want)
 		}

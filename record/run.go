@@ -112,6 +112,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		cc = wrapper
 		return Library(ctx, wrapper, folder, parts...)
 	}
+	if strings.ContainsAny(o.Cache, " :") {
+		return nil, fmt.Errorf("%w: the dynamic linker loads nothing from %q, which has a space or a colon: set XDG_CACHE_HOME to another folder", ErrCompiler, o.Cache)
+	}
 	lib, err := compiled(ctx, library, cc, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if raw, err = filepath.Abs(raw); err != nil {
 		return nil, err
 	}
-	if before := os.Getenv("LD_PRELOAD"); before != "" {
+	if before := os.Getenv(preload); before != "" {
 		lib = before + ":" + lib
 	}
 	var runtime, kept string
@@ -136,7 +139,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			lib += ":" + runtime
 		}
 	}
-	vars := variables{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
+	vars := variables{{preload, lib}, {"COPPICE_RECORD_DIR", raw}}
 	vars.number("COPPICE_RECORD_BYTES", o.Bytes)
 	vars.number("COPPICE_RECORD_CALL_SITES", int64(o.Sites))
 	vars.number("COPPICE_RECORD_SAMPLE", o.Sample.Nanoseconds())

@@ -34,6 +34,22 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
+// TestTwoRuns records a script that starts two MPI programs after each other: the recording is that of the first.
+func TestTwoRuns(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "survive.c")
+		text := strings.Join(l.launch(3, program, "run", "200"), " ") + "\n" + strings.Join(l.launch(2, program, "run", "500"), " ") + "\n"
+		r, out, errs := l.runRecorded(t, Options{Command: []string{script(t, t.TempDir(), "job", text)}, Compiler: l.cc})
+		if r.Exit != 0 || r.Processes != 3 || len(r.Found) > 0 || len(r.Cut) > 0 || strings.Count(out, "done") != 2 {
+			t.Errorf("%s: %+v, %q", l.cc, r, out)
+		}
+		if n := sends(t, r.Archive); n != 600 || strings.Count(errs, "record each by itself") != 1 {
+			t.Errorf("%s: %d sends; %q", l.cc, n, errs)
+		}
+	}
+}
+
 // TestTwoPrograms records a run of two programs: all processes are recorded, and each with the name of its own.
 func TestTwoPrograms(t *testing.T) {
 	t.Parallel()

@@ -319,6 +319,14 @@ static int begin(const char *folder)
 	strcpy(cr.folder, folder);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &cr.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &cr.size);
+	snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank);
+	int there = access(name, F_OK) == 0, before = 0;
+	PMPI_Allreduce(&there, &before, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	if (before) {
+		if (cr.rank == 0)
+			fprintf(stderr, "coppice record: the command has started an MPI program before, which is in the recording; this one is not: record each by itself\n");
+		return 0;
+	}
 	atomic_store(&cr.left, share());
 	const char *vectors = getenv("COPPICE_RECORD_VECTORS");
 	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name, cr_functions))
