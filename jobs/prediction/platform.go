@@ -143,6 +143,9 @@ func ranksOf(nodes []int) []int {
 	return n
 }
 
+// disturbed is how many times as long as a larger message one takes that somebody disturbed.
+const disturbed = 3
+
 // describePlatform puts the parts together.
 func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClasses]*measuredLink, gamma network.Rate, crowded int) *MeasuredPlatform {
 	p := platform.New()
@@ -169,6 +172,12 @@ func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClass
 		}
 		for _, n := range fit.Notes {
 			m.Notes = append(m.Notes, name+": "+n)
+		}
+		for k := 1; k < len(fit.Rows); k++ {
+			if a, b := fit.Rows[k-1], fit.Rows[k]; a.Measured > disturbed*b.Measured {
+				m.warn(fmt.Sprintf("%s: a message of %d bytes took %.0f ns and one of %d bytes %.0f: other programs ran, so measure again when none does", name, a.Bytes, a.Measured, b.Bytes, b.Measured))
+				break
+			}
 		}
 		m.Notes = append(m.Notes, fmt.Sprintf("%s: half round trips, ns measured and as the parameters have them, worst %.1f %%", name, fit.Worst))
 		for _, r := range fit.Rows {

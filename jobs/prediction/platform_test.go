@@ -69,6 +69,12 @@ func TestDescribe(t *testing.T) {
 	if len(m.Warnings) != 2 || !strings.Contains(m.Warnings[0], "1 of 2") || !strings.Contains(m.Warnings[1], "net: one operation was repeated 40 times") {
 		t.Errorf("warnings %q", m.Warnings)
 	}
+	noisy := link(1000)
+	noisy.samples.Trips = append([]platform.Sample{{N: 1, NS: 1020}, {N: 2, NS: 180_000}, {N: 3, NS: 1020}, {N: 4, NS: 40_000}, {N: 6, NS: 1030}}, noisy.samples.Trips[1:]...)
+	m = describePlatform(MeasureOptions{Repetitions: 1000}, []int{0, 0}, [network.NumLinkClasses]*measuredLink{nil, noisy, nil}, 500<<32, 0)
+	if len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "node: a message of 2 bytes took 89990 ns and one of 3 bytes 500") {
+		t.Errorf("warnings of a busy machine %q", m.Warnings)
+	}
 }
 
 // TestMeasureNeedsLibrary: ranks without an MPI library have nothing to measure, and say so together.

@@ -28,6 +28,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/platform"
 	"github.com/coppice-hpc/coppice/predict/simnet/network"
+	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/predicted"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -232,6 +233,18 @@ func leftOut(l *predict.Left, p *platform.Platform) []predicted.LeftOut {
 	return list
 }
 
+// shared counts the processes that, or whose threads, were more than the processors of the recorded run.
+func (x *prediction) shared() {
+	found := predicted.LeftOut{What: "shared processors", Text: "with a processor of its own here: processes of the recorded run that shared processors with others, which MPI calls waited for too; with many calls, the prediction is much too short"}
+	list, _ := findings.Crowds(x.in.Defs, findings.Usages(x.in.Defs))
+	for i := range list {
+		found.Count += uint64(len(list[i].Ranks))
+	}
+	if found.Count > 0 {
+		x.res.LeftOut = append(x.res.LeftOut, found)
+	}
+}
+
 // damage counts what could not be read of the recorded run. Collective.
 func (x *prediction) damage() error {
 	found := predicted.LeftOut{What: "damage", Lost: true, Text: "left out: what could not be read of the input of the analysis, which was damaged or incomplete"}
@@ -260,6 +273,7 @@ func (x *prediction) openProgram() error {
 		return jobs.InputError(x.o.Run, err)
 	}
 	x.res.LeftOut = leftOut(&x.in.Left, cmp.Or(x.platform, x.host))
+	x.shared()
 	if err := x.damage(); err != nil {
 		return err
 	}

@@ -366,7 +366,7 @@ type delayedSource struct {
 
 func (s *delayedSource) Definitions() *trace.Definitions { return s.defs }
 
-// delayedRun is a run of a generated program whose processes had no processor for some ns.
+// delayedRun is a run of a generated program whose processes may use one processor, and had none for some ns.
 func delayedRun(t *testing.T, spec string, ns ...uint64) string {
 	t.Helper()
 	src := jobtest.Generated(t, spec)
@@ -375,10 +375,13 @@ func delayedRun(t *testing.T, spec string, ns ...uint64) string {
 	for i := range d.Strings {
 		name = max(name, d.Strings[i].Ref+1)
 	}
-	d.Strings = append(slices.Clone(d.Strings), trace.String{Ref: name, Value: trace.PropertyDelay})
+	d.Strings = append(slices.Clone(d.Strings), trace.String{Ref: name, Value: trace.PropertyDelay},
+		trace.String{Ref: name + 1, Value: trace.PropertyProcessors}, trace.String{Ref: name + 2, Value: "0"})
 	for p, v := range ns {
 		d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{
 			Location: d.Locations[p].Ref, Name: name, StringValue: trace.Undefined, Value: trace.Value{Type: trace.TypeUint64, Bits: v},
+		}, trace.LocationProperty{
+			Location: d.Locations[p].Ref, Name: name + 1, StringValue: trace.Undefined, Value: trace.Value{Type: trace.TypeString, Bits: uint64(name + 2)},
 		})
 	}
 	d.Seal()
@@ -401,6 +404,9 @@ func TestPredictMeasured(t *testing.T) {
 		if compute := r.Processes[1].Measured.Compute; e.WorstDelay == nil || *e.WorstDelay != 1 || e.Delayed != 4_000_000 || compute <= e.Delayed || e.Delay.Value != 4e6/float64(compute) {
 			t.Errorf("delay %+v", e)
 		}
+		if l := r.LeftOut; len(l) != 1 || l[0].What != "shared processors" || l[0].Count != 3 || l[0].Lost {
+			t.Errorf("three processes have one processor: %+v", l)
+		}
 		if e.WorstSpread == nil || *e.WorstSpread != 0 || e.Spread.Value != 0.1 || e.Most-e.Least != 100_000 || len(o.Vectors) > 0 && r.Computation.Donors[0].Off != 200_000 {
 			t.Errorf("spread %+v of %+v", e, r.Computation.Donors)
 		}
@@ -409,8 +415,8 @@ func TestPredictMeasured(t *testing.T) {
 	if e := &all.Errors; e.WorstDelay == nil || *e.WorstDelay != 1 || e.Delayed != all.Processes[1].Measured.Compute/1000*1000 {
 		t.Errorf("all of the computation %+v", e)
 	}
-	if r := mustPredict(t, 1, prediction.Options{Run: runFile(t, spec), Platform: machine}); r.Errors.WorstDelay != nil || r.Errors.WorstSpread != nil {
-		t.Errorf("nobody told, and there is %+v", r.Errors)
+	if r := mustPredict(t, 1, prediction.Options{Run: runFile(t, spec), Platform: machine}); r.Errors.WorstDelay != nil || r.Errors.WorstSpread != nil || len(r.LeftOut) > 0 {
+		t.Errorf("nobody told, and there is %+v, %+v", r.Errors, r.LeftOut)
 	}
 }
 
