@@ -201,7 +201,7 @@ func (in *Input) otherThreads(b *builder, p trace.Process) error {
 		if err != nil {
 			return err
 		}
-		if d.Events > 0 && (d.First < first.First || d.Last > first.Last) && in.Defs.Location(l.P()).Type == trace.CPUThread {
+		if d.Events > 0 && (d.First < first.First || d.Last > first.Last) && in.Defs.Location(l.P()).Type.OnHost() {
 			b.left[LeftLongerThreads]++
 		}
 		s := l.Structure()

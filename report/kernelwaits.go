@@ -34,7 +34,7 @@ func kernelWaits(c *results.Causes) (out []KernelWait, lost []table.Lost, err er
 		if c.Span != nil {
 			begin, end, err = c.Borders(p)
 		}
-		if err != nil || c.R.Defs.Location(p).Type != trace.CPUThread {
+		if err != nil || !c.R.Defs.Location(p).Type.OnHost() {
 			return err
 		}
 		for _, w := range results.Overlapping[xtf.Wait](c.R, p, begin, end, &err) {

@@ -243,11 +243,11 @@ func (d *Definitions) sealLocations() {
 
 func (d *Definitions) comparePlaces(a, b place) int {
 	la, lb := &d.Locations[a.location], &d.Locations[b.location]
-	typeOrder := func(l *Location) int {
-		if l.Type == UnknownLocation {
-			return int(CPUThread)
+	typeOrder := func(l *Location) LocationType {
+		if l.Type.OnHost() {
+			return CPUThread
 		}
-		return int(l.Type)
+		return l.Type
 	}
 	masterOrder := func(m bool) int {
 		if m {

@@ -11,6 +11,9 @@ const (
 	MetricLocation
 )
 
+// OnHost reports whether a location is a thread: also where its writer does not say what it is.
+func (t LocationType) OnHost() bool { return t == CPUThread || t == UnknownLocation }
+
 // LocationGroupType is the kind of a location group.
 type LocationGroupType uint8
 

@@ -34,7 +34,7 @@ type run struct {
 }
 
 // locationTypes are the types of locations that have a name of their own.
-var locationTypes = map[trace.LocationType]string{trace.CPUThread: "cpu", trace.AcceleratorStream: "accelerator", trace.MetricLocation: "metric"}
+var locationTypes = map[trace.LocationType]string{trace.UnknownLocation: "cpu", trace.CPUThread: "cpu", trace.AcceleratorStream: "accelerator", trace.MetricLocation: "metric"}
 
 // exactTimes is the largest tick that a double tells from its neighbours.
 const exactTimes = 1<<53 - 1
@@ -145,7 +145,7 @@ type life struct {
 func (x *run) readLives() []life {
 	list := make([]life, x.meta.Locations)
 	_ = parallel(context.Background(), len(list), func(p int) error { // what is wrong with one is in it
-		if _, thread := x.Defs.Process(trace.P(p)); thread == 0 && x.Defs.Location(trace.P(p)).Type == trace.CPUThread {
+		if _, thread := x.Defs.Process(trace.P(p)); thread == 0 && x.Defs.Location(trace.P(p)).Type.OnHost() {
 			list[p] = x.lifeOf(trace.P(p))
 		}
 		return nil

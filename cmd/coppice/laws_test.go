@@ -15,7 +15,7 @@ import (
 // law is a change of an archive that may not change what is found in it.
 type law struct {
 	name   string
-	define func(d *trace.Definitions)                            // changes the definitions; locations keep their order
+	define func(d *trace.Definitions)                            // changes the definitions
 	event  func(d *trace.Definitions, p trace.P, e *trace.Event) // changes an event; nil: none
 	word   func(text string) string                              // undoes the change in texts; nil: there is none
 	drop   []string                                              // members of documents that change
@@ -49,8 +49,8 @@ func (l *law) rewritten(t *testing.T, archive string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if int(p) < src.Definitions().NumLocations() {
-			err = otf2.EachBatch(src, p, &trace.Diagnostics{}, func(b *trace.Batch) error {
+		if from, ok := src.Definitions().Ordinal(d.Location(p).Ref); ok {
+			err = otf2.EachBatch(src, from, &trace.Diagnostics{}, func(b *trace.Batch) error {
 				for i := range b.Events {
 					if l.event != nil {
 						l.event(d, p, &b.Events[i])
@@ -167,6 +167,25 @@ func TestLaws(t *testing.T) {
 				d.Locations = append(d.Locations, trace.Location{Ref: 1 << 40, Name: trace.Undefined, Type: trace.CPUThread, Group: 1 << 20})
 			},
 			drop: []string{"processes", "locations", "min_exclusive", "cannot_tell"},
+		},
+		{
+			name: "locations of no type",
+			define: func(d *trace.Definitions) {
+				for i := range d.Locations {
+					d.Locations[i].Type = trace.UnknownLocation
+				}
+			},
+		},
+		{
+			name: "devices without work",
+			define: func(d *trace.Definitions) {
+				for i, p := range d.Processes() {
+					ref := uint32(1<<20 + i)
+					d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: ref, Name: trace.Undefined, Type: trace.AcceleratorGroup, Parent: trace.Undefined, Creator: p.Group})
+					d.Locations = append(d.Locations, trace.Location{Ref: 1<<40 + uint64(i), Name: trace.Undefined, Type: trace.AcceleratorStream, Group: ref})
+				}
+			},
+			drop: []string{"devices", "locations", "cannot_tell"},
 		},
 	} {
 		for _, name := range []string{"pingpong-scorep71", "stencil4d-32", "lulesh-8", "npb-lu.S-func-4", "lammps-pppm-4"} {

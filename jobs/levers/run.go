@@ -293,7 +293,7 @@ func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Coun
 		if err != nil {
 			return lasts, err
 		}
-		if x.run.Defs.Location(p).Type == trace.CPUThread {
+		if x.run.Defs.Location(p).Type.OnHost() {
 			lasts[p] = int64(life.End)
 			if calls > 0 {
 				lasts[n+int(p)] = int64(life.End)

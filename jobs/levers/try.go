@@ -360,7 +360,7 @@ func (x *search) idle(parts []int64) error {
 			if of, _ := x.run.Defs.Process(q); of != process {
 				break
 			}
-			if x.run.Defs.Location(q).Type == trace.CPUThread {
+			if x.run.Defs.Location(q).Type.OnHost() {
 				n++
 			}
 		}

@@ -56,7 +56,7 @@ func (s *counterScopes) of(p trace.P, ref uint32) counterScope {
 	case x.ScopeType == scopeGroup:
 		switch list := s.groups[uint32(x.Scope)]; {
 		case len(list) == 0:
-		case len(list) == 1 || s.defs.Location(list[0]).Type == trace.CPUThread:
+		case len(list) == 1 || s.defs.Location(list[0]).Type.OnHost():
 			return s.location(list[0])
 		default: // several streams
 			at := s.location(list[0])

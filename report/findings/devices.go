@@ -21,7 +21,10 @@ func (f *finder) devices() {
 		f.add(y, what, ": "+evidence)
 		return &f.list[len(f.list)-1]
 	}
-	d, _ := x.Largest((*results.Device).Active)
+	d, active := x.Largest((*results.Device).Active)
+	if active == 0 { // no kernel and no transfer is recorded
+		return
+	}
 	idle, most := d.Idle, ""
 	evidence := fmt.Sprintf("the busiest, %s, idles while its host is in", d.Name)
 	for _, w := range d.While {

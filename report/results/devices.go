@@ -225,7 +225,7 @@ func readDevices(r *Run, span *Span) (*Devices, error) {
 		if err = s.run(x, span, root.LastEnd); err == nil {
 			for _, h := range s.hosts {
 				hosts.merge(&h.times)
-				x.Threads = x.Threads || r.Defs.Processes()[h.rank].Count > 1 && r.Defs.Location(h.p+1).Type == trace.CPUThread
+				x.Threads = x.Threads || r.Defs.Processes()[h.rank].Count > 1 && r.Defs.Location(h.p+1).Type.OnHost()
 			}
 			continue
 		}

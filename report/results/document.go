@@ -117,7 +117,7 @@ func CountLocations(d *trace.Definitions) LocationTypes {
 	var t LocationTypes
 	for i := range d.Locations {
 		switch d.Locations[i].Type {
-		case trace.CPUThread:
+		case trace.CPUThread, trace.UnknownLocation:
 			t.CPU++
 		case trace.AcceleratorStream:
 			t.Accelerator++

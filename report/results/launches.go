@@ -75,7 +75,7 @@ func launches(r *Run) (*Launches, error) {
 		n := 0
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
 			stream := r.Defs.Location(p).Type == trace.AcceleratorStream
-			if !stream && r.Defs.Location(p).Type != trace.CPUThread {
+			if !stream && !r.Defs.Location(p).Type.OnHost() {
 				continue
 			}
 			err := r.eachSited(p, named, func(id uint64, x sited) {

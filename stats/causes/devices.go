@@ -101,7 +101,7 @@ func NewWithin(r *Run, threads bool) *Within {
 		rank, thread := r.Defs.Process(p)
 		if isStream(r.Defs, p) {
 			d.streams[rank] = true
-		} else if threads && thread > 0 && r.Defs.Location(p).Type == trace.CPUThread {
+		} else if threads && thread > 0 && r.Defs.Location(p).Type.OnHost() {
 			d.threads[rank] = true
 		}
 	}
@@ -127,7 +127,7 @@ func isStream(defs *trace.Definitions, p trace.P) bool {
 // Has reports whether a location is of interest.
 func (d *Within) Has(p trace.P) bool {
 	rank, _ := d.run.Defs.Process(p)
-	return d.streams[rank] && isStream(d.run.Defs, p) || (d.streams[rank] || d.threads[rank]) && d.run.Defs.Location(p).Type == trace.CPUThread
+	return d.streams[rank] && isStream(d.run.Defs, p) || (d.streams[rank] || d.threads[rank]) && d.run.Defs.Location(p).Type.OnHost()
 }
 
 // state is the state in a region.

@@ -91,13 +91,8 @@ type Team struct {
 func TeamOf(d *trace.Definitions, process int) Team {
 	p := d.Processes()[process]
 	t := Team{First: p.First}
-	for t.Count < p.Count {
-		switch d.Location(p.First + trace.P(t.Count)).Type {
-		case trace.CPUThread, trace.UnknownLocation:
-			t.Count++
-			continue
-		}
-		break
+	for t.Count < p.Count && d.Location(p.First+trace.P(t.Count)).Type.OnHost() {
+		t.Count++
 	}
 	return t
 }
