@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
@@ -162,11 +161,8 @@ func (m *Meter) exchange() {
 		if err != nil || !ok {
 			break
 		}
-		if len(b) == 40 {
-			m.kids[st.Source] = tally{
-				stage: binary.LittleEndian.Uint64(b), done: binary.LittleEndian.Uint64(b[8:]), total: binary.LittleEndian.Uint64(b[16:]),
-				slowest: int(binary.LittleEndian.Uint64(b[24:])), share: binary.LittleEndian.Uint64(b[32:]),
-			}
+		if v := TakeWords[uint64](b); len(v) == 5 {
+			m.kids[st.Source] = tally{v[0], v[1], v[2], int(v[3]), v[4]}
 		}
 	}
 	if m.parent < 0 {
@@ -177,11 +173,7 @@ func (m *Meter) exchange() {
 		return
 	}
 	t := m.subtree()
-	b := make([]byte, 0, 40)
-	for _, v := range [...]uint64{t.stage, t.done, t.total, uint64(t.slowest), t.share} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	m.pending, _ = m.comm.Isend(b, m.parent, tagProgress)
+	m.pending, _ = m.comm.Isend(AppendWords(nil, t.stage, t.done, t.total, uint64(t.slowest), t.share), m.parent, tagProgress)
 }
 
 // subtree adds up this rank and those below it that are in the same stage.

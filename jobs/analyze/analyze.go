@@ -439,7 +439,7 @@ func (a *job) match(in *numbered) (*matched, error) {
 	})
 	for i := range in.units {
 		for _, kind := range []uint32{kindEntries, kindLate, kindStays} {
-			a.drop(in.units[i].P, stageLoad, kind)
+			a.drop(in.units[i].P, kind)
 		}
 	}
 	if err == nil {

@@ -93,10 +93,10 @@ func (a *causeFinder) delays() (delays, path []totals.Row, err error) {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
 	ideal := &causes.Ideal{Replay: causes.Replay{Run: run}}
-	if err := a.replay(ideal); err != nil {
+	failed, err := a.replay(ideal)
+	if err != nil {
 		return nil, nil, err
 	}
-	failed := a.addIdeals(ideal)
 	delays, rep, err := causes.NewDelays(run, found).Costs(func(p trace.P, row *xtf.Delay) error {
 		b, err := rows.row(p)
 		if err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // commit writes the shared file.
-func (a *job) commit(in *reduced) (nothing, error) {
+func (a *job) commit(in *finished) (nothing, error) {
 	a.begin("commit")
 	if a.o.Resume {
 		if err := a.pace.report(); err != nil {
@@ -32,7 +32,7 @@ func (a *job) commit(in *reduced) (nothing, error) {
 // file is what a rank contributes to the file.
 type file struct {
 	*job
-	run *reduced
+	run *finished
 }
 
 // stageArrays are the arrays that a stage leaves.

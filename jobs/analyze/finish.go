@@ -173,7 +173,7 @@ func (a *finishPass) location(p trace.P) error {
 	if err := saveArrays(arrays, types); err != nil {
 		return err
 	}
-	a.drop(p, stageLoad, kindLoaded)
+	a.drop(p, kindLoaded)
 	if len(done.Details) == 0 {
 		return nil
 	}

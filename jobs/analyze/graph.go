@@ -58,7 +58,7 @@ func (a *graphs) distribute(d *build.Distributor, book *build.Codebook, p trace.
 	if err != nil {
 		return fmt.Errorf("call graph of location %d: %w", p, err)
 	}
-	a.drop(p, stageLoad, kindGraph)
+	a.drop(p, kindGraph)
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
 }
 

@@ -8,27 +8,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// replay runs the run in an ideal network. Where locations wait for each other in a circle there are no times.
-func (a *causeFinder) replay(r *causes.Ideal) error {
+// replay runs the run in an ideal network, and adds its times to the components; what fails of that is of this rank alone. Where locations
+// wait for each other in a circle there are no times. Collective.
+func (a *causeFinder) replay(r *causes.Ideal) (failed, err error) {
 	report, err := r.Run()
 	if err != nil {
-		return fmt.Errorf("replay in an ideal network: %w", err)
+		return nil, fmt.Errorf("replay in an ideal network: %w", err)
 	}
 	a.res.Replay = *report
-	return nil
-}
-
-// addIdeals adds the times of the replay to the components.
-func (a *causeFinder) addIdeals(r *causes.Ideal) (err error) {
-	report := &a.res.Replay
 	if d := report.Deadlock; d != nil {
 		a.found.problem(a.c, trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
-		return nil
+		return nil, nil
 	}
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		err = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
+	for p := a.own.First; p < a.own.End && failed == nil; p++ {
+		failed = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
 	}
-	return err
+	return failed, nil
 }
 
 // addIdeal adds the times of the replay to the components of a location.

@@ -154,7 +154,7 @@ func (a *numbering) location(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	a.drop(p, stageLoad, kindForest)
+	a.drop(p, kindForest)
 	nodes := a.all.nodes.Locate(f.nodes)
 	c, err := a.components(p)
 	if err != nil {

@@ -13,13 +13,10 @@ import (
 // compArrays are the arrays that the reduction fills for each location.
 var compArrays = []xtf.TypeID{xtf.TypeComp}
 
-// reduced is the run of which all is known: what of it is not here is in segments.
-type reduced struct{ *finished }
-
 // reduce writes the components of every location and their distributions over the
 // processes, and ends the analysis: what was found is complete. Memory of a rank:
 // nodes x items.
-func (a *job) reduce(in *finished) (*reduced, error) {
+func (a *job) reduce(in *finished) (*finished, error) {
 	a.begin("reduce")
 	r := reduction{job: a, found: in, sums: stats.NewReducer(a.tables, a.ranges, a.c.Rank(), in.Forest.nodes.Len())}
 	var err error
@@ -48,7 +45,7 @@ func (a *job) reduce(in *finished) (*reduced, error) {
 	if err == nil {
 		a.res.Partial = len(partial) > 0
 	}
-	return &reduced{in}, err
+	return in, err
 }
 
 // overflows tells how many sums of locations were too large and are not known. Collective.
@@ -98,7 +95,7 @@ func (a *reduction) location(p trace.P) error {
 	}
 	a.sums.Add(p, c)
 	for _, kind := range []uint32{kindComponents, kindOverhead, kindNotes} {
-		a.drop(p, stageLoad, kind)
+		a.drop(p, kind)
 	}
 	a.meter.Add(a.size.Weights[p])
 	return nil

@@ -63,9 +63,9 @@ func unit(p trace.P, stage uint32) xtfwriter.Unit {
 	return xtfwriter.Unit{P: xtf.Proc(p), Stage: stage}
 }
 
-// drop frees a segment that no later stage needs.
-func (s *shelf) drop(p trace.P, stage, kind uint32) {
-	if x, err := s.store.Segment(s.key(p, stage, kind)); err == nil {
+// drop frees a segment of the load that no later stage needs.
+func (s *shelf) drop(p trace.P, kind uint32) {
+	if x, err := s.store.Segment(s.key(p, stageLoad, kind)); err == nil {
 		x.Drop()
 	}
 }
@@ -127,7 +127,7 @@ func (s *shelf) components(p trace.P) (*interval.Components, error) {
 
 // putComponents replaces what is known of a location's executions.
 func (s *shelf) putComponents(p trace.P, c *interval.Components) error {
-	s.drop(p, stageLoad, kindComponents)
+	s.drop(p, kindComponents)
 	return s.store.Put(s.key(p, stageLoad, kindComponents), c.AppendBinary(nil))
 }
 

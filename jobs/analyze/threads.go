@@ -16,9 +16,6 @@ import (
 // threading finds what the threads of processes lose. The rank that has the
 // first thread of a process accounts for it; where other threads are on other
 // ranks, these get the regions and send back the work of their threads. Only the
-// tagThreads is the tag of messages about processes that ranks share.
-const tagThreads = 31
-
 // last process of a rank can begin there and go on elsewhere.
 type threading struct {
 	*job
@@ -26,6 +23,9 @@ type threading struct {
 	tail    int // process that goes on on other ranks, -1 if none
 	regions []threads.Span
 }
+
+// tagThreads is the tag of messages about processes that ranks share.
+const tagThreads = 31
 
 // threads adds the losses of threads to the components of first threads. Memory:
 // 40 bytes for each parallel region of a process, twice for one that several
