@@ -160,19 +160,8 @@ func isStart(function string) bool {
 
 // function returns the region of a function of a program or library.
 func (t *contextTree) function(name, module string, f *Frame) uint32 {
-	b, of := t.b, trace.DescribeFunction(module)
-	key := name + "\x00\x00" + f.File + "\x00" + of
-	ref, ok := b.regions[key]
-	if !ok {
-		ref = uint32(len(b.d.Regions))
-		r := trace.Region{Ref: ref, Name: b.str(name), CanonicalName: b.str(name), Description: b.str(of), SourceFile: trace.Undefined, Role: trace.RoleFunction, Paradigm: trace.ParadigmCompiler}
-		if f.File != "" && f.Begin > 0 {
-			r.SourceFile, r.BeginLine, r.EndLine = b.file(f), f.Begin, f.Begin
-		}
-		b.regions[key] = ref
-		b.d.Regions = append(b.d.Regions, r)
-	}
-	return ref
+	of := trace.DescribeFunction(module)
+	return t.b.regionOf(name+"\x00\x00"+f.File+"\x00"+of, name, of, f, f.Begin, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmCompiler})
 }
 
 func (b *definer) file(f *Frame) uint32 {

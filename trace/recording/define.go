@@ -149,19 +149,24 @@ func (b *definer) value(p *process, name string, text uint32, v trace.Value) {
 // locationID numbers locations as Score-P does: the thread above, the rank below.
 func locationID(rank, thread int) uint64 { return uint64(thread)<<32 | uint64(rank) }
 
+// region returns the region of a name.
 func (b *definer) region(name string, r trace.Region) uint32 {
-	if ref, ok := b.regions[name]; ok {
-		return ref
-	}
-	b.regions[name] = b.newRegion(name, r)
-	return b.regions[name]
+	return b.regionOf(name, name, "", &Frame{}, 0, r)
 }
 
-func (b *definer) newRegion(name string, r trace.Region) uint32 {
-	r.Ref, r.Name, r.CanonicalName, r.SourceFile = uint32(len(b.d.Regions)), b.str(name), b.str(name), trace.Undefined
-	r.Description = b.str("")
-	b.d.Regions = append(b.d.Regions, r)
-	return r.Ref
+// regionOf returns the region of a key, which is defined with its first use. Its place is a line of the file of f, if both are known.
+func (b *definer) regionOf(key, name, description string, f *Frame, line uint32, r trace.Region) uint32 {
+	ref, ok := b.regions[key]
+	if !ok {
+		ref = uint32(len(b.d.Regions))
+		r.Ref, r.Name, r.CanonicalName, r.Description, r.SourceFile = ref, b.str(name), b.str(name), b.str(description), trace.Undefined
+		if f.File != "" && line > 0 {
+			r.SourceFile, r.BeginLine, r.EndLine = b.file(f), line, line
+		}
+		b.regions[key] = ref
+		b.d.Regions = append(b.d.Regions, r)
+	}
+	return ref
 }
 
 // programOf returns the region of a process's program: processes may run several.
@@ -215,33 +220,19 @@ func (b *definer) own(name string, frames []Frame) uint32 {
 		f.Function = shorten(name)
 		key = fmt.Sprintf("%s\x00%s\x00%d", f.Function, f.File, f.Begin) // files may have functions of one name
 	}
-	ref, ok := b.regions[key]
-	if !ok {
-		ref = b.newRegion(f.Function, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser})
-		if f.File != "" && f.Begin > 0 {
-			b.d.Regions[ref].SourceFile, b.d.Regions[ref].BeginLine, b.d.Regions[ref].EndLine = b.file(&f), f.Begin, f.Begin
-		}
-		b.regions[key] = ref
-	}
-	return ref
+	return b.regionOf(key, f.Function, "", &f, f.Begin, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser})
 }
 
 // calls defines the functions of file I/O. The program may have a region of such a name too.
 func (b *definer) calls(s *Source) {
-	refs := make(map[string]uint32)
 	for _, p := range s.processes {
 		for _, line := range p.calls {
-			ref, ok := refs[line]
-			if !ok {
-				words := append(strings.Fields(line), "", "", "")
-				role := trace.RoleFileIO
-				if words[1] == "metadata" {
-					role = trace.RoleFileIOMetadata
-				}
-				ref = b.newRegion(words[2], trace.Region{Role: role, Paradigm: trace.ParadigmNone})
-				refs[line] = ref
+			words := append(strings.Fields(line), "", "", "")
+			role := trace.RoleFileIO
+			if words[1] == "metadata" {
+				role = trace.RoleFileIOMetadata
 			}
-			p.callRefs = append(p.callRefs, ref)
+			p.callRefs = append(p.callRefs, b.regionOf("\x00"+line, words[2], "", &Frame{}, 0, trace.Region{Role: role, Paradigm: trace.ParadigmNone}))
 		}
 	}
 }

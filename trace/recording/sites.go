@@ -274,26 +274,15 @@ func (b *definer) callSites(s *Source) {
 				p.siteRefs = append(p.siteRefs, function)
 				continue
 			}
-			r := b.d.Regions[function]
+			name := b.d.Strings[b.d.Regions[function].Name].Value
 			frames, inner := x.described(s.names)
 			text := trace.DescribeCallSite(frames)
 			if x.function == constructThread { // a function, by its own name, and no call
-				if name, _, _ := strings.Cut(frames[len(frames)-1], " ("); name != "" {
-					r.Name, r.CanonicalName, text = b.str(name), b.str(name), ""
+				if own, _, _ := strings.Cut(frames[len(frames)-1], " ("); own != "" {
+					name, text = own, ""
 				}
 			}
-			key := b.d.Strings[r.Name].Value + "\x00" + text + "\x00" + inner.File
-			ref, ok := b.regions[key]
-			if !ok {
-				ref = uint32(len(b.d.Regions))
-				r.Ref, r.Description = ref, b.str(text)
-				if inner.File != "" && inner.Line > 0 {
-					r.SourceFile, r.BeginLine, r.EndLine = b.str(strings.ToValidUTF8(inner.File[max(0, len(inner.File)-mostFile):], "")), inner.Line, inner.Line
-				}
-				b.regions[key] = ref
-				b.d.Regions = append(b.d.Regions, r)
-			}
-			p.siteRefs = append(p.siteRefs, ref)
+			p.siteRefs = append(p.siteRefs, b.regionOf(name+"\x00"+text+"\x00"+inner.File, name, text, &inner, inner.Line, b.d.Regions[function]))
 		}
 	}
 }
