@@ -1,6 +1,7 @@
 package xtf
 
 import (
+	"container/list"
 	"sync"
 	"sync/atomic"
 )
@@ -50,32 +51,20 @@ func resident(slot *atomic.Pointer[page]) *page {
 
 // cacheEntry is a page in the cache or on its way there.
 type cacheEntry struct {
-	key        int64 // offset in the file
-	page       *page
-	slot       *atomic.Pointer[page] // holds page while it is in the cache
-	err        error
-	ready      chan struct{} // closed when page or err is set
-	cost       int64
-	index      bool
-	prev, next *cacheEntry
+	key   int64 // offset in the file
+	page  *page
+	slot  *atomic.Pointer[page] // holds page while it is in the cache
+	err   error
+	ready chan struct{} // closed when page or err is set
+	cost  int64
+	index bool
+	at    *list.Element // in its list
 }
 
-// lru is a list of entries, most recently used first, around a root.
+// lru is a list of entries, most recently used first.
 type lru struct {
-	root cacheEntry
+	list.List
 	cost int64
-}
-
-func (l *lru) init() { l.root.prev, l.root.next = &l.root, &l.root }
-
-func (l *lru) unlink(e *cacheEntry) {
-	e.prev.next, e.next.prev = e.next, e.prev
-	e.prev, e.next = nil, nil
-}
-
-func (l *lru) pushFront(e *cacheEntry) {
-	e.prev, e.next = &l.root, l.root.next
-	e.prev.next, e.next.prev = e, e
 }
 
 // cacheShard holds part of the keys. Index pages and region heads have their own
@@ -116,8 +105,6 @@ func newCache(budget int64) *cache {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.items = make(map[int64]*cacheEntry)
-		s.data.init()
-		s.index.init()
 		s.budget = budget / n
 	}
 	return c
@@ -136,7 +123,7 @@ func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, h
 	s.mu.Lock()
 	if e := s.items[key]; e != nil {
 		if e.ready == nil {
-			s.touch(e)
+			s.list(e).MoveToFront(e.at)
 			e.stand(&at)
 			s.mu.Unlock()
 			return e.page, true, nil
@@ -209,17 +196,9 @@ func (s *cacheShard) list(e *cacheEntry) *lru {
 	return &s.data
 }
 
-func (s *cacheShard) touch(e *cacheEntry) {
-	l := s.list(e)
-	if l.root.next != e {
-		l.unlink(e)
-		l.pushFront(e)
-	}
-}
-
 func (s *cacheShard) insert(e *cacheEntry) {
 	l := s.list(e)
-	l.pushFront(e)
+	e.at = l.PushFront(e)
 	l.cost += e.cost
 	s.evict(e)
 }
@@ -233,16 +212,17 @@ func (s *cacheShard) evict(keep *cacheEntry) {
 		if s.data.cost <= s.budget/2 && s.index.cost > s.budget/2 {
 			l = &s.index
 		}
-		e := l.root.prev
-		if e == &l.root || (e == keep && l.root.next == e) {
+		last := l.Back()
+		if last == nil || last.Value == keep && l.Len() == 1 {
 			return
 		}
-		l.unlink(e)
+		e := last.Value.(*cacheEntry)
 		if e == keep || (spared < len(s.items) && e.page.used.CompareAndSwap(true, false)) {
-			l.pushFront(e)
+			l.MoveToFront(last)
 			spared++
 			continue
 		}
+		l.Remove(last)
 		e.leave()
 		l.cost -= e.cost
 		delete(s.items, e.key)
