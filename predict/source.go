@@ -59,41 +59,18 @@ func (r *Retimed) Stream(p trace.P) (trace.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &retimedStream{run: r, p: p, loc: loc}, nil
-}
-
-// retimedStream is one location, one chunk.
-type retimedStream struct {
-	run *Retimed
-	p   trace.P
-	loc *ccg.Location
-}
-
-func (s *retimedStream) Chunks() int                     { return int(min(s.loc.Events(), 1)) }
-func (s *retimedStream) Diagnostics() []trace.Diagnostic { return nil }
-func (s *retimedStream) Close() error                    { return nil }
-
-func (s *retimedStream) Chunk(i int) (trace.ChunkReader, error) {
-	if i != 0 || s.loc.Events() == 0 {
-		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
-	}
-	set, err := s.run.Times(s.p, s.loc)
-	return &retimedChunk{s.loc.Expand(), set}, err
-}
-
-// retimedChunk gives the events of the call graph other times.
-type retimedChunk struct {
-	trace.ChunkReader
-	set func(b *trace.Batch) error
-}
-
-func (c *retimedChunk) Next(b *trace.Batch) error {
-	if err := c.ChunkReader.Next(b); err != nil {
-		return err
-	}
-	err := c.set(b)
-	b.KeepRecords()
-	return err
+	return trace.NewStream(int(min(loc.Events(), 1)), func(int) (trace.ChunkReader, error) {
+		set, err := r.Times(p, loc)
+		events := loc.Expand()
+		return trace.Fill(func(b *trace.Batch) error {
+			if err := events.Next(b); err != nil {
+				return err
+			}
+			err := set(b)
+			b.KeepRecords()
+			return err
+		}), err
+	}), nil
 }
 
 // Run is a predicted run as an input of the analysis. It is a [trace.Interleaved].

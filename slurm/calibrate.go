@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -105,7 +104,7 @@ func (s *sample) Measure(p trace.P) (trace.Extent, error) { return s.chunks[p], 
 func (s *sample) Stream(p trace.P) (trace.Stream, error) {
 	x, in := s.chunks[p]
 	if !in {
-		return nothing{}, nil
+		return trace.NewStream(0, nil), nil
 	}
 	st, err := s.Source.Stream(p)
 	if err != nil {
@@ -124,11 +123,3 @@ type beginning struct {
 }
 
 func (b *beginning) Chunks() int { return b.chunks }
-
-// nothing is a stream without chunks.
-type nothing struct{}
-
-func (nothing) Chunks() int                          { return 0 }
-func (nothing) Chunk(int) (trace.ChunkReader, error) { return nil, io.EOF }
-func (nothing) Diagnostics() []trace.Diagnostic      { return nil }
-func (nothing) Close() error                         { return nil }

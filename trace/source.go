@@ -1,6 +1,10 @@
 package trace
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io"
+)
 
 // Errors of a Source that callers tell apart. They are wrapped with the file
 // and the place.
@@ -70,3 +74,43 @@ type ChunkReader interface {
 	Diagnostics() []Diagnostic
 	Close() error
 }
+
+// NewStream returns a Stream of so many chunks, which open opens. Outside of them it has nothing to report.
+func NewStream(chunks int, open func(i int) (ChunkReader, error)) Stream {
+	return &chunked{chunks, open}
+}
+
+type chunked struct {
+	chunks int
+	open   func(i int) (ChunkReader, error)
+}
+
+func (s *chunked) Chunks() int               { return s.chunks }
+func (s *chunked) Diagnostics() []Diagnostic { return nil }
+func (s *chunked) Close() error              { return nil }
+
+func (s *chunked) Chunk(i int) (ChunkReader, error) {
+	if i < 0 || i >= s.chunks {
+		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.chunks, ErrMissing)
+	}
+	return s.open(i)
+}
+
+// Fill is a ChunkReader with nothing to report. It puts the next events into an empty batch, none after the last one.
+type Fill func(b *Batch) error
+
+// Next implements ChunkReader.
+func (f Fill) Next(b *Batch) error {
+	b.Reset()
+	err := f(b)
+	if err == nil && len(b.Events) == 0 {
+		err = io.EOF
+	}
+	return err
+}
+
+// Diagnostics implements ChunkReader.
+func (f Fill) Diagnostics() []Diagnostic { return nil }
+
+// Close implements ChunkReader.
+func (f Fill) Close() error { return nil }

@@ -3,7 +3,6 @@ package browser_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,11 +83,7 @@ func analyzedSource(t testing.TB, src trace.Source, name string, intervals ...st
 type silent struct{ trace.Source }
 
 func (s silent) Measure(trace.P) (trace.Extent, error) { return trace.Extent{}, nil }
-func (s silent) Stream(trace.P) (trace.Stream, error)  { return s, nil }
-func (s silent) Chunks() int                           { return 0 }
-func (s silent) Chunk(int) (trace.ChunkReader, error)  { return nil, io.EOF }
-func (s silent) Diagnostics() []trace.Diagnostic       { return nil }
-func (s silent) Close() error                          { return nil }
+func (s silent) Stream(trace.P) (trace.Stream, error)  { return trace.NewStream(0, nil), nil }
 
 func opened(t testing.TB, files ...string) []*results.Run {
 	t.Helper()

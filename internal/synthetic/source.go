@@ -98,7 +98,7 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	}
 	proc, thread, ok := s.place(p)
 	if !ok {
-		return &stream{}, nil
+		return trace.NewStream(0, nil), nil
 	}
 	m := s.m
 	perChunk, chunks := m.cut(proc, thread)
@@ -107,18 +107,18 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	for i := range chunks {
 		first[i+1] = first[i] + m.unitEvents(proc, thread, uint64(i)*perChunk, end(i))
 	}
-	return &stream{chunks, func(i int) func(b *trace.Batch) bool {
+	return trace.NewStream(chunks, func(i int) (trace.ChunkReader, error) {
 		w := pen{m: m, proc: proc, thread: thread, skew: m.skewOf(proc)}
 		unit, number := uint64(i)*perChunk, first[i]
-		return func(b *trace.Batch) bool {
+		return trace.Fill(func(b *trace.Batch) error {
 			b.First, w.out = number, b
 			for ; unit < end(i) && len(b.Events) < batchEvents; unit++ {
 				m.unit(&w, unit)
 			}
 			number += uint64(len(b.Events))
-			return len(b.Events) > 0
-		}
-	}}, nil
+			return nil
+		}), nil
+	}), nil
 }
 
 // batchEvents is the number of events after which a batch is handed over.

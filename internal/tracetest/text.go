@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -110,15 +109,6 @@ func (s *textSource) Format() string                  { return "text" }
 func (s *textSource) Identity() [32]byte              { return s.identity }
 func (s *textSource) Close() error                    { return nil }
 
-// textStream is a location: all its events in one chunk.
-type textStream struct{ events *trace.Batch }
-
-// textChunk gives the events of a location once.
-type textChunk struct {
-	events *trace.Batch
-	done   bool
-}
-
 func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
 	if int(p) >= len(s.events) {
 		return trace.Extent{}, fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
@@ -136,23 +126,16 @@ func (s *textSource) Stream(p trace.P) (trace.Stream, error) {
 	if int(p) >= len(s.events) {
 		return nil, fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.events), trace.ErrMissing)
 	}
-	return textStream{s.events[p]}, nil
-}
-
-func (s textStream) Chunks() int                          { return min(len(s.events.Events), 1) }
-func (s textStream) Diagnostics() []trace.Diagnostic      { return nil }
-func (s textStream) Close() error                         { return nil }
-func (s textStream) Chunk(int) (trace.ChunkReader, error) { return &textChunk{events: s.events}, nil }
-
-func (c *textChunk) Diagnostics() []trace.Diagnostic { return nil }
-func (c *textChunk) Close() error                    { return nil }
-
-func (c *textChunk) Next(b *trace.Batch) error {
-	if b.Reset(); c.done {
-		return io.EOF
-	}
-	b.Events, b.Args, c.done = append(b.Events, c.events.Events...), append(b.Args, c.events.Args...), true
-	return nil
+	events := s.events[p]
+	return trace.NewStream(min(len(events.Events), 1), func(int) (trace.ChunkReader, error) {
+		done := false
+		return trace.Fill(func(b *trace.Batch) error {
+			if !done {
+				b.Events, b.Args, done = append(b.Events, events.Events...), append(b.Args, events.Args...), true
+			}
+			return nil
+		}), nil
+	}), nil
 }
 
 // tokens splits a line at spaces; a quoted string is one token with what

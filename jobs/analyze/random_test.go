@@ -2,7 +2,6 @@ package analyze_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -28,7 +27,9 @@ func (s *randomSource) Measure(trace.P) (trace.Extent, error) {
 }
 
 func (s *randomSource) Stream(p trace.P) (trace.Stream, error) {
-	return &randomStream{rand.New(rand.NewPCG(s.seed, uint64(p))), s.n}, nil
+	return trace.NewStream(1, func(int) (trace.ChunkReader, error) {
+		return trace.Fill((&randomStream{rand.New(rand.NewPCG(s.seed, uint64(p))), s.n}).fill), nil
+	}), nil
 }
 
 type randomStream struct {
@@ -36,19 +37,10 @@ type randomStream struct {
 	left int
 }
 
-func (s *randomStream) Chunks() int                          { return 1 }
-func (s *randomStream) Chunk(int) (trace.ChunkReader, error) { return s, nil }
-func (s *randomStream) Diagnostics() []trace.Diagnostic      { return nil }
-func (s *randomStream) Close() error                         { return nil }
-
-// Next makes all events at once: times rise or stay, references are mostly
+// fill makes all events at once: times rise or stay, references are mostly
 // defined, requests are few, so that they are posted, completed and reused in
 // any order.
-func (s *randomStream) Next(b *trace.Batch) error {
-	b.Reset()
-	if s.left == 0 {
-		return io.EOF
-	}
+func (s *randomStream) fill(b *trace.Batch) error {
 	now := trace.Time(0)
 	for ; s.left > 0; s.left-- {
 		now += trace.Time(s.rng.IntN(3))

@@ -1,7 +1,6 @@
 package archive_test
 
 import (
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -49,7 +48,9 @@ func (s *wild) Measure(trace.P) (trace.Extent, error) {
 }
 
 func (s *wild) Stream(p trace.P) (trace.Stream, error) {
-	return &wildStream{rng: rand.New(rand.NewPCG(s.seed, uint64(p))), left: s.n, now: 1000, long: s.long}, nil
+	return trace.NewStream(1, func(int) (trace.ChunkReader, error) {
+		return trace.Fill((&wildStream{rng: rand.New(rand.NewPCG(s.seed, uint64(p))), left: s.n, now: 1000, long: s.long}).fill), nil
+	}), nil
 }
 
 type wildStream struct {
@@ -59,13 +60,7 @@ type wildStream struct {
 	long int
 }
 
-func (s *wildStream) Chunks() int                          { return 1 }
-func (s *wildStream) Chunk(int) (trace.ChunkReader, error) { return s, nil }
-func (s *wildStream) Diagnostics() []trace.Diagnostic      { return nil }
-func (s *wildStream) Close() error                         { return nil }
-
-func (s *wildStream) Next(b *trace.Batch) error {
-	b.Reset()
+func (s *wildStream) fill(b *trace.Batch) error {
 	for ; s.left > 0 && len(b.Events) < 100; s.left-- {
 		s.now += trace.Time(s.rng.IntN(3) * s.rng.IntN(1<<s.rng.IntN(20)))
 		s.event(b)
@@ -73,9 +68,6 @@ func (s *wildStream) Next(b *trace.Batch) error {
 	if s.long > 0 {
 		b.Append(s.now, 200, 0, append([]uint64{uint64(s.long)}, s.bytes(s.long)...)...)
 		s.long = 0
-	}
-	if len(b.Events) == 0 {
-		return io.EOF
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,26 +47,20 @@ func newRing(n, steps int) *ring {
 	return &ring{d, steps}
 }
 
-func (r *ring) Definitions() *trace.Definitions        { return r.defs }
-func (r *ring) Format() string                         { return "ring" }
-func (r *ring) Identity() [32]byte                     { return [32]byte{} }
-func (r *ring) Measure(trace.P) (trace.Extent, error)  { return trace.Extent{}, nil }
-func (r *ring) Close() error                           { return nil }
-func (r *ring) Stream(p trace.P) (trace.Stream, error) { return ringStream{r, uint32(p)}, nil }
-func (s ringStream) Chunks() int                       { return 1 }
-func (s ringStream) Diagnostics() []trace.Diagnostic   { return nil }
-func (s ringStream) Close() error                      { return nil }
-func (s ringStream) Chunk(int) (trace.ChunkReader, error) {
-	return &ringChunk{ringStream: s, x: 88172645463325252 + uint64(s.p)}, nil
-}
-
-type ringStream struct {
-	r *ring
-	p uint32
+func (r *ring) Definitions() *trace.Definitions       { return r.defs }
+func (r *ring) Format() string                        { return "ring" }
+func (r *ring) Identity() [32]byte                    { return [32]byte{} }
+func (r *ring) Measure(trace.P) (trace.Extent, error) { return trace.Extent{}, nil }
+func (r *ring) Close() error                          { return nil }
+func (r *ring) Stream(p trace.P) (trace.Stream, error) {
+	return trace.NewStream(1, func(int) (trace.ChunkReader, error) {
+		return trace.Fill((&ringChunk{r: r, p: uint32(p), x: 88172645463325252 + uint64(p)}).fill), nil
+	}), nil
 }
 
 type ringChunk struct {
-	ringStream
+	r    *ring
+	p    uint32
 	step int
 	x    uint64
 }
@@ -79,8 +72,7 @@ func (c *ringChunk) jitter() trace.Time {
 	return trace.Time(c.x & 1023)
 }
 
-func (c *ringChunk) Next(b *trace.Batch) error {
-	b.Reset()
+func (c *ringChunk) fill(b *trace.Batch) error {
 	b.First = uint64(8 * c.step)
 	n := uint32(c.r.defs.NumLocations())
 	for ; c.step < c.r.steps && len(b.Events) < 2048; c.step++ {
@@ -95,9 +87,6 @@ func (c *ringChunk) Next(b *trace.Batch) error {
 		b.Append(t+7000, trace.Enter, 301)
 		b.Append(t+9000+c.jitter(), trace.MpiRecv, 0, uint64((c.p+n-1)%n), 0, s&255, bytes)
 		b.Append(t+11000, trace.Leave, 301)
-	}
-	if len(b.Events) == 0 {
-		return io.EOF
 	}
 	return nil
 }

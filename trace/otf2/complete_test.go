@@ -1,7 +1,6 @@
 package otf2
 
 import (
-	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -15,37 +14,21 @@ type memory struct {
 	chunks [][]trace.Batch // by location
 }
 
-func (m *memory) Definitions() *trace.Definitions        { return m.defs }
-func (m *memory) Format() string                         { return "memory" }
-func (m *memory) Identity() [32]byte                     { return [32]byte{} }
-func (m *memory) Measure(trace.P) (trace.Extent, error)  { return trace.Extent{}, nil }
-func (m *memory) Close() error                           { return nil }
-func (m *memory) Stream(p trace.P) (trace.Stream, error) { return memoryStream{m.chunks[p]}, nil }
-func (s memoryStream) Chunks() int                       { return len(s.chunks) }
-func (s memoryStream) Diagnostics() []trace.Diagnostic   { return nil }
-func (s memoryStream) Close() error                      { return nil }
-func (s memoryStream) Chunk(i int) (trace.ChunkReader, error) {
-	return &memoryChunk{b: s.chunks[i]}, nil
-}
-func (c *memoryChunk) Diagnostics() []trace.Diagnostic { return nil }
-func (c *memoryChunk) Close() error                    { return nil }
-
-type memoryStream struct{ chunks []trace.Batch }
-
-type memoryChunk struct {
-	b    trace.Batch
-	done bool
-}
-
-func (c *memoryChunk) Next(b *trace.Batch) error {
-	if c.done || len(c.b.Events) == 0 {
-		return io.EOF
-	}
-	c.done = true
-	b.First = c.b.First
-	b.Events = append(b.Events[:0], c.b.Events...)
-	b.Args = append(b.Args[:0], c.b.Args...)
-	return nil
+func (m *memory) Definitions() *trace.Definitions       { return m.defs }
+func (m *memory) Format() string                        { return "memory" }
+func (m *memory) Identity() [32]byte                    { return [32]byte{} }
+func (m *memory) Measure(trace.P) (trace.Extent, error) { return trace.Extent{}, nil }
+func (m *memory) Close() error                          { return nil }
+func (m *memory) Stream(p trace.P) (trace.Stream, error) {
+	return trace.NewStream(len(m.chunks[p]), func(i int) (trace.ChunkReader, error) {
+		done, of := false, m.chunks[p][i]
+		return trace.Fill(func(b *trace.Batch) error {
+			if !done {
+				b.First, b.Events, b.Args, done = of.First, append(b.Events, of.Events...), append(b.Args, of.Args...), true
+			}
+			return nil
+		}), nil
+	}), nil
 }
 
 // add appends the record r of kind k.

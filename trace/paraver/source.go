@@ -135,14 +135,14 @@ func (t *Trace) Stream(p trace.P) (trace.Stream, error) {
 	at := t.thread(p)
 	for _, s := range t.splits {
 		if at >= s.first && at < s.end {
-			return &stream{t, at, s}, nil
+			return t.stream(at, s), nil
 		}
 	}
 	s, err := t.gather(0, t.head.threads, os.TempDir())
 	if err != nil {
 		return nil, err
 	}
-	return &stream{t, at, s}, nil
+	return t.stream(at, s), nil
 }
 
 // thread is the number in the file of a location.
@@ -160,21 +160,9 @@ func (t *Trace) Close() error {
 	return err
 }
 
-// stream is one location. It has one chunk: what a record means depends on the
-// calls that are open.
-type stream struct {
-	t  *Trace
-	at uint32 // thread
-	s  *split
-}
-
-func (s *stream) Chunks() int                     { return 1 }
-func (s *stream) Diagnostics() []trace.Diagnostic { return nil }
-func (s *stream) Close() error                    { return nil }
-
-func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
-	if i != 0 {
-		return nil, fmt.Errorf("paraver: %s: no chunk %d, there is 1", s.t.path, i)
-	}
-	return newDecoder(s.t, s.at, newMerger(s.s.data(), s.s.runs[s.at-s.s.first])), nil
+// stream is one location, thread at. It has one chunk: what a record means depends on the calls that are open.
+func (t *Trace) stream(at uint32, s *split) trace.Stream {
+	return trace.NewStream(1, func(int) (trace.ChunkReader, error) {
+		return newDecoder(t, at, newMerger(s.data(), s.runs[at-s.first])), nil
+	})
 }
