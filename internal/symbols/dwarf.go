@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // unit is a compilation unit that an address was found in.
@@ -134,6 +135,10 @@ func (f *File) readUnit(entry *dwarf.Entry) *unit {
 		if e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine {
 			if ranges, err := f.data.Ranges(e); err == nil && len(ranges) > 0 {
 				name, begin := f.name(e)
+				if strings.Contains(name, outlined) { // it has the name of a symbol, and no line
+					name = readable(name)
+					_, begin = u.line(ranges[0][0])
+				}
 				x := function{name: name, begin: begin, ranges: ranges, depth: depth, file: -1}
 				if e.Tag == dwarf.TagInlinedSubroutine {
 					if n, ok := e.Val(dwarf.AttrCallFile).(int64); ok {

@@ -208,8 +208,14 @@ func (f *File) Frames(address uint64) []Frame {
 	return frames
 }
 
+// outlined lies between the name of a function and the number of a parallel region of OpenMP that GCC makes a function of.
+const outlined = "._omp_fn."
+
 // readable makes the name of a symbol that of the source: without what compilers encode in it, and without types of parameters.
 func readable(name string) string {
+	if base, number, ok := strings.Cut(name, outlined); ok {
+		return readable(base) + outlined + number
+	}
 	if module, function, ok := strings.Cut(strings.TrimPrefix(name, "__"), "_MOD_"); ok && strings.HasPrefix(name, "__") { // GNU Fortran
 		return module + "::" + function
 	}

@@ -96,6 +96,27 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestOutlined: the body of a parallel region of C++ is a function of its own, which DWARF names by its symbol and gives no line.
+func TestOutlined(t *testing.T) {
+	dir := t.TempDir()
+	source := "int run(int n)\n{\n\tint sum = 0;\n\n#pragma omp parallel for reduction(+ : sum)\n\tfor (int i = 0; i < n; i++)\n\t\tsum += i;\n\treturn sum;\n}\nint main(int n, char **) { return run(n); }\n"
+	if err := os.WriteFile(filepath.Join(dir, "p.cpp"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "p")
+	if b, err := exec.Command("c++", "-g", "-O1", "-fopenmp", "-o", path, filepath.Join(dir, "p.cpp")).CombinedOutput(); err != nil {
+		t.Skipf("no C++ compiler with OpenMP: %s", b)
+	}
+	f, err := Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := f.Frames(addressOf(t, path, "_Z3runi._omp_fn.0") + 2)
+	if len(list) != 1 || list[0].Function != "run._omp_fn.0" || list[0].Begin != 5 {
+		t.Errorf("in the loop: %v", list)
+	}
+}
+
 // TestDamage opens files whose bytes were changed: whatever they tell, they are read to an end.
 func TestDamage(t *testing.T) {
 	path := compiled(t)
@@ -123,6 +144,7 @@ func TestDamage(t *testing.T) {
 func TestReadable(t *testing.T) {
 	for name, want := range map[string]string{
 		"solve": "solve", "__grid_MOD_exchange": "grid::exchange", "_ZN9LAMMPS_NS9CommBrick8exchangeEv": "LAMMPS_NS::CommBrick::exchange", "_start": "_start",
+		"__grid_MOD_exchange._omp_fn.1": "grid::exchange._omp_fn.1", "_ZN4grid8exchangeEv._omp_fn.0": "grid::exchange._omp_fn.0", "_Z3runv.constprop.0": "run",
 	} {
 		if got := readable(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
