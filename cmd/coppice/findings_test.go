@@ -1387,10 +1387,10 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// TestNowAndThen: three processes meet 96 times after computing for 5; all leave 1 after the last one comes. In every 12th step, 8 of 96,
+// TestNowAndThen: three processes meet 96 times after computing for 5; all leave 1 after the last one comes. In one of each 12 steps, 8 of 96,
 // process 1 computes 60, and the others wait 55: 440 in all. Process 1 computes 96 x 5 + 440 = 920, the others 480. That is not a serial
 // section: it may be work of its own or an interruption, and the kernel may know which. Where process 1 computes 60 in each of the
-// first 12 steps, which are all, it computes alone in each of them.
+// first 12 steps, which are all, it computes alone in each of them. Where it is in every 12th step, the program does it.
 func TestNowAndThen(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -1405,16 +1405,25 @@ func TestNowAndThen(t *testing.T) {
 		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"more work too", 96, 12, []int{1}, []uint64{10, 300, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
+		{"regular", 96, -12, []int{1}, nil, "imbalance", "rank 1 is late regularly, 12 such calls apart or a multiple of that: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s; rank 1 computes", "look at what the process that makes others wait does before these calls and before no other"},
+		{"regular, and known", 96, -12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor", "keep other programs off"},
 		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that makes others wait does"},
 		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that makes others wait does"},
 		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 was ready to run and had no processor for 0.430000 of 0.660000 s", "let the process that computes longest have a processor first"},
 	} {
 		text := three
+		late := [8]int{11, 3, 8, 0, 10, 5, 2, 11}
+		if x.every != 12 {
+			x.every = max(x.every, -x.every)
+			for i := range late {
+				late[i] = x.every - 1
+			}
+		}
 		for p := range 3 {
 			at := 0
 			for k := range x.steps {
 				last := at + 5
-				if k%x.every == x.every-1 {
+				if k%x.every == late[k/x.every%len(late)] {
 					last = at + 60
 				}
 				from := last
@@ -1491,9 +1500,15 @@ func TestBeforeInit(t *testing.T) {
 	}
 }
 
-// TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 of its
+// TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 or 300 of its
 // 500 ticks it has a processor, and 20 it wants one.
 func TestLateMessageOnce(t *testing.T) {
+	t.Run("mostly asleep", func(t *testing.T) { lateMessageOnce(t, 50e6, "0.430000") })
+	t.Run("asleep for most of the waits", func(t *testing.T) { lateMessageOnce(t, 300e6, "0.180000") })
+}
+
+func lateMessageOnce(t *testing.T, cpu uint64, asleep string) {
+	t.Helper()
 	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n"
 	for k := range 30 {
 		at, sent := 10*k, 10*k+8
@@ -1511,14 +1526,14 @@ func TestLateMessageOnce(t *testing.T) {
 		for k, name := range []string{trace.PropertyCPUTime, trace.PropertyDelay} {
 			ref := uint32(len(d.Strings))
 			d.Strings = append(d.Strings, trace.String{Ref: ref, Value: name})
-			d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Name: ref, Value: trace.Value{Type: trace.TypeUint64, Bits: [...]uint64{50e6, 20e6}[k]}})
+			d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Name: ref, Value: trace.Value{Type: trace.TypeUint64, Bits: [...]uint64{cpu, 20e6}[k]}})
 		}
 		d.Seal()
 	})
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
 	if f.Kind != "late_sender" || f.Ticks != 230 || !strings.HasPrefix(f.Advice, "look at what the process that makes others wait does") ||
 		!strings.Contains(f.Evidence, "; rank 0 is late once: 87.4 % of what rank 1 waits there are in 1 of 30 calls, the longest until 0.408000 s") ||
-		!strings.Contains(f.Evidence, "; rank 0 sleeps for 0.430000 s or more of what it computes, as in files, locks or pauses") {
+		!strings.Contains(f.Evidence, "; rank 0 sleeps for "+asleep+" s or more of what it computes, as in files, locks or pauses") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -1595,6 +1610,48 @@ resolution 1000
 	}
 	if text := must(t, "levers", file); !strings.Contains(text, "solve") || strings.Contains(text, "power") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestMoreThanMeanInLibrary: process 1 computes 300 ticks in heavy, 200 of them in a function of the system, and process 0 50 in light, which calls that
+// function for 40; process 0 asks for a message meanwhile. What process 1 does more than the mean is in heavy, 150 ticks, not in the library.
+func TestMoreThanMeanInLibrary(t *testing.T) {
+	text := `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 0 ENTER light
+0 5 ENTER power
+0 45 LEAVE power
+0 50 LEAVE light
+1 0 ENTER main
+1 0 ENTER heavy
+1 50 ENTER power
+1 250 LEAVE power
+1 300 LEAVE heavy
+1 300 ENTER MPI_Send
+1 300 MPI_SEND 0 MPI_COMM_WORLD 7 8
+1 310 LEAVE MPI_Send
+`
+	for at := 50; at < 300; at += 10 {
+		text += fmt.Sprintf("0 %d ENTER MPI_Iprobe\n0 %d LEAVE MPI_Iprobe\n", at, at+9)
+	}
+	text += "0 300 ENTER MPI_Recv\n0 310 MPI_RECV 1 MPI_COMM_WORLD 7 8\n0 310 LEAVE MPI_Recv\n0 310 LEAVE main\n1 310 LEAVE main\n"
+	file := foundTrace(t, text, func(o *analyze.Options) {
+		d := o.Source.Definitions()
+		ref := uint32(len(d.Strings))
+		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: trace.DescribeFunction("/usr/lib/libm.so.6")})
+		for i := range d.Regions {
+			if x := &d.Regions[i]; d.Text(x.Name) == "power" {
+				x.Description, x.Paradigm = ref, trace.ParadigmCompiler
+			}
+		}
+		d.Seal()
+	})
+	if text := must(t, "report", file); !strings.Contains(text, "; rank 1 spends 0.150000 s more than the mean in heavy") {
+		t.Error(text)
 	}
 }
 

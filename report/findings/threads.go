@@ -773,8 +773,8 @@ func (f *finder) shares(x *results.ProcessItems) {
 }
 
 // sleeps says for how long a process has neither a processor nor wants one while it computes after MPI_Init, as far as the kernel tells; ""
-// for less than half. Its processor time has that of MPI calls too, so it is more.
-func (f *finder) sleeps(rank uint32) (string, error) {
+// for less than half of that, or of what others wait for it if that is less, and for short times. Its processor time has that of MPI calls too, so it is more.
+func (f *finder) sleeps(rank uint32, lost uint64) (string, error) {
 	if uint64(rank) >= uint64(len(f.usages)) {
 		return "", nil
 	}
@@ -785,11 +785,11 @@ func (f *finder) sleeps(rank uint32) (string, error) {
 	before, err := f.before(rank)
 	works := f.times[rank].works
 	works -= min(works, before)
-	awake := f.ticksOf(u.cpu) + f.ticksOf(u.delay)
-	if err != nil || awake >= works/2 {
+	slept := works - min(works, f.ticksOf(u.cpu)+f.ticksOf(u.delay))
+	if err != nil || slept <= max(works/16, min(works, lost)/2) {
 		return "", err
 	}
-	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(works-awake), f.u.Name()), nil
+	return fmt.Sprintf("; rank %d sleeps for %s %s or more of what it computes, as in files, locks or pauses", rank, f.u.Ticks(slept), f.u.Name()), nil
 }
 
 // ticksOf are the ticks of a time in ns.

@@ -122,7 +122,7 @@ func (f *finder) waits() error {
 		}
 		f.busy(&x)
 		if x.Cause != nil && x.Cause.Activity == "cpu" {
-			asleep, err := f.sleeps(x.Cause.Process)
+			asleep, err := f.sleeps(x.Cause.Process, x.Ticks)
 			if err != nil {
 				return err
 			}
@@ -815,8 +815,17 @@ func (f *finder) imbalance() error {
 			same = i
 		}
 	}
+	region, more := "", ""                           // where the process that computes longest has most more than others
+	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
+	if h := f.hot; h.Slowest != nil && h.Above.Value >= worth && h.Above.Value >= h.Outside.Value {
+		region = numbers.Clean(h.Slowest.Name, 60)
+		more = fmt.Sprintf("; rank %d spends %s %s more than the mean in %s", cpu.MaxP, f.u.Real(h.Above), f.u.Name(), region)
+	}
 	if same >= 0 {
 		x := &f.list[same]
+		if region != x.Cause.Region {
+			note += more
+		}
 		if ticks > x.Ticks && (busiest < 2 || x.Kind == kindBarrier || x.Kind == kindNxN) { // of a part of what others wait for it these waits are the loss
 			x.Text = strings.Replace(x.Text, f.upTo(x.Ticks), f.upTo(ticks), 1)
 			x.Ticks, x.Basis = ticks, basis
@@ -843,24 +852,19 @@ func (f *finder) imbalance() error {
 		return nil
 	}
 	x := f.loss(kindImbalance, ticks, cpu.MaxP, basis, "intervals --ordered cpu")
-	region := ""
-	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
-	switch h := f.hot; {
-	case h.Slowest != nil && h.Above.Value >= worth && h.Above.Value >= h.Outside.Value:
-		x.Where.Region = numbers.Clean(h.Slowest.Name, 60)
-		x.Where.Path = []string{x.Where.Region}
-		region = fmt.Sprintf("; it spends %s %s more than the mean in %s", f.u.Real(h.Above), f.u.Name(), x.Where.Region)
-	case h.Outside.Value >= worth:
+	if region != "" {
+		x.Where.Region, x.Where.Path = region, []string{region}
+	} else if f.hot.Outside.Value >= worth {
 		x.facts.outside = true
-		region = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.Real(h.Outside), f.u.Name())
+		more = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.Real(f.hot.Outside), f.u.Name())
 	}
 	if f.matters(f.s.Item(xtf.ItemPolling).Max) {
 		note += ", with own code between calls that ask in vain"
 	}
-	asleep, err := f.sleeps(cpu.MaxP)
+	asleep, err := f.sleeps(cpu.MaxP, ticks)
 	without := f.starved(cpu.MaxP)
 	x.facts.starved = without != ""
-	x.Evidence = note + region + asleep + without
+	x.Evidence = note + more + asleep + without
 	f.add(x, "imbalance", ": "+x.Evidence)
 	return err
 }
