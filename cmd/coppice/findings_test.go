@@ -1405,7 +1405,8 @@ func TestNowAndThen(t *testing.T) {
 		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"more work too", 96, 12, []int{1}, []uint64{10, 300, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
-		{"regular", 96, -12, []int{1}, nil, "imbalance", "rank 1 is late regularly, 12 such calls apart or a multiple of that: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s; rank 1 computes", "look at what the process that makes others wait does before these calls and before no other"},
+		{"regular", 96, -12, []int{1}, []uint64{10, 20, 20}, "imbalance", "rank 1 is late regularly, 12 such calls apart or a multiple of that: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s; rank 1 computes", "look at what the process that makes others wait does before these calls and before no other"},
+		{"regular, not known", 96, -12, []int{1}, nil, "imbalance", "rank 1 is late regularly, 12 such calls apart or a multiple of that: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what the process that makes others wait does in these steps and in no other"},
 		{"regular, and known", 96, -12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor", "keep other programs off"},
 		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that makes others wait does"},
 		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that makes others wait does"},
@@ -1534,6 +1535,28 @@ func lateMessageOnce(t *testing.T, cpu uint64, asleep string) {
 	if f.Kind != "late_sender" || f.Ticks != 230 || !strings.HasPrefix(f.Advice, "look at what the process that makes others wait does") ||
 		!strings.Contains(f.Evidence, "; rank 0 is late once: 87.4 % of what rank 1 waits there are in 1 of 30 calls, the longest until 0.408000 s") ||
 		!strings.Contains(f.Evidence, "; rank 0 sleeps for "+asleep+" s or more of what it computes, as in files, locks or pauses") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestLateInEachWaitall: in each of 30 steps process 0 waits in one MPI_Waitall for nine messages, of which the first comes 5 ticks late and
+// the others with it. That is not now and then: the nine are one call.
+func TestLateInEachWaitall(t *testing.T) {
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n"
+	for k := range 30 {
+		at := 10 * k
+		for tag := range 9 {
+			text += fmt.Sprintf("0 %[1]d ENTER MPI_Irecv\n0 %[1]d MPI_IRECV_REQUEST %[2]d\n0 %[1]d LEAVE MPI_Irecv\n", at, 9*k+tag)
+			text += fmt.Sprintf("1 %[1]d ENTER MPI_Send\n1 %[1]d MPI_SEND 0 MPI_COMM_WORLD %[2]d 8\n1 %[1]d LEAVE MPI_Send\n", at+5, tag)
+		}
+		text += fmt.Sprintf("0 %d ENTER MPI_Waitall\n", at)
+		for tag := range 9 {
+			text += fmt.Sprintf("0 %d MPI_IRECV 1 MPI_COMM_WORLD %d 8 %d\n", at+6, tag, 9*k+tag)
+		}
+		text += fmt.Sprintf("0 %d LEAVE MPI_Waitall\n", at+6)
+	}
+	f := jsonOf[foundIn](t, "report", foundTrace(t, text+"0 300 LEAVE main\n1 300 LEAVE main\n")).Findings[0]
+	if f.Kind != "late_sender" || f.Ticks != 150 || strings.Contains(f.Text, "now and then") || strings.Contains(f.Text, "regularly") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -14,10 +15,10 @@ import (
 // Waits in few of many calls, for one process.
 
 const (
-	seldomCalls = 24 // at least
-	seldomPart  = 8  // in no more than such a part of the calls
-	leastApart  = 3  // calls: of random distances a third are multiples of it
-	mostRegular = 1 << 12
+	seldomCalls = 24      // at least
+	seldomPart  = 8       // in no more than such a part of the calls
+	leastApart  = 3       // calls: of random distances a third are multiples of it
+	mostLong    = 1 << 20 // waits, of which the calls are looked up
 )
 
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
@@ -29,11 +30,6 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	c := x.Cause
 	if c == nil || c.Activity != "cpu" || x.Kind != kindBarrier && x.Kind != kindNxN && x.Kind != KindLateSender {
 		return false, nil
-	}
-	calls := uint64(0)
-	err = f.operations(x, p, func(uint64) { calls++ })
-	if err != nil || calls < seldomCalls {
-		return false, beyond(err)
 	}
 	each := func(use func(w *xtf.Wait, ticks uint64)) error {
 		return results.Load(f.r, xtf.Proc(p), func(w *xtf.Wait) {
@@ -63,22 +59,24 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 		k--
 		waits, long = waits+by[k].waits, long+by[k].ticks
 	}
-	if waits > calls/seldomPart {
+	if waits > mostLong {
 		return false, nil
 	}
 	late := map[uint32]uint64{}
-	rows := map[uint64]bool{} // of the long ones
+	var rows []uint64 // of the long ones
 	err = each(func(w *xtf.Wait, ticks uint64) {
 		if bits.Len64(ticks) >= k && uint64(w.CauseP) < uint64(f.r.Defs.NumLocations()) {
 			rank, _ := f.r.Defs.Process(trace.P(w.CauseP))
 			late[rank] += ticks
-			if len(rows) < mostRegular {
-				rows[w.RecN] = true
-			}
+			rows = append(rows, w.RecN)
 		}
 	})
 	rank, ticks := worst(late)
 	if err != nil || ticks == 0 {
+		return false, beyond(err)
+	}
+	calls, few, apart, err := f.callsOf(x, p, rows)
+	if err != nil || calls < seldomCalls || few > calls/seldomPart {
 		return false, beyond(err)
 	}
 	x.facts.seldom = true
@@ -87,19 +85,15 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	if !single {
 		who = fmt.Sprintf("%s, mostly rank %d, are", numbers.Plural(len(late), "process"), rank)
 	}
-	apart := uint64(0)
-	if single {
-		if apart, err = f.regular(x, p, rows); err != nil {
-			return false, beyond(err)
-		}
-	}
+	lost, others, longer, known := f.withoutProcessor(rank)
 	switch {
-	case waits == 1:
+	case few == 1:
 		often = "once"
-	case apart > 0:
+	case apart > 0 && single && (!known || lost < x.Ticks/2):
+		x.facts.regular = known
 		often = fmt.Sprintf("regularly, %d such calls apart or a multiple of that", apart)
 	}
-	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(waits), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
+	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
 	switch {
 	case !single:
 		return false, nil
@@ -109,79 +103,74 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	case rank != c.Process:
 		return false, nil
 	}
-	if lost, others, longer := f.withoutProcessor(rank); lost >= x.Ticks/2 && others <= lost/2 && longer < x.Ticks/4 {
+	if known && lost >= x.Ticks/2 && others <= lost/2 && longer < x.Ticks/4 {
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))
 		return true, nil
 	}
-	x.facts.regular = apart > 0
-	if f.starved(rank) == "" && apart == 0 {
+	if f.starved(rank) == "" && !x.facts.regular {
 		x.Evidence += ", by work of its own then, or an interruption: the trace does not tell which"
 	}
 	return false, nil
 }
 
-// operations passes the rows of the operations at the place where a process waits.
-func (f *finder) operations(x *Finding, p trace.P, use func(row uint64)) error {
-	region := f.causes.Paths.Region(x.facts.path)
+// callsOf counts the MPI calls at the place where a process waits, of which one may have several messages, and those that some rows of operations
+// belong to. Of these apart is how many calls lie from one to the next, where that, or a multiple of it, is so for three quarters of them; else 0. A
+// program that calls MPI in one place several times in a step is late at one of them so.
+func (f *finder) callsOf(x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, err error) {
+	slices.Sort(rows)
+	region, last, before := f.causes.Paths.Region(x.facts.path), uint64(math.MaxUint64), uint64(0) // before: number of the latest of the few
+	distances := map[uint64]uint64{}
+	pass := func(row, call uint64) {
+		if call != last {
+			calls, last = calls+1, call
+		}
+		if _, ok := slices.BinarySearch(rows, row); ok && before != calls {
+			if few++; before > 0 {
+				distances[calls-before]++
+			}
+			before = calls
+		}
+	}
 	if x.Kind == KindLateSender {
-		return xtf.Each(f.r.File, xtf.Proc(p), func(n uint64, m *xtf.P2P) error {
+		err = xtf.Each(f.r.File, xtf.Proc(p), func(n uint64, m *xtf.P2P) error {
 			if m.Region == region && m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
-				use(n)
+				pass(n, m.CallN)
+			}
+			return nil
+		})
+	} else {
+		err = xtf.Each(f.r.File, xtf.Proc(p), func(n uint64, m *xtf.Coll) error {
+			if m.Region == region {
+				pass(n, m.CallN)
 			}
 			return nil
 		})
 	}
-	return xtf.Each(f.r.File, xtf.Proc(p), func(n uint64, m *xtf.Coll) error {
-		if m.Region == region {
-			use(n)
-		}
-		return nil
-	})
-}
-
-// regular returns how many operations at this place lie from one of some to the next one, where that, or a multiple of it, is so for three
-// quarters of them; else 0. A program that calls MPI in one place several times in each step is late at one of them so, and no other program is.
-func (f *finder) regular(x *Finding, p trace.P, rows map[uint64]bool) (uint64, error) {
-	at, last, first := uint64(0), uint64(0), true
-	distances := map[uint64]uint64{}
-	err := f.operations(x, p, func(row uint64) {
-		at++
-		if rows[row] {
-			if !first {
-				distances[at-last]++
-			}
-			last, first = at, false
-		}
-	})
-	apart, all, multiples := uint64(0), uint64(0), uint64(0)
-	for d, n := range distances {
-		all += n
+	multiples := uint64(0)
+	for d, n := range distances { // the order does not matter
 		if n > distances[apart] || n == distances[apart] && d < apart {
 			apart = d
 		}
 	}
-	if apart < leastApart || all < seldomPart-1 {
-		return 0, err
-	}
 	for d, n := range distances {
-		if d%apart == 0 {
+		if d%max(apart, 1) == 0 {
 			multiples += n
 		}
 	}
-	if !mostlyOf(multiples, all) {
-		return 0, err
+	if apart < leastApart || few < seldomPart || !mostlyOf(multiples, few-1) {
+		apart = 0
 	}
-	return apart, err
+	return calls, few, apart, err
 }
 
 // withoutProcessor is how long a process was ready to run and had no processor, the largest of that of the others, and how much longer it
-// computes but for that than the one of them that does so longest; 0 where that is not known, or where processes of the run share its processors.
-func (f *finder) withoutProcessor(rank uint32) (own, others, longer uint64) {
+// computes but for that than the one of them that does so longest; not known where the trace does not tell, or where processes of the run share its processors.
+func (f *finder) withoutProcessor(rank uint32) (own, others, longer uint64, known bool) {
 	most := uint64(0)
 	for i := range f.usages {
 		u := &f.usages[i]
 		if u.delay == math.MaxUint64 || f.crowdOf[uint32(i)].Processors > 0 {
-			return 0, 0, 0
+			return 0, 0, 0, false
 		}
 		delay := f.ticksOf(u.delay)
 		computes := f.times[i].cpu - min(delay, f.times[i].cpu)
@@ -191,5 +180,5 @@ func (f *finder) withoutProcessor(rank uint32) (own, others, longer uint64) {
 		}
 		others, most = max(others, delay), max(most, computes)
 	}
-	return own, others, longer - min(most, longer)
+	return own, others, longer - min(most, longer), len(f.usages) > 0
 }
