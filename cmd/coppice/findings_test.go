@@ -1662,7 +1662,7 @@ resolution 1000
 		text += fmt.Sprintf("0 %d ENTER MPI_Iprobe\n0 %d LEAVE MPI_Iprobe\n", at, at+9)
 	}
 	text += "0 300 ENTER MPI_Recv\n0 310 MPI_RECV 1 MPI_COMM_WORLD 7 8\n0 310 LEAVE MPI_Recv\n0 310 LEAVE main\n1 310 LEAVE main\n"
-	file := foundTrace(t, text, func(o *analyze.Options) {
+	system := func(o *analyze.Options) {
 		d := o.Source.Definitions()
 		ref := uint32(len(d.Strings))
 		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: trace.DescribeFunction("/usr/lib/libm.so.6")})
@@ -1672,8 +1672,12 @@ resolution 1000
 			}
 		}
 		d.Seal()
-	})
-	if text := must(t, "report", file); !strings.Contains(text, "; rank 1 spends 0.150000 s more than the mean in heavy") {
+	}
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 spends 0.150000 s more than the mean in heavy") {
+		t.Error(text)
+	}
+	text = strings.ReplaceAll(text, "heavy", "pthread_join")
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 waits for its threads 0.150000 s more than the mean in pthread_join") {
 		t.Error(text)
 	}
 }

@@ -819,7 +819,11 @@ func (f *finder) imbalance() error {
 	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
 	if h := f.hot; h.Slowest != nil && h.Above.Value >= worth && h.Above.Value >= h.Outside.Value {
 		region = numbers.Clean(h.Slowest.Name, 60)
-		more = fmt.Sprintf("; rank %d spends %s %s more than the mean in %s", cpu.MaxP, f.u.Real(h.Above), f.u.Name(), region)
+		does := "spends"
+		if results.WaitsForThreads(f.r, h.Slowest.Region) {
+			does = "waits for its threads"
+		}
+		more = fmt.Sprintf("; rank %d %s %s %s more than the mean in %s", cpu.MaxP, does, f.u.Real(h.Above), f.u.Name(), region)
 	}
 	if same >= 0 {
 		x := &f.list[same]
