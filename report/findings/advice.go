@@ -31,8 +31,7 @@ type FindingFacts struct {
 	OtherCall   bool          // the cause is a call of another function than that in which others wait
 	often       bool          // a process makes many collective calls with few bytes each
 	heavy       bool          // who makes others wait moves more bytes than others
-	seldom      bool          // who makes others wait does so in few of many calls
-	regular     bool          // and these are as many calls apart, or a multiple of that
+	seldom      lateness      // who makes others wait does so in few of many calls
 	starved     bool          // who makes others wait, or loses most, has no processor for half of what it computes
 	known       known         // what else is known of the cause
 	untilLast   bool          // who makes others wait in a call of MPI waits there itself, mostly, for the member that comes last
@@ -78,8 +77,8 @@ const deviceSetup = "cuInit cuCtxCreate cuCtxCreate_v2 cuCtxDestroy cuCtxDestroy
 // AdviceTable is all advice there is: the first row that matches counts, and where
 // none does there is no advice. docs/metrics.md explains the conditions.
 var AdviceTable = []adviceRow{
-	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom && x.regular }, "look at what the process that makes others wait does before these calls and before no other"},
-	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom }, "look at what the process that makes others wait does in these steps and in no other, or what else runs on its processor then"},
+	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom == lateRegularly }, "look at what the process that makes others wait does before these calls and before no other"},
+	{"late_sender barrier_wait nxn_wait imbalance", "", func(x *FindingFacts) bool { return x.seldom == lateSeldom }, "look at what the process that makes others wait does in these steps and in no other, or what else runs on its processor then"},
 	{"late_sender wrong_order late_receiver late_progress late_broadcast late_post early_wait", "", func(x *FindingFacts) bool { return x.Busy }, "give the process that is late less to do: it is busy nearly all the time, and another order of its calls gains little"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even && x.inTurn == "" }, "send earlier, or balance each step: over the run no process computes much more than the others"},
 	{KindLateSender, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "send earlier, or let all compute at the same time: over the run no process computes much more than the others"},

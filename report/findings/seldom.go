@@ -21,6 +21,15 @@ const (
 	mostLong    = 1 << 20 // waits, of which the calls are looked up
 )
 
+// lateness is in which of many calls a process is late.
+type lateness uint8
+
+const (
+	lateInEach    lateness = iota // or not known
+	lateSeldom                    // in few
+	lateRegularly                 // in few, at equal distances, and the kernel says that it had a processor
+)
+
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
 // longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, who is late then does in these
 // steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
@@ -75,11 +84,11 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	if err != nil || ticks == 0 {
 		return false, beyond(err)
 	}
-	calls, few, apart, err := f.callsOf(x, p, rows)
+	calls, few, apart, err := callsOf(f, x, p, rows)
 	if err != nil || calls < seldomCalls || few > calls/seldomPart {
 		return false, beyond(err)
 	}
-	x.facts.seldom = true
+	x.facts.seldom = lateSeldom
 	who, often := fmt.Sprintf("rank %d is", rank), "now and then"
 	single := mostlyOf(ticks, long)
 	if !single {
@@ -90,7 +99,9 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	case few == 1:
 		often = "once"
 	case apart > 0 && single && (!known || lost < x.Ticks/2):
-		x.facts.regular = known
+		if known {
+			x.facts.seldom = lateRegularly
+		}
 		often = fmt.Sprintf("regularly, %d such calls apart or a multiple of that", apart)
 	}
 	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
@@ -107,7 +118,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 		x.Evidence += fmt.Sprintf("; it was ready to run and had no processor for %s %s between its MPI calls, others for no more than %s", f.u.Ticks(lost), f.u.Name(), f.u.Ticks(others))
 		return true, nil
 	}
-	if f.starved(rank) == "" && !x.facts.regular {
+	if f.starved(rank) == "" && x.facts.seldom == lateSeldom {
 		x.Evidence += ", by work of its own then, or an interruption: the trace does not tell which"
 	}
 	return false, nil
@@ -116,7 +127,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 // callsOf counts the MPI calls at the place where a process waits, of which one may have several messages, and those that some rows of operations
 // belong to. Of these apart is how many calls lie from one to the next, where that, or a multiple of it, is so for three quarters of them; else 0. A
 // program that calls MPI in one place several times in a step is late at one of them so.
-func (f *finder) callsOf(x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, err error) {
+func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, err error) {
 	slices.Sort(rows)
 	region, last, before := f.causes.Paths.Region(x.facts.path), uint64(math.MaxUint64), uint64(0) // before: number of the latest of the few
 	distances := map[uint64]uint64{}

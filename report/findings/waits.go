@@ -817,13 +817,17 @@ func (f *finder) imbalance() error {
 	}
 	region, more := "", ""                           // where the process that computes longest has most more than others
 	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
-	if h := f.hot; h.Slowest != nil && h.Above.Value >= worth && h.Above.Value >= h.Outside.Value {
-		region = numbers.Clean(h.Slowest.Name, 60)
+	hot, higher, err := slowest(f, cpu.MaxP)
+	if err != nil {
+		return err
+	}
+	if hot != nil && higher.Value >= worth && higher.Value >= f.hot.Outside.Value {
+		region = numbers.Clean(hot.Name, 60)
 		does := "spends"
-		if results.WaitsForThreads(f.r, h.Slowest.Region) {
+		if results.WaitsForThreads(f.r, hot.Region) {
 			does = "waits for its threads"
 		}
-		more = fmt.Sprintf("; rank %d %s %s %s more than the mean in %s", cpu.MaxP, does, f.u.Real(h.Above), f.u.Name(), region)
+		more = fmt.Sprintf("; rank %d %s %s %s more than the mean in %s", cpu.MaxP, does, f.u.Real(higher), f.u.Name(), region)
 	}
 	if same >= 0 {
 		x := &f.list[same]
@@ -1030,7 +1034,7 @@ func (f *finder) serial() error {
 			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
 		}
 		c := x.Cause
-		if what == "" && len(c.Path) < 2 && !x.facts.seldom { // below it functions tell who computes what
+		if what == "" && len(c.Path) < 2 && x.facts.seldom == lateInEach { // below it functions tell who computes what
 			if what, err = f.alone(x); err != nil {
 				return err
 			}

@@ -503,13 +503,10 @@ func (x *RegionTime) Mean(processes int) numbers.Ratio {
 	return numbers.NewRatio(x.Exclusive, uint64(processes))
 }
 
-// mostOwn is of how many locations the times of the program's own functions are added up.
-const mostOwn = 1 << 10
-
 // Hot is what the summary tells about regions.
 type Hot struct {
 	Profile *Profile
-	Slowest *RegionTime   // of the process that computes longest: the region farthest above the mean; of mostOwn locations or fewer with what libraries of the system do for it
+	Slowest *RegionTime   // of the process that computes longest: the region farthest above the mean
 	Above   numbers.Ratio // by how much
 	Outside numbers.Ratio // how far its time outside recorded calls is above the mean
 }
@@ -559,69 +556,10 @@ func NewHot(r *Run, s *Summary) (*Hot, error) {
 			h.Slowest = &all.Regions[i]
 		}
 	}
-	if d := r.Defs.Region(h.slowest()); d != nil && r.Defs.OfSystem(d) && r.Defs.NumLocations() <= mostOwn {
-		if err := h.own(r, x, at); err != nil {
-			if Partial(err) {
-				err = nil
-			}
-			return h, err
-		}
-	}
 	if mean := numbers.NewRatio(all.Outside, uint64(all.Processes)); mean.Defined {
 		h.Outside = numbers.Ratio{Value: float64(int64(t.time-inside)) - mean.Value, Defined: true}
 	}
 	return h, nil
-}
-
-func (h *Hot) slowest() uint32 {
-	if h.Slowest == nil {
-		return trace.Undefined
-	}
-	return h.Slowest.Region
-}
-
-// own makes the slowest region one of the program: time in a library of the system counts for the function of the program that calls it. at are the
-// places of regions in the profile.
-func (h *Hot) own(r *Run, of trace.Process, at map[uint32]int) error {
-	all, here := map[uint32]uint64{}, map[uint32]uint64{}
-	for p := range trace.P(r.Defs.NumLocations()) {
-		l, err := r.Location(p)
-		if err != nil {
-			return err
-		}
-		var paths ccg.PathProfile
-		if err := paths.Add(l); err != nil {
-			return err
-		}
-		list, err := paths.Paths()
-		if err != nil {
-			return err
-		}
-		own, within := make([]uint32, len(list)), make([]bool, len(list)) // as CallPaths.Own; parents are before their children
-		for i, x := range list {
-			own[i] = x.Region
-			switch d := r.Defs.Region(x.Region); {
-			case d == nil || x.Depth == 1 && d.Paradigm != trace.ParadigmCompiler:
-			case !r.Defs.OfSystem(d):
-				within[i] = true
-			case within[x.Parent]:
-				own[i], within[i] = own[x.Parent], true
-			}
-			all[own[i]] += x.Exclusive
-			if p >= of.First && p < of.First+trace.P(of.Count) {
-				here[own[i]] += x.Exclusive
-			}
-		}
-	}
-	h.Slowest, h.Above = nil, numbers.Ratio{}
-	for i := range h.Profile.Regions {
-		x := &h.Profile.Regions[i]
-		mean := numbers.NewRatio(all[x.Region], uint64(h.Profile.Processes))
-		if d := float64(here[x.Region]) - mean.Value; x.Kind == 0 && mean.Defined && d > h.Above.Value {
-			h.Slowest, h.Above = x, numbers.Ratio{Value: d, Defined: true}
-		}
-	}
-	return nil
 }
 
 // Recorded is how many were recorded.

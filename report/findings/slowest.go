@@ -1,0 +1,61 @@
+package findings
+
+import (
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// mostOwn is of how many locations the times of the program's own functions are added up.
+const mostOwn = 1 << 10
+
+// slowest is the region in which a process that computes longest is farthest above the mean, and by how much. Where that is a function of a
+// library of the system, what those do counts for the function of the program that calls them, unless the run has more than mostOwn locations.
+func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.Ratio, err error) {
+	h := f.hot
+	if h.Slowest == nil || f.r.Defs.NumLocations() > mostOwn || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
+		return h.Slowest, h.Above, nil
+	}
+	if d := f.r.Defs.Region(h.Slowest.Region); d == nil || !f.r.Defs.OfSystem(d) {
+		return h.Slowest, h.Above, nil
+	}
+	of, all, here := f.r.Defs.Processes()[rank], map[uint32]uint64{}, map[uint32]uint64{}
+	for p := range trace.P(f.r.Defs.NumLocations()) {
+		l, err := f.r.Location(p)
+		if err != nil {
+			return h.Slowest, h.Above, beyond(err)
+		}
+		var paths ccg.PathProfile
+		if err := paths.Add(l); err != nil {
+			return h.Slowest, h.Above, beyond(err)
+		}
+		list, err := paths.Paths()
+		if err != nil {
+			return h.Slowest, h.Above, beyond(err)
+		}
+		own, within := make([]uint32, len(list)), make([]bool, len(list)) // as CallPaths.Own; parents are before their children
+		for i, x := range list {
+			own[i] = x.Region
+			switch d := f.r.Defs.Region(x.Region); {
+			case d == nil || x.Depth == 1 && d.Paradigm != trace.ParadigmCompiler:
+			case !f.r.Defs.OfSystem(d):
+				within[i] = true
+			case within[x.Parent]:
+				own[i], within[i] = own[x.Parent], true
+			}
+			all[own[i]] += x.Exclusive
+			if p >= of.First && p < of.First+trace.P(of.Count) {
+				here[own[i]] += x.Exclusive
+			}
+		}
+	}
+	for i := range h.Profile.Regions {
+		x := &h.Profile.Regions[i]
+		mean := numbers.NewRatio(all[x.Region], uint64(h.Profile.Processes))
+		if d := float64(here[x.Region]) - mean.Value; x.Kind == 0 && mean.Defined && d > above.Value {
+			region, above = x, numbers.Ratio{Value: d, Defined: true}
+		}
+	}
+	return region, above, nil
+}
