@@ -51,47 +51,47 @@ const (
 
 // process is what one definition file says.
 type process struct {
+	machine
+	tables
+	references
+	crews
+	missing
+	ending
 	rank, size int
+	command    string
+	real       int64 // ns between the process's clock and the time of day
+	clocks     []clockReading
+	files      []file // event files, the first thread's first
+	period     uint64 // ns of processor time between samples, 0 where none are taken
+	sampler    uint64 // what they come by, of samplers
+	part       part
+}
+
+// machine is where a process ran.
+type machine struct {
 	host       string
 	boot       string
 	online     uint64   // processors of the host, 0 if not known
 	processors string   // those that the process may use, as the kernel writes lists
 	usage      []uint64 // words of defUsage, nil if there are none
-	command    string
-	threads    bool   // threads are recorded
-	real       int64  // ns between the process's clock and the time of day
-	comms      []comm // by number here, from 1
-	names      []string
-	functions  []string
-	calls      []string // functions of file I/O: paradigm, data or metadata, name
-	unseen     []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
-	sessions   string   // what sessions of MPI leave out, "" without them
-	replaced   string   // the runtime of OpenMP that is in the place of GNU's, "" where that does not matter
-	wins       []uint64 // numbers of the communicators of windows
-	ioFiles    []ioFile // by number here, from 1
-	clocks     []clockReading
-	ended      uint64 // reason, 0 where the process did not end its recording
-	exit       uint64 // status given to exit, or code given to MPI_Abort, + 1; 0 where it is not known
-	signal     fatal
-	signaled   string // which signal or error ended it, and where, "" for none
-	newest     uint64 // time of the last event, where it did
-	running    bool   // and may go on
-	damaged    string // what is wrong with the file, "" if nothing is
-	files      []file // event files, the first thread's first
-	counters   []string
-	uncounted  string // why counters are missing, "" if none are
-	modules    []Address
-	sites      []site
-	period     uint64 // ns of processor time between samples, 0 where none are taken
-	sampler    uint64 // what they come by, of samplers
-	contexts   []context
-	part       part
-	team       crew                 // of OpenMP
-	contingent crew                 // of POSIX threads and those that made them
-	threadName map[uint32]string    // what the program calls its threads
-	stuck      map[uint32][2]uint64 // threads that wait for long: the lock, the thread that has it + 1 or 0
+}
 
-	// references of the definitions, by number here
+// tables are what a process numbers.
+type tables struct {
+	comms     []comm // by number here, from 1
+	names     []string
+	functions []string
+	calls     []string // functions of file I/O: paradigm, data or metadata, name
+	wins      []uint64 // numbers of the communicators of windows
+	ioFiles   []ioFile // by number here, from 1
+	counters  []string
+	modules   []Address
+	sites     []site
+	contexts  []context
+}
+
+// references of the definitions, by number of the process.
+type references struct {
 	functionRefs  []uint32 // regions; from 0
 	callRefs      []uint32 // regions; from 0
 	commRefs      []uint32
@@ -102,6 +102,34 @@ type process struct {
 	winRefs       map[uint64]uint32
 	contextRefs   map[uint64]contextRef
 	constructRefs []uint32 // regions; from 0
+}
+
+// crews are the threads of a process.
+type crews struct {
+	threads    bool                 // are recorded
+	team       crew                 // of OpenMP
+	contingent crew                 // of POSIX threads and those that made them
+	threadName map[uint32]string    // what the program calls its threads
+	stuck      map[uint32][2]uint64 // threads that wait for long: the lock, the thread that has it + 1 or 0
+}
+
+// missing is what a recording does not have.
+type missing struct {
+	unseen    []uint64 // calls of file I/O that are not recorded, bytes read, bytes written; nil if there are none
+	sessions  string   // what sessions of MPI leave out, "" without them
+	replaced  string   // the runtime of OpenMP that is in the place of GNU's, "" where that does not matter
+	uncounted string   // why counters are missing, "" if none are
+	damaged   string   // what is wrong with the file, "" if nothing is
+}
+
+// ending is how a process ended.
+type ending struct {
+	ended    uint64 // reason, 0 where the process did not end its recording
+	exit     uint64 // status given to exit, or code given to MPI_Abort, + 1; 0 where it is not known
+	signal   fatal
+	signaled string // which signal or error ended it, and where, "" for none
+	newest   uint64 // time of the last event, where it did
+	running  bool   // and may go on
 }
 
 type comm struct {
@@ -159,7 +187,7 @@ const maxMembers = 1 << 24
 // parseProcess reads a definition file. What is damaged ends it; what is before is used.
 func parseProcess(b []byte) *process {
 	none := func() crew { return crew{map[uint32]uint32{}, trace.Undefined} }
-	p := &process{rank: -1, team: none(), contingent: none(), threadName: map[uint32]string{}, stuck: map[uint32][2]uint64{}}
+	p := &process{rank: -1, crews: crews{team: none(), contingent: none(), threadName: map[uint32]string{}, stuck: map[uint32][2]uint64{}}}
 	p.read(b)
 	if !p.ticks() {
 		p.clocks = p.clocks[:1]

@@ -196,7 +196,7 @@ func (s *Source) fill(byRank map[int]*process) error {
 	for r := range size {
 		p := byRank[r]
 		if p == nil {
-			p = &process{rank: r, size: size, damaged: "its definition file is not there"}
+			p = &process{rank: r, size: size, missing: missing{damaged: "its definition file is not there"}}
 		} else if first == nil {
 			first = p
 		}
