@@ -20,9 +20,8 @@ type BlockWriter struct {
 	Block func(off int64, b []byte)
 }
 
-// smallBytes hold what most parts of small files write; a whole block is made
-// only for more.
-const smallBytes = 64 << 10
+// smallBytes hold what most parts of small files write; for more it is four times as much, until it is a whole block.
+const smallBytes = BlockBytes >> 6
 
 // NewBlockWriter writes to w from off on. It holds BlockBytes once that much is
 // written.
@@ -41,7 +40,7 @@ func (b *BlockWriter) Write(p []byte) (int, error) {
 			continue
 		}
 		if cap(b.buf) < BlockBytes {
-			b.buf = append(make([]byte, 0, BlockBytes), b.buf...)
+			b.buf = append(make([]byte, 0, 4*cap(b.buf)), b.buf...)
 		} else if err := b.Flush(); err != nil {
 			return n, err
 		}
