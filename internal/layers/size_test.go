@@ -39,7 +39,6 @@ var larger = map[string]size{
 	"type report/results.Ticks":         {40, 30},
 	"type stats/causes.Delays":          {31, 38},
 	"type trace.Definitions":            {20, 72},
-	"type trace/recording.process":      {52, 30},
 	"type view.RunMeta":                 {27, 30},
 	"type view.run":                     {20, 57},
 	"type xtf.ArrayBuilder":             {22, 38},
