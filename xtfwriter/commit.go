@@ -156,6 +156,9 @@ func (m *commit) plan(i int) (*xtf.RegionPlan, Region, error) {
 // place measures the regions, finds the offset of this rank, and opens the file.
 func (m *commit) place() error {
 	own, err := m.measure()
+	if err == nil && m.c.Rank() == 0 { // what a run that was taken over makes now stays, if it ends before it looks again
+		err = m.w.CheckEpoch()
+	}
 	var b []byte
 	if err == nil {
 		b = binary.LittleEndian.AppendUint64(nil, uint64(own))

@@ -305,7 +305,7 @@ func TestEpochBesideOutput(t *testing.T) {
 // the other's file and folder alone.
 func TestSurvivor(t *testing.T) {
 	_, whole := record(t, false, false)
-	for _, at := range []string{"before the regions", "before the end", "before the read back", "before the name"} {
+	for _, at := range []string{"before the file", "before the regions", "before the end", "before the read back", "before the name"} {
 		t.Run(at, func(t *testing.T) {
 			s := newCrashRun()
 			dir := t.TempDir()
@@ -329,7 +329,10 @@ func TestSurvivor(t *testing.T) {
 					}
 					region, sections, calls := p.Region, p.Sections, 0
 					p.Region = func(i int) (Region, error) {
-						if calls++; calls == p.Regions+1 {
+						switch calls++; calls {
+						case 1:
+							r.reach("before the file")
+						case p.Regions + 1:
 							r.reach("before the regions")
 						}
 						return region(i)
@@ -343,6 +346,9 @@ func TestSurvivor(t *testing.T) {
 			})
 			if r.err != nil || r.after != "" {
 				t.Fatalf("the younger run: %v", r.err)
+			}
+			if r.created != (at != "before the file") {
+				t.Errorf("made a file: %v", r.created)
 			}
 			for rank, err := range errs {
 				if !errors.Is(err, ErrSuperseded) {
@@ -362,9 +368,10 @@ func TestSurvivor(t *testing.T) {
 // overtaken runs another job once, when the first one reaches a point.
 type overtaken struct {
 	recorder
-	after string
-	other func() error
-	err   error
+	after   string
+	other   func() error
+	err     error
+	created bool // by rank 0
 }
 
 func (o *overtaken) reach(point string) {
@@ -389,6 +396,9 @@ func (c overtakenComm) CreateFile(name string, hints map[string]string) (mpi.Fil
 	f, err := c.recComm.CreateFile(name, hints)
 	if err != nil {
 		return nil, err
+	}
+	if c.Rank() == 0 {
+		c.o.created = true
 	}
 	return overtakenFile{f, c}, nil
 }
