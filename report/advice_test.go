@@ -35,6 +35,8 @@ func TestAdvice(t *testing.T) {
 		{"a collective, even work", "nxn_wait", "balance each step", findings.FindingFacts{Activity: "cpu", Even: true}},
 		{"a collective, uneven work", "nxn_wait", "balance the work before", findings.FindingFacts{Activity: "cpu"}},
 		{"a late member of a new communicator", "barrier_wait", "make the communicator or window once", findings.FindingFacts{Region: "MPI_Comm_split", Activity: "cpu"}},
+		{"a late member of an operation on a file", "barrier_wait", "balance the work before the operation on the file", findings.FindingFacts{Region: "MPI_File_write_all", Activity: "cpu"}},
+		{"a slow operation on a file", "barrier_wait", "", findings.FindingFacts{Region: "MPI_File_write_all", Activity: "mpi"}},
 		{"early scan", "early_scan", "balance the work before", findings.FindingFacts{Activity: "cpu"}},
 		{"lock contention", "lock_contention", "hold the lock for a shorter time", findings.FindingFacts{}},
 		{"order of one source", findings.KindWrongOrder, "receive in the order of sending", findings.FindingFacts{SameSource: true}},

@@ -320,7 +320,7 @@ func TestOtherThreads(t *testing.T) {
 // TestThreadsThatWait: of threads whose waits are recorded the report does not say that they are not known.
 func TestThreadsThatWait(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]string{"pthread_cond_wait": "efficiencies are about first ones alone", "other": "whether threads compute or wait is not known"} {
+	for call, want := range map[string]string{"pthread_cond_wait": "efficiencies are about first ones alone", "other": "whether threads wait for each other is not known, and a first one that does counts as computing"} {
 		out := must(t, "report", foundTrace(t, "-- program --\nprocesses 1\nthreads 2\nresolution 1000\n-- events --\n0 0 ENTER main\n0 100 LEAVE main\n1 0 ENTER work\n1 10 ENTER "+call+"\n1 90 LEAVE "+call+"\n1 100 LEAVE work\n"))
 		if !strings.Contains(out, "several threads of a process and no parallel regions: "+want) || strings.Contains(out, "waits of threads are not") != (call == "other") {
 			t.Errorf("%s: %s", call, out)

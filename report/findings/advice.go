@@ -100,10 +100,11 @@ var AdviceTable = []adviceRow{
 	{KindTransfer, makers, func(x *FindingFacts) bool { return x.known == againAndAgain }, "make the communicator or window once and keep it"},
 	{kindBarrier, makers, func(x *FindingFacts) bool { return !x.fromSetup }, "make the communicator or window once and keep it, or balance the work before"},
 	{"late_broadcast barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.untilLast }, "balance the work before the call that makes others wait: its process waits there for the member that comes last"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.onFile() }, "balance the work before the operation on the file, or use one that is not collective"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "drop the barrier if nothing needs it, or balance each step: over the run no process computes much more than the others"},
 	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
 	{"barrier_wait nxn_wait", "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup && x.OtherCall }, "make the calls shorter in which the process is that makes others wait"},
-	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup }, "drop the barrier if nothing needs it"},
+	{kindBarrier, "", func(x *FindingFacts) bool { return x.Activity == "mpi" && !x.fromSetup && !x.onFile() }, "drop the barrier if nothing needs it"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.Activity == "cpu" && x.Even }, "balance each step, or let processes meet less often: over the run no process computes much more than the others"},
 	{"nxn_wait early_scan", "", func(x *FindingFacts) bool { return x.Activity == "cpu" }, "balance the work before the operation"},
 	{kindNxN, "", func(x *FindingFacts) bool { return x.heavy }, "deal out more evenly what processes send and receive"},
@@ -155,6 +156,9 @@ var AdviceTable = []adviceRow{
 	{kindAbort, "", nil, "look at why these processes end, and what the program printed then"},
 	{KindClock, "", nil, "analyze with --clock-repair"},
 }
+
+// onFile reports whether the call is a collective operation on a file.
+func (x *FindingFacts) onFile() bool { return strings.HasPrefix(trace.CallOf(x.Region), "file_") }
 
 // calls reports whether the call is one of that name, however the writer spells it.
 func (x *FindingFacts) calls(name string) bool { return trace.CallOf(name) == trace.CallOf(x.Region) }

@@ -160,7 +160,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		return d != nil && waitsForThread(r.Defs.StateOf(d))
 	})
 	add(threaded && s.POP.Threads == nil && told, "efficiencies of threads", "several threads of a process and no parallel regions: efficiencies are about first ones alone; section waits has what threads wait for each other")
-	add(threaded && s.POP.Threads == nil && !told, OtherThreads, "several threads of a process and no parallel regions: whether threads compute or wait is not known but of first ones, which efficiencies are about")
+	add(threaded && s.POP.Threads == nil && !told, OtherThreads, "several threads of a process and no parallel regions: whether threads wait for each other is not known, and a first one that does counts as computing; efficiencies are about first ones alone; coppice record --threads all tells it")
 	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
 		_, nested = inParallel(r, paths)
 	}
