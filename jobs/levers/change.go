@@ -23,7 +23,7 @@ import (
 //	no-wait  call:NAME             calls for which what they wait for comes in time
 //	earlier-receive call:NAME      sends that wait for the next call of their receiver instead of its receive
 //
-// NAME is a pattern of names; call:NAME@CALLER are those below a function.
+// NAME is a pattern of names; call:NAME@CALLER are those below a function, or from a place of it, "main (step.c:42)".
 type Change struct {
 	What   string // scale, balance, remove, no-wait or earlier-receive
 	Of     string // region, interval or call
@@ -136,7 +136,7 @@ func (x *search) matches(c *Change, n uint32) bool {
 	if ok, _ := path.Match(c.Name, x.function(r.Ref)); !ok {
 		return false
 	}
-	if c.Caller == "" {
+	if c.Caller == "" || slices.ContainsFunc(x.run.Defs.CallSite(r), c.above) {
 		return true
 	}
 	for up := x.paths.Parent(n); up != 0; up = x.paths.Parent(up) {
@@ -145,6 +145,19 @@ func (x *search) matches(c *Change, n uint32) bool {
 		}
 	}
 	return false
+}
+
+// above reports whether a frame of a call site, as "solve (halo.c:42)", is the function or the place that is meant.
+func (c *Change) above(frame string) bool {
+	function := frame
+	if i := strings.LastIndex(frame, " ("); i >= 0 {
+		function = frame[:i]
+	} else if i := strings.LastIndex(frame, "+0x"); i >= 0 {
+		function = frame[:i]
+	}
+	whole, _ := path.Match(c.Caller, frame)
+	ok, _ := path.Match(c.Caller, function)
+	return ok || whole
 }
 
 // lever makes one of a change.
