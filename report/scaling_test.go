@@ -58,6 +58,29 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestFitOfWork: what is dealt out falls on beyond the largest number of processes, though measured times are a little off 1/p.
+func TestFitOfWork(t *testing.T) {
+	t.Parallel()
+	all := []scaling.Point{{P: 2, T: 0.88475}, {P: 4, T: 0.4211}, {P: 8, T: 0.21134}, {P: 16, T: 0.10971}, {P: 32, T: 0.059636}}
+	for n := 3; n <= len(all); n++ {
+		g, ok := scaling.Fit(all[:n])
+		if !ok {
+			t.Fatalf("%d points: no function", n)
+		}
+		last := all[n-1].T
+		for p := 2 * all[n-1].P; p <= 1<<20; p *= 2 {
+			if v := g.At(p); v < 0 || v > last {
+				t.Errorf("%d points: %+v: %g at %d, %g before", n, g, v, p, last)
+				break
+			}
+			last = g.At(p)
+		}
+		if v, want := g.At(2*all[n-1].P), all[n-1].T/2; math.Abs(v-want) > want/5 {
+			t.Errorf("%d points: %+v: %g at twice as many processes, want about %g", n, g, v, want)
+		}
+	}
+}
+
 // TestBasis compares roots and logarithms with the library's.
 func TestBasis(t *testing.T) {
 	t.Parallel()

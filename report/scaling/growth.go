@@ -17,7 +17,8 @@ import (
 // smallest error in leave-one-out cross validation is chosen: each point is
 // predicted by the function fitted to all others. Of equally good ones the
 // simplest is taken. Few points do not tell steep functions apart, which reach
-// very far: with less than fivePoints, a is at most 1 and b at most 1.
+// very far: with less than fivePoints, a is at most 1 and b at most 1. A function that turns beyond the largest p is none: no point tells
+// of that. One that falls has no c0 below 0.
 type Growth struct {
 	C0     float64       `json:"c0"` // seconds, or ticks
 	C1     float64       `json:"c1"`
@@ -79,7 +80,9 @@ func Fit(points []Point) (best Growth, ok bool) {
 	try(0, 0)
 	for logs := range 3 {
 		for _, power := range Powers {
-			if (power != 0 || logs > 0) && (!few || power <= 6 && logs < 2) {
+			last := points[len(points)-1].P
+			turns := power < 0 && logs > 0 && Basis(2*last, power, logs) > Basis(last, power, logs)
+			if (power != 0 || logs > 0) && (!few || power <= 6 && logs < 2) && !turns {
 				try(power, logs)
 			}
 		}
@@ -89,12 +92,12 @@ func Fit(points []Point) (best Growth, ok bool) {
 	return best, best.set
 }
 
-// hypothesis fits c0 and c1 by least squares. A function that falls below 0 for
-// many processes is refused.
+// hypothesis fits c0 and c1 by least squares, or c1 alone of a function that would fall below 0 for many processes. One that grows to
+// below 0 is refused.
 func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 	g := Growth{Power: power, Logs: logs}
 	n := float64(len(points))
-	var sx, sy float64
+	var sx, sy, xx, xy float64
 	xs := make([]float64, len(points))
 	for i, q := range points {
 		if power != 0 || logs > 0 {
@@ -102,6 +105,8 @@ func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 		}
 		sx += xs[i]
 		sy += q.T
+		xx += float64(xs[i] * xs[i])
+		xy += float64(xs[i] * q.T)
 	}
 	mx, my := sx/n, sy/n
 	var sxx, sxy float64
@@ -119,7 +124,10 @@ func hypothesis(points []Point, power Power, logs int) (Growth, bool) {
 	}
 	g.C1 = sxy / sxx
 	g.C0 = my - float64(g.C1*mx)
-	return g, (g.C1 >= 0 || power < 0) && (power >= 0 || g.C0 >= float64(-1e-9*my))
+	if power < 0 && g.C0 < 0 {
+		g.C0, g.C1 = 0, xy/xx
+	}
+	return g, g.C1 >= 0 || power < 0
 }
 
 // At is the function's value at p processes.
@@ -236,7 +244,10 @@ func (g *Growth) text() string {
 	if c < 0 {
 		sign, c = " - ", -c
 	}
-	text += sign + fmt.Sprintf("%.4g", c)
+	if text += sign; g.C0 == 0 && g.C1 >= 0 {
+		text = ""
+	}
+	text += fmt.Sprintf("%.4g", c)
 	switch g.Power {
 	case 0:
 	case 6:
