@@ -33,7 +33,7 @@ type pieceSample struct {
 // Bounds of what pieces cost.
 const (
 	mostPieces  = 1 << 12 // kinds of pieces
-	leastPiece  = 16      // such a part of a period is the shortest piece that has frames without a sample
+	leastPiece  = 64      // such a part of a period is the shortest piece that has frames without a sample
 	mostLeft    = 4       // periods
 	mostPeriod  = 1 << 40 // ticks
 	mostSamples = 1 << 16
