@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // TestDiffOfCallSites compares two builds of a program, whose lines differ: calls of a function are compared whatever their lines.
@@ -194,6 +196,31 @@ func TestReportPage(t *testing.T) {
 
 // TestSetupOfRuns: how long set-up takes says nothing about a program that computes as it did. Two processes compute 200 and later 300, of 720
 // both times because MPI_Init takes 100 less: the time from 500 to 710 and from 400 to 710 is compared, 210 and 310. And where MPI_Init
+// TestScalingWithoutProcessor: of three runs, each of whose processes computes 800 ticks, the processes of one had no processor for 300 and 20 of them:
+// 20 % of 1600. A run whose recorder tells of none, and one of no recorder, have no note.
+func TestScalingWithoutProcessor(t *testing.T) {
+	t.Parallel()
+	run := func(processes int, delays ...uint64) string {
+		text := fmt.Sprintf("-- program --\nprocesses %d\nresolution 1000\n-- events --\n", processes)
+		for p := range processes {
+			text += fmt.Sprintf("%[1]d 0 ENTER main\n%[1]d 800 LEAVE main\n", p)
+		}
+		return foundTrace(t, text, func(o *analyze.Options) {
+			d := o.Source.Definitions()
+			name := uint32(len(d.Strings))
+			d.Strings = append(d.Strings, trace.String{Ref: name, Value: trace.PropertyDelay})
+			for p, ticks := range delays {
+				d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Location: uint64(p), Name: name, Value: trace.Value{Type: trace.TypeUint64, Bits: ticks * 1e6}})
+			}
+			d.Seal()
+		})
+	}
+	text := must(t, "report", "scaling", run(1, 8), run(2, 300, 20), run(4))
+	if want := "run.xtf, 2 processes: for 20.0 % of what they compute they were ready to run and had no processor: computation and growth tell of that too"; !strings.Contains(text, want) || strings.Count(text, "no processor") != 1 {
+		t.Error(text)
+	}
+}
+
 // grows with the processes it is what a job of 64 mostly does, but not what its runtime without set-up grows by.
 func TestSetupOfRuns(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,7 @@ func (p Power) MarshalJSON() ([]byte, error) {
 const (
 	leastPoints = 3
 	fivePoints  = 5
+	manyWithout = 0.05 // part of its computing without a processor that a run is said to have
 )
 
 // Point is a measured time at a number of processes.

@@ -59,6 +59,8 @@ type ScalingRun struct {
 	Processes  uint64 `json:"processes"`
 	Resolution uint64 `json:"resolution"`
 	Partial    bool   `json:"partial"` // the input was damaged or incomplete
+
+	NoProcessor numbers.Ratio `json:"no_processor"` // part of its computing in which processes were ready to run and had no processor, where a recorder told
 }
 
 // ScalingNode is an interval over the runs.
@@ -145,7 +147,7 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial})
+		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial, x.noProcessor()})
 	}
 	if s.Mode == ModeUndecided {
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
@@ -189,6 +191,22 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 		})
 	}
 	return x, nil
+}
+
+// noProcessor adds up how long processes had no processor while they computed; not defined where no recorder told.
+func (x *scalingSample) noProcessor() numbers.Ratio {
+	defs, computes, delay, told := x.Run.Defs, uint64(max(x.Survey.Measured[0].Sum(xtf.ItemCPU), 0)), uint64(0), false
+	for i := range defs.LocationProperties {
+		q := &defs.LocationProperties[i]
+		if q.Value.Type == trace.TypeUint64 && defs.Text(q.Name) == trace.PropertyDelay {
+			told = true
+			delay += min(numbers.MulDiv(q.Value.Bits, defs.Clock().TimerResolution, 1e9), computes-delay) // a file may tell any number
+		}
+	}
+	if !told {
+		return numbers.Ratio{}
+	}
+	return numbers.NewRatio(delay, computes)
 }
 
 // seconds turns ticks into seconds, or leaves ticks of unknown length.

@@ -46,6 +46,11 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 			say("partial: the input of %s was damaged or incomplete; its numbers describe what could be read", numbers.Clean(r.Name, 80))
 		}
 	}
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.NoProcessor.Value >= manyWithout {
+			say("%s, %s: for %s of what they compute they were ready to run and had no processor: computation and growth tell of that too", numbers.Clean(r.Name, 80), numbers.Plural(int(r.Processes), "process"), r.NoProcessor.Percent())
+		}
+	}
 	if s.without {
 		say("times are without MPI_Init and MPI_Finalize; --init include has them too")
 	}
