@@ -30,7 +30,7 @@ func (d *Document) deviceTables(b *table.Book, c *table.Chapter) {
 		v := *p
 		return []table.Cell{
 			table.Word(v.Name), table.Word(strings.Trim(fmt.Sprint(v.Processes), "[]")), table.Time(u, v.Kernel), table.Share(numbers.NewRatio(v.Kernel, s.Ticks.Runtime)), some(transfers, v.Transfer),
-			some(transfers, v.Both), table.Time(u, v.Idle), table.Word(results.Whiles(v.While)), some(inMPI, v.MPI),
+			some(transfers, v.Both), table.Time(u, v.Idle), table.Word(whiles(v.While)), some(inMPI, v.MPI),
 		}
 	}))
 	t := &table.Table{Title: "Hosts of devices: first threads of their processes", Kind: "host", Columns: []table.Column{
@@ -80,4 +80,16 @@ func (d *Document) deviceEfficiencies(row func(level int, name string, value tab
 	row(1, "load balance", table.Barred(x.LoadBalance, 3), "mean kernel time of a device over the largest", "", "low: some devices have more work than others")
 	row(1, "communication", table.Barred(x.Communication, 3), "largest kernel time over the largest time in kernels and transfers", "", "low: devices transfer while they do not compute")
 	row(1, "orchestration", table.Barred(x.Orchestration, 3), "largest time in kernels and transfers over the runtime", "", "low: even the busiest device idles, because its host launches late, or nothing")
+}
+
+// whiles says how a time of hosts is spread over their states: the largest ones.
+func whiles(list []results.HostTime) string {
+	total, words := uint64(0), []string{}
+	for _, x := range list {
+		total += x.Ticks
+	}
+	for _, x := range list[:min(len(list), 3)] {
+		words = append(words, results.StateLabel(x.State)+" "+numbers.NewRatio(x.Ticks, total).Percent())
+	}
+	return strings.Join(words, ", ")
 }

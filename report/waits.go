@@ -157,7 +157,7 @@ func NewWaits(r *results.Run, ranks results.Ranks, span *results.Span) (*Waits, 
 		lost = append(lost, missing...)
 	}
 	c := results.Causes{R: r, Ranks: ranks, Span: span}
-	if err := c.Read(); err != nil {
+	if err := c.ReadLines(); err != nil {
 		return nil, nil, err
 	}
 	x.Others = otherThreads(&c, x.Total)

@@ -14,6 +14,32 @@ const (
 // OnHost reports whether a location is a thread: also where its writer does not say what it is.
 func (t LocationType) OnHost() bool { return t == CPUThread || t == UnknownLocation }
 
+// LocationTypes counts locations by type.
+type LocationTypes struct {
+	CPU         int `json:"cpu_threads"`
+	Accelerator int `json:"accelerator_streams"`
+	Metric      int `json:"metric_recorders"`
+	Other       int `json:"other"`
+}
+
+// CountLocations counts the locations of d by type.
+func CountLocations(d *Definitions) LocationTypes {
+	var t LocationTypes
+	for i := range d.Locations {
+		switch d.Locations[i].Type {
+		case CPUThread, UnknownLocation:
+			t.CPU++
+		case AcceleratorStream:
+			t.Accelerator++
+		case MetricLocation:
+			t.Metric++
+		default:
+			t.Other++
+		}
+	}
+	return t
+}
+
 // LocationGroupType is the kind of a location group.
 type LocationGroupType uint8
 

@@ -69,7 +69,7 @@ func openRun(r *results.Run) (*run, error) {
 	m := &x.meta
 	*m = RunMeta{
 		Name: r.Name, PredictedFrom: r.PredictedFrom(), ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
-		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(), Recorders: results.CountLocations(d).Metric,
+		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(), Recorders: trace.CountLocations(d).Metric,
 		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: countersOf(d), Files: len(d.IoHandles) > 0,
 	}
 	m.Topologies, x.places = topologies(d)

@@ -199,7 +199,7 @@ func getCauses(_ context.Context, p *params) (any, error) {
 		return nil, p.err
 	}
 	c := results.Causes{R: p.run.Run}
-	if err := c.Read(); err != nil {
+	if err := c.ReadLines(); err != nil {
 		return nil, err
 	}
 	list := c.CauseLines(true)

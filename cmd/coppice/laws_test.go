@@ -17,6 +17,7 @@ type law struct {
 	name   string
 	define func(d *trace.Definitions)                            // changes the definitions
 	event  func(d *trace.Definitions, p trace.P, e *trace.Event) // changes an event; nil: none
+	keep   func(d *trace.Definitions, e *trace.Event) bool       // of the events, those that stay; nil: all
 	word   func(text string) string                              // undoes the change in texts; nil: there is none
 	drop   []string                                              // members of documents that change
 }
@@ -51,6 +52,7 @@ func (l *law) rewritten(t *testing.T, archive string) string {
 		}
 		if from, ok := src.Definitions().Ordinal(d.Location(p).Ref); ok {
 			err = otf2.EachBatch(src, from, &trace.Diagnostics{}, func(b *trace.Batch) error {
+				b.Events = slices.DeleteFunc(b.Events, func(e trace.Event) bool { return l.keep != nil && !l.keep(d, &e) })
 				for i := range b.Events {
 					if l.event != nil {
 						l.event(d, p, &b.Events[i])

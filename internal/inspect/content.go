@@ -38,17 +38,17 @@ func countDefinitions(d *trace.Definitions) definitionCounts {
 
 // content is what an XTF file consists of.
 type content struct {
-	Format      string                `json:"format"`
-	ID          string                `json:"id"`
-	Bytes       int64                 `json:"bytes"`
-	PageBytes   int64                 `json:"alignment"`
-	Rows        bool                  `json:"rows"`  // of events; else the call graph and sums alone
-	Bound       *results.Bound        `json:"bound"` // of times in the call graph; nil: exact
-	Locations   results.LocationTypes `json:"locations"`
-	Definitions definitionCounts      `json:"definitions"`
-	Arrays      []arrayTotal          `json:"arrays"`   // by type
-	Sections    []partTotal           `json:"sections"` // of the file, and blobs of locations, by kind
-	Lost        []table.Lost          `json:"lost,omitempty"`
+	Format      string              `json:"format"`
+	ID          string              `json:"id"`
+	Bytes       int64               `json:"bytes"`
+	PageBytes   int64               `json:"alignment"`
+	Rows        bool                `json:"rows"`  // of events; else the call graph and sums alone
+	Bound       *results.Bound      `json:"bound"` // of times in the call graph; nil: exact
+	Locations   trace.LocationTypes `json:"locations"`
+	Definitions definitionCounts    `json:"definitions"`
+	Arrays      []arrayTotal        `json:"arrays"`   // by type
+	Sections    []partTotal         `json:"sections"` // of the file, and blobs of locations, by kind
+	Lost        []table.Lost        `json:"lost,omitempty"`
 }
 
 // arrayTotal sums up the arrays of one type.
@@ -71,7 +71,7 @@ func newContent(r *results.Run) (*content, error) {
 	id := r.File.FileID()
 	c := &content{
 		Format: fmt.Sprintf("XTF %d", xtf.Major), ID: hex.EncodeToString(id[:]), Bytes: r.Size, PageBytes: r.File.Types().Align(),
-		Rows: r.Rows, Locations: results.CountLocations(r.Defs), Definitions: countDefinitions(r.Defs),
+		Rows: r.Rows, Locations: trace.CountLocations(r.Defs), Definitions: countDefinitions(r.Defs),
 	}
 	var err error
 	if c.Bound, err = results.KeptBound(r); err != nil {

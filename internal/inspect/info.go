@@ -70,25 +70,25 @@ func Recognise(path string) (Kind, []byte, error) {
 
 // Measured is what is in a trace, and what its analysis needs.
 type Measured struct {
-	Kind         string                `json:"kind"`
-	Format       string                `json:"format"`
-	Creator      string                `json:"creator"`
-	Machine      string                `json:"machine"`
-	Description  string                `json:"description"`
-	BigEndian    bool                  `json:"big_endian"`
-	Locations    results.LocationTypes `json:"locations"`
-	Definitions  definitionCounts      `json:"definitions"`
-	DefBytes     int                   `json:"definition_bytes"`  // in memory, encoded
-	Bytes        uint64                `json:"bytes"`             // of events
-	Announced    uint64                `json:"announced_events"`  // by the definitions
-	Records      *recordCounts         `json:"records,omitempty"` // of a Paraver trace
-	Missing      int                   `json:"locations_without_data"`
-	Largest      uint64                `json:"largest_location"`
-	LargestBytes uint64                `json:"largest_location_bytes"`
-	LeastMemory  int64                 `json:"least_memory_per_rank"`
-	GraphMemory  int64                 `json:"least_memory_per_rank_events_none"`
-	Ranks        int                   `json:"useful_ranks"`
-	Disk         uint64                `json:"disk"`
+	Kind         string              `json:"kind"`
+	Format       string              `json:"format"`
+	Creator      string              `json:"creator"`
+	Machine      string              `json:"machine"`
+	Description  string              `json:"description"`
+	BigEndian    bool                `json:"big_endian"`
+	Locations    trace.LocationTypes `json:"locations"`
+	Definitions  definitionCounts    `json:"definitions"`
+	DefBytes     int                 `json:"definition_bytes"`  // in memory, encoded
+	Bytes        uint64              `json:"bytes"`             // of events
+	Announced    uint64              `json:"announced_events"`  // by the definitions
+	Records      *recordCounts       `json:"records,omitempty"` // of a Paraver trace
+	Missing      int                 `json:"locations_without_data"`
+	Largest      uint64              `json:"largest_location"`
+	LargestBytes uint64              `json:"largest_location_bytes"`
+	LeastMemory  int64               `json:"least_memory_per_rank"`
+	GraphMemory  int64               `json:"least_memory_per_rank_events_none"`
+	Ranks        int                 `json:"useful_ranks"`
+	Disk         uint64              `json:"disk"`
 }
 
 // recordCounts are the lines of a Paraver trace.
@@ -124,7 +124,7 @@ func Trace(path string) (*results.Answer, error) {
 // Measure measures a trace.
 func Measure(src trace.Source) (*Measured, error) {
 	d := src.Definitions()
-	x := &Measured{Kind: "trace", Format: src.Format(), Locations: results.CountLocations(d), Definitions: countDefinitions(d)}
+	x := &Measured{Kind: "trace", Format: src.Format(), Locations: trace.CountLocations(d), Definitions: countDefinitions(d)}
 	switch src := src.(type) {
 	case *otf2.Archive:
 		a := src.Anchor()
@@ -231,7 +231,7 @@ func partsText(all int, list []numbered) string {
 	return fmt.Sprintf("%s: %s", numbers.Count(uint64(all)), strings.Join(parts, ", "))
 }
 
-func locationText(t results.LocationTypes, all int) string {
+func locationText(t trace.LocationTypes, all int) string {
 	return partsText(all, []numbered{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}})
 }
 

@@ -115,7 +115,7 @@ func (x *search) try() error {
 		x.res.Targets = append(x.res.Targets, both.Target)
 	}
 	x.res.Name, x.res.Resolution = x.run.Name, x.run.Units().Resolution
-	n := results.CountLocations(x.run.Defs)
+	n := trace.CountLocations(x.run.Defs)
 	x.res.Threads, x.res.Devices = uint64(n.CPU) > uint64(len(x.run.Defs.Processes())), n.Accelerator > 0
 	x.res.sort()
 	if x.o.Output == "" {

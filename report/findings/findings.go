@@ -101,6 +101,7 @@ type finder struct {
 	each        eachSums        // what is largest of a process
 	causes      *results.Causes // nil without rows
 	others      map[xtf.Item]threadWaits
+	lines       lines
 	waitedInMPI map[trace.P]uint64 // by threads but the first of their process
 	teams       *teamWaits
 	nodes       []results.Node
@@ -477,11 +478,14 @@ func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
 	inside, _ := inParallel(r, f.causes.Paths)
+	f.lines.paths, f.lines.costs = f.causes.Paths, map[line]bool{}
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]
 		own := map[xtf.Item]uint64{} // of another thread than the first
+		defer f.lines.end(p)
 		err := r.Failed(xtf.Proc(p), "waits", results.Load(r, xtf.Proc(p), func(x *xtf.WaitSum) {
+			f.lines.wait(x)
 			if p != r.Defs.Processes()[rank].First {
 				if item := xtf.PatternItem(x.Pattern); slices.Contains(results.WaitItems, item) {
 					own[item] += x.Ticks
@@ -514,7 +518,10 @@ func (f *finder) readLocations(sums []locationSums) error {
 		if err != nil || len(f.causes.Delays) == 0 {
 			return err
 		}
-		return r.Failed(xtf.Proc(p), "delay costs", results.Load(r, xtf.Proc(p), func(x *xtf.Delay) { of.caused += x.Short + x.Long }))
+		return r.Failed(xtf.Proc(p), "delay costs", results.Load(r, xtf.Proc(p), func(x *xtf.Delay) {
+			of.caused += x.Short + x.Long
+			f.lines.cost(x)
+		}))
 	})
 	return err
 }

@@ -446,7 +446,7 @@ func conditions(f *finder) error {
 
 // dealing is what threads take in functions of OpenMP's runtimes that deal out iterations of loops: they call nothing of the program.
 func dealing(f *finder) {
-	all, count := uint64(0), uint64(results.CountLocations(f.r.Defs).CPU)
+	all, count := uint64(0), uint64(trace.CountLocations(f.r.Defs).CPU)
 	var most *results.RegionTime
 	for i := range f.hot.Profile.Regions {
 		r := &f.hot.Profile.Regions[i]

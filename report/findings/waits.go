@@ -29,8 +29,62 @@ type placeSum struct {
 	inner map[uint32]numbers.Sum // of it in libraries of the system, by call path
 	here  numbers.Sum            // waits of a pattern, or what they cost directly
 	long  numbers.Sum            // costs that waits of any pattern handed on
-	ranks map[uint32]uint64      // largest locations of rows, of what they have here
-	all   map[uint32]uint64      // the same with what was handed on
+}
+
+// line is what locations are compared in: waits of a pattern in a place, or what they cost there.
+type line struct {
+	place
+	item  xtf.Item // NumItems: costs that waits of any pattern handed on
+	waits bool
+}
+
+// lines says which location has most of each line.
+type lines struct {
+	paths *results.CallPaths
+	here  numbers.Largest[line]
+	all   numbers.Largest[line] // costs with those that were handed on
+	costs map[line]bool         // of the location in hand
+}
+
+func (l *lines) wait(x *xtf.WaitSum) {
+	l.here.Add(line{place{path: uint32(x.Key)}, xtf.PatternItem(x.Pattern), true}, x.Ticks)
+}
+
+func (l *lines) cost(x *xtf.Delay) {
+	p := placeOf(l.paths, uint32(x.Key), x.Activity)
+	if x.Short > 0 {
+		k := line{p, xtf.PatternItem(x.Pattern), false}
+		l.here.Add(k, x.Short)
+		l.costs[k] = true
+	}
+	l.here.Add(line{p, xtf.NumItems, false}, x.Long)
+}
+
+func (l *lines) end(p trace.P) {
+	for k := range l.costs { // the order does not matter
+		l.all.Add(k, l.here.Own(k))
+		l.all.Add(k, l.here.Own(line{k.place, xtf.NumItems, false}))
+	}
+	clear(l.costs)
+	l.here.End(uint32(p))
+	l.all.End(uint32(p))
+}
+
+// most is the largest part of a place that a location has of costs of a pattern with what was handed on.
+func (l *lines) most(p place, item xtf.Item) numbers.OfOne {
+	part, handed := l.all.Of(line{p, item, false}), l.here.Of(line{p, xtf.NumItems, false})
+	if handed.Ticks > part.Ticks || handed.Ticks == part.Ticks && handed.P < part.P {
+		return handed
+	}
+	return part
+}
+
+// placeOf is where a cost is told: computing is by the program's own function.
+func placeOf(paths *results.CallPaths, path, activity uint32) place {
+	if activity == xtf.ActivityCPU {
+		path = paths.Own(path)
+	}
+	return place{path, activity}
 }
 
 // places adds up rows by call path, of computing by that of the program's own function, and activity; of returns what counts of a row.
@@ -43,12 +97,9 @@ func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKe
 		if v == 0 {
 			continue
 		}
-		p := place{uint32(k.Key), k.Activity}
-		if k.Activity == xtf.ActivityCPU {
-			p.path = c.Paths.Own(p.path)
-		}
+		p := placeOf(c.Paths, uint32(k.Key), k.Activity)
 		if at[p] == nil {
-			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}, all: map[uint32]uint64{}, inner: map[uint32]numbers.Sum{}}
+			at[p] = &placeSum{place: p, inner: map[uint32]numbers.Sum{}}
 			list = append(list, at[p])
 		}
 		x := at[p]
@@ -59,8 +110,6 @@ func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKe
 		if v > x.most {
 			x.most, x.node = v, uint32(k.Key>>32)
 		}
-		x.ranks[c.Rank(s.WorstP)] += min(s.Worst, uint64(max(here, 0)))
-		x.all[c.Rank(s.WorstP)] += min(s.Worst, uint64(max(v, 0)))
 	}
 	return list
 }
@@ -170,8 +219,8 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 	if err != nil {
 		return err
 	}
-	of := "it"
-	if rows != nil {
+	of, own := "it", rows != nil
+	if own {
 		of = fmt.Sprintf("that of rank %d", sum.MaxP)
 	} else {
 		rows = f.causes.Waits
@@ -204,11 +253,11 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 		path[last] = strings.TrimSuffix(path[last], " ("+x.Where.Place+")")
 		x.Evidence += fmt.Sprintf("; %s of %s in %s, in %s", part, of, at(x.Where.Region, x.Where.Place), results.PathLabel(path))
 	}
-	if err := cmp.Or(f.lastToCome(x, item, top.path, waiting), elsewhere(f, x, item, list, top)); err != nil || item != xtf.ItemLateSender {
+	if err := cmp.Or(f.lastToCome(x, item, top.path, waiting), elsewhere(f, x, item, list, top, own)); err != nil || item != xtf.ItemLateSender {
 		return err
 	}
 	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
-	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !slices.Contains(takeFirst, strings.ToLower(x.Where.Region)) {
+	if r := numbers.Quotient(numbers.Add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 && !isCall(f.r, f.causes.Paths.Region(top.path), takeFirst...) {
 		x.Kind = KindWrongOrder
 		x.facts.SameSource = same > 0 && same >= other
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.Percent())
@@ -245,7 +294,7 @@ func (f *finder) called(path, activity uint32) (region, place string) {
 }
 
 // takeFirst are calls that end with whatever message comes first: their caller has no order to change.
-var takeFirst = []string{"mpi_waitany", "mpi_waitsome", "mpi_testany", "mpi_testsome"}
+var takeFirst = []string{"waitany", "waitsome", "testany", "testsome"}
 
 // interval is the label of a node, "" for the whole program.
 func (f *finder) interval(n uint32) string {
@@ -287,11 +336,11 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	// who has most of a place, and of what; what was handed on counts too where some of it is sure
 	who := func(p *placeSum) (part numbers.Sum, rank uint32, ticks uint64) {
 		if p.long > elsewhere {
-			rank, ticks = worst(p.all)
-			return numbers.Add(p.here, p.long), rank, ticks
+			most := f.lines.most(p.place, item)
+			return numbers.Add(p.here, p.long), f.causes.Rank(most.P), most.Ticks
 		}
-		rank, ticks = worst(p.ranks)
-		return p.here, rank, ticks
+		most := f.lines.here.Of(line{p.place, item, false})
+		return p.here, f.causes.Rank(most.P), most.Ticks
 	}
 	sentence := func(p *placeSum, rank uint32) string {
 		c := results.Cause{Activity: results.ActivityName(p.activity), Region: f.causes.Paths.Region(p.path), Rank: rank}
@@ -498,12 +547,18 @@ func nextLast(r *results.Run, p trace.P, w *xtf.Wait) (at uint64, by trace.P, er
 	return 0, 0, nil
 }
 
-// elsewhere names the next call of a pattern, where a process waits there too for a time that matters, and for whom.
-func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *placeSum) error {
+// elsewhere names the next call of a pattern, where a process waits there too for a time that matters, and for whom. The list may be of own
+// waits of the process alone.
+func elsewhere(f *finder, x *Finding, item xtf.Item, list []*placeSum, top *placeSum, own bool) error {
 	var next *placeSum
 	rank, most := uint32(0), uint64(0)
 	for _, p := range list {
-		if r, ticks := worst(p.ranks); ticks > most && f.causes.Paths.Region(p.path) != f.causes.Paths.Region(top.path) {
+		part := f.lines.here.Of(line{p.place, item, true})
+		r, ticks := f.causes.Rank(part.P), part.Ticks
+		if own {
+			r, ticks = x.Where.Processes[0], uint64(max(p.here, 0))
+		}
+		if ticks > most && f.causes.Paths.Region(p.path) != f.causes.Paths.Region(top.path) {
 			next, rank, most = p, r, ticks
 		}
 	}

@@ -152,6 +152,8 @@ type Causes struct {
 	Delays PlaceSums
 	path   PlaceSums
 	Lost   []table.Lost
+
+	most numbers.Largest[any] // CauseKey: of CauseLines; CriticalKey, and activity u32: of Critical
 }
 
 // Read takes the sums of all or of the chosen locations.
@@ -171,6 +173,38 @@ func (c *Causes) Read() error {
 	}
 	c.Lost, err = c.R.EachLocation(c.Ranks, "waits", c.readLocation)
 	return err
+}
+
+// ReadLines is Read for CauseLines and Critical, which tell who has most of a line.
+func (c *Causes) ReadLines() error {
+	if err := c.Read(); err != nil || !c.Ranks.All() || c.Span != nil {
+		return err
+	}
+	var err error
+	c.Lost, err = c.R.EachLocation(c.Ranks, "waits", func(p trace.P) error {
+		err := PlaceArrays[1].Parts(c.R, xtf.Proc(p), c.addCause)
+		if err == nil {
+			err = PlaceArrays[2].Parts(c.R, xtf.Proc(p), c.addPath)
+		}
+		c.most.End(uint32(p))
+		return err
+	})
+	return err
+}
+
+func (c *Causes) addCause(at CauseKey, x CauseSum) { c.most.Add(c.line(at), x.Ticks+x.Long) }
+
+func (c *Causes) addPath(at CauseKey, x CauseSum) {
+	c.most.Add(CriticalKey{c.Paths.Region(uint32(at.Key)), at.Activity}, x.Ticks)
+	c.most.Add(at.Activity, x.Ticks)
+}
+
+// line is where a cause is told: computing is by the program's own function.
+func (c *Causes) line(k CauseKey) CauseKey {
+	if k.Activity == xtf.ActivityCPU {
+		k.Key = xtf.NodeKey(uint32(k.Key>>32), c.Paths.Own(uint32(k.Key)))
+	}
+	return k
 }
 
 // placeRows passes the rows of an array as sums by place. What a location has in a place is the largest part that it knows of.
@@ -257,8 +291,15 @@ func (c *Causes) readLocation(p trace.P) error {
 		for at, x := range own[k] { // the order does not matter
 			x.Worst, x.WorstP = x.Ticks+x.Long, uint32(p)
 			fits = to.Add(at, x) && fits
+			switch k {
+			case 1:
+				c.addCause(at, x)
+			case 2:
+				c.addPath(at, x)
+			}
 		}
 	}
+	c.most.End(uint32(p))
 	if !fits {
 		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)
 	}
@@ -300,20 +341,15 @@ func (c *Causes) CauseLines(whole bool) []Cause {
 	}
 	sums := PlaceSums{}
 	for k, s := range c.Delays.Sorted() {
-		if k.Activity == xtf.ActivityCPU {
-			k.Key = xtf.NodeKey(uint32(k.Key>>32), c.Paths.Own(uint32(k.Key)))
-		}
-		if to := sums[k]; to.WorstP == s.WorstP && !xtf.Add(&s.Worst, to.Worst) {
-			s.Worst = xtf.Never
-		}
-		sums.Add(k, s)
+		sums.Add(c.line(k), s)
 	}
 	list := []Cause{}
 	all := numbers.Sum(0)
 	for k, s := range sums.Sorted() {
+		most := c.most.Of(k)
 		x := Cause{
 			Node: uint32(k.Key >> 32), Path: c.Paths.Names(uint32(k.Key)), Pattern: PatternName(k.Pattern), Activity: ActivityName(k.Activity),
-			Short: numbers.Integer(s.Ticks), Long: numbers.Integer(s.Long), Worst: s.Worst, Rank: c.Rank(s.WorstP), Region: c.Paths.Region(uint32(k.Key)),
+			Short: numbers.Integer(s.Ticks), Long: numbers.Integer(s.Long), Worst: most.Ticks, Rank: c.Rank(most.P), Region: c.Paths.Region(uint32(k.Key)),
 		}
 		x.all = numbers.Add(x.Short, x.Long)
 		all = numbers.Add(all, x.all)
@@ -375,7 +411,7 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 	}
 	for a := range xtf.NumActivities {
 		if s := byActivity[a]; s != nil {
-			x.Activities = append(x.Activities, x.sum(c, Activities[a].Line, CriticalKey{trace.Undefined, a}, s, c.activityMean(root, a), root.Participants))
+			x.Activities = append(x.Activities, x.sum(c, Activities[a].Line, CriticalKey{trace.Undefined, a}, s, c.most.Of(a).P, c.activityMean(root, a), root.Participants))
 		}
 	}
 	for _, k := range order {
@@ -383,7 +419,7 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 		if !ok {
 			mean = numbers.NotKnown
 		}
-		line := x.sum(c, c.Name(k), k, byRegion[k], mean, root.Participants)
+		line := x.sum(c, c.Name(k), k, byRegion[k], c.most.Of(k).P, mean, root.Participants)
 		s := c.state(k.Region)
 		if x := xtf.States[s]; k.Activity == xtf.ActivityCPU && x.Activity == xtf.ActivityCPU && x.Item != xtf.NumItems {
 			line.Activity = s.String() // a part of CPU
@@ -413,10 +449,10 @@ func (c *Causes) state(region uint32) trace.State {
 	return trace.StateOwn
 }
 
-// sum completes a line; all is the sum over processes.
-func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, all numbers.Sum, processes uint64) CriticalSum {
+// sum completes a line, of which location most has most; all is the sum over processes.
+func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, most uint32, all numbers.Sum, processes uint64) CriticalSum {
 	line := CriticalSum{
-		Name: name, Activity: ActivityName(k.Activity), Ticks: numbers.Integer(s.Ticks), Share: numbers.Quotient(numbers.Integer(s.Ticks), x.Length), Rank: c.Rank(s.WorstP),
+		Name: name, Activity: ActivityName(k.Activity), Ticks: numbers.Integer(s.Ticks), Share: numbers.Quotient(numbers.Integer(s.Ticks), x.Length), Rank: c.Rank(most),
 	}
 	line.Impact = numbers.NotKnown
 	if all == numbers.NotKnown || processes == 0 {
@@ -434,7 +470,7 @@ func (x *Critical) sum(c *Causes, name string, k CriticalKey, s *CauseSum, all n
 // is not known where processes have several.
 func (c *Causes) activityMean(root *Measured, activity uint32) numbers.Sum {
 	item := Activities[activity].item
-	if item == xtf.NumItems || activity != xtf.ActivityMPI && CountLocations(c.R.Defs).CPU > len(c.R.Defs.Processes()) {
+	if item == xtf.NumItems || activity != xtf.ActivityMPI && trace.CountLocations(c.R.Defs).CPU > len(c.R.Defs.Processes()) {
 		return numbers.NotKnown
 	}
 	if activity != xtf.ActivityMPI {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/stats/interval"
@@ -61,18 +60,6 @@ type HostTime struct {
 	State     string `json:"state"` // name of the state, as trace.States has it
 	Ticks     uint64 `json:"ticks"`
 	Computing uint64 `json:"while_computing"` // of it while a device of the process is in a kernel; of idle time: another device
-}
-
-// Whiles says how a time of hosts is spread over their states: the largest ones.
-func Whiles(list []HostTime) string {
-	total, words := uint64(0), []string{}
-	for _, x := range list {
-		total += x.Ticks
-	}
-	for _, x := range list[:min(len(list), 3)] {
-		words = append(words, StateLabel(x.State)+" "+numbers.NewRatio(x.Ticks, total).Percent())
-	}
-	return strings.Join(words, ", ")
 }
 
 // hostTimes are times by state: all, and those while a device computes.
@@ -198,7 +185,7 @@ func (h *host) at(t uint64) trace.State {
 }
 
 // HasStreams reports whether the run has locations of devices.
-func (r *Run) HasStreams() bool { return CountLocations(r.Defs).Accelerator > 0 }
+func (r *Run) HasStreams() bool { return trace.CountLocations(r.Defs).Accelerator > 0 }
 
 // Devices reads what the devices did; nil where the trace has none, or no rows of calls. With a span the work of devices is that in
 // there alone; without one they are read once.

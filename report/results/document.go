@@ -104,32 +104,6 @@ func (r *Run) Brief() (*Brief, error) {
 	return b, err
 }
 
-// LocationTypes counts locations by type.
-type LocationTypes struct {
-	CPU         int `json:"cpu_threads"`
-	Accelerator int `json:"accelerator_streams"`
-	Metric      int `json:"metric_recorders"`
-	Other       int `json:"other"`
-}
-
-// CountLocations counts the locations of d by type.
-func CountLocations(d *trace.Definitions) LocationTypes {
-	var t LocationTypes
-	for i := range d.Locations {
-		switch d.Locations[i].Type {
-		case trace.CPUThread, trace.UnknownLocation:
-			t.CPU++
-		case trace.AcceleratorStream:
-			t.Accelerator++
-		case trace.MetricLocation:
-			t.Metric++
-		default:
-			t.Other++
-		}
-	}
-	return t
-}
-
 // Predicted is what a run that was predicted says of itself, nil for a recorded
 // one. Its definitions have it as properties of the machine, or of the first process.
 func Predicted(r *Run) (list [][2]string) {
