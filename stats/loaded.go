@@ -16,11 +16,14 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 	b = varint.Append(b, uint64(l.P), l.Bytes, l.P2PRows, l.CollRows, l.Totals.First, l.Totals.Last, l.Totals.Events, uint64(len(l.Peers)))
 	for i := range l.Peers {
 		x := &l.Peers[i]
-		coll := uint64(0)
+		is := uint64(0)
 		if x.Coll {
-			coll = 1
+			is = 1
 		}
-		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), coll, x.At, x.Count, x.Sends)
+		if x.Locks {
+			is |= 2
+		}
+		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), is, x.At, x.Count, x.Sends)
 	}
 	called := uint64(0)
 	for i := range l.Profile {
@@ -57,9 +60,10 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	l := &Loaded{P: trace.P(r.Next()), Bytes: r.Next(), P2PRows: r.Next(), CollRows: r.Next()}
 	l.Totals = Totals{First: r.Next(), Last: r.Next(), Events: r.Next()}
 	for n := r.Next(); n > 0 && !r.Failed(); n-- {
-		l.Peers = append(l.Peers, match.PeerRange{
-			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, At: r.Next(), Count: r.Next(), Sends: r.Next(),
-		})
+		x := match.PeerRange{Peer: uint32(r.Next()), Comm: uint32(r.Next())}
+		is := r.Next()
+		x.Coll, x.Locks, x.At, x.Count, x.Sends = is&1 != 0, is&2 != 0, r.Next(), r.Next(), r.Next()
+		l.Peers = append(l.Peers, x)
 	}
 	regions, called := r.Next(), r.Next()
 	if regions != uint64(len(t.class)) || called > regions {

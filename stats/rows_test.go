@@ -3,10 +3,13 @@ package stats
 import (
 	"math/big"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/stats/match"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -60,7 +63,11 @@ func TestLevel(t *testing.T) {
 }
 
 func loadedSample() *Loaded {
-	l := &Loaded{P: 3, P2PRows: 4, CollRows: 5, Profile: make([]RegionProfile, 6)}
+	l := &Loaded{P: 3, Bytes: 8, P2PRows: 4, CollRows: 5, Profile: make([]RegionProfile, 6)}
+	l.Peers = []match.PeerRange{
+		{Peer: 1, At: 2, Count: 3, Sends: 4, Locks: true},
+		{Peer: trace.Undefined, Comm: 5, Coll: true, At: 6, Count: 7},
+	}
 	l.Profile[2] = RegionProfile{Calls: 1, Inclusive: 2, Exclusive: 3, Bytes: 4}
 	l.Totals = Totals{First: 1, Last: 99, Events: 7}
 	l.Long = []LongCall{{0, 9, 4}, {5, 0, 7}}
@@ -73,6 +80,14 @@ func loadedSample() *Loaded {
 
 func TestLoadedRoundTrip(t *testing.T) {
 	want := loadedSample()
+	elsewhere := []string{"Tree", "Paths", "Components", "Comm", "Coll"} // written by other functions, and in the second of the peers
+	for _, x := range []any{*want, want.Peers[0]} {
+		for v, i := reflect.ValueOf(x), 0; i < v.NumField(); i++ {
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !slices.Contains(elsewhere, name) {
+				t.Errorf("the sample of %T lacks %s", x, name)
+			}
+		}
+	}
 	tables := &Tables{class: make([]trace.CallClass, len(want.Profile))}
 	got, err := tables.Parse(want.AppendBinary(nil))
 	if err != nil {

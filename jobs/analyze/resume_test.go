@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/predict"
@@ -148,6 +149,32 @@ func TestStopAndResume(t *testing.T) {
 				t.Errorf("%d locations were ever kept, ends of stages: %v", kept, stages > 0)
 			}
 		})
+	}
+}
+
+// TestStopAndResumePrograms does that with programs that have everything that MPI has.
+func TestStopAndResumePrograms(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 20
+	}
+	kept := 0
+	for seed := range seeds {
+		src, err := tracetest.RandomScript(seed).Source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := analyze.Options{Source: src, Version: "test"}
+		want, n := analyzed(t, 2, o), batches(t, o)
+		o.Output, o.Resume = filepath.Join(t.TempDir(), "run.xtf"), true
+		kept += stopUntilDone(t, rand.New(rand.NewPCG(3, seed)), o, n).Kept
+		if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
+			t.Fatalf("program %d: another file after stops: %v", seed, err)
+		}
+	}
+	if kept == 0 {
+		t.Error("no location was ever kept")
 	}
 }
 
