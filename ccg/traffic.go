@@ -30,6 +30,7 @@ type Channel struct {
 	Count     uint64
 	Bytes     uint64 // of collectives: sent
 	BytesIn   uint64 // of collectives: received
+	Others    uint64 // of Count: collectives on files and windows, for which OTF2 has no numbers
 }
 
 // RegionBytes is what was sent and received in the outermost MPI calls of a
@@ -122,6 +123,7 @@ func (t *traffic) findChannels() {
 		}
 		c := t.count(key, v.Mult[id])
 		if h.Kind == trace.RmaCollectiveEnd { // it moves no bytes of its own
+			c.Others += v.Mult[id]
 			continue
 		}
 		t.events[id] = c
@@ -181,7 +183,7 @@ func (t *traffic) findFiles() {
 		}
 		if s := t.outer.node[id]; h.Class == graph.ClassCall && first[id] > 0 && s > 0 && t.outer.states.region[s] == h.Region(v.Defs) {
 			if _, collective := v.Defs.OnFile(v.Defs.Region(h.Region(v.Defs))); collective {
-				t.count(channelKey{direction: Collective, process: trace.Undefined, comm: first[id] - 1, tag: trace.Undefined}, v.Mult[id])
+				t.count(channelKey{direction: Collective, process: trace.Undefined, comm: first[id] - 1, tag: trace.Undefined}, v.Mult[id]).Others += v.Mult[id]
 			}
 		}
 	}

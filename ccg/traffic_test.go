@@ -65,7 +65,9 @@ func slowTraffic(defs *trace.Definitions, all *trace.Batch, p trace.P) *Traffic 
 		case trace.RmaCollectiveEnd:
 			comm, _ := defs.WindowComm(uint32(w[2]))
 			if _, ok := trace.OnWindow(w[0]); ok && outermost() != trace.Undefined && defs.CommSize(comm) > 1 {
-				add(channelKey{Collective, trace.Undefined, comm, trace.Undefined}, 0, 0)
+				k := channelKey{Collective, trace.Undefined, comm, trace.Undefined}
+				add(k, 0, 0)
+				channels[k].Others++
 			}
 		}
 	}

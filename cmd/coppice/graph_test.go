@@ -81,6 +81,9 @@ func TestSourcesOfRandomPrograms(t *testing.T) {
 			continue // graphs count cancelled sends
 		}
 		run := foundTrace(t, text)
+		if code, got := checkOf(t, run); code != jobs.ExitDone || got.Check.Compared.Graphs == 0 {
+			t.Fatalf("program %d: check: exit code %d: %+v\n%s", seed, code, got.Check, text)
+		}
 		for _, name := range []string{"profile", "comm"} {
 			if d := cmp.Diff(section(t, run, name, "--source", "rows"), section(t, run, name, "--source", "graph")); d != "" {
 				t.Fatalf("program %d: %s of rows and graph differ (-rows +graph):\n%s\n%s", seed, name, d, text)

@@ -454,7 +454,7 @@ func (c *locationCheck) graphCounts(t *results.ProfileTable, g *results.GraphSum
 	for i := range g.Traffic.Channels {
 		x := &g.Traffic.Channels[i]
 		k := 2 * int(x.Direction)
-		got[k] += x.Count
+		got[k] += x.Count - x.Others
 		got[k+1] += x.Bytes
 		got[6] += x.BytesIn
 	}
