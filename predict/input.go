@@ -278,6 +278,7 @@ const (
 	LeftProbes
 	LeftOutside
 	LeftNoRoot
+	LeftOperators
 	LeftFileTimes // where the platform has no file system
 )
 
@@ -302,6 +303,7 @@ var LeftKinds = [...]struct {
 	LeftProbes:        {"probes", false, "without waiting: probes not before the receive of what they found"},
 	LeftOutside:       {"outside", false, "as calls of their own: records outside of MPI calls"},
 	LeftNoRoot:        {"no_root", true, "with root 0: collectives whose root is not in their communicator"},
+	LeftOperators:     {"operators", false, "in the time of built-in ones: operators that the program makes (MPI_Op_create), whose functions may take most of a reduction"},
 	LeftFileTimes:     {"file_times", false, "in no time, for the platform has no [filesystem]: calls of MPI files whose bytes are known"},
 }
 

@@ -279,7 +279,9 @@ type regionInfo struct {
 	some  bool               // may complete some of its requests
 	probe bool               // waits for a message that another call receives
 	spawn bool
-	apart bool // a file operation or one-sided call outside of MPI
+	// operator: it makes an operator, whose function no record tells
+	operator bool
+	apart    bool // a file operation or one-sided call outside of MPI
 }
 
 // mute reports whether the records in a call of a region do nothing in the program: MPI_Init is not a barrier, and what the platform's
@@ -320,6 +322,7 @@ func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
 	case is("bsend ibsend rsend irsend"):
 		x.post = program.PostBuffered
 	}
+	x.operator = is("op_create")
 	x.spawn = is("comm_spawn comm_spawn_multiple comm_connect comm_accept comm_join")
 	x.some = is("waitany waitsome test testany testsome testall")
 	x.test = is("test testany testsome testall iprobe improbe request_get_status request_get_status_all request_get_status_any request_get_status_some parrived")

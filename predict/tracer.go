@@ -289,6 +289,8 @@ func (t *tracer) count() {
 			left[LeftFileTimes] += info.outer
 		case region.spawn:
 			left[LeftSpawns] += info.outer
+		case region.operator:
+			left[LeftOperators] += info.outer
 		}
 	}
 	for n := uint32(1); n <= last; n++ {

@@ -38,3 +38,23 @@ func TestPredictWithoutFileSystem(t *testing.T) {
 		}
 	}
 }
+
+// TestPredictOperators: what operators of the program do in a reduction is not in the prediction, and that is said.
+func TestPredictOperators(t *testing.T) {
+	s := &tracetest.Script{}
+	for range 2 {
+		s.Steps = append(s.Steps, []tracetest.Step{{Ticks: 100}, {Call: "Op_create", Ticks: 5}, {Call: "Allreduce", Ticks: 5000}, {Ticks: 100}})
+	}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: run, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	r := mustPredict(t, 2, prediction.Options{Run: run, Platform: platformFile(t, instantNetwork)})
+	if l := r.LeftOut; len(l) != 1 || l[0].What != "operators" || l[0].Count != 2 || l[0].Lost {
+		t.Errorf("%+v", l)
+	}
+}
