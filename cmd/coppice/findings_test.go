@@ -1636,6 +1636,18 @@ resolution 1000
 	}
 }
 
+// TestCauseOfSeveralCallers: process 1 computes in work, which a calls for 60 ticks and b for 40, and process 0 waits as long for it. The cause is work for
+// all of that.
+func TestCauseOfSeveralCallers(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n" + meeting(0, 0, 61) + meeting(0, 61, 102)
+	text += "1 0 ENTER a\n1 0 ENTER work\n1 60 LEAVE work\n1 60 LEAVE a\n" + meeting(1, 60, 61) + "1 61 ENTER b\n1 61 ENTER work\n1 101 LEAVE work\n1 101 LEAVE b\n" + meeting(1, 101, 102)
+	f := jsonOf[foundIn](t, "report", foundTrace(t, text+"0 102 LEAVE main\n1 102 LEAVE main\n")).Findings[0]
+	if f.Cause == nil || f.Cause.Region != "work" || !strings.Contains(f.Text, "100.0 % of the waits come from CPU time in work, most on rank 1 (100.0 % of that), 60.0 % of that in main > a > work") {
+		t.Errorf("%+v %+v", f, f.Cause)
+	}
+}
+
 // TestMoreThanMeanInLibrary: process 1 computes 300 ticks in heavy, 200 of them in a function of the system, and process 0 50 in light, which calls that
 // function for 40; process 0 asks for a message meanwhile. What process 1 does more than the mean is in heavy, 150 ticks, not in the library.
 func TestMoreThanMeanInLibrary(t *testing.T) {

@@ -478,7 +478,7 @@ func (f *finder) readLocations(sums []locationSums) error {
 	r := f.r
 	kinds := map[uint32]int{} // of calls, by region
 	inside, _ := inParallel(r, f.causes.Paths)
-	f.lines.paths, f.lines.costs = f.causes.Paths, map[line]bool{}
+	f.lines.names, f.lines.costs = &names{f.causes, map[string]uint32{}, map[place]uint32{}}, map[line]bool{}
 	_, err := r.EachLocation(results.Ranks{}, "findings", func(p trace.P) error {
 		rank, _ := r.Defs.Process(p)
 		of := &sums[rank]

@@ -26,7 +26,8 @@ type placeSum struct {
 	place
 	node  uint32 // of the row with most
 	most  numbers.Sum
-	inner map[uint32]numbers.Sum // of it in libraries of the system, by call path
+	parts map[uint32]numbers.Sum // by call path
+	inner map[uint32]numbers.Sum // of it in libraries of the system, by function
 	here  numbers.Sum            // waits of a pattern, or what they cost directly
 	long  numbers.Sum            // costs that waits of any pattern handed on
 }
@@ -38,9 +39,45 @@ type line struct {
 	waits bool
 }
 
+// names joins call paths that end in the same call, as a sentence names it.
+type names struct {
+	causes *results.Causes
+	first  map[string]uint32 // path of a name
+	of     map[place]uint32  // the same by path
+}
+
+// place is where a cost is told: computing is by the program's own function, and who reads the name of a call means it wherever it is called.
+func (n *names) place(path, activity uint32) place {
+	p := place{n.own(path, activity), activity}
+	first, ok := n.of[p]
+	if !ok {
+		name := n.sentence(p, 0)
+		if first, ok = n.first[name]; !ok {
+			first = p.path
+			n.first[name] = first
+		}
+		n.of[p] = first
+	}
+	return place{first, activity}
+}
+
+// own is a path up to the program's own function, of computing.
+func (n *names) own(path, activity uint32) uint32 {
+	if activity == xtf.ActivityCPU {
+		return n.causes.Paths.Own(path)
+	}
+	return path
+}
+
+// sentence names a cause, and the process with most of it.
+func (n *names) sentence(p place, rank uint32) string {
+	c := results.Cause{Activity: results.ActivityName(p.activity), Region: n.causes.Paths.Region(p.path), Rank: rank}
+	return c.Who(n.causes.R)
+}
+
 // lines says which location has most of each line.
 type lines struct {
-	paths *results.CallPaths
+	names *names
 	here  numbers.Largest[line]
 	all   numbers.Largest[line] // costs with those that were handed on
 	costs map[line]bool         // of the location in hand
@@ -51,7 +88,7 @@ func (l *lines) wait(x *xtf.WaitSum) {
 }
 
 func (l *lines) cost(x *xtf.Delay) {
-	p := placeOf(l.paths, uint32(x.Key), x.Activity)
+	p := l.names.place(uint32(x.Key), x.Activity)
 	if x.Short > 0 {
 		k := line{p, xtf.PatternItem(x.Pattern), false}
 		l.here.Add(k, x.Short)
@@ -79,16 +116,8 @@ func (l *lines) most(p place, item xtf.Item) numbers.OfOne {
 	return part
 }
 
-// placeOf is where a cost is told: computing is by the program's own function.
-func placeOf(paths *results.CallPaths, path, activity uint32) place {
-	if activity == xtf.ActivityCPU {
-		path = paths.Own(path)
-	}
-	return place{path, activity}
-}
-
-// places adds up rows by call path, of computing by that of the program's own function, and activity; of returns what counts of a row.
-func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum)) []*placeSum {
+// places adds up costs by place, or waits, which have no activity, by call path; of returns what counts of a row.
+func places(n *names, rows results.PlaceSums, waits bool, of func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum)) []*placeSum {
 	at := map[place]*placeSum{}
 	var list []*placeSum
 	for k, s := range rows.Sorted() {
@@ -97,14 +126,20 @@ func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKe
 		if v == 0 {
 			continue
 		}
-		p := placeOf(c.Paths, uint32(k.Key), k.Activity)
+		path := uint32(k.Key)
+		p := place{path: n.causes.Paths.Own(path)}
+		if !waits {
+			p = n.place(path, k.Activity)
+		}
 		if at[p] == nil {
-			at[p] = &placeSum{place: p, inner: map[uint32]numbers.Sum{}}
+			at[p] = &placeSum{place: p, parts: map[uint32]numbers.Sum{}, inner: map[uint32]numbers.Sum{}}
 			list = append(list, at[p])
 		}
 		x := at[p]
-		if c.Paths.Region(p.path) != c.Paths.Region(uint32(k.Key)) {
-			x.inner[uint32(k.Key)] = numbers.Add(x.inner[uint32(k.Key)], v)
+		own, inner := n.own(path, k.Activity), n.causes.Paths.Region(path)
+		x.parts[own] = numbers.Add(x.parts[own], v)
+		if n.causes.Paths.Region(own) != inner {
+			x.inner[inner] = numbers.Add(x.inner[inner], v)
 		}
 		x.here, x.long = numbers.Add(x.here, here), numbers.Add(x.long, long)
 		if v > x.most {
@@ -112,6 +147,16 @@ func places(c *results.Causes, rows results.PlaceSums, of func(k results.CauseKe
 		}
 	}
 	return list
+}
+
+// mostOf is the largest of some parts, the lowest of equals; the order does not matter.
+func mostOf(parts map[uint32]numbers.Sum) (at uint32, most numbers.Sum) {
+	for k, v := range parts {
+		if v > most || v == most && k < at {
+			at, most = k, v
+		}
+	}
+	return at, most
 }
 
 // worst is the process with the largest part, the lowest of equals.
@@ -225,7 +270,7 @@ func (f *finder) placeWaits(x *Finding, item xtf.Item, sum results.Spread, waiti
 	} else {
 		rows = f.causes.Waits
 	}
-	list := places(f.causes, rows, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
+	list := places(f.lines.names, rows, true, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			return 0, 0
 		}
@@ -316,7 +361,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 			elsewhere = numbers.Add(elsewhere, numbers.Integer(s.Ticks))
 		}
 	}
-	list := places(f.causes, f.causes.Delays, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
+	list := places(f.lines.names, f.causes.Delays, false, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
 		if xtf.PatternItem(k.Pattern) != item {
 			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
 			return 0, numbers.Integer(s.Long)
@@ -342,10 +387,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		most := f.lines.here.Of(line{p.place, item, false})
 		return p.here, f.causes.Rank(most.P), most.Ticks
 	}
-	sentence := func(p *placeSum, rank uint32) string {
-		c := results.Cause{Activity: results.ActivityName(p.activity), Region: f.causes.Paths.Region(p.path), Rank: rank}
-		return c.Who(f.r)
-	}
+	path, largest := mostOf(top.parts)
 	part, rank, ticks := who(top)
 	share := numbers.Quotient(least(top), waited)
 	atLeast := ""
@@ -353,26 +395,24 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		atLeast = "at least "
 	}
 	x.Cause = &FindingCause{
-		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(top.path),
+		Process: rank, Activity: results.ActivityName(top.activity), Path: f.causes.Paths.Names(path),
 		Share: share, OfRow: numbers.Quotient(numbers.Integer(ticks), part),
 	}
-	x.Cause.Region, x.Cause.Place = f.called(top.path, top.activity)
-	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, f.causes.Paths.Region(top.path), top.node
+	x.Cause.Region, x.Cause.Place = f.called(path, top.activity)
+	x.facts.Activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, f.causes.Paths.Region(path), top.node
 	if d := f.r.Defs.Region(x.facts.causeRegion); d != nil {
 		x.facts.fromSetup = f.r.Defs.StateOf(d) == trace.StateSetup
 		x.facts.OtherCall = x.Cause.Region != x.facts.Region
 	}
-	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), sentence(top, rank), x.Cause.OfRow.Percent())
+	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), f.lines.names.sentence(top.place, rank), x.Cause.OfRow.Percent())
 	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
-		x.Evidence += ", in " + results.PathLabel(p)
-	}
-	inner, most := uint32(0), numbers.Sum(0)
-	for path, v := range top.inner { // the order does not matter
-		if v > most || v == most && path < inner {
-			inner, most = path, v
+		of := ""
+		if all := numbers.Add(top.here, top.long); largest < all {
+			of = numbers.Quotient(largest, all).Percent() + " of that "
 		}
+		x.Evidence += ", " + of + "in " + results.PathLabel(p)
 	}
-	if most > 0 {
+	if inner, most := mostOf(top.inner); most > numbers.Add(top.here, top.long)/20 {
 		x.Evidence += fmt.Sprintf("; %s of that in %s, which it calls", numbers.Quotient(most, numbers.Add(top.here, top.long)).Percent(), f.libraryName(inner))
 	}
 	all, named := numbers.Sum(0), least(top) // of the cause's activity
@@ -385,7 +425,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	if len(list) > 1 && least(list[1]) > 0 && least(list[1]) >= least(top)/2 {
 		second := list[1]
 		_, rank, _ := who(second)
-		x.Evidence += fmt.Sprintf("; %s from %s", numbers.Quotient(least(second), waited).Percent(), sentence(second, rank))
+		x.Evidence += fmt.Sprintf("; %s from %s", numbers.Quotient(least(second), waited).Percent(), f.lines.names.sentence(second.place, rank))
 		if second.activity == top.activity {
 			named = numbers.Add(named, least(second))
 		}
@@ -395,9 +435,8 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 }
 
-// libraryName names the innermost function of a path, with the library that has it.
-func (f *finder) libraryName(path uint32) string {
-	ref := f.causes.Paths.Region(path)
+// libraryName names a function, with the library that has it.
+func (f *finder) libraryName(ref uint32) string {
 	name := numbers.Clean(results.CallName(f.r, ref), 60)
 	if x := f.r.Defs.Region(ref); x != nil {
 		if of := f.r.Defs.Text(x.Description); of != "" && !strings.HasSuffix(of, " "+name) { // without symbols it has the library's name
