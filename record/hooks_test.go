@@ -369,6 +369,25 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// TestManyThreads records a program that makes threads again and again: they have the event files of those that ended.
+func TestManyThreads(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t) {
+		raw := l.record(t, 1, "", nil, l.compileProgram(t, "threads.c"), "many")
+		src, err := openRecording(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := src.Definitions().NumLocations(); n > 5 {
+			t.Errorf("%s: %d locations", l.cc, n)
+		}
+		src.Close()
+		if n := calls(t, raw)[0]["MPI_Iprobe"]; n != 500 {
+			t.Errorf("%s: %d calls of MPI_Iprobe", l.cc, n)
+		}
+	}
+}
+
 // TestThreadsAtExit records a program that ends while threads are in MPI: all that is in the files is whole.
 func TestThreadsAtExit(t *testing.T) {
 	t.Parallel()

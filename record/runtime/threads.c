@@ -296,7 +296,7 @@ HIDDEN void cr_threads_end(struct stream *s, int finalized)
 }
 
 /*
- * Streams of threads that ended are used again, because runtimes may begin and end threads for each region: a location is
+ * Streams of threads that ended are used again, because programs and runtimes may begin and end threads for each region: a location is
  * then one thread after the other.
  */
 static pthread_key_t ending;
@@ -330,26 +330,28 @@ static void thread_ended(void *stream)
 {
 	struct stream *s = stream;
 	cr_sample_end();
-	if (!cr_threads())
-		return;
-	end_wait(s, now()); /* it was cancelled there */
-	while (opened.teams_n > 0)
-		cr_team_end();
-	close_to(0, now());
-	opened.depth = 0;
-	if (s->began)
-		cr_thread_event(THREAD_PTHREAD | THREAD_END, s->began, 0, s->last);
-	s->began = 0;
-	name_thread(s);
+	if (cr_threads()) {
+		end_wait(s, now()); /* it was cancelled there */
+		while (opened.teams_n > 0)
+			cr_team_end();
+		close_to(0, now());
+		opened.depth = 0;
+		if (s->began)
+			cr_thread_event(THREAD_PTHREAD | THREAD_END, s->began, 0, s->last);
+		s->began = 0;
+		name_thread(s);
+	}
 	if (!cr_recording()) /* in a child of fork the lock may never be free */
 		return;
 	pthread_mutex_lock(&cr.lock);
 	s->counters = NULL;
+	if (s->depth == 0 && (cr_threads() || !cr.counters_n)) { /* else a call is open, or the next thread would have no counters */
+		s->unused = unused;
+		unused = s;
+	}
 	s->depth = 0;
 	s->ended = 1;
 	s->held_n = 0;
-	s->unused = unused;
-	unused = s;
 	cr_mine = NULL;
 	pthread_mutex_unlock(&cr.lock);
 }
@@ -358,15 +360,14 @@ HIDDEN struct stream *cr_stream(void)
 {
 	if (cr_mine)
 		return cr_mine;
-	if (cr_threads()) {
-		pthread_mutex_lock(&cr.lock);
-		if ((cr_mine = unused))
-			unused = cr_mine->unused;
-		pthread_mutex_unlock(&cr.lock);
-	}
-	if (cr_mine)
+	pthread_mutex_lock(&cr.lock);
+	if ((cr_mine = unused))
+		unused = cr_mine->unused;
+	pthread_mutex_unlock(&cr.lock);
+	if (cr_mine) {
 		cr_unwind_thread();
-	else
+		cr_signals_thread();
+	} else
 		cr_mine = cr_open_stream(now());
 	if (cr_mine) {
 		cr_mine->ended = 0;

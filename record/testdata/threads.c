@@ -25,6 +25,13 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void *once(void *unused)
+{
+	int flag;
+	MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+	return unused;
+}
+
 static void *forever(void *unused)
 {
 	int flag;
@@ -50,7 +57,11 @@ int main(int argc, char **argv)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < THREADS; i++)
 		MPI_Comm_free(&comms[i]);
-	if (argc > 1) { /* ends while threads are in MPI */
+	for (int i = 0; argc > 1 && argv[1][0] == 'm' && i < 500; i++) { /* many, one after the other */
+		pthread_create(&t[0], NULL, once, NULL);
+		pthread_join(t[0], NULL);
+	}
+	if (argc > 1 && argv[1][0] == 'e') { /* ends while threads are in MPI */
 		for (int i = 0; i < 2; i++)
 			pthread_create(&t[i], NULL, forever, NULL);
 		MPI_Barrier(MPI_COMM_WORLD);
