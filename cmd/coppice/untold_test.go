@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -103,6 +104,23 @@ func TestUntold(t *testing.T) {
 	}
 	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "6 IoAcquireLock records in 3 locations: waits for locks") || strings.Contains(text, "the first 3") {
 		t.Errorf("section diagnostics:\n%s", text)
+	}
+}
+
+// TestUntoldFunctions: who has sampled and got no sample is not told to sample.
+func TestUntoldFunctions(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\n-- events --\n" + meeting(0, 10, 20) + meeting(1, 20, 20)
+	for sampled, want := range []string{"tells them", "no sample came in it; a longer run, or samples at shorter times, may tell its functions"} {
+		file := foundTrace(t, text, func(o *analyze.Options) {
+			if d := o.Source.Definitions(); sampled > 0 {
+				d.InterruptGenerators = []trace.InterruptGenerator{{Base: 1, Exponent: -9, Period: 1e6}}
+				d.Seal()
+			}
+		})
+		if text := must(t, "report", file, "untold"); !strings.Contains(text, "no functions but MPI: own code is one block, ") || !strings.Contains(text, want) || strings.Contains(text, "--sample") != (sampled == 0) {
+			t.Error(text)
+		}
 	}
 }
 

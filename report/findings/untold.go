@@ -140,7 +140,11 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
-	add(mpi && own <= s.Processors, "functions", "no functions but MPI: own code is one block, no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them")
+	tell := "no function can be named; coppice record --sample 1ms, or compiling with -finstrument-functions, tells them"
+	if len(r.Defs.InterruptGenerators) > 0 {
+		tell = "no sample came in it; a longer run, or samples at shorter times, may tell its functions"
+	}
+	add(mpi && own <= s.Processors, "functions", "no functions but MPI: own code is one block, "+tell)
 	threaded, nested, silent, unowned := false, false, []uint32{}, []uint32{}
 	for i, p := range r.Defs.Processes() {
 		if g := r.Defs.LocationGroup(p.Group); g != nil && g.Type == trace.AcceleratorGroup {
