@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -103,7 +102,7 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 // open reads what all ranks have.
 func (in *Input) open() error {
 	var err error
-	if in.Defs, err = definitions(in.file); err != nil {
+	if in.Defs, err = callview.Definitions(in.file); err != nil {
 		return err
 	}
 	in.processes = in.Defs.Processes()
@@ -112,22 +111,6 @@ func (in *Input) open() error {
 		in.Shared, err = graph.OpenShared(in.Defs, b)
 	}
 	return err
-}
-
-// definitions reads those of a run.
-func definitions(f Graphs) (*trace.Definitions, error) {
-	b, err := f.Definitions()
-	if err != nil {
-		return nil, err
-	}
-	d := &trace.Definitions{}
-	if err := d.UnmarshalBinary(b); err != nil {
-		return nil, fmt.Errorf("definitions: %w", errors.Join(err, xtf.ErrCorrupt))
-	}
-	if uint64(d.NumLocations()) != uint64(f.Procs()) {
-		return nil, fmt.Errorf("%d regions for %d locations: %w", f.Procs(), d.NumLocations(), xtf.ErrCorrupt)
-	}
-	return d, nil
 }
 
 // weights returns how many events each process has.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/predict/pipeline/extract"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -33,7 +34,7 @@ type observer struct {
 // extracted from. Of a process it takes the first location. jobs names what of the run a job is. Memory: 130 bytes a message,
 // 80 a collective, 24 a wait, 16 a call of MPI and an operation on a file.
 func Observe(f *xtf.File, jobs ObservedJobs) (*extract.Run, error) {
-	d, err := definitions(f)
+	d, err := callview.Definitions(f)
 	if err != nil {
 		return nil, err
 	}

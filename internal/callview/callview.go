@@ -32,18 +32,40 @@ func OpenFile(path string, o xtf.Options) (*xtf.File, error) {
 
 // Shared opens the part of the call graph that all locations share.
 func Shared(f *xtf.File) (*graph.Shared, error) {
-	b, err := f.Definitions()
+	d, err := Definitions(f)
 	if err != nil {
 		return nil, err
 	}
-	d := &trace.Definitions{}
-	if err := d.UnmarshalBinary(b); err != nil {
-		return nil, fmt.Errorf("definitions: %w: %w", xtf.ErrCorrupt, err)
-	}
-	if b, err = f.SectionBytes(xtf.KindCCG); err != nil {
+	b, err := f.SectionBytes(xtf.KindCCG)
+	if err != nil {
 		return nil, err
 	}
 	return graph.OpenShared(d, b)
+}
+
+// Definitions reads the definitions of a file.
+func Definitions(f interface {
+	Definitions() ([]byte, error)
+	Procs() uint32
+},
+) (*trace.Definitions, error) {
+	b, err := f.Definitions()
+	if err != nil {
+		return nil, fmt.Errorf("definitions: %w", err)
+	}
+	return ParseDefinitions(b, f.Procs())
+}
+
+// ParseDefinitions reads the definitions of a file with so many locations.
+func ParseDefinitions(b []byte, locations uint32) (*trace.Definitions, error) {
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, xtf.ErrCorrupt)
+	}
+	if uint64(d.NumLocations()) != uint64(locations) {
+		return nil, fmt.Errorf("definitions: %d regions for %d locations: %w", locations, d.NumLocations(), xtf.ErrCorrupt)
+	}
+	return d, nil
 }
 
 // Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for

@@ -154,7 +154,13 @@ func (x *export) open() error {
 		read  func() ([]byte, error)
 		parse func(b []byte) error
 	}{
-		{x.file.Definitions, x.parseDefinitions},
+		{
+			x.file.Definitions,
+			func(b []byte) (err error) {
+				x.defs, err = callview.ParseDefinitions(b, x.file.Procs())
+				return err
+			},
+		},
 		{
 			func() ([]byte, error) { return x.file.SectionBytes(xtf.KindCCG) },
 			func(b []byte) (err error) {
@@ -190,17 +196,6 @@ func (x *export) open() error {
 		return err
 	}
 	return x.openWindow()
-}
-
-func (x *export) parseDefinitions(b []byte) error {
-	x.defs = &trace.Definitions{}
-	if err := x.defs.UnmarshalBinary(b); err != nil {
-		return err
-	}
-	if uint64(x.defs.NumLocations()) != uint64(x.file.Procs()) {
-		return fmt.Errorf("%d regions for %d locations: %w", x.file.Procs(), x.defs.NumLocations(), xtf.ErrCorrupt)
-	}
-	return nil
 }
 
 // readOptions reads from the provenance how the analysis treated the input.

@@ -59,7 +59,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
 	}
-	if err = r.readDefinitions(); err == nil {
+	if r.Defs, err = callview.Definitions(f); err == nil {
 		r.lives = make([]atomic.Pointer[Span], r.Defs.NumLocations())
 		err = r.readProvenance()
 	}
@@ -67,23 +67,6 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return r, nil
-}
-
-func (r *Run) readDefinitions() error {
-	b, err := r.File.Definitions()
-	r.Defs = &trace.Definitions{}
-	if err == nil {
-		if err = r.Defs.UnmarshalBinary(b); err != nil {
-			err = errors.Join(err, xtf.ErrCorrupt)
-		}
-	}
-	if err == nil && uint64(r.Defs.NumLocations()) != uint64(r.File.Procs()) {
-		err = fmt.Errorf("%d regions for %d locations: %w", r.File.Procs(), r.Defs.NumLocations(), xtf.ErrCorrupt)
-	}
-	if err != nil {
-		return fmt.Errorf("definitions: %w", err)
-	}
-	return nil
 }
 
 func (r *Run) readProvenance() error {
