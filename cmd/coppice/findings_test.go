@@ -1648,6 +1648,24 @@ func TestCauseOfSeveralCallers(t *testing.T) {
 	}
 }
 
+// TestMoreThanMean: process 1 computes in big and in heavy, then sends to 0 and 2, which compute in big for 100 ticks too. That makes them wait more
+// than heavy, which process 1 alone does: that is said where it is a quarter of the waits or more.
+func TestMoreThanMean(t *testing.T) {
+	t.Parallel()
+	for heavy, want := range map[int]bool{90: true, 30: false} {
+		sent := 100 + heavy
+		text := three + fmt.Sprintf("1 0 ENTER big\n1 100 LEAVE big\n1 100 ENTER heavy\n1 %[1]d LEAVE heavy\n", sent)
+		for _, to := range []int{0, 2} {
+			text += fmt.Sprintf("1 %[1]d ENTER MPI_Send\n1 %[1]d MPI_SEND %[2]d MPI_COMM_WORLD 7 8\n1 %[1]d LEAVE MPI_Send\n", sent, to)
+			text += fmt.Sprintf("%[2]d 0 ENTER MPI_Recv\n%[2]d %[1]d MPI_RECV 1 MPI_COMM_WORLD 7 8\n%[2]d %[1]d LEAVE MPI_Recv\n%[2]d %[1]d ENTER big\n%[2]d %[3]d LEAVE big\n", sent, to, sent+100)
+		}
+		f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]
+		if f.Kind != "late_sender" || f.Cause.Region != "big" || strings.Contains(f.Text, "; rank 1 spends 0.060000 s more than the mean in heavy") != want || strings.Contains(f.Text, "more than the mean") != want {
+			t.Errorf("%d: %+v", heavy, f)
+		}
+	}
+}
+
 // TestMoreThanMeanInLibrary: process 1 computes 300 ticks in heavy, 200 of them in a function of the system, and process 0 50 in light, which calls that
 // function for 40; process 0 asks for a message meanwhile. What process 1 does more than the mean is in heavy, 150 ticks, not in the library.
 func TestMoreThanMeanInLibrary(t *testing.T) {

@@ -925,7 +925,7 @@ func (f *finder) imbalance() error {
 	}
 	if same >= 0 {
 		x := &f.list[same]
-		if region != x.Cause.Region {
+		if region != x.Cause.Region && higher.Value >= float64(x.Ticks)/4 {
 			note += more
 		}
 		if ticks > x.Ticks && (busiest < 2 || x.Kind == kindBarrier || x.Kind == kindNxN) { // of a part of what others wait for it these waits are the loss
