@@ -155,9 +155,9 @@ func TestStopAndResume(t *testing.T) {
 // TestStopAndResumePrograms does that with programs that have everything that MPI has.
 func TestStopAndResumePrograms(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(100)
+	seeds := uint64(50)
 	if testing.Short() {
-		seeds = 20
+		seeds = 10
 	}
 	kept := 0
 	for seed := range seeds {
