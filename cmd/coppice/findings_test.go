@@ -600,6 +600,9 @@ func TestFindings(t *testing.T) {
 			if (f.Cause != nil) != (x.cause != "") || f.Cause != nil && (f.Cause.Region != x.cause || f.Cause.Process != x.process || f.Cause.Activity != "cpu") {
 				t.Errorf("cause %+v, want %s of rank %d", f.Cause, x.cause, x.process)
 			}
+			if x.kind == "serial" && !strings.Contains(f.Text, "1 process of 3 executes prepare, others wait") {
+				t.Errorf("text %s", f.Text)
+			}
 			for _, other := range doc.Findings[1:] { // one loss is one finding
 				if other.Kind == "imbalance" || other.Kind == "idle" || strings.HasSuffix(other.Kind, "_wait") && x.kind != "hang" && x.kind != "abort" {
 					t.Errorf("also %+v", other)

@@ -1093,6 +1093,15 @@ func (f *finder) mostWork(rank uint32, over uint64) bool {
 	return rank == cpu.MaxP || uint64(rank) < uint64(len(f.times)) && cpu.Max-f.times[rank].cpu <= over/8
 }
 
+// execute says how many processes do something that others wait for.
+func execute(few, processes int, what string) string {
+	verb := "execute"
+	if few == 1 {
+		verb = "executes"
+	}
+	return fmt.Sprintf("%s of %d %s %s, others wait", numbers.Plural(few, "process"), processes, verb, what)
+}
+
 // fewParts is the part of the processes, one of so many, that are few.
 const fewParts = 4
 
@@ -1123,9 +1132,9 @@ func (f *finder) serial() error {
 		if what != "" {
 			// no process does more of it than the others
 		} else if k := slices.IndexFunc(p.Regions, func(r results.RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
-			what = fmt.Sprintf("%s of %d execute %s, others wait", numbers.Plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
+			what = execute(p.Regions[k].Processes, processes, x.Cause.Region)
 		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
-			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", numbers.Plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
+			what = execute(int(f.nodes[n].Participants), processes, "the interval "+f.interval(n))
 		}
 		c := x.Cause
 		if what == "" && len(c.Path) < 2 && x.facts.seldom == lateInEach { // below it functions tell who computes what
