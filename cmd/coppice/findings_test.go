@@ -1651,6 +1651,23 @@ func TestCauseOfSeveralCallers(t *testing.T) {
 	}
 }
 
+// TestCauseBelow: process 1 computes in a, b and c, each for a third of what process 0 waits, and fill calls them all, which is said next to a. Where
+// another function than fill calls c, it is not.
+func TestCauseBelow(t *testing.T) {
+	t.Parallel()
+	const said = "with CPU time in other places it is 100.0 %; 100.0 % of this time is in fill and what it calls"
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER prog\n1 0 ENTER prog\n1 0 ENTER main\n1 0 ENTER fill\n" +
+		"1 0 ENTER a\n1 30 LEAVE a\n1 30 ENTER b\n1 60 LEAVE b\n1 60 ENTER c\n1 90 LEAVE c\n1 90 LEAVE fill\n1 90 LEAVE main\n" +
+		meeting(0, 0, 91) + meeting(1, 90, 91) + "0 92 LEAVE prog\n1 92 LEAVE prog\n"
+	if f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]; !strings.Contains(f.Text, said) {
+		t.Errorf("%+v", f)
+	}
+	text = strings.Replace(text, "1 60 ENTER c\n1 90 LEAVE c\n1 90 LEAVE fill\n", "1 60 LEAVE fill\n1 60 ENTER c\n1 90 LEAVE c\n", 1)
+	if f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]; strings.Contains(f.Text, "and what it calls") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestMoreThanMean: process 1 computes in big and in heavy, then sends to 0 and 2, which compute in big for 100 ticks too. That makes them wait more
 // than heavy, which process 1 alone does: that is said where it is a quarter of the waits or more.
 func TestMoreThanMean(t *testing.T) {

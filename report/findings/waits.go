@@ -75,6 +75,30 @@ func (n *names) sentence(p place, rank uint32) string {
 	return c.Who(n.causes.R)
 }
 
+// below finds the innermost function, but for the main program, below which three quarters of the computing of some places or more is: where it is in
+// many functions, that is what they do it for. It returns its path, 0 for none, what is below, and all.
+func (n *names) below(list []*placeSum) (path uint32, of, all numbers.Sum) {
+	sums, paths := map[uint32]numbers.Sum{}, n.causes.Paths
+	for _, p := range list {
+		if p.activity != xtf.ActivityCPU {
+			continue
+		}
+		for at, v := range p.parts {
+			all = numbers.Add(all, v)
+			for depth := 0; at != 0 && depth < results.MaxPathDepth; depth++ {
+				sums[at] = numbers.Add(sums[at], v)
+				at = paths.Parent(at)
+			}
+		}
+	}
+	for at, v := range sums { // those with so much lie in each other; parents have lower numbers
+		if v >= all-all/4 && at > path && paths.Parent(at) != 0 && results.CallName(n.causes.R, paths.Region(at)) != "main" {
+			path, of = at, v
+		}
+	}
+	return path, of, all
+}
+
 // lines says which location has most of each line.
 type lines struct {
 	names *names
@@ -432,6 +456,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 	if numbers.Sub(all, named) >= named/4 && all > named {
 		x.Evidence += fmt.Sprintf("; with %s in other places it is %s", results.Activities[top.activity].Cause, x.facts.ofActivity.Percent())
+		if below, of, whole := f.lines.names.below(list); top.activity == xtf.ActivityCPU && below != 0 && f.causes.Paths.Region(below) != x.facts.causeRegion {
+			x.Evidence += fmt.Sprintf("; %s of this time is in %s and what it calls", numbers.Quotient(of, whole).Percent(), f.libraryName(f.causes.Paths.Region(below)))
+		}
 	}
 }
 
