@@ -1668,6 +1668,24 @@ func TestCauseBelow(t *testing.T) {
 	}
 }
 
+// TestCauseWithoutSample: process 1 is late by time of the program in which no sample came, where there are samples; where there are none, functions
+// are not expected.
+func TestCauseWithoutSample(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 2\nresolution 1000\n-- events --\n0 0 ENTER prog\n1 0 ENTER prog\n" + meeting(0, 0, 91) + meeting(1, 90, 91) + "0 92 LEAVE prog\n1 92 LEAVE prog\n"
+	for _, sampled := range []bool{false, true} {
+		f := jsonOf[foundIn](t, "report", foundTrace(t, text, func(o *analyze.Options) {
+			if d := o.Source.Definitions(); sampled {
+				d.InterruptGenerators = []trace.InterruptGenerator{{Base: 1, Exponent: -9, Period: 1e6}}
+				d.Seal()
+			}
+		})).Findings[0]
+		if strings.Contains(f.Text, "CPU time in prog, most on rank 1 (100.0 % of that), in functions that samples do not tell, as where a process sleeps, has no processor, or computes briefly") != sampled {
+			t.Errorf("%v: %+v", sampled, f)
+		}
+	}
+}
+
 // TestMoreThanMean: process 1 computes in big and in heavy, then sends to 0 and 2, which compute in big for 100 ticks too. That makes them wait more
 // than heavy, which process 1 alone does: that is said where it is a quarter of the waits or more.
 func TestMoreThanMean(t *testing.T) {

@@ -429,6 +429,9 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 		x.facts.OtherCall = x.Cause.Region != x.facts.Region
 	}
 	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, share.Percent(), f.lines.names.sentence(top.place, rank), x.Cause.OfRow.Percent())
+	if d := f.r.Defs.Region(x.facts.causeRegion); d != nil && len(f.r.Defs.InterruptGenerators) > 0 && top.activity == xtf.ActivityCPU && f.causes.Paths.Parent(path) == 0 && d.Paradigm != trace.ParadigmCompiler {
+		x.Evidence += ", in functions that samples do not tell, as where a process sleeps, has no processor, or computes briefly"
+	}
 	if p := x.Cause.Path; len(p) > 2 && top.activity != xtf.ActivityMPI { // a function may be called from several
 		of := ""
 		if all := numbers.Add(top.here, top.long); largest < all {
