@@ -236,13 +236,16 @@ func prepare(output, raw string) error {
 }
 
 // start runs the command to its end. An interrupt from the terminal reaches the command too, which is in the foreground; a
-// request to end is passed on. What was recorded until then is kept.
+// request to end is passed on, and that the terminal is gone. What was recorded until then is kept.
 func start(args, env []string, o Options) (exit int, err error) {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
 	c.Env = append(os.Environ(), env...)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	if err := c.Start(); err != nil {
 		signal.Stop(signals)
 		if errors.Is(err, exec.ErrNotFound) {
@@ -254,7 +257,7 @@ func start(args, env []string, o Options) (exit int, err error) {
 	go func() {
 		defer close(passed)
 		for s := range signals {
-			if s == syscall.SIGTERM {
+			if s != os.Interrupt {
 				_ = c.Process.Signal(s) // it may have ended by now
 			}
 		}
