@@ -69,7 +69,7 @@ func (l *Loader) leaf(b *trace.Batch, i, end, index int) {
 		c.T, c.End, c.Parent, c.Exclusive = enter, l.at.now, l.at.innermost(), l.at.now-enter
 		c.Region, c.Depth, c.Class = ref, uint32(len(l.at.stack)), uint32(l.at.t.class[index])
 		if mpi {
-			c.Flags = xtf.FlagOutermostMPI
+			c.Flags = xtf.FlagOutermostMPI | l.at.mpi.interrupts()
 			if l.at.mpi.marker {
 				c.Flags |= xtf.FlagMarker
 			}

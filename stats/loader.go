@@ -78,6 +78,19 @@ type frame struct {
 	path   uint32
 }
 
+// interrupts is the flag of an outermost MPI call that an open call in a state with sums makes; 0 where there is none.
+func (m *mpiCall) interrupts() uint32 {
+	if m.asides > 0 {
+		switch m.aside {
+		case amountIO:
+			return xtf.FlagMPIInIO
+		case amountDeviceCall:
+			return xtf.FlagMPIInDeviceCall
+		}
+	}
+	return 0
+}
+
 // mpiCall is the outermost open MPI call.
 type mpiCall struct {
 	outermost
@@ -195,7 +208,7 @@ func (l *Loader) enter(ref uint32, event uint8) {
 	l.ledger.enter(l.at.now)
 	if class&trace.ClassMPI != 0 {
 		if l.at.mpi.depth == 0 {
-			flags |= xtf.FlagOutermostMPI
+			flags |= xtf.FlagOutermostMPI | l.at.mpi.interrupts()
 			l.openMPI(n, ref, index)
 			l.at.mpi.path = path
 		}

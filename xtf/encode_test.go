@@ -94,7 +94,7 @@ func TestStandardTypes(t *testing.T) {
 		"WAITSUM": 32, "PATH": 24, "WAITTOTAL": 40, "DELAYTOTAL": 48, "PATHTOTAL": 32,
 		"GROUP": 64, "CLASSSUM": 40,
 	}
-	sums := map[string]int{"CALL": 21, "P2P": 7, "COLL": 5, "IO": 4, "RMA": 2, "WAIT": 14}
+	sums := map[string]int{"CALL": 23, "P2P": 7, "COLL": 8, "IO": 4, "RMA": 2, "WAIT": 14}
 	tt := StandardTypes(Packed)
 	if len(tt.types) != len(want) {
 		t.Errorf("%d types, want %d", len(tt.types), len(want))

@@ -30,6 +30,14 @@ type itemSum struct {
 
 const noColumn = -1
 
+// unnumbered are the bits of collective operations on files and windows, which are not counted as such: trace.Unnumbered.
+const unnumbered = 0xf0
+
+func less(s itemSum) itemSum {
+	s.less = true
+	return s
+}
+
 func count(i Item, name string, terms ...Term) itemSum {
 	return itemSum{Sum{name, noColumn, noColumn, RuleAtT, terms}, i, false}
 }
@@ -64,10 +72,14 @@ func callSums() []itemSum {
 			list = append(list, span(x.Item, name, has(CallFlags, x.Flag)))
 		}
 		if x.Inside != 0 {
-			s := span(x.Item, name+"Inside", has(CallFlags, x.Inside))
-			s.less = true
-			list = append(list, s)
+			list = append(list, less(span(x.Item, name+"Inside", has(CallFlags, x.Inside))))
 		}
+	}
+	for _, x := range []struct {
+		item Item
+		flag uint32
+	}{{ItemIO, FlagMPIInIO}, {ItemDeviceCall, FlagMPIInDeviceCall}} {
+		list = append(list, less(span(x.item, camel(x.item.String())+"MPI", has(CallFlags, x.flag))))
 	}
 	return list
 }
@@ -148,6 +160,9 @@ var typeSums = map[TypeID][]itemSum{
 		at(RuleAtT, CollReceived, noColumn, ItemCollIn, "bytesIn"),
 		at(RuleAtT, CollLastEnter, CollT, ItemPotentialSync, "potentSync"),
 		at(RuleAtT, CollLastLeave, CollEnd, ItemVariation, "timeVariation"),
+		less(count(ItemCollectives, "unnumbered", is(CollFlags, unnumbered, unnumbered))),
+		less(at(RuleAtT, CollSent, noColumn, ItemCollOut, "bytesOutUnnumbered", is(CollFlags, unnumbered, unnumbered))),
+		less(at(RuleAtT, CollReceived, noColumn, ItemCollIn, "bytesInUnnumbered", is(CollFlags, unnumbered, unnumbered))),
 	},
 	TypeIO: {
 		count(NumItems, "operations"),

@@ -33,6 +33,8 @@ const (
 	FlagThreadWait                             // wait for other threads, outside of MPI and of such calls
 	FlagInCritical                             // the caller is a critical section: it does not wait while this call lasts
 	FlagInThreadWait                           // the same of one with FlagThreadWait
+	FlagMPIInIO                                // an outermost MPI call inside of one with FlagOutermostIO: all its time is MPI time
+	FlagMPIInDeviceCall                        // the same of FlagOutermostDeviceCall
 )
 
 // P2P.kind: the low byte says which side, the bits above are flags.
