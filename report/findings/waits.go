@@ -108,7 +108,7 @@ type lines struct {
 }
 
 func (l *lines) wait(x *xtf.WaitSum) {
-	l.here.Add(line{place{path: uint32(x.Key)}, xtf.PatternItem(x.Pattern), true}, x.Ticks)
+	l.here.Add(line{place{path: l.names.causes.Paths.Own(uint32(x.Key))}, xtf.PatternItem(x.Pattern), true}, x.Ticks)
 }
 
 func (l *lines) cost(x *xtf.Delay) {
