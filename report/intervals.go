@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -21,7 +22,8 @@ type Intervals struct {
 	Ranks      string              `json:"ranks"`
 	Span       *results.Span       `json:"time,omitempty"`
 	Nodes      []*results.Interval `json:"nodes"`
-	PageReads  *uint64             `json:"page_reads,omitempty"` // of index statistics over a span of time
+	PageReads  *uint64             `json:"page_reads,omitempty"`     // of index statistics over a span of time
+	Overhead   numbers.Sum         `json:"overhead_as_cpu,omitzero"` // of a span of time, ticks of the whole run: lookup.OverheadAsCPU
 	text       results.IntervalOptions
 }
 
@@ -67,7 +69,10 @@ func NewIntervals(r *results.Run, o results.IntervalOptions) (*Intervals, []tabl
 	if o.Span != nil || o.PerExecution {
 		x.PageReads = &s.Cost.PageReads
 	}
-	return x, lost, nil
+	if o.Span != nil {
+		x.Overhead, err = lookup.OverheadAsCPU(r)
+	}
+	return x, lost, err
 }
 
 // exclusive takes from each node what its children have. The whole program has
@@ -162,6 +167,9 @@ func (x *Intervals) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	}
 	if x.PageReads != nil {
 		c.Line(table.GapLine, "")
+		if note := lookup.NoteOverhead(x.Overhead, b.Unit); note != "" {
+			c.Say("%s", note)
+		}
 		c.Say("%s read", numbers.Plural(int(*x.PageReads), "index page"))
 	}
 }

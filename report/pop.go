@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -18,6 +19,7 @@ type POPs struct {
 	Replayed   bool          `json:"replayed"` // serialisation and transfer come from a replay on an ideal network
 	Hosts      int           `json:"hosts"`    // that the trace tells
 	Nodes      []NodePOP     `json:"nodes"`
+	Overhead   numbers.Sum   `json:"overhead_as_cpu,omitzero"` // as of Intervals
 }
 
 // NodePOP is the efficiencies of an interval. Balance within the nodes of the
@@ -60,7 +62,10 @@ func NewPOPs(r *results.Run, ranks results.Ranks, span *results.Span, rules resu
 		p.setHosts(m, uint32(i), len(nodes), useful)
 		x.Nodes = append(x.Nodes, p)
 	}
-	return x, s.Lost, nil
+	if span != nil {
+		x.Overhead, err = lookup.OverheadAsCPU(r)
+	}
+	return x, s.Lost, err
 }
 
 // hostSum is the useful time of the processes of a host.
@@ -249,5 +254,8 @@ func (x *POPs) chapter(b *table.Book, c *table.Chapter) {
 	}
 	if approximate != "" {
 		c.Say("%s", approximate)
+	}
+	if note := lookup.NoteOverhead(x.Overhead, b.Unit); note != "" {
+		c.Say("%s", note)
 	}
 }

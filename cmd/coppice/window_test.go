@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
@@ -404,5 +405,30 @@ func TestWholeWindow(t *testing.T) {
 		if compared < 10 {
 			t.Errorf("%s: %d items are compared", name, compared)
 		}
+	}
+}
+
+// TestOverheadOfSpan: the measurement is off from 10 to 40. All of the time has no such overhead in its CPU time, and a span, which does not
+// know when it was, says so.
+func TestOverheadOfSpan(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, `
+-- program --
+processes 1
+resolution 1000
+-- events --
+0 0 ENTER main
+0 10 MEASUREMENT_ON_OFF 2
+0 40 MEASUREMENT_ON_OFF 1
+0 50 LEAVE main
+`)
+	for _, args := range [][]string{{"report", run, "intervals"}, {"report", run, "pop"}, {"query", run, "window"}} {
+		text := must(t, append(args, "--time", "0%..100%")...)
+		if !strings.Contains(text, "CPU time has measurement overhead as well, flushes and while the measurement was off: of the whole run 0.030000 s") {
+			t.Errorf("%s does not tell of the overhead:\n%s", args[2], text)
+		}
+	}
+	if text := must(t, "report", run, "intervals"); strings.Contains(text, "as well") {
+		t.Error(text)
 	}
 }

@@ -26,6 +26,7 @@ type Statistics struct {
 	Functions []Function      `json:"functions"` // by falling upper bound of exclusive time
 	Exact     bool            `json:"exact"`     // functions too
 	PageReads uint64          `json:"page_reads"`
+	Overhead  numbers.Sum     `json:"overhead_as_cpu,omitzero"` // ticks of the whole run: OverheadAsCPU
 	Lost      []table.Lost    `json:"lost,omitempty"`
 }
 
@@ -80,7 +81,8 @@ func NewStatistics(r *results.Run, ranks results.Ranks, begin, end uint64, exact
 	}
 	x.Lost = append(x.Lost, lost...)
 	x.Functions, x.PageReads = f.Lines(), s.Cost.PageReads
-	return x, nil
+	x.Overhead, err = OverheadAsCPU(r)
+	return x, err
 }
 
 // Functions gathers what regions did in a span of time, location by location:
@@ -343,6 +345,9 @@ func (x *Statistics) WriteText(out io.Writer, u numbers.Units, limit int) error 
 			return []table.Cell{table.Word(numbers.Clean(f.Name, 48)), f.Calls.cell(numbers.Count), f.Exclusive.cell(u.Ticks), f.Inclusive.cell(u.Ticks), f.Bytes.cell(numbers.Count)}
 		})
 		c.Table(t)
+		if note := NoteOverhead(x.Overhead, u); note != "" {
+			c.Say("%s", note)
+		}
 		if !x.Exact {
 			c.Say("regions: at least .. at most; --exact reads the calls at the borders")
 		}
