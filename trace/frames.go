@@ -70,6 +70,7 @@ func (f *Frames) Add(b *Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
 		f.prior, f.last = f.last, e.Time
+		f.piece.spare += mostAdded
 		f.before(b, e)
 		f.put(*e)
 		if f.err != nil {
@@ -135,6 +136,7 @@ func (f *Frames) endPiece(e *Event) {
 	}
 	if s := f.piece.end(e, until); s != nil {
 		f.unwind(s.context, s.distance, f.prior)
+		f.piece.spare -= 2 * int64(len(f.stack)-f.base)
 		f.seen = f.last
 	}
 }

@@ -5,7 +5,7 @@ package trace
 // the begin of its piece on, and in later pieces without a sample between the same two calls, until the time with that path is what
 // the samples stand for. Where a sample is more than a period away, the thread did not run all the time: nothing is told then.
 //
-// Memory: mostPieces entries.
+// Memory: mostPieces entries. Pieces without a sample add no more than mostAdded events for each of the location, and those of one path.
 type pieces struct {
 	period int64 // of the timer, in ticks; 0 where it is not known
 	open   bool
@@ -14,6 +14,7 @@ type pieces struct {
 	newest pieceSample
 	count  int64 // of its samples
 	since  Time  // from when on their paths hold
+	spare  int64 // events that may be added
 	known  map[[2]pieceEnd]*pieceSample
 }
 
@@ -33,6 +34,7 @@ type pieceSample struct {
 // Bounds of what pieces cost.
 const (
 	mostPieces  = 1 << 12 // kinds of pieces
+	mostAdded   = 4       // events for each
 	leastPiece  = 64      // such a part of a period is the shortest piece that has frames without a sample
 	mostLeft    = 4       // periods
 	mostPeriod  = 1 << 40 // ticks
@@ -69,7 +71,7 @@ func (p *pieces) end(e *Event, until Time) *pieceSample {
 	s := p.known[key]
 	if p.count == 0 {
 		span := e.Time - p.from
-		if s == nil || span > Time(max(s.left, 0)) || span < Time(p.period/leastPiece) {
+		if s == nil || p.spare < 0 || span > Time(max(s.left, 0)) || span < Time(p.period/leastPiece) {
 			return nil
 		}
 		s.left -= int64(span)

@@ -5,6 +5,32 @@ import (
 	"testing"
 )
 
+// TestPiecesBound: a path of 100 frames is not added for each of many short pieces: what pieces without samples add is bounded by the events.
+func TestPiecesBound(t *testing.T) {
+	contexts := [][2]uint32{{0, Undefined}}
+	for i := range uint32(100) {
+		contexts = append(contexts, [2]uint32{1 + i%2, i})
+	}
+	d := contextsOf(30, contexts...)
+	d.Clocks = []ClockProperties{{TimerResolution: 1e9}}
+	d.InterruptGenerators = []InterruptGenerator{{Ref: 4, Base: 1, Exponent: -9, Period: 1000}}
+	d.Seal()
+	var b Batch
+	b.Append(0, Enter, 0)
+	const pieces, sampled = 4000, 8 // one of so many has a sample
+	for i := range pieces {
+		at := Time(100 * i)
+		b.Append(at+1, Enter, 20)
+		b.Append(at+5, Leave, 20)
+		if i%sampled == 0 {
+			b.Append(at+50, CallingContextSample, 0, 100, Undefined, 4)
+		}
+	}
+	if added := len(framesOf(t, d, &b)) - 2*100*pieces/sampled; added < pieces || added > mostAdded*len(b.Events)+200 {
+		t.Errorf("%d events are added for pieces without a sample, %d are recorded", added, len(b.Events))
+	}
+}
+
 // TestPieces: a program without calling contexts at its MPI calls, 20 and 21, computes in region 1 before one and in region 2 before the
 // other, each time for less than the period of the timer. Samples of its processor time tell which one it is; the time of both must
 // come out, though most pieces have no sample. A piece in which the thread sleeps longer than it computes keeps the time of its samples.
