@@ -160,6 +160,8 @@ func withEnvironment(l launcher, command []string, vars variables) (args, env []
 	for i, word := range command[1:] {
 		if strings.HasPrefix(word, preload+"=") || command[i] == preload && l == hydra { // the command's own, which would win
 			word += ":" + vars.value(preload)
+		} else if word == preload && command[i] == "-x" { // that of the launcher, which is part of the value
+			word += "=" + vars.value(preload)
 		}
 		if args = append(args, word); word == ":" && l == openMPILauncher { // another program: -x is for one alone
 			args = append(args, extra...)

@@ -29,6 +29,7 @@ func TestEnvironment(t *testing.T) {
 		{"Open MPI, two programs", openMPILauncher, "mpirun -n 2 ./p : -n 3 ./q 5", "mpirun -x A=1 -x B=2 -n 2 ./p : -x A=1 -x B=2 -n 3 ./q 5", 0},
 		{"hydra, two programs", hydra, "mpiexec -n 2 ./p : -n 3 ./q", "mpiexec -genv A 1 -genv B 2 -n 2 ./p : -n 3 ./q", 0},
 		{"Open MPI, a library of the program", openMPILauncher, "mpirun -x LD_PRELOAD=x.so ./p", "mpirun -x A=1 -x LD_PRELOAD=r.so -x LD_PRELOAD=x.so:r.so ./p", 0},
+		{"Open MPI, the launcher's library", openMPILauncher, "mpirun -x LD_PRELOAD ./p", "mpirun -x A=1 -x LD_PRELOAD=r.so -x LD_PRELOAD=r.so ./p", 0},
 		{"hydra, a library of the program", hydra, "mpiexec -env LD_PRELOAD x.so ./p", "mpiexec -genv A 1 -genv LD_PRELOAD r.so -env LD_PRELOAD x.so:r.so ./p", 0},
 		{"srun, a library of the program", srun, "srun --export=ALL,LD_PRELOAD=x.so ./p", "srun --export=ALL,A=1,LD_PRELOAD=x.so:r.so ./p", 0},
 		{"srun, that alone", srun, "srun --export=LD_PRELOAD=x.so ./p", "srun --export=A=1,LD_PRELOAD=x.so:r.so ./p", 0},
