@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,5 +124,41 @@ func TestRanksOfMPI(t *testing.T) {
 		if n := strings.Count(text, "coppice: "); n > 3 {
 			t.Errorf("%v: %d lines of errors for one cause:\n%s", tc.args, n, text)
 		}
+	}
+}
+
+// TestHangupOfMPI: where the terminal goes away the program ends, and what it recorded is an archive.
+func TestHangupOfMPI(t *testing.T) {
+	t.Parallel()
+	bin, dir := built(t), t.TempDir()
+	source, program, folder := filepath.Join(dir, "p.c"), filepath.Join(dir, "p"), filepath.Join(dir, "run")
+	const text = "#include <mpi.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(int c, char **v) { MPI_Init(&c, &v); puts(\"ready\"); fflush(stdout); alarm(60); pause(); return 0; }\n"
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mpicc", "-o", program, source).CombinedOutput(); err != nil {
+		t.Skipf("no mpicc: %v %s", err, out)
+	}
+	cmd := exec.Command(bin, "record", "-o", folder, "--", "mpirun", "--oversubscribe", "-n", "1", program)
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	lines, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(lines)
+	if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() < 0 {
+		t.Errorf("it ended with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "traces.otf2")); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -89,41 +86,5 @@ func TestLogRanks(t *testing.T) {
 		if !slices.Equal(got, x.want) || (err == nil) != (x.wrong == "") || err != nil && !strings.Contains(err.Error(), x.wrong) {
 			t.Errorf("%s: %v, %v", x.text, got, err)
 		}
-	}
-}
-
-// TestRecordHangup: where the terminal goes away the program ends, and what it recorded is an archive.
-func TestRecordHangup(t *testing.T) {
-	t.Parallel()
-	bin, dir := built(t), t.TempDir()
-	source, program, folder := filepath.Join(dir, "p.c"), filepath.Join(dir, "p"), filepath.Join(dir, "run")
-	const text = "#include <mpi.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(int c, char **v) { MPI_Init(&c, &v); puts(\"ready\"); fflush(stdout); alarm(60); pause(); return 0; }\n"
-	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mpicc", "-o", program, source).CombinedOutput(); err != nil {
-		t.Skipf("no mpicc: %v %s", err, out)
-	}
-	cmd := exec.Command(bin, "record", "-o", folder, "--", "mpirun", "--oversubscribe", "-n", "1", program)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	lines, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r := bufio.NewReader(lines)
-	if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
-		t.Errorf("%q, %v", line, err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() < 0 {
-		t.Errorf("it ended with %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "traces.otf2")); err != nil {
-		t.Error(err)
 	}
 }
