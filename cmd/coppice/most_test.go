@@ -85,3 +85,51 @@ func TestMostWithoutFunctions(t *testing.T) {
 		})
 	}
 }
+
+// TestMeanOfNestedMPI: process 0 waits from 10 to 40 in MPI_Mrecv, all of it in the MPI_Recv that it makes. Time on the critical path is that of
+// innermost calls, waits are those of outermost ones: what of a call is no wait is not known.
+func TestMeanOfNestedMPI(t *testing.T) {
+	t.Parallel()
+	const program = `
+-- program --
+processes 2
+-- events --
+0 0 ENTER main
+0 10 ENTER MPI_Mrecv
+%s0 50 MPI_RECV 1 MPI_COMM_WORLD 1 8
+%s0 50 LEAVE MPI_Mrecv
+0 60 LEAVE main
+1 0 ENTER main
+1 40 ENTER MPI_Send
+1 40 MPI_SEND 0 MPI_COMM_WORLD 1 8
+1 45 LEAVE MPI_Send
+1 60 LEAVE main
+`
+	for _, x := range []struct{ enter, leave, name, mean string }{
+		{"", "", "MPI_Mrecv", "[10 2]"},
+		{"0 10 ENTER MPI_Recv\n", "0 50 LEAVE MPI_Recv\n", "MPI_Recv", "[<nil> <nil>]"},
+	} {
+		doc := jsonOf[struct {
+			Waits struct {
+				Critical struct {
+					Regions []struct {
+						Name string
+						Mean []any
+					}
+				} `json:"critical_path"`
+			}
+		}](t, "report", foundTrace(t, fmt.Sprintf(program, x.enter, x.leave)), "waits")
+		found := false
+		for _, r := range doc.Waits.Critical.Regions {
+			if r.Name == x.name {
+				found = true
+				if got := fmt.Sprint(r.Mean); got != x.mean {
+					t.Errorf("mean of %s: %s, want %s", x.name, got, x.mean)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s is not on the critical path: %+v", x.name, doc.Waits.Critical.Regions)
+		}
+	}
+}

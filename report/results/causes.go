@@ -494,12 +494,13 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 		}
 	}
 	means := map[CriticalKey]numbers.Sum{}
-	inside, told := numbers.Sum(0), root.Sum(xtf.ItemOverhead)
+	inside, told, nested := numbers.Sum(0), root.Sum(xtf.ItemOverhead), false
 	for _, l := range t.lines() {
 		activity := xtf.States[c.state(l.Region)].Activity
 		v := numbers.Integer(l.Exclusive)
 		inside = numbers.Add(inside, v)
 		if activity == xtf.ActivityMPI {
+			nested = nested || waits[l.Region] > v
 			v = numbers.Sub(v, waits[l.Region])
 		}
 		if activity == xtf.ActivityOverhead {
@@ -512,6 +513,9 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 	}
 	if told > 0 { // by records, inside of functions: whose is not known
 		maps.DeleteFunc(means, func(k CriticalKey, _ numbers.Sum) bool { return k.Activity == xtf.ActivityCPU })
+	}
+	if nested { // waits are told of outermost calls of MPI, and pass in those that they make
+		maps.DeleteFunc(means, func(k CriticalKey, _ numbers.Sum) bool { return k.Activity == xtf.ActivityMPI })
 	}
 	return means, nil
 }
