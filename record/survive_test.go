@@ -35,6 +35,7 @@ var survivals = []struct {
 	{"kill", "100", 0, 200, "SIGKILL", false, "hang", `hang, or ended from outside \(SIGKILL cannot be seen\): `},
 	{"budget", "60000", 4 << 20, 40_000, "its share of the size given was used up", true, "", ""},
 	{"disk", "110000", 0, 40_000, "no room on the disk", true, "", ""},
+	{"memory", "110000", 0, 40_000, "no memory", true, "", ""},
 }
 
 // TestSurvival has programs that end badly, and recordings that find no room: what was recorded until then is in the

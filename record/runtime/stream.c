@@ -249,9 +249,9 @@ HIDDEN int cr_turn(struct stream *s)
 	if (since)
 		s->stalled += now() - since;
 	if (failed(w)) {
-		errno = (int)-(intptr_t)w;
+		int why = errno = (int)-(intptr_t)w;
 		cr_complain("no more room for events");
-		return give_up(s, END_DISK);
+		return give_up(s, why == ENOMEM ? END_MEMORY : END_DISK);
 	}
 	pthread_mutex_lock(&cr.lock);
 	int stopped = cr.stopped;

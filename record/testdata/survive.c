@@ -22,6 +22,10 @@ int main(int argc, char **argv)
 		struct rlimit limit = {1 << 20, 1 << 20};
 		setrlimit(RLIMIT_FSIZE, &limit);
 	}
+	if (!strcmp(how, "memory")) { /* no more of it is mapped */
+		struct rlimit limit = {1, 1};
+		setrlimit(RLIMIT_AS, &limit);
+	}
 	if (!strcmp(how, "close")) /* what it does not know, and files of its own take the numbers */
 		for (int i = 3; i < 256; i++) {
 			char link[64], path[4096] = "";
