@@ -30,6 +30,7 @@ type layout struct {
 	comms     index             // communicator reference -> index in ranks
 	ranks     []commRank        // ranks of communicators and inter-communicators
 	hosts     map[uint64]uint32 // the process group that is alone below a node, or everywhere
+	meters    map[uint32]uint32 // the process of groups of which all locations record metrics
 	byName    bool              // no region is of MPI by its paradigm: names tell
 	same      []int             // of each region the first one alike
 	joins     bool              // some are alike
@@ -42,7 +43,7 @@ type layout struct {
 // Processes are ordered by their rank in the MPI location list; location groups
 // without an MPI rank follow in the order of their records. The groups of an
 // accelerator belong to the process that created them, or is the only one that
-// may have. Within a process CPU threads come first, then accelerator streams,
+// may have. A group without a rank that only records metrics belongs to the first process on its node, else of all. Within a process CPU threads come first, then accelerator streams,
 // then metric locations, each by ascending location id, and the location that
 // called MPI before all.
 func (d *Definitions) Seal() {
@@ -213,6 +214,7 @@ type place struct {
 
 func (d *Definitions) sealLocations() {
 	master := d.mpiRanks()
+	d.meters = meters(d, master)
 	rankOfGroup := make(map[uint32]uint64, len(master))
 	for i := range d.Locations {
 		l := &d.Locations[i]
@@ -287,6 +289,9 @@ const everywhere = 1 << 32
 
 // owner returns the process group that location group ref belongs to.
 func (d *Definitions) owner(ref uint32) uint32 {
+	if host, ok := d.meters[ref]; ok {
+		return host
+	}
 	for range 8 { // creators of creators; a cycle ends here
 		g := d.LocationGroup(ref)
 		if g == nil || g.Type != AcceleratorGroup {
@@ -305,6 +310,40 @@ func (d *Definitions) owner(ref uint32) uint32 {
 		ref = next
 	}
 	return ref
+}
+
+// meters finds a process for the groups that only record metrics: they are none of their own.
+func meters(d *Definitions, master map[uint64]uint64) map[uint32]uint32 {
+	runs := map[uint32]bool{} // by group with locations: whether one is of a program
+	for i := range d.Locations {
+		l := &d.Locations[i]
+		_, ranked := master[l.Ref]
+		runs[l.Group] = runs[l.Group] || ranked || l.Type != MetricLocation
+	}
+	first := map[uint64]uint32{} // process on a node, or everywhere
+	for i := range d.LocationGroups {
+		g := &d.LocationGroups[i]
+		for _, below := range []uint64{uint64(g.Parent), everywhere} {
+			if _, known := first[below]; !known && runs[g.Ref] && g.Type != AcceleratorGroup {
+				first[below] = g.Ref
+			}
+		}
+	}
+	list := map[uint32]uint32{}
+	for i := range d.LocationGroups {
+		g := &d.LocationGroups[i]
+		if program, has := runs[g.Ref]; program || !has || g.Type == AcceleratorGroup {
+			continue
+		}
+		host, ok := first[uint64(g.Parent)]
+		if !ok {
+			host, ok = first[everywhere]
+		}
+		if ok {
+			list[g.Ref] = host
+		}
+	}
+	return list
 }
 
 // sealHosts finds the process groups that are alone below a node of the system tree, and the one that is alone: accelerators of which no

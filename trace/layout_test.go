@@ -196,3 +196,34 @@ func TestIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestMetersBelong: a group of which all locations record metrics is no process: it belongs to the first one on its node, or of all.
+func TestMetersBelong(t *testing.T) {
+	d := &Definitions{
+		LocationGroups: []LocationGroup{
+			{Ref: 1, Type: ProcessGroup, Parent: 8, Creator: Undefined}, // meters
+			{Ref: 2, Type: ProcessGroup, Parent: 7, Creator: Undefined},
+			{Ref: 3, Type: ProcessGroup, Parent: 8, Creator: Undefined},
+			{Ref: 4, Type: ProcessGroup, Parent: 9, Creator: Undefined}, // meters, of a node without processes
+			{Ref: 5, Type: ProcessGroup, Parent: 8, Creator: Undefined}, // a rank of MPI
+		},
+		Locations: []Location{
+			{Ref: 10, Type: MetricLocation, Group: 1},
+			{Ref: 20, Type: CPUThread, Group: 2},
+			{Ref: 30, Type: CPUThread, Group: 3},
+			{Ref: 40, Type: MetricLocation, Group: 4},
+			{Ref: 50, Type: MetricLocation, Group: 5},
+		},
+		Groups: []Group{{Ref: 1, Type: GroupCommLocations, Paradigm: ParadigmMPI, Members: []uint64{30, 20, 50}}},
+	}
+	d.Seal()
+	want := []Process{{3, 0, 2}, {2, 2, 2}, {5, 4, 1}}
+	if diff := cmp.Diff(want, d.Processes()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	only := &Definitions{LocationGroups: d.LocationGroups[:1], Locations: d.Locations[:1]}
+	only.Seal()
+	if got := len(only.Processes()); got != 1 {
+		t.Errorf("%d processes of a group alone, want 1", got)
+	}
+}

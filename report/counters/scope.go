@@ -46,6 +46,9 @@ func (s *counterScopes) of(p trace.P, ref uint32) counterScope {
 	x := s.instances[ref]
 	switch {
 	case x == nil && s.defs.Location(p).Type == trace.MetricLocation:
+		if g := s.defs.Location(p).Group; g != s.defs.Processes()[own.id].Group { // not recorded by the process
+			return s.node(s.defs.LocationGroup(g).Parent, own)
+		}
 		return s.process(own.id)
 	case x == nil:
 		return own

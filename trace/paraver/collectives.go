@@ -7,7 +7,7 @@ import "github.com/coppice-hpc/coppice/trace"
 // call is one without a collective operation; the index counted that.
 func (d *decoder) beginCollective(b *trace.Batch, line uint64) (c collective, ordinal uint64, ok bool) {
 	t := d.t.tables
-	c, ok, _ = d.t.head.collectiveOf(d.app, d.pairs, func(p pair) behaviour { return t.behaviours[t.regions[p]] })
+	c, ok, _ = d.t.head.collectiveOf(d.t.head.tasks[d.task].app, d.pairs, func(p pair) behaviour { return t.behaviours[t.regions[p]] })
 	if !ok {
 		return c, 0, false
 	}

@@ -18,8 +18,8 @@ import (
 type decoder struct {
 	t       *Trace
 	task    uint32
-	streams bool // the task has streams of devices
-	app     uint32
+	streams bool   // the task has streams of devices
+	first   uint64 // time of the earliest record
 	merge   *merger
 	now     trace.Time
 	open    []frame
@@ -81,7 +81,7 @@ func newDecoder(t *Trace, at uint32, m *merger) *decoder {
 	first, n := t.head.tasks[task].first, t.head.tasks[task].threads
 	streams := slices.ContainsFunc(t.index.Locations[first:first+n], func(l locationIndex) bool { return l.Device })
 	return &decoder{
-		t: t, task: task, streams: streams, app: t.head.tasks[task].app, merge: m, depths: make(map[uint64]int), state: make(map[uint64]receiveState), calls: make(map[int]uint64),
+		t: t, task: task, streams: streams, first: t.index.Locations[at].First, merge: m, depths: make(map[uint64]int), state: make(map[uint64]receiveState), calls: make(map[int]uint64),
 	}
 }
 
@@ -207,13 +207,17 @@ func (d *decoder) marker(b *trace.Batch, p pair) {
 	b.Append(d.now, trace.ParameterUnsignedInt, 0, uint64(d.t.tables.parameters[p.Type]), p.Value)
 }
 
-// counters records what the pairs count: as one record if the set is known.
+// counters records what the pairs count: as one record if the set is known. What was counted until the thread's first instant is of a
+// time that the trace, which may be cut, does not have.
 func (d *decoder) counters(b *trace.Batch) {
 	t := d.t.tables
 	d.words = append(d.words[:0], 0, 0)
-	for _, p := range d.pairs {
-		e := d.t.names.typeOf(p.Type)
-		if e.use == counter {
+	for i := range d.pairs {
+		p := &d.pairs[i]
+		if e := d.t.names.typeOf(p.Type); e.use == counter {
+			if uint64(d.now) == d.first {
+				p.Value = 0
+			}
 			d.words = append(d.words, uint64(trace.TypeUint64), p.Value)
 		}
 	}

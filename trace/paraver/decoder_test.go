@@ -26,6 +26,15 @@ func TestEvents(t *testing.T) {
 			1 5 Enter MPI_Recv
 			1 25 MpiRecv 0 0 7 64
 			1 25 Leave MPI_Recv`},
+		{"counters of a cut trace: what they counted before it is not its own", two + `
+			2:1:1:1:1:10:42000050:0
+			2:1:1:1:1:10:50000001:1:42000050:123456:42000059:99
+			2:1:1:1:1:20:50000001:0:42000050:5`, `
+			0 10 Metric 0 1 4 0
+			0 10 Metric 1 2 4 0 4 0
+			0 10 Enter MPI_Send
+			0 20 Metric 0 1 4 5
+			0 20 Leave MPI_Send`},
 		{"requests: posted where MPI_Irecv ends, received where MPI_Wait ends", two + `
 			2:1:1:1:1:10:50000001:3
 			3:1:1:1:1:10:12:2:1:2:1:9:30:64:-1
@@ -99,7 +108,7 @@ func TestEvents(t *testing.T) {
 			3:1:1:1:1:10:10:2:1:2:1:10:10:1:0
 			2:1:1:1:1:10:50100001:8:50100002:0:50100004:1:50100003:1:42000050:7:70000001:4
 			2:1:1:1:1:20:50000002:0:42000050:8`, `
-			0 10 Metric 0 1 4 7
+			0 10 Metric 0 1 4 0
 			0 10 Enter MPI_Bcast [prv:70000001 Caller at level 1: main]
 			0 10 MpiCollectiveBegin
 			0 10 MpiSend 1 0 0 1
@@ -153,7 +162,7 @@ func TestEvents(t *testing.T) {
 			2:1:1:1:1:10:42000050:1:42000059:2
 			2:1:1:1:1:20:42000059:3
 			2:1:1:1:1:30:42000059:4:1000:1:42000050:5`, `
-			0 10 Metric 0 2 4 1 4 2
+			0 10 Metric 0 2 4 0 4 0
 			0 20 Metric 1 1 4 3
 			0 30 Metric 2 2 4 4 4 5
 			0 30 ParameterUnsignedInt prv:1000 Phase = 1`},

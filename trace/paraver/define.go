@@ -38,6 +38,7 @@ type definer struct {
 	names   *names
 	rows    map[string][]string
 	index   *index
+	meters  []bool                   // by application
 	devices map[string]uint32        // groups of streams, by task and name
 	text    func(text string) uint32 // the reference of a string
 }
@@ -55,6 +56,7 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 	}
 	d.text("")
 	d.Clocks = []trace.ClockProperties{{TimerResolution: h.resolution, TraceLength: h.length, RealtimeTimestamp: trace.Undefined64}}
+	d.meters = x.meters(h)
 	d.machine()
 	d.communicators()
 	for _, p := range x.Named {
@@ -111,7 +113,10 @@ func (d *definer) machine() {
 				Ref: uint64(at), Name: d.row("THREAD", int(at), "THREAD %d.%d.%d", t.app+1, t.number+1, k+1), Type: trace.CPUThread,
 				Events: trace.Undefined64, Group: uint32(i),
 			}
-			if d.index.Locations[at].Device && k > 0 {
+			switch {
+			case d.meters[t.app]:
+				l.Type = trace.MetricLocation
+			case d.index.Locations[at].Device && k > 0:
 				l.Type, l.Group = trace.AcceleratorStream, d.device(uint32(i), parent, d.rows["THREAD"], int(at))
 			}
 			d.Locations = append(d.Locations, l)
@@ -143,8 +148,11 @@ func (d *definer) device(task, node uint32, names []string, at int) uint32 {
 func (d *definer) communicators() {
 	h := d.head
 	all := trace.Group{Name: d.text("tasks"), Type: trace.GroupCommLocations, Paradigm: trace.ParadigmMPI}
-	for _, t := range h.tasks {
-		all.Members = append(all.Members, uint64(t.first))
+	place := make([]uint32, len(h.tasks)) // among those
+	for i, t := range h.tasks {
+		if place[i] = uint32(len(all.Members)); !d.meters[t.app] {
+			all.Members = append(all.Members, uint64(t.first))
+		}
 	}
 	d.Groups = append(d.Groups, all)
 	worlds := h.worlds()
@@ -165,18 +173,18 @@ func (d *definer) communicators() {
 		if worlds[c.app] == i {
 			name = "MPI_COMM_WORLD"
 		}
-		groups[i] = d.communicator(uint32(i), name, c.members)
+		groups[i] = d.communicator(uint32(i), name, c.members, place)
 	}
 	next := uint32(len(h.comms))
 	for app, a := range h.apps {
-		if worlds[app] < 0 {
-			d.communicator(next, "MPI_COMM_WORLD", from(a.first, a.tasks))
+		if worlds[app] < 0 && !d.meters[app] {
+			d.communicator(next, "MPI_COMM_WORLD", from(a.first, a.tasks), place)
 			d.messages[app] = next
 			next++
 		}
 	}
 	if d.universe = next; d.index.Foreign {
-		d.communicator(next, "all applications", from(0, uint32(len(h.tasks))))
+		d.communicator(next, "all applications", from(0, uint32(len(h.tasks))), place)
 	}
 }
 
@@ -188,11 +196,11 @@ func from(first, n uint32) []uint32 {
 	return list
 }
 
-// communicator defines a communicator and returns its group.
-func (d *definer) communicator(ref uint32, name string, members []uint32) uint32 {
+// communicator defines a communicator of tasks, which have places in the list of all, and returns its group.
+func (d *definer) communicator(ref uint32, name string, members, place []uint32) uint32 {
 	g := trace.Group{Ref: uint32(len(d.Groups)), Type: trace.GroupCommGroup, Paradigm: trace.ParadigmMPI, Members: make([]uint64, len(members))}
 	for i, m := range members {
-		g.Members[i] = uint64(m)
+		g.Members[i] = uint64(place[m])
 	}
 	d.Groups = append(d.Groups, g)
 	d.Comms = append(d.Comms, trace.Comm{Ref: ref, Name: d.text(name), Group: g.Ref, Parent: trace.Undefined})

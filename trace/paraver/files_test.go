@@ -165,6 +165,34 @@ func TestApplications(t *testing.T) {
 	}
 }
 
+// TestMeters: an application that only counts events of the machine is no process, if states tell which threads run.
+func TestMeters(t *testing.T) {
+	const head = "#Paraver (01/01/2020 at 00:00):100_ns:1(3):2:1(1:1),2(1:1,1:1)\nc:1:1:1:1\n"
+	const counts = "2:2:2:1:1:20:42000050:7\n2:3:2:2:1:20:30000000:3\n"
+	const states = "1:1:1:1:1:10:15:1\n"
+	for _, c := range []struct {
+		name, records  string
+		processes, mpi int
+		kind           trace.LocationType
+	}{
+		{"counters and markers", states + counts, 1, 1, trace.MetricLocation},
+		{"a state", states + counts + "1:3:2:2:1:20:30:1\n", 3, 3, trace.CPUThread},
+		{"a call", states + counts + "2:3:2:2:1:20:60000019:1\n", 3, 3, trace.CPUThread},
+		{"a message", states + counts + "3:2:2:1:1:20:20:3:2:2:1:20:21:64:7\n", 3, 3, trace.CPUThread},
+		{"a communicator", "c:2:1:2:1:2\n" + states + counts, 3, 3, trace.CPUThread},
+		{"no records", states, 3, 3, trace.CPUThread},
+		{"no states in the trace", "2:1:1:1:1:10:50000001:1\n" + counts, 3, 3, trace.CPUThread},
+	} {
+		d := trial(t, head+c.records).Definitions()
+		if got := len(d.Processes()); got != c.processes || trace.MPIProcesses(d) != c.mpi {
+			t.Errorf("%s: %d processes, %d of MPI, want %d, %d", c.name, got, trace.MPIProcesses(d), c.processes, c.mpi)
+		}
+		if got := d.Location(2).Type; got != c.kind {
+			t.Errorf("%s: the last location is a %v, want %v", c.name, got, c.kind)
+		}
+	}
+}
+
 // TestRepeatedCommunicators: what is repeated says nothing new; what contradicts is damage.
 func TestRepeatedCommunicators(t *testing.T) {
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/gob"
 	"errors"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -39,12 +40,31 @@ type locationIndex struct {
 	Records uint64 // events and messages that its stream will have, about
 	First   uint64 // time of the earliest
 	Device  bool   // it is a stream of a device
+	Program bool   // it has states, calls or messages, so it runs the program
 }
 
 // position tells where a region lies: the value of its file and line.
 type position struct {
 	Region pair
 	At     pair
+}
+
+// meters tells which applications count events of the machine and run nothing: others have states, these have none, no calls, no messages
+// and no communicator.
+func (x *index) meters(h *head) []bool {
+	list := make([]bool, len(h.apps))
+	for i, a := range h.apps {
+		end := h.threads
+		if next := int(a.first + a.tasks); next < len(h.tasks) {
+			end = h.tasks[next].first
+		}
+		threads := x.Locations[h.tasks[a.first].first:end]
+		list[i] = x.States > 0 && !x.Foreign &&
+			!slices.ContainsFunc(threads, func(l locationIndex) bool { return l.Program }) &&
+			slices.ContainsFunc(threads, func(l locationIndex) bool { return l.Records > 0 }) &&
+			!slices.ContainsFunc(h.comms, func(c communicator) bool { return c.app == uint32(i) })
+	}
+	return list
 }
 
 // encode returns the index for other ranks.

@@ -134,6 +134,7 @@ func (x *indexer) add(bytes uint64) {
 	switch r.kind {
 	case stateRecord:
 		x.out.States++
+		l.Program = true
 		x.state()
 	case eventRecord:
 		x.out.Events++
@@ -152,6 +153,7 @@ func (x *indexer) add(bytes uint64) {
 		to := &x.out.Locations[m.receiver]
 		to.Records += 2
 		to.First = min(to.First, m.posted)
+		l.Program, to.Program = true, true
 		if x.tasks[m.from].app != x.tasks[m.to].app {
 			x.out.Foreign = true
 		}
@@ -181,9 +183,9 @@ func (x *indexer) event() {
 			e = x.names.typeOf(p.Type)
 			x.types[p.Type] = e
 		}
-		if e.onDevice() && p.Value != 0 {
-			x.out.Locations[x.record.location].Device = true
-		}
+		l := &x.out.Locations[x.record.location]
+		l.Device = l.Device || e.onDevice() && p.Value != 0
+		l.Program = l.Program || e.isRegion()
 		switch {
 		case e.use == counter:
 			x.set = append(x.set, p.Type)

@@ -87,10 +87,10 @@ func (d *decoder) innermostMPI() *frame {
 // peer returns the rank and the communicator of a message's other side.
 func (d *decoder) peer(task uint32) (rank, comm uint64) {
 	t := &d.t.head.tasks[task]
-	if t.app != d.app {
+	if t.app != d.t.head.tasks[d.task].app {
 		return uint64(task), uint64(d.t.tables.universe)
 	}
-	return uint64(t.number), uint64(d.t.tables.messages[d.app])
+	return uint64(t.number), uint64(d.t.tables.messages[d.t.head.tasks[d.task].app])
 }
 
 // send delivers a send. A trace does not tell when one that does not wait is
