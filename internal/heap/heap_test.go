@@ -29,11 +29,11 @@ func TestHeap(t *testing.T) {
 		case len(want) > 0 && rng.IntN(3) == 0: // another order
 			k := rng.IntN(len(want))
 			i := place[want[k]]
-			h.List[i] = rng.IntN(1<<40)<<20 | next
+			h.List[i] = rng.IntN(1<<10)<<20 | next
 			want[k] = h.List[i]
 			h.Fix(i)
 		default:
-			x := rng.IntN(1<<40)<<20 | next
+			x := rng.IntN(1<<10)<<20 | next
 			h.Push(x)
 			want = append(want, x)
 		}
