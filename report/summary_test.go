@@ -212,6 +212,16 @@ func TestLargestUseful(t *testing.T) {
 	}
 }
 
+// TestSilent: where no call is recorded nothing says that processes compute.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	r := build(t, []items{process(2_000_000_000, 2_000_000_000, 0, 0), process(700_000_000, 700_000_000, 0, 0)})
+	plain := textOf(t, r, table.Style{}, SectionSummary)
+	if strings.Contains(plain, "> imbalance") || strings.Contains(plain, "> processes live") || !strings.Contains(plain, "no calls of functions: nothing is known") {
+		t.Errorf("findings of what is not known:\n%s", plain)
+	}
+}
+
 func TestSummaryText(t *testing.T) {
 	t.Parallel()
 	r := build(t, []items{process(2_000_000_000, 1_500_000_000, 500_000_000, 0), process(1_900_000_000, 700_000_000, 1_200_000_000, 0)})

@@ -128,7 +128,8 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 	if err := f.waits(); err != nil {
 		return nil, nil, err
 	}
-	if len(hang) == 0 && !has(f, trace.DiagTruncated) { // else processes end when they hang, or are cut: their times do not compare
+	told := len(h.Profile.Regions) > 0 || s.Item(xtf.ItemMPI).Max > 0
+	if len(hang) == 0 && !has(f, trace.DiagTruncated) && told { // else processes end when they hang, or are cut, or nothing tells what they do: their times do not compare
 		if err := cmp.Or(f.imbalance(), f.polling(), f.idle()); err != nil {
 			return nil, nil, err
 		}

@@ -55,7 +55,7 @@ func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Defin
 		},
 	}
 	d.text("")
-	d.Clocks = []trace.ClockProperties{{TimerResolution: h.resolution, TraceLength: h.length, RealtimeTimestamp: trace.Undefined64}}
+	d.Clocks = []trace.ClockProperties{{TimerResolution: h.resolution, TraceLength: max(h.length, x.Last), RealtimeTimestamp: trace.Undefined64}}
 	d.meters = x.meters(h)
 	d.machine()
 	d.communicators()

@@ -193,6 +193,16 @@ func TestMeters(t *testing.T) {
 	}
 }
 
+// TestLength: a trace is as long as its records where the header has less.
+func TestLength(t *testing.T) {
+	for header, want := range map[int]uint64{100: 500, 900: 900} {
+		x := trial(t, fmt.Sprintf("#Paraver (01/01/2020 at 00:00):%d_ns:1(1):1:1(1:1)\n2:1:1:1:1:500:50000003:31\n2:1:1:1:1:400:50000003:0\n", header))
+		if got := x.Definitions().Clock().TraceLength; got != want {
+			t.Errorf("header of %d ns: length %d, want %d", header, got, want)
+		}
+	}
+}
+
 // TestRepeatedCommunicators: what is repeated says nothing new; what contradicts is damage.
 func TestRepeatedCommunicators(t *testing.T) {
 	for _, c := range []struct {

@@ -29,6 +29,7 @@ type index struct {
 	Counters  []uint64    // types, ascending
 	Sets      [][]uint64  // of counters, in the order they appear
 	Roots     [][]rootRun // by communicator
+	Last      uint64      // time of the newest event
 	Foreign   bool        // messages between applications
 	Stateful  bool        // no calls: states become calls
 	Problems  trace.Diagnostics

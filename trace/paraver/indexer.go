@@ -279,6 +279,7 @@ func (x *indexer) statesAsCalls() {
 // finish orders what was collected.
 func (x *indexer) finish() error {
 	calls := false
+	x.out.Last = slices.Max(x.last)
 	for _, t := range slices.SortedFunc(maps.Keys(x.types), cmp.Compare) {
 		e := x.types[t]
 		calls = calls || e.isRegion()
