@@ -126,7 +126,7 @@ func (d *decoder) entry(b *trace.Batch, e *entry) {
 		f = f[max(w, 0):]
 		return v
 	}
-	if e.kind == eventItem || e.kind == stateEndItem {
+	if e.kind >= stateEndItem {
 		d.more = d.more[:0]
 		for range next() {
 			d.more = append(d.more, pair{next(), next()})
@@ -256,6 +256,14 @@ func (d *decoder) counts(set []uint64) bool {
 // region opens or closes a call; it says whether that is a collective whose
 // arguments are known.
 func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool {
+	if p.Type == typeState && !d.t.index.Stateful {
+		mode := uint64(1) // on
+		if p.Value == stateOff {
+			mode = 2
+		}
+		b.Append(d.now, trace.MeasurementOnOff, 0, mode)
+		return false
+	}
 	if p.Value == 0 || e.use == lock && p.Value == lockHeld {
 		d.close(b, p.Type, line)
 		return false

@@ -35,6 +35,24 @@ func TestEvents(t *testing.T) {
 			0 10 Enter MPI_Send
 			0 20 Metric 0 1 4 5
 			0 20 Leave MPI_Send`},
+		{"tracing that is off: after the events of its begin, before those of its end", two + `
+			1:1:1:1:1:5:10:1
+			2:1:1:1:1:5:50000003:31
+			1:1:1:1:1:10:90:14
+			2:1:1:1:1:10:50000003:0
+			1:1:1:1:1:90:90:14
+			2:1:1:1:1:90:50000001:1
+			2:1:1:1:1:95:50000001:0
+			1:1:1:2:1:20:30:14
+			1:1:1:2:1:30:40:114`, `
+			0 5 Enter MPI_Init
+			0 10 Leave MPI_Init
+			0 10 MeasurementOnOff 2
+			0 90 MeasurementOnOff 1
+			0 90 Enter MPI_Send
+			0 95 Leave MPI_Send
+			1 20 MeasurementOnOff 2
+			1 30 MeasurementOnOff 1`},
 		{"requests: posted where MPI_Irecv ends, received where MPI_Wait ends", two + `
 			2:1:1:1:1:10:50000001:3
 			3:1:1:1:1:10:12:2:1:2:1:9:30:64:-1

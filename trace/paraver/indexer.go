@@ -167,6 +167,11 @@ func (x *indexer) state() {
 		return
 	}
 	x.used[r.state] = struct{}{}
+	if r.state == stateOff {
+		l := &x.out.Locations[r.location]
+		l.Records += 2
+		l.First = min(l.First, r.time)
+	}
 	l := &x.began[r.location]
 	l.Records += 2
 	l.First = min(l.First, r.time)

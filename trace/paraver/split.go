@@ -30,9 +30,10 @@ const (
 	receivedItem                 // physical receive
 	stateEndItem
 	eventItem
+	offItem // the begin of stateOff in a trace with calls
 )
 
-// class orders the items of an instant: messages, ends of states, events.
+// class orders the items of an instant: messages, ends of states, events, ends of tracing.
 func (k itemKind) class() uint64 { return uint64(max(k, receivedItem)) }
 
 // item is a record in the arena.
@@ -82,7 +83,7 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, states bool, 
 			}
 			break
 		}
-		if leftOut || line[0] == byte(stateRecord) && !s.states || rec.parse(h.header, line) != "" {
+		if leftOut || line[0] == byte(stateRecord) && !s.states && !bytes.HasSuffix(line, []byte(":14")) || rec.parse(h.header, line) != "" {
 			continue // the index counted it
 		}
 		if err := s.add(&rec, x.number); err != nil {
@@ -101,7 +102,11 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, states bool, 
 func (s *split) add(r *record, number uint64) error {
 	switch r.kind {
 	case stateRecord:
-		if isCall(r.state) && r.time < r.end && s.begin(r.location, r.time, eventItem, number) {
+		kind, kept := eventItem, isCall(r.state)
+		if !s.states {
+			kind, kept = offItem, r.state == stateOff
+		}
+		if kept && r.time < r.end && s.begin(r.location, r.time, kind, number) {
 			s.put(1, typeState, r.state)
 			s.begin(r.location, r.end, stateEndItem, number)
 			s.put(1, typeState, 0)

@@ -103,6 +103,9 @@ const (
 // typeState stands for states in traces that have no calls: those become calls.
 const typeState = 1<<64 - 1
 
+// stateOff is the state of a thread that is not traced.
+const stateOff = 14
+
 // isCall says whether a state becomes a call: all but idle and not created.
 func isCall(state uint64) bool { return state != 0 && state != 2 }
 
@@ -141,7 +144,7 @@ func stateType(state uint64, threaded bool) (eventType, role) {
 		e.paradigm, e.role = trace.ParadigmOpenMP, trace.RoleWrapper
 	case 12:
 		e.paradigm, e.role = trace.ParadigmUser, trace.RoleFileIO
-	case 14: // tracing is disabled
+	case stateOff:
 		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleCode
 	default: // own code, as the call that stands for the whole application: no function is known
 		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleFunction
