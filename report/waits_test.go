@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/synthetic"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -229,6 +230,29 @@ func TestThreads(t *testing.T) {
 	}
 	if text := sectionText(t, r, Options{Sections: []Section{SectionPOP}}); !strings.Contains(text, "whole program   0.540   0.750    0.800       0.900\n") {
 		t.Error(text)
+	}
+}
+
+// TestSerialOff: what other threads do while the first one is not measured is not said to be idle time.
+func TestSerialOff(t *testing.T) {
+	t.Parallel()
+	for off, want := range map[uint64]string{0: "> other threads idle outside of parallel regions: up to 0.000000 s of the run (35.0 %)", 70: "> nothing above 1 % of the run is known; what the program does while the measurement is off is not"} {
+		x := process(100, 100-off, 0, 0)
+		x[xtf.ItemEvents], x[xtf.ItemThreadTime], x[xtf.ItemThreadSerial], x[xtf.ItemOverhead] = 2, 200, 70, off
+		src, err := synthetic.New(synthetic.Options{Processes: 1, Threads: 2, Iterations: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &written{defs: src.Definitions(), nodes: []writtenNode{rootNode(x)}}
+		if off > 0 {
+			row := func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
+				put(array(xtf.TypeDiag), &xtf.Diag{Code: uint32(trace.DiagOff), Count: 1, Worst: off, Event: 1})
+			}
+			w.rows = map[xtf.Proc]func(array func(xtf.TypeID) *xtf.ArrayBuilder){0: row, xtf.WholeRun: row}
+		}
+		if text := sectionText(t, w.write(t, w.defs.NumLocations()), Options{Sections: []Section{SectionSummary}}); !strings.Contains(text, want) {
+			t.Errorf("off %d: no %q in\n%s", off, want, text)
+		}
 	}
 }
 

@@ -428,11 +428,15 @@ func (f *finder) addProcess(x *results.ProcessItems, of *locationSums) {
 	waits, inMPI := f.teams.of(x.Rank), f.lastInMPI(x.Rank)
 	scheduling := x.At(0, xtf.ItemThreadScheduling)
 	idle := x.At(0, xtf.ItemThreadImbalance) + scheduling
+	serial := x.At(0, xtf.ItemThreadSerial)
+	if has(f, trace.DiagOff) { // which regions the first thread opens while it is not measured is not known
+		serial = less(serial, (count-1)*x.At(0, xtf.ItemOverhead))
+	}
 	for i, v := range [numSums]uint64{
 		sumP2P: less(x.At(0, xtf.ItemP2P), of.waits[sumP2P]), sumColl: less(x.At(0, xtf.ItemColl), of.waits[sumColl]),
 		sumRMA:  less(x.At(0, xtf.ItemRMA), of.waits[sumRMA]),
 		sumMgmt: less(x.At(0, xtf.ItemManagement), x.At(0, xtf.ItemSetup)+of.waits[sumMgmt]),
-		sumIO:   io, sumSerial: x.At(0, xtf.ItemThreadSerial) / count,
+		sumIO:   io, sumSerial: serial / count,
 		sumThreads: max(less(waits.longest.barrier, inMPI), less(less(idle, waits.locks), (count-1)*inMPI)/count),
 	} {
 		e.total[i] = numbers.Add(e.total[i], numbers.Integer(v))

@@ -80,11 +80,12 @@ func unreadRecords(codes []results.CodeTotal, reads, others bool) []UnreadRecord
 	return list
 }
 
-// What is missing where processes communicate by another library than MPI, or by memory that they share, and of threads without parallel regions.
+// What is missing where processes communicate by another library than MPI, or by memory that they share, of threads without parallel regions, and while the measurement is off.
 const (
-	OtherLibrary = "other libraries"
-	SharedMemory = "shared memory"
-	OtherThreads = "other threads"
+	OtherLibrary   = "other libraries"
+	SharedMemory   = "shared memory"
+	OtherThreads   = "other threads"
+	MeasurementOff = "measurement off"
 )
 
 var otherLibraries = map[trace.ParadigmID]string{trace.ParadigmGASPI: "GASPI", trace.ParadigmUPC: "UPC", trace.ParadigmSHMEM: "SHMEM"}
@@ -255,7 +256,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	for i := range codes {
 		x := &codes[i]
-		add(x.Code == trace.DiagOff, "measurement off", fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
+		add(x.Code == trace.DiagOff, MeasurementOff, fmt.Sprintf("what the program did while the measurement was off, %s in %s, up to %s of one outside of MPI: that counts as measurement overhead", numbers.Plural(int(x.Count), "time"), numbers.Plural(int(x.Locations), "location"), u.Time(x.Worst)))
 	}
 	if n := count(trace.DiagNoCall); n > 0 {
 		add(true, "calls of messages", "waits for "+numbers.Plural(int(n), "record")+" of messages and collectives outside of calls of MPI: functions that are not marked as those of MPI may have them")
