@@ -211,6 +211,8 @@ func TestRepeatedCommunicators(t *testing.T) {
 	}{
 		{"of each application", "", 0},
 		{"the same line", "c:1:1:2:1:2\n", 0},
+		{"MPI_COMM_SELF without a task", "c:1:92:1:-1\n", 0},
+		{"a task that is not a number", "c:1:92:2:1:-1\n", 1},
 		{"other tasks", "c:1:1:2:2:1\n", 1},
 		{"tasks that no application has", "c:1:7:2:1:9\n", 1},
 		{"tasks of the other application in another order", "c:1:2:3:3:2:1\n", 1},

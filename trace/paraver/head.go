@@ -48,6 +48,9 @@ func parseHead(text []byte, size uint64) (*head, error) {
 		if !bytes.HasPrefix(line, []byte("c:")) && !bytes.HasPrefix(line, []byte("i:")) {
 			continue // a comment
 		}
+		if bytes.HasSuffix(line, []byte(":1:-1")) && bytes.Count(line, []byte(":")) == 4 {
+			continue // MPI_COMM_SELF, of each task itself: so traces of 2004 have it
+		}
 		c, wrong := h.parseComm(line)
 		if i, known := h.byID[c.commID]; wrong == "" && known {
 			if h.comms[i].same(&c) {
