@@ -32,7 +32,7 @@ const (
 // accounts has a line for each known kind.
 var accounts = [256]account{
 	BufferFlush:                   {"", readOverhead, false, false},
-	MeasurementOnOff:              {"", readOverhead, false, true},
+	MeasurementOnOff:              {"", readOverhead, true, true},
 	Enter:                         {"CALL", readCalls, true, true},
 	Leave:                         {"CALL", readCalls, true, true},
 	MpiSend:                       {"P2P", readMessages, true, true},
