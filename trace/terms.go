@@ -26,12 +26,12 @@ type LocationTypes struct {
 func CountLocations(d *Definitions) LocationTypes {
 	var t LocationTypes
 	for i := range d.Locations {
-		switch d.Locations[i].Type {
-		case CPUThread, UnknownLocation:
+		switch x := d.Locations[i].Type; {
+		case x.OnHost():
 			t.CPU++
-		case AcceleratorStream:
+		case x == AcceleratorStream:
 			t.Accelerator++
-		case MetricLocation:
+		case x == MetricLocation:
 			t.Metric++
 		default:
 			t.Other++
