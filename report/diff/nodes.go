@@ -3,12 +3,14 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report/conditions"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // diffName is a node's name, or its id where it has none. A line number is not a part of it: functions move.
@@ -187,6 +189,13 @@ func (d *Diff) compareRegions() {
 	})
 }
 
+// changed reports whether a number of the whole program or of a region differs.
+func (d *Diff) changed() bool {
+	differs := func(x DiffLine) bool { return x.Change.Known() && x.Change.Sign() != 0 }
+	return slices.ContainsFunc(d.Intervals[0].Metrics, differs) ||
+		slices.ContainsFunc(d.Regions, func(x DiffRegion) bool { return differs(x.Time) || differs(x.Calls) || differs(x.Bytes) })
+}
+
 // findWorse finds what got worse and better. Runs with as many processes compare by
 // time without set-up: more or less of it by the threshold, and by leastShare of the
 // first run's length at least. Others compare by parallel efficiency: a difference
@@ -261,11 +270,43 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	if w := n.Metric("wait"); best == "mpi" && w.Change.Known() && w.Change.Sign() == x.Change.Sign() {
 		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
 	}
-	if best == "mpi" {
-		text += d.moved(n, m.Change.Sign())
+	text += d.moved(n, m.Change.Sign())
+	if len(n.Path) == 1 {
+		text += d.functions(m.Change.Sign())
 	}
 	if most := n.Metric("largest_useful"); best != "cpu" && most.Change.Known() && most.Change.Sign() == m.Change.Sign() && most.Change.Abs().Times(2).Compare(size) >= 0 {
 		text += fmt.Sprintf("; the process that computes most computes %s", d.moreOrLess(most))
+		if len(n.Path) == 1 {
+			text += d.slowest(m.Change.Sign() > 0)
+		}
+	}
+	return text
+}
+
+// functions names the function of the program whose time changed most, in the direction of the whole.
+func (d *Diff) functions(sign int) string {
+	for i := range d.Regions {
+		if x := &d.Regions[i]; x.Class == "" && x.Time.Change.Sign() == sign {
+			return fmt.Sprintf("; of the program's functions %s changed most: a process spends %s there on average", numbers.Clean(x.Name, 60), d.moreOrLess(&x.Time))
+		}
+	}
+	return ""
+}
+
+// slowest says which process of A or B computes most, and in which region it is farthest above the mean.
+func (d *Diff) slowest(second bool) string {
+	x, name := d.samples[0], "A"
+	if second {
+		x, name = d.samples[1], "B"
+	}
+	s := x.intervals[0].Stats.Item(xtf.ItemCPU)
+	if s.Max != x.intervals[0].POP.Largest {
+		return ""
+	}
+	text := fmt.Sprintf(", in %s rank %d", name, s.MaxP)
+	if h := x.hot; h.Slowest != nil {
+		above := DiffNumber{numbers.Divide(numbers.Sum(math.Round(h.Above.Value)), 1).Div(x.Resolution)}
+		text += fmt.Sprintf(", which spends %s %s more than the mean in %s", d.number(conditions.Time, above), d.unitName(), numbers.Clean(h.Slowest.Name, 60))
 	}
 	return text
 }

@@ -82,6 +82,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 			b.Notes = append(b.Notes, "partial: the input of "+letter+" was damaged or incomplete; its numbers describe what could be read")
 		}
 	}
+	b.Notes = append(b.Notes, results.Unended(d.samples[0].Sample, d.samples[1].Sample)...)
 	if d.Identical {
 		b.Notes = append(b.Notes, "the files are identical, byte by byte")
 	}
@@ -98,7 +99,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 	}
 	made := b.Chapter("made", "How the files were made", "")
 	if len(d.Provenance) == 0 {
-		made.Say("made in the same way from inputs of the same identity")
+		made.Say("made in the same way from inputs with the same definitions and numbers of events")
 	}
 	t := &table.Table{Title: "Made differently", Columns: []table.Column{table.Words("made differently", ""), table.Words("A", ""), table.Words("B", "")}}
 	for _, o := range d.Provenance {

@@ -249,6 +249,8 @@ type Sample struct {
 	Resolution uint64 // ticks a unit of the comparison: a second, or a tick
 	Processes  uint64
 	Regions    map[string]*RegionTotal
+
+	started, ended uint64 // calls of MPI_Init and MPI_Finalize
 }
 
 // RegionTotal adds up regions of one name.
@@ -272,6 +274,12 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 		name := l.Name
 		if l.Region != trace.Undefined { // places of calls differ between builds of a program
 			name = CallName(r, l.Region)
+			switch d := r.Defs.Region(l.Region); {
+			case r.Defs.StartsMPI(d):
+				x.started += l.Calls
+			case r.Defs.EndsMPI(d):
+				x.ended += l.Calls
+			}
 		}
 		y := x.Regions[name]
 		if y == nil {
@@ -281,6 +289,19 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 		y.Calls, y.Time, y.Bytes = y.Calls+l.Calls, y.Time+l.Exclusive, y.Bytes+l.Bytes
 	}
 	return x, nil
+}
+
+// Unended says of which runs only a part is there: where the traces have MPI_Finalize, of those that miss it on some processes.
+func Unended(list ...*Sample) (notes []string) {
+	if !slices.ContainsFunc(list, func(x *Sample) bool { return x.ended > 0 }) {
+		return nil
+	}
+	for _, x := range list {
+		if x.ended < x.started {
+			notes = append(notes, fmt.Sprintf("%s: %d of %d processes have no MPI_Finalize: their events end before the program does, so its times and counts are those of a part", numbers.Clean(x.Run.Name, 80), x.started-x.ended, x.started))
+		}
+	}
+	return notes
 }
 
 // Time turns ticks into the unit of the comparison.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
+	"github.com/coppice-hpc/coppice/report/table"
 )
 
 // Growth is how a time grows with the number of processes p: a function of the
@@ -30,6 +31,48 @@ type Growth struct {
 	Points int           `json:"points"`
 	Few    bool          `json:"few_points"` // fewer than fivePoints: a guess
 	set    bool
+	near   []Growth // functions that the points do not rule out, each fitted to all points and to all but one
+}
+
+// The points do not rule out a function whose error in cross validation is at most nearly times that of the best one, or that much
+// noise: times of two runs of one program differ by so much.
+const (
+	nearly = 2
+	noise  = 0.05
+)
+
+// Reach is the time at a number of processes: that of the function, and the least and the most of those that the points do not rule out.
+// That is no bound: what the runs do not show yet is in none of them.
+type Reach struct {
+	At    numbers.Ratio `json:"at_seconds"` // or ticks
+	Least numbers.Ratio `json:"at_least_seconds"`
+	Most  numbers.Ratio `json:"at_most_seconds"`
+}
+
+// Reach is the time at p processes.
+func (g *Growth) Reach(p uint64) Reach {
+	at := func(g *Growth) numbers.Ratio { return numbers.Ratio{Value: max(g.At(p), 0), Defined: true} }
+	r := Reach{at(g), at(g), at(g)}
+	for i := range g.near {
+		v := at(&g.near[i]).Value
+		r.Least.Value, r.Most.Value = min(r.Least.Value, v), max(r.Most.Value, v)
+	}
+	return r
+}
+
+// Undetermined reports whether the points leave open what the time is by more than a factor of 2.
+func (r *Reach) Undetermined() bool { return r.Most.Value > 2*r.Least.Value }
+
+// cell has the least and the most.
+func (r *Reach) cell() table.Cell {
+	if !r.Least.Defined {
+		return table.None()
+	}
+	text := fmt.Sprintf("%.3g to %.3g", r.Least.Value, r.Most.Value)
+	if r.Undetermined() {
+		text += ", undetermined"
+	}
+	return table.Word(text)
 }
 
 // Power is an exponent in sixths.
@@ -64,18 +107,21 @@ func Fit(points []Point) (best Growth, ok bool) {
 	}
 	few := len(points) < fivePoints
 	bestError := math.Inf(1)
+	var all [][]Growth // each with the fits of its cross validation
 	try := func(power Power, logs int) {
 		g, ok := hypothesis(points, power, logs)
 		if !ok {
 			return
 		}
-		cross, ok := CrossError(points, power, logs)
+		cross, fits, ok := crossed(points, power, logs)
 		if !ok {
 			return
 		}
+		g.Cross = numbers.Ratio{Value: cross, Defined: true}
+		all = append(all, append(fits, g))
 		if bestError-cross > float64(1e-9*bestError)+1e-12 || !best.set {
 			bestError, best = cross, g
-			best.Cross, best.set = numbers.Ratio{Value: cross, Defined: true}, true
+			best.set = true
 		}
 	}
 	try(0, 0)
@@ -86,6 +132,11 @@ func Fit(points []Point) (best Growth, ok bool) {
 			if (power != 0 || logs > 0) && (!few || power <= 6 && logs < 2) && !turns {
 				try(power, logs)
 			}
+		}
+	}
+	for _, fits := range all {
+		if fits[len(fits)-1].Cross.Value <= max(float64(nearly*bestError), noise) {
+			best.near = append(best.near, fits...)
 		}
 	}
 	best.Points, best.Few = len(points), few
@@ -142,17 +193,25 @@ func (g *Growth) At(p uint64) float64 {
 // CrossError is the symmetric mean absolute percentage error of predicting each
 // point from the others.
 func CrossError(points []Point, power Power, logs int) (float64, bool) {
+	e, _, ok := crossed(points, power, logs)
+	return e, ok
+}
+
+// crossed has the fits of cross validation too.
+func crossed(points []Point, power Power, logs int) (float64, []Growth, bool) {
 	sum := 0.0
+	var fits []Growth
 	rest := make([]Point, 0, len(points))
 	for i, q := range points {
 		rest = append(append(rest[:0], points[:i]...), points[i+1:]...)
 		g, ok := hypothesis(rest, power, logs)
 		if !ok {
-			return 0, false
+			return 0, nil, false
 		}
+		fits = append(fits, g)
 		sum += relative(g.At(q.P), q.T)
 	}
-	return sum / float64(len(points)), true
+	return sum / float64(len(points)), fits, true
 }
 
 // relative is the symmetric relative difference of two times, from 0 to 2.

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Scaling is how a program scales over several runs with different numbers of
-// processes. The first run by processes is the reference.
+// processes. The first run is the reference: of those with the fewest processes the one with the median runtime.
 type Scaling struct {
 	Schema    string          `json:"schema"`
 	Mode      Mode            `json:"mode"`
@@ -51,6 +51,7 @@ type Scaling struct {
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
 	Lost      []table.Lost    `json:"lost,omitempty"`
 	without   bool            // set-up and end are left out
+	unended   []string        // see [results.Unended]
 }
 
 // ScalingRun is one run.
@@ -66,9 +67,9 @@ type ScalingRun struct {
 // ScalingNode is an interval over the runs.
 type ScalingNode struct {
 	Label  string          `json:"label"`
-	Points []ScalingFactor `json:"points"`     // by run
-	Growth *Growth         `json:"growth"`     // of the runtime; nil: too few points
-	At     numbers.Ratio   `json:"at_seconds"` // predicted runtime
+	Points []ScalingFactor `json:"points"` // by run
+	Growth *Growth         `json:"growth"` // of the runtime; nil: too few points
+	Reach                  // predicted runtime; not defined without --at or growth
 	level  int
 }
 
@@ -101,7 +102,7 @@ type ScalingRegion struct {
 	Class   string          `json:"class"`
 	Seconds []numbers.Ratio `json:"seconds"` // by run, or ticks
 	Growth  *Growth         `json:"growth"`
-	At      numbers.Ratio   `json:"at_seconds"`
+	Reach                   // predicted; without --at its At is that of the largest run
 	Share   numbers.Ratio   `json:"share"` // of all regions, there or in the largest run
 }
 
@@ -111,6 +112,7 @@ type scalingSample struct {
 	nodes                map[int]int // by the number of their names, the same in all runs
 	numbers              []int
 	instructions, cycles numbers.Ratio // counted outside MPI
+	runtime              float64       // of the whole program: seconds, or ticks
 	without              bool          // set-up and end are left out
 }
 
@@ -128,7 +130,15 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 		}
 		list = append(list, x)
 	}
-	slices.SortStableFunc(list, func(a, b *scalingSample) int { return cmp.Compare(a.Processes, b.Processes) })
+	slices.SortStableFunc(list, func(a, b *scalingSample) int {
+		return cmp.Or(cmp.Compare(a.Processes, b.Processes), cmp.Compare(a.runtime, b.runtime))
+	})
+	first := 0 // the reference: of the runs with the fewest processes the median, whatever the order of operands
+	for first+1 < len(list) && list[first+1].Processes == list[0].Processes {
+		first++
+	}
+	first /= 2
+	list = slices.Concat(list[first:first+1], list[:first], list[first+1:])
 	if list[0].Processes == list[len(list)-1].Processes {
 		return nil, fmt.Errorf("all runs have %d processes: %w: give runs with different numbers of them", list[0].Processes, ErrRuns)
 	}
@@ -141,14 +151,17 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 	if s.Mode == ModeAuto || s.Mode == "" {
 		s.Mode, s.Told = toldMode(list), true
 	}
+	var samples []*results.Sample
 	for _, x := range list {
 		s.without = s.without || x.without
 		brief, err := x.Run.Brief()
 		if err != nil {
 			return nil, err
 		}
+		samples = append(samples, x.Sample)
 		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial, x.noProcessor()})
 	}
+	s.unended = results.Unended(samples...)
 	if s.Mode == ModeUndecided {
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
 	} else {
@@ -173,6 +186,7 @@ func newScalingSample(r *results.Run, known *results.NodeNumbers, rules results.
 	for i, n := range x.numbers {
 		x.nodes[n] = i
 	}
+	x.runtime = x.seconds(s.Survey.Measured[0].Pop().Runtime, 1).Value
 	if x.instructions, x.cycles, err = counters.Useful(r); err != nil {
 		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
 	}
@@ -276,7 +290,7 @@ func (s *Scaling) nodes(list []*scalingSample, mode Mode) (nodes []ScalingNode) 
 		if g, ok := Fit(JoinPoints(points)); ok {
 			node.Growth = &g
 			if s.At > 0 {
-				node.At = numbers.Ratio{Value: g.At(s.At), Defined: true}
+				node.Reach = g.Reach(s.At)
 			}
 		}
 		nodes = append(nodes, node)
@@ -380,7 +394,7 @@ func (s *Scaling) addRegions(list []*scalingSample) {
 		if g, ok := Fit(JoinPoints(points)); ok {
 			x.Growth = &g
 			if s.At > 0 {
-				x.At = numbers.Ratio{Value: max(g.At(s.At), 0), Defined: true}
+				x.Reach = g.Reach(s.At)
 			}
 		}
 		total += x.At.Value
@@ -393,4 +407,9 @@ func (s *Scaling) addRegions(list []*scalingSample) {
 	}
 	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
 	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
+	if s.At > 0 && len(s.Regions) > 0 && s.Regions[0].Growth == nil { // ranked by what they take in the largest run
+		for i := range s.Regions {
+			s.Regions[i].Reach = Reach{}
+		}
+	}
 }

@@ -41,11 +41,15 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 	} else if distinct < fivePoints {
 		say("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
 	}
+	if last := s.Runs[len(s.Runs)-1].Processes; s.At > last && distinct >= leastPoints {
+		say("%d processes are %.3g times as many as in the largest run: what is said of them is extrapolated; a cost that the runs do not show yet is not in it", s.At, float64(s.At)/float64(last))
+	}
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.Partial {
 			say("partial: the input of %s was damaged or incomplete; its numbers describe what could be read", numbers.Clean(r.Name, 80))
 		}
 	}
+	b.Notes = append(b.Notes, s.unended...)
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.NoProcessor.Value >= manyWithout {
 			say("%s, %s: for %s of what they compute they were ready to run and had no processor: computation and growth tell of that too", numbers.Clean(r.Name, 80), numbers.Plural(int(r.Processes), "process"), r.NoProcessor.Percent())
@@ -83,16 +87,17 @@ func (s *Scaling) seconds() string {
 
 // growthColumns are those of a fitted growth that programs get.
 var growthColumns = []table.Column{
-	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(),
+	table.Reals("", "c0").Hidden(), table.Reals("", "c1").Hidden(), table.Reals("", "power").Hidden(), table.Ints("", "log_power").Hidden(), table.Reals("", "r2").Hidden(), table.Reals("", "smape").Hidden(), table.Reals("", "at").Hidden(), table.Reals("", "at_least").Hidden(), table.Reals("", "at_most").Hidden(),
 }
 
 // cells fill growthColumns.
-func (g *Growth) cells(at numbers.Ratio) []table.Cell {
+func (g *Growth) cells(r *Reach) []table.Cell {
+	at := []table.Cell{table.Quotient(r.At, 3), table.Quotient(r.Least, 3), table.Quotient(r.Most, 3)}
 	if g == nil {
-		return append(make([]table.Cell, 6), table.Quotient(at, 3))
+		return append(make([]table.Cell, 6), at...)
 	}
 	number := func(v float64) table.Cell { return table.Quotient(numbers.Ratio{Value: v, Defined: true}, 3) }
-	return []table.Cell{number(g.C0), number(g.C1), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE), table.Quotient(at, 3)}
+	return append([]table.Cell{number(g.C0), number(g.C1), number(float64(g.Power) / 6), table.Word(strconv.Itoa(g.Logs)), table.Quotient(g.R2, 3), table.Share(g.SMAPE)}, at...)
 }
 
 // nodeTables list the efficiencies of intervals, in one reading, and split computation where there are hardware counters.
@@ -122,7 +127,7 @@ func (s *Scaling) nodeTables(c *table.Chapter, title, kind string, list []Scalin
 					label, table.Word(s.Runs[k].Name), table.PlainNumber(f.Processes), significant(f.Runtime), table.Quotient(f.Speedup, 2), table.Graded(f.Global), table.Quotient(f.Parallel, 3), table.Quotient(f.LoadBalance, 3),
 					table.Quotient(f.Communication, 3), table.Quotient(f.Serialisation, 3), table.Quotient(f.Transfer, 3), table.Quotient(f.Computation, 3), table.Quotient(f.Instructions, 3), table.Quotient(f.IPC, 3),
 					table.Quotient(f.Frequency, 3), table.Word(note),
-				}, n.Growth.cells(n.At)...)) {
+				}, n.Growth.cells(&n.Reach)...)) {
 					return
 				}
 			}
@@ -145,10 +150,10 @@ func (s *Scaling) growthTable() *table.Table {
 	if s.At > 0 {
 		at = fmt.Sprintf("at %d", s.At)
 	}
-	t := &table.Table{Title: "Growth of the runtime", Columns: []table.Column{table.Words("growth of the runtime", ""), table.Words(s.seconds()+", p processes", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""), table.Reals(at, "")}}
+	t := &table.Table{Title: "Growth of the runtime", Columns: []table.Column{table.Words("growth of the runtime", ""), table.Words(s.seconds()+", p processes", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""), table.Reals(at, ""), table.Words("between", "")}}
 	for i := range s.Intervals {
 		if n := &s.Intervals[i]; n.Growth != nil {
-			t.Add(table.Tree(n.Label, n.level), table.Word(n.Growth.text()), table.Quotient(n.Growth.R2, 3), table.Share(n.Growth.SMAPE), significant(n.At))
+			t.Add(table.Tree(n.Label, n.level), table.Word(n.Growth.text()), table.Quotient(n.Growth.R2, 3), table.Share(n.Growth.SMAPE), significant(n.At), n.cell())
 		}
 	}
 	return t
@@ -161,30 +166,45 @@ func (s *Scaling) regionTables(c *table.Chapter) {
 	for _, r := range s.Runs {
 		t.Columns = append(t.Columns, table.Reals(strconv.FormatUint(r.Processes, 10), ""))
 	}
-	t.Columns = append(t.Columns, table.Reals(fmt.Sprintf("at %d", at), ""), table.Reals("share", ""), table.Words("growth", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""))
+	t.Columns = append(t.Columns, table.Reals(fmt.Sprintf("at %d", at), ""), table.Words("between", ""), table.Reals("share", ""), table.Words("growth", ""), table.Reals("R2", ""), table.Reals("SMAPE", ""))
 	table.Fill(t, "region", s.Regions, func(r *ScalingRegion) []table.Cell {
 		row := []table.Cell{table.Word(numbers.Clean(r.Name, 48))}
 		for _, v := range r.Seconds {
 			row = append(row, significant(v))
 		}
-		row = append(row, significant(r.At), table.Share(r.Share))
+		row = append(row, significant(r.At), r.cell(), table.Share(r.Share))
 		if g := r.Growth; g != nil {
 			row = append(row, table.Word(g.text()), table.Quotient(g.R2, 3), table.Share(g.SMAPE))
 		}
 		return row
 	})
 	c.Table(t)
-	if len(s.Regions) > 0 && s.At > 0 && s.Regions[0].Growth != nil {
-		c.Line(table.FindingLine, fmt.Sprintf("with %d processes %s dominates: %s of a process's time", s.At, numbers.Clean(s.Regions[0].Name, 60), s.Regions[0].Share.Percent()))
+	if len(s.Regions) > 0 && s.Regions[0].Least.Defined {
+		c.Line(table.FindingLine, s.dominates())
 	}
 	data := &table.Table{Kind: "region", Columns: append([]table.Column{table.Words("", "name").Hidden(), table.Words("", "run").Hidden(), table.Ints("", "processes").Hidden(), table.Reals("", "runtime").Hidden()}, growthColumns...)}
 	for i := range s.Regions {
 		r := &s.Regions[i]
 		for k, v := range r.Seconds {
-			data.Add(append([]table.Cell{table.Word(r.Name), table.Word(s.Runs[k].Name), table.PlainNumber(s.Runs[k].Processes), significant(v)}, r.Growth.cells(r.At)...)...)
+			data.Add(append([]table.Cell{table.Word(r.Name), table.Word(s.Runs[k].Name), table.PlainNumber(s.Runs[k].Processes), significant(v)}, r.Growth.cells(&r.Reach)...)...)
 		}
 	}
 	c.Table(data)
+}
+
+// dominates says which region takes most at --at, or that the runs do not tell.
+func (s *Scaling) dominates() string {
+	top, other := &s.Regions[0], &ScalingRegion{}
+	for i := range s.Regions[1:] {
+		if x := &s.Regions[1+i]; x.Most.Value > other.Most.Value {
+			other = x
+		}
+	}
+	if top.Least.Value < other.Most.Value {
+		return fmt.Sprintf("the runs do not determine what dominates with %d processes: %s may take %.3g to %.3g %s of a process, %s %.3g to %.3g",
+			s.At, numbers.Clean(top.Name, 60), top.Least.Value, top.Most.Value, s.seconds(), numbers.Clean(other.Name, 60), other.Least.Value, other.Most.Value)
+	}
+	return fmt.Sprintf("with %d processes %s dominates: %s of a process's time", s.At, numbers.Clean(top.Name, 60), top.Share.Percent())
 }
 
 // significant is a time with five digits.
