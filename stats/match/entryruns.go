@@ -9,12 +9,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Of a location runBlocks blocks of entries are in memory at most, those of slabBlocks in one piece. A channel whose operations
-// do not complete in the order of their posting has runMixed of them at most.
+// Of a location runBlocks blocks of entries of runChannels channels are in memory at most, those of slabBlocks in one piece. A channel
+// whose operations do not complete in the order of their posting has runMixed of them at most.
 const (
-	runBlocks  = 1 << 14
-	slabBlocks = 1 << 8
-	runMixed   = 1 << 16
+	runBlocks   = 1 << 16
+	runChannels = 1 << 14
+	slabBlocks  = 1 << 8
+	runMixed    = 1 << 16
 )
 
 // runChannel is a channel of the run in progress.
@@ -31,7 +32,8 @@ type runChannel struct {
 
 // Entries orders the channel entries of a location: it deals the operations of a run to their channels, and merges all runs.
 //
-// Memory: runBlocks blocks, runMixed operations, 200 bytes for each channel of a run; to merge runs see mergeEntries.
+// Memory: runBlocks blocks (about 20 operations each, but for the last one of a channel), runMixed operations, 200 bytes for each channel
+// of a run; to merge runs see mergeEntries.
 type Entries struct {
 	p        uint32
 	scratch  func() Scratch
@@ -67,7 +69,7 @@ func (r *Entries) Add(k Key, o *Operation) error {
 	c := r.channel(k)
 	late := c.n > 0 && o.Posting <= c.posting
 	if late || c.open == nil || c.open.full() {
-		if mixed := late || c.mixed; len(r.next) == runBlocks || mixed && c.n >= runMixed {
+		if mixed := late || c.mixed; len(r.next) == runBlocks || len(r.channels) > runChannels || mixed && c.n >= runMixed {
 			if err := r.endRun(); err != nil {
 				return err
 			}

@@ -37,57 +37,108 @@ type result struct {
 	of      *entry // of the row: for the kinds that have it
 }
 
-// A result is kept as differences from the one before, which are small in a channel, as those of operations are (entry.go):
+// A result is kept as the operation of its row, and numbers that differ little from those of the operation, from each other, or
+// from those of the result before:
 //
-//	control u32 | mateN | t | a | b | c, and if control says so: kind u32 | mateP u32 | flags u32 | peer u32 | communicator u32 | tag u32; then an operation
+//	control u32 | if it says so kind u32 | mateP u32 | flags u32 | peer u32 | communicator u32 | tag u32, or the tag alone | operation | t | mateN | a | b | c
 //
-// Where a kind does not have the row, the operation has its number, and all else of the one before.
+// An operation is kept as in a block (entry.go), as what differs from that of the result before. Where that is of another channel,
+// it is what differs from the operation with the least row so far: channels have their first rows near to each other. Where a kind
+// does not have the row, the operation has its number, and all else of the one before.
 const (
-	controlOther = 1 << 31 // kind, mateP, flags or the channel are not those of the result before
+	controlTag   = 1 << 30 // the tag is not that of the result before
+	controlOther = 1 << 31 // kind, mateP, flags or the rest of the channel are not
 	mostResult   = 4 + 5*8 + 6*4 + mostOperation
 )
 
 // resultCoder appends results, one after the other, or takes them.
 type resultCoder struct {
-	last result
-	own  entry // of the newest
+	last  result
+	own   entry     // of the newest
+	least Operation // with the least row
+	begun bool      // there is one
 }
 
 // reset begins anew; numbers of rows are from base on.
 func (k *resultCoder) reset(base uint64) {
 	*k = resultCoder{own: entry{Operation: noOperation}}
-	k.own.Row = base
+	k.own.Row, k.last.row = base, base
+}
+
+// other begins another channel.
+func (k *resultCoder) other() {
+	if k.begun {
+		o := &k.own.Operation
+		flags, kind, region, path := o.Flags, o.Kind, o.Region, o.Path // are the same in most channels
+		*o = k.least
+		o.Flags, o.Kind, o.Region, o.Path = flags, kind, region, path
+	}
+}
+
+// when returns what t of a result with the newest operation is near to.
+func (k *resultCoder) when(kind uint32) uint64 {
+	if kind != resultMate && kind != resultColl {
+		return k.last.t
+	}
+	if !k.begun || k.own.Row < k.least.Row {
+		k.least, k.begun = k.own.Operation, true
+	}
+	return k.own.T
+}
+
+// near returns what the others are near to.
+func (k *resultCoder) near(kind uint32, t uint64) (mateN, a, b, c uint64) {
+	last, own := &k.last, &k.own
+	switch {
+	case kind == resultColl:
+		return t, last.a, t, t
+	case kind != resultMate:
+		return last.mateN, last.a, last.b, last.c
+	case own.Kind&xtf.P2PKindMask == xtf.P2PRecv:
+		return last.mateN + own.Row - last.row, last.a, t, own.Bytes
+	default:
+		return last.mateN + own.Row - last.row, last.a, own.T, t
+	}
 }
 
 // append appends a result.
 func (k *resultCoder) append(b []byte, r *result) []byte {
-	at, last, e := len(b), &k.last, r.of
+	at, last, own, e := len(b), &k.last, &k.own, r.of
 	if e == nil {
-		own := k.own
-		own.Row, e = r.row, &own
+		copied := k.own
+		copied.Row, e = r.row, &copied
 	}
 	b = slices.Grow(b, mostResult)[:at+mostResult]
-	next, control := putBytes(b, at+4, zigzag(r.mateN-last.mateN))
-	next, n := putBytes(b, next, zigzag(r.t-last.t))
-	control |= n << 3
-	next, n = putBytes(b, next, zigzag(r.a-last.a))
-	control |= n << 6
-	next, n = putBytes(b, next, zigzag(r.b-last.b))
-	control |= n << 9
-	next, n = putBytes(b, next, zigzag(r.c-last.c))
-	control |= n << 12
-	own := &k.own
-	if r.kind != last.kind || r.mateP != last.mateP || r.flags != last.flags || e.Peer != own.Peer || e.Comm != own.Comm || e.Tag != own.Tag {
-		control |= controlOther
+	next, control := at+4, uint32(0)
+	switch {
+	case r.kind != last.kind || r.mateP != last.mateP || r.flags != last.flags || e.Peer != own.Peer || e.Comm != own.Comm:
+		control = controlOther
 		for _, v := range [...]uint32{r.kind, r.mateP, r.flags, e.Peer, e.Comm, e.Tag} {
 			binary.LittleEndian.PutUint32(b[next:], v)
 			next += 4
 		}
 		last.kind, last.mateP, last.flags, own.Peer, own.Comm, own.Tag = r.kind, r.mateP, r.flags, e.Peer, e.Comm, e.Tag
+		k.other()
+	case e.Tag != own.Tag:
+		control = controlTag
+		binary.LittleEndian.PutUint32(b[next:], e.Tag)
+		next, own.Tag = next+4, e.Tag
+		k.other()
 	}
-	binary.LittleEndian.PutUint32(b[at:], control)
-	last.mateN, last.t, last.a, last.b, last.c = r.mateN, r.t, r.a, r.b, r.c
-	return b[:next+e.put(b[next:], 0, &own.Operation)]
+	next += e.put(b[next:], 0, &own.Operation)
+	next, n := putBytes(b, next, zigzag(r.t-k.when(r.kind)))
+	control |= n
+	mateN, a, from, c := k.near(r.kind, r.t)
+	next, n = putBytes(b, next, zigzag(r.mateN-mateN))
+	control |= n << 3
+	next, n = putBytes(b, next, zigzag(r.a-a))
+	control |= n << 6
+	next, n = putBytes(b, next, zigzag(r.b-from))
+	control |= n << 9
+	next, n = putBytes(b, next, zigzag(r.c-c))
+	binary.LittleEndian.PutUint32(b[at:], control|n<<12)
+	last.row, last.mateN, last.t, last.a, last.b, last.c = r.row, r.mateN, r.t, r.a, r.b, r.c
+	return b[:next]
 }
 
 // take takes the result that b begins with, and returns its bytes there; nil if b ends before.
@@ -98,32 +149,42 @@ func (k *resultCoder) take(b []byte) (r *result, size int) {
 	}
 	b = b[:mostResult]
 	r = &k.last
-	control := binary.LittleEndian.Uint32(b)
-	next, v := takeBytes(b, 4, control)
-	r.mateN += unzigzag(v)
-	next, v = takeBytes(b, next, control>>3)
-	r.t += unzigzag(v)
-	next, v = takeBytes(b, next, control>>6)
-	r.a += unzigzag(v)
-	next, v = takeBytes(b, next, control>>9)
-	r.b += unzigzag(v)
-	next, v = takeBytes(b, next, control>>12)
-	r.c += unzigzag(v)
-	if control&controlOther != 0 {
-		u32 := binary.LittleEndian.Uint32
+	u32 := binary.LittleEndian.Uint32
+	control, next := u32(b), 4
+	switch {
+	case control&controlOther != 0:
 		r.kind, r.mateP, r.flags = u32(b[next:]), u32(b[next+4:]), u32(b[next+8:])
 		k.own.Peer, k.own.Comm, k.own.Tag = u32(b[next+12:]), u32(b[next+16:]), u32(b[next+20:])
 		next += 24
+		k.other()
+	case control&controlTag != 0:
+		k.own.Tag = u32(b[next:])
+		next += 4
+		k.other()
 	}
 	n := k.own.take(b[next:])
-	if n == 0 || next+n > left {
+	if n == 0 {
+		return nil, 0
+	}
+	next, v := takeBytes(b, next+n, control)
+	r.t = k.when(r.kind) + unzigzag(v)
+	mateN, a, from, c := k.near(r.kind, r.t)
+	next, v = takeBytes(b, next, control>>3)
+	r.mateN = mateN + unzigzag(v)
+	next, v = takeBytes(b, next, control>>6)
+	r.a = a + unzigzag(v)
+	next, v = takeBytes(b, next, control>>9)
+	r.b = from + unzigzag(v)
+	next, v = takeBytes(b, next, control>>12)
+	r.c = c + unzigzag(v)
+	if next > left {
 		return nil, 0
 	}
 	r.row, r.of = k.own.Row, nil
 	if r.kind == resultMate || r.kind == resultColl {
 		r.of = &k.own
 	}
-	return r, next + n
+	return r, next
 }
 
 func zigzag(v uint64) uint64   { return column.ZigZag(int64(v)) }
@@ -216,8 +277,8 @@ func (r *Results) add(x *result) error {
 	return lists[block].add(l.sink, x)
 }
 
-// resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with its length and the
-// place of the one before it plus 1, 0 for the first.
+// resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with the place of the one
+// before it plus 1, 0 for the first, and the length of that.
 type resultList struct {
 	piece []byte
 	coder resultCoder // of the piece
@@ -233,13 +294,13 @@ func (l *resultList) add(sink xtf.Sink, x *result) error {
 	case l.piece == nil:
 		l.piece = make([]byte, pieceHead, resultPiece)
 	case len(l.piece)+mostResult > resultPiece:
-		binary.LittleEndian.PutUint64(l.piece, uint64(len(l.piece)))
-		at, err := sink.Append(l.piece[:resultPiece])
+		at, err := sink.Append(l.piece)
 		if err != nil {
 			return fmt.Errorf("results: %w", err)
 		}
+		binary.LittleEndian.PutUint64(l.piece, uint64(at)+1)
+		binary.LittleEndian.PutUint64(l.piece[8:], uint64(len(l.piece)))
 		l.piece = l.piece[:pieceHead]
-		binary.LittleEndian.PutUint64(l.piece[8:], uint64(at)+1)
 	}
 	if len(l.piece) == pieceHead {
 		l.coder.reset(x.row - x.row%resultBlock)
@@ -264,21 +325,23 @@ func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
 			}
 			b = b[n:]
 		}
-		before := binary.LittleEndian.Uint64(piece[8:])
+		before, n := binary.LittleEndian.Uint64(piece), binary.LittleEndian.Uint64(piece[8:])
 		if before == 0 {
 			break
+		}
+		if n < pieceHead || n > resultPiece {
+			return errResults
 		}
 		if store == nil {
 			store = make([]byte, resultPiece)
 		}
-		if _, err := sink.ReadAt(store, int64(before-1)); err != nil {
+		piece = store[:n]
+		if _, err := sink.ReadAt(piece, int64(before-1)); err != nil {
 			return fmt.Errorf("results: %w", err)
 		}
-		n := binary.LittleEndian.Uint64(store)
-		if n < pieceHead || n > resultPiece || binary.LittleEndian.Uint64(store[8:]) >= before {
+		if binary.LittleEndian.Uint64(piece) >= before {
 			return errResults
 		}
-		piece = store[:n]
 	}
 	return nil
 }
