@@ -501,6 +501,47 @@ func TestHalo(t *testing.T) {
 	}
 }
 
+// TestWaitsForProgress: process 1 is in slow until 1000, and process 0 waits for its next call until then, for which no rule of the
+// analysis knows a reason. A send that was begun is taken in any call of its receiver; an operation that does not block goes on when the
+// last one comes to complete it; and one of two groups has all leave after the last one came. Without slow all of that comes earlier by 989.
+func TestWaitsForProgress(t *testing.T) {
+	for name, x := range map[string]struct{ first, second, late string }{
+		"send": {
+			"0 5 ENTER MPI_Isend\n0 5 MPI_ISEND 1 MPI_COMM_WORLD 7 8 5\n0 6 LEAVE MPI_Isend\n0 11 ENTER MPI_Wait\n0 1003 MPI_ISEND_COMPLETE 5\n0 1003 LEAVE MPI_Wait\n",
+			"1 1000 ENTER MPI_Iprobe\n1 1002 LEAVE MPI_Iprobe\n",
+			"1 2000 ENTER MPI_Recv\n1 2001 MPI_RECV 0 MPI_COMM_WORLD 7 8\n1 2001 LEAVE MPI_Recv\n",
+		},
+		"operation": {
+			"0 5 ENTER MPI_Iallreduce\n0 5 NON_BLOCKING_COLLECTIVE_REQUEST 5\n0 6 LEAVE MPI_Iallreduce\n0 11 ENTER MPI_Wait\n0 1003 NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n0 1003 LEAVE MPI_Wait\n",
+			"1 1000 ENTER MPI_Wait\n1 1002 NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n1 1002 LEAVE MPI_Wait\n", "",
+		},
+		"groups": {
+			"0 11 ENTER MPI_Barrier\n0 11 MPI_COLLECTIVE_BEGIN\n0 1003 MPI_COLLECTIVE_END BARRIER both none 0 0\n0 1003 LEAVE MPI_Barrier\n",
+			"1 1000 ENTER MPI_Barrier\n1 1000 MPI_COLLECTIVE_BEGIN\n1 1002 MPI_COLLECTIVE_END BARRIER both none 0 0\n1 1002 LEAVE MPI_Barrier\n", "",
+		},
+	} {
+		begun := ""
+		if name == "operation" {
+			begun = "1 5 ENTER MPI_Iallreduce\n1 5 NON_BLOCKING_COLLECTIVE_REQUEST 5\n1 6 LEAVE MPI_Iallreduce\n"
+		}
+		text := "-- program --\nprocesses 2\nresolution 1000\ncomm left 0\ncomm right 1\ncomm both 0 1\n-- events --\n0 0 ENTER main\n" + x.first +
+			"0 4000 LEAVE main\n1 0 ENTER main\n" + begun + "1 11 ENTER slow\n1 1000 LEAVE slow\n" + x.second + x.late + "1 3000 LEAVE main\n"
+		run := analyzed(t, text, func(d *trace.Definitions) {
+			n := len(d.Comms)
+			both := d.Comms[n-1]
+			d.InterComms = append(d.InterComms, trace.InterComm{Ref: both.Ref, Name: both.Name, GroupA: d.Comms[n-3].Group, GroupB: d.Comms[n-2].Group, CommonComm: d.Comms[0].Ref})
+			d.Comms = d.Comms[:n-1]
+		})
+		for ranks := 1; ranks <= 2; ranks++ {
+			r := report(t, run, ranks)
+			i := slices.IndexFunc(r.Targets, func(x levers.Target) bool { return x.Kind == "function" && x.Name == "slow" })
+			if i < 0 || value(r.Targets[i].Gone) != 989 || r.Replayed != r.Runtime || r.Ignored > 0 {
+				t.Errorf("%s, %d ranks: %+v", name, ranks, r)
+			}
+		}
+	}
+}
+
 // TestEarlierReceive has a process that sends at 1000 to one that receives at 3050, after ten times 300 ticks of work and 5 of a test, or of
 // none. Had the receive been posted before, the fourth test, at 1215, would have let the sender go on.
 func TestEarlierReceive(t *testing.T) {

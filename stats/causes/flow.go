@@ -146,7 +146,14 @@ func (f *flow) members(comm uint32) uint32 {
 	if ok {
 		return n
 	}
-	if !f.defs.IsInter(comm) {
+	switch inter := f.defs.IsInter(comm); {
+	case inter && f.r.lever != nil: // both groups: the script has no others in it
+		for p := range f.defs.Processes() {
+			if _, ok := f.defs.RankIn(comm, uint32(p)); ok {
+				n++
+			}
+		}
+	case !inter:
 		for i, p := range f.defs.CommMembers(comm) {
 			if p != trace.UnknownProcess && f.isRank(comm, uint32(i), p) {
 				n++
@@ -217,14 +224,16 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 		if o.coll.rooted() {
 			x.coll.root = o.root
 		}
+		x.gone = o.key&atEnd != 0
 		f.open[k] = x
 	}
 	if x.coll.coll != o.coll || o.coll.rooted() && x.coll.root != o.root {
 		return // the members do not agree on what it is: those that wait for it are stuck
 	}
 	x.entered++
+	x.gone = x.gone && (o.key&atEnd == 0 || o.kind != stepJoin)
 	all := x.entered >= f.members(o.peer)
-	waits := o.kind == stepJoin || o.key&allOf == 0
+	waits := o.kind == stepJoin || o.kind == stepAttend || o.key&(allOf|atEnd) == 0
 	if f.r.lever != nil && f.r.lever.removes(&f.places[p].standing, o) {
 		x.gone, waits = true, false
 	}
@@ -261,6 +270,10 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 
 // allOf is in the ordinal of what members of a rooted operation take part in too: those that join it get the greatest value of all.
 const allOf = 1 << 63
+
+// atEnd is in the ordinal of what members of a non-blocking operation take part in when they complete it: those in whose call it goes on
+// wait for all others, if one shows that it needs that, who stayed longer than the operation told why, and until the first one left.
+const atEnd = 1 << 61
 
 func (o *replayOp) ofAll() *replayOp {
 	x := *o

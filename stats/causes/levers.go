@@ -63,8 +63,9 @@ type Outcome struct {
 //	time outside of MPI calls   what the lever leaves of it
 //	MPI call                    waits until the last instant that it depends on, as in Ideal, then takes as long as it took
 //	                            after that instant in the trace
-//	send without blocking       its call waits for the receiver, too, where it left soon after that came and nothing else says why it stayed
-//	member of a collective      waits for all, too, where it left soon after the last one came and nothing else says why it stayed
+//	send without blocking       its call waits for the receiver, too, where it left soon after that came, or began any call, and nothing else says why it stayed
+//	member of a collective      waits for all, too, where it left soon after the last one came and nothing else says why it stayed; of one
+//	                            without blocking until the last one comes to complete it, where that shows on a member
 //
 // So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
 // counts without a transfer. Which messages a program receives, and how often it tests, does not change; threads do not wait for each other.
@@ -271,11 +272,13 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 				v.v = min(v.v, a.v)
 			}
 		}
-		if o.kind == stepNeed && (o.coll != onPath || v.m > x.enter+x.need) {
+		if o.kind == stepNeed && (o.coll != onPath || v.m > x.enter+x.need && soonAfter(x.enter, v.m, x.leave)) {
 			f.depend(x, v)
 		}
 	case stepAnswer:
-		if k := (valueKey{o.peer, 0, o.key | answer}); f.r.lever.answers && uint64(o.peer) < uint64(len(f.places)) {
+		if o.coll == onPath {
+			f.give(valueKey{o.peer, 0, o.key}, instant{x.enter - x.before, x.enter})
+		} else if k := (valueKey{o.peer, 0, o.key | answer}); f.r.lever.answers && uint64(o.peer) < uint64(len(f.places)) {
 			x.early(o.t)
 			f.read.values.put(k, x.moment(o.t))
 		}
@@ -289,21 +292,21 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 			f.read.values.put(k, v)
 		}
 		f.depend(x, v)
-	case stepEnter, stepJoin:
+	case stepEnter, stepJoin, stepAttend:
 		x.early(o.t)
 		f.enter(p, o, x.moment(o.t))
 	case stepResult, stepMeet:
 		if f.r.lever.calls[x.path].Removed {
 			return true
 		}
-		if o.kind == stepMeet {
+		if o.kind == stepMeet && o.key&atEnd == 0 {
 			o = o.ofAll()
 		}
 		v, ok := f.result(p, o)
 		if !ok {
 			return false
 		}
-		if x.op.kind == stepResult || v.m > x.enter+x.need { // what it needs does not say why it stayed so long
+		if x.op.kind == stepResult || v.m > x.enter+x.need || o.key&atEnd != 0 { // what it needs does not say why it stayed so long
 			f.depend(x, v)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	stepResume                   // a call that began in a slab before, as stepCall has it
 	stepJoin                     // take part in a collective, as stepEnter, in a call that waits for all members
 	stepMeet                     // the call does not leave before all have entered
-	stepAnswer                   // peer's row key, a send that waits, gets the instant t of a call that would have let it go on
+	stepAnswer                   // peer's row key, a send that waits, gets the instant t of a call that would have let it go on; if coll is onPath, the begin of the call in which location root is at t, or was last
 )
 
 // replayOp is one step of a location in the replay. Memory: 32 bytes.
@@ -60,8 +60,11 @@ type replayScript struct {
 	p2p    queue[messageRow]
 	coll   queue[collectiveRow]
 	ivals  queue[execution]
-	needs  []replayOp // of the call in hand
-	moves  []busy     // the last calls that move messages, oldest first
+	needs  []replayOp      // of the call in hand
+	ended  []collectiveRow // of those that do not block, what the call in hand completes
+	asked  []replayOp      // those that count where no other one says why
+	said   uint64          // the last begin of a message that it receives, or of an operation that it completes
+	moves  []busy          // the last calls that move messages, oldest first
 }
 
 // busy is when a call begins and ends.
@@ -75,7 +78,7 @@ type dueOp struct {
 	due uint64
 	row uint64
 	who uint32 // node or location
-	met uint64 // of a send that may have waited: when its receiver came
+	met uint64 // of a send that may have waited: when its receiver came, or Never if that was later
 }
 
 func (d dueOp) before(o dueOp) bool { return d.due < o.due || d.due == o.due && d.row < o.row }
@@ -94,6 +97,7 @@ type collectiveRow struct {
 	meets        bool // it waits for all members, whatever it gets
 	ok           bool
 	op           replayOp
+	last, first  uint64 // of those that complete a non-blocking one together: last begin, first end; 0: it does not meet others
 }
 
 // execution is row n of IVAL.
@@ -128,9 +132,18 @@ func (s *replayScript) message(m *xtf.Message) {
 // collective does the same.
 func (s *replayScript) collective(c *xtf.Collective) {
 	o, ok := s.collectiveStep(&c.Coll)
-	*s.coll.push() = collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), s.probes && meets(&c.Coll), ok, o}
-	if o.t = c.Post; ok && c.Flags&xtf.CollNonBlocking != 0 {
+	row := s.coll.push()
+	*row = collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), s.probes && meets(&c.Coll), ok, o, 0, 0}
+	if o.t = c.Post; !ok || c.Flags&xtf.CollNonBlocking == 0 {
+		return
+	}
+	s.early.add(uint32(s.p), &o, c.N<<1|1)
+	switch o.key |= atEnd; {
+	case !s.probes || o.coll != maxToAll:
+	case c.T > c.FirstLeave:
 		s.early.add(uint32(s.p), &o, c.N<<1|1)
+	default:
+		row.last, row.first = c.LastEnter, c.FirstLeave
 	}
 }
 
@@ -200,25 +213,35 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 		o.coll, o.peer = onPath, path
 	}
 	w.add(&o)
-	s.needs = s.needs[:0]
+	s.needs, s.ended, s.said = s.needs[:0], s.ended[:0], 0
 	for ; s.p2p.more() && s.p2p.head().t == enter && s.p2p.head().call == n; s.p2p.pop() {
 		s.side(s.p2p.head())
 	}
 	for ; s.coll.more() && s.coll.head().t == enter && s.coll.head().call == n; s.coll.pop() {
 		s.member(s.coll.head())
 	}
+	for i := range s.ended {
+		s.completed(&s.ended[i])
+	}
 	if s.probes && s.p2p.more() && s.p2p.head().kind&xtf.P2PProbed != 0 && s.p2p.head().post == enter {
 		s.probe(s.p2p.head())
 	}
+	s.asked = s.asked[:0]
 	for len(s.syncs.List) > 0 && s.syncs.List[0].due <= leave {
 		d := s.syncs.Pop()
 		o := replayOp{kind: stepNeed, peer: d.who, key: d.row}
 		if d.met > 0 {
+			ask := replayOp{kind: stepSend, coll: onPath, peer: uint32(s.p), root: d.who, t: d.met, key: d.row}
 			if !soonAfter(enter, d.met, leave) {
-				continue
+				if soonAfter(enter, s.said, leave) {
+					continue
+				}
+				ask.kind, ask.t = stepAnswer, leave
 			}
 			o.coll = onPath
-			s.early.add(uint32(s.p), &replayOp{kind: stepSend, coll: onPath, peer: uint32(s.p), root: d.who, t: d.met, key: d.row}, d.row<<1)
+			s.early.add(uint32(s.p), &ask, d.row<<1)
+			s.asked = append(s.asked, o)
+			continue
 		}
 		s.needs = append(s.needs, o)
 	}
@@ -226,6 +249,7 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 		s.syncs.Push(d)
 	}
 	s.begun = s.begun[:0]
+	s.needs = append(s.needs, s.asked...)
 	for i := range s.needs {
 		w.add(&s.needs[i])
 	}
@@ -293,7 +317,7 @@ func (s *replayScript) side(m *messageRow) {
 	give := replayOp{kind: stepSend, peer: m.mateP, t: m.t, key: m.mate}
 	need := replayOp{kind: stepNeed, peer: m.mateP, key: m.n}
 	if m.kind&xtf.P2PKindMask == xtf.P2PRecv {
-		s.needs = append(s.needs, need)
+		s.needs, s.said = append(s.needs, need), max(s.said, m.mateT)
 		if awaited != 0 && s.probes {
 			s.answer(m)
 		}
@@ -304,8 +328,12 @@ func (s *replayScript) side(m *messageRow) {
 	}
 	s.steps.add(&give)
 	switch blocks := m.kind&xtf.P2PNonBlocking == 0; {
-	case awaited == 0 && s.probes && !blocks && m.mateT > m.t && m.mateT < m.done && m.done != xtf.Never:
-		s.begun = append(s.begun, dueOp{due: m.done, row: m.n, who: m.mateP, met: m.mateT})
+	case awaited == 0 && s.probes && !blocks && m.mateT > m.t && m.done != xtf.Never:
+		d := dueOp{due: m.done, row: m.n, who: m.mateP, met: m.mateT}
+		if d.met >= d.due {
+			d.met = xtf.Never
+		}
+		s.begun = append(s.begun, d)
 	case awaited == 0:
 	case blocks:
 		s.needs = append(s.needs, need)
@@ -350,6 +378,21 @@ func (s *replayScript) member(c *collectiveRow) {
 		o.kind = stepMeet
 		s.needs = append(s.needs, o)
 	}
+	if s.said = max(s.said, c.last); c.first > 0 {
+		s.ended = append(s.ended, *c)
+	}
+}
+
+// completed has a member meet those that complete a non-blocking operation, once all is known that its call waits for.
+func (s *replayScript) completed(c *collectiveRow) {
+	o := c.op
+	o.kind, o.t, o.key = stepAttend, c.t, o.key|atEnd
+	if soonAfter(max(c.t, s.said), c.first, c.end) {
+		o.kind = stepJoin
+	}
+	s.steps.add(&o)
+	o.kind = stepMeet
+	s.needs = append(s.needs, o)
 }
 
 // meets reports whether a member of a blocking operation leaves it soon after the last one has entered, after a longer wait. By what a
@@ -393,6 +436,9 @@ func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	case class&trace.ClassPrefix != 0:
 		o.coll = prefixMax
 	default:
+		return o, false
+	}
+	if s.probes && s.defs.IsInter(c.Comm) && (o.coll != maxToAll || c.LastEnter > c.FirstLeave) {
 		return o, false
 	}
 	if s.clocks && o.coll != rootToAll && c.Sent == 0 && hasData(c) {

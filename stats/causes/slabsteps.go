@@ -32,7 +32,7 @@ func (x *slabSteps) readSlab(r *Replay, k int) error {
 		list, err := readEarly(b)
 		for _, o := range list {
 			of := p
-			if o.coll == onPath && o.kind == stepSend {
+			if o.coll == onPath {
 				of = o.root
 			}
 			if uint64(of) >= n {

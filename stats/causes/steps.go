@@ -174,6 +174,7 @@ type steps struct {
 	code  stepCoder
 	own   replayOp // of src
 	ahead bool     // own is not taken yet
+	over  uint64   // end of the last call taken
 	op    *replayOp
 }
 
@@ -191,10 +192,12 @@ func (s *steps) next() bool {
 		s.ahead = true
 	}
 	switch {
-	case len(s.soon) > 0 && (!s.ahead || s.own.kind == stepCall && s.soon[0].t <= s.own.t):
+	case len(s.soon) > 0 && (!s.ahead || s.own.kind == stepCall && s.soon[0].t <= s.own.t || s.soon[0].kind == stepAnswer && s.soon[0].coll == onPath && s.soon[0].t <= s.over):
 		s.op, s.soon = &s.soon[0].replayOp, s.soon[1:]
 	case s.ahead:
-		s.op, s.ahead = &s.own, false
+		if s.op, s.ahead = &s.own, false; s.own.kind == stepCall {
+			s.over = s.own.key
+		}
 	default:
 		return false
 	}
