@@ -426,7 +426,7 @@ func (x *Intervals) details(b *table.Book, c *table.Chapter, n *results.Interval
 	}
 	c.Table(&pop.Table)
 	s := results.SpreadTable(b, "component", pop.l.of("Characteristics"), n.Stats, results.ComponentsOf(n.Stats), numbers.NotKnown, xtf.Item.String)
-	s.Dashed = true
+	s.Dashed, s.Columns[1].Name = true, "sum, times in "+b.Unit.Name()
 	c.Table(s)
 }
 

@@ -455,9 +455,9 @@ func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	text := sectionText(t, goldenG3(t), Options{})
 	for _, want := range []string{
-		"interval              executions  time s  efficiency  lost s  mostly\n",
-		"whole program                  1   0.000  0.83         0.000  marker 0.000 (48 %)\n",
-		"  └ body  exch.c:160           3   0.000  0.82         0.000  idle 0.000 (52 %)\n",
+		"interval              executions    time s  efficiency    lost s  mostly\n",
+		"whole program                  1  0.000100  0.83        0.000034  marker 0.000016 s (48 %)\n",
+		"  └ body  exch.c:160           3  0.000044  0.82        0.000016  idle 0.000008 s (52 %)\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -231,12 +231,17 @@ func (u Units) Plain(f Fraction) string {
 // PlainTicks prints a sum of ticks without groups of digits.
 func (u Units) PlainTicks(v Sum) string { return u.Plain(Whole(v)) }
 
-// Short prints ticks as seconds with 3 decimals.
+// Short prints ticks as seconds with 3 decimals, of less than 0.1 s with 3 digits, up to 6 decimals.
 func (u Units) Short(f Fraction) string {
 	if u.Resolution == 0 {
 		return u.Fraction(f)
 	}
-	return f.Div(u.Resolution).Fixed(3)
+	f = f.Div(u.Resolution)
+	digits := 3
+	for x := f.Times(10); digits < 6 && x.Sign() != 0 && x.Floor() == 0; x = x.Times(10) {
+		digits++
+	}
+	return f.Fixed(digits)
 }
 
 // Plural prints a number of things.

@@ -242,12 +242,12 @@ func (n *Interval) Mostly(u numbers.Units) string {
 			part, name = v, x.Name
 		}
 	}
-	text := fmt.Sprintf("%s %s (%s %%)", name, u.Short(part), part.Over(t.Lost).Times(100).Fixed(0))
+	text := fmt.Sprintf("%s %s %s (%s %%)", name, u.Short(part), u.Name(), part.Over(t.Lost).Times(100).Fixed(0))
 	if name != "MPI" || n.Waits == nil {
 		return text
 	}
 	if worst := WorstPattern(n.Stats); worst != nil && numbers.Quotient(worst.Sum, t.MPI).Value >= 0.1 {
-		text += fmt.Sprintf("; waits: %s %s", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)))
+		text += fmt.Sprintf("; waits: %s %s %s", PatternLabel(worst.Item.String()), u.Short(numbers.Whole(worst.Sum)), u.Name())
 	}
 	return text
 }
