@@ -47,7 +47,7 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares, err := shareColumns(d.run, s, timelineColumns, lives)
+	shares, width, err := shareColumns(d.run, s, timelineColumns, lives)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	if x.Table, err = exactTable(d.run, s, lives, u); err != nil {
 		return nil, err
 	}
-	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of time.")
+	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of "+u.Span(width)+".")
 	if x.Table == nil {
 		x.Table = shareTable(shares, words, s, u)
 	}
@@ -103,29 +103,29 @@ func (d *Document) viewerSpans() *table.Table {
 
 // shareColumns are the shares of all processes' time by class in n parts of a span,
 // in thousandths, from the bins of the whole run: what is in no recorded call of a
-// location that lives counts as own code. Shares come by class, then column.
-func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) ([][]int, error) {
+// location that lives counts as own code. Shares come by class, then column; width is how many ticks a bin has.
+func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) (out [][]int, width uint64, err error) {
 	a, err := r.File.Array(xtf.WholeRun, xtf.TypeTimeBin)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	bins, err := a.Pyramid(0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	level := bins.Level(s.begin, s.end, n)
 	first, end, err := bins.Find(level, s.begin, s.end)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	sums := map[uint64]*xtf.TileSums{}
 	err = results.EachRow(a, first, end, func(x *xtf.TimeBin) {
 		results.Made(sums, x.Key).Add(x)
 	})
 	if err != nil {
-		return nil, r.Failed(xtf.WholeRun, "time bins of the whole run", err)
+		return nil, 0, r.Failed(xtf.WholeRun, "time bins of the whole run", err)
 	}
-	out := make([][]int, xtf.NumShares)
+	out = make([][]int, xtf.NumShares)
 	for k := range out {
 		out[k] = make([]int, n)
 	}
@@ -147,7 +147,7 @@ func shareColumns(r *results.Run, s runSpan, n int, lives []lifetime) ([][]int, 
 		}
 		out[xtf.ShareOwn][c] = left
 	}
-	return out, nil
+	return out, 1 << (2 * level), nil
 }
 
 // covered is how wide the bin of a key is, and how much of it the span covers.
@@ -246,7 +246,8 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 		of[p], row.lost = life, life.lost
 		rows = append(rows, row)
 	}
-	tiles, fine, err := tiled(r, f, size, s)
+	width, err := tiled(r, f, size)
+	fine := width > 0 && (s.end-s.begin)/width >= timelineColumns/4
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -255,8 +256,10 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 			return rows, text, err
 		}
 		return nil, "", nil
-	case !tiles:
+	case width == 0:
 		return nil, "", nil
+	case !fine:
+		text = strings.TrimLeft(text+fmt.Sprintf(" What is shorter than %s, a bin of time, is not seen there.", numbers.Units{Resolution: d.Summary.Resolution}.Span(width)), " ")
 	}
 	for i := range rows {
 		err := tileRow(r, xtf.Proc(i*size), f, s, of[i*size], rows[i].cells)
@@ -268,9 +271,9 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 	return rows, text, nil
 }
 
-// tiled reports whether groups of level f, of so many locations, have tiles, and fine
-// ones: the first that can be read tells for all.
-func tiled(r *results.Run, f uint8, size int, s runSpan) (tiles, fine bool, err error) {
+// tiled is how many ticks the finest tiles of groups of level f have, of so many locations, 0 where there are none: the first
+// group that can be read tells for all.
+func tiled(r *results.Run, f uint8, size int) (width uint64, err error) {
 	for p := 0; p < r.Defs.NumLocations(); p += size {
 		var bins *xtf.Pyramid
 		a, err := r.File.Array(xtf.Proc(p), xtf.TypeTile)
@@ -278,13 +281,15 @@ func tiled(r *results.Run, f uint8, size int, s runSpan) (tiles, fine bool, err 
 			bins, err = a.Pyramid(f)
 		}
 		switch {
+		case err == nil && a.Len() == 0:
+			return 0, nil
 		case err == nil:
-			return a.Len() > 0, a.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4, nil
+			return 1 << (2 * bins.Finest), nil
 		case !results.Partial(err):
-			return false, false, err
+			return 0, err
 		}
 	}
-	return false, false, nil
+	return 0, nil
 }
 
 // tileRow fills in the class with most time in each column, of one location or group.
