@@ -49,6 +49,9 @@ func TestReportPages(t *testing.T) {
 			must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
 			must(t, s.Open(address))
 			must(t, s.Do("document.querySelectorAll('details').forEach((d) => { d.open = true; })"))
+			if cut := eval[string](t, s, "[...document.querySelectorAll('.blocks > .scroll')].filter((x) => x.scrollWidth > x.clientWidth).map((x) => x.innerText).join()"); cut != "" {
+				t.Errorf("a table of an interval is cut:\n%s", cut)
+			}
 			_, err := browser.Eval[bool](s, axe+"\n;true")
 			must(t, err)
 			complain(t, s, theme+" "+filepath.Base(address), "html")
