@@ -90,10 +90,12 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 	c.Table(predicted)
 	d.traffic(c)
 	c.Table(d.problemTable(b.Unit, trace.Warning))
+	if !b.Page || !slices.Contains(d.text, SectionUntold) {
+		d.Untold.Chapter(c, untoldLines, "coppice report "+d.run.Path+" untold")
+	}
 	if b.Page {
 		return
 	}
-	d.Untold.Chapter(c, untoldLines, "coppice report "+d.run.Path+" untold")
 	c.Line(table.GapLine, "")
 	d.found(c)
 	c.Say("next: coppice report %s %s", d.run.Path, d.next())

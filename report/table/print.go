@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -517,8 +518,16 @@ func (b *Book) writeCSV(out io.Writer) error {
 	return w.Error()
 }
 
-// marks are what has a meaning in Markdown.
+// marks are what has a meaning in Markdown; more does at the beginning of a line.
 var marks = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "#", "\\#", "~", "\\~")
+
+// beginning is what makes a list or a quotation of a line.
+var beginning = regexp.MustCompile(`^([0-9]*)([-+=>.)])`)
+
+// line is a text that begins a line of Markdown.
+func line(text string) string {
+	return beginning.ReplaceAllString(marks.Replace(strings.TrimLeft(text, " ")), `$1\\$2`)
+}
 
 // writeMarkdown prints for a text that others include.
 func (b *Book) writeMarkdown(out io.Writer, style Style) error {
@@ -527,7 +536,7 @@ func (b *Book) writeMarkdown(out io.Writer, style Style) error {
 		fmt.Fprintf(&w, "%s %s\n\n", "##"[:1+min(i, 1)], marks.Replace(h))
 	}
 	for _, n := range b.Notes {
-		fmt.Fprintf(&w, "%s\n\n", marks.Replace(n))
+		fmt.Fprintf(&w, "%s\n\n", line(n))
 	}
 	for _, c := range b.Chapters {
 		c.markdown(&w, style, 2)
@@ -540,7 +549,7 @@ func (b *Book) writeMarkdown(out io.Writer, style Style) error {
 func (c *Chapter) markdown(w *strings.Builder, style Style, level int) {
 	fmt.Fprintf(w, "%s %s\n\n", strings.Repeat("#", level), marks.Replace(cmp.Or(c.Heading, c.Title)))
 	if c.Heading != "" && c.Title != "" {
-		fmt.Fprintf(w, "%s\n\n", marks.Replace(c.Title))
+		fmt.Fprintf(w, "%s\n\n", line(c.Title))
 	}
 	for i, b := range c.Blocks {
 		switch {
@@ -550,9 +559,9 @@ func (c *Chapter) markdown(w *strings.Builder, style Style, level int) {
 			b.Inner.markdown(w, style, level+1)
 		case b.figure != nil, b.Cards != nil, b.kind == GapLine:
 		case b.kind == sentenceLine:
-			fmt.Fprintf(w, "%s\n\n", marks.Replace(b.line))
+			fmt.Fprintf(w, "%s\n\n", line(b.line))
 		default:
-			fmt.Fprintf(w, "* %s\n", marks.Replace(b.line))
+			fmt.Fprintf(w, "* %s\n", line(b.line))
 			if i+1 == len(c.Blocks) || c.Blocks[i+1].kind != b.kind {
 				w.WriteByte('\n')
 			}
@@ -568,7 +577,7 @@ func (t *Table) markdown(w *strings.Builder, style Style) {
 	}
 	for _, text := range []string{t.Title, t.Lead} {
 		if text != "" {
-			fmt.Fprintf(w, "%s\n\n", marks.Replace(text))
+			fmt.Fprintf(w, "%s\n\n", line(text))
 		}
 	}
 	head, rule := "|", "|"
@@ -587,7 +596,7 @@ func (t *Table) markdown(w *strings.Builder, style Style) {
 	w.WriteByte('\n')
 	for _, text := range append([]string{t.more(limit, "")}, t.Notes...) {
 		if text != "" {
-			fmt.Fprintf(w, "%s\n\n", marks.Replace(text))
+			fmt.Fprintf(w, "%s\n\n", line(text))
 		}
 	}
 }
