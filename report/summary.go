@@ -53,6 +53,9 @@ func (d *Document) found(c *table.Chapter) {
 				text += " is known; waits " + waits[1] + " are not, see what this trace cannot tell"
 			}
 		}
+		if d.Summary.Ticks.Total == 0 {
+			text = "nothing is known of the time of the run: no process has events"
+		}
 		list = append([][2]string{{text, ""}}, list...)
 	}
 	for _, x := range list {
@@ -135,7 +138,10 @@ func (d *Document) verdict(u numbers.Units) string {
 	if d.Processes == 1 {
 		of = fmt.Sprintf("of %s %s of the one process%s", u.Short(numbers.Whole(t.Measured)), u.Name(), without(t))
 	}
-	if !s.Efficiency.Defined || s.Efficiency.Value >= table.Threshold {
+	if !s.Efficiency.Defined {
+		return "efficiency not known"
+	}
+	if s.Efficiency.Value >= table.Threshold {
 		return fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.Text(2), table.Threshold, of, numbers.Part(t.Productive, t.Measured).Percent())
 	}
 	mostly := "MPI"

@@ -178,7 +178,7 @@ func TestEmptyRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Efficiency.Value != 1 || s.POP.Parallel.Defined || s.POP.LoadBalance.Defined || s.POP.Communication.Defined {
+	if s.Efficiency.Defined || s.POP.Parallel.Defined || s.POP.LoadBalance.Defined || s.POP.Communication.Defined {
 		t.Errorf("empty run: %+v %+v", s.Efficiency, s.POP)
 	}
 	d, err := New(r, Options{Sections: []Section{SectionSummary, SectionProfile, SectionComm, SectionDiagnostics}})
@@ -189,8 +189,10 @@ func TestEmptyRun(t *testing.T) {
 	if err := table.Write(&b, d, "text", table.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "n/a") {
-		t.Errorf("undefined ratios are not n/a:\n%s", b.String())
+	for _, want := range []string{"efficiency             n/a", "nothing is known of the time of the run"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the report of an empty run has no %q:\n%s", want, b.String())
+		}
 	}
 	b.Reset()
 	if err := d.WriteJSON(&b); err != nil || !json.Valid(b.Bytes()) || !strings.Contains(b.String(), `"parallel": null`) {

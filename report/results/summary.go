@@ -474,9 +474,9 @@ func (t *Ticks) exactEfficiency() numbers.Fraction {
 	return t.Productive.Div(uint64(max(t.Measured, 0)))
 }
 
-// efficiency is that as a quotient, and the estimated speed-up.
+// efficiency is that as a quotient, which an empty interval does not have, and the estimated speed-up.
 func (t *Ticks) efficiency() (efficiency, speedup numbers.Ratio) {
-	return numbers.Nearest(t.exactEfficiency()), numbers.Part(t.Productive, t.Longest)
+	return numbers.Part(t.Productive, t.Measured), numbers.Part(t.Productive, t.Longest)
 }
 
 // EfficiencyText is the efficiency with 6 decimals, half away from zero.
