@@ -32,31 +32,26 @@ func demoVerb(s streams) *cobra.Command {
 	f.StringVar(&spec, "spec", demoSpec, "program: stencil, ring, wavefront, masterworker or irregular, then :KEY=VALUE,... (procs, threads, events, iterations, work, jitter, imbalance, bytes, seed, offset, drift, ...)")
 	f.BoolVarP(&force, "force", "f", false, "replace an archive of an earlier run")
 	return s.does(c, func(_ []string, s streams) error {
-		return demo(dir, spec, force, s)
+		o, err := synthetic.ParseOptions(spec)
+		if err != nil {
+			return usage("--spec %s: %w", spec, err)
+		}
+		src, err := synthetic.New(o)
+		if err != nil {
+			return usage("--spec %s: %w", spec, err)
+		}
+		if force {
+			err = removeArchive(dir)
+		}
+		if err == nil {
+			err = writeArchive(dir, src)
+		}
+		if err != nil {
+			return outputError(err)
+		}
+		printDemo(s.out, dir, src)
+		return nil
 	})
-}
-
-// demo writes the trace of a program into a folder.
-func demo(dir, spec string, force bool, s streams) error {
-	o, err := synthetic.ParseOptions(spec)
-	if err != nil {
-		return usage("--spec %s: %w", spec, err)
-	}
-	src, err := synthetic.New(o)
-	if err != nil {
-		return usage("--spec %s: %w", spec, err)
-	}
-	if force {
-		err = removeArchive(dir)
-	}
-	if err == nil {
-		err = writeArchive(dir, src)
-	}
-	if err != nil {
-		return outputError(err)
-	}
-	printDemo(s.out, dir, src)
-	return nil
 }
 
 // removeArchive removes what an earlier run wrote, the anchor first, so that

@@ -95,11 +95,6 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 	if len(d.Lost) > 0 {
 		return nil // the status says so, and nothing is decided
 	}
-	return x.judge(d, s)
-}
-
-// judge tells what got worse, and which conditions hold.
-func (x *diffFlags) judge(d *diff.Diff, s streams) error {
 	verdicts, err := d.Judge(x.failIf.list)
 	if errors.Is(err, results.ErrInterval) || errors.Is(err, conditions.ErrSyntax) {
 		return usage("--fail-if: %w", err)

@@ -49,7 +49,23 @@ func planVerb(s streams) *cobra.Command {
 		"coppice plan record run1 --ranks 512 --time 30m --expect 200GB --then analyze --submit -- ./program input",
 		"coppice plan predict run.xtf -- --platform cluster.toml")
 	f := c.Flags()
-	o.define(f)
+	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
+	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, such as 'predict --platform P.toml' (repeatable)")
+	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
+	f.StringVar(&o.scheduler, "scheduler", "", strings.Join(slurm.Schedulers(), ", ")+" (default that of the site, else slurm)")
+	f.StringVar(&o.launcher, "launcher", "", "srun or mpirun (default that of the site, else the usual one)")
+	f.DurationVar(&o.goal, "goal", slurm.DefaultGoal, "enough ranks to be done in this time, if nothing else bounds them")
+	f.Var(&o.rate, "rate", "bytes of input that a rank reads in a second, such as 60MB (default that of the site, else 10MB)")
+	f.BoolVar(&o.calibrate, "calibrate", false, "measure the rate now, here: analyse 64 MiB around the largest location")
+	f.Float64Var(&o.serial, "sequential", 1, "share of the largest location that one rank alone can do, 0 to 1")
+	atLeast(f, 0, &o.ranks, "ranks", "", 0, "this many ranks; of record, the processes of the program")
+	atLeast(f, 0, &o.nodes, "nodes", "", 0, "on this many nodes")
+	f.Var(&o.mem, "mem", "memory of a rank, instead of that of the formula")
+	f.DurationVar(&o.limit, "time", 0, "time limit, instead of that of the formula; record needs it")
+	f.Var(&o.expect, "expect", "bytes of the trace that record will write, for the jobs that read it")
+	oneOf(f, &o.format, "format", "text", "text, json, or script: the script of the one job", "text", "json", "script")
+	f.BoolVar(&o.submit, "submit", false, "put the jobs into the queue")
+	f.BoolVar(&o.follow, "follow", false, "with --submit: show each job until it has ended; Ctrl-C ends only the showing")
 	return s.does(c, func(operands []string, s streams) error {
 		var more []string
 		if dash := f.ArgsLenAtDash(); dash >= 0 {
@@ -78,26 +94,6 @@ func planVerb(s streams) *cobra.Command {
 		}
 		return p.Follow(ctx, s.out)
 	})
-}
-
-func (o *planFlags) define(f *pflag.FlagSet) {
-	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
-	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, such as 'predict --platform P.toml' (repeatable)")
-	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
-	f.StringVar(&o.scheduler, "scheduler", "", strings.Join(slurm.Schedulers(), ", ")+" (default that of the site, else slurm)")
-	f.StringVar(&o.launcher, "launcher", "", "srun or mpirun (default that of the site, else the usual one)")
-	f.DurationVar(&o.goal, "goal", slurm.DefaultGoal, "enough ranks to be done in this time, if nothing else bounds them")
-	f.Var(&o.rate, "rate", "bytes of input that a rank reads in a second, such as 60MB (default that of the site, else 10MB)")
-	f.BoolVar(&o.calibrate, "calibrate", false, "measure the rate now, here: analyse 64 MiB around the largest location")
-	f.Float64Var(&o.serial, "sequential", 1, "share of the largest location that one rank alone can do, 0 to 1")
-	atLeast(f, 0, &o.ranks, "ranks", "", 0, "this many ranks; of record, the processes of the program")
-	atLeast(f, 0, &o.nodes, "nodes", "", 0, "on this many nodes")
-	f.Var(&o.mem, "mem", "memory of a rank, instead of that of the formula")
-	f.DurationVar(&o.limit, "time", 0, "time limit, instead of that of the formula; record needs it")
-	f.Var(&o.expect, "expect", "bytes of the trace that record will write, for the jobs that read it")
-	oneOf(f, &o.format, "format", "text", "text, json, or script: the script of the one job", "text", "json", "script")
-	f.BoolVar(&o.submit, "submit", false, "put the jobs into the queue")
-	f.BoolVar(&o.follow, "follow", false, "with --submit: show each job until it has ended; Ctrl-C ends only the showing")
 }
 
 // check looks at the flags and reads the site file.

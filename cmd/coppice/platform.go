@@ -50,28 +50,25 @@ func platformShow(s streams) *cobra.Command {
 	f := c.Flags()
 	o.define(f)
 	f.Uint32Var(&processes, "processes", 0, "place this many processes too, and say on how many nodes")
-	return s.does(c, func(operands []string, s streams) error { return o.show(operands[0], processes, s) }, o.check)
-}
-
-// show prints a platform in full.
-func (o *platformOutput) show(path string, processes uint32, s streams) error {
-	p, err := platform.Open(path)
-	if err != nil {
-		return platformInput(err)
-	}
-	var notes []string
-	if processes > 0 {
-		n, err := p.Network(processes)
+	return s.does(c, func(operands []string, s streams) error {
+		p, err := platform.Open(operands[0])
 		if err != nil {
 			return platformInput(err)
 		}
-		used := map[uint32]bool{}
-		for i := range processes {
-			used[n.NodeOf(i)] = true
+		var notes []string
+		if processes > 0 {
+			n, err := p.Network(processes)
+			if err != nil {
+				return platformInput(err)
+			}
+			used := map[uint32]bool{}
+			for i := range processes {
+				used[n.NodeOf(i)] = true
+			}
+			notes = append(notes, fmt.Sprintf("%d processes on %d of %d nodes", processes, len(used), n.Nodes))
 		}
-		notes = append(notes, fmt.Sprintf("%d processes on %d of %d nodes", processes, len(used), n.Nodes))
-	}
-	return o.put(p, notes, s)
+		return o.put(p, notes, s)
+	}, o.check)
 }
 
 func platformMeasure(s streams) *cobra.Command {
@@ -84,31 +81,28 @@ func platformMeasure(s streams) *cobra.Command {
 	o.define(f)
 	atLeast(f, 1, &m.Repetitions, "repetitions", "", 1000, "repeat each operation this often; the least time counts")
 	f.DurationVar(&m.Patience, "patience", 2*time.Second, "stop repeating an operation after this time")
-	return s.does(c, func(_ []string, s streams) error { return o.measure(m, s) })
-}
-
-// measure measures this machine.
-func (o *platformOutput) measure(m prediction.MeasureOptions, s streams) error {
-	if m.Patience <= 0 {
-		return usage("--patience %v: give a time longer than 0", m.Patience)
-	}
-	m.Name = o.name
-	return launch(1, s, func(c mpi.Comm) error {
-		var err error
-		if c.Rank() == 0 {
-			err = o.check()
+	return s.does(c, func(_ []string, s streams) error {
+		if m.Patience <= 0 {
+			return usage("--patience %v: give a time longer than 0", m.Patience)
 		}
-		if err := c.Agree(err); err != nil {
-			return err
-		}
-		found, err := prediction.MeasurePlatform(c, m)
-		if err != nil || found == nil {
-			return err
-		}
-		for _, w := range found.Warnings {
-			s.say("platform measure: %s.", w)
-		}
-		return o.put(found.Platform, found.Notes, s)
+		m.Name = o.name
+		return launch(1, s, func(c mpi.Comm) error {
+			var err error
+			if c.Rank() == 0 {
+				err = o.check()
+			}
+			if err := c.Agree(err); err != nil {
+				return err
+			}
+			found, err := prediction.MeasurePlatform(c, m)
+			if err != nil || found == nil {
+				return err
+			}
+			for _, w := range found.Warnings {
+				s.say("platform measure: %s.", w)
+			}
+			return o.put(found.Platform, found.Notes, s)
+		})
 	})
 }
 

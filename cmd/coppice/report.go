@@ -77,7 +77,19 @@ func reportVerb(s streams) *cobra.Command {
 		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf --at 1024")
 	f := c.Flags()
 	o.define(f)
-	x.define(f)
+	f.StringVar(&x.ranks, "ranks", "", "processes of intervals, waits, pop, profile, paths, io, counters and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&x.time, "time", "", "part of the run for intervals, waits and pop: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or interval:NAME[K], its K-th execution")
+	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
+	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
+	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...; topology: by place, also counter:NAME")
+	f.StringVar(&x.topology, "topology", "", "topology: Slurm's topology.conf, of switches or of blocks, for traffic by level of switches")
+	x.rules.define(f)
+	x.rules.defineMeasured(f)
+	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
+	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
+	oneOf(f, &x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself", "calls", "gaps")
+	defineSource(f, &x.source, "profile and comm")
+	x.failIf.define(f, report.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
 	o.defineLimit(f, longTables)
 	f.BoolVar(&x.strict, "strict", false, "partial results are an error")
 	c.AddCommand(scalingVerb(s))
@@ -136,23 +148,6 @@ func printDocument(path string, d *report.Document, o *output, s streams) error 
 		}
 		return readError(path, err) // pictures of a page read more of the file
 	})
-}
-
-// define defines the flags that choose the content.
-func (x *choice) define(f *pflag.FlagSet) {
-	f.StringVar(&x.ranks, "ranks", "", "processes of intervals, waits, pop, profile, paths, io, counters and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
-	f.StringVar(&x.time, "time", "", "part of the run for intervals, waits and pop: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or interval:NAME[K], its K-th execution")
-	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
-	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
-	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...; topology: by place, also counter:NAME")
-	f.StringVar(&x.topology, "topology", "", "topology: Slurm's topology.conf, of switches or of blocks, for traffic by level of switches")
-	x.rules.define(f)
-	x.rules.defineMeasured(f)
-	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
-	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
-	oneOf(f, &x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself", "calls", "gaps")
-	defineSource(f, &x.source, "profile and comm")
-	x.failIf.define(f, report.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
 }
 
 func (x *choice) has(list ...report.Section) bool {

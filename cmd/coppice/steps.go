@@ -269,7 +269,19 @@ func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
 	case st.first:
 		return p.workOfRun(w, st)
 	}
-	p.workAfter(w, st)
+	b := st.before
+	if b.verb == "record" {
+		w.Bytes, w.Locations = uint64(p.flags.expect), b.job.Size.Ranks
+	} else {
+		w.Bytes, w.Locations = b.job.Size.Result, b.job.Size.Parts
+	}
+	w.Largest, w.Result = even(w.Bytes, w.Locations), w.Bytes
+	if g := p.Site.Growth; g > 0 && st.verb == "analyze" {
+		w.Result = scaled(w.Bytes, g)
+	}
+	if st.verb == "analyze" {
+		w.Segments = jobs.SegmentsOf(w.Bytes, w.Locations)
+	}
 	return w, fmt.Sprintf("about %s in %d parts", numbers.Bytes(w.Bytes), w.Locations), p.platformWork(w, st)
 }
 
@@ -339,23 +351,6 @@ func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, erro
 
 // even is the part of one of n, where nothing is known about them.
 func even(bytes uint64, n int) uint64 { return bytes / uint64(max(n, 1)) }
-
-// workAfter estimates what a step finds when the one before it has ended.
-func (p *plan) workAfter(w *slurm.Work, st *planStep) {
-	b := st.before
-	if b.verb == "record" {
-		w.Bytes, w.Locations = uint64(p.flags.expect), b.job.Size.Ranks
-	} else {
-		w.Bytes, w.Locations = b.job.Size.Result, b.job.Size.Parts
-	}
-	w.Largest, w.Result = even(w.Bytes, w.Locations), w.Bytes
-	if g := p.Site.Growth; g > 0 && st.verb == "analyze" {
-		w.Result = scaled(w.Bytes, g)
-	}
-	if st.verb == "analyze" {
-		w.Segments = jobs.SegmentsOf(w.Bytes, w.Locations)
-	}
-}
 
 // platformWork looks at the platform of a prediction: with contention one rank simulates it.
 func (p *plan) platformWork(w *slurm.Work, st *planStep) error {
