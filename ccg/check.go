@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -18,7 +19,10 @@ func Check(s *graph.Shared, locations iter.Seq2[*Location, error]) error {
 		return fmt.Errorf("call graph: %w", err)
 	}
 	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.Graph.Tuples.Len())}
-	r := newRowNumbering(s)
+	r := &rowNumbering{s: s}
+	if s.Classes != nil {
+		r.next = make([]uint32, s.Nodes()+1)
+	}
 	last, any := trace.P(0), false
 	for l, err := range locations {
 		if err != nil {
@@ -77,14 +81,6 @@ type rowNumbering struct {
 	s    *graph.Shared
 	next []uint32 // by node
 	err  error
-}
-
-func newRowNumbering(s *graph.Shared) *rowNumbering {
-	r := &rowNumbering{s: s}
-	if s.Classes != nil {
-		r.next = make([]uint32, s.Nodes()+1)
-	}
-	return r
 }
 
 // meet takes the class of the next instance of a node.
@@ -150,7 +146,10 @@ func (l *Location) check(r *rowNumbering) error {
 	}
 	var b trace.Batch
 	n := uint64(0)
-	marks := l.markCursor()
+	marks := &column.Cursor{}
+	if l.view.Marks >= 0 {
+		marks.Init(&l.cols[l.view.Marks])
+	}
 	mark := l.first
 	for {
 		err := x.Next(&b)

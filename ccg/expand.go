@@ -84,10 +84,6 @@ func (x *Expander) finish() error {
 	return io.EOF
 }
 
-func (x *Expander) corrupt(what string) error {
-	return fmt.Errorf("call graph: location %d, event %d: %s: %w", x.loc.p, x.n, what, graph.ErrCorrupt)
-}
-
 // event appends one event to b.
 func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 	v := x.loc.view
@@ -102,7 +98,7 @@ func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 		} else {
 			var ok bool
 			if values, ok = x.record(b, h, w, values); !ok {
-				return x.corrupt("a partner or request that cannot be")
+				return fmt.Errorf("call graph: location %d, event %d: a partner or request that cannot be: %w", x.loc.p, x.n, graph.ErrCorrupt)
 			}
 		}
 		x.tail(b, w[h.TailWord(w):], values, h.Flags)

@@ -92,15 +92,6 @@ func (l *Location) columns(r *graph.Reader) error {
 	return nil
 }
 
-// markCursor reads the marks; it must not be asked for more than there are.
-func (l *Location) markCursor() *column.Cursor {
-	k := &column.Cursor{}
-	if l.view.Marks >= 0 {
-		k.Init(&l.cols[l.view.Marks])
-	}
-	return k
-}
-
 // cursors returns one for each column, at its start.
 func (l *Location) cursors() []column.Cursor {
 	cursors := make([]column.Cursor, len(l.cols))

@@ -43,14 +43,6 @@ type pathTotal struct {
 // the way to it: a graph of n nodes can have 2^n paths.
 const maxPaths = 1 << 20
 
-// outside makes path 0.
-func (p *PathProfile) outside() {
-	if p.index == nil {
-		p.index = map[stateKey]int32{}
-		p.paths = []pathTotal{{parent: -1, region: trace.Undefined}}
-	}
-}
-
 // path returns the number of a path below another one.
 func (p *PathProfile) path(parent int32, region uint32) int32 {
 	k := stateKey{parent, region}
@@ -73,7 +65,10 @@ func (p *PathProfile) Add(l *Location) error {
 		return fmt.Errorf("call graph: location %d: %w", l.p, err)
 	}
 	number := make([]int32, s.states.len())
-	p.outside()
+	if p.index == nil {
+		p.index = map[stateKey]int32{}
+		p.paths = []pathTotal{{parent: -1, region: trace.Undefined}}
+	}
 	for n := range number {
 		if n > 0 {
 			number[n] = p.path(number[s.states.parent[n]], s.states.region[n])

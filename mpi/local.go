@@ -22,16 +22,6 @@ type localProc struct {
 	waiters []chan struct{}
 }
 
-// poke wakes the waiting goroutines of a rank, so that they look again. The lock is held.
-func (p *localProc) poke() {
-	for _, w := range p.waiters {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // newLocal makes n ranks and returns the communicator of each.
 func newLocal(n int, exit func(int)) (*localWorld, []*local) {
 	w := &localWorld{procs: make([]localProc, n), failed: make(chan struct{}), exit: exit}

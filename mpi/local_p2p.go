@@ -34,7 +34,12 @@ func (r *Request) complete(data []byte, st Status) {
 	p := r.local.proc
 	p.mu.Lock()
 	r.data, r.st, r.done = data, st, true
-	p.poke()
+	for _, w := range p.waiters {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
 	p.mu.Unlock()
 }
 

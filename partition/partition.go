@@ -47,7 +47,15 @@ func Ranges(weights []uint64, n int) []Range {
 	if parts == 0 {
 		return out
 	}
-	s := newSums(weights)
+	s := make(sums, len(weights)+1)
+	for i, w := range weights {
+		s[i+1] = s[i] + min(w, 1<<63/uint64(len(weights)))
+	}
+	if s[len(weights)] == 0 {
+		for i := range s {
+			s[i] = uint64(i)
+		}
+	}
 	cuts := s.cuts(parts, s.bottleneck(parts))
 	first := trace.P(0)
 	for k := range parts {
@@ -63,19 +71,6 @@ func Ranges(weights []uint64, n int) []Range {
 
 // sums are prefix sums: the weight of locations [i, j) is s[j] - s[i].
 type sums []uint64
-
-func newSums(weights []uint64) sums {
-	s := make(sums, len(weights)+1)
-	for i, w := range weights {
-		s[i+1] = s[i] + min(w, 1<<63/uint64(len(weights)))
-	}
-	if s[len(weights)] == 0 {
-		for i := range s {
-			s[i] = uint64(i)
-		}
-	}
-	return s
-}
 
 func (s sums) between(i, j int) uint64 { return s[j] - s[i] }
 

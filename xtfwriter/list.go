@@ -104,8 +104,22 @@ func (st *Store) collect(l *List, choose func(Key) bool) error {
 		if !s.sealed || !choose(k) {
 			continue
 		}
-		if err := st.pieces(l, s); err != nil {
-			return err
+		first := len(l.Pieces)
+		for _, c := range s.chunks {
+			if c.mem != nil {
+				if err := st.move(c); err != nil {
+					return err
+				}
+				st.dead++
+			}
+			if k := len(l.Pieces); k > first && l.Pieces[k-1].File == c.in.from && l.Pieces[k-1].Offset+l.Pieces[k-1].Length == c.off {
+				l.Pieces[k-1].Length += c.n
+				continue
+			}
+			l.Pieces = append(l.Pieces, Piece{s.key, c.in.from, c.off, c.n, s.crc})
+		}
+		if len(s.chunks) == 0 {
+			l.Pieces = append(l.Pieces, Piece{Key: s.key, File: st.own, CRC: s.crc})
 		}
 	}
 	slices.SortStableFunc(l.Pieces[first:], func(a, b Piece) int {
@@ -115,28 +129,6 @@ func (st *Store) collect(l *List, choose func(Key) bool) error {
 		return nil
 	}
 	return OutputError("segment file "+st.path, st.file.Sync())
-}
-
-// pieces adds those of one segment.
-func (st *Store) pieces(l *List, s *Segment) error {
-	first := len(l.Pieces)
-	for _, c := range s.chunks {
-		if c.mem != nil {
-			if err := st.move(c); err != nil {
-				return err
-			}
-			st.dead++
-		}
-		if k := len(l.Pieces); k > first && l.Pieces[k-1].File == c.in.from && l.Pieces[k-1].Offset+l.Pieces[k-1].Length == c.off {
-			l.Pieces[k-1].Length += c.n
-			continue
-		}
-		l.Pieces = append(l.Pieces, Piece{s.key, c.in.from, c.off, c.n, s.crc})
-	}
-	if len(s.chunks) == 0 {
-		l.Pieces = append(l.Pieces, Piece{Key: s.key, File: st.own, CRC: s.crc})
-	}
-	return nil
 }
 
 // unlisted are the finished units that no list has, in order.
