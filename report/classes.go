@@ -96,18 +96,13 @@ func NewClasses(r *results.Run) (*Classes, error) {
 			Least: s.Least, Mean: s.Mean, Most: s.Most, Spread: numbers.Quotient(numbers.Integer(s.Most-s.Least), numbers.Integer(s.Mean)),
 		})
 	}
-	x.addMerges(t)
-	return x, nil
-}
-
-// addMerges counts the processes of each merged cluster.
-func (x *Classes) addMerges(t *xtf.ClassTable) {
 	size := slices.Repeat([]uint32{1}, len(t.Members)) // by first process
 	for _, m := range t.Merges {
 		size[m.First] += size[m.Second]
 		g := &x.Groups[m.Key>>32]
 		g.Merges = append(g.Merges, ClassMerge{m.Height, m.First, m.Second, size[m.First]})
 	}
+	return x, nil
 }
 
 // chapter has the classes of each group, and the last steps that made them; programs get the class of each process.

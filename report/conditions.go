@@ -50,7 +50,15 @@ func Judge(r *results.Run, list []*Condition, rules results.Rules) ([]conditions
 	if err != nil {
 		return nil, err
 	}
-	more := newReadOnDemand(r)
+	more := &readOnDemand{}
+	more.counted = demanded(more, func() (*counters.Counted, []table.Lost, error) {
+		return counters.NewCounted(r, results.Ranks{}, nil, false)
+	})
+	more.files = demanded(more, func() (*fileio.Totals, []table.Lost, error) { return fileio.New(r, results.Ranks{}) })
+	more.devices = demanded(more, func() (*results.Devices, []table.Lost, error) {
+		v, err := r.Devices(nil)
+		return v, nil, err
+	})
 	u := r.Units()
 	var verdicts []conditions.Verdict
 	for _, c := range list {
@@ -74,19 +82,6 @@ type readOnDemand struct {
 	files   func() *fileio.Totals
 	devices func() *results.Devices
 	err     error
-}
-
-func newReadOnDemand(r *results.Run) *readOnDemand {
-	x := &readOnDemand{}
-	x.counted = demanded(x, func() (*counters.Counted, []table.Lost, error) {
-		return counters.NewCounted(r, results.Ranks{}, nil, false)
-	})
-	x.files = demanded(x, func() (*fileio.Totals, []table.Lost, error) { return fileio.New(r, results.Ranks{}) })
-	x.devices = demanded(x, func() (*results.Devices, []table.Lost, error) {
-		v, err := r.Devices(nil)
-		return v, nil, err
-	})
-	return x
 }
 
 func demanded[T any](x *readOnDemand, read func() (*T, []table.Lost, error)) func() *T {

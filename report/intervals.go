@@ -542,17 +542,6 @@ func runFirstScreen(r *results.Run, rules results.Rules) (*firstScreen, error) {
 	return x, nil
 }
 
-// screenTables are the tree of intervals in the summary.
-func (d *Document) screenTables(b *table.Book, c *table.Chapter) {
-	x := d.screen
-	list := upperLevels(x.nodes, results.ScreenRows, 0, 2*results.ScreenRows)
-	t := d.intervalTable(b, list, nil)
-	if n := len(x.nodes) - len(list); n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("and %s more: coppice report %s intervals", numbers.Plural(n, "interval"), d.run.Path))
-	}
-	c.Table(t)
-}
-
 // titled is a word of the table of states as the layout of intervals has it.
 func titled(word string) string {
 	parts := strings.Fields(word)

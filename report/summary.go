@@ -74,7 +74,13 @@ func (d *Document) summary(b *table.Book, c *table.Chapter) {
 		d.found(c)
 	}
 	if d.screen != nil && !(b.Page && d.Intervals != nil) {
-		d.screenTables(b, c)
+		x := d.screen
+		list := upperLevels(x.nodes, results.ScreenRows, 0, 2*results.ScreenRows)
+		t := d.intervalTable(b, list, nil)
+		if n := len(x.nodes) - len(list); n > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("and %s more: coppice report %s intervals", numbers.Plural(n, "interval"), d.run.Path))
+		}
+		c.Table(t)
 	}
 	c.Table(d.programTable(b))
 	spreads := results.SpreadTable(b, "per process", "Time of a process by component", d.Summary.Spreads, componentLines(), d.Summary.Ticks.Total, results.ItemWord)

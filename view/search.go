@@ -38,7 +38,10 @@ func getSearch(ctx context.Context, p *params) (any, error) {
 	if text == "" {
 		return f.to, nil
 	}
-	f.time(text)
+	t, ok := f.ticks(text)
+	if ok && t >= f.x.first && t <= f.x.last {
+		f.add(Hit{Kind: "time", Label: text, Detail: fmt.Sprintf("tick %d", t), Begin: &t})
+	}
 	f.rank(text)
 	if rest, ok := strings.CutPrefix(text, "longest"); ok && p.run.meta.Rows {
 		if err := f.longest(ctx, strings.TrimSpace(rest)); err != nil {
@@ -58,14 +61,6 @@ func (f *find) add(h Hit) {
 		f.to.Hits = append(f.to.Hits, h)
 	} else {
 		f.to.More++
-	}
-}
-
-// time finds #TICKS and seconds.
-func (f *find) time(text string) {
-	t, ok := f.ticks(text)
-	if ok && t >= f.x.first && t <= f.x.last {
-		f.add(Hit{Kind: "time", Label: text, Detail: fmt.Sprintf("tick %d", t), Begin: &t})
 	}
 }
 

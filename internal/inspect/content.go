@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
-	"io"
 
-	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -136,22 +134,4 @@ func addRegion(r *results.Run, p xtf.Proc, totals []arrayTotal) ([]xtf.SectionIn
 var sectionNames = map[uint32]string{
 	xtf.KindDefinitions: "definitions", xtf.KindTypes: "types", xtf.KindDirectory: "directory", xtf.KindProvenance: "provenance",
 	xtf.KindCCG: "call graph", xtf.KindNames: "names", xtf.KindNodeNames: "names of intervals",
-}
-
-// writeText lists the content.
-func (c *content) writeText(out io.Writer) error {
-	return table.WriteText(numbers.Units{}, out, len(c.Arrays), nil, func(p *table.Chapter) {
-		rows := &table.Table{Columns: []table.Column{table.Words("rows", ""), table.Ints("arrays", ""), table.Ints("rows", ""), table.Ints("stored", ""), table.Reals("bytes/row", "")}}
-		for _, a := range c.Arrays {
-			rows.Add(table.Word(a.Type), table.Number(a.Arrays), table.Number(a.Rows), table.Size(a.Bytes), table.Quotient(numbers.NewRatio(a.Bytes, a.Rows), 2))
-		}
-		p.Table(rows)
-		sections := &table.Table{Columns: []table.Column{table.Words("sections", ""), table.Ints("parts", ""), table.Ints("bytes", "")}}
-		for _, s := range c.Sections {
-			if s.Parts > 0 {
-				sections.Add(table.Word(s.Name), table.Number(s.Parts), table.Size(s.Bytes))
-			}
-		}
-		p.Table(sections)
-	})
 }

@@ -294,7 +294,20 @@ func runText(w io.Writer, path string, e *results.Envelope, b *results.Brief, c 
 		return err
 	}
 	fmt.Fprintln(w)
-	return c.writeText(w)
+	return table.WriteText(numbers.Units{}, w, len(c.Arrays), nil, func(p *table.Chapter) {
+		rows := &table.Table{Columns: []table.Column{table.Words("rows", ""), table.Ints("arrays", ""), table.Ints("rows", ""), table.Ints("stored", ""), table.Reals("bytes/row", "")}}
+		for _, a := range c.Arrays {
+			rows.Add(table.Word(a.Type), table.Number(a.Arrays), table.Number(a.Rows), table.Size(a.Bytes), table.Quotient(numbers.NewRatio(a.Bytes, a.Rows), 2))
+		}
+		p.Table(rows)
+		sections := &table.Table{Columns: []table.Column{table.Words("sections", ""), table.Ints("parts", ""), table.Ints("bytes", "")}}
+		for _, s := range c.Sections {
+			if s.Parts > 0 {
+				sections.Add(table.Word(s.Name), table.Number(s.Parts), table.Size(s.Bytes))
+			}
+		}
+		p.Table(sections)
+	})
 }
 
 // keptText says what of the events is in the file, and how exact.

@@ -53,7 +53,20 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
-	r.shared = sync.OnceValues(func() (*graph.Shared, error) { return openShared(r) })
+	r.shared = sync.OnceValues(func() (*graph.Shared, error) {
+		b, err := r.File.SectionBytes(xtf.KindCCG)
+		if errors.Is(err, xtf.ErrNoSection) {
+			err = errors.Join(ErrNoResult, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s, err := graph.OpenShared(r.Defs, b)
+		if Partial(err) {
+			r.File.Damaged(xtf.WholeRun, err)
+		}
+		return s, err
+	})
 	r.devices = sync.OnceValues(func() (*Devices, error) { return readDevices(r, nil) })
 	callview.Attach(f, r.Graph)
 	if st, err := os.Stat(path); err == nil {
@@ -358,21 +371,6 @@ func (r *Run) Source(want Source) (Source, error) {
 func (r *Run) Graph() (*graph.Shared, error) {
 	s, err := r.shared()
 	return s, r.Failed(xtf.WholeRun, "call graph", err)
-}
-
-func openShared(r *Run) (*graph.Shared, error) {
-	b, err := r.File.SectionBytes(xtf.KindCCG)
-	if errors.Is(err, xtf.ErrNoSection) {
-		err = errors.Join(ErrNoResult, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := graph.OpenShared(r.Defs, b)
-	if Partial(err) {
-		r.File.Damaged(xtf.WholeRun, err)
-	}
-	return s, err
 }
 
 // Location opens the graph of location p.

@@ -42,7 +42,20 @@ func (v *Verified) Intervals(r *results.Run, rows bool) error {
 	if err != nil {
 		return err
 	}
-	c := newNodeCheck(v, r, list, rows)
+	n := len(list)
+	c := &nodeCheck{
+		v: v, r: r, list: list, rows: rows, stats: map[uint64]*xtf.Stat{}, took: make([]uint32, n),
+		first: make([]uint64, n), last: make([]uint64, n), whole: [2]uint64{xtf.Never}, base: make([]uint64, n+1),
+	}
+	for i := range list {
+		c.first[i] = xtf.Never
+		c.base[i+1] = c.base[i] + min(list[i].ExeMax, maxExecutions+1)
+	}
+	if rows && c.base[n] <= maxExecutions {
+		c.long = make([]uint64, c.base[n])
+	} else if rows {
+		v.skip("longest executions: %d executions of one process are too many to compare", c.base[n])
+	}
 	c.cut = r.Kept.Has(withoutInit)
 	c.order()
 	for rank, p := range r.Defs.Processes() {
@@ -63,24 +76,6 @@ func (v *Verified) Intervals(r *results.Run, rows bool) error {
 	}
 	c.compareNodes()
 	return nil
-}
-
-func newNodeCheck(v *Verified, r *results.Run, list []results.Node, rows bool) *nodeCheck {
-	n := len(list)
-	c := &nodeCheck{
-		v: v, r: r, list: list, rows: rows, stats: map[uint64]*xtf.Stat{}, took: make([]uint32, n),
-		first: make([]uint64, n), last: make([]uint64, n), whole: [2]uint64{xtf.Never}, base: make([]uint64, n+1),
-	}
-	for i := range list {
-		c.first[i] = xtf.Never
-		c.base[i+1] = c.base[i] + min(list[i].ExeMax, maxExecutions+1)
-	}
-	if rows && c.base[n] <= maxExecutions {
-		c.long = make([]uint64, c.base[n])
-	} else if rows {
-		v.skip("longest executions: %d executions of one process are too many to compare", c.base[n])
-	}
-	return c
 }
 
 // add lists the first findings.
