@@ -155,7 +155,8 @@ func (x *executions) take(b *border) {
 		x.end(&x.slice, b.t, &b.at, 0)
 		x.startSlice(b.t, b.at)
 	case beginBetween:
-		x.beginBetween(b)
+		x.waiting, x.mark = true, len(x.log)
+		x.between = x.begin(0, b.t, b.at)
 	case endBetween:
 		x.endBetween(b)
 	case programBegin:
@@ -208,12 +209,6 @@ func (x *executions) restart(b *border) {
 	}
 	x.startSlice(b.t, b.at)
 	x.waiting, x.count = false, 0
-}
-
-// beginBetween begins an execution that counts only if another collective follows.
-func (x *executions) beginBetween(b *border) {
-	x.waiting, x.mark = true, len(x.log)
-	x.between = x.begin(0, b.t, b.at)
 }
 
 // endBetween ends it: now its node is known.

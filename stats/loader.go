@@ -404,7 +404,14 @@ type Loaded struct {
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
 	l.endTeams(0)
-	l.endCalls()
+	if !l.markers.recognizer.Idle() {
+		l.markers.breakMarker()
+	}
+	for len(l.at.stack) > 0 {
+		f := l.at.stack[len(l.at.stack)-1]
+		l.at.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+		l.close(xtf.FlagCut)
+	}
 	l.regions.endBin(l.at.now)
 	l.ops.completeOps(0)
 	l.at.requests.each(func(request) {
@@ -446,16 +453,4 @@ func (o *operations) endChannels(rows *Loaded) error {
 	}
 	rows.Peers = peers
 	return o.at.err
-}
-
-// endCalls closes what is open at the last event.
-func (l *Loader) endCalls() {
-	if !l.markers.recognizer.Idle() {
-		l.markers.breakMarker()
-	}
-	for len(l.at.stack) > 0 {
-		f := l.at.stack[len(l.at.stack)-1]
-		l.at.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
-		l.close(xtf.FlagCut)
-	}
 }

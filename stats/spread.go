@@ -47,10 +47,6 @@ func (s *Spread) merge(o *Spread) {
 	}
 }
 
-func (s *Spread) words() [7]uint64 {
-	return [7]uint64{s.Sum, s.Squares[0], s.Squares[1], s.Min, s.Max, uint64(s.MinP), uint64(s.MaxP)}
-}
-
 // NodeSpread is the distribution of all items of one node. An item that is 0 on
 // all processes has none.
 type NodeSpread struct {
@@ -129,7 +125,7 @@ func (s Spreads) encode() ([]byte, error) {
 				continue
 			}
 			b = binary.AppendUvarint(b, uint64(1+k-next))
-			for _, w := range x.words() {
+			for _, w := range [7]uint64{x.Sum, x.Squares[0], x.Squares[1], x.Min, x.Max, uint64(x.MinP), uint64(x.MaxP)} {
 				b = binary.AppendUvarint(b, w)
 			}
 			next = k + 1

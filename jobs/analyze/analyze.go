@@ -285,7 +285,18 @@ func (a *job) open() error {
 	var word string
 	var about []byte
 	if err == nil {
-		a.setProvenance()
+		input := a.src.Identity()
+		a.prov = jobs.Provenance{
+			Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
+			Options: map[string]string{
+				"pages": pagesName(a.o.Profile), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
+				"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
+			},
+			Tool: "coppice " + a.o.Version,
+		}
+		if a.o.Classes != nil {
+			a.prov.Options["classes"] = a.classOptions.String()
+		}
 		a.id, word, err = a.prov.FileID()
 	}
 	if err == nil {
@@ -305,21 +316,6 @@ func (a *job) open() error {
 	owner := ws.CheckEpoch
 	a.dog.Owner.Store(&owner)
 	return nil
-}
-
-func (a *job) setProvenance() {
-	input := a.src.Identity()
-	a.prov = jobs.Provenance{
-		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
-		Options: map[string]string{
-			"pages": pagesName(a.o.Profile), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
-			"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
-		},
-		Tool: "coppice " + a.o.Version,
-	}
-	if a.o.Classes != nil {
-		a.prov.Options["classes"] = a.classOptions.String()
-	}
 }
 
 // planMemory shares the memory of the rank out.

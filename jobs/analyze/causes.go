@@ -32,7 +32,20 @@ func (a *job) causes(in *finished) (*finished, error) {
 		return nil, err
 	}
 	if a.c.Rank() == 0 {
-		err = f.write(delays, path)
+		err = f.whole(stageCauses, causeTotals, func(arrays arrays) {
+			for i := range delays {
+				x := &delays[i]
+				row, _ := arrays[xtf.TypeDelayTotal].Append()
+				r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Sum[0], Long: x.Sum[1], Worst: x.Worst, WorstP: x.WorstP}
+				r.Put(row)
+			}
+			for i := range path {
+				x := &path[i]
+				row, _ := arrays[xtf.TypePathTotal].Append()
+				r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Sum[0], Worst: x.Worst}
+				r.Put(row)
+			}
+		})
 	}
 	return in, err
 }
@@ -255,22 +268,4 @@ func (w *criticalWriter) end() error {
 		return err
 	}
 	return errors.Join(w.a.putComponents(w.p, w.components), w.causeWriter.end())
-}
-
-// writeCauses writes the totals over all locations.
-func (a *causeFinder) write(delays, path []totals.Row) error {
-	return a.whole(stageCauses, causeTotals, func(arrays arrays) {
-		for i := range delays {
-			x := &delays[i]
-			row, _ := arrays[xtf.TypeDelayTotal].Append()
-			r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Sum[0], Long: x.Sum[1], Worst: x.Worst, WorstP: x.WorstP}
-			r.Put(row)
-		}
-		for i := range path {
-			x := &path[i]
-			row, _ := arrays[xtf.TypePathTotal].Append()
-			r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Sum[0], Worst: x.Worst}
-			r.Put(row)
-		}
-	})
 }

@@ -38,28 +38,26 @@ func (a *job) graph(in *matched) (*shared, error) {
 		return nil, err
 	}
 	d := build.NewDistributor(graph)
-	err = a.eachOwn(func(p trace.P) error { return g.distribute(d, book, p) })
+	err = a.eachOwn(func(p trace.P) error {
+		l, err := g.local(p, true)
+		if err != nil {
+			return err
+		}
+		var blob []byte
+		if l, err = book.Quantise(l); err == nil {
+			blob, err = d.Distribute(l)
+		}
+		if err != nil {
+			return fmt.Errorf("call graph of location %d: %w", p, err)
+		}
+		g.drop(p, kindGraph)
+		return g.store.Put(g.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
+	})
 	out := &shared{matched: in}
 	if a.c.Rank() == 0 {
 		out.section = graph.Encode()
 	}
 	return out, err
-}
-
-func (a *graphs) distribute(d *build.Distributor, book *build.Codebook, p trace.P) error {
-	l, err := a.local(p, true)
-	if err != nil {
-		return err
-	}
-	var blob []byte
-	if l, err = book.Quantise(l); err == nil {
-		blob, err = d.Distribute(l)
-	}
-	if err != nil {
-		return fmt.Errorf("call graph of location %d: %w", p, err)
-	}
-	a.drop(p, kindGraph)
-	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
 }
 
 // Len is the number of this rank's locations.

@@ -222,7 +222,13 @@ func (a *loads) loadLocation(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	a.addSourceDiagnostics(loaded, found)
+	for i := range found.Codes {
+		first := found.Codes[i].First
+		for k := range first {
+			first[k].Time -= min(first[k].Time, a.size.Origin)
+		}
+	}
+	loaded.Diagnostics.Merge(found)
 	loaded.Bytes = a.size.Weights[p]
 	if a.encoded, err = a.builder.AppendBinary(a.encoded[:0]); err != nil {
 		return err
@@ -303,7 +309,12 @@ func (a *loads) decode(p trace.P, add func(b *trace.Batch) error) (*trace.Diagno
 	found.Merge(chunks)
 	found.Merge(&g.diags)
 	clock.end(found)
-	a.checkCount(p, events, found)
+	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
+		found.Add(trace.Diagnostic{
+			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
+			Detail: fmt.Sprintf("%d events, the definitions announce %d", events, want),
+		})
+	}
 	return found, nil
 }
 
@@ -314,25 +325,4 @@ func (a *loads) withFrames(add func(b *trace.Batch) error) (with func(b *trace.B
 	}
 	f := trace.NewFrames(a.defs, add)
 	return f.Add, f.Finish
-}
-
-// checkCount compares the number of events with what the definitions announce.
-func (a *loads) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
-	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
-		found.Add(trace.Diagnostic{
-			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
-			Detail: fmt.Sprintf("%d events, the definitions announce %d", events, want),
-		})
-	}
-}
-
-// addSourceDiagnostics adds the source's findings, with times from the origin.
-func (a *loads) addSourceDiagnostics(l *stats.Loaded, found *trace.Diagnostics) {
-	for i := range found.Codes {
-		first := found.Codes[i].First
-		for k := range first {
-			first[k].Time -= min(first[k].Time, a.size.Origin)
-		}
-	}
-	l.Diagnostics.Merge(found)
 }

@@ -146,7 +146,14 @@ func (a *numbering) run() error {
 	if err != nil || a.c.Rank() != 0 || a.o.GraphOnly {
 		return err
 	}
-	return a.writePaths()
+	return a.whole(stageNumber, pathArrays, func(arrays arrays) {
+		for n := range uint32(a.all.paths.Len()) {
+			x := a.all.paths.Path(n)
+			row, _ := arrays[xtf.TypePath].Append()
+			r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
+			r.Put(row)
+		}
+	})
 }
 
 func (a *numbering) location(p trace.P) error {
@@ -207,15 +214,3 @@ func (a *numbering) writeExecutions(p trace.P, nodes []uint32) error {
 
 // pathArrays are the whole-run arrays of call paths.
 var pathArrays = []xtf.TypeID{xtf.TypePath}
-
-// writePaths writes the call paths of the run.
-func (a *numbering) writePaths() error {
-	return a.whole(stageNumber, pathArrays, func(arrays arrays) {
-		for n := range uint32(a.all.paths.Len()) {
-			x := a.all.paths.Path(n)
-			row, _ := arrays[xtf.TypePath].Append()
-			r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
-			r.Put(row)
-		}
-	})
-}

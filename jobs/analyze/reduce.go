@@ -189,15 +189,6 @@ func (a *reduction) end(spreads stats.Spreads, sumMax []uint64) error {
 	if a.o.Strict && a.res.Partial {
 		return jobs.Fail(jobs.ExitPartial, jobs.ErrDamaged)
 	}
-	return a.writeWhole(spreads, sumMax)
-}
-
-// wholeArrays are the arrays about all locations.
-var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
-
-// writeWhole makes the arrays of the whole-run region on rank 0.
-func (a *reduction) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
-	f := a.found
 	return a.whole(stageWhole, wholeArrays, func(arrays arrays) {
 		last, _ := spreads[0].Item(xtf.ItemLast)
 		f.Summary.Write(a.tables, f.Levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
@@ -206,3 +197,6 @@ func (a *reduction) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
 		})
 	})
 }
+
+// wholeArrays are the arrays about all locations.
+var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}

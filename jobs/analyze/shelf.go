@@ -93,18 +93,11 @@ func (s *shelf) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (arrays, error) 
 		if err != nil {
 			return nil, err
 		}
-		if m[t] = x; t == xtf.TypeCall {
-			s.leaveTimes(x.ArrayBuilder)
+		if m[t] = x; t == xtf.TypeCall && s.leave { // to the call graph, which is exact
+			x.LeaveTimes()
 		}
 	}
 	return m, nil
-}
-
-// leaveTimes leaves the times of calls to the call graph, where that is exact.
-func (s *shelf) leaveTimes(calls *xtf.ArrayBuilder) {
-	if s.leave {
-		calls.LeaveTimes()
-	}
 }
 
 func saveArrays(m arrays, types []xtf.TypeID) error {

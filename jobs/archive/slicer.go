@@ -65,7 +65,12 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv:
 		return s.message(b, e, w, n)
 	case trace.MpiCollectiveBegin:
-		s.collectiveBegin(b, e)
+		switch {
+		case !s.entered:
+			s.begun = true
+		case s.nextCollective():
+			s.copy(b, e)
+		}
 	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 		return s.collective(b, e, w)
 	case trace.RmaCollectiveEnd:
@@ -232,15 +237,6 @@ func (s *slicer) nextCollective() bool {
 func (s *slicer) skipOthers() {
 	for s.colls.More && trace.Unnumbered(s.colls.Row.Flags&xtf.CollOpMask) {
 		s.colls.Next()
-	}
-}
-
-func (s *slicer) collectiveBegin(b *trace.Batch, e *trace.Event) {
-	switch {
-	case !s.entered:
-		s.begun = true
-	case s.nextCollective():
-		s.copy(b, e)
 	}
 }
 

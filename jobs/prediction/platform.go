@@ -134,22 +134,16 @@ func crowdedNodes(c mpi.Comm, nodes []int) (int, error) {
 	return n, nil
 }
 
-// ranksOf counts the ranks of each node.
-func ranksOf(nodes []int) []int {
-	n := make([]int, slices.Max(nodes)+1)
-	for _, node := range nodes {
-		n[node]++
-	}
-	return n
-}
-
 // disturbed is how many times as long as a larger message one takes that somebody disturbed.
 const disturbed = 3
 
 // describePlatform puts the parts together.
 func describePlatform(o MeasureOptions, nodes []int, links [network.NumLinkClasses]*measuredLink, gamma network.Rate, crowded int) *MeasuredPlatform {
 	p := platform.New()
-	ranks := ranksOf(nodes)
+	ranks := make([]int, slices.Max(nodes)+1)
+	for _, node := range nodes {
+		ranks[node]++
+	}
 	p.Name, p.Nodes, p.Gamma = o.Name, uint32(len(ranks)), gamma
 	if len(ranks) > 1 {
 		p.RanksPerNode = uint32(slices.Max(ranks))
