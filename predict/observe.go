@@ -262,7 +262,15 @@ func (o *observer) jobs(out *extract.Run, j ObservedJobs) error {
 		if j.Node != nil {
 			err = o.executions(x, p, *j.Node)
 		} else {
-			err = o.calls(x, p, j.Region)
+			names := o.regionsOf(j.Region)
+			var end uint64
+			err = xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, c *xtf.Call) error {
+				if c.End == xtf.Never || !names[c.Region] || c.T < end {
+					return nil
+				}
+				end = c.End
+				return o.job(x, c.T, c.End)
+			})
 		}
 		if err != nil {
 			return fmt.Errorf("process %d: %w", r, err)
@@ -282,19 +290,6 @@ func (o *observer) executions(r *extract.Rank, p trace.Process, node uint32) err
 			return o.job(r, x.T, x.End)
 		}
 		return nil
-	})
-}
-
-// calls makes a job of each outermost call of a function.
-func (o *observer) calls(r *extract.Rank, p trace.Process, region string) error {
-	names := o.regionsOf(region)
-	var end uint64
-	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, c *xtf.Call) error {
-		if c.End == xtf.Never || !names[c.Region] || c.T < end {
-			return nil
-		}
-		end = c.End
-		return o.job(r, c.T, c.End)
 	})
 }
 

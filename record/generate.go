@@ -34,7 +34,10 @@ func (g *generator) wrap(list []prototype, c, fortran func(p *prototype, id int)
 		if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
 			fortran(p, id)
 		}
-		g.part()
+		if g.Len() >= partBytes {
+			g.parts = append(g.parts, g.head+g.String())
+			g.Reset()
+		}
 	}
 }
 
@@ -63,14 +66,6 @@ type generator struct {
 
 // partBytes is the size at which a source ends. Function by function they take about the same time to compile.
 const partBytes = 256 << 10
-
-// part ends a source that is long enough. It may be called between functions.
-func (g *generator) part() {
-	if g.Len() >= partBytes {
-		g.parts = append(g.parts, g.head+g.String())
-		g.Reset()
-	}
-}
 
 func (g *generator) sources() []string { return append(g.parts, g.head+g.String()) }
 

@@ -165,7 +165,13 @@ func (b *definer) groups() {
 	b.comm(commSelf, "MPI_COMM_SELF", groupSelf, trace.Undefined, 1)
 	own := groupNext
 	if b.o.Threads > 1 {
-		b.threads(own)
+		var all []uint64
+		for p := range b.n {
+			for t := range uint32(b.o.Threads) {
+				all = append(all, locationID(p, t))
+			}
+		}
+		b.group(own, trace.GroupCommLocations, trace.ParadigmOpenMP, all)
 		own++
 	}
 	for i, c := range b.own {
@@ -179,17 +185,6 @@ func (b *definer) groups() {
 	if b.o.Threads > 1 {
 		b.teams(own + uint32(len(b.own)))
 	}
-}
-
-// threads lists the locations of all threads.
-func (b *definer) threads(ref uint32) {
-	var all []uint64
-	for p := range b.n {
-		for t := range uint32(b.o.Threads) {
-			all = append(all, locationID(p, t))
-		}
-	}
-	b.group(ref, trace.GroupCommLocations, trace.ParadigmOpenMP, all)
 }
 
 // teams defines a communicator for the threads of each process.

@@ -25,16 +25,6 @@ const (
 	maxLevel     = 8
 )
 
-func newIrregular(m *model) *irregular {
-	v := &irregular{base: base{m}, edge: 1}
-	for v.edge*v.edge < m.n {
-		v.edge++
-	}
-	v.numBlocks = (m.n + v.edge - 1) / v.edge
-	v.phase = gap + m.workMax + 2*Flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
-	return v
-}
-
 func (v *irregular) slotLength() (slot, tail uint64) {
 	return phases*v.phase + v.o.Work/4 + (phases+1)*callTime + ioTime + 2*gap + slack, 0
 }

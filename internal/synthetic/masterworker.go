@@ -28,14 +28,6 @@ const (
 	think   = 300 // the master's time for an answer
 )
 
-func newMasterWorker(m *model) *masterWorker {
-	v := &masterWorker{base: base{m}, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
-	serve := Flight(m.o.Bytes) + 4*callTime + 2*think
-	v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + Flight(m.o.Bytes) + 2*callTime + slack
-	v.round = max(v.cohorts*v.window, v.window+m.o.Work+ioTime+3*slack)
-	return v
-}
-
 func (v *masterWorker) slotLength() (slot, tail uint64) { return v.round, 0 }
 
 func (v *masterWorker) rounds(proc uint32, slots uint64) uint64 {

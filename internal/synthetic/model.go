@@ -110,11 +110,23 @@ func newModel(o Options) (*model, error) {
 	case "ring":
 		m.prog = &ring{base{m}}
 	case "wavefront":
-		m.prog = newWavefront(m)
+		wait := m.o.Work/4 + m.jitter + m.extra + Flight(m.o.Bytes)
+		before := m.o.Work + wait + 4*callTime
+		m.prog = &wavefront{base{m}, newGrid(m.n), before + m.jitter + m.extra + Flight(m.o.Bytes) - wait, before}
 	case "masterworker":
-		m.prog = newMasterWorker(m)
+		v := &masterWorker{base: base{m}, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
+		serve := Flight(m.o.Bytes) + 4*callTime + 2*think
+		v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + Flight(m.o.Bytes) + 2*callTime + slack
+		v.round = max(v.cohorts*v.window, v.window+m.o.Work+ioTime+3*slack)
+		m.prog = v
 	case "irregular":
-		m.prog = newIrregular(m)
+		v := &irregular{base: base{m}, edge: 1}
+		for v.edge*v.edge < m.n {
+			v.edge++
+		}
+		v.numBlocks = (m.n + v.edge - 1) / v.edge
+		v.phase = gap + m.workMax + 2*Flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
+		m.prog = v
 	default:
 		return nil, fmt.Errorf("%w: unknown program %q", ErrOptions, o.Program)
 	}

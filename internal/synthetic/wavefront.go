@@ -18,12 +18,6 @@ type wavefront struct {
 	before uint64 // ticks from a step's start to the least end of its computation
 }
 
-func newWavefront(m *model) *wavefront {
-	wait := m.o.Work/4 + m.jitter + m.extra + Flight(m.o.Bytes)
-	before := m.o.Work + wait + 4*callTime
-	return &wavefront{base{m}, newGrid(m.n), before + m.jitter + m.extra + Flight(m.o.Bytes) - wait, before}
-}
-
 func (v *wavefront) slotLength() (slot, tail uint64) {
 	slot = v.before + v.jitter + v.extra + 2*callTime + ioTime + 3*gap + slack
 	return slot, (uint64(v.width) + uint64(v.height) - 2) * v.stage

@@ -9,18 +9,6 @@ import (
 // point), are unique, so every algorithm finds the same ones; merging along them in that order gives the merges. Cuts
 // are those of the sequential rule at every height; merges of equal height may be others than it would choose.
 
-// merges turns the edges of a spanning tree of n points into merges.
-func (e treeEdges) merges(n int, each func(link)) {
-	slices.SortFunc(e, treeEdge.compare)
-	f := newForest(n)
-	for _, t := range e {
-		a, b := f.root(t.a), f.root(t.b)
-		a, b = min(a, b), max(a, b)
-		f.parent[b] = a
-		each(link{a, b, whole(t.d)})
-	}
-}
-
 type treeEdges []treeEdge
 
 // treeEdge is a pair of points a < b, d apart.
@@ -103,7 +91,14 @@ func (c *triangle[E]) tree(each func(link)) error {
 		return all, err
 	})
 	if err == nil {
-		edges.merges(n, each)
+		slices.SortFunc(edges, treeEdge.compare)
+		f := newForest(n)
+		for _, t := range edges {
+			a, b := f.root(t.a), f.root(t.b)
+			a, b = min(a, b), max(a, b)
+			f.parent[b] = a
+			each(link{a, b, whole(t.d)})
+		}
 	}
 	return err
 }

@@ -165,7 +165,10 @@ func (s *system) linear(walkers []*walker) []*walked {
 		for r := range types {
 			z.shift[t][r] = empty()
 		}
-		z.out[t] = z.first(t)
+		w := z.walkers[t]
+		w.h.begin(newBackground(len(z.s.centers)))
+		o := w.pass(false)
+		z.out[t] = &walked{alone: o.response, demand: w.j.used(o)}
 	}
 	for p := range z.views {
 		for r := range types {
@@ -190,14 +193,6 @@ func (s *system) linear(walkers []*walker) []*walked {
 	}
 	z.bound()
 	return z.out
-}
-
-// first walks through a job that is alone.
-func (z *linearizer) first(t int) *walked {
-	w := z.walkers[t]
-	w.h.begin(newBackground(len(z.s.centers)))
-	o := w.pass(false)
-	return &walked{alone: o.response, demand: w.j.used(o)}
 }
 
 // customers is how many jobs of type r share a center with one of type t, itself not counted, when population p is there.

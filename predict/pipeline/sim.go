@@ -103,7 +103,12 @@ func (a *Answer) simulate(ctx context.Context, m *Model) error {
 			continue
 		}
 		if ended++; ended == warm {
-			z.measure()
+			z.warm, z.since = true, z.now
+			for i := range z.stations {
+				st := &z.stations[i]
+				st.sync(z.now, false)
+				st.busy, st.area = 0, 0
+			}
 		}
 	}
 	z.report(a)
@@ -315,15 +320,6 @@ func (z *simulator) serve(st *station) {
 	}
 	z.seq++
 	st.heap.Push(event{z.now + w.service, z.seq, w.who})
-}
-
-func (z *simulator) measure() {
-	z.warm, z.since = true, z.now
-	for i := range z.stations {
-		st := &z.stations[i]
-		st.sync(z.now, false)
-		st.busy, st.area = 0, 0
-	}
 }
 
 // report computes the means. The first copy of a center is on the fullest machine.

@@ -236,12 +236,6 @@ func (e *Result) check(ctx context.Context, runs []*Result, seed uint64) error {
 	}
 	e.Predicted = e.Runs[0].Predicted
 	e.Model.Origin.SelfCheckError = rounded(worst)
-	e.stageSpans()
-	return nil
-}
-
-// stageSpans predicts from when to when each stage works.
-func (e *Result) stageSpans() {
 	begin, end, scale := e.Model.ClassSpans()
 	for s := range e.Stages {
 		first, last := math.Inf(1), 0.0
@@ -252,6 +246,7 @@ func (e *Result) stageSpans() {
 		}
 		e.Stages[s].Predicted = (last - first) * scale
 	}
+	return nil
 }
 
 // Worst is the stage with the largest gap.
