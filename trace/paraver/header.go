@@ -52,7 +52,8 @@ func parseHeader(line []byte, size uint64) (*header, error) {
 	}
 	s := scanner{b: line, at: len(magic)}
 	h := &header{resolution: 1_000_000}
-	s.skip(' ')
+	for s.take(' ') {
+	}
 	if s.take('(') {
 		n := bytes.IndexByte(s.b[s.at:], ')')
 		if n < 0 {
@@ -172,11 +173,6 @@ func (s *scanner) take(c byte) bool {
 		return true
 	}
 	return false
-}
-
-func (s *scanner) skip(c byte) {
-	for s.take(c) {
-	}
 }
 
 func (s *scanner) expect(c byte) {

@@ -90,7 +90,11 @@ func (x *indexer) run() error {
 			continue
 		}
 		if wrong := x.record.parse(x.header, line); wrong != "" {
-			x.wrong(wrong)
+			code := trace.DiagCorrupt
+			if wrong == badUnknown {
+				code = trace.DiagUnknownRecord
+			}
+			x.problem(code, wrong)
 			continue
 		}
 		x.add(uint64(len(line)) + 1)
@@ -111,15 +115,6 @@ func (x *indexer) ended(err error) error {
 	}
 	x.problem(code, "the compressed data end here: "+err.Error())
 	return nil
-}
-
-// wrong notes a line that is not a record.
-func (x *indexer) wrong(why string) {
-	code := trace.DiagCorrupt
-	if why == badUnknown {
-		code = trace.DiagUnknownRecord
-	}
-	x.problem(code, why)
 }
 
 func (x *indexer) problem(code trace.Code, what string) {
@@ -268,19 +263,6 @@ func (x *indexer) behaviour(p pair) behaviour {
 	return b
 }
 
-// statesAsCalls makes calls of states.
-func (x *indexer) statesAsCalls() {
-	x.out.Stateful = true
-	for v := range x.used {
-		x.named[pair{typeState, v}] = struct{}{}
-	}
-	for i := range x.began {
-		l := &x.out.Locations[i]
-		l.Records += x.began[i].Records
-		l.First = min(l.First, x.began[i].First)
-	}
-}
-
 // finish orders what was collected.
 func (x *indexer) finish() error {
 	calls := false
@@ -297,7 +279,15 @@ func (x *indexer) finish() error {
 		}
 	}
 	if !calls && len(x.used) > 0 {
-		x.statesAsCalls()
+		x.out.Stateful = true
+		for v := range x.used {
+			x.named[pair{typeState, v}] = struct{}{}
+		}
+		for i := range x.began {
+			l := &x.out.Locations[i]
+			l.Records += x.began[i].Records
+			l.First = min(l.First, x.began[i].First)
+		}
 	}
 	x.out.Named = slices.SortedFunc(maps.Keys(x.named), comparePairs)
 	for _, p := range slices.SortedFunc(maps.Keys(x.places), comparePairs) {

@@ -1,22 +1,5 @@
 package receivelog
 
-func (r *Reader) readCall(b *body) {
-	c := &r.call
-	*c = Call{Number: r.calls, Times: 1, Outputs: c.Outputs[:0]}
-	number := b.varint()
-	var known bool
-	if c.Function, known = r.Header.Functions[number]; !known {
-		b.fail("call %d of function %d, which the header does not name", r.calls, number)
-	}
-	c.Code = b.zigzag()
-	c.inputs(b)
-	for b.more() {
-		c.Outputs = append(c.Outputs, b.output())
-	}
-	r.calls++
-	r.started = true
-}
-
 func (c *Call) inputs(b *body) {
 	if c.Checked = b.byte(); c.Checked >= 1<<7 {
 		b.fail("call %d: inputs %#x", c.Number, c.Checked)

@@ -205,9 +205,27 @@ func (r *Reader) next() error {
 	}
 	switch kind {
 	case recCall:
-		r.readCall(b)
+		c := &r.call
+		*c = Call{Number: r.calls, Times: 1, Outputs: c.Outputs[:0]}
+		number := b.varint()
+		var known bool
+		if c.Function, known = r.Header.Functions[number]; !known {
+			b.fail("call %d of function %d, which the header does not name", r.calls, number)
+		}
+		c.Code = b.zigzag()
+		c.inputs(b)
+		for b.more() {
+			c.Outputs = append(c.Outputs, b.output())
+		}
+		r.calls++
+		r.started = true
 	case recRepeat:
-		r.readRepeat(b)
+		n := b.varint()
+		if !r.started || n == 0 || r.calls+n < n {
+			b.fail("a call is repeated %d times", n)
+		}
+		r.call.Number, r.call.Times = r.calls, n
+		r.calls += n
 	case recEnd:
 		return r.readEnd(b)
 	default:
@@ -217,15 +235,6 @@ func (r *Reader) next() error {
 		b.fail("call %d: bytes after the contents", r.call.Number)
 	}
 	return ended(b.err)
-}
-
-func (r *Reader) readRepeat(b *body) {
-	n := b.varint()
-	if !r.started || n == 0 || r.calls+n < n {
-		b.fail("a call is repeated %d times", n)
-	}
-	r.call.Number, r.call.Times = r.calls, n
-	r.calls += n
 }
 
 // readEnd returns io.EOF where nothing follows the last record.

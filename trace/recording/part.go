@@ -86,11 +86,6 @@ func (q *part) text() string {
 	return strings.Join(list, "; ")
 }
 
-// parted reports whether a process is one of which not all is recorded.
-func (s *Source) parted() bool {
-	return slices.ContainsFunc(s.processes, func(p *process) bool { return p.part.is })
-}
-
 // Unopened returns the processes whose part did not begin.
 func (s *Source) Unopened() (ranks []int) {
 	for _, p := range s.processes {
@@ -148,7 +143,7 @@ func (s *Source) leaveOut() error {
 			return err
 		}
 	}
-	if !s.parted() {
+	if !slices.ContainsFunc(s.processes, func(p *process) bool { return p.part.is }) {
 		return nil
 	}
 	e := &edges{s, membersOf(s.processes), map[line]*[2]ends{}, map[uint64][2]uint64{}}

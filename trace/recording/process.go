@@ -184,18 +184,6 @@ type clockReading struct{ at, ahead int64 }
 // maxMembers bounds the processes of a communicator, and of a run.
 const maxMembers = 1 << 24
 
-// parseProcess reads a definition file. What is damaged ends it; what is before is used.
-func parseProcess(b []byte) *process {
-	none := func() crew { return crew{map[uint32]uint32{}, trace.Undefined} }
-	p := &process{rank: -1, crews: crews{team: none(), contingent: none(), threadName: map[uint32]string{}, stuck: map[uint32][2]uint64{}}}
-	p.read(b)
-	if !p.ticks() {
-		p.clocks = p.clocks[:1]
-		p.damaged = cmp.Or(p.damaged, "its clock readings contradict each other")
-	}
-	return p
-}
-
 func (p *process) read(b []byte) {
 	for len(b) > 0 {
 		if len(b) < 5 {

@@ -145,7 +145,13 @@ func parse(dir string, loaded []byte) (*Source, error) {
 			s.names = parseNames(b)
 			continue
 		}
-		p := parseProcess(b)
+		none := func() crew { return crew{map[uint32]uint32{}, trace.Undefined} }
+		p := &process{rank: -1, crews: crews{team: none(), contingent: none(), threadName: map[uint32]string{}, stuck: map[uint32][2]uint64{}}}
+		p.read(b)
+		if !p.ticks() {
+			p.clocks = p.clocks[:1]
+			p.damaged = cmp.Or(p.damaged, "its clock readings contradict each other")
+		}
 		if p.rank < 0 || uint64(p.rank) != rank {
 			return nil, fmt.Errorf("%s: %w: it does not say that it is of process %d", filepath.Join(dir, fmt.Sprintf("%d.def", rank)), trace.ErrCorrupt, rank)
 		}
