@@ -158,7 +158,7 @@ func (l *library) attemptIn(t *testing.T, folder string, ranks int, front string
 	}
 	vars = append([][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}, vars...)
 	args := append(append([]string{l.run}, l.args...), "-n", strconv.Itoa(ranks))
-	args, env := withEnvironment(l.launcher, append(args, command...), vars)
+	args, env := withEnvironment(t.Context(), l.launcher, 0, append(args, command...), vars)
 	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	c.Dir = folder
 	c.Env = append(os.Environ(), env...)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -40,12 +41,13 @@ func ProgramAt(ctx context.Context, command []string) (int, error) {
 // dynamic linker is asked, because the library may be one of a library's.
 func programAt(ctx context.Context, command []string) (at int, k kind, err error) {
 	var missing error // a path that is none, where no program is found
+	l, launches := launcherOf(ctx, command)
 	for i, arg := range command {
 		path, err := exec.LookPath(arg)
 		if missing == nil && strings.HasPrefix(arg, ".") && errors.Is(err, fs.ErrNotExist) {
 			missing = fmt.Errorf("%w: %s: %w", ErrProgram, arg, fs.ErrNotExist)
 		}
-		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
+		if err != nil || i == launches && l != noLauncher {
 			continue
 		}
 		b, err := exec.CommandContext(ctx, "ldd", path).CombinedOutput()
@@ -87,21 +89,30 @@ const (
 	srun
 )
 
-func launcherOf(ctx context.Context, command []string) launcher {
-	base := filepath.Base(command[0])
-	switch {
-	case base == "srun":
-		return srun
-	case !strings.HasPrefix(base, "mpirun") && !strings.HasPrefix(base, "mpiexec") && base != "orterun" && base != "prterun":
-		return noLauncher
-	}
-	b, err := exec.CommandContext(ctx, command[0], "--version").CombinedOutput()
-	for _, name := range [...]string{"HYDRA", "hydra", "Intel(R) MPI"} { // they take the same options
-		if err == nil && strings.Contains(string(b), name) {
-			return hydra
+// starters run the command that follows their options: what they start may be a launcher.
+var starters = []string{"env", "ionice", "nice", "nohup", "numactl", "setsid", "stdbuf", "taskset", "time", "timeout"}
+
+// launcherOf returns how a command starts ranks, and where in it the launcher is.
+func launcherOf(ctx context.Context, command []string) (l launcher, at int) {
+	for at, word := range command {
+		base := filepath.Base(word)
+		switch {
+		case strings.Contains(word, "="): // a variable of env
+		case base == "srun":
+			return srun, at
+		case strings.HasPrefix(base, "mpirun"), strings.HasPrefix(base, "mpiexec"), base == "orterun", base == "prterun":
+			b, err := exec.CommandContext(ctx, word, "--version").CombinedOutput()
+			for _, name := range [...]string{"HYDRA", "hydra", "Intel(R) MPI"} { // they take the same options
+				if err == nil && strings.Contains(string(b), name) {
+					return hydra, at
+				}
+			}
+			return openMPILauncher, at
+		case at == 0 && !slices.Contains(starters, base):
+			return noLauncher, 0
 		}
 	}
-	return openMPILauncher
+	return noLauncher, 0
 }
 
 // variables are what processes get in their environment, names and values.
@@ -134,9 +145,15 @@ func (v variables) value(name string) string {
 // preload is the variable with the libraries that the dynamic linker loads first.
 const preload = "LD_PRELOAD"
 
-// withEnvironment returns the command with what gives the ranks, and only them, the variables.
-func withEnvironment(l launcher, command []string, vars variables) (args, env []string) {
+// withEnvironment returns the command, whose launcher is the word number at, with what gives the ranks, and only them, the variables.
+func withEnvironment(ctx context.Context, l launcher, at int, command []string, vars variables) (args, env []string) {
 	var extra []string
+	before, command := command[:at], command[at:]
+	for _, word := range before { // env LD_PRELOAD=... mpirun: what the ranks get takes its place
+		if own, ok := strings.CutPrefix(word, preload+"="); ok {
+			vars = append(variables{{preload, own + ":" + vars.value(preload)}}, slices.DeleteFunc(slices.Clone(vars), func(v [2]string) bool { return v[0] == preload })...)
+		}
+	}
 	for _, v := range vars {
 		switch l {
 		case openMPILauncher:
@@ -154,9 +171,17 @@ func withEnvironment(l launcher, command []string, vars variables) (args, env []
 		}
 	}
 	if l == srun {
-		return exporting(command, strings.Join(extra, ",")), env
+		args, command = slices.Concat(before, command[:1]), command[1:]
+		for more := true; more; { // of a heterogeneous job each program has options of its own
+			part, end := command, slices.Index(command, ":")
+			if more = end >= 0; more {
+				part, command = command[:end+1], command[end+1:]
+			}
+			args = append(args, exporting(ctx, part, strings.Join(extra, ","))...)
+		}
+		return args, env
 	}
-	args = slices.Concat(command[:1], extra)
+	args = slices.Concat(before, command[:1], extra)
 	for i, word := range command[1:] {
 		if strings.HasPrefix(word, preload+"=") || command[i] == preload && l == hydra { // the command's own, which would win
 			word += ":" + vars.value(preload)
@@ -170,17 +195,22 @@ func withEnvironment(l launcher, command []string, vars variables) (args, env []
 	return args, env
 }
 
-// exporting gives srun the variables. Its option may be there already: what that says stays.
-func exporting(command []string, vars string) []string {
+// exporting gives a program of srun, with the options before it, the variables. Its option may be there already: what that says stays.
+func exporting(ctx context.Context, words []string, vars string) []string {
 	const option = "--export"
-	at, end, value := 1, 1, "ALL"
-	for i := 1; i < len(command) && at == end; i++ {
-		if v, joined := strings.CutPrefix(command[i], option+"="); joined {
+	program, err := ProgramAt(ctx, words)
+	for i := 0; err != nil && i <= len(words); i++ { // a script, or a program that loads its library: a word that can be run, and is no option's value
+		program = i
+		if i < len(words) && (i == 0 || !strings.HasPrefix(words[i-1], "-") || strings.Contains(words[i-1], "=")) {
+			_, err = exec.LookPath(words[i])
+		}
+	}
+	at, end, value := 0, 0, cmp.Or(os.Getenv("SLURM_EXPORT_ENV"), "ALL")
+	for i, word := range words[:program] {
+		if v, joined := strings.CutPrefix(word, option+"="); joined {
 			at, end, value = i, i+1, v
-		} else if command[i] == option && i+1 < len(command) {
-			at, end, value = i, i+2, command[i+1]
-		} else if _, err := exec.LookPath(command[i]); err == nil { // the program: what follows is its own
-			break
+		} else if word == option && i+1 < program {
+			at, end, value = i, i+2, words[i+1]
 		}
 	}
 	list := strings.Split(value, ",")
@@ -193,7 +223,7 @@ func exporting(command []string, vars string) []string {
 	} else {
 		value += "," + vars
 	}
-	return slices.Concat(command[:at], []string{option + "=" + value}, command[end:])
+	return slices.Concat(words[:at], []string{option + "=" + value}, words[end:])
 }
 
 // findCompiler returns the compiler wrapper of an MPI library.
@@ -238,9 +268,10 @@ func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder 
 
 // loads reports whether a command has a program that loads libraries while it runs, or a script for one, such as Python.
 func loads(ctx context.Context, command []string) bool {
+	l, launches := launcherOf(ctx, command)
 	for i, arg := range command {
 		path, err := exec.LookPath(arg)
-		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
+		if err != nil || i == launches && l != noLauncher {
 			continue
 		}
 		if interpreter := interpreterOf(path); interpreter != "" {
@@ -292,7 +323,7 @@ func opens(path string) bool {
 
 // likely returns the MPI library of a program that does not name one: its launcher's, or the only one there is a compiler for.
 func likely(ctx context.Context, command []string) (kind, error) {
-	switch launcherOf(ctx, command) {
+	switch l, _ := launcherOf(ctx, command); l {
 	case openMPILauncher:
 		return openMPI, nil
 	case hydra:

@@ -14,10 +14,15 @@ import (
 func TestEnvironment(t *testing.T) {
 	vars := [][2]string{{"A", "1"}, {"B", "2"}}
 	loading := [][2]string{{"A", "1"}, {"LD_PRELOAD", "r.so"}}
-	args, env := withEnvironment(srun, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}})
+	args, env := withEnvironment(t.Context(), srun, 0, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}})
 	if got := strings.Join(args, " "); got != "srun --export=ALL,A,B=3 ./p" || !slices.Equal(env, []string{"A=1,2"}) {
 		t.Errorf("a comma in a value: %s and %v", got, env)
 	}
+	t.Setenv("SLURM_EXPORT_ENV", "HOME,LANG=C")
+	if args, _ := withEnvironment(t.Context(), srun, 0, []string{"srun", "sh"}, vars); strings.Join(args, " ") != "srun --export=HOME,LANG=C,A=1,B=2 sh" {
+		t.Errorf("in a job with --export: %v", args)
+	}
+	t.Setenv("SLURM_EXPORT_ENV", "")
 	for _, x := range []struct {
 		name    string
 		l       launcher
@@ -40,13 +45,20 @@ func TestEnvironment(t *testing.T) {
 		{"srun that exports", srun, "srun -n 2 --export=ALL,X=3 sh", "srun -n 2 --export=ALL,X=3,A=1,B=2 sh", 0},
 		{"srun that exports in two words", srun, "srun --export HOME -n 2 sh", "srun --export=HOME,A=1,B=2 -n 2 sh", 0},
 		{"srun that exports nothing", srun, "srun --export=NONE sh", "srun --export=A=1,B=2 sh", 0},
+		{"srun, a value that is a program", srun, "srun -J test --export=NONE sh", "srun -J test --export=A=1,B=2 sh", 0},
+		{"srun, no word that is a program", srun, "srun --export=NONE --multi-prog conf", "srun --export=A=1,B=2 --multi-prog conf", 0},
+		{"srun, two programs", srun, "srun -n 2 sh : -n 3 --export=X=3 sh", "srun --export=ALL,A=1,B=2 -n 2 sh : -n 3 --export=X=3,A=1,B=2 sh", 0},
+		{"timeout srun", srun, "timeout 5 srun --export=NONE sh", "timeout 5 srun --export=A=1,B=2 sh", 0},
+		{"env mpirun, a library of the program", openMPILauncher, "env LD_PRELOAD=x.so mpirun ./p", "env LD_PRELOAD=x.so mpirun -x LD_PRELOAD=x.so:r.so -x A=1 ./p", 0},
 		{"program that exports", srun, "srun sh --export=x", "srun --export=ALL,A=1,B=2 sh --export=x", 0},
 	} {
 		given := vars
 		if strings.Contains(x.want, "r.so") {
 			given = loading
 		}
-		args, env := withEnvironment(x.l, strings.Fields(x.command), given)
+		command := strings.Fields(x.command)
+		at := max(slices.IndexFunc(command, func(word string) bool { return word == "srun" || strings.HasPrefix(word, "mpi") }), 0)
+		args, env := withEnvironment(t.Context(), x.l, at, command, given)
 		if got := strings.Join(args, " "); got != x.want || len(env) != x.env {
 			t.Errorf("%s: %s and %v, want %s", x.name, got, env, x.want)
 		}
@@ -76,9 +88,16 @@ func TestLauncherOf(t *testing.T) {
 		{"srun", "slurm 22.05.8", srun},
 		{"lmp", "", noLauncher},
 	} {
-		if got := launcherOf(t.Context(), []string{script(t, dir, x.name, "echo '"+x.says+"'\n"), "-n", "2"}); got != x.want {
+		command := []string{script(t, dir, x.name, "echo '"+x.says+"'\n"), "-n", "2"}
+		if got, at := launcherOf(t.Context(), command); got != x.want || at != 0 {
 			t.Errorf("%s: %d, want %d", x.name, got, x.want)
 		}
+		if got, at := launcherOf(t.Context(), append([]string{"/usr/bin/timeout", "5"}, command...)); got != x.want || got != noLauncher && at != 2 {
+			t.Errorf("timeout 5 %s: %d, word %d, want %d", x.name, got, at, x.want)
+		}
+	}
+	if got, _ := launcherOf(t.Context(), []string{"./run.sh", "mpirun", "-n", "2"}); got != noLauncher {
+		t.Errorf("a word of a script: %d", got)
 	}
 }
 
@@ -124,6 +143,54 @@ exec env $vars "$@"
 	}
 }
 
+// TestHalf starts a program of which one process does not get the recorder: the others say why they wait.
+func TestHalf(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			t.Parallel()
+			half := script(t, t.TempDir(), "half.sh", `[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 1 ] || unset LD_PRELOAD
+exec `+l.compileProgram(t, "survive.c")+"\n")
+			var out, errs bytes.Buffer
+			o := Options{Command: append([]string{"timeout", "-k", "1", "15"}, l.launch(3, half)...), Compiler: l.cc, Cache: cacheFolder, Output: filepath.Join(t.TempDir(), "run"), Out: &out, Err: &errs}
+			r, err := Run(t.Context(), o)
+			if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "some of its processes have no recorder") || r.Exit == 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if n := strings.Count(errs.String(), "others that have no recorder"); n != 1 {
+				t.Errorf("told %d times:\n%s%s", n, errs.String(), out.String())
+			}
+		})
+	}
+}
+
+// TestPrepared lets many begin in one folder at once: it is that of one of them.
+func TestPrepared(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		output := filepath.Join(t.TempDir(), "run")
+		begin, results := make(chan struct{}), make(chan error)
+		for range 8 {
+			go func() {
+				<-begin
+				results <- prepare(output, filepath.Join(output, rawFolder))
+			}()
+		}
+		close(begin)
+		began := 0
+		for range 8 {
+			if err := <-results; err == nil {
+				began++
+			} else if !errors.Is(err, ErrExists) {
+				t.Error(err)
+			}
+		}
+		if began != 1 {
+			t.Fatalf("%d of 8 began", began)
+		}
+	}
+}
+
 // TestRefused has commands that cannot be recorded: the reason is said, and nothing is left behind.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -141,6 +208,10 @@ func TestRefused(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(busy, "traces"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	begun := filepath.Join(dir, "begun")
+	if err := os.MkdirAll(filepath.Join(begun, rawFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct {
 		name    string
 		o       Options
@@ -155,6 +226,7 @@ func TestRefused(t *testing.T) {
 		{"never begins", Options{Command: []string{"sh", "-c", "exit 3"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 3},
 		{"killed before", Options{Command: []string{"sh", "-c", "kill -9 $$"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 137},
 		{"no such command", Options{Command: []string{filepath.Join(dir, "none")}, Compiler: l.cc}, os.ErrNotExist, "none", 0},
+		{"in progress", Options{Command: []string{"true"}, Compiler: l.cc, Output: begun}, ErrExists, "coppice record --finish " + begun, 0},
 		{"exists", Options{Command: []string{"true"}, Compiler: l.cc, Output: busy}, ErrExists, "another folder", 0},
 	} {
 		var out bytes.Buffer

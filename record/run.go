@@ -158,7 +158,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 		vars.text("COPPICE_RECORD_VECTORS", folder)
 	}
-	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
+	l, at := launcherOf(ctx, o.Command)
+	args, env := withEnvironment(ctx, l, at, o.Command, vars)
 	if _, file := o.Err.(*os.File); !file {
 		o.Err = &shared{to: o.Err}
 	}
@@ -202,6 +203,8 @@ func reason(raw string) string {
 	switch {
 	case err != nil:
 		return ""
+	case string(b) == "alone":
+		return ": some of its processes have no recorder, and the others waited for them; name the launcher in the command, not in a script, and no program that is linked statically"
 	case string(b) == "past":
 		return ": it calls its MPI library past the recorder, by PMPI names or from a library that it loads with RTLD_DEEPBIND; call MPI names, load without that flag"
 	}
@@ -210,26 +213,32 @@ func reason(raw string) string {
 
 // slots tells the flag that helps where Open MPI's launcher failed and may have refused to start more processes than there are cores.
 func slots(ctx context.Context, command []string, exit int) string {
-	if exit == 0 || launcherOf(ctx, command) != openMPILauncher {
+	l, at := launcherOf(ctx, command)
+	if exit == 0 || l != openMPILauncher {
 		return ""
 	}
 	for i, arg := range command[:len(command)-1] {
 		n, _ := strconv.Atoi(command[i+1])
 		if slices.Contains([]string{"-n", "-np", "--np", "-c"}, arg) && 2*n > goruntime.NumCPU() && !slices.Contains(command, "--oversubscribe") {
-			return fmt.Sprintf("; if there are not enough slots for %d processes, %s --oversubscribe starts them on fewer cores", n, command[0])
+			return fmt.Sprintf("; if there are not enough slots for %d processes, %s --oversubscribe starts them on fewer cores", n, command[at])
 		}
 	}
 	return ""
 }
 
-// prepare makes the folder for the processes. An older archive or recording is never touched.
+// prepare makes the folder for the processes. An older archive or recording is never touched, nor one that begins at the same time.
 func prepare(output, raw string) error {
-	for _, name := range [...]string{"traces.otf2", "traces.def", "traces", rawFolder} {
+	for _, name := range [...]string{"traces.otf2", "traces.def", "traces"} {
 		if _, err := os.Lstat(filepath.Join(output, name)); err == nil {
 			return fmt.Errorf("%s: %w; choose another folder or remove it", filepath.Join(output, name), ErrExists)
 		}
 	}
-	if err := os.MkdirAll(raw, 0o755); err != nil {
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return written(err)
+	}
+	if err := os.Mkdir(raw, 0o755); errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s: %w: another record writes it, or was killed. Choose another folder, or, once its processes have ended, make its archive by coppice record --finish %s", raw, ErrExists, output)
+	} else if err != nil {
 		return written(err)
 	}
 	return written(os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644))

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 HIDDEN struct recording cr = {.def.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
@@ -312,6 +314,37 @@ static void exits(int status, void *unused)
 	exit_status = (uint64_t)(status & 0xff) + 1;
 }
 
+/* anyone tells whether there is something on one of the processes. It waits for all of them. One that has no recorder never
+ * comes: then the program hangs, which is told, and is no end of it. */
+static int anyone(const char *folder, int there)
+{
+	char name[sizeof cr.folder + 64];
+	MPI_Request request;
+	int any = 0, done = 0;
+	uint64_t t = now(), patience = 10000000000u;
+	PMPI_Iallreduce(&there, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+	while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+		uint64_t waited = now() - t;
+		if (waited < 10000000)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){0, 100000}, NULL);
+		if (waited < patience)
+			continue;
+		patience = UINT64_MAX;
+		snprintf(name, sizeof name, "%s/note", folder);
+		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (fd < 0)
+			continue; /* another one tells it */
+		if (write(fd, "alone", 5) == 5)
+			fprintf(stderr, "coppice record: process %d of %d waits for 10 s for others that have no recorder, or are still in MPI_Init. "
+				"Without the recorder they never come: the launcher has to give all processes LD_PRELOAD and COPPICE_RECORD_DIR; "
+				"name it in the command, not in a script, and no program that is linked statically\n", cr.rank, cr.size);
+		close(fd);
+	}
+	return any;
+}
+
 /* begin opens the files of this process; without them, and a thread that helps, nothing is recorded. */
 static int begin(const char *folder)
 {
@@ -320,9 +353,7 @@ static int begin(const char *folder)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &cr.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &cr.size);
 	snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank);
-	int there = access(name, F_OK) == 0, before = 0;
-	PMPI_Allreduce(&there, &before, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-	if (before) {
+	if (anyone(folder, access(name, F_OK) == 0)) {
 		if (cr.rank == 0)
 			fprintf(stderr, "coppice record: the command has started an MPI program before, which is in the recording; this one is not: record each by itself\n");
 		return 0;
