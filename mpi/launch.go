@@ -7,14 +7,46 @@ import (
 )
 
 // Launched tells whether this process was started as a rank by mpirun, mpiexec or srun. A batch script sets some of
-// Slurm's variables too; only a step of several tasks counts.
-func Launched() bool {
+// Slurm's variables too, and a shell from srun has those of its step, also of PMI: of a step only several tasks count.
+func Launched() bool { return launched(terminal) }
+
+func launched(terminal func() bool) bool {
+	if n := slurmTasks(); n > 0 && ofStep(n) {
+		return n > 1 && (os.Getenv("SLURM_PTY_PORT") == "" || !terminal()) // a step in a shell of srun --pty has the variable, too
+	}
 	for _, name := range [...]string{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} {
 		if os.Getenv(name) != "" {
 			return true
 		}
 	}
-	return slurmTasks() > 1
+	return false
+}
+
+// ofStep tells whether ranks are the n tasks of a job step, and not of another launcher in it.
+func ofStep(n int) bool {
+	size := envInt("PMI_SIZE")
+	return os.Getenv("OMPI_COMM_WORLD_SIZE") == "" && os.Getenv("MPI_LOCALNRANKS") == "" && (size == 0 || size == n) &&
+		(os.Getenv("PMIX_RANK") == "" || strings.HasPrefix(os.Getenv("PMIX_NAMESPACE"), "slurm."))
+}
+
+// terminal tells whether this process has one.
+func terminal() bool {
+	f, err := os.Open("/dev/tty")
+	if err == nil {
+		_ = f.Close()
+	}
+	return err == nil
+}
+
+// Start is the number of this rank and how many there are, as the launcher says before MPI starts; 0 for what it does not say.
+func Start() (rank, size int) {
+	for _, name := range [...]string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"} {
+		if os.Getenv(name) != "" {
+			rank = envInt(name)
+			break
+		}
+	}
+	return rank, launcherSize()
 }
 
 // slurmTasks is the number of tasks of the job step that this process belongs to, 0 outside of one.

@@ -18,7 +18,15 @@ import (
 func TestLaunched(t *testing.T) {
 	names := []string{
 		"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_STEP_ID",
-		"SLURM_STEP_NUM_TASKS",
+		"SLURM_STEP_NUM_TASKS", "PMIX_NAMESPACE", "MPI_LOCALNRANKS", "SLURM_PTY_PORT",
+	}
+	// in is a step of Slurm with n tasks, and what else is there.
+	in := func(n string, more ...string) map[string]string {
+		env := map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": n}
+		for i := 0; i < len(more); i += 2 {
+			env[more[i]] = more[i+1]
+		}
+		return env
 	}
 	cases := []struct {
 		name string
@@ -33,6 +41,15 @@ func TestLaunched(t *testing.T) {
 		{"srun without PMI", map[string]string{"SLURM_PROCID": "5", "SLURM_STEP_ID": "1", "SLURM_STEP_NUM_TASKS": "8"}, true, 8},
 		{"batch script", map[string]string{"SLURM_PROCID": "0"}, false, 0},
 		{"shell from srun", map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "1"}, false, 1},
+		{"one task of PMIx", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0"), false, 1},
+		{"one task of PMI-2", in("1", "PMI_RANK", "0", "PMI_SIZE", "1"), false, 1},
+		{"prterun in one", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "prterun-n1-7@1"), true, 1},
+		{"mpirun of Open MPI in one", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "17", "OMPI_COMM_WORLD_SIZE", "4"), true, 4},
+		{"mpirun of MPICH in one of PMIx", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "PMI_RANK", "0", "PMI_SIZE", "4", "MPI_LOCALNRANKS", "4"), true, 4},
+		{"flux in one", in("1", "PMI_RANK", "0", "PMI_SIZE", "4"), true, 4},
+		{"shell of four tasks", in("4", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_PTY_PORT", "7", "terminal", "yes"), false, 4},
+		{"mpirun of MPICH in that", in("4", "PMI_RANK", "0", "PMI_SIZE", "4", "MPI_LOCALNRANKS", "4", "SLURM_PTY_PORT", "7", "terminal", "yes"), true, 4},
+		{"srun in that", in("4", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_PTY_PORT", "7"), true, 4},
 		{"nonsense", map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "-3x"}, false, 0},
 	}
 	for _, k := range cases {
@@ -40,7 +57,8 @@ func TestLaunched(t *testing.T) {
 			for _, n := range names {
 				t.Setenv(n, k.env[n])
 			}
-			if got, size := Launched(), launcherSize(); got != k.want || size != k.size {
+			got := launched(func() bool { return k.env["terminal"] != "" })
+			if _, size := Start(); got != k.want || size != k.size {
 				t.Errorf("launched %v with %d ranks, want %v with %d", got, size, k.want, k.size)
 			}
 			err := checkLaunch(1)

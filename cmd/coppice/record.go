@@ -114,9 +114,11 @@ func defineCompiler(f *pflag.FlagSet, to *string, of string) {
 // recordRun records a command, or finishes a recording.
 func recordRun(o *record.Options, finish, ranks string, operands []string, s streams) (err error) {
 	if mpi.Launched() { // every rank would start the program, into one folder
-		return launch(1, s, func(c mpi.Comm) error {
-			return mpi.AgreeOn(c, usage("it starts the launcher itself: write coppice record -o DIR -- mpirun -n %d %s", c.Size(), strings.Join(operands, " ")))
-		})
+		rank, n := mpi.Start()
+		if rank > 0 {
+			return jobs.Fail(jobs.ExitUsage, errSilent)
+		}
+		return usage("it starts the launcher itself: write coppice record -o DIR -- mpirun -n %d %s", max(n, 1), strings.Join(operands, " "))
 	}
 	if finish != "" {
 		if len(operands) > 0 || o.Output != "" {
