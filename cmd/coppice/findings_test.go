@@ -1704,6 +1704,31 @@ func TestMoreThanMean(t *testing.T) {
 	}
 }
 
+// TestCauseHandedOnElsewhere: process 1 computes in work for a, and is 90 ticks late for what process 0 sends it, for which process 2 waits at a barrier:
+// that wait is handed on. It computes in work for b, too, for which both wait 40 at an all-to-all operation: all of that is for b.
+func TestCauseHandedOnElsewhere(t *testing.T) {
+	t.Parallel()
+	work := func(of string, from, to int) string {
+		return fmt.Sprintf("1 %[2]d ENTER %[1]s\n1 %[2]d ENTER work\n1 %[3]d LEAVE work\n1 %[3]d LEAVE %[1]s\n", of, from, to)
+	}
+	all := func(p, from int) string {
+		return strings.NewReplacer("MPI_Barrier", "MPI_Allreduce", "BARRIER", "ALLREDUCE", "none 0 0", "none 8 8").Replace(meeting(p, from, 142))
+	}
+	text := "-- program --\nprocesses 3\nresolution 1000\n-- events --\n0 0 ENTER main\n1 0 ENTER main\n2 0 ENTER main\n"
+	text += "0 0 ENTER MPI_Ssend\n0 0 MPI_SEND 1 MPI_COMM_WORLD 1 8\n0 91 LEAVE MPI_Ssend\n" + meeting(0, 95, 96) + all(0, 101)
+	text += work("a", 0, 90) + "1 90 ENTER MPI_Recv\n1 91 MPI_RECV 0 MPI_COMM_WORLD 1 8\n1 91 LEAVE MPI_Recv\n" + meeting(1, 91, 96) + work("b", 96, 141) + all(1, 141)
+	text += meeting(2, 0, 96) + all(2, 101) + "0 142 LEAVE main\n1 142 LEAVE main\n2 142 LEAVE main\n"
+	for _, f := range jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings {
+		if strings.Contains(f.Text, "100.0 % of it in main > MPI_Allreduce") {
+			if !strings.Contains(f.Text, "100.0 % of the waits come from CPU time in work, most on rank 1 (100.0 % of that), in main > b > work") {
+				t.Errorf("%+v %+v", f, f.Cause)
+			}
+			return
+		}
+	}
+	t.Error("no waits at all-to-all operations are found")
+}
+
 // TestMoreThanMeanInLibrary: process 1 computes 300 ticks in heavy, 200 of them in a function of the system, and process 0 50 in light, which calls that
 // function for 40; process 0 asks for a message meanwhile. What process 1 does more than the mean is in heavy, 150 ticks, not in the library.
 func TestMoreThanMeanInLibrary(t *testing.T) {

@@ -385,17 +385,27 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 			elsewhere = numbers.Add(elsewhere, numbers.Integer(s.Ticks))
 		}
 	}
-	list := places(f.lines.names, f.causes.Delays, false, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
+	handed := map[place]numbers.Sum{} // on, by waits of any pattern
+	at := func(k results.CauseKey) place { return f.lines.names.place(uint32(k.Key), k.Activity) }
+	for k, s := range f.causes.Delays.Sorted() {
 		if xtf.PatternItem(k.Pattern) != item {
 			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
-			return 0, numbers.Integer(s.Long)
 		}
-		return numbers.Integer(s.Ticks), numbers.Integer(s.Long)
+		handed[at(k)] = numbers.Add(handed[at(k)], numbers.Integer(s.Long))
+	}
+	elsewhere = max(elsewhere, 0)
+	list := places(f.lines.names, f.causes.Delays, false, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {
+		if xtf.PatternItem(k.Pattern) == item {
+			here = numbers.Integer(s.Ticks)
+		}
+		if handed[at(k)] > elsewhere { // or none of it is sure
+			long = numbers.Integer(s.Long)
+		}
+		return here, long
 	})
 	if len(list) == 0 {
 		return
 	}
-	elsewhere = max(elsewhere, 0)
 	least := func(p *placeSum) numbers.Sum { return numbers.Add(p.here, max(numbers.Sub(p.long, elsewhere), 0)) }
 	slices.SortStableFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(b), least(a)) })
 	top := list[0]
@@ -415,7 +425,7 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	part, rank, ticks := who(top)
 	share := numbers.Quotient(least(top), waited)
 	atLeast := ""
-	if elsewhere > 0 && top.long > 0 && share.Percent() != "100.0 %" {
+	if elsewhere > 0 && handed[top.place] > 0 && share.Percent() != "100.0 %" {
 		atLeast = "at least "
 	}
 	x.Cause = &FindingCause{
