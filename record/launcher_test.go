@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/recording"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -161,6 +164,24 @@ exec `+l.compileProgram(t, "survive.c")+"\n")
 				t.Errorf("told %d times:\n%s%s", n, errs.String(), out.String())
 			}
 		})
+	}
+}
+
+// TestAbsent has a process that cannot write where the others do, as on a node that does not see the folder: the archive says so.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	l := libraries(t)[0]
+	away := script(t, t.TempDir(), "away.sh", `[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 1 ] || export COPPICE_RECORD_DIR="$0.none"
+exec `+l.compileProgram(t, "survive.c")+"\n")
+	r, _, errs := l.runRecorded(t, Options{Command: l.launch(3, away), Compiler: l.cc})
+	if r.Exit != 0 || r.Processes != 3 || len(r.Cut) != 1 || r.Cut[1] != recording.Absent || len(r.Found) > 0 {
+		t.Errorf("%+v\n%s", r, errs)
+	}
+	d := definitionsOf(t, r.Archive)
+	if !slices.ContainsFunc(d.LocationProperties, func(x trace.LocationProperty) bool {
+		return x.Location == d.Location(1).Ref && d.Text(x.Name) == trace.PropertyCut && d.Text(x.StringValue) == recording.Absent
+	}) {
+		t.Error("the archive does not say it")
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/trace/recording"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -170,7 +171,8 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	if s.verb == "record" {
 		next = ". Next: coppice analyze " + r.Archive + " -o run.xtf"
 	}
-	s.say("%s: %s recorded%s", r.Archive, numbers.Plural(r.Processes, "process"), next)
+	absent := len(cut[recording.Absent])
+	s.say("%s: %s recorded%s", r.Archive, numbers.Plural(r.Processes-absent, "process"), next)
 	for _, name := range r.Logs {
 		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}

@@ -120,6 +120,7 @@ type missing struct {
 	replaced  string   // the runtime of OpenMP that is in the place of GNU's, "" where that does not matter
 	uncounted string   // why counters are missing, "" if none are
 	damaged   string   // what is wrong with the file, "" if nothing is
+	absent    bool     // it is not there
 }
 
 // ending is how a process ended.

@@ -202,7 +202,7 @@ func (s *Source) fill(byRank map[int]*process) error {
 	for r := range size {
 		p := byRank[r]
 		if p == nil {
-			p = &process{rank: r, size: size, missing: missing{damaged: "its definition file is not there"}}
+			p = &process{rank: r, size: size, missing: missing{absent: true}}
 		} else if first == nil {
 			first = p
 		}
@@ -305,7 +305,7 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	}
 	h, err := os.Open(f.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && q.ended == endSessions:
+	case errors.Is(err, fs.ErrNotExist) && (q.ended == endSessions || q.absent):
 		return st, nil
 	case errors.Is(err, fs.ErrNotExist):
 		st.diags.Add(trace.Diagnostic{Code: trace.DiagMissingEvents, Detail: "the event file is not there"})
@@ -331,6 +331,9 @@ const (
 	endSessions
 )
 
+// Absent is why there is nothing of a process that has no files.
+const Absent = "nothing of it is recorded: its files are not in the folder, which all nodes have to see, and on which there has to be room"
+
 // cut returns the property that says why the recording of a process has no MPI_Finalize, and its value; "" where it has.
 func (p *process) cut() (property, why string) {
 	const recording = "the recording ended before the program: "
@@ -338,8 +341,11 @@ func (p *process) cut() (property, why string) {
 	case endFinalize:
 		return "", ""
 	case 0:
-		if p.damaged != "" { // that is told; how the process ended is not known
-			return "", ""
+		if p.absent {
+			return trace.PropertyCut, Absent
+		}
+		if p.damaged != "" { // how the process ended is not known
+			return trace.PropertyCut, "definitions of the process: " + p.damaged
 		}
 		if p.running {
 			return trace.PropertyUnfinished, "it goes on: the recording was written before its end"
