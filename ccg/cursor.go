@@ -239,7 +239,6 @@ func (c *Cursor) gap(slot uint32, back bool) uint64 {
 	return c.valueAt(at, c.pos[at]-1)
 }
 
-// valueAt reads value i of a column.
 func (c *Cursor) valueAt(at int32, i uint64) uint64 {
 	if c.cached {
 		v, err := c.x.sums.value(at, i)

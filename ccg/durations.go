@@ -186,7 +186,6 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 	return d, d.bounded(l, longest, ok)
 }
 
-// calledNodes yields the Calls of a region.
 func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
 	v := x.loc.view
 	return func(yield func(uint32) bool) {

@@ -84,7 +84,6 @@ func (x *Expander) finish() error {
 	return io.EOF
 }
 
-// event appends one event to b.
 func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 	v := x.loc.view
 	h := v.ShapeOf(id)
@@ -223,7 +222,6 @@ func (x *Expander) bytes(b *trace.Batch, words uint64) {
 	}
 }
 
-// tail appends attributes and surplus.
 func (x *Expander) tail(b *trace.Batch, w []uint64, values []int32, flags uint8) {
 	if flags&trace.HasAttributes != 0 {
 		n := w[0]

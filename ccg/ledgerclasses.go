@@ -52,7 +52,6 @@ func (g *ledger) sumRows() error {
 	return nil
 }
 
-// sumTable adds up the rows of one node.
 func (g *ledger) sumTable(id uint32, t *graph.ClassTable) error {
 	v := g.x.loc.view
 	r := &rowTicks{states: []int32{g.node[id]}}
@@ -103,7 +102,6 @@ func (g *ledger) own(r *rowTicks, id uint32) int {
 	return at
 }
 
-// of returns the ticks of a row by state.
 func (r *rowTicks) of(row uint32) []uint64 {
 	n := len(r.states)
 	return r.ticks[int(row)*n : (int(row)+1)*n]

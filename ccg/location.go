@@ -101,7 +101,6 @@ func (l *Location) cursors() []column.Cursor {
 	return cursors
 }
 
-// sum returns the sum of a column.
 func (l *Location) sum(c int) (graph.Total, error) {
 	hi, lo, err := l.cols[c].Sum()
 	if err != nil {

@@ -98,7 +98,6 @@ func (s *pathSweep) add(id uint32, path int32, count uint64) {
 	}
 }
 
-// grow makes totals for all paths.
 func (s *pathSweep) grow() {
 	s.totals = append(s.totals, make([]pathTotal, s.states.len()-len(s.totals))...)
 }

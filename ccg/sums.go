@@ -49,7 +49,6 @@ func (x *columnSums) before(c int32, i uint64) (uint64, error) {
 	return k.before[b] + p[r-1], nil
 }
 
-// value returns value i of column c.
 func (x *columnSums) value(c int32, i uint64) (uint64, error) {
 	if i >= x.loc.cols[c].Len() {
 		return 0, x.loc.damaged("position after the end of a column")
@@ -69,7 +68,6 @@ func (x *columnSums) value(c int32, i uint64) (uint64, error) {
 	return p[r] - p[r-1], nil
 }
 
-// block returns the running sums of a block.
 func (x *columnSums) block(c int32, k *runningSums, b uint64) ([]uint64, error) {
 	if p := k.prefix[b]; p != nil {
 		return p, nil

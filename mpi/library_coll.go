@@ -73,7 +73,6 @@ func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
 	return c.spread(b, root)
 }
 
-// spread gives the bytes of root to all.
 func (c *mpiComm) spread(b []byte, root int) ([]byte, error) {
 	if c.l.inTree {
 		return c.down(b, root)

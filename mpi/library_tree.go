@@ -28,7 +28,6 @@ func (c *mpiComm) up(b []byte, root int, merge func(held, got []byte) []byte) ([
 	return nil, c.Wait(c.send(systemPlane, b, (parent+root)%c.size, tagColl))
 }
 
-// down gives b of root to all.
 func (c *mpiComm) down(b []byte, root int) (_ []byte, err error) {
 	parent, children := Tree(c.from(root), c.size)
 	if c.rank != root {

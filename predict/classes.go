@@ -109,7 +109,6 @@ func (in *Input) split(seq []sequence, equal func(a, b program.NodeID) bool) [][
 	return lists
 }
 
-// classifyGroup adds the classes of one group.
 func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *xtf.ClassTable, list []uint32, seq []sequence, keys []uint64, o cluster.Options) error {
 	g, base := len(k.Groups), uint32(len(k.Classes))
 	group := xtf.Group{Key: uint64(g), First: list[0], Processes: uint32(len(list)), Entries: seq[in.Program.Roots[list[0]]].counted + 1}

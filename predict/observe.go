@@ -208,7 +208,6 @@ func (o *observer) collective(r *extract.Rank, process uint32, c *xtf.Coll) erro
 	return nil
 }
 
-// file adds an operation on a file.
 func (o *observer) file(r *extract.Rank, x *xtf.IO) error {
 	if x.End == xtf.Never {
 		return nil
@@ -330,7 +329,6 @@ func (x *repeat) add(ticks uint64) {
 // repeats are what may be a job, by node or region.
 type repeats map[uint32]*repeat
 
-// end ends a rank.
 func (list repeats) end(communicates bool) {
 	for _, x := range list {
 		if x.here > 0 && communicates {

@@ -236,7 +236,6 @@ func rma(what, sent, received string) hook {
 	return hook{entered: fmt.Sprintf("cr_rma(%s, win, target_rank, %s, %s);", what, sent, received)}
 }
 
-// rmaRequest is that of one with a request.
 func rmaRequest(what, sent, received string) hook {
 	return hook{after: fmt.Sprintf("cr_rma_later(*request, %s, win, target_rank, %s, %s);", what, sent, received)}
 }

@@ -132,7 +132,6 @@ func (v *variables) number(name string, n int64) {
 	}
 }
 
-// value returns the value of a variable.
 func (v variables) value(name string) string {
 	for _, x := range v {
 		if x[0] == name {

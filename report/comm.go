@@ -281,7 +281,6 @@ func (x *Comm) pairTable() *table.Table {
 	})
 }
 
-// matrixTable has the bytes from each process to each.
 func (x *Comm) matrixTable(n int) *table.Table {
 	t := &table.Table{Title: "Bytes from each process to each", Columns: []table.Column{table.Ints("bytes from \\ to", "")}}
 	rows := make([][]table.Cell, n)
@@ -385,7 +384,6 @@ const matrixCells = 256
 // matrixClasses are the colours of the matrix: one for each step of its logarithm.
 var matrixClasses = []string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
-// matrix draws bytes from each rank to each.
 func (d *Document) matrix() *table.Figure {
 	c := d.Comm
 	if c == nil || len(c.Pairs) == 0 || d.Processes == 0 {

@@ -641,7 +641,6 @@ func (d *Document) ranks(u numbers.Units) (*table.Figure, error) {
 	return f, nil
 }
 
-// drawRanks draws the columns.
 func drawRanks(list []rankTime, size int, longest uint64, u numbers.Units) (template.HTML, []table.LegendKey) {
 	const left, top, width, height = 60, 12, 900, 260
 	columns := (len(list) + size - 1) / size

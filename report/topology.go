@@ -108,7 +108,6 @@ func newTopology(r *results.Run, s *results.Summary, o *Options) (*Topology, []t
 	return x, append(lost, more...), nil
 }
 
-// read reads the values of the metrics.
 func (x *Topology) read(r *results.Run, o *Options) ([]table.Lost, error) {
 	items := o.Intervals.Ordered
 	if len(items) == 0 && len(o.Counters) == 0 {
@@ -210,7 +209,6 @@ func flows(comm *Comm, list []Place, of func(rank uint32) []int) {
 	}
 }
 
-// place adds up what processes have.
 func (x *Topology) place(name string, ranks []uint32) Place {
 	p := Place{Name: name, Processes: len(ranks), Values: make([]PlaceValue, len(x.Metrics))}
 	for k := range x.Metrics {

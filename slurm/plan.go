@@ -37,7 +37,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return nil
 }
 
-// rows are the lines of one job.
 func (p *Plan) rows(j *Job) [][]string {
 	z := j.Size
 	ranks := fmt.Sprintf("%d, limited by the %s", z.Ranks, z.Decided)
@@ -77,7 +76,6 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d min", d/time.Minute)
 }
 
-// advise says what to do with a plan.
 func (p *Plan) advise(w io.Writer) error {
 	text := "\n--submit puts it into the queue"
 	if len(p.Jobs) > 1 {

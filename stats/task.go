@@ -218,7 +218,6 @@ func (m *MovedCalls) enter(c taskCall) {
 	m.calls = append(m.calls, c)
 }
 
-// leaveTask ends a call of a task.
 func (m *MovedCalls) leaveTask(key taskRegion, event uint64) {
 	i, open := m.last[key]
 	switch {

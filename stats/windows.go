@@ -150,7 +150,6 @@ func (o *operations) granted() {
 	o.asked = o.asked[:0]
 }
 
-// released takes the release of a lock.
 func (o *operations) released(win, remote uint32) {
 	if r, ok := o.locks.take(lockKey(win, remote)); ok {
 		o.notice(xtf.P2PSend, xtf.NoticeLock, win, remote, &locked{row: r.row, enter: r.post, since: r.posting, exclusive: r.kind&lockExclusive != 0})

@@ -78,7 +78,6 @@ type openCall struct {
 	folded bool
 }
 
-// add adds the calls and waits of a location.
 func (t *callPaths) add(p trace.P) (err error) {
 	if t.x.Defs.Location(p).Type == trace.MetricLocation {
 		return nil

@@ -102,7 +102,6 @@ func (r *readings) value(row []byte) (float64, bool) {
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// rows adds the readings of some rows.
 func (r *readings) rows(n1, n2 uint64) error {
 	return r.a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		v, ok := r.value(row)

@@ -361,7 +361,6 @@ func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 	return m, nil
 }
 
-// sent lists the channels that location p sends on.
 func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 	var list []xtf.Channel
 	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // that may follow

@@ -255,7 +255,6 @@ const (
 	numClasses
 )
 
-// stateClass is the class of a state.
 func stateClass(s trace.State) int {
 	switch s {
 	case trace.StateKernel:

@@ -106,7 +106,6 @@ func (f *find) regions(text string) {
 	}
 }
 
-// intervals finds nodes of the tree by their labels.
 func (f *find) intervals(text string) error {
 	tree, err := f.x.tree.of(0, f.x.readTree)
 	if err != nil {

@@ -64,7 +64,6 @@ func compareWaits(a, b waitRow) int {
 	return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.p, b.p), cmp.Compare(a.n, b.n))
 }
 
-// patternNames are the names of the patterns.
 func patternNames() []string {
 	var list []string
 	for p := range xtf.PatternItems {

@@ -165,7 +165,6 @@ func getStats(ctx context.Context, p *params) (any, error) {
 	return x, p.run.addFunctions(ctx, o, x, limit)
 }
 
-// addFunctions adds the regions of the window.
 func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, limit int) error {
 	f, lost, cost, err := x.functions(ctx, o)
 	if err != nil {

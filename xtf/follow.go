@@ -322,7 +322,6 @@ func (f *follower) infer(keys []uint64) (err error) {
 	return nil
 }
 
-// place finds where the times of a column are.
 func (f *follower) place(c Column, keys []uint64, rows []byte) (err error) {
 	x := f.times(c)
 	x.steps, x.place = grow64(x.steps, len(keys)), grow64(x.place, len(keys))

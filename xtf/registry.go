@@ -51,7 +51,6 @@ func at(rule Rule, column, less int, i Item, name string, terms ...Term) itemSum
 	return itemSum{Sum{name, column, less, rule, terms}, i, false}
 }
 
-// waitSums are the sums of patterns.
 func waitSums() (list []itemSum) {
 	for pattern, i := range PatternItems {
 		list = append(list, span(i, camel(strings.TrimPrefix(i.String(), "wait_")), is(WaitPattern, WaitPatternMask, uint32(pattern))))

@@ -26,7 +26,6 @@ func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 	return append(dst[:0], rows[slot*r:(slot+1)*r]...), nil
 }
 
-// row finds the page of row n.
 func (a *pages) row(n uint64) (*page, int, error) {
 	if n >= a.desc.rows {
 		return nil, 0, fmt.Errorf("xtf: proc %d array %s: row %d of %d does not exist", a.proc, a.typ.Name, n, a.desc.rows)

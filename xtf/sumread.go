@@ -79,7 +79,6 @@ func (w *walk) rows(ord uint64) (bool, error) {
 	return n < w.n2, nil
 }
 
-// pageData returns the decoded rows of a data page.
 func (a *pages) pageData(ord uint64, t *tally) ([]byte, error) {
 	pg, err := a.data(ord, t)
 	if err != nil {

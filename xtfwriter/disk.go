@@ -56,7 +56,6 @@ func replaceBy(tmp, path string, b []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// writeFile makes a file and syncs it.
 func writeFile(path string, flag int, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o666)
 	if err != nil {

@@ -206,7 +206,6 @@ func OpenGapCounts(s *graph.Shared, src []byte) (_ *GapCounts, err error) {
 	return c, nil
 }
 
-// readValues adds the values of each slot.
 func (c *GapCounts) readValues(distinct, gaps, counts []uint64) error {
 	for slot, n := range distinct {
 		if n > uint64(c.limit)+1 {

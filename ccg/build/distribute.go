@@ -274,7 +274,6 @@ func (d *Distributor) blob(v *graph.View, l *Local) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, graph.Castagnoli)), nil
 }
 
-// walk deals out gaps and values.
 func (d *Distributor) walk(v *graph.View) error {
 	err := d.program.Compile(v, func(_, slot uint32, st graph.Step) []int32 {
 		if st == graph.StepCut {
@@ -300,7 +299,6 @@ func (d *Distributor) walk(v *graph.View) error {
 	return err
 }
 
-// deal deals out a stream as the program says.
 func (d *Distributor) deal(v *graph.View, in *stream) error {
 	at, place := d.at, d.place
 	d.program.Init(v)

@@ -77,7 +77,6 @@ func OpenGapHistogram(defs *trace.Definitions, d graph.Deviation, src []byte) (_
 	return h, nil
 }
 
-// takeCells takes the cells of a context.
 func (h *GapHistogram) takeCells(r *graph.Reader, context uint32) {
 	low := uint64(0)
 	n := r.Next()

@@ -87,7 +87,6 @@ func (h *GapHistogram) Add(l *Local) (err error) {
 	return nil
 }
 
-// context returns the number of a context.
 func (h *GapHistogram) context(c gapContext) uint32 {
 	n, ok := h.number[c]
 	if !ok {

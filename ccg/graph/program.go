@@ -68,7 +68,6 @@ func (p *Program) Compile(v *View, steps func(id, slot uint32, st Step) []int32)
 	return nil
 }
 
-// begin begins a run.
 func (p *Program) begin() {
 	p.run = len(p.code)
 	p.code = append(p.code, 0)

@@ -277,7 +277,6 @@ func printAnalyzed(s streams, job *analyze.Options, r *analyze.Result, ranks, ve
 	printGraph(s, &r.Graph)
 }
 
-// printResumed prints what was kept of earlier runs.
 func printResumed(s streams, r *analyze.Resumed, locations int) {
 	switch {
 	case r.Stage != "":

@@ -147,7 +147,6 @@ func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error)
 	return set.Locations(d), refused(err)
 }
 
-// archiveWindow reads --time of an archive.
 func (o *exportFlags) archiveWindow(path string, s streams) (w archive.Window, err error) {
 	run, err := s.runs.open(path)
 	if err != nil {

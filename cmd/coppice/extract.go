@@ -47,7 +47,6 @@ func capacityExtract(s streams) *cobra.Command {
 	return s.does(c, o.extract, o.check, o.complete)
 }
 
-// extract makes a model of runs.
 func (o *extractFlags) extract(operands []string, s streams) error {
 	var list []*extract.Run
 	for _, path := range operands {

@@ -87,7 +87,6 @@ func helpVerb(s streams) *cobra.Command {
 	})
 }
 
-// printHelp prints the verbs and the topics.
 func printHelp(w io.Writer, root *cobra.Command) {
 	fmt.Fprintln(w, "coppice finds out where a parallel program lost its time.\n\nUsage: coppice VERB [flags] OPERAND...\n\nVerbs:")
 	for _, v := range root.Commands() {

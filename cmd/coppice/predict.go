@@ -186,7 +186,6 @@ func predictRank(c mpi.Comm, job prediction.Options, o *predictFlags, s streams)
 	return nil
 }
 
-// report prints the result and returns the exit code.
 func (o *predictFlags) report(job *prediction.Options, r *prediction.Result, ranks int, took time.Duration, s streams) (int, error) {
 	run, err := s.runs.open(job.Run)
 	if err != nil {

@@ -285,7 +285,6 @@ func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
 	return w, fmt.Sprintf("about %s in %d parts", numbers.Bytes(w.Bytes), w.Locations), p.platformWork(w, st)
 }
 
-// workOfTrace measures a trace that is there.
 func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work, string, error) {
 	src, err := jobs.OpenPath(st.input)
 	if err != nil {

@@ -23,7 +23,6 @@ var varBytes = [65]uint8{
 // packedLen returns the bytes of n codes of w bits.
 func packedLen(n int, w uint) int { return (n*int(w) + 7) / 8 }
 
-// mask returns w low ones.
 func mask(w uint) uint64 { return 1<<w - 1 } // w = 64: the shift gives 0, minus 1 all ones
 
 // pack appends the low w bits of each value minus base.

@@ -24,7 +24,6 @@ type definitionCounts struct {
 	All           int `json:"all"`
 }
 
-// countDefinitions counts the records of d.
 func countDefinitions(d *trace.Definitions) definitionCounts {
 	c := definitionCounts{
 		Strings: len(d.Strings), Regions: len(d.Regions), Groups: len(d.Groups), Communicators: len(d.Comms) + len(d.InterComms),

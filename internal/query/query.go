@@ -123,7 +123,6 @@ func parseNumber(flag, text string) (uint64, error) {
 	return n, nil
 }
 
-// from is the key that --time or --key give.
 func (q *asked) from() (uint64, error) {
 	switch {
 	case q.Time != "" && q.Key != "":

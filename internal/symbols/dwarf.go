@@ -87,7 +87,6 @@ func (u *unit) file(i int) string {
 	return u.files[i].Name
 }
 
-// line returns file and line of an address.
 func (u *unit) line(address uint64) (file string, line int) {
 	i := sort.Search(len(u.rows), func(i int) bool { return u.rows[i].address > address })
 	if i == 0 || u.rows[i-1].end || u.rows[i-1].file == nil {

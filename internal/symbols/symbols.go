@@ -63,7 +63,6 @@ func Open(path, id string) (*File, error) {
 	return f, nil
 }
 
-// open opens an ELF file.
 func open(path string) (e *elf.File, closer io.Closer, err error) {
 	h, err := os.Open(path)
 	if err != nil {
@@ -80,7 +79,6 @@ func open(path string) (e *elf.File, closer io.Closer, err error) {
 	return e, h, nil
 }
 
-// take adds what a file has.
 func (f *File) take(e *elf.File) {
 	list, err := e.Symbols()
 	if err != nil {

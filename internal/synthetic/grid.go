@@ -38,7 +38,6 @@ func (g grid) neighbour(p, direction uint32) (uint32, bool) {
 // diagonal returns the distance of p from the north-west corner.
 func (g grid) diagonal(p uint32) uint64 { return uint64(p%g.width) + uint64(p/g.width) }
 
-// degree returns how many neighbours p has.
 func (g grid) degree(p uint32) (n uint32) {
 	for d := range uint32(4) {
 		if _, ok := g.neighbour(p, d); ok {

@@ -76,7 +76,6 @@ func (v *irregular) see(family, p uint32) view {
 	return view{familyWorld, commWorld, p, v.n, 0}
 }
 
-// process returns the process of a rank.
 func (v *irregular) process(c view, rank uint32) uint32 {
 	switch c.family {
 	case familyBlock:

@@ -147,7 +147,6 @@ func Parse(data []byte, most int) (*Value, error) {
 	return nil, &Error{Line: line, Text: "not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 }
 
-// line is the line of an offset.
 func (p *parser) line(offset int) int { return sort.SearchInts(p.ends, offset) + 1 }
 
 // key returns the parts of the key of an expression and its line.
@@ -165,7 +164,6 @@ func (p *parser) key(e *unstable.Node) (parts []string, line int, err error) {
 	return parts, line, nil
 }
 
-// fresh makes a value.
 func (p *parser) fresh(line int, kind Kind, from origin) (*Value, error) {
 	if p.values++; p.values > p.most {
 		return nil, &Error{Line: line, Text: fmt.Sprintf("more than %d values and tables", p.most)}

@@ -257,7 +257,6 @@ func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error
 	return out, err
 }
 
-// stage runs a stage.
 func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X) (Y, error) {
 	a.atStage(name)
 	began := time.Now()

@@ -191,7 +191,6 @@ func (a *loads) clock(p trace.P) *clock {
 	return &clock{a, p, m, xtf.Most(a.defs.NumLocations()), report}
 }
 
-// set gives a batch its times.
 func (c *clock) set(b *trace.Batch) error {
 	if c == nil {
 		return nil

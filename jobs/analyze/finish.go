@@ -125,7 +125,6 @@ type finishPass struct {
 	over    uint64      // sums that were too large
 }
 
-// location finishes a location.
 func (a *finishPass) location(p trace.P) error {
 	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
 	if err != nil {

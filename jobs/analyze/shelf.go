@@ -76,7 +76,6 @@ func (s *shelf) scratch() match.Scratch { return s.store.Scratch() }
 // arrays are those of a unit in progress.
 type arrays map[xtf.TypeID]*xtfwriter.Array
 
-// whole makes arrays of the whole run.
 func (s *shelf) whole(stage uint32, types []xtf.TypeID, fill func(arrays)) error {
 	m, err := s.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stage}, types)
 	if err != nil {

@@ -160,7 +160,6 @@ func (t *threading) account(got []mpi.Part) error {
 	return nil
 }
 
-// add adds to the components of the first thread.
 func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Work) error {
 	calls, err := t.rows(team.First, stageLoad, xtf.TypeCall)
 	if err != nil {

@@ -205,7 +205,6 @@ func (x *export) readOptions() error {
 	return err
 }
 
-// claim takes the output for this job.
 func (x *export) claim() error {
 	var err error
 	if x.c.Rank() == 0 {

@@ -60,7 +60,6 @@ func onDevice(activity uint32) bool {
 	return activity == xtf.ActivityKernel || activity == xtf.ActivityTransfer
 }
 
-// try replays the run with each change.
 func (x *search) try() error {
 	if err := x.longest(); err != nil {
 		return err
@@ -518,7 +517,6 @@ func (t *target) changes(x *search) (list []change) {
 	return list
 }
 
-// calls changes the calls of the target.
 func (t *target) calls(x *search, c causes.ChangedCall) causes.Lever {
 	return causes.Lever{Call: func(path uint32) causes.ChangedCall {
 		if t.paths[path] || t.paths == nil && x.communicates(path) {

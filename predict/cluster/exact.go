@@ -72,7 +72,6 @@ func apart(x, y int64) uint64 {
 	return uint64(x) - uint64(y)
 }
 
-// whole is the height of d units.
 func whole(d uint64) Height { return Height{Units: d, Pairs: 1} }
 
 func (h Height) compare(g Height) int {

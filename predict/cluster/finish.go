@@ -74,7 +74,6 @@ func (s *cutter) twins() ([]twin, error) {
 	return list, s.agree(err)
 }
 
-// checkIDs reports an id that two members have.
 func (s *cutter) checkIDs(list []twin) error {
 	ids := make([]uint32, 0, len(list)+len(s.pts))
 	for _, t := range list {

@@ -116,7 +116,6 @@ func (f *file) list(e *entry, key string) []*entry {
 	return nil
 }
 
-// tables are the items of a list of tables.
 func (f *file) tables(e *entry, key string) []*entry {
 	items := f.list(e, key)
 	for _, item := range items {
@@ -161,7 +160,6 @@ func (f *file) read() {
 	f.readOrigin()
 }
 
-// law tells whether visits are geometric.
 func (f *file) law(e *entry) bool {
 	switch law := f.text(e, "visit_law"); law {
 	case "", "fixed":

@@ -437,7 +437,6 @@ func (c *course) start(v int32) {
 	}
 }
 
-// stop gives up the tasks of a node.
 func (c *course) stop(v int32) {
 	node := &c.j.tree.Nodes[v]
 	if node.Op == Leaf && c.running[v] {

@@ -232,7 +232,6 @@ func (g *group) aggregate(id int32, w []float64) {
 	}
 }
 
-// power is x to the n.
 func power(x float64, n int32) float64 {
 	y := 1.0
 	for ; n > 0; n >>= 1 {
@@ -424,7 +423,6 @@ func newShape(s *system, j *job) *shape {
 	return h
 }
 
-// fill gives a group its kinds and centers.
 func (g *group) fill(s *system, j *job, members []int, h *shape) {
 	local := map[int]int32{}
 	var kinds []int // the class that each kind is made of

@@ -100,7 +100,6 @@ func newTreeModel(s *system, j *job, op Operator) (*treeModel, error) {
 	return m, nil
 }
 
-// plant takes over a tree.
 func (m *treeModel) plant(t *Tree) {
 	for v, n := range t.Nodes {
 		b := branch{op: n.Op, times: 1, prob: n.Prob}

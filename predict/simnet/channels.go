@@ -89,7 +89,6 @@ func (c *channel) first() uint32 {
 	return c.doneS
 }
 
-// narrow returns slot k of a narrow channel.
 func (t *channels) narrow(c *channel, k uint32) *int64 {
 	if c.capLog == 1 {
 		return &c.slot[k&1]
@@ -97,7 +96,6 @@ func (t *channels) narrow(c *channel, k uint32) *int64 {
 	return &t.words[c.ring+k&(1<<c.capLog-1)]
 }
 
-// wide returns slot k of a wide channel.
 func (t *channels) wide(c *channel, k uint32) []int64 {
 	at := c.ring + k&(1<<c.capLog-1)*wideSlot
 	return t.words[at : at+wideSlot : at+wideSlot]

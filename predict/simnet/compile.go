@@ -133,7 +133,6 @@ func compile(p *program.Program, n *network.Network) (*code, error) {
 	return c, err
 }
 
-// compileActions gives each action its port and its cost.
 func (c *code) compileActions() error {
 	p := c.program
 	c.ops = make([]op, len(p.Actions))

@@ -156,7 +156,6 @@ func (r *eventRun) run() error {
 	return nil
 }
 
-// handle takes the first event.
 func (r *eventRun) handle() {
 	x := r.queue.items[heapRoot]
 	r.queue.now = x.time
@@ -393,7 +392,6 @@ func (r *eventRun) recvChain(p *eventProc, o *op) uint32 {
 	return r.recvChains[p.recvBase+r.code.kinds[p.kind].find(o.port)]
 }
 
-// postSend posts a send of the program.
 func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 	ch := r.sendChain(p, o)
 	if ch == 0 {

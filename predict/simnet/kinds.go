@@ -56,7 +56,6 @@ func (k *kind) at(o *op) uint32 {
 	return k.find(o.port)
 }
 
-// compileRoots makes the kinds.
 func (c *code) compileRoots() error {
 	s := &walk{c: c, times: make([]uint64, len(c.blocks)), index: slices.Repeat([]uint32{noPort}, len(c.ports))}
 	s.depths()

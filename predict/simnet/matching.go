@@ -84,7 +84,6 @@ type matching struct {
 	unused     []uint32
 }
 
-// newMessage appends a message to a chain.
 func (r *matching) newMessage(id uint32) uint32 {
 	m := uint32(len(r.messages))
 	switch n := len(r.unused); {
@@ -270,7 +269,6 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 	})
 }
 
-// newChain makes a channel.
 func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
 	lat, err := r.code.network.CheckedLatency(src, dst)
 	if uint64(len(r.chains)) >= 1<<31 {

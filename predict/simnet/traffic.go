@@ -475,7 +475,6 @@ func (r *traffic) late(m uint32) {
 	r.poke(x.dst)
 }
 
-// drain takes the first message that is there.
 func (r *traffic) drain(p *eventProc) {
 	from := &p.arrived
 	if from.head == 0 {

@@ -100,7 +100,6 @@ func (w *walk) spend(t uint64) {
 	}
 }
 
-// begin begins a window.
 func (w *walk) begin(t uint64) *window {
 	x := w.spare
 	if w.spare = nil; x == nil {

@@ -264,7 +264,6 @@ func (l *countedLocation) add(scope counterScope, walk *walk, w *window, t uint6
 	}
 }
 
-// join adds the location to all.
 func (l *countedLocation) join() {
 	for _, k := range sortedCells(l.cells) { // of paths there may be several targets: the order of sums decides their last digit
 		c := l.cells[k]

@@ -206,7 +206,6 @@ func (c *cube) each(add func(location, metric int, node uint32, value uint64)) e
 	return err
 }
 
-// countersOf makes metrics of the counters that count.
 func (c *cube) countersOf() error {
 	if len(c.s.Defs.MetricMembers) == 0 || !c.s.Run.Rows {
 		return nil

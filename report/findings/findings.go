@@ -543,7 +543,6 @@ func kindOfCall(d *trace.Definitions, region uint32) int {
 	return numSums
 }
 
-// io is what file input and output takes.
 func (f *finder) io() {
 	largestTime, rank := f.each.largest[sumIO], f.each.rank[sumIO]
 	ticks, basis := largestTime, "largest time of a process in file input and output"

@@ -708,7 +708,6 @@ type sharing struct {
 	told      int    // how many these are
 }
 
-// readCrowds finds who shares processors.
 func (f *finder) readCrowds() {
 	if len(results.Predicted(f.r)) > 0 { // the processors of the recorded run are not those of the predicted one
 		return

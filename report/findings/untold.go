@@ -290,7 +290,6 @@ func filesMeet(r *results.Run, s *results.Summary) bool {
 	return s.Rows && slices.ContainsFunc(r.Defs.IoHandles, func(h trace.IoHandle) bool { return r.Defs.CommSize(h.Comm) > 1 })
 }
 
-// property returns the texts of a property of locations.
 func property(r *results.Run, name string) (list []string) {
 	for i := range r.Defs.LocationProperties {
 		if x := &r.Defs.LocationProperties[i]; r.Defs.Text(x.Name) == name && x.Value.Type == trace.TypeString {

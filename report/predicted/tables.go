@@ -161,7 +161,6 @@ func (p *Prediction) processTable(u numbers.Units) *table.Table {
 	return t
 }
 
-// errorTable has the parts of the error.
 func (p *Prediction) errorTable(u numbers.Units) *table.Table {
 	e := &p.Errors
 	network, classes := "", "0 by construction: recorded times are scaled, not copied"

@@ -364,7 +364,6 @@ func (s *sweep) add(p trace.P, t xtf.TypeID, take func(row []byte) bool, start f
 	return s.failed(p, "calls", x.rows.Err())
 }
 
-// stateOf is the state in a call.
 func (s *sweep) stateOf(row []byte) trace.State {
 	region := xtf.U32(row, xtf.CallRegion)
 	state, ok := s.states[region]

@@ -228,7 +228,6 @@ func (c *nodeCheck) compareStats() error {
 	return nil
 }
 
-// compareNodes compares the rows of INTERVAL with the executions.
 func (c *nodeCheck) compareNodes() {
 	for n := range c.list {
 		x := &c.list[n]

@@ -48,7 +48,6 @@ func (c *locationCheck) compareChannels() error {
 	return nil
 }
 
-// compareSums compares COMP with the sums of the rows.
 func (c *locationCheck) compareSums() error {
 	dir, err := c.r.File.Dir(xtf.Proc(c.p))
 	if err != nil {

@@ -201,7 +201,6 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) erro
 	return nil
 }
 
-// byNode are sums by node and pattern.
 func byNode(s results.PlaceSums) results.PlaceSums {
 	all := results.PlaceSums{}
 	for at, x := range s {

@@ -67,7 +67,6 @@ func (h *hand) begin(s *Slabs, k int) {
 	h.list = h.list[:0]
 }
 
-// read reads waits.
 func (h *hand) read(b []byte) error {
 	r := varint.Read(b)
 	for r.Len() > 0 {
@@ -354,7 +353,6 @@ func (d *Delays) open(h *hand, k int) error {
 	})
 }
 
-// readWaits reads the waits of a slab.
 func (d *Delays) readWaits(h *hand, k int) error {
 	h.begin(&d.run.Slabs, k)
 	b, err := d.blamed.open(d.blamed.slabs[k-d.parcels.own].waits)
@@ -542,7 +540,6 @@ const activityBits = 4
 
 func termKey(path, activity uint32) uint64 { return uint64(path)<<activityBits | uint64(activity) }
 
-// activityOf returns the activity of a key.
 func activityOf(key uint64) uint32 { return uint32(key & (1<<activityBits - 1)) }
 
 func (t *term) activity() uint32 { return activityOf(t.key) }

@@ -130,7 +130,6 @@ func (d *Within) Has(p trace.P) bool {
 	return d.streams[rank] && isStream(d.run.Defs, p) || (d.streams[rank] || d.threads[rank]) && d.run.Defs.Location(p).Type.OnHost()
 }
 
-// state is the state in a region.
 func (r *Run) state(known map[uint32]trace.State, region uint32) trace.State {
 	s, ok := known[region]
 	if !ok {

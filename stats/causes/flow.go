@@ -332,7 +332,6 @@ func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 	return f.receive(p, o.valueKey(p))
 }
 
-// slab runs a slab from a crossing.
 func (f *flow) slab(k int, from *crossing) error {
 	run := &f.runs[k-f.steps.own]
 	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
@@ -827,7 +826,6 @@ func (t *valueTable) take(k valueKey) (v instant, ok bool) {
 	return v, true
 }
 
-// sorted returns all values by key.
 func (t *valueTable) sorted() []value {
 	var list []value
 	for _, x := range t.slots {

@@ -123,7 +123,6 @@ func (x *standing) instant(t uint64) uint64 {
 	return t - x.lag()
 }
 
-// moment is an instant with what it was.
 func (x *standing) moment(t uint64) instant { return instant{x.instant(t), t} }
 
 // lag is how much later it is in the trace than in the replay after the last call.

@@ -117,7 +117,6 @@ func (m *TimeMaps) Of(p trace.P) (*TimeMap, error) {
 	return x, err
 }
 
-// next takes the next knot.
 func (x *TimeMap) next() {
 	for x.r.Len() == 0 {
 		if x.more = len(x.slabs) > 0; !x.more {

@@ -65,7 +65,6 @@ func (m *meetings) synchronises(c *xtf.Coll) bool {
 	return !hasData(c) || trace.CollectiveClass(op)&trace.ClassNxN != 0 && c.Sent > 0 && c.Received > 0
 }
 
-// newest makes a meeting the newest.
 func (m *meetings) newest(x meeting) {
 	i := 0
 	for i < len(m.met) && m.met[i].comm != x.comm {

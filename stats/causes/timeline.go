@@ -217,7 +217,6 @@ func (x *timeline) enter(t uint64) {
 	}
 }
 
-// place finds the slot of a call.
 func (x *timeline) place(c *openCall) {
 	path, activity := c.path, c.activity
 	if x.device.holds(activity) {

@@ -197,7 +197,6 @@ func (p *Plan) planSlices() error {
 	return nil
 }
 
-// planBetween finds the communicator of all processes.
 func (p *Plan) planBetween() error {
 	if p.Between == 0 {
 		return nil

@@ -44,7 +44,6 @@ func (w *entryWriter) add(e *entry) error {
 	return w.err
 }
 
-// write writes a block of entries.
 func (w *entryWriter) write(b block) error {
 	w.close()
 	if len(w.out.Canceled) == 0 {
@@ -82,7 +81,6 @@ func (w *entryWriter) put(b block) {
 	w.err = w.AddRow(b)
 }
 
-// addChannel adds a block to its channel.
 func (w *entryWriter) addChannel(k *Key, b block) {
 	c := &w.channel
 	if key := xtf.ChannelKey(k.Peer, k.Comm); c.Count == 0 || c.Key != key || c.Tag != k.Tag || c.Direction != k.Direction {

@@ -87,7 +87,6 @@ func (r *Entries) Add(k Key, o *Operation) error {
 	return nil
 }
 
-// extend gives a channel one more block.
 func (r *Entries) extend(c *runChannel) {
 	b := uint32(len(r.next))
 	if len(r.slabs)*slabBlocks == int(b) {
@@ -107,7 +106,6 @@ func (r *Entries) block(i uint32) block {
 	return r.slabs[i/slabBlocks][at : at+blockBytes : at+blockBytes]
 }
 
-// channel returns a channel of the run.
 func (r *Entries) channel(k Key) *runChannel {
 	if len(r.channels) > 0 {
 		if n := r.channels[r.last].follow; r.channels[n].Key == k {

@@ -59,7 +59,6 @@ const (
 	partlyBytes    = 12
 )
 
-// memberInstance is the collective of one member.
 func (cs *collectives) memberInstance(mb *member, e *entry) instance {
 	own := moment{e.T, e.p}
 	x := instance{
@@ -142,7 +141,6 @@ func (cs *collectives) cause(x *instance, mb *member, e *entry) (first, last mom
 	return noMoment, noMoment
 }
 
-// append appends the instance with its number.
 func (x *instance) append(b []byte, number uint32) []byte {
 	rooted := x.root != noMoment || x.firstOther != noMoment || x.lastOther != noMoment
 	if rooted {

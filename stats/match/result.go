@@ -101,7 +101,6 @@ func (k *resultCoder) near(kind uint32, t uint64) (mateN, a, b, c uint64) {
 	}
 }
 
-// append appends a result.
 func (k *resultCoder) append(b []byte, r *result) []byte {
 	at, last, own, e := len(b), &k.last, &k.own, r.of
 	if e == nil {
@@ -256,10 +255,8 @@ func newResultLists(rows uint64) []resultList {
 	return make([]resultList, (rows+resultBlock-1)/resultBlock)
 }
 
-// of returns the results of a location.
 func (r *Results) of(p trace.P) *rowResults { return &r.locations[p-r.first] }
 
-// add adds a result.
 func (r *Results) add(x *result) error {
 	i := int64(x.p) - int64(r.first)
 	if i < 0 || i >= int64(len(r.locations)) {

@@ -136,7 +136,6 @@ func (j *joined[R, P]) next() P {
 	return &j.block[j.at-1]
 }
 
-// read reads a block.
 func (j *joined[R, P]) read() error {
 	n := int(min(j.rows-j.first, resultBlock))
 	j.block, j.at = slices.Grow(j.block[:0], n)[:n], 0
@@ -187,7 +186,6 @@ func (m *message) take(e *entry) {
 	c.CallN, c.Enter, c.Region, c.Path = m.CallN, m.T, m.Region, m.Path
 }
 
-// join takes a result.
 func (m *message) join(r *result) {
 	switch r.kind {
 	case resultDone:
@@ -221,7 +219,6 @@ func (c *collective) begin(n uint64) {
 	c.N, c.Cause = n, xtf.NoCollCause()
 }
 
-// join takes a result.
 func (c *collective) join(r *result) {
 	if r.kind == resultCause {
 		c.Cause, c.settled = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}, true

@@ -25,7 +25,6 @@ type stayReader struct {
 // stayBlock is the number of stays that are read at once.
 const stayBlock = 64
 
-// at returns a stay.
 func (s *stayReader) at(i uint64) (enter, leave uint64) {
 	if i < s.first || i >= s.first+uint64(len(s.block)/spanBytes) {
 		s.first = i

@@ -278,7 +278,6 @@ func appendSend(b []byte, e *entry) []byte {
 	return binary.LittleEndian.AppendUint32(b, e.Flags)
 }
 
-// answer delivers the replies to the sends of piece.
 func (s *sender) answer(piece, replies []byte) {
 	sent := s.sent
 	for len(piece) >= groupBytes {
@@ -330,7 +329,6 @@ func (m *matcher) newReceiver(from int) *receiver {
 	return r
 }
 
-// answer joins a piece and returns the replies.
 func (r *receiver) answer(piece []byte) []byte {
 	replies := r.m.zip.reply[:0]
 	for len(piece) >= groupBytes {

@@ -406,7 +406,6 @@ func (w *walk) write() {
 	w.fail(w.orders.err)
 }
 
-// add puts a wait into the rows and sums.
 func (w *walk) add(x *xtf.Wait) {
 	row, _ := w.out.Waits.Append()
 	x.Put(row)

@@ -54,7 +54,6 @@ type messageWaits struct {
 	progress wait
 }
 
-// waits reports whether there may be waits.
 func (m *messageWaits) waits() bool {
 	return m.late.from < m.late.to || m.receiver.to|m.progress.to != 0
 }

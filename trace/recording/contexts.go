@@ -168,7 +168,6 @@ func (b *definer) file(f *Frame) uint32 {
 	return b.str(strings.ToValidUTF8(f.File[max(0, len(f.File)-mostFile):], ""))
 }
 
-// line returns the source code location of a frame.
 func (t *contextTree) line(f *Frame) uint32 {
 	if f.File == "" || f.Line == 0 {
 		return trace.Undefined

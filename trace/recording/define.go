@@ -135,7 +135,6 @@ func (b *definer) part(p *process) {
 	}
 }
 
-// number gives it one that is a number.
 func (b *definer) number(p *process, name string, n uint64) {
 	b.value(p, name, b.str(strconv.FormatUint(n, 10)), trace.Value{Type: trace.TypeUint64, Bits: n})
 }
@@ -149,7 +148,6 @@ func (b *definer) value(p *process, name string, text uint32, v trace.Value) {
 // locationID numbers locations as Score-P does: the thread above, the rank below.
 func locationID(rank, thread int) uint64 { return uint64(thread)<<32 | uint64(rank) }
 
-// region returns the region of a name.
 func (b *definer) region(name string, r trace.Region) uint32 {
 	return b.regionOf(name, name, "", &Frame{}, 0, r)
 }

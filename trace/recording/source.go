@@ -416,7 +416,6 @@ func (p *process) span(f *file) (first, last trace.Time, ok bool) {
 	return p.correct(from), p.correct(to), true
 }
 
-// windowTime reads the first time of a window.
 func windowTime(path string, i int) (uint64, bool) {
 	h, err := os.Open(path)
 	if err != nil {

@@ -447,7 +447,6 @@ func (g *precedence) join() error {
 	return g.collectives()
 }
 
-// receive adds the edges of a message to rank.
 func (g *precedence) receive(rank int, m *Message) {
 	if m.Peer < 0 || m.Peer >= len(g.sides) || g.sides[m.Peer][m.Mate] == nil || !g.sides[m.Peer][m.Mate].Send {
 		g.outside++
