@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,17 @@ func launched(terminal func() bool) bool {
 		}
 	}
 	return false
+}
+
+// Ranks is how many ranks a job has that no launcher started, unless it is told: one for each core, and one in a step of one task,
+// which has as much memory as that was to take, but not in a shell of srun --pty.
+func Ranks() int { return ranks(terminal) }
+
+func ranks(terminal func() bool) int {
+	if slurmTasks() == 1 && (os.Getenv("PMIX_RANK") != "" || os.Getenv("PMI_RANK") != "") && (os.Getenv("SLURM_PTY_PORT") == "" || !terminal()) {
+		return 1
+	}
+	return runtime.NumCPU()
 }
 
 // ofStep tells whether ranks are the n tasks of a job step, and not of another launcher in it.

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,7 @@ func TestLaunched(t *testing.T) {
 		{"mpirun of Open MPI in one", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "17", "OMPI_COMM_WORLD_SIZE", "4"), true, 4},
 		{"mpirun of MPICH in one of PMIx", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "PMI_RANK", "0", "PMI_SIZE", "4", "MPI_LOCALNRANKS", "4"), true, 4},
 		{"flux in one", in("1", "PMI_RANK", "0", "PMI_SIZE", "4"), true, 4},
+		{"shell of one task", in("1", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_PTY_PORT", "7", "terminal", "yes"), false, 1},
 		{"shell of four tasks", in("4", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_PTY_PORT", "7", "terminal", "yes"), false, 4},
 		{"mpirun of MPICH in that", in("4", "PMI_RANK", "0", "PMI_SIZE", "4", "MPI_LOCALNRANKS", "4", "SLURM_PTY_PORT", "7", "terminal", "yes"), true, 4},
 		{"srun in that", in("4", "PMIX_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_PTY_PORT", "7"), true, 4},
@@ -57,7 +59,11 @@ func TestLaunched(t *testing.T) {
 			for _, n := range names {
 				t.Setenv(n, k.env[n])
 			}
-			got := launched(func() bool { return k.env["terminal"] != "" })
+			terminal := func() bool { return k.env["terminal"] != "" }
+			got := launched(terminal)
+			if n := ranks(terminal); !k.want && strings.HasPrefix(k.name, "one task") != (n == 1) && runtime.NumCPU() > 1 {
+				t.Errorf("%d ranks", n)
+			}
 			if _, size := Start(); got != k.want || size != k.size {
 				t.Errorf("launched %v with %d ranks, want %v with %d", got, size, k.want, k.size)
 			}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +28,7 @@ type jobFlags struct {
 
 // define defines the flags; of says of what of the verb they are.
 func (o *jobFlags) define(f *pflag.FlagSet, of string) {
-	atLeast(f, 1, &o.ranks, "jobs", "j", runtime.NumCPU(), of+"in-process ranks when no launcher started them")
+	atLeast(f, 1, &o.ranks, "jobs", "j", mpi.Ranks(), of+"in-process ranks when no launcher started them")
 	oneOf(f, &o.progress, "progress", "auto", of+"auto, tty, plain, json or none", "auto", "tty", "plain", "json", "none")
 	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), of+"keep the progress in this file, for coppice info")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, estimates and closing lines")

@@ -308,7 +308,7 @@ func TestSlurm(t *testing.T) {
 	}
 	t.Run("jobs", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *cluster){
-			"variants": variantsUnderSlurm, "nodes": nodesUnderSlurm, "chain": chainUnderSlurm,
+			"variants": variantsUnderSlurm, "step": stepUnderSlurm, "nodes": nodesUnderSlurm, "chain": chainUnderSlurm,
 			"preempt": preemptUnderSlurm, "cancel": cancelUnderSlurm, "requeue": requeueUnderSlurm,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -339,6 +339,17 @@ func variantsUnderSlurm(t *testing.T, c *cluster) {
 			}
 		}
 	}
+}
+
+// stepUnderSlurm works twice in a step of one task, which MPI does not allow, and starts a command in it.
+func stepUnderSlurm(t *testing.T, c *cluster) {
+	analyze := c.bin + " analyze small -o "
+	out := c.in(t, "srun", "--mpi=pmix", "-n1", "sh", "-c", analyze+"step1.xtf && "+analyze+"step2.xtf && ! "+c.bin+" record --cc mpicc -o step -- true")
+	if strings.Count(out, "on 1 ranks") != 2 || !strings.Contains(out, "nothing was recorded") {
+		t.Error(out)
+	}
+	c.same(t, "step1.xtf", "small.xtf")
+	c.same(t, "step2.xtf", "small.xtf")
 }
 
 // nodesUnderSlurm runs on 4 nodes with 2 ranks each, started by srun and by mpirun.
