@@ -72,7 +72,7 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 	if lost > 0 {
 		x.Notes = append(x.Notes, numbers.Plural(lost, "row")+" cannot be read whole: empty, or without a part, and marked with a cross.")
 	}
-	words := results.ShareWords(d.run)
+	words := shareWords(d.run)
 	x.Picture, x.Legend = drawTimeline(shares, rows, words, s, u)
 	if x.Table, err = exactTable(d.run, s, lives, u); err != nil {
 		return nil, err
@@ -749,4 +749,10 @@ func wordsOf(items []xtf.Item) string {
 var shareColours = [xtf.NumShares]string{
 	xtf.ShareOwn: "k-cpu", xtf.ShareP2P: "k-p2p", xtf.ShareColl: "k-coll", xtf.ShareBarrier: "k-barrier",
 	xtf.ShareRMA: "k-rma", xtf.ShareOther: "k-mgmt", xtf.ShareIO: "k-io", xtf.ShareStart: "k-start",
+}
+
+// shareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
+// the first state of the class.
+func shareWords(r *results.Run) [xtf.NumShares]string {
+	return [xtf.NumShares]string(results.ClassWords(r, xtf.NumShares, func(s trace.State) int { return xtf.States[s].Share }))
 }

@@ -27,7 +27,7 @@ func TestLegend(t *testing.T) {
 		states[k] = append(states[k], trace.States[s].Text)
 	}
 	want := "| colour of | other states with it |\n|---|---|\n"
-	for k, first := range results.ShareWords(&results.Run{Defs: &trace.Definitions{}}) {
+	for k, first := range shareWords(&results.Run{Defs: &trace.Definitions{}}) {
 		others := ""
 		if len(states[k]) > 0 {
 			others = strings.Join(states[k][1:], ", ")
@@ -57,7 +57,7 @@ func TestShareWords(t *testing.T) {
 	want := [xtf.NumShares]string{
 		"own code, device wait", "point to point", "collective", "barrier", "one-sided", "set-up and end", "MPI-IO, file I/O", "point to point, starting only",
 	}
-	if got := results.ShareWords(&results.Run{Defs: d}); got != want {
+	if got := shareWords(&results.Run{Defs: d}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

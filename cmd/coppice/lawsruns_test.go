@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 )
 
 // stepped is a program whose processes do the same in each of some steps, between MPI_Init and MPI_Finalize: computing in functions,
@@ -135,6 +139,16 @@ func TestLawsDiff(t *testing.T) {
 		t.Errorf("1.5 ms of 80: %q", got)
 	}
 	for _, x := range []struct {
+		function, want string
+	}{
+		{"resolve", "resolve (in B alone) changed most: a process spends 0.053750 s more there on average, 0.050000 s less in solve (in A alone): one may have got the name of the other; "},
+		{"assemble", "assemble changed most: a process spends 0.053750 s more there on average; "}, // into which the other was inlined
+	} {
+		if got := verdicts(t, a, slow(func(y *stepped) { y.names[1] = x.function })); len(got) != 1 || !strings.Contains(got[0], x.want) {
+			t.Errorf("solve is %s now: no %q in %q", x.function, x.want, got)
+		}
+	}
+	for _, x := range []struct {
 		keep func(p, us int, kind string) bool
 		want string
 	}{
@@ -143,9 +157,32 @@ func TestLawsDiff(t *testing.T) {
 	} {
 		cut := slowed(0, 0)
 		cut.keep = x.keep
-		if text := must(t, "diff", a, foundTrace(t, cut.text())); strings.Count(text, x.want) != 1 {
+		b := foundTrace(t, cut.text())
+		if text := must(t, "diff", a, b); strings.Count(text, x.want) != 1 {
 			t.Errorf("no %q in\n%s", x.want, text)
 		}
+		if text := must(t, "report", b); strings.Contains(text, "> imbalance") || strings.Contains(text, x.want) != strings.HasPrefix(x.want, "1") {
+			t.Errorf("%s, though only the events of some end earlier:\n%s", x.want, text)
+		}
+	}
+}
+
+// TestDiffOfSamples: how often functions were called that are known from samples alone is not known, and times of samples are estimates.
+func TestDiffOfSamples(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "sampled.xtf")
+	if _, err := jobtest.Analyze(1, analyze.Options{Source: sampledProgram(t), Output: file}); err != nil {
+		t.Fatal(err)
+	}
+	called := foundTrace(t, "-- program --\nprocesses 1\n-- events --\n0 0 ENTER solve\n0 300 LEAVE solve\n0 300 ENTER pack\n0 1000 LEAVE pack\n")
+	for i, args := range [][]string{{file, called}, {called, file}} {
+		text, data := must(t, append([]string{"diff"}, args...)...), must(t, append([]string{"diff", "--format", "csv"}, args...)...)
+		if want := "functions of " + "AB"[i:i+1] + " are known from samples"; !strings.Contains(text, want) || !strings.Contains(data, "region,pack,calls,"+[]string{",1", "1,"}[i]+",,\n") {
+			t.Errorf("%d: no %q in\n%s\n%s", i, want, text, data)
+		}
+	}
+	if text := must(t, "diff", file, file); strings.Contains(text, "known from samples") {
+		t.Error(text)
 	}
 }
 

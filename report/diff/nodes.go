@@ -180,7 +180,13 @@ func (d *Diff) compareRegions() {
 			return numbers.Divide64(v, max(s.Processes, 1)).Div(s.Resolution)
 		}
 		r.Time = newLine("time", conditions.Time, mean(a, x.Time), mean(b, y.Time))
-		r.Calls = newLine("calls", conditions.Count, numbers.Divide64(x.Calls, 1), numbers.Divide64(y.Calls, 1))
+		calls := func(x *results.RegionTotal) numbers.Fraction {
+			if x.Calls == 0 && x.Estimated > 0 {
+				return numbers.Fraction{}
+			}
+			return numbers.Divide64(x.Calls, 1)
+		}
+		r.Calls = newLine("calls", conditions.Count, calls(x), calls(y))
 		r.Bytes = newLine("bytes", conditions.Count, numbers.Divide64(x.Bytes, 1), numbers.Divide64(y.Bytes, 1))
 		d.Regions = append(d.Regions, r)
 	}
@@ -285,9 +291,16 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 
 // functions names the function of the program whose time changed most, in the direction of the whole.
 func (d *Diff) functions(sign int) string {
+	alone := [...]string{"", " (in A alone)", " (in B alone)"}
+	name := func(x *DiffRegion) string { return numbers.Clean(x.Name, 60) + alone[x.only] }
 	for i := range d.Regions {
 		if x := &d.Regions[i]; x.Class == "" && x.Time.Change.Sign() == sign {
-			return fmt.Sprintf("; of the program's functions %s changed most: a process spends %s there on average", numbers.Clean(x.Name, 60), d.moreOrLess(&x.Time))
+			text := fmt.Sprintf("; of the program's functions %s changed most: a process spends %s there on average", name(x), d.moreOrLess(&x.Time))
+			other := slices.IndexFunc(d.Regions, func(y DiffRegion) bool { return y.Class == "" && x.only+y.only == 3 })
+			if x.only > 0 && other >= 0 {
+				text += fmt.Sprintf(", %s %s: one may have got the name of the other", d.moreOrLess(&d.Regions[other].Time), "in "+name(&d.Regions[other]))
+			}
+			return text
 		}
 	}
 	return ""

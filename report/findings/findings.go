@@ -129,7 +129,9 @@ func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table
 		return nil, nil, err
 	}
 	told := len(h.Profile.Regions) > 0 || s.Item(xtf.ItemMPI).Max > 0
-	if len(hang) == 0 && !has(f, trace.DiagTruncated) && told { // else processes end when they hang, or are cut, or nothing tells what they do: their times do not compare
+	started, ended := results.Lives(r, h.Profile.Regions)
+	cut := has(f, trace.DiagTruncated) || ended > 0 && ended < started
+	if len(hang) == 0 && !cut && told { // else processes end when they hang, or are cut, or nothing tells what they do: their times do not compare
 		if err := cmp.Or(f.imbalance(), f.polling(), f.idle()); err != nil {
 			return nil, nil, err
 		}

@@ -137,6 +137,8 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 		return 0
 	}
+	started, ended := results.Lives(r, profile.Regions)
+	add(ended > 0 && ended < started, "ends", fmt.Sprintf("%d of %d processes have no MPI_Finalize: their events end before the program does; what processes compute is not compared", started-ended, started))
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
 	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(transfers && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")

@@ -249,14 +249,15 @@ type Sample struct {
 	Resolution uint64 // ticks a unit of the comparison: a second, or a tick
 	Processes  uint64
 	Regions    map[string]*RegionTotal
-
-	started, ended uint64 // calls of MPI_Init and MPI_Finalize
+	Sampled    bool      // functions are known from samples
+	lives      [2]uint64 // calls of MPI_Init and MPI_Finalize
 }
 
 // RegionTotal adds up regions of one name.
 type RegionTotal struct {
 	Kind               string
 	Calls, Time, Bytes uint64
+	Estimated          uint64 // calls that were made of samples; without recorded ones calls are not known
 }
 
 // NewSample reads one run.
@@ -270,35 +271,43 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range t.lines() {
+	list := t.lines()
+	x.lives[0], x.lives[1] = Lives(r, list)
+	for _, l := range list {
 		name := l.Name
 		if l.Region != trace.Undefined { // places of calls differ between builds of a program
 			name = CallName(r, l.Region)
-			switch d := r.Defs.Region(l.Region); {
-			case r.Defs.StartsMPI(d):
-				x.started += l.Calls
-			case r.Defs.EndsMPI(d):
-				x.ended += l.Calls
-			}
 		}
 		y := x.Regions[name]
 		if y == nil {
 			y = &RegionTotal{Kind: l.Class}
 			x.Regions[name] = y
 		}
-		y.Calls, y.Time, y.Bytes = y.Calls+l.Calls, y.Time+l.Exclusive, y.Bytes+l.Bytes
+		y.Calls, y.Time, y.Bytes, y.Estimated = y.Calls+l.Calls, y.Time+l.Exclusive, y.Bytes+l.Bytes, y.Estimated+l.Estimated
+		x.Sampled = x.Sampled || l.Estimated > 0
 	}
 	return x, nil
 }
 
+// Lives counts the calls of MPI_Init and of MPI_Finalize. Where some processes have both and others the first alone, the events of these end
+// before the program does.
+func Lives(r *Run, list []RegionTime) (started, ended uint64) {
+	for i := range list {
+		if d := r.Defs.Region(list[i].Region); d != nil && r.Defs.StartsMPI(d) {
+			started += list[i].Calls
+		} else if d != nil && r.Defs.EndsMPI(d) {
+			ended += list[i].Calls
+		}
+	}
+	return started, ended
+}
+
 // Unended says of which runs only a part is there: where the traces have MPI_Finalize, of those that miss it on some processes.
 func Unended(list ...*Sample) (notes []string) {
-	if !slices.ContainsFunc(list, func(x *Sample) bool { return x.ended > 0 }) {
-		return nil
-	}
+	some := slices.ContainsFunc(list, func(x *Sample) bool { return x.lives[1] > 0 })
 	for _, x := range list {
-		if x.ended < x.started {
-			notes = append(notes, fmt.Sprintf("%s: %d of %d processes have no MPI_Finalize: their events end before the program does, so its times and counts are those of a part", numbers.Clean(x.Run.Name, 80), x.started-x.ended, x.started))
+		if n := x.lives; some && n[1] < n[0] {
+			notes = append(notes, fmt.Sprintf("%s: %d of %d processes have no MPI_Finalize: their events end before the program does, so its times and counts are those of a part", numbers.Clean(x.Run.Name, 80), n[0]-n[1], n[0]))
 		}
 	}
 	return notes

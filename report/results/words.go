@@ -32,12 +32,6 @@ func ItemWord(i xtf.Item) string {
 	return strings.ReplaceAll(PatternLabel(i.String()), "_", " ")
 }
 
-// ShareWords are the words of the classes of time in tiles: those of the states that regions of the run have, or of
-// the first state of the class.
-func ShareWords(r *Run) [xtf.NumShares]string {
-	return [xtf.NumShares]string(ClassWords(r, xtf.NumShares, func(s trace.State) int { return xtf.States[s].Share }))
-}
-
 // ClassWords are the words of n classes of states, at least those of tiles; of a class without states "".
 func ClassWords(r *Run, n int, class func(s trace.State) int) []string {
 	seen := [trace.NumStates]bool{trace.StateOwn: true}
