@@ -240,6 +240,31 @@ func TestOutputAppears(t *testing.T) {
 	}
 }
 
+// A rank that does not see the folder of the output, as on another node, ends the run when it begins.
+func TestUnseenFolder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a rank looks for 8 s")
+	}
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run.xtf")
+	err := mpi.RunInProcess(3, func(c mpi.Comm) error {
+		cfg := config(out, 1<<20)
+		if c.Rank() == 1 {
+			cfg.Output, cfg.WorkDir = filepath.Join(t.TempDir(), "run.xtf"), out+".work"
+		}
+		_, err := Begin(c, cfg)
+		return err
+	})
+	if !errors.Is(err, ErrUnwritable) || !strings.Contains(err.Error(), "run.xtf.lock, which rank 0 has written on here, is not there on ") {
+		t.Errorf("%v", err)
+	}
+	for _, path := range []string{LockPath(out), out + ".work"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s was left", path)
+		}
+	}
+}
+
 // Damage between write and rename is noticed: the file is read back.
 func TestReadBack(t *testing.T) {
 	s := newSynth(5, 300, xtf.Packed)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -80,6 +81,9 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	if err = json.Unmarshal(b, &found); err == nil {
+		err = c.Agree(w.seen(found.Lock.Host))
+	}
+	if err == nil {
 		w.lock = found.Lock
 		own := Owner{found.Lock.Epoch, c.Rank()}
 		w.Store = NewStore(filepath.Join(cfg.WorkDir, segName(own)), cfg.Budget)
@@ -92,6 +96,22 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 		return nil, errors.Join(err, w.release(len(found.Lists) > 0))
 	}
 	return w, nil
+}
+
+// seen fails on a rank that does not see what rank 0 has written, as on another node: the run would fail when all else is done.
+func (w *Workspace) seen(host string) error {
+	path := LockPath(w.cfg.Output)
+	for wait := time.Millisecond; ; wait *= 2 { // a file system of many nodes may take a moment to show it
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if wait > 4*time.Second {
+			here, _ := os.Hostname()
+			return fmt.Errorf("xtfwriter: %w: %s, which rank 0 has written on %s, is not there on %s: all ranks have to see the folder of the output",
+				ErrUnwritable, path, host, here)
+		}
+		time.Sleep(wait)
+	}
 }
 
 // claimed is what rank 0 found out: the lock of this run, and the lists and marks of older ones.
