@@ -23,7 +23,8 @@ import (
 // A process is its first location; MPI calls of its other threads are counted and left out. Each outermost MPI call of it is a
 // call of the program, and so is each file operation and one-sided call outside of MPI. What happens to the records of a call is in the
 // comments of [Left]. What calls without records of messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests,
-// one-sided operations), and what is outside of MPI, is not a computation and no communication: it stays as recorded.
+// one-sided operations), and what is outside of MPI, is not a computation and no communication: it stays as recorded, but for waits in
+// MPI_Finalize, see meet.
 //
 // Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
 // a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].
@@ -44,7 +45,11 @@ type Input struct {
 	processes []trace.Process
 	keys      []uint64   // by node: see callKeys
 	sequences []sequence // likewise
+	met       trace.Time // when the last one came to the barrier that MPI_Finalize is; never where it is not known to be one
 }
+
+// never is after all events.
+const never = math.MaxUint64
 
 // Graphs is where the call graphs of a run are: an open file, or the analysis that makes it.
 type Graphs interface {
@@ -66,7 +71,7 @@ type OpenOptions struct {
 // Open makes the program of a run. Collective: all ranks return the same input but for their processes, or the same
 // most severe error.
 func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
-	in := &Input{file: file, Ranges: o.Ranges}
+	in := &Input{file: file, Ranges: o.Ranges, met: never}
 	if err := c.Agree(in.open()); err != nil {
 		return nil, err
 	}
@@ -85,13 +90,17 @@ func Open(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := &builder{tables: newTables(in.Defs), first: map[uint64]program.NodeID{}}
 	in.tables = b.tables
-	if err := c.Agree(in.load(b, &o)); err != nil {
+	last, err := in.load(b, &o)
+	if err := c.Agree(err); err != nil {
 		return nil, err
 	}
 	if err := in.unite(c, b); err != nil {
 		return nil, err
 	}
 	if err := in.Vectors.shareBound(c); err != nil {
+		return nil, err
+	}
+	if err := in.meet(c, last); err != nil {
 		return nil, err
 	}
 	in.keys = in.callKeys()
@@ -141,32 +150,94 @@ func (in *Input) Events(p trace.P) (uint64, error) {
 	return d.Events, err
 }
 
+// finalize is MPI_Finalize, the last call of a process without records.
+type finalize struct {
+	begin, end trace.Time
+	ok         bool
+}
+
+// meet makes MPI_Finalize a barrier of all processes if nobody left it before the last one came, as far as the graph is exact, though no record says so: of the time
+// that it took is kept what comes after that, so the barrier takes none. Collective.
+func (in *Input) meet(c mpi.Comm, last []finalize) error {
+	const sign = 1 << 63
+	v := []int64{1, math.MaxInt64, math.MaxInt64} // it is the last call; first end; complement of the last begin: times less 2^63
+	for _, x := range last {
+		if !x.ok {
+			v[0] = 0
+		}
+		v[1], v[2] = min(v[1], int64(x.end^sign)), min(v[2], ^int64(x.begin^sign))
+	}
+	if err := c.AllreduceInt64(v, mpi.Min); err != nil {
+		return err
+	}
+	comm := 0
+	for comm < len(in.tables.kinds) && (in.tables.kinds[comm] != commPlain || in.Program.Comms[comm].Size != in.Processes()) {
+		comm++
+	}
+	if comm == len(in.tables.kinds) || v[0] == 0 || v[1] < ^v[2] && uint64(^v[2]-v[1]) > in.Vectors.bound {
+		return nil
+	}
+	in.met = trace.Time(^v[2]) ^ sign
+	for i, x := range last {
+		in.Vectors.list[i].waits = uint64(min(in.met, x.end) - x.begin)
+	}
+	p, at := in.Program, uint32(len(in.Program.Actions))
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind == program.Call && n.Len == 0 && in.Defs.EndsMPI(in.Defs.Region(in.Region[i])) {
+			n.First, n.Len = at, 2
+		}
+	}
+	p.Actions = append(p.Actions, program.Action{Kind: program.PostColl, Flags: program.Free, Coll: program.Barrier, Comm: uint32(comm)},
+		program.Action{Kind: program.WaitColl, Comm: uint32(comm)})
+	return nil
+}
+
+// lastCall is the last call of a part of a program.
+func (b *builder) lastCall(n program.NodeID) (id program.NodeID, ok bool) {
+	for b.program.Nodes[n].Kind != program.Call {
+		x := &b.program.Nodes[n]
+		if x.Len == 0 {
+			return 0, false
+		}
+		n = b.program.Children[x.First+x.Len-1]
+	}
+	return n, true
+}
+
 // load builds programs and vectors of this rank's processes.
-func (in *Input) load(b *builder, o *OpenOptions) error {
+func (in *Input) load(b *builder, o *OpenOptions) (last []finalize, err error) {
 	tick := platform.Scale{Num: picosecondClock, Den: max(in.Defs.Clock().TimerResolution, 1)}
 	in.Vectors = &Vectors{first: in.First, tick: tick, out: o.Vectors, list: make([]vector, in.End-in.First)}
 	for p := in.First; p < in.End; p++ {
 		l, err := in.Location(in.processes[p].First)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		t := newTracer(b, l, p)
 		root, err := t.run()
 		if err != nil {
-			return fmt.Errorf("process %d: %w", p, err)
+			return nil, fmt.Errorf("process %d: %w", p, err)
 		}
 		b.program.Roots = append(b.program.Roots, root)
-		if err := in.Vectors.add(p, l, t.roles(), t.info[t.s.Len()].calls); err != nil {
-			return err
+		took, after, err := in.Vectors.add(p, l, t.roles(), t.info[t.s.Len()].calls)
+		if err != nil {
+			return nil, err
 		}
 		if o.Primary {
+			last = append(last, finalize{})
 			continue
 		}
+		x := finalize{end: lastTime(l) - trace.Time(after)}
+		x.begin = x.end - trace.Time(took)
+		if n, ok := b.lastCall(root); ok {
+			x.ok = b.program.Nodes[n].Len == 0 && in.Defs.EndsMPI(in.Defs.Region(b.region[n]))
+		}
+		last = append(last, x)
 		if err := in.otherThreads(b, in.processes[p]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
 // otherThreads counts the MPI calls of all locations of a process but the first, and those that begin before it or end after it.

@@ -29,6 +29,7 @@ type knots struct {
 	role    map[uint32]ccg.Role // by node
 	times   *timeReader
 	tick    platform.Scale
+	met     trace.Time // see Input.meet
 	current ccg.Role   // of the open call of the program, Within for none
 	depth   int        // around it
 	passed  trace.Time // of the last event that cursor passed
@@ -56,7 +57,7 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.o.Recorded.Tick(), passed: r.o.Origin, leave: knot{event: noEvent}}
+	k := &knots{process: process, met: r.o.Recorded.met, cursor: master.Cursor(), role: role, times: times, tick: r.o.Recorded.Tick(), passed: r.o.Origin, leave: knot{event: noEvent}}
 	k.b = knot{event: noEvent, recorded: r.o.Origin}
 	if master.Events() == 0 {
 		return k, k.advance()
@@ -134,7 +135,11 @@ func (k *knots) knot(s *ccg.Step) (knot, error) {
 // begin makes b the begin of a call that took the time until now, which lies before its begin in the simulation.
 func (k *knots) begin() {
 	k.b = k.enter
-	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-k.enter.recorded, math.MaxInt64))))
+	from := k.enter.recorded
+	if k.passed >= k.met {
+		from = max(from, k.met)
+	}
+	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-from, math.MaxInt64))))
 }
 
 // end reads the end of the process. The time before it belongs to a call that was never left, if there is one.

@@ -91,6 +91,10 @@ func checkTwin(in *Input, t *tables, process uint32) error {
 		return err
 	}
 	w.finish()
+	if in.met != never { // MPI_Finalize is a barrier
+		w.calls[len(w.calls)-1].Actions = []plainAction{{Kind: program.PostColl, Flags: program.Free}, {Kind: program.WaitColl}}
+		w.kept[len(w.kept)-2] -= uint64(in.met - w.enter)
+	}
 	got := unrolled(in, process)
 	if len(got) != len(w.calls) {
 		return fmt.Errorf("process %d: %d calls, the events have %d", process, len(got), len(w.calls))

@@ -37,24 +37,26 @@ type vector struct {
 	entries uint64
 	next    uint64 // entry that comes next
 	at      int    // its place in bytes
+	waits   uint64 // of the time of the last call: for others, see [Input.meet]
 }
 
 // windowBytes is how much of a vector in segments is read at once.
 const windowBytes = 512
 
-// add walks through a location; calls is how many the program has of it.
-func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls uint64) error {
+// add walks through a location; calls is how many the program has of it. It returns what the last one took, and what comes after it.
+func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls uint64) (took, after uint64, err error) {
 	x := &v.list[process-v.first]
 	s := l.Stretches(roles)
 	var buf, own [512]uint64
-	for {
+	for next := uint64(0); ; {
 		n, err := s.Next(buf[:], own[:])
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
 		for i, t := range buf[:n] {
+			took, next, after = next, own[i], t
 			if t > math.MaxInt64 {
-				return fmt.Errorf("process %d, entry %d: %w", process, x.entries+uint64(i), ErrTooLong)
+				return 0, 0, fmt.Errorf("process %d, entry %d: %w", process, x.entries+uint64(i), ErrTooLong)
 			}
 			if own[i] == 0 {
 				x.bytes = binary.AppendUvarint(x.bytes, t<<1)
@@ -66,7 +68,7 @@ func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls u
 		x.entries += uint64(n)
 		if v.out != nil {
 			if err := v.out.Append(process, x.bytes); err != nil {
-				return err
+				return 0, 0, err
 			}
 			x.bytes = x.bytes[:0]
 		}
@@ -78,10 +80,10 @@ func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls u
 		x.bytes = nil
 	}
 	if x.entries != calls+1 {
-		return fmt.Errorf("process %d: %d entries of computation for %d calls: %w", process, x.entries, calls, graph.ErrCorrupt)
+		return 0, 0, fmt.Errorf("process %d: %d entries of computation for %d calls: %w", process, x.entries, calls, graph.ErrCorrupt)
 	}
 	v.bound = max(v.bound, l.Bound(uint64(lastTime(l)-l.First())))
-	return nil
+	return took, after, nil
 }
 
 // lastTime returns the time of a location's last event.
@@ -207,7 +209,9 @@ func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 func (v *Vectors) take(x *vector) (uint64, error) {
 	t, own, err := x.take()
 	if v.kept {
-		t = own
+		if t = own; x.next == x.entries-1 {
+			t -= x.waits
+		}
 	}
 	return t, err
 }

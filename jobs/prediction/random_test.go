@@ -1,7 +1,9 @@
 package prediction_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/jobs/prediction"
+	"github.com/coppice-hpc/coppice/predict/platform"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // instantNetwork is a machine on which messages take no time.
@@ -64,6 +68,138 @@ func TestPredictRandomPrograms(t *testing.T) {
 		r := mustPredict(t, 1+int(seed%3), prediction.Options{Run: run, Platform: machine})
 		if r.Makespan == nil || *r.Makespan != r.Measured {
 			t.Errorf("seed %d: %d ps, measured %d, deadlock %+v, left %+v", seed, *r.Makespan, r.Measured, r.Deadlock, r.LeftOut)
+		}
+	}
+}
+
+// analyzedScript analyses a script, and returns the file.
+func analyzedScript(t *testing.T, s *tracetest.Script) string {
+	t.Helper()
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: run, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// pingPong has two processes that send a message to and fro so many times, and compute 1000 before each; the second one is first if swapped.
+func pingPong(times int, swapped bool) *tracetest.Script {
+	s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: make([][]tracetest.Step, 2)}
+	a, b := 0, 1
+	if swapped {
+		a, b = 1, 0
+	}
+	s.Steps[a], s.Steps[b] = []tracetest.Step{{Enter: "main"}}, []tracetest.Step{{Enter: "main"}}
+	for range times {
+		s.Steps[a] = append(s.Steps[a], tracetest.Step{Ticks: 1000}, tracetest.Step{Call: "Send", Peer: b}, tracetest.Step{Call: "Recv", Peer: b})
+		s.Steps[b] = append(s.Steps[b], tracetest.Step{Call: "Recv", Peer: a}, tracetest.Step{Ticks: 1000}, tracetest.Step{Call: "Send", Peer: a})
+	}
+	for p := range s.Steps {
+		s.Steps[p] = append(s.Steps[p], tracetest.Step{Leave: "main"})
+	}
+	return s
+}
+
+// TestPredictLaws predicts random programs with their computation scaled on a network of no cost: they take as long as the programs in
+// which all is scaled, by the machine of scripts, and no less with a slower network. Of messages that go to and fro every latency counts, whichever process is first.
+func TestPredictLaws(t *testing.T) {
+	scales := map[string][2]uint64{"0.5": {1, 2}, "2": {2, 1}, "0.25": {1, 4}}
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	instant := platformFile(t, instantNetwork)
+	compared := 0
+	for seed := range seeds {
+		s, kept := predictable(seed), false
+		s.Start = nil
+		for p := range s.Steps {
+			s.Steps[p] = slices.DeleteFunc(s.Steps[p], func(x tracetest.Step) bool { return strings.HasPrefix(x.Call, "Init") }) // their waits are kept
+			for i := range s.Steps[p] {
+				s.Steps[p][i].Ticks *= 4
+				kept = kept || strings.HasPrefix(s.Steps[p][i].Call, "Win_") // and these
+			}
+		}
+		if kept {
+			continue
+		}
+		compared++
+		run := analyzedScript(t, s)
+		for text, part := range scales {
+			scale, _ := platform.ParseScale(text)
+			c := *s
+			c.Steps = make([][]tracetest.Step, len(s.Steps))
+			for p, steps := range s.Steps {
+				c.Steps[p] = slices.Clone(steps)
+				for i := range c.Steps[p] {
+					c.Steps[p][i].Ticks = steps[i].Ticks * part[0] / part[1]
+				}
+			}
+			want := mustPredict(t, 1, prediction.Options{Run: analyzedScript(t, &c), Platform: instant}).Measured
+			got := mustPredict(t, 2, prediction.Options{Run: run, Platform: instant, Scale: scale, Scaled: true})
+			if got.Makespan == nil || *got.Makespan != want {
+				t.Errorf("seed %d, scale %s: %d ps, want %d; left out %+v", seed, text, *got.Makespan, want, got.LeftOut)
+			}
+		}
+		slower := uint64(0)
+		for _, latency := range []string{"L_ns = 0", "L_ns = 7000", "L_ns = 90000", "L_ns = 90000\nG_ns_per_byte = 1000"} {
+			r := mustPredict(t, 1, prediction.Options{Run: run, Platform: platformFile(t, strings.Replace(instantNetwork, "L_ns = 0", latency, 1))})
+			if r.Makespan == nil || *r.Makespan < slower {
+				t.Errorf("seed %d: %d ps with %s, less than %d", seed, *r.Makespan, latency, slower)
+			}
+			slower = *r.Makespan
+		}
+	}
+	if compared < int(seeds)/6 {
+		t.Errorf("%d programs compared", compared)
+	}
+	for _, swapped := range []bool{false, true} {
+		run := analyzedScript(t, pingPong(50, swapped))
+		for _, ns := range []uint64{0, 1, 2500, 5000} {
+			r := mustPredict(t, 2, prediction.Options{Run: run, Platform: platformFile(t, strings.Replace(instantNetwork, "L_ns = 0", fmt.Sprintf("L_ns = %d", ns), 1))})
+			if want := r.Measured + 100*ns*1000; *r.Makespan != want {
+				t.Errorf("latency %d ns, swapped %v: %d ps, want %d", ns, swapped, *r.Makespan, want)
+			}
+		}
+	}
+}
+
+// TestPredictFinalize has a process that waits in MPI_Finalize from 400 to 1005 for another one, which comes at 1000 and leaves at 1010. At
+// half of the computation it comes at 200, and both are there at 500; what MPI_Finalize takes from then on stays. Where one leaves before
+// the last one comes it is as long as it was.
+func TestPredictFinalize(t *testing.T) {
+	half, _ := platform.ParseScale("0.5")
+	for leaves, want := range map[int]uint64{1005: 510, 900: 700} {
+		src, err := tracetest.Parse(fmt.Sprintf("-- program --\nprocesses 2\nresolution 1000000\n-- events --\n"+
+			"0 0 ENTER main\n0 1000 ENTER MPI_Finalize\n0 1010 LEAVE MPI_Finalize\n0 1010 LEAVE main\n"+
+			"1 0 ENTER main\n1 400 ENTER MPI_Finalize\n1 %[1]d LEAVE MPI_Finalize\n1 %[1]d LEAVE main\n", leaves))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		run, output := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "predicted.xtf")
+		if _, err := jobtest.Analyze(2, analyze.Options{Source: src, Output: run, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		for ranks := 1; ranks <= 2; ranks++ {
+			r := mustPredict(t, ranks, prediction.Options{Run: run, Platform: platformFile(t, instantNetwork), Scale: half, Scaled: true, Output: output})
+			if *r.Makespan != want*1_000_000 {
+				t.Errorf("left at %d, %d ranks: %d ps, want %d us", leaves, ranks, *r.Makespan, want)
+			}
+			g := graphOf(t, output)
+			var begin trace.Time
+			for _, e := range eventsOf(t, g, 1) {
+				if e.Kind == trace.Enter {
+					begin = e.Time
+				}
+			}
+			if begin != 200_000_000 {
+				t.Errorf("left at %d, %d ranks: MPI_Finalize begins at %d ps, want 200 us", leaves, ranks, begin)
+			}
 		}
 	}
 }

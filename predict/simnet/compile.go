@@ -262,7 +262,7 @@ func (c *code) compileCall(n *program.Node, seen *offsets) call {
 	x.ordinary = !slices.ContainsFunc(ops[x.posts:], func(o op) bool { return o.kind != program.WaitSend && o.kind != program.WaitRecv })
 	c.most = max(c.most, int(x.n-x.posts))
 	x.form = formOf(ops)
-	if n.Len == 2 && ops[0].kind == program.PostColl && ops[1].kind == program.WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
+	if n.Len == 2 && ops[0].kind == program.PostColl && ops[1].kind == program.WaitColl && ops[0].port == ops[1].port && c.program.Actions[n.First].Flags&program.Free == 0 && !c.network.ModelCollectives {
 		c.colls[ops[0].size].steps = true
 		x.n = 1
 	}
@@ -365,7 +365,9 @@ type collOp struct {
 func (c *code) compileColl(a *program.Action) collOp {
 	m := &c.program.Comms[a.Comm]
 	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.network.Collectives.Pick(a, m.Size)}
-	x.time, x.over = c.network.Closed(x.alg, m, max(a.Bytes, a.Recv), a.Bytes)
+	if a.Flags&program.Free == 0 {
+		x.time, x.over = c.network.Closed(x.alg, m, max(a.Bytes, a.Recv), a.Bytes)
+	}
 	return x
 }
 

@@ -59,6 +59,8 @@ const (
 	Varying
 	// Detached marks a post that nothing completes: completions on its channel do not count it among the open ones.
 	Detached
+	// Free marks a PostColl that takes no time: who completes it leaves when the last one has come.
+	Free
 )
 
 // PeerMode says how an action's partner follows from the process's own rank in the communicator.
