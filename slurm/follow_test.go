@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
 )
@@ -21,7 +22,8 @@ func TestFollowStatus(t *testing.T) {
 		{Stage: "match", State: jobs.Running, Share: 0.5},
 		{State: "done", Share: 1},
 	}
-	if err := f.look(); err != nil { // the file is not there yet
+	now := time.Now()
+	if err := f.look(now); err != nil { // the file is not there yet
 		t.Fatal(err)
 	}
 	for _, st := range states {
@@ -31,14 +33,22 @@ func TestFollowStatus(t *testing.T) {
 			err = os.WriteFile(path, b, 0o666)
 		}
 		if err == nil {
-			err = f.look()
+			err = f.look(now)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, after := range []time.Duration{59 * time.Second, 70 * time.Second, 80 * time.Second} { // nothing new, until then
+			if err := f.look(now.Add(after)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(2 * time.Minute)
 	}
 	want := `2026-11-20T23:41:07Z load 25 %, 1 GB of 4 GB, 100 MB/s, 8 ranks, slowest 3 at 10 %, about 30 s left in this stage
+no news for 1m0s: the job was killed, or its ranks or its file system do not get on; look whether it still runs
 2026-11-20T23:41:07Z match 50 %
+no news for 1m0s: the job was killed, or its ranks or its file system do not get on; look whether it still runs
 2026-11-20T23:41:07Z done
 `
 	if out.String() != want {

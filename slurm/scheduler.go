@@ -111,13 +111,18 @@ func (s *scheduler) run(ctx context.Context, args []string, text []byte) (string
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%w: %s: %w: %s", ErrSubmit, Line(args), err, oneLine(strings.TrimSpace(errs.String()+out.String())))
+		return "", fmt.Errorf("%w: %s: %w: %s", ErrSubmit, Line(args), err, said(errs.String()+out.String()))
 	}
 	m := s.id.FindSubmatch(out.Bytes())
 	if m == nil {
 		return "", fmt.Errorf("%w: %s printed %q, which has no number of a job", ErrSubmit, Line(args), out.String())
 	}
 	return string(m[1]), nil
+}
+
+// said is what a scheduler printed, in one line.
+func said(text string) string {
+	return oneLine(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 }
 
 // State returns what the queue says of a Slurm job, as RUNNING; "" of one that has left it.
@@ -133,7 +138,7 @@ func State(ctx context.Context, site *Site, id string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: squeue: %w: %s", ErrSubmit, err, oneLine(errs.String()))
+		return "", fmt.Errorf("%w: squeue: %w: %s", ErrSubmit, err, said(errs.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -142,6 +147,7 @@ func State(ctx context.Context, site *Site, id string) (string, error) {
 const (
 	followEvery = 2 * time.Second
 	askEvery    = 10 * time.Second
+	quietAfter  = time.Minute // a running job that says nothing new
 )
 
 // ReadStatus reads a status file, nil while there is none. The file is replaced by renaming, so it is whole.
@@ -165,19 +171,25 @@ type follower struct {
 	w     io.Writer
 	path  string // status file
 	last  string
-	state string // of the last status, "" before there is one
+	state string    // of the last status, "" before there is one
+	since time.Time // it has been as it is
+	quiet bool      // that was told
 }
 
 // look prints what is new in the status file.
-func (f *follower) look() error {
+func (f *follower) look(now time.Time) error {
 	st, err := ReadStatus(f.path)
 	if err != nil || st == nil {
 		return err
 	}
 	f.state = st.State
-	if line := st.Text(); line != f.last {
-		f.last = line
+	switch line := st.Text(); {
+	case line != f.last:
+		f.last, f.since, f.quiet = line, now, false
 		_, err = fmt.Fprintln(f.w, line)
+	case st.State == jobs.Running && !f.quiet && now.Sub(f.since) > quietAfter:
+		f.quiet = true
+		_, err = fmt.Fprintf(f.w, "no news for %v: the job was killed, or its ranks or its file system do not get on; look whether it still runs\n", quietAfter)
 	}
 	return err
 }
@@ -186,7 +198,7 @@ func (f *follower) look() error {
 func FollowStatus(ctx context.Context, path string, w io.Writer) error {
 	f := &follower{w: w, path: path}
 	for {
-		if err := f.look(); err != nil {
+		if err := f.look(time.Now()); err != nil {
 			return err
 		}
 		if f.state != "" && f.state != jobs.Running {
@@ -215,7 +227,7 @@ func (p *Plan) Follow(ctx context.Context, w io.Writer) error {
 		var asked time.Time
 		for last := ""; ; {
 			before := f.state
-			if err := f.look(); err != nil {
+			if err := f.look(time.Now()); err != nil {
 				return err
 			}
 			if time.Since(asked) >= askEvery || f.state != before { // a job that stopped may wait in the queue again for long
@@ -236,7 +248,7 @@ func (p *Plan) Follow(ctx context.Context, w io.Writer) error {
 				return nil
 			}
 		}
-		if err := f.look(); err != nil {
+		if err := f.look(time.Now()); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "job %s, %s: no longer in the queue; its output is coppice-%s.out\n", x.ID, x.Verb, x.ID)

@@ -268,7 +268,7 @@ func TestSubmit(t *testing.T) {
 func TestSubmitRefused(t *testing.T) {
 	usual := os.Getenv("PATH")
 	for _, c := range []struct{ name, sbatch, want string }{
-		{"refused", `case "$*" in *depend*) echo "sbatch: error: no such account" >&2; exit 1 ;; esac; echo 7`, "no such account"},
+		{"refused", `case "$*" in *depend*) printf "no such account\nfailed\n" >&2; exit 1 ;; esac; echo 7`, ": no such account; failed"},
 		{"says nothing", `case "$*" in *depend*) exit 0 ;; esac; echo 7`, "no number of a job"},
 		{"is absent", "", "sbatch"},
 	} {
