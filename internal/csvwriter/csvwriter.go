@@ -1,6 +1,6 @@
 // Package csvwriter writes all CSV of the module: RFC 4180, lines end with a line feed. Text that a spreadsheet would
 // take for a formula gets a single quote before it, as OWASP advises against CSV injection: a trace of somebody else
-// names its regions as it likes.
+// names its regions as it likes. U+FFFD stands for bytes that are not UTF-8.
 package csvwriter
 
 import (
@@ -23,7 +23,7 @@ func New(out io.Writer) *Writer { return &Writer{Writer: csv.NewWriter(out)} }
 func (w *Writer) Write(row []string) error {
 	w.row = w.row[:0]
 	for _, cell := range row {
-		w.row = append(w.row, safe(cell))
+		w.row = append(w.row, strings.ToValidUTF8(safe(cell), "\uFFFD"))
 	}
 	return w.Writer.Write(w.row)
 }

@@ -26,6 +26,7 @@ func TestCells(t *testing.T) {
 		{`=HYPERLINK("http://x","y")`, `"'=HYPERLINK(""http://x"",""y"")"`},
 		{"a=1", "a=1"},
 		{"operator-", "operator-"},
+		{"a\xff\xfeb", "a\uFFFDb"},
 	} {
 		var b strings.Builder
 		if err := New(&b).WriteAll([][]string{{"name", x.cell}}); err != nil {

@@ -522,11 +522,11 @@ func (b *Book) writeCSV(out io.Writer) error {
 var marks = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "#", "\\#", "~", "\\~")
 
 // beginning is what makes a list or a quotation of a line.
-var beginning = regexp.MustCompile(`^([0-9]*)([-+=>.)])`)
+var beginning = regexp.MustCompile(`^(?:([0-9]+)([.)] )|([-+=>]))`)
 
 // line is a text that begins a line of Markdown.
 func line(text string) string {
-	return beginning.ReplaceAllString(marks.Replace(strings.TrimLeft(text, " ")), `$1\\$2`)
+	return beginning.ReplaceAllString(marks.Replace(strings.TrimLeft(text, " ")), `$1\$2$3`)
 }
 
 // writeMarkdown prints for a text that others include.
