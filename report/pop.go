@@ -103,8 +103,11 @@ func (d *Document) efficiencyTable(b *table.Book) *table.Table {
 		table.Words("efficiency", "name"), table.Reals("value", "value"), table.Words("", "").Wide(), table.Words("formula", ""), table.Words("in numbers", "").Wide(), table.Words("what it means", "").Wide(),
 	}}
 	row := func(level int, name string, value table.Cell, formula, figures, meaning string) {
-		label := table.Tree(name, level)
-		t.Add(label, value, table.Word(table.GradeWord(value.Grade)), table.Word(formula), table.Word(figures), table.Word(meaning))
+		label, word := table.Tree(name, level), table.GradeWord(value.Grade)
+		if !value.Grade.Defined && value.Value != "" { // known, and neither good nor poor
+			word = ""
+		}
+		t.Add(label, value, table.Word(word), table.Word(formula), table.Word(figures), table.Word(meaning))
 	}
 	mean := u.Real(numbers.Quotient(p.Useful, numbers.Integer(p.Participants)))
 	most, runtime := u.Ticks(p.Largest), u.Big(p.Runtime)+" "+u.Name()
@@ -237,7 +240,11 @@ func (x *POPs) chapter(b *table.Book, c *table.Chapter) {
 			defined := k < 2
 			for _, r := range popRatios {
 				if r.table == k {
-					row, defined = append(row, table.Graded(r.of(n))), defined || r.of(n).Defined
+					cell := table.Graded(r.of(n))
+					if k == 4 { // low is not a loss while devices compute
+						cell.Grade = numbers.Ratio{}
+					}
+					row, defined = append(row, cell), defined || r.of(n).Defined
 				}
 			}
 			if k == 0 && n.Approximate {

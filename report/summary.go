@@ -148,7 +148,17 @@ func (d *Document) verdict(u numbers.Units) string {
 		return "efficiency not known"
 	}
 	if s.Efficiency.Value >= table.Threshold {
-		return fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.Text(2), table.Threshold, of, numbers.Part(t.Productive, t.Measured).Percent())
+		text := fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.Text(2), table.Threshold, of, numbers.Part(t.Productive, t.Measured).Percent())
+		low := func(r numbers.Ratio) bool { return r.Defined && r.Value < table.Threshold }
+		switch x := s.Devices; {
+		case x != nil && low(x.Efficiency):
+			text += "; but device efficiency is " + x.Efficiency.Text(2)
+		case low(s.POP.Parallel) && s.POP.Threads != nil:
+			text += "; but parallel efficiency (POP), which counts all threads, is " + s.POP.Parallel.Text(2)
+		case low(s.POP.Parallel):
+			text += "; but parallel efficiency (POP), to which no MPI time is useful, is " + s.POP.Parallel.Text(2)
+		}
+		return text
 	}
 	mostly := "MPI"
 	if d.Intervals != nil && len(d.Intervals.Nodes) > 0 {

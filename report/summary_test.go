@@ -247,3 +247,25 @@ func TestSummaryText(t *testing.T) {
 		t.Errorf("text for terminals:\n%s", shown)
 	}
 }
+
+// TestVerdict has no word of praise for a run that wastes its threads or its devices.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	ratio := func(v float64) numbers.Ratio { return numbers.Ratio{Value: v, Defined: true} }
+	good := results.Summary{Resolution: 1000, Efficiency: ratio(0.95), Ticks: results.Ticks{Productive: numbers.Whole(950), Measured: 1000}, POP: results.POP{Parallel: ratio(0.9)}}
+	for want, change := range map[string]func(s *results.Summary){
+		"95.0 % were productive": func(*results.Summary) {},
+		"but parallel efficiency (POP), which counts all threads, is 0.60": func(s *results.Summary) {
+			s.POP.Parallel, s.POP.Threads = ratio(0.6), &results.ThreadPOP{}
+		},
+		"but parallel efficiency (POP), to which no MPI time is useful, is 0.70": func(s *results.Summary) { s.POP.Parallel = ratio(0.7) },
+		"but device efficiency is 0.44":                                          func(s *results.Summary) { s.Devices = &results.Devices{Efficiency: ratio(0.44)} },
+		"efficiency not known":                                                   func(s *results.Summary) { s.Efficiency = numbers.Ratio{} },
+	} {
+		s := good
+		change(&s)
+		if got := (&Document{Summary: &s}).verdict(numbers.Units{Resolution: 1000}); !strings.HasSuffix(got, want) {
+			t.Errorf("%q does not end with %q", got, want)
+		}
+	}
+}

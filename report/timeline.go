@@ -61,6 +61,7 @@ func (d *Document) timeline(u numbers.Units) (*table.Figure, error) {
 			lost++
 		}
 	}
+	rows = slices.DeleteFunc(rows, func(x timelineRow) bool { return x.label == "" })
 	x := &table.Figure{}
 	x.Caption = "All processes together, and below each one by what takes most of its time. Time from left to right, ranks from top to bottom."
 	if rows == nil {
@@ -214,7 +215,7 @@ func (s runSpan) alive(n int, lives []lifetime) []int {
 
 // timelineRow is a location, or a group of neighbours, in the picture.
 type timelineRow struct {
-	rank  uint32 // process of the first location
+	label string // process of the first location, and its thread where that is another one than the first
 	cells []int8 // class that takes most time, by column
 	lost  bool   // a part of it cannot be read
 }
@@ -237,9 +238,15 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow
 		of[l.p] = l
 	}
 	for p := 0; p < locations; p += size {
-		rank, _ := r.Defs.Process(trace.P(p))
-		row := timelineRow{rank: rank, cells: slices.Repeat([]int8{svg.NoCell}, timelineColumns)}
+		rank, thread := r.Defs.Process(trace.P(p))
+		row := timelineRow{label: fmt.Sprint(rank), cells: slices.Repeat([]int8{svg.NoCell}, timelineColumns)}
 		life := of[p]
+		switch {
+		case f == 0 && r.Defs.Location(trace.P(p)).Type == trace.MetricLocation:
+			row.label = "" // it computes nothing
+		case f == 0 && thread > 0:
+			row.label, text = fmt.Sprintf("%d/%d", rank, thread), "Rows are process/thread."
+		}
 		if f > 0 {
 			life = lifetime{begin: s.begin, end: s.end}
 		}
@@ -424,7 +431,7 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 		for i := range rows {
 			y := top + upper + gap + (2*i+1)*lower/(2*len(rows)) + 4
 			if i%every == 0 {
-				w.Label(left-8, y, "end", fmt.Sprint(rows[i].rank), 10)
+				w.Label(left-8, y, "end", rows[i].label, 10)
 			}
 			if rows[i].lost {
 				w.Label(left+width+6, y, "start", "×", 10)

@@ -55,6 +55,11 @@ func strangeNames(d *trace.Definitions) {
 // computed are columns of CSV that documents leave to who reads them, and the words of a row's kind.
 var computed = []string{"share", "mean", "lost", "error", "kind", "sequential", "consecutive", "random", "efficiency", "productive"}
 
+// pages are texts that pages of sections have.
+var pages = map[string][]string{
+	"hip-mi300-scorep9 summary": {"; but device efficiency is 0.44.", "Rows are process/thread. The upper picture is an estimate from bins of ", "host efficiency 0.002 parallel"},
+}
+
 // TestForms prints the sections of runs in all forms, which say the same: each word of a text is in Markdown and on a page, each number of
 // CSV in JSON.
 func TestForms(t *testing.T) {
@@ -86,7 +91,13 @@ func TestForms(t *testing.T) {
 				md := form("md")
 				checkMarkdown(t, string(s), md)
 				unmarked := regexp.MustCompile("\\\\([-\\\\|*_`\\[#~+=>.)])").ReplaceAllString(strings.ReplaceAll(md, " |", " "), "$1")
-				for name, other := range map[string]string{"Markdown": html.UnescapeString(unmarked), "a page": pageText(form("html"))} {
+				page := pageText(form("html"))
+				for _, want := range pages[name+" "+string(s)] {
+					if !strings.Contains(page, want) {
+						t.Errorf("%s: a page has no %q", s, want)
+					}
+				}
+				for name, other := range map[string]string{"Markdown": html.UnescapeString(unmarked), "a page": page} {
 					if missing := missingWords(form("text"), other); len(missing) > 0 {
 						t.Errorf("%s: %s has no %q", s, name, missing)
 					}
@@ -104,7 +115,7 @@ func TestForms(t *testing.T) {
 // pageText is what a page shows without its pictures.
 func pageText(page string) string {
 	page = regexp.MustCompile(`(?s)<(style|script|svg)\b.*?</(style|script|svg)>`).ReplaceAllString(page, " ")
-	return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))
+	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
 }
 
 // onPictures are words that a page has in pictures alone, or not at all because they are of an empty row.
