@@ -117,6 +117,9 @@ func (n *MemoryNeed) Share(c mpi.Comm) (s MemoryShare, err error) {
 	left := mem - n.Intervals
 	if s.Segments = n.Store; s.Segments < 0 {
 		s.Segments, err = StoreBudget(left, n.Defs, n.Size.Longest, n.GraphOnly, n.Lossy)
+		if err != nil && n.Mem == 0 {
+			err = fmt.Errorf("%w; the default for --mem is 0.8 of what %s gives", err, around().limit(here).who)
+		}
 		if n.Classes {
 			s.Segments = besideClasses(s.Segments)
 		}

@@ -58,6 +58,11 @@ func (s *surroundings) limit(ranks int) memoryLimit {
 	l := memoryLimit{s.machine(), "the machine"}
 	l.lower(s.cgroups(), "its cgroup")
 	l.bytes /= int64(ranks)
+	if v := s.addresses(); s.launched {
+		l.lower(v, "its limit of addresses (ulimit -v)")
+	} else {
+		l.lower((v+int64(ranks)-1)/int64(ranks), "its limit of addresses (ulimit -v)")
+	}
 	if v := s.megabytes("SLURM_MEM_PER_NODE"); v > 0 {
 		l.lower(v/int64(ranks), "Slurm (SLURM_MEM_PER_NODE)")
 	}
@@ -86,17 +91,32 @@ func (s *surroundings) ownHeap(ranks int) int64 {
 }
 
 func (s *surroundings) machine() int64 {
-	b, err := s.read("/proc/meminfo")
-	if err == nil {
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
-				if v, err := strconv.ParseInt(f[1], 10, 64); err == nil && v > 0 && v < math.MaxInt64>>10 {
-					return v << 10
-				}
-			}
-		}
+	if v := s.field("/proc/meminfo", "MemTotal:"); v > 0 && v < math.MaxInt64>>10 {
+		return v << 10
 	}
 	return 4 << 30 // a cautious guess where the system does not tell
+}
+
+// addresses returns what the limit of addresses leaves this process; 0: there is none.
+func (s *surroundings) addresses() int64 {
+	limit := s.field("/proc/self/limits", "Max address space")
+	if limit <= 0 {
+		return 0
+	}
+	return max(limit-multiply(s.field("/proc/self/status", "VmSize:"), 1<<10), 1)
+}
+
+// field returns the number that follows a name at the beginning of a line, 0 if there is none.
+func (s *surroundings) field(file, name string) int64 {
+	b, _ := s.read(file)
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			text, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			v, _ := strconv.ParseInt(text, 10, 64)
+			return v
+		}
+	}
+	return 0
 }
 
 // cgroups returns the least limit of the process's cgroups and those around them, of both versions; 0 for none. Slurm sets

@@ -10,6 +10,7 @@ import (
 // TestMemoryLimit makes machines and batch jobs, and asks what a rank may use there.
 func TestMemoryLimit(t *testing.T) {
 	const meminfo, group = "/proc/meminfo", "/proc/self/cgroup"
+	const limits, status, used = "/proc/self/limits", "/proc/self/status", "Name:\tcoppice\nVmSize:\t 1048576 kB\n"
 	machine := map[string]string{meminfo: "MemTotal:       67108864 kB\nMemFree: 1 kB\n"} // 64 GiB
 	slurm2 := "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7"
 	tests := []struct {
@@ -34,6 +35,9 @@ func TestMemoryLimit(t *testing.T) {
 		}, nil, 2, false, 2 << 10, "cgroup"},
 		{"container", map[string]string{group: "0::/../../other\n", "/sys/fs/cgroup/memory.max": "1073741824"}, nil, 1, true, 1 << 10, "cgroup"},
 		{"no list of cgroups", map[string]string{"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824"}, nil, 1, true, 1 << 10, "cgroup"},
+		{"addresses, no limit", map[string]string{limits: "Limit  Soft Limit\nMax address space         unlimited            unlimited            bytes\n", status: used}, nil, 4, false, 16 << 10, "machine"},
+		{"addresses of a rank", map[string]string{limits: "Max address space         4294967296           unlimited            bytes\n", status: used}, nil, 4, false, 3 << 10, "ulimit -v"},
+		{"addresses, ranks in one process", map[string]string{limits: "Max address space         4294967296           unlimited            bytes\n", status: used}, nil, 4, true, 768, "ulimit -v"},
 		{"Slurm per node", nil, map[string]string{"SLURM_MEM_PER_NODE": "8000"}, 4, false, 2000, "SLURM_MEM_PER_NODE"},
 		{"Slurm, all of the node", nil, map[string]string{"SLURM_MEM_PER_NODE": "0"}, 4, false, 16 << 10, "machine"},
 		{"Slurm per processor", nil, map[string]string{"SLURM_MEM_PER_CPU": "1280"}, 4, false, 1280, "SLURM_MEM_PER_CPU"},
