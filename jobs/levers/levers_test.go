@@ -616,6 +616,53 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestNotKnown has a process that receives from two others in the order in which they send: one of its own every time, or the same; or
+// late, in an order of its own. It tests ten times before, or never; and each receive takes 1, or 20 of the run of about 1000 in which it waits for nobody.
+func TestNotKnown(t *testing.T) {
+	for name, x := range map[string]struct {
+		from   []int
+		late   bool
+		tests  int
+		ticks  uint64
+		inTurn []string
+	}{
+		"any source": {[]int{1, 2, 1, 1, 2, 2, 1, 2, 2}, false, 10, 1, []string{"MPI_Recv"}},
+		"in turn":    {[]int{1, 2, 1, 2, 1, 2, 1, 2}, false, 0, 1, nil},
+		"late":       {[]int{1, 2, 1, 1, 2, 2, 1, 2, 2}, true, 0, 20, nil},
+	} {
+		s := &tracetest.Script{Regions: []tracetest.ScriptRegion{{Name: "main"}}, Steps: [][]tracetest.Step{{{Enter: "main"}}, {{Enter: "main"}}, {{Enter: "main"}}}}
+		for range x.tests {
+			s.Steps[0] = append(s.Steps[0], tracetest.Step{Ticks: 1}, tracetest.Step{Call: "Iprobe"})
+		}
+		if x.late {
+			s.Steps[0] = append(s.Steps[0], tracetest.Step{Ticks: 1000})
+			s.Steps[2] = append(s.Steps[2], tracetest.Step{Ticks: 50})
+		}
+		sent := [3]int{}
+		for i, p := range x.from {
+			s.Steps[0] = append(s.Steps[0], tracetest.Step{Call: "Recv", Peer: p, Ticks: x.ticks})
+			wait := 1
+			if !x.late {
+				wait, sent[p] = 100*(i+1)-sent[p], 100*(i+1)
+			}
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Ticks: uint64(wait)}, tracetest.Step{Call: "Send"})
+		}
+		for p := range s.Steps {
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Leave: "main"})
+		}
+		for ranks := 1; ranks <= 2; ranks++ {
+			r := tried(t, s, ranks)
+			if !slices.Equal(r.InTurn, x.inTurn) || r.Tests != uint64(x.tests) || (r.Unexplained > 0) != x.late {
+				t.Errorf("%s, %d ranks: %q, %d tests, %d of %d without reason", name, ranks, r.InTurn, r.Tests, r.Unexplained, r.AllTime)
+			}
+			b, err := r.Book(false, 0)
+			if known := len(b.Notes) == 1; err != nil || known != (name == "in turn") {
+				t.Errorf("%s: %q, %v", name, b.Notes, err)
+			}
+		}
+	}
+}
+
 // TestPatternAtMost has a call site that waits 1000 for a sender, and then 9 for a receiver, as another one does: of what its waits together
 // save, late receivers are 18 at most.
 func TestPatternAtMost(t *testing.T) {

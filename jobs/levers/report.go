@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/table"
@@ -20,6 +21,13 @@ type Report struct {
 	Ignored    uint64 `json:"dependencies_ignored"` // of the replay: the trace contradicts them
 	Threads    bool   `json:"threads"`              // there are threads whose waits for each other are not replayed
 	Devices    bool   `json:"devices"`              // and streams of devices
+	Tests      uint64 `json:"tests"`                // calls that test or probe
+	// InTurn: these calls took messages of several processes in an order of its own every time, but nearly always in that in which they were sent.
+	InTurn []string `json:"in_turn,omitempty"`
+	// Unexplained is what messages and collective operations of all processes take apart from waits, if that is more than 5 % of AllTime.
+	Unexplained     uint64 `json:"unexplained,omitempty"`
+	UnexplainedPath string `json:"unexplained_path,omitempty"` // most of it
+	AllTime         uint64 `json:"all_time,omitempty"`         // of all processes
 	// WithoutSidecar: the run that was written is without the intervals of a file, whose times are not its own.
 	WithoutSidecar bool     `json:"without_sidecar,omitempty"`
 	Targets        []Target `json:"targets"`
@@ -145,6 +153,16 @@ func (r *Report) judge() (list []string) {
 	}
 	if r.Devices {
 		list = append(list, "Streams of devices are not replayed: of what a process waits for a kernel, as much less is left as the kernel takes less.")
+	}
+	if len(r.InTurn) > 0 {
+		list = append(list, "Not known: which messages "+strings.Join(r.InTurn, ", ")+" takes after a change. It took those of several processes as they came. If it receives from any source, and work is shared out by that, a change may save more or less.")
+	}
+	if r.Tests > 0 {
+		list = append(list, fmt.Sprintf("Not known: how often a program tests (%s). What it does between two tests stays, also where that which it tests for comes earlier.", numbers.Plural(int(r.Tests), "call")))
+	}
+	if r.Unexplained > 0 {
+		share := numbers.Quotient(numbers.Integer(r.Unexplained), numbers.Integer(r.AllTime))
+		list = append(list, "Not known: why MPI calls take "+share.Percent()+" of the time of all processes apart from waits, most in "+r.UnexplainedPath+": transfers, or waits for a processor or for what others do. That stays after a change, so this may save more.")
 	}
 	if r.WithoutSidecar {
 		list = append(list, "The run that was written is without the intervals of --intervals-file, whose times are not its own.")

@@ -51,6 +51,8 @@ type search struct {
 	own    []map[placeKey]uint64 // by own location: ticks of its own code
 
 	functions, intervals map[uint32]uint64 // most ticks on one location, by region and node
+	turns                map[uint32]*turns // by the region that receives, of own locations
+	tests                uint64            // calls of MPI that test or probe, of own locations
 	res                  Report
 }
 
@@ -213,6 +215,7 @@ func (x *search) read() error {
 		return err
 	}
 	defer run.Within.Close()
+	x.turns = map[uint32]*turns{}
 	pass := causes.NewPass(run)
 	lines := make([]*xtfwriter.Segment, own.Len())
 	err = nil
@@ -285,6 +288,9 @@ func (x *search) extents(own partition.Range, run *causes.Run, cuts *causes.Coun
 			level, bin := b.Key>>52, b.Key&(1<<52-1)
 			if least = min(least, level); level > least || trace.CallClass(b.Class)&trace.ClassMPI == 0 {
 				return
+			}
+			if r := x.run.Defs.Region(b.Region); x.run.Defs.IsTest(r) || x.run.Defs.IsCall(r, "iprobe", "improbe") {
+				x.tests += b.Count
 			}
 			if calls += b.Count; level <= 26 && bin <= life.End>>(2*level) {
 				cuts.Add(bin<<(2*level), 1<<(2*level), b.Count)
@@ -364,6 +370,51 @@ func (x *search) finalize(p trace.P) (c xtf.Coll, err error) {
 	return c, err
 }
 
+// turns says in which order calls of a region took messages of several processes, one after the other: how often another process came
+// next than the last time, and how often one that had sent before.
+type turns struct{ apart, against int64 }
+
+// lastTurn is the last message that calls of a region took on a location.
+type lastTurn struct {
+	call, sent uint64
+	from, run  uint32            // the process, and how many of it in a row
+	after      map[uint64]uint32 // who came after so many of whom
+}
+
+// mostInRow is how many messages of one process in a row are told apart.
+const mostInRow = 63
+
+// inTurn adds a message. Memory: 24 bytes for each region, process that messages come from and number of them in a row.
+func (x *search) inTurn(m *xtf.P2P, last map[uint32]lastTurn) {
+	if m.Kind&xtf.P2PKindMask != xtf.P2PRecv || m.Kind&xtf.P2PMarker != 0 || m.MateN == xtf.Never {
+		return
+	}
+	l, ok := last[m.Region]
+	now := lastTurn{m.CallN, m.MateT, m.MateP, 1, l.after}
+	if l.from == m.MateP {
+		now.run += min(l.run, mostInRow)
+	}
+	if now.after == nil {
+		now.after = map[uint64]uint32{}
+	}
+	if last[m.Region] = now; !ok || l.call == m.CallN || l.run > mostInRow {
+		return
+	}
+	t := x.turns[m.Region]
+	if t == nil {
+		t = &turns{}
+		x.turns[m.Region] = t
+	}
+	if m.MateT < l.sent {
+		t.against++
+	}
+	key := uint64(l.from)<<32 | uint64(l.run)
+	if next, ok := now.after[key]; ok && next != m.MateP {
+		t.apart++
+	}
+	now.after[key] = m.MateP
+}
+
 // location makes the time line and the steps of a location.
 func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) error {
 	life, err := x.run.Life(p)
@@ -376,7 +427,7 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 		return err
 	}
 	pass.Begin(p, &causes.Location{Calls: calls, Intervals: executions, Paths: &x.paths, Global: x.paths.all, First: life.Begin, Last: life.End}, to)
-	operations := uint64(0)
+	operations, last := uint64(0), map[uint32]lastTurn{}
 	m.Next()
 	c.Next()
 	for m.More || c.More {
@@ -395,6 +446,7 @@ func (x *search) location(p trace.P, pass *causes.Pass, to *xtfwriter.Segment) e
 			return err
 		}
 		for ; m.More && m.Row.T == t; m.Next() {
+			x.inTurn(&m.Row, last)
 			pass.Message(&xtf.Message{P2P: m.Row, N: m.Cursor.N()})
 		}
 		for ; c.More && c.Row.T == t; c.Next() {

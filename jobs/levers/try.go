@@ -105,6 +105,9 @@ func (x *search) try() error {
 	for _, t := range x.levers.Lasts {
 		x.res.Runtime = max(x.res.Runtime, t)
 	}
+	if err := x.unknown(base); err != nil {
+		return err
+	}
 	x.res.Runtime -= min(x.first, x.res.Runtime)
 	x.res.Replayed, x.res.Ignored = base.Runtime-min(x.first, base.Runtime), base.Ignored
 	for i := range list {
@@ -155,6 +158,59 @@ func (x *search) replay(all []change, base **causes.Outcome) error {
 		}
 		x.meter.Add(x.sizes[0] * uint64(len(some)))
 	}
+	return nil
+}
+
+// unknown says what a replay cannot know of the run. Collective.
+func (x *search) unknown(base *causes.Outcome) error {
+	var regions []uint32
+	for i := range x.run.Defs.Regions {
+		regions = append(regions, x.run.Defs.Regions[i].Ref)
+	}
+	paths, r := len(x.paths.regions), len(regions)
+	sums := make([]int64, paths+2*r+2)
+	for _, own := range x.own {
+		for at, ticks := range own {
+			if at.activity == xtf.ActivityMPI && x.communicates(at.path) {
+				sums[at.path] += int64(ticks)
+			}
+		}
+	}
+	for i, region := range regions {
+		if t := x.turns[region]; t != nil {
+			copy(sums[paths+2*i:], []int64{t.apart, t.against})
+		}
+	}
+	own := x.ranges[x.c.Rank()]
+	for p := own.First; p < own.End; p++ {
+		sums[paths+2*r] += int64(x.levers.Lasts[p])
+	}
+	sums[paths+2*r+1] = int64(x.tests)
+	if err := x.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+		return err
+	}
+	for _, m := range base.Moved {
+		if x.communicates(m.Path) {
+			sums[m.Path] -= int64(m.Waited)
+		}
+	}
+	all, most := int64(0), 0
+	for path, ticks := range sums[:paths] {
+		if all += ticks; ticks > sums[most] {
+			most = path
+		}
+	}
+	if 20*all > sums[paths+2*r] {
+		x.res.Unexplained, x.res.UnexplainedPath, x.res.AllTime = uint64(all), results.PathLabel(x.paths.Names(uint32(most))), uint64(sums[paths+2*r])
+	}
+	for i, region := range regions {
+		if t := sums[paths+2*i:]; t[0] > 0 && 5*t[1] < t[0] {
+			x.res.InTurn = append(x.res.InTurn, x.function(region))
+		}
+	}
+	slices.Sort(x.res.InTurn)
+	x.res.InTurn = slices.Compact(x.res.InTurn)
+	x.res.Tests = uint64(sums[paths+2*r+1])
 	return nil
 }
 
