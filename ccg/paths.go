@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -135,4 +136,341 @@ func (p *PathProfile) Paths() ([]PathTotal, error) {
 		}
 	}
 	return list, nil
+}
+
+// classes adds the times of nodes with classes: counts of rows on each path,
+// passed on from parents to children.
+func (s *pathSweep) classes() error {
+	v := s.v
+	if v.Tables == nil {
+		return nil
+	}
+	if v.RootRow >= 0 {
+		if err := s.count(nodePath{v.Root, 0}, uint64(v.RootRow), 1); err != nil {
+			return err
+		}
+	}
+	if err := s.classColumns(); err != nil {
+		return err
+	}
+	around := make([][]int32, v.Nodes.Len()+1) // by node: paths around it that have counts
+	for at := range s.rows {
+		around[at.id] = append(around[at.id], at.path)
+	}
+	for i := len(v.Order) - 1; i >= 0; i-- {
+		id := v.Order[i]
+		for _, path := range around[id] {
+			if err := s.spread(nodePath{id, path}, around); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// classColumns counts the columns of classes that lie in one path.
+func (s *pathSweep) classColumns() error {
+	for k, c := range s.v.Cols {
+		if c.Child == 0 || s.column[k] == mixedState {
+			continue
+		}
+		err := s.l.blocks(k, func(rows []uint64) error {
+			for _, row := range rows {
+				if err := s.count(nodePath{c.Child, s.column[k]}, row, 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread adds the gaps of a node's rows to the path inside it, and passes their
+// counts on to the children.
+func (s *pathSweep) spread(at nodePath, around [][]int32) error {
+	v := s.v
+	counts, t := s.rows[at], v.Tables[at.id]
+	path := at.path
+	if v.Nodes.Kind(at.id) == graph.KindCall {
+		path = s.states.enter(v, path, at.id)
+	}
+	if !s.totals[path].add(v.TableTime(at.id, counts)) {
+		return errPathTime
+	}
+	times := v.Iterations(at.id, t)
+	for row, m := range counts {
+		if m == 0 {
+			continue
+		}
+		_, kids := t.Row(row)
+		for i, kid := range kids {
+			c := v.ChildOf(at.id, i)
+			if v.Tables[c] == nil {
+				continue // an Event
+			}
+			to := nodePath{c, path}
+			if s.rows[to] == nil {
+				around[c] = append(around[c], path)
+			}
+			if err := s.count(to, uint64(kid), m*times); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pathSweep finds what the calls of one location took by path.
+type pathSweep struct {
+	l      *Location
+	v      *graph.View
+	states *states     // paths
+	totals []pathTotal // by path
+	path   []int32     // by node: the path inside it, mixedState if there are several
+	mult   []uint64    // by node with one path: instances so far
+	lists  map[uint32]*pathList
+	pairs  int     // in lists
+	column []int32 // by column of gaps or classes: its path, or mixedState
+	rows   map[nodePath][]uint64
+	words  int // in rows
+}
+
+// pathList are the paths of a node that has several.
+type pathList struct {
+	list  []pathCount
+	index map[int32]int // path -> place in list
+}
+
+type pathCount struct {
+	path  int32
+	count uint64
+}
+
+// nodePath is a node with classes and the path around it.
+type nodePath struct {
+	id   uint32
+	path int32
+}
+
+// maxPathRows bounds the numbers that rows are counted in: 256 MiB.
+const maxPathRows = 1 << 25
+
+const noPath = -2
+
+func (s *pathSweep) run() error {
+	n := s.v.Nodes.Len() + 1
+	s.path, s.mult, s.lists = make([]int32, n), make([]uint64, n), map[uint32]*pathList{}
+	for i := range s.path {
+		s.path[i] = noPath
+	}
+	s.grow()
+	s.add(s.v.Root, 0, 1)
+	for i := len(s.v.Order) - 1; i >= 0; i-- {
+		if id := s.v.Order[i]; s.v.Nodes.Kind(id) != graph.KindEvent {
+			s.node(id)
+		}
+		if s.pairs+s.states.len() > maxPaths {
+			return fmt.Errorf("more than %d call paths: %w", maxPaths, graph.ErrLimit)
+		}
+	}
+	s.column = s.states.assign(s.v).column
+	if err := s.sums(); err != nil {
+		return err
+	}
+	s.rows = map[nodePath][]uint64{}
+	if err := s.walk(); err != nil {
+		return err
+	}
+	return s.classes()
+}
+
+// add notes count instances of a node on a path around it.
+func (s *pathSweep) add(id uint32, path int32, count uint64) {
+	switch s.path[id] {
+	case noPath:
+		s.path[id] = path
+		s.mult[id] = count
+	case path:
+		s.mult[id] += count
+	default:
+		l := s.lists[id]
+		if l == nil {
+			l = &pathList{list: []pathCount{{s.path[id], s.mult[id]}}, index: map[int32]int{s.path[id]: 0}}
+			s.lists[id], s.path[id] = l, mixedState
+			s.pairs++
+		}
+		i, ok := l.index[path]
+		if !ok {
+			i = len(l.list)
+			l.index[path] = i
+			l.list = append(l.list, pathCount{path: path})
+			s.pairs++
+		}
+		l.list[i].count += count
+	}
+}
+
+func (s *pathSweep) grow() {
+	s.totals = append(s.totals, make([]pathTotal, s.states.len()-len(s.totals))...)
+}
+
+// node passes the paths of a node, all known by now, on to its children.
+func (s *pathSweep) node(id uint32) {
+	if l := s.lists[id]; l != nil {
+		for i := range l.list {
+			l.list[i].path = s.inside(id, l.list[i])
+		}
+		return
+	}
+	s.path[id] = s.inside(id, pathCount{s.path[id], s.mult[id]})
+}
+
+// inside counts the calls and gaps of a node's instances on one path, and
+// returns the path inside them.
+func (s *pathSweep) inside(id uint32, at pathCount) int32 {
+	v := s.v
+	path := at.path
+	if v.Nodes.Kind(id) == graph.KindCall {
+		path = s.states.enter(v, path, id)
+		s.grow()
+		h := v.ShapeOf(id)
+		s.totals[path].calls += at.count
+		if h.Flags&trace.Estimated != 0 {
+			s.totals[path].estimated += at.count
+		}
+	}
+	times := at.count
+	if v.Nodes.Kind(id) == graph.KindRepeat {
+		times *= v.Nodes.Count(id)
+	}
+	for _, c := range v.Nodes.Children(id) {
+		if v.Nodes.Kind(c) != graph.KindEvent {
+			s.add(c, path, times)
+		} else if v.ShapeOf(c).IsSample() {
+			s.totals[path].samples += times
+		}
+	}
+	s.totals[path].gap += v.GapsOf(id) * at.count
+	return path
+}
+
+// sums adds the columns that lie in one path.
+func (s *pathSweep) sums() error {
+	for k, c := range s.v.Cols {
+		if !c.Gap || s.column[k] == mixedState {
+			continue
+		}
+		ticks, err := s.l.sum(k)
+		if err != nil {
+			return err
+		}
+		if !s.totals[s.column[k]].add(ticks) {
+			return errPathTime
+		}
+	}
+	return nil
+}
+
+// add adds ticks; false if they exceed 64 bits.
+func (t *pathTotal) add(ticks graph.Total) bool {
+	return addTimes(&t.time, ticks.Lo, 1) && ticks.Hi == 0
+}
+
+var errPathTime = fmt.Errorf("time of a path exceeds 64 bits: %w", graph.ErrLimit)
+
+// wanted says which nodes have columns of several paths inside.
+func (s *pathSweep) wanted() []bool {
+	v := s.v
+	want := make([]bool, v.Nodes.Len()+1)
+	for _, id := range v.Order {
+		if v.Nodes.Kind(id) == graph.KindEvent || v.Tables != nil && v.Tables[id] != nil {
+			continue
+		}
+		gaps, _ := v.Slots(id)
+		for slot := v.Slot[id]; slot < v.Slot[id]+gaps; slot++ {
+			k := v.Column[slot]
+			want[id] = want[id] || k >= 0 && s.column[k] == mixedState
+			if v.Class != nil && v.Class[slot] >= 0 {
+				want[id] = want[id] || s.column[v.Class[slot]] == mixedState
+			}
+		}
+		for _, c := range v.Nodes.Children(id) {
+			want[id] = want[id] || want[c]
+		}
+	}
+	return want
+}
+
+// walk reads the columns of several paths, in execution order.
+func (s *pathSweep) walk() error {
+	v := s.v
+	want := s.wanted()
+	if !want[v.Root] {
+		return nil
+	}
+	r := s.l.readInside(want)
+	path, ok := int32(0), true
+	for {
+		st, id, slot := r.Next()
+		if st == graph.StepEnd {
+			break
+		}
+		ok = s.read(r.cursors, slot, path) && ok
+		switch {
+		case st == graph.StepOpen:
+			path = s.states.enter(v, path, id)
+		case st != graph.StepEvent:
+			path = s.states.parent[path]
+		case v.Class != nil && v.Class[slot] >= 0:
+			if err := s.readRow(r.cursors, v.Class[slot], nodePath{id, path}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.err(); err != nil {
+		return err
+	}
+	if !ok {
+		return errPathTime
+	}
+	return nil
+}
+
+// read adds the next gap of a slot, if its column has several paths.
+func (s *pathSweep) read(reads []column.Cursor, slot uint32, path int32) bool {
+	k := s.v.Column[slot]
+	if k < 0 || s.column[k] != mixedState {
+		return true
+	}
+	return addTimes(&s.totals[path].time, reads[k].Next(), 1)
+}
+
+// readRow counts the next row of a column of classes with several paths.
+func (s *pathSweep) readRow(reads []column.Cursor, k int32, at nodePath) error {
+	if s.column[k] != mixedState {
+		return nil
+	}
+	return s.count(at, reads[k].Next(), 1)
+}
+
+// count counts a row of a node on a path.
+func (s *pathSweep) count(at nodePath, row, times uint64) error {
+	counts := s.rows[at]
+	if counts == nil {
+		n := s.v.Tables[at.id].Rows
+		if s.words += n; s.words > maxPathRows {
+			return fmt.Errorf("classes of more than %d paths: %w", maxPaths, graph.ErrLimit)
+		}
+		counts = make([]uint64, n)
+		s.rows[at] = counts
+	}
+	if row >= uint64(len(counts)) {
+		return fmt.Errorf("class %d of node %d: %w", row, s.v.Ids[at.id], graph.ErrCorrupt)
+	}
+	counts[row] += times
+	return nil
 }

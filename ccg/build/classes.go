@@ -1,0 +1,657 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg/graph"
+	"github.com/coppice-hpc/coppice/internal/column"
+)
+
+// AppendBinary appends the modes: a column of 0 and 1, one per node.
+func (m ClassModes) AppendBinary(dst []byte) ([]byte, error) {
+	bits := make([]uint64, len(m.table)-1)
+	for i, t := range m.table[1:] {
+		if t {
+			bits[i] = 1
+		}
+	}
+	p := graph.NewPartEncoder(false)
+	p.Column(bits)
+	return append(dst, p.Buf...), nil
+}
+
+// OpenClassModes reads what AppendBinary wrote for s.
+func OpenClassModes(s *graph.Shared, src []byte) (ClassModes, error) {
+	m := ClassModes{make([]bool, s.Nodes()+1)}
+	r := graph.Read(src)
+	p := graph.NewPartDecoder()
+	defer p.Close()
+	bits, err := p.Column(&r, nil, uint64(s.Nodes()))
+	if err != nil || len(bits) != s.Nodes() || r.Len() != 0 {
+		return m, fmt.Errorf("call graph: modes of classes: %w", graph.ErrCorrupt)
+	}
+	nodes := s.Graph.Nodes
+	for i, b := range bits {
+		id := uint32(i + 1)
+		m.table[id] = b == 1
+		bad := b > 1 || b == 1 && nodes.Kind(id) == graph.KindEvent
+		for _, c := range nodes.Children(id) {
+			bad = bad || b == 1 && !m.table[c] && nodes.Kind(c) != graph.KindEvent
+		}
+		if bad {
+			return m, fmt.Errorf("call graph: mode of node %d: %w", id, graph.ErrCorrupt)
+		}
+	}
+	return m, nil
+}
+
+// ClassBuilder collects the class tables of locations, in ascending P.
+//
+// A row that is known brings its children's rows with it, and those of a
+// newcomer are appended in its order, so the numbers are those of one walk over
+// all locations, however these were grouped before.
+//
+// Memory: 8 bytes per node, and per row 16, 8 per gap, 4 per child, with up to
+// 22 of index; in use at most one row for about 16 instances, see
+// [GapCounts.Choose].
+type ClassBuilder struct {
+	locator
+	modes   ClassModes
+	classes *graph.Classes
+	walk    rowWalk
+}
+
+// NewClassBuilder returns empty tables for the nodes of s that m names.
+func NewClassBuilder(s *graph.Shared, m ClassModes) *ClassBuilder {
+	b := &ClassBuilder{locator: newLocator(s), modes: m, classes: graph.NewClasses(&s.Graph, s.Opt.Fan, m.table)}
+	b.walk.find = b.classes.Intern
+	return b
+}
+
+// Len returns the number of rows.
+func (b *ClassBuilder) Len() int { return len(b.classes.Rows) }
+
+// Add adds the classes of l's stored gaps: O(events).
+func (b *ClassBuilder) Add(l *Local) (err error) {
+	defer graph.Wrap(&err, "call graph: classes of location %d", l.p)
+	v, err := b.open(l, b.classes)
+	if err != nil {
+		return err
+	}
+	in := stream{src: l.gaps}
+	w := &b.walk
+	w.begin(v)
+	for !in.bad {
+		switch st, _, slot := w.step(); st {
+		case graph.StepEnd:
+			return w.err
+		case graph.StepCut, graph.StepRow:
+		default:
+			if gap := in.next(); v.Column[slot] < 0 {
+				w.put(gap)
+			}
+		}
+	}
+	return errShort
+}
+
+// Parts encodes the tables in messages of about limit bytes.
+func (b *ClassBuilder) Parts(limit int) iter.Seq[[]byte] {
+	return graph.Messages(limit, graph.NewClassEncoder(&b.shared.Graph, b.classes, b.shared.Opt.Fan, false).Each)
+}
+
+// ClassReceiver joins the messages of another ClassBuilder, in order.
+type ClassReceiver struct {
+	b     *ClassBuilder
+	dec   *graph.ClassDecoder
+	remap [][]uint32 // by node: its rows there -> here
+	kids  []uint32
+	rows  int
+	err   error
+}
+
+// Receive begins to join the tables of another ClassBuilder of the same graph
+// and modes, whose locations follow those of b.
+func (b *ClassBuilder) Receive() *ClassReceiver {
+	g := &b.shared.Graph
+	return &ClassReceiver{b: b, dec: graph.NewClassDecoder(g, b.shared.Opt.Fan), remap: make([][]uint32, g.Nodes.Len()+1)}
+}
+
+// Len returns the number of rows received.
+func (r *ClassReceiver) Len() int { return r.rows }
+
+// Add joins a message.
+func (r *ClassReceiver) Add(msg []byte) error {
+	for len(msg) > 0 && r.err == nil {
+		msg, r.err = r.dec.Add(msg, r.row)
+	}
+	if r.err != nil {
+		return fmt.Errorf("call graph: joining another rank's classes: %w", r.err)
+	}
+	return nil
+}
+
+func (r *ClassReceiver) row(id uint32, gaps []uint64, kids []uint32) error {
+	if !r.b.modes.table[id] {
+		return fmt.Errorf("node %d has no classes here: %w", id, graph.ErrCorrupt)
+	}
+	r.kids = append(r.kids[:0], kids...)
+	g := &r.b.shared.Graph
+	children := g.Nodes.Children(id)
+	for i := range r.kids {
+		if c := children[min(i, len(children)-1)]; g.Nodes.Kind(c) != graph.KindEvent {
+			r.kids[i] = r.remap[c][kids[i]]
+		}
+	}
+	n, err := r.b.classes.Intern(id, gaps, r.kids)
+	r.remap[id] = append(r.remap[id], n)
+	r.rows++
+	return err
+}
+
+// Close ends the joining.
+func (r *ClassReceiver) Close() error {
+	r.dec.Close()
+	if r.err == nil && !r.dec.Done() {
+		r.err = fmt.Errorf("call graph: classes cut: %w", graph.ErrCorrupt)
+	}
+	return r.err
+}
+
+// Shared returns the graph with its class tables; b must not be used afterwards.
+func (b *ClassBuilder) Shared() *graph.Shared {
+	s := b.shared
+	return &graph.Shared{Defs: s.Defs, Opt: s.Opt, Encoding: s.Encoding, Graph: s.Graph, Classes: b.classes}
+}
+
+// ClassModes says for each node of a shared graph whether it has a class table.
+type ClassModes struct {
+	table []bool // by node id
+}
+
+// classMargin is how many bits the classes of a node have to be rarer than its
+// instances: 16 instances for each row of a table.
+const classMargin = 4 << logBits
+
+// unbounded is an entropy above all others.
+const unbounded = 1 << 40
+
+// Choose picks the nodes that get class tables.
+//
+// A node can have one if the gaps below it have an entropy H of at most
+// log2(N) - 4 bits per instance, of N instances in all locations, so that there
+// is a row for about 16 instances or more. Slots are taken as independent, so
+// 2^H is what the rows would be at most, typically. A node with a child in column
+// mode is in column mode, and so is a Repeat of more than Fan iterations that
+// could differ.
+//
+// Classes hold no fewer bits than the gaps they stand for, what they save is the
+// number of columns. So, from the roots down, a node keeps its table only if a
+// node around it does, or if its class columns take less than the columns that
+// would be there instead.
+func (c *GapCounts) Choose() ClassModes {
+	s := c.shared.Graph.Nodes
+	m, total := c.eligible()
+	inside := make([]bool, s.Len()+1)   // a node around it has a table
+	around := make([]uint64, s.Len()+1) // bytes of its class columns
+	for id := uint32(s.Len()); id > 0; id-- {
+		if m.table[id] && !inside[id] && around[id]+c.fewBytes(id) >= c.columnBytes(id) {
+			m.table[id] = false
+		}
+		for _, child := range s.Children(id) {
+			if m.table[id] {
+				inside[child] = true
+			} else {
+				around[child] += c.classBytes(id, total[child])
+			}
+		}
+	}
+	return m
+}
+
+// eligible returns the nodes that can have tables, and the entropy of the gaps
+// below each node: bits per instance, logBits of them fractional.
+func (c *GapCounts) eligible() (ClassModes, []uint64) {
+	s := c.shared.Graph.Nodes
+	own := c.entropies()
+	total := make([]uint64, s.Len()+1)
+	m := ClassModes{make([]bool, s.Len()+1)}
+	for id := uint32(1); int(id) <= s.Len(); id++ {
+		if s.Kind(id) == graph.KindEvent {
+			continue
+		}
+		h, ok := uint64(0), true
+		for i := c.first[id]; i < c.first[id+1]; i++ {
+			h = min(h+own[i], unbounded)
+		}
+		for _, child := range s.Children(id) {
+			h = min(h+total[child], unbounded)
+			ok = ok && (m.table[child] || s.Kind(child) == graph.KindEvent)
+		}
+		if n := s.Kind(id); n == graph.KindRepeat && h > 0 {
+			ok = ok && s.Count(id) <= uint64(c.shared.Opt.Fan)
+			h = min(h*min(s.Count(id), unbounded>>20), unbounded)
+		}
+		total[id] = h
+		m.table[id] = ok && h+classMargin <= log2Fixed(c.instances[id])
+	}
+	return m, total
+}
+
+// entropies returns the entropy of each slot: bits per value, logBits of them
+// fractional; unbounded where there were too many values.
+func (c *GapCounts) entropies() []uint64 {
+	h := make([]uint64, len(c.slots))
+	sum := make([]uint64, len(c.slots)) // of counts
+	for _, v := range c.values.List {
+		sum[v.Key.slot] += v.Val
+	}
+	all := make([]graph.Total, len(c.slots))
+	for _, v := range c.values.List { // sum count * log2(sum/count)
+		slot := v.Key.slot
+		all[slot] = all[slot].Plus(graph.Product(v.Val, log2Fixed(sum[slot])-log2Fixed(v.Val)))
+	}
+	for i, s := range c.slots {
+		switch {
+		case s.distinct > c.limit || all[i].Hi != 0 && all[i].Hi >= sum[i]:
+			h[i] = unbounded
+		case sum[i] > 0:
+			h[i], _ = all[i].Divide(sum[i])
+			if s.distinct > 1 {
+				h[i] = max(h[i], 1) // not one value
+			}
+		}
+	}
+	return h
+}
+
+// columnSize estimates the bytes that a column of a node takes in all locations,
+// next to the entropy of its values: its heads, or a byte per value if other slots
+// share it.
+func (c *GapCounts) columnSize(id uint32) (size uint64, shared bool) {
+	const head = 9 // of a block of equal values
+	n, locations := c.instances[id], c.locations[id]
+	if c.shared.Graph.Nodes.Kind(id) == graph.KindRepeat {
+		n *= c.shared.Graph.Nodes.Count(id)
+	}
+	if n < graph.OwnColumn*locations || locations == 0 {
+		return n, true
+	}
+	return locations * (1 + head*(1+n/locations/column.BlockSize)), false
+}
+
+// columnBytes estimates the columns that a node has without a table.
+func (c *GapCounts) columnBytes(id uint32) uint64 {
+	n := uint64(0)
+	for _, child := range c.shared.Graph.Nodes.Children(id) {
+		k := c.shared.Graph.Nodes.Kind(child)
+		if k <= graph.KindEvent {
+			n++
+		}
+		if k != graph.KindEvent {
+			n++
+		}
+	}
+	if h := c.shared.Graph.ShapeOf(id); h.Class == graph.ClassCall && !h.Cut {
+		n++
+	}
+	size, _ := c.columnSize(id)
+	return n * size
+}
+
+// classBytes estimates the class column below a node of a child with the given
+// entropy. Only slots of the same child share it: if there are several classes, it
+// takes two bytes per value.
+func (c *GapCounts) classBytes(id uint32, entropy uint64) uint64 {
+	size, shared := c.columnSize(id)
+	if shared && entropy > 0 {
+		return 2 * size
+	}
+	return size
+}
+
+// fewBytes is what such a column takes for a node of few instances in any case.
+func (c *GapCounts) fewBytes(id uint32) uint64 {
+	const column = 3
+	if c.instances[id] < graph.OwnColumn*c.locations[id] {
+		return column * c.locations[id]
+	}
+	return 0
+}
+
+// Bounds of GapCounts.
+const (
+	maxSlotValues = 256     // distinct values of a slot that are kept at most
+	minSlotValues = 4       // and at least, in graphs of many slots
+	maxGapValues  = 1 << 20 // of all slots together, above minSlotValues
+)
+
+// GapCounts counts how often each value occurs in each gap slot of a shared
+// graph, over any set of locations; class tables are chosen from it. It does not
+// depend on the order of locations.
+//
+// Memory: 20 bytes per node, 8 per gap slot, and per distinct value 24 and up to
+// 22 of index: of these there are max(2^20, 4 x slots) at most, and 256 per slot.
+type GapCounts struct {
+	locator
+	instances []uint64 // by node
+	locations []uint64 // by node: locations that have it
+	first     []uint32 // by node: its first slot; one more at the end
+	limit     uint32   // distinct values of a slot
+	slots     []slotCounts
+	values    graph.Keyed[gapAt, uint64] // how often
+}
+
+type slotCounts struct {
+	distinct uint32 // limit + 1: more, none is kept
+	last     uint32 // the value met last, + 1
+}
+
+// gapAt is a gap in a slot.
+type gapAt struct {
+	gap  uint64
+	slot uint32
+}
+
+// NewGapCounts returns empty counts.
+func NewGapCounts(s *graph.Shared) *GapCounts {
+	nodes := s.Graph.Nodes
+	c := &GapCounts{
+		locator: newLocator(s), instances: make([]uint64, nodes.Len()+1), locations: make([]uint64, nodes.Len()+1),
+		first: make([]uint32, nodes.Len()+2),
+	}
+	n := uint32(0)
+	for id := uint32(1); int(id) <= nodes.Len(); id++ {
+		c.first[id] = n
+		n += uint32(len(nodes.Children(id)))
+		if nodes.Kind(id) == graph.KindCall {
+			n++
+		}
+	}
+	c.first[nodes.Len()+1] = n
+	c.slots = make([]slotCounts, n)
+	c.limit = min(max(maxGapValues/max(n, 1), minSlotValues), maxSlotValues)
+	return c
+}
+
+// Add counts the stored gaps of l: O(events).
+func (c *GapCounts) Add(l *Local) (err error) {
+	defer graph.Wrap(&err, "call graph: counting gaps of location %d", l.p)
+	v, err := c.open(l, nil)
+	if err != nil {
+		return err
+	}
+	for _, id := range v.Order {
+		c.instances[v.Ids[id]] += v.Mult[id]
+		c.locations[v.Ids[id]]++
+	}
+	slot := make([]uint32, len(v.Column)) // of the view -> of the counts
+	for _, id := range v.Order {
+		gaps, _ := v.Slots(id)
+		for i := range gaps {
+			slot[v.Slot[id]+i] = c.first[v.Ids[id]] + i
+		}
+	}
+	in := stream{src: l.gaps}
+	var w graph.Walker
+	w.Init(v)
+	for !in.bad {
+		st, _, at := w.Next()
+		switch st {
+		case graph.StepEnd:
+			return nil
+		case graph.StepCut:
+			continue
+		}
+		c.add(slot[at], in.next(), 1)
+	}
+	return errShort
+}
+
+func (c *GapCounts) add(slot uint32, gap, count uint64) {
+	s := &c.slots[slot]
+	if s.distinct > c.limit {
+		return
+	}
+	k := gapAt{gap, slot}
+	if s.last == 0 || c.values.List[s.last-1].Key != k {
+		n, added := c.values.Find(graph.Mix(gap*graph.Factors[1]+uint64(slot)*graph.Factors[2]), k)
+		if added {
+			s.distinct++ // one too many does not count, nor do the others then
+		}
+		s.last = uint32(n + 1)
+	}
+	c.values.List[s.last-1].Val += count
+}
+
+// Merge adds the counts of o, which are of the same graph.
+func (c *GapCounts) Merge(o *GapCounts) {
+	for id, n := range o.instances {
+		c.instances[id] += n
+		c.locations[id] += o.locations[id]
+	}
+	for i, s := range o.slots {
+		if s.distinct > o.limit {
+			c.slots[i].distinct = c.limit + 1
+		}
+	}
+	for _, v := range o.values.List {
+		c.add(v.Key.slot, v.Key.gap, v.Val)
+	}
+}
+
+// sorted returns the values that count, by slot and gap.
+func (c *GapCounts) sorted() []graph.Pair[gapAt, uint64] {
+	list := slices.DeleteFunc(slices.Clone(c.values.List), func(v graph.Pair[gapAt, uint64]) bool { return c.slots[v.Key.slot].distinct > c.limit })
+	slices.SortFunc(list, func(a, b graph.Pair[gapAt, uint64]) int {
+		return cmp.Or(cmp.Compare(a.Key.slot, b.Key.slot), cmp.Compare(a.Key.gap, b.Key.gap))
+	})
+	return list
+}
+
+// AppendBinary appends the counts as five columns, each after its length:
+// instances and locations by node, distinct values by slot (limit + 1: more), and per value
+// its difference to the one before in its slot, and its count.
+func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
+	var cols [5][]uint64
+	cols[0], cols[1] = c.instances[1:], c.locations[1:]
+	for _, s := range c.slots {
+		cols[2] = append(cols[2], uint64(s.distinct))
+	}
+	var last gapAt
+	for i, v := range c.sorted() {
+		if i > 0 && last.slot == v.Key.slot {
+			cols[3] = append(cols[3], v.Key.gap-last.gap)
+		} else {
+			cols[3] = append(cols[3], v.Key.gap)
+		}
+		cols[4] = append(cols[4], v.Val)
+		last = v.Key
+	}
+	p := graph.NewPartEncoder(false)
+	for _, col := range cols {
+		p.Column(col)
+	}
+	return append(dst, p.Buf...), nil
+}
+
+// OpenGapCounts reads what AppendBinary wrote of the same graph.
+func OpenGapCounts(s *graph.Shared, src []byte) (_ *GapCounts, err error) {
+	defer graph.Wrap(&err, "call graph: gap counts")
+	c := NewGapCounts(s)
+	var cols [5][]uint64
+	r := graph.Read(src)
+	p := graph.NewPartDecoder()
+	defer p.Close()
+	nodes := uint64(s.Nodes())
+	limits := [5]uint64{nodes, nodes, uint64(len(c.slots)), 0, 0}
+	for i := range cols {
+		if cols[i], err = p.Column(&r, nil, limits[i]); err != nil {
+			return nil, err
+		}
+		if uint64(len(cols[i])) != limits[i] {
+			return nil, fmt.Errorf("%d values, not %d: %w", len(cols[i]), limits[i], graph.ErrCorrupt)
+		}
+		if i == 2 {
+			for _, n := range cols[2] {
+				if n <= uint64(c.limit) {
+					limits[3] += n
+				}
+			}
+			limits[4] = limits[3]
+		}
+	}
+	if r.Len() != 0 {
+		return nil, fmt.Errorf("%d bytes after it: %w", r.Len(), graph.ErrCorrupt)
+	}
+	for id, n := range cols[0] {
+		if n > graph.MaxEvents || cols[1][id] > n {
+			return nil, fmt.Errorf("node %d: %d instances in %d locations: %w", id+1, n, cols[1][id], graph.ErrCorrupt)
+		}
+	}
+	copy(c.instances[1:], cols[0])
+	copy(c.locations[1:], cols[1])
+	if err := c.readValues(cols[2], cols[3], cols[4]); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *GapCounts) readValues(distinct, gaps, counts []uint64) error {
+	for slot, n := range distinct {
+		if n > uint64(c.limit)+1 {
+			return fmt.Errorf("%d values in slot %d: %w", n, slot, graph.ErrCorrupt)
+		}
+		if n > uint64(c.limit) {
+			c.slots[slot].distinct = c.limit + 1
+			continue
+		}
+		gap, sum := uint64(0), uint64(0)
+		for i := range n {
+			gap += gaps[i]
+			sum += min(counts[i], graph.MaxEvents+1)
+			if i > 0 && gaps[i] == 0 || gap < gaps[i] || counts[i] == 0 || sum > graph.MaxEvents {
+				return fmt.Errorf("bad value of slot %d: %w", slot, graph.ErrCorrupt)
+			}
+			c.add(uint32(slot), gap, counts[i])
+		}
+		gaps, counts = gaps[n:], counts[n:]
+	}
+	return nil
+}
+
+// rowWalk goes through a location and finds the class of each instance in class mode from the gaps that it is given. Memory: the
+// open levels and their rows.
+type rowWalk struct {
+	graph.Walker
+	v     *graph.View
+	find  func(id uint32, gaps []uint64, kids []uint32) (uint32, error) // looks up or makes a row of a shared node
+	rows  []openRow                                                     // of the open nodes in class mode
+	gaps  []uint64
+	kids  []uint32
+	ended bool   // the newest row is complete
+	at    int    // where in gaps the one of the last step belongs
+	again bool   // something is there, from another iteration of a Repeat with one entry for all
+	last  uint32 // the row of the last stepRow
+	err   error
+}
+
+// openRow is the row of an instance in progress.
+type openRow struct {
+	id, slot   uint32 // slot: where the node is in its parent
+	gaps, kids int    // where the row begins
+}
+
+func (w *rowWalk) begin(v *graph.View) {
+	w.v, w.Lists, w.ended, w.err = v, true, false, nil
+	w.rows, w.gaps, w.kids = w.rows[:0], w.gaps[:0], w.kids[:0]
+	w.Init(v)
+	w.open(v.Root, 0)
+}
+
+// open begins the row of a node, if it is in class mode.
+func (w *rowWalk) open(id, slot uint32) {
+	if t := w.v.Tables[id]; t != nil {
+		w.rows = append(w.rows, openRow{id, slot, len(w.gaps), len(w.kids)})
+		w.gaps, w.kids = append(w.gaps, make([]uint64, t.GapsPerRow)...), append(w.kids, make([]uint32, t.KidsPerRow)...)
+	}
+}
+
+// put gives the gap of the last step, whose slot has no column.
+func (w *rowWalk) put(gap uint64) {
+	if w.again && w.gaps[w.at] != gap {
+		w.differ()
+	}
+	w.gaps[w.at] = gap
+}
+
+func (w *rowWalk) differ() {
+	id := w.rows[len(w.rows)-1].id
+	w.err = fmt.Errorf("node %d: iterations differ, but share a class: %w", w.v.Ids[id], graph.ErrForeign)
+}
+
+// step returns what comes next: its node and the slot of the gap before it, or the slot where the row of stepRow is. After
+// an error it returns stepEnd.
+func (w *rowWalk) step() (st graph.Step, id, slot uint32) {
+	for w.err == nil {
+		if w.ended {
+			if id, slot = w.finish(); id != 0 {
+				return graph.StepRow, id, slot
+			}
+			continue
+		}
+		st, id, slot = w.Next()
+		switch st {
+		case graph.StepOpen:
+			w.locate(&w.Stack[len(w.Stack)-2])
+			w.open(id, slot)
+		case graph.StepEvent:
+			w.locate(&w.Stack[len(w.Stack)-1])
+		case graph.StepEnd:
+			if w.ended = len(w.rows) > 0; !w.ended {
+				return graph.StepEnd, id, slot
+			}
+			continue
+		default:
+			if t := w.v.Tables[id]; t != nil {
+				w.ended, w.again, w.at = true, false, w.rows[len(w.rows)-1].gaps+t.GapsPerRow-1
+			}
+		}
+		if w.v.IsReal(id) {
+			return st, id, slot
+		}
+	}
+	return graph.StepEnd, 0, 0
+}
+
+// locate finds where the gap of the child belongs that a level entered last.
+func (w *rowWalk) locate(l *graph.Level) {
+	if t := w.v.Tables[l.Id]; t != nil {
+		w.at = w.rows[len(w.rows)-1].gaps + graph.InRow(l.At-1, t.GapsPerRow)
+		w.again = l.At > uint64(t.GapsPerRow)
+	}
+}
+
+// finish ends the newest row. It returns where the row is, node 0 if that is in the row around it.
+func (w *rowWalk) finish() (id, slot uint32) {
+	r := w.rows[len(w.rows)-1]
+	w.ended = false
+	if w.last, w.err = w.find(w.v.Ids[r.id], w.gaps[r.gaps:], w.kids[r.kids:]); w.err != nil {
+		return 0, 0
+	}
+	w.rows, w.gaps, w.kids = w.rows[:len(w.rows)-1], w.gaps[:r.gaps], w.kids[:r.kids]
+	up := &w.Stack[len(w.Stack)-1]
+	t := w.v.Tables[up.Id]
+	if r.id == w.v.Root || t == nil {
+		return r.id, r.slot
+	}
+	kid := &w.kids[w.rows[len(w.rows)-1].kids+graph.InRow(up.At-1, t.KidsPerRow)]
+	if up.At > uint64(t.KidsPerRow) && *kid != w.last {
+		w.differ()
+	}
+	*kid = w.last
+	return 0, 0
+}
