@@ -175,3 +175,111 @@ func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64
 	}
 	return n, err
 }
+
+// undefined is the peer and the tag of channels of collectives, and the peer of
+// messages whose other process is not known.
+const undefined = ^uint32(0)
+
+// Members visits the members of the collective with this ordinal on a
+// communicator among the locations [p1, p2), ascending, until visit returns
+// false: row n of the COLL array of p. Each location costs a search for the
+// communicator's channel and a guess in it, which is right where one location of
+// a process calls collectives on it, else a binary search. Of communicators of
+// one process, such as MPI_COMM_SELF, ask for the locations of that process. The
+// row is valid during the call. Costs are added to st unless it is nil.
+func (f *File) Members(comm uint32, ordinal uint64, p1, p2 Proc, st *Stats, visit func(p Proc, n uint64, row []byte) bool) error {
+	var row []byte
+	for p := uint64(p1); p < min(uint64(p2), uint64(f.Procs())); p++ {
+		want := Channel{Key: ChannelKey(undefined, comm), Tag: undefined, Direction: ChannelColl}
+		c, ok, err := f.Channel(Proc(p), &want, st)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		n, b, ok, err := f.member(Proc(p), &c, ordinal, row, st)
+		if err != nil {
+			return err
+		}
+		if row = b; ok && !visit(Proc(p), n, row) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// member finds the entry of a channel of collectives whose row has the ordinal.
+// Ordinals rise along a channel; a collective that was never matched has none
+// and counts as the largest.
+func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats) (n uint64, b []byte, ok bool, err error) {
+	a, err := f.array(p, TypeColl, st)
+	if err != nil || ordinal == Never {
+		return 0, row, false, err
+	}
+	lo, hi := uint64(0), min(c.Count, Never-1)
+	for mid := min(ordinal, max(hi, 1)-1); lo < hi; mid = lo + (hi-lo)/2 {
+		if n, err = f.entry(p, c, mid, a, st); err == nil {
+			row, err = a.Row(n, row)
+		}
+		if err != nil {
+			return 0, row, false, err
+		}
+		f.compared(1, st)
+		switch at := U64(row, CollOrdinal); {
+		case at == ordinal:
+			return n, row, true, nil
+		case at < ordinal:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, row, false, nil
+}
+
+// Message is a P2P row after the match.
+type Message struct {
+	P2P
+	N    uint64 // number of the row
+	Path uint32 // the location's own number of the call path of its call
+	Late bool   // a send, and Call tells of a receiver that comes after it is entered
+	Call SendCall
+}
+
+// Collective is a COLL row after the match.
+type Collective struct {
+	Coll
+	N     uint64
+	Path  uint32
+	Cause CollCause
+}
+
+// CollCause says whom a member of a collective operation needed, by the class of
+// the operation: all others (barrier, creation of a handle, all to all), the root (from one to all), the
+// others (the root of all to one), those of lower rank (prefix). But for barriers
+// and handles only members count that give bytes, and only one that gets bytes needs them.
+// Non-blocking operations count from their initiation. Without such members, and for
+// members that need nobody, it is what NoCollCause returns.
+type CollCause struct {
+	CauseT uint64 // enter that ends the wait, ticks: the last one needed; of a root of all to one the first
+	LastT  uint64 // the last enter needed
+	CauseP uint32 // location of CauseT, the lowest of several
+	LastP  uint32 // location of LastT
+}
+
+// NoCollCause returns the cause of a member that needs nobody: times are Never,
+// locations all ones.
+func NoCollCause() CollCause { return CollCause{Never, Never, 0xFFFFFFFF, 0xFFFFFFFF} }
+
+// SendCall is the call that completes a send, which of a blocking one is the call
+// that begins it, and when the receiver was there. Ticks.
+type SendCall struct {
+	CallN  uint64 // of the call; Never outside of all MPI calls
+	Enter  uint64 // of the call; it leaves at P2P.done
+	Post   uint64 // enter of the call that posts the receive; where that is before the send began, its begin
+	Out    uint64 // from here on the receiver is out of calls that make progress; 0: not known to be in one before
+	Ready  uint64 // the first instant after that at which it is in one
+	Path   uint32 // the location's own number of the call path of a non-blocking send's call
+	Region uint32 // of the call
+}

@@ -1,11 +1,13 @@
 package xtf
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"sort"
 	"sync"
+	"sync/atomic"
 )
 
 // FinishedArray is a finished array and where its pages are stored.
@@ -266,3 +268,317 @@ func (r *RegionPlan) DirRow(off int64, id [16]byte) DirRow {
 func (r *RegionPlan) headCRC(id [16]byte) uint32 {
 	return crc32.Update(pageSeed(id, r.proc, 0), castagnoli, r.head[:r.used])
 }
+
+// region is a parsed region head.
+type region struct {
+	proc   Proc
+	body   int64 // file offset that descriptors count from
+	arrays []descriptor
+	slots  []atomic.Pointer[slots] // of each array
+	blobs  []SectionInfo
+}
+
+// arrayMemory is what a parsed descriptor takes in bytes, with its place in the head and the slots of a small array.
+const arrayMemory = 256
+
+// memory is about what the parsed head takes in bytes.
+func (r *region) memory() int64 {
+	n := int64(len(r.blobs)) * footerEntry
+	for i := range r.arrays {
+		n += arrayMemory + levelEntry*int64(len(r.arrays[i].levels)) + 8*int64(len(r.arrays[i].totals))
+	}
+	return n
+}
+
+// region returns the head of p's region from the cache.
+func (f *File) region(p Proc) (*region, error) { return f.regionOf(p, nil) }
+
+// regionOf is region with its cost added to st unless it is nil.
+func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
+	d, err := f.dirRow(p, st)
+	if err != nil {
+		return nil, err
+	}
+	pg, hit, err := f.cache.get(int64(d.HeadOff), place{header: header{kind: pageIndex}}, func() (*page, error) {
+		b, err := f.read(int64(d.HeadOff), int64(d.HeadLen))
+		if err != nil {
+			return nil, err
+		}
+		reg, err := f.parseRegion(b, d)
+		if err != nil {
+			return nil, err
+		}
+		return &page{region: reg, bytes: b}, nil
+	})
+	if err == nil && pg.region == nil {
+		err = corrupt("a page is where the region head should be")
+	}
+	if err != nil {
+		return nil, f.errorf(p, "xtf: proc %d region head at %d: %w", p, d.HeadOff, err)
+	}
+	var t tally
+	t.add(hit)
+	f.count(t, st)
+	return pg.region, nil
+}
+
+// parseRegion checks a head and everything in it.
+func (f *File) parseRegion(b []byte, d DirRow) (*region, error) {
+	if len(b) < regionHead || !bytes.Equal(b[:4], regionMagic) || Proc(le.Uint32(b[4:])) != d.P {
+		return nil, corrupt("no region head of proc %d", d.P)
+	}
+	if crc32.Update(seedOf(f.idSum, d.P, 0), castagnoli, b) != d.HeadCRC && !f.unchecked {
+		return nil, corrupt("checksum mismatch")
+	}
+	arrays, blobs := int(le.Uint16(b[8:])), int(le.Uint16(b[10:]))
+	raw, stored := int64(le.Uint32(b[12:])), int64(le.Uint32(b[16:]))
+	if raw > maxRaw || stored != int64(len(b)-regionHead) || stored > raw {
+		return nil, corrupt("head of %d bytes stored in %d", raw, stored)
+	}
+	body := b[regionHead:]
+	if stored < raw {
+		dec := f.decoder()
+		out, err := dec.inflate(nil, body, int(raw))
+		f.decoders.Put(dec)
+		if err != nil {
+			return nil, err
+		}
+		body = out
+	}
+	if int64(len(body)) != raw {
+		return nil, corrupt("head expands to %d bytes of %d", len(body), raw)
+	}
+	reg := &region{proc: d.P, body: int64(d.HeadOff) + alignUp(int64(d.HeadLen), f.types.align)}
+	limit := int64(d.HeadOff + d.RegionBytes)
+	if reg.body > limit {
+		return nil, corrupt("head of %d bytes in a region of %d", d.HeadLen, d.RegionBytes)
+	}
+	r := byteReader{b: body}
+	if err := f.parseDescriptors(reg, &r, arrays, uint64(limit-reg.body)); err != nil {
+		return nil, err
+	}
+	reg.slots = make([]atomic.Pointer[slots], len(reg.arrays))
+	from := reg.body
+	if n := len(reg.arrays); n > 0 {
+		from += int64(reg.arrays[n-1].base + reg.arrays[n-1].bytes)
+	}
+	for range blobs {
+		e := r.take(footerEntry)
+		if r.bad {
+			break
+		}
+		s, err := parseSection(e, reg.body, from, limit)
+		if err != nil {
+			return nil, err
+		}
+		reg.blobs = append(reg.blobs, s)
+		from = s.Offset + s.Size
+	}
+	if r.bad || len(r.b) != 0 {
+		return nil, corrupt("head has %d bytes for %d arrays and %d blobs", raw, arrays, blobs)
+	}
+	return reg, nil
+}
+
+func (f *File) parseDescriptors(reg *region, r *byteReader, arrays int, room uint64) error {
+	end := uint64(0)
+	for range arrays {
+		d := parseDescriptor(r)
+		if r.bad {
+			return corrupt("head ends inside a descriptor")
+		}
+		t := f.types.Lookup(d.typ)
+		if t == nil {
+			return corrupt("array of unknown type %d", d.typ)
+		}
+		if n := len(reg.arrays); n > 0 && reg.arrays[n-1].typ >= d.typ {
+			return corrupt("array of type %d out of order", d.typ)
+		}
+		if d.base < end || d.base > room || d.bytes > room-d.base || d.base%uint64(f.types.align) != 0 {
+			return corrupt("array %s: %d bytes at %d of %d", t.Name, d.bytes, d.base, room)
+		}
+		if err := d.validate(t, f.types.align); err != nil {
+			return err
+		}
+		end = d.base + d.bytes
+		reg.arrays = append(reg.arrays, d)
+	}
+	return nil
+}
+
+func parseDescriptor(r *byteReader) descriptor {
+	d := descriptor{typ: TypeID(r.u32())}
+	r.u32() // flags: version 1.0 has none
+	d.rows, d.first, d.last, d.maxEnd, d.base, d.bytes = r.u64(), r.u64(), r.u64(), r.u64(), r.u64(), r.u64()
+	levels, codec, k := r.u8(), r.u8(), r.u8()
+	r.take(5)
+	d.codec = Codec(codec)
+	if levels > maxLevels || k > maxSums {
+		r.bad = true
+		return d
+	}
+	for range k {
+		d.totals = append(d.totals, r.u64())
+	}
+	for range levels {
+		var l level
+		l.Load(r.take(levelEntry))
+		d.levels = append(d.levels, l)
+	}
+	return d
+}
+
+// validate recomputes the geometry of the array and where its levels may lie.
+func (d *descriptor) validate(t *Type, align int64) error {
+	fail := func(format string, args ...any) error {
+		return corrupt("array %s: %s", t.Name, fmt.Sprintf(format, args...))
+	}
+	if d.rows == 0 || d.rows >= maxRows {
+		return fail("%d rows", d.rows)
+	}
+	geo := Geometry(d.rows, t.PageRows, t.Fanout)
+	if len(geo) != len(d.levels) {
+		return fail("%d levels, expected %d", len(d.levels), len(geo))
+	}
+	if d.codec != t.Codec && (d.codec != CodecRows || len(geo) != 1 || t.Codec != CodecPacked) {
+		return fail("codec %d", d.codec)
+	}
+	if len(d.totals) > 0 && (t.End < 0 || len(d.totals) != len(t.Sums)) {
+		return fail("%d sums", len(d.totals))
+	}
+	if t.Role != RoleNone && d.first > d.last {
+		return fail("first key %d above last %d", d.first, d.last)
+	}
+	at := uint64(0)
+	for lv, n := range geo {
+		l := d.levels[lv]
+		if uint64(l.pages) != n {
+			return fail("level %d has %d pages, expected %d", lv, l.pages, n)
+		}
+		if l.start < at || l.start > d.bytes || l.start%uint64(align) != 0 || (lv == 0 && l.start != 0) {
+			return fail("level %d starts at %d", lv, l.start)
+		}
+		end, ok := d.levelEnd(t, lv, align)
+		if !ok {
+			return fail("level %d exceeds its %d bytes", lv, d.bytes)
+		}
+		at = end
+	}
+	return d.validateAux(t, geo, align, at, fail)
+}
+
+// levelEnd is a lower bound for where the next level may start.
+func (d *descriptor) levelEnd(t *Type, lv int, align int64) (uint64, bool) {
+	n, start := uint64(d.levels[lv].pages), d.levels[lv].start
+	least := n * uint64(smallAlign) // packed pages: at least a header each
+	if s := pageStride(t, d.codec, lv, align); s > 0 {
+		least = (n-1)*uint64(s) + pageHeader
+	}
+	if start > d.bytes || least > d.bytes-start {
+		return 0, false
+	}
+	return start + least, true
+}
+
+func (d *descriptor) validateAux(t *Type, geo []uint64, align int64, at uint64, fail func(string, ...any) error) error {
+	for lv := range geo {
+		l := d.levels[lv]
+		if lv == 0 || t.End < 0 {
+			if l.auxStart != Never {
+				return fail("level %d has aux pages", lv)
+			}
+			continue
+		}
+		least := (geo[lv]-1)*uint64(auxStride(t, len(d.totals), lv, align)) + pageHeader
+		if l.auxStart < at || l.auxStart > d.bytes || least > d.bytes-l.auxStart || l.auxStart%uint64(align) != 0 {
+			return fail("aux pages of level %d start at %d", lv, l.auxStart)
+		}
+		at = l.auxStart + least
+	}
+	return nil
+}
+
+// array makes a handle, nil if the region has no rows of the type.
+func (r *region) array(f *File, t TypeID) *Array {
+	i := sort.Search(len(r.arrays), func(i int) bool { return r.arrays[i].typ >= t })
+	if i == len(r.arrays) || r.arrays[i].typ != t {
+		return nil
+	}
+	d := &r.arrays[i]
+	return &Array{pages{
+		f: f, proc: r.proc, typ: f.types.Lookup(t), desc: d, slots: &r.slots[i],
+		base: r.body + int64(d.base), seed: seedOf(f.idSum, r.proc, t),
+	}}
+}
+
+// Array returns the array (t, p). An array without rows has Len 0 and is no
+// error; a type the file does not know is ErrNoSection.
+func (f *File) Array(p Proc, t TypeID) (*Array, error) { return f.array(p, t, nil) }
+
+// array is Array with its cost, and the one of the handle, added to st unless it
+// is nil.
+func (f *File) array(p Proc, t TypeID, st *Stats) (*Array, error) {
+	reg, err := f.regionOf(p, st)
+	if err != nil {
+		return nil, err
+	}
+	if a := reg.array(f, t); a != nil {
+		a.cost = st
+		return a, nil
+	}
+	typ := f.types.Lookup(t)
+	if typ == nil {
+		return nil, fmt.Errorf("xtf: type %d: %w", t, ErrNoSection)
+	}
+	return &Array{pages{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}, cost: st}}, nil
+}
+
+// Arrays lists the types that have rows in the region of p, ascending.
+func (f *File) Arrays(p Proc) ([]TypeID, error) {
+	reg, err := f.region(p)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]TypeID, len(reg.arrays))
+	for i := range reg.arrays {
+		ids[i] = reg.arrays[i].typ
+	}
+	return ids, nil
+}
+
+// Blobs lists the blobs of the region of p.
+func (f *File) Blobs(p Proc) ([]SectionInfo, error) {
+	reg, err := f.region(p)
+	if err != nil {
+		return nil, err
+	}
+	return append([]SectionInfo(nil), reg.blobs...), nil
+}
+
+// BlobBytes reads a blob and verifies it.
+func (f *File) BlobBytes(p Proc, kind uint32) ([]byte, error) {
+	s, err := f.blob(p, kind)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.readSum(s.Offset, s.Size, s.CRC)
+	if err != nil {
+		return nil, f.errorf(p, "xtf: proc %d blob of kind %d: %w", p, kind, err)
+	}
+	return b, nil
+}
+
+func (f *File) blob(p Proc, kind uint32) (SectionInfo, error) {
+	reg, err := f.region(p)
+	if err != nil {
+		return SectionInfo{}, err
+	}
+	for _, s := range reg.blobs {
+		if s.Kind == kind {
+			return s, nil
+		}
+	}
+	return SectionInfo{}, fmt.Errorf("xtf: proc %d blob of kind %d: %w", p, kind, ErrNoSection)
+}
+
+func (f *File) decoder() *decoder { return f.decoders.Get().(*decoder) }

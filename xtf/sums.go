@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
 // sumBuilder collects the prefix sums of an array while its pages are encoded, in
@@ -320,4 +322,340 @@ func (s *sumBuilder) finish(sum *ArraySummary) {
 	}
 	sum.k, sum.ps, sum.totals = s.k, s.a[:len(sum.pages)*s.k:len(sum.pages)*s.k], s.totals
 	s.a, s.c, s.wait = nil, nil, nil
+}
+
+// Overlapping visits the rows with T < t2 and End > t1, ascending, until visit
+// returns false. Subtrees whose largest End is not above t1 are skipped, so it
+// costs O(log N + answer). The row is valid during the call. Arrays without an
+// End column have no such rows.
+func (a *Array) Overlapping(t1, t2 uint64, visit func(n uint64, row []byte) bool) error {
+	if a.typ.End < 0 || a.desc.rows == 0 || t1 >= a.desc.maxEnd {
+		return nil
+	}
+	n2, err := a.Rank(t2)
+	if err != nil {
+		return err
+	}
+	return a.reaching(n2, t1, visit)
+}
+
+// reaching visits the rows below n2 with End > t1.
+func (a *Array) reaching(n2, t1 uint64, visit func(n uint64, row []byte) bool) error {
+	if n2 == 0 || t1 >= a.desc.maxEnd {
+		return nil
+	}
+	w := walk{a: a, n2: n2, t1: t1, visit: visit}
+	_, err := w.level(len(a.desc.levels)-1, 0)
+	a.count(w.tally)
+	return err
+}
+
+type walk struct {
+	a      *Array
+	n2, t1 uint64
+	visit  func(n uint64, row []byte) bool
+	tally  tally
+}
+
+// level visits what lies below page ord of a level; more is false once visit
+// wants no more or n2 is reached.
+func (w *walk) level(lv int, ord uint64) (more bool, err error) {
+	if lv == 0 {
+		return w.rows(ord)
+	}
+	pg, err := w.a.auxPage(lv, ord, &w.tally)
+	if err != nil {
+		return false, err
+	}
+	span := levelRows(w.a.typ, lv-1)
+	for i := range int(pg.count) {
+		kid := ord*uint64(w.a.typ.Fanout) + uint64(i)
+		if kid*span >= w.n2 {
+			return false, nil
+		}
+		if le.Uint64(pg.bytes[8*i:]) <= w.t1 {
+			continue
+		}
+		if more, err = w.level(lv-1, kid); err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+func (w *walk) rows(ord uint64) (bool, error) {
+	a := w.a
+	rows, err := a.pageData(ord, &w.tally)
+	if err != nil {
+		return false, err
+	}
+	n, r := ord*uint64(a.typ.PageRows), a.typ.RowBytes
+	end := a.typ.Columns[a.typ.End].Offset
+	for ; len(rows) > 0 && n < w.n2; rows, n = rows[r:], n+1 {
+		if le.Uint64(rows[end:]) > w.t1 && !w.visit(n, rows[:r:r]) {
+			return false, nil
+		}
+	}
+	return n < w.n2, nil
+}
+
+func (a *pages) pageData(ord uint64, t *tally) ([]byte, error) {
+	pg, err := a.data(ord, t)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.decoded(pg)
+	if err != nil {
+		return nil, a.where(err, "page", ord)
+	}
+	return rows, nil
+}
+
+// auxPage loads an aux page through the cache.
+func (a *pages) auxPage(lv int, ord uint64, t *tally) (*page, error) {
+	at := place{header: a.identity(pageAux, lv, ord)}
+	pg, hit, err := a.f.cache.get(a.auxOffset(lv, ord), at, func() (*page, error) { return a.loadAux(lv, ord) })
+	t.add(hit)
+	if err == nil && !pg.fits(&at) {
+		err = corrupt("page of another place")
+	}
+	if err != nil {
+		return nil, a.where(err, "aux page", ord)
+	}
+	return pg, nil
+}
+
+// Sums are the sums of an array's type over its rows, at any time.
+type Sums struct{ a *Array }
+
+// Sums returns them; see HasSums.
+func (a *Array) Sums() Sums { return Sums{a} }
+
+// HasSums says whether the array holds the prefix sums of its type.
+func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
+
+// Totals returns the sums over all rows, in the order of Type().Sums, or nil
+// where the array holds none.
+func (x Sums) Totals() []uint64 { return append([]uint64(nil), x.a.desc.totals...) }
+
+// prefix returns PS[j], for j up to the number of pages.
+func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
+	ps := make([]uint64, len(a.desc.totals))
+	pages := uint64(a.desc.levels[0].pages)
+	switch {
+	case j >= pages:
+		copy(ps, a.desc.totals)
+	case pages > 1:
+		s := uint64(a.typ.Fanout)
+		pg, err := a.auxPage(1, j/s, t)
+		if err != nil {
+			return nil, err
+		}
+		n, i := int(pg.count), int(j%s)
+		for k := range ps {
+			ps[k] = le.Uint64(pg.bytes[8*((1+k)*n+i):])
+		}
+	}
+	return ps, nil
+}
+
+// at returns F(t) for every sum of the type, exactly: what the rows have
+// contributed by time t. It reads one descent, one aux page, the page around t
+// and the pages with rows that are open there, whatever t is.
+func (x Sums) at(t uint64) ([]uint64, error) {
+	a := x.a
+	f := make([]uint64, len(a.desc.totals))
+	if a.desc.rows == 0 || len(f) == 0 {
+		return f, nil
+	}
+	lo, err := a.Rank(t)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := a.RankAfter(t)
+	if err != nil {
+		return nil, err
+	}
+	early, err := x.upTo(lo, t)
+	if err != nil {
+		return nil, err
+	}
+	late := early
+	if hi != lo {
+		if late, err = x.upTo(hi, t); err != nil {
+			return nil, err
+		}
+	}
+	for k := range f {
+		if a.typ.Sums[k].Rule == RuleAtEnd {
+			f[k] = late[k]
+		} else {
+			f[k] = early[k]
+		}
+	}
+	return f, nil
+}
+
+// upTo evaluates all sums over the rows below n at time t, where T < t, or
+// T <= t for RuleAtEnd, holds for exactly these rows.
+func (x Sums) upTo(n, t uint64) ([]uint64, error) {
+	a := x.a
+	if n == 0 {
+		return make([]uint64, len(a.desc.totals)), nil
+	}
+	var cost tally
+	defer func() { a.count(cost) }()
+	z := uint64(a.typ.PageRows)
+	j := (n - 1) / z
+	f, err := a.prefix(j, &cost)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.pageData(j, &cost)
+	if err != nil {
+		return nil, err
+	}
+	c := a.typ.Columns
+	t0 := le.Uint64(rows[c[0].Offset:])
+	end := c[a.typ.End].Offset
+	err = a.reaching(j*z, t0, func(_ uint64, row []byte) bool {
+		x.add(f, row, t, t0, le.Uint64(row), le.Uint64(row[end:]), false)
+		return true
+	})
+	r := uint64(a.typ.RowBytes)
+	for o := uint64(0); o < (n-j*z)*r; o += r {
+		row := rows[o : o+r]
+		x.add(f, row, t, 0, le.Uint64(row), le.Uint64(row[end:]), true)
+	}
+	return f, err
+}
+
+// add adds what a row has contributed by t: all of it for a row of the page
+// around t (own), else only what came after t0.
+func (x Sums) add(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
+	a := x.a
+	for k := range f {
+		sum := &a.typ.Sums[k]
+		if (sum.Rule == RuleAtT && !own) || (sum.Rule == RuleAtEnd && end > t) || !sum.matches(a.typ, row) {
+			continue
+		}
+		switch {
+		case sum.Rule != RuleSpan:
+			f[k] += sum.value(a.typ, row)
+		case end == Never || end < at:
+		case own:
+			f[k] += min(end, t) - at
+		default:
+			f[k] += min(end, t) - t0
+		}
+	}
+}
+
+// Between returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
+// cost that does not depend on its length.
+func (x Sums) Between(t1, t2 uint64) ([]uint64, error) {
+	f1, err := x.at(min(t1, t2))
+	if err != nil {
+		return nil, err
+	}
+	f2, err := x.at(t2)
+	if err != nil {
+		return nil, err
+	}
+	for k := range f2 {
+		f2[k] -= f1[k]
+	}
+	return f2, nil
+}
+
+// edge is what index and aux pages know of F at an instant: below <= F <= above.
+type edge struct {
+	t0, t1       uint64 // first keys of the page around the instant and of the next
+	below, above []uint64
+}
+
+// bound fills in limits of F at to minus F at e.
+func (e *edge) bound(to *edge, lower, upper []uint64) {
+	for k := range lower {
+		if to.below[k] > e.above[k] {
+			lower[k] = to.below[k] - e.above[k]
+		}
+		if to.above[k] > e.below[k] {
+			upper[k] = to.above[k] - e.below[k]
+		}
+	}
+}
+
+// around returns the prefix sums on both sides of t: those of the pages with the
+// rows before lo(t) and before hi(t), which the index names.
+func (x Sums) around(t uint64) (*edge, error) {
+	a := x.a
+	var cost tally
+	defer func() { a.count(cost) }()
+	e := &edge{t0: a.desc.first, t1: a.desc.first}
+	lo, hi := leaf{}, leaf{}
+	var err error
+	if t > a.desc.first {
+		if lo, err = a.leaf(t, false, &cost); err != nil {
+			return nil, err
+		}
+		if e.t0, e.t1 = lo.first(a), lo.sep; lo.ord+1 == uint64(a.desc.levels[0].pages) {
+			e.t1 = max(a.desc.maxEnd, a.desc.last)
+		}
+	}
+	if e.below, err = a.prefix(lo.ord, &cost); err != nil {
+		return nil, err
+	}
+	e.above = e.below // before the first row PS[0] = 0 is both
+	if t >= a.desc.first {
+		if hi, err = a.leaf(t, true, &cost); err == nil {
+			e.above, err = a.prefix(hi.ord+1, &cost)
+		}
+	}
+	return e, err
+}
+
+// Limits returns limits of Between, and an estimate within them that is linear in time between the first keys of the
+// pages around t1 and t2. It reads index and aux pages only.
+func (x Sums) Limits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
+	a := x.a
+	k := len(a.desc.totals)
+	f := make([]uint64, 3*k)
+	lower, about, upper = f[:k:k], f[k:2*k:2*k], f[2*k:]
+	if t1 >= t2 || a.desc.rows == 0 || k == 0 {
+		return lower, about, upper, nil
+	}
+	e1, err := x.around(t1)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	e2, err := x.around(t2)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f1, f2 := e1.about(t1), e2.about(t2)
+	e1.bound(e2, lower, upper)
+	for k := range about {
+		if f2[k] > f1[k] {
+			about[k] = f2[k] - f1[k]
+		}
+		about[k] = min(max(about[k], lower[k]), upper[k])
+	}
+	return lower, about, upper, nil
+}
+
+// about interpolates F(t) between the prefix sums around t.
+func (e *edge) about(t uint64) []uint64 {
+	if t <= e.t0 {
+		return e.below
+	}
+	if t >= e.t1 {
+		return e.above
+	}
+	f := make([]uint64, len(e.below))
+	for k := range f {
+		q, _ := exact.MulDiv(e.above[k]-e.below[k], t-e.t0, e.t1-e.t0)
+		f[k] = e.below[k] + q
+	}
+	return f
 }
