@@ -1,8 +1,6 @@
 package stats
 
-import (
-	"github.com/coppice-hpc/coppice/stats/match"
-)
+import "github.com/coppice-hpc/coppice/stats/match"
 
 // operations are the messages, collectives and notices of the location on their way to their channels.
 type operations struct {
@@ -55,4 +53,27 @@ func (o *operations) begin(a *location, regions *regionSums, g *ledger, m *marke
 	o.at, o.regions, o.ledger, o.markers = a, regions, g, m
 	o.entries.Reset(uint32(a.p), a.out.Scratch)
 	o.late, o.stays = match.LateSends{Stream: o.late.To(a.out.Late)}, stays{Stream: o.stays.To(a.out.Stays)}
+}
+
+// stays are the calls in which messages of the location make progress and that begin
+// while a request is open: the stays in MPI that the sender of a posted receive may
+// wait for.
+type stays struct {
+	match.Stream
+	n    uint64 // that have begun
+	open bool
+}
+
+// beginStay and endStay take the borders of an outermost MPI call.
+func (o *operations) beginStay(index int) {
+	if o.stays.open = o.at.requests.n > 0 && o.at.t.progress[index]; o.stays.open {
+		o.stays.n++
+	}
+}
+
+func (o *operations) endStay() {
+	if o.stays.open {
+		o.stays.Add(o.at.mpi.enter, o.at.now)
+	}
+	o.stays.open = false
 }
