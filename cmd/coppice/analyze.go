@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
@@ -177,7 +178,7 @@ func analyzeRank(c mpi.Comm, job analyze.Options, o *analyzeFlags, s streams) er
 				worst = " (" + inspect.CodeText(c.Code, c.Count, uint64(c.Locations)) + ")"
 			}
 		}
-		s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics lists what is missing", worst, job.Output)
+		s.say("the input is damaged or incomplete%s: results are partial; %s lists what is missing", worst, slurm.Line([]string{"coppice", "report", job.Output, "diagnostics"}))
 	}
 	err = o.judge(c, s)
 	if res.Partial && (err == nil || errors.Is(err, errSilent)) {

@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/slurm"
 	"github.com/coppice-hpc/coppice/trace/recording"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
@@ -169,12 +170,12 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	}
 	next := ""
 	if s.verb == "record" {
-		next = ". Next: coppice analyze " + r.Archive + " -o run.xtf"
+		next = ". Next: " + slurm.Line([]string{"coppice", "analyze", r.Archive, "-o", "run.xtf"})
 	}
 	absent := len(cut[recording.Absent])
 	s.say("%s: %s recorded%s", r.Archive, numbers.Plural(r.Processes-absent, "process"), next)
 	for _, name := range r.Logs {
-		s.say("%s: receive log. Next: coppice info %s", name, name)
+		s.say("%s: receive log. Next: %s", name, slurm.Line([]string{"coppice", "info", name}))
 	}
 	if len(r.Unopened) > 0 {
 		s.say("nothing is recorded of %s of %d (rank %s): what --from names did not come", numbers.Plural(len(r.Unopened), "process"), r.Processes, results.RankList(r.Unopened))

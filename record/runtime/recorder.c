@@ -328,7 +328,7 @@ static int anyone(const char *folder, int there)
 		if (waited < 10000000)
 			sched_yield();
 		else
-			nanosleep(&(struct timespec){0, 100000}, NULL);
+			nanosleep(&(struct timespec){0, 1000000}, NULL);
 		if (waited < patience)
 			continue;
 		patience = UINT64_MAX;
