@@ -64,7 +64,7 @@ func ReplayLibrary(ctx context.Context, cc, folder string) (string, error) {
 
 func (m *product) library(ctx context.Context, cc, folder string) (string, error) {
 	if folder == "" {
-		return "", written(errors.New("neither XDG_CACHE_HOME nor HOME says where recorders are kept. Set XDG_CACHE_HOME to a folder of yours"))
+		return "", written(fmt.Errorf("%w: neither XDG_CACHE_HOME nor HOME names it", ErrCache))
 	}
 	header, err := header(ctx, cc)
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 	sweep(folder)
 	err = compile(ctx, cc, folder, path, sources, shared.Sum(nil))
 	if err != nil && !errors.Is(err, ErrCompiler) {
-		err = fmt.Errorf("the cache of recorders, which XDG_CACHE_HOME moves: %w", written(err))
+		err = fmt.Errorf("%w: %w", ErrCache, written(err))
 	}
 	return path, err
 }

@@ -97,8 +97,10 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Library(t.Context(), "mpicc", ""); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
-		t.Errorf("without a cache: %v", err)
+	for _, folder := range []string{"", filepath.Join(os.DevNull, "cache")} {
+		if _, err := Library(t.Context(), "mpicc", folder); !errors.Is(err, ErrCache) {
+			t.Errorf("cache %q: %v", folder, err)
+		}
 	}
 }
 

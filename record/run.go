@@ -73,6 +73,9 @@ const rawFolder = "recording"
 // ErrExists says that the output is there already.
 var ErrExists = errors.New("exists already")
 
+// ErrCache says that recorders cannot be kept.
+var ErrCache = errors.New("the cache of recorders")
+
 // OutputError is an error of writing what the command line names as output.
 type OutputError struct{ error }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report/lookup"
 	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
@@ -315,6 +316,7 @@ func advice(err error) string {
 		is   error
 		text string
 	}{
+		{record.ErrCache, "Set XDG_CACHE_HOME to a folder of yours that all nodes see, with room for 3 MB."},
 		{xtfwriter.ErrExists, "Give -f to replace it, or another name with -o."},
 		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, --resume or -f takes over."},
 		{xtfwriter.ErrUnits, "Give --resume to continue with them, or -f to start again from the beginning."},

@@ -347,3 +347,19 @@ func TestUsability(t *testing.T) {
 		t.Errorf("%s should be\n%s", answers, told)
 	}
 }
+
+// TestLinkedAnchor reads an archive by a link to its anchor file alone, which has another name.
+func TestLinkedAnchor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, "demo", "-o", filepath.Join(dir, "run"), "--spec", "ring:procs=4,events=4k")
+	link := filepath.Join(dir, "last.otf2")
+	if err := os.Symlink(filepath.Join("run", "traces.otf2"), link); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "analyze", link, "-o", filepath.Join(dir, "a.xtf"), "-q")
+	must(t, "analyze", filepath.Join(dir, "run"), "-o", filepath.Join(dir, "b.xtf"), "-q")
+	if out := must(t, "diff", filepath.Join(dir, "a.xtf"), filepath.Join(dir, "b.xtf")); out == "" {
+		t.Error("no comparison")
+	}
+}

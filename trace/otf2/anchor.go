@@ -75,6 +75,9 @@ func Load(path string) (*Files, error) {
 	defs := strings.TrimSuffix(path, anchorSuffix) + ".def"
 	f.Defs, err = os.ReadFile(defs)
 	if errors.Is(err, fs.ErrNotExist) {
+		if target, rerr := filepath.EvalSymlinks(path); rerr == nil && target != filepath.Clean(path) { // a link to the anchor file alone
+			return Load(target)
+		}
 		return nil, fmt.Errorf("otf2: %s: the definition file next to the anchor file is not there: %w", defs, trace.ErrMissing)
 	}
 	if err != nil {
