@@ -503,7 +503,7 @@ func TestHalo(t *testing.T) {
 
 // TestWaitsForProgress: process 1 is in slow until 1000, and process 0 waits for its next call until then, for which no rule of the
 // analysis knows a reason. A send that was begun is taken in any call of its receiver; an operation that does not block goes on when the
-// last one comes to complete it; and one of two groups has all leave after the last one came. Without slow all of that comes earlier by 989.
+// last one comes to complete it, and a reduction in a tree when that begins it; and one of two groups has all leave after the last one came. Without slow all of that comes earlier by 989.
 func TestWaitsForProgress(t *testing.T) {
 	for name, x := range map[string]struct{ first, second, late string }{
 		"send": {
@@ -514,6 +514,10 @@ func TestWaitsForProgress(t *testing.T) {
 		"operation": {
 			"0 5 ENTER MPI_Iallreduce\n0 5 NON_BLOCKING_COLLECTIVE_REQUEST 5\n0 6 LEAVE MPI_Iallreduce\n0 11 ENTER MPI_Wait\n0 1003 NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n0 1003 LEAVE MPI_Wait\n",
 			"1 1000 ENTER MPI_Wait\n1 1002 NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n1 1002 LEAVE MPI_Wait\n", "",
+		},
+		"reduction": {
+			"0 5 ENTER MPI_Ireduce\n0 5 NON_BLOCKING_COLLECTIVE_REQUEST 5\n0 6 LEAVE MPI_Ireduce\n0 11 ENTER MPI_Wait\n0 1003 NON_BLOCKING_COLLECTIVE_COMPLETE REDUCE MPI_COMM_WORLD 1 8 0 5\n0 1003 LEAVE MPI_Wait\n",
+			"1 1000 ENTER MPI_Ireduce\n1 1000 NON_BLOCKING_COLLECTIVE_REQUEST 5\n1 1001 LEAVE MPI_Ireduce\n1 1001 ENTER MPI_Wait\n1 1002 NON_BLOCKING_COLLECTIVE_COMPLETE REDUCE MPI_COMM_WORLD 1 0 16 5\n1 1002 LEAVE MPI_Wait\n", "",
 		},
 		"groups": {
 			"0 11 ENTER MPI_Barrier\n0 11 MPI_COLLECTIVE_BEGIN\n0 1003 MPI_COLLECTIVE_END BARRIER both none 0 0\n0 1003 LEAVE MPI_Barrier\n",

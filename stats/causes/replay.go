@@ -182,6 +182,9 @@ func (s *replayScript) collective(c *xtf.Collective) {
 	if o.t = c.Post; !ok || c.Flags&xtf.CollNonBlocking == 0 {
 		return
 	}
+	if row.meets && o.coll.rooted() {
+		o.kind = stepJoin
+	}
 	s.early.add(uint32(s.p), &o, c.N<<1|1)
 	switch o.key |= atEnd; {
 	case !s.probes || o.coll != maxToAll:
@@ -440,10 +443,11 @@ func (s *replayScript) completed(c *collectiveRow) {
 	s.needs = append(s.needs, o)
 }
 
-// meets reports whether a member of a blocking operation leaves it soon after the last one has entered, after a longer wait. By what a
+// meets reports whether a member of an operation leaves it, or the call that completes it, soon after the last one has entered, after a
+// longer wait. By what a
 // rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits for members below it.
 func meets(c *xtf.Coll) bool {
-	return c.Flags&xtf.CollNonBlocking == 0 && soonAfter(c.T, c.LastEnter, c.End)
+	return soonAfter(c.T, c.LastEnter, c.End)
 }
 
 // soonAfter reports whether a call leaves soon after another process came, after a longer wait.
