@@ -135,6 +135,13 @@ func TestLawsDiff(t *testing.T) {
 			}
 		}
 	}
+	solve := func(o *analyze.Options) { o.Intervals.Intervals = []string{"region:solve"} }
+	more := slowed(2, 30) // and two steps more: 12 x 5 ms, and 12 x 1.5 ms on the slow process
+	more.steps = 12
+	want := "worse: solve: 0.078000 s, was 0.050000 (+56.0 %): a process spends 0.014500 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.028000 s more, in B rank 2"
+	if got := verdicts(t, foundTrace(t, slowed(0, 0).text(), solve), foundTrace(t, more.text(), solve)); len(got) != 2 || got[1] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got := verdicts(t, a, foundTrace(t, slowed(2, 3).text())); len(got) != 1 || got[0] != "no interval got worse or better" {
 		t.Errorf("1.5 ms of 80: %q", got)
 	}
@@ -190,10 +197,10 @@ func TestDiffOfSamples(t *testing.T) {
 // and which run ended before the program did.
 func TestLawsScaling(t *testing.T) {
 	t.Parallel()
-	run := func(processes, percent int, keep func(p, us int, kind string) bool) string {
+	run := func(processes, percent int, keep func(p, us int, kind string) bool, options ...func(*analyze.Options)) string {
 		return foundTrace(t, stepped{processes: processes, steps: 4, names: [2]string{"assemble", "solve"}, keep: keep, work: func(f, _, _ int) int {
 			return (20_000 + 60_000*f) * percent / 100 / processes
-		}}.text())
+		}}.text(), options...)
 	}
 	slow, two, again, four, eight := run(2, 150, nil), run(2, 100, nil), run(2, 101, nil), run(4, 100, nil), run(8, 100, nil)
 	order := func(files ...string) string { return must(t, append([]string{"report", "scaling"}, files...)...) }
@@ -205,6 +212,21 @@ func TestLawsScaling(t *testing.T) {
 		if got := order(files...); got != want {
 			t.Errorf("another order:\n%s\nwant\n%s", got, want)
 		}
+	}
+	// One process sends nothing and calls nothing that waits: what the others do there is of the series all the same.
+	one := foundTrace(t, "-- program --\nprocesses 1\nresolution 1000000\n-- events --\n0 0 ENTER main\n0 0 ENTER solve\n0 320000 LEAVE solve\n0 320000 LEAVE main\n")
+	if text := order(one, two, four, eight, "--at", "1024"); !strings.Contains(text, "\nMPI_Allreduce ") || !strings.Contains(text, "\nassemble ") {
+		t.Error(text)
+	}
+	const other, doubt = "is that a run of another input?", "run.xtf was analyzed with other options than run.xtf: intervals\n"
+	if strings.Contains(want, other) || strings.Contains(want, doubt) {
+		t.Error(want)
+	}
+	if text := order(two, again, four, run(8, 200, nil)); !strings.Contains(text, "without run.xtf, of 8 processes, useful computation would show strong scaling: "+other) {
+		t.Error(text)
+	}
+	if text := order(two, four, run(8, 100, nil, func(o *analyze.Options) { o.Intervals.Slice = "10ms" })); strings.Count(text, doubt) != 1 {
+		t.Error(text)
 	}
 	cut := run(8, 100, func(_, us int, _ string) bool { return us < 20_000 })
 	if text := order(two, four, cut); !strings.Contains(text, "8 of 8 processes have no MPI_Finalize") || strings.Contains(want, "no MPI_Finalize") {

@@ -231,7 +231,7 @@ func (d *Diff) findWorse() {
 				continue
 			}
 		}
-		f := DiffFound{Interval: strings.Join(n.Path, " > "), Metric: name, A: m.A, B: m.B, Ratio: m.Ratio, Text: d.foundText(n, m), weight: size}
+		f := DiffFound{Interval: strings.Join(n.Path, " > "), Metric: name, A: m.A, B: m.B, Ratio: m.Ratio, Text: d.foundText(i, m), weight: size}
 		if worse {
 			n.Verdict = diffWorse
 			d.Worse = append(d.Worse, f)
@@ -246,7 +246,8 @@ func (d *Diff) findWorse() {
 }
 
 // foundText says by how much an interval changed, and what changed most in it.
-func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
+func (d *Diff) foundText(i int, m *DiffLine) string {
+	n := &d.Intervals[i]
 	name := n.Path[len(n.Path)-1]
 	if m.kind != conditions.Time {
 		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
@@ -280,10 +281,15 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	if len(n.Path) == 1 {
 		text += d.functions(m.Change.Sign())
 	}
-	if most := n.Metric("largest_useful"); best != "cpu" && most.Change.Known() && most.Change.Sign() == m.Change.Sign() && most.Change.Abs().Times(2).Compare(size) >= 0 {
-		text += fmt.Sprintf("; the process that computes most computes %s", d.moreOrLess(most))
-		if len(n.Path) == 1 {
-			text += d.slowest(m.Change.Sign() > 0)
+	useful := n.Metric("largest_useful")
+	part := size // of which it has to be half, or well above the mean
+	if best == "cpu" {
+		part = x.Change.Abs().Times(5).Div(2)
+	}
+	if v := useful.Change; v.Known() && v.Sign() == m.Change.Sign() && v.Abs().Times(2).Compare(part) >= 0 {
+		text += fmt.Sprintf("; the process that computes most computes %s", d.moreOrLess(useful))
+		if i < len(d.pairs) {
+			text += d.slowest(i, m.Change.Sign() > 0)
 		}
 	}
 	return text
@@ -306,18 +312,20 @@ func (d *Diff) functions(sign int) string {
 	return ""
 }
 
-// slowest says which process of A or B computes most, and in which region it is farthest above the mean.
-func (d *Diff) slowest(second bool) string {
-	x, name := d.samples[0], "A"
+// slowest says which process of A or B computes most in an interval and, of the whole program, in which region it is farthest above the mean.
+func (d *Diff) slowest(i int, second bool) string {
+	k := 0
 	if second {
-		x, name = d.samples[1], "B"
+		k = 1
 	}
-	s := x.intervals[0].Stats.Item(xtf.ItemCPU)
-	if s.Max != x.intervals[0].POP.Largest {
+	x := d.samples[k]
+	interval := x.intervals[d.pairs[i][k]]
+	s := interval.Stats.Item(xtf.ItemCPU)
+	if s.Max != interval.POP.Largest {
 		return ""
 	}
-	text := fmt.Sprintf(", in %s rank %d", name, s.MaxP)
-	if h := x.hot; h.Slowest != nil {
+	text := fmt.Sprintf(", in %s rank %d", "AB"[k:k+1], s.MaxP)
+	if h := x.hot; i == 0 && h.Slowest != nil {
 		above := DiffNumber{numbers.Divide(numbers.Sum(math.Round(h.Above.Value)), 1).Div(x.Resolution)}
 		text += fmt.Sprintf(", which spends %s %s more than the mean in %s", d.number(conditions.Time, above), d.unitName(), numbers.Clean(h.Slowest.Name, 60))
 	}
@@ -330,6 +338,7 @@ func (d *Diff) moved(n *DiffNode, sign int) (text string) {
 		metric, what string
 		write        func(uint64) string
 	}{
+		{"executions", "executions", numbers.Count},
 		{"sends", "messages", numbers.Count},
 		{"bytes_out", "bytes of messages", numbers.Bytes},
 		{"collectives", "calls of collectives", numbers.Count},

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -199,7 +200,7 @@ func CrossError(points []Point, power Power, logs int) (float64, bool) {
 
 // crossed has the fits of cross validation too.
 func crossed(points []Point, power Power, logs int) (float64, []Growth, bool) {
-	sum := 0.0
+	sum, most := 0.0, largest(points)
 	var fits []Growth
 	rest := make([]Point, 0, len(points))
 	for i, q := range points {
@@ -209,22 +210,27 @@ func crossed(points []Point, power Power, logs int) (float64, []Growth, bool) {
 			return 0, nil, false
 		}
 		fits = append(fits, g)
-		sum += relative(g.At(q.P), q.T)
+		sum += relative(g.At(q.P), q.T, most)
 	}
 	return sum / float64(len(points)), fits, true
 }
 
-// relative is the symmetric relative difference of two times, from 0 to 2.
-func relative(a, b float64) float64 {
+// relative is the symmetric relative difference of two times, from 0 to 2; of what is nothing next to the largest one 0.
+func relative(a, b, largest float64) float64 {
 	whole := (math.Abs(a) + math.Abs(b)) / 2
-	if whole == 0 {
+	if whole <= float64(1e-9*largest) {
 		return 0
 	}
 	return math.Abs(a-b) / whole
 }
 
+// largest is the largest time.
+func largest(points []Point) float64 {
+	return slices.MaxFunc(points, func(a, b Point) int { return cmp.Compare(a.T, b.T) }).T
+}
+
 func (g *Growth) quality(points []Point) (r2, smape numbers.Ratio) {
-	mean, off, all, rel := 0.0, 0.0, 0.0, 0.0
+	mean, off, all, rel, most := 0.0, 0.0, 0.0, 0.0, largest(points)
 	for _, q := range points {
 		mean += q.T / float64(len(points))
 	}
@@ -232,7 +238,7 @@ func (g *Growth) quality(points []Point) (r2, smape numbers.Ratio) {
 		d, v := q.T-g.At(q.P), q.T-mean
 		off += float64(d * d)
 		all += float64(v * v)
-		rel += relative(g.At(q.P), q.T)
+		rel += relative(g.At(q.P), q.T, most)
 	}
 	if all > 0 {
 		r2 = numbers.Ratio{Value: 1 - off/all, Defined: true}
@@ -304,7 +310,7 @@ func (g *Growth) text() string {
 	if c < 0 {
 		sign, c = " - ", -c
 	}
-	if text += sign; g.C0 == 0 && g.C1 >= 0 {
+	if text += sign; math.Abs(g.C0) <= float64(1e-12*c) && g.C1 >= 0 {
 		text = ""
 	}
 	text += fmt.Sprintf("%.4g", c)
@@ -337,17 +343,9 @@ func powerText(p Power) string {
 	return fmt.Sprintf("(%d/%d)", num, den)
 }
 
-// joined makes one point of all with equal p: their median.
+// JoinPoints makes one point of all with equal p: their median.
 func JoinPoints(points []Point) []Point {
-	slices.SortStableFunc(points, func(a, b Point) int {
-		switch {
-		case a.P != b.P && a.P < b.P, a.P == b.P && a.T < b.T:
-			return -1
-		case a == b:
-			return 0
-		}
-		return 1
-	})
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.T, b.T)) })
 	var list []Point
 	for i := 0; i < len(points); {
 		k := i

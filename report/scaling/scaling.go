@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/report/counters"
 	"github.com/coppice-hpc/coppice/report/numbers"
@@ -51,7 +52,7 @@ type Scaling struct {
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
 	Lost      []table.Lost    `json:"lost,omitempty"`
 	without   bool            // set-up and end are left out
-	unended   []string        // see [results.Unended]
+	doubts    []string        // about runs; some are ""
 }
 
 // ScalingRun is one run.
@@ -159,10 +160,12 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 			return nil, err
 		}
 		samples = append(samples, x.Sample)
+		s.doubts = append(s.doubts, otherOptions(x.Run, list[0].Run))
 		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial, x.noProcessor()})
 	}
-	s.unended = results.Unended(samples...)
+	s.doubts = append(s.doubts, results.Unended(samples...)...)
 	if s.Mode == ModeUndecided {
+		s.doubts = append(s.doubts, odd(list))
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
 	} else {
 		s.Intervals = s.nodes(list, s.Mode)
@@ -249,6 +252,32 @@ func toldMode(list []*scalingSample) Mode {
 		return ModeWeak
 	}
 	return ModeUndecided
+}
+
+// odd is a doubt about the one run of four or more without which useful computation would show the mode, "" where there is none, or several.
+func odd(list []*scalingSample) (doubt string) {
+	for i := 0; i < len(list) && len(list) > 3; i++ {
+		switch mode := toldMode(slices.Concat(list[:i], list[i+1:])); {
+		case mode == ModeUndecided:
+		case doubt != "":
+			return ""
+		default:
+			doubt = fmt.Sprintf("without %s, of %s, useful computation would show %s scaling: is that a run of another input?", numbers.Clean(list[i].Run.Name, 80), numbers.Plural(int(list[i].Processes), "process"), mode)
+		}
+	}
+	return doubt
+}
+
+// otherOptions says with which options a run was analyzed otherwise than the reference, "" where there is none.
+func otherOptions(x, ref *results.Run) string {
+	here, there := results.ParseProvenance(x.Provenance).Options, results.ParseProvenance(ref.Provenance).Options
+	all := maps.Clone(there)
+	maps.Copy(all, here)
+	maps.DeleteFunc(all, func(name, _ string) bool { return here[name] == there[name] || name == "pages" })
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s was analyzed with other options than %s: %s", numbers.Clean(x.Name, 80), numbers.Clean(ref.Name, 80), numbers.Clean(strings.Join(slices.Sorted(maps.Keys(all)), ", "), 200))
 }
 
 // usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
@@ -365,30 +394,24 @@ func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
 // keptRegions bounds the regions of the report.
 const keptRegions = 1000
 
-// addRegions fits the growth of every region that all runs have, and ranks them
-// by what they take at the larger number of processes.
+// addRegions fits the growth of every region, and ranks them by what they take at the larger number of processes. What a run does not call
+// takes no time there: a single process sends no messages.
 func (s *Scaling) addRegions(list []*scalingSample) {
-	var names []string
-	for name := range list[0].Regions {
-		names = append(names, name)
+	all := map[string]*results.RegionTotal{}
+	for _, run := range list {
+		maps.Copy(all, run.Regions)
 	}
-	slices.Sort(names)
 	total := 0.0
-	for _, name := range names {
-		x := ScalingRegion{Name: name}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		x := ScalingRegion{Name: name, Class: all[name].Kind}
 		var points []Point
 		for _, run := range list {
-			y := run.Regions[name]
-			if y == nil {
-				break
+			v := numbers.Ratio{Defined: true}
+			if y := run.Regions[name]; y != nil {
+				v = run.seconds(numbers.Integer(y.Time), run.Processes)
 			}
-			x.Class = y.Kind
-			v := run.seconds(numbers.Integer(y.Time), run.Processes)
 			x.Seconds = append(x.Seconds, v)
 			points = append(points, Point{run.Processes, v.Value})
-		}
-		if len(points) < len(list) {
-			continue
 		}
 		x.At = x.Seconds[len(list)-1]
 		if g, ok := Fit(JoinPoints(points)); ok {
