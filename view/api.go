@@ -225,6 +225,7 @@ type Stats struct {
 	Time      uint64        `json:"time"`      // of all their locations but recorders of metrics, between the first and the last event: shares of functions are of it
 	Exact     bool          `json:"exact"`
 	Items     []ItemSum     `json:"items"`     // those that are not 0: time, mpi, cpu, p2p, ... (docs/metrics.md)
+	Note      string        `json:"note"`      // what CPU time has as well, "" for nothing
 	Functions []FunctionSum `json:"functions"` // by falling exclusive time, at most max (default 200)
 	More      int           `json:"more"`      // functions left out
 	Lost      []table.Lost  `json:"lost"`      // locations left out

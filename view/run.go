@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/coppice-hpc/coppice/report/counters"
+	"github.com/coppice-hpc/coppice/report/lookup"
+	"github.com/coppice-hpc/coppice/report/numbers"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
@@ -25,6 +27,7 @@ type run struct {
 	classes     func() ([]xtf.Member, error) // of processes, read once
 	paths       func() (*results.CallPaths, error)
 	lives       func() []life         // of locations
+	overhead    func() string         // what CPU time of windows has as well
 	places      []map[uint32][]uint32 // coordinates of processes, by topology
 	callsMu     sync.Mutex
 	calls       map[callKey]xtf.Call // some of those that were climbed to
@@ -51,6 +54,10 @@ func openRun(r *results.Run) (*run, error) {
 	})
 	x.paths = sync.OnceValues(func() (*results.CallPaths, error) { return results.ReadCallPaths(r) })
 	x.lives = sync.OnceValue(x.readLives)
+	x.overhead = sync.OnceValue(func() string {
+		ticks, _ := lookup.OverheadAsCPU(r) // damage is told where it is met
+		return lookup.NoteOverhead(ticks, numbers.Units{Resolution: x.meta.Resolution})
+	})
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
 	if err != nil {
@@ -74,7 +81,7 @@ func openRun(r *results.Run) (*run, error) {
 	}
 	m.Topologies, x.places = topologies(d)
 	if b.Partial {
-		m.Damage = "The input was damaged: coppice report RUN.xtf diagnostics lists what was found."
+		m.Damage = "coppice report RUN.xtf diagnostics lists what was found"
 	}
 	for i := range d.Regions {
 		g := &d.Regions[i]

@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -34,6 +35,16 @@ func TestRunningTotals(t *testing.T) {
 		s.Sums[last] = v
 		if err := q.check(a, s); !errors.Is(err, xtf.ErrCorrupt) {
 			t.Errorf("a total of %d is taken: %v", v, err)
+		}
+	}
+}
+
+// TestOverheadNote says of windows that their CPU time has what the tracer took, where it is not known when that was.
+func TestOverheadNote(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"stencil4d-32": "CPU time has measurement overhead as well", "pingpong-scorep71": ""} {
+		if got := answer[Stats](t, serving(t, realTrace(t, name)), "stats?exact=1").Note; !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func getStats(ctx context.Context, p *params) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Lost: []table.Lost{}}
+	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Note: p.run.overhead(), Lost: []table.Lost{}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(v *processWindow) { sums.add(v) })
 	if err != nil {

@@ -155,7 +155,7 @@ export class TimePanels {
       {head: 'with callees', n: true, of: (f) => this.number(f.inclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.inclusive))},
       {head: 'calls', n: true, of: (f) => this.number(f.calls, count, exact), by: (f) => Number(about(f.calls))},
       {head: 'bytes', n: true, of: (f) => (Number(about(f.bytes)) ? this.number(f.bytes, bytes, exact) : ''), by: (f) => Number(about(f.bytes))}], s.functions);
-    return [this.lost(s.lost), el('div', {class: 'columns'}, functions, items)];
+    return [this.lost(s.lost), s.note ? el('p', {class: 'note'}, s.note + '.') : null, el('div', {class: 'columns'}, functions, items)];
   }
 
   lost(list) {
