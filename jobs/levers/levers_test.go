@@ -21,6 +21,7 @@ import (
 	document "github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/report/findings"
 	"github.com/coppice-hpc/coppice/report/results"
+	"github.com/coppice-hpc/coppice/report/table"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -1018,3 +1019,13 @@ func (nobody) Definitions() *trace.Definitions {
 func (nobody) Format() string     { return "none" }
 func (nobody) Identity() [32]byte { return [32]byte{} }
 func (nobody) Close() error       { return nil }
+
+// TestUnits names what times are, of a trace that does not tell its clock's resolution too.
+func TestUnits(t *testing.T) {
+	tenth := int64(1)
+	r := &levers.Report{Name: "run.xtf", Runtime: 5000, Targets: []levers.Target{{Kind: "function", Name: "f", Tenth: &tenth}}}
+	var text strings.Builder
+	if err := table.Write(&text, r, "text", table.Style{}); err != nil || !strings.HasPrefix(text.String(), "run.xtf  5 000 ticks\n") || strings.Contains(text.String(), "econds") {
+		t.Errorf("%v in\n%s", err, text.String())
+	}
+}

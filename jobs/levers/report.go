@@ -65,15 +65,15 @@ func (t *Target) worth() int64 {
 
 // kinds are those of targets, in the order of the report.
 var kinds = []struct{ kind, title, lead string }{
-	{kindChange, "changes", "Seconds of the whole run that would be saved."},
-	{kindFunction, "own code", "Time outside of MPI, by function: seconds of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
+	{kindChange, "changes", "Time of the whole run that would be saved."},
+	{kindFunction, "own code", "Time outside of MPI, by function: time of the whole run that would be saved, were it 10 % or 50 % faster, balanced over the processes that run it, or gone."},
 	{kindInterval, "intervals", "The same of all own code in an interval."},
-	{kindThreads, "threads", "Parallel regions of OpenMP: seconds of the run that would be saved, were the work of all threads of a process balanced (of each region by itself), or if none waited for others."},
-	{kindKernel, "devices", "Kernels and transfers of devices: seconds of the run that would be saved, were they 10 % or 50 % faster, balanced over the processes, or gone."},
-	{kindPattern, "patterns of waits", "All call sites that wait for a reason: seconds of the run that would be saved, if what they wait for came in time."},
-	{kindWait, "waits", "Call sites that wait: seconds of the run that would be saved, if what they wait for came in time; or, of a send, if its receive was posted earlier, and the receiver took the message in its next MPI call."},
-	{kindCollective, "collective operations", "Call sites of collective operations: seconds that would be saved without them."},
-	{kindTransfer, "transfers", "Time in messages and collective operations apart from waits, by call site: seconds that would be saved, were it 10 % or 50 % less, or gone."},
+	{kindThreads, "threads", "Parallel regions of OpenMP: time of the run that would be saved, were the work of all threads of a process balanced (of each region by itself), or if none waited for others."},
+	{kindKernel, "devices", "Kernels and transfers of devices: time of the run that would be saved, were they 10 % or 50 % faster, balanced over the processes, or gone."},
+	{kindPattern, "patterns of waits", "All call sites that wait for a reason: time of the run that would be saved, if what they wait for came in time."},
+	{kindWait, "waits", "Call sites that wait: time of the run that would be saved, if what they wait for came in time; or, of a send, if its receive was posted earlier, and the receiver took the message in its next MPI call."},
+	{kindCollective, "collective operations", "Call sites of collective operations: time that would be saved without them."},
+	{kindTransfer, "transfers", "Time in messages and collective operations apart from waits, by call site: time that would be saved, were it 10 % or 50 % less, or gone."},
 	{kindNetwork, "network", "A run does not say what of a transfer is bandwidth. So this is what it would save if all of it was, in calls that may have data. Half the latency saves at most what 50 % of all transfers do, and so do both."},
 }
 
@@ -81,7 +81,7 @@ var kinds = []struct{ kind, title, lead string }{
 func (r *Report) Book(page bool, _ int) (*table.Book, error) {
 	u := numbers.Units{Resolution: r.Resolution}
 	b := &table.Book{Unit: u, Page: page, Name: r.Name, Subtitle: "What changes would be worth"}
-	b.Heads = []string{fmt.Sprintf("%s  %s", numbers.Clean(r.Name, 60), table.Time(u, r.Runtime).Text)}
+	b.Heads = []string{fmt.Sprintf("%s  %s", numbers.Clean(r.Name, 60), u.Time(r.Runtime))}
 	b.Notes = append(b.Notes, r.judge()...)
 	for _, k := range kinds {
 		list := slices.DeleteFunc(slices.Clone(r.Targets), func(x Target) bool { return x.Kind != k.kind })

@@ -143,7 +143,7 @@ func (d *Diff) cards() []table.Card {
 		}
 		return c
 	}
-	list := []table.Card{one("Execution time", timeMetric), one("Parallel efficiency", "parallel_efficiency"), one("Computing, mean of a process", "cpu"), one("MPI, mean of a process", "mpi")}
+	list := []table.Card{one("Execution time"+d.without(), timeMetric), one("Parallel efficiency", "parallel_efficiency"), one("Computing, mean of a process", "cpu"), one("MPI, mean of a process", "mpi")}
 	if root.Metric("wait").B.Known() {
 		list = append(list, one("Waiting, mean of a process", "wait"))
 	}
