@@ -206,6 +206,8 @@ func (d *Document) programTable(b *table.Book) *table.Table {
 			x.Note += "; whether a device computes meanwhile is not known"
 		case x.Device:
 			x.Note += ", and none of its process computes"
+		case x.Name == "idle" && s.Partial:
+			x.Note += ", or of which the rest is missing"
 		}
 		row(x.Name, numbers.Whole(x.Ticks), x.Note, 1)
 	}

@@ -269,3 +269,16 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestCutIdle says that a process whose events end early may have gone on.
+func TestCutIdle(t *testing.T) {
+	t.Parallel()
+	for partial, want := range map[bool]string{false: "ended early\n", true: "ended early, or of which the rest is missing\n"} {
+		d := &Document{Summary: &results.Summary{Partial: partial, Processors: 2, Ticks: results.Ticks{Execution: 10, Total: 20, Measured: 20, Idle: 5}}}
+		var text strings.Builder
+		err := table.WriteText(numbers.Units{}, &text, 0, nil, func(c *table.Chapter) { c.Table(d.programTable(&table.Book{})) })
+		if err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("partial %v, %v: no %q in\n%s", partial, err, want, text.String())
+		}
+	}
+}
