@@ -1,11 +1,13 @@
 package stats
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -110,25 +112,7 @@ func (o *group) add(b *Bins, long []LongCall) {
 	for level := b.Level; level < o.sum.bins.Level; level++ {
 		long = widened(long)
 	}
-	o.long = mergedLong(o.long, long)
-}
-
-// mergedLong joins two lists of one level.
-func mergedLong(a, b []LongCall) []LongCall {
-	out := make([]LongCall, 0, max(len(a), len(b)))
-	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].Bin < b[0].Bin:
-			out, a = append(out, a[0]), a[1:]
-		case len(a) == 0 || b[0].Bin < a[0].Bin:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			c := a[0]
-			c.add(b[0].Ticks, b[0].N)
-			out, a, b = append(out, c), a[1:], b[1:]
-		}
-	}
-	return out
+	o.long = totals.Union(o.long, long, func(x, y *LongCall) int { return cmp.Compare(x.Bin, y.Bin) }, func(x, y *LongCall) { x.add(y.Ticks, y.N) })
 }
 
 // write writes a complete group.

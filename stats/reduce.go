@@ -1,10 +1,12 @@
 package stats
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -71,19 +73,9 @@ func (p *RegionProfile) add(o *RegionProfile) {
 }
 
 func mergeCodes(a, b []CodeTotal) []CodeTotal {
-	out := make([]CodeTotal, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].Code < b[0].Code:
-			out, a = append(out, a[0]), a[1:]
-		case a[0].Code > b[0].Code:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			out = append(out, CodeTotal{a[0].Code, a[0].Count + b[0].Count, max(a[0].Worst, b[0].Worst), a[0].Locations + b[0].Locations})
-			a, b = a[1:], b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
+	return totals.Union(a, b, func(x, y *CodeTotal) int { return cmp.Compare(x.Code, y.Code) }, func(x, y *CodeTotal) {
+		x.Count, x.Worst, x.Locations = x.Count+y.Count, max(x.Worst, y.Worst), x.Locations+y.Locations
+	})
 }
 
 // mergeSummaries joins b, about higher processes, into a.

@@ -84,17 +84,22 @@ func (s *Sums) Reduce(c mpi.Comm, failed error) ([]Row, error) {
 
 // Merge joins b, about higher locations, with a.
 func Merge(a, b []Row) []Row {
-	out := make([]Row, 0, len(a)+len(b))
+	return Union(a, b, func(x, y *Row) int { return x.Compare(y.Name) }, (*Row).join)
+}
+
+// Union returns the rows of a and b, both in strictly ascending order, in a list of its own; join adds to a row of a the equal one of b.
+func Union[R any](a, b []R, compare func(x, y *R) int, join func(x, y *R)) []R {
+	out := make([]R, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {
-		switch c := a[0].Compare(b[0].Name); {
+		switch c := compare(&a[0], &b[0]); {
 		case c < 0:
 			out, a = append(out, a[0]), a[1:]
 		case c > 0:
 			out, b = append(out, b[0]), b[1:]
 		default:
-			x := a[0]
-			x.join(&b[0])
-			out, a, b = append(out, x), a[1:], b[1:]
+			out = append(out, a[0])
+			join(&out[len(out)-1], &b[0])
+			a, b = a[1:], b[1:]
 		}
 	}
 	return append(append(out, a...), b...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -209,19 +210,7 @@ func decodeCounts(b []byte) ([]commCount, error) {
 }
 
 func mergeCounts(a, b []commCount) ([]commCount, error) {
-	out := make([]commCount, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].comm < b[0].comm:
-			out, a = append(out, a[0]), a[1:]
-		case a[0].comm > b[0].comm:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			out = append(out, commCount{a[0].comm, max(a[0].n, b[0].n)})
-			a, b = a[1:], b[1:]
-		}
-	}
-	return append(append(out, a...), b...), nil
+	return totals.Union(a, b, func(x, y *commCount) int { return cmp.Compare(x.comm, y.comm) }, func(x, y *commCount) { x.n = max(x.n, y.n) }), nil
 }
 
 // returnForeign gives results back to the ranks that hold the locations.
