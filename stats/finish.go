@@ -17,7 +17,6 @@ type FinishOutputs struct {
 
 // Finished is what a location leaves for the reduction over all.
 type Finished struct {
-	P           trace.P
 	Diagnostics trace.Diagnostics
 	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
 }
@@ -54,7 +53,7 @@ func (f *Finisher) Finish(l *Loaded, diags *trace.Diagnostics, out FinishOutputs
 		row, _ := out.Diagnostics.Append()
 		rows[i].Put(row)
 	}
-	return &Finished{P: l.P, Diagnostics: *diags, Details: details}
+	return &Finished{Diagnostics: *diags, Details: details}
 }
 
 // diagRows returns the DIAG rows: the first of each code, and a total per code with event Never at the location's last event; and

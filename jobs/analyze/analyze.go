@@ -64,7 +64,6 @@ type Result struct {
 	Bytes     uint64 // of input, all ranks
 	DefsBytes int    // of the encoded definitions
 	Locations int
-	Processes int
 	Partial   bool
 	Done      bool              // an earlier run has written the file: nothing else is known here
 	Resumed   Resumed           // on rank 0
@@ -370,7 +369,7 @@ func (a *job) measure(nothing) (*finished, error) {
 			return nil, err
 		}
 	}
-	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
+	a.res.Locations = a.defs.NumLocations()
 	a.res.Bytes = a.size.Bytes
 	return a.restore()
 }

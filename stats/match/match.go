@@ -88,7 +88,6 @@ type matcher struct {
 	homes      partition.Homes
 	stays      map[uint32]*stayReader // of the locations of sources
 	foreign    []foreign              // results for locations of other ranks
-	own        partition.Range
 	zip        zipBuffers
 	results    *Results
 	scratches  []Scratch
@@ -106,7 +105,6 @@ func Match(o Options) (*Results, Report, error) {
 	if m.RoundInstances == 0 {
 		m.RoundInstances, m.PrefixMembers = roundInstances, prefixMembers
 	}
-	m.own = o.Ranges[m.rank]
 	m.homes = partition.NewHomes(o.Defs, o.Ranges, m.rank)
 	defer func() {
 		for _, s := range m.scratches {

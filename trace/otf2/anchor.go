@@ -33,8 +33,6 @@ type Anchor struct {
 	Description  string
 	Properties   []Property
 	TraceID      uint64
-	Snapshots    uint32
-	Thumbnails   uint32
 	BigEndian    bool
 }
 
@@ -160,7 +158,7 @@ func parseAnchor(path string, b []byte) (*Anchor, error) {
 		a.TraceID = c.raw64()
 	}
 	if a.AnchorFormat >= 3 {
-		a.Snapshots, a.Thumbnails = c.raw32(), c.raw32()
+		_, _ = c.raw32(), c.raw32() // snapshots, thumbnails
 	}
 	if end := c.u8(); c.state == fine && end != endOfFile {
 		c.state = bad
