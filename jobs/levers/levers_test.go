@@ -1029,3 +1029,74 @@ func TestUnits(t *testing.T) {
 		t.Errorf("%v in\n%s", err, text.String())
 	}
 }
+
+// TestLaws holds replays of random programs to what is true of any: with all time scaled the run scales, with none it is the run; a change
+// that takes more away saves no less, and one to which others are added no less than each of them alone.
+func TestLaws(t *testing.T) {
+	const unit = 1000 // of the times of a script, so that rounding is small
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	for seed := range seeds {
+		s := tracetest.RandomScript(seed)
+		s.Start, s.Latency = nil, s.Latency*unit
+		calls := 0
+		for p := range s.Steps {
+			s.Steps[p] = slices.DeleteFunc(s.Steps[p], func(x tracetest.Step) bool { // markers stay as they are
+				return x.Call == "Pcontrol" || x.Call == "Sendrecv" && x.Peer == p
+			})
+			for i := range s.Steps[p] {
+				x := &s.Steps[p][i]
+				if x.Ticks *= unit; strings.HasPrefix(x.Call, "Test") { // how often a program tests is not known
+					x.Call = "Waitall"
+				}
+			}
+			s.Steps[p] = append(s.Steps[p], tracetest.Step{Call: "Wtime"}) // all have calls
+			calls += len(s.Steps[p])
+		}
+		run := analyzedScript(t, s)
+		saved := func(texts ...string) int64 {
+			o := levers.Options{Run: run, MemBytes: 1 << 20, Scratch: t.TempDir()}
+			for _, text := range texts {
+				what, of, _ := strings.Cut(text, " ")
+				c, err := levers.ParseChange(what, of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Changes = append(o.Changes, c)
+			}
+			var r *levers.Report
+			err := mpi.RunInProcess(1+int(seed%3), func(c mpi.Comm) error {
+				x, err := levers.Run(c, o)
+				if c.Rank() == 0 {
+					r = x
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Replayed != r.Runtime {
+				t.Errorf("seed %d: %d replayed as %d", seed, r.Runtime, r.Replayed)
+			}
+			return value(r.Targets[max(slices.IndexFunc(r.Targets, func(x levers.Target) bool { return x.Name == "all of these" }), 0)].Gone)
+		}
+		whole := int64(report(t, run, 1).Runtime)
+		own, all := saved("scale region:*=0.5"), saved("scale region:*=0.5", "scale call:*=0.5")
+		waitless := saved("no-wait call:*")
+		for name, law := range map[string]bool{
+			"none of the time":     saved("scale region:*=1", "scale call:*=1") == 0,
+			"half of all":          max(2*all-whole, whole-2*all) <= int64(2*calls),
+			"twice of all":         max(-saved("scale region:*=2", "scale call:*=2")-whole, whole+saved("scale region:*=2", "scale call:*=2")) <= int64(2*calls),
+			"more is no less":      saved("scale region:*=0.9") <= own && own <= saved("scale region:*=0"),
+			"another one besides":  own <= all && own <= saved("scale region:*=0.5", "no-wait call:*"),
+			"without waits":        waitless <= saved("no-wait call:*", "scale region:*=0.5"),
+			"no longer than it is": saved("scale region:*=0", "scale call:*=0", "no-wait call:*") <= whole,
+		} {
+			if !law {
+				t.Errorf("seed %d, runtime %d: %s; half of the code saves %d, of all %d", seed, whole, name, own, all)
+			}
+		}
+	}
+}
