@@ -2,6 +2,7 @@ package synthetic
 
 import (
 	"crypto/sha256"
+	"fmt"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -130,4 +131,12 @@ func (m *model) cut(proc, thread uint32) (perChunk uint64, chunks int) {
 	sample := min(units, 32)
 	perChunk = max(m.o.Chunk/max(m.unitEvents(proc, thread, 0, sample)/sample, 1), 1)
 	return perChunk, int((units + perChunk - 1) / perChunk)
+}
+
+// check reports a location that there is not.
+func check(d *trace.Definitions, p trace.P) error {
+	if int(p) >= d.NumLocations() {
+		return fmt.Errorf("synthetic: location %d of %d: %w", p, d.NumLocations(), trace.ErrMissing)
+	}
+	return nil
 }
