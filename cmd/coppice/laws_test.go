@@ -121,6 +121,12 @@ func isObject(v any) bool {
 	return ok
 }
 
+// monitored adds a process without events, such as a monitor of the host.
+func monitored(d *trace.Definitions) {
+	d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: 1 << 20, Name: trace.Undefined, Type: trace.ProcessGroup, Parent: d.LocationGroups[0].Parent, Creator: trace.Undefined})
+	d.Locations = append(d.Locations, trace.Location{Ref: 1 << 40, Name: trace.Undefined, Type: trace.CPUThread, Group: 1 << 20})
+}
+
 // TestLaws changes real archives in ways that say nothing else about the run, and wants the same findings.
 func TestLaws(t *testing.T) {
 	t.Parallel()
@@ -162,13 +168,9 @@ func TestLaws(t *testing.T) {
 			word: func(text string) string { return strings.ReplaceAll(text, "()", "") },
 		},
 		{
-			// A monitor of the host, say.
-			name: "a process without MPI",
-			define: func(d *trace.Definitions) {
-				d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: 1 << 20, Name: trace.Undefined, Type: trace.ProcessGroup, Parent: d.LocationGroups[0].Parent, Creator: trace.Undefined})
-				d.Locations = append(d.Locations, trace.Location{Ref: 1 << 40, Name: trace.Undefined, Type: trace.CPUThread, Group: 1 << 20})
-			},
-			drop: []string{"processes", "locations", "min_exclusive", "cannot_tell"},
+			name:   "a process without MPI",
+			define: monitored,
+			drop:   []string{"processes", "locations", "min_exclusive", "cannot_tell"},
 		},
 		{
 			name: "locations of no type",

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/jobtest"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs/analyze"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
 // stepped is a program whose processes do the same in each of some steps, between MPI_Init and MPI_Finalize: computing in functions,
@@ -141,6 +143,19 @@ func TestLawsDiff(t *testing.T) {
 	want := "worse: solve: 0.078000 s, was 0.050000 (+56.0 %): a process spends 0.014500 s more in computing on average; executions: 48, was 40; the process that computes most computes 0.028000 s more, in B rank 2"
 	if got := verdicts(t, foundTrace(t, slowed(0, 0).text(), solve), foundTrace(t, more.text(), solve)); len(got) != 2 || got[1] != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	// One run has a location group more, of a monitor without events: that says nothing about times.
+	src, err := tracetest.Parse(slowed(2, 30).text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, watched := t.TempDir(), filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := otf2.Copy(dir, "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "analyze", (&law{define: monitored}).rewritten(t, dir), "-o", watched, "-q")
+	if got := verdicts(t, a, watched); len(got) != 1 || !strings.HasPrefix(got[0], "worse: whole program: 0.0952") {
+		t.Errorf("with a monitor: %q", got)
 	}
 	if got := verdicts(t, a, foundTrace(t, slowed(2, 3).text())); len(got) != 1 || got[0] != "no interval got worse or better" {
 		t.Errorf("1.5 ms of 80: %q", got)

@@ -48,7 +48,8 @@ type Diff struct {
 	Regions    []DiffRegion `json:"regions"`    // by falling difference of time
 	Worse      []DiffFound  `json:"worse"`      // intervals, by falling difference
 	Better     []DiffFound  `json:"better"`
-	Lost       []table.Lost `json:"lost,omitempty"` // what could not be read, of both
+	Doubts     []string     `json:"doubts,omitempty"` // whether the runs compare
+	Lost       []table.Lost `json:"lost,omitempty"`   // what could not be read, of both
 	samples    [2]*diffSample
 	pairs      [][2]int
 	rules      results.Rules
@@ -190,6 +191,10 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 	}
 	d.Identical = same
 	d.compareProvenance(&lists[0], &lists[1])
+	d.Doubts = results.Unended(d.samples[0].Sample, d.samples[1].Sample)
+	if d.samples[0].Sampled != d.samples[1].Sampled {
+		d.Doubts = append(d.Doubts, fmt.Sprintf("functions of %s are known from samples, those of the other run from calls: their times compare as far as samples are exact", map[bool]string{true: "A", false: "B"}[d.samples[0].Sampled]))
+	}
 	d.compareNodes()
 	d.compareRegions()
 	if d.Runs[0].ID == d.Runs[1].ID && !same && !d.changed() { // else they are of two traces with the same definitions and numbers of events
@@ -197,7 +202,7 @@ func New(a, b *results.Run, o Options) (*Diff, error) {
 	}
 	d.Lost = append(a.Complete(lost[0]), b.Complete(lost[1])...)
 	d.Rule = "time"
-	if d.Runs[0].Processes != d.Runs[1].Processes {
+	if d.Runs[0].Processes != d.Runs[1].Processes && d.samples[0].Processes != d.samples[1].Processes { // a monitor that has no events is no process more
 		d.Rule = "efficiency"
 	}
 	d.findWorse()

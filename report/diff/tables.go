@@ -82,10 +82,7 @@ func (d *Diff) Book(page bool, _ int) (*table.Book, error) {
 			b.Notes = append(b.Notes, "partial: the input of "+letter+" was damaged or incomplete; its numbers describe what could be read")
 		}
 	}
-	b.Notes = append(b.Notes, results.Unended(d.samples[0].Sample, d.samples[1].Sample)...)
-	if d.samples[0].Sampled != d.samples[1].Sampled {
-		b.Notes = append(b.Notes, fmt.Sprintf("functions of %s are known from samples, those of the other run from calls: their times compare as far as samples are exact", map[bool]string{true: "A", false: "B"}[d.samples[0].Sampled]))
-	}
+	b.Notes = append(b.Notes, d.Doubts...)
 	if d.Identical {
 		b.Notes = append(b.Notes, "the files are identical, byte by byte")
 	}

@@ -50,9 +50,9 @@ type Scaling struct {
 	Regions   []ScalingRegion `json:"regions"`                  // by falling time, at --at or in the largest run
 	At        uint64          `json:"at,omitempty"`
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
+	Doubts    []string        `json:"doubts,omitempty"`  // about runs that may not fit
 	Lost      []table.Lost    `json:"lost,omitempty"`
 	without   bool            // set-up and end are left out
-	doubts    []string        // about runs; some are ""
 }
 
 // ScalingRun is one run.
@@ -160,12 +160,12 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 			return nil, err
 		}
 		samples = append(samples, x.Sample)
-		s.doubts = append(s.doubts, otherOptions(x.Run, list[0].Run))
+		s.Doubts = append(s.Doubts, otherOptions(x.Run, list[0].Run)...)
 		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial, x.noProcessor()})
 	}
-	s.doubts = append(s.doubts, results.Unended(samples...)...)
+	s.Doubts = append(s.Doubts, results.Unended(samples...)...)
 	if s.Mode == ModeUndecided {
-		s.doubts = append(s.doubts, odd(list))
+		s.Doubts = append(s.Doubts, odd(list)...)
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
 	} else {
 		s.Intervals = s.nodes(list, s.Mode)
@@ -254,30 +254,30 @@ func toldMode(list []*scalingSample) Mode {
 	return ModeUndecided
 }
 
-// odd is a doubt about the one run of four or more without which useful computation would show the mode, "" where there is none, or several.
-func odd(list []*scalingSample) (doubt string) {
+// odd is a doubt about the one run of four or more without which useful computation would show the mode, none where there are several.
+func odd(list []*scalingSample) (doubt []string) {
 	for i := 0; i < len(list) && len(list) > 3; i++ {
 		switch mode := toldMode(slices.Concat(list[:i], list[i+1:])); {
 		case mode == ModeUndecided:
-		case doubt != "":
-			return ""
+		case doubt != nil:
+			return nil
 		default:
-			doubt = fmt.Sprintf("without %s, of %s, useful computation would show %s scaling: is that a run of another input?", numbers.Clean(list[i].Run.Name, 80), numbers.Plural(int(list[i].Processes), "process"), mode)
+			doubt = append(doubt, fmt.Sprintf("without %s, of %s, useful computation would show %s scaling: is that a run of another input?", numbers.Clean(list[i].Run.Name, 80), numbers.Plural(int(list[i].Processes), "process"), mode))
 		}
 	}
 	return doubt
 }
 
-// otherOptions says with which options a run was analyzed otherwise than the reference, "" where there is none.
-func otherOptions(x, ref *results.Run) string {
+// otherOptions says with which options a run was analyzed otherwise than the reference.
+func otherOptions(x, ref *results.Run) []string {
 	here, there := results.ParseProvenance(x.Provenance).Options, results.ParseProvenance(ref.Provenance).Options
 	all := maps.Clone(there)
 	maps.Copy(all, here)
 	maps.DeleteFunc(all, func(name, _ string) bool { return here[name] == there[name] || name == "pages" })
 	if len(all) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s was analyzed with other options than %s: %s", numbers.Clean(x.Name, 80), numbers.Clean(ref.Name, 80), numbers.Clean(strings.Join(slices.Sorted(maps.Keys(all)), ", "), 200))
+	return []string{fmt.Sprintf("%s was analyzed with other options than %s: %s", numbers.Clean(x.Name, 80), numbers.Clean(ref.Name, 80), numbers.Clean(strings.Join(slices.Sorted(maps.Keys(all)), ", "), 200))}
 }
 
 // usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;

@@ -3,7 +3,6 @@ package scaling
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +49,7 @@ func (s *Scaling) Book(page bool, _ int) (*table.Book, error) {
 			say("partial: the input of %s was damaged or incomplete; its numbers describe what could be read", numbers.Clean(r.Name, 80))
 		}
 	}
-	b.Notes = append(b.Notes, slices.DeleteFunc(slices.Clone(s.doubts), func(x string) bool { return x == "" })...)
+	b.Notes = append(b.Notes, s.Doubts...)
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.NoProcessor.Value >= manyWithout {
 			say("%s, %s: for %s of what they compute they were ready to run and had no processor: computation and growth tell of that too", numbers.Clean(r.Name, 80), numbers.Plural(int(r.Processes), "process"), r.NoProcessor.Percent())
