@@ -278,6 +278,9 @@ func (d *Document) traffic(c *table.Chapter) {
 		text := fmt.Sprintf("messages     %s of %s", numbers.Count(m.Sent), numbers.Bytes(m.BytesOut))
 		if m.Sent > 0 {
 			text += fmt.Sprintf(", %s each", numbers.Bytes(numbers.MeanOf(m.BytesOut, m.Sent)))
+			if s.Item(xtf.ItemMarker).Sum > 0 {
+				text += ", those of markers too"
+			}
 		}
 		if s.Rows && *m.UnmatchedSends+*m.UnmatchedRecvs > 0 {
 			text += fmt.Sprintf("; unmatched: %s, %s", numbers.Plural(int(*m.UnmatchedSends), "send"), numbers.Plural(int(*m.UnmatchedRecvs), "receive"))

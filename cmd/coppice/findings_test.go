@@ -2196,3 +2196,30 @@ func TestMessagesOutsideOfCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkersAreNoMessages: 1200 times a message of 2000 or 200 bytes between markers of form F2, each of two messages of 0 bytes to oneself on
+// both processes, so that a message has 200 or 20 bytes on average. Small are those of 200.
+func TestMarkersAreNoMessages(t *testing.T) {
+	t.Parallel()
+	for bytes, want := range map[int]string{2000: "transfer", 200: "small_messages"} {
+		text := &strings.Builder{}
+		for k := range 1200 {
+			for p := range 2 {
+				mark := func(at int, tags ...int) {
+					for i, tag := range tags {
+						fmt.Fprintf(text, "%[1]d %[2]d ENTER MPI_Sendrecv\n%[1]d %[2]d MPI_SEND %[1]d MPI_COMM_WORLD %[4]d 0\n%[1]d %[3]d MPI_RECV %[1]d MPI_COMM_WORLD %[4]d 0\n%[1]d %[3]d LEAVE MPI_Sendrecv\n", p, 200*k+at+i, 200*k+at+i+1, tag)
+					}
+				}
+				mark(0, 0x2AAA, 1)
+				call := [...]string{"ENTER MPI_Send\n0 %[1]d MPI_SEND 1 MPI_COMM_WORLD 0 %[3]d\n0 %[2]d LEAVE MPI_Send\n", "ENTER MPI_Recv\n1 %[2]d MPI_RECV 0 MPI_COMM_WORLD 0 %[3]d\n1 %[2]d LEAVE MPI_Recv\n"}[p]
+				fmt.Fprintf(text, "%[4]d %[1]d "+call, 200*k+10, 200*k+100, bytes, p)
+				mark(110, 0x2ABB, 1)
+			}
+		}
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"+text.String()))
+		evidence := fmt.Sprintf("10 800 messages of %d B each on average, those of markers too: without them no more than %s", bytes/9, map[int]string{2000: "2 kB", 200: "200 B"}[bytes])
+		if f := doc.Findings[0]; f.Kind != want || !strings.Contains(f.Text, evidence) {
+			t.Errorf("%d bytes: %+v, want %s", bytes, f, evidence)
+		}
+	}
+}

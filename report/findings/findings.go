@@ -626,6 +626,19 @@ const (
 	manyCalls    = 1000
 )
 
+// marks is how many messages markers of intervals have at most: two for each begin and end.
+func marks(s *results.Summary, nodes []results.Node) (n uint64) {
+	if s.Item(xtf.ItemMarker).Sum == 0 {
+		return 0
+	}
+	for i := range nodes {
+		if i > 0 { // not of the whole program
+			n += 4 * nodes[i].ExeMax * uint64(nodes[i].Participants)
+		}
+	}
+	return n
+}
+
 // oftenText says how often a process calls a collective operation with few bytes.
 func oftenText(region string, calls, mean uint64) string {
 	return fmt.Sprintf("; a process calls %s %s times, with %s each on average", region, numbers.Count(calls), numbers.Bytes(mean))
@@ -710,10 +723,17 @@ func (f *finder) transfer() error {
 		}
 		x.Evidence = f.together(f.each.total[k.sum]) + " in " + k.name + " calls"
 		if k.sum == sumP2P && m.Sent > 0 {
-			mean := numbers.MeanOf(m.BytesOut, m.Sent)
+			mean, own := numbers.MeanOf(m.BytesOut, m.Sent), m.Sent-min(m.Sent, marks(f.s, f.nodes))
 			x.Evidence += fmt.Sprintf("; %s of %s each on average", numbers.Plural(int(m.Sent), "message"), numbers.Bytes(mean))
+			most := numbers.MeanOf(m.BytesOut, max(own, 1))
+			if own < m.Sent {
+				x.Evidence += ", those of markers too"
+			}
+			if own < m.Sent && own > 0 {
+				x.Evidence += ": without them no more than " + numbers.Bytes(most)
+			}
 			switch {
-			case mean <= smallMessage && m.Sent >= manyCalls:
+			case most <= smallMessage && own >= manyCalls:
 				x.Kind = KindSmallMessages
 			case mean >= longMessage:
 				x.Kind = kindLongMessages
