@@ -204,7 +204,7 @@ func (x *search) unknown(base *causes.Outcome) error {
 		x.res.Unexplained, x.res.UnexplainedPath, x.res.AllTime = uint64(all), results.PathLabel(x.paths.Names(uint32(most))), uint64(sums[paths+2*r])
 	}
 	for i, region := range regions {
-		if t := sums[paths+2*i:]; t[0] > 0 && 5*t[1] < t[0] {
+		if t := sums[paths+2*i:]; t[0] > 0 && 5*t[1] < t[0] && x.run.Defs.IsCall(x.run.Defs.Region(region), "recv", "mrecv", "waitany", "waitsome", "testany", "testsome") {
 			x.res.InTurn = append(x.res.InTurn, x.function(region))
 		}
 	}

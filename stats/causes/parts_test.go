@@ -516,3 +516,26 @@ func FuzzSlab(f *testing.F) {
 		}
 	})
 }
+
+// TestTurnsWithinCalls reads the steps of a call that goes on until 100, in the slab where it began and in the next one: who asks when it
+// began hears of that before the call waits, and what lies after the call comes after it.
+func TestTurnsWithinCalls(t *testing.T) {
+	for _, call := range []replayKind{stepCall, stepResume} {
+		var code stepCoder
+		var b []byte
+		for _, o := range []replayOp{{kind: call, coll: onPath, t: 10, key: 100}, {kind: stepNeed, peer: 1, key: 7}, {kind: stepCall, coll: onPath, t: 200, key: 300}} {
+			b = code.put(b, &o)
+		}
+		s := steps{src: varint.Read(b)}
+		for i, at := range []uint64{90, 100, 150} {
+			s.soon = append(s.soon, earlyOp{replayOp{kind: stepAnswer, coll: onPath, t: at}, uint64(i)})
+		}
+		var got []replayKind
+		for s.next() {
+			got = append(got, s.op.kind)
+		}
+		if want := []replayKind{call, stepAnswer, stepAnswer, stepNeed, stepAnswer, stepCall}; !slices.Equal(got, want) {
+			t.Errorf("steps %d, want %d", got, want)
+		}
+	}
+}

@@ -197,7 +197,7 @@ func (s *steps) next() bool {
 	case len(s.soon) > 0 && (!s.ahead || s.own.kind == stepCall && s.soon[0].t <= s.own.t || s.soon[0].kind == stepAnswer && s.soon[0].coll == onPath && s.soon[0].t <= s.over):
 		s.op, s.soon = &s.soon[0].replayOp, s.soon[1:]
 	case s.ahead:
-		if s.op, s.ahead = &s.own, false; s.own.kind == stepCall {
+		if s.op, s.ahead = &s.own, false; s.own.kind == stepCall || s.own.kind == stepResume {
 			s.over = s.own.key
 		}
 	default:
