@@ -57,6 +57,10 @@ func TestPredictReport(t *testing.T) {
 	run, p := predictable(t, "stencil:procs=6,events=6k,jitter=10", platformOf4)
 	out := filepath.Join(t.TempDir(), "predicted.xtf")
 	text := must(t, "predict", run, "--platform", p, "-q", "-o", out)
+	four := filepath.Join(analysed(t, "stencil:procs=4,events=4k"), "run.xtf")
+	if series := must(t, "report", "scaling", four, out); strings.Count(series, "predicted.xtf is a predicted run, not a measured one") != 1 {
+		t.Error(series)
+	}
 	for _, want := range []string{"run.xtf  6 processes  predicted on cluster, 2 nodes", "runtime: measured", "needs --host-platform", "--log-ranks", "part of the error"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

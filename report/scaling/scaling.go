@@ -161,6 +161,9 @@ func New(runs []*results.Run, o Options) (*Scaling, error) {
 		}
 		samples = append(samples, x.Sample)
 		s.Doubts = append(s.Doubts, otherOptions(x.Run, list[0].Run)...)
+		if len(results.Predicted(x.Run)) > 0 {
+			s.Doubts = append(s.Doubts, numbers.Clean(x.Run.Name, 80)+" is a predicted run, not a measured one")
+		}
 		s.Runs = append(s.Runs, ScalingRun{x.Run.Name, x.Processes, x.Run.Defs.Clock().TimerResolution, brief.Partial, x.noProcessor()})
 	}
 	s.Doubts = append(s.Doubts, results.Unended(samples...)...)
