@@ -136,7 +136,8 @@ export class RankPanels {
         ctx.fillRect(box.x + i * (size - box.x) / 100, 0, (size - box.x) / 100 + 1, 10);
       }
       ctx.fillStyle = c.dim;
-      ctx.fillText(write(least), box.x, 20);
+      const none = values.some((v) => Number(v) === 0) ? [write(0)] : []; // cells of messages without bytes have the lightest colour, too
+      ctx.fillText((none.length && most === least ? none : [...none, write(least)]).join(', '), box.x, 20);
       const text = write(most);
       ctx.fillText(text, size - ctx.measureText(text).width, 20);
     });

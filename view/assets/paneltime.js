@@ -211,7 +211,7 @@ export class TimePanels {
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},
       {head: 'at', n: true, of: (x) => this.at(x.begin), by: (x) => x.begin},
       {head: 'pattern', of: (x) => this.app.word(x.pattern), by: (x) => x.pattern},
-      {head: 'in', of: (x) => x.path[x.path.length - 1] || (x.region >= 0 ? app.meta.regions[x.region].name : '')},
+      {head: 'in', of: (x) => (x.region >= 0 ? app.meta.regions[x.region].name : x.path[x.path.length - 1] || '')},
       {head: 'ended by', of: (x) => (x.ended ? this.ended(x) : 'not known')}], w.list);
     const c = await app.ask('causes', {});
     const causes = table('waits of the whole run are caused by (delay costs)' + (c.more ? `; ${count(c.more)} smaller ones left out` : ''), [
