@@ -179,7 +179,8 @@ func (in *Input) meet(c mpi.Comm, last []finalize) error {
 	}
 	in.met = trace.Time(^v[2]) ^ sign
 	for i, x := range last {
-		in.Vectors.list[i].waits = uint64(min(in.met, x.end) - x.begin)
+		v := &in.Vectors.list[i]
+		v.meets, v.waits = true, uint64(min(in.met, x.end)-x.begin)
 	}
 	p, at := in.Program, uint32(len(in.Program.Actions))
 	for i := range p.Nodes {

@@ -54,8 +54,8 @@ func keptRun(t *testing.T) *graphFile {
 func TestCallsAreNoComputation(t *testing.T) {
 	t.Parallel()
 	in := inputs(t, keptRun(t), 1)[0]
-	want := []uint64{100, 7, 5, 11, 13, 17, 1} // 154 ns
-	kept := []uint64{640, 3, 50, 40, 0, 300, 0}
+	want := []uint64{100, 7, 5, 11, 13, 17, 1}  // 154 ns
+	kept := []uint64{640, 3, 50, 40, 0, 0, 300} // what MPI_Finalize takes after all have come, comes after the call
 	for p := range uint32(2) {
 		got := make([]uint64, in.Vectors.Entries(p))
 		if err := in.Vectors.Ticks(p, 0, got); err != nil || !slices.Equal(got, want) {

@@ -132,14 +132,15 @@ func (k *knots) knot(s *ccg.Step) (knot, error) {
 	return knot{s.Event, k.passed, t}, err
 }
 
-// begin makes b the begin of a call that took the time until now, which lies before its begin in the simulation.
+// begin makes b the begin of a call that took the time until now, which lies before its begin in the simulation; of MPI_Finalize, where
+// all meet, it lies after its end.
 func (k *knots) begin() {
 	k.b = k.enter
-	from := k.enter.recorded
 	if k.passed >= k.met {
-		from = max(from, k.met)
+		k.leave.time += k.tick.Of(int64(min(k.passed-max(k.enter.recorded, k.met), math.MaxInt64)))
+		return
 	}
-	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-from, math.MaxInt64))))
+	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-k.enter.recorded, math.MaxInt64))))
 }
 
 // end reads the end of the process. The time before it belongs to a call that was never left, if there is one.

@@ -37,7 +37,9 @@ type vector struct {
 	entries uint64
 	next    uint64 // entry that comes next
 	at      int    // its place in bytes
-	waits   uint64 // of the time of the last call: for others, see [Input.meet]
+	meets   bool   // the last call is a barrier, see [Input.meet]
+	waits   uint64 // of its time: for others
+	rest    uint64 // and what comes after that, which is kept after the call
 }
 
 // windowBytes is how much of a vector in segments is read at once.
@@ -96,7 +98,7 @@ func lastTime(l *ccg.Location) trace.Time {
 }
 
 // Kept returns, in the place of computation, what calls took that do nothing which the network simulates: entry i is the time of
-// call i, 0 for others. It can be read independently of v.
+// call i, 0 for others; of MPI_Finalize, where all meet, what it takes after that is the last entry. It can be read independently of v.
 func (v *Vectors) Kept() *Vectors {
 	k := *v
 	k.kept, k.list = true, slices.Clone(v.list)
@@ -209,9 +211,7 @@ func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 func (v *Vectors) take(x *vector) (uint64, error) {
 	t, own, err := x.take()
 	if v.kept {
-		if t = own; x.next == x.entries-1 {
-			t -= x.waits
-		}
+		t = own
 	}
 	return t, err
 }
@@ -236,6 +236,13 @@ func (x *vector) take() (t, own uint64, err error) {
 		return 0, 0, fmt.Errorf("a vector ends before entry %d: %w", x.next-1, io.ErrUnexpectedEOF)
 	}
 	x.at += n
+	switch {
+	case !x.meets:
+	case x.next == x.entries-1:
+		x.rest, own = own-x.waits, 0
+	case x.next == x.entries:
+		own = x.rest
+	}
 	return t >> 1, own, nil
 }
 
