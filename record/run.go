@@ -207,7 +207,7 @@ func reason(raw string) string {
 	case err != nil:
 		return ""
 	case string(b) == "alone":
-		return ": some of its processes have no recorder, and the others waited for them; name the launcher in the command, not in a script, and no program that is linked statically"
+		return ": some of its processes waited for others, which have no recorder or could not be reached; name the launcher in the command, not in a script, and no program that is linked statically"
 	case string(b) == "past":
 		return ": it calls its MPI library past the recorder, by PMPI names or from a library that it loads with RTLD_DEEPBIND; call MPI names, load without that flag"
 	}

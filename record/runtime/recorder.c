@@ -314,8 +314,8 @@ static void exits(int status, void *unused)
 	exit_status = (uint64_t)(status & 0xff) + 1;
 }
 
-/* anyone tells whether there is something on one of the processes. It waits for all of them. One that has no recorder never
- * comes: then the program hangs, which is told, and is no end of it. */
+/* anyone tells whether there is something on one of the processes. It waits for all of them: one that has no recorder never comes,
+ * and the program hangs, which is told. */
 static int anyone(const char *folder, int there)
 {
 	char name[sizeof cr.folder + 64];
@@ -337,9 +337,9 @@ static int anyone(const char *folder, int there)
 		if (fd < 0)
 			continue; /* another one tells it */
 		if (write(fd, "alone", 5) == 5)
-			fprintf(stderr, "coppice record: process %d of %d waits for 10 s for others that have no recorder, or are still in MPI_Init. "
-				"Without the recorder they never come: the launcher has to give all processes LD_PRELOAD and COPPICE_RECORD_DIR; "
-				"name it in the command, not in a script, and no program that is linked statically\n", cr.rank, cr.size);
+			fprintf(stderr, "coppice record: process %d of %d waits for others since 10 s. They have no recorder, and never come, or they are "
+				"still in MPI_Init or cannot be reached. The launcher has to give LD_PRELOAD and COPPICE_RECORD_DIR to all processes: "
+				"name it in the command, not in a script; no program may be linked statically\n", cr.rank, cr.size);
 		close(fd);
 	}
 	return any;
