@@ -68,7 +68,7 @@ func (o *resultFlags) complete(f *pflag.FlagSet) error {
 	o.Version, o.PID, o.Job = version, os.Getpid(), os.Getenv("SLURM_JOB_ID")
 	o.Host, _ = os.Hostname()
 	o.Stop = &jobs.Stop{}
-	if n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64); err == nil && n > 0 {
+	if n, err := strconv.ParseInt(os.Getenv("SLURM_JOB_END_TIME"), 10, 64); err == nil && n > time.Now().Unix() { // else of a job that is over, or got more time
 		o.End = time.Unix(n, 0)
 	}
 	if o.Every < 0 || o.Watch.GiveUp < 0 {

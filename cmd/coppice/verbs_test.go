@@ -337,3 +337,11 @@ func TestConclude(t *testing.T) {
 		t.Errorf("names of packages in %q", errs.String())
 	}
 }
+
+// TestPastEndTime runs where the environment is that of a job whose time is over, as in a terminal that it left, or that got more time.
+func TestPastEndTime(t *testing.T) {
+	t.Setenv("SLURM_JOB_END_TIME", "1")
+	dir := t.TempDir()
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=4,events=4k")
+	must(t, "analyze", dir, "-o", filepath.Join(dir, "run.xtf"), "-q")
+}

@@ -88,7 +88,7 @@ func (p *pacer) asked() bool {
 
 // Reasons to stop.
 const (
-	timeLimit = "the time limit is near"
+	timeLimit = "the time limit is near (SLURM_JOB_END_TIME)"
 	hearsay   = "another rank was asked to"
 )
 

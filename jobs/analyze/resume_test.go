@@ -388,7 +388,7 @@ func TestTimeLimit(t *testing.T) {
 		run = moment{batch: batches(t, o) - 1}.hooked(o, wait)
 		run.End = time.Now().Add(analyze.EndMargin + window)
 		_, err := jobtest.Analyze(1, run)
-		if jobs.ExitCode(err) == jobs.ExitSaved && strings.Contains(err.Error(), "the time limit is near; 3 of 4 locations") {
+		if jobs.ExitCode(err) == jobs.ExitSaved && strings.Contains(err.Error(), "the time limit is near (SLURM_JOB_END_TIME); 3 of 4 locations") {
 			break
 		}
 		if window > time.Minute {
