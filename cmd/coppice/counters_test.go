@@ -242,3 +242,33 @@ func TestUnknownMetric(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestCounterThatStandsStill: a frequency that the trace says to grow, and that never changes, does not count 0 without a word. One of which all
+// readings are 0 is none, nor one that changes once.
+func TestCounterThatStandsStill(t *testing.T) {
+	t.Parallel()
+	program := func(values ...string) string {
+		text := `-- definitions --
+STRING self=0 string="coretemp:::freq"
+METRIC_MEMBER self=0 name=0 value_type=4 base=1
+METRIC_CLASS self=0 number_of_metrics=1 0 metric_occurrence=2
+-- program --
+processes 1
+-- events --
+0 0 ENTER main
+`
+		for i, v := range values {
+			text += "0 " + strconv.Itoa(10*i) + " METRIC 0 1 4 " + v + "\n"
+		}
+		return foundTrace(t, text+"0 100 LEAVE main\n")
+	}
+	const want = "coretemp:::freq: 1.3e+09 at every reading: a count that stands still, or a level"
+	for _, x := range []struct {
+		values []string
+		says   bool
+	}{{[]string{"1300000000", "1300000000", "1300000000"}, true}, {[]string{"0", "0", "0"}, false}, {[]string{"1300000000", "1300000000", "1300000001"}, false}, {[]string{"1300000000"}, false}} {
+		if text := must(t, "report", program(x.values...), "counters"); strings.Contains(text, want) != x.says || strings.Contains(text, "at every reading") != x.says {
+			t.Errorf("%v: %s", x.values, text)
+		}
+	}
+}

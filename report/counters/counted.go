@@ -45,6 +45,7 @@ type Counter struct {
 	declared uint32  // its mode
 	odd      uint64  // readings that are not numbers
 	outside  float64 // of a count: outside MPI
+	still    float64 // of what the trace says to grow: the value that all readings have
 }
 
 // Part is a counter in a part of the run.
@@ -291,6 +292,9 @@ func (g *counting) result() (*Counted, error) {
 		if Mode(m) == absolute || c.physical.power || c.physical.scale == 0 && y.falls > y.changes/fallsOneOf {
 			c.Kind = "level"
 		}
+		if all := g.cells[cellKey{'a', 0, i, 0}]; Mode(m) == Accumulated && y.changes == 0 && all != nil && all.holds {
+			c.still = float64(all.most * c.Scale)
+		}
 		if named(c.Name, cycleNames) && c.Kind == "count" {
 			cycles = i
 		}
@@ -387,6 +391,9 @@ func (x *Counter) Notes() (list []string) {
 		say("the trace says that it grows, but %s: its values are read as levels", map[bool]string{true: "it is a power", false: fmt.Sprintf("%s of %s are less than the one before", numbers.Count(x.Falls), numbers.Count(x.Readings))}[x.physical.power])
 	} else if x.Falls > 0 {
 		say("%s are less than the one before, as if counted anew: what was counted between is not known", numbers.Plural(int(x.Falls), "reading"))
+	}
+	if x.Kind == "count" && x.still != 0 {
+		say("%g at every reading: a count that stands still, or a level of which the trace says that it grows", x.still)
 	}
 	if x.ByName {
 		say("joules and watts by its name, %g for each; the trace does not give the unit", x.physical.scale)
