@@ -81,11 +81,7 @@ func (m *markers) border(kind borderKind, t uint64, at amounts, key interval.Key
 // whose time was known before, and what an event that belongs to no marker ends.
 func (m *markers) attend(k trace.Kind, ref uint32) {
 	if m.at.totals.Events == 0 {
-		m.ledger.since = m.at.now
-		m.executions.start(m.at.now)
-		if _, end, ok := m.at.t.plan.SliceAt(m.at.now); ok {
-			m.slice = end
-		}
+		m.beginProgram()
 	}
 	if !m.recognizer.Idle() && !m.partOfMarker(k, ref) {
 		m.breakMarker()
@@ -113,6 +109,14 @@ func (m *markers) setWake() {
 	}
 	if !m.recognizer.Idle() {
 		m.at.wake = 0
+	}
+}
+
+func (m *markers) beginProgram() {
+	m.ledger.since = m.at.now
+	m.executions.start(m.at.now)
+	if _, end, ok := m.at.t.plan.SliceAt(m.at.now); ok {
+		m.slice = end
 	}
 }
 

@@ -290,12 +290,7 @@ func (w *Pass) border() (more bool, err error) {
 		return false, err
 	}
 	if w.slab.k < len(ends) && at >= ends[w.slab.k] {
-		if w.rows.inside {
-			w.out.at(uint32(w.p), w.slab.k)
-			w.out.buf = varint.Append(w.out.buf, 0, w.rows.head().T)
-		}
-		w.slab.k++
-		w.head()
+		w.turn()
 	}
 	w.slab.limit = xtf.Never
 	if at < last {
@@ -338,6 +333,16 @@ func (w *Pass) add(ticks uint64) {
 		b = varint.Append(b, uint64(w.next<<pieceBits|flags), s.key, uint64(s.node))
 	}
 	w.out.buf = binary.AppendUvarint(b, ticks)
+}
+
+// turn ends the part of a slab and begins the next one.
+func (w *Pass) turn() {
+	if w.rows.inside {
+		w.out.at(uint32(w.p), w.slab.k)
+		w.out.buf = varint.Append(w.out.buf, 0, w.rows.head().T)
+	}
+	w.slab.k++
+	w.head()
 }
 
 // head begins the part of a slab.
