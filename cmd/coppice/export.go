@@ -291,6 +291,9 @@ func exportFiles(write func(x *exporting) (result any, lines []string, err error
 		for _, l := range lines {
 			x.tell("%s", l)
 		}
+		if b, err := run.Brief(); err == nil && b.Partial {
+			x.tell("%s is partial: the input of its analysis was damaged or incomplete; coppice report %s diagnostics lists what is missing", path, path)
+		}
 		if o.format == "json" {
 			return about(s.out, run, "export", result)
 		}

@@ -237,3 +237,24 @@ func TestReportParquet(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
+
+// TestExportOfCut says next to what it writes that the run is not whole.
+func TestExportOfCut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	archive, run := filepath.Join(dir, "cut"), filepath.Join(dir, "run.xtf")
+	if err := os.CopyFS(archive, os.DirFS(filepath.Join(sharedTraces(t), "npb-ft.S-4"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(archive, "traces", "1.evt"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := call("analyze", archive, "-o", run, "-q"); code != jobs.ExitPartial {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	for _, form := range []string{"csv", "perfetto", "cubex"} {
+		if _, _, errs := call("export", run, "--to", form, "-o", filepath.Join(dir, form)); !strings.Contains(errs, "run.xtf is partial: the input of its analysis was damaged") {
+			t.Errorf("%s:\n%s", form, errs)
+		}
+	}
+}
