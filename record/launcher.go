@@ -160,7 +160,7 @@ func withEnvironment(ctx context.Context, l launcher, at int, command []string, 
 		case hydra:
 			extra = append(extra, "-genv", v[0], v[1])
 		case srun:
-			if strings.Contains(v[1], ",") { // which separates the variables: srun has it in its own environment
+			if strings.ContainsAny(v[1], `,'"`) { // which srun does not take as they are: it has it in its own environment
 				extra, env = append(extra, v[0]), append(env, v[0]+"="+v[1])
 				continue
 			}

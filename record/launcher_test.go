@@ -17,9 +17,9 @@ import (
 func TestEnvironment(t *testing.T) {
 	vars := [][2]string{{"A", "1"}, {"B", "2"}}
 	loading := [][2]string{{"A", "1"}, {"LD_PRELOAD", "r.so"}}
-	args, env := withEnvironment(t.Context(), srun, 0, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}})
-	if got := strings.Join(args, " "); got != "srun --export=ALL,A,B=3 ./p" || !slices.Equal(env, []string{"A=1,2"}) {
-		t.Errorf("a comma in a value: %s and %v", got, env)
+	args, env := withEnvironment(t.Context(), srun, 0, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}, {"C", "it's"}})
+	if got := strings.Join(args, " "); got != "srun --export=ALL,A,B=3,C ./p" || !slices.Equal(env, []string{"A=1,2", "C=it's"}) {
+		t.Errorf("a comma and a quote in values: %s and %v", got, env)
 	}
 	t.Setenv("SLURM_EXPORT_ENV", "HOME,LANG=C")
 	if args, _ := withEnvironment(t.Context(), srun, 0, []string{"srun", "sh"}, vars); strings.Join(args, " ") != "srun --export=HOME,LANG=C,A=1,B=2 sh" {
