@@ -84,6 +84,10 @@ func (x *Expander) finish() error {
 	return io.EOF
 }
 
+func (x *Expander) corrupt() error {
+	return fmt.Errorf("call graph: location %d, event %d: a partner or request that cannot be: %w", x.loc.p, x.n, graph.ErrCorrupt)
+}
+
 func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 	v := x.loc.view
 	h := v.ShapeOf(id)
@@ -97,7 +101,7 @@ func (x *Expander) event(b *trace.Batch, st graph.Step, id uint32) error {
 		} else {
 			var ok bool
 			if values, ok = x.record(b, h, w, values); !ok {
-				return fmt.Errorf("call graph: location %d, event %d: a partner or request that cannot be: %w", x.loc.p, x.n, graph.ErrCorrupt)
+				return x.corrupt()
 			}
 		}
 		x.tail(b, w[h.TailWord(w):], values, h.Flags)

@@ -103,12 +103,7 @@ func (a *Answer) simulate(ctx context.Context, m *Model) error {
 			continue
 		}
 		if ended++; ended == warm {
-			z.warm, z.since = true, z.now
-			for i := range z.stations {
-				st := &z.stations[i]
-				st.sync(z.now, false)
-				st.busy, st.area = 0, 0
-			}
+			z.measure()
 		}
 	}
 	z.report(a)
@@ -320,6 +315,15 @@ func (z *simulator) serve(st *station) {
 	}
 	z.seq++
 	st.heap.Push(event{z.now + w.service, z.seq, w.who})
+}
+
+func (z *simulator) measure() {
+	z.warm, z.since = true, z.now
+	for i := range z.stations {
+		st := &z.stations[i]
+		st.sync(z.now, false)
+		st.busy, st.area = 0, 0
+	}
 }
 
 // report computes the means. The first copy of a center is on the fullest machine.
