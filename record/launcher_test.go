@@ -244,6 +244,7 @@ func TestRefused(t *testing.T) {
 		{"no MPI", Options{Command: l.launch(1, "true")}, ErrProgram, "give --cc", 0},
 		{"no such launcher", Options{Command: []string{"mpirunx", "-n", "2", "true"}, Compiler: l.cc}, ErrProgram, "mpirunx is not in PATH", 0},
 		{"no such compiler", Options{Command: []string{"true"}, Compiler: filepath.Join(dir, "mpicc")}, ErrCompiler, "mpicc", 0},
+		{"recorder taken away", Options{Command: l.launch(1, "env", "-u", preload, l.compileProgram(t, "survive.c"))}, ErrNothing, "takes LD_PRELOAD or COPPICE_RECORD_DIR away", 0},
 		{"never begins", Options{Command: []string{"sh", "-c", "exit 3"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 3},
 		{"killed before", Options{Command: []string{"sh", "-c", "kill -9 $$"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 137},
 		{"no such command", Options{Command: []string{filepath.Join(dir, "none")}, Compiler: l.cc}, os.ErrNotExist, "none", 0},

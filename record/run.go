@@ -177,7 +177,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	close(done)
 	<-watched
 	if err == nil && !began(raw) {
-		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s%s", ErrNothing, strings.Join(o.Command, " "), reason(raw), slots(ctx, o.Command, exit))
+		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init with the recorder%s%s", ErrNothing, strings.Join(o.Command, " "), reason(raw, exit), slots(ctx, o.Command, exit))
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
@@ -200,10 +200,12 @@ func began(raw string) bool {
 	return err == nil && len(list) > 0
 }
 
-// reason says why nothing was recorded, where the recorder left a note of that.
-func reason(raw string) string {
+// reason says why nothing was recorded, where the recorder left a note of that, or the command ended well.
+func reason(raw string, exit int) string {
 	b, err := os.ReadFile(filepath.Join(raw, "note"))
 	switch {
+	case err != nil && exit == 0:
+		return "; it does without MPI, has it linked statically, or something on its way, such as a script or env -i, takes " + preload + " or COPPICE_RECORD_DIR away"
 	case err != nil:
 		return ""
 	case string(b) == "alone":
