@@ -90,7 +90,7 @@ const (
 )
 
 // starters run the command that follows their options: what they start may be a launcher.
-var starters = []string{"env", "ionice", "nice", "nohup", "numactl", "setsid", "stdbuf", "taskset", "time", "timeout"}
+var starters = []string{"env", "ionice", "nice", "nohup", "numactl", "salloc", "setsid", "stdbuf", "taskset", "time", "timeout"}
 
 // launcherOf returns how a command starts ranks, and where in it the launcher is.
 func launcherOf(ctx context.Context, command []string) (l launcher, at int) {
@@ -250,6 +250,9 @@ func findCompiler(ctx context.Context, k kind) (string, error) {
 // compiled returns the library that compile makes with cc or, where that is "", with the compiler wrapper of the MPI library of
 // the command's program.
 func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder string) (string, error), cc string, command []string, cache string) (string, error) {
+	if queue := filepath.Base(command[0]); slices.Contains([]string{"sbatch", "qsub", "bsub"}, queue) {
+		return "", fmt.Errorf("%w: %s puts a job into the queue and ends before that begins: write coppice record before srun or mpirun in the script, or see coppice plan record", ErrProgram, queue)
+	}
 	if cc == "" {
 		_, k, err := programAt(ctx, command)
 		if err != nil && loads(ctx, command) {

@@ -242,6 +242,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"static", Options{Command: l.launch(1, static)}, ErrProgram, "statically linked", 0},
 		{"no MPI", Options{Command: l.launch(1, "true")}, ErrProgram, "give --cc", 0},
+		{"into the queue", Options{Command: []string{"sbatch", "job.sh"}, Compiler: l.cc}, ErrProgram, "before srun or mpirun in the script", 0},
 		{"no such launcher", Options{Command: []string{"mpirunx", "-n", "2", "true"}, Compiler: l.cc}, ErrProgram, "mpirunx is not in PATH", 0},
 		{"no such compiler", Options{Command: []string{"true"}, Compiler: filepath.Join(dir, "mpicc")}, ErrCompiler, "mpicc", 0},
 		{"recorder taken away", Options{Command: l.launch(1, "env", "-u", preload, l.compileProgram(t, "survive.c"))}, ErrNothing, "takes LD_PRELOAD or COPPICE_RECORD_DIR away", 0},
