@@ -252,16 +252,16 @@ func TestLaws(t *testing.T) {
 func TestLawsSlices(t *testing.T) {
 	t.Parallel()
 	type node struct {
-		First int `json:"first_begin"`
-		Last  int `json:"last_end"`
-		Stats map[string]struct{ Sum int }
+		First int64 `json:"first_begin"`
+		Last  int64 `json:"last_end"`
+		Stats map[string]struct{ Sum int64 }
 	}
 	type doc struct{ Intervals struct{ Nodes []node } }
 	for _, archive := range []string{"lulesh-8", "sweep3d-8", "npb-mg.S-func-4", "pingpong-papi-scorep71"} {
 		run := filepath.Join(t.TempDir(), "run.xtf")
 		must(t, "analyze", filepath.Join(sharedTraces(t), archive), "-o", run, "-q", "--markers", "none", "--slice-count", "5")
 		nodes := jsonOf[doc](t, "report", run, "intervals", "--details").Intervals.Nodes
-		whole, sums := nodes[0].Stats, map[string]int{}
+		whole, sums := nodes[0].Stats, map[string]int64{}
 		for _, x := range nodes[1:] {
 			window := jsonOf[doc](t, "report", run, "intervals", "--details", "--time", fmt.Sprintf("#%d..#%d", x.First, x.Last)).Intervals.Nodes[0].Stats
 			for item, v := range x.Stats {
