@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/jobs/analyze"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
 )
@@ -377,6 +378,21 @@ func TestDeviation(t *testing.T) {
 	a, b := jsonOf[graph](t, "report", exact, "ccg").CCG, jsonOf[graph](t, "report", none, "ccg").CCG
 	if a.ClassRows != 0 || b.ClassRows == 0 || b.MemoryRatio < 1.5*a.MemoryRatio {
 		t.Errorf("lossless %+v, lossy %+v", a, b)
+	}
+}
+
+// TestDeviationWithoutSetUp: of 1000 ticks MPI_Init takes 600, which the run leaves out and the lossy graph has. It is not more than all time.
+func TestDeviationWithoutSetUp(t *testing.T) {
+	t.Parallel()
+	text := "-- program --\nprocesses 1\nresolution 1000\n-- events --\n0 0 ENTER MPI_Init\n0 600 LEAVE MPI_Init\n0 600 ENTER work\n0 1000 LEAVE work\n"
+	file := foundTrace(t, text, func(o *analyze.Options) {
+		o.GraphOnly, o.Deviation, o.Intervals.Init = true, "1ticks", "exclude"
+	})
+	x := jsonOf[struct {
+		Profile struct{ Time, Exclusive int64 }
+	}](t, "report", file, "profile").Profile
+	if x.Time != x.Exclusive || x.Time < 999 || x.Time > 1001 {
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -100,7 +100,6 @@ func Totals(r *Run, s *Summary) (*Profile, error) {
 	if r.Defs.NumLocations() == out.Processes {
 		out.Time = uint64(max(s.Item(xtf.ItemTime).Sum, 0))
 	} else {
-		var sum uint64
 		for p := range trace.P(r.Defs.NumLocations()) {
 			if r.Defs.Location(p).Type == trace.MetricLocation {
 				continue
@@ -109,9 +108,8 @@ func Totals(r *Run, s *Summary) (*Profile, error) {
 			if err != nil && !Partial(err) {
 				return nil, err
 			}
-			sum += v[xtf.ItemTime]
+			out.Time += v[xtf.ItemTime]
 		}
-		out.Time = sum
 	}
 	out.finish()
 	return out, nil
@@ -119,16 +117,18 @@ func Totals(r *Run, s *Summary) (*Profile, error) {
 
 // finish fills what needs the sum over all regions.
 func (p *Profile) finish() {
-	p.Exclusive = 0
-	for i := range p.Regions {
-		p.Exclusive += p.Regions[i].Exclusive
+	off := uint64(0) // how far the sum may be
+	for _, x := range p.Regions {
+		if p.Exclusive += x.Exclusive; x.ExclusiveOff != nil {
+			xtf.Add(&off, *x.ExclusiveOff)
+		}
 	}
 	switch {
 	case p.Time >= p.Exclusive:
 		p.Outside = p.Time - p.Exclusive
-	case p.Bound != nil: // the time is exact
+	case p.Exclusive-p.Time <= off: // the time is exact
 		p.Outside = 0
-	default:
+	default: // it leaves out set-up and end, which the regions have
 		p.Time, p.Outside = p.Exclusive, 0
 	}
 	for _, list := range [][]RegionTime{p.Regions, p.Functions} {
