@@ -387,11 +387,12 @@ func (f *finder) blame(x *Finding, item xtf.Item) {
 	}
 	handed := map[place]numbers.Sum{} // on, by waits of any pattern
 	at := func(k results.CauseKey) place { return f.lines.names.place(uint32(k.Key), k.Activity) }
-	for k, s := range f.causes.Delays.Sorted() {
+	for k, s := range f.causes.Delays.Sorted() { // a place has the first path of its name
 		if xtf.PatternItem(k.Pattern) != item {
 			elsewhere = numbers.Sub(elsewhere, numbers.Integer(s.Ticks))
 		}
-		handed[at(k)] = numbers.Add(handed[at(k)], numbers.Integer(s.Long))
+		p := at(k)
+		handed[p] = numbers.Add(handed[p], numbers.Integer(s.Long))
 	}
 	elsewhere = max(elsewhere, 0)
 	list := places(f.lines.names, f.causes.Delays, false, func(k results.CauseKey, s results.CauseSum) (here, long numbers.Sum) {

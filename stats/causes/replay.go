@@ -444,8 +444,8 @@ func (s *replayScript) completed(c *collectiveRow) {
 }
 
 // meets reports whether a member of an operation leaves it, or the call that completes it, soon after the last one has entered, after a
-// longer wait. By what a
-// rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits for members below it.
+// longer wait. By what a rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits
+// for members below it.
 func meets(c *xtf.Coll) bool {
 	return soonAfter(c.T, c.LastEnter, c.End)
 }
