@@ -9,24 +9,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// entryWriter writes sorted entries, for matching, with the table of their peers. Of a location it makes the CHANNEL and CHAN
-// arrays of them, which leave out what was canceled.
+// entryWriter writes sorted entries and makes the table of their peers. On request it also makes the CHANNEL and CHAN arrays of a
+// location, without canceled sends.
 type entryWriter struct {
 	Stream
 	size    uint64 // bytes so far
 	peers   []PeerRange
 	memory  [blockBytes]byte
-	open    block // of entries that came one by one
-	last    Operation
+	open    block     // being filled, of entries that came one by one
+	last    Operation // the newest one in it
 	out     ChannelOutputs
-	channel xtf.Channel // in hand
-	rows    uint64      // of Chan
+	channel xtf.Channel // row in progress
+	rows    uint64      // of Chan so far
 }
 
-// ChannelOutputs is where the channels of a location go.
+// ChannelOutputs is where Entries.Write puts the channels of a location.
 type ChannelOutputs struct {
-	Channels, Chan *xtf.ArrayBuilder // nil: they are not wanted
-	Canceled       map[uint64]bool   // postings of sends that match nothing
+	Channels, Chan *xtf.ArrayBuilder // nil: no rows
+	Canceled       map[uint64]bool   // postings of canceled sends
 }
 
 // add writes an entry.
@@ -63,7 +63,7 @@ func (w *entryWriter) flush() error {
 	return w.Stream.Flush()
 }
 
-// close writes the block that is open.
+// close writes the open block.
 func (w *entryWriter) close() {
 	if w.open != nil {
 		w.put(w.open)
@@ -109,25 +109,25 @@ func (w *entryWriter) endChannel() {
 // cursor reads a run of entries forwards.
 type cursor struct {
 	data  io.ReaderAt
-	at    uint64 // of what is not yet in buf
-	left  uint64 // entries, those of the block in hand too
+	at    uint64 // offset of what is not yet in buf
+	left  uint64 // entries not taken, with those of the block begun
 	store []byte
-	buf   []byte // what was read and is not yet taken
-	n     uint64 // entries of the block in hand that are not yet taken
-	body  []byte // of them
-	e     entry  // the newest one
-	have  bool   // it is not yet taken
+	buf   []byte // blocks read and not yet begun, in store
+	n     uint64 // entries of the block begun that are not taken
+	body  []byte // their bytes not yet decoded
+	e     entry  // decoded last
+	have  bool   // e is not taken
 }
 
 const cursorBytes = 32 << 10
 
-// newCursor reads count entries from the block at a byte of data on, fewer if there are no more, through store, which may be
-// shared by cursors that are not used at the same time.
+// newCursor returns a cursor over at most count entries, from the block at an offset of data. It reads into store, which cursors
+// may share that are not used at the same time.
 func newCursor(data io.ReaderAt, at, count uint64, store []byte) cursor {
 	return cursor{data: data, at: at, left: count, store: store}
 }
 
-// begin begins the next block, if the one in hand is at its end. It returns the size of the block that was begun.
+// begin begins the next block if no entry of the last one is left. It returns the size of the block, 0 if it began none.
 func (c *cursor) begin() (size int, err error) {
 	if c.n > 0 || c.left == 0 {
 		return 0, nil
@@ -171,7 +171,7 @@ func (c *cursor) peek() (*entry, error) {
 	return &c.e, nil
 }
 
-// take drops the entry that peek returned, which stays as it is until the next peek.
+// take takes the entry that peek returned. The entry stays valid until the next peek.
 func (c *cursor) take() {
 	c.have = false
 	c.n--
@@ -184,7 +184,7 @@ func (m *matcher) eachEntry(s *source, r *PeerRange, f func(e *entry)) {
 	m.each(&c, r.Count, f)
 }
 
-// each calls f for so many entries.
+// each calls f for the next count entries.
 func (m *matcher) each(c *cursor, count uint64, f func(e *entry)) {
 	for range count {
 		e, err := c.peek()
@@ -196,7 +196,7 @@ func (m *matcher) each(c *cursor, count uint64, f func(e *entry)) {
 	}
 }
 
-// source is the channel entries of one process at its home rank.
+// source has the entries of a process, at its home.
 type source struct {
 	process uint32
 	data    io.ReaderAt
@@ -220,8 +220,7 @@ func (s *source) ranges(lo, hi uint32) []PeerRange {
 	return s.peers[search(lo):search(hi)]
 }
 
-// tail returns the ranges of collectives, by ascending communicator, and of
-// operations whose peer is not known.
+// tail returns the ranges of collectives, by ascending communicator, and of operations whose peer is unknown.
 func (s *source) tail() []PeerRange {
 	i := len(s.peers)
 	for i > 0 && (s.peers[i-1].Coll || s.peers[i-1].Peer == trace.Undefined) {

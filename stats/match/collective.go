@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// roundInstances is the number of collective instances reduced at a time over
-// all ranks. Memory: 150 bytes each, and twice 100 encoded.
+// roundInstances is the number of collective instances that all ranks reduce in one round. Memory: 150 bytes each, and twice 100
+// encoded.
 const roundInstances = 32 << 10
 
 // commCount is the number of instances on one communicator.
@@ -22,15 +22,15 @@ type commCount struct {
 	n    uint64
 }
 
-// member is the collectives of one local process on one communicator.
+// member is a process at home here in one communicator, with its collectives.
 type member struct {
 	src       *source
-	PeerRange        // the entries that are left, from the block on that was read last
-	passed    uint64 // entries before them
-	base      uint64 // number of the communicator's first instance in the common numbering
+	PeerRange        // the entries from the block on that the last round read
+	passed    uint64 // entries before these
+	base      uint64 // number of the communicator's first instance among all
 }
 
-// pass passes over the blocks before n entries more.
+// pass moves the member and its cursor over the blocks that lie whole in the next n entries.
 func (x *member) pass(c *cursor, n uint64) error {
 	for {
 		size, err := c.begin()
@@ -43,14 +43,13 @@ func (x *member) pass(c *cursor, n uint64) error {
 	}
 }
 
-// collectives matches the operations of communicators: the members at home here, and what all ranks know of them.
+// collectives matches collective operations.
 type collectives struct {
 	m       *matcher
 	members []member // by the first instance of their communicator
 }
 
-// matchCollectives numbers the instances of all communicators one after the
-// other and reduces them in rounds, see combining.
+// matchCollectives numbers the instances, one communicator after another, and reduces them in rounds.
 func (cs *collectives) matchCollectives() {
 	local := cs.localMembers()
 	b, err := mpi.TreeShare(cs.m.Comm, local, nil, encodeCounts, decodeCounts, mergeCounts, encodeCounts)
@@ -81,8 +80,8 @@ func (cs *collectives) matchCollectives() {
 	}
 }
 
-// localMembers lists the collectives of the processes at home here, settles those on communicators of one process, and returns
-// how many there are on each of the others.
+// localMembers sets cs.members, and returns the number of instances on each communicator. It delivers collectives of
+// communicators with one process (MPI_COMM_SELF) at once.
 func (cs *collectives) localMembers() []commCount {
 	most := make(map[uint32]uint64)
 	for i := range cs.m.sources {
@@ -136,8 +135,8 @@ func (cs *collectives) collectiveRound(lo, hi uint64) error {
 	return cs.matchPrefixes(lo, hi, prefixes)
 }
 
-// deliverColl tells a member what is known of the whole instance. The enter it
-// waited for fits in the same result, unless there are two.
+// deliverColl delivers the result of a member. It has room for one enter that the member waited for; if the last one that it needed is
+// another, there is a second result.
 func (cs *collectives) deliverColl(x *instance, mb *member, ordinal uint64, e *entry) {
 	first, last := cs.cause(x, mb, e)
 	r := result{
@@ -153,8 +152,7 @@ func (cs *collectives) deliverColl(x *instance, mb *member, ordinal uint64, e *e
 	}
 }
 
-// eachInstance calls f for the local entries of instances [lo, hi), with the
-// instance's number.
+// eachInstance calls f for the local members of instances [lo, hi), with the number of the instance.
 func (cs *collectives) eachInstance(lo, hi uint64, f func(x *member, g uint64, e *entry)) {
 	store := make([]byte, cursorBytes)
 	for i := range cs.members {
@@ -213,7 +211,7 @@ func mergeCounts(a, b []commCount) ([]commCount, error) {
 	return totals.Union(a, b, func(x, y *commCount) int { return cmp.Compare(x.comm, y.comm) }, func(x, y *commCount) { x.n = max(x.n, y.n) }), nil
 }
 
-// returnForeign gives results back to the ranks that hold the locations.
+// returnForeign sends results to the ranks that hold their locations, and takes those for this rank's.
 func (m *matcher) returnForeign() {
 	if to, away := m.homes.Away(); away {
 		for {

@@ -7,24 +7,24 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// combining is a round of collective instances that all ranks reduce together. Instance i of n belongs to rank i size / n. What a
-// rank knows goes there by halves of the ranks (mpi.Hops), joined with what others know of the same instance wherever two meet, and
-// the whole comes back the same way. So a rank sends 2 ceil(log2 ranks) messages, and at most the n instances in each direction; no
-// rank gets more because an instance has many members.
+// combining is a round of collective instances that all ranks reduce together, like a reduce-scatter by recursive halving (mpi.Hops)
+// with the way back. Rank i*size/n owns instance i of n. What a rank knows of an instance goes there in hops, is joined at each hop with
+// what others know of it, and the whole comes back the same way. So a rank sends 2 ceil(log2 ranks) messages, and at most n instances
+// in each direction; no rank gets more because an instance has many members.
 type combining struct {
 	m     *matcher
-	known []instance // of each instance of the round
+	known []instance // of the round
 	hops  []mpi.Hop
-	heard [][][]uint32 // numbers of instances that came in each hop from each of its senders
+	heard [][][]uint32 // by hop and sender: numbers of the instances that came
 }
 
-// first returns the first instance of a rank.
+// first returns the first instance that a rank owns.
 func (c *combining) first(rank int) int {
 	n, size := uint64(len(c.known)), uint64(c.m.size)
 	return int((uint64(rank)*n + size - 1) / size)
 }
 
-// combine makes the instances known that this rank has members of, whole. An error is one of the communicator.
+// combine completes those instances in known of which this rank has members. An error is one of the communicator.
 func (cs *collectives) combine(known []instance) error {
 	c := combining{m: cs.m, known: known, hops: mpi.Hops(cs.m.rank, cs.m.size)}
 	for i := range c.hops {
@@ -45,7 +45,7 @@ func (cs *collectives) combine(known []instance) error {
 	return nil
 }
 
-// gather sends the instances of the other half and joins those of this one.
+// gather sends the instances that the other half of the ranks owns, and joins what comes.
 func (c *combining) gather(h *mpi.Hop) error {
 	var b []byte
 	for i := c.first(h.First); i < c.first(h.End); i++ {
@@ -68,7 +68,7 @@ func (c *combining) gather(h *mpi.Hop) error {
 	return err
 }
 
-// scatter gives back what came in a hop, and takes what was sent.
+// scatter returns the instances that came in a hop to their senders, now whole, and takes back those that gather sent.
 func (c *combining) scatter(h *mpi.Hop, heard [][]uint32) error {
 	var sent []*mpi.Request
 	for k, list := range heard {
@@ -91,7 +91,7 @@ func (c *combining) scatter(h *mpi.Hop, heard [][]uint32) error {
 	return c.m.Comm.Wait(sent...)
 }
 
-// each reads a message of instances.
+// each calls f for the instances of a message.
 func (c *combining) each(from int, b []byte, f func(i uint32, x *instance)) error {
 	for len(b) > 0 {
 		var x instance

@@ -12,37 +12,39 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Key is what a channel is known by in one location, in the order of entries.
+// Key is a channel as one of its two locations sees it. Entries are sorted by its fields in this order.
 type Key struct{ Peer, Comm, Tag, Direction uint32 }
 
 func (k *Key) compare(o *Key) int {
 	return cmp.Or(cmp.Compare(k.Peer, o.Peer), cmp.Compare(k.Comm, o.Comm), cmp.Compare(k.Tag, o.Tag), cmp.Compare(k.Direction, o.Direction))
 }
 
-// entry is one operation of a location: where it belongs, and all that its load knows of it. Entries come in the
-// channel order of the file: (peer, communicator, tag, direction, posting).
+// entry is an operation of a location, with its channel. Entries are sorted as the channels of the file are: (peer, communicator,
+// tag, direction, posting).
 type entry struct {
 	Key
 	p uint32
 	Operation
 }
 
-// Operation is an entry but for its channel and location, and what only its row has.
+// Operation is a send, a receive, a notice or a member of a collective operation, as the load of its location knows it: what
+// matching needs and what its row has. A release of a lock also has its acquisition: End is the enter of that one's call, Post the
+// instant from which the lock was held, Stay the row. Times are in ticks.
 type Operation struct {
 	Posting      uint64 // order of posting in the location's stream
 	Row          uint64 // N of the row
-	T, End       uint64 // T and End of the row; collectives: post and End
+	T, End       uint64 // T and End of the row; collectives: Post and End
 	Bytes        uint64 // collectives: those sent
 	Post         uint64 // Post of the row, see posted; collectives: operation<<32 | root
-	Stay         uint64 // receives: number of the first stay after the posting, Never without a request; collectives: bytes received
+	Stay         uint64 // receives: number of the first stay in MPI after the posting, Never without a request; collectives: bytes received
 	CallN        uint64
-	Own          uint64 // collectives: T of the row; releases of locks, see locked.put: its End; others: t
+	Own          uint64 // collectives: T of the row; releases of locks: End of the row; others: T
 	Flags        uint32 // see below
-	Kind         uint32 // of the row, with xtf.P2PIncomplete for a send that ends later; collectives: its flags but for the operation
+	Kind         uint32 // of the row, with xtf.P2PIncomplete for a send that ends later; collectives: flags without the operation
 	Region, Path uint32
 }
 
-// posted is the instant at which a message's receive was posted: a probe posts nothing.
+// posted returns when a receive was posted. Post of a receive after a probe is the probe's enter, but a probe does not post.
 func (o *Operation) posted() uint64 {
 	if o.Kind&xtf.P2PProbed != 0 {
 		return o.T
@@ -50,25 +52,25 @@ func (o *Operation) posted() uint64 {
 	return o.Post
 }
 
-// Flags of entries. A result has those of both sides.
+// Flags of entries. The result of a message has the flags of both sides.
 const (
-	entryShared      uint32 = 1 << iota // of a channel that several locations use
+	entryShared      uint32 = 1 << iota // several locations of the process use the channel
 	EntryBlocking                       // a blocking send
-	EntrySynchronous                    // a send that the call makes synchronous
+	EntrySynchronous                    // a synchronous send, such as MPI_Ssend
 	entryClock                          // the receive ended before the send began
 	EntryTakes                          // a member of a collective that gets bytes
 	entryPosted                         // the receive was posted when the send began
-	EntryExclusive                      // the release of a lock that nobody else could hold
-	entryCanceled                       // a send that was canceled, and matches nothing
+	EntryExclusive                      // the release of an exclusive lock
+	entryCanceled                       // a canceled send, which matches nothing
 )
 
-// Entries are kept in blocks, each some operations of one channel of one location:
+// Entries are stored in blocks. A block has operations of one channel of one location:
 //
 //	block      peer u32 | communicator u32 | tag u32 | direction u32 | location u32 | operations u16 | bytes of them u16
 //	operation  control u32 | posting | row | t | end | callN, and if control says so: bytes | post | stay | own, flags u32 | kind u32 | region u32 | path u32
 //
-// Integers are little-endian. Those of an operation but for the last four are differences, mostly to the operation before in the
-// block, and take 1 to 8 bytes: control has 3 bits for each, from the lowest on, and above them which of the others there are.
+// Integers are little-endian. Those of an operation, except the last four, are differences, mostly to the operation before it in the
+// block, and take 1 to 8 bytes: 3 bits of control for each, lowest first, say how many. Its bits above say which optional fields follow.
 const (
 	blockBytes    = 512
 	blockHead     = 24
@@ -79,7 +81,7 @@ const (
 	controlWords = 1 << 31
 )
 
-// block is entries as they are kept.
+// block is an encoded block.
 type block []byte
 
 // beginBlock begins a block in memory of blockBytes.
@@ -102,13 +104,13 @@ func (b block) operations() uint64 { return uint64(binary.LittleEndian.Uint16(b[
 // size is that of the whole block.
 func (b block) size() int { return blockHead + int(binary.LittleEndian.Uint16(b[22:])) }
 
-// full reports whether there is no room for any operation more.
+// full reports whether another operation might not fit.
 func (b block) full() bool { return len(b)+mostOperation > blockBytes }
 
-// noOperation is what the first operation of a block differs from.
+// noOperation takes the place of the operation before the first one of a block.
 var noOperation = Operation{Stay: xtf.Never}
 
-// add adds an operation to a block that is not full; last is the one before, and then this one.
+// add appends o to a block that is not full. last is the operation before; add sets it to o.
 func (b block) add(o, last *Operation) block {
 	at := len(b)
 	n := o.put(b[at:blockBytes], o.Posting-last.Posting, last)
@@ -117,8 +119,9 @@ func (b block) add(o, last *Operation) block {
 	return b[:at+n]
 }
 
-// put puts an operation into b, which has room for mostOperation; last is the one before, from whose posting this one is so far, and
-// then but for its posting this one. Fields are set one by one: a copy would read them in wider words than they were written in just now.
+// put encodes o into p, which has room for mostOperation bytes, and returns the size. posting is the difference to the posting of
+// the operation before, last. put then sets last to o, except its posting: field by field, as loads that are wider than the stores
+// just before them stall.
 func (o *Operation) put(p []byte, posting uint64, last *Operation) (n int) {
 	_ = p[mostOperation-1]
 	post, bytes, stay, own := o.T-o.Post, o.Bytes^last.Bytes, o.Stay-last.Stay, o.Own-o.T
@@ -160,7 +163,7 @@ func (o *Operation) put(p []byte, posting uint64, last *Operation) (n int) {
 	return next
 }
 
-// putBytes puts the bytes that a number has, one at least. It returns what is next in b, and the number of bytes less one.
+// putBytes puts v at an offset of b in as few bytes as it needs, at least one. It returns the offset after them and their number less one.
 func putBytes(b []byte, at int, v uint64) (next int, code uint32) {
 	binary.LittleEndian.PutUint64(b[at:], v)
 	n := (bits.Len64(v|1) - 1) / 8
@@ -173,7 +176,7 @@ func takeBytes(b []byte, at int, control uint32) (next int, v uint64) {
 	return at + n + 1, binary.LittleEndian.Uint64(b[at:]) & (math.MaxUint64 >> (56 - 8*n))
 }
 
-// take makes o, the operation before, the one that b begins with, and returns its bytes in b; 0 if b ends before.
+// take decodes the operation at the start of b over o, the operation before it. It returns the size in b, 0 if b ends too early.
 func (o *Operation) take(b []byte) int {
 	left := len(b)
 	if cap(b) < mostOperation {
@@ -229,8 +232,8 @@ func (b block) each(f func(o *Operation)) {
 	}
 }
 
-// Of a location runBlocks blocks of entries of runChannels channels are in memory at most, those of slabBlocks in one piece. A channel
-// whose operations do not complete in the order of their posting has runMixed of them at most.
+// A run, the entries of a location in memory, has at most runBlocks blocks and runChannels channels. A channel whose operations
+// do not complete in posting order has at most runMixed operations. Blocks are allocated slabBlocks at a time.
 const (
 	runBlocks   = 1 << 16
 	runChannels = 1 << 14
@@ -242,36 +245,37 @@ const (
 type runChannel struct {
 	Key
 	open          block     // the newest one
-	last          Operation // in it
+	last          Operation // the newest one in it
 	first, newest uint32    // numbers of blocks
-	follow        uint32    // number of the channel that was used after this one last
+	follow        uint32    // number of the channel that the operation after this channel's newest one used: a guess for the next time
 	n             uint64    // operations
-	posting       uint64    // greatest
-	mixed         bool      // operations did not complete in the order of their posting
+	posting       uint64    // the greatest one
+	mixed         bool      // operations did not complete in posting order
 }
 
-// Entries orders the channel entries of a location: it deals the operations of a run to their channels, and merges all runs.
+// Entries sorts the operations of a location by channel and posting. It collects them by channel; when a run is full it goes to
+// storage, and Write merges all runs.
 //
-// Memory: runBlocks blocks (about 20 operations each, but for the last one of a channel), runMixed operations, 200 bytes for each channel
-// of a run; to merge runs see mergeEntries.
+// Memory: runBlocks blocks (about 20 operations each, fewer in the last one of a channel), runMixed operations, and 200 bytes for
+// each channel of a run; in Write that of mergeEntries.
 type Entries struct {
 	p        uint32
 	scratch  func() Scratch
 	slabs    [][]byte // of blocks
 	next     []uint32 // the block after each one in its channel
 	channels []runChannel
-	numbers  map[Key]uint32
-	last     uint32 // channel
+	numbers  map[Key]uint32 // of channels
+	last     uint32         // channel of the newest operation
 	runs     []Scratch
-	rows     Stream // for its memory
+	rows     Stream // lends its memory to Write
 }
 
-// order is that in a channel: that of postings, and of what matchLocks makes, which releases of other processes share.
+// order compares operations of one channel: by posting, and in matchLocks, where releases can have equal ones, by process and row.
 func (o *Operation) order(x *Operation) int {
 	return cmp.Or(cmp.Compare(o.Posting, x.Posting), cmp.Compare(o.Bytes, x.Bytes), cmp.Compare(o.Row, x.Row))
 }
 
-// Reset prepares the entries of another location in the memory of those before.
+// Reset begins another location, and reuses the memory.
 func (r *Entries) Reset(p uint32, scratch func() Scratch) {
 	r.p, r.scratch, r.runs = p, scratch, nil
 	r.empty()
@@ -284,7 +288,7 @@ func (r *Entries) empty() {
 	}
 }
 
-// Add adds an operation, which has ended, to a channel.
+// Add adds an operation to a channel, after it ended.
 func (r *Entries) Add(k Key, o *Operation) error {
 	c := r.channel(k)
 	late := c.n > 0 && o.Posting <= c.posting
@@ -343,12 +347,12 @@ func (r *Entries) channel(k Key) *runChannel {
 	return &r.channels[n]
 }
 
-// sorted writes the entries since the last run in order.
+// sorted writes the entries of the run in progress, in order.
 func (r *Entries) sorted(w *entryWriter) error {
 	slices.SortFunc(r.channels, func(a, b runChannel) int { return a.compare(&b.Key) })
 	for i := range r.channels {
 		c := &r.channels[i]
-		var list []Operation // of a mixed one
+		var list []Operation // of a mixed channel
 		for k, at := uint64(0), c.first; k < c.n; at = r.next[at] {
 			b := r.block(at)
 			b = b[:b.size()]
@@ -370,7 +374,7 @@ func (r *Entries) sorted(w *entryWriter) error {
 	return nil
 }
 
-// endRun stores the entries since the last run.
+// endRun stores the run in progress.
 func (r *Entries) endRun() error {
 	run := r.scratch()
 	r.runs = append(r.runs, run)
@@ -378,7 +382,7 @@ func (r *Entries) endRun() error {
 	return cmp.Or(r.sorted(&w), w.flush())
 }
 
-// Write writes all entries in order to a sink, with the channels that they make, and returns the table of their peers. It forgets them.
+// Write writes all entries in order to a sink, and their channels to out. It returns the table of peers, and forgets the entries.
 func (r *Entries) Write(sink xtf.Sink, out ChannelOutputs) ([]PeerRange, error) {
 	w := entryWriter{Stream: r.rows.To(sink), out: out}
 	err := cmp.Or(r.each(&w), w.flush())
@@ -412,12 +416,12 @@ func (r *Entries) each(w *entryWriter) error {
 	}, w.add)
 }
 
-// mergedBytes is about how much of all streams is in memory while they are merged.
+// mergedBytes is about the memory of all buffers of a merge, as long as there are few streams.
 const mergedBytes = 2 << 20
 
-// mergeEntries calls f for the entries of several streams in order, which each of them has.
+// mergeEntries calls f for the entries of several sorted streams, in order. Memory: mergedBytes, or 2 blocks for each stream.
 func mergeEntries(streams []io.ReaderAt, compare func(a, b *entry) int, f func(e *entry) error) error {
-	var heads []*cursor // with entries left, by the next one
+	var heads []*cursor // those with entries left, sorted by the next entry
 	insert := func(c *cursor) error {
 		e, err := c.peek()
 		if e == nil {

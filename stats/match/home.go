@@ -26,18 +26,18 @@ const (
 	tagHolders
 )
 
-// shipBytes is the size of a message of a split process.
+// A process can have locations on several ranks. Its home is the first of them. The other ranks ship it the entries and stays of
+// their locations of the process, at most shipBytes in a message.
 const shipBytes = 1 << 20
 
-// stream is the sorted channel entries of one location.
+// stream is the sorted entries of one location.
 type stream struct {
 	p     trace.P
 	data  io.ReaderAt
 	peers []PeerRange
 }
 
-// foreign collects results for the locations of another rank that belong to a
-// process at home here. Memory: one message.
+// foreign collects the results for another rank's locations of a process at home here. Memory: one message.
 type foreign struct {
 	rank      int
 	locations partition.Range
@@ -47,7 +47,7 @@ type foreign struct {
 	coder     resultCoder // of buf
 }
 
-// foreignPiece is about the size of a message of results, foreignHead that of the location, u32 little-endian, before each.
+// foreignPiece is about the size of a message of results. foreignHead is the size of the location, u32 little-endian, before each result.
 const (
 	foreignPiece = 1 << 20
 	foreignHead  = 4
@@ -74,8 +74,7 @@ func (f *foreign) flush() error {
 	return err
 }
 
-// collectSources brings the entries of each process to its home rank and merges
-// those of processes with several locations.
+// collectSources brings the entries of each process to its home, and merges those of its locations.
 func (m *matcher) collectSources() error {
 	defs := m.Defs
 	var all []stream
@@ -116,7 +115,7 @@ func (m *matcher) collectSources() error {
 	return nil
 }
 
-// shipAway sends the entries of a location to the home of its process, then its stays.
+// shipAway ships the entries of a location to the home of its process, then its stays.
 func (m *matcher) shipAway(u Unit) {
 	m.ship(u.P, shippedEntries, u.Sorted)
 	if u.Stays != nil && len(u.Peers) > 0 {
@@ -124,14 +123,14 @@ func (m *matcher) shipAway(u Unit) {
 	}
 }
 
-// Kinds of what is shipped: its message has location and kind, u32 each, before it.
+// A shipped message begins with the location and a kind, u32 each, little-endian.
 const (
 	shippedEntries = iota
 	shippedStays
 	shipHead = 8
 )
 
-// ship sends what a location left to the home of the rank's first process.
+// ship sends data of a location to the home of the rank's first process.
 func (m *matcher) ship(p trace.P, kind uint32, data Stored) {
 	to, _ := m.homes.Away()
 	for at := int64(0); at < data.Size(); at += shipBytes {
@@ -146,8 +145,7 @@ func (m *matcher) ship(p trace.P, kind uint32, data Stored) {
 	}
 }
 
-// receiveShips takes the entries of this rank's last process from the ranks
-// above that hold more of its locations.
+// receiveShips takes the entries of this rank's last process from the ranks above that hold more locations of it.
 func (m *matcher) receiveShips() ([]stream, error) {
 	var all []stream
 	for _, r := range m.homes.Sharers() {
@@ -194,7 +192,7 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 	}
 }
 
-// findPeers makes the table of a stream's peers.
+// findPeers makes the table of peers of a stream.
 func (s *stream) findPeers() error {
 	at, c := uint64(0), newCursor(s.data, 0, xtf.Never, make([]byte, cursorBytes))
 	for {
@@ -208,7 +206,7 @@ func (s *stream) findPeers() error {
 	}
 }
 
-// extendRanges adds n entries of a channel, at a byte of all entries, to a table of peer ranges.
+// extendRanges adds n entries of a channel, whose block is at an offset of all entries, to a table of peers.
 func extendRanges(peers []PeerRange, k *Key, n, at uint64) []PeerRange {
 	r := PeerRange{Peer: k.Peer, Coll: k.Direction == xtf.ChannelColl, At: at}
 	if r.Coll {
@@ -226,9 +224,8 @@ func extendRanges(peers []PeerRange, k *Key, n, at uint64) []PeerRange {
 	return peers
 }
 
-// mergeStreams makes one source of the locations of a process. One location is
-// taken as it is; several are merged by (channel, post time, location, posting), and
-// entries that come from another location than the first one of their channel marked.
+// mergeStreams makes one source of the locations of a process. It merges several by (channel, post time, location, posting). An entry
+// of another location than the first entry of its channel gets the flag entryShared.
 func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(s stream) bool { return len(s.peers) == 0 })
 	if len(all) == 0 {
@@ -243,7 +240,7 @@ func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 	for i := range all {
 		data = append(data, all[i].data)
 	}
-	channel, p := Key{Direction: unknown}, uint32(unknown) // in hand, and the location of its first entry
+	channel, p := Key{Direction: unknown}, uint32(unknown) // the newest channel, and the location of its first entry
 	err := mergeEntries(data, compareMerged, func(e *entry) error {
 		if e.Flags&entryCanceled == 0 {
 			if channel != e.Key {

@@ -8,13 +8,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// moment is an enter of a member of a collective, and its location.
+// moment is an enter of a member of a collective, in ticks, and its location.
 type moment struct {
 	t uint64
 	p uint32
 }
 
-// noMoment is that of no member.
+// noMoment stands for no member.
 var noMoment = moment{xtf.Never, trace.Undefined}
 
 // earliest makes x the earlier of x and y; of equal ones that of the lower location.
@@ -31,22 +31,21 @@ func (x *moment) latest(y moment) {
 	}
 }
 
-// instance is what the members of one collective have in common so far.
+// instance is what is known so far of all members of one collective operation.
 type instance struct {
 	last                  moment // enter
 	firstLeave, lastLeave uint64
 	opMin, opMax          uint64 // least and greatest operation<<32 | root
 	members, lowest       uint32 // lowest location
-	// Of operations with a root: the root's enter, and the first and the last of the others that give data.
+	// For operations with a root: the enter of the root, and the first and last enter of other members that give data.
 	root, firstOther, lastOther moment
-	// Of all-to-all operations of which a member gives no data: the last enter of those that do.
+	// For operations of all to all: partly if a member gives no data, and the last enter of those that do.
 	partly    bool
 	lastGiver moment
 }
 
-// Encoded instances are a number, the part that all have, with instanceRooted in
-// the number the part of operations with a root, and with instancePartly that of
-// those to which not all give data, little-endian:
+// An encoded instance is its number and the common fields. Fields of operations with a root follow if the number has
+// instanceRooted, then the last giver if it has instancePartly. Integers are little-endian:
 //
 //	number u32 | last t, first leave, last leave, least op, greatest op u64 | members, lowest, last p u32
 //	root t, first other t, last other t u64 | root p, first other p, last other p u32
@@ -78,8 +77,8 @@ func (cs *collectives) memberInstance(mb *member, e *entry) instance {
 	return x
 }
 
-// gives and takes say whether a member of a data collective has bytes for others,
-// and gets some: without, nobody waits for it, and it for nobody.
+// gives reports whether a member has bytes for others; nobody waits for one that does not. takes reports whether a member gets bytes;
+// one that does not waits for nobody.
 func gives(e *entry) bool { return e.Bytes > 0 }
 func takes(e *entry) bool { return e.Flags&EntryTakes != 0 }
 
@@ -114,7 +113,7 @@ func (x *instance) add(y *instance) {
 	x.lastOther.latest(y.lastOther)
 }
 
-// giver is the last enter of a member of an all-to-all operation that gives data: noMoment where none does.
+// giver returns the last enter of a member that gives data to an operation of all to all; noMoment if none does.
 func (x *instance) giver() moment {
 	if x.partly {
 		return x.lastGiver
@@ -122,7 +121,7 @@ func (x *instance) giver() moment {
 	return x.last
 }
 
-// cause returns the enter that a member waited for, and the last one it needed.
+// cause returns the enter that ends the wait of a member and the last enter that it needed (xtf.CollCause); noMoment if it needs none.
 func (cs *collectives) cause(x *instance, mb *member, e *entry) (first, last moment) {
 	switch class := collClass(e); {
 	case class&trace.ClassBarrier != 0, trace.MayMeet(uint32(e.Post >> 32)):
@@ -171,8 +170,7 @@ func (x *instance) append(b []byte, number uint32) []byte {
 	return b
 }
 
-// take reads the next instance of b. ok is false at the end and for bytes that
-// are none.
+// take decodes the instance at the start of b. ok is false if b is too short.
 func (x *instance) take(b []byte) (number uint32, rest []byte, ok bool) {
 	if len(b) < instanceBytes {
 		return 0, nil, false

@@ -11,13 +11,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// isLock reports whether a channel is one of releases of a lock, or acquisitions.
+// isLock reports whether the channel of a tag has releases or acquisitions of locks.
 func isLock(tag uint32) bool { return xtf.IsNotice(tag) && xtf.NoticeKind(tag) == xtf.NoticeLock }
 
-// roundLocks is the number of releases, and of results for them, that a rank gives to others at a time, and about the least that it gets.
+// roundLocks is the number of releases that a rank sends to others, or handles, in one round.
 const roundLocks = 4 << 10
 
-// Releases and results go to other ranks as
+// Releases go to the home of the lock's target, and results to the rank of their location, as
 //
 //	release  target u32 | communicator u32 | tag u32 | P u32 | T u64 | enter of the acquisition u64 | lock since u64 | row u64 | row of the acquisition u64 | exclusive u32
 //	result   P u32 | P of the mate u32 | row u64 | row of the mate u64 | its T u64 | flags u32
@@ -28,7 +28,7 @@ const (
 	holderBytes  = 36
 )
 
-// lockParts collects what goes to each rank in a round.
+// lockParts is what goes to each rank in a round.
 type lockParts map[int][]byte
 
 func (x lockParts) exchange(c mpi.Comm, tag int) ([]mpi.Part, error) {
@@ -40,8 +40,8 @@ func (x lockParts) exchange(c mpi.Comm, tag int) ([]mpi.Part, error) {
 	return mpi.SparseAlltoall(c, tag, parts)
 }
 
-// inRounds calls fill, which says whether there will be more, and exchanges what it makes, until no rank has more. An error is one of
-// the communicator.
+// inRounds has fill make the parts of each round, exchanges them, and calls take for what came, until fill returns on all ranks that
+// there is no more. An error is one of the communicator.
 func (m *matcher) inRounds(tag int, fill func(lockParts) (more bool), take func([]byte)) error {
 	for more := []int64{1}; more[0] > 0; {
 		x := lockParts{}
@@ -63,9 +63,9 @@ func (m *matcher) inRounds(tag int, fill func(lockParts) (more bool), take func(
 	return nil
 }
 
-// matchLocks finds for each acquisition the release that it had to come after: of the releases at the target that began while it
-// was not granted yet, the last one that excludes it. The holders of a lock are in the order in which they release it. Where several
-// wait for one release, all have it as mate, and it has the first of them.
+// matchLocks finds for each acquisition the release that it had to wait for, taking the holders of a lock in the order of their
+// releases: the last release before its own that excludes it (one of the two is exclusive), if another process made it, and began it
+// before the acquisition was granted. Where several acquisitions wait for one release, its mate is the first of them.
 func (m *matcher) matchLocks() error {
 	if len(m.Defs.RmaWins) == 0 {
 		return nil
@@ -132,8 +132,8 @@ func (m *matcher) matchLocks() error {
 	})
 }
 
-// lockWalk returns a function that returns the next release of a lock by a process at home here, nil after the last one. It is valid
-// until the next call.
+// lockWalk returns an iterator over the releases of locks by processes at home here; nil after the last one. An entry is valid until
+// the next call.
 func (m *matcher) lockWalk() func() *entry {
 	var cur cursor
 	var list []pair
@@ -166,22 +166,22 @@ func (m *matcher) lockWalk() func() *entry {
 	}
 }
 
-// lockHolders goes along the releases of locks, those of one target and window in order.
+// lockHolders reads the releases of locks, sorted by target, window and time.
 type lockHolders struct {
 	cur       cursor
 	channel   Key
 	any, only holder // the last release, and the last one of an exclusive lock
 }
 
-// holder is a release.
+// holder is the release of a lock.
 type holder struct {
 	t, row uint64
 	p      uint32
-	set    bool
-	mated  bool
+	set    bool // there is one
+	mated  bool // an acquisition has it as mate
 }
 
-// next takes a release, and calls f for the rows of the pair that its acquisition makes with the release before it.
+// next takes the release e. If its acquisition waited for a release before it, next calls f for the results of both rows.
 func (h *lockHolders) next(e *entry, f func(*result)) {
 	if h.channel != e.Key {
 		h.channel, h.any, h.only = e.Key, holder{}, holder{}

@@ -10,15 +10,15 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Unit is a loaded location of this rank, as matching needs it.
+// Unit is what Match needs of a loaded location of this rank.
 type Unit struct {
 	P      trace.P
 	Peers  []PeerRange
-	Sorted Stored // what stats.Outputs.Sorted got
-	Late   Stored // what stats.Outputs.Late got
-	Stays  Stored // what stats.Outputs.Stays got; nil for none
+	Sorted Stored // what Entries wrote
+	Late   Stored // what LateSends wrote
+	Stays  Stored // spans of time in MPI, see stayReader; nil for none
 
-	P2PRows, CollRows uint64 // as in Loaded
+	P2PRows, CollRows uint64 // numbers of rows
 }
 
 // PeerRange is the run of a location's channel entries with one peer, or of its
@@ -28,25 +28,25 @@ type PeerRange struct {
 	Comm  uint32 // of collectives
 	Coll  bool
 	Locks bool   // there are releases of locks
-	At    uint64 // byte of the entries at which they begin
+	At    uint64 // offset of the first one's block in all entries, bytes
 	Count uint64
 	Sends uint64
 }
 
-// Stored is what a sink got.
+// Stored is data that was appended to a sink.
 type Stored interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// Scratch is a sink whose content nobody needs after Drop.
+// Scratch is temporary storage. Drop frees it.
 type Scratch interface {
 	xtf.Sink
 	Size() int64
 	Drop()
 }
 
-// Options is what Match works with.
+// Options are the inputs of Match.
 type Options struct {
 	Comm    mpi.Comm
 	Defs    *trace.Definitions
@@ -54,23 +54,22 @@ type Options struct {
 	Units   []Unit            // this rank's, ascending P
 	Scratch func() Scratch    // storage for results, and for entries of processes with several locations
 
-	// RoundInstances and PrefixMembers bound what is in memory of collectives; 0 for the constants of these names.
+	// RoundInstances and PrefixMembers bound the collective operations in memory; 0 stands for the constants of these names.
 	RoundInstances, PrefixMembers uint64
 }
 
 // Report counts what matching cost on this rank. It goes to logs, never
 // into files.
 type Report struct {
-	Messages    uint64 // pairs found by this rank, which holds the receiver
-	Remote      uint64 // of them, whose sender is on another rank
+	Messages    uint64 // matched pairs whose receiver is on this rank
+	Remote      uint64 // those of them whose sender is on another rank
 	Collectives uint64 // instances reduced by this rank
 	Rounds      uint64 // of collectives
 	Pairs       Traffic
 	Members     Traffic // of collectives
 }
 
-// Traffic is what a rank sent to others: messages, a collective call counting one
-// for each rank that gets something, and their bytes.
+// Traffic counts what a rank sent to others. A collective call counts as one message to each rank that gets data.
 type Traffic struct {
 	Messages, Bytes uint64
 }
@@ -84,7 +83,7 @@ func (t *Traffic) add(b []byte) {
 type matcher struct {
 	Options
 	rank, size int
-	sources    []source // processes at home here, ascending
+	sources    []source // the processes whose home is this rank, ascending
 	homes      partition.Homes
 	stays      map[uint32]*stayReader // of the locations of sources
 	foreign    []foreign              // results for locations of other ranks
@@ -129,7 +128,7 @@ func Match(o Options) (*Results, Report, error) {
 	return m.results, m.report, nil
 }
 
-// takeLate takes what the load found out about rows of sends after their calls.
+// takeLate makes results of what LateSends wrote.
 func (m *matcher) takeLate() {
 	for _, u := range m.Units {
 		m.fail(eachLate(u.Late, func(r *result) {
@@ -139,15 +138,14 @@ func (m *matcher) takeLate() {
 	}
 }
 
-// scratch returns storage that is given back when all is matched.
+// scratch returns storage that Match drops when it returns.
 func (m *matcher) scratch() Scratch {
 	s := m.Scratch()
 	m.scratches = append(m.scratches, s)
 	return s
 }
 
-// fail keeps the first error; the rank goes on taking part in the exchange so
-// that nobody waits for it.
+// fail keeps the first error. The rank still takes part in all exchanges, so that no other rank waits for it in vain.
 func (m *matcher) fail(err error) {
 	if m.err == nil && err != nil && !errors.Is(err, io.EOF) {
 		m.err = err
@@ -165,7 +163,7 @@ func (m *matcher) deliver(r *result) {
 	m.fail(m.results.add(r))
 }
 
-// deliverLone stores the row of a message without a mate. One that was canceled has no place in the channel.
+// deliverLone stores the result of a message without a mate. A canceled send does not count in the sequence of its channel.
 func (m *matcher) deliverLone(e *entry, seq *sequence, flags uint32) {
 	r := result{p: e.p, row: e.Row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, a: xtf.Never, b: xtf.Never, c: xtf.Never, flags: flags, of: e}
 	if e.Flags&entryCanceled == 0 {
@@ -174,7 +172,7 @@ func (m *matcher) deliverLone(e *entry, seq *sequence, flags uint32) {
 	m.deliver(&r)
 }
 
-// matchUnknown gives operations with an unknown peer their place in the channel.
+// matchUnknown delivers the operations whose peer is unknown, numbered by channel.
 func (m *matcher) matchUnknown() {
 	for i := range m.sources {
 		s := &m.sources[i]
@@ -190,7 +188,7 @@ func (m *matcher) matchUnknown() {
 	}
 }
 
-// sequence counts the entries of each channel of a sorted run.
+// sequence numbers the entries of each channel, in sorted entries.
 type sequence struct {
 	channel Key
 	n       uint64

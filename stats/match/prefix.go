@@ -11,24 +11,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// A member of a prefix operation waits for those of lower rank in the
-// communicator, each for others. So the enters of all members meet at the rank
-// that owns the instance, for a few instances at a time:
+// A member of a prefix operation waits for the members of lower rank in the communicator. So the enters of all members go to the
+// rank that owns the instance, for a few instances at a time:
 //
 //	member  number u32 | rank in the communicator u32 | P u32 | enter u64
 //	reply   latest enter of lower ranks u64 | its P u32
 //
-// with one reply for each member, in the same order. Of a member without data for
-// others P is undefined and the enter never.
+// There is one reply for each member, in the same order. A member without data for others has P undefined and the enter Never.
 const (
 	prefixBytes = 20
 	prefixReply = 12
 )
 
-// prefixMembers is about the number of members that a rank gets at a time.
+// prefixMembers is about the number of members that a rank gets in one round.
 const prefixMembers = 256 << 10
 
-// prefixPiece returns the number of instances that are reduced at a time.
+// prefixPiece returns the number of instances in one round.
 func (cs *collectives) prefixPiece() uint64 {
 	processes := uint64(max(len(cs.m.Defs.Processes()), 1))
 	return min(max(cs.m.PrefixMembers*uint64(cs.m.size)/processes, 1), cs.m.RoundInstances)
@@ -40,9 +38,8 @@ type pieceSet []int64
 func (s pieceSet) add(i uint64)      { s[i/64] |= 1 << (i % 64) }
 func (s pieceSet) has(i uint64) bool { return s[i/64]>>(i%64)&1 != 0 }
 
-// matchPrefixes delivers the causes of the prefix operations among instances
-// [lo, hi); pieces marks where this rank has some. An error is one of the
-// communicator.
+// matchPrefixes delivers the causes of waits in prefix operations among instances [lo, hi). pieces marks those in which this rank
+// has members. An error is one of the communicator.
 func (cs *collectives) matchPrefixes(lo, hi uint64, pieces pieceSet) error {
 	if err := cs.m.Comm.AllreduceInt64(pieces, mpi.BitOr); err != nil {
 		return err
@@ -60,7 +57,7 @@ func (cs *collectives) matchPrefixes(lo, hi uint64, pieces pieceSet) error {
 	return nil
 }
 
-// prefixRound settles the prefix operations among instances [lo, hi).
+// prefixRound delivers the causes in one round, instances [lo, hi).
 func (cs *collectives) prefixRound(lo, hi uint64) error {
 	owner := func(g uint64) int { return int((g - lo) * uint64(cs.m.size) / (hi - lo)) }
 	var parts inbox
@@ -111,8 +108,7 @@ func (cs *collectives) exchangeParts(parts inbox) (inbox, error) {
 	return mpi.SparseAlltoall(cs.m.Comm, tagPrefixes, parts)
 }
 
-// eachPrefix calls f for the local members of prefix operations whose rank in the
-// communicator is known.
+// eachPrefix calls f for those local members of prefix operations whose rank in the communicator is known.
 func (cs *collectives) eachPrefix(lo, hi uint64, f func(g uint64, rank uint32, e *entry)) {
 	cs.eachInstance(lo, hi, func(mb *member, g uint64, e *entry) {
 		if collClass(e)&trace.ClassPrefix == 0 {
@@ -128,7 +124,7 @@ func (cs *collectives) eachPrefix(lo, hi uint64, f func(g uint64, rank uint32, e
 type prefixMember struct {
 	number, rank uint32
 	enter        moment
-	from, at     int // where its reply goes
+	from, at     int // index of the message it came in, and offset of its reply
 }
 
 // reducePrefixes finds for every member the latest enter of those of lower rank.
@@ -152,7 +148,7 @@ func reducePrefixes(got inbox) inbox {
 	slices.SortFunc(list, func(a, b prefixMember) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.rank, b.rank), cmp.Compare(a.enter.p, b.enter.p))
 	})
-	below, upTo := noMoment, noMoment // of lower ranks, and of this one too
+	below, upTo := noMoment, noMoment // latest enter of lower ranks; with this rank
 	for i := range list {
 		x := &list[i]
 		switch {

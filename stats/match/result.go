@@ -12,19 +12,19 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Result kinds. Of a row there is one that has what the load knows of it: of resultMate or resultColl.
+// Kinds of results. Each row gets one resultMate or resultColl, which also has the operation as the load knows it.
 const (
 	resultDone   uint32 = iota // completion of a send: a, t = enter and leave of the call, mateN = its number, mateP = its path, flags = its region
 	resultMate                 // P2P: mateP, mateN, t = the mate's T, a = place in the channel; receives: b = the mate's End, c = its bytes; sends: b, c = what matcher.received returns
-	resultHolder               // P2P, of a lock: mateP, mateN, t = the mate's T; flags as of a mate
+	resultHolder               // P2P, of a lock: mateP, mateN, t = the mate's T; flags as in resultMate
 	resultColl                 // COLL: t = last enter, a = ordinal, b = first leave, c = last leave; flags of the row and resultLowest; mateN, mateP = the enter waited for
 	resultCause                // COLL: t, mateP = the enter waited for; a, b = the last one needed
 )
 
-// resultLowest marks the member that reports what is wrong with an instance.
+// resultLowest marks the member that reports the diagnostics of an instance.
 const resultLowest uint32 = 1 << 31
 
-// result is what Match, or the load itself, found out about a row.
+// result is what Match, or LateSends, found out about a row.
 type result struct {
 	p       uint32
 	row     uint64
@@ -34,48 +34,48 @@ type result struct {
 	t       uint64
 	a, b, c uint64
 	flags   uint32
-	of      *entry // of the row: for the kinds that have it
+	of      *entry // the row's operation, nil for kinds without
 }
 
-// A result is kept as the operation of its row, and numbers that differ little from those of the operation, from each other, or
-// from those of the result before:
+// An encoded result is the operation of its row, and numbers as differences to those of the operation, to each other, or to
+// those of the result before:
 //
 //	control u32 | if it says so kind u32 | mateP u32 | flags u32 | peer u32 | communicator u32 | tag u32, or the tag alone | operation | t | mateN | a | b | c
 //
-// An operation is kept as in a block (entry.go), as what differs from that of the result before. Where that is of another channel,
-// it is what differs from the operation with the least row so far: channels have their first rows near to each other. Where a kind
-// does not have the row, the operation has its number, and all else of the one before.
+// The operation is encoded as in a block (entry.go), as differences to that of the result before; if the channel changed, to the
+// operation with the least row so far, because the first rows of channels are near to each other. For a kind without operation it is
+// the number of the row and all else of the operation before.
 const (
-	controlTag   = 1 << 30 // the tag is not that of the result before
-	controlOther = 1 << 31 // kind, mateP, flags or the rest of the channel are not
+	controlTag   = 1 << 30 // only the tag differs from that of the result before
+	controlOther = 1 << 31 // kind, mateP, flags or the rest of the channel differ
 	mostResult   = 4 + 5*8 + 6*4 + mostOperation
 )
 
-// resultCoder appends results, one after the other, or takes them.
+// resultCoder encodes or decodes a sequence of results.
 type resultCoder struct {
 	last  result
-	own   entry     // of the newest
-	least Operation // with the least row
-	begun bool      // there is one
+	own   entry     // the newest operation
+	least Operation // that with the least row
+	begun bool      // least is set
 }
 
-// reset begins anew; numbers of rows are from base on.
+// reset begins a new sequence. base is a row near the first one.
 func (k *resultCoder) reset(base uint64) {
 	*k = resultCoder{own: entry{Operation: noOperation}}
 	k.own.Row, k.last.row = base, base
 }
 
-// other begins another channel.
+// other begins another channel: the next operation differs from least, but for fields that are the same in most channels.
 func (k *resultCoder) other() {
 	if k.begun {
 		o := &k.own.Operation
-		flags, kind, region, path := o.Flags, o.Kind, o.Region, o.Path // are the same in most channels
+		flags, kind, region, path := o.Flags, o.Kind, o.Region, o.Path
 		*o = k.least
 		o.Flags, o.Kind, o.Region, o.Path = flags, kind, region, path
 	}
 }
 
-// when returns what t of a result with the newest operation is near to.
+// when returns the number that t of a result of the newest operation is a difference to.
 func (k *resultCoder) when(kind uint32) uint64 {
 	if kind != resultMate && kind != resultColl {
 		return k.last.t
@@ -86,7 +86,7 @@ func (k *resultCoder) when(kind uint32) uint64 {
 	return k.own.T
 }
 
-// near returns what the others are near to.
+// near returns the numbers that the other fields are differences to.
 func (k *resultCoder) near(kind uint32, t uint64) (mateN, a, b, c uint64) {
 	last, own := &k.last, &k.own
 	switch {
@@ -140,7 +140,7 @@ func (k *resultCoder) append(b []byte, r *result) []byte {
 	return b[:next]
 }
 
-// take takes the result that b begins with, and returns its bytes there; nil if b ends before.
+// take decodes the result at the start of b and returns its size there; nil if b ends too early.
 func (k *resultCoder) take(b []byte) (r *result, size int) {
 	left := len(b)
 	if cap(b) < mostResult {
@@ -189,7 +189,7 @@ func (k *resultCoder) take(b []byte) (r *result, size int) {
 func zigzag(v uint64) uint64   { return column.ZigZag(int64(v)) }
 func unzigzag(v uint64) uint64 { return uint64(column.UnZigZag(v)) }
 
-// LateSends writes when sends completed that others than their calls do, for Unit.Late:
+// LateSends writes the completions of sends in other calls than those that began them (MPI_Isend, MPI_Wait), for Unit.Late:
 //
 //	row | leave | enter | number of the call | path | region u64, little-endian
 type LateSends struct{ Stream }
@@ -201,7 +201,7 @@ func (s *LateSends) Completed(row, leave, enter, call uint64, path, region uint3
 	s.Add(row, leave, enter, call, uint64(path), uint64(region))
 }
 
-// eachLate calls f for the late results of a location.
+// eachLate calls f for the results of what LateSends wrote.
 func eachLate(data Stored, f func(r *result)) error {
 	size, store := data.Size(), make([]byte, min(data.Size(), 1024*lateBytes))
 	for at := int64(0); at < size; at += int64(len(store)) {
@@ -220,11 +220,10 @@ func eachLate(data Stored, f func(r *result)) error {
 
 var errResults = errors.New("damaged results")
 
-// resultBlock is the number of rows whose results lie together.
+// resultBlock is the number of rows in a block.
 const resultBlock = 4096
 
-// Results are the rows of a rank's locations and what was found out about them: those of a block of rows lie together, in no
-// order.
+// Results are the results of a rank's locations. Those of one block of rows are stored together, in any order.
 //
 // Memory: resultPiece bytes and 216 for each resultBlock rows.
 type Results struct {
@@ -239,7 +238,7 @@ type rowResults struct {
 	p2p, coll         []resultList // by block of rows
 }
 
-// newResults prepares the results of units, which are neighbours.
+// newResults prepares the results of units, whose locations are consecutive.
 func newResults(units []Unit, scratch func() Scratch) *Results {
 	r := &Results{}
 	for i, u := range units {
@@ -274,8 +273,8 @@ func (r *Results) add(x *result) error {
 	return lists[block].add(l.sink, x)
 }
 
-// resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with the place of the one
-// before it plus 1, 0 for the first, and the length of that.
+// resultList is the results of a block of rows, in pieces of at most resultPiece bytes. The newest piece is in memory. A piece begins
+// with the offset in the sink of the piece before it plus 1, or 0, and the length of that piece, u64 each.
 type resultList struct {
 	piece []byte
 	coder resultCoder // of the piece
@@ -306,7 +305,7 @@ func (l *resultList) add(sink xtf.Sink, x *result) error {
 	return nil
 }
 
-// each calls f for the results, the newest piece first. Their rows are counted from the begin of the block.
+// each calls f for the results, the newest piece first. It counts rows from the start of the block.
 func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
 	piece, store := l.piece, []byte(nil)
 	var k resultCoder

@@ -9,10 +9,9 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Rows are the messages and collectives of one location, each made of all results of its row, as they go to their arrays.
-// It finds what is wrong with them.
+// Rows makes the P2P and COLL rows of one location from the results, and diagnoses them.
 //
-// Memory: a block of messages and one of collectives, 192 and 144 bytes a row.
+// Memory: a block of resultBlock messages and one of collectives, 192 and 144 bytes a row.
 type Rows struct {
 	defs    *trace.Definitions
 	p       trace.P
@@ -23,12 +22,12 @@ type Rows struct {
 	coll    joined[collective, *collective]
 }
 
-// RowOutputs is where the rows of messages and collectives go; nil for nowhere. The caller finishes the arrays.
+// RowOutputs is where Rows writes P2P and COLL rows; nil for nowhere. The caller finishes the arrays.
 type RowOutputs struct {
 	P2P, Coll *xtf.ArrayBuilder
 }
 
-// message is a row of a message and what results said of it.
+// message is a P2P row in progress.
 type message struct {
 	xtf.Message
 	mate struct {
@@ -36,21 +35,21 @@ type message struct {
 		flags      uint32 // entry flags of both sides
 		found      bool   // by matchLocks
 	}
-	known    bool // all that the load knew
-	done     bool // a result of its own says by which call
+	known    bool // resultMate came
+	done     bool // resultDone came
 	canceled bool
 }
 
-// collective is a row of a collective and what results said of it.
+// collective is a COLL row in progress.
 type collective struct {
 	xtf.Collective
-	known   bool // all that the load knew
-	settled bool // a result of its own says the cause
-	lowest  bool // this location reports what is wrong with it
+	known   bool // resultColl came
+	settled bool // resultCause came
+	lowest  bool // this location reports the diagnostics of the instance
 }
 
-// Rows returns the rows of a location, in the memory of those of one that is done; nil for none. found is what is wrong with the
-// location so far. Without results there are no rows.
+// Rows returns the rows of a location. found is the location's diagnostics so far. done, which may be nil, is Rows of a location that
+// is finished: its memory is reused. A nil Results has no rows.
 func (r *Results) Rows(defs *trace.Definitions, p trace.P, found trace.Diagnostics, out RowOutputs, done *Rows) *Rows {
 	f := &Rows{defs: defs, p: p, out: out, diags: found}
 	if r == nil {
@@ -66,7 +65,7 @@ func (r *Results) Rows(defs *trace.Definitions, p trace.P, found trace.Diagnosti
 	return f
 }
 
-// NextMessage returns the next message, nil after the last one and after an error. It is valid until the next call.
+// NextMessage writes the next message and returns it; nil after the last one and after an error. It is valid until the next call.
 func (f *Rows) NextMessage() *xtf.Message {
 	m := f.p2p.next()
 	if m == nil {
@@ -76,7 +75,7 @@ func (f *Rows) NextMessage() *xtf.Message {
 	return &m.Message
 }
 
-// NextCollective does the same with collectives.
+// NextCollective does the same for collectives.
 func (f *Rows) NextCollective() *xtf.Collective {
 	c := f.coll.next()
 	if c == nil {
@@ -86,7 +85,7 @@ func (f *Rows) NextCollective() *xtf.Collective {
 	return &c.Collective
 }
 
-// Err is what ended the rows early.
+// Err returns the error that ended the rows early.
 func (f *Rows) Err() error {
 	if err := cmp.Or(f.p2p.err, f.coll.err); err != nil {
 		return fmt.Errorf("messages and collectives of location %d: %w", f.p, err)
@@ -94,7 +93,7 @@ func (f *Rows) Err() error {
 	return nil
 }
 
-// Finish passes over what is left of the messages and collectives, and says what is wrong with all of them.
+// Finish writes the rows that are left, and returns the diagnostics of the location.
 func (f *Rows) Finish() (*trace.Diagnostics, error) {
 	for f.NextMessage() != nil {
 	}
@@ -106,7 +105,7 @@ func (f *Rows) Finish() (*trace.Diagnostics, error) {
 	return &f.diags, f.Err()
 }
 
-// joined are rows with all their results, block by block.
+// joined joins the results of a type of rows, one block of rows at a time.
 type joined[R any, P interface {
 	*R
 	begin(n uint64)
@@ -168,7 +167,7 @@ func (m *message) begin(n uint64) {
 	m.Call.Post, m.Call.Ready, m.mate.end = xtf.Never, xtf.Never, xtf.Never
 }
 
-// take takes what the load knew.
+// take sets what the load of the location knew.
 func (m *message) take(e *entry) {
 	m.T, m.End, m.Post, m.Bytes, m.CallN = e.T, e.End, e.Post, e.Bytes, e.CallN
 	m.Region, m.Peer, m.Comm, m.Tag, m.Kind, m.Path = e.Region, e.Peer, e.Comm, e.Tag, e.Kind&^xtf.P2PIncomplete, e.Path
@@ -277,7 +276,8 @@ func (f *Rows) endMessage(m *message) {
 	}
 }
 
-// endNotice flags the row of a notice. That a call leaves before it is sent says that it does not wait for it: clocks may be right.
+// endNotice flags the row of a notice. A call that leaves before the notice is sent may just not wait for it, so clocks may be right:
+// there is a flag, and no diagnostic.
 func (m *message) endNotice(receive bool) {
 	switch {
 	case m.MateN == xtf.Never:
@@ -290,10 +290,9 @@ func (m *message) endNotice(receive bool) {
 	}
 }
 
-// awaited says for both sides of a message alike whether the send, which begins at
-// sent and leaves at left, waits for the receive, which is posted at posted and
-// completes in a call entered at received: it is synchronous, or it was blocked until
-// the receiver came, or posted.
+// awaited returns whether the send of a message waits for its receive, the same for both sides. The send begins at sent and leaves at
+// left; the receive is posted at posted and completes in a call entered at received. The send waits if it is synchronous, or blocks
+// until the receiver enters that call (P2PAwaited) or posts (P2PAwaitedPost).
 func awaited(flags uint32, sent, left, posted, received uint64) uint32 {
 	blocked, synchronous := flags&EntryBlocking != 0, flags&EntrySynchronous != 0
 	switch {
@@ -305,7 +304,7 @@ func awaited(flags uint32, sent, left, posted, received uint64) uint32 {
 	return 0
 }
 
-// endReceive looks for what is wrong with a matched receive.
+// endReceive diagnoses a matched receive.
 func (f *Rows) endReceive(m *message) {
 	sent := m.MateT
 	if m.End < sent {
@@ -333,9 +332,8 @@ func (f *Rows) endColl(c *collective) {
 	}
 }
 
-// collectiveClock looks for a member that left before one that it needed had entered.
-// Where members are missing or disagree nobody knows whom it needed, and of an
-// inter-communicator not which of two groups.
+// collectiveClock diagnoses a member that left before a member that it needed had entered. It skips instances with missing members,
+// or members that disagree, and inter-communicators: there it is not known whom a member needed.
 func (f *Rows) collectiveClock(c *collective) {
 	op, need := c.Flags&xtf.CollOpMask, c.Cause.LastT
 	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.defs.IsInter(c.Comm) {
@@ -354,5 +352,5 @@ func (f *Rows) found(code trace.Code, t, worst uint64, format string, a, b, c ui
 	return d
 }
 
-// diagKept is how many diagnostics of one code keep their text.
+// diagKept is the number of diagnostics of one code that get a text.
 const diagKept = 16

@@ -10,20 +10,19 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Stream writes small rows in their order.
+// Stream collects small rows and writes them to a sink in blocks of streamBlock bytes.
 type Stream struct {
-	sink xtf.Sink // nil: nobody wants them
+	sink xtf.Sink // nil: rows are dropped
 	rows []byte
 	err  error
 }
 
-// To returns a stream to a sink that uses the memory of this one.
+// To returns a stream to another sink, in the memory of this one.
 func (s *Stream) To(sink xtf.Sink) Stream { return Stream{sink: sink, rows: s.rows[:0]} }
 
 // streamBlock is how many bytes of rows are written at once.
 const streamBlock = 16 << 10
 
-// added is called after each row.
 func (s *Stream) added() {
 	if len(s.rows) >= streamBlock || s.sink == nil {
 		s.write()
@@ -39,14 +38,14 @@ func (s *Stream) write() {
 	s.rows = s.rows[:0]
 }
 
-// AddRow adds a row.
+// AddRow adds an encoded row.
 func (s *Stream) AddRow(row []byte) error {
 	s.rows = append(s.rows, row...)
 	s.added()
 	return s.err
 }
 
-// Add adds a row of values, u64 little-endian.
+// Add adds a row of u64, little-endian.
 func (s *Stream) Add(values ...uint64) {
 	for _, v := range values {
 		s.rows = binary.LittleEndian.AppendUint64(s.rows, v)
@@ -60,19 +59,19 @@ func (s *Stream) Flush() error {
 	return s.err
 }
 
-// spanBytes is the size of a span of time: begin and end u64, little-endian.
+// spanBytes is the size of a stay: enter and leave u64, ticks, little-endian.
 const spanBytes = 16
 
-// stayReader looks up stays of a location. Memory: a block of them.
+// stayReader looks up stays of a location, the spans of time that it was in MPI, ascending. Memory: stayBlock of them.
 type stayReader struct {
 	data  io.ReaderAt
 	n     uint64
-	first uint64 // of the block
+	first uint64 // number of the first stay in block
 	block []byte
 	err   error
 }
 
-// stayBlock is the number of stays that are read at once.
+// stayBlock is the number of stays read at once.
 const stayBlock = 64
 
 func (s *stayReader) at(i uint64) (enter, leave uint64) {
@@ -88,11 +87,10 @@ func (s *stayReader) at(i uint64) (enter, leave uint64) {
 	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 }
 
-// after returns when the location, which is in MPI at an instant or not, is out of it
-// from then on, and when it is back; Never where it is not back. Stays before the
-// first one do not count.
+// after returns the first instant from t on at which the location is out of MPI, and when it comes back; Never if it does not.
+// The search begins at stay number first.
 func (s *stayReader) after(first, t uint64) (out, back uint64) {
-	low, high := first, first // stays below low have ended by t, that of high has not
+	low, high := first, first // stays below low ended by t, stay high did not
 	for step := uint64(1); high < s.n; step *= 2 {
 		if _, leave := s.at(high); leave > t {
 			break
@@ -118,9 +116,9 @@ func (s *stayReader) after(first, t uint64) (out, back uint64) {
 	return out, back
 }
 
-// received says for the sender of a message, which sends from an instant on, when its
-// receive was posted, or, with the flag entryPosted, when its receiver was out of MPI
-// after that instant; and when the receiver was back.
+// received returns what the sender of a message, who began to send at sent, learns of its receive e: post, the first instant from
+// sent and from the posting on at which the receiver was out of MPI; ready, when it was back in MPI, at the latest in the call that
+// completes the receive; and entryPosted if it had posted the receive by sent.
 func (m *matcher) received(e *entry, sent uint64) (post, ready uint64, flags uint32) {
 	posted := e.posted()
 	post, ready = max(posted, sent), e.T

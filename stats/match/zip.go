@@ -11,35 +11,32 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// pieceEntries bounds the sends in one message of the exchange.
+// pieceEntries bounds the sends in a piece.
 const pieceEntries = 16 << 10
 
-// A piece is a sequence of groups, each the sends of one channel in order:
+// A piece is one message of the exchange. It is a sequence of groups, each the sends of one channel in order:
 //
 //	group  source u32 | destination u32 | communicator u32 | tag u32 | count u32 | zero u32
 //	send   T u64 | End u64 | bytes u64 | row u64 | P u32 | flags u32
 //	reply  mate's row u64 | its T u64 | its post u64 | its ready u64 (see matcher.received) | its P u32 | flags u32
 //
-// with one reply for each send, in the same order. An empty piece ends a
-// stream. Integers are little-endian.
+// The message of replies has one for each send, in the same order. An empty piece is the last one. Integers are little-endian.
 const (
 	groupBytes = 24
 	sendBytes  = 40
 	replyBytes = 40
 )
 
-// pair is the channel entries of one process with one peer.
+// pair is two processes that communicate: the entries with one peer of a process whose home is here.
 type pair struct {
 	s, d uint32 // source and destination process
 	src  *source
 	r    PeerRange
 }
 
-// exchangeMessages sends every rank the sends to its processes and answers
-// those that come. In step k a rank sends to the k-th rank above and answers
-// the k-th below; both streams advance piece by piece, so that at most two
-// pieces are in progress in each direction. Steps in which nothing is to be said
-// are left out.
+// exchangeMessages sends every rank the sends to its processes, and replies to those that come. In step k a rank sends to the k-th
+// rank above and replies to the k-th below, both one piece at a time, so at most two pieces are in progress in each direction. A rank
+// leaves out steps in which it has nothing to exchange.
 func (m *matcher) exchangeMessages() {
 	m.zip = zipBuffers{sends: make([]byte, cursorBytes), receives: make([]byte, cursorBytes)}
 	defer func() { m.zip = zipBuffers{} }()
@@ -78,8 +75,7 @@ func (m *matcher) exchangeMessages() {
 	}
 }
 
-// partners returns the ranks with whose processes those at home here communicate,
-// and whether they send them anything.
+// partners returns the ranks that are homes of the peers of processes at home here, and whether these send them anything.
 func (m *matcher) partners() map[int]bool {
 	list := map[int]bool{}
 	for i := range m.sources {
@@ -102,7 +98,7 @@ func (m *matcher) eachRange(r int, f func(s *source, p PeerRange)) {
 	}
 }
 
-// exchangeLocal joins sends and receives that are both at home here.
+// exchangeLocal joins sends and receives of processes that are all at home here.
 func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 	var seq sequence // of the sends of one pair
 	var from *source
@@ -135,8 +131,7 @@ func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 	in.finish()
 }
 
-// exchangeWith runs one step with two other ranks. An error is one of the
-// communicator; others are kept in m.err while the exchange goes on.
+// exchangeWith runs one step with two other ranks. It returns errors of the communicator. Others go to m.err, and the exchange goes on.
 func (m *matcher) exchangeWith(out *sender, in *receiver, hasOut, hasIn bool) error {
 	for hasOut || hasIn {
 		var piece []byte
@@ -186,15 +181,14 @@ type sender struct {
 	cur   cursor
 	in    bool // cur reads pairs[0]
 	locks sequence
-	sent  []entry // of the newest piece
-	last  [groupBytes - 8]byte
-	n     uint64 // sends answered on the channel last
+	sent  []entry              // those of the newest piece
+	last  [groupBytes - 8]byte // the channel whose replies came last
+	n     uint64               // replies so far on that channel
 }
 
-// zipBuffers is the memory of one step, used again by the next. A piece and its
-// reply are done with when the next ones are made.
+// zipBuffers is memory that all steps use in turn. The next piece and reply overwrite those before.
 type zipBuffers struct {
-	sends, receives []byte // where entries are read
+	sends, receives []byte // of cursors
 	piece, reply    []byte
 }
 
@@ -232,7 +226,7 @@ func (s *sender) peek() (*pair, *entry) {
 	return nil, nil
 }
 
-// next returns the next piece, empty at the end.
+// next returns the next piece, an empty one after the last send.
 func (s *sender) next() []byte {
 	piece := s.m.zip.piece[:0]
 	s.sent = s.sent[:0]
@@ -376,7 +370,7 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	return binary.LittleEndian.AppendUint32(replies, e.Flags|posted|clockFlag(binary.LittleEndian.Uint64(send), e.End))
 }
 
-// clockFlag tells the sender that the receive ended before the send began.
+// clockFlag returns entryClock if the receive ended before the send began.
 func clockFlag(sent, received uint64) uint32 {
 	if received < sent {
 		return entryClock
@@ -384,8 +378,8 @@ func clockFlag(sent, received uint64) uint32 {
 	return 0
 }
 
-// seek passes over the receives before the channel from process s to d, which
-// stay without partner, and returns the next receive of it, nil if there is none.
+// seek returns the next receive of the channel from process s to d, nil if there is none. Receives of channels before it have no
+// partner; seek delivers them so.
 func (r *receiver) seek(s, d, comm, tag uint32) *entry {
 	for len(r.pairs) > 0 {
 		p := &r.pairs[0]
@@ -421,7 +415,7 @@ func (r *receiver) peek() *entry {
 	return e
 }
 
-// skip passes over an entry: a receive found no partner.
+// skip takes an entry. If it is a receive it has no partner.
 func (r *receiver) skip(e *entry) {
 	if e.Direction == xtf.ChannelReceive {
 		r.m.deliverLone(e, &r.seq, e.Flags)
@@ -429,7 +423,7 @@ func (r *receiver) skip(e *entry) {
 	r.cur.take()
 }
 
-// finish passes over the receives that are left.
+// finish skips the receives that are left.
 func (r *receiver) finish() {
 	for len(r.pairs) > 0 {
 		e := r.peek()
