@@ -29,11 +29,8 @@ func kernelWaits(c *results.Causes) (out []KernelWait, lost []table.Lost, err er
 	if !c.R.HasStreams() {
 		return nil, nil, nil
 	}
-	lost, err = c.R.EachLocation(c.Ranks, "waits", func(p trace.P) (err error) {
-		begin, end := uint64(0), xtf.Never
-		if c.Span != nil {
-			begin, end, err = c.Borders(p)
-		}
+	lost, err = c.R.EachLocation(c.Ranks, "waits", func(p trace.P) error {
+		begin, end, _, err := c.R.Borders(p, c.Span)
 		if err != nil || !c.R.Defs.Location(p).Type.OnHost() {
 			return err
 		}

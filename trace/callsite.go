@@ -19,9 +19,9 @@ func DescribeCallSite(frames []string) string {
 	return calledFrom + strings.Join(frames, siteSeparator)
 }
 
-// CallSite returns from where the calls of a region come: frames as in DescribeCallSite, none where the trace does not tell.
+// CallSite returns from where the calls of a region come: frames as in DescribeCallSite, none where the trace does not tell, and of nil.
 func (d *Definitions) CallSite(r *Region) []string {
-	if r.Description == Undefined {
+	if r == nil || r.Description == Undefined {
 		return nil
 	}
 	frames, ok := strings.CutPrefix(d.Text(r.Description), calledFrom)
@@ -43,8 +43,11 @@ func DescribeFunction(file string) string {
 	return ofLibrary + file[strings.LastIndexByte(file, '/')+1:]
 }
 
-// OfSystem reports whether a region is a function of a library of the system, or of a header of it.
+// OfSystem reports whether a region is a function of a library of the system, or of a header of it; nil is none.
 func (d *Definitions) OfSystem(r *Region) bool {
+	if r == nil {
+		return false
+	}
 	file := d.Text(r.SourceFile)
 	return r.Paradigm == ParadigmCompiler && (strings.HasPrefix(d.Text(r.Description), ofLibrary) || strings.HasPrefix(file, "/usr/include/") || strings.HasPrefix(file, "/usr/lib/"))
 }

@@ -29,10 +29,13 @@ const (
 	ClassInit                             // subset of Management: MPI_Init and MPI_Finalize
 )
 
-// Class returns the class of a region, 0 for computation. MPI calls are told
+// Class returns the class of a region, 0 for computation and for nil, a region without definition. MPI calls are told
 // by their names, which every writer records alike; roles serve for names that
 // the MPI standard does not have.
 func (d *Definitions) Class(r *Region) CallClass {
+	if r == nil {
+		return 0
+	}
 	if !d.IsMPI(r) {
 		if r.Role == RoleFileIO || r.Role == RoleFileIOMetadata || d.namesIO(r) {
 			return ClassIO

@@ -113,9 +113,12 @@ var (
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
-// StateOf returns the state in a region, StateOwn for the program's own code.
+// StateOf returns the state in a region, StateOwn for the program's own code and for nil, a region without definition.
 // Role and paradigm decide; names do where these do not distinguish.
 func (d *Definitions) StateOf(r *Region) State {
+	if r == nil {
+		return StateOwn
+	}
 	if class := d.Class(r); class != 0 {
 		return StateOfClass(class)
 	}

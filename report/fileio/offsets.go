@@ -38,7 +38,11 @@ func (g *fileTable) places(r *results.Run, ranks results.Ranks) ([]table.Lost, e
 			return nil
 		}
 		x := &placing{table: g, p: p, process: process, offset: offset, elements: elements, positions: map[uint32]*position{}, files: map[[2]string]*placedFile{}, begun: map[[2]uint64]begunAt{}}
-		if err := r.EachEvent(p, "offsets", x.event); err != nil {
+		var err error
+		for b, e := range r.Events(p, "offsets", &err) {
+			x.event(b, e)
+		}
+		if err != nil {
 			return err
 		}
 		for name, f := range x.files {

@@ -535,11 +535,10 @@ func (f *finder) readLocations(sums []locationSums) error {
 
 // kindOfCall is sumP2P, sumColl, sumRMA, sumMgmt or, of MPI alone, sumIO; of others numSums.
 func kindOfCall(d *trace.Definitions, region uint32) int {
-	if x := d.Region(region); x != nil {
-		for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement, sumIO: trace.ClassFileIO} {
-			if d.Class(x)&class != 0 {
-				return kind
-			}
+	own := d.Class(d.Region(region))
+	for kind, class := range [...]trace.CallClass{sumP2P: trace.ClassP2P, sumColl: trace.ClassColl, sumRMA: trace.ClassRMA, sumMgmt: trace.ClassManagement, sumIO: trace.ClassFileIO} {
+		if own&class != 0 {
+			return kind
 		}
 	}
 	return numSums
@@ -995,7 +994,7 @@ func (f *finder) tellsWaits(x *results.RegionTime) bool {
 		return false
 	}
 	r := f.r.Defs.Region(x.Region)
-	return r != nil && f.r.Defs.TellsWaits(r) && !has(f, trace.DiagNoRecord) && (!has(f, trace.UnreadCode(trace.RmaCollectiveEnd)) || f.r.Defs.CallName(r) != "win_fence")
+	return f.r.Defs.TellsWaits(r) && !has(f, trace.DiagNoRecord) && (!has(f, trace.UnreadCode(trace.RmaCollectiveEnd)) || f.r.Defs.CallName(r) != "win_fence")
 }
 
 // begins reports whether the run has calls of a class whose names begin so, after MPI_: their operations are done in others.

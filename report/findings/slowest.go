@@ -17,7 +17,7 @@ func slowest(f *finder, rank uint32) (region *results.RegionTime, above numbers.
 	if h.Slowest == nil || f.r.Defs.NumLocations() > mostOwn || uint64(rank) >= uint64(len(f.r.Defs.Processes())) {
 		return h.Slowest, h.Above, nil
 	}
-	if d := f.r.Defs.Region(h.Slowest.Region); d == nil || !f.r.Defs.OfSystem(d) {
+	if !f.r.Defs.OfSystem(f.r.Defs.Region(h.Slowest.Region)) {
 		return h.Slowest, h.Above, nil
 	}
 	of, all, here := f.r.Defs.Processes()[rank], map[uint32]uint64{}, map[uint32]uint64{}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -263,7 +262,7 @@ func longestCall(r *results.Run, p trace.P, chosen func(c *xtf.Call) bool) (begi
 	}
 	err = results.EachRow(a, 0, a.Len(), func(c *xtf.Call) {
 		waited := c.End - min(c.T, c.End)
-		if region := r.Defs.Region(c.Region); region != nil && xtf.States[r.Defs.StateOf(region)].Inside != 0 {
+		if xtf.States[r.State(c.Region)].Inside != 0 {
 			waited = c.Exclusive
 		}
 		if waited > end-begin && chosen(c) {
@@ -279,19 +278,12 @@ func (f *finder) eachNote(p trace.P, pass func(n trace.ThreadNote, t uint64) boo
 	if err != nil {
 		return err
 	}
-	events, b := g.Loc.Expand(), &trace.Batch{}
-	for err = events.Next(b); err == nil; err = events.Next(b) {
-		for i := range b.Events {
-			e := &b.Events[i]
-			if n, ok := trace.ThreadNoteOf(e.Kind, b.Words(e)); ok && !pass(n, g.Ticks(e.Time)) {
-				return nil
-			}
+	for b, e := range f.r.Events(p, "findings", &err) {
+		if n, ok := trace.ThreadNoteOf(e.Kind, b.Words(e)); ok && !pass(n, g.Ticks(e.Time)) {
+			break
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return f.r.Failed(xtf.Proc(p), "findings", err)
+	return err
 }
 
 // gave finds the thread of a team that last gave away the lock which a thread got after it had waited from begin to end, and when; t is 0
@@ -359,7 +351,7 @@ func halfWay(f *finder, team threads.Team, waiter trace.P, at uint64) (string, e
 		if n == 0 {
 			continue
 		}
-		if r := f.r.Defs.Region(s.Calls[n-1].Region); r != nil && waitsForThread(f.r.Defs.StateOf(r)) {
+		if waitsForThread(f.r.State(s.Calls[n-1].Region)) {
 			continue
 		}
 		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, results.PathLabel(f.stackNames(s)))
@@ -376,7 +368,7 @@ func (f *finder) stackNames(s *lookup.Stack) []string {
 	own := 0
 	for i := range s.Calls {
 		names = append(names, s.Calls[i].Name)
-		if x := f.r.Defs.Region(s.Calls[i].Region); x == nil || !f.r.Defs.OfSystem(x) {
+		if !f.r.Defs.OfSystem(f.r.Defs.Region(s.Calls[i].Region)) {
 			own = len(names)
 		}
 	}
@@ -452,7 +444,7 @@ func dealing(f *finder) {
 		r := &f.hot.Profile.Regions[i]
 		name := f.r.RegionName(r.Region)
 		deals := strings.HasPrefix(name, "__kmpc_dispatch_next") || strings.HasPrefix(name, "GOMP_loop_") && strings.Contains(name, "_next")
-		if d := f.r.Defs.Region(r.Region); !deals || d == nil || !f.r.Defs.OfSystem(d) || !xtf.Add(&all, r.Inclusive) {
+		if !deals || !f.r.Defs.OfSystem(f.r.Defs.Region(r.Region)) || !xtf.Add(&all, r.Inclusive) {
 			continue
 		}
 		if most == nil || r.Inclusive > most.Inclusive {

@@ -115,9 +115,9 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		if x.Kind&xtf.ClassMgmt != 0 && x.Kind&xtf.ClassInit == 0 {
 			managing += x.Exclusive
 		}
-		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && (d == nil || !r.Defs.OfRequests(d))
+		transfers = transfers || x.Kind&xtf.ClassP2P != 0 && !r.Defs.OfRequests(d)
 		starts = starts || x.Calls > 0 && d != nil && d.Role == trace.RoleThreadCreate
-		spawned = spawned || d != nil && x.Calls > 0 && r.Defs.StartsProcesses(d)
+		spawned = spawned || x.Calls > 0 && r.Defs.StartsProcesses(d)
 		oneSided = oneSided || x.Kind&xtf.ClassRMA != 0 && d != nil && r.Defs.Unrecorded(d) != 0 && !r.Defs.TellsWaits(d)
 		shares = shares || x.Calls > 0 && isCall(r, x.Region, "win_allocate_shared")
 		if x.Kind == 0 && d != nil && otherLibraries[d.Paradigm] != "" {
@@ -162,10 +162,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 		}
 	}
 	add(mpi && !threaded, "threads", "one thread of each process: what others do, where a process has more, is not known; coppice record --threads all tells it")
-	told := slices.ContainsFunc(profile.Regions, func(x results.RegionTime) bool {
-		d := r.Defs.Region(x.Region)
-		return d != nil && waitsForThread(r.Defs.StateOf(d))
-	})
+	told := slices.ContainsFunc(profile.Regions, func(x results.RegionTime) bool { return waitsForThread(r.State(x.Region)) })
 	add(threaded && s.POP.Threads == nil && told, "efficiencies of threads", "several threads of a process and no parallel regions: efficiencies are about first ones alone; section waits has what threads wait for each other")
 	add(threaded && s.POP.Threads == nil && !told, OtherThreads, "several threads of a process and no parallel regions: whether threads wait for each other is not known, and a first one that does counts as computing; efficiencies are about first ones alone; coppice record --threads all tells it")
 	if paths, err := results.ReadCallPaths(r); err == nil && threaded && s.Rows {
@@ -368,18 +365,11 @@ func UntoldDevices(s *results.Summary) uint64 {
 }
 
 // polls reports whether a region, by its reference, is a call that asks and does not wait.
-func polls(r *results.Run, ref uint32) bool {
-	d := r.Defs.Region(ref)
-	return d != nil && r.Defs.Polls(d)
-}
+func polls(r *results.Run, ref uint32) bool { return r.Defs.Polls(r.Defs.Region(ref)) }
 
 // exchanges reports whether a region is a call that sends and receives in one.
 func exchanges(r *results.Run, x *results.RegionTime) bool {
-	if x == nil {
-		return false
-	}
-	d := r.Defs.Region(x.Region)
-	return d != nil && r.Defs.IsExchange(d)
+	return x != nil && r.Defs.IsExchange(r.Defs.Region(x.Region))
 }
 
 // Chapter has what the trace cannot tell: in a summary, which names where the others are, the first lines alone.

@@ -263,13 +263,10 @@ func (c *Causes) readLocation(p trace.P) error {
 	add := func(k int) func(at CauseKey, x CauseSum) {
 		return func(at CauseKey, x CauseSum) { fits = own[k].Add(at, x) && fits }
 	}
-	begin, end := uint64(0), xtf.Never
-	var err error
-	if c.Span != nil {
-		if begin, end, err = c.Borders(p); err == nil {
-			for _, x := range Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
-				add(0)(CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, CauseSum{Count: 1, Ticks: Inside(x.T, x.End, begin, end)})
-			}
+	begin, end, _, err := c.R.Borders(p, c.Span)
+	if err == nil && c.Span != nil {
+		for _, x := range Overlapping[xtf.Wait](c.R, p, begin, end, &err) {
+			add(0)(CauseKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, CauseSum{Count: 1, Ticks: Inside(x.T, x.End, begin, end)})
 		}
 	} else {
 		for k := range 2 {
@@ -304,19 +301,6 @@ func (c *Causes) readLocation(p trace.P) error {
 		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)
 	}
 	return nil
-}
-
-// Borders are the span's on one location.
-func (c *Causes) Borders(p trace.P) (begin, end uint64, err error) {
-	if c.Span.Of == nil {
-		return c.Span.Begin, c.Span.End, nil
-	}
-	x, err := c.R.Running(p, &xtf.Stats{})
-	if err != nil {
-		return 0, 0, err
-	}
-	begin, end, _, err = x.execution(c.Span.Of)
-	return begin, end, err
 }
 
 // Inside is how much of [t, e) lies in [begin, end).
@@ -420,7 +404,7 @@ func (c *Causes) Critical(root *Measured) (*Critical, error) {
 			mean = numbers.NotKnown
 		}
 		line := x.sum(c, c.Name(k), k, byRegion[k], c.most.Of(k).P, mean, root.Participants)
-		s := c.state(k.Region)
+		s := c.R.State(k.Region)
 		if x := xtf.States[s]; k.Activity == xtf.ActivityCPU && x.Activity == xtf.ActivityCPU && x.Item != xtf.NumItems {
 			line.Activity = s.String() // a part of CPU
 		}
@@ -439,14 +423,6 @@ func (c *Causes) Name(k CriticalKey) string {
 		return "(outside recorded calls)"
 	}
 	return c.R.RegionName(k.Region)
-}
-
-// state is the one of a region, StateOwn for none.
-func (c *Causes) state(region uint32) trace.State {
-	if r := c.R.Defs.Region(region); r != nil {
-		return c.R.Defs.StateOf(r)
-	}
-	return trace.StateOwn
 }
 
 // sum completes a line, of which location most has most; all is the sum over processes.
@@ -496,7 +472,7 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 	means := map[CriticalKey]numbers.Sum{}
 	inside, told, nested := numbers.Sum(0), root.Sum(xtf.ItemOverhead), false
 	for _, l := range t.lines() {
-		activity := xtf.States[c.state(l.Region)].Activity
+		activity := xtf.States[c.R.State(l.Region)].Activity
 		v := numbers.Integer(l.Exclusive)
 		inside = numbers.Add(inside, v)
 		if activity == xtf.ActivityMPI {
@@ -521,10 +497,7 @@ func (c *Causes) means(root *Measured) (map[CriticalKey]numbers.Sum, error) {
 }
 
 // WaitsForThreads reports whether a process waits for its other threads in a region, by its reference.
-func WaitsForThreads(r *Run, region uint32) bool {
-	d := r.Defs.Region(region)
-	return d != nil && r.Defs.StateOf(d) == trace.StateThreadWait
-}
+func WaitsForThreads(r *Run, region uint32) bool { return r.State(region) == trace.StateThreadWait }
 
 // Who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
 func (x *Cause) Who(r *Run) string {

@@ -368,9 +368,7 @@ func (s *sweep) stateOf(row []byte) trace.State {
 	region := xtf.U32(row, xtf.CallRegion)
 	state, ok := s.states[region]
 	if !ok {
-		if x := s.r.Defs.Region(region); x != nil {
-			state = s.r.Defs.StateOf(x)
-		}
+		state = s.r.State(region)
 		s.states[region] = state
 	}
 	return state
@@ -384,7 +382,7 @@ func (s *sweep) open(x *Devices, span *Span) error {
 		for _, rank := range d.Processes {
 			h := hosts[rank]
 			if h == nil {
-				h = &host{rank: rank, p: s.r.Defs.Processes()[rank].First, span: Span{End: xtf.Never}}
+				h = &host{rank: rank, p: s.r.Defs.Processes()[rank].First}
 				hosts[rank], s.hosts = h, append(s.hosts, h)
 				if err := s.openHost(h, x, span); err != nil {
 					return err
@@ -418,20 +416,11 @@ func (s *sweep) openHost(h *host, x *Devices, span *Span) error {
 		return s.failed(h.p, "components", err)
 	}
 	h.first, h.last = v[xtf.ItemFirst], v[xtf.ItemLast]
-	if span != nil {
-		if h.span = *span; span.Of != nil {
-			running, err := s.r.Running(h.p, &xtf.Stats{})
-			if err != nil {
-				return s.failed(h.p, "running totals", err)
-			}
-			var ok bool
-			if h.span.Begin, h.span.End, ok, err = running.execution(span.Of); !ok || err != nil {
-				h.span.End = h.span.Begin
-			}
-			if err != nil {
-				return s.failed(h.p, "executions", err)
-			}
-		}
+	var ok bool
+	if h.span.Begin, h.span.End, ok, err = s.r.Borders(h.p, span); err != nil {
+		return s.failed(h.p, "executions", err)
+	} else if !ok {
+		h.span.End = h.span.Begin
 	}
 	executions, err := xtf.ArrayOf[xtf.Ival](s.r.File, xtf.Proc(h.p))
 	if err != nil {

@@ -128,15 +128,15 @@ func (x *Launches) join(r *Run, s *launchSite, sums map[[2]uint32]*Launch) {
 }
 
 // eachSited passes the calls of a location with one of the parameters.
-func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) error {
+func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x sited)) (err error) {
 	var open []sited
 	busy := trace.Time(0)
-	return r.EachEvent(p, "calls", func(b *trace.Batch, e *trace.Event) {
+	for b, e := range r.Events(p, "calls", &err) {
 		switch {
 		case e.Kind == trace.Enter:
 			open = append(open, sited{e.Time, busy, e.Ref})
 		case e.Kind == trace.Leave && len(open) > 0:
-			if d := r.Defs.Region(open[len(open)-1].region); d != nil && slices.Contains(deviceStates[:], r.Defs.StateOf(d)) {
+			if slices.Contains(deviceStates[:], r.State(open[len(open)-1].region)) {
 				busy = e.Time
 			}
 			open = open[:len(open)-1]
@@ -145,5 +145,6 @@ func (r *Run) eachSited(p trace.P, named map[uint32]bool, f func(id uint64, x si
 				f(w[1], open[len(open)-1])
 			}
 		}
-	})
+	}
+	return err
 }

@@ -212,6 +212,26 @@ func (r *Run) Life(p trace.P) (*Span, error) {
 	return l, r.Failed(xtf.Proc(p), "time of its events", err)
 }
 
+// Borders are those of a span on location p, of nil those of all time. Where p does not have the execution that the span
+// means, ok is false.
+func (r *Run) Borders(p trace.P, s *Span) (begin, end uint64, ok bool, err error) {
+	switch {
+	case s == nil:
+		return 0, xtf.Never, true, nil
+	case s.Of == nil:
+		return s.Begin, s.End, true, nil
+	case s.Of.Node == 0:
+		life, err := r.Life(p)
+		return life.Begin, life.End, s.Of.K == 0 && life.End > life.Begin, err
+	}
+	for _, iv := range Begun[xtf.Ival](r, p, 0, xtf.Never, &err) {
+		if iv.Node == s.Of.Node && iv.Execution == s.Of.K {
+			return iv.T, iv.End, true, nil
+		}
+	}
+	return 0, 0, false, err
+}
+
 // cuts reports whether what lies before the program's execution and after it counts for nothing.
 func (r *Run) cuts() bool { return r.Kept.Has("init=exclude") }
 
@@ -379,11 +399,9 @@ func (s *Survey) window(rank uint32, p trace.Process, span *Span) (*ProcessItems
 		if err != nil {
 			return nil, err
 		}
-		begin, end, ok := span.Begin, span.End, true
-		if span.Of != nil {
-			if begin, end, ok, err = loc.execution(span.Of); err != nil {
-				return nil, err
-			}
+		begin, end, ok, err := s.Run.Borders(at, span)
+		if err != nil {
+			return nil, err
 		}
 		if !ok {
 			continue
@@ -439,19 +457,4 @@ func (x *running) addNode(to *ProcessItems, n uint32, first bool, begin, end uin
 		}
 	}
 	return nil
-}
-
-// execution finds the borders of an execution on the location: a descent for
-// each of its rows in the way.
-func (x *running) execution(e *Execution) (begin, end uint64, ok bool, err error) {
-	if e.Node == 0 {
-		return x.First, x.Last, e.K == 0 && x.Last > x.First, nil
-	}
-	rows := xtf.RowsOf[xtf.Ival](x.ival.Rows(0, x.ival.Len()))
-	for rows.Next() {
-		if rows.Row.Node == e.Node && rows.Row.Execution == e.K {
-			return rows.Row.T, rows.Row.End, true, nil
-		}
-	}
-	return 0, 0, false, rows.Err()
 }

@@ -256,19 +256,17 @@ func (r *Run) RegionName(ref uint32) string { return r.Defs.RegionLabel(ref) }
 
 // CallName returns the name of a region without that place.
 func CallName(r *Run, ref uint32) string {
-	if x := r.Defs.Region(ref); x != nil && r.Defs.CallSite(x) != nil {
+	if x := r.Defs.Region(ref); r.Defs.CallSite(x) != nil {
 		return r.Defs.Text(x.Name)
 	}
 	return r.RegionName(ref)
 }
 
 // CallPlace returns that place, as "halo.c:42", "" where the trace does not tell.
-func CallPlace(r *Run, ref uint32) string {
-	if x := r.Defs.Region(ref); x != nil {
-		return r.Defs.CallPlace(x)
-	}
-	return ""
-}
+func CallPlace(r *Run, ref uint32) string { return r.Defs.CallPlace(r.Defs.Region(ref)) }
+
+// State is what a location does in a region, by its reference.
+func (r *Run) State(ref uint32) trace.State { return r.Defs.StateOf(r.Defs.Region(ref)) }
 
 // Where returns source file and line of a region, "" where the trace does not
 // tell.
@@ -386,22 +384,26 @@ func (r *Run) Location(p trace.P) (*ccg.Location, error) {
 	return l, err
 }
 
-// EachEvent passes the events of location p as its graph has them.
-func (r *Run) EachEvent(p trace.P, what string, f func(b *trace.Batch, e *trace.Event)) error {
-	l, err := r.Location(p)
-	if err != nil {
-		return err
-	}
-	events, b := l.Expand(), &trace.Batch{}
-	for err = events.Next(b); err == nil; err = events.Next(b) {
-		for i := range b.Events {
-			f(b, &b.Events[i])
+// Events passes the events of location p as its graph has them, with the batch of their words. What ends them before their end is in err.
+func (r *Run) Events(p trace.P, what string, err *error) iter.Seq2[*trace.Batch, *trace.Event] {
+	return func(yield func(*trace.Batch, *trace.Event) bool) {
+		l, failed := r.Location(p)
+		if failed != nil {
+			*err = failed
+			return
+		}
+		events, b := l.Expand(), &trace.Batch{}
+		for failed = events.Next(b); failed == nil; failed = events.Next(b) {
+			for i := range b.Events {
+				if !yield(b, &b.Events[i]) {
+					return
+				}
+			}
+		}
+		if !errors.Is(failed, io.EOF) {
+			*err = r.Failed(xtf.Proc(p), what, failed)
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return r.Failed(xtf.Proc(p), what, err)
 }
 
 // Bound is how far times from a lossy graph may be from the truth.

@@ -293,9 +293,9 @@ func NewSample(r *Run, section string, rules Rules) (*Sample, error) {
 // before the program does.
 func Lives(r *Run, list []RegionTime) (started, ended uint64) {
 	for i := range list {
-		if d := r.Defs.Region(list[i].Region); d != nil && r.Defs.StartsMPI(d) {
+		if d := r.Defs.Region(list[i].Region); r.Defs.StartsMPI(d) {
 			started += list[i].Calls
-		} else if d != nil && r.Defs.EndsMPI(d) {
+		} else if r.Defs.EndsMPI(d) {
 			ended += list[i].Calls
 		}
 	}
