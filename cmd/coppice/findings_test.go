@@ -1390,6 +1390,47 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// TestLateForATime: two processes meet in 40 barriers, each a tick after the last one comes, and compute for 5 before. Process 1 computes for 50 in
+// the first calls, or in some in the middle, which is not now and then; where it does so in more than half of them it is late on the whole.
+func TestLateForATime(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name        string
+		first, last int // steps in which process 1 is late
+		text        string
+	}{
+		{"at first", 0, 3, "rank 1 is late for a time, mostly in calls 1 to 4: 100.0 % of what rank 0 waits there are in 4 of 40 calls"},
+		{"for longer", 0, 14, "rank 1 is late for a time, mostly in calls 1 to 15: 100.0 % of what rank 0 waits there are in 15 of 40 calls"},
+		{"meanwhile", 20, 24, "rank 1 is late for a time, mostly in calls 21 to 25: 100.0 % of what rank 0 waits there are in 5 of 40 calls"},
+		{"on the whole", 0, 29, "rank 1 computes 1.500000 s"},
+	} {
+		at, text := 0, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
+		for k := range 40 {
+			last := at + 5
+			if x.first <= k && k <= x.last {
+				last = at + 50
+			}
+			text += meeting(0, at+5, last+1) + meeting(1, last, last+1)
+			at = last + 1
+		}
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, text))
+		if len(doc.Findings) == 0 || !strings.Contains(doc.Findings[0].Text, x.text) || strings.Contains(doc.Findings[0].Text, "for a time") != strings.Contains(x.text, "for a time") {
+			t.Errorf("%s: %+v", x.name, doc.Findings)
+		}
+	}
+}
+
+// TestWorkOfAll: process 0 computes for 900 of 1000 until it meets process 1, which does nothing and waits; after that both compute for 99. The run is
+// shorter by 900 where all that work is gone. Shared out it takes 549 at least.
+func TestWorkOfAll(t *testing.T) {
+	t.Parallel()
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, meeting(0, 900, 901)+meeting(1, 0, 901))))
+	const want = "as long as all compute as much together, the run could be shorter by no more than 0.451000 s"
+	if len(doc.Findings) == 0 || !strings.Contains(doc.Findings[0].Text, want) {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
+
 // TestNowAndThen: three processes meet 96 times after computing for 5; all leave 1 after the last one comes. In one of each 12 steps, 8 of 96,
 // process 1 computes 60, and the others wait 55: 440 in all. Process 1 computes 96 x 5 + 440 = 920, the others 480. That is not a serial
 // section: it may be work of its own or an interruption, and the kernel may know which. Where process 1 computes 60 in each of the

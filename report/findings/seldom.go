@@ -17,6 +17,7 @@ import (
 const (
 	seldomCalls = 24      // at least
 	seldomPart  = 8       // in no more than such a part of the calls
+	spanPart    = 2       // the same of calls that follow one another
 	leastApart  = 3       // calls: of random distances a third are multiples of it
 	mostLong    = 1 << 20 // waits, of which the calls are looked up
 )
@@ -31,8 +32,8 @@ const (
 )
 
 // seldom tells a process that is late now and then from one that is late in each step. It looks at the waits of the process that waits
-// longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, who is late then does in these
-// steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
+// longest, on the call path with most of them: where three quarters are in an eighth of the calls or less, or in a half that follows one
+// another, who is late then does in these steps what it does not do in others, or is interrupted. Of one process that is late so only the kernel knows which: that it was ready to
 // run and had no processor for half of these waits or more, and all others half as long at most, and that it does not compute longer else:
 // then it is interrupted.
 func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool, err error) {
@@ -84,8 +85,12 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	if err != nil || ticks == 0 {
 		return false, beyond(err)
 	}
-	calls, few, apart, err := callsOf(f, x, p, rows)
-	if err != nil || calls < seldomCalls || few > calls/seldomPart {
+	calls, few, apart, span, err := callsOf(f, x, p, rows)
+	part := uint64(seldomPart)
+	if span.calls > 0 {
+		part = spanPart
+	}
+	if err != nil || calls < seldomCalls || few > calls/part {
 		return false, beyond(err)
 	}
 	x.facts.seldom = lateSeldom
@@ -98,6 +103,8 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	switch {
 	case few == 1:
 		often = "once"
+	case span.calls > 0:
+		often = fmt.Sprintf("for a time, mostly in calls %s to %s", numbers.Count(span.first), numbers.Count(span.first+span.calls-1))
 	case apart > 0 && single && (!known || lost < x.Ticks/2):
 		if known {
 			x.facts.seldom = lateRegularly
@@ -124,13 +131,21 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 	return false, nil
 }
 
+// callSpan are calls that follow one another.
+type callSpan struct {
+	first uint64 // its number, from 1
+	calls uint64
+}
+
 // callsOf counts the MPI calls at the place where a process waits, of which one may have several messages, and those that some rows of operations
 // belong to. Of these apart is how many calls lie from one to the next, where that, or a multiple of it, is so for three quarters of them; else 0. A
-// program that calls MPI in one place several times in a step is late at one of them so.
-func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, err error) {
+// program that calls MPI in one place several times in a step is late at one of them so. The longest span of them that follow one another is returned
+// where it has three quarters of them, as while a program warms up; else an empty one.
+func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart uint64, longest callSpan, err error) {
 	slices.Sort(rows)
 	region, last, before := f.causes.Paths.Region(x.facts.path), uint64(math.MaxUint64), uint64(0) // before: number of the latest of the few
 	distances := map[uint64]uint64{}
+	var span callSpan
 	pass := func(row, call uint64) {
 		if call != last {
 			calls, last = calls+1, call
@@ -138,6 +153,12 @@ func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart
 		if _, ok := slices.BinarySearch(rows, row); ok && before != calls {
 			if few++; before > 0 {
 				distances[calls-before]++
+			}
+			if span.calls == 0 || before+1 != calls {
+				span = callSpan{first: calls}
+			}
+			if span.calls++; span.calls > longest.calls {
+				longest = span
 			}
 			before = calls
 		}
@@ -171,7 +192,10 @@ func callsOf(f *finder, x *Finding, p trace.P, rows []uint64) (calls, few, apart
 	if apart < leastApart || few < seldomPart || !mostlyOf(multiples, few-1) {
 		apart = 0
 	}
-	return calls, few, apart, err
+	if !mostlyOf(longest.calls, few) {
+		longest = callSpan{}
+	}
+	return calls, few, apart, longest, err
 }
 
 // withoutProcessor is how long a process was ready to run and had no processor, the largest of that of the others, and how much longer it
