@@ -488,9 +488,21 @@ func (f *finder) libraryName(ref uint32) string {
 }
 
 // busy says what of a loss is left while the process that makes others wait computes as much as it does: no other order of calls gains more.
-// Before barriers and the like the work is to be balanced in any case. What threads gain that wait for locks is not known.
+// Before barriers and the like the work is to be balanced in any case: so that gains no more than what the longest process takes longer than all
+// compute on average, as where one of them has nothing to do but to wait for the others. What threads gain that wait for locks is not known.
 func (f *finder) busy(x *Finding) {
-	if x.Cause == nil || f.teams.of(x.Cause.Process).locks > 0 || x.facts.starved || x.Cause.Activity != "cpu" || x.Kind == kindBarrier || x.Kind == kindNxN || uint64(x.Cause.Process) >= uint64(len(f.times)) {
+	if x.Kind == kindBarrier || x.Kind == kindNxN {
+		var all numbers.Sum
+		for _, t := range f.times {
+			all = numbers.Add(all, numbers.Integer(t.works-min(t.polls, t.works)))
+		}
+		longest := f.s.Item(xtf.ItemMeasured).Max
+		if left := longest - min(numbers.MeanOf(uint64(max(all, 0)), uint64(len(f.times))), longest); left < x.Ticks-x.Ticks/4 {
+			x.Evidence += fmt.Sprintf("; as long as all compute as much together, the run could be shorter by no more than %s %s", f.u.Ticks(left), f.u.Name())
+		}
+		return
+	}
+	if x.Cause == nil || f.teams.of(x.Cause.Process).locks > 0 || x.facts.starved || x.Cause.Activity != "cpu" || uint64(x.Cause.Process) >= uint64(len(f.times)) {
 		return
 	}
 	left := f.times[x.Cause.Process].left
