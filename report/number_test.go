@@ -45,6 +45,13 @@ func TestMeans(t *testing.T) {
 		{numbers.Units{Resolution: 1000}.Real(numbers.Ratio{Value: -1234567, Defined: true}), "-1 234.567000"},
 		{numbers.Units{}.Real(numbers.Ratio{Value: 12345.25, Defined: true}), "12 345.2"},
 		{numbers.Units{}.Real(numbers.Ratio{}), "n/a"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Time(1234567890123), "1 234.568 s"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Ticks(56788444), "0.0568"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Big(numbers.Sum(1004999)), "0.00100"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Ticks(1499), "0.000001"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Real(numbers.Ratio{Value: -56788444, Defined: true}), "-0.0568"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Real(numbers.Ratio{Value: 1.5e9, Defined: true}), "1.500"},
+		{numbers.Units{Resolution: 1e9, Rounded: true}.Instant(56788444), "0.056788"},
 		{numbers.Units{Resolution: 1000}.PerCall(5_000_000, 4), "1 250 000 000.000"},
 		{numbers.Ratio{Value: 322472.04, Defined: true}.Mean(), "322 472.0"},
 	} {

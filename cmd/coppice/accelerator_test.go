@@ -507,9 +507,9 @@ func TestDeviceFindings(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]string{
-		"device_idle":     "devices idle: up to 0.560000 s of the run (56.0 %): the busiest, GPU 0, idles while its host is in own code 0.250000 s, device wait 0.140000 s, of it 0.070000 s while another device computes,",
-		"device_transfer": "where 0.100000 s of 0.180000 s in transfers are next to kernels",
-		"kernel":          "d_kernel: 0.300000 s in 1 call, 42.3 % of the time of all kernels",
+		"device_idle":     "devices idle: up to 0.560 s of the run (56.0 %): the busiest, GPU 0, idles while its host is in own code 0.250 s, device wait 0.140 s, of it 0.0700 s while another device computes,",
+		"device_transfer": "where 0.100 s of 0.180 s in transfers are next to kernels",
+		"kernel":          "d_kernel: 0.300 s in 1 call, 42.3 % of the time of all kernels",
 	} {
 		if !strings.Contains(got[kind].Text, want) {
 			t.Errorf("%s: %s, want %s", kind, got[kind].Text, want)
@@ -529,7 +529,7 @@ func TestDeviceFindings(t *testing.T) {
 		}
 		text := must(t, "report", x.run)
 		for _, want := range []string{
-			x.why + ": whether devices compute in the 0.750000 s of a process (75.0 % of the run) in calls of their runtime is not known, so this time counts as lost",
+			x.why + ": whether devices compute in the 0.750 s of a process (75.0 % of the run) in calls of their runtime is not known, so this time counts as lost",
 			"whether a device computes meanwhile is not known", "what devices compute is not, see what this trace cannot tell",
 		} {
 			if !strings.Contains(text, want) {
@@ -640,7 +640,7 @@ resolution 1000
 	if got, want := times(x.Hosts), "cpu 180/690, device_call 0/30, device_wait 160/190, launch 0/10, transfer_call 0/80"; got != want {
 		t.Errorf("hosts: %s, want %s", got, want)
 	}
-	if text := must(t, "report", file); !strings.Contains(text, "kernel with most time: vecadd(float*): 0.240000 s in 2 calls, 57.1 % of the time of all kernels") {
+	if text := must(t, "report", file); !strings.Contains(text, "kernel with most time: vecadd(float*): 0.240 s in 2 calls, 57.1 % of the time of all kernels") {
 		t.Error(text)
 	}
 }

@@ -231,7 +231,7 @@ func TestSerialWithoutFunctions(t *testing.T) {
 		ticks             uint64
 		alone             string
 	}{
-		{"all others wait", coupled(30), "serial", 580, "rank 0 computes while all others mostly wait or idle, 0.600000 of 0.978000 s of its computing on the critical path; "},
+		{"all others wait", coupled(30), "serial", 580, "rank 0 computes while all others mostly wait or idle, 0.600 of 0.978 s of its computing on the critical path; "},
 		{"coupled codes", coupled(600), "barrier_wait", 10, ""},
 		{"partly", coupled(400), "barrier_wait", 210, ""},
 		{"a flush", flush, "barrier_wait", 580, ""},
@@ -309,9 +309,9 @@ func TestWhoMustChange(t *testing.T) {
 		name, trace, kind, advice, text string
 		cause                           uint32
 	}{
-		{"busy", lateSender, "late_sender", "give the process that is late less", "as long as rank 0 computes that much, the run could be shorter by no more than 0.010000 s", 0},
-		{"at the end", program(2, ends), "late_sender", "send earlier, or let all compute at the same time", "the run could be shorter by no more than 0.370000 s", 0},
-		{"in turn", program(2, turns), "late_sender", "send earlier, or let all compute at the same time", "processes compute one after another, 0.980000 of 1.195000 s of all their computing", 0},
+		{"busy", lateSender, "late_sender", "give the process that is late less", "as long as rank 0 computes that much, the run could be shorter by no more than 0.0100 s", 0},
+		{"at the end", program(2, ends), "late_sender", "send earlier, or let all compute at the same time", "the run could be shorter by no more than 0.370 s", 0},
+		{"in turn", program(2, turns), "late_sender", "send earlier, or let all compute at the same time", "processes compute one after another, 0.980 of 1.195 s of all their computing", 0},
 		{"in functions", called, "serial", "give the other", ", in main > solve > kernel", 1},
 		{"a ring", program(3, ring), "serial", "let the processes compute at the same time", "processes compute one after another", 0},
 		{"for threads", program(2, joins), "imbalance", "deal out", "rank 0 computes longer than others, most of it while it waits for its threads in pthread_join: ", 0},
@@ -374,10 +374,10 @@ REGION self=0 name=0 region_role=20 paradigm=3
 		{"a hot spot of receivers", program(2, late(0, 1, 100, 300)+late(1, 0, 500, 700)), "late_receiver", "post the receive before the sender needs it, or balance each step", ""},
 		{"a send that does not block", program(2, isend), "late_receiver", "post the receive before the sender needs it, or complete the send later", ""},
 		{"full buffers", program(2, full), "transfer", "begin to receive earlier", "the receive of what they send had not begun"},
-		{"overlap", program(2, begun), "long_messages", "send less; MPI may move messages only while it is called", "; 2 messages of 1 MB each on average; a process sends 4.95 MB in a second of that on average; rank 0 computes 0.500000 s while its requests are open"},
+		{"overlap", program(2, begun), "long_messages", "send less; MPI may move messages only while it is called", "; 2 messages of 1 MB each on average; a process sends 4.95 MB in a second of that on average; rank 0 computes 0.500 s while its requests are open"},
 		{"a communicator in each step", program(2, split), "transfer", "make the communicator or window once", ""},
 		{"a communicator", program(2, split[:strings.Index(split, "0 300")]), "transfer", "", ""},
-		{"a lock before a barrier", critical, "thread_imbalance", "hold locks for a shorter time first", "; a thread of the process waits 0.600000 for locks"},
+		{"a lock before a barrier", critical, "thread_imbalance", "hold locks for a shorter time first", "; a thread of the process waits 0.600 for locks"},
 		{"threads", idleThread, "thread_imbalance", "deal out the iterations", ""},
 		{"tasks", tasks, "thread_imbalance", "cut the longest tasks", ""},
 	} {
@@ -397,10 +397,10 @@ REGION self=0 name=0 region_role=20 paradigm=3
 // than the 100 of process 1, and 60 more of it at the end. Where process 0 leaves MPI_Finalize before that one comes, it did not wait for it.
 func TestSetup(t *testing.T) {
 	t.Parallel()
-	const init = "; rank 0 waits 0.300000 s in MPI_Init for rank 1, which comes last and runs for 0.300000 before"
+	const init = "; rank 0 waits 0.300 s in MPI_Init for rank 1, which comes last and runs for 0.300 before"
 	for leave, want := range map[int]string{
-		900: init + "; rank 0 waits 0.240000 s in MPI_Finalize for rank 1, which comes last",
-		800: init + "; rank 0 is in them for 0.600000: it may wait there for others, which is not known",
+		900: init + "; rank 0 waits 0.240 s in MPI_Finalize for rank 1, which comes last",
+		800: init + "; rank 0 is in them for 0.600: it may wait there for others, which is not known",
 	} {
 		lines := ""
 		for p, x := range [...][3]int{{0, 600, leave}, {300, 840, 900}, {10, 700, 900}} {
@@ -411,7 +411,7 @@ func TestSetup(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%+v", doc.Findings)
 		}
-		want = "set-up and end: MPI_Init and the like take 0.160000 s of each process or more (16.0 % of the run), most of it in MPI_Init" + want
+		want = "set-up and end: MPI_Init and the like take 0.160 s of each process or more (16.0 % of the run), most of it in MPI_Init" + want
 		if f := doc.Findings[i]; f.Ticks != 160 || f.Where.Processes[0] != 1 || f.Text != want {
 			t.Errorf("%d: %+v", leave, f)
 		}
@@ -436,7 +436,7 @@ func TestMostWork(t *testing.T) {
 		cause uint32
 	}{{"late_sender", 400, 1}, {"imbalance", 380, 2}} {
 		f := doc.Findings[i]
-		if f.Kind != want.kind || f.Ticks != want.ticks || f.Cause == nil || f.Cause.Process != want.cause || strings.Contains(f.Text, "rank 2 computes 0.998000 s, the mean is 0.638000") != (want.cause == 2) {
+		if f.Kind != want.kind || f.Ticks != want.ticks || f.Cause == nil || f.Cause.Process != want.cause || strings.Contains(f.Text, "rank 2 computes 0.998 s, the mean is 0.638") != (want.cause == 2) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -455,7 +455,7 @@ func TestOneLoss(t *testing.T) {
 	if i < 0 || slices.ContainsFunc(doc.Findings, func(f finding) bool { return f.Kind == "imbalance" }) {
 		t.Fatalf("%+v", doc.Findings)
 	}
-	if f := doc.Findings[i]; f.Ticks != 450 || !strings.Contains(f.Text, "up to 0.450000 s") || !strings.Contains(f.Text, "rank 0 computes 0.990000 s, the mean is 0.540000") {
+	if f := doc.Findings[i]; f.Ticks != 450 || !strings.Contains(f.Text, "up to 0.450 s") || !strings.Contains(f.Text, "rank 0 computes 0.990 s, the mean is 0.540") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -491,7 +491,7 @@ func TestLongCollective(t *testing.T) {
 	})
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
 	if f.Kind != "long_messages" || f.Ticks != 300 || !strings.HasPrefix(f.Advice, "send less") || !strings.HasPrefix(f.Text, "collective calls without waits: ") ||
-		!strings.Contains(f.Text, "; a process sends and receives 1.67 MB in a call of MPI_Bcast on average; 0.100000 of rank 0 are before their last member comes; who comes last is rank 2") {
+		!strings.Contains(f.Text, "; a process sends and receives 1.67 MB in a call of MPI_Bcast on average; 0.100 of rank 0 are before their last member comes; who comes last is rank 2") {
 		t.Errorf("%+v", f)
 	}
 	if text := must(t, "report", file, "untold"); !strings.Contains(text, "whether threads that a process starts compute while its first one is in MPI is not compared") {
@@ -591,7 +591,7 @@ func TestFindings(t *testing.T) {
 			if f.Seconds == nil || *f.Seconds != float64(x.ticks)/1e3 {
 				t.Errorf("%v seconds of %d ms", f.Seconds, x.ticks)
 			}
-			if strings.HasPrefix(x.name, "collective output") && !strings.Contains(f.Evidence, "waits for the last one are part of its time, which are not known: rank 1 has least, 0.100000") {
+			if strings.HasPrefix(x.name, "collective output") && !strings.Contains(f.Evidence, "waits for the last one are part of its time, which are not known: rank 1 has least, 0.100") {
 				t.Error(f.Evidence)
 			}
 			if !strings.HasPrefix(f.Advice, x.advice) {
@@ -695,7 +695,7 @@ func TestStaysInCollective(t *testing.T) {
 		text += fmt.Sprintf("%[1]d %[2]d ENTER MPI_Iallreduce\n%[1]d %[2]d NON_BLOCKING_COLLECTIVE_REQUEST 5\n%[1]d %[5]d LEAVE MPI_Iallreduce\n%[1]d %[3]d ENTER MPI_Wait\n"+
 			"%[1]d %[4]d NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 5\n%[1]d %[4]d LEAVE MPI_Wait\n", p, x[0], x[1], x[2], x[0]+1)
 	}
-	const want = "; rank 2 stays 0.699000 s in MPI_Wait after the first process has left collectives without blocking, all together 0.700000: MPI may move their data only while all are in calls"
+	const want = "; rank 2 stays 0.699 s in MPI_Wait after the first process has left collectives without blocking, all together 0.700: MPI may move their data only while all are in calls"
 	if list := jsonOf[foundIn](t, "report", foundTrace(t, program(3, text))).Findings; !slices.ContainsFunc(list, func(f finding) bool { return strings.HasSuffix(f.Text, want) }) {
 		t.Errorf("%+v", list)
 	}
@@ -932,16 +932,16 @@ func TestPolling(t *testing.T) {
 1 896 LEAVE MPI_Test
 1 1000 LEAVE main
 `
-	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792000 s of the run (79.2 %): rank 0 has 0.792000 s of own code between calls that ask in vain, most of it in MPI_Test, " +
-		"rank 1 has least with 0.000000; without it rank 1 computes most, 0.999000, and the mean is 0.599000; what it asks for is sent 0.790000 s after it could be received, most by rank 1. If these processes"
+	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792 s of the run (79.2 %): rank 0 has 0.792 s of own code between calls that ask in vain, most of it in MPI_Test, " +
+		"rank 1 has least with 0.000; without it rank 1 computes most, 0.999, and the mean is 0.599; what it asks for is sent 0.790 s after it could be received, most by rank 1. If these processes"
 	others := "" // are more, of another function, and take less
 	for at := 100; at < 140; at += 2 {
 		others += fmt.Sprintf("1 %d ENTER MPI_Iprobe\n1 %d LEAVE MPI_Iprobe\n", at, at+1)
 	}
 	const unknown = "> nothing above 1 % of the run is known; own code between calls that ask for messages in vain may be waiting"
-	for _, x := range []struct{ text, want, without string }{{text + send, asks, unknown}, {text + others + send, "in vain, most of it in MPI_Test, rank 1 has least with 0.019000", unknown}, {text + alike + send, "between calls that ask for messages again and again", asks[:20]}} {
+	for _, x := range []struct{ text, want, without string }{{text + send, asks, unknown}, {text + others + send, "in vain, most of it in MPI_Test, rank 1 has least with 0.0190", unknown}, {text + alike + send, "between calls that ask for messages again and again", asks[:20]}} {
 		out := must(t, "report", foundTrace(t, x.text))
-		if !strings.Contains(out, "whether 0.792000 s of rank 0 (79.2 % of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known") ||
+		if !strings.Contains(out, "whether 0.792 s of rank 0 (79.2 % of the run) between calls that ask for messages again and again, as MPI_Test does, is work or waiting is not known") ||
 			!strings.Contains(out, x.want) || strings.Contains(out, x.without) {
 			t.Errorf("no %q, or %q, in\n%s", x.want, x.without, out)
 		}
@@ -956,8 +956,8 @@ func TestAskingCalls(t *testing.T) {
 		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+100)
 	}
 	text += "0 900 ENTER MPI_Test\n0 901 MPI_IRECV 1 MPI_COMM_WORLD 7 8 7\n0 901 LEAVE MPI_Test\n1 890 ENTER MPI_Send\n1 890 MPI_SEND 0 MPI_COMM_WORLD 7 8\n1 890 LEAVE MPI_Send\n"
-	const want = "> point to point calls with waits in tests, which are not known: up to 0.801000 s of the run (80.1 %): rank 0 has most, most of it in MPI_Test; " +
-		"all processes together 0.801000 s in point to point calls; 1 message of 8 B each on average; what it asks for is sent 0.790000 s after it could be received, most by rank 1"
+	const want = "> point to point calls with waits in tests, which are not known: up to 0.801 s of the run (80.1 %): rank 0 has most, most of it in MPI_Test; " +
+		"all processes together 0.801 s in point to point calls; 1 message of 8 B each on average; what it asks for is sent 0.790 s after it could be received, most by rank 1"
 	if out := must(t, "report", foundTrace(t, program(2, text))); !strings.Contains(out, want) {
 		t.Error(out)
 	}
@@ -1148,7 +1148,7 @@ func TestWaitsWithoutPartners(t *testing.T) {
 		message(0, 1, 600, 580): "point to point calls without waits: ",
 		strings.Replace(message(0, 1, 600, 580), "MPI_COMM_WORLD 7", "MPI_COMM_WORLD 9", 1): "point to point calls with waits, which are not known: ",
 		// Without a message, what MPI_Wait takes is not point to point communication: it completes a collective, whose waits are known.
-		started(0, 100) + started(1, 100): "completing calls without waits: up to 0.390000 s of the run (39.0 %): rank 0 has most, most of it in MPI_Wait; ",
+		started(0, 100) + started(1, 100): "completing calls without waits: up to 0.390 s of the run (39.0 %): rank 0 has most, most of it in MPI_Wait; ",
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, lines)))
 		if !slices.ContainsFunc(doc.Findings, func(f finding) bool { return f.Kind == "transfer" && strings.HasPrefix(f.Text, want) }) {
@@ -1300,8 +1300,8 @@ func TestWaitsOfTwoCauses(t *testing.T) {
 		calls      [2][2]string
 		want       string
 	}{
-		{0, 0, [2][2]string{{"Bcast", "BCAST MPI_COMM_WORLD 0"}, {"Barrier", "BARRIER MPI_COMM_WORLD none"}}, "late broadcast: up to 0.400000 s of the run"},
-		{1, 2, [2][2]string{{"Alltoall", "ALLTOALL MPI_COMM_WORLD none"}, {"Allreduce", "ALLREDUCE MPI_COMM_WORLD none"}}, "; next to that 0.150000 on rank 0 in MPI_Allreduce, for rank 2"},
+		{0, 0, [2][2]string{{"Bcast", "BCAST MPI_COMM_WORLD 0"}, {"Barrier", "BARRIER MPI_COMM_WORLD none"}}, "late broadcast: up to 0.400 s of the run"},
+		{1, 2, [2][2]string{{"Alltoall", "ALLTOALL MPI_COMM_WORLD none"}, {"Allreduce", "ALLREDUCE MPI_COMM_WORLD none"}}, "; next to that 0.150 on rank 0 in MPI_Allreduce, for rank 2"},
 	} {
 		text := &strings.Builder{}
 		text.WriteString("-- program --\nprocesses 4\nresolution 1000\n-- events --\n")
@@ -1361,10 +1361,10 @@ func TestTrend(t *testing.T) {
 		ticks    uint64
 		evidence string
 	}{
-		{"rising", 40, func(k int) int { return 10 + max(0, k-10) }, 435, "step takes 0.011000 s in execution 10 of 40, then 0.001000 more in each, 0.040000 at the end; from the executions before to the last ones it grows by 0.027500 s on average, and CPU time most on rank 0, by 0.027500"},
-		{"from the first", 40, func(k int) int { return 10 + k }, 780, "takes 0.011000 s in execution 0 of 40, then 0.001000 more in each, 0.050000 at the end"},
-		{"a jump", 40, func(k int) int { return 10 + k/20*10 }, 200, "takes 0.011000 s before execution 20 of 40, from then on 0.021000; "},
-		{"a jump of many", 1024, func(k int) int { return 10 + k/512*10 }, 5120, "takes 0.011000 s before execution 512 of 1 024, from then on 0.021000; "},
+		{"rising", 40, func(k int) int { return 10 + max(0, k-10) }, 435, "step takes 0.0110 s in execution 10 of 40, then 0.00100 more in each, 0.0400 at the end; from the executions before to the last ones it grows by 0.0275 s on average, and CPU time most on rank 0, by 0.0275"},
+		{"from the first", 40, func(k int) int { return 10 + k }, 780, "takes 0.0110 s in execution 0 of 40, then 0.00100 more in each, 0.0500 at the end"},
+		{"a jump", 40, func(k int) int { return 10 + k/20*10 }, 200, "takes 0.0110 s before execution 20 of 40, from then on 0.0210; "},
+		{"a jump of many", 1024, func(k int) int { return 10 + k/512*10 }, 5120, "takes 0.0110 s before execution 512 of 1 024, from then on 0.0210; "},
 		{"now and then", 40, func(k int) int { return 10 + []int{0, 1, 30, 2, 0, 1, 0}[k%7] }, 0, ""},
 		{"the last one", 40, func(k int) int { return 10 + k/39*200 }, 0, ""},
 		{"falling", 40, func(k int) int { return 60 - k }, 0, ""},
@@ -1445,7 +1445,7 @@ func TestNowAndThen(t *testing.T) {
 		kind, what, advice string
 	}{
 		{"not known", 96, 12, []int{1}, nil, "imbalance", "rank 1 is late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s, by work of its own then, or an interruption: the trace does not tell which", "look at what the process that makes others wait does"},
-		{"known", 96, 12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor for 0.430000 s between its MPI calls, others for no more than 0.020000", "keep other programs off"},
+		{"known", 96, 12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor for 0.430 s between its MPI calls, others for no more than 0.0200", "keep other programs off"},
 		{"another reason", 96, 12, []int{1}, []uint64{10, 200, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"more work too", 96, 12, []int{1}, []uint64{10, 300, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
 		{"all had to wait", 96, 12, []int{1}, []uint64{300, 430, 20}, "imbalance", "the trace does not tell which", "look at what the process that makes others wait does"},
@@ -1454,7 +1454,7 @@ func TestNowAndThen(t *testing.T) {
 		{"regular, and known", 96, -12, []int{1}, []uint64{10, 430, 20}, "interruptions", "in 8 of 96 calls, the longest until 0.126000 s; it was ready to run and had no processor", "keep other programs off"},
 		{"once", 30, 30, []int{1}, nil, "imbalance", "rank 1 is late once: 100.0 % of what rank 0 waits there are in 1 of 30 calls, the longest until 0.234000 s, by work of its own then", "look at what the process that makes others wait does"},
 		{"several", 96, 12, []int{1, 2, 2}, nil, "barrier_wait", "2 processes, mostly rank 2, are late now and then: 100.0 % of what rank 0 waits there are in 8 of 96 calls, the longest until 0.126000 s", "look at what the process that makes others wait does"},
-		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 was ready to run and had no processor for 0.430000 of 0.660000 s", "let the process that computes longest have a processor first"},
+		{"in each", 12, 1, []int{1}, []uint64{10, 430, 20}, "serial", "rank 1 was ready to run and had no processor for 0.430 of 0.660 s", "let the process that computes longest have a processor first"},
 	} {
 		text := three
 		late := [8]int{11, 3, 8, 0, 10, 5, 2, 11}
@@ -1539,7 +1539,7 @@ func TestBeforeInit(t *testing.T) {
 		switch {
 		case want == 0 && i >= 0:
 			t.Errorf("%+v", doc.Findings[i])
-		case want > 0 && (i < 0 || doc.Findings[i].Ticks != want || !strings.Contains(doc.Findings[i].Evidence, "; 0.300000 of what rank 1 computes is before MPI_Init and not counted here")):
+		case want > 0 && (i < 0 || doc.Findings[i].Ticks != want || !strings.Contains(doc.Findings[i].Evidence, "; 0.300 of what rank 1 computes is before MPI_Init and not counted here")):
 			t.Errorf("%+v", doc.Findings)
 		}
 	}
@@ -1548,8 +1548,8 @@ func TestBeforeInit(t *testing.T) {
 // TestLateMessageOnce: of 30 messages, one each 10 ticks, the 20th comes 200 ticks late. The sender sleeps for nearly all of that: 50 or 300 of its
 // 500 ticks it has a processor, and 20 it wants one.
 func TestLateMessageOnce(t *testing.T) {
-	t.Run("mostly asleep", func(t *testing.T) { lateMessageOnce(t, 50e6, "0.430000") })
-	t.Run("asleep for most of the waits", func(t *testing.T) { lateMessageOnce(t, 300e6, "0.180000") })
+	t.Run("mostly asleep", func(t *testing.T) { lateMessageOnce(t, 50e6, "0.430") })
+	t.Run("asleep for most of the waits", func(t *testing.T) { lateMessageOnce(t, 300e6, "0.180") })
 }
 
 func lateMessageOnce(t *testing.T, cpu uint64, asleep string) {
@@ -1739,7 +1739,7 @@ func TestMoreThanMean(t *testing.T) {
 			text += fmt.Sprintf("%[2]d 0 ENTER MPI_Recv\n%[2]d %[1]d MPI_RECV 1 MPI_COMM_WORLD 7 8\n%[2]d %[1]d LEAVE MPI_Recv\n%[2]d %[1]d ENTER big\n%[2]d %[3]d LEAVE big\n", sent, to, sent+100)
 		}
 		f := jsonOf[foundIn](t, "report", foundTrace(t, text)).Findings[0]
-		if f.Kind != "late_sender" || f.Cause.Region != "big" || strings.Contains(f.Text, "; rank 1 spends 0.060000 s more than the mean in heavy") != want || strings.Contains(f.Text, "more than the mean") != want {
+		if f.Kind != "late_sender" || f.Cause.Region != "big" || strings.Contains(f.Text, "; rank 1 spends 0.0600 s more than the mean in heavy") != want || strings.Contains(f.Text, "more than the mean") != want {
 			t.Errorf("%d: %+v", heavy, f)
 		}
 	}
@@ -1807,11 +1807,11 @@ resolution 1000
 		}
 		d.Seal()
 	}
-	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 spends 0.150000 s more than the mean in heavy") {
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 spends 0.150 s more than the mean in heavy") {
 		t.Error(text)
 	}
 	text = strings.ReplaceAll(text, "heavy", "pthread_join")
-	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 waits for its threads 0.150000 s more than the mean in pthread_join") {
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 waits for its threads 0.150 s more than the mean in pthread_join") {
 		t.Error(text)
 	}
 }
@@ -1932,8 +1932,8 @@ resolution 1000
 		ticks    uint64
 		evidence string
 	}{
-		"pthread_join": {500, "0.520000 s waited on all processes together, 0.500000 on rank 1, thread 1; 96.2 % of it in work > MPI_Recv"},
-		"work":         {20, "0.020000 s waited on all processes together, 0.020000 on rank 1; 100.0 % of that of rank 1 in main > MPI_Recv"},
+		"pthread_join": {500, "0.520 s waited on all processes together, 0.500 on rank 1, thread 1; 96.2 % of it in work > MPI_Recv"},
+		"work":         {20, "0.0200 s waited on all processes together, 0.0200 on rank 1; 100.0 % of that of rank 1 in main > MPI_Recv"},
 	} {
 		doc := jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(text, "WAIT", call)))
 		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Kind == "late_sender" })
@@ -2133,7 +2133,7 @@ resolution 1000
 		switch f.Kind {
 		case "overhead":
 			found++
-			if f.Ticks != 70 || !strings.HasSuffix(f.Text, "0.070000 s, without what passed while the measurement was off: that is the program's own") {
+			if f.Ticks != 70 || !strings.HasSuffix(f.Text, "0.0700 s, without what passed while the measurement was off: that is the program's own") {
 				t.Errorf("%+v", f)
 			}
 		case "imbalance":
@@ -2149,7 +2149,7 @@ resolution 1000
 		t.Errorf("%+v", doc.Findings)
 	}
 	untold := must(t, "report", run, "summary", "untold")
-	if want := "what the program did while the measurement was off, 4 times in 2 locations, up to 0.480000 s of one outside of MPI: that counts as measurement overhead\n"; !strings.Contains(untold, want) {
+	if want := "what the program did while the measurement was off, 4 times in 2 locations, up to 0.480 s of one outside of MPI: that counts as measurement overhead\n"; !strings.Contains(untold, want) {
 		t.Errorf("no %q in\n%s", want, untold)
 	}
 	if got := jsonOf[foundIn](t, "report", foundTrace(t, strings.ReplaceAll(text, "MEASUREMENT_ON_OFF OFF", "MEASUREMENT_ON_OFF ON"))).Findings; !slices.ContainsFunc(got, func(f finding) bool { return f.Kind == "idle" }) {

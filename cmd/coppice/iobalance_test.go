@@ -87,7 +87,7 @@ func TestOutputInTurn(t *testing.T) {
 			t.Fatalf("%s: %+v", x.name, doc.Findings)
 		}
 		f := doc.Findings[0]
-		if f.Kind != "io" || f.Ticks != x.ticks || f.Advice != x.advice || strings.Contains(f.Text, "processes read and write one after another, 0.600000 of 0.600000 s") != x.turns {
+		if f.Kind != "io" || f.Ticks != x.ticks || f.Advice != x.advice || strings.Contains(f.Text, "processes read and write one after another, 0.600 of 0.600 s") != x.turns {
 			t.Errorf("%s: %+v", x.name, f)
 		}
 	}
@@ -150,7 +150,7 @@ func TestIOBalance(t *testing.T) {
 			if f.Kind != "io" || f.Ticks != x.ticks || len(f.Where.Processes) != 1 || f.Where.Processes[0] != 0 || f.Where.Region != "write" || f.Advice != "read and write on all processes evenly" {
 				t.Errorf("first finding %+v", f)
 			}
-			if !strings.Contains(f.Text, "rank 0 has most, 1.000000, most of it in write; all processes together 1.100000 s, the mean is 0.550000, balance 0.550") {
+			if !strings.Contains(f.Text, "rank 0 has most, 1.000, most of it in write; all processes together 1.100 s, the mean is 0.550, balance 0.550") {
 				t.Error(f.Text)
 			}
 			for _, f := range doc.Findings[1:] {

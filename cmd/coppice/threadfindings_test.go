@@ -257,10 +257,10 @@ func TestThreadFindings(t *testing.T) {
 	}{
 		{
 			"critical section", critical, "lock_wait", 600, 0, 2, "!$omp parallel @solver.c:41 > !$omp critical @solver.c:50",
-			[]string{"all threads together 0.900000 s", "longest wait is from 0.100000 to 0.700000 s", "half way only thread 1 of the others did not wait: it was in !$omp parallel @solver.c:41 > !$omp critical @solver.c:50 > !$omp critical sblock @solver.c:50"},
+			[]string{"all threads together 0.900 s", "longest wait is from 0.100000 to 0.700000 s", "half way only thread 1 of the others did not wait: it was in !$omp parallel @solver.c:41 > !$omp critical @solver.c:50 > !$omp critical sblock @solver.c:50"},
 			[][4]uint64{{0, 2, 600, 0}, {0, 0, 0, 500}, {0, 1, 300, 200}},
 		},
-		{"critical section, barrier", critical, "thread_imbalance", 500, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 2 least, 0.000000 s"}, nil},
+		{"critical section, barrier", critical, "thread_imbalance", 500, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 2 least, 0.000 s"}, nil},
 		{
 			"a thread without work", idleThread, "thread_imbalance", 800, 0, 3, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60",
 			[]string{"thread 3 waits longest"},
@@ -268,15 +268,15 @@ func TestThreadFindings(t *testing.T) {
 		},
 		{
 			"mutex", mutex, "lock_wait", 350, 1, 1, "work > void std::mutex::lock() > pthread_mutex_lock",
-			[]string{"all threads together 0.350000 s", "longest wait is from 0.200000 to 0.500000 s, and half way only thread 0 of the others did not wait: it was in main > update"},
+			[]string{"all threads together 0.350 s", "longest wait is from 0.200000 to 0.500000 s, and half way only thread 0 of the others did not wait: it was in main > update"},
 			[][4]uint64{{1, 1, 350, 0}},
 		},
 		{"crowd", crowd, "lock_wait", 300, 0, 2, "work > pthread_mutex_lock", []string{"0.500000 s, and half way 2 of the other threads did not wait"}, [][4]uint64{{0, 2, 300, 0}}},
 		{"behind messages", behind, "thread_imbalance", 250, 1, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 0 waits longest"}, nil},
-		{"behind messages alone", strings.ReplaceAll(behind, "2 450 ENTER \"!$omp implicit", "2 698 ENTER \"!$omp implicit"), "thread_imbalance", 20, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits in MPI 0.500000 longer, which is not a part of this"}, nil},
+		{"behind messages alone", strings.ReplaceAll(behind, "2 450 ENTER \"!$omp implicit", "2 698 ENTER \"!$omp implicit"), "thread_imbalance", 20, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits in MPI 0.500 longer, which is not a part of this"}, nil},
 		{"messages outside", outside, "thread_imbalance", 300, 0, 1, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 1 waits longest"}, nil},
-		{"pool", pool, "thread_wait", 200, 0, 0, "main > pthread_join", []string{"all threads of the process together 1.600000; its longest wait is from 0.100000 to 0.900000 s, and half way 0 of the other threads did not wait"}, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
-		{"no work", workless, "thread_wait", 350, 0, 1, "worker > pthread_cond_wait", []string{"thread 1 waits longest, 0.700000 of 1.000000 s, most of it in pthread_cond_wait", "half way only thread 0 of the others did not wait: it was in main > produce; whether"}, [][4]uint64{{0, 1, 0, 700}}},
+		{"pool", pool, "thread_wait", 200, 0, 0, "main > pthread_join", []string{"all threads of the process together 1.600; its longest wait is from 0.100000 to 0.900000 s, and half way 0 of the other threads did not wait"}, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
+		{"no work", workless, "thread_wait", 350, 0, 1, "worker > pthread_cond_wait", []string{"thread 1 waits longest, 0.700 of 1.000 s, most of it in pthread_cond_wait", "half way only thread 0 of the others did not wait: it was in main > produce; whether"}, [][4]uint64{{0, 1, 0, 700}}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			run := foundTrace(t, x.trace)
@@ -456,7 +456,7 @@ resolution 1000
 	})
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
 	if f.Kind != "overhead" || f.Ticks != 400 || !strings.HasPrefix(f.Advice, "deal out more iterations at once") ||
-		f.Text != "dealing out iterations of parallel loops: up to 0.400000 s of the run (40.0 %), most of it in __kmpc_dispatch_next_4; all processes together 0.800000 s" {
+		f.Text != "dealing out iterations of parallel loops: up to 0.400 s of the run (40.0 %), most of it in __kmpc_dispatch_next_4; all processes together 0.800 s" {
 		t.Errorf("%+v", f)
 	}
 }

@@ -313,7 +313,7 @@ func TestOtherLibrary(t *testing.T) {
 	for paradigm, want := range map[trace.ParadigmID]bool{trace.ParadigmSHMEM: true, trace.ParadigmCompiler: false} {
 		out := must(t, "report", foundTrace(t, fmt.Sprintf(text, trace.RoleBarrier, paradigm)))
 		for _, line := range []string{
-			"calls of SHMEM count as own code, 0.090000 s of all processes together: how long they wait there for each other is not known, and efficiencies may be too high for that",
+			"calls of SHMEM count as own code, 0.0900 s of all processes together: how long they wait there for each other is not known, and efficiencies may be too high for that",
 			"> nothing above 1 % of the run is known; waits in calls of another library than MPI are not, see what this trace cannot tell",
 		} {
 			if strings.Contains(out, line) != want {

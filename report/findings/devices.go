@@ -45,7 +45,7 @@ func (f *finder) devices() {
 			evidence += fmt.Sprintf(" of it %s while another device computes,", f.u.Time(w.Computing))
 		}
 	}
-	evidence += fmt.Sprintf(" longest from %s to %s", f.u.Time(d.Gap[0]), f.u.Time(d.Gap[1]))
+	evidence += fmt.Sprintf(" longest from %s to %s %s", f.u.Instant(d.Gap[0]), f.u.Instant(d.Gap[1]), f.u.Name())
 	var call *results.RegionTime
 	if most == trace.StateDeviceCall.String() {
 		if call, _ = longest(f.hot.Profile.Regions, most); call != nil {

@@ -117,7 +117,7 @@ type finder struct {
 // New lists what could be gained, by falling time: at least 1 % of the run each.
 // A hang is before them, doubts about clocks and set-up after them.
 func New(r *results.Run, s *results.Summary, h *results.Hot) ([]Finding, []table.Lost, error) {
-	f := &finder{r: r, s: s, hot: h, u: numbers.Units{Resolution: s.Resolution}, runtime: s.Ticks.Runtime}
+	f := &finder{r: r, s: s, hot: h, u: numbers.Units{Resolution: s.Resolution, Rounded: true}, runtime: s.Ticks.Runtime}
 	if err := f.read(); err != nil {
 		return nil, nil, err
 	}

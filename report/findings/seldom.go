@@ -111,7 +111,7 @@ func (f *finder) seldom(x *Finding, item xtf.Item, p trace.P) (interrupted bool,
 		}
 		often = fmt.Sprintf("regularly, %d such calls apart or a multiple of that", apart)
 	}
-	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Ticks(at), f.u.Name())
+	x.Evidence += fmt.Sprintf("; %s late %s: %s of what rank %d waits there are in %s of %s calls, the longest until %s %s", who, often, numbers.NewRatio(long, all).Percent(), x.Where.Processes[0], numbers.Count(few), numbers.Count(calls), f.u.Instant(at), f.u.Name())
 	switch {
 	case !single:
 		return false, nil

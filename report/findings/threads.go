@@ -322,7 +322,7 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 	if err != nil || end <= begin {
 		return "", err
 	}
-	longest := fmt.Sprintf("; its longest wait is from %s to %s %s, ", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name())
+	longest := fmt.Sprintf("; its longest wait is from %s to %s %s, ", f.u.Instant(begin), f.u.Instant(end), f.u.Name())
 	if p, t, err := f.gave(team, x.p, begin, end); err != nil {
 		return "", err
 	} else if t > 0 {
@@ -330,7 +330,7 @@ func (f *finder) holder(x *ThreadWait) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%suntil thread %d gave the lock away at %s in %s", longest, s.Thread, f.u.Ticks(t), results.PathLabel(f.stackNames(s))), nil
+		return fmt.Sprintf("%suntil thread %d gave the lock away at %s in %s", longest, s.Thread, f.u.Instant(t), results.PathLabel(f.stackNames(s))), nil
 	}
 	half, err := halfWay(f, team, x.p, begin+(end-begin)/2)
 	return longest + half, err
@@ -426,7 +426,7 @@ func conditions(f *finder) error {
 	if err == nil && end > begin {
 		var half string
 		half, err = halfWay(f, threads.TeamOf(f.r.Defs, int(rank)), w.idles.p, begin+(end-begin)/2)
-		x.Evidence += fmt.Sprintf("; its longest wait is from %s to %s %s, %s", f.u.Ticks(begin), f.u.Ticks(end), f.u.Name(), half)
+		x.Evidence += fmt.Sprintf("; its longest wait is from %s to %s %s, %s", f.u.Instant(begin), f.u.Instant(end), f.u.Name(), half)
 	}
 	if beyond(err) != nil {
 		return err

@@ -181,7 +181,7 @@ func missing(r *results.Run, s *results.Summary, profile *results.Profile, codes
 	}
 	add(called&trace.ClassFileIO != 0, "files", files)
 	matters := func(ticks uint64) bool { return ticks > profile.Time/100 }
-	u := numbers.Units{Resolution: s.Resolution}
+	u := numbers.Units{Resolution: s.Resolution, Rounded: true}
 	if untold := UntoldDevices(s); untold > s.Ticks.Runtime/100*LeastFinding {
 		why := "no locations of devices"
 		if r.HasStreams() {

@@ -1424,7 +1424,7 @@ func neverReceived(f *finder, open []endCall) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("; without a receive: %s of rank %d to rank %d, the first with tag %d, sent at %s %s in %s", numbers.Plural(count[[2]uint32{from, first.Peer}], "message"), from, first.Peer,
-		first.Tag, f.u.Ticks(first.T), f.u.Name(), numbers.Clean(f.r.RegionName(first.Region), 60)), nil
+		first.Tag, f.u.Instant(first.T), f.u.Name(), numbers.Clean(f.r.RegionName(first.Region), 60)), nil
 }
 
 // withoutCut takes the calls of processes out whose events are cut, where others are complete: that they are open says nothing then.
@@ -1583,9 +1583,9 @@ func hangFinding(r *results.Run, u numbers.Units, open []endCall, ways ending, u
 	var parts []string
 	for _, g := range list {
 		x.Where.Processes = append(x.Where.Processes, g.ranks.List...)
-		since := u.Ticks(g.first) + " " + u.Name()
+		since := u.Instant(g.first) + " " + u.Name()
 		if g.last > g.first {
-			since += " to " + u.Ticks(g.last)
+			since += " to " + u.Instant(g.last)
 		}
 		text := fmt.Sprintf("%s in %s since %s", rankText(g.ranks), numbers.Clean(r.RegionName(g.region), 60), since)
 		if len(g.locks) > 0 {
@@ -1701,7 +1701,7 @@ func lastCall(r *results.Run, u numbers.Units, ranks []uint32) string {
 	if err != nil || last.Flags == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", the last one was %s until %s %s", numbers.Clean(r.RegionName(last.Region), 60), u.Ticks(last.End), u.Name())
+	return fmt.Sprintf(", the last one was %s until %s %s", numbers.Clean(r.RegionName(last.Region), 60), u.Instant(last.End), u.Name())
 }
 
 // lastCollective names the collective operation that was the last one of every process;

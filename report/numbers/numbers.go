@@ -214,7 +214,7 @@ func Variance(n, sum, high, low uint64) Ratio {
 }
 
 // UnitsOf returns the units of a clock with this resolution in ticks per second.
-func UnitsOf(resolution uint64) Units { return Units{resolution} }
+func UnitsOf(resolution uint64) Units { return Units{Resolution: resolution} }
 
 // Time prints ticks with their unit.
 func (u Units) Time(ticks uint64) string { return u.Ticks(ticks) + " " + u.Name() }
@@ -241,7 +241,7 @@ func (u Units) Short(f Fraction) string {
 	for x := f.Times(10); digits < 6 && x.Sign() != 0 && x.Floor() == 0; x = x.Times(10) {
 		digits++
 	}
-	return f.Fixed(digits)
+	return Grouped(f.Fixed(digits))
 }
 
 // Plural prints a number of things.
@@ -266,6 +266,7 @@ func Locations(n uint64) string {
 // Units turns ticks into what people read.
 type Units struct {
 	Resolution uint64 // ticks per second, 0: ticks stay
+	Rounded    bool   // for sentences: times as of Short
 }
 
 // Name is "s" or "ticks".
@@ -285,10 +286,16 @@ func (u Units) Big(ticks Sum) string {
 // Ticks prints a time.
 func (u Units) Ticks(v uint64) string { return u.Fraction(Divide64(v, 1)) }
 
+// Instant prints a time of the run, which is never rounded: it is to be found there.
+func (u Units) Instant(t uint64) string { return Units{Resolution: u.Resolution}.Ticks(t) }
+
 // Fraction prints an exact fraction of ticks.
 func (u Units) Fraction(f Fraction) string {
-	if u.Resolution == 0 {
+	switch {
+	case u.Resolution == 0:
 		return Group(f.Fixed(0))
+	case u.Rounded && f.Known():
+		return u.Short(f)
 	}
 	return Grouped(f.Div(u.Resolution).Fixed(6))
 }
@@ -298,7 +305,14 @@ func (u Units) Real(r Ratio) string {
 	if !r.Defined || u.Resolution == 0 {
 		return r.Mean()
 	}
-	return Grouped(strconv.FormatFloat(r.Value/float64(u.Resolution), 'f', 6, 64))
+	v, digits := r.Value/float64(u.Resolution), 6
+	if u.Rounded {
+		digits = 3
+		for x := math.Abs(v) * 10; digits < 6 && x > 0 && x < 1; x *= 10 {
+			digits++
+		}
+	}
+	return Grouped(strconv.FormatFloat(v, 'f', digits, 64))
 }
 
 // PerCall prints the time of one of n calls, in microseconds.
