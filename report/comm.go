@@ -245,6 +245,11 @@ const matrixSize = 16
 func (x *Comm) chapter(d *Document, b *table.Book, c *table.Chapter) {
 	c.Title = fmt.Sprintf("messages: %s of %s between %s", numbers.Count(x.Messages), numbers.Bytes(x.Bytes), numbers.Plural(len(x.Pairs), "pair"))
 	noteGraph(c, x.Source, nil)
+	for i := range d.Diagnostics {
+		if n := d.Diagnostics[i].Count; d.Diagnostics[i].Code == trace.DiagCanceledSend && x.Source == results.SourceRows {
+			c.Say("without %s that %s cancelled, which other sections count", numbers.Plural(int(n), "send"), map[bool]string{true: "was", false: "were"}[n == 1])
+		}
+	}
 	if x.Messages == 0 && len(x.Pairs) == 0 {
 		c.Say("none")
 	} else {

@@ -514,3 +514,16 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("no region: exit code %d: %s", code, errs)
 	}
 }
+
+// TestCancelledSends: what a table of messages leaves out and other sections count is said next to it.
+func TestCancelledSends(t *testing.T) {
+	t.Parallel()
+	run := foundTrace(t, program(2, "0 100 ENTER MPI_Isend\n0 100 MPI_ISEND 1 MPI_COMM_WORLD 7 8 8\n0 101 LEAVE MPI_Isend\n0 110 ENTER MPI_Wait\n0 400 MPI_REQUEST_CANCELLED 8\n0 400 LEAVE MPI_Wait\n"))
+	const left = "without 1 send that was cancelled, which other sections count"
+	if text := must(t, "report", run, "comm", "--source", "rows"); !strings.Contains(text, "messages: 0 of 0 B") || !strings.Contains(text, left) {
+		t.Error(text)
+	}
+	if text := must(t, "report", run, "comm", "--source", "graph"); !strings.Contains(text, "messages: 1 of 8 B") || strings.Contains(text, left) {
+		t.Error(text)
+	}
+}
