@@ -11,13 +11,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// slabWait is a wait that ends in the slab in hand. Memory: 48 bytes.
+// slabWait is a wait that ends in the current slab. Memory: 48 bytes.
 type slabWait struct {
-	p, cause   trace.P
+	p, cause   trace.P // the location that waits, and the one that is late
 	pattern    uint32
-	index      uint64 // among those of p that have a cause
-	begin, end uint64
-	since      uint64 // when the pair met last; as it is read, only in collective operations
+	index      uint64 // among the waits of p with a cause
+	begin, end uint64 // ticks
+	since      uint64 // when the pair met last; of collective operations only, until meet adds waits
 }
 
 // pair is two locations, the lower one first.
@@ -28,22 +28,21 @@ func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause
 // waitBytes is about the least length of a wait in the records of a slab.
 const waitBytes = 12
 
-// hand is a slab in hand: its waits, by location, and all in the order of their ends; and its time lines. Memory: 40 bytes for each
-// location, 72 for each wait, and that of its lines.
-type hand struct {
-	k     int    // its number, -1: none
-	lined bool   // the time lines are there
-	start uint64 // the instant after which it begins
-	waits []ownWaits
-	list  []slabWait
+// slabData is the waits and time lines of a slab. Memory: 40 bytes for each location, 72 for each wait, and that of the lines.
+type slabData struct {
+	k     int        // number of the slab, -1: none
+	lined bool       // lines are read
+	start uint64     // the slab begins after this instant
+	waits []ownWaits // by location
+	list  []slabWait // all, by end
 	lines []lineSlab // by location
 }
 
-func newHand(locations int) *hand {
-	return &hand{k: -1, waits: make([]ownWaits, locations), lines: make([]lineSlab, locations)}
+func newSlabData(locations int) *slabData {
+	return &slabData{k: -1, waits: make([]ownWaits, locations), lines: make([]lineSlab, locations)}
 }
 
-// openWaits takes slab k in hand as the locations left it.
+// openWaits reads the waits of slab k from the records of Pass.
 func (d *Delays) openWaits(k int) error {
 	if d.k == k {
 		return nil
@@ -58,8 +57,8 @@ func (d *Delays) openWaits(k int) error {
 	return err
 }
 
-// begin empties the hand for slab k.
-func (h *hand) begin(s *Slabs, k int) {
+// begin empties the data, for slab k.
+func (h *slabData) begin(s *Slabs, k int) {
 	h.k, h.lined, h.start = -1, false, s.start(k)
 	for i := range h.waits {
 		h.waits[i] = ownWaits{list: h.waits[i].list[:0]}
@@ -67,7 +66,7 @@ func (h *hand) begin(s *Slabs, k int) {
 	h.list = h.list[:0]
 }
 
-func (h *hand) read(b []byte) error {
+func (h *slabData) read(b []byte) error {
 	r := varint.Read(b)
 	for r.Len() > 0 {
 		if w := parseWait(&r, h.start); !h.add(&w) {
@@ -77,8 +76,8 @@ func (h *hand) read(b []byte) error {
 	return failure(&r)
 }
 
-// add adds a wait, if it is the next one of its location.
-func (h *hand) add(w *slabWait) bool {
+// add adds a wait. It reports whether this is the next one of its location.
+func (h *slabData) add(w *slabWait) bool {
 	if int(w.p) >= len(h.waits) || int(w.cause) >= len(h.waits) {
 		return false
 	}
@@ -91,13 +90,13 @@ func (h *hand) add(w *slabWait) bool {
 	return next
 }
 
-// waitEnd is when a wait ends, after the begin of the slab, and its place in the list.
+// waitEnd is the end of a wait, in ticks after the start of the slab, and its index in the list.
 type waitEnd struct {
 	end uint64
 	i   uint32
 }
 
-// sort puts the waits of the slab in the order of their ends, 11 bits at a time.
+// sort sorts the waits of the slab by their ends: radix sort, 11 bits at a time.
 func (d *Delays) sort() {
 	most, list := uint64(0), slices.Grow(d.order[0][:0], len(d.list))
 	for i := range d.list {
@@ -132,11 +131,11 @@ func (d *Delays) sort() {
 	}
 }
 
-// lastMet is when a pair met last, and before that.
+// lastMet is the last instant at which a pair met by a wait, and the one before.
 type lastMet struct{ at, before uint64 }
 
-// meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
-// brings up to date.
+// meet sets of each wait of the slab when its pair met last before the end of the wait. last has the meetings by waits of the slabs
+// before; meet adds those of this slab.
 func (d *Delays) meet(last map[pair]*lastMet) {
 	all := d.path.initialized()
 	for i := range d.list {
@@ -159,8 +158,8 @@ func (d *Delays) meet(last map[pair]*lastMet) {
 	}
 }
 
-// met finds when pairs met last before this rank's slabs. Pairs are at home on a rank each, which hears of the last time in
-// the slabs of each rank, and tells the ranks after. Collective.
+// met returns when pairs met last, by waits, before this rank's slabs. Each pair has a home rank. It gets the last meeting in the slabs of
+// each rank, and tells each of these ranks the meeting before its slabs. Collective.
 func (d *Delays) met() (map[pair]*lastMet, error) {
 	c := d.run.Comm
 	last := map[pair]*lastMet{}
@@ -182,7 +181,7 @@ func (d *Delays) met() (map[pair]*lastMet, error) {
 		return failure(&r)
 	})
 	var err error
-	for k := d.parcels.end - 1; k >= d.parcels.own; k-- { // the first one stays in hand
+	for k := d.parcels.end - 1; k >= d.parcels.own; k-- { // ends with the first one, which ask needs next
 		if err = d.openWaits(k); err != nil {
 			break
 		}
@@ -221,16 +220,16 @@ func (d *Delays) met() (map[pair]*lastMet, error) {
 	return last, nil
 }
 
-// Which totals of a wait lie in a slab before its own.
+// Kinds of questions about a wait: the totals of a location at an instant in a slab before that of the wait.
 const (
-	lateSince uint64 = iota // of the one that is late, when the pair met
-	waitSince               // of the one that waits, then
-	waitBegin               // of the one that waits, when it begins to
+	lateSince uint64 = iota // of the late location, when the pair met
+	waitSince               // of the location that waits, when the pair met
+	waitBegin               // of the location that waits, when it begins to wait
 	askKinds
 )
 
-// ask keeps the waits of this rank's slabs in the order of their ends, and asks the slabs before for totals: all but the one just
-// before, which is in hand too if it is of this rank. Collective.
+// ask stores the waits of this rank's slabs, sorted by their ends. It asks the slabs before for totals, except the slab just before if it
+// is of this rank: that one is in memory together with the current one. Collective.
 func (d *Delays) ask() error {
 	last, err := d.met()
 	if err != nil {
@@ -267,8 +266,8 @@ func (d *Delays) ask() error {
 				put(w.p, w.begin, k, n, waitBegin)
 			}
 		}
-		if d.blamed.slabs[k-d.parcels.own].waits, err = d.blamed.write(d.packed); err == nil {
-			err = d.run.did(0.2, len(d.blamed.slabs))
+		if d.store.slabs[k-d.parcels.own].waits, err = d.store.write(d.packed); err == nil {
+			err = d.run.did(0.2, len(d.store.slabs))
 		}
 	}
 	out.flush()
@@ -286,10 +285,10 @@ func (d *Delays) ask() error {
 	return d.answers.deliver(err)
 }
 
-// question is for the totals of a location at an instant: of which slab, and of which of its waits what.
+// question asks for the totals of a location at instant t. slab is the slab that asks, n the number of its wait and the kind.
 type question struct{ t, slab, n uint64 }
 
-// answer tells totals at instants of a slab of this rank: how many waits are over, then terms.
+// answer answers the questions about slab k of this rank: the number of waits that are over, then terms.
 func (d *Delays) answer(k int) error {
 	out := d.answers.writer(0)
 	err := d.asks.each(0, k, func(p uint32, b []byte) error {
@@ -301,12 +300,12 @@ func (d *Delays) answer(k int) error {
 		for r.Len() > 0 {
 			d.asked = append(d.asked, question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())})
 		}
-		if err := cmp.Or(failure(&r), d.open(d.hand, k)); err != nil {
+		if err := cmp.Or(failure(&r), d.open(d.slabData, k)); err != nil {
 			return err
 		}
 		slices.SortFunc(d.asked, func(a, b question) int { return cmp.Compare(a.t, b.t) })
 		for _, q := range d.asked {
-			x := d.totals(d.hand, trace.P(p), q.t, d.terms[0])
+			x := d.totals(d.slabData, trace.P(p), q.t, d.terms[0])
 			if out.at(uint32(q.n), int(q.slab)) {
 				out.buf = varint.Append(out.buf, x.over)
 			}
@@ -319,14 +318,14 @@ func (d *Delays) answer(k int) error {
 	return cmp.Or(err, out.err)
 }
 
-// reply is what was told of an instant before the slab.
+// reply is the totals of a location up to an instant.
 type reply struct {
-	over  uint64
+	over  uint64 // waits that are over
 	terms []term
 }
 
-// totals is what a location has done up to an instant of a slab in hand.
-func (d *Delays) totals(h *hand, p trace.P, t uint64, dst []term) reply {
+// totals returns the totals of a location up to an instant of a slab.
+func (d *Delays) totals(h *slabData, p trace.P, t uint64, dst []term) reply {
 	x := &h.lines[p]
 	d.tally.begin(len(x.keys))
 	x.before(&d.tally)
@@ -334,8 +333,8 @@ func (d *Delays) totals(h *hand, p trace.P, t uint64, dst []term) reply {
 	return reply{x.done + h.waits[p].over(t), x.take(&d.tally, dst[:0])}
 }
 
-// open takes the waits and the time lines of a slab in hand, after ask.
-func (d *Delays) open(h *hand, k int) error {
+// open reads the waits and the time lines of a slab, after ask.
+func (d *Delays) open(h *slabData, k int) error {
 	if h.k != k {
 		if err := d.readWaits(h, k); err != nil {
 			return err
@@ -353,9 +352,9 @@ func (d *Delays) open(h *hand, k int) error {
 	})
 }
 
-func (d *Delays) readWaits(h *hand, k int) error {
+func (d *Delays) readWaits(h *slabData, k int) error {
 	h.begin(&d.run.Slabs, k)
-	b, err := d.blamed.open(d.blamed.slabs[k-d.parcels.own].waits)
+	b, err := d.store.open(d.store.slabs[k-d.parcels.own].waits)
 	if err == nil {
 		err = h.read(b)
 	}
@@ -365,12 +364,12 @@ func (d *Delays) readWaits(h *hand, k int) error {
 	return err
 }
 
-// openSlab takes a slab in hand, and the one before it, with what was told to it. Slabs come from the last one on.
+// openSlab reads a slab and the one before it, with the answers for it. Slabs are opened from the last one on.
 func (d *Delays) openSlab(k int) error {
 	if d.earlier.k == k {
-		d.hand, d.earlier = d.earlier, d.hand
+		d.slabData, d.earlier = d.earlier, d.slabData
 	}
-	if err := d.open(d.hand, k); err != nil {
+	if err := d.open(d.slabData, k); err != nil {
 		return err
 	}
 	if k == d.parcels.own {
@@ -390,7 +389,7 @@ func (d *Delays) openSlab(k int) error {
 	return cmp.Or(err, d.path.pieces(k, d.lines))
 }
 
-// told is what a location had done by an instant before the slab: of the n-th of its waits.
+// told returns the totals of location p at instant t before the slab, as asked for the slab's n-th wait.
 func (d *Delays) told(n int, what uint64, p trace.P, t uint64) reply {
 	if d.earlier.k < 0 || t <= d.earlier.start {
 		return d.heard[uint64(n)*askKinds+what]
@@ -400,7 +399,7 @@ func (d *Delays) told(n int, what uint64, p trace.P, t uint64) reply {
 	return x
 }
 
-// blameWait finds what a wait of the slab in hand is to be blamed on.
+// blameWait sets d.blame for the n-th wait of the current slab.
 func (d *Delays) blameWait(n int) {
 	w, b := &d.list[n], &d.blame
 	b.slabWait = *w
@@ -409,8 +408,8 @@ func (d *Delays) blameWait(n int) {
 	b.compare(d.terms[0], d.terms[1])
 }
 
-// late makes the vector of the late side of a wait, up to its end: a wait that is not over there counts as time in MPI. With
-// strict order so does one that is over just then.
+// late makes the vector of the late location from the last meeting to the end of the wait. A wait of its own that is not over then counts
+// as time in MPI; with strict order also one that ends just then.
 func (d *Delays) late(n int, w *slabWait) {
 	x, b, s := &d.lines[w.cause], &d.blame, w.end
 	var far reply
@@ -446,7 +445,7 @@ func (d *Delays) late(n int, w *slabWait) {
 	}
 }
 
-// other makes the vector of the waiting side, up to the begin of the wait, by path and activity.
+// other makes the vector of the location that waits, from the last meeting to the begin of the wait, by path and activity.
 func (d *Delays) other(n int, w *slabWait) {
 	d.terms[1] = d.terms[1][:0]
 	if w.since >= w.begin {
@@ -473,7 +472,7 @@ func (d *Delays) other(n int, w *slabWait) {
 	d.terms[1] = list
 }
 
-// vector appends what a location did in [since, t), of which t is in the slab; before are its totals at since if that is not.
+// vector appends the time of a location in [since, t), where t is in the slab. before is the totals at since, if that is before the slab.
 func (d *Delays) vector(x *lineSlab, dst []term, since, t uint64, before []term) []term {
 	d.tally.begin(len(x.keys))
 	if since > d.start {
@@ -485,7 +484,7 @@ func (d *Delays) vector(x *lineSlab, dst []term, since, t uint64, before []term)
 	return less(x.take(&d.tally, dst), before)
 }
 
-// less takes totals away from later ones; both are in order.
+// less subtracts totals from later ones; both are sorted.
 func less(list, before []term) []term {
 	kept := list[:0]
 	for _, t := range list {
@@ -502,7 +501,7 @@ func less(list, before []term) []term {
 	return kept
 }
 
-// asMPI moves ticks from waits to MPI, on the path and node that the location is on.
+// asMPI moves ticks from waits to MPI, on the given path and node.
 func asMPI(terms []term, on slotKey, ticks uint64) []term {
 	if ticks == 0 {
 		return terms
@@ -528,14 +527,14 @@ func asMPI(terms []term, on slotKey, ticks uint64) []term {
 	return kept
 }
 
-// term is time of a location in one activity on one call path of an interval.
+// term is time of a location in one activity on one call path in one node.
 type term struct {
 	key   uint64 // path<<activityBits | activity
 	node  uint32
 	ticks uint64
 }
 
-// activityBits are those of a key that hold the activity.
+// activityBits is the number of bits of a key that hold the activity.
 const activityBits = 4
 
 func termKey(path, activity uint32) uint64 { return uint64(path)<<activityBits | uint64(activity) }

@@ -11,42 +11,33 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Clocks repairs clocks that run apart, with a controlled logical clock: R.
-// Rabenseifner, The controlled logical clock, PDP 1997; for collectives as logical
-// messages D. Becker, R. Rabenseifner, F. Wolf, J. Linford, Scalable timestamp
-// synchronization for event traces of message-passing applications, Parallel
-// Computing 35 (2009).
+// Clocks repairs clocks that run apart, with a controlled logical clock: R. Rabenseifner, The controlled logical clock, PDP 1997; for
+// collectives as logical messages D. Becker, R. Rabenseifner, F. Wolf, J. Linford, Scalable timestamp synchronization for event traces
+// of message-passing applications, Parallel Computing 35 (2009).
 //
-// A message must not end, in the call that completes the receive, before the call
-// of its send is entered; a member of a collective that gets bytes must not leave
-// before those it depends on (see Ideal) and that give some have entered, and nobody
-// a barrier before all have entered; alltoallv and alltoallw set no condition, whose
-// bytes are not known by pairs. Where that is violated, the leave is raised
-// to the enter it needs, at least to what the correction before makes of it. After
-// that the location's clock is ahead and is slowed down to 127/128 until it agrees
-// with the trace again (the forward amortisation): an instant t after a correction
-// from t0 to t0' becomes max(t, t0' + floor((t - t0) * 127 / 128)). Nothing is
-// moved back, and the order of the events of a location stays. Afterwards no
-// violation is left.
+// The call that completes a receive must not end before the call of its send is entered. A member of a collective that gets bytes must
+// not leave before those members have entered that it depends on (see Ideal) and that give bytes. Nobody must leave a barrier before all
+// have entered. alltoallv and alltoallw set no condition, because their bytes are not known by pairs. Where a leave violates this, it
+// is raised to the enter that it needs. After that the location's clock is ahead. It is slowed down to 127/128 until it agrees with the
+// trace again (forward amortisation): an instant t after a correction from t0 to t0' becomes max(t, t0' + floor((t - t0) * 127 / 128)).
+// No event moves back, the order of the events of a location stays, and no violation is left.
 //
-// Rows are those of Replay, but callN is the number of the event at which the
-// operation ends. Memory: that of Replay, 3 KiB per location, and the storage of
-// 24 bytes for each correction.
+// In the rows that Location takes, CallN is the number of the event at which the operation ends. Memory: that of Replay, and 3 KiB per
+// location. The storage holds 24 bytes for each correction.
 type Clocks struct {
 	Replay
 	script *replayScript
-	place  []clockPlace
+	place  []clockPlace // by own location
 }
 
-// ClockReport says what the repair did to the locations of a rank.
+// ClockReport counts the corrections of a location.
 type ClockReport struct {
 	Corrections uint64
-	Greatest    uint64 // ticks by which an event was raised at most
+	Greatest    uint64 // most ticks by which an event was raised
 }
 
-// Run finds the corrections of all locations. With Report.Deadlock there are none:
-// no clock can be right where locations wait for each other in a circle.
-// failed is what went wrong with a location on this rank. Collective.
+// Run finds the corrections of all locations. If locations wait for each other in a cycle, the report has a Deadlock, and corrections are
+// not complete. failed is an error of Location on this rank. Collective.
 func (r *Clocks) Run(failed error) (*ReplayReport, error) {
 	defer r.parcels.drop()
 	if err := r.parcels.deliver(failed); err != nil {
@@ -83,14 +74,14 @@ func NewClocks(r *Run) *Clocks {
 	return &Clocks{Replay: Replay{Run: r, clocks: true}, script: newScript(r.Defs, true, r.parcels.writer)}
 }
 
-// Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
+// Rows are the messages and collectives of a location, each kind in its order. A row is valid until the next call.
 type Rows interface {
 	NextMessage() *xtf.Message       // nil after the last one
 	NextCollective() *xtf.Collective // the same
 	Err() error
 }
 
-// Location takes the messages and collectives of a location, each kind in its order.
+// Location makes the steps of a location from its rows.
 func (r *Clocks) Location(p trace.P, rows Rows) error {
 	s := r.script
 	s.begin(p)
@@ -114,8 +105,7 @@ func (r *Clocks) Location(p trace.P, rows Rows) error {
 	return cmp.Or(rows.Err(), s.end())
 }
 
-// A correction on its way to its location is p u32, event u64, big-endian, by
-// which it is sorted, then as it is stored.
+// A correction on its way to its location is p u32, event u64, big-endian, the key by which it is sorted, then as it is stored.
 const (
 	fixedKey   = 12
 	fixedBytes = fixedKey + correctionBytes
@@ -148,13 +138,13 @@ func (r *Clocks) keep(s Sorter, first trace.P) error {
 	return rows.Err()
 }
 
-// Map gives the clock of this rank's i-th location, for its events in order.
+// Map returns the repaired clock of this rank's i-th location.
 func (r *Clocks) Map(i int) (*ClockMap, ClockReport) {
 	w := &r.place[i]
 	return &ClockMap{scratch: w.stored, left: w.report.Corrections}, w.report
 }
 
-// Drop gives the storage of the i-th location back.
+// Drop frees the storage of this rank's i-th location.
 func (r *Clocks) Drop(i int) {
 	if s := r.place[i].stored; s != nil {
 		s.Drop()
@@ -162,14 +152,14 @@ func (r *Clocks) Drop(i int) {
 	r.place[i] = clockPlace{}
 }
 
-// correction raises event and those after it, from t to raised.
+// correction raises an event, and those after it, from t to raised, in ticks.
 //
 //	event u64 | t u64 | raised u64     little-endian
 type correction struct{ event, t, raised uint64 }
 
 const (
 	correctionBytes = 24
-	correctionBlock = 128 // that are stored at once
+	correctionBlock = 128 // corrections stored at once
 )
 
 func (c *correction) append(b []byte) []byte {
@@ -183,8 +173,7 @@ func (c *correction) load(b []byte) {
 	c.event, c.t, c.raised = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
 }
 
-// at is what an instant after the correction becomes. The zero correction changes
-// nothing.
+// at returns the repaired instant t after the correction. The zero correction changes nothing.
 func (c *correction) at(t uint64) uint64 {
 	if t < c.t {
 		return max(t, c.raised)
@@ -220,7 +209,7 @@ func (w *clockPlace) flush(st *Storage) error {
 }
 
 // clockStep does one step of a location, false if it has to wait.
-func (f *flow) clockStep(p uint32, x *flowing) bool {
+func (f *flow) clockStep(p uint32, x *walker) bool {
 	o := x.op
 	switch o.kind {
 	case stepCall:
@@ -258,7 +247,7 @@ func (f *flow) clockStep(p uint32, x *flowing) bool {
 	return true
 }
 
-// ClockMap maps the times of a location's events, in their order.
+// ClockMap maps the times of a location's events.
 type ClockMap struct {
 	scratch   Scratch
 	off       int64
@@ -268,8 +257,7 @@ type ClockMap struct {
 	more      bool // next is valid
 }
 
-// At returns the repaired time of an event, ticks since the origin. Numbers of
-// events and times must not decrease.
+// At returns the repaired time of an event at t, in ticks. Events and times must not decrease from call to call.
 func (m *ClockMap) At(event, t uint64) (uint64, error) {
 	for {
 		if !m.more {

@@ -7,41 +7,40 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// costName names a cost of a location.
+// costName identifies a delay cost.
 type costName struct {
-	p        trace.P
-	key      uint64 // node and path
+	p        trace.P // the late location
+	key      uint64  // node and path, as xtf.NodeKey
 	pattern  uint32
 	activity uint32
 }
 
-// costKinds is what a cost is made of: of a wait itself, and of what it passes on.
+// Kinds of costs (package comment).
 const (
 	shortTerm = iota
 	longTerm
 	costKinds
 )
 
-// cost is what was added to a cost.
+// cost is a delay cost, in ticks.
 type cost struct {
 	costName
 	sum [costKinds]uint64
 }
 
-// costs sums the costs of the locations of this rank, which are no more ticks than there are waits: as many as mostCosts in
-// memory, all in a sorter. Memory: 64 bytes for each of mostCosts.
+// costs adds up delay costs. When mostCosts are in memory they go to a sorter. Memory: 64 bytes for each of mostCosts.
 type costs struct {
 	list   []cost
 	index  []uint32 // 1 + number in list, by hash and linear probing; 0 is free
 	sorter Sorter
 }
 
-// name is that of its total over all locations.
+// name returns the name of the total over all locations.
 func (x *costName) name() totals.Name {
 	return totals.Name{Key: x.key, Pattern: x.pattern, Activity: x.activity}
 }
 
-// hash is a place among n, a power of two.
+// hash returns a slot among n, a power of two.
 func (x *costName) hash(n int) int {
 	h := (x.key^uint64(x.p)<<40)*0x9E3779B97F4A7C15 + uint64(x.pattern*7+x.activity)*0xC2B2AE3D27D4EB4F
 	return int(h >> 40 & uint64(n-1))
@@ -49,8 +48,7 @@ func (x *costName) hash(n int) int {
 
 const mostCosts = 1 << 16
 
-// A stored cost is, big-endian, p u32, key u64, pattern, activity u32, by which it
-// is sorted, then short, long u64.
+// A stored cost is p u32, key u64, pattern u32, activity u32, the key by which it is sorted, then short u64, long u64, big-endian.
 const (
 	costBytes = 36
 	costKey   = 20
@@ -60,8 +58,7 @@ func newCosts(s *Storage) costs {
 	return costs{index: make([]uint32, 256), sorter: s.Sorter(costBytes, costKey)}
 }
 
-// find returns the sum of a cost in memory, where it may be new; it is valid until
-// the next call.
+// find returns the sum of a cost in memory, and adds the cost if it is new. The sum is valid until the next call.
 func (c *costs) find(x *costName) (*[costKinds]uint64, error) {
 	i := c.place(x)
 	if n := c.index[i]; n > 0 {
@@ -85,7 +82,7 @@ func (c *costs) find(x *costName) (*[costKinds]uint64, error) {
 	return &c.list[len(c.list)-1].sum, nil
 }
 
-// place is where the index has a cost, or would have it.
+// place returns the slot of the index that has a cost, or would have it.
 func (c *costs) place(x *costName) int {
 	i := x.hash(len(c.index))
 	for c.index[i] > 0 && c.list[c.index[i]-1].costName != *x {
@@ -94,7 +91,6 @@ func (c *costs) place(x *costName) int {
 	return i
 }
 
-// put encodes a cost.
 func (x *costName) put(row []byte, sum [costKinds]uint64) {
 	_ = row[costBytes-1]
 	binary.BigEndian.PutUint32(row[0:], uint32(x.p))
@@ -113,7 +109,7 @@ func loadCost(row []byte) (x costName, sum [costKinds]uint64) {
 	return x, [costKinds]uint64{be.Uint64(row[20:]), be.Uint64(row[28:])}
 }
 
-// add adds to both sums.
+// add adds ticks to a cost.
 func (c *costs) add(x *costName, add [costKinds]uint64) error {
 	sum, err := c.find(x)
 	if err != nil {
@@ -125,7 +121,7 @@ func (c *costs) add(x *costName, add [costKinds]uint64) error {
 	return nil
 }
 
-// spill moves the sums to the sorter, in which order does not matter.
+// spill moves the costs from memory to the sorter.
 func (c *costs) spill() error {
 	var row [costBytes]byte
 	for i := range c.list {
@@ -139,7 +135,7 @@ func (c *costs) spill() error {
 	return nil
 }
 
-// each passes the sums in the order of their names.
+// each calls f for all costs in the order of their names. It ends the adding.
 func (c *costs) each(f func(x *costName, sum [costKinds]uint64) error) error {
 	if err := c.spill(); err != nil {
 		return err

@@ -13,23 +13,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Extent is where the path can begin on a location.
+// Extent is what FindPath needs of a location. Times are in ticks.
 type Extent struct {
-	Events      bool // it has any
-	MPI         bool // it calls MPI
-	First, Last uint64
+	Events      bool   // there are events
+	MPI         bool   // it calls MPI
+	First, Last uint64 // events
 
-	Finalized    bool // its last MPI call is MPI_Finalize
-	Enter, Leave uint64
+	Finalized    bool   // its last MPI call is MPI_Finalize
+	Enter, Leave uint64 // of that call
 
-	Initialized    bool // its first MPI call is MPI_Init
-	Began, Started uint64
+	Initialized    bool   // its first MPI call is MPI_Init
+	Began, Started uint64 // enter and leave of that call
 }
 
-// extentColumns are what is read of calls here, their begin apart.
+// extentColumns are the columns of calls that Initialize and Finalize read, besides T.
 var extentColumns = []int{xtf.CallEnd, xtf.CallRegion, xtf.CallFlags}
 
-// Initialize returns the first MPI call of a location, of its first calls, where that is MPI_Init: its columns in extentColumns.
+// Initialize looks for the first MPI call among the first calls of a location. ok reports whether it is MPI_Init. Only extentColumns
+// and T of the call are set.
 func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bool, err error) {
 	const most = 4096
 	defer rows.Close()
@@ -42,8 +43,8 @@ func Initialize(defs *trace.Definitions, rows *xtf.Cursor) (call xtf.Call, ok bo
 	return call, false, list.Err()
 }
 
-// Finalize returns the last MPI call of a location, of some calls, where that is MPI_Finalize, and its number: the same columns. rows
-// begins at a call.
+// Finalize returns the last MPI call of a location with so many calls, and its number. ok reports whether it is MPI_Finalize. rows
+// returns the calls from one on. The same columns are set.
 func Finalize(defs *trace.Definitions, calls uint64, rows func(from uint64) *xtf.Cursor) (call xtf.Call, number uint64, ok bool, err error) {
 	const block = 256
 	for to, found := calls, false; to > 0 && !found; to -= min(to, block) {
@@ -60,11 +61,11 @@ func Finalize(defs *trace.Definitions, calls uint64, rows func(from uint64) *xtf
 	return call, number, ok, nil
 }
 
-// PathReport counts what the critical path was made of.
+// PathReport counts what FindPath did on this rank.
 type PathReport struct {
-	Jumps    uint64 // from location to location, of the part found on this rank
-	Messages uint64 // that carried the path to another rank, from this one
-	Length   uint64 // ticks, of all locations, on rank 0
+	Jumps    uint64 // from location to location, in this rank's slabs
+	Messages uint64 // sent, to hand the path on
+	Length   uint64 // of the whole path, ticks; on rank 0
 }
 
 // tagPath is the tag of the messages that carry the path: instant u64 and location
@@ -74,16 +75,16 @@ const (
 	pathBytes = 12
 )
 
-// Path is the critical path, as far as one rank knows it.
+// Path is the critical path in one rank's slabs.
 type Path struct {
 	run      *Run
 	ends     // of the whole run
 	report   PathReport
-	seen     []int // of each location: the instant, in the order of the path, at which it was there last
-	instants int
-	jumps    [][]jump // of the slab in hand, by location, that were not passed
+	seen     []int    // by location: number of the instant at which the path was there last
+	instants int      // number of the current instant of the path
+	jumps    [][]jump // of the current slab, by location: those not passed yet
 	spans    [][]span // of each slab of this rank
-	list     []span   // of the slab in hand
+	list     []span   // of the current slab
 
 	found  *parcels // pieces, by location, then slab; nil without any event
 	out    parcelWriter
@@ -94,20 +95,20 @@ type Path struct {
 // span is a part of the path on a location, in one slab. Memory: 24 bytes.
 type span struct {
 	p          uint32
-	goesOn     bool // in the slab after
+	goesOn     bool // the path continues on p in the next slab
 	begin, end uint64
 }
 
-// jump is the end of a wait, and who caused it: where the path goes over. In the
-// records of a slab it is both as varints.
+// jump is where the path goes over to another location: the end of a wait, and the location that caused it. In the records of a slab
+// it is two varints.
 type jump struct {
 	End   uint64
 	Cause trace.P
 }
 
-// FindPath finds where the critical path is (package comment), after Deal. What it consists of
-// shows in the time lines of the slabs, which Delays reads: its pieces, in order, go to write then, on
-// the rank of their location. extent says what is known of a location of this rank. Collective.
+// FindPath finds on which locations the critical path is, and when (package comment), after Deal. extent describes a location of this
+// rank. Activities and call paths are in the time lines of the slabs, which Costs reads later: it calls write for each row, in order, on
+// the rank of the row's location. Collective.
 func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
 	c := &Path{run: r, write: write}
 	if err := c.start(extent); err != nil || !c.Best.Events {
@@ -119,8 +120,7 @@ func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace
 	return c, c.follow()
 }
 
-// Totals sums over all locations, on rank 0: ticks, without patterns.
-// It comes after Delays. Collective.
+// Totals returns, on rank 0, the sums over all locations, in ticks. It comes after Costs. Collective.
 func (c *Path) Totals() ([]totals.Row, *PathReport, error) {
 	list, err := c.totals.Reduce(c.run.Comm, nil)
 	for i := range list {
@@ -129,7 +129,7 @@ func (c *Path) Totals() ([]totals.Row, *PathReport, error) {
 	return list, &c.report, err
 }
 
-// candidate is where the path may begin.
+// candidate is a location on which the path may end.
 type candidate struct {
 	Extent
 	P trace.P
@@ -147,7 +147,7 @@ func (c *candidate) better(o *candidate) bool {
 	return c.P < o.P
 }
 
-// start chooses the location on which the path ends. Collective.
+// start finds the ends of the run. Collective.
 func (c *Path) start(extent func(p trace.P) (Extent, error)) error {
 	var err error
 	c.ends = noEnds
@@ -174,17 +174,17 @@ func (c *Path) start(extent func(p trace.P) (Extent, error)) error {
 	return err
 }
 
-// ends is where the path of some locations may begin, between which instants they have events, and how they meet in MPI_Finalize.
+// ends is what some locations together say about both ends of the path.
 type ends struct {
-	Best       candidate
-	Begin, End uint64
-	Met        jump   // who comes last, and when
-	Left       uint64 // when the first one leaves
-	Count      int    // locations in it
+	Best       candidate // the location on which the path ends
+	Begin, End uint64    // first and last event, ticks
+	Met        jump      // the last enter of MPI_Finalize, and its location
+	Left       uint64    // the first leave of MPI_Finalize
+	Count      int       // locations with Finalized
 
-	Came  uint64 // when the last one comes to MPI_Init
-	Went  uint64 // when the first one leaves that
-	Inits int    // locations in it
+	Came  uint64 // the last enter of MPI_Init
+	Went  uint64 // the first leave of MPI_Init
+	Inits int    // locations with Initialized
 }
 
 var noEnds = ends{Begin: xtf.Never, Left: xtf.Never, Went: xtf.Never}
@@ -208,14 +208,14 @@ func decodeEnds(b []byte) (e ends, err error) {
 	return e, err
 }
 
-// finalize is the end of the wait in MPI_Finalize of the location on which the path ends, for the one that comes last: where each process has the
-// call, and nobody leaves it before.
+// finalize returns the jump in MPI_Finalize from the location on which the path ends to the location that enters last. ok is false
+// unless each process has the call and nobody leaves it before.
 func (c *Path) finalize() (jump, bool) {
 	ok := c.Best.Finalized && c.Best.Enter < c.Met.End && c.Count == trace.MPIProcesses(c.run.Defs) && c.Left >= c.Met.End
 	return c.Met, ok
 }
 
-// initialized is when all processes have met in MPI_Init: the last one came, if nobody has left it before; else 0.
+// initialized returns when the last process entered MPI_Init; 0 unless all processes have the call and nobody left it before.
 func (c *Path) initialized() uint64 {
 	if c.Inits != trace.MPIProcesses(c.run.Defs) || c.Went < c.Came {
 		return 0
@@ -223,7 +223,7 @@ func (c *Path) initialized() uint64 {
 	return c.Came
 }
 
-// follow goes back over the slabs, from the last one to the first, rank after rank. Collective.
+// follow follows the path from the last slab to the first one, rank after rank. Collective.
 func (c *Path) follow() error {
 	comm := c.run.Comm
 	var failed error
@@ -260,8 +260,9 @@ func (c *Path) follow() error {
 	return comm.Agree(failed)
 }
 
-// back follows the path from location p at an instant through the slab in hand, which begins after start; there may be more of it. At
-// one instant it comes to a location once: so waits for each other do not hold it, and it goes on where it came to last.
+// back follows the path backwards from location p at an instant through the current slab, which begins after start. It returns where
+// the path leaves the slab, and whether there is more of it. At one instant it visits a location only once, so that waits for each
+// other in a cycle do not hold it.
 func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 	c.list = c.list[:0]
 	c.instants++
@@ -287,15 +288,14 @@ func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 	}
 }
 
-// span is a part of the path on a location in the slab in hand.
+// span adds a part of the path in the current slab.
 func (c *Path) span(p trace.P, begin, end uint64, goesOn bool) {
 	if begin < end {
 		c.list = append(c.list, span{uint32(p), goesOn, begin, end})
 	}
 }
 
-// openSlab reads the jumps of a slab. Of waits that end at one instant the path takes
-// the lowest cause first.
+// openSlab reads the jumps of a slab. Among waits of a location that end at one instant, the path takes that with the lowest cause first.
 func (c *Path) openSlab(k int) error {
 	for p := range c.jumps {
 		c.jumps[p] = c.jumps[p][:0]
@@ -318,8 +318,8 @@ func (c *Path) openSlab(k int) error {
 	return err
 }
 
-// jump returns the last wait of a location that ends by an instant, was not passed and does not lead back to where the path was at this
-// instant, and passes it.
+// jump returns the last jump of location p by an instant, and removes it with all later ones. It skips jumps back to a location at which
+// the path was at this instant.
 func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
 	list := c.jumps[p]
 	for len(list) > 0 && !ok {
@@ -330,13 +330,13 @@ func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
 	return x, ok
 }
 
-// What the path consists of on a location in a slab is its pieces, in order:
+// A piece of the path is time on one location in one activity, call path and node. The record of a location in a slab is its pieces:
 //
-//	ticks since the end of the last one | ticks | key | node | 2 x (1 + region, 0 for that of the path) + (the path is here after it too)
+//	ticks since the end of the last one | ticks | key | node | 2 x (1 + region, 0 for that of the path) + (1 if the path goes on)
 //
-// The last part is 1 only where the path goes on in the next slab.
+// Only the last piece can go on: the path continues on the location in the next slab.
 
-// pieces gives what the path consists of in a slab, of which these are the time lines, to the ranks of the locations, once.
+// pieces cuts the path in slab k, of which lines are the time lines, into pieces for the ranks of the locations. It does so once.
 func (c *Path) pieces(k int, lines []lineSlab) error {
 	if c.found == nil {
 		return nil
@@ -359,7 +359,7 @@ func (c *Path) pieces(k int, lines []lineSlab) error {
 	return c.out.err
 }
 
-// cut parts a span where the location begins to do something else, false if that is not known.
+// cut cuts a span into pieces. at is the end of the last piece. It reports whether the time line covers the span.
 func (c *Path) cut(s *span, x *lineSlab, at uint64) bool {
 	var on slotKey
 	var region uint32
@@ -385,7 +385,7 @@ func (c *Path) cut(s *span, x *lineSlab, at uint64) bool {
 	return end == s.end
 }
 
-// deliver writes the pieces of this rank's locations, in order, where no rank failed before. Collective.
+// deliver exchanges the pieces, and writes those of this rank's locations, in order. failed is an earlier error of this rank. Collective.
 func (c *Path) deliver(failed error) error {
 	if c.found == nil {
 		return c.run.Comm.Agree(failed)
@@ -454,10 +454,10 @@ func (x *pathWriter) write() error {
 	return x.c.write(x.p, &x.row)
 }
 
-// end writes the last piece, and adds the location to the totals; locations ascend.
+// end writes the last row, and adds the location to the totals. Locations ascend.
 func (x *pathWriter) end() error {
 	err := x.write()
-	for _, k := range x.sums.list[1:] { // of waits there are none
+	for _, k := range x.sums.list[1:] { // the first slot is that of waits, and empty
 		name := totals.Name{Key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), Activity: activityOf(k.key)}
 		x.c.totals.Add(&totals.Row{Name: name, Sum: [2]uint64{k.total}, Worst: k.total, WorstP: uint32(x.p)})
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Deadlock is why a pass did not come to its end.
+// Deadlock says why a replay did not come to its end.
 type Deadlock struct {
-	Stuck uint64 // locations that wait
-	// Chain begins with a location that waits, each next one is who it waits for. Cycle is the place in Chain that the
-	// last one waits for; it is len(Chain) where the last one waits for a location that has ended, or for nobody known.
+	Stuck uint64 // number of locations that wait
+	// Chain begins with the lowest location that waits. Each one waits for the next one, the last one for that at index Cycle. Cycle is
+	// len(Chain) if the last one waits for a location that has ended or is unknown.
 	Chain []Stuck
 	Cycle int
 }
@@ -23,14 +23,13 @@ const mostChain = 64
 // Stuck is a location that waits.
 type Stuck struct {
 	P       trace.P
-	At      uint64 // position of its operation
+	At      uint64 // enter of its call, ticks
 	Comm    uint32 // of the collective whose result it waits for, else trace.Undefined
-	Key     uint64 // of the value, or the ordinal of the collective
+	Key     uint64 // ordinal of the collective, or row of the message
 	For     trace.P
 	waiting bool // known to wait
 }
 
-// String names the chain for diagnostics.
 func (d *Deadlock) String() string {
 	s := fmt.Sprintf("%d locations wait:", d.Stuck)
 	for i, x := range d.Chain {
@@ -51,7 +50,7 @@ func (d *Deadlock) String() string {
 	return s
 }
 
-// deadlock tells all ranks who waits in the last crossing, which one of them has. It is nil if nobody does. Collective.
+// deadlock returns on all ranks the deadlock in the last crossing, which only rank root has; nil if no location waits. Collective.
 func (f *flow) deadlock(last *crossing, root int) (*Deadlock, error) {
 	var found []byte
 	if last != nil {
@@ -93,7 +92,7 @@ func (f *flow) deadlock(last *crossing, root int) (*Deadlock, error) {
 	return d, json.Unmarshal(found, d)
 }
 
-// chain follows who waits for whom from the lowest location that waits.
+// chain follows who waits for whom, from the lowest location that waits, and encodes the Deadlock.
 func (f *flow) chain(all []Stuck, n uint64) []byte {
 	p := trace.P(slices.IndexFunc(all, func(s Stuck) bool { return s.waiting }))
 	var list []Stuck
@@ -124,8 +123,7 @@ func (f *flow) chain(all []Stuck, n uint64) []byte {
 	return b
 }
 
-// missing is a location that has not come to a collective: of the lowest member
-// none of whose locations waits in it.
+// missing returns a location that has not come to a collective: one of the lowest member of which no location waits in it.
 func (f *flow) missing(all []Stuck, x *Stuck) trace.P {
 	list := f.defs.Processes()
 	for _, process := range f.defs.CommMembers(x.Comm) {

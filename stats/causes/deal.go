@@ -5,13 +5,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// dealer holds what deal works with: of short-term and of long-term costs.
+// dealer is the memory of deal.
 type dealer struct {
 	activities, paths, nodes [costKinds]splitter
 	weights                  []uint64
 }
 
-// split divides an amount of each kind.
+// split divides an amount of each kind of costs.
 func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) (parts [costKinds][]uint64, err error) {
 	for kind, amount := range amounts {
 		if parts[kind] = s[kind].split(amount, weights); parts[kind] == nil {
@@ -21,8 +21,9 @@ func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) 
 	return parts, nil
 }
 
-// deal deals out a wait of the slab in hand, and what it has got, over what the late location did too long: by activity. What falls to
-// waits is passed on; the rest goes to call paths, then to the intervals in which it was there.
+// deal distributes the n-th wait of the current slab, and what later waits passed to it, over the activities of the late location. pass
+// and rest say what it does with the parts: pass on that of waits to the late location's waits, and distribute the rest over call paths
+// and nodes.
 func (d *Delays) deal(n int, pass, rest bool) error {
 	b := &d.blame
 	b.slabWait = d.list[n]
@@ -89,9 +90,9 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amounts [costKinds]uint64)
 	return err
 }
 
-// passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
-// from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
-// after it alone, and slabs can deal out one after the other.
+// passOn distributes ticks over the waits of the late location since the pair met, in proportion to their lengths. From the last wait on,
+// a part is the growth of floor(ticks * length so far / length of all). So a part depends only on later waits, and slabs can follow
+// each other.
 func (d *Delays) passOn(amount uint64) error {
 	b := &d.blame
 	if amount == 0 {
@@ -108,21 +109,21 @@ func (d *Delays) passOn(amount uint64) error {
 	return nil
 }
 
-// carried is ticks for waits of earlier slabs: those from low up to next, which is not one of them.
+// carried is ticks for waits low to next-1 of location p, which end in earlier slabs.
 type carried struct {
 	p             trace.P
 	next, low     uint64
-	amount, total uint64
-	length, given uint64 // of the waits after, so far
+	amount, total uint64 // ticks to distribute, and length of all waits that share them
+	length, given uint64 // length of the waits so far, and ticks that they got
 }
 
-// carry gives the waits of this slab their part.
+// carry gives the waits of this slab their parts.
 func (d *Delays) carry(c *carried) {
 	w := &d.waits[c.p]
 	for c.next > c.low && c.next > w.first && c.next-w.first <= uint64(len(w.list)) {
 		c.next--
 		s := &w.list[c.next-w.first]
-		c.length = min(c.length+s.end-s.begin, c.total) // of the first one only what lies after the meeting
+		c.length = min(c.length+s.end-s.begin, c.total) // of the first wait only the time after the meeting counts
 		part, _ := share(c.amount, c.length, c.total)
 		s.passed += part - c.given
 		c.given = part

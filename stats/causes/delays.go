@@ -8,8 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Run is what passes over all locations work with; it is the same on all ranks
-// but for what the functions return.
+// Run is the input of all passes. It is the same on all ranks.
 type Run struct {
 	Comm    mpi.Comm
 	Defs    *trace.Definitions
@@ -18,25 +17,25 @@ type Run struct {
 	Slabs   Slabs  // see Cut
 	Last    uint64 // last event of the run, ticks
 
-	// Derived tells of each interval node whether it is a slice or the like, which is never innermost.
+	// Derived says of each interval node whether it is derived, such as a slice. A derived node is never the innermost one.
 	Derived []bool
 	// Regions is the innermost region of each call path of the run.
 	Regions []uint32
-	// Probes has calls wait that probe for a message, and members of rooted operations that seem to wait for all, for Levers. Without
-	// it the receive after them does, and nobody.
+	// Probes is set for Levers. A probe then waits for its message, and a member of a rooted operation for all members if it seems to
+	// have done so. Without Probes the receive after the probe waits for the message, and the member only for what it needs.
 	Probes bool
 
-	// Within tells what locations of a process wait for in one another; nil without streams and threads, or where that is not asked for.
+	// Within has the waits of hosts for streams and of threads for each other; nil for none.
 	Within *Within
 
-	// Did is called whenever a slab went through a pass, with the part of Ideal and Costs that is done since the last call, which may
-	// be 0: then it is a sign of life. An error ends what the run is used for, on all ranks.
+	// Did is called after each slab of a pass, with the share of the time of Ideal and Costs that this took, which may be 0. An error
+	// ends the pass on all ranks.
 	Did func(part float64) error
 
-	parcels *parcels // what Pass left, by slab
+	parcels *parcels // the records of Pass, by slab
 }
 
-// did says that one of so many slabs went through a pass, which takes such a part of the time of all.
+// did reports one of several slabs of a pass, which takes the share part of the time.
 func (r *Run) did(part float64, slabs int) error {
 	if r.Did == nil {
 		return nil
@@ -44,7 +43,7 @@ func (r *Run) did(part float64, slabs int) error {
 	return r.Did(part / float64(slabs))
 }
 
-// Drop gives back what the slabs got.
+// Drop frees the storage of Deal.
 func (r *Run) Drop() {
 	if r.parcels != nil {
 		r.parcels.drop()
@@ -54,19 +53,18 @@ func (r *Run) Drop() {
 // mostWaits bounds the waits of one location.
 const mostWaits = 1 << 32
 
-// DelayReport says what delay costs were made of. Counts of a rank are for logs;
-// Strict is the same on all ranks.
+// DelayReport counts what Costs did. Counts are of one rank, for logs; Strict is the same on all ranks.
 type DelayReport struct {
-	Waits    uint64 // that have a cause
+	Waits    uint64 // waits with a cause
 	Ticks    uint64 // their length
-	Dealt    uint64 // costs
+	Dealt    uint64 // ticks of costs
 	Reversed uint64 // waits that begin before the pair met last: clocks differ
 	Strict   bool   // waits that end at one instant wait for each other
 	Bytes    uint64 // sent
 	Messages uint64 // sent with costs that waits pass on
 }
 
-// Delays are the costs of delays on one rank (package comment).
+// Delays computes the delay costs (package comment) on one rank.
 type Delays struct {
 	run    *Run
 	own    partition.Range
@@ -76,24 +74,24 @@ type Delays struct {
 
 	parcels *parcels // of the run
 	asks    *parcels // questions for totals at instants, by slab
-	answers *parcels // their answers, by the slab that asked
+	answers *parcels // answers, by the slab that asked
 	carried []carried
 	far     costs // found in this rank's slabs
-	costs   costs
+	costs   costs // of this rank's locations
 	dealer  dealer
 
-	*hand                    // the slab in hand
-	earlier *hand            // the one before it, if it is of this rank
-	heard   map[uint64]reply // of slabs before both, by number of the wait and what was asked
-	near    [askKinds][]term // of the one before
-	order   [2][]waitEnd
-	ordered lineOrder
-	tally   tally
-	terms   [2][]term
-	blame   blame
+	*slabData                  // the current slab
+	earlier   *slabData        // the slab before it, if this rank has it
+	heard     map[uint64]reply // answers from slabs before both, by number of the wait and kind of question
+	near      [askKinds][]term // memory for answers from the slab before
+	order     [2][]waitEnd
+	ordered   lineOrder
+	tally     tally
+	terms     [2][]term // vectors of the late and of the waiting location
+	blame     blame     // of the current wait
 
-	blamed blamed
-	blames [][]byte // of each in list, where openBlames made it: what blame.parse reads
+	store  blameStore
+	blames [][]byte // of the waits in list, encoded; set by openBlames
 	ready  []int
 	asked  []question
 	packed []byte
@@ -102,22 +100,22 @@ type Delays struct {
 
 func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
 
-// NewDelays computes the costs of delays, after Deal, and what the pieces of the critical path are on the way.
+// NewDelays prepares Costs, after Deal and FindPath. Costs also finds the activities and call paths of the critical path.
 func NewDelays(r *Run, path *Path) *Delays {
 	d := &Delays{run: r, path: path, own: r.Ranges[r.Comm.Rank()], parcels: r.parcels}
 	d.report.Bytes = r.parcels.box.sent
 	d.asks, d.answers = newParcels(r.Comm, &r.Storage, r.Slabs, 1), newParcels(r.Comm, &r.Storage, r.Slabs, 1)
-	d.hand, d.earlier = newHand(d.locations()), newHand(d.locations())
+	d.slabData, d.earlier = newSlabData(d.locations()), newSlabData(d.locations())
 	return d
 }
 
-// Costs computes the costs of delays of all locations. Each row, in order, goes to
-// write on the rank of its location. Rank 0 gets the totals: short-term and long-term costs. Collective.
+// Costs computes the delay costs of all locations. It calls write for each row, in order, on the rank of the row's location, and
+// returns on rank 0 the totals over all locations: short-term and long-term costs, in ticks. Collective.
 func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Row, *DelayReport, error) {
 	defer d.answers.drop()
 	defer d.asks.drop()
-	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
-	defer d.blamed.scratch.Drop()
+	d.store = blameStore{scratch: d.run.Storage.Scratch(), slabs: make([]storedSlab, d.parcels.end-d.parcels.own)}
+	defer d.store.scratch.Drop()
 	if err := d.ask(); err != nil {
 		return nil, &d.report, err
 	}

@@ -10,44 +10,47 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Within finds what locations of a process wait for in one another, before Pass goes along the locations: hosts for the streams of their
-// devices, and threads for threads; and which kernels, transfers and threads began because others launched or started them (package
-// comment). Each Location of this rank comes first, then Match. Memory: sorters of the storage, an outbox, and what a process does at an
-// instant.
+// Within finds what locations of a process wait for in each other (package comment): hosts for the streams of their devices, and threads
+// for threads. It also finds which location launched a kernel or transfer, or started a thread. The caller calls Location for each
+// location of this rank that Has, then Match, then makes the Pass. Memory: sorters of the storage, an outbox, and the state of a process
+// at an instant.
 type Within struct {
 	run     *Run
-	streams []bool // of processes
-	threads []bool // of processes: several
+	streams []bool // by process: it has streams
+	threads []bool // by process: it has several threads, and they are asked for
 	open    []threadCall
 	states  map[uint32]trace.State // by region
 	box     *outbox
-	did     Sorter     // of the processes whose first location is of this rank
-	found   SortedRows // of the locations of this rank
-	row     withinRow
-	more    bool
-	hosts   SortedRows // waits of hosts, of the locations of this rank
-	waits   bool       // one is in hand
+	did     Sorter     // records of the processes whose first location is on this rank
+	found   SortedRows // withinRows of this rank's locations
+	row     withinRow  // the next one
+	more    bool       // row is valid
+	hosts   SortedRows // waits of hosts of this rank
+	waits   bool       // there is a next one
 	buf     []byte
 	stack   []uint32
 }
 
-// What a host or a stream does is process u32 | t u64 | one of deviceEnds and the others, u8 | location u32 | other u64 | path u32 | kind u8 |
-// call u64, big-endian, by all of which it is sorted. other is the begin of what ends, the end of what a host waits in, and when the stream was in
-// something last of what begins. What is at one instant is in the order of the kinds of records. call is the CALL row, Never for none.
+// A record says what a host or a stream does at an instant:
+//
+//	process u32 | t u64 | kind of record u8 | location u32 | other u64 | path u32 | kind u8 | call u64     big-endian, sorted by all
+//
+// other is the begin of what ends, the end of the call in which a host waits, and for work that begins the end of the stream's work
+// before. call is the CALL row, Never for none. Records at one instant are in the order of these kinds:
 const (
-	deviceEnds    = iota // a kernel or transfer
-	deviceReturns        // a wait of a host
-	deviceLaunch         // a host launches
+	deviceEnds    = iota // a kernel or transfer ends
+	deviceReturns        // a host returns from a wait
+	deviceLaunch         // a host launches work
 	deviceWaits          // a host begins to wait
-	deviceBegins         // a kernel or transfer
-	threadGives          // what others may wait for; other, path and kind name it
+	deviceBegins         // a kernel or transfer begins
+	threadGives          // a thread does what others may wait for; other, path and kind name it
 	threadDone           // a task is complete
-	threadWaits          // a thread begins to wait; kind is how
-	threadTakes          // what another one gave
-	threadPauses         // a call inside of the wait begins
-	threadReturns        // from the wait
-	threadJoins          // a parallel region of the thread ends; kind 1: which is inside of another one
-	threadForks          // and one begins
+	threadWaits          // a thread begins to wait, in the way of kind
+	threadTakes          // a thread gets what another one gave
+	threadPauses         // a call inside of a thread's wait begins
+	threadReturns        // a thread returns from a wait
+	threadJoins          // a parallel region of the thread ends; kind 1: it is inside of another one
+	threadForks          // a parallel region of the thread begins; the same
 	didBytes      = 4 + 8 + 1 + 4 + 8 + 4 + 1 + 8
 )
 
@@ -56,16 +59,16 @@ const (
 	deviceKernel = iota
 	deviceTransfer
 	deviceKinds
-	pathJump // in a withinRow: no time of the host, but where the path goes over
+	pathJump // of a withinRow: a jump
 )
 
-// workActivity are the activities of kinds.
+// workActivity are the activities of kinds of work.
 var workActivity = [deviceKinds]uint32{xtf.ActivityKernel, xtf.ActivityTransfer}
 
-// withinRow is a part of a wait of location p in which a stream, cause, was in a kernel or transfer that the host waits for; or where the
-// critical path goes over from p to cause.
+// withinRow is a part of a wait of host p, in which it waited for a kernel or transfer of the stream cause; or a jump of the critical path
+// from p to cause.
 //
-//	p u32 | begin u64 | kind u8 | end u64 | cause u32 | path u32     big-endian, by all of which it is sorted
+//	p u32 | begin u64 | kind u8 | end u64 | cause u32 | path u32     big-endian, sorted by all
 type withinRow struct {
 	p, cause, path uint32
 	begin, end     uint64
@@ -87,13 +90,13 @@ func (r *withinRow) load(b []byte) {
 	r.end, r.cause, r.path = binary.BigEndian.Uint64(b[13:]), binary.BigEndian.Uint32(b[21:]), binary.BigEndian.Uint32(b[25:])
 }
 
-// A wait of a host is p u32 | T u64 | its CALL row u64 | its row of WAIT, sorted by all but the last, big-endian.
+// A wait of a host is p u32 | T u64 | its CALL row u64 | its WAIT row, big-endian, sorted by all but the WAIT row.
 const (
 	hostWaitKey   = 4 + 8 + 8
 	hostWaitBytes = hostWaitKey + xtf.WaitRowBytes
 )
 
-// NewWithin begins; nil where no process has streams or, if they are asked for, several threads.
+// NewWithin returns nil if no process has streams or, if threads is set, several threads.
 func NewWithin(r *Run, threads bool) *Within {
 	n := len(r.Defs.Processes())
 	d := &Within{run: r, streams: make([]bool, n), threads: make([]bool, n), states: map[uint32]trace.State{}}
@@ -124,7 +127,7 @@ func isStream(defs *trace.Definitions, p trace.P) bool {
 	return defs.Location(p).Type == trace.AcceleratorStream
 }
 
-// Has reports whether a location is of interest.
+// Has reports whether Location needs a location.
 func (d *Within) Has(p trace.P) bool {
 	rank, _ := d.run.Defs.Process(p)
 	return d.streams[rank] && isStream(d.run.Defs, p) || (d.streams[rank] || d.threads[rank]) && d.run.Defs.Location(p).Type.OnHost()
@@ -141,7 +144,7 @@ func (r *Run) state(known map[uint32]trace.State, region uint32) trace.State {
 	return s
 }
 
-// put sends what a location does to the home of its process.
+// put sends a record of a location to the rank of the first location of its process.
 func (d *Within) put(p trace.P, rank uint32, what uint8, t, other uint64, path uint32, kind uint8) error {
 	return d.putCall(p, rank, what, t, other, path, kind, xtf.Never)
 }
@@ -155,8 +158,8 @@ func (d *Within) putCall(p trace.P, rank uint32, what uint8, t, other uint64, pa
 	return d.box.put(rankOf(d.run.Ranges, d.run.Defs.Processes()[rank].First), d.buf)
 }
 
-// Location takes the calls, one-sided operations and notes (trace.ThreadNote) of a location that Has; global is the path of the run of each of
-// its paths, which paths numbers.
+// Location takes the calls, one-sided operations and notes (trace.ThreadNote) of a location that Has. paths numbers its call paths, and
+// global has the number in the run of each of these.
 func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Reader, paths Paths, global []uint32) error {
 	rank, _ := d.run.Defs.Process(p)
 	rows := xtf.RowsOf[xtf.Call](calls)
@@ -207,7 +210,7 @@ func (d *Within) Location(p trace.P, calls, transfers *xtf.Cursor, notes io.Read
 	return rows.Err()
 }
 
-// path is the path of the run of the next call of a location; the newest one of each depth is on the stack.
+// path returns the path, in the run, of the next call of a location. The stack has the paths of the newest call of each depth.
 func (d *Within) path(c *xtf.Call, paths Paths, global []uint32) uint32 {
 	local := uint32(0)
 	if d.stack = d.stack[:min(int(c.Depth), len(d.stack))]; len(d.stack) > 0 {
@@ -221,7 +224,7 @@ func (d *Within) path(c *xtf.Call, paths Paths, global []uint32) uint32 {
 	return 0
 }
 
-// workKind is the kind of work of a stream in a region with a state, deviceKinds for none.
+// workKind returns the kind of work of a stream in a region with a state; deviceKinds for none.
 func workKind(s trace.State) int {
 	switch s.OnStream() {
 	case trace.StateKernel:
@@ -274,7 +277,7 @@ func (d *Within) host(p trace.P, rank uint32, rows *xtf.Rows[xtf.Call], paths Pa
 	return rows.Err()
 }
 
-// Match finds what hosts wait for. failed is what went wrong with a location on this rank. Collective.
+// Match finds what hosts and threads wait for. failed is an error of Location on this rank. Collective.
 func (d *Within) Match(failed error) error {
 	if err := d.box.deliver(failed); err != nil {
 		return err
@@ -309,7 +312,7 @@ func (d *Within) Match(failed error) error {
 	return d.run.Comm.Agree(err)
 }
 
-// Wait takes the next wait for a device of a location, and the number of its call; false for none. Locations ascend.
+// Wait returns the next wait for a device of a location, and the number of its call. ok is false after the last one. Locations ascend.
 func (d *Within) Wait(p trace.P) (x xtf.Wait, call uint64, ok bool, err error) {
 	for d != nil && d.waits && !ok {
 		b := d.hosts.Row()
@@ -329,7 +332,7 @@ func (d *Within) Wait(p trace.P) (x xtf.Wait, call uint64, ok bool, err error) {
 	return x, call, ok && err == nil, err
 }
 
-// Close ends the reading of what was found.
+// Close closes what Match found, after the Pass.
 func (d *Within) Close() {
 	if d == nil {
 		return
@@ -345,16 +348,18 @@ func (d *Within) Close() {
 type openWait struct {
 	p     uint32
 	kind  uint8
-	since uint64      // what it waited before is put
-	parts []withinRow // of the wait, each of the work that ended last of what was in it: one after another
+	since uint64      // the parts before are put
+	parts []withinRow // parts after since, in order, each of the work in it that ended last
 	call  uint64      // its CALL row
-	row   xtf.Wait    // for the last work that ended; End 0 for none yet
+	row   xtf.Wait    // for the work that ended last; End 0 for none yet
 }
 
-// mostInWait bounds the parts of a wait that what ends later can still take: of half as many what has them is settled. Memory: 40 bytes each.
+// mostInWait bounds the parts of a wait. When there are more, the first half is put, and work that ends later no longer gets them. Memory:
+// 40 bytes each.
 const mostInWait = 1 << 16
 
-// ended takes work that ended while the host waited: the part from its begin is of it, whatever ended before. put takes what is settled.
+// ended takes work that ended while the host waited: it gets the part of the wait from its begin. put takes parts that do not change any
+// more.
 func (w *openWait) ended(p trace.P, begin, end uint64, path uint32, kind uint8, put func(r *withinRow) error) (err error) {
 	from, n := max(w.since, begin), len(w.parts)
 	for n > 0 && w.parts[n-1].begin >= from {
@@ -381,26 +386,26 @@ func putAll(list []withinRow, put func(r *withinRow) error) (err error) {
 	return err
 }
 
-// nodeNow is a process that has streams at an instant: its newest launches by kind, and the waits of its hosts.
-type nodeNow struct {
+// processNow is the state of a process at an instant.
+type processNow struct {
 	process  uint32
-	launched [deviceKinds]struct {
+	launched [deviceKinds]struct { // the newest launch of each kind
 		known bool
 		t     uint64
 		by    uint32
 	}
-	waits   []openWait
-	began   map[uint32]begun // the newest of each stream
+	waits   []openWait       // of its hosts
+	began   map[uint32]begun // by stream: its newest work
 	threads threadsNow
 }
 
 // begun is a kernel or transfer of a stream.
 type begun struct {
-	t, launched uint64
-	queued      bool // behind an earlier one
+	t, launched uint64 // begin; launch, Never if unknown
+	queued      bool   // it was launched before the work before it ended
 }
 
-// launch is what is known of the launch of work that began at an instant, for a host that waits.
+// launch returns the flag of a wait, which begins at waits, for the launch of the work that began at t; 0 if the launch is unknown.
 func (b begun) launch(t, waits uint64) uint32 {
 	switch {
 	case b.t != t || b.launched == xtf.Never:
@@ -413,14 +418,14 @@ func (b begun) launch(t, waits uint64) uint32 {
 	return 0
 }
 
-// sweep goes through what the processes at home on this rank did, in the order of time.
+// sweep reads the records of the processes whose first location is on this rank, by process and time.
 func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) error) error {
 	rows, err := d.did.Sort()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	now := nodeNow{process: trace.Undefined}
+	now := processNow{process: trace.Undefined}
 	for rows.Next() && err == nil {
 		b := rows.Row()
 		process, t, what, p := binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), b[12], binary.BigEndian.Uint32(b[13:])
@@ -430,7 +435,7 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 		}
 		if process != now.process {
 			threads := threadsNow{waits: map[uint32]*waitOfThread{}, given: map[noteName]given{}, rooted: map[uint32]bool{uint32(d.run.Defs.Processes()[process].First): true}}
-			now = nodeNow{process: process, waits: now.waits[:0], began: map[uint32]begun{}, threads: threads}
+			now = processNow{process: process, waits: now.waits[:0], began: map[uint32]begun{}, threads: threads}
 		}
 		if what >= threadGives {
 			err = now.threads.step(what, t, p, noteName{other, path, kind}, func(t uint64, cause uint32) error {
@@ -448,7 +453,7 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 			if l.known {
 				now.began[p] = begun{t, l.t, l.t < other}
 			}
-			if !l.known { // the first thread launched it, if the trace does not have the launch
+			if !l.known { // the trace does not have the launch: the first thread counts as the one that made it
 				by = uint32(d.run.Defs.Processes()[process].First)
 			} else if l.t < other {
 				break // it was in the queue
@@ -492,7 +497,7 @@ func (d *Within) sweep(put func(r *withinRow) error, wait func(w *openWait) erro
 	return rows.Err()
 }
 
-// next takes the next row of this rank's locations in hand.
+// next reads the next row of this rank's locations.
 func (d *Within) next() error {
 	if d.more = d.found.Next(); d.more {
 		d.row.load(d.found.Row())
@@ -500,8 +505,8 @@ func (d *Within) next() error {
 	return d.found.Err()
 }
 
-// of takes the next row of a location up to an instant; nil for none. Locations ascend.
-func (d *Within) of(p trace.P, t uint64) (*withinRow, error) {
+// take takes the next row of a location that begins by an instant; nil for none. Locations ascend.
+func (d *Within) take(p trace.P, t uint64) (*withinRow, error) {
 	for d.more && trace.P(d.row.p) < p {
 		if err := d.next(); err != nil {
 			return nil, err
@@ -514,34 +519,34 @@ func (d *Within) of(p trace.P, t uint64) (*withinRow, error) {
 	return &r, d.next()
 }
 
-// at is when the next row of a location begins, Never for none.
-func (d *Within) at(p trace.P) uint64 {
+// nextBegin returns when the next row of a location begins, Never for none.
+func (d *Within) nextBegin(p trace.P) uint64 {
 	if d.more && trace.P(d.row.p) == p {
 		return d.row.begin
 	}
 	return xtf.Never
 }
 
-// onDevice is what Within tells a time line: of a host the kernel or transfer that it waits for, of a stream its transfers that are no
-// calls; and of both where the path goes over.
+// onDevice is the state of a location as Within and one-sided operations change it: of a host, the kernel or transfer that it waits for;
+// of a stream, whether a transfer without a call is in progress. It also passes the jumps of the critical path on.
 type onDevice struct {
 	p        trace.P
 	found    *Within
 	jump     func(end uint64, cause uint32)
 	states   map[uint32]trace.State
 	stream   bool
-	idle     uint32 // activity outside of calls
-	alone    uint32 // the same now
-	waiting  bool   // for what holds until an instant
+	idle     uint32 // activity outside of calls and transfers
+	alone    uint32 // activity outside of calls now
+	waiting  bool   // the host waits until until for work of kind on path
 	until    uint64
 	path     uint32
 	kind     uint8
 	moves    xtf.Rows[xtf.RMA]
-	movesEnd uint64 // of transfers that have begun
+	movesEnd uint64 // last end of the transfers that have begun
 	err      error
 }
 
-// onDevice is what the time line of the location in hand begins with.
+// onDevice returns the state of the current location at its begin.
 func (w *Pass) onDevice() onDevice {
 	x := onDevice{p: w.p, found: w.run.Within, jump: w.jump}
 	if x.found != nil && isStream(w.run.Defs, w.p) {
@@ -552,7 +557,7 @@ func (w *Pass) onDevice() onDevice {
 	return x
 }
 
-// around goes on to an instant, and returns the next one at which something changes.
+// around goes on to instant t, and returns the next one at which the state changes.
 func (x *onDevice) around(t uint64) (change uint64) {
 	x.alone, change = x.idle, xtf.Never
 	if x.found == nil {
@@ -561,7 +566,7 @@ func (x *onDevice) around(t uint64) (change uint64) {
 	x.waiting = x.waiting && t < x.until
 	for x.err == nil {
 		var r *withinRow
-		if r, x.err = x.found.of(x.p, t); r == nil {
+		if r, x.err = x.found.take(x.p, t); r == nil {
 			break
 		}
 		if r.kind == pathJump {
@@ -570,7 +575,7 @@ func (x *onDevice) around(t uint64) (change uint64) {
 			x.waiting, x.until, x.path, x.kind = true, r.end, r.path, r.kind
 		}
 	}
-	change = x.found.at(x.p)
+	change = x.found.nextBegin(x.p)
 	if x.waiting {
 		change = min(change, x.until)
 	}
@@ -594,7 +599,7 @@ func (x *onDevice) around(t uint64) (change uint64) {
 	return change
 }
 
-// holds reports whether a host in an activity is in the wait.
+// holds reports whether a host that waits is in the work's activity instead of the one given.
 func (x *onDevice) holds(activity uint32) bool {
 	return x.waiting && (activity == xtf.ActivityDeviceWait || activity == xtf.ActivityDeviceCall)
 }

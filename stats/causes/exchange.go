@@ -15,24 +15,22 @@ import (
 // outboxBytes bounds what an outbox holds in memory.
 const outboxBytes = 4 << 20
 
-// Tags of messages. That of the critical path is 12.
+// Tags of messages. Others are tagPath, tagCrossing and tagCarried.
 const (
 	tagRecords = 11
 	tagPieces  = 13 // how many pieces of records follow
 )
 
-// outbox collects records for all ranks and delivers them all at
-// once. Records for this rank are delivered as they come. Memory: outboxBytes, 64
-// bytes per rank that gets some and 16 for each of its pieces in storage, and
-// one piece while delivering.
+// outbox collects records for all ranks and delivers all at once, those for this rank immediately. Memory: outboxBytes, 64 bytes per
+// rank that gets records and 16 for each of its pieces in storage, and one piece while delivering.
 type outbox struct {
 	comm    mpi.Comm
 	storage *Storage
 	take    func(record []byte) error
-	boxes   map[int]*box // of each rank that gets some
-	held    int
-	most    int // bytes held before they go to storage
-	sent    uint64
+	boxes   map[int]*box // by rank, of those that get records
+	held    int          // bytes in memory
+	most    int          // bytes in memory at most
+	sent    uint64       // bytes
 }
 
 // box is the records for a rank.
@@ -59,7 +57,7 @@ func rankOf(ranges []partition.Range, p trace.P) int {
 	return sort.Search(len(ranges), func(i int) bool { return ranges[i].End > p })
 }
 
-// put sends a record to a rank; the bytes may be reused.
+// put adds a record for a rank. The caller may reuse the bytes.
 func (o *outbox) put(to int, record []byte) error {
 	if to == o.comm.Rank() {
 		return o.take(record)
@@ -97,17 +95,17 @@ func (o *outbox) spill() error {
 	return nil
 }
 
-// inlineBytes is the most records for a rank that go with their count: by halves of the ranks, so that a rank that gets
-// little of many does not get a message of each.
+// inlineBytes bounds the records for a rank that travel together with their count, in mpi.SparseAlltoall. So a rank that gets few bytes
+// from each of many ranks does not get a message from each.
 const inlineBytes = 8 << 10
 
-// deliver exchanges the records of all ranks: few of them by halves of the ranks, and then in step k a rank sends to the k-th
-// above and receives from the k-th below, piece by piece, where there are some. An error of this rank
-// is kept while it goes on taking part. Collective.
+// deliver exchanges the records of all ranks: few records with their counts, others in steps. In step k a rank sends to the k-th rank
+// above and receives from the k-th below, one piece at a time. failed is an earlier error of this rank, which takes part all the same.
+// All ranks return an error if one has failed. Collective.
 func (o *outbox) deliver(failed error) error {
 	rank, size := o.comm.Rank(), o.comm.Size()
 	var counts []mpi.Part
-	steps := map[int]bool{} // distances of ranks that get or send some
+	steps := map[int]bool{} // those in which this rank sends or receives
 	for to, x := range o.boxes {
 		if len(x.pieces) == 0 && len(x.buffer) <= inlineBytes {
 			counts = append(counts, mpi.Part{Rank: to, Data: append(make([]byte, 8), x.buffer...)})

@@ -10,28 +10,28 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// A replay runs slab after slab, each from the crossing that the slab before left. Slabs of different ranks run at once:
-// first as if nobody had waited before, and again from the crossing of the rank below. In an ideal network times depend on
-// each other by maximum and addition only, so a crossing that is later by a constant makes everything after it later by that
-// constant, and where programs wait alike after a while wherever they began, a slab need not run again (rank convergence: S.
-// Maleki, M. Musuvathi, T. Mytkowicz, Parallelizing dynamic programming through rank convergence, 2014). A walk over the
-// ranks in their order adds the constants, and runs again what is not right yet, so that the result is the one of a single slab.
+// A replay runs slab after slab. A slab begins with the crossing, the state of the replay that the slab before ended with. All ranks run
+// their slabs at the same time: first as if nobody had waited before, then again from the crossing of the rank below. In an ideal network
+// times depend on each other only by maximum and addition. So if a crossing is later by a constant, all times after it are later by that
+// constant, and the slab need not run again; after a while this is the case for most programs (rank convergence: S. Maleki, M.
+// Musuvathi, T. Mytkowicz, Parallelizing dynamic programming through rank convergence, 2014). A last pass, one rank after another, adds
+// the constants and runs again what is not right yet. So the result is that of a single slab.
 
-// collectiveKind is what a collective operation computes, and who gets it.
+// collectiveKind says which value a collective operation computes of those with which its members enter, and who gets it.
 type collectiveKind uint8
 
-// Kinds of collectives. The root is a member like the others.
+// The root is a member like the others.
 const (
 	maxToAll  collectiveKind = iota // the greatest value of all members, to all
 	rootToAll                       // the root's value, to all others; their own values do not count
 	maxToRoot                       // the greatest value of all members, to the root alone
 	prefixMax                       // the greatest value of the members up to the own communicator rank, to each
-	onPath                          // not a collective: a call of which the path is known
+	onPath                          // not a collective, see replayKind
 )
 
 func (k collectiveKind) rooted() bool { return k == rootToAll || k == maxToRoot }
 
-// valueKey names a value that a location gets: of a message row, or the result of a collective.
+// valueKey names a value that location p gets: of a message row, or the result of a collective.
 type valueKey struct {
 	p    uint32
 	comm uint32 // 1 + communicator; 0: a message
@@ -47,34 +47,34 @@ type value struct {
 	instant
 }
 
-// instant is one of the replay and what it was in the trace.
+// instant is an instant in the replay, v, and in the trace, m; in ticks.
 type instant struct{ v, m uint64 }
 
-// later is the later one, in replay and trace each by itself.
+// later returns the later one of v and of m.
 func (a instant) later(b instant) instant { return instant{max(a.v, b.v), max(a.m, b.m)} }
 
-// standing is where a location is in the replay. Instants are ticks. In an ideal network: before is how much later the last
-// call began in the trace than in the replay, modulo 2^64, wait how long it lasts there. With a lever too, and there need is how long it waited in the trace, late how
-// long it waits in the replay, path where it is. In the repair of clocks: need is the latest enter that the call in hand depends on.
-type standing struct {
-	enter, leave uint64 // the last MPI call in the trace
-	before, wait uint64
-	need, late   uint64
-	path         uint32
-	last         correction
-	rest         []replayOp // steps of slabs before this one that wait
+// position is where a location is in the replay. Times are in ticks.
+type position struct {
+	enter, leave uint64     // the last MPI call, in the trace
+	before       uint64     // how much later it began in the trace than in the replay, modulo 2^64; not of Clocks
+	wait         uint64     // its length in the replay; not of Clocks
+	need         uint64     // Levers: how long it waited in the trace; Clocks: the latest enter that it depends on
+	late         uint64     // Levers: how long it waits in the replay
+	path         uint32     // Levers: its path
+	last         correction // Clocks
+	rest         []replayOp // steps of earlier slabs not done yet
 }
 
 // instance is a collective in progress.
 type instance struct {
 	coll    replayOp // comm, ordinal, kind, root
-	entered uint32
-	known   bool // of prefix operations: for the members below next
-	gone    bool // a member does without it
+	entered uint32   // members
+	known   bool     // value is known; of prefix operations for the members below next
+	gone    bool     // nobody waits for it, as a member is removed or goes on without it
 	value   instant
-	next    uint32        // of prefix operations: all members below have entered, as far as they are known
+	next    uint32        // of prefix operations: all known members below have entered
 	waiting []uint32      // locations that get the value
-	prefix  []memberValue // of those that have entered, from next on, the last member first
+	prefix  []memberValue // of prefix operations: members that have entered from next on, the last one first
 }
 
 type memberValue struct {
@@ -82,10 +82,10 @@ type memberValue struct {
 	instant
 }
 
-// crossing is what a slab leaves to the next one. It is not changed once it is made.
+// crossing is the state of the replay between two slabs. It does not change once it is made.
 type crossing struct {
-	places    []standing
-	values    []value // nobody has taken yet, by key
+	places    []position // by location
+	values    []value    // not taken yet, by key
 	instances []instance
 }
 
@@ -95,30 +95,30 @@ type flow struct {
 	defs  *trace.Definitions
 	steps *parcels
 	runs  []slabRun         // of own slabs
-	comms map[uint32]uint32 // how many members of a communicator are known; 0: not an operation of known members
+	comms map[uint32]uint32 // known members by communicator; 0: its operations are ignored
 
-	// the slab in hand
+	// the current slab
 	read   *slabSteps
-	places []flowing
+	places []walker // by location
 	run    *slabRun
-	guess  bool // values that are missing do not count
-	queue  []uint32
+	guess  bool                   // the slab begins as if nobody had waited: missing values do not count
+	queue  []uint32               // locations that can go on
 	open   map[valueKey]*instance // p is 0
 	waited []waited               // with a lever, by path
-	moved  []uint32               // paths that have some
-	knots  []knots                // by location, where they are asked for
+	moved  []uint32               // paths with an entry in waited
+	knots  []knots                // by location; nil unless Times asks for them
 	report *ReplayReport
 }
 
-// slabRun is what is known of a slab.
+// slabRun is the result of the last run of a slab.
 type slabRun struct {
-	from, to *crossing
-	active   []bool // locations that have steps
+	from, to *crossing // at its begin, nil if values were missing, and at its end
+	active   []bool    // by location: it has steps
 	nodes    map[uint64]nodeTicks
 	fixed    []placed // corrections of clocks, in order by location
 	waited   []waited // with a lever
 	ignored  uint64   // dependencies that the trace contradicts
-	late     uint64   // what nodes and to were shifted by since the run, modulo 2^64
+	late     uint64   // ticks by which delay shifted nodes and to since the run, modulo 2^64
 }
 
 // placed is a correction of a location.
@@ -127,27 +127,27 @@ type placed struct {
 	c correction
 }
 
-// flowing is a standing while its slab runs.
-type flowing struct {
-	standing
-	rest    int  // next of standing.rest
-	steps        // of the slab, those that are left; op is the one in hand
+// walker is a location while its slab runs.
+type walker struct {
+	position
+	rest    int  // index of the next step in position.rest
+	steps        // of the slab; op is the current step
 	held    bool // op waits for key
 	key     valueKey
-	queued  bool
-	skipped bool // op is not waited for
+	queued  bool // it is in flow.queue
+	skipped bool // op no longer waits
 	work    work // with a lever
-	told    bool // the knots have the end of the call in hand
+	told    bool // the knots have the end of the current call
 }
 
-// members looks a communicator up in the definitions, once.
+// members returns how many known members a communicator has, 0 if its operations are ignored.
 func (f *flow) members(comm uint32) uint32 {
 	n, ok := f.comms[comm]
 	if ok {
 		return n
 	}
 	switch inter := f.defs.IsInter(comm); {
-	case inter && f.r.lever != nil: // both groups: the script has no others in it
+	case inter && f.r.lever != nil: // of both groups: the script has only operations of all
 		for p := range f.defs.Processes() {
 			if _, ok := f.defs.RankIn(comm, uint32(p)); ok {
 				n++
@@ -164,20 +164,20 @@ func (f *flow) members(comm uint32) uint32 {
 	return n
 }
 
-// isRank says that a process has this rank, and no lower one too.
+// isRank reports whether this is the lowest rank of a process in a communicator.
 func (f *flow) isRank(comm, rank, process uint32) bool {
 	r, ok := f.defs.RankIn(comm, process)
 	return ok && r == rank
 }
 
-// member is the communicator rank of a location's process, false where the collective is none of known members.
+// member returns the communicator rank of a location's process. It returns false for a collective whose members are not known.
 func (f *flow) member(p uint32, o *replayOp) (uint32, bool) {
 	process, _ := f.defs.Process(trace.P(p))
 	member, ok := f.defs.RankIn(o.peer, process)
 	return member, ok && f.members(o.peer) > 0 && f.hasRoot(o)
 }
 
-// hasRoot says that the root of a rooted collective is a known process.
+// hasRoot reports whether the root of a rooted collective is a known process.
 func (f *flow) hasRoot(o *replayOp) bool {
 	if !o.coll.rooted() {
 		return true
@@ -186,14 +186,14 @@ func (f *flow) hasRoot(o *replayOp) bool {
 	return uint64(o.root) < uint64(len(list)) && list[o.root] != trace.UnknownProcess && f.isRank(o.peer, o.root, list[o.root])
 }
 
-// gets says whether a member gets the result.
+// gets reports whether a member gets the result.
 func (o *replayOp) gets(member uint32) bool {
 	return !o.coll.rooted() || (member == o.root) == (o.coll != rootToAll)
 }
 
 func (o *replayOp) valueKey(p uint32) valueKey { return valueKey{p, 1 + o.peer, o.key} }
 
-// give gives a location a value.
+// give gives a location a value, and lets it go on if it waits for that.
 func (f *flow) give(k valueKey, v instant) {
 	if uint64(k.p) >= uint64(len(f.places)) {
 		return
@@ -211,7 +211,7 @@ func (f *flow) push(p uint32) {
 	}
 }
 
-// enter takes part in a collective. Where the members are not known nothing happens.
+// enter makes a location take part in a collective, with value v. It ignores collectives whose members are not known.
 func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	member, ok := f.member(p, o)
 	if !ok {
@@ -228,13 +228,13 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 		f.open[k] = x
 	}
 	if x.coll.coll != o.coll || o.coll.rooted() && x.coll.root != o.root {
-		return // the members do not agree on what it is: those that wait for it are stuck
+		return // the members disagree on the operation: those that wait for it are stuck
 	}
 	x.entered++
 	x.gone = x.gone && (o.key&atEnd == 0 || o.kind != stepJoin)
 	all := x.entered >= f.members(o.peer)
 	waits := o.kind == stepJoin || o.kind == stepAttend || o.key&(allOf|atEnd) == 0
-	if f.r.lever != nil && f.r.lever.removes(&f.places[p].standing, o) {
+	if f.r.lever != nil && f.r.lever.removes(&f.places[p].position, o) {
 		x.gone, waits = true, false
 	}
 	switch o.coll {
@@ -268,20 +268,22 @@ func (f *flow) enter(p uint32, o *replayOp, v instant) {
 	}
 }
 
-// allOf is in the ordinal of what members of a rooted operation take part in too: those that join it get the greatest value of all.
+// allOf marks the ordinal of a second operation that members of a rooted operation take part in, with levers: maxToAll, whose result
+// members with stepMeet wait for.
 const allOf = 1 << 63
 
-// atEnd is in the ordinal of what members of a non-blocking operation take part in when they complete it: those in whose call it goes on
-// wait for all others, if one shows that it needs that, who stayed longer than the operation told why, and until the first one left.
+// atEnd marks the ordinal of a second operation that members of a nonblocking operation take part in when they complete it. They wait for
+// all others if one of them shows that it had to: it stayed in its call until the first one left, longer than anything else explains.
 const atEnd = 1 << 61
 
+// ofAll returns the second operation of a rooted one.
 func (o *replayOp) ofAll() *replayOp {
 	x := *o
 	x.coll, x.key = maxToAll, o.key|allOf
 	return &x
 }
 
-// result is what members get: nothing to wait for where one of them does without the operation.
+// result returns the value that members get; zero, for which nobody waits, if the operation is gone.
 func (x *instance) result() instant {
 	if x.gone {
 		return instant{}
@@ -289,8 +291,7 @@ func (x *instance) result() instant {
 	return x.value
 }
 
-// prefixes gives members of a prefix operation what they wait for: the greatest value up to themselves, when all below have
-// entered. Members that are not known are not waited for.
+// prefixes gives members of a prefix operation, once all known members below have entered, the greatest value up to themselves.
 func (f *flow) prefixes(x *instance) {
 	list := f.defs.CommMembers(x.coll.peer)
 	for n := len(x.prefix) - 1; n >= 0; n-- {
@@ -310,7 +311,7 @@ func (f *flow) prefixes(x *instance) {
 	}
 }
 
-// receive takes a value, or has the location wait for it.
+// receive takes a value. If it is not there the location has to wait, and ok is false.
 func (f *flow) receive(p uint32, k valueKey) (instant, bool) {
 	x := &f.places[p]
 	if v, ok := f.read.values.take(k); ok {
@@ -324,7 +325,7 @@ func (f *flow) receive(p uint32, k valueKey) (instant, bool) {
 	return instant{}, false
 }
 
-// result is the result of a collective for a location, 0 where it gets none.
+// result takes the result of a collective as receive does; zero for a member that gets none.
 func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 	if member, ok := f.member(p, o); !ok || !o.gets(member) {
 		return instant{}, true
@@ -332,6 +333,7 @@ func (f *flow) result(p uint32, o *replayOp) (instant, bool) {
 	return f.receive(p, o.valueKey(p))
 }
 
+// slab runs slab k from a crossing.
 func (f *flow) slab(k int, from *crossing) error {
 	run := &f.runs[k-f.steps.own]
 	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
@@ -343,9 +345,9 @@ func (f *flow) slab(k int, from *crossing) error {
 	f.open = map[valueKey]*instance{}
 	for i := range from.places {
 		x := &f.places[i]
-		*x = flowing{standing: from.places[i]}
+		*x = walker{position: from.places[i]}
 		x.ops, x.soon, x.src = f.read.ops[i], f.read.early[i], varint.Read(f.read.raw[i])
-		if len(x.standing.rest) > 0 || x.left() {
+		if len(x.position.rest) > 0 || x.left() {
 			run.active[i] = true
 			f.push(uint32(i))
 		}
@@ -363,14 +365,14 @@ func (f *flow) slab(k int, from *crossing) error {
 	}
 	for f.drain(); f.guess && f.release() || f.r.lever != nil && f.goOn(); f.drain() {
 		if f.guess {
-			run.from = nil // not what the slab finds from there
+			run.from = nil // the result is not that from this crossing
 		}
 	}
 	f.report.Slabs++
 	return f.leave()
 }
 
-// drain goes on with all locations that can.
+// drain runs all locations until none can go on.
 func (f *flow) drain() {
 	for len(f.queue) > 0 {
 		n := len(f.queue) - 1
@@ -381,7 +383,7 @@ func (f *flow) drain() {
 	}
 }
 
-// release has all that wait go on without what they wait for.
+// release lets all locations that wait go on without their values. It reports whether there are any.
 func (f *flow) release() bool {
 	for p := range f.places {
 		if x := &f.places[p]; x.held {
@@ -392,15 +394,15 @@ func (f *flow) release() bool {
 	return len(f.queue) > 0
 }
 
-// walk goes on with a location until the end of the slab or until a value is not there.
+// walk runs a location until the end of the slab, or until it has to wait for a value.
 func (f *flow) walk(p uint32) {
 	x := &f.places[p]
 	for {
 		switch {
 		case x.held:
 			x.held = false
-		case x.rest < len(x.standing.rest):
-			x.op = &x.standing.rest[x.rest]
+		case x.rest < len(x.position.rest):
+			x.op = &x.position.rest[x.rest]
 			x.rest++
 		case !x.next():
 			return
@@ -412,8 +414,8 @@ func (f *flow) walk(p uint32) {
 	}
 }
 
-// step does the step in hand, false if the location has to wait.
-func (f *flow) step(p uint32, x *flowing) bool {
+// step does the current step. It returns false if the location has to wait.
+func (f *flow) step(p uint32, x *walker) bool {
 	switch {
 	case f.r.clocks:
 		return f.clockStep(p, x)
@@ -423,16 +425,16 @@ func (f *flow) step(p uint32, x *flowing) bool {
 	return f.idealStep(p, x)
 }
 
-// leave makes the crossing after the slab.
+// leave makes the crossing at the end of the slab.
 func (f *flow) leave() error {
-	to := &crossing{places: make([]standing, len(f.places))}
+	to := &crossing{places: make([]position, len(f.places))}
 	for p := range f.places {
 		x := &f.places[p]
 		if f.r.lever != nil {
 			x.workTo(x.work.line.last())
 		}
-		to.places[p] = x.standing
-		rest := slices.Clone(x.standing.rest[min(x.rest, len(x.standing.rest)):])
+		to.places[p] = x.position
+		rest := slices.Clone(x.position.rest[min(x.rest, len(x.position.rest)):])
 		if x.held {
 			rest = slices.Insert(rest, 0, *x.op)
 		}
@@ -459,8 +461,8 @@ func (f *flow) leave() error {
 	return nil
 }
 
-// later says whether b is a but for a constant by which it is later in the trace than in the replay, as far as the
-// locations count: the constant is modulo 2^64, and 0 in the repair of clocks.
+// later reports whether crossings a and b, at the begin of a slab, differ only by a constant c: in b, the replay is earlier by c than in a.
+// c is modulo 2^64, and 0 in the repair of clocks. Only locations that are active in the slab count.
 func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 	if a == nil || b == nil || len(a.values) != len(b.values) || len(a.instances) != len(b.instances) {
 		return 0, false
@@ -503,7 +505,8 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 	return c, true
 }
 
-// delay is the crossing after a slab that began later by a constant. Locations without steps pass through.
+// delay shifts the result of a slab to another crossing at its begin, which differs by the constant c (later). Locations without steps keep
+// their position.
 func (r *slabRun) delay(from *crossing, c uint64) {
 	r.from = from
 	if c == 0 && slices.Index(r.active, false) < 0 {
@@ -537,19 +540,18 @@ func (r *slabRun) delay(from *crossing, c uint64) {
 // tagCrossing is the tag of crossings on their way to the next rank.
 const tagCrossing = 14
 
-// phases is how often the slabs of all ranks run at once. What is not right then runs again in the walk over the ranks.
+// phases is how many times the slabs of all ranks run at the same time, before settle.
 const phases = 3
 
-// flows are replays of one run with a lever each, or a single one: they go through the slabs together, which are read once for all.
+// flows are replays of one run, each with a lever, or a single replay. They run through the slabs together, so that each is read once.
 type flows []*flow
 
-// runSlabs runs all slabs of the run, and returns the crossings after the last one on the rank that has it, nil on the others.
-// Collective.
+// runSlabs runs all slabs of the run. On the rank with the last slab it returns the crossings at its end, on the others nil. Collective.
 func (fs flows) runSlabs(locations int) ([]*crossing, error) {
 	c := fs[0].r.Comm
 	in := make([]*crossing, len(fs))
 	for i := range in {
-		in[i] = &crossing{places: make([]standing, locations)}
+		in[i] = &crossing{places: make([]position, locations)}
 	}
 	var failed error // in taking the crossings, for all to agree on after the next pass
 	for phase := range phases {
@@ -579,7 +581,8 @@ func (fs flows) runSlabs(locations int) ([]*crossing, error) {
 	return fs.settle(in, failed)
 }
 
-// pass runs the slabs of this rank from crossings, but those that would find the same. At first that is a guess, but on the first rank.
+// pass runs the slabs of this rank from crossings, except those whose result is known or only shifted. In the first pass the crossings are
+// a guess, except on the first rank.
 func (fs flows) pass(in []*crossing, first bool) error {
 	in = slices.Clone(in)
 	for i := range fs[0].runs {
@@ -613,7 +616,7 @@ func (fs flows) pass(in []*crossing, first bool) error {
 	return nil
 }
 
-// after is the crossings after this rank's slabs, which began with others.
+// after returns the crossings at the end of this rank's slabs, which began with in.
 func (fs flows) after(in []*crossing) []*crossing {
 	if len(fs[0].runs) == 0 {
 		return in
@@ -625,7 +628,7 @@ func (fs flows) after(in []*crossing) []*crossing {
 	return list
 }
 
-// send gives crossings to the next rank, if there is one.
+// send sends crossings to the next rank, if there is one.
 func (fs flows) send(list []*crossing) (*mpi.Request, error) {
 	c := fs[0].r.Comm
 	if c.Rank()+1 == c.Size() {
@@ -641,7 +644,7 @@ func (fs flows) send(list []*crossing) (*mpi.Request, error) {
 	return c.Isend(b, c.Rank()+1, tagCrossing)
 }
 
-// receive takes the crossings of the rank below, if there is one. Of what is damaged failed tells, for all to agree on.
+// receive receives the crossings of the rank below, if there is one. failed is the error of damaged ones, on which all have yet to agree.
 func (fs flows) receive(in []*crossing) (list []*crossing, failed, err error) {
 	c := fs[0].r.Comm
 	if c.Rank() == 0 {
@@ -662,7 +665,7 @@ func (fs flows) receive(in []*crossing) (list []*crossing, failed, err error) {
 	return list, cmp.Or(failed, failure(&r)), nil
 }
 
-// settle takes the crossings of each rank through all ranks in their order.
+// settle runs pass once more, one rank after another, each from the crossings of the rank below.
 func (fs flows) settle(in []*crossing, failed error) ([]*crossing, error) {
 	c := fs[0].r.Comm
 	in, damaged, err := fs.receive(in)
@@ -729,7 +732,7 @@ func (x *crossing) append(b []byte) []byte {
 // parseCrossing reads what append wrote.
 func parseCrossing(b []byte, locations int) (*crossing, error) {
 	r := varint.Read(b)
-	x := &crossing{places: make([]standing, locations)}
+	x := &crossing{places: make([]position, locations)}
 	for i := range x.places {
 		p := &x.places[i]
 		p.enter = r.Next()
@@ -761,7 +764,7 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 	return x, failure(&r)
 }
 
-// valueTable holds values by key: linear probing.
+// valueTable is a hash table of values, with linear probing.
 type valueTable struct {
 	slots []value // p is 1 + location; 0: free
 	n     int
@@ -773,7 +776,7 @@ func (t *valueTable) home(k valueKey) int {
 	return int(h>>32) & (len(t.slots) - 1)
 }
 
-// put sets a value. A key has one only.
+// put sets the value of a key.
 func (t *valueTable) put(k valueKey, v instant) {
 	if 2*t.n >= len(t.slots) {
 		old := t.slots
@@ -800,7 +803,7 @@ func (t *valueTable) at(i int, k valueKey) bool {
 	return x.p == k.p+1 && x.key == k.key && x.comm == k.comm
 }
 
-// take removes a value.
+// take removes and returns a value.
 func (t *valueTable) take(k valueKey) (v instant, ok bool) {
 	if t.n == 0 {
 		return v, false

@@ -10,38 +10,34 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Ideal is the replay of a run in an ideal network, without latency and with
-// unlimited bandwidth (intervals 5.4). What lies outside of MPI calls keeps its
-// length, markers and I/O too. An MPI call lasts until what it depends on:
+// Ideal replays a run in an ideal network, without latency and with unlimited bandwidth (intervals 5.4). Time outside of MPI calls keeps
+// its length, also in markers and I/O. An MPI call lasts until the last instant that it depends on:
 //
-//	receive, or the call that completes it   the send's begin
+//	receive, or the call that completes it   the begin of the send
 //	synchronous send, or the call that       the begin of the call that completes the receive, if the send left after
 //	completes it; blocking send that was     it, else the posting of the receive. (To wait for the completing call
 //	seen to wait for a late receiver         always would deadlock where a receive is posted early.)
 //	barrier, all to all                      the last begin of all members; of non-blocking ones that of the initiation
 //	on a file, or blocking one that makes    the last begin of all members, if nobody left before it
-//	a handle, but for MPI_Init
+//	a handle, except MPI_Init
 //	one to all, but not its root             the root's begin
 //	all to one, its root                     the last begin of all members
 //	prefix                                   the last begin of the members of lower rank
 //	everything else                          nothing
 //
-// Operations without partner, on inter-communicators, and collectives whose
-// members are not complete or do not agree, depend on nothing.
+// Operations without partner, on inter-communicators, and collectives with members that are missing or disagree, depend on nothing.
 //
-// An instant inside a call that lasts from E to L, and from E' to L' in the
-// replay, becomes min(E' + (t - E), L'): the call is taken to wait first and to
-// transfer then, in no time. So time is mapped monotonically, and the lengths of
-// executions that share a border add up to the length of the whole.
+// An instant t inside a call that lasts from E to L in the trace, and from E' to L' in the replay, becomes min(E' + (t - E), L'): the call
+// first waits, and then transfers in no time. So the mapping of time is monotonic, and the lengths of executions that share a border
+// add up to the length of the whole.
 //
-// Memory: that of Replay, and 40 bytes per node that a location executed, for each
-// slab in which it began or ended.
+// Memory: that of Replay, and 40 bytes for each node of a location and slab in which an execution of it began or ended.
 type Ideal struct {
 	Replay
 	nodes map[uint64]*NodeIdeal // of this rank's locations, by location and node
 }
 
-// NodeIdeal is what the replay says of a node on a location: times in ticks.
+// NodeIdeal is the times of a node on a location in the replay, in ticks.
 type NodeIdeal struct {
 	Node  uint32
 	Sum   uint64 // length of all executions
@@ -49,15 +45,13 @@ type NodeIdeal struct {
 	Last  uint64 // latest end
 }
 
-// nodeTicks is what a slab adds to a node of a location: the sum of ends less that
-// of begins, modulo 2^64.
+// nodeTicks is what the executions of a node of a location add in a slab.
 type nodeTicks struct {
-	sum, first, last uint64
-	ends             uint64 // less begins, modulo 2^64
+	sum, first, last uint64 // sum: of ends less that of begins, modulo 2^64
+	ends             uint64 // number of ends less that of begins, modulo 2^64
 }
 
-// Run replays all locations, after Walk. Without Report.Deadlock, Nodes holds the results.
-// Collective.
+// Run replays all locations, after Deal. Nodes has the results, unless the report has a Deadlock. Collective.
 func (r *Ideal) Run() (*ReplayReport, error) {
 	f, err := r.run()
 	if err != nil {
@@ -112,8 +106,8 @@ func (r *Ideal) Nodes(i int) []NodeIdeal {
 	return list
 }
 
-// instant maps an instant from the begin of the last call on.
-func (x *standing) instant(t uint64) uint64 {
+// instant returns what instant t of the trace, from the begin of the last call on, is in the replay.
+func (x *position) instant(t uint64) uint64 {
 	switch {
 	case t < x.enter:
 		return t - x.before
@@ -123,13 +117,13 @@ func (x *standing) instant(t uint64) uint64 {
 	return t - x.lag()
 }
 
-func (x *standing) moment(t uint64) instant { return instant{x.instant(t), t} }
+func (x *position) moment(t uint64) instant { return instant{x.instant(t), t} }
 
-// lag is how much later it is in the trace than in the replay after the last call.
-func (x *standing) lag() uint64 { return x.leave - (x.enter - x.before + x.wait) }
+// lag returns how much later it is in the trace than in the replay after the last call, modulo 2^64.
+func (x *position) lag() uint64 { return x.leave - (x.enter - x.before + x.wait) }
 
 // idealStep does one step of a location, false if it has to wait.
-func (f *flow) idealStep(p uint32, x *flowing) bool {
+func (f *flow) idealStep(p uint32, x *walker) bool {
 	o := x.op
 	switch o.kind {
 	case stepCall:
@@ -172,14 +166,13 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 	return true
 }
 
-// call begins a call.
-func (x *standing) call(o *replayOp) {
+func (x *position) call(o *replayOp) {
 	x.before, x.wait = x.lag(), 0
 	x.enter, x.leave = o.t, o.key
 }
 
-// until has the call last until an instant of the replay.
-func (x *standing) until(v uint64) {
+// until makes the call last at least until an instant of the replay.
+func (x *position) until(v uint64) {
 	if from := x.enter - x.before; v > from {
 		x.wait = max(x.wait, v-from)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// blame is how costs of one wait are dealt out on the location that was late.
+// blame is what a wait is blamed on: the activities, paths and nodes in which the late location was longer than the one that waits.
 type blame struct {
 	slabWait
-	over   uint64                    // own waits of the late location that were over at the end ...
-	ended  uint64                    // ... and the last ones of them, which ended since the pair met
-	waited uint64                    // time in these waits since then
-	excess [xtf.NumActivities]uint64 // what the late location did more of than the waiter, by activity
+	over   uint64                    // waits of the late location that were over at the end of the wait
+	ended  uint64                    // how many of these ended since the pair met
+	waited uint64                    // ticks in these since the pair met
+	excess [xtf.NumActivities]uint64 // ticks that the late location did more, by activity: δ(x)
 	places []place                   // the same by path and activity
-	spots  []spot                    // of all places
+	spots  []spot                    // of all places, one after another
 }
 
 // append encodes a wait, which ends after start.
@@ -33,7 +33,7 @@ func parseWait(r *varint.Reader, start uint64) (w slabWait) {
 	return w
 }
 
-// append encodes what the wait is to be blamed on: of places those of activities that the late location had too much of.
+// append encodes the blame, with the places of activities that have an excess.
 func (b *blame) append(dst []byte) []byte {
 	some := uint64(0)
 	for x, ticks := range b.excess {
@@ -61,7 +61,7 @@ func (b *blame) append(dst []byte) []byte {
 	return dst
 }
 
-// parse reads what append wrote, with places if they are asked for.
+// parse reads what append wrote; the places only on request.
 func (b *blame) parse(rest []byte, places bool) error {
 	r := varint.Read(rest)
 	b.over, b.ended, b.waited = r.Next(), r.Next(), r.Next()
@@ -80,21 +80,20 @@ func (b *blame) parse(rest []byte, places bool) error {
 	return failure(&r)
 }
 
-// place is a call path in an activity, and how much longer p was there.
+// place is a call path in an activity, and how much longer the late location was there.
 type place struct {
-	key    uint64
-	weight uint64
-	spots  int // number of intervals
+	key    uint64 // as in term
+	weight uint64 // ticks
+	spots  int    // number of nodes
 }
 
-// spot is an interval in which p was on a path.
+// spot is the ticks of the late location on the path of a place in one node.
 type spot struct {
 	node  uint32
 	ticks uint64
 }
 
-// compare fills what the two vectors decide: late and waiting side since the pair
-// met, the late one with nodes, both in the order of their keys.
+// compare sets the blame from the vectors of the late location, with nodes, and of the waiting one, without; both are sorted by key.
 func (b *blame) compare(late, waiting []term) {
 	var did, other [xtf.NumActivities]uint64
 	b.places, b.spots = b.places[:0], b.spots[:0]

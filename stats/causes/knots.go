@@ -8,11 +8,11 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// knots are instants of a location in a slab, and what they are with a lever: in between, time passes evenly. Each is the difference to
-// the one before, times 4, with what it is, and that of what it is with the lever.
+// knots maps instants t of a location in a slab to instants v with a lever; between two knots it is linear. Two varints encode a knot: the
+// difference of t to the knot before, times knotKinds, plus its kind; and the difference of v.
 type knots struct {
 	b    []byte
-	t, v uint64
+	t, v uint64 // of the last knot
 }
 
 // Kinds of knots.
@@ -23,14 +23,14 @@ const (
 	knotKinds = 4
 )
 
-// add adds an instant, if it is a later one. A nil receiver does nothing.
+// add adds an instant if it is later than the last one. A nil receiver does nothing.
 func (k *knots) add(t, v uint64) {
 	if k != nil && t > k.t {
 		k.put(t, v, plainKnot)
 	}
 }
 
-// call adds the begin or the end of a call: of one without length in the trace there are two at one instant.
+// call adds the begin or the end of a call. For a call without length in the trace there are two knots at one instant.
 func (k *knots) call(t, v uint64, ends bool) {
 	switch {
 	case k == nil || t < k.t:
@@ -46,11 +46,11 @@ func (k *knots) put(t, v, kind uint64) {
 	k.t, k.v = t, v
 }
 
-// TimeMaps are the instants of a run with a lever, of this rank's locations.
+// TimeMaps maps the times of this rank's locations to those with a lever.
 type TimeMaps struct{ found *parcels }
 
-// Times replays the run with a lever, and says when everything happens then. Collective. Memory: 8 bytes for each call and change of
-// function in a slab; next to that the storage of 3 to 8 bytes for each of the locations of the rank.
+// Times replays the run with a lever, and returns when everything happens then. Collective. Memory: 8 bytes for each call and change of
+// function in a slab. The storage holds 3 to 8 bytes for each of those of the rank's locations.
 func (r *Levers) Times(l *Lever) (*TimeMaps, error) {
 	f := r.plan(l)
 	f.read = &slabSteps{}
@@ -67,7 +67,7 @@ func (r *Levers) Times(l *Lever) (*TimeMaps, error) {
 	return m, m.found.deliver(err)
 }
 
-// tell runs a slab once more, from where it begins, and gives its instants to those who have the locations.
+// tell runs this rank's i-th slab once more, and sends the knots to the ranks of the locations.
 func (f *flow) tell(i int, to *parcels) error {
 	k := f.steps.own + i
 	if err := f.read.readSlab(f.r, k); err != nil {
@@ -91,22 +91,22 @@ func (f *flow) tell(i int, to *parcels) error {
 	return nil
 }
 
-// Drop gives the storage back.
+// Drop frees the storage.
 func (m *TimeMaps) Drop() { m.found.drop() }
 
-// TimeMap is the instants of a location.
+// TimeMap maps the times of one location.
 type TimeMap struct {
-	slabs [][]byte
+	slabs [][]byte // not begun
 	r     varint.Reader
-	from  knot // the last one that was passed
+	from  knot // the last one passed
 	to    knot // the next one
-	more  bool // it is there
-	read  knot // the last one that was read of the slab
+	more  bool // to is valid
+	read  knot // the last one decoded in the slab
 }
 
 type knot struct{ t, v, kind uint64 }
 
-// Of returns the instants of a location.
+// Of returns the map of a location.
 func (m *TimeMaps) Of(p trace.P) (*TimeMap, error) {
 	x := &TimeMap{}
 	err := m.found.each(0, int(p), func(_ uint32, b []byte) error {
@@ -129,7 +129,7 @@ func (x *TimeMap) next() {
 	x.to = x.read
 }
 
-// At returns what an instant is with the lever. Instants do not decrease from one call to the next.
+// At returns what instant t, in ticks, is with the lever. Instants must not decrease from one call to the next.
 func (x *TimeMap) At(t uint64) uint64 {
 	for x.more && x.to.t < t {
 		x.from = x.to
@@ -143,7 +143,7 @@ func (x *TimeMap) At(t uint64) uint64 {
 	return x.from.v + past
 }
 
-// Call returns the same of the begin or the end of an outermost MPI call.
+// Call does the same for the begin or the end of an outermost MPI call.
 func (x *TimeMap) Call(t uint64, ends bool) uint64 {
 	v := x.At(t)
 	kind := uint64(enterKnot)

@@ -10,20 +10,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Whole is the share of a time that is not changed.
+// Whole is the share that leaves a time as it is.
 const Whole Share = 1_000_000
 
-// Share is what is left of a time, in parts of Whole.
+// Share is the part of a time that is left, in units of 1/Whole.
 type Share uint64
 
-// Of is the share of the first ticks of a time, so that parts of it sum up.
+// Of returns what is left of a time, rounded down. A caller that cuts a time into parts takes differences of Of, so that they add up.
 func (s Share) Of(ticks uint64) uint64 {
 	hi, lo := bits.Mul64(ticks, uint64(s))
 	q, _ := bits.Div64(hi%uint64(Whole), lo, uint64(Whole))
 	return q
 }
 
-// Place is where a location spends time of its own.
+// Place is where a location spends time outside of MPI calls.
 type Place struct {
 	P        trace.P
 	Path     uint32 // of the run
@@ -31,21 +31,21 @@ type Place struct {
 	Node     uint32
 }
 
-// Lever is a change of the program. It changes nothing where a function is nil.
+// Lever is a change of the program. A nil function changes nothing.
 type Lever struct {
 	Work func(x Place) Share           // what is left of time outside of MPI calls
-	Call func(path uint32) ChangedCall // how outermost MPI calls change
+	Call func(path uint32) ChangedCall // how the outermost MPI calls of a path change
 }
 
 // ChangedCall is how an outermost MPI call changes.
 type ChangedCall struct {
 	Removed  bool  // it does nothing, and nobody waits for it
 	Waitless bool  // it waits for nobody
-	Answered bool  // a send that waits for its receive: until the receiver is in a call, as if the receive was posted before
-	Own      Share // what is left of its time but for waiting
+	Answered bool  // a send that waits for its receive waits only until the receiver is in a call, as if the receive were posted early
+	Own      Share // what is left of its time, apart from waiting
 }
 
-// Moved says how much longer the calls of a path waited in the replay, modulo 2^64, and how long they did in the trace.
+// Moved is how long the calls of a path waited in the trace, and how much longer they wait in the replay; ticks, modulo 2^64.
 type Moved struct {
 	Path          uint32
 	Waited, Later uint64
@@ -58,24 +58,27 @@ type Outcome struct {
 	Ignored uint64  // dependencies that the trace contradicts
 }
 
-// Levers replays a run as it would be with changes of the program, from its measured times:
+// Levers replays a run with changes of the program, from its measured times:
 //
 //	time outside of MPI calls   what the lever leaves of it
-//	MPI call                    waits until the last instant that it depends on, as in Ideal, then takes as long as it took
-//	                            after that instant in the trace
-//	send without blocking       its call waits for the receiver, too, where it left soon after that came, or began any call, and nothing else says why it stayed
-//	member of a collective      waits for all, too, where it left soon after the last one came and nothing else says why it stayed; of one
-//	                            without blocking until the last one comes to complete it, where that shows on a member
+//	MPI call                    it waits until the last instant that it depends on, as in Ideal, then takes as long as it took in
+//	                            the trace after that instant
+//	nonblocking send            the call that completes it also waits for the receiver, if in the trace it left soon after the receiver
+//	                            came or began any call, and no other dependency explains why it stayed
+//	member of a collective      it also waits for all members, if in the trace it left soon after the last one came, and no other
+//	                            dependency explains why it stayed; in a nonblocking collective it waits until the last member comes to
+//	                            complete it, if a member shows that it had to
 //
-// So the replay of the unchanged run gives its runtime, to the tick. What a call does not wait for in the trace and comes to wait for,
-// counts without a transfer. Which messages a program receives, and how often it tests, does not change; threads do not wait for each other.
+// So the replay of the unchanged run gives its runtime, to the tick. If a call waits for something for which it did not wait in the
+// trace, its transfer takes no time. Levers change neither which messages a program receives nor how often it tests; threads do not wait
+// for each other.
 //
-// First Pass and Deal for all locations, without waits, then Try. Memory: that of Replay with 32 bytes for each step of a slab and 12 for each piece of
-// its time lines, once; and for each lever that is tried at once what Replay has for places and values, 16 bytes for each path and 40 for
-// each (activity, path, node) of each location.
+// Try and Times come after Pass and Deal for all locations, without waits. Memory: that of Replay with 32 bytes for each step of a slab
+// and 12 for each piece of its time lines, once; and for each lever tried at once what Replay has for locations and values, 16 bytes for
+// each path and 40 for each (activity, path, node) of each location.
 type Levers struct {
 	Replay
-	Lasts []uint64 // last events of the locations, 0 of those without MPI calls, on all ranks
+	Lasts []uint64 // by location: its last event, 0 without MPI calls; of all, on all ranks
 }
 
 // leverPlan is a lever that is tried.
@@ -83,31 +86,31 @@ type leverPlan struct {
 	*Lever
 	calls []ChangedCall // by path
 
-	answers bool // some are Answered
+	answers bool // some calls are Answered
 }
 
-// answer is in the key of a message row: the instant that a send waits for if it is Answered.
+// answer marks a key, a message row: its value is the instant until which an Answered send waits.
 const answer = 1 << 63
 
-// removes reports whether a location does without an operation, which the call in hand begins.
-func (l *leverPlan) removes(x *standing, o *replayOp) bool {
+// removes reports whether the lever removes an operation that the current call begins.
+func (l *leverPlan) removes(x *position, o *replayOp) bool {
 	return o.t == x.enter && l.calls[x.path].Removed
 }
 
-// waited is how much longer calls of a path wait in the replay, and how long they did in the trace; modulo 2^64.
+// waited is how long calls of a path wait in the replay, late, and in the trace, need; modulo 2^64.
 type waited struct {
 	path       uint32
 	late, need uint64
 }
 
-// AtOnce is how many levers should be tried at once: what the slabs leave to each other stays below 256 MiB.
+// AtOnce returns how many levers to try at once, so that crossings take less than 256 MiB.
 func (r *Levers) AtOnce() int {
-	const most, place = 32, 104 // bytes of a location
+	const most, place = 32, 104 // levers; bytes of a location in a crossing
 	slabs := r.parcels.slabs.count()/r.Comm.Size() + 2
 	return max(min(most, 256<<20/(slabs*max(r.Defs.NumLocations(), 1)*place)), 1)
 }
 
-// Try replays the run with levers, each by itself. Collective.
+// Try replays the run with each of several levers alone. Collective.
 func (r *Levers) Try(list ...*Lever) (out []*Outcome, err error) {
 	fs := make(flows, len(list))
 	read := &slabSteps{}
@@ -150,7 +153,7 @@ func (r *Levers) plan(l *Lever) *flow {
 	return f
 }
 
-// outcome adds up over the ranks what a replay found, which ends with a crossing on one of them.
+// outcome adds up what a replay found over the ranks. last is the crossing at its end, on the rank that has it, else nil.
 func (r *Levers) outcome(f *flow, last *crossing) (*Outcome, error) {
 	out := &Outcome{}
 	sums := make([]int64, 2*len(r.Regions)+1)
@@ -183,14 +186,14 @@ func (r *Levers) outcome(f *flow, last *crossing) (*Outcome, error) {
 	return out, err
 }
 
-// work is what a location does in a slab, and what a lever leaves of it.
+// work is the time line of a location in a slab, and what a lever leaves of it.
 type work struct {
 	line  *lineSlab
-	i     int     // piece in hand
-	at    uint64  // all before was taken
-	share []Share // by number of a key; nil: all of it
-	ticks []uint64
-	knots *knots // nil: nobody asks for instants
+	i     int      // current piece
+	at    uint64   // the time before was taken
+	share []Share  // by number of a key; nil: Whole for all
+	ticks []uint64 // by number of a key: ticks so far
+	knots *knots   // nil: nobody asks for them
 }
 
 // beginWork begins the time lines of the slab.
@@ -221,8 +224,9 @@ func (f *flow) beginWork() {
 	}
 }
 
-// to takes what lies before an instant, and returns by how much less it is with the lever, modulo 2^64, than what it is after a lag.
-func (x *work) to(t, lag uint64) (less uint64) {
+// shorten takes the time up to instant t, and returns how much shorter the lever makes it. lag is how much later it is in the trace than
+// in the replay.
+func (x *work) shorten(t, lag uint64) (less uint64) {
 	if x.share == nil {
 		return 0
 	}
@@ -244,7 +248,7 @@ func (x *work) to(t, lag uint64) (less uint64) {
 }
 
 // leverStep does one step of a location, false if it has to wait.
-func (f *flow) leverStep(p uint32, x *flowing) bool {
+func (f *flow) leverStep(p uint32, x *walker) bool {
 	o := x.op
 	switch o.kind {
 	case stepCall:
@@ -313,27 +317,27 @@ func (f *flow) leverStep(p uint32, x *flowing) bool {
 	return true
 }
 
-// early takes what lies before an operation that begins after the last call that has begun.
-func (x *flowing) early(t uint64) {
+// early takes the time before an operation that begins after the last call.
+func (x *walker) early(t uint64) {
 	if t > x.leave {
 		x.workTo(t)
 	}
 }
 
-// workTo takes what lies after the last call, up to an instant.
-func (x *flowing) workTo(t uint64) {
+// workTo takes the time after the last call up to an instant.
+func (x *walker) workTo(t uint64) {
 	if t >= x.leave && (x.work.share != nil || x.work.knots != nil) {
 		lag := x.lag()
 		if x.leave > 0 && !x.told {
 			x.work.knots.call(x.leave, x.leave-lag, true)
 			x.told = true
 		}
-		x.before += x.work.to(t, lag)
+		x.before += x.work.shorten(t, lag)
 	}
 }
 
-// beginCall begins a call on a path, which depends on nothing yet.
-func (f *flow) beginCall(x *flowing, path uint32) {
+// beginCall begins a call on a path.
+func (f *flow) beginCall(x *walker, path uint32) {
 	if uint64(path) >= uint64(len(f.waited)) {
 		path = 0 // of a file that is damaged
 	}
@@ -341,8 +345,8 @@ func (f *flow) beginCall(x *flowing, path uint32) {
 	f.lasts(x)
 }
 
-// lasts sets how long the call in hand lasts: it waits, and then takes what it took after it had waited in the trace.
-func (f *flow) lasts(x *flowing) {
+// lasts sets how long the current call lasts: it waits, and then takes what the lever leaves of the time after the wait in the trace.
+func (f *flow) lasts(x *walker) {
 	c := &f.r.lever.calls[x.path]
 	switch own := x.leave - x.enter - x.need; {
 	case c.Removed:
@@ -354,8 +358,9 @@ func (f *flow) lasts(x *flowing) {
 	}
 }
 
-// depend has the call in hand wait for an instant. One after its end in the trace is none that it waited for.
-func (f *flow) depend(x *flowing, v instant) {
+// depend makes the current call wait for an instant. It ignores an instant after the end of the call in the trace: the call did not
+// wait for that.
+func (f *flow) depend(x *walker, v instant) {
 	if v.m > x.leave {
 		f.run.ignored++
 		return
@@ -378,7 +383,8 @@ func (f *flow) depend(x *flowing, v instant) {
 	f.lasts(x)
 }
 
-// goOn has the location go on without what it waits for whose call ended first in the trace: what it waits for comes after that.
+// goOn releases, among the locations that wait, that whose call ended first in the trace; what it waits for comes later. It reports
+// whether there is one.
 func (f *flow) goOn() bool {
 	first := -1
 	for p := range f.places {
@@ -395,7 +401,7 @@ func (f *flow) goOn() bool {
 	return true
 }
 
-// Own passes how long the location in hand, which has ended, spent in each place.
+// Own iterates over the places of the current location, after End, and the ticks that it spent there.
 func (w *Pass) Own() iter.Seq2[Place, uint64] {
 	return func(yield func(Place, uint64) bool) {
 		for _, s := range w.slots.list[1:] {

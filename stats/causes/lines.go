@@ -11,49 +11,49 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// What a location does in a slab is a head and then pieces of time, in order:
+// The time line of a location in a slab is encoded as varints, a head and then pieces of time, in order:
 //
 //	head   waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
-//	piece  number<<1 | pieceWaits | key and node of a new number | ticks
+//	piece  number<<1 | pieceWaits | key and node, of a new number | ticks
 //
-// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. Without a number there is 0 | begin
-// of a wait that goes on after the slab, and pieceWaits | region, that of the innermost call in all pieces after it; undefined for
-// that of their path.
+// A number stands for a slot, a key and node: 0 for waits, then in the order of the head, then as they come. Two records are no pieces:
+// 0 | begin of a wait that goes on after the slab; and pieceWaits | region of the innermost call in the pieces after it, where that is
+// not the region of their paths; undefined where it is again.
 const (
-	pieceWaits uint32 = 1 << iota // in a wait; the key is what it would be else
+	pieceWaits uint32 = 1 << iota // the piece is in a wait; the number is what it would be without
 	pieceBits         = iota
 )
 
-// waitSlot is where time in waits goes.
+// waitSlot is the slot of time in waits.
 var waitSlot = slotKey{termKey(0, xtf.ActivityWait), 0}
 
-// lineSlab is what a location does in a slab. Memory: 200 bytes, 24 for each key, 12 for each piece, and 8 for each total at every
+// lineSlab is the time line of a location in a slab. Memory: 200 bytes, 24 for each key, 12 for each piece, and 8 for each total at every
 // block of pieces.
 type lineSlab struct {
-	start  uint64    // the instant after which it begins
-	done   uint64    // waits that are over there
+	start  uint64    // the slab begins after this instant
+	done   uint64    // waits that are over at start
 	begun  uint64    // begin of a wait that goes on after the slab; else Never
-	keys   []slotKey // by number, and after order in their order
-	base   []uint64  // ticks before the slab
+	keys   []slotKey // by number; after order sorted
+	base   []uint64  // ticks before the slab, by key
 	ends   []uint64  // of the pieces
-	ids    []uint32  // number of the key, and after sum its place, and flags
-	wait   uint32    // place of ticks in waits
+	ids    []uint32  // number of the key, after sum its index in keys; and flags
+	wait   uint32    // index of waitSlot in keys
 	block  int       // pieces between two rows of sums
-	sums   []uint64
-	near   [2]int // where the begin and the end of a span are looked for first
+	sums   []uint64  // ticks in the slab, by block and key
+	near   [2]int    // where find begins to look for the begin and the end of a span
 	others []otherRegion
 }
 
-// lineOrder is what order and sum work with.
+// lineOrder is the memory of order and sum.
 type lineOrder struct {
 	keys  []slotKey // by number
 	base  []uint64
-	list  []uint32 // numbers by place
-	place []uint32 // places by number
+	list  []uint32 // numbers by index
+	place []uint32 // indexes by number
 	now   []uint64
 }
 
-// otherRegion is the region of the pieces from one on, where it is not that of their paths; undefined: it is again.
+// otherRegion is the region of the innermost call from a piece on; undefined: that of the path.
 type otherRegion struct {
 	from   int
 	region uint32
@@ -65,7 +65,7 @@ const leastBlock = 32
 // pieceBytes is about the length of a piece.
 const pieceBytes = 3
 
-// parse reads the part of a location, and makes its sums.
+// parse reads a time line and makes its sums.
 func (x *lineSlab) parse(b []byte, start uint64, o *lineOrder) error {
 	err := x.read(b, start)
 	x.order(o)
@@ -73,7 +73,7 @@ func (x *lineSlab) parse(b []byte, start uint64, o *lineOrder) error {
 	return err
 }
 
-// read reads the part of a location.
+// read reads a time line.
 func (x *lineSlab) read(b []byte, start uint64) error {
 	r := varint.Read(b)
 	x.start, x.done, x.begun = start, r.Next(), xtf.Never
@@ -86,7 +86,7 @@ func (x *lineSlab) read(b []byte, start uint64) error {
 	ends, ids := slices.Grow(x.ends, r.Len()/pieceBytes), slices.Grow(x.ids, r.Len()/pieceBytes)
 	for at := start; r.Len() > 0; {
 		list, i, most := r.Rest(), 0, byte(min(len(x.keys)<<pieceBits, 0x80))
-		for ; i+2 < len(list) && list[i] < most && list[i] >= 1<<pieceBits && list[i+1]&list[i+2] < 0x80; i += 2 { // most pieces have numbers that are known, and few ticks
+		for ; i+2 < len(list) && list[i] < most && list[i] >= 1<<pieceBits && list[i+1]&list[i+2] < 0x80; i += 2 { // fast path: a known number and few ticks
 			ids = append(ids, uint32(list[i]))
 			at += uint64(list[i+1] & 0x7F)
 			if list[i+1] >= 0x80 {
@@ -128,7 +128,7 @@ func (x *lineSlab) key(r *varint.Reader) {
 	x.keys, x.base = append(x.keys, k), append(x.base, 0)
 }
 
-// order puts the keys in their order.
+// order sorts the keys.
 func (x *lineSlab) order(o *lineOrder) {
 	o.keys, o.base = append(o.keys[:0], x.keys...), append(o.base[:0], x.base...)
 	o.list, o.place = o.list[:0], slices.Grow(o.place[:0], len(x.keys))[:len(x.keys)]
@@ -145,7 +145,7 @@ func (x *lineSlab) order(o *lineOrder) {
 	x.wait = o.place[0]
 }
 
-// sum makes the sums at blocks of pieces, which get the places of their keys.
+// sum makes a row of sums for each block of pieces, and replaces the numbers of pieces by indexes of the sorted keys.
 func (x *lineSlab) sum(o *lineOrder) {
 	n := len(x.keys)
 	x.block = max(leastBlock, n)
@@ -169,7 +169,7 @@ func (x *lineSlab) sum(o *lineOrder) {
 	}
 }
 
-// from is the begin of a piece.
+// from returns the begin of a piece.
 func (x *lineSlab) from(i int) uint64 {
 	if i == 0 {
 		return x.start
@@ -177,7 +177,7 @@ func (x *lineSlab) from(i int) uint64 {
 	return x.ends[i-1]
 }
 
-// last is the instant up to which the pieces go.
+// last returns the end of the last piece.
 func (x *lineSlab) last() uint64 {
 	if len(x.ends) == 0 {
 		return x.start
@@ -185,7 +185,7 @@ func (x *lineSlab) last() uint64 {
 	return x.ends[len(x.ends)-1]
 }
 
-// find is the first piece that ends after an instant. It takes little time where that is near the one found before.
+// find returns the first piece that ends after an instant. It searches from near on, where it was found before.
 func (x *lineSlab) find(near *int, t uint64) int {
 	lo, hi := *near, *near
 	for step := 1; lo > 0 && x.ends[lo-1] > t; step *= 2 {
@@ -205,7 +205,7 @@ func (x *lineSlab) find(near *int, t uint64) int {
 	return lo
 }
 
-// regionOf is the region of a piece where it is not that of its path, else undefined.
+// regionOf returns the region of the innermost call in a piece; undefined if it is that of the path.
 func (x *lineSlab) regionOf(i int) uint32 {
 	n := sort.Search(len(x.others), func(k int) bool { return x.others[k].from > i })
 	if n == 0 {
@@ -214,10 +214,10 @@ func (x *lineSlab) regionOf(i int) uint32 {
 	return x.others[n-1].region
 }
 
-// tally sums ticks by place, of which it knows those that have some.
+// tally adds up ticks by index of keys.
 type tally struct {
 	ticks []uint64
-	set   []uint64 // a bit each
+	set   []uint64 // bits of indexes with ticks
 }
 
 func (a *tally) add(i uint32, ticks uint64) {
@@ -225,14 +225,14 @@ func (a *tally) add(i uint32, ticks uint64) {
 	a.ticks[i] += ticks
 }
 
-// begin makes room for n places.
+// begin makes room for n keys.
 func (a *tally) begin(n int) {
 	if len(a.ticks) < n {
 		a.ticks, a.set = make([]uint64, n), make([]uint64, n/64+1)
 	}
 }
 
-// span adds what the location does in [a, b), of the slab.
+// span adds the time in [a, b) of the slab.
 func (x *lineSlab) span(t *tally, a, b uint64) {
 	if a >= b {
 		return
@@ -254,7 +254,7 @@ func (x *lineSlab) span(t *tally, a, b uint64) {
 	x.pieces(t, i, len(x.ends), a, b)
 }
 
-// pieces adds those from i up to end, as far as they lie in [a, b).
+// pieces adds the time of pieces i to end-1 in [a, b).
 func (x *lineSlab) pieces(t *tally, i, end int, a, b uint64) {
 	ends, ids := x.ends[:end], x.ids[:end]
 	for ; i < len(ends) && a < b; i++ {
@@ -269,7 +269,7 @@ func (x *lineSlab) pieces(t *tally, i, end int, a, b uint64) {
 	}
 }
 
-// before adds what the location did before the slab.
+// before adds the time before the slab.
 func (x *lineSlab) before(t *tally) {
 	for i, v := range x.base {
 		if v > 0 {
@@ -278,7 +278,7 @@ func (x *lineSlab) before(t *tally) {
 	}
 }
 
-// take appends what was added, in the order of the keys, and clears it.
+// take appends the terms of the tally, in the order of the keys, and clears it.
 func (x *lineSlab) take(t *tally, dst []term) []term {
 	for k, set := range t.set[:len(x.keys)/64+1] {
 		t.set[k] = 0
@@ -293,7 +293,7 @@ func (x *lineSlab) take(t *tally, dst []term) []term {
 	return dst
 }
 
-// on is what the location does up to an instant; in a wait what that is laid over.
+// on returns the slot of the piece that ends at an instant or holds it; in a wait the slot that it would have without.
 func (x *lineSlab) on(t uint64) (k slotKey) {
 	if i := x.find(&x.near[1], t-1); i < len(x.ids) {
 		k = x.keys[x.ids[i]>>pieceBits]

@@ -9,17 +9,17 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// ownWaits are the waits of a location in a slab, which follow each other.
+// ownWaits are the waits of a location in a slab, in order.
 type ownWaits struct {
-	first uint64 // number
+	first uint64 // number of the first one among all of the location
 	list  []ownWait
-	near  int // how many were over when that was asked last
+	near  int // the last result of over, from which it searches
 }
 
-// ownWait is a wait, and what it has received to pass on.
+// ownWait is a wait. passed is the ticks that later waits passed to it.
 type ownWait struct{ begin, end, passed uint64 }
 
-// over is how many of them are over at an instant. It takes little time where that is near the one asked for before.
+// over returns how many of the waits are over at an instant.
 func (w *ownWaits) over(t uint64) uint64 {
 	for w.near > 0 && w.list[w.near-1].end > t {
 		w.near--
@@ -30,13 +30,13 @@ func (w *ownWaits) over(t uint64) uint64 {
 	return uint64(w.near)
 }
 
-// tagCarried is the tag of what waits of slabs of lower ranks get.
+// tagCarried is the tag of ticks that waits pass to waits in slabs of lower ranks.
 const tagCarried = 15
 
-// passBack deals out all waits and what they pass on, in three passes over the slabs of this rank, each from the last one on: blameAll
-// finds what each wait is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other;
-// dealAll deals both out, which rank 0 does on the way: no other one waits for it. The first and the last one take most of the time
-// and need no other rank. A single rank does all in one pass. Of what fails here failed tells, for all to agree on. Collective.
+// passBack distributes all waits, in three passes over the slabs of this rank: blameAll finds the blame of each wait; handOn finds how
+// many ticks later waits pass to it, one rank after another from the last slab on; dealAll distributes both. The first and the last
+// pass take most of the time and need no other rank. Rank 0, for which no other rank waits, distributes in handOn, and a single rank does
+// all in one pass. failed is an error of this rank, on which all have yet to agree. Collective.
 func (d *Delays) passBack() (failed, err error) {
 	failed, err = d.handOn(d.blameAll())
 	if failed == nil && err == nil && d.run.Comm.Rank() > 0 {
@@ -45,35 +45,35 @@ func (d *Delays) passBack() (failed, err error) {
 	return failed, err
 }
 
-// direct reports whether each blame is found as it is dealt out.
+// direct reports whether the blame of a wait is found only when it is distributed.
 func (d *Delays) direct() bool { return d.run.Comm.Size() == 1 }
 
-// blamed is what is known of the waits of this rank's slabs. Memory: 48 bytes for each slab.
-type blamed struct {
+// blameStore stores the waits of this rank's slabs with their blames. Memory: 48 bytes for each slab.
+type blameStore struct {
 	scratch Scratch
-	slabs   []blamedSlab
+	slabs   []storedSlab
 	read    []byte
 }
 
-// blamedSlab is where the scratch has the waits of a slab, in the order of their ends, and of each a blame, and what it has got to pass on.
-type blamedSlab struct{ waits, blames, passed extent }
+// storedSlab says where the scratch has the waits of a slab, by end, their blames, and the ticks passed to them.
+type storedSlab struct{ waits, blames, passed extent }
 
 type extent struct{ off, n int64 }
 
-func (b *blamed) write(data []byte) (extent, error) {
+func (b *blameStore) write(data []byte) (extent, error) {
 	off, err := b.scratch.Append(data)
 	return extent{off, int64(len(data))}, err
 }
 
-// open reads an extent; the bytes stay valid until the next call.
-func (b *blamed) open(x extent) ([]byte, error) {
+// open reads an extent. The bytes are valid until the next call.
+func (b *blameStore) open(x extent) ([]byte, error) {
 	b.read = slices.Grow(b.read[:0], int(x.n))[:x.n]
 	return b.read, readFull(b.scratch, b.read, x.off)
 }
 
-// blameAll finds what the waits of this rank's slabs are to be blamed on.
+// blameAll finds and stores the blames of the waits in this rank's slabs.
 func (d *Delays) blameAll() error {
-	for i := len(d.blamed.slabs) - 1; i >= 0 && !d.direct(); i-- {
+	for i := len(d.store.slabs) - 1; i >= 0 && !d.direct(); i-- {
 		if err := d.openSlab(d.parcels.own + i); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (d *Delays) blameAll() error {
 			d.packed = append(binary.AppendUvarint(d.packed, uint64(len(d.one))), d.one...)
 		}
 		var err error
-		if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err == nil {
-			err = d.run.did(0.35, len(d.blamed.slabs))
+		if d.store.slabs[i].blames, err = d.store.write(d.packed); err == nil {
+			err = d.run.did(0.35, len(d.store.slabs))
 		}
 		if err != nil {
 			return err
@@ -94,8 +94,8 @@ func (d *Delays) blameAll() error {
 	return nil
 }
 
-// handOn finds how much each wait gets of those it caused: the last wait of the run comes first, a wait that no later one adds to any
-// more. Collective.
+// handOn finds how many ticks each wait gets from those that it caused. It begins with the last wait of the run; to each wait in turn no
+// later wait adds any more. Collective.
 func (d *Delays) handOn(failed error) (error, error) {
 	c := d.run.Comm
 	if c.Rank()+1 < c.Size() {
@@ -105,7 +105,7 @@ func (d *Delays) handOn(failed error) (error, error) {
 		}
 		failed = cmp.Or(failed, d.parseCarried(b))
 	}
-	for i := len(d.blamed.slabs) - 1; i >= 0 && failed == nil; i-- {
+	for i := len(d.store.slabs) - 1; i >= 0 && failed == nil; i-- {
 		failed = d.passSlab(i)
 	}
 	if c.Rank() > 0 {
@@ -120,13 +120,13 @@ func (d *Delays) handOn(failed error) (error, error) {
 	return failed, nil
 }
 
-// openBlames reads the waits of a slab, and what they are to be blamed on.
+// openBlames reads the waits of a slab, and their blames.
 func (d *Delays) openBlames(i int) error {
-	if err := d.readWaits(d.hand, d.parcels.own+i); err != nil {
+	if err := d.readWaits(d.slabData, d.parcels.own+i); err != nil {
 		return err
 	}
 	d.blames = d.blames[:0]
-	b, err := d.blamed.open(d.blamed.slabs[i].blames)
+	b, err := d.store.open(d.store.slabs[i].blames)
 	r := varint.Read(b)
 	for range d.list {
 		d.blames = append(d.blames, r.Block())
@@ -134,7 +134,7 @@ func (d *Delays) openBlames(i int) error {
 	return cmp.Or(err, failure(&r))
 }
 
-// passSlab finds what the waits that end in a slab get, and pass on.
+// passSlab finds what the waits that end in a slab get and pass on. On rank 0 it also distributes them.
 func (d *Delays) passSlab(i int) error {
 	var err error
 	done := 0.1
@@ -164,26 +164,26 @@ func (d *Delays) passSlab(i int) error {
 		}
 	}
 	if deal {
-		return d.run.did(done+0.15, len(d.blamed.slabs))
+		return d.run.did(done+0.15, len(d.store.slabs))
 	}
 	d.packed = d.packed[:0]
 	for n := range d.list {
 		d.packed = binary.AppendUvarint(d.packed, *d.passedBy(n))
 	}
-	if d.blamed.slabs[i].passed, err = d.blamed.write(d.packed); err != nil {
+	if d.store.slabs[i].passed, err = d.store.write(d.packed); err != nil {
 		return err
 	}
-	return d.run.did(done, len(d.blamed.slabs))
+	return d.run.did(done, len(d.store.slabs))
 }
 
-// passedBy is what a wait of the slab has got.
+// passedBy returns the ticks that later waits passed to a wait of the slab.
 func (d *Delays) passedBy(n int) *uint64 {
 	w := &d.list[n]
 	own := &d.waits[w.p]
 	return &own.list[w.index-own.first].passed
 }
 
-// instant is the first of the waits up to end that end when the last one of them does.
+// instant returns the first of those waits before index end that end together with the last of them.
 func (d *Delays) instant(end int) int {
 	first := end - 1
 	for first > 0 && d.list[first-1].end == d.list[end-1].end {
@@ -192,8 +192,8 @@ func (d *Delays) instant(end int) int {
 	return first
 }
 
-// inOrder lists the waits from first on, which end at one instant, each after those that are caused by who waits in it; those that wait
-// for each other are missing. With strict order none depends on another.
+// inOrder lists the waits from first to end-1, which end at one instant, in the order in which they pass on ticks: a wait comes after the
+// waits that its location caused. Waits that wait for each other in a cycle are missing. With strict order none depends on another.
 func (d *Delays) inOrder(first, end int) []int {
 	list := d.ready[:0]
 	if end-first == 1 || d.strict {
@@ -203,7 +203,7 @@ func (d *Delays) inOrder(first, end int) []int {
 		d.ready = list
 		return list
 	}
-	caused := map[trace.P]int{} // waits that a location causes, not listed yet
+	caused := map[trace.P]int{} // by location: waits that it causes, not listed yet
 	waits := map[trace.P][]int{}
 	for i := first; i < end; i++ {
 		w := &d.list[i]
@@ -225,7 +225,7 @@ func (d *Delays) inOrder(first, end int) []int {
 	return list
 }
 
-// circle reports whether waits of the slab that end at one instant wait for each other.
+// circle reports whether waits of the slab that end at one instant wait for each other in a cycle.
 func (d *Delays) circle() bool {
 	for first, end := 0, len(d.list); end > 0; end = first {
 		first = d.instant(end)
@@ -236,10 +236,10 @@ func (d *Delays) circle() bool {
 	return false
 }
 
-// dealAll deals out what waits are, and what they have got to pass on.
+// dealAll distributes the waits of all slabs, with the ticks passed to them.
 func (d *Delays) dealAll() error {
-	for i := range d.blamed.slabs {
-		b, err := d.blamed.open(d.blamed.slabs[i].passed)
+	for i := range d.store.slabs {
+		b, err := d.store.open(d.store.slabs[i].passed)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (d *Delays) dealAll() error {
 		}
 		err = failure(&passed)
 		if err == nil {
-			err = d.run.did(0.15, len(d.blamed.slabs))
+			err = d.run.did(0.15, len(d.store.slabs))
 		}
 		if err != nil {
 			return err
@@ -265,7 +265,7 @@ func (d *Delays) dealAll() error {
 	return nil
 }
 
-// appendCarried encodes what is left for earlier slabs.
+// appendCarried encodes the ticks for waits in slabs of lower ranks.
 func (d *Delays) appendCarried() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(d.carried)))
 	for i := range d.carried {
@@ -287,7 +287,7 @@ func (d *Delays) parseCarried(b []byte) error {
 	return failure(&r)
 }
 
-// gather brings the costs that were found in slabs to the ranks of their locations. Collective.
+// gather sends the costs from the ranks of the slabs to those of the locations. Collective.
 func (d *Delays) gather() error {
 	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
 		if len(b) != costBytes {

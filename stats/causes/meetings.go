@@ -5,33 +5,33 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// meetings knows in which collective operations a location met others, as far as
-// time has passed. Memory: 16 bytes for each communicator of the location.
+// meetings finds when a location met others in collective operations. Memory: 16 bytes for each communicator of the location.
 type meetings struct {
 	defs *trace.Definitions
 	rows queue[ended]
 	met  []meeting // the last one on each communicator, the newest first
 }
 
+// meeting is when the members of a communicator met, in ticks.
 type meeting struct {
 	comm uint32
 	at   uint64
 }
 
-// ended is an operation that ends at an instant, a meeting or not.
+// ended is an operation, which is a meeting if met is true.
 type ended struct {
 	meeting
 	end uint64
 	met bool
 }
 
-// add takes the next operation of the location. One that comes after all who give data is waited for by nobody.
+// add takes the next operation of the location. It is not a meeting if its last member gives no data: nobody waits for that one.
 func (m *meetings) add(c *xtf.Collective) {
 	met := m.synchronises(&c.Coll) && c.Cause.LastT == c.LastEnter
 	*m.rows.push() = ended{meeting{c.Comm, min(c.LastEnter, c.End)}, c.End, met}
 }
 
-// pass goes on to an instant, of which all operations that end by then are known. Instants do not decrease.
+// pass takes the operations that end by an instant, after add has all of them. Instants do not decrease.
 func (m *meetings) pass(t uint64) {
 	for ; m.rows.more() && m.rows.head().end <= t; m.rows.pop() {
 		if x := m.rows.head(); x.met {
@@ -40,8 +40,7 @@ func (m *meetings) pass(t uint64) {
 	}
 }
 
-// last returns when the location met another one last in an operation that ended by
-// the instant t, 0 for never.
+// last returns when the location met another one last, in an operation that ended by instant t; 0 for never.
 func (m *meetings) last(other trace.P, t uint64) uint64 {
 	m.pass(t)
 	process, _ := m.defs.Process(other)
@@ -53,9 +52,8 @@ func (m *meetings) last(other trace.P, t uint64) uint64 {
 	return 0
 }
 
-// synchronises reports whether the location leaves an operation only when all
-// others have entered: it blocks, all have recorded it, and where it moves data the
-// location gives and gets some.
+// synchronises reports whether the location leaves an operation only after all others have entered: it blocks, all have recorded it, and
+// if it moves data the location gives and gets some.
 func (m *meetings) synchronises(c *xtf.Coll) bool {
 	op := c.Flags & xtf.CollOpMask
 	if c.Ordinal == xtf.Never || c.Flags&(xtf.CollNonBlocking|xtf.CollShort|xtf.CollMixed) != 0 ||

@@ -139,7 +139,7 @@ func TestPassOn(t *testing.T) {
 		}
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
 			got := make([]uint64, n)
-			d := &Delays{hand: newHand(1), blame: blame{over: uint64(n), ended: uint64(n), waited: total}}
+			d := &Delays{slabData: newSlabData(1), blame: blame{over: uint64(n), ended: uint64(n), waited: total}}
 			for end, at := n, total; end > 0; {
 				first := max(end-1-r.IntN(n), 0)
 				d.waits = []ownWaits{{first: uint64(first)}}
@@ -268,8 +268,8 @@ func TestOutboxFails(t *testing.T) {
 
 // crossingOf makes a crossing with some of everything.
 func crossingOf(locations int) *crossing {
-	x := &crossing{places: make([]standing, locations)}
-	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), wait: 2, need: 8, late: 6, path: 5, last: correction{1, 2, 3}, rest: []replayOp{
+	x := &crossing{places: make([]position, locations)}
+	x.places[0] = position{enter: 7, leave: 9, before: ^uint64(3), wait: 2, need: 8, late: 6, path: 5, last: correction{1, 2, 3}, rest: []replayOp{
 		{kind: stepCall, t: 9, key: 12}, {kind: stepNeed, peer: 1, key: 4}, {kind: stepResult, coll: maxToAll, peer: 3, key: 1 << 40}, {kind: stepLeave, key: 5},
 	}}
 	x.values = []value{{valueKey{0, 0, 4}, instant{11, 12}}, {valueKey{1, 4, 9}, instant{^uint64(0), 1}}}
@@ -281,7 +281,7 @@ func crossingOf(locations int) *crossing {
 func TestLater(t *testing.T) {
 	by := func(c uint64) *crossing {
 		x := crossingOf(2)
-		x.places[1] = standing{enter: 3, leave: 4, before: 1}
+		x.places[1] = position{enter: 3, leave: 4, before: 1}
 		for p := range x.places {
 			x.places[p].before += c
 		}
@@ -317,14 +317,14 @@ func TestLater(t *testing.T) {
 			t.Errorf("another %s is not seen", what)
 		}
 	}
-	if _, ok := later(&crossing{places: make([]standing, 1)}, &crossing{places: []standing{{rest: make([]replayOp, 1)}}}, []bool{false}, true); ok {
+	if _, ok := later(&crossing{places: make([]position, 1)}, &crossing{places: []position{{rest: make([]replayOp, 1)}}}, []bool{false}, true); ok {
 		t.Error("steps of slabs before are not seen where a location has no others")
 	}
 }
 
 // TestUntil has a call from 10 on, 4 ticks earlier in the replay, that waits for three others: until 25 at the latest, 19 ticks.
 func TestUntil(t *testing.T) {
-	x := standing{before: 4}
+	x := position{before: 4}
 	x.call(&replayOp{t: 10, key: 40})
 	for _, v := range []uint64{20, 25, 3, 22} {
 		x.until(v)
@@ -469,7 +469,7 @@ func FuzzSlab(f *testing.F) {
 		x := steps(replayOp{kind: stepCall, t: 3, key: 9}, replayOp{kind: stepEnter, coll: k, root: 1, t: 4}, replayOp{kind: stepResult, coll: k, root: 1}, replayOp{kind: stepLeave, key: 1})
 		f.Add(x, x, x, crossingOf(3).append(nil), k%2 > 0, k > rootToAll)
 	}
-	beyond := crossing{places: make([]standing, 3), instances: []instance{{coll: replayOp{coll: prefixMax}, prefix: []memberValue{{member: 9, p: 1}}}}}
+	beyond := crossing{places: make([]position, 3), instances: []instance{{coll: replayOp{coll: prefixMax}, prefix: []memberValue{{member: 9, p: 1}}}}}
 	x := steps(replayOp{kind: stepEnter, coll: prefixMax})
 	f.Add(x, x, x, beyond.append(nil), false, false)
 	defs := planDefs(3, []uint64{0, 1, 2}, []uint64{2, 0})
@@ -491,7 +491,7 @@ func FuzzSlab(f *testing.F) {
 		}
 		start, err := parseCrossing(from, 3)
 		if err != nil {
-			start = &crossing{places: make([]standing, 3)}
+			start = &crossing{places: make([]position, 3)}
 		}
 		for range 2 {
 			if err := x.read.readSlab(run, 0); err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Pass goes along one location after another, after those who find its messages, collectives and waits, and makes what the slabs
-// get of them: time lines with the waits laid over them, the waits, the steps of the replay, and where the critical path may go
-// over. Each goes to a sink as records, each with its length before it, which Deal gives to the slabs.
+// Pass makes the records of the locations of this rank that the slabs need: time lines with the waits, the waits, the steps of the replay,
+// and the jumps that the critical path can take. They go to a sink for each location, each with its length, u32, before it. Deal then
+// gives them to the slabs.
 //
-// Of each location, Begin comes first; then its messages, collectives and waits, each kind in its order, and To, which tells up to
-// where these are known; End is the last. Memory: 60 bytes for each (activity, path, node) that a location comes to, and the rows
-// that lie after the last To, and heldRows more.
+// For each location, in order, the caller calls Begin; then Message, Collective and Wait for its rows, each kind in order, and now and
+// then To with the instant up to which these are complete; then End. Memory: 60 bytes for each (activity, path, node) that a location
+// comes to, the rows after the last To, and heldRows more.
 type Pass struct {
 	run    *Run
 	out    parcelWriter // time lines
@@ -28,35 +28,35 @@ type Pass struct {
 	record []byte
 
 	slots slotTable
-	next  uint32 // number in the slab's part
-	held  int    // rows since To went on
-	most  int    // of them, until it does
+	next  uint32 // newest number of a slot in the slab
+	held  int    // rows since To advanced last
+	most  int    // rows after which To advances
 
-	// the location in hand
+	// the current location
 	p      trace.P
 	of     *Location
 	line   timeline
-	begun  bool // line has
+	begun  bool // line has begun
 	rows   waitQueue
 	met    meetings
 	region uint32 // of pieces, where it is not that of their path; else trace.Undefined
-	slab   slabInHand
+	slab   currentSlab
 }
 
 // waitQueue is the waits that are not over.
 type waitQueue struct {
 	queue[xtf.Wait]
-	done   uint64 // so many are over
-	inside bool   // the first one has begun
+	done   uint64 // number of waits that are over
+	inside bool   // the first one in the queue has begun
 }
 
-// slabInHand is a slab, and where it or the run ends, or a wait begins or ends.
-type slabInHand struct {
+// currentSlab is a slab. limit is the next instant at which it or the run ends, or a wait begins or ends.
+type currentSlab struct {
 	k     int
 	limit uint64
 }
 
-// heldRows is how many rows To waits for, since it finds all that it needs anew.
+// heldRows is the number of rows that To lets come together, because each advance costs time.
 const heldRows = 256
 
 // NewPass prepares the pass over the locations of this rank.
@@ -78,7 +78,8 @@ func (w *Pass) put(record []byte) error {
 	return err
 }
 
-// Deal gives the slabs what Pass left in segments of this rank's locations, which it drops, or Drop does. Collective.
+// Deal gives the records of Pass to the ranks of the slabs. segment returns those of a location of this rank; Deal or Drop drops it.
+// Collective.
 func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 	r.parcels = newParcels(r.Comm, &r.Storage, r.Slabs, passKinds)
 	own := r.Ranges[r.Comm.Rank()]
@@ -93,14 +94,14 @@ func (r *Run) Deal(segment func(p trace.P) (Segment, error)) error {
 	return r.parcels.deliver(err)
 }
 
-// Segment is what Pass left of a location.
+// Segment is the records of Pass of a location.
 type Segment interface {
 	io.ReaderAt
 	Size() int64
 	Drop()
 }
 
-// putAll takes the segment of a location, the next one of this rank, and drops it. Where all slabs are of this rank records stay there.
+// putAll takes the segment of the next location of this rank and drops it. If this rank has all slabs, records stay in the segment.
 func (x *parcels) putAll(p trace.P, s Segment) error {
 	alone := x.end-x.own == x.slabs.count()
 	if alone {
@@ -136,13 +137,13 @@ func (x *parcels) putAll(p trace.P, s Segment) error {
 	return nil
 }
 
-// Begin begins a location.
+// Begin begins a location, whose records go to sink.
 func (w *Pass) Begin(p trace.P, l *Location, sink xtf.Sink) {
 	w.slots.clear()
 	w.p, w.of, w.begun, w.sink, w.met.met = p, l, false, sink, w.met.met[:0]
 	w.rows.done, w.rows.inside, w.region, w.slab.k = 0, false, trace.Undefined, 0
 	w.script.begin(p)
-	w.head()
+	w.beginLine()
 }
 
 // Message takes the next message of the location.
@@ -151,7 +152,7 @@ func (w *Pass) Message(m *xtf.Message) {
 	w.script.message(m)
 }
 
-// Collective takes the next collective.
+// Collective takes the next collective of the location.
 func (w *Pass) Collective(c *xtf.Collective) {
 	w.held++
 	w.script.collective(c)
@@ -159,10 +160,10 @@ func (w *Pass) Collective(c *xtf.Collective) {
 	w.jumpToSender(c)
 }
 
-// Wait takes the next wait, without its order.
+// Wait takes the next wait of the location. It ignores waits that no other location caused.
 func (w *Pass) Wait(x *xtf.Wait) {
 	if x.T >= x.End || x.End == xtf.Never || uint64(x.CauseP) >= uint64(w.run.Defs.NumLocations()) || trace.P(x.CauseP) == w.p {
-		return // no other location is the cause
+		return
 	}
 	w.held++
 	*w.rows.push() = *x
@@ -171,17 +172,17 @@ func (w *Pass) Wait(x *xtf.Wait) {
 	}
 }
 
-// To says that all messages, collectives and waits that begin before an instant are there.
+// To says that all messages, collectives and waits of the location that begin before instant t have come.
 func (w *Pass) To(t uint64) error {
 	if w.held < w.most {
 		return nil
 	}
-	return w.to(t, false)
+	return w.advance(t, false)
 }
 
 // End ends the location.
 func (w *Pass) End() error {
-	if err := w.to(xtf.Never, true); err != nil {
+	if err := w.advance(xtf.Never, true); err != nil {
 		return err
 	}
 	w.line.enterIntervals(xtf.Never)
@@ -203,8 +204,8 @@ func (w *Pass) End() error {
 	return nil
 }
 
-// to goes on before an instant, or to the end.
-func (w *Pass) to(t uint64, last bool) error {
+// advance writes the time line up to instant t, or up to the end.
+func (w *Pass) advance(t uint64, last bool) error {
 	if t == 0 {
 		return nil
 	}
@@ -215,7 +216,7 @@ func (w *Pass) to(t uint64, last bool) error {
 		x.begin(w.of, w.run, w.script, &w.slots, w.onDevice())
 	}
 	for {
-		more, err := w.border()
+		more, err := w.nextLimit()
 		if err != nil {
 			return err
 		}
@@ -247,7 +248,7 @@ func (w *Pass) to(t uint64, last bool) error {
 	}
 }
 
-// settle begins and ends waits at the instant of the walk: they do not overlap.
+// settle begins and ends waits at the current instant. Waits of a location must not overlap.
 func (w *Pass) settle() error {
 	for w.rows.more() && w.rows.head().T <= w.line.at {
 		row := w.rows.head()
@@ -260,15 +261,15 @@ func (w *Pass) settle() error {
 		if row.End > w.line.at {
 			return nil
 		}
-		if err := w.over(row); err != nil {
+		if err := w.endWait(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// over ends the wait in hand.
-func (w *Pass) over(row *xtf.Wait) error {
+// endWait ends the current wait.
+func (w *Pass) endWait(row *xtf.Wait) error {
 	if w.rows.done >= mostWaits {
 		return fmt.Errorf("location %d waits more than %d times", w.p, uint64(mostWaits))
 	}
@@ -283,14 +284,14 @@ func (w *Pass) over(row *xtf.Wait) error {
 	return nil
 }
 
-// border says how far pieces go from here; false at the end of what is known.
-func (w *Pass) border() (more bool, err error) {
+// nextLimit sets slab.limit, up to which pieces go from here; more is false at the end of the run.
+func (w *Pass) nextLimit() (more bool, err error) {
 	at, last, ends := w.line.at, w.run.Last, w.run.Slabs.Ends
 	if err := w.settle(); err != nil || at >= last && !w.rows.more() {
 		return false, err
 	}
 	if w.slab.k < len(ends) && at >= ends[w.slab.k] {
-		w.turn()
+		w.nextSlab()
 	}
 	w.slab.limit = xtf.Never
 	if at < last {
@@ -308,7 +309,7 @@ func (w *Pass) border() (more bool, err error) {
 	return true, nil
 }
 
-// add adds the next ticks of the state of the time line.
+// add writes a piece of the current state of the time line.
 func (w *Pass) add(ticks uint64) {
 	if len(w.out.buf) >= parcelBlock {
 		w.out.at(uint32(w.p), w.slab.k)
@@ -335,18 +336,18 @@ func (w *Pass) add(ticks uint64) {
 	w.out.buf = binary.AppendUvarint(b, ticks)
 }
 
-// turn ends the part of a slab and begins the next one.
-func (w *Pass) turn() {
+// nextSlab ends the time line in a slab and begins it in the next one.
+func (w *Pass) nextSlab() {
 	if w.rows.inside {
 		w.out.at(uint32(w.p), w.slab.k)
 		w.out.buf = varint.Append(w.out.buf, 0, w.rows.head().T)
 	}
 	w.slab.k++
-	w.head()
+	w.beginLine()
 }
 
-// head begins the part of a slab.
-func (w *Pass) head() {
+// beginLine writes the head of the time line in the current slab.
+func (w *Pass) beginLine() {
 	w.out.at(uint32(w.p), w.slab.k)
 	w.next, w.region = 0, trace.Undefined
 	slots := w.slots.list[1:]
@@ -364,13 +365,13 @@ func (w *Pass) head() {
 	}
 }
 
-// jump notes where the critical path goes over to another location.
+// jump writes that the critical path can go over to another location at an instant.
 func (w *Pass) jump(end uint64, cause uint32) {
 	w.jumps.at(uint32(w.p), w.run.Slabs.at(end))
 	w.jumps.buf = varint.Append(w.jumps.buf, end, uint64(cause))
 }
 
-// jumpToSender notes the jump to the last sender of an operation of which the location is the root.
+// jumpToSender writes the jump to the last sender of an N-to-1 operation whose root is the location.
 func (w *Pass) jumpToSender(c *xtf.Collective) {
 	if trace.CollectiveClass(c.Flags&xtf.CollOpMask)&trace.ClassNToOne == 0 || c.Ordinal == xtf.Never || w.outside(c.Region) {
 		return
@@ -383,7 +384,7 @@ func (w *Pass) jumpToSender(c *xtf.Collective) {
 	w.jump(end, x.LastP)
 }
 
-// outside reports whether a call counts as no wait.
+// outside reports whether a region initializes MPI, which does not count as a wait.
 func (w *Pass) outside(region uint32) bool {
 	r := w.run.Defs.Region(region)
 	return r != nil && w.run.Defs.Class(r)&trace.ClassInit != 0

@@ -9,12 +9,11 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Replay is what passes work with that go through the rows of all locations at
-// once, each location as far as the others let it: Ideal and Clocks.
+// Replay executes the steps of all locations, each location until it needs a value of another one. It is the common part of Ideal,
+// Clocks and Levers.
 //
-// Memory: of one slab, 4 bytes for each step, 32 with levers, and 200 for each location, and 32 for
-// each value that is in progress at once; for each slab of the rank 104 bytes for
-// each location and 32 for each value in progress at its borders; 24 per open execution.
+// Memory: of one slab, 4 bytes for each step, 32 with levers, 200 for each location, and 32 for each value in progress; for each slab
+// of the rank 104 bytes for each location and 32 for each value in progress at its end; 24 per open execution.
 type Replay struct {
 	*Run
 
@@ -22,25 +21,24 @@ type Replay struct {
 	lever  *leverPlan // see Levers
 }
 
-// ReplayReport says what a replay did. Counts of a rank are for logs; Deadlock is
-// the same on all ranks.
+// ReplayReport counts what a replay did. Counts are of one rank, for logs; Deadlock is the same on all ranks.
 type ReplayReport struct {
 	Deadlock *Deadlock // nil if every location came to its end
-	Slabs    uint64    // that this rank ran, some more than once
+	Slabs    uint64    // runs of slabs, of some more than one
 	Phases   uint64    // in which all ranks ran at once
 	Steps    uint64
 	Messages uint64 // sent with crossings
-	Bytes    uint64 // sent, with steps and crossings
+	Bytes    uint64 // sent, of steps and crossings
 }
 
-// begin prepares to replay all locations, whose steps have been delivered.
+// begin prepares the replay of all locations, after Deal.
 func (r *Replay) begin() *flow {
 	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.parcels, read: &slabSteps{}, report: &ReplayReport{Bytes: r.parcels.box.sent}}
 	f.runs = make([]slabRun, f.steps.end-f.steps.own)
 	return f
 }
 
-// run replays them. Collective.
+// run replays all locations. Collective.
 func (r *Replay) run() (*flow, error) {
 	f := r.begin()
 	last, err := flows{f}.runSlabs(r.Defs.NumLocations())
@@ -54,29 +52,29 @@ func (r *Replay) run() (*flow, error) {
 	return f, err
 }
 
-// replayKind is what an replayOp does.
+// replayKind is what a step does. A step gives a value, an instant, to a message row of another location, or has its call wait for one.
 type replayKind uint8
 
 const (
 	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End; with levers coll is onPath, and peer its path
-	stepLeave                    // ... and leaves, for the repair of clocks
+	stepLeave                    // the call leaves; only for the repair of clocks
 	stepSend                     // peer's row key gets the instant t; if coll is onPath, that of location root
-	stepNeed                     // the call does not leave before the instant that row key gets from peer; if coll is onPath, only where nothing else says why
-	stepDrop                     // the same, but nothing depends on it any more
-	stepEnter                    // take part in a collective with instant t
-	stepResult                   // the call does not leave before the collective is complete
-	stepAttend                   // take part in a collective without an instant that others need
-	stepIgnore                   // the collective is complete, which the call does not need
+	stepNeed                     // the call waits for the value of row key, from peer; if coll is onPath, if nothing else explains its length
+	stepDrop                     // takes that value after the last call, for which nobody waits
+	stepEnter                    // the location takes part in a collective with instant t
+	stepResult                   // the call waits for the result of the collective
+	stepAttend                   // the location takes part in a collective without an instant that others need
+	stepIgnore                   // takes the result of the collective, for which the call does not wait
 	stepBegin                    // an execution of node peer begins at t
-	stepEnd                      // ... ends
-	stepProbe                    // the call does not leave before that instant, which another one needs too
-	stepResume                   // a call that began in a slab before, as stepCall has it
-	stepJoin                     // take part in a collective, as stepEnter, in a call that waits for all members
-	stepMeet                     // the call does not leave before all have entered
-	stepAnswer                   // peer's row key, a send that waits, gets the instant t of a call that would have let it go on; if coll is onPath, the begin of the call in which location root is at t, or was last
+	stepEnd                      // an execution of node peer ends at t
+	stepProbe                    // as stepNeed, but the value stays for the receive
+	stepResume                   // a call that began in a slab before, as stepCall
+	stepJoin                     // as stepEnter, in a call that waits for all members
+	stepMeet                     // the call waits until all members have entered
+	stepAnswer                   // peer's row key, a send that waits, gets t, when a call could let it go on; if coll is onPath, the last call's begin
 )
 
-// replayOp is one step of a location in the replay. Memory: 32 bytes.
+// replayOp is a step of a location in the replay. Memory: 32 bytes.
 type replayOp struct {
 	kind replayKind
 	coll collectiveKind
@@ -86,12 +84,11 @@ type replayOp struct {
 	key  uint64 // End, row or ordinal
 }
 
-// replayScript makes the steps of one location from its rows, as they come. Memory: 32 bytes per
-// open execution, per synchronous send that is open and with levers per send that is, the rows of one call, and 1 MiB.
+// replayScript makes the steps of a location from its rows. Memory: 32 bytes for each open execution and open synchronous send, with
+// levers each open send, the rows of one call, and 1 MiB.
 //
-// For the repair of clocks it leaves calls and executions aside: operations that
-// end together are a call, with the number of the event where they end as the key
-// of its stepLeave, and no send waits.
+// For the repair of clocks there are no CALL rows and executions: operations that end together are a call, the key of its stepLeave is
+// the number of the event where they end, and no send waits.
 type replayScript struct {
 	defs   *trace.Definitions
 	clocks bool
@@ -100,22 +97,24 @@ type replayScript struct {
 	early  earlyWriter
 	p      trace.P
 	open   heap.Heap[dueOp] // executions by End
-	syncs  heap.Heap[dueOp] // non-blocking sends by Done: synchronous ones, and with levers all
-	begun  []dueOp          // ... of the call in hand
+	syncs  heap.Heap[dueOp] // nonblocking sends by Done: synchronous ones, with levers all
+	begun  []dueOp          // those of the current call
 	p2p    queue[messageRow]
 	coll   queue[collectiveRow]
 	ivals  queue[execution]
-	needs  []replayOp      // of the call in hand
-	ended  []collectiveRow // of those that do not block, what the call in hand completes
-	asked  []replayOp      // those that count where no other one says why
-	said   uint64          // the last begin of a message that it receives, or of an operation that it completes
-	moves  []busy          // the last calls that move messages, oldest first
+	needs  []replayOp      // of the current call
+	ended  []collectiveRow // nonblocking collectives that the current call completes
+	// Of the current call, with levers: needs that count only if nothing else explains its length, and the latest instant that explains
+	// it, the begin of a message that it receives or of an operation that it completes.
+	conditional []replayOp
+	explained   uint64
+	moves       []busy // the last calls that move messages, oldest first
 }
 
-// busy is when a call begins and ends.
+// busy is the enter and leave of a call.
 type busy struct{ enter, leave uint64 }
 
-// mostMoves is how many calls a receive may be posted earlier.
+// mostMoves is the number of newest calls that moves keeps at least.
 const mostMoves = 1 << 15
 
 // dueOp is a step that becomes due at an instant.
@@ -123,26 +122,26 @@ type dueOp struct {
 	due uint64
 	row uint64
 	who uint32 // node or location
-	met uint64 // of a send that may have waited: when its receiver came, or Never if that was later
+	met uint64 // of a nonblocking send, with levers: when its receiver came, Never if not before Done; 0: a synchronous send
 }
 
 func (d dueOp) before(o dueOp) bool { return d.due < o.due || d.due == o.due && d.row < o.row }
 
-// messageRow is what steps are made of.
+// messageRow is what the script needs of a P2P row.
 type messageRow struct {
 	t, end, post, done, call, n, mate, mateT uint64
 	kind, mateP                              uint32
 }
 
-// collectiveRow is the same of a collective: what it does, if anything.
+// collectiveRow is what the script needs of a COLL row.
 type collectiveRow struct {
 	t, end, call uint64
 	flags        uint32
-	needs        bool // it gets something
-	meets        bool // it waits for all members, whatever it gets
-	ok           bool
+	needs        bool // the member gets data, or the operation has none
+	meets        bool // the member waits for all others, whatever it gets
+	ok           bool // the member does op
 	op           replayOp
-	last, first  uint64 // of those that complete a non-blocking one together: last begin, first end; 0: it does not meet others
+	last, first  uint64 // last enter and first leave of all members, to complete a nonblocking operation together; 0: they do not
 }
 
 // execution is row n of IVAL.
@@ -151,7 +150,7 @@ type execution struct {
 	node      uint32
 }
 
-// newScript makes steps for parcels that writers put.
+// newScript prepares a script that writes steps with writers of their kinds.
 func newScript(defs *trace.Definitions, clocks bool, writer func(kind int) parcelWriter) *replayScript {
 	due := heap.Heap[dueOp]{Before: dueOp.before}
 	return &replayScript{defs: defs, clocks: clocks, steps: stepWriter{parcelWriter: writer(stepParcels)}, early: earlyWriter{writer(earlyParcels)}, open: due, syncs: due}
@@ -164,7 +163,7 @@ func (s *replayScript) begin(p trace.P) {
 	w.from, w.now, w.call, w.k, w.code = uint32(p), 0, replayOp{kind: stepResume}, 0, stepCoder{}
 }
 
-// message takes the next row of the location.
+// message takes the next P2P row of the location.
 func (s *replayScript) message(m *xtf.Message) {
 	r := s.p2p.push()
 	r.post = m.Post
@@ -174,7 +173,7 @@ func (s *replayScript) message(m *xtf.Message) {
 	}
 }
 
-// collective does the same.
+// collective takes the next COLL row of the location.
 func (s *replayScript) collective(c *xtf.Collective) {
 	o, ok := s.collectiveStep(&c.Coll)
 	row := s.coll.push()
@@ -195,7 +194,8 @@ func (s *replayScript) collective(c *xtf.Collective) {
 	}
 }
 
-// call adds the next outermost MPI call, row n, and what lies before it. Moves says that libraries move messages of others in it.
+// call adds the next outermost MPI call, CALL row n, and what is before it. moves says that MPI libraries move messages of other calls
+// in it.
 func (s *replayScript) call(enter, leave, n uint64, path uint32, moves bool) {
 	s.rowsBefore(enter, n)
 	s.add(enter, leave, n, path)
@@ -208,9 +208,9 @@ func (s *replayScript) call(enter, leave, n uint64, path uint32, moves bool) {
 	s.moves = append(s.moves, busy{enter, leave})
 }
 
-// answer has the sender of a message that waited for its receive learn when it would have waited no longer, had that been posted early:
-// a message that a library does not send at once moves while both processes are in calls, so this is the first instant after its begin
-// at which the receiver was in one.
+// answer tells the sender of a message that waited for its receive until when it would have waited, had the receive been posted early. A
+// message that is not sent at once moves while both processes are in MPI calls, so that is the first instant after its begin at which the
+// receiver was in one.
 func (s *replayScript) answer(m *messageRow) {
 	i, _ := slices.BinarySearchFunc(s.moves, m.mateT, func(x busy, t uint64) int { return cmp.Compare(x.leave, t) })
 	if i == len(s.moves) {
@@ -221,7 +221,7 @@ func (s *replayScript) answer(m *messageRow) {
 	}
 }
 
-// end adds what lies after the last call.
+// end adds what is after the last call.
 func (s *replayScript) end() error {
 	s.rowsBefore(xtf.Never, xtf.Never)
 	s.before(xtf.Never)
@@ -230,7 +230,7 @@ func (s *replayScript) end() error {
 	return cmp.Or(s.steps.err, s.early.err)
 }
 
-// rowsBefore adds rows outside of calls, up to a call, as calls of no length.
+// rowsBefore adds rows outside of MPI calls, up to call n, as calls without length.
 func (s *replayScript) rowsBefore(enter, n uint64) {
 	for {
 		t, end, call := enter, enter, n
@@ -251,7 +251,7 @@ func (s *replayScript) rowsBefore(enter, n uint64) {
 	}
 }
 
-// add adds a call on a path of the run and what takes effect before it.
+// add adds a call on a path of the run, and the borders of executions before it.
 func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	s.before(enter)
 	w := &s.steps
@@ -261,7 +261,7 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 		o.coll, o.peer = onPath, path
 	}
 	w.add(&o)
-	s.needs, s.ended, s.said = s.needs[:0], s.ended[:0], 0
+	s.needs, s.ended, s.explained = s.needs[:0], s.ended[:0], 0
 	for ; s.p2p.more() && s.p2p.head().t == enter && s.p2p.head().call == n; s.p2p.pop() {
 		s.side(s.p2p.head())
 	}
@@ -274,30 +274,30 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	if s.probes && s.p2p.more() && s.p2p.head().kind&xtf.P2PProbed != 0 && s.p2p.head().post == enter {
 		s.probe(s.p2p.head())
 	}
-	s.asked = s.asked[:0]
+	s.conditional = s.conditional[:0]
 	for len(s.syncs.List) > 0 && s.syncs.List[0].due <= leave {
 		d := s.syncs.Pop()
 		o := replayOp{kind: stepNeed, peer: d.who, key: d.row}
 		if d.met > 0 {
 			ask := replayOp{kind: stepSend, coll: onPath, peer: uint32(s.p), root: d.who, t: d.met, key: d.row}
 			if !soonAfter(enter, d.met, leave) {
-				if soonAfter(enter, s.said, leave) {
+				if soonAfter(enter, s.explained, leave) {
 					continue
 				}
 				ask.kind, ask.t = stepAnswer, leave
 			}
 			o.coll = onPath
 			s.early.add(uint32(s.p), &ask, d.row<<1)
-			s.asked = append(s.asked, o)
+			s.conditional = append(s.conditional, o)
 			continue
 		}
 		s.needs = append(s.needs, o)
 	}
-	for _, d := range s.begun { // not completed by the call that begins them, whatever its length
+	for _, d := range s.begun { // only now: the call that begins a send does not complete it
 		s.syncs.Push(d)
 	}
 	s.begun = s.begun[:0]
-	s.needs = append(s.needs, s.asked...)
+	s.needs = append(s.needs, s.conditional...)
 	for i := range s.needs {
 		w.add(&s.needs[i])
 	}
@@ -306,7 +306,7 @@ func (s *replayScript) add(enter, leave, n uint64, path uint32) {
 	}
 }
 
-// outside is the end of operations without a CALL row.
+// outside returns the end of operations without a CALL row.
 func (s *replayScript) outside(t, end uint64) uint64 {
 	if s.clocks {
 		return end
@@ -314,11 +314,10 @@ func (s *replayScript) outside(t, end uint64) uint64 {
 	return t
 }
 
-// sooner orders calls by their enter, then row; operations outside of calls come
-// first.
+// sooner orders calls by enter, then by row. Operations outside of calls come first: their row is Never.
 func sooner(t, call, enter, n uint64) bool { return t < enter || t == enter && call+1 < n+1 }
 
-// before adds the borders of executions up to instant t. At the end it takes what nobody waits for.
+// before adds the borders of executions up to instant t. At Never it also drops the values of sends that no call completed.
 func (s *replayScript) before(t uint64) {
 	w := &s.steps
 	for {
@@ -352,8 +351,7 @@ func (s *replayScript) before(t uint64) {
 	}
 }
 
-// side adds one side of a message to the call in hand. Without partner it
-// depends on nothing.
+// side adds one side of a message to the current call. A message without partner depends on nothing.
 func (s *replayScript) side(m *messageRow) {
 	if m.mate == xtf.Never || m.kind&xtf.P2PMarker != 0 && (s.clocks || m.kind&(xtf.P2PNotice|xtf.P2PClock|xtf.P2PBestEffort) != xtf.P2PNotice) || uint64(m.mateP) >= uint64(s.defs.NumLocations()) {
 		return
@@ -365,7 +363,7 @@ func (s *replayScript) side(m *messageRow) {
 	give := replayOp{kind: stepSend, peer: m.mateP, t: m.t, key: m.mate}
 	need := replayOp{kind: stepNeed, peer: m.mateP, key: m.n}
 	if m.kind&xtf.P2PKindMask == xtf.P2PRecv {
-		s.needs, s.said = append(s.needs, need), max(s.said, m.mateT)
+		s.needs, s.explained = append(s.needs, need), max(s.explained, m.mateT)
 		if awaited != 0 && s.probes {
 			s.answer(m)
 		}
@@ -390,14 +388,14 @@ func (s *replayScript) side(m *messageRow) {
 	}
 }
 
-// probe has the call in hand wait for a message that it does not take.
+// probe makes the current call wait for a message that a later call receives.
 func (s *replayScript) probe(m *messageRow) {
 	if m.mate != xtf.Never && uint64(m.mateP) < uint64(s.defs.NumLocations()) {
 		s.needs = append(s.needs, replayOp{kind: stepProbe, peer: m.mateP, key: m.n})
 	}
 }
 
-// earlyMessage is what a receive row gives at its posting, if anything: one that is posted early releases its sender.
+// earlyMessage returns the step of a receive at its posting, which lets the sender go on. ok is false if the sender does not wait for that.
 func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 	const kind = xtf.P2PRecv | xtf.P2PNonBlocking | xtf.P2PAwaitedPost
 	o := replayOp{kind: stepSend, peer: m.MateP, t: m.Post, key: m.MateN}
@@ -405,7 +403,7 @@ func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 		m.MateN != xtf.Never && uint64(m.MateP) < uint64(locations)
 }
 
-// member adds a member of a collective to the call in hand. A non-blocking one has entered when it was started.
+// member adds a member of a collective to the current call. A nonblocking collective was entered by an earlier step.
 func (s *replayScript) member(c *collectiveRow) {
 	if !c.ok {
 		return
@@ -426,16 +424,16 @@ func (s *replayScript) member(c *collectiveRow) {
 		o.kind = stepMeet
 		s.needs = append(s.needs, o)
 	}
-	if s.said = max(s.said, c.last); c.first > 0 {
+	if s.explained = max(s.explained, c.last); c.first > 0 {
 		s.ended = append(s.ended, *c)
 	}
 }
 
-// completed has a member meet those that complete a non-blocking operation, once all is known that its call waits for.
+// completed makes a member wait for the others that complete a nonblocking operation, if nothing else explains the length of its call.
 func (s *replayScript) completed(c *collectiveRow) {
 	o := c.op
 	o.kind, o.t, o.key = stepAttend, c.t, o.key|atEnd
-	if soonAfter(max(c.t, s.said), c.first, c.end) {
+	if soonAfter(max(c.t, s.explained), c.first, c.end) {
 		o.kind = stepJoin
 	}
 	s.steps.add(&o)
@@ -443,29 +441,27 @@ func (s *replayScript) completed(c *collectiveRow) {
 	s.needs = append(s.needs, o)
 }
 
-// meets reports whether a member of an operation leaves it, or the call that completes it, soon after the last one has entered, after a
-// longer wait. By what a rooted operation computes it need not wait for that one; but many libraries pass data on in a tree, where it waits
-// for members below it.
+// meets reports whether a member left an operation, or the call that completes it, soon after the last member entered, so that it seems
+// to have waited for that one. The result of a rooted operation does not need that; but many libraries pass data on in a tree, in which a
+// member waits for those below it.
 func meets(c *xtf.Coll) bool {
 	return soonAfter(c.T, c.LastEnter, c.End)
 }
 
-// soonAfter reports whether a call leaves soon after another process came, after a longer wait.
+// soonAfter reports whether a call that began at enter waited longer for another process, which came at came, than it lasted after that.
 func soonAfter(enter, came, leave uint64) bool {
 	return came <= leave && came-min(enter, came) > leave-came
 }
 
-// hasData reports whether a collective moves data, so that members without bytes
-// need nobody.
+// hasData reports whether a collective moves data. In one that does, members without bytes wait for nobody.
 func hasData(c *xtf.Coll) bool {
 	op := c.Flags & xtf.CollOpMask
 	return trace.CollectiveClass(op)&trace.ClassBarrier == 0 && !trace.MayMeet(op)
 }
 
-// collectiveStep says what a collective computes. It is false for operations
-// without members that wait for each other, and where some are missing or do not
-// agree on the operation. For the repair of clocks members without bytes for others
-// set no condition, and some operations none at all.
+// collectiveStep returns the step with which a member enters a collective. It returns false for operations in which nobody waits, and if
+// members are missing or disagree. For the repair of clocks, members without bytes for others set no condition, and some operations
+// set none at all.
 func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	o := replayOp{kind: stepEnter, peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
 	op := c.Flags & xtf.CollOpMask

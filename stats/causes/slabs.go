@@ -13,23 +13,22 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Slabs parts a run by time: slab k is what happens after the end of slab k-1, up to
-// its own end, at all locations. A rank works on consecutive slabs. What is found does
-// not depend on where they end. The zero value is one slab.
+// Slabs cuts the time of a run into slabs. Slab k is what happens on all locations after the end of slab k-1, up to its own end. A rank
+// works on consecutive slabs. Results do not depend on where slabs end. The zero value is one slab.
 type Slabs struct {
-	Ends  []uint64 // ticks, of all slabs but the last one, ascending
-	Calls uint64   // MPI calls that Cut aimed at, 0: one slab of all
+	Ends  []uint64 // ticks, of all slabs except the last one, ascending
+	Calls uint64   // MPI calls in a slab, as Cut aimed; 0: there is one slab
 	ranks int
 }
 
 func (s *Slabs) count() int { return len(s.Ends) + 1 }
 
-// at is the slab of an instant.
+// at returns the slab of an instant.
 func (s *Slabs) at(t uint64) int {
 	return sort.Search(len(s.Ends), func(i int) bool { return s.Ends[i] >= t })
 }
 
-// start is the end of the slab before.
+// start returns the end of the slab before.
 func (s *Slabs) start(k int) uint64 {
 	if k == 0 {
 		return 0
@@ -37,30 +36,29 @@ func (s *Slabs) start(k int) uint64 {
 	return s.Ends[k-1]
 }
 
-// rank is the rank that works on a slab.
+// rank returns the rank that works on a slab.
 func (s *Slabs) rank(k int) int { return k * s.ranks / s.count() }
 
-// first is the first slab of a rank; that of the rank after the last one is the number of slabs.
+// first returns the first slab of a rank; for the rank after the last one, the number of slabs.
 func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.ranks }
 
 const (
-	slabCalls = 64 << 10 // MPI calls of a slab at most, about; many locations have larger ones, see aim
-	fewCalls  = 128      // and at least ...
-	ownCalls  = 16       // ... or so many for each location, whose totals the slab begins with
-	slabBins  = 8 << 10  // instants among which the ends are chosen
-	mostSlab  = 16 << 10
-	mostParts = 32 // of what is spread
+	slabCalls = 64 << 10 // about the most MPI calls in a slab; more with many locations, see aim
+	fewCalls  = 128      // the least MPI calls in a slab ...
+	ownCalls  = 16       // ... and the least for each location, since a slab begins with totals of each
+	slabBins  = 8 << 10  // instants from which Cut chooses ends
+	mostSlab  = 16 << 10 // slabs
+	mostParts = 32       // bins over which Add spreads calls
 )
 
-// Counts tells when the MPI calls of locations are, in bins that become twice as wide where a run is longer than they reach. The
-// zero value is without any. Memory: 64 KiB.
+// Counts counts MPI calls by time, in bins of equal width, which doubles when an instant is after the last bin. Memory: 64 KiB.
 type Counts struct {
 	shift uint // a bin is 1<<shift ticks
 	bins  [slabBins]int64
 }
 
-// Add counts calls that begin in so many ticks from an instant on, as if their begins were spread over them: where many locations have
-// few events each, their times are known in wide steps only, and slabs of whole steps would be too large.
+// Add counts calls that begin within ticks from instant t on, spread evenly. With few events on each of many locations, times of calls are
+// known only to within wide steps, and slabs of whole steps would be too large.
 func (c *Counts) Add(t, ticks, calls uint64) {
 	ticks = min(ticks, math.MaxUint64-t)
 	for (t+ticks)>>c.shift >= slabBins {
@@ -80,8 +78,8 @@ func (c *Counts) widen() {
 	clear(c.bins[slabBins/2:])
 }
 
-// Cut chooses the slabs, two for each of several ranks where they are not too small or too large, by the calls of the locations of all
-// ranks. Collective.
+// Cut sets r.Slabs by the calls of this rank's locations in c: two slabs for each of several ranks, unless that makes them too small or
+// too large. Collective.
 func (r *Run) Cut(c *Counts) error {
 	calls := []int64{0}
 	for _, n := range c.bins {
@@ -116,74 +114,74 @@ func (r *Run) Cut(c *Counts) error {
 	return nil
 }
 
-// aim is how many of all MPI calls a slab has, about. Each call of the slab in hand takes memory, and each location of each slab of
-// the rank does, whether it calls or not: with the root of calls times locations over twice the ranks neither is much more than the other.
+// aim returns about how many MPI calls a slab should have. Memory grows with the calls of the current slab, and with the locations of all
+// slabs of the rank. With sqrt(calls * locations / (2 * ranks)) calls in a slab both are about equal.
 func (r *Run) aim(total uint64) uint64 {
 	locations, ranks := r.Defs.NumLocations(), r.Comm.Size()
 	parts := 2 * ranks
-	if ranks == 1 { // nobody waits for the first half
+	if ranks == 1 { // no other rank waits for this one's first slab
 		parts = 1
 	}
 	most := max(slabCalls, uint64(math.Sqrt(float64(total)*float64(locations)/float64(2*ranks))))
 	return max(min(most, max(total/uint64(parts), fewCalls, ownCalls*uint64(locations))), total/mostSlab+1)
 }
 
-// Bytes of a slab in hand; see docs/memory.md.
+// Bytes of memory; see docs/memory.md.
 const (
-	callBytes   = 1200     // steps, pieces of time lines, waits and what they are blamed on, of an MPI call; the slab before is in hand, too
-	placeBytes  = 200      // of each location of each slab: where it is in the replay, and where its records lie
-	handBytes   = 1200     // of each location
+	callBytes   = 1200     // for each MPI call of the current slab and the one before: steps, pieces of time lines, waits and blames
+	placeBytes  = 200      // for each location of each slab: its position in the replay, and its records' places
+	ownBytes    = 1200     // for each location
 	streamBytes = 48 << 20 // records on their way, and sorters
 )
 
-// Memory is about what the passes over the slabs of this rank take, in bytes, where slabs have as many calls as Cut aims at.
+// Memory returns about how many bytes the passes over the slabs of this rank take.
 func (r *Run) Memory() int64 {
 	s := r.Slabs
 	s.ranks = r.Comm.Size()
 	own := s.first(r.Comm.Rank()+1) - s.first(r.Comm.Rank())
 	n := int64(r.Defs.NumLocations())
-	return streamBytes + callBytes*int64(max(slabCalls, r.Slabs.Calls)) + (placeBytes*int64(own)+handBytes)*n
+	return streamBytes + callBytes*int64(max(slabCalls, r.Slabs.Calls)) + (placeBytes*int64(own)+ownBytes)*n
 }
 
-// parcels is records of locations by slab, of one kind or several: put by the ranks that hold the locations, kept by those that
-// work on the slabs. Or records of slabs by location, the other way round.
+// parcels moves records from the ranks of locations to those of slabs, which keep them by slab. Records have one or several kinds. It
+// also moves records of slabs back to the ranks of locations (newReturned); then "slab" stands for location, and the reverse.
 // Memory: 16 bytes for each record of this rank's slabs; the records are in the scratch, or where this rank's Pass left them.
 type parcels struct {
 	slabs   Slabs
-	rank    func(slab int) int // that works on it
+	rank    func(slab int) int // the rank that has a slab
 	kinds   int
 	own     int // first slab of this rank
-	end     int // and after the last one
+	end     int // the slab after its last one
 	box     *outbox
 	scratch Scratch
-	size    int64
+	size    int64     // bytes in scratch and buf
 	kept    []Segment // of this rank's locations, from the first one on
 	first   trace.P
 	buf     []byte     // not in the scratch yet
-	read    []byte     // of the slab in hand
+	read    []byte     // records of the current slab
 	list    [][]parcel // by own slab, then kind
 }
 
-// keptBlock is about how much is gathered before it goes to the scratch.
+// keptBlock is about how many bytes go to the scratch at a time.
 const keptBlock = 64 << 10
 
-// parcel is a record of a location: in the scratch, or ^off is its place in the segment of the location.
+// parcel says where a record of a location is: n bytes at off of the scratch, or at ^off of the location's segment if off is negative.
 type parcel struct {
 	p   uint32
 	n   uint32
 	off int64
 }
 
-// parcelHead is the slab, times the number of kinds and with the kind, u32, and the location u32, little-endian, before a record.
+// parcelHead is the size of a record's head: slab * kinds + kind u32, location u32, little-endian.
 const parcelHead = 8
 
-// Kinds of what the slabs get of locations.
+// Kinds of the records that slabs get of locations.
 const (
 	lineParcels  = iota // time lines
 	waitParcels         // waits, by the slab in which they end
-	jumpParcels         // where the critical path may go over
+	jumpParcels         // jumps that the critical path can take
 	stepParcels         // steps of the replay
-	earlyParcels        // those of them that take effect before their row
+	earlyParcels        // steps that take effect before their row
 	passKinds
 )
 
@@ -193,7 +191,7 @@ func newParcels(c mpi.Comm, st *Storage, s Slabs, kinds int) *parcels {
 	return x.open(c, st)
 }
 
-// newReturned is for records of slabs by location.
+// newReturned returns parcels that move records of slabs to the ranks of locations.
 func newReturned(r *Run) *parcels {
 	own := r.Ranges[r.Comm.Rank()]
 	x := &parcels{rank: func(p int) int { return rankOf(r.Ranges, trace.P(p)) }, kinds: 1, own: int(own.First), end: int(own.End)}
@@ -227,7 +225,7 @@ func (x *parcels) take(record []byte) error {
 	return x.flush()
 }
 
-// keep notes where a record lies, by its head.
+// keep adds a record of n bytes at off to the list, by its head.
 func (x *parcels) keep(head []byte, n, off int64) error {
 	k := int(binary.LittleEndian.Uint32(head)) - x.own*x.kinds
 	if k < 0 || k >= len(x.list) {
@@ -246,15 +244,15 @@ func (x *parcels) flush() error {
 	return err
 }
 
-// deliver exchanges all records. Collective.
+// deliver exchanges all records, see outbox.deliver. Collective.
 func (x *parcels) deliver(failed error) error {
 	return x.box.deliver(failed)
 }
 
-// of is the list of a slab of this rank.
+// of returns the records of a slab of this rank.
 func (x *parcels) of(kind, slab int) []parcel { return x.list[(slab-x.own)*x.kinds+kind] }
 
-// bytes is the length of all records of a slab.
+// bytes returns the length of all records of a slab.
 func (x *parcels) bytes(kind, slab int) (n int) {
 	for _, r := range x.of(kind, slab) {
 		n += int(r.n)
@@ -262,7 +260,7 @@ func (x *parcels) bytes(kind, slab int) (n int) {
 	return n
 }
 
-// each passes the records of a slab, those of one location together. The bytes stay valid until the next call.
+// each calls f for the records of a slab, those of one location joined. The bytes are valid until the next call.
 func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
 	l, all := x.of(kind, slab), x.bytes(kind, slab)
 	if err := x.flush(); err != nil {
@@ -302,10 +300,10 @@ func (x *parcels) drop() {
 	x.kept = nil
 }
 
-// parcelBlock is about the size at which a record is sent.
+// parcelBlock is about the most bytes of a record.
 const parcelBlock = 16 << 10
 
-// parcelWriter gathers what belongs to one location and slab.
+// parcelWriter collects the record of one location, slab and kind.
 type parcelWriter struct {
 	slabs       *Slabs
 	kind, kinds int
@@ -316,12 +314,12 @@ type parcelWriter struct {
 	err         error
 }
 
-// writer puts records of a kind.
+// writer returns a writer of records of a kind.
 func (x *parcels) writer(kind int) parcelWriter {
 	return parcelWriter{slabs: &x.slabs, kind: kind, kinds: x.kinds, put: x.put}
 }
 
-// at makes w.buf the place for more of a location and slab. It reports whether a record begins.
+// at prepares w.buf for more bytes of a location in a slab. It reports whether a new record begins.
 func (w *parcelWriter) at(p uint32, slab int) bool {
 	if len(w.buf) > 0 && w.p == p && w.slab == slab && len(w.buf) < parcelBlock {
 		return false

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// splitter divides amounts of ticks into whole parts by the largest remainder:
-// each part is the floor of its exact share, what is left goes in single ticks to
-// the largest remainders, of equal ones to the first. It reuses its memory.
+// splitter divides amounts of ticks into whole parts by the largest remainder: each part is the floor of its exact share, and the ticks
+// that are left go to the largest remainders, one each, of equal ones to the first. It reuses its memory.
 type splitter struct {
 	parts []uint64
 	rest  []remainder
@@ -19,8 +18,8 @@ type remainder struct {
 	i int
 }
 
-// split divides amount in proportion to weights, whose sum fits 64 bits. It
-// returns nil if that is 0; the parts are valid until the next call.
+// split divides amount in proportion to weights, whose sum fits in 64 bits. It returns nil if the sum is 0. The parts are valid until the
+// next call.
 func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	total := uint64(0)
 	for _, w := range weights {
@@ -34,7 +33,7 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	left := amount
 	for i, w := range weights {
 		switch {
-		case left == 0: // the rest has nothing
+		case left == 0: // the other parts are 0
 		case w == total:
 			s.parts[i], left = amount, 0
 		case w > 0:
@@ -55,15 +54,14 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	return s.parts
 }
 
-// mostRounds is twice what halving a billion takes.
+// mostRounds is twice the rounds that it takes to halve a billion down to 1.
 const mostRounds = 60
 
-// before orders remainders as they get ticks: the largest first, of equal ones the first.
+// before reports whether a gets a tick before b.
 func (a remainder) before(b remainder) bool { return a.r > b.r || a.r == b.r && a.i < b.i }
 
-// largest moves the k remainders that get ticks, one at least, to the front, in any order: C. A. R. Hoare, Algorithm 65:
-// FIND, 1961, with the middle of three as the pivot, and a sort after so many rounds. O(n), and O(n log n) for weights made
-// to defeat it.
+// largest moves the k >= 1 largest remainders to the front, in any order: C. A. R. Hoare, Algorithm 65: FIND, 1961, with the median of
+// three as pivot. After rounds it sorts instead. So it is O(n), and O(n log n) for weights made to defeat it.
 func largest(list []remainder, k, rounds int) {
 	for ; len(list) > k; rounds-- {
 		if rounds == 0 {
@@ -90,7 +88,7 @@ func largest(list []remainder, k, rounds int) {
 				j--
 			}
 		}
-		switch { // [0, j] come before [i, n), p alone lies between
+		switch { // [0, j] come before [i, n), with at most p between them
 		case k <= j:
 			list = list[:j+1]
 		case k >= i:

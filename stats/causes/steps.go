@@ -8,18 +8,18 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
-// stepCoder writes and reads steps as differences to what came before: about three bytes each. A record of steps begins with
-// a new one. Memory: 280 bytes.
+// stepCoder encodes and decodes steps as differences to those before, in about three bytes each. A record of steps begins with a zero
+// coder. Memory: 280 bytes.
 type stepCoder struct {
 	t, own, leave uint64
 	path          uint32
-	last          [2][8]struct { // by partner, and by communicator
+	last          [2][8]struct { // the last keys, of partners and of communicators
 		who uint32
 		key uint64
 	}
 }
 
-// key is the last key of a partner or communicator.
+// key returns the last key of a partner (kind 0) or communicator (kind 1).
 func (c *stepCoder) key(kind int, who uint32) *uint64 {
 	x := &c.last[kind][who%8]
 	if x.who != who {
@@ -31,7 +31,7 @@ func (c *stepCoder) key(kind int, who uint32) *uint64 {
 func zigzag(v uint64) uint64   { return v<<1 ^ uint64(int64(v)>>63) }
 func unzigzag(v uint64) uint64 { return v>>1 ^ -(v & 1) }
 
-// put appends a step: kind, with the kind of a collective in the upper half, u8, then what the step has.
+// put appends a step: a byte, its kind and in the upper half the kind of the collective, then the fields that steps of the kind have.
 func (c *stepCoder) put(b []byte, o *replayOp) []byte {
 	b = append(b, uint8(o.kind)|uint8(o.coll)<<4)
 	switch o.kind {
@@ -71,7 +71,7 @@ func (c *stepCoder) put(b []byte, o *replayOp) []byte {
 	return b
 }
 
-// next reads a step.
+// next decodes a step.
 func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
 	h := r.Byte()
 	*o = replayOp{kind: replayKind(h & 15), coll: collectiveKind(h >> 4)}
@@ -108,14 +108,14 @@ func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
 	}
 }
 
-// stepWriter deals the steps of a location out to slabs.
+// stepWriter writes the steps of a location to its slabs.
 type stepWriter struct {
 	parcelWriter
-	from uint32
-	now  uint64   // where the location is
-	call replayOp // the last one, for the slab after, if it goes on there
+	from uint32   // the location
+	now  uint64   // instant of the newest step
+	call replayOp // the last call as stepResume, for slabs in which it goes on
 	code stepCoder
-	k    int // the slab in hand
+	k    int // the current slab
 }
 
 // add adds the next step of the location.
@@ -130,7 +130,7 @@ func (w *stepWriter) add(o *replayOp) {
 		w.k = w.slabs.at(w.now)
 		w.code = stepCoder{}
 	}
-	if w.at(w.from, w.k) && w.call.key > w.slabs.start(w.k) && w.code == (stepCoder{}) { // within a call of a slab before
+	if w.at(w.from, w.k) && w.call.key > w.slabs.start(w.k) && w.code == (stepCoder{}) { // the slab begins within the call
 		w.buf = w.code.put(w.buf, &w.call)
 	}
 	if o.kind == stepCall {
@@ -140,11 +140,11 @@ func (w *stepWriter) add(o *replayOp) {
 	w.buf = w.code.put(w.buf, o)
 }
 
-// earlyWriter deals out to slabs what takes effect at an instant before its row, and so comes later than the steps that lie after
-// it: an early posted receive that releases its sender, or the initiation of a collective.
+// earlyWriter writes early steps to slabs. An early step takes effect at an instant before its row, so the script finds it after steps that
+// come later: a receive, posted early, that lets its sender go on; the initiation of a collective.
 type earlyWriter struct{ parcelWriter }
 
-// earlyOp is one of them; order is by row, messages first.
+// earlyOp is an early step. order decides at equal instants: by row, messages first.
 type earlyOp struct {
 	replayOp
 	order uint64
@@ -168,22 +168,22 @@ func readEarly(b []byte) (list []earlyOp, err error) {
 	return list, failure(&r)
 }
 
-// steps reads the steps of a location in a slab and the early ones: these come before the next call.
+// steps reads the steps of a location in a slab, merged with the early steps.
 type steps struct {
-	ops   []replayOp // decoded ones, which come first
+	ops   []replayOp // decoded by slabSteps; else soon and src
 	soon  []earlyOp
 	src   varint.Reader
 	code  stepCoder
-	own   replayOp // of src
-	ahead bool     // own is not taken yet
+	own   replayOp // the next step of src
+	ahead bool     // own is decoded and not taken yet
 	over  uint64   // end of the last call taken
 	op    *replayOp
 }
 
-// left reports whether there are more steps, or what should be.
+// left reports whether there are more steps, or bytes of them.
 func (s *steps) left() bool { return len(s.ops) > 0 || s.ahead || s.src.Len() > 0 || len(s.soon) > 0 }
 
-// next takes the next step, which is op then, until the next call.
+// next sets op to the next step; it is valid until the next call. Early steps come before the next stepCall at or after their instant.
 func (s *steps) next() bool {
 	if len(s.ops) > 0 {
 		s.op, s.ops = &s.ops[0], s.ops[1:]
@@ -206,21 +206,21 @@ func (s *steps) next() bool {
 	return true
 }
 
-// slabSteps is what the locations do in a slab. One replay takes the steps as they are stored; with levers, of which several pass,
-// they are decoded once. Memory: 4 bytes for each step, 40 for each early one, and with levers 32 for each and 12 for each piece of a
-// time line.
+// slabSteps is the steps of all locations in a slab. Ideal and Clocks decode them as they go; for levers, several of which run at once, they
+// are decoded once. Memory: 4 bytes for each step, 40 for each early one, and with levers 32 for each and 12 for each piece of a time
+// line.
 type slabSteps struct {
-	raw   [][]byte     // by location
-	early [][]earlyOp  // the same, in the order of their instants
-	ops   [][]replayOp // both, with levers
-	lines []lineSlab   // the same, with levers
-	all   []replayOp
-	from  []int // among all, by location
+	raw   [][]byte     // encoded steps, by location
+	early [][]earlyOp  // by location, in the order of their instants
+	ops   [][]replayOp // with levers: both, by location
+	lines []lineSlab   // with levers: the time lines, by location
+	all   []replayOp   // memory of ops
+	from  []int        // by location: where its steps begin in all
 
-	values valueTable // of the replay in hand
+	values valueTable // of the current replay
 }
 
-// readSlab reads a slab, in the memory of the one before.
+// readSlab reads a slab, and reuses the memory.
 func (x *slabSteps) readSlab(r *Replay, k int) error {
 	n := uint64(r.Defs.NumLocations())
 	x.raw, x.early, x.ops = slices.Grow(x.raw[:0], int(n))[:n], slices.Grow(x.early[:0], int(n))[:n], slices.Grow(x.ops[:0], int(n))[:n]
@@ -284,7 +284,7 @@ func (x *slabSteps) decode() error {
 	return nil
 }
 
-// readLines reads the time lines.
+// readLines reads the time lines of a slab.
 func (x *slabSteps) readLines(r *Replay, k int) error {
 	x.lines = slices.Grow(x.lines[:0], len(x.ops))[:len(x.ops)]
 	start := r.parcels.slabs.start(k)

@@ -9,18 +9,18 @@ import (
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
-// Storage is where passes keep what does not fit in memory.
+// Storage keeps what does not fit in memory.
 type Storage struct {
-	// Sorter sorts rows of width bytes by their first key bytes, in bounded memory.
+	// Sorter returns a sorter of rows of width bytes by their first key bytes, in bounded memory.
 	Sorter func(width, key int) Sorter
-	// Scratch gives bytes that are dropped in the end.
+	// Scratch returns new temporary storage.
 	Scratch func() Scratch
 }
 
-// Sorter collects rows and gives them back in the order of their keys.
+// Sorter sorts rows by their keys.
 type Sorter interface {
 	Add(row []byte) error
-	// Sort ends the adding. The sorter is empty after Close.
+	// Sort ends the adding. After Close of its result the sorter is empty.
 	Sort() (SortedRows, error)
 }
 
@@ -32,14 +32,14 @@ type SortedRows interface {
 	Close()
 }
 
-// Scratch is bytes that are appended and read.
+// Scratch is temporary storage of bytes. Drop frees it.
 type Scratch interface {
 	Append(b []byte) (off int64, err error)
 	io.ReaderAt
 	Drop()
 }
 
-// ErrDamaged is in the chain of errors about rows and records that cannot be.
+// ErrDamaged is wrapped by errors about rows and records with impossible values.
 var ErrDamaged = errors.New("causes: a damaged record")
 
 func readFull(src io.ReaderAt, b []byte, off int64) error {
@@ -49,7 +49,7 @@ func readFull(src io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-// failure is the error of a record that was not read to its end.
+// failure returns ErrDamaged if the reader failed.
 func failure(r *varint.Reader) error {
 	if r.Failed() {
 		return ErrDamaged
@@ -57,7 +57,7 @@ func failure(r *varint.Reader) error {
 	return nil
 }
 
-// queue holds rows in their order until they are taken.
+// queue is a first-in, first-out queue of rows.
 type queue[R any] struct {
 	list []R
 	at   int
@@ -65,7 +65,7 @@ type queue[R any] struct {
 
 func (q *queue[R]) more() bool { return q.at < len(q.list) }
 
-// head is the next row, until it is taken or another one comes.
+// head returns the next row, valid until the next pop or push.
 func (q *queue[R]) head() *R { return &q.list[q.at] }
 
 func (q *queue[R]) pop() {
@@ -74,8 +74,8 @@ func (q *queue[R]) pop() {
 	}
 }
 
-// push returns the place of a row after the others, with any content: who fills it field by field is twice as fast as a copy, which
-// reads in wider words than were written just now.
+// push adds a row with any content and returns it, valid until the next push. To fill it field by field is twice as fast as to copy a row:
+// loads that are wider than the stores just before them stall.
 func (q *queue[R]) push() *R {
 	if q.at > 64 && 2*q.at > len(q.list) {
 		q.list, q.at = append(q.list[:0], q.list[q.at:]...), 0

@@ -9,20 +9,20 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Kinds of waits of threads: for others at a barrier, for tasks, for locks, for the end of another one, for what else.
+// Kinds of waits of threads.
 const (
 	waitBarrier = iota
 	waitTasks
 	waitLock
-	waitJoin
-	waitOther
+	waitJoin  // for the end of another thread
+	waitOther // such as a condition
 	waitKinds
 )
 
-// mostGiven bounds what threads of a process gave and nobody took yet; what comes after is not known. Memory: about 64 bytes each.
+// mostGiven bounds threadsNow.given; what threads give beyond it is lost. Memory: about 64 bytes each.
 const mostGiven = 1 << 20
 
-// threadCall is an open call of a thread in which it waits, or a parallel region.
+// threadCall is an open call of a thread in which it waits, or an open parallel region.
 type threadCall struct {
 	end      uint64
 	depth    uint32
@@ -30,7 +30,7 @@ type threadCall struct {
 	parallel bool
 }
 
-// waitKind is how a thread waits in a region; waitKinds for not at all.
+// waitKind returns how a thread waits in a region; waitKinds if it does not.
 func (d *Within) waitKind(region uint32) uint8 {
 	switch d.run.state(d.states, region) {
 	case trace.StateLock, trace.StateCritical:
@@ -51,7 +51,7 @@ func (d *Within) waitKind(region uint32) uint8 {
 	return waitKinds
 }
 
-// thread takes a call of a thread: when it waits, in pieces between the calls inside of that, and its parallel regions.
+// thread makes the records of a call of a thread: its waits, cut at calls inside of them, and its parallel regions.
 func (d *Within) thread(p trace.P, rank uint32, c *xtf.Call) (err error) {
 	put := func(what uint8, t uint64, kind uint8) {
 		if err == nil && t != xtf.Never {
@@ -90,7 +90,7 @@ func (d *Within) thread(p trace.P, rank uint32, c *xtf.Call) (err error) {
 	return err
 }
 
-// notes takes what a thread did for others of its process.
+// notes makes records of the notes of a thread: what it did for others of its process.
 func (d *Within) notes(p trace.P, rank uint32, notes io.Reader) error {
 	if notes == nil {
 		return nil
@@ -114,13 +114,13 @@ func (d *Within) notes(p trace.P, rank uint32, notes io.Reader) error {
 	}
 }
 
-// given is when a thread did what others may wait for.
+// given is when, and which thread, did what others may wait for.
 type given struct {
 	t uint64
 	p uint32
 }
 
-// noteName names what is given and taken.
+// noteName names what one thread gives and another one takes, such as a lock.
 type noteName struct {
 	a     uint64
 	b     uint32
@@ -131,23 +131,23 @@ type noteName struct {
 type waitOfThread struct {
 	since, end uint64 // end: Never while it waits
 	kind       uint8
-	done       given         // the newest task of another thread that was complete meanwhile
-	before     *waitOfThread // that is not over where this one begins: it ends at that instant, or this one is inside of it
+	done       given         // the last task of another thread that was complete meanwhile
+	before     *waitOfThread // a wait not over when this one begins: it ends at that instant, or this one is inside of it
 }
 
-// threadsNow is the threads of a process at an instant.
+// threadsNow is the state of the threads of a process at an instant.
 type threadsNow struct {
-	waits   map[uint32]*waitOfThread
-	given   map[noteName]given
-	arrived [2]given        // the newest at a barrier, and the newest of another thread
-	rooted  map[uint32]bool // in a parallel region, or started by another thread
-	forker  uint32
-	forks   int // open parallel regions, by thread
-	nested  int // those inside of others
+	waits   map[uint32]*waitOfThread // by thread
+	given   map[noteName]given       // not taken yet
+	arrived [2]given                 // the last thread that came to a barrier, and the last one before of another thread
+	rooted  map[uint32]bool          // threads from which the path can come back: in a parallel region, or started by another thread
+	forker  uint32                   // the thread that was in a parallel region first
+	forks   int                      // open parallel regions of all threads
+	nested  int                      // open parallel regions inside of others
 }
 
-// waker is who let a thread go that waited until t for what no record tells: the only other one that did not wait all the time meanwhile, or
-// had ended. It is at 0 where that could be several.
+// waker returns which thread let thread p go, that waited from since until t for what no record names, and since when that thread did not
+// wait: the only other one that did not wait all the time. It returns zero if there are several.
 func (n *threadsNow) waker(p uint32, since, t uint64) (g given) {
 	for other := range n.rooted { // the order does not matter
 		w := n.waits[other]
@@ -164,10 +164,10 @@ func (n *threadsNow) waker(p uint32, since, t uint64) (g given) {
 	return g
 }
 
-// step goes on to what a thread does; jump says that its path goes over to another one at an instant.
+// step takes a record of a thread. It calls jump if the path goes over from it to another one at an instant.
 func (n *threadsNow) step(what uint8, t uint64, p uint32, name noteName, jump func(t uint64, cause uint32) error) error {
 	w := n.waits[p]
-	if w != nil && w.before != nil && what >= threadTakes && what <= threadReturns { // records of the wait that ends come after the begin of this one
+	if w != nil && w.before != nil && what >= threadTakes && what <= threadReturns { // records of the wait before come after the begin of this one
 		before := w.before
 		if what != threadTakes || w.since < t {
 			w.before = nil

@@ -16,39 +16,34 @@ type Paths interface {
 	Child(parent, region uint32) uint32
 }
 
-// Location is what a pass reads of a location. Cursors are nil where there are no
-// rows.
+// Location is the input of Pass for a location. Cursors are nil if there are no rows.
 type Location struct {
 	Calls     *xtf.Cursor // CALL
 	Transfers *xtf.Cursor // RMA, of a stream
 	Intervals *xtf.Cursor // IVAL
-	Paths     Paths       // empty; calls are added in their order
-	Global    []uint32    // of each of these paths, its number in the whole run
+	Paths     Paths       // empty; Pass adds the calls in their order
+	Global    []uint32    // by number in Paths: number of the path in the run
 
-	Overhead io.Reader // when records tell overhead of the measurement: begin, end u64 little-endian, in order and apart; nil for never
+	Overhead io.Reader // spans of overhead of the measurement: begin, end u64, little-endian, in order and apart; nil for none
 
-	First, Last uint64 // its events, ticks
+	First, Last uint64 // first and last event, ticks
 }
 
-// timeline says what a location does at each instant: its activity is that of the
-// outermost MPI call or marker, else overhead where records tell it, else that of the
-// outermost call with an activity of its own; its path that of the innermost
-// call, its node the innermost interval made by markers. Before its first event and
-// after its last one it is outside, in no call and in the root. Memory: 32 bytes per open
-// call, 16 per open interval, columns of a page of calls, and 32 bytes for each (activity, path, node) that it comes to.
+// timeline walks through the time line of a location (package comment). Memory: 32 bytes per open call, 16 per open interval, columns of
+// a page of calls, and 32 bytes for each (activity, path, node) that it comes to.
 type timeline struct {
 	at        uint64   // the state holds from here ...
-	until     uint64   // ... to here, where something changes
+	until     uint64   // ... to here, where it changes
 	slot      int32    // of the state
-	region    uint32   // of the innermost call, as openCall has it
-	change    uint64   // where something other than calls does
-	alone     openCall // outside of calls
-	outside   openCall // the caller of calls that have none
-	node      uint32   // outside of calls
+	region    uint32   // of the innermost call, as in openCall
+	change    uint64   // until here only calls change
+	alone     openCall // the state outside of calls
+	outside   openCall // the caller of calls without one
+	node      uint32   // of the innermost interval
 	location  *Location
 	run       *Run
 	in        callPage
-	known     []knownCall // calls that were opened lately, by hash
+	known     []knownCall // calls opened lately, by hash
 	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
@@ -58,33 +53,33 @@ type timeline struct {
 	slots     *slotTable
 }
 
-// callPage is the page of calls in hand.
+// callPage is a page of calls.
 type callPage struct {
 	calls   [5][]uint64 // see callColumns
-	columns [5][]uint64 // their memory
-	call    int         // the next one
-	first   uint64      // number of the first one
+	columns [5][]uint64 // memory of calls
+	call    int         // index of the next call
+	first   uint64      // number of the first call
 }
 
-// overhead is when records tell that the tracer was busy with itself.
+// overhead is the spans in which the tracer was busy with itself or off.
 type overhead struct {
 	now  bool
-	busy [2]uint64 // the span in hand, or the next one; Never after the last
+	busy [2]uint64 // the current span, or the next one; Never after the last
 	err  error
 }
 
-// callColumns are what a time line reads of calls.
+// callColumns are the columns of calls that a time line reads.
 var callColumns = []int{xtf.CallT, xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags}
 
-// openCall is a call, or what is outside of calls. Memory: 32 bytes.
+// openCall is an open call, or the state outside of calls. Memory: 32 bytes.
 type openCall struct {
 	end      uint64
-	local    uint32
-	path     uint32
-	activity uint32 // overhead of records aside
-	region   uint32 // where it is not that of the path: calls beyond the limits of call paths count for their callers; else undefined
-	slot     int32
-	found    uint32 // slot is that of an interval and overhead ago; see slotTable.around
+	local    uint32 // path of the location
+	path     uint32 // path of the run
+	activity uint32 // without overhead
+	region   uint32 // undefined if it is that of the path; a call beyond the limits of call paths has the path of its caller
+	slot     int32  // valid if found is slotTable.around
+	found    uint32
 }
 
 type openNode struct {
@@ -92,27 +87,27 @@ type openNode struct {
 	node uint32
 }
 
-// slotKey names time of a location: its path and activity, and its node.
+// slotKey is a state of a location: path and activity, as in term, and node.
 type slotKey struct {
 	key  uint64
 	node uint32
 }
 
-// slotTable numbers them, as they come.
+// slotTable numbers the states of a location as they come.
 type slotTable struct {
-	list   []slot
+	list   []slot // the first one is waitSlot
 	number map[slotKey]int32
 	recent [64]int32 // by hash of path and activity
-	around uint32    // how often what is around calls has changed
+	around uint32    // number of changes of the state around calls: overhead, intervals, devices
 }
 
 type slot struct {
 	slotKey
-	total  uint64 // ticks, waits apart, which are those of the first one
-	number uint32 // in the slab's part; 0: not yet
+	total  uint64 // ticks so far; those in waits count for the first slot
+	number uint32 // in the slab; 0: none yet
 }
 
-// clear leaves the slot of waits alone.
+// clear removes all slots except that of waits.
 func (x *slotTable) clear() {
 	if x.number == nil {
 		x.number = map[slotKey]int32{}
@@ -138,10 +133,10 @@ func (x *slotTable) find(key uint64, node uint32) int32 {
 	return i
 }
 
-// knownCalls is how many calls are known.
+// knownCalls is the size of timeline.known.
 const knownCalls = 256
 
-// begin begins a location at tick 0, in the memory of the one before. Intervals whose node is derived have no part in the state.
+// begin begins a location at tick 0, and reuses the memory.
 func (x *timeline) begin(l *Location, run *Run, script *replayScript, slots *slotTable, device onDevice) {
 	known := slices.Grow(x.known[:0], knownCalls)[:knownCalls]
 	clear(known)
@@ -156,10 +151,10 @@ func (x *timeline) begin(l *Location, run *Run, script *replayScript, slots *slo
 	x.enter(0)
 }
 
-// noCalls is a page after the last call: one at Never, which nothing reaches.
+// noCalls is the page after the last call: a call at Never, which the walk does not reach.
 var noCalls = [5][]uint64{{xtf.Never}, {0}, {0}, {0}, {0}}
 
-// page takes the next page of calls in hand.
+// page reads the next page of calls.
 func (x *timeline) page() {
 	x.in.call = 0
 	if x.location.Calls != nil {
@@ -171,7 +166,7 @@ func (x *timeline) page() {
 	x.in.calls = noCalls
 }
 
-// nextBusy takes the next span of overhead.
+// nextBusy reads the next span of overhead.
 func (x *timeline) nextBusy() {
 	var b [16]byte
 	err := io.EOF
@@ -188,7 +183,7 @@ func (x *timeline) nextBusy() {
 	x.overhead.busy = [2]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// enter makes the state that of instant t, at which something changes.
+// enter sets the state to that at instant t, at which it changes.
 func (x *timeline) enter(t uint64) {
 	x.at = t
 	if t >= x.change {
@@ -217,6 +212,7 @@ func (x *timeline) enter(t uint64) {
 	}
 }
 
+// place sets the slot of a call.
 func (x *timeline) place(c *openCall) {
 	path, activity := c.path, c.activity
 	if x.device.holds(activity) {
@@ -232,7 +228,7 @@ func (x *timeline) place(c *openCall) {
 	c.slot, c.found = x.slots.find(termKey(path, activity), x.node), x.slots.around
 }
 
-// around is what holds at instant t and up to the next change, calls apart.
+// around sets the part of the state at instant t that does not depend on calls, and when it changes next.
 func (x *timeline) around(t uint64) {
 	x.enterIntervals(t)
 	x.slots.around++
@@ -262,8 +258,7 @@ func (x *timeline) around(t uint64) {
 	}
 }
 
-// enterCalls opens calls up to instant t. Calls are nested and come in
-// the order of their enters, so those opened at t decide before those that end.
+// enterCalls opens calls up to instant t. Calls are nested and come in the order of their enters.
 func (x *timeline) enterCalls(t uint64) {
 	for x.in.calls[0][x.in.call] <= t && x.in.calls[0][x.in.call] != xtf.Never {
 		begin, end, region, flags := x.in.calls[0][x.in.call], x.in.calls[1][x.in.call], uint32(x.in.calls[2][x.in.call]), x.in.calls[4][x.in.call]
@@ -285,14 +280,14 @@ func (x *timeline) enterCalls(t uint64) {
 		}
 		end = min(end, up.end)
 		x.stack = append(x.stack[:n], k.openCall)
-		x.stack[n].end = end // in place: a copy that was written in part is slow to read as a whole
+		x.stack[n].end = end // in place: to read a struct as a whole right after a store to a part of it is slow
 		if x.in.call++; x.in.call == len(x.in.calls[0]) {
 			x.page()
 		}
 	}
 }
 
-// movesMessages reports whether a region is a call in which libraries move messages of other calls too.
+// movesMessages reports whether MPI libraries move messages of other calls in calls of a region.
 func (x *timeline) movesMessages(region uint32) bool {
 	var c trace.CallClass
 	if r := x.run.Defs.Region(region); r != nil {
@@ -301,7 +296,7 @@ func (x *timeline) movesMessages(region uint32) bool {
 	return c&(trace.ClassP2P|trace.ClassColl) != 0 && c&trace.ClassStart == 0
 }
 
-// callOf makes a call out of what is around it: its path, and the activity of its own, if any.
+// callOf returns a call of a region in caller o, with the activity of its own, if any.
 func (x *timeline) callOf(o openCall, region, activity uint32) openCall {
 	o.local, o.region, o.found = x.location.Paths.Child(o.local, region), region, 0
 	if uint64(o.local) < uint64(len(x.location.Global)) {
@@ -316,7 +311,7 @@ func (x *timeline) callOf(o openCall, region, activity uint32) openCall {
 	return o
 }
 
-// activityOf is the activity of a call of its own: on a stream that of its region.
+// activityOf returns the activity of its own that a call has, on a stream that of its region; xtf.NumActivities for none.
 func (x *timeline) activityOf(region, flags uint32) uint32 {
 	if !x.device.stream {
 		return ownActivity(flags)
@@ -327,7 +322,7 @@ func (x *timeline) activityOf(region, flags uint32) uint32 {
 	return xtf.NumActivities
 }
 
-// callKey is what decides what a call is: its region and flags, and the path and activity of its caller.
+// callKey determines an openCall: region and flags of the call, and path and activity of its caller.
 type callKey struct {
 	call            uint64
 	local, activity uint32
@@ -337,10 +332,10 @@ type knownCall struct {
 	callKey
 	openCall
 	set   bool
-	moves bool // libraries move messages of others in it
+	moves bool // see movesMessages
 }
 
-// ownActivity is the activity of a call with these flags, where it is not that of its caller; else xtf.NumActivities.
+// ownActivity returns the activity of a call with these flags; xtf.NumActivities if it is that of its caller.
 func ownActivity(flags uint32) uint32 {
 	switch {
 	case flags&xtf.FlagMarker != 0:
@@ -357,8 +352,7 @@ func ownActivity(flags uint32) uint32 {
 	return xtf.NumActivities
 }
 
-// enterIntervals opens and closes intervals up to instant t. The root is not
-// among the open ones.
+// enterIntervals opens and closes intervals up to instant t, except the root and those of derived nodes.
 func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.More && x.intervals.Row.T <= t {
 		i := &x.intervals.Row
