@@ -134,7 +134,7 @@ func TestBasis(t *testing.T) {
 // and is off by |5.5-1|/3.25, |5-2|/3.5, |1.5-9|/5.25 of the mean of both.
 func TestCrossError(t *testing.T) {
 	t.Parallel()
-	got, ok := scaling.CrossError([]scaling.Point{{P: 1, T: 1}, {P: 2, T: 2}, {P: 4, T: 9}}, 0, 0)
+	got, _, ok := scaling.CrossError([]scaling.Point{{P: 1, T: 1}, {P: 2, T: 2}, {P: 4, T: 9}}, 0, 0)
 	if want := (4.5/3.25 + 3/3.5 + 7.5/5.25) / 3; !ok || math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, %v, want %v", got, ok, want)
 	}

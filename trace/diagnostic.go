@@ -90,7 +90,6 @@ const OffToEnd = "off from the last one on"
 // Severity grades a diagnostic.
 type Severity uint32
 
-// Severities.
 const (
 	Note    Severity = iota // nothing is lost
 	Warning                 // numbers may be affected; the result says so

@@ -448,7 +448,7 @@ type Density struct {
 // More answers: searches, intervals, the critical path, and sums by process.
 
 // Search is the answer of api/search?q=TEXT&max=M (default 50): regions, intervals, locations whose names contain the
-// text, extreme calls ("longest", "longest NAME") and numbers ("rank 17", "#12345" ticks, "1.25s").
+// text, extreme calls ("longest", "longest NAME") and numbers ("rank 17", "#12345" ticks, "1.25s", "40%" of the run).
 type Search struct {
 	Query string `json:"query"`
 	Hits  []Hit  `json:"hits"`

@@ -17,7 +17,6 @@ const (
 	mostLooked = 4096 // rows looked at for one call
 )
 
-// getAt answers api/at.
 func getAt(_ context.Context, p *params) (any, error) {
 	p.needRows()
 	loc := p.loc()
@@ -119,7 +118,6 @@ func (x *run) about(to *At, p trace.P) error {
 	return err
 }
 
-// after is the tick after t.
 func after(t uint64) uint64 { return max(t, t+1) }
 
 // within passes the rows of a type that begin in a call, up to mostLooked.
@@ -220,7 +218,6 @@ type step struct {
 	want    func(c *xtf.Call) bool // nil: any call
 }
 
-// getNext answers api/next.
 func getNext(ctx context.Context, p *params) (any, error) {
 	p.needRows()
 	loc := p.loc()

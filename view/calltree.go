@@ -19,7 +19,6 @@ const (
 	treeColumns   = 64
 )
 
-// getCallTree answers api/calltree.
 func getCallTree(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(500, 5000)
 	if p.err != nil {

@@ -15,7 +15,6 @@ const (
 	readingsOfBin = 1024
 )
 
-// getCounter answers api/counter.
 func getCounter(ctx context.Context, p *params) (any, error) {
 	loc := p.loc()
 	begin, end := p.span()

@@ -15,7 +15,6 @@ import (
 // mostNodes is how many intervals an answer lists.
 const mostNodes = 10000
 
-// getIntervals answers api/intervals.
 func getIntervals(_ context.Context, p *params) (any, error) {
 	return p.run.tree.of(0, p.run.readTree)
 }
@@ -59,7 +58,6 @@ func (x *run) readTree() (*Intervals, error) {
 	return v, err
 }
 
-// getInterval answers api/interval/{node}.
 func getInterval(ctx context.Context, p *params) (any, error) {
 	n, err := parseDecimal(p.tail)
 	if err != nil || n >= uint64(p.run.meta.Intervals) {
@@ -112,7 +110,6 @@ func (x *run) fewExecutions(ctx context.Context, o results.IntervalOptions) erro
 // anyNode stands for all intervals.
 const anyNode = 1<<64 - 1
 
-// getExecutions answers api/executions.
 func getExecutions(_ context.Context, p *params) (any, error) {
 	loc := p.loc()
 	begin, end := p.span()
@@ -154,7 +151,6 @@ func (x *run) executions(p trace.P, begin, end, node uint64, limit int) ([]Execu
 	return list, false, err
 }
 
-// getClasses answers api/classes.
 func getClasses(_ context.Context, p *params) (any, error) {
 	c, err := report.NewClasses(p.run.Run)
 	if err != nil {

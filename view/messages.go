@@ -18,7 +18,6 @@ const (
 	densityLocations = 4096
 )
 
-// getMessages answers api/messages.
 func getMessages(ctx context.Context, p *params) (any, error) {
 	o, limit := p.window(), p.limit(mostMessages, mostMessages)
 	only := p.choice("only", "all", "late")
@@ -146,7 +145,6 @@ func (q *arrows) late(ctx context.Context, o *windowOptions) error {
 	return nil
 }
 
-// add adds a message.
 func (l *Arrows) add(from, to trace.P, send, recv *xtf.P2P, sendN, recvN, wait uint64) {
 	l.From, l.To = append(l.From, int(from)), append(l.To, int(to))
 	for _, c := range []struct {
@@ -315,7 +313,6 @@ func (k *kept[T]) of(key int, f func() (*T, error)) (*T, error) {
 	return v, err
 }
 
-// getMatrix answers api/matrix.
 func getMatrix(ctx context.Context, p *params) (any, error) {
 	cells := p.number("cells", matrixCells, 1, matrixCells)
 	if p.needRows(); p.err != nil {

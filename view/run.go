@@ -288,7 +288,6 @@ func itemClass(i xtf.Item) int {
 	return xtf.ShareStart
 }
 
-// getMeta answers api/meta.
 func getMeta(_ context.Context, p *params) (any, error) {
 	m := &Meta{Schema: Schema, Version: p.s.version, Tool: p.s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
 		TileBins: tileBins, TileRows: tileRows, TileSpans: tileSpans, Messages: mostMessages, Matrix: matrixCells,
@@ -316,7 +315,6 @@ const (
 	mostLocations  = 4096
 )
 
-// getLocations answers api/locations.
 func getLocations(_ context.Context, p *params) (any, error) {
 	n := uint64(p.run.Defs.NumLocations())
 	from, limit := p.number("from", 0, 0, n), p.limit(mostLocations, mostLocations)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report/results"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -27,7 +26,6 @@ type find struct {
 	to    *Search
 }
 
-// getSearch answers api/search.
 func getSearch(ctx context.Context, p *params) (any, error) {
 	q, limit := p.text("q", mostQuery), p.limit(50, 1000)
 	if p.err != nil {
@@ -38,8 +36,8 @@ func getSearch(ctx context.Context, p *params) (any, error) {
 	if text == "" {
 		return f.to, nil
 	}
-	t, ok := f.ticks(text)
-	if ok && t >= f.x.first && t <= f.x.last {
+	isTime := strings.HasPrefix(text, "#") || strings.HasSuffix(text, "s") || strings.HasSuffix(text, "%")
+	if t, err := results.Instant(f.x.Run, "", text); isTime && err == nil && t >= f.x.first && t <= f.x.last {
 		f.add(Hit{Kind: "time", Label: text, Detail: fmt.Sprintf("tick %d", t), Begin: &t})
 	}
 	f.rank(text)
@@ -62,23 +60,6 @@ func (f *find) add(h Hit) {
 	} else {
 		f.to.More++
 	}
-}
-
-func (f *find) ticks(text string) (uint64, bool) {
-	if digits, ok := strings.CutPrefix(text, "#"); ok {
-		t, err := parseDecimal(digits)
-		return t, err == nil
-	}
-	digits, ok := strings.CutSuffix(text, "s")
-	if !ok || len(text) > 40 || strings.Trim(digits, "0123456789.") != "" { // an exponent could be large
-		return 0, false
-	}
-	v, ok := exact.Parse(digits)
-	if !ok {
-		return 0, false
-	}
-	v = v.Times(f.x.meta.Resolution)
-	return uint64(v.Floor()), v.Known()
 }
 
 // rank finds "rank 17" and plain numbers.

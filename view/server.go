@@ -96,9 +96,6 @@ func New(runs []*results.Run, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Token is what a request must show.
-func (s *Server) Token() string { return s.o.Token }
-
 func (s *Server) touch() { s.active.Store(time.Now().Unix()) }
 
 // ServeHTTP implements http.Handler.
@@ -165,7 +162,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 	s.produce(w, r, func() (any, error) { return compute(r.Context(), e, p) })
 }
 
-// compute runs an endpoint.
 func compute(ctx context.Context, e endpoint, p *params) (any, error) {
 	v, err := e(ctx, p)
 	if err == nil {

@@ -145,7 +145,6 @@ func newPicture(g *grid) *picture {
 	return x
 }
 
-// getTile answers api/tile/{z}/{x}/{rows}.
 func getTile(ctx context.Context, p *params) (any, error) {
 	if p.needRows(); p.err != nil {
 		return nil, p.err

@@ -26,7 +26,6 @@ type waitRow struct {
 	w     xtf.Wait
 }
 
-// getWaits answers api/waits.
 func getWaits(ctx context.Context, p *params) (any, error) {
 	o, limit := p.summed(), p.limit(100, 1000)
 	o.types = []xtf.TypeID{xtf.TypeWait}
@@ -191,7 +190,6 @@ func (h *waitSearch) counts(i xtf.Item) bool {
 	return i.String() == h.pattern
 }
 
-// getCauses answers api/causes.
 func getCauses(_ context.Context, p *params) (any, error) {
 	limit := p.limit(50, 1000)
 	if p.needRows(); p.err != nil {
@@ -208,7 +206,6 @@ func getCauses(_ context.Context, p *params) (any, error) {
 // mostPieceRows is how many rows of the critical path one answer looks at.
 const mostPieceRows = 1 << 20
 
-// getCritical answers api/critical.
 func getCritical(ctx context.Context, p *params) (any, error) {
 	begin, end := p.span()
 	limit := p.limit(2000, 10000)

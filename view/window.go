@@ -148,7 +148,6 @@ func unitOf(i xtf.Item) string {
 // mostFunctions is how many regions statistics list at most.
 const mostFunctions = 10000
 
-// getStats answers api/stats.
 func getStats(ctx context.Context, p *params) (any, error) {
 	o, limit := p.summed(), p.limit(200, mostFunctions)
 	if p.err != nil {
@@ -219,7 +218,6 @@ func sortLost(list []table.Lost) {
 	})
 }
 
-// getProfile answers api/profile.
 func getProfile(ctx context.Context, p *params) (any, error) {
 	o, columns := p.summed(), p.number("columns", profileColumns, 1, profileColumns)
 	names := []string{""}
@@ -341,7 +339,6 @@ func (t *columns) add(v *processWindow) {
 	}
 }
 
-// getCompare answers api/compare.
 func getCompare(ctx context.Context, p *params) (any, error) {
 	if len(p.s.runs) < 2 {
 		return nil, &problem{http.StatusUnprocessableEntity, Failure{"no second run", "compare", "one file is shown", "Start coppice serve RUN.xtf OTHER.xtf"}}

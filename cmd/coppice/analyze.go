@@ -94,7 +94,6 @@ func (o *resultFlags) complete(f *pflag.FlagSet) error {
 	return nil
 }
 
-// analyzeFlags are the flags of analyze.
 type analyzeFlags struct {
 	resultFlags
 	pages, events string

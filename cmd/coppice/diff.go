@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diffFlags are the flags of diff.
 type diffFlags struct {
 	print                  output
 	rules                  ruleFlags // of intervals

@@ -27,7 +27,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// exportFlags are the flags of export.
 type exportFlags struct {
 	to, output, format string
 	time, ranks, table string

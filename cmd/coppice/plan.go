@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// planFlags are the flags of plan.
 type planFlags struct {
 	output    string
 	then      []string

@@ -28,7 +28,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// predictFlags are the flags of predict.
 type predictFlags struct {
 	job               prediction.Options
 	vectorTime, scale string

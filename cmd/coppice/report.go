@@ -158,7 +158,6 @@ func (x *choice) has(list ...report.Section) bool {
 	})
 }
 
-// sources are the values of --source.
 var sources = map[string]results.Source{"auto": results.SourceAuto, "rows": results.SourceRows, "graph": results.SourceGraph}
 
 // defineSource defines the flag of where an answer comes from.

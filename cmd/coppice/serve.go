@@ -42,7 +42,6 @@ func serveVerb(s streams) *cobra.Command {
 	return s.does(c, o.serve)
 }
 
-// serveFlags are the flags of serve.
 type serveFlags struct {
 	listen, base string
 	hosts        []string

@@ -110,7 +110,6 @@ func (l *countedLocation) open(ref uint32, t uint64) (*metricRead, error) {
 	return x, nil
 }
 
-// reads passes to a reading at t.
 func (l *countedLocation) reads(x *metricRead, t uint64) {
 	if x.same++; t != x.at || l.reading == 0 {
 		x.same = 0

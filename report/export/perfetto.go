@@ -111,7 +111,6 @@ func (p *perfetto) write() {
 	p.out.Write(p.packet)
 }
 
-// begun begins a packet of the sequence.
 func (p *perfetto) begun() { p.body = p.body[:0].uint(packetSequence, 1) }
 
 func interned(w wire, field int, id uint64, name string) wire {

@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// handleOf is a handle of a process.
 type handleOf struct{ process, handle uint32 }
 
 // places adds what is known of offsets, from the events in the call graph, which has what rows of operations have not: the attribute

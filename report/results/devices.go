@@ -482,7 +482,6 @@ func (s *sweep) run(x *Devices, span *Span, last uint64) error {
 	return nil
 }
 
-// pass goes on to t.
 func (s *sweep) pass(t uint64) {
 	for s.now < t {
 		to := t

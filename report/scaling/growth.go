@@ -114,7 +114,7 @@ func Fit(points []Point) (best Growth, ok bool) {
 		if !ok {
 			return
 		}
-		cross, fits, ok := crossed(points, power, logs)
+		cross, fits, ok := CrossError(points, power, logs)
 		if !ok {
 			return
 		}
@@ -192,14 +192,8 @@ func (g *Growth) At(p uint64) float64 {
 }
 
 // CrossError is the symmetric mean absolute percentage error of predicting each
-// point from the others.
-func CrossError(points []Point, power Power, logs int) (float64, bool) {
-	e, _, ok := crossed(points, power, logs)
-	return e, ok
-}
-
-// crossed has the fits of cross validation too.
-func crossed(points []Point, power Power, logs int) (float64, []Growth, bool) {
+// point from the others, and the fits that predict them.
+func CrossError(points []Point, power Power, logs int) (float64, []Growth, bool) {
 	sum, most := 0.0, largest(points)
 	var fits []Growth
 	rest := make([]Point, 0, len(points))
@@ -224,7 +218,6 @@ func relative(a, b, largest float64) float64 {
 	return math.Abs(a-b) / whole
 }
 
-// largest is the largest time.
 func largest(points []Point) float64 {
 	return slices.MaxFunc(points, func(a, b Point) int { return cmp.Compare(a.T, b.T) }).T
 }

@@ -80,7 +80,6 @@ type Block struct {
 	Cards  []Card
 }
 
-// lineKind is what a line is.
 type lineKind uint8
 
 const (

@@ -12,7 +12,6 @@ import (
 // first and of the last event in the chunk, counted from 1.
 const headerSize = 18
 
-// header is the header of one chunk.
 type header struct {
 	big         bool
 	first, last uint64
@@ -89,7 +88,6 @@ func chunkRecords(b []byte, base int64, big bool, f func(id uint8, at int64, c *
 	}
 }
 
-// describe wraps a problem as a diagnostic.
 func (p *problem) describe(code trace.Code, file string) trace.Diagnostic {
 	return trace.Diagnostic{Code: code, Count: 1, Detail: fmt.Sprintf("%s: byte %d: %s", file, p.offset, p.what)}
 }

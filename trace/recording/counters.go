@@ -36,7 +36,6 @@ func (b *definer) allCounters(s *Source) {
 	}
 }
 
-// counter returns the reference of a counter.
 func (b *definer) counter(name string, members map[string]uint32) uint32 {
 	if ref, ok := members[name]; ok {
 		return ref

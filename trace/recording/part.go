@@ -122,7 +122,6 @@ type operation struct {
 	late   bool // it was over after the part
 }
 
-// place is that of an event.
 type place struct {
 	thread, window int
 	event          uint32 // in the window, from 0

@@ -419,7 +419,6 @@ func (p *process) winRef(n uint64) uint32 {
 	return trace.Undefined
 }
 
-// opened returns a file with its references.
 func (p *process) opened(n uint64) ioFile {
 	if n == 0 || n > uint64(len(p.ioFiles)) {
 		return ioFile{file: trace.Undefined, handle: trace.Undefined}

@@ -171,7 +171,6 @@ const (
 	mostFile   = 250
 )
 
-// text is a frame for people.
 func (f *Frame) text(a *Address) string {
 	name := f.Function
 	if name == "" {
