@@ -13,22 +13,27 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// found adds the findings as sentences with their advice, and the section that shows more of each.
+// found adds the findings with their advice, and the section that shows more of each.
 func (d *Document) found(c *table.Chapter) {
-	var list [][2]string
+	type finding struct {
+		text string
+		table.Finding
+	}
+	var list []finding
 	losses, gains := false, 0
 	for i := range d.Findings {
 		x := &d.Findings[i]
 		if x.Ticks > 0 && x.Kind != findings.KindSetup {
 			gains++
 		}
-		text := x.Text
+		y := finding{}
+		y.text, y.Facts = facts(x.Text)
 		if x.Advice != "" {
-			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
+			y.Advice = strings.ToUpper(x.Advice[:1]) + x.Advice[1:] + "."
 		}
 		losses = losses || x.Kind != findings.KindSetup && x.Kind != findings.KindKernel && x.Kind != findings.KindClock && (x.Kind != findings.KindOversubscription || x.Ticks > 0)
-		section, _, _ := strings.Cut(strings.TrimPrefix(x.Query, "coppice report "+d.run.Path+" "), " ")
-		list = append(list, [2]string{text, section})
+		y.See, _, _ = strings.Cut(strings.TrimPrefix(x.Query, "coppice report "+d.run.Path+" "), " ")
+		list = append(list, y)
 	}
 	if !losses {
 		text := fmt.Sprintf("nothing above %d %% of the run", findings.LeastFinding)
@@ -56,14 +61,23 @@ func (d *Document) found(c *table.Chapter) {
 		if d.Summary.Ticks.Total == 0 {
 			text = "nothing is known of the time of the run: no process has events"
 		}
-		list = append([][2]string{{text, ""}}, list...)
+		list = append([]finding{{text: text}}, list...)
 	}
 	for _, x := range list {
-		c.Found(x[0], x[1])
+		c.Found(x.text, x.Finding)
 	}
 	if gains > 1 {
 		c.Say("gains of findings overlap: they do not add up")
 	}
+}
+
+// facts cuts the sentence of a finding: what it is and what it could gain, and what is known of it.
+func facts(sentence string) (text string, list []string) {
+	list = strings.Split(sentence, "; ")
+	if text, first, ok := strings.Cut(list[0], " %): "); ok {
+		return text + " %)", append([]string{first}, list[1:]...)
+	}
+	return list[0], list[1:]
 }
 
 // summary is the chapter about the whole program.

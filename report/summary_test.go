@@ -235,8 +235,8 @@ func TestSummaryText(t *testing.T) {
 		"run.xtf  2 processes  2.000000 s",
 		"efficiency           0.762  productive over total time; speed-up 1.52 of 2\n",
 		// 1.5 - (1.5 + 0.7) / 2 = 0.4 s
-		"> imbalance: up to 0.400 s of the run (20.0 %): rank 0 computes 1.500 s, the mean is 1.100, rank 1 has least with 0.700",
-		"> point to point calls with waits, which are not known: up to 1.200 s of the run (60.0 %): rank 1 has most",
+		"> imbalance: up to 0.400 s of the run (20.0 %)\n    rank 0 computes 1.500 s, the mean is 1.100, rank 1 has least with 0.700",
+		"> point to point calls with waits, which are not known: up to 1.200 s of the run (60.0 %)\n    rank 1 has most",
 	} {
 		if !strings.Contains(plain, want) {
 			t.Errorf("no %q in\n%s", want, plain)

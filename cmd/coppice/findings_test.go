@@ -932,8 +932,8 @@ func TestPolling(t *testing.T) {
 1 896 LEAVE MPI_Test
 1 1000 LEAVE main
 `
-	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792 s of the run (79.2 %): rank 0 has 0.792 s of own code between calls that ask in vain, most of it in MPI_Test, " +
-		"rank 1 has least with 0.000; without it rank 1 computes most, 0.999, and the mean is 0.599; what it asks for is sent 0.790 s after it could be received, most by rank 1. If these processes"
+	const asks = "> asking again and again, if nothing else is done meanwhile, which is not known: up to 0.792 s of the run (79.2 %)\n    rank 0 has 0.792 s of own code between calls that ask in vain, most of it in MPI_Test, " +
+		"rank 1 has least with 0.000\n    without it rank 1 computes most, 0.999, and the mean is 0.599\n    what it asks for is sent 0.790 s after it could be received, most by rank 1\n    -> If these processes"
 	others := "" // are more, of another function, and take less
 	for at := 100; at < 140; at += 2 {
 		others += fmt.Sprintf("1 %d ENTER MPI_Iprobe\n1 %d LEAVE MPI_Iprobe\n", at, at+1)
@@ -956,8 +956,8 @@ func TestAskingCalls(t *testing.T) {
 		text += fmt.Sprintf("0 %d ENTER MPI_Test\n0 %d LEAVE MPI_Test\n", at, at+100)
 	}
 	text += "0 900 ENTER MPI_Test\n0 901 MPI_IRECV 1 MPI_COMM_WORLD 7 8 7\n0 901 LEAVE MPI_Test\n1 890 ENTER MPI_Send\n1 890 MPI_SEND 0 MPI_COMM_WORLD 7 8\n1 890 LEAVE MPI_Send\n"
-	const want = "> point to point calls with waits in tests, which are not known: up to 0.801 s of the run (80.1 %): rank 0 has most, most of it in MPI_Test; " +
-		"all processes together 0.801 s in point to point calls; 1 message of 8 B each on average; what it asks for is sent 0.790 s after it could be received, most by rank 1"
+	const want = "> point to point calls with waits in tests, which are not known: up to 0.801 s of the run (80.1 %)\n    rank 0 has most, most of it in MPI_Test\n    " +
+		"all processes together 0.801 s in point to point calls\n    1 message of 8 B each on average\n    what it asks for is sent 0.790 s after it could be received, most by rank 1"
 	if out := must(t, "report", foundTrace(t, program(2, text))); !strings.Contains(out, want) {
 		t.Error(out)
 	}
@@ -1301,7 +1301,7 @@ func TestWaitsOfTwoCauses(t *testing.T) {
 		want       string
 	}{
 		{0, 0, [2][2]string{{"Bcast", "BCAST MPI_COMM_WORLD 0"}, {"Barrier", "BARRIER MPI_COMM_WORLD none"}}, "late broadcast: up to 0.400 s of the run"},
-		{1, 2, [2][2]string{{"Alltoall", "ALLTOALL MPI_COMM_WORLD none"}, {"Allreduce", "ALLREDUCE MPI_COMM_WORLD none"}}, "; next to that 0.150 on rank 0 in MPI_Allreduce, for rank 2"},
+		{1, 2, [2][2]string{{"Alltoall", "ALLTOALL MPI_COMM_WORLD none"}, {"Allreduce", "ALLREDUCE MPI_COMM_WORLD none"}}, "\n    next to that 0.150 on rank 0 in MPI_Allreduce, for rank 2"},
 	} {
 		text := &strings.Builder{}
 		text.WriteString("-- program --\nprocesses 4\nresolution 1000\n-- events --\n")
@@ -1402,7 +1402,7 @@ func TestLateForATime(t *testing.T) {
 		{"at first", 0, 3, "rank 1 is late for a time, mostly in calls 1 to 4: 100.0 % of what rank 0 waits there are in 4 of 40 calls"},
 		{"for longer", 0, 14, "rank 1 is late for a time, mostly in calls 1 to 15: 100.0 % of what rank 0 waits there are in 15 of 40 calls"},
 		{"meanwhile", 20, 24, "rank 1 is late for a time, mostly in calls 21 to 25: 100.0 % of what rank 0 waits there are in 5 of 40 calls"},
-		{"on the whole", 0, 29, "rank 1 computes 1.500000 s"},
+		{"on the whole", 0, 29, "rank 1 computes 1.500 s"},
 	} {
 		at, text := 0, "-- program --\nprocesses 2\nresolution 1000\n-- events --\n"
 		for k := range 40 {
@@ -1425,7 +1425,7 @@ func TestLateForATime(t *testing.T) {
 func TestWorkOfAll(t *testing.T) {
 	t.Parallel()
 	doc := jsonOf[foundIn](t, "report", foundTrace(t, program(2, meeting(0, 900, 901)+meeting(1, 0, 901))))
-	const want = "as long as all compute as much together, the run could be shorter by no more than 0.451000 s"
+	const want = "as long as all compute as much together, the run could be shorter by no more than 0.451 s"
 	if len(doc.Findings) == 0 || !strings.Contains(doc.Findings[0].Text, want) {
 		t.Errorf("%+v", doc.Findings)
 	}
@@ -1664,7 +1664,7 @@ resolution 1000
 	}
 	file := foundTrace(t, text, system)
 	// Without symbols a function has the name of its library.
-	if text := must(t, "report", foundTrace(t, strings.ReplaceAll(text, "power", "libm.so.6"), system)); !strings.Contains(text, "; 40.0 % of that in libm.so.6, which it calls") {
+	if text := must(t, "report", foundTrace(t, strings.ReplaceAll(text, "power", "libm.so.6"), system)); !strings.Contains(text, "\n    40.0 % of that in libm.so.6, which it calls\n") {
 		t.Error(text)
 	}
 	f := jsonOf[foundIn](t, "report", file).Findings[0]
@@ -1807,11 +1807,11 @@ resolution 1000
 		}
 		d.Seal()
 	}
-	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 spends 0.150 s more than the mean in heavy") {
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "\n    rank 1 spends 0.150 s more than the mean in heavy\n") {
 		t.Error(text)
 	}
 	text = strings.ReplaceAll(text, "heavy", "pthread_join")
-	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "; rank 1 waits for its threads 0.150 s more than the mean in pthread_join") {
+	if text := must(t, "report", foundTrace(t, text, system)); !strings.Contains(text, "\n    rank 1 waits for its threads 0.150 s more than the mean in pthread_join\n") {
 		t.Error(text)
 	}
 }

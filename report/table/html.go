@@ -59,7 +59,10 @@ type (
 		*Chapter
 		Blocks []htmlBlock
 	}
-	htmlItem  struct{ Text, See string }
+	htmlItem struct {
+		Text string
+		Finding
+	}
 	htmlBlock struct {
 		Line   string
 		Items  []htmlItem
@@ -126,8 +129,8 @@ func (b *Book) writeHTML(out io.Writer, style Style) error {
 	}
 	for _, c := range b.Chapters {
 		for i := range c.Blocks {
-			if !ids[c.Blocks[i].see] {
-				c.Blocks[i].see = "" // it is not on the page
+			if !ids[c.Blocks[i].See] {
+				c.Blocks[i].See = "" // it is not on the page
 			}
 		}
 		p.Chapters = append(p.Chapters, c.html(cmp.Or(style.Limit, PageRows), c.Command, ""))
@@ -159,10 +162,10 @@ func (c *Chapter) html(rows int, command, of string) htmlChapter {
 			continue
 		case b.kind != sentenceLine && b.kind == kind:
 			last := &x.Blocks[len(x.Blocks)-1]
-			last.Items = append(last.Items, htmlItem{sentence(b.line), b.see})
+			last.Items = append(last.Items, htmlItem{sentence(b.line), b.Finding})
 			continue
 		case b.kind != sentenceLine:
-			y.Items, y.Found = []htmlItem{{sentence(b.line), b.see}}, b.kind == FindingLine
+			y.Items, y.Found = []htmlItem{{sentence(b.line), b.Finding}}, b.kind == FindingLine
 		default:
 			y.Line = sentence(b.line)
 		}

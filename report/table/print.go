@@ -71,9 +71,9 @@ type Chapter struct {
 
 // Block is one thing in a chapter.
 type Block struct {
-	line   string
-	kind   lineKind
-	see    string // chapter with the evidence of a finding
+	line string
+	kind lineKind
+	Finding
 	Table  *Table
 	Inner  *Chapter
 	figure *Figure
@@ -104,9 +104,16 @@ func (c *Chapter) Line(kind lineKind, text string) {
 	c.Blocks = append(c.Blocks, Block{line: text, kind: kind})
 }
 
-// Found adds a finding, whose evidence is in the chapter with an id.
-func (c *Chapter) Found(text, see string) {
-	c.Blocks = append(c.Blocks, Block{line: text, kind: FindingLine, see: see})
+// Finding is what a line of its own says of a finding.
+type Finding struct {
+	Facts  []string // a line each
+	Advice string   // a sentence
+	See    string   // id of the chapter that has the evidence
+}
+
+// Found adds a finding.
+func (c *Chapter) Found(text string, x Finding) {
+	c.Blocks = append(c.Blocks, Block{line: text, kind: FindingLine, Finding: x})
 }
 
 // Table adds a table; one without rows is not shown.
@@ -209,7 +216,13 @@ func (w *writer) chapter(c *Chapter) {
 			w.chapter(b.Inner)
 		case b.figure != nil, b.Cards != nil:
 		case b.kind == FindingLine:
-			w.line("> %s", b.line)
+			w.title("> " + b.line)
+			for _, f := range b.Facts {
+				w.line("    %s", f)
+			}
+			if b.Advice != "" {
+				w.line("    -> %s", b.Advice)
+			}
 		case b.kind == ItemLine:
 			w.line("  %s", b.line)
 		case b.kind == GapLine:
@@ -561,6 +574,12 @@ func (c *Chapter) markdown(w *strings.Builder, style Style, level int) {
 			fmt.Fprintf(w, "%s\n\n", line(b.line))
 		default:
 			fmt.Fprintf(w, "* %s\n", line(b.line))
+			for _, f := range b.Facts {
+				fmt.Fprintf(w, "  * %s\n", line(f))
+			}
+			if b.Advice != "" {
+				fmt.Fprintf(w, "  * **%s**\n", marks.Replace(b.Advice))
+			}
 			if i+1 == len(c.Blocks) || c.Blocks[i+1].kind != b.kind {
 				w.WriteByte('\n')
 			}
